@@ -1,0 +1,101 @@
+#include "clock.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int64_t read_ms(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int64_t clock_boot_ms(void)
+{
+#ifdef CLOCK_BOOTTIME
+	return read_ms(CLOCK_BOOTTIME);
+#else
+	return read_ms(CLOCK_MONOTONIC);
+#endif
+}
+
+int64_t clock_wall_ms(void)
+{
+	return read_ms(CLOCK_REALTIME);
+}
+
+char *clock_rfc3339(char *to, size_t room, int64_t wall_ms)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm;
+
+	gmtime_r(&seconds, &tm);
+	strftime(to, room, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return to;
+}
+
+int duration_parse(const char *text, int64_t *out_ms, struct err *err)
+{
+	static const struct {
+		const char *unit;
+		double ms;
+	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+	char *end;
+
+	errno = 0;
+	double number = strtod(text, &end);
+	if (end == text || errno || !(number >= 0) || number > 1e9 || !isdigit((unsigned char)text[0]))
+		return err_set(err, ERR_USAGE, "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (!strcmp(end, units[i].unit)) {
+			*out_ms = (int64_t)(number * units[i].ms + 0.5);
+			return 0;
+		}
+	return err_set(err, ERR_USAGE, "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
+}
+
+char *duration_show(char *to, size_t room, int64_t ms)
+{
+	int64_t s = (ms + 500) / 1000;
+
+	if (ms < 10000)
+		snprintf(to, room, "%.1fs", (double)ms / 1000);
+	else if (s < 60)
+		snprintf(to, room, "%ds", (int)s);
+	else if (s < 3600)
+		snprintf(to, room, "%dm%02ds", (int)(s / 60), (int)(s % 60));
+	else
+		snprintf(to, room, "%dh%02dm", (int)(s / 3600), (int)(s % 3600 / 60));
+	return to;
+}
+
+int money_parse(const char *text, int64_t *out_microusd, struct err *err)
+{
+	char *end;
+
+	if (*text == '$')
+		text++;
+	errno = 0;
+	double dollars = strtod(text, &end);
+	if (end == text || *end || errno || !(dollars >= 0) || dollars > 1e9 ||
+	    !(isdigit((unsigned char)text[0]) || text[0] == '.'))
+		return err_set(err, ERR_USAGE, "\"%s\" is not an amount in dollars: write it like 5 or 0.69", text);
+	*out_microusd = (int64_t)(dollars * 1e6 + 0.5);
+	return 0;
+}
+
+char *money_show(char *to, size_t room, int64_t microusd)
+{
+	double dollars = (double)microusd / 1e6;
+
+	snprintf(to, room, dollars != 0 && dollars < 1 && dollars > -1 ? "$%.4f" : "$%.2f", dollars);
+	return to;
+}
+
+int64_t money_for(int64_t price_microusd_h, int64_t ms)
+{
+	return (int64_t)(((__int128)price_microusd_h * ms + 3599999) / 3600000);
+}

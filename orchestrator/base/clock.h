@@ -1,0 +1,28 @@
+/* clock.h - the two clocks of design part 1, and how durations, times and money are written and read. */
+#ifndef BURST_BASE_CLOCK_H
+#define BURST_BASE_CLOCK_H
+
+#include <stdint.h>
+
+#include "err.h"
+
+/* Milliseconds of a clock that never jumps and, where the system has one, counts sleep (CLOCK_BOOTTIME). */
+int64_t clock_boot_ms(void);
+/* Milliseconds since 1970 of the wall clock, which may jump. */
+int64_t clock_wall_ms(void);
+
+/* "2026-11-21T00:41:07Z"; with ms below a second shown only in clock_rfc3339_ms. room >= 32. Returns `to`. */
+char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
+
+/* "90s", "20m", "2h", "1d", "250ms", "0"; a bare number is seconds. -1 and *err (ERR_USAGE) when it is none of these. */
+int duration_parse(const char *text, int64_t *out_ms, struct err *err);
+/* "0.8s", "41s", "3m05s", "2h10m": for people. room >= 24. Returns `to`. */
+char *duration_show(char *to, size_t room, int64_t ms);
+
+/* Dollars in decimal ("5", "0.69") to micro-dollars, and back: "$0.0123" for people. room >= 32. */
+int money_parse(const char *text, int64_t *out_microusd, struct err *err);
+char *money_show(char *to, size_t room, int64_t microusd);
+/* Micro-dollars for `ms` at an hourly price, rounded up. */
+int64_t money_for(int64_t price_microusd_h, int64_t ms);
+
+#endif

@@ -1,0 +1,51 @@
+/* err.h - how a failure travels up: a kind for code, a sentence for people. Only main prints it. */
+#ifndef BURST_BASE_ERR_H
+#define BURST_BASE_ERR_H
+
+#include <stdint.h>
+
+#include "mem.h"
+
+/* What went wrong, as far as code must care. The exit status and the core's next step follow from it, never from msg. */
+enum err_kind {
+	ERR_NONE = 0,
+	ERR_USAGE,	  /* the command line */
+	ERR_CONFIG,	  /* burst.cfg, or the job's input; the message names file:line and key */
+	ERR_CREDENTIALS,  /* the vendor does not accept who we are */
+	ERR_BALANCE,	  /* the account cannot pay */
+	ERR_NO_CAPACITY,  /* this offer is sold out now: try the next, or wait */
+	ERR_REFUSED,	  /* the vendor says no to this very request; asking again is useless */
+	ERR_NOT_FOUND,	  /* what we name does not exist (any more) */
+	ERR_RATE_LIMITED, /* wait retry_after_ms, then ask again */
+	ERR_AMBIGUOUS,	  /* the request may have been carried out: look before asking again */
+	ERR_TRANSIENT,	  /* the vendor or the network hiccupped; asking again can help and costs nothing twice */
+	ERR_NETWORK,	  /* no connection, or lost; asking again can help */
+	ERR_UNTRUSTED,	  /* the other side is not who, or not what, it must be (host key, sizes, paths) */
+	ERR_LOCAL,	  /* this machine: disk full, no permission, missing program */
+	ERR_CAP,	  /* a cap on cost or duration was reached */
+	ERR_BUSY,	  /* the same job is running already */
+	ERR_JOB,	  /* the work itself failed: worker, segment, command */
+	ERR_UNRELEASED,	  /* a pod could not be confirmed gone */
+	ERR_INTERRUPTED,  /* a signal; see err.signal */
+	ERR_BUG,	  /* we or the vendor broke the protocol */
+};
+
+struct err { /* on the caller's stack; nothing to free */
+	enum err_kind kind;
+	int signal;		/* ERR_INTERRUPTED: which */
+	int64_t retry_after_ms; /* 0: the other side did not say */
+	char msg[512];
+};
+
+/* Sets kind and message; always returns -1. err may be NULL. */
+int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
+/* Puts "fmt: " in front of the message; always returns -1. */
+int err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
+void err_clear(struct err *err);
+
+/* "no capacity", "rate limited" ...: the words of the JSON output's error.code. Static. */
+const char *err_kind_name(enum err_kind kind);
+/* The process's exit status for a failure of this kind (0 for ERR_NONE). */
+int err_exit_status(const struct err *err);
+
+#endif

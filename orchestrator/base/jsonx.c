@@ -1,0 +1,55 @@
+#include "jsonx.h"
+
+const char *jsonx_text(const json_t *object, const char *key, const char *absent)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text ? text : absent;
+}
+
+int64_t jsonx_int(const json_t *object, const char *key, int64_t absent)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (json_is_integer(value))
+		return json_integer_value(value);
+	if (json_is_real(value) && json_real_value(value) > -9e18 && json_real_value(value) < 9e18)
+		return (int64_t)json_real_value(value);
+	return absent;
+}
+
+double jsonx_number(const json_t *object, const char *key, double absent)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_number(value) ? json_number_value(value) : absent;
+}
+
+bool jsonx_bool(const json_t *object, const char *key, bool absent)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return json_is_boolean(value) ? json_is_true(value) : absent;
+}
+
+json_t *jsonx_parse(const char *bytes, size_t len, struct err *err)
+{
+	json_error_t where;
+	json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &where);
+
+	if (!value) {
+		err_set(err, ERR_BUG, "not JSON: %s (byte %d)", where.text, where.position);
+		return NULL;
+	}
+	if (!json_is_object(value)) {
+		json_decref(value);
+		err_set(err, ERR_BUG, "not a JSON object");
+		return NULL;
+	}
+	return value;
+}
+
+char *jsonx_line(const json_t *value)
+{
+	return json_dumps(value, JSON_COMPACT);
+}

@@ -1,0 +1,25 @@
+/* jsonx.h - short ways to read what may or may not be in a JSON object. Wrong types read as absent. */
+#ifndef BURST_BASE_JSONX_H
+#define BURST_BASE_JSONX_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "err.h"
+
+const char *jsonx_text(const json_t *object, const char *key, const char *absent); /* borrowed */
+int64_t jsonx_int(const json_t *object, const char *key, int64_t absent);	   /* takes 3 and 3.0 */
+double jsonx_number(const json_t *object, const char *key, double absent);
+bool jsonx_bool(const json_t *object, const char *key, bool absent);
+/* Parses exactly one object of at most len bytes (ERR_BUG with the place on a mistake); json_decref() it. NULL on error. */
+json_t *jsonx_parse(const char *bytes, size_t len, struct err *err);
+/* One compact line without newline, keys in insertion order; free() it. */
+char *jsonx_line(const json_t *value);
+
+static inline void json_decref_cleanup(json_t **value)
+{
+	json_decref(*value);
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* mem.h - memory that cannot fail, and variables that clean up after themselves.
+ *
+ * Out of memory aborts: what money depends on is in the ledger before it is spent, so `burst reap` finds whatever a crash
+ * leaves behind. CLEANUP(fn) frees a variable when it goes out of scope; TAKE(x) is the one line where ownership moves. */
+#ifndef BURST_BASE_MEM_H
+#define BURST_BASE_MEM_H
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARRAY_LEN(a)	   (sizeof(a) / sizeof((a)[0]))
+#define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define MIN(a, b)	   ((a) < (b) ? (a) : (b))
+#define MAX(a, b)	   ((a) > (b) ? (a) : (b))
+
+/* Use: DEFINE_CLEANUP(file_close, FILE *) once beside the function, then CLEANUP(file_close) FILE *f = ...; */
+#define CLEANUP(fn) __attribute__((cleanup(fn##_cleanup)))
+#define DEFINE_CLEANUP(fn, type)                                                                   \
+	static inline void fn##_cleanup(type *variable)                                            \
+	{                                                                                          \
+		fn(*variable);                                                                     \
+	}
+/* Gives the value away and leaves NULL behind. */
+#define TAKE(pointer)                                                                              \
+	({                                                                                         \
+		__typeof__(pointer) taken_ = (pointer);                                            \
+		(pointer) = NULL;                                                                  \
+		taken_;                                                                            \
+	})
+
+/* All of these abort when there is no memory; the caller frees with free(). */
+void *xmalloc(size_t size);
+void *xcalloc(size_t count, size_t size);
+void *xrealloc(void *old, size_t size);
+char *xstrdup(const char *text);
+char *xstrndup(const char *text, size_t len);
+char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
+
+/* Makes room for one more element in a growing array; doubles. Use: GROW(list, count, cap); list[count++] = x; */
+void *grow_array(void *list, size_t count, size_t *cap, size_t element);
+#define GROW(list, count, cap) ((list) = grow_array((list), (count), &(cap), sizeof(*(list))))
+
+/* Copies text into a fixed field, cut if too long, always terminated. */
+void copy_text(char *to, size_t room, const char *from);
+#define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
+
+void free_text(char *text);
+void file_close(FILE *f);
+void fd_close(int fd);
+
+DEFINE_CLEANUP(free_text, char *)
+DEFINE_CLEANUP(file_close, FILE *)
+DEFINE_CLEANUP(fd_close, int)
+
+#endif

@@ -1,0 +1,207 @@
+#include "path.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+char *path_join(const char *dir, const char *name)
+{
+	if (name[0] == '/' || !dir[0])
+		return xstrdup(name);
+	return xasprintf("%s%s%s", dir, ends_with(dir, "/") ? "" : "/", name);
+}
+
+char *path_dir(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int path_mkdirs(const char *path, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *copy = xstrdup(path);
+	struct stat st;
+
+	for (char *p = copy + 1;; p++) {
+		if (*p && *p != '/')
+			continue;
+		char was = *p;
+		*p = '\0';
+		if (mkdir(copy, mode) < 0 && errno != EEXIST && errno != EISDIR && stat(copy, &st) < 0)
+			return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", copy, strerror(errno));
+		*p = was;
+		if (!was)
+			break;
+	}
+	if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_LOCAL, "%s: is not a folder", path);
+	return 0;
+}
+
+int path_read(const char *path, size_t max, struct str *out, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char buf[65536];
+	size_t total = 0;
+
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path, strerror(errno));
+	for (;;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		if (n == 0)
+			return 0;
+		total += (size_t)n;
+		if (total > max)
+			return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes", path, max);
+		str_addn(out, buf, (size_t)n);
+	}
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int path_fsync_dir(const char *dir, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
+	if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
+		return err_set(err, ERR_LOCAL, "%s: fsync: %s", dir, strerror(errno));
+	return 0;
+}
+
+int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *temp = xasprintf("%s.tmp-%ld", path, (long)getpid());
+	CLEANUP(free_text) char *dir = path_dir(path);
+	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
+	bool bad = write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
+	int why = errno;
+	if (close(fd) < 0 && !bad) {
+		bad = true;
+		why = errno;
+	}
+	if (!bad && rename(temp, path) < 0) {
+		bad = true;
+		why = errno;
+	}
+	if (bad) {
+		unlink(temp);
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(why));
+	}
+	return path_fsync_dir(dir, err);
+}
+
+bool path_exists(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0;
+}
+
+static int remove_at(int parent, const char *name, const char *shown, struct err *err)
+{
+	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown, strerror(errno));
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	int result = 0;
+	while (result == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			result = remove_at(fd, entry->d_name, shown, err);
+	closedir(dir);
+	if (result == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		return err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown, strerror(errno));
+	return result;
+}
+
+int path_remove_tree(const char *path, struct err *err)
+{
+	return remove_at(AT_FDCWD, path, path, err);
+}
+
+int path_lock(const char *path, const char *note, int *out, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		char who[128] = "";
+		ssize_t n = errno == EWOULDBLOCK ? pread(fd, who, sizeof(who) - 1, 0) : -1;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
+		who[n] = '\0';
+		who[strcspn(who, "\n")] = '\0';
+		return err_set(err, ERR_BUSY, "%s", who);
+	}
+	if (ftruncate(fd, 0) == 0)
+		(void)!pwrite(fd, note, strlen(note), 0);
+	*out = fd;
+	fd = -1;
+	return 0;
+}
+
+bool path_is_safe(const char *path)
+{
+	size_t len = strlen(path);
+
+	if (!len || len > 1024 || path[0] == '/' || !utf8_valid(path, len))
+		return false;
+	for (const char *p = path; *p; p++)
+		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '\\')
+			return false;
+	for (const char *part = path; part;) {
+		size_t n = strcspn(part, "/");
+		if (n == 0 || n > 255 || (n == 1 && part[0] == '.') ||
+		    (n == 2 && part[0] == '.' && part[1] == '.'))
+			return false;
+		part = part[n] ? part + n + 1 : NULL;
+	}
+	return true;
+}
+
+int64_t path_free_bytes(const char *path)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) < 0)
+		return -1;
+	return (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
+}

@@ -1,0 +1,34 @@
+/* path.h - files and folders of this machine: small whole-file reads and writes, kernel locks, and which names are safe. */
+#ifndef BURST_BASE_PATH_H
+#define BURST_BASE_PATH_H
+
+#include <sys/types.h>
+
+#include "err.h"
+#include "str.h"
+
+/* dir + "/" + name; an absolute name stands alone. To be freed by the caller. */
+char *path_join(const char *dir, const char *name);
+/* The folder part ("." when there is none), and the last part. To be freed / inside path. */
+char *path_dir(const char *path);
+const char *path_base(const char *path);
+/* Creates the folder and its parents with this mode; an existing folder is success. */
+int path_mkdirs(const char *path, mode_t mode, struct err *err);
+/* Whole file into *out (at most max bytes, ERR_CONFIG when larger; ERR_NOT_FOUND when absent). */
+int path_read(const char *path, size_t max, struct str *out, struct err *err);
+/* Writes beside, fsyncs, renames into place, fsyncs the folder: afterwards the old file or the new one is there, whole. */
+int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
+int path_fsync_dir(const char *dir, struct err *err);
+bool path_exists(const char *path);
+/* Removes a file or a whole tree without following links out of it; absent is success. */
+int path_remove_tree(const char *path, struct err *err);
+/* An exclusive kernel lock (flock) on the file, made if needed; freed when *fd is closed or the process dies. ERR_BUSY
+ * when somebody holds it. The file's text is replaced by note (who holds it), for people. */
+int path_lock(const char *path, const char *note, int *fd, struct err *err);
+/* A relative path that cannot leave its folder and cannot confuse a terminal: no "..", ".", empty part, leading '/',
+ * backslash or control character, valid UTF-8, at most 1024 bytes, no part over 255. */
+bool path_is_safe(const char *path);
+/* Bytes free for us on the file system of path, -1 when unknown. */
+int64_t path_free_bytes(const char *path);
+
+#endif

@@ -1,0 +1,217 @@
+#include "section.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "clock.h"
+
+struct value {
+	bool set;
+	char *where;
+	char *text;
+	int64_t number;
+	double decimal;
+	char **items;
+	size_t count, cap;
+	struct section *group;
+};
+
+struct section {
+	const struct option_spec *table;
+	char *where;
+	struct value *values; /* one per line of the table */
+	size_t count;
+};
+
+static size_t index_of(const struct section *s, const char *key)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->table[i].key, key))
+			return i;
+	fprintf(stderr, "burst: bug: no option \"%s\"\n", key);
+	abort();
+}
+
+static void read_default(struct value *v, const struct option_spec *spec)
+{
+	struct err err = {0};
+	int bad = 0;
+
+	if (spec->type == OPTION_GROUP) {
+		v->group = section_new(spec->group, spec->key);
+		return;
+	}
+	if (!spec->def)
+		return;
+	switch (spec->type) {
+	case OPTION_TEXT:
+	case OPTION_PATH: v->text = xstrdup(spec->def); break;
+	case OPTION_INT: v->number = strtoll(spec->def, NULL, 10); break;
+	case OPTION_DECIMAL: v->decimal = strtod(spec->def, NULL); break;
+	case OPTION_BOOL: v->number = !strcmp(spec->def, "true"); break;
+	case OPTION_DURATION: bad = duration_parse(spec->def, &v->number, &err); break;
+	case OPTION_MONEY: bad = money_parse(spec->def, &v->number, &err); break;
+	case OPTION_TEXTS:
+		GROW(v->items, v->count, v->cap);
+		v->items[v->count++] = xstrdup(spec->def);
+		break;
+	case OPTION_GROUP: break;
+	}
+	assert(bad == 0);
+	(void)bad;
+}
+
+struct section *section_new(const struct option_spec *table, const char *where)
+{
+	struct section *s = xcalloc(1, sizeof(*s));
+
+	s->table = table;
+	s->where = xstrdup(where);
+	while (table[s->count].key)
+		s->count++;
+	s->values = xcalloc(s->count, sizeof(*s->values));
+	for (size_t i = 0; i < s->count; i++)
+		read_default(&s->values[i], &table[i]);
+	return s;
+}
+
+static void drop_items(struct value *v)
+{
+	for (size_t i = 0; i < v->count; i++)
+		free(v->items[i]);
+	v->count = 0;
+}
+
+void section_free(struct section *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->count; i++) {
+		struct value *v = &s->values[i];
+		free(v->text);
+		free(v->where);
+		drop_items(v);
+		free(v->items);
+		section_free(v->group);
+	}
+	free(s->values);
+	free(s->where);
+	free(s);
+}
+
+static struct value *touch(struct section *s, const char *key, const char *where)
+{
+	struct value *v = &s->values[index_of(s, key)];
+
+	v->set = true;
+	free(v->where);
+	v->where = xstrdup(where);
+	return v;
+}
+
+void section_set_text(struct section *s, const char *key, const char *text, const char *where)
+{
+	struct value *v = touch(s, key, where);
+	char *copy = xstrdup(text);
+
+	free(v->text);
+	v->text = copy;
+}
+
+void section_set_int(struct section *s, const char *key, int64_t value, const char *where)
+{
+	struct value *v = touch(s, key, where);
+
+	v->number = value;
+	v->decimal = (double)value;
+}
+
+void section_set_decimal(struct section *s, const char *key, double value, const char *where)
+{
+	touch(s, key, where)->decimal = value;
+}
+
+void section_set_bool(struct section *s, const char *key, bool value, const char *where)
+{
+	touch(s, key, where)->number = value;
+}
+
+void section_add_item(struct section *s, const char *key, const char *item, const char *where)
+{
+	struct value *v = &s->values[index_of(s, key)];
+
+	if (!v->set)
+		drop_items(v); /* the default gives way to what the file says */
+	touch(s, key, where);
+	if (!item)
+		return; /* an empty list */
+	GROW(v->items, v->count, v->cap);
+	v->items[v->count++] = xstrdup(item);
+}
+
+struct section *section_set_group(struct section *s, const char *key, const char *where)
+{
+	struct value *v = touch(s, key, where);
+
+	free(v->group->where);
+	v->group->where = xstrdup(where);
+	return v->group;
+}
+
+bool section_has(const struct section *s, const char *key)
+{
+	return s->values[index_of(s, key)].set;
+}
+
+const char *section_text(const struct section *s, const char *key)
+{
+	return s->values[index_of(s, key)].text;
+}
+
+int64_t section_int(const struct section *s, const char *key)
+{
+	return s->values[index_of(s, key)].number;
+}
+
+double section_decimal(const struct section *s, const char *key)
+{
+	return s->values[index_of(s, key)].decimal;
+}
+
+bool section_bool(const struct section *s, const char *key)
+{
+	return s->values[index_of(s, key)].number != 0;
+}
+
+size_t section_count(const struct section *s, const char *key)
+{
+	return s->values[index_of(s, key)].count;
+}
+
+const char *section_item(const struct section *s, const char *key, size_t index)
+{
+	const struct value *v = &s->values[index_of(s, key)];
+
+	assert(index < v->count);
+	return v->items[index];
+}
+
+const struct section *section_group(const struct section *s, const char *key)
+{
+	const struct value *v = &s->values[index_of(s, key)];
+
+	assert(v->group);
+	return v->group;
+}
+
+const char *section_where(const struct section *s, const char *key)
+{
+	const char *where = key ? s->values[index_of(s, key)].where : NULL;
+
+	return where ? where : s->where;
+}
+
+const struct option_spec *section_table(const struct section *s)
+{
+	return s->table;
+}

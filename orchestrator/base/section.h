@@ -1,0 +1,69 @@
+/* section.h - settings as they were read: a table of known keys, and the values of one group of burst.cfg.
+ *
+ * Providers and jobs publish an option_spec table; config/ reads the file against it (unknown keys and wrong types are its
+ * errors) and hands over a section. Nobody else knows what syntax the file has. */
+#ifndef BURST_BASE_SECTION_H
+#define BURST_BASE_SECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mem.h"
+
+enum option_type {
+	OPTION_TEXT,
+	OPTION_PATH,	 /* made absolute: relative to the file it stands in */
+	OPTION_INT,
+	OPTION_DECIMAL,	 /* an integer is taken too */
+	OPTION_BOOL,
+	OPTION_DURATION, /* "90s", "20m", "2h"; kept in ms */
+	OPTION_MONEY,	 /* dollars in the file; kept in micro-dollars */
+	OPTION_TEXTS,	 /* a list of texts; one text is taken as a list of one */
+	OPTION_GROUP,	 /* { ... } with its own table */
+};
+
+enum option_flag {
+	OPTION_SECRET = 1,	/* never shown, never in a trace */
+	OPTION_USER_ONLY = 2,	/* only from the user's own file: a cloned repository must not set it */
+	OPTION_REQUIRED = 4,
+};
+
+struct option_spec {
+	const char *key;
+	enum option_type type;
+	unsigned flags;
+	const char *def;  /* the default as it would be written (without quotes); NULL: none */
+	const char *help; /* one line; also the comment in `burst init` */
+	const struct option_spec *group; /* OPTION_GROUP: its table, ended by a NULL key */
+};
+
+struct section; /* values of one group; made by config/, read by everyone */
+
+/* The getters take only keys of the section's table (anything else is a bug and aborts) and give the default where the
+ * file says nothing: 0, false or NULL when there is none. Texts are borrowed and live as long as the section. */
+bool section_has(const struct section *s, const char *key); /* the file says something */
+const char *section_text(const struct section *s, const char *key);
+int64_t section_int(const struct section *s, const char *key); /* INT, DURATION (ms), MONEY (micro-dollars) */
+double section_decimal(const struct section *s, const char *key);
+bool section_bool(const struct section *s, const char *key);
+size_t section_count(const struct section *s, const char *key); /* TEXTS */
+const char *section_item(const struct section *s, const char *key, size_t index);
+const struct section *section_group(const struct section *s, const char *key); /* never NULL: empty when absent */
+/* "burst.cfg:12" of a key, or of the section itself with key == NULL; for messages. */
+const char *section_where(const struct section *s, const char *key);
+
+/* For config/ and tests: an empty section over a table (kept, not copied), and setting what the file says. Text, item and
+ * where are copied. section_free(NULL) is fine and frees the groups below. */
+struct section *section_new(const struct option_spec *table, const char *where);
+void section_set_text(struct section *s, const char *key, const char *text, const char *where);
+void section_set_int(struct section *s, const char *key, int64_t value, const char *where);
+void section_set_decimal(struct section *s, const char *key, double value, const char *where);
+void section_set_bool(struct section *s, const char *key, bool value, const char *where);
+void section_add_item(struct section *s, const char *key, const char *item, const char *where);
+struct section *section_set_group(struct section *s, const char *key, const char *where);
+const struct option_spec *section_table(const struct section *s);
+void section_free(struct section *s);
+
+DEFINE_CLEANUP(section_free, struct section *)
+
+#endif

@@ -1,0 +1,229 @@
+#include "str.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+static bool make_room(struct str *to, size_t more)
+{
+	if (to->max && to->len + more > to->max) {
+		to->over = true;
+		return false;
+	}
+	if (to->len + more + 1 > to->cap) {
+		size_t cap = to->cap ? to->cap * 2 : 64;
+		while (cap < to->len + more + 1)
+			cap *= 2;
+		to->s = xrealloc(to->s, cap);
+		to->cap = cap;
+	}
+	return true;
+}
+
+void str_addn(struct str *to, const void *bytes, size_t len)
+{
+	if (!make_room(to, len)) {
+		if (to->len >= to->max)
+			return;
+		len = to->max - to->len;
+		bool was_over = to->over;
+		make_room(to, len);
+		to->over = was_over;
+	}
+	if (len)
+		memcpy(to->s + to->len, bytes, len);
+	to->len += len;
+	to->s[to->len] = '\0';
+}
+
+void str_add(struct str *to, const char *text)
+{
+	str_addn(to, text, strlen(text));
+}
+
+void str_addc(struct str *to, char c)
+{
+	str_addn(to, &c, 1);
+}
+
+void str_addf(struct str *to, const char *fmt, ...)
+{
+	char small[512];
+	va_list ap, again;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	int len = vsnprintf(small, sizeof(small), fmt, ap);
+	va_end(ap);
+	if (len >= 0 && (size_t)len < sizeof(small)) {
+		str_addn(to, small, (size_t)len);
+	} else if (len >= 0) {
+		CLEANUP(free_text) char *big = xmalloc((size_t)len + 1);
+		vsnprintf(big, (size_t)len + 1, fmt, again);
+		str_addn(to, big, (size_t)len);
+	}
+	va_end(again);
+}
+
+void str_add_shell(struct str *to, const char *word)
+{
+	str_addc(to, '\'');
+	for (const char *p = word; *p; p++) {
+		if (*p == '\'')
+			str_add(to, "'\\''");
+		else
+			str_addc(to, *p);
+	}
+	str_addc(to, '\'');
+}
+
+size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+	if (!left)
+		return 0;
+	if (p[0] < 0x80)
+		return 1;
+	size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc2 ? 2 : 0;
+	if (!len || p[0] > 0xf4 || left < len)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if (p[0] == 0xe0 && p[1] < 0xa0)
+		return 0; /* overlong */
+	if (p[0] == 0xed && p[1] > 0x9f)
+		return 0; /* surrogate */
+	if (p[0] == 0xf0 && p[1] < 0x90)
+		return 0; /* overlong */
+	if (p[0] == 0xf4 && p[1] > 0x8f)
+		return 0; /* beyond U+10FFFF */
+	return len;
+}
+
+bool utf8_valid(const char *bytes, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+
+	while (len) {
+		size_t step = utf8_sequence(p, len);
+		if (!step)
+			return false;
+		p += step;
+		len -= step;
+	}
+	return true;
+}
+
+void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most)
+{
+	const unsigned char *p = (const unsigned char *)bytes;
+	bool cut = most && len > most;
+
+	if (cut)
+		len = most;
+	while (len) {
+		size_t step = utf8_sequence(p, len);
+		bool control = step == 1 && (p[0] < 0x20 || p[0] == 0x7f);
+		/* U+0080-009F are control characters too; U+200E-F, 202A-E, 2066-9 turn text around */
+		bool c1 = step == 2 && p[0] == 0xc2 && p[1] < 0xa0;
+		bool bidi = step == 3 && p[0] == 0xe2 &&
+			    ((p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0x8e || p[2] == 0x8f)) ||
+			     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
+		if (step == 1 && p[0] == '\t')
+			str_addc(to, ' ');
+		else if (!step || control || c1 || bidi)
+			for (size_t i = 0; i < (step ? step : 1); i++)
+				str_addf(to, "\\x%02x", p[i]);
+		else
+			str_addn(to, p, step);
+		p += step ? step : 1;
+		len -= step ? step : 1;
+	}
+	if (cut)
+		str_add(to, "...");
+}
+
+void str_drop(struct str *from, size_t n)
+{
+	if (n >= from->len) {
+		str_reset(from);
+		return;
+	}
+	memmove(from->s, from->s + n, from->len - n + 1);
+	from->len -= n;
+}
+
+void str_reset(struct str *s)
+{
+	s->len = 0;
+	s->over = false;
+	if (s->s)
+		s->s[0] = '\0';
+}
+
+const char *str_text(const struct str *s)
+{
+	return s->s ? s->s : "";
+}
+
+char *str_detach(struct str *s)
+{
+	char *text = s->s ? s->s : xstrdup("");
+
+	*s = (struct str){.max = s->max};
+	return text;
+}
+
+void str_free(struct str *s)
+{
+	free(s->s);
+	*s = (struct str){.max = s->max};
+}
+
+bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool ends_with(const char *text, const char *suffix)
+{
+	size_t a = strlen(text), b = strlen(suffix);
+
+	return a >= b && memcmp(text + a - b, suffix, b) == 0;
+}
+
+static size_t edit_distance(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+	size_t row[64];
+
+	if (n > 60 || m > 60)
+		return 100;
+	for (size_t j = 0; j <= m; j++)
+		row[j] = j;
+	for (size_t i = 1; i <= n; i++) {
+		size_t diagonal = row[0];
+		row[0] = i;
+		for (size_t j = 1; j <= m; j++) {
+			size_t above = row[j];
+			size_t change = diagonal + (a[i - 1] != b[j - 1]);
+			row[j] = MIN(change, MIN(above, row[j - 1]) + 1);
+			diagonal = above;
+		}
+	}
+	return row[m];
+}
+
+const char *nearest_word(const char *word, const char *const *words)
+{
+	const char *best = NULL;
+	size_t least = strlen(word) / 2 + 1;
+
+	for (; *words; words++) {
+		size_t distance = edit_distance(word, *words);
+		if (distance < least) {
+			least = distance;
+			best = *words;
+		}
+	}
+	return best;
+}

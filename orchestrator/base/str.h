@@ -1,0 +1,49 @@
+/* str.h - the one kind of growing text (it may hold any bytes; always NUL-terminated once something was added). */
+#ifndef BURST_BASE_STR_H
+#define BURST_BASE_STR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mem.h"
+
+struct str {
+	char *s;    /* NULL while empty; use str_text() where a string is needed */
+	size_t len; /* bytes, without the NUL */
+	size_t cap;
+	size_t max; /* no more than this many bytes are kept; 0: no limit */
+	bool over;  /* something was dropped because of max */
+};
+#define STR_INIT      ((struct str){0})
+#define STR_MAX(most) ((struct str){.max = (most)})
+
+void str_add(struct str *to, const char *text);
+void str_addn(struct str *to, const void *bytes, size_t len);
+void str_addc(struct str *to, char c);
+void str_addf(struct str *to, const char *fmt, ...) PRINTF(2, 3);
+/* One word of a POSIX shell command, quoted so that the shell sees exactly these bytes. */
+void str_add_shell(struct str *to, const char *word);
+/* What came from outside, made safe for a terminal and one line: control characters and bytes that are not UTF-8 are
+ * written as \xNN, at most `most` bytes of input are used (0: all). */
+void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most);
+/* Drops the first n bytes (what has been consumed). */
+void str_drop(struct str *from, size_t n);
+void str_reset(struct str *s);		  /* empty, memory kept */
+const char *str_text(const struct str *s); /* never NULL */
+char *str_detach(struct str *s);	  /* the text, now the caller's to free(); s is empty afterwards */
+void str_free(struct str *s);
+
+static inline void str_free_cleanup(struct str *s)
+{
+	str_free(s);
+}
+
+bool starts_with(const char *text, const char *prefix);
+bool ends_with(const char *text, const char *suffix);
+/* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and surrogates are invalid. */
+size_t utf8_sequence(const unsigned char *p, size_t left);
+bool utf8_valid(const char *bytes, size_t len);
+/* Edit distance up to a small bound, and the nearest of a NULL-terminated list (NULL when none is near): "did you mean". */
+const char *nearest_word(const char *word, const char *const *words);
+
+#endif

@@ -1,0 +1,125 @@
+/* job.h - what to render, as the engine sees it: a list of segments, what a pod needs for them, how a result is checked,
+ * and what is left to do when all are home. jobs/ fulfils this; the engine knows no kind of job. */
+#ifndef BURST_JOB_H
+#define BURST_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/crypto.h"
+#include "base/err.h"
+#include "base/section.h"
+
+#define JOB_ABI 1u
+
+/* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
+struct segment {
+	char *id;	      /* a safe file name, unique in the job */
+	char key[SHA256_HEX]; /* what it is: hash of text, voice, engine, parameters; "same key" means "same output" */
+	double weight;	      /* relative size; characters for speech */
+	double est_seconds;   /* of one worker's time, before anything was measured; 0: no idea */
+	char *group;	      /* what should stay together in a batch (voice); "" when nothing */
+	char *file;	      /* name of its output below the output folder ("q001.wav"); NULL: what the pod reports */
+};
+
+/* A file that burst carries inside and every pod of the job needs (a worker program). */
+struct job_file {
+	const char *name; /* below the kit's folder on the pod */
+	const void *data;
+	size_t len;
+	int mode;
+};
+
+/* What the pods of this job need. All texts are borrowed from the job. */
+struct job_needs {
+	const char *engine;   /* "espeak", "command": for people, manifests and the cost model */
+	bool gpu;	      /* a pod that sees no GPU is useless */
+	int vram_gb;
+	int workers;	      /* processes per pod */
+	int max_batch;	      /* 1: the engine cannot batch (command) */
+	double max_batch_weight; /* memory model: count x longest weight in a batch must stay below; 0: no limit */
+	bool command;	      /* segments are shell commands run in a private copy of the tree, not lines for a worker */
+	bool stream;	      /* command: fetch outputs when renamed into place, not only after exit */
+	const char *const *outputs; /* command: patterns, NULL-terminated */
+	const char *worker;   /* shell command that starts one worker; $BURST_KIT and $BURST_CODE are set; NULL for command */
+	const char *install;  /* shell text run once in each container before the workers start, as root where it is; NULL */
+	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
+	const struct job_file *files;
+	size_t file_count;
+	const char *const *env_names; /* variables of the user's environment that travel (job.env), NULL-terminated */
+};
+
+/* What became of one segment; the job is given an array of these in the order of its segments. */
+struct segment_result {
+	enum { SEGMENT_OPEN, SEGMENT_SAFE, SEGMENT_FAILED } state;
+	bool cached;
+	bool suspect; /* the check was never satisfied; the best try was kept */
+	char reason[160]; /* of failed and suspect */
+	char sha256[SHA256_HEX];
+	int64_t bytes;
+	double seconds; /* of audio */
+	int sample_rate;
+	int tries;
+	char provider[24], gpu[64], attempt[20];
+};
+
+struct check {
+	bool ok;
+	char reason[160];
+	double seconds;
+	int sample_rate;
+};
+
+struct job; /* each type's own; begins with nothing the engine may touch */
+
+struct job_setup {
+	const struct section *conf; /* the `job` group, read against job_ops.options */
+	const char *base_dir;	    /* relative paths of the config are relative to this */
+	const char *output_dir;	    /* absolute */
+	const char *name;
+	int pods; /* as configured; 0: absent */
+	bool verbose;
+};
+
+struct job_ops {
+	uint32_t abi; /* JOB_ABI */
+	const char *type; /* "tts" */
+	const char *summary;
+	const struct option_spec *options; /* keys of the `job` group for this type, the common ones included */
+
+	/* Reads the input and makes the segments. ERR_CONFIG names file:line. */
+	int (*load)(struct job **out, const struct job_setup *setup, struct err *err);
+	void (*free)(struct job *job);
+	struct segment *(*segments)(struct job *job, size_t *count); /* in the order of the script */
+	const struct job_needs *(*needs)(struct job *job);
+	/* The line a worker (or the agent, for commands) gets for a segment, try 0, 1, ...: a new seed each. New reference. */
+	json_t *(*task)(struct job *job, size_t index, int attempt);
+	/* Which segments are done already: their file is in the output folder and matches the manifest by key and hash.
+	 * Fills results[i]. A foreign file under a name of ours is ERR_CONFIG unless force. Called once, before any renting. */
+	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
+	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
+	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
+	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);
+	/* Appends one line to OUT/manifest.jsonl so that a later run knows the file; called after the rename. */
+	int (*record)(struct job *job, size_t index, const struct segment_result *result, struct err *err);
+	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
+	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */
+	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes, struct err *err);
+};
+
+extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-terminated */
+
+/* What burst puts on every pod, whatever the job: carried inside the binary (jobs/agent/kit.c). */
+struct pod_kit {
+	const char *start_script;
+	const void *agent;
+	size_t agent_len;
+	char agent_hash[SHA256_HEX];
+	/* Shell command for the first SSH channel: prints "BURST have" or "BURST need" on a line of its own, in the latter
+	 * case reads agent_len bytes from stdin, then becomes `agent attach`. */
+	char *bootstrap;
+};
+const struct pod_kit *pod_kit(void);
+
+#endif

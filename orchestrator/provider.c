@@ -1,0 +1,98 @@
+#include "provider.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <strings.h>
+
+const char *pod_state_name(enum pod_state state)
+{
+	switch (state) {
+	case POD_STATE_UNKNOWN: return "unknown";
+	case POD_STATE_CREATING: return "creating";
+	case POD_STATE_RUNNING: return "running";
+	case POD_STATE_STOPPED: return "stopped";
+	case POD_STATE_FAILED: return "failed";
+	case POD_STATE_GONE: return "gone";
+	}
+	return "unknown";
+}
+
+void op_result_free(struct op_result *r)
+{
+	free(r->offers);
+	free(r->pods);
+	free(r->volumes);
+	str_free(&r->text);
+	memset(r, 0, sizeof(*r));
+}
+
+void call_free(struct call *c)
+{
+	str_free(&c->body);
+	free(c->url);
+	for (size_t i = 0; i < c->header_count; i++)
+		free(c->headers[i]);
+	free(c->headers);
+	free(c->sigv4);
+	free(c->user);
+	free(c->password);
+	for (size_t i = 0; i < c->argc; i++)
+		free(c->argv[i]);
+	free(c->argv);
+	free(c->body_to);
+	free(c->body_from);
+	memset(c, 0, sizeof(*c));
+}
+
+void call_header(struct call *c, const char *fmt, ...)
+{
+	char *line = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&line, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	GROW(c->headers, c->header_count, c->header_cap);
+	c->headers[c->header_count++] = line;
+}
+
+void call_arg(struct call *c, const char *word)
+{
+	GROW(c->argv, c->argc + 1, c->argv_cap);
+	c->argv[c->argc++] = xstrdup(word);
+	c->argv[c->argc] = NULL;
+}
+
+void reply_free(struct reply *r)
+{
+	str_free(&r->body);
+	str_free(&r->head);
+	memset(r, 0, sizeof(*r));
+}
+
+bool reply_header(const struct reply *r, const char *name, char *out, size_t room)
+{
+	const char *line = str_text(&r->head);
+	size_t len = strlen(name);
+	bool found = false;
+
+	while (*line) {
+		size_t end = strcspn(line, "\r\n");
+		if (end > len && line[len] == ':' && !strncasecmp(line, name, len)) {
+			const char *value = line + len + 1;
+			size_t left = end - len - 1;
+			while (left && (*value == ' ' || *value == '\t')) {
+				value++;
+				left--;
+			}
+			size_t n = MIN(left, room - 1);
+			memcpy(out, value, n);
+			out[n] = '\0';
+			found = true;
+		}
+		line += end;
+		line += strspn(line, "\r\n");
+	}
+	return found;
+}

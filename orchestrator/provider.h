@@ -1,0 +1,236 @@
+/* provider.h - one vendor of pods, as a translator: what we want becomes calls, replies become results.
+ *
+ * No function here does I/O, sleeps or retries, and there is no global state: the engine carries the calls and the core
+ * decides what a failure means. Times of calls in ms, money in micro-dollars, epochs in seconds.
+ *
+ * An operation is a little state machine: next(op, NULL) first, then next(op, reply) after each call, until OP_DONE or
+ * OP_FAILED. Whoever began it ends it with op_free(). */
+#ifndef BURST_PROVIDER_H
+#define BURST_PROVIDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/section.h"
+#include "base/str.h"
+
+#define PROVIDER_ABI 1u
+
+/* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
+enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
+
+/* What a vendor would rent us now. */
+struct offer {
+	char provider[PROVIDER_NAME_MAX];
+	char id[160];	   /* the vendor's own words for it; only the provider reads this */
+	char gpu[GPU_MAX]; /* as people write it: "RTX 4090", "L40S", "none" */
+	int gpus;
+	int vram_gb;
+	char region[REGION_MAX];
+	bool spot;
+	int64_t price_microusd_h; /* of the whole pod */
+	char stock[12];		  /* "high", "low", "" when the vendor does not say */
+	int wish; /* which entry of the wanted list it satisfies, 0 first */
+};
+
+/* Stands in every pod we make, so that an orphan can be told from a stranger's pod and judged without our ledger. */
+struct marker {
+	char machine[20];	   /* 16 hex digits of this machine's state folder */
+	char run[24];
+	char attempt[ATTEMPT_MAX]; /* 16 hex digits, never used twice */
+	int64_t hard_end_s;
+};
+
+enum pod_state {
+	POD_STATE_UNKNOWN,  /* a word we do not know: look again, within the deadline */
+	POD_STATE_CREATING, /* queued, pulling, starting */
+	POD_STATE_RUNNING,  /* its container runs; sshd may not answer yet */
+	POD_STATE_STOPPED,  /* not running but still there, maybe still billing: preempted or stopped */
+	POD_STATE_FAILED,   /* will never run */
+	POD_STATE_GONE,	    /* bills no more */
+};
+const char *pod_state_name(enum pod_state state);
+
+/* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */
+struct pod_view {
+	char id[POD_ID_MAX];
+	char name[POD_NAME_MAX];
+	struct marker marker; /* marker.attempt empty: not one of burst's */
+	enum pod_state state;
+	bool preempted;
+	char host[128]; /* where its sshd can be reached; port 0: not yet */
+	int port;
+	char user[32];
+	char gpu[GPU_MAX];
+	char region[REGION_MAX];
+	bool spot;
+	int64_t price_microusd_h;
+	int64_t created_at_s, started_at_s, ended_at_s;
+	char detail[200]; /* the vendor's own explanation, for people */
+};
+
+struct volume {
+	char provider[PROVIDER_NAME_MAX];
+	char id[POD_ID_MAX];
+	char name[64];
+	char region[REGION_MAX]; /* "" : not tied to one */
+	int64_t size_gb;
+	int64_t used_bytes; /* -1: not known */
+	int64_t price_microusd_month;
+};
+
+struct env_pair {
+	char *name, *value;
+	bool secret; /* never shown, not even in --trace */
+};
+
+/* ---- what is wanted ---- */
+
+enum op_kind {
+	OP_CHECK,	  /* credentials and surroundings, for doctor: result.text has lines "ok|warn|bad: words" */
+	OP_OFFERS,	  /* want.offers -> result.offers */
+	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise */
+	OP_VOLUMES,	  /* -> result.volumes, all of ours */
+	OP_VOLUME_REMOVE, /* want.id */
+	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
+	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
+	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
+	OP_RELEASE,	  /* want.id -> done when the vendor has accepted; already gone is success */
+	OP_BILLING,	  /* want.id, want.since_s -> result.billing; ERR_NOT_FOUND while the vendor has no record */
+	OP_BALANCE,	  /* -> result.balance_microusd, -1 where there is none */
+	OP_LOGS,	  /* want.id -> result.text: the vendor's own log of the pod, for people */
+	OP_STAGE,	  /* want.file: put one local file on a volume without a pod */
+	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */
+};
+
+struct rent_request {
+	struct offer offer;
+	char name[POD_NAME_MAX]; /* "burst-" + attempt: never used again */
+	struct marker marker;
+	struct volume volume;	 /* id empty: none */
+	const char *mount;	 /* "/workspace" */
+	const char *image;	 /* NULL: the provider's default */
+	int64_t disk_gb, memory_gb, cpu; /* 0: the provider's default */
+	const char *start_script; /* POSIX sh text; becomes the container's first process */
+	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */
+	size_t env_count;
+};
+
+struct op_want {
+	char id[POD_ID_MAX];
+	int64_t since_s;
+	struct {
+		const char *const *gpus; /* names as people write them, in order of preference; NULL-terminated or NULL: any */
+		bool spot;
+		struct volume volume; /* id empty: none; else offers must be able to attach it */
+		int vram_gb;	      /* at least; 0: any */
+	} offers;
+	struct {
+		const char *name;
+		int64_t size_gb;
+		bool create;
+		const char *const *gpus; /* where a new one should be: near most of these */
+	} volume;
+	struct rent_request rent;
+	struct {
+		struct volume volume;
+		const char *path;  /* on the volume, relative, safe */
+		const char *local; /* local file to read (STAGE) or to write (FETCH) */
+		int64_t offset, max_bytes;
+	} file;
+};
+
+struct op_result {
+	struct offer *offers;
+	size_t offer_count;
+	struct pod_view *pods;
+	size_t pod_count;
+	struct volume *volumes;
+	size_t volume_count;
+	struct {
+		int64_t billed_ms, cost_microusd;
+		bool reported; /* the vendor said so; false: implied from dollars or times */
+	} billing;
+	int64_t balance_microusd;
+	int64_t bytes; /* FETCH, STAGE: moved */
+	struct str text;
+};
+void op_result_free(struct op_result *r);
+
+/* ---- how it travels ---- */
+
+enum call_kind { CALL_HTTP, CALL_CHILD };
+/* Who goes first when an account's rate limit is near; a part of each window is kept for releases. */
+enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL };
+
+struct call {
+	enum call_kind kind;
+	enum call_class class;
+	bool may_repeat; /* carrying it twice does no harm: net/ may try again on its own */
+	int64_t timeout_ms;
+	size_t max_bytes; /* a larger reply is ERR_UNTRUSTED */
+	struct str body;  /* HTTP: request body; CHILD: its stdin */
+	/* CALL_HTTP */
+	const char *method;
+	char *url;
+	char **headers; /* "Name: value" */
+	size_t header_count, header_cap;
+	char *sigv4; /* "aws:amz:REGION:s3", with user and password */
+	char *user, *password;
+	/* CALL_CHILD: argv, NULL-terminated; argv[0] is looked up in PATH; "burst" means this very program */
+	char **argv;
+	size_t argc, argv_cap;
+	/* both: the reply's body is appended to this file instead (FETCH); the request's body is read from that one (STAGE) */
+	char *body_to, *body_from;
+};
+void call_free(struct call *c);
+void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
+void call_arg(struct call *c, const char *word);
+
+struct reply {
+	bool failed;   /* no reply: err says why; */
+	bool was_sent; /* ... and the request may have reached the other side */
+	struct err err;
+	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
+	struct str body;
+	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
+	int64_t wall_ms, retry_after_ms;
+};
+void reply_free(struct reply *r);
+/* Value of a header (case-insensitive, last one wins) into out; false when absent. */
+bool reply_header(const struct reply *r, const char *name, char *out, size_t room);
+
+enum op_next { OP_CALL, OP_WAIT, OP_DONE, OP_FAILED };
+
+struct provider; /* each vendor's own */
+struct op;	 /* one operation under way */
+
+struct provider_ops {
+	uint32_t abi; /* PROVIDER_ABI; first, for objects loaded from outside the tree */
+	const char *name; /* as burst.cfg spells it: "runpod" */
+	const char *summary; /* one line for doctor and help */
+	const struct option_spec *options; /* keys of its section */
+	bool can_stage, can_fetch; /* files of a volume without a pod */
+	bool must_not_end_itself;  /* reserved, false */
+
+	/* conf lives longer than the provider. state_dir: a folder the provider's children may keep things in. */
+	int (*open)(struct provider **out, const struct section *conf, const char *state_dir, struct err *err);
+	void (*close)(struct provider *p); /* NULL is fine */
+	/* The vendor account these pods are rented on, for rate limits and "one listing per account". Borrowed. */
+	const char *(*account)(const struct provider *p);
+
+	/* want is borrowed until op_free. */
+	struct op *(*begin)(struct provider *p, enum op_kind kind, const struct op_want *want);
+	/* One step. First with reply == NULL. OP_CALL: send *call (the caller frees it) and come back with its reply.
+	 * OP_WAIT: come back after *wait_ms with reply == NULL. OP_DONE: *result is set, free it with op_result_free().
+	 * OP_FAILED: *err is set; its kind says whether asking again can help or can cost money twice. */
+	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
+			     struct op_result *result, struct err *err);
+	void (*op_free)(struct op *op); /* at any time; NULL is fine */
+};
+
+/* The registry (providers/registry.c): NULL-terminated. cmd/ hands it to the engine. */
+extern const struct provider_ops *const provider_registry[];
+
+#endif

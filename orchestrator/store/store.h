@@ -1,0 +1,124 @@
+/* store.h - the ledger: what was run, which pods were rented for it and what became of them. SQLite behind store_open(), a
+ * twin in memory behind store_memory() for the simulator; both pass the same conformance test.
+ *
+ * Rows are plain structs; "put" writes the whole row under its key, new or not. A put has reached the disk when it returns
+ * (synchronous=FULL) unless it is made between store_begin() and store_commit(), which then is that moment. Times are wall
+ * clock ms, -1 or 0: not yet. All texts fit their fields (longer ones are cut). Never a secret in here. */
+#ifndef BURST_STORE_H
+#define BURST_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/err.h"
+
+struct store;
+
+struct run_row {
+	char id[24];
+	char job[64];	   /* its name */
+	char type[16];
+	char config[512];  /* real path of burst.cfg */
+	char output[512];
+	char machine[20];
+	char status[16];   /* running | done | partial | failed | capped | interrupted | unreleased */
+	bool detached;	   /* the agents hold the queue and renew their own lease */
+	int64_t started_ms, ended_ms;
+	int64_t max_cost_microusd, deadline_ms; /* the caps it began with; deadline: wall ms, 0: none */
+	int64_t total, rendered, cached, failed;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+	int exit_status;
+	char error_code[24];
+	char error[256];
+};
+
+/* One attempt to rent one pod. Written before the create call, with state "intent". */
+struct pod_row {
+	char attempt[20]; /* key: 16 hex digits, never used twice */
+	char run[24];
+	char provider[24];
+	char account[64];
+	char name[64];
+	char id[80];	 /* the vendor's; empty until known */
+	char state[16];	 /* intent | ambiguous | live | releasing | gone | failed (never existed) */
+	int slot;
+	char gpu[64];
+	char region[32];
+	bool spot;
+	bool volume_safe; /* its finished files are on the volume for good */
+	char volume_id[80], volume_name[64];
+	int64_t price_microusd_h;
+	int64_t hard_end_s; /* epoch seconds */
+	char host[128];
+	int port;
+	char user[32];
+	/* wall ms of: create call, its reply, first seen running, TCP accepted, handshake done, synced, workers ready, last
+	 * batch done, last file safe, release sent, release accepted, confirmed gone */
+	int64_t create_ms, rented_ms, running_ms, reached_ms, connected_ms, synced_ms, ready_ms, worked_ms, safe_ms,
+		release_ms, released_ms, gone_ms;
+	int64_t compute_ms, wasted_ms, billed_ms, billed_vendor_ms, cost_microusd;
+	int64_t event; /* last agent event that was dealt with */
+	char error[256];
+};
+
+enum segment_state { SEGMENT_ROW_SAFE = 1, SEGMENT_ROW_FAILED = 2 };
+
+struct segment_row {
+	char run[24];
+	char id[256];
+	char key[65];
+	int state; /* enum segment_state; a segment that is still open has no row */
+	char attempt[20];
+	char file[256];
+	char sha256[65];
+	int64_t bytes;
+	double seconds;
+	int sample_rate;
+	int tries;
+	bool suspect;
+	char reason[160];
+};
+
+struct volume_row {
+	char provider[24];
+	char id[80];
+	char name[64];
+	char region[32];
+	int64_t size_gb, price_microusd_month, seen_ms;
+	char tree[65];	/* id of the newest code tree known to be there; "" : none */
+};
+
+/* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */
+int store_open(struct store **out, const char *path, struct err *err);
+struct store *store_memory(void);
+void store_close(struct store *s);
+
+int store_begin(struct store *s, struct err *err);
+int store_commit(struct store *s, struct err *err);
+void store_rollback(struct store *s);
+
+int store_put_run(struct store *s, const struct run_row *row, struct err *err);
+int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
+int store_put_segments(struct store *s, const struct segment_row *rows, size_t count, struct err *err);
+int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
+int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
+
+/* ERR_NOT_FOUND when absent. A run may be named by any unambiguous beginning of its id (ERR_USAGE when ambiguous). */
+int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
+int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
+
+/* Lists into a new array (*out to be freed by the caller, NULL when empty). */
+/* Newest first; job NULL: of all jobs; most 0: all; only those with status "running" when running. */
+int store_runs(struct store *s, const char *job_config, bool running, size_t most, struct run_row **out, size_t *count,
+	       struct err *err);
+/* run NULL: of all runs; open_only: state neither gone nor failed. In order of creation. */
+int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out, size_t *count, struct err *err);
+int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count, struct err *err);
+int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
+
+/* Small facts under a name (machine id, measured medians, rate-limit windows). get: false when absent. */
+int store_put_fact(struct store *s, const char *name, const char *value, struct err *err);
+bool store_fact(struct store *s, const char *name, char *out, size_t room);
+
+#endif
