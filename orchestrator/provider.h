@@ -212,7 +212,8 @@ struct provider_ops {
 	const char *summary; /* one line for doctor and help */
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
-	bool must_not_end_itself;  /* reserved, false */
+	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
+	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */
 
 	/* conf lives longer than the provider. state_dir: a folder the provider's children may keep things in. */
 	int (*open)(struct provider **out, const struct section *conf, const char *state_dir, struct err *err);

@@ -1,0 +1,48 @@
+/* budget.c - how long a pod may live so that the caps hold whatever happens to us afterwards. */
+#include "impl.h"
+
+#include "../base/clock.h"
+
+/* Time set aside before a hard end to let a pod go: a tenth of its life, at most 20 s. */
+int64_t budget_margin(int64_t life_ms)
+{
+	int64_t tenth = life_ms / 10;
+
+	return tenth < 20000 ? tenth : 20000;
+}
+
+/* What has been spent, and what living pods can still cost if nobody ever touches them again. */
+int64_t budget_committed(const struct core *c)
+{
+	int64_t sum = c->spent_microusd;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (!pod_may_bill(p))
+			continue;
+		int64_t until = p->released_at ? c->now : p->hard_end_ms;
+		sum += money_for(p->price_microusd_h, (until > c->now ? until : c->now) - p->create_at);
+	}
+	return sum;
+}
+
+int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
+{
+	int64_t end = NEVER;
+
+	if (c->deadline_at)
+		end = c->deadline_at;
+	if (c->conf.max_cost_microusd && price_microusd_h) {
+		int64_t left = c->conf.max_cost_microusd - budget_committed(c);
+		if (left <= 0)
+			return -1;
+		int64_t share = left / (more > 0 ? more : 1);
+		int64_t life = (int64_t)((__int128)share * 3600000 / price_microusd_h);
+		life = life / 1000 * 1000; /* billed by whole seconds */
+		if (life < INT64_MAX / 4 && c->now + life < end)
+			end = c->now + life;
+	}
+	if (end == NEVER)
+		end = c->now + (int64_t)24 * 3600 * 1000; /* no cap at all: still not for ever */
+	return end - c->now < USEFUL_MIN_MS ? -1 : end;
+}

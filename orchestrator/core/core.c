@@ -1,0 +1,713 @@
+/* core.c - the run as a whole: when to ask for offers, when to rent another pod, when to stop, and what to say at the end. */
+#include "impl.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "../base/clock.h"
+
+/* ---- actions ---- */
+
+struct action *core_act(struct core *c, enum action_type type, int pod)
+{
+	struct actions *out = c->out;
+
+	GROW(out->list, out->count, out->cap);
+	struct action *a = &out->list[out->count++];
+	*a = (struct action){.type = type, .pod = pod};
+	if (pod >= 0)
+		a->provider = c->pods[pod].provider;
+	return a;
+}
+
+void core_note(struct core *c, enum note_level level, const char *fmt, ...)
+{
+	struct action *a = core_act(c, ACT_NOTE, -1);
+	va_list ap;
+
+	a->number = (int)level;
+	va_start(ap, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	va_end(ap);
+}
+
+uint64_t core_random(struct core *c)
+{
+	/* splitmix64: distinct for every call from one seed */
+	uint64_t z = (c->random += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+/* ---- stopping ---- */
+
+/* Which of two reasons decides the exit status: 9, signals, 5, 3, 6, 4, 1. */
+static int gravity(enum err_kind kind)
+{
+	struct err err = {.kind = kind};
+
+	switch (err_exit_status(&err)) {
+	case 9: return 9;
+	case 5: return 7;
+	case 3: return 6;
+	case 2:
+	case 6: return 5;
+	case 4: return 4;
+	case 1: return 3;
+	default: return kind == ERR_INTERRUPTED ? 8 : 0;
+	}
+}
+
+bool core_stopping(const struct core *c)
+{
+	return c->fault.kind != ERR_NONE || c->signals > 0 || c->conf.reap;
+}
+
+static void stop_begin(struct core *c)
+{
+	c->grace_until = c->now + FETCH_GRACE_MS;
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].phase == POD_WORKING && c->pods[i].connected)
+			core_act(c, ACT_REVOKE, i);
+	c->dirty = true;
+}
+
+void core_fault(struct core *c, int pod, const struct err *err)
+{
+	bool first = !core_stopping(c);
+
+	if (gravity(err->kind) > gravity(c->fault.kind)) {
+		c->fault = *err;
+		c->fault_pod = pod;
+	}
+	if (!first)
+		return;
+	if (c->conf.keep_ms && err->kind == ERR_JOB) {
+		c->keep_until = c->now + c->conf.keep_ms;
+		core_note(c, NOTE_WARN, "%s; pods are kept for a look, and bill", err->msg);
+	}
+	stop_begin(c);
+}
+
+static void take_signal(struct core *c, int number)
+{
+	if (++c->signals == 1) {
+		c->signal = number;
+		c->keep_until = 0;
+		stop_begin(c);
+		core_note(c, NOTE_NOTE, "stopping: fetching what is finished, then releasing the pods "
+					"(again: release them now)");
+		return;
+	}
+	c->grace_until = c->now;
+	c->dirty = true;
+	if (c->signals >= 3) {
+		for (int i = 0; i < c->pod_count; i++)
+			c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
+		core_note(c, NOTE_WARN, "leaving at once");
+	}
+}
+
+static bool stoppable_now(const struct core *c, const struct core_pod *p)
+{
+	if (c->conf.reap || c->signals > 1)
+		return true;
+	if (c->now < c->keep_until)
+		return false;
+	return !(p->connected && p->unhome > 0 && c->now < c->grace_until);
+}
+
+static void let_all_go(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->phase >= POD_RELEASING)
+			continue;
+		if (stoppable_now(c, p))
+			pod_release_now(c, i);
+	}
+}
+
+/* ---- renting ---- */
+
+static int count_active(const struct core *c, int *working, int *coming)
+{
+	int active = 0;
+
+	*working = *coming = 0;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (!pod_active(p))
+			continue;
+		active++;
+		*working += p->phase == POD_WORKING && !p->draining;
+		*coming += p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS;
+	}
+	return active;
+}
+
+/* A replacement is worth its cold start only if there is more work left than it takes to come up. */
+static bool worth_another(const struct core *c, int working)
+{
+	double rate = dispatch_rate(c) * c->conf.workers;
+
+	if (!working || rate <= 0 || !c->cold_ms)
+		return true;
+	return c->weight_todo / (rate * working) * 1000 > (double)c->cold_ms;
+}
+
+static int width_now(const struct core *c)
+{
+	if (!c->todo)
+		return 0;
+	if (!c->canary_ok)
+		return 1;
+	size_t most = c->todo; /* no more pods than segments */
+	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
+}
+
+static bool ask_next_vendor(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
+			continue;
+		if (v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED)
+			return true;
+		if (c->conf.want_volume && v->volume_ask == ASK_NOT) {
+			v->volume_ask = ASK_ASKED;
+			core_act(c, ACT_VOLUME, -1)->provider = i;
+			return true;
+		}
+		if (v->offers_ask == ASK_NOT) {
+			v->offers_ask = ASK_ASKED;
+			core_act(c, ACT_OFFERS, -1)->provider = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void no_capacity(struct core *c, int active, int64_t again_at)
+{
+	struct err err = {0};
+	char waited[24];
+
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->vendors[i].err.kind && gravity(c->vendors[i].err.kind) > gravity(err.kind))
+			err = c->vendors[i].err;
+	bool hopeless = true;
+	for (int i = 0; i < c->conf.provider_count; i++)
+		hopeless = hopeless && c->vendors[i].dead;
+	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
+	if (active || (patient && !hopeless)) {
+		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
+		if (!c->conf.retry_until_up && !active)
+			at = MIN(at, c->capacity_since + c->conf.wait_ms);
+		if (!active)
+			core_note(c, NOTE_NOTE, "no pod to be had now (%s); asking again",
+				  c->capacity.msg[0] ? c->capacity.msg : err.msg[0] ? err.msg : "no offers");
+		c->offers_again_at = at;
+		return;
+	}
+	if (err.kind == ERR_NONE) {
+		duration_show(waited, sizeof(waited), c->now - c->capacity_since);
+		err_set(&err, c->capacity.kind ? c->capacity.kind : ERR_NO_CAPACITY, "no pod could be rented within %s: %s",
+			waited, c->capacity.msg[0] ? c->capacity.msg : "nobody offers what is wanted");
+	}
+	core_fault(c, -1, &err);
+}
+
+static void widen(struct core *c)
+{
+	int working, coming, active = count_active(c, &working, &coming);
+	int64_t again_at;
+	struct err err;
+
+	while (active < width_now(c)) {
+		if (active && !worth_another(c, working))
+			return;
+		struct candidate *k = offers_pick(c, &again_at);
+		if (!k && ask_next_vendor(c))
+			return;
+		if (!k) {
+			if (c->now >= c->offers_again_at)
+				no_capacity(c, active, again_at);
+			return;
+		}
+		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active);
+		if (end < 0) {
+			if (active)
+				return;
+			c->capped = true;
+			err_set(&err, ERR_CAP, "%s", c->deadline_at && c->deadline_at - c->now < USEFUL_MIN_MS ?
+				"caps.max_duration was reached" : "caps.max_cost leaves no room for another pod");
+			core_fault(c, -1, &err);
+			return;
+		}
+		c->capacity_since = 0;
+		pod_rent(c, k, end);
+		active++;
+	}
+}
+
+static void ask_offers_again(struct core *c)
+{
+	c->offers_again_at = 0;
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->offers_ask != ASK_ASKED)
+			v->offers_ask = ASK_NOT;
+		if (v->volume_ask == ASK_FAILED)
+			v->volume_ask = ASK_NOT;
+	}
+	c->dirty = true;
+}
+
+/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. */
+static void hand_over(struct core *c)
+{
+	int working, coming;
+
+	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c))
+		return;
+	int active = count_active(c, &working, &coming);
+	(void)active;
+	if (!working || coming || (c->todo && working < width_now(c) && !c->offers_again_at && working < c->conf.pods))
+		return;
+	c->handed_over = true;
+	dispatch_deal(c);
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->phase != POD_WORKING || !p->connected)
+			continue;
+		p->detached = true;
+		core_act(c, ACT_SAVE, i);
+		core_act(c, ACT_HANDOVER, i);
+	}
+}
+
+/* ---- listings: one for all pods of an account ---- */
+
+static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
+{
+	const struct core_provider *k = &c->conf.providers[p->provider];
+	int64_t age = c->now - p->create_at;
+
+	switch (p->phase) {
+	case POD_BOOTING:
+	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
+	case POD_AMBIGUOUS: return p->clean_looks ? 15000 : 5000;
+	case POD_CONFIRMING:
+		if (p->clean_looks)
+			return MAX(p->clean_at + k->look_gap_ms - v->listed_at, 0);
+		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
+	case POD_PREPARING:
+	case POD_QUEUED:
+	case POD_LOADING:
+	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_WANTED:
+	case POD_RENTING:
+	case POD_RELEASING:
+	case POD_GONE:
+	case POD_NEVER: break;
+	}
+	return NEVER;
+}
+
+static void schedule_listings(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		int64_t at = v->list_at;
+		for (int k = 0; k < c->pod_count; k++) {
+			if (c->pods[k].provider != i)
+				continue;
+			int64_t interval = list_interval(c, v, &c->pods[k]);
+			if (interval != NEVER)
+				at = MIN(at, MAX(v->listed_at, v->listing_since) + interval);
+		}
+		v->list_at = at;
+		if (v->listing || at > c->now)
+			continue;
+		v->listing = true;
+		v->listing_since = c->now;
+		v->list_at = NEVER;
+		core_act(c, ACT_LIST, -1)->provider = i;
+	}
+}
+
+static void listed(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+
+	v->listing = false;
+	c->dirty = true;
+	if (ev->err) {
+		v->list_failures++;
+		v->list_at = c->now + MAX(ev->err->retry_after_ms,
+					  MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
+		return;
+	}
+	v->list_failures = 0;
+	v->listed_at = ev->asked_at;
+	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at);
+}
+
+/* ---- the end ---- */
+
+static bool all_looked(struct core *c)
+{
+	bool all = true;
+
+	/* the listing before the exit: nothing of ours may be there that we do not know of */
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (!v->used || v->listed_at > v->created_at)
+			continue;
+		if (v->list_failures >= 5 || c->signals >= 3) {
+			core_note(c, NOTE_WARN, "%s: the last listing failed; `burst ps` and `burst reap` look again",
+				  c->conf.providers[i].name);
+			continue;
+		}
+		all = false;
+		if (!v->listing && v->list_at > c->now)
+			v->list_at = v->list_failures ? v->list_at : c->now;
+	}
+	return all;
+}
+
+static bool pods_over(struct core *c)
+{
+	bool over = true;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->salvaging && c->signals < 2)
+			over = false;
+		if (!pod_may_bill(p))
+			continue;
+		if (p->phase == POD_AMBIGUOUS && (c->signals > 1 || c->now - p->rented_at > 5 * AMBIGUOUS_GAP_MS))
+			c->unreleased = true;
+		else if (c->now < p->deadline_at || p->phase < POD_RELEASING)
+			over = false;
+	}
+	return over;
+}
+
+static void try_to_end(struct core *c)
+{
+	int working, coming;
+
+	if (c->signals < 3) {
+		bool done = core_stopping(c) || dispatch_settled(c);
+		if (!done || count_active(c, &working, &coming) || !pods_over(c) || !all_looked(c))
+			return;
+		/* files that outlive their pod may still be on their way home */
+		if (!core_stopping(c) && !dispatch_settled(c))
+			return;
+		if (core_stopping(c) && c->signals < 2 && c->now < c->grace_until)
+			for (int i = 0; i < c->pod_count; i++)
+				if (c->pods[i].unhome > 0)
+					return;
+	}
+	c->ended = true;
+	core_act(c, ACT_END, -1);
+}
+
+static void check_caps(struct core *c)
+{
+	struct err err;
+
+	if (!c->deadline_at || c->now < c->deadline_at || core_stopping(c) || dispatch_settled(c))
+		return;
+	c->capped = true;
+	err_set(&err, ERR_CAP, "caps.max_duration was reached");
+	core_fault(c, -1, &err);
+}
+
+static void advance(struct core *c)
+{
+	if (c->ended || !c->started)
+		return;
+	check_caps(c);
+	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
+		ask_offers_again(c);
+	if (core_stopping(c))
+		let_all_go(c);
+	else if (!(c->conf.detached && c->handed_over && !c->todo))
+		widen(c);
+	hand_over(c);
+	try_to_end(c);
+	if (!c->ended)
+		schedule_listings(c);
+}
+
+static void note_wake(struct core *c)
+{
+	int64_t at = NEVER;
+
+	for (int i = 0; i < c->pod_count; i++)
+		at = MIN(at, pod_wake_at(c, &c->pods[i]));
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].listing)
+			at = MIN(at, c->vendors[i].list_at);
+	if (c->offers_again_at)
+		at = MIN(at, c->offers_again_at);
+	if (c->deadline_at && !core_stopping(c))
+		at = MIN(at, c->deadline_at);
+	if (core_stopping(c) && c->grace_until > c->now)
+		at = MIN(at, c->grace_until);
+	if (c->keep_until > c->now)
+		at = MIN(at, c->keep_until);
+	c->wake_at = c->ended ? NEVER : at;
+}
+
+/* ---- the step ---- */
+
+static void tick(struct core *c)
+{
+	c->dirty = true;
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->now >= pod_wake_at(c, &c->pods[i]))
+			pod_tick(c, i);
+	if (c->keep_until && c->now >= c->keep_until)
+		c->keep_until = 0;
+}
+
+static void start(struct core *c)
+{
+	c->started = c->dirty = true;
+	c->began_at = c->now;
+	c->capacity_since = c->now;
+	if (c->conf.max_duration_ms)
+		c->deadline_at = c->now + c->conf.max_duration_ms;
+	for (int i = 0; i < c->pod_count; i++) {
+		struct vendor *v = &c->vendors[c->pods[i].provider];
+		v->used = true;
+		v->list_at = c->now;
+	}
+}
+
+static void vendor_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
+
+	c->dirty = true;
+	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
+	if (ev->err) {
+		v->err = *ev->err;
+		v->dead = ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_CONFIG;
+		core_note(c, NOTE_INFO, "%s: %s", c->conf.providers[ev->provider].name, ev->err->msg);
+		return;
+	}
+	memset(&v->err, 0, sizeof(v->err));
+	if (ev->type == EV_VOLUME)
+		v->volume = *ev->volume;
+	else
+		offers_take(c, ev->provider, ev->offers, ev->count);
+}
+
+static void slept(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->vendors[i].used)
+			c->vendors[i].list_at = c->now;
+	for (int i = 0; i < c->pod_count; i++)
+		c->pods[i].renew_at = c->now;
+	c->dirty = true;
+}
+
+void core_step(struct core *c, const struct event *ev, struct actions *out)
+{
+	c->now = ev->now_ms;
+	c->wall = ev->wall_ms;
+	c->out = out;
+	c->dirty = false;
+	if (c->ended)
+		return;
+	switch (ev->type) {
+	case EV_START: start(c); break;
+	case EV_TICK: tick(c); break;
+	case EV_OFFERS:
+	case EV_VOLUME: vendor_answered(c, ev); break;
+	case EV_LISTED: listed(c, ev); break;
+	case EV_RENTED:
+	case EV_RENT_FAILED:
+	case EV_CONNECTED:
+	case EV_CONNECT_FAILED:
+	case EV_LOST:
+	case EV_SHARED_READY:
+	case EV_PREPARE_FAILED:
+	case EV_WORKERS:
+	case EV_WORKERS_FAILED:
+	case EV_SALVAGED:
+	case EV_RELEASED: pod_event(c, ev); break;
+	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
+	case EV_BATCH_DONE: dispatch_done(c, ev); break;
+	case EV_REVOKED: dispatch_revoked(c, ev); break;
+	case EV_RENDERED: dispatch_rendered(c, ev); break;
+	case EV_SEGMENT_FAILED: dispatch_failed(c, ev); break;
+	case EV_HOME: dispatch_home(c, ev); break;
+	case EV_HOME_FAILED: dispatch_home_failed(c, ev); break;
+	case EV_SAFE: dispatch_safe(c, ev); break;
+	case EV_SIGNAL: take_signal(c, ev->number); break;
+	case EV_SLEPT: slept(c); break;
+	case EV_FAULT: core_fault(c, -1, ev->err); break;
+	}
+	if (core_stopping(c))
+		c->dirty = true;
+	if (c->dirty) {
+		advance(c);
+		note_wake(c);
+	}
+}
+
+int64_t core_wake_at(const struct core *c)
+{
+	return c->wake_at;
+}
+
+/* ---- making and asking ---- */
+
+struct core *core_new(const struct core_conf *conf, const struct core_segment *segments, size_t count)
+{
+	struct core *c = xcalloc(1, sizeof(*c));
+
+	c->conf = *conf;
+	c->random = conf->seed;
+	c->wake_at = NEVER;
+	c->fault_pod = -1;
+	c->canary_ok = !conf->canary;
+	c->seg_count = count;
+	c->segs = xcalloc(count, sizeof(*c->segs));
+	for (size_t i = 0; i < count; i++)
+		c->segs[i] = (struct seg){.weight = segments[i].weight, .est_s = segments[i].est_s,
+					  .group = segments[i].group, .cached = segments[i].done};
+	for (int i = 0; i < CORE_PROVIDERS_MAX; i++) {
+		c->vendors[i].owner = -1;
+		c->vendors[i].list_at = NEVER;
+		c->vendors[i].listed_at = INT64_MIN / 2;
+		c->vendors[i].listing_since = INT64_MIN / 2;
+		c->vendors[i].created_at = INT64_MIN / 4;
+	}
+	dispatch_init(c);
+	return c;
+}
+
+void core_free(struct core *c)
+{
+	if (!c)
+		return;
+	dispatch_free(c);
+	free(c->segs);
+	free(c->pods);
+	free(c->candidates);
+	free(c);
+}
+
+int core_adopt(struct core *c, const struct core_pod *pod)
+{
+	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
+	struct core_pod *p = &c->pods[c->pod_count];
+
+	*p = *pod;
+	p->wake_at = NEVER;
+	p->last_group = UINT32_MAX;
+	p->listed = p->connected_at != 0;
+	p->deadline_at = p->phase == POD_BOOTING ? NEVER : 0; /* it has its hard end */
+	return c->pod_count++;
+}
+
+bool core_ended(const struct core *c)
+{
+	return c->ended;
+}
+
+int core_pod_count(const struct core *c)
+{
+	return c->pod_count;
+}
+
+const struct core_pod *core_pod_at(const struct core *c, int pod)
+{
+	return &c->pods[pod];
+}
+
+const struct core_batch *core_batch_at(const struct core *c, uint32_t batch)
+{
+	return &c->batches[batch];
+}
+
+enum core_seg_state core_seg_state(const struct core *c, uint32_t segment)
+{
+	return (enum core_seg_state)c->segs[segment].state;
+}
+
+int core_seg_tries(const struct core *c, uint32_t segment)
+{
+	return c->segs[segment].tries;
+}
+
+int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
+{
+	if (p->phase == POD_NEVER || !p->create_at)
+		return 0;
+	int64_t end = p->released_at ? p->released_at : now_ms;
+	int64_t ms = end - p->create_at;
+	return ms <= 0 ? 0 : (ms + 999) / 1000 * 1000;
+}
+
+int64_t core_cost(const struct core_pod *p, int64_t now_ms)
+{
+	return money_for(p->price_microusd_h, core_billed_ms(p, now_ms));
+}
+
+static void verdict(const struct core *c, struct core_summary *s)
+{
+	bool all_safe = c->safe == c->seg_count;
+
+	if (c->unreleased) {
+		s->status = "unreleased";
+		err_set(&s->err, ERR_UNRELEASED, "a pod could not be confirmed gone: it may still be billing");
+	} else if (c->signals) {
+		s->status = "interrupted";
+		err_set(&s->err, ERR_INTERRUPTED, "interrupted");
+		s->err.signal = c->signal;
+	} else if (all_safe || c->conf.reap) {
+		s->status = "done";
+	} else if (c->capped && c->fault.kind == ERR_CAP) {
+		s->status = "capped";
+		s->err = c->fault;
+	} else {
+		s->status = c->safe > 0 ? "partial" : "failed";
+		s->err = c->fault;
+		s->err_pod = c->fault_pod;
+		if (s->err.kind == ERR_NONE)
+			err_set(&s->err, ERR_JOB, "%zu of %zu segments failed", c->failed, c->seg_count);
+	}
+}
+
+void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
+{
+	*s = (struct core_summary){.err_pod = -1, .total = c->seg_count, .safe = c->safe, .failed = c->failed,
+				   .cached = c->cached, .weight_left = c->weight_todo};
+	int slots = 0;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		s->billed_ms += core_billed_ms(p, now_ms);
+		s->cost_microusd += core_cost(p, now_ms);
+		s->compute_ms += p->compute_ms;
+		s->wasted_ms += p->wasted_ms;
+		s->live += pod_may_bill(p);
+		if (p->phase == POD_WORKING)
+			slots += p->workers_ready;
+	}
+	s->rate = dispatch_rate(c) * slots;
+	verdict(c, s);
+}

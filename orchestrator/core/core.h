@@ -1,0 +1,250 @@
+/* core.h - what a run does next. Events come in with the time in them, state changes, actions come out.
+ *
+ * Nothing in core/ does I/O, reads a clock or draws a random number that was not seeded: the engine (or the simulator)
+ * carries the actions out in order and reports what happened. now_ms is a clock that never jumps back (boot clock), wall_ms
+ * the wall clock; durations are ms, money micro-dollars.
+ *
+ * Journal before action: an ACT_SAVE stands before every action that can cost money or lose work. If it cannot be carried
+ * out, the engine drops the ACT_RENT that follows it for that pod and reports EV_RENT_FAILED with ERR_LOCAL; releases,
+ * listings and looks are carried out all the same. */
+#ifndef BURST_CORE_H
+#define BURST_CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../base/err.h"
+#include "../provider.h"
+
+enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
+
+struct core_provider {
+	char name[PROVIDER_NAME_MAX];
+	bool can_fetch;	  /* its volumes can be read without a pod */
+	int64_t poll_ms;  /* how often its list may be asked for while a pod boots */
+	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
+};
+
+struct core_conf {
+	char run[24];
+	char machine[20];
+	struct core_provider providers[CORE_PROVIDERS_MAX];
+	int provider_count;
+	bool want_volume;
+	int pods; /* how wide */
+	int workers;
+	int max_batch;
+	double max_batch_weight;
+	bool command;	     /* one segment a pod at a time */
+	bool canary;	     /* a few segments of the first pod are checked before more pods are rented */
+	bool needs_gpu;
+	bool detached;	     /* hand the queue over once the pods work */
+	bool retry_until_up;
+	bool unproven_ok;    /* pods that may not be able to end themselves get work all the same */
+	bool reap;	     /* no work: release what was adopted, confirm, end */
+	int64_t max_cost_microusd;	  /* what is left of the cap; 0: none */
+	int64_t max_duration_ms;	  /* of the run; 0: none */
+	int64_t max_price_microusd_h;	  /* 0: any */
+	int64_t wait_ms;		  /* for capacity */
+	int64_t lease_ms;
+	int64_t boot_limit_ms;
+	int64_t keep_ms; /* on failure, leave pods this long before they are released */
+	int check_tries; /* renders of a segment whose check is not satisfied */
+	uint64_t seed;
+};
+
+struct core_segment {
+	double weight, est_s;
+	uint32_t group;
+	bool done; /* cached, or safe from an earlier life of this run */
+};
+
+/* ---- state that the engine reads (and only core/ writes) ---- */
+
+enum pod_phase {
+	POD_WANTED,	/* its row is to be written */
+	POD_RENTING,	/* the create call is under way */
+	POD_AMBIGUOUS,	/* it may exist: look until it shows up or two clean listings say no */
+	POD_BOOTING,	/* it exists, no address yet */
+	POD_CONNECTING, /* an address is known */
+	POD_PREPARING,	/* the agent answers; volume, kit, code, packages */
+	POD_QUEUED,	/* waits for the pod that prepares the shared volume */
+	POD_LOADING,	/* workers are starting */
+	POD_WORKING,
+	POD_RELEASING,	/* the release is under way or will be asked again */
+	POD_CONFIRMING, /* accepted; looking until it is gone */
+	POD_GONE,	/* proven */
+	POD_NEVER,	/* never existed */
+};
+
+struct core_pod {
+	enum pod_phase phase;
+	int provider;
+	struct offer offer;
+	char attempt[ATTEMPT_MAX];
+	char id[POD_ID_MAX];
+	struct pod_view view;	/* as last seen */
+	struct volume volume;
+	int64_t price_microusd_h;
+	int64_t hard_end_ms;	/* boot clock */
+	int64_t hard_end_s;	/* epoch */
+	int64_t first_lease_end_s;
+	bool connected;		/* the control channel is up */
+	bool mine_to_prepare;
+	bool detached;		/* its agent renews the lease itself */
+	bool proven_switch;
+	bool via_volume;	/* its files are fetched without it */
+	bool unwanted;		/* to be released as soon as its finished files are home */
+	bool salvaging;		/* gone or going; what it finished is being read from the volume */
+	bool kept;		/* was useful: rendered something */
+	int workers_ready;
+	/* boot clock, 0: not yet */
+	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at, worked_at, safe_at,
+		release_at, released_at, gone_at;
+	int64_t compute_ms, wasted_ms;
+	char reason[160];	/* why it was let go, for people */
+	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */
+	/* private to core/ */
+	int64_t wake_at, deadline_at, renew_at, look_at, clean_at;
+	int tries, looks, clean_looks;
+	int batches, unhome; /* batches in flight; rendered segments not yet home */
+	int busy;	     /* workers that hold a batch, by the agent's clock */
+	int64_t busy_since_t, last_t;
+	bool lost, listed, draining;
+	uint32_t last_group;
+};
+
+enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
+
+struct core_batch {
+	int pod;
+	bool started, over;
+	int64_t started_t;
+	double weight;
+	size_t count;
+	uint32_t *segments;
+};
+
+/* ---- events ---- */
+
+enum event_type {
+	EV_START,
+	EV_TICK,
+	EV_OFFERS,	   /* provider; offers, count. Or err */
+	EV_VOLUME,	   /* provider; volume. Or err */
+	EV_RENTED,	   /* pod; view */
+	EV_RENT_FAILED,	   /* pod; err */
+	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
+	EV_CONNECTED,	   /* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken over) */
+	EV_CONNECT_FAILED, /* pod; err */
+	EV_LOST,	   /* pod; err: the control channel is gone */
+	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
+	EV_PREPARE_FAILED, /* pod; err */
+	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said) */
+	EV_WORKERS_FAILED, /* pod; err: no worker can be started (any more) */
+	EV_BATCH_STARTED,  /* pod; batch; t */
+	EV_BATCH_DONE,	   /* pod; batch; t */
+	EV_RENDERED,	   /* pod; segment; t; elapsed_ms: it is finished on the pod */
+	EV_SEGMENT_FAILED, /* pod; segment; err: it will not succeed on this pod, nor elsewhere */
+	EV_HOME,	   /* pod; segment; ok: arrived and verified; check_ok */
+	EV_HOME_FAILED,	   /* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK ... */
+	EV_SAFE,	   /* segment: fsynced under its final name */
+	EV_REVOKED,	   /* pod; batch: taken back before it began */
+	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
+	EV_RELEASED,	   /* pod: accepted. Or err */
+	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
+	EV_SLEPT,	   /* the machine slept: look before anything else */
+	EV_FAULT,	   /* err: the run cannot go on (disk full, ledger gone) */
+};
+
+struct event {
+	enum event_type type;
+	int64_t now_ms, wall_ms;
+	int pod, provider;
+	uint32_t segment, batch;
+	const struct err *err; /* NULL: it went well */
+	const struct offer *offers;
+	const struct pod_view *views;
+	size_t count;
+	const struct volume *volume;
+	int64_t t, elapsed_ms, asked_at;
+	int number, max_batch, gpus;
+	bool switch_ok, switch_proven, ok, check_ok, workers_alive;
+};
+
+/* ---- actions ---- */
+
+enum action_type {
+	ACT_OFFERS,   /* provider */
+	ACT_VOLUME,   /* provider */
+	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
+	ACT_RENT,     /* pod */
+	ACT_LIST,     /* provider */
+	ACT_CONNECT,  /* pod */
+	ACT_PREPARE,  /* pod; flag: the shared part of the volume too */
+	ACT_SEND,     /* pod, batch */
+	ACT_REVOKE,   /* pod: every batch that has not begun */
+	ACT_RENEW,    /* pod */
+	ACT_HANDOVER, /* pod: its agent keeps itself alive from now on */
+	ACT_FETCH,    /* pod, segment (over SSH, or from the volume when pod.via_volume) */
+	ACT_KEEP,     /* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
+	ACT_DISCARD,  /* segment: throw the file away, it is rendered again */
+	ACT_SALVAGE,  /* pod: read its event log from the volume */
+	ACT_RELEASE,  /* pod */
+	ACT_CLOSE,    /* pod: drop the connection; its keys can go when it is gone */
+	ACT_NOTE,     /* text: for people; level in number */
+	ACT_END,      /* nothing more will come */
+};
+
+struct action {
+	enum action_type type;
+	int pod, provider;
+	uint32_t segment, batch;
+	bool flag;
+	int number;
+	char text[200];
+};
+
+struct actions {
+	struct action *list;
+	size_t count, cap;
+};
+
+struct core;
+
+/* segments are copied. The core is to be freed with core_free(). */
+struct core *core_new(const struct core_conf *conf, const struct core_segment *segments, size_t count);
+void core_free(struct core *c);
+/* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap), before EV_START. The pod's ids, times
+ * (boot clock; may be negative), prices and phase (AMBIGUOUS, or BOOTING for "it was there") are set by the caller. Returns
+ * its number. */
+int core_adopt(struct core *c, const struct core_pod *pod);
+/* The step. Appends to *out (the caller empties it, and frees out->list at the end). */
+void core_step(struct core *c, const struct event *ev, struct actions *out);
+/* When the next EV_TICK is due (boot clock), INT64_MAX: never. */
+int64_t core_wake_at(const struct core *c);
+
+bool core_ended(const struct core *c);
+int core_pod_count(const struct core *c);
+const struct core_pod *core_pod_at(const struct core *c, int pod);
+const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
+enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
+int core_seg_tries(const struct core *c, uint32_t segment); /* re-renders asked for so far: the task's attempt number */
+
+struct core_summary {
+	const char *status; /* done | partial | failed | capped | interrupted | unreleased */
+	struct err err;	    /* the one that decides the exit status; ERR_NONE when all is done */
+	int err_pod;	    /* -1: none */
+	size_t total, safe, failed, cached;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd; /* so far */
+	int live; /* pods that may bill */
+	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
+};
+void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
+/* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
+int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
+int64_t core_cost(const struct core_pod *p, int64_t now_ms);
+const char *pod_phase_name(enum pod_phase phase);
+
+#endif

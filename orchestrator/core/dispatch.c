@@ -1,0 +1,590 @@
+/* dispatch.c - who renders what: long segments first, batches that shrink toward the end so that all pods finish together,
+ * and what happens to a segment until its file is safe. */
+#include "impl.h"
+
+#include <stdlib.h>
+
+/* ---- the heap of open segments of one group; a stale entry (not TODO any more) is dropped when it surfaces ---- */
+
+static bool heavier(const struct core *c, uint32_t a, uint32_t b)
+{
+	if (c->segs[a].weight != c->segs[b].weight)
+		return c->segs[a].weight > c->segs[b].weight;
+	return a < b;
+}
+
+static void sift_up(struct core *c, struct heap *h, size_t i)
+{
+	while (i && heavier(c, h->list[i], h->list[(i - 1) / 2])) {
+		uint32_t up = h->list[(i - 1) / 2];
+		h->list[(i - 1) / 2] = h->list[i];
+		h->list[i] = up;
+		i = (i - 1) / 2;
+	}
+}
+
+static void sift_down(struct core *c, struct heap *h, size_t i)
+{
+	for (;;) {
+		size_t best = i;
+		for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < h->count; k++)
+			if (heavier(c, h->list[k], h->list[best]))
+				best = k;
+		if (best == i)
+			return;
+		uint32_t was = h->list[i];
+		h->list[i] = h->list[best];
+		h->list[best] = was;
+		i = best;
+	}
+}
+
+static void heap_pop(struct core *c, struct heap *h)
+{
+	h->list[0] = h->list[--h->count];
+	sift_down(c, h, 0);
+}
+
+/* The heaviest TODO segment of the group, -1 when there is none. */
+static int64_t heap_top(struct core *c, struct heap *h)
+{
+	while (h->count && c->segs[h->list[0]].state != SEG_TODO)
+		heap_pop(c, h);
+	return h->count ? (int64_t)h->list[0] : -1;
+}
+
+/* ---- states of a segment ---- */
+
+static void make_todo(struct core *c, uint32_t i)
+{
+	struct seg *s = &c->segs[i];
+	struct heap *h = &c->heaps[s->group];
+
+	s->state = SEG_TODO;
+	s->arrived = false;
+	s->pod = -1;
+	c->todo++;
+	c->weight_todo += s->weight;
+	h->weight += s->weight;
+	GROW(h->list, h->count, h->cap);
+	h->list[h->count++] = i;
+	sift_up(c, h, h->count - 1);
+}
+
+static void take_todo(struct core *c, uint32_t i, enum core_seg_state to, int pod)
+{
+	struct seg *s = &c->segs[i];
+
+	c->todo--;
+	c->weight_todo -= s->weight;
+	c->heaps[s->group].weight -= s->weight;
+	s->state = (uint8_t)to;
+	s->pod = pod;
+}
+
+static void settle(struct core *c, uint32_t i, enum core_seg_state to)
+{
+	struct seg *s = &c->segs[i];
+
+	if (s->state == SEG_TODO)
+		take_todo(c, i, to, s->pod);
+	s->state = (uint8_t)to;
+	if (to == SEG_SAFE)
+		c->safe++;
+	else
+		c->failed++;
+	if (dispatch_settled(c))
+		c->dirty = true;
+}
+
+void dispatch_init(struct core *c)
+{
+	for (size_t i = 0; i < c->seg_count; i++)
+		c->heap_count = MAX(c->heap_count, c->segs[i].group + 1);
+	c->heaps = xcalloc(c->heap_count, sizeof(*c->heaps));
+	for (size_t i = 0; i < c->seg_count; i++) {
+		c->segs[i].pod = -1;
+		if (c->segs[i].cached) {
+			c->segs[i].state = SEG_SAFE;
+			c->safe++;
+			c->cached++;
+		} else {
+			make_todo(c, (uint32_t)i);
+		}
+	}
+}
+
+void dispatch_free(struct core *c)
+{
+	for (uint32_t i = 0; i < c->heap_count; i++)
+		free(c->heaps[i].list);
+	free(c->heaps);
+	for (size_t i = 0; i < c->batch_count; i++)
+		free(c->batches[i].segments);
+	free(c->batches);
+}
+
+bool dispatch_settled(const struct core *c)
+{
+	return c->safe + c->failed == c->seg_count;
+}
+
+double dispatch_rate(const struct core *c)
+{
+	return c->rate_ms > 0 ? c->rate_weight * 1000 / c->rate_ms : 0;
+}
+
+void dispatch_requeue(struct core *c, uint32_t i)
+{
+	make_todo(c, i);
+}
+
+/* A segment is lost with its pod at most LOSSES_MAX times: something about it may be what kills pods. */
+static void requeue_lost(struct core *c, uint32_t i)
+{
+	if (++c->segs[i].losses >= LOSSES_MAX)
+		settle(c, i, SEG_FAILED);
+	else
+		make_todo(c, i);
+}
+
+/* ---- batches ---- */
+
+static uint32_t new_batch(struct core *c, int pod)
+{
+	GROW(c->batches, c->batch_count, c->batch_cap);
+	c->batches[c->batch_count] = (struct core_batch){.pod = pod};
+	return (uint32_t)c->batch_count++;
+}
+
+static void add_to_batch(struct core *c, uint32_t batch, uint32_t i)
+{
+	struct core_batch *b = &c->batches[batch];
+
+	take_todo(c, i, SEG_HELD, b->pod);
+	c->segs[i].batch = batch;
+	b->segments = xrealloc(b->segments, (b->count + 1) * sizeof(*b->segments));
+	b->segments[b->count++] = i;
+	b->weight += c->segs[i].weight;
+}
+
+static void send_batch(struct core *c, uint32_t batch)
+{
+	struct core_batch *b = &c->batches[batch];
+
+	c->pods[b->pod].batches++;
+	core_act(c, ACT_SEND, b->pod)->batch = batch;
+}
+
+/* Workers that could share what is left, those still on their way included. */
+static int worker_slots(const struct core *c)
+{
+	int slots = 0;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (pod_active(p) && !p->draining)
+			slots += p->workers_ready ? p->workers_ready : c->conf.workers;
+	}
+	return slots ? slots : 1;
+}
+
+/* A share of what is left, so that sizes shrink toward the end; not so small that the round trips show, and not so large
+ * that a lost pod hurts. */
+static double batch_weight(const struct core *c)
+{
+	double weight = c->weight_todo / (3.0 * worker_slots(c));
+	double rate = dispatch_rate(c);
+
+	if (rate > 0) {
+		weight = MIN(weight, rate * 20);
+		weight = MAX(weight, rate * 0.25);
+	}
+	return weight;
+}
+
+static struct heap *pick_group(struct core *c, struct core_pod *p)
+{
+	if (p->last_group < c->heap_count && heap_top(c, &c->heaps[p->last_group]) >= 0)
+		return &c->heaps[p->last_group];
+	struct heap *best = NULL;
+	for (uint32_t g = 0; g < c->heap_count; g++)
+		if (heap_top(c, &c->heaps[g]) >= 0 && (!best || c->heaps[g].weight > best->weight))
+			best = &c->heaps[g];
+	if (best)
+		p->last_group = (uint32_t)(best - c->heaps);
+	return best;
+}
+
+static bool send_next(struct core *c, int pod)
+{
+	struct heap *h = pick_group(c, &c->pods[pod]);
+	if (!h)
+		return false;
+	double most = batch_weight(c), longest = 0;
+	uint32_t batch = new_batch(c, pod);
+
+	for (int64_t i; (i = heap_top(c, h)) >= 0;) {
+		struct core_batch *b = &c->batches[batch];
+		double w = c->segs[i].weight;
+		longest = MAX(longest, w);
+		if (b->count && (b->count >= (size_t)c->conf.max_batch || b->weight + w > most))
+			break;
+		if (b->count && c->conf.max_batch_weight > 0 &&
+		    longest * (double)(b->count + 1) > c->conf.max_batch_weight)
+			break;
+		add_to_batch(c, batch, (uint32_t)i);
+	}
+	send_batch(c, batch);
+	return true;
+}
+
+static void send_canary(struct core *c, int pod)
+{
+	uint32_t batch = new_batch(c, pod);
+	size_t most = (size_t)MIN(CORE_CANARY, MAX(c->conf.max_batch, 1));
+
+	for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
+		if (c->segs[i].state == SEG_TODO)
+			add_to_batch(c, batch, i);
+	c->canary_sent = true;
+	c->canary_batch = batch;
+	send_batch(c, batch);
+}
+
+static int queue_depth(const struct core *c, const struct core_pod *p)
+{
+	/* one batch in each worker's hands and one waiting behind it, so that no worker waits for a round trip */
+	return c->conf.command ? 1 : 2 * MAX(p->workers_ready, 1);
+}
+
+void dispatch_fill(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining || core_stopping(c))
+		return;
+	if (!c->canary_ok) {
+		if (!c->canary_sent && c->todo)
+			send_canary(c, pod);
+		if (!c->canary_sent || !c->batches[c->canary_batch].over ||
+		    c->batches[c->canary_batch].pod != pod)
+			return;
+	}
+	if (c->conf.detached && !c->handed_over)
+		return; /* all is dealt out at once when the pods are up: core.c */
+	while (p->batches < queue_depth(c, p) && c->todo && send_next(c, pod))
+		;
+}
+
+/* Everything that is left, dealt out evenly to the pods that work: afterwards they need us no more. */
+void dispatch_deal(struct core *c)
+{
+	bool dealt = true;
+
+	while (c->todo && dealt) {
+		dealt = false;
+		for (int i = 0; i < c->pod_count && c->todo; i++)
+			if (c->pods[i].phase == POD_WORKING && c->pods[i].connected && !c->pods[i].unwanted)
+				dealt = send_next(c, i) || dealt;
+	}
+}
+
+static struct core_batch *batch_of(struct core *c, const struct event *ev)
+{
+	if (ev->batch >= c->batch_count || c->batches[ev->batch].pod != ev->pod)
+		return NULL;
+	return &c->batches[ev->batch];
+}
+
+static void count_busy(struct core_pod *p, int64_t t, int change)
+{
+	p->last_t = MAX(p->last_t, t);
+	if (p->busy == 0 && change > 0)
+		p->busy_since_t = p->last_t;
+	p->busy += change;
+	if (p->busy == 0 && change < 0)
+		p->compute_ms += p->last_t - p->busy_since_t;
+	if (p->busy < 0)
+		p->busy = 0;
+}
+
+void dispatch_started(struct core *c, const struct event *ev)
+{
+	struct core_batch *b = batch_of(c, ev);
+
+	count_busy(&c->pods[ev->pod], ev->t, 1);
+	if (b && !b->started) {
+		b->started = true;
+		b->started_t = ev->t;
+	}
+}
+
+static void measure(struct core *c, const struct core_batch *b, int64_t ms)
+{
+	if (ms <= 0)
+		return;
+	/* older measurements fade, so that the estimate follows a pod that slows down */
+	c->rate_weight = c->rate_weight * 0.9 + b->weight;
+	c->rate_ms = c->rate_ms * 0.9 + (double)ms;
+}
+
+static void judge_canary_speed(struct core *c, const struct core_batch *b, int64_t ms)
+{
+	double expected = 0;
+	struct err err;
+
+	for (size_t i = 0; i < b->count; i++)
+		expected += c->segs[b->segments[i]].est_s * 1000;
+	if (expected <= 0 || ms < SLOW_CANARY_MIN_MS || (double)ms < expected * SLOW_CANARY_FACTOR)
+		return;
+	err_set(&err, ERR_JOB,
+		"the first batch took %.0f s where %.0f s were expected: stopped while it is cheap "
+		"(is the GPU in use?)",
+		(double)ms / 1000, expected / 1000);
+	core_fault(c, b->pod, &err);
+}
+
+void dispatch_done(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+	struct core_batch *b = batch_of(c, ev);
+
+	if (!b) { /* of an earlier life of this run */
+		count_busy(p, ev->t, -1);
+		return;
+	}
+	if (b->over)
+		return;
+	b->over = true;
+	p->batches--;
+	if (b->started) {
+		count_busy(p, ev->t, -1);
+		measure(c, b, ev->t - b->started_t);
+	}
+	if (c->canary_sent && ev->batch == c->canary_batch)
+		judge_canary_speed(c, b, ev->t - b->started_t);
+	/* what the batch did not account for goes round again (the agent reports each segment, so this is a rare thing) */
+	for (size_t i = 0; i < b->count; i++) {
+		struct seg *s = &c->segs[b->segments[i]];
+		if (s->state == SEG_HELD && s->pod == ev->pod && s->batch == ev->batch)
+			requeue_lost(c, b->segments[i]);
+	}
+	p->worked_at = c->now;
+	pod_after_work(c, ev->pod);
+}
+
+void dispatch_revoked(struct core *c, const struct event *ev)
+{
+	struct core_batch *b = batch_of(c, ev);
+
+	if (!b || b->over)
+		return;
+	b->over = true;
+	c->pods[ev->pod].batches--;
+	for (size_t i = 0; i < b->count; i++) {
+		struct seg *s = &c->segs[b->segments[i]];
+		if (s->state == SEG_HELD && s->batch == ev->batch)
+			make_todo(c, b->segments[i]);
+	}
+	pod_after_work(c, ev->pod);
+}
+
+/* ---- from rendered to safe ---- */
+
+/* The first good file opens the way for more pods; as many bad ones as the canary has segments end the run. */
+static void canary_word(struct core *c, uint32_t i, bool good)
+{
+	struct err err;
+
+	if (c->canary_ok)
+		return;
+	if (good) {
+		c->canary_ok = true;
+		c->dirty = true;
+		return;
+	}
+	if (++c->canary_bad < MIN((size_t)CORE_CANARY, c->seg_count - c->cached))
+		return;
+	err_set(&err, ERR_JOB, "the first segments all came out bad: stopped while it is cheap");
+	core_fault(c, c->segs[i].pod, &err);
+}
+
+void dispatch_rendered(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+	struct core_pod *p = &c->pods[ev->pod];
+
+	p->last_t = MAX(p->last_t, ev->t);
+	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
+	if (s->state == SEG_TODO) {
+		take_todo(c, ev->segment, SEG_HELD, ev->pod); /* rendered by an earlier life of this run */
+		held_here = true;
+	}
+	if (!held_here) {
+		p->wasted_ms += ev->elapsed_ms; /* somebody else has it, or has done it */
+		return;
+	}
+	s->state = SEG_RENDERED;
+	s->arrived = false;
+	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
+	p->unhome++;
+	p->kept = c->kept_something = true;
+	struct action *a = core_act(c, ACT_FETCH, ev->pod);
+	a->segment = ev->segment;
+}
+
+static void fail_segment(struct core *c, uint32_t i)
+{
+	settle(c, i, SEG_FAILED);
+	canary_word(c, i, false);
+}
+
+void dispatch_failed(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+
+	if ((s->state != SEG_HELD && s->state != SEG_TODO) || (s->state == SEG_HELD && s->pod != ev->pod))
+		return;
+	bool file_trouble = ev->err->kind == ERR_UNTRUSTED || ev->err->kind == ERR_NOT_FOUND;
+	if (file_trouble && ++s->home_tries < HOME_TRIES_MAX) {
+		if (s->state == SEG_HELD)
+			make_todo(c, ev->segment);
+	} else {
+		fail_segment(c, ev->segment);
+	}
+	pod_after_work(c, ev->pod);
+}
+
+static bool on_its_way(const struct core *c, const struct event *ev)
+{
+	const struct seg *s = &c->segs[ev->segment];
+
+	return s->state == SEG_RENDERED && s->pod == ev->pod && !s->arrived;
+}
+
+static void render_again(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+
+	p->unhome--;
+	p->wasted_ms += c->segs[ev->segment].elapsed_ms;
+	make_todo(c, ev->segment);
+	c->dirty = true;
+	pod_after_work(c, ev->pod);
+}
+
+void dispatch_home(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+
+	if (!on_its_way(c, ev))
+		return;
+	bool again = !ev->check_ok && s->tries + 1 < c->conf.check_tries && !core_stopping(c);
+	if (again) {
+		s->tries++;
+		core_act(c, ACT_DISCARD, ev->pod)->segment = ev->segment;
+		render_again(c, ev);
+		return;
+	}
+	s->arrived = true;
+	s->suspect = !ev->check_ok;
+	struct action *a = core_act(c, ACT_KEEP, ev->pod);
+	a->segment = ev->segment;
+	a->flag = !ev->check_ok;
+}
+
+void dispatch_home_failed(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+	struct core_pod *p = &c->pods[ev->pod];
+
+	if (s->state != SEG_RENDERED || s->pod != ev->pod)
+		return;
+	if (ev->err->kind == ERR_LOCAL) {
+		core_fault(c, ev->pod, ev->err);
+		p->unhome--;
+		make_todo(c, ev->segment);
+		pod_after_work(c, ev->pod);
+		return;
+	}
+	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
+	if (drop && !p->via_volume && pod_may_bill(p) && p->phase < POD_RELEASING)
+		return; /* asked for again when the connection is back: pod.c */
+	if (++s->home_tries < HOME_TRIES_MAX) {
+		render_again(c, ev);
+		return;
+	}
+	p->unhome--;
+	fail_segment(c, ev->segment);
+	pod_after_work(c, ev->pod);
+}
+
+void dispatch_safe(struct core *c, const struct event *ev)
+{
+	struct seg *s = &c->segs[ev->segment];
+
+	if (s->state != SEG_RENDERED)
+		return;
+	int pod = s->pod;
+	settle(c, ev->segment, SEG_SAFE);
+	c->pods[pod].unhome--;
+	c->pods[pod].safe_at = c->now;
+	c->pod_failures = 0;
+	canary_word(c, ev->segment, !s->suspect);
+	pod_after_work(c, pod);
+}
+
+/* The connection is back: what was on its way is asked for again. */
+void dispatch_refetch(struct core *c, int pod)
+{
+	for (uint32_t i = 0; i < c->seg_count; i++)
+		if (c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod && !c->segs[i].arrived)
+			core_act(c, ACT_FETCH, pod)->segment = i;
+}
+
+/* Batches cut off count as wasted from their start to the last sign of life. */
+static void cut_batches(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	for (size_t i = 0; i < c->batch_count; i++) {
+		struct core_batch *b = &c->batches[i];
+		if (b->pod != pod || b->over)
+			continue;
+		b->over = true;
+		if (b->started)
+			p->wasted_ms += p->last_t - b->started_t;
+	}
+	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
+		c->canary_sent = false; /* the next pod begins with one */
+	if (p->busy > 0)
+		p->compute_ms += p->last_t - p->busy_since_t;
+	p->busy = 0;
+	p->batches = 0;
+}
+
+void dispatch_lost(struct core *c, int pod)
+{
+	cut_batches(c, pod);
+	for (uint32_t i = 0; i < c->seg_count; i++) {
+		struct seg *s = &c->segs[i];
+		if (s->pod == pod && s->state == SEG_HELD)
+			requeue_lost(c, i);
+	}
+	c->dirty = true;
+}
+
+/* Its finished files cannot be had (any more) either. */
+void dispatch_lost_files(struct core *c, int pod)
+{
+	for (uint32_t i = 0; i < c->seg_count; i++) {
+		struct seg *s = &c->segs[i];
+		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
+			continue;
+		c->pods[pod].wasted_ms += s->elapsed_ms;
+		c->pods[pod].unhome--;
+		requeue_lost(c, i);
+	}
+	c->dirty = true;
+}

@@ -1,0 +1,169 @@
+/* impl.h - the state of a run, shared by the files of core/ and seen by nobody else. */
+#ifndef BURST_CORE_IMPL_H
+#define BURST_CORE_IMPL_H
+
+#include "core.h"
+
+#define NEVER INT64_MAX
+
+enum {
+	CONNECT_RETRY_MIN_MS = 50,
+	CONNECT_RETRY_MAX_MS = 2000,
+	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
+	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
+	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
+	RELEASE_RETRY_MIN_MS = 1000,
+	RELEASE_RETRY_MAX_MS = 15 * 1000,
+	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
+	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
+	BAD_HOST_REST_MS = 10 * 60 * 1000,
+	OFFERS_RETRY_MS = 10 * 1000,
+	LIST_TIMEOUT_MS = 60 * 1000,
+	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
+	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
+	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
+	SLOW_CANARY_FACTOR = 20,
+	SLOW_CANARY_MIN_MS = 60 * 1000,
+};
+
+struct seg {
+	double weight, est_s;
+	uint32_t group;
+	uint8_t state, losses, tries, home_tries;
+	bool cached;
+	bool suspect; /* its check was never satisfied */
+	bool arrived; /* its file is home and verified; ACT_KEEP is under way */
+	int pod;      /* who holds or rendered it */
+	uint32_t batch, elapsed_ms;
+};
+
+struct heap { /* of segments of one group, the heaviest first; entries that are not TODO any more are skipped */
+	uint32_t *list;
+	size_t count, cap;
+	double weight; /* of those that are TODO */
+};
+
+struct candidate {
+	struct offer offer;
+	int provider;
+	int64_t rest_until;
+	int refusals;
+};
+
+enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
+
+struct vendor { /* what the run knows of one provider */
+	enum ask volume_ask, offers_ask;
+	struct volume volume;
+	bool used;	    /* a create was sent there */
+	bool listing;	    /* a list call is under way */
+	int64_t listing_since, list_at; /* when to ask again */
+	int64_t listed_at;  /* when the newest complete listing was asked for */
+	int64_t created_at; /* when the newest create was answered */
+	int list_failures;
+	int owner;	    /* pod that prepares the volume; -1: none */
+	bool shared_ready;
+	struct err err;	    /* why it gives us nothing */
+	bool dead;	    /* credentials refused: never ask again */
+};
+
+struct core {
+	struct core_conf conf;
+	struct seg *segs;
+	size_t seg_count;
+	struct heap *heaps;
+	uint32_t heap_count;
+	double weight_todo;
+	size_t todo, safe, failed, cached;
+
+	struct core_pod *pods;
+	int pod_count;
+	size_t pod_cap;
+	struct core_batch *batches;
+	size_t batch_count, batch_cap;
+
+	struct vendor vendors[CORE_PROVIDERS_MAX];
+	struct candidate *candidates;
+	size_t candidate_count, candidate_cap;
+
+	bool started, ending, ended;
+	bool canary_sent, canary_ok;
+	size_t canary_bad;
+	uint32_t canary_batch;
+	int signals, signal;
+	int64_t grace_until; /* after the first signal or a fault: fetch until then */
+	int64_t began_at, deadline_at, capacity_since, offers_again_at, keep_until;
+	int64_t spent_microusd; /* by pods that are gone */
+	struct err fault;	/* why no more work is begun */
+	int fault_pod;
+	int pod_failures;	/* in a row, without a segment safe */
+	bool capped, handed_over, unreleased;
+	bool kept_something; /* some segment was rendered in this life of the run */
+	struct err capacity;	/* the newest reason why nothing could be rented */
+	double rate_weight, rate_ms; /* rendered weight and the worker-ms it took */
+	int64_t cold_ms;	/* create to ready, the newest */
+	uint64_t random;
+
+	bool dirty; /* timers or phases changed in this step */
+	int64_t wake_at;
+
+	/* of this step */
+	int64_t now, wall;
+	struct actions *out;
+};
+
+/* core.c */
+struct action *core_act(struct core *c, enum action_type type, int pod);
+enum note_level { NOTE_WARN = 1, NOTE_NOTE = 2, NOTE_INFO = 3 }; /* as enum log_level */
+void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRINTF(3, 4);
+/* No new work from now on; what is finished is fetched, pods are let go. The first reason is kept, a graver one replaces it. */
+void core_fault(struct core *c, int pod, const struct err *err);
+uint64_t core_random(struct core *c);
+bool core_stopping(const struct core *c);
+
+/* offers.c */
+void offers_take(struct core *c, int provider, const struct offer *list, size_t count);
+/* The best candidate now, or NULL and why in c->capacity; *again_at: when one may be free again. */
+struct candidate *offers_pick(struct core *c, int64_t *again_at);
+struct candidate *offers_of(struct core *c, const struct core_pod *p);
+
+/* budget.c */
+/* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */
+int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
+int64_t budget_committed(const struct core *c);
+int64_t budget_margin(int64_t life_ms);
+
+/* dispatch.c */
+void dispatch_init(struct core *c);
+void dispatch_free(struct core *c);
+void dispatch_fill(struct core *c, int pod);		/* gives the pod what it should hold now */
+void dispatch_requeue(struct core *c, uint32_t segment); /* HELD or RENDERED -> TODO */
+void dispatch_lost(struct core *c, int pod);	  /* all that the pod holds and has not finished goes back */
+void dispatch_lost_files(struct core *c, int pod); /* ... and what it finished but is not home */
+void dispatch_refetch(struct core *c, int pod);	  /* asks again for what is finished there and not home */
+void dispatch_deal(struct core *c);		  /* all that is left, evenly to the pods that work */
+void dispatch_started(struct core *c, const struct event *ev);
+void dispatch_done(struct core *c, const struct event *ev);
+void dispatch_revoked(struct core *c, const struct event *ev);
+void dispatch_rendered(struct core *c, const struct event *ev);
+void dispatch_failed(struct core *c, const struct event *ev);
+void dispatch_home(struct core *c, const struct event *ev);
+void dispatch_home_failed(struct core *c, const struct event *ev);
+void dispatch_safe(struct core *c, const struct event *ev);
+double dispatch_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
+bool dispatch_settled(const struct core *c); /* every segment is safe or failed */
+
+/* pod.c */
+void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
+void pod_event(struct core *c, const struct event *ev);
+void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at);
+void pod_tick(struct core *c, int pod);
+/* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
+void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
+void pod_release_now(struct core *c, int pod);
+bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
+bool pod_may_bill(const struct core_pod *p);
+int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
+void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
+
+#endif

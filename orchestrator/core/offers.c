@@ -1,0 +1,87 @@
+/* offers.c - which offer to try next: in the order of the config's providers, then its GPUs, then price. */
+#include "impl.h"
+
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->provider != y->provider)
+		return x->provider < y->provider ? -1 : 1;
+	if (x->offer.wish != y->offer.wish)
+		return x->offer.wish < y->offer.wish ? -1 : 1;
+	if (x->offer.price_microusd_h != y->offer.price_microusd_h)
+		return x->offer.price_microusd_h < y->offer.price_microusd_h ? -1 : 1;
+	int by_region = strcmp(x->offer.region, y->offer.region);
+	return by_region ? by_region : strcmp(x->offer.id, y->offer.id);
+}
+
+static bool same_offer(const struct candidate *k, int provider, const struct offer *o)
+{
+	return k->provider == provider && k->offer.spot == o->spot && !strcmp(k->offer.id, o->id) &&
+	       !strcmp(k->offer.region, o->region);
+}
+
+static struct candidate *find(struct core *c, int provider, const struct offer *o)
+{
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (same_offer(&c->candidates[i], provider, o))
+			return &c->candidates[i];
+	return NULL;
+}
+
+/* A new list replaces the provider's old one; what was learnt about an offer stays with it. */
+void offers_take(struct core *c, int provider, const struct offer *list, size_t count)
+{
+	struct candidate *fresh = xcalloc(count + 1, sizeof(*fresh));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct candidate *old = find(c, provider, &list[i]);
+		if (old)
+			fresh[i] = *old;
+		fresh[i].offer = list[i];
+		fresh[i].provider = provider;
+	}
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (c->candidates[i].provider != provider)
+			c->candidates[kept++] = c->candidates[i];
+	c->candidate_count = kept;
+	for (size_t i = 0; i < count; i++) {
+		GROW(c->candidates, c->candidate_count, c->candidate_cap);
+		c->candidates[c->candidate_count++] = fresh[i];
+	}
+	free(fresh);
+	if (c->candidate_count)
+		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
+}
+
+struct candidate *offers_pick(struct core *c, int64_t *again_at)
+{
+	*again_at = NEVER;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		struct candidate *k = &c->candidates[i];
+		if (c->vendors[k->provider].dead)
+			continue;
+		if (c->conf.max_price_microusd_h &&
+		    k->offer.price_microusd_h > c->conf.max_price_microusd_h) {
+			if (c->capacity.kind == ERR_NONE)
+				err_set(&c->capacity, ERR_NO_CAPACITY,
+					"%s: %s costs more than caps.max_price_per_hour",
+					k->offer.provider, k->offer.gpu);
+			continue;
+		}
+		if (k->rest_until > c->now) {
+			*again_at = MIN(*again_at, k->rest_until);
+			continue;
+		}
+		return k;
+	}
+	return NULL;
+}
+
+struct candidate *offers_of(struct core *c, const struct core_pod *p)
+{
+	return find(c, p->provider, &p->offer);
+}

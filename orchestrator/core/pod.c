@@ -1,0 +1,836 @@
+/* pod.c - the life of one pod, from the row in the ledger to the second look that no longer finds it. */
+#include "impl.h"
+
+#include <stdarg.h>
+
+#include "../base/clock.h"
+
+/* ---- small questions ---- */
+
+const char *pod_phase_name(enum pod_phase phase)
+{
+	switch (phase) {
+	case POD_WANTED: return "wanted";
+	case POD_RENTING: return "renting";
+	case POD_AMBIGUOUS: return "ambiguous";
+	case POD_BOOTING: return "booting";
+	case POD_CONNECTING: return "connecting";
+	case POD_PREPARING: return "preparing";
+	case POD_QUEUED: return "waiting";
+	case POD_LOADING: return "loading";
+	case POD_WORKING: return "working";
+	case POD_RELEASING: return "releasing";
+	case POD_CONFIRMING: return "confirming";
+	case POD_GONE: return "gone";
+	case POD_NEVER: return "never existed";
+	}
+	return "?";
+}
+
+bool pod_active(const struct core_pod *p)
+{
+	return p->phase <= POD_WORKING && !p->unwanted;
+}
+
+bool pod_may_bill(const struct core_pod *p)
+{
+	return p->phase != POD_GONE && p->phase != POD_NEVER;
+}
+
+static struct vendor *vendor_of(struct core *c, const struct core_pod *p)
+{
+	return &c->vendors[p->provider];
+}
+
+static bool files_outlive(const struct core *c, const struct core_pod *p)
+{
+	return p->volume.id[0] && c->conf.providers[p->provider].can_fetch;
+}
+
+static void enter(struct core *c, struct core_pod *p, enum pod_phase phase)
+{
+	p->phase = phase;
+	p->wake_at = NEVER;
+	c->dirty = true;
+}
+
+static int index_of(const struct core *c, const struct core_pod *p)
+{
+	return (int)(p - c->pods);
+}
+
+static void save(struct core *c, const struct core_pod *p)
+{
+	core_act(c, ACT_SAVE, index_of(c, p));
+}
+
+static void look_soon(struct core *c, int provider)
+{
+	c->vendors[provider].list_at = c->now;
+	c->dirty = true;
+}
+
+/* ---- renting ---- */
+
+void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
+{
+	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
+	struct core_pod *p = &c->pods[c->pod_count++];
+	int64_t first_lease = c->conf.boot_limit_ms + c->conf.lease_ms;
+
+	*p = (struct core_pod){.provider = from->provider, .offer = from->offer};
+	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
+	p->volume = c->vendors[from->provider].volume;
+	p->price_microusd_h = from->offer.price_microusd_h;
+	p->hard_end_ms = hard_end_at;
+	p->hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
+	p->first_lease_end_s = MIN(p->hard_end_s, (c->wall + first_lease) / 1000);
+	p->create_at = c->now;
+	p->deadline_at = c->now + c->conf.boot_limit_ms;
+	p->last_group = UINT32_MAX;
+	enter(c, p, POD_RENTING);
+	save(c, p);
+	core_act(c, ACT_RENT, index_of(c, p));
+	vendor_of(c, p)->used = true;
+}
+
+static void rest_candidate(struct core *c, const struct core_pod *p, int64_t ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + ms;
+}
+
+static void never_existed(struct core *c, struct core_pod *p, const struct err *why)
+{
+	enter(c, p, POD_NEVER);
+	p->fault = why->kind;
+	COPY_TEXT(p->reason, why->msg);
+	c->capacity = *why;
+	save(c, p);
+}
+
+static void rent_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
+	struct vendor *v = vendor_of(c, p);
+	struct candidate *k = offers_of(c, p);
+
+	v->created_at = c->now;
+	switch (err->kind) {
+	case ERR_AMBIGUOUS:
+		enter(c, p, POD_AMBIGUOUS);
+		p->rented_at = c->now; /* listings asked for from now on tell */
+		COPY_TEXT(p->reason, err->msg);
+		save(c, p);
+		look_soon(c, p->provider);
+		core_note(c, NOTE_WARN, "%s: the answer to a create was lost (%s); looking for the pod",
+			  c->conf.providers[p->provider].name, err->msg);
+		return;
+	case ERR_NO_CAPACITY:
+		rest_candidate(c, p, MAX(err->retry_after_ms, OFFER_REST_MS));
+		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
+		break;
+	case ERR_CREDENTIALS:
+	case ERR_BALANCE:
+		v->dead = true;
+		v->err = *err;
+		break;
+	case ERR_LOCAL:
+	case ERR_BUG:
+		core_fault(c, index_of(c, p), err);
+		break;
+	case ERR_RATE_LIMITED:
+	case ERR_TRANSIENT:
+	case ERR_NETWORK:
+		if (k)
+			rest_candidate(c, p, MAX(err->retry_after_ms, 2000LL << MIN(k->refusals++, 5)));
+		break;
+	default:
+		core_note(c, NOTE_WARN, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
+		rest_candidate(c, p, NEVER / 2);
+		break;
+	}
+	never_existed(c, p, err);
+}
+
+static void take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
+
+static void rented(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	COPY_TEXT(p->id, view->id);
+	p->rented_at = c->now;
+	vendor_of(c, p)->created_at = c->now;
+	if (view->price_microusd_h > 0)
+		p->price_microusd_h = view->price_microusd_h;
+	enter(c, p, POD_BOOTING);
+	save(c, p);
+	look_soon(c, p->provider);
+	if (p->unwanted) {
+		pod_release_now(c, index_of(c, p));
+		return;
+	}
+	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
+		rest_candidate(c, p, NEVER / 2);
+		pod_let_go(c, index_of(c, p), ERR_CAP, "its price is above caps.max_price_per_hour");
+		return;
+	}
+	take_view(c, p, view);
+}
+
+/* ---- on its way out ---- */
+
+/* What it finished and is not home: from the volume, if that can be read without the pod; else it is rendered again. */
+static void rescue_files(struct core *c, struct core_pod *p)
+{
+	if (p->unhome <= 0)
+		return;
+	if (files_outlive(c, p)) {
+		p->via_volume = true;
+		dispatch_refetch(c, index_of(c, p));
+	} else {
+		dispatch_lost_files(c, index_of(c, p));
+	}
+}
+
+static void count_failure(struct core *c, const struct core_pod *p)
+{
+	struct err err;
+
+	if (p->fault == ERR_NONE || c->conf.reap)
+		return;
+	if (++c->pod_failures < 3 * c->conf.pods + 3)
+		return;
+	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
+		"%d pods in a row were of no use; the last: %s", c->pod_failures, p->reason);
+	core_fault(c, index_of(c, p), &err);
+}
+
+void pod_release_now(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	p->unwanted = true;
+	if (p->phase == POD_WANTED || p->phase == POD_RENTING || p->phase == POD_AMBIGUOUS ||
+	    p->phase >= POD_RELEASING)
+		return;
+	p->release_at = c->now;
+	p->tries = 0;
+	core_act(c, ACT_RELEASE, pod);
+	core_act(c, ACT_CLOSE, pod);
+	p->connected = false;
+	enter(c, p, POD_RELEASING);
+	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
+	dispatch_lost(c, pod);
+	rescue_files(c, p);
+	save(c, p);
+	struct vendor *v = vendor_of(c, p);
+	if (v->owner == pod && !v->shared_ready)
+		v->owner = -1;
+}
+
+void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
+{
+	struct core_pod *p = &c->pods[pod];
+	va_list ap;
+
+	if (p->phase >= POD_RELEASING)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(p->reason, sizeof(p->reason), fmt, ap);
+	va_end(ap);
+	p->fault = fault;
+	if (fault != ERR_NONE) {
+		core_note(c, NOTE_WARN, "pod %s: %s", p->id[0] ? p->id : p->attempt, p->reason);
+		count_failure(c, p);
+	}
+	p->unwanted = true;
+	c->dirty = true;
+	if (p->connected && p->unhome > 0 && c->signals < 2) {
+		/* what is finished comes home first, within bounds */
+		p->draining = true;
+		p->look_at = c->now + FETCH_GRACE_MS;
+		dispatch_lost(c, pod);
+		core_act(c, ACT_REVOKE, pod);
+		return;
+	}
+	pod_release_now(c, pod);
+}
+
+static void mark_gone(struct core *c, struct core_pod *p)
+{
+	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
+
+	if (!p->released_at)
+		p->released_at = MAX(MIN(ended, c->now), p->create_at);
+	p->gone_at = c->now;
+	c->spent_microusd += core_cost(p, c->now);
+	enter(c, p, POD_GONE);
+	core_act(c, ACT_CLOSE, index_of(c, p));
+	p->connected = false;
+	save(c, p);
+}
+
+/* It ended without being asked: preempted, crashed, or its lease was over. */
+static void vanished(struct core *c, struct core_pod *p, const char *how, bool still_there)
+{
+	int pod = index_of(c, p);
+	bool finished = p->detached && !still_there;
+
+	if (p->phase >= POD_RELEASING)
+		return;
+	snprintf(p->reason, sizeof(p->reason), "%s", how);
+	if (!finished && !c->conf.reap) {
+		p->fault = ERR_TRANSIENT;
+		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id, how);
+		count_failure(c, p);
+	}
+	struct vendor *v = vendor_of(c, p);
+	if (v->owner == pod && !v->shared_ready)
+		v->owner = -1;
+	bool salvage = !c->conf.reap && files_outlive(c, p) && (p->connected_at || p->listed);
+	if (still_there) {
+		p->release_at = c->now;
+		core_act(c, ACT_RELEASE, pod);
+		core_act(c, ACT_CLOSE, pod);
+		p->connected = false;
+		p->unwanted = true;
+		enter(c, p, POD_RELEASING);
+		p->deadline_at = c->now + CONFIRM_LIMIT_MS;
+	} else {
+		mark_gone(c, p);
+	}
+	if (salvage) {
+		p->salvaging = p->via_volume = true;
+		core_act(c, ACT_SALVAGE, pod);
+	} else {
+		dispatch_lost(c, pod);
+		dispatch_lost_files(c, pod);
+	}
+}
+
+static void salvaged(struct core *c, struct core_pod *p, const struct err *err)
+{
+	int pod = index_of(c, p);
+
+	if (!p->salvaging)
+		return;
+	p->salvaging = false;
+	dispatch_lost(c, pod);
+	if (err)
+		dispatch_lost_files(c, pod);
+	else
+		dispatch_refetch(c, pod);
+	c->dirty = true;
+}
+
+static void released(struct core *c, struct core_pod *p, const struct err *err)
+{
+	if (p->phase != POD_RELEASING)
+		return;
+	if (!err) {
+		p->released_at = p->released_at ? p->released_at : c->now;
+		p->looks = p->clean_looks = 0;
+		enter(c, p, POD_CONFIRMING);
+		save(c, p);
+		look_soon(c, p->provider);
+		return;
+	}
+	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
+	if (p->tries++ == 2)
+		core_note(c, NOTE_WARN, "pod %s: release: %s; asking again until it is gone", p->id, err->msg);
+	p->wake_at = c->now + MAX(wait, err->retry_after_ms);
+	COPY_TEXT(p->reason, err->msg);
+	c->dirty = true;
+}
+
+/* ---- what the vendor's listings say ---- */
+
+static void connect(struct core *c, struct core_pod *p)
+{
+	enter(c, p, POD_CONNECTING);
+	p->tries = 0;
+	core_act(c, ACT_CONNECT, index_of(c, p));
+}
+
+static void take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	p->view = *view;
+	p->looks = 0;
+	p->listed = true;
+	if (view->state == POD_STATE_RUNNING && !p->running_at)
+		p->running_at = c->now;
+	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
+		return;
+	switch (view->state) {
+	case POD_STATE_UNKNOWN:
+	case POD_STATE_CREATING:
+	case POD_STATE_RUNNING:
+		if (view->port && p->phase == POD_BOOTING)
+			connect(c, p);
+		break;
+	case POD_STATE_STOPPED:
+		vanished(c, p, view->preempted ? "the vendor took it back (preempted)" : "it stopped by itself", true);
+		break;
+	case POD_STATE_FAILED:
+		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_let_go(c, index_of(c, p), ERR_TRANSIENT, "it failed to start: %s",
+			   view->detail[0] ? view->detail : "the vendor does not say why");
+		break;
+	case POD_STATE_GONE:
+		vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
+			       view->detail[0] ? view->detail : "it is gone", false);
+		break;
+	}
+}
+
+static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
+{
+	int64_t gap = c->conf.providers[p->provider].look_gap_ms;
+
+	if (asked_at < p->released_at)
+		return;
+	if (there) {
+		p->clean_looks = 0;
+		if (c->now - p->released_at > 20000 && c->now - p->release_at > 20000) {
+			p->release_at = c->now; /* accepted, and still there: ask again */
+			core_act(c, ACT_RELEASE, index_of(c, p));
+			enter(c, p, POD_RELEASING);
+		}
+		return;
+	}
+	if (p->clean_looks++ == 0)
+		p->clean_at = asked_at;
+	else if (asked_at - p->clean_at >= gap)
+		mark_gone(c, p);
+	c->dirty = true;
+}
+
+static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
+{
+	struct err err;
+
+	if (asked_at < p->rented_at)
+		return;
+	if (p->clean_looks++ == 0) {
+		p->clean_at = asked_at;
+	} else if (asked_at - p->clean_at >= AMBIGUOUS_GAP_MS) {
+		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
+		never_existed(c, p, &err);
+	}
+}
+
+static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
+{
+	if (asked_at < p->rented_at + 1)
+		return;
+	/* one missing read is no proof: ids surface late */
+	if (p->looks++ == 0) {
+		p->clean_at = asked_at;
+		look_soon(c, p->provider);
+		vendor_of(c, p)->list_at = c->now + c->conf.providers[p->provider].look_gap_ms;
+		return;
+	}
+	if (asked_at - p->clean_at < c->conf.providers[p->provider].look_gap_ms)
+		return;
+	if (!p->listed && c->now - p->rented_at < AMBIGUOUS_GAP_MS)
+		return; /* created, never listed yet: give it a minute */
+	vanished(c, p, p->connected_at ? "it is gone" : "the vendor no longer lists it", false);
+}
+
+/* A pod of this run that we did not know under this id: a second pod of one create, or one that surfaced after all. */
+static void stray(struct core *c, int provider, const struct pod_view *view)
+{
+	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
+	struct core_pod *p = &c->pods[c->pod_count++];
+
+	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX};
+	COPY_TEXT(p->attempt, view->marker.attempt);
+	COPY_TEXT(p->id, view->id);
+	COPY_TEXT(p->offer.provider, c->conf.providers[provider].name);
+	COPY_TEXT(p->offer.gpu, view->gpu);
+	COPY_TEXT(p->offer.region, view->region);
+	p->price_microusd_h = view->price_microusd_h;
+	p->create_at = view->created_at_s ? MIN(c->now, view->created_at_s * 1000 - c->wall + c->now) : c->now;
+	p->rented_at = c->now;
+	p->hard_end_s = view->marker.hard_end_s;
+	p->hard_end_ms = p->hard_end_s * 1000 - c->wall + c->now;
+	enter(c, p, POD_BOOTING);
+	snprintf(p->reason, sizeof(p->reason), "a pod too many");
+	core_note(c, NOTE_WARN, "pod %s: bears this run's mark and is not wanted; releasing it", p->id);
+	pod_release_now(c, index_of(c, p));
+}
+
+static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && !strcmp(c->pods[i].id, id))
+			return &c->pods[i];
+	return NULL;
+}
+
+static struct core_pod *pod_by_attempt(struct core *c, int provider, const char *attempt)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && !strcmp(c->pods[i].attempt, attempt) && !c->pods[i].id[0])
+			return &c->pods[i];
+	return NULL;
+}
+
+static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
+{
+	struct core_pod *p = pod_by_id(c, provider, view->id);
+	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0];
+
+	if (!p && ours && view->state != POD_STATE_GONE) {
+		p = pod_by_attempt(c, provider, view->marker.attempt);
+		if (!p) {
+			stray(c, provider, view);
+			return;
+		}
+		if (p->phase == POD_RENTING)
+			return; /* its reply is still under way */
+		/* a create whose reply was lost: it exists after all */
+		bool unwanted = p->unwanted || p->phase == POD_NEVER;
+		p->phase = POD_AMBIGUOUS;
+		p->unwanted = unwanted;
+		p->fault = ERR_NONE;
+		rented(c, p, view);
+		return;
+	}
+	if (!p)
+		return;
+	if (p->phase == POD_GONE || p->phase == POD_NEVER) {
+		if (view->state == POD_STATE_GONE || asked_at <= p->gone_at)
+			return;
+		core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again", p->id);
+		c->spent_microusd -= core_cost(p, c->now);
+		p->released_at = 0;
+		p->unwanted = true;
+		enter(c, p, POD_BOOTING);
+		pod_release_now(c, index_of(c, p));
+		return;
+	}
+	if (p->phase == POD_CONFIRMING)
+		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
+	else if (asked_at >= p->rented_at)
+		take_view(c, p, view);
+}
+
+static bool in_list(const struct core_pod *p, const struct pod_view *views, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (p->id[0] ? !strcmp(views[i].id, p->id) : !strcmp(views[i].marker.attempt, p->attempt))
+			return true;
+	return false;
+}
+
+void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at)
+{
+	for (size_t i = 0; i < count; i++)
+		one_seen(c, provider, &views[i], asked_at);
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->provider != provider || in_list(p, views, count))
+			continue;
+		if (p->phase == POD_AMBIGUOUS)
+			ambiguous_look(c, p, asked_at);
+		else if (p->phase == POD_CONFIRMING)
+			confirm_look(c, p, false, asked_at);
+		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
+			missing(c, p, asked_at);
+	}
+}
+
+/* ---- with an agent on it ---- */
+
+static void prepare(struct core *c, struct core_pod *p)
+{
+	struct vendor *v = vendor_of(c, p);
+	int pod = index_of(c, p);
+	bool shared = p->volume.id[0] != '\0';
+
+	p->mine_to_prepare = !shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
+	if (shared && !v->shared_ready && !p->mine_to_prepare) {
+		enter(c, p, POD_QUEUED);
+		return;
+	}
+	if (shared && p->mine_to_prepare)
+		v->owner = pod;
+	enter(c, p, POD_PREPARING);
+	core_act(c, ACT_PREPARE, pod)->flag = p->mine_to_prepare;
+}
+
+/* Pods that waited for the volume: all of them if it is ready, the first if its preparer is gone. */
+static void wake_queued(struct core *c, int provider)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && c->pods[i].phase == POD_QUEUED && c->pods[i].connected)
+			prepare(c, &c->pods[i]);
+}
+
+static void connected(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	int pod = index_of(c, p);
+	struct err err;
+
+	if (p->phase != POD_CONNECTING)
+		return;
+	p->connected = true;
+	p->lost = false;
+	p->renew_at = c->now;
+	if (!p->connected_at) {
+		p->reached_at = ev->t ? ev->t : c->now;
+		p->connected_at = c->now;
+		if (!p->running_at)
+			p->running_at = p->rented_at;
+		p->proven_switch = ev->switch_proven;
+		save(c, p);
+	}
+	if (!ev->switch_ok && !c->conf.unproven_ok) {
+		pod_let_go(c, pod, ERR_REFUSED, "it cannot end itself should we vanish, so it gets no work");
+		return;
+	}
+	if (c->conf.needs_gpu && !ev->gpus) {
+		err_set(&err, ERR_JOB, "pod %s has no GPU that works, and this engine needs one", p->id);
+		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_let_go(c, pod, ERR_JOB, "no GPU can be seen on it");
+		core_fault(c, pod, &err);
+		return;
+	}
+	if (p->unwanted) {
+		pod_let_go(c, pod, p->fault, "%s", p->reason);
+		return;
+	}
+	dispatch_refetch(c, pod);
+	if (ev->workers_alive) {
+		p->workers_ready = MAX(p->workers_ready, 1);
+		if (!p->ready_at)
+			p->ready_at = c->now;
+		enter(c, p, POD_WORKING);
+		pod_after_work(c, pod);
+		return;
+	}
+	if (p->workers_ready) {
+		/* the agent began anew: what it held is lost, what it finished is still on the volume */
+		p->workers_ready = 0;
+		dispatch_lost(c, pod);
+	}
+	prepare(c, p);
+}
+
+static void connect_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
+	if (p->phase != POD_CONNECTING)
+		return;
+	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
+		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_let_go(c, index_of(c, p), err->kind, "%s", err->msg);
+		return;
+	}
+	int64_t wait = (int64_t)CONNECT_RETRY_MIN_MS << MIN(p->tries++, 6);
+	p->wake_at = c->now + MIN(wait, CONNECT_RETRY_MAX_MS);
+	COPY_TEXT(p->reason, err->msg);
+	c->dirty = true;
+}
+
+static void lost(struct core *c, struct core_pod *p, const struct err *err)
+{
+	if (!p->connected)
+		return;
+	p->connected = false;
+	if (p->phase >= POD_RELEASING)
+		return;
+	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); connecting again", p->id, err ? err->msg : "closed");
+	p->lost = true;
+	p->deadline_at = c->now + UNREACHABLE_LIMIT_MS;
+	look_soon(c, p->provider);
+	connect(c, p);
+}
+
+static void workers(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	if (p->phase < POD_PREPARING || p->phase > POD_WORKING)
+		return;
+	p->workers_ready = ev->number;
+	if (ev->max_batch > 0 && ev->max_batch < c->conf.max_batch)
+		c->conf.max_batch = ev->max_batch;
+	if (!ev->number)
+		return;
+	if (!p->ready_at) {
+		p->ready_at = c->now;
+		c->cold_ms = c->now - p->create_at;
+		save(c, p);
+	}
+	if (p->phase != POD_WORKING)
+		enter(c, p, POD_WORKING);
+	pod_after_work(c, index_of(c, p));
+}
+
+static void useless(struct core *c, struct core_pod *p, const struct err *err)
+{
+	bool first = !c->kept_something;
+
+	pod_let_go(c, index_of(c, p), err->kind, "%s", err->msg);
+	/* before anything was ever rendered, another pod would fail the same way */
+	if (first)
+		core_fault(c, index_of(c, p), err);
+}
+
+static void prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
+	if (p->phase != POD_PREPARING && p->phase != POD_LOADING)
+		return;
+	if (err->kind == ERR_JOB || err->kind == ERR_CONFIG || err->kind == ERR_LOCAL) {
+		pod_let_go(c, index_of(c, p), err->kind, "%s", err->msg);
+		core_fault(c, index_of(c, p), err);
+		return;
+	}
+	pod_let_go(c, index_of(c, p), err->kind == ERR_NONE ? ERR_TRANSIENT : err->kind, "%s", err->msg);
+}
+
+void pod_after_work(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->phase >= POD_RELEASING)
+		return;
+	if (p->unwanted) {
+		if (p->unhome <= 0 && p->phase > POD_AMBIGUOUS)
+			pod_release_now(c, pod);
+		return;
+	}
+	if (p->phase != POD_WORKING || !p->connected)
+		return;
+	dispatch_fill(c, pod);
+	bool idle = p->batches == 0 && p->unhome == 0;
+	bool nothing_comes = c->todo == 0 || p->draining || core_stopping(c);
+	if (idle && nothing_comes && c->now >= c->keep_until)
+		pod_let_go(c, pod, ERR_NONE, "done");
+}
+
+void pod_event(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+	struct vendor *v = vendor_of(c, p);
+
+	c->dirty = true;
+	switch (ev->type) {
+	case EV_RENTED:
+		if (p->phase == POD_RENTING)
+			rented(c, p, &ev->views[0]);
+		break;
+	case EV_RENT_FAILED:
+		if (p->phase == POD_RENTING)
+			rent_failed(c, p, ev->err);
+		break;
+	case EV_CONNECTED: connected(c, p, ev); break;
+	case EV_CONNECT_FAILED: connect_failed(c, p, ev->err); break;
+	case EV_LOST: lost(c, p, ev->err); break;
+	case EV_SHARED_READY:
+		if (p->phase != POD_PREPARING)
+			break;
+		p->synced_at = c->now;
+		enter(c, p, POD_LOADING);
+		if (p->volume.id[0] && !v->shared_ready) {
+			v->shared_ready = true;
+			wake_queued(c, p->provider);
+		}
+		break;
+	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
+	case EV_WORKERS: workers(c, p, ev); break;
+	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
+	case EV_SALVAGED: salvaged(c, p, ev->err); break;
+	case EV_RELEASED: released(c, p, ev->err); break;
+	default: break;
+	}
+	if (v->owner < 0 && !v->shared_ready)
+		wake_queued(c, ev->provider);
+}
+
+/* ---- time ---- */
+
+static void watch_hard_end(struct core *c, struct core_pod *p)
+{
+	int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
+	int pod = index_of(c, p);
+
+	if (p->phase >= POD_RELEASING || p->phase <= POD_AMBIGUOUS)
+		return;
+	if (c->now >= p->hard_end_ms - margin) {
+		c->capped = c->capped || !dispatch_settled(c);
+		snprintf(p->reason, sizeof(p->reason), "its time was over (cap on cost or duration)");
+		pod_release_now(c, pod);
+	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
+		p->draining = true;
+		core_act(c, ACT_REVOKE, pod);
+		pod_after_work(c, pod);
+	}
+}
+
+static void watch_deadline(struct core *c, struct core_pod *p)
+{
+	int pod = index_of(c, p);
+	char took[24];
+
+	if (p->phase < POD_BOOTING || p->phase > POD_CONNECTING || c->now < p->deadline_at)
+		return;
+	if (p->lost) {
+		dispatch_lost_files(c, pod);
+		pod_let_go(c, pod, ERR_NETWORK, "it could not be reached again");
+		return;
+	}
+	rest_candidate(c, p, BAD_HOST_REST_MS);
+	duration_show(took, sizeof(took), c->now - p->create_at);
+	char last[100];
+	COPY_TEXT(last, p->reason);
+	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took, last[0] ? ": " : "", last);
+}
+
+void pod_tick(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	watch_deadline(c, p);
+	watch_hard_end(c, p);
+	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at)
+		pod_release_now(c, pod);
+	if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
+		if (c->now >= p->deadline_at)
+			c->unreleased = true;
+	if (c->now >= p->wake_at) {
+		p->wake_at = NEVER;
+		if (p->phase == POD_CONNECTING)
+			core_act(c, ACT_CONNECT, pod);
+		else if (p->phase == POD_RELEASING)
+			core_act(c, ACT_RELEASE, pod);
+		c->dirty = true;
+	}
+	if (p->connected && !p->detached && p->phase < POD_RELEASING && c->now >= p->renew_at) {
+		core_act(c, ACT_RENEW, pod);
+		p->renew_at = c->now + c->conf.lease_ms / 3;
+		c->dirty = true;
+	}
+}
+
+/* The earliest moment at which pod_tick() has something to do. */
+int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
+{
+	int64_t at = NEVER;
+
+	if (!pod_may_bill(p))
+		return NEVER;
+	if (p->phase >= POD_RELEASING)
+		return c->unreleased ? p->wake_at : MIN(p->wake_at, p->deadline_at);
+	if (p->phase > POD_AMBIGUOUS) {
+		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
+		at = MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin));
+		if (p->phase <= POD_CONNECTING)
+			at = MIN(at, p->deadline_at);
+		if (p->unwanted && p->look_at)
+			at = MIN(at, p->look_at);
+		if (p->connected && !p->detached)
+			at = MIN(at, p->renew_at);
+	}
+	return at;
+}
