@@ -1008,8 +1008,8 @@ static void a_read_only_place_is_told(void **state)
 	struct bed *bed = *state;
 	CLEANUP(free_text) char *dir = xasprintf("%s/read-only", folder);
 	CLEANUP(free_text) char *path = path_join(dir, "ledger.db");
-	CLEANUP(free_text) char *was = TAKE(bed->path);
 
+	free(bed->path);
 	bed->path = xstrdup(path);
 	assert_int_equal(chmod(folder, 0755), 0);
 	assert_int_equal(mkdir(dir, 0555), 0);
