@@ -1,0 +1,162 @@
+#include "pattern.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+
+/* One character of a pattern or a path; bytes that are not UTF-8 stand for themselves. */
+static uint32_t character(const char **at)
+{
+	static const unsigned char first[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const unsigned char *p = (const unsigned char *)*at;
+	size_t left = 1;
+
+	while (left < 4 && p[left - 1] && p[left])
+		left++;
+	size_t len = utf8_sequence(p, left);
+	if (!len) {
+		*at += 1;
+		return 0x110000u + p[0];
+	}
+	uint32_t value = p[0] & first[len];
+	for (size_t i = 1; i < len; i++)
+		value = value << 6 | (p[i] & 0x3f);
+	*at += len;
+	return value;
+}
+
+/* The ']' that closes the set whose '[' is at p, or NULL. */
+static const char *set_end(const char *p)
+{
+	p++;
+	if (*p == '!' || *p == '^')
+		p++;
+	for (bool begun = false; *p; p++, begun = true) {
+		if (*p == ']' && begun)
+			return p;
+		if (*p == '\\' && p[1])
+			p++;
+	}
+	return NULL;
+}
+
+static uint32_t set_member(const char **p)
+{
+	if (**p == '\\')
+		(*p)++;
+	return character(p);
+}
+
+/* Is c in the set between '[' at p and ']' at end? */
+static bool set_has(const char *p, const char *end, uint32_t c)
+{
+	bool negated = p[1] == '!' || p[1] == '^';
+	bool found = false;
+
+	p += negated ? 2 : 1;
+	while (p < end) {
+		uint32_t low = set_member(&p), high = low;
+		if (*p == '-' && p + 1 < end) {
+			p++;
+			high = set_member(&p);
+		}
+		found |= low <= c && c <= high;
+	}
+	return found != negated;
+}
+
+/* Takes one character of the path with one element of the pattern that is no star. */
+static bool one_fits(const char **pattern, const char **path)
+{
+	const char *p = *pattern, *close = *p == '[' ? set_end(p) : NULL;
+
+	if (!*p || !**path)
+		return false;
+	if (*p == '?' || close) {
+		if (**path == '/')
+			return false;
+		uint32_t c = character(path);
+		*pattern = close ? close + 1 : p + 1;
+		return !close || set_has(p, close, c);
+	}
+	if (*p == '\\')
+		p++;
+	if (!*p || *p != **path)
+		return false;
+	*pattern = p + 1;
+	(*path)++;
+	return true;
+}
+
+static const char *next_folder(const char *path)
+{
+	while (*path && *path != '/')
+		path++;
+	return *path ? path + 1 : NULL;
+}
+
+/* Where a star may try again: the pattern behind it, and where in the path it has come to. Only the last star within a
+ * folder and the last star across folders need to be remembered: whatever an earlier one could still reach by taking more,
+ * the later one reaches too. */
+struct retry {
+	const char *pattern, *path;
+	bool folders; /* takes whole folders */
+};
+
+/* A run of stars at *pattern; `after_slash`: at the start, or a '/' stands before it. */
+static void take_stars(const char **pattern, const char *path, bool after_slash, struct retry *one,
+		       struct retry *many)
+{
+	const char *p = *pattern;
+	size_t stars = 0;
+
+	while (*p == '*') {
+		p++;
+		stars++;
+	}
+	if (stars == 1) {
+		*one = (struct retry){ p, path, false };
+	} else {
+		bool folders = after_slash && *p == '/';
+		p += folders;
+		*many = (struct retry){ p, path, folders };
+		*one = (struct retry){ NULL, NULL, false };
+	}
+	*pattern = p;
+}
+
+/* Lets the last star that still can take a little more. */
+static bool try_again(const char **pattern, const char **path, struct retry *one, struct retry *many)
+{
+	if (one->path && *one->path && *one->path != '/') {
+		character(&one->path);
+		*pattern = one->pattern;
+		*path = one->path;
+		return true;
+	}
+	one->path = NULL;
+	if (!many->path || !*many->path)
+		return false;
+	if (!many->folders)
+		character(&many->path);
+	else if (!(many->path = next_folder(many->path)))
+		return false;
+	*pattern = many->pattern;
+	*path = many->path;
+	return true;
+}
+
+bool pattern_match(const char *pattern, const char *path)
+{
+	const char *start = pattern;
+	struct retry one = { 0 }, many = { 0 };
+
+	while (*pattern || *path) {
+		if (*pattern == '*')
+			take_stars(&pattern, path, pattern == start || pattern[-1] == '/', &one, &many);
+		else if (!one_fits(&pattern, &path) && !try_again(&pattern, &path, &one, &many))
+			return false;
+	}
+	return true;
+}
