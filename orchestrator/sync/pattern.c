@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "glob.h"
 
 /* One character of a pattern or a path; bytes that are not UTF-8 stand for themselves. */
 static uint32_t character(const char **at)
@@ -89,74 +90,14 @@ static bool one_fits(const char **pattern, const char **path)
 	return true;
 }
 
-static const char *next_folder(const char *path)
+static void step(const char **path)
 {
-	while (*path && *path != '/')
-		path++;
-	return *path ? path + 1 : NULL;
-}
-
-/* Where a star may try again: the pattern behind it, and where in the path it has come to. Only the last star within a
- * folder and the last star across folders need to be remembered: whatever an earlier one could still reach by taking more,
- * the later one reaches too. */
-struct retry {
-	const char *pattern, *path;
-	bool folders; /* takes whole folders */
-};
-
-/* A run of stars at *pattern; `after_slash`: at the start, or a '/' stands before it. */
-static void take_stars(const char **pattern, const char *path, bool after_slash, struct retry *one,
-		       struct retry *many)
-{
-	const char *p = *pattern;
-	size_t stars = 0;
-
-	while (*p == '*') {
-		p++;
-		stars++;
-	}
-	if (stars == 1) {
-		*one = (struct retry){ p, path, false };
-	} else {
-		bool folders = after_slash && *p == '/';
-		p += folders;
-		*many = (struct retry){ p, path, folders };
-		*one = (struct retry){ NULL, NULL, false };
-	}
-	*pattern = p;
-}
-
-/* Lets the last star that still can take a little more. */
-static bool try_again(const char **pattern, const char **path, struct retry *one, struct retry *many)
-{
-	if (one->path && *one->path && *one->path != '/') {
-		character(&one->path);
-		*pattern = one->pattern;
-		*path = one->path;
-		return true;
-	}
-	one->path = NULL;
-	if (!many->path || !*many->path)
-		return false;
-	if (!many->folders)
-		character(&many->path);
-	else if (!(many->path = next_folder(many->path)))
-		return false;
-	*pattern = many->pattern;
-	*path = many->path;
-	return true;
+	character(path);
 }
 
 bool pattern_match(const char *pattern, const char *path)
 {
-	const char *start = pattern;
-	struct retry one = { 0 }, many = { 0 };
+	static const struct glob_kind kind = { .one = one_fits, .step = step };
 
-	while (*pattern || *path) {
-		if (*pattern == '*')
-			take_stars(&pattern, path, pattern == start || pattern[-1] == '/', &one, &many);
-		else if (!one_fits(&pattern, &path) && !try_again(&pattern, &path, &one, &many))
-			return false;
-	}
-	return true;
+	return glob_match(&kind, pattern, path);
 }
