@@ -1,11 +1,11 @@
 /* pack.h - entries of a tree as one tar stream (pax where ustar does not do), optionally zstd level 1.
  *
- * Pulled: each pack_read() reads as much of the files as it needs to fill the caller's buffer; memory stays below about
- * 1 MiB besides zstd's own. It blocks on local files: call it in a worker thread, one thread at a time.
+ * Pulled: each pack_read() reads as much of the files as it needs to fill the caller's buffer; memory stays below that
+ * buffer's size, 1 MiB and what zstd needs. It blocks on local files: call it in a worker thread, one at a time.
  *
  * The stream is deterministic: mtime in whole seconds, modes 0755 or 0644, uid and gid 0, no names. What is packed is what
- * the tree says: a file whose content is no longer that of its entry is an error, and the stream is cut *inside* that
- * file's entry, so that no reader can take it for a whole archive and keep it under the tree's id. */
+ * the tree says: a file whose content is no longer that of its entry is an error. A stream that ends in an error breaks off
+ * inside a file's content, so that no reader can take it for a whole archive and keep it under the tree's id. */
 #ifndef BURST_SYNC_PACK_H
 #define BURST_SYNC_PACK_H
 
@@ -33,8 +33,8 @@ struct pack_plan { /* all borrowed; must outlive the pack */
 struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root, bool zstd);
 
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
-/* Fills buf with up to `room` bytes. Returns how many; 0 at the end of the archive; -1 and *err (ERR_LOCAL names the file),
- * after which every further call fails the same way. Close the channel without calling the transfer done. */
+/* Fills buf with up to `room` bytes. Returns how many; 0 at the end of the archive; -1 and *err (ERR_LOCAL names the file; path
+ * below the root), after which every further call fails the same way. room is 1 at least. */
 ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err);
 /* After a failure: the path of the file that changed since the scan (scan again and send the new difference); NULL when it
  * was something else. Borrowed from the plan. */
