@@ -95,4 +95,16 @@ static inline char *said(const char *command, int *status)
 	return str_detach(&text);
 }
 
+/* Is there such a program here? Says so if not. Ask before anything is allocated: skip() does not come back. */
+static inline bool have_program(const char *name)
+{
+	CLEANUP(free_text) char *command = xasprintf("command -v %s >/dev/null", name);
+	int status;
+
+	free(said(command, &status));
+	if (status)
+		print_message("skipped: there is no %s here\n", name);
+	return status == 0;
+}
+
 #endif
