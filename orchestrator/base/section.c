@@ -149,6 +149,14 @@ void section_add_item(struct section *s, const char *key, const char *item, cons
 	v->items[v->count++] = xstrdup(item);
 }
 
+void section_clear_items(struct section *s, const char *key)
+{
+	struct value *v = &s->values[index_of(s, key)];
+
+	drop_items(v);
+	v->set = false;
+}
+
 struct section *section_set_group(struct section *s, const char *key, const char *where)
 {
 	struct value *v = touch(s, key, where);
