@@ -68,9 +68,12 @@ $(BUILD)/burst: $(CMD_OBJ) $(BUILD)/libburst.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
 
 # ---- tests ----
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libburst.a
+$(BUILD)/libcmd.a: $(filter-out %/main.o,$(CMD_OBJ))
+	@rm -f $@
+	ar rcs $@ $^
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a $(LIBS) -lcmocka
+	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 

@@ -11,15 +11,15 @@
 
 static json_t *run_json(const struct run_row *run)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:i, s:o}",
-			 "run", run->id, "job", run->job, "type", run->type, "status", run->status, "config", run->config,
-			 "output", run->output, "detached", run->detached, "started_at", report_time(run->started_ms),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:i, s:o}",
+			 "run", report_text(run->id), "job", report_text(run->job), "type", report_text(run->type), "status", report_text(run->status), "config", report_text(run->config),
+			 "output", report_text(run->output), "detached", run->detached, "started_at", report_time(run->started_ms),
 			 "ended_at", report_time(run->ended_ms), "segments", "total", (json_int_t)run->total,
 			 "rendered", (json_int_t)run->rendered, "cached", (json_int_t)run->cached,
 			 "failed", (json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
 			 "compute_seconds", report_seconds(run->compute_ms), "wasted_seconds", report_seconds(run->wasted_ms),
 			 "cost_usd", report_dollars(run->cost_microusd), "exit_status", run->exit_status,
-			 "error", run->error[0] ? json_string(run->error) : json_null());
+			 "error", run->error[0] ? report_text(run->error) : json_null());
 }
 
 static void print_json(const struct run_row *runs, size_t count)
@@ -98,10 +98,10 @@ static void print_run(const struct run_row *run)
 {
 	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
 
-	print_line("run", run->id);
-	print_line("job", run->job);
-	print_line("config", run->config);
-	print_line("output", run->output);
+	print_line("run", report_text(run->id));
+	print_line("job", report_text(run->job));
+	print_line("config", report_text(run->config));
+	print_line("output", report_text(run->output));
 	snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status, run->detached ? ", detached" : "");
 	print_line("status", strcmp(run->status, "running") ? text : "running");
 	if (run->error[0])

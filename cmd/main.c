@@ -154,7 +154,7 @@ static int without_command(int argc, char **argv, struct err *err)
 			return cmd_flush(err);
 		}
 		if (!is_one_of(argv[i], "--help", "-h"))
-			return err_set(err, ERR_USAGE, "unknown flag %.40s; see `burst help`", argv[i]);
+			return err_set(err, ERR_USAGE, "unknown flag %.40s (see `burst help`)", argv[i]);
 	}
 	help_all(stdout, commands);
 	return cmd_flush(err);

@@ -64,11 +64,12 @@ static void paragraph(FILE *to, const char *text)
 	for (; *text; text++) {
 		const char *end = strchr(text, '\n');
 		CLEANUP(free_text) char *line = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
-		if (*line)
-			roff(to, line);
+		roff(to, line);
 		fputs(*line ? "\n" : ".PP\n", to);
 		if (!end)
 			break;
+		if (*line && end[1] != '\n')
+			fputs(".br\n", to);
 		text = end;
 	}
 }

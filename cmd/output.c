@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/jsonx.h"
 #include "base/log.h"
 
 #define RED    "\033[31m"
@@ -74,9 +73,18 @@ void output_safe_line(FILE *to, const char *text, size_t len)
 	fwrite(str_text(&line), 1, line.len, to);
 }
 
+char *output_json_line(const json_t *value)
+{
+	char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+
+	if (!line) /* no memory: nothing else can fail here */
+		abort();
+	return line;
+}
+
 void output_json(json_t *value)
 {
-	CLEANUP(free_text) char *line = jsonx_line(value);
+	CLEANUP(free_text) char *line = output_json_line(value);
 
 	puts(line);
 	json_decref(value);

@@ -53,7 +53,7 @@ static int usage(const struct parser *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return err_set(p->err, ERR_USAGE, "%s: %s; see `burst help %s`", p->cmd->name, what, p->cmd->name);
+	return err_set(p->err, ERR_USAGE, "%s: %s (see `burst help %s`)", p->cmd->name, what, p->cmd->name);
 }
 
 /* ---- finding a flag ---- */
@@ -232,7 +232,7 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 	}
 	words[n] = NULL;
 	const char *near = nearest_word(name, words);
-	err_set(err, ERR_USAGE, "unknown command \"%.40s\"%s%s%s; `burst help` lists them", name,
+	err_set(err, ERR_USAGE, "unknown command \"%.40s\"%s%s%s (`burst help` lists them)", name,
 		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 	return NULL;
 }

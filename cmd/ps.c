@@ -9,10 +9,10 @@
 
 static json_t *pod_json(const struct pod_row *pod, int64_t now)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:o, s:o, s:o, s:o, s:o}",
-			 "kind", "pod", "run", pod->run, "attempt", pod->attempt, "id", pod->id, "name", pod->name,
-			 "provider", pod->provider, "gpu", pod->gpu, "region", pod->region, "spot", pod->spot,
-			 "state", pod->state, "created_at", report_time(pod->create_ms),
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt), "id", report_text(pod->id), "name", report_text(pod->name),
+			 "provider", report_text(pod->provider), "gpu", report_text(pod->gpu), "region", report_text(pod->region), "spot", pod->spot,
+			 "state", report_text(pod->state), "created_at", report_time(pod->create_ms),
 			 "hard_end", report_time(pod->hard_end_s * 1000),
 			 "age_seconds", report_seconds(report_wall_ms(pod, now)),
 			 "price_usd_hour", report_dollars(pod->price_microusd_h),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "table.h"
 
 const char *const phase_names[PHASES] = {"queue", "boot", "connect", "sync", "load", "compute", "idle", "fetch", "release"};
@@ -100,7 +101,7 @@ int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms)
 
 /* ---- JSON ---- */
 
-/* jansson prints the shortest text that reads back as this double: never more decimals than we gave it. */
+/* output_json_line() prints no more decimals than we give here. */
 json_t *report_seconds(int64_t ms)
 {
 	return json_real((double)ms / 1000);
@@ -109,6 +110,17 @@ json_t *report_seconds(int64_t ms)
 json_t *report_dollars(int64_t microusd)
 {
 	return json_real((double)microusd / 1e6);
+}
+
+/* JSON knows only UTF-8; paths and vendors' words may be anything. */
+json_t *report_text(const char *text)
+{
+	CLEANUP(str_free) struct str safe = STR_INIT;
+
+	if (utf8_valid(text, strlen(text)))
+		return json_string(text);
+	str_add_printable(&safe, text, strlen(text), 0);
+	return json_string(str_text(&safe));
 }
 
 json_t *report_time(int64_t wall_ms)
@@ -133,16 +145,16 @@ static json_t *phases_json(const struct pod_row *pod, int64_t now_ms)
 
 static json_t *text_or_null(const char *text)
 {
-	return *text ? json_string(text) : json_null();
+	return *text ? report_text(text) : json_null();
 }
 
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = !strcmp(pod->state, "gone");
 
-	return json_pack("{s:o, s:s, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:b}",
-			 "id", text_or_null(pod->id), "name", pod->name, "provider", pod->provider, "gpu", pod->gpu,
-			 "region", pod->region, "spot", pod->spot,
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}",
+			 "id", text_or_null(pod->id), "name", report_text(pod->name), "provider", report_text(pod->provider), "gpu", report_text(pod->gpu),
+			 "region", report_text(pod->region), "spot", pod->spot,
 			 "billed_seconds", report_seconds(report_billed_ms(pod, now_ms)),
 			 "billed_vendor_s", pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
 			 "compute_seconds", report_seconds(pod->compute_ms),
@@ -154,7 +166,7 @@ static json_t *error_json(const struct run_row *run)
 {
 	if (!run->error_code[0])
 		return json_null();
-	return json_pack("{s:s, s:s, s:n}", "code", run->error_code, "message", run->error, "pod");
+	return json_pack("{s:o, s:o, s:n}", "code", report_text(run->error_code), "message", report_text(run->error), "pod");
 }
 
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now_ms)
@@ -164,8 +176,8 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 	for (size_t i = 0; i < count; i++)
 		if (!never_existed(&pods[i]))
 			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:o, s:o, s:[]}",
-			 "schema", 1, "run", run->id, "job", run->job, "status", run->status, "output", run->output,
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:o, s:o, s:[]}",
+			 "schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status", report_text(run->status), "output", report_text(run->output),
 			 "started_at", report_time(run->started_ms), "ended_at", report_time(run->ended_ms),
 			 "segments", "total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered,
 			 "cached", (json_int_t)run->cached, "failed", (json_int_t)run->failed,
@@ -246,8 +258,8 @@ int report_find_run(struct store *store, const char *id, struct run_row *out, st
 
 static json_t *volume_json(const struct volume_row *v)
 {
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:o, s:o}", "kind", "volume", "provider", v->provider, "id", v->id,
-			 "name", v->name, "region", v->region, "size_gb", (json_int_t)v->size_gb,
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider", report_text(v->provider), "id", report_text(v->id),
+			 "name", report_text(v->name), "region", report_text(v->region), "size_gb", (json_int_t)v->size_gb,
 			 "price_usd_month", report_dollars(v->price_microusd_month), "seen_at", report_time(v->seen_ms));
 }
 

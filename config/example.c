@@ -84,12 +84,23 @@ struct page {
 	bool commented;		 /* inside a group that is itself a comment */
 };
 
-static void indent(const struct page *page, int depth, bool commented)
+#define HELP_COLUMN 42
+
+/* Taking the "# " at the left away makes a setting of a comment, also inside a group. */
+static void add_line(const struct page *page, int depth, bool commented, const char *text, const char *help)
 {
+	int columns = 8 * depth + (commented && !(page->commented && depth) ? 2 : 0) + (int)strlen(text);
+
+	if (page->commented)
+		str_add(page->to, "# ");
 	for (int i = 0; i < depth; i++)
 		str_addc(page->to, '\t');
-	if (commented)
+	if (commented && !page->commented)
 		str_add(page->to, "# ");
+	str_add(page->to, text);
+	if (help)
+		str_addf(page->to, "%*s# %s", MAX(HELP_COLUMN - columns, 1), "", help);
+	str_addc(page->to, '\n');
 }
 
 static void add_key(struct page *page, const struct option_spec *spec, const char *prefix, int depth);
@@ -104,28 +115,24 @@ static void add_table(struct page *page, const struct option_spec *table, const 
 static void add_group(struct page *page, const struct option_spec *spec, const char *path, int depth, bool commented)
 {
 	CLEANUP(free_text) char *inner = xasprintf("%s.", path);
+	CLEANUP(free_text) char *open = xasprintf("%s = {", spec->key);
 	bool before = page->commented;
 
-	indent(page, depth, commented);
-	str_addf(page->to, "%s = {\n", spec->key);
 	page->commented = commented;
+	add_line(page, depth, commented, open, spec->help);
 	add_table(page, spec->group, inner, depth + 1);
+	add_line(page, depth, commented, "};", NULL);
 	page->commented = before;
-	indent(page, depth, commented);
-	str_add(page->to, "};\n");
 }
 
 static void add_key(struct page *page, const struct option_spec *spec, const char *prefix, int depth)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, spec->key);
 	CLEANUP(str_free) struct str own = STR_INIT;
+	CLEANUP(str_free) struct str line = STR_INIT;
 	const char *value = NULL;
 	bool commented = page->commented || !is_chosen(path, &value);
 
-	if (spec->help) {
-		indent(page, depth, true);
-		str_addf(page->to, "%s%s\n", page->commented ? "# " : "", spec->help);
-	}
 	if (spec->type == OPTION_GROUP) {
 		add_group(page, spec, path, depth, commented);
 		return;
@@ -134,23 +141,23 @@ static void add_key(struct page *page, const struct option_spec *spec, const cha
 		add_quoted(&own, strcmp(spec->key, "type") ? page->name : page->type);
 		value = str_text(&own);
 	}
-	indent(page, depth, commented);
-	example_line(page->to, spec, value);
-	str_addc(page->to, '\n');
+	example_line(&line, spec, value);
+	add_line(page, depth, commented, str_text(&line), spec->help);
 }
 
 static void add_providers(struct page *page, const struct provider_ops *const *providers)
 {
-	str_add(page->to, "# what each provider may be told\n# providers = {\n");
 	page->commented = true;
+	add_line(page, 0, true, "providers = {", NULL);
 	for (; *providers; providers++) {
 		CLEANUP(free_text) char *prefix = xasprintf("providers.%s.", (*providers)->name);
-		str_addf(page->to, "\t# # %s\n\t# %s = {\n", (*providers)->summary, (*providers)->name);
+		CLEANUP(free_text) char *open = xasprintf("%s = {", (*providers)->name);
+		add_line(page, 1, true, open, (*providers)->summary);
 		add_table(page, (*providers)->options, prefix, 2);
-		str_add(page->to, "\t# };\n");
+		add_line(page, 1, true, "};", NULL);
 	}
+	add_line(page, 0, true, "};", NULL);
 	page->commented = false;
-	str_add(page->to, "# };\n");
 }
 
 void example_config(struct str *to, const char *name, const struct job_ops *job,
