@@ -98,10 +98,10 @@ static void print_run(const struct run_row *run)
 {
 	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
 
-	print_line("run", report_text(run->id));
-	print_line("job", report_text(run->job));
-	print_line("config", report_text(run->config));
-	print_line("output", report_text(run->output));
+	print_line("run", run->id);
+	print_line("job", run->job);
+	print_line("config", run->config);
+	print_line("output", run->output);
 	snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status, run->detached ? ", detached" : "");
 	print_line("status", strcmp(run->status, "running") ? text : "running");
 	if (run->error[0])
