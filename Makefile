@@ -50,6 +50,13 @@ build/kit/espeak-worker: jobs/workers/espeak.c
 	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) jobs/agent/start.sh
 
+# ---- the ledger's schema, as one C string ----
+$(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
+	@mkdir -p $(@D)
+	sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
+$(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
+
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -61,9 +68,12 @@ $(BUILD)/burst: $(CMD_OBJ) $(BUILD)/libburst.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
 
 # ---- tests ----
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libburst.a
+$(BUILD)/libcmd.a: $(filter-out %/main.o,$(CMD_OBJ))
+	@rm -f $@
+	ar rcs $@ $^
+$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a $(LIBS) -lcmocka
+	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 

@@ -60,6 +60,7 @@ void section_set_int(struct section *s, const char *key, int64_t value, const ch
 void section_set_decimal(struct section *s, const char *key, double value, const char *where);
 void section_set_bool(struct section *s, const char *key, bool value, const char *where);
 void section_add_item(struct section *s, const char *key, const char *item, const char *where);
+void section_clear_items(struct section *s, const char *key); /* so that a later file's list replaces, not extends */
 struct section *section_set_group(struct section *s, const char *key, const char *where);
 const struct option_spec *section_table(const struct section *s);
 void section_free(struct section *s);

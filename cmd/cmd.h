@@ -1,0 +1,101 @@
+/* cmd.h - a subcommand describes itself in a struct cmd. main.c parses the flags, opens what .needs names, applies flags that
+ * stand for config keys, calls .run, prints the error and turns its kind into the exit status. Help, completion and the man
+ * page are printed from the same tables. */
+#ifndef BURST_CMD_H
+#define BURST_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "config/config.h"
+#include "store/store.h"
+
+/* The last line of a table has no name. */
+struct opt {
+	char letter;	  /* 0: none */
+	const char *name; /* "max-cost" */
+	const char *arg;  /* "USD"; NULL: a switch. The word tells completion what to offer, see completion.c */
+	const char *help;
+	const char *key;  /* the config key it sets ("caps.max_cost"; a switch sets "true"); NULL: read with opt_text() */
+	bool optional;	  /* the argument may be left out; it is then given as --name=VALUE only */
+};
+
+enum cmd_need {
+	NEED_LEDGER = 1,   /* ctx->store and ctx->state_dir */
+	NEED_STATE = 2,	   /* ctx->state_dir only */
+	NEED_ACCOUNTS = 4, /* ctx->config from the user's file alone: must work beside a broken project */
+	NEED_CONFIG = 8,   /* ctx->config: the project's file too, if there is one */
+	NEED_JOB = 16,	   /* as NEED_CONFIG, and it must have a job */
+	CONFIG_ARG = 32,   /* the first argument, when given, names the project's file (or its folder) */
+};
+
+enum cmd_group { CMD_GROUP_RENDER, CMD_GROUP_RUNS, CMD_GROUP_SETUP, CMD_GROUP_OTHER, CMD_GROUPS };
+
+struct cmd_context;
+
+struct cmd {
+	const char *name;
+	const char *args;    /* "[CONFIG]", "RUN", "POD [COMMAND...]": as shown in help; NULL: takes none */
+	int min_args, max_args; /* max -1: any number */
+	const char *summary; /* one line, lower case */
+	const char *details; /* paragraphs for help and man; NULL is fine */
+	const struct opt *opts;
+	unsigned needs;
+	enum cmd_group group;
+	bool json;	/* takes --json */
+	bool hidden;	/* in no list */
+	bool raw;	/* argv is handed over unparsed: args[0] is what follows the name */
+	bool passes_on; /* from the second argument on, words that look like flags are arguments ("ssh POD ls -l") */
+	/* The exit status (0-255), or -1 with *err set. */
+	int (*run)(struct cmd_context *ctx, struct err *err);
+};
+
+struct cmd_context {
+	const struct cmd *cmd;
+	const char **args; /* NULL-terminated */
+	int arg_count;
+	bool json, quiet, trace, color; /* color: stderr may be coloured */
+	bool live;			/* stderr is a terminal on which lines may be redrawn */
+	int verbose;			/* how many -v */
+	char *state_dir;
+	struct config *config;
+	struct store *store;
+	const struct cmd *const *commands; /* NULL-terminated: all of them */
+	const char **values;		   /* one per line of cmd->opts: its argument, "" for a switch, NULL: not given */
+};
+
+/* Flags by their long name (a name that is not in the table is a bug and aborts). */
+bool opt_has(const struct cmd_context *ctx, const char *name);
+const char *opt_text(const struct cmd_context *ctx, const char *name); /* NULL: not given */
+/* Leave *out alone when the flag is not given; ERR_USAGE names the flag. */
+int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most, int64_t *out,
+	    struct err *err);
+int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_ms, struct err *err);
+
+/* The flags every command takes, ended like any table. */
+extern const struct opt common_opts[];
+
+/* Parsing alone, for main and tests: fills args, values and the common fields of ctx. argv[0] is the command's name; the
+ * words are borrowed. *help is set when -h or --help was seen. Free with cmd_context_free(). */
+int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help, struct err *err);
+void cmd_context_free(struct cmd_context *ctx);
+/* NULL and *err with the nearest name. */
+const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
+
+/* Asks on the terminal; true for yes. -y (when the command has it) is yes; without a terminal it is no. */
+bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
+
+/* Flushes and checks stdout: what could not be written is an error, not silence. */
+int cmd_flush(struct err *err);
+
+extern const struct cmd cmd_completion, cmd_help, cmd_init, cmd_ledger, cmd_logs, cmd_ps, cmd_words;
+
+/* help.c */
+void help_all(FILE *to, const struct cmd *const *commands);
+void help_one(FILE *to, const struct cmd *cmd);
+/* man.c */
+void man_print(FILE *to, const struct cmd *const *commands);
+
+#endif

@@ -1,0 +1,415 @@
+/* completion.c - completion for three shells, from the command tables. What an argument offers follows from its word: CONFIG
+ * and FILE files, DIR folders, RUN POD PROVIDER GPU COMMAND what `burst words` lists, a|b|c these three, all else nothing. */
+#include "cmd.h"
+
+#include <stdlib.h>
+
+#include "config/gpus.h"
+#include "text.h"
+
+struct shell {
+	FILE *to;
+	const struct cmd *const *commands;
+};
+
+enum offer_kind { OFFER_NOTHING, OFFER_FILES, OFFER_DIRS, OFFER_LIST, OFFER_CHOICES };
+
+static const struct {
+	const char *word, *list;
+} lists[] = {
+	{"RUN", "runs"}, {"POD", "pods"}, {"PROVIDER", "providers"}, {"GPU", "gpus"}, {"COMMAND", "commands"},
+};
+
+/* list_out: the argument of `burst words`, or the choices with blanks between. */
+static enum offer_kind offered(const char *word, char *out, size_t room)
+{
+	snprintf(out, room, "%s", "");
+	if (!strcmp(word, "CONFIG") || !strcmp(word, "FILE"))
+		return OFFER_FILES;
+	if (!strcmp(word, "DIR"))
+		return OFFER_DIRS;
+	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+		if (!strcmp(word, lists[i].word)) {
+			snprintf(out, room, "%s", lists[i].list);
+			return OFFER_LIST;
+		}
+	if (!strchr(word, '|'))
+		return OFFER_NOTHING;
+	snprintf(out, room, "%s", word);
+	for (char *p = out; (p = strchr(p, '|'));)
+		*p = ' ';
+	return OFFER_CHOICES;
+}
+
+static bool takes(const struct cmd *cmd, const struct opt *common)
+{
+	return cmd->json || strcmp(common->name, "json");
+}
+
+/* ---- bash ---- */
+
+static void bash_offer(FILE *to, const char *word)
+{
+	char out[120];
+
+	switch (offered(word, out, sizeof(out))) {
+	case OFFER_NOTHING: fputs(":", to); break;
+	case OFFER_FILES: fputs("COMPREPLY=($(compgen -f -- \"$cur\"))", to); break;
+	case OFFER_DIRS: fputs("COMPREPLY=($(compgen -d -- \"$cur\"))", to); break;
+	case OFFER_LIST: fprintf(to, "_burst_list \"$cur\" %s", out); break;
+	case OFFER_CHOICES: fprintf(to, "COMPREPLY=($(compgen -W '%s' -- \"$cur\"))", out); break;
+	}
+}
+
+static void bash_flags(FILE *to, const struct opt *opts, const struct cmd *cmd, bool common)
+{
+	for (const struct opt *o = opts; o && o->name; o++)
+		if (!common || takes(cmd, o)) {
+			fprintf(to, " --%s", o->name);
+			if (o->letter)
+				fprintf(to, " -%c", o->letter);
+		}
+}
+
+static void bash_values(FILE *to, const struct cmd *cmd)
+{
+	fputs("\t\tcase $prev in\n", to);
+	for (const struct opt *o = cmd->opts; o && o->name; o++) {
+		if (!o->arg || o->optional)
+			continue;
+		fputs("\t\t", to);
+		if (o->letter)
+			fprintf(to, "-%c | ", o->letter);
+		fprintf(to, "--%s) ", o->name);
+		bash_offer(to, o->arg);
+		fputs("; return ;;\n", to);
+	}
+	fputs("\t\tesac\n", to);
+}
+
+static void bash_command(FILE *to, const struct cmd *cmd)
+{
+	char word[60];
+	const char *args = cmd->args;
+	int more;
+
+	fprintf(to, "\t%s)\n", cmd->name);
+	if (cmd->opts && cmd->opts->name)
+		bash_values(to, cmd);
+	fputs("\t\tif [[ $cur == -* ]]; then\n\t\t\tCOMPREPLY=($(compgen -W '", to);
+	bash_flags(to, cmd->opts, cmd, false);
+	bash_flags(to, common_opts, cmd, true);
+	fputs("' -- \"$cur\"))\n\t\telse\n\t\t\t", to);
+	bash_offer(to, text_arg(word, sizeof(word), &args, &more) ? word : "");
+	fputs("\n\t\tfi\n\t\t;;\n", to);
+}
+
+static void print_bash(const struct shell *sh)
+{
+	fputs("# completion of burst for bash: source <(burst completion bash)\n"
+	      "_burst_list() {\n"
+	      "\tlocal IFS=$'\\n' word\n"
+	      "\tCOMPREPLY=()\n"
+	      "\twhile read -r word; do\n"
+	      "\t\t[[ $word == \"$1\"* ]] && COMPREPLY+=(\"$(printf '%q' \"$word\")\")\n"
+	      "\tdone < <(burst words \"$2\" 2>/dev/null)\n"
+	      "}\n"
+	      "_burst() {\n"
+	      "\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} cmd= i\n"
+	      "\tCOMPREPLY=()\n"
+	      "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	      "\t\t[[ ${COMP_WORDS[i]} != -* ]] && { cmd=${COMP_WORDS[i]}; break; }\n"
+	      "\tdone\n"
+	      "\tcase $cmd in\n",
+	      sh->to);
+	for (const struct cmd *const *c = sh->commands; *c; c++)
+		if (!(*c)->hidden)
+			bash_command(sh->to, *c);
+	fputs("\t'')\n\t\tCOMPREPLY=($(compgen -W '--version", sh->to);
+	for (const struct cmd *const *c = sh->commands; *c; c++)
+		if (!(*c)->hidden)
+			fprintf(sh->to, " %s", (*c)->name);
+	fputs("' -- \"$cur\"))\n\t\t;;\n\tesac\n}\ncomplete -o filenames -F _burst burst\n", sh->to);
+}
+
+/* ---- zsh ---- */
+
+/* Inside '...' and, in _arguments' specs, with : and brackets escaped. */
+static void zsh_text(FILE *to, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			fputs("'\\''", to);
+		else if (strchr("[]:\\", *text))
+			fprintf(to, "\\%c", *text);
+		else
+			fputc(*text, to);
+	}
+}
+
+static void zsh_action(FILE *to, const char *word)
+{
+	char out[120];
+
+	switch (offered(word, out, sizeof(out))) {
+	case OFFER_NOTHING: fputs(" ", to); break;
+	case OFFER_FILES: fputs("_files", to); break;
+	case OFFER_DIRS: fputs("_files -/", to); break;
+	case OFFER_LIST: fprintf(to, "_burst_list %s", out); break;
+	case OFFER_CHOICES: fprintf(to, "(%s)", out); break;
+	}
+}
+
+static void zsh_opt(FILE *to, const struct opt *o)
+{
+	if (o->letter)
+		fprintf(to, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter, o->name);
+	else
+		fprintf(to, " \\\n\t\t\t'--%s", o->name);
+	if (o->arg)
+		fputs(o->optional ? "=-" : o->letter ? "" : "=", to);
+	fputs(o->letter ? "}'[" : "[", to);
+	zsh_text(to, o->help);
+	fputc(']', to);
+	if (o->arg) {
+		fputc(':', to);
+		if (o->optional)
+			fputc(':', to);
+		zsh_text(to, o->arg);
+		fputc(':', to);
+		zsh_action(to, o->arg);
+	}
+	fputc('\'', to);
+}
+
+static void zsh_command(FILE *to, const struct cmd *cmd)
+{
+	const char *args = cmd->args;
+	char word[60];
+	int more;
+
+	fprintf(to, "\t\t%s)\n\t\t\t_arguments -s", cmd->name);
+	for (const struct opt *o = cmd->opts; o && o->name; o++)
+		zsh_opt(to, o);
+	for (const struct opt *o = common_opts; o->name; o++)
+		if (takes(cmd, o))
+			zsh_opt(to, o);
+	while (text_arg(word, sizeof(word), &args, &more)) {
+		fprintf(to, " \\\n\t\t\t'%s:", more ? "*" : "");
+		zsh_text(to, word);
+		fputc(':', to);
+		zsh_action(to, word);
+		fputc('\'', to);
+		if (more)
+			break;
+	}
+	fputs("\n\t\t\t;;\n", to);
+}
+
+static void print_zsh(const struct shell *sh)
+{
+	FILE *to = sh->to;
+
+	fputs("#compdef burst\n# completion of burst for zsh: burst completion zsh > a folder of $fpath, as _burst\n"
+	      "_burst_list() {\n"
+	      "\tlocal -a found\n"
+	      "\tfound=(${(f)\"$(burst words $1 2>/dev/null)\"})\n"
+	      "\tcompadd -a found\n"
+	      "}\n"
+	      "_burst() {\n"
+	      "\tlocal context state line\n"
+	      "\tlocal -a commands\n"
+	      "\tcommands=(\n",
+	      to);
+	for (const struct cmd *const *c = sh->commands; *c; c++)
+		if (!(*c)->hidden) {
+			fprintf(to, "\t\t'%s:", (*c)->name);
+			zsh_text(to, (*c)->summary);
+			fputs("'\n", to);
+		}
+	fputs("\t)\n"
+	      "\t_arguments -C '--version[show the version]' '1:command:->command' '*::argument:->argument' && return\n"
+	      "\tcase $state in\n"
+	      "\tcommand) _describe command commands ;;\n"
+	      "\targument)\n"
+	      "\t\tcase $words[1] in\n",
+	      to);
+	for (const struct cmd *const *c = sh->commands; *c; c++)
+		if (!(*c)->hidden)
+			zsh_command(to, *c);
+	fputs("\t\tesac\n\t\t;;\n\tesac\n}\n"
+	      "if [ \"$funcstack[1]\" = _burst ]; then\n\t_burst \"$@\"\nelse\n\tcompdef _burst burst\nfi\n",
+	      to);
+}
+
+/* ---- fish ---- */
+
+static void fish_text(FILE *to, const char *text)
+{
+	fputc('\'', to);
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			fputc('\\', to);
+		fputc(*text, to);
+	}
+	fputc('\'', to);
+}
+
+static void fish_offer(FILE *to, const char *word)
+{
+	char out[120];
+
+	switch (offered(word, out, sizeof(out))) {
+	case OFFER_NOTHING: break;
+	case OFFER_FILES: fputs(" -F", to); break;
+	case OFFER_DIRS: fputs(" -a '(__fish_complete_directories)'", to); break;
+	case OFFER_LIST: fprintf(to, " -a '(burst words %s 2>/dev/null)'", out); break;
+	case OFFER_CHOICES: fprintf(to, " -a '%s'", out); break;
+	}
+}
+
+static void fish_opt(FILE *to, const struct cmd *cmd, const struct opt *o)
+{
+	fputs("complete -c burst", to);
+	if (cmd)
+		fprintf(to, " -n '__fish_seen_subcommand_from %s'", cmd->name);
+	fprintf(to, " -l %s", o->name);
+	if (o->letter)
+		fprintf(to, " -s %c", o->letter);
+	if (o->arg && !o->optional) {
+		fputs(" -r", to);
+		fish_offer(to, o->arg);
+	}
+	fputs(" -d ", to);
+	fish_text(to, o->help);
+	fputc('\n', to);
+}
+
+static void fish_command(FILE *to, const struct cmd *cmd)
+{
+	const char *args = cmd->args;
+	char word[60];
+	int more;
+
+	fprintf(to, "complete -c burst -n __fish_use_subcommand -a %s -d ", cmd->name);
+	fish_text(to, cmd->summary);
+	fputc('\n', to);
+	if (text_arg(word, sizeof(word), &args, &more)) {
+		fprintf(to, "complete -c burst -n '__fish_seen_subcommand_from %s'", cmd->name);
+		fish_offer(to, word);
+		fputc('\n', to);
+	}
+	for (const struct opt *o = cmd->opts; o && o->name; o++)
+		fish_opt(to, cmd, o);
+	if (cmd->json)
+		fish_opt(to, cmd, &common_opts[1]);
+}
+
+static void print_fish(const struct shell *sh)
+{
+	fputs("# completion of burst for fish: burst completion fish | source\ncomplete -c burst -f\n", sh->to);
+	for (const struct cmd *const *c = sh->commands; *c; c++)
+		if (!(*c)->hidden)
+			fish_command(sh->to, *c);
+	for (const struct opt *o = common_opts; o->name; o++)
+		if (strcmp(o->name, "json"))
+			fish_opt(sh->to, NULL, o);
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	static const struct {
+		const char *name;
+		void (*print)(const struct shell *sh);
+	} shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
+	struct shell sh = {stdout, ctx->commands};
+
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (!strcmp(shells[i].name, ctx->args[0])) {
+			shells[i].print(&sh);
+			return cmd_flush(err);
+		}
+	return err_set(err, ERR_USAGE, "completion: no shell \"%.40s\" here: it is bash, zsh or fish", ctx->args[0]);
+}
+
+const struct cmd cmd_completion = {
+	.name = "completion",
+	.args = "bash|zsh|fish",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "print the completion script of a shell",
+	.details = "bash: source <(burst completion bash)\n"
+		   "zsh: burst completion zsh > a folder of $fpath, as _burst\n"
+		   "fish: burst completion fish > ~/.config/fish/completions/burst.fish",
+	.group = CMD_GROUP_SETUP,
+	.run = run,
+};
+
+/* ---- what there is to offer ---- */
+
+static int list_runs(const struct cmd_context *ctx, struct err *err)
+{
+	struct run_row *rows;
+	size_t count;
+
+	if (store_runs(ctx->store, NULL, false, 50, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		puts(rows[i].id);
+	free(rows);
+	return 0;
+}
+
+static int list_pods(const struct cmd_context *ctx, struct err *err)
+{
+	struct pod_row *rows;
+	size_t count;
+
+	if (store_pods(ctx->store, NULL, true, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		puts(rows[i].id[0] ? rows[i].id : rows[i].attempt);
+	free(rows);
+	return 0;
+}
+
+static void list_gpus(void)
+{
+	size_t count;
+	const struct gpu *gpus = gpu_catalog(&count);
+
+	for (size_t i = 0; i < count; i++)
+		puts(gpus[i].name);
+}
+
+static int run_words(struct cmd_context *ctx, struct err *err)
+{
+	const char *what = ctx->args[0];
+	int result = 0;
+
+	if (!strcmp(what, "runs"))
+		result = list_runs(ctx, err);
+	else if (!strcmp(what, "pods"))
+		result = list_pods(ctx, err);
+	else if (!strcmp(what, "gpus"))
+		list_gpus();
+	else if (!strcmp(what, "providers"))
+		for (const struct provider_ops *const *p = provider_registry; *p; p++)
+			puts((*p)->name);
+	else if (!strcmp(what, "commands"))
+		for (const struct cmd *const *c = ctx->commands; *c; c++)
+			if (!(*c)->hidden)
+				puts((*c)->name);
+	return result < 0 ? -1 : cmd_flush(err);
+}
+
+const struct cmd cmd_words = {
+	.name = "words",
+	.args = "runs|pods|gpus|providers|commands",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "list what completion may offer",
+	.needs = NEED_LEDGER,
+	.hidden = true,
+	.run = run_words,
+};

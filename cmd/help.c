@@ -1,0 +1,110 @@
+#include "cmd.h"
+
+#include "text.h"
+
+#define WIDTH 80
+#define GAP   30 /* where the words about a flag begin */
+
+static const char *const group_titles[CMD_GROUPS] = {
+	[CMD_GROUP_RENDER] = "Rendering",
+	[CMD_GROUP_RUNS] = "Runs and pods",
+	[CMD_GROUP_SETUP] = "Setting up",
+	[CMD_GROUP_OTHER] = "Other",
+};
+
+static void show_group(FILE *to, const struct cmd *const *commands, enum cmd_group group)
+{
+	bool first = true;
+
+	for (; *commands; commands++) {
+		const struct cmd *c = *commands;
+		if (c->hidden || c->group != group)
+			continue;
+		if (first)
+			fprintf(to, "\n%s\n", group_titles[group]);
+		first = false;
+		int at = fprintf(to, "  %-12s", c->name);
+		text_wrap(to, c->summary, at, 14, WIDTH);
+	}
+}
+
+static void show_opt(FILE *to, const struct opt *o)
+{
+	char flag[80];
+	int at = fprintf(to, "%-*s", GAP - 1, text_flag(flag, sizeof(flag), o));
+
+	if (at >= GAP) {
+		fputc('\n', to);
+		at = 0;
+	}
+	fprintf(to, "%*s", GAP - at, "");
+	text_wrap(to, o->help, GAP, GAP, WIDTH);
+}
+
+static void show_common(FILE *to, bool json)
+{
+	for (const struct opt *o = common_opts; o->name; o++)
+		if (json || strcmp(o->name, "json"))
+			show_opt(to, o);
+}
+
+void help_all(FILE *to, const struct cmd *const *commands)
+{
+	fputs("burst rents a GPU for exactly as long as a render needs it.\n\n"
+	      "usage: burst COMMAND [ARGUMENTS] [FLAGS]\n",
+	      to);
+	for (int group = 0; group < CMD_GROUPS; group++)
+		show_group(to, commands, (enum cmd_group)group);
+	fputs("\nFlags of every command\n", to);
+	show_common(to, false);
+	fputs("\nBegin with `burst init`, then `burst run`. `burst help COMMAND` tells more, and\n"
+	      "`burst help --man | man -l -` everything: exit statuses, files, environment.\n",
+	      to);
+}
+
+void help_one(FILE *to, const struct cmd *cmd)
+{
+	const struct opt *o = cmd->opts;
+
+	fprintf(to, "usage: burst %s%s%s%s\n\n", cmd->name, cmd->args ? " " : "", cmd->args ? cmd->args : "",
+		o && o->name ? " [FLAGS]" : "");
+	text_wrap(to, cmd->summary, 0, 0, WIDTH);
+	if (cmd->details) {
+		fputc('\n', to);
+		text_wrap(to, cmd->details, 0, 0, WIDTH);
+	}
+	fputs("\nFlags\n", to);
+	for (; o && o->name; o++)
+		show_opt(to, o);
+	show_common(to, cmd->json);
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	if (opt_has(ctx, "man")) {
+		man_print(stdout, ctx->commands);
+	} else if (ctx->arg_count == 0) {
+		help_all(stdout, ctx->commands);
+	} else {
+		const struct cmd *cmd = cmd_find(ctx->commands, ctx->args[0], err);
+		if (!cmd)
+			return -1;
+		help_one(stdout, cmd);
+	}
+	return cmd_flush(err);
+}
+
+static const struct opt opts[] = {
+	{0, "man", NULL, "the man page burst(1), as roff: burst help --man | man -l -", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_help = {
+	.name = "help",
+	.args = "[COMMAND]",
+	.max_args = 1,
+	.summary = "show what burst, or one command, does",
+	.opts = opts,
+	.group = CMD_GROUP_OTHER,
+	.run = run,
+};

@@ -1,0 +1,88 @@
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "config/example.h"
+
+static const struct job_ops *find_type(const char *type, struct err *err)
+{
+	for (const struct job_ops *const *j = job_registry; *j; j++)
+		if (!strcmp((*j)->type, type))
+			return *j;
+	err_set(err, ERR_USAGE, "--type: no kind of job is called \"%.40s\"", type);
+	return NULL;
+}
+
+/* Text that may stand inside quotes of the file. */
+static char *job_name_for(const char *dir)
+{
+	char real[4096];
+	char *name = xstrdup(realpath(dir, real) && real[1] ? path_base(real) : "job");
+
+	for (char *p = name; *p; p++)
+		if (*p == '"' || *p == '\\' || (unsigned char)*p < 0x20 || *p == 0x7f)
+			*p = '-';
+	if (strlen(name) > 60 || !utf8_valid(name, strlen(name)))
+		copy_text(name, 4, "job");
+	return name;
+}
+
+static int write_new(const char *path, const char *text, struct err *err)
+{
+	if (path_exists(path))
+		return err_set(err, ERR_USAGE, "%s is there already; nothing was changed", path);
+	if (path_write(path, text, strlen(text), 0644, err) < 0)
+		return -1;
+	log_line(LOG_NOTE, "wrote %s", path);
+	return 0;
+}
+
+static int offer_script(struct cmd_context *ctx, const char *dir, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(dir, "script.jsonl");
+
+	if (path_exists(path))
+		return 0;
+	if (cmd_confirm(ctx, "Write %s with three lines to speak?", path))
+		return write_new(path, example_script, err);
+	log_line(LOG_NOTE, "the job speaks script.jsonl, which is not there yet (`burst init -y` writes a small one)");
+	return 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	const char *dir = ctx->arg_count ? ctx->args[0] : ".";
+	const char *type = opt_has(ctx, "type") ? opt_text(ctx, "type") : "tts";
+	const struct job_ops *job = find_type(type, err);
+
+	if (!job || (ctx->arg_count && path_mkdirs(dir, 0777, err) < 0))
+		return -1;
+	CLEANUP(free_text) char *path = ctx->arg_count ? path_join(dir, "burst.cfg") : xstrdup("burst.cfg");
+	CLEANUP(free_text) char *name = job_name_for(dir);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	example_config(&text, name, job, provider_registry);
+	if (write_new(path, str_text(&text), err) < 0)
+		return -1;
+	return strcmp(type, "tts") ? 0 : offer_script(ctx, dir, err);
+}
+
+static const struct opt opts[] = {
+	{'y', "yes", NULL, "write the small script too, without asking", NULL, false},
+	{'t', "type", "tts|command", "the kind of job (default tts)", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_init = {
+	.name = "init",
+	.args = "[DIR]",
+	.max_args = 1,
+	.summary = "write a commented burst.cfg to begin with",
+	.details = "It overwrites nothing.",
+	.opts = opts,
+	.group = CMD_GROUP_SETUP,
+	.run = run,
+};

@@ -1,0 +1,166 @@
+#include "cmd.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "output.h"
+#include "report.h"
+#include "table.h"
+
+/* ---- all runs ---- */
+
+static json_t *run_json(const struct run_row *run)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:i, s:o}",
+			 "run", report_text(run->id), "job", report_text(run->job), "type", report_text(run->type), "status", report_text(run->status), "config", report_text(run->config),
+			 "output", report_text(run->output), "detached", run->detached, "started_at", report_time(run->started_ms),
+			 "ended_at", report_time(run->ended_ms), "segments", "total", (json_int_t)run->total,
+			 "rendered", (json_int_t)run->rendered, "cached", (json_int_t)run->cached,
+			 "failed", (json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
+			 "compute_seconds", report_seconds(run->compute_ms), "wasted_seconds", report_seconds(run->wasted_ms),
+			 "cost_usd", report_dollars(run->cost_microusd), "exit_status", run->exit_status,
+			 "error", run->error[0] ? report_text(run->error) : json_null());
+}
+
+static void print_json(const struct run_row *runs, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, run_json(&runs[i]));
+	output_json(list);
+}
+
+static void time_cell(struct table *t, int64_t wall_ms)
+{
+	char text[32];
+
+	clock_rfc3339(text, sizeof(text), wall_ms);
+	text[10] = ' ';
+	table_cell(t, "%.16s", text);
+}
+
+static void print_table(const struct run_row *runs, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char text[32];
+
+	table_column(t, "RUN", TABLE_LEFT, false);
+	table_column(t, "JOB", TABLE_LEFT, true);
+	table_column(t, "STARTED (UTC)", TABLE_LEFT, false);
+	table_column(t, "STATUS", TABLE_LEFT, false);
+	table_column(t, "DONE", TABLE_RIGHT, false);
+	table_column(t, "BILLED", TABLE_RIGHT, false);
+	table_column(t, "COMPUTE", TABLE_RIGHT, false);
+	table_column(t, "USED", TABLE_RIGHT, false);
+	table_column(t, "COST", TABLE_RIGHT, false);
+	for (size_t i = 0; i < count; i++) {
+		const struct run_row *run = &runs[i];
+		table_cell(t, "%s", run->id);
+		table_cell(t, "%s", run->job);
+		time_cell(t, run->started_ms);
+		table_cell(t, "%s", run->status);
+		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached), (long long)run->total);
+		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
+		table_cell(t, "%s", duration_show(text, sizeof(text), run->compute_ms));
+		table_cell(t, "%s", report_ratio(text, sizeof(text), run->compute_ms, run->billed_ms));
+		table_cell(t, "%s", money_show(text, sizeof(text), run->cost_microusd));
+	}
+	table_print(t, stdout, terminal_width(stdout));
+}
+
+static int list_runs(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	int64_t most = ctx->json ? 0 : 20;
+
+	if (opt_int(ctx, "most", 0, 1000000, &most, err) < 0 ||
+	    store_runs(ctx->store, NULL, false, (size_t)most, &runs, &count, err) < 0)
+		return -1;
+	if (ctx->json)
+		print_json(runs, count);
+	else
+		print_table(runs, count);
+	free(runs);
+	return 0;
+}
+
+/* ---- one run ---- */
+
+static void print_line(const char *label, const char *text)
+{
+	printf("%-10s", label);
+	output_safe_line(stdout, text, strlen(text));
+}
+
+static void print_run(const struct run_row *run)
+{
+	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
+
+	print_line("run", run->id);
+	print_line("job", run->job);
+	print_line("config", run->config);
+	print_line("output", run->output);
+	snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status, run->detached ? ", detached" : "");
+	print_line("status", strcmp(run->status, "running") ? text : "running");
+	if (run->error[0])
+		print_line("error", run->error);
+	print_line("started", clock_rfc3339(text, sizeof(text), run->started_ms));
+	if (run->ended_ms > 0)
+		print_line("ended", clock_rfc3339(text, sizeof(text), run->ended_ms));
+	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments", (long long)run->total,
+	       (long long)run->rendered, (long long)run->cached, (long long)run->failed);
+	printf("%-10s%s billed, %s compute (%s), %s wasted, %s\n", "spent",
+	       duration_show(billed, sizeof(billed), run->billed_ms),
+	       duration_show(compute, sizeof(compute), run->compute_ms),
+	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
+	       duration_show(wasted, sizeof(wasted), run->wasted_ms), money_show(cost, sizeof(cost), run->cost_microusd));
+}
+
+static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	int64_t now = clock_wall_ms();
+	struct pod_row *pods = NULL;
+	struct run_row run;
+	size_t count = 0;
+
+	if (report_find_run(ctx->store, id, &run, err) < 0 ||
+	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
+		return -1;
+	if (ctx->json) {
+		output_json(report_run_json(&run, pods, count, now));
+	} else {
+		print_run(&run);
+		if (count)
+			putchar('\n');
+		report_print_phases(stdout, pods, count, now);
+	}
+	free(pods);
+	return 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	int result = ctx->arg_count ? one_run(ctx, ctx->args[0], err) : list_runs(ctx, err);
+
+	return result < 0 ? -1 : cmd_flush(err);
+}
+
+static const struct opt opts[] = {
+	{'n', "most", "N", "the newest N runs (default 20, with --json all; 0: all)", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_ledger = {
+	.name = "ledger",
+	.args = "[RUN]",
+	.max_args = 1,
+	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
+	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.",
+	.opts = opts,
+	.json = true,
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.run = run,
+};

@@ -1,0 +1,122 @@
+#include "cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "output.h"
+#include "report.h"
+
+#define LOOK_AGAIN_MS 200
+#define LINE_MAX_BYTES 65536
+
+struct reader {
+	int fd;
+	off_t at;
+	struct str line; /* what has no newline yet */
+};
+
+static void print_line(struct reader *r)
+{
+	output_safe_line(stdout, str_text(&r->line), r->line.len);
+	str_reset(&r->line);
+}
+
+static void take(struct reader *r, const char *bytes, size_t len)
+{
+	while (len) {
+		const char *newline = memchr(bytes, '\n', len);
+		size_t n = newline ? (size_t)(newline - bytes) : len;
+		str_addn(&r->line, bytes, n);
+		if (newline || r->line.len > LINE_MAX_BYTES)
+			print_line(r);
+		n += newline != NULL;
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* All that is there now. */
+static int read_more(struct reader *r, const char *path, struct err *err)
+{
+	char buf[65536];
+
+	for (;;) {
+		ssize_t n = pread(r->fd, buf, sizeof(buf), r->at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		if (n == 0)
+			return cmd_flush(err);
+		r->at += n;
+		take(r, buf, (size_t)n);
+	}
+}
+
+static int is_running(struct cmd_context *ctx, const char *id, bool *running, struct err *err)
+{
+	struct run_row run;
+
+	if (store_run(ctx->store, id, &run, err) < 0)
+		return -1;
+	*running = !strcmp(run.status, "running");
+	return 0;
+}
+
+static int follow(struct cmd_context *ctx, struct reader *r, const char *id, const char *path, struct err *err)
+{
+	for (bool running = true; running;) {
+		poll(NULL, 0, LOOK_AGAIN_MS);
+		if (is_running(ctx, id, &running, err) < 0 || read_more(r, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int show(struct cmd_context *ctx, const char *id, const char *path, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct reader r = {.fd = fd};
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_USAGE, "run %s has no log", id);
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	int result = read_more(&r, path, err);
+	if (result == 0 && opt_has(ctx, "follow"))
+		result = follow(ctx, &r, id, path, err);
+	if (r.line.len)
+		print_line(&r);
+	str_free(&r.line);
+	return result;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row row;
+
+	if (report_find_run(ctx->store, ctx->args[0], &row, err) < 0)
+		return -1;
+	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/log", ctx->state_dir, row.id);
+	return show(ctx, row.id, path, err) < 0 ? -1 : cmd_flush(err);
+}
+
+static const struct opt opts[] = {
+	{'f', "follow", NULL, "go on until the run has ended", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_logs = {
+	.name = "logs",
+	.args = "RUN",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "show what a run has said, its workers included",
+	.opts = opts,
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.run = run,
+};

@@ -1,0 +1,187 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "cmd.h"
+#include "output.h"
+
+/* In the order of help. Adding a command is a file and a line here. */
+static const struct cmd *const commands[] = {
+	/* run, plan, offers, fetch */
+	&cmd_ps,
+	&cmd_ledger,
+	&cmd_logs,
+	/* attach, resume, cancel, reap, ssh */
+	&cmd_init,
+	/* doctor, volume */
+	&cmd_completion,
+	&cmd_help,
+	&cmd_words,
+	/* local-cloud: hidden and raw */
+	NULL,
+};
+
+/* cron and daemons may start us with these closed; the ledger must not become file 2. */
+static void open_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+static void look_at_terminal(struct cmd_context *ctx)
+{
+	const char *term = getenv("TERM");
+	const char *no_color = getenv("NO_COLOR");
+
+	ctx->live = isatty(STDERR_FILENO) && term && strcmp(term, "dumb");
+	ctx->color = ctx->live && !(no_color && *no_color);
+}
+
+/* ---- what a command needs ---- */
+
+static int open_state(struct cmd_context *ctx, struct err *err)
+{
+	mode_t before = umask(077);
+	int result = 0;
+
+	ctx->state_dir = config_state_dir(err);
+	if (!ctx->state_dir)
+		result = -1;
+	if (result == 0 && (ctx->cmd->needs & NEED_LEDGER)) {
+		CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
+		result = store_open(&ctx->store, path, err);
+	}
+	umask(before);
+	return result;
+}
+
+static int apply_flags(struct cmd_context *ctx, struct err *err)
+{
+	const struct opt *o = ctx->cmd->opts;
+
+	for (size_t i = 0; o && o[i].name; i++) {
+		const char *value = ctx->values[i];
+		CLEANUP(free_text) char *flag = xasprintf("--%s", o[i].name);
+		if (!o[i].key || !value)
+			continue;
+		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int open_config(struct cmd_context *ctx, struct err *err)
+{
+	unsigned needs = ctx->cmd->needs;
+	struct config_ask ask = {
+		.file = (needs & CONFIG_ARG) && ctx->arg_count ? ctx->args[0] : NULL,
+		.need_job = needs & NEED_JOB,
+		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
+		.providers = provider_registry,
+		.jobs = job_registry,
+	};
+
+	if (config_open(&ctx->config, &ask, err) < 0 || apply_flags(ctx, err) < 0)
+		return -1;
+	return config_check(ctx->config, err);
+}
+
+static int perform(struct cmd_context *ctx, struct err *err)
+{
+	unsigned needs = ctx->cmd->needs;
+
+	if ((needs & (NEED_ACCOUNTS | NEED_CONFIG | NEED_JOB)) && open_config(ctx, err) < 0)
+		return -1;
+	if ((needs & (NEED_STATE | NEED_LEDGER)) && open_state(ctx, err) < 0)
+		return -1;
+	return ctx->cmd->run(ctx, err);
+}
+
+/* ---- the command line ---- */
+
+/* Flags before the command's name are flags of the command: `burst -v run` is `burst run -v`. */
+static int command_index(int argc, char **argv)
+{
+	int i = 1;
+
+	while (i < argc && argv[i][0] == '-')
+		i++;
+	return i;
+}
+
+static void move_to_front(char **argv, int index)
+{
+	char *name = argv[index];
+
+	memmove(argv + 2, argv + 1, (size_t)(index - 1) * sizeof(*argv));
+	argv[1] = name;
+}
+
+static int parse_and_perform(struct cmd_context *ctx, int argc, char **argv, struct err *err)
+{
+	bool help;
+	const struct cmd *cmd = cmd_find(commands, argv[0], err);
+
+	if (!cmd || cmd_parse(ctx, cmd, argc, argv, &help, err) < 0)
+		return -1;
+	output_setup(ctx);
+	if (!help)
+		return perform(ctx, err);
+	help_one(stdout, cmd);
+	return cmd_flush(err);
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+	return !strcmp(word, a) || !strcmp(word, b);
+}
+
+static int without_command(int argc, char **argv, struct err *err)
+{
+	for (int i = 1; i < argc; i++) {
+		if (is_one_of(argv[i], "--version", "-V")) {
+			puts("burst " BURST_VERSION);
+			return cmd_flush(err);
+		}
+		if (!is_one_of(argv[i], "--help", "-h"))
+			return err_set(err, ERR_USAGE, "unknown flag %.40s (see `burst help`)", argv[i]);
+	}
+	help_all(stdout, commands);
+	return cmd_flush(err);
+}
+
+int main(int argc, char **argv)
+{
+	struct cmd_context ctx = {.commands = commands};
+	struct err err = {0};
+
+	open_standard_files();
+	signal(SIGPIPE, SIG_IGN);
+	look_at_terminal(&ctx);
+	output_setup(&ctx);
+	int index = command_index(argc, argv);
+	int status;
+	if (index >= argc) {
+		status = without_command(argc, argv, &err);
+	} else {
+		move_to_front(argv, index);
+		status = parse_and_perform(&ctx, argc - 1, argv + 1, &err);
+	}
+	if (status < 0) {
+		output_error(&ctx, &err);
+		status = err_exit_status(&err);
+	}
+	log_setup(LOG_ERROR, NULL, NULL);
+	cmd_context_free(&ctx);
+	return status;
+}

@@ -1,0 +1,311 @@
+#include "cmd.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+enum { COMMON_HELP, COMMON_JSON, COMMON_QUIET, COMMON_VERBOSE, COMMON_TRACE, COMMON_NO_COLOR, COMMON_COUNT };
+
+const struct opt common_opts[] = {
+	[COMMON_HELP] = {'h', "help", NULL, "show what the command does", NULL, false},
+	[COMMON_JSON] = {0, "json", NULL, "results as JSON on stdout", NULL, false},
+	[COMMON_QUIET] = {'q', "quiet", NULL, "only warnings and errors", NULL, false},
+	[COMMON_VERBOSE] = {'v', "verbose", NULL, "say more; twice: much more", NULL, false},
+	[COMMON_TRACE] = {0, "trace", NULL, "show every call to a provider, without secrets", NULL, false},
+	[COMMON_NO_COLOR] = {0, "no-color", NULL, "no colours (NO_COLOR does the same)", NULL, false},
+	[COMMON_COUNT] = {0},
+};
+
+struct parser {
+	struct cmd_context *ctx;
+	const struct cmd *cmd;
+	int argc, at;
+	char **argv;
+	bool *help;
+	struct err *err;
+};
+
+static const struct opt no_opts[] = {{0}};
+
+static const struct opt *opts_of(const struct cmd *cmd)
+{
+	return cmd->opts ? cmd->opts : no_opts;
+}
+
+static size_t count_opts(const struct opt *opts)
+{
+	size_t n = 0;
+
+	while (opts[n].name)
+		n++;
+	return n;
+}
+
+static int usage(const struct parser *p, const char *fmt, ...) PRINTF(2, 3);
+static int usage(const struct parser *p, const char *fmt, ...)
+{
+	char what[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return err_set(p->err, ERR_USAGE, "%s: %s (see `burst help %s`)", p->cmd->name, what, p->cmd->name);
+}
+
+/* ---- finding a flag ---- */
+
+static const struct opt *find_in(const struct opt *opts, const char *name, size_t len, char letter)
+{
+	for (; opts->name; opts++) {
+		if (name && strlen(opts->name) == len && !strncmp(opts->name, name, len))
+			return opts;
+		if (letter && opts->letter == letter)
+			return opts;
+	}
+	return NULL;
+}
+
+static const struct opt *find(const struct cmd *cmd, const char *name, size_t len, char letter)
+{
+	const struct opt *found = find_in(opts_of(cmd), name, len, letter);
+
+	if (!found)
+		found = find_in(common_opts, name, len, letter);
+	return found == &common_opts[COMMON_JSON] && !cmd->json ? NULL : found;
+}
+
+static const char *nearest_flag(const struct cmd *cmd, const char *name)
+{
+	const char *words[96];
+	size_t n = 0;
+
+	for (const struct opt *o = opts_of(cmd); o->name && n < 80; o++)
+		words[n++] = o->name;
+	for (const struct opt *o = common_opts; o->name; o++)
+		if (cmd->json || o != &common_opts[COMMON_JSON])
+			words[n++] = o->name;
+	words[n] = NULL;
+	return nearest_word(name, words);
+}
+
+/* ---- taking it ---- */
+
+static void take_common(struct parser *p, const struct opt *o)
+{
+	struct cmd_context *ctx = p->ctx;
+
+	switch (o - common_opts) {
+	case COMMON_HELP: *p->help = true; break;
+	case COMMON_JSON: ctx->json = true; break;
+	case COMMON_QUIET: ctx->quiet = true; break;
+	case COMMON_VERBOSE: ctx->verbose++; break;
+	case COMMON_TRACE: ctx->trace = true; break;
+	case COMMON_NO_COLOR: ctx->color = false; break;
+	}
+}
+
+static void take(struct parser *p, const struct opt *o, const char *value)
+{
+	if (o >= common_opts && o < common_opts + COMMON_COUNT)
+		take_common(p, o);
+	else
+		p->ctx->values[o - opts_of(p->cmd)] = value;
+}
+
+static int take_long(struct parser *p, const char *word)
+{
+	const char *name = word + 2;
+	size_t len = strcspn(name, "=");
+	const char *value = name[len] ? name + len + 1 : NULL;
+	const struct opt *o = find(p->cmd, name, len, 0);
+
+	if (!o) {
+		CLEANUP(free_text) char *bare = xstrndup(name, len);
+		const char *near = nearest_flag(p->cmd, bare);
+		return near ? usage(p, "unknown flag --%.40s, did you mean --%s?", bare, near)
+			    : usage(p, "unknown flag --%.40s", bare);
+	}
+	if (!o->arg && value)
+		return usage(p, "--%s takes no value", o->name);
+	if (o->arg && !value && !o->optional) {
+		if (p->at >= p->argc)
+			return usage(p, "--%s wants a value: --%s %s", o->name, o->name, o->arg);
+		value = p->argv[p->at++];
+	}
+	take(p, o, value ? value : "");
+	return 0;
+}
+
+/* -qv, -p local, -plocal */
+static int take_short(struct parser *p, const char *word)
+{
+	for (const char *c = word + 1; *c; c++) {
+		const struct opt *o = find(p->cmd, NULL, 0, *c);
+		if (!o)
+			return usage(p, "unknown flag -%.*s", (int)MAX(utf8_sequence((const unsigned char *)c, strlen(c)), 1), c);
+		if (!o->arg || o->optional) {
+			take(p, o, "");
+			continue;
+		}
+		if (c[1])
+			take(p, o, c[1] == '=' ? c + 2 : c + 1);
+		else if (p->at < p->argc)
+			take(p, o, p->argv[p->at++]);
+		else
+			return usage(p, "-%c wants a value: -%c %s", *c, *c, o->arg);
+		return 0;
+	}
+	return 0;
+}
+
+static int take_words(struct parser *p)
+{
+	struct cmd_context *ctx = p->ctx;
+	bool flags_over = p->cmd->raw;
+
+	while (p->at < p->argc) {
+		const char *word = p->argv[p->at++];
+		bool is_flag = !flags_over && word[0] == '-' && word[1];
+		if (is_flag && !strcmp(word, "--"))
+			flags_over = true;
+		else if (is_flag && (word[1] == '-' ? take_long(p, word) : take_short(p, word)) < 0)
+			return -1;
+		else if (!is_flag)
+			ctx->args[ctx->arg_count++] = word;
+		if (!is_flag && p->cmd->passes_on)
+			flags_over = true;
+	}
+	return 0;
+}
+
+static int check_args(const struct parser *p)
+{
+	int n = p->ctx->arg_count;
+
+	if (p->cmd->raw)
+		return 0;
+	if (n < p->cmd->min_args)
+		return usage(p, "it wants %s", p->cmd->args);
+	if (p->cmd->max_args >= 0 && n > p->cmd->max_args)
+		return p->cmd->args ? usage(p, "\"%.60s\" is one argument too many", p->ctx->args[p->cmd->max_args])
+				    : usage(p, "it takes no arguments");
+	return 0;
+}
+
+int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help, struct err *err)
+{
+	struct parser p = {.ctx = ctx, .cmd = cmd, .argc = argc, .at = 1, .argv = argv, .help = help, .err = err};
+
+	ctx->cmd = cmd;
+	ctx->args = xcalloc((size_t)argc + 1, sizeof(*ctx->args));
+	ctx->values = xcalloc(count_opts(opts_of(cmd)) + 1, sizeof(*ctx->values));
+	*help = false;
+	if (take_words(&p) < 0)
+		return -1;
+	return *help ? 0 : check_args(&p);
+}
+
+void cmd_context_free(struct cmd_context *ctx)
+{
+	free(ctx->args);
+	free(ctx->values);
+	free(ctx->state_dir);
+	config_free(ctx->config);
+	store_close(ctx->store);
+	*ctx = (struct cmd_context){0};
+}
+
+const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err)
+{
+	const char *words[64];
+	size_t n = 0;
+
+	for (; *commands; commands++) {
+		if (!strcmp((*commands)->name, name))
+			return *commands;
+		if (!(*commands)->hidden && n < ARRAY_LEN(words) - 1)
+			words[n++] = (*commands)->name;
+	}
+	words[n] = NULL;
+	const char *near = nearest_word(name, words);
+	err_set(err, ERR_USAGE, "unknown command \"%.40s\"%s%s%s (`burst help` lists them)", name,
+		near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	return NULL;
+}
+
+/* ---- what was given ---- */
+
+static size_t index_of(const struct cmd_context *ctx, const char *name)
+{
+	const struct opt *opts = opts_of(ctx->cmd);
+
+	for (size_t i = 0; opts[i].name; i++)
+		if (!strcmp(opts[i].name, name))
+			return i;
+	fprintf(stderr, "burst: bug: %s has no flag --%s\n", ctx->cmd->name, name);
+	abort();
+}
+
+bool opt_has(const struct cmd_context *ctx, const char *name)
+{
+	return opt_text(ctx, name) != NULL;
+}
+
+const char *opt_text(const struct cmd_context *ctx, const char *name)
+{
+	return ctx->values[index_of(ctx, name)];
+}
+
+int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most, int64_t *out,
+	    struct err *err)
+{
+	const char *text = opt_text(ctx, name);
+	char *end;
+
+	if (!text)
+		return 0;
+	long long value = strtoll(text, &end, 10);
+	if (end == text || *end || value < least || value > most)
+		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" is not a whole number from %lld to %lld", name, text,
+			       (long long)least, (long long)most);
+	*out = value;
+	return 0;
+}
+
+int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_ms, struct err *err)
+{
+	const char *text = opt_text(ctx, name);
+
+	if (!text || duration_parse(text, out_ms, err) == 0)
+		return 0;
+	return err_wrap(err, "--%s", name);
+}
+
+bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
+{
+	const struct opt *yes = find_in(opts_of(ctx->cmd), "yes", 3, 0);
+	char answer[16];
+	va_list ap;
+
+	if (yes && ctx->values[yes - ctx->cmd->opts])
+		return true;
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return false;
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputs(" [y/N] ", stderr);
+	fflush(stderr);
+	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+int cmd_flush(struct err *err)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	return err_set(err, ERR_LOCAL, "writing the output: %s", strerror(errno));
+}

@@ -1,0 +1,95 @@
+#include "cmd.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "output.h"
+#include "report.h"
+#include "table.h"
+
+static json_t *pod_json(const struct pod_row *pod, int64_t now)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt), "id", report_text(pod->id), "name", report_text(pod->name),
+			 "provider", report_text(pod->provider), "gpu", report_text(pod->gpu), "region", report_text(pod->region), "spot", pod->spot,
+			 "state", report_text(pod->state), "created_at", report_time(pod->create_ms),
+			 "hard_end", report_time(pod->hard_end_s * 1000),
+			 "age_seconds", report_seconds(report_wall_ms(pod, now)),
+			 "price_usd_hour", report_dollars(pod->price_microusd_h),
+			 "cost_usd", report_dollars(report_cost_microusd(pod, now)));
+}
+
+static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now, struct err *err)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, pod_json(&pods[i], now));
+	if (report_volumes(ctx->store, NULL, list, err) < 0) {
+		json_decref(list);
+		return -1;
+	}
+	output_json(list);
+	return 0;
+}
+
+static void print_table(const struct pod_row *pods, size_t count, int64_t now)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char text[32];
+
+	table_column(t, "RUN", TABLE_LEFT, false);
+	table_column(t, "POD", TABLE_LEFT, true);
+	table_column(t, "PROVIDER", TABLE_LEFT, false);
+	table_column(t, "GPU", TABLE_LEFT, true);
+	table_column(t, "REGION", TABLE_LEFT, true);
+	table_column(t, "STATE", TABLE_LEFT, false);
+	table_column(t, "AGE", TABLE_RIGHT, false);
+	table_column(t, "$/H", TABLE_RIGHT, false);
+	table_column(t, "SO FAR", TABLE_RIGHT, false);
+	for (size_t i = 0; i < count; i++) {
+		const struct pod_row *pod = &pods[i];
+		table_cell(t, "%s", pod->run);
+		table_cell(t, "%s", pod->id[0] ? pod->id : pod->attempt);
+		table_cell(t, "%s", pod->provider);
+		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
+		table_cell(t, "%s", pod->region);
+		table_cell(t, "%s", pod->state);
+		table_cell(t, "%s", duration_show(text, sizeof(text), report_wall_ms(pod, now)));
+		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
+		table_cell(t, "%s", money_show(text, sizeof(text), report_cost_microusd(pod, now)));
+	}
+	table_print(t, stdout, terminal_width(stdout));
+}
+
+static int print_people(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now, struct err *err)
+{
+	print_table(pods, count, now);
+	if (count)
+		putchar('\n');
+	return report_volumes(ctx->store, stdout, NULL, err) < 0 ? -1 : 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	int64_t now = clock_wall_ms();
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	int result = ctx->json ? print_json(ctx, pods, count, now, err) : print_people(ctx, pods, count, now, err);
+	free(pods);
+	return result < 0 ? -1 : cmd_flush(err);
+}
+
+const struct cmd cmd_ps = {
+	.name = "ps",
+	.summary = "show the pods and volumes that cost money now",
+	.details = "Pods as the ledger of this machine knows them, with their age and what they have cost so far, and every "
+		   "volume with its price a month. It asks no provider: `burst reap` does.",
+	.json = true,
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.run = run,
+};

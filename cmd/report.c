@@ -1,0 +1,301 @@
+#include "report.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+#include "table.h"
+
+const char *const phase_names[PHASES] = {"queue", "boot", "connect", "sync", "load", "compute", "idle", "fetch", "release"};
+
+/* ---- phases ---- */
+
+struct timeline {
+	int64_t at_ms;	     /* everything before is accounted for */
+	enum phase unended;  /* the phase that began last and whose end was not seen */
+	bool is_open;
+	int64_t *phase_ms;
+};
+
+/* A mark that was reached ends its phase; one that was not leaves its phase open, and what follows until the release counts
+ * as that phase: a pod that never answered was booting all the time. */
+static void pass(struct timeline *t, enum phase phase, int64_t mark_ms)
+{
+	if (mark_ms <= 0) {
+		if (!t->is_open)
+			t->unended = phase;
+		t->is_open = true;
+		return;
+	}
+	if (mark_ms > t->at_ms) {
+		t->phase_ms[phase] += mark_ms - t->at_ms;
+		t->at_ms = mark_ms;
+	}
+	t->is_open = false;
+}
+
+static void pass_until_release(struct timeline *t, int64_t release_ms)
+{
+	if (t->is_open && release_ms > t->at_ms) {
+		t->phase_ms[t->unended] += release_ms - t->at_ms;
+		t->at_ms = release_ms;
+	}
+	t->is_open = false;
+}
+
+static int64_t end_of(const struct pod_row *pod, int64_t now_ms)
+{
+	return pod->gone_ms > 0 ? pod->gone_ms : MAX(now_ms, pod->create_ms);
+}
+
+void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES])
+{
+	struct timeline t = {.at_ms = pod->create_ms, .phase_ms = phase_ms};
+	int64_t end = end_of(pod, now_ms);
+
+	memset(phase_ms, 0, PHASES * sizeof(*phase_ms));
+	if (pod->create_ms <= 0)
+		return;
+	pass(&t, PHASE_QUEUE, pod->running_ms);
+	pass(&t, PHASE_BOOT, pod->reached_ms);
+	pass(&t, PHASE_CONNECT, pod->connected_ms);
+	pass(&t, PHASE_SYNC, pod->synced_ms);
+	pass(&t, PHASE_LOAD, pod->ready_ms);
+	pass(&t, PHASE_COMPUTE, pod->worked_ms);
+	pass(&t, PHASE_FETCH, pod->safe_ms);
+	pass_until_release(&t, pod->release_ms > 0 ? pod->release_ms : end);
+	if (end > t.at_ms)
+		phase_ms[PHASE_RELEASE] += end - t.at_ms;
+	int64_t worked = MIN(pod->compute_ms, phase_ms[PHASE_COMPUTE]);
+	phase_ms[PHASE_IDLE] = phase_ms[PHASE_COMPUTE] - worked;
+	phase_ms[PHASE_COMPUTE] = worked;
+}
+
+static bool never_existed(const struct pod_row *pod)
+{
+	return !strcmp(pod->state, "failed") || pod->create_ms <= 0;
+}
+
+int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms)
+{
+	return pod->create_ms > 0 ? end_of(pod, now_ms) - pod->create_ms : 0;
+}
+
+int64_t report_billed_ms(const struct pod_row *pod, int64_t now_ms)
+{
+	if (never_existed(pod))
+		return 0;
+	if (pod->released_ms > 0 || pod->gone_ms > 0)
+		return pod->billed_ms;
+	return MAX(pod->billed_ms, now_ms - pod->create_ms);
+}
+
+int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms)
+{
+	if (never_existed(pod))
+		return 0;
+	if (pod->released_ms > 0 || pod->gone_ms > 0)
+		return pod->cost_microusd;
+	return MAX(pod->cost_microusd, money_for(pod->price_microusd_h, report_billed_ms(pod, now_ms)));
+}
+
+/* ---- JSON ---- */
+
+/* output_json_line() prints no more decimals than we give here. */
+json_t *report_seconds(int64_t ms)
+{
+	return json_real((double)ms / 1000);
+}
+
+json_t *report_dollars(int64_t microusd)
+{
+	return json_real((double)microusd / 1e6);
+}
+
+/* JSON knows only UTF-8; paths and vendors' words may be anything. */
+json_t *report_text(const char *text)
+{
+	CLEANUP(str_free) struct str safe = STR_INIT;
+
+	if (utf8_valid(text, strlen(text)))
+		return json_string(text);
+	str_add_printable(&safe, text, strlen(text), 0);
+	return json_string(str_text(&safe));
+}
+
+json_t *report_time(int64_t wall_ms)
+{
+	char text[32];
+
+	return wall_ms > 0 ? json_string(clock_rfc3339(text, sizeof(text), wall_ms)) : json_null();
+}
+
+static json_t *phases_json(const struct pod_row *pod, int64_t now_ms)
+{
+	int64_t phase_ms[PHASES];
+	json_t *object = json_object();
+
+	report_phases(pod, now_ms, phase_ms);
+	for (int i = 0; i < PHASES; i++) {
+		CLEANUP(free_text) char *key = xasprintf("%s_s", phase_names[i]);
+		json_object_set_new(object, key, report_seconds(phase_ms[i]));
+	}
+	return object;
+}
+
+static json_t *text_or_null(const char *text)
+{
+	return *text ? report_text(text) : json_null();
+}
+
+json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
+{
+	bool gone = !strcmp(pod->state, "gone");
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}",
+			 "id", text_or_null(pod->id), "name", report_text(pod->name), "provider", report_text(pod->provider), "gpu", report_text(pod->gpu),
+			 "region", report_text(pod->region), "spot", pod->spot,
+			 "billed_seconds", report_seconds(report_billed_ms(pod, now_ms)),
+			 "billed_vendor_s", pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
+			 "compute_seconds", report_seconds(pod->compute_ms),
+			 "cost_usd", report_dollars(report_cost_microusd(pod, now_ms)),
+			 "phases", phases_json(pod, now_ms), "released", gone);
+}
+
+static json_t *error_json(const struct run_row *run)
+{
+	if (!run->error_code[0])
+		return json_null();
+	return json_pack("{s:o, s:o, s:n}", "code", report_text(run->error_code), "message", report_text(run->error), "pod");
+}
+
+json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now_ms)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		if (!never_existed(&pods[i]))
+			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
+	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:o, s:o, s:[]}",
+			 "schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status", report_text(run->status), "output", report_text(run->output),
+			 "started_at", report_time(run->started_ms), "ended_at", report_time(run->ended_ms),
+			 "segments", "total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered,
+			 "cached", (json_int_t)run->cached, "failed", (json_int_t)run->failed,
+			 "billed_seconds", report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
+			 "wasted_seconds", report_seconds(run->wasted_ms), "cost_usd", report_dollars(run->cost_microusd),
+			 "pods", list, "error", error_json(run), "errors");
+}
+
+/* ---- for people ---- */
+
+char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)
+{
+	if (billed_ms <= 0)
+		snprintf(to, room, "-");
+	else
+		snprintf(to, room, "%.0f%%", 100.0 * (double)compute_ms / (double)billed_ms);
+	return to;
+}
+
+static void cell_duration(struct table *t, int64_t ms)
+{
+	char text[32];
+
+	table_cell(t, "%s", duration_show(text, sizeof(text), ms));
+}
+
+static void phases_row(struct table *t, const char *name, const int64_t phase_ms[PHASES], int64_t billed_ms,
+		       int64_t compute_ms, int64_t cost_microusd)
+{
+	char text[32];
+
+	table_cell(t, "%s", name);
+	for (int i = 0; i < PHASES; i++)
+		cell_duration(t, phase_ms[i]);
+	cell_duration(t, billed_ms);
+	table_cell(t, "%s", report_ratio(text, sizeof(text), compute_ms, billed_ms));
+	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
+}
+
+void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0;
+	size_t shown = 0;
+
+	table_column(t, "POD", TABLE_LEFT, true);
+	for (int i = 0; i < PHASES; i++)
+		table_column(t, phase_names[i], TABLE_RIGHT, false);
+	table_column(t, "BILLED", TABLE_RIGHT, false);
+	table_column(t, "USED", TABLE_RIGHT, false);
+	table_column(t, "COST", TABLE_RIGHT, false);
+	for (size_t i = 0; i < count; i++) {
+		const struct pod_row *pod = &pods[i];
+		int64_t phase_ms[PHASES];
+		if (never_existed(pod))
+			continue;
+		report_phases(pod, now_ms, phase_ms);
+		for (int p = 0; p < PHASES; p++)
+			sum[p] += phase_ms[p];
+		billed += report_billed_ms(pod, now_ms);
+		compute += pod->compute_ms;
+		cost += report_cost_microusd(pod, now_ms);
+		phases_row(t, pod->id[0] ? pod->id : pod->name, phase_ms, report_billed_ms(pod, now_ms), pod->compute_ms,
+			   report_cost_microusd(pod, now_ms));
+		shown++;
+	}
+	if (shown > 1)
+		phases_row(t, "all", sum, billed, compute, cost);
+	table_print(t, to, terminal_width(to));
+}
+
+int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err)
+{
+	if (store_run(store, id, out, err) == 0)
+		return 0;
+	return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE, "no run \"%.24s\"; `burst ledger` lists them", id) : -1;
+}
+
+static json_t *volume_json(const struct volume_row *v)
+{
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider", report_text(v->provider), "id", report_text(v->id),
+			 "name", report_text(v->name), "region", report_text(v->region), "size_gb", (json_int_t)v->size_gb,
+			 "price_usd_month", report_dollars(v->price_microusd_month), "seen_at", report_time(v->seen_ms));
+}
+
+static void print_volumes(FILE *to, const struct volume_row *rows, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+
+	table_column(t, "VOLUME", TABLE_LEFT, true);
+	table_column(t, "ID", TABLE_LEFT, true);
+	table_column(t, "PROVIDER", TABLE_LEFT, false);
+	table_column(t, "REGION", TABLE_LEFT, false);
+	table_column(t, "GB", TABLE_RIGHT, false);
+	table_column(t, "$/MONTH", TABLE_RIGHT, false);
+	for (size_t i = 0; i < count; i++) {
+		char price[32];
+		table_cell(t, "%s", rows[i].name);
+		table_cell(t, "%s", rows[i].id);
+		table_cell(t, "%s", rows[i].provider);
+		table_cell(t, "%s", rows[i].region);
+		table_cell(t, "%lld", (long long)rows[i].size_gb);
+		table_cell(t, "%s", money_show(price, sizeof(price), rows[i].price_microusd_month));
+	}
+	table_print(t, to, terminal_width(to));
+}
+
+int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_volumes(store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; array && i < count; i++)
+		json_array_append_new(array, volume_json(&rows[i]));
+	if (to)
+		print_volumes(to, rows, count);
+	free(rows);
+	return (int)count;
+}

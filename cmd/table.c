@@ -1,0 +1,212 @@
+#include "table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+#define COLUMNS_MAX 20
+#define NARROWEST   6
+#define BETWEEN	    2
+
+struct column {
+	const char *title;
+	enum table_align align;
+	bool may_shrink;
+	int width;
+};
+
+struct table {
+	struct column columns[COLUMNS_MAX];
+	int column_count;
+	char **cells;
+	size_t cell_count, cell_cap;
+};
+
+struct table *table_new(void)
+{
+	return xcalloc(1, sizeof(struct table));
+}
+
+void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->cell_count; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	free(t);
+}
+
+void table_column(struct table *t, const char *title, enum table_align align, bool may_shrink)
+{
+	if (t->column_count < COLUMNS_MAX)
+		t->columns[t->column_count++] = (struct column){title, align, may_shrink, text_width(title)};
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+	char raw[1024];
+	struct str cell = STR_INIT;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
+	va_end(ap);
+	str_add_printable(&cell, raw, strlen(raw), 0);
+	struct column *column = &t->columns[t->cell_count % (size_t)t->column_count];
+	column->width = MAX(column->width, text_width(str_text(&cell)));
+	GROW(t->cells, t->cell_count, t->cell_cap);
+	t->cells[t->cell_count++] = str_detach(&cell);
+}
+
+/* ---- widths ---- */
+
+static unsigned code_point(const unsigned char *p, size_t len)
+{
+	static const unsigned char lead[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	unsigned c = p[0] & lead[len];
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+static bool within(unsigned c, unsigned from, unsigned to)
+{
+	return c >= from && c <= to;
+}
+
+static int columns_of(unsigned c)
+{
+	bool mark = within(c, 0x300, 0x36f) || within(c, 0x200b, 0x200f) || within(c, 0x20d0, 0x20ff) ||
+		    within(c, 0xfe00, 0xfe0f) || c == 0xfeff;
+	bool wide = within(c, 0x1100, 0x115f) || within(c, 0x2e80, 0xa4cf) || within(c, 0xac00, 0xd7a3) ||
+		    within(c, 0xf900, 0xfaff) || within(c, 0xfe30, 0xfe6f) || within(c, 0xff00, 0xff60) ||
+		    within(c, 0xffe0, 0xffe6) || within(c, 0x1f300, 0x1faff) || within(c, 0x20000, 0x3fffd);
+
+	return mark ? 0 : wide ? 2 : 1;
+}
+
+static size_t step(const char *text, int *columns)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t len = utf8_sequence(p, strlen(text));
+
+	*columns = len ? columns_of(code_point(p, len)) : 1;
+	return len ? len : 1;
+}
+
+int text_width(const char *text)
+{
+	int width = 0, columns;
+
+	while (*text) {
+		text += step(text, &columns);
+		width += columns;
+	}
+	return width;
+}
+
+void text_fit(struct str *to, const char *text, int most)
+{
+	int used = 0, columns;
+
+	if (text_width(text) <= most) {
+		str_add(to, text);
+		return;
+	}
+	while (*text) {
+		size_t len = step(text, &columns);
+		if (used + columns > most - 1)
+			break;
+		str_addn(to, text, len);
+		used += columns;
+		text += len;
+	}
+	if (most > 0)
+		str_add(to, "\xe2\x80\xa6");
+}
+
+int terminal_width(FILE *stream)
+{
+	struct winsize size;
+
+	if (!isatty(fileno(stream)))
+		return 0;
+	if (ioctl(fileno(stream), TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return 80;
+	return size.ws_col;
+}
+
+/* ---- drawing ---- */
+
+static int total_width(const struct column *columns, int count)
+{
+	int total = 0;
+
+	for (int i = 0; i < count; i++)
+		total += columns[i].width + (i ? BETWEEN : 0);
+	return total;
+}
+
+static struct column *widest(struct column *columns, int count)
+{
+	struct column *best = NULL;
+
+	for (int i = 0; i < count; i++)
+		if (columns[i].may_shrink && columns[i].width > NARROWEST && (!best || columns[i].width > best->width))
+			best = &columns[i];
+	return best;
+}
+
+static void shrink(struct column *columns, int count, int width)
+{
+	struct column *c;
+
+	while (width && total_width(columns, count) > width && (c = widest(columns, count)))
+		c->width--;
+}
+
+static void add_cell(struct str *line, const struct column *c, const char *text)
+{
+	CLEANUP(str_free) struct str fitted = STR_INIT;
+
+	text_fit(&fitted, text, c->width);
+	int blanks = c->width - text_width(str_text(&fitted));
+	if (c->align == TABLE_RIGHT)
+		str_addf(line, "%*s%s", blanks, "", str_text(&fitted));
+	else
+		str_addf(line, "%s%*s", str_text(&fitted), blanks, "");
+}
+
+static void print_row(FILE *to, const struct column *columns, int count, char *const *cells)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	for (int i = 0; i < count; i++) {
+		if (i)
+			str_addf(&line, "%*s", BETWEEN, "");
+		add_cell(&line, &columns[i], cells ? cells[i] : columns[i].title);
+	}
+	size_t len = line.len;
+	while (len && line.s[len - 1] == ' ')
+		len--;
+	fprintf(to, "%.*s\n", (int)len, str_text(&line));
+}
+
+void table_print(const struct table *t, FILE *to, int width)
+{
+	struct column columns[COLUMNS_MAX];
+	size_t count = (size_t)t->column_count;
+
+	if (!t->cell_count)
+		return;
+	memcpy(columns, t->columns, sizeof(columns));
+	shrink(columns, t->column_count, width);
+	print_row(to, columns, t->column_count, NULL);
+	for (size_t i = 0; i + count <= t->cell_count; i += count)
+		print_row(to, columns, t->column_count, t->cells + i);
+}

@@ -1,0 +1,824 @@
+/* config.c - all of libconfig: its trees become sections here, checked against the key tables. */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libconfig.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "keys.h"
+#include "places.h"
+#include "scan.h"
+#include "secrets.h"
+#include "value.h"
+
+#define FILE_MAX_BYTES (1 << 20)
+
+struct account {
+	const struct provider_ops *ops;
+	struct section *section;
+	bool looked_up;
+};
+
+struct config {
+	struct section *top, *job;
+	const struct job_ops *job_ops;
+	char *path, *dir, *job_name, *user_shown;
+	struct account *accounts;
+	size_t account_count;
+	const struct job_ops *const *jobs;
+};
+
+/* One file while it is read. */
+struct source {
+	char *path;  /* real path */
+	char *shown; /* as messages call it */
+	char *dir;
+	bool trusted;  /* the user's own */
+	bool has_job;  /* it may hold the job */
+	const char *user_shown;
+};
+
+static void source_free(struct source *s)
+{
+	free(s->path);
+	free(s->shown);
+	free(s->dir);
+}
+
+static inline void source_free_cleanup(struct source *s)
+{
+	source_free(s);
+}
+
+static inline void config_destroy_cleanup(config_t *tree)
+{
+	config_destroy(tree);
+}
+
+/* ---- one setting ---- */
+
+struct place { /* where in which file, for messages; the path is that of the group it is in: "caps." */
+	const struct source *source;
+	const char *path;
+};
+
+static char *where_of(const struct source *source, const config_setting_t *setting)
+{
+	return xasprintf("%s:%u", source->shown, config_setting_source_line(setting));
+}
+
+static int complain(const struct place *at, const config_setting_t *setting, struct err *err, const char *fmt, ...)
+	PRINTF(4, 5);
+static int complain(const struct place *at, const config_setting_t *setting, struct err *err, const char *fmt, ...)
+{
+	char what[320];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	return err_set(err, ERR_CONFIG, "%s:%u: %s", at->source->shown, config_setting_source_line(setting), what);
+}
+
+static const char *name_of(const config_setting_t *setting)
+{
+	const char *name = config_setting_name(setting);
+
+	return name ? name : "";
+}
+
+/* "the text "two"": what stands there. */
+static char *found(char *to, size_t room, const config_setting_t *setting)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const char *s;
+
+	switch (config_setting_type(setting)) {
+	case CONFIG_TYPE_INT:
+	case CONFIG_TYPE_INT64: snprintf(to, room, "the number %lld", config_setting_get_int64(setting)); break;
+	case CONFIG_TYPE_FLOAT: snprintf(to, room, "the number %g", config_setting_get_float(setting)); break;
+	case CONFIG_TYPE_BOOL: snprintf(to, room, "%s", config_setting_get_bool(setting) ? "true" : "false"); break;
+	case CONFIG_TYPE_STRING:
+		s = config_setting_get_string(setting);
+		str_add_printable(&text, s, strlen(s), 40);
+		snprintf(to, room, "the text \"%s\"", str_text(&text));
+		break;
+	case CONFIG_TYPE_GROUP: snprintf(to, room, "a group"); break;
+	default: snprintf(to, room, "a list");
+	}
+	return to;
+}
+
+static int wrong_type(const struct place *at, const config_setting_t *setting, const struct option_spec *spec,
+		      struct err *err)
+{
+	char is[200], wanted[160];
+
+	return complain(at, setting, err, "%s%s is %s; it wants %s", at->path, spec->key,
+			found(is, sizeof(is), setting), value_wanted(wanted, sizeof(wanted), spec));
+}
+
+static bool is_integer(const config_setting_t *setting)
+{
+	int type = config_setting_type(setting);
+
+	return type == CONFIG_TYPE_INT || type == CONFIG_TYPE_INT64;
+}
+
+static bool is_number(const config_setting_t *setting)
+{
+	return is_integer(setting) || (config_setting_type(setting) == CONFIG_TYPE_FLOAT &&
+				       isfinite(config_setting_get_float(setting)));
+}
+
+static double number_of(const config_setting_t *setting)
+{
+	return is_integer(setting) ? (double)config_setting_get_int64(setting) : config_setting_get_float(setting);
+}
+
+static const char *text_of(const config_setting_t *setting)
+{
+	return config_setting_type(setting) == CONFIG_TYPE_STRING ? config_setting_get_string(setting) : NULL;
+}
+
+static int read_items(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, const char *where, struct err *err)
+{
+	const char *only = text_of(setting);
+	int type = config_setting_type(setting);
+
+	section_clear_items(s, spec->key);
+	if (only) {
+		section_add_item(s, spec->key, only, where);
+		return 0;
+	}
+	if (type != CONFIG_TYPE_ARRAY && type != CONFIG_TYPE_LIST)
+		return wrong_type(at, setting, spec, err);
+	section_add_item(s, spec->key, NULL, where);
+	for (int i = 0; i < config_setting_length(setting); i++) {
+		const config_setting_t *element = config_setting_get_elem(setting, (unsigned)i);
+		char is[200];
+		if (!text_of(element))
+			return complain(at, element, err, "%s%s: entry %d is %s; it wants a text in quotes", at->path,
+					spec->key, i + 1, found(is, sizeof(is), element));
+		section_add_item(s, spec->key, text_of(element), where);
+	}
+	return 0;
+}
+
+static int read_money(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, const char *where, struct err *err)
+{
+	if (!is_number(setting))
+		return wrong_type(at, setting, spec, err);
+	double dollars = number_of(setting);
+	if (dollars < 0 || dollars > 1e9)
+		return complain(at, setting, err, "%s%s: %g is not an amount of dollars", at->path, spec->key, dollars);
+	section_set_int(s, spec->key, (int64_t)(dollars * 1e6 + 0.5), where);
+	return 0;
+}
+
+static int read_text(const struct place *at, const config_setting_t *setting, struct section *s,
+		     const struct option_spec *spec, const char *where, struct err *err)
+{
+	struct err why = {0};
+
+	if (!text_of(setting))
+		return wrong_type(at, setting, spec, err);
+	if (value_set(s, spec, text_of(setting), at->source->dir, where, &why) < 0)
+		return wrong_type(at, setting, spec, err);
+	return 0;
+}
+
+static int read_group(const struct place *at, const config_setting_t *group, struct section *s, struct err *err);
+
+static int read_inner(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, const char *where, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s%s.", at->path, spec->key);
+	struct place inner = {at->source, path};
+
+	if (config_setting_type(setting) != CONFIG_TYPE_GROUP)
+		return wrong_type(at, setting, spec, err);
+	return read_group(&inner, setting, section_set_group(s, spec->key, where), err);
+}
+
+static int read_value(const struct place *at, const config_setting_t *setting, struct section *s,
+		      const struct option_spec *spec, struct err *err)
+{
+	CLEANUP(free_text) char *where = where_of(at->source, setting);
+
+	switch (spec->type) {
+	case OPTION_TEXT:
+	case OPTION_PATH:
+	case OPTION_DURATION: return read_text(at, setting, s, spec, where, err);
+	case OPTION_INT:
+		if (!is_integer(setting))
+			return wrong_type(at, setting, spec, err);
+		section_set_int(s, spec->key, config_setting_get_int64(setting), where);
+		return 0;
+	case OPTION_DECIMAL:
+		if (!is_number(setting))
+			return wrong_type(at, setting, spec, err);
+		section_set_decimal(s, spec->key, number_of(setting), where);
+		return 0;
+	case OPTION_BOOL:
+		if (config_setting_type(setting) != CONFIG_TYPE_BOOL)
+			return wrong_type(at, setting, spec, err);
+		section_set_bool(s, spec->key, config_setting_get_bool(setting), where);
+		return 0;
+	case OPTION_MONEY: return read_money(at, setting, s, spec, where, err);
+	case OPTION_TEXTS: return read_items(at, setting, s, spec, where, err);
+	case OPTION_GROUP: return read_inner(at, setting, s, spec, where, err);
+	}
+	return 0;
+}
+
+/* ---- groups ---- */
+
+static int unknown(const struct place *at, const config_setting_t *setting, const char *near, struct err *err)
+{
+	if (near)
+		return complain(at, setting, err, "unknown key \"%s%.60s\", did you mean \"%s\"?", at->path,
+				name_of(setting), near);
+	return complain(at, setting, err, "unknown key \"%s%.60s\"", at->path, name_of(setting));
+}
+
+static int check_trust(const struct place *at, const config_setting_t *setting, const struct option_spec *spec,
+		       struct err *err)
+{
+	if (at->source->trusted || !(spec->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
+		return 0;
+	return complain(at, setting, err,
+			"%s%s is taken from your own %s only: a project must not run commands here, nor lead keys astray",
+			at->path, spec->key, at->source->user_shown);
+}
+
+static int read_group(const struct place *at, const config_setting_t *group, struct section *s, struct err *err)
+{
+	const struct option_spec *table = section_table(s);
+
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
+		const struct option_spec *spec = value_spec(table, name_of(setting));
+		if (!spec)
+			return unknown(at, setting, value_nearest(table, NULL, NULL, name_of(setting)), err);
+		if (check_trust(at, setting, spec, err) < 0 || read_value(at, setting, s, spec, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static struct account *find_account(const struct config *c, const char *name)
+{
+	for (size_t i = 0; i < c->account_count; i++)
+		if (!strcmp(c->accounts[i].ops->name, name))
+			return &c->accounts[i];
+	return NULL;
+}
+
+static const char *nearest_provider(const struct config *c, const char *name)
+{
+	const char *names[64];
+	size_t n = MIN(c->account_count, ARRAY_LEN(names) - 1);
+
+	for (size_t i = 0; i < n; i++)
+		names[i] = c->accounts[i].ops->name;
+	names[n] = NULL;
+	return nearest_word(name, names);
+}
+
+static int want_group(const struct place *at, const config_setting_t *setting, const char *example, struct err *err)
+{
+	char is[200];
+
+	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
+		return 0;
+	return complain(at, setting, err, "%s%s is %s; it wants a group, like %s", at->path, name_of(setting),
+			found(is, sizeof(is), setting), example);
+}
+
+static int read_providers(struct config *c, const struct place *at, const config_setting_t *group, struct err *err)
+{
+	if (want_group(at, group, "{ local = { ... }; }", err) < 0)
+		return -1;
+	for (int i = 0; i < config_setting_length(group); i++) {
+		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
+		struct account *account = find_account(c, name_of(setting));
+		struct place outer = {at->source, "providers."};
+		if (!account)
+			return unknown(&outer, setting, nearest_provider(c, name_of(setting)), err);
+		if (want_group(&outer, setting, "{ key = value; }", err) < 0)
+			return -1;
+		CLEANUP(free_text) char *path = xasprintf("providers.%s.", account->ops->name);
+		struct place inner = {at->source, path};
+		if (read_group(&inner, setting, account->section, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the job ---- */
+
+static void list_types(const struct config *c, struct str *to)
+{
+	for (size_t i = 0; c->jobs[i]; i++)
+		str_addf(to, "%s\"%s\"", i ? " or " : "", c->jobs[i]->type);
+}
+
+static const struct job_ops *find_type(const struct config *c, const char *type)
+{
+	for (size_t i = 0; c->jobs[i]; i++)
+		if (!strcmp(c->jobs[i]->type, type))
+			return c->jobs[i];
+	return NULL;
+}
+
+static int read_job(struct config *c, const struct place *at, const config_setting_t *group, struct err *err)
+{
+	struct place inner = {at->source, "job."};
+	CLEANUP(str_free) struct str types = STR_INIT;
+	char is[200];
+
+	if (!at->source->has_job)
+		return complain(at, group, err, "job belongs in a project's burst.cfg, not in your defaults");
+	if (want_group(at, group, "{ type = \"tts\"; ... }", err) < 0)
+		return -1;
+	list_types(c, &types);
+	const config_setting_t *type = config_setting_get_member(group, "type");
+	if (!type)
+		return complain(at, group, err, "job.type is missing: it must be %s", str_text(&types));
+	c->job_ops = text_of(type) ? find_type(c, text_of(type)) : NULL;
+	if (!c->job_ops)
+		return complain(at, type, err, "job.type is %s; it must be %s", found(is, sizeof(is), type),
+				str_text(&types));
+	CLEANUP(free_text) char *where = where_of(at->source, group);
+	c->job = section_new(c->job_ops->options, where);
+	return read_group(&inner, group, c->job, err);
+}
+
+static int check_required(const struct section *s, const char *path, struct err *err)
+{
+	char wanted[160];
+
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
+		if ((spec->flags & OPTION_REQUIRED) && !(spec->flags & OPTION_SECRET) && !section_has(s, spec->key))
+			return err_set(err, ERR_CONFIG, "%s: %s%s is missing: %s (%s)", section_where(s, NULL), path,
+				       spec->key, spec->help, value_wanted(wanted, sizeof(wanted), spec));
+	return 0;
+}
+
+/* ---- a file ---- */
+
+static int read_root(struct config *c, const struct source *source, const config_setting_t *root, struct err *err)
+{
+	struct place at = {source, ""};
+
+	for (int i = 0; i < config_setting_length(root); i++) {
+		const config_setting_t *setting = config_setting_get_elem(root, (unsigned)i);
+		const char *name = name_of(setting);
+		const struct option_spec *spec = value_spec(config_keys, name);
+		int result;
+		if (!strcmp(name, "providers"))
+			result = read_providers(c, &at, setting, err);
+		else if (!strcmp(name, "job"))
+			result = read_job(c, &at, setting, err);
+		else if (!spec)
+			result = unknown(&at, setting, value_nearest(config_keys, "job", "providers", name), err);
+		else if (check_trust(&at, setting, spec, err) < 0)
+			result = -1;
+		else
+			result = read_value(&at, setting, c->top, spec, err);
+		if (result < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_file(const char *path, const char *shown, struct str *text, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: not a regular file", shown);
+	text->max = FILE_MAX_BYTES;
+	for (char buf[16384];;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+		if (n < 0)
+			return err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno));
+		str_addn(text, buf, (size_t)n);
+		if (text->over)
+			return err_set(err, ERR_CONFIG, "%s: larger than 1 MiB: this is not a burst.cfg", shown);
+		if (n == 0)
+			return 0;
+	}
+}
+
+/* The line of the text, without blanks around it, made printable. */
+static void show_line(struct str *to, const char *text, int line)
+{
+	for (int i = 1; i < line && *text; i++) {
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	text += strspn(text, " \t");
+	size_t len = strcspn(text, "\r\n");
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	str_add_printable(to, text, len, 60);
+}
+
+/* A bare word after the sign is the most usual slip. */
+static const char *syntax_hint(const char *line)
+{
+	const char *sign = strpbrk(line, "=:");
+
+	if (!sign)
+		return "; write a setting as key = value;";
+	const char *word = sign + 1 + strspn(sign + 1, " \t");
+	return isalpha((unsigned char)*word) ? "; texts and durations stand in quotes" : "";
+}
+
+static int explain_syntax(const config_t *tree, const char *text, const char *shown, struct err *err)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	int number = config_error_line(tree);
+	const char *what = config_error_text(tree);
+
+	show_line(&line, text, number);
+	if (what && strstr(what, "duplicate"))
+		return err_set(err, ERR_CONFIG, "%s:%d: a key is set twice, here again: %s", shown, number,
+			       str_text(&line));
+	if (what && strstr(what, "mismatched"))
+		return err_set(err, ERR_CONFIG, "%s:%d: the entries of one list must all be of one kind: %s", shown,
+			       number, str_text(&line));
+	return err_set(err, ERR_CONFIG, "%s:%d: %s at or just before: %s%s", shown, number,
+		       what ? what : "syntax error", line.len ? str_text(&line) : "the end of the file",
+		       syntax_hint(str_text(&line)));
+}
+
+static int parse(struct config *c, const struct source *source, const char *text, struct err *err)
+{
+	CLEANUP(config_destroy) config_t tree;
+
+	config_init(&tree);
+	if (config_read_string(&tree, text) != CONFIG_TRUE)
+		return explain_syntax(&tree, text, source->shown, err);
+	return read_root(c, source, config_root_setting(&tree), err);
+}
+
+/* Windows editors put a mark in front, and some people have no last newline: libconfig stumbles over both. */
+static int read_source(struct config *c, const struct source *source, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (read_file(source->path, source->shown, &text, err) < 0)
+		return -1;
+	if (starts_with(str_text(&text), "\xef\xbb\xbf"))
+		str_drop(&text, 3);
+	if (scan_text(str_text(&text), text.len, source->shown, err) < 0)
+		return -1;
+	text.max = 0;
+	str_addc(&text, '\n');
+	return parse(c, source, str_text(&text), err);
+}
+
+/* ---- which files ---- */
+
+/* What others may write must not run commands in our name. */
+static int check_owner(const struct source *source, struct err *err)
+{
+	struct stat st;
+
+	if (stat(source->path, &st) < 0)
+		return err_set(err, ERR_CONFIG, "%s: %s", source->shown, strerror(errno));
+	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
+		return err_set(err, ERR_CONFIG, "%s: others can write it; make it yours alone: chmod 600 %s",
+			       source->shown, source->shown);
+	return 0;
+}
+
+static void source_set(struct source *s, const char *real, const char *shown)
+{
+	s->path = xstrdup(real);
+	s->shown = xstrdup(shown);
+	s->dir = path_dir(real);
+}
+
+/* 1: there is one, 0: there is none. */
+static int find_user(struct source *s, struct err *err)
+{
+	CLEANUP(free_text) char *path = config_user_file();
+	char real[PATH_MAX];
+
+	if (!path || !realpath(path, real))
+		return 0;
+	CLEANUP(free_text) char *shown = places_show(path);
+	source_set(s, real, shown);
+	s->trusted = true;
+	return check_owner(s, err) < 0 ? -1 : 1;
+}
+
+static int find_project(const struct config_ask *ask, struct source *s, struct err *err)
+{
+	CLEANUP(free_text) char *path = xstrdup(ask->file ? ask->file : "burst.cfg");
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (ask->user_only)
+		return 0;
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		char *inside = path_join(path, "burst.cfg");
+		free(path);
+		path = inside;
+	}
+	if (!realpath(path, real)) {
+		if (errno == ENOENT && !ask->file)
+			return 0;
+		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+	}
+	source_set(s, real, path);
+	s->has_job = true;
+	return 1;
+}
+
+static void set_project(struct config *c, const struct source *project)
+{
+	free(c->dir);
+	c->path = xstrdup(project->path);
+	c->dir = xstrdup(project->dir);
+}
+
+static int read_both(struct config *c, const struct config_ask *ask, struct err *err)
+{
+	CLEANUP(source_free) struct source user = {0};
+	CLEANUP(source_free) struct source project = {0};
+	int has_user = find_user(&user, err);
+	int has_project = has_user < 0 ? -1 : find_project(ask, &project, err);
+
+	if (has_project < 0)
+		return -1;
+	if (has_project)
+		set_project(c, &project);
+	if (has_user && has_project && !strcmp(user.path, project.path)) {
+		user.has_job = true; /* `burst run` of one's own file */
+		has_project = 0;
+	}
+	user.user_shown = project.user_shown = c->user_shown;
+	if (has_user && read_source(c, &user, err) < 0)
+		return -1;
+	return has_project ? read_source(c, &project, err) : 0;
+}
+
+/* ---- the environment ---- */
+
+static bool ends_in_command(const char *key)
+{
+	return ends_with(key, "_command");
+}
+
+/* RUNPOD_API_URL for `api_url` of "runpod"; secrets wait until the account is used. */
+static int read_environment(struct account *account, struct err *err)
+{
+	for (const struct option_spec *spec = account->ops->options; spec->key; spec++) {
+		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) ||
+		    spec->type == OPTION_GROUP || ends_in_command(spec->key))
+			continue;
+		CLEANUP(free_text) char *name = secret_env_name(account->ops->name, spec->key);
+		const char *value = getenv(name);
+		if (value && *value && value_set(account->section, spec, value, "/", name, err) < 0) {
+			err->kind = ERR_CONFIG;
+			return err_wrap(err, "%s", name);
+		}
+	}
+	return 0;
+}
+
+static void open_accounts(struct config *c, const struct provider_ops *const *providers)
+{
+	size_t cap = 0;
+
+	for (; *providers; providers++) {
+		const char *name = (*providers)->name;
+		CLEANUP(free_text) char *where = xasprintf("providers.%s", name);
+		GROW(c->accounts, c->account_count, cap);
+		c->accounts[c->account_count++] =
+			(struct account){.ops = *providers, .section = section_new((*providers)->options, where)};
+	}
+}
+
+static int read_environments(struct config *c, struct err *err)
+{
+	for (size_t i = 0; i < c->account_count; i++)
+		if (read_environment(&c->accounts[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- the outside ---- */
+
+static int name_job(struct config *c, struct err *err)
+{
+	bool given = value_spec(c->job_ops->options, "name") && section_has(c->job, "name");
+	const char *name = given ? section_text(c->job, "name") : path_base(c->dir);
+
+	if (!given && !*name)
+		name = "job";
+	c->job_name = xstrdup(name);
+	if (path_is_safe(name) && !strchr(name, '/') && strlen(name) < 64)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: the job's name must be a plain file name of less than 64 bytes%s",
+		       section_where(c->job, given ? "name" : NULL),
+		       given ? "" : "; the folder's name is not: set job.name");
+}
+
+static int finish(struct config *c, const struct config_ask *ask, struct err *err)
+{
+	if (read_environments(c, err) < 0)
+		return -1;
+	if (c->job)
+		return check_required(c->job, "job.", err) < 0 ? -1 : name_job(c, err);
+	if (!ask->need_job)
+		return 0;
+	if (c->path)
+		return err_set(err, ERR_CONFIG, "%s: it has no job: say what to render (`burst help init`)",
+			       ask->file ? ask->file : "burst.cfg");
+	return err_set(err, ERR_CONFIG, "no burst.cfg in this folder: write one with `burst init`, or name it");
+}
+
+static int load(struct config *c, const struct config_ask *ask, struct err *err)
+{
+	CLEANUP(free_text) char *user = config_user_file();
+
+	c->user_shown = user ? places_show(user) : xstrdup("~/.config/burst/burst.cfg");
+	c->dir = getcwd(NULL, 0);
+	if (!c->dir)
+		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+	c->top = section_new(config_keys, "burst.cfg");
+	c->jobs = ask->jobs;
+	open_accounts(c, ask->providers);
+	return read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
+}
+
+int config_open(struct config **out, const struct config_ask *ask, struct err *err)
+{
+	struct config *c = xcalloc(1, sizeof(*c));
+
+	if (load(c, ask, err) < 0) {
+		config_free(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+void config_free(struct config *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->account_count; i++)
+		section_free(c->accounts[i].section);
+	free(c->accounts);
+	section_free(c->top);
+	section_free(c->job);
+	free(c->path);
+	free(c->dir);
+	free(c->job_name);
+	free(c->user_shown);
+	free(c);
+}
+
+/* ---- flags ---- */
+
+/* Walks "a.b.c" down to the section of the last part; *key is that part. */
+static struct section *descend(struct section *s, const char **key, const char *flag)
+{
+	for (const char *dot; (dot = strchr(*key, '.')); *key = dot + 1) {
+		CLEANUP(free_text) char *group = xstrndup(*key, (size_t)(dot - *key));
+		const struct option_spec *spec = value_spec(section_table(s), group);
+		if (!spec || spec->type != OPTION_GROUP)
+			return NULL;
+		s = section_set_group(s, group, flag);
+	}
+	return s;
+}
+
+static struct section *root_of(struct config *c, const char **key)
+{
+	if (starts_with(*key, "job.")) {
+		*key += strlen("job.");
+		return c->job;
+	}
+	if (!starts_with(*key, "providers."))
+		return c->top;
+	const char *name = *key + strlen("providers.");
+	size_t len = strcspn(name, ".");
+	CLEANUP(free_text) char *provider = xstrndup(name, len);
+	struct account *account = find_account(c, provider);
+	*key = name + len + (name[len] == '.');
+	return account ? account->section : NULL;
+}
+
+int config_override(struct config *c, const char *key, const char *text, const char *flag, struct err *err)
+{
+	const char *rest = key;
+	struct section *s = root_of(c, &rest);
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+
+	if (!s)
+		return err_set(err, ERR_USAGE, "%s: there is no job here to set %s of", flag, key);
+	s = descend(s, &rest, flag);
+	const struct option_spec *spec = s ? value_spec(section_table(s), rest) : NULL;
+	if (!spec)
+		return err_set(err, ERR_USAGE, "%s: this kind of job has no %s", flag, key);
+	if (value_set(s, spec, text, here ? here : "/", flag, err) < 0)
+		return err_wrap(err, "%s", flag);
+	return 0;
+}
+
+static int check_providers(const struct config *c, struct err *err)
+{
+	size_t count = section_count(c->top, "provider");
+	const char *where = section_where(c->top, "provider");
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = section_item(c->top, "provider", i);
+		const char *near = nearest_provider(c, name);
+		if (!find_account(c, name))
+			return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\"%s%s%s", where, name,
+				       near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	}
+	if (!count)
+		return err_set(err, ERR_CONFIG, "%s: provider is empty; it wants at least one, like [\"local\"]", where);
+	return 0;
+}
+
+int config_check(const struct config *c, struct err *err)
+{
+	return keys_check_ranges(c->top, err) < 0 ? -1 : check_providers(c, err);
+}
+
+/* ---- getters ---- */
+
+const struct section *config_top(const struct config *c)
+{
+	return c->top;
+}
+
+const struct section *config_job(const struct config *c)
+{
+	return c->job;
+}
+
+const struct job_ops *config_job_ops(const struct config *c)
+{
+	return c->job_ops;
+}
+
+const char *config_job_name(const struct config *c)
+{
+	return c->job_name;
+}
+
+const char *config_path(const struct config *c)
+{
+	return c->path;
+}
+
+const char *config_dir(const struct config *c)
+{
+	return c->dir;
+}
+
+const struct section *config_provider(const struct config *c, const char *name)
+{
+	const struct account *account = find_account(c, name);
+
+	return account ? account->section : NULL;
+}
+
+const struct section *config_account(struct config *c, const char *name, struct err *err)
+{
+	struct account *account = find_account(c, name);
+
+	if (!account) {
+		err_set(err, ERR_CONFIG, "no provider \"%.40s\"", name);
+		return NULL;
+	}
+	if (!account->looked_up && secrets_fill(name, account->section, c->user_shown, err) < 0)
+		return NULL;
+	account->looked_up = true;
+	return account->section;
+}

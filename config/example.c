@@ -1,0 +1,176 @@
+#include "example.h"
+
+#include "keys.h"
+
+/* What the file says at once; every other key stands there as a comment. */
+static const struct {
+	const char *path, *value;
+} chosen[] = {
+	{"provider", "[\"local\"]"},
+	{"pods", "1"},
+	{"caps", ""},
+	{"caps.max_cost", "5.00"},
+	{"caps.max_duration", "\"1h\""},
+	{"job.type", NULL}, /* NULL: filled in */
+	{"job.name", NULL},
+	{"job.engine", "\"espeak\""},
+	{"job.input", "\"script.jsonl\""},
+	{"job.run", "\"make render\""},
+	{"job.outputs", "[\"out/**\"]"},
+	{"job.output", "\"out\""},
+};
+
+const char example_script[] =
+	"{\"id\": \"q001\", \"text\": \"Question one. Which planet is closest to the sun?\"}\n"
+	"{\"id\": \"q002\", \"text\": \"Question two. How many strings does a violin have?\"}\n"
+	"{\"id\": \"q003\", \"text\": \"Question three. What is the largest ocean on Earth?\"}\n";
+
+static bool is_chosen(const char *path, const char **value)
+{
+	for (size_t i = 0; i < ARRAY_LEN(chosen); i++)
+		if (!strcmp(chosen[i].path, path)) {
+			*value = chosen[i].value;
+			return true;
+		}
+	return false;
+}
+
+static void add_quoted(struct str *to, const char *text)
+{
+	str_addc(to, '"');
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			str_addc(to, '\\');
+		str_addc(to, *text);
+	}
+	str_addc(to, '"');
+}
+
+static void add_default(struct str *to, const struct option_spec *spec)
+{
+	const char *def = spec->def;
+
+	switch (spec->type) {
+	case OPTION_TEXT:
+	case OPTION_PATH: add_quoted(to, def ? def : ""); break;
+	case OPTION_DURATION: add_quoted(to, def ? def : "0s"); break;
+	case OPTION_INT: str_add(to, def ? def : "1"); break;
+	case OPTION_DECIMAL:
+	case OPTION_MONEY: str_add(to, def ? def : "1.00"); break;
+	case OPTION_BOOL: str_add(to, def ? def : "false"); break;
+	case OPTION_TEXTS:
+		str_addc(to, '[');
+		if (def)
+			add_quoted(to, def);
+		str_addc(to, ']');
+		break;
+	case OPTION_GROUP: str_add(to, "{}"); break;
+	}
+}
+
+void example_line(struct str *to, const struct option_spec *spec, const char *value)
+{
+	str_addf(to, "%s = ", spec->key);
+	if (value)
+		str_add(to, value);
+	else
+		add_default(to, spec);
+	str_addc(to, ';');
+}
+
+struct page {
+	struct str *to;
+	const char *type, *name; /* values of job.type and job.name */
+	bool commented;		 /* inside a group that is itself a comment */
+};
+
+#define HELP_COLUMN 42
+
+/* Taking the "# " at the left away makes a setting of a comment, also inside a group. */
+static void add_line(const struct page *page, int depth, bool commented, const char *text, const char *help)
+{
+	int columns = 8 * depth + (commented && !(page->commented && depth) ? 2 : 0) + (int)strlen(text);
+
+	if (page->commented)
+		str_add(page->to, "# ");
+	for (int i = 0; i < depth; i++)
+		str_addc(page->to, '\t');
+	if (commented && !page->commented)
+		str_add(page->to, "# ");
+	str_add(page->to, text);
+	if (help)
+		str_addf(page->to, "%*s# %s", MAX(HELP_COLUMN - columns, 1), "", help);
+	str_addc(page->to, '\n');
+}
+
+static void add_key(struct page *page, const struct option_spec *spec, const char *prefix, int depth);
+
+static void add_table(struct page *page, const struct option_spec *table, const char *prefix, int depth)
+{
+	for (; table->key; table++)
+		if (!(table->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
+			add_key(page, table, prefix, depth);
+}
+
+static void add_group(struct page *page, const struct option_spec *spec, const char *path, int depth, bool commented)
+{
+	CLEANUP(free_text) char *inner = xasprintf("%s.", path);
+	CLEANUP(free_text) char *open = xasprintf("%s = {", spec->key);
+	bool before = page->commented;
+
+	page->commented = commented;
+	add_line(page, depth, commented, open, spec->help);
+	add_table(page, spec->group, inner, depth + 1);
+	add_line(page, depth, commented, "};", NULL);
+	page->commented = before;
+}
+
+static void add_key(struct page *page, const struct option_spec *spec, const char *prefix, int depth)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, spec->key);
+	CLEANUP(str_free) struct str own = STR_INIT;
+	CLEANUP(str_free) struct str line = STR_INIT;
+	const char *value = NULL;
+	bool commented = page->commented || !is_chosen(path, &value);
+
+	if (spec->type == OPTION_GROUP) {
+		add_group(page, spec, path, depth, commented);
+		return;
+	}
+	if (!commented && !value) {
+		add_quoted(&own, strcmp(spec->key, "type") ? page->name : page->type);
+		value = str_text(&own);
+	}
+	example_line(&line, spec, value);
+	add_line(page, depth, commented, str_text(&line), spec->help);
+}
+
+static void add_providers(struct page *page, const struct provider_ops *const *providers)
+{
+	page->commented = true;
+	add_line(page, 0, true, "providers = {", NULL);
+	for (; *providers; providers++) {
+		CLEANUP(free_text) char *prefix = xasprintf("providers.%s.", (*providers)->name);
+		CLEANUP(free_text) char *open = xasprintf("%s = {", (*providers)->name);
+		add_line(page, 1, true, open, (*providers)->summary);
+		add_table(page, (*providers)->options, prefix, 2);
+		add_line(page, 1, true, "};", NULL);
+	}
+	add_line(page, 0, true, "};", NULL);
+	page->commented = false;
+}
+
+void example_config(struct str *to, const char *name, const struct job_ops *job,
+		    const struct provider_ops *const *providers)
+{
+	struct page page = {.to = to, .type = job->type, .name = name};
+
+	str_addf(to, "# burst.cfg: what to render, and on what. `burst run` reads it; `burst plan` shows what it would rent.\n"
+		     "# Accounts and your own defaults belong in ~/.config/burst/burst.cfg, never here.\n\n"
+		     "# %s\njob = {\n", job->summary ? job->summary : job->type);
+	add_table(&page, job->options, "job.", 1);
+	str_add(to, "};\n\n");
+	add_table(&page, config_keys, "", 0);
+	str_addc(to, '\n');
+	add_providers(&page, providers);
+}

@@ -1,0 +1,18 @@
+/* example.h - the commented burst.cfg that `burst init` writes, made from the key tables so that it never grows stale. */
+#ifndef BURST_CONFIG_EXAMPLE_H
+#define BURST_CONFIG_EXAMPLE_H
+
+#include "base/str.h"
+#include "job.h"
+#include "provider.h"
+
+/* The whole file for a job of this type named `name`. */
+void example_config(struct str *to, const char *name, const struct job_ops *job,
+		    const struct provider_ops *const *providers);
+/* A script of three lines for it to speak. */
+extern const char example_script[];
+
+/* One key as a line of a file, without its comment: `pods = 2;`. value NULL: the default or a stand-in of its type. */
+void example_line(struct str *to, const struct option_spec *spec, const char *value);
+
+#endif

@@ -1,0 +1,176 @@
+/* Sources, as read in November 2026: NVIDIA's and AMD's data sheets, the accelerator tables of stas00/ml-engineering
+ * (August 2026), hmc-tech.com for the workstation cards; ids from RunPod's published OpenAPI files and GPU page, and from
+ * modal.com's GPU guide. Where a sheet gives only a figure with sparsity or FP8, the dense FP16 one was computed from it;
+ * GeForce cards run at half their advertised tensor rate when sums are kept in FP32, and it is that half which stands here.
+ * RTX 4000 Ada: published figures disagree, the smaller is used; A10G and RTX PRO 6000 are estimates. */
+#include "gpus.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static const struct gpu catalog[] = {
+	{"T4", NULL, 16, 320, 65, 8.1, false, true, "Tesla T4", "T4", {0}},
+	{"A2", NULL, 16, 200, 18.1, 4.5, true, true, NULL, NULL, {0}},
+	{"L4", NULL, 24, 300, 121, 30.3, true, true, "NVIDIA L4", "L4", {0}},
+	{"A10", NULL, 24, 600, 125, 31.2, true, true, NULL, "A10", {0}},
+	{"A10G", "A10", 24, 600, 70, 31.5, true, true, NULL, "A10G", {0}},
+	{"A16", NULL, 16, 200, 17.9, 4.5, true, true, NULL, NULL, {0}},
+	{"RTX A4000", NULL, 16, 448, 76.7, 19.2, true, true, "NVIDIA RTX A4000", NULL, {"A4000"}},
+	{"RTX A4500", NULL, 20, 640, 94.6, 23.65, true, true, "NVIDIA RTX A4500", NULL, {"A4500"}},
+	{"RTX A5000", NULL, 24, 768, 111, 27.8, true, true, "NVIDIA RTX A5000", NULL, {"A5000"}},
+	{"RTX A6000", NULL, 48, 768, 154.8, 38.7, true, true, "NVIDIA RTX A6000", NULL, {"A6000"}},
+	{"RTX 2000 Ada", NULL, 16, 224, 48, 12.0, true, true, "NVIDIA RTX 2000 Ada Generation", NULL, {0}},
+	{"RTX 4000 Ada", NULL, 20, 360, 81.9, 26.7, true, true, "NVIDIA RTX 4000 Ada Generation", NULL,
+	 {"NVIDIA RTX 4000 SFF Ada Generation"}},
+	{"RTX 3070", NULL, 8, 448, 40.6, 20.3, true, true, "NVIDIA GeForce RTX 3070", NULL, {"3070"}},
+	{"RTX 3080", NULL, 10, 760, 59.5, 29.8, true, true, "NVIDIA GeForce RTX 3080", NULL, {"3080"}},
+	{"RTX 3090", NULL, 24, 936, 71, 35.6, true, true, "NVIDIA GeForce RTX 3090", NULL, {"3090"}},
+	{"RTX 4080", NULL, 16, 717, 97.5, 48.7, true, true, "NVIDIA GeForce RTX 4080", NULL, {"4080"}},
+	{"RTX 4090", NULL, 24, 1008, 165, 82.6, true, true, "NVIDIA GeForce RTX 4090", NULL, {"4090"}},
+	{"RTX 5080", NULL, 16, 960, 112.6, 56.3, true, true, "NVIDIA GeForce RTX 5080", NULL, {"5080"}},
+	{"RTX 5090", NULL, 32, 1792, 209.5, 104.8, true, true, "NVIDIA GeForce RTX 5090", NULL, {"5090"}},
+	{"L40", NULL, 48, 864, 181, 90.5, true, true, "NVIDIA L40", NULL, {0}},
+	{"L40S", NULL, 48, 864, 362, 91.6, true, true, "NVIDIA L40S", "L40S", {0}},
+	{"RTX 6000 Ada", NULL, 48, 960, 364, 91.1, true, true, "NVIDIA RTX 6000 Ada Generation", NULL, {"6000 Ada"}},
+	{"RTX PRO 6000", NULL, 96, 1597, 500, 120, true, true,
+	 "NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX-PRO-6000",
+	 {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+	  "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "RTX PRO 6000 Blackwell"}},
+	{"A40", NULL, 48, 696, 149.7, 37.4, true, true, "NVIDIA A40", NULL, {0}},
+	{"A100 80GB SXM", "A100", 80, 2039, 312, 19.5, true, false, "NVIDIA A100-SXM4-80GB", "A100-80GB", {"A100 SXM"}},
+	{"A100 80GB PCIe", "A100", 80, 1935, 312, 19.5, true, false, "NVIDIA A100 80GB PCIe", NULL, {"A100 PCIe"}},
+	{"A100 40GB", "A100", 40, 1555, 312, 19.5, true, false, "NVIDIA A100-SXM4-40GB", "A100-40GB",
+	 {"NVIDIA A100-PCIE-40GB"}},
+	{"H100 SXM", "H100", 80, 3350, 989, 67, true, false, "NVIDIA H100 80GB HBM3", "H100", {"H100!", "H100 80GB"}},
+	{"H100 NVL", "H100", 94, 3938, 835, 60, true, false, "NVIDIA H100 NVL", NULL, {0}},
+	{"H100 PCIe", "H100", 80, 2000, 756, 51, true, false, "NVIDIA H100 PCIe", NULL, {0}},
+	{"H200 SXM", "H200", 141, 4800, 989, 67, true, false, "NVIDIA H200", "H200", {0}},
+	{"B200", NULL, 180, 8000, 2250, 80, true, false, "NVIDIA B200", "B200", {"B200+"}},
+	{"B300", NULL, 288, 8000, 2250, 80, true, false, "NVIDIA B300 SXM6 AC", "B300", {0}},
+	{"MI300X", NULL, 192, 5300, 1307, 163.4, true, false, "AMD Instinct MI300X OAM", NULL, {0}},
+};
+
+const struct gpu *gpu_catalog(size_t *count)
+{
+	*count = ARRAY_LEN(catalog);
+	return catalog;
+}
+
+/* ---- names ---- */
+
+#define PLAIN_MAX 80
+
+static bool is_noise(const char *word, size_t len)
+{
+	static const char *const noise[] = {"NVIDIA", "AMD", "GEFORCE", "TESLA", "INSTINCT", "GENERATION", "EDITION"};
+
+	for (size_t i = 0; i < ARRAY_LEN(noise); i++)
+		if (strlen(noise[i]) == len && !memcmp(word, noise[i], len))
+			return true;
+	return false;
+}
+
+/* Capitals, without makers' words, blanks and signs: "NVIDIA GeForce RTX 5090" and "rtx-5090" are both RTX5090. */
+static void plain_name(char to[PLAIN_MAX], const char *text, size_t len)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < len;) {
+		char word[PLAIN_MAX];
+		size_t n = 0;
+		while (i < len && isalnum((unsigned char)text[i]) && n < sizeof(word))
+			word[n++] = (char)toupper((unsigned char)text[i++]);
+		if (n && !is_noise(word, n) && used + n < PLAIN_MAX) {
+			memcpy(to + used, word, n);
+			used += n;
+		}
+		if (i < len && !isalnum((unsigned char)text[i]))
+			i++;
+	}
+	to[used] = '\0';
+}
+
+static bool same_plain(const char *plain, const char *name)
+{
+	char other[PLAIN_MAX];
+
+	if (!name)
+		return false;
+	plain_name(other, name, strlen(name));
+	return !strcmp(plain, other);
+}
+
+/* Modal's H100 may turn out to be a family's name as well; our own names and ids come first. */
+static bool is_called(const struct gpu *g, const char *plain)
+{
+	if (same_plain(plain, g->name) || same_plain(plain, g->runpod) || same_plain(plain, g->modal))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(g->others); i++)
+		if (same_plain(plain, g->others[i]))
+			return true;
+	return false;
+}
+
+static const struct gpu *find_plain(const char *plain)
+{
+	if (!*plain)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
+		if (is_called(&catalog[i], plain))
+			return &catalog[i];
+	for (size_t i = 0; i < ARRAY_LEN(catalog); i++)
+		if (same_plain(plain, catalog[i].family))
+			return &catalog[i];
+	return NULL;
+}
+
+/* "L40S:2" without its count. */
+static size_t name_length(const char *text)
+{
+	return strcspn(text, ":");
+}
+
+const struct gpu *gpu_find(const char *text)
+{
+	char plain[PLAIN_MAX];
+
+	plain_name(plain, text, name_length(text));
+	return find_plain(plain);
+}
+
+bool gpu_parse(const char *text, char *name, size_t room, int *count)
+{
+	size_t len = name_length(text);
+	const struct gpu *known = gpu_find(text);
+	long n = 1;
+
+	if (text[len]) {
+		char *end;
+		n = strtol(text + len + 1, &end, 10);
+		if (!isdigit((unsigned char)text[len + 1]) || *end || n < 1 || n > 64)
+			return false;
+	}
+	if (!len)
+		return false;
+	if (known)
+		copy_text(name, room, known->name);
+	else
+		snprintf(name, room, "%.*s", (int)len, text);
+	*count = (int)n;
+	return true;
+}
+
+bool gpu_satisfies(const char *wish, const char *offered)
+{
+	char wanted[PLAIN_MAX], got[PLAIN_MAX];
+
+	plain_name(wanted, wish, name_length(wish));
+	plain_name(got, offered, name_length(offered));
+	const struct gpu *g = find_plain(got);
+	if (!strcmp(wanted, got))
+		return true;
+	return g && (is_called(g, wanted) || same_plain(wanted, g->family));
+}

@@ -1,0 +1,92 @@
+#include "keys.h"
+
+#include "base/clock.h"
+
+static const struct option_spec volume_keys[] = {
+	{"name", OPTION_TEXT, 0, NULL, "its name at the provider; no volume when absent", NULL},
+	{"size_gb", OPTION_INT, 0, "20", "size of a new one, in GB", NULL},
+	{"create", OPTION_BOOL, 0, "false", "make it when it is missing (a volume bills for ever)", NULL},
+	{NULL},
+};
+
+static const struct option_spec caps_keys[] = {
+	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars", NULL},
+	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", NULL},
+	{"max_price_per_hour", OPTION_MONEY, 0, NULL, "take no offer dearer than this, in dollars", NULL},
+	{NULL},
+};
+
+static const struct option_spec code_keys[] = {
+	{"path", OPTION_PATH, 0, NULL, "the folder that is synced to the pods; .burstignore says what stays", NULL},
+	{NULL},
+};
+
+static const struct option_spec pod_keys[] = {
+	{"image", OPTION_TEXT, 0, NULL, "container image; the provider's own choice when absent", NULL},
+	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", NULL},
+	{"cpu", OPTION_INT, 0, NULL, "CPU cores at least", NULL},
+	{"memory_gb", OPTION_INT, 0, NULL, "memory at least, in GB", NULL},
+	{"allow_unproven_switch", OPTION_BOOL, 0, "false",
+	 "give work to pods that could not show that they can end themselves", NULL},
+	{NULL},
+};
+
+const struct option_spec config_keys[] = {
+	{"provider", OPTION_TEXTS, 0, "local", "who rents the pods, tried in this order; \"local\" needs no account",
+	 NULL},
+	{"gpu", OPTION_TEXTS, 0, NULL, "GPUs that will do, the best loved first; any when absent", NULL},
+	{"pods", OPTION_INT, 0, NULL, "how many pods at once; chosen by the planner when absent", NULL},
+	{"spot", OPTION_BOOL, 0, "false", "take pods that may be taken away, for less money", NULL},
+	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", NULL},
+	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without end", NULL},
+	{"lease", OPTION_DURATION, 0, "10m", "a pod that hears nothing from us for so long ends itself", NULL},
+	{"boot_limit", OPTION_DURATION, 0, "10m", "a pod that does not answer by then is given back", NULL},
+	{"keep_on_failure", OPTION_DURATION, 0, "0", "keep a failed pod for so long, to look at it (it bills)", NULL},
+	{"volume", OPTION_GROUP, 0, NULL, "storage that outlives the pods: models, environments, code", volume_keys},
+	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
+	{"code", OPTION_GROUP, 0, NULL, "what is synced", code_keys},
+	{"pod", OPTION_GROUP, 0, NULL, "what a pod must be like", pod_keys},
+	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets the run's JSON on stdin at the end",
+	 NULL},
+	{NULL},
+};
+
+#define SECOND	INT64_C(1000)
+#define HOUR	(3600 * SECOND)
+#define DOLLAR	INT64_C(1000000)
+#define ANY	INT64_MAX
+
+static const struct {
+	const char *group, *key; /* group NULL: at the top */
+	int64_t least, most;
+	const char *wanted;
+} bounds[] = {
+	{NULL, "pods", 1, 1000, "1 to 1000"},
+	{NULL, "wait", 0, 168 * HOUR, "at most \"168h\" (retry_until_up waits without end)"},
+	{NULL, "lease", 60 * SECOND, 24 * HOUR, "\"60s\" to \"24h\""},
+	{NULL, "boot_limit", 5 * SECOND, 2 * HOUR, "\"5s\" to \"2h\""},
+	{NULL, "keep_on_failure", 0, 24 * HOUR, "at most \"24h\""},
+	{"volume", "size_gb", 1, 100000, "1 to 100000"},
+	{"caps", "max_cost", 1, 1000000 * DOLLAR, "more than 0 and at most 1000000 dollars"},
+	{"caps", "max_duration", SECOND, 720 * HOUR, "\"1s\" to \"720h\""},
+	{"caps", "max_price_per_hour", 1, ANY, "more than 0"},
+	{"pod", "disk_gb", 1, 100000, "1 to 100000"},
+	{"pod", "cpu", 1, 1024, "1 to 1024"},
+	{"pod", "memory_gb", 1, 65536, "1 to 65536"},
+};
+
+int keys_check_ranges(const struct section *top, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		const char *group = bounds[i].group, *key = bounds[i].key;
+		const struct section *s = group ? section_group(top, group) : top;
+		if (!section_has(s, key))
+			continue;
+		int64_t value = section_int(s, key);
+		if (value < bounds[i].least || value > bounds[i].most)
+			return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s",
+				       section_where(s, key), group ? group : "", group ? "." : "", key,
+				       bounds[i].wanted);
+	}
+	return 0;
+}

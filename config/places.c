@@ -1,0 +1,85 @@
+#include "places.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "config.h"
+
+char *places_home(void)
+{
+	const char *home = getenv("HOME");
+
+	if (home && home[0] == '/')
+		return xstrdup(home);
+	const struct passwd *who = getpwuid(geteuid());
+	return who && who->pw_dir && who->pw_dir[0] == '/' ? xstrdup(who->pw_dir) : NULL;
+}
+
+char *places_xdg(const char *name, const char *below)
+{
+	const char *value = getenv(name);
+
+	if (value && value[0] == '/') /* the XDG rules: a relative one counts as unset */
+		return xstrdup(value);
+	CLEANUP(free_text) char *home = places_home();
+	return home ? path_join(home, below) : NULL;
+}
+
+char *places_show(const char *path)
+{
+	CLEANUP(free_text) char *home = places_home();
+	size_t len = home ? strlen(home) : 0;
+
+	if (len > 1 && !strncmp(path, home, len) && path[len] == '/')
+		return xasprintf("~%s", path + len);
+	return xstrdup(path);
+}
+
+char *config_user_file(void)
+{
+	CLEANUP(free_text) char *dir = places_xdg("XDG_CONFIG_HOME", ".config");
+
+	return dir ? path_join(dir, "burst/burst.cfg") : NULL;
+}
+
+static char *state_path(struct err *err)
+{
+	const char *own = getenv("BURST_STATE_DIR");
+
+	if (own && own[0]) {
+		CLEANUP(free_text) char *here = getcwd(NULL, 0);
+		return path_join(here ? here : "/", own);
+	}
+	CLEANUP(free_text) char *dir = places_xdg("XDG_STATE_HOME", ".local/state");
+	if (!dir)
+		err_set(err, ERR_LOCAL, "no home folder: set BURST_STATE_DIR to a folder for the ledger");
+	return dir ? path_join(dir, "burst") : NULL;
+}
+
+/* Whoever can write here could make us release, or forget, pods. */
+static int check_ours(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return err_set(err, ERR_LOCAL, "%s: belongs to another user; set BURST_STATE_DIR to a folder of yours",
+			       path);
+	if (st.st_mode & S_IWOTH)
+		return err_set(err, ERR_LOCAL, "%s: anybody can write there; make it private: chmod 700 %s", path, path);
+	return 0;
+}
+
+char *config_state_dir(struct err *err)
+{
+	CLEANUP(free_text) char *path = state_path(err);
+
+	if (!path || path_mkdirs(path, 0700, err) < 0 || check_ours(path, err) < 0)
+		return NULL;
+	return TAKE(path);
+}

@@ -1,0 +1,12 @@
+/* places.h - where things of this user are: the home folder, folders of the XDG kind, and paths as people like to see them. */
+#ifndef BURST_CONFIG_PLACES_H
+#define BURST_CONFIG_PLACES_H
+
+/* $HOME, else what the password file says; NULL when there is neither. To be freed. */
+char *places_home(void);
+/* $name when it is an absolute path, else home + "/" + below. NULL without a home. To be freed. */
+char *places_xdg(const char *name, const char *below);
+/* With the home folder written as "~". To be freed. */
+char *places_show(const char *path);
+
+#endif

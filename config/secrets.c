@@ -1,0 +1,393 @@
+#include "secrets.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "places.h"
+#include "toml.h"
+#include "value.h"
+
+#define SECRET_MAX_BYTES 16384
+#define COMMAND_LIMIT_MS 30000
+
+extern char **environ;
+
+/* What the vendors' own tools leave behind. A key is read under our name for it, or under its other name. */
+static const struct vendor_file {
+	const char *provider, *below_home;
+	const char *path_env, *profile_env;
+	const char *keys[5];
+	const char *key_other; /* another name of keys[0] */
+	const char *login;     /* the command that writes the file */
+} vendor_files[] = {
+	{"runpod", ".runpod/config.toml", NULL, NULL, {"api_key"}, "apikey", "runpodctl config"},
+	{"modal", ".modal.toml", "MODAL_CONFIG_PATH", "MODAL_PROFILE",
+	 {"token_id", "token_secret", "server_url", "environment"}, NULL, "modal token new"},
+};
+
+char *secret_env_name(const char *provider, const char *key)
+{
+	char *name = xasprintf("%s_%s", provider, key);
+
+	for (char *p = name; *p; p++)
+		*p = isalnum((unsigned char)*p) ? (char)toupper((unsigned char)*p) : '_';
+	return name;
+}
+
+static void wipe(struct str *text)
+{
+	if (text->s)
+		explicit_bzero(text->s, text->cap);
+	str_free(text);
+}
+
+static inline void wipe_cleanup(struct str *text)
+{
+	wipe(text);
+}
+
+/* ---- a command ---- */
+
+/* burst ignores SIGPIPE; what it starts must not. */
+static int spawn_shell(const char *command, int to, pid_t *pid)
+{
+	CLEANUP(free_text) char *text = xstrdup(command);
+	char sh[] = "sh", flag[] = "-c", *argv[] = {sh, flag, text, NULL};
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attr;
+	sigset_t back_to_default;
+
+	sigemptyset(&back_to_default);
+	sigaddset(&back_to_default, SIGPIPE);
+	posix_spawnattr_init(&attr);
+	posix_spawnattr_setsigdefault(&attr, &back_to_default);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
+	int bad = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attr);
+	return bad;
+}
+
+static int start(const char *command, pid_t *pid, int *from, struct err *err)
+{
+	int ends[2];
+
+	if (pipe(ends) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
+	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+	int bad = spawn_shell(command, ends[1], pid);
+	close(ends[1]);
+	if (bad) {
+		close(ends[0]);
+		return err_set(err, ERR_LOCAL, "/bin/sh: %s", strerror(bad));
+	}
+	*from = ends[0];
+	return 0;
+}
+
+/* Until the end of its output; false when the time is up. */
+static bool drain(int from, struct str *output, int64_t until_ms)
+{
+	char buf[4096];
+
+	for (;;) {
+		int64_t left = until_ms - clock_boot_ms();
+		struct pollfd p = {.fd = from, .events = POLLIN};
+		if (left <= 0)
+			return false;
+		if (poll(&p, 1, (int)MIN(left, 60000)) <= 0)
+			continue;
+		ssize_t n = read(from, buf, sizeof(buf));
+		if (n > 0)
+			str_addn(output, buf, (size_t)n);
+		else if (n == 0 || (errno != EINTR && errno != EAGAIN))
+			break;
+	}
+	explicit_bzero(buf, sizeof(buf));
+	return true;
+}
+
+/* It may have closed its output and go on: it gets what is left of the time. */
+static bool await(pid_t pid, int *status, int64_t until_ms)
+{
+	while (waitpid(pid, status, WNOHANG) == 0) {
+		if (clock_boot_ms() >= until_ms)
+			return false;
+		poll(NULL, 0, 5);
+	}
+	return true;
+}
+
+static int read_command(const char *command, int64_t limit_ms, struct str *output, struct err *err)
+{
+	int64_t until = clock_boot_ms() + limit_ms;
+	int status = 0;
+	pid_t pid;
+	CLEANUP(fd_close) int from = -1;
+
+	if (start(command, &pid, &from, err) < 0)
+		return -1;
+	if (!drain(from, output, until) || !await(pid, &status, until)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		return err_set(err, ERR_CREDENTIALS, "the command did not finish within %d s", (int)(limit_ms / 1000));
+	}
+	if (WIFSIGNALED(status))
+		return err_set(err, ERR_CREDENTIALS, "the command was ended by signal %d", WTERMSIG(status));
+	if (WEXITSTATUS(status))
+		return err_set(err, ERR_CREDENTIALS, "the command failed with exit status %d", WEXITSTATUS(status));
+	return 0;
+}
+
+/* A key with a control character in it would break out of the header it is sent in. */
+static int check_secret(const char *text, struct err *err)
+{
+	if (!*text)
+		return err_set(err, ERR_CREDENTIALS, "it is empty");
+	for (const char *p = text; *p; p++)
+		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
+			return err_set(err, ERR_CREDENTIALS, "it has a character that no key has (a blank, a control character)");
+	return 0;
+}
+
+static char *trimmed(const char *text)
+{
+	text += strspn(text, " \t\r\n");
+	size_t len = strcspn(text, "\n");
+	while (len && isspace((unsigned char)text[len - 1]))
+		len--;
+	return xstrndup(text, len);
+}
+
+int secret_from_command(char **out, const char *command, int64_t limit_ms, struct err *err)
+{
+	CLEANUP(wipe) struct str output = STR_MAX(SECRET_MAX_BYTES);
+
+	if (read_command(command, limit_ms, &output, err) < 0)
+		return -1;
+	CLEANUP(free_text) char *secret = trimmed(str_text(&output));
+	log_secret(secret);
+	if (check_secret(secret, err) < 0)
+		return err_wrap(err, "what the command prints is no key");
+	*out = TAKE(secret);
+	return 0;
+}
+
+/* ---- a vendor's file ---- */
+
+struct search {
+	const char *profile, *key;
+	char *value;
+	/* without a profile: */
+	char *active, *only;
+	bool has_default, several;
+};
+
+static bool note_profile(void *ctx, const char *table, const char *key, const char *value)
+{
+	struct search *s = ctx;
+
+	if (!strcmp(table, "default"))
+		s->has_default = true;
+	if (s->only && strcmp(s->only, table))
+		s->several = true;
+	if (!s->only)
+		s->only = xstrdup(table);
+	if (!s->active && !strcmp(key, "active") && !strcmp(value, "true"))
+		s->active = xstrdup(table);
+	return true;
+}
+
+static bool note_value(void *ctx, const char *table, const char *key, const char *value)
+{
+	struct search *s = ctx;
+
+	if (strcmp(table, s->profile) || strcmp(key, s->key))
+		return true;
+	s->value = xstrdup(value);
+	return false;
+}
+
+static const char *choose_profile(const struct search *s)
+{
+	if (s->active)
+		return s->active;
+	if (s->has_default)
+		return "default";
+	return s->only && !s->several ? s->only : "";
+}
+
+static int search_text(struct search *s, const struct str *text, const char *shown, struct err *err)
+{
+	if (!s->profile) {
+		if (toml_read(str_text(text), text->len, shown, note_profile, s, err) < 0)
+			return -1;
+		s->profile = choose_profile(s);
+	}
+	return toml_read(str_text(text), text->len, shown, note_value, s, err);
+}
+
+int secret_from_file(char **out, const char *path, const char *profile, const char *key, struct err *err)
+{
+	CLEANUP(wipe) struct str text = STR_INIT;
+	CLEANUP(free_text) char *shown = places_show(path);
+	struct search s = {.profile = profile, .key = key};
+	struct err why = {0};
+
+	*out = NULL;
+	if (path_read(path, 1 << 20, &text, &why) < 0)
+		return why.kind == ERR_NOT_FOUND ? 0 : err_set(err, ERR_CREDENTIALS, "%s", why.msg);
+	int result = search_text(&s, &text, shown, err);
+	free(s.active);
+	free(s.only);
+	*out = s.value;
+	return result;
+}
+
+static const struct vendor_file *vendor_file(const char *provider)
+{
+	for (size_t i = 0; i < ARRAY_LEN(vendor_files); i++)
+		if (!strcmp(vendor_files[i].provider, provider))
+			return &vendor_files[i];
+	return NULL;
+}
+
+static char *vendor_path(const struct vendor_file *file)
+{
+	const char *own = file->path_env ? getenv(file->path_env) : NULL;
+	CLEANUP(free_text) char *home = places_home();
+
+	if (own && *own)
+		return xstrdup(own);
+	return home ? path_join(home, file->below_home) : NULL;
+}
+
+static bool vendor_has(const struct vendor_file *file, const char *key)
+{
+	for (size_t i = 0; i < ARRAY_LEN(file->keys) && file->keys[i]; i++)
+		if (!strcmp(file->keys[i], key))
+			return true;
+	return false;
+}
+
+static int from_vendor(char **out, const char *provider, const char *key, struct err *err)
+{
+	const struct vendor_file *file = vendor_file(provider);
+	CLEANUP(free_text) char *path = file && vendor_has(file, key) ? vendor_path(file) : NULL;
+
+	*out = NULL;
+	if (!path)
+		return 0;
+	const char *profile = file->profile_env ? getenv(file->profile_env) : NULL;
+	if (profile && !*profile)
+		profile = NULL;
+	if (secret_from_file(out, path, profile, key, err) < 0)
+		return -1;
+	if (!*out && file->key_other && !strcmp(key, file->keys[0]))
+		return secret_from_file(out, path, profile, file->key_other, err);
+	return 0;
+}
+
+/* ---- a section ---- */
+
+static const char *command_for(const struct section *s, const char *key)
+{
+	CLEANUP(free_text) char *name = xasprintf("%s_command", key);
+	const struct option_spec *spec = value_spec(section_table(s), name);
+
+	return spec && spec->type == OPTION_TEXT ? section_text(s, name) : NULL;
+}
+
+/* The first place that has it; *where (to be freed) says which. *out NULL: nowhere. */
+static int look_up(char **out, char **where, const char *provider, const struct section *s,
+		   const struct option_spec *spec, struct err *err)
+{
+	bool secret = spec->flags & OPTION_SECRET;
+	CLEANUP(free_text) char *env = secret_env_name(provider, spec->key);
+	const char *value = secret ? getenv(env) : NULL;
+	const char *command = secret ? command_for(s, spec->key) : NULL;
+
+	*out = NULL;
+	if (value && *value) {
+		*out = trimmed(value);
+		*where = xstrdup(env);
+		return 0;
+	}
+	if (section_has(s, spec->key))
+		return 0;
+	if (command && *command) {
+		*where = xasprintf("%s_command", spec->key);
+		if (secret_from_command(out, command, COMMAND_LIMIT_MS, err) == 0)
+			return 0;
+		return err_wrap(err, "%s: %s", section_where(s, *where), *where);
+	}
+	*where = xasprintf("the file of %s's own tool", provider);
+	return from_vendor(out, provider, spec->key, err);
+}
+
+static int missing(const char *provider, const struct section *s, const char *key, const char *user_shown,
+		   struct err *err)
+{
+	const struct vendor_file *file = vendor_file(provider);
+	CLEANUP(free_text) char *env = secret_env_name(provider, key);
+	CLEANUP(free_text) char *command = xasprintf("%s_command", key);
+	CLEANUP(str_free) struct str ways = STR_INIT;
+
+	str_addf(&ways, "set %s", env);
+	if (value_spec(section_table(s), command))
+		str_addf(&ways, ", or providers.%s.%s in %s", provider, command, user_shown);
+	if (file && vendor_has(file, key))
+		str_addf(&ways, ", or log in with `%s` (~/%s)", file->login, file->below_home);
+	return err_set(err, ERR_CREDENTIALS, "%s: no %s: %s", provider, key, str_text(&ways));
+}
+
+static int fill_one(const char *provider, struct section *s, const struct option_spec *spec, struct err *err)
+{
+	CLEANUP(free_text) char *where = NULL;
+	char *value = NULL;
+	int result = look_up(&value, &where, provider, s, spec, err);
+
+	if (result == 0 && value) {
+		if (spec->flags & OPTION_SECRET) {
+			log_secret(value);
+			result = check_secret(value, err) < 0 ? err_wrap(err, "%s: %s", where, spec->key) : 0;
+		}
+		if (result == 0)
+			section_set_text(s, spec->key, value, where);
+		explicit_bzero(value, strlen(value));
+	}
+	free(value);
+	return result;
+}
+
+int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err)
+{
+	const struct vendor_file *file = vendor_file(provider);
+
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
+		bool secret = spec->flags & OPTION_SECRET;
+		if (spec->type != OPTION_TEXT || (!secret && !(file && vendor_has(file, spec->key))))
+			continue;
+		if (fill_one(provider, s, spec, err) < 0)
+			return -1;
+		if (!secret)
+			continue;
+		log_secret(section_text(s, spec->key));
+		if ((spec->flags & OPTION_REQUIRED) && !section_text(s, spec->key))
+			return missing(provider, s, spec->key, user_shown, err);
+	}
+	return 0;
+}

@@ -1,0 +1,520 @@
+#include "net/child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+
+enum {
+	STDERR_MOST = 64 << 10,
+	STDOUT_MOST = 16 << 20, /* where the call names no max_bytes */
+	FEW_MS = 5,		/* first look whether it is dead; then rarer and rarer up to: */
+	MANY_MS = 100,
+	KILL_AFTER_MS = 2000,
+	LINGER_MS = 1000,     /* how long after its death its pipes may stay open */
+	FDS_UNKNOWN = 65536, /* how many to close where the system does not say which are open */
+};
+
+struct child {
+	struct loop *loop;
+	pid_t pid; /* 0: not started or reaped */
+	bool abandoned;
+	char *name; /* argv[0], for messages */
+	struct reply reply;
+	struct str in;
+	size_t in_at, max_bytes, out_bytes;
+	int to_fd;			      /* body_to; -1: none */
+	int in_fd, out_fd, err_fd;	      /* our ends; -1: closed */
+	struct watch *in_watch, *out_watch, *err_watch;
+	struct timer *look, *limit, *kill;
+	int64_t look_ms, timeout_ms, started_ms, died_ms;
+	void (*done)(void *ctx, struct reply *reply);
+	void *ctx;
+};
+
+static char *self_path;
+
+void child_set_self(const char *path)
+{
+	free(self_path);
+	self_path = xstrdup(path);
+}
+
+/* ---- the end ---- */
+
+static void close_pipe(struct watch **watch, int *fd)
+{
+	loop_unwatch(*watch);
+	*watch = NULL;
+	fd_close(*fd);
+	*fd = -1;
+}
+
+static void close_pipes(struct child *c)
+{
+	close_pipe(&c->in_watch, &c->in_fd);
+	close_pipe(&c->out_watch, &c->out_fd);
+	close_pipe(&c->err_watch, &c->err_fd);
+}
+
+static void free_child(struct child *c)
+{
+	close_pipes(c);
+	loop_untimer(c->look);
+	loop_untimer(c->limit);
+	loop_untimer(c->kill);
+	fd_close(c->to_fd);
+	reply_free(&c->reply);
+	str_free(&c->in);
+	free(c->name);
+	free(c);
+}
+
+/* The loop goes away: so does the child. */
+static void at_loop_free(void *ctx)
+{
+	struct child *c = ctx;
+
+	if (c->pid) {
+		kill(-c->pid, SIGKILL);
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	free_child(c);
+}
+
+static void finish(struct child *c)
+{
+	struct reply reply = c->reply;
+
+	memset(&c->reply, 0, sizeof(c->reply));
+	reply.wall_ms = clock_boot_ms() - c->started_ms;
+	if (reply.failed)
+		log_line(LOG_TRACE, "< %s", reply.err.msg);
+	else
+		log_line(LOG_TRACE, "< %s: exit %d, %zu bytes of output", c->name, reply.status, c->out_bytes);
+	loop_not_at_free(c->loop, at_loop_free, c);
+	if (!c->abandoned)
+		c->done(c->ctx, &reply);
+	reply_free(&reply);
+	free_child(c);
+}
+
+/* ---- while it runs ---- */
+
+static void on_kill(void *ctx)
+{
+	struct child *c = ctx;
+
+	c->kill = NULL;
+	if (c->pid)
+		kill(-c->pid, SIGKILL);
+}
+
+static void end_group(struct child *c)
+{
+	if (!c->pid || c->kill)
+		return;
+	kill(-c->pid, SIGTERM);
+	c->kill = loop_timer(c->loop, KILL_AFTER_MS, on_kill, c);
+}
+
+static void give_up(struct child *c, enum err_kind kind, const char *what)
+{
+	if (c->reply.failed)
+		return;
+	c->reply.failed = true;
+	err_set(&c->reply.err, kind, "%s: %s", c->name, what);
+	close_pipes(c);
+	end_group(c);
+}
+
+static void on_limit(void *ctx)
+{
+	struct child *c = ctx;
+	char span[24], what[64];
+
+	c->limit = NULL;
+	snprintf(what, sizeof(what), "not done within %s", duration_show(span, sizeof(span), c->timeout_ms));
+	give_up(c, ERR_TRANSIENT, what);
+}
+
+static void reap(struct child *c)
+{
+	int status;
+	pid_t pid = waitpid(c->pid, &status, WNOHANG);
+
+	if (pid == 0 || (pid < 0 && errno == EINTR))
+		return;
+	c->died_ms = clock_boot_ms();
+	if (c->reply.failed && c->kill)
+		kill(-c->pid, SIGKILL); /* what is left of a group that was to end */
+	c->pid = 0;
+	if (pid < 0)
+		give_up(c, ERR_LOCAL, "somebody else has taken its exit status");
+	else
+		c->reply.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Looks at the child and either ends the call or comes back: there is no SIGCHLD, which would belong to everybody. */
+static void on_look(void *ctx)
+{
+	struct child *c = ctx;
+
+	c->look = NULL;
+	if (c->pid)
+		reap(c);
+	bool open = c->out_fd >= 0 || c->err_fd >= 0;
+	if (!c->pid && (!open || clock_boot_ms() - c->died_ms >= LINGER_MS)) {
+		finish(c);
+		return;
+	}
+	c->look_ms = open ? MANY_MS : MIN(c->look_ms * 2, MANY_MS);
+	c->look = loop_timer(c->loop, c->look_ms, on_look, c);
+}
+
+static void look_soon(struct child *c)
+{
+	loop_untimer(c->look);
+	c->look_ms = FEW_MS;
+	c->look = loop_timer(c->loop, 0, on_look, c);
+}
+
+static void on_in(void *ctx, short revents)
+{
+	struct child *c = ctx;
+	ssize_t n = 0;
+
+	(void)revents;
+	while (c->in_at < c->in.len) {
+		n = write(c->in_fd, c->in.s + c->in_at, c->in.len - c->in_at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			break;
+		c->in_at += (size_t)n;
+	}
+	/* EPIPE is no failure: a child need not read all of its input. */
+	if (c->in_at == c->in.len || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK))
+		close_pipe(&c->in_watch, &c->in_fd);
+}
+
+/* > 0: bytes; 0: would block; -1: the end. */
+static ssize_t read_some(int fd, char *to, size_t room)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, to, room);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return 0;
+	return n > 0 ? n : -1;
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+static void take_output(struct child *c, const char *bytes, size_t len)
+{
+	c->out_bytes += len;
+	if (c->out_bytes > c->max_bytes)
+		give_up(c, ERR_UNTRUSTED, "its output is larger than allowed");
+	else if (c->to_fd < 0)
+		str_addn(&c->reply.body, bytes, len);
+	else if (write_all(c->to_fd, bytes, len) < 0)
+		give_up(c, ERR_LOCAL, strerror(errno));
+}
+
+static void on_out(void *ctx, short revents)
+{
+	struct child *c = ctx;
+	char buf[32 << 10];
+	ssize_t n = read_some(c->out_fd, buf, sizeof(buf));
+
+	(void)revents;
+	if (n > 0)
+		take_output(c, buf, (size_t)n);
+	if (n < 0)
+		close_pipe(&c->out_watch, &c->out_fd);
+	if (c->out_fd < 0 && c->err_fd < 0)
+		look_soon(c);
+}
+
+static void on_err(void *ctx, short revents)
+{
+	struct child *c = ctx;
+	char buf[8 << 10];
+	ssize_t n = read_some(c->err_fd, buf, sizeof(buf));
+
+	(void)revents;
+	if (n > 0)
+		str_addn(&c->reply.head, buf, (size_t)n);
+	if (n < 0)
+		close_pipe(&c->err_watch, &c->err_fd);
+	if (c->out_fd < 0 && c->err_fd < 0)
+		look_soon(c);
+}
+
+/* ---- the start ---- */
+
+static bool is_program(const char *path)
+{
+	return access(path, X_OK) == 0;
+}
+
+/* The file that argv[0] means, to be freed; NULL when there is none. */
+static char *find_program(const char *name)
+{
+	if (self_path && !strcmp(name, "burst"))
+		return xstrdup(self_path);
+	if (strchr(name, '/'))
+		return is_program(name) ? xstrdup(name) : NULL;
+	const char *dirs = getenv("PATH");
+	for (const char *at = dirs ? dirs : "/usr/bin:/bin"; *at;) {
+		size_t len = strcspn(at, ":");
+		char *path = len ? xasprintf("%.*s/%s", (int)len, at, name) : NULL;
+		if (path && is_program(path))
+			return path;
+		free(path);
+		at += len + (at[len] == ':');
+	}
+	return NULL;
+}
+
+/* One more than the highest open descriptor; those that threads open meanwhile close themselves at exec. */
+static int fd_end(void)
+{
+	DIR *dir = opendir("/dev/fd");
+	int end = 3;
+
+	if (!dir)
+		return (int)MIN(sysconf(_SC_OPEN_MAX) < 0 ? FDS_UNKNOWN : sysconf(_SC_OPEN_MAX), FDS_UNKNOWN);
+	for (struct dirent *e; (e = readdir(dir));)
+		end = MAX(end, atoi(e->d_name) + 1);
+	closedir(dir);
+	return end;
+}
+
+struct plan { /* for the moment between fork and exec, where nothing may be allocated */
+	char *program;
+	char **argv;
+	int in, out, err, report;
+	int fd_end;
+};
+
+static void default_signals(void)
+{
+	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1, SIGUSR2,
+				      SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+	struct sigaction def = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &def, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* All of the plan's descriptors are above 2: see above_stdio(). */
+static void become(const struct plan *plan)
+{
+	setpgid(0, 0);
+	default_signals();
+	dup2(plan->in, 0);
+	dup2(plan->out, 1);
+	dup2(plan->err, 2);
+	for (int fd = 3; fd < plan->fd_end; fd++)
+		if (fd != plan->report)
+			close(fd);
+	execv(plan->program, plan->argv);
+	int why = errno;
+	ssize_t n = write(plan->report, &why, sizeof(why));
+	(void)n;
+	_exit(127);
+}
+
+/* Forks and waits for the exec, which takes about a millisecond. 0 or an errno. */
+static int start(struct child *c, struct plan *plan, int report[2])
+{
+	int why = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return errno;
+	if (pid == 0)
+		become(plan);
+	setpgid(pid, pid); /* here too: a kill must find the group however soon it comes */
+	close(report[1]);
+	report[1] = -1;
+	ssize_t n;
+	do
+		n = read(report[0], &why, sizeof(why));
+	while (n < 0 && errno == EINTR);
+	if (n <= 0) {
+		c->pid = pid;
+		return 0;
+	}
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	return why;
+}
+
+/* Moves the descriptor out of the way of 0, 1 and 2 and marks it close-on-exec. */
+static int above_stdio(int fd)
+{
+	if (fd < 0)
+		return -1;
+	int high = fcntl(fd, F_DUPFD, 3);
+	close(fd);
+	if (high >= 0)
+		fcntl(high, F_SETFD, FD_CLOEXEC);
+	return high;
+}
+
+static int make_pipe(int ends[2])
+{
+	int raw[2];
+
+	if (pipe(raw) < 0)
+		return -1;
+	ends[0] = above_stdio(raw[0]);
+	ends[1] = above_stdio(raw[1]);
+	return ends[0] < 0 || ends[1] < 0 ? -1 : 0;
+}
+
+static int open_input(const struct call *call, int in[2])
+{
+	if (!call->body_from && call->body.len)
+		return make_pipe(in);
+	in[0] = above_stdio(open(call->body_from ? call->body_from : "/dev/null", O_RDONLY));
+	return in[0] < 0 ? -1 : 0;
+}
+
+static void watch_pipes(struct child *c)
+{
+	int fds[] = {c->in_fd, c->out_fd, c->err_fd};
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		if (fds[i] >= 0)
+			fcntl(fds[i], F_SETFL, O_NONBLOCK);
+	if (c->in_fd >= 0)
+		c->in_watch = loop_watch(c->loop, c->in_fd, POLLOUT, on_in, c);
+	c->out_watch = loop_watch(c->loop, c->out_fd, POLLIN, on_out, c);
+	c->err_watch = loop_watch(c->loop, c->err_fd, POLLIN, on_err, c);
+}
+
+static int start_call(struct child *c, const struct call *call, struct err *err)
+{
+	int in[2] = {-1, -1}, out[2] = {-1, -1}, errs[2] = {-1, -1}, report[2] = {-1, -1};
+	int rc = -1;
+
+	CLEANUP(free_text) char *program = call->argc ? find_program(call->argv[0]) : NULL;
+	if (!program)
+		return err_set(err, ERR_LOCAL, "%s: no such program", c->name);
+	if (call->body_to && (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", call->body_to, strerror(errno));
+	if (open_input(call, in) < 0) {
+		err_set(err, ERR_LOCAL, "%s: %s", call->body_from ? call->body_from : c->name, strerror(errno));
+	} else if (make_pipe(out) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0) {
+		err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(errno));
+	} else {
+		struct plan plan = {program, call->argv, in[0], out[1], errs[1], report[1], fd_end()};
+		int why = start(c, &plan, report);
+		rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
+	}
+	if (rc == 0) {
+		c->in_fd = in[1];
+		c->out_fd = out[0];
+		c->err_fd = errs[0];
+		in[1] = out[0] = errs[0] = -1;
+	}
+	int rest[] = {in[0], in[1], out[0], out[1], errs[0], errs[1], report[0], report[1]};
+	for (size_t i = 0; i < ARRAY_LEN(rest); i++)
+		fd_close(rest[i]);
+	return rc;
+}
+
+static void trace_start(const struct call *call)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	if (!log_wants(LOG_TRACE))
+		return;
+	for (size_t i = 0; i < call->argc; i++) {
+		str_addc(&line, ' ');
+		str_add_printable(&line, call->argv[i], strlen(call->argv[i]), 200);
+	}
+	log_line(LOG_TRACE, ">%s (%zu bytes of input)", str_text(&line), call->body.len);
+}
+
+/* Who was started with SIGCHLD ignored would never learn how a child ended. */
+static void keep_exit_statuses(void)
+{
+	struct sigaction now;
+
+	if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_IGN) {
+		now.sa_handler = SIG_DFL;
+		sigaction(SIGCHLD, &now, NULL);
+	}
+}
+
+struct child *child_send(struct loop *loop, const struct call *call, void (*done)(void *ctx, struct reply *reply),
+			 void *ctx)
+{
+	struct child *c = xcalloc(1, sizeof(*c));
+
+	c->loop = loop;
+	c->name = xstrdup(call->argc ? path_base(call->argv[0]) : "child");
+	c->max_bytes = call->max_bytes ? call->max_bytes : STDOUT_MOST;
+	c->timeout_ms = call->timeout_ms;
+	c->reply.head = STR_MAX(STDERR_MOST);
+	c->to_fd = c->in_fd = c->out_fd = c->err_fd = -1;
+	c->started_ms = c->died_ms = clock_boot_ms();
+	c->done = done;
+	c->ctx = ctx;
+	keep_exit_statuses();
+	trace_start(call);
+	loop_at_free(loop, at_loop_free, c);
+	if (start_call(c, call, &c->reply.err) < 0) {
+		c->reply.failed = true;
+		look_soon(c);
+		return c;
+	}
+	c->reply.was_sent = true;
+	str_addn(&c->in, call->body.s, call->body_from ? 0 : call->body.len);
+	watch_pipes(c);
+	if (c->timeout_ms > 0)
+		c->limit = loop_timer(loop, c->timeout_ms, on_limit, c);
+	c->look_ms = MANY_MS;
+	c->look = loop_timer(loop, MANY_MS, on_look, c);
+	return c;
+}
+
+void child_cancel(struct child *c)
+{
+	if (!c)
+		return;
+	c->abandoned = true;
+	give_up(c, ERR_INTERRUPTED, "cancelled");
+	end_group(c);
+	look_soon(c);
+}

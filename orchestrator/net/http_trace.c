@@ -1,0 +1,225 @@
+#include "net/http_trace.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "net/http.h"
+
+enum { SHOWN_MOST = 4096, DEPTH_MOST = 64 };
+
+static const char hidden[] = "[secret]";
+
+static bool contains_any(const char *text, size_t len, const char *const *words)
+{
+	for (; *words; words++)
+		for (size_t i = 0; i + strlen(*words) <= len; i++)
+			if (!strncasecmp(text + i, *words, strlen(*words)))
+				return true;
+	return false;
+}
+
+/* Headers, query keys and JSON keys with such a name have values that nobody is to see. */
+static bool is_secret_name(const char *name, size_t len)
+{
+	static const char *const words[] = {"auth",	 "token",     "secret",	   "cookie", "password",
+					    "signature", "credential", "api-key", "apikey", "api_key",
+					    "private",	 NULL};
+	return contains_any(name, len, words);
+}
+
+char *http_trace_url(const char *url)
+{
+	struct str out = STR_INIT;
+	size_t base = strcspn(url, "?");
+
+	str_addn(&out, url, base);
+	for (const char *at = url + base; *at;) {
+		size_t part = 1 + strcspn(at + 1, "&");
+		size_t key = strcspn(at, "=");
+		bool hide = key < part && is_secret_name(at, key);
+		str_addn(&out, at, hide ? key + 1 : part);
+		if (hide)
+			str_add(&out, hidden);
+		at += part;
+	}
+	log_redact(&out);
+	CLEANUP(str_free) struct str raw = out;
+	struct str shown = STR_INIT;
+	str_add_printable(&shown, str_text(&raw), raw.len, SHOWN_MOST);
+	return shown.s ? str_detach(&shown) : xstrdup("");
+}
+
+/* ---- bodies ---- */
+
+static json_t *hide_values(json_t *env)
+{
+	const char *key;
+	json_t *item;
+	void *next;
+	size_t i;
+
+	if (json_is_object(env))
+		json_object_foreach_safe(env, next, key, item)
+			json_object_set_new(env, key, json_string(hidden));
+	else if (json_is_array(env))
+		json_array_foreach(env, i, item) {
+			if (json_is_object(item) && json_object_get(item, "value"))
+				json_object_set_new(item, "value", json_string(hidden));
+			else
+				json_array_set_new(env, i, json_string(hidden));
+		}
+	else if (!json_is_null(env))
+		return json_string(hidden);
+	return NULL;
+}
+
+static void hide_in(json_t *value, int depth)
+{
+	const char *key;
+	json_t *item;
+	void *next;
+	size_t i;
+
+	if (json_is_array(value))
+		json_array_foreach(value, i, item)
+			hide_in(item, depth + 1);
+	if (!json_is_object(value))
+		return;
+	json_object_foreach_safe(value, next, key, item) {
+		json_t *instead = NULL;
+		if (depth > DEPTH_MOST || (is_secret_name(key, strlen(key)) && json_is_string(item)))
+			instead = json_string(hidden);
+		else if (!strcasecmp(key, "env"))
+			instead = hide_values(item);
+		else
+			hide_in(item, depth + 1);
+		if (instead)
+			json_object_set_new(value, key, instead);
+	}
+}
+
+/* Texts inside JSON (GraphQL queries, say) can hold an environment in a syntax of their own. */
+static bool mentions_env(const char *text, size_t len)
+{
+	static const char *const words[] = {"env", NULL};
+
+	return contains_any(text, len, words);
+}
+
+static void hide_env_texts(json_t *value)
+{
+	const char *key;
+	json_t *item;
+	void *next;
+	size_t i;
+
+	if (json_is_array(value)) {
+		json_array_foreach(value, i, item) {
+			if (json_is_string(item) && mentions_env(json_string_value(item), json_string_length(item)))
+				json_array_set_new(value, i, json_string("[text that mentions env]"));
+			else
+				hide_env_texts(item);
+		}
+	} else if (json_is_object(value)) {
+		json_object_foreach_safe(value, next, key, item) {
+			if (json_is_string(item) && mentions_env(json_string_value(item), json_string_length(item)))
+				json_object_set_new(value, key, json_string("[text that mentions env]"));
+			else
+				hide_env_texts(item);
+		}
+	}
+}
+
+static bool add_json(struct str *to, const char *bytes, size_t len)
+{
+	json_t *value = json_loadb(bytes, len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+
+	if (!value)
+		return false;
+	hide_in(value, 0);
+	hide_env_texts(value);
+	char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+	str_add(to, line ? line : "");
+	free(line);
+	json_decref(value);
+	return true;
+}
+
+static bool is_text(const char *bytes, size_t len)
+{
+	return !memchr(bytes, '\0', len) && utf8_valid(bytes, len);
+}
+
+void http_trace_body(struct str *to, const void *bytes, size_t len)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (!len)
+		return;
+	if (!add_json(&text, bytes, len)) {
+		if (!is_text(bytes, len) || mentions_env(bytes, len)) {
+			str_addf(to, "[%zu bytes]", len);
+			return;
+		}
+		str_addn(&text, bytes, len);
+	}
+	log_redact(&text);
+	str_add_printable(to, str_text(&text), text.len, SHOWN_MOST);
+	if (text.len > SHOWN_MOST)
+		str_addf(to, "... [%zu bytes in all]", len);
+}
+
+/* ---- calls and replies ---- */
+
+static void trace_header(char mark, const char *line, size_t len)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const char *colon = memchr(line, ':', len);
+	size_t name = colon ? (size_t)(colon - line) : len;
+
+	str_add_printable(&shown, line, name < len && is_secret_name(line, name) ? name : len, 1024);
+	log_line(LOG_TRACE, "%c %s%s%s", mark, str_text(&shown), name < len && is_secret_name(line, name) ? ": " : "",
+		 name < len && is_secret_name(line, name) ? hidden : "");
+}
+
+static void trace_body(char mark, const struct str *body)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	http_trace_body(&shown, body->s, body->len);
+	if (shown.len)
+		log_line(LOG_TRACE, "%c %s", mark, str_text(&shown));
+}
+
+void http_trace_call(const struct call *call, const char *shown_url)
+{
+	if (!log_wants(LOG_TRACE))
+		return;
+	log_line(LOG_TRACE, "> %s %s", call->method ? call->method : "GET", shown_url);
+	for (size_t i = 0; i < call->header_count; i++)
+		trace_header('>', call->headers[i], strlen(call->headers[i]));
+	if (call->body_from)
+		log_line(LOG_TRACE, "> [file %s]", call->body_from);
+	else
+		trace_body('>', &call->body);
+}
+
+void http_trace_reply(const char *method, const char *shown_url, const struct reply *reply, int64_t to_bytes)
+{
+	if (!log_wants(LOG_TRACE))
+		return;
+	log_line(LOG_TRACE, "< %s %s: %d in %lld ms", method, shown_url, reply->status, (long long)reply->wall_ms);
+	for (const char *line = str_text(&reply->head); *line;) {
+		size_t len = strcspn(line, "\r\n");
+		trace_header('<', line, len);
+		line += len;
+		line += strspn(line, "\r\n");
+	}
+	trace_body('<', &reply->body);
+	if (to_bytes)
+		log_line(LOG_TRACE, "< [%lld bytes to a file]", (long long)to_bytes);
+	if (reply->failed)
+		log_line(LOG_TRACE, "< failed: %s", reply->err.msg);
+}

@@ -1,0 +1,301 @@
+#include "net/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+struct watch {
+	struct loop *loop;
+	struct watch *next;
+	int fd;
+	short events;
+	bool dead; /* freed after the present round of calls */
+	void (*ready)(void *ctx, short revents);
+	void *ctx;
+};
+
+struct timer {
+	struct loop *loop;
+	struct timer *next;
+	int64_t due_ms;
+	uint64_t serial;
+	void (*fire)(void *ctx);
+	void *ctx;
+};
+
+struct at_free {
+	void (*fn)(void *ctx);
+	void *ctx;
+	struct at_free *next;
+};
+
+struct loop {
+	struct watch *watches;
+	struct timer *timers; /* by due_ms, then by serial */
+	uint64_t serial;
+	struct at_free *at_free;
+	struct loop_waiter waiter;
+	int wake[2];
+	bool turning;
+	int64_t woke_ms, gap_ms;
+	struct pollfd *fds; /* of one turn; fds[i] belongs to who[i] */
+	struct watch **who;
+	size_t count, cap, who_cap;
+};
+
+static int pipe_end(int fd)
+{
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+static void drain_wake(void *ctx, short revents)
+{
+	struct loop *loop = ctx;
+	char sink[64];
+
+	(void)revents;
+	while (read(loop->wake[0], sink, sizeof(sink)) > 0)
+		;
+}
+
+static void ignore_sigpipe(void)
+{
+	struct sigaction now;
+
+	if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+		now.sa_handler = SIG_IGN;
+		sigaction(SIGPIPE, &now, NULL);
+	}
+}
+
+struct loop *loop_new(void)
+{
+	struct loop *loop = xcalloc(1, sizeof(*loop));
+
+	ignore_sigpipe();
+	if (pipe(loop->wake) < 0)
+		abort(); /* no descriptors at the very start: as hopeless as no memory */
+	pipe_end(loop->wake[0]);
+	pipe_end(loop->wake[1]);
+	loop_watch(loop, loop->wake[0], POLLIN, drain_wake, loop);
+	return loop;
+}
+
+static void sweep_watches(struct loop *loop, bool all)
+{
+	for (struct watch **at = &loop->watches; *at;) {
+		struct watch *w = *at;
+		if (!all && !w->dead) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		free(w);
+	}
+}
+
+void loop_free(struct loop *loop)
+{
+	if (!loop)
+		return;
+	while (loop->at_free) {
+		struct at_free *a = loop->at_free;
+		loop->at_free = a->next;
+		a->fn(a->ctx);
+		free(a);
+	}
+	while (loop->timers)
+		loop_untimer(loop->timers);
+	sweep_watches(loop, true);
+	close(loop->wake[0]);
+	close(loop->wake[1]);
+	free(loop->fds);
+	free(loop->who);
+	free(loop);
+}
+
+/* ---- descriptors ---- */
+
+struct watch *loop_watch(struct loop *loop, int fd, short events, void (*ready)(void *ctx, short revents), void *ctx)
+{
+	struct watch *w = xcalloc(1, sizeof(*w));
+
+	*w = (struct watch){.loop = loop, .next = loop->watches, .fd = fd, .events = events, .ready = ready, .ctx = ctx};
+	loop->watches = w;
+	return w;
+}
+
+void loop_rewatch(struct watch *watch, short events)
+{
+	watch->events = events;
+}
+
+void loop_unwatch(struct watch *watch)
+{
+	if (!watch)
+		return;
+	watch->dead = true;
+	if (!watch->loop->turning)
+		sweep_watches(watch->loop, false);
+}
+
+static void gather(struct loop *loop)
+{
+	loop->count = 0;
+	for (struct watch *w = loop->watches; w; w = w->next) {
+		if (!w->events || w->dead)
+			continue;
+		GROW(loop->fds, loop->count, loop->cap);
+		GROW(loop->who, loop->count, loop->who_cap);
+		loop->fds[loop->count] = (struct pollfd){.fd = w->fd, .events = w->events};
+		loop->who[loop->count++] = w;
+	}
+}
+
+static void call_ready(struct loop *loop)
+{
+	for (size_t i = 0; i < loop->count; i++) {
+		struct watch *w = loop->who[i];
+		/* An earlier call may have closed this one or put it to rest. */
+		short told = (short)(loop->fds[i].revents & (w->events | POLLERR | POLLHUP | POLLNVAL));
+		if (told && w->events && !w->dead)
+			w->ready(w->ctx, told);
+	}
+}
+
+/* ---- timers ---- */
+
+struct timer *loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx)
+{
+	struct timer *t = xcalloc(1, sizeof(*t));
+	struct timer **at = &loop->timers;
+
+	*t = (struct timer){.loop = loop, .due_ms = clock_boot_ms() + MAX(after_ms, 0), .serial = loop->serial++,
+			    .fire = fire, .ctx = ctx};
+	while (*at && (*at)->due_ms <= t->due_ms)
+		at = &(*at)->next;
+	t->next = *at;
+	*at = t;
+	return t;
+}
+
+void loop_untimer(struct timer *timer)
+{
+	if (!timer)
+		return;
+	for (struct timer **at = &timer->loop->timers; *at; at = &(*at)->next)
+		if (*at == timer) {
+			*at = timer->next;
+			break;
+		}
+	free(timer);
+}
+
+/* Only those made before this turn: a timer of 0 ms that makes the next one must not keep everybody else waiting. */
+static void fire_timers(struct loop *loop)
+{
+	int64_t now = clock_boot_ms();
+	uint64_t before = loop->serial;
+
+	for (;;) {
+		struct timer **at = &loop->timers;
+		while (*at && (*at)->due_ms <= now && (*at)->serial >= before)
+			at = &(*at)->next;
+		struct timer *t = *at;
+		if (!t || t->due_ms > now)
+			return;
+		*at = t->next;
+		void (*fire)(void *) = t->fire;
+		void *ctx = t->ctx;
+		free(t);
+		fire(ctx);
+	}
+}
+
+/* ---- turns ---- */
+
+/* -1: for ever. */
+static int wait_limit(const struct loop *loop, int64_t most_ms)
+{
+	if (loop->timers) {
+		int64_t left = MAX(loop->timers->due_ms - clock_boot_ms(), 0);
+		most_ms = most_ms < 0 ? left : MIN(most_ms, left);
+	}
+	return most_ms < 0 ? -1 : (int)MIN(most_ms, INT_MAX);
+}
+
+static void wait_ready(struct loop *loop, int limit)
+{
+	if (loop->waiter.wait) {
+		loop->waiter.wait(loop->waiter.ctx, loop->fds, loop->count, limit < 0 ? INT_MAX : limit);
+		limit = 0; /* it waits well but tells less than poll(): POLLHUP alone is lost */
+	}
+	if (poll(loop->fds, loop->count, limit) < 0)
+		for (size_t i = 0; i < loop->count; i++)
+			loop->fds[i].revents = 0; /* a signal */
+}
+
+void loop_turn(struct loop *loop, int64_t most_ms)
+{
+	int limit = wait_limit(loop, most_ms);
+	int64_t since = loop->woke_ms ? loop->woke_ms : clock_boot_ms();
+
+	gather(loop);
+	wait_ready(loop, limit);
+	loop->woke_ms = clock_boot_ms();
+	loop->gap_ms = limit < 0 ? 0 : MAX(loop->woke_ms - since - limit, 0);
+
+	loop->turning = true;
+	if (loop->waiter.work)
+		loop->waiter.work(loop->waiter.ctx);
+	call_ready(loop);
+	fire_timers(loop);
+	loop->turning = false;
+	sweep_watches(loop, false);
+}
+
+void loop_wake(struct loop *loop)
+{
+	int saved = errno;
+	ssize_t n = write(loop->wake[1], "", 1); /* a full pipe wakes as well */
+
+	(void)n;
+	errno = saved;
+}
+
+int64_t loop_gap_ms(const struct loop *loop)
+{
+	return loop->gap_ms;
+}
+
+void loop_set_waiter(struct loop *loop, const struct loop_waiter *waiter)
+{
+	loop->waiter = waiter ? *waiter : (struct loop_waiter){0};
+}
+
+void loop_at_free(struct loop *loop, void (*fn)(void *ctx), void *ctx)
+{
+	struct at_free *a = xcalloc(1, sizeof(*a));
+
+	*a = (struct at_free){.fn = fn, .ctx = ctx, .next = loop->at_free};
+	loop->at_free = a;
+}
+
+void loop_not_at_free(struct loop *loop, void (*fn)(void *ctx), void *ctx)
+{
+	for (struct at_free **at = &loop->at_free; *at; at = &(*at)->next)
+		if ((*at)->fn == fn && (*at)->ctx == ctx) {
+			struct at_free *a = *at;
+			*at = a->next;
+			free(a);
+			return;
+		}
+}

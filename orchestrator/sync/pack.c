@@ -1,0 +1,313 @@
+#include "pack.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+
+#include "base/crypto.h"
+#include "base/str.h"
+
+#define SLICE (256u << 10) /* bytes of a file handed to the archive at once */
+#define NS_PER_S INT64_C(1000000000)
+
+struct pack {
+	struct pack_plan plan;
+	int root; /* descriptor of the folder, -1 when there is none */
+	struct archive *archive;
+	locale_t utf8; /* libarchive translates names from the locale's charset; ours are UTF-8. 0: there is none */
+	struct str ready; /* packed, not fetched yet */
+	size_t taken;	  /* of ready */
+	struct str removed; /* the content of .burst-delete */
+	struct tree_entry removed_entry;
+	bool removed_done, ended;
+	bool closing; /* given up: the archive's own end is not wanted any more */
+
+	/* the entry being packed */
+	size_t next; /* index of the one after it */
+	const struct tree_entry *entry; /* NULL: between two */
+	int fd;				/* of its file; -1: it has its data */
+	int64_t at;			/* bytes of it packed so far */
+	struct sha256 *hash;
+
+	char *room; /* SLICE bytes */
+	int64_t content_bytes;
+	const char *changed;
+	struct err failed;
+};
+
+struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root, bool zstd)
+{
+	return (struct pack_plan){
+		.root = root,
+		.entries = diff->changed,
+		.count = diff->changed_count,
+		.removed = diff->removed,
+		.removed_count = diff->removed_count,
+		.zstd = zstd,
+	};
+}
+
+static la_ssize_t collect(struct archive *a, void *ctx, const void *bytes, size_t len)
+{
+	struct pack *p = ctx;
+
+	if (p->closing) {
+		archive_set_error(a, ECANCELED, "given up");
+		return -1;
+	}
+	str_addn(&p->ready, bytes, len);
+	return (la_ssize_t)len;
+}
+
+static int archive_failed(struct pack *p, const char *path)
+{
+	const char *why = archive_error_string(p->archive);
+
+	return err_set(&p->failed, ERR_LOCAL, "%s: cannot pack: %s", path, why ? why : "unknown");
+}
+
+static int open_archive(struct pack *p)
+{
+	struct archive *a = p->archive;
+
+	if (archive_write_set_format_pax_restricted(a) != ARCHIVE_OK)
+		return archive_failed(p, "tar");
+	if (p->plan.zstd && (archive_write_add_filter_zstd(a) != ARCHIVE_OK ||
+			     archive_write_set_filter_option(a, "zstd", "compression-level", "1") != ARCHIVE_OK))
+		return archive_failed(p, "zstd");
+	archive_write_set_bytes_per_block(a, 0);
+	if (archive_write_open(a, p, NULL, collect, NULL) != ARCHIVE_OK)
+		return archive_failed(p, "tar");
+	return 0;
+}
+
+/* The list of removed paths travels as one file, NUL between the paths. */
+static void list_removed(struct pack *p)
+{
+	for (size_t i = 0; i < p->plan.removed_count; i++) {
+		if (i)
+			str_addn(&p->removed, "", 1);
+		str_add(&p->removed, p->plan.removed[i]);
+	}
+	p->removed_entry = (struct tree_entry){
+		.path = (char *)TREE_DELETE_NAME,
+		.type = TREE_FILE,
+		.size = (int64_t)p->removed.len,
+		.data = p->removed.s,
+	};
+	if (p->removed.len)
+		sha256_hex(p->removed.s, p->removed.len, p->removed_entry.sha256);
+	p->removed_done = !p->plan.removed_count;
+}
+
+int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
+{
+	CLEANUP(pack_close) struct pack *p = xcalloc(1, sizeof(*p));
+
+	p->plan = *plan;
+	p->root = p->fd = -1;
+	p->archive = archive_write_new();
+	p->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	if (!p->utf8)
+		p->utf8 = newlocale(LC_CTYPE_MASK, "en_US.UTF-8", (locale_t)0);
+	p->room = xmalloc(SLICE);
+	list_removed(p);
+	if (plan->root) {
+		p->root = open(plan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (p->root < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", plan->root, strerror(errno));
+	}
+	if (!p->archive || open_archive(p) < 0)
+		return err_set(err, ERR_LOCAL, "%s", p->failed.msg);
+	*out = TAKE(p);
+	return 0;
+}
+
+static int changed(struct pack *p, const char *how)
+{
+	p->changed = p->entry->path;
+	return err_set(&p->failed, ERR_LOCAL, "%s: %s since it was scanned", p->entry->path, how);
+}
+
+static int write_header(struct pack *p, const struct tree_entry *e)
+{
+	struct archive_entry *header = archive_entry_new();
+
+	archive_entry_set_pathname(header, e->path);
+	archive_entry_set_mtime(header, (time_t)(e->mtime_ns / NS_PER_S), 0);
+	archive_entry_set_size(header, e->size);
+	switch (e->type) {
+	case TREE_FILE: archive_entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644)); break;
+	case TREE_FOLDER: archive_entry_set_mode(header, S_IFDIR | 0755); break;
+	case TREE_LINK:
+		archive_entry_set_mode(header, S_IFLNK | 0777);
+		archive_entry_set_symlink(header, e->target);
+		break;
+	}
+	int got = archive_write_header(p->archive, header);
+	archive_entry_free(header);
+	/* a warning is about a name that it could not translate: that name travels as it is, which is what we want */
+	return got == ARCHIVE_OK || got == ARCHIVE_WARN ? 0 : archive_failed(p, e->path);
+}
+
+static int open_file(struct pack *p, const struct tree_entry *e)
+{
+	struct stat st;
+
+	p->fd = openat(p->root, e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (p->fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
+		return changed(p, "is gone");
+	if (p->fd < 0 || fstat(p->fd, &st) < 0)
+		return err_set(&p->failed, ERR_LOCAL, "%s: %s", e->path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size != e->size)
+		return changed(p, "has changed");
+	return 0;
+}
+
+/* The header goes out before the file is opened: whatever is wrong with the file, the stream breaks off inside its content,
+ * which every reader takes for an error. (Between two entries, not all of them do.) */
+static int begin_entry(struct pack *p, const struct tree_entry *e)
+{
+	if (write_header(p, e) < 0)
+		return -1;
+	if (e->type != TREE_FILE || !e->size)
+		return 0;
+	p->entry = e;
+	p->at = 0;
+	p->fd = -1;
+	p->hash = sha256_new();
+	return e->data ? 0 : open_file(p, e);
+}
+
+static ssize_t read_full(int fd, char *to, size_t want)
+{
+	size_t got = 0;
+
+	while (got < want) {
+		ssize_t n = read(fd, to + got, want - got);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (n == 0)
+			break;
+		got += (size_t)n;
+	}
+	return (ssize_t)got;
+}
+
+/* The file's last bytes are handed on only when the whole of it is what was scanned: else its entry stays cut short. */
+static int check_end(struct pack *p)
+{
+	char hex[SHA256_HEX], more;
+
+	sha256_finish(TAKE(p->hash), hex);
+	if (strcmp(hex, p->entry->sha256) || (p->fd >= 0 && read_full(p->fd, &more, 1) != 0))
+		return changed(p, "has changed");
+	return 0;
+}
+
+static int pack_slice(struct pack *p)
+{
+	const struct tree_entry *e = p->entry;
+	size_t want = (size_t)MIN(e->size - p->at, (int64_t)SLICE);
+	const char *bytes = e->data ? (const char *)e->data + p->at : p->room;
+
+	if (p->fd >= 0) {
+		ssize_t got = read_full(p->fd, p->room, want);
+		if (got < 0)
+			return err_set(&p->failed, ERR_LOCAL, "%s: %s", e->path, strerror(errno));
+		if ((size_t)got < want)
+			return changed(p, "has changed");
+	}
+	sha256_add(p->hash, bytes, want);
+	p->at += (int64_t)want;
+	bool last = p->at == e->size;
+	if (last && check_end(p) < 0)
+		return -1;
+	if (archive_write_data(p->archive, bytes, want) != (la_ssize_t)want)
+		return archive_failed(p, e->path);
+	if (e != &p->removed_entry)
+		p->content_bytes += (int64_t)want;
+	if (last) {
+		fd_close(p->fd);
+		p->fd = -1;
+		p->entry = NULL;
+	}
+	return 0;
+}
+
+static int advance(struct pack *p)
+{
+	if (p->entry && p->plan.stop && atomic_load(p->plan.stop))
+		return err_set(&p->failed, ERR_INTERRUPTED, "stopped while packing");
+	if (p->entry)
+		return pack_slice(p);
+	if (!p->removed_done) {
+		p->removed_done = true;
+		return begin_entry(p, &p->removed_entry);
+	}
+	if (p->next < p->plan.count)
+		return begin_entry(p, p->plan.entries[p->next++]);
+	if (archive_write_close(p->archive) != ARCHIVE_OK)
+		return archive_failed(p, "tar");
+	p->ended = true;
+	return 0;
+}
+
+ssize_t pack_read(struct pack *p, void *buf, size_t room, struct err *err)
+{
+	locale_t was = p->utf8 ? uselocale(p->utf8) : (locale_t)0;
+
+	/* what was packed before a failure is still handed out: see begin_entry() */
+	while (!p->failed.kind && !p->ended && p->ready.len - p->taken < room)
+		advance(p);
+	if (p->utf8)
+		uselocale(was);
+	size_t n = MIN(room, p->ready.len - p->taken);
+	if (!n)
+		return p->failed.kind ? err_set(err, p->failed.kind, "%s", p->failed.msg) : 0;
+	memcpy(buf, p->ready.s + p->taken, n);
+	p->taken += n;
+	if (p->taken > SLICE || p->taken == p->ready.len) {
+		str_drop(&p->ready, p->taken);
+		p->taken = 0;
+	}
+	return (ssize_t)n;
+}
+
+const char *pack_changed(const struct pack *p)
+{
+	return p->changed;
+}
+
+int64_t pack_content_bytes(const struct pack *p)
+{
+	return p->content_bytes;
+}
+
+void pack_close(struct pack *p)
+{
+	if (!p)
+		return;
+	p->closing = true;
+	if (p->archive)
+		archive_write_free(p->archive);
+	if (p->utf8)
+		freelocale(p->utf8);
+	fd_close(p->fd);
+	fd_close(p->root);
+	sha256_free(p->hash);
+	str_free(&p->ready);
+	str_free(&p->removed);
+	free(p->room);
+	free(p);
+}

@@ -1,0 +1,110 @@
+/* sync_help.h - a scratch folder and small files for the tests of orchestrator/sync. */
+#ifndef BURST_SYNC_HELP_H
+#define BURST_SYNC_HELP_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+
+/* What must not fail in a test; says what did. */
+#define MUST(call)                                                                                 \
+	do {                                                                                       \
+		struct err must_err = { 0 };                                                       \
+		struct err *err = &must_err;                                                       \
+		if ((call) < 0)                                                                    \
+			fail_msg("%s: %s", #call, must_err.msg);                                   \
+	} while (0)
+
+/* What must fail, and how. */
+#define MUST_FAIL(call, wanted)                                                                    \
+	do {                                                                                       \
+		struct err must_err = { 0 };                                                       \
+		struct err *err = &must_err;                                                       \
+		if ((call) >= 0)                                                                   \
+			fail_msg("%s: did not fail", #call);                                       \
+		if (must_err.kind != (wanted))                                                     \
+			fail_msg("%s: got %s (%s), want %s", #call, err_kind_name(must_err.kind),  \
+				 must_err.msg, err_kind_name(wanted));                             \
+	} while (0)
+
+static inline int scratch_make(void **state)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *dir = xasprintf("%s/burst-test-XXXXXX", tmp ? tmp : "/tmp");
+
+	*state = mkdtemp(dir);
+	return *state ? 0 : -1;
+}
+
+static inline int scratch_remove(void **state)
+{
+	int result = path_remove_tree(*state, NULL);
+
+	free(*state);
+	return result;
+}
+
+static inline void put(const char *dir, const char *name, const void *bytes, size_t len)
+{
+	CLEANUP(free_text) char *path = path_join(dir, name);
+	CLEANUP(free_text) char *folder = path_dir(path);
+	FILE *f;
+
+	MUST(path_mkdirs(folder, 0777, err));
+	f = fopen(path, "we");
+	if (!f || fwrite(bytes, 1, len, f) != len || fclose(f))
+		fail_msg("%s: cannot write", path);
+}
+
+static inline void put_text(const char *dir, const char *name, const char *text)
+{
+	put(dir, name, text, strlen(text));
+}
+
+static inline bool have(const char *dir, const char *name)
+{
+	CLEANUP(free_text) char *path = path_join(dir, name);
+
+	return path_exists(path);
+}
+
+/* What a shell command says; its status in *status (may be NULL). free() it. */
+static inline char *said(const char *command, int *status)
+{
+	struct str text = STR_INIT;
+	char buf[4096];
+	FILE *pipe = popen(command, "r");
+
+	assert_non_null(pipe);
+	for (size_t n; (n = fread(buf, 1, sizeof(buf), pipe)) > 0;)
+		str_addn(&text, buf, n);
+	int got = pclose(pipe);
+	if (status)
+		*status = got;
+	str_addn(&text, "", 1); /* what it says may hold NUL bytes: one more ends it */
+	return str_detach(&text);
+}
+
+/* Is there such a program here? Says so if not. Ask before anything is allocated: skip() does not come back. */
+static inline bool have_program(const char *name)
+{
+	CLEANUP(free_text) char *command = xasprintf("command -v %s >/dev/null", name);
+	int status;
+
+	free(said(command, &status));
+	if (status)
+		print_message("skipped: there is no %s here\n", name);
+	return status == 0;
+}
+
+#endif
