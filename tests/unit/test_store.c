@@ -1172,7 +1172,7 @@ static void a_transaction_dies_with_its_process(void **state)
 static bool on_small_disk(const char *dir)
 {
 	return unshare(CLONE_NEWNS) == 0 &&
-	       mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && mkdir(dir, 0700) == 0 &&
+	       mount("none", "/", "", MS_REC | MS_PRIVATE, NULL) == 0 && mkdir(dir, 0700) == 0 &&
 	       mount("none", dir, "tmpfs", 0, "size=512k") == 0;
 }
 
@@ -1248,10 +1248,11 @@ static void child_fills_the_disk(const char *dir)
 
 static void a_full_disk_is_told_and_survived(void **state)
 {
-	CLEANUP(free_text) char *dir = xasprintf("%s/small", folder);
+	struct bed *bed = *state;
 
-	(void)state;
-	int status = in_child(child_fills_the_disk, dir);
+	free(bed->path);
+	bed->path = xasprintf("%s/small", folder);
+	int status = in_child(child_fills_the_disk, bed->path);
 	if (status == SKIPPED) {
 		print_message("skipped: no small disk can be mounted here (needs root)\n");
 		skip();
