@@ -14,7 +14,7 @@ PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 endif
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
-           -Wundef -Wvla -Wwrite-strings -Wno-missing-field-initializers
+           -Wundef -Wvla -Wwrite-strings -Wno-missing-field-initializers -Wno-format-truncation
 HARDEN  := -fstack-protector-strong -fPIE
 ifdef SANITIZE
 OPT     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

@@ -50,10 +50,13 @@ struct cmd {
 	bool passes_on; /* from the second argument on, words that look like flags are arguments ("ssh POD ls -l") */
 	/* The exit status (0-255), or -1 with *err set. */
 	int (*run)(struct cmd_context *ctx, struct err *err);
+	/* With --json, after run or what it needs has failed with an error: prints the object all the same. NULL is fine. */
+	void (*failed)(struct cmd_context *ctx, const struct err *err);
 };
 
 struct cmd_context {
 	const struct cmd *cmd;
+	char **argv; /* as given, the command's name first after the program's */
 	const char **args; /* NULL-terminated */
 	int arg_count;
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
@@ -90,7 +93,9 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 
 /* Flushes and checks stdout: what could not be written is an error, not silence. */
 int cmd_flush(struct err *err);
 
-extern const struct cmd cmd_completion, cmd_help, cmd_init, cmd_ledger, cmd_logs, cmd_ps, cmd_words;
+extern const struct cmd cmd_attach, cmd_cancel, cmd_completion, cmd_doctor, cmd_help, cmd_init, cmd_ledger,
+	cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps, cmd_reap, cmd_resume, cmd_run, cmd_ssh, cmd_volume,
+	cmd_words;
 
 /* help.c */
 void help_all(FILE *to, const struct cmd *const *commands);

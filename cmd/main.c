@@ -8,21 +8,29 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd.h"
+#include "net/child.h"
 #include "output.h"
 
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {
-	/* run, plan, offers, fetch */
+	&cmd_run,
+	&cmd_plan,
+	&cmd_offers,
 	&cmd_ps,
 	&cmd_ledger,
 	&cmd_logs,
-	/* attach, resume, cancel, reap, ssh */
+	&cmd_attach,
+	&cmd_resume,
+	&cmd_cancel,
+	&cmd_reap,
+	&cmd_ssh,
 	&cmd_init,
-	/* doctor, volume */
+	&cmd_volume,
+	&cmd_doctor,
 	&cmd_completion,
 	&cmd_help,
 	&cmd_words,
-	/* local-cloud: hidden and raw */
+	&cmd_local_cloud,
 	NULL,
 };
 
@@ -36,6 +44,20 @@ static void open_standard_files(void)
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);
+}
+
+/* Children that are "burst" again (the local provider, a detached client) are this very program. */
+static void find_self(const char *name)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n > 0) {
+		path[n] = '\0';
+		child_set_self(path);
+	} else if (realpath(name, path)) {
+		child_set_self(path);
+	}
 }
 
 static void look_at_terminal(struct cmd_context *ctx)
@@ -160,12 +182,22 @@ static int without_command(int argc, char **argv, struct err *err)
 	return cmd_flush(err);
 }
 
+/* Also when the command line itself was wrong. */
+static bool wants_json(char **argv)
+{
+	for (; *argv && strcmp(*argv, "--"); argv++)
+		if (!strcmp(*argv, "--json"))
+			return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	struct cmd_context ctx = {.commands = commands};
 	struct err err = {0};
 
 	open_standard_files();
+	find_self(argv[0]);
 	signal(SIGPIPE, SIG_IGN);
 	look_at_terminal(&ctx);
 	output_setup(&ctx);
@@ -175,11 +207,14 @@ int main(int argc, char **argv)
 		status = without_command(argc, argv, &err);
 	} else {
 		move_to_front(argv, index);
+		ctx.argv = argv;
 		status = parse_and_perform(&ctx, argc - 1, argv + 1, &err);
 	}
 	if (status < 0) {
 		output_error(&ctx, &err);
 		status = err_exit_status(&err);
+		if (ctx.cmd && ctx.cmd->failed && wants_json(argv))
+			ctx.cmd->failed(&ctx, &err);
 	}
 	log_setup(LOG_ERROR, NULL, NULL);
 	cmd_context_free(&ctx);

@@ -22,11 +22,20 @@ static const char *colour_of(enum log_level level)
 	return "";
 }
 
+static void (*before_line)(void);
+
+void output_before_line(void (*fn)(void))
+{
+	before_line = fn;
+}
+
 static void print(const struct cmd_context *ctx, enum log_level level, const char *front, const char *text)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	const char *colour = ctx->color ? colour_of(level) : "";
 
+	if (before_line)
+		before_line();
 	str_add(&line, colour);
 	str_add(&line, front);
 	str_add_printable(&line, text, strlen(text), 0);

@@ -11,6 +11,8 @@
 void output_setup(struct cmd_context *ctx);
 /* "burst: ..." on stderr. */
 void output_error(const struct cmd_context *ctx, const struct err *err);
+/* Called before each line that goes to stderr: a live display takes itself away. NULL: nobody. */
+void output_before_line(void (*fn)(void));
 /* Text from outside as one safe line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
 /* One line without newline, numbers with no more digits than they were given (0.1, not 0.10000000000000001); to be freed. */

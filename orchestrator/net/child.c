@@ -41,6 +41,11 @@ struct child {
 
 static char *self_path;
 
+const char *child_self(void)
+{
+	return self_path;
+}
+
 void child_set_self(const char *path)
 {
 	free(self_path);

@@ -12,6 +12,7 @@ struct child;
 
 /* Where this very program is: what argv[0] "burst" means from now on. Copied. Without it "burst" is looked for in PATH. */
 void child_set_self(const char *path);
+const char *child_self(void); /* as set; NULL: never set */
 
 /* Starts call->argv with call->body (or the file body_from) as its stdin; everything needed of *call is copied. done()
  * comes exactly once, from the loop, when stdout and stderr are at their end and the child is reaped, or 1 s after its

@@ -1,0 +1,208 @@
+#include <signal.h>
+#include <stdlib.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "engine/caller.h"
+#include "launch.h"
+#include "output.h"
+#include "report.h"
+
+enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000, OVERDUE_S = 300 };
+
+/* ---- cancel ---- */
+
+static long client_of(const struct cmd_context *ctx, const char *run)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", ctx->state_dir, run);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	long pid = 0;
+
+	if (path_read(path, 256, &text, NULL) < 0 || sscanf(str_text(&text), "process %ld", &pid) != 1)
+		return 0;
+	return pid;
+}
+
+/* Its client is asked to stop (it releases its pods itself); if it does not, we do it. */
+static void stop_client(const struct cmd_context *ctx, const char *run)
+{
+	int64_t until = clock_boot_ms() + CLIENT_STOP_MS;
+	long pid = client_of(ctx, run);
+
+	if (pid > 1)
+		kill((pid_t)pid, SIGTERM);
+	while (run_is_alive(ctx, run) && clock_boot_ms() < until)
+		poll(NULL, 0, 100);
+}
+
+static int run_cancel(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row row;
+
+	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+		return -1;
+	if (run_is_alive(ctx, row.id))
+		stop_client(ctx, row.id);
+	if (store_run(ctx->store, row.id, &row, err) < 0)
+		return -1;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	if (store_pods(ctx->store, row.id, true, &pods, &count, err) < 0)
+		return -1;
+	free(pods);
+	if (!count) {
+		if (!strcmp(row.status, "running")) {
+			COPY_TEXT(row.status, "interrupted");
+			row.ended_ms = clock_wall_ms();
+			store_put_run(ctx->store, &row, NULL);
+		}
+		fprintf(stderr, "run %s: %s; nothing of it bills\n", row.id, row.status);
+		return 0;
+	}
+	if (launch_release_run(ctx, &row, "interrupted", err) < 0)
+		return -1;
+	fprintf(stderr, "run %s: its %zu pod%s gone\n", row.id, count, count == 1 ? " is" : "s are");
+	return 0;
+}
+
+const struct cmd cmd_cancel = {
+	.name = "cancel",
+	.args = "[RUN]",
+	.max_args = 1,
+	.summary = "stop a run and release its pods",
+	.details = "Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
+	.needs = NEED_LEDGER | NEED_ACCOUNTS,
+	.group = CMD_GROUP_RUNS,
+	.run = run_cancel,
+};
+
+/* ---- reap ---- */
+
+static int release_view(const struct engine_provider *p, const struct pod_view *view, struct err *err)
+{
+	struct op_want want = {0};
+	struct op_result result = {0};
+
+	COPY_TEXT(want.id, view->id);
+	if (caller_ask(p->ops, p->handle, OP_RELEASE, &want, ASK_MS, &result, err) < 0)
+		return -1;
+	op_result_free(&result);
+	int64_t until = clock_boot_ms() + ASK_MS;
+	for (int clean = 0; clean < 2;) {
+		if (clock_boot_ms() > until)
+			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
+				       p->ops->name);
+		if (caller_ask(p->ops, p->handle, OP_INSPECT, &want, ASK_MS, &result, err) < 0) {
+			if (err->kind != ERR_NOT_FOUND)
+				return -1;
+			clean++;
+		} else {
+			clean = result.pod_count && result.pods[0].state != POD_STATE_GONE ? 0 : clean + 1;
+			op_result_free(&result);
+		}
+		if (clean < 2)
+			poll(NULL, 0, (int)MAX(p->ops->look_gap_ms, clean ? 0 : 200));
+	}
+	return 0;
+}
+
+static bool named(const struct cmd_context *ctx, const struct pod_view *view)
+{
+	return ctx->arg_count && (!strcmp(ctx->args[0], view->id) || !strcmp(ctx->args[0], view->marker.attempt));
+}
+
+static bool in_ledger_alive(const struct cmd_context *ctx, const struct pod_view *view)
+{
+	struct run_row run;
+
+	return store_run(ctx->store, view->marker.run, &run, NULL) == 0 && run_is_alive(ctx, view->marker.run);
+}
+
+struct tally {
+	int ended, left, failed;
+};
+
+static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view,
+		  struct tally *tally, struct err *err)
+{
+	bool past = view->marker.hard_end_s + OVERDUE_S < clock_wall_ms() / 1000;
+	bool forced = named(ctx, view) && opt_has(ctx, "force");
+	char when[32];
+
+	if (past || forced) {
+		struct err why = {0};
+		if (release_view(p, view, &why) < 0) {
+			fprintf(stderr, "burst: pod %s of %s could not be ended: %s\n", view->id, p->ops->name, why.msg);
+			tally->failed++;
+			*err = why;
+			return;
+		}
+		printf("pod %s of %s: gone (%s)\n", view->id, p->ops->name, past ? "past its hard end" : "as you asked");
+		tally->ended++;
+		return;
+	}
+	tally->left++;
+	printf("pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)\n", view->id,
+	       p->ops->name, view->marker.run, view->marker.machine,
+	       clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
+	       in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
+}
+
+static int sweep(struct cmd_context *ctx, struct launch *l, struct tally *tally, struct err *err)
+{
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		const struct engine_provider *p = &l->setup.providers[i];
+		struct op_result result = {0};
+		if (caller_ask(p->ops, p->handle, OP_LIST, NULL, ASK_MS, &result, err) < 0)
+			return err_wrap(err, "%s", p->ops->name);
+		for (size_t k = 0; k < result.pod_count; k++)
+			if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
+				judge(ctx, p, &result.pods[k], tally, err);
+		op_result_free(&result);
+	}
+	return 0;
+}
+
+static int run_reap(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+	struct tally tally = {0};
+
+	int settled = launch_settle(ctx, NULL, err);
+	launch_init(&l, ctx);
+	int status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = sweep(ctx, &l, &tally, err);
+	launch_free(&l);
+	if (status < 0)
+		return -1;
+	if (settled < 0 || tally.failed) {
+		err->kind = ERR_UNRELEASED;
+		return -1;
+	}
+	if (!tally.ended && !tally.left)
+		fprintf(stderr, "nothing of burst's runs at %s\n", section_item(config_top(ctx->config), "provider", 0));
+	return cmd_flush(err) < 0 ? -1 : 0;
+}
+
+static const struct opt reap_opts[] = {
+	{'p', "provider", "PROVIDER", "look there", "provider", false},
+	{0, "force", NULL, "end the pod that is named, whoever it belongs to", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_reap = {
+	.name = "reap",
+	.args = "[POD]",
+	.max_args = 1,
+	.summary = "find pods that nobody wants any more and end them",
+	.details = "Ends the pods of this machine's dead runs, and pods of any machine that are five minutes past their hard end. "
+		   "All else that bears burst's mark is listed and ended only with POD --force. Exit status 0: all gone, 9: not.",
+	.opts = reap_opts,
+	.needs = NEED_LEDGER | NEED_ACCOUNTS,
+	.group = CMD_GROUP_RUNS,
+	.run = run_reap,
+};

@@ -1,0 +1,575 @@
+#include "launch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "output.h"
+#include "report.h"
+
+enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, OVERDUE_S = 300 };
+
+void launch_init(struct launch *l, struct cmd_context *ctx)
+{
+	*l = (struct launch){.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1};
+	l->setup.run = &l->run;
+	l->setup.store = ctx->store;
+	l->setup.verbose = ctx->verbose > 0;
+	if (!store_fact(ctx->store, "machine", l->machine, sizeof(l->machine))) {
+		random_hex(l->machine, 8);
+		store_put_fact(ctx->store, "machine", l->machine, NULL);
+	}
+	COPY_TEXT(l->setup.conf.machine, l->machine);
+}
+
+void launch_free(struct launch *l)
+{
+	for (int i = 0; i < l->setup.provider_count; i++)
+		l->setup.providers[i].ops->close(l->setup.providers[i].handle);
+	if (l->setup.job)
+		l->setup.job_ops->free(l->setup.job);
+	free(l->setup.results);
+	free(l->run_dir);
+	free(l->output_dir);
+	free(l->gpus);
+	free(l->adopted);
+	fd_close(l->run_lock);
+	fd_close(l->job_lock);
+	fd_close(l->output_lock);
+}
+
+/* ---- providers ---- */
+
+int launch_open_provider(struct launch *l, const char *name, struct err *err)
+{
+	struct engine_setup *s = &l->setup;
+	const struct provider_ops *ops = NULL;
+
+	for (int i = 0; i < s->provider_count; i++)
+		if (!strcmp(s->providers[i].ops->name, name))
+			return 0;
+	for (size_t i = 0; provider_registry[i]; i++)
+		if (!strcmp(provider_registry[i]->name, name))
+			ops = provider_registry[i];
+	if (!ops)
+		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\"", name);
+	if (s->provider_count == CORE_PROVIDERS_MAX)
+		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
+	const struct section *conf = config_account(l->ctx->config, name, err);
+	struct provider *handle = NULL;
+	if (!conf || ops->open(&handle, conf, l->ctx->state_dir, err) < 0)
+		return -1;
+	s->providers[s->provider_count++] = (struct engine_provider){ops, handle};
+	return 0;
+}
+
+int launch_open_providers(struct launch *l, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	size_t count = section_count(top, "provider");
+
+	for (size_t i = 0; i < count; i++) {
+		if (launch_open_provider(l, section_item(top, "provider", i), err) == 0)
+			continue;
+		if (err->kind != ERR_CREDENTIALS || count == 1)
+			return -1;
+		log_line(LOG_WARN, "%s; going on without it", err->msg);
+	}
+	if (!l->setup.provider_count)
+		return -1;
+	err_clear(err);
+	return 0;
+}
+
+/* ---- the job ---- */
+
+static int lock_job(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	CLEANUP(free_text) char *dir = path_join(ctx->state_dir, "jobs");
+	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config_path(ctx->config) ? config_path(ctx->config) : "",
+						      config_job_name(ctx->config));
+	char hex[SHA256_HEX], note[64];
+
+	if (path_mkdirs(dir, 0700, err) < 0)
+		return -1;
+	sha256_hex(identity, strlen(identity), hex);
+	CLEANUP(free_text) char *path = xasprintf("%s/%.24s.lock", dir, hex);
+	snprintf(note, sizeof(note), "process %ld\n", (long)getpid());
+	if (path_lock(path, note, &l->job_lock, err) < 0) {
+		if (err->kind == ERR_BUSY)
+			err_set(err, ERR_BUSY, "job \"%s\" is running already (see `burst ps`, `burst attach`)",
+				config_job_name(ctx->config));
+		return -1;
+	}
+	return 0;
+}
+
+static int lock_output(struct launch *l, struct err *err)
+{
+	if (path_mkdirs(l->output_dir, 0777, err) < 0) {
+		err->kind = ERR_CONFIG;
+		return err_wrap(err, "output");
+	}
+	l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->output_lock < 0 || access(l->output_dir, W_OK | X_OK) < 0)
+		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", l->output_dir);
+	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, ERR_BUSY, "output %s: another run is writing there", l->output_dir);
+	return 0;
+}
+
+int launch_load_job(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	const struct section *top = config_top(ctx->config);
+	struct engine_setup *s = &l->setup;
+	const struct section *job = config_job(ctx->config);
+	size_t count;
+
+	l->output_dir = xstrdup(section_text(job, "output"));
+	struct job_setup setup = {
+		.conf = job,
+		.base_dir = config_dir(ctx->config),
+		.output_dir = l->output_dir,
+		.name = config_job_name(ctx->config),
+		.pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0,
+		.verbose = ctx->verbose > 0,
+	};
+	s->job_ops = config_job_ops(ctx->config);
+	if (s->job_ops->load(&s->job, &setup, err) < 0)
+		return -1;
+	s->output_dir = l->output_dir;
+	s->job_ops->segments(s->job, &count);
+	s->results = xcalloc(count, sizeof(*s->results));
+	if (lock_job(l, err) < 0 || lock_output(l, err) < 0)
+		return -1;
+	return s->job_ops->find_cached(s->job, s->results, ctx->cmd->opts && opt_has(ctx, "force"), err);
+}
+
+size_t launch_open_segments(const struct launch *l)
+{
+	size_t count, open = 0;
+
+	l->setup.job_ops->segments(l->setup.job, &count);
+	for (size_t i = 0; i < count; i++)
+		open += l->setup.results[i].state != SEGMENT_SAFE;
+	return open;
+}
+
+/* ---- runs in the ledger ---- */
+
+static char *run_dir_of(const struct cmd_context *ctx, const char *run)
+{
+	return xasprintf("%s/runs/%s", ctx->state_dir, run);
+}
+
+bool run_is_alive(const struct cmd_context *ctx, const char *run)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", ctx->state_dir, run);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	bool alive = flock(fd, LOCK_EX | LOCK_NB) < 0;
+	close(fd);
+	return alive;
+}
+
+static int take_run(struct launch *l, struct err *err)
+{
+	CLEANUP(free_text) char *lock = NULL;
+	char note[64];
+
+	l->run_dir = run_dir_of(l->ctx, l->run.id);
+	if (path_mkdirs(l->run_dir, 0700, err) < 0)
+		return -1;
+	lock = path_join(l->run_dir, "lock");
+	snprintf(note, sizeof(note), "process %ld\n", (long)getpid());
+	if (path_lock(lock, note, &l->run_lock, err) < 0) {
+		if (err->kind == ERR_BUSY)
+			err_set(err, ERR_BUSY, "run %s has a client already (see `burst attach %s`)", l->run.id, l->run.id);
+		return -1;
+	}
+	l->setup.run_dir = l->run_dir;
+	COPY_TEXT(l->setup.conf.run, l->run.id);
+	return 0;
+}
+
+static void conf_from_config(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const struct section *caps = section_group(top, "caps"), *pod = section_group(top, "pod");
+	const struct section *volume = section_group(top, "volume");
+	struct engine_setup *s = &l->setup;
+	struct core_conf *c = &s->conf;
+	size_t gpus = section_count(top, "gpu"), segments = 0;
+
+	s->job_ops->segments(s->job, &segments);
+	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 1;
+	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
+	c->canary = !s->job_ops->needs(s->job)->command;
+	c->max_cost_microusd = section_int(caps, "max_cost");
+	c->max_duration_ms = section_int(caps, "max_duration");
+	c->max_price_microusd_h = section_int(caps, "max_price_per_hour");
+	c->wait_ms = section_int(top, "wait");
+	c->retry_until_up = section_bool(top, "retry_until_up");
+	c->lease_ms = section_int(top, "lease");
+	c->boot_limit_ms = section_int(top, "boot_limit");
+	c->keep_ms = section_int(top, "keep_on_failure");
+	c->unproven_ok = section_bool(pod, "allow_unproven_switch");
+	c->check_tries = 3;
+	s->want_spot = section_bool(top, "spot");
+	l->gpus = xcalloc(gpus + 1, sizeof(*l->gpus));
+	for (size_t i = 0; i < gpus; i++)
+		l->gpus[i] = section_item(top, "gpu", i);
+	s->gpus = gpus ? l->gpus : NULL;
+	s->volume_name = section_text(volume, "name");
+	s->volume_gb = section_int(volume, "size_gb");
+	s->volume_create = section_bool(volume, "create");
+	s->code_path = section_text(section_group(top, "code"), "path");
+	s->image = section_text(pod, "image");
+	s->disk_gb = section_int(pod, "disk_gb");
+	s->cpu = section_int(pod, "cpu");
+	s->memory_gb = section_int(pod, "memory_gb");
+}
+
+static int room_for_ledger(const struct launch *l, struct err *err)
+{
+	size_t segments = 0;
+	int64_t room = path_free_bytes(l->ctx->state_dir);
+
+	l->setup.job_ops->segments(l->setup.job, &segments);
+	int64_t wanted = LEDGER_ROOM_BYTES + (int64_t)segments * PER_SEGMENT_BYTES;
+	if (room >= 0 && room < wanted)
+		return err_set(err, ERR_LOCAL,
+			       "%s: only %lld MB free, the ledger needs %lld: nothing is rented that could not be written down",
+			       l->ctx->state_dir, (long long)(room >> 20), (long long)(wanted >> 20) + 1);
+	return 0;
+}
+
+int launch_begin(struct launch *l, bool detached, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct run_row *r = &l->run;
+	size_t segments = 0;
+	char random[5];
+
+	conf_from_config(l);
+	l->setup.conf.detached = detached;
+	if (room_for_ledger(l, err) < 0)
+		return -1;
+	l->setup.job_ops->segments(l->setup.job, &segments);
+	/* sortable by time, unique by chance: 1121-004107-9f3a */
+	char when[32];
+	clock_rfc3339(when, sizeof(when), clock_wall_ms());
+	random_hex(random, 2);
+	snprintf(r->id, sizeof(r->id), "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
+	COPY_TEXT(r->job, config_job_name(ctx->config));
+	COPY_TEXT(r->type, l->setup.job_ops->type);
+	COPY_TEXT(r->config, config_path(ctx->config) ? config_path(ctx->config) : "");
+	COPY_TEXT(r->output, l->output_dir);
+	COPY_TEXT(r->machine, l->machine);
+	COPY_TEXT(r->status, "running");
+	r->started_ms = clock_wall_ms();
+	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
+	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
+	r->total = (int64_t)segments;
+	if (take_run(l, err) < 0)
+		return -1;
+	return store_put_run(ctx->store, r, err);
+}
+
+/* Pods that are gone already have cost what their rows say: that much of the cap is used up. */
+static int take_over_pods(struct launch *l, struct err *err)
+{
+	struct engine_setup *s = &l->setup;
+	struct pod_row *pods = NULL;
+	size_t count, open = 0;
+
+	if (store_pods(l->ctx->store, l->run.id, false, &pods, &count, err) < 0)
+		return -1;
+	l->run.billed_ms = l->run.compute_ms = l->run.wasted_ms = l->run.cost_microusd = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool over = !strcmp(pods[i].state, "gone") || !strcmp(pods[i].state, "failed");
+		if (!over) {
+			pods[open++] = pods[i];
+			continue;
+		}
+		l->run.billed_ms += pods[i].billed_ms;
+		l->run.compute_ms += pods[i].compute_ms;
+		l->run.wasted_ms += pods[i].wasted_ms;
+		l->run.cost_microusd += pods[i].cost_microusd;
+	}
+	if (s->conf.max_cost_microusd)
+		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);
+	l->adopted = pods;
+	s->adopt = pods;
+	s->adopt_count = open;
+	return 0;
+}
+
+static int adopt_providers(struct launch *l, struct err *err)
+{
+	for (size_t i = 0; i < l->setup.adopt_count; i++)
+		if (launch_open_provider(l, l->setup.adopt[i].provider, err) < 0)
+			return err_wrap(err, "pod %s", l->setup.adopt[i].id[0] ? l->setup.adopt[i].id : l->setup.adopt[i].attempt);
+	return 0;
+}
+
+int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0, segments = 0;
+
+	l->run = *run;
+	conf_from_config(l);
+	if (take_run(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
+		return -1;
+	/* what this very run rendered is not "cached" */
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
+	if (store_segments(l->ctx->store, run->id, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < segments; k++)
+			if (!strcmp(rows[i].id, list[k].id))
+				l->setup.results[k].cached = false;
+	free(rows);
+	l->setup.conf.canary = l->setup.conf.canary && !count;
+	COPY_TEXT(l->run.status, "running");
+	l->run.ended_ms = 0;
+	return store_put_run(l->ctx->store, &l->run, err);
+}
+
+/* ---- giving back ---- */
+
+int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+{
+	struct launch l;
+	int result = 0;
+
+	launch_init(&l, ctx);
+	l.run = *run;
+	l.setup.conf.reap = true;
+	l.setup.conf.lease_ms = 600000;
+	if (take_run(&l, err) < 0 || take_over_pods(&l, err) < 0 || adopt_providers(&l, err) < 0) {
+		launch_free(&l);
+		return -1;
+	}
+	if (l.setup.adopt_count) {
+		struct engine *e = engine_new(&l.setup);
+		int exit_status = engine_run(e, err);
+		struct core_summary s;
+		core_summary(engine_core(e), clock_boot_ms(), &s);
+		l.run.billed_ms += s.billed_ms;
+		l.run.cost_microusd += s.cost_microusd;
+		l.run.compute_ms += s.compute_ms;
+		result = exit_status ? -1 : 0;
+		engine_free(e);
+	}
+	COPY_TEXT(l.run.status, result == 0 ? status : "unreleased");
+	l.run.detached = false;
+	l.run.ended_ms = l.run.ended_ms ? l.run.ended_ms : clock_wall_ms();
+	if (result == 0 && !l.run.error[0]) {
+		COPY_TEXT(l.run.error_code, "interrupted");
+		COPY_TEXT(l.run.error, "its client ended before the run did");
+	}
+	store_put_run(ctx->store, &l.run, NULL);
+	launch_free(&l);
+	return result;
+}
+
+static bool overdue(struct cmd_context *ctx, const struct run_row *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	bool all = true;
+
+	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		all = all && pods[i].hard_end_s + OVERDUE_S < clock_wall_ms() / 1000;
+	free(pods);
+	return all;
+}
+
+int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	int result = 0;
+
+	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (except && !strcmp(runs[i].id, except))
+			continue;
+		if (run_is_alive(ctx, runs[i].id))
+			continue;
+		if (runs[i].detached && !overdue(ctx, &runs[i]))
+			continue; /* its agents finish it; `burst attach` brings the files home */
+		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
+		if (launch_release_run(ctx, &runs[i], "interrupted", err) < 0)
+			result = -1;
+	}
+	free(runs);
+	return result;
+}
+
+int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (name)
+		return report_find_run(ctx->store, name, out, err);
+	if (store_runs(ctx->store, NULL, true, 1, &runs, &count, err) < 0 ||
+	    (!count && store_runs(ctx->store, NULL, false, 1, &runs, &count, err) < 0))
+		return -1;
+	if (count)
+		*out = runs[0];
+	free(runs);
+	return count ? 0 : err_set(err, ERR_USAGE, "there is no run yet");
+}
+
+/* ---- running ---- */
+
+static void draw(void *ctx, const struct engine *e)
+{
+	progress_draw(ctx, e);
+}
+
+static void show_output(void *ctx, const char *pod, const char *line)
+{
+	progress_clear(ctx);
+	fprintf(stderr, "%s | %s\n", pod, line);
+}
+
+static json_t *result_json(struct launch *l)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (l->run.id[0])
+		store_pods(l->ctx->store, l->run.id, false, &pods, &count, NULL);
+	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
+	free(pods);
+	return object;
+}
+
+/* The user's own command gets the JSON; what it does is not our business, but it may not keep us. */
+static void on_exit_command(struct launch *l)
+{
+	const char *command = section_text(config_top(l->ctx->config), "on_exit");
+	int pipes[2];
+
+	if (!command || pipe(pipes) < 0)
+		return;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(pipes[0], STDIN_FILENO);
+		close(pipes[0]);
+		close(pipes[1]);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	close(pipes[0]);
+	char *text = output_json_line(result_json(l));
+	for (size_t at = 0, len = strlen(text); at < len;) {
+		ssize_t n = write(pipes[1], text + at, len - at);
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	free(text);
+	close(pipes[1]);
+	int status = 0;
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
+		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+static void name_unreleased(struct launch *l, const struct pod_row *pods, size_t count)
+{
+	(void)l;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
+			fprintf(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force\n",
+				pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
+				pods[i].id[0] ? pods[i].id : pods[i].attempt);
+}
+
+static void say_end(struct launch *l)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	struct run_row *r = &l->run;
+
+	store_pods(l->ctx->store, r->id, false, &pods, &count, NULL);
+	if (!l->ctx->quiet && count) {
+		report_print_phases(stderr, pods, count, clock_wall_ms());
+		fputc('\n', stderr);
+	}
+	if (!strcmp(r->status, "unreleased"))
+		name_unreleased(l, pods, count);
+	if (!l->ctx->quiet)
+		fprintf(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s\n", r->id, r->status,
+			(long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
+	free(pods);
+}
+
+void launch_print_json(struct launch *l)
+{
+	if (l->ctx->json)
+		output_json(result_json(l));
+	cmd_flush(NULL);
+}
+
+void launch_failed(struct cmd_context *ctx, const struct err *err)
+{
+	struct launch l = {.ctx = ctx};
+
+	COPY_TEXT(l.run.status, "failed");
+	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l.run.error, err->msg);
+	output_json(result_json(&l));
+	cmd_flush(NULL);
+}
+
+static struct progress *shown;
+
+static void line_in_between(void)
+{
+	progress_clear(shown);
+}
+
+int launch_run(struct launch *l)
+{
+	struct progress *p = progress_new(l->ctx);
+
+	l->setup.progress = draw;
+	l->setup.output = show_output;
+	l->setup.ctx = p;
+	shown = p;
+	output_before_line(line_in_between);
+	struct engine *e = engine_new(&l->setup);
+	int status = engine_run(e, &l->err);
+	engine_free(e);
+	output_before_line(NULL);
+	progress_free(p);
+	shown = NULL;
+	say_end(l);
+	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->err);
+	on_exit_command(l);
+	launch_print_json(l);
+	return status;
+}

@@ -1,0 +1,65 @@
+/* launch.h - from a config to an engine that runs, shared by the commands that rent, come back, or give back. */
+#ifndef BURST_CMD_LAUNCH_H
+#define BURST_CMD_LAUNCH_H
+
+#include "cmd.h"
+#include "engine/engine.h"
+
+struct launch {
+	struct cmd_context *ctx;
+	struct engine_setup setup;
+	struct run_row run;
+	char machine[20];
+	char *run_dir, *output_dir;
+	const char **gpus;
+	struct pod_row *adopted;
+	int run_lock, job_lock, output_lock; /* -1: not held */
+	struct err err;			     /* of the run, once it has ended */
+};
+
+void launch_init(struct launch *l, struct cmd_context *ctx);
+void launch_free(struct launch *l);
+
+/* Opens the providers of the config (all that are named) or one by its name. ERR_CREDENTIALS of one of several is a warning. */
+int launch_open_providers(struct launch *l, struct err *err);
+int launch_open_provider(struct launch *l, const char *name, struct err *err);
+
+/* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is running. */
+int launch_load_job(struct launch *l, struct err *err);
+size_t launch_open_segments(const struct launch *l); /* not done yet */
+
+/* Settles runs whose client died: releases their pods, proves them gone, marks them. Prints what it did. -1 with
+ * ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to leave alone (about to be resumed); NULL. */
+int launch_settle(struct cmd_context *ctx, const char *except, struct err *err);
+/* Releases the pods of one run (its client must be dead) and marks it `status`. */
+int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err);
+
+/* A new run in the ledger, with its folder and its lock; or the old one, with its pods to take over. */
+int launch_begin(struct launch *l, bool detached, struct err *err);
+int launch_resume(struct launch *l, const struct run_row *run, struct err *err);
+
+/* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns the exit status. */
+int launch_run(struct launch *l);
+/* The one object of `--json`, if it was asked for. */
+void launch_print_json(struct launch *l);
+/* For struct cmd.failed: the object of a run that never began. */
+void launch_failed(struct cmd_context *ctx, const struct err *err);
+/* `plan` and `run --dry-run`: offers and the simple estimate. Returns the exit status. */
+int launch_plan(struct launch *l, struct err *err);
+/* Offers of every open provider, in the order in which they would be taken; to be freed. */
+int launch_offers(struct launch *l, struct offer **out, size_t *count, struct err *err);
+
+/* Somebody's client holds the run's lock. */
+bool run_is_alive(const struct cmd_context *ctx, const char *run);
+/* Newest run whose client lives or that has pods, for commands without RUN. */
+int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
+
+/* progress.c: the display of a running engine. */
+struct progress;
+struct progress *progress_new(const struct cmd_context *ctx);
+void progress_draw(struct progress *p, const struct engine *e);
+/* Takes the drawn lines away, so that something can be printed; the next draw puts them back. */
+void progress_clear(struct progress *p);
+void progress_free(struct progress *p);
+
+#endif

@@ -1,0 +1,207 @@
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/caller.h"
+#include "launch.h"
+#include "output.h"
+#include "report.h"
+#include "table.h"
+
+enum { ASK_MS = 60000 };
+
+static int compare(const void *a, const void *b)
+{
+	const struct offer *x = a, *y = b;
+
+	if (x->wish != y->wish)
+		return x->wish < y->wish ? -1 : 1;
+	if (x->price_microusd_h != y->price_microusd_h)
+		return x->price_microusd_h < y->price_microusd_h ? -1 : 1;
+	return strcmp(x->provider, y->provider);
+}
+
+int launch_offers(struct launch *l, struct offer **out, size_t *count, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	size_t gpus = section_count(top, "gpu");
+	struct op_want want = {0};
+
+	free(l->gpus);
+	l->gpus = xcalloc(gpus + 1, sizeof(*l->gpus));
+	for (size_t i = 0; i < gpus; i++)
+		l->gpus[i] = section_item(top, "gpu", i);
+	want.offers.gpus = gpus ? l->gpus : NULL;
+	want.offers.spot = section_bool(top, "spot");
+	*out = NULL;
+	*count = 0;
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		struct op_result result = {0};
+		const struct engine_provider *p = &l->setup.providers[i];
+		if (caller_ask(p->ops, p->handle, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+			if (l->setup.provider_count == 1)
+				return err_wrap(err, "%s", p->ops->name);
+			log_line(LOG_WARN, "%s: %s", p->ops->name, err->msg);
+			err_clear(err);
+			continue;
+		}
+		*out = xrealloc(*out, (*count + result.offer_count + 1) * sizeof(**out));
+		memcpy(*out + *count, result.offers, result.offer_count * sizeof(**out));
+		*count += result.offer_count;
+		op_result_free(&result);
+	}
+	if (*count)
+		qsort(*out, *count, sizeof(**out), compare);
+	return 0;
+}
+
+static void print_offers(FILE *to, const struct offer *offers, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	char text[32];
+
+	table_column(t, "PROVIDER", TABLE_LEFT, false);
+	table_column(t, "GPU", TABLE_LEFT, true);
+	table_column(t, "VRAM", TABLE_RIGHT, false);
+	table_column(t, "REGION", TABLE_LEFT, true);
+	table_column(t, "KIND", TABLE_LEFT, false);
+	table_column(t, "STOCK", TABLE_LEFT, false);
+	table_column(t, "$/H", TABLE_RIGHT, false);
+	for (size_t i = 0; i < count; i++) {
+		const struct offer *o = &offers[i];
+		table_cell(t, "%s", o->provider);
+		table_cell(t, "%s%s", o->gpu, o->gpus > 1 ? " (several)" : "");
+		table_cell(t, o->vram_gb ? "%d GB" : "-", o->vram_gb);
+		table_cell(t, "%s", o->region);
+		table_cell(t, "%s", o->spot ? "spot" : "on demand");
+		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
+		table_cell(t, "%s", money_show(text, sizeof(text), o->price_microusd_h));
+	}
+	table_print(t, to, terminal_width(to));
+}
+
+static json_t *offer_json(const struct offer *o)
+{
+	return json_pack("{s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o}", "provider", report_text(o->provider), "gpu",
+			 report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region", report_text(o->region), "spot",
+			 o->spot, "stock", o->stock[0] ? report_text(o->stock) : json_null(), "price_usd_hour",
+			 report_dollars(o->price_microusd_h));
+}
+
+/* What we know before anything ran: the job's own estimate of one worker's time, dealt out over pods and workers. */
+static void print_estimate(struct launch *l, const struct offer *best)
+{
+	const struct job_ops *ops = l->setup.job_ops;
+	const struct job_needs *needs = ops->needs(l->setup.job);
+	const struct section *top = config_top(l->ctx->config);
+	size_t count = 0, open = 0;
+	const struct segment *segments = ops->segments(l->setup.job, &count);
+	double work_s = 0;
+	char time[24], cost[32], cap[32];
+
+	for (size_t i = 0; i < count; i++) {
+		if (l->setup.results[i].state == SEGMENT_SAFE)
+			continue;
+		open++;
+		work_s += segments[i].est_seconds;
+	}
+	int pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 1;
+	printf("%zu segments, %zu to render, %s on %d pod%s with %d worker%s each\n", count, open, needs->engine, pods,
+	       pods == 1 ? "" : "s", needs->workers, needs->workers == 1 ? "" : "s");
+	if (!best) {
+		printf("nobody offers what is wanted\n");
+		return;
+	}
+	money_show(cap, sizeof(cap), section_int(section_group(top, "caps"), "max_cost"));
+	if (work_s > 0) {
+		int64_t wall_ms = (int64_t)(work_s * 1000 / (pods * MAX(needs->workers, 1)));
+		int64_t cost_microusd = money_for(best->price_microusd_h, wall_ms * pods);
+		printf("about %s of rendering on %s %s: about %s, starting up not counted; the cap is %s\n",
+		       duration_show(time, sizeof(time), wall_ms), best->provider, best->gpu,
+		       money_show(cost, sizeof(cost), cost_microusd), cap);
+	} else {
+		printf("no estimate for this engine yet; the cap is %s\n", cap);
+	}
+}
+
+int launch_plan(struct launch *l, struct err *err)
+{
+	struct offer *offers = NULL;
+	size_t count = 0;
+
+	if (launch_offers(l, &offers, &count, err) < 0)
+		return -1;
+	print_offers(stdout, offers, count);
+	if (count)
+		putchar('\n');
+	print_estimate(l, count ? &offers[0] : NULL);
+	free(offers);
+	return cmd_flush(err);
+}
+
+static int run_plan(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+
+	launch_init(&l, ctx);
+	int status = launch_load_job(&l, err);
+	if (status == 0)
+		status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = launch_plan(&l, err);
+	launch_free(&l);
+	return status;
+}
+
+static int run_offers(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+	struct offer *offers = NULL;
+	size_t count = 0;
+
+	launch_init(&l, ctx);
+	int status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = launch_offers(&l, &offers, &count, err);
+	if (status == 0 && ctx->json) {
+		json_t *list = json_array();
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(list, offer_json(&offers[i]));
+		output_json(list);
+	} else if (status == 0) {
+		print_offers(stdout, offers, count);
+	}
+	free(offers);
+	launch_free(&l);
+	return status < 0 ? -1 : cmd_flush(err);
+}
+
+static const struct opt opts[] = {
+	{'p', "provider", "PROVIDER", "ask these", "provider", false},
+	{0, "gpu", "GPU", "only these GPUs, the best loved first", "gpu", false},
+	{0, "pods", "N", "how many pods at once", "pods", false},
+	{0, "spot", NULL, "show spot offers too", "spot", false},
+	{0},
+};
+
+const struct cmd cmd_plan = {
+	.name = "plan",
+	.args = "[CONFIG]",
+	.max_args = 1,
+	.summary = "show what a run would rent, do and cost",
+	.details = "Rents nothing. The estimate comes from the job alone until runs have been measured.",
+	.opts = opts,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
+	.group = CMD_GROUP_RENDER,
+	.run = run_plan,
+};
+
+const struct cmd cmd_offers = {
+	.name = "offers",
+	.summary = "show what the providers would rent now",
+	.opts = opts,
+	.json = true,
+	.needs = NEED_CONFIG | NEED_LEDGER,
+	.group = CMD_GROUP_RENDER,
+	.run = run_offers,
+};

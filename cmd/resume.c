@@ -1,0 +1,137 @@
+#include <poll.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "launch.h"
+#include "report.h"
+
+/* Back into a run whose client is gone: its pods are taken over where they live, what they finished is brought home, the
+ * rest is rendered. */
+static int come_back(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	struct launch l;
+
+	launch_init(&l, ctx);
+	int status = launch_load_job(&l, err);
+	if (status == 0 && strcmp(l.output_dir, row->output))
+		status = err_set(err, ERR_CONFIG, "run %s writes to %s, but its config now says %s", row->id, row->output,
+				 l.output_dir);
+	if (status == 0)
+		status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = launch_settle(ctx, row->id, err);
+	if (status == 0)
+		status = launch_resume(&l, row, err);
+	if (status == 0)
+		status = launch_run(&l);
+	launch_free(&l);
+	return status;
+}
+
+/* The config that the run was started with, whatever folder we stand in. */
+static int open_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true,
+				 .providers = provider_registry, .jobs = job_registry};
+
+	config_free(ctx->config);
+	ctx->config = NULL;
+	if (config_open(&ctx->config, &ask, err) < 0)
+		return -1;
+	return config_check(ctx->config, err);
+}
+
+static int run_resume(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row row;
+
+	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+		return -1;
+	if (run_is_alive(ctx, row.id))
+		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)", row.id, row.id);
+	if (!strcmp(row.status, "done")) {
+		fprintf(stderr, "run %s is done already\n", row.id);
+		return 0;
+	}
+	if (open_its_config(ctx, &row, err) < 0)
+		return -1;
+	return come_back(ctx, &row, err);
+}
+
+/* A living client writes the run's log; we read along until it ends, and end as it did. */
+static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/log", ctx->state_dir, row->id);
+	CLEANUP(file_close) FILE *log = fopen(path, "re");
+	char line[4096];
+	int64_t told = -1;
+
+	if (log)
+		fseek(log, 0, SEEK_END);
+	while (run_is_alive(ctx, row->id)) {
+		while (log && fgets(line, sizeof(line), log))
+			fputs(line, stderr);
+		if (log)
+			clearerr(log);
+		struct segment_row *rows = NULL;
+		size_t count = 0;
+		if (store_segments(ctx->store, row->id, &rows, &count, err) < 0)
+			return -1;
+		free(rows);
+		if ((int64_t)count != told && !ctx->quiet)
+			fprintf(stderr, "%zu/%lld home\n", count, (long long)row->total);
+		told = (int64_t)count;
+		poll(NULL, 0, 500);
+	}
+	while (log && fgets(line, sizeof(line), log))
+		fputs(line, stderr);
+	if (store_run(ctx->store, row->id, row, err) < 0)
+		return -1;
+	fprintf(stderr, "run %s: %s\n", row->id, row->status);
+	return strcmp(row->status, "running") ? row->exit_status : 1;
+}
+
+static int run_attach(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row row;
+
+	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+		return -1;
+	if (run_is_alive(ctx, row.id))
+		return follow(ctx, &row, err);
+	if (strcmp(row.status, "running")) {
+		fprintf(stderr, "run %s has ended: %s\n", row.id, row.status);
+		return row.exit_status;
+	}
+	if (open_its_config(ctx, &row, err) < 0)
+		return -1;
+	return come_back(ctx, &row, err);
+}
+
+const struct cmd cmd_resume = {
+	.name = "resume",
+	.args = "[RUN]",
+	.max_args = 1,
+	.summary = "go on with a run whose client died or was stopped",
+	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. Without "
+		   "RUN: the newest one.",
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.json = true,
+	.run = run_resume,
+	.failed = launch_failed,
+};
+
+const struct cmd cmd_attach = {
+	.name = "attach",
+	.args = "[RUN]",
+	.max_args = 1,
+	.summary = "watch a run, or take it over if nobody watches it",
+	.details = "While its client lives, shows what it says and ends with its exit status. A detached run whose client is "
+		   "gone is taken over: its files are brought home, its pods released.",
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.json = true,
+	.run = run_attach,
+	.failed = launch_failed,
+};

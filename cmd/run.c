@@ -1,0 +1,174 @@
+#include "cmd.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/path.h"
+#include "launch.h"
+#include "net/child.h"
+#include "output.h"
+
+/* A detached client tells the one who started it its run's id through this descriptor. */
+#define CLIENT_FD_NAME "BURST_CLIENT_FD"
+
+static const struct opt opts[] = {
+	{'y', "yes", NULL, "ask nothing", NULL, false},
+	{'n', "dry-run", NULL, "show what would be rented and rendered, and end", NULL, false},
+	{'d', "detach", NULL, "hand the work over to the pods and print the run's id", NULL, false},
+	{'p', "provider", "PROVIDER", "rent from these, in this order", "provider", false},
+	{0, "gpu", "GPU", "these GPUs will do, the best loved first", "gpu", false},
+	{0, "pods", "N", "how many pods at once", "pods", false},
+	{0, "spot", NULL, "take pods that may be taken away, for less money", "spot", false},
+	{0, "max-cost", "USD", "stop before the run has cost so much", "caps.max_cost", false},
+	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0, "retry-until-up", NULL, "wait for capacity without end", "retry_until_up", false},
+	{'o', "output", "DIR", "where the files go", "job.output", false},
+	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
+	{0, "keep-on-failure", "TIME", "keep failed pods so long for a look (they bill)", "keep_on_failure", false},
+	{0},
+};
+
+/* Nothing left to render: no pod is rented, but what follows rendering is done. */
+static int all_cached(struct launch *l, struct err *err)
+{
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	const struct job_ops *ops = l->setup.job_ops;
+	size_t count = 0;
+
+	ops->segments(l->setup.job, &count);
+	l->run.total = l->run.cached = (int64_t)count;
+	COPY_TEXT(l->run.job, config_job_name(l->ctx->config));
+	COPY_TEXT(l->run.output, l->output_dir);
+	COPY_TEXT(l->run.status, "done");
+	if (ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)
+		return -1;
+	if (!l->ctx->quiet)
+		fprintf(stderr, "%sall %zu segments are there already: nothing to render, nothing rented\n",
+			str_text(&notes), count);
+	launch_print_json(l);
+	return 0;
+}
+
+/* ---- detached: a client of its own, in a session of its own ---- */
+
+static int client_fd(void)
+{
+	const char *text = getenv(CLIENT_FD_NAME);
+
+	return text ? atoi(text) : -1;
+}
+
+static void spawn_exec(char **argv, int fd)
+{
+	char number[16];
+
+	setsid();
+	int null = open("/dev/null", O_RDWR);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	fcntl(fd, F_SETFD, 0);
+	snprintf(number, sizeof(number), "%d", fd);
+	setenv(CLIENT_FD_NAME, number, 1);
+	execv(child_self() ? child_self() : argv[0], argv);
+	_exit(127);
+}
+
+static int detach(struct cmd_context *ctx, struct err *err)
+{
+	char id[32] = "";
+	int pipes[2], status = 0;
+
+	if (pipe(pipes) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %m");
+	fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_set(err, ERR_LOCAL, "fork: %m");
+	if (pid == 0)
+		spawn_exec(ctx->argv, pipes[1]);
+	close(pipes[1]);
+	ssize_t n = read(pipes[0], id, sizeof(id) - 1);
+	close(pipes[0]);
+	if (n > 0) {
+		id[strcspn(id, "\n")] = '\0';
+		puts(id);
+		return cmd_flush(err);
+	}
+	/* it ended before there was a run, and said why */
+	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
+		return WEXITSTATUS(status);
+	return err_set(err, ERR_LOCAL, "the detached client died at once");
+}
+
+/* The one who started us may go; from now on words go to the run's folder. */
+static void let_starter_go(struct launch *l, int fd)
+{
+	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
+	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	dprintf(fd, "%s\n", l->run.id);
+	close(fd);
+	unsetenv(CLIENT_FD_NAME);
+	if (log >= 0) {
+		dup2(log, STDERR_FILENO);
+		close(log);
+	}
+	l->setup.ignore_hangup = true;
+	l->ctx->live = l->ctx->color = false;
+}
+
+/* ---- the command ---- */
+
+static int render(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	int fd = client_fd();
+
+	if (launch_open_providers(l, err) < 0)
+		return -1;
+	if (opt_has(ctx, "dry-run"))
+		return launch_plan(l, err);
+	if (launch_settle(ctx, NULL, err) < 0 || launch_begin(l, opt_has(ctx, "detach"), err) < 0)
+		return -1;
+	if (fd >= 0)
+		let_starter_go(l, fd);
+	else if (!ctx->quiet)
+		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id, launch_open_segments(l),
+			(long long)l->run.total);
+	return launch_run(l);
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+
+	if (opt_has(ctx, "detach") && client_fd() < 0)
+		return detach(ctx, err);
+	launch_init(&l, ctx);
+	int status = launch_load_job(&l, err);
+	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
+		status = all_cached(&l, err);
+	else if (status == 0)
+		status = render(&l, err);
+	launch_free(&l);
+	return status;
+}
+
+const struct cmd cmd_run = {
+	.name = "run",
+	.args = "[CONFIG]",
+	.max_args = 1,
+	.summary = "render a job on rented pods",
+	.details = "Reads burst.cfg, rents pods, renders what is not in the output folder yet, brings each file home while the "
+		   "next ones render, gives the pods back and proves that they are gone. Runs whose client died are settled first.",
+	.opts = opts,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
+	.group = CMD_GROUP_RENDER,
+	.json = true,
+	.run = run,
+	.failed = launch_failed,
+};

@@ -1,0 +1,210 @@
+#include "caller.h"
+
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/crypto.h"
+#include "../net/child.h"
+
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200 };
+
+struct caller {
+	struct loop *loop;
+	struct http *http;
+	struct caller_op *first; /* under way */
+};
+
+struct caller_op {
+	struct caller *caller;
+	struct caller_op *next, **link;
+	const struct provider_ops *ops;
+	struct op *op;
+	struct op_want want;
+	void (*done)(void *ctx, struct op_result *result, const struct err *err);
+	void *ctx;
+	struct call call; /* kept while it may have to be repeated */
+	int repeats;
+	struct http_call *http;
+	struct child *child;
+	struct timer *timer;
+};
+
+struct caller *caller_new(struct loop *loop, struct http *http)
+{
+	struct caller *c = xcalloc(1, sizeof(*c));
+
+	c->loop = loop;
+	c->http = http;
+	return c;
+}
+
+static void op_end(struct caller_op *o)
+{
+	*o->link = o->next;
+	if (o->next)
+		o->next->link = o->link;
+	http_cancel(o->http);
+	child_cancel(o->child);
+	loop_untimer(o->timer);
+	o->ops->op_free(o->op);
+	call_free(&o->call);
+	free(o);
+}
+
+void caller_free(struct caller *c)
+{
+	if (!c)
+		return;
+	while (c->first)
+		op_end(c->first);
+	free(c);
+}
+
+static void step(struct caller_op *o, const struct reply *reply);
+
+static void on_timer(void *ctx)
+{
+	struct caller_op *o = ctx;
+
+	o->timer = NULL;
+	step(o, NULL);
+}
+
+static void carry(struct caller_op *o);
+
+static void on_repeat(void *ctx)
+{
+	struct caller_op *o = ctx;
+
+	o->timer = NULL;
+	carry(o);
+}
+
+static bool worth_repeating(const struct caller_op *o, const struct reply *r)
+{
+	if (!o->call.may_repeat || o->repeats >= REPEATS_MAX)
+		return false;
+	if (r->failed)
+		return r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT;
+	return o->call.kind == CALL_HTTP && r->status >= 500;
+}
+
+static void on_reply(void *ctx, struct reply *reply)
+{
+	struct caller_op *o = ctx;
+
+	o->http = NULL;
+	o->child = NULL;
+	if (worth_repeating(o, reply)) {
+		int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
+		wait += (int64_t)(random_u64() % (uint64_t)wait);
+		o->timer = loop_timer(o->caller->loop, MAX(wait, reply->retry_after_ms), on_repeat, o);
+		return;
+	}
+	o->repeats = 0;
+	step(o, reply);
+}
+
+static void carry(struct caller_op *o)
+{
+	if (o->call.kind == CALL_CHILD)
+		o->child = child_send(o->caller->loop, &o->call, on_reply, o);
+	else
+		o->http = http_send(o->caller->http, &o->call, on_reply, o);
+}
+
+static void finish(struct caller_op *o, struct op_result *result, const struct err *err)
+{
+	void (*done)(void *, struct op_result *, const struct err *) = o->done;
+	void *ctx = o->ctx;
+	struct err copy = err ? *err : (struct err){0};
+
+	op_end(o);
+	done(ctx, result, err ? &copy : NULL);
+}
+
+static void step(struct caller_op *o, const struct reply *reply)
+{
+	struct op_result result = {0};
+	struct err err = {0};
+	int64_t wait_ms = 0;
+
+	struct call next = {0};
+	switch (o->ops->next(o->op, reply, &next, &wait_ms, &result, &err)) {
+	case OP_CALL:
+		call_free(&o->call);
+		o->call = next;
+		carry(o);
+		return;
+	case OP_WAIT:
+		o->timer = loop_timer(o->caller->loop, wait_ms, on_timer, o);
+		return;
+	case OP_DONE:
+		finish(o, &result, NULL);
+		break;
+	case OP_FAILED:
+		finish(o, NULL, &err);
+		break;
+	}
+	op_result_free(&result);
+}
+
+struct caller_op *caller_begin(struct caller *caller, const struct provider_ops *ops, struct provider *provider,
+			       enum op_kind kind, const struct op_want *want,
+			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx)
+{
+	struct caller_op *o = xcalloc(1, sizeof(*o));
+
+	o->caller = caller;
+	o->ops = ops;
+	o->done = done;
+	o->ctx = ctx;
+	if (want)
+		o->want = *want;
+	o->op = ops->begin(provider, kind, &o->want);
+	o->next = caller->first;
+	o->link = &caller->first;
+	if (o->next)
+		o->next->link = &o->next;
+	caller->first = o;
+	o->timer = loop_timer(caller->loop, 0, on_timer, o); /* never calls back from inside */
+	return o;
+}
+
+struct answer {
+	bool have;
+	struct op_result *result;
+	struct err err;
+};
+
+static void on_answer(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct answer *a = ctx;
+
+	a->have = true;
+	if (err)
+		a->err = *err;
+	else
+		*a->result = *result, memset(result, 0, sizeof(*result));
+}
+
+int caller_ask(const struct provider_ops *ops, struct provider *provider, enum op_kind kind,
+	       const struct op_want *want, int64_t most_ms, struct op_result *result, struct err *err)
+{
+	CLEANUP(loop_free) struct loop *loop = loop_new();
+	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
+	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);
+	struct answer a = {.result = result};
+	int64_t until = clock_boot_ms() + most_ms;
+
+	caller_begin(caller, ops, provider, kind, want, on_answer, &a);
+	while (!a.have && clock_boot_ms() < until)
+		loop_turn(loop, until - clock_boot_ms());
+	if (!a.have)
+		return err_set(err, ERR_NETWORK, "%s: no answer in time", ops->name);
+	if (a.err.kind) {
+		*err = a.err;
+		return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* caller.h - carries the operations of providers: asks next() what to send, sends it, brings the reply back.
+ *
+ * What may be repeated without harm (call.may_repeat) is tried again here, a few times with backoff; all else is the
+ * core's to decide. */
+#ifndef BURST_ENGINE_CALLER_H
+#define BURST_ENGINE_CALLER_H
+
+#include "../net/http.h"
+#include "../net/loop.h"
+#include "../provider.h"
+
+struct caller;
+struct caller_op;
+
+struct caller *caller_new(struct loop *loop, struct http *http);
+/* Operations under way end without a callback. NULL is fine. */
+void caller_free(struct caller *caller);
+
+/* Begins an operation. *want is copied, but what it points to is borrowed until done(), which comes exactly once, from the
+ * loop: result when err is NULL (freed afterwards by the caller; take what you need), else why not. */
+struct caller_op *caller_begin(struct caller *caller, const struct provider_ops *ops, struct provider *provider,
+			       enum op_kind kind, const struct op_want *want,
+			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx);
+
+/* The same for a command that has nothing else to do: waits until it is done, at most most_ms. */
+int caller_ask(const struct provider_ops *ops, struct provider *provider, enum op_kind kind,
+	       const struct op_want *want, int64_t most_ms, struct op_result *result, struct err *err);
+
+DEFINE_CLEANUP(caller_free, struct caller *)
+
+#endif

@@ -1,0 +1,582 @@
+/* engine.c - the loop: wait, make events, ask the core, carry out its actions. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/log.h"
+#include "../base/path.h"
+#include "impl.h"
+
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000 };
+
+/* ---- what people and the run's log hear ---- */
+
+void engine_log(struct engine *e, int level, const char *fmt, ...)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char *raw = NULL;
+	char when[32];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int len = vasprintf(&raw, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	str_add(&text, raw);
+	free(raw);
+	log_redact(&text);
+	if (e->log && level <= LOG_INFO) {
+		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&text));
+		fflush(e->log);
+	}
+	log_line((enum log_level)level, "%s", str_text(&text));
+}
+
+const char *pod_called(const struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->id[0] ? p->id : p->attempt;
+}
+
+/* ---- events on their way to the core ---- */
+
+void post(struct engine *e, const struct event *ev, const struct err *err)
+{
+	struct queued *q = xcalloc(1, sizeof(*q));
+
+	q->ev = *ev;
+	if (err) {
+		q->err = *err;
+		q->ev.err = &q->err;
+	}
+	if (ev->offers && ev->count) {
+		q->offers = xcalloc(ev->count, sizeof(*q->offers));
+		memcpy(q->offers, ev->offers, ev->count * sizeof(*q->offers));
+	}
+	q->ev.offers = q->offers;
+	if (ev->views && ev->count) {
+		q->views = xcalloc(ev->count, sizeof(*q->views));
+		memcpy(q->views, ev->views, ev->count * sizeof(*q->views));
+	}
+	q->ev.views = q->views;
+	if (ev->volume) {
+		q->volume = *ev->volume;
+		q->ev.volume = &q->volume;
+	}
+	*e->last = q;
+	e->last = &q->next;
+}
+
+void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)
+{
+	struct event ev = {.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
+
+	post(e, &ev, err);
+}
+
+/* The core may have made new pods in this step. */
+static void match_pods(struct engine *e)
+{
+	while (e->pod_count < core_pod_count(e->core)) {
+		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
+		e->pods[e->pod_count++] = (struct epod){0};
+	}
+}
+
+static void carry_out(struct engine *e, const struct action *a)
+{
+	switch (a->type) {
+	case ACT_OFFERS: vendor_offers(e, a->provider); break;
+	case ACT_VOLUME: vendor_volume(e, a->provider); break;
+	case ACT_SAVE:
+		journal_pod(e, a->pod);
+		if (core_pod_at(e->core, a->pod)->phase == POD_GONE)
+			keys_drop(e, a->pod);
+		break;
+	case ACT_RENT: vendor_rent(e, a->pod); break;
+	case ACT_LIST: vendor_list(e, a->provider); break;
+	case ACT_CONNECT: podlink_connect(e, a->pod); break;
+	case ACT_PREPARE: podlink_prepare(e, a->pod, a->flag); break;
+	case ACT_SEND: podlink_send(e, a->pod, a->batch); break;
+	case ACT_REVOKE: podlink_revoke(e, a->pod); break;
+	case ACT_RENEW: podlink_renew(e, a->pod); break;
+	case ACT_HANDOVER: podlink_handover(e, a->pod); break;
+	case ACT_FETCH: outfiles_fetch(e, a->pod, a->segment); break;
+	case ACT_KEEP: outfiles_keep(e, a->segment, a->flag); break;
+	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
+	case ACT_SALVAGE: vendor_salvage(e, a->pod); break;
+	case ACT_RELEASE: vendor_release(e, a->pod); break;
+	case ACT_CLOSE: podlink_close(e, a->pod); break;
+	case ACT_NOTE: engine_log(e, a->number, "%s", a->text); break;
+	case ACT_END: e->over = true; break;
+	}
+}
+
+static void feed(struct engine *e, const struct event *given)
+{
+	struct event ev = *given;
+
+	ev.now_ms = clock_boot_ms();
+	ev.wall_ms = clock_wall_ms();
+	core_step(e->core, &ev, &e->actions);
+	match_pods(e);
+	for (size_t i = 0; i < e->actions.count; i++)
+		carry_out(e, &e->actions.list[i]);
+	e->actions.count = 0;
+}
+
+static void feed_all(struct engine *e)
+{
+	journal_flush(e);
+	while (e->first) {
+		struct queued *q = e->first;
+		e->first = q->next;
+		if (!e->first)
+			e->last = &e->first;
+		if (!e->over)
+			feed(e, &q->ev);
+		free(q->offers);
+		free(q->views);
+		free(q);
+		journal_flush(e);
+	}
+}
+
+static void on_wake(void *ctx)
+{
+	struct engine *e = ctx;
+
+	e->wake = NULL;
+	struct event ev = {.type = EV_TICK};
+	post(e, &ev, NULL);
+}
+
+static void set_wake(struct engine *e)
+{
+	int64_t at = core_wake_at(e->core);
+
+	loop_untimer(e->wake);
+	e->wake = at == INT64_MAX ? NULL : loop_timer(e->loop, MAX(at - clock_boot_ms(), 0), on_wake, e);
+}
+
+/* ---- signals ---- */
+
+static struct {
+	volatile sig_atomic_t count, last, seen;
+	struct loop *loop;
+	struct sigaction was[3];
+} signals;
+
+static const int signal_numbers[3] = {SIGINT, SIGTERM, SIGHUP};
+
+static void on_signal(int number)
+{
+	int saved = errno;
+
+	signals.count++;
+	signals.last = number;
+	if (signals.loop)
+		loop_wake(signals.loop);
+	errno = saved;
+}
+
+static void signals_take(struct engine *e)
+{
+	signals.count = signals.seen = 0;
+	signals.loop = e->loop;
+	for (int i = 0; i < 3; i++) {
+		struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+		if (signal_numbers[i] == SIGHUP && e->setup->ignore_hangup)
+			act.sa_handler = SIG_IGN;
+		sigaction(signal_numbers[i], &act, &signals.was[i]);
+	}
+}
+
+static void signals_give_back(void)
+{
+	for (int i = 0; i < 3; i++)
+		sigaction(signal_numbers[i], &signals.was[i], NULL);
+	signals.loop = NULL;
+}
+
+static void signals_look(struct engine *e)
+{
+	while (signals.seen < signals.count) {
+		signals.seen++;
+		struct event ev = {.type = EV_SIGNAL, .number = signals.last};
+		post(e, &ev, NULL);
+	}
+}
+
+/* ---- trees ---- */
+
+struct scan_job {
+	struct engine *e;
+	struct tree *tree, *old;
+	struct err err;
+	int64_t skipped, skipped_bytes;
+};
+
+static void work_scan(void *arg)
+{
+	struct scan_job *s = arg;
+	const struct engine_setup *setup = s->e->setup;
+	CLEANUP(free_text) char *root = xstrdup(setup->code_path);
+	const char *inside[2] = {NULL, NULL};
+	size_t len = strlen(root);
+
+	tree_load(&s->old, s->e->cache_path, NULL);
+	/* an output folder inside the tree stays behind */
+	if (setup->output_dir && starts_with(setup->output_dir, root) && setup->output_dir[len] == '/')
+		inside[0] = setup->output_dir + len + 1;
+	struct tree_scan_options opts = {.known = s->old, .exclude = inside};
+	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
+		return;
+	tree_save(s->tree, s->e->cache_path, NULL);
+}
+
+static void scanned(void *arg)
+{
+	struct scan_job *s = arg;
+	struct engine *e = s->e;
+
+	e->tree_scanning = false;
+	e->code_tree = s->tree;
+	e->code_base = s->old;
+	if (!s->tree)
+		e->tree_error = s->err;
+	else
+		engine_log(e, LOG_INFO, "code: %zu entries, %lld bytes; %lld left out by ignore rules",
+			   s->tree->count, (long long)s->tree->bytes, (long long)s->tree->skipped[TREE_SKIP_IGNORED]);
+	free(s);
+	podlink_tree_ready(e);
+}
+
+static void make_trees(struct engine *e)
+{
+	struct err err = {0};
+	char hex[SHA256_HEX];
+
+	if (e->needs && e->needs->file_count) {
+		e->kit_tree = tree_new();
+		for (size_t i = 0; i < e->needs->file_count; i++) {
+			const struct job_file *f = &e->needs->files[i];
+			if (tree_add(e->kit_tree, f->name, f->data, f->len, (f->mode & 0100) != 0, &err) < 0)
+				e->tree_error = err;
+		}
+	}
+	if (!e->setup->code_path || !e->needs)
+		return;
+	sha256_hex(e->setup->code_path, strlen(e->setup->code_path), hex);
+	e->cache_path = xasprintf("%s/../tree-%.16s", e->setup->run_dir, hex);
+	struct scan_job *s = xcalloc(1, sizeof(*s));
+	s->e = e;
+	e->tree_scanning = true;
+	pool_run(e->pool, work_scan, scanned, s);
+}
+
+/* ---- what needs no pod ---- */
+
+static void work_finish(void *arg)
+{
+	struct engine *e = arg;
+	const struct engine_setup *setup = e->setup;
+
+	setup->job_ops->finish(setup->job, setup->results, &e->notes, &e->finish_error);
+}
+
+static void finish_over(void *arg)
+{
+	struct engine *e = arg;
+
+	e->finished = true;
+}
+
+static void mark_failed(struct engine *e)
+{
+	for (uint32_t i = 0; i < e->segment_count; i++) {
+		struct segment_result *r = &e->setup->results[i];
+		if (core_seg_state(e->core, i) != SEG_FAILED)
+			continue;
+		r->state = SEGMENT_FAILED;
+		if (!r->reason[0])
+			snprintf(r->reason, sizeof(r->reason), "it could not be rendered on any pod");
+	}
+}
+
+/* Joining, loudness and subtitles need no pod: they begin when the last segment is settled, while pods are let go. */
+static void maybe_finish(struct engine *e, bool at_end)
+{
+	struct core_summary s;
+
+	if (e->finishing || !e->setup->job_ops)
+		return;
+	core_summary(e->core, clock_boot_ms(), &s);
+	if (!at_end && s.safe + s.failed < s.total)
+		return;
+	e->finishing = true;
+	mark_failed(e);
+	pool_run(e->pool, work_finish, finish_over, e);
+}
+
+static void say_notes(struct engine *e)
+{
+	for (const char *line = str_text(&e->notes); *line;) {
+		size_t len = strcspn(line, "\n");
+		if (len)
+			engine_log(e, LOG_NOTE, "%.*s", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
+/* ---- making, running, ending ---- */
+
+static const struct engine *sort_engine;
+static int by_id(const void *a, const void *b)
+{
+	return strcmp(sort_engine->segments[*(const uint32_t *)a].id, sort_engine->segments[*(const uint32_t *)b].id);
+}
+
+int64_t segment_by_id(const struct engine *e, const char *id)
+{
+	size_t low = 0, high = e->segment_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int order = strcmp(e->segments[e->by_id[mid]].id, id);
+		if (!order)
+			return e->by_id[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return -1;
+}
+
+static struct core_segment *core_segments(struct engine *e)
+{
+	struct core_segment *list = xcalloc(e->segment_count, sizeof(*list));
+	const char **groups = NULL;
+	size_t group_count = 0, group_cap = 0;
+
+	for (size_t i = 0; i < e->segment_count; i++) {
+		const struct segment *s = &e->segments[i];
+		size_t g = 0;
+		while (g < group_count && strcmp(groups[g], s->group))
+			g++;
+		if (g == group_count) {
+			GROW(groups, group_count, group_cap);
+			groups[group_count++] = s->group;
+		}
+		list[i] = (struct core_segment){.weight = s->weight, .est_s = s->est_seconds, .group = (uint32_t)g,
+						.done = e->setup->results[i].state == SEGMENT_SAFE};
+	}
+	free(groups);
+	return list;
+}
+
+static void make_core(struct engine *e)
+{
+	struct core_conf conf = e->setup->conf;
+	struct core_segment *list = e->setup->job_ops ? core_segments(e) : NULL;
+
+	conf.provider_count = e->setup->provider_count;
+	for (int i = 0; i < conf.provider_count; i++) {
+		const struct provider_ops *ops = e->setup->providers[i].ops;
+		COPY_TEXT(conf.providers[i].name, ops->name);
+		conf.providers[i].can_fetch = ops->can_fetch;
+		conf.providers[i].poll_ms = ops->poll_ms;
+		conf.providers[i].look_gap_ms = ops->look_gap_ms;
+	}
+	if (e->needs) {
+		conf.workers = e->needs->workers;
+		conf.max_batch = e->needs->max_batch;
+		conf.max_batch_weight = e->needs->max_batch_weight;
+		conf.command = e->needs->command;
+		conf.needs_gpu = e->needs->gpu;
+	}
+	conf.want_volume = e->setup->volume_name != NULL;
+	conf.seed = random_u64();
+	e->core = core_new(&conf, list, e->segment_count);
+	free(list);
+	for (size_t i = 0; i < e->setup->adopt_count; i++) {
+		struct core_pod pod;
+		core_pod_of_row(e, &e->setup->adopt[i], &pod);
+		if (pod.provider >= 0)
+			core_adopt(e->core, &pod);
+	}
+	match_pods(e);
+}
+
+struct engine *engine_new(const struct engine_setup *setup)
+{
+	struct engine *e = xcalloc(1, sizeof(*e));
+
+	e->setup = setup;
+	e->last = &e->first;
+	random_hex(e->life, 3);
+	e->loop = loop_new();
+	e->http = http_new(e->loop, "burst/" BURST_VERSION);
+	e->caller = caller_new(e->loop, e->http);
+	e->pool = pool_new(e->loop, POOL_THREADS);
+	if (setup->job_ops) {
+		e->segments = setup->job_ops->segments(setup->job, &e->segment_count);
+		e->needs = setup->job_ops->needs(setup->job);
+		e->segs = xcalloc(e->segment_count, sizeof(*e->segs));
+		e->by_id = xcalloc(e->segment_count, sizeof(*e->by_id));
+		for (uint32_t i = 0; i < e->segment_count; i++) {
+			e->by_id[i] = i;
+			e->segs[i].pod = -1;
+		}
+		sort_engine = e;
+		qsort(e->by_id, e->segment_count, sizeof(*e->by_id), by_id);
+	}
+	if (setup->run_dir) {
+		CLEANUP(free_text) char *log_path = path_join(setup->run_dir, "log");
+		e->log = fopen(log_path, "ae");
+	}
+	make_core(e);
+	return e;
+}
+
+static void turn(struct engine *e)
+{
+	int64_t now = clock_boot_ms();
+
+	set_wake(e);
+	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0) : 1000);
+	if (loop_gap_ms(e->loop) > SLEPT_MS) {
+		struct event ev = {.type = EV_SLEPT};
+		post(e, &ev, NULL);
+	}
+	signals_look(e);
+	feed_all(e);
+	maybe_finish(e, false);
+	now = clock_boot_ms();
+	if (e->setup->progress && now >= e->progress_at) {
+		e->progress_at = now + PROGRESS_MS;
+		e->setup->progress(e->setup->ctx, e);
+	}
+}
+
+static void write_end(struct engine *e, const struct core_summary *s, int status)
+{
+	struct run_row *run = e->setup->run;
+
+	COPY_TEXT(run->status, s->status);
+	run->ended_ms = clock_wall_ms();
+	run->exit_status = status;
+	run->total = (int64_t)s->total;
+	run->cached = (int64_t)s->cached;
+	run->rendered = (int64_t)(s->safe - s->cached);
+	run->failed = (int64_t)s->failed;
+	run->billed_ms += s->billed_ms;
+	run->compute_ms += s->compute_ms;
+	run->wasted_ms += s->wasted_ms;
+	run->cost_microusd += s->cost_microusd;
+	run->detached = false;
+	COPY_TEXT(run->error_code, s->err.kind ? err_kind_name(s->err.kind) : "");
+	COPY_TEXT(run->error, s->err.msg);
+	journal_run(e);
+}
+
+int engine_run(struct engine *e, struct err *err)
+{
+	struct core_summary s;
+
+	e->started_ms = clock_boot_ms();
+	signals_take(e);
+	make_trees(e);
+	struct event start = {.type = EV_START};
+	feed(e, &start);
+	while (!e->over)
+		turn(e);
+	for (int i = 0; i < e->pod_count; i++)
+		podlink_close(e, i);
+	core_summary(e->core, clock_boot_ms(), &s);
+	maybe_finish(e, true);
+	while (e->finishing && !e->finished)
+		loop_turn(e->loop, 1000);
+	signals_give_back();
+	if (e->setup->progress)
+		e->setup->progress(e->setup->ctx, e);
+	say_notes(e);
+	if (s.err.kind == ERR_NONE && e->finish_error.kind)
+		s.err = e->finish_error;
+	if (s.err.kind == ERR_JOB && e->needs && e->needs->command && e->command_code)
+		err_set(&s.err, ERR_JOB, "the command ended with exit code %d", e->command_code);
+	*err = s.err;
+	int status = err_exit_status(&s.err);
+	if (e->setup->job_ops)
+		write_end(e, &s, status);
+	return status;
+}
+
+void engine_free(struct engine *e)
+{
+	if (!e)
+		return;
+	for (int i = 0; i < e->pod_count; i++)
+		podlink_close(e, i);
+	caller_free(e->caller);
+	while (!pool_idle(e->pool))
+		loop_turn(e->loop, 100);
+	pool_free(e->pool);
+	loop_turn(e->loop, 0);
+	http_free(e->http);
+	loop_free(e->loop);
+	for (int i = 0; i < e->pod_count; i++) {
+		ssh_key_free(&e->pods[i].client);
+		ssh_key_free(&e->pods[i].host);
+		free(e->pods[i].host_public);
+		free(e->pods[i].at);
+	}
+	for (uint32_t i = 0; i < e->segment_count; i++)
+		outfiles_reset(e, i);
+	while (e->first) {
+		struct queued *q = e->first;
+		e->first = q->next;
+		free(q->offers);
+		free(q->views);
+		free(q);
+	}
+	core_free(e->core);
+	tree_free(e->kit_tree);
+	tree_free(e->code_tree);
+	tree_free(e->code_base);
+	file_close(e->log);
+	str_free(&e->notes);
+	free(e->cache_path);
+	free(e->safe_rows);
+	free(e->safe_segments);
+	free(e->actions.list);
+	free(e->segs);
+	free(e->by_id);
+	free(e->pods);
+	free(e);
+}
+
+const struct core *engine_core(const struct engine *e)
+{
+	return e->core;
+}
+
+const struct engine_setup *engine_of(const struct engine *e)
+{
+	return e->setup;
+}
+
+int64_t engine_started_ms(const struct engine *e)
+{
+	return e->started_ms;
+}
+
+const char *engine_phase_detail(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? e->pods[pod].detail : "";
+}

@@ -1,0 +1,68 @@
+/* engine.h - carries out what the core decides: waits, makes events, asks the core, performs its actions in order.
+ *
+ * One engine is one life of one run (or of a reap). Everything happens on the calling thread but for hashing, packing and
+ * writing, which a small pool does. */
+#ifndef BURST_ENGINE_H
+#define BURST_ENGINE_H
+
+#include "../core/core.h"
+#include "../job.h"
+#include "../provider.h"
+#include "../store/store.h"
+
+struct engine;
+
+struct engine_provider {
+	const struct provider_ops *ops;
+	struct provider *handle;
+};
+
+struct engine_setup {
+	/* what to run; conf.providers is filled in from `providers` here, conf.run must be set */
+	struct core_conf conf;
+	struct engine_provider providers[CORE_PROVIDERS_MAX];
+	int provider_count;
+	const struct job_ops *job_ops; /* NULL: no work (reap, cancel) */
+	struct job *job;
+	struct segment_result *results; /* one per segment, `cached` filled in already; the engine fills in the rest */
+
+	struct store *store;
+	struct run_row *run;	/* as it stands in the ledger (already put); the engine updates it */
+	const char *run_dir;	/* state folder of this run */
+	const char *output_dir;
+	const char *code_path;	/* NULL: nothing is synced */
+	const char *const *gpus; /* wanted, NULL-terminated; NULL: any */
+	const char *volume_name; /* NULL: none */
+	int64_t volume_gb;
+	bool volume_create;
+	const char *image;
+	bool want_spot;
+	int64_t disk_gb, cpu, memory_gb;
+	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
+	size_t adopt_count;
+	bool ignore_hangup;	/* a background client outlives its terminal */
+	bool verbose;
+
+	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
+	void (*progress)(void *ctx, const struct engine *e);
+	/* Lines that the job's programs print (command jobs). May be NULL. */
+	void (*output)(void *ctx, const char *pod, const char *line);
+	void *ctx;
+};
+
+/* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest (run.cost etc. are in the
+ * ledger already). setup is borrowed until engine_free(). */
+struct engine *engine_new(const struct engine_setup *setup);
+int engine_run(struct engine *e, struct err *err);
+void engine_free(struct engine *e);
+
+/* For displays and the JSON result. */
+const struct core *engine_core(const struct engine *e);
+const struct engine_setup *engine_of(const struct engine *e);
+int64_t engine_started_ms(const struct engine *e); /* boot clock */
+const char *engine_phase_detail(const struct engine *e, int pod); /* "syncing code", "" */
+
+/* The ledger's row of one of the core's pods. */
+struct pod_row engine_pod_row(const struct engine *e, int pod);
+
+#endif

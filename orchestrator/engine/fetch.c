@@ -1,0 +1,523 @@
+#include "fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../base/jsonx.h"
+#include "../base/path.h"
+
+enum {
+	ASKED_MAX = 16,		   /* requests on their way at once */
+	HELD_MAX = 16 << 20,	   /* bytes waiting for the disk before the channel is paused */
+	SLICE = 1 << 20,	   /* written at once */
+	HEADER_MAX = 4096,
+};
+
+enum stage { ST_OPENING, ST_READY, ST_ASKED, ST_ARRIVING, ST_FINISHING, ST_OVER };
+
+/* Who owns what: the loop thread owns everything; while `busy`, a worker thread owns r, out and result. */
+struct fetch {
+	struct fetcher *fetcher; /* NULL: the connection is gone, or there never was one */
+	struct fetch *next;
+	struct loop *loop;
+	struct pool *pool;
+	char *output_dir, *name, *path, *sha256, *local;
+	int64_t bytes, max_bytes;
+	void (*inspect)(void *ctx, const char *part_path);
+	void (*done)(void *ctx, struct receive *r, const struct err *err);
+	void *ctx;
+	enum stage stage;
+	int64_t offset;	 /* first byte asked for */
+	int64_t arrived; /* from offset on */
+	struct str in;	 /* arrived, not yet given to a thread */
+	bool all_here, busy;
+	struct err failure;
+	/* a worker thread's while busy */
+	struct receive *r;
+	struct str out;
+	struct err result;
+	bool finish;
+};
+
+struct fetcher {
+	struct ssh *ssh;
+	struct loop *loop;
+	struct pool *pool;
+	struct ssh_channel *channel;
+	struct fetch *first, **last; /* in the order of asking; those that were asked for come first */
+	struct fetch *arriving;
+	int asked;
+	size_t count, held;
+	bool paused, closed;
+	struct str header;
+};
+
+static void pump(struct fetcher *f);
+
+/* ---- one file ---- */
+
+static void unlink_fetch(struct fetch *x)
+{
+	struct fetcher *f = x->fetcher;
+	struct fetch **p;
+
+	if (!f)
+		return;
+	for (p = &f->first; *p && *p != x; p = &(*p)->next)
+		;
+	if (*p) {
+		*p = x->next;
+		if (f->last == &x->next)
+			f->last = p;
+		f->count--;
+	}
+	f->held -= x->in.len;
+	if (f->arriving == x)
+		f->arriving = NULL;
+	x->fetcher = NULL;
+}
+
+static void fetch_end(struct fetch *x, const struct err *err)
+{
+	struct fetcher *f = x->fetcher;
+	struct err copy = err ? *err : (struct err){0};
+
+	if (x->stage == ST_OVER)
+		return;
+	x->stage = ST_OVER;
+	unlink_fetch(x);
+	if (err) {
+		receive_drop(x->r, err->kind == ERR_NETWORK || err->kind == ERR_LOCAL);
+		x->r = NULL;
+	}
+	x->done(x->ctx, err ? NULL : TAKE(x->r), err ? &copy : NULL);
+	if (x->local)
+		unlink(x->local);
+	free(x->output_dir);
+	free(x->name);
+	free(x->path);
+	free(x->sha256);
+	free(x->local);
+	str_free(&x->in);
+	str_free(&x->out);
+	free(x);
+	if (f && !f->closed)
+		pump(f);
+}
+
+static int check_room(const struct fetch *x, struct err *err)
+{
+	int64_t room = path_free_bytes(x->output_dir);
+
+	if (x->bytes < 0 || x->bytes > x->max_bytes)
+		return err_set(err, ERR_UNTRUSTED, "%s: the pod announces %lld bytes, more than such a file can have",
+			       x->name, (long long)x->bytes);
+	if (room >= 0 && x->bytes > room)
+		return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name,
+			       x->output_dir, (long long)x->bytes);
+	return 0;
+}
+
+static void work_open(void *arg)
+{
+	struct fetch *x = arg;
+
+	err_clear(&x->result);
+	if (check_room(x, &x->result) < 0)
+		return;
+	receive_open(&x->r, x->output_dir, x->name, x->bytes, x->sha256, &x->result);
+}
+
+static void work_write(void *arg)
+{
+	struct fetch *x = arg;
+
+	err_clear(&x->result);
+	if (x->out.len && receive_add(x->r, x->out.s, x->out.len, &x->result) < 0)
+		return;
+	str_reset(&x->out);
+	if (!x->finish || receive_finish(x->r, &x->result) < 0)
+		return;
+	if (x->inspect)
+		x->inspect(x->ctx, receive_part_path(x->r));
+}
+
+static void opened(void *arg);
+static void written(void *arg);
+
+static void start_open(struct fetch *x)
+{
+	x->stage = ST_OPENING;
+	x->busy = true;
+	pool_run(x->pool, work_open, opened, x);
+}
+
+/* Gives what has arrived to a thread, if none has the file now. */
+static void feed_disk(struct fetch *x)
+{
+	if (x->busy || (!x->all_here && x->in.len < SLICE))
+		return;
+	struct str swap = x->out;
+	x->out = x->in;
+	x->in = swap;
+	str_reset(&x->in);
+	x->finish = x->all_here;
+	x->busy = true;
+	pool_run(x->pool, work_write, written, x);
+}
+
+static void written(void *arg)
+{
+	struct fetch *x = arg;
+	struct fetcher *f = x->fetcher;
+
+	x->busy = false;
+	if (f) {
+		size_t held = 0;
+		for (struct fetch *y = f->first; y; y = y->next)
+			held += y->in.len + (y->busy ? y->out.len : 0);
+		f->held = held;
+		if (f->paused && f->held < HELD_MAX / 2 && f->channel) {
+			f->paused = false;
+			ssh_pause(f->channel, false);
+		}
+	}
+	if (x->failure.kind) {
+		struct err err = x->failure;
+		fetch_end(x, &err);
+	} else if (x->result.kind == ERR_TRANSIENT && x->finish && x->fetcher) {
+		/* an older part did not fit: once more from the start */
+		receive_drop(x->r, false);
+		x->r = NULL;
+		x->all_here = x->finish = false;
+		x->arrived = 0;
+		start_open(x);
+	} else if (x->result.kind) {
+		struct err err = x->result;
+		fetch_end(x, &err);
+	} else if (x->finish) {
+		fetch_end(x, NULL);
+	} else {
+		feed_disk(x);
+	}
+}
+
+static void opened(void *arg)
+{
+	struct fetch *x = arg;
+
+	x->busy = false;
+	if (x->failure.kind || x->result.kind) {
+		struct err err = x->failure.kind ? x->failure : x->result;
+		fetch_end(x, &err);
+		return;
+	}
+	x->offset = receive_offset(x->r);
+	x->stage = ST_READY;
+	if (x->offset >= x->bytes) {
+		x->all_here = true;
+		x->stage = ST_FINISHING;
+		feed_disk(x);
+		return;
+	}
+	if (x->fetcher)
+		pump(x->fetcher);
+}
+
+static void fetch_fail(struct fetch *x, enum err_kind kind, const char *what)
+{
+	err_set(&x->failure, kind, "%s: %s", x->name, what);
+	if (!x->busy) {
+		struct err err = x->failure;
+		fetch_end(x, &err);
+	} else {
+		unlink_fetch(x); /* ends when the thread is done with it */
+	}
+}
+
+/* ---- the channel ---- */
+
+static struct fetch *next_asked(struct fetcher *f)
+{
+	for (struct fetch *x = f->first; x; x = x->next)
+		if (x->stage == ST_ASKED)
+			return x;
+	return NULL;
+}
+
+static void broken(struct fetcher *f, const char *why)
+{
+	ssh_channel_close(f->channel);
+	f->channel = NULL;
+	str_reset(&f->header);
+	f->asked = 0;
+	f->arriving = NULL;
+	for (struct fetch *x = f->first, *next; x; x = next) {
+		next = x->next;
+		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING)
+			fetch_fail(x, ERR_UNTRUSTED, why);
+	}
+}
+
+static void answered(struct fetcher *f, const char *line, size_t len)
+{
+	struct fetch *x = next_asked(f);
+	struct err err;
+	CLEANUP(json_decref) json_t *head = jsonx_parse(line, len, &err);
+
+	if (!head || !x) {
+		broken(f, "the pod's answer makes no sense");
+		return;
+	}
+	f->asked--;
+	const char *error = jsonx_text(head, "error", NULL);
+	if (error) {
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, error, strlen(error), 160);
+		fetch_fail(x, ERR_NOT_FOUND, str_text(&shown));
+		return;
+	}
+	if (jsonx_int(head, "bytes", -1) != x->bytes - x->offset || jsonx_int(head, "offset", 0) != x->offset) {
+		broken(f, "its size is not what was announced");
+		return;
+	}
+	x->stage = ST_ARRIVING;
+	f->arriving = x;
+}
+
+static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
+{
+	struct fetch *x = f->arriving;
+	int64_t missing = x->bytes - x->offset - x->arrived;
+	size_t n = (size_t)MIN((int64_t)len, missing);
+
+	str_addn(&x->in, bytes, n);
+	f->held += n;
+	x->arrived += (int64_t)n;
+	if (x->arrived == x->bytes - x->offset) {
+		x->all_here = true;
+		x->stage = ST_FINISHING;
+		f->arriving = NULL;
+	}
+	feed_disk(x);
+	return n;
+}
+
+static size_t take_header(struct fetcher *f, const char *bytes, size_t len)
+{
+	const char *end = memchr(bytes, '\n', len);
+	size_t n = end ? (size_t)(end - bytes) : len;
+
+	str_addn(&f->header, bytes, n);
+	if (f->header.len > HEADER_MAX) {
+		broken(f, "the pod's answer makes no sense");
+		return len;
+	}
+	if (!end)
+		return len;
+	char line[HEADER_MAX + 1];
+	size_t line_len = f->header.len;
+	memcpy(line, str_text(&f->header), line_len);
+	str_reset(&f->header);
+	answered(f, line, line_len);
+	return n + 1;
+}
+
+static void on_data(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct fetcher *f = ctx;
+	const char *p = bytes;
+
+	if (stream != 0)
+		return;
+	while (len && f->channel) {
+		size_t n = f->arriving ? take_bytes(f, p, len) : take_header(f, p, len);
+		p += n;
+		len -= n;
+	}
+	if (f->channel && f->held > HELD_MAX && !f->paused) {
+		f->paused = true;
+		ssh_pause(f->channel, true);
+	}
+	if (f->channel)
+		pump(f);
+}
+
+static void on_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+{
+	struct fetcher *f = ctx;
+	(void)exit_code, (void)signal;
+
+	f->channel = NULL;
+	f->asked = 0;
+	f->arriving = NULL;
+	str_reset(&f->header);
+	for (struct fetch *x = f->first, *next; x; x = next) {
+		next = x->next;
+		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING)
+			fetch_fail(x, ERR_NETWORK, err ? err->msg : "the pod stopped sending");
+	}
+}
+
+static const struct ssh_channel_ops send_ops = {.data = on_data, .closed = on_closed};
+
+static void ask(struct fetcher *f, struct fetch *x)
+{
+	CLEANUP(json_decref) json_t *line = json_pack("{s:s,s:I,s:I}", "path", x->path, "offset",
+						      (json_int_t)x->offset, "length", (json_int_t)-1);
+	CLEANUP(free_text) char *text = line ? jsonx_line(line) : NULL;
+
+	if (!text) {
+		fetch_fail(x, ERR_UNTRUSTED, "its path is not text");
+		return;
+	}
+	ssh_write(f->channel, text, strlen(text));
+	ssh_write(f->channel, "\n", 1);
+	x->stage = ST_ASKED;
+	f->asked++;
+}
+
+/* Asks for what is ready to be asked for, in order, a bounded number at once. */
+static void pump(struct fetcher *f)
+{
+	for (struct fetch *x = f->first, *next; x && !f->closed; x = next) {
+		next = x->next;
+		if (x->stage != ST_READY)
+			continue;
+		if (f->asked >= ASKED_MAX)
+			return;
+		if (!f->channel)
+			f->channel = ssh_exec(f->ssh, "exec \"$BURST_HOME/burst-agent\" send", &send_ops, f, true);
+		/* answers come in the order of asking: keep the list in that order too */
+		unlink_fetch(x);
+		x->fetcher = f;
+		struct fetch **at = &f->first;
+		while (*at && ((*at)->stage >= ST_ASKED))
+			at = &(*at)->next;
+		x->next = *at;
+		*at = x;
+		if (!x->next)
+			f->last = &x->next;
+		f->count++;
+		f->held += x->in.len;
+		ask(f, x);
+	}
+}
+
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool)
+{
+	struct fetcher *f = xcalloc(1, sizeof(*f));
+
+	f->ssh = ssh;
+	f->loop = loop;
+	f->pool = pool;
+	f->last = &f->first;
+	return f;
+}
+
+static struct fetch *fetch_new(const struct fetch_want *want, struct loop *loop, struct pool *pool)
+{
+	struct fetch *x = xcalloc(1, sizeof(*x));
+
+	x->loop = loop;
+	x->pool = pool;
+	x->output_dir = xstrdup(want->output_dir);
+	x->name = xstrdup(want->name);
+	x->path = xstrdup(want->path);
+	x->sha256 = xstrdup(want->sha256);
+	x->bytes = want->bytes;
+	x->max_bytes = want->max_bytes;
+	x->inspect = want->inspect;
+	x->done = want->done;
+	x->ctx = want->ctx;
+	return x;
+}
+
+void fetcher_get(struct fetcher *f, const struct fetch_want *want)
+{
+	struct fetch *x = fetch_new(want, f->loop, f->pool);
+
+	x->fetcher = f;
+	*f->last = x;
+	f->last = &x->next;
+	f->count++;
+	start_open(x);
+}
+
+size_t fetcher_pending(const struct fetcher *f)
+{
+	return f->count;
+}
+
+void fetcher_close(struct fetcher *f)
+{
+	if (!f)
+		return;
+	f->closed = true;
+	ssh_channel_close(f->channel);
+	f->channel = NULL;
+	while (f->first) {
+		struct fetch *x = f->first;
+		if (x->stage == ST_FINISHING) {
+			unlink_fetch(x); /* all is here: it ends well without the connection */
+			continue;
+		}
+		fetch_fail(x, ERR_NETWORK, "connection lost");
+	}
+	str_free(&f->header);
+	free(f);
+}
+
+/* ---- a file that is on this disk already ---- */
+
+static int copy_in(struct fetch *x, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(x->local, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(free_text) char *buf = xmalloc(SLICE);
+	int64_t at = receive_offset(x->r);
+
+	if (fd < 0)
+		return err_set(err, ERR_NOT_FOUND, "%s: %s", x->local, strerror(errno));
+	for (;;) {
+		ssize_t n = pread(fd, buf, SLICE, at);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", x->local, strerror(errno));
+		if (n == 0)
+			return 0;
+		if (receive_add(x->r, buf, (size_t)n, err) < 0)
+			return -1;
+		at += n;
+	}
+}
+
+static void work_local(void *arg)
+{
+	struct fetch *x = arg;
+
+	work_open(x);
+	if (x->result.kind || copy_in(x, &x->result) < 0 || receive_finish(x->r, &x->result) < 0)
+		return;
+	if (x->inspect)
+		x->inspect(x->ctx, receive_part_path(x->r));
+}
+
+static void local_over(void *arg)
+{
+	struct fetch *x = arg;
+	struct err err = x->result;
+
+	fetch_end(x, err.kind ? &err : NULL);
+}
+
+void fetch_local(struct pool *pool, struct loop *loop, const char *local, const struct fetch_want *want)
+{
+	struct fetch *x = fetch_new(want, loop, pool);
+
+	x->local = xstrdup(local);
+	x->stage = ST_FINISHING;
+	pool_run(pool, work_local, local_over, x);
+}

@@ -1,0 +1,36 @@
+/* fetch.h - brings finished files home over one `burst-agent send` channel per pod: asked for in a row without waiting for
+ * answers, verified and written by worker threads while the next ones arrive. */
+#ifndef BURST_ENGINE_FETCH_H
+#define BURST_ENGINE_FETCH_H
+
+#include "../net/pool.h"
+#include "../net/ssh.h"
+#include "../sync/receive.h"
+
+struct fetcher; /* one per connection */
+struct fetch;	/* one file */
+
+struct fetch_want {
+	const char *output_dir, *name; /* where it goes; name is foreign and checked */
+	const char *path;	       /* where it is, as the agent names it */
+	int64_t bytes, max_bytes;      /* as announced; more than max_bytes is ERR_UNTRUSTED */
+	const char *sha256;
+	/* In a worker thread, when length and hash are right and before the rename: looks at the file. May be NULL. */
+	void (*inspect)(void *ctx, const char *part_path);
+	/* In the loop, exactly once. err NULL: *r is the verified file under its .part name, now the callee's. Otherwise
+	 * ERR_NETWORK (connection lost: what arrived is kept for the next try), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL. */
+	void (*done)(void *ctx, struct receive *r, const struct err *err);
+	void *ctx;
+};
+
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool);
+/* Strings are copied. */
+void fetcher_get(struct fetcher *f, const struct fetch_want *want);
+/* The connection is gone or going: all that is under way ends with ERR_NETWORK. NULL is fine. */
+void fetcher_close(struct fetcher *f);
+size_t fetcher_pending(const struct fetcher *f);
+
+/* The same steps for a file that a provider has already put on this disk: verifies `local` into place under .part. */
+void fetch_local(struct pool *pool, struct loop *loop, const char *local, const struct fetch_want *want);
+
+#endif

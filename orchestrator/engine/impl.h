@@ -1,0 +1,168 @@
+/* impl.h - the inside of an engine, shared by the files of engine/. */
+#ifndef BURST_ENGINE_IMPL_H
+#define BURST_ENGINE_IMPL_H
+
+#include "../net/http.h"
+#include "../net/loop.h"
+#include "../net/pool.h"
+#include "../sync/receive.h"
+#include "../sync/tree.h"
+#include "caller.h"
+#include "engine.h"
+#include "fetch.h"
+#include "link.h"
+#include "upsync.h"
+
+enum {
+	LINK_DEADLINE_MS = 60 * 1000,
+	RENT_TIMEOUT_MS = 120 * 1000,
+	OUTPUT_MAX_BYTES = 256 << 20, /* of one segment's file; commands may have larger ones */
+};
+
+enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START, PREP_DONE };
+
+/* One finished file on a pod that is, or will be, on its way home. */
+struct outfile {
+	char *name, *path, sha256[SHA256_HEX];
+	int64_t bytes;
+	struct receive *r; /* home, verified, not renamed yet */
+	bool under_way;
+	unsigned turn;
+	int retries;
+};
+
+struct seg_state {
+	struct outfile *files; /* one for speech, any number for a command */
+	size_t count;
+	int pod;
+	bool reported;	/* the pod said it is finished */
+	bool announced; /* the core has heard EV_HOME */
+	struct check check;
+	double seconds;
+	int rate;
+};
+
+struct at;
+
+struct epod { /* beside core_pod */
+	struct at *at; /* context of its link's callbacks */
+	struct link *link;
+	struct fetcher *fetcher;
+	struct upsync *kit_sync, *code_sync;
+	struct ssh_key client, host; /* host.private_pem only until the create */
+	char *host_public;
+	int64_t last_event;
+	bool save_failed, helloed, zstd, shared_part;
+	bool gone_over;	     /* its keys are removed */
+	enum prepare_step step;
+	int workers_ready, workers_failed, workers_wanted;
+	char gpu_seen[GPU_MAX];
+	char detail[64];
+	char fault[200];
+};
+
+struct queued {
+	struct event ev;
+	struct err err;
+	struct offer *offers;
+	struct pod_view *views;
+	struct volume volume;
+	struct queued *next;
+};
+
+struct engine {
+	const struct engine_setup *setup;
+	struct core *core;
+	struct loop *loop;
+	struct http *http;
+	struct caller *caller;
+	struct pool *pool;
+	struct actions actions;
+	struct queued *first, **last;
+	struct timer *wake;
+	int64_t started_ms;
+	bool over;
+	int command_code; /* exit code of the last command that failed */
+	char life[8]; /* tells this client's batch ids from an earlier client's */
+
+	const struct segment *segments;
+	size_t segment_count;
+	const struct job_needs *needs;
+	struct seg_state *segs;
+	uint32_t *by_id; /* segment numbers sorted by id */
+
+	struct epod *pods;
+	int pod_count;
+	size_t pod_cap;
+
+	/* what travels */
+	struct tree *kit_tree, *code_tree, *code_base;
+	bool tree_scanning, tree_wanted;
+	struct tree_scan_job *scan;
+	struct err tree_error;
+	char *cache_path;
+
+	/* journal */
+	struct segment_row *safe_rows;
+	uint32_t *safe_segments;
+	size_t safe_count, safe_cap, safe_cap2;
+
+	/* the end */
+	bool finishing, finished;
+	struct str notes;
+	struct err finish_error;
+	FILE *log;
+	int64_t progress_at;
+};
+
+/* engine.c */
+void post(struct engine *e, const struct event *ev, const struct err *err); /* a copy is queued */
+void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err);
+void engine_log(struct engine *e, int level, const char *fmt, ...) PRINTF(3, 4);
+int64_t segment_by_id(const struct engine *e, const char *id);
+/* How pods are called in messages: its id, else its attempt. */
+const char *pod_called(const struct engine *e, int pod);
+
+/* journal.c */
+void journal_pod(struct engine *e, int pod);
+void journal_run(struct engine *e);
+void journal_safe(struct engine *e, uint32_t segment, bool suspect);
+void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
+void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
+
+/* keys.c */
+int keys_make(struct engine *e, int pod, struct err *err);
+int keys_load(struct engine *e, int pod, struct err *err);
+void keys_drop(struct engine *e, int pod);
+
+/* vendor.c: actions that are operations of a provider */
+void vendor_offers(struct engine *e, int provider);
+void vendor_volume(struct engine *e, int provider);
+void vendor_list(struct engine *e, int provider);
+void vendor_rent(struct engine *e, int pod);
+void vendor_release(struct engine *e, int pod);
+void vendor_salvage(struct engine *e, int pod);
+void vendor_fetch(struct engine *e, int pod, uint32_t segment);
+
+/* podlink.c: actions that talk with an agent */
+void podlink_connect(struct engine *e, int pod);
+void podlink_prepare(struct engine *e, int pod, bool shared);
+void podlink_send(struct engine *e, int pod, uint32_t batch);
+void podlink_revoke(struct engine *e, int pod);
+void podlink_renew(struct engine *e, int pod);
+void podlink_handover(struct engine *e, int pod);
+void podlink_close(struct engine *e, int pod);
+void podlink_tree_ready(struct engine *e);
+/* One event of an agent, live or from the log on the volume. */
+void podlink_event(struct engine *e, int pod, const json_t *event);
+
+/* outfiles.c: from finished there to safe here */
+void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
+void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch_want *want);
+void outfiles_keep(struct engine *e, uint32_t segment, bool suspect);
+void outfiles_discard(struct engine *e, uint32_t segment);
+void outfiles_reset(struct engine *e, uint32_t segment);
+struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
+			     const char *sha256);
+
+#endif

@@ -1,0 +1,191 @@
+/* journal.c - what the ledger is told, and when. */
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/log.h"
+#include "impl.h"
+
+/* Rows have wall clock times, the core boot clock times; both are of this machine. */
+static int64_t to_wall(const struct engine *e, int64_t boot_ms)
+{
+	(void)e;
+	return boot_ms ? boot_ms - clock_boot_ms() + clock_wall_ms() : 0;
+}
+
+static int64_t to_boot(int64_t wall_ms)
+{
+	return wall_ms ? wall_ms - clock_wall_ms() + clock_boot_ms() : 0;
+}
+
+static const char *row_state(const struct core_pod *p)
+{
+	switch (p->phase) {
+	case POD_WANTED:
+	case POD_RENTING: return "intent";
+	case POD_AMBIGUOUS: return "ambiguous";
+	case POD_BOOTING:
+	case POD_CONNECTING:
+	case POD_PREPARING:
+	case POD_QUEUED:
+	case POD_LOADING:
+	case POD_WORKING: return "live";
+	case POD_RELEASING:
+	case POD_CONFIRMING: return "releasing";
+	case POD_GONE: return "gone";
+	case POD_NEVER: return "failed";
+	}
+	return "live";
+}
+
+struct pod_row engine_pod_row(const struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	const struct engine_provider *v = &e->setup->providers[p->provider];
+	struct pod_row row = {0};
+
+	COPY_TEXT(row.attempt, p->attempt);
+	COPY_TEXT(row.run, e->setup->run->id);
+	COPY_TEXT(row.provider, v->ops->name);
+	COPY_TEXT(row.account, v->ops->account(v->handle));
+	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
+	COPY_TEXT(row.id, p->id);
+	COPY_TEXT(row.state, row_state(p));
+	row.slot = pod;
+	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->offer.gpu);
+	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
+	row.spot = p->offer.spot;
+	COPY_TEXT(row.volume_id, p->volume.id);
+	COPY_TEXT(row.volume_name, p->volume.name);
+	row.price_microusd_h = p->price_microusd_h;
+	row.hard_end_s = p->hard_end_s;
+	COPY_TEXT(row.host, p->view.host);
+	row.port = p->view.port;
+	COPY_TEXT(row.user, p->view.user);
+	row.create_ms = to_wall(e, p->create_at);
+	row.rented_ms = to_wall(e, p->rented_at);
+	row.running_ms = to_wall(e, p->running_at);
+	row.reached_ms = to_wall(e, p->reached_at);
+	row.connected_ms = to_wall(e, p->connected_at);
+	row.synced_ms = to_wall(e, p->synced_at);
+	row.ready_ms = to_wall(e, p->ready_at);
+	row.worked_ms = to_wall(e, p->worked_at);
+	row.safe_ms = to_wall(e, p->safe_at);
+	row.release_ms = to_wall(e, p->release_at);
+	row.released_ms = to_wall(e, p->released_at);
+	row.gone_ms = to_wall(e, p->gone_at);
+	row.compute_ms = p->compute_ms;
+	row.wasted_ms = p->wasted_ms;
+	row.billed_ms = core_billed_ms(p, clock_boot_ms());
+	row.cost_microusd = core_cost(p, clock_boot_ms());
+	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
+	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
+		COPY_TEXT(row.error, p->reason);
+	return row;
+}
+
+void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
+{
+	memset(p, 0, sizeof(*p));
+	p->provider = -1;
+	for (int i = 0; i < e->setup->provider_count; i++)
+		if (!strcmp(e->setup->providers[i].ops->name, row->provider))
+			p->provider = i;
+	bool known = row->id[0] != '\0';
+	p->phase = known ? POD_BOOTING : POD_AMBIGUOUS;
+	COPY_TEXT(p->attempt, row->attempt);
+	COPY_TEXT(p->id, row->id);
+	COPY_TEXT(p->offer.provider, row->provider);
+	COPY_TEXT(p->offer.gpu, row->gpu);
+	COPY_TEXT(p->offer.region, row->region);
+	p->offer.spot = row->spot;
+	COPY_TEXT(p->volume.id, row->volume_id);
+	COPY_TEXT(p->volume.name, row->volume_name);
+	COPY_TEXT(p->volume.provider, row->provider);
+	p->price_microusd_h = row->price_microusd_h;
+	p->hard_end_s = row->hard_end_s;
+	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
+	p->first_lease_end_s = row->hard_end_s;
+	p->create_at = to_boot(row->create_ms);
+	p->rented_at = known ? to_boot(row->rented_ms ? row->rented_ms : row->create_ms) : clock_boot_ms();
+	p->running_at = to_boot(row->running_ms);
+	p->reached_at = to_boot(row->reached_ms);
+	p->connected_at = to_boot(row->connected_ms);
+	p->synced_at = to_boot(row->synced_ms);
+	p->ready_at = to_boot(row->ready_ms);
+	p->release_at = to_boot(row->release_ms);
+	p->released_at = to_boot(row->released_ms);
+	p->wasted_ms = row->wasted_ms;
+	COPY_TEXT(p->reason, row->error);
+}
+
+void journal_pod(struct engine *e, int pod)
+{
+	struct pod_row row = engine_pod_row(e, pod);
+	struct err err = {0};
+
+	e->pods[pod].save_failed = false;
+	if (store_put_pod(e->setup->store, &row, &err) == 0)
+		return;
+	e->pods[pod].save_failed = true;
+	engine_log(e, LOG_ERROR, "the ledger could not be written (%s); pod %s of %s goes on by this client's memory alone",
+		   err.msg, pod_called(e, pod), row.provider);
+	struct event ev = {.type = EV_FAULT};
+	err.kind = ERR_LOCAL;
+	post(e, &ev, &err);
+}
+
+void journal_run(struct engine *e)
+{
+	struct err err = {0};
+
+	if (store_put_run(e->setup->store, e->setup->run, &err) < 0)
+		engine_log(e, LOG_ERROR, "the ledger could not be written: %s", err.msg);
+}
+
+void journal_safe(struct engine *e, uint32_t segment, bool suspect)
+{
+	const struct seg_state *s = &e->segs[segment];
+	const struct core_pod *p = core_pod_at(e->core, s->pod);
+	const struct segment_result *result = &e->setup->results[segment];
+
+	GROW(e->safe_rows, e->safe_count, e->safe_cap);
+	GROW(e->safe_segments, e->safe_count, e->safe_cap2);
+	struct segment_row *row = &e->safe_rows[e->safe_count];
+	memset(row, 0, sizeof(*row));
+	COPY_TEXT(row->run, e->setup->run->id);
+	COPY_TEXT(row->id, e->segments[segment].id);
+	COPY_TEXT(row->key, e->segments[segment].key);
+	row->state = SEGMENT_ROW_SAFE;
+	COPY_TEXT(row->attempt, p->attempt);
+	if (s->count)
+		COPY_TEXT(row->file, s->files[0].name);
+	COPY_TEXT(row->sha256, result->sha256);
+	row->bytes = result->bytes;
+	row->seconds = result->seconds;
+	row->sample_rate = result->sample_rate;
+	row->tries = result->tries;
+	row->suspect = suspect;
+	COPY_TEXT(row->reason, result->reason);
+	e->safe_segments[e->safe_count++] = segment;
+}
+
+void journal_flush(struct engine *e)
+{
+	struct err err = {0};
+
+	if (!e->safe_count)
+		return;
+	if (store_put_segments(e->setup->store, e->safe_rows, e->safe_count, &err) < 0) {
+		/* the files are in place and in the manifest all the same: a later run finds them there */
+		engine_log(e, LOG_ERROR, "the ledger could not be written: %s", err.msg);
+		struct event ev = {.type = EV_FAULT};
+		err.kind = ERR_LOCAL;
+		post(e, &ev, &err);
+	}
+	for (size_t i = 0; i < e->safe_count; i++) {
+		struct event ev = {.type = EV_SAFE, .segment = e->safe_segments[i],
+				   .pod = e->segs[e->safe_segments[i]].pod};
+		post(e, &ev, NULL);
+	}
+	e->safe_count = 0;
+}

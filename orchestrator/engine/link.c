@@ -1,0 +1,262 @@
+#include "link.h"
+
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/jsonx.h"
+#include "../base/log.h"
+
+enum { LINE_MAX_BYTES = 1 << 20, NOISE_MAX_BYTES = 256 << 10, TCP_TIMEOUT_MS = 10000, SILENCE_MS = 30000 };
+
+struct link {
+	struct loop *loop;
+	const struct link_ops *ops;
+	void *ctx;
+	char *user, *host_key, *private_key;
+	const struct pod_kit *kit;
+	int64_t from_event, deadline_at, reached_ms;
+	struct http_connect *connecting;
+	struct ssh *ssh;
+	struct ssh_channel *control;
+	struct timer *deadline;
+	struct str in;	    /* a line that is not complete yet */
+	struct str waiting; /* lines to send once the agent is in place */
+	size_t noise;	    /* bytes before hello that were not ours */
+	bool placed;	    /* the agent's bytes are on their way, or were not needed */
+	bool up, over;
+};
+
+/* Tells the owner, once; it closes the link from there or later. */
+static void fail(struct link *l, enum err_kind kind, const char *what)
+{
+	struct err err;
+
+	if (l->over)
+		return;
+	l->over = true;
+	err_set(&err, kind, "%s", what);
+	l->ops->down(l->ctx, &err);
+}
+
+static void send_text(struct link *l, const char *text, size_t len)
+{
+	if (l->control && l->placed)
+		ssh_write(l->control, text, len);
+	else
+		str_addn(&l->waiting, text, len);
+}
+
+void link_send(struct link *l, const json_t *line)
+{
+	char *text = jsonx_line(line);
+
+	if (log_wants(LOG_TRACE))
+		log_line(LOG_TRACE, "> agent %.400s", text);
+	send_text(l, text, strlen(text));
+	send_text(l, "\n", 1);
+	free(text);
+}
+
+static void agent_placed(struct link *l, bool needed)
+{
+	l->placed = true;
+	if (needed)
+		ssh_write(l->control, l->kit->agent, l->kit->agent_len);
+	if (l->waiting.len)
+		ssh_write(l->control, l->waiting.s, l->waiting.len);
+	str_free(&l->waiting);
+}
+
+static void take_json(struct link *l, const char *line, size_t len)
+{
+	struct err err;
+	CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, &err);
+
+	if (!event) {
+		if (l->up)
+			fail(l, ERR_UNTRUSTED, "its agent sent a line that is not JSON");
+		return;
+	}
+	if (log_wants(LOG_TRACE))
+		log_line(LOG_TRACE, "< agent %.*s", (int)MIN(len, (size_t)400), line);
+	if (l->up) {
+		l->ops->line(l->ctx, event);
+		return;
+	}
+	if (strcmp(jsonx_text(event, "ev", ""), "hello"))
+		return;
+	l->up = true;
+	loop_untimer(l->deadline);
+	l->deadline = NULL;
+	l->ops->up(l->ctx, event, l->reached_ms);
+}
+
+static void take_line(struct link *l, const char *line, size_t len)
+{
+	if (len && line[0] == '{') {
+		take_json(l, line, len);
+		return;
+	}
+	if (!l->placed && len >= 10 && !memcmp(line, "BURST ", 6)) {
+		agent_placed(l, !memcmp(line + 6, "need", 4));
+		return;
+	}
+	l->noise += len + 1;
+	if (l->noise > NOISE_MAX_BYTES)
+		fail(l, ERR_UNTRUSTED, "it floods us with text that no agent sends");
+}
+
+static void on_control(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct link *l = ctx;
+
+	if (stream == 1) {
+		CLEANUP(str_free) struct str text = STR_INIT;
+		str_add_printable(&text, bytes, len, 200);
+		log_line(LOG_DEBUG, "pod's stderr: %s", str_text(&text));
+		l->noise += len;
+		return;
+	}
+	str_addn(&l->in, bytes, len);
+	size_t used = 0;
+	char *end;
+	while (!l->over && (end = memchr(l->in.s + used, '\n', l->in.len - used))) {
+		size_t n = (size_t)(end - l->in.s) - used;
+		char *line = l->in.s + used;
+		line[n] = '\0';
+		used += n + 1;
+		take_line(l, line, n);
+	}
+	if (l->over)
+		return; /* l may be gone soon; touch nothing more */
+	str_drop(&l->in, used);
+	if (l->in.len > LINE_MAX_BYTES)
+		fail(l, ERR_UNTRUSTED, "its agent sent an endless line");
+}
+
+static void on_control_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+{
+	struct link *l = ctx;
+	char words[200];
+
+	l->control = NULL;
+	if (err)
+		snprintf(words, sizeof(words), "%s", err->msg);
+	else if (signal)
+		snprintf(words, sizeof(words), "the agent was killed by SIG%.20s", signal);
+	else
+		snprintf(words, sizeof(words), "the agent's side of the connection ended (%d)", exit_code);
+	fail(l, ERR_NETWORK, words);
+}
+
+static const struct ssh_channel_ops control_ops = {.data = on_control, .closed = on_control_closed};
+
+static void on_up(void *ctx, const struct err *err)
+{
+	struct link *l = ctx;
+
+	if (err) {
+		fail(l, err->kind, err->msg);
+		return;
+	}
+	l->control = ssh_exec(l->ssh, l->kit->bootstrap, &control_ops, l, false);
+	CLEANUP(free_text) char *attach =
+		xasprintf("{\"op\":\"attach\",\"from\":%lld}\n", (long long)l->from_event);
+	struct str rest = l->waiting;
+	l->waiting = STR_INIT;
+	str_add(&l->waiting, attach); /* always the first line */
+	str_addn(&l->waiting, str_text(&rest), rest.len);
+	str_free(&rest);
+}
+
+static void on_lost(void *ctx, const struct err *err)
+{
+	fail(ctx, err->kind, err->msg);
+}
+
+static void on_tcp(void *ctx, int fd, const struct err *err)
+{
+	struct link *l = ctx;
+
+	l->connecting = NULL;
+	if (err) {
+		fail(l, err->kind, err->msg);
+		return;
+	}
+	l->reached_ms = clock_boot_ms();
+	struct ssh_setup setup = {
+		.fd = fd,
+		.user = l->user,
+		.host_key = l->host_key,
+		.private_key = l->private_key,
+		.deadline_ms = MAX(l->deadline_at - l->reached_ms, 1000),
+		.silence_ms = SILENCE_MS,
+	};
+	l->ssh = ssh_open(l->loop, &setup, on_up, on_lost, l);
+}
+
+static void on_deadline(void *ctx)
+{
+	struct link *l = ctx;
+
+	l->deadline = NULL;
+	fail(l, ERR_NETWORK, l->ssh ? "its agent does not answer" : "nothing answers there");
+}
+
+struct link *link_open(struct loop *loop, struct http *http, const struct link_setup *setup,
+		       const struct link_ops *ops, void *ctx)
+{
+	struct link *l = xcalloc(1, sizeof(*l));
+
+	l->loop = loop;
+	l->ops = ops;
+	l->ctx = ctx;
+	l->user = xstrdup(setup->user);
+	l->host_key = xstrdup(setup->host_key);
+	l->private_key = xstrdup(setup->private_key);
+	l->kit = setup->kit;
+	l->from_event = setup->from_event;
+	l->deadline_at = clock_boot_ms() + setup->deadline_ms;
+	l->deadline = loop_timer(loop, setup->deadline_ms, on_deadline, l);
+	l->connecting = http_connect(http, setup->host, setup->port, MIN(setup->deadline_ms, TCP_TIMEOUT_MS),
+				     on_tcp, l);
+	return l;
+}
+
+struct ssh *link_ssh(struct link *l)
+{
+	return l->ssh;
+}
+
+static void wipe(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+static void free_later(void *ctx)
+{
+	struct link *l = ctx;
+
+	str_free(&l->in);
+	str_free(&l->waiting);
+	free(l->user);
+	free(l->host_key);
+	wipe(l->private_key);
+	free(l);
+}
+
+/* May be called from inside our own callbacks: the struct lives until the next turn. */
+void link_close(struct link *l)
+{
+	if (!l)
+		return;
+	l->over = true;
+	http_connect_cancel(l->connecting);
+	loop_untimer(l->deadline);
+	ssh_close(l->ssh);
+	l->ssh = NULL;
+	l->control = NULL;
+	loop_timer(l->loop, 0, free_later, l);
+}

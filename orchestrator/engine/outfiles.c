@@ -1,0 +1,229 @@
+/* outfiles.c - from finished on a pod to safe here: fetched, verified, checked, renamed, recorded. */
+#include <stdlib.h>
+
+#include "../base/log.h"
+#include "../base/path.h"
+#include "impl.h"
+
+struct getting { /* one file under way: the context of its fetch */
+	struct engine *e;
+	uint32_t segment;
+	size_t file;
+	int pod;
+	unsigned turn; /* which try this is; an older one that ends late is passed over */
+	struct check check; /* a worker thread's until done */
+	bool checked;
+};
+
+struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
+			     const char *sha256)
+{
+	struct seg_state *s = &e->segs[segment];
+
+	for (size_t i = 0; i < s->count; i++)
+		if (!strcmp(s->files[i].name, name))
+			return &s->files[i]; /* told twice (an event log read again) */
+	s->files = xrealloc(s->files, (s->count + 1) * sizeof(*s->files));
+	struct outfile *f = &s->files[s->count++];
+	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .bytes = bytes};
+	COPY_TEXT(f->sha256, sha256);
+	return f;
+}
+
+void outfiles_reset(struct engine *e, uint32_t segment)
+{
+	struct seg_state *s = &e->segs[segment];
+
+	for (size_t i = 0; i < s->count; i++) {
+		receive_drop(s->files[i].r, false);
+		free(s->files[i].name);
+		free(s->files[i].path);
+	}
+	free(s->files);
+	s->files = NULL;
+	s->count = 0;
+	s->reported = s->announced = false;
+}
+
+/* In a worker thread. */
+static void inspect(void *ctx, const char *part_path)
+{
+	struct getting *g = ctx;
+	struct err err = {0};
+
+	memset(&g->check, 0, sizeof(g->check));
+	g->checked = true;
+	if (g->e->setup->job_ops->check(g->e->setup->job, g->segment, part_path, &g->check, &err) < 0) {
+		g->check.ok = false;
+		COPY_TEXT(g->check.reason, err.msg);
+	}
+}
+
+static bool all_home(const struct seg_state *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (!s->files[i].r)
+			return false;
+	return true;
+}
+
+static void announce_home(struct engine *e, uint32_t segment)
+{
+	struct seg_state *s = &e->segs[segment];
+
+	if (!s->reported || s->announced || !all_home(s))
+		return;
+	s->announced = true;
+	struct event ev = {.type = EV_HOME, .pod = s->pod, .segment = segment, .ok = true,
+			   .check_ok = s->check.ok || !s->count};
+	if (s->count && !s->check.ok)
+		engine_log(e, LOG_INFO, "%s: %s", e->segments[segment].id, s->check.reason);
+	post(e, &ev, NULL);
+}
+
+static void arrived(void *ctx, struct receive *r, const struct err *err)
+{
+	struct getting *g = ctx;
+	struct engine *e = g->e;
+	struct seg_state *s = &e->segs[g->segment];
+	struct outfile *f = s->pod == g->pod && g->file < s->count ? &s->files[g->file] : NULL;
+	bool current = f && f->under_way && f->turn == g->turn;
+
+	if (!current) {
+		receive_drop(r, false); /* the segment went elsewhere meanwhile */
+	} else if (err && err->kind == ERR_NETWORK && e->pods[g->pod].fetcher && f->retries++ < 3) {
+		f->under_way = false; /* only the channel broke */
+		outfiles_fetch(e, g->pod, g->segment);
+	} else if (err) {
+		f->under_way = false;
+		struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
+		engine_log(e, LOG_INFO, "%s: %s", e->segments[g->segment].id, err->msg);
+		post(e, &ev, err);
+	} else {
+		f->under_way = false;
+		f->r = r;
+		if (g->checked && (g->file == 0 || !g->check.ok))
+			s->check = g->check;
+		announce_home(e, g->segment);
+	}
+	free(g);
+}
+
+void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch_want *want)
+{
+	struct outfile *f = &e->segs[segment].files[file];
+	struct getting *g = xcalloc(1, sizeof(*g));
+
+	*g = (struct getting){.e = e, .segment = segment, .file = file, .pod = e->segs[segment].pod, .turn = ++f->turn};
+	*want = (struct fetch_want){
+		.output_dir = e->setup->output_dir,
+		.name = f->name,
+		.path = f->path,
+		.bytes = f->bytes,
+		.max_bytes = e->needs->command ? INT64_MAX : OUTPUT_MAX_BYTES,
+		.sha256 = f->sha256,
+		.inspect = inspect,
+		.done = arrived,
+		.ctx = g,
+	};
+}
+
+void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
+{
+	struct seg_state *s = &e->segs[segment];
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	if (s->pod != pod)
+		return;
+	if (p->via_volume) {
+		vendor_fetch(e, pod, segment);
+	} else if (e->pods[pod].fetcher) {
+		for (size_t i = 0; i < s->count; i++) {
+			struct fetch_want want;
+			if (s->files[i].under_way || s->files[i].r)
+				continue;
+			outfiles_want(e, segment, i, &want);
+			s->files[i].under_way = true;
+			fetcher_get(e->pods[pod].fetcher, &want);
+		}
+	}
+	announce_home(e, segment); /* nothing to fetch, or all here already */
+}
+
+/* ---- under its final name ---- */
+
+struct keeping {
+	struct engine *e;
+	uint32_t segment;
+	bool suspect;
+	struct receive **list;
+	size_t count;
+	struct segment_result result;
+	struct err err;
+};
+
+static void work_keep(void *arg)
+{
+	struct keeping *k = arg;
+	const struct engine_setup *setup = k->e->setup;
+
+	for (size_t i = 0; i < k->count; i++)
+		if (receive_keep(k->list[i], &k->err) < 0)
+			return;
+	k->result.state = SEGMENT_SAFE;
+	setup->job_ops->record(setup->job, k->segment, &k->result, &k->err);
+}
+
+static void kept(void *arg)
+{
+	struct keeping *k = arg;
+	struct engine *e = k->e;
+
+	for (size_t i = 0; i < k->count; i++)
+		receive_drop(k->list[i], false);
+	if (k->err.kind) {
+		struct event ev = {.type = EV_HOME_FAILED, .pod = e->segs[k->segment].pod, .segment = k->segment};
+		k->err.kind = ERR_LOCAL;
+		post(e, &ev, &k->err);
+	} else {
+		e->setup->results[k->segment] = k->result;
+		journal_safe(e, k->segment, k->suspect);
+	}
+	free(k->list);
+	free(k);
+}
+
+void outfiles_keep(struct engine *e, uint32_t segment, bool suspect)
+{
+	struct seg_state *s = &e->segs[segment];
+	const struct core_pod *p = core_pod_at(e->core, s->pod);
+	struct keeping *k = xcalloc(1, sizeof(*k));
+
+	k->e = e;
+	k->segment = segment;
+	k->suspect = suspect;
+	k->count = s->count;
+	k->list = xcalloc(s->count, sizeof(*k->list));
+	for (size_t i = 0; i < s->count; i++)
+		k->list[i] = TAKE(s->files[i].r);
+	struct segment_result *r = &k->result;
+	r->suspect = suspect;
+	if (suspect)
+		COPY_TEXT(r->reason, s->check.reason);
+	if (s->count) {
+		COPY_TEXT(r->sha256, s->files[0].sha256);
+		r->bytes = s->files[0].bytes;
+	}
+	r->seconds = s->check.seconds > 0 ? s->check.seconds : s->seconds;
+	r->sample_rate = s->check.sample_rate > 0 ? s->check.sample_rate : s->rate;
+	r->tries = core_seg_tries(e->core, segment) + 1;
+	COPY_TEXT(r->provider, e->setup->providers[p->provider].ops->name);
+	COPY_TEXT(r->gpu, e->pods[s->pod].gpu_seen[0] ? e->pods[s->pod].gpu_seen : p->offer.gpu);
+	COPY_TEXT(r->attempt, p->attempt);
+	pool_run(e->pool, work_keep, kept, k);
+}
+
+void outfiles_discard(struct engine *e, uint32_t segment)
+{
+	outfiles_reset(e, segment);
+}

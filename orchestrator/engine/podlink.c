@@ -1,0 +1,647 @@
+/* podlink.c - what passes between us and one agent: connecting, preparing the pod step by step, batches out, events in. */
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/jsonx.h"
+#include "../base/log.h"
+#include "../base/path.h"
+#include "impl.h"
+
+struct at { /* context of a link's callbacks */
+	struct engine *e;
+	int pod;
+};
+
+static void detail(struct engine *e, int pod, const char *text)
+{
+	COPY_TEXT(e->pods[pod].detail, text);
+}
+
+static void shown_text(char *to, size_t room, const char *from)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_add_printable(&text, from, strlen(from), room - 8);
+	copy_text(to, room, str_text(&text));
+}
+
+static void send_line(struct engine *e, int pod, json_t *line)
+{
+	if (e->pods[pod].link && line)
+		link_send(e->pods[pod].link, line);
+	json_decref(line);
+}
+
+/* ---- preparing, one step after the other ---- */
+
+static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
+static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
+{
+	struct err err;
+	char words[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	err_set(&err, kind, "%s", words);
+	e->pods[pod].step = PREP_NONE;
+	post_pod(e, EV_PREPARE_FAILED, pod, &err);
+}
+
+static const char *setup_hash(const struct engine *e, char hex[SHA256_HEX])
+{
+	if (!e->needs->setup)
+		return NULL;
+	sha256_hex(e->needs->setup, strlen(e->needs->setup), hex);
+	return hex;
+}
+
+static void step_start(struct engine *e, int pod)
+{
+	const struct job_needs *n = e->needs;
+	char hash[SHA256_HEX];
+	json_t *env = json_object(), *outputs = json_array();
+
+	e->pods[pod].step = PREP_START;
+	detail(e, pod, "starting workers");
+	for (const char *const *name = n->env_names; name && *name; name++) {
+		const char *value = getenv(*name);
+		if (value)
+			json_object_set_new(env, *name, json_string(value));
+		else
+			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel", *name);
+	}
+	for (const char *const *o = n->outputs; o && *o; o++)
+		json_array_append_new(outputs, json_string(*o));
+	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
+				 n->worker ? n->worker : "", "env", env, "command", n->command, "outputs", outputs,
+				 "stream", n->stream, "hang_s", 60);
+	if (e->kit_tree) {
+		CLEANUP(free_text) char *kit = xasprintf("kit/%s", e->kit_tree->id);
+		json_object_set_new(line, "kit", json_string(kit));
+	}
+	if (e->code_tree) {
+		CLEANUP(free_text) char *code = xasprintf("code/%s", e->code_tree->id);
+		json_object_set_new(line, "code", json_string(code));
+	}
+	if (setup_hash(e, hash))
+		json_object_set_new(line, "env_hash", json_string(hash));
+	send_line(e, pod, line);
+}
+
+static void step_install(struct engine *e, int pod)
+{
+	e->pods[pod].step = PREP_INSTALL;
+	post_pod(e, EV_SHARED_READY, pod, NULL);
+	if (!e->needs->install) {
+		step_start(e, pod);
+		return;
+	}
+	detail(e, pod, "installing packages");
+	send_line(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", 900));
+}
+
+static void step_setup(struct engine *e, int pod)
+{
+	char hash[SHA256_HEX];
+
+	e->pods[pod].step = PREP_SETUP;
+	if (!e->pods[pod].shared_part || !setup_hash(e, hash)) {
+		step_install(e, pod);
+		return;
+	}
+	detail(e, pod, "setting up the environment");
+	send_line(e, pod, json_pack("{s:s,s:s,s:s,s:i}", "op", "setup", "hash", hash, "script", e->needs->setup,
+				    "timeout_s", 1800));
+}
+
+static void trees_done(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (p->step == PREP_TREES && !p->kit_sync && !p->code_sync)
+		step_setup(e, pod);
+}
+
+static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which, const char *what)
+{
+	struct engine *e = at->e;
+	int pod = at->pod;
+	char size[32];
+
+	*which = NULL;
+	free(at);
+	if (err) {
+		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
+		return;
+	}
+	snprintf(size, sizeof(size), "%lld bytes", (long long)sent);
+	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what, sent ? size : "there already");
+	trees_done(e, pod);
+}
+
+static void kit_over(void *ctx, int64_t sent, const struct err *err)
+{
+	struct at *at = ctx;
+
+	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
+}
+
+static void remember_tree(struct engine *e, int pod)
+{
+	CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name,
+						  core_pod_at(e->core, pod)->volume.id);
+
+	if (core_pod_at(e->core, pod)->volume.id[0])
+		store_put_fact(e->setup->store, fact, e->code_tree->id, NULL);
+}
+
+static void code_over(void *ctx, int64_t sent, const struct err *err)
+{
+	struct at *at = ctx;
+
+	if (!err)
+		remember_tree(at->e, at->pod);
+	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
+}
+
+static struct at *at_new(struct engine *e, int pod)
+{
+	struct at *at = xcalloc(1, sizeof(*at));
+
+	*at = (struct at){e, pod};
+	return at;
+}
+
+/* What the volume of this pod was last given, when we still have its manifest. */
+static const struct tree *known_base(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", e->setup->providers[p->provider].ops->name, p->volume.id);
+	char id[SHA256_HEX];
+
+	if (!e->code_base || !store_fact(e->setup->store, fact, id, sizeof(id)))
+		return NULL;
+	return !strcmp(id, e->code_base->id) ? e->code_base : NULL;
+}
+
+static void step_trees(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	p->step = PREP_TREES;
+	if (!p->shared_part) {
+		step_install(e, pod);
+		return;
+	}
+	if (e->tree_scanning) {
+		e->tree_wanted = true;
+		detail(e, pod, "reading the code folder");
+		return;
+	}
+	if (e->tree_error.kind) {
+		prepare_failed(e, pod, ERR_LOCAL, "%s", e->tree_error.msg);
+		return;
+	}
+	detail(e, pod, "syncing code");
+	if (e->kit_tree) {
+		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = at_new(e, pod)};
+		p->kit_sync = upsync_start(link_ssh(p->link), e->loop, e->pool, &want);
+	}
+	if (e->code_tree) {
+		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
+					   .base = known_base(e, pod), .zstd = p->zstd, .done = code_over,
+					   .ctx = at_new(e, pod)};
+		p->code_sync = upsync_start(link_ssh(p->link), e->loop, e->pool, &want);
+	}
+	trees_done(e, pod);
+}
+
+void podlink_tree_ready(struct engine *e)
+{
+	if (!e->tree_wanted)
+		return;
+	e->tree_wanted = false;
+	for (int i = 0; i < e->pod_count; i++)
+		if (e->pods[i].step == PREP_TREES && e->pods[i].link)
+			step_trees(e, i);
+}
+
+void podlink_prepare(struct engine *e, int pod, bool shared)
+{
+	if (!e->pods[pod].link || !e->pods[pod].helloed)
+		return;
+	e->pods[pod].shared_part = shared;
+	e->pods[pod].workers_ready = e->pods[pod].workers_failed = 0;
+	step_trees(e, pod);
+}
+
+/* ---- events of the agent ---- */
+
+static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
+{
+	char words[300];
+
+	if (e->pods[pod].step != step)
+		return;
+	if (!jsonx_bool(event, "ok", false)) {
+		shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+		prepare_failed(e, pod, ERR_JOB, "%s failed: %s", step == PREP_SETUP ? "setup" : "installing packages", words);
+		return;
+	}
+	if (step == PREP_SETUP)
+		step_install(e, pod);
+	else
+		step_start(e, pod);
+}
+
+static void worker_event(struct engine *e, int pod, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+	const char *state = jsonx_text(event, "state", "");
+	char words[300];
+
+	if (!strcmp(state, "ready")) {
+		p->workers_ready++;
+		p->step = PREP_DONE;
+		detail(e, pod, "");
+		const char *gpu = jsonx_text(event, "gpu", "");
+		if (gpu[0])
+			shown_text(p->gpu_seen, sizeof(p->gpu_seen), gpu);
+	} else if (!strcmp(state, "exited")) {
+		p->workers_ready -= p->workers_ready > 0;
+		shown_text(words, sizeof(words), jsonx_text(event, "error", ""));
+		engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
+			   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
+	} else if (!strcmp(state, "failed")) {
+		p->workers_failed++;
+		shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+		engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
+			   (long long)jsonx_int(event, "w", 0), words);
+		if (p->workers_failed >= e->needs->workers) {
+			struct err err;
+			err_set(&err, ERR_JOB, "no worker can run there: %s", words);
+			post_pod(e, EV_WORKERS_FAILED, pod, &err);
+		}
+		return;
+	} else {
+		return;
+	}
+	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
+			   .max_batch = (int)jsonx_int(event, "max_batch", 0)};
+	post(e, &ev, NULL);
+}
+
+/* "LIFE-NUMBER": a batch of an earlier client has another LIFE and is nobody's here. */
+static uint32_t batch_number(const struct engine *e, const json_t *event, const char *key)
+{
+	const char *id = jsonx_text(event, key, "");
+	size_t len = strlen(e->life);
+
+	if (strncmp(id, e->life, len) || id[len] != '-')
+		return UINT32_MAX;
+	return (uint32_t)strtoul(id + len + 1, NULL, 10);
+}
+
+static void batch_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *state = jsonx_text(event, "state", "");
+	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = jsonx_int(event, "t", 0)};
+
+	if (!strcmp(state, "started"))
+		ev.type = EV_BATCH_STARTED;
+	else if (!strcmp(state, "done"))
+		ev.type = EV_BATCH_DONE;
+	else {
+		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod),
+			   jsonx_text(event, "id", "?"), jsonx_text(event, "reason", "?"));
+		return;
+	}
+	post(e, &ev, NULL);
+}
+
+static enum err_kind failure_kind(const char *reason)
+{
+	return !strcmp(reason, "mismatch") ? ERR_UNTRUSTED : !strcmp(reason, "missing") ? ERR_NOT_FOUND : ERR_JOB;
+}
+
+static void segment_failed(struct engine *e, int pod, uint32_t segment, const json_t *event)
+{
+	const char *reason = jsonx_text(event, "reason", "worker");
+	struct segment_result *result = &e->setup->results[segment];
+	char words[160];
+	struct err err;
+
+	shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	if (e->needs->command) {
+		int code = (int)jsonx_int(event, "code", -1);
+		snprintf(result->reason, sizeof(result->reason), "the command ended with exit code %d%s%s", code,
+			 words[0] ? ": " : "", code < 0 ? words : "");
+		e->command_code = code;
+	} else {
+		snprintf(result->reason, sizeof(result->reason), "%s: %.140s", reason, words);
+	}
+	err_set(&err, failure_kind(reason), "%s: %s", e->segments[segment].id, result->reason);
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	post(e, &ev, &err);
+}
+
+static bool good_hash(const char *hex)
+{
+	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
+}
+
+/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). */
+static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
+{
+	const char *path = jsonx_text(event, "path", "");
+	const char *hash = jsonx_text(event, "sha256", "");
+	int64_t bytes = jsonx_int(event, "bytes", -1);
+	struct err err;
+
+	if (name && path_is_safe(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
+		outfiles_add(e, segment, name, path, bytes, hash);
+		return true;
+	}
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right; it is not fetched",
+		e->segments[segment].id);
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	post(e, &ev, &err);
+	return false;
+}
+
+static void begin_report(struct engine *e, int pod, uint32_t segment)
+{
+	struct seg_state *s = &e->segs[segment];
+
+	if (s->pod == pod && s->count && !s->reported)
+		return; /* outputs of this very report came before */
+	outfiles_reset(e, segment);
+	s->pod = pod;
+}
+
+static bool settled(const struct engine *e, uint32_t segment, int pod)
+{
+	enum core_seg_state state = core_seg_state(e->core, segment);
+
+	if (state == SEG_SAFE || state == SEG_FAILED)
+		return true;
+	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
+	       (e->segs[segment].pod != pod || e->segs[segment].reported);
+}
+
+static void segment_event(struct engine *e, int pod, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = jsonx_int(event, "t", 0),
+			   .elapsed_ms = jsonx_int(event, "ms", 0)};
+
+	if (segment < 0)
+		return;
+	ev.segment = (uint32_t)segment;
+	if (settled(e, ev.segment, pod)) {
+		post(e, &ev, NULL); /* counted as wasted by the core */
+		return;
+	}
+	struct seg_state *s = &e->segs[segment];
+	if (!jsonx_bool(event, "ok", false)) {
+		segment_failed(e, pod, ev.segment, event);
+		return;
+	}
+	if (!e->needs->command) {
+		outfiles_reset(e, ev.segment);
+		s->pod = pod;
+		if (!take_file(e, pod, ev.segment, event, e->segments[segment].file))
+			return;
+	} else if (s->pod != pod) {
+		outfiles_reset(e, ev.segment);
+		s->pod = pod;
+	}
+	s->reported = true;
+	s->seconds = jsonx_number(event, "seconds", 0);
+	s->rate = (int)jsonx_int(event, "rate", 0);
+	post(e, &ev, NULL);
+}
+
+static void output_event(struct engine *e, int pod, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+	const char *name = jsonx_text(event, "name", NULL);
+
+	if (segment < 0 || settled(e, (uint32_t)segment, pod))
+		return;
+	begin_report(e, pod, (uint32_t)segment);
+	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)
+		outfiles_fetch(e, pod, (uint32_t)segment);
+}
+
+static void log_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *line = jsonx_text(event, "line", "");
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	str_add_printable(&shown, line, strlen(line), 4096);
+	if (e->setup->output && e->needs && e->needs->command)
+		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
+	else
+		engine_log(e, LOG_INFO, "pod %s: | %s", pod_called(e, pod), str_text(&shown));
+	if (e->setup->output && e->needs && e->needs->command && e->log)
+		fprintf(e->log, "pod %s: | %s\n", pod_called(e, pod), str_text(&shown));
+}
+
+static void revoked_event(struct engine *e, int pod, const json_t *event)
+{
+	const json_t *ids = json_object_get(event, "ids");
+
+	for (size_t i = 0; i < json_array_size(ids); i++) {
+		CLEANUP(json_decref) json_t *one = json_pack("{s:O}", "id", json_array_get(ids, i));
+		struct event ev = {.type = EV_REVOKED, .pod = pod, .batch = batch_number(e, one, "id")};
+		post(e, &ev, NULL);
+	}
+}
+
+static void fatal_event(struct engine *e, int pod, const json_t *event)
+{
+	char words[300];
+	struct err err;
+
+	shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	err_set(&err, ERR_JOB, "%s", words);
+	post_pod(e, EV_WORKERS_FAILED, pod, &err);
+}
+
+void podlink_event(struct engine *e, int pod, const json_t *event)
+{
+	const char *what = jsonx_text(event, "ev", "");
+	int64_t number = jsonx_int(event, "n", 0);
+
+	if (number) {
+		if (number <= e->pods[pod].last_event)
+			return;
+		e->pods[pod].last_event = number;
+	}
+	if (!e->needs)
+		return;
+	bool replayed = core_pod_at(e->core, pod)->via_volume;
+	if (!strcmp(what, "segment"))
+		segment_event(e, pod, event);
+	else if (!strcmp(what, "output"))
+		output_event(e, pod, event);
+	else if (!strcmp(what, "batch"))
+		batch_event(e, pod, event);
+	else if (replayed)
+		return; /* the rest was for the living */
+	else if (!strcmp(what, "worker"))
+		worker_event(e, pod, event);
+	else if (!strcmp(what, "setup"))
+		step_answer(e, pod, event, PREP_SETUP);
+	else if (!strcmp(what, "install"))
+		step_answer(e, pod, event, PREP_INSTALL);
+	else if (!strcmp(what, "log"))
+		log_event(e, pod, event);
+	else if (!strcmp(what, "revoked"))
+		revoked_event(e, pod, event);
+	else if (!strcmp(what, "fatal"))
+		fatal_event(e, pod, event);
+}
+
+/* ---- the connection ---- */
+
+static void stop_link(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	upsync_cancel(p->kit_sync);
+	upsync_cancel(p->code_sync);
+	p->kit_sync = p->code_sync = NULL;
+	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that nobody asks it again */
+	fetcher_close(fetcher);
+	link_close(p->link);
+	p->link = NULL;
+	p->helloed = false;
+	p->step = PREP_NONE;
+}
+
+static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
+{
+	struct at *at = ctx;
+	struct engine *e = at->e;
+	struct epod *p = &e->pods[at->pod];
+	const char *how = jsonx_text(hello, "switch", "bad nothing was said");
+	const json_t *gpus = json_object_get(hello, "gpus");
+	int64_t workers = jsonx_int(hello, "workers", 0);
+
+	p->helloed = true;
+	p->zstd = jsonx_bool(hello, "zstd", false);
+	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool);
+	if (json_array_size(gpus))
+		shown_text(p->gpu_seen, sizeof(p->gpu_seen), jsonx_text(json_array_get(gpus, 0), "name", ""));
+	if (workers > 0) {
+		p->workers_ready = (int)workers;
+		p->step = PREP_DONE;
+	}
+	if (starts_with(how, "bad")) {
+		char words[160];
+		shown_text(words, sizeof(words), how);
+		engine_log(e, LOG_WARN, "pod %s: its dead-man's switch: %s", pod_called(e, at->pod), words);
+	}
+	struct event ev = {.type = EV_CONNECTED, .pod = at->pod, .switch_ok = !starts_with(how, "bad"),
+			   .switch_proven = starts_with(how, "ok"), .gpus = (int)json_array_size(gpus),
+			   .t = reached_ms, .number = (int)workers,
+			   .workers_alive = workers > 0};
+	post(e, &ev, NULL);
+}
+
+static void on_line(void *ctx, const json_t *event)
+{
+	struct at *at = ctx;
+
+	podlink_event(at->e, at->pod, event);
+}
+
+static void on_down(void *ctx, const struct err *err)
+{
+	struct at *at = ctx;
+	struct engine *e = at->e;
+	int pod = at->pod;
+	bool was_up = e->pods[pod].helloed;
+
+	stop_link(e, pod);
+	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
+}
+
+static const struct link_ops link_ops = {.up = on_up, .line = on_line, .down = on_down};
+
+void podlink_connect(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct err err = {0};
+
+	stop_link(e, pod);
+	if (!e->pods[pod].at)
+		e->pods[pod].at = at_new(e, pod);
+	if (keys_load(e, pod, &err) < 0) {
+		err_set(&err, ERR_REFUSED, "its keys are not on this machine any more");
+		post_pod(e, EV_CONNECT_FAILED, pod, &err);
+		return;
+	}
+	struct link_setup setup = {
+		.host = p->view.host,
+		.port = p->view.port,
+		.user = p->view.user[0] ? p->view.user : "root",
+		.host_key = e->pods[pod].host_public,
+		.private_key = e->pods[pod].client.private_pem,
+		.kit = pod_kit(),
+		.from_event = e->pods[pod].last_event,
+		.deadline_ms = LINK_DEADLINE_MS,
+	};
+	e->pods[pod].link = link_open(e->loop, e->http, &setup, &link_ops, e->pods[pod].at);
+}
+
+void podlink_close(struct engine *e, int pod)
+{
+	stop_link(e, pod);
+	if (core_pod_at(e->core, pod)->phase == POD_GONE)
+		keys_drop(e, pod);
+}
+
+/* ---- what the core wants said ---- */
+
+void podlink_send(struct engine *e, int pod, uint32_t batch)
+{
+	const struct core_batch *b = core_batch_at(e->core, batch);
+	json_t *tasks = json_array();
+	double estimate = 0;
+
+	for (size_t i = 0; i < b->count; i++) {
+		uint32_t s = b->segments[i];
+		outfiles_reset(e, s);
+		e->segs[s].pod = -1;
+		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s)));
+		estimate += e->segments[s].est_seconds;
+	}
+	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
+	send_line(e, pod, json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate, "segments", tasks));
+}
+
+void podlink_revoke(struct engine *e, int pod)
+{
+	send_line(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+}
+
+void podlink_renew(struct engine *e, int pod)
+{
+	send_line(e, pod, json_pack("{s:s,s:I}", "op", "renew", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+}
+
+void podlink_handover(struct engine *e, int pod)
+{
+	send_line(e, pod, json_pack("{s:s,s:I}", "op", "handover", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	if (!e->setup->run->detached) {
+		e->setup->run->detached = true;
+		journal_run(e);
+	}
+}

@@ -1,0 +1,25 @@
+/* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent that is there already. */
+#ifndef BURST_ENGINE_UPSYNC_H
+#define BURST_ENGINE_UPSYNC_H
+
+#include "../net/pool.h"
+#include "../net/ssh.h"
+#include "../sync/tree.h"
+
+struct upsync;
+
+struct upsync_want {
+	const char *dir;	  /* "code", "kit" */
+	const struct tree *tree;  /* borrowed until done() */
+	const char *root;	  /* the folder it was scanned from; NULL: every entry has its data */
+	const struct tree *base;  /* what the volume has, as far as we know; NULL: nothing */
+	bool zstd;
+	/* In the loop, exactly once: sent is the bytes that went over the line (0: it was there). */
+	void (*done)(void *ctx, int64_t sent, const struct err *err);
+	void *ctx;
+};
+
+struct upsync *upsync_start(struct ssh *ssh, struct loop *loop, struct pool *pool, const struct upsync_want *want);
+void upsync_cancel(struct upsync *u); /* no done() afterwards; NULL is fine */
+
+#endif

@@ -1,0 +1,334 @@
+/* vendor.c - the core's wishes that are operations of a provider: what is asked, and what the answer means as an event. */
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "../base/clock.h"
+#include "../base/jsonx.h"
+#include "../base/log.h"
+#include "../base/path.h"
+#include "impl.h"
+
+struct asked { /* one operation under way, with what its want points to */
+	struct engine *e;
+	int provider, pod;
+	uint32_t segment;
+	int64_t asked_at;
+	struct op_want want;
+	struct env_pair env[24];
+	size_t env_count;
+	char *local, *path;
+};
+
+static struct asked *asked_new(struct engine *e, int provider, int pod)
+{
+	struct asked *a = xcalloc(1, sizeof(*a));
+
+	a->e = e;
+	a->provider = provider;
+	a->pod = pod;
+	a->asked_at = clock_boot_ms();
+	return a;
+}
+
+static void asked_free(struct asked *a)
+{
+	for (size_t i = 0; i < a->env_count; i++) {
+		if (a->env[i].secret)
+			explicit_bzero(a->env[i].value, strlen(a->env[i].value));
+		free(a->env[i].name);
+		free(a->env[i].value);
+	}
+	free(a->local);
+	free(a->path);
+	free(a);
+}
+
+static void begin(struct asked *a, enum op_kind kind,
+		  void (*done)(void *ctx, struct op_result *result, const struct err *err))
+{
+	const struct engine_provider *v = &a->e->setup->providers[a->provider];
+
+	caller_begin(a->e->caller, v->ops, v->handle, kind, &a->want, done, a);
+}
+
+/* ---- offers and the volume ---- */
+
+static void offers_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
+
+	if (result) {
+		ev.offers = result->offers;
+		ev.count = result->offer_count;
+	}
+	post(a->e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_offers(struct engine *e, int provider)
+{
+	struct asked *a = asked_new(e, provider, -1);
+
+	a->want.offers.gpus = e->setup->gpus;
+	a->want.offers.spot = e->setup->conf.reap ? false : e->setup->want_spot;
+	a->want.offers.vram_gb = e->needs ? e->needs->vram_gb : 0;
+	begin(a, OP_OFFERS, offers_done);
+}
+
+static void volume_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct engine *e = a->e;
+	struct event ev = {.type = EV_VOLUME, .provider = a->provider};
+	char price[32];
+
+	if (result && result->volume_count) {
+		const struct volume *v = &result->volumes[0];
+		ev.volume = v;
+		struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
+					 .seen_ms = clock_wall_ms()};
+		COPY_TEXT(row.provider, e->setup->providers[a->provider].ops->name);
+		COPY_TEXT(row.id, v->id);
+		COPY_TEXT(row.name, v->name);
+		COPY_TEXT(row.region, v->region);
+		store_put_volume(e->setup->store, &row, NULL);
+		if (v->price_microusd_month)
+			engine_log(e, LOG_NOTE, "volume %s: %lld GB, %s a month until it is removed", v->name,
+				   (long long)v->size_gb, money_show(price, sizeof(price), v->price_microusd_month));
+	}
+	post(e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_volume(struct engine *e, int provider)
+{
+	struct asked *a = asked_new(e, provider, -1);
+
+	a->want.volume.name = e->setup->volume_name;
+	a->want.volume.size_gb = e->setup->volume_gb;
+	a->want.volume.create = e->setup->volume_create;
+	a->want.volume.gpus = e->setup->gpus;
+	begin(a, OP_VOLUME, volume_done);
+}
+
+/* ---- looking ---- */
+
+static void list_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
+
+	if (result) {
+		ev.views = result->pods;
+		ev.count = result->pod_count;
+	}
+	post(a->e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_list(struct engine *e, int provider)
+{
+	begin(asked_new(e, provider, -1), OP_LIST, list_done);
+}
+
+/* ---- renting ---- */
+
+static void add_env(struct asked *a, const char *name, char *value, bool secret)
+{
+	if (a->env_count < ARRAY_LEN(a->env))
+		a->env[a->env_count++] = (struct env_pair){xstrdup(name), value, secret};
+	else
+		free(value);
+}
+
+/* The start script's contract: jobs/agent/CONTROL.md, part 1. */
+static void start_env(struct asked *a, const struct core_pod *p)
+{
+	struct engine *e = a->e;
+	CLEANUP(str_free) struct str host_key = STR_INIT;
+
+	base64_add(&host_key, e->pods[a->pod].host.private_pem, strlen(e->pods[a->pod].host.private_pem));
+	log_secret(str_text(&host_key));
+	add_env(a, "BURST_VENDOR", xstrdup(e->setup->providers[a->provider].ops->name), false);
+	add_env(a, "BURST_RUN", xstrdup(e->setup->run->id), false);
+	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt), false);
+	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)p->hard_end_s), false);
+	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)p->first_lease_end_s), false);
+	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)), false);
+	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
+	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(e->pods[a->pod].client.public_line), false);
+	add_env(a, "BURST_VOLUME", xstrdup("/workspace"), false);
+}
+
+static void rent_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct event ev = {.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
+
+	if (result) {
+		ev.views = result->pods;
+		ev.count = 1;
+	}
+	/* the private half of the pod's own key has done its work */
+	ssh_key_free(&a->e->pods[a->pod].host);
+	post(a->e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_rent(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct err err = {0};
+
+	if (e->pods[pod].save_failed) {
+		err_set(&err, ERR_LOCAL, "the ledger cannot be written: nothing is rented without it");
+		post_pod(e, EV_RENT_FAILED, pod, &err);
+		return;
+	}
+	if (keys_make(e, pod, &err) < 0) {
+		err.kind = ERR_LOCAL;
+		post_pod(e, EV_RENT_FAILED, pod, &err);
+		return;
+	}
+	struct asked *a = asked_new(e, p->provider, pod);
+	struct rent_request *r = &a->want.rent;
+	r->offer = p->offer;
+	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
+	COPY_TEXT(r->marker.machine, e->setup->conf.machine);
+	COPY_TEXT(r->marker.run, e->setup->run->id);
+	COPY_TEXT(r->marker.attempt, p->attempt);
+	r->marker.hard_end_s = p->hard_end_s;
+	r->volume = p->volume;
+	r->mount = "/workspace";
+	r->image = e->setup->image;
+	r->disk_gb = e->setup->disk_gb;
+	r->cpu = e->setup->cpu;
+	r->memory_gb = e->setup->memory_gb;
+	r->start_script = pod_kit()->start_script;
+	start_env(a, p);
+	r->env = a->env;
+	r->env_count = a->env_count;
+	begin(a, OP_RENT, rent_done);
+}
+
+/* ---- giving back ---- */
+
+static void release_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	(void)result;
+
+	post_pod(a->e, EV_RELEASED, a->pod, err);
+	asked_free(a);
+}
+
+void vendor_release(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a = asked_new(e, p->provider, pod);
+
+	COPY_TEXT(a->want.id, p->id);
+	begin(a, OP_RELEASE, release_done);
+}
+
+/* ---- the volume of a pod that is gone ---- */
+
+static void read_events(struct engine *e, int pod, const char *path)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const char *line;
+
+	if (path_read(path, 512u << 20, &text, NULL) < 0 || !text.s)
+		return;
+	for (line = text.s; *line;) {
+		size_t len = strcspn(line, "\n");
+		if (!line[len])
+			break; /* the last line was cut when the pod died */
+		json_t *event = jsonx_parse(line, len, NULL);
+		if (event)
+			podlink_event(e, pod, event);
+		json_decref(event);
+		line += len + 1;
+	}
+}
+
+static void salvage_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	(void)result;
+
+	if (!err) {
+		a->e->pods[a->pod].last_event = 0; /* read again from the start: what is known already is passed over */
+		read_events(a->e, a->pod, a->local);
+	}
+	/* no event log: the pod never came so far as to finish anything */
+	post_pod(a->e, EV_SALVAGED, a->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
+	path_remove_tree(a->local, NULL);
+	asked_free(a);
+}
+
+static struct asked *ask_file(struct engine *e, int pod, const char *path, const char *local_name)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a = asked_new(e, p->provider, pod);
+	CLEANUP(free_text) char *dir = path_join(e->setup->run_dir, "volume");
+
+	path_mkdirs(dir, 0700, NULL);
+	a->local = path_join(dir, local_name);
+	a->path = xstrdup(path);
+	path_remove_tree(a->local, NULL);
+	a->want.file.volume = p->volume;
+	a->want.file.path = a->path;
+	a->want.file.local = a->local;
+	return a;
+}
+
+void vendor_salvage(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	CLEANUP(free_text) char *path = xasprintf("runs/%s/%s/events.jsonl", e->setup->run->id, p->attempt);
+	CLEANUP(free_text) char *name = xasprintf("%s.events", p->attempt);
+	struct asked *a = ask_file(e, pod, path, name);
+
+	a->want.file.max_bytes = 512 << 20;
+	begin(a, OP_FETCH, salvage_done);
+}
+
+static void fetched(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct engine *e = a->e;
+	size_t file = (size_t)a->want.since_s;
+	(void)result;
+
+	struct outfile *f = &e->segs[a->segment].files[file];
+	if (err) {
+		f->under_way = false;
+		struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
+		post(e, &ev, err);
+	} else {
+		struct fetch_want want;
+		outfiles_want(e, a->segment, file, &want);
+		fetch_local(e->pool, e->loop, a->local, &want);
+	}
+	asked_free(a);
+}
+
+void vendor_fetch(struct engine *e, int pod, uint32_t segment)
+{
+	struct seg_state *s = &e->segs[segment];
+
+	for (size_t i = 0; i < s->count; i++) {
+		if (s->files[i].under_way || s->files[i].r)
+			continue;
+		CLEANUP(free_text) char *name = xasprintf("%u-%zu", segment, i);
+		struct asked *a = ask_file(e, pod, s->files[i].path, name);
+		a->segment = segment;
+		a->want.since_s = (int64_t)i; /* not used by FETCH: remembers which file it is */
+		a->want.file.max_bytes = s->files[i].bytes + 1;
+		s->files[i].under_way = true;
+		begin(a, OP_FETCH, fetched);
+	}
+}
