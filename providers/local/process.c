@@ -76,25 +76,34 @@ struct process process_of(pid_t pid)
 	return p;
 }
 
-int process_open(const struct process *p)
+static int open_exactly(pid_t pid, uint64_t start)
 {
-	char boot[sizeof(p->boot)];
 	struct stat_line stat;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-	if (p->pid <= 0)
-		return -1;
-	boot_id(boot, sizeof(boot));
-	if (strcmp(boot, p->boot))
-		return -1;
-	int fd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	if (fd < 0)
 		return -1;
 	/* looked at after the pidfd was made: if it is the right one now, the pidfd is of the right one */
-	if (read_stat(p->pid, &stat) < 0 || stat.start != p->start) {
+	if (read_stat(pid, &stat) < 0 || stat.start != start) {
 		close(fd);
 		return -1;
 	}
 	return fd;
+}
+
+static int send_signal(int pidfd, int sig)
+{
+	return (int)syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0);
+}
+
+int process_open(const struct process *p)
+{
+	char boot[sizeof(p->boot)];
+
+	if (p->pid <= 0)
+		return -1;
+	boot_id(boot, sizeof(boot));
+	return strcmp(boot, p->boot) ? -1 : open_exactly(p->pid, p->start);
 }
 
 bool process_alive(const struct process *p)
@@ -106,7 +115,7 @@ int process_signal(const struct process *p, int sig)
 {
 	CLEANUP(fd_close) int fd = process_open(p);
 
-	return fd < 0 ? -1 : (int)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
+	return fd < 0 ? -1 : send_signal(fd, sig);
 }
 
 bool process_wait_end(const struct process *p, int64_t ms)
@@ -132,6 +141,7 @@ bool process_wait_end(const struct process *p, int64_t ms)
 struct family {
 	struct member {
 		pid_t pid, parent;
+		uint64_t start;
 		bool doomed;
 	} *list;
 	size_t count, cap;
@@ -168,7 +178,7 @@ static void read_family(struct family *f, const char *assignment)
 			continue;
 		bool doomed = assignment ? is_marked(pid, assignment) : stat.parent == getpid();
 		GROW(f->list, f->count, f->cap);
-		f->list[f->count++] = (struct member){pid, stat.parent, doomed};
+		f->list[f->count++] = (struct member){pid, stat.parent, stat.start, doomed};
 	}
 	if (proc)
 		closedir(proc);
@@ -197,6 +207,14 @@ static void spread_doom(struct family *f)
 	}
 }
 
+static void kill_member(const struct member *m)
+{
+	CLEANUP(fd_close) int fd = open_exactly(m->pid, m->start);
+
+	if (fd >= 0)
+		send_signal(fd, SIGKILL);
+}
+
 static size_t kill_round(const char *assignment)
 {
 	CLEANUP(family) struct family f = {0};
@@ -206,7 +224,7 @@ static size_t kill_round(const char *assignment)
 	spread_doom(&f);
 	for (size_t i = 0; i < f.count; i++)
 		if (f.list[i].doomed) {
-			kill(f.list[i].pid, SIGKILL);
+			kill_member(&f.list[i]);
 			found++;
 		}
 	return found;
