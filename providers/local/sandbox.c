@@ -344,48 +344,47 @@ void sandbox_drop_powers(void)
 
 /* ---- can it be done here? ---- */
 
-static int try_everything(const char *scratch, struct err *err)
+static void report(int fd, const struct err *err)
+{
+	(void)!write(fd, err->msg, strlen(err->msg));
+}
+
+static int try_everything(const char *scratch, int report_fd)
 {
 	struct sandbox box = {
 		.scratch = scratch, .mount = "/workspace", .home = sandbox_home(), .hostname = "probe", .script = ""};
-	int status;
+	struct err err = {0};
+	int status = 1;
 
-	if (sandbox_enter(false, err) < 0)
+	if (sandbox_enter(false, &err) < 0) {
+		report(report_fd, &err);
 		return -1;
+	}
 	pid_t pid = fork();
-	if (pid < 0)
-		return failed(err, "fork");
-	if (pid == 0)
-		_exit(sandbox_build(&box, err) < 0 ? 1 + (write(3, err->msg, strlen(err->msg)) < 0) : 0);
-	if (waitpid(pid, &status, 0) < 0)
-		return failed(err, "wait");
-	return status == 0 ? 0 : err_set(err, ERR_LOCAL, "%s", "");
+	if (pid == 0) {
+		int result = sandbox_build(&box, &err);
+		if (result < 0)
+			report(report_fd, &err);
+		_exit(result < 0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
-/* In a child of its own, since namespaces cannot be left again. What went wrong comes back through the pipe. */
+/* In a child of its own, since namespaces cannot be left again. */
 static int probe_child(const char *scratch, char *why, size_t room)
 {
-	int ends[2], status;
-	struct err err = {0};
+	int ends[2], status = 1;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return -1;
 	pid_t pid = fork();
-	if (pid == 0) {
-		if (dup2(ends[1], 3) < 0)
-			_exit(1);
-		int result = try_everything(scratch, &err);
-		if (result < 0 && err.msg[0])
-			(void)!write(3, err.msg, strlen(err.msg));
-		_exit(result < 0);
-	}
+	if (pid == 0)
+		_exit(try_everything(scratch, ends[1]) < 0);
 	close(ends[1]);
 	ssize_t n = read(ends[0], why, room - 1);
 	close(ends[0]);
 	why[MAX(n, 0)] = '\0';
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
-		return -1;
-	return status ? -1 : 0;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
 int sandbox_probe(const char *dir, struct err *err)
