@@ -97,7 +97,7 @@ static void read_process(const json_t *from, struct process *p)
 static enum pod_state state_of(const struct pod_record *record)
 {
 	if (record->ended_ms)
-		return POD_STATE_GONE;
+		return record->retired ? POD_STATE_GONE : POD_STATE_STOPPED;
 	return record->started_ms ? POD_STATE_RUNNING : POD_STATE_CREATING;
 }
 
@@ -153,21 +153,15 @@ static int replace_file(const char *path, const char *text, struct err *err)
 	return 0;
 }
 
-static int write_record(const char *path, const struct pod_record *record, struct err *err)
+int record_save(const struct store *store, const struct pod_record *record, struct err *err)
 {
+	CLEANUP(free_text) char *path = record_path(store, record->view.id, "pod.json");
 	CLEANUP(json_decref) json_t *json = record_answer(record);
 	/* the answer hides the port of a pod that does not run yet; the record must not */
 	json_object_set_new(json, "port", json_integer(record->view.port));
 	CLEANUP(free_text) char *line = jsonx_line(json);
 
 	return replace_file(path, line, err);
-}
-
-int record_save(const struct store *store, const struct pod_record *record, struct err *err)
-{
-	CLEANUP(free_text) char *path = record_path(store, record->view.id, "pod.json");
-
-	return write_record(path, record, err);
 }
 
 static int load_file(const char *path, struct pod_record *record, struct err *err)
@@ -194,8 +188,10 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 		return 0;
 	if (err->kind != ERR_NOT_FOUND)
 		return -1;
-	if (load_file(ended, record, err) == 0)
+	if (load_file(ended, record, err) == 0) {
+		record->retired = true;
 		return 0;
+	}
 	return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND, "no such pod: %s", id) : -1;
 }
 
@@ -267,13 +263,16 @@ int record_retire(const struct store *store, const struct pod_record *record, st
 	CLEANUP(free_text) char *dir = record_dir(store, id);
 	CLEANUP(free_text) char *scratch = record_path(store, id, "scratch");
 	CLEANUP(free_text) char *log = record_path(store, id, "log");
+	CLEANUP(free_text) char *json = record_path(store, id, "pod.json");
 	CLEANUP(free_text) char *json_kept = record_ended_path(store, id, "json");
 	CLEANUP(free_text) char *log_kept = record_ended_path(store, id, "log");
 
-	if (record_remove_tree(scratch, err) < 0 || write_record(json_kept, record, err) < 0)
+	if (record_save(store, record, err) < 0 || record_remove_tree(scratch, err) < 0)
 		return -1;
 	if (rename(log, log_kept) < 0 && errno != ENOENT)
 		return err_set(err, ERR_LOCAL, "%s: %s", log_kept, strerror(errno));
+	if (rename(json, json_kept) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", json_kept, strerror(errno));
 	return record_remove_tree(dir, err);
 }
 

@@ -20,6 +20,7 @@ struct pod_record {
 	struct process supervisor, init;
 	char volume[64];
 	bool namespaces; /* else a process group */
+	bool retired;	 /* nothing is left of it but this; until then an ended pod counts as stopped, not as gone */
 };
 
 struct store {

@@ -425,7 +425,7 @@ static int finish(struct supervisor *s, bool preempted)
 	forward_free(s->forward);
 	fd_close(s->listen_fd);
 	s->record->ended_ms = MAX(clock_wall_ms(), s->record->created_ms);
-	if (record_save(s->store, s->record, &err) < 0 || record_retire(s->store, s->record, &err) < 0) {
+	if (record_retire(s->store, s->record, &err) < 0) {
 		dprintf(2, "burst: %s\n", err.msg);
 		return 1;
 	}
