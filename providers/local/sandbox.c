@@ -150,6 +150,23 @@ static int show_programs(const char *root, struct err *err)
 	return 0;
 }
 
+/* sshd turns away a user whose password is locked, even with a key, and root's often is. The pod gets its own copy of the
+ * file, in which it is merely impossible; an ordinary user cannot read it, nor can that user's sshd. */
+static int unlock_root(const struct sandbox *box, const char *root, struct err *err)
+{
+	CLEANUP(free_text) char *copy = path_join(box->scratch, "shadow");
+	CLEANUP(free_text) char *at = path_join(root, "etc/shadow");
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (geteuid() != 0 || path_read(at, 1 << 20, &text, NULL) < 0)
+		return 0;
+	char *line = starts_with(str_text(&text), "root:!") ? text.s : strstr(str_text(&text), "\nroot:!");
+	if (!line)
+		return 0;
+	*strchr(line, '!') = '*';
+	return write_file(copy, str_text(&text), err) < 0 ? -1 : bind_to(copy, at, true, err);
+}
+
 /* /etc/resolv.conf is often a link into the machine's /run, which the pod does not see. */
 static int show_resolver(const char *root, struct err *err)
 {
@@ -321,7 +338,7 @@ int sandbox_build(const struct sandbox *box, struct err *err)
 	if (mount("burst", root, "tmpfs", MS_NOSUID, "mode=0755,size=1g") < 0)
 		return failed(err, root);
 	if (show_programs(root, err) < 0 || make_frame(box, root, err) < 0 || make_places(box, root, err) < 0 ||
-	    make_devices(box, root, err) < 0 || (box->shared_network && show_resolver(root, err) < 0))
+	    make_devices(box, root, err) < 0 || unlock_root(box, root, err) < 0 || (box->shared_network && show_resolver(root, err) < 0))
 		return -1;
 	return enter_root(root, err);
 }
