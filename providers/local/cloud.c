@@ -1,0 +1,541 @@
+/* cloud.c - the local vendor's front desk: one verb per process. What it does to pods is in pod.c, to volumes in files.c. */
+#include "local.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/path.h"
+#include "files.h"
+#include "pod.h"
+#include "sandbox.h"
+
+enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
+#define DAY_MS INT64_C(86400000)
+#define KEEP_MS (30 * DAY_MS)
+#define SHOW_ENDED_MS 600000 /* a pod that ended stays in the list this long, as GONE */
+
+/* ---- who is there ---- */
+
+/* Settles the dead and counts the living. The caller holds the lock. */
+static int sweep(const struct store *store, int64_t *living, struct err *err)
+{
+	CLEANUP(record_free_ids) char **ids = record_living(store);
+	CLEANUP(free_text) char *dir = NULL;
+
+	*living = 0;
+	for (size_t i = 0; ids[i]; i++) {
+		if (pod_settle(store, ids[i], err) < 0)
+			return err_wrap(err, "pod %s", ids[i]);
+		free(TAKE(dir));
+		dir = record_dir(store, ids[i]);
+		*living += path_exists(dir);
+	}
+	return 0;
+}
+
+/* One that retires between the readdir and the look is found among the ended. */
+static int add_pods(const struct store *store, char **ids, json_t *list, struct err *err)
+{
+	struct pod_record record;
+
+	for (size_t i = 0; ids[i]; i++) {
+		if (record_load(store, ids[i], &record, err) == 0)
+			json_array_append_new(list, record_answer(&record));
+		else if (err->kind != ERR_NOT_FOUND)
+			return -1;
+	}
+	return 0;
+}
+
+static int do_list(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	json_t *list = json_array();
+	int64_t living;
+
+	(void)request;
+	json_object_set_new(answer, "pods", list);
+	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0)
+		return -1;
+	record_prune(store, KEEP_MS);
+	CLEANUP(record_free_ids) char **here = record_living(store);
+	CLEANUP(record_free_ids) char **gone = record_ended(store, SHOW_ENDED_MS);
+	return add_pods(store, here, list, err) < 0 ? -1 : add_pods(store, gone, list, err);
+}
+
+static int load_settled(const struct store *store, const json_t *request, struct pod_record *record, struct err *err)
+{
+	const char *id = jsonx_text(request, "id", "");
+	CLEANUP(fd_close) int lock = -1;
+
+	if (!record_id_ok(id))
+		return err_set(err, ERR_NOT_FOUND, "no such pod");
+	if (store_lock(store, &lock, err) < 0 || pod_settle(store, id, err) < 0)
+		return -1;
+	return record_load(store, id, record, err);
+}
+
+static int do_inspect(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	struct pod_record record;
+
+	if (load_settled(store, request, &record, err) < 0)
+		return -1;
+	json_object_set_new(answer, "pods", json_pack("[o]", record_answer(&record)));
+	return 0;
+}
+
+static int do_billing(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	struct pod_record record;
+
+	if (load_settled(store, request, &record, err) < 0)
+		return -1;
+	int64_t until = record.ended_ms ? record.ended_ms : clock_wall_ms();
+	int64_t billed = MAX(until - record.created_ms, 0);
+	json_object_set_new(answer, "billed_ms", json_integer(billed));
+	json_object_set_new(answer, "cost", json_integer(money_for(record.view.price_microusd_h, billed)));
+	return 0;
+}
+
+/* ---- rent ---- */
+
+/* For trying what a job does when there is no room: the first so many rents of this state folder fail. */
+static int fail_on_purpose(const struct store *store, int64_t wanted, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(store->dir, "failed-rents");
+	CLEANUP(str_free) struct str text = STR_INIT;
+	char number[24];
+
+	if (!wanted)
+		return 0;
+	(void)path_read(path, 64, &text, NULL);
+	long long done = atoll(str_text(&text));
+	if (done >= wanted)
+		return 0;
+	snprintf(number, sizeof(number), "%lld\n", done + 1);
+	if (path_write(path, number, strlen(number), 0600, err) < 0)
+		return -1;
+	return err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)", done + 1,
+		       (long long)wanted);
+}
+
+static int check_room(const struct store *store, const struct local_conf *conf, struct err *err)
+{
+	int64_t living;
+
+	if (sweep(store, &living, err) < 0 || fail_on_purpose(store, conf->fail_rents, err) < 0)
+		return -1;
+	if (living >= conf->capacity)
+		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
+			       (long long)conf->capacity);
+	return 0;
+}
+
+static int check_env(const json_t *env, struct err *err)
+{
+	const char *name;
+	json_t *value;
+
+	if (!json_is_object(env))
+		return err_set(err, ERR_REFUSED, "no environment");
+	json_object_foreach((json_t *)env, name, value) {
+		if (!json_is_string(value) || !name[0] || strchr(name, '='))
+			return err_set(err, ERR_REFUSED, "an environment of names and texts is needed");
+	}
+	return 0;
+}
+
+/* The order's own words, checked: names become folders and host names, the mount path a place in the pod's root. */
+static int read_order(const struct store *store, const json_t *request, struct pod_record *record,
+		      struct pod_plan *plan, struct err *err)
+{
+	CLEANUP(free_text) char *id = record_id(jsonx_text(request, "name", ""));
+	const char *volume = jsonx_text(request, "volume", "");
+
+	plan->script = jsonx_text(request, "script", NULL);
+	plan->env = json_object_get(request, "env");
+	plan->mount = jsonx_text(request, "mount", "");
+	if (!record_id_ok(id) || strlen(id) > 63 || ends_with(id, "-"))
+		return err_set(err, ERR_REFUSED, "a pod's name must do for a host's");
+	if (!plan->script || check_env(plan->env, err) < 0)
+		return err_set(err, ERR_REFUSED, "a start script and an environment of texts are needed");
+	if (!plan->mount[0])
+		plan->mount = "/workspace";
+	if (plan->mount[0] != '/' || !path_is_safe(plan->mount + 1))
+		return err_set(err, ERR_REFUSED, "the mount path must be absolute and plain");
+	if (volume[0] && volume_ensure(store, volume, false, err) < 0)
+		return -1;
+	json_t *named = json_copy((json_t *)request);
+	json_object_set_new(named, "id", json_string(id));
+	int result = record_read(named, record, err);
+	json_decref(named);
+	if (result < 0)
+		err->kind = ERR_REFUSED;
+	return result;
+}
+
+static void fill_record(struct pod_record *record, const struct local_conf *conf, bool namespaces)
+{
+	struct pod_view *view = &record->view;
+
+	COPY_TEXT(view->host, "127.0.0.1");
+	COPY_TEXT(view->user, sandbox_user());
+	COPY_TEXT(view->gpu, conf->gpu);
+	COPY_TEXT(view->region, conf->region);
+	view->preempted = false;
+	view->port = 0;
+	view->detail[0] = '\0';
+	view->price_microusd_h = view->spot ? conf->spot_price_microusd_h : conf->price_microusd_h;
+	record->created_ms = clock_wall_ms();
+	record->started_ms = record->ended_ms = 0;
+	record->supervisor = record->init = (struct process){0};
+	record->namespaces = namespaces;
+}
+
+/* True: namespaces. ERR_LOCAL when they are insisted on and do not work here. */
+static int choose_isolation(const struct store *store, const struct local_conf *conf, bool *namespaces, struct err *err)
+{
+	struct err why = {0};
+
+	*namespaces = conf->isolation != ISOLATION_PROCESS && sandbox_probe(store->dir, &why) == 0;
+	if (*namespaces || conf->isolation != ISOLATION_NAMESPACES)
+		return 0;
+	*err = why;
+	return err_wrap(err, "isolation = \"namespaces\" does not work here");
+}
+
+static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan, struct err *err)
+{
+	CLEANUP(fd_close) int alive = -1;
+	CLEANUP(free_text) char *dir = record_dir(store, record->view.id);
+
+	if (record_create(store, record, &alive, err) < 0)
+		return -1;
+	if (pod_launch(store, record, plan, alive, err) == 0)
+		return 0;
+	record_remove_tree(dir, NULL);
+	return -1;
+}
+
+static int do_rent(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	struct local_conf conf;
+	struct pod_record record;
+	struct pod_plan plan = {.conf = &conf};
+	bool namespaces;
+
+	wire_read_conf(json_object_get(request, "conf"), &conf);
+	if (read_order(store, request, &record, &plan, err) < 0)
+		return -1;
+	if (record.view.spot && conf.spot_price_microusd_h < 0)
+		return err_set(err, ERR_REFUSED, "no spot pods without spot_price_per_hour");
+	if (choose_isolation(store, &conf, &namespaces, err) < 0)
+		return -1;
+	if (store_lock(store, &lock, err) < 0 || check_room(store, &conf, err) < 0)
+		return -1;
+	fill_record(&record, &conf, namespaces);
+	if (launch(store, &record, &plan, err) < 0)
+		return -1;
+	json_object_set_new(answer, "pods", json_pack("[o]", record_answer(&record)));
+	return 0;
+}
+
+static int do_release(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	const char *id = jsonx_text(request, "id", "");
+
+	(void)answer;
+	return record_id_ok(id) ? pod_release(store, id, err) : 0; /* no pod ever had such an id */
+}
+
+/* ---- what there is ---- */
+
+static json_t *offer_of(const struct local_conf *conf, bool spot, bool last)
+{
+	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s}", "id", spot ? "spot" : "on-demand", "gpu", conf->gpu,
+			 "gpus", !strcmp(conf->gpu, "none") ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb, "region",
+			 conf->region, "spot", spot, "price",
+			 (json_int_t)(spot ? conf->spot_price_microusd_h : conf->price_microusd_h), "stock",
+			 last ? "low" : "high");
+}
+
+static int do_offers(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	json_t *list = json_array();
+	struct local_conf conf;
+	int64_t living;
+
+	json_object_set_new(answer, "offers", list);
+	wire_read_conf(json_object_get(request, "conf"), &conf);
+	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0)
+		return -1;
+	if (living >= conf.capacity)
+		return 0; /* sold out */
+	bool last = living + 1 == conf.capacity;
+	if (jsonx_bool(request, "spot", false) && conf.spot_price_microusd_h >= 0)
+		json_array_append_new(list, offer_of(&conf, true, last));
+	json_array_append_new(list, offer_of(&conf, false, last));
+	return 0;
+}
+
+static int do_volume(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	const char *name = jsonx_text(request, "name", "");
+
+	if (volume_ensure(store, name, jsonx_bool(request, "create", false), err) < 0)
+		return -1;
+	json_object_set_new(answer, "volumes", json_pack("[{s:s}]", "name", name));
+	return 0;
+}
+
+static int do_volumes(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	(void)request;
+	(void)err;
+	json_object_set_new(answer, "volumes", volume_list(store));
+	return 0;
+}
+
+static int refuse_if_used(const struct store *store, const char *name, struct err *err)
+{
+	CLEANUP(record_free_ids) char **ids = record_living(store);
+	struct pod_record record;
+
+	for (size_t i = 0; ids[i]; i++)
+		if (record_load(store, ids[i], &record, err) == 0 && !record.ended_ms &&
+		    !strcmp(record.volume, name))
+			return err_set(err, ERR_REFUSED, "volume %s is in use by pod %s", name, ids[i]);
+	return 0;
+}
+
+static int do_volume_remove(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	const char *name = jsonx_text(request, "id", "");
+	CLEANUP(fd_close) int lock = -1;
+	int64_t living;
+
+	(void)answer;
+	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0 ||
+	    refuse_if_used(store, name, err) < 0)
+		return -1;
+	return volume_remove(store, name, err);
+}
+
+static int read_tail(const char *path, struct str *out, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char buf[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_NOT_FOUND, "no log");
+	if (st.st_size > LOG_TAIL_BYTES)
+		lseek(fd, -LOG_TAIL_BYTES, SEEK_END);
+	while (out->len < LOG_TAIL_BYTES && (n = read(fd, buf, sizeof(buf))) > 0)
+		str_addn(out, buf, (size_t)n);
+	return 0;
+}
+
+/* Line by line: what a pod prints must not drive the terminal, but its lines are lines. */
+static json_t *printable_lines(const struct str *raw)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	const char *at = str_text(raw), *end = at + raw->len;
+
+	while (at < end) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *stop = newline ? newline : end;
+		str_add_printable(&text, at, (size_t)(stop - at), 0);
+		str_addc(&text, '\n');
+		at = stop + 1;
+	}
+	return json_string(str_text(&text));
+}
+
+static int do_logs(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	const char *id = jsonx_text(request, "id", "");
+	CLEANUP(str_free) struct str raw = STR_INIT;
+
+	if (!record_id_ok(id))
+		return err_set(err, ERR_NOT_FOUND, "no such pod");
+	CLEANUP(free_text) char *living = record_path(store, id, "log");
+	CLEANUP(free_text) char *ended = record_ended_path(store, id, "log");
+	if (read_tail(living, &raw, err) < 0 && read_tail(ended, &raw, err) < 0)
+		return err_wrap(err, "pod %s", id);
+	json_object_set_new(answer, "text", printable_lines(&raw));
+	return 0;
+}
+
+/* ---- check ---- */
+
+static void check_isolation(const struct store *store, const struct local_conf *conf, struct str *to)
+{
+	struct err why = {0};
+
+	if (conf->isolation == ISOLATION_PROCESS)
+		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they share this "
+			    "machine's files and network\n");
+	else if (sandbox_probe(store->dir, &why) == 0)
+		str_addf(to, "ok: pods are namespaces of their own (%s; %s network)\n",
+			 geteuid() == 0 ? "made by root" : "user namespace",
+			 conf->shared_network ? "the machine's" : "private");
+	else if (conf->isolation == ISOLATION_NAMESPACES)
+		str_addf(to, "bad: isolation = \"namespaces\" does not work here: %s\n", why.msg);
+	else
+		str_addf(to, "warn: pods are process groups that share this machine's files and network, since "
+			     "namespaces do not work here: %s\n", why.msg);
+}
+
+static void check_sshd(struct str *to)
+{
+	static const char *const places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd", "/usr/bin/sshd"};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (access(places[i], X_OK) == 0) {
+			str_addf(to, "ok: sshd is %s\n", places[i]);
+			return;
+		}
+	str_add(to, "bad: no sshd for local pods: install openssh-server\n");
+}
+
+static void check_gpu(const struct local_conf *conf, struct str *to)
+{
+	glob_t found = {0};
+
+	if (strcmp(conf->gpu, "none") && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
+		str_addf(to, "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run without\n", conf->gpu);
+	globfree(&found);
+}
+
+static int do_check(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct local_conf conf;
+	int64_t living;
+
+	wire_read_conf(json_object_get(request, "conf"), &conf);
+	check_isolation(store, &conf, &text);
+	check_sshd(&text);
+	check_gpu(&conf, &text);
+	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0)
+		return -1;
+	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn", (long long)living,
+		 (long long)conf.capacity);
+	json_object_set_new(answer, "text", printable_lines(&text));
+	return 0;
+}
+
+/* ---- the desk ---- */
+
+static const struct verb {
+	const char *word;
+	int (*run)(const struct store *store, const json_t *request, json_t *answer, struct err *err);
+} verbs[] = {
+	{"check", do_check},	 {"offers", do_offers},	  {"volume", do_volume},
+	{"volumes", do_volumes}, {"rent", do_rent},	  {"volume-remove", do_volume_remove},
+	{"inspect", do_inspect}, {"list", do_list},	  {"release", do_release},
+	{"billing", do_billing}, {"logs", do_logs},
+};
+
+static json_t *read_request(struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_MAX(REQUEST_BYTES_MAX);
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = read(STDIN_FILENO, buf, sizeof(buf))) > 0)
+		str_addn(&text, buf, (size_t)n);
+	if (n < 0 || text.over) {
+		err_set(err, ERR_USAGE, "the request cannot be read");
+		return NULL;
+	}
+	return text.len ? jsonx_parse(str_text(&text), text.len, err) : json_object();
+}
+
+static int say(FILE *to, const json_t *answer)
+{
+	CLEANUP(free_text) char *line = jsonx_line(answer);
+
+	return line && fprintf(to, "%s\n", line) > 0 && fflush(to) == 0 ? 0 : -1;
+}
+
+static int fail(const struct err *err)
+{
+	CLEANUP(json_decref) json_t *answer = wire_error(err);
+
+	say(stderr, answer);
+	return 1;
+}
+
+static int64_t number_arg(int argc, char **argv, int at)
+{
+	long long number = argc > at ? atoll(argv[at]) : 0;
+
+	return MAX(number, 0);
+}
+
+/* stage STATE_DIR VOLUME PATH [MAX], fetch STATE_DIR VOLUME PATH OFFSET [MAX] */
+static int move_file(const struct store *store, int argc, char **argv)
+{
+	bool fetch = !strcmp(argv[1], "fetch");
+	struct err err = {0};
+	int64_t moved;
+
+	if (argc < (fetch ? 6 : 5)) {
+		err_set(&err, ERR_USAGE, "a volume and a path are needed");
+		return fail(&err);
+	}
+	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg(argc, argv, 5),
+					  number_arg(argc, argv, 6), &moved, &err)
+			   : volume_stage(store, argv[3], argv[4], number_arg(argc, argv, 5), &moved, &err);
+	if (result < 0)
+		return fail(&err);
+	CLEANUP(json_decref) json_t *answer = json_pack("{s:I}", "bytes", (json_int_t)moved);
+	return say(fetch ? stderr : stdout, answer) < 0;
+}
+
+static int run_verb(const struct store *store, const char *word)
+{
+	CLEANUP(json_decref) json_t *answer = json_object();
+	struct err err = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+		if (strcmp(word, verbs[i].word))
+			continue;
+		CLEANUP(json_decref) json_t *request = read_request(&err);
+		if (!request || verbs[i].run(store, request, answer, &err) < 0)
+			return fail(&err);
+		return say(stdout, answer) < 0;
+	}
+	err_set(&err, ERR_USAGE, "no such verb: %s", word);
+	return fail(&err);
+}
+
+int local_cloud_main(int argc, char **argv)
+{
+	struct store store;
+	struct err err = {0};
+
+	if (argc < 3) {
+		err_set(&err, ERR_USAGE, "local-cloud VERB STATE_DIR: for burst itself");
+		return fail(&err);
+	}
+	umask(077);
+	if (store_open(&store, argv[2], &err) < 0)
+		return fail(&err);
+	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch") ? move_file(&store, argc, argv)
+									       : run_verb(&store, argv[1]);
+	store_close(&store);
+	return status;
+}

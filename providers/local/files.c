@@ -1,0 +1,213 @@
+#include "files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+
+enum { COPY_BYTES = 256 * 1024 };
+
+bool volume_name_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len < 64 && name[0] != '.' && name[0] != '-' &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+}
+
+static char *volume_path(const struct store *store, const char *name, struct err *err)
+{
+	if (volume_name_ok(name))
+		return path_join(store->volumes, name);
+	err_set(err, ERR_REFUSED, "a volume's name has letters, digits, '.', '_' and '-' only, at most 63");
+	return NULL;
+}
+
+int volume_ensure(const struct store *store, const char *name, bool create, struct err *err)
+{
+	CLEANUP(free_text) char *path = volume_path(store, name, err);
+	struct stat st;
+
+	if (!path)
+		return -1;
+	if (lstat(path, &st) == 0)
+		return S_ISDIR(st.st_mode) ? 0 : err_set(err, ERR_LOCAL, "%s: is not a folder", path);
+	if (!create)
+		return err_set(err, ERR_NOT_FOUND, "no such volume: %s", name);
+	if (mkdir(path, 0700) < 0 && errno != EEXIST)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+int volume_remove(const struct store *store, const char *name, struct err *err)
+{
+	CLEANUP(free_text) char *path = volume_path(store, name, err);
+
+	if (!path || volume_ensure(store, name, false, err) < 0)
+		return -1;
+	/* renamed first, so that a removal cut short leaves no half volume; '.' hides it from everybody */
+	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
+	if (record_remove_tree(trash, err) < 0)
+		return -1;
+	if (rename(path, trash) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return record_remove_tree(trash, err);
+}
+
+static int64_t counted; /* nftw takes no argument */
+
+static int count_blocks(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)path;
+	(void)ftw;
+	if (type != FTW_NS)
+		counted += (int64_t)st->st_blocks * 512;
+	return 0;
+}
+
+json_t *volume_list(const struct store *store)
+{
+	DIR *dir = opendir(store->volumes);
+	json_t *list = json_array();
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		if (!volume_name_ok(entry->d_name))
+			continue;
+		CLEANUP(free_text) char *path = path_join(store->volumes, entry->d_name);
+		counted = 0;
+		nftw(path, count_blocks, 32, FTW_PHYS);
+		json_array_append_new(list, json_pack("{s:s, s:I}", "name", entry->d_name, "used_bytes",
+						      (json_int_t)counted));
+	}
+	if (dir)
+		closedir(dir);
+	return list;
+}
+
+/* ---- one file ---- */
+
+/* The folder that holds path's last part, made where it is missing if make. *last points into path. -1 on error. */
+static int open_folder(const struct store *store, const char *name, const char *path, bool make, const char **last,
+		       struct err *err)
+{
+	CLEANUP(free_text) char *top = volume_path(store, name, err);
+
+	if (!top)
+		return -1;
+	if (!path_is_safe(path))
+		return err_set(err, ERR_REFUSED, "not a safe path on a volume");
+	int fd = open(top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const char *slash;
+	while (fd >= 0 && (slash = strchr(path, '/'))) {
+		CLEANUP(free_text) char *part = xstrndup(path, (size_t)(slash - path));
+		if (make)
+			(void)mkdirat(fd, part, 0755);
+		int next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int why = errno;
+		close(fd);
+		errno = why;
+		fd = next;
+		path = slash + 1;
+	}
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "volume %s: %s: %s", name, path,
+			       strerror(errno));
+	*last = path;
+	return fd;
+}
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(fd, bytes, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		bytes += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Copies until the end, or max bytes (0: no limit). */
+static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err *err)
+{
+	CLEANUP(free_text) char *buf = xmalloc(COPY_BYTES);
+
+	*moved = 0;
+	while (!max || *moved < max) {
+		size_t want = max ? (size_t)MIN((int64_t)COPY_BYTES, max - *moved) : COPY_BYTES;
+		ssize_t n = read(from, buf, want);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "reading: %s", strerror(errno));
+		if (n == 0)
+			break;
+		if (write_all(to, buf, (size_t)n) < 0)
+			return err_set(err, ERR_LOCAL, "writing: %s", strerror(errno));
+		*moved += n;
+	}
+	return 0;
+}
+
+static int fill_and_name(int dir, const char *temp, const char *last, int64_t max, int64_t *moved, struct err *err)
+{
+	CLEANUP(fd_close) int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
+	if (copy_bytes(STDIN_FILENO, fd, max ? max + 1 : 0, moved, err) < 0)
+		return -1;
+	if (max && *moved > max)
+		return err_set(err, ERR_REFUSED, "more than %lld bytes", (long long)max);
+	if (fsync(fd) < 0 || renameat(dir, temp, dir, last) < 0 || (fsync(dir) < 0 && errno != EINVAL))
+		return err_set(err, ERR_LOCAL, "%s: %s", last, strerror(errno));
+	return 0;
+}
+
+int volume_stage(const struct store *store, const char *name, const char *path, int64_t max, int64_t *moved,
+		 struct err *err)
+{
+	const char *last;
+	CLEANUP(fd_close) int dir = open_folder(store, name, path, true, &last, err);
+	CLEANUP(free_text) char *temp = xasprintf(".burst-stage-%ld", (long)getpid());
+
+	if (dir < 0)
+		return -1;
+	unlinkat(dir, temp, 0); /* of a dead process that had our number */
+	if (fill_and_name(dir, temp, last, max, moved, err) == 0)
+		return 0;
+	unlinkat(dir, temp, 0);
+	return err_wrap(err, "volume %s: %s", name, path);
+}
+
+int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset, int64_t max,
+		 int64_t *moved, struct err *err)
+{
+	const char *last;
+	CLEANUP(fd_close) int dir = open_folder(store, name, path, false, &last, err);
+	struct stat st;
+
+	if (dir < 0)
+		return -1;
+	/* not blocking: a pod may have left a fifo under this name */
+	CLEANUP(fd_close) int fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "volume %s: %s: %s", name, path,
+			       strerror(errno));
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_set(err, ERR_UNTRUSTED, "volume %s: %s: is not a plain file", name, path);
+	if (lseek(fd, offset, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "volume %s: %s: %s", name, path, strerror(errno));
+	if (copy_bytes(fd, STDOUT_FILENO, max, moved, err) < 0)
+		return err_wrap(err, "volume %s: %s", name, path);
+	return 0;
+}

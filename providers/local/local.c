@@ -1,0 +1,457 @@
+/* local.c - the translator: what is wanted becomes a `burst local-cloud` child, what it prints becomes a result. */
+#include "local.h"
+
+#include <stdlib.h>
+
+#include "base/jsonx.h"
+#include "wire.h"
+
+static const struct option_spec options[] = {
+	{"price_per_hour", OPTION_MONEY, 0, "0", "what an hour of a pod is said to cost"},
+	{"spot_price_per_hour", OPTION_MONEY, 0, NULL, "the same for a spot pod; none are offered without it"},
+	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod stays in the making"},
+	{"capacity", OPTION_INT, 0, "16", "pods at a time; more are refused"},
+	{"gpu", OPTION_TEXT, 0, "none", "the GPU that offers show; pods see the machine's own unless \"none\""},
+	{"vram_gb", OPTION_INT, 0, "0", "its memory"},
+	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
+	{"preempt_after", OPTION_DURATION, 0, "0", "a spot pod is taken away after this time; 0: never"},
+	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\""},
+	{"fail_rents", OPTION_INT, 0, "0", "this many rents fail for want of capacity before one succeeds"},
+	{"network", OPTION_TEXT, 0, "private",
+	 "\"private\": pods reach nothing but themselves; \"host\": they share the machine's network"},
+	{"isolation", OPTION_TEXT, 0, "auto", "\"namespaces\", \"process\" (a process group), or \"auto\""},
+	{NULL},
+};
+
+struct provider {
+	struct local_conf conf;
+	char *state_dir;
+};
+
+struct op {
+	struct provider *provider;
+	enum op_kind kind;
+	const struct op_want *want;
+};
+
+static int bad_word(const struct section *s, const char *key, const char *allowed, struct err *err)
+{
+	return err_set(err, ERR_CONFIG, "%s: %s = \"%s\": must be %s", section_where(s, key), key,
+		       section_text(s, key), allowed);
+}
+
+static int one_of(const struct section *s, const char *key, const char *a, const char *b, bool *is_b,
+		  struct err *err)
+{
+	*is_b = !strcmp(section_text(s, key), b);
+	if (*is_b || !strcmp(section_text(s, key), a))
+		return 0;
+	CLEANUP(free_text) char *allowed = xasprintf("\"%s\" or \"%s\"", a, b);
+	return bad_word(s, key, allowed, err);
+}
+
+static int read_conf(const struct section *s, struct local_conf *conf, struct err *err)
+{
+	*conf = (struct local_conf){
+		.price_microusd_h = section_int(s, "price_per_hour"),
+		.spot_price_microusd_h =
+			section_has(s, "spot_price_per_hour") ? section_int(s, "spot_price_per_hour") : -1,
+		.boot_delay_ms = section_int(s, "boot_delay"),
+		.preempt_after_ms = section_int(s, "preempt_after"),
+		.capacity = section_int(s, "capacity"),
+		.vram_gb = section_int(s, "vram_gb"),
+		.fail_rents = section_int(s, "fail_rents"),
+	};
+	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
+	COPY_TEXT(conf->region, section_text(s, "region"));
+	if (conf->capacity < 0)
+		return err_set(err, ERR_CONFIG, "%s: capacity must not be negative", section_where(s, "capacity"));
+	if (isolation_parse(section_text(s, "isolation"), &conf->isolation) < 0)
+		return bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err);
+	if (one_of(s, "preempt", "spot", "all", &conf->preempt_all, err) < 0)
+		return -1;
+	return one_of(s, "network", "private", "host", &conf->shared_network, err);
+}
+
+static int local_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
+{
+	struct local_conf conf;
+
+	if (read_conf(s, &conf, err) < 0)
+		return -1;
+	*out = xcalloc(1, sizeof(**out));
+	(*out)->conf = conf;
+	(*out)->state_dir = xstrdup(state_dir);
+	return 0;
+}
+
+static void local_close(struct provider *p)
+{
+	if (!p)
+		return;
+	free(p->state_dir);
+	free(p);
+}
+
+static const char *local_account(const struct provider *p)
+{
+	(void)p;
+	return "this machine";
+}
+
+/* ---- what is asked ---- */
+
+/* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each has a limit. Those of a
+ * release, a removal and a listing are long, since they may have a full disk's worth of files to delete. */
+static const struct verb {
+	const char *word;
+	enum call_class class;
+	bool may_repeat;
+	int64_t timeout_ms;
+} verbs[] = {
+	[OP_CHECK] = {"check", CALL_POLL, true, 20000},
+	[OP_OFFERS] = {"offers", CALL_POLL, true, 60000},
+	[OP_VOLUME] = {"volume", CALL_CREATE, true, 20000},
+	[OP_VOLUMES] = {"volumes", CALL_POLL, true, 120000},
+	[OP_VOLUME_REMOVE] = {"volume-remove", CALL_POLL, true, 600000},
+	[OP_RENT] = {"rent", CALL_CREATE, false, 60000},
+	[OP_INSPECT] = {"inspect", CALL_POLL, true, 60000},
+	[OP_LIST] = {"list", CALL_POLL, true, 60000},
+	[OP_RELEASE] = {"release", CALL_RELEASE, true, 120000},
+	[OP_BILLING] = {"billing", CALL_POLL, true, 60000},
+	[OP_LOGS] = {"logs", CALL_POLL, true, 20000},
+	[OP_STAGE] = {"stage", CALL_POLL, true, 3600000},
+	[OP_FETCH] = {"fetch", CALL_POLL, false, 3600000},
+};
+
+static json_t *ask_rent(const struct rent_request *rent)
+{
+	struct pod_view wanted = {.marker = rent->marker, .spot = rent->offer.spot};
+	json_t *to, *env = json_object();
+
+	COPY_TEXT(wanted.name, rent->name);
+	to = wire_view(&wanted);
+	json_object_set_new(to, "volume", json_string(rent->volume.id));
+	json_object_set_new(to, "mount", json_string(rent->mount ? rent->mount : ""));
+	json_object_set_new(to, "script", json_string(rent->start_script));
+	for (size_t i = 0; i < rent->env_count; i++)
+		json_object_set_new(env, rent->env[i].name, json_string(rent->env[i].value));
+	json_object_set_new(to, "env", env);
+	return to;
+}
+
+static json_t *ask(const struct op *op)
+{
+	const struct op_want *want = op->want;
+	json_t *to = op->kind == OP_RENT ? ask_rent(&want->rent) : json_object();
+
+	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
+		json_object_set_new(to, "conf", wire_conf(&op->provider->conf));
+	if (op->kind == OP_OFFERS)
+		json_object_set_new(to, "spot", json_boolean(want->offers.spot));
+	if (op->kind == OP_VOLUME) {
+		json_object_set_new(to, "name", json_string(want->volume.name));
+		json_object_set_new(to, "create", json_boolean(want->volume.create));
+	}
+	if (want && op->kind != OP_RENT && want->id[0])
+		json_object_set_new(to, "id", json_string(want->id));
+	return to;
+}
+
+static void ask_file(const struct op *op, struct call *call)
+{
+	const struct op_want *want = op->want;
+	char number[24];
+
+	call_arg(call, want->file.volume.id);
+	call_arg(call, want->file.path);
+	if (op->kind == OP_FETCH) {
+		snprintf(number, sizeof(number), "%lld", (long long)want->file.offset);
+		call_arg(call, number);
+		call->body_to = xstrdup(want->file.local);
+		call->max_bytes = want->file.max_bytes > 0 ? (size_t)want->file.max_bytes : SIZE_MAX;
+	} else {
+		call->body_from = xstrdup(want->file.local);
+	}
+	if (want->file.max_bytes > 0) {
+		snprintf(number, sizeof(number), "%lld", (long long)want->file.max_bytes);
+		call_arg(call, number);
+	}
+}
+
+static enum op_next make_call(const struct op *op, struct call *call, struct err *err)
+{
+	const struct verb *verb = &verbs[op->kind];
+
+	*call = (struct call){
+		.kind = CALL_CHILD,
+		.class = verb->class,
+		.may_repeat = verb->may_repeat,
+		.timeout_ms = verb->timeout_ms,
+		.max_bytes = 16u << 20,
+	};
+	call_arg(call, "burst");
+	call_arg(call, "local-cloud");
+	call_arg(call, verb->word);
+	call_arg(call, op->provider->state_dir);
+	if (op->kind == OP_STAGE || op->kind == OP_FETCH) {
+		ask_file(op, call);
+		return OP_CALL;
+	}
+	CLEANUP(json_decref) json_t *request = ask(op);
+	CLEANUP(free_text) char *line = jsonx_line(request);
+	if (!line) {
+		call_free(call);
+		err_set(err, ERR_BUG, "the request cannot be written as JSON");
+		return OP_FAILED;
+	}
+	str_add(&call->body, line);
+	return OP_CALL;
+}
+
+/* ---- what is answered ---- */
+
+/* People try a job's behaviour without its GPU: what is asked for by name is offered here whatever this machine has, and
+ * shown as configured. A configured name that is on the list counts as that wish, everything else as the first. */
+static int wish_of(const struct op_want *want, const char *gpu)
+{
+	for (int i = 0; want->offers.gpus && want->offers.gpus[i]; i++)
+		if (!strcmp(want->offers.gpus[i], gpu))
+			return i;
+	return 0;
+}
+
+static int read_offers(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+{
+	const json_t *list = json_object_get(from, "offers"), *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return err_set(err, ERR_BUG, "offers: no list");
+	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
+	json_array_foreach(list, i, item) {
+		struct offer *offer = &result->offers[result->offer_count++];
+		COPY_TEXT(offer->provider, "local");
+		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
+		COPY_TEXT(offer->gpu, jsonx_text(item, "gpu", "none"));
+		COPY_TEXT(offer->region, jsonx_text(item, "region", ""));
+		COPY_TEXT(offer->stock, jsonx_text(item, "stock", ""));
+		offer->gpus = (int)jsonx_int(item, "gpus", 0);
+		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
+		offer->spot = jsonx_bool(item, "spot", false);
+		offer->price_microusd_h = jsonx_int(item, "price", 0);
+		offer->wish = wish_of(op->want, offer->gpu);
+	}
+	return 0;
+}
+
+static int read_volume(const struct op *op, const json_t *from, struct volume *volume, struct err *err)
+{
+	const char *name = jsonx_text(from, "name", "");
+
+	if (!name[0] || strlen(name) >= sizeof(volume->name))
+		return err_set(err, ERR_BUG, "a volume without a usable name");
+	COPY_TEXT(volume->provider, "local");
+	COPY_TEXT(volume->id, name);
+	COPY_TEXT(volume->name, name);
+	volume->size_gb = op->kind == OP_VOLUME ? op->want->volume.size_gb : 0;
+	volume->used_bytes = jsonx_int(from, "used_bytes", -1);
+	return 0;
+}
+
+static int read_volumes(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+{
+	const json_t *list = json_object_get(from, "volumes"), *item;
+	size_t i;
+
+	if (!json_is_array(list) || (op->kind == OP_VOLUME && json_array_size(list) != 1))
+		return err_set(err, ERR_BUG, "volumes: not the list that was asked for");
+	result->volumes = xcalloc(json_array_size(list), sizeof(*result->volumes));
+	json_array_foreach(list, i, item) {
+		if (read_volume(op, item, &result->volumes[result->volume_count++], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
+{
+	if (wire_read_view(from, view, err) < 0)
+		return -1;
+	view->created_at_s = jsonx_int(from, "created_ms", 0) / 1000;
+	view->started_at_s = jsonx_int(from, "started_ms", 0) / 1000;
+	view->ended_at_s = jsonx_int(from, "ended_ms", 0) / 1000;
+	return 0;
+}
+
+static int read_pods(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+{
+	const json_t *list = json_object_get(from, "pods"), *item;
+	size_t i;
+
+	if (!json_is_array(list) || (op->kind != OP_LIST && json_array_size(list) != 1))
+		return err_set(err, ERR_BUG, "pods: not the list that was asked for");
+	result->pods = xcalloc(json_array_size(list), sizeof(*result->pods));
+	json_array_foreach(list, i, item) {
+		if (read_pod(item, &result->pods[result->pod_count++], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_billing(const json_t *from, struct op_result *result, struct err *err)
+{
+	result->billing.billed_ms = jsonx_int(from, "billed_ms", -1);
+	result->billing.cost_microusd = jsonx_int(from, "cost", -1);
+	result->billing.reported = true;
+	if (result->billing.billed_ms < 0 || result->billing.cost_microusd < 0)
+		return err_set(err, ERR_BUG, "billing: no figures");
+	return 0;
+}
+
+static int read_answer(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+{
+	switch (op->kind) {
+	case OP_OFFERS: return read_offers(op, from, result, err);
+	case OP_VOLUME:
+	case OP_VOLUMES: return read_volumes(op, from, result, err);
+	case OP_RENT:
+	case OP_INSPECT:
+	case OP_LIST: return read_pods(op, from, result, err);
+	case OP_BILLING: return read_billing(from, result, err);
+	case OP_CHECK:
+	case OP_LOGS: str_add(&result->text, jsonx_text(from, "text", "")); return 0;
+	case OP_STAGE:
+	case OP_FETCH:
+		result->bytes = jsonx_int(from, "bytes", -1);
+		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
+	case OP_VOLUME_REMOVE:
+	case OP_RELEASE:
+	case OP_BALANCE: return 0;
+	}
+	return err_set(err, ERR_BUG, "no such operation");
+}
+
+/* The last line of what may also hold a sanitizer's or the loader's complaints. */
+static json_t *last_line(const struct str *text, struct err *err)
+{
+	size_t end = text->len;
+
+	while (end && text->s[end - 1] == '\n')
+		end--;
+	const char *newline = end ? memrchr(text->s, '\n', end) : NULL;
+	size_t start = newline ? (size_t)(newline - text->s) + 1 : 0;
+	return jsonx_parse(end ? text->s + start : "", end - start, err);
+}
+
+/* The child is gone and did not say how it went. A rent may have got as far as a pod. */
+static int no_answer(const struct op *op, const char *what, struct err *err)
+{
+	char why[sizeof(err->msg)];
+
+	COPY_TEXT(why, what);
+	return err_set(err, op->kind == OP_RENT ? ERR_AMBIGUOUS : ERR_TRANSIENT, "local %s: no answer: %s",
+		       verbs[op->kind].word, why);
+}
+
+static int read_failure(const struct op *op, const struct reply *reply, struct err *err)
+{
+	struct err unreadable = {0};
+	CLEANUP(json_decref) json_t *said = last_line(&reply->head, &unreadable);
+
+	if (said && reply->status == 1 && wire_read_error(said, err))
+		return -1;
+	if (reply->status > 128) {
+		CLEANUP(free_text) char *what = xasprintf("killed by signal %d", reply->status - 128);
+		return no_answer(op, what, err);
+	}
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_addf(&shown, "exit code %d: ", reply->status);
+	str_add_printable(&shown, str_text(&reply->head), reply->head.len, 200);
+	return no_answer(op, str_text(&shown), err);
+}
+
+static int read_reply(const struct op *op, const struct reply *reply, struct op_result *result, struct err *err)
+{
+	if (reply->failed && op->kind == OP_RENT && reply->was_sent)
+		return no_answer(op, reply->err.msg, err);
+	if (reply->failed) {
+		*err = reply->err;
+		return err_wrap(err, "local %s", verbs[op->kind].word);
+	}
+	if (reply->status != 0)
+		return read_failure(op, reply, err);
+
+	struct err why = {0};
+	CLEANUP(json_decref) json_t *said = op->kind == OP_FETCH
+						    ? last_line(&reply->head, &why)
+						    : jsonx_parse(str_text(&reply->body), reply->body.len, &why);
+	if (!said || read_answer(op, said, result, &why) < 0) {
+		if (op->kind == OP_RENT)
+			return no_answer(op, why.msg, err);
+		*err = why;
+		return err_wrap(err, "local %s", verbs[op->kind].word);
+	}
+	return 0;
+}
+
+/* A vendor that has forgotten a pod bills nothing for it. */
+static void forgotten(const struct op *op, struct op_result *result)
+{
+	result->pods = xcalloc(1, sizeof(*result->pods));
+	result->pod_count = 1;
+	COPY_TEXT(result->pods[0].id, op->want->id);
+	result->pods[0].state = POD_STATE_GONE;
+	COPY_TEXT(result->pods[0].detail, "no such pod");
+}
+
+static struct op *local_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+{
+	struct op *op = xcalloc(1, sizeof(*op));
+
+	*op = (struct op){.provider = p, .kind = kind, .want = want};
+	return op;
+}
+
+static enum op_next local_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
+			       struct op_result *result, struct err *err)
+{
+	struct op_result got = {.balance_microusd = -1};
+
+	(void)wait_ms;
+	if (op->kind == OP_BALANCE) {
+		*result = got; /* this machine keeps no purse: nothing to ask */
+		return OP_DONE;
+	}
+	if (!reply)
+		return make_call(op, call, err);
+	if (read_reply(op, reply, &got, err) < 0) {
+		op_result_free(&got);
+		if (err->kind != ERR_NOT_FOUND || (op->kind != OP_RELEASE && op->kind != OP_INSPECT))
+			return OP_FAILED;
+		if (op->kind == OP_INSPECT)
+			forgotten(op, &got);
+	}
+	*result = got;
+	return OP_DONE;
+}
+
+static void local_op_free(struct op *op)
+{
+	free(op);
+}
+
+const struct provider_ops provider_local = {
+	.abi = PROVIDER_ABI,
+	.name = "local",
+	.summary = "pods on this machine; needs no account",
+	.options = options,
+	.can_stage = true,
+	.can_fetch = true,
+	.open = local_open,
+	.close = local_close,
+	.account = local_account,
+	.begin = local_begin,
+	.next = local_next,
+	.op_free = local_op_free,
+};

@@ -1,0 +1,350 @@
+#include "record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/path.h"
+
+enum { RECORD_BYTES_MAX = 65536 };
+
+int store_open(struct store *store, const char *state_dir, struct err *err)
+{
+	*store = (struct store){
+		.dir = path_join(state_dir, "local"),
+		.volumes = path_join(state_dir, "volumes"),
+	};
+	CLEANUP(free_text) char *pods = path_join(store->dir, "pods");
+	CLEANUP(free_text) char *ended = path_join(store->dir, "ended");
+	if (state_dir[0] != '/')
+		err_set(err, ERR_USAGE, "the state folder must be an absolute path");
+	else if (path_mkdirs(pods, 0700, err) == 0 && path_mkdirs(ended, 0700, err) == 0 &&
+		 path_mkdirs(store->volumes, 0700, err) == 0)
+		return 0;
+	store_close(store);
+	return -1;
+}
+
+void store_close(struct store *store)
+{
+	free(store->dir);
+	free(store->volumes);
+	*store = (struct store){0};
+}
+
+int store_lock(const struct store *store, int *fd, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(store->dir, "lock");
+
+	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	while (flock(*fd, LOCK_EX) < 0)
+		if (errno != EINTR) {
+			close(*fd);
+			return err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
+		}
+	return 0;
+}
+
+char *record_id(const char *name)
+{
+	return xasprintf("local-%s", starts_with(name, "burst-") ? name + 6 : name);
+}
+
+bool record_id_ok(const char *id)
+{
+	return path_is_safe(id) && !strchr(id, '/') && id[0] != '.' && strlen(id) < POD_ID_MAX;
+}
+
+char *record_dir(const struct store *store, const char *id)
+{
+	return xasprintf("%s/pods/%s", store->dir, id);
+}
+
+char *record_path(const struct store *store, const char *id, const char *file)
+{
+	return xasprintf("%s/pods/%s/%s", store->dir, id, file);
+}
+
+char *record_ended_path(const struct store *store, const char *id, const char *suffix)
+{
+	return xasprintf("%s/ended/%s.%s", store->dir, id, suffix);
+}
+
+/* ---- one record ---- */
+
+static json_t *process_json(const struct process *p)
+{
+	return json_pack("{s:I, s:I, s:s}", "pid", (json_int_t)p->pid, "start", (json_int_t)p->start, "boot",
+			 p->boot);
+}
+
+static void read_process(const json_t *from, struct process *p)
+{
+	p->pid = (pid_t)jsonx_int(from, "pid", 0);
+	p->start = (uint64_t)jsonx_int(from, "start", 0);
+	COPY_TEXT(p->boot, jsonx_text(from, "boot", ""));
+}
+
+static enum pod_state state_of(const struct pod_record *record)
+{
+	if (record->ended_ms)
+		return record->retired ? POD_STATE_GONE : POD_STATE_STOPPED;
+	return record->started_ms ? POD_STATE_RUNNING : POD_STATE_CREATING;
+}
+
+json_t *record_answer(const struct pod_record *record)
+{
+	struct pod_view view = record->view;
+
+	view.state = state_of(record);
+	if (view.state != POD_STATE_RUNNING)
+		view.port = 0;
+	json_t *to = wire_view(&view);
+	json_object_set_new(to, "created_ms", json_integer(record->created_ms));
+	json_object_set_new(to, "started_ms", json_integer(record->started_ms));
+	json_object_set_new(to, "ended_ms", json_integer(record->ended_ms));
+	json_object_set_new(to, "volume", json_string(record->volume));
+	json_object_set_new(to, "namespaces", json_boolean(record->namespaces));
+	json_object_set_new(to, "supervisor", process_json(&record->supervisor));
+	json_object_set_new(to, "init", process_json(&record->init));
+	return to;
+}
+
+int record_read(const json_t *from, struct pod_record *record, struct err *err)
+{
+	struct pod_record r = {
+		.created_ms = jsonx_int(from, "created_ms", 0),
+		.started_ms = jsonx_int(from, "started_ms", 0),
+		.ended_ms = jsonx_int(from, "ended_ms", 0),
+		.namespaces = jsonx_bool(from, "namespaces", false),
+	};
+
+	if (wire_read_view(from, &r.view, err) < 0)
+		return -1;
+	COPY_TEXT(r.volume, jsonx_text(from, "volume", ""));
+	read_process(json_object_get(from, "supervisor"), &r.supervisor);
+	read_process(json_object_get(from, "init"), &r.init);
+	*record = r;
+	return 0;
+}
+
+static int replace_file(const char *path, const char *text, struct err *err)
+{
+	CLEANUP(free_text) char *temp = xasprintf("%s.tmp", path);
+	FILE *f = fopen(temp, "we");
+
+	if (!f)
+		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
+	bool bad = fprintf(f, "%s\n", text) < 0;
+	if (fclose(f) != 0 || bad || rename(temp, path) < 0) {
+		err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		unlink(temp);
+		return -1;
+	}
+	return 0;
+}
+
+int record_save(const struct store *store, const struct pod_record *record, struct err *err)
+{
+	CLEANUP(free_text) char *path = record_path(store, record->view.id, "pod.json");
+	CLEANUP(json_decref) json_t *json = record_answer(record);
+	/* the answer hides the port of a pod that does not run yet; the record must not */
+	json_object_set_new(json, "port", json_integer(record->view.port));
+	CLEANUP(free_text) char *line = jsonx_line(json);
+
+	return replace_file(path, line, err);
+}
+
+static int load_file(const char *path, struct pod_record *record, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (path_read(path, RECORD_BYTES_MAX, &text, err) < 0)
+		return -1;
+	CLEANUP(json_decref) json_t *json = jsonx_parse(str_text(&text), text.len, err);
+	if (!json || record_read(json, record, err) < 0)
+		return err_wrap(err, "%s", path);
+	return 0;
+}
+
+int record_load(const struct store *store, const char *id, struct pod_record *record, struct err *err)
+{
+	CLEANUP(free_text) char *living = record_path(store, id, "pod.json");
+	CLEANUP(free_text) char *ended = record_ended_path(store, id, "json");
+
+	if (!record_id_ok(id))
+		return err_set(err, ERR_NOT_FOUND, "no such pod");
+	/* a pod may retire between the two looks, but never comes back */
+	if (load_file(living, record, err) == 0)
+		return 0;
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (load_file(ended, record, err) == 0) {
+		record->retired = true;
+		return 0;
+	}
+	return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND, "no such pod: %s", id) : -1;
+}
+
+static int open_alive(const struct store *store, const char *id, int flags, int *out, struct err *err)
+{
+	CLEANUP(free_text) char *path = record_path(store, id, "alive");
+	int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+
+	*out = -1;
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		*out = fd;
+		return 0;
+	}
+	int why = errno;
+	close(fd);
+	return why == EWOULDBLOCK ? 0 : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(why));
+}
+
+int record_create(const struct store *store, const struct pod_record *record, int *alive, struct err *err)
+{
+	const char *id = record->view.id;
+	CLEANUP(free_text) char *dir = record_dir(store, id);
+	CLEANUP(free_text) char *ended = record_ended_path(store, id, "json");
+
+	if (path_exists(ended) || (mkdir(dir, 0700) < 0 && errno == EEXIST))
+		return err_set(err, ERR_REFUSED, "the name %s has been used before", record->view.name);
+	if (open_alive(store, id, O_CREAT, alive, err) == 0 && record_save(store, record, err) == 0)
+		return 0;
+	record_remove_tree(dir, NULL);
+	return -1;
+}
+
+int record_claim(const struct store *store, const char *id, int *fd, struct err *err)
+{
+	return open_alive(store, id, 0, fd, err);
+}
+
+/* ---- its end ---- */
+
+static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)ftw;
+	if (type == FTW_D || type == FTW_DNR)
+		chmod(path, 0700);
+	return 0;
+}
+
+int record_remove_tree(const char *path, struct err *err)
+{
+	struct err first = {0};
+
+	if (path_remove_tree(path, &first) == 0)
+		return 0;
+	/* a folder that cannot be read is opened when it is met, so its insides need another walk each */
+	for (int i = 0; i < 16; i++) {
+		nftw(path, open_up, 32, FTW_PHYS);
+		if (path_remove_tree(path, err) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+int record_retire(const struct store *store, const struct pod_record *record, struct err *err)
+{
+	const char *id = record->view.id;
+	CLEANUP(free_text) char *dir = record_dir(store, id);
+	CLEANUP(free_text) char *scratch = record_path(store, id, "scratch");
+	CLEANUP(free_text) char *log = record_path(store, id, "log");
+	CLEANUP(free_text) char *json = record_path(store, id, "pod.json");
+	CLEANUP(free_text) char *json_kept = record_ended_path(store, id, "json");
+	CLEANUP(free_text) char *log_kept = record_ended_path(store, id, "log");
+
+	if (record_save(store, record, err) < 0 || record_remove_tree(scratch, err) < 0)
+		return -1;
+	if (rename(log, log_kept) < 0 && errno != ENOENT)
+		return err_set(err, ERR_LOCAL, "%s: %s", log_kept, strerror(errno));
+	if (rename(json, json_kept) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", json_kept, strerror(errno));
+	return record_remove_tree(dir, err);
+}
+
+/* ---- many ---- */
+
+struct ids {
+	char **list;
+	size_t count, cap;
+};
+
+static void add_id(struct ids *ids, const char *name, size_t len)
+{
+	GROW(ids->list, ids->count + 1, ids->cap);
+	ids->list[ids->count++] = xstrndup(name, len);
+	ids->list[ids->count] = NULL;
+}
+
+char **record_living(const struct store *store)
+{
+	CLEANUP(free_text) char *path = path_join(store->dir, "pods");
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	struct ids ids = {.list = xcalloc(8, sizeof(char *)), .cap = 8};
+
+	while (dir && (entry = readdir(dir)))
+		if (record_id_ok(entry->d_name))
+			add_id(&ids, entry->d_name, strlen(entry->d_name));
+	if (dir)
+		closedir(dir);
+	return ids.list;
+}
+
+static int64_t age_ms(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return clock_wall_ms() - ((int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+}
+
+char **record_ended(const struct store *store, int64_t within_ms)
+{
+	CLEANUP(free_text) char *path = path_join(store->dir, "ended");
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	struct ids ids = {.list = xcalloc(8, sizeof(char *)), .cap = 8};
+
+	while (dir && (entry = readdir(dir)))
+		if (ends_with(entry->d_name, ".json") && age_ms(dirfd(dir), entry->d_name) <= within_ms)
+			add_id(&ids, entry->d_name, strlen(entry->d_name) - 5);
+	if (dir)
+		closedir(dir);
+	return ids.list;
+}
+
+void record_free_ids(char **ids)
+{
+	for (size_t i = 0; ids && ids[i]; i++)
+		free(ids[i]);
+	free(ids);
+}
+
+void record_prune(const struct store *store, int64_t older_than_ms)
+{
+	CLEANUP(free_text) char *path = path_join(store->dir, "ended");
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && age_ms(dirfd(dir), entry->d_name) > older_than_ms)
+			unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+}
