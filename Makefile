@@ -50,6 +50,13 @@ build/kit/espeak-worker: jobs/workers/espeak.c
 	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) jobs/agent/start.sh
 
+# ---- the ledger's schema, as one C string ----
+$(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
+	@mkdir -p $(@D)
+	sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
+$(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
+
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -1,7 +1,6 @@
 #include "clock.h"
 
-#include <ctype.h>
-#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -37,17 +36,35 @@ char *clock_rfc3339(char *to, size_t room, int64_t wall_ms)
 	return to;
 }
 
+/* strtod also takes "0x10", "1e3", "inf": none of them is how people write money or time. */
+static bool plain_decimal(const char *text, double *out, const char **end)
+{
+	size_t digits = strspn(text, "0123456789");
+	size_t len = digits;
+
+	if (text[len] == '.') {
+		size_t after = strspn(text + len + 1, "0123456789");
+		digits += after;
+		len += 1 + after;
+	}
+	*end = text + len;
+	if (!digits || len > 32)
+		return false;
+	CLEANUP(free_text) char *number = xstrndup(text, len);
+	*out = strtod(number, NULL);
+	return *out <= 1e9;
+}
+
 int duration_parse(const char *text, int64_t *out_ms, struct err *err)
 {
 	static const struct {
 		const char *unit;
 		double ms;
 	} units[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
-	char *end;
+	const char *end;
+	double number;
 
-	errno = 0;
-	double number = strtod(text, &end);
-	if (end == text || errno || !(number >= 0) || number > 1e9 || !isdigit((unsigned char)text[0]))
+	if (!plain_decimal(text, &number, &end))
 		return err_set(err, ERR_USAGE, "\"%s\" is not a duration: write it like \"90s\", \"20m\" or \"2h\"", text);
 	for (size_t i = 0; i < ARRAY_LEN(units); i++)
 		if (!strcmp(end, units[i].unit)) {
@@ -61,7 +78,7 @@ char *duration_show(char *to, size_t room, int64_t ms)
 {
 	int64_t s = (ms + 500) / 1000;
 
-	if (ms < 10000)
+	if (ms < 9950) /* from here on it would be shown as "10.0s" */
 		snprintf(to, room, "%.1fs", (double)ms / 1000);
 	else if (s < 60)
 		snprintf(to, room, "%ds", (int)s);
@@ -74,14 +91,10 @@ char *duration_show(char *to, size_t room, int64_t ms)
 
 int money_parse(const char *text, int64_t *out_microusd, struct err *err)
 {
-	char *end;
+	const char *end;
+	double dollars;
 
-	if (*text == '$')
-		text++;
-	errno = 0;
-	double dollars = strtod(text, &end);
-	if (end == text || *end || errno || !(dollars >= 0) || dollars > 1e9 ||
-	    !(isdigit((unsigned char)text[0]) || text[0] == '.'))
+	if (!plain_decimal(text + (*text == '$'), &dollars, &end) || *end)
 		return err_set(err, ERR_USAGE, "\"%s\" is not an amount in dollars: write it like 5 or 0.69", text);
 	*out_microusd = (int64_t)(dollars * 1e6 + 0.5);
 	return 0;

@@ -11,7 +11,7 @@ int64_t clock_boot_ms(void);
 /* Milliseconds since 1970 of the wall clock, which may jump. */
 int64_t clock_wall_ms(void);
 
-/* "2026-11-21T00:41:07Z"; with ms below a second shown only in clock_rfc3339_ms. room >= 32. Returns `to`. */
+/* "2026-11-21T00:41:07Z"; what is below a second is dropped. room >= 32. Returns `to`. */
 char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
 
 /* "90s", "20m", "2h", "1d", "250ms", "0"; a bare number is seconds. -1 and *err (ERR_USAGE) when it is none of these. */

@@ -4,16 +4,18 @@
 
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
+	char msg[sizeof(err->msg)]; /* an argument may be the old message */
 	va_list ap;
 
 	if (!err)
 		return -1;
+	va_start(ap, fmt);
+	vsnprintf(msg, sizeof(msg), fmt, ap);
+	va_end(ap);
 	err->kind = kind;
 	err->signal = 0;
 	err->retry_after_ms = 0;
-	va_start(ap, fmt);
-	vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-	va_end(ap);
+	COPY_TEXT(err->msg, msg);
 	return -1;
 }
 

@@ -1,5 +1,7 @@
 #include "jsonx.h"
 
+#include "str.h"
+
 const char *jsonx_text(const json_t *object, const char *key, const char *absent)
 {
 	const char *text = json_string_value(json_object_get(object, key));
@@ -38,7 +40,10 @@ json_t *jsonx_parse(const char *bytes, size_t len, struct err *err)
 	json_t *value = json_loadb(bytes, len, JSON_REJECT_DUPLICATES, &where);
 
 	if (!value) {
-		err_set(err, ERR_BUG, "not JSON: %s (byte %d)", where.text, where.position);
+		/* the library's words quote the bytes near the mistake, whatever they are */
+		CLEANUP(str_free) struct str words = STR_INIT;
+		str_add_printable(&words, where.text, strlen(where.text), 0);
+		err_set(err, ERR_BUG, "not JSON: %s (byte %d)", str_text(&words), where.position);
 		return NULL;
 	}
 	if (!json_is_object(value)) {

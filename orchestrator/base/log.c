@@ -25,6 +25,18 @@ bool log_wants(enum log_level level)
 	return state.sink && level <= state.most;
 }
 
+/* Longest first: where one secret is a part of another, the whole of the longer one must go. */
+static void keep_secret(const char *text)
+{
+	size_t at = state.count;
+
+	GROW(state.secrets, state.count, state.cap);
+	for (; at && strlen(state.secrets[at - 1]) < strlen(text); at--)
+		state.secrets[at] = state.secrets[at - 1];
+	state.secrets[at] = xstrdup(text);
+	state.count++;
+}
+
 void log_secret(const char *text)
 {
 	if (!text || strlen(text) < 6)
@@ -33,35 +45,51 @@ void log_secret(const char *text)
 	bool known = false;
 	for (size_t i = 0; i < state.count; i++)
 		known = known || !strcmp(state.secrets[i], text);
-	if (!known) {
-		GROW(state.secrets, state.count, state.cap);
-		state.secrets[state.count++] = xstrdup(text);
-	}
+	if (!known)
+		keep_secret(text);
 	pthread_mutex_unlock(&state.lock);
 }
 
-static void redact_one(struct str *text, const char *secret)
+/* The first secret at or behind `at`, and of those beginning there the longest; NULL when there is none. */
+static const char *find_secret(const struct str *text, size_t at, size_t *len)
 {
-	size_t len = strlen(secret);
-	char *found;
+	const char *first = NULL;
 
-	while (text->s && (found = memmem(text->s, text->len, secret, len))) {
-		struct str out = STR_INIT;
-		str_addn(&out, text->s, (size_t)(found - text->s));
-		str_add(&out, "[secret]");
-		str_add(&out, found + len);
-		size_t max = text->max;
-		str_free(text);
-		*text = out;
-		text->max = max;
+	for (size_t i = 0; i < state.count; i++) {
+		size_t n = strlen(state.secrets[i]);
+		const char *found = memmem(text->s + at, text->len - at, state.secrets[i], n);
+		if (found && (!first || found < first)) {
+			first = found;
+			*len = n;
+		}
 	}
+	return first;
+}
+
+/* One pass forward: the word put in may itself hold a secret. */
+static void redact(struct str *text)
+{
+	size_t at = 0, len = 0;
+	const char *found = text->s ? find_secret(text, 0, &len) : NULL;
+
+	if (!found)
+		return;
+	struct str out = STR_MAX(text->max);
+	for (; found; found = find_secret(text, at, &len)) {
+		str_addn(&out, text->s + at, (size_t)(found - text->s) - at);
+		str_add(&out, "[secret]");
+		at = (size_t)(found - text->s) + len;
+	}
+	str_addn(&out, text->s + at, text->len - at);
+	out.over = out.over || text->over;
+	str_free(text);
+	*text = out;
 }
 
 void log_redact(struct str *text)
 {
 	pthread_mutex_lock(&state.lock);
-	for (size_t i = 0; i < state.count; i++)
-		redact_one(text, state.secrets[i]);
+	redact(text);
 	pthread_mutex_unlock(&state.lock);
 }
 

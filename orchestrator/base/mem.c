@@ -1,6 +1,7 @@
 #include "mem.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -58,10 +59,31 @@ void *grow_array(void *list, size_t count, size_t *cap, size_t element)
 	return xrealloc(list, *cap * element);
 }
 
+static bool continues(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Bytes at the end of text[0..len) that begin a UTF-8 character which goes on behind it. */
+static size_t partial_character(const char *text, size_t len)
+{
+	size_t back = 0;
+
+	if (!continues(text[len]))
+		return 0;
+	while (back < 3 && back < len && continues(text[len - 1 - back]))
+		back++;
+	/* without a lead byte it was not UTF-8 to begin with */
+	return back < len && (unsigned char)text[len - 1 - back] >= 0xc0 ? back + 1 : 0;
+}
+
 void copy_text(char *to, size_t room, const char *from)
 {
 	size_t len = from ? strnlen(from, room - 1) : 0;
 
+	/* half a character would make the text invalid UTF-8, which JSON cannot carry */
+	if (len && from[len])
+		len -= partial_character(from, len);
 	if (len)
 		memmove(to, from, len);
 	to[len] = '\0';

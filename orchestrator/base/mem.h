@@ -41,7 +41,7 @@ char *xasprintf(const char *fmt, ...) PRINTF(1, 2);
 void *grow_array(void *list, size_t count, size_t *cap, size_t element);
 #define GROW(list, count, cap) ((list) = grow_array((list), (count), &(cap), sizeof(*(list))))
 
-/* Copies text into a fixed field, cut if too long, always terminated. */
+/* Copies text into a fixed field, cut between two UTF-8 characters if too long, always terminated. */
 void copy_text(char *to, size_t room, const char *from);
 #define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
 

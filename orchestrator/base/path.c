@@ -37,8 +37,8 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
 	CLEANUP(free_text) char *copy = xstrdup(path);
 	struct stat st;
 
-	for (char *p = copy + 1;; p++) {
-		if (*p && *p != '/')
+	for (char *p = copy;; p++) {
+		if (*p && (*p != '/' || p == copy))
 			continue;
 		char was = *p;
 		*p = '\0';
@@ -132,28 +132,48 @@ bool path_exists(const char *path)
 	return lstat(path, &st) == 0;
 }
 
+static int empty_folder(int fd, const char *shown, struct err *err);
+
 static int remove_at(int parent, const char *name, const char *shown, struct err *err)
 {
 	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
 		return 0;
+	int why = errno; /* Linux says EISDIR for a folder, POSIX EPERM */
 	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown, strerror(errno));
-	DIR *dir = fdopendir(fd);
-	struct dirent *entry;
-	int result = 0;
-	while (result == 0 && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			result = remove_at(fd, entry->d_name, shown, err);
-	closedir(dir);
+		return err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown,
+			       strerror(errno == ENOTDIR || errno == ELOOP ? why : errno));
+	int result = empty_folder(fd, shown, err);
 	if (result == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		return err_set(err, ERR_LOCAL, "%s: cannot remove: %s", shown, strerror(errno));
 	return result;
 }
 
+static int empty_folder(int fd, const char *shown, struct err *err)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	int result = 0;
+
+	if (!dir) {
+		close(fd);
+		return err_set(err, ERR_LOCAL, "%s: %s", shown, strerror(errno));
+	}
+	while (result == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			result = remove_at(dirfd(dir), entry->d_name, shown, err);
+	closedir(dir);
+	return result;
+}
+
 int path_remove_tree(const char *path, struct err *err)
 {
-	return remove_at(AT_FDCWD, path, path, err);
+	CLEANUP(free_text) char *name = xstrdup(path);
+
+	/* "link/" would name what the link points at */
+	for (size_t len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
+		name[len - 1] = '\0';
+	return remove_at(AT_FDCWD, name, path, err);
 }
 
 int path_lock(const char *path, const char *note, int *out, struct err *err)
@@ -169,7 +189,8 @@ int path_lock(const char *path, const char *note, int *out, struct err *err)
 			return err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(errno));
 		who[n] = '\0';
 		who[strcspn(who, "\n")] = '\0';
-		return err_set(err, ERR_BUSY, "%s", who);
+		/* the holder has the lock a moment before it has written its note */
+		return err_set(err, ERR_BUSY, "%s", who[0] ? who : "another process");
 	}
 	if (ftruncate(fd, 0) == 0)
 		(void)!pwrite(fd, note, strlen(note), 0);
@@ -184,9 +205,12 @@ bool path_is_safe(const char *path)
 
 	if (!len || len > 1024 || path[0] == '/' || !utf8_valid(path, len))
 		return false;
-	for (const char *p = path; *p; p++)
-		if ((unsigned char)*p < 0x20 || *p == 0x7f || *p == '\\')
+	for (const unsigned char *p = (const unsigned char *)path; *p;) {
+		size_t step = utf8_sequence(p, strlen((const char *)p));
+		if (utf8_hostile(p, step) || *p == '\\')
 			return false;
+		p += step;
+	}
 	for (const char *part = path; part;) {
 		size_t n = strcspn(part, "/");
 		if (n == 0 || n > 255 || (n == 1 && part[0] == '.') ||

@@ -102,10 +102,11 @@ void section_free(struct section *s)
 static struct value *touch(struct section *s, const char *key, const char *where)
 {
 	struct value *v = &s->values[index_of(s, key)];
+	char *copy = xstrdup(where); /* may be what section_where() lent */
 
 	v->set = true;
 	free(v->where);
-	v->where = xstrdup(where);
+	v->where = copy;
 	return v;
 }
 
@@ -151,11 +152,12 @@ void section_add_item(struct section *s, const char *key, const char *item, cons
 
 struct section *section_set_group(struct section *s, const char *key, const char *where)
 {
-	struct value *v = touch(s, key, where);
+	struct section *group = touch(s, key, where)->group;
+	char *copy = xstrdup(section_where(s, key));
 
-	free(v->group->where);
-	v->group->where = xstrdup(where);
-	return v->group;
+	free(group->where);
+	group->where = copy;
+	return group;
 }
 
 bool section_has(const struct section *s, const char *key)

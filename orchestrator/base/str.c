@@ -113,30 +113,48 @@ bool utf8_valid(const char *bytes, size_t len)
 	return true;
 }
 
+bool utf8_hostile(const unsigned char *p, size_t len)
+{
+	if (len == 1)
+		return p[0] < 0x20 || p[0] == 0x7f;
+	if (len == 2)
+		return (p[0] == 0xc2 && p[1] < 0xa0) || /* U+0080-009F */
+		       (p[0] == 0xd8 && p[1] == 0x9c);  /* U+061C */
+	if (len != 3 || p[0] != 0xe2)
+		return false;
+	return (p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f ||     /* U+200E-200F */
+				 (p[2] >= 0xa8 && p[2] <= 0xae))) || /* U+2028-202E */
+	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);       /* U+2066-2069 */
+}
+
+/* At most `most` bytes, less what would cut a character in two. */
+static size_t whole_characters(const unsigned char *p, size_t len, size_t most)
+{
+	size_t end = most;
+
+	while (end && most - end < 3 && (p[end] & 0xc0) == 0x80)
+		end--;
+	return utf8_sequence(p + end, len - end) > most - end ? end : most;
+}
+
 void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
 	bool cut = most && len > most;
 
 	if (cut)
-		len = most;
+		len = whole_characters(p, len, most);
 	while (len) {
-		size_t step = utf8_sequence(p, len);
-		bool control = step == 1 && (p[0] < 0x20 || p[0] == 0x7f);
-		/* U+0080-009F are control characters too; U+200E-F, 202A-E, 2066-9 turn text around */
-		bool c1 = step == 2 && p[0] == 0xc2 && p[1] < 0xa0;
-		bool bidi = step == 3 && p[0] == 0xe2 &&
-			    ((p[1] == 0x80 && ((p[2] >= 0xaa && p[2] <= 0xae) || p[2] == 0x8e || p[2] == 0x8f)) ||
-			     (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9));
-		if (step == 1 && p[0] == '\t')
+		size_t valid = utf8_sequence(p, len), step = valid ? valid : 1;
+		if (*p == '\t')
 			str_addc(to, ' ');
-		else if (!step || control || c1 || bidi)
-			for (size_t i = 0; i < (step ? step : 1); i++)
-				str_addf(to, "\\x%02x", p[i]);
-		else
+		else if (valid && !utf8_hostile(p, step))
 			str_addn(to, p, step);
-		p += step ? step : 1;
-		len -= step ? step : 1;
+		else
+			for (size_t i = 0; i < step; i++)
+				str_addf(to, "\\x%02x", p[i]);
+		p += step;
+		len -= step;
 	}
 	if (cut)
 		str_add(to, "...");

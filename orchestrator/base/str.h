@@ -43,6 +43,9 @@ bool ends_with(const char *text, const char *suffix);
 /* Length of the valid UTF-8 sequence at p (1-4), or 0 when there is none. Overlong forms and surrogates are invalid. */
 size_t utf8_sequence(const unsigned char *p, size_t left);
 bool utf8_valid(const char *bytes, size_t len);
+/* Whether the valid sequence of this length at p would drive a terminal or turn text around: control characters (C0, DEL,
+ * C1), line separators, and the marks of writing direction. */
+bool utf8_hostile(const unsigned char *p, size_t len);
 /* Edit distance up to a small bound, and the nearest of a NULL-terminated list (NULL when none is near): "did you mean". */
 const char *nearest_word(const char *word, const char *const *words);
 

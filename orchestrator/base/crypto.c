@@ -1,0 +1,357 @@
+#include "crypto.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ED25519_BYTES 32
+#define PEM_WIDTH     70 /* what ssh-keygen writes; some readers refuse longer lines */
+
+static const char pem_head[] = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
+static const char pem_tail[] = "-----END OPENSSH PRIVATE KEY-----\n";
+static const char key_type[] = "ssh-ed25519";
+
+/* libcrypto fails here only without memory or without randomness; going on with either missing
+ * would be unsafe. */
+static void must(bool ok, const char *what)
+{
+	if (!ok) {
+		fprintf(stderr, "burst: libcrypto: %s failed\n", what);
+		abort();
+	}
+}
+
+static void to_hex(char *to, const unsigned char *bytes, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len; i++) {
+		to[2 * i] = digits[bytes[i] >> 4];
+		to[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	to[2 * len] = '\0';
+}
+
+/* ---- hashes ---- */
+
+struct sha256 {
+	EVP_MD_CTX *ctx;
+};
+
+struct sha256 *sha256_new(void)
+{
+	struct sha256 *h = xmalloc(sizeof(*h));
+
+	h->ctx = EVP_MD_CTX_new();
+	must(h->ctx && EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) == 1, "SHA-256");
+	return h;
+}
+
+void sha256_add(struct sha256 *h, const void *bytes, size_t len)
+{
+	must(EVP_DigestUpdate(h->ctx, bytes, len) == 1, "SHA-256");
+}
+
+void sha256_finish(struct sha256 *h, char hex[SHA256_HEX])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	unsigned int len = 0;
+
+	must(EVP_DigestFinal_ex(h->ctx, digest, &len) == 1 && len == 32, "SHA-256");
+	to_hex(hex, digest, len);
+	sha256_free(h);
+}
+
+void sha256_free(struct sha256 *h)
+{
+	if (!h)
+		return;
+	EVP_MD_CTX_free(h->ctx);
+	free(h);
+}
+
+void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX])
+{
+	struct sha256 *h = sha256_new();
+
+	sha256_add(h, bytes, len);
+	sha256_finish(h, hex);
+}
+
+DEFINE_CLEANUP(sha256_free, struct sha256 *)
+
+int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	CLEANUP(sha256_free) struct sha256 *h = sha256_new();
+	unsigned char buf[65536];
+	int64_t total = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
+			       strerror(errno));
+	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+		sha256_add(h, buf, (size_t)n);
+		total += n;
+	}
+	sha256_finish(TAKE(h), hex);
+	if (out_bytes)
+		*out_bytes = total;
+	return 0;
+}
+
+/* ---- random bytes ---- */
+
+void random_bytes(void *to, size_t len)
+{
+	unsigned char *p = to;
+
+	while (len) {
+		int step = (int)MIN(len, (size_t)1 << 20);
+		must(RAND_bytes(p, step) == 1, "the random generator");
+		p += step;
+		len -= (size_t)step;
+	}
+}
+
+void random_hex(char *to, size_t len)
+{
+	/* the bytes go into the back half, so that each is read before its digits overwrite it */
+	unsigned char *bytes = (unsigned char *)to + len;
+
+	random_bytes(bytes, len);
+	to_hex(to, bytes, len);
+}
+
+uint64_t random_u64(void)
+{
+	uint64_t value;
+
+	random_bytes(&value, sizeof(value));
+	return value;
+}
+
+/* ---- base64 ---- */
+
+void base64_add(struct str *to, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	unsigned char text[4 * 256 + 1];
+
+	while (len) {
+		size_t step = MIN(len, (size_t)(3 * 256));
+		int n = EVP_EncodeBlock(text, p, (int)step);
+		str_addn(to, text, (size_t)n);
+		p += step;
+		len -= step;
+	}
+}
+
+static int base64_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* Four characters to 1-3 bytes; 0 when they are none. Only the last group may be padded, and bits
+ * that no byte uses must be zero, so that one content has one spelling. */
+static size_t base64_group(const char *in, bool last, unsigned char out[3])
+{
+	size_t pad = !last || in[3] != '=' ? 0 : in[2] != '=' ? 1 : 2;
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		int digit = i < 4 - pad ? base64_digit(in[i]) : 0;
+		if (digit < 0)
+			return 0;
+		bits = bits << 6 | (uint32_t)digit;
+	}
+	if (bits & ((1u << 8 * pad) - 1))
+		return 0;
+	out[0] = (unsigned char)(bits >> 16);
+	out[1] = (unsigned char)(bits >> 8);
+	out[2] = (unsigned char)bits;
+	return 3 - pad;
+}
+
+int base64_decode(struct str *to, const char *text, size_t len, struct err *err)
+{
+	CLEANUP(str_free) struct str bytes = STR_INIT;
+
+	if (len % 4)
+		return err_set(err, ERR_BUG, "not base64: %zu characters", len);
+	for (size_t i = 0; i < len; i += 4) {
+		unsigned char out[3];
+		size_t n = base64_group(text + i, i + 4 == len, out);
+		if (!n)
+			return err_set(err, ERR_BUG, "not base64 at character %zu", i);
+		str_addn(&bytes, out, n);
+	}
+	str_addn(to, str_text(&bytes), bytes.len);
+	return 0;
+}
+
+/* ---- SSH keys ---- */
+
+/* The private text passes only through buffers of a size known beforehand: a growing one would
+ * leave copies behind. */
+struct wire {
+	unsigned char *p;
+	size_t len, cap;
+};
+
+static void put_raw(struct wire *w, const void *bytes, size_t len)
+{
+	assert(w->len + len <= w->cap);
+	if (len)
+		memcpy(w->p + w->len, bytes, len);
+	w->len += len;
+}
+
+static void put_u32(struct wire *w, uint32_t v)
+{
+	unsigned char be[4] = {(unsigned char)(v >> 24), (unsigned char)(v >> 16),
+			       (unsigned char)(v >> 8), (unsigned char)v};
+
+	put_raw(w, be, sizeof(be));
+}
+
+static void put_string(struct wire *w, const void *bytes, size_t len)
+{
+	put_u32(w, (uint32_t)len);
+	put_raw(w, bytes, len);
+}
+
+static void put_text(struct wire *w, const char *text)
+{
+	put_string(w, text, strlen(text));
+}
+
+static void wire_new(struct wire *w, size_t cap)
+{
+	*w = (struct wire){.p = xmalloc(cap), .cap = cap};
+}
+
+static void wire_wipe(struct wire *w)
+{
+	OPENSSL_cleanse(w->p, w->cap);
+	free(w->p);
+}
+
+static void ed25519_make(unsigned char secret[ED25519_BYTES], unsigned char public[ED25519_BYTES])
+{
+	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	size_t secret_len = ED25519_BYTES, public_len = ED25519_BYTES;
+
+	must(key && EVP_PKEY_get_raw_private_key(key, secret, &secret_len) == 1 &&
+		     EVP_PKEY_get_raw_public_key(key, public, &public_len) == 1 &&
+		     secret_len == ED25519_BYTES && public_len == ED25519_BYTES,
+	     "making an ed25519 key");
+	EVP_PKEY_free(key); /* wipes its own copy */
+}
+
+/* The section that OpenSSH would encrypt had we given a passphrase. */
+static void put_secret_section(struct wire *w, const unsigned char *secret,
+			       const unsigned char *public, const char *comment)
+{
+	uint32_t check =
+		(uint32_t)random_u64(); /* twice the same: how a reader knows it decrypted well */
+
+	put_u32(w, check);
+	put_u32(w, check);
+	put_text(w, key_type);
+	put_string(w, public, ED25519_BYTES);
+	put_u32(w, 2 * ED25519_BYTES);
+	put_raw(w, secret, ED25519_BYTES);
+	put_raw(w, public, ED25519_BYTES);
+	put_text(w, comment);
+	for (unsigned char pad = 1; w->len % 8; pad++)
+		put_raw(w, &pad, 1);
+}
+
+static void put_private_key(struct wire *w, const struct wire *blob, const struct wire *section)
+{
+	put_raw(w, "openssh-key-v1", sizeof("openssh-key-v1")); /* with its NUL */
+	put_text(w, "none");                                    /* cipher */
+	put_text(w, "none");                                    /* key derivation */
+	put_text(w, "");
+	put_u32(w, 1); /* one key */
+	put_string(w, blob->p, blob->len);
+	put_string(w, section->p, section->len);
+}
+
+static char *pem_text(const struct wire *key)
+{
+	struct wire base64, pem;
+
+	wire_new(&base64, 4 * ((key->len + 2) / 3) + 1);
+	base64.len = (size_t)EVP_EncodeBlock(base64.p, key->p, (int)key->len);
+	wire_new(&pem,
+		 sizeof(pem_head) + sizeof(pem_tail) + base64.len + base64.len / PEM_WIDTH + 2);
+	put_raw(&pem, pem_head, strlen(pem_head));
+	for (size_t at = 0; at < base64.len; at += PEM_WIDTH) {
+		put_raw(&pem, base64.p + at, MIN((size_t)PEM_WIDTH, base64.len - at));
+		put_raw(&pem, "\n", 1);
+	}
+	put_raw(&pem, pem_tail, sizeof(pem_tail)); /* with its NUL */
+	wire_wipe(&base64);
+	return (char *)pem.p;
+}
+
+static char *public_text(const struct wire *blob, const char *comment)
+{
+	struct str line = STR_INIT;
+
+	str_addf(&line, "%s ", key_type);
+	base64_add(&line, blob->p, blob->len);
+	str_addf(&line, " %s", comment);
+	return str_detach(&line);
+}
+
+void ssh_key_make(struct ssh_key *out, const char *comment)
+{
+	unsigned char secret[ED25519_BYTES], public[ED25519_BYTES];
+	struct wire blob, section, key;
+
+	assert(!strpbrk(comment, "\r\n")); /* the public key is one line */
+	ed25519_make(secret, public);
+	wire_new(&blob, 128);
+	put_text(&blob, key_type);
+	put_string(&blob, public, sizeof(public));
+	wire_new(&section, 256 + strlen(comment));
+	put_secret_section(&section, secret, public, comment);
+	wire_new(&key, 256 + section.len);
+	put_private_key(&key, &blob, &section);
+
+	out->private_pem = pem_text(&key);
+	out->public_line = public_text(&blob, comment);
+
+	OPENSSL_cleanse(secret, sizeof(secret));
+	wire_wipe(&section);
+	wire_wipe(&key);
+	wire_wipe(&blob);
+}
+
+void ssh_key_free(struct ssh_key *key)
+{
+	if (key->private_pem)
+		OPENSSL_cleanse(key->private_pem, strlen(key->private_pem));
+	free(key->private_pem);
+	free(key->public_line);
+	*key = (struct ssh_key){0};
+}

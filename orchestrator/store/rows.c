@@ -1,0 +1,138 @@
+/* rows.c - which field of a row is which column: the one place to add a field to (and a migration
+ * in sqlite.c). */
+#include <math.h>
+
+#include "store_impl.h"
+
+#define TYPE_OF(field)                                                                             \
+	_Generic((field),                                                                          \
+		char *: COLUMN_TEXT,                                                               \
+		int: COLUMN_INT,                                                                   \
+		int64_t: COLUMN_INT64,                                                             \
+		bool: COLUMN_BOOL,                                                                 \
+		double: COLUMN_DOUBLE)
+#define COLUMN(row, field)                                                                         \
+	{                                                                                          \
+#field, TYPE_OF(((row *)0)->field), offsetof(row, field),                          \
+			sizeof(((row *)0)->field)                                                  \
+	}
+
+#define C(field) COLUMN(struct run_row, field)
+static const struct column run_columns[] = {
+	C(id),
+	C(job),
+	C(type),
+	C(config),
+	C(output),
+	C(machine),
+	C(status),
+	C(detached),
+	C(started_ms),
+	C(ended_ms),
+	C(max_cost_microusd),
+	C(deadline_ms),
+	C(total),
+	C(rendered),
+	C(cached),
+	C(failed),
+	C(billed_ms),
+	C(compute_ms),
+	C(wasted_ms),
+	C(cost_microusd),
+	C(exit_status),
+	C(error_code),
+	C(error),
+};
+#undef C
+
+#define C(field) COLUMN(struct pod_row, field)
+static const struct column pod_columns[] = {
+	C(attempt),
+	C(run),
+	C(provider),
+	C(account),
+	C(name),
+	C(id),
+	C(state),
+	C(slot),
+	C(gpu),
+	C(region),
+	C(spot),
+	C(volume_safe),
+	C(volume_id),
+	C(volume_name),
+	C(price_microusd_h),
+	C(hard_end_s),
+	C(host),
+	C(port),
+	C(user),
+	C(create_ms),
+	C(rented_ms),
+	C(running_ms),
+	C(reached_ms),
+	C(connected_ms),
+	C(synced_ms),
+	C(ready_ms),
+	C(worked_ms),
+	C(safe_ms),
+	C(release_ms),
+	C(released_ms),
+	C(gone_ms),
+	C(compute_ms),
+	C(wasted_ms),
+	C(billed_ms),
+	C(billed_vendor_ms),
+	C(cost_microusd),
+	C(event),
+	C(error),
+};
+#undef C
+
+#define C(field) COLUMN(struct segment_row, field)
+static const struct column segment_columns[] = {
+	C(run),   C(id),      C(key),         C(state), C(attempt), C(file),   C(sha256),
+	C(bytes), C(seconds), C(sample_rate), C(tries), C(suspect), C(reason),
+};
+#undef C
+
+#define C(field) COLUMN(struct volume_row, field)
+static const struct column volume_columns[] = {
+	C(provider), C(id),   C(name), C(region), C(size_gb), C(price_microusd_month),
+	C(seen_ms),  C(tree),
+};
+#undef C
+
+#define C(field) COLUMN(struct fact_row, field)
+static const struct column fact_columns[] = {C(name), C(value)};
+#undef C
+
+#define TABLE(table_name, keys_first, row, list)                                                   \
+	{                                                                                          \
+		.name = (table_name), .keys = (keys_first), .row_size = sizeof(row),               \
+		.count = ARRAY_LEN(list), .columns = (list),                                       \
+	}
+
+const struct table store_tables[TABLE_COUNT] = {
+	[TABLE_RUN] = TABLE("run", 1, struct run_row, run_columns),
+	[TABLE_POD] = TABLE("pod", 1, struct pod_row, pod_columns),
+	[TABLE_SEGMENT] = TABLE("segment", 2, struct segment_row, segment_columns),
+	[TABLE_VOLUME] = TABLE("volume", 2, struct volume_row, volume_columns),
+	[TABLE_FACT] = TABLE("fact", 1, struct fact_row, fact_columns),
+};
+
+void row_copy(const struct table *table, void *to, const void *from)
+{
+	memset(to, 0, table->row_size);
+	for (size_t i = 0; i < table->count; i++) {
+		const struct column *c = &table->columns[i];
+		char *field = (char *)to + c->offset;
+		const char *value = (const char *)from + c->offset;
+		if (c->type == COLUMN_TEXT)
+			copy_text(field, c->size, value);
+		else
+			memcpy(field, value, c->size);
+		/* SQLite has no such number */
+		if (c->type == COLUMN_DOUBLE && isnan(*(double *)field))
+			memset(field, 0, c->size);
+	}
+}
