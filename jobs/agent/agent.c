@@ -2263,7 +2263,7 @@ static struct segment *held_segment(struct worker *w, const char *id)
 /* False: it speaks of a segment that it does not hold. */
 static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
 {
-	struct segment *s = held_segment(w, json_text(line, "id", NULL));
+	struct segment *s = held_segment(w, json_text(line, "segment", NULL));
 	if (!s || s->settled)
 		return s != NULL;
 	if (!json_true(line, "ok")) {
@@ -2297,10 +2297,9 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 /* The worker has done with its part: what it never mentioned is missing. */
 static bool worker_batch(struct agent *a, struct worker *w, const struct json *line)
 {
-	if (!w->batch || strcmp(json_text(line, "id", w->batch->id), w->batch->id))
+	if (!w->batch || strcmp(json_text(line, "batch", ""), w->batch->id))
 		return false;
-	const struct json *ok = json_get(line, "ok");
-	if (ok && ok->type == JSON_FALSE) {
+	if (!json_true(line, "done")) {
 		worker_failed_part(a, w, "worker", json_text(line, "error", ""));
 		check_volume(a);
 		return true;
@@ -2318,23 +2317,25 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 	return true;
 }
 
-/* One line of its stdout. True: it belongs to the protocol. */
+static bool is_text(const struct json *value)
+{
+	return value && value->type == JSON_TEXT;
+}
+
+/* One line of its stdout. True: it belongs to the protocol; else it is log, as what libraries print often is. */
 static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *line)
 {
-	const char *ev = json_text(line, "ev", "");
 	bool fine = true;
-	if (!strcmp(ev, "hello") && w->state == WORKER_LOADING) {
+	if (w->state == WORKER_LOADING && (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
 		worker_hello(a, w, line);
-	} else if (json_true(line, "oom") || !strcmp(ev, "oom")) {
+	} else if (json_true(line, "oom")) {
 		w->said_oom = true;
 		if (w->batch)
 			worker_failed_part(a, w, "oom", json_text(line, "error", ""));
-	} else if (!strcmp(ev, "segment")) {
+	} else if (is_text(json_get(line, "segment")) && json_get(line, "ok")) {
 		fine = worker_segment(a, w, line);
-	} else if (!strcmp(ev, "batch")) {
+	} else if (is_text(json_get(line, "batch")) && json_get(line, "done")) {
 		fine = worker_batch(a, w, line);
-	} else if (!strcmp(ev, "error") && w->state == WORKER_LOADING) {
-		worker_hello(a, w, line);
 	} else {
 		return false;
 	}
@@ -2542,8 +2543,8 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 		b->seg[p->at[i]].tries++;
 	if (a->command)
 		return;
-	buf_text(&w->to, "{\"op\":\"batch\"");
-	js_text(&w->to, "id", b->id);
+	buf_char(&w->to, '{');
+	js_text(&w->to, "batch", b->id);
 	js_key(&w->to, "segments");
 	buf_char(&w->to, '[');
 	for (size_t i = 0; i < p->n; i++) {
@@ -2592,33 +2593,74 @@ static void dispatch(struct agent *a)
 
 /* ---- commands: a segment that is a shell command in a private copy of the code ---- */
 
-/* `*` and `?` stay in a folder, `**` crosses folders, a whole part of `**` may be no folder at all. */
+/* Matches c against the set at p ("[a-z]", "[!x]"); *end is behind it. An unclosed one is a plain '['. */
+static bool set_match(const char *p, char c, const char **end)
+{
+	bool not = p[1] == '!' || p[1] == '^', hit = false;
+	const char *q = p + 1 + not, *first = q;
+	for (; *q && (*q != ']' || q == first); q++) {
+		if (q[1] == '-' && q[2] && q[2] != ']') {
+			hit = hit || ((unsigned char)c >= (unsigned char)q[0] && (unsigned char)c <= (unsigned char)q[2]);
+			q += 2;
+		} else {
+			hit = hit || c == *q;
+		}
+	}
+	*end = *q ? q + 1 : p + 1;
+	return *q ? hit != not && c != '/' : c == '[';
+}
+
+/* The pattern behind what takes the character c; NULL when it does not fit. */
+static const char *pattern_step(const char *p, char c)
+{
+	const char *end;
+	if (*p == '?')
+		return c != '/' ? p + 1 : NULL;
+	if (*p == '[')
+		return set_match(p, c, &end) ? end : NULL;
+	p += *p == '\\' && p[1];
+	return *p == c ? p + 1 : NULL;
+}
+
+/* `*` and `?` stay in a folder, `**` crosses folders, `**` + `/` is any number of folders, none too, [..] is a set. After a
+ * mismatch the last star takes one character more, and when it can take none, the last double star takes more. */
 static bool pattern_match(const char *p, const char *name)
 {
-	for (; *p; p++, name++) {
+	const char *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL;
+	bool whole_folders = false;
+	for (;;) {
 		if (p[0] == '*' && p[1] == '*') {
 			p += 2;
-			if (*p == '/' && pattern_match(p + 1, name))
-				return true;
-			for (; ; name++) {
-				if (pattern_match(p, name))
-					return true;
-				if (!*name)
-					return false;
-			}
+			whole_folders = *p == '/';
+			deep = p += whole_folders;
+			deep_at = name;
+			star = NULL;
+			continue;
 		}
 		if (*p == '*') {
-			for (; ; name++) {
-				if (pattern_match(p + 1, name))
-					return true;
-				if (!*name || *name == '/')
-					return false;
-			}
+			star = ++p;
+			star_at = name;
+			continue;
 		}
-		if (!*name || (*p == '?' ? *name == '/' : *p != *name))
+		if (!*p && !*name)
+			return true;
+		const char *next = *p && *name ? pattern_step(p, *name) : NULL;
+		if (next) {
+			p = next;
+			name++;
+		} else if (star && *star_at && *star_at != '/') {
+			p = star;
+			name = ++star_at;
+		} else if (deep && *deep_at) {
+			deep_at += whole_folders ? strcspn(deep_at, "/") : 0;
+			deep_at += *deep_at != 0;
+			p = deep;
+			name = deep_at;
+			star = NULL;
+		} else {
 			return false;
+		}
 	}
-	return !*name;
 }
 
 static bool is_output(const struct agent *a, const char *name)
@@ -2634,7 +2676,7 @@ static bool may_hold_output(const struct agent *a, const char *dir)
 {
 	size_t len = strlen(dir);
 	for (char **p = a->outputs; p && *p; p++) {
-		size_t plain = strcspn(*p, "*?");
+		size_t plain = strcspn(*p, "*?[\\");
 		while (plain && (*p)[plain - 1] != '/')
 			plain--;
 		size_t folder = plain ? plain - 1 : 0; /* "out/" -> "out" */

@@ -32,7 +32,7 @@ fault() { # ID
 	[ "$1" = "$KILL_ON" ] && kill -9 $$
 	[ "$1" = "$HANG_ON" ] && exec sleep 1000
 	[ "$1" = "$ONCE_HANG_ON" ] && once hang && exec sleep 1000
-	[ "$1" = "$GARBAGE_ON" ] && say '{"ev":"segment","id":"nobody","ok":true}'
+	[ "$1" = "$GARBAGE_ON" ] && say '{"segment":"nobody","ok":true}'
 	[ "$1" = "$HUGE_ON" ] && head -c 3000000 /dev/zero | tr '\0' x
 	return 0
 }
@@ -42,31 +42,31 @@ speak() { # ID
 	[ -z "$SLOW" ] || sleep "$SLOW"
 	[ -z "$CHATTY" ] || { say "now $1"; echo "err $1" >&2; }
 	case $1 in
-	"$REFUSE_ON") say "{\"ev\":\"segment\",\"id\":\"$1\",\"ok\":false,\"error\":\"cannot say that\"}"; return ;;
+	"$REFUSE_ON") say "{\"segment\":\"$1\",\"ok\":false,\"error\":\"cannot say that\"}"; return ;;
 	"$FORGET_ON") return ;;
 	"$MISSING_ON") ;;
 	"$LINK_ON") ln -sf /etc/passwd "$BURST_OUT/$1.wav" ;;
-	"$ESCAPE_ON") say "{\"ev\":\"segment\",\"id\":\"$1\",\"ok\":true,\"file\":\"../../$1.wav\"}"; return ;;
+	"$ESCAPE_ON") say "{\"segment\":\"$1\",\"ok\":true,\"file\":\"../../$1.wav\"}"; return ;;
 	*) wav >"$BURST_OUT/$1.wav.tmp" && mv "$BURST_OUT/$1.wav.tmp" "$BURST_OUT/$1.wav" ;;
 	esac
-	say "{\"ev\":\"segment\",\"id\":\"$1\",\"ok\":true,\"file\":\"$1.wav\"}"
+	say "{\"segment\":\"$1\",\"ok\":true,\"file\":\"$1.wav\"}"
 }
 
 [ -n "$SILENT" ] && exec sleep 1000
-[ -n "$BAD_HELLO" ] && { say '{"ev":"hello","protocol":1,"error":"no voice today"}'; exit 1; }
-say "{\"ev\":\"hello\",\"protocol\":1,\"engine\":\"test\",\"version\":\"1\",\"sample_rate\":8000,\"max_batch\":${MAX_BATCH:-8},\"gpu\":false}"
+[ -n "$BAD_HELLO" ] && { say '{"hello":1,"protocol":1,"error":"no voice today"}'; exit 1; }
+say "{\"hello\":1,\"protocol\":1,\"engine\":\"test\",\"version\":\"1\",\"sample_rate\":8000,\"max_batch\":${MAX_BATCH:-8},\"gpu\":false}"
 
 while read -r line; do
-	batch=$(printf '%s' "$line" | sed 's/^{"op":"batch","id":"\([^"]*\)".*/\1/')
+	batch=$(printf '%s' "$line" | sed 's/^{"batch":"\([^"]*\)".*/\1/')
 	ids=$(printf '%s' "$line" | grep -o '{"id":"[^"]*"' | cut -d'"' -f4)
 	# shellcheck disable=SC2086
 	set -- $ids
 	if [ -n "$OOM_OVER" ] && [ $# -gt "$OOM_OVER" ]; then
-		say "{\"ev\":\"oom\",\"id\":\"$batch\"}"
+		say "{\"oom\":true,\"batch\":\"$batch\"}"
 		continue
 	fi
 	for id; do
 		speak "$id"
 	done
-	say "{\"ev\":\"batch\",\"id\":\"$batch\",\"ok\":true}"
+	say "{\"batch\":\"$batch\",\"done\":true}"
 done
