@@ -2,19 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/jsonx.h"
 #include "base/str.h"
 
 #define STDERR_MAX    ((size_t)256 << 10)
 #define TRUE_PEAK     -1.5
 #define SILENCE_LUFS  -70.0
+#define TOLERANCE_LU  0.15
 
 extern char **environ;
 
@@ -130,73 +129,67 @@ int ffmpeg_convert(const char *from, const char *to, const struct wav_format *fo
 	return render(from, to, format, NULL, &said, err);
 }
 
-/* loudnorm prints one JSON object, last; its numbers are texts. */
-static json_t *printed_object(const struct str *said, struct err *err)
+/* The number behind a label in the summary that ends what the ebur128 filter prints. */
+static double summed_up(const struct str *said, const char *label)
 {
-	const char *open = strrchr(str_text(said), '{'), *close = open ? strchr(open, '}') : NULL;
+	const char *summary = NULL, *next = str_text(said);
 
-	if (!close) {
-		err_set(err, ERR_LOCAL, "ffmpeg printed no measurement");
-		return NULL;
-	}
-	return jsonx_parse(open, (size_t)(close - open) + 1, err);
-}
-
-static double number_of(const json_t *object, const char *key)
-{
-	return strtod(jsonx_text(object, key, "nan"), NULL);
+	while ((next = strstr(next, "Summary:")))
+		summary = next++;
+	const char *at = summary ? strstr(summary, label) : NULL;
+	return at ? strtod(at + strlen(label), NULL) : NAN;
 }
 
 struct loudness {
-	double integrated, peak, range, threshold;
+	double integrated, peak;
 };
 
 static int measure(const char *file, const struct wav_format *format, struct loudness *out, struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	if (render(file, NULL, format, "loudnorm=print_format=json", &said, err) < 0)
+	if (render(file, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
 		return -1;
-	CLEANUP(json_decref) json_t *object = printed_object(&said, err);
-	if (!object)
-		return -1;
-	*out = (struct loudness){number_of(object, "input_i"), number_of(object, "input_tp"),
-				 number_of(object, "input_lra"), number_of(object, "input_thresh")};
-	if (!isfinite(out->integrated) || !isfinite(out->peak) || out->integrated <= SILENCE_LUFS)
-		return err_set(err, ERR_JOB, "there is no sound to measure");
+	*out = (struct loudness){summed_up(&said, "I:"), summed_up(&said, "Peak:")};
+	if (isnan(out->integrated))
+		return err_set(err, ERR_LOCAL, "ffmpeg printed no measurement");
+	if (!isfinite(out->peak) || out->integrated <= SILENCE_LUFS)
+		return err_set(err, ERR_JOB, "there is not enough sound to measure");
 	return 0;
 }
 
-/* One gain for all where the peaks leave room: loudnorm then changes nothing else. Where they do not, the same gain with a
- * limiter for the peaks: loudnorm's own way out would ride the level up and down through the pauses. */
-static char *gain_filter(const struct loudness *in, double target, int rate)
+/* One gain for the whole track, so that the level never moves through the pauses as loudnorm's dynamic mode lets it; where
+ * the peaks leave no room for it, a limiter at four times the rate takes them down. ebur128 measures what comes out. */
+static int apply(const char *from, const char *to, const struct wav_format *format, double gain, double peak,
+		 double *lufs, struct err *err)
 {
-	double gain = target - in->integrated;
+	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
+	CLEANUP(str_free) struct str filter = STR_INIT;
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	if (in->peak + gain <= TRUE_PEAK)
-		return xasprintf("loudnorm=I=%.2f:TP=%.2f:LRA=%.2f:measured_I=%.2f:measured_TP=%.2f:measured_LRA=%.2f:"
-				 "measured_thresh=%.2f:offset=0:linear=true",
-				 target, TRUE_PEAK, MIN(MAX(in->range + 1, 11.0), 50.0), in->integrated, in->peak,
-				 in->range, in->threshold);
-	return xasprintf("volume=%.3fdB:precision=double,aresample=%d,alimiter=limit=%.5f:attack=5:release=50:level=0:"
-			 "latency=1,aresample=%d",
-			 gain, rate * 4, pow(10, TRUE_PEAK / 20), rate);
+	str_addf(&filter, "volume=%.3fdB:precision=double,", gain);
+	if (peak + gain > TRUE_PEAK)
+		str_addf(&filter, "aresample=%d,alimiter=limit=%.5f:attack=5:release=50:level=0:latency=1,aresample=%d,",
+			 format->rate * 4, pow(10, TRUE_PEAK / 20), format->rate);
+	str_add(&filter, "ebur128=framelog=verbose");
+	if (render(from, to, &out, str_text(&filter), &said, err) < 0)
+		return -1;
+	*lufs = summed_up(&said, "I:");
+	return isnan(*lufs) ? err_set(err, ERR_LOCAL, "ffmpeg printed no measurement") : 0;
 }
 
 int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format, double target, double *lufs,
 		    struct err *err)
 {
-	struct wav_format out = *format;
-	struct loudness before, after;
+	struct loudness in;
 
-	if (measure(from, format, &before, err) < 0)
+	if (measure(from, format, &in, err) < 0)
 		return -1;
-	out.bits = 16;
-	out.is_float = false;
-	CLEANUP(free_text) char *filter = gain_filter(&before, target, format->rate);
-	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
-	if (render(from, to, &out, filter, &said, err) < 0 || measure(to, &out, &after, err) < 0)
+	double gain = target - in.integrated;
+	if (apply(from, to, format, gain, in.peak, lufs, err) < 0)
 		return -1;
-	*lufs = after.integrated;
-	return 0;
+	if (fabs(target - *lufs) <= TOLERANCE_LU)
+		return 0;
+	/* the limiter took away some of it: once more with that added */
+	return apply(from, to, format, gain + target - *lufs, in.peak, lufs, err);
 }

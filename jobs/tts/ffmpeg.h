@@ -8,7 +8,7 @@
 bool ffmpeg_found(void);
 /* Writes `to` as WAV of this format. Paths are absolute. */
 int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format, struct err *err);
-/* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes; the same length and sample rate, 16 bits.
+/* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes, or three; same length and rate, 16 bits.
  * *lufs: what it was brought to, as ffmpeg measures it. */
 int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format, double target, double *lufs,
 		    struct err *err);
