@@ -54,6 +54,11 @@ $(BUILD)/obj/jobs/agent/kit.o: $(KIT) jobs/agent/start.sh
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
 	@mkdir -p $(@D)
 	sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(BUILD)/gen/chatterbox.py.h: jobs/workers/chatterbox.py
+	@mkdir -p $(@D)
+	sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+$(BUILD)/obj/jobs/tts/chatterbox_file.o: $(BUILD)/gen/chatterbox.py.h
+$(BUILD)/obj/jobs/tts/chatterbox_file.o: ALL_CFLAGS += -I$(BUILD)/gen
 $(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
 $(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
 

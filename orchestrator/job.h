@@ -45,8 +45,9 @@ struct job_needs {
 	const char *worker;   /* shell command that starts one worker; $BURST_KIT and $BURST_CODE are set; NULL for command */
 	const char *install;  /* shell text run once in each container before the workers start, as root where it is; NULL */
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
-	const struct job_file *files;
+	const struct job_file *files; /* plain names, no folders */
 	size_t file_count;
+	int tries;	      /* how often a segment whose check fails is rendered in all, a new seed each; at least 1 */
 	const char *const *env_names; /* variables of the user's environment that travel (job.env), NULL-terminated */
 };
 
@@ -61,7 +62,9 @@ struct segment_result {
 	double seconds; /* of audio */
 	int sample_rate;
 	int tries;
-	char provider[24], gpu[64], attempt[20];
+	char provider[24], gpu[64], attempt[20], batch[24];
+	/* record() of a command, once for each output: its name below the output folder. NULL: the segment's own file. */
+	const char *file;
 };
 
 struct check {
@@ -101,7 +104,9 @@ struct job_ops {
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
 	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
 	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);
-	/* Appends one line to OUT/manifest.jsonl so that a later run knows the file; called after the rename. */
+	/* Appends one line to OUT/manifest.jsonl, synced, so that a later run knows the file. Called when the file is verified
+	 * and just before the rename: a line without its file is harmless, a file without a line would look foreign after a
+	 * crash. May be called in a worker thread. */
 	int (*record)(struct job *job, size_t index, const struct segment_result *result, struct err *err);
 	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
 	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */

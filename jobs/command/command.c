@@ -1,0 +1,333 @@
+#include "command.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/jsonx.h"
+#include "base/path.h"
+#include "glob.h"
+#include "jobs/common.h"
+#include "jobs/manifest.h"
+
+#define PODS_MAX   1000
+#define DEPTH_MAX  32
+#define FILES_MAX  200000
+#define KEY_VERSION "burst-command-1"
+
+static const struct option_spec options[] = {
+	JOB_COMMON_OPTIONS,
+	{"run", OPTION_TEXT, OPTION_REQUIRED, NULL, "the shell command; $BURST_INDEX of $BURST_COUNT says which pod it is"},
+	{"outputs", OPTION_TEXTS, 0, NULL, "files to bring home, as in [\"out/**.mp4\"]; ** crosses folders"},
+	{"stream", OPTION_BOOL, 0, "false", "fetch a file when it is renamed into a matching name, not only at the end"},
+	{0},
+};
+
+struct job {
+	char *output, *run, *setup;
+	char **outputs, **env;
+	struct segment *segments;
+	size_t count;
+	struct job_needs needs;
+};
+
+static void command_free(struct job *job)
+{
+	if (!job)
+		return;
+	for (size_t i = 0; i < job->count; i++) {
+		free(job->segments[i].id);
+		free(job->segments[i].group);
+	}
+	free(job->segments);
+	job_texts_free(job->outputs);
+	job_texts_free(job->env);
+	free(job->output);
+	free(job->run);
+	free(job->setup);
+	free(job);
+}
+
+static inline void command_free_cleanup(struct job **job)
+{
+	command_free(*job);
+}
+
+/* ---- reading the settings ---- */
+
+static int check_patterns(const struct section *conf, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, "outputs"); i++) {
+		const char *pattern = section_item(conf, "outputs", i);
+		if (!path_is_safe(pattern))
+			return err_set(err, ERR_CONFIG,
+				       "%s: outputs: \"%s\" must be a path inside the tree, without .. or a leading /",
+				       section_where(conf, "outputs"), pattern);
+	}
+	return 0;
+}
+
+static bool is_empty(const char *text)
+{
+	return !text || text[strspn(text, " \t\r\n")] == '\0';
+}
+
+/* What a command is; the tree it runs in is added by the engine. Each pod's share has a key of its own. */
+static void make_key(const struct job *job, struct segment *segment)
+{
+	struct sha256 *h = sha256_new();
+
+	sha256_add(h, KEY_VERSION, sizeof(KEY_VERSION));
+	sha256_add(h, job->run, strlen(job->run) + 1);
+	for (char **o = job->outputs; *o; o++)
+		sha256_add(h, *o, strlen(*o) + 1);
+	sha256_add(h, segment->id, strlen(segment->id) + 1);
+	sha256_finish(h, segment->key);
+}
+
+static void make_segments(struct job *job, int pods)
+{
+	job->count = (size_t)MAX(pods, 1);
+	job->segments = xcalloc(job->count, sizeof(*job->segments));
+	for (size_t i = 0; i < job->count; i++) {
+		job->segments[i].id = xasprintf("command-%zu", i);
+		job->segments[i].group = xstrdup("");
+		job->segments[i].weight = 1;
+		make_key(job, &job->segments[i]);
+	}
+}
+
+static void fill_needs(struct job *job, const struct section *conf)
+{
+	job->setup = section_text(conf, "setup") ? xstrdup(section_text(conf, "setup")) : NULL;
+	job->env = job_texts(conf, "env");
+	job->needs = (struct job_needs){
+		.engine = "command",
+		.workers = 1,
+		.max_batch = 1,
+		.command = true,
+		.stream = section_bool(conf, "stream"),
+		.outputs = (const char *const *)job->outputs,
+		.setup = job->setup,
+		.tries = 1,
+		.env_names = (const char *const *)job->env,
+	};
+}
+
+static int command_load(struct job **out, const struct job_setup *setup, struct err *err)
+{
+	CLEANUP(command_free) struct job *job = xcalloc(1, sizeof(*job));
+	const struct section *conf = setup->conf;
+
+	if (is_empty(section_text(conf, "run")))
+		return err_set(err, ERR_CONFIG, "%s: job.run is missing: which command is to be run?",
+			       section_where(conf, NULL));
+	if (setup->pods > PODS_MAX)
+		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
+	if (check_patterns(conf, err) < 0 || job_check_env(conf, err) < 0)
+		return -1;
+	job->output = xstrdup(setup->output_dir);
+	job->run = xstrdup(section_text(conf, "run"));
+	job->outputs = job_texts(conf, "outputs");
+	make_segments(job, setup->pods);
+	fill_needs(job, conf);
+	*out = TAKE(job);
+	return 0;
+}
+
+static struct segment *command_segments(struct job *job, size_t *count)
+{
+	*count = job->count;
+	return job->segments;
+}
+
+static const struct job_needs *command_needs(struct job *job)
+{
+	return &job->needs;
+}
+
+static json_t *command_task(struct job *job, size_t index, int attempt)
+{
+	(void)attempt; /* a command is told nothing of earlier tries */
+	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segments[index].id, "run", job->run, "index",
+			 (json_int_t)index, "count", (json_int_t)job->count);
+}
+
+/* ---- the output folder ---- */
+
+struct search {
+	const struct job *job;
+	const struct manifest *manifest;
+	char *foreign; /* the first file that a pattern would overwrite and that is not ours */
+	size_t more, seen;
+};
+
+static bool is_output(const struct job *job, const char *path)
+{
+	for (char **o = job->outputs; *o; o++)
+		if (glob_match(*o, path))
+			return true;
+	return false;
+}
+
+static int look_at_file(struct search *search, const char *path, struct err *err)
+{
+	const struct manifest_entry *entry;
+	bool absent;
+
+	if (!is_output(search->job, path))
+		return 0;
+	if (manifest_match(search->manifest, search->job->output, path, NULL, &entry, &absent, err) < 0)
+		return -1;
+	if (!entry && !absent && search->foreign)
+		search->more++;
+	else if (!entry && !absent)
+		search->foreign = xstrdup(path);
+	return 0;
+}
+
+static int look_into(struct search *search, const char *below, int depth, struct err *err);
+
+static int look_at(struct search *search, const char *below, const char *name, int depth, struct err *err)
+{
+	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
+	CLEANUP(free_text) char *full = path_join(search->job->output, path);
+	struct stat st;
+
+	if (lstat(full, &st) < 0)
+		return 0;
+	if (++search->seen > FILES_MAX)
+		return err_set(err, ERR_CONFIG, "output folder %s: more than %d files are in it; name another one",
+			       search->job->output, FILES_MAX);
+	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err) : look_at_file(search, path, err);
+}
+
+static int look_into(struct search *search, const char *below, int depth, struct err *err)
+{
+	CLEANUP(free_text) char *full = *below ? path_join(search->job->output, below) : xstrdup(search->job->output);
+	DIR *dir = depth <= DEPTH_MAX ? opendir(full) : NULL;
+	struct dirent *entry;
+	int result = 0;
+
+	while (dir && result == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			result = look_at(search, below, entry->d_name, depth, err);
+	if (dir)
+		closedir(dir);
+	return result;
+}
+
+/* A command always runs again; only what its outputs would overwrite is looked at. */
+static int command_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	struct search search = {.job = job, .manifest = &m};
+
+	(void)results;
+	if (job_check_output(job->output, err) < 0 || manifest_read(job->output, force, &m, err) < 0)
+		return -1;
+	if (force)
+		return 0;
+	int result = look_into(&search, "", 0, err);
+	CLEANUP(free_text) char *foreign = search.foreign;
+	if (result < 0 || !foreign)
+		return result;
+	char others[40] = "";
+	if (search.more)
+		snprintf(others, sizeof(others), " (and %zu more)", search.more);
+	return err_set(err, ERR_CONFIG, "%s/%s is there%s and was not made by this job; use --force to overwrite, or "
+		       "another output folder", job->output, foreign, others);
+}
+
+/* What a command writes is its own affair; the file must only be there. */
+static int command_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+{
+	(void)job;
+	(void)index;
+	if (access(file, R_OK) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", file, strerror(errno));
+	*out = (struct check){.ok = true};
+	return 0;
+}
+
+static int command_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+{
+	if (!result->file)
+		return 0; /* the command itself is no file */
+	CLEANUP(json_decref) json_t *line = manifest_line(&job->segments[index], result, result->file);
+	json_object_set_new(line, "engine", json_string("command"));
+	manifest_add_result(line, result);
+	return manifest_append(job->output, line, err);
+}
+
+/* ---- the end ---- */
+
+/* Is this the line of a file that the attempt of its segment brought home? */
+static bool is_current(const struct job *job, const struct segment_result *results, size_t index,
+		       const struct manifest_entry *e)
+{
+	const char *attempt = jsonx_text(e->line, "attempt", "");
+
+	return !strcmp(e->id, job->segments[index].id) &&
+	       (!results[index].attempt[0] || !strcmp(attempt, results[index].attempt));
+}
+
+static int current_lines(const struct job *job, const struct manifest *m, const struct segment_result *results,
+			 json_t *lines, struct err *err)
+{
+	for (size_t s = 0; s < job->count; s++)
+		for (size_t i = 0; i < m->count; i++) {
+			const struct manifest_entry *entry, *latest = m->by_file[i];
+			bool absent;
+			if ((i > 0 && !strcmp(m->by_file[i - 1]->file, latest->file)) ||
+			    !is_current(job, results, s, latest))
+				continue;
+			if (manifest_match(m, job->output, latest->file, latest->key, &entry, &absent, err) < 0)
+				return -1;
+			if (entry == latest)
+				json_array_append(lines, entry->line);
+		}
+	return 0;
+}
+
+static void note_results(const struct job *job, const struct segment_result *results, size_t files, struct str *notes)
+{
+	str_addf(notes, "%zu file%s in %s\n", files, files == 1 ? "" : "s", job->output);
+	for (size_t i = 0; i < job->count; i++)
+		if (results[i].state == SEGMENT_FAILED) {
+			str_addf(notes, "%s: failed: ", job->segments[i].id);
+			str_add_printable(notes, results[i].reason, strlen(results[i].reason), 0);
+			str_addc(notes, '\n');
+		}
+}
+
+static int command_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	CLEANUP(json_decref) json_t *lines = json_array();
+
+	if (manifest_read(job->output, true, &m, err) < 0 || current_lines(job, &m, results, lines, err) < 0 ||
+	    manifest_rewrite(job->output, lines, err) < 0)
+		return -1;
+	note_results(job, results, json_array_size(lines), notes);
+	return 0;
+}
+
+const struct job_ops job_command = {
+	.abi = JOB_ABI,
+	.type = "command",
+	.summary = "run a shell command on the pod, in a private copy of the synced tree",
+	.options = options,
+	.load = command_load,
+	.free = command_free,
+	.segments = command_segments,
+	.needs = command_needs,
+	.task = command_task,
+	.find_cached = command_find_cached,
+	.check = command_check,
+	.record = command_record,
+	.finish = command_finish,
+};

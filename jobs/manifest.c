@@ -1,0 +1,289 @@
+#include "manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/jsonx.h"
+#include "base/path.h"
+
+#define MANIFEST_NAME	   "manifest.jsonl"
+#define MANIFEST_MAX_BYTES ((size_t)512 << 20)
+#define LINE_MAX_BYTES	   ((size_t)1 << 20)
+
+static bool is_hash(const char *text)
+{
+	return text && strlen(text) == SHA256_HEX - 1 && strspn(text, "0123456789abcdef") == SHA256_HEX - 1;
+}
+
+static int entry_read(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
+{
+	json_t *line = len <= LINE_MAX_BYTES ? jsonx_parse(bytes, len, err) : NULL;
+
+	if (!line)
+		return err_set(err, ERR_CONFIG, "not a line of a manifest");
+	const char *id = jsonx_text(line, "id", NULL), *file = jsonx_text(line, "file", NULL);
+	const char *key = jsonx_text(line, "key", NULL), *hash = jsonx_text(line, "sha256", NULL);
+	if (!id || !file || !path_is_safe(file) || !is_hash(key) || !is_hash(hash)) {
+		json_decref(line);
+		return err_set(err, ERR_CONFIG, "id, file, key and sha256 are not what burst writes");
+	}
+	*out = (struct manifest_entry){.id = id, .file = file, .line = line};
+	COPY_TEXT(out->key, key);
+	COPY_TEXT(out->sha256, hash);
+	return 0;
+}
+
+static int by_file_latest_first(const void *a, const void *b)
+{
+	const struct manifest_entry *x = *(struct manifest_entry *const *)a;
+	const struct manifest_entry *y = *(struct manifest_entry *const *)b;
+	int order = strcmp(x->file, y->file);
+
+	return order ? order : (x < y) - (x > y);
+}
+
+static void index_by_file(struct manifest *m)
+{
+	m->by_file = xcalloc(m->count + 1, sizeof(*m->by_file));
+	for (size_t i = 0; i < m->count; i++)
+		m->by_file[i] = &m->entries[i];
+	qsort(m->by_file, m->count, sizeof(*m->by_file), by_file_latest_first);
+}
+
+static int parse_lines(const char *name, const char *bytes, size_t len, bool lenient, struct manifest *m,
+		       struct err *err)
+{
+	size_t number = 0;
+
+	for (const char *p = bytes, *end = bytes + len; p < end;) {
+		const char *newline = memchr(p, '\n', (size_t)(end - p));
+		size_t n = newline ? (size_t)(newline - p) : (size_t)(end - p);
+		struct manifest_entry entry;
+		struct err why = {0};
+		number++;
+		if (n && entry_read(p, n, &entry, &why) == 0) {
+			GROW(m->entries, m->count, m->cap);
+			m->entries[m->count++] = entry;
+		} else if (n && newline && !lenient) {
+			return err_set(err, ERR_CONFIG, "%s:%zu: %s; use --force to overwrite", name,
+				       number, why.msg);
+		} else if (n && newline && !m->bad_line) {
+			m->bad_line = number;
+		}
+		p += n + (newline != NULL);
+	}
+	return 0;
+}
+
+int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient, struct manifest *out,
+		   struct err *err)
+{
+	struct manifest m = {.present = true};
+
+	if (parse_lines(name, bytes, len, lenient, &m, err) < 0) {
+		manifest_free(&m);
+		return -1;
+	}
+	index_by_file(&m);
+	*out = m;
+	return 0;
+}
+
+int manifest_read(const char *dir, bool lenient, struct manifest *out, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct err why = {0};
+
+	if (path_read(path, MANIFEST_MAX_BYTES, &text, &why) < 0) {
+		if (why.kind != ERR_NOT_FOUND)
+			return err_set(err, why.kind, "%s", why.msg);
+		*out = (struct manifest){0};
+		index_by_file(out);
+		return 0;
+	}
+	return manifest_parse(path, str_text(&text), text.len, lenient, out, err);
+}
+
+void manifest_free(struct manifest *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		json_decref(m->entries[i].line);
+	free(m->entries);
+	free(m->by_file);
+	*m = (struct manifest){0};
+}
+
+struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file, size_t *count)
+{
+	size_t low = 0, high = m->count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (strcmp(m->by_file[mid]->file, file) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (*count = 0; low + *count < m->count && !strcmp(m->by_file[low + *count]->file, file);)
+		++*count;
+	return *count ? &m->by_file[low] : NULL;
+}
+
+int manifest_match(const struct manifest *m, const char *dir, const char *file, const char *key,
+		   const struct manifest_entry **out, bool *absent, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(dir, file);
+	char hash[SHA256_HEX];
+	size_t count;
+	struct stat st;
+
+	*out = NULL;
+	*absent = lstat(path, &st) < 0;
+	if (*absent)
+		return 0;
+	struct manifest_entry *const *found = manifest_find(m, file, &count);
+	if (!found || !S_ISREG(st.st_mode))
+		return 0;
+	if (sha256_file(path, hash, NULL, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(found[i]->sha256, hash))
+			continue;
+		if (!*out || (key && !strcmp(found[i]->key, key)))
+			*out = found[i];
+		if (!key || !strcmp(found[i]->key, key))
+			break;
+	}
+	return 0;
+}
+
+void manifest_restore(const struct manifest_entry *entry, struct segment_result *result)
+{
+	const json_t *line = entry->line;
+
+	result->state = SEGMENT_SAFE;
+	result->cached = true;
+	result->suspect = jsonx_bool(line, "suspect", false);
+	COPY_TEXT(result->reason, jsonx_text(line, "reason", ""));
+	COPY_TEXT(result->sha256, entry->sha256);
+	result->bytes = jsonx_int(line, "bytes", 0);
+	result->seconds = jsonx_number(line, "seconds", 0);
+	result->sample_rate = (int)MIN(MAX(jsonx_int(line, "sample_rate", 0), 0), 1000000);
+	result->tries = (int)MIN(MAX(jsonx_int(line, "tries", 1), 0), 1000);
+	COPY_TEXT(result->provider, jsonx_text(line, "provider", ""));
+	COPY_TEXT(result->gpu, jsonx_text(line, "gpu", ""));
+	COPY_TEXT(result->batch, jsonx_text(line, "batch", ""));
+	COPY_TEXT(result->attempt, jsonx_text(line, "attempt", ""));
+}
+
+json_t *manifest_line(const struct segment *segment, const struct segment_result *result, const char *file)
+{
+	return json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file, "sha256",
+			 result->sha256, "bytes", (json_int_t)result->bytes, "key", segment->key);
+}
+
+/* What a pod reports may hold any bytes; a manifest is JSON. */
+static json_t *text_of(const char *foreign)
+{
+	struct str clean = STR_INIT;
+
+	str_add_printable(&clean, foreign, strlen(foreign), 0);
+	json_t *text = json_string(str_text(&clean));
+	str_free(&clean);
+	return text;
+}
+
+void manifest_add_result(json_t *line, const struct segment_result *result)
+{
+	json_object_set_new(line, "provider", text_of(result->provider));
+	json_object_set_new(line, "gpu", text_of(result->gpu));
+	json_object_set_new(line, "batch", text_of(result->batch));
+	json_object_set_new(line, "attempt", text_of(result->attempt));
+	json_object_set_new(line, "cached", json_boolean(result->cached));
+	json_object_set_new(line, "tries", json_integer(result->tries));
+	json_object_set_new(line, "suspect", json_boolean(result->suspect));
+	if (result->suspect)
+		json_object_set_new(line, "reason", text_of(result->reason));
+}
+
+/* 12 digits are enough for a sample, and 3.289 stays 3.289. */
+static char *compact_line(const json_t *line)
+{
+	return json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));
+}
+
+int manifest_append(const char *dir, const json_t *line, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
+	CLEANUP(free_text) char *compact = compact_line(line);
+	CLEANUP(free_text) char *text = xasprintf("%s\n", compact);
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	size_t len = strlen(text);
+	struct stat st;
+	char last = '\n';
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	/* a line that a full disk cut off must not swallow the next one */
+	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' && write(fd, "\n", 1) != 1)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	ssize_t n = write(fd, text, len);
+	if (n < 0 || (size_t)n != len || fsync(fd) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, n < 0 ? strerror(errno) : "disk full");
+	return 0;
+}
+
+static void add_line(struct str *text, const json_t *line)
+{
+	CLEANUP(free_text) char *compact = compact_line(line);
+
+	str_add(text, compact);
+	str_addc(text, '\n');
+}
+
+/* The line of each old file that lies in the folder, is still what the line says, and is not among the new lines. */
+static int add_former(struct str *text, const char *dir, const struct manifest *old, const json_t *lines,
+		      struct err *err)
+{
+	CLEANUP(json_decref) json_t *now = json_object();
+	size_t i;
+	json_t *line;
+
+	json_array_foreach(lines, i, line)
+		json_object_set_new(now, jsonx_text(line, "file", ""), json_true());
+	for (i = 0; i < old->count; i++) {
+		const char *file = old->by_file[i]->file;
+		const struct manifest_entry *kept;
+		bool absent;
+		if ((i > 0 && !strcmp(old->by_file[i - 1]->file, file)) || json_object_get(now, file))
+			continue;
+		if (manifest_match(old, dir, file, NULL, &kept, &absent, err) < 0)
+			return -1;
+		if (!kept)
+			continue;
+		json_object_set_new(kept->line, "former", json_true());
+		add_line(text, kept->line);
+	}
+	return 0;
+}
+
+int manifest_rewrite(const char *dir, const json_t *lines, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
+	CLEANUP(manifest_free) struct manifest old = {0};
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t i;
+	json_t *line;
+
+	if (manifest_read(dir, true, &old, err) < 0)
+		return -1;
+	json_array_foreach(lines, i, line)
+		add_line(&text, line);
+	if (add_former(&text, dir, &old, lines, err) < 0)
+		return -1;
+	return path_write(path, str_text(&text), text.len, 0666, err);
+}

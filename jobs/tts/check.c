@@ -1,0 +1,137 @@
+#include "check.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+
+#include "wav.h"
+
+#define CHARS_PER_SECOND 15.0
+#define SLACK_LEAST_S	 0.25 /* what a short word may lack */
+#define SLACK_MOST_S	 2.0  /* pauses before and after */
+#define SILENT_PEAK	 0.001
+#define CAP_WINDOW_S	 0.1
+
+/* A word without small letters or without vowels is spelled out: "HTML", "kHz", "W". */
+static bool is_spelled(const unsigned char *word, size_t len)
+{
+	bool small = false, vowel = false;
+
+	for (size_t i = 0; i < len; i++) {
+		small |= islower(word[i]) != 0;
+		vowel |= strchr("aeiouyAEIOUY", word[i]) != NULL;
+	}
+	return !small || !vowel;
+}
+
+/* How many letters are spoken, at most, for one character that is no ASCII letter. */
+static double spoken_letters(unsigned char c)
+{
+	if (isdigit(c))
+		return 9; /* "7" in "1,700,000": "seven hundred thousand" */
+	if (strchr(" .,;:!?'\"-()", c))
+		return 1;
+	if (c < 0x80)
+		return 12; /* "%", "&", "@" */
+	if ((c & 0xc0) == 0x80)
+		return 0;
+	return c < 0xce ? 3 : 16; /* Latin with marks; all else may be spelled by name */
+}
+
+void check_window(const char *text, const struct check_limits *limits, double *least_s, double *most_s)
+{
+	double least = 0, most = 0, second = CHARS_PER_SECOND * (limits->speed > 0 ? limits->speed : 1);
+
+	for (const unsigned char *p = (const unsigned char *)text; *p;) {
+		size_t word = 0;
+		while (isalpha(p[word]))
+			word++;
+		if (word) {
+			most += (double)word * (is_spelled(p, word) ? 6 : 1.25); /* "double-u" */
+			least += (double)word;
+			p += word;
+		} else {
+			most += spoken_letters(*p);
+			least += isdigit(*p) || *p == ' ' || *p >= 0xc0;
+			p++;
+		}
+	}
+	*least_s = MAX(limits->min_duration * least / second - SLACK_LEAST_S, 0.02);
+	*most_s = limits->max_duration * most / second + SLACK_MOST_S;
+}
+
+/* Signs alone ("#", an emoji) have a name in some voices and none in others, which then rightly say nothing. */
+static bool has_letters(const char *text)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if (isalnum(*p) || (*p >= 0xc3 && *p <= 0xe1) || (*p >= 0xe3 && *p <= 0xed))
+			return true;
+	return false;
+}
+
+static int blame(struct check *out, const char *fmt, ...) PRINTF(2, 3);
+static int blame(struct check *out, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(out->reason, sizeof(out->reason), fmt, ap);
+	va_end(ap);
+	out->ok = false;
+	return 0;
+}
+
+static int judge_length(const char *text, const struct check_limits *limits, struct check *out)
+{
+	double least, most;
+
+	check_window(text, limits, &least, &most);
+	if (limits->cap_s > 0 && out->seconds >= limits->cap_s - CAP_WINDOW_S)
+		return blame(out, "%.1f s: the engine stops at %.0f s, the end is missing", out->seconds, limits->cap_s);
+	if (out->seconds < least)
+		return blame(out, "too short: %.2f s where the text takes at least %.2f s", out->seconds, least);
+	if (out->seconds > most)
+		return blame(out, "too long: %.2f s where the text takes at most %.2f s", out->seconds, most);
+	return 0;
+}
+
+static int judge_sound(const struct wav_sound *sound, const char *text, const struct check_limits *limits,
+		       struct check *out)
+{
+	if (sound->peak < SILENT_PEAK && has_letters(text))
+		return blame(out, "silent all through");
+	if (sound->inner_silence > limits->max_silence)
+		return blame(out, "%.1f s of silence inside", sound->inner_silence);
+	if (sound->clipped > limits->max_clipped)
+		return blame(out, "clipped: %.1f %% of the samples", 100 * sound->clipped);
+	return 0;
+}
+
+/* What is wrong with the file is a verdict; what keeps us from reading it is an error. */
+static int verdict_of(struct err *why, struct check *out, struct err *err)
+{
+	if (why->kind != ERR_JOB)
+		return err_set(err, why->kind, "%s", why->msg);
+	return blame(out, "%s", why->msg);
+}
+
+int check_wav(const char *file, const char *text, const struct check_limits *limits, struct check *out,
+	      struct err *err)
+{
+	CLEANUP(file_close) FILE *f = fopen(file, "re");
+	struct wav_info info;
+	struct wav_sound sound;
+	struct err why = {0};
+
+	*out = (struct check){.ok = true};
+	if (!f)
+		return err_set(err, ERR_LOCAL, "%s: %s", file, strerror(errno));
+	if (wav_read_header(f, &info, &why) < 0)
+		return verdict_of(&why, out, err);
+	out->seconds = wav_seconds(&info);
+	out->sample_rate = info.format.rate;
+	if (wav_listen(f, &info, &sound, &why) < 0)
+		return verdict_of(&why, out, err);
+	judge_length(text, limits, out);
+	return out->ok ? judge_sound(&sound, text, limits, out) : 0;
+}

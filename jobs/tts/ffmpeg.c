@@ -1,0 +1,195 @@
+#include "ffmpeg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+
+#define STDERR_MAX    ((size_t)256 << 10)
+#define TRUE_PEAK     -1.5
+#define SILENCE_LUFS  -70.0
+#define TOLERANCE_LU  0.15
+
+extern char **environ;
+
+static void read_to_end(int fd, struct str *text)
+{
+	char buf[4096];
+
+	for (;;) {
+		ssize_t n = read(fd, buf, sizeof(buf));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		str_addn(text, buf, (size_t)n);
+	}
+}
+
+static int start(const char *const *argv, int stderr_fd, pid_t *pid)
+{
+	posix_spawn_file_actions_t files;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&files, stderr_fd, 2);
+	int why = posix_spawnp(pid, argv[0], &files, NULL, (char *const *)argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	return why;
+}
+
+/* The last line that says something. */
+static const char *last_line(struct str *text)
+{
+	while (text->len && strchr("\r\n ", text->s[text->len - 1]))
+		text->s[--text->len] = '\0';
+	const char *newline = text->len ? strrchr(text->s, '\n') : NULL;
+	return newline ? newline + 1 : str_text(text);
+}
+
+static int run(const char *const *argv, struct str *said, struct err *err)
+{
+	int ends[2], status;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
+	CLEANUP(fd_close) int from = ends[0];
+	int why = start(argv, ends[1], &pid);
+	close(ends[1]);
+	if (why)
+		return err_set(err, why == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", argv[0], strerror(why));
+	read_to_end(from, said);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return err_set(err, ERR_LOCAL, "%s: wait: %s", argv[0], strerror(errno));
+	if (status == 0)
+		return 0;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const char *line = last_line(said);
+	str_add_printable(&shown, line, strlen(line), 200);
+	return err_set(err, ERR_LOCAL, "%s failed: %s", argv[0], str_text(&shown));
+}
+
+bool ffmpeg_found(void)
+{
+	const char *const argv[] = {"ffmpeg", "-nostdin", "-hide_banner", "-version", NULL};
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	return run(argv, &said, NULL) == 0;
+}
+
+static const char *codec(const struct wav_format *format)
+{
+	if (format->is_float)
+		return format->bits == 64 ? "pcm_f64le" : "pcm_f32le";
+	return format->bits == 16 ? "pcm_s16le" : format->bits == 24 ? "pcm_s24le" : "pcm_s32le";
+}
+
+/* filter may be NULL; `to` NULL: measure only. */
+static int render(const char *from, const char *to, const struct wav_format *format, const char *filter,
+		  struct str *said, struct err *err)
+{
+	char rate[16], channels[16];
+	const char *argv[32];
+	size_t n = 0;
+
+	snprintf(rate, sizeof(rate), "%d", format->rate);
+	snprintf(channels, sizeof(channels), "%d", format->channels);
+	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y", "-i", from};
+	const char *const tail[] = {"-ar", rate, "-ac", channels, "-c:a", codec(format), "-map_metadata", "-1",
+				    "-fflags", "+bitexact", "-flags:a", "+bitexact", "-f", "wav", to};
+	for (size_t i = 0; i < ARRAY_LEN(head); i++)
+		argv[n++] = head[i];
+	if (filter) {
+		argv[n++] = "-af";
+		argv[n++] = filter;
+	}
+	for (size_t i = 0; to && i < ARRAY_LEN(tail); i++)
+		argv[n++] = tail[i];
+	if (!to) {
+		argv[n++] = "-f";
+		argv[n++] = "null";
+		argv[n++] = "-";
+	}
+	argv[n] = NULL;
+	return run(argv, said, err);
+}
+
+int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format, struct err *err)
+{
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	return render(from, to, format, NULL, &said, err);
+}
+
+/* The number behind a label in the summary that ends what the ebur128 filter prints. */
+static double summed_up(const struct str *said, const char *label)
+{
+	const char *summary = NULL, *next = str_text(said);
+
+	while ((next = strstr(next, "Summary:")))
+		summary = next++;
+	const char *at = summary ? strstr(summary, label) : NULL;
+	return at ? strtod(at + strlen(label), NULL) : NAN;
+}
+
+struct loudness {
+	double integrated, peak;
+};
+
+static int measure(const char *file, const struct wav_format *format, struct loudness *out, struct err *err)
+{
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	if (render(file, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
+		return -1;
+	*out = (struct loudness){summed_up(&said, "I:"), summed_up(&said, "Peak:")};
+	if (isnan(out->integrated))
+		return err_set(err, ERR_LOCAL, "ffmpeg printed no measurement");
+	if (!isfinite(out->peak) || out->integrated <= SILENCE_LUFS)
+		return err_set(err, ERR_JOB, "there is not enough sound to measure");
+	return 0;
+}
+
+/* One gain for the whole track, so that the level never moves through the pauses as loudnorm's dynamic mode lets it; where
+ * the peaks leave no room for it, a limiter at four times the rate takes them down. ebur128 measures what comes out. */
+static int apply(const char *from, const char *to, const struct wav_format *format, double gain, double peak,
+		 double *lufs, struct err *err)
+{
+	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
+	CLEANUP(str_free) struct str filter = STR_INIT;
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+
+	str_addf(&filter, "volume=%.3fdB:precision=double,", gain);
+	if (peak + gain > TRUE_PEAK)
+		str_addf(&filter, "aresample=%d,alimiter=limit=%.5f:attack=5:release=50:level=0:latency=1,aresample=%d,",
+			 format->rate * 4, pow(10, TRUE_PEAK / 20), format->rate);
+	str_add(&filter, "ebur128=framelog=verbose");
+	if (render(from, to, &out, str_text(&filter), &said, err) < 0)
+		return -1;
+	*lufs = summed_up(&said, "I:");
+	return isnan(*lufs) ? err_set(err, ERR_LOCAL, "ffmpeg printed no measurement") : 0;
+}
+
+int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format, double target, double *lufs,
+		    struct err *err)
+{
+	struct loudness in;
+
+	if (measure(from, format, &in, err) < 0)
+		return -1;
+	double gain = target - in.integrated;
+	if (apply(from, to, format, gain, in.peak, lufs, err) < 0)
+		return -1;
+	if (fabs(target - *lufs) <= TOLERANCE_LU)
+		return 0;
+	/* the limiter took away some of it: once more with that added */
+	return apply(from, to, format, gain + target - *lufs, in.peak, lufs, err);
+}

@@ -1,0 +1,297 @@
+#include "join.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "ffmpeg.h"
+#include "subtitles.h"
+#include "wav.h"
+
+#define WAV_MAX_DATA ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
+
+struct track {
+	const char *dir;
+	char *part, *converted; /* temporary files, dot names in dir */
+	FILE *f;
+	struct wav_format format;
+	int64_t frames;
+	struct cue *cues;     /* one per piece */
+	struct cue *chapters; /* one per title */
+};
+
+static void track_close(struct track *t)
+{
+	file_close(t->f);
+	t->f = NULL;
+	if (t->part)
+		unlink(t->part);
+	if (t->converted)
+		unlink(t->converted);
+	free(t->part);
+	free(t->converted);
+	free(t->cues);
+	free(t->chapters);
+}
+
+static int write_bytes(struct track *t, const void *bytes, size_t len, struct err *err)
+{
+	if (fwrite(bytes, 1, len, t->f) != len)
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+	return 0;
+}
+
+static int add_silence(struct track *t, int64_t frames, struct err *err)
+{
+	static const unsigned char zeros[65536];
+
+	t->frames += frames;
+	for (int64_t left = frames * wav_frame_bytes(&t->format); left > 0;) {
+		size_t n = (size_t)MIN(left, (int64_t)sizeof(zeros));
+		if (write_bytes(t, zeros, n, err) < 0)
+			return -1;
+		left -= (int64_t)n;
+	}
+	return 0;
+}
+
+static int copy_samples(struct track *t, FILE *from, const struct wav_info *info, struct err *err)
+{
+	char block[65536];
+
+	if (fseeko(from, info->data_offset, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
+	for (int64_t left = info->frames * wav_frame_bytes(&info->format); left > 0;) {
+		size_t n = fread(block, 1, (size_t)MIN(left, (int64_t)sizeof(block)), from);
+		if (!n)
+			return err_set(err, ERR_LOCAL, "%s", ferror(from) ? strerror(errno) : "the file shrank");
+		if (write_bytes(t, block, n, err) < 0)
+			return -1;
+		left -= (int64_t)n;
+	}
+	t->frames += info->frames;
+	return 0;
+}
+
+static int open_wav(const char *path, FILE **out, struct wav_info *info, struct err *err)
+{
+	CLEANUP(file_close) FILE *f = fopen(path, "re");
+
+	if (!f)
+		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
+	if (wav_read_header(f, info, err) < 0)
+		return -1;
+	*out = TAKE(f);
+	return 0;
+}
+
+/* A piece of another rate, number of channels or coding. */
+static int open_converted(struct track *t, const char *path, FILE **out, struct wav_info *info, struct err *err)
+{
+	if (!t->converted)
+		t->converted = path_join(t->dir, ".joined.convert.wav");
+	if (ffmpeg_convert(path, t->converted, &t->format, err) < 0)
+		return err_wrap(err, "its sound format differs from the first segment's; converting");
+	return open_wav(t->converted, out, info, err);
+}
+
+static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(t->dir, piece->file);
+	CLEANUP(file_close) FILE *f = NULL;
+	struct wav_info info;
+
+	if (open_wav(path, &f, &info, err) < 0)
+		return err_wrap(err, "%s", piece->file);
+	if (t->frames == 0 && !t->format.rate)
+		t->format = info.format;
+	if (!wav_same_format(&info.format, &t->format)) {
+		file_close(TAKE(f));
+		if (open_converted(t, path, &f, &info, err) < 0)
+			return err_wrap(err, "%s", piece->file);
+	}
+	if ((t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MAX_DATA)
+		return err_set(err, ERR_LOCAL, "a WAV file cannot be longer than 4 GiB: join fewer segments");
+	*cue = (struct cue){.text = piece->text, .begin = t->frames};
+	if (copy_samples(t, f, &info, err) < 0)
+		return err_wrap(err, "%s", piece->file);
+	cue->end = t->frames;
+	return 0;
+}
+
+static int64_t gap_before(const struct track *t, const struct join_piece *pieces, size_t i,
+			  const struct join_options *options)
+{
+	double seconds = pieces[i].item == pieces[i - 1].item ? options->piece_gap_s : options->gap_s;
+
+	return llround(seconds * t->format.rate);
+}
+
+/* A chapter goes from the first sound of its first piece to the beginning of the next. */
+static void mark_chapter(struct track *t, int chapter, int64_t at, size_t chapter_count)
+{
+	if (chapter < 0 || (size_t)chapter >= chapter_count)
+		return;
+	struct cue *c = &t->chapters[chapter];
+	if (c->begin < 0)
+		c->begin = at;
+	c->end = t->frames;
+}
+
+static int add_all(struct track *t, const struct join_piece *pieces, size_t count, size_t chapter_count,
+		   const struct join_options *options, struct err *err)
+{
+	unsigned char header[WAV_HEADER_BYTES] = {0};
+
+	if (write_bytes(t, header, sizeof(header), err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0 && add_silence(t, gap_before(t, pieces, i, options), err) < 0)
+			return -1;
+		if (add_piece(t, &pieces[i], &t->cues[i], err) < 0)
+			return -1;
+		mark_chapter(t, pieces[i].chapter, t->cues[i].begin, chapter_count);
+	}
+	wav_make_header(header, &t->format, (uint32_t)(t->frames * wav_frame_bytes(&t->format)));
+	if (fseeko(t->f, 0, SEEK_SET) < 0 || write_bytes(t, header, sizeof(header), err) < 0)
+		return err_wrap(err, "header");
+	if (fflush(t->f) != 0 || fsync(fileno(t->f)) < 0)
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+	return 0;
+}
+
+static int check_length(const char *file, int64_t frames, struct err *err)
+{
+	CLEANUP(file_close) FILE *f = NULL;
+	struct wav_info info;
+
+	if (open_wav(file, &f, &info, err) < 0)
+		return -1;
+	if (llabs((long long)(info.frames - frames)) * 1000 > info.format.rate) /* a millisecond */
+		return err_set(err, ERR_LOCAL, "ffmpeg changed the length by %lld samples",
+			       (long long)(info.frames - frames));
+	return 0;
+}
+
+/* The track at the wanted loudness takes the place of the plain one. */
+static int normalise(struct track *t, double target, double *lufs, struct err *err)
+{
+	CLEANUP(free_text) char *louder = path_join(t->dir, ".joined.loud.wav");
+
+	if (ffmpeg_loudness(t->part, louder, &t->format, target, lufs, err) < 0 ||
+	    check_length(louder, t->frames, err) < 0) {
+		unlink(louder);
+		return err_wrap(err, "loudness of joined.wav");
+	}
+	if (rename(louder, t->part) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", louder, strerror(errno));
+	return 0;
+}
+
+static void note_length(const struct track *t, struct str *notes)
+{
+	char length[24];
+
+	str_addf(notes, "joined.wav: %s",
+		 duration_show(length, sizeof(length), t->frames * 1000 / t->format.rate));
+}
+
+static int set_loudness(struct track *t, const struct join_options *options, struct str *notes, struct err *err)
+{
+	double lufs;
+
+	if (!options->normalise || !ffmpeg_found()) {
+		note_length(t, notes);
+		str_add(notes, options->normalise ? ", loudness left as it is: ffmpeg is not installed\n" : "\n");
+		return 0;
+	}
+	struct err why = {0};
+	if (normalise(t, options->lufs, &lufs, &why) < 0) {
+		if (why.kind != ERR_JOB)
+			return err_set(err, why.kind, "%s", why.msg);
+		note_length(t, notes);
+		str_addf(notes, ", loudness left as it is: %s\n", why.msg);
+		return 0;
+	}
+	note_length(t, notes);
+	str_addf(notes, " at %.1f LUFS\n", lufs);
+	return 0;
+}
+
+static int put(const struct track *t, const char *name, const struct str *text, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(t->dir, name);
+
+	return path_write(path, str_text(text), text->len, 0666, err);
+}
+
+static int write_texts(const struct track *t, size_t count, size_t chapter_count, const struct join_options *options,
+		       struct str *notes, struct err *err)
+{
+	CLEANUP(str_free) struct str srt = STR_INIT;
+	CLEANUP(str_free) struct str vtt = STR_INIT;
+	CLEANUP(str_free) struct str chapters = STR_INIT;
+
+	if (options->subtitles) {
+		subtitles_srt(&srt, t->cues, count, t->format.rate);
+		subtitles_vtt(&vtt, t->cues, count, t->format.rate);
+		if (put(t, "joined.srt", &srt, err) < 0 || put(t, "joined.vtt", &vtt, err) < 0)
+			return -1;
+		str_add(notes, "joined.srt, joined.vtt: subtitles\n");
+	}
+	if (!chapter_count)
+		return 0;
+	subtitles_chapters(&chapters, t->chapters, chapter_count, t->format.rate);
+	str_addf(notes, "chapters.txt: %zu chapters\n", chapter_count);
+	return put(t, "chapters.txt", &chapters, err);
+}
+
+static int open_part(struct track *t, struct err *err)
+{
+	t->part = path_join(t->dir, ".joined.part");
+	t->f = fopen(t->part, "w+e");
+	if (!t->f)
+		return err_set(err, ERR_LOCAL, "%s: %s", t->part, strerror(errno));
+	return 0;
+}
+
+static int rename_part(struct track *t, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(t->dir, "joined.wav");
+
+	if (rename(t->part, path) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return path_fsync_dir(t->dir, err);
+}
+
+static int make(struct track *t, const struct join_piece *pieces, size_t count, size_t chapter_count,
+		const struct join_options *options, struct str *notes, struct err *err)
+{
+	if (open_part(t, err) < 0 || add_all(t, pieces, count, chapter_count, options, err) < 0)
+		return -1;
+	file_close(t->f);
+	t->f = NULL;
+	if (set_loudness(t, options, notes, err) < 0 || rename_part(t, err) < 0)
+		return -1;
+	return write_texts(t, count, chapter_count, options, notes, err);
+}
+
+int join_pieces(const char *dir, const struct join_piece *pieces, size_t count, const char *const *chapters,
+		size_t chapter_count, const struct join_options *options, struct str *notes, struct err *err)
+{
+	struct track t = {.dir = dir};
+
+	if (!count)
+		return 0;
+	t.cues = xcalloc(count, sizeof(*t.cues));
+	t.chapters = xcalloc(chapter_count + 1, sizeof(*t.chapters));
+	for (size_t i = 0; i < chapter_count; i++)
+		t.chapters[i] = (struct cue){.text = chapters[i], .begin = -1, .end = -1};
+	int result = make(&t, pieces, count, chapter_count, options, notes, err);
+	track_close(&t);
+	return result;
+}

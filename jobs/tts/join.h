@@ -1,0 +1,28 @@
+/* join.h - the finished segments of a script as one track, with subtitles and chapters that fit it to the sample. */
+#ifndef BURST_JOBS_TTS_JOIN_H
+#define BURST_JOBS_TTS_JOIN_H
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct join_piece {
+	const char *file; /* below the folder */
+	const char *text;
+	size_t item;	  /* pieces of one item follow each other with the short gap */
+	int chapter;	  /* index, -1: none */
+};
+
+struct join_options {
+	double gap_s, piece_gap_s;
+	bool normalise;
+	double lufs;
+	bool subtitles;
+};
+
+/* Writes dir/joined.wav, and as asked joined.srt, joined.vtt, chapters.txt (when there are chapter titles). Constant memory;
+ * each file is renamed into place when it is whole. The format is that of the first piece; others are converted by ffmpeg.
+ * Without ffmpeg the loudness stays as it is, and a note says so. */
+int join_pieces(const char *dir, const struct join_piece *pieces, size_t count, const char *const *chapters,
+		size_t chapter_count, const struct join_options *options, struct str *notes, struct err *err);
+
+#endif

@@ -1,0 +1,251 @@
+#include "script.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/path.h"
+
+#define ID_MAX_BYTES   100
+#define TEXT_MAX_BYTES ((size_t)1 << 20)
+#define ITEMS_MAX      1000000
+#define MIN_DIGITS     3
+
+const char *script_source(struct script *s, const char *name)
+{
+	GROW(s->sources, s->source_count, s->source_cap);
+	return s->sources[s->source_count++] = xstrdup(name);
+}
+
+void script_complain(struct script *s, const char *source, size_t line, const char *fmt, ...)
+{
+	char what[380];
+	va_list ap;
+
+	if (s->complaints++)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	if (line)
+		snprintf(s->complaint, sizeof(s->complaint), "%.90s:%zu: %s", source, line, what);
+	else
+		snprintf(s->complaint, sizeof(s->complaint), "%.90s: %s", source, what);
+}
+
+static void drop_item(struct script_item *item)
+{
+	free(item->id);
+	free(item->text);
+	free(item->voice);
+	json_decref(item->options);
+	json_decref(item->extra);
+	*item = (struct script_item){0};
+}
+
+void script_free(struct script *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		drop_item(&s->items[i]);
+	for (size_t i = 0; i < s->chapter_count; i++)
+		free(s->chapters[i]);
+	for (size_t i = 0; i < s->source_count; i++)
+		free(s->sources[i]);
+	free(s->items);
+	free(s->chapters);
+	free(s->sources);
+	json_decref(s->ids);
+	*s = (struct script){0};
+}
+
+const char *script_id_fault(const char *id)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	size_t len = strlen(id);
+
+	if (!len)
+		return "it is empty";
+	if (len > ID_MAX_BYTES)
+		return "it is longer than 100 bytes";
+	if (strchr(id, '/') || !path_is_safe(id))
+		return "it is not a plain file name";
+	if (id[0] == '.' || id[0] == '-' || id[0] == ' ' || id[len - 1] == ' ' || id[len - 1] == '.')
+		return "it must not begin with a dot, a dash or a blank, nor end with a dot or a blank";
+	if (strpbrk(id, ":*?\"<>|"))
+		return "it holds one of : * ? \" < > |";
+	str_add_printable(&shown, id, len, 0);
+	return strcmp(str_text(&shown), id) ? "it holds characters that cannot be seen" : NULL;
+}
+
+static void show(struct str *to, const char *foreign)
+{
+	str_add_printable(to, foreign, strlen(foreign), 60);
+}
+
+/* Remembers the id; a complaint when another item has it. */
+static bool claim_id(struct script *s, const struct script_item *item, size_t index)
+{
+	if (!s->ids)
+		s->ids = json_object();
+	json_t *other = json_object_get(s->ids, item->id);
+	if (!other) {
+		json_object_set_new(s->ids, item->id, json_integer((json_int_t)index));
+		return true;
+	}
+	const struct script_item *first = &s->items[json_integer_value(other)];
+	script_complain(s, item->source, item->line, "id \"%s\" is there already (%s:%zu)", item->id,
+			first->source, first->line);
+	return false;
+}
+
+static bool check_id(struct script *s, const struct script_item *item)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const char *fault = script_id_fault(item->id);
+
+	if (!fault)
+		return claim_id(s, item, s->count);
+	show(&shown, item->id);
+	script_complain(s, item->source, item->line, "id \"%s\" cannot name a file: %s", str_text(&shown), fault);
+	return false;
+}
+
+static bool check_voice(struct script *s, const struct script_item *item)
+{
+	struct err why = {0};
+
+	if (item->voice && !utf8_valid(item->voice, strlen(item->voice))) {
+		script_complain(s, item->source, item->line, "the voice is not valid UTF-8");
+		return false;
+	}
+	if (!item->voice || !s->check_voice || s->check_voice(s->ctx, item->voice, &why) == 0)
+		return true;
+	script_complain(s, item->source, item->line, "%s", why.msg);
+	return false;
+}
+
+static bool set_text(struct script *s, struct script_item *item, const char *raw, size_t len)
+{
+	struct str text = STR_INIT;
+
+	if (len > TEXT_MAX_BYTES) {
+		script_complain(s, item->source, item->line, "the text is longer than 1 MiB");
+		return false;
+	}
+	if (!utf8_valid(raw, len)) {
+		script_complain(s, item->source, item->line, "the text is not valid UTF-8");
+		return false;
+	}
+	split_normalise(&text, raw, len);
+	if (!text.len)
+		script_complain(s, item->source, item->line, "the text is empty");
+	else if (!split_has_words(str_text(&text)))
+		script_complain(s, item->source, item->line, "there is nothing to say in \"%.40s\"", str_text(&text));
+	item->text = str_detach(&text);
+	return true;
+}
+
+void script_add(struct script *s, struct script_item *item, const char *raw, size_t len)
+{
+	if (s->count >= ITEMS_MAX) {
+		script_complain(s, item->source, item->line, "more than %d lines to speak", ITEMS_MAX);
+		drop_item(item);
+		return;
+	}
+	bool good = set_text(s, item, raw, len);
+	good = (!item->id || check_id(s, item)) && good;
+	good = check_voice(s, item) && good;
+	if (!good) {
+		drop_item(item);
+		return;
+	}
+	GROW(s->items, s->count, s->cap);
+	s->items[s->count++] = *item;
+	*item = (struct script_item){0};
+}
+
+int script_chapter(struct script *s, const char *title)
+{
+	GROW(s->chapters, s->chapter_count, s->chapter_cap);
+	s->chapters[s->chapter_count++] = xstrdup(title);
+	return (int)s->chapter_count - 1;
+}
+
+static bool may_merge(const struct script_item *a, const struct script_item *b, const struct split_limits *limits)
+{
+	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
+	       !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
+	       split_chars(a->text, strlen(a->text)) + 1 + split_chars(b->text, strlen(b->text)) <= limits->max_chars;
+}
+
+static bool is_short(const struct script_item *item, const struct split_limits *limits)
+{
+	return split_chars(item->text, strlen(item->text)) < limits->min_chars;
+}
+
+static void merge_into(struct script_item *to, struct script_item *from)
+{
+	char *both = xasprintf("%s %s", to->text, from->text);
+
+	free(to->text);
+	to->text = both;
+	drop_item(from);
+}
+
+void script_merge(struct script *s, const struct split_limits *limits)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct script_item *last = kept ? &s->items[kept - 1] : NULL, *next = &s->items[i];
+		/* a short one joins what follows; at the end of a chapter, what was before */
+		bool ends = i + 1 == s->count || !may_merge(next, &s->items[i + 1], limits);
+		if (last && may_merge(last, next, limits) && (is_short(last, limits) || (ends && is_short(next, limits)))) {
+			merge_into(last, next);
+		} else {
+			struct script_item moved = *next;
+			*next = (struct script_item){0};
+			s->items[kept++] = moved;
+		}
+	}
+	s->count = kept;
+}
+
+void script_number(struct script *s)
+{
+	int digits = MIN_DIGITS;
+
+	for (size_t n = 1000; n <= s->count; n *= 10)
+		digits++;
+	for (size_t i = 0; i < s->count; i++) {
+		struct script_item *item = &s->items[i];
+		if (item->id)
+			continue;
+		item->id = xasprintf("%0*zu", digits, i + 1);
+		claim_id(s, item, i);
+	}
+}
+
+int script_verdict(const struct script *s, const char *name, struct err *err)
+{
+	if (s->complaints > 1)
+		return err_set(err, ERR_CONFIG, "%.450s (and %zu more)", s->complaint, s->complaints - 1);
+	if (s->complaints)
+		return err_set(err, ERR_CONFIG, "%s", s->complaint);
+	if (!s->count)
+		return err_set(err, ERR_CONFIG, "%s: there is nothing to speak in it", name);
+	return 0;
+}
+
+bool next_line(const char **at, const char *end, const char **line, size_t *len)
+{
+	if (*at >= end)
+		return false;
+	const char *newline = memchr(*at, '\n', (size_t)(end - *at));
+	const char *stop = newline ? newline : end;
+	*line = *at;
+	*len = (size_t)(stop - *at);
+	*at = newline ? newline + 1 : end;
+	if (*len && (*line)[*len - 1] == '\r')
+		--*len;
+	return true;
+}

@@ -1,0 +1,214 @@
+#include "segments.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "voices.h"
+#include "wav.h"
+
+#define VOICE_MAX_BYTES ((size_t)32 << 20)
+#define KEY_VERSION	"burst-tts-1" /* another one makes every earlier file stale */
+
+static bool voices_are_files(const struct speaker *speaker)
+{
+	return speaker->voices_dir || (speaker->known && !speaker->known->named_voices && !speaker->worker);
+}
+
+static int check_voice_file(const struct speaker *speaker, const char *voice, struct err *err)
+{
+	const char *fault = script_id_fault(voice);
+
+	if (fault)
+		return err_set(err, ERR_CONFIG, "voice \"%.60s\" cannot name a file: %s", voice, fault);
+	if (!speaker->voices_dir)
+		return err_set(err, ERR_CONFIG, "voice \"%s\": %s takes voices from files: name their folder, as in "
+			       "voices = \"voices\", and put %s.wav there", voice, speaker->engine, voice);
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
+	if (access(path, R_OK) < 0)
+		return err_set(err, ERR_CONFIG, "voice \"%s\": %s: %s", voice, path, strerror(errno));
+	return 0;
+}
+
+int segments_check_voice(void *ctx, const char *voice, struct err *err)
+{
+	const struct speaker *speaker = ctx;
+
+	if (voices_are_files(speaker))
+		return check_voice_file(speaker, voice, err);
+	if (speaker->known && !speaker->worker)
+		return voices_check_espeak(voice, err);
+	return 0; /* a worker of the user's own knows its voices */
+}
+
+static int check_is_wav(const char *path, struct err *err)
+{
+	CLEANUP(file_close) FILE *f = fopen(path, "re");
+	struct wav_info info;
+	struct err why = {0};
+
+	if (!f)
+		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+	if (wav_read_header(f, &info, &why) < 0)
+		return err_set(err, ERR_CONFIG, "%s: %s", path, why.msg);
+	return 0;
+}
+
+/* Reads the file once per voice; its index. */
+static int load_voice(struct segments *s, const struct speaker *speaker, const char *voice, size_t *index,
+		      struct err *err)
+{
+	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", voice);
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
+	CLEANUP(str_free) struct str bytes = STR_INIT;
+	struct err why = {0};
+
+	for (*index = 0; *index < s->file_count; ++*index)
+		if (!strcmp(s->files[*index].name, name))
+			return 0;
+	if (check_is_wav(path, err) < 0)
+		return -1;
+	if (path_read(path, VOICE_MAX_BYTES, &bytes, &why) < 0)
+		return err_set(err, ERR_CONFIG, "%s", why.msg);
+	GROW(s->hashes, s->file_count, s->hash_cap);
+	GROW(s->files, s->file_count, s->file_cap);
+	sha256_hex(str_text(&bytes), bytes.len, s->hashes[s->file_count]);
+	size_t len = bytes.len;
+	s->files[s->file_count++] = (struct job_file){TAKE(name), str_detach(&bytes), len, 0644};
+	return 0;
+}
+
+static void add_field(struct sha256 *h, const char *text)
+{
+	sha256_add(h, text ? text : "", text ? strlen(text) + 1 : 1);
+}
+
+static void make_key(struct segment *segment, const struct spoken *spoken, const char *voice_hash,
+		     const struct speaker *speaker)
+{
+	struct sha256 *h = sha256_new();
+	char *options = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
+	char seed[32];
+
+	snprintf(seed, sizeof(seed), "%lld", (long long)spoken->seed);
+	add_field(h, KEY_VERSION);
+	add_field(h, speaker->engine);
+	add_field(h, speaker->worker);
+	add_field(h, spoken->text);
+	add_field(h, spoken->voice);
+	add_field(h, voice_hash);
+	add_field(h, options);
+	add_field(h, seed);
+	sha256_finish(h, segment->key);
+	free(options);
+}
+
+static json_t *merged_options(const struct script_item *item, const struct speaker *speaker)
+{
+	if (!item->options)
+		return json_incref(speaker->options);
+	json_t *both = json_copy(speaker->options);
+	json_object_update(both, item->options);
+	return both;
+}
+
+static void estimate(struct segment *segment, const char *text, const struct speaker *speaker)
+{
+	segment->weight = (double)split_chars(text, strlen(text));
+	if (speaker->known && !speaker->worker)
+		segment->est_seconds =
+			speaker->known->seconds_each + segment->weight * speaker->known->seconds_per_char;
+}
+
+static void append(struct segments *s, struct segment *segment, struct spoken *spoken)
+{
+	GROW(s->list, s->count, s->cap);
+	GROW(s->spoken, s->count, s->spoken_cap);
+	s->list[s->count] = *segment;
+	s->spoken[s->count++] = *spoken;
+}
+
+/* number: 0 when the item is not cut, else 1, 2, ... */
+static int add_segment(struct segments *s, const struct script *script, size_t item_index, const struct piece *piece,
+		       size_t number, const struct speaker *speaker, struct err *err)
+{
+	const struct script_item *item = &script->items[item_index];
+	const char *voice = item->voice ? item->voice : speaker->voice;
+	struct segment segment = {.group = xstrdup(voice ? voice : "")};
+	struct spoken spoken = {.text = xstrndup(piece->text, piece->len), .item = item_index, .voice = voice};
+	size_t file;
+
+	spoken.options = merged_options(item, speaker);
+	spoken.seed = item->has_seed ? item->seed : speaker->seed;
+	segment.id = number ? xasprintf("%s-%zu", item->id, number) : xstrdup(item->id);
+	segment.file = xasprintf("%s.wav", segment.id);
+	estimate(&segment, spoken.text, speaker);
+	append(s, &segment, &spoken);
+	struct spoken *last = &s->spoken[s->count - 1];
+	const char *hash = NULL;
+	if (voice && voices_are_files(speaker)) {
+		if (load_voice(s, speaker, voice, &file, err) < 0)
+			return -1;
+		last->voice_file = s->files[file].name;
+		hash = s->hashes[file];
+	}
+	make_key(&s->list[s->count - 1], last, hash, speaker);
+	return 0;
+}
+
+static int id_is_free(const struct script *script, const struct script_item *item, size_t pieces, struct err *err)
+{
+	for (size_t n = 1; n <= pieces; n++) {
+		CLEANUP(free_text) char *id = xasprintf("%s-%zu", item->id, n);
+		const json_t *other = json_object_get(script->ids, id);
+		if (other)
+			return err_set(err, ERR_CONFIG,
+				       "%s:%zu: this text is cut into pieces, and the id of one, \"%s\", is there already "
+				       "(line %zu)", item->source, item->line, id,
+				       script->items[json_integer_value(other)].line);
+	}
+	return 0;
+}
+
+static int add_item(struct segments *s, const struct script *script, size_t index, const struct speaker *speaker,
+		    struct err *err)
+{
+	const struct script_item *item = &script->items[index];
+	struct piece *pieces;
+	size_t count = split_text(item->text, &speaker->limits, &pieces);
+	int result = count > 1 ? id_is_free(script, item, count, err) : 0;
+
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = add_segment(s, script, index, &pieces[i], count > 1 ? i + 1 : 0, speaker, err);
+	free(pieces);
+	return result;
+}
+
+int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker, struct err *err)
+{
+	for (size_t i = 0; i < script->count; i++)
+		if (add_item(out, script, i, speaker, err) < 0)
+			return -1;
+	return 0;
+}
+
+void segments_free(struct segments *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		free(s->list[i].id);
+		free(s->list[i].group);
+		free(s->list[i].file);
+		free(s->spoken[i].text);
+		json_decref(s->spoken[i].options);
+	}
+	for (size_t i = 0; i < s->file_count; i++) {
+		free((char *)s->files[i].name);
+		free((void *)s->files[i].data);
+	}
+	free(s->list);
+	free(s->spoken);
+	free(s->files);
+	free(s->hashes);
+	*s = (struct segments){0};
+}

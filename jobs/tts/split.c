@@ -1,0 +1,203 @@
+#include "split.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+
+/* One code point; the text is valid UTF-8 and not at its end. */
+static uint32_t code_point(const char **text)
+{
+	const unsigned char *p = (const unsigned char *)*text;
+	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+
+	for (size_t i = 1; i < n; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	*text += n;
+	return c;
+}
+
+static bool is_space(uint32_t c)
+{
+	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+static bool is_unseen(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x200b || c == 0xfeff ||
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f;
+}
+
+/* It belongs to the character before it. */
+static bool is_joined(uint32_t c)
+{
+	return (c >= 0x300 && c <= 0x36f) || c == 0x200d || (c >= 0xfe00 && c <= 0xfe0f) ||
+	       (c >= 0x1f3fb && c <= 0x1f3ff) || (c >= 0x20d0 && c <= 0x20ff);
+}
+
+static bool is_closing(uint32_t c)
+{
+	return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == 0xbb || c == 0x2019 || c == 0x201d ||
+	       c == 0x300d || c == 0x300f || c == 0xff09;
+}
+
+static bool is_wide_stop(uint32_t c)
+{
+	return c == 0x3002 || c == 0xff01 || c == 0xff1f || c == 0xff61;
+}
+
+static bool is_stop(uint32_t c)
+{
+	return c == '.' || c == '!' || c == '?' || c == 0x2026 || c == 0x964 || c == 0x6d4 || c == 0x61f || is_wide_stop(c);
+}
+
+static bool is_wide_comma(uint32_t c)
+{
+	return c == 0x3001 || c == 0xff0c || c == 0xff1b || c == 0xff1a;
+}
+
+static bool is_comma(uint32_t c)
+{
+	return c == ',' || c == ';' || c == ':' || c == 0x60c || c == 0x61b || c == 0x2014 || c == 0x2013 || is_wide_comma(c);
+}
+
+void split_normalise(struct str *to, const char *text, size_t len)
+{
+	bool blank = false;
+	size_t begin = to->len;
+
+	for (const char *p = text, *end = text + len; p < end;) {
+		const char *from = p;
+		uint32_t c = code_point(&p);
+		if (is_space(c)) {
+			blank = true;
+			continue;
+		}
+		if (is_unseen(c))
+			continue;
+		if (blank && to->len > begin)
+			str_addc(to, ' ');
+		blank = false;
+		str_addn(to, from, (size_t)(p - from));
+	}
+}
+
+bool split_has_words(const char *text)
+{
+	for (const char *p = text; *p;) {
+		uint32_t c = code_point(&p);
+		if (c < 0x80 ? isalnum((int)c) || strchr("%&+=@$#", (int)c)
+			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !is_joined(c) && !is_stop(c) &&
+				       !is_comma(c) && !is_closing(c) && !(c >= 0x2010 && c <= 0x205e) &&
+				       !(c >= 0x3000 && c <= 0x3020) && c != 0xab && c != 0xbf)
+			return true;
+	}
+	return false;
+}
+
+size_t split_chars(const char *text, size_t len)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < len; i++)
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return count;
+}
+
+/* Is the stop before `end` that of "Dr.", "e.g." or "J. Smith" rather than of a sentence? */
+static bool is_abbreviation(const char *text, const char *end)
+{
+	static const char *const known[] = {"mr", "mrs", "ms",	"dr",  "st",  "prof", "sr", "jr", "vs", "no", "nr",
+					    "fig", "vol", "ca", "gen", "col", "capt", "lt", "rev", "hon", "bzw", "z.b"};
+	char word[8];
+	size_t n = 0;
+
+	if (end == text || end[-1] != '.')
+		return false;
+	const char *from = end - 1;
+	while (from > text && from[-1] != ' ' && from[-1] != '(' && from[-1] != '"')
+		from--;
+	n = (size_t)(end - 1 - from);
+	if (n == 1 || (n > 1 && n < 6 && memchr(from, '.', n))) /* "J.", "e.g.", "U.S." */
+		return isalpha((unsigned char)from[0]);
+	if (n == 0 || n >= sizeof(word))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		word[i] = (char)tolower((unsigned char)from[i]);
+	word[n] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcmp(word, known[i]))
+			return true;
+	return false;
+}
+
+/* The best places to cut within a window, as byte pointers; NULL: none. Each is where a piece would end. */
+struct cuts {
+	const char *sentence, *clause, *word, *hard;
+};
+
+static void note_cut(struct cuts *cuts, const char *text, const char *at, uint32_t last, bool after_stop)
+{
+	bool blank = *at == ' ';
+
+	cuts->hard = at;
+	if (blank)
+		cuts->word = at;
+	if (is_wide_stop(last) || (after_stop && blank && !is_abbreviation(text, at) && !islower((unsigned char)at[1])))
+		cuts->sentence = at;
+	else if (is_wide_comma(last) || (blank && is_comma(last)))
+		cuts->clause = at;
+}
+
+static struct cuts find_cuts(const char *text, size_t window, size_t min)
+{
+	struct cuts cuts = {0};
+	const char *p = text;
+	bool after_stop = false;
+
+	for (size_t n = 0; n < window && *p; n++) {
+		uint32_t c = code_point(&p);
+		const char *ahead = p;
+		after_stop = is_stop(c) || (after_stop && is_closing(c));
+		if (n + 1 < min || !*p || is_joined(code_point(&ahead)) || c == 0x200d)
+			continue;
+		note_cut(&cuts, text, p, c, after_stop);
+	}
+	if (!cuts.hard) /* nothing but combining marks */
+		cuts.hard = p;
+	return cuts;
+}
+
+static void add_piece(struct piece **list, size_t *count, size_t *cap, const char *from, const char *to)
+{
+	while (to > from && to[-1] == ' ')
+		to--;
+	GROW(*list, *count, *cap);
+	(*list)[(*count)++] = (struct piece){from, (size_t)(to - from)};
+}
+
+size_t split_text(const char *text, const struct split_limits *limits, struct piece **out)
+{
+	struct piece *list = NULL;
+	size_t count = 0, cap = 0, left = split_chars(text, strlen(text));
+
+	assert(limits->max_chars >= 2 && limits->max_chars >= 2 * limits->min_chars);
+	while (left > limits->max_chars) {
+		/* what remains behind the cut and a blank must not be too short */
+		size_t window = MIN(limits->max_chars, left - limits->min_chars - (limits->min_chars > 0));
+		struct cuts cuts = find_cuts(text, MAX(window, (size_t)1), limits->min_chars);
+		const char *at = cuts.sentence ? cuts.sentence
+				 : cuts.clause ? cuts.clause
+				 : cuts.word   ? cuts.word
+					       : cuts.hard;
+		add_piece(&list, &count, &cap, text, at);
+		const char *next = at + (*at == ' ');
+		left -= split_chars(text, (size_t)(next - text));
+		text = next;
+	}
+	if (*text)
+		add_piece(&list, &count, &cap, text, text + strlen(text));
+	*out = list;
+	return count;
+}

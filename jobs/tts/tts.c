@@ -1,0 +1,540 @@
+#include "tts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/jsonx.h"
+#include "base/path.h"
+#include "check.h"
+#include "jobs/common.h"
+#include "jobs/manifest.h"
+#include "join.h"
+#include "segments.h"
+
+#define TRY_SEED_STEP	 1000003 /* a prime far from any number of segments: tries never share a seed */
+#define ESPEAK_USUAL_WPM 175.0
+#define LISTED_MOST	 20
+
+static const struct option_spec check_options[] = {
+	{"enabled", OPTION_BOOL, 0, "true", "listen to each finished file"},
+	{"tries", OPTION_INT, 0, "3", "how often a segment that sounds wrong is rendered in all"},
+	{"min_duration", OPTION_DECIMAL, 0, "0.35", "shortest length, times what the text should take"},
+	{"max_duration", OPTION_DECIMAL, 0, "3.0", "longest length, times what the text should take"},
+	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence inside, in seconds"},
+	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples"},
+	{0},
+};
+
+static const struct option_spec join_options[] = {
+	{"gap", OPTION_DECIMAL, 0, "0.4", "seconds of silence between segments"},
+	{"piece_gap", OPTION_DECIMAL, 0, "0.1", "the same between the pieces of a text that was too long"},
+	{"loudness", OPTION_DECIMAL, 0, NULL, "loudness of the whole in LUFS, as in -18; as it is when absent"},
+	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
+	{0},
+};
+
+static const struct option_spec options[] = {
+	JOB_COMMON_OPTIONS,
+	{"engine", OPTION_TEXT, 0, "espeak", "what speaks: espeak, chatterbox, or any name with a worker of your own"},
+	{"input", OPTION_PATH, OPTION_REQUIRED, NULL, "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
+	{"input_mode", OPTION_TEXT, 0, "auto", ".txt: lines, paragraphs, or auto (paragraphs when some have more lines)"},
+	{"voice", OPTION_TEXT, 0, NULL, "voice of the lines that name none"},
+	{"voices", OPTION_PATH, 0, NULL, "folder of voice samples: NAME.wav is the voice NAME"},
+	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
+	{"seed", OPTION_INT, 0, "0", "base of the random seeds: the same one gives the same files"},
+	{"worker", OPTION_TEXT, 0, NULL, "shell command that starts your own worker program"},
+	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
+	{"max_batch", OPTION_INT, 0, NULL, "segments in a batch at most; the engine's number when absent"},
+	{"vram_gb", OPTION_INT, 0, NULL, "GPU memory that your own worker needs; 0: it needs no GPU"},
+	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
+	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour"},
+	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
+	{"join", OPTION_GROUP, 0, NULL, "one track of all segments", join_options},
+	{0},
+};
+
+struct job {
+	char *output, *voice, *worker, *voices_dir, *engine_name, *setup;
+	const struct engine *engine;
+	json_t *options;
+	struct script script;
+	struct segments segments;
+	struct job_needs needs;
+	struct job_file *files;
+	char **env;
+	bool check_enabled;
+	struct check_limits check;
+	bool join;
+	struct join_options join_as;
+};
+
+static char *copy_or_null(const char *text)
+{
+	return text && *text ? xstrdup(text) : NULL;
+}
+
+static void tts_free(struct job *job)
+{
+	if (!job)
+		return;
+	segments_free(&job->segments);
+	script_free(&job->script);
+	json_decref(job->options);
+	job_texts_free(job->env);
+	free(job->files);
+	free(job->output);
+	free(job->voice);
+	free(job->worker);
+	free(job->voices_dir);
+	free(job->engine_name);
+	free(job->setup);
+	free(job);
+}
+
+static inline void tts_free_cleanup(struct job **job)
+{
+	tts_free(*job);
+}
+
+/* ---- reading the settings ---- */
+
+static int range_int(const struct section *conf, const char *key, int64_t least, int64_t most, struct err *err)
+{
+	int64_t value = section_int(conf, key);
+
+	if (section_has(conf, key) && (value < least || value > most))
+		return err_set(err, ERR_CONFIG, "%s: %s must be from %lld to %lld", section_where(conf, key), key,
+			       (long long)least, (long long)most);
+	return 0;
+}
+
+static int range_decimal(const struct section *conf, const char *key, double least, double most, struct err *err)
+{
+	double value = section_decimal(conf, key);
+
+	if (section_has(conf, key) && !(value >= least && value <= most))
+		return err_set(err, ERR_CONFIG, "%s: %s must be from %g to %g", section_where(conf, key), key, least,
+			       most);
+	return 0;
+}
+
+static int check_ranges(const struct section *conf, struct err *err)
+{
+	const struct section *check = section_group(conf, "check"), *join = section_group(conf, "join");
+
+	if (range_int(conf, "workers", 1, 256, err) < 0 || range_int(conf, "max_batch", 1, 10000, err) < 0 ||
+	    range_int(conf, "vram_gb", 0, 2000, err) < 0 || range_int(conf, "max_chars", 20, 100000, err) < 0 ||
+	    range_int(conf, "min_chars", 0, section_int(conf, "max_chars") / 2, err) < 0 ||
+	    range_int(conf, "seed", 0, INT32_MAX, err) < 0 || range_int(check, "tries", 1, 20, err) < 0)
+		return -1;
+	if (range_decimal(check, "min_duration", 0, 1, err) < 0 ||
+	    range_decimal(check, "max_duration", 1, 1000, err) < 0 ||
+	    range_decimal(check, "silence", 0.1, 3600, err) < 0 || range_decimal(check, "clipping", 0, 1, err) < 0)
+		return -1;
+	return range_decimal(join, "gap", 0, 60, err) < 0 || range_decimal(join, "piece_gap", 0, 60, err) < 0 ||
+			       range_decimal(join, "loudness", -70, -5, err) < 0
+		       ? -1
+		       : 0;
+}
+
+static json_t *option_value(const char *text)
+{
+	char *end;
+	long long whole = strtoll(text, &end, 10);
+
+	if (*text && !*end)
+		return json_integer(whole);
+	double number = strtod(text, &end);
+	if (*text && !*end && isfinite(number))
+		return json_real(number);
+	if (!strcmp(text, "true") || !strcmp(text, "false"))
+		return json_boolean(text[0] == 't');
+	return json_string(text);
+}
+
+static int read_options(struct job *job, const struct section *conf, struct err *err)
+{
+	job->options = json_object();
+	for (size_t i = 0; i < section_count(conf, "options"); i++) {
+		const char *item = section_item(conf, "options", i), *equals = strchr(item, '=');
+		CLEANUP(free_text) char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
+		json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
+		if (!value || json_object_set_new(job->options, name, value) < 0)
+			return err_set(err, ERR_CONFIG, "%s: options: \"%s\" must be written as in \"speed=160\"",
+				       section_where(conf, "options"), item);
+	}
+	return 0;
+}
+
+static int read_engine(struct job *job, const struct section *conf, struct err *err)
+{
+	const char *name = section_text(conf, "engine");
+
+	job->engine_name = xstrdup(name);
+	job->worker = copy_or_null(section_text(conf, "worker"));
+	job->engine = engine_find(name);
+	if (job->engine || job->worker)
+		return 0;
+	const char *near = nearest_word(name, engine_names());
+	return err_set(err, ERR_CONFIG, "%s: engine \"%s\" is unknown%s%s%s (an engine of your own needs worker = \"...\")",
+		       section_where(conf, "engine"), name, near ? "; did you mean \"" : "", near ? near : "",
+		       near ? "\"?" : "");
+}
+
+static int read_mode(const struct section *conf, enum input_mode *out, struct err *err)
+{
+	static const char *const modes[] = {[INPUT_AUTO] = "auto", [INPUT_LINES] = "lines",
+					    [INPUT_PARAGRAPHS] = "paragraphs"};
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
+		if (!strcmp(section_text(conf, "input_mode"), modes[i])) {
+			*out = (enum input_mode)i;
+			return 0;
+		}
+	return err_set(err, ERR_CONFIG, "%s: input_mode must be \"auto\", \"lines\" or \"paragraphs\"",
+		       section_where(conf, "input_mode"));
+}
+
+static void read_check(struct job *job, const struct section *conf)
+{
+	job->check_enabled = section_bool(conf, "enabled");
+	job->check = (struct check_limits){
+		.min_duration = section_decimal(conf, "min_duration"),
+		.max_duration = section_decimal(conf, "max_duration"),
+		.max_silence = section_decimal(conf, "silence"),
+		.max_clipped = section_decimal(conf, "clipping"),
+		.cap_s = job->engine && !job->worker ? job->engine->cap_s : 0,
+		.speed = 1,
+	};
+}
+
+static void read_join(struct job *job, const struct section *conf)
+{
+	const struct section *join = section_group(conf, "join");
+
+	job->join = section_has(conf, "join");
+	job->join_as = (struct join_options){
+		.gap_s = section_decimal(join, "gap"),
+		.piece_gap_s = MIN(section_decimal(join, "piece_gap"), section_decimal(join, "gap")),
+		.normalise = section_has(join, "loudness"),
+		.lufs = section_decimal(join, "loudness"),
+		.subtitles = section_bool(join, "subtitles"),
+	};
+}
+
+static int read_voice(struct job *job, const struct section *conf, struct speaker *speaker, struct err *err)
+{
+	const char *fallback = job->engine && !job->worker ? job->engine->voice : NULL;
+	struct err why = {0};
+
+	job->voice = copy_or_null(section_text(conf, "voice"));
+	job->voices_dir = copy_or_null(section_text(conf, "voices"));
+	speaker->voices_dir = job->voices_dir;
+	if (!job->voice && fallback && !job->voices_dir)
+		job->voice = xstrdup(fallback);
+	speaker->voice = job->voice;
+	if (section_has(conf, "voice") && job->voice && segments_check_voice(speaker, job->voice, &why) < 0)
+		return err_set(err, ERR_CONFIG, "%s: %s", section_where(conf, "voice"), why.msg);
+	return 0;
+}
+
+/* As messages call the input: short when it lies beside the config. */
+static const char *shown_path(const char *path, const char *base_dir)
+{
+	size_t len = base_dir ? strlen(base_dir) : 0;
+
+	return len && !strncmp(path, base_dir, len) && path[len] == '/' && path[len + 1] ? path + len + 1 : path;
+}
+
+static int check_reserved(const struct job *job, struct err *err)
+{
+	for (size_t i = 0; job->join && i < job->segments.count; i++)
+		if (!strcmp(job->segments.list[i].id, "joined"))
+			return err_set(err, ERR_CONFIG, "%s:%zu: the id \"joined\" is taken by the joined track",
+				       job->script.items[job->segments.spoken[i].item].source,
+				       job->script.items[job->segments.spoken[i].item].line);
+	return 0;
+}
+
+static int read_script(struct job *job, const struct job_setup *setup, struct speaker *speaker, struct err *err)
+{
+	const struct section *conf = setup->conf;
+	const char *input = section_text(conf, "input");
+	enum input_mode mode = INPUT_AUTO;
+
+	if (!input)
+		return err_set(err, ERR_CONFIG, "%s: job.input is missing: which script is to be spoken?",
+			       section_where(conf, NULL));
+	speaker->limits = (struct split_limits){(size_t)section_int(conf, "max_chars"),
+						(size_t)section_int(conf, "min_chars")};
+	if (read_mode(conf, &mode, err) < 0)
+		return -1;
+	job->script.check_voice = segments_check_voice;
+	job->script.ctx = speaker;
+	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
+	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode, &speaker->limits, err) < 0)
+		return -1;
+	job->script.ctx = NULL;
+	return segments_make(&job->segments, &job->script, speaker, err);
+}
+
+static void gather_files(struct job *job, const struct engine *engine)
+{
+	size_t count = 0, voices = job->segments.file_count;
+
+	job->files = xcalloc(voices + 1, sizeof(*job->files));
+	if (engine && engine->file)
+		job->files[count++] = *engine->file();
+	for (size_t i = 0; i < voices; i++)
+		job->files[count++] = job->segments.files[i];
+	job->needs.files = job->files;
+	job->needs.file_count = count;
+}
+
+/* The engine's own preparation comes first, then the user's. */
+static char *both_setups(const char *engine, const char *user)
+{
+	if (engine && user)
+		return xasprintf("%s\n%s\n", engine, user);
+	return engine || user ? xstrdup(engine ? engine : user) : NULL;
+}
+
+static void fill_needs(struct job *job, const struct section *conf)
+{
+	const struct engine *engine = job->worker ? NULL : job->engine;
+	struct job_needs *n = &job->needs;
+
+	n->engine = job->engine_name;
+	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb") : engine ? engine->vram_gb : 0;
+	n->gpu = engine ? engine->gpu : n->vram_gb > 0;
+	n->workers = (int)section_int(conf, "workers");
+	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
+		       : engine			      ? engine->max_batch
+						      : 16;
+	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
+	n->worker = engine ? engine->worker : job->worker;
+	n->install = engine ? engine->install : NULL;
+	job->setup = both_setups(engine ? engine->setup : NULL, section_text(conf, "setup"));
+	n->setup = job->setup;
+	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
+	job->env = job_texts(conf, "env");
+	n->env_names = (const char *const *)job->env;
+	gather_files(job, engine);
+}
+
+static int tts_load(struct job **out, const struct job_setup *setup, struct err *err)
+{
+	CLEANUP(tts_free) struct job *job = xcalloc(1, sizeof(*job));
+	const struct section *conf = setup->conf;
+
+	job->output = xstrdup(setup->output_dir);
+	if (check_ranges(conf, err) < 0 || job_check_env(conf, err) < 0 || read_engine(job, conf, err) < 0 ||
+	    read_options(job, conf, err) < 0)
+		return -1;
+	struct speaker speaker = {
+		.engine = job->engine_name,
+		.known = job->engine,
+		.worker = job->worker,
+		.options = job->options,
+		.seed = section_int(conf, "seed"),
+	};
+	if (read_voice(job, conf, &speaker, err) < 0 || read_script(job, setup, &speaker, err) < 0)
+		return -1;
+	read_check(job, section_group(conf, "check"));
+	read_join(job, conf);
+	if (check_reserved(job, err) < 0)
+		return -1;
+	fill_needs(job, conf);
+	*out = TAKE(job);
+	return 0;
+}
+
+/* ---- what the engine asks ---- */
+
+static struct segment *tts_segments(struct job *job, size_t *count)
+{
+	*count = job->segments.count;
+	return job->segments.list;
+}
+
+static const struct job_needs *tts_needs(struct job *job)
+{
+	return &job->needs;
+}
+
+static json_t *tts_task(struct job *job, size_t index, int attempt)
+{
+	const struct segment *segment = &job->segments.list[index];
+	const struct spoken *spoken = &job->segments.spoken[index];
+	bool own = job->script.items[spoken->item].has_seed;
+	int64_t seed = spoken->seed + (own ? 0 : (int64_t)index) + (int64_t)TRY_SEED_STEP * attempt;
+
+	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file", segment->file, "text",
+			 spoken->text, "voice", spoken->voice, "voice_file", spoken->voice_file, "seed",
+			 (json_int_t)(seed & INT32_MAX), "options", spoken->options);
+}
+
+/* Names that finish() writes; in a folder without a manifest they can only be somebody else's. */
+static int check_joined_names(const struct job *job, const struct manifest *m, struct err *err)
+{
+	static const char *const names[] = {"joined.wav", "joined.srt", "joined.vtt", "chapters.txt"};
+
+	for (size_t i = 0; job->join && !m->present && i < ARRAY_LEN(names); i++) {
+		CLEANUP(free_text) char *path = path_join(job->output, names[i]);
+		if (path_exists(path))
+			return err_set(err, ERR_CONFIG, "%s is there and was not made by this job; use --force to "
+				       "overwrite it, or another output folder", path);
+	}
+	return 0;
+}
+
+static int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	const struct manifest_entry *entry;
+	const char *foreign = NULL;
+	size_t more = 0;
+	bool absent;
+
+	if (job_check_output(job->output, err) < 0 || manifest_read(job->output, force, &m, err) < 0 ||
+	    (!force && check_joined_names(job, &m, err) < 0))
+		return -1;
+	for (size_t i = 0; i < job->segments.count; i++) {
+		const struct segment *segment = &job->segments.list[i];
+		if (manifest_match(&m, job->output, segment->file, segment->key, &entry, &absent, err) < 0)
+			return -1;
+		if (entry && !strcmp(entry->key, segment->key)) {
+			manifest_restore(entry, &results[i]);
+		} else if (!entry && !absent && !force) {
+			more += foreign != NULL;
+			foreign = foreign ? foreign : segment->file;
+		}
+	}
+	if (!foreign)
+		return 0;
+	char others[40] = "";
+	if (more)
+		snprintf(others, sizeof(others), " (and %zu more)", more);
+	return err_set(err, ERR_CONFIG, "%s/%s is there%s and was not made by this job; use --force to overwrite, or "
+		       "another output folder", job->output, foreign, others);
+}
+
+static int tts_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+{
+	const struct spoken *spoken = &job->segments.spoken[index];
+	struct check_limits limits = job->check;
+	double wpm = jsonx_number(spoken->options, "speed", 0);
+
+	if (job->engine && job->engine->named_voices && wpm > 0)
+		limits.speed = MIN(MAX(wpm, 80), 900) / ESPEAK_USUAL_WPM;
+	if (check_wav(file, spoken->text, &limits, out, err) < 0)
+		return -1;
+	/* a file that is no sound at all is refused even when nobody wants to listen */
+	if (!job->check_enabled && out->sample_rate)
+		out->ok = true;
+	return 0;
+}
+
+static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
+{
+	const struct segment *segment = &job->segments.list[index];
+	const struct spoken *spoken = &job->segments.spoken[index];
+	const struct script_item *item = &job->script.items[spoken->item];
+	json_t *line = manifest_line(segment, result, segment->file);
+
+	json_object_set_new(line, "text", json_string(spoken->text));
+	json_object_set_new(line, "seconds", json_real(result->seconds));
+	json_object_set_new(line, "sample_rate", json_integer(result->sample_rate));
+	json_object_set_new(line, "engine", json_string(job->engine_name));
+	json_object_set_new(line, "voice", json_string(spoken->voice ? spoken->voice : ""));
+	manifest_add_result(line, result);
+	if (strcmp(item->id, segment->id))
+		json_object_set_new(line, "item", json_string(item->id));
+	if (item->chapter >= 0)
+		json_object_set_new(line, "chapter", json_string(job->script.chapters[item->chapter]));
+	json_object_update_missing(line, item->extra);
+	return line;
+}
+
+static int tts_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+{
+	CLEANUP(json_decref) json_t *line = line_of(job, index, result);
+
+	return manifest_append(job->output, line, err);
+}
+
+/* ---- the end ---- */
+
+static int write_manifest(const struct job *job, const struct segment_result *results, struct err *err)
+{
+	CLEANUP(json_decref) json_t *lines = json_array();
+
+	for (size_t i = 0; i < job->segments.count; i++)
+		if (results[i].state == SEGMENT_SAFE)
+			json_array_append_new(lines, line_of(job, i, &results[i]));
+	return manifest_rewrite(job->output, lines, err);
+}
+
+static void note_some(const struct job *job, const struct segment_result *results, bool suspects, struct str *notes)
+{
+	size_t listed = 0, all = 0;
+
+	for (size_t i = 0; i < job->segments.count; i++) {
+		const struct segment_result *r = &results[i];
+		bool bad = suspects ? r->state == SEGMENT_SAFE && r->suspect : r->state == SEGMENT_FAILED;
+		all += bad;
+		if (!bad || listed == LISTED_MOST)
+			continue;
+		listed++;
+		str_addf(notes, "%s: %s: ", job->segments.list[i].id, suspects ? "kept, but" : "failed");
+		str_add_printable(notes, r->reason, strlen(r->reason), 0);
+		str_addc(notes, '\n');
+	}
+	if (all > listed)
+		str_addf(notes, "and %zu more %s\n", all - listed, suspects ? "kept with doubts" : "failed");
+}
+
+static int join(const struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	struct join_piece *pieces = xcalloc(job->segments.count, sizeof(*pieces));
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->segments.count; i++) {
+		const struct spoken *spoken = &job->segments.spoken[i];
+		if (results[i].state == SEGMENT_SAFE)
+			pieces[count++] = (struct join_piece){job->segments.list[i].file, spoken->text, spoken->item,
+							      job->script.items[spoken->item].chapter};
+	}
+	int result = join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
+				 job->script.chapter_count, &job->join_as, notes, err);
+	if (count < job->segments.count)
+		str_addf(notes, "%zu of %zu segments are not in the joined track\n", job->segments.count - count,
+			 job->segments.count);
+	free(pieces);
+	return result;
+}
+
+static int tts_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	note_some(job, results, false, notes);
+	note_some(job, results, true, notes);
+	if (write_manifest(job, results, err) < 0)
+		return -1;
+	return job->join ? join(job, results, notes, err) : 0;
+}
+
+const struct job_ops job_tts = {
+	.abi = JOB_ABI,
+	.type = "tts",
+	.summary = "speak a script, one sound file for each line",
+	.options = options,
+	.load = tts_load,
+	.free = tts_free,
+	.segments = tts_segments,
+	.needs = tts_needs,
+	.task = tts_task,
+	.find_cached = tts_find_cached,
+	.check = tts_check,
+	.record = tts_record,
+	.finish = tts_finish,
+};

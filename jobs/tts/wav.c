@@ -1,0 +1,265 @@
+#include "wav.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define QUIET	     0.00316 /* -50 dBFS */
+#define FULL_SCALE   0.99996 /* 32767 of 16 bits; what a limiter leaves just below is not clipped */
+#define CLIP_RUN     3
+#define WINDOW_S     0.01
+#define MAX_CHANNELS 16
+#define BLOCK_FRAMES 4096
+#define MAX_HEADER_CHUNKS 64
+
+static uint32_t le(const unsigned char *p, int bytes)
+{
+	uint32_t value = 0;
+
+	for (int i = bytes; i-- > 0;)
+		value = value << 8 | p[i];
+	return value;
+}
+
+static void put_le(unsigned char *p, uint32_t value, int bytes)
+{
+	for (int i = 0; i < bytes; i++, value >>= 8)
+		p[i] = (unsigned char)value;
+}
+
+int wav_frame_bytes(const struct wav_format *format)
+{
+	return format->channels * format->bits / 8;
+}
+
+bool wav_same_format(const struct wav_format *a, const struct wav_format *b)
+{
+	return a->rate == b->rate && a->channels == b->channels && a->bits == b->bits && a->is_float == b->is_float;
+}
+
+double wav_seconds(const struct wav_info *info)
+{
+	return (double)info->frames / info->format.rate;
+}
+
+static int bad(struct err *err, const char *what)
+{
+	return err_set(err, ERR_JOB, "%s", what);
+}
+
+static int read_format(const unsigned char *p, uint32_t len, struct wav_format *out, struct err *err)
+{
+	if (len < 16)
+		return bad(err, "not a WAV file: its fmt chunk is too short");
+	uint32_t tag = le(p, 2), align = le(p + 12, 2);
+	if (tag == 0xfffe && len >= 26)
+		tag = le(p + 24, 2); /* extensible: the real tag begins its sub-format */
+	*out = (struct wav_format){
+		.rate = (int)le(p + 4, 4),
+		.channels = (int)le(p + 2, 2),
+		.bits = (int)le(p + 14, 2),
+		.is_float = tag == 3,
+	};
+	bool known = (tag == 1 && (out->bits == 16 || out->bits == 24 || out->bits == 32)) ||
+		     (tag == 3 && (out->bits == 32 || out->bits == 64));
+	if (!known)
+		return err_set(err, ERR_JOB, "a WAV coding that is not read here (tag %u, %d bits); PCM or float is",
+			       tag, out->bits);
+	if (out->rate < 1000 || out->rate > 768000 || out->channels < 1 || out->channels > MAX_CHANNELS ||
+	    align != (uint32_t)wav_frame_bytes(out))
+		return err_set(err, ERR_JOB, "an impossible WAV header (%d Hz, %d channels)", out->rate, out->channels);
+	return 0;
+}
+
+static int check_riff(const unsigned char head[12], int64_t file_bytes, struct err *err)
+{
+	if (memcmp(head, "RIFF", 4) || memcmp(head + 8, "WAVE", 4))
+		return bad(err, "not a WAV file");
+	int64_t says = (int64_t)le(head + 4, 4) + 8;
+	if (says > file_bytes + 1) /* some writers count a padding byte that they do not write */
+		return err_set(err, ERR_JOB, "the file is cut: its header says %lld bytes, it has %lld",
+			       (long long)says, (long long)file_bytes);
+	if (says < file_bytes - 1)
+		return err_set(err, ERR_JOB, "the header says %lld bytes, the file has %lld", (long long)says,
+			       (long long)file_bytes);
+	return 0;
+}
+
+static int take_data(struct wav_info *info, int64_t at, uint32_t len, int64_t file_bytes, struct err *err)
+{
+	int frame = wav_frame_bytes(&info->format);
+
+	if (!frame)
+		return bad(err, "not a WAV file: its data come before the format");
+	if (at + (int64_t)len > file_bytes)
+		return err_set(err, ERR_JOB, "the file is cut: %lld bytes of sound are missing",
+			       (long long)(at + (int64_t)len - file_bytes));
+	if (len % (uint32_t)frame)
+		return bad(err, "the file is cut within a sample");
+	info->data_offset = at;
+	info->frames = len / (uint32_t)frame;
+	return 0;
+}
+
+static int cut_header(struct err *err)
+{
+	return bad(err, "the file is cut: its header is not complete");
+}
+
+int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
+{
+	unsigned char head[12], chunk[8], fmt[40];
+	struct wav_info info = {0};
+	struct stat st;
+
+	if (fstat(fileno(f), &st) < 0 || fseeko(f, 0, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
+	if (st.st_size == 0)
+		return bad(err, "the file is empty");
+	if (fread(head, 1, sizeof(head), f) != sizeof(head))
+		return ferror(f) ? err_set(err, ERR_LOCAL, "%s", strerror(errno)) : cut_header(err);
+	if (check_riff(head, st.st_size, err) < 0)
+		return -1;
+	for (int i = 0; i < MAX_HEADER_CHUNKS; i++) {
+		if (fread(chunk, 1, sizeof(chunk), f) != sizeof(chunk))
+			return cut_header(err);
+		uint32_t len = le(chunk + 4, 4), use = 0;
+		if (!memcmp(chunk, "data", 4)) {
+			if (take_data(&info, ftello(f), len, st.st_size, err) < 0)
+				return -1;
+			*out = info;
+			return 0;
+		}
+		if (!memcmp(chunk, "fmt ", 4)) {
+			use = MIN(len, (uint32_t)sizeof(fmt));
+			if (fread(fmt, 1, use, f) != use)
+				return cut_header(err);
+			if (read_format(fmt, use, &info.format, err) < 0)
+				return -1;
+		}
+		if (fseeko(f, (off_t)len - use + (len & 1), SEEK_CUR) < 0)
+			return cut_header(err);
+	}
+	return bad(err, "not a WAV file: too many chunks before its data");
+}
+
+static double sample_at(const unsigned char *p, const struct wav_format *format)
+{
+	if (format->is_float && format->bits == 32) {
+		uint32_t raw = le(p, 4);
+		float value;
+		memcpy(&value, &raw, sizeof(value));
+		return (double)value;
+	}
+	if (format->is_float) {
+		uint64_t raw = (uint64_t)le(p + 4, 4) << 32 | le(p, 4);
+		double value;
+		memcpy(&value, &raw, sizeof(value));
+		return value;
+	}
+	uint32_t raw = le(p, format->bits / 8) << (32 - format->bits);
+	return (double)(int32_t)raw / 2147483648.0;
+}
+
+struct listener {
+	struct wav_sound sound;
+	int64_t window, in_window;   /* frames */
+	double window_peak;
+	int64_t quiet_run, longest;  /* windows */
+	bool heard;
+	int64_t clip_run[MAX_CHANNELS], clipped;
+	bool not_a_number;
+};
+
+static void end_window(struct listener *l)
+{
+	if (l->window_peak < QUIET) {
+		l->quiet_run++;
+	} else {
+		if (l->heard)
+			l->longest = MAX(l->longest, l->quiet_run);
+		l->heard = true;
+		l->quiet_run = 0;
+	}
+	l->in_window = 0;
+	l->window_peak = 0;
+}
+
+static void hear(struct listener *l, int channel, double sample)
+{
+	double loud = fabs(sample);
+
+	if (!isfinite(loud)) {
+		l->not_a_number = true;
+		return;
+	}
+	l->window_peak = MAX(l->window_peak, loud);
+	l->sound.peak = MAX(l->sound.peak, loud);
+	if (loud < FULL_SCALE) {
+		l->clip_run[channel] = 0;
+		return;
+	}
+	l->clip_run[channel]++;
+	if (l->clip_run[channel] == CLIP_RUN)
+		l->clipped += CLIP_RUN;
+	else if (l->clip_run[channel] > CLIP_RUN)
+		l->clipped++;
+}
+
+static void hear_block(struct listener *l, const unsigned char *bytes, size_t frames, const struct wav_format *format)
+{
+	for (size_t i = 0; i < frames; i++) {
+		for (int c = 0; c < format->channels; c++, bytes += format->bits / 8)
+			hear(l, c, sample_at(bytes, format));
+		if (++l->in_window == l->window)
+			end_window(l);
+	}
+}
+
+int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err)
+{
+	size_t frame = (size_t)wav_frame_bytes(&info->format);
+	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
+
+	if (fseeko(f, info->data_offset, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
+	unsigned char *block = xmalloc(BLOCK_FRAMES * frame);
+	for (int64_t left = info->frames; left > 0;) {
+		size_t want = (size_t)MIN(left, (int64_t)BLOCK_FRAMES), got = fread(block, frame, want, f);
+		hear_block(&l, block, got, &info->format);
+		if (got != want) {
+			free(block);
+			return err_set(err, ERR_LOCAL, "%s", ferror(f) ? strerror(errno) : "the file shrank");
+		}
+		left -= (int64_t)got;
+	}
+	free(block);
+	if (l.in_window)
+		end_window(&l);
+	if (l.not_a_number)
+		return bad(err, "it holds samples that are not numbers");
+	l.sound.inner_silence = (double)(l.longest * l.window) / info->format.rate;
+	if (info->frames)
+		l.sound.clipped = (double)l.clipped / (double)(info->frames * info->format.channels);
+	*out = l.sound;
+	return 0;
+}
+
+void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format, uint32_t data_bytes)
+{
+	uint32_t frame = (uint32_t)wav_frame_bytes(format);
+
+	memcpy(to, "RIFF", 4);
+	put_le(to + 4, data_bytes + WAV_HEADER_BYTES - 8, 4);
+	memcpy(to + 8, "WAVEfmt ", 8);
+	put_le(to + 16, 16, 4);
+	put_le(to + 20, format->is_float ? 3 : 1, 2);
+	put_le(to + 22, (uint32_t)format->channels, 2);
+	put_le(to + 24, (uint32_t)format->rate, 4);
+	put_le(to + 28, (uint32_t)format->rate * frame, 4);
+	put_le(to + 32, frame, 2);
+	put_le(to + 34, (uint32_t)format->bits, 2);
+	memcpy(to + 36, "data", 4);
+	put_le(to + 40, data_bytes, 4);
+}
