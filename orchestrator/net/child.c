@@ -131,13 +131,14 @@ static void end_group(struct child *c)
 	c->kill = loop_timer(c->loop, KILL_AFTER_MS, on_kill, c);
 }
 
+/* Its output is still read, and dropped: who cleans up and speaks of it must not die of a closed pipe. */
 static void give_up(struct child *c, enum err_kind kind, const char *what)
 {
 	if (c->reply.failed)
 		return;
 	c->reply.failed = true;
 	err_set(&c->reply.err, kind, "%s: %s", c->name, what);
-	close_pipes(c);
+	close_pipe(&c->in_watch, &c->in_fd);
 	end_group(c);
 }
 
@@ -177,7 +178,7 @@ static void on_look(void *ctx)
 	if (c->pid)
 		reap(c);
 	bool open = c->out_fd >= 0 || c->err_fd >= 0;
-	if (!c->pid && (!open || clock_boot_ms() - c->died_ms >= LINGER_MS)) {
+	if (!c->pid && (!open || c->reply.failed || clock_boot_ms() - c->died_ms >= LINGER_MS)) {
 		finish(c);
 		return;
 	}
@@ -240,6 +241,8 @@ static int write_all(int fd, const char *bytes, size_t len)
 
 static void take_output(struct child *c, const char *bytes, size_t len)
 {
+	if (c->reply.failed)
+		return;
 	c->out_bytes += len;
 	if (c->out_bytes > c->max_bytes)
 		give_up(c, ERR_UNTRUSTED, "its output is larger than allowed");

@@ -53,7 +53,8 @@ struct http_call {
 	int to_fd;
 	int64_t to_bytes;
 	size_t max_bytes;
-	bool ranged;	/* a Range that does not begin at 0 */
+	bool ranged;	 /* a Range that does not begin at 0 */
+	bool head_whole; /* its empty line was seen */
 	struct curl_slist *headers;
 	struct reply reply;
 	void (*done)(void *ctx, struct reply *reply);
@@ -276,12 +277,16 @@ static size_t on_head(char *bytes, size_t size, size_t n, void *ctx)
 	struct http_call *c = ctx;
 	size_t len = size * n, shown = len;
 
-	if (len >= 5 && !strncmp(bytes, "HTTP/", 5))
+	if (len >= 5 && !strncmp(bytes, "HTTP/", 5)) {
 		str_reset(&c->reply.head);
+		c->head_whole = false;
+	}
 	while (shown && (bytes[shown - 1] == '\r' || bytes[shown - 1] == '\n'))
 		shown--;
-	if (!shown)
+	if (!shown) {
+		c->head_whole = true;
 		return len;
+	}
 	if (c->reply.head.len)
 		str_add(&c->reply.head, "\r\n");
 	str_addn(&c->reply.head, bytes, shown);
@@ -381,7 +386,6 @@ static enum err_kind kind_of(CURLcode rc)
 	case CURLE_SSL_INVALIDCERTSTATUS:
 	case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return ERR_UNTRUSTED;
 	case CURLE_URL_MALFORMAT:
-	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_SSL_CACERT_BADFILE: return ERR_CONFIG;
 	case CURLE_OUT_OF_MEMORY: abort();
 	}
@@ -434,6 +438,8 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	c->reply.wall_ms = wall_us / 1000;
 	c->reply.status = (int)status;
 	c->reply.retry_after_ms = retry_s > 0 ? MIN(retry_s, RETRY_AFTER_MOST_S) * 1000 : 0;
+	if (rc == CURLE_OK && !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
+		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
 	if (rc != CURLE_OK)
 		fail_call(c, kind_of(rc), *t->problem ? t->problem : curl_easy_strerror(rc));
 	tell(c);
@@ -482,7 +488,7 @@ static int set_request(struct http_call *c, const struct call *call, struct err 
 	CURL *easy = c->transfer.easy;
 	bool bare = !strcmp(c->method, "GET") || !strcmp(c->method, "DELETE");
 
-	if (!is_token(c->method, strlen(c->method)))
+	if (!strcmp(c->method, "?"))
 		return err_set(err, ERR_CONFIG, "not a method");
 	if (call->body_from) {
 		if (set_upload(c, call, err) < 0)
@@ -575,7 +581,7 @@ struct http_call *http_send(struct http *http, const struct call *call, void (*d
 	c->next = http->calls;
 	http->calls = c;
 	c->transfer.finish = finish_call;
-	c->method = xstrdup(call->method ? call->method : "GET");
+	c->method = xstrdup(call->method && is_token(call->method, strlen(call->method)) ? call->method : "?");
 	c->shown_url = http_trace_url(call->url);
 	c->to_path = call->body_to ? xstrdup(call->body_to) : NULL;
 	c->to_fd = -1;

@@ -63,6 +63,7 @@ struct ssh {
 	int fd;
 	LIBSSH2_SESSION *session;
 	enum phase phase;
+	bool asked;	       /* AUTHENTICATING: the key was read and sent */
 	bool was_up, reported; /* DEAD: reported to its owner */
 	struct err err;
 	char *user, *host_key, *private_key;
@@ -247,28 +248,27 @@ static bool step_handshake(struct ssh *s)
 	return true;
 }
 
-static void fail_auth(struct ssh *s, int rc)
+static void fail_auth(struct ssh *s, int rc, bool asked)
 {
-	switch (rc) {
-	case LIBSSH2_ERROR_AUTHENTICATION_FAILED:
-	case LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED:
+	if (rc == LIBSSH2_ERROR_AUTHENTICATION_FAILED || rc == LIBSSH2_ERROR_PUBLICKEY_UNVERIFIED)
 		fail(s, ERR_REFUSED, "ssh: the server does not accept our key");
-		return;
-	case LIBSSH2_ERROR_FILE:
-	case LIBSSH2_ERROR_METHOD_NOT_SUPPORTED: fail(s, ERR_CONFIG, "ssh: our private key cannot be read"); return;
-	}
-	fail_session(s, "ssh authentication");
+	else if (!asked) /* libssh2 has many numbers for this */
+		fail(s, ERR_CONFIG, "ssh: our private key cannot be read");
+	else
+		fail_session(s, "ssh authentication");
 }
 
 static bool step_auth(struct ssh *s)
 {
+	bool asked = s->asked;
 	int rc = libssh2_userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
 						       s->private_key, strlen(s->private_key), NULL);
+	s->asked = true;
 	if (would_block(rc))
 		return false;
 	wipe_key(s);
 	if (rc) {
-		fail_auth(s, rc);
+		fail_auth(s, rc, asked);
 		return true;
 	}
 	loop_untimer(TAKE(s->deadline));

@@ -255,7 +255,7 @@ struct command {
 	bool discard;
 	size_t to_send, sent; /* from `data` */
 	const char *data;
-	bool compare;
+	bool compare, no_end;
 	size_t pause_at;
 	int closed, code;
 	char signal[24];
@@ -288,7 +288,7 @@ static void on_writable(void *ctx)
 	assert_true(ssh_queued(c->channel) < SSH_WRITE_LOW);
 	if (n)
 		assert_int_equal(ssh_write(c->channel, c->data + c->sent, n), 0);
-	else
+	else if (!c->no_end)
 		ssh_send_eof(c->channel);
 	c->sent += n;
 }
@@ -544,7 +544,7 @@ static void cut_at(long up_most, long down_most)
 	struct session s;
 	size_t len;
 	char *data = load_data(&len), command[128];
-	struct command down = {.data = data, .compare = true}, up = {.data = data, .to_send = len, .discard = true};
+	struct command down = {.data = data, .compare = true}, up = {.data = data, .to_send = len, .discard = true, .no_end = true};
 
 	relay_start(&r);
 	open_with(&s, r.port, host_key, private_key, 60000, 0);

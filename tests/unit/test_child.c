@@ -1,0 +1,270 @@
+/* child.c with the shell as the child. */
+#include "net_test.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "net/child.h"
+
+static struct loop *loop;
+
+static int set_up(void **state)
+{
+	(void)state;
+	loop = loop_new();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	loop_free(loop);
+	return 0;
+}
+
+struct answer {
+	int count;
+	struct reply reply;
+};
+
+static void on_done(void *ctx, struct reply *reply)
+{
+	struct answer *a = ctx;
+
+	a->count++;
+	a->reply = *reply;
+	memset(reply, 0, sizeof(*reply));
+}
+
+static struct call shell(const char *script)
+{
+	struct call call = {.kind = CALL_CHILD, .timeout_ms = PATIENCE_MS, .max_bytes = 64 << 20};
+
+	call_arg(&call, "sh");
+	call_arg(&call, "-c");
+	call_arg(&call, script);
+	return call;
+}
+
+static struct answer carry(struct call *call)
+{
+	struct answer a = {0};
+
+	child_send(loop, call, on_done, &a);
+	assert_int_equal(a.count, 0);
+	call_free(call);
+	TURN_UNTIL(loop, a.count);
+	assert_int_equal(a.count, 1);
+	return a;
+}
+
+static const struct {
+	const char *name, *script, *in, *out, *errs;
+	int status;
+} cases[] = {
+	{"output", "echo hi", "", "hi\n", "", 0},
+	{"input", "cat", "some input", "some input", "", 0},
+	{"input not read", "echo x", "ignored", "x\n", "", 0},
+	{"stderr", "echo bad >&2; exit 4", "", "", "bad\n", 4},
+	{"killed", "kill -KILL $$", "", "", "", 137},
+	{"no output at all", ":", "", "", "", 0},
+	{"closes its pipes and goes on", "exec >&- 2>&-; read x; exit 5", "go\n", "", "", 5},
+	{"a group of its own", "test $(ps -o pgid= -p $$) = $$ && echo own", "", "own\n", "", 0},
+	{"default signals", "kill -PIPE $$", "", "", "", 128 + SIGPIPE},
+	{"interrupts", "kill -INT $$", "", "", "", 128 + SIGINT},
+	{"three descriptors, and the one that looks", "ls /proc/$$/fd | tr -d '\\n'", "", "012", "", 0},
+};
+
+static void test_children(void **state)
+{
+	int extra = open("/dev/null", O_RDONLY); /* no child gets it */
+
+	(void)state;
+	signal(SIGINT, SIG_IGN);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct call call = shell(cases[i].script);
+		str_add(&call.body, cases[i].in);
+		struct answer a = carry(&call);
+		print_message("   %s: %d %s\n", cases[i].name, a.reply.status, a.reply.err.msg);
+		assert_false(a.reply.failed);
+		assert_true(a.reply.was_sent);
+		assert_int_equal(a.reply.status, cases[i].status);
+		assert_string_equal(str_text(&a.reply.body), cases[i].out);
+		assert_string_equal(str_text(&a.reply.head), cases[i].errs);
+		reply_free(&a.reply);
+	}
+	signal(SIGINT, SIG_DFL);
+	close(extra);
+}
+
+static void test_big_input_and_output(void **state)
+{
+	struct call call = shell("cat");
+
+	(void)state;
+	for (int i = 0; i < 2000000; i++)
+		str_addn(&call.body, &i, sizeof(i));
+	struct str sent = STR_INIT;
+	str_addn(&sent, call.body.s, call.body.len);
+	struct answer a = carry(&call);
+	assert_int_equal(a.reply.body.len, sent.len);
+	assert_memory_equal(a.reply.body.s, sent.s, sent.len);
+	reply_free(&a.reply);
+	str_free(&sent);
+}
+
+static void test_failures(void **state)
+{
+	struct call call = {.kind = CALL_CHILD};
+
+	(void)state;
+	call_arg(&call, "no-such-program-anywhere");
+	struct answer a = carry(&call);
+	assert_true(a.reply.failed);
+	assert_false(a.reply.was_sent);
+	assert_int_equal(a.reply.err.kind, ERR_LOCAL);
+
+	call = (struct call){.kind = CALL_CHILD};
+	call_arg(&call, "/dev/null");
+	a = carry(&call);
+	assert_int_equal(a.reply.err.kind, ERR_LOCAL);
+	assert_false(a.reply.was_sent);
+
+	call = shell("cat /dev/zero");
+	call.max_bytes = 100000;
+	a = carry(&call);
+	assert_int_equal(a.reply.err.kind, ERR_UNTRUSTED);
+	assert_true(a.reply.was_sent);
+	reply_free(&a.reply);
+
+	call = shell("head -c 300000 /dev/zero >&2; exit 3"); /* stderr is cut, not a failure */
+	a = carry(&call);
+	assert_false(a.reply.failed);
+	assert_int_equal(a.reply.head.len, 64 << 10);
+	assert_int_equal(a.reply.status, 3);
+	reply_free(&a.reply);
+}
+
+static void test_time_limit(void **state)
+{
+	struct call call = shell("sleep 1000 & sleep 1000");
+	int64_t since = clock_boot_ms();
+
+	(void)state;
+	call.timeout_ms = 50;
+	struct answer a = carry(&call);
+	assert_int_equal(a.reply.err.kind, ERR_TRANSIENT);
+	assert_true(clock_boot_ms() - since < 1900);
+	reply_free(&a.reply);
+
+	call = shell("trap '' TERM; while :; do sleep 1; done"); /* will not go by itself */
+	call.timeout_ms = 50;
+	a = carry(&call);
+	assert_int_equal(a.reply.err.kind, ERR_TRANSIENT);
+	assert_true(clock_boot_ms() - since < PATIENCE_MS / 2);
+	reply_free(&a.reply);
+}
+
+/* A grandchild that keeps the pipes open does not keep the call open. */
+static void test_lingering_grandchild(void **state)
+{
+	struct call call = shell("(trap '' HUP; sleep 30) & echo $!");
+
+	(void)state;
+	int64_t since = clock_boot_ms();
+	struct answer a = carry(&call);
+	assert_false(a.reply.failed);
+	assert_int_equal(a.reply.status, 0);
+	assert_true(clock_boot_ms() - since < 20000);
+	pid_t grandchild = atoi(str_text(&a.reply.body));
+	assert_true(grandchild > 1);
+	assert_int_equal(kill(grandchild, 0), 0); /* it lives: only a timeout or cancel ends it */
+	kill(grandchild, SIGKILL);
+	reply_free(&a.reply);
+}
+
+static void test_files(void **state)
+{
+	char dir[] = "/tmp/burst-child-XXXXXX";
+	struct str text = STR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	CLEANUP(free_text) char *from = path_join(dir, "from");
+	CLEANUP(free_text) char *to = path_join(dir, "to");
+	assert_int_equal(path_write(from, "from a file", 11, 0600, NULL), 0);
+	assert_int_equal(path_write(to, "before,", 7, 0600, NULL), 0);
+	struct call call = shell("cat");
+	call.body_from = xstrdup(from);
+	call.body_to = xstrdup(to);
+	struct answer a = carry(&call);
+	assert_false(a.reply.failed);
+	assert_int_equal(a.reply.body.len, 0);
+	assert_int_equal(path_read(to, 100, &text, NULL), 0);
+	assert_string_equal(str_text(&text), "before,from a file");
+	str_free(&text);
+
+	call = shell("cat");
+	call.body_from = path_join(dir, "absent");
+	a = carry(&call);
+	assert_int_equal(a.reply.err.kind, ERR_LOCAL);
+	assert_int_equal(path_remove_tree(dir, NULL), 0);
+}
+
+static void test_self(void **state)
+{
+	struct call call = {.kind = CALL_CHILD};
+
+	(void)state;
+	child_set_self("/bin/echo");
+	call_arg(&call, "burst");
+	call_arg(&call, "me");
+	struct answer a = carry(&call);
+	assert_string_equal(str_text(&a.reply.body), "me\n");
+	reply_free(&a.reply);
+}
+
+static bool file_says(const char *path, const char *what)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	return path_read(path, 100, &text, NULL) == 0 && !strcmp(str_text(&text), what);
+}
+
+static void test_cancel(void **state)
+{
+	char path[] = "/tmp/burst-child-XXXXXX";
+	struct answer a = {0};
+
+	(void)state;
+	close(mkstemp(path));
+	CLEANUP(free_text) char *script = xasprintf("trap 'echo gone >%s; exit' TERM; echo up >%s; while :; do sleep 0.05; done", path,
+							   path);
+	struct call call = shell(script);
+	struct child *c = child_send(loop, &call, on_done, &a);
+	TURN_UNTIL(loop, file_says(path, "up\n"));
+	child_cancel(c);
+	TURN_UNTIL(loop, file_says(path, "gone\n"));
+	assert_int_equal(a.count, 0);
+	unlink(path);
+
+	child_send(loop, &call, on_done, &a); /* left over: ends with the loop */
+	call_free(&call);
+	assert_int_equal(a.count, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_children),
+		cmocka_unit_test(test_big_input_and_output),
+		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_time_limit),
+		cmocka_unit_test(test_lingering_grandchild),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_cancel),
+	};
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
