@@ -6,9 +6,11 @@
  * final name only with the announced length and hash. All functions block on the local disk: call
  * them in a worker thread.
  *
- *     receive_open -> ask the pod for bytes from receive_offset() on -> receive_add ... ->
- * receive_finish
- *       -> (check receive_part_path()) -> receive_keep -> receive_drop
+ *     receive_open, then ask the pod for bytes from receive_offset() on
+ *     receive_add ...
+ *     receive_finish, then have receive_part_path() checked where the job wants that
+ *     receive_keep
+ *     receive_drop
  *
  * NAME.part always holds a prefix of the file, so a later receive_open() of the same name goes on
  * from its end. */

@@ -59,7 +59,8 @@ struct tree {
 		read_bytes; /* what the scan had to read; 0 for the rest came from `known` */
 };
 
-/* For -v: called once for each path left out. */
+/* For -v: called once for each path left out. The path may hold any bytes: show it by way of
+ * str_add_printable(). */
 typedef void tree_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes);
 /* "ignored", "link out of the tree", ... for people. Static. */
 const char *tree_skip_name(enum tree_skip why);
