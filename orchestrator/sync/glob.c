@@ -2,12 +2,12 @@
 
 #include <stddef.h>
 
-/* Where a star may try again: the pattern behind it, and how far in the text it has come. Only the last star within a
- * folder and the last one across folders are remembered: whatever an earlier one could reach by taking more, the later
- * one reaches too. */
+/* Where a star may try again: the pattern behind it, and how far in the text it has come. Only the
+ * last star within a folder and the last one across folders are remembered: whatever an earlier one
+ * could reach by taking more, the later one reaches too. */
 struct retry {
 	const char *pattern, *text; /* text == NULL: there is none */
-	bool folders;		    /* takes whole folders */
+	bool folders;               /* takes whole folders */
 };
 
 struct state {
@@ -30,10 +30,10 @@ static void take_stars(struct state *st)
 	if (crosses) {
 		bool folders = after_slash && *p == '/';
 		p += folders;
-		st->many = (struct retry){ p, st->text, folders };
-		st->one = (struct retry){ 0 };
+		st->many = (struct retry){p, st->text, folders};
+		st->one = (struct retry){0};
 	} else {
-		st->one = (struct retry){ p, st->text, false };
+		st->one = (struct retry){p, st->text, false};
 	}
 	st->pattern = p;
 }
@@ -69,7 +69,7 @@ static bool try_again(struct state *st)
 
 bool glob_match(const struct glob_kind *kind, const char *pattern, const char *text)
 {
-	struct state st = { .kind = kind, .start = pattern, .pattern = pattern, .text = text };
+	struct state st = {.kind = kind, .start = pattern, .pattern = pattern, .text = text};
 
 	while (*st.pattern || *st.text) {
 		if (*st.pattern == '*')

@@ -13,12 +13,14 @@ struct rule {
 	char *pattern; /* without '!', the leading and the trailing '/' */
 	enum { RULE_SAME, RULE_ENDS, RULE_GLOB } how; /* RULE_ENDS: "*" and plain text */
 	bool negated, folders_only;
-	bool anchored; /* against the path below the rules' folder; else against the last part alone */
+	bool anchored; /* against the path below the rules' folder; else against the last part alone
+			*/
 };
 
 /* The rules of one folder that the walker is in. */
 struct frame {
-	size_t prefix; /* length of that folder's path with its '/': what paths lose before they are compared */
+	size_t prefix; /* length of that folder's path with its '/': what paths lose before they are
+			  compared */
 	struct rule *rules;
 	size_t count, cap;
 };
@@ -37,9 +39,9 @@ static bool class_has(const char *name, size_t len, int c, bool *known)
 		const char *name;
 		int (*has)(int c);
 	} classes[] = {
-		{ "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank }, { "cntrl", iscntrl },
-		{ "digit", isdigit }, { "graph", isgraph }, { "lower", islower }, { "print", isprint },
-		{ "punct", ispunct }, { "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit },
+		{"alnum", isalnum}, {"alpha", isalpha}, {"blank", isblank}, {"cntrl", iscntrl},
+		{"digit", isdigit}, {"graph", isgraph}, {"lower", islower}, {"print", isprint},
+		{"punct", ispunct}, {"space", isspace}, {"upper", isupper}, {"xdigit", isxdigit},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(classes); i++)
@@ -51,8 +53,9 @@ static bool class_has(const char *name, size_t len, int c, bool *known)
 	return false;
 }
 
-/* One member of a set at *at: a character, the end of a range that began with `low`, or a class. Moves behind it; *low is
- * what a range may begin with next (0: none). -1: the set is broken, and then fits nothing. */
+/* One member of a set at *at: a character, the end of a range that began with `low`, or a class.
+ * Moves behind it; *low is what a range may begin with next (0: none). -1: the set is broken, and
+ * then fits nothing. */
 static int member_has(const char **at, unsigned char c, unsigned char *low)
 {
 	const char *p = *at;
@@ -135,7 +138,7 @@ static void step(const char **text)
 
 static bool rule_fits(const struct rule *rule, const char *path, bool is_folder)
 {
-	static const struct glob_kind git = { .one = one_fits, .step = step, .whole_parts = true };
+	static const struct glob_kind git = {.one = one_fits, .step = step, .whole_parts = true};
 
 	if (rule->folders_only && !is_folder)
 		return false;
@@ -169,7 +172,7 @@ static void cut_spaces(char *line)
 
 static void add_rule(struct frame *frame, char *line)
 {
-	struct rule rule = { .negated = line[0] == '!' };
+	struct rule rule = {.negated = line[0] == '!'};
 	static const char special[] = "*?[\\";
 
 	line += rule.negated;
@@ -202,7 +205,8 @@ static void add_rules(struct frame *frame, const char *text, size_t len)
 	while (len) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
-		CLEANUP(free_text) char *line = xstrndup(text, n && end && text[n - 1] == '\r' ? n - 1 : n);
+		CLEANUP(free_text)
+		char *line = xstrndup(text, n && end && text[n - 1] == '\r' ? n - 1 : n);
 		if (n && line[0] != '#') {
 			cut_spaces(line);
 			add_rule(frame, line);
@@ -213,13 +217,13 @@ static void add_rules(struct frame *frame, const char *text, size_t len)
 }
 
 /* Adds the rules of this file where it exists; *found (may be NULL) tells. */
-static int read_rules(const struct ignore *ig, const char *folder, const char *name, struct frame *frame, bool *found,
-		      struct err *err)
+static int read_rules(const struct ignore *ig, const char *folder, const char *name,
+		      struct frame *frame, bool *found, struct err *err)
 {
 	CLEANUP(free_text) char *dir = *folder ? path_join(ig->root, folder) : xstrdup(ig->root);
 	CLEANUP(free_text) char *path = path_join(dir, name);
 	CLEANUP(str_free) struct str text = STR_INIT;
-	struct err why = { 0 };
+	struct err why = {0};
 
 	if (found)
 		*found = true;
@@ -250,7 +254,7 @@ static void free_frame(struct frame *frame)
 int ignore_open(struct ignore **out, const char *root, struct err *err)
 {
 	CLEANUP(ignore_free) struct ignore *ig = xcalloc(1, sizeof(*ig));
-	struct frame frame = { 0 };
+	struct frame frame = {0};
 	bool own = false;
 
 	ig->root = xstrdup(root);
@@ -268,7 +272,7 @@ int ignore_open(struct ignore **out, const char *root, struct err *err)
 
 int ignore_enter(struct ignore *ig, const char *folder, struct err *err)
 {
-	struct frame frame = { .prefix = strlen(folder) + 1 };
+	struct frame frame = {.prefix = strlen(folder) + 1};
 
 	if (ig->nested && read_rules(ig, folder, ".gitignore", &frame, NULL, err) < 0) {
 		free_frame(&frame);

@@ -15,26 +15,27 @@
 #include "base/crypto.h"
 #include "base/str.h"
 
-#define SLICE (256u << 10) /* bytes of a file handed to the archive at once */
+#define SLICE    (256u << 10) /* bytes of a file handed to the archive at once */
 #define NS_PER_S INT64_C(1000000000)
 
 struct pack {
 	struct pack_plan plan;
 	int root; /* descriptor of the folder, -1 when there is none */
 	struct archive *archive;
-	locale_t utf8; /* libarchive translates names from the locale's charset; ours are UTF-8. 0: there is none */
-	struct str ready; /* packed, not fetched yet */
-	size_t taken;	  /* of ready */
+	locale_t utf8; /* libarchive translates names from the locale's charset; ours are UTF-8. 0:
+			  there is none */
+	struct str ready;   /* packed, not fetched yet */
+	size_t taken;       /* of ready */
 	struct str removed; /* the content of .burst-delete */
 	struct tree_entry removed_entry;
 	bool removed_done, ended;
 	bool closing; /* given up: the archive's own end is not wanted any more */
 
 	/* the entry being packed */
-	size_t next; /* index of the one after it */
+	size_t next;                    /* index of the one after it */
 	const struct tree_entry *entry; /* NULL: between two */
-	int fd;				/* of its file; -1: it has its data */
-	int64_t at;			/* bytes of it packed so far */
+	int fd;                         /* of its file; -1: it has its data */
+	int64_t at;                     /* bytes of it packed so far */
 	struct sha256 *hash;
 
 	char *room; /* SLICE bytes */
@@ -80,9 +81,14 @@ static int open_archive(struct pack *p)
 
 	if (archive_write_set_format_pax_restricted(a) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
-	if (p->plan.zstd && (archive_write_add_filter_zstd(a) != ARCHIVE_OK ||
-			     archive_write_set_filter_option(a, "zstd", "compression-level", "1") != ARCHIVE_OK))
+	if (p->plan.zstd &&
+	    (archive_write_add_filter_zstd(a) != ARCHIVE_OK ||
+	     archive_write_set_filter_option(a, "zstd", "compression-level", "1") != ARCHIVE_OK))
 		return archive_failed(p, "zstd");
+	/* compresses in a thread of its own while we read; a libarchive that does not know this
+	 * does without */
+	if (p->plan.zstd)
+		(void)archive_write_set_filter_option(a, "zstd", "threads", "1");
 	archive_write_set_bytes_per_block(a, 0);
 	if (archive_write_open(a, p, NULL, collect, NULL) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
@@ -145,7 +151,9 @@ static int write_header(struct pack *p, const struct tree_entry *e)
 	archive_entry_set_mtime(header, (time_t)(e->mtime_ns / NS_PER_S), 0);
 	archive_entry_set_size(header, e->size);
 	switch (e->type) {
-	case TREE_FILE: archive_entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644)); break;
+	case TREE_FILE:
+		archive_entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644));
+		break;
 	case TREE_FOLDER: archive_entry_set_mode(header, S_IFDIR | 0755); break;
 	case TREE_LINK:
 		archive_entry_set_mode(header, S_IFLNK | 0777);
@@ -154,7 +162,8 @@ static int write_header(struct pack *p, const struct tree_entry *e)
 	}
 	int got = archive_write_header(p->archive, header);
 	archive_entry_free(header);
-	/* a warning is about a name that it could not translate: that name travels as it is, which is what we want */
+	/* a warning is about a name that it could not translate: that name travels as it is, which
+	 * is what we want */
 	return got == ARCHIVE_OK || got == ARCHIVE_WARN ? 0 : archive_failed(p, e->path);
 }
 
@@ -172,8 +181,9 @@ static int open_file(struct pack *p, const struct tree_entry *e)
 	return 0;
 }
 
-/* The header goes out before the file is opened: whatever is wrong with the file, the stream breaks off inside its content,
- * which every reader takes for an error. (Between two entries, not all of them do.) */
+/* The header goes out before the file is opened: whatever is wrong with the file, the stream breaks
+ * off inside its content, which every reader takes for an error. (Between two entries, not all of
+ * them do.) */
 static int begin_entry(struct pack *p, const struct tree_entry *e)
 {
 	if (write_header(p, e) < 0)
@@ -204,7 +214,8 @@ static ssize_t read_full(int fd, char *to, size_t want)
 	return (ssize_t)got;
 }
 
-/* The file's last bytes are handed on only when the whole of it is what was scanned: else its entry stays cut short. */
+/* The file's last bytes are handed on only when the whole of it is what was scanned: else its entry
+ * stays cut short. */
 static int check_end(struct pack *p)
 {
 	char hex[SHA256_HEX], more;

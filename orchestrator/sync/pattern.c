@@ -9,7 +9,7 @@
 /* One character of a pattern or a path; bytes that are not UTF-8 stand for themselves. */
 static uint32_t character(const char **at)
 {
-	static const unsigned char first[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	static const unsigned char first[5] = {0, 0x7f, 0x1f, 0x0f, 0x07};
 	const unsigned char *p = (const unsigned char *)*at;
 	size_t left = 1;
 
@@ -97,7 +97,7 @@ static void step(const char **path)
 
 bool pattern_match(const char *pattern, const char *path)
 {
-	static const struct glob_kind kind = { .one = one_fits, .step = step };
+	static const struct glob_kind kind = {.one = one_fits, .step = step};
 
 	return glob_match(&kind, pattern, path);
 }

@@ -23,16 +23,16 @@ struct span {
 };
 
 struct receive {
-	char *path, *part_path;	      /* full, for people and for checks */
-	char *base, *part, *split;    /* names inside the folder */
+	char *path, *part_path;    /* full, for people and for checks */
+	char *base, *part, *split; /* names inside the folder */
 	char sha256[SHA256_HEX];
-	int64_t bytes, offset;	      /* announced; the prefix that is here */
-	bool resumed;		      /* some of the prefix is from an earlier try */
+	int64_t bytes, offset; /* announced; the prefix that is here */
+	bool resumed;          /* some of the prefix is from an earlier try */
 	int dir, fd;
 	struct sha256 *hash; /* of the prefix */
 
 	pthread_mutex_t lock; /* for what follows */
-	bool is_split;	      /* the file is called NAME.split, and has holes */
+	bool is_split;        /* the file is called NAME.split, and has holes */
 	struct span *spans;   /* sorted, apart from each other */
 	size_t span_count, span_cap;
 
@@ -53,29 +53,37 @@ static int check_foreign(const char *name, int64_t bytes, const char *sha256, st
 
 	str_add_printable(&shown, name, strlen(name), 100);
 	if (!path_is_safe(name))
-		return err_set(err, ERR_UNTRUSTED, "the pod names an output '%s'", str_text(&shown));
+		return err_set(err, ERR_UNTRUSTED, "the pod names an output '%s'",
+			       str_text(&shown));
 	if (ends_with(name, ".part") || ends_with(name, ".split"))
-		return err_set(err, ERR_UNTRUSTED, "%s: names that end in .part or .split are needed here",
+		return err_set(err, ERR_UNTRUSTED,
+			       "%s: names that end in .part or .split are needed here",
 			       str_text(&shown));
 	if (bytes < 0)
-		return err_set(err, ERR_UNTRUSTED, "%s: %" PRId64 " bytes", str_text(&shown), bytes);
-	if (strlen(sha256) != SHA256_HEX - 1 || strspn(sha256, "0123456789abcdef") != SHA256_HEX - 1)
+		return err_set(err, ERR_UNTRUSTED, "%s: %" PRId64 " bytes", str_text(&shown),
+			       bytes);
+	if (strlen(sha256) != SHA256_HEX - 1 ||
+	    strspn(sha256, "0123456789abcdef") != SHA256_HEX - 1)
 		return err_set(err, ERR_UNTRUSTED, "%s: its hash is none", str_text(&shown));
 	return 0;
 }
 
-/* Steps into one folder, making it if needed; what is there under its name must be a folder and no link. */
+/* Steps into one folder, making it if needed; what is there under its name must be a folder and no
+ * link. */
 static int enter_folder(int dir, const char *name, const char *shown, struct err *err)
 {
 	bool made = mkdirat(dir, name, 0777) == 0;
 
 	if (!made && errno != EEXIST)
-		return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", shown, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", shown,
+			       strerror(errno));
 	if (made)
-		(void)fsync(dir); /* some file systems refuse; the rename is followed by one that counts */
+		(void)fsync(dir); /* some file systems refuse; the rename is followed by one that
+				     counts */
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return err_set(err, ERR_UNTRUSTED, "%s: leads through something that is not a folder", shown);
+		return err_set(err, ERR_UNTRUSTED,
+			       "%s: leads through something that is not a folder", shown);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", shown, strerror(errno));
 	return fd;
@@ -99,7 +107,8 @@ static int open_folder(const char *output_dir, const char *name, struct err *err
 	return dir;
 }
 
-/* A part that is not a plain file of its own (a link, a pipe, one of several names of a file) is not written to. */
+/* A part that is not a plain file of its own (a link, a pipe, one of several names of a file) is
+ * not written to. */
 static int clear_odd_part(const struct receive *r, struct err *err)
 {
 	struct stat st;
@@ -113,12 +122,14 @@ static int clear_odd_part(const struct receive *r, struct err *err)
 	return 0;
 }
 
-/* Is the open file still the one under this name? Whoever held the lock before us may have moved it. */
+/* Is the open file still the one under this name? Whoever held the lock before us may have moved
+ * it. */
 static bool still_there(const struct receive *r)
 {
 	struct stat open_one, named;
 
-	return fstat(r->fd, &open_one) == 0 && fstatat(r->dir, r->part, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstat(r->fd, &open_one) == 0 &&
+	       fstatat(r->dir, r->part, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
 }
 
@@ -127,12 +138,15 @@ static int open_part(struct receive *r, struct err *err)
 	for (int i = 0; i < OPEN_TRIES; i++) {
 		if (clear_odd_part(r, err) < 0)
 			return -1;
-		r->fd = openat(r->dir, r->part, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+		r->fd = openat(r->dir, r->part,
+			       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 		if (r->fd < 0)
 			return local_error(r, "open", err);
 		if (flock(r->fd, LOCK_EX | LOCK_NB) < 0)
-			return errno == EWOULDBLOCK ? err_set(err, ERR_BUSY, "%s: is being received already", r->path)
-						    : local_error(r, "lock", err);
+			return errno == EWOULDBLOCK
+				       ? err_set(err, ERR_BUSY, "%s: is being received already",
+						 r->path)
+				       : local_error(r, "lock", err);
 		if (still_there(r))
 			return 0;
 		close(r->fd);
@@ -141,17 +155,20 @@ static int open_part(struct receive *r, struct err *err)
 	return err_set(err, ERR_BUSY, "%s: is being received already", r->path);
 }
 
-/* What a try that died in the middle of its ranges left behind has holes; one that is alive is left alone. */
+/* What a try that died in the middle of its ranges left behind has holes; one that is alive is left
+ * alone. */
 static int clear_split(const struct receive *r, struct err *err)
 {
-	CLEANUP(fd_close) int fd = openat(r->dir, r->split, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int fd = openat(r->dir, r->split, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
 		return err_set(err, ERR_BUSY, "%s: is being received already", r->path);
 	if (unlinkat(r->dir, r->split, 0) < 0 && errno != ENOENT)
-		return err_set(err, ERR_LOCAL, "%s.split: is in the way: %s", r->path, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.split: is in the way: %s", r->path,
+			       strerror(errno));
 	return 0;
 }
 
@@ -168,7 +185,8 @@ static int hash_prefix(struct receive *r, int64_t bytes, struct err *err)
 
 	restart_hash(r);
 	for (int64_t at = 0; at < bytes;) {
-		ssize_t n = pread(r->fd, room, (size_t)MIN((int64_t)READ_ROOM, bytes - at), (off_t)at);
+		ssize_t n =
+			pread(r->fd, room, (size_t)MIN((int64_t)READ_ROOM, bytes - at), (off_t)at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -195,8 +213,8 @@ static int take_up(struct receive *r, struct err *err)
 	return hash_prefix(r, r->offset, err);
 }
 
-int receive_open(struct receive **out, const char *output_dir, const char *name, int64_t bytes, const char *sha256,
-		 struct err *err)
+int receive_open(struct receive **out, const char *output_dir, const char *name, int64_t bytes,
+		 const char *sha256, struct err *err)
 {
 	if (check_foreign(name, bytes, sha256, err) < 0)
 		return -1;
@@ -242,13 +260,16 @@ const char *receive_path(const struct receive *r)
 
 /* ---- bytes ---- */
 
-/* Writes all of it at this place. Returns how many bytes are written, fewer than len only with *err set. */
-static size_t write_at(const struct receive *r, int64_t offset, const char *bytes, size_t len, struct err *err)
+/* Writes all of it at this place. Returns how many bytes are written, fewer than len only with *err
+ * set. */
+static size_t write_at(const struct receive *r, int64_t offset, const char *bytes, size_t len,
+		       struct err *err)
 {
 	size_t done = 0;
 
 	while (done < len) {
-		ssize_t n = pwrite(r->fd, bytes + done, len - done, (off_t)(offset + (int64_t)done));
+		ssize_t n =
+			pwrite(r->fd, bytes + done, len - done, (off_t)(offset + (int64_t)done));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
@@ -264,7 +285,8 @@ static size_t write_at(const struct receive *r, int64_t offset, const char *byte
 static int too_many(struct receive *r, struct err *err)
 {
 	r->poisoned = true;
-	return err_set(err, ERR_UNTRUSTED, "%s: the pod sends more than the %" PRId64 " bytes it announced", r->path,
+	return err_set(err, ERR_UNTRUSTED,
+		       "%s: the pod sends more than the %" PRId64 " bytes it announced", r->path,
 		       r->bytes);
 }
 
@@ -298,7 +320,8 @@ static void add_span(struct receive *r, struct span new)
 	r->spans[at] = new;
 }
 
-/* The first range: from now on the file has holes, and must not be taken for a prefix by whoever comes after a crash. */
+/* The first range: from now on the file has holes, and must not be taken for a prefix by whoever
+ * comes after a crash. */
 static int begin_split(struct receive *r, struct err *err)
 {
 	if (r->is_split)
@@ -306,14 +329,16 @@ static int begin_split(struct receive *r, struct err *err)
 	if (renameat(r->dir, r->part, r->dir, r->split) < 0)
 		return local_error(r, "rename", err);
 	r->is_split = true;
-	add_span(r, (struct span){ 0, r->offset });
+	add_span(r, (struct span){0, r->offset});
 	return 0;
 }
 
-int receive_add_at(struct receive *r, int64_t offset, const void *bytes, size_t len, struct err *err)
+int receive_add_at(struct receive *r, int64_t offset, const void *bytes, size_t len,
+		   struct err *err)
 {
 	pthread_mutex_lock(&r->lock);
-	bool fits = offset >= r->offset && offset <= r->bytes && len <= (uint64_t)(r->bytes - offset);
+	bool fits =
+		offset >= r->offset && offset <= r->bytes && len <= (uint64_t)(r->bytes - offset);
 	int result = fits ? begin_split(r, err) : too_many(r, err);
 	pthread_mutex_unlock(&r->lock);
 	if (result < 0)
@@ -322,7 +347,7 @@ int receive_add_at(struct receive *r, int64_t offset, const void *bytes, size_t 
 	size_t done = write_at(r, offset, bytes, len, err);
 	pthread_mutex_lock(&r->lock);
 	if (done)
-		add_span(r, (struct span){ offset, offset + (int64_t)done });
+		add_span(r, (struct span){offset, offset + (int64_t)done});
 	pthread_mutex_unlock(&r->lock);
 	return done < len ? -1 : 0;
 }
@@ -330,7 +355,8 @@ int receive_add_at(struct receive *r, int64_t offset, const void *bytes, size_t 
 void receive_range(const struct receive *r, int index, int parts, int64_t *offset, int64_t *length)
 {
 	int64_t missing = r->bytes - r->offset;
-	int64_t each = ((missing + parts - 1) / parts + RANGE_ALIGN - 1) / RANGE_ALIGN * RANGE_ALIGN;
+	int64_t each =
+		((missing + parts - 1) / parts + RANGE_ALIGN - 1) / RANGE_ALIGN * RANGE_ALIGN;
 	int64_t from = MIN(missing, each * index), to = MIN(missing, each * (index + 1));
 
 	*offset = r->offset + from;
@@ -368,8 +394,10 @@ static int wrong_hash(struct receive *r, struct err *err)
 {
 	r->poisoned = true;
 	if (r->resumed)
-		return err_set(err, ERR_TRANSIENT, "%s: what was kept from an earlier try does not fit", r->path);
-	return err_set(err, ERR_UNTRUSTED, "%s: what the pod sent is not what it announced (sha256)", r->path);
+		return err_set(err, ERR_TRANSIENT,
+			       "%s: what was kept from an earlier try does not fit", r->path);
+	return err_set(err, ERR_UNTRUSTED,
+		       "%s: what the pod sent is not what it announced (sha256)", r->path);
 }
 
 int receive_finish(struct receive *r, struct err *err)
@@ -383,13 +411,14 @@ int receive_finish(struct receive *r, struct err *err)
 	if (end_split(r, err) < 0)
 		return -1;
 	if (r->offset < r->bytes)
-		return err_set(err, ERR_TRANSIENT, "%s: %" PRId64 " of %" PRId64 " bytes came", r->path, r->offset,
-			       r->bytes);
+		return err_set(err, ERR_TRANSIENT, "%s: %" PRId64 " of %" PRId64 " bytes came",
+			       r->path, r->offset, r->bytes);
 	sha256_finish(TAKE(r->hash), hex);
 	if (strcmp(hex, r->sha256))
 		return wrong_hash(r, err);
 	if (sync_file(r, err) < 0) {
-		/* the system may have dropped what it could not write: it is not to be trusted any more */
+		/* the system may have dropped what it could not write: it is not to be trusted any
+		 * more */
 		r->poisoned = true;
 		return -1;
 	}
@@ -406,7 +435,8 @@ int receive_keep(struct receive *r, struct err *err)
 	r->kept = true;
 	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
 	if (fsync(r->dir) < 0 && errno != EINVAL)
-		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path,
+			       strerror(errno));
 	return 0;
 }
 

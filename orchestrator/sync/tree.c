@@ -51,7 +51,7 @@ struct tree_entry *tree_append(struct tree *tree, const char *path, enum tree_ty
 	GROW(tree->list, tree->count, tree->cap);
 	struct tree_entry *e = &tree->list[tree->count++];
 
-	*e = (struct tree_entry){ .path = xstrdup(path), .type = type };
+	*e = (struct tree_entry){.path = xstrdup(path), .type = type};
 	return e;
 }
 
@@ -73,7 +73,10 @@ void tree_seal(struct tree *tree)
 		const struct tree_entry *e = &tree->list[i];
 		str_reset(&line);
 		switch (e->type) {
-		case TREE_FILE: str_addf(&line, "%c %s %s\n", e->executable ? 'x' : 'f', e->sha256, e->path); break;
+		case TREE_FILE:
+			str_addf(&line, "%c %s %s\n", e->executable ? 'x' : 'f', e->sha256,
+				 e->path);
+			break;
 		case TREE_FOLDER: str_addf(&line, "d %s\n", e->path); break;
 		case TREE_LINK: str_addf(&line, "l %s\t%s\n", e->path, e->target); break;
 		}
@@ -85,7 +88,7 @@ void tree_seal(struct tree *tree)
 
 const struct tree_entry *tree_find(const struct tree *tree, const char *path)
 {
-	struct tree_entry key = { .path = (char *)path };
+	struct tree_entry key = {.path = (char *)path};
 
 	return tree->count ? bsearch(&key, tree->list, tree->count, sizeof(key), by_path) : NULL;
 }
@@ -108,8 +111,9 @@ bool tree_target_fits(const char *target)
 	return *target && strlen(target) <= TREE_LINK_TARGET_MAX && plain_text(target);
 }
 
-/* Steps up are allowed at the start of the target only, and no more than there are folders above the link. Whatever other
- * links the rest leads through is judged by the same rule, so the end of the chain is inside. */
+/* Steps up are allowed at the start of the target only, and no more than there are folders above
+ * the link. Whatever other links the rest leads through is judged by the same rule, so the end of
+ * the chain is inside. */
 bool tree_target_inside(const char *path, const char *target)
 {
 	size_t depth = 0;
@@ -146,7 +150,8 @@ static int add_parents(struct tree *tree, const char *path, struct err *err)
 	return 0;
 }
 
-int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len, bool executable, struct err *err)
+int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len, bool executable,
+	     struct err *err)
 {
 	char hex[SHA256_HEX];
 	const struct tree_entry *there = tree_find(tree, name);
@@ -154,10 +159,12 @@ int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len,
 	if (!tree_path_ok(name))
 		return err_set(err, ERR_CONFIG, "'%s' cannot be the name of a file on a pod", name);
 	sha256_hex(bytes, len, hex);
-	if (there && there->type == TREE_FILE && there->executable == executable && !strcmp(there->sha256, hex))
+	if (there && there->type == TREE_FILE && there->executable == executable &&
+	    !strcmp(there->sha256, hex))
 		return 0;
 	if (there)
-		return err_set(err, ERR_CONFIG, "%s: is in the tree already, with another content", name);
+		return err_set(err, ERR_CONFIG, "%s: is in the tree already, with another content",
+			       name);
 	if (tree->count >= TREE_MAX_ENTRIES)
 		return err_set(err, ERR_CONFIG, "more than %d files and folders", TREE_MAX_ENTRIES);
 	if (add_parents(tree, name, err) < 0)
@@ -197,7 +204,7 @@ static void reverse(const char **list, size_t count)
 
 void tree_diff(struct tree_diff *out, const struct tree *old, const struct tree *new)
 {
-	struct tree_diff diff = { 0 };
+	struct tree_diff diff = {0};
 	size_t was = 0, changed_cap = 0, removed_cap = 0;
 	size_t old_count = old ? old->count : 0;
 
@@ -228,5 +235,5 @@ void tree_diff_free(struct tree_diff *diff)
 {
 	free(diff->changed);
 	free(diff->removed);
-	*diff = (struct tree_diff){ 0 };
+	*diff = (struct tree_diff){0};
 }

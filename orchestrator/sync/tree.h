@@ -1,8 +1,9 @@
-/* tree.h - what a folder holds, as a sorted list with the hash of each file, and one id for all of it.
+/* tree.h - what a folder holds, as a sorted list with the hash of each file, and one id for all of
+ * it.
  *
- * Two trees with the same id have the same paths, types, x bits, contents and link targets; times and inodes do not count.
- * The functions here read local files and may take long: call them in a worker thread. A tree that is not being changed
- * may be read by several threads. */
+ * Two trees with the same id have the same paths, types, x bits, contents and link targets; times
+ * and inodes do not count. The functions here read local files and may take long: call them in a
+ * worker thread. A tree that is not being changed may be read by several threads. */
 #ifndef BURST_SYNC_TREE_H
 #define BURST_SYNC_TREE_H
 
@@ -15,8 +16,8 @@
 #include "base/mem.h"
 
 #define TREE_MAX_ENTRIES     1000000
-#define TREE_MANIFEST_MAX    (512u << 20) /* bytes of a manifest's text */
-#define TREE_LINK_TARGET_MAX 1024	  /* bytes */
+#define TREE_MANIFEST_MAX    (512u << 20)    /* bytes of a manifest's text */
+#define TREE_LINK_TARGET_MAX 1024            /* bytes */
 #define TREE_DELETE_NAME     ".burst-delete" /* at the root this name belongs to the pack format */
 
 enum tree_type { TREE_FILE, TREE_FOLDER, TREE_LINK };
@@ -24,66 +25,78 @@ enum tree_type { TREE_FILE, TREE_FOLDER, TREE_LINK };
 struct tree_entry {
 	char *path; /* below the root; path_is_safe() */
 	enum tree_type type;
-	bool executable;	 /* files: the x bit of the owner; the only part of the mode that travels */
-	int64_t size;		 /* files: bytes; else 0 */
-	int64_t mtime_ns;	 /* since 1970 */
-	int64_t ctime_ns;	 /* with inode and mtime: is this still the file that was read? 0: unknown */
-	uint64_t inode;		 /* 0: unknown */
+	bool executable; /* files: the x bit of the owner; the only part of the mode that travels */
+	int64_t size;    /* files: bytes; else 0 */
+	int64_t mtime_ns; /* since 1970 */
+	int64_t ctime_ns; /* with inode and mtime: is this still the file that was read? 0: unknown
+			   */
+	uint64_t inode;   /* 0: unknown */
 	char sha256[SHA256_HEX]; /* files: of the content; else "" */
-	char *target;		 /* links: relative, stays inside the tree; else NULL */
-	void *data;		 /* entries added by tree_add(): the content; NULL: it is in the folder */
+	char *target;            /* links: relative, stays inside the tree; else NULL */
+	void *data; /* entries added by tree_add(): the content; NULL: it is in the folder */
 };
 
 enum tree_skip {
-	TREE_SKIP_IGNORED, /* a rule or the exclude list; a folder counts once, without looking inside */
+	TREE_SKIP_IGNORED, /* a rule or the exclude list; a folder counts once, without looking
+			      inside */
 	TREE_SKIP_OUTSIDE, /* a symlink that leaves the tree */
 	TREE_SKIP_SPECIAL, /* socket, device, pipe */
-	TREE_SKIP_NAME,	   /* not path_is_safe(), too long, or TREE_DELETE_NAME */
+	TREE_SKIP_NAME,    /* not path_is_safe(), too long, or TREE_DELETE_NAME */
 	TREE_SKIP_KINDS
 };
 
 struct tree {
-	struct tree_entry *list; /* sorted by the bytes of path; a folder stands before what it holds */
+	struct tree_entry
+		*list; /* sorted by the bytes of path; a folder stands before what it holds */
 	size_t count, cap;
-	int64_t bytes;	      /* sum of the files' sizes */
-	int64_t scanned_ns;   /* wall clock when the scan began; 0: never scanned */
+	int64_t bytes;      /* sum of the files' sizes */
+	int64_t scanned_ns; /* wall clock when the scan began; 0: never scanned */
 	char id[SHA256_HEX];
-	int64_t skipped[TREE_SKIP_KINDS];	/* paths */
-	int64_t skipped_bytes[TREE_SKIP_KINDS]; /* of plain files among them; nothing for what is inside folders */
-	int64_t read_files, read_bytes;		/* what the scan had to read; 0 for the rest came from `known` */
+	int64_t skipped[TREE_SKIP_KINDS];       /* paths */
+	int64_t skipped_bytes[TREE_SKIP_KINDS]; /* of plain files among them; nothing for what is
+						   inside folders */
+	int64_t read_files,
+		read_bytes; /* what the scan had to read; 0 for the rest came from `known` */
 };
 
-/* For -v: called once for each path left out. */
+/* For -v: called once for each path left out. The path may hold any bytes: show it by way of
+ * str_add_printable(). */
 typedef void tree_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes);
 /* "ignored", "link out of the tree", ... for people. Static. */
 const char *tree_skip_name(enum tree_skip why);
 
 struct tree_scan_options {
-	const struct tree *known;    /* an earlier scan: only files whose size, times or inode changed are read; or NULL */
-	const char *const *exclude;  /* paths below the root that stay behind besides the rules (the output folder, where it
-					is inside); NULL-terminated; or NULL */
-	tree_skipped *skipped;	     /* or NULL */
-	void *ctx;		     /* for skipped */
-	const atomic_bool *stop;     /* set by another thread: give up with ERR_INTERRUPTED; or NULL */
+	const struct tree *known; /* an earlier scan: only files whose size, times or inode changed
+				     are read; or NULL */
+	const char *const
+		*exclude; /* paths below the root that stay behind besides the rules (the output
+			     folder, where it is inside); NULL-terminated; or NULL */
+	tree_skipped *skipped;   /* or NULL */
+	void *ctx;               /* for skipped */
+	const atomic_bool *stop; /* set by another thread: give up with ERR_INTERRUPTED; or NULL */
 };
 
-/* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to three times, then
- * ERR_LOCAL; so is a file or folder that cannot be read. One that vanishes meanwhile was never there. ERR_CONFIG: root is
- * not a folder, or holds more than TREE_MAX_ENTRIES. tree_free() the result. */
-int tree_scan(struct tree **out, const char *root, const struct tree_scan_options *opts, struct err *err);
+/* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to
+ * three times, then ERR_LOCAL; so is a file or folder that cannot be read. One that vanishes
+ * meanwhile was never there. ERR_CONFIG: root is not a folder, or holds more than TREE_MAX_ENTRIES.
+ * tree_free() the result. */
+int tree_scan(struct tree **out, const char *root, const struct tree_scan_options *opts,
+	      struct err *err);
 
 /* An empty tree, to be filled by tree_add(). */
 struct tree *tree_new(void);
-/* Adds a file that is not in the folder: bytes are copied, missing parent folders are added, the id follows. name must be
- * path_is_safe(). ERR_CONFIG when something else stands there already (the same content is fine). */
-int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len, bool executable, struct err *err);
+/* Adds a file that is not in the folder: bytes are copied, missing parent folders are added, the id
+ * follows. name must be path_is_safe(). ERR_CONFIG when something else stands there already (the
+ * same content is fine). */
+int tree_add(struct tree *tree, const char *name, const void *bytes, size_t len, bool executable,
+	     struct err *err);
 
 const struct tree_entry *tree_find(const struct tree *tree, const char *path); /* NULL: not there */
-void tree_free(struct tree *tree); /* NULL is fine */
+void tree_free(struct tree *tree);                                             /* NULL is fine */
 
-/* The text form, one entry a line; everything but `data` and the counters of skipped paths. tree_save() replaces the file
- * atomically. tree_load(): ERR_NOT_FOUND when absent; ERR_CONFIG when any byte is not as tree_save() writes it (the caller
- * then scans from nothing). */
+/* The text form, one entry a line; everything but `data` and the counters of skipped paths.
+ * tree_save() replaces the file atomically. tree_load(): ERR_NOT_FOUND when absent; ERR_CONFIG when
+ * any byte is not as tree_save() writes it (the caller then scans from nothing). */
 int tree_save(const struct tree *tree, const char *path, struct err *err);
 int tree_load(struct tree **out, const char *path, struct err *err);
 /* The same on bytes in memory, which may be anything. */
@@ -91,9 +104,11 @@ int tree_parse(struct tree **out, const char *bytes, size_t len, struct err *err
 
 /* What turns `old` into `new`. Everything is borrowed from the two trees, which must outlive it. */
 struct tree_diff {
-	const struct tree_entry **changed; /* of new: added, or another content, type, x bit or target; sorted */
+	const struct tree_entry *
+		*changed; /* of new: added, or another content, type, x bit or target; sorted */
 	size_t changed_count;
-	const char **removed; /* of old: gone, or now of another type; what a folder holds stands before the folder */
+	const char **removed; /* of old: gone, or now of another type; what a folder holds stands
+				 before the folder */
 	size_t removed_count;
 	int64_t bytes; /* of the changed files */
 };

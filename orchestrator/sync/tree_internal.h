@@ -1,4 +1,5 @@
-/* tree_internal.h - what tree.c, tree_scan.c and tree_text.c share: how a tree is put together. Not for others. */
+/* tree_internal.h - what tree.c, tree_scan.c and tree_text.c share: how a tree is put together. Not
+ * for others. */
 #ifndef BURST_SYNC_TREE_INTERNAL_H
 #define BURST_SYNC_TREE_INTERNAL_H
 

@@ -1,4 +1,5 @@
-/* tree_scan.c - from a folder to a tree: first the walk, which only looks; then the files that have to be read. */
+/* tree_scan.c - from a folder to a tree: first the walk, which only looks; then the files that have
+ * to be read. */
 #include "tree.h"
 
 #include <dirent.h>
@@ -14,8 +15,8 @@
 #include "ignore.h"
 #include "tree_internal.h"
 
-#define READ_ROOM (256u << 10) /* bytes read at once */
-#define READ_TRIES 3	       /* of a file that changes meanwhile */
+#define READ_ROOM  (256u << 10) /* bytes read at once */
+#define READ_TRIES 3            /* of a file that changes meanwhile */
 #define NS_PER_S   INT64_C(1000000000)
 
 struct scan {
@@ -135,8 +136,10 @@ static int take(struct scan *s, const char *path)
 	else if (!tree_path_ok(path))
 		skip(s, path, TREE_SKIP_NAME, &st);
 	else if (s->tree->count >= TREE_MAX_ENTRIES)
-		return err_set(s->err, ERR_CONFIG, "more than %d files and folders: name what is not needed in "
-			       ".burstignore", TREE_MAX_ENTRIES);
+		return err_set(s->err, ERR_CONFIG,
+			       "more than %d files and folders: name what is not needed in "
+			       ".burstignore",
+			       TREE_MAX_ENTRIES);
 	else if (folder)
 		return take_folder(s, path, &st);
 	else if (S_ISLNK(st.st_mode))
@@ -148,10 +151,12 @@ static int take(struct scan *s, const char *path)
 	return 0;
 }
 
-/* All names of a folder, each ended by NUL; the folder is closed again, so that depth costs no descriptors. */
+/* All names of a folder, each ended by NUL; the folder is closed again, so that depth costs no
+ * descriptors. */
 static int list_folder(struct scan *s, const char *folder, struct str *names)
 {
-	int fd = openat(s->root, *folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(s->root, *folder ? folder : ".",
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
@@ -193,11 +198,12 @@ static int walk(struct scan *s, const char *folder)
 
 static bool same_stat(const struct tree_entry *e, const struct stat *st)
 {
-	return e->size == (int64_t)st->st_size && e->mtime_ns == mtime_of(st) && e->ctime_ns == ctime_of(st) &&
-	       e->inode == (uint64_t)st->st_ino;
+	return e->size == (int64_t)st->st_size && e->mtime_ns == mtime_of(st) &&
+	       e->ctime_ns == ctime_of(st) && e->inode == (uint64_t)st->st_ino;
 }
 
-/* A file written to within the file system's clock tick of a scan can change again without showing it: it is read anew. */
+/* A file written to within the file system's clock tick of a scan can change again without showing
+ * it: it is read anew. */
 static bool settled(const struct tree_entry *e, int64_t scanned_ns)
 {
 	int64_t last = MAX(e->mtime_ns, e->ctime_ns);
@@ -211,8 +217,9 @@ static bool take_known(struct tree_entry *e, const struct tree *known)
 {
 	const struct tree_entry *was = known ? tree_find(known, e->path) : NULL;
 
-	if (!was || was->type != TREE_FILE || was->data || was->size != e->size || was->mtime_ns != e->mtime_ns ||
-	    was->ctime_ns != e->ctime_ns || was->inode != e->inode || !settled(was, known->scanned_ns))
+	if (!was || was->type != TREE_FILE || was->data || was->size != e->size ||
+	    was->mtime_ns != e->mtime_ns || was->ctime_ns != e->ctime_ns ||
+	    was->inode != e->inode || !settled(was, known->scanned_ns))
 		return false;
 	memcpy(e->sha256, was->sha256, sizeof(e->sha256));
 	return true;
@@ -243,7 +250,8 @@ enum read_result { READ_FAILED = -1, READ_DONE, READ_CHANGED, READ_GONE };
 
 static enum read_result read_once(struct scan *s, struct tree_entry *e)
 {
-	CLEANUP(fd_close) int fd = openat(s->root, e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int fd = openat(s->root, e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
@@ -298,18 +306,20 @@ static int read_files(struct scan *s)
 	return result;
 }
 
-int tree_scan(struct tree **out, const char *root, const struct tree_scan_options *opts, struct err *err)
+int tree_scan(struct tree **out, const char *root, const struct tree_scan_options *opts,
+	      struct err *err)
 {
 	static const struct tree_scan_options none;
 	CLEANUP(fd_close) int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(tree_free) struct tree *tree = tree_new();
 	CLEANUP(ignore_free) struct ignore *ignore = NULL;
 	CLEANUP(free_text) char *room = xmalloc(READ_ROOM);
-	struct scan s = { .opts = opts ? opts : &none, .root = fd, .tree = tree, .room = room, .err = err };
+	struct scan s = {
+		.opts = opts ? opts : &none, .root = fd, .tree = tree, .room = room, .err = err};
 
 	if (fd < 0)
-		return err_set(err, errno == ENOTDIR || errno == ENOENT ? ERR_CONFIG : ERR_LOCAL, "%s: %s", root,
-			       strerror(errno));
+		return err_set(err, errno == ENOTDIR || errno == ENOENT ? ERR_CONFIG : ERR_LOCAL,
+			       "%s: %s", root, strerror(errno));
 	tree->scanned_ns = clock_wall_ms() * 1000000;
 	if (ignore_open(&ignore, root, err) < 0)
 		return -1;

@@ -5,7 +5,8 @@
  *     d MTIME_NS CTIME_NS INODE PATH
  *     l MTIME_NS CTIME_NS INODE PATH<tab>TARGET
  *
- * A reader that accepts exactly what the writer writes: what was read is written again, and both must be the same. */
+ * A reader that accepts exactly what the writer writes: what was read is written again, and both
+ * must be the same. */
 #include "tree.h"
 
 #include <inttypes.h>
@@ -15,15 +16,21 @@
 #include "base/str.h"
 #include "tree_internal.h"
 
-#define TREE_FILE_MAX (INT64_C(1) << 43) /* bytes of one file: 8 TiB, so that a million of them can be added up */
+#define TREE_FILE_MAX                                                                              \
+	(INT64_C(1) << 43) /* bytes of one file: 8 TiB, so that a million of them can be added up  \
+			    */
 
 static void write_tree(const struct tree *tree, struct str *to)
 {
 	str_addf(to, "burst-tree 1 %" PRId64 " %zu %s\n", tree->scanned_ns, tree->count, tree->id);
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct tree_entry *e = &tree->list[i];
-		char kind = e->type == TREE_FOLDER ? 'd' : e->type == TREE_LINK ? 'l' : e->executable ? 'x' : 'f';
-		str_addf(to, "%c %" PRId64 " %" PRId64 " %" PRIu64 " ", kind, e->mtime_ns, e->ctime_ns, e->inode);
+		char kind = e->type == TREE_FOLDER ? 'd'
+			    : e->type == TREE_LINK ? 'l'
+			    : e->executable        ? 'x'
+						   : 'f';
+		str_addf(to, "%c %" PRId64 " %" PRId64 " %" PRIu64 " ", kind, e->mtime_ns,
+			 e->ctime_ns, e->inode);
 		if (e->type == TREE_FILE)
 			str_addf(to, "%" PRId64 " %s ", e->size, e->sha256);
 		str_add(to, e->path);
@@ -67,7 +74,8 @@ static bool hash(char **line, char hex[SHA256_HEX])
 {
 	char *text = word(line);
 
-	if (!text || strlen(text) != SHA256_HEX - 1 || strspn(text, "0123456789abcdef") != SHA256_HEX - 1)
+	if (!text || strlen(text) != SHA256_HEX - 1 ||
+	    strspn(text, "0123456789abcdef") != SHA256_HEX - 1)
 		return false;
 	memcpy(hex, text, SHA256_HEX);
 	return true;
@@ -83,7 +91,7 @@ static bool has_parent(const struct tree *tree, const char *path)
 
 static bool read_entry(struct tree *tree, char *line)
 {
-	struct tree_entry e = { 0 };
+	struct tree_entry e = {0};
 	char *kind = word(&line), *target = NULL;
 
 	if (!kind || !kind[0] || kind[1] || !strchr("fxdl", kind[0]))
@@ -96,8 +104,8 @@ static bool read_entry(struct tree *tree, char *line)
 	if (!inode)
 		return false;
 	e.inode = strtoull(inode, NULL, 10);
-	if (e.type == TREE_FILE &&
-	    (!number(&line, &e.size) || e.size < 0 || e.size > TREE_FILE_MAX || !hash(&line, e.sha256)))
+	if (e.type == TREE_FILE && (!number(&line, &e.size) || e.size < 0 ||
+				    e.size > TREE_FILE_MAX || !hash(&line, e.sha256)))
 		return false;
 	if (e.type == TREE_LINK) {
 		target = strchr(line, '\t');
@@ -139,7 +147,8 @@ static int read_tree(struct tree *tree, char *text, size_t len, struct err *err)
 	if (!line || !starts_with(line, "burst-tree 1 "))
 		return err_set(err, ERR_CONFIG, "not a list of a tree");
 	line += strlen("burst-tree 1 ");
-	if (!number(&line, &tree->scanned_ns) || !number(&line, &count) || count < 0 || count > TREE_MAX_ENTRIES)
+	if (!number(&line, &tree->scanned_ns) || !number(&line, &count) || count < 0 ||
+	    count > TREE_MAX_ENTRIES)
 		return err_set(err, ERR_CONFIG, "line 1 is broken");
 	for (int64_t i = 0; i < count; i++) {
 		line = next_line(&text, end);

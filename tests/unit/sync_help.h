@@ -19,7 +19,7 @@
 /* What must not fail in a test; says what did. */
 #define MUST(call)                                                                                 \
 	do {                                                                                       \
-		struct err must_err = { 0 };                                                       \
+		struct err must_err = {0};                                                         \
 		struct err *err = &must_err;                                                       \
 		if ((call) < 0)                                                                    \
 			fail_msg("%s: %s", #call, must_err.msg);                                   \
@@ -28,7 +28,7 @@
 /* What must fail, and how. */
 #define MUST_FAIL(call, wanted)                                                                    \
 	do {                                                                                       \
-		struct err must_err = { 0 };                                                       \
+		struct err must_err = {0};                                                         \
 		struct err *err = &must_err;                                                       \
 		if ((call) >= 0)                                                                   \
 			fail_msg("%s: did not fail", #call);                                       \
@@ -95,7 +95,8 @@ static inline char *said(const char *command, int *status)
 	return str_detach(&text);
 }
 
-/* Is there such a program here? Says so if not. Ask before anything is allocated: skip() does not come back. */
+/* Is there such a program here? Says so if not. Ask before anything is allocated: skip() does not
+ * come back. */
 static inline bool have_program(const char *name)
 {
 	CLEANUP(free_text) char *command = xasprintf("command -v %s >/dev/null", name);

@@ -25,36 +25,39 @@ static const struct {
 	const char *name, *rules, *path;
 	bool dropped;
 } cases[] = {
-	{ "no rules", "", "a", false },
-	{ "a comment", "# a\n#b\n", "#b", false },
-	{ "not a comment", "\\#b\n", "#b", true },
-	{ "a name at any depth", "a.o\n", "x/y/a.o", true },
-	{ "anchored", "/a.o\n", "x/a.o", false },
-	{ "anchored by a slash inside", "x/a.o\n", "y/x/a.o", false },
-	{ "only folders", "a/\n", "a", false },
-	{ "what is in a folder", "a/\n", "x/a/b", true },
-	{ "taken back", "*.o\n!a.o\n", "a.o", false },
-	{ "the last rule decides", "!a.o\n*.o\n", "a.o", true },
-	{ "not out of a dropped folder", "x/\n!x/a\n", "x/a", true },
-	{ "out of a folder's content", "x/*\n!x/a\n", "x/a", false },
-	{ "an exclamation mark", "\\!a\n", "!a", true },
-	{ "spaces at the end", "a  \n", "a", true },
-	{ "a kept space", "a\\ \n", "a ", true },
-	{ "DOS line ends", "a.o\r\n", "a.o", true },
-	{ "no line end", "a.o", "a.o", true },
-	{ "a byte order mark", "\xef\xbb\xbf" "a.o\n", "a.o", true },
-	{ "a set", "[!a-c].o\n", "d.o", true },
-	{ "a class", "[[:digit:]].o\n", "7.o", true },
-	{ "a set that does not end", "[a\n", "[a", false },
-	{ "two stars before", "**/x/a\n", "p/q/x/a", true },
-	{ "two stars before, at the top", "**/x/a\n", "x/a", true },
-	{ "two stars between", "x/**/a\n", "x/a", true },
-	{ "two stars after", "x/**\n", "x/p/a", true },
-	{ "two stars in a name", "x/a**b\n", "x/a/b", false },
-	{ "git's own folder", "", ".git/config", true },
-	{ "git's own file", "", "sub/.git", true },
-	{ "git's own folder cannot be taken back", "!.git\n", ".git/config", true },
-	{ "names that begin alike", "", ".gitattributes", false },
+	{"no rules", "", "a", false},
+	{"a comment", "# a\n#b\n", "#b", false},
+	{"not a comment", "\\#b\n", "#b", true},
+	{"a name at any depth", "a.o\n", "x/y/a.o", true},
+	{"anchored", "/a.o\n", "x/a.o", false},
+	{"anchored by a slash inside", "x/a.o\n", "y/x/a.o", false},
+	{"only folders", "a/\n", "a", false},
+	{"what is in a folder", "a/\n", "x/a/b", true},
+	{"taken back", "*.o\n!a.o\n", "a.o", false},
+	{"the last rule decides", "!a.o\n*.o\n", "a.o", true},
+	{"not out of a dropped folder", "x/\n!x/a\n", "x/a", true},
+	{"out of a folder's content", "x/*\n!x/a\n", "x/a", false},
+	{"an exclamation mark", "\\!a\n", "!a", true},
+	{"spaces at the end", "a  \n", "a", true},
+	{"a kept space", "a\\ \n", "a ", true},
+	{"DOS line ends", "a.o\r\n", "a.o", true},
+	{"no line end", "a.o", "a.o", true},
+	{"a byte order mark",
+	 "\xef\xbb\xbf"
+	 "a.o\n",
+	 "a.o", true},
+	{"a set", "[!a-c].o\n", "d.o", true},
+	{"a class", "[[:digit:]].o\n", "7.o", true},
+	{"a set that does not end", "[a\n", "[a", false},
+	{"two stars before", "**/x/a\n", "p/q/x/a", true},
+	{"two stars before, at the top", "**/x/a\n", "x/a", true},
+	{"two stars between", "x/**/a\n", "x/a", true},
+	{"two stars after", "x/**\n", "x/p/a", true},
+	{"two stars in a name", "x/a**b\n", "x/a/b", false},
+	{"git's own folder", "", ".git/config", true},
+	{"git's own file", "", "sub/.git", true},
+	{"git's own folder cannot be taken back", "!.git\n", ".git/config", true},
+	{"names that begin alike", "", ".gitattributes", false},
 };
 
 static void the_table(void **state)
@@ -97,20 +100,24 @@ static void unreadable_rules_are_an_error(void **state)
 
 /* ---- against git ---- */
 
-static const char *const parts[] = { "a", "b", "ab", "a b", "[a]", "\xc3\xa4", "c.o", "x.c", "#x", "!y", "a\\b", "-" };
+static const char *const parts[] = {"a",   "b",   "ab", "a b", "[a]",  "\xc3\xa4",
+				    "c.o", "x.c", "#x", "!y",  "a\\b", "-"};
 
 static void add_rule(struct str *rules)
 {
-	static const char *const pieces[] = { "a", "b",	  "ab", "*",	 "**",	  "*.o", "c.o",	    "?",    "[ab]",
-					      "a*", "*b", "?b", "[!a]*", "[a-b]", "\\[a]", "a\\ b", "a b",  "[[:alpha:]]*",
-					      "#x", "!y", "x*", "\\!y",	 "**b",	  "***", "[\\]a]", "a[", "[]a]*", "\xc3\xa4" };
+	static const char *const pieces[] = {
+		"a",       "b",  "ab", "*",     "**",    "*.o",   "c.o",    "?",   "[ab]",
+		"a*",      "*b", "?b", "[!a]*", "[a-b]", "\\[a]", "a\\ b",  "a b", "[[:alpha:]]*",
+		"#x",      "!y", "x*", "\\!y",  "**b",   "***",   "[\\]a]", "a[",  "[]a]*",
+		"\xc3\xa4"};
 
 	if (rand() % 3 == 0)
 		str_add(rules, "!");
 	if (rand() % 4 == 0)
 		str_add(rules, "/");
 	for (int n = 1 + rand() % 3; n > 0; n--)
-		str_addf(rules, "%s%s", pieces[(size_t)rand() % ARRAY_LEN(pieces)], n > 1 ? "/" : "");
+		str_addf(rules, "%s%s", pieces[(size_t)rand() % ARRAY_LEN(pieces)],
+			 n > 1 ? "/" : "");
 	if (rand() % 4 == 0)
 		str_add(rules, "/");
 	str_add(rules, rand() % 12 ? "\n" : rand() % 2 ? "  \n" : "\r\n");
@@ -139,9 +146,12 @@ static char *random_path(void)
 /* A tree with nested rules; git and ignore.c must agree on every file of it. */
 static void compare_one_tree(const char *root, int round)
 {
-	CLEANUP(free_text) char *command = xasprintf("cd '%s' && GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 "
-						     "git ls-files -z --others --exclude-per-directory=.gitignore", root);
-	CLEANUP(free_text) char *find = xasprintf("cd '%s' && find . -name .git -prune -o ! -type d -print0", root);
+	CLEANUP(free_text)
+	char *command = xasprintf("cd '%s' && GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 "
+				  "git ls-files -z --others --exclude-per-directory=.gitignore",
+				  root);
+	CLEANUP(free_text)
+	char *find = xasprintf("cd '%s' && find . -name .git -prune -o ! -type d -print0", root);
 
 	put_rules(root, "");
 	put_rules(root, "a/");
@@ -153,7 +163,8 @@ static void compare_one_tree(const char *root, int round)
 		for (const char *t = taken; *t && git_drops; t += strlen(t) + 1)
 			git_drops = strcmp(t, p + 2) != 0;
 		if (dropped(root, p + 2) != git_drops)
-			fail_msg("round %d: %s: '%s': git says %s", round, root, p + 2, git_drops ? "drop" : "keep");
+			fail_msg("round %d: %s: '%s': git says %s", round, root, p + 2,
+				 git_drops ? "drop" : "keep");
 	}
 }
 
@@ -169,7 +180,8 @@ static void as_git_does(void **state)
 		CLEANUP(free_text) char *full = path_join(*state, path);
 		struct stat st;
 		char *slash = full + strlen(*state) + 1;
-		bool blocked = stat(full, &st) == 0; /* a folder of that name, or a file where a folder would be */
+		bool blocked = stat(full, &st) ==
+			       0; /* a folder of that name, or a file where a folder would be */
 		while (!blocked && (slash = strchr(slash, '/'))) {
 			*slash = '\0';
 			blocked = stat(full, &st) == 0 && !S_ISDIR(st.st_mode);
@@ -186,8 +198,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_table, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(burstignore_alone_counts, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(unreadable_rules_are_an_error, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(burstignore_alone_counts, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(unreadable_rules_are_an_error, scratch_make,
+						scratch_remove),
 		cmocka_unit_test_setup_teardown(as_git_does, scratch_make, scratch_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

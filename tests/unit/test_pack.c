@@ -5,7 +5,8 @@
 #include <fcntl.h>
 #include <locale.h>
 
-/* Pulls everything in pieces of `room` bytes into a file. -1: the pack failed, and the file holds what came before. */
+/* Pulls everything in pieces of `room` bytes into a file. -1: the pack failed, and the file holds
+ * what came before. */
 static int pull(struct pack *p, const char *to, size_t room, struct err *err)
 {
 	CLEANUP(file_close) FILE *f = fopen(to, "we");
@@ -18,8 +19,8 @@ static int pull(struct pack *p, const char *to, size_t room, struct err *err)
 	return (int)n;
 }
 
-static int pack_tree(const struct tree *old, const struct tree *tree, const char *root, bool zstd, const char *to,
-		     size_t room, struct err *why)
+static int pack_tree(const struct tree *old, const struct tree *tree, const char *root, bool zstd,
+		     const char *to, size_t room, struct err *why)
 {
 	struct tree_diff diff;
 	struct pack *open = NULL;
@@ -80,8 +81,9 @@ static void round_trip(void **state, bool zstd, size_t room)
 	CLEANUP(free_text) char *root = path_join(*state, "in");
 	CLEANUP(free_text) char *tar = path_join(*state, "x.tar");
 	CLEANUP(free_text) char *out = path_join(*state, "out");
-	CLEANUP(free_text) char *command = xasprintf(
-		"mkdir -p '%s' && %s '%s' | tar -x -C '%s' -f - 2>&1", out, zstd ? "zstd -dc" : "cat", tar, out);
+	CLEANUP(free_text)
+	char *command = xasprintf("mkdir -p '%s' && %s '%s' | tar -x -C '%s' -f - 2>&1", out,
+				  zstd ? "zstd -dc" : "cat", tar, out);
 	int status;
 
 	make_tree(root);
@@ -148,7 +150,9 @@ static void a_difference(void **state)
 	CLEANUP(free_text) char *root = path_join(*state, "in");
 	CLEANUP(free_text) char *tar = path_join(*state, "x.tar");
 	CLEANUP(free_text) char *gone = path_join(root, "gone");
-	CLEANUP(free_text) char *list = xasprintf("tar -tf '%s' && tar -xOf '%s' .burst-delete | tr '\\0' '|'", tar, tar);
+	CLEANUP(free_text)
+	char *list =
+		xasprintf("tar -tf '%s' && tar -xOf '%s' .burst-delete | tr '\\0' '|'", tar, tar);
 
 	put_text(root, "stays", "1");
 	put_text(root, "changes", "1");
@@ -161,7 +165,8 @@ static void a_difference(void **state)
 	MUST(tree_add(new, "voices/v.wav", "RIFF", 4, false, err));
 	MUST(pack_tree(old, new, root, false, tar, 65536, err));
 	CLEANUP(free_text) char *words = said(list, NULL);
-	assert_string_equal(words, ".burst-delete\nchanges\nnew\nvoices/\nvoices/v.wav\ngone/a|gone");
+	assert_string_equal(words,
+			    ".burst-delete\nchanges\nnew\nvoices/\nvoices/v.wav\ngone/a|gone");
 }
 
 static void nothing_but_added_files(void **state)
@@ -181,9 +186,18 @@ static void nothing_but_added_files(void **state)
 
 /* ---- files that change between the scan and the packing ---- */
 
-static void spoil_grow(const char *root) { put_text(root, "m", "longer than it was"); }
-static void spoil_shrink(const char *root) { put_text(root, "m", "s"); }
-static void spoil_content(const char *root) { put_text(root, "m", "OTHER BYTES"); }
+static void spoil_grow(const char *root)
+{
+	put_text(root, "m", "longer than it was");
+}
+static void spoil_shrink(const char *root)
+{
+	put_text(root, "m", "s");
+}
+static void spoil_content(const char *root)
+{
+	put_text(root, "m", "OTHER BYTES");
+}
 static void spoil_gone(const char *root)
 {
 	CLEANUP(free_text) char *path = path_join(root, "m");
@@ -209,8 +223,8 @@ static const struct {
 	const char *name;
 	void (*spoil)(const char *root);
 } spoilers[] = {
-	{ "grows", spoil_grow }, { "shrinks", spoil_shrink }, { "has other bytes", spoil_content },
-	{ "is gone", spoil_gone }, { "is a link now", spoil_link }, { "is a pipe now", spoil_pipe },
+	{"grows", spoil_grow},   {"shrinks", spoil_shrink},     {"has other bytes", spoil_content},
+	{"is gone", spoil_gone}, {"is a link now", spoil_link}, {"is a pipe now", spoil_pipe},
 };
 
 static void what_changed_is_named(void **state)
@@ -225,7 +239,7 @@ static void what_changed_is_named(void **state)
 		CLEANUP(free_text) char *name = xasprintf("in%zu", i);
 		CLEANUP(free_text) char *root = path_join(*state, name);
 		bool zstd = i % 2;
-		struct err err = { 0 };
+		struct err err = {0};
 		int status;
 
 		put_text(root, "a", "before");
@@ -239,8 +253,8 @@ static void what_changed_is_named(void **state)
 		assert_true(starts_with(err.msg, "m: "));
 		free(said(zstd ? zstd_read : plain_read, &status));
 		if (status == 0)
-			fail_msg("%s: the broken stream (%s) passes for a whole one", spoilers[i / 2].name,
-				 zstd ? "zstd" : "tar");
+			fail_msg("%s: the broken stream (%s) passes for a whole one",
+				 spoilers[i / 2].name, zstd ? "zstd" : "tar");
 	}
 }
 
@@ -251,7 +265,7 @@ static void changes_while_it_is_read(void **state)
 	CLEANUP(free_text) char *big = xcalloc(1, 2u << 20);
 	CLEANUP(free_text) char *path = path_join(root, "m");
 	char buf[4096];
-	struct err why = { 0 };
+	struct err why = {0};
 	struct tree_diff diff;
 	struct pack *open = NULL;
 	ssize_t n;
@@ -302,9 +316,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_another_locale, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(the_same_bytes_twice, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_difference, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(nothing_but_added_files, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(what_changed_is_named, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(changes_while_it_is_read, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(nothing_but_added_files, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(what_changed_is_named, scratch_make,
+						scratch_remove),
+		cmocka_unit_test_setup_teardown(changes_while_it_is_read, scratch_make,
+						scratch_remove),
 		cmocka_unit_test_setup_teardown(can_be_stopped, scratch_make, scratch_remove),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,11 +18,13 @@ static void the_table(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++) {
 		const struct pattern_case *c = &pattern_cases[i];
 		if (pattern_match(c->pattern, c->path) != c->fits)
-			fail_msg("'%s' on '%s': got %d, want %d", c->pattern, c->path, !c->fits, c->fits);
+			fail_msg("'%s' on '%s': got %d, want %d", c->pattern, c->path, !c->fits,
+				 c->fits);
 	}
 }
 
-/* The rule once more, as plainly as it can be said and without care for time: ASCII without sets. */
+/* The rule once more, as plainly as it can be said and without care for time: ASCII without sets.
+ */
 static bool slow_match(const char *p, const char *s, bool after_slash)
 {
 	if (!*p)
@@ -46,7 +48,8 @@ static bool slow_match(const char *p, const char *s, bool after_slash)
 		}
 	}
 	if (*p == '*')
-		return slow_match(p + 1, s, false) || (*s && *s != '/' && slow_match(p, s + 1, false));
+		return slow_match(p + 1, s, false) ||
+		       (*s && *s != '/' && slow_match(p, s + 1, false));
 	if (!*s || (*p == '?' ? *s == '/' : *p != *s))
 		return false;
 	return slow_match(p + 1, s + 1, *p == '/');
@@ -54,7 +57,7 @@ static bool slow_match(const char *p, const char *s, bool after_slash)
 
 static void as_the_plain_rule(void **state)
 {
-	static const char *const pieces[] = { "a", "b", "/", "*", "**", "?", "**/", "/**/", "a/" };
+	static const char *const pieces[] = {"a", "b", "/", "*", "**", "?", "**/", "/**/", "a/"};
 	(void)state;
 
 	srand(7);
@@ -66,7 +69,8 @@ static void as_the_plain_rule(void **state)
 		for (int i = 0; i < len; i++)
 			path[i] = "ab/"[rand() % 3];
 		path[len] = '\0';
-		if (strstr(pattern, "***")) /* one run of stars or two pieces: not what is tested here */
+		if (strstr(pattern,
+			   "***")) /* one run of stars or two pieces: not what is tested here */
 			continue;
 		bool want = slow_match(pattern, path, true);
 		if (pattern_match(pattern, path) != want)

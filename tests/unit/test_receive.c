@@ -93,43 +93,47 @@ static const struct {
 	int64_t bytes;
 	const char *sha256; /* NULL: a good one */
 } hostile[] = {
-	{ "no name", "", 1, NULL },
-	{ "absolute", "/etc/passwd", 1, NULL },
-	{ "up", "../a", 1, NULL },
-	{ "up inside", "a/../../b", 1, NULL },
-	{ "up at the end", "a/..", 1, NULL },
-	{ "here", "./a", 1, NULL },
-	{ "empty part", "a//b", 1, NULL },
-	{ "ends in a slash", "a/", 1, NULL },
-	{ "backslash", "a\\b", 1, NULL },
-	{ "line end", "a\nb", 1, NULL },
-	{ "escape", "a\x1b[2Jb", 1, NULL },
-	{ "not UTF-8", "a\xff", 1, NULL },
-	{ "a part", "x.wav.part", 1, NULL },
-	{ "a split", "x.wav.split", 1, NULL },
-	{ "negative", "a", -1, NULL },
-	{ "no hash", "a", 1, "" },
-	{ "short hash", "a", 1, "abcd" },
-	{ "capitals", "a", 1, "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789" },
-	{ "no hex", "a", 1, "zzcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789" },
+	{"no name", "", 1, NULL},
+	{"absolute", "/etc/passwd", 1, NULL},
+	{"up", "../a", 1, NULL},
+	{"up inside", "a/../../b", 1, NULL},
+	{"up at the end", "a/..", 1, NULL},
+	{"here", "./a", 1, NULL},
+	{"empty part", "a//b", 1, NULL},
+	{"ends in a slash", "a/", 1, NULL},
+	{"backslash", "a\\b", 1, NULL},
+	{"line end", "a\nb", 1, NULL},
+	{"escape", "a\x1b[2Jb", 1, NULL},
+	{"not UTF-8", "a\xff", 1, NULL},
+	{"a part", "x.wav.part", 1, NULL},
+	{"a split", "x.wav.split", 1, NULL},
+	{"negative", "a", -1, NULL},
+	{"no hash", "a", 1, ""},
+	{"short hash", "a", 1, "abcd"},
+	{"capitals", "a", 1, "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789"},
+	{"no hex", "a", 1, "zzcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"},
 };
 
 static void hostile_announcements(void **state)
 {
 	for (size_t i = 0; i < ARRAY_LEN(hostile); i++) {
 		struct receive *r = NULL;
-		struct err err = { 0 };
+		struct err err = {0};
 		const char *sha256 = hostile[i].sha256 ? hostile[i].sha256 : hash_of("x", 1);
-		if (receive_open(&r, *state, hostile[i].output, hostile[i].bytes, sha256, &err) == 0)
+		if (receive_open(&r, *state, hostile[i].output, hostile[i].bytes, sha256, &err) ==
+		    0)
 			fail_msg("%s: was taken", hostile[i].name);
 		if (err.kind != ERR_UNTRUSTED || strchr(err.msg, '\x1b') || strchr(err.msg, '\n'))
-			fail_msg("%s: got %s: %s", hostile[i].name, err_kind_name(err.kind), err.msg);
+			fail_msg("%s: got %s: %s", hostile[i].name, err_kind_name(err.kind),
+				 err.msg);
 	}
 }
 
 static void names_of_every_safe_shape(void **state)
 {
-	static const char *const names[] = { "a", ".a", "a b", "-rf", "\xc3\xa4/\xf0\x9f\x8e\xac.mp4", "a/b/c/d/e", "...", "$(x)" };
+	static const char *const names[] = {
+		"a",         ".a",  "a b", "-rf", "\xc3\xa4/\xf0\x9f\x8e\xac.mp4",
+		"a/b/c/d/e", "...", "$(x)"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		CLEANUP(free_text) char *dir = xasprintf("%s/%zu", (char *)*state, i);
@@ -161,7 +165,8 @@ static void links_lead_nowhere(void **state)
 	assert_int_equal(symlink("../../other", deep), 0);
 	MUST_FAIL(receive_open(&r, out, "link/victim", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
 	MUST_FAIL(receive_open(&r, out, "sub/link/victim", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
-	MUST_FAIL(receive_open(&r, out, "sub/link/new/deeper", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
+	MUST_FAIL(receive_open(&r, out, "sub/link/new/deeper", 1, hash_of("x", 1), err),
+		  ERR_UNTRUSTED);
 	MUST_FAIL(receive_open(&r, out, "sub/file/x", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
 
 	/* links under the very names that are written to */
@@ -260,9 +265,11 @@ static void one_at_a_time(void **state)
 {
 	struct receive *r = begin(*state, "a", text, TEXT_LEN), *second = NULL;
 
-	MUST_FAIL(receive_open(&second, *state, "a", TEXT_LEN, hash_of(text, TEXT_LEN), err), ERR_BUSY);
+	MUST_FAIL(receive_open(&second, *state, "a", TEXT_LEN, hash_of(text, TEXT_LEN), err),
+		  ERR_BUSY);
 	MUST(receive_add_at(r, 5, text + 5, 5, err));
-	MUST_FAIL(receive_open(&second, *state, "a", TEXT_LEN, hash_of(text, TEXT_LEN), err), ERR_BUSY);
+	MUST_FAIL(receive_open(&second, *state, "a", TEXT_LEN, hash_of(text, TEXT_LEN), err),
+		  ERR_BUSY);
 	MUST(receive_add_at(r, 0, text, 5, err));
 	MUST(receive_add_at(r, 10, text + 10, TEXT_LEN - 10, err));
 	MUST(receive_finish(r, err));
@@ -313,7 +320,7 @@ static void parallel_ranges(void **state)
 	receive_drop(r, true);
 	r = begin(*state, "big", bytes, LEN);
 	for (int i = 0; i < PARTS; i++) {
-		jobs[i] = (struct range_job){ r, bytes, i, PARTS, 0 };
+		jobs[i] = (struct range_job){r, bytes, i, PARTS, 0};
 		assert_int_equal(pthread_create(&threads[i], NULL, bring_range, &jobs[i]), 0);
 	}
 	for (int i = 0; i < PARTS; i++) {
@@ -329,7 +336,8 @@ static void parallel_ranges(void **state)
 
 static void ranges_cover_all(void **state)
 {
-	static const int64_t lengths[] = { 0, 1, 5, 1 << 20, (1 << 20) + 1, 100 << 20, (100 << 20) + 3 };
+	static const int64_t lengths[] = {
+		0, 1, 5, 1 << 20, (1 << 20) + 1, 100 << 20, (100 << 20) + 3};
 
 	for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
 		for (int parts = 1; parts <= 8; parts++) {
@@ -348,14 +356,16 @@ static void ranges_cover_all(void **state)
 	}
 }
 
-/* Ranges in any order, cut off at any moment: what is kept is a prefix, and going on from it gives the file. */
+/* Ranges in any order, cut off at any moment: what is kept is a prefix, and going on from it gives
+ * the file. */
 static void ranges_cut_off(void **state)
 {
 	srand(5);
 	for (int round = 0; round < 300; round++) {
 		enum { PIECES = 13 };
 		int order[PIECES];
-		struct receive *r = begin(*state, "a", text, TEXT_LEN); /* 65 bytes: 13 pieces of 5 */
+		struct receive *r =
+			begin(*state, "a", text, TEXT_LEN); /* 65 bytes: 13 pieces of 5 */
 		assert_int_equal(TEXT_LEN, PIECES * 5);
 		for (int i = 0; i < PIECES; i++)
 			order[i] = i;
@@ -364,7 +374,7 @@ static void ranges_cut_off(void **state)
 			order[i] = order[j];
 			order[j] = was;
 		}
-		bool got[PIECES + 1] = { false };
+		bool got[PIECES + 1] = {false};
 		for (int i = 0, n = rand() % (PIECES + 1); i < n; i++) {
 			MUST(receive_add_at(r, order[i] * 5, text + order[i] * 5, 5, err));
 			got[order[i]] = true;
@@ -387,12 +397,13 @@ static void hostile_ranges(void **state)
 	static const struct {
 		int64_t offset;
 		size_t len;
-	} ranges[] = { { -1, 1 }, { 0, TEXT_LEN + 1 }, { TEXT_LEN, 1 }, { TEXT_LEN + 1, 0 },
-		       { INT64_MAX, 1 }, { INT64_MIN, 1 }, { 1, SIZE_MAX } };
+	} ranges[] = {{-1, 1},        {0, TEXT_LEN + 1}, {TEXT_LEN, 1}, {TEXT_LEN + 1, 0},
+		      {INT64_MAX, 1}, {INT64_MIN, 1},    {1, SIZE_MAX}};
 
 	for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
 		struct receive *r = begin(*state, "a", text, TEXT_LEN);
-		MUST_FAIL(receive_add_at(r, ranges[i].offset, text, ranges[i].len, err), ERR_UNTRUSTED);
+		MUST_FAIL(receive_add_at(r, ranges[i].offset, text, ranges[i].len, err),
+			  ERR_UNTRUSTED);
 		receive_drop(r, true);
 		assert_false(have(*state, "a.part"));
 	}
@@ -443,7 +454,7 @@ static void a_full_disk(void **state)
 	}
 	CLEANUP(free_text) char *dir = path_join(*state, "small");
 	CLEANUP(free_text) char *bytes = big_bytes(1 << 20);
-	struct err err = { 0 };
+	struct err err = {0};
 	int result = 0;
 
 	struct receive *r = begin(dir, "big", bytes, 1 << 20);
@@ -466,14 +477,22 @@ static void a_full_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_SCRATCH(a_file_comes_home),	  IN_SCRATCH(an_empty_file),
-		IN_SCRATCH(an_old_file_is_replaced), IN_SCRATCH(hostile_announcements),
-		IN_SCRATCH(names_of_every_safe_shape), IN_SCRATCH(links_lead_nowhere),
-		IN_SCRATCH(too_many_bytes),	  IN_SCRATCH(too_few_bytes),
-		IN_SCRATCH(wrong_bytes),	  IN_SCRATCH(goes_on_at_every_byte),
-		IN_SCRATCH(a_part_of_something_else), IN_SCRATCH(one_at_a_time),
-		IN_SCRATCH(parallel_ranges),	  IN_SCRATCH(ranges_cover_all),
-		IN_SCRATCH(ranges_cut_off),	  IN_SCRATCH(hostile_ranges),
+		IN_SCRATCH(a_file_comes_home),
+		IN_SCRATCH(an_empty_file),
+		IN_SCRATCH(an_old_file_is_replaced),
+		IN_SCRATCH(hostile_announcements),
+		IN_SCRATCH(names_of_every_safe_shape),
+		IN_SCRATCH(links_lead_nowhere),
+		IN_SCRATCH(too_many_bytes),
+		IN_SCRATCH(too_few_bytes),
+		IN_SCRATCH(wrong_bytes),
+		IN_SCRATCH(goes_on_at_every_byte),
+		IN_SCRATCH(a_part_of_something_else),
+		IN_SCRATCH(one_at_a_time),
+		IN_SCRATCH(parallel_ranges),
+		IN_SCRATCH(ranges_cover_all),
+		IN_SCRATCH(ranges_cut_off),
+		IN_SCRATCH(hostile_ranges),
 		IN_SCRATCH(a_crash_between_ranges),
 		cmocka_unit_test_setup_teardown(a_full_disk, scratch_make, unmount_small),
 	};

@@ -28,7 +28,10 @@ static char *listing(const struct tree *tree)
 
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct tree_entry *e = &tree->list[i];
-		char kind = e->type == TREE_FOLDER ? 'd' : e->type == TREE_LINK ? 'l' : e->executable ? 'x' : 'f';
+		char kind = e->type == TREE_FOLDER ? 'd'
+			    : e->type == TREE_LINK ? 'l'
+			    : e->executable        ? 'x'
+						   : 'f';
 		str_addf(&text, "%s%c %s", i ? "|" : "", kind, e->path);
 	}
 	str_add(&text, "");
@@ -115,23 +118,23 @@ static const struct {
 	const char *link, *target;
 	bool travels;
 } links[] = {
-	{ "l1", "a", true },
-	{ "l2", "./a", true },
-	{ "l3", ".", true },
-	{ "l4", "nowhere", true },
-	{ "l5", "..", false },
-	{ "l6", "../a", false },
-	{ "l7", "/etc/passwd", false },
-	{ "l8", "d/../..", false },
-	{ "d/l1", "..", true },
-	{ "d/l2", "../a", true },
-	{ "d/l3", "../../a", false },
-	{ "d/l4", "../e/../../a", false },
-	{ "d/l5", ".././a", true },
-	{ "d/l6", "..//..//a", false },
-	{ "d/e/l1", "../../a", true },
-	{ "d/e/l2", "../../../a", false },
-	{ "l9", "a\nb", false },
+	{"l1", "a", true},
+	{"l2", "./a", true},
+	{"l3", ".", true},
+	{"l4", "nowhere", true},
+	{"l5", "..", false},
+	{"l6", "../a", false},
+	{"l7", "/etc/passwd", false},
+	{"l8", "d/../..", false},
+	{"d/l1", "..", true},
+	{"d/l2", "../a", true},
+	{"d/l3", "../../a", false},
+	{"d/l4", "../e/../../a", false},
+	{"d/l5", ".././a", true},
+	{"d/l6", "..//..//a", false},
+	{"d/e/l1", "../../a", true},
+	{"d/e/l2", "../../../a", false},
+	{"l9", "a\nb", false},
 };
 
 static void links_that_leave(void **state)
@@ -145,8 +148,8 @@ static void links_that_leave(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
 		left += !links[i].travels;
 		if ((tree_find(tree, links[i].link) != NULL) != links[i].travels)
-			fail_msg("%s -> %s: got %d, want %d", links[i].link, links[i].target, !links[i].travels,
-				 links[i].travels);
+			fail_msg("%s -> %s: got %d, want %d", links[i].link, links[i].target,
+				 !links[i].travels, links[i].travels);
 	}
 	assert_int_equal(tree->skipped[TREE_SKIP_OUTSIDE] + tree->skipped[TREE_SKIP_NAME], left);
 }
@@ -154,8 +157,9 @@ static void links_that_leave(void **state)
 static void what_stays_behind(void **state)
 {
 	CLEANUP(str_free) struct str said_of = STR_INIT;
-	static const char *const exclude[] = { "out", "d/renders", NULL };
-	struct tree_scan_options opts = { .exclude = exclude, .skipped = count_skipped, .ctx = &said_of };
+	static const char *const exclude[] = {"out", "d/renders", NULL};
+	struct tree_scan_options opts = {
+		.exclude = exclude, .skipped = count_skipped, .ctx = &said_of};
 	CLEANUP(free_text) char *pipe = path_join(*state, "pipe");
 
 	put_text(*state, ".gitignore", "*.o\n");
@@ -195,7 +199,7 @@ static void no_folder_there(void **state)
 static void can_be_stopped(void **state)
 {
 	atomic_bool stop = true;
-	struct tree_scan_options opts = { .stop = &stop };
+	struct tree_scan_options opts = {.stop = &stop};
 	struct tree *tree = NULL;
 
 	put_text(*state, "a", "");
@@ -222,19 +226,20 @@ static void only_what_changed_is_read(void **state)
 	put_text(*state, "b", "two");
 	put_text(*state, "c", "3");
 	CLEANUP(tree_free) struct tree *first = scan(*state);
-	first->scanned_ns += INT64_C(10000000000); /* as if the files were old when they were scanned */
+	first->scanned_ns +=
+		INT64_C(10000000000); /* as if the files were old when they were scanned */
 
-	struct tree_scan_options opts = { .known = first };
+	struct tree_scan_options opts = {.known = first};
 	CLEANUP(tree_free) struct tree *second = scan_with(*state, &opts);
 	assert_int_equal(second->read_files, 0);
 	assert_string_equal(second->id, first->id);
 
 	/* the same size and the same time: the inode's own time gives it away */
-	struct timespec times[2] = { { 0 } };
+	struct timespec times[2] = {{0}};
 	CLEANUP(free_text) char *b = path_join(*state, "b");
 	times[0].tv_sec = times[1].tv_sec = tree_find(first, "b")->mtime_ns / 1000000000;
 	times[0].tv_nsec = times[1].tv_nsec = tree_find(first, "b")->mtime_ns % 1000000000;
-	nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL); /* past the file system's tick */
+	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* past the file system's tick */
 	put_text(*state, "b", "owt");
 	assert_int_equal(utimensat(AT_FDCWD, b, times, 0), 0);
 	put_text(*state, "new", "n");
@@ -247,8 +252,9 @@ static void a_fresh_file_is_read_again(void **state)
 {
 	put_text(*state, "a", "one");
 	CLEANUP(tree_free) struct tree *first = scan(*state);
-	first->scanned_ns = tree_find(first, "a")->mtime_ns; /* written to in the very moment of the scan */
-	struct tree_scan_options opts = { .known = first };
+	first->scanned_ns =
+		tree_find(first, "a")->mtime_ns; /* written to in the very moment of the scan */
+	struct tree_scan_options opts = {.known = first};
 	CLEANUP(tree_free) struct tree *second = scan_with(*state, &opts);
 	assert_int_equal(second->read_files, 1);
 }
@@ -276,17 +282,18 @@ static void *churn(void *ctx)
 	return NULL;
 }
 
-/* Files come and go while the tree is scanned: a result, or an error that names a file; never a hang or a crash. */
+/* Files come and go while the tree is scanned: a result, or an error that names a file; never a
+ * hang or a crash. */
 static void while_others_write(void **state)
 {
-	struct churn c = { .dir = *state };
+	struct churn c = {.dir = *state};
 	pthread_t thread;
 
 	put_text(*state, "t/0", "");
 	assert_int_equal(pthread_create(&thread, NULL, churn, &c), 0);
 	for (int i = 0; i < 200; i++) {
 		struct tree *tree = NULL;
-		struct err err = { 0 };
+		struct err err = {0};
 		if (tree_scan(&tree, *state, NULL, &err) < 0 && err.kind != ERR_LOCAL)
 			fail_msg("%s", err.msg);
 		tree_free(tree);
@@ -324,7 +331,8 @@ static void added_files(void **state)
 
 /* ---- differences ---- */
 
-static void want_diff(const struct tree *old, const struct tree *new, const char *changed, const char *removed)
+static void want_diff(const struct tree *old, const struct tree *new, const char *changed,
+		      const char *removed)
 {
 	CLEANUP(str_free) struct str got = STR_INIT, gone = STR_INIT;
 	CLEANUP(tree_diff_free) struct tree_diff diff;
@@ -351,7 +359,8 @@ static void differences(void **state)
 	put_text(*state, "swap/inside", "1");
 	make_link(*state, "link", "same");
 	CLEANUP(tree_free) struct tree *old = scan(*state);
-	want_diff(NULL, old, "becomes-x|changes|gone|gone/deep|gone/deep/a|link|same|swap|swap/inside", "");
+	want_diff(NULL, old,
+		  "becomes-x|changes|gone|gone/deep|gone/deep/a|link|same|swap|swap/inside", "");
 	want_diff(old, old, "", "");
 
 	put_text(*state, "changes", "22");
@@ -363,8 +372,10 @@ static void differences(void **state)
 	put_text(*state, "new/a", "1");
 	make_link(*state, "link", "swap");
 	CLEANUP(tree_free) struct tree *new = scan(*state);
-	want_diff(old, new, "becomes-x|changes|link|new|new/a|swap", "swap/inside|swap|gone/deep/a|gone/deep|gone");
-	want_diff(new, old, "becomes-x|changes|gone|gone/deep|gone/deep/a|link|swap|swap/inside", "swap|new/a|new");
+	want_diff(old, new, "becomes-x|changes|link|new|new/a|swap",
+		  "swap/inside|swap|gone/deep/a|gone/deep|gone");
+	want_diff(new, old, "becomes-x|changes|gone|gone/deep|gone/deep/a|link|swap|swap/inside",
+		  "swap|new/a|new");
 }
 
 /* ---- the text form ---- */
@@ -390,7 +401,8 @@ static void saved_and_loaded(void **state)
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct tree_entry *a = &tree->list[i], *b = &back->list[i];
 		assert_string_equal(a->path, b->path);
-		assert_true(a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns && a->inode == b->inode);
+		assert_true(a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns &&
+			    a->inode == b->inode);
 	}
 	tree_free(back);
 }
@@ -414,7 +426,8 @@ static void any_broken_byte(void **state)
 		for (int c = 0; c < 256; c++) {
 			char was = text.s[i];
 			text.s[i] = (char)c;
-			/* times and inodes may be anything; what counts is that nothing else passes */
+			/* times and inodes may be anything; what counts is that nothing else passes
+			 */
 			if (tree_parse(&back, text.s, text.len, NULL) == 0) {
 				assert_string_equal(back->id, tree->id);
 				tree_free(back);
@@ -428,23 +441,25 @@ static void any_broken_byte(void **state)
 static const struct {
 	const char *name, *text;
 } broken[] = {
-	{ "nothing", "" },
-	{ "another version", "burst-tree 2 0 0 x\n" },
-	{ "no end", "burst-tree 1 0 0" },
-	{ "a huge count", "burst-tree 1 0 99999999999999999999 x\n" },
-	{ "a negative count", "burst-tree 1 0 -1 x\n" },
-	{ "fewer lines than said", "burst-tree 1 0 5 x\nd 0 0 0 a\n" },
-	{ "an unsafe path", "burst-tree 1 0 1 x\nd 0 0 0 ../a\n" },
-	{ "a missing folder", "burst-tree 1 0 1 x\nd 0 0 0 a/b\n" },
-	{ "a file as a folder", "burst-tree 1 0 2 x\nl 0 0 0 a\tb\nd 0 0 0 a/b\n" },
-	{ "not sorted", "burst-tree 1 0 2 x\nd 0 0 0 b\nd 0 0 0 a\n" },
-	{ "twice", "burst-tree 1 0 2 x\nd 0 0 0 a\nd 0 0 0 a\n" },
-	{ "a link out", "burst-tree 1 0 1 x\nl 0 0 0 a\t../b\n" },
-	{ "a link without target", "burst-tree 1 0 1 x\nl 0 0 0 a\n" },
-	{ "a short hash", "burst-tree 1 0 1 x\nf 0 0 0 1 abc a\n" },
-	{ "a negative size",
-	  "burst-tree 1 0 1 x\nf 0 0 0 -1 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824 a\n" },
-	{ "a wrong id", "burst-tree 1 0 1 0000000000000000000000000000000000000000000000000000000000000000\nd 0 0 0 a\n" },
+	{"nothing", ""},
+	{"another version", "burst-tree 2 0 0 x\n"},
+	{"no end", "burst-tree 1 0 0"},
+	{"a huge count", "burst-tree 1 0 99999999999999999999 x\n"},
+	{"a negative count", "burst-tree 1 0 -1 x\n"},
+	{"fewer lines than said", "burst-tree 1 0 5 x\nd 0 0 0 a\n"},
+	{"an unsafe path", "burst-tree 1 0 1 x\nd 0 0 0 ../a\n"},
+	{"a missing folder", "burst-tree 1 0 1 x\nd 0 0 0 a/b\n"},
+	{"a file as a folder", "burst-tree 1 0 2 x\nl 0 0 0 a\tb\nd 0 0 0 a/b\n"},
+	{"not sorted", "burst-tree 1 0 2 x\nd 0 0 0 b\nd 0 0 0 a\n"},
+	{"twice", "burst-tree 1 0 2 x\nd 0 0 0 a\nd 0 0 0 a\n"},
+	{"a link out", "burst-tree 1 0 1 x\nl 0 0 0 a\t../b\n"},
+	{"a link without target", "burst-tree 1 0 1 x\nl 0 0 0 a\n"},
+	{"a short hash", "burst-tree 1 0 1 x\nf 0 0 0 1 abc a\n"},
+	{"a negative size", "burst-tree 1 0 1 x\nf 0 0 0 -1 "
+			    "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824 a\n"},
+	{"a wrong id",
+	 "burst-tree 1 0 1 0000000000000000000000000000000000000000000000000000000000000000\nd 0 0 "
+	 "0 a\n"},
 };
 
 static void foreign_bytes(void **state)
@@ -452,7 +467,7 @@ static void foreign_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
 		struct tree *tree = NULL;
-		struct err err = { 0 };
+		struct err err = {0};
 		if (tree_parse(&tree, broken[i].text, strlen(broken[i].text), &err) == 0)
 			fail_msg("%s: passes", broken[i].name);
 		assert_int_equal(err.kind, ERR_CONFIG);
