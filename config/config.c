@@ -491,7 +491,8 @@ static int read_source(struct config *c, const struct source *source, struct err
 	if (scan_text(str_text(&text), text.len, source->shown, err) < 0)
 		return -1;
 	text.max = 0;
-	str_addc(&text, '\n');
+	if (!ends_with(str_text(&text), "\n"))
+		str_addc(&text, '\n');
 	return parse(c, source, str_text(&text), err);
 }
 
