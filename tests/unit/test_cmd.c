@@ -239,7 +239,7 @@ static void test_tables(void **state)
 				  "e\xcc\x81 \\x1b[2J                    1000\n");
 	assert_string_equal(narrow, "NAME         $/H\n"
 				    "\xe5\xb1\xb1\xe5\xb1\xb1 a lo\xe2\x80\xa6     1\n"
-				    "e\xcc\x81 \\x1b[2J  1000\n");
+				    "e\xcc\x81 \\x1b[2J   1000\n");
 	assert_string_equal(empty, "");
 }
 
