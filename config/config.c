@@ -446,9 +446,9 @@ static const char *syntax_hint(const char *line)
 	const char *sign = strpbrk(line, "=:");
 
 	if (!sign)
-		return "; write a setting as key = value;";
+		return " (write a setting as key = value;)";
 	const char *word = sign + 1 + strspn(sign + 1, " \t");
-	return isalpha((unsigned char)*word) ? "; texts and durations stand in quotes" : "";
+	return isalpha((unsigned char)*word) ? " (texts and durations stand in quotes)" : "";
 }
 
 static int explain_syntax(const config_t *tree, const char *text, const char *shown, struct err *err)
@@ -491,7 +491,8 @@ static int read_source(struct config *c, const struct source *source, struct err
 	if (scan_text(str_text(&text), text.len, source->shown, err) < 0)
 		return -1;
 	text.max = 0;
-	str_addc(&text, '\n');
+	if (!ends_with(str_text(&text), "\n"))
+		str_addc(&text, '\n');
 	return parse(c, source, str_text(&text), err);
 }
 

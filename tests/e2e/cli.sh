@@ -1,0 +1,143 @@
+#!/bin/sh
+# cli.sh - the command line itself: help, man page, completion, odd standard files, an empty ledger. Nothing is rented.
+# Usage: cli.sh [path of burst]
+set -eu
+
+burst=$(realpath "${1:-build/burst}")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+unset XDG_CONFIG_HOME XDG_STATE_HOME BURST_STATE_DIR NO_COLOR
+export HOME="$work/home"
+mkdir home
+failed=0
+
+fail() {
+	echo "cli: FAILED: $*" >&2
+	failed=1
+}
+
+# expect STATUS NAME COMMAND...: runs it, keeps its output in ./out and ./err
+expect() {
+	want=$1 name=$2
+	shift 2
+	got=0
+	"$@" >out 2>err </dev/null || got=$?
+	[ "$got" = "$want" ] || fail "$name: exit status $got, want $want: $(head -3 err)"
+}
+
+says() { # says FILE NAME TEXT
+	grep -qF -- "$3" "$1" || fail "$2: \"$3\" is not in: $(head -5 "$1")"
+}
+
+silent() { # silent FILE NAME
+	[ ! -s "$1" ] || fail "$2: it says: $(head -3 "$1")"
+}
+
+# ---- help ----
+expect 0 "burst alone" "$burst"
+says out "burst alone" "usage: burst COMMAND"
+cp out help
+expect 0 "--help" "$burst" --help
+cmp -s out help || fail "--help is not the help"
+expect 0 "--version" "$burst" --version
+grep -q '^burst [0-9]' out || fail "--version: $(cat out)"
+awk 'length($0) > 80 { exit 1 }' help || fail "help is wider than 80 columns"
+for command in $("$burst" words commands); do
+	expect 0 "help $command" "$burst" help "$command"
+	says out "help $command" "usage: burst $command"
+	awk 'length($0) > 80 { exit 1 }' out || fail "help $command is wider than 80 columns"
+	cp out one
+	expect 0 "$command -h" "$burst" "$command" -h
+	cmp -s out one || fail "$command -h is not its help"
+	says help "help" "  $command "
+done
+
+# ---- mistakes ----
+expect 2 "unknown command" "$burst" pz
+says err "unknown command" 'burst: unknown command "pz", did you mean "ps"?'
+silent out "unknown command"
+expect 2 "unknown flag" "$burst" ledger --mots 3
+says err "unknown flag" "did you mean --most?"
+expect 2 "unknown flag first" "$burst" --nonsense
+expect 2 "escapes in a flag" "$burst" ledger "--$(printf '\033[31m')"
+grep -q "$(printf '\033')" err && fail "escapes reach the terminal"
+expect 2 "no such run" "$burst" logs r1
+says err "no such run" 'no run "r1"'
+expect 2 "no such shell" "$burst" completion tcsh
+[ "$(wc -l <err)" = 1 ] || fail "an error is one line"
+
+# ---- man page and completion, checked by whoever is here ----
+expect 0 "man page" "$burst" help --man
+cp out burst.1
+says burst.1 "man page" '.TH BURST 1'
+for command in $("$burst" words commands); do
+	grep -q "^\.SS $command" burst.1 || fail "man page: $command is missing"
+done
+if command -v groff >/dev/null; then
+	groff -man -Tascii -ww burst.1 >page 2>warnings || fail "groff"
+	silent warnings "groff"
+	grep -q 'EXIT STATUS' page || fail "man page: exit statuses are missing"
+else
+	echo "cli: no groff here: the man page was not formatted" >&2
+fi
+for shell in bash zsh fish; do
+	expect 0 "completion $shell" "$burst" completion $shell
+	if command -v $shell >/dev/null; then
+		$shell -n out 2>err || fail "completion $shell: $(head -3 err)"
+	else
+		echo "cli: no $shell here: its completion was not checked" >&2
+	fi
+done
+if command -v bash >/dev/null; then
+	"$burst" completion bash >bash-completion
+	cat >ask.bash <<'END'
+source ./bash-completion
+ask() { COMP_WORDS=("$@"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=(); _burst; printf '%s\n' "${COMPREPLY[@]}"; }
+PATH=$1:$PATH
+ask burst le; ask burst ledger --mo; ask burst completion z; ask burst -q hel; ask burst help compl
+END
+	mkdir bin && ln -s "$burst" bin/burst
+	bash ask.bash "$work/bin" >out 2>err || fail "asking bash"
+	printf 'ledger\n--most\nzsh\nhelp\ncompletion\n' | cmp -s - out || fail "bash completes: $(tr '\n' ' ' <out)"
+fi
+
+# ---- an empty ledger ----
+expect 0 "ps" "$burst" ps
+silent out "ps"
+silent err "ps"
+expect 0 "ps --json" "$burst" ps --json
+[ "$(cat out)" = "[]" ] || fail "ps --json: $(cat out)"
+expect 0 "ledger" "$burst" ledger
+silent out "ledger"
+expect 0 "ledger --json" "$burst" --json ledger
+[ "$(cat out)" = "[]" ] || fail "ledger --json: $(cat out)"
+[ "$(stat -c %a home/.local/state/burst 2>/dev/null || stat -f %Lp home/.local/state/burst)" = 700 ] || fail "the state folder is not private"
+[ "$(stat -c %a home/.local/state/burst/ledger.db 2>/dev/null || stat -f %Lp home/.local/state/burst/ledger.db)" = 600 ] || fail "the ledger is not private"
+
+# ---- odd surroundings ----
+expect 0 "closed standard files" sh -c "exec '$burst' ps <&- >&- 2>&-"
+expect 2 "closed stderr" sh -c "'$burst' nonsense <&- 2>&-"
+expect 0 "nearly no environment" env -i PATH="$PATH" HOME="$HOME" "$burst" ps
+if [ -w /dev/full ]; then
+	expect 1 "full output" sh -c "exec '$burst' help >/dev/full"
+	says err "full output" "writing the output"
+fi
+expect 0 "a reader that goes away" sh -c "'$burst' help --man | true"
+expect 1 "no folder for the state" env BURST_STATE_DIR=/dev/null/x "$burst" ps
+chmod 777 home/.local/state/burst
+expect 1 "a state folder for all" "$burst" ps
+says err "a state folder for all" "anybody can write there"
+chmod 700 home/.local/state/burst
+
+# ---- init ----
+expect 0 "init" "$burst" init -y new
+[ -s new/burst.cfg ] && [ -s new/script.jsonl ] || fail "init wrote nothing"
+cp new/burst.cfg before
+expect 2 "init again" "$burst" init -y new
+cmp -s before new/burst.cfg || fail "init changed a file"
+says err "init again" "is there already; nothing was changed"
+expect 2 "init of an unknown type" "$burst" init --type nonsense other
+
+[ "$failed" = 0 ] && echo "cli: all good"
+exit "$failed"

@@ -1,0 +1,331 @@
+/* test_cmd.c - flags as hands write them, tables as terminals show them, and a pod's phases. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/report.h"
+#include "cmd/table.h"
+#include "cmd/text.h"
+
+/* ---- flags ---- */
+
+static const struct opt render_opts[] = {
+	{'y', "yes", NULL, "without asking", NULL, false},
+	{'p', "provider", "PROVIDER", "rent there", "provider", false},
+	{0, "max-cost", "USD", "stop there", "caps.max_cost", false},
+	{0, "keep", "TIME", "keep a failed pod", NULL, true},
+	{0},
+};
+static const struct cmd render = {.name = "render", .args = "[CONFIG]", .max_args = 1, .summary = "render", .opts = render_opts, .json = true};
+static const struct cmd plain = {.name = "plain", .summary = "nothing"};
+static const struct cmd shell = {.name = "shell", .args = "POD [COMMAND...]", .min_args = 1, .max_args = -1, .summary = "shell", .passes_on = true};
+static const struct cmd raw = {.name = "raw", .summary = "raw", .max_args = -1, .raw = true, .hidden = true};
+static const struct cmd *const commands[] = {&render, &plain, &shell, &raw, NULL};
+
+static const struct {
+	const char *name, *line; /* words with blanks between */
+	const char *result;	 /* of show_result(), or the error */
+} lines[] = {
+	{"nothing", "render", ""},
+	{"an argument", "render a.cfg", "a.cfg"},
+	{"long with =", "render --max-cost=5", "max-cost=5"},
+	{"long with a blank", "render --max-cost 5 a", "a max-cost=5"},
+	{"short with a blank", "render -p local", "provider=local"},
+	{"short without", "render -plocal", "provider=local"},
+	{"short with =", "render -p=local", "provider=local"},
+	{"cluster", "render -qvvy", "yes= quiet verbose=2"},
+	{"cluster that ends in a value", "render -yp local", "yes= provider=local"},
+	{"the last one counts", "render --max-cost 5 --max-cost=6", "max-cost=6"},
+	{"a value like a flag", "render --max-cost -5", "max-cost=-5"},
+	{"optional value left out", "render --keep a", "a keep="},
+	{"optional value", "render --keep=5m a", "a keep=5m"},
+	{"after --", "render -- -y", "-y"},
+	{"a single - is an argument", "render -", "-"},
+	{"flags behind arguments", "render a --json", "a json"},
+	{"help wins over wrong arguments", "render a b c -h", "help"},
+	{"words of another program", "shell pod ls -l --all -- x", "pod ls -l --all -- x"},
+	{"flags before the pod are ours", "shell -q pod ls -q", "pod ls -q quiet"},
+	{"raw", "raw --x -h --", "--x -h --"},
+	{"unknown long", "render --max-cots=1", "render: unknown flag --max-cots, did you mean --max-cost? (see `burst help render`)"},
+	{"unknown long, nothing near", "plain --zzzzzzzz", "plain: unknown flag --zzzzzzzz (see `burst help plain`)"},
+	{"unknown short", "render -z", "render: unknown flag -z (see `burst help render`)"},
+	{"value missing", "render --max-cost", "render: --max-cost wants a value: --max-cost USD (see `burst help render`)"},
+	{"value missing, short", "render -p", "render: -p wants a value: -p PROVIDER (see `burst help render`)"},
+	{"value for a switch", "render --yes=1", "render: --yes takes no value (see `burst help render`)"},
+	{"too many", "render a b", "render: \"b\" is one argument too many (see `burst help render`)"},
+	{"none taken", "plain a", "plain: it takes no arguments (see `burst help plain`)"},
+	{"too few", "shell", "shell: it wants POD [COMMAND...] (see `burst help shell`)"},
+	{"no --json here", "plain --json", "plain: unknown flag --json (see `burst help plain`)"},
+};
+
+static int split(char *line, char **argv, int most)
+{
+	int n = 0;
+
+	for (char *save, *word = strtok_r(line, " ", &save); word && n < most; word = strtok_r(NULL, " ", &save))
+		argv[n++] = word;
+	argv[n] = NULL;
+	return n;
+}
+
+static void show_result(struct str *to, const struct cmd_context *ctx, bool help)
+{
+	for (int i = 0; i < ctx->arg_count; i++)
+		str_addf(to, " %s", ctx->args[i]);
+	for (size_t i = 0; ctx->cmd->opts && ctx->cmd->opts[i].name; i++)
+		if (ctx->values[i])
+			str_addf(to, " %s=%s", ctx->cmd->opts[i].name, ctx->values[i]);
+	if (ctx->json)
+		str_add(to, " json");
+	if (ctx->quiet)
+		str_add(to, " quiet");
+	if (ctx->verbose)
+		str_addf(to, " verbose=%d", ctx->verbose);
+	if (help) {
+		str_reset(to);
+		str_add(to, " help");
+	}
+	str_drop(to, 1);
+}
+
+static void test_lines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+		CLEANUP(free_text) char *line = xstrdup(lines[i].line);
+		CLEANUP(str_free) struct str got = STR_INIT;
+		struct cmd_context ctx = {.commands = commands};
+		struct err err = {0};
+		char *argv[16];
+		bool help = false;
+		int argc = split(line, argv, 15);
+		const struct cmd *cmd = cmd_find(commands, argv[0], &err);
+		assert_non_null(cmd);
+		if (cmd_parse(&ctx, cmd, argc, argv, &help, &err) < 0)
+			str_add(&got, err.msg);
+		else
+			show_result(&got, &ctx, help);
+		if (strcmp(str_text(&got), lines[i].result))
+			fail_msg("%s: got \"%s\", want \"%s\"", lines[i].name, str_text(&got), lines[i].result);
+		cmd_context_free(&ctx);
+	}
+}
+
+static void test_unknown_command(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_null(cmd_find(commands, "rendr", &err));
+	assert_string_equal(err.msg, "unknown command \"rendr\", did you mean \"render\"? (`burst help` lists them)");
+	assert_int_equal(err_exit_status(&err), 2);
+	assert_null(cmd_find(commands, "ra", &err)); /* hidden ones are not suggested */
+	assert_null(strstr(err.msg, "raw"));
+}
+
+static void test_typed_values(void **state)
+{
+	char *argv[] = {(char[]){"render"}, (char[]){"--max-cost"}, (char[]){"12"}, (char[]){"--keep=90s"}, NULL};
+	struct cmd_context ctx = {0};
+	struct err err = {0};
+	int64_t n = 7, ms = 0;
+	bool help;
+
+	(void)state;
+	assert_int_equal(cmd_parse(&ctx, &render, 4, argv, &help, &err), 0);
+	assert_int_equal(opt_int(&ctx, "max-cost", 0, 100, &n, &err), 0);
+	assert_int_equal(n, 12);
+	assert_int_equal(opt_int(&ctx, "max-cost", 0, 10, &n, &err), -1);
+	assert_string_equal(err.msg, "--max-cost: \"12\" is not a whole number from 0 to 10");
+	assert_int_equal(opt_duration(&ctx, "keep", &ms, &err), 0);
+	assert_int_equal(ms, 90000);
+	assert_int_equal(opt_int(&ctx, "provider", 0, 10, &n, &err), 0); /* not given: left alone */
+	assert_int_equal(n, 12);
+	assert_false(opt_has(&ctx, "yes"));
+	cmd_context_free(&ctx);
+}
+
+static void test_args_words(void **state)
+{
+	const char *at = "POD [COMMAND...]";
+	char word[32];
+	int more;
+
+	(void)state;
+	assert_string_equal(text_arg(word, sizeof(word), &at, &more), "POD");
+	assert_false(more);
+	assert_string_equal(text_arg(word, sizeof(word), &at, &more), "COMMAND");
+	assert_true(more);
+	assert_null(text_arg(word, sizeof(word), &at, &more));
+}
+
+/* ---- text and tables ---- */
+
+static char *captured(void (*print)(FILE *to))
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+
+	print(to);
+	fclose(to);
+	return text;
+}
+
+static void print_wrapped(FILE *to)
+{
+	fputs("  run  ", to);
+	text_wrap(to, "one two three four\n\nfive", 7, 7, 16);
+}
+
+static void test_wrap(void **state)
+{
+	CLEANUP(free_text) char *text = captured(print_wrapped);
+
+	(void)state;
+	assert_string_equal(text, "  run  one two\n       three\n       four\n\n       five\n");
+}
+
+static void fill(struct table *t)
+{
+	table_column(t, "NAME", TABLE_LEFT, true);
+	table_column(t, "$/H", TABLE_RIGHT, false);
+	table_cell(t, "%s", "\xe5\xb1\xb1\xe5\xb1\xb1 a long name that wraps");
+	table_cell(t, "%d", 1);
+	table_cell(t, "e\xcc\x81 \x1b[2J");
+	table_cell(t, "1000");
+}
+
+static void print_wide(FILE *to)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+
+	fill(t);
+	table_print(t, to, 0);
+}
+
+static void print_narrow(FILE *to)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+
+	fill(t);
+	table_print(t, to, 16);
+}
+
+static void print_empty(FILE *to)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+
+	table_column(t, "NAME", TABLE_LEFT, true);
+	table_print(t, to, 0);
+}
+
+static void test_tables(void **state)
+{
+	CLEANUP(free_text) char *wide = captured(print_wide);
+	CLEANUP(free_text) char *narrow = captured(print_narrow);
+	CLEANUP(free_text) char *empty = captured(print_empty);
+
+	(void)state;
+	assert_string_equal(wide, "NAME                          $/H\n"
+				  "\xe5\xb1\xb1\xe5\xb1\xb1 a long name that wraps     1\n"
+				  "e\xcc\x81 \\x1b[2J                    1000\n");
+	assert_string_equal(narrow, "NAME         $/H\n"
+				    "\xe5\xb1\xb1\xe5\xb1\xb1 a lo\xe2\x80\xa6     1\n"
+				    "e\xcc\x81 \\x1b[2J   1000\n");
+	assert_string_equal(empty, "");
+}
+
+static void test_fit(void **state)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	(void)state;
+	text_fit(&text, "abcdef", 6);
+	assert_string_equal(str_text(&text), "abcdef");
+	str_reset(&text);
+	text_fit(&text, "abcdefg", 6);
+	assert_string_equal(str_text(&text), "abcde\xe2\x80\xa6");
+	assert_int_equal(text_width("\xf0\x9f\x98\x80"), 2);
+}
+
+/* ---- phases ---- */
+
+#define LIVED .create_ms = 1000, .running_ms = 3000, .reached_ms = 3500, .connected_ms = 3600, .synced_ms = 4600
+
+static const struct {
+	const char *name;
+	struct pod_row pod;
+	int64_t phases[PHASES]; /* queue boot connect sync load compute idle fetch release */
+	int64_t wall_ms;
+} lives[] = {
+	{"a whole life",
+	 {LIVED, .ready_ms = 5000, .worked_ms = 15000, .safe_ms = 15500, .release_ms = 15510, .released_ms = 15600,
+	  .gone_ms = 21000, .compute_ms = 9000},
+	 {2000, 500, 100, 1000, 400, 9000, 1000, 500, 5500}, 20000},
+	{"it never answered", {.create_ms = 1000, .running_ms = 3000, .release_ms = 600000, .gone_ms = 606000},
+	 {2000, 597000, 0, 0, 0, 0, 0, 0, 6000}, 605000},
+	{"cut off at work", {LIVED, .ready_ms = 5000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
+	 {2000, 500, 100, 1000, 400, 3500, 500, 0, 1000}, 9000},
+	{"it lives and works", {LIVED, .ready_ms = 5000, .compute_ms = 2000}, {2000, 500, 100, 1000, 400, 2000, 25000, 0, 0}, 31000},
+	{"a mark that nobody saw", {.create_ms = 1000, .reached_ms = 3500, .connected_ms = 3600, .gone_ms = 5000},
+	 {0, 2500, 100, 1400, 0, 0, 0, 0, 0}, 4000},
+	{"a clock that went back", {.create_ms = 1000, .running_ms = 900, .reached_ms = 1500, .release_ms = 1200, .gone_ms = 2000},
+	 {0, 500, 0, 0, 0, 0, 0, 0, 500}, 1000},
+	{"only an intent", {.attempt = "x"}, {0}, 0},
+};
+
+static void test_phases(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lives); i++) {
+		int64_t got[PHASES], sum = 0;
+		report_phases(&lives[i].pod, 32000, got);
+		for (int p = 0; p < PHASES; p++) {
+			sum += got[p];
+			if (got[p] != lives[i].phases[p])
+				fail_msg("%s: %s: got %lld, want %lld", lives[i].name, phase_names[p], (long long)got[p],
+					 (long long)lives[i].phases[p]);
+		}
+		assert_int_equal(report_wall_ms(&lives[i].pod, 32000), lives[i].wall_ms);
+		assert_int_equal(sum, lives[i].wall_ms);
+	}
+}
+
+static void test_json_of_odd_bytes(void **state)
+{
+	struct run_row run = {.id = "r1", .output = "/tmp/\xff", .status = "done", .cost_microusd = 100000};
+	struct pod_row pod = {.create_ms = 1000, .gone_ms = 1300, .state = "gone", .gpu = "a\xfe", .billed_ms = 300};
+	json_t *object = report_run_json(&run, &pod, 1, 2000);
+	CLEANUP(free_text) char *line = output_json_line(object);
+
+	(void)state;
+	json_decref(object);
+	assert_non_null(strstr(line, "/tmp/\\\\xff"));
+	assert_non_null(strstr(line, "\"cost_usd\":0.1,"));
+	assert_non_null(strstr(line, "\"billed_seconds\":0.3,"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_unknown_command),
+		cmocka_unit_test(test_typed_values),
+		cmocka_unit_test(test_args_words),
+		cmocka_unit_test(test_wrap),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_json_of_odd_bytes),
+	};
+
+	return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* test_gpus.c - one GPU under its many names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "config/gpus.h"
+
+static const struct {
+	const char *text, *name; /* NULL: unknown */
+} names[] = {
+	{"RTX 5090", "RTX 5090"}, {"5090", "RTX 5090"}, {"NVIDIA GeForce RTX 5090", "RTX 5090"}, {"rtx-5090", "RTX 5090"},
+	{"geforce_rtx_5090", "RTX 5090"}, {"L40S:2", "L40S"}, {"l40", "L40"}, {"NVIDIA  RTX A4500", "RTX A4500"},
+	{"A4500", "RTX A4500"}, {"Tesla T4", "T4"}, {"NVIDIA A100-SXM4-80GB", "A100 80GB SXM"}, {"A100-40GB", "A100 40GB"},
+	{"A100", "A100 80GB SXM"}, {"H100", "H100 SXM"}, {"H100!", "H100 SXM"}, {"NVIDIA H100 80GB HBM3", "H100 SXM"},
+	{"NVIDIA H100 PCIe", "H100 PCIe"}, {"H200", "H200 SXM"}, {"AMD Instinct MI300X OAM", "MI300X"},
+	{"RTX-PRO-6000", "RTX PRO 6000"}, {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000"},
+	{"RTX 6000 Ada", "RTX 6000 Ada"}, {"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"}, {"B200+", "B200"},
+	{"RTX 4090 Ti Super", NULL}, {"", NULL}, {"NVIDIA", NULL}, {":2", NULL}, {"none", NULL},
+};
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const struct gpu *g = gpu_find(names[i].text);
+		if (!g != !names[i].name || (g && strcmp(g->name, names[i].name)))
+			fail_msg("%s: got %s", names[i].text, g ? g->name : "nothing");
+	}
+}
+
+static const struct {
+	const char *wish, *offered;
+	bool yes;
+} wishes[] = {
+	{"RTX 5090", "NVIDIA GeForce RTX 5090", true}, {"5090", "RTX 5090", true}, {"RTX 4090", "RTX 5090", false},
+	{"A100", "NVIDIA A100-SXM4-40GB", true}, {"A100", "A100 80GB PCIe", true}, {"A100-80GB", "A100 40GB", false},
+	{"A100 80GB PCIe", "A100 80GB SXM", false}, {"H100", "NVIDIA H100 NVL", true}, {"H100 SXM", "H100 PCIe", false},
+	{"L40", "L40S", false}, {"A10", "A10G", true}, {"A10G", "A10", false}, {"L40S:2", "L40S", true},
+	{"Foo 9000", "NVIDIA Foo-9000", true}, {"Foo 9000", "Foo 9001", false},
+};
+
+static void test_wishes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
+		if (gpu_satisfies(wishes[i].wish, wishes[i].offered) != wishes[i].yes)
+			fail_msg("%s by %s", wishes[i].wish, wishes[i].offered);
+}
+
+static const struct {
+	const char *text, *name; /* NULL: refused */
+	int count;
+} counts[] = {
+	{"L40S:2", "L40S", 2}, {"5090", "RTX 5090", 1}, {"Foo 9000:64", "Foo 9000", 64}, {"L40S:0", NULL, 0},
+	{"L40S:65", NULL, 0}, {"L40S:", NULL, 0}, {"L40S:x", NULL, 0}, {"L40S:2x", NULL, 0}, {"L40S:-1", NULL, 0},
+	{":1", NULL, 0}, {"", NULL, 0},
+};
+
+static void test_counts(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+		char name[64] = "";
+		int count = 0;
+		bool ok = gpu_parse(counts[i].text, name, sizeof(name), &count);
+		if (ok != (counts[i].name != NULL))
+			fail_msg("%s: %d", counts[i].text, ok);
+		if (ok && (strcmp(name, counts[i].name) || count != counts[i].count))
+			fail_msg("%s: got %s, %d", counts[i].text, name, count);
+	}
+}
+
+/* Each row is found by each of its own names, and no other row is. */
+static void test_rows_do_not_collide(void **state)
+{
+	size_t count;
+	const struct gpu *rows = gpu_catalog(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		const char *own[] = {rows[i].name, rows[i].runpod, rows[i].modal, rows[i].others[0], rows[i].others[1],
+				     rows[i].others[2]};
+		assert_true(rows[i].vram_gb > 0 && rows[i].bandwidth_gb_s > 0 && rows[i].tflops > 0);
+		for (size_t k = 0; k < ARRAY_LEN(own); k++)
+			if (own[k] && gpu_find(own[k]) != &rows[i])
+				fail_msg("%s is taken for %s", own[k], gpu_find(own[k])->name);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_wishes),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_rows_do_not_collide),
+	};
+
+	return cmocka_run_group_tests_name("gpus", tests, NULL, NULL);
+}
