@@ -7,8 +7,8 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
-PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libgit2
-ifneq ($(filter-out deps clean help,$(or $(MAKECMDGOALS),all)),)
+PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive
+ifneq ($(filter-out deps deps-test clean help demo check,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 endif
@@ -33,8 +33,10 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
-.PHONY: all deps demo check lint bench soak fuzz install clean unit
+.PHONY: all deps deps-test demo check lint bench soak fuzz install uninstall clean unit sim e2e help
 all: $(BUILD)/burst
+# `make V=1` shows every command
+Q := $(if $(V),,@)
 
 # ---- what the pod gets: the agent (static) and the workers that burst carries inside ----
 # musl gives a static agent of some 100 kB; glibc one of about 1 MB. Both have no dependencies.
@@ -44,19 +46,19 @@ KIT          := build/kit/burst-agent build/kit/espeak-worker
 
 build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
 	@mkdir -p $(@D)
-	$(AGENT_CC) $(AGENT_CFLAGS) -o $@ jobs/agent/agent.c
+	$(Q)$(AGENT_CC) $(AGENT_CFLAGS) -o $@ jobs/agent/agent.c
 build/kit/espeak-worker: jobs/workers/espeak.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) jobs/agent/start.sh
 
 # ---- the ledger's schema, as one C string ----
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
 	@mkdir -p $(@D)
-	sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(BUILD)/gen/chatterbox.py.h: jobs/workers/chatterbox.py
 	@mkdir -p $(@D)
-	sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
+	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
 $(BUILD)/obj/jobs/tts/chatterbox_file.o: $(BUILD)/gen/chatterbox.py.h
 $(BUILD)/obj/jobs/tts/chatterbox_file.o: ALL_CFLAGS += -I$(BUILD)/gen
 $(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
@@ -65,24 +67,81 @@ $(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 $(BUILD)/libburst.a: $(LIB_OBJ)
 	@rm -f $@
-	ar rcs $@ $(LIB_OBJ)
+	$(Q)ar rcs $@ $(LIB_OBJ)
 $(BUILD)/burst: $(CMD_OBJ) $(BUILD)/libburst.a
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
 
 # ---- tests ----
 $(BUILD)/libcmd.a: $(filter-out %/main.o,$(CMD_OBJ))
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
 clean:
 	rm -rf build
+
+# ---- a fresh machine ----
+# Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
+DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
+              libsqlite3-dev libssl-dev libarchive-dev
+DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
+DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
+              iproute2 util-linux busybox cron man-db tmux python3
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+define install_missing
+	@missing=""; for p in $(1); do \
+		dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q "ok installed" || missing="$$missing $$p"; done; \
+	[ -z "$$missing" ] && exit 0; \
+	command -v apt-get >/dev/null 2>&1 || { echo "burst: this machine has no apt-get; please install what these Debian packages hold:$$missing" >&2; exit 1; }; \
+	if [ -n "$(SUDO)" ] && ! command -v sudo >/dev/null 2>&1; then \
+		echo "burst: run this as root, or install sudo; needed:$$missing" >&2; exit 1; fi; \
+	echo "installing:$$missing"; \
+	$(SUDO) sh -c "apt-get -qq update; DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y --no-install-recommends $$missing" >/dev/null
+endef
+
+deps:
+	$(call install_missing,$(DEPS_BUILD) $(DEPS_RUN))
+deps-test: deps
+	$(call install_missing,$(DEPS_TEST))
+
+# The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
+# first, and what pkg-config knows is only known afterwards: hence the second make.
+demo: deps
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
+
+check: deps-test
+	@bash tests/check.sh
+
+lint:
+	@bash tests/lint.sh
+bench: deps-test
+	@$(MAKE) --no-print-directory all
+	@bash tests/bench/bench.sh
+
+# ---- installing ----
+DESTDIR ?=
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 $(BUILD)/burst $(DESTDIR)$(PREFIX)/bin/burst
+	$(BUILD)/burst help --man > $(DESTDIR)$(PREFIX)/share/man/man1/burst.1
+	$(BUILD)/burst completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/burst
+	$(BUILD)/burst completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst
+	$(BUILD)/burst completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/burst $(DESTDIR)$(PREFIX)/share/man/man1/burst.1 \
+		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/burst \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
 
 -include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d)

@@ -1,0 +1,178 @@
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "engine/caller.h"
+#include "launch.h"
+#include "report.h"
+
+enum { ASK_MS = 60000, FETCHED_KEEP_DAYS = 14 };
+
+static struct engine_provider *provider_named(struct launch *l, const char *name)
+{
+	for (int i = 0; i < l->setup.provider_count; i++)
+		if (!strcmp(l->setup.providers[i].ops->name, name))
+			return &l->setup.providers[i];
+	return NULL;
+}
+
+static int ask(const struct engine_provider *p, enum op_kind kind, const struct op_want *want, struct op_result *result,
+	       struct err *err)
+{
+	return caller_ask(p->ops, p->handle, kind, want, ASK_MS, result, err) < 0 ? err_wrap(err, "%s", p->ops->name) : 0;
+}
+
+static void remember(struct cmd_context *ctx, const char *provider, const struct volume *v)
+{
+	struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
+				 .seen_ms = clock_wall_ms()};
+
+	COPY_TEXT(row.provider, provider);
+	COPY_TEXT(row.id, v->id);
+	COPY_TEXT(row.name, v->name);
+	COPY_TEXT(row.region, v->region);
+	store_put_volume(ctx->store, &row, NULL);
+}
+
+/* What the providers say replaces what we remember of them. */
+static int look(struct launch *l, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_volumes(l->ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		const struct engine_provider *p = &l->setup.providers[i];
+		struct op_result result = {0};
+		if (ask(p, OP_VOLUMES, NULL, &result, err) < 0) {
+			free(rows);
+			return -1;
+		}
+		for (size_t k = 0; k < count; k++)
+			if (!strcmp(rows[k].provider, p->ops->name))
+				store_remove_volume(l->ctx->store, rows[k].provider, rows[k].id, NULL);
+		for (size_t k = 0; k < result.volume_count; k++)
+			remember(l->ctx, p->ops->name, &result.volumes[k]);
+		op_result_free(&result);
+	}
+	free(rows);
+	return 0;
+}
+
+static int list(struct launch *l, struct err *err)
+{
+	return look(l, err) < 0 || report_volumes(l->ctx->store, stdout, NULL, err) < 0 ? -1 : 0;
+}
+
+static int find(struct launch *l, const char *name, struct volume_row *out, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0, hits = 0;
+
+	if (look(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (provider_named(l, rows[i].provider) && (!strcmp(rows[i].id, name) || !strcmp(rows[i].name, name))) {
+			*out = rows[i];
+			hits++;
+		}
+	free(rows);
+	if (hits == 1)
+		return 0;
+	return err_set(err, ERR_USAGE, hits ? "%s: several providers have one of that name; use -p" : "%s: no such volume (see `burst volume ls`)",
+		       name);
+}
+
+static int make(struct launch *l, const char *name, struct err *err)
+{
+	struct engine_provider *p = &l->setup.providers[0];
+	struct op_want want = {0};
+	struct op_result result = {0};
+	char price[32];
+
+	want.volume.name = name;
+	want.volume.create = true;
+	want.volume.size_gb = section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
+	if (ask(p, OP_VOLUME, &want, &result, err) < 0)
+		return -1;
+	if (result.volume_count) {
+		remember(l->ctx, p->ops->name, &result.volumes[0]);
+		printf("volume %s of %s: %lld GB, %s a month\n", result.volumes[0].name, p->ops->name,
+		       (long long)result.volumes[0].size_gb,
+		       money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
+	}
+	op_result_free(&result);
+	return 0;
+}
+
+static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int used = 0;
+
+	if (store_pods(l->ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		used += !strcmp(pods[i].volume_id, v->id);
+	free(pods);
+	return used ? err_set(err, ERR_USAGE, "volume %s: a pod uses it now (see `burst ps`)", v->name) : 0;
+}
+
+static int drop(struct launch *l, const char *name, struct err *err)
+{
+	struct volume_row v;
+	struct op_want want = {0};
+	struct op_result result = {0};
+
+	if (find(l, name, &v, err) < 0 || in_use(l, &v, err) < 0)
+		return -1;
+	if (!cmd_confirm(l->ctx, "remove volume %s of %s and all that is on it?", v.name, v.provider))
+		return err_set(err, ERR_USAGE, "volume %s is kept (-y removes it without asking)", v.name);
+	COPY_TEXT(want.id, v.id);
+	if (ask(provider_named(l, v.provider), OP_VOLUME_REMOVE, &want, &result, err) < 0)
+		return -1;
+	op_result_free(&result);
+	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
+	printf("volume %s of %s: removed\n", v.name, v.provider);
+	return 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+	const char *what = ctx->args[0], *name = ctx->arg_count > 1 ? ctx->args[1] : NULL;
+
+	launch_init(&l, ctx);
+	int status = launch_open_providers(&l, err);
+	if (status < 0)
+		;
+	else if (!strcmp(what, "ls") && !name)
+		status = list(&l, err);
+	else if (!strcmp(what, "create") && name)
+		status = make(&l, name, err);
+	else if (!strcmp(what, "rm") && name)
+		status = drop(&l, name, err);
+	else
+		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME");
+	launch_free(&l);
+	return status < 0 ? -1 : cmd_flush(err);
+}
+
+static const struct opt opts[] = {
+	{'y', "yes", NULL, "ask nothing", NULL, false},
+	{'p', "provider", "PROVIDER", "only there", "provider", false},
+	{0},
+};
+
+const struct cmd cmd_volume = {
+	.name = "volume",
+	.args = "ls|create|rm [NAME]",
+	.min_args = 1,
+	.max_args = 2,
+	.summary = "list, make or remove volumes (they bill for ever)",
+	.opts = opts,
+	.needs = NEED_LEDGER | NEED_CONFIG,
+	.group = CMD_GROUP_SETUP,
+	.run = run,
+};
