@@ -22,7 +22,8 @@ static const char *colour_of(enum log_level level)
 	return "";
 }
 
-static void print(const struct cmd_context *ctx, enum log_level level, const char *front, const char *text)
+static void print(const struct cmd_context *ctx, enum log_level level, const char *front,
+		  const char *text)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	const char *colour = ctx->color ? colour_of(level) : "";
