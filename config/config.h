@@ -37,7 +37,8 @@ int config_check(const struct config *c, struct err *err);
 
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
-/* NULL when there is no job. */
+/* NULL when there is no job. Paths that the file names are absolute; a default ("out") is as its table
+ * has it: path_join(config_dir(c), ...) is right for both. */
 const struct section *config_job(const struct config *c);
 const struct job_ops *config_job_ops(const struct config *c);
 /* job.name, else the folder's name. */
