@@ -1,6 +1,6 @@
-/* cmd.h - a subcommand describes itself in a struct cmd. main.c parses the flags, opens what .needs names, applies flags that
- * stand for config keys, calls .run, prints the error and turns its kind into the exit status. Help, completion and the man
- * page are printed from the same tables. */
+/* cmd.h - a subcommand describes itself in a struct cmd. main.c parses the flags, opens what .needs
+ * names, applies flags that stand for config keys, calls .run, prints the error and turns its kind
+ * into the exit status. Help, completion and the man page are printed from the same tables. */
 #ifndef BURST_CMD_H
 #define BURST_CMD_H
 
@@ -14,21 +14,21 @@
 
 /* The last line of a table has no name. */
 struct opt {
-	char letter;	  /* 0: none */
+	char letter;      /* 0: none */
 	const char *name; /* "max-cost" */
-	const char *arg;  /* "USD"; NULL: a switch. The word tells completion what to offer, see completion.c */
+	const char *arg;  /* "USD"; NULL: a switch. completion.c knows what to offer for a word */
 	const char *help;
-	const char *key;  /* the config key it sets ("caps.max_cost"; a switch sets "true"); NULL: read with opt_text() */
-	bool optional;	  /* the argument may be left out; it is then given as --name=VALUE only */
+	const char *key; /* the config key that it sets ("caps.max_cost"; a switch: to true) */
+	bool optional;   /* the argument may be left out; it is then given as --name=VALUE only */
 };
 
 enum cmd_need {
 	NEED_LEDGER = 1,   /* ctx->store and ctx->state_dir */
-	NEED_STATE = 2,	   /* ctx->state_dir only */
-	NEED_ACCOUNTS = 4, /* ctx->config from the user's file alone: must work beside a broken project */
+	NEED_STATE = 2,    /* ctx->state_dir only */
+	NEED_ACCOUNTS = 4, /* ctx->config of the user's file alone: works beside a broken project */
 	NEED_CONFIG = 8,   /* ctx->config: the project's file too, if there is one */
-	NEED_JOB = 16,	   /* as NEED_CONFIG, and it must have a job */
-	CONFIG_ARG = 32,   /* the first argument, when given, names the project's file (or its folder) */
+	NEED_JOB = 16,     /* as NEED_CONFIG, and it must have a job */
+	CONFIG_ARG = 32,   /* the first argument, when given, is the project's file or folder */
 };
 
 enum cmd_group { CMD_GROUP_RENDER, CMD_GROUP_RUNS, CMD_GROUP_SETUP, CMD_GROUP_OTHER, CMD_GROUPS };
@@ -37,17 +37,17 @@ struct cmd_context;
 
 struct cmd {
 	const char *name;
-	const char *args;    /* "[CONFIG]", "RUN", "POD [COMMAND...]": as shown in help; NULL: takes none */
+	const char *args;       /* as shown in help: "[CONFIG]", "POD [COMMAND...]"; NULL: none */
 	int min_args, max_args; /* max -1: any number */
-	const char *summary; /* one line, lower case */
-	const char *details; /* paragraphs for help and man; NULL is fine */
+	const char *summary;    /* one line, lower case */
+	const char *details;    /* paragraphs for help and man; NULL is fine */
 	const struct opt *opts;
 	unsigned needs;
 	enum cmd_group group;
-	bool json;	/* takes --json */
-	bool hidden;	/* in no list */
-	bool raw;	/* argv is handed over unparsed: args[0] is what follows the name */
-	bool passes_on; /* from the second argument on, words that look like flags are arguments ("ssh POD ls -l") */
+	bool json;      /* takes --json */
+	bool hidden;    /* in no list */
+	bool raw;       /* argv is handed over unparsed: args[0] is what follows the name */
+	bool passes_on; /* behind the first argument nothing is a flag of ours ("ssh POD ls -l") */
 	/* The exit status (0-255), or -1 with *err set. */
 	int (*run)(struct cmd_context *ctx, struct err *err);
 	/* With --json, after run or what it needs has failed with an error: prints the object all the same. NULL is fine. */
@@ -60,34 +60,38 @@ struct cmd_context {
 	const char **args; /* NULL-terminated */
 	int arg_count;
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
-	bool live;			/* stderr is a terminal on which lines may be redrawn */
-	int verbose;			/* how many -v */
+	bool live;                      /* stderr is a terminal on which lines may be redrawn */
+	int verbose;                    /* how many -v */
 	char *state_dir;
 	struct config *config;
 	struct store *store;
 	const struct cmd *const *commands; /* NULL-terminated: all of them */
-	const char **values;		   /* one per line of cmd->opts: its argument, "" for a switch, NULL: not given */
+	/* One per line of cmd->opts: its argument, "" for a switch, NULL: not given. */
+	const char **values;
 };
 
 /* Flags by their long name (a name that is not in the table is a bug and aborts). */
 bool opt_has(const struct cmd_context *ctx, const char *name);
 const char *opt_text(const struct cmd_context *ctx, const char *name); /* NULL: not given */
 /* Leave *out alone when the flag is not given; ERR_USAGE names the flag. */
-int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most, int64_t *out,
-	    struct err *err);
+int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most,
+	    int64_t *out, struct err *err);
 int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_ms, struct err *err);
 
 /* The flags every command takes, ended like any table. */
 extern const struct opt common_opts[];
 
-/* Parsing alone, for main and tests: fills args, values and the common fields of ctx. argv[0] is the command's name; the
- * words are borrowed. *help is set when -h or --help was seen. Free with cmd_context_free(). */
-int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help, struct err *err);
+/* Parsing alone, for main and tests: fills args, values and the common fields of ctx. argv[0] is
+ * the command's name; the words are borrowed. *help is set when -h or --help was seen. Free with
+ * cmd_context_free(). */
+int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help,
+	      struct err *err);
 void cmd_context_free(struct cmd_context *ctx);
 /* NULL and *err with the nearest name. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
 
-/* Asks on the terminal; true for yes. -y (when the command has it) is yes; without a terminal it is no. */
+/* Asks on the terminal; true for yes. -y (when the command has it) is yes; without a terminal it is
+ * no. */
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
 /* Flushes and checks stdout: what could not be written is an error, not silence. */

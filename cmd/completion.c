@@ -1,5 +1,6 @@
-/* completion.c - completion for three shells, from the command tables. What an argument offers follows from its word: CONFIG
- * and FILE files, DIR folders, RUN POD PROVIDER GPU COMMAND what `burst words` lists, a|b|c these three, all else nothing. */
+/* completion.c - completion for three shells, from the command tables. What an argument offers
+ * follows from its word: CONFIG and FILE files, DIR folders, RUN POD PROVIDER GPU COMMAND what
+ * `burst words` lists, a|b|c these three, all else nothing. */
 #include "cmd.h"
 
 #include <stdlib.h>
@@ -17,7 +18,8 @@ enum offer_kind { OFFER_NOTHING, OFFER_FILES, OFFER_DIRS, OFFER_LIST, OFFER_CHOI
 static const struct {
 	const char *word, *list;
 } lists[] = {
-	{"RUN", "runs"}, {"POD", "pods"}, {"PROVIDER", "providers"}, {"GPU", "gpus"}, {"COMMAND", "commands"},
+	{"RUN", "runs"}, {"POD", "pods"},         {"PROVIDER", "providers"},
+	{"GPU", "gpus"}, {"COMMAND", "commands"},
 };
 
 /* list_out: the argument of `burst words`, or the choices with blanks between. */
@@ -129,7 +131,8 @@ static void print_bash(const struct shell *sh)
 	for (const struct cmd *const *c = sh->commands; *c; c++)
 		if (!(*c)->hidden)
 			fprintf(sh->to, " %s", (*c)->name);
-	fputs("' -- \"$cur\"))\n\t\t;;\n\tesac\n}\ncomplete -o filenames -F _burst burst\n", sh->to);
+	fputs("' -- \"$cur\"))\n\t\t;;\n\tesac\n}\ncomplete -o filenames -F _burst burst\n",
+	      sh->to);
 }
 
 /* ---- zsh ---- */
@@ -163,7 +166,8 @@ static void zsh_action(FILE *to, const char *word)
 static void zsh_opt(FILE *to, const struct opt *o)
 {
 	if (o->letter)
-		fprintf(to, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter, o->name);
+		fprintf(to, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s", o->letter, o->name, o->letter,
+			o->name);
 	else
 		fprintf(to, " \\\n\t\t\t'--%s", o->name);
 	if (o->arg)
@@ -210,7 +214,8 @@ static void print_zsh(const struct shell *sh)
 {
 	FILE *to = sh->to;
 
-	fputs("#compdef burst\n# completion of burst for zsh: burst completion zsh > a folder of $fpath, as _burst\n"
+	fputs("#compdef burst\n# completion of burst for zsh: burst completion zsh > a folder of "
+	      "$fpath, as _burst\n"
 	      "_burst_list() {\n"
 	      "\tlocal -a found\n"
 	      "\tfound=(${(f)\"$(burst words $1 2>/dev/null)\"})\n"
@@ -228,7 +233,8 @@ static void print_zsh(const struct shell *sh)
 			fputs("'\n", to);
 		}
 	fputs("\t)\n"
-	      "\t_arguments -C '--version[show the version]' '1:command:->command' '*::argument:->argument' && return\n"
+	      "\t_arguments -C '--version[show the version]' '1:command:->command' "
+	      "'*::argument:->argument' && return\n"
 	      "\tcase $state in\n"
 	      "\tcommand) _describe command commands ;;\n"
 	      "\targument)\n"
@@ -238,7 +244,8 @@ static void print_zsh(const struct shell *sh)
 		if (!(*c)->hidden)
 			zsh_command(to, *c);
 	fputs("\t\tesac\n\t\t;;\n\tesac\n}\n"
-	      "if [ \"$funcstack[1]\" = _burst ]; then\n\t_burst \"$@\"\nelse\n\tcompdef _burst burst\nfi\n",
+	      "if [ \"$funcstack[1]\" = _burst ]; then\n\t_burst \"$@\"\nelse\n\tcompdef _burst "
+	      "burst\nfi\n",
 	      to);
 }
 
@@ -307,7 +314,9 @@ static void fish_command(FILE *to, const struct cmd *cmd)
 
 static void print_fish(const struct shell *sh)
 {
-	fputs("# completion of burst for fish: burst completion fish | source\ncomplete -c burst -f\n", sh->to);
+	fputs("# completion of burst for fish: burst completion fish | source\ncomplete -c burst "
+	      "-f\n",
+	      sh->to);
 	for (const struct cmd *const *c = sh->commands; *c; c++)
 		if (!(*c)->hidden)
 			fish_command(sh->to, *c);
@@ -329,7 +338,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 			shells[i].print(&sh);
 			return cmd_flush(err);
 		}
-	return err_set(err, ERR_USAGE, "completion: no shell \"%.40s\" here: it is bash, zsh or fish", ctx->args[0]);
+	return err_set(err, ERR_USAGE,
+		       "completion: no shell \"%.40s\" here: it is bash, zsh or fish",
+		       ctx->args[0]);
 }
 
 const struct cmd cmd_completion = {

@@ -66,8 +66,8 @@ void help_one(FILE *to, const struct cmd *cmd)
 {
 	const struct opt *o = cmd->opts;
 
-	fprintf(to, "usage: burst %s%s%s%s\n\n", cmd->name, cmd->args ? " " : "", cmd->args ? cmd->args : "",
-		o && o->name ? " [FLAGS]" : "");
+	fprintf(to, "usage: burst %s%s%s%s\n\n", cmd->name, cmd->args ? " " : "",
+		cmd->args ? cmd->args : "", o && o->name ? " [FLAGS]" : "");
 	text_wrap(to, cmd->summary, 0, 0, WIDTH);
 	if (cmd->details) {
 		fputc('\n', to);
@@ -95,7 +95,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{0, "man", NULL, "the man page burst(1), as roff: burst help --man | man -l -", NULL, false},
+	{0, "man", NULL, "the man page burst(1), as roff: burst help --man | man -l -", NULL,
+	 false},
 	{0},
 };
 

@@ -49,7 +49,8 @@ static int offer_script(struct cmd_context *ctx, const char *dir, struct err *er
 		return 0;
 	if (cmd_confirm(ctx, "Write %s with three lines to speak?", path))
 		return write_new(path, example_script, err);
-	log_line(LOG_NOTE, "the job speaks script.jsonl, which is not there yet (`burst init -y` writes a small one)");
+	log_line(LOG_NOTE, "the job speaks script.jsonl, which is not there yet (`burst init -y` "
+			   "writes a small one)");
 	return 0;
 }
 
@@ -61,7 +62,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (!job || (ctx->arg_count && path_mkdirs(dir, 0777, err) < 0))
 		return -1;
-	CLEANUP(free_text) char *path = ctx->arg_count ? path_join(dir, "burst.cfg") : xstrdup("burst.cfg");
+	CLEANUP(free_text)
+	char *path = ctx->arg_count ? path_join(dir, "burst.cfg") : xstrdup("burst.cfg");
 	CLEANUP(free_text) char *name = job_name_for(dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	example_config(&text, name, job, provider_registry);

@@ -11,14 +11,19 @@
 
 static json_t *run_json(const struct run_row *run)
 {
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:i, s:o}",
-			 "run", report_text(run->id), "job", report_text(run->job), "type", report_text(run->type), "status", report_text(run->status), "config", report_text(run->config),
-			 "output", report_text(run->output), "detached", run->detached, "started_at", report_time(run->started_ms),
-			 "ended_at", report_time(run->ended_ms), "segments", "total", (json_int_t)run->total,
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:{s:I, s:I, s:I, s:I}, "
+			 "s:o, s:o, s:o, s:o, s:i, s:o}",
+			 "run", report_text(run->id), "job", report_text(run->job), "type",
+			 report_text(run->type), "status", report_text(run->status), "config",
+			 report_text(run->config), "output", report_text(run->output), "detached",
+			 run->detached, "started_at", report_time(run->started_ms), "ended_at",
+			 report_time(run->ended_ms), "segments", "total", (json_int_t)run->total,
 			 "rendered", (json_int_t)run->rendered, "cached", (json_int_t)run->cached,
-			 "failed", (json_int_t)run->failed, "billed_seconds", report_seconds(run->billed_ms),
-			 "compute_seconds", report_seconds(run->compute_ms), "wasted_seconds", report_seconds(run->wasted_ms),
-			 "cost_usd", report_dollars(run->cost_microusd), "exit_status", run->exit_status,
+			 "failed", (json_int_t)run->failed, "billed_seconds",
+			 report_seconds(run->billed_ms), "compute_seconds",
+			 report_seconds(run->compute_ms), "wasted_seconds",
+			 report_seconds(run->wasted_ms), "cost_usd",
+			 report_dollars(run->cost_microusd), "exit_status", run->exit_status,
 			 "error", run->error[0] ? report_text(run->error) : json_null());
 }
 
@@ -60,10 +65,12 @@ static void print_table(const struct run_row *runs, size_t count)
 		table_cell(t, "%s", run->job);
 		time_cell(t, run->started_ms);
 		table_cell(t, "%s", run->status);
-		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached), (long long)run->total);
+		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached),
+			   (long long)run->total);
 		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
 		table_cell(t, "%s", duration_show(text, sizeof(text), run->compute_ms));
-		table_cell(t, "%s", report_ratio(text, sizeof(text), run->compute_ms, run->billed_ms));
+		table_cell(t, "%s",
+			   report_ratio(text, sizeof(text), run->compute_ms, run->billed_ms));
 		table_cell(t, "%s", money_show(text, sizeof(text), run->cost_microusd));
 	}
 	table_print(t, stdout, terminal_width(stdout));
@@ -102,20 +109,23 @@ static void print_run(const struct run_row *run)
 	print_line("job", run->job);
 	print_line("config", run->config);
 	print_line("output", run->output);
-	snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status, run->detached ? ", detached" : "");
+	snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status,
+		 run->detached ? ", detached" : "");
 	print_line("status", strcmp(run->status, "running") ? text : "running");
 	if (run->error[0])
 		print_line("error", run->error);
 	print_line("started", clock_rfc3339(text, sizeof(text), run->started_ms));
 	if (run->ended_ms > 0)
 		print_line("ended", clock_rfc3339(text, sizeof(text), run->ended_ms));
-	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments", (long long)run->total,
-	       (long long)run->rendered, (long long)run->cached, (long long)run->failed);
+	printf("%-10s%lld: %lld rendered, %lld cached, %lld failed\n", "segments",
+	       (long long)run->total, (long long)run->rendered, (long long)run->cached,
+	       (long long)run->failed);
 	printf("%-10s%s billed, %s compute (%s), %s wasted, %s\n", "spent",
 	       duration_show(billed, sizeof(billed), run->billed_ms),
 	       duration_show(compute, sizeof(compute), run->compute_ms),
 	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
-	       duration_show(wasted, sizeof(wasted), run->wasted_ms), money_show(cost, sizeof(cost), run->cost_microusd));
+	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
+	       money_show(cost, sizeof(cost), run->cost_microusd));
 }
 
 static int one_run(struct cmd_context *ctx, const char *id, struct err *err)

@@ -1,12 +1,21 @@
 #include "cmd.h"
 
+#include <stdlib.h>
+
 #include "providers/local/local.h"
 
 /* The "vendor" behind the local provider: burst calls itself, as it would call another vendor's API. */
 static int run(struct cmd_context *ctx, struct err *err)
 {
+	char **argv = xcalloc((size_t)ctx->arg_count + 2, sizeof(*argv));
+	char name[] = "local-cloud";
+
 	(void)err;
-	return local_cloud_main(ctx->arg_count, (char **)ctx->args);
+	argv[0] = name;
+	memcpy(argv + 1, ctx->args, (size_t)ctx->arg_count * sizeof(char *));
+	int status = local_cloud_main(ctx->arg_count + 1, argv);
+	free(argv);
+	return status;
 }
 
 const struct cmd cmd_local_cloud = {

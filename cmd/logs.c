@@ -9,7 +9,7 @@
 #include "output.h"
 #include "report.h"
 
-#define LOOK_AGAIN_MS 200
+#define LOOK_AGAIN_MS  200
 #define LINE_MAX_BYTES 65536
 
 struct reader {
@@ -66,7 +66,8 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 	return 0;
 }
 
-static int follow(struct cmd_context *ctx, struct reader *r, const char *id, const char *path, struct err *err)
+static int follow(struct cmd_context *ctx, struct reader *r, const char *id, const char *path,
+		  struct err *err)
 {
 	for (bool running = true; running;) {
 		poll(NULL, 0, LOOK_AGAIN_MS);

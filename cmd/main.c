@@ -96,7 +96,8 @@ static int apply_flags(struct cmd_context *ctx, struct err *err)
 		CLEANUP(free_text) char *flag = xasprintf("--%s", o[i].name);
 		if (!o[i].key || !value)
 			continue;
-		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) < 0)
+		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) <
+		    0)
 			return -1;
 	}
 	return 0;
@@ -176,7 +177,8 @@ static int without_command(int argc, char **argv, struct err *err)
 			return cmd_flush(err);
 		}
 		if (!is_one_of(argv[i], "--help", "-h"))
-			return err_set(err, ERR_USAGE, "unknown flag %.40s (see `burst help`)", argv[i]);
+			return err_set(err, ERR_USAGE, "unknown flag %.40s (see `burst help`)",
+				       argv[i]);
 	}
 	help_all(stdout, commands);
 	return cmd_flush(err);

@@ -5,33 +5,42 @@
 
 static const struct {
 	const char *name, *text;
-} statuses[] = {
-	{"0", "All is done and every pod is confirmed gone."},
-	{"1", "The job failed, in part or as a whole; or something on this machine did."},
-	{"2", "The command line or the config is wrong."},
-	{"3", "Credentials were refused, or the account cannot pay."},
-	{"4", "No capacity in time."},
-	{"5", "A cap was reached: cost or duration."},
-	{"6", "The provider or the network failed."},
-	{"7", "The same job is running already."},
-	{"9", "A release could not be confirmed: something may still be billing. The message names the pod and the "
-	      "command that ends it."},
-	{"129, 130, 143", "Interrupted by a signal; the pods are confirmed gone."},
-}, files[] = {
-	{"./burst.cfg", "The job: what to render and on what. It comes with a project and is not trusted: it cannot name "
-			"commands to run here, endpoints or keys."},
-	{"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults."},
-	{"${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}",
-	 "The ledger (ledger.db), the logs of the runs (runs/), and the volumes of the local provider (volumes/)."},
-	{"~/.runpod/config.toml, ~/.modal.toml", "Keys, as the vendors' own tools leave them there."},
-	{".burstignore, .gitignore", "What stays here when the code is synced."},
-}, variables[] = {
-	{"RUNPOD_API_KEY", "The key of the RunPod account."},
-	{"MODAL_TOKEN_ID, MODAL_TOKEN_SECRET", "The keys of the Modal account."},
-	{"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
-	{"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY", "For files of a network volume without a pod."},
-	{"BURST_STATE_DIR, XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", "Where the files above are."},
-	{"NO_COLOR", "When set to anything: no colours."},
+} statuses[] =
+	{
+		{"0", "All is done and every pod is confirmed gone."},
+		{"1", "The job failed, in part or as a whole; or something on this machine did."},
+		{"2", "The command line or the config is wrong."},
+		{"3", "Credentials were refused, or the account cannot pay."},
+		{"4", "No capacity in time."},
+		{"5", "A cap was reached: cost or duration."},
+		{"6", "The provider or the network failed."},
+		{"7", "The same job is running already."},
+		{"9", "A release could not be confirmed: something may still be billing. The "
+		      "message names the pod and the "
+		      "command that ends it."},
+		{"129, 130, 143", "Interrupted by a signal; the pods are confirmed gone."},
+},
+  files[] =
+	  {
+		  {"./burst.cfg", "The job: what to render and on what. It comes with a project "
+				  "and is not trusted: it cannot name "
+				  "commands to run here, endpoints or keys."},
+		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults."},
+		  {"${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}",
+		   "The ledger (ledger.db), the logs of the runs (runs/), and the volumes of the "
+		   "local provider (volumes/)."},
+		  {"~/.runpod/config.toml, ~/.modal.toml",
+		   "Keys, as the vendors' own tools leave them there."},
+		  {".burstignore, .gitignore", "What stays here when the code is synced."},
+},
+  variables[] = {
+	  {"RUNPOD_API_KEY", "The key of the RunPod account."},
+	  {"MODAL_TOKEN_ID, MODAL_TOKEN_SECRET", "The keys of the Modal account."},
+	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
+	  {"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY",
+	   "For files of a network volume without a pod."},
+	  {"BURST_STATE_DIR, XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", "Where the files above are."},
+	  {"NO_COLOR", "When set to anything: no colours."},
 };
 
 /* Roff takes a dot or a quote at the start of a line as its own, and a bare - as a hyphen. */
@@ -63,7 +72,8 @@ static void paragraph(FILE *to, const char *text)
 {
 	for (; *text; text++) {
 		const char *end = strchr(text, '\n');
-		CLEANUP(free_text) char *line = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
+		CLEANUP(free_text)
+		char *line = end ? xstrndup(text, (size_t)(end - text)) : xstrdup(text);
 		roff(to, line);
 		fputs(*line ? "\n" : ".PP\n", to);
 		if (!end)
@@ -113,7 +123,8 @@ static void key_table(FILE *to, const struct option_spec *table, const char *pre
 	for (; table->key; table++) {
 		CLEANUP(free_text) char *name = xasprintf("%s%s", prefix, table->key);
 		CLEANUP(free_text) char *inner = xasprintf("%s.", name);
-		CLEANUP(free_text) char *text =
+		CLEANUP(free_text)
+		char *text =
 			xasprintf("%s%s%s%s%s", table->help, table->def ? " (default: " : "",
 				  table->def ? table->def : "", table->def ? ")" : "",
 				  table->flags & OPTION_USER_ONLY ? "; only in your own file" : "");
@@ -138,8 +149,10 @@ static void commands_part(FILE *to, const struct cmd *const *commands)
 static void config_part(FILE *to)
 {
 	fputs(".SH CONFIG\n", to);
-	paragraph(to, "Written as key = value; with texts in quotes, lists in [ ] and groups in { }. Durations are texts: "
-		      "\"90s\", \"20m\", \"2h\". Relative paths are relative to the file they stand in. The keys of a "
+	paragraph(to, "Written as key = value; with texts in quotes, lists in [ ] and groups in { "
+		      "}. Durations are texts: "
+		      "\"90s\", \"20m\", \"2h\". Relative paths are relative to the file they "
+		      "stand in. The keys of a "
 		      "job and of each provider stand in the file that `burst init` writes.");
 	key_table(to, config_keys, "");
 }
@@ -147,12 +160,16 @@ static void config_part(FILE *to)
 void man_print(FILE *to, const struct cmd *const *commands)
 {
 	fputs(".TH BURST 1 \"\" \"burst " BURST_VERSION "\" \"User Commands\"\n.SH NAME\n"
-	      "burst \\- rent a GPU for exactly as long as a render needs it\n.SH SYNOPSIS\n.B burst\n"
+	      "burst \\- rent a GPU for exactly as long as a render needs it\n.SH SYNOPSIS\n.B "
+	      "burst\n"
 	      "COMMAND [ARGUMENTS] [FLAGS]\n.SH DESCRIPTION\n",
 	      to);
-	paragraph(to, "It reads a job, rents pods, syncs the code over SSH, runs the job in batches, brings the outputs home "
-		      "while it still runs, gives each pod back, proves that it is gone, and writes down the billed seconds "
-		      "beside the compute seconds. Results go to standard output, all else to standard error.");
+	paragraph(to, "It reads a job, rents pods, syncs the code over SSH, runs the job in "
+		      "batches, brings the outputs home "
+		      "while it still runs, gives each pod back, proves that it is gone, and "
+		      "writes down the billed seconds "
+		      "beside the compute seconds. Results go to standard output, all else to "
+		      "standard error.");
 	commands_part(to, commands);
 	config_part(to);
 	fputs(".SH EXIT STATUS\n", to);

@@ -1,4 +1,5 @@
-/* output.h - what goes to the terminal: log lines and the one error at the end, redacted and made printable. */
+/* output.h - what goes to the terminal: log lines and the one error at the end, redacted and made
+ * printable. */
 #ifndef BURST_CMD_OUTPUT_H
 #define BURST_CMD_OUTPUT_H
 
@@ -15,7 +16,8 @@ void output_error(const struct cmd_context *ctx, const struct err *err);
 void output_before_line(void (*fn)(void));
 /* Text from outside as one safe line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
-/* One line without newline, numbers with no more digits than they were given (0.1, not 0.10000000000000001); to be freed. */
+/* One line without newline, numbers with no more digits than they were given (0.1, not
+ * 0.10000000000000001); to be freed. */
 char *output_json_line(const json_t *value);
 /* Writes that line to stdout; takes the reference. */
 void output_json(json_t *value);

@@ -7,8 +7,17 @@
 
 #include "base/clock.h"
 
-enum { COMMON_HELP, COMMON_JSON, COMMON_QUIET, COMMON_VERBOSE, COMMON_TRACE, COMMON_NO_COLOR, COMMON_COUNT };
+enum {
+	COMMON_HELP,
+	COMMON_JSON,
+	COMMON_QUIET,
+	COMMON_VERBOSE,
+	COMMON_TRACE,
+	COMMON_NO_COLOR,
+	COMMON_COUNT
+};
 
+/* clang-format off */
 const struct opt common_opts[] = {
 	[COMMON_HELP] = {'h', "help", NULL, "show what the command does", NULL, false},
 	[COMMON_JSON] = {0, "json", NULL, "results as JSON on stdout", NULL, false},
@@ -18,6 +27,7 @@ const struct opt common_opts[] = {
 	[COMMON_NO_COLOR] = {0, "no-color", NULL, "no colours (NO_COLOR does the same)", NULL, false},
 	[COMMON_COUNT] = {0},
 };
+/* clang-format on */
 
 struct parser {
 	struct cmd_context *ctx;
@@ -53,7 +63,8 @@ static int usage(const struct parser *p, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return err_set(p->err, ERR_USAGE, "%s: %s (see `burst help %s`)", p->cmd->name, what, p->cmd->name);
+	return err_set(p->err, ERR_USAGE, "%s: %s (see `burst help %s`)", p->cmd->name, what,
+		       p->cmd->name);
 }
 
 /* ---- finding a flag ---- */
@@ -146,7 +157,9 @@ static int take_short(struct parser *p, const char *word)
 	for (const char *c = word + 1; *c; c++) {
 		const struct opt *o = find(p->cmd, NULL, 0, *c);
 		if (!o)
-			return usage(p, "unknown flag -%.*s", (int)MAX(utf8_sequence((const unsigned char *)c, strlen(c)), 1), c);
+			return usage(
+				p, "unknown flag -%.*s",
+				(int)MAX(utf8_sequence((const unsigned char *)c, strlen(c)), 1), c);
 		if (!o->arg || o->optional) {
 			take(p, o, "");
 			continue;
@@ -191,14 +204,22 @@ static int check_args(const struct parser *p)
 	if (n < p->cmd->min_args)
 		return usage(p, "it wants %s", p->cmd->args);
 	if (p->cmd->max_args >= 0 && n > p->cmd->max_args)
-		return p->cmd->args ? usage(p, "\"%.60s\" is one argument too many", p->ctx->args[p->cmd->max_args])
+		return p->cmd->args ? usage(p, "\"%.60s\" is one argument too many",
+					    p->ctx->args[p->cmd->max_args])
 				    : usage(p, "it takes no arguments");
 	return 0;
 }
 
-int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help, struct err *err)
+int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help,
+	      struct err *err)
 {
-	struct parser p = {.ctx = ctx, .cmd = cmd, .argc = argc, .at = 1, .argv = argv, .help = help, .err = err};
+	struct parser p = {.ctx = ctx,
+			   .cmd = cmd,
+			   .argc = argc,
+			   .at = 1,
+			   .argv = argv,
+			   .help = help,
+			   .err = err};
 
 	ctx->cmd = cmd;
 	ctx->args = xcalloc((size_t)argc + 1, sizeof(*ctx->args));
@@ -260,8 +281,8 @@ const char *opt_text(const struct cmd_context *ctx, const char *name)
 	return ctx->values[index_of(ctx, name)];
 }
 
-int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most, int64_t *out,
-	    struct err *err)
+int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int64_t most,
+	    int64_t *out, struct err *err)
 {
 	const char *text = opt_text(ctx, name);
 	char *end;
@@ -270,8 +291,9 @@ int opt_int(const struct cmd_context *ctx, const char *name, int64_t least, int6
 		return 0;
 	long long value = strtoll(text, &end, 10);
 	if (end == text || *end || value < least || value > most)
-		return err_set(err, ERR_USAGE, "--%s: \"%.40s\" is not a whole number from %lld to %lld", name, text,
-			       (long long)least, (long long)most);
+		return err_set(err, ERR_USAGE,
+			       "--%s: \"%.40s\" is not a whole number from %lld to %lld", name,
+			       text, (long long)least, (long long)most);
 	*out = value;
 	return 0;
 }
@@ -303,9 +325,10 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
+/* A reader that went away (`burst ledger | head`) has seen enough: that is no error. */
 int cmd_flush(struct err *err)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
 		return 0;
 	return err_set(err, ERR_LOCAL, "writing the output: %s", strerror(errno));
 }

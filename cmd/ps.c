@@ -9,17 +9,21 @@
 
 static json_t *pod_json(const struct pod_row *pod, int64_t now)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
-			 "kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt), "id", report_text(pod->id), "name", report_text(pod->name),
-			 "provider", report_text(pod->provider), "gpu", report_text(pod->gpu), "region", report_text(pod->region), "spot", pod->spot,
-			 "state", report_text(pod->state), "created_at", report_time(pod->create_ms),
-			 "hard_end", report_time(pod->hard_end_s * 1000),
-			 "age_seconds", report_seconds(report_wall_ms(pod, now)),
-			 "price_usd_hour", report_dollars(pod->price_microusd_h),
-			 "cost_usd", report_dollars(report_cost_microusd(pod, now)));
+	return json_pack(
+		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt),
+		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
+		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
+		report_text(pod->region), "spot", pod->spot, "state", report_text(pod->state),
+		"created_at", report_time(pod->create_ms), "hard_end",
+		report_time(pod->hard_end_s * 1000), "age_seconds",
+		report_seconds(report_wall_ms(pod, now)), "price_usd_hour",
+		report_dollars(pod->price_microusd_h), "cost_usd",
+		report_dollars(report_cost_microusd(pod, now)));
 }
 
-static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now, struct err *err)
+static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+		      int64_t now, struct err *err)
 {
 	json_t *list = json_array();
 
@@ -62,7 +66,8 @@ static void print_table(const struct pod_row *pods, size_t count, int64_t now)
 	table_print(t, stdout, terminal_width(stdout));
 }
 
-static int print_people(struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now, struct err *err)
+static int print_people(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
+			int64_t now, struct err *err)
 {
 	print_table(pods, count, now);
 	if (count)
@@ -78,7 +83,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	int result = ctx->json ? print_json(ctx, pods, count, now, err) : print_people(ctx, pods, count, now, err);
+	int result = ctx->json ? print_json(ctx, pods, count, now, err)
+			       : print_people(ctx, pods, count, now, err);
 	free(pods);
 	return result < 0 ? -1 : cmd_flush(err);
 }
@@ -86,7 +92,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 const struct cmd cmd_ps = {
 	.name = "ps",
 	.summary = "show the pods and volumes that cost money now",
-	.details = "Pods as the ledger of this machine knows them, with their age and what they have cost so far, and every "
+	.details = "Pods as the ledger of this machine knows them, with their age and what they "
+		   "have cost so far, and every "
 		   "volume with its price a month. It asks no provider: `burst reap` does.",
 	.json = true,
 	.needs = NEED_LEDGER,

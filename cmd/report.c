@@ -6,19 +6,20 @@
 #include "base/str.h"
 #include "table.h"
 
-const char *const phase_names[PHASES] = {"queue", "boot", "connect", "sync", "load", "compute", "idle", "fetch", "release"};
+const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync",   "load",
+					 "compute", "idle", "fetch",   "release"};
 
 /* ---- phases ---- */
 
 struct timeline {
-	int64_t at_ms;	     /* everything before is accounted for */
-	enum phase unended;  /* the phase that began last and whose end was not seen */
+	int64_t at_ms;      /* everything before is accounted for */
+	enum phase unended; /* the phase that began last and whose end was not seen */
 	bool is_open;
 	int64_t *phase_ms;
 };
 
-/* A mark that was reached ends its phase; one that was not leaves its phase open, and what follows until the release counts
- * as that phase: a pod that never answered was booting all the time. */
+/* A mark that was reached ends its phase; one that was not leaves its phase open, and what follows
+ * until the release counts as that phase: a pod that never answered was booting all the time. */
 static void pass(struct timeline *t, enum phase phase, int64_t mark_ms)
 {
 	if (mark_ms <= 0) {
@@ -96,7 +97,8 @@ int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms)
 		return 0;
 	if (pod->released_ms > 0 || pod->gone_ms > 0)
 		return pod->cost_microusd;
-	return MAX(pod->cost_microusd, money_for(pod->price_microusd_h, report_billed_ms(pod, now_ms)));
+	return MAX(pod->cost_microusd,
+		   money_for(pod->price_microusd_h, report_billed_ms(pod, now_ms)));
 }
 
 /* ---- JSON ---- */
@@ -152,38 +154,46 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = !strcmp(pod->state, "gone");
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}",
-			 "id", text_or_null(pod->id), "name", report_text(pod->name), "provider", report_text(pod->provider), "gpu", report_text(pod->gpu),
-			 "region", report_text(pod->region), "spot", pod->spot,
-			 "billed_seconds", report_seconds(report_billed_ms(pod, now_ms)),
-			 "billed_vendor_s", pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms) : json_null(),
-			 "compute_seconds", report_seconds(pod->compute_ms),
-			 "cost_usd", report_dollars(report_cost_microusd(pod, now_ms)),
-			 "phases", phases_json(pod, now_ms), "released", gone);
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
+			 text_or_null(pod->id), "name", report_text(pod->name), "provider",
+			 report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
+			 report_text(pod->region), "spot", pod->spot, "billed_seconds",
+			 report_seconds(report_billed_ms(pod, now_ms)), "billed_vendor_s",
+			 pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms)
+						   : json_null(),
+			 "compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
+			 report_dollars(report_cost_microusd(pod, now_ms)), "phases",
+			 phases_json(pod, now_ms), "released", gone);
 }
 
 static json_t *error_json(const struct run_row *run)
 {
 	if (!run->error_code[0])
 		return json_null();
-	return json_pack("{s:o, s:o, s:n}", "code", report_text(run->error_code), "message", report_text(run->error), "pod");
+	return json_pack("{s:o, s:o, s:n}", "code", report_text(run->error_code), "message",
+			 report_text(run->error), "pod");
 }
 
-json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now_ms)
+json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
+			int64_t now_ms)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
 		if (!never_existed(&pods[i]))
 			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
-	return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, s:o, s:o, s:[]}",
-			 "schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status", report_text(run->status), "output", report_text(run->output),
-			 "started_at", report_time(run->started_ms), "ended_at", report_time(run->ended_ms),
-			 "segments", "total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered,
-			 "cached", (json_int_t)run->cached, "failed", (json_int_t)run->failed,
-			 "billed_seconds", report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
-			 "wasted_seconds", report_seconds(run->wasted_ms), "cost_usd", report_dollars(run->cost_microusd),
-			 "pods", list, "error", error_json(run), "errors");
+	return json_pack(
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, "
+		"s:o, s:o, s:[]}",
+		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status",
+		report_text(run->status), "output", report_text(run->output), "started_at",
+		report_time(run->started_ms), "ended_at", report_time(run->ended_ms), "segments",
+		"total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered, "cached",
+		(json_int_t)run->cached, "failed", (json_int_t)run->failed, "billed_seconds",
+		report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
+		"wasted_seconds", report_seconds(run->wasted_ms), "cost_usd",
+		report_dollars(run->cost_microusd), "pods", list, "error", error_json(run),
+		"errors");
 }
 
 /* ---- for people ---- */
@@ -204,8 +214,8 @@ static void cell_duration(struct table *t, int64_t ms)
 	table_cell(t, "%s", duration_show(text, sizeof(text), ms));
 }
 
-static void phases_row(struct table *t, const char *name, const int64_t phase_ms[PHASES], int64_t billed_ms,
-		       int64_t compute_ms, int64_t cost_microusd)
+static void phases_row(struct table *t, const char *name, const int64_t phase_ms[PHASES],
+		       int64_t billed_ms, int64_t compute_ms, int64_t cost_microusd)
 {
 	char text[32];
 
@@ -240,7 +250,8 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		billed += report_billed_ms(pod, now_ms);
 		compute += pod->compute_ms;
 		cost += report_cost_microusd(pod, now_ms);
-		phases_row(t, pod->id[0] ? pod->id : pod->name, phase_ms, report_billed_ms(pod, now_ms), pod->compute_ms,
+		phases_row(t, pod->id[0] ? pod->id : pod->name, phase_ms,
+			   report_billed_ms(pod, now_ms), pod->compute_ms,
 			   report_cost_microusd(pod, now_ms));
 		shown++;
 	}
@@ -253,14 +264,19 @@ int report_find_run(struct store *store, const char *id, struct run_row *out, st
 {
 	if (store_run(store, id, out, err) == 0)
 		return 0;
-	return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE, "no run \"%.24s\"; `burst ledger` lists them", id) : -1;
+	return err->kind == ERR_NOT_FOUND
+		       ? err_set(err, ERR_USAGE, "no run \"%.24s\"; `burst ledger` lists them", id)
+		       : -1;
 }
 
 static json_t *volume_json(const struct volume_row *v)
 {
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider", report_text(v->provider), "id", report_text(v->id),
-			 "name", report_text(v->name), "region", report_text(v->region), "size_gb", (json_int_t)v->size_gb,
-			 "price_usd_month", report_dollars(v->price_microusd_month), "seen_at", report_time(v->seen_ms));
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider",
+			 report_text(v->provider), "id", report_text(v->id), "name",
+			 report_text(v->name), "region", report_text(v->region), "size_gb",
+			 (json_int_t)v->size_gb, "price_usd_month",
+			 report_dollars(v->price_microusd_month), "seen_at",
+			 report_time(v->seen_ms));
 }
 
 static void print_volumes(FILE *to, const struct volume_row *rows, size_t count)

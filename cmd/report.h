@@ -1,4 +1,5 @@
-/* report.h - what the ledger knows, as people and scripts see it: the phases of a pod, and the JSON of runs and pods. */
+/* report.h - what the ledger knows, as people and scripts see it: the phases of a pod, and the JSON
+ * of runs and pods. */
 #ifndef BURST_CMD_REPORT_H
 #define BURST_CMD_REPORT_H
 
@@ -30,11 +31,12 @@ int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 
 /* The objects of `run --json` (tests/schema); new references. */
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms);
-json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now_ms);
-json_t *report_seconds(int64_t ms);		   /* a number with 3 decimals */
-json_t *report_dollars(int64_t microusd);	   /* with 6 */
-json_t *report_text(const char *text);		   /* also when it is not UTF-8 */
-json_t *report_time(int64_t wall_ms);		   /* RFC 3339, null when not yet */
+json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
+			int64_t now_ms);
+json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
+json_t *report_dollars(int64_t microusd); /* with 6 */
+json_t *report_text(const char *text);    /* also when it is not UTF-8 */
+json_t *report_time(int64_t wall_ms);     /* RFC 3339, null when not yet */
 
 /* "62%"; "-" when nothing was billed. Returns `to`. */
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms);
@@ -44,7 +46,8 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 /* The run that the user means: ERR_USAGE with a hint when there is none. */
 int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err);
 
-/* Volumes with what they cost a month: lines on `to`, or appended to the array. Returns how many, -1 on error. */
+/* Volumes with what they cost a month: lines on `to`, or appended to the array. Returns how many,
+ * -1 on error. */
 int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err);
 
 #endif

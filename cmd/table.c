@@ -9,7 +9,7 @@
 
 #define COLUMNS_MAX 20
 #define NARROWEST   6
-#define BETWEEN	    2
+#define BETWEEN     2
 
 struct column {
 	const char *title;
@@ -43,7 +43,8 @@ void table_free(struct table *t)
 void table_column(struct table *t, const char *title, enum table_align align, bool may_shrink)
 {
 	if (t->column_count < COLUMNS_MAX)
-		t->columns[t->column_count++] = (struct column){title, align, may_shrink, text_width(title)};
+		t->columns[t->column_count++] =
+			(struct column){title, align, may_shrink, text_width(title)};
 }
 
 void table_cell(struct table *t, const char *fmt, ...)
@@ -81,11 +82,13 @@ static bool within(unsigned c, unsigned from, unsigned to)
 
 static int columns_of(unsigned c)
 {
-	bool mark = within(c, 0x300, 0x36f) || within(c, 0x200b, 0x200f) || within(c, 0x20d0, 0x20ff) ||
-		    within(c, 0xfe00, 0xfe0f) || c == 0xfeff;
-	bool wide = within(c, 0x1100, 0x115f) || within(c, 0x2e80, 0xa4cf) || within(c, 0xac00, 0xd7a3) ||
-		    within(c, 0xf900, 0xfaff) || within(c, 0xfe30, 0xfe6f) || within(c, 0xff00, 0xff60) ||
-		    within(c, 0xffe0, 0xffe6) || within(c, 0x1f300, 0x1faff) || within(c, 0x20000, 0x3fffd);
+	bool mark = within(c, 0x300, 0x36f) || within(c, 0x200b, 0x200f) ||
+		    within(c, 0x20d0, 0x20ff) || within(c, 0xfe00, 0xfe0f) || c == 0xfeff;
+	bool wide = within(c, 0x1100, 0x115f) || within(c, 0x2e80, 0xa4cf) ||
+		    within(c, 0xac00, 0xd7a3) || within(c, 0xf900, 0xfaff) ||
+		    within(c, 0xfe30, 0xfe6f) || within(c, 0xff00, 0xff60) ||
+		    within(c, 0xffe0, 0xffe6) || within(c, 0x1f300, 0x1faff) ||
+		    within(c, 0x20000, 0x3fffd);
 
 	return mark ? 0 : wide ? 2 : 1;
 }
@@ -157,7 +160,8 @@ static struct column *widest(struct column *columns, int count)
 	struct column *best = NULL;
 
 	for (int i = 0; i < count; i++)
-		if (columns[i].may_shrink && columns[i].width > NARROWEST && (!best || columns[i].width > best->width))
+		if (columns[i].may_shrink && columns[i].width > NARROWEST &&
+		    (!best || columns[i].width > best->width))
 			best = &columns[i];
 	return best;
 }

@@ -1,4 +1,5 @@
-/* table.h - rows for people: columns as wide as they must be, numbers to the right, and on a terminal no wider than it is. */
+/* table.h - rows for people: columns as wide as they must be, numbers to the right, and on a
+ * terminal no wider than it is. */
 #ifndef BURST_CMD_TABLE_H
 #define BURST_CMD_TABLE_H
 
@@ -13,7 +14,8 @@ enum table_align { TABLE_LEFT, TABLE_RIGHT };
 
 struct table *table_new(void);
 void table_free(struct table *t); /* NULL is fine */
-/* Before the first cell. A column that may shrink is cut (with an ellipsis) when the terminal is too narrow. */
+/* Before the first cell. A column that may shrink is cut (with an ellipsis) when the terminal is
+ * too narrow. */
 void table_column(struct table *t, const char *title, enum table_align align, bool may_shrink);
 /* The next cell, row by row. What comes from outside is made printable. */
 void table_cell(struct table *t, const char *fmt, ...) PRINTF(2, 3);
@@ -22,7 +24,8 @@ void table_print(const struct table *t, FILE *to, int width);
 
 /* Columns of the terminal behind this stream, 0 when it is none. */
 int terminal_width(FILE *stream);
-/* How many columns these bytes of UTF-8 take on a terminal, roughly: East Asian wide ones and emoji two, marks none. */
+/* How many columns these bytes of UTF-8 take on a terminal, roughly: East Asian wide ones and emoji
+ * two, marks none. */
 int text_width(const char *text);
 /* Cuts printable text to this many columns, with an ellipsis at the end when something was cut. */
 struct str;

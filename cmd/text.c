@@ -40,8 +40,9 @@ char *text_flag(char *out, size_t room, const struct opt *opt)
 
 	if (opt->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", opt->letter);
-	snprintf(out, room, "  %s--%s%s%s%s", letter, opt->name, opt->arg ? (opt->optional ? "[=" : " ") : "",
-		 opt->arg ? opt->arg : "", opt->arg && opt->optional ? "]" : "");
+	snprintf(out, room, "  %s--%s%s%s%s", letter, opt->name,
+		 opt->arg ? (opt->optional ? "[=" : " ") : "", opt->arg ? opt->arg : "",
+		 opt->arg && opt->optional ? "]" : "");
 	return out;
 }
 

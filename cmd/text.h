@@ -4,14 +4,14 @@
 
 #include <stdio.h>
 
-/* Writes words with `indent` blanks in front of each line but the first, which begins at column `at`; breaks at `width`. A
- * newline in the text is a newline. Ends the last line. */
+/* Writes words with `indent` blanks in front of each line but the first, which begins at column
+ * `at`; breaks at `width`. A newline in the text is a newline. Ends the last line. */
 void text_wrap(FILE *to, const char *text, int at, int indent, int width);
 /* "  -p, --provider NAME": how a flag is written in help. Returns `out`. */
 struct opt;
 char *text_flag(char *out, size_t room, const struct opt *opt);
-/* The next of the words that an args text wants ("POD [COMMAND...]" gives POD, then COMMAND), without its signs; NULL
- * when there is none. *more is set for "...". The rest goes on from *at. */
+/* The next of the words that an args text wants ("POD [COMMAND...]" gives POD, then COMMAND),
+ * without its signs; NULL when there is none. *more is set for "...". The rest goes on from *at. */
 char *text_arg(char *out, size_t room, const char **at, int *more);
 
 #endif

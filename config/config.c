@@ -42,8 +42,8 @@ struct source {
 	char *path;  /* real path */
 	char *shown; /* as messages call it */
 	char *dir;
-	bool trusted;  /* the user's own */
-	bool has_job;  /* it may hold the job */
+	bool trusted; /* the user's own */
+	bool has_job; /* it may hold the job */
 	const char *user_shown;
 };
 
@@ -66,7 +66,8 @@ static inline void config_destroy_cleanup(config_t *tree)
 
 /* ---- one setting ---- */
 
-struct place { /* where in which file, for messages; the path is that of the group it is in: "caps." */
+struct place { /* where in which file, for messages; the path is that of the group it is in: "caps."
+		*/
 	const struct source *source;
 	const char *path;
 };
@@ -76,9 +77,10 @@ static char *where_of(const struct source *source, const config_setting_t *setti
 	return xasprintf("%s:%u", source->shown, config_setting_source_line(setting));
 }
 
-static int complain(const struct place *at, const config_setting_t *setting, struct err *err, const char *fmt, ...)
-	PRINTF(4, 5);
-static int complain(const struct place *at, const config_setting_t *setting, struct err *err, const char *fmt, ...)
+static int complain(const struct place *at, const config_setting_t *setting, struct err *err,
+		    const char *fmt, ...) PRINTF(4, 5);
+static int complain(const struct place *at, const config_setting_t *setting, struct err *err,
+		    const char *fmt, ...)
 {
 	char what[320];
 	va_list ap;
@@ -86,7 +88,8 @@ static int complain(const struct place *at, const config_setting_t *setting, str
 	va_start(ap, fmt);
 	vsnprintf(what, sizeof(what), fmt, ap);
 	va_end(ap);
-	return err_set(err, ERR_CONFIG, "%s:%u: %s", at->source->shown, config_setting_source_line(setting), what);
+	return err_set(err, ERR_CONFIG, "%s:%u: %s", at->source->shown,
+		       config_setting_source_line(setting), what);
 }
 
 static const char *name_of(const config_setting_t *setting)
@@ -104,9 +107,15 @@ static char *found(char *to, size_t room, const config_setting_t *setting)
 
 	switch (config_setting_type(setting)) {
 	case CONFIG_TYPE_INT:
-	case CONFIG_TYPE_INT64: snprintf(to, room, "the number %lld", config_setting_get_int64(setting)); break;
-	case CONFIG_TYPE_FLOAT: snprintf(to, room, "the number %g", config_setting_get_float(setting)); break;
-	case CONFIG_TYPE_BOOL: snprintf(to, room, "%s", config_setting_get_bool(setting) ? "true" : "false"); break;
+	case CONFIG_TYPE_INT64:
+		snprintf(to, room, "the number %lld", config_setting_get_int64(setting));
+		break;
+	case CONFIG_TYPE_FLOAT:
+		snprintf(to, room, "the number %g", config_setting_get_float(setting));
+		break;
+	case CONFIG_TYPE_BOOL:
+		snprintf(to, room, "%s", config_setting_get_bool(setting) ? "true" : "false");
+		break;
 	case CONFIG_TYPE_STRING:
 		s = config_setting_get_string(setting);
 		str_add_printable(&text, s, strlen(s), 40);
@@ -118,8 +127,8 @@ static char *found(char *to, size_t room, const config_setting_t *setting)
 	return to;
 }
 
-static int wrong_type(const struct place *at, const config_setting_t *setting, const struct option_spec *spec,
-		      struct err *err)
+static int wrong_type(const struct place *at, const config_setting_t *setting,
+		      const struct option_spec *spec, struct err *err)
 {
 	char is[200], wanted[160];
 
@@ -142,12 +151,15 @@ static bool is_number(const config_setting_t *setting)
 
 static double number_of(const config_setting_t *setting)
 {
-	return is_integer(setting) ? (double)config_setting_get_int64(setting) : config_setting_get_float(setting);
+	return is_integer(setting) ? (double)config_setting_get_int64(setting)
+				   : config_setting_get_float(setting);
 }
 
 static const char *text_of(const config_setting_t *setting)
 {
-	return config_setting_type(setting) == CONFIG_TYPE_STRING ? config_setting_get_string(setting) : NULL;
+	return config_setting_type(setting) == CONFIG_TYPE_STRING
+		       ? config_setting_get_string(setting)
+		       : NULL;
 }
 
 static int read_items(const struct place *at, const config_setting_t *setting, struct section *s,
@@ -168,7 +180,8 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 		const config_setting_t *element = config_setting_get_elem(setting, (unsigned)i);
 		char is[200];
 		if (!text_of(element))
-			return complain(at, element, err, "%s%s: entry %d is %s; it wants a text in quotes", at->path,
+			return complain(at, element, err,
+					"%s%s: entry %d is %s; it wants a text in quotes", at->path,
 					spec->key, i + 1, found(is, sizeof(is), element));
 		section_add_item(s, spec->key, text_of(element), where);
 	}
@@ -182,7 +195,8 @@ static int read_money(const struct place *at, const config_setting_t *setting, s
 		return wrong_type(at, setting, spec, err);
 	double dollars = number_of(setting);
 	if (dollars < 0 || dollars > 1e9)
-		return complain(at, setting, err, "%s%s: %g is not an amount of dollars", at->path, spec->key, dollars);
+		return complain(at, setting, err, "%s%s: %g is not an amount of dollars", at->path,
+				spec->key, dollars);
 	section_set_int(s, spec->key, (int64_t)(dollars * 1e6 + 0.5), where);
 	return 0;
 }
@@ -199,7 +213,8 @@ static int read_text(const struct place *at, const config_setting_t *setting, st
 	return 0;
 }
 
-static int read_group(const struct place *at, const config_setting_t *group, struct section *s, struct err *err);
+static int read_group(const struct place *at, const config_setting_t *group, struct section *s,
+		      struct err *err);
 
 static int read_inner(const struct place *at, const config_setting_t *setting, struct section *s,
 		      const struct option_spec *spec, const char *where, struct err *err)
@@ -245,25 +260,28 @@ static int read_value(const struct place *at, const config_setting_t *setting, s
 
 /* ---- groups ---- */
 
-static int unknown(const struct place *at, const config_setting_t *setting, const char *near, struct err *err)
+static int unknown(const struct place *at, const config_setting_t *setting, const char *near,
+		   struct err *err)
 {
 	if (near)
-		return complain(at, setting, err, "unknown key \"%s%.60s\", did you mean \"%s\"?", at->path,
-				name_of(setting), near);
+		return complain(at, setting, err, "unknown key \"%s%.60s\", did you mean \"%s\"?",
+				at->path, name_of(setting), near);
 	return complain(at, setting, err, "unknown key \"%s%.60s\"", at->path, name_of(setting));
 }
 
-static int check_trust(const struct place *at, const config_setting_t *setting, const struct option_spec *spec,
-		       struct err *err)
+static int check_trust(const struct place *at, const config_setting_t *setting,
+		       const struct option_spec *spec, struct err *err)
 {
 	if (at->source->trusted || !(spec->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
 		return 0;
 	return complain(at, setting, err,
-			"%s%s is taken from your own %s only: a project must not run commands here, nor lead keys astray",
+			"%s%s is taken from your own %s only: a project must not run commands "
+			"here, nor lead keys astray",
 			at->path, spec->key, at->source->user_shown);
 }
 
-static int read_group(const struct place *at, const config_setting_t *group, struct section *s, struct err *err)
+static int read_group(const struct place *at, const config_setting_t *group, struct section *s,
+		      struct err *err)
 {
 	const struct option_spec *table = section_table(s);
 
@@ -271,8 +289,10 @@ static int read_group(const struct place *at, const config_setting_t *group, str
 		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
 		const struct option_spec *spec = value_spec(table, name_of(setting));
 		if (!spec)
-			return unknown(at, setting, value_nearest(table, NULL, NULL, name_of(setting)), err);
-		if (check_trust(at, setting, spec, err) < 0 || read_value(at, setting, s, spec, err) < 0)
+			return unknown(at, setting,
+				       value_nearest(table, NULL, NULL, name_of(setting)), err);
+		if (check_trust(at, setting, spec, err) < 0 ||
+		    read_value(at, setting, s, spec, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -297,17 +317,19 @@ static const char *nearest_provider(const struct config *c, const char *name)
 	return nearest_word(name, names);
 }
 
-static int want_group(const struct place *at, const config_setting_t *setting, const char *example, struct err *err)
+static int want_group(const struct place *at, const config_setting_t *setting, const char *example,
+		      struct err *err)
 {
 	char is[200];
 
 	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
 		return 0;
-	return complain(at, setting, err, "%s%s is %s; it wants a group, like %s", at->path, name_of(setting),
-			found(is, sizeof(is), setting), example);
+	return complain(at, setting, err, "%s%s is %s; it wants a group, like %s", at->path,
+			name_of(setting), found(is, sizeof(is), setting), example);
 }
 
-static int read_providers(struct config *c, const struct place *at, const config_setting_t *group, struct err *err)
+static int read_providers(struct config *c, const struct place *at, const config_setting_t *group,
+			  struct err *err)
 {
 	if (want_group(at, group, "{ local = { ... }; }", err) < 0)
 		return -1;
@@ -343,24 +365,27 @@ static const struct job_ops *find_type(const struct config *c, const char *type)
 	return NULL;
 }
 
-static int read_job(struct config *c, const struct place *at, const config_setting_t *group, struct err *err)
+static int read_job(struct config *c, const struct place *at, const config_setting_t *group,
+		    struct err *err)
 {
 	struct place inner = {at->source, "job."};
 	CLEANUP(str_free) struct str types = STR_INIT;
 	char is[200];
 
 	if (!at->source->has_job)
-		return complain(at, group, err, "job belongs in a project's burst.cfg, not in your defaults");
+		return complain(at, group, err,
+				"job belongs in a project's burst.cfg, not in your defaults");
 	if (want_group(at, group, "{ type = \"tts\"; ... }", err) < 0)
 		return -1;
 	list_types(c, &types);
 	const config_setting_t *type = config_setting_get_member(group, "type");
 	if (!type)
-		return complain(at, group, err, "job.type is missing: it must be %s", str_text(&types));
+		return complain(at, group, err, "job.type is missing: it must be %s",
+				str_text(&types));
 	c->job_ops = text_of(type) ? find_type(c, text_of(type)) : NULL;
 	if (!c->job_ops)
-		return complain(at, type, err, "job.type is %s; it must be %s", found(is, sizeof(is), type),
-				str_text(&types));
+		return complain(at, type, err, "job.type is %s; it must be %s",
+				found(is, sizeof(is), type), str_text(&types));
 	CLEANUP(free_text) char *where = where_of(at->source, group);
 	c->job = section_new(c->job_ops->options, where);
 	return read_group(&inner, group, c->job, err);
@@ -371,15 +396,18 @@ static int check_required(const struct section *s, const char *path, struct err 
 	char wanted[160];
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
-		if ((spec->flags & OPTION_REQUIRED) && !(spec->flags & OPTION_SECRET) && !section_has(s, spec->key))
-			return err_set(err, ERR_CONFIG, "%s: %s%s is missing: %s (%s)", section_where(s, NULL), path,
-				       spec->key, spec->help, value_wanted(wanted, sizeof(wanted), spec));
+		if ((spec->flags & OPTION_REQUIRED) && !(spec->flags & OPTION_SECRET) &&
+		    !section_has(s, spec->key))
+			return err_set(err, ERR_CONFIG, "%s: %s%s is missing: %s (%s)",
+				       section_where(s, NULL), path, spec->key, spec->help,
+				       value_wanted(wanted, sizeof(wanted), spec));
 	return 0;
 }
 
 /* ---- a file ---- */
 
-static int read_root(struct config *c, const struct source *source, const config_setting_t *root, struct err *err)
+static int read_root(struct config *c, const struct source *source, const config_setting_t *root,
+		     struct err *err)
 {
 	struct place at = {source, ""};
 
@@ -393,7 +421,8 @@ static int read_root(struct config *c, const struct source *source, const config
 		else if (!strcmp(name, "job"))
 			result = read_job(c, &at, setting, err);
 		else if (!spec)
-			result = unknown(&at, setting, value_nearest(config_keys, "job", "providers", name), err);
+			result = unknown(&at, setting,
+					 value_nearest(config_keys, "job", "providers", name), err);
 		else if (check_trust(&at, setting, spec, err) < 0)
 			result = -1;
 		else
@@ -420,7 +449,8 @@ static int read_file(const char *path, const char *shown, struct str *text, stru
 			return err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno));
 		str_addn(text, buf, (size_t)n);
 		if (text->over)
-			return err_set(err, ERR_CONFIG, "%s: larger than 1 MiB: this is not a burst.cfg", shown);
+			return err_set(err, ERR_CONFIG,
+				       "%s: larger than 1 MiB: this is not a burst.cfg", shown);
 		if (n == 0)
 			return 0;
 	}
@@ -451,7 +481,8 @@ static const char *syntax_hint(const char *line)
 	return isalpha((unsigned char)*word) ? " (texts and durations stand in quotes)" : "";
 }
 
-static int explain_syntax(const config_t *tree, const char *text, const char *shown, struct err *err)
+static int explain_syntax(const config_t *tree, const char *text, const char *shown,
+			  struct err *err)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	int number = config_error_line(tree);
@@ -459,13 +490,15 @@ static int explain_syntax(const config_t *tree, const char *text, const char *sh
 
 	show_line(&line, text, number);
 	if (what && strstr(what, "duplicate"))
-		return err_set(err, ERR_CONFIG, "%s:%d: a key is set twice, here again: %s", shown, number,
-			       str_text(&line));
+		return err_set(err, ERR_CONFIG, "%s:%d: a key is set twice, here again: %s", shown,
+			       number, str_text(&line));
 	if (what && strstr(what, "mismatched"))
-		return err_set(err, ERR_CONFIG, "%s:%d: the entries of one list must all be of one kind: %s", shown,
+		return err_set(err, ERR_CONFIG,
+			       "%s:%d: the entries of one list must all be of one kind: %s", shown,
 			       number, str_text(&line));
 	return err_set(err, ERR_CONFIG, "%s:%d: %s at or just before: %s%s", shown, number,
-		       what ? what : "syntax error", line.len ? str_text(&line) : "the end of the file",
+		       what ? what : "syntax error",
+		       line.len ? str_text(&line) : "the end of the file",
 		       syntax_hint(str_text(&line)));
 }
 
@@ -479,7 +512,8 @@ static int parse(struct config *c, const struct source *source, const char *text
 	return read_root(c, source, config_root_setting(&tree), err);
 }
 
-/* Windows editors put a mark in front, and some people have no last newline: libconfig stumbles over both. */
+/* Windows editors put a mark in front, and some people have no last newline: libconfig stumbles
+ * over both. */
 static int read_source(struct config *c, const struct source *source, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -506,7 +540,8 @@ static int check_owner(const struct source *source, struct err *err)
 	if (stat(source->path, &st) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", source->shown, strerror(errno));
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
-		return err_set(err, ERR_CONFIG, "%s: others can write it; make it yours alone: chmod 600 %s",
+		return err_set(err, ERR_CONFIG,
+			       "%s: others can write it; make it yours alone: chmod 600 %s",
 			       source->shown, source->shown);
 	return 0;
 }
@@ -599,7 +634,8 @@ static int read_environment(struct account *account, struct err *err)
 			continue;
 		CLEANUP(free_text) char *name = secret_env_name(account->ops->name, spec->key);
 		const char *value = getenv(name);
-		if (value && *value && value_set(account->section, spec, value, "/", name, err) < 0) {
+		if (value && *value &&
+		    value_set(account->section, spec, value, "/", name, err) < 0) {
 			err->kind = ERR_CONFIG;
 			return err_wrap(err, "%s", name);
 		}
@@ -615,8 +651,8 @@ static void open_accounts(struct config *c, const struct provider_ops *const *pr
 		const char *name = (*providers)->name;
 		CLEANUP(free_text) char *where = xasprintf("providers.%s", name);
 		GROW(c->accounts, c->account_count, cap);
-		c->accounts[c->account_count++] =
-			(struct account){.ops = *providers, .section = section_new((*providers)->options, where)};
+		c->accounts[c->account_count++] = (struct account){
+			.ops = *providers, .section = section_new((*providers)->options, where)};
 	}
 }
 
@@ -640,7 +676,8 @@ static int name_job(struct config *c, struct err *err)
 	c->job_name = xstrdup(name);
 	if (path_is_safe(name) && !strchr(name, '/') && strlen(name) < 64)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s: the job's name must be a plain file name of less than 64 bytes%s",
+	return err_set(err, ERR_CONFIG,
+		       "%s: the job's name must be a plain file name of less than 64 bytes%s",
 		       section_where(c->job, given ? "name" : NULL),
 		       given ? "" : "; the folder's name is not: set job.name");
 }
@@ -654,9 +691,11 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 	if (!ask->need_job)
 		return 0;
 	if (c->path)
-		return err_set(err, ERR_CONFIG, "%s: it has no job: say what to render (`burst help init`)",
+		return err_set(err, ERR_CONFIG,
+			       "%s: it has no job: say what to render (`burst help init`)",
 			       ask->file ? ask->file : "burst.cfg");
-	return err_set(err, ERR_CONFIG, "no burst.cfg in this folder: write one with `burst init`, or name it");
+	return err_set(err, ERR_CONFIG,
+		       "no burst.cfg in this folder: write one with `burst init`, or name it");
 }
 
 static int load(struct config *c, const struct config_ask *ask, struct err *err)
@@ -732,7 +771,8 @@ static struct section *root_of(struct config *c, const char **key)
 	return account ? account->section : NULL;
 }
 
-int config_override(struct config *c, const char *key, const char *text, const char *flag, struct err *err)
+int config_override(struct config *c, const char *key, const char *text, const char *flag,
+		    struct err *err)
 {
 	const char *rest = key;
 	struct section *s = root_of(c, &rest);
@@ -758,11 +798,14 @@ static int check_providers(const struct config *c, struct err *err)
 		const char *name = section_item(c->top, "provider", i);
 		const char *near = nearest_provider(c, name);
 		if (!find_account(c, name))
-			return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\"%s%s%s", where, name,
-				       near ? ", did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+			return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\"%s%s%s", where,
+				       name, near ? ", did you mean \"" : "", near ? near : "",
+				       near ? "\"?" : "");
 	}
 	if (!count)
-		return err_set(err, ERR_CONFIG, "%s: provider is empty; it wants at least one, like [\"local\"]", where);
+		return err_set(err, ERR_CONFIG,
+			       "%s: provider is empty; it wants at least one, like [\"local\"]",
+			       where);
 	return 0;
 }
 

@@ -1,8 +1,10 @@
-/* config.h - burst.cfg as everybody reads it: the user's file, then the project's, then the environment and the flags, each
- * over the one before, checked against the key tables of config/keys.c, of the providers and of the job types.
+/* config.h - burst.cfg as everybody reads it: the user's file, then the project's, then the
+ * environment and the flags, each over the one before, checked against the key tables of
+ * config/keys.c, of the providers and of the job types.
  *
- * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A project's file comes with a
- * cloned repository and is not trusted: keys marked OPTION_USER_ONLY are refused there. */
+ * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A
+ * project's file comes with a cloned repository and is not trusted: keys marked OPTION_USER_ONLY
+ * are refused there. */
 #ifndef BURST_CONFIG_H
 #define BURST_CONFIG_H
 
@@ -15,39 +17,47 @@ struct config;
 
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
-	bool need_job;	  /* it is an error when no file has a `job` group */
-	bool user_only;	  /* leave the project's file alone (reap must work beside a broken one) */
+	bool need_job;    /* it is an error when no file has a `job` group */
+	bool user_only;   /* leave the project's file alone (reap must work beside a broken one) */
 	const struct provider_ops *const *providers; /* NULL-terminated */
-	const struct job_ops *const *jobs;	     /* NULL-terminated */
+	const struct job_ops *const *jobs;           /* NULL-terminated */
 };
 
 /* The registries must outlive the config. */
 int config_open(struct config **out, const struct config_ask *ask, struct err *err);
 void config_free(struct config *c);
 
-/* A value from the command line, over what the files say: key is a path as in "caps.max_cost", text is written as on a
- * command line (lists with commas, relative paths from the current folder), flag ("--max-cost") is for messages: ERR_USAGE. */
-int config_override(struct config *c, const char *key, const char *text, const char *flag, struct err *err);
+/* A value from the command line, over what the files say: key is a path as in "caps.max_cost", text
+ * is written as on a command line (lists with commas, relative paths from the current folder), flag
+ * ("--max-cost") is for messages: ERR_USAGE. */
+int config_override(struct config *c, const char *key, const char *text, const char *flag,
+		    struct err *err);
 /* What no single key can show (ranges, known providers); to be called once after the overrides. */
 int config_check(const struct config *c, struct err *err);
 
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
-/* NULL when there is no job. */
+/* NULL when there is no job. Paths that the file names are absolute; a default ("out") is as its table
+ * has it: path_join(config_dir(c), ...) is right for both. */
 const struct section *config_job(const struct config *c);
 const struct job_ops *config_job_ops(const struct config *c);
-const char *config_job_name(const struct config *c); /* job.name, else the folder's name */
-const char *config_path(const struct config *c);     /* real path of the project's file; NULL: there is none */
-const char *config_dir(const struct config *c);	     /* its folder, absolute; the current folder when there is no file */
+/* job.name, else the folder's name. */
+const char *config_job_name(const struct config *c);
+/* Real path of the project's file; NULL: there is none. */
+const char *config_path(const struct config *c);
+/* Its folder, absolute; the current folder when there is no file. */
+const char *config_dir(const struct config *c);
 
-/* The section of a provider as the files and the environment say it (RUNPOD_API_URL is `api_url` of "runpod", and so on for
- * every key that is secret or the user's own). NULL: no such provider. */
+/* The section of a provider as the files and the environment say it (RUNPOD_API_URL is `api_url` of
+ * "runpod", and so on for every key that is secret or the user's own). NULL: no such provider. */
 const struct section *config_provider(const struct config *c, const char *name);
-/* The same with its secrets looked up (config/secrets.h), commands run where need be: only for providers that are about to
- * be used. ERR_CREDENTIALS when a required one is nowhere: the message says where it was looked for. */
+/* The same with its secrets looked up (config/secrets.h), commands run where need be: only for
+ * providers that are about to be used. ERR_CREDENTIALS when a required one is nowhere: the message
+ * says where it was looked for. */
 const struct section *config_account(struct config *c, const char *name, struct err *err);
 
-/* ${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}, made 0700; absolute; to be freed. NULL on error. */
+/* ${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}, made 0700; absolute; to be freed.
+ * NULL on error. */
 char *config_state_dir(struct err *err);
 /* ${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg; to be freed. NULL when there is no home. */
 char *config_user_file(void);

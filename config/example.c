@@ -81,15 +81,17 @@ void example_line(struct str *to, const struct option_spec *spec, const char *va
 struct page {
 	struct str *to;
 	const char *type, *name; /* values of job.type and job.name */
-	bool commented;		 /* inside a group that is itself a comment */
+	bool commented;          /* inside a group that is itself a comment */
 };
 
 #define HELP_COLUMN 42
 
 /* Taking the "# " at the left away makes a setting of a comment, also inside a group. */
-static void add_line(const struct page *page, int depth, bool commented, const char *text, const char *help)
+static void add_line(const struct page *page, int depth, bool commented, const char *text,
+		     const char *help)
 {
-	int columns = 8 * depth + (commented && !(page->commented && depth) ? 2 : 0) + (int)strlen(text);
+	int columns =
+		8 * depth + (commented && !(page->commented && depth) ? 2 : 0) + (int)strlen(text);
 
 	if (page->commented)
 		str_add(page->to, "# ");
@@ -103,16 +105,19 @@ static void add_line(const struct page *page, int depth, bool commented, const c
 	str_addc(page->to, '\n');
 }
 
-static void add_key(struct page *page, const struct option_spec *spec, const char *prefix, int depth);
+static void add_key(struct page *page, const struct option_spec *spec, const char *prefix,
+		    int depth);
 
-static void add_table(struct page *page, const struct option_spec *table, const char *prefix, int depth)
+static void add_table(struct page *page, const struct option_spec *table, const char *prefix,
+		      int depth)
 {
 	for (; table->key; table++)
 		if (!(table->flags & (OPTION_USER_ONLY | OPTION_SECRET)))
 			add_key(page, table, prefix, depth);
 }
 
-static void add_group(struct page *page, const struct option_spec *spec, const char *path, int depth, bool commented)
+static void add_group(struct page *page, const struct option_spec *spec, const char *path,
+		      int depth, bool commented)
 {
 	CLEANUP(free_text) char *inner = xasprintf("%s.", path);
 	CLEANUP(free_text) char *open = xasprintf("%s = {", spec->key);
@@ -125,7 +130,8 @@ static void add_group(struct page *page, const struct option_spec *spec, const c
 	page->commented = before;
 }
 
-static void add_key(struct page *page, const struct option_spec *spec, const char *prefix, int depth)
+static void add_key(struct page *page, const struct option_spec *spec, const char *prefix,
+		    int depth)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s%s", prefix, spec->key);
 	CLEANUP(str_free) struct str own = STR_INIT;
@@ -165,9 +171,13 @@ void example_config(struct str *to, const char *name, const struct job_ops *job,
 {
 	struct page page = {.to = to, .type = job->type, .name = name};
 
-	str_addf(to, "# burst.cfg: what to render, and on what. `burst run` reads it; `burst plan` shows what it would rent.\n"
-		     "# Accounts and your own defaults belong in ~/.config/burst/burst.cfg, never here.\n\n"
-		     "# %s\njob = {\n", job->summary ? job->summary : job->type);
+	str_addf(to,
+		 "# burst.cfg: what to render, and on what. `burst run` reads it; `burst plan` "
+		 "shows what it would rent.\n"
+		 "# Accounts and your own defaults belong in ~/.config/burst/burst.cfg, never "
+		 "here.\n\n"
+		 "# %s\njob = {\n",
+		 job->summary ? job->summary : job->type);
 	add_table(&page, job->options, "job.", 1);
 	str_add(to, "};\n\n");
 	add_table(&page, config_keys, "", 0);

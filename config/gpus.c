@@ -1,8 +1,10 @@
-/* Sources, as read in November 2026: NVIDIA's and AMD's data sheets, the accelerator tables of stas00/ml-engineering
- * (August 2026), hmc-tech.com for the workstation cards; ids from RunPod's published OpenAPI files and GPU page, and from
- * modal.com's GPU guide. Where a sheet gives only a figure with sparsity or FP8, the dense FP16 one was computed from it;
- * GeForce cards run at half their advertised tensor rate when sums are kept in FP32, and it is that half which stands here.
- * RTX 4000 Ada: published figures disagree, the smaller is used; A10G and RTX PRO 6000 are estimates. */
+/* Sources, as read in November 2026: NVIDIA's and AMD's data sheets, the accelerator tables of
+ * stas00/ml-engineering (August 2026), hmc-tech.com for the workstation cards; ids from RunPod's
+ * published OpenAPI files and GPU page, and from modal.com's GPU guide. Where a sheet gives only a
+ * figure with sparsity or FP8, the dense FP16 one was computed from it; GeForce cards run at half
+ * their advertised tensor rate when sums are kept in FP32, and it is that half which stands here.
+ * RTX 4000 Ada: published figures disagree, the smaller is used; A10G and RTX PRO 6000 are
+ * estimates. */
 #include "gpus.h"
 
 #include <ctype.h>
@@ -11,6 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+/* clang-format off */
 static const struct gpu catalog[] = {
 	{"T4", NULL, 16, 320, 65, 8.1, false, true, "Tesla T4", "T4", {0}},
 	{"A2", NULL, 16, 200, 18.1, 4.5, true, true, NULL, NULL, {0}},
@@ -34,17 +37,21 @@ static const struct gpu catalog[] = {
 	{"RTX 5090", NULL, 32, 1792, 209.5, 104.8, true, true, "NVIDIA GeForce RTX 5090", NULL, {"5090"}},
 	{"L40", NULL, 48, 864, 181, 90.5, true, true, "NVIDIA L40", NULL, {0}},
 	{"L40S", NULL, 48, 864, 362, 91.6, true, true, "NVIDIA L40S", "L40S", {0}},
-	{"RTX 6000 Ada", NULL, 48, 960, 364, 91.1, true, true, "NVIDIA RTX 6000 Ada Generation", NULL, {"6000 Ada"}},
+	{"RTX 6000 Ada", NULL, 48, 960, 364, 91.1, true, true, "NVIDIA RTX 6000 Ada Generation", NULL,
+	 {"6000 Ada"}},
 	{"RTX PRO 6000", NULL, 96, 1597, 500, 120, true, true,
 	 "NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX-PRO-6000",
 	 {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
 	  "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "RTX PRO 6000 Blackwell"}},
 	{"A40", NULL, 48, 696, 149.7, 37.4, true, true, "NVIDIA A40", NULL, {0}},
-	{"A100 80GB SXM", "A100", 80, 2039, 312, 19.5, true, false, "NVIDIA A100-SXM4-80GB", "A100-80GB", {"A100 SXM"}},
-	{"A100 80GB PCIe", "A100", 80, 1935, 312, 19.5, true, false, "NVIDIA A100 80GB PCIe", NULL, {"A100 PCIe"}},
+	{"A100 80GB SXM", "A100", 80, 2039, 312, 19.5, true, false, "NVIDIA A100-SXM4-80GB", "A100-80GB",
+	 {"A100 SXM"}},
+	{"A100 80GB PCIe", "A100", 80, 1935, 312, 19.5, true, false, "NVIDIA A100 80GB PCIe", NULL,
+	 {"A100 PCIe"}},
 	{"A100 40GB", "A100", 40, 1555, 312, 19.5, true, false, "NVIDIA A100-SXM4-40GB", "A100-40GB",
 	 {"NVIDIA A100-PCIE-40GB"}},
-	{"H100 SXM", "H100", 80, 3350, 989, 67, true, false, "NVIDIA H100 80GB HBM3", "H100", {"H100!", "H100 80GB"}},
+	{"H100 SXM", "H100", 80, 3350, 989, 67, true, false, "NVIDIA H100 80GB HBM3", "H100",
+	 {"H100!", "H100 80GB"}},
 	{"H100 NVL", "H100", 94, 3938, 835, 60, true, false, "NVIDIA H100 NVL", NULL, {0}},
 	{"H100 PCIe", "H100", 80, 2000, 756, 51, true, false, "NVIDIA H100 PCIe", NULL, {0}},
 	{"H200 SXM", "H200", 141, 4800, 989, 67, true, false, "NVIDIA H200", "H200", {0}},
@@ -52,6 +59,7 @@ static const struct gpu catalog[] = {
 	{"B300", NULL, 288, 8000, 2250, 80, true, false, "NVIDIA B300 SXM6 AC", "B300", {0}},
 	{"MI300X", NULL, 192, 5300, 1307, 163.4, true, false, "AMD Instinct MI300X OAM", NULL, {0}},
 };
+/* clang-format on */
 
 const struct gpu *gpu_catalog(size_t *count)
 {
@@ -65,7 +73,8 @@ const struct gpu *gpu_catalog(size_t *count)
 
 static bool is_noise(const char *word, size_t len)
 {
-	static const char *const noise[] = {"NVIDIA", "AMD", "GEFORCE", "TESLA", "INSTINCT", "GENERATION", "EDITION"};
+	static const char *const noise[] = {"NVIDIA",   "AMD",        "GEFORCE", "TESLA",
+					    "INSTINCT", "GENERATION", "EDITION"};
 
 	for (size_t i = 0; i < ARRAY_LEN(noise); i++)
 		if (strlen(noise[i]) == len && !memcmp(word, noise[i], len))
@@ -73,7 +82,8 @@ static bool is_noise(const char *word, size_t len)
 	return false;
 }
 
-/* Capitals, without makers' words, blanks and signs: "NVIDIA GeForce RTX 5090" and "rtx-5090" are both RTX5090. */
+/* Capitals, without makers' words, blanks and signs: "NVIDIA GeForce RTX 5090" and "rtx-5090" are
+ * both RTX5090. */
 static void plain_name(char to[PLAIN_MAX], const char *text, size_t len)
 {
 	size_t used = 0;
@@ -106,7 +116,8 @@ static bool same_plain(const char *plain, const char *name)
 /* Modal's H100 may turn out to be a family's name as well; our own names and ids come first. */
 static bool is_called(const struct gpu *g, const char *plain)
 {
-	if (same_plain(plain, g->name) || same_plain(plain, g->runpod) || same_plain(plain, g->modal))
+	if (same_plain(plain, g->name) || same_plain(plain, g->runpod) ||
+	    same_plain(plain, g->modal))
 		return true;
 	for (size_t i = 0; i < ARRAY_LEN(g->others); i++)
 		if (same_plain(plain, g->others[i]))

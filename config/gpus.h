@@ -1,5 +1,6 @@
-/* gpus.h - the catalogue of GPUs: what people and vendors call them, and the physical constants that the planner reasons
- * with. Live offers are the truth about price and stock; nothing is refused because it is missing here. */
+/* gpus.h - the catalogue of GPUs: what people and vendors call them, and the physical constants
+ * that the planner reasons with. Live offers are the truth about price and stock; nothing is
+ * refused because it is missing here. */
 #ifndef BURST_CONFIG_GPUS_H
 #define BURST_CONFIG_GPUS_H
 
@@ -9,12 +10,12 @@
 struct gpu {
 	const char *name;   /* as burst shows it: "RTX 5090" */
 	const char *family; /* a shorter wish that it satisfies too ("H100"); NULL: none */
-	int vram_gb;	    /* as sold; less is free */
+	int vram_gb;        /* as sold; less is free */
 	int bandwidth_gb_s; /* peak of its memory */
-	double tflops;	    /* dense FP16 matmuls that add up in FP32, as PyTorch's do */
+	double tflops;      /* dense FP16 matmuls that add up in FP32, as PyTorch's do */
 	double fp32_tflops;
 	bool bf16;
-	bool nvenc;	       /* can encode video */
+	bool nvenc;            /* can encode video */
 	const char *runpod;    /* gpuTypeId; NULL: not offered there */
 	const char *modal;     /* gpu=; NULL: not offered there */
 	const char *others[3]; /* more ids and spellings */
@@ -23,14 +24,14 @@ struct gpu {
 /* Every row, for lists and completion. */
 const struct gpu *gpu_catalog(size_t *count);
 
-/* Whatever it is called ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL when unknown. A family's name ("A100") gives
- * its best known member. */
+/* Whatever it is called ("5090", "NVIDIA GeForce RTX 5090", "rtx-5090"); NULL when unknown. A
+ * family's name ("A100") gives its best known member. */
 const struct gpu *gpu_find(const char *text);
-/* Splits "L40S:2" into its name (as burst shows it; unknown ones as written) and how many (1 when it does not say). False
- * when the number is none or not 1 to 64. */
+/* Splits "L40S:2" into its name (as burst shows it; unknown ones as written) and how many (1 when
+ * it does not say). False when the number is none or not 1 to 64. */
 bool gpu_parse(const char *text, char *name, size_t room, int *count);
-/* Does what is offered fulfil the wish? Same GPU by any of its names, or a member of the family wished for. Counts are not
- * looked at. */
+/* Does what is offered fulfil the wish? Same GPU by any of its names, or a member of the family
+ * wished for. Counts are not looked at. */
 bool gpu_satisfies(const char *wish, const char *offered);
 
 #endif

@@ -2,27 +2,32 @@
 
 #include "base/clock.h"
 
+/* clang-format off */
 static const struct option_spec volume_keys[] = {
 	{"name", OPTION_TEXT, 0, NULL, "its name at the provider; no volume when absent", NULL},
 	{"size_gb", OPTION_INT, 0, "20", "size of a new one, in GB", NULL},
-	{"create", OPTION_BOOL, 0, "false", "make it when it is missing (a volume bills for ever)", NULL},
+	{"create", OPTION_BOOL, 0, "false",
+	 "make it when it is missing (a volume bills for ever)", NULL},
 	{NULL},
 };
 
 static const struct option_spec caps_keys[] = {
 	{"max_cost", OPTION_MONEY, 0, "5.00", "stop before a run has cost this many dollars", NULL},
 	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", NULL},
-	{"max_price_per_hour", OPTION_MONEY, 0, NULL, "take no offer dearer than this, in dollars", NULL},
+	{"max_price_per_hour", OPTION_MONEY, 0, NULL,
+	 "take no offer dearer than this, in dollars", NULL},
 	{NULL},
 };
 
 static const struct option_spec code_keys[] = {
-	{"path", OPTION_PATH, 0, NULL, "the folder that is synced to the pods; .burstignore says what stays", NULL},
+	{"path", OPTION_PATH, 0, NULL,
+	 "the folder that is synced to the pods; .burstignore says what stays", NULL},
 	{NULL},
 };
 
 static const struct option_spec pod_keys[] = {
-	{"image", OPTION_TEXT, 0, NULL, "container image; the provider's own choice when absent", NULL},
+	{"image", OPTION_TEXT, 0, NULL,
+	 "container image; the provider's own choice when absent", NULL},
 	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", NULL},
 	{"cpu", OPTION_INT, 0, NULL, "CPU cores at least", NULL},
 	{"memory_gb", OPTION_INT, 0, NULL, "memory at least, in GB", NULL},
@@ -32,21 +37,29 @@ static const struct option_spec pod_keys[] = {
 };
 
 const struct option_spec config_keys[] = {
-	{"provider", OPTION_TEXTS, 0, "local", "who rents the pods, tried in this order; \"local\" needs no account",
+	{"provider", OPTION_TEXTS, 0, "local",
+	 "who rents the pods, tried in this order; \"local\" needs no account",
 	 NULL},
-	{"gpu", OPTION_TEXTS, 0, NULL, "GPUs that will do, the best loved first; any when absent", NULL},
-	{"pods", OPTION_INT, 0, NULL, "how many pods at once; chosen by the planner when absent", NULL},
+	{"gpu", OPTION_TEXTS, 0, NULL,
+	 "GPUs that will do, the best loved first; any when absent", NULL},
+	{"pods", OPTION_INT, 0, NULL,
+	 "how many pods at once; chosen by the planner when absent", NULL},
 	{"spot", OPTION_BOOL, 0, "false", "take pods that may be taken away, for less money", NULL},
 	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", NULL},
 	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without end", NULL},
-	{"lease", OPTION_DURATION, 0, "10m", "a pod that hears nothing from us for so long ends itself", NULL},
-	{"boot_limit", OPTION_DURATION, 0, "10m", "a pod that does not answer by then is given back", NULL},
-	{"keep_on_failure", OPTION_DURATION, 0, "0", "keep a failed pod for so long, to look at it (it bills)", NULL},
-	{"volume", OPTION_GROUP, 0, NULL, "storage that outlives the pods: models, environments, code", volume_keys},
+	{"lease", OPTION_DURATION, 0, "10m",
+	 "a pod that hears nothing from us for so long ends itself", NULL},
+	{"boot_limit", OPTION_DURATION, 0, "10m",
+	 "a pod that does not answer by then is given back", NULL},
+	{"keep_on_failure", OPTION_DURATION, 0, "0",
+	 "keep a failed pod for so long, to look at it (it bills)", NULL},
+	{"volume", OPTION_GROUP, 0, NULL,
+	 "storage that outlives the pods: models, environments, code", volume_keys},
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
 	{"code", OPTION_GROUP, 0, NULL, "what is synced", code_keys},
 	{"pod", OPTION_GROUP, 0, NULL, "what a pod must be like", pod_keys},
-	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL, "shell command that gets the run's JSON on stdin at the end",
+	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},
 	{NULL},
 };
@@ -74,6 +87,7 @@ static const struct {
 	{"pod", "cpu", 1, 1024, "1 to 1024"},
 	{"pod", "memory_gb", 1, 65536, "1 to 65536"},
 };
+/* clang-format on */
 
 int keys_check_ranges(const struct section *top, struct err *err)
 {
@@ -85,8 +99,8 @@ int keys_check_ranges(const struct section *top, struct err *err)
 		int64_t value = section_int(s, key);
 		if (value < bounds[i].least || value > bounds[i].most)
 			return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s",
-				       section_where(s, key), group ? group : "", group ? "." : "", key,
-				       bounds[i].wanted);
+				       section_where(s, key), group ? group : "", group ? "." : "",
+				       key, bounds[i].wanted);
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* keys.h - every key of burst.cfg that belongs to burst itself, in one place. Help, checks and the example file of
- * `burst init` come from these tables. */
+/* keys.h - every key of burst.cfg that belongs to burst itself, in one place. Help, checks and the
+ * example file of `burst init` come from these tables. */
 #ifndef BURST_CONFIG_KEYS_H
 #define BURST_CONFIG_KEYS_H
 

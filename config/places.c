@@ -56,7 +56,8 @@ static char *state_path(struct err *err)
 	}
 	CLEANUP(free_text) char *dir = places_xdg("XDG_STATE_HOME", ".local/state");
 	if (!dir)
-		err_set(err, ERR_LOCAL, "no home folder: set BURST_STATE_DIR to a folder for the ledger");
+		err_set(err, ERR_LOCAL,
+			"no home folder: set BURST_STATE_DIR to a folder for the ledger");
 	return dir ? path_join(dir, "burst") : NULL;
 }
 
@@ -68,10 +69,14 @@ static int check_ours(const char *path, struct err *err)
 	if (stat(path, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	if (st.st_uid != geteuid() && st.st_uid != 0)
-		return err_set(err, ERR_LOCAL, "%s: belongs to another user; set BURST_STATE_DIR to a folder of yours",
-			       path);
+		return err_set(
+			err, ERR_LOCAL,
+			"%s: belongs to another user; set BURST_STATE_DIR to a folder of yours",
+			path);
 	if (st.st_mode & S_IWOTH)
-		return err_set(err, ERR_LOCAL, "%s: anybody can write there; make it private: chmod 700 %s", path, path);
+		return err_set(err, ERR_LOCAL,
+			       "%s: anybody can write there; make it private: chmod 700 %s", path,
+			       path);
 	return 0;
 }
 

@@ -1,4 +1,5 @@
-/* places.h - where things of this user are: the home folder, folders of the XDG kind, and paths as people like to see them. */
+/* places.h - where things of this user are: the home folder, folders of the XDG kind, and paths as
+ * people like to see them. */
 #ifndef BURST_CONFIG_PLACES_H
 #define BURST_CONFIG_PLACES_H
 

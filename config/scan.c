@@ -39,13 +39,15 @@ static int check_bytes(struct scan *s)
 	return 0;
 }
 
-/* libconfig obeys @include at the beginning of a line only, so a line is all that must be looked at. */
+/* libconfig obeys @include at the beginning of a line only, so a line is all that must be looked
+ * at. */
 static int check_include(struct scan *s)
 {
 	for (int line = 1; s->at < s->end; line++) {
 		const char *p = s->at + strspn(s->at, " \t");
 		if (starts_with(p, "@include"))
-			return complain(s, line, "@include is not taken: write the settings in this file");
+			return complain(s, line,
+					"@include is not taken: write the settings in this file");
 		const char *next = memchr(s->at, '\n', (size_t)(s->end - s->at));
 		s->at = next ? next + 1 : s->end;
 	}
@@ -97,12 +99,13 @@ static int check_number(struct scan *s)
 {
 	const char *p = s->at;
 
-	while (isalnum((unsigned char)*p) || *p == '.' || ((*p == '+' || *p == '-') && strchr("eE", p[-1])))
+	while (isalnum((unsigned char)*p) || *p == '.' ||
+	       ((*p == '+' || *p == '-') && strchr("eE", p[-1])))
 		p++;
 	size_t len = (size_t)(p - s->at);
 	if (!fits(s->at, len))
-		return err_set(s->err, ERR_CONFIG, "%s:%d: the number %.*s is too large", s->shown, s->line,
-			       (int)MIN(len, 40), s->at);
+		return err_set(s->err, ERR_CONFIG, "%s:%d: the number %.*s is too large", s->shown,
+			       s->line, (int)MIN(len, 40), s->at);
 	step(s, len);
 	return 0;
 }
@@ -118,7 +121,9 @@ static int check_token(struct scan *s)
 	if (c == '#' || starts_with(s->at, "//"))
 		step(s, strcspn(s->at, "\n"));
 	else if (isalpha(c) || c == '*')
-		step(s, MAX(strspn(s->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_*"), 1));
+		step(s, MAX(strspn(s->at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123"
+					  "456789-_*"),
+			    1));
 	else if (isdigit(c))
 		return check_number(s);
 	else

@@ -22,7 +22,8 @@
 
 extern char **environ;
 
-/* What the vendors' own tools leave behind. A key is read under our name for it, or under its other name. */
+/* What the vendors' own tools leave behind. A key is read under our name for it, or under its other
+ * name. */
 static const struct vendor_file {
 	const char *provider, *below_home;
 	const char *path_env, *profile_env;
@@ -31,8 +32,13 @@ static const struct vendor_file {
 	const char *login;     /* the command that writes the file */
 } vendor_files[] = {
 	{"runpod", ".runpod/config.toml", NULL, NULL, {"api_key"}, "apikey", "runpodctl config"},
-	{"modal", ".modal.toml", "MODAL_CONFIG_PATH", "MODAL_PROFILE",
-	 {"token_id", "token_secret", "server_url", "environment"}, NULL, "modal token new"},
+	{"modal",
+	 ".modal.toml",
+	 "MODAL_CONFIG_PATH",
+	 "MODAL_PROFILE",
+	 {"token_id", "token_secret", "server_url", "environment"},
+	 NULL,
+	 "modal token new"},
 };
 
 char *secret_env_name(const char *provider, const char *key)
@@ -143,12 +149,15 @@ static int read_command(const char *command, int64_t limit_ms, struct str *outpu
 	if (!drain(from, output, until) || !await(pid, &status, until)) {
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
-		return err_set(err, ERR_CREDENTIALS, "the command did not finish within %d s", (int)(limit_ms / 1000));
+		return err_set(err, ERR_CREDENTIALS, "the command did not finish within %d s",
+			       (int)(limit_ms / 1000));
 	}
 	if (WIFSIGNALED(status))
-		return err_set(err, ERR_CREDENTIALS, "the command was ended by signal %d", WTERMSIG(status));
+		return err_set(err, ERR_CREDENTIALS, "the command was ended by signal %d",
+			       WTERMSIG(status));
 	if (WEXITSTATUS(status))
-		return err_set(err, ERR_CREDENTIALS, "the command failed with exit status %d", WEXITSTATUS(status));
+		return err_set(err, ERR_CREDENTIALS, "the command failed with exit status %d",
+			       WEXITSTATUS(status));
 	return 0;
 }
 
@@ -159,7 +168,9 @@ static int check_secret(const char *text, struct err *err)
 		return err_set(err, ERR_CREDENTIALS, "it is empty");
 	for (const char *p = text; *p; p++)
 		if ((unsigned char)*p <= 0x20 || (unsigned char)*p >= 0x7f)
-			return err_set(err, ERR_CREDENTIALS, "it has a character that no key has (a blank, a control character)");
+			return err_set(err, ERR_CREDENTIALS,
+				       "it has a character that no key has (a blank, a control "
+				       "character)");
 	return 0;
 }
 
@@ -240,7 +251,8 @@ static int search_text(struct search *s, const struct str *text, const char *sho
 	return toml_read(str_text(text), text->len, shown, note_value, s, err);
 }
 
-int secret_from_file(char **out, const char *path, const char *profile, const char *key, struct err *err)
+int secret_from_file(char **out, const char *path, const char *profile, const char *key,
+		     struct err *err)
 {
 	CLEANUP(wipe) struct str text = STR_INIT;
 	CLEANUP(free_text) char *shown = places_show(path);
@@ -338,8 +350,8 @@ static int look_up(char **out, char **where, const char *provider, const struct 
 	return from_vendor(out, provider, spec->key, err);
 }
 
-static int missing(const char *provider, const struct section *s, const char *key, const char *user_shown,
-		   struct err *err)
+static int missing(const char *provider, const struct section *s, const char *key,
+		   const char *user_shown, struct err *err)
 {
 	const struct vendor_file *file = vendor_file(provider);
 	CLEANUP(free_text) char *env = secret_env_name(provider, key);
@@ -354,7 +366,8 @@ static int missing(const char *provider, const struct section *s, const char *ke
 	return err_set(err, ERR_CREDENTIALS, "%s: no %s: %s", provider, key, str_text(&ways));
 }
 
-static int fill_one(const char *provider, struct section *s, const struct option_spec *spec, struct err *err)
+static int fill_one(const char *provider, struct section *s, const struct option_spec *spec,
+		    struct err *err)
 {
 	CLEANUP(free_text) char *where = NULL;
 	char *value = NULL;
@@ -363,7 +376,9 @@ static int fill_one(const char *provider, struct section *s, const struct option
 	if (result == 0 && value) {
 		if (spec->flags & OPTION_SECRET) {
 			log_secret(value);
-			result = check_secret(value, err) < 0 ? err_wrap(err, "%s: %s", where, spec->key) : 0;
+			result = check_secret(value, err) < 0
+					 ? err_wrap(err, "%s: %s", where, spec->key)
+					 : 0;
 		}
 		if (result == 0)
 			section_set_text(s, spec->key, value, where);
@@ -379,7 +394,8 @@ int secrets_fill(const char *provider, struct section *s, const char *user_shown
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		bool secret = spec->flags & OPTION_SECRET;
-		if (spec->type != OPTION_TEXT || (!secret && !(file && vendor_has(file, spec->key))))
+		if (spec->type != OPTION_TEXT ||
+		    (!secret && !(file && vendor_has(file, spec->key))))
 			continue;
 		if (fill_one(provider, s, spec, err) < 0)
 			return -1;

@@ -1,24 +1,29 @@
-/* secrets.h - where a provider's keys come from. In this order: the environment (RUNPOD_API_KEY for `api_key` of "runpod"),
- * the user's file (the key itself, or KEY_command: a shell command that prints it), the vendor's own file.
+/* secrets.h - where a provider's keys come from. In this order: the environment (RUNPOD_API_KEY for
+ * `api_key` of "runpod"), the user's file (the key itself, or KEY_command: a shell command that
+ * prints it), the vendor's own file.
  *
- * Each one found is made known to log_secret() before it goes anywhere; none is ever an argument of a program. */
+ * Each one found is made known to log_secret() before it goes anywhere; none is ever an argument of
+ * a program. */
 #ifndef BURST_CONFIG_SECRETS_H
 #define BURST_CONFIG_SECRETS_H
 
 #include "base/err.h"
 #include "base/section.h"
 
-/* Fills the OPTION_SECRET keys of the provider's section that are still empty, and what else the vendor's file says about
- * keys of the section. ERR_CREDENTIALS when a required one is nowhere. user_shown: how messages call the user's file. */
+/* Fills the OPTION_SECRET keys of the provider's section that are still empty, and what else the
+ * vendor's file says about keys of the section. ERR_CREDENTIALS when a required one is nowhere.
+ * user_shown: how messages call the user's file. */
 int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err);
 
 /* "RUNPOD_API_KEY" for "runpod" and "api_key"; to be freed. */
 char *secret_env_name(const char *provider, const char *key);
 
-/* Runs `command` by /bin/sh for at most limit_ms; *out (to be freed) is the first line of what it prints, trimmed. */
+/* Runs `command` by /bin/sh for at most limit_ms; *out (to be freed) is the first line of what it
+ * prints, trimmed. */
 int secret_from_command(char **out, const char *command, int64_t limit_ms, struct err *err);
-/* A key of a vendor's file; profile NULL: the active one, else "default", else the only one. *out is NULL when the file or
- * the key is not there. */
-int secret_from_file(char **out, const char *path, const char *profile, const char *key, struct err *err);
+/* A key of a vendor's file; profile NULL: the active one, else "default", else the only one. *out
+ * is NULL when the file or the key is not there. */
+int secret_from_file(char **out, const char *path, const char *profile, const char *key,
+		     struct err *err);
 
 #endif

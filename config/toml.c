@@ -120,7 +120,8 @@ static int read_quoted(struct toml *t, struct str *to)
 
 static int read_bare(struct toml *t, struct str *to)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+	static const char allowed[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 	size_t n = strspn(t->at, allowed);
 
 	if (!n)
@@ -157,7 +158,8 @@ static int read_header(struct toml *t)
 	return end_line(t);
 }
 
-/* true, a number, a date; *known is false for a list or an inline table, which must end on this line. */
+/* true, a number, a date; *known is false for a list or an inline table, which must end on this
+ * line. */
 static int read_plain(struct toml *t, struct str *to, bool *known)
 {
 	size_t n = strcspn(t->at, "#\r\n");
@@ -186,7 +188,8 @@ static int read_pair(struct toml *t, toml_each *each, void *ctx, bool *go_on)
 		return complain(t, "= is missing");
 	skip_blanks(t);
 	bool quoted = *t->at == '"' || *t->at == '\'';
-	if ((quoted ? read_quoted(t, &value) : read_plain(t, &value, &known)) < 0 || end_line(t) < 0)
+	if ((quoted ? read_quoted(t, &value) : read_plain(t, &value, &known)) < 0 ||
+	    end_line(t) < 0)
 		return -1;
 	if (known)
 		*go_on = each(ctx, str_text(&t->table), str_text(&key), str_text(&value));
@@ -211,7 +214,8 @@ static int read_lines(struct toml *t, toml_each *each, void *ctx)
 	return 0;
 }
 
-int toml_read(const char *text, size_t len, const char *shown, toml_each *each, void *ctx, struct err *err)
+int toml_read(const char *text, size_t len, const char *shown, toml_each *each, void *ctx,
+	      struct err *err)
 {
 	struct toml t = {.at = text, .shown = shown, .line = 1, .err = err};
 

@@ -18,7 +18,8 @@ const struct option_spec *value_spec(const struct option_spec *table, const char
 	return NULL;
 }
 
-const char *value_nearest(const struct option_spec *table, const char *more, const char *more2, const char *key)
+const char *value_nearest(const struct option_spec *table, const char *more, const char *more2,
+			  const char *key)
 {
 	const char *words[128];
 	size_t n = 0;
@@ -38,15 +39,26 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 	const char *def = spec->def;
 
 	switch (spec->type) {
-	case OPTION_TEXT: snprintf(to, room, "a text in quotes, like \"%s\"", def ? def : "abc"); break;
-	case OPTION_PATH: snprintf(to, room, "a path in quotes, like \"%s\"", def ? def : "folder/file"); break;
+	case OPTION_TEXT:
+		snprintf(to, room, "a text in quotes, like \"%s\"", def ? def : "abc");
+		break;
+	case OPTION_PATH:
+		snprintf(to, room, "a path in quotes, like \"%s\"", def ? def : "folder/file");
+		break;
 	case OPTION_INT: snprintf(to, room, "a whole number, like %s", def ? def : "2"); break;
 	case OPTION_DECIMAL: snprintf(to, room, "a number, like %s", def ? def : "0.5"); break;
 	case OPTION_BOOL: snprintf(to, room, "true or false"); break;
-	case OPTION_DURATION: snprintf(to, room, "a duration in quotes, like \"%s\"", def && strcmp(def, "0") ? def : "90s"); break;
+	case OPTION_DURATION:
+		snprintf(to, room, "a duration in quotes, like \"%s\"",
+			 def && strcmp(def, "0") ? def : "90s");
+		break;
 	case OPTION_MONEY: snprintf(to, room, "dollars, like %s", def ? def : "0.69"); break;
-	case OPTION_TEXTS: snprintf(to, room, "a list of texts, like [\"%s\", ...]", def ? def : "abc"); break;
-	case OPTION_GROUP: snprintf(to, room, "a group, like { %s = ...; }", spec->group[0].key); break;
+	case OPTION_TEXTS:
+		snprintf(to, room, "a list of texts, like [\"%s\", ...]", def ? def : "abc");
+		break;
+	case OPTION_GROUP:
+		snprintf(to, room, "a group, like { %s = ...; }", spec->group[0].key);
+		break;
 	}
 	return to;
 }
@@ -83,11 +95,12 @@ static int wrong(const struct option_spec *spec, const char *text, struct err *e
 {
 	char wanted[160];
 
-	return err_set(err, ERR_USAGE, "\"%.80s\" is not %s", text, value_wanted(wanted, sizeof(wanted), spec));
+	return err_set(err, ERR_USAGE, "\"%.80s\" is not %s", text,
+		       value_wanted(wanted, sizeof(wanted), spec));
 }
 
-static int set_number(struct section *s, const struct option_spec *spec, const char *text, const char *where,
-		      struct err *err)
+static int set_number(struct section *s, const struct option_spec *spec, const char *text,
+		      const char *where, struct err *err)
 {
 	char *end;
 
@@ -106,8 +119,8 @@ static int set_number(struct section *s, const struct option_spec *spec, const c
 	return 0;
 }
 
-static int set_bool(struct section *s, const struct option_spec *spec, const char *text, const char *where,
-		    struct err *err)
+static int set_bool(struct section *s, const struct option_spec *spec, const char *text,
+		    const char *where, struct err *err)
 {
 	bool yes = !strcmp(text, "true") || !strcmp(text, "yes") || !strcmp(text, "1");
 
@@ -117,15 +130,16 @@ static int set_bool(struct section *s, const struct option_spec *spec, const cha
 	return 0;
 }
 
-static void set_path(struct section *s, const char *key, const char *text, const char *dir, const char *where)
+static void set_path(struct section *s, const char *key, const char *text, const char *dir,
+		     const char *where)
 {
 	CLEANUP(free_text) char *path = value_path(dir, text);
 
 	section_set_text(s, key, path, where);
 }
 
-int value_set(struct section *s, const struct option_spec *spec, const char *text, const char *dir, const char *where,
-	      struct err *err)
+int value_set(struct section *s, const struct option_spec *spec, const char *text, const char *dir,
+	      const char *where, struct err *err)
 {
 	int64_t number;
 

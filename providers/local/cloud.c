@@ -532,10 +532,10 @@ int local_cloud_main(int argc, char **argv)
 		return fail(&err);
 	}
 	umask(077);
-	if (store_open(&store, argv[2], &err) < 0)
+	if (cloud_store_open(&store, argv[2], &err) < 0)
 		return fail(&err);
 	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch") ? move_file(&store, argc, argv)
 									       : run_verb(&store, argv[1]);
-	store_close(&store);
+	cloud_store_close(&store);
 	return status;
 }

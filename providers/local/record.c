@@ -15,7 +15,7 @@
 
 enum { RECORD_BYTES_MAX = 65536 };
 
-int store_open(struct store *store, const char *state_dir, struct err *err)
+int cloud_store_open(struct store *store, const char *state_dir, struct err *err)
 {
 	*store = (struct store){
 		.dir = path_join(state_dir, "local"),
@@ -28,11 +28,11 @@ int store_open(struct store *store, const char *state_dir, struct err *err)
 	else if (path_mkdirs(pods, 0700, err) == 0 && path_mkdirs(ended, 0700, err) == 0 &&
 		 path_mkdirs(store->volumes, 0700, err) == 0)
 		return 0;
-	store_close(store);
+	cloud_store_close(store);
 	return -1;
 }
 
-void store_close(struct store *store)
+void cloud_store_close(struct store *store)
 {
 	free(store->dir);
 	free(store->volumes);

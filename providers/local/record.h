@@ -28,9 +28,9 @@ struct store {
 	char *volumes; /* STATE/volumes */
 };
 
-/* Makes the folders. store_close() frees. */
-int store_open(struct store *store, const char *state_dir, struct err *err);
-void store_close(struct store *store);
+/* Makes the folders. cloud_store_close() frees. */
+int cloud_store_open(struct store *store, const char *state_dir, struct err *err);
+void cloud_store_close(struct store *store);
 /* Waits for the store's lock; *fd is to be closed. */
 int store_lock(const struct store *store, int *fd, struct err *err);
 

@@ -75,7 +75,7 @@ for command in $("$burst" words commands); do
 	grep -q "^\.SS $command" burst.1 || fail "man page: $command is missing"
 done
 if command -v groff >/dev/null; then
-	groff -man -Tascii -ww burst.1 >page 2>warnings || fail "groff"
+	groff -man -Tascii -P-cbou -ww burst.1 >page 2>warnings || fail "groff"
 	silent warnings "groff"
 	grep -q 'EXIT STATUS' page || fail "man page: exit statuses are missing"
 else

@@ -1,4 +1,5 @@
-/* fuzz_toml.c - any bytes as a vendor's credential file. Build: clang -fsanitize=fuzzer,address,undefined. */
+/* fuzz_toml.c - any bytes as a vendor's credential file. Build: clang
+ * -fsanitize=fuzzer,address,undefined. */
 #include <assert.h>
 #include <stdint.h>
 
@@ -9,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static bool look(void *ctx, const char *table, const char *key, const char *value)
 {
-	assert(utf8_valid(table, strlen(table)) && utf8_valid(key, strlen(key)) && utf8_valid(value, strlen(value)));
+	assert(utf8_valid(table, strlen(table)) && utf8_valid(key, strlen(key)) &&
+	       utf8_valid(value, strlen(value)));
 	++*(int *)ctx;
 	return true;
 }

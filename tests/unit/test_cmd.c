@@ -23,15 +23,26 @@ static const struct opt render_opts[] = {
 	{0, "keep", "TIME", "keep a failed pod", NULL, true},
 	{0},
 };
-static const struct cmd render = {.name = "render", .args = "[CONFIG]", .max_args = 1, .summary = "render", .opts = render_opts, .json = true};
+static const struct cmd render = {.name = "render",
+				  .args = "[CONFIG]",
+				  .max_args = 1,
+				  .summary = "render",
+				  .opts = render_opts,
+				  .json = true};
 static const struct cmd plain = {.name = "plain", .summary = "nothing"};
-static const struct cmd shell = {.name = "shell", .args = "POD [COMMAND...]", .min_args = 1, .max_args = -1, .summary = "shell", .passes_on = true};
-static const struct cmd raw = {.name = "raw", .summary = "raw", .max_args = -1, .raw = true, .hidden = true};
+static const struct cmd shell = {.name = "shell",
+				 .args = "POD [COMMAND...]",
+				 .min_args = 1,
+				 .max_args = -1,
+				 .summary = "shell",
+				 .passes_on = true};
+static const struct cmd raw = {
+	.name = "raw", .summary = "raw", .max_args = -1, .raw = true, .hidden = true};
 static const struct cmd *const commands[] = {&render, &plain, &shell, &raw, NULL};
 
 static const struct {
 	const char *name, *line; /* words with blanks between */
-	const char *result;	 /* of show_result(), or the error */
+	const char *result;      /* of show_result(), or the error */
 } lines[] = {
 	{"nothing", "render", ""},
 	{"an argument", "render a.cfg", "a.cfg"},
@@ -53,13 +64,19 @@ static const struct {
 	{"words of another program", "shell pod ls -l --all -- x", "pod ls -l --all -- x"},
 	{"flags before the pod are ours", "shell -q pod ls -q", "pod ls -q quiet"},
 	{"raw", "raw --x -h --", "--x -h --"},
-	{"unknown long", "render --max-cots=1", "render: unknown flag --max-cots, did you mean --max-cost? (see `burst help render`)"},
-	{"unknown long, nothing near", "plain --zzzzzzzz", "plain: unknown flag --zzzzzzzz (see `burst help plain`)"},
+	{"unknown long", "render --max-cots=1",
+	 "render: unknown flag --max-cots, did you mean --max-cost? (see `burst help render`)"},
+	{"unknown long, nothing near", "plain --zzzzzzzz",
+	 "plain: unknown flag --zzzzzzzz (see `burst help plain`)"},
 	{"unknown short", "render -z", "render: unknown flag -z (see `burst help render`)"},
-	{"value missing", "render --max-cost", "render: --max-cost wants a value: --max-cost USD (see `burst help render`)"},
-	{"value missing, short", "render -p", "render: -p wants a value: -p PROVIDER (see `burst help render`)"},
-	{"value for a switch", "render --yes=1", "render: --yes takes no value (see `burst help render`)"},
-	{"too many", "render a b", "render: \"b\" is one argument too many (see `burst help render`)"},
+	{"value missing", "render --max-cost",
+	 "render: --max-cost wants a value: --max-cost USD (see `burst help render`)"},
+	{"value missing, short", "render -p",
+	 "render: -p wants a value: -p PROVIDER (see `burst help render`)"},
+	{"value for a switch", "render --yes=1",
+	 "render: --yes takes no value (see `burst help render`)"},
+	{"too many", "render a b",
+	 "render: \"b\" is one argument too many (see `burst help render`)"},
 	{"none taken", "plain a", "plain: it takes no arguments (see `burst help plain`)"},
 	{"too few", "shell", "shell: it wants POD [COMMAND...] (see `burst help shell`)"},
 	{"no --json here", "plain --json", "plain: unknown flag --json (see `burst help plain`)"},
@@ -69,7 +86,8 @@ static int split(char *line, char **argv, int most)
 {
 	int n = 0;
 
-	for (char *save, *word = strtok_r(line, " ", &save); word && n < most; word = strtok_r(NULL, " ", &save))
+	for (char *save, *word = strtok_r(line, " ", &save); word && n < most;
+	     word = strtok_r(NULL, " ", &save))
 		argv[n++] = word;
 	argv[n] = NULL;
 	return n;
@@ -113,7 +131,8 @@ static void test_lines(void **state)
 		else
 			show_result(&got, &ctx, help);
 		if (strcmp(str_text(&got), lines[i].result))
-			fail_msg("%s: got \"%s\", want \"%s\"", lines[i].name, str_text(&got), lines[i].result);
+			fail_msg("%s: got \"%s\", want \"%s\"", lines[i].name, str_text(&got),
+				 lines[i].result);
 		cmd_context_free(&ctx);
 	}
 }
@@ -124,7 +143,9 @@ static void test_unknown_command(void **state)
 
 	(void)state;
 	assert_null(cmd_find(commands, "rendr", &err));
-	assert_string_equal(err.msg, "unknown command \"rendr\", did you mean \"render\"? (`burst help` lists them)");
+	assert_string_equal(
+		err.msg,
+		"unknown command \"rendr\", did you mean \"render\"? (`burst help` lists them)");
 	assert_int_equal(err_exit_status(&err), 2);
 	assert_null(cmd_find(commands, "ra", &err)); /* hidden ones are not suggested */
 	assert_null(strstr(err.msg, "raw"));
@@ -132,7 +153,8 @@ static void test_unknown_command(void **state)
 
 static void test_typed_values(void **state)
 {
-	char *argv[] = {(char[]){"render"}, (char[]){"--max-cost"}, (char[]){"12"}, (char[]){"--keep=90s"}, NULL};
+	char *argv[] = {(char[]){"render"}, (char[]){"--max-cost"}, (char[]){"12"},
+			(char[]){"--keep=90s"}, NULL};
 	struct cmd_context ctx = {0};
 	struct err err = {0};
 	int64_t n = 7, ms = 0;
@@ -258,7 +280,9 @@ static void test_fit(void **state)
 
 /* ---- phases ---- */
 
-#define LIVED .create_ms = 1000, .running_ms = 3000, .reached_ms = 3500, .connected_ms = 3600, .synced_ms = 4600
+#define LIVED                                                                                      \
+	.create_ms = 1000, .running_ms = 3000, .reached_ms = 3500, .connected_ms = 3600,           \
+	.synced_ms = 4600
 
 static const struct {
 	const char *name;
@@ -267,18 +291,34 @@ static const struct {
 	int64_t wall_ms;
 } lives[] = {
 	{"a whole life",
-	 {LIVED, .ready_ms = 5000, .worked_ms = 15000, .safe_ms = 15500, .release_ms = 15510, .released_ms = 15600,
-	  .gone_ms = 21000, .compute_ms = 9000},
-	 {2000, 500, 100, 1000, 400, 9000, 1000, 500, 5500}, 20000},
-	{"it never answered", {.create_ms = 1000, .running_ms = 3000, .release_ms = 600000, .gone_ms = 606000},
-	 {2000, 597000, 0, 0, 0, 0, 0, 0, 6000}, 605000},
-	{"cut off at work", {LIVED, .ready_ms = 5000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
-	 {2000, 500, 100, 1000, 400, 3500, 500, 0, 1000}, 9000},
-	{"it lives and works", {LIVED, .ready_ms = 5000, .compute_ms = 2000}, {2000, 500, 100, 1000, 400, 2000, 25000, 0, 0}, 31000},
-	{"a mark that nobody saw", {.create_ms = 1000, .reached_ms = 3500, .connected_ms = 3600, .gone_ms = 5000},
-	 {0, 2500, 100, 1400, 0, 0, 0, 0, 0}, 4000},
-	{"a clock that went back", {.create_ms = 1000, .running_ms = 900, .reached_ms = 1500, .release_ms = 1200, .gone_ms = 2000},
-	 {0, 500, 0, 0, 0, 0, 0, 0, 500}, 1000},
+	 {LIVED, .ready_ms = 5000, .worked_ms = 15000, .safe_ms = 15500, .release_ms = 15510,
+	  .released_ms = 15600, .gone_ms = 21000, .compute_ms = 9000},
+	 {2000, 500, 100, 1000, 400, 9000, 1000, 500, 5500},
+	 20000},
+	{"it never answered",
+	 {.create_ms = 1000, .running_ms = 3000, .release_ms = 600000, .gone_ms = 606000},
+	 {2000, 597000, 0, 0, 0, 0, 0, 0, 6000},
+	 605000},
+	{"cut off at work",
+	 {LIVED, .ready_ms = 5000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
+	 {2000, 500, 100, 1000, 400, 3500, 500, 0, 1000},
+	 9000},
+	{"it lives and works",
+	 {LIVED, .ready_ms = 5000, .compute_ms = 2000},
+	 {2000, 500, 100, 1000, 400, 2000, 25000, 0, 0},
+	 31000},
+	{"a mark that nobody saw",
+	 {.create_ms = 1000, .reached_ms = 3500, .connected_ms = 3600, .gone_ms = 5000},
+	 {0, 2500, 100, 1400, 0, 0, 0, 0, 0},
+	 4000},
+	{"a clock that went back",
+	 {.create_ms = 1000,
+	  .running_ms = 900,
+	  .reached_ms = 1500,
+	  .release_ms = 1200,
+	  .gone_ms = 2000},
+	 {0, 500, 0, 0, 0, 0, 0, 0, 500},
+	 1000},
 	{"only an intent", {.attempt = "x"}, {0}, 0},
 };
 
@@ -291,7 +331,8 @@ static void test_phases(void **state)
 		for (int p = 0; p < PHASES; p++) {
 			sum += got[p];
 			if (got[p] != lives[i].phases[p])
-				fail_msg("%s: %s: got %lld, want %lld", lives[i].name, phase_names[p], (long long)got[p],
+				fail_msg("%s: %s: got %lld, want %lld", lives[i].name,
+					 phase_names[p], (long long)got[p],
 					 (long long)lives[i].phases[p]);
 		}
 		assert_int_equal(report_wall_ms(&lives[i].pod, 32000), lives[i].wall_ms);
@@ -301,8 +342,13 @@ static void test_phases(void **state)
 
 static void test_json_of_odd_bytes(void **state)
 {
-	struct run_row run = {.id = "r1", .output = "/tmp/\xff", .status = "done", .cost_microusd = 100000};
-	struct pod_row pod = {.create_ms = 1000, .gone_ms = 1300, .state = "gone", .gpu = "a\xfe", .billed_ms = 300};
+	struct run_row run = {
+		.id = "r1", .output = "/tmp/\xff", .status = "done", .cost_microusd = 100000};
+	struct pod_row pod = {.create_ms = 1000,
+			      .gone_ms = 1300,
+			      .state = "gone",
+			      .gpu = "a\xfe",
+			      .billed_ms = 300};
 	json_t *object = report_run_json(&run, &pod, 1, 2000);
 	CLEANUP(free_text) char *line = output_json_line(object);
 

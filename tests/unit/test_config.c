@@ -23,7 +23,8 @@ static const struct option_spec local_keys[] = {
 static const struct option_spec runpod_keys[] = {
 	{"cloud", OPTION_TEXT, 0, "SECURE", "which cloud", NULL},
 	{"datacenters", OPTION_TEXTS, 0, NULL, "only there", NULL},
-	{"api_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the key", NULL},
+	{"api_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
+	 "the key", NULL},
 	{"api_key_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "prints the key", NULL},
 	{"api_url", OPTION_TEXT, OPTION_USER_ONLY, "https://api.runpod.io", "the API's root", NULL},
 	{NULL},
@@ -43,10 +44,14 @@ static const struct option_spec tts_keys[] = {
 	{"join", OPTION_GROUP, 0, NULL, "the joined track", join_keys},
 	{NULL},
 };
-static const struct provider_ops local = {.abi = PROVIDER_ABI, .name = "local", .summary = "here", .options = local_keys};
-static const struct provider_ops runpod = {.abi = PROVIDER_ABI, .name = "runpod", .summary = "there", .options = runpod_keys};
-static const struct job_ops tts = {.abi = JOB_ABI, .type = "tts", .summary = "speech", .options = tts_keys};
-static const struct job_ops command = {.abi = JOB_ABI, .type = "command", .summary = "a command", .options = tts_keys};
+static const struct provider_ops local = {
+	.abi = PROVIDER_ABI, .name = "local", .summary = "here", .options = local_keys};
+static const struct provider_ops runpod = {
+	.abi = PROVIDER_ABI, .name = "runpod", .summary = "there", .options = runpod_keys};
+static const struct job_ops tts = {
+	.abi = JOB_ABI, .type = "tts", .summary = "speech", .options = tts_keys};
+static const struct job_ops command = {
+	.abi = JOB_ABI, .type = "command", .summary = "a command", .options = tts_keys};
 static const struct provider_ops *const providers[] = {&local, &runpod, NULL};
 static const struct job_ops *const jobs[] = {&tts, &command, NULL};
 
@@ -115,62 +120,114 @@ static int remove_root(void **state)
 /* ---- bad files ---- */
 
 #define USER "~/.config/burst/burst.cfg"
-#define KEEP_OUT                                                                                                       \
-	" is taken from your own " USER " only: a project must not run commands here, nor lead keys astray"
+#define KEEP_OUT                                                                                   \
+	" is taken from your own " USER                                                            \
+	" only: a project must not run commands here, nor lead keys astray"
 
 static const struct {
 	const char *name, *text, *message;
 } bad[] = {
-	{"unknown key", "pods = 1;\nprovidr = \"local\";", "burst.cfg:2: unknown key \"providr\", did you mean \"provider\"?"},
+	{"unknown key", "pods = 1;\nprovidr = \"local\";",
+	 "burst.cfg:2: unknown key \"providr\", did you mean \"provider\"?"},
 	{"unknown key far from all", "xyzzyquux = 1;", "burst.cfg:1: unknown key \"xyzzyquux\""},
-	{"unknown key in a group", "caps = {\n max_cots = 1;\n};", "burst.cfg:2: unknown key \"caps.max_cots\", did you mean \"max_cost\"?"},
-	{"unknown key of the job", "job = { type = \"tts\"; input = \"a\"; inptu = 1; };", "burst.cfg:1: unknown key \"job.inptu\", did you mean \"input\"?"},
-	{"unknown key deep down", "job = { type = \"tts\"; input = \"a\"; join = { gapp = 1; }; };", "burst.cfg:1: unknown key \"job.join.gapp\", did you mean \"gap\"?"},
-	{"unknown provider", "provider = [\"local\",\n \"runpdo\"];", "burst.cfg:1: no provider \"runpdo\", did you mean \"runpod\"?"},
-	{"unknown provider's group", "providers = { loacl = {}; };", "burst.cfg:1: unknown key \"providers.loacl\", did you mean \"local\"?"},
-	{"unknown key of a provider", "providers = { runpod = { clod = \"x\"; }; };", "burst.cfg:1: unknown key \"providers.runpod.clod\", did you mean \"cloud\"?"},
-	{"no provider", "provider = [];", "burst.cfg:1: provider is empty; it wants at least one, like [\"local\"]"},
-	{"text for a number", "pods = \"two\";", "burst.cfg:1: pods is the text \"two\"; it wants a whole number, like 2"},
-	{"decimal for a number", "pods = 1.5;", "burst.cfg:1: pods is the number 1.5; it wants a whole number, like 2"},
-	{"number for a text", "volume = { name = 5; };", "burst.cfg:1: volume.name is the number 5; it wants a text in quotes, like \"abc\""},
-	{"number for a duration", "wait = 600;", "burst.cfg:1: wait is the number 600; it wants a duration in quotes, like \"10m\""},
-	{"text that is no duration", "wait = \"soon\";", "burst.cfg:1: wait is the text \"soon\"; it wants a duration in quotes, like \"10m\""},
-	{"number for a switch", "spot = 1;", "burst.cfg:1: spot is the number 1; it wants true or false"},
-	{"text for money", "caps = { max_cost = \"5\"; };", "burst.cfg:1: caps.max_cost is the text \"5\"; it wants dollars, like 5.00"},
-	{"negative money", "caps = { max_cost = -5; };", "burst.cfg:1: caps.max_cost: -5 is not an amount of dollars"},
-	{"number for a list", "gpu = 5090;", "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...]"},
-	{"number in a list", "gpu = (\"RTX 5090\", 4090);", "burst.cfg:1: gpu: entry 2 is the number 4090; it wants a text in quotes"},
-	{"mixed list", "gpu = [\"RTX 5090\", 4090];", "burst.cfg:1: the entries of one list must all be of one kind: gpu = [\"RTX 5090\", 4090];"},
-	{"text for a group", "caps = \"x\";", "burst.cfg:1: caps is the text \"x\"; it wants a group, like { max_cost = ...; }"},
-	{"list for a group", "caps = (1);", "burst.cfg:1: caps is a list; it wants a group, like { max_cost = ...; }"},
-	{"too many pods", "\n\npods = 1001;", "burst.cfg:3: pods is out of range: it must be 1 to 1000"},
+	{"unknown key in a group", "caps = {\n max_cots = 1;\n};",
+	 "burst.cfg:2: unknown key \"caps.max_cots\", did you mean \"max_cost\"?"},
+	{"unknown key of the job", "job = { type = \"tts\"; input = \"a\"; inptu = 1; };",
+	 "burst.cfg:1: unknown key \"job.inptu\", did you mean \"input\"?"},
+	{"unknown key deep down", "job = { type = \"tts\"; input = \"a\"; join = { gapp = 1; }; };",
+	 "burst.cfg:1: unknown key \"job.join.gapp\", did you mean \"gap\"?"},
+	{"unknown provider", "provider = [\"local\",\n \"runpdo\"];",
+	 "burst.cfg:1: no provider \"runpdo\", did you mean \"runpod\"?"},
+	{"unknown provider's group", "providers = { loacl = {}; };",
+	 "burst.cfg:1: unknown key \"providers.loacl\", did you mean \"local\"?"},
+	{"unknown key of a provider", "providers = { runpod = { clod = \"x\"; }; };",
+	 "burst.cfg:1: unknown key \"providers.runpod.clod\", did you mean \"cloud\"?"},
+	{"no provider", "provider = [];",
+	 "burst.cfg:1: provider is empty; it wants at least one, like [\"local\"]"},
+	{"text for a number", "pods = \"two\";",
+	 "burst.cfg:1: pods is the text \"two\"; it wants a whole number, like 2"},
+	{"decimal for a number", "pods = 1.5;",
+	 "burst.cfg:1: pods is the number 1.5; it wants a whole number, like 2"},
+	{"number for a text", "volume = { name = 5; };",
+	 "burst.cfg:1: volume.name is the number 5; it wants a text in quotes, like \"abc\""},
+	{"number for a duration", "wait = 600;",
+	 "burst.cfg:1: wait is the number 600; it wants a duration in quotes, like \"10m\""},
+	{"text that is no duration", "wait = \"soon\";",
+	 "burst.cfg:1: wait is the text \"soon\"; it wants a duration in quotes, like \"10m\""},
+	{"number for a switch", "spot = 1;",
+	 "burst.cfg:1: spot is the number 1; it wants true or false"},
+	{"text for money", "caps = { max_cost = \"5\"; };",
+	 "burst.cfg:1: caps.max_cost is the text \"5\"; it wants dollars, like 5.00"},
+	{"negative money", "caps = { max_cost = -5; };",
+	 "burst.cfg:1: caps.max_cost: -5 is not an amount of dollars"},
+	{"number for a list", "gpu = 5090;",
+	 "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...]"},
+	{"number in a list", "gpu = (\"RTX 5090\", 4090);",
+	 "burst.cfg:1: gpu: entry 2 is the number 4090; it wants a text in quotes"},
+	{"mixed list", "gpu = [\"RTX 5090\", 4090];",
+	 "burst.cfg:1: the entries of one list must all be of one kind: gpu = [\"RTX 5090\", "
+	 "4090];"},
+	{"text for a group", "caps = \"x\";",
+	 "burst.cfg:1: caps is the text \"x\"; it wants a group, like { max_cost = ...; }"},
+	{"list for a group", "caps = (1);",
+	 "burst.cfg:1: caps is a list; it wants a group, like { max_cost = ...; }"},
+	{"too many pods", "\n\npods = 1001;",
+	 "burst.cfg:3: pods is out of range: it must be 1 to 1000"},
 	{"no pods", "pods = 0;", "burst.cfg:1: pods is out of range: it must be 1 to 1000"},
-	{"short lease", "lease = \"59s\";", "burst.cfg:1: lease is out of range: it must be \"60s\" to \"24h\""},
-	{"free of charge", "caps = { max_cost = 0; };", "burst.cfg:1: caps.max_cost is out of range: it must be more than 0 and at most 1000000 dollars"},
-	{"duplicate", "pods = 1;\npods = 2;\n", "burst.cfg:2: a key is set twice, here again: pods = 2;"},
-	{"bare word", "provider = local;\n", "burst.cfg:1: syntax error at or just before: provider = local; (texts and durations stand in quotes)"},
-	{"no value", "pods = 1;\nspot = ;\n", "burst.cfg:2: syntax error at or just before: spot = ;"},
-	{"open group", "caps = {\n max_cost = 1;\n", "burst.cfg:3: syntax error at or just before: the end of the file (write a setting as key = value;)"},
-	{"open text", "pods = 1;\non_exit = \"x;\n", "burst.cfg:2: a text begins here and has no closing quote"},
-	{"open comment", "pods = 1; /* x\ny\n", "burst.cfg:1: a comment begins here and has no end"},
-	{"a number that would be cut", "pods = 4294967297;", "burst.cfg:1: the number 4294967297 is too large"},
-	{"a hex number that would be cut", "pods = 0x100000001;", "burst.cfg:1: the number 0x100000001 is too large"},
-	{"a long number", "pods = 4294967297L;", "burst.cfg:1: pods is out of range: it must be 1 to 1000"},
-	{"an infinite number", "caps = { max_cost = 1e999; };", "burst.cfg:1: the number 1e999 is too large"},
-	{"include", "pods = 1;\n  @include \"/etc/passwd\"\n", "burst.cfg:2: @include is not taken: write the settings in this file"},
+	{"short lease", "lease = \"59s\";",
+	 "burst.cfg:1: lease is out of range: it must be \"60s\" to \"24h\""},
+	{"free of charge", "caps = { max_cost = 0; };",
+	 "burst.cfg:1: caps.max_cost is out of range: it must be more than 0 and at most 1000000 "
+	 "dollars"},
+	{"duplicate", "pods = 1;\npods = 2;\n",
+	 "burst.cfg:2: a key is set twice, here again: pods = 2;"},
+	{"bare word", "provider = local;\n",
+	 "burst.cfg:1: syntax error at or just before: provider = local; (texts and durations "
+	 "stand in quotes)"},
+	{"no value", "pods = 1;\nspot = ;\n",
+	 "burst.cfg:2: syntax error at or just before: spot = ;"},
+	{"open group", "caps = {\n max_cost = 1;\n",
+	 "burst.cfg:3: syntax error at or just before: the end of the file (write a setting as key "
+	 "= value;)"},
+	{"open text", "pods = 1;\non_exit = \"x;\n",
+	 "burst.cfg:2: a text begins here and has no closing quote"},
+	{"open comment", "pods = 1; /* x\ny\n",
+	 "burst.cfg:1: a comment begins here and has no end"},
+	{"a number that would be cut", "pods = 4294967297;",
+	 "burst.cfg:1: the number 4294967297 is too large"},
+	{"a hex number that would be cut", "pods = 0x100000001;",
+	 "burst.cfg:1: the number 0x100000001 is too large"},
+	{"a long number", "pods = 4294967297L;",
+	 "burst.cfg:1: pods is out of range: it must be 1 to 1000"},
+	{"an infinite number", "caps = { max_cost = 1e999; };",
+	 "burst.cfg:1: the number 1e999 is too large"},
+	{"include", "pods = 1;\n  @include \"/etc/passwd\"\n",
+	 "burst.cfg:2: @include is not taken: write the settings in this file"},
 	{"not UTF-8", "pods = 1;\n# \xff\n", "burst.cfg:2: a byte that is not UTF-8"},
-	{"escapes in a text", "pods = \"\\x1b[2J\";", "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2"},
+	{"escapes in a text", "pods = \"\\x1b[2J\";",
+	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2"},
 	{"a command in a project", "on_exit = \"rm -rf ~\";", "burst.cfg:1: on_exit" KEEP_OUT},
-	{"a key's command in a project", "providers = { runpod = {\n api_key_command = \"x\"; }; };", "burst.cfg:2: providers.runpod.api_key_command" KEEP_OUT},
-	{"an endpoint in a project", "providers = { runpod = { api_url = \"http://x\"; }; };", "burst.cfg:1: providers.runpod.api_url" KEEP_OUT},
-	{"a key in a project", "providers = { runpod = { api_key = \"sk\"; }; };", "burst.cfg:1: providers.runpod.api_key" KEEP_OUT},
-	{"providers is no group", "providers = [\"local\"];", "burst.cfg:1: providers is a list; it wants a group, like { local = { ... }; }"},
-	{"a provider is no group", "providers = { local = 1; };", "burst.cfg:1: providers.local is the number 1; it wants a group, like { key = value; }"},
-	{"job is no group", "job = \"tts\";", "burst.cfg:1: job is the text \"tts\"; it wants a group, like { type = \"tts\"; ... }"},
-	{"job without a type", "pods = 1;\njob = { input = \"a\"; };", "burst.cfg:2: job.type is missing: it must be \"tts\" or \"command\""},
-	{"job of an unknown type", "job = { type = \"sing\"; };", "burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\""},
-	{"job without its input", "job = { type = \"tts\"; };", "burst.cfg:1: job.input is missing: the script (a path in quotes, like \"folder/file\")"},
-	{"job with a path for a name", "job = { type = \"tts\"; input = \"a\"; name = \"a/b\"; };", "burst.cfg:1: the job's name must be a plain file name of less than 64 bytes"},
+	{"a key's command in a project",
+	 "providers = { runpod = {\n api_key_command = \"x\"; }; };",
+	 "burst.cfg:2: providers.runpod.api_key_command" KEEP_OUT},
+	{"an endpoint in a project", "providers = { runpod = { api_url = \"http://x\"; }; };",
+	 "burst.cfg:1: providers.runpod.api_url" KEEP_OUT},
+	{"a key in a project", "providers = { runpod = { api_key = \"sk\"; }; };",
+	 "burst.cfg:1: providers.runpod.api_key" KEEP_OUT},
+	{"providers is no group", "providers = [\"local\"];",
+	 "burst.cfg:1: providers is a list; it wants a group, like { local = { ... }; }"},
+	{"a provider is no group", "providers = { local = 1; };",
+	 "burst.cfg:1: providers.local is the number 1; it wants a group, like { key = value; }"},
+	{"job is no group", "job = \"tts\";",
+	 "burst.cfg:1: job is the text \"tts\"; it wants a group, like { type = \"tts\"; ... }"},
+	{"job without a type", "pods = 1;\njob = { input = \"a\"; };",
+	 "burst.cfg:2: job.type is missing: it must be \"tts\" or \"command\""},
+	{"job of an unknown type", "job = { type = \"sing\"; };",
+	 "burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\""},
+	{"job without its input", "job = { type = \"tts\"; };",
+	 "burst.cfg:1: job.input is missing: the script (a path in quotes, like \"folder/file\")"},
+	{"job with a path for a name", "job = { type = \"tts\"; input = \"a\"; name = \"a/b\"; };",
+	 "burst.cfg:1: the job's name must be a plain file name of less than 64 bytes"},
 };
 
 static void test_bad_files(void **state)
@@ -220,10 +277,12 @@ static void test_odd_files(void **state)
 	assert_string_equal(err.msg, "burst.cfg: not a regular file");
 	unlink("burst.cfg");
 	assert_int_equal(open_config(&c, true, &err), -1);
-	assert_string_equal(err.msg, "no burst.cfg in this folder: write one with `burst init`, or name it");
+	assert_string_equal(err.msg,
+			    "no burst.cfg in this folder: write one with `burst init`, or name it");
 	put("burst.cfg", "pods = 1;");
 	assert_int_equal(open_config(&c, true, &err), -1);
-	assert_string_equal(err.msg, "burst.cfg: it has no job: say what to render (`burst help init`)");
+	assert_string_equal(err.msg,
+			    "burst.cfg: it has no job: say what to render (`burst help init`)");
 	struct config_ask ask = {.file = "nowhere.cfg", .providers = providers, .jobs = jobs};
 	assert_int_equal(config_open(&c, &ask, &err), -1);
 	assert_string_equal(err.msg, "nowhere.cfg: No such file or directory");
@@ -239,10 +298,12 @@ static void test_user_file_must_be_ours(void **state)
 	put("home/.config/burst/burst.cfg", "pods = 1;");
 	assert_int_equal(chmod("home/.config/burst/burst.cfg", 0666), 0);
 	assert_int_equal(open_config(&c, false, &err), -1);
-	assert_string_equal(err.msg, USER ": others can write it; make it yours alone: chmod 600 " USER);
+	assert_string_equal(err.msg,
+			    USER ": others can write it; make it yours alone: chmod 600 " USER);
 	put("home/.config/burst/burst.cfg", "job = { type = \"tts\"; };");
 	assert_int_equal(open_config(&c, false, &err), -1);
-	assert_string_equal(err.msg, USER ":1: job belongs in a project's burst.cfg, not in your defaults");
+	assert_string_equal(err.msg,
+			    USER ":1: job belongs in a project's burst.cfg, not in your defaults");
 }
 
 /* ---- good files ---- */
@@ -264,14 +325,15 @@ static void test_defaults(void **state)
 	assert_string_equal(config_dir(c), root);
 }
 
-static const char whole[] = "\xef\xbb\xbf# all there is\r\n"
-			    "provider = \"runpod\"; gpu = [\"RTX 5090\", \"L40S\"]; pods = 2; wait = \"90s\";\n"
-			    "volume = { name = \"tts-cache\"; size_gb = 20; create = true; };\n"
-			    "caps = { max_cost = 5; max_duration = \"2h\"; max_price_per_hour = 1.20; };\n"
-			    "job = { type = \"tts\"; input = \"quiz.jsonl\"; output = \"~/out\"; env = \"HF_TOKEN\";\n"
-			    "  join = { gap = 1; subtitles = false; }; };\n"
-			    "code = { path = \".\"; };\n"
-			    "providers = { local = { price_per_hour = 0.69; boot_delay = \"2s\"; }; }";
+static const char whole[] =
+	"\xef\xbb\xbf# all there is\r\n"
+	"provider = \"runpod\"; gpu = [\"RTX 5090\", \"L40S\"]; pods = 2; wait = \"90s\";\n"
+	"volume = { name = \"tts-cache\"; size_gb = 20; create = true; };\n"
+	"caps = { max_cost = 5; max_duration = \"2h\"; max_price_per_hour = 1.20; };\n"
+	"job = { type = \"tts\"; input = \"quiz.jsonl\"; output = \"~/out\"; env = \"HF_TOKEN\";\n"
+	"  join = { gap = 1; subtitles = false; }; };\n"
+	"code = { path = \".\"; };\n"
+	"providers = { local = { price_per_hour = 0.69; boot_delay = \"2s\"; }; }";
 
 static void test_whole_file(void **state)
 {
@@ -302,10 +364,13 @@ static void test_whole_file(void **state)
 
 static void test_project_over_user(void **state)
 {
-	CLEANUP(config_free) struct config *c =
-		must_open("gpu = [\"A\", \"B\"]; pods = 3; on_exit = \"true\"; caps = { max_cost = 9.0; };\n"
-			  "providers = { runpod = { api_url = \"http://127.0.0.1:1\"; cloud = \"COMMUNITY\"; }; };",
-			  "gpu = [\"C\"]; caps = { max_duration = \"5m\"; }; providers = { runpod = { cloud = \"ALL\"; }; };");
+	CLEANUP(config_free)
+	struct config *c = must_open(
+		"gpu = [\"A\", \"B\"]; pods = 3; on_exit = \"true\"; caps = { max_cost = 9.0; };\n"
+		"providers = { runpod = { api_url = \"http://127.0.0.1:1\"; cloud = \"COMMUNITY\"; "
+		"}; };",
+		"gpu = [\"C\"]; caps = { max_duration = \"5m\"; }; providers = { runpod = { cloud "
+		"= \"ALL\"; }; };");
 	const struct section *top = config_top(c);
 
 	(void)state;
@@ -315,7 +380,8 @@ static void test_project_over_user(void **state)
 	assert_string_equal(section_text(top, "on_exit"), "true");
 	assert_int_equal(section_int(section_group(top, "caps"), "max_cost"), 9000000);
 	assert_int_equal(section_int(section_group(top, "caps"), "max_duration"), 300000);
-	assert_string_equal(section_text(config_provider(c, "runpod"), "api_url"), "http://127.0.0.1:1");
+	assert_string_equal(section_text(config_provider(c, "runpod"), "api_url"),
+			    "http://127.0.0.1:1");
 	assert_string_equal(section_text(config_provider(c, "runpod"), "cloud"), "ALL");
 }
 
@@ -333,7 +399,9 @@ static void test_environment(void **state)
 static void test_account(void **state)
 {
 	struct err err = {0};
-	CLEANUP(config_free) struct config *c = must_open("providers = { runpod = { api_key_command = \"echo rp_1234567\"; }; };", NULL);
+	CLEANUP(config_free)
+	struct config *c = must_open(
+		"providers = { runpod = { api_key_command = \"echo rp_1234567\"; }; };", NULL);
 	CLEANUP(config_free) struct config *none = must_open(NULL, NULL);
 
 	(void)state;
@@ -342,7 +410,8 @@ static void test_account(void **state)
 	assert_string_equal(section_text(s, "api_key"), "rp_1234567");
 	assert_null(config_account(none, "runpod", &err));
 	assert_int_equal(err.kind, ERR_CREDENTIALS);
-	assert_string_equal(err.msg, "runpod: no api_key: set RUNPOD_API_KEY, or providers.runpod.api_key_command in " USER
+	assert_string_equal(err.msg, "runpod: no api_key: set RUNPOD_API_KEY, or "
+				     "providers.runpod.api_key_command in " USER
 				     ", or log in with `runpodctl config` (~/.runpod/config.toml)");
 	assert_non_null(config_account(none, "local", &err));
 }
@@ -364,9 +433,14 @@ static void test_folder_and_own_file(void **state)
 {
 	struct err err = {0};
 	struct config *c = NULL;
-	struct config_ask folder = {.file = ".", .need_job = true, .providers = providers, .jobs = jobs};
-	struct config_ask own = {.file = "home/.config/burst/burst.cfg", .need_job = true, .providers = providers, .jobs = jobs};
-	static const char job[] = "on_exit = \"true\"; job = { type = \"tts\"; input = \"a\"; name = \"n\"; };";
+	struct config_ask folder = {
+		.file = ".", .need_job = true, .providers = providers, .jobs = jobs};
+	struct config_ask own = {.file = "home/.config/burst/burst.cfg",
+				 .need_job = true,
+				 .providers = providers,
+				 .jobs = jobs};
+	static const char job[] =
+		"on_exit = \"true\"; job = { type = \"tts\"; input = \"a\"; name = \"n\"; };";
 
 	(void)state;
 	put("home/.config/burst/burst.cfg", job);
@@ -393,7 +467,8 @@ static const struct {
 	{"duration", "caps.max_duration", "20m", NULL},
 	{"a key of the job", "job.output", "elsewhere", NULL},
 	{"a key of a provider", "providers.local.boot_delay", "1s", NULL},
-	{"no money", "caps.max_cost", "much", "--flag: \"much\" is not an amount in dollars: write it like 5 or 0.69"},
+	{"no money", "caps.max_cost", "much",
+	 "--flag: \"much\" is not an amount in dollars: write it like 5 or 0.69"},
 	{"no number", "pods", "2x", "--flag: \"2x\" is not a whole number, like 2"},
 	{"no switch", "spot", "maybe", "--flag: \"maybe\" is not true or false"},
 	{"no such key of the job", "job.voice", "x", "--flag: this kind of job has no job.voice"},
@@ -407,14 +482,16 @@ static void test_overrides(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(overrides); i++) {
 		struct err err = {0};
-		int result = config_override(c, overrides[i].key, overrides[i].text, "--flag", &err);
+		int result =
+			config_override(c, overrides[i].key, overrides[i].text, "--flag", &err);
 		if ((result < 0) != (overrides[i].message != NULL))
 			fail_msg("%s: %d %s", overrides[i].name, result, err.msg);
 		if (result < 0)
 			assert_string_equal(err.msg, overrides[i].message);
 	}
 	assert_int_equal(section_int(section_group(config_top(c), "caps"), "max_cost"), 2500000);
-	assert_int_equal(section_int(section_group(config_top(c), "caps"), "max_price_per_hour"), 1200000);
+	assert_int_equal(section_int(section_group(config_top(c), "caps"), "max_price_per_hour"),
+			 1200000);
 	assert_int_equal(section_count(config_top(c), "gpu"), 2);
 	assert_string_equal(section_item(config_top(c), "gpu", 1), "L40S");
 	assert_true(section_bool(config_top(c), "spot"));

@@ -12,14 +12,35 @@
 static const struct {
 	const char *text, *name; /* NULL: unknown */
 } names[] = {
-	{"RTX 5090", "RTX 5090"}, {"5090", "RTX 5090"}, {"NVIDIA GeForce RTX 5090", "RTX 5090"}, {"rtx-5090", "RTX 5090"},
-	{"geforce_rtx_5090", "RTX 5090"}, {"L40S:2", "L40S"}, {"l40", "L40"}, {"NVIDIA  RTX A4500", "RTX A4500"},
-	{"A4500", "RTX A4500"}, {"Tesla T4", "T4"}, {"NVIDIA A100-SXM4-80GB", "A100 80GB SXM"}, {"A100-40GB", "A100 40GB"},
-	{"A100", "A100 80GB SXM"}, {"H100", "H100 SXM"}, {"H100!", "H100 SXM"}, {"NVIDIA H100 80GB HBM3", "H100 SXM"},
-	{"NVIDIA H100 PCIe", "H100 PCIe"}, {"H200", "H200 SXM"}, {"AMD Instinct MI300X OAM", "MI300X"},
-	{"RTX-PRO-6000", "RTX PRO 6000"}, {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000"},
-	{"RTX 6000 Ada", "RTX 6000 Ada"}, {"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"}, {"B200+", "B200"},
-	{"RTX 4090 Ti Super", NULL}, {"", NULL}, {"NVIDIA", NULL}, {":2", NULL}, {"none", NULL},
+	{"RTX 5090", "RTX 5090"},
+	{"5090", "RTX 5090"},
+	{"NVIDIA GeForce RTX 5090", "RTX 5090"},
+	{"rtx-5090", "RTX 5090"},
+	{"geforce_rtx_5090", "RTX 5090"},
+	{"L40S:2", "L40S"},
+	{"l40", "L40"},
+	{"NVIDIA  RTX A4500", "RTX A4500"},
+	{"A4500", "RTX A4500"},
+	{"Tesla T4", "T4"},
+	{"NVIDIA A100-SXM4-80GB", "A100 80GB SXM"},
+	{"A100-40GB", "A100 40GB"},
+	{"A100", "A100 80GB SXM"},
+	{"H100", "H100 SXM"},
+	{"H100!", "H100 SXM"},
+	{"NVIDIA H100 80GB HBM3", "H100 SXM"},
+	{"NVIDIA H100 PCIe", "H100 PCIe"},
+	{"H200", "H200 SXM"},
+	{"AMD Instinct MI300X OAM", "MI300X"},
+	{"RTX-PRO-6000", "RTX PRO 6000"},
+	{"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000"},
+	{"RTX 6000 Ada", "RTX 6000 Ada"},
+	{"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"},
+	{"B200+", "B200"},
+	{"RTX 4090 Ti Super", NULL},
+	{"", NULL},
+	{"NVIDIA", NULL},
+	{":2", NULL},
+	{"none", NULL},
 };
 
 static void test_names(void **state)
@@ -36,11 +57,21 @@ static const struct {
 	const char *wish, *offered;
 	bool yes;
 } wishes[] = {
-	{"RTX 5090", "NVIDIA GeForce RTX 5090", true}, {"5090", "RTX 5090", true}, {"RTX 4090", "RTX 5090", false},
-	{"A100", "NVIDIA A100-SXM4-40GB", true}, {"A100", "A100 80GB PCIe", true}, {"A100-80GB", "A100 40GB", false},
-	{"A100 80GB PCIe", "A100 80GB SXM", false}, {"H100", "NVIDIA H100 NVL", true}, {"H100 SXM", "H100 PCIe", false},
-	{"L40", "L40S", false}, {"A10", "A10G", true}, {"A10G", "A10", false}, {"L40S:2", "L40S", true},
-	{"Foo 9000", "NVIDIA Foo-9000", true}, {"Foo 9000", "Foo 9001", false},
+	{"RTX 5090", "NVIDIA GeForce RTX 5090", true},
+	{"5090", "RTX 5090", true},
+	{"RTX 4090", "RTX 5090", false},
+	{"A100", "NVIDIA A100-SXM4-40GB", true},
+	{"A100", "A100 80GB PCIe", true},
+	{"A100-80GB", "A100 40GB", false},
+	{"A100 80GB PCIe", "A100 80GB SXM", false},
+	{"H100", "NVIDIA H100 NVL", true},
+	{"H100 SXM", "H100 PCIe", false},
+	{"L40", "L40S", false},
+	{"A10", "A10G", true},
+	{"A10G", "A10", false},
+	{"L40S:2", "L40S", true},
+	{"Foo 9000", "NVIDIA Foo-9000", true},
+	{"Foo 9000", "Foo 9001", false},
 };
 
 static void test_wishes(void **state)
@@ -55,9 +86,10 @@ static const struct {
 	const char *text, *name; /* NULL: refused */
 	int count;
 } counts[] = {
-	{"L40S:2", "L40S", 2}, {"5090", "RTX 5090", 1}, {"Foo 9000:64", "Foo 9000", 64}, {"L40S:0", NULL, 0},
-	{"L40S:65", NULL, 0}, {"L40S:", NULL, 0}, {"L40S:x", NULL, 0}, {"L40S:2x", NULL, 0}, {"L40S:-1", NULL, 0},
-	{":1", NULL, 0}, {"", NULL, 0},
+	{"L40S:2", "L40S", 2}, {"5090", "RTX 5090", 1}, {"Foo 9000:64", "Foo 9000", 64},
+	{"L40S:0", NULL, 0},   {"L40S:65", NULL, 0},    {"L40S:", NULL, 0},
+	{"L40S:x", NULL, 0},   {"L40S:2x", NULL, 0},    {"L40S:-1", NULL, 0},
+	{":1", NULL, 0},       {"", NULL, 0},
 };
 
 static void test_counts(void **state)
@@ -82,9 +114,10 @@ static void test_rows_do_not_collide(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < count; i++) {
-		const char *own[] = {rows[i].name, rows[i].runpod, rows[i].modal, rows[i].others[0], rows[i].others[1],
-				     rows[i].others[2]};
-		assert_true(rows[i].vram_gb > 0 && rows[i].bandwidth_gb_s > 0 && rows[i].tflops > 0);
+		const char *own[] = {rows[i].name,      rows[i].runpod,    rows[i].modal,
+				     rows[i].others[0], rows[i].others[1], rows[i].others[2]};
+		assert_true(rows[i].vram_gb > 0 && rows[i].bandwidth_gb_s > 0 &&
+			    rows[i].tflops > 0);
 		for (size_t k = 0; k < ARRAY_LEN(own); k++)
 			if (own[k] && gpu_find(own[k]) != &rows[i])
 				fail_msg("%s is taken for %s", own[k], gpu_find(own[k])->name);

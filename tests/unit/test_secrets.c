@@ -20,8 +20,10 @@ static char root[] = "/tmp/burst-secrets-XXXXXX";
 static const struct option_spec modal_keys[] = {
 	{"app", OPTION_TEXT, 0, "burst", "its app", NULL},
 	{"environment", OPTION_TEXT, 0, NULL, "its environment", NULL},
-	{"token_id", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the id", NULL},
-	{"token_secret", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the secret", NULL},
+	{"token_id", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
+	 "the id", NULL},
+	{"token_secret", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL,
+	 "the secret", NULL},
 	{"token_secret_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "prints the secret", NULL},
 	{NULL},
 };
@@ -63,19 +65,25 @@ static const struct {
 	const char *name, *command, *secret, *message;
 } commands[] = {
 	{"plain", "echo key-123456", "key-123456", NULL},
-	{"blanks and lines around", "printf '\\n  key-123456\\t\\r\\nnotes: x\\n'", "key-123456", NULL},
+	{"blanks and lines around", "printf '\\n  key-123456\\t\\r\\nnotes: x\\n'", "key-123456",
+	 NULL},
 	{"no newline", "printf key-123456", "key-123456", NULL},
-	{"closes its output and goes on", "echo key-123456; exec >&-; sleep 0.05", "key-123456", NULL},
+	{"closes its output and goes on", "echo key-123456; exec >&-; sleep 0.05", "key-123456",
+	 NULL},
 	{"fails", "echo key-123456; exit 3", NULL, "the command failed with exit status 3"},
 	{"dies", "kill -9 $$", NULL, "the command was ended by signal 9"},
-	{"is not there", "no-such-program-here 2>/dev/null", NULL, "the command failed with exit status 127"},
+	{"is not there", "no-such-program-here 2>/dev/null", NULL,
+	 "the command failed with exit status 127"},
 	{"prints nothing", "true", NULL, "what the command prints is no key: it is empty"},
 	{"prints an escape", "printf 'ab\\033[31mcd'", NULL,
-	 "what the command prints is no key: it has a character that no key has (a blank, a control character)"},
+	 "what the command prints is no key: it has a character that no key has (a blank, a "
+	 "control character)"},
 	{"prints a header", "printf 'key X-Other: 1'", NULL,
-	 "what the command prints is no key: it has a character that no key has (a blank, a control character)"},
+	 "what the command prints is no key: it has a character that no key has (a blank, a "
+	 "control character)"},
 	{"takes too long", "sleep 20", NULL, "the command did not finish within 0 s"},
-	{"takes too long, its output closed", "exec >&-; exec sleep 20", NULL, "the command did not finish within 0 s"},
+	{"takes too long, its output closed", "exec >&-; exec sleep 20", NULL,
+	 "the command did not finish within 0 s"},
 };
 
 static void test_commands(void **state)
@@ -85,7 +93,8 @@ static void test_commands(void **state)
 		bool slow = strstr(commands[i].command, "sleep 20");
 		struct err err = {0};
 		char *secret = NULL;
-		int result = secret_from_command(&secret, commands[i].command, slow ? 300 : 10000, &err);
+		int result =
+			secret_from_command(&secret, commands[i].command, slow ? 300 : 10000, &err);
 		if ((result == 0) != (commands[i].secret != NULL))
 			fail_msg("%s: %d %s", commands[i].name, result, err.msg);
 		if (result == 0)
@@ -102,7 +111,8 @@ static void test_endless_output_is_capped(void **state)
 	char *secret = NULL;
 
 	(void)state;
-	assert_int_equal(secret_from_command(&secret, "yes aaaaaaaaaaaaaaa | tr -d '\\n'", 300, &err), -1);
+	assert_int_equal(
+		secret_from_command(&secret, "yes aaaaaaaaaaaaaaa | tr -d '\\n'", 300, &err), -1);
 	assert_string_equal(err.msg, "the command did not finish within 0 s");
 }
 
@@ -123,33 +133,44 @@ static void test_a_secret_is_redacted(void **state)
 /* ---- vendors' files ---- */
 
 static const struct {
-	const char *name, *text, *profile, *key, *value, *message; /* value and message NULL: not there */
+	const char *name, *text, *profile, *key, *value,
+		*message; /* value and message NULL: not there */
 } files[] = {
 	{"top level", "apikey = \"abc\"\n", NULL, "apikey", "abc", NULL},
 	{"default table", "[default]\napi_key = 'abc'\n", NULL, "api_key", "abc", NULL},
 	{"only table", "[me]\ntoken_id = \"abc\"", NULL, "token_id", "abc", NULL},
-	{"active table", "[a]\nk = \"1\"\n[b]\nk = \"2\"\nactive = true\n[default]\nk=\"3\"", NULL, "k", "2", NULL},
+	{"active table", "[a]\nk = \"1\"\n[b]\nk = \"2\"\nactive = true\n[default]\nk=\"3\"", NULL,
+	 "k", "2", NULL},
 	{"named table", "[a]\nk = \"1\"\n[b]\nk = \"2\"\nactive = true\n", "a", "k", "1", NULL},
 	{"several tables, none active", "[a]\nk = \"1\"\n[b]\nk = \"2\"\n", NULL, "k", NULL, NULL},
 	{"no such key", "[default]\nx = \"1\"\n", NULL, "k", NULL, NULL},
-	{"comments and blanks", "# hi\n\n [ default ] # x\r\n\tk = \"a#b\" # y\r\n", NULL, "k", "a#b", NULL},
+	{"comments and blanks", "# hi\n\n [ default ] # x\r\n\tk = \"a#b\" # y\r\n", NULL, "k",
+	 "a#b", NULL},
 	{"quoted names", "[\"my profile\"]\n\"k\" = \"1\"\n", "my profile", "k", "1", NULL},
-	{"escapes", "k = \"a\\\"\\\\\\t\\u00e9\\U0001F600\"", NULL, "k", "a\"\\\t\xc3\xa9\xf0\x9f\x98\x80", NULL},
-	{"other values are passed over", "n = 12\nd = 2026-11-21 # x\nl = [1, 2]\nt = { a = 1 }\nk = \"v\"", NULL, "k", "v", NULL},
+	{"escapes", "k = \"a\\\"\\\\\\t\\u00e9\\U0001F600\"", NULL, "k",
+	 "a\"\\\t\xc3\xa9\xf0\x9f\x98\x80", NULL},
+	{"other values are passed over",
+	 "n = 12\nd = 2026-11-21 # x\nl = [1, 2]\nt = { a = 1 }\nk = \"v\"", NULL, "k", "v", NULL},
 	{"a number", "k = 12 # x", NULL, "k", "12", NULL},
 	{"empty text", "k = \"\"", NULL, "k", "", NULL},
-	{"open text", "a = 1\nk = \"abc\nx = 1", NULL, "k", NULL, "~/f.toml:2: a text without its closing quote"},
-	{"long text", "k = \"\"\"\nabc\"\"\"", NULL, "k", NULL, "~/f.toml:1: a text of several lines is not read here"},
-	{"long list", "k = [\n1]", NULL, "k", NULL, "~/f.toml:1: a value of several lines is not read here"},
-	{"rubbish behind", "k = \"a\" \"b\"", NULL, "k", NULL, "~/f.toml:1: something stands behind the value"},
+	{"open text", "a = 1\nk = \"abc\nx = 1", NULL, "k", NULL,
+	 "~/f.toml:2: a text without its closing quote"},
+	{"long text", "k = \"\"\"\nabc\"\"\"", NULL, "k", NULL,
+	 "~/f.toml:1: a text of several lines is not read here"},
+	{"long list", "k = [\n1]", NULL, "k", NULL,
+	 "~/f.toml:1: a value of several lines is not read here"},
+	{"rubbish behind", "k = \"a\" \"b\"", NULL, "k", NULL,
+	 "~/f.toml:1: something stands behind the value"},
 	{"no equals sign", "k \"a\"", NULL, "k", NULL, "~/f.toml:1: = is missing"},
 	{"no value", "k =\n", NULL, "k", NULL, "~/f.toml:1: a value is missing"},
 	{"no name", "= 1", NULL, "k", NULL, "~/f.toml:1: a name is missing"},
 	{"open table", "[a\nk = 1", NULL, "k", NULL, "~/f.toml:1: a table's name must end with ]"},
-	{"list of tables", "[[a]]", NULL, "k", NULL, "~/f.toml:1: lists of tables are not read here"},
+	{"list of tables", "[[a]]", NULL, "k", NULL,
+	 "~/f.toml:1: lists of tables are not read here"},
 	{"bad escape", "k = \"\\q\"", NULL, "k", NULL, "~/f.toml:1: an unknown \\ sequence"},
 	{"surrogate", "k = \"\\ud800\"", NULL, "k", NULL, "~/f.toml:1: a \\u that is no character"},
-	{"short escape", "k = \"\\u12\"", NULL, "k", NULL, "~/f.toml:1: a \\u that is not followed by hex digits"},
+	{"short escape", "k = \"\\u12\"", NULL, "k", NULL,
+	 "~/f.toml:1: a \\u that is not followed by hex digits"},
 	{"not text", "k = \"\xff\"", NULL, "k", NULL, "~/f.toml:1: this is not a text file"},
 };
 
@@ -199,7 +220,8 @@ static void test_order(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put(".modal.toml", "[work]\ntoken_id = \"ak-file\"\ntoken_secret = \"as-file\"\nenvironment = \"prod\"\nactive = true\n");
+	put(".modal.toml", "[work]\ntoken_id = \"ak-file\"\ntoken_secret = "
+			   "\"as-file\"\nenvironment = \"prod\"\nactive = true\n");
 	section_set_text(s, "token_secret_command", "echo as-command", "user:1");
 	setenv("MODAL_TOKEN_ID", " ak-environment\n", 1);
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), 0);
@@ -216,7 +238,8 @@ static void test_vendor_file_of_another_place(void **state)
 	struct err err = {0};
 
 	(void)state;
-	put("other.toml", "[a]\ntoken_id = \"ak-1\"\ntoken_secret = \"as-1\"\n[b]\ntoken_id = \"ak-2\"\ntoken_secret = \"as-2\"\n");
+	put("other.toml", "[a]\ntoken_id = \"ak-1\"\ntoken_secret = \"as-1\"\n[b]\ntoken_id = "
+			  "\"ak-2\"\ntoken_secret = \"as-2\"\n");
 	setenv("MODAL_CONFIG_PATH", "other.toml", 1);
 	setenv("MODAL_PROFILE", "b", 1);
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), 0);
@@ -233,11 +256,13 @@ static void test_failures_name_the_place_and_no_secret(void **state)
 	(void)state;
 	put(".modal.toml", "[default]\ntoken_id = \"ak-1\"\n");
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), -1);
-	assert_string_equal(err.msg, "modal: no token_secret: set MODAL_TOKEN_SECRET, or providers.modal.token_secret_command in "
+	assert_string_equal(err.msg, "modal: no token_secret: set MODAL_TOKEN_SECRET, or "
+				     "providers.modal.token_secret_command in "
 				     "~/user, or log in with `modal token new` (~/.modal.toml)");
 	section_set_text(s, "token_secret_command", "exit 1", "user:7");
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), -1);
-	assert_string_equal(err.msg, "user:7: token_secret_command: the command failed with exit status 1");
+	assert_string_equal(err.msg,
+			    "user:7: token_secret_command: the command failed with exit status 1");
 	setenv("MODAL_TOKEN_SECRET", "as-bad\ttab", 1);
 	assert_int_equal(secrets_fill("modal", s, "~/user", &err), -1);
 	unsetenv("MODAL_TOKEN_SECRET");
