@@ -13,9 +13,6 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 
 	launch_init(&l, ctx);
 	int status = launch_load_job(&l, err);
-	if (status == 0 && strcmp(l.output_dir, row->output))
-		status = err_set(err, ERR_CONFIG, "run %s writes to %s, but its config now says %s", row->id, row->output,
-				 l.output_dir);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)
@@ -36,7 +33,8 @@ static int open_its_config(struct cmd_context *ctx, const struct run_row *row, s
 
 	config_free(ctx->config);
 	ctx->config = NULL;
-	if (config_open(&ctx->config, &ask, err) < 0)
+	if (config_open(&ctx->config, &ask, err) < 0 ||
+	    config_override(ctx->config, "job.output", row->output, "--output", err) < 0)
 		return -1;
 	return config_check(ctx->config, err);
 }

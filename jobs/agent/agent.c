@@ -193,15 +193,15 @@ static size_t utf8_at(const unsigned char *p, size_t left)
 
 /* ---- JSON, reading: strict, no NUL in texts, the last of equal keys counts ---- */
 
-enum { JSON_DEPTH = 64 };
-enum json_type { JSON_NULL, JSON_TRUE, JSON_FALSE, JSON_INT, JSON_REAL, JSON_TEXT, JSON_LIST, JSON_OBJECT };
+enum { J_DEPTH = 64 };
+enum json_type { J_NULL, J_TRUE, J_FALSE, J_INT, J_REAL, J_TEXT, J_LIST, J_OBJECT };
 
 struct json {
 	enum json_type type;
-	char *text; /* JSON_TEXT, NUL-terminated */
+	char *text; /* J_TEXT, NUL-terminated */
 	size_t len;
-	int64_t integer; /* JSON_INT */
-	double number;	 /* JSON_INT and JSON_REAL */
+	int64_t integer; /* J_INT */
+	double number;	 /* J_INT and J_REAL */
 	const char *raw; /* as it stood in the input */
 	size_t raw_len;
 	char *key; /* inside an object */
@@ -400,11 +400,11 @@ static int json_number_at(struct json_doc *doc, struct json *node)
 	if (!real) {
 		node->integer = strtoll(text, NULL, 10);
 		node->number = (double)node->integer;
-		node->type = JSON_INT;
+		node->type = J_INT;
 		return errno == ERANGE ? -1 : 0;
 	}
 	node->number = strtod(text, NULL);
-	node->type = JSON_REAL;
+	node->type = J_REAL;
 	return isinf(node->number) ? -1 : 0;
 }
 
@@ -458,7 +458,7 @@ static int json_word_at(struct json_doc *doc, struct json *node)
 	static const struct {
 		const char *word;
 		enum json_type type;
-	} words[] = { { "true", JSON_TRUE }, { "false", JSON_FALSE }, { "null", JSON_NULL } };
+	} words[] = { { "true", J_TRUE }, { "false", J_FALSE }, { "null", J_NULL } };
 	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
 		size_t len = strlen(words[i].word);
 		if ((size_t)(doc->end - doc->p) >= len && !memcmp(doc->p, words[i].word, len)) {
@@ -474,14 +474,14 @@ static int json_fill(struct json_doc *doc, struct json *node)
 {
 	switch (*doc->p) {
 	case '"':
-		node->type = JSON_TEXT;
+		node->type = J_TEXT;
 		node->text = json_text_at(doc, &node->len);
 		return node->text ? 0 : -1;
 	case '[':
-		node->type = JSON_LIST;
+		node->type = J_LIST;
 		return json_members_at(doc, node, ']');
 	case '{':
-		node->type = JSON_OBJECT;
+		node->type = J_OBJECT;
 		return json_members_at(doc, node, '}');
 	case 't': case 'f': case 'n':
 		return json_word_at(doc, node);
@@ -493,7 +493,7 @@ static int json_fill(struct json_doc *doc, struct json *node)
 static struct json *json_value_at(struct json_doc *doc)
 {
 	json_space(doc);
-	if (doc->p >= doc->end || doc->depth >= JSON_DEPTH)
+	if (doc->p >= doc->end || doc->depth >= J_DEPTH)
 		return NULL;
 	struct json *node = doc_alloc(doc, sizeof(*node));
 	node->raw = doc->p;
@@ -516,7 +516,7 @@ static struct json *json_read(struct json_doc *doc, const char *text, size_t len
 static const struct json *json_get(const struct json *object, const char *key)
 {
 	const struct json *found = NULL;
-	if (object && object->type == JSON_OBJECT)
+	if (object && object->type == J_OBJECT)
 		for (const struct json *m = object->first; m; m = m->next)
 			if (!strcmp(m->key, key))
 				found = m;
@@ -526,27 +526,27 @@ static const struct json *json_get(const struct json *object, const char *key)
 static const char *json_text(const struct json *object, const char *key, const char *absent)
 {
 	const struct json *m = json_get(object, key);
-	return m && m->type == JSON_TEXT ? m->text : absent;
+	return m && m->type == J_TEXT ? m->text : absent;
 }
 
 static double json_number(const struct json *object, const char *key, double absent)
 {
 	const struct json *m = json_get(object, key);
-	return m && (m->type == JSON_INT || m->type == JSON_REAL) ? m->number : absent;
+	return m && (m->type == J_INT || m->type == J_REAL) ? m->number : absent;
 }
 
 static int64_t json_int(const struct json *object, const char *key, int64_t absent)
 {
 	const struct json *m = json_get(object, key);
-	if (m && m->type == JSON_INT)
+	if (m && m->type == J_INT)
 		return m->integer;
-	return m && m->type == JSON_REAL && fabs(m->number) < 9e15 ? (int64_t)m->number : absent;
+	return m && m->type == J_REAL && fabs(m->number) < 9e15 ? (int64_t)m->number : absent;
 }
 
-static bool json_true(const struct json *object, const char *key)
+static bool json_yes(const struct json *object, const char *key)
 {
 	const struct json *m = json_get(object, key);
-	return m && m->type == JSON_TRUE;
+	return m && m->type == J_TRUE;
 }
 
 /* ---- JSON, writing: foreign bytes become valid texts ---- */
@@ -2244,10 +2244,10 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	js_int(b, "max_batch", w->max_batch);
 	const struct json *gpu = json_get(line, "gpu");
 	js_key(b, "gpu");
-	if (gpu && gpu->type == JSON_TEXT)
+	if (gpu && gpu->type == J_TEXT)
 		js_quote(b, gpu->text, gpu->len);
 	else
-		buf_text(b, gpu && gpu->type == JSON_TRUE ? "true" : "false");
+		buf_text(b, gpu && gpu->type == J_TRUE ? "true" : "false");
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
 	event_end(a);
 }
@@ -2266,7 +2266,7 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	struct segment *s = held_segment(w, json_text(line, "segment", NULL));
 	if (!s || s->settled)
 		return s != NULL;
-	if (!json_true(line, "ok")) {
+	if (!json_yes(line, "ok")) {
 		segment_failed(a, w->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
 		s->settled = true;
 		check_volume(a);
@@ -2299,7 +2299,7 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 {
 	if (!w->batch || strcmp(json_text(line, "batch", ""), w->batch->id))
 		return false;
-	if (!json_true(line, "done")) {
+	if (!json_yes(line, "done")) {
 		worker_failed_part(a, w, "worker", json_text(line, "error", ""));
 		check_volume(a);
 		return true;
@@ -2319,7 +2319,7 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 
 static bool is_text(const struct json *value)
 {
-	return value && value->type == JSON_TEXT;
+	return value && value->type == J_TEXT;
 }
 
 /* One line of its stdout. True: it belongs to the protocol; else it is log, as what libraries print often is. */
@@ -2328,7 +2328,7 @@ static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *
 	bool fine = true;
 	if (w->state == WORKER_LOADING && (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
 		worker_hello(a, w, line);
-	} else if (json_true(line, "oom")) {
+	} else if (json_yes(line, "oom")) {
 		w->said_oom = true;
 		if (w->batch)
 			worker_failed_part(a, w, "oom", json_text(line, "error", ""));
@@ -2352,7 +2352,7 @@ static void worker_line(struct agent *a, struct worker *w, const char *line, siz
 	bool obeyed = false;
 	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
 		const struct json *value = json_read(&doc, line, len);
-		obeyed = value && value->type == JSON_OBJECT && worker_obeyed(a, w, value);
+		obeyed = value && value->type == J_OBJECT && worker_obeyed(a, w, value);
 		json_free(&doc);
 	}
 	if (!obeyed)
@@ -3318,8 +3318,8 @@ static void start_folder(struct agent *a, const char *variable, const char *unde
 static void start_read_env(struct agent *a, const struct json *op)
 {
 	const struct json *env = json_get(op, "env");
-	for (const struct json *m = env && env->type == JSON_OBJECT ? env->first : NULL; m; m = m->next)
-		if (m->type == JSON_TEXT && *m->key && !strchr(m->key, '='))
+	for (const struct json *m = env && env->type == J_OBJECT ? env->first : NULL; m; m = m->next)
+		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
 			env_set(&a->start_env, m->key, m->text);
 	start_folder(a, "BURST_KIT", "", json_text(op, "kit", ""));
 	start_folder(a, "BURST_CODE", "", json_text(op, "code", ""));
@@ -3333,8 +3333,8 @@ static void start_read_outputs(struct agent *a, const struct json *op)
 	const struct json *list = json_get(op, "outputs");
 	size_t count = 0;
 	a->outputs = xalloc(sizeof(char *));
-	for (const struct json *m = list && list->type == JSON_LIST ? list->first : NULL; m; m = m->next) {
-		if (m->type != JSON_TEXT || !m->len)
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
+		if (m->type != J_TEXT || !m->len)
 			continue;
 		a->outputs = xresize(a->outputs, (count + 2) * sizeof(char *));
 		a->outputs[count++] = xcopy(m->text, m->len);
@@ -3366,8 +3366,8 @@ static void op_start(struct agent *a, const struct json *op)
 	a->draining = a->drained = false;
 	a->part_limit = 0;
 	a->worker_command = put_text(op, "worker");
-	a->command = json_true(op, "command");
-	a->stream = json_true(op, "stream");
+	a->command = json_yes(op, "command");
+	a->stream = json_yes(op, "stream");
 	a->hang_ms = json_int(op, "hang_s", a->command ? 0 : HANG_DEFAULT_MS / 1000) * 1000;
 	start_read_env(a, op);
 	start_read_outputs(a, op);
@@ -3410,7 +3410,7 @@ static void op_batch(struct agent *a, const struct json *op)
 	struct batch *b = xalloc(sizeof(*b));
 	b->id = xcopy(id, strlen(id));
 	b->estimate_s = json_number(op, "estimate_s", 0);
-	bool fine = name_safe(id) && list && list->type == JSON_LIST;
+	bool fine = name_safe(id) && list && list->type == J_LIST;
 	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
 		b->seg = xresize(b->seg, (b->n + 1) * sizeof(struct segment));
 		b->seg[b->n] = (struct segment){ 0 };
@@ -3437,9 +3437,9 @@ static void op_revoke(struct agent *a, const struct json *op)
 	const struct json *list = json_get(op, "ids");
 	struct buf taken = { 0 };
 	buf_char(&taken, '[');
-	for (const struct json *m = list && list->type == JSON_LIST ? list->first : NULL; m; m = m->next) {
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
 		struct batch *b = a->queue;
-		while (b && (m->type != JSON_TEXT || strcmp(b->id, m->text) || b->begun))
+		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))
 			b = b->next;
 		if (!b)
 			continue;
