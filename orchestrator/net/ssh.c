@@ -24,7 +24,7 @@ enum {
 	IN_PER_TURN = 512 << 10,     /* then the rest of the loop has its turn */
 	ROUNDS_PER_TURN = 64,
 	BEFORE_AUTH_MOST = 256 << 10, /* a handshake is some KB */
-	UNASKED_MOST = 32 << 20,     /* beyond what the data of channels explains */
+	MEMORY_MOST = 64 << 20,	     /* of libssh2, for one session: windows full of the smallest packets */
 	SILENCE_MS = 30000,
 	TICKS = 4, /* of one silence */
 	FREE_TRIES = 1000,
@@ -57,6 +57,14 @@ struct ssh_channel {
 	bool eof_wanted, eof_sent, paused, writable_due;
 };
 
+/* In front of each piece of libssh2's memory: it is counted, since packets that nobody reads pile up there, and freed
+ * with the session, since a handshake that is broken off leaves some behind. */
+struct block {
+	struct block *before, *after;
+	size_t size;
+	max_align_t bytes[];
+};
+
 struct ssh {
 	struct loop *loop;
 	struct watch *watch;
@@ -77,7 +85,7 @@ struct ssh {
 	bool at_end;	  /* the pod has closed; libssh2 is told only when it has delivered everything */
 	int socket_errno;
 	size_t in_left;	  /* of this turn */
-	int64_t received, sent, delivered;
+	int64_t received, sent;
 	bool readable;	 /* the loop said so */
 	bool deaf;	 /* something to read, but nobody in libssh2 who would read it */
 
@@ -91,11 +99,65 @@ struct ssh {
 	bool ping_due;	   /* an answer to a keepalive is awaited */
 	int unheard_ticks; /* since something was heard */
 
+	struct block blocks; /* a ring of all that libssh2 holds; this one is none of them */
+	size_t memory;
+
 	bool pumping, again, gone;
 	char buf[READ_BYTES];
 };
 
 static void pump(struct ssh *s);
+
+/* ---- memory ---- */
+
+static void link_block(struct ssh *s, struct block *b)
+{
+	b->before = &s->blocks;
+	b->after = s->blocks.after;
+	b->before->after = b->after->before = b;
+	s->memory += b->size;
+}
+
+static void unlink_block(struct ssh *s, struct block *b)
+{
+	b->before->after = b->after;
+	b->after->before = b->before;
+	s->memory -= b->size;
+}
+
+static struct block *block_of(void *bytes)
+{
+	return (struct block *)((char *)bytes - offsetof(struct block, bytes));
+}
+
+static void *on_alloc(size_t size, void **abstract)
+{
+	struct block *b = xmalloc(sizeof(*b) + size);
+
+	b->size = size;
+	link_block(*abstract, b);
+	return b->bytes;
+}
+
+static void on_free(void *bytes, void **abstract)
+{
+	if (!bytes)
+		return;
+	unlink_block(*abstract, block_of(bytes));
+	free(block_of(bytes));
+}
+
+static void *on_realloc(void *bytes, size_t size, void **abstract)
+{
+	if (!bytes)
+		return on_alloc(size, abstract);
+	struct block *b = block_of(bytes);
+	unlink_block(*abstract, b);
+	b = xrealloc(b, sizeof(*b) + size);
+	b->size = size;
+	link_block(*abstract, b);
+	return b->bytes;
+}
 
 /* ---- the socket ---- */
 
@@ -386,7 +448,6 @@ static bool read_stream(struct ssh_channel *c, int stream)
 		if (n <= 0)
 			break;
 		got += (size_t)n;
-		s->delivered += n;
 		moved = true;
 		c->ops->data(c->ctx, stream, s->buf, (size_t)n);
 	}
@@ -548,8 +609,6 @@ static void notice_end(struct ssh *s)
 		fail(s, ERR_NETWORK, s->phase == UP ? "the server closed the ssh connection"
 						    : "the server closed the connection in the ssh handshake");
 	}
-	if (s->phase == UP && s->received > UNASKED_MOST + 16 * s->delivered + s->sent / 8)
-		fail(s, ERR_UNTRUSTED, "ssh: the server floods us with what nobody asked for");
 }
 
 static void report_death(struct ssh *s)
@@ -608,6 +667,8 @@ static void destroy(struct ssh *s)
 	s->phase = DEAD; /* from now on the socket is dead for libssh2: it waits for nothing */
 	for (int i = 0; i < FREE_TRIES && would_block(libssh2_session_free(s->session)); i++)
 		;
+	while (s->blocks.after != &s->blocks)
+		on_free(s->blocks.after->bytes, (void **)&s);
 	while (s->channels) {
 		struct ssh_channel *c = s->channels;
 		s->channels = c->next;
@@ -653,6 +714,8 @@ static void pump(struct ssh *s)
 	if (s->readable && s->received == received && out_pending(s) <= OUT_FLOODED && !s->at_end)
 		peek(s);
 	s->readable = false;
+	if (s->memory > MEMORY_MOST)
+		fail(s, ERR_UNTRUSTED, "ssh: the server floods us with what nobody asked for");
 	s->again = moved && s->phase != DEAD;
 	if (!moved && !s->gone)
 		notice_end(s);
@@ -756,7 +819,8 @@ static void make_session(struct ssh *s)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, init_library);
-	s->session = libssh2_session_init_ex(NULL, NULL, NULL, s);
+	s->blocks.before = s->blocks.after = &s->blocks;
+	s->session = libssh2_session_init_ex(on_alloc, on_free, on_realloc, s);
 	if (!s->session)
 		return;
 	libssh2_session_set_blocking(s->session, 0);

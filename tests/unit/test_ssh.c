@@ -548,7 +548,7 @@ static void cut_at(long up_most, long down_most)
 
 	relay_start(&r);
 	open_with(&s, r.port, host_key, private_key, 60000, 0);
-	snprintf(command, sizeof(command), "cat %s/data", dir);
+	snprintf(command, sizeof(command), "cat %s/data -", dir);
 	run(s.ssh, &down, command);
 	run(s.ssh, &up, "cat >/dev/null");
 	TURN_UNTIL(loop, (s.losses || s.err.kind) && down.closed && up.closed);
