@@ -1,4 +1,5 @@
-/* http.c against a small server on loopback that answers whatever the test's table says, well or badly. */
+/* http.c against a small server on loopback that answers whatever the test's table says, well or
+ * badly. */
 #include "net_test.h"
 
 #include <pthread.h>
@@ -166,7 +167,10 @@ static struct call request(const char *method, const struct answer *answer)
 {
 	server.answer = answer;
 	atomic_store(&server.requests, 0);
-	return (struct call){.kind = CALL_HTTP, .method = method, .timeout_ms = 20000, .max_bytes = 1000,
+	return (struct call){.kind = CALL_HTTP,
+			     .method = method,
+			     .timeout_ms = 20000,
+			     .max_bytes = 1000,
 			     .url = xasprintf("http://127.0.0.1:%d/path?q=1", server.port)};
 }
 
@@ -182,7 +186,7 @@ static struct got carry(struct call *call)
 	return g;
 }
 
-#define TEN	"0123456789"
+#define TEN     "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
 static const struct {
@@ -193,32 +197,102 @@ static const struct {
 	int status;
 	const char *body;
 } cases[] = {
-	{"a plain answer", {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", WHOLE}, false, true, 0, 200, "ok"},
-	{"byte by byte", {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", BYTES}, false, true, 0, 200, "ok"},
+	{"a plain answer",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", WHOLE},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "ok"},
+	{"byte by byte",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", BYTES},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "ok"},
 	{"chunks",
-	 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", BYTES},
-	 false, true, 0, 200, "abcde"},
-	{"no length", {"HTTP/1.0 200 OK\r\n\r\nuntil the end", WHOLE}, false, true, 0, 200, "until the end"},
-	{"an error is an answer", {"HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\nbad", WHOLE}, false, true, 0, 500, "bad"},
+	 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+	  BYTES},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "abcde"},
+	{"no length",
+	 {"HTTP/1.0 200 OK\r\n\r\nuntil the end", WHOLE},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "until the end"},
+	{"an error is an answer",
+	 {"HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\nbad", WHOLE},
+	 false,
+	 true,
+	 0,
+	 500,
+	 "bad"},
 	{"a redirect is an answer",
-	 {"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n", WHOLE}, false, true, 0, 302, ""},
-	{"100 first", {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 None\r\n\r\n", WHOLE}, false, true, 0, 204, ""},
-	{"cut body", {"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nshort", WHOLE}, true, true, ERR_NETWORK, 200, NULL},
-	{"cut chunks", {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", WHOLE}, true, true, ERR_NETWORK, 200, NULL},
+	 {"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n", WHOLE},
+	 false,
+	 true,
+	 0,
+	 302,
+	 ""},
+	{"100 first",
+	 {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 None\r\n\r\n", WHOLE},
+	 false,
+	 true,
+	 0,
+	 204,
+	 ""},
+	{"cut body",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nshort", WHOLE},
+	 true,
+	 true,
+	 ERR_NETWORK,
+	 200,
+	 NULL},
+	{"cut chunks",
+	 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", WHOLE},
+	 true,
+	 true,
+	 ERR_NETWORK,
+	 200,
+	 NULL},
 	{"cut head", {"HTTP/1.1 200 OK\r\nContent-Le", WHOLE}, true, true, ERR_NETWORK, -1, NULL},
 	{"no answer", {"", WHOLE}, true, true, ERR_NETWORK, -1, NULL},
 	{"not HTTP", {"SSH-2.0-OpenSSH_9.2\r\n", WHOLE}, true, true, ERR_NETWORK, -1, NULL},
 	{"reset before the request", {"", RESET_FIRST}, true, true, ERR_NETWORK, -1, NULL},
 	{"reset after the request", {"", RESET_AFTER}, true, true, ERR_NETWORK, -1, NULL},
-	{"too large, told", {"HTTP/1.1 200 OK\r\nContent-Length: 1100\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
-			     HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, WHOLE},
-	 true, true, ERR_UNTRUSTED, 200, NULL},
-	{"too large, untold", {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
-			       HUNDRED HUNDRED HUNDRED, BYTES},
-	 true, true, ERR_UNTRUSTED, 200, NULL},
-	{"just not too large", {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
-				HUNDRED HUNDRED, WHOLE},
-	 false, true, 0, 200, HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED},
+	{"too large, told",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 1100\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+		  HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED,
+	  WHOLE},
+	 true,
+	 true,
+	 ERR_UNTRUSTED,
+	 200,
+	 NULL},
+	{"too large, untold",
+	 {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+		  HUNDRED HUNDRED HUNDRED,
+	  BYTES},
+	 true,
+	 true,
+	 ERR_UNTRUSTED,
+	 200,
+	 NULL},
+	{"just not too large",
+	 {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+		  HUNDRED HUNDRED,
+	  WHOLE},
+	 false,
+	 true,
+	 0,
+	 200,
+	 HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED},
 };
 
 static void test_answers(void **state)
@@ -230,7 +304,8 @@ static void test_answers(void **state)
 		struct got g = carry(&call);
 		print_message("   %s: %d %s\n", cases[i].name, g.reply.status, g.reply.err.msg);
 		assert_int_equal(g.reply.failed, cases[i].failed);
-		if (cases[i].answer.manner != RESET_FIRST) /* which may come before the request or within it */
+		if (cases[i].answer.manner !=
+		    RESET_FIRST) /* which may come before the request or within it */
 			assert_int_equal(g.reply.was_sent, cases[i].was_sent);
 		if (!g.reply.was_sent)
 			assert_int_equal(atomic_load(&server.requests), 0);
@@ -244,7 +319,8 @@ static void test_answers(void **state)
 	}
 }
 
-static const struct answer ok = {"HTTP/1.1 200 OK\r\nX-One: 1\r\nX-Two:  two \r\nContent-Length: 2\r\n\r\nok", WHOLE};
+static const struct answer ok = {
+	"HTTP/1.1 200 OK\r\nX-One: 1\r\nX-Two:  two \r\nContent-Length: 2\r\n\r\nok", WHOLE};
 
 static void test_request_as_asked(void **state)
 {
@@ -384,9 +460,11 @@ static void test_slow_and_cancel(void **state)
 /* What costs money goes over the wire once; what may be repeated uses a kept connection. */
 static void test_kept_connections(void **state)
 {
-	static const struct answer keep = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", WHOLE};
-	static const struct answer once = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok",
-					   ONCE_THEN_RESET};
+	static const struct answer keep = {
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", WHOLE};
+	static const struct answer once = {
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok",
+		ONCE_THEN_RESET};
 	int before = atomic_load(&server.connections);
 
 	(void)state;
@@ -417,8 +495,13 @@ static void test_retry_after(void **state)
 	static const struct {
 		const char *value;
 		int64_t least_ms, most_ms;
-	} values[] = {{"7", 7000, 7000}, {"0", 0, 0}, {"-5", 0, 0}, {"soon", 0, 0}, {"99999999999", 86400000, 86400000},
-		      {"Wed, 21 Oct 2015 07:28:00 GMT", 0, 0}, {NULL, 20000, 30000}};
+	} values[] = {{"7", 7000, 7000},
+		      {"0", 0, 0},
+		      {"-5", 0, 0},
+		      {"soon", 0, 0},
+		      {"99999999999", 86400000, 86400000},
+		      {"Wed, 21 Oct 2015 07:28:00 GMT", 0, 0},
+		      {NULL, 20000, 30000}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
@@ -428,7 +511,8 @@ static void test_retry_after(void **state)
 		time_t then = time(NULL) + 30;
 		struct tm tm;
 		strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&then, &tm));
-		snprintf(texts[i], sizeof(texts[i]), "HTTP/1.1 429 Slow down\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
+		snprintf(texts[i], sizeof(texts[i]),
+			 "HTTP/1.1 429 Slow down\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
 			 values[i].value ? values[i].value : date);
 		answers[i] = (struct answer){texts[i], WHOLE};
 		struct call call = request("GET", &answers[i]);
@@ -441,9 +525,12 @@ static void test_retry_after(void **state)
 
 static void test_files(void **state)
 {
-	static const struct answer part = {"HTTP/1.1 206 Part\r\nContent-Length: 3\r\n\r\ndef", WHOLE};
-	static const struct answer whole = {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef", WHOLE};
-	static const struct answer none = {"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\ngone", WHOLE};
+	static const struct answer part = {"HTTP/1.1 206 Part\r\nContent-Length: 3\r\n\r\ndef",
+					   WHOLE};
+	static const struct answer whole = {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef",
+					    WHOLE};
+	static const struct answer none = {"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\ngone",
+					   WHOLE};
 	char dir[] = "/tmp/burst-http-XXXXXX";
 
 	(void)state;
@@ -499,7 +586,8 @@ static void test_files(void **state)
 	call.password = xstrdup("rps_secret");
 	g = carry(&call);
 	assert_int_equal(g.reply.status, 200);
-	const char *auth = strstr(str_text(&server.heard), "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=user_key/");
+	const char *auth = strstr(str_text(&server.heard),
+				  "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=user_key/");
 	assert_non_null(auth);
 	assert_null(strstr(str_text(&server.heard), "rps_secret"));
 	const char *sha = strcasestr(str_text(&server.heard), "\r\nx-amz-content-sha256:");
@@ -580,8 +668,10 @@ static void keep_line(void *ctx, enum log_level level, const char *line)
 
 static void test_trace_hides_secrets(void **state)
 {
-	static const struct answer answer = {"HTTP/1.1 200 OK\r\nSet-Cookie: s3cr3t-cookie\r\nContent-Length: 29\r\n\r\n"
-					     "{\"env\":{\"A\":\"s3cr3t-reply\"}}\n", WHOLE};
+	static const struct answer answer = {
+		"HTTP/1.1 200 OK\r\nSet-Cookie: s3cr3t-cookie\r\nContent-Length: 29\r\n\r\n"
+		"{\"env\":{\"A\":\"s3cr3t-reply\"}}\n",
+		WHOLE};
 	CLEANUP(str_free) struct str lines = STR_INIT;
 	struct call call = request("POST", &answer);
 
@@ -591,7 +681,8 @@ static void test_trace_hides_secrets(void **state)
 	call_header(&call, "Authorization: Bearer s3cr3t-auth");
 	call_header(&call, "x-modal-token-id: s3cr3t-id");
 	call_header(&call, "X-Plain: s3cr3t-known and visible");
-	str_add(&call.body, "{\"name\":\"visible-name\",\"input\":{\"env\":[{\"key\":\"K\",\"value\":\"s3cr3t-env\"}]}}");
+	str_add(&call.body, "{\"name\":\"visible-name\",\"input\":{\"env\":[{\"key\":\"K\","
+			    "\"value\":\"s3cr3t-env\"}]}}");
 	struct got g = carry(&call);
 	log_setup(LOG_NOTE, NULL, NULL);
 	print_message("%s", str_text(&lines));
@@ -607,13 +698,17 @@ static const struct {
 } bodies[] = {
 	{"nothing", "", ""},
 	{"other JSON", "{\"a\":[1,2]}", "{\"a\":[1,2]}"},
-	{"env as an object", "{\"x\":{\"env\":{\"A\":\"b\",\"C\":\"d\"}}}", "{\"x\":{\"env\":{\"A\":\"[secret]\",\"C\":\"[secret]\"}}}"},
-	{"env as a list", "{\"env\":[{\"key\":\"A\",\"value\":\"b\"}]}", "{\"env\":[{\"key\":\"A\",\"value\":\"[secret]\"}]}"},
+	{"env as an object", "{\"x\":{\"env\":{\"A\":\"b\",\"C\":\"d\"}}}",
+	 "{\"x\":{\"env\":{\"A\":\"[secret]\",\"C\":\"[secret]\"}}}"},
+	{"env as a list", "{\"env\":[{\"key\":\"A\",\"value\":\"b\"}]}",
+	 "{\"env\":[{\"key\":\"A\",\"value\":\"[secret]\"}]}"},
 	{"env as words", "{\"env\":[\"A=b\"]}", "{\"env\":[\"[secret]\"]}"},
 	{"env as text", "{\"env\":\"A=b\"}", "{\"env\":\"[secret]\"}"},
 	{"no env", "{\"env\":null}", "{\"env\":null}"},
-	{"a list of pods", "[{\"env\":{\"A\":\"b\"}},{\"env\":{}}]", "[{\"env\":{\"A\":\"[secret]\"}},{\"env\":{}}]"},
-	{"a query with env", "{\"query\":\"mutation{ env: [{key: A}] }\"}", "{\"query\":\"[text that mentions env]\"}"},
+	{"a list of pods", "[{\"env\":{\"A\":\"b\"}},{\"env\":{}}]",
+	 "[{\"env\":{\"A\":\"[secret]\"}},{\"env\":{}}]"},
+	{"a query with env", "{\"query\":\"mutation{ env: [{key: A}] }\"}",
+	 "{\"query\":\"[text that mentions env]\"}"},
 	{"a password", "{\"password\":\"b\"}", "{\"password\":\"[secret]\"}"},
 	{"cut JSON with env", "{\"env\":{\"A\":\"b\"", "[15 bytes]"},
 	{"text", "not found", "not found"},
@@ -627,7 +722,8 @@ static void test_trace_bodies(void **state)
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		http_trace_body(&shown, bodies[i].body, strlen(bodies[i].body));
 		if (strcasecmp(str_text(&shown), bodies[i].shown))
-			fail_msg("%s: got %s, want %s", bodies[i].name, str_text(&shown), bodies[i].shown);
+			fail_msg("%s: got %s, want %s", bodies[i].name, str_text(&shown),
+				 bodies[i].shown);
 	}
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	http_trace_body(&shown, "\0\1\2", 3);
@@ -642,16 +738,11 @@ static void test_trace_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_request_as_asked),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_never_sent),
-		cmocka_unit_test(test_slow_and_cancel),
-		cmocka_unit_test(test_kept_connections),
-		cmocka_unit_test(test_retry_after),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_connect),
-		cmocka_unit_test(test_trace_hides_secrets),
+		cmocka_unit_test(test_answers),         cmocka_unit_test(test_request_as_asked),
+		cmocka_unit_test(test_refused),         cmocka_unit_test(test_never_sent),
+		cmocka_unit_test(test_slow_and_cancel), cmocka_unit_test(test_kept_connections),
+		cmocka_unit_test(test_retry_after),     cmocka_unit_test(test_files),
+		cmocka_unit_test(test_connect),         cmocka_unit_test(test_trace_hides_secrets),
 		cmocka_unit_test(test_trace_bodies),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
