@@ -73,7 +73,8 @@ static const struct {
 	{"a group of its own", "test $(ps -o pgid= -p $$) = $$ && echo own", "", "own\n", "", 0},
 	{"default signals", "kill -PIPE $$", "", "", "", 128 + SIGPIPE},
 	{"interrupts", "kill -INT $$", "", "", "", 128 + SIGINT},
-	{"three descriptors, and the one that looks", "exec ls /proc/self/fd", "", "0\n1\n2\n3\n", "", 0},
+	{"three descriptors, and the one that looks", "exec ls /proc/self/fd", "", "0\n1\n2\n3\n",
+	 "", 0},
 };
 
 static void test_children(void **state)
@@ -251,6 +252,8 @@ static void test_cancel(void **state)
 	assert_int_equal(a.count, 0);
 	unlink(path);
 
+	call_free(&call);
+	call = shell("sleep 1000");
 	child_send(loop, &call, on_done, &a); /* left over: ends with the loop */
 	call_free(&call);
 	assert_int_equal(a.count, 0);

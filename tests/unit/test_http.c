@@ -3,7 +3,9 @@
 #include "net_test.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -596,6 +598,90 @@ static void test_files(void **state)
 	assert_int_equal(path_remove_tree(dir, NULL), 0);
 }
 
+/* ---- TLS ---- */
+
+/* openssl's own little server, with a certificate of its own for 127.0.0.1. */
+static pid_t start_tls(const char *dir, int *port)
+{
+	char command[1024];
+	int fd = listen_on_loopback(port);
+
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+		 "-keyout key -out cert"
+		 " -days 2 -subj /CN=t -addext subjectAltName=IP:127.0.0.1 2>/dev/null",
+		 dir);
+	if (system(command) != 0)
+		return 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		char where[16];
+		snprintf(where, sizeof(where), "%d", *port);
+		if (chdir(dir) == 0)
+			execlp("openssl", "openssl", "s_server", "-accept", where, "-www", "-quiet",
+			       "-key", "key", "-cert", "cert", (char *)NULL);
+		_exit(127);
+	}
+	for (int64_t late = clock_boot_ms() + 10000; clock_boot_ms() < late; poll(NULL, 0, 10)) {
+		fd = connect_to_loopback(*port);
+		if (fd >= 0) {
+			close(fd);
+			return pid;
+		}
+	}
+	fail_msg("openssl s_server does not listen");
+	return 0;
+}
+
+static struct got carry_tls(const char *host, int port)
+{
+	struct call call = request("POST", &ok);
+
+	free(call.url);
+	call.url = xasprintf("https://%s:%d/", host, port);
+	call.max_bytes = 1 << 20;
+	return carry(&call);
+}
+
+static void test_tls_is_verified(void **state)
+{
+	char dir[] = "/tmp/burst-http-XXXXXX";
+	int port;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	pid_t pid = start_tls(dir, &port);
+	if (!pid) {
+		path_remove_tree(dir, NULL);
+		print_message("SKIPPED: no openssl program on this machine\n");
+		skip();
+	}
+	struct got g = carry_tls("127.0.0.1", port); /* nobody vouches for it */
+	print_message("   %s\n", g.reply.err.msg);
+	assert_int_equal(g.reply.err.kind, ERR_UNTRUSTED);
+	assert_false(g.reply.was_sent);
+	reply_free(&g.reply);
+
+	CLEANUP(free_text) char *cert = path_join(dir, "cert");
+	setenv("CURL_CA_BUNDLE", cert, 1);
+	g = carry_tls("localhost", port); /* it is somebody else's */
+	print_message("   %s\n", g.reply.err.msg);
+	assert_int_equal(g.reply.err.kind, ERR_UNTRUSTED);
+	assert_false(g.reply.was_sent);
+	reply_free(&g.reply);
+
+	g = carry_tls("127.0.0.1", port);
+	assert_false(g.reply.failed &&
+		     !g.reply.was_sent); /* past TLS, whatever s_server thinks of a POST */
+	assert_true(g.reply.was_sent);
+	reply_free(&g.reply);
+	unsetenv("CURL_CA_BUNDLE");
+	kill(pid, SIGTERM);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(path_remove_tree(dir, NULL), 0);
+}
+
 /* ---- bare connections ---- */
 
 struct line {
@@ -738,11 +824,17 @@ static void test_trace_bodies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers),         cmocka_unit_test(test_request_as_asked),
-		cmocka_unit_test(test_refused),         cmocka_unit_test(test_never_sent),
-		cmocka_unit_test(test_slow_and_cancel), cmocka_unit_test(test_kept_connections),
-		cmocka_unit_test(test_retry_after),     cmocka_unit_test(test_files),
-		cmocka_unit_test(test_connect),         cmocka_unit_test(test_trace_hides_secrets),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_request_as_asked),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_never_sent),
+		cmocka_unit_test(test_slow_and_cancel),
+		cmocka_unit_test(test_kept_connections),
+		cmocka_unit_test(test_retry_after),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_tls_is_verified),
+		cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_trace_hides_secrets),
 		cmocka_unit_test(test_trace_bodies),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
