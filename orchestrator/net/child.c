@@ -15,10 +15,10 @@
 enum {
 	STDERR_MOST = 64 << 10,
 	STDOUT_MOST = 16 << 20, /* where the call names no max_bytes */
-	FEW_MS = 5,		/* first look whether it is dead; then rarer and rarer up to: */
+	FEW_MS = 5,             /* first look whether it is dead; then rarer and rarer up to: */
 	MANY_MS = 100,
 	KILL_AFTER_MS = 2000,
-	LINGER_MS = 1000,     /* how long after its death its pipes may stay open */
+	LINGER_MS = 1000,    /* how long after its death its pipes may stay open */
 	FDS_UNKNOWN = 65536, /* how many to close where the system does not say which are open */
 };
 
@@ -30,8 +30,8 @@ struct child {
 	struct reply reply;
 	struct str in;
 	size_t in_at, max_bytes, out_bytes;
-	int to_fd;			      /* body_to; -1: none */
-	int in_fd, out_fd, err_fd;	      /* our ends; -1: closed */
+	int to_fd;                 /* body_to; -1: none */
+	int in_fd, out_fd, err_fd; /* our ends; -1: closed */
 	struct watch *in_watch, *out_watch, *err_watch;
 	struct timer *look, *limit, *kill;
 	int64_t look_ms, timeout_ms, started_ms, died_ms;
@@ -104,7 +104,8 @@ static void finish(struct child *c)
 	if (reply.failed)
 		log_line(LOG_TRACE, "< %s", reply.err.msg);
 	else
-		log_line(LOG_TRACE, "< %s: exit %d, %zu bytes of output", c->name, reply.status, c->out_bytes);
+		log_line(LOG_TRACE, "< %s: exit %d, %zu bytes of output", c->name, reply.status,
+			 c->out_bytes);
 	loop_not_at_free(c->loop, at_loop_free, c);
 	if (!c->abandoned)
 		c->done(c->ctx, &reply);
@@ -131,7 +132,8 @@ static void end_group(struct child *c)
 	c->kill = loop_timer(c->loop, KILL_AFTER_MS, on_kill, c);
 }
 
-/* Its output is still read, and dropped: who cleans up and speaks of it must not die of a closed pipe. */
+/* Its output is still read, and dropped: who cleans up and speaks of it must not die of a closed
+ * pipe. */
 static void give_up(struct child *c, enum err_kind kind, const char *what)
 {
 	if (c->reply.failed)
@@ -148,7 +150,8 @@ static void on_limit(void *ctx)
 	char span[24], what[64];
 
 	c->limit = NULL;
-	snprintf(what, sizeof(what), "not done within %s", duration_show(span, sizeof(span), c->timeout_ms));
+	snprintf(what, sizeof(what), "not done within %s",
+		 duration_show(span, sizeof(span), c->timeout_ms));
 	give_up(c, ERR_TRANSIENT, what);
 }
 
@@ -166,10 +169,12 @@ static void reap(struct child *c)
 	if (pid < 0)
 		give_up(c, ERR_LOCAL, "somebody else has taken its exit status");
 	else
-		c->reply.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+		c->reply.status =
+			WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Looks at the child and either ends the call or comes back: there is no SIGCHLD, which would belong to everybody. */
+/* Looks at the child and either ends the call or comes back: there is no SIGCHLD, which would
+ * belong to everybody. */
 static void on_look(void *ctx)
 {
 	struct child *c = ctx;
@@ -308,14 +313,16 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* One more than the highest open descriptor; those that threads open meanwhile close themselves at exec. */
+/* One more than the highest open descriptor; those that threads open meanwhile close themselves at
+ * exec. */
 static int fd_end(void)
 {
 	DIR *dir = opendir("/dev/fd");
 	int end = 3;
 
 	if (!dir)
-		return (int)MIN(sysconf(_SC_OPEN_MAX) < 0 ? FDS_UNKNOWN : sysconf(_SC_OPEN_MAX), FDS_UNKNOWN);
+		return (int)MIN(sysconf(_SC_OPEN_MAX) < 0 ? FDS_UNKNOWN : sysconf(_SC_OPEN_MAX),
+				FDS_UNKNOWN);
 	for (struct dirent *e; (e = readdir(dir));)
 		end = MAX(end, atoi(e->d_name) + 1);
 	closedir(dir);
@@ -331,8 +338,8 @@ struct plan { /* for the moment between fork and exec, where nothing may be allo
 
 static void default_signals(void)
 {
-	static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGCHLD, SIGUSR1, SIGUSR2,
-				      SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+	static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGCHLD,
+				      SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 	struct sigaction def = {.sa_handler = SIG_DFL};
 	sigset_t none;
 
@@ -438,14 +445,17 @@ static int start_call(struct child *c, const struct call *call, struct err *err)
 	CLEANUP(free_text) char *program = call->argc ? find_program(call->argv[0]) : NULL;
 	if (!program)
 		return err_set(err, ERR_LOCAL, "%s: no such program", c->name);
-	if (call->body_to && (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
+	if (call->body_to &&
+	    (c->to_fd = open(call->body_to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", call->body_to, strerror(errno));
 	if (open_input(call, in) < 0) {
-		err_set(err, ERR_LOCAL, "%s: %s", call->body_from ? call->body_from : c->name, strerror(errno));
+		err_set(err, ERR_LOCAL, "%s: %s", call->body_from ? call->body_from : c->name,
+			strerror(errno));
 	} else if (make_pipe(out) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0) {
 		err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(errno));
 	} else {
-		struct plan plan = {program, call->argv, in[0], out[1], errs[1], report[1], fd_end()};
+		struct plan plan = {program, call->argv, in[0],   out[1],
+				    errs[1], report[1],  fd_end()};
 		int why = start(c, &plan, report);
 		rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
 	}
@@ -485,8 +495,8 @@ static void keep_exit_statuses(void)
 	}
 }
 
-struct child *child_send(struct loop *loop, const struct call *call, void (*done)(void *ctx, struct reply *reply),
-			 void *ctx)
+struct child *child_send(struct loop *loop, const struct call *call,
+			 void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	struct child *c = xcalloc(1, sizeof(*c));
 

@@ -53,7 +53,7 @@ struct http_call {
 	int to_fd;
 	int64_t to_bytes;
 	size_t max_bytes;
-	bool ranged;	 /* a Range that does not begin at 0 */
+	bool ranged;     /* a Range that does not begin at 0 */
 	bool head_whole; /* its empty line was seen */
 	struct curl_slist *headers;
 	struct reply reply;
@@ -207,7 +207,8 @@ static int check_url(const char *url, struct target *out, struct err *err)
 	CURLU *u = curl_url();
 	int rc = -1;
 
-	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) || curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
+	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) ||
+	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
 	    curl_url_get(u, CURLUPART_HOST, &host, 0))
 		err_set(err, ERR_CONFIG, "not a URL we can use");
 	else if (strcasecmp(scheme, "https") && strcasecmp(scheme, "http"))
@@ -220,7 +221,8 @@ static int check_url(const char *url, struct target *out, struct err *err)
 		out->plain = !strcasecmp(scheme, "http");
 		out->loopback = is_loopback(host);
 		if (out->plain && !out->loopback)
-			rc = err_set(err, ERR_CONFIG, "plain http is only for this machine, not for %s", host);
+			rc = err_set(err, ERR_CONFIG,
+				     "plain http is only for this machine, not for %s", host);
 	}
 	curl_free(scheme);
 	curl_free(host);
@@ -246,8 +248,10 @@ static int check_header(const char *line, struct err *err)
 		return err_set(err, ERR_CONFIG, "a header has no proper name");
 	for (const char *p = line + name; *p; p++)
 		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 127)
-			return err_set(err, ERR_CONFIG, "the value of header %.*s holds a line break or control character",
-				       (int)name, line);
+			return err_set(
+				err, ERR_CONFIG,
+				"the value of header %.*s holds a line break or control character",
+				(int)name, line);
 	return 0;
 }
 
@@ -257,7 +261,8 @@ static const char *header_value(const struct call *call, const char *name)
 
 	for (size_t i = 0; i < call->header_count; i++)
 		if (!strncasecmp(call->headers[i], name, len) && call->headers[i][len] == ':')
-			return call->headers[i] + len + 1 + strspn(call->headers[i] + len + 1, " \t");
+			return call->headers[i] + len + 1 +
+			       strspn(call->headers[i] + len + 1, " \t");
 	return NULL;
 }
 
@@ -271,7 +276,8 @@ static void fail_call(struct http_call *c, enum err_kind kind, const char *what)
 	err_set(&c->reply.err, kind, "%s %s: %s", c->method, c->shown_url, what);
 }
 
-/* A 100 or a proxy's answer comes with a head of its own: the last one counts. Trailers are added to it. */
+/* A 100 or a proxy's answer comes with a head of its own: the last one counts. Trailers are added
+ * to it. */
 static size_t on_head(char *bytes, size_t size, size_t n, void *ctx)
 {
 	struct http_call *c = ctx;
@@ -313,7 +319,8 @@ static int write_file(struct http_call *c, const char *bytes, size_t len)
 static int open_to(struct http_call *c, long status)
 {
 	if (status == 200 && c->ranged) {
-		fail_call(c, ERR_UNTRUSTED, "the server sends the whole where a part was asked for");
+		fail_call(c, ERR_UNTRUSTED,
+			  "the server sends the whole where a part was asked for");
 		return -1;
 	}
 	c->to_fd = open(c->to_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -438,7 +445,8 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	c->reply.wall_ms = wall_us / 1000;
 	c->reply.status = (int)status;
 	c->reply.retry_after_ms = retry_s > 0 ? MIN(retry_s, RETRY_AFTER_MOST_S) * 1000 : 0;
-	if (rc == CURLE_OK && !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
+	if (rc == CURLE_OK &&
+	    !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
 		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
 	if (rc != CURLE_OK)
 		fail_call(c, kind_of(rc), *t->problem ? t->problem : curl_easy_strerror(rc));
@@ -455,12 +463,15 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 			return -1;
 		size_t name = strcspn(line, ":");
 		bool empty = !line[name + 1 + strspn(line + name + 1, " \t")];
-		CLEANUP(free_text) char *semicolon = empty ? xasprintf("%.*s;", (int)name, line) : NULL;
-		c->headers = curl_slist_append(c->headers, empty ? semicolon : line); /* libcurl drops "Name:" */
+		CLEANUP(free_text)
+		char *semicolon = empty ? xasprintf("%.*s;", (int)name, line) : NULL;
+		c->headers = curl_slist_append(
+			c->headers, empty ? semicolon : line); /* libcurl drops "Name:" */
 	}
 	c->headers = curl_slist_append(c->headers, "Expect:");
 	if (!header_value(call, "Content-Type"))
-		c->headers = curl_slist_append(c->headers, "Content-Type:"); /* not libcurl's own guess */
+		c->headers = curl_slist_append(c->headers,
+					       "Content-Type:"); /* not libcurl's own guess */
 	curl_easy_setopt(c->transfer.easy, CURLOPT_HTTPHEADER, c->headers);
 	return 0;
 }
@@ -514,7 +525,8 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, c->http->user_agent);
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
-			 grpc && target->plain ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : (long)CURL_HTTP_VERSION_2TLS);
+			 grpc && target->plain ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+					       : (long)CURL_HTTP_VERSION_2TLS);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 	if (ca && *ca)
@@ -524,7 +536,8 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)MAX(call->timeout_ms, 0));
-	/* libcurl sends a request again when a kept connection turns out to be dead, whatever the method. */
+	/* libcurl sends a request again when a kept connection turns out to be dead, whatever the
+	 * method. */
 	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat ? 0L : 1L);
 	if (call->sigv4) {
 		curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, call->sigv4);
@@ -570,8 +583,8 @@ static void on_refusal(void *ctx)
 	tell(c);
 }
 
-struct http_call *http_send(struct http *http, const struct call *call, void (*done)(void *ctx, struct reply *reply),
-			    void *ctx)
+struct http_call *http_send(struct http *http, const struct call *call,
+			    void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	struct http_call *c = xcalloc(1, sizeof(*c));
 	struct err err = {0};
@@ -581,7 +594,8 @@ struct http_call *http_send(struct http *http, const struct call *call, void (*d
 	c->next = http->calls;
 	http->calls = c;
 	c->transfer.finish = finish_call;
-	c->method = xstrdup(call->method && is_token(call->method, strlen(call->method)) ? call->method : "?");
+	c->method = xstrdup(
+		call->method && is_token(call->method, strlen(call->method)) ? call->method : "?");
 	c->shown_url = http_trace_url(call->url);
 	c->to_path = call->body_to ? xstrdup(call->body_to) : NULL;
 	c->to_fd = -1;
@@ -624,7 +638,8 @@ static void free_connect(struct http_connect *k)
 	free(k);
 }
 
-/* A copy of the connected socket, ready for ssh.c: libcurl closes its own together with the easy handle. */
+/* A copy of the connected socket, ready for ssh.c: libcurl closes its own together with the easy
+ * handle. */
 static int take_socket(struct http_connect *k)
 {
 	curl_socket_t socket = CURL_SOCKET_BAD;
@@ -633,7 +648,8 @@ static int take_socket(struct http_connect *k)
 	curl_easy_getinfo(k->transfer.easy, CURLINFO_ACTIVESOCKET, &socket);
 	int fd = socket == CURL_SOCKET_BAD ? -1 : fcntl(socket, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0) {
-		err_set(&k->err, ERR_LOCAL, "%s: %s", k->shown, socket == CURL_SOCKET_BAD ? "no socket" : strerror(errno));
+		err_set(&k->err, ERR_LOCAL, "%s: %s", k->shown,
+			socket == CURL_SOCKET_BAD ? "no socket" : strerror(errno));
 		return -1;
 	}
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -660,7 +676,8 @@ static void finish_connect(struct transfer *t, CURLcode rc)
 	if (rc == CURLE_OK)
 		fd = take_socket(k);
 	else
-		err_set(&k->err, kind_of(rc), "%s: %s", k->shown, *t->problem ? t->problem : curl_easy_strerror(rc));
+		err_set(&k->err, kind_of(rc), "%s: %s", k->shown,
+			*t->problem ? t->problem : curl_easy_strerror(rc));
 	tell_connect(k, fd);
 }
 
@@ -696,7 +713,8 @@ struct http_connect *http_connect(struct http *http, const char *host, int port,
 	}
 	k->shown = xasprintf("%s:%d", host, port);
 	bool v6 = strchr(host, ':');
-	CLEANUP(free_text) char *url = xasprintf(v6 ? "http://[%s]:%d" : "http://%s:%d", host, port);
+	CLEANUP(free_text)
+	char *url = xasprintf(v6 ? "http://[%s]:%d" : "http://%s:%d", host, port);
 	CURL *easy = new_easy(&k->transfer);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);

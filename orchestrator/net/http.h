@@ -1,7 +1,9 @@
-/* http.h - all of libcurl: carries the HTTP calls of providers, and makes the TCP connections that ssh.c talks over.
+/* http.h - all of libcurl: carries the HTTP calls of providers, and makes the TCP connections that
+ * ssh.c talks over.
  *
- * TLS is always verified, redirects are never followed, plain http is refused for every host but this one (ERR_CONFIG).
- * No call here blocks and none calls back before it has returned. One thread: the loop's. Times in ms. */
+ * TLS is always verified, redirects are never followed, plain http is refused for every host but
+ * this one (ERR_CONFIG). No call here blocks and none calls back before it has returned. One
+ * thread: the loop's. Times in ms. */
 #ifndef BURST_NET_HTTP_H
 #define BURST_NET_HTTP_H
 
@@ -14,36 +16,41 @@ struct http_connect;
 
 /* The loop waits through libcurl from now on. user_agent is copied. */
 struct http *http_new(struct loop *loop, const char *user_agent);
-/* Calls under way end without a callback. Before loop_free(). NULL is fine. */
+/* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
+ * is fine. */
 void http_free(struct http *http);
 
-/* Carries one CALL_HTTP; everything needed of *call is copied. done() comes exactly once, from the loop; *reply is the
- * callback's to keep (copy the struct and reply_free() it later) or to leave: what is still in it is freed afterwards.
+/* Carries one CALL_HTTP; everything needed of *call is copied. done() comes exactly once, from the
+ * loop; *reply is the callback's to keep (copy the struct and reply_free() it later) or to leave:
+ * what is still in it is freed afterwards.
  *
- * With reply->failed, err.kind is ERR_CONFIG (refused here: bad URL, header or plain http), ERR_LOCAL (a file),
- * ERR_NETWORK (no connection, lost, or timeout_ms over), ERR_UNTRUSTED (certificate, or more than max_bytes; 0 there
- * means 16 MiB), and was_sent is false only when it is certain that no byte of the request left. Any HTTP status is a
- * success here; 3xx included.
+ * With reply->failed, err.kind is ERR_CONFIG (refused here: bad URL, header or plain http),
+ * ERR_LOCAL (a file), ERR_NETWORK (no connection, lost, or timeout_ms over), ERR_UNTRUSTED
+ * (certificate, or more than max_bytes; 0 there means 16 MiB), and was_sent is false only when it
+ * is certain that no byte of the request left. Any HTTP status is a success here; 3xx included.
  *
- * A call without may_repeat goes over a connection of its own, so that libcurl never sends it a second time when a kept
- * connection turns out to be dead. A request whose Content-Type is application/grpc is HTTP/2 also over plain http; its
- * trailers are at the end of reply->head. body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range
- * that does not begin at 0 is an error); other replies' bodies are in reply->body. */
+ * A call without may_repeat goes over a connection of its own, so that libcurl never sends it a
+ * second time when a kept connection turns out to be dead. A request whose Content-Type is
+ * application/grpc is HTTP/2 also over plain http; its trailers are at the end of reply->head.
+ * body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range that does not begin
+ * at 0 is an error); other replies' bodies are in reply->body. */
 struct http_call *http_send(struct http *http, const struct call *call,
 			    void (*done)(void *ctx, struct reply *reply), void *ctx);
 /* No callback afterwards; the handle is dead after done(). NULL is fine. */
 void http_cancel(struct http_call *call);
 
-/* Connects to host (a name or an address, IPv6 without brackets) without any proxy. done() comes exactly once, from the
- * loop: either err == NULL and fd is the caller's (non-blocking, close-on-exec, TCP_NODELAY and SO_KEEPALIVE set), or
- * fd == -1 and err->kind is ERR_NETWORK or ERR_CONFIG. */
+/* Connects to host (a name or an address, IPv6 without brackets) without any proxy. done() comes
+ * exactly once, from the loop: either err == NULL and fd is the caller's (non-blocking,
+ * close-on-exec, TCP_NODELAY and SO_KEEPALIVE set), or fd == -1 and err->kind is ERR_NETWORK or
+ * ERR_CONFIG. */
 struct http_connect *http_connect(struct http *http, const char *host, int port, int64_t timeout_ms,
-				  void (*done)(void *ctx, int fd, const struct err *err), void *ctx);
+				  void (*done)(void *ctx, int fd, const struct err *err),
+				  void *ctx);
 void http_connect_cancel(struct http_connect *connect); /* no callback afterwards; NULL is fine */
 
-/* Appends what may be shown of a request's or reply's body to `to`, as one line: JSON with every value of an "env" and
- * of what looks like a credential replaced by "[secret]", other text as it is unless it mentions env, else only its
- * length; known secrets replaced, at most 4 KiB. */
+/* Appends what may be shown of a request's or reply's body to `to`, as one line: JSON with every
+ * value of an "env" and of what looks like a credential replaced by "[secret]", other text as it is
+ * unless it mentions env, else only its length; known secrets replaced, at most 4 KiB. */
 void http_trace_body(struct str *to, const void *bytes, size_t len);
 
 DEFINE_CLEANUP(http_free, struct http *)

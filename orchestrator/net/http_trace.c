@@ -23,9 +23,9 @@ static bool contains_any(const char *text, size_t len, const char *const *words)
 /* Headers, query keys and JSON keys with such a name have values that nobody is to see. */
 static bool is_secret_name(const char *name, size_t len)
 {
-	static const char *const words[] = {"auth",	 "token",     "secret",	   "cookie", "password",
-					    "signature", "credential", "api-key", "apikey", "api_key",
-					    "private",	 NULL};
+	static const char *const words[] = {"auth",     "token",     "secret",     "cookie",
+					    "password", "signature", "credential", "api-key",
+					    "apikey",   "api_key",   "private",    NULL};
 	return contains_any(name, len, words);
 }
 
@@ -64,7 +64,7 @@ static json_t *hide_values(json_t *env)
 		json_object_foreach_safe(env, next, key, item)
 			json_object_set_new(env, key, json_string(hidden));
 	else if (json_is_array(env))
-		json_array_foreach(env, i, item) {
+		json_array_foreach (env, i, item) {
 			if (json_is_object(item) && json_object_get(item, "value"))
 				json_object_set_new(item, "value", json_string(hidden));
 			else
@@ -83,13 +83,15 @@ static void hide_in(json_t *value, int depth)
 	size_t i;
 
 	if (json_is_array(value))
-		json_array_foreach(value, i, item)
+		json_array_foreach (value, i, item)
 			hide_in(item, depth + 1);
 	if (!json_is_object(value))
 		return;
-	json_object_foreach_safe(value, next, key, item) {
+	json_object_foreach_safe(value, next, key, item)
+	{
 		json_t *instead = NULL;
-		if (depth > DEPTH_MOST || (is_secret_name(key, strlen(key)) && json_is_string(item)))
+		if (depth > DEPTH_MOST ||
+		    (is_secret_name(key, strlen(key)) && json_is_string(item)))
 			instead = json_string(hidden);
 		else if (!strcasecmp(key, "env"))
 			instead = hide_values(item);
@@ -116,16 +118,21 @@ static void hide_env_texts(json_t *value)
 	size_t i;
 
 	if (json_is_array(value)) {
-		json_array_foreach(value, i, item) {
-			if (json_is_string(item) && mentions_env(json_string_value(item), json_string_length(item)))
-				json_array_set_new(value, i, json_string("[text that mentions env]"));
+		json_array_foreach (value, i, item) {
+			if (json_is_string(item) &&
+			    mentions_env(json_string_value(item), json_string_length(item)))
+				json_array_set_new(value, i,
+						   json_string("[text that mentions env]"));
 			else
 				hide_env_texts(item);
 		}
 	} else if (json_is_object(value)) {
-		json_object_foreach_safe(value, next, key, item) {
-			if (json_is_string(item) && mentions_env(json_string_value(item), json_string_length(item)))
-				json_object_set_new(value, key, json_string("[text that mentions env]"));
+		json_object_foreach_safe(value, next, key, item)
+		{
+			if (json_is_string(item) &&
+			    mentions_env(json_string_value(item), json_string_length(item)))
+				json_object_set_new(value, key,
+						    json_string("[text that mentions env]"));
 			else
 				hide_env_texts(item);
 		}
@@ -179,8 +186,10 @@ static void trace_header(char mark, const char *line, size_t len)
 	const char *colon = memchr(line, ':', len);
 	size_t name = colon ? (size_t)(colon - line) : len;
 
-	str_add_printable(&shown, line, name < len && is_secret_name(line, name) ? name : len, 1024);
-	log_line(LOG_TRACE, "%c %s%s%s", mark, str_text(&shown), name < len && is_secret_name(line, name) ? ": " : "",
+	str_add_printable(&shown, line, name < len && is_secret_name(line, name) ? name : len,
+			  1024);
+	log_line(LOG_TRACE, "%c %s%s%s", mark, str_text(&shown),
+		 name < len && is_secret_name(line, name) ? ": " : "",
 		 name < len && is_secret_name(line, name) ? hidden : "");
 }
 
@@ -206,11 +215,13 @@ void http_trace_call(const struct call *call, const char *shown_url)
 		trace_body('>', &call->body);
 }
 
-void http_trace_reply(const char *method, const char *shown_url, const struct reply *reply, int64_t to_bytes)
+void http_trace_reply(const char *method, const char *shown_url, const struct reply *reply,
+		      int64_t to_bytes)
 {
 	if (!log_wants(LOG_TRACE))
 		return;
-	log_line(LOG_TRACE, "< %s %s: %d in %lld ms", method, shown_url, reply->status, (long long)reply->wall_ms);
+	log_line(LOG_TRACE, "< %s %s: %d in %lld ms", method, shown_url, reply->status,
+		 (long long)reply->wall_ms);
 	for (const char *line = str_text(&reply->head); *line;) {
 		size_t len = strcspn(line, "\r\n");
 		trace_header('<', line, len);

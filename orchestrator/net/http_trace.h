@@ -7,8 +7,10 @@
 /* One line each at LOG_TRACE for the request line, every header and the body. */
 void http_trace_call(const struct call *call, const char *shown_url);
 /* to_bytes: how much of the body went to a file. */
-void http_trace_reply(const char *method, const char *shown_url, const struct reply *reply, int64_t to_bytes);
-/* The URL with the values of query keys that look like credentials replaced; to be freed. For messages, too. */
+void http_trace_reply(const char *method, const char *shown_url, const struct reply *reply,
+		      int64_t to_bytes);
+/* The URL with the values of query keys that look like credentials replaced; to be freed. For
+ * messages, too. */
 char *http_trace_url(const char *url);
 
 #endif

@@ -124,11 +124,17 @@ void loop_free(struct loop *loop)
 
 /* ---- descriptors ---- */
 
-struct watch *loop_watch(struct loop *loop, int fd, short events, void (*ready)(void *ctx, short revents), void *ctx)
+struct watch *loop_watch(struct loop *loop, int fd, short events,
+			 void (*ready)(void *ctx, short revents), void *ctx)
 {
 	struct watch *w = xcalloc(1, sizeof(*w));
 
-	*w = (struct watch){.loop = loop, .next = loop->watches, .fd = fd, .events = events, .ready = ready, .ctx = ctx};
+	*w = (struct watch){.loop = loop,
+			    .next = loop->watches,
+			    .fd = fd,
+			    .events = events,
+			    .ready = ready,
+			    .ctx = ctx};
 	loop->watches = w;
 	return w;
 }
@@ -165,7 +171,8 @@ static void call_ready(struct loop *loop)
 	for (size_t i = 0; i < loop->count; i++) {
 		struct watch *w = loop->who[i];
 		/* An earlier call may have closed this one or put it to rest. */
-		short told = (short)(loop->fds[i].revents & (w->events | POLLERR | POLLHUP | POLLNVAL));
+		short told =
+			(short)(loop->fds[i].revents & (w->events | POLLERR | POLLHUP | POLLNVAL));
 		if (told && w->events && !w->dead)
 			w->ready(w->ctx, told);
 	}
@@ -178,8 +185,11 @@ struct timer *loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void 
 	struct timer *t = xcalloc(1, sizeof(*t));
 	struct timer **at = &loop->timers;
 
-	*t = (struct timer){.loop = loop, .due_ms = clock_boot_ms() + MAX(after_ms, 0), .serial = loop->serial++,
-			    .fire = fire, .ctx = ctx};
+	*t = (struct timer){.loop = loop,
+			    .due_ms = clock_boot_ms() + MAX(after_ms, 0),
+			    .serial = loop->serial++,
+			    .fire = fire,
+			    .ctx = ctx};
 	while (*at && (*at)->due_ms <= t->due_ms)
 		at = &(*at)->next;
 	t->next = *at;
@@ -199,7 +209,8 @@ void loop_untimer(struct timer *timer)
 	free(timer);
 }
 
-/* Only those made before this turn: a timer of 0 ms that makes the next one must not keep everybody else waiting. */
+/* Only those made before this turn: a timer of 0 ms that makes the next one must not keep everybody
+ * else waiting. */
 static void fire_timers(struct loop *loop)
 {
 	int64_t now = clock_boot_ms();
@@ -235,7 +246,8 @@ static int wait_limit(const struct loop *loop, int64_t most_ms)
 static void wait_ready(struct loop *loop, int limit)
 {
 	if (loop->waiter.wait) {
-		loop->waiter.wait(loop->waiter.ctx, loop->fds, loop->count, limit < 0 ? INT_MAX : limit);
+		loop->waiter.wait(loop->waiter.ctx, loop->fds, loop->count,
+				  limit < 0 ? INT_MAX : limit);
 		limit = 0; /* it waits well but tells less than poll(): POLLHUP alone is lost */
 	}
 	if (poll(loop->fds, loop->count, limit) < 0)

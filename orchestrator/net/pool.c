@@ -22,7 +22,7 @@ struct task_list { /* first in, first out */
 
 struct pool {
 	struct watch *watch;
-	int wake[2]; /* a byte: something is finished */
+	int wake[2];  /* a byte: something is finished */
 	int accepted; /* not yet through done(); the loop thread's own */
 	bool ending;
 	int thread_count;

@@ -1,8 +1,9 @@
-/* libssh2 1.10 keeps one half-sent packet per session and answers BAD_USE to every other call until the same call is
- * repeated with the same buffer; it cannot rekey, keep alive or close in that state either. It never gets there: its
- * send callback takes every packet whole into s->out, and the loop empties that into the socket. How much is there is
- * bounded by us: no channel data is written while it is full, and nothing is read (so nothing is answered) while it is
- * far too full. So libssh2 only ever waits for input, and any channel may be served next. */
+/* libssh2 1.10 keeps one half-sent packet per session and answers BAD_USE to every other call until
+ * the same call is repeated with the same buffer; it cannot rekey, keep alive or close in that
+ * state either. It never gets there: its send callback takes every packet whole into s->out, and
+ * the loop empties that into the socket. How much is there is bounded by us: no channel data is
+ * written while it is full, and nothing is read (so nothing is answered) while it is far too full.
+ * So libssh2 only ever waits for input, and any channel may be served next. */
 #include "net/ssh.h"
 
 #include <assert.h>
@@ -17,14 +18,15 @@
 #include "base/str.h"
 
 enum {
-	READ_BYTES = 32 << 10,	     /* one data() */
-	SLICE_BYTES = 64 << 10,	     /* of one channel, before the next one has its turn */
-	OUT_FULL = 256 << 10,	     /* no more channel data */
-	OUT_FLOODED = 1 << 20,	     /* no more reading: every packet may want an answer */
-	IN_PER_TURN = 512 << 10,     /* then the rest of the loop has its turn */
+	READ_BYTES = 32 << 10,   /* one data() */
+	SLICE_BYTES = 64 << 10,  /* of one channel, before the next one has its turn */
+	OUT_FULL = 256 << 10,    /* no more channel data */
+	OUT_FLOODED = 1 << 20,   /* no more reading: every packet may want an answer */
+	IN_PER_TURN = 512 << 10, /* then the rest of the loop has its turn */
 	ROUNDS_PER_TURN = 64,
 	BEFORE_AUTH_MOST = 256 << 10, /* a handshake is some KB */
-	UNASKED_MOST = 32 << 20,     /* beyond what the data of channels explains */
+	MEMORY_MOST =
+		64 << 20, /* of libssh2, for one session: windows full of the smallest packets */
 	SILENCE_MS = 30000,
 	TICKS = 4, /* of one silence */
 	FREE_TRIES = 1000,
@@ -36,7 +38,8 @@ enum channel_phase {
 	CHANNEL_QUEUED,
 	CHANNEL_OPENING, /* one at a time: libssh2 keeps the state of an open in the session */
 	CHANNEL_OPEN,
-	CHANNEL_STARTING, /* one at a time: the reply to another one's request is taken for an error */
+	CHANNEL_STARTING, /* one at a time: the reply to another one's request is taken for an error
+			   */
 	CHANNEL_RUNNING,
 	CHANNEL_FREEING, /* our CLOSE is out, the pod's is awaited */
 	CHANNEL_FREED,
@@ -57,13 +60,21 @@ struct ssh_channel {
 	bool eof_wanted, eof_sent, paused, writable_due;
 };
 
+/* In front of each piece of libssh2's memory: it is counted, since packets that nobody reads pile
+ * up there, and freed with the session, since a handshake that is broken off leaves some behind. */
+struct block {
+	_Alignas(max_align_t) struct block *before;
+	struct block *after;
+	size_t size;
+};
+
 struct ssh {
 	struct loop *loop;
 	struct watch *watch;
 	int fd;
 	LIBSSH2_SESSION *session;
 	enum phase phase;
-	bool asked;	       /* AUTHENTICATING: the key was read and sent */
+	bool asked;            /* AUTHENTICATING: the key was read and sent */
 	bool was_up, reported; /* DEAD: reported to its owner */
 	struct err err;
 	char *user, *host_key, *private_key;
@@ -74,12 +85,12 @@ struct ssh {
 	struct str out; /* from out_at on: encrypted, not yet sent */
 	size_t out_at;
 	bool out_blocked; /* the socket takes no more for now */
-	bool at_end;	  /* the pod has closed; libssh2 is told only when it has delivered everything */
+	bool at_end; /* the pod has closed; libssh2 is told only when it has delivered everything */
 	int socket_errno;
-	size_t in_left;	  /* of this turn */
-	int64_t received, sent, delivered;
-	bool readable;	 /* the loop said so */
-	bool deaf;	 /* something to read, but nobody in libssh2 who would read it */
+	size_t in_left; /* of this turn */
+	int64_t received, sent;
+	bool readable; /* the loop said so */
+	bool deaf;     /* something to read, but nobody in libssh2 who would read it */
 
 	struct ssh_channel *channels;
 	struct ssh_channel *opening, *starting;
@@ -87,15 +98,69 @@ struct ssh {
 	struct timer *deadline, *tick, *kick;
 	int64_t silence_ms;
 	int64_t heard_at;  /* `received` at the last tick */
-	bool moved;	   /* a blocked socket took something since the last tick */
-	bool ping_due;	   /* an answer to a keepalive is awaited */
+	bool moved;        /* a blocked socket took something since the last tick */
+	bool ping_due;     /* an answer to a keepalive is awaited */
 	int unheard_ticks; /* since something was heard */
+
+	struct block blocks; /* a ring of all that libssh2 holds; this one is none of them */
+	size_t memory;
 
 	bool pumping, again, gone;
 	char buf[READ_BYTES];
 };
 
 static void pump(struct ssh *s);
+
+/* ---- memory ---- */
+
+static void link_block(struct ssh *s, struct block *b)
+{
+	b->before = &s->blocks;
+	b->after = s->blocks.after;
+	b->before->after = b->after->before = b;
+	s->memory += b->size;
+}
+
+static void unlink_block(struct ssh *s, struct block *b)
+{
+	b->before->after = b->after;
+	b->after->before = b->before;
+	s->memory -= b->size;
+}
+
+static struct block *block_of(void *bytes)
+{
+	return (struct block *)bytes - 1;
+}
+
+static void *on_alloc(size_t size, void **abstract)
+{
+	struct block *b = xmalloc(sizeof(*b) + size);
+
+	b->size = size;
+	link_block(*abstract, b);
+	return b + 1;
+}
+
+static void on_free(void *bytes, void **abstract)
+{
+	if (!bytes)
+		return;
+	unlink_block(*abstract, block_of(bytes));
+	free(block_of(bytes));
+}
+
+static void *on_realloc(void *bytes, size_t size, void **abstract)
+{
+	if (!bytes)
+		return on_alloc(size, abstract);
+	struct block *b = block_of(bytes);
+	unlink_block(*abstract, b);
+	b = xrealloc(b, sizeof(*b) + size);
+	b->size = size;
+	link_block(*abstract, b);
+	return b + 1;
+}
 
 /* ---- the socket ---- */
 
@@ -104,7 +169,8 @@ static size_t out_pending(const struct ssh *s)
 	return s->out.len - s->out_at;
 }
 
-static ssize_t on_send(libssh2_socket_t fd, const void *bytes, size_t len, int flags, void **abstract)
+static ssize_t on_send(libssh2_socket_t fd, const void *bytes, size_t len, int flags,
+		       void **abstract)
 {
 	struct ssh *s = *abstract;
 
@@ -179,7 +245,8 @@ static void fail_session(struct ssh *s, const char *doing)
 	char what[256];
 
 	libssh2_session_last_error(s->session, &words, NULL, 0);
-	snprintf(what, sizeof(what), "%s: %s", doing, words && *words ? words : "the connection broke down");
+	snprintf(what, sizeof(what), "%s: %s", doing,
+		 words && *words ? words : "the connection broke down");
 	fail(s, ERR_NETWORK, what);
 }
 
@@ -203,7 +270,8 @@ static void wipe_key(struct ssh *s)
 /* "ssh-ed25519 AAAA..." of what the server showed. */
 static void host_key_text(struct ssh *s, struct str *to)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	size_t len = 0;
 	int type = 0;
 	const unsigned char *key = (const void *)libssh2_session_hostkey(s->session, &len, &type);
@@ -261,8 +329,9 @@ static void fail_auth(struct ssh *s, int rc, bool asked)
 static bool step_auth(struct ssh *s)
 {
 	bool asked = s->asked;
-	int rc = libssh2_userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
-						       s->private_key, strlen(s->private_key), NULL);
+	int rc =
+		libssh2_userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
+						      s->private_key, strlen(s->private_key), NULL);
 	s->asked = true;
 	if (would_block(rc))
 		return false;
@@ -386,7 +455,6 @@ static bool read_stream(struct ssh_channel *c, int stream)
 		if (n <= 0)
 			break;
 		got += (size_t)n;
-		s->delivered += n;
 		moved = true;
 		c->ops->data(c->ctx, stream, s->buf, (size_t)n);
 	}
@@ -536,7 +604,8 @@ static bool step_channels(struct ssh *s)
 
 /* ---- one turn ---- */
 
-/* Data that came before the end was delivered by now: libssh2 drops it when it learns of the end first. */
+/* Data that came before the end was delivered by now: libssh2 drops it when it learns of the end
+ * first. */
 static void notice_end(struct ssh *s)
 {
 	char what[128];
@@ -545,11 +614,10 @@ static void notice_end(struct ssh *s)
 		snprintf(what, sizeof(what), "ssh connection: %s", strerror(s->socket_errno));
 		fail(s, ERR_NETWORK, what);
 	} else if (s->at_end) {
-		fail(s, ERR_NETWORK, s->phase == UP ? "the server closed the ssh connection"
-						    : "the server closed the connection in the ssh handshake");
+		fail(s, ERR_NETWORK,
+		     s->phase == UP ? "the server closed the ssh connection"
+				    : "the server closed the connection in the ssh handshake");
 	}
-	if (s->phase == UP && s->received > UNASKED_MOST + 16 * s->delivered + s->sent / 8)
-		fail(s, ERR_UNTRUSTED, "ssh: the server floods us with what nobody asked for");
 }
 
 static void report_death(struct ssh *s)
@@ -590,7 +658,8 @@ static void rearm(struct ssh *s)
 	bool hear = !s->deaf && out_pending(s) <= OUT_FLOODED;
 
 	if (s->watch)
-		loop_rewatch(s->watch, (short)((hear ? POLLIN : 0) | (s->out_blocked ? POLLOUT : 0)));
+		loop_rewatch(s->watch,
+			     (short)((hear ? POLLIN : 0) | (s->out_blocked ? POLLOUT : 0)));
 	if (s->again)
 		kick(s);
 }
@@ -608,6 +677,8 @@ static void destroy(struct ssh *s)
 	s->phase = DEAD; /* from now on the socket is dead for libssh2: it waits for nothing */
 	for (int i = 0; i < FREE_TRIES && would_block(libssh2_session_free(s->session)); i++)
 		;
+	while (s->blocks.after != &s->blocks)
+		on_free(s->blocks.after + 1, (void **)&s);
 	while (s->channels) {
 		struct ssh_channel *c = s->channels;
 		s->channels = c->next;
@@ -621,8 +692,8 @@ static void destroy(struct ssh *s)
 	free(s);
 }
 
-/* Something came, yet nobody in libssh2 read it (there is no channel, or its pod has said all): see whether it was the
- * end, and do not listen again before there is more to do. */
+/* Something came, yet nobody in libssh2 read it (there is no channel, or its pod has said all): see
+ * whether it was the end, and do not listen again before there is more to do. */
 static void peek(struct ssh *s)
 {
 	char one;
@@ -642,7 +713,8 @@ static void pump(struct ssh *s)
 
 	s->pumping = true;
 	s->in_left = IN_PER_TURN;
-	for (int round = 0; moved && round < ROUNDS_PER_TURN && s->phase != DEAD && !s->gone; round++) {
+	for (int round = 0; moved && round < ROUNDS_PER_TURN && s->phase != DEAD && !s->gone;
+	     round++) {
 		s->again = false;
 		moved = step_session(s);
 		if (!s->gone)
@@ -653,6 +725,8 @@ static void pump(struct ssh *s)
 	if (s->readable && s->received == received && out_pending(s) <= OUT_FLOODED && !s->at_end)
 		peek(s);
 	s->readable = false;
+	if (s->memory > MEMORY_MOST)
+		fail(s, ERR_UNTRUSTED, "ssh: the server floods us with what nobody asked for");
 	s->again = moved && s->phase != DEAD;
 	if (!moved && !s->gone)
 		notice_end(s);
@@ -684,7 +758,8 @@ static void on_deadline(void *ctx)
 	struct ssh *s = ctx;
 
 	s->deadline = NULL;
-	fail(s, ERR_NETWORK, s->phase == SHAKING ? "no ssh handshake in time" : "no ssh login in time");
+	fail(s, ERR_NETWORK,
+	     s->phase == SHAKING ? "no ssh handshake in time" : "no ssh login in time");
 	pump(s);
 }
 
@@ -693,8 +768,8 @@ static bool answer_due(const struct ssh *s)
 	return s->phase < UP || out_pending(s) || s->opening || s->starting || s->ping_due;
 }
 
-/* After half a silence the server is asked to say something, so that a command that just takes long and a dead line can
- * be told apart. The answer is read only if a channel is there to read it. */
+/* After half a silence the server is asked to say something, so that a command that just takes long
+ * and a dead line can be told apart. The answer is read only if a channel is there to read it. */
 static void ping(struct ssh *s)
 {
 	if (s->phase != UP || s->ping_due || out_pending(s) || !s->channels || s->deaf)
@@ -705,7 +780,8 @@ static void ping(struct ssh *s)
 	flush_out(s);
 }
 
-/* Counted in ticks and not on the clock: a machine that slept for hours gives its peers the same chance again. */
+/* Counted in ticks and not on the clock: a machine that slept for hours gives its peers the same
+ * chance again. */
 static void on_tick(void *ctx)
 {
 	struct ssh *s = ctx;
@@ -747,7 +823,8 @@ static void check_setup(struct ssh *s)
 		fail(s, ERR_CONFIG, "ssh: the expected host key is not an ed25519 key");
 	else if (!s->session)
 		fail(s, ERR_LOCAL, "ssh: no session could be made");
-	else if (libssh2_session_method_pref(s->session, LIBSSH2_METHOD_HOSTKEY, "ssh-ed25519") != 0)
+	else if (libssh2_session_method_pref(s->session, LIBSSH2_METHOD_HOSTKEY, "ssh-ed25519") !=
+		 0)
 		fail(s, ERR_LOCAL, "ssh: libssh2 knows no ed25519 keys");
 }
 
@@ -756,7 +833,8 @@ static void make_session(struct ssh *s)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, init_library);
-	s->session = libssh2_session_init_ex(NULL, NULL, NULL, s);
+	s->blocks.before = s->blocks.after = &s->blocks;
+	s->session = libssh2_session_init_ex(on_alloc, on_free, on_realloc, s);
 	if (!s->session)
 		return;
 	libssh2_session_set_blocking(s->session, 0);
@@ -764,7 +842,8 @@ static void make_session(struct ssh *s)
 	libssh2_session_callback_set(s->session, LIBSSH2_CALLBACK_RECV, (void *)on_recv);
 }
 
-struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup, void (*up)(void *ctx, const struct err *err),
+struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,
+		     void (*up)(void *ctx, const struct err *err),
 		     void (*lost)(void *ctx, const struct err *err), void *ctx)
 {
 	struct ssh *s = xcalloc(1, sizeof(*s));
@@ -796,13 +875,16 @@ void ssh_close(struct ssh *s)
 		destroy(s);
 }
 
-struct ssh_channel *ssh_exec(struct ssh *s, const char *command, const struct ssh_channel_ops *ops, void *ctx,
-			     bool big_window)
+struct ssh_channel *ssh_exec(struct ssh *s, const char *command, const struct ssh_channel_ops *ops,
+			     void *ctx, bool big_window)
 {
 	struct ssh_channel *c = xcalloc(1, sizeof(*c));
 	struct ssh_channel **at = &s->channels;
 
-	*c = (struct ssh_channel){.ssh = s, .command = xstrdup(command), .ops = ops, .ctx = ctx,
+	*c = (struct ssh_channel){.ssh = s,
+				  .command = xstrdup(command),
+				  .ops = ops,
+				  .ctx = ctx,
 				  .window = big_window ? SSH_WINDOW_BIG : SSH_WINDOW_SMALL};
 	while (*at)
 		at = &(*at)->next;

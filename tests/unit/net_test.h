@@ -1,4 +1,5 @@
-/* net_test.h - what the tests of net/ share: turning the loop until something is true, sockets on loopback. */
+/* net_test.h - what the tests of net/ share: turning the loop until something is true, sockets on
+ * loopback. */
 #ifndef BURST_TESTS_NET_TEST_H
 #define BURST_TESTS_NET_TEST_H
 
@@ -52,7 +53,8 @@ static inline int listen_on_loopback(int *port)
 static inline int connect_to_loopback(int port)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				 .sin_port = htons((uint16_t)port)};
 
 	if (fd < 0 || connect(fd, (void *)&at, sizeof(at)) < 0) {

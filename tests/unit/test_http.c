@@ -1,8 +1,11 @@
-/* http.c against a small server on loopback that answers whatever the test's table says, well or badly. */
+/* http.c against a small server on loopback that answers whatever the test's table says, well or
+ * badly. */
 #include "net_test.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -166,7 +169,10 @@ static struct call request(const char *method, const struct answer *answer)
 {
 	server.answer = answer;
 	atomic_store(&server.requests, 0);
-	return (struct call){.kind = CALL_HTTP, .method = method, .timeout_ms = 20000, .max_bytes = 1000,
+	return (struct call){.kind = CALL_HTTP,
+			     .method = method,
+			     .timeout_ms = 20000,
+			     .max_bytes = 1000,
 			     .url = xasprintf("http://127.0.0.1:%d/path?q=1", server.port)};
 }
 
@@ -182,7 +188,7 @@ static struct got carry(struct call *call)
 	return g;
 }
 
-#define TEN	"0123456789"
+#define TEN     "0123456789"
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 
 static const struct {
@@ -193,32 +199,102 @@ static const struct {
 	int status;
 	const char *body;
 } cases[] = {
-	{"a plain answer", {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", WHOLE}, false, true, 0, 200, "ok"},
-	{"byte by byte", {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", BYTES}, false, true, 0, 200, "ok"},
+	{"a plain answer",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", WHOLE},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "ok"},
+	{"byte by byte",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", BYTES},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "ok"},
 	{"chunks",
-	 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", BYTES},
-	 false, true, 0, 200, "abcde"},
-	{"no length", {"HTTP/1.0 200 OK\r\n\r\nuntil the end", WHOLE}, false, true, 0, 200, "until the end"},
-	{"an error is an answer", {"HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\nbad", WHOLE}, false, true, 0, 500, "bad"},
+	 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+	  BYTES},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "abcde"},
+	{"no length",
+	 {"HTTP/1.0 200 OK\r\n\r\nuntil the end", WHOLE},
+	 false,
+	 true,
+	 0,
+	 200,
+	 "until the end"},
+	{"an error is an answer",
+	 {"HTTP/1.1 500 No\r\nContent-Length: 3\r\n\r\nbad", WHOLE},
+	 false,
+	 true,
+	 0,
+	 500,
+	 "bad"},
 	{"a redirect is an answer",
-	 {"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n", WHOLE}, false, true, 0, 302, ""},
-	{"100 first", {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 None\r\n\r\n", WHOLE}, false, true, 0, 204, ""},
-	{"cut body", {"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nshort", WHOLE}, true, true, ERR_NETWORK, 200, NULL},
-	{"cut chunks", {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", WHOLE}, true, true, ERR_NETWORK, 200, NULL},
+	 {"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n", WHOLE},
+	 false,
+	 true,
+	 0,
+	 302,
+	 ""},
+	{"100 first",
+	 {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 None\r\n\r\n", WHOLE},
+	 false,
+	 true,
+	 0,
+	 204,
+	 ""},
+	{"cut body",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nshort", WHOLE},
+	 true,
+	 true,
+	 ERR_NETWORK,
+	 200,
+	 NULL},
+	{"cut chunks",
+	 {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", WHOLE},
+	 true,
+	 true,
+	 ERR_NETWORK,
+	 200,
+	 NULL},
 	{"cut head", {"HTTP/1.1 200 OK\r\nContent-Le", WHOLE}, true, true, ERR_NETWORK, -1, NULL},
 	{"no answer", {"", WHOLE}, true, true, ERR_NETWORK, -1, NULL},
 	{"not HTTP", {"SSH-2.0-OpenSSH_9.2\r\n", WHOLE}, true, true, ERR_NETWORK, -1, NULL},
 	{"reset before the request", {"", RESET_FIRST}, true, true, ERR_NETWORK, -1, NULL},
 	{"reset after the request", {"", RESET_AFTER}, true, true, ERR_NETWORK, -1, NULL},
-	{"too large, told", {"HTTP/1.1 200 OK\r\nContent-Length: 1100\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
-			     HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED, WHOLE},
-	 true, true, ERR_UNTRUSTED, 200, NULL},
-	{"too large, untold", {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
-			       HUNDRED HUNDRED HUNDRED, BYTES},
-	 true, true, ERR_UNTRUSTED, 200, NULL},
-	{"just not too large", {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
-				HUNDRED HUNDRED, WHOLE},
-	 false, true, 0, 200, HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED},
+	{"too large, told",
+	 {"HTTP/1.1 200 OK\r\nContent-Length: 1100\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+		  HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED,
+	  WHOLE},
+	 true,
+	 true,
+	 ERR_UNTRUSTED,
+	 200,
+	 NULL},
+	{"too large, untold",
+	 {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+		  HUNDRED HUNDRED HUNDRED,
+	  BYTES},
+	 true,
+	 true,
+	 ERR_UNTRUSTED,
+	 200,
+	 NULL},
+	{"just not too large",
+	 {"HTTP/1.0 200 OK\r\n\r\n" HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+		  HUNDRED HUNDRED,
+	  WHOLE},
+	 false,
+	 true,
+	 0,
+	 200,
+	 HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED},
 };
 
 static void test_answers(void **state)
@@ -230,7 +306,11 @@ static void test_answers(void **state)
 		struct got g = carry(&call);
 		print_message("   %s: %d %s\n", cases[i].name, g.reply.status, g.reply.err.msg);
 		assert_int_equal(g.reply.failed, cases[i].failed);
-		assert_int_equal(g.reply.was_sent, cases[i].was_sent);
+		if (cases[i].answer.manner !=
+		    RESET_FIRST) /* which may come before the request or within it */
+			assert_int_equal(g.reply.was_sent, cases[i].was_sent);
+		if (!g.reply.was_sent)
+			assert_int_equal(atomic_load(&server.requests), 0);
 		assert_int_equal(g.reply.err.kind, cases[i].kind);
 		if (cases[i].status >= 0)
 			assert_int_equal(g.reply.status, cases[i].status);
@@ -241,7 +321,8 @@ static void test_answers(void **state)
 	}
 }
 
-static const struct answer ok = {"HTTP/1.1 200 OK\r\nX-One: 1\r\nX-Two:  two \r\nContent-Length: 2\r\n\r\nok", WHOLE};
+static const struct answer ok = {
+	"HTTP/1.1 200 OK\r\nX-One: 1\r\nX-Two:  two \r\nContent-Length: 2\r\n\r\nok", WHOLE};
 
 static void test_request_as_asked(void **state)
 {
@@ -381,9 +462,11 @@ static void test_slow_and_cancel(void **state)
 /* What costs money goes over the wire once; what may be repeated uses a kept connection. */
 static void test_kept_connections(void **state)
 {
-	static const struct answer keep = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", WHOLE};
-	static const struct answer once = {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok",
-					   ONCE_THEN_RESET};
+	static const struct answer keep = {
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok", WHOLE};
+	static const struct answer once = {
+		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok",
+		ONCE_THEN_RESET};
 	int before = atomic_load(&server.connections);
 
 	(void)state;
@@ -414,8 +497,13 @@ static void test_retry_after(void **state)
 	static const struct {
 		const char *value;
 		int64_t least_ms, most_ms;
-	} values[] = {{"7", 7000, 7000}, {"0", 0, 0}, {"-5", 0, 0}, {"soon", 0, 0}, {"99999999999", 86400000, 86400000},
-		      {"Wed, 21 Oct 2015 07:28:00 GMT", 0, 0}, {NULL, 20000, 30000}};
+	} values[] = {{"7", 7000, 7000},
+		      {"0", 0, 0},
+		      {"-5", 0, 0},
+		      {"soon", 0, 0},
+		      {"99999999999", 86400000, 86400000},
+		      {"Wed, 21 Oct 2015 07:28:00 GMT", 0, 0},
+		      {NULL, 20000, 30000}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(values); i++) {
@@ -425,7 +513,8 @@ static void test_retry_after(void **state)
 		time_t then = time(NULL) + 30;
 		struct tm tm;
 		strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&then, &tm));
-		snprintf(texts[i], sizeof(texts[i]), "HTTP/1.1 429 Slow down\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
+		snprintf(texts[i], sizeof(texts[i]),
+			 "HTTP/1.1 429 Slow down\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n",
 			 values[i].value ? values[i].value : date);
 		answers[i] = (struct answer){texts[i], WHOLE};
 		struct call call = request("GET", &answers[i]);
@@ -438,9 +527,12 @@ static void test_retry_after(void **state)
 
 static void test_files(void **state)
 {
-	static const struct answer part = {"HTTP/1.1 206 Part\r\nContent-Length: 3\r\n\r\ndef", WHOLE};
-	static const struct answer whole = {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef", WHOLE};
-	static const struct answer none = {"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\ngone", WHOLE};
+	static const struct answer part = {"HTTP/1.1 206 Part\r\nContent-Length: 3\r\n\r\ndef",
+					   WHOLE};
+	static const struct answer whole = {"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabcdef",
+					    WHOLE};
+	static const struct answer none = {"HTTP/1.1 404 No\r\nContent-Length: 4\r\n\r\ngone",
+					   WHOLE};
 	char dir[] = "/tmp/burst-http-XXXXXX";
 
 	(void)state;
@@ -496,12 +588,97 @@ static void test_files(void **state)
 	call.password = xstrdup("rps_secret");
 	g = carry(&call);
 	assert_int_equal(g.reply.status, 200);
-	const char *auth = strstr(str_text(&server.heard), "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=user_key/");
+	const char *auth = strstr(str_text(&server.heard),
+				  "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=user_key/");
 	assert_non_null(auth);
 	assert_null(strstr(str_text(&server.heard), "rps_secret"));
 	const char *sha = strcasestr(str_text(&server.heard), "\r\nx-amz-content-sha256:");
 	print_message("   %.*s\n", sha ? (int)strcspn(sha + 2, "\r") : 0, sha ? sha + 2 : "");
 	reply_free(&g.reply);
+	assert_int_equal(path_remove_tree(dir, NULL), 0);
+}
+
+/* ---- TLS ---- */
+
+/* openssl's own little server, with a certificate of its own for 127.0.0.1. */
+static pid_t start_tls(const char *dir, int *port)
+{
+	char command[1024];
+	int fd = listen_on_loopback(port);
+
+	close(fd);
+	snprintf(command, sizeof(command),
+		 "cd %s && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+		 "-keyout key -out cert"
+		 " -days 2 -subj /CN=t -addext subjectAltName=IP:127.0.0.1 2>/dev/null",
+		 dir);
+	if (system(command) != 0)
+		return 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		char where[16];
+		snprintf(where, sizeof(where), "%d", *port);
+		if (chdir(dir) == 0)
+			execlp("openssl", "openssl", "s_server", "-accept", where, "-www", "-quiet",
+			       "-key", "key", "-cert", "cert", (char *)NULL);
+		_exit(127);
+	}
+	for (int64_t late = clock_boot_ms() + 10000; clock_boot_ms() < late; poll(NULL, 0, 10)) {
+		fd = connect_to_loopback(*port);
+		if (fd >= 0) {
+			close(fd);
+			return pid;
+		}
+	}
+	fail_msg("openssl s_server does not listen");
+	return 0;
+}
+
+static struct got carry_tls(const char *host, int port)
+{
+	struct call call = request("POST", &ok);
+
+	free(call.url);
+	call.url = xasprintf("https://%s:%d/", host, port);
+	call.max_bytes = 1 << 20;
+	return carry(&call);
+}
+
+static void test_tls_is_verified(void **state)
+{
+	char dir[] = "/tmp/burst-http-XXXXXX";
+	int port;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	pid_t pid = start_tls(dir, &port);
+	if (!pid) {
+		path_remove_tree(dir, NULL);
+		print_message("SKIPPED: no openssl program on this machine\n");
+		skip();
+	}
+	struct got g = carry_tls("127.0.0.1", port); /* nobody vouches for it */
+	print_message("   %s\n", g.reply.err.msg);
+	assert_int_equal(g.reply.err.kind, ERR_UNTRUSTED);
+	assert_false(g.reply.was_sent);
+	reply_free(&g.reply);
+
+	CLEANUP(free_text) char *cert = path_join(dir, "cert");
+	setenv("CURL_CA_BUNDLE", cert, 1);
+	g = carry_tls("localhost", port); /* it is somebody else's */
+	print_message("   %s\n", g.reply.err.msg);
+	assert_int_equal(g.reply.err.kind, ERR_UNTRUSTED);
+	assert_false(g.reply.was_sent);
+	reply_free(&g.reply);
+
+	g = carry_tls("127.0.0.1", port);
+	assert_false(g.reply.failed &&
+		     !g.reply.was_sent); /* past TLS, whatever s_server thinks of a POST */
+	assert_true(g.reply.was_sent);
+	reply_free(&g.reply);
+	unsetenv("CURL_CA_BUNDLE");
+	kill(pid, SIGTERM);
+	waitpid(pid, NULL, 0);
 	assert_int_equal(path_remove_tree(dir, NULL), 0);
 }
 
@@ -577,8 +754,10 @@ static void keep_line(void *ctx, enum log_level level, const char *line)
 
 static void test_trace_hides_secrets(void **state)
 {
-	static const struct answer answer = {"HTTP/1.1 200 OK\r\nSet-Cookie: s3cr3t-cookie\r\nContent-Length: 29\r\n\r\n"
-					     "{\"env\":{\"A\":\"s3cr3t-reply\"}}\n", WHOLE};
+	static const struct answer answer = {
+		"HTTP/1.1 200 OK\r\nSet-Cookie: s3cr3t-cookie\r\nContent-Length: 29\r\n\r\n"
+		"{\"env\":{\"A\":\"s3cr3t-reply\"}}\n",
+		WHOLE};
 	CLEANUP(str_free) struct str lines = STR_INIT;
 	struct call call = request("POST", &answer);
 
@@ -588,7 +767,8 @@ static void test_trace_hides_secrets(void **state)
 	call_header(&call, "Authorization: Bearer s3cr3t-auth");
 	call_header(&call, "x-modal-token-id: s3cr3t-id");
 	call_header(&call, "X-Plain: s3cr3t-known and visible");
-	str_add(&call.body, "{\"name\":\"visible-name\",\"input\":{\"env\":[{\"key\":\"K\",\"value\":\"s3cr3t-env\"}]}}");
+	str_add(&call.body, "{\"name\":\"visible-name\",\"input\":{\"env\":[{\"key\":\"K\","
+			    "\"value\":\"s3cr3t-env\"}]}}");
 	struct got g = carry(&call);
 	log_setup(LOG_NOTE, NULL, NULL);
 	print_message("%s", str_text(&lines));
@@ -604,13 +784,17 @@ static const struct {
 } bodies[] = {
 	{"nothing", "", ""},
 	{"other JSON", "{\"a\":[1,2]}", "{\"a\":[1,2]}"},
-	{"env as an object", "{\"x\":{\"env\":{\"A\":\"b\",\"C\":\"d\"}}}", "{\"x\":{\"env\":{\"A\":\"[secret]\",\"C\":\"[secret]\"}}}"},
-	{"env as a list", "{\"env\":[{\"key\":\"A\",\"value\":\"b\"}]}", "{\"env\":[{\"key\":\"A\",\"value\":\"[secret]\"}]}"},
+	{"env as an object", "{\"x\":{\"env\":{\"A\":\"b\",\"C\":\"d\"}}}",
+	 "{\"x\":{\"env\":{\"A\":\"[secret]\",\"C\":\"[secret]\"}}}"},
+	{"env as a list", "{\"env\":[{\"key\":\"A\",\"value\":\"b\"}]}",
+	 "{\"env\":[{\"key\":\"A\",\"value\":\"[secret]\"}]}"},
 	{"env as words", "{\"env\":[\"A=b\"]}", "{\"env\":[\"[secret]\"]}"},
 	{"env as text", "{\"env\":\"A=b\"}", "{\"env\":\"[secret]\"}"},
 	{"no env", "{\"env\":null}", "{\"env\":null}"},
-	{"a list of pods", "[{\"env\":{\"A\":\"b\"}},{\"env\":{}}]", "[{\"env\":{\"A\":\"[secret]\"}},{\"env\":{}}]"},
-	{"a query with env", "{\"query\":\"mutation{ env: [{key: A}] }\"}", "{\"query\":\"[text that mentions env]\"}"},
+	{"a list of pods", "[{\"env\":{\"A\":\"b\"}},{\"env\":{}}]",
+	 "[{\"env\":{\"A\":\"[secret]\"}},{\"env\":{}}]"},
+	{"a query with env", "{\"query\":\"mutation{ env: [{key: A}] }\"}",
+	 "{\"query\":\"[text that mentions env]\"}"},
 	{"a password", "{\"password\":\"b\"}", "{\"password\":\"[secret]\"}"},
 	{"cut JSON with env", "{\"env\":{\"A\":\"b\"", "[15 bytes]"},
 	{"text", "not found", "not found"},
@@ -624,7 +808,8 @@ static void test_trace_bodies(void **state)
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		http_trace_body(&shown, bodies[i].body, strlen(bodies[i].body));
 		if (strcasecmp(str_text(&shown), bodies[i].shown))
-			fail_msg("%s: got %s, want %s", bodies[i].name, str_text(&shown), bodies[i].shown);
+			fail_msg("%s: got %s, want %s", bodies[i].name, str_text(&shown),
+				 bodies[i].shown);
 	}
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	http_trace_body(&shown, "\0\1\2", 3);
@@ -647,6 +832,7 @@ int main(void)
 		cmocka_unit_test(test_kept_connections),
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_tls_is_verified),
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_trace_hides_secrets),
 		cmocka_unit_test(test_trace_bodies),

@@ -1,4 +1,5 @@
-/* ssh.c against the real sshd of this machine, directly and through a relay that delays, cuts and freezes. */
+/* ssh.c against the real sshd of this machine, directly and through a relay that delays, cuts and
+ * freezes. */
 #include "net_test.h"
 
 #include <errno.h>
@@ -54,9 +55,12 @@ static void start_sshd(void)
 	snprintf(conf, sizeof(conf), "%s/sshd_config", dir);
 	FILE *f = fopen(conf, "w");
 	fprintf(f,
-		"Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/key.pub\nStrictModes no\n"
-		"UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile none\n"
-		"PermitRootLogin prohibit-password\nRekeyLimit 3M\nLogLevel ERROR\nMaxStartups 100\n",
+		"Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile "
+		"%s/key.pub\nStrictModes no\n"
+		"UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile "
+		"none\n"
+		"PermitRootLogin prohibit-password\nRekeyLimit 3M\nLogLevel ERROR\nMaxStartups "
+		"100\n",
 		sshd_port, dir, dir);
 	fclose(f);
 	sshd_pid = fork();
@@ -85,7 +89,8 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(dir));
 	if (getuid() == 0)
 		mkdir("/run/sshd", 0755);
-	assert_int_equal(sh("cd %s && for k in host key other; do ssh-keygen -q -t ed25519 -N '' -C t -f $k; done && "
+	assert_int_equal(sh("cd %s && for k in host key other; do ssh-keygen -q -t ed25519 -N '' "
+			    "-C t -f $k; done && "
 			    "head -c 20000000 /dev/urandom > data",
 			    dir),
 			 0);
@@ -126,8 +131,8 @@ static int tear_down(void **state)
 
 struct relay {
 	int listener, port, target_port;
-	size_t chunk;		  /* bytes at a time */
-	long down_most, up_most;  /* cut (or freeze) after so many; -1: never */
+	size_t chunk;            /* bytes at a time */
+	long down_most, up_most; /* cut (or freeze) after so many; -1: never */
 	bool freeze;
 	atomic_int turns; /* changes of direction */
 	atomic_int stop;
@@ -223,8 +228,8 @@ static void on_lost(void *ctx, const struct err *err)
 	s->err = *err;
 }
 
-static struct ssh *open_with(struct session *s, int port, const char *host, const char *key, int64_t deadline_ms,
-			     int64_t silence_ms)
+static struct ssh *open_with(struct session *s, int port, const char *host, const char *key,
+			     int64_t deadline_ms, int64_t silence_ms)
 {
 	int fd = connect_to_loopback(port);
 
@@ -232,8 +237,12 @@ static struct ssh *open_with(struct session *s, int port, const char *host, cons
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	*s = (struct session){0};
 	s->ssh = ssh_open(loop,
-			  &(struct ssh_setup){.fd = fd, .user = user, .host_key = host, .private_key = key,
-					      .deadline_ms = deadline_ms, .silence_ms = silence_ms},
+			  &(struct ssh_setup){.fd = fd,
+					      .user = user,
+					      .host_key = host,
+					      .private_key = key,
+					      .deadline_ms = deadline_ms,
+					      .silence_ms = silence_ms},
 			  on_up, on_lost, s);
 	assert_int_equal(s->ups, 0);
 	return s->ssh;
@@ -544,11 +553,12 @@ static void cut_at(long up_most, long down_most)
 	struct session s;
 	size_t len;
 	char *data = load_data(&len), command[128];
-	struct command down = {.data = data, .compare = true}, up = {.data = data, .to_send = len, .discard = true, .no_end = true};
+	struct command down = {.data = data, .compare = true},
+		       up = {.data = data, .to_send = len, .discard = true, .no_end = true};
 
 	relay_start(&r);
 	open_with(&s, r.port, host_key, private_key, 60000, 0);
-	snprintf(command, sizeof(command), "cat %s/data", dir);
+	snprintf(command, sizeof(command), "cat %s/data -", dir);
 	run(s.ssh, &down, command);
 	run(s.ssh, &up, "cat >/dev/null");
 	TURN_UNTIL(loop, (s.losses || s.err.kind) && down.closed && up.closed);
@@ -568,7 +578,8 @@ static void cut_at(long up_most, long down_most)
 
 static void test_cut(void **state)
 {
-	static const long at[] = {0, 1, 30, 41, 500, 1110, 1400, 1600, 1700, 1900, 2200, 2500, 3000, 100000, 3000000, 9000000};
+	static const long at[] = {0,    1,    30,   41,   500,  1110,   1400,    1600,
+				  1700, 1900, 2200, 2500, 3000, 100000, 3000000, 9000000};
 
 	(void)state;
 	NEED_SSHD();
@@ -585,7 +596,8 @@ static void test_frozen(void **state)
 	(void)state;
 	NEED_SSHD();
 	for (size_t i = 0; i < ARRAY_LEN(at); i++) {
-		struct relay r = {.chunk = 16384, .up_most = -1, .down_most = at[i], .freeze = true};
+		struct relay r = {
+			.chunk = 16384, .up_most = -1, .down_most = at[i], .freeze = true};
 		struct session s;
 		struct command c = {.discard = true};
 		relay_start(&r);
@@ -685,8 +697,11 @@ static void test_garbage(void **state)
 		{"lines for ever", "hello there\r\n", 13, 1000000},
 		{"one line for ever", "aaaaaaaaaaaaaaaa", 16, 1000000},
 		{"zeros", "\0\0\0\0\0\0\0\0", 8, 100},
-		{"a banner, then noise", "SSH-2.0-x\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 26, 1},
-		{"a banner, then an empty packet", "SSH-2.0-x\r\n\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0", 26, 1},
+		{"a banner, then noise",
+		 "SSH-2.0-x\r\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 26,
+		 1},
+		{"a banner, then an empty packet", "SSH-2.0-x\r\n\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0",
+		 26, 1},
 		{"a banner and an end", "SSH-2.0-x\r\n", 11, 1},
 	};
 
@@ -694,7 +709,8 @@ static void test_garbage(void **state)
 	loop = loop ? loop : loop_new();
 	user = user ? user : xstrdup("nobody");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct babbler b = {.text = cases[i].text, .len = cases[i].len, .times = cases[i].times};
+		struct babbler b = {
+			.text = cases[i].text, .len = cases[i].len, .times = cases[i].times};
 		struct session s;
 		pthread_t thread;
 		int port;
@@ -758,8 +774,11 @@ static void test_close_inside_callbacks(void **state)
 		int fd = connect_to_loopback(sshd_port);
 		fcntl(fd, F_SETFL, O_NONBLOCK);
 		c.s.ssh = ssh_open(loop,
-				   &(struct ssh_setup){.fd = fd, .user = user, .host_key = host_key,
-						       .private_key = private_key, .deadline_ms = 60000},
+				   &(struct ssh_setup){.fd = fd,
+						       .user = user,
+						       .host_key = host_key,
+						       .private_key = private_key,
+						       .deadline_ms = 60000},
 				   closer_up, on_lost, &c);
 		ssh_exec(c.s.ssh, "echo a; echo b", &closer_ops, &c, false);
 		ssh_exec(c.s.ssh, "echo c", &closer_ops, &c, false);
