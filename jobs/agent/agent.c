@@ -3262,6 +3262,22 @@ static void read_switch(struct agent *a, char *to, size_t room)
 	free(file);
 }
 
+/* What a client that comes back needs: how many workers stand, and which segments are in their hands. */
+static void say_work(const struct agent *a, struct buf *b)
+{
+	int standing = 0;
+	for (int i = 0; i < a->worker_count; i++)
+		standing += a->workers[i].state != WORKER_FAILED;
+	js_int(b, "workers", standing);
+	js_key(b, "running");
+	buf_char(b, '[');
+	for (const struct batch *q = a->queue; q; q = q->next)
+		for (size_t i = 0; q->begun && i < q->n; i++)
+			if (!q->seg[i].settled)
+				js_text(b, NULL, q->seg[i].id);
+	buf_char(b, ']');
+}
+
 static void say_hello(struct agent *a, struct client *c)
 {
 	c->hello_due = false;
@@ -3281,6 +3297,7 @@ static void say_hello(struct agent *a, struct client *c)
 	js_bool(b, "zstd", have_program("zstd"));
 	js_int(b, "free_bytes", free_bytes(a->place.volume));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
+	say_work(a, b);
 	buf_text(b, "}\n");
 	buf_add(&c->out, b->p, b->len);
 }
@@ -3437,6 +3454,14 @@ static void op_revoke(struct agent *a, const struct json *op)
 	const struct json *list = json_get(op, "ids");
 	struct buf taken = { 0 };
 	buf_char(&taken, '[');
+	for (struct batch *b = json_yes(op, "all") ? a->queue : NULL, *next; b; b = next) {
+		next = b->next;
+		if (b->begun)
+			continue;
+		js_text(&taken, NULL, b->id);
+		batch_unlink(a, b);
+		batch_free(b);
+	}
 	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
 		struct batch *b = a->queue;
 		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))

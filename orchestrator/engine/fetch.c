@@ -46,9 +46,10 @@ struct fetcher {
 	struct loop *loop;
 	struct pool *pool;
 	struct ssh_channel *channel;
-	struct fetch *first, **last; /* in the order of asking; those that were asked for come first */
+	struct fetch *first, **last; /* in the order in which they were wanted */
 	struct fetch *arriving;
-	int asked;
+	struct fetch *asked[ASKED_MAX]; /* in the order of asking, which is the order of the answers */
+	int asked_first, asked_count;
 	size_t count, held;
 	bool paused, closed;
 	struct str header;
@@ -239,12 +240,14 @@ static void fetch_fail(struct fetch *x, enum err_kind kind, const char *what)
 
 /* ---- the channel ---- */
 
-static struct fetch *next_asked(struct fetcher *f)
+static struct fetch *take_asked(struct fetcher *f)
 {
-	for (struct fetch *x = f->first; x; x = x->next)
-		if (x->stage == ST_ASKED)
-			return x;
-	return NULL;
+	if (!f->asked_count)
+		return NULL;
+	struct fetch *x = f->asked[f->asked_first];
+	f->asked_first = (f->asked_first + 1) % ASKED_MAX;
+	f->asked_count--;
+	return x;
 }
 
 static void broken(struct fetcher *f, const char *why)
@@ -252,7 +255,7 @@ static void broken(struct fetcher *f, const char *why)
 	ssh_channel_close(f->channel);
 	f->channel = NULL;
 	str_reset(&f->header);
-	f->asked = 0;
+	f->asked_count = 0;
 	f->arriving = NULL;
 	for (struct fetch *x = f->first, *next; x; x = next) {
 		next = x->next;
@@ -263,7 +266,7 @@ static void broken(struct fetcher *f, const char *why)
 
 static void answered(struct fetcher *f, const char *line, size_t len)
 {
-	struct fetch *x = next_asked(f);
+	struct fetch *x = take_asked(f);
 	struct err err;
 	CLEANUP(json_decref) json_t *head = jsonx_parse(line, len, &err);
 
@@ -271,7 +274,6 @@ static void answered(struct fetcher *f, const char *line, size_t len)
 		broken(f, "the pod's answer makes no sense");
 		return;
 	}
-	f->asked--;
 	const char *error = jsonx_text(head, "error", NULL);
 	if (error) {
 		CLEANUP(str_free) struct str shown = STR_INIT;
@@ -351,7 +353,7 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 	(void)exit_code, (void)signal;
 
 	f->channel = NULL;
-	f->asked = 0;
+	f->asked_count = 0;
 	f->arriving = NULL;
 	str_reset(&f->header);
 	for (struct fetch *x = f->first, *next; x; x = next) {
@@ -376,7 +378,7 @@ static void ask(struct fetcher *f, struct fetch *x)
 	ssh_write(f->channel, text, strlen(text));
 	ssh_write(f->channel, "\n", 1);
 	x->stage = ST_ASKED;
-	f->asked++;
+	f->asked[(f->asked_first + f->asked_count++) % ASKED_MAX] = x;
 }
 
 /* Asks for what is ready to be asked for, in order, a bounded number at once. */
@@ -386,22 +388,10 @@ static void pump(struct fetcher *f)
 		next = x->next;
 		if (x->stage != ST_READY)
 			continue;
-		if (f->asked >= ASKED_MAX)
+		if (f->asked_count >= ASKED_MAX)
 			return;
 		if (!f->channel)
 			f->channel = ssh_exec(f->ssh, "exec \"$BURST_HOME/burst-agent\" send", &send_ops, f, true);
-		/* answers come in the order of asking: keep the list in that order too */
-		unlink_fetch(x);
-		x->fetcher = f;
-		struct fetch **at = &f->first;
-		while (*at && ((*at)->stage >= ST_ASKED))
-			at = &(*at)->next;
-		x->next = *at;
-		*at = x;
-		if (!x->next)
-			f->last = &x->next;
-		f->count++;
-		f->held += x->in.len;
 		ask(f, x);
 	}
 }
