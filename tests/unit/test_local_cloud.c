@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -20,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,11 +39,13 @@ static const struct kind {
 	const char *name;
 	bool ordinary; /* as an ordinary user; else as whoever runs the test */
 	const char *isolation;
+	bool forbidden; /* the kernel says no to every namespace */
 } kinds[] = {
 	{"namespaces", false, "namespaces"},
 	{"namespaces, ordinary user", true, "namespaces"},
 	{"process group", false, "process"},
 	{"process group, ordinary user", true, "process"},
+	{"where namespaces are forbidden", false, "auto", true},
 };
 
 static const struct kind *kind; /* of the test that runs now */
@@ -93,6 +98,20 @@ static void read_back(int fd, struct str *to)
 	close(fd);
 }
 
+static void forbid_namespaces(void)
+{
+	struct sock_filter lines[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {ARRAY_LEN(lines), lines};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(98);
+}
+
 /* The hidden subcommand in a child, as net/ would start it; the reply as net/ would give it. */
 static void run_child(char *const *argv, const void *in, size_t len, struct reply *reply)
 {
@@ -106,6 +125,8 @@ static void run_child(char *const *argv, const void *in, size_t len, struct repl
 	pid_t pid = fork();
 	if (pid == 0) {
 		become_ordinary();
+		if (kind->forbidden)
+			forbid_namespaces();
 		for (int i = 0; i < 3; i++)
 			dup2(files[i], i);
 		_exit(local_cloud_main(argc, (char **)words));
@@ -630,17 +651,15 @@ static void put_key(json_t *request, const char *name, const char *path)
  * machine locks its password and the pod has no /etc of its own. */
 static bool answered(const char *said)
 {
-	bool locked = kind->ordinary ? !ordinary_can_log_in : !strcmp(kind->isolation, "process");
+	bool locked = kind->ordinary ? !ordinary_can_log_in : strcmp(kind->isolation, "namespaces") != 0;
 
 	return strstr(said, "pod said") || (locked && strstr(said, "Permission denied"));
 }
 
-static void sshd_answers_with_our_key(void)
+static void sshd_answers(const char *name, json_t *conf)
 {
-	if (access("/usr/sbin/sshd", X_OK) < 0 || access("/usr/bin/ssh-keygen", X_OK) < 0) {
-		print_message("skipped: no sshd here\n");
-		return;
-	}
+	CLEANUP(free_text) char *id = xasprintf("local-%s", name + strlen("burst-"));
+
 	char dir[] = "/tmp/burst-keys-XXXXXX", cmd[1024];
 	CLEANUP(str_free) struct str output = STR_INIT;
 	CLEANUP(str_free) struct str said = STR_INIT;
@@ -649,13 +668,13 @@ static void sshd_answers_with_our_key(void)
 		 dir);
 	run_quietly(cmd, &output);
 	int64_t began = clock_boot_ms();
-	json_t *request = order("burst-sshd", SSHD_SCRIPT, NULL);
+	json_t *request = order(name, SSHD_SCRIPT, conf);
 	CLEANUP(free_text) char *hk = path_join(dir, "hk");
 	CLEANUP(free_text) char *ak = path_join(dir, "id.pub");
 	put_key(request, "HOST_KEY", hk);
 	put_key(request, "AUTH", ak);
 	json_decref(ask("rent", request));
-	CLEANUP(json_decref) json_t *pod = wait_state("local-sshd", "running");
+	CLEANUP(json_decref) json_t *pod = wait_state(id, "running");
 	int port = (int)jsonx_int(pod, "port", 0);
 	snprintf(cmd, sizeof(cmd),
 		 "cd %s; echo \"[127.0.0.1]:%d $(cut -d' ' -f1,2 hk.pub)\" > kh; ssh -F none -p %d -i id -l %s "
@@ -666,16 +685,26 @@ static void sshd_answers_with_our_key(void)
 	int64_t banner = clock_boot_ms();
 	run_quietly(cmd, &said);
 	if (!answered(str_text(&said))) {
-		CLEANUP(json_decref) json_t *logs = ask("logs", of("local-sshd"));
+		CLEANUP(json_decref) json_t *logs = ask("logs", of(id));
 		fail_msg("%s: ssh: %s; the pod: %s", kind->name, str_text(&said), jsonx_text(logs, "text", ""));
 	}
 	assert_true(!strstr(str_text(&said), "pod said") || strstr(str_text(&said), "20000000"));
 	int64_t ready = clock_boot_ms();
-	release_pod("local-sshd");
+	release_pod(id);
 	print_message("%s: sshd answers %d ms after rent; a login and 20 MB take %d ms; release %d ms\n", kind->name,
 		      (int)(banner - began), (int)(ready - banner), (int)(clock_boot_ms() - ready));
 	nothing_remains();
 	assert_int_equal(path_remove_tree(dir, NULL), 0);
+}
+
+static void sshd_answers_with_our_key(void)
+{
+	if (access("/usr/sbin/sshd", X_OK) < 0 || access("/usr/bin/ssh-keygen", X_OK) < 0) {
+		print_message("skipped: no sshd here\n");
+		return;
+	}
+	sshd_answers("burst-sshd", NULL);
+	sshd_answers("burst-sshd-shared", json_pack("{s:b}", "shared_network", 1));
 }
 
 /* ---- the forwarder alone ---- */
@@ -832,6 +861,11 @@ static bool possible(void)
 	}
 	if (!strcmp(kind->isolation, "process"))
 		return true;
+	if (kind->forbidden) {
+		CLEANUP(json_decref) json_t *said = ask("check", json_object());
+		assert_true(starts_with(jsonx_text(said, "text", ""), "warn: pods are process groups"));
+		return true;
+	}
 	CLEANUP(json_decref) json_t *check = ask("check", json_pack("{s:{s:s}}", "conf", "isolation", "namespaces"));
 	if (starts_with(jsonx_text(check, "text", ""), "ok: "))
 		return true;
@@ -863,6 +897,7 @@ int main(void)
 		cmocka_unit_test_prestate(every_body, (void *)&kinds[1]),
 		cmocka_unit_test_prestate(every_body, (void *)&kinds[2]),
 		cmocka_unit_test_prestate(every_body, (void *)&kinds[3]),
+		cmocka_unit_test_prestate(every_body, (void *)&kinds[4]),
 	};
 
 	find_ordinary();
