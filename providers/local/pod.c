@@ -96,9 +96,11 @@ static int64_t likely_end_ms(const struct store *store, const char *id)
 	return MIN(now, beat + SUPERVISE_BEAT_MS);
 }
 
-static int kill_leftovers(const struct pod_record *record, struct err *err)
+static int kill_leftovers(const struct store *store, const struct pod_record *record,
+			  struct err *err)
 {
-	CLEANUP(free_text) char *mark = xasprintf("%s=%s", SUPERVISE_MARK, record->view.id);
+	CLEANUP(free_text) char *scratch = record_path(store, record->view.id, "scratch");
+	CLEANUP(free_text) char *mark = xasprintf("%s=%s", SUPERVISE_MARK, scratch);
 
 	process_signal(&record->init, SIGKILL);
 	if (!process_wait_end(&record->init, KILL_LIMIT_MS))
@@ -113,7 +115,7 @@ static int kill_leftovers(const struct pod_record *record, struct err *err)
 
 static int bury(const struct store *store, struct pod_record *record, struct err *err)
 {
-	if (kill_leftovers(record, err) < 0)
+	if (kill_leftovers(store, record, err) < 0)
 		return -1;
 	if (!record->ended_ms) {
 		record->ended_ms = MAX(likely_end_ms(store, record->view.id), record->created_ms);
@@ -137,7 +139,7 @@ static int settle_dead(const struct store *store, const char *id, struct err *er
 	/* a record that cannot be read cannot be billed; its pod can still be ended, by its mark */
 	struct pod_record nameless = {0};
 	COPY_TEXT(nameless.view.id, id);
-	return kill_leftovers(&nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
+	return kill_leftovers(store, &nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
 }
 
 int pod_settle(const struct store *store, const char *id, struct err *err)

@@ -43,6 +43,9 @@ static void beat(struct supervisor *s)
 	struct stat st;
 
 	futimens(s->alive, NULL);
+	/* who deletes the record deletes the only way to release the pod */
+	if (fstat(s->alive, &st) == 0 && st.st_nlink == 0)
+		s->asked = true;
 	/* a script that prints without end must not fill the disk; it appends, so it goes on from
 	 * the start */
 	if (fstat(1, &st) == 0 && st.st_size > LOG_MAX_BYTES)
@@ -201,7 +204,7 @@ static void set_real_places(const struct supervisor *s, struct env *env)
 	}
 	if (s->volume)
 		env_set(env, "BURST_VOLUME", s->volume);
-	env_set(env, SUPERVISE_MARK, s->record->view.id);
+	env_set(env, SUPERVISE_MARK, s->scratch);
 }
 
 static char **make_env(const struct supervisor *s)

@@ -4,9 +4,10 @@
 
 #include "pod.h"
 
-enum { SUPERVISE_BEAT_MS = 5000 }; /* it touches `alive` at least this often */
-#define SUPERVISE_MARK                                                                             \
-	"BURST_LOCAL_POD" /* =ID in the environment of a pod that is a process group */
+enum { SUPERVISE_BEAT_MS = 3000 }; /* it touches `alive` at least this often */
+/* =SCRATCH in the environment of a pod that is a process group; a path, since ids are unique only
+ * within one state folder */
+#define SUPERVISE_MARK "BURST_LOCAL_POD"
 
 /* Boots the pod, carries its connections, ends it (SIGTERM, preemption, or the start script's own
  * exit), writes all of that into the record and retires it. stdin, stdout and stderr are /dev/null

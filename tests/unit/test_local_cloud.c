@@ -252,18 +252,17 @@ static bool has_tag(const char *pid, const char *file)
 	       memmem(text.s, text.len, tag, strlen(tag));
 }
 
-/* Processes that bear our tag in their arguments, or see our state folder mounted; their names into
- * who (may be NULL). */
-static int count_tagged(struct str *who)
+/* Processes whose file (cmdline: arguments; mountinfo: what they see mounted) bears our tag; their
+ * names into who (may be NULL). */
+static int count_tagged(const char *file, struct str *who)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
 	int count = 0;
 
 	while ((entry = readdir(proc))) {
-		if (atoi(entry->d_name) <= 1 || atoi(entry->d_name) == getpid())
-			continue;
-		if (!has_tag(entry->d_name, "cmdline") && !has_tag(entry->d_name, "mountinfo"))
+		if (atoi(entry->d_name) <= 1 || atoi(entry->d_name) == getpid() ||
+		    !has_tag(entry->d_name, file))
 			continue;
 		CLEANUP(free_text) char *path = xasprintf("/proc/%s/stat", entry->d_name);
 		if (who)
@@ -278,7 +277,7 @@ static void wait_tagged(int at_least)
 {
 	int64_t until = clock_boot_ms() + LIMIT_MS;
 
-	while (count_tagged(NULL) < at_least) {
+	while (count_tagged("cmdline", NULL) < at_least) {
 		if (clock_boot_ms() > until)
 			fail_msg("%s: the pod's processes did not come up", kind->name);
 		usleep(5000);
@@ -289,10 +288,10 @@ static void wait_no_tagged(void)
 {
 	int64_t until = clock_boot_ms() + LIMIT_MS;
 
-	while (count_tagged(NULL)) {
+	while (count_tagged("cmdline", NULL)) {
 		if (clock_boot_ms() > until)
 			fail_msg("%s: processes of the pod survive", kind->name);
-		usleep(5000);
+		usleep(20000);
 	}
 }
 
@@ -304,7 +303,7 @@ static void nothing_remains(void)
 
 	int64_t until = clock_boot_ms() + LIMIT_MS;
 	CLEANUP(str_free) struct str who = STR_INIT;
-	if (count_tagged(&who))
+	if (count_tagged("cmdline", &who) || count_tagged("mountinfo", &who))
 		fail_msg("%s: still there: %s", kind->name, str_text(&who));
 	while (rmdir(pods) < 0) { /* the empty folder of one that ended by itself goes a moment
 				     after its record */
@@ -358,7 +357,7 @@ static void a_killed_supervisor_takes_its_pod_along(void)
 	CLEANUP(free_text) char *id = rent_pod(DAEMON STAY, NULL);
 
 	json_decref(wait_state(id, "running"));
-	wait_tagged(2);
+	wait_tagged(1);
 	assert_int_equal(kill(supervisor_of(id), SIGKILL), 0);
 	wait_no_tagged();
 	CLEANUP(json_decref) json_t *pod = wait_state(id, "gone");
@@ -371,7 +370,7 @@ static void a_killed_first_process_ends_the_pod(void)
 	CLEANUP(free_text) char *id = rent_pod(DAEMON STAY, NULL);
 
 	json_decref(wait_state(id, "running"));
-	wait_tagged(2);
+	wait_tagged(1);
 	assert_int_equal(kill(init_of(id), SIGKILL), 0);
 	json_decref(wait_state(id, "gone"));
 	wait_no_tagged();
@@ -384,7 +383,7 @@ static void both_killed_at_once_are_cleaned_up_at_the_next_look(void)
 	pid_t supervisor, init;
 
 	json_decref(wait_state(id, "running"));
-	wait_tagged(2);
+	wait_tagged(1);
 	supervisor = supervisor_of(id);
 	init = init_of(id);
 	kill(supervisor, SIGSTOP);
@@ -395,12 +394,28 @@ static void both_killed_at_once_are_cleaned_up_at_the_next_look(void)
 	nothing_remains();
 }
 
+static void a_deleted_record_ends_its_pod(void)
+{
+	if (kind->ordinary)
+		return; /* the same for all, and it takes a beat */
+	CLEANUP(free_text) char *id = rent_pod(DAEMON STAY, NULL);
+	CLEANUP(free_text) char *alive = xasprintf("%s/local/pods/%s/alive", state_dir, id);
+	CLEANUP(free_text) char *record = xasprintf("%s/local/pods/%s/pod.json", state_dir, id);
+
+	json_decref(wait_state(id, "running"));
+	wait_tagged(1);
+	assert_int_equal(unlink(alive), 0);
+	assert_int_equal(unlink(record), 0);
+	wait_no_tagged();
+	nothing_remains();
+}
+
 static void a_stopped_supervisor_is_no_obstacle(void)
 {
 	CLEANUP(free_text) char *id = rent_pod(DAEMON STAY, NULL);
 
 	json_decref(wait_state(id, "running"));
-	wait_tagged(2);
+	wait_tagged(1);
 	assert_int_equal(kill(supervisor_of(id), SIGSTOP), 0);
 	release_pod(id);
 	nothing_remains();
@@ -906,6 +921,7 @@ static void (*const bodies[])(void) = {
 	a_killed_supervisor_takes_its_pod_along,
 	a_killed_first_process_ends_the_pod,
 	both_killed_at_once_are_cleaned_up_at_the_next_look,
+	a_deleted_record_ends_its_pod,
 	a_stopped_supervisor_is_no_obstacle,
 	the_scripts_end_is_the_pods,
 	the_volume_outlives_the_pod,
@@ -945,31 +961,53 @@ static bool possible(void)
 	return false;
 }
 
-static void every_body(void **state)
+static int make_state(void **state)
 {
 	kind = *state;
 	snprintf(state_dir, sizeof(state_dir), "/tmp/burst-local-XXXXXX");
-	assert_non_null(mkdtemp(state_dir));
+	if (!mkdtemp(state_dir))
+		return -1;
 	COPY_TEXT(tag, path_base(state_dir));
-	if (kind->ordinary && geteuid() == 0)
-		assert_int_equal(chown(state_dir, ordinary.pw_uid, ordinary.pw_gid), 0);
-	if (possible()) {
-		json_decref(ask("volume", json_pack("{s:s, s:b}", "name", "vol", "create", 1)));
-		for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
-			bodies[i]();
-	}
-	assert_int_equal(path_remove_tree(state_dir, NULL), 0);
+	return kind->ordinary && geteuid() == 0 ? chown(state_dir, ordinary.pw_uid, ordinary.pw_gid)
+						: 0;
 }
+
+/* A test that failed leaves pods behind. */
+static int drop_state(void **state)
+{
+	CLEANUP(json_decref) json_t *list = ask("list", json_object());
+	json_t *pod;
+	size_t i;
+
+	(void)state;
+	json_array_foreach (json_object_get(list, "pods"), i, pod)
+		release_pod(jsonx_text(pod, "id", ""));
+	return path_remove_tree(state_dir, NULL);
+}
+
+static void every_body(void **state)
+{
+	(void)state;
+	if (!possible())
+		return;
+	json_decref(ask("volume", json_pack("{s:s, s:b}", "name", "vol", "create", 1)));
+	for (size_t i = 0; i < ARRAY_LEN(bodies); i++)
+		bodies[i]();
+}
+
+#define EVERY_BODY(i)                                                                              \
+	cmocka_unit_test_prestate_setup_teardown(every_body, make_state, drop_state,               \
+						 (void *)&kinds[i])
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forwards_both_ways_and_half_closed),
-		cmocka_unit_test_prestate(every_body, (void *)&kinds[0]),
-		cmocka_unit_test_prestate(every_body, (void *)&kinds[1]),
-		cmocka_unit_test_prestate(every_body, (void *)&kinds[2]),
-		cmocka_unit_test_prestate(every_body, (void *)&kinds[3]),
-		cmocka_unit_test_prestate(every_body, (void *)&kinds[4]),
+		EVERY_BODY(0),
+		EVERY_BODY(1),
+		EVERY_BODY(2),
+		EVERY_BODY(3),
+		EVERY_BODY(4),
 	};
 
 	find_ordinary();
