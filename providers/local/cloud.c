@@ -1,4 +1,5 @@
-/* cloud.c - the local vendor's front desk: one verb per process. What it does to pods is in pod.c, to volumes in files.c. */
+/* cloud.c - the local vendor's front desk: one verb per process. What it does to pods is in pod.c,
+ * to volumes in files.c. */
 #include "local.h"
 
 #include <fcntl.h>
@@ -15,27 +16,26 @@
 #include "sandbox.h"
 
 enum { REQUEST_BYTES_MAX = 8 << 20, LOG_TAIL_BYTES = 64 << 10 };
-#define DAY_MS INT64_C(86400000)
-#define KEEP_MS (30 * DAY_MS)
+#define DAY_MS        INT64_C(86400000)
+#define KEEP_MS       (30 * DAY_MS)
 #define SHOW_ENDED_MS 600000 /* a pod that ended stays in the list this long, as GONE */
 
 /* ---- who is there ---- */
 
-/* Settles the dead and counts the living. The caller holds the lock. */
-static int sweep(const struct store *store, int64_t *living, struct err *err)
+/* Settles the dead and counts the rest; the caller holds the lock. One that cannot be settled (its
+ * files cannot be deleted, or it does not die) stays in the list and takes its place; releasing it
+ * tells why. */
+static int64_t sweep(const struct store *store)
 {
 	CLEANUP(record_free_ids) char **ids = record_living(store);
-	CLEANUP(free_text) char *dir = NULL;
+	int64_t living = 0;
 
-	*living = 0;
 	for (size_t i = 0; ids[i]; i++) {
-		if (pod_settle(store, ids[i], err) < 0)
-			return err_wrap(err, "pod %s", ids[i]);
-		free(TAKE(dir));
-		dir = record_dir(store, ids[i]);
-		*living += path_exists(dir);
+		CLEANUP(free_text) char *dir = record_dir(store, ids[i]);
+		(void)pod_settle(store, ids[i], NULL);
+		living += path_exists(dir);
 	}
-	return 0;
+	return living;
 }
 
 /* One that retires between the readdir and the look is found among the ended. */
@@ -52,35 +52,39 @@ static int add_pods(const struct store *store, char **ids, json_t *list, struct 
 	return 0;
 }
 
-static int do_list(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_list(const struct store *store, const json_t *request, json_t *answer,
+		   struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	json_t *list = json_array();
-	int64_t living;
 
 	(void)request;
 	json_object_set_new(answer, "pods", list);
-	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0)
+	if (store_lock(store, &lock, err) < 0)
 		return -1;
+	sweep(store);
 	record_prune(store, KEEP_MS);
 	CLEANUP(record_free_ids) char **here = record_living(store);
 	CLEANUP(record_free_ids) char **gone = record_ended(store, SHOW_ENDED_MS);
 	return add_pods(store, here, list, err) < 0 ? -1 : add_pods(store, gone, list, err);
 }
 
-static int load_settled(const struct store *store, const json_t *request, struct pod_record *record, struct err *err)
+static int load_settled(const struct store *store, const json_t *request, struct pod_record *record,
+			struct err *err)
 {
 	const char *id = jsonx_text(request, "id", "");
 	CLEANUP(fd_close) int lock = -1;
 
 	if (!record_id_ok(id))
 		return err_set(err, ERR_NOT_FOUND, "no such pod");
-	if (store_lock(store, &lock, err) < 0 || pod_settle(store, id, err) < 0)
+	if (store_lock(store, &lock, err) < 0)
 		return -1;
+	(void)pod_settle(store, id, NULL);
 	return record_load(store, id, record, err);
 }
 
-static int do_inspect(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_inspect(const struct store *store, const json_t *request, json_t *answer,
+		      struct err *err)
 {
 	struct pod_record record;
 
@@ -90,7 +94,8 @@ static int do_inspect(const struct store *store, const json_t *request, json_t *
 	return 0;
 }
 
-static int do_billing(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_billing(const struct store *store, const json_t *request, json_t *answer,
+		      struct err *err)
 {
 	struct pod_record record;
 
@@ -99,13 +104,15 @@ static int do_billing(const struct store *store, const json_t *request, json_t *
 	int64_t until = record.ended_ms ? record.ended_ms : clock_wall_ms();
 	int64_t billed = MAX(until - record.created_ms, 0);
 	json_object_set_new(answer, "billed_ms", json_integer(billed));
-	json_object_set_new(answer, "cost", json_integer(money_for(record.view.price_microusd_h, billed)));
+	json_object_set_new(answer, "cost",
+			    json_integer(money_for(record.view.price_microusd_h, billed)));
 	return 0;
 }
 
 /* ---- rent ---- */
 
-/* For trying what a job does when there is no room: the first so many rents of this state folder fail. */
+/* For trying what a job does when there is no room: the first so many rents of this state folder
+ * fail. */
 static int fail_on_purpose(const struct store *store, int64_t wanted, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(store->dir, "failed-rents");
@@ -121,15 +128,15 @@ static int fail_on_purpose(const struct store *store, int64_t wanted, struct err
 	snprintf(number, sizeof(number), "%lld\n", done + 1);
 	if (path_write(path, number, strlen(number), 0600, err) < 0)
 		return -1;
-	return err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)", done + 1,
-		       (long long)wanted);
+	return err_set(err, ERR_NO_CAPACITY, "no capacity, as fail_rents says (%lld of %lld)",
+		       done + 1, (long long)wanted);
 }
 
 static int check_room(const struct store *store, const struct local_conf *conf, struct err *err)
 {
-	int64_t living;
+	int64_t living = sweep(store);
 
-	if (sweep(store, &living, err) < 0 || fail_on_purpose(store, conf->fail_rents, err) < 0)
+	if (fail_on_purpose(store, conf->fail_rents, err) < 0)
 		return -1;
 	if (living >= conf->capacity)
 		return err_set(err, ERR_NO_CAPACITY, "all %lld pods of this machine are taken",
@@ -144,14 +151,16 @@ static int check_env(const json_t *env, struct err *err)
 
 	if (!json_is_object(env))
 		return err_set(err, ERR_REFUSED, "no environment");
-	json_object_foreach((json_t *)env, name, value) {
+	json_object_foreach ((json_t *)env, name, value) {
 		if (!json_is_string(value) || !name[0] || strchr(name, '='))
-			return err_set(err, ERR_REFUSED, "an environment of names and texts is needed");
+			return err_set(err, ERR_REFUSED,
+				       "an environment of names and texts is needed");
 	}
 	return 0;
 }
 
-/* The order's own words, checked: names become folders and host names, the mount path a place in the pod's root. */
+/* The order's own words, checked: names become folders and host names, the mount path a place in
+ * the pod's root. */
 static int read_order(const struct store *store, const json_t *request, struct pod_record *record,
 		      struct pod_plan *plan, struct err *err)
 {
@@ -164,7 +173,8 @@ static int read_order(const struct store *store, const json_t *request, struct p
 	if (!record_id_ok(id) || strlen(id) > 63 || ends_with(id, "-"))
 		return err_set(err, ERR_REFUSED, "a pod's name must do for a host's");
 	if (!plan->script || check_env(plan->env, err) < 0)
-		return err_set(err, ERR_REFUSED, "a start script and an environment of texts are needed");
+		return err_set(err, ERR_REFUSED,
+			       "a start script and an environment of texts are needed");
 	if (!plan->mount[0])
 		plan->mount = "/workspace";
 	if (plan->mount[0] != '/' || !path_is_safe(plan->mount + 1))
@@ -199,7 +209,8 @@ static void fill_record(struct pod_record *record, const struct local_conf *conf
 }
 
 /* True: namespaces. ERR_LOCAL when they are insisted on and do not work here. */
-static int choose_isolation(const struct store *store, const struct local_conf *conf, bool *namespaces, struct err *err)
+static int choose_isolation(const struct store *store, const struct local_conf *conf,
+			    bool *namespaces, struct err *err)
 {
 	struct err why = {0};
 
@@ -210,7 +221,8 @@ static int choose_isolation(const struct store *store, const struct local_conf *
 	return err_wrap(err, "isolation = \"namespaces\" does not work here");
 }
 
-static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan, struct err *err)
+static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
+		  struct err *err)
 {
 	CLEANUP(fd_close) int alive = -1;
 	CLEANUP(free_text) char *dir = record_dir(store, record->view.id);
@@ -223,7 +235,8 @@ static int launch(const struct store *store, struct pod_record *record, const st
 	return -1;
 }
 
-static int do_rent(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_rent(const struct store *store, const json_t *request, json_t *answer,
+		   struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	struct local_conf conf;
@@ -247,7 +260,8 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 	return 0;
 }
 
-static int do_release(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_release(const struct store *store, const json_t *request, json_t *answer,
+		      struct err *err)
 {
 	const char *id = jsonx_text(request, "id", "");
 
@@ -259,24 +273,26 @@ static int do_release(const struct store *store, const json_t *request, json_t *
 
 static json_t *offer_of(const struct local_conf *conf, bool spot, bool last)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s}", "id", spot ? "spot" : "on-demand", "gpu", conf->gpu,
-			 "gpus", !strcmp(conf->gpu, "none") ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb, "region",
-			 conf->region, "spot", spot, "price",
-			 (json_int_t)(spot ? conf->spot_price_microusd_h : conf->price_microusd_h), "stock",
-			 last ? "low" : "high");
+	return json_pack("{s:s, s:s, s:i, s:I, s:s, s:b, s:I, s:s}", "id",
+			 spot ? "spot" : "on-demand", "gpu", conf->gpu, "gpus",
+			 !strcmp(conf->gpu, "none") ? 0 : 1, "vram_gb", (json_int_t)conf->vram_gb,
+			 "region", conf->region, "spot", spot, "price",
+			 (json_int_t)(spot ? conf->spot_price_microusd_h : conf->price_microusd_h),
+			 "stock", last ? "low" : "high");
 }
 
-static int do_offers(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_offers(const struct store *store, const json_t *request, json_t *answer,
+		     struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	json_t *list = json_array();
 	struct local_conf conf;
-	int64_t living;
 
 	json_object_set_new(answer, "offers", list);
 	wire_read_conf(json_object_get(request, "conf"), &conf);
-	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0)
+	if (store_lock(store, &lock, err) < 0)
 		return -1;
+	int64_t living = sweep(store);
 	if (living >= conf.capacity)
 		return 0; /* sold out */
 	bool last = living + 1 == conf.capacity;
@@ -286,7 +302,8 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	return 0;
 }
 
-static int do_volume(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_volume(const struct store *store, const json_t *request, json_t *answer,
+		     struct err *err)
 {
 	const char *name = jsonx_text(request, "name", "");
 
@@ -296,7 +313,8 @@ static int do_volume(const struct store *store, const json_t *request, json_t *a
 	return 0;
 }
 
-static int do_volumes(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_volumes(const struct store *store, const json_t *request, json_t *answer,
+		      struct err *err)
 {
 	(void)request;
 	(void)err;
@@ -312,19 +330,22 @@ static int refuse_if_used(const struct store *store, const char *name, struct er
 	for (size_t i = 0; ids[i]; i++)
 		if (record_load(store, ids[i], &record, err) == 0 && !record.ended_ms &&
 		    !strcmp(record.volume, name))
-			return err_set(err, ERR_REFUSED, "volume %s is in use by pod %s", name, ids[i]);
+			return err_set(err, ERR_REFUSED, "volume %s is in use by pod %s", name,
+				       ids[i]);
 	return 0;
 }
 
-static int do_volume_remove(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_volume_remove(const struct store *store, const json_t *request, json_t *answer,
+			    struct err *err)
 {
 	const char *name = jsonx_text(request, "id", "");
 	CLEANUP(fd_close) int lock = -1;
-	int64_t living;
 
 	(void)answer;
-	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0 ||
-	    refuse_if_used(store, name, err) < 0)
+	if (store_lock(store, &lock, err) < 0)
+		return -1;
+	sweep(store);
+	if (refuse_if_used(store, name, err) < 0)
 		return -1;
 	return volume_remove(store, name, err);
 }
@@ -361,7 +382,8 @@ static json_t *printable_lines(const struct str *raw)
 	return json_string(str_text(&text));
 }
 
-static int do_logs(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_logs(const struct store *store, const json_t *request, json_t *answer,
+		   struct err *err)
 {
 	const char *id = jsonx_text(request, "id", "");
 	CLEANUP(str_free) struct str raw = STR_INIT;
@@ -378,12 +400,14 @@ static int do_logs(const struct store *store, const json_t *request, json_t *ans
 
 /* ---- check ---- */
 
-static void check_isolation(const struct store *store, const struct local_conf *conf, struct str *to)
+static void check_isolation(const struct store *store, const struct local_conf *conf,
+			    struct str *to)
 {
 	struct err why = {0};
 
 	if (conf->isolation == ISOLATION_PROCESS)
-		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they share this "
+		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they "
+			    "share this "
 			    "machine's files and network\n");
 	else if (sandbox_probe(store->dir, &why) == 0)
 		str_addf(to, "ok: pods are namespaces of their own (%s; %s network)\n",
@@ -392,13 +416,17 @@ static void check_isolation(const struct store *store, const struct local_conf *
 	else if (conf->isolation == ISOLATION_NAMESPACES)
 		str_addf(to, "bad: isolation = \"namespaces\" does not work here: %s\n", why.msg);
 	else
-		str_addf(to, "warn: pods are process groups that share this machine's files and network, since "
-			     "namespaces do not work here: %s\n", why.msg);
+		str_addf(to,
+			 "warn: pods are process groups that share this machine's files and "
+			 "network, since "
+			 "namespaces do not work here: %s\n",
+			 why.msg);
 }
 
 static void check_sshd(struct str *to)
 {
-	static const char *const places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd", "/usr/bin/sshd"};
+	static const char *const places[] = {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd",
+					     "/usr/bin/sshd"};
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (access(places[i], X_OK) == 0) {
@@ -413,25 +441,29 @@ static void check_gpu(const struct local_conf *conf, struct str *to)
 	glob_t found = {0};
 
 	if (strcmp(conf->gpu, "none") && glob("/dev/nvidia[0-9]*", 0, NULL, &found) != 0)
-		str_addf(to, "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run without\n", conf->gpu);
+		str_addf(to,
+			 "warn: gpu = \"%s\", but this machine has no /dev/nvidia*: pods run "
+			 "without\n",
+			 conf->gpu);
 	globfree(&found);
 }
 
-static int do_check(const struct store *store, const json_t *request, json_t *answer, struct err *err)
+static int do_check(const struct store *store, const json_t *request, json_t *answer,
+		    struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct local_conf conf;
-	int64_t living;
 
 	wire_read_conf(json_object_get(request, "conf"), &conf);
 	check_isolation(store, &conf, &text);
 	check_sshd(&text);
 	check_gpu(&conf, &text);
-	if (store_lock(store, &lock, err) < 0 || sweep(store, &living, err) < 0)
+	if (store_lock(store, &lock, err) < 0)
 		return -1;
-	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn", (long long)living,
-		 (long long)conf.capacity);
+	int64_t living = sweep(store);
+	str_addf(&text, "%s: %lld of %lld pods are taken\n", living < conf.capacity ? "ok" : "warn",
+		 (long long)living, (long long)conf.capacity);
 	json_object_set_new(answer, "text", printable_lines(&text));
 	return 0;
 }
@@ -440,11 +472,12 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 
 static const struct verb {
 	const char *word;
-	int (*run)(const struct store *store, const json_t *request, json_t *answer, struct err *err);
+	int (*run)(const struct store *store, const json_t *request, json_t *answer,
+		   struct err *err);
 } verbs[] = {
-	{"check", do_check},	 {"offers", do_offers},	  {"volume", do_volume},
-	{"volumes", do_volumes}, {"rent", do_rent},	  {"volume-remove", do_volume_remove},
-	{"inspect", do_inspect}, {"list", do_list},	  {"release", do_release},
+	{"check", do_check},     {"offers", do_offers}, {"volume", do_volume},
+	{"volumes", do_volumes}, {"rent", do_rent},     {"volume-remove", do_volume_remove},
+	{"inspect", do_inspect}, {"list", do_list},     {"release", do_release},
 	{"billing", do_billing}, {"logs", do_logs},
 };
 
@@ -498,7 +531,8 @@ static int move_file(const struct store *store, int argc, char **argv)
 	}
 	int result = fetch ? volume_fetch(store, argv[3], argv[4], number_arg(argc, argv, 5),
 					  number_arg(argc, argv, 6), &moved, &err)
-			   : volume_stage(store, argv[3], argv[4], number_arg(argc, argv, 5), &moved, &err);
+			   : volume_stage(store, argv[3], argv[4], number_arg(argc, argv, 5),
+					  &moved, &err);
 	if (result < 0)
 		return fail(&err);
 	CLEANUP(json_decref) json_t *answer = json_pack("{s:I}", "bytes", (json_int_t)moved);
@@ -534,8 +568,9 @@ int local_cloud_main(int argc, char **argv)
 	umask(077);
 	if (cloud_store_open(&store, argv[2], &err) < 0)
 		return fail(&err);
-	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch") ? move_file(&store, argc, argv)
-									       : run_verb(&store, argv[1]);
+	int status = !strcmp(argv[1], "stage") || !strcmp(argv[1], "fetch")
+			     ? move_file(&store, argc, argv)
+			     : run_verb(&store, argv[1]);
 	cloud_store_close(&store);
 	return status;
 }

@@ -17,14 +17,16 @@ bool volume_name_ok(const char *name)
 	size_t len = strlen(name);
 
 	return len && len < 64 && name[0] != '.' && name[0] != '-' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+		       len;
 }
 
 static char *volume_path(const struct store *store, const char *name, struct err *err)
 {
 	if (volume_name_ok(name))
 		return path_join(store->volumes, name);
-	err_set(err, ERR_REFUSED, "a volume's name has letters, digits, '.', '_' and '-' only, at most 63");
+	err_set(err, ERR_REFUSED,
+		"a volume's name has letters, digits, '.', '_' and '-' only, at most 63");
 	return NULL;
 }
 
@@ -36,7 +38,8 @@ int volume_ensure(const struct store *store, const char *name, bool create, stru
 	if (!path)
 		return -1;
 	if (lstat(path, &st) == 0)
-		return S_ISDIR(st.st_mode) ? 0 : err_set(err, ERR_LOCAL, "%s: is not a folder", path);
+		return S_ISDIR(st.st_mode) ? 0
+					   : err_set(err, ERR_LOCAL, "%s: is not a folder", path);
 	if (!create)
 		return err_set(err, ERR_NOT_FOUND, "no such volume: %s", name);
 	if (mkdir(path, 0700) < 0 && errno != EEXIST)
@@ -50,7 +53,8 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 
 	if (!path || volume_ensure(store, name, false, err) < 0)
 		return -1;
-	/* renamed first, so that a removal cut short leaves no half volume; '.' hides it from everybody */
+	/* renamed first, so that a removal cut short leaves no half volume; '.' hides it from
+	 * everybody */
 	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
 	if (record_remove_tree(trash, err) < 0)
 		return -1;
@@ -82,8 +86,8 @@ json_t *volume_list(const struct store *store)
 		CLEANUP(free_text) char *path = path_join(store->volumes, entry->d_name);
 		counted = 0;
 		nftw(path, count_blocks, 32, FTW_PHYS);
-		json_array_append_new(list, json_pack("{s:s, s:I}", "name", entry->d_name, "used_bytes",
-						      (json_int_t)counted));
+		json_array_append_new(list, json_pack("{s:s, s:I}", "name", entry->d_name,
+						      "used_bytes", (json_int_t)counted));
 	}
 	if (dir)
 		closedir(dir);
@@ -92,9 +96,10 @@ json_t *volume_list(const struct store *store)
 
 /* ---- one file ---- */
 
-/* The folder that holds path's last part, made where it is missing if make. *last points into path. -1 on error. */
-static int open_folder(const struct store *store, const char *name, const char *path, bool make, const char **last,
-		       struct err *err)
+/* The folder that holds path's last part, made where it is missing if make. *last points into path.
+ * -1 on error. */
+static int open_folder(const struct store *store, const char *name, const char *path, bool make,
+		       const char **last, struct err *err)
 {
 	CLEANUP(free_text) char *top = volume_path(store, name, err);
 
@@ -116,8 +121,8 @@ static int open_folder(const struct store *store, const char *name, const char *
 		path = slash + 1;
 	}
 	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "volume %s: %s: %s", name, path,
-			       strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL,
+			       "volume %s: %s: %s", name, path, strerror(errno));
 	*last = path;
 	return fd;
 }
@@ -158,9 +163,11 @@ static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err 
 	return 0;
 }
 
-static int fill_and_name(int dir, const char *temp, const char *last, int64_t max, int64_t *moved, struct err *err)
+static int fill_and_name(int dir, const char *temp, const char *last, int64_t max, int64_t *moved,
+			 struct err *err)
 {
-	CLEANUP(fd_close) int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	CLEANUP(fd_close)
+	int fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
@@ -168,13 +175,14 @@ static int fill_and_name(int dir, const char *temp, const char *last, int64_t ma
 		return -1;
 	if (max && *moved > max)
 		return err_set(err, ERR_REFUSED, "more than %lld bytes", (long long)max);
-	if (fsync(fd) < 0 || renameat(dir, temp, dir, last) < 0 || (fsync(dir) < 0 && errno != EINVAL))
+	if (fsync(fd) < 0 || renameat(dir, temp, dir, last) < 0 ||
+	    (fsync(dir) < 0 && errno != EINVAL))
 		return err_set(err, ERR_LOCAL, "%s: %s", last, strerror(errno));
 	return 0;
 }
 
-int volume_stage(const struct store *store, const char *name, const char *path, int64_t max, int64_t *moved,
-		 struct err *err)
+int volume_stage(const struct store *store, const char *name, const char *path, int64_t max,
+		 int64_t *moved, struct err *err)
 {
 	const char *last;
 	CLEANUP(fd_close) int dir = open_folder(store, name, path, true, &last, err);
@@ -189,8 +197,8 @@ int volume_stage(const struct store *store, const char *name, const char *path, 
 	return err_wrap(err, "volume %s: %s", name, path);
 }
 
-int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset, int64_t max,
-		 int64_t *moved, struct err *err)
+int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset,
+		 int64_t max, int64_t *moved, struct err *err)
 {
 	const char *last;
 	CLEANUP(fd_close) int dir = open_folder(store, name, path, false, &last, err);
@@ -199,12 +207,14 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 	if (dir < 0)
 		return -1;
 	/* not blocking: a pod may have left a fifo under this name */
-	CLEANUP(fd_close) int fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	CLEANUP(fd_close)
+	int fd = openat(dir, last, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "volume %s: %s: %s", name, path,
-			       strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL,
+			       "volume %s: %s: %s", name, path, strerror(errno));
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(err, ERR_UNTRUSTED, "volume %s: %s: is not a plain file", name, path);
+		return err_set(err, ERR_UNTRUSTED, "volume %s: %s: is not a plain file", name,
+			       path);
 	if (lseek(fd, offset, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "volume %s: %s: %s", name, path, strerror(errno));
 	if (copy_bytes(fd, STDOUT_FILENO, max, moved, err) < 0)

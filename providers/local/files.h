@@ -4,7 +4,8 @@
 
 #include "record.h"
 
-/* Letters, digits, '.', '_', '-'; not first a '.' or '-'; at most 63 bytes: the name is a folder's. */
+/* Letters, digits, '.', '_', '-'; not first a '.' or '-'; at most 63 bytes: the name is a folder's.
+ */
 bool volume_name_ok(const char *name);
 /* Makes it when create. ERR_NOT_FOUND, ERR_REFUSED (a name that is not safe). */
 int volume_ensure(const struct store *store, const char *name, bool create, struct err *err);
@@ -12,12 +13,13 @@ int volume_remove(const struct store *store, const char *name, struct err *err);
 /* An array of {"name","used_bytes"}; used_bytes are those on disk. */
 json_t *volume_list(const struct store *store);
 
-/* One file, opened part by part from the volume's folder without following any link, since a pod may have put links there.
- * max 0: no limit. *moved counts bytes. stage: from stdin, written beside, fsynced and renamed into place; ERR_REFUSED when
- * more than max come. fetch: to stdout from offset on, at most max bytes. */
-int volume_stage(const struct store *store, const char *name, const char *path, int64_t max, int64_t *moved,
-		 struct err *err);
-int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset, int64_t max,
+/* One file, opened part by part from the volume's folder without following any link, since a pod
+ * may have put links there. max 0: no limit. *moved counts bytes. stage: from stdin, written
+ * beside, fsynced and renamed into place; ERR_REFUSED when more than max come. fetch: to stdout
+ * from offset on, at most max bytes. */
+int volume_stage(const struct store *store, const char *name, const char *path, int64_t max,
 		 int64_t *moved, struct err *err);
+int volume_fetch(const struct store *store, const char *name, const char *path, int64_t offset,
+		 int64_t max, int64_t *moved, struct err *err);
 
 #endif

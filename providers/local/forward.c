@@ -15,8 +15,8 @@ enum { HALF_BYTES = 256 * 1024 };
 struct half { /* one direction */
 	char *bytes;
 	size_t from, to; /* what is read and not yet written */
-	bool ended;	 /* the reading side said its last */
-	bool shut;	 /* ... and the writing side has been told */
+	bool ended;      /* the reading side said its last */
+	bool shut;       /* ... and the writing side has been told */
 };
 
 struct conn {
@@ -119,7 +119,8 @@ static bool wants_write(const struct half *h)
 	return h->to > h->from;
 }
 
-/* A descriptor that nothing is wanted of is left out (-1): poll would report a hang-up on it without end. */
+/* A descriptor that nothing is wanted of is left out (-1): poll would report a hang-up on it
+ * without end. */
 static struct pollfd entry_for(int fd, const struct half *in, const struct half *out)
 {
 	short events = (short)((wants_read(in) ? POLLIN : 0) | (wants_write(out) ? POLLOUT : 0));
@@ -207,14 +208,16 @@ static bool serve_conn(struct conn *c, short client_events, short pod_events)
 		return finish_connect(c, pod_events);
 	if (!client_events && !pod_events)
 		return true;
-	if (!move(c->client, c->pod, &c->up, client_events) || !move(c->pod, c->client, &c->down, pod_events))
+	if (!move(c->client, c->pod, &c->up, client_events) ||
+	    !move(c->pod, c->client, &c->down, pod_events))
 		return false;
 	return !(c->up.shut && c->down.shut);
 }
 
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count)
 {
-	/* from the last to the first: a closed one is replaced by the last, which has been served */
+	/* from the last to the first: a closed one is replaced by the last, which has been served
+	 */
 	for (size_t i = (count - 1) / 2; i-- > 0;) {
 		struct conn *c = &f->conns[i];
 		if (serve_conn(c, set[1 + 2 * i].revents, set[2 + 2 * i].revents))

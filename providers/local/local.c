@@ -1,4 +1,5 @@
-/* local.c - the translator: what is wanted becomes a `burst local-cloud` child, what it prints becomes a result. */
+/* local.c - the translator: what is wanted becomes a `burst local-cloud` child, what it prints
+ * becomes a result. */
 #include "local.h"
 
 #include <stdlib.h>
@@ -8,18 +9,24 @@
 
 static const struct option_spec options[] = {
 	{"price_per_hour", OPTION_MONEY, 0, "0", "what an hour of a pod is said to cost"},
-	{"spot_price_per_hour", OPTION_MONEY, 0, NULL, "the same for a spot pod; none are offered without it"},
+	{"spot_price_per_hour", OPTION_MONEY, 0, NULL,
+	 "the same for a spot pod; none are offered without it"},
 	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod stays in the making"},
 	{"capacity", OPTION_INT, 0, "16", "pods at a time; more are refused"},
-	{"gpu", OPTION_TEXT, 0, "none", "the GPU that offers show; pods see the machine's own unless \"none\""},
+	{"gpu", OPTION_TEXT, 0, "none",
+	 "the GPU that offers show; pods see the machine's own unless \"none\""},
 	{"vram_gb", OPTION_INT, 0, "0", "its memory"},
 	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
-	{"preempt_after", OPTION_DURATION, 0, "0", "a spot pod is taken away after this time; 0: never"},
+	{"preempt_after", OPTION_DURATION, 0, "0",
+	 "a spot pod is taken away after this time; 0: never"},
 	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\""},
-	{"fail_rents", OPTION_INT, 0, "0", "this many rents fail for want of capacity before one succeeds"},
+	{"fail_rents", OPTION_INT, 0, "0",
+	 "this many rents fail for want of capacity before one succeeds"},
 	{"network", OPTION_TEXT, 0, "private",
-	 "\"private\": pods reach nothing but themselves; \"host\": they share the machine's network"},
-	{"isolation", OPTION_TEXT, 0, "auto", "\"namespaces\", \"process\" (a process group), or \"auto\""},
+	 "\"private\": pods reach nothing but themselves; \"host\": they share the machine's "
+	 "network"},
+	{"isolation", OPTION_TEXT, 0, "auto",
+	 "\"namespaces\", \"process\" (a process group), or \"auto\""},
 	{NULL},
 };
 
@@ -40,8 +47,8 @@ static int bad_word(const struct section *s, const char *key, const char *allowe
 		       section_text(s, key), allowed);
 }
 
-static int one_of(const struct section *s, const char *key, const char *a, const char *b, bool *is_b,
-		  struct err *err)
+static int one_of(const struct section *s, const char *key, const char *a, const char *b,
+		  bool *is_b, struct err *err)
 {
 	*is_b = !strcmp(section_text(s, key), b);
 	if (*is_b || !strcmp(section_text(s, key), a))
@@ -54,8 +61,9 @@ static int read_conf(const struct section *s, struct local_conf *conf, struct er
 {
 	*conf = (struct local_conf){
 		.price_microusd_h = section_int(s, "price_per_hour"),
-		.spot_price_microusd_h =
-			section_has(s, "spot_price_per_hour") ? section_int(s, "spot_price_per_hour") : -1,
+		.spot_price_microusd_h = section_has(s, "spot_price_per_hour")
+						 ? section_int(s, "spot_price_per_hour")
+						 : -1,
 		.boot_delay_ms = section_int(s, "boot_delay"),
 		.preempt_after_ms = section_int(s, "preempt_after"),
 		.capacity = section_int(s, "capacity"),
@@ -65,7 +73,8 @@ static int read_conf(const struct section *s, struct local_conf *conf, struct er
 	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
 	COPY_TEXT(conf->region, section_text(s, "region"));
 	if (conf->capacity < 0)
-		return err_set(err, ERR_CONFIG, "%s: capacity must not be negative", section_where(s, "capacity"));
+		return err_set(err, ERR_CONFIG, "%s: capacity must not be negative",
+			       section_where(s, "capacity"));
 	if (isolation_parse(section_text(s, "isolation"), &conf->isolation) < 0)
 		return bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err);
 	if (one_of(s, "preempt", "spot", "all", &conf->preempt_all, err) < 0)
@@ -73,7 +82,8 @@ static int read_conf(const struct section *s, struct local_conf *conf, struct er
 	return one_of(s, "network", "private", "host", &conf->shared_network, err);
 }
 
-static int local_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
+static int local_open(struct provider **out, const struct section *s, const char *state_dir,
+		      struct err *err)
 {
 	struct local_conf conf;
 
@@ -101,8 +111,9 @@ static const char *local_account(const struct provider *p)
 
 /* ---- what is asked ---- */
 
-/* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each has a limit. Those of a
- * release, a removal and a listing are long, since they may have a full disk's worth of files to delete. */
+/* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each has a
+ * limit. Those of a release, a removal and a listing are long, since they may have a full disk's
+ * worth of files to delete. */
 static const struct verb {
 	const char *word;
 	enum call_class class;
@@ -169,7 +180,8 @@ static void ask_file(const struct op *op, struct call *call)
 		snprintf(number, sizeof(number), "%lld", (long long)want->file.offset);
 		call_arg(call, number);
 		call->body_to = xstrdup(want->file.local);
-		call->max_bytes = want->file.max_bytes > 0 ? (size_t)want->file.max_bytes : SIZE_MAX;
+		call->max_bytes =
+			want->file.max_bytes > 0 ? (size_t)want->file.max_bytes : SIZE_MAX;
 	} else {
 		call->body_from = xstrdup(want->file.local);
 	}
@@ -211,8 +223,9 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 
 /* ---- what is answered ---- */
 
-/* People try a job's behaviour without its GPU: what is asked for by name is offered here whatever this machine has, and
- * shown as configured. A configured name that is on the list counts as that wish, everything else as the first. */
+/* People try a job's behaviour without its GPU: what is asked for by name is offered here whatever
+ * this machine has, and shown as configured. A configured name that is on the list counts as that
+ * wish, everything else as the first. */
 static int wish_of(const struct op_want *want, const char *gpu)
 {
 	for (int i = 0; want->offers.gpus && want->offers.gpus[i]; i++)
@@ -221,7 +234,8 @@ static int wish_of(const struct op_want *want, const char *gpu)
 	return 0;
 }
 
-static int read_offers(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
+		       struct err *err)
 {
 	const json_t *list = json_object_get(from, "offers"), *item;
 	size_t i;
@@ -229,7 +243,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 	if (!json_is_array(list))
 		return err_set(err, ERR_BUG, "offers: no list");
 	result->offers = xcalloc(json_array_size(list), sizeof(*result->offers));
-	json_array_foreach(list, i, item) {
+	json_array_foreach (list, i, item) {
 		struct offer *offer = &result->offers[result->offer_count++];
 		COPY_TEXT(offer->provider, "local");
 		COPY_TEXT(offer->id, jsonx_text(item, "id", ""));
@@ -245,7 +259,8 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 	return 0;
 }
 
-static int read_volume(const struct op *op, const json_t *from, struct volume *volume, struct err *err)
+static int read_volume(const struct op *op, const json_t *from, struct volume *volume,
+		       struct err *err)
 {
 	const char *name = jsonx_text(from, "name", "");
 
@@ -259,7 +274,8 @@ static int read_volume(const struct op *op, const json_t *from, struct volume *v
 	return 0;
 }
 
-static int read_volumes(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+static int read_volumes(const struct op *op, const json_t *from, struct op_result *result,
+			struct err *err)
 {
 	const json_t *list = json_object_get(from, "volumes"), *item;
 	size_t i;
@@ -267,7 +283,7 @@ static int read_volumes(const struct op *op, const json_t *from, struct op_resul
 	if (!json_is_array(list) || (op->kind == OP_VOLUME && json_array_size(list) != 1))
 		return err_set(err, ERR_BUG, "volumes: not the list that was asked for");
 	result->volumes = xcalloc(json_array_size(list), sizeof(*result->volumes));
-	json_array_foreach(list, i, item) {
+	json_array_foreach (list, i, item) {
 		if (read_volume(op, item, &result->volumes[result->volume_count++], err) < 0)
 			return -1;
 	}
@@ -284,7 +300,8 @@ static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
 	return 0;
 }
 
-static int read_pods(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+static int read_pods(const struct op *op, const json_t *from, struct op_result *result,
+		     struct err *err)
 {
 	const json_t *list = json_object_get(from, "pods"), *item;
 	size_t i;
@@ -292,7 +309,7 @@ static int read_pods(const struct op *op, const json_t *from, struct op_result *
 	if (!json_is_array(list) || (op->kind != OP_LIST && json_array_size(list) != 1))
 		return err_set(err, ERR_BUG, "pods: not the list that was asked for");
 	result->pods = xcalloc(json_array_size(list), sizeof(*result->pods));
-	json_array_foreach(list, i, item) {
+	json_array_foreach (list, i, item) {
 		if (read_pod(item, &result->pods[result->pod_count++], err) < 0)
 			return -1;
 	}
@@ -309,7 +326,8 @@ static int read_billing(const json_t *from, struct op_result *result, struct err
 	return 0;
 }
 
-static int read_answer(const struct op *op, const json_t *from, struct op_result *result, struct err *err)
+static int read_answer(const struct op *op, const json_t *from, struct op_result *result,
+		       struct err *err)
 {
 	switch (op->kind) {
 	case OP_OFFERS: return read_offers(op, from, result, err);
@@ -350,8 +368,8 @@ static int no_answer(const struct op *op, const char *what, struct err *err)
 	char why[sizeof(err->msg)];
 
 	COPY_TEXT(why, what);
-	return err_set(err, op->kind == OP_RENT ? ERR_AMBIGUOUS : ERR_TRANSIENT, "local %s: no answer: %s",
-		       verbs[op->kind].word, why);
+	return err_set(err, op->kind == OP_RENT ? ERR_AMBIGUOUS : ERR_TRANSIENT,
+		       "local %s: no answer: %s", verbs[op->kind].word, why);
 }
 
 static int read_failure(const struct op *op, const struct reply *reply, struct err *err)
@@ -362,7 +380,8 @@ static int read_failure(const struct op *op, const struct reply *reply, struct e
 	if (said && reply->status == 1 && wire_read_error(said, err))
 		return -1;
 	if (reply->status > 128) {
-		CLEANUP(free_text) char *what = xasprintf("killed by signal %d", reply->status - 128);
+		CLEANUP(free_text)
+		char *what = xasprintf("killed by signal %d", reply->status - 128);
 		return no_answer(op, what, err);
 	}
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -371,7 +390,8 @@ static int read_failure(const struct op *op, const struct reply *reply, struct e
 	return no_answer(op, str_text(&shown), err);
 }
 
-static int read_reply(const struct op *op, const struct reply *reply, struct op_result *result, struct err *err)
+static int read_reply(const struct op *op, const struct reply *reply, struct op_result *result,
+		      struct err *err)
 {
 	if (reply->failed && op->kind == OP_RENT && reply->was_sent)
 		return no_answer(op, reply->err.msg, err);
@@ -383,9 +403,10 @@ static int read_reply(const struct op *op, const struct reply *reply, struct op_
 		return read_failure(op, reply, err);
 
 	struct err why = {0};
-	CLEANUP(json_decref) json_t *said = op->kind == OP_FETCH
-						    ? last_line(&reply->head, &why)
-						    : jsonx_parse(str_text(&reply->body), reply->body.len, &why);
+	CLEANUP(json_decref)
+	json_t *said = op->kind == OP_FETCH
+			       ? last_line(&reply->head, &why)
+			       : jsonx_parse(str_text(&reply->body), reply->body.len, &why);
 	if (!said || read_answer(op, said, result, &why) < 0) {
 		if (op->kind == OP_RENT)
 			return no_answer(op, why.msg, err);
@@ -413,8 +434,8 @@ static struct op *local_begin(struct provider *p, enum op_kind kind, const struc
 	return op;
 }
 
-static enum op_next local_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
-			       struct op_result *result, struct err *err)
+static enum op_next local_next(struct op *op, const struct reply *reply, struct call *call,
+			       int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	struct op_result got = {.balance_microusd = -1};
 
@@ -427,7 +448,8 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		return make_call(op, call, err);
 	if (read_reply(op, reply, &got, err) < 0) {
 		op_result_free(&got);
-		if (err->kind != ERR_NOT_FOUND || (op->kind != OP_RELEASE && op->kind != OP_INSPECT))
+		if (err->kind != ERR_NOT_FOUND ||
+		    (op->kind != OP_RELEASE && op->kind != OP_INSPECT))
 			return OP_FAILED;
 		if (op->kind == OP_INSPECT)
 			forgotten(op, &got);

@@ -1,8 +1,9 @@
 /* local.h - pods on this machine: the translator, and the small "vendor" behind it.
  *
- * The translator (local.c) is a provider like the others and does no I/O: each operation becomes one child process of this
- * very program, `burst local-cloud VERB STATE_DIR ...` (a hidden subcommand; cloud.c). The vendor keeps its own record of
- * pods in STATE_DIR/local and volumes in STATE_DIR/volumes, knows nothing of burst's ledger, and outlives burst. */
+ * The translator (local.c) is a provider like the others and does no I/O: each operation becomes
+ * one child process of this very program, `burst local-cloud VERB STATE_DIR ...` (a hidden
+ * subcommand; cloud.c). The vendor keeps its own record of pods in STATE_DIR/local and volumes in
+ * STATE_DIR/volumes, knows nothing of burst's ledger, and outlives burst. */
 #ifndef BURST_PROVIDERS_LOCAL_H
 #define BURST_PROVIDERS_LOCAL_H
 
@@ -17,8 +18,9 @@ extern const struct provider_ops provider_local;
  *	stage STATE_DIR VOLUME PATH [MAX]	the file's bytes on stdin; answer on stdout
  *	fetch STATE_DIR VOLUME PATH OFFSET [MAX]	the file's bytes on stdout; answer on stderr
  *
- * Returns the exit status: 0 and an answer, or 1 and {"error":{"kind","message"}} as the last line of stderr. Must be called
- * while the process has one thread. With `rent` a supervisor process goes on in the background; the call itself returns. */
+ * Returns the exit status: 0 and an answer, or 1 and {"error":{"kind","message"}} as the last line
+ *of stderr. Must be called while the process has one thread. With `rent` a supervisor process goes
+ *on in the background; the call itself returns. */
 int local_cloud_main(int argc, char **argv);
 
 #endif

@@ -13,19 +13,22 @@
 #include "base/path.h"
 #include "supervise.h"
 
-/* The supervisor beats at least this often (supervise.c); its pod cannot have lived longer after the last beat. */
+/* The supervisor beats at least this often (supervise.c); its pod cannot have lived longer after
+ * the last beat. */
 enum { KILL_LIMIT_MS = 10000, RETIRE_LIMIT_MS = 100000 };
 
 /* ---- start ---- */
 
-static void stand_alone(const struct store *store, const struct pod_record *record, const int *keep, int count)
+static void stand_alone(const struct store *store, const struct pod_record *record, const int *keep,
+			int count)
 {
 	CLEANUP(free_text) char *log = record_path(store, record->view.id, "log");
 	int in = open("/dev/null", O_RDONLY);
 	int out = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
 	setsid();
-	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 || chdir("/") < 0)
+	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 ||
+	    chdir("/") < 0)
 		_exit(1);
 	process_close_all_but(keep, count);
 	prctl(PR_SET_NAME, "burst-pod");
@@ -37,10 +40,10 @@ static int by_number(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* The grandchild: from here on nobody waits for us. That we live can be told by the lock on alive, whatever happens to those
- * who started us. */
-static void become_supervisor(const struct store *store, struct pod_record *record, const struct pod_plan *plan, int alive,
-			      int ready)
+/* The grandchild: from here on nobody waits for us. That we live can be told by the lock on alive,
+ * whatever happens to those who started us. */
+static void become_supervisor(const struct store *store, struct pod_record *record,
+			      const struct pod_plan *plan, int alive, int ready)
 {
 	int keep[] = {alive, ready};
 	struct err err = {0};
@@ -54,8 +57,8 @@ static void become_supervisor(const struct store *store, struct pod_record *reco
 	_exit(supervise(store, record, plan, alive));
 }
 
-int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan, int alive,
-	       struct err *err)
+int pod_launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
+	       int alive, struct err *err)
 {
 	int ready[2];
 	char said = 0;
@@ -93,23 +96,26 @@ static int64_t likely_end_ms(const struct store *store, const char *id)
 	return MIN(now, beat + SUPERVISE_BEAT_MS);
 }
 
-static int kill_leftovers(const struct pod_record *record, struct err *err)
+static int kill_leftovers(const struct store *store, const struct pod_record *record,
+			  struct err *err)
 {
-	CLEANUP(free_text) char *mark = xasprintf("%s=%s", SUPERVISE_MARK, record->view.id);
+	CLEANUP(free_text) char *scratch = record_path(store, record->view.id, "scratch");
+	CLEANUP(free_text) char *mark = xasprintf("%s=%s", SUPERVISE_MARK, scratch);
 
 	process_signal(&record->init, SIGKILL);
 	if (!process_wait_end(&record->init, KILL_LIMIT_MS))
-		return err_set(err, ERR_TRANSIENT, "pod %s: process %ld does not die", record->view.id,
-			       (long)record->init.pid);
+		return err_set(err, ERR_TRANSIENT, "pod %s: process %ld does not die",
+			       record->view.id, (long)record->init.pid);
 	/* namespaces die with their first process; a process group has to be looked for */
 	if (!record->namespaces && process_kill_marked(mark, KILL_LIMIT_MS) < 0)
-		return err_set(err, ERR_TRANSIENT, "pod %s: some of its processes do not die", record->view.id);
+		return err_set(err, ERR_TRANSIENT, "pod %s: some of its processes do not die",
+			       record->view.id);
 	return 0;
 }
 
 static int bury(const struct store *store, struct pod_record *record, struct err *err)
 {
-	if (kill_leftovers(record, err) < 0)
+	if (kill_leftovers(store, record, err) < 0)
 		return -1;
 	if (!record->ended_ms) {
 		record->ended_ms = MAX(likely_end_ms(store, record->view.id), record->created_ms);
@@ -124,7 +130,8 @@ static int settle_dead(const struct store *store, const char *id, struct err *er
 	CLEANUP(free_text) char *dir = record_dir(store, id);
 	CLEANUP(free_text) char *file = record_path(store, id, "pod.json");
 
-	/* made but not yet written, or retired all but for the folder: nothing ever ran, or nothing does */
+	/* made but not yet written, or retired all but for the folder: nothing ever ran, or nothing
+	 * does */
 	if (!path_exists(file))
 		return record_remove_tree(dir, err);
 	if (record_load(store, id, &record, err) == 0)
@@ -132,27 +139,29 @@ static int settle_dead(const struct store *store, const char *id, struct err *er
 	/* a record that cannot be read cannot be billed; its pod can still be ended, by its mark */
 	struct pod_record nameless = {0};
 	COPY_TEXT(nameless.view.id, id);
-	return kill_leftovers(&nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
+	return kill_leftovers(store, &nameless, err) < 0 ? -1 : record_remove_tree(dir, err);
 }
 
 int pod_settle(const struct store *store, const char *id, struct err *err)
 {
 	CLEANUP(free_text) char *dir = record_dir(store, id);
 	CLEANUP(free_text) char *file = record_path(store, id, "alive");
+	struct err why = {0};
 	int alive;
 
 	if (!path_exists(file))
 		return record_remove_tree(dir, err);
-	if (record_claim(store, id, &alive, err) < 0)
-		return err->kind == ERR_NOT_FOUND ? 0 : -1; /* it retired this moment */
+	if (record_claim(store, id, &alive, &why) < 0 && why.kind != ERR_NOT_FOUND)
+		return err_set(err, why.kind, "%s", why.msg);
 	if (alive < 0)
-		return 0;
+		return 0; /* it lives, or retired this moment */
 	int result = settle_dead(store, id, err);
 	close(alive);
 	return result;
 }
 
-/* Gives the supervisor the time it needs as long as it gets on: to kill, then to delete the pod's files. */
+/* Gives the supervisor the time it needs as long as it gets on: to kill, then to delete the pod's
+ * files. */
 static void ask_supervisor(const struct store *store, const struct pod_record *record)
 {
 	struct pod_record now;
@@ -169,8 +178,10 @@ static void ask_supervisor(const struct store *store, const struct pod_record *r
 	process_wait_end(&record->supervisor, KILL_LIMIT_MS);
 }
 
-/* Under the store's lock, which a rent that is just under way holds until its record names a supervisor. */
-static int find_supervisor(const struct store *store, const char *id, struct pod_record *record, struct err *err)
+/* Under the store's lock, which a rent that is just under way holds until its record names a
+ * supervisor. */
+static int find_supervisor(const struct store *store, const char *id, struct pod_record *record,
+			   struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 

@@ -38,7 +38,8 @@ static int read_stat(pid_t pid, struct stat_line *out)
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	if (read_small(path, text, sizeof(text)) <= 0)
 		return -1;
-	/* the name is in parentheses and may hold anything, ") R 1" too: what counts follows the last one */
+	/* the name is in parentheses and may hold anything, ") R 1" too: what counts follows the
+	 * last one */
 	char *p = strrchr(text, ')');
 	if (!p || p[1] != ' ')
 		return -1;
@@ -83,7 +84,8 @@ static int open_exactly(pid_t pid, uint64_t start)
 
 	if (fd < 0)
 		return -1;
-	/* looked at after the pidfd was made: if it is the right one now, the pidfd is of the right one */
+	/* looked at after the pidfd was made: if it is the right one now, the pidfd is of the right
+	 * one */
 	if (read_stat(pid, &stat) < 0 || stat.start != start) {
 		close(fd);
 		return -1;
@@ -143,7 +145,7 @@ struct family {
 		pid_t pid, parent;
 		uint64_t start;
 		bool doomed;
-	} *list;
+	} * list;
 	size_t count, cap;
 };
 
@@ -230,20 +232,29 @@ static size_t kill_round(const char *assignment)
 	return found;
 }
 
+static void reap_all(void)
+{
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+}
+
+/* One look that finds nobody proves little: a child that was seen below a parent which had died by
+ * the time that one was looked at belongs to nobody. The second look sees it below us. */
 static int kill_all(const char *assignment, int64_t ms)
 {
-	const struct timespec pause = {.tv_nsec = 2000000};
+	const struct timespec pause = {.tv_nsec = 1000000};
 	int64_t until = clock_boot_ms() + ms;
 
-	while (kill_round(assignment)) {
+	for (int empty = 0; empty < 2; reap_all()) {
+		if (kill_round(assignment) == 0) {
+			empty++;
+			continue;
+		}
+		empty = 0;
 		if (clock_boot_ms() > until)
 			return -1;
 		nanosleep(&pause, NULL);
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
 	}
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		;
 	return 0;
 }
 

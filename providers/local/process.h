@@ -1,4 +1,5 @@
-/* process.h - processes of this machine, named so that a recycled pid is never taken for the one that was meant. */
+/* process.h - processes of this machine, named so that a recycled pid is never taken for the one
+ * that was meant. */
 #ifndef BURST_PROVIDERS_LOCAL_PROCESS_H
 #define BURST_PROVIDERS_LOCAL_PROCESS_H
 
@@ -7,9 +8,10 @@
 #include <sys/types.h>
 
 struct process {
-	pid_t pid;	   /* 0: none */
-	uint64_t start;	   /* clock ticks since boot at which it began: with the pid, unique until the next boot */
-	char boot[40];	   /* the kernel's boot id */
+	pid_t pid;      /* 0: none */
+	uint64_t start; /* clock ticks since boot at which it began: with the pid, unique until the
+			   next boot */
+	char boot[40];  /* the kernel's boot id */
 };
 
 /* Of a process that lives now; pid 0 in the result when it does not. */
@@ -23,14 +25,17 @@ int process_signal(const struct process *p, int sig);
 /* Waits at most ms for its end; true when it has ended. */
 bool process_wait_end(const struct process *p, int64_t ms);
 
-/* Kills and reaps everything below the calling process, which must be a child subreaper, until nothing is left; what forks
- * meanwhile is caught in the next round. -1 when something still lives after ms. */
+/* Kills and reaps everything below the calling process, which must be a child subreaper, until
+ * nothing is left; what forks meanwhile is caught in the next round. -1 when something still lives
+ * after ms. */
 int process_kill_below(int64_t ms);
-/* The same for strangers' children: processes whose initial environment holds this "NAME=value", and all below them. For
- * what a murdered pair of supervisors left behind. -1 when something still lives after ms. */
+/* The same for strangers' children: processes whose initial environment holds this "NAME=value",
+ * and all below them. For what a murdered pair of supervisors left behind. -1 when something still
+ * lives after ms. */
 int process_kill_marked(const char *assignment, int64_t ms);
 
-/* Closes every descriptor from 3 on except the listed ones (ascending order; -1 entries first are ignored). */
+/* Closes every descriptor from 3 on except the listed ones (ascending order; -1 entries first are
+ * ignored). */
 void process_close_all_but(const int *keep, int count);
 
 #endif

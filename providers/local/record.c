@@ -83,8 +83,8 @@ char *record_ended_path(const struct store *store, const char *id, const char *s
 
 static json_t *process_json(const struct process *p)
 {
-	return json_pack("{s:I, s:I, s:s}", "pid", (json_int_t)p->pid, "start", (json_int_t)p->start, "boot",
-			 p->boot);
+	return json_pack("{s:I, s:I, s:s}", "pid", (json_int_t)p->pid, "start",
+			 (json_int_t)p->start, "boot", p->boot);
 }
 
 static void read_process(const json_t *from, struct process *p)
@@ -176,50 +176,57 @@ static int load_file(const char *path, struct pod_record *record, struct err *er
 	return 0;
 }
 
-int record_load(const struct store *store, const char *id, struct pod_record *record, struct err *err)
+int record_load(const struct store *store, const char *id, struct pod_record *record,
+		struct err *err)
 {
 	CLEANUP(free_text) char *living = record_path(store, id, "pod.json");
 	CLEANUP(free_text) char *ended = record_ended_path(store, id, "json");
+	struct err why = {0};
 
 	if (!record_id_ok(id))
 		return err_set(err, ERR_NOT_FOUND, "no such pod");
 	/* a pod may retire between the two looks, but never comes back */
-	if (load_file(living, record, err) == 0)
+	if (load_file(living, record, &why) == 0)
 		return 0;
-	if (err->kind != ERR_NOT_FOUND)
-		return -1;
-	if (load_file(ended, record, err) == 0) {
+	if (why.kind == ERR_NOT_FOUND && load_file(ended, record, &why) == 0) {
 		record->retired = true;
 		return 0;
 	}
-	return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_NOT_FOUND, "no such pod: %s", id) : -1;
+	if (why.kind == ERR_NOT_FOUND)
+		return err_set(err, ERR_NOT_FOUND, "no such pod: %s", id);
+	return err_set(err, why.kind, "%s", why.msg);
 }
 
-static int open_alive(const struct store *store, const char *id, int flags, int *out, struct err *err)
+static int open_alive(const struct store *store, const char *id, int flags, int *out,
+		      struct err *err)
 {
 	CLEANUP(free_text) char *path = record_path(store, id, "alive");
 	int fd = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
 
 	*out = -1;
 	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path, strerror(errno));
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
+			       strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 		*out = fd;
 		return 0;
 	}
 	int why = errno;
 	close(fd);
-	return why == EWOULDBLOCK ? 0 : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(why));
+	return why == EWOULDBLOCK ? 0
+				  : err_set(err, ERR_LOCAL, "%s: lock: %s", path, strerror(why));
 }
 
-int record_create(const struct store *store, const struct pod_record *record, int *alive, struct err *err)
+int record_create(const struct store *store, const struct pod_record *record, int *alive,
+		  struct err *err)
 {
 	const char *id = record->view.id;
 	CLEANUP(free_text) char *dir = record_dir(store, id);
 	CLEANUP(free_text) char *ended = record_ended_path(store, id, "json");
 
 	if (path_exists(ended) || (mkdir(dir, 0700) < 0 && errno == EEXIST))
-		return err_set(err, ERR_REFUSED, "the name %s has been used before", record->view.name);
+		return err_set(err, ERR_REFUSED, "the name %s has been used before",
+			       record->view.name);
 	if (open_alive(store, id, O_CREAT, alive, err) == 0 && record_save(store, record, err) == 0)
 		return 0;
 	record_remove_tree(dir, NULL);
@@ -248,7 +255,8 @@ int record_remove_tree(const char *path, struct err *err)
 
 	if (path_remove_tree(path, &first) == 0)
 		return 0;
-	/* a folder that cannot be read is opened when it is met, so its insides need another walk each */
+	/* a folder that cannot be read is opened when it is met, so its insides need another walk
+	 * each */
 	for (int i = 0; i < 16; i++) {
 		nftw(path, open_up, 32, FTW_PHYS);
 		if (path_remove_tree(path, err) == 0)
@@ -322,7 +330,8 @@ char **record_ended(const struct store *store, int64_t within_ms)
 	struct ids ids = {.list = xcalloc(8, sizeof(char *)), .cap = 8};
 
 	while (dir && (entry = readdir(dir)))
-		if (ends_with(entry->d_name, ".json") && age_ms(dirfd(dir), entry->d_name) <= within_ms)
+		if (ends_with(entry->d_name, ".json") &&
+		    age_ms(dirfd(dir), entry->d_name) <= within_ms)
 			add_id(&ids, entry->d_name, strlen(entry->d_name) - 5);
 	if (dir)
 		closedir(dir);

@@ -81,7 +81,8 @@ int sandbox_enter(bool shared_network, struct err *err)
 			return failed(err, "no network namespace");
 		if (loopback_up(err) < 0)
 			return -1;
-		/* an ordinary user's sshd listens at 22 too; older kernels have no such switch, and then it cannot */
+		/* an ordinary user's sshd listens at 22 too; older kernels have no such switch, and
+		 * then it cannot */
 		(void)write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", NULL);
 	}
 	return unshare(CLONE_NEWPID) < 0 ? failed(err, "no pid namespace") : 0;
@@ -101,12 +102,14 @@ static int make_read_only(const char *path, struct err *err)
 	struct attr_change change = {.set = ATTR_RDONLY};
 	struct statvfs fs;
 
-	if (syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE_TREE, &change, sizeof(change)) == 0)
+	if (syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE_TREE, &change,
+		    sizeof(change)) == 0)
 		return 0;
 	/* before Linux 5.12: this mount alone, and flags that are locked must be given again */
 	if (errno != ENOSYS || statvfs(path, &fs) < 0)
 		return failed(err, path);
-	unsigned long flags = fs.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME | MS_RELATIME);
+	unsigned long flags = fs.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME |
+					   MS_NODIRATIME | MS_RELATIME);
 	if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) < 0)
 		return failed(err, path);
 	return 0;
@@ -141,7 +144,7 @@ static int show_dir(const char *root, const char *name, struct err *err)
 
 static int show_programs(const char *root, struct err *err)
 {
-	static const char *const names[] = {"usr",   "bin",    "sbin", "lib", "lib32", "lib64",
+	static const char *const names[] = {"usr",    "bin", "sbin", "lib", "lib32", "lib64",
 					    "libx32", "etc", "opt",  "nix", "gnu"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
@@ -150,21 +153,64 @@ static int show_programs(const char *root, struct err *err)
 	return 0;
 }
 
-/* sshd turns away a user whose password is locked, even with a key, and root's often is. The pod gets its own copy of the
- * file, in which it is merely impossible; an ordinary user cannot read it, nor can that user's sshd. */
+/* A file of /etc as the pod sees it, changed; all else of /etc is the machine's. */
+static int show_changed(const struct sandbox *box, const char *root, const char *name,
+			const char *text, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *copy = path_join(box->scratch, name);
+	CLEANUP(free_text) char *at = xasprintf("%s/etc/%s", root, name);
+
+	if (write_file(copy, text, err) < 0)
+		return -1;
+	if (chmod(copy, mode) < 0)
+		return failed(err, copy);
+	return bind_to(copy, at, true, err);
+}
+
+/* The line of a file like /etc/passwd that begins so; NULL when there is none. */
+static char *find_line(const struct str *text, const char *start)
+{
+	CLEANUP(free_text) char *inside = xasprintf("\n%s", start);
+	char *found = text->s ? strstr(text->s, inside) : NULL;
+
+	if (text->s && starts_with(text->s, start))
+		return text->s;
+	return found ? found + 1 : NULL;
+}
+
+/* sshd turns away a user whose password is locked, even with a key, and root's often is: to the pod
+ * it is merely impossible. */
 static int unlock_root(const struct sandbox *box, const char *root, struct err *err)
 {
-	CLEANUP(free_text) char *copy = path_join(box->scratch, "shadow");
-	CLEANUP(free_text) char *at = path_join(root, "etc/shadow");
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	if (geteuid() != 0 || path_read(at, 1 << 20, &text, NULL) < 0)
+	if (path_read("/etc/shadow", 1 << 20, &text, NULL) < 0)
 		return 0;
-	char *line = starts_with(str_text(&text), "root:!") ? text.s : strstr(str_text(&text), "\nroot:!");
+	char *line = find_line(&text, "root:!");
 	if (!line)
 		return 0;
-	*strchr(line, '!') = '*';
-	return write_file(copy, str_text(&text), err) < 0 ? -1 : bind_to(copy, at, true, err);
+	line[strlen("root:")] = '*';
+	return show_changed(box, root, "shadow", str_text(&text), 0600, err);
+}
+
+/* sshd gives terminals to the group "tty" where there is one, and ends the session when it may not;
+ * in a user namespace that group's number means nobody. */
+static int hide_tty_group(const struct sandbox *box, const char *root, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (path_read("/etc/group", 1 << 20, &text, NULL) < 0)
+		return 0;
+	char *line = find_line(&text, "tty:");
+	if (!line)
+		return 0;
+	line[0] = '_';
+	return show_changed(box, root, "group", str_text(&text), 0644, err);
+}
+
+static int adapt_accounts(const struct sandbox *box, const char *root, struct err *err)
+{
+	return geteuid() == 0 ? unlock_root(box, root, err) : hide_tty_group(box, root, err);
 }
 
 /* /etc/resolv.conf is often a link into the machine's /run, which the pod does not see. */
@@ -183,8 +229,8 @@ static int show_resolver(const char *root, struct err *err)
 }
 
 /* A folder on the pod's disk, seen at `at`. */
-static int place_dir(const struct sandbox *box, const char *root, const char *on_disk, const char *at, mode_t mode,
-		     struct err *err)
+static int place_dir(const struct sandbox *box, const char *root, const char *on_disk,
+		     const char *at, mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *from = path_join(box->scratch, on_disk);
 	CLEANUP(free_text) char *to = xasprintf("%s%s", root, at);
@@ -255,7 +301,7 @@ static int make_terminals(const char *root, struct err *err)
 
 static int make_devices(const struct sandbox *box, const char *root, struct err *err)
 {
-	static const char *const nodes[] = {"/dev/null",   "/dev/zero",	   "/dev/full",
+	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
 					    "/dev/random", "/dev/urandom", "/dev/tty"};
 	static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
 					       {"/proc/self/fd/0", "dev/stdin"},
@@ -284,7 +330,8 @@ static int make_devices(const struct sandbox *box, const char *root, struct err 
 
 static int make_frame(const struct sandbox *box, const char *root, struct err *err)
 {
-	static const char *const empty[] = {"run/sshd", "run/lock", "var/empty", "var/log", "var/lib", "home", "mnt"};
+	static const char *const empty[] = {"run/sshd", "run/lock", "var/empty", "var/log",
+					    "var/lib",  "home",     "mnt"};
 	CLEANUP(free_text) char *proc = path_join(root, "proc");
 	CLEANUP(free_text) char *var_run = path_join(root, "var/run");
 	CLEANUP(free_text) char *script = xasprintf("%s%s", root, SANDBOX_SCRIPT);
@@ -337,18 +384,22 @@ int sandbox_build(const struct sandbox *box, struct err *err)
 		return -1;
 	if (mount("burst", root, "tmpfs", MS_NOSUID, "mode=0755,size=1g") < 0)
 		return failed(err, root);
-	if (show_programs(root, err) < 0 || make_frame(box, root, err) < 0 || make_places(box, root, err) < 0 ||
-	    make_devices(box, root, err) < 0 || unlock_root(box, root, err) < 0 || (box->shared_network && show_resolver(root, err) < 0))
+	if (show_programs(root, err) < 0 || make_frame(box, root, err) < 0 ||
+	    make_places(box, root, err) < 0 || make_devices(box, root, err) < 0 ||
+	    adapt_accounts(box, root, err) < 0 ||
+	    (box->shared_network && show_resolver(root, err) < 0))
 		return -1;
 	return enter_root(root, err);
 }
 
 void sandbox_drop_powers(void)
 {
-	/* what a container's root usually keeps: enough for sshd, chown and package tools, no more */
-	static const int kept[] = {CAP_CHOWN,  CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,	      CAP_KILL,
-				   CAP_SETGID, CAP_SETUID,	 CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW,
-				   CAP_SYS_CHROOT, CAP_AUDIT_WRITE, CAP_SETFCAP};
+	/* what a container's root usually keeps: enough for sshd, chown and package tools, no more
+	 */
+	static const int kept[] = {
+		CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,           CAP_KILL,
+		CAP_SETGID,     CAP_SETUID,       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW,
+		CAP_SYS_CHROOT, CAP_AUDIT_WRITE,  CAP_SETFCAP};
 
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++) {
 		bool keep = false;
@@ -368,8 +419,11 @@ static void report(int fd, const struct err *err)
 
 static int try_everything(const char *scratch, int report_fd)
 {
-	struct sandbox box = {
-		.scratch = scratch, .mount = "/workspace", .home = sandbox_home(), .hostname = "probe", .script = ""};
+	struct sandbox box = {.scratch = scratch,
+			      .mount = "/workspace",
+			      .home = sandbox_home(),
+			      .hostname = "probe",
+			      .script = ""};
 	struct err err = {0};
 	int status = 1;
 
@@ -432,8 +486,9 @@ const char *sandbox_user(void)
 const char *sandbox_home(void)
 {
 	/* a home below what the pod sees read-only, or has of its own, cannot be made there */
-	static const char *const taken[] = {"/usr", "/bin", "/sbin", "/lib", "/etc", "/opt", "/proc",
-					    "/dev", "/sys", "/run", "/tmp", "/var/run", "/nix", "/gnu"};
+	static const char *const taken[] = {"/usr", "/bin",     "/sbin", "/lib", "/etc",
+					    "/opt", "/proc",    "/dev",  "/sys", "/run",
+					    "/tmp", "/var/run", "/nix",  "/gnu"};
 	const struct passwd *pw = getpwuid(geteuid());
 
 	if (!pw || pw->pw_dir[0] != '/' || !path_is_safe(pw->pw_dir + 1))

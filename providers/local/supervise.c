@@ -26,13 +26,13 @@ struct supervisor {
 	struct pod_record *record;
 	const struct pod_plan *plan;
 	int alive;
-	int signals;		 /* signalfd */
-	int listen_fd;		 /* bound in the machine's network; until `forward` owns it */
+	int signals;             /* signalfd */
+	int listen_fd;           /* bound in the machine's network; until `forward` owns it */
 	struct forward *forward; /* NULL: the pod shares the network, or does not run yet */
-	char *scratch, *volume;	 /* volume NULL: none */
-	pid_t init;		 /* 0: none; it may be gone already: see ended */
-	bool asked;		 /* somebody wants it released */
-	bool ended;		 /* init has been waited for */
+	char *scratch, *volume;  /* volume NULL: none */
+	pid_t init;              /* 0: none; it may be gone already: see ended */
+	bool asked;              /* somebody wants it released */
+	bool ended;              /* init has been waited for */
 	int status;
 };
 
@@ -43,7 +43,11 @@ static void beat(struct supervisor *s)
 	struct stat st;
 
 	futimens(s->alive, NULL);
-	/* a script that prints without end must not fill the disk; it appends, so it goes on from the start */
+	/* who deletes the record deletes the only way to release the pod */
+	if (fstat(s->alive, &st) == 0 && st.st_nlink == 0)
+		s->asked = true;
+	/* a script that prints without end must not fill the disk; it appends, so it goes on from
+	 * the start */
 	if (fstat(1, &st) == 0 && st.st_size > LOG_MAX_BYTES)
 		(void)!ftruncate(1, 0);
 }
@@ -58,6 +62,7 @@ static int open_signals(void)
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a first process that failed does not read what we write */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -112,7 +117,8 @@ static void turn_and_beat(struct supervisor *s, int64_t until_ms, int64_t *last_
 
 /* ---- ports ---- */
 
-/* A port of the machine's loopback, bound and not yet listening, so that a client is refused until the pod runs. */
+/* A port of the machine's loopback, bound and not yet listening, so that a client is refused until
+ * the pod runs. */
 static int reserve_port(int *port, struct err *err)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -120,9 +126,11 @@ static int reserve_port(int *port, struct err *err)
 	int on = 1;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	/* reusable: where the pod shares the network, its own sshd binds the port beside this reservation */
+	/* reusable: where the pod shares the network, its own sshd binds the port beside this
+	 * reservation */
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-	    bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
+	    bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 ||
+	    getsockname(fd, (struct sockaddr *)&at, &len) < 0) {
 		fd_close(fd);
 		return err_set(err, ERR_LOCAL, "no port: %s", strerror(errno));
 	}
@@ -184,8 +192,10 @@ static char *on_scratch(const struct supervisor *s, const char *name)
 /* A process group has no root of its own: its folders are where they really are. */
 static void set_real_places(const struct supervisor *s, struct env *env)
 {
-	static const char *const places[][2] = {
-		{"HOME", "home"}, {"TMPDIR", "tmp"}, {"BURST_HOME", "burst"}, {"BURST_VOLUME", "volume"}};
+	static const char *const places[][2] = {{"HOME", "home"},
+						{"TMPDIR", "tmp"},
+						{"BURST_HOME", "burst"},
+						{"BURST_VOLUME", "volume"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
 		CLEANUP(free_text) char *path = on_scratch(s, places[i][1]);
@@ -194,7 +204,7 @@ static void set_real_places(const struct supervisor *s, struct env *env)
 	}
 	if (s->volume)
 		env_set(env, "BURST_VOLUME", s->volume);
-	env_set(env, SUPERVISE_MARK, s->record->view.id);
+	env_set(env, SUPERVISE_MARK, s->scratch);
 }
 
 static char **make_env(const struct supervisor *s)
@@ -206,7 +216,7 @@ static char **make_env(const struct supervisor *s)
 
 	env_set(&env, "PATH", POD_PATH);
 	env_set(&env, "HOME", sandbox_home());
-	json_object_foreach((json_t *)s->plan->env, name, value)
+	json_object_foreach ((json_t *)s->plan->env, name, value)
 		env_set(&env, name, json_string_value(value));
 	if (shares_network(s)) {
 		snprintf(port, sizeof(port), "%d", s->record->view.port);
@@ -227,8 +237,8 @@ static void default_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Dies with its parent from here on. go: a pipe the parent writes to once it has noted us down; its end instead means that
- * the parent was gone before we asked. */
+/* Dies with its parent from here on. go: a pipe the parent writes to once it has noted us down; its
+ * end instead means that the parent was gone before we asked. */
 static void tie_to_parent(int go, int sig)
 {
 	char said;
@@ -273,8 +283,8 @@ static void boot_in_namespaces(const struct supervisor *s, char **env, int go, i
 	run_script(SANDBOX_SCRIPT, env, report);
 }
 
-/* Between the supervisor and the script: should the supervisor be killed, this one kills the rest; should this one be, the
- * supervisor inherits its children and does. */
+/* Between the supervisor and the script: should the supervisor be killed, this one kills the rest;
+ * should this one be, the supervisor inherits its children and does. */
 static void mind(pid_t script)
 {
 	struct signalfd_siginfo info;
@@ -291,7 +301,8 @@ static void mind(pid_t script)
 			break;
 		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 			if (pid == script)
-				_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+				_exit(WIFEXITED(status) ? WEXITSTATUS(status)
+							: 128 + WTERMSIG(status));
 	}
 	process_kill_below(KILL_MS);
 	_exit(143);
@@ -329,7 +340,8 @@ static void boot(const struct supervisor *s, int go, int report)
 	_exit(1);
 }
 
-/* Reads what the child had to say until it has become the script (then the pipe closes without a word). */
+/* Reads what the child had to say until it has become the script (then the pipe closes without a
+ * word). */
 static int hear_report(int fd, struct err *err)
 {
 	char text[400];
@@ -455,7 +467,8 @@ static bool live(struct supervisor *s, int64_t *last_beat_ms)
 	return false;
 }
 
-int supervise(const struct store *store, struct pod_record *record, const struct pod_plan *plan, int alive)
+int supervise(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
+	      int alive)
 {
 	struct supervisor s = {.store = store, .record = record, .plan = plan, .alive = alive};
 	struct err err = {0};

@@ -58,8 +58,8 @@ void wire_read_conf(const json_t *from, struct local_conf *conf)
 
 static json_t *marker_json(const struct marker *marker)
 {
-	return json_pack("{s:s, s:s, s:s, s:I}", "machine", marker->machine, "run", marker->run, "attempt",
-			 marker->attempt, "hard_end_s", (json_int_t)marker->hard_end_s);
+	return json_pack("{s:s, s:s, s:s, s:I}", "machine", marker->machine, "run", marker->run,
+			 "attempt", marker->attempt, "hard_end_s", (json_int_t)marker->hard_end_s);
 }
 
 json_t *wire_view(const struct pod_view *view)
@@ -130,7 +130,8 @@ int wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
 	if (!view.id[0])
 		return err_set(err, ERR_BUG, "pod without an id");
 	if (port < 0 || port > 65535)
-		return err_set(err, ERR_BUG, "pod %s: no such port: %lld", view.id, (long long)port);
+		return err_set(err, ERR_BUG, "pod %s: no such port: %lld", view.id,
+			       (long long)port);
 	view.port = (int)port;
 	COPY_TEXT(view.gpu, jsonx_text(from, "gpu", ""));
 	COPY_TEXT(view.region, jsonx_text(from, "region", ""));

@@ -1,4 +1,5 @@
-/* wire.h - the JSON between the translator and the local vendor, which is also what a pod's record looks like on disk. */
+/* wire.h - the JSON between the translator and the local vendor, which is also what a pod's record
+ * looks like on disk. */
 #ifndef BURST_PROVIDERS_LOCAL_WIRE_H
 #define BURST_PROVIDERS_LOCAL_WIRE_H
 
@@ -8,7 +9,7 @@
 
 /* How a pod is kept apart from the machine. */
 enum isolation {
-	ISOLATION_AUTO,	      /* namespaces where they work, else a process group */
+	ISOLATION_AUTO,       /* namespaces where they work, else a process group */
 	ISOLATION_NAMESPACES, /* or no pod */
 	ISOLATION_PROCESS,
 };
@@ -19,7 +20,7 @@ int isolation_parse(const char *word, enum isolation *out);
 /* The provider's section of burst.cfg, as it travels. Durations in ms, money in micro-dollars. */
 struct local_conf {
 	int64_t price_microusd_h, spot_price_microusd_h; /* spot: -1 when not offered */
-	int64_t boot_delay_ms, preempt_after_ms;	 /* preempt_after_ms 0: never */
+	int64_t boot_delay_ms, preempt_after_ms;         /* preempt_after_ms 0: never */
 	int64_t capacity, vram_gb, fail_rents;
 	char gpu[GPU_MAX], region[REGION_MAX];
 	bool preempt_all;    /* not spot pods alone */
@@ -27,7 +28,8 @@ struct local_conf {
 	enum isolation isolation;
 };
 json_t *wire_conf(const struct local_conf *conf);
-void wire_read_conf(const json_t *from, struct local_conf *conf); /* what is absent gets its default */
+void wire_read_conf(const json_t *from,
+		    struct local_conf *conf); /* what is absent gets its default */
 
 /* A pod's view without its times, which each side keeps in its own unit. */
 json_t *wire_view(const struct pod_view *view);

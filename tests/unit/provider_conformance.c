@@ -14,7 +14,8 @@ enum { STEPS_MAX = 1000, DEADLINE_MS = 30000 };
 /* What happens to the reply of the last call on its way. */
 enum mishap { NO_MISHAP, LOST_REPLY };
 
-static enum op_next carry_op(const struct conformance *c, enum op_kind kind, const struct op_want *want, enum mishap mishap,
+static enum op_next carry_op(const struct conformance *c, enum op_kind kind,
+			     const struct op_want *want, enum mishap mishap,
 			     struct op_result *result, struct err *err)
 {
 	struct op *op = c->ops->begin(c->provider, kind, want);
@@ -46,13 +47,14 @@ static enum op_next carry_op(const struct conformance *c, enum op_kind kind, con
 	return next;
 }
 
-enum op_next conformance_do(const struct conformance *c, enum op_kind kind, const struct op_want *want,
-			    struct op_result *result, struct err *err)
+enum op_next conformance_do(const struct conformance *c, enum op_kind kind,
+			    const struct op_want *want, struct op_result *result, struct err *err)
 {
 	return carry_op(c, kind, want, NO_MISHAP, result, err);
 }
 
-static void must(const struct conformance *c, enum op_kind kind, const struct op_want *want, struct op_result *result)
+static void must(const struct conformance *c, enum op_kind kind, const struct op_want *want,
+		 struct op_result *result)
 {
 	struct err err;
 
@@ -60,7 +62,8 @@ static void must(const struct conformance *c, enum op_kind kind, const struct op
 		fail_msg("%s: operation %d failed: %s", c->ops->name, (int)kind, err.msg);
 }
 
-static void must_fail(const struct conformance *c, enum op_kind kind, const struct op_want *want, enum err_kind expected)
+static void must_fail(const struct conformance *c, enum op_kind kind, const struct op_want *want,
+		      enum err_kind expected)
 {
 	struct op_result result;
 	struct err err;
@@ -68,8 +71,8 @@ static void must_fail(const struct conformance *c, enum op_kind kind, const stru
 	if (conformance_do(c, kind, want, &result, &err) != OP_FAILED)
 		fail_msg("%s: operation %d should have failed", c->ops->name, (int)kind);
 	if (err.kind != expected)
-		fail_msg("%s: operation %d: got %s (%s), want %s", c->ops->name, (int)kind, err_kind_name(err.kind),
-			 err.msg, err_kind_name(expected));
+		fail_msg("%s: operation %d: got %s (%s), want %s", c->ops->name, (int)kind,
+			 err_kind_name(err.kind), err.msg, err_kind_name(expected));
 }
 
 /* ---- what is rented ---- */
@@ -155,7 +158,8 @@ static void wait_for_state(const struct conformance *c, const char *id, enum pod
 
 	while ((got = inspect(c, id).state) != state) {
 		if (clock_boot_ms() > until)
-			fail_msg("%s: pod is %s, want %s", c->ops->name, pod_state_name(got), pod_state_name(state));
+			fail_msg("%s: pod is %s, want %s", c->ops->name, pod_state_name(got),
+				 pod_state_name(state));
 		usleep(20000);
 	}
 }
@@ -168,7 +172,8 @@ static bool find_listed(const struct conformance *c, const char *attempt, struct
 
 	must(c, OP_LIST, &want, &result);
 	for (size_t i = 0; i < result.pod_count; i++)
-		if (!strcmp(result.pods[i].marker.attempt, attempt) && result.pods[i].state != POD_STATE_GONE) {
+		if (!strcmp(result.pods[i].marker.attempt, attempt) &&
+		    result.pods[i].state != POD_STATE_GONE) {
 			*view = result.pods[i];
 			found = true;
 		}
@@ -235,7 +240,8 @@ static void a_lost_rent_is_ambiguous_and_found(const struct conformance *c)
 	fill_attempt(c, &want, "00000000000000f3");
 	assert_int_equal(carry_op(c, OP_RENT, &want, LOST_REPLY, &result, &err), OP_FAILED);
 	if (err.kind != ERR_AMBIGUOUS)
-		fail_msg("%s: a lost rent is %s (%s)", c->ops->name, err_kind_name(err.kind), err.msg);
+		fail_msg("%s: a lost rent is %s (%s)", c->ops->name, err_kind_name(err.kind),
+			 err.msg);
 	assert_true(find_listed(c, "00000000000000f3", &listed));
 	release(c, listed.id);
 	wait_for_state(c, listed.id, POD_STATE_GONE);
@@ -279,7 +285,8 @@ static void says_who_it_is(const struct conformance *c)
 	assert_int_equal(c->ops->abi, PROVIDER_ABI);
 	assert_true(c->ops->account(c->provider)[0]);
 	must(c, OP_CHECK, &want, &result);
-	assert_true(starts_with(str_text(&result.text), "ok: ") || starts_with(str_text(&result.text), "warn: ") ||
+	assert_true(starts_with(str_text(&result.text), "ok: ") ||
+		    starts_with(str_text(&result.text), "warn: ") ||
 		    starts_with(str_text(&result.text), "bad: "));
 	op_result_free(&result);
 	must(c, OP_BALANCE, &want, &result);

@@ -1,7 +1,8 @@
-/* provider_conformance.h - what every provider must do, whatever its vendor: one suite, run against the vendor's stand-in.
+/* provider_conformance.h - what every provider must do, whatever its vendor: one suite, run against
+ * the vendor's stand-in.
  *
- * A test includes provider_conformance.c (each unit test is one file to the Makefile), fills a subject and calls
- * conformance_run() from within a cmocka test. */
+ * A test includes provider_conformance.c (each unit test is one file to the Makefile), fills a
+ * subject and calls conformance_run() from within a cmocka test. */
 #ifndef BURST_TESTS_PROVIDER_CONFORMANCE_H
 #define BURST_TESTS_PROVIDER_CONFORMANCE_H
 
@@ -14,14 +15,16 @@ struct conformance {
 	void (*carry)(void *ctx, const struct call *call, struct reply *reply);
 	void *ctx;
 	const char *start_script; /* of a pod that does nothing but live */
-	const char *volume;	  /* a volume's name that is free; NULL: the stand-in has none */
+	const char *volume;       /* a volume's name that is free; NULL: the stand-in has none */
 };
 
-/* Rents, looks, lists, releases; ends with nothing left at the stand-in. Fails the running cmocka test with words. */
+/* Rents, looks, lists, releases; ends with nothing left at the stand-in. Fails the running cmocka
+ * test with words. */
 void conformance_run(const struct conformance *c);
 
-/* The parts, for tests of one provider. Carries an operation to its end: OP_DONE or OP_FAILED. Waits are not waited for. */
-enum op_next conformance_do(const struct conformance *c, enum op_kind kind, const struct op_want *want,
-			    struct op_result *result, struct err *err);
+/* The parts, for tests of one provider. Carries an operation to its end: OP_DONE or OP_FAILED.
+ * Waits are not waited for. */
+enum op_next conformance_do(const struct conformance *c, enum op_kind kind,
+			    const struct op_want *want, struct op_result *result, struct err *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* test_local.c - the local provider's translator, by recorded replies: what is asked, and what is made of each answer. */
+/* test_local.c - the local provider's translator, by recorded replies: what is asked, and what is
+ * made of each answer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,8 @@
 #include "base/jsonx.h"
 #include "providers/local/local.h"
 
-static struct provider *open_with(void (*set)(struct section *s), struct section **kept, struct err *err)
+static struct provider *open_with(void (*set)(struct section *s), struct section **kept,
+				  struct err *err)
 {
 	struct provider *p = NULL;
 
@@ -33,7 +35,8 @@ static void exchange_free(struct exchange *x)
 	op_result_free(&x->result);
 }
 
-static struct exchange exchange_reply(enum op_kind kind, const struct op_want *want, struct reply *reply)
+static struct exchange exchange_reply(enum op_kind kind, const struct op_want *want,
+				      struct reply *reply)
 {
 	struct exchange x = {0};
 	struct section *s;
@@ -51,8 +54,8 @@ static struct exchange exchange_reply(enum op_kind kind, const struct op_want *w
 	return x;
 }
 
-static struct exchange exchange(enum op_kind kind, const struct op_want *want, int status, const char *out,
-				const char *errors)
+static struct exchange exchange(enum op_kind kind, const struct op_want *want, int status,
+				const char *out, const char *errors)
 {
 	struct reply reply = {.status = status};
 
@@ -61,17 +64,22 @@ static struct exchange exchange(enum op_kind kind, const struct op_want *want, i
 	return exchange_reply(kind, want, &reply);
 }
 
-#define POD                                                                                                            \
-	"{\"id\":\"local-a\",\"name\":\"burst-a\",\"marker\":{\"machine\":\"m\",\"run\":\"r\",\"attempt\":\"a\","             \
-	"\"hard_end_s\":9},\"state\":\"running\",\"preempted\":true,\"host\":\"127.0.0.1\",\"port\":4022,"                 \
-	"\"user\":\"u\",\"gpu\":\"L4\",\"region\":\"here\",\"spot\":true,\"price\":690000,\"detail\":\"words\","           \
+#define POD                                                                                        \
+	"{\"id\":\"local-a\",\"name\":\"burst-a\",\"marker\":{\"machine\":\"m\",\"run\":\"r\","    \
+	"\"attempt\":\"a\","                                                                       \
+	"\"hard_end_s\":9},\"state\":\"running\",\"preempted\":true,\"host\":\"127.0.0.1\","       \
+	"\"port\":4022,"                                                                           \
+	"\"user\":\"u\",\"gpu\":\"L4\",\"region\":\"here\",\"spot\":true,\"price\":690000,"        \
+	"\"detail\":\"words\","                                                                    \
 	"\"created_ms\":1999,\"started_ms\":2999,\"ended_ms\":0}"
 
 static struct op_want a_rent(void)
 {
 	static char name[] = "KEY", value[] = "va\"lue";
 	static struct env_pair env[] = {{name, value, true}};
-	struct op_want want = {.rent = {.start_script = "true", .mount = "/workspace", .env = env, .env_count = 1}};
+	struct op_want want = {
+		.rent = {
+			.start_script = "true", .mount = "/workspace", .env = env, .env_count = 1}};
 
 	COPY_TEXT(want.rent.name, "burst-a");
 	COPY_TEXT(want.rent.marker.attempt, "a");
@@ -105,7 +113,8 @@ static void a_rent_is_asked_by_stdin_alone(void **state)
 static void a_pod_is_read_whole(void **state)
 {
 	struct op_want want = a_rent();
-	struct exchange x = exchange(OP_RENT, &want, 0, "{\"pods\":[" POD "]}\n", "noise on stderr\n");
+	struct exchange x =
+		exchange(OP_RENT, &want, 0, "{\"pods\":[" POD "]}\n", "noise on stderr\n");
 
 	(void)state;
 	assert_int_equal(x.next, OP_DONE);
@@ -123,7 +132,9 @@ static void a_pod_is_read_whole(void **state)
 	exchange_free(&x);
 }
 
-#define LONG80 "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+#define LONG80                                                                                     \
+	"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567" \
+	"890123456789"
 
 static const struct {
 	const char *name;
@@ -136,11 +147,13 @@ static const struct {
 	 "{\"error\":{\"kind\":\"no_capacity\",\"message\":\"full\"}}\n", ERR_NO_CAPACITY},
 	{"the last line counts", OP_RENT, 1, "",
 	 "a warning\n{\"error\":{\"kind\":\"refused\",\"message\":\"no\"}}\n", ERR_REFUSED},
-	{"an unknown kind is a bug", OP_LIST, 1, "", "{\"error\":{\"kind\":\"blue\",\"message\":\"no\"}}", ERR_BUG},
+	{"an unknown kind is a bug", OP_LIST, 1, "",
+	 "{\"error\":{\"kind\":\"blue\",\"message\":\"no\"}}", ERR_BUG},
 	{"a killed rent is ambiguous", OP_RENT, 137, "", "", ERR_AMBIGUOUS},
 	{"a rent without words is ambiguous", OP_RENT, 1, "", "", ERR_AMBIGUOUS},
 	{"a rent that ends well but says nothing", OP_RENT, 0, "", "", ERR_AMBIGUOUS},
-	{"a rent cut in its answer", OP_RENT, 0, "{\"pods\":[{\"id\":\"local-a\",", "", ERR_AMBIGUOUS},
+	{"a rent cut in its answer", OP_RENT, 0, "{\"pods\":[{\"id\":\"local-a\",", "",
+	 ERR_AMBIGUOUS},
 	{"a rent that answers garbage", OP_RENT, 0, "\x01\xff garbage", "", ERR_AMBIGUOUS},
 	{"a rent that answers no pod", OP_RENT, 0, "{\"pods\":[]}", "", ERR_AMBIGUOUS},
 	{"a killed listing can be asked again", OP_LIST, 137, "", "", ERR_TRANSIENT},
@@ -152,11 +165,11 @@ static const struct {
 	{"offers that are none", OP_OFFERS, 0, "{}", "", ERR_BUG},
 	{"a volume without a name", OP_VOLUMES, 0, "{\"volumes\":[{}]}", "", ERR_BUG},
 	{"billing without figures", OP_BILLING, 0, "{}", "", ERR_BUG},
-	{"billing of a stranger", OP_BILLING, 1, "", "{\"error\":{\"kind\":\"not_found\",\"message\":\"\"}}",
-	 ERR_NOT_FOUND},
+	{"billing of a stranger", OP_BILLING, 1, "",
+	 "{\"error\":{\"kind\":\"not_found\",\"message\":\"\"}}", ERR_NOT_FOUND},
 	{"a fetch without a count", OP_FETCH, 0, "", "{}", ERR_BUG},
-	{"a fetch of nothing", OP_FETCH, 1, "", "{\"error\":{\"kind\":\"not_found\",\"message\":\"x\"}}",
-	 ERR_NOT_FOUND},
+	{"a fetch of nothing", OP_FETCH, 1, "",
+	 "{\"error\":{\"kind\":\"not_found\",\"message\":\"x\"}}", ERR_NOT_FOUND},
 	{"a release that died can be asked again", OP_RELEASE, 139, "", "", ERR_TRANSIENT},
 };
 
@@ -181,12 +194,12 @@ static void failures_have_their_kind(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
 		struct op_want want = a_want(failures[i].kind);
-		struct exchange x =
-			exchange(failures[i].kind, &want, failures[i].status, failures[i].out, failures[i].errors);
+		struct exchange x = exchange(failures[i].kind, &want, failures[i].status,
+					     failures[i].out, failures[i].errors);
 		if (x.next != OP_FAILED || x.err.kind != failures[i].want)
 			fail_msg("%s: got %s (%s), want %s", failures[i].name,
-				 x.next == OP_DONE ? "success" : err_kind_name(x.err.kind), x.err.msg,
-				 err_kind_name(failures[i].want));
+				 x.next == OP_DONE ? "success" : err_kind_name(x.err.kind),
+				 x.err.msg, err_kind_name(failures[i].want));
 		exchange_free(&x);
 	}
 }
@@ -197,7 +210,9 @@ static void a_lost_reply_has_its_kind(void **state)
 		enum op_kind kind;
 		bool sent;
 		enum err_kind want;
-	} cases[] = {{OP_RENT, true, ERR_AMBIGUOUS}, {OP_RENT, false, ERR_LOCAL}, {OP_LIST, true, ERR_LOCAL}};
+	} cases[] = {{OP_RENT, true, ERR_AMBIGUOUS},
+		     {OP_RENT, false, ERR_LOCAL},
+		     {OP_LIST, true, ERR_LOCAL}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -213,7 +228,8 @@ static void a_lost_reply_has_its_kind(void **state)
 
 static void the_forgotten_are_gone(void **state)
 {
-	static const char words[] = "{\"error\":{\"kind\":\"not_found\",\"message\":\"no such pod\"}}\n";
+	static const char words[] =
+		"{\"error\":{\"kind\":\"not_found\",\"message\":\"no such pod\"}}\n";
 	struct op_want want = a_want(OP_INSPECT);
 	struct exchange x = exchange(OP_INSPECT, &want, 1, "", words);
 
@@ -232,10 +248,11 @@ static void any_gpu_is_offered(void **state)
 {
 	static const char *const gpus[] = {"RTX 5090", "L4", NULL};
 	struct op_want want = {.offers = {.gpus = gpus, .vram_gb = 24}};
-	struct exchange x = exchange(OP_OFFERS, &want, 0,
-				     "{\"offers\":[{\"id\":\"spot\",\"gpu\":\"L4\",\"spot\":true,\"price\":5},"
-				     "{\"id\":\"on-demand\",\"gpu\":\"none\",\"region\":\"here\"}]}",
-				     "");
+	struct exchange x =
+		exchange(OP_OFFERS, &want, 0,
+			 "{\"offers\":[{\"id\":\"spot\",\"gpu\":\"L4\",\"spot\":true,\"price\":5},"
+			 "{\"id\":\"on-demand\",\"gpu\":\"none\",\"region\":\"here\"}]}",
+			 "");
 
 	(void)state;
 	assert_int_equal(x.result.offer_count, 2);
@@ -348,11 +365,16 @@ static void bad_words_name_their_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rent_is_asked_by_stdin_alone), cmocka_unit_test(a_pod_is_read_whole),
-		cmocka_unit_test(failures_have_their_kind),	   cmocka_unit_test(a_lost_reply_has_its_kind),
-		cmocka_unit_test(the_forgotten_are_gone),	   cmocka_unit_test(any_gpu_is_offered),
-		cmocka_unit_test(the_others_are_read),		   cmocka_unit_test(files_travel_beside_the_words),
-		cmocka_unit_test(there_is_no_purse),		   cmocka_unit_test(bad_words_name_their_line),
+		cmocka_unit_test(a_rent_is_asked_by_stdin_alone),
+		cmocka_unit_test(a_pod_is_read_whole),
+		cmocka_unit_test(failures_have_their_kind),
+		cmocka_unit_test(a_lost_reply_has_its_kind),
+		cmocka_unit_test(the_forgotten_are_gone),
+		cmocka_unit_test(any_gpu_is_offered),
+		cmocka_unit_test(the_others_are_read),
+		cmocka_unit_test(files_travel_beside_the_words),
+		cmocka_unit_test(there_is_no_purse),
+		cmocka_unit_test(bad_words_name_their_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
