@@ -196,6 +196,31 @@ test_uptime_counts() {
 	grep -q 'wall clock' "$dir/home/start.log" || fail 'reason without uptime'
 }
 
+# As process 1 of a namespace nothing inside can end it, and its end ends all.
+test_first_process() {
+	unshare -pf --mount-proc true 2>/dev/null || { echo "skipped: no pid namespaces here"; return 0; }
+	plain=$shell
+	case $shell in
+	busybox) set -- busybox ash ;;
+	*) set -- "$shell" ;;
+	esac
+	shell="exec unshare -pf --mount-proc --kill-child $*"
+	printf '#!/bin/sh\n%s "$@"\n' "$shell" >"$top/as-first"
+	chmod 755 "$top/as-first"
+	shell=$top/as-first
+	pod local 60 60
+	shell=$plain
+	echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$top/host.pub")" >"$dir/known"
+	until_true login
+	ssh_command='kill -9 1; kill 1; for p in /proc/[0-9]*; do case $(tr "\0" " " <$p/cmdline) in *agent/star[t].sh*) kill -9 ${p#/proc/} 2>/dev/null;; esac; done; setsid sleep 4789 >/dev/null 2>&1 </dev/null & echo still here'
+	check 'after kill -9 1' "$(login)" 'still here'
+	ssh_command=true
+	login || fail 'it is gone'
+	alive || fail 'it is gone'
+	finish
+	pgrep -f 'sleep 4789' >/dev/null && fail 'something outlived the pod'
+}
+
 # A PATH with the base system's tools and of the five only those named.
 only_tools() {
 	farm=$top/farm-$(echo "$*" | tr ' ' -)
