@@ -89,6 +89,21 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
+# The agent with sanitizers for its own tests; what the kit prints, for shell tests; the pod's side end to end.
+build/asan/burst-agent: jobs/agent/agent.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) -O1 -g -fsanitize=address,undefined \
+		-fno-sanitize-recover=undefined -fno-omit-frame-pointer -o $@ jobs/agent/agent.c
+$(BUILD)/e2e/kit_print: tests/e2e/kit_print.c $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+.PHONY: check-agent
+check-agent: build/asan/burst-agent $(KIT) $(BUILD)/e2e/kit_print
+	AGENT=$(CURDIR)/build/asan/burst-agent tests/e2e/agent.sh
+	BOOTSTRAP=$(CURDIR)/$(BUILD)/e2e/kit_print tests/e2e/agent_files.sh
+	tests/e2e/espeak_worker.sh
+	tests/e2e/start_script.sh
+
 clean:
 	rm -rf build
 

@@ -44,7 +44,7 @@ static int sample_rate = 22050;
 static bool by_library;
 static char version[64] = "unknown";
 
-/* Samples of the segment at hand; the library calls us back with pieces of it. */
+/* What is being spoken; the library calls us back with pieces of it. */
 static short *samples;
 static size_t sample_count, sample_room;
 static bool too_long;
@@ -358,23 +358,57 @@ static int write_wav(const char *path, char *error, size_t room)
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
 
-static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
+/* In the child: its library has never spoken. */
+static int speak(const struct task *t, const char *path, char *error, size_t room)
 {
-	if (espeak.set_voice(t->voice ? t->voice : "en") != EE_FINE)
-		return fail(error, room, "espeak-ng has no voice \"%s\"", t->voice);
 	espeak.set_parameter(PARAM_RATE, t->speed, 0);
 	espeak.set_parameter(PARAM_VOLUME, t->amplitude, 0);
 	espeak.set_parameter(PARAM_PITCH, t->pitch, 0);
 	espeak.set_parameter(PARAM_RANGE, t->range, 0);
 	espeak.set_parameter(PARAM_GAP, t->gap, 0);
-	sample_count = 0;
-	too_long = false;
 	int status = espeak.synth(t->text, strlen(t->text) + 1, 0, POS_CHARACTER, 0, CHARS_UTF8 | END_PAUSE, NULL, NULL);
 	if (too_long)
 		return fail(error, room, "more than an hour of sound");
 	if (status != EE_FINE || !sample_count)
 		return fail(error, room, "espeak-ng made no sound of it");
 	return write_wav(path, error, room);
+}
+
+static int load_voice(const char *voice, char *error, size_t room)
+{
+	static char loaded[128];
+	if (!strcmp(loaded, voice))
+		return 0;
+	loaded[0] = 0;
+	if (espeak.set_voice(voice) != EE_FINE)
+		return fail(error, room, "espeak-ng has no voice \"%.100s\"", voice);
+	snprintf(loaded, sizeof(loaded), "%s", voice);
+	return 0;
+}
+
+/* What espeak-ng has said before changes what it says next, by some per cent of its length. So each segment is spoken by a
+ * child of this process, which loads voices and never speaks: the same task gives the same file, whatever came before. */
+static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
+{
+	int p[2], status = 0;
+	if (load_voice(t->voice ? t->voice : "en", error, room) < 0)
+		return -1;
+	if (pipe(p) < 0)
+		return fail(error, room, "pipe: %s", strerror(errno));
+	pid_t pid = fork();
+	if (pid == 0) {
+		int failed = speak(t, path, error, room);
+		_exit(failed && write(p[1], error, strlen(error)) >= 0);
+	}
+	close(p[1]);
+	ssize_t n = pid > 0 ? read(p[0], error, room - 1) : -1;
+	error[n > 0 ? n : 0] = 0;
+	close(p[0]);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+		return fail(error, room, "no process could be started: %s", strerror(errno));
+	if (status && n <= 0)
+		return fail(error, room, "espeak-ng ended with status %d", status);
+	return status ? -1 : 0;
 }
 
 static void become_program(const struct task *t, const char *path, int in)
@@ -443,8 +477,6 @@ static void answer(const struct task *t)
 	add_quoted(stdout, t->id ? t->id : "");
 	printf(",\"ok\":%s", failed ? "false,\"error\":" : "true,\"file\":");
 	add_quoted(stdout, failed ? error : t->file);
-	if (!failed && by_library)
-		printf(",\"seconds\":%.4f,\"rate\":%d", (double)sample_count / sample_rate, sample_rate);
 	printf(",\"ms\":%lld}\n", (long long)(clock_ms() - began));
 	fflush(stdout);
 }
@@ -506,6 +538,5 @@ int main(void)
 	while ((len = getline(&line, &room, stdin)) > 0)
 		render_batch(line, (size_t)len);
 	free(line);
-	free(samples);
 	return 0;
 }

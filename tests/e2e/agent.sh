@@ -489,6 +489,11 @@ run() {
 	attach 0
 	"test_$name"
 	leave
+	for _ in $(seq 100); do
+		[ -z "$(serve_pid)" ] && break
+		sleep 0.05
+	done
+	grep -hE 'Sanitizer|runtime error' "$BURST_HOME/agent.log" "$dir/stderr" 2>/dev/null && fail 'a sanitizer speaks'
 	[ "$fails" = "$failed_before" ] && echo "ok: $name"
 }
 

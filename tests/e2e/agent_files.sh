@@ -1,0 +1,204 @@
+#!/bin/sh
+# `burst-agent tree`, `send`, `ls` and `rm` in a folder of their own, with tar streams made by the system's tar, and the
+# bootstrap command (BOOTSTRAP: a program that prints it) with good and bad volumes. AGENT=path.
+#
+# shellcheck disable=SC2016,SC2015,SC2086,SC2012,SC2002
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+AGENT=${AGENT:-$here/build/kit/burst-agent}
+top=$(mktemp -d "${TMPDIR:-/tmp}/burst-files-test.XXXXXX")
+fails=0
+cleanup() {
+	chmod -R u+w "$top" 2>/dev/null
+	rm -rf "$top"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+export BURST_HOME=$top/home BURST_VOLUME=$top/volume BURST_RUN=r BURST_ATTEMPT=a
+mkdir "$BURST_HOME" "$BURST_VOLUME"
+V=$BURST_VOLUME
+
+check() { # WHAT GOT WANT
+	if [ "$2" = "$3" ]; then
+		echo "ok: $1"
+	else
+		fails=$((fails + 1))
+		echo "not ok: $1: got '$2', want '$3'"
+	fi
+}
+
+listing() { # of a tree: names, modes, links, contents
+	(cd "$1" && find . -mindepth 1 -printf '%y %m %p %l\n' | grep -v '^l' | sort && find . -type l -printf '%p %l\n' | sort &&
+		find . -type f -exec sha256sum {} + | sort)
+}
+
+# ---- a tree with everything in it
+mkdir -p "$top/src/deep/er" "$top/src/empty"
+echo one >"$top/src/one.txt"
+echo two >"$top/src/deep/er/two.sh"
+chmod 755 "$top/src/deep/er/two.sh"
+head -c 3000000 /dev/urandom >"$top/src/big"
+ln -s deep/er "$top/src/link"
+long=$(printf 'x%.0s' $(seq 120))
+mkdir -p "$top/src/$long/$long"
+echo far >"$top/src/$long/$long/far"
+: >"$top/src/zero"
+printf 'umlaut' >"$top/src/gr$(printf '\303\274')n"
+
+said=$(tar -C "$top/src" --format=pax -cf - . | "$AGENT" tree --dir code --id t1)
+check 'tree says what it made' "$said" '{"tree":"t1","files":7}'
+check 'a pax tree' "$(listing "$V/code/t1")" "$(listing "$top/src")"
+tar -C "$top/src" --format=gnu -cf - . | "$AGENT" tree --dir code --id t2 >/dev/null
+check 'a GNU tree' "$(listing "$V/code/t2")" "$(listing "$top/src")"
+tar -C "$top/src" --format=pax -cf - . | zstd -1 -q | "$AGENT" tree --dir code --id t3 --zstd >/dev/null
+check 'a zstd tree' "$(listing "$V/code/t3")" "$(listing "$top/src")"
+check 'times are kept' "$(stat -c %Y "$V/code/t1/one.txt")" "$(stat -c %Y "$top/src/one.txt")"
+
+"$AGENT" tree --dir code --id t1 </dev/null
+check 'already there' $? 98
+"$AGENT" tree --dir code --id t9 --base none </dev/null
+check 'no such base' $? 99
+
+# ---- a difference
+cp -a "$top/src" "$top/new"
+echo changed >"$top/new/one.txt"
+rm -r "$top/new/deep/er/two.sh" "$top/new/empty"
+rm "$top/new/link" && mkdir "$top/new/link" && echo now >"$top/new/link/file"
+rm "$top/new/zero" && ln -s one.txt "$top/new/zero"
+mkdir "$top/delta"
+printf 'deep/er/two.sh\0empty\0not/there\0' >"$top/delta/.burst-delete"
+(cd "$top" && tar --format=pax -cf delta.tar -C delta .burst-delete -C ../new one.txt link zero)
+said=$("$AGENT" tree --dir code --id t4 --base t1 <"$top/delta.tar")
+check 'a difference says' "$said" '{"tree":"t4","files":3}'
+check 'a difference' "$(listing "$V/code/t4")" "$(listing "$top/new")"
+check 'the base is as it was' "$(listing "$V/code/t1")" "$(listing "$top/src")"
+check 'what did not change is shared' "$(stat -c %i "$V/code/t4/big")" "$(stat -c %i "$V/code/t1/big")"
+
+# ---- what must not be
+printf 'garbage' | "$AGENT" tree --dir code --id bad 2>/dev/null
+check 'garbage is refused' $? 1
+head -c 2000000 /dev/zero | tr '\0' 'x' | "$AGENT" tree --dir code --id bad --zstd 2>/dev/null
+check 'garbage is no zstd' $? 1
+tar -C "$top/src" -cf - . | head -c 1000000 | "$AGENT" tree --dir code --id bad 2>"$top/err"
+check 'a cut stream is refused' $? 1
+check 'and says so in a line' "$(cat "$top/err")" 'burst-agent: tree: the stream ended early'
+(cd "$top" && tar -P -cf - ../"$(basename "$top")"/src/one.txt) | "$AGENT" tree --dir code --id bad 2>/dev/null
+check 'a parent is refused' $? 1
+ln -s /etc/passwd "$top/delta/out"
+tar -C "$top/delta" -cf - out | "$AGENT" tree --dir code --id bad 2>/dev/null
+check 'a link out is refused' $? 1
+mkfifo "$top/delta/fifo"
+tar -C "$top/delta" -cf - fifo | "$AGENT" tree --dir code --id bad 2>/dev/null
+check 'a fifo is refused' $? 1
+printf '../../home\0' >"$top/delta/.burst-delete"
+tar -C "$top/delta" -cf - .burst-delete | "$AGENT" tree --dir code --id bad 2>/dev/null
+check 'a deletion outside is refused' $? 1
+for id in ../x a/b .hidden ''; do
+	"$AGENT" tree --dir code --id "$id" </dev/null 2>/dev/null
+	check "the name '$id' is refused" $? 2
+done
+check 'nothing of it is left' "$(ls -A "$V/code" | tr '\n' ' ')" 't1 t2 t3 t4 '
+
+# ---- send
+mkdir -p "$V/runs/r"
+head -c 100000 /dev/urandom >"$V/runs/r/a"
+ln -s /etc/passwd "$V/runs/r/l"
+printf '%s\n' '{"path":"runs/r/a","offset":0,"length":-1}' '{"path":"runs/r/a","offset":99990}' \
+	'{"path":"runs/r/none"}' '{"path":"runs/r/l"}' '{"path":"runs/r"}' '{"path":"runs/r/a","offset":10,"length":5}' \
+	'{"path":"runs/r/a","offset":200000}' 'nonsense' | "$AGENT" send >"$top/sent"
+{
+	echo '{"path":"runs/r/a","offset":0,"bytes":100000}'
+	cat "$V/runs/r/a"
+	echo '{"path":"runs/r/a","offset":99990,"bytes":10}'
+	tail -c 10 "$V/runs/r/a"
+	echo '{"path":"runs/r/none","error":"No such file or directory"}'
+	grep -a -o '{"path":"runs/r/l","error":"[^"]*"}' "$top/sent"
+	echo '{"path":"runs/r","error":"not a plain file"}'
+	echo '{"path":"runs/r/a","offset":10,"bytes":5}'
+	tail -c +11 "$V/runs/r/a" | head -c 5
+	echo '{"path":"runs/r/a","offset":200000,"bytes":0}'
+	echo '{"path":"","error":"no path was given"}'
+} >"$top/want"
+check 'send' "$(sha256sum <"$top/sent")" "$(sha256sum <"$top/want")"
+
+# ---- ls and rm
+check 'ls' "$("$AGENT" ls runs/r | grep -o '"name":"a","folder":false,"bytes":100000,"files":1')" \
+	'"name":"a","folder":false,"bytes":100000,"files":1'
+"$AGENT" ls nowhere 2>/dev/null
+check 'ls of nothing' $? 1
+"$AGENT" rm code/t2 runs/r/l not/there
+check 'rm' "$? $(ls -A "$V/code" | tr '\n' ' ')" '0 t1 t3 t4 '
+check 'rm takes the link, not what it names' "$(ls /etc/passwd)" /etc/passwd
+"$AGENT" rm ../home 2>/dev/null
+check 'rm outside' "$? $(ls -d "$BURST_HOME")" "1 $BURST_HOME"
+ln -s "$top/home" "$V/escape"
+"$AGENT" rm escape/x 2>/dev/null
+check 'rm through a link' $? 1
+
+# ---- the bootstrap command
+[ -n "$BOOTSTRAP" ] || { [ $fails = 0 ]; exit; }
+command=$("$BOOTSTRAP")
+hash=$(sha256sum "$AGENT" | cut -d' ' -f1)
+
+# A PATH on which `sh` is this one, with busybox' own tools beside its shell.
+with_shell() {
+	shell_path=$top/bin-$1
+	mkdir -p "$shell_path"
+	if [ "$1" = busybox ]; then
+		busybox --install -s "$shell_path"
+	else
+		ln -sf "$(command -v "$1")" "$shell_path/sh"
+		shell_path=$shell_path:$PATH
+	fi
+}
+
+# boot SHELL [FILE]: runs it, gives it FILE, then an attach line; prints what it said up to hello.
+boot() {
+	with_shell "$1"
+	mkfifo "$top/in"
+	PATH=$shell_path sh -c "$command" <"$top/in" >"$top/out" 2>"$top/err" &
+	booted=$!
+	exec 3>"$top/in"
+	rm "$top/in"
+	[ -z "$2" ] || cat "$2" >&3
+	echo '{"op":"attach","from":0}' >&3
+	for _ in $(seq 200); do
+		grep -q '"ev":"hello"' "$top/out" && break
+		kill -0 $booted 2>/dev/null || break
+		sleep 0.05
+	done
+	exec 3>&-
+	wait $booted
+	grep -o '^BURST [a-z]*\|"ev":"hello"' "$top/out" | tr '\n' ' '
+}
+
+fresh() {
+	for p in /proc/[0-9]*; do
+		[ "$(readlink "$p/cwd" 2>/dev/null)" = "$BURST_HOME" ] && kill "${p#/proc/}" 2>/dev/null
+	done
+	export BURST_HOME=$top/home$1
+	mkdir -p "$BURST_HOME"
+}
+
+for shell in dash bash busybox; do
+	rm -rf "$V/agent"
+	fresh "1-$shell"
+	check "need, and what follows is for the agent ($shell)" "$(boot "$shell" "$AGENT")" 'BURST need "ev":"hello" '
+	check "have on the container's disk ($shell)" "$(boot "$shell")" 'BURST have "ev":"hello" '
+	for _ in $(seq 100); do [ -e "$V/agent/$hash" ] && break; sleep 0.05; done
+	fresh "2-$shell"
+	check "have from the volume ($shell)" "$(boot "$shell")" 'BURST have "ev":"hello" '
+done
+fresh 3
+printf x | dd of="$V/agent/$hash" bs=1 seek=5000 conv=notrunc 2>/dev/null
+check 'a spoilt one on the volume is not run' "$(boot dash "$AGENT")" 'BURST need "ev":"hello" '
+fresh 4
+export BURST_VOLUME=/proc/nowhere
+check 'a volume that takes nothing' "$(boot dash "$AGENT")" 'BURST need "ev":"hello" '
+fresh 5
+head -c 1000 "$AGENT" >"$top/part"
+{ cat "$top/part" | sh -c "$command"; } >"$top/out" 2>"$top/err"
+check 'an agent that does not arrive whole' "$? $(cat "$top/out")" '1 BURST need'
+fresh 6
+[ $fails = 0 ]

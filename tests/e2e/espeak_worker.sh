@@ -1,0 +1,77 @@
+#!/bin/sh
+# The espeak worker by hand: through the library, through the program, and with neither; and the example of PROTOCOL.md.
+#
+# shellcheck disable=SC2016,SC2015
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+WORKER=${WORKER:-$here/build/kit/espeak-worker}
+top=$(mktemp -d "${TMPDIR:-/tmp}/burst-espeak-test.XXXXXX")
+trap 'rm -rf "$top"' EXIT
+fails=0
+export BURST_OUT="$top"
+
+check() { # WHAT GOT WANT
+	if [ "$2" = "$3" ]; then
+		echo "ok: $1"
+	else
+		fails=$((fails + 1))
+		echo "not ok: $1: got '$2', want '$3'"
+	fi
+}
+
+task() { # ID VOICE TEXT OPTIONS
+	echo "{\"id\":\"$1\",\"file\":\"$1.wav\",\"text\":\"$3\",\"voice\":\"$2\",\"seed\":1,\"options\":{$4}}"
+}
+
+batch() { # TASK...
+	list=
+	for t; do
+		list="$list,$t"
+	done
+	echo "{\"batch\":\"b1\",\"segments\":[${list#,}],\"more\":[1,{\"x\":\"]\"}]}"
+}
+
+bytes() {
+	wc -c <"$top/$1.wav"
+}
+
+{
+	batch "$(task a en 'Hello, world.' '')" "$(task b en 'Hello, world.' '"speed":350,"unknown":[1]')" "$(task c nowhere x '')"
+	batch "$(task d de+f3 'Gr\u00fc\u00dfe \"an\" alle' '"pitch":80')" "$(task e en 'Hello, world.' '')"
+} | "$WORKER" >"$top/said" 2>"$top/err"
+check 'exit at the end of stdin' $? 0
+check 'hello' "$(head -n 1 "$top/said" | grep -c '^{"hello":1,"protocol":1,"engine":"espeak","version":"[0-9.]*","sample_rate":22050,"max_batch":64,"gpu":false}$')" 1
+check 'segments' "$(grep -c '^{"segment":"[abde]","ok":true,"file":"[abde].wav","ms":[0-9]*}$' "$top/said")" 4
+check 'an unknown voice' "$(grep -c '^{"segment":"c","ok":false,"error":"espeak-ng has no voice \\"nowhere\\""' "$top/said")" 1
+check 'batches' "$(grep -c '^{"batch":"b1","done":true}$' "$top/said")" 2
+check 'the same again gives the same' "$(sha256sum <"$top/a.wav")" "$(sha256sum <"$top/e.wav")"
+[ "$(bytes b)" -lt "$(bytes a)" ]
+check 'faster is shorter' $? 0
+check 'true length in the header' "$(od -An -tu4 -j40 -N4 "$top/a.wav" | tr -d ' ')" $(($(bytes a) - 44))
+check 'nothing unfinished' "$(find "$top" -name '*.tmp')" ''
+
+# without the library, then without the program too
+lib=$(ldconfig -p 2>/dev/null | sed -n 's/.*libespeak-ng.so.1 .*=> //p' | head -n 1)
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null && [ -n "$lib" ]; then
+	printf '#!/bin/sh\n[ "$1" = --version ] && { echo "eSpeak NG text-to-speech: 1.51  Data at: /x"; exit; }\nwhile [ "$1" != -w ]; do shift; done\ncat >"$2"\n' >"$top/espeak-ng"
+	chmod 755 "$top/espeak-ng"
+	without='mount --bind /dev/null "$(realpath "$1")"; shift; "$@"'
+	batch "$(task p en 'by program' '')" | PATH=$top:$PATH unshare -m sh -c "$without" - "$lib" "$WORKER" >"$top/said"
+	check 'by the program' "$(cat "$top/p.wav") $(grep -c '"version":"1.51"' "$top/said")" 'by program 1'
+	mkdir "$top/bin"
+	for t in sh mount realpath env unshare; do
+		ln -s "$(command -v $t)" "$top/bin/$t"
+	done
+	: | PATH=$top/bin unshare -m sh -c "$without" - "$lib" "$WORKER" >"$top/said" 2>/dev/null
+	check 'with neither' "$(grep -c '"hello":1.*"error":"neither' "$top/said")" 1
+else
+	echo 'skipped: without the library (needs root)'
+fi
+
+if command -v python3 >/dev/null; then
+	sed -n '/^```python$/,/^```$/p' "$here/jobs/PROTOCOL.md" | grep -v '^```' >"$top/worker.py"
+	batch "$(task s en hello '')" | python3 "$top/worker.py" >"$top/said"
+	check 'the example of PROTOCOL.md' "$(bytes s) $(sed 's/ //g' "$top/said" | tail -n 2 | tr '\n' ' ')" \
+		'8044 {"segment":"s","ok":true,"file":"s.wav"} {"batch":"b1","done":true} '
+fi
+[ $fails = 0 ]

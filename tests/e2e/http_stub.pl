@@ -1,0 +1,38 @@
+# A vendor's API for start scripts: perl http_stub.pl PORTFILE LOG CODES. Writes its port to PORTFILE, then for each request
+# a line "METHOD PATH AUTHORIZATION BODY" to LOG. CODES is a file of "METHOD PATH-REGEX STATUS" lines, read again each time.
+use strict;
+use warnings;
+use IO::Socket::INET;
+
+my ($portfile, $log, $codes) = @ARGV;
+my $server = IO::Socket::INET->new(Listen => 20, LocalAddr => '127.0.0.1', ReuseAddr => 1) or die "listen: $!";
+open my $p, '>', "$portfile.new" or die;
+print $p $server->sockport;
+close $p;
+rename "$portfile.new", $portfile;
+$SIG{PIPE} = 'IGNORE';
+while (my $c = $server->accept) {
+	my ($method, $path) = split / /, (<$c> // next);
+	my ($length, $auth) = (0, '-');
+	while (defined(my $line = <$c>)) {
+		$line =~ s/\r?\n$//;
+		last if $line eq '';
+		$length = $1 if $line =~ /^content-length:\s*(\d+)/i;
+		$auth = $1 if $line =~ /^authorization:\s*(.*)/i;
+	}
+	my $body = '';
+	read $c, $body, $length if $length;
+	my $status = 404;
+	open my $f, '<', $codes or die;
+	while (<$f>) {
+		my ($m, $re, $s) = split;
+		if ($m eq $method && $path =~ /^$re$/) { $status = $s; last }
+	}
+	close $f;
+	open my $l, '>>', $log or die;
+	print $l "$method $path $auth $body\n";
+	close $l;
+	my $text = $status == 204 ? '' : '{}';
+	print $c "HTTP/1.1 $status X\r\nContent-Length: " . length($text) . "\r\nConnection: close\r\n\r\n$text";
+	close $c;
+}

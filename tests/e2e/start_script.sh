@@ -1,0 +1,323 @@
+#!/bin/sh
+# The start script under dash, busybox ash and bash, with leases of seconds, a real sshd and a stand-in for the vendor's API.
+#
+# shellcheck disable=SC2013,SC2016,SC2015,SC2086,SC2154
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+SCRIPT=$here/jobs/agent/start.sh
+top=$(mktemp -d "${TMPDIR:-/tmp}/burst-start-test.XXXXXX")
+fails=0 n=0
+
+cleanup() {
+	for pid in $(cat "$top"/pids "$top"/*/home/sshd.pid 2>/dev/null); do
+		kill -9 "$pid" 2>/dev/null
+	done
+	rm -rf "$top"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+fail() {
+	fails=$((fails + 1))
+	echo "not ok: $shell: $name: $1"
+	tail -n 15 "$dir/home/start.log" "$dir/home/sshd.log" 2>/dev/null
+	return 1
+}
+
+check() { # WHAT GOT WANT
+	[ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
+}
+
+ssh-keygen -q -t ed25519 -N '' -C host -f "$top/host"
+ssh-keygen -q -t ed25519 -N '' -C user -f "$top/user"
+
+free_port() {
+	perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(Listen => 1, LocalAddr => "127.0.0.1")->sockport'
+}
+
+# pod VENDOR FIRST-LEASE HARD-END [NAME=VALUE...]: seconds from now. Starts the script as $pid.
+pod() {
+	n=$((n + 1))
+	dir=$top/$n
+	mkdir -p "$dir/home" "$dir/volume"
+	now=$(date +%s)
+	port=$(free_port)
+	vendor=$1 first=$(($2 < 0 ? 0 : now + $2)) hard=$((now + $3))
+	shift 3
+	case $shell in
+	busybox) set -- "$@" busybox ash "$SCRIPT" ;;
+	*) set -- "$@" $shell "$SCRIPT" ;;
+	esac
+	env -i PATH="${POD_PATH:-$PATH}" HOME="$HOME" BURST_VENDOR=$vendor BURST_RUN=r1 BURST_ATTEMPT=att1 BURST_MACHINE=m \
+		BURST_HARD_END=$hard BURST_FIRST_LEASE_END=$first BURST_LEASE_S=10 BURST_SSH_PORT=$port \
+		BURST_HOST_KEY_B64="$(base64 -w0 "$top/host")" BURST_AUTHORIZED_KEY="$(cat "$top/user.pub")" \
+		BURST_VOLUME="$dir/volume" BURST_HOME="$dir/home" "$@" >"$dir/out" 2>&1 &
+	pid=$!
+	echo $pid >>"$top/pids"
+}
+
+alive() {
+	kill -0 $pid 2>/dev/null && [ "$(cut -d' ' -f3 /proc/$pid/stat 2>/dev/null)" != Z ]
+}
+
+# Waits until the script is gone, at most SECONDS; prints how long it took in whole seconds.
+gone_within() {
+	since=$(date +%s)
+	for _ in $(seq $(($1 * 10))); do
+		alive || break
+		sleep 0.1
+	done
+	alive && fail "still there after $1 s"
+	took=$(($(date +%s) - since))
+}
+
+until_true() { # COMMAND...: at most 15 s
+	for _ in $(seq 150); do
+		"$@" 2>/dev/null && return 0
+		sleep 0.1
+	done
+	fail "never: $*"
+}
+
+login() {
+	ssh -F none -i "$top/user" -p $port -o BatchMode=yes -o IdentitiesOnly=yes -o ConnectTimeout=3 -o LogLevel=ERROR \
+		-o UserKnownHostsFile="$dir/known" -o StrictHostKeyChecking=yes "$@" 127.0.0.1 "${ssh_command:-true}"
+}
+
+finish() {
+	echo test >"$dir/home/end"
+	gone_within 10
+}
+
+# ---- the tests
+
+test_sessions() {
+	mkdir -p "$top/volume with a blank"
+	pod local 60 60 LANG=C IMAGE_WORD="it's a \"word\"" TWO="a
+FAKE=b" RUNPOD_API_KEY=secret BURST_VOLUME="$top/volume with a blank"
+	echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$top/host.pub")" >"$dir/known"
+	until_true login
+	ssh_command='echo "$BURST_HOME:$BURST_VOLUME"'
+	check 'folders in a session' "$(login)" "$dir/home:$top/volume with a blank"
+	ssh_command='echo "$RUNPOD_API_KEY$BURST_HOST_KEY_B64$LANG"'
+	check 'nothing else in a session' "$(login)" ''
+	ssh_command=true
+	login -o PubkeyAuthentication=no 2>/dev/null && fail 'a login without a key'
+	ssh-keygen -q -t ed25519 -N '' -f "$dir/stranger"
+	ssh -F none -i "$dir/stranger" -p $port -o BatchMode=yes -o IdentitiesOnly=yes -o UserKnownHostsFile="$dir/known" \
+		127.0.0.1 true 2>/dev/null && fail 'a stranger may come in'
+	check 'switch' "$(cat "$dir/home/switch")" 'ok exit'
+	check 'env is private' "$(stat -c %a "$dir/home/env" "$dir/home" | tr '\n' ' ')" '600 700 '
+	check 'env' "$(env -i sh -c '. "$1"; echo "$IMAGE_WORD|$TWO|$BURST_RUN|$RUNPOD_API_KEY$BURST_HOST_KEY_B64$BURST_AUTHORIZED_KEY"' - "$dir/home/env")" \
+		"it's a \"word\"|a
+FAKE=b|r1|"
+	check 'no line of a value taken for a name' "$(grep -c "^FAKE='" "$dir/home/env")" 0
+	first_sshd=$(cat "$dir/home/sshd.pid")
+	kill "$first_sshd"
+	until_true login
+	kill -TERM $pid
+	kill -HUP $pid
+	kill -INT $pid
+	login || fail 'it does not survive signals'
+	alive || fail 'it does not survive signals'
+	second_sshd=$(cat "$dir/home/sshd.pid")
+	[ "$first_sshd" != "$second_sshd" ] || fail 'the same sshd'
+	finish
+	[ "$took" -le 3 ] || fail "slow to end: $took"
+	until_true sh -c "! kill -0 $second_sshd"
+}
+
+test_lease_over() {
+	pod local 2 60
+	gone_within 10
+	[ "$took" -ge 1 ] && [ "$took" -le 4 ] || fail "ended after $took s"
+	grep -q 'the lease is over' "$dir/home/start.log" || fail reason
+}
+
+test_hard_end() {
+	pod local 60 2
+	gone_within 10
+	[ "$took" -ge 1 ] && [ "$took" -le 4 ] || fail "ended after $took s"
+	grep -q 'the hard end' "$dir/home/start.log" || fail reason
+}
+
+up_in() { # SECONDS
+	read -r up _ </proc/uptime
+	echo $((${up%.*} + $1))
+}
+
+test_lease_renewed() {
+	pod local 2 60
+	until_true test -e "$dir/home/switch"
+	echo "att1 $(($(date +%s) + 5)) $(up_in 5)" >"$dir/home/lease"
+	gone_within 12
+	[ "$took" -ge 3 ] && [ "$took" -le 7 ] || fail "ended after $took s"
+}
+
+test_lease_not_for_us() {
+	for text in "att2 9999999999 9999999999" "att1 9999999999" "att1 x y" "att1 9999999999 99999999999999999999" \
+		"att1 9999999999 9999999999 more" ""; do
+		pod local 2 60
+		printf '%s\n' "$text" >"$dir/home/lease"
+		gone_within 10
+		[ "$took" -le 4 ] || fail "'$text' was taken for a lease"
+	done
+}
+
+test_lease_never_past_the_hard_end() {
+	pod local 60 2
+	echo "att1 9999999999 9999999999" >"$dir/home/lease"
+	gone_within 10
+}
+
+test_no_limits_no_life() {
+	pod local 60 60 BURST_HARD_END= BURST_FIRST_LEASE_END=soon
+	gone_within 10
+	[ "$took" -le 3 ] || fail "lived $took s"
+}
+
+test_uptime_counts() {
+	echo '1000.00 1.0' >"$top/uptime"
+	pod local 30 60 BURST_UPTIME_FILE="$top/uptime"
+	until_true test -e "$dir/home/switch"
+	echo "att1 1 1040" >"$dir/home/lease" # the wall clock of it is long over: it does not count
+	sleep 2
+	alive || fail 'the wall clock ended a lease that uptime holds'
+	echo '1041.00 1.0' >"$top/uptime"
+	gone_within 10
+	echo '1000.00 1.0' >"$top/uptime"
+	pod local 600 30 BURST_UPTIME_FILE="$top/uptime"
+	until_true test -e "$dir/home/switch"
+	echo '1031.00 1.0' >"$top/uptime"
+	gone_within 10
+	grep -q 'hard end has come (uptime)' "$dir/home/start.log" || fail reason
+	pod local 2 60 BURST_UPTIME_FILE=/nowhere
+	gone_within 10
+	grep -q 'wall clock' "$dir/home/start.log" || fail 'reason without uptime'
+}
+
+# As process 1 of a namespace nothing inside can end it, and its end ends all.
+test_first_process() {
+	unshare -pf --mount-proc true 2>/dev/null || { echo "skipped: no pid namespaces here"; return 0; }
+	plain=$shell
+	case $shell in
+	busybox) set -- busybox ash ;;
+	*) set -- "$shell" ;;
+	esac
+	shell="exec unshare -pf --mount-proc --kill-child $*"
+	printf '#!/bin/sh\n%s "$@"\n' "$shell" >"$top/as-first"
+	chmod 755 "$top/as-first"
+	shell=$top/as-first
+	pod local 60 60
+	shell=$plain
+	echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$top/host.pub")" >"$dir/known"
+	until_true login
+	ssh_command='kill -9 1; kill 1; for p in /proc/[0-9]*; do case $(tr "\0" " " <$p/cmdline) in *agent/star[t].sh*) kill -9 ${p#/proc/} 2>/dev/null;; esac; done; setsid sleep 4789 >/dev/null 2>&1 </dev/null & echo still here'
+	check 'after kill -9 1' "$(login)" 'still here'
+	ssh_command=true
+	login || fail 'it is gone'
+	alive || fail 'it is gone'
+	finish
+	pgrep -f 'sleep 4789' >/dev/null && fail 'something outlived the pod'
+}
+
+# A PATH with the base system's tools and of the five only those named.
+only_tools() {
+	farm=$top/farm-$(echo "$*" | tr ' ' -)
+	mkdir -p "$farm"
+	for d in /bin /usr/bin /sbin /usr/sbin; do
+		for f in "$d"/*; do
+			case ${f##*/} in
+			curl | wget | python3* | perl* | openssl) ;;
+			*) [ -e "$farm/${f##*/}" ] || ln -s "$f" "$farm/${f##*/}" ;;
+			esac
+		done
+	done
+	for t; do
+		real=$(command -v "$t")
+		printf '#!/bin/sh\necho "$*" >>"%s/argv"\nexec "%s" "$@"\n' "$top" "$real" >"$farm/$t"
+		chmod 755 "$farm/$t"
+	done
+	POD_PATH=$farm
+}
+
+# The script itself adds the system's folders to PATH: in these tests it must not find them.
+runpod() { # CODES...
+	printf '%s\n' "$@" >"$top/codes"
+	: >"$top/requests"
+	sed "s|^PATH=.*|PATH=\$PATH|" "$SCRIPT" >"$top/start.sh"
+	SCRIPT=$top/start.sh
+	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="http://127.0.0.1:$api" BURST_SWITCH_PAUSE_S=1
+	SCRIPT=$here/jobs/agent/start.sh
+}
+
+asked() { # REGEX [TIMES]
+	[ "$(grep -c -- "$1" "$top/requests")" -ge "${2:-1}" ]
+}
+
+start_api() {
+	perl "$here/tests/e2e/http_stub.pl" "$top/port" "$top/requests" "$top/codes" &
+	echo $! >>"$top/pids"
+	for _ in $(seq 100); do
+		[ -e "$top/port" ] && break
+		sleep 0.05
+	done
+	api=$(cat "$top/port")
+}
+
+test_runpod() {
+	[ -n "$api" ] || start_api
+	for tool in curl wget python3 perl; do
+		command -v $tool >/dev/null || continue
+		: >"$top/argv"
+		only_tools $tool
+		runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 204'
+		until_true test -e "$dir/home/switch"
+		check "switch by $tool" "$(cat "$dir/home/switch")" "unproven http 200 $tool"
+		echo over >"$dir/home/end"
+		until_true asked '^DELETE /v2/pods/pod7x Bearer rpa_secret $' 2
+		alive || fail "it went away although the pod was still there ($tool)"
+		grep -q rpa_secret "$top/argv" && fail "the key stood in argv of $tool"
+		kill -9 $pid
+	done
+	POD_PATH=
+}
+
+test_runpod_refused() {
+	only_tools curl
+	runpod 'GET /v2/pods/pod7x 403' 'POST /v2/pods/pod7x/action 500' 'POST /graphql 500' 'DELETE /v2/pods/pod7x 403'
+	until_true grep -q 'bad http 403 curl' "$dir/home/switch"
+	echo 'GET /v2/pods/pod7x 200' >"$top/codes.new"
+	cat "$top/codes" >>"$top/codes.new" && mv "$top/codes.new" "$top/codes"
+	until_true grep -q 'unproven http 200 curl' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true asked '^POST /v2/pods/pod7x/action .*{"action":"terminate"}' 2
+	until_true asked '^POST /v2/pods/pod7x/action .*{"action":"stop"}' 2
+	until_true asked '^POST /graphql .*{"query":"mutation{podTerminate(input:{podId:\\"pod7x\\"})}"}' 2
+	until_true asked '^POST /graphql .*podStop' 2
+	kill -9 $pid
+	POD_PATH=
+}
+
+test_runpod_without_id() {
+	pod runpod 60 60 RUNPOD_API_KEY=k
+	until_true grep -q 'bad this pod does not know its id' "$dir/home/switch"
+	kill -9 $pid
+	pod runpod 60 60 RUNPOD_POD_ID=../x RUNPOD_API_KEY=k
+	until_true grep -q 'bad' "$dir/home/switch"
+	kill -9 $pid
+	pod runpod 60 60 RUNPOD_POD_ID=x
+	until_true grep -q 'bad this pod has no key' "$dir/home/switch"
+	kill -9 $pid
+}
+
+for shell in ${SHELLS:-dash busybox bash}; do
+	command -v $shell >/dev/null || { echo "skipped: no $shell here"; continue; }
+	for name in $(sed -n 's/^test_\([a-z_]*\)() {$/\1/p' "$0"); do
+		[ -z "$ONLY" ] || [ "$ONLY" = "$name" ] || continue
+		before=$fails ssh_command=true
+		"test_$name"
+		[ $fails = $before ] && echo "ok: $shell: $name"
+	done
+done
+[ $fails = 0 ]
