@@ -36,27 +36,38 @@ static const char *match_one(const char *p, char c)
 	return *p == c ? p + 1 : NULL;
 }
 
-/* Where to go on after a mismatch: behind the last star, one character later. A "**" is tried again when "*" is at its end. */
+/* Where to go on after a mismatch: behind the last star, one character later, or one folder later where "**" and a slash
+ * stand for whole folders. Only the last "*" and the last "**" matter: what an earlier one could take, a later one can. */
 struct retry {
 	const char *pattern, *path;
+	bool folders;
 };
+
+static bool advance(struct retry *r)
+{
+	const char *slash = r->folders && r->path ? strchr(r->path, '/') : NULL;
+
+	if (!r->pattern || !*r->path || (r->folders && !slash))
+		return false;
+	r->path = r->folders ? slash + 1 : r->path + 1;
+	return true;
+}
 
 bool glob_match(const char *pattern, const char *path)
 {
-	struct retry star = {NULL, NULL}, deep = {NULL, NULL};
+	struct retry star = {0}, deep = {0};
 	const char *p = pattern, *s = path;
 
 	for (;;) {
 		if (p[0] == '*' && p[1] == '*') {
-			p += 2;
-			if (*p == '/') /* "a" + "**" + "/b" matches a/b too */
-				p++;
-			deep = (struct retry){p, s};
-			star = (struct retry){NULL, NULL};
+			bool folders = p[2] == '/' && (p == pattern || p[-1] == '/');
+			p += folders ? 3 : 2;
+			deep = (struct retry){p, s, folders};
+			star = (struct retry){0};
 			continue;
 		}
 		if (*p == '*') {
-			star = (struct retry){++p, s};
+			star = (struct retry){++p, s, false};
 			continue;
 		}
 		if (!*s && !*p)
@@ -65,13 +76,13 @@ bool glob_match(const char *pattern, const char *path)
 		if (next) {
 			p = next;
 			s++;
-		} else if (star.pattern && *star.path && *star.path != '/') {
+		} else if (star.pattern && *star.path != '/' && advance(&star)) {
 			p = star.pattern;
-			s = ++star.path;
-		} else if (deep.pattern && *deep.path) {
+			s = star.path;
+		} else if (advance(&deep)) {
 			p = deep.pattern;
-			s = ++deep.path;
-			star = (struct retry){NULL, NULL};
+			s = deep.path;
+			star = (struct retry){0};
 		} else {
 			return false;
 		}

@@ -243,10 +243,13 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 			return -1;
 		str_add(notes, "joined.srt, joined.vtt: subtitles\n");
 	}
-	if (!chapter_count)
+	size_t heard = 0;
+	for (size_t i = 0; i < chapter_count; i++)
+		heard += t->chapters[i].begin != t->chapters[i].end;
+	if (!heard)
 		return 0;
 	subtitles_chapters(&chapters, t->chapters, chapter_count, t->format.rate);
-	str_addf(notes, "chapters.txt: %zu chapters\n", chapter_count);
+	str_addf(notes, "chapters.txt: %zu chapter%s\n", heard, heard == 1 ? "" : "s");
 	return put(t, "chapters.txt", &chapters, err);
 }
 

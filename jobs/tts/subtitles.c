@@ -31,7 +31,7 @@ static void add_escaped(struct str *to, const char *text, size_t len, enum style
 			str_add(to, "&lt;");
 		else if (style == STYLE_VTT && text[i] == '>')
 			str_add(to, "&gt;");
-		else if (len - i >= 3 && !memcmp(text + i, "-->", 3)) {
+		else if (style == STYLE_SRT && len - i >= 3 && !memcmp(text + i, "-->", 3)) {
 			str_add(to, "->");
 			i += 2;
 		} else
