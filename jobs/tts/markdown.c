@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define LINK_DEPTH 8
+#define MARKUP_MAX ((ptrdiff_t)4096) /* bytes; what is not closed by then is text */
 
 /* ---- within a paragraph ---- */
 
@@ -38,6 +39,7 @@ static const char *closing(const char *p, const char *end, char open, char close
 {
 	int depth = 0;
 
+	end = end - p > MARKUP_MAX ? p + MARKUP_MAX : end;
 	for (; p < end; p++) {
 		if (*p == '\\' && p + 1 < end)
 			p++;
@@ -82,7 +84,8 @@ static const char *strip_code(struct str *to, const char *p, const char *end)
 
 	while (p + ticks < end && p[ticks] == '`')
 		ticks++;
-	for (const char *q = p + ticks; q < end;) {
+	const char *stop = end - p > MARKUP_MAX ? p + MARKUP_MAX : end;
+	for (const char *q = p + ticks; q < stop;) {
 		size_t n = 0;
 		while (q + n < end && q[n] == '`')
 			n++;
@@ -99,7 +102,7 @@ static const char *strip_code(struct str *to, const char *p, const char *end)
 /* <b>, </b>, <br/>, <https://...>: tags go, addresses stay. A "<" that opens nothing stays. */
 static const char *strip_angle(struct str *to, const char *p, const char *end)
 {
-	const char *close = memchr(p, '>', (size_t)(end - p));
+	const char *close = memchr(p, '>', (size_t)MIN(end - p, MARKUP_MAX));
 	bool tag = p + 1 < end && (isalpha((unsigned char)p[1]) || p[1] == '/' || p[1] == '!' || p[1] == '?');
 
 	if (!tag || !close) {

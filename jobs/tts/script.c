@@ -152,9 +152,9 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 		return;
 	}
 	bool good = set_text(s, item, raw, len);
-	good = (!item->id || check_id(s, item)) && good;
 	good = check_voice(s, item) && good;
-	if (!good) {
+	/* only what is kept may claim an id: the index of others is somebody else's */
+	if (!good || (item->id && !check_id(s, item))) {
 		drop_item(item);
 		return;
 	}

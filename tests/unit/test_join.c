@@ -56,7 +56,7 @@ static void to_the_sample(void **state)
 	CLEANUP(free_text) char *chapters = get_text("chapters.txt");
 	assert_string_equal(chapters, ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/22050\nSTART=30870\nEND=49613\ntitle=One\n"
 				      "[CHAPTER]\nTIMEBASE=1/22050\nSTART=58433\nEND=102533\ntitle=Two \\= 2\\; \\#\\\\\n");
-	assert_string_equal(str_text(&notes), "joined.wav: 4.6s\njoined.srt, joined.vtt: subtitles\nchapters.txt: 2 chapters\n");
+	assert_string_equal(str_text(&notes), "joined.wav: 4.7s\njoined.srt, joined.vtt: subtitles\nchapters.txt: 2 chapters\n");
 	assert_false(is_there(".joined.part"));
 }
 

@@ -271,12 +271,12 @@ static void bad_folders(void **state)
 static void read_only_folder(void **state)
 {
 	struct segment_result results[3];
-	CLEANUP(free_text) char *out = at("out");
 	struct err err;
 
 	(void)state;
 	if (geteuid() == 0)
 		skip(); /* root may write everywhere */
+	CLEANUP(free_text) char *out = at("out");
 	clear_folder();
 	mkdir(out, 0555);
 	struct job *job = job_of(SCRIPT, false);
