@@ -71,6 +71,8 @@ static int run(const char *const *argv, struct str *said, struct err *err)
 			return err_set(err, ERR_LOCAL, "%s: wait: %s", argv[0], strerror(errno));
 	if (status == 0)
 		return 0;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* some systems find out only in the child */
+		return err_set(err, ERR_NOT_FOUND, "%s: %s", argv[0], strerror(ENOENT));
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	const char *line = last_line(said);
 	str_add_printable(&shown, line, strlen(line), 200);
