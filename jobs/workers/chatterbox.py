@@ -91,9 +91,9 @@ def render(speaker, task):
         if "CUDA error" in str(error):
             raise
         traceback.print_exc()
-        say(ev="segment", id=task.get("id"), ok=False, error=str(error)[:300])
+        say(segment=task.get("id"), ok=False, error=str(error)[:300])
         return
-    say(ev="segment", id=task["id"], ok=True, file=name, bytes=size, sha256=digest, seconds=seconds,
+    say(segment=task["id"], ok=True, file=name, bytes=size, sha256=digest, seconds=seconds,
         rate=speaker.model.sr, ms=int(1000 * (time.monotonic() - began)))
 
 
@@ -103,9 +103,9 @@ def render_batch(speaker, batch):
             render(speaker, task)
     except speaker.torch.cuda.OutOfMemoryError as error:
         speaker.torch.cuda.empty_cache()
-        say(ev="oom", error=str(error)[:300])  # the batch comes back smaller
+        say(oom=True, error=str(error)[:300])  # the batch comes back smaller
         return
-    say(ev="batch", id=batch["id"], ok=True)
+    say(batch=batch["batch"], done=True)
 
 
 def main():
@@ -113,13 +113,13 @@ def main():
         speaker = Speaker()
     except Exception as error:
         traceback.print_exc()
-        say(ev="error", error=str(error)[:300])
+        say(hello=1, protocol=1, engine="chatterbox", error=str(error)[:300])
         return 1
-    say(ev="hello", protocol=1, engine="chatterbox", version="0.1.7", sample_rate=speaker.model.sr, max_batch=8,
+    say(hello=1, protocol=1, engine="chatterbox", version="0.1.7", sample_rate=speaker.model.sr, max_batch=8,
         gpu=speaker.torch.cuda.get_device_name(0))
     for line in sys.stdin:
         message = json.loads(line) if line.strip() else {}
-        if message.get("op") == "batch":
+        if "segments" in message:
             render_batch(speaker, message)
     return 0
 
