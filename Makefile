@@ -27,7 +27,7 @@ LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c \
-             jobs/agent/kit.c providers/*.c providers/*/*.c)
+             jobs/agent/kit.c jobs/workers/embed.c providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -48,7 +48,12 @@ build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
 build/kit/espeak-worker: jobs/workers/espeak.c
 	@mkdir -p $(@D)
 	$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
-$(BUILD)/obj/jobs/agent/kit.o: $(KIT) jobs/agent/start.sh
+build/kit/kit_sizes.h: $(KIT)
+	@printf '#define KIT_BURST_AGENT_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
+		$$(wc -c <build/kit/burst-agent) $$(wc -c <build/kit/espeak-worker) >$@
+$(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
+$(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
+$(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
 
 # ---- the ledger's schema, as one C string ----
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql

@@ -179,7 +179,9 @@ static void remove_sql(struct str *sql, const struct table *t)
 	add_names(sql, t, 0, t->keys, "@=?", " AND ");
 }
 
-/* The indexes of schema.sql are made for these; pod_open and run_running need their very words. */
+/* The indexes of schema.sql are made for these; pod_open and run_running need their very words.
+ * "+seq": few pods are open, sorting them costs less than the walk through all pods in their order,
+ * which the planner would prefer. */
 static const struct {
 	enum table_id table;
 	const char *where;
@@ -196,9 +198,9 @@ static const struct {
 	[QUERY_POD_ID] = {TABLE_POD, "WHERE id=?1 ORDER BY seq DESC"},
 	[QUERY_PODS] = {TABLE_POD, "ORDER BY seq"},
 	[QUERY_PODS_OF] = {TABLE_POD, "WHERE run=?1 ORDER BY seq"},
-	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY seq"},
+	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY +seq"},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD,
-				"WHERE run=?1 AND state NOT IN ('gone','failed') ORDER BY seq"},
+				"WHERE run=?1 AND state NOT IN ('gone','failed') ORDER BY +seq"},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, "ORDER BY seq"},
 	[QUERY_FACT] = {TABLE_FACT, "WHERE name=?1"},
@@ -368,27 +370,43 @@ static int read_version(struct sqlite *q, int *version, struct err *err)
 	return read_number(q, "PRAGMA user_version", version, err);
 }
 
+struct identity {
+	int application, version, objects;
+};
+
+/* In one transaction: between two looks another process may make an empty file a ledger. */
+static int read_identity(struct sqlite *q, struct identity *out, struct err *err)
+{
+	if (run_sql(q, "BEGIN", err) < 0)
+		return -1;
+	int result = read_number(q, "PRAGMA application_id", &out->application, err);
+	if (result == 0)
+		result = read_version(q, &out->version, err);
+	if (result == 0)
+		result = read_number(q, "SELECT count(*) FROM sqlite_master", &out->objects, err);
+	sqlite_rollback(&q->base); /* nothing was written */
+	return result;
+}
+
 /* Looks before anything is written: a database that is not ours stays as it is. */
 static int check_ours(struct sqlite *q, struct err *err)
 {
-	int id = 0, version = 0, objects = 0;
+	struct identity id = {0};
 
-	if (read_number(q, "PRAGMA application_id", &id, err) < 0 ||
-	    read_version(q, &version, err) < 0 ||
-	    read_number(q, "SELECT count(*) FROM sqlite_master", &objects, err) < 0)
+	if (read_identity(q, &id, err) < 0)
 		return -1;
-	bool fresh = id == 0 && version == 0 && objects == 0;
-	if (id != APPLICATION_ID && !fresh)
+	bool fresh = id.application == 0 && id.version == 0 && id.objects == 0;
+	if (id.application != APPLICATION_ID && !fresh)
 		return err_set(err, ERR_LOCAL,
 			       "%s: is a database of another program: move it away, or set "
 			       "BURST_STATE_DIR",
 			       q->path);
-	if (version > NEWEST_VERSION)
+	if (id.version > NEWEST_VERSION)
 		return err_set(err, ERR_LOCAL,
 			       "%s: was written by a newer burst (version %d, this one knows %d): "
-			       "update burst, or set "
-			       "BURST_STATE_DIR",
-			       q->path, version, NEWEST_VERSION);
+			       "update burst, "
+			       "or set BURST_STATE_DIR",
+			       q->path, id.version, NEWEST_VERSION);
 	if (sqlite3_db_readonly(q->db, "main") == 1)
 		return err_set(err, ERR_LOCAL,
 			       "%s: cannot be written: check who owns it and its folder", q->path);

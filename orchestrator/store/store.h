@@ -94,30 +94,37 @@ int store_open(struct store **out, const char *path, struct err *err);
 struct store *store_memory(void);
 void store_close(struct store *s);
 
+/* Not nested (a bug). begin takes the write lock, waiting up to 10 s for other processes, so that what is read inside is still
+ * true when it is written. A commit that fails has undone everything since begin. Closing rolls back; so does rollback, which
+ * is fine when nothing is open. After a put inside has failed, roll back. */
 int store_begin(struct store *s, struct err *err);
 int store_commit(struct store *s, struct err *err);
 void store_rollback(struct store *s);
 
 int store_put_run(struct store *s, const struct run_row *row, struct err *err);
 int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
+/* All of them or none. */
 int store_put_segments(struct store *s, const struct segment_row *rows, size_t count, struct err *err);
 int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
+/* Absent is success. */
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
 
 /* ERR_NOT_FOUND when absent. A run may be named by any unambiguous beginning of its id (ERR_USAGE when ambiguous). */
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
+/* Whole names only. The attempt goes before the id, and of several with one id the newest. */
 int store_pod(struct store *s, const char *attempt_or_id, struct pod_row *out, struct err *err);
 
 /* Lists into a new array (*out to be freed by the caller, NULL when empty). */
-/* Newest first; job NULL: of all jobs; most 0: all; only those with status "running" when running. */
+/* Newest start first; job_config (the row's config) NULL: of all; most 0: all; only those with status "running" when running. */
 int store_runs(struct store *s, const char *job_config, bool running, size_t most, struct run_row **out, size_t *count,
 	       struct err *err);
-/* run NULL: of all runs; open_only: state neither gone nor failed. In order of creation. */
+/* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of their first put. */
 int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out, size_t *count, struct err *err);
 int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count, struct err *err);
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
 
-/* Small facts under a name (machine id, measured medians, rate-limit windows). get: false when absent. */
+/* Small facts under a name (machine id, measured medians, rate-limit windows): name below 96 bytes, value below 4096, else
+ * ERR_BUG. get: false when absent or unreadable; cut to room. */
 int store_put_fact(struct store *s, const char *name, const char *value, struct err *err);
 bool store_fact(struct store *s, const char *name, char *out, size_t room);
 

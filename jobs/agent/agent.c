@@ -1,0 +1,4869 @@
+/* agent.c - the program that burst puts on every pod: one static file without dependencies, for Linux.
+ *
+ *	burst-agent attach    talk to the pod's one `serve` over stdin and stdout (and start it when there is none)
+ *	burst-agent serve     workers, queue, event log, lease; survives lost connections
+ *	burst-agent send      files of the volume to stdout     burst-agent tree   a tar stream into a folder of the volume
+ *	burst-agent ls, rm    for `burst volume gc`
+ *
+ * What it says and obeys is in CONTROL.md, what workers and it say to each other in ../PROTOCOL.md. One thread, one poll
+ * loop. Nothing that comes from outside is trusted: lines have a cap, names are checked, links are not followed. */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef BURST_VERSION
+#define BURST_VERSION "0"
+#endif
+
+#define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define ARRAY_LEN(a)	   (sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)	   ((a) < (b) ? (a) : (b))
+#define MAX(a, b)	   ((a) > (b) ? (a) : (b))
+
+enum {
+	PROTOCOL = 1,
+	LINE_MAX_BYTES = 1 << 20, /* of one JSON line, both ways */
+	LOG_LINE_MAX = 4096,
+	LOG_BYTES_PER_S = 64 << 10,
+	LOG_EVENTS_MAX = 64 << 20, /* of all log events together */
+	COMMAND_LOG_MAX = 256 << 20,
+	OUT_LOW = 256 << 10, /* events are read back from the file while less than this waits for the client */
+	OUT_MAX = 4 << 20,
+	WORKERS_MAX = 256,
+	RESTARTS_MAX = 20,
+	IN_ROW_MAX = 5,
+	HELLO_SILENCE_MS = 300 * 1000,
+	HELLO_MAX_MS = 1800 * 1000,
+	HANG_DEFAULT_MS = 60 * 1000,
+	RENEW_EVERY_MS = 5 * 1000,
+	CLIENTS_MAX = 8,
+	WATCHES_MAX = 8192,
+	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
+	PATH_BYTES_MAX = 4096,
+	PAX_MAX = 1 << 20,
+	EXIT_THERE = 98,
+	EXIT_NO_BASE = 99,
+};
+
+/* ---- memory and text ---- */
+
+static void *xalloc(size_t size)
+{
+	void *p = calloc(1, size ? size : 1);
+	if (!p)
+		abort();
+	return p;
+}
+
+static void *xresize(void *old, size_t size)
+{
+	void *p = realloc(old, size);
+	if (!p)
+		abort();
+	return p;
+}
+
+static char *xcopy(const char *text, size_t len)
+{
+	char *p = xalloc(len + 1);
+	memcpy(p, text, len);
+	return p;
+}
+
+static char *xprintf(const char *fmt, ...) PRINTF(1, 2);
+static char *xprintf(const char *fmt, ...)
+{
+	char *p = NULL;
+	va_list args;
+	va_start(args, fmt);
+	if (vasprintf(&p, fmt, args) < 0)
+		abort();
+	va_end(args);
+	return p;
+}
+
+/* Growing bytes; always NUL-terminated once something was added. */
+struct buf {
+	char *p;
+	size_t len, cap;
+};
+
+static void buf_room(struct buf *b, size_t more)
+{
+	if (b->len + more + 1 <= b->cap)
+		return;
+	b->cap = MAX(b->cap * 2, b->len + more + 1);
+	b->p = xresize(b->p, b->cap);
+}
+
+static void buf_add(struct buf *b, const void *bytes, size_t len)
+{
+	buf_room(b, len);
+	if (len)
+		memcpy(b->p + b->len, bytes, len);
+	b->len += len;
+	b->p[b->len] = 0;
+}
+
+static void buf_text(struct buf *b, const char *text)
+{
+	buf_add(b, text, strlen(text));
+}
+
+static void buf_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+static void buf_printf(struct buf *b, const char *fmt, ...) PRINTF(2, 3);
+static void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	char *text = NULL;
+	if (vasprintf(&text, fmt, args) < 0)
+		abort();
+	va_end(args);
+	buf_text(b, text);
+	free(text);
+}
+
+static void buf_drop(struct buf *b, size_t n)
+{
+	if (!n)
+		return;
+	memmove(b->p, b->p + n, b->len - n);
+	b->len -= n;
+	b->p[b->len] = 0;
+}
+
+static void buf_free(struct buf *b)
+{
+	free(b->p);
+	*b = (struct buf){ 0 };
+}
+
+static const char *buf_str(const struct buf *b)
+{
+	return b->p ? b->p : "";
+}
+
+/* Length of the valid UTF-8 sequence at p, 0 when there is none (overlong forms and surrogates are none). */
+static size_t utf8_at(const unsigned char *p, size_t left)
+{
+	if (p[0] < 0x80)
+		return 1;
+	size_t n = p[0] >= 0xc2 && p[0] <= 0xdf ? 2 : (p[0] & 0xf0) == 0xe0 ? 3 : p[0] >= 0xf0 && p[0] <= 0xf4 ? 4 : 0;
+	if (!n || n > left)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f))
+		return 0;
+	if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
+		return 0;
+	return n;
+}
+
+/* ---- JSON, reading: strict, no NUL in texts, the last of equal keys counts ---- */
+
+enum { J_DEPTH = 64 };
+enum json_type { J_NULL, J_TRUE, J_FALSE, J_INT, J_REAL, J_TEXT, J_LIST, J_OBJECT };
+
+struct json {
+	enum json_type type;
+	char *text; /* J_TEXT, NUL-terminated */
+	size_t len;
+	int64_t integer; /* J_INT */
+	double number;	 /* J_INT and J_REAL */
+	const char *raw; /* as it stood in the input */
+	size_t raw_len;
+	char *key; /* inside an object */
+	struct json *first, *last, *next;
+};
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	char bytes[];
+};
+
+/* All of one document's nodes and texts; json_free() ends them together. */
+struct json_doc {
+	struct chunk *chunks;
+	const char *p, *end;
+	int depth;
+};
+
+static void *doc_alloc(struct json_doc *doc, size_t size)
+{
+	size = (size + 15) & ~(size_t)15;
+	if (!doc->chunks || doc->chunks->size - doc->chunks->used < size) {
+		size_t room = MAX(size, (size_t)8000);
+		struct chunk *c = xalloc(sizeof(*c) + room);
+		c->size = room;
+		c->next = doc->chunks;
+		doc->chunks = c;
+	}
+	void *p = doc->chunks->bytes + doc->chunks->used;
+	doc->chunks->used += size;
+	return p;
+}
+
+static void json_free(struct json_doc *doc)
+{
+	while (doc->chunks) {
+		struct chunk *next = doc->chunks->next;
+		free(doc->chunks);
+		doc->chunks = next;
+	}
+}
+
+static void json_space(struct json_doc *doc)
+{
+	while (doc->p < doc->end && (*doc->p == ' ' || *doc->p == '\t' || *doc->p == '\n' || *doc->p == '\r'))
+		doc->p++;
+}
+
+static int hex4(const char *p)
+{
+	int value = 0;
+	for (int i = 0; i < 4; i++) {
+		int c = (unsigned char)p[i];
+		int digit = c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+		if (digit < 0)
+			return -1;
+		value = value * 16 + digit;
+	}
+	return value;
+}
+
+static size_t utf8_put(char *to, unsigned code)
+{
+	if (code < 0x80)
+		return to[0] = (char)code, 1;
+	if (code < 0x800)
+		return to[0] = (char)(0xc0 | code >> 6), to[1] = (char)(0x80 | (code & 63)), 2;
+	if (code < 0x10000) {
+		to[0] = (char)(0xe0 | code >> 12);
+		to[1] = (char)(0x80 | (code >> 6 & 63));
+		to[2] = (char)(0x80 | (code & 63));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | code >> 18);
+	to[1] = (char)(0x80 | (code >> 12 & 63));
+	to[2] = (char)(0x80 | (code >> 6 & 63));
+	to[3] = (char)(0x80 | (code & 63));
+	return 4;
+}
+
+/* After "\u"; -1 on a lone surrogate, bad digits or U+0000. */
+static int json_unicode(struct json_doc *doc)
+{
+	if (doc->end - doc->p < 4)
+		return -1;
+	int code = hex4(doc->p);
+	doc->p += 4;
+	if (code <= 0 || (code >= 0xdc00 && code <= 0xdfff))
+		return -1;
+	if (code < 0xd800 || code > 0xdbff)
+		return code;
+	if (doc->end - doc->p < 6 || doc->p[0] != '\\' || doc->p[1] != 'u')
+		return -1;
+	int low = hex4(doc->p + 2);
+	doc->p += 6;
+	if (low < 0xdc00 || low > 0xdfff)
+		return -1;
+	return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+}
+
+static int json_escape_char(struct json_doc *doc, char *to, size_t *len)
+{
+	static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+	if (doc->p >= doc->end)
+		return -1;
+	char c = *doc->p++;
+	if (c == 'u') {
+		int code = json_unicode(doc);
+		if (code < 0)
+			return -1;
+		*len += utf8_put(to + *len, (unsigned)code);
+		return 0;
+	}
+	const char *at = c ? strchr(from, c) : NULL;
+	if (!at)
+		return -1;
+	to[(*len)++] = into[at - from];
+	return 0;
+}
+
+/* At the opening quote. The text is never longer than what stands in the input. */
+static char *json_text_at(struct json_doc *doc, size_t *out_len)
+{
+	const char *close = ++doc->p;
+	while (close < doc->end && *close != '"')
+		close += *close == '\\' && close + 1 < doc->end ? 2 : 1;
+	if (close >= doc->end)
+		return NULL;
+	char *to = doc_alloc(doc, (size_t)(close - doc->p) + 1);
+	size_t len = 0;
+	while (doc->p < close) {
+		unsigned char c = (unsigned char)*doc->p;
+		if (c < 0x20)
+			return NULL;
+		if (c == '\\') {
+			doc->p++;
+			if (json_escape_char(doc, to, &len) < 0)
+				return NULL;
+			continue;
+		}
+		size_t n = utf8_at((const unsigned char *)doc->p, (size_t)(close - doc->p));
+		if (!n)
+			return NULL;
+		memcpy(to + len, doc->p, n);
+		len += n;
+		doc->p += n;
+	}
+	if (doc->p != close)
+		return NULL;
+	doc->p++;
+	to[len] = 0;
+	*out_len = len;
+	return to;
+}
+
+static size_t digits_at(const char *p, const char *end)
+{
+	size_t n = 0;
+	while (p + n < end && p[n] >= '0' && p[n] <= '9')
+		n++;
+	return n;
+}
+
+static int json_number_at(struct json_doc *doc, struct json *node)
+{
+	const char *start = doc->p, *p = start, *end = doc->end;
+	bool real = false;
+	if (p < end && *p == '-')
+		p++;
+	size_t n = digits_at(p, end);
+	if (!n || (n > 1 && *p == '0'))
+		return -1;
+	p += n;
+	if (p < end && *p == '.') {
+		n = digits_at(++p, end);
+		if (!n)
+			return -1;
+		p += n;
+		real = true;
+	}
+	if (p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		if (p < end && (*p == '+' || *p == '-'))
+			p++;
+		n = digits_at(p, end);
+		if (!n)
+			return -1;
+		p += n;
+		real = true;
+	}
+	char *text = doc_alloc(doc, (size_t)(p - start) + 1);
+	memcpy(text, start, (size_t)(p - start));
+	doc->p = p;
+	errno = 0;
+	if (!real) {
+		node->integer = strtoll(text, NULL, 10);
+		node->number = (double)node->integer;
+		node->type = J_INT;
+		return errno == ERANGE ? -1 : 0;
+	}
+	node->number = strtod(text, NULL);
+	node->type = J_REAL;
+	return isinf(node->number) ? -1 : 0;
+}
+
+static struct json *json_value_at(struct json_doc *doc);
+
+static void json_append(struct json *parent, struct json *child)
+{
+	if (parent->last)
+		parent->last->next = child;
+	else
+		parent->first = child;
+	parent->last = child;
+}
+
+/* At the opening bracket of a list or an object. */
+static int json_members_at(struct json_doc *doc, struct json *node, char close)
+{
+	doc->p++;
+	json_space(doc);
+	if (doc->p < doc->end && *doc->p == close)
+		return doc->p++, 0;
+	for (;;) {
+		char *key = NULL;
+		json_space(doc);
+		if (close == '}') {
+			size_t len;
+			if (doc->p >= doc->end || *doc->p != '"' || !(key = json_text_at(doc, &len)))
+				return -1;
+			json_space(doc);
+			if (doc->p >= doc->end || *doc->p++ != ':')
+				return -1;
+		}
+		struct json *child = json_value_at(doc);
+		if (!child)
+			return -1;
+		child->key = key;
+		json_append(node, child);
+		json_space(doc);
+		if (doc->p >= doc->end)
+			return -1;
+		char c = *doc->p++;
+		if (c == close)
+			return 0;
+		if (c != ',')
+			return -1;
+	}
+}
+
+static int json_word_at(struct json_doc *doc, struct json *node)
+{
+	static const struct {
+		const char *word;
+		enum json_type type;
+	} words[] = { { "true", J_TRUE }, { "false", J_FALSE }, { "null", J_NULL } };
+	for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+		size_t len = strlen(words[i].word);
+		if ((size_t)(doc->end - doc->p) >= len && !memcmp(doc->p, words[i].word, len)) {
+			doc->p += len;
+			node->type = words[i].type;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int json_fill(struct json_doc *doc, struct json *node)
+{
+	switch (*doc->p) {
+	case '"':
+		node->type = J_TEXT;
+		node->text = json_text_at(doc, &node->len);
+		return node->text ? 0 : -1;
+	case '[':
+		node->type = J_LIST;
+		return json_members_at(doc, node, ']');
+	case '{':
+		node->type = J_OBJECT;
+		return json_members_at(doc, node, '}');
+	case 't': case 'f': case 'n':
+		return json_word_at(doc, node);
+	default:
+		return json_number_at(doc, node);
+	}
+}
+
+static struct json *json_value_at(struct json_doc *doc)
+{
+	json_space(doc);
+	if (doc->p >= doc->end || doc->depth >= J_DEPTH)
+		return NULL;
+	struct json *node = doc_alloc(doc, sizeof(*node));
+	node->raw = doc->p;
+	doc->depth++;
+	int failed = json_fill(doc, node);
+	doc->depth--;
+	node->raw_len = (size_t)(doc->p - node->raw);
+	return failed ? NULL : node;
+}
+
+/* One value and nothing after it; NULL when it is not JSON. json_free(doc) in any case. Points into `text`. */
+static struct json *json_read(struct json_doc *doc, const char *text, size_t len)
+{
+	*doc = (struct json_doc){ .p = text, .end = text + len };
+	struct json *value = json_value_at(doc);
+	json_space(doc);
+	return doc->p == doc->end ? value : NULL;
+}
+
+static const struct json *json_get(const struct json *object, const char *key)
+{
+	const struct json *found = NULL;
+	if (object && object->type == J_OBJECT)
+		for (const struct json *m = object->first; m; m = m->next)
+			if (!strcmp(m->key, key))
+				found = m;
+	return found;
+}
+
+static const char *json_text(const struct json *object, const char *key, const char *absent)
+{
+	const struct json *m = json_get(object, key);
+	return m && m->type == J_TEXT ? m->text : absent;
+}
+
+static double json_number(const struct json *object, const char *key, double absent)
+{
+	const struct json *m = json_get(object, key);
+	return m && (m->type == J_INT || m->type == J_REAL) ? m->number : absent;
+}
+
+static int64_t json_int(const struct json *object, const char *key, int64_t absent)
+{
+	const struct json *m = json_get(object, key);
+	if (m && m->type == J_INT)
+		return m->integer;
+	return m && m->type == J_REAL && fabs(m->number) < 9e15 ? (int64_t)m->number : absent;
+}
+
+static bool json_yes(const struct json *object, const char *key)
+{
+	const struct json *m = json_get(object, key);
+	return m && m->type == J_TRUE;
+}
+
+/* ---- JSON, writing: foreign bytes become valid texts ---- */
+
+static void js_quote(struct buf *b, const char *text, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	buf_char(b, '"');
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_at(p + i, len - i);
+		if (p[i] == '"' || p[i] == '\\')
+			buf_printf(b, "\\%c", p[i]);
+		else if (p[i] < 0x20 || p[i] == 0x7f)
+			buf_printf(b, "\\u%04x", p[i]);
+		else if (n)
+			buf_add(b, p + i, n);
+		else
+			buf_text(b, "\xef\xbf\xbd");
+		i += n ? n : 1;
+	}
+	buf_char(b, '"');
+}
+
+static void js_key(struct buf *b, const char *key)
+{
+	if (b->len && b->p[b->len - 1] != '{' && b->p[b->len - 1] != '[')
+		buf_char(b, ',');
+	if (key) {
+		js_quote(b, key, strlen(key));
+		buf_char(b, ':');
+	}
+}
+
+static void js_textn(struct buf *b, const char *key, const char *text, size_t len)
+{
+	js_key(b, key);
+	js_quote(b, text, len);
+}
+
+static void js_text(struct buf *b, const char *key, const char *text)
+{
+	js_textn(b, key, text, strlen(text));
+}
+
+static void js_int(struct buf *b, const char *key, int64_t value)
+{
+	js_key(b, key);
+	buf_printf(b, "%lld", (long long)value);
+}
+
+static void js_real(struct buf *b, const char *key, double value)
+{
+	js_key(b, key);
+	buf_printf(b, "%.6g", isfinite(value) ? value : 0.0);
+}
+
+static void js_bool(struct buf *b, const char *key, bool value)
+{
+	js_key(b, key);
+	buf_text(b, value ? "true" : "false");
+}
+
+/* ---- SHA-256 (FIPS 180-4) ---- */
+
+struct sha256 {
+	uint32_t h[8];
+	uint64_t bytes;
+	unsigned char block[64];
+};
+
+static const uint32_t sha256_k[64] = {
+	0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+	0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+	0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+	0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+	0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+	0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+	0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+	0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t turn(uint32_t x, int n)
+{
+	return x >> n | x << (32 - n);
+}
+
+static void sha256_block(struct sha256 *s, const unsigned char *p)
+{
+	uint32_t w[64], v[8];
+	for (int i = 0; i < 16; i++)
+		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 | p[4 * i + 3];
+	for (int i = 16; i < 64; i++)
+		w[i] = w[i - 16] + w[i - 7] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
+		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
+	memcpy(v, s->h, sizeof(v));
+	for (int i = 0; i < 64; i++) {
+		uint32_t a = v[7] + (turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25)) +
+			     ((v[4] & v[5]) ^ (~v[4] & v[6])) + sha256_k[i] + w[i];
+		uint32_t b = (turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22)) +
+			     ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+		memmove(v + 1, v, 7 * sizeof(v[0]));
+		v[4] += a;
+		v[0] = a + b;
+	}
+	for (int i = 0; i < 8; i++)
+		s->h[i] += v[i];
+}
+
+static void sha256_start(struct sha256 *s)
+{
+	static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+					   0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19 };
+	memcpy(s->h, first, sizeof(first));
+	s->bytes = 0;
+}
+
+static void sha256_add(struct sha256 *s, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	size_t have = s->bytes & 63;
+	s->bytes += len;
+	if (have) {
+		size_t n = MIN(64 - have, len);
+		memcpy(s->block + have, p, n);
+		p += n;
+		len -= n;
+		if (have + n < 64)
+			return;
+		sha256_block(s, s->block);
+	}
+	for (; len >= 64; p += 64, len -= 64)
+		sha256_block(s, p);
+	memcpy(s->block, p, len);
+}
+
+static void sha256_hex(struct sha256 *s, char hex[65])
+{
+	unsigned char tail[72] = { 0x80 };
+	uint64_t bits = s->bytes * 8;
+	size_t pad = 1 + (119 - s->bytes % 64) % 64;
+	for (int i = 0; i < 8; i++)
+		tail[pad + (size_t)i] = (unsigned char)(bits >> (56 - 8 * i));
+	sha256_add(s, tail, pad + 8);
+	for (int i = 0; i < 8; i++)
+		sprintf(hex + 8 * i, "%08x", s->h[i]);
+}
+
+/* ---- files ---- */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int write_all(int fd, const void *bytes, size_t len)
+{
+	const char *p = bytes;
+	while (len) {
+		ssize_t n = write(fd, p, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A relative name that stays in its folder: no "..", ".", empty part or leading '/'. */
+static bool path_inside(const char *path)
+{
+	size_t len = strlen(path);
+	if (!len || len >= PATH_BYTES_MAX || path[0] == '/')
+		return false;
+	for (const char *part = path; part;) {
+		const char *slash = strchr(part, '/');
+		size_t n = slash ? (size_t)(slash - part) : strlen(part);
+		if (!n || n > NAME_MAX || (n == 1 && part[0] == '.') || (n == 2 && part[0] == '.' && part[1] == '.'))
+			return false;
+		part = slash ? slash + 1 : NULL;
+	}
+	return true;
+}
+
+/* And it cannot confuse a terminal or a reader of JSON: UTF-8 without control characters. */
+static bool path_safe(const char *path)
+{
+	size_t len = strlen(path);
+	for (size_t i = 0; i < len;) {
+		size_t n = utf8_at((const unsigned char *)path + i, len - i);
+		if (!n || (unsigned char)path[i] < 0x20 || path[i] == 0x7f)
+			return false;
+		i += n;
+	}
+	return path_inside(path);
+}
+
+static bool name_safe(const char *name)
+{
+	return path_safe(name) && !strchr(name, '/') && strlen(name) <= 200;
+}
+
+static int mkdirs(const char *path, mode_t mode)
+{
+	char *copy = xcopy(path, strlen(path));
+	for (char *p = copy + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = 0;
+		mkdir(copy, mode);
+		*p = '/';
+	}
+	int failed = mkdir(copy, mode) < 0 && errno != EEXIST;
+	free(copy);
+	return failed ? -1 : 0;
+}
+
+/* The folder that holds `path` below root, opened without following any link; `make` makes what is missing. *name points
+ * at the last part. */
+static int open_parent(int root, const char *path, bool make, const char **name)
+{
+	int at = dup(root);
+	const char *part = path, *slash;
+	while (at >= 0 && (slash = strchr(part, '/'))) {
+		char one[NAME_MAX + 1];
+		snprintf(one, sizeof(one), "%.*s", (int)(slash - part), part);
+		int next = openat(at, one, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0 && errno == ENOENT && make && (mkdirat(at, one, 0755) == 0 || errno == EEXIST))
+			next = openat(at, one, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		int saved = errno;
+		close(at);
+		errno = saved;
+		at = next;
+		part = slash + 1;
+	}
+	*name = part;
+	return at;
+}
+
+/* A regular file below root, for reading, reached without following any link. ELOOP: something else is there. */
+static int open_below(int root, const char *path, struct stat *st)
+{
+	const char *name;
+	int dir = open_parent(root, path, false, &name);
+	if (dir < 0) {
+		if (errno == ENOTDIR)
+			errno = ELOOP;
+		return -1;
+	}
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int saved = errno;
+	close(dir);
+	errno = saved;
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)) {
+		close(fd);
+		errno = ELOOP;
+		return -1;
+	}
+	return fd;
+}
+
+/* A file or a whole tree; links are removed, not followed. 0 also when there was nothing. */
+static int remove_at(int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	fchmod(fd, 0700);
+	DIR *d = fdopendir(fd);
+	if (!d)
+		return close(fd), -1;
+	int failed = 0;
+	struct dirent *e;
+	while ((e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			failed |= remove_at(fd, e->d_name);
+	closedir(d);
+	return unlinkat(dir, name, AT_REMOVEDIR) < 0 || failed ? -1 : 0;
+}
+
+static int write_beside(const char *path, const char *text, mode_t mode)
+{
+	char *temp = xprintf("%s.new", path);
+	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode);
+	int failed = fd < 0 || write_all(fd, text, strlen(text)) < 0;
+	if (fd >= 0)
+		close(fd);
+	if (!failed)
+		failed = rename(temp, path) < 0;
+	free(temp);
+	return failed ? -1 : 0;
+}
+
+static int read_file(const char *path, size_t most, struct buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	char part[4096];
+	ssize_t n;
+	while (out->len < most && (n = read(fd, part, MIN(sizeof(part), most - out->len))) > 0)
+		buf_add(out, part, (size_t)n);
+	close(fd);
+	return 0;
+}
+
+static int copy_bytes(int from, int to)
+{
+	for (;;) {
+		ssize_t n = copy_file_range(from, NULL, to, NULL, 1 << 30, 0);
+		if (n == 0)
+			return 0;
+		if (n < 0)
+			break;
+	}
+	char *part = xalloc(SLICE);
+	ssize_t n;
+	int failed = 0;
+	while (!failed && (n = read(from, part, SLICE)) != 0)
+		failed = n < 0 ? errno != EINTR : write_all(to, part, (size_t)n) < 0;
+	free(part);
+	return failed ? -1 : 0;
+}
+
+#define FICLONE_REQUEST _IOW(0x94, 9, int)
+
+enum copy_how { COPY_BYTES, COPY_LINKS };
+
+/* One plain file: by reflink or hard link where that is asked for and possible, else its bytes. */
+static int copy_plain(int from, int to, const char *name, const struct stat *st, enum copy_how how)
+{
+	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
+		return 0;
+	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
+	int failed = in < 0 || out < 0 || (ioctl(out, FICLONE_REQUEST, in) < 0 && copy_bytes(in, out) < 0);
+	if (!failed) {
+		fchmod(out, st->st_mode & 0777);
+		futimens(out, (struct timespec[]){ st->st_atim, st->st_mtim });
+	}
+	int saved = errno;
+	close_fd(&in);
+	close_fd(&out);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+static int copy_link(int from, int to, const char *name)
+{
+	char target[PATH_BYTES_MAX];
+	ssize_t n = readlinkat(from, name, target, sizeof(target) - 1);
+	if (n < 0)
+		return -1;
+	target[n] = 0;
+	return symlinkat(target, to, name);
+}
+
+/* Everything in folder `from` into folder `to`; *files counts plain files and links. */
+static int copy_tree(int from, int to, enum copy_how how, long *files)
+{
+	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (!d)
+		return -1;
+	int failed = 0;
+	struct dirent *e;
+	while (!failed && (e = readdir(d))) {
+		struct stat st;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+			failed = 1;
+		} else if (S_ISDIR(st.st_mode)) {
+			failed = mkdirat(to, e->d_name, 0700) < 0;
+			int in = openat(from, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			int out = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			failed = failed || in < 0 || out < 0 || copy_tree(in, out, how, files) < 0;
+			if (out >= 0)
+				fchmod(out, st.st_mode & 0777);
+			close_fd(&in);
+			close_fd(&out);
+		} else if (S_ISLNK(st.st_mode)) {
+			failed = copy_link(from, to, e->d_name) < 0;
+			++*files;
+		} else if (S_ISREG(st.st_mode)) {
+			failed = copy_plain(from, to, e->d_name, &st, how) < 0;
+			++*files;
+		}
+	}
+	int saved = errno;
+	closedir(d);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+/* ---- clocks, and where this pod keeps things ---- */
+
+static int64_t boot_ms(void)
+{
+	struct timespec t;
+	if (clock_gettime(CLOCK_BOOTTIME, &t) < 0)
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int64_t uptime_s(void)
+{
+	struct buf text = { 0 };
+	int64_t s = read_file("/proc/uptime", 64, &text) == 0 && text.len ? atoll(text.p) : boot_ms() / 1000;
+	buf_free(&text);
+	return s;
+}
+
+/* A list of NAME=value texts, NULL-terminated. */
+struct env {
+	char **list;
+	size_t count;
+};
+
+static void env_set(struct env *env, const char *name, const char *value)
+{
+	size_t len = strlen(name);
+	char *pair = xprintf("%s=%s", name, value);
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=') {
+			free(env->list[i]);
+			env->list[i] = pair;
+			return;
+		}
+	env->list = xresize(env->list, (env->count + 2) * sizeof(char *));
+	env->list[env->count++] = pair;
+	env->list[env->count] = NULL;
+}
+
+static const char *env_get(const struct env *env, const char *name, const char *absent)
+{
+	size_t len = strlen(name);
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=')
+			return env->list[i] + len + 1;
+	return absent;
+}
+
+static void env_free(struct env *env)
+{
+	for (size_t i = 0; i < env->count; i++)
+		free(env->list[i]);
+	free(env->list);
+	*env = (struct env){ 0 };
+}
+
+static struct env env_copy(const struct env *from)
+{
+	struct env to = { .list = xalloc((from->count + 1) * sizeof(char *)), .count = from->count };
+	for (size_t i = 0; i < from->count; i++)
+		to.list[i] = xcopy(from->list[i], strlen(from->list[i]));
+	return to;
+}
+
+/* One word in shell quoting ('..', "..", \x and plain, put together); stops at the end of the line. */
+static const char *shell_word(const char *p, struct buf *out)
+{
+	while (*p && *p != '\n') {
+		if (*p == '\'') {
+			const char *close = strchr(p + 1, '\'');
+			if (!close)
+				return p + strlen(p);
+			buf_add(out, p + 1, (size_t)(close - p - 1));
+			p = close + 1;
+		} else if (*p == '"') {
+			for (p++; *p && *p != '"'; p++) {
+				if (*p == '\\' && p[1] && strchr("\"\\$`", p[1]))
+					p++;
+				buf_char(out, *p);
+			}
+			p += *p == '"';
+		} else {
+			p += *p == '\\' && p[1];
+			buf_char(out, *p++);
+		}
+	}
+	return p;
+}
+
+/* Reads the NAME='value' lines that the start script left. What opens doors is not for workers, whoever wrote it there. */
+static void env_parse(struct env *env, const char *text)
+{
+	static const char *const closed[] = { "RUNPOD_API_KEY", "BURST_HOST_KEY_B64", "BURST_AUTHORIZED_KEY",
+					      "MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET", "MODAL_TASK_SECRET" };
+	for (const char *p = text; *p; p += *p == '\n') {
+		size_t n = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+		if (!n || p[n] != '=') {
+			p += strcspn(p, "\n");
+			continue;
+		}
+		char *name = xcopy(p, n);
+		struct buf value = { 0 };
+		p = shell_word(p + n + 1, &value);
+		bool open = true;
+		for (size_t i = 0; i < ARRAY_LEN(closed); i++)
+			open = open && strcmp(name, closed[i]);
+		if (open)
+			env_set(env, name, buf_str(&value));
+		free(name);
+		buf_free(&value);
+	}
+}
+
+struct place {
+	const char *home;   /* on the container's disk */
+	const char *volume; /* outlives the pod */
+	struct env env;	    /* the pod's own */
+};
+
+static void place_load(struct place *place)
+{
+	const char *home = getenv("BURST_HOME");
+	place->home = xcopy(home && *home ? home : "/run/burst", strlen(home && *home ? home : "/run/burst"));
+	char *file = xprintf("%s/env", place->home);
+	struct buf text = { 0 };
+	if (read_file(file, 4 << 20, &text) == 0 && text.len)
+		env_parse(&place->env, text.p);
+	buf_free(&text);
+	free(file);
+	const char *volume = env_get(&place->env, "BURST_VOLUME", getenv("BURST_VOLUME"));
+	place->volume = volume && *volume ? volume : "/workspace";
+	env_set(&place->env, "BURST_HOME", place->home);
+	if (env_get(&place->env, "PATH", NULL))
+		setenv("PATH", env_get(&place->env, "PATH", ""), 1);
+	else
+		env_set(&place->env, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+}
+
+static void place_free(struct place *place)
+{
+	free((char *)place->home);
+	env_free(&place->env);
+}
+
+static char *on_volume(const struct place *place, const char *path)
+{
+	return path[0] == '/' ? xcopy(path, strlen(path)) : xprintf("%s/%s", place->volume, path);
+}
+
+static bool have_program(const char *name)
+{
+	const char *path = getenv("PATH");
+	char *copy = xcopy(path ? path : "", path ? strlen(path) : 0), *save = NULL;
+	bool found = false;
+	for (char *dir = strtok_r(copy, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save)) {
+		char *file = xprintf("%s/%s", dir, name);
+		found = access(file, X_OK) == 0;
+		free(file);
+	}
+	free(copy);
+	return found;
+}
+
+/* ---- what the agent knows ---- */
+
+struct segment {
+	char *id, *file;
+	char *task; /* the JSON object as it came */
+	char *run;  /* a command */
+	int64_t index, count;
+	int tries;
+	int alone_kills; /* how many workers it has killed when alone */
+	bool settled;
+};
+
+/* Some segments of a batch, given to a worker in one go. */
+struct part {
+	struct part *next;
+	size_t n;
+	int kills;
+	size_t at[];
+};
+
+struct batch {
+	struct batch *next;
+	char *id;
+	double estimate_s;
+	struct segment *seg;
+	size_t n;
+	struct part *parts; /* not begun; one part of a batch runs at a time */
+	bool begun, running;
+	int64_t busy_ms;
+};
+
+enum worker_state { WORKER_LOADING, WORKER_IDLE, WORKER_BUSY, WORKER_RESTARTING, WORKER_FAILED };
+
+struct command {
+	int index; /* in the batch */
+	char *id, *dir;
+	int log_fd;
+	int64_t log_bytes;
+	int notify;	      /* inotify, -1 when there is none */
+	char **watched;	      /* folder of each watch descriptor */
+	int watches;
+	struct output *outputs; /* reported so far */
+	long output_count;
+	bool exited;
+	int code;
+	int64_t drain_until_ms;
+};
+
+struct worker {
+	int w;
+	enum worker_state state;
+	pid_t pid;
+	int in, out, err;
+	struct buf to, line, err_line;
+	bool skipping[2]; /* the rest of an overlong log line */
+	char last_words[400];
+	struct batch *batch;
+	struct part *part;
+	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
+	int restarts, in_row, max_batch;
+	bool said_oom; /* since its last batch */
+	const char *killed_for; /* we killed it: why */
+	struct command *command;
+};
+
+struct output { /* what was last reported under a name */
+	struct output *next;
+	char *name;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime;
+};
+
+/* Slow things with files, one after the other, a slice at a time. */
+enum job_kind { JOB_SEGMENT, JOB_OUTPUT, JOB_BATCH, JOB_COMMAND };
+
+struct job {
+	struct job *next;
+	enum job_kind kind;
+	char *id, *batch_id, *name, *dir;
+	char claimed_sha256[65];
+	int try, rate, code;
+	double seconds;
+	int64_t ms, bytes, claimed_bytes;
+	long outputs;
+	int fd, to;
+	struct sha256 sha;
+};
+
+/* A setup or install script while it runs. */
+struct task {
+	const char *kind; /* "setup", "install"; NULL: none */
+	pid_t pid;
+	int out;
+	struct buf line;
+	bool skipping;
+	char tail[1024];
+	char *hash, *build;
+	int64_t began_ms, until_ms;
+	bool timed_out;
+};
+
+struct deferred {
+	struct deferred *next;
+	char *line;
+	size_t len;
+};
+
+struct client {
+	int fd;
+	bool attached;
+	struct buf in, out;
+	uint64_t cursor; /* number of the next event to send */
+	bool hello_due, closing;
+};
+
+struct gpu {
+	char name[80];
+	int64_t memory_mb;
+};
+
+struct agent {
+	struct place place;
+	char *dir; /* P */
+	int dir_fd, home_fd;
+	const char *run, *attempt;
+	int64_t began_ms, began_s, hard_end_s, lease_end_up_s; /* the last in the pod's uptime */
+	int64_t lease_s, renewed_ms;
+	bool detached, draining, drained, idle, stopped, over, quit;
+
+	int events; /* file; -1 when it cannot be written any more */
+	uint64_t next;
+	off_t *offsets; /* of each event in the file, or -1 - offset in `spill` */
+	size_t offsets_cap;
+	off_t events_size;
+	struct buf spill;
+	bool events_dirty;
+	struct buf text; /* the event being written */
+	int64_t log_second, log_bytes, log_total;
+	long log_dropped;
+
+	struct client clients[CLIENTS_MAX];
+	int listener, signals;
+
+	struct worker *workers;
+	int worker_count;
+	struct env start_env;
+	char *worker_command, *code;
+	char **outputs;
+	bool command, stream;
+	int64_t hang_ms;
+	int64_t part_limit; /* learned from out-of-memory; 0: none */
+	struct batch *queue;
+	struct job *jobs, *jobs_last;
+	struct task task;
+	struct deferred *deferred;
+	bool fatal, stop_due, setup_failed;
+	char fatal_error[400];
+
+	pid_t gpu_pid, usage_pid;
+	int gpu_out, usage_out;
+	struct buf gpu_text, usage_text;
+	struct gpu gpus[16];
+	int gpu_count;
+	int64_t gpu_until_ms, usage_mb;
+	int usage_cards, usage_percent; /* of the round of lines that is coming in */
+	char switch_line[200];
+	int64_t ticked_ms, synced_ms, over_ms;
+};
+
+static int64_t now_ms(const struct agent *a)
+{
+	return boot_ms() - a->began_ms;
+}
+
+
+/* ---- events: numbered ones are kept in P/events.jsonl and sent from there ---- */
+
+static void events_index(struct agent *a, off_t offset)
+{
+	if (a->next == a->offsets_cap) {
+		a->offsets_cap = a->offsets_cap ? a->offsets_cap * 2 : 256;
+		a->offsets = xresize(a->offsets, a->offsets_cap * sizeof(off_t));
+	}
+	a->offsets[a->next++] = offset;
+}
+
+/* An agent before us may have written some: count them, cut off a torn last line. Event 0 does not exist. */
+static void events_open(struct agent *a)
+{
+	events_index(a, 0);
+	a->events = openat(a->dir_fd, "events.jsonl", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (a->events < 0)
+		return;
+	char *part = xalloc(SLICE);
+	off_t at = 0, line = 0;
+	ssize_t n;
+	while ((n = pread(a->events, part, SLICE, at)) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			if (part[i] == '\n') {
+				events_index(a, line);
+				line = at + i + 1;
+			}
+		at += n;
+	}
+	free(part);
+	a->events_size = line;
+	if (ftruncate(a->events, line) < 0)
+		close_fd(&a->events);
+}
+
+static void events_sync(struct agent *a)
+{
+	if (a->events >= 0 && a->events_dirty)
+		fdatasync(a->events);
+	a->events_dirty = false;
+}
+
+static struct buf *event_begin(struct agent *a, const char *name)
+{
+	a->text.len = 0;
+	buf_printf(&a->text, "{\"n\":%llu,\"t\":%lld", (unsigned long long)a->next, (long long)now_ms(a));
+	js_text(&a->text, "ev", name);
+	return &a->text;
+}
+
+static int events_append(struct agent *a)
+{
+	size_t done = 0;
+	while (a->events >= 0 && done < a->text.len) {
+		ssize_t n = pwrite(a->events, a->text.p + done, a->text.len - done, a->events_size + (off_t)done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return -1;
+		done += (size_t)n;
+	}
+	return a->events >= 0 ? 0 : -1;
+}
+
+static void fatal(struct agent *a, const char *fmt, ...) PRINTF(2, 3);
+
+static void event_end(struct agent *a)
+{
+	buf_text(&a->text, "}\n");
+	if (events_append(a) == 0) {
+		events_index(a, a->events_size);
+		a->events_size += (off_t)a->text.len;
+		a->events_dirty = true;
+		return;
+	}
+	/* the volume takes no more: the rest is kept in memory, and it is the end of this pod's work */
+	int saved = errno;
+	bool first = a->events >= 0;
+	if (first && ftruncate(a->events, a->events_size) < 0)
+		saved = errno;
+	close_fd(&a->events);
+	events_index(a, -1 - (off_t)a->spill.len);
+	buf_add(&a->spill, a->text.p, a->text.len);
+	if (first)
+		fatal(a, "the event log cannot be written: %s", strerror(saved));
+}
+
+static struct client *attached_client(struct agent *a)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		if (a->clients[i].fd >= 0 && a->clients[i].attached && !a->clients[i].closing)
+			return &a->clients[i];
+	return NULL;
+}
+
+static struct buf *say_begin(struct agent *a, const char *name)
+{
+	a->text.len = 0;
+	buf_printf(&a->text, "{\"t\":%lld", (long long)now_ms(a));
+	js_text(&a->text, "ev", name);
+	return &a->text;
+}
+
+/* Unnumbered: for who listens now, never kept. */
+static void say_end(struct agent *a)
+{
+	struct client *c = attached_client(a);
+	buf_text(&a->text, "}\n");
+	if (c && !c->hello_due && c->out.len < OUT_MAX)
+		buf_add(&c->out, a->text.p, a->text.len);
+}
+
+static void say_error(struct agent *a, const char *error)
+{
+	js_text(say_begin(a, "error"), "error", error);
+	say_end(a);
+}
+
+/* What the client has not seen yet, from the file into its buffer. */
+static void events_send(struct agent *a, struct client *c)
+{
+	while (c->attached && !c->hello_due && c->out.len < OUT_LOW && c->cursor < a->next) {
+		off_t at = a->offsets[c->cursor];
+		if (at < 0) {
+			const char *line = a->spill.p + (-1 - at);
+			buf_add(&c->out, line, (size_t)(strchr(line, '\n') + 1 - line));
+			c->cursor++;
+			continue;
+		}
+		/* as many lines of the file as lie in a row */
+		uint64_t upto = c->cursor + 1;
+		while (upto < a->next && a->offsets[upto] >= 0 && a->offsets[upto] - at < OUT_LOW)
+			upto++;
+		off_t end = upto < a->next && a->offsets[upto] >= 0 ? a->offsets[upto] : a->events_size;
+		size_t len = (size_t)(end - at);
+		int fd = a->events >= 0 ? dup(a->events) : openat(a->dir_fd, "events.jsonl", O_RDONLY | O_CLOEXEC);
+		buf_room(&c->out, len);
+		ssize_t n = fd < 0 ? -1 : pread(fd, c->out.p + c->out.len, len, at);
+		close_fd(&fd);
+		if (n != (ssize_t)len) {
+			c->closing = true; /* the volume does not give back what it took */
+			return;
+		}
+		c->out.len += len;
+		c->out.p[c->out.len] = 0;
+		c->cursor = upto;
+	}
+}
+
+static void fatal(struct agent *a, const char *fmt, ...)
+{
+	if (a->fatal)
+		return;
+	a->fatal = true;
+	va_list args;
+	char error[400];
+	va_start(args, fmt);
+	vsnprintf(error, sizeof(error), fmt, args);
+	va_end(args);
+	js_text(event_begin(a, "fatal"), "error", error);
+	event_end(a);
+	/* callers are deep inside what stopping would free: the loop does it */
+	snprintf(a->fatal_error, sizeof(a->fatal_error), "%s", error);
+	a->stop_due = true;
+}
+
+/* Has the volume room for a few bytes? Free space in statvfs means nothing under a quota, so it is tried. */
+static bool volume_full(struct agent *a)
+{
+	char *zeros = xalloc(64 << 10);
+	int fd = openat(a->dir_fd, ".probe", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO
+			   : write_all(fd, zeros, 64 << 10) < 0 || fsync(fd) < 0;
+	if (fd >= 0)
+		close(fd);
+	unlinkat(a->dir_fd, ".probe", 0);
+	free(zeros);
+	return full;
+}
+
+static void check_volume(struct agent *a)
+{
+	if (!a->fatal && volume_full(a))
+		fatal(a, "the volume is full or cannot be written");
+}
+
+/* ---- log events: so many bytes a second, so many in all ---- */
+
+static void log_flush_dropped(struct agent *a)
+{
+	if (!a->log_dropped)
+		return;
+	char line[80];
+	snprintf(line, sizeof(line), "(%ld lines were not kept)", a->log_dropped);
+	a->log_dropped = 0;
+	js_text(event_begin(a, "log"), "line", line);
+	event_end(a);
+}
+
+static bool log_room(struct agent *a, size_t len)
+{
+	int64_t second = now_ms(a) / 1000;
+	if (second != a->log_second) {
+		a->log_second = second;
+		a->log_bytes = 0;
+		log_flush_dropped(a);
+	}
+	if (a->log_bytes + (int64_t)len > LOG_BYTES_PER_S || a->log_total > LOG_EVENTS_MAX) {
+		a->log_dropped++;
+		return false;
+	}
+	a->log_bytes += (int64_t)len;
+	a->log_total += (int64_t)len;
+	return true;
+}
+
+/* id names a segment or a task; NULL: worker w. */
+static void log_line(struct agent *a, int w, const char *id, const char *line, size_t len)
+{
+	while (len && (line[len - 1] == '\r' || line[len - 1] == '\n'))
+		len--;
+	len = MIN(len, (size_t)LOG_LINE_MAX);
+	if (!len || !log_room(a, len + 48))
+		return;
+	struct buf *b = event_begin(a, "log");
+	if (id)
+		js_text(b, "id", id);
+	else
+		js_int(b, "w", w);
+	js_textn(b, "line", line, len);
+	event_end(a);
+}
+
+/* ---- the lease ---- */
+
+static int64_t lease_left_s(const struct agent *a)
+{
+	return a->lease_end_up_s - uptime_s();
+}
+
+static void lease_renew(struct agent *a, int64_t lease_s)
+{
+	int64_t wall = time(NULL), up = uptime_s(), left = MIN(MAX(lease_s, (int64_t)1), (int64_t)7 * 86400);
+	if (a->over)
+		return;
+	if (a->hard_end_s > 0)
+		left = MAX(MIN(left, a->hard_end_s - wall), -up);
+	char text[120];
+	snprintf(text, sizeof(text), "%s %lld %lld\n", a->attempt, (long long)(wall + left), (long long)(up + left));
+	char *file = xprintf("%s/lease", a->place.home);
+	if (write_beside(file, text, 0600) == 0)
+		a->lease_end_up_s = up + left;
+	free(file);
+	a->renewed_ms = now_ms(a);
+}
+
+/* Until we write one, the lease is what the start script was told, or what an agent before us wrote. */
+static void lease_find(struct agent *a)
+{
+	a->hard_end_s = atoll(env_get(&a->place.env, "BURST_HARD_END", "0"));
+	int64_t first = atoll(env_get(&a->place.env, "BURST_FIRST_LEASE_END", "0"));
+	if (!first)
+		first = a->hard_end_s ? a->hard_end_s : time(NULL) + 600;
+	a->lease_end_up_s = uptime_s() + first - time(NULL);
+	char *file = xprintf("%s/lease", a->place.home), who[64];
+	struct buf text = { 0 };
+	long long wall, up;
+	if (read_file(file, 200, &text) == 0 && text.len && sscanf(text.p, "%63s %lld %lld", who, &wall, &up) == 3 &&
+	    !strcmp(who, a->attempt))
+		a->lease_end_up_s = up;
+	buf_free(&text);
+	free(file);
+}
+
+static void lease_say(struct agent *a)
+{
+	js_int(say_begin(a, "lease"), "left_s", lease_left_s(a));
+	say_end(a);
+}
+
+/* After this, what is on the volume outlives the pod. Both ways, since volumes differ in what they take as a wish. */
+static int volume_sync(struct agent *a)
+{
+	events_sync(a);
+	int fd = open(a->place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	int failed = syncfs(fd) < 0;
+	fsync(fd);
+	close(fd);
+	a->synced_ms = now_ms(a);
+	return failed ? -1 : 0;
+}
+
+static void end_pod(struct agent *a, const char *reason)
+{
+	if (a->over)
+		return;
+	a->over = true;
+	a->over_ms = now_ms(a);
+	volume_sync(a);
+	char *file = xprintf("%s/end", a->place.home), *text = xprintf("%s\n", reason);
+	write_beside(file, text, 0600);
+	free(text);
+	free(file);
+}
+
+/* ---- slow work on files ---- */
+
+static struct job *job_add(struct agent *a, enum job_kind kind, const char *id)
+{
+	struct job *j = xalloc(sizeof(*j));
+	j->kind = kind;
+	j->id = xcopy(id, strlen(id));
+	j->fd = j->to = -1;
+	if (a->jobs_last)
+		a->jobs_last->next = j;
+	else
+		a->jobs = j;
+	a->jobs_last = j;
+	return j;
+}
+
+static void job_free(struct job *j)
+{
+	close_fd(&j->fd);
+	close_fd(&j->to);
+	free(j->id);
+	free(j->batch_id);
+	free(j->name);
+	free(j->dir);
+	free(j);
+}
+
+static void job_done(struct agent *a)
+{
+	struct job *j = a->jobs;
+	a->jobs = j->next;
+	if (!a->jobs)
+		a->jobs_last = NULL;
+	job_free(j);
+}
+
+static void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
+			   const char *error)
+{
+	struct buf *b = event_begin(a, "segment");
+	js_text(b, "id", id);
+	js_text(b, "batch", batch);
+	js_int(b, "try", try);
+	js_bool(b, "ok", false);
+	js_text(b, "reason", reason);
+	js_text(b, "error", error);
+	event_end(a);
+}
+
+static uint32_t le32(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* Seconds and rate of a RIFF/WAVE file, from what is really in it; false: it is none. */
+static bool wav_look(int fd, int64_t file_bytes, double *seconds, int *rate)
+{
+	unsigned char h[24];
+	if (pread(fd, h, 12, 0) != 12 || memcmp(h, "RIFF", 4) || memcmp(h + 8, "WAVE", 4))
+		return false;
+	uint32_t per_second = 0;
+	int64_t at = 12;
+	for (int chunks = 0; chunks < 64 && pread(fd, h, 24, at) >= 8; chunks++) {
+		int64_t len = le32(h + 4);
+		if (!memcmp(h, "fmt ", 4) && len >= 16) {
+			*rate = (int)MIN(le32(h + 12), (uint32_t)10000000);
+			per_second = le32(h + 16);
+		} else if (!memcmp(h, "data", 4)) {
+			if (!per_second)
+				return false;
+			*seconds = (double)MIN(len, file_bytes - at - 8) / per_second;
+			return true;
+		}
+		at += 8 + len + (len & 1);
+	}
+	return false;
+}
+
+static bool job_read(struct agent *a, struct job *j, bool *end)
+{
+	char part[64 << 10];
+	for (size_t sum = 0; sum < SLICE;) {
+		ssize_t n = read(j->fd, part, sizeof(part));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return false;
+		if (n == 0)
+			return *end = true;
+		sha256_add(&j->sha, part, (size_t)n);
+		if (j->to >= 0 && write_all(j->to, part, (size_t)n) < 0) {
+			check_volume(a);
+			return false;
+		}
+		sum += (size_t)n;
+		j->bytes += n;
+	}
+	return true;
+}
+
+static void segment_wrong(struct agent *a, struct job *j, const char *reason, const char *error)
+{
+	segment_failed(a, j->batch_id, j->id, j->try, reason, error);
+	job_done(a);
+}
+
+/* The worker said that it has written this file: is it there, and what is it? */
+static void job_segment(struct agent *a, struct job *j)
+{
+	bool end = false;
+	struct stat st;
+	if (j->fd < 0) {
+		j->fd = open_below(a->dir_fd, j->name, &st);
+		if (j->fd < 0 && errno == ENOENT)
+			return segment_wrong(a, j, "missing", "the file that the worker reported is not there");
+		if (j->fd < 0)
+			return segment_wrong(a, j, "mismatch", "what the worker reported is not a plain file");
+		if (wav_look(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
+			j->seconds = 0;
+		sha256_start(&j->sha);
+	}
+	if (!job_read(a, j, &end))
+		return segment_wrong(a, j, "missing", strerror(errno));
+	if (!end)
+		return;
+	char hex[65];
+	sha256_hex(&j->sha, hex);
+	if (j->claimed_bytes >= 0 && j->claimed_bytes != j->bytes)
+		return segment_wrong(a, j, "mismatch", "the file has another size than the worker reported");
+	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
+		return segment_wrong(a, j, "mismatch", "the file has another hash than the worker reported");
+	if (a->detached)
+		fsync(j->fd);
+	struct buf *b = event_begin(a, "segment");
+	js_text(b, "id", j->id);
+	js_text(b, "batch", j->batch_id);
+	js_int(b, "try", j->try);
+	js_bool(b, "ok", true);
+	js_text(b, "file", j->name);
+	js_key(b, "path");
+	char *path = xprintf("runs/%s/%s/%s", a->run, a->attempt, j->name);
+	js_quote(b, path, strlen(path));
+	free(path);
+	js_int(b, "bytes", j->bytes);
+	js_text(b, "sha256", hex);
+	js_real(b, "seconds", j->seconds);
+	js_int(b, "rate", j->rate);
+	js_int(b, "ms", j->ms);
+	event_end(a);
+	if (a->detached)
+		lease_renew(a, a->lease_s);
+	job_done(a);
+}
+
+/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. */
+static int job_output_open(struct agent *a, struct job *j)
+{
+	struct stat st;
+	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	j->fd = tree < 0 ? -1 : open_below(tree, j->name, &st);
+	close_fd(&tree);
+	if (j->fd < 0)
+		return -1;
+	char *path = xprintf("out/%s/%s", j->id, j->name);
+	const char *name;
+	int dir = open_parent(a->dir_fd, path, true, &name);
+	char *temp = xprintf("%.200s.part", name);
+	j->to = dir < 0 ? -1 : openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	close_fd(&dir);
+	free(temp);
+	free(path);
+	sha256_start(&j->sha);
+	if (j->to < 0)
+		check_volume(a);
+	return j->to < 0 ? -1 : 0;
+}
+
+static int job_output_close(struct agent *a, struct job *j)
+{
+	char *path = xprintf("out/%s/%s", j->id, j->name);
+	const char *name;
+	int dir = open_parent(a->dir_fd, path, false, &name);
+	char *temp = xprintf("%.200s.part", name);
+	int failed = fsync(j->to) < 0 || dir < 0 || renameat(dir, temp, dir, name) < 0;
+	close_fd(&dir);
+	free(temp);
+	free(path);
+	if (failed)
+		check_volume(a);
+	return failed ? -1 : 0;
+}
+
+static void job_output(struct agent *a, struct job *j)
+{
+	bool end = false;
+	if (j->fd < 0 && job_output_open(a, j) < 0)
+		goto lost;
+	if (!job_read(a, j, &end))
+		goto lost;
+	if (!end)
+		return;
+	if (job_output_close(a, j) < 0)
+		goto lost;
+	char hex[65];
+	sha256_hex(&j->sha, hex);
+	struct buf *b = event_begin(a, "output");
+	js_text(b, "id", j->id);
+	js_text(b, "name", j->name);
+	char *path = xprintf("runs/%s/%s/out/%s/%s", a->run, a->attempt, j->id, j->name);
+	js_text(b, "path", path);
+	free(path);
+	js_int(b, "bytes", j->bytes);
+	js_text(b, "sha256", hex);
+	event_end(a);
+	job_done(a);
+	return;
+lost:;
+	char *line = xprintf("output %s could not be kept: %s", j->name, strerror(errno));
+	log_line(a, 0, j->id, line, strlen(line));
+	free(line);
+	job_done(a);
+}
+
+static void job_batch(struct agent *a, struct job *j)
+{
+	struct buf *b = event_begin(a, "batch");
+	js_text(b, "id", j->id);
+	js_text(b, "state", "done");
+	js_int(b, "busy_ms", j->ms);
+	event_end(a);
+	events_sync(a);
+	if (a->detached && now_ms(a) - a->synced_ms > 10000 && volume_sync(a) < 0)
+		fatal(a, "the volume does not keep what is written: %s", strerror(errno));
+	job_done(a);
+}
+
+static void remove_in_background(const char *dir)
+{
+	pid_t pid = fork();
+	if (pid)
+		return;
+	remove_at(AT_FDCWD, dir);
+	_exit(0);
+}
+
+/* The command has exited and all its outputs are kept. */
+static void job_command(struct agent *a, struct job *j)
+{
+	struct buf *b = event_begin(a, "segment");
+	js_text(b, "id", j->id);
+	js_text(b, "batch", j->batch_id);
+	js_int(b, "try", j->try);
+	js_bool(b, "ok", j->code == 0);
+	js_int(b, "code", j->code);
+	js_int(b, "ms", j->ms);
+	js_int(b, "outputs", j->outputs);
+	char *log = xprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
+	js_text(b, "log", log);
+	free(log);
+	if (j->code) {
+		js_text(b, "reason", "worker");
+		js_text(b, "error", j->name ? j->name : "");
+	}
+	event_end(a);
+	remove_in_background(j->dir);
+	job_done(a);
+}
+
+static void jobs_step(struct agent *a)
+{
+	struct job *j = a->jobs;
+	if (!j)
+		return;
+	switch (j->kind) {
+	case JOB_SEGMENT:
+		return job_segment(a, j);
+	case JOB_OUTPUT:
+		return job_output(a, j);
+	case JOB_BATCH:
+		return job_batch(a, j);
+	case JOB_COMMAND:
+		return job_command(a, j);
+	}
+}
+
+/* ---- processes ---- */
+
+struct spawn {
+	const char *script; /* for sh -c */
+	const char *dir;    /* NULL: $BURST_HOME */
+	const char *copy;   /* a folder whose copy `dir` shall be; NULL: dir is there */
+	const struct env *env;
+	int in, out, err; /* in -1: /dev/null */
+};
+
+static void child_say(const char *what, const char *name)
+{
+	dprintf(2, "burst-agent: %s %s: %s\n", what, name, strerror(errno));
+	_exit(125);
+}
+
+static void child_copy(const char *from, const char *to)
+{
+	long files = 0;
+	if (mkdirs(to, 0755) < 0)
+		child_say("cannot make", to);
+	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in < 0 || out < 0 || copy_tree(in, out, COPY_BYTES, &files) < 0)
+		child_say("cannot copy", from);
+	close(in);
+	close(out);
+}
+
+/* When memory runs out, the kernel should take a worker and leave the agent and the watch. */
+static void child_offer_to_oom(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && write(fd, "500", 3) < 0)
+		errno = 0;
+	close_fd(&fd);
+}
+
+static void child_become(const struct spawn *s, const char *home)
+{
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int sig = 1; sig < 32; sig++)
+		signal(sig, SIG_DFL);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	child_offer_to_oom();
+	int in = s->in >= 0 ? s->in : open("/dev/null", O_RDONLY);
+	if (dup2(in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0)
+		_exit(125);
+	umask(022);
+	if (s->copy)
+		child_copy(s->copy, s->dir);
+	else if (s->dir && mkdirs(s->dir, 0755) < 0)
+		child_say("cannot make", s->dir);
+	if (chdir(s->dir ? s->dir : home) < 0)
+		child_say("cannot enter", s->dir ? s->dir : home);
+	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)s->script, NULL };
+	execve("/bin/sh", argv, s->env->list);
+	child_say("cannot run", "/bin/sh");
+}
+
+static pid_t spawn(struct agent *a, const struct spawn *s)
+{
+	pid_t pid = fork();
+	if (pid == 0)
+		child_become(s, a->place.home);
+	if (pid > 0)
+		setpgid(pid, pid);
+	return pid;
+}
+
+static int make_pipe(int *read_end, int *write_end)
+{
+	int p[2];
+	if (pipe2(p, O_CLOEXEC) < 0)
+		return -1;
+	*read_end = p[0];
+	*write_end = p[1];
+	return 0;
+}
+
+static void nonblocking(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+static void kill_group(pid_t pid)
+{
+	if (pid > 0)
+		kill(-pid, SIGKILL);
+}
+
+/* Whatever our workers left behind has become our child (PR_SET_CHILD_SUBREAPER): end all that we do not know. */
+static void kill_orphans(struct agent *a)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	while (d && (e = readdir(d))) {
+		pid_t pid = atoi(e->d_name), parent = 0;
+		if (pid <= 1)
+			continue;
+		bool known = pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid;
+		for (int i = 0; i < a->worker_count; i++)
+			known = known || pid == a->workers[i].pid;
+		char *file = xprintf("/proc/%d/stat", pid);
+		struct buf text = { 0 };
+		const char *after;
+		if (!known && read_file(file, 1024, &text) == 0 && text.len && (after = strrchr(text.p, ')')) &&
+		    sscanf(after, ") %*c %d", &parent) == 1 && parent == getpid())
+			kill(pid, SIGKILL);
+		buf_free(&text);
+		free(file);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* ---- the queue ---- */
+
+static void batch_free(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		free(b->seg[i].id);
+		free(b->seg[i].file);
+		free(b->seg[i].task);
+		free(b->seg[i].run);
+	}
+	while (b->parts) {
+		struct part *next = b->parts->next;
+		free(b->parts);
+		b->parts = next;
+	}
+	free(b->seg);
+	free(b->id);
+	free(b);
+}
+
+static void batch_unlink(struct agent *a, struct batch *b)
+{
+	struct batch **at = &a->queue;
+	while (*at != b)
+		at = &(*at)->next;
+	*at = b->next;
+}
+
+static struct part *part_new(size_t n, int kills)
+{
+	struct part *p = xalloc(sizeof(*p) + n * sizeof(size_t));
+	p->n = n;
+	p->kills = kills;
+	return p;
+}
+
+/* Behind the others of its batch: the innocent are rendered before a suspect is tried again. */
+static void part_add(struct batch *b, struct part *p)
+{
+	struct part **at = &b->parts;
+	while (*at)
+		at = &(*at)->next;
+	*at = p;
+}
+
+static void part_add_slice(struct batch *b, const struct part *of, size_t from, size_t n, int kills)
+{
+	if (!n)
+		return;
+	struct part *p = part_new(n, kills);
+	memcpy(p->at, of->at + from, n * sizeof(size_t));
+	part_add(b, p);
+}
+
+static void batch_settled(struct agent *a, struct batch *b)
+{
+	if (b->parts || b->running)
+		return;
+	struct job *j = job_add(a, JOB_BATCH, b->id);
+	j->ms = b->busy_ms;
+	batch_unlink(a, b);
+	batch_free(b);
+}
+
+static void batch_retry_event(struct agent *a, const char *id, int w, const char *reason)
+{
+	struct buf *b = event_begin(a, "batch");
+	js_text(b, "id", id);
+	js_text(b, "state", "retry");
+	js_int(b, "w", w);
+	js_text(b, "reason", reason);
+	event_end(a);
+}
+
+static struct part *part_unsettled(const struct batch *b, const struct part *p)
+{
+	struct part *rest = part_new(p->n, p->kills);
+	rest->n = 0;
+	for (size_t i = 0; i < p->n; i++)
+		if (!b->seg[p->at[i]].settled)
+			rest->at[rest->n++] = p->at[i];
+	return rest;
+}
+
+static void segment_is_poison(struct agent *a, struct batch *b, struct segment *s, const char *reason, const char *words)
+{
+	char error[600];
+	bool says = !strcmp(reason, "worker");
+	if (says)
+		snprintf(error, sizeof(error), "%s", *words ? words : "the worker could not render it");
+	else
+		snprintf(error, sizeof(error), "it ended its worker twice (%s)%s%s", reason, *words ? ": " : "", words);
+	segment_failed(a, b->id, s->id, s->tries, says ? "worker" : "poison", error);
+	s->settled = true;
+}
+
+/* What a part that did not end well becomes. reason: crash, hang, oom, garbage, or "worker" (it lives and says no). */
+static void part_failed(struct agent *a, struct batch *b, struct part *p, int w, const char *reason, const char *words)
+{
+	struct part *rest = part_unsettled(b, p);
+	bool oom = !strcmp(reason, "oom"), alone = p->n == 1;
+	if (rest->n == 1 && alone) {
+		struct segment *s = &b->seg[rest->at[0]];
+		if (!strcmp(reason, "worker") || ++s->alone_kills >= 2)
+			segment_is_poison(a, b, s, reason, words);
+	}
+	if (rest->n && !b->seg[rest->at[0]].settled) {
+		batch_retry_event(a, b->id, w, strcmp(reason, "worker") ? reason : "crash");
+		if (oom && p->n > 1)
+			a->part_limit = (int64_t)MAX(p->n / 2, (size_t)1);
+		size_t half = rest->n == 1 || (!oom && !p->kills && strcmp(reason, "worker")) ? rest->n : (rest->n + 1) / 2;
+		int kills = half == rest->n ? p->kills + 1 : MAX(p->kills, 1);
+		part_add_slice(b, rest, 0, half, kills);
+		part_add_slice(b, rest, half, rest->n - half, kills);
+	}
+	free(rest);
+}
+
+/* ---- workers ---- */
+
+static void worker_event(struct agent *a, struct worker *w, const char *state, const char *error)
+{
+	struct buf *b = event_begin(a, "worker");
+	js_int(b, "w", w->w);
+	js_text(b, "state", state);
+	if (error)
+		js_text(b, "error", error);
+	event_end(a);
+}
+
+static bool all_workers_failed(const struct agent *a)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		if (a->workers[i].state != WORKER_FAILED)
+			return false;
+	return a->worker_count > 0;
+}
+
+static void worker_failed(struct agent *a, struct worker *w, const char *error)
+{
+	w->state = WORKER_FAILED;
+	worker_event(a, w, "failed", error);
+	if (all_workers_failed(a))
+		fatal(a, "no worker can be kept running: %s", error);
+}
+
+static void worker_env(struct agent *a, struct env *env, int w)
+{
+	char number[24];
+	for (size_t i = 0; i < a->start_env.count; i++) {
+		char *pair = xcopy(a->start_env.list[i], strlen(a->start_env.list[i])), *eq = strchr(pair, '=');
+		*eq = 0;
+		env_set(env, pair, eq + 1);
+		free(pair);
+	}
+	env_set(env, "BURST_OUT", a->dir);
+	snprintf(number, sizeof(number), "%d", w);
+	env_set(env, "BURST_WORKER", number);
+	snprintf(number, sizeof(number), "%d", a->worker_count);
+	env_set(env, "BURST_WORKERS", number);
+	if (!env_get(env, "HOME", NULL))
+		env_set(env, "HOME", a->place.home);
+}
+
+static void worker_start(struct agent *a, struct worker *w)
+{
+	int in = -1, out = -1, err = -1;
+	struct env env = env_copy(&a->place.env);
+	worker_env(a, &env, w->w);
+	char *work = xprintf("%s/work/worker%d", a->place.home, w->w);
+	struct spawn s = { .script = a->worker_command, .dir = a->code ? a->code : work, .env = &env };
+	if (make_pipe(&in, &w->in) < 0 || make_pipe(&w->out, &out) < 0 || make_pipe(&w->err, &err) < 0) {
+		w->pid = -1;
+	} else {
+		s.in = in, s.out = out, s.err = err;
+		w->pid = spawn(a, &s);
+		nonblocking(w->in);
+		nonblocking(w->out);
+		nonblocking(w->err);
+	}
+	close_fd(&in);
+	close_fd(&out);
+	close_fd(&err);
+	free(work);
+	env_free(&env);
+	w->state = WORKER_LOADING;
+	w->began_ms = w->line_ms = w->progress_ms = now_ms(a);
+	w->killed_for = NULL;
+	w->last_words[0] = 0;
+	w->to.len = w->line.len = w->err_line.len = 0;
+	w->skipping[0] = w->skipping[1] = false;
+	if (w->pid < 0)
+		worker_failed(a, w, strerror(errno));
+}
+
+static void worker_kill(struct worker *w, const char *why)
+{
+	if (!w->killed_for)
+		w->killed_for = why;
+	kill_group(w->pid);
+}
+
+/* The batch's part is over, well or not; the worker keeps nothing of it. */
+static struct part *worker_leave_batch(struct agent *a, struct worker *w)
+{
+	struct part *p = w->part;
+	w->batch->running = false;
+	w->batch->busy_ms += now_ms(a) - w->began_ms;
+	w->batch = NULL;
+	w->part = NULL;
+	if (w->state == WORKER_BUSY)
+		w->state = WORKER_IDLE;
+	return p;
+}
+
+static void worker_failed_part(struct agent *a, struct worker *w, const char *reason, const char *words)
+{
+	struct batch *b = w->batch;
+	struct part *p = worker_leave_batch(a, w);
+	part_failed(a, b, p, w->w, reason, words);
+	free(p);
+	batch_settled(a, b);
+}
+
+static void worker_hello(struct agent *a, struct worker *w, const struct json *line)
+{
+	const char *error = json_text(line, "error", NULL);
+	if (!error && json_int(line, "protocol", 0) != PROTOCOL)
+		error = "it speaks another protocol";
+	if (error) {
+		char *copy = xcopy(error, strlen(error));
+		kill_group(w->pid);
+		worker_failed(a, w, copy);
+		free(copy);
+		return;
+	}
+	w->max_batch = (int)MIN(MAX(json_int(line, "max_batch", 1), (int64_t)1), (int64_t)1 << 20);
+	w->state = WORKER_IDLE;
+	struct buf *b = event_begin(a, "worker");
+	js_int(b, "w", w->w);
+	js_text(b, "state", "ready");
+	js_text(b, "engine", json_text(line, "engine", ""));
+	js_text(b, "version", json_text(line, "version", ""));
+	js_int(b, "sample_rate", json_int(line, "sample_rate", 0));
+	js_int(b, "max_batch", w->max_batch);
+	const struct json *gpu = json_get(line, "gpu");
+	js_key(b, "gpu");
+	if (gpu && gpu->type == J_TEXT)
+		js_quote(b, gpu->text, gpu->len);
+	else
+		buf_text(b, gpu && gpu->type == J_TRUE ? "true" : "false");
+	js_int(b, "load_ms", now_ms(a) - w->began_ms);
+	event_end(a);
+}
+
+static struct segment *held_segment(struct worker *w, const char *id)
+{
+	for (size_t i = 0; w->part && id && i < w->part->n; i++)
+		if (!strcmp(w->batch->seg[w->part->at[i]].id, id))
+			return &w->batch->seg[w->part->at[i]];
+	return NULL;
+}
+
+/* False: it speaks of a segment that it does not hold. */
+static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
+{
+	struct segment *s = held_segment(w, json_text(line, "segment", NULL));
+	if (!s || s->settled)
+		return s != NULL;
+	if (!json_yes(line, "ok")) {
+		segment_failed(a, w->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
+		s->settled = true;
+		check_volume(a);
+		return true;
+	}
+	const char *file = json_text(line, "file", s->file);
+	s->settled = true;
+	if (!file || !path_safe(file)) {
+		segment_failed(a, w->batch->id, s->id, s->tries, "mismatch", "the worker names no file below BURST_OUT");
+		return true;
+	}
+	struct job *j = job_add(a, JOB_SEGMENT, s->id);
+	j->batch_id = xcopy(w->batch->id, strlen(w->batch->id));
+	j->name = xcopy(file, strlen(file));
+	j->try = s->tries;
+	j->seconds = json_number(line, "seconds", 0);
+	j->rate = (int)MIN(MAX(json_int(line, "rate", json_int(line, "sample_rate", 0)), (int64_t)0), (int64_t)10000000);
+	j->claimed_bytes = json_int(line, "bytes", -1);
+	const char *hash = json_text(line, "sha256", "");
+	if (strlen(hash) == 64)
+		memcpy(j->claimed_sha256, hash, 65);
+	j->ms = json_int(line, "ms", now_ms(a) - w->segment_ms);
+	w->segment_ms = now_ms(a);
+	w->in_row = 0;
+	return true;
+}
+
+/* The worker has done with its part: what it never mentioned is missing. */
+static bool worker_batch(struct agent *a, struct worker *w, const struct json *line)
+{
+	if (!w->batch || strcmp(json_text(line, "batch", ""), w->batch->id))
+		return false;
+	if (!json_yes(line, "done")) {
+		worker_failed_part(a, w, "worker", json_text(line, "error", ""));
+		check_volume(a);
+		return true;
+	}
+	struct batch *b = w->batch;
+	struct part *p = worker_leave_batch(a, w);
+	for (size_t i = 0; i < p->n; i++) {
+		struct segment *s = &b->seg[p->at[i]];
+		if (!s->settled)
+			segment_failed(a, b->id, s->id, s->tries, "missing", "the worker ended its batch without this segment");
+		s->settled = true;
+	}
+	free(p);
+	batch_settled(a, b);
+	return true;
+}
+
+static bool is_text(const struct json *value)
+{
+	return value && value->type == J_TEXT;
+}
+
+/* One line of its stdout. True: it belongs to the protocol; else it is log, as what libraries print often is. */
+static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *line)
+{
+	bool fine = true;
+	if (w->state == WORKER_LOADING && (json_int(line, "hello", 0) > 0 || is_text(json_get(line, "error")))) {
+		worker_hello(a, w, line);
+	} else if (json_yes(line, "oom")) {
+		w->said_oom = true;
+		if (w->batch)
+			worker_failed_part(a, w, "oom", json_text(line, "error", ""));
+	} else if (is_text(json_get(line, "segment")) && json_get(line, "ok")) {
+		fine = worker_segment(a, w, line);
+	} else if (is_text(json_get(line, "batch")) && json_get(line, "done")) {
+		fine = worker_batch(a, w, line);
+	} else {
+		return false;
+	}
+	w->progress_ms = now_ms(a);
+	if (!fine)
+		worker_kill(w, "garbage");
+	return true;
+}
+
+static void worker_line(struct agent *a, struct worker *w, const char *line, size_t len)
+{
+	w->line_ms = now_ms(a);
+	struct json_doc doc = { 0 };
+	bool obeyed = false;
+	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
+		const struct json *value = json_read(&doc, line, len);
+		obeyed = value && value->type == J_OBJECT && worker_obeyed(a, w, value);
+		json_free(&doc);
+	}
+	if (!obeyed)
+		log_line(a, w->w, NULL, line, len);
+}
+
+/* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped. */
+static void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, const char *id)
+{
+	size_t from = 0;
+	const char *nl;
+	while (b->len && (nl = memchr(b->p + from, '\n', b->len - from))) {
+		if (!*skipping)
+			log_line(a, w, id, b->p + from, (size_t)(nl - b->p) - from);
+		*skipping = false;
+		from = (size_t)(nl - b->p) + 1;
+	}
+	buf_drop(b, from);
+	if (b->len > 4 * LOG_LINE_MAX) {
+		if (!*skipping)
+			log_line(a, w, id, b->p, b->len);
+		*skipping = true;
+		b->len = 0;
+	}
+}
+
+static void keep_tail(char *tail, size_t room, const char *bytes, size_t len)
+{
+	size_t have = strlen(tail);
+	if (len >= room) {
+		bytes += len - room + 1;
+		len = room - 1;
+	}
+	size_t drop = have + len > room - 1 ? have + len - (room - 1) : 0;
+	memmove(tail, tail + drop, have - drop);
+	memcpy(tail + have - drop, bytes, len);
+	tail[have - drop + len] = 0;
+	for (char *p = tail; p < tail + have - drop + len; p++)
+		if (!*p)
+			*p = ' ';
+}
+
+/* Reads what is there, at most `rounds` pieces. False at the end of the file. */
+static bool worker_read_out(struct agent *a, struct worker *w, int rounds)
+{
+	char part[64 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && (n = read(w->out, part, sizeof(part))) > 0) {
+		buf_add(&w->line, part, (size_t)n);
+		size_t from = 0;
+		char *nl;
+		while ((nl = memchr(w->line.p + from, '\n', w->line.len - from))) {
+			worker_line(a, w, w->line.p + from, (size_t)(nl - w->line.p) - from);
+			from = (size_t)(nl - w->line.p) + 1;
+		}
+		buf_drop(&w->line, from);
+		if (w->line.len > LINE_MAX_BYTES) {
+			log_line(a, w->w, NULL, w->line.p, 200);
+			worker_kill(w, "garbage");
+			w->line.len = 0;
+		}
+	}
+	return n != 0;
+}
+
+static bool worker_read_err(struct agent *a, struct worker *w, int rounds)
+{
+	char part[16 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && (n = read(w->err, part, sizeof(part))) > 0) {
+		w->line_ms = now_ms(a);
+		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
+		buf_add(&w->err_line, part, (size_t)n);
+		log_lines(a, &w->err_line, &w->skipping[1], w->w, NULL);
+	}
+	return n != 0;
+}
+
+static void worker_write(struct worker *w)
+{
+	ssize_t n = write(w->in, w->to.p, w->to.len);
+	if (n > 0)
+		buf_drop(&w->to, (size_t)n);
+	else if (errno != EAGAIN && errno != EINTR)
+		w->to.len = 0; /* it is gone; its exit will tell */
+}
+
+static void worker_close(struct worker *w)
+{
+	close_fd(&w->in);
+	close_fd(&w->out);
+	close_fd(&w->err);
+	w->pid = 0;
+}
+
+/* The last non-empty line of what it said on stderr. */
+static const char *last_line(char *tail)
+{
+	size_t len = strlen(tail);
+	while (len && isspace((unsigned char)tail[len - 1]))
+		tail[--len] = 0;
+	char *nl = strrchr(tail, '\n');
+	return nl ? nl + 1 : tail;
+}
+
+static void worker_restart_or_fail(struct agent *a, struct worker *w, const char *words)
+{
+	char error[600];
+	if (w->restarts >= RESTARTS_MAX || w->in_row >= IN_ROW_MAX) {
+		snprintf(error, sizeof(error), "it ended %d times%s%s%s", w->restarts + 1,
+			 w->in_row >= IN_ROW_MAX ? " without a finished segment" : "", *words ? ": " : "", words);
+		worker_failed(a, w, error);
+		return;
+	}
+	w->restarts++;
+	w->state = WORKER_RESTARTING;
+	w->restart_ms = now_ms(a) + MIN(w->in_row > 1 ? (w->in_row - 1) * 500 : 0, 5000);
+}
+
+static void worker_exited(struct agent *a, struct worker *w, int status)
+{
+	kill_group(w->pid); /* what it started */
+	worker_read_out(a, w, 64);
+	worker_read_err(a, w, 64);
+	bool oom = !w->killed_for && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	const char *reason = w->killed_for ? w->killed_for : oom ? "oom" : "crash";
+	const char *words = last_line(w->last_words);
+	bool shrinks = w->batch ? oom && w->part->n > 1 : w->said_oom;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	worker_close(w);
+	struct buf *b = event_begin(a, "worker");
+	js_int(b, "w", w->w);
+	js_text(b, "state", "exited");
+	js_int(b, "code", code);
+	js_text(b, "error", *words ? words : reason);
+	event_end(a);
+	if (w->batch)
+		worker_failed_part(a, w, reason, words);
+	if (w->state == WORKER_FAILED || a->fatal)
+		return;
+	if (!shrinks)
+		w->in_row++;
+	char *copy = xcopy(words, strlen(words));
+	worker_restart_or_fail(a, w, *copy ? copy : reason);
+	free(copy);
+}
+
+static int64_t hang_limit_ms(const struct agent *a, const struct batch *b)
+{
+	return MAX(a->hang_ms, (int64_t)(MIN(b->estimate_s, 1e6) * 10000));
+}
+
+/* Silence is a hang; so is talk without any progress for ten times as long. */
+static void worker_look(struct agent *a, struct worker *w)
+{
+	int64_t now = now_ms(a), silent = now - w->line_ms;
+	if (w->state == WORKER_RESTARTING && now >= w->restart_ms) {
+		worker_start(a, w);
+	} else if (w->state == WORKER_LOADING && !w->killed_for &&
+		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) || now - w->began_ms > HELLO_MAX_MS)) {
+		worker_kill(w, "hang");
+	} else if (w->state == WORKER_BUSY && !w->command && !w->killed_for) {
+		int64_t limit = hang_limit_ms(a, w->batch);
+		if (silent > limit || now - w->progress_ms > 10 * limit)
+			worker_kill(w, "hang");
+	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for && silent > a->hang_ms) {
+		worker_kill(w, "hang");
+	}
+}
+
+static void worker_give(struct agent *a, struct worker *w, struct batch *b)
+{
+	struct part *p = b->parts;
+	b->parts = p->next;
+	b->begun = b->running = true;
+	w->batch = b;
+	w->part = p;
+	w->state = WORKER_BUSY;
+	w->said_oom = false;
+	w->began_ms = w->line_ms = w->progress_ms = w->segment_ms = now_ms(a);
+	struct buf *e = event_begin(a, "batch");
+	js_text(e, "id", b->id);
+	js_text(e, "state", "started");
+	js_int(e, "w", w->w);
+	js_int(e, "segments", (int64_t)p->n);
+	event_end(a);
+	for (size_t i = 0; i < p->n; i++)
+		b->seg[p->at[i]].tries++;
+	if (a->command)
+		return;
+	buf_char(&w->to, '{');
+	js_text(&w->to, "batch", b->id);
+	js_key(&w->to, "segments");
+	buf_char(&w->to, '[');
+	for (size_t i = 0; i < p->n; i++) {
+		js_key(&w->to, NULL);
+		buf_text(&w->to, b->seg[p->at[i]].task);
+	}
+	buf_text(&w->to, "]}\n");
+	worker_write(w);
+}
+
+/* A part that is larger than this worker takes is cut; the rest stays in front. */
+static void part_fit(const struct agent *a, struct batch *b, int max_batch)
+{
+	struct part *p = b->parts;
+	size_t most = (size_t)(a->part_limit ? MIN(a->part_limit, (int64_t)max_batch) : max_batch);
+	if (p->n <= most)
+		return;
+	struct part *rest = part_new(p->n - most, p->kills);
+	memcpy(rest->at, p->at + most, rest->n * sizeof(size_t));
+	rest->next = p->next;
+	p->next = rest;
+	p->n = most;
+}
+
+static void command_start(struct agent *a, struct worker *w);
+
+static void dispatch(struct agent *a)
+{
+	if (a->fatal || a->draining)
+		return;
+	for (int i = 0; i < a->worker_count; i++) {
+		struct worker *w = &a->workers[i];
+		if (w->state != WORKER_IDLE || w->killed_for)
+			continue;
+		struct batch *b = a->queue;
+		while (b && (b->running || !b->parts))
+			b = b->next;
+		if (!b)
+			return;
+		part_fit(a, b, a->command ? 1 : w->max_batch);
+		worker_give(a, w, b);
+		if (a->command)
+			command_start(a, w);
+	}
+}
+
+/* ---- commands: a segment that is a shell command in a private copy of the code ---- */
+
+/* Matches c against the set at p ("[a-z]", "[!x]"); *end is behind it. An unclosed one is a plain '['. */
+static bool set_match(const char *p, char c, const char **end)
+{
+	bool not = p[1] == '!' || p[1] == '^', hit = false;
+	const char *q = p + 1 + not, *first = q;
+	for (; *q && (*q != ']' || q == first); q++) {
+		if (q[1] == '-' && q[2] && q[2] != ']') {
+			hit = hit || ((unsigned char)c >= (unsigned char)q[0] && (unsigned char)c <= (unsigned char)q[2]);
+			q += 2;
+		} else {
+			hit = hit || c == *q;
+		}
+	}
+	*end = *q ? q + 1 : p + 1;
+	return *q ? hit != not && c != '/' : c == '[';
+}
+
+/* The pattern behind what takes the character c; NULL when it does not fit. */
+static const char *pattern_step(const char *p, char c)
+{
+	const char *end;
+	if (*p == '?')
+		return c != '/' ? p + 1 : NULL;
+	if (*p == '[')
+		return set_match(p, c, &end) ? end : NULL;
+	p += *p == '\\' && p[1];
+	return *p == c ? p + 1 : NULL;
+}
+
+/* `*` and `?` stay in a folder, `**` crosses folders, `**` + `/` is any number of folders, none too, [..] is a set. After a
+ * mismatch the last star takes one character more, and when it can take none, the last double star takes more. */
+static bool pattern_match(const char *p, const char *name)
+{
+	const char *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL;
+	bool whole_folders = false;
+	for (;;) {
+		if (p[0] == '*' && p[1] == '*') {
+			p += 2;
+			whole_folders = *p == '/';
+			deep = p += whole_folders;
+			deep_at = name;
+			star = NULL;
+			continue;
+		}
+		if (*p == '*') {
+			star = ++p;
+			star_at = name;
+			continue;
+		}
+		if (!*p && !*name)
+			return true;
+		const char *next = *p && *name ? pattern_step(p, *name) : NULL;
+		if (next) {
+			p = next;
+			name++;
+		} else if (star && *star_at && *star_at != '/') {
+			p = star;
+			name = ++star_at;
+		} else if (deep && *deep_at) {
+			deep_at += whole_folders ? strcspn(deep_at, "/") : 0;
+			deep_at += *deep_at != 0;
+			p = deep;
+			name = deep_at;
+			star = NULL;
+		} else {
+			return false;
+		}
+	}
+}
+
+static bool is_output(const struct agent *a, const char *name)
+{
+	for (char **p = a->outputs; p && *p; p++)
+		if (pattern_match(*p, name))
+			return true;
+	return false;
+}
+
+/* Could anything in this folder ("" is the root), or below it, match? Compares with the plain beginning of each pattern. */
+static bool may_hold_output(const struct agent *a, const char *dir)
+{
+	size_t len = strlen(dir);
+	for (char **p = a->outputs; p && *p; p++) {
+		size_t plain = strcspn(*p, "*?[\\");
+		while (plain && (*p)[plain - 1] != '/')
+			plain--;
+		size_t folder = plain ? plain - 1 : 0; /* "out/" -> "out" */
+		if (!len || !folder)
+			return true;
+		bool on_the_way = !strncmp(*p, dir, MIN(len, folder));
+		if (on_the_way && (len == folder || (len < folder ? (*p)[len] : dir[folder]) == '/'))
+			return true;
+	}
+	return false;
+}
+
+static struct output *output_find(struct command *c, const char *name)
+{
+	for (struct output *o = c->outputs; o; o = o->next)
+		if (!strcmp(o->name, name))
+			return o;
+	return NULL;
+}
+
+/* It came with the code and is as it came (copying keeps the times). */
+static bool is_input(const struct agent *a, const char *name, const struct stat *st)
+{
+	struct stat was;
+	char *path = a->code ? xprintf("%s/%s", a->code, name) : NULL;
+	bool same = path && lstat(path, &was) == 0 && was.st_size == st->st_size &&
+		    was.st_mtim.tv_sec == st->st_mtim.tv_sec && was.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
+	free(path);
+	return same;
+}
+
+static void output_offer(struct agent *a, struct command *c, const char *name, const struct stat *st)
+{
+	if (!S_ISREG(st->st_mode) || !is_output(a, name) || !path_safe(name) || is_input(a, name, st))
+		return;
+	struct output *o = output_find(c, name);
+	if (o && o->ino == st->st_ino && o->size == st->st_size && o->mtime.tv_sec == st->st_mtim.tv_sec &&
+	    o->mtime.tv_nsec == st->st_mtim.tv_nsec)
+		return;
+	if (!o) {
+		o = xalloc(sizeof(*o));
+		o->name = xcopy(name, strlen(name));
+		o->next = c->outputs;
+		c->outputs = o;
+	}
+	o->ino = st->st_ino;
+	o->size = st->st_size;
+	o->mtime = st->st_mtim;
+	c->output_count++;
+	struct job *j = job_add(a, JOB_OUTPUT, c->id);
+	j->name = xcopy(name, strlen(name));
+	j->dir = xcopy(c->dir, strlen(c->dir));
+}
+
+static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer);
+
+/* Everything below `folder` ("" is the root): offered when `offer`, watched when there is something to watch with. */
+static void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer)
+{
+	char *path = xprintf("%s/%s", c->dir, folder);
+	DIR *d = opendir(path);
+	struct dirent *e;
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		char *name = xprintf("%s%s%s", folder, *folder ? "/" : "", e->d_name);
+		if (S_ISDIR(st.st_mode) && strlen(name) < PATH_BYTES_MAX)
+			watch_folder(a, c, name, offer);
+		else if (offer)
+			output_offer(a, c, name, &st);
+		free(name);
+	}
+	if (d)
+		closedir(d);
+	free(path);
+}
+
+static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer)
+{
+	if (!may_hold_output(a, folder))
+		return;
+	if (c->notify >= 0 && c->watches < WATCHES_MAX) {
+		char *path = xprintf("%s/%s", c->dir, folder);
+		int wd = inotify_add_watch(c->notify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
+		if (wd >= c->watches) {
+			c->watched = xresize(c->watched, ((size_t)wd + 1) * sizeof(char *));
+			memset(c->watched + c->watches, 0, ((size_t)wd + 1 - (size_t)c->watches) * sizeof(char *));
+			c->watches = wd + 1;
+		}
+		if (wd >= 0) {
+			free(c->watched[wd]);
+			c->watched[wd] = xcopy(folder, strlen(folder));
+		}
+		free(path);
+	}
+	scan_folder(a, c, folder, offer);
+}
+
+/* A file renamed into a matching name is whole; what is merely created may still grow and waits for the exit. */
+static void watched_event(struct agent *a, struct command *c, const struct inotify_event *e)
+{
+	if (e->wd < 0 || e->wd >= c->watches || !c->watched[e->wd] || !e->len)
+		return;
+	const char *folder = c->watched[e->wd];
+	char *name = xprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
+	char *path = xprintf("%s/%s", c->dir, name);
+	struct stat st;
+	if (lstat(path, &st) == 0) {
+		if (S_ISDIR(st.st_mode))
+			watch_folder(a, c, name, (e->mask & IN_MOVED_TO) != 0);
+		else if (e->mask & IN_MOVED_TO)
+			output_offer(a, c, name, &st);
+	}
+	free(path);
+	free(name);
+}
+
+static void command_watched(struct agent *a, struct command *c)
+{
+	char bytes[16 << 10] __attribute__((aligned(8)));
+	ssize_t n;
+	while ((n = read(c->notify, bytes, sizeof(bytes))) > 0)
+		for (char *p = bytes; p < bytes + n;) {
+			const struct inotify_event *e = (const struct inotify_event *)p;
+			watched_event(a, c, e);
+			p += sizeof(*e) + e->len;
+		}
+}
+
+static void command_free(struct command *c)
+{
+	for (int i = 0; i < c->watches; i++)
+		free(c->watched[i]);
+	free(c->watched);
+	while (c->outputs) {
+		struct output *next = c->outputs->next;
+		free(c->outputs->name);
+		free(c->outputs);
+		c->outputs = next;
+	}
+	close_fd(&c->log_fd);
+	close_fd(&c->notify);
+	free(c->id);
+	free(c->dir);
+	free(c);
+}
+
+static void command_start(struct agent *a, struct worker *w)
+{
+	struct segment *s = &w->batch->seg[w->part->at[0]];
+	struct command *c = xalloc(sizeof(*c));
+	struct env env = env_copy(&a->place.env);
+	char number[24];
+	int out = -1;
+	w->command = c;
+	c->id = xcopy(s->id, strlen(s->id));
+	c->dir = xprintf("%s/work/%s", a->place.home, s->id);
+	c->notify = -1;
+	remove_at(AT_FDCWD, c->dir);
+	char *log = xprintf("%s.log", s->id);
+	c->log_fd = openat(a->dir_fd, log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	free(log);
+	worker_env(a, &env, w->w);
+	snprintf(number, sizeof(number), "%lld", (long long)s->index);
+	env_set(&env, "BURST_INDEX", number);
+	snprintf(number, sizeof(number), "%lld", (long long)s->count);
+	env_set(&env, "BURST_COUNT", number);
+	env_set(&env, "BURST_SEGMENT", s->id);
+	struct spawn how = { .script = s->run ? s->run : "echo 'no command was given'; exit 125", .dir = c->dir, .copy = a->code, .env = &env, .in = -1 };
+	w->pid = make_pipe(&w->out, &out) < 0 ? -1 : (how.out = how.err = out, spawn(a, &how));
+	close_fd(&out);
+	if (w->out >= 0)
+		nonblocking(w->out);
+	w->last_words[0] = 0;
+	w->line.len = 0;
+	w->skipping[0] = false;
+	env_free(&env);
+	if (w->pid < 0) {
+		c->exited = true;
+		c->code = 125;
+	}
+}
+
+/* Its folder appears while the copy is made: watch from the moment it is there. Nothing renamed before that is lost, since
+ * the exit looks at everything. */
+static void command_watch(struct agent *a, struct command *c)
+{
+	if (!a->stream || c->notify >= 0 || c->exited || access(c->dir, F_OK) < 0)
+		return;
+	c->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (c->notify >= 0)
+		watch_folder(a, c, "", false);
+}
+
+/* False at the end of its output. */
+static bool command_read(struct agent *a, struct worker *w, int rounds)
+{
+	struct command *c = w->command;
+	char part[64 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && w->out >= 0 && (n = read(w->out, part, sizeof(part))) > 0) {
+		w->line_ms = now_ms(a);
+		keep_tail(w->last_words, sizeof(w->last_words), part, (size_t)n);
+		if (c->log_fd >= 0 && c->log_bytes < COMMAND_LOG_MAX && write_all(c->log_fd, part, (size_t)n) < 0) {
+			close_fd(&c->log_fd);
+			check_volume(a);
+		}
+		c->log_bytes += n;
+		buf_add(&w->line, part, (size_t)n);
+		log_lines(a, &w->line, &w->skipping[0], w->w, c->id);
+	}
+	return n != 0;
+}
+
+static void command_exited(struct agent *a, struct worker *w, int status)
+{
+	struct command *c = w->command;
+	c->exited = true;
+	c->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	/* a child of it may hold the pipe: what it has said by now is enough */
+	c->drain_until_ms = now_ms(a) + 500;
+	kill_group(w->pid);
+	w->pid = 0;
+}
+
+static void command_words(struct worker *w, struct job *j)
+{
+	const char *words = last_line(w->last_words);
+	if (j->code == 137 && w->killed_for)
+		j->name = xprintf("it was silent for too long and was ended");
+	else if (j->code == 137)
+		j->name = xprintf("it was killed, perhaps for want of memory");
+	else
+		j->name = xprintf("exit status %d%s%s", j->code, *words ? ": " : "", words);
+}
+
+static void command_finish(struct agent *a, struct worker *w)
+{
+	struct command *c = w->command;
+	struct batch *b = w->batch;
+	if (w->line.len && !w->skipping[0])
+		log_line(a, w->w, c->id, w->line.p, w->line.len);
+	if (c->log_fd >= 0)
+		fsync(c->log_fd);
+	close_fd(&c->notify);
+	scan_folder(a, c, "", true);
+	struct job *j = job_add(a, JOB_COMMAND, c->id);
+	struct segment *s = &b->seg[w->part->at[0]];
+	j->batch_id = xcopy(b->id, strlen(b->id));
+	j->dir = xcopy(c->dir, strlen(c->dir));
+	j->try = s->tries;
+	j->code = c->code;
+	j->ms = now_ms(a) - w->began_ms;
+	j->outputs = c->output_count;
+	if (j->code)
+		command_words(w, j);
+	s->settled = true;
+	w->killed_for = NULL;
+	close_fd(&w->out);
+	command_free(c);
+	w->command = NULL;
+	w->line.len = 0;
+	free(worker_leave_batch(a, w));
+	batch_settled(a, b);
+}
+
+static void command_look(struct agent *a, struct worker *w)
+{
+	struct command *c = w->command;
+	command_watch(a, c);
+	bool more = command_read(a, w, 16);
+	if (c->notify >= 0)
+		command_watched(a, c);
+	if (c->exited && (!more || w->out < 0 || now_ms(a) >= c->drain_until_ms))
+		command_finish(a, w);
+	else if (!more)
+		close_fd(&w->out);
+}
+
+/* ---- stopping ---- */
+
+/* What it did not finish can be begun again. */
+static void worker_give_back(struct agent *a, struct worker *w)
+{
+	struct batch *b = w->batch;
+	struct part *p = worker_leave_batch(a, w), *rest = part_unsettled(b, p);
+	part_add_slice(b, rest, 0, rest->n, p->kills);
+	free(rest);
+	free(p);
+	batch_settled(a, b);
+}
+
+static void worker_stop(struct agent *a, struct worker *w)
+{
+	kill_group(w->pid);
+	worker_close(w);
+	if (w->command) {
+		remove_in_background(w->command->dir);
+		command_free(w->command);
+	}
+	if (w->batch)
+		worker_give_back(a, w);
+	buf_free(&w->to);
+	buf_free(&w->line);
+	buf_free(&w->err_line);
+}
+
+/* ---- setup and install: one script at a time ---- */
+
+static char *env_folder(struct agent *a, const char *hash)
+{
+	return xprintf("%s/env/%s", a->place.volume, hash);
+}
+
+static bool env_ready(struct agent *a, const char *hash)
+{
+	char *marker = xprintf("%s/env/%s/.done", a->place.volume, hash);
+	bool there = access(marker, F_OK) == 0;
+	free(marker);
+	return there;
+}
+
+static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms, const char *error)
+{
+	struct buf *b = event_begin(a, kind);
+	js_bool(b, "ok", ok);
+	js_bool(b, "skipped", skipped);
+	js_int(b, "ms", ms);
+	if (!ok)
+		js_text(b, "error", error);
+	event_end(a);
+	a->setup_failed = a->setup_failed || !ok;
+}
+
+static void task_env(struct agent *a, struct env *env)
+{
+	struct task *t = &a->task;
+	env_set(env, "BURST_OUT", a->dir);
+	if (!env_get(env, "HOME", NULL))
+		env_set(env, "HOME", a->place.home);
+	if (!t->hash)
+		return;
+	char *final = env_folder(a, t->hash);
+	env_set(env, "BURST_ENV", t->build);
+	env_set(env, "BURST_ENV_FINAL", final);
+	free(final);
+}
+
+static void task_start(struct agent *a, const char *kind, const struct json *op)
+{
+	struct task *t = &a->task;
+	const char *script = json_text(op, "script", ""), *hash = json_text(op, "hash", NULL);
+	bool setup = !strcmp(kind, "setup");
+	if (setup && (!hash || !name_safe(hash)))
+		return task_answer(a, kind, false, false, 0, "setup needs a hash");
+	if (setup && env_ready(a, hash))
+		return task_answer(a, kind, true, true, 0, NULL);
+	int out = -1;
+	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf("exec sh \"$BURST_HOME/%s.sh\"", kind);
+	*t = (struct task){ .kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a) };
+	t->until_ms = now_ms(a) + MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
+	if (setup) {
+		t->hash = xcopy(hash, strlen(hash));
+		t->build = xprintf("%s/env/.%s.%s", a->place.volume, hash, a->attempt);
+		remove_at(AT_FDCWD, t->build);
+	}
+	struct env env = env_copy(&a->place.env);
+	task_env(a, &env);
+	struct spawn s = { .script = run, .env = &env, .in = -1 };
+	if (write_beside(file, script, 0700) == 0 && (!setup || mkdirs(t->build, 0755) == 0) &&
+	    make_pipe(&t->out, &out) == 0) {
+		s.out = s.err = out;
+		t->pid = spawn(a, &s);
+		nonblocking(t->out);
+	}
+	close_fd(&out);
+	env_free(&env);
+	free(file);
+	free(run);
+	if (t->pid <= 0) {
+		t->kind = NULL;
+		task_answer(a, kind, false, false, 0, strerror(errno));
+		check_volume(a);
+	}
+}
+
+static bool task_read(struct agent *a, int rounds)
+{
+	struct task *t = &a->task;
+	char part[16 << 10];
+	ssize_t n = -1;
+	while (rounds-- > 0 && (n = read(t->out, part, sizeof(part))) > 0) {
+		keep_tail(t->tail, sizeof(t->tail), part, (size_t)n);
+		buf_add(&t->line, part, (size_t)n);
+		log_lines(a, &t->line, &t->skipping, 0, t->kind);
+	}
+	return n != 0;
+}
+
+/* The result of a setup gets its marker and its final name; another pod may have been faster. */
+static int setup_keep(struct agent *a)
+{
+	struct task *t = &a->task;
+	char *marker = xprintf("%s/.done", t->build), *final = env_folder(a, t->hash);
+	int failed = write_beside(marker, "", 0644) < 0 || volume_sync(a) < 0;
+	if (!failed && rename(t->build, final) < 0) {
+		bool broken = !env_ready(a, t->hash);
+		if (broken)
+			remove_at(AT_FDCWD, final); /* a half-made one without marker */
+		failed = broken && rename(t->build, final) < 0;
+	}
+	free(marker);
+	free(final);
+	return failed ? -1 : 0;
+}
+
+static void task_exited(struct agent *a, int status)
+{
+	struct task *t = &a->task;
+	kill_group(t->pid);
+	task_read(a, 64);
+	if (t->line.len)
+		log_line(a, 0, t->kind, t->line.p, t->line.len);
+	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	char error[1200];
+	snprintf(error, sizeof(error), "%s%s", t->timed_out ? "it took too long; " : "", t->tail);
+	if (ok && t->hash && setup_keep(a) < 0) {
+		ok = false;
+		snprintf(error, sizeof(error), "the result cannot be kept: %s", strerror(errno));
+	}
+	if (t->build)
+		remove_at(AT_FDCWD, t->build);
+	struct task done = *t;
+	*t = (struct task){ .out = -1 };
+	task_answer(a, done.kind, ok, false, now_ms(a) - done.began_ms, error);
+	if (!ok)
+		check_volume(a);
+	close_fd(&done.out);
+	buf_free(&done.line);
+	free(done.hash);
+	free(done.build);
+}
+
+/* ---- what the pod is ---- */
+
+static int cpu_count(void)
+{
+	cpu_set_t set;
+	int count = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+	struct buf text = { 0 };
+	long long quota, period;
+	if (read_file("/sys/fs/cgroup/cpu.max", 100, &text) == 0 && text.len &&
+	    sscanf(text.p, "%lld %lld", &quota, &period) == 2 && period > 0 && quota > 0)
+		count = (int)MIN((int64_t)count, MAX((quota + period - 1) / period, (long long)1));
+	buf_free(&text);
+	return count;
+}
+
+static int64_t memory_mb(void)
+{
+	int64_t mb = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) >> 20;
+	static const char *const limits[] = { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes" };
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		struct buf text = { 0 };
+		if (read_file(limits[i], 100, &text) == 0 && text.len && isdigit((unsigned char)text.p[0]))
+			mb = MIN(mb, (int64_t)(atoll(text.p) >> 20));
+		buf_free(&text);
+	}
+	return mb;
+}
+
+static int64_t free_bytes(const char *path)
+{
+	struct statvfs v;
+	return statvfs(path, &v) < 0 ? -1 : (int64_t)v.f_bavail * (int64_t)v.f_frsize;
+}
+
+static pid_t gpu_spawn(struct agent *a, const char *script, int *out)
+{
+	int write_end = -1;
+	if (make_pipe(out, &write_end) < 0)
+		return 0;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct spawn s = { .script = script, .env = &a->place.env, .in = -1, .out = write_end, .err = null };
+	pid_t pid = spawn(a, &s);
+	close_fd(&write_end);
+	close_fd(&null);
+	nonblocking(*out);
+	return pid;
+}
+
+static void gpu_ask(struct agent *a)
+{
+	a->gpu_out = a->usage_out = -1;
+	if (!have_program("nvidia-smi"))
+		return;
+	a->gpu_pid = gpu_spawn(a, "exec nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits", &a->gpu_out);
+	a->gpu_until_ms = now_ms(a) + 15000;
+}
+
+static void gpu_line(struct agent *a, const char *line)
+{
+	const char *comma = strrchr(line, ',');
+	if (!comma || a->gpu_count == ARRAY_LEN(a->gpus))
+		return;
+	struct gpu *g = &a->gpus[a->gpu_count++];
+	snprintf(g->name, sizeof(g->name), "%.*s", (int)MIN(comma - line, 79), line);
+	g->memory_mb = atoll(comma + 1);
+}
+
+/* Several cards: the mean of their use, the sum of their memory. A round ends when as many lines came as there are cards. */
+static void usage_line(struct agent *a, const char *line)
+{
+	const char *comma = strchr(line, ',');
+	if (!comma || !isdigit((unsigned char)*line))
+		return;
+	a->usage_percent += atoi(line);
+	a->usage_mb += atoll(comma + 1);
+	if (++a->usage_cards < MAX(a->gpu_count, 1))
+		return;
+	struct buf *b = say_begin(a, "usage");
+	js_int(b, "gpu", a->usage_percent / a->usage_cards);
+	js_int(b, "memory_mb", a->usage_mb);
+	say_end(a);
+	a->usage_cards = a->usage_percent = 0;
+	a->usage_mb = 0;
+}
+
+static void gpu_read(struct agent *a, int *fd, struct buf *b, void (*take)(struct agent *, const char *))
+{
+	char part[4096], *nl;
+	ssize_t n = *fd < 0 ? -1 : read(*fd, part, sizeof(part));
+	if (n > 0)
+		buf_add(b, part, (size_t)n);
+	while (b->len && (nl = memchr(b->p, '\n', b->len))) {
+		*nl = 0;
+		take(a, b->p);
+		buf_drop(b, (size_t)(nl - b->p) + 1);
+	}
+	if (b->len > sizeof(part))
+		b->len = 0;
+	if (n == 0)
+		close_fd(fd);
+}
+
+/* What the card does matters only while workers use it. */
+static void usage_look(struct agent *a)
+{
+	bool wanted = a->gpu_count && a->worker_count && attached_client(a);
+	if (wanted && !a->usage_pid)
+		a->usage_pid = gpu_spawn(a, "exec nvidia-smi --query-gpu=utilization.gpu,memory.used "
+					    "--format=csv,noheader,nounits -l 2", &a->usage_out);
+	else if (!wanted && a->usage_pid)
+		kill_group(a->usage_pid);
+}
+
+/* ---- hello ---- */
+
+static void say_gpus(struct agent *a, struct buf *b)
+{
+	js_key(b, "gpus");
+	buf_char(b, '[');
+	for (int i = 0; i < a->gpu_count; i++) {
+		js_key(b, NULL);
+		buf_char(b, '{');
+		js_text(b, "name", a->gpus[i].name);
+		js_int(b, "memory_mb", a->gpus[i].memory_mb);
+		buf_char(b, '}');
+	}
+	buf_char(b, ']');
+}
+
+static void read_switch(struct agent *a, char *to, size_t room)
+{
+	char *file = xprintf("%s/switch", a->place.home);
+	struct buf text = { 0 };
+	if (read_file(file, room - 1, &text) == 0 && text.len)
+		text.p[strcspn(text.p, "\n")] = 0;
+	snprintf(to, room, "%s", buf_str(&text));
+	buf_free(&text);
+	free(file);
+}
+
+static void say_hello(struct agent *a, struct client *c)
+{
+	c->hello_due = false;
+	read_switch(a, a->switch_line, sizeof(a->switch_line));
+	struct buf *b = say_begin(a, "hello");
+	js_text(b, "agent", BURST_VERSION);
+	js_int(b, "protocol", PROTOCOL);
+	js_text(b, "run", a->run);
+	js_text(b, "attempt", a->attempt);
+	js_int(b, "began_s", a->began_s);
+	js_int(b, "next", (int64_t)a->next);
+	js_text(b, "switch", a->switch_line);
+	js_int(b, "lease_left_s", lease_left_s(a));
+	js_int(b, "cpus", cpu_count());
+	js_int(b, "memory_mb", memory_mb());
+	say_gpus(a, b);
+	js_bool(b, "zstd", have_program("zstd"));
+	js_int(b, "free_bytes", free_bytes(a->place.volume));
+	js_text(b, "mode", a->detached ? "detached" : "attached");
+	buf_text(b, "}\n");
+	buf_add(&c->out, b->p, b->len);
+}
+
+/* ---- what the client asks for ---- */
+
+static char *put_text(const struct json *op, const char *key)
+{
+	const char *text = json_text(op, key, NULL);
+	return text && *text ? xcopy(text, strlen(text)) : NULL;
+}
+
+static void start_forget(struct agent *a)
+{
+	env_free(&a->start_env);
+	free(a->worker_command);
+	free(a->code);
+	for (char **p = a->outputs; p && *p; p++)
+		free(*p);
+	free(a->outputs);
+	a->worker_command = a->code = NULL;
+	a->outputs = NULL;
+}
+
+static void start_folder(struct agent *a, const char *variable, const char *under, const char *name)
+{
+	if (!*name)
+		return;
+	char *path = xprintf("%s%s", under, name), *full = on_volume(&a->place, path);
+	env_set(&a->start_env, variable, full);
+	free(path);
+	free(full);
+}
+
+static void start_read_env(struct agent *a, const struct json *op)
+{
+	const struct json *env = json_get(op, "env");
+	for (const struct json *m = env && env->type == J_OBJECT ? env->first : NULL; m; m = m->next)
+		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
+			env_set(&a->start_env, m->key, m->text);
+	start_folder(a, "BURST_KIT", "", json_text(op, "kit", ""));
+	start_folder(a, "BURST_CODE", "", json_text(op, "code", ""));
+	start_folder(a, "BURST_ENV", "env/", json_text(op, "env_hash", ""));
+	const char *code = env_get(&a->start_env, "BURST_CODE", NULL);
+	a->code = code && *code ? xcopy(code, strlen(code)) : NULL;
+}
+
+static void start_read_outputs(struct agent *a, const struct json *op)
+{
+	const struct json *list = json_get(op, "outputs");
+	size_t count = 0;
+	a->outputs = xalloc(sizeof(char *));
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
+		if (m->type != J_TEXT || !m->len)
+			continue;
+		a->outputs = xresize(a->outputs, (count + 2) * sizeof(char *));
+		a->outputs[count++] = xcopy(m->text, m->len);
+		a->outputs[count] = NULL;
+	}
+}
+
+static void command_slot_ready(struct agent *a, struct worker *w)
+{
+	w->state = WORKER_IDLE;
+	struct buf *b = event_begin(a, "worker");
+	js_int(b, "w", w->w);
+	js_text(b, "state", "ready");
+	js_text(b, "engine", "command");
+	js_text(b, "version", BURST_VERSION);
+	js_int(b, "sample_rate", 0);
+	js_int(b, "max_batch", 1);
+	js_bool(b, "gpu", a->gpu_count > 0);
+	js_int(b, "load_ms", 0);
+	event_end(a);
+}
+
+static void stop_workers_only(struct agent *a);
+
+static void op_start(struct agent *a, const struct json *op)
+{
+	stop_workers_only(a);
+	start_forget(a);
+	a->draining = a->drained = false;
+	a->part_limit = 0;
+	a->worker_command = put_text(op, "worker");
+	a->command = json_yes(op, "command");
+	a->stream = json_yes(op, "stream");
+	a->hang_ms = json_int(op, "hang_s", a->command ? 0 : HANG_DEFAULT_MS / 1000) * 1000;
+	start_read_env(a, op);
+	start_read_outputs(a, op);
+	if (!a->command && !a->worker_command)
+		return say_error(a, "start needs a worker");
+	int count = (int)MIN(MAX(json_int(op, "workers", 1), (int64_t)1), (int64_t)WORKERS_MAX);
+	a->workers = xalloc((size_t)count * sizeof(struct worker));
+	a->worker_count = count;
+	for (int i = 0; i < count; i++)
+		a->workers[i] = (struct worker){ .w = i, .in = -1, .out = -1, .err = -1, .max_batch = 1 };
+	for (int i = 0; i < count && !a->fatal; i++) {
+		if (a->setup_failed)
+			worker_failed(a, &a->workers[i], "what it needs could not be set up");
+		else if (a->command)
+			command_slot_ready(a, &a->workers[i]);
+		else
+			worker_start(a, &a->workers[i]);
+	}
+}
+
+static bool segment_read(const struct agent *a, struct segment *s, const struct json *task)
+{
+	const char *id = json_text(task, "id", "");
+	s->id = xcopy(id, strlen(id));
+	s->file = put_text(task, "file");
+	s->run = put_text(task, "run");
+	s->index = json_int(task, "index", 0);
+	s->count = json_int(task, "count", 1);
+	s->task = xcopy(task->raw, task->raw_len);
+	for (char *p = s->task; *p; p++)
+		if (*p == '\n' || *p == '\r')
+			*p = ' ';
+	return name_safe(s->id) && (a->command ? s->run != NULL : true);
+}
+
+static void op_batch(struct agent *a, const struct json *op)
+{
+	const struct json *list = json_get(op, "segments");
+	const char *id = json_text(op, "id", "");
+	struct batch *b = xalloc(sizeof(*b));
+	b->id = xcopy(id, strlen(id));
+	b->estimate_s = json_number(op, "estimate_s", 0);
+	bool fine = name_safe(id) && list && list->type == J_LIST;
+	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
+		b->seg = xresize(b->seg, (b->n + 1) * sizeof(struct segment));
+		b->seg[b->n] = (struct segment){ 0 };
+		fine = segment_read(a, &b->seg[b->n++], m);
+	}
+	if (!fine || !b->n || a->fatal) {
+		say_error(a, a->fatal ? "this pod takes no more work" : "a batch without a safe id, or with a segment without one");
+		batch_free(b);
+		return;
+	}
+	struct part *p = part_new(b->n, 0);
+	for (size_t i = 0; i < b->n; i++)
+		p->at[i] = i;
+	b->parts = p;
+	struct batch **at = &a->queue;
+	while (*at)
+		at = &(*at)->next;
+	*at = b;
+	a->idle = false;
+}
+
+static void op_revoke(struct agent *a, const struct json *op)
+{
+	const struct json *list = json_get(op, "ids");
+	struct buf taken = { 0 };
+	buf_char(&taken, '[');
+	for (const struct json *m = list && list->type == J_LIST ? list->first : NULL; m; m = m->next) {
+		struct batch *b = a->queue;
+		while (b && (m->type != J_TEXT || strcmp(b->id, m->text) || b->begun))
+			b = b->next;
+		if (!b)
+			continue;
+		js_text(&taken, NULL, b->id);
+		batch_unlink(a, b);
+		batch_free(b);
+	}
+	buf_char(&taken, ']');
+	struct buf *e = event_begin(a, "revoked");
+	js_key(e, "ids");
+	buf_text(e, taken.p);
+	event_end(a);
+	buf_free(&taken);
+}
+
+static void op_mode(struct agent *a, const struct json *op, bool detached)
+{
+	a->detached = detached;
+	if (detached) {
+		a->lease_s = MAX(json_int(op, "lease_s", 600), (int64_t)10);
+		lease_renew(a, a->lease_s);
+	}
+	js_text(event_begin(a, "mode"), "mode", detached ? "detached" : "attached");
+	event_end(a);
+	events_sync(a);
+}
+
+static void op_renew(struct agent *a, const struct json *op)
+{
+	lease_renew(a, json_int(op, "lease_s", 600));
+	lease_say(a);
+}
+
+static void op_drain(struct agent *a, const struct json *op)
+{
+	(void)op;
+	a->draining = true;
+	a->drained = false;
+}
+
+static void op_note(struct agent *a, const struct json *op)
+{
+	const char *text = json_text(op, "text", "");
+	log_line(a, 0, "note", text, strlen(text));
+}
+
+static void stop_work(struct agent *a);
+
+static void op_stop(struct agent *a, const struct json *op)
+{
+	(void)op;
+	stop_work(a);
+	event_begin(a, "stopped");
+	event_end(a);
+	events_sync(a);
+}
+
+static void op_end(struct agent *a, const struct json *op)
+{
+	op_stop(a, op);
+	end_pod(a, json_text(op, "reason", "the client says so"));
+}
+
+static void op_handover(struct agent *a, const struct json *op)
+{
+	op_mode(a, op, true);
+}
+
+static void op_takeover(struct agent *a, const struct json *op)
+{
+	op_mode(a, op, false);
+}
+
+static void op_setup(struct agent *a, const struct json *op)
+{
+	a->setup_failed = false;
+	task_start(a, "setup", op);
+}
+
+static void op_install(struct agent *a, const struct json *op)
+{
+	task_start(a, "install", op);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct agent *a, const struct json *op);
+	bool waits; /* for the setup or install before it */
+} ops[] = {
+	{ "renew", op_renew, false },	    { "setup", op_setup, true },     { "install", op_install, true },
+	{ "start", op_start, true },	    { "batch", op_batch, false },    { "revoke", op_revoke, false },
+	{ "drain", op_drain, false },	    { "handover", op_handover, false }, { "takeover", op_takeover, false },
+	{ "note", op_note, false },	    { "stop", op_stop, false },	     { "end", op_end, false },
+};
+
+static void defer(struct agent *a, const char *line, size_t len)
+{
+	struct deferred *d = xalloc(sizeof(*d)), **at = &a->deferred;
+	d->line = xcopy(line, len);
+	d->len = len;
+	while (*at)
+		at = &(*at)->next;
+	*at = d;
+}
+
+static void obey(struct agent *a, const char *line, size_t len)
+{
+	struct json_doc doc;
+	const struct json *op = json_read(&doc, line, len);
+	const char *name = json_text(op, "op", "");
+	size_t i = 0;
+	while (i < ARRAY_LEN(ops) && strcmp(ops[i].name, name))
+		i++;
+	if (i == ARRAY_LEN(ops))
+		say_error(a, op ? "no such operation" : "not a line of JSON");
+	else if (ops[i].waits && (a->task.kind || a->deferred))
+		defer(a, line, len);
+	else
+		ops[i].run(a, op);
+	json_free(&doc);
+}
+
+static void obey_deferred(struct agent *a)
+{
+	while (a->deferred && !a->task.kind) {
+		struct deferred *d = a->deferred, *rest = d->next;
+		a->deferred = NULL;
+		obey(a, d->line, d->len);
+		a->deferred = rest;
+		free(d->line);
+		free(d);
+	}
+}
+
+static void stop_workers_only(struct agent *a)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		worker_stop(a, &a->workers[i]);
+	free(a->workers);
+	a->workers = NULL;
+	a->worker_count = 0;
+}
+
+/* No worker, no command, no queue, no script: as before the first `start`. */
+static void stop_work(struct agent *a)
+{
+	stop_workers_only(a);
+	while (a->queue) {
+		struct batch *next = a->queue->next;
+		batch_free(a->queue);
+		a->queue = next;
+	}
+	while (a->jobs)
+		job_done(a);
+	while (a->deferred) {
+		struct deferred *next = a->deferred->next;
+		free(a->deferred->line);
+		free(a->deferred);
+		a->deferred = next;
+	}
+	kill_group(a->task.pid);
+	kill_orphans(a);
+}
+
+/* ---- the loop of `serve` ---- */
+
+static bool running_something(const struct agent *a)
+{
+	if (a->jobs || a->task.kind || a->deferred)
+		return true;
+	for (int i = 0; i < a->worker_count; i++) {
+		enum worker_state s = a->workers[i].state;
+		if (s == WORKER_BUSY || (a->queue && !a->draining && (s == WORKER_LOADING || s == WORKER_RESTARTING)))
+			return true;
+	}
+	return false;
+}
+
+static void look_for_quiet(struct agent *a)
+{
+	if (running_something(a))
+		return;
+	if (!a->queue && !a->idle) {
+		a->idle = true;
+		event_begin(a, "idle");
+		event_end(a);
+		events_sync(a);
+	}
+	if (a->draining && !a->drained) {
+		a->drained = true;
+		event_begin(a, "drained");
+		event_end(a);
+		events_sync(a);
+	}
+}
+
+/* Nobody watches: hold the lease while something moves, and end the pod when all is done and durable. */
+static void look_detached(struct agent *a)
+{
+	bool running = running_something(a);
+	if (!a->detached || a->over)
+		return;
+	if (running && now_ms(a) - a->renewed_ms > RENEW_EVERY_MS)
+		lease_renew(a, a->lease_s);
+	if (running || a->queue)
+		return;
+	if (volume_sync(a) < 0)
+		fatal(a, "the volume does not keep what is written: %s", strerror(errno));
+	else
+		end_pod(a, "all work is done");
+}
+
+static void look_switch(struct agent *a)
+{
+	char line[sizeof(a->switch_line)];
+	struct client *c = attached_client(a);
+	if (!c || c->hello_due)
+		return;
+	read_switch(a, line, sizeof(line));
+	if (!strcmp(line, a->switch_line))
+		return;
+	memcpy(a->switch_line, line, sizeof(line));
+	js_text(say_begin(a, "switch"), "switch", line);
+	say_end(a);
+}
+
+static void tick(struct agent *a)
+{
+	int64_t now = now_ms(a);
+	if (now - a->ticked_ms < 100)
+		return;
+	a->ticked_ms = now;
+	for (int i = 0; i < a->worker_count; i++)
+		worker_look(a, &a->workers[i]);
+	if (a->task.kind && now > a->task.until_ms) {
+		a->task.timed_out = true;
+		kill_group(a->task.pid);
+	}
+	if (a->gpu_pid && now > a->gpu_until_ms)
+		kill_group(a->gpu_pid);
+	usage_look(a);
+	look_switch(a);
+	look_detached(a);
+	/* where the start script cannot take us with it, we go by ourselves */
+	if (lease_left_s(a) < -60 || (a->over && now - a->over_ms > 30000))
+		a->quit = true;
+}
+
+static void child_ended(struct agent *a, pid_t pid, int status)
+{
+	if (pid == a->task.pid)
+		return task_exited(a, status);
+	if (pid == a->gpu_pid) {
+		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
+		close_fd(&a->gpu_out);
+		a->gpu_pid = 0;
+	} else if (pid == a->usage_pid) {
+		close_fd(&a->usage_out);
+		a->usage_pid = 0;
+	}
+	for (int i = 0; i < a->worker_count; i++) {
+		struct worker *w = &a->workers[i];
+		if (pid != w->pid)
+			continue;
+		if (w->command)
+			command_exited(a, w, status);
+		else
+			worker_exited(a, w, status);
+		return;
+	}
+}
+
+static void reap(struct agent *a)
+{
+	struct signalfd_siginfo info;
+	while (read(a->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		if (info.ssi_signo == SIGTERM)
+			a->quit = true;
+	pid_t pid;
+	int status;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		child_ended(a, pid, status);
+}
+
+static void client_close(struct client *c)
+{
+	close_fd(&c->fd);
+	buf_free(&c->in);
+	buf_free(&c->out);
+	*c = (struct client){ .fd = -1 };
+}
+
+static void client_write(struct client *c)
+{
+	while (c->fd >= 0 && c->out.len) {
+		ssize_t n = write(c->fd, c->out.p, c->out.len);
+		if (n <= 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0)
+			return client_close(c);
+		buf_drop(&c->out, (size_t)n);
+	}
+}
+
+static void client_attach(struct agent *a, struct client *c, const char *line, size_t len)
+{
+	struct json_doc doc;
+	const struct json *op = json_read(&doc, line, len);
+	int64_t from = json_int(op, "from", 0);
+	if (strcmp(json_text(op, "op", ""), "attach")) {
+		c->closing = true;
+	} else {
+		struct client *before = attached_client(a);
+		if (before)
+			client_close(before);
+		c->attached = c->hello_due = true;
+		c->cursor = from < 0 ? 1 : MIN((uint64_t)from + 1, a->next);
+	}
+	json_free(&doc);
+}
+
+static void client_lines(struct agent *a, struct client *c)
+{
+	size_t from = 0;
+	char *nl;
+	while (c->fd >= 0 && !c->closing && !c->hello_due && c->in.len > from &&
+	       (nl = memchr(c->in.p + from, '\n', c->in.len - from))) {
+		const char *line = c->in.p + from;
+		size_t len = (size_t)(nl - line);
+		from += len + 1;
+		if (!c->attached)
+			client_attach(a, c, line, len);
+		else
+			obey(a, line, len);
+	}
+	if (c->fd >= 0)
+		buf_drop(&c->in, from);
+	if (c->in.len > LINE_MAX_BYTES && !memchr(c->in.p, '\n', c->in.len))
+		c->closing = true;
+}
+
+static void client_read(struct client *c)
+{
+	char part[64 << 10];
+	if (c->in.len > 2 * LINE_MAX_BYTES)
+		return;
+	ssize_t n = read(c->fd, part, sizeof(part));
+	if (n > 0)
+		buf_add(&c->in, part, (size_t)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		client_close(c);
+}
+
+static void client_accept(struct agent *a)
+{
+	int fd = accept4(a->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0)
+		return;
+	int slot = -1;
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		if (a->clients[i].fd < 0)
+			slot = i;
+	if (slot < 0) { /* one that never said `attach` makes room */
+		for (slot = 0; slot < CLIENTS_MAX - 1 && a->clients[slot].attached; slot++)
+			;
+		client_close(&a->clients[slot]);
+	}
+	a->clients[slot] = (struct client){ .fd = fd };
+}
+
+static void client_turn(struct agent *a, struct client *c)
+{
+	if (c->hello_due && (!a->gpu_pid || now_ms(a) > a->gpu_until_ms))
+		say_hello(a, c);
+	client_lines(a, c);
+	events_send(a, c);
+	client_write(c);
+	if (c->fd >= 0 && c->closing)
+		client_close(c);
+}
+
+struct polls {
+	struct pollfd list[2 + CLIENTS_MAX + 3 + 4 * WORKERS_MAX];
+	nfds_t count;
+};
+
+static void poll_add(struct polls *p, int fd, int events)
+{
+	if (fd >= 0)
+		p->list[p->count++] = (struct pollfd){ .fd = fd, .events = (short)events };
+}
+
+static bool poll_ready(const struct polls *p, int fd)
+{
+	for (nfds_t i = 0; fd >= 0 && i < p->count; i++)
+		if (p->list[i].fd == fd)
+			return p->list[i].revents != 0;
+	return false;
+}
+
+static void wait_for_something(struct agent *a, struct polls *p)
+{
+	p->count = 0;
+	poll_add(p, a->signals, POLLIN);
+	poll_add(p, a->listener, POLLIN);
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		poll_add(p, a->clients[i].fd, POLLIN | (a->clients[i].out.len ? POLLOUT : 0));
+	for (int i = 0; i < a->worker_count; i++) {
+		const struct worker *w = &a->workers[i];
+		if (w->to.len)
+			poll_add(p, w->in, POLLOUT);
+		poll_add(p, w->out, POLLIN);
+		poll_add(p, w->err, POLLIN);
+		if (w->command)
+			poll_add(p, w->command->notify, POLLIN);
+	}
+	poll_add(p, a->task.kind ? a->task.out : -1, POLLIN);
+	poll_add(p, a->gpu_out, POLLIN);
+	poll_add(p, a->usage_out, POLLIN);
+	bool active = running_something(a) || a->worker_count || a->gpu_pid || attached_client(a);
+	poll(p->list, p->count, a->jobs ? 0 : active ? 100 : 1000);
+}
+
+static void worker_turn(struct agent *a, struct worker *w, const struct polls *p)
+{
+	if (w->command)
+		return command_look(a, w);
+	if (w->to.len && poll_ready(p, w->in))
+		worker_write(w);
+	if (poll_ready(p, w->out) && !worker_read_out(a, w, 4))
+		close_fd(&w->out);
+	if (poll_ready(p, w->err) && !worker_read_err(a, w, 4))
+		close_fd(&w->err);
+}
+
+static void stop_when_due(struct agent *a)
+{
+	if (!a->stop_due)
+		return;
+	a->stop_due = false;
+	stop_work(a);
+	events_sync(a);
+	if (a->detached)
+		end_pod(a, a->fatal_error);
+}
+
+static void serve_loop(struct agent *a)
+{
+	struct polls p;
+	while (!a->quit) {
+		wait_for_something(a, &p);
+		for (int i = 0; i < a->worker_count; i++)
+			worker_turn(a, &a->workers[i], &p);
+		if (a->task.kind && poll_ready(&p, a->task.out) && !task_read(a, 4))
+			close_fd(&a->task.out);
+		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
+		gpu_read(a, &a->usage_out, &a->usage_text, usage_line);
+		reap(a);
+		if (poll_ready(&p, a->listener))
+			client_accept(a);
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			if (poll_ready(&p, a->clients[i].fd))
+				client_read(&a->clients[i]);
+		jobs_step(a);
+		obey_deferred(a);
+		dispatch(a);
+		look_for_quiet(a);
+		tick(a);
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			if (a->clients[i].fd >= 0)
+				client_turn(a, &a->clients[i]);
+		dispatch(a); /* what the client has just sent */
+		stop_when_due(a);
+	}
+	stop_work(a);
+	events_sync(a);
+}
+
+static int serve_listen(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "agent.sock" };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	unlink(at.sun_path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(fd, 8) < 0)
+		return -1;
+	chmod(at.sun_path, 0600);
+	return fd;
+}
+
+/* P; on the container's own disk when the volume takes nothing. False then. */
+static bool serve_folder(struct agent *a)
+{
+	a->dir = xprintf("%s/runs/%s/%s", a->place.volume, a->run, a->attempt);
+	bool fine = mkdirs(a->dir, 0755) == 0 && access(a->dir, W_OK) == 0;
+	if (!fine) {
+		free(a->dir);
+		a->dir = xprintf("%s/out", a->place.home);
+		mkdirs(a->dir, 0755);
+	}
+	a->dir_fd = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fine;
+}
+
+static const char *marker(const struct agent *a, const char *name)
+{
+	const char *value = env_get(&a->place.env, name, getenv(name));
+	return value && name_safe(value) ? value : "unnamed";
+}
+
+static int serve_signals(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static void agent_init(struct agent *a)
+{
+	*a = (struct agent){ .idle = true, .events = -1, .gpu_out = -1, .usage_out = -1, .task.out = -1 };
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		a->clients[i].fd = -1;
+	place_load(&a->place);
+	a->run = marker(a, "BURST_RUN");
+	a->attempt = marker(a, "BURST_ATTEMPT");
+	a->began_ms = boot_ms();
+	a->began_s = time(NULL);
+	lease_find(a);
+}
+
+static void agent_free(struct agent *a)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		if (a->clients[i].fd >= 0)
+			client_close(&a->clients[i]);
+	start_forget(a);
+	close_fd(&a->events);
+	close_fd(&a->dir_fd);
+	close_fd(&a->listener);
+	close_fd(&a->signals);
+	free(a->offsets);
+	free(a->dir);
+	buf_free(&a->spill);
+	buf_free(&a->text);
+	buf_free(&a->gpu_text);
+	buf_free(&a->usage_text);
+	place_free(&a->place);
+}
+
+static int cmd_serve(void)
+{
+	struct agent a;
+	umask(022);
+	agent_init(&a);
+	int lock = chdir(a.place.home) < 0 ? -1 : open("agent.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) < 0)
+		return place_free(&a.place), 1; /* another one serves */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	a.signals = serve_signals();
+	bool fine = serve_folder(&a);
+	events_open(&a);
+	gpu_ask(&a);
+	a.listener = serve_listen();
+	if (a.listener < 0 || a.signals < 0)
+		return 1;
+	if (!fine || a.events < 0)
+		fatal(&a, "%s cannot be written", a.place.volume);
+	serve_loop(&a);
+	unlink("agent.sock");
+	agent_free(&a);
+	close(lock);
+	return 0;
+}
+
+/* ---- attach: between the SSH channel and the socket ---- */
+
+static int connect_to_serve(void)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = "agent.sock" };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0)
+		close_fd(&fd);
+	return fd;
+}
+
+static void start_serve(void)
+{
+	pid_t pid = fork();
+	if (pid) {
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+		return;
+	}
+	setsid();
+	if (fork())
+		_exit(0);
+	int null = open("/dev/null", O_RDWR), log = open("agent.log", O_WRONLY | O_CREAT | O_APPEND, 0600);
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(log >= 0 ? log : null, 2);
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	execl("/proc/self/exe", "burst-agent", "serve", (char *)NULL);
+	_exit(127);
+}
+
+static int connect_or_start(void)
+{
+	int fd = connect_to_serve();
+	for (int tries = 0; fd < 0 && tries < 3000; tries++) {
+		if (tries % 200 == 0)
+			start_serve();
+		nanosleep(&(struct timespec){ .tv_nsec = 5000000 }, NULL);
+		fd = connect_to_serve();
+	}
+	return fd;
+}
+
+/* One piece from here to there; false when either end is gone. */
+static bool relay(int from, int to)
+{
+	char part[64 << 10];
+	ssize_t n = read(from, part, sizeof(part));
+	return (n < 0 && errno == EINTR) || (n > 0 && write_all(to, part, (size_t)n) == 0);
+}
+
+static int cmd_attach(void)
+{
+	struct place place = { 0 };
+	place_load(&place);
+	int fd = mkdirs(place.home, 0700) < 0 || chdir(place.home) < 0 ? -1 : connect_or_start();
+	if (fd < 0) {
+		fprintf(stderr, "burst-agent: no agent can be started in %s: %s\n", place.home, strerror(errno));
+		return place_free(&place), 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	struct pollfd p[2] = { { .fd = 0, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
+	bool open = true;
+	while (open) {
+		if (poll(p, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (p[1].revents)
+			open = relay(fd, 1);
+		if (open && p[0].revents)
+			open = relay(0, fd);
+	}
+	close(fd);
+	place_free(&place);
+	return 0;
+}
+
+/* ---- tree: a tar stream becomes a folder of the volume. ustar with pax headers and GNU's long names ---- */
+
+enum { TAR_BLOCK = 512, DELETE_LIST_MAX = 64 << 20 };
+
+struct tar {
+	int fd;
+	char *bytes; /* what was read and not yet taken */
+	size_t have, at;
+	char *path, *link; /* of the entry at hand; from an extended header before it, or its own */
+	bool pax_size, first;
+	int64_t size, mtime;
+	int mode;
+	char type;
+	int root;	   /* the folder that is being built */
+	char *parent_path; /* the folder of the last entry, kept open */
+	int parent;
+	long files;
+	char error[300];
+};
+
+static int tar_error(struct tar *t, const char *fmt, ...) PRINTF(2, 3);
+static int tar_error(struct tar *t, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	if (!t->error[0])
+		vsnprintf(t->error, sizeof(t->error), fmt, args);
+	va_end(args);
+	return -1;
+}
+
+/* At least one byte, at most `most`, at *p; 0 at the end of the stream. */
+static size_t tar_some(struct tar *t, size_t most, char **p)
+{
+	if (t->at == t->have) {
+		ssize_t n;
+		do
+			n = read(t->fd, t->bytes, SLICE / 4);
+		while (n < 0 && errno == EINTR);
+		t->at = 0;
+		t->have = n > 0 ? (size_t)n : 0;
+	}
+	size_t n = MIN(most, t->have - t->at);
+	*p = t->bytes + t->at;
+	t->at += n;
+	return n;
+}
+
+static int tar_take(struct tar *t, void *to, size_t len)
+{
+	for (size_t done = 0; done < len;) {
+		char *p;
+		size_t n = tar_some(t, len - done, &p);
+		if (!n)
+			return tar_error(t, "the stream ended early");
+		if (to)
+			memcpy((char *)to + done, p, n);
+		done += n;
+	}
+	return 0;
+}
+
+static int tar_pad(struct tar *t, int64_t size)
+{
+	return tar_take(t, NULL, (size_t)((TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK));
+}
+
+/* Octal text, or base 256 when the first bit is set. -1: neither, or too large. */
+static int64_t tar_number(const unsigned char *p, size_t len)
+{
+	int64_t value = 0;
+	if (p[0] & 0x80) {
+		value = p[0] & 0x7f;
+		for (size_t i = 1; i < len; i++) {
+			if (value >> 54)
+				return -1;
+			value = value << 8 | p[i];
+		}
+		return value;
+	}
+	size_t i = 0;
+	while (i < len && p[i] == ' ')
+		i++;
+	for (; i < len && p[i] >= '0' && p[i] <= '7'; i++)
+		value = value << 3 | (p[i] - '0');
+	return i == len || p[i] == ' ' || p[i] == 0 ? value : -1;
+}
+
+static bool tar_sum_fits(const unsigned char *h)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < TAR_BLOCK; i++)
+		sum += i >= 148 && i < 156 ? ' ' : h[i];
+	return sum == tar_number(h + 148, 8);
+}
+
+static void tar_keep(char **field, const char *text, size_t len)
+{
+	free(*field);
+	*field = xcopy(text, strnlen(text, len));
+}
+
+static char *tar_content(struct tar *t, int64_t size, int64_t most)
+{
+	if (size < 0 || size > most) {
+		tar_error(t, "a header of absurd size");
+		return NULL;
+	}
+	char *text = xalloc((size_t)size + 1);
+	if (tar_take(t, text, (size_t)size) < 0 || tar_pad(t, size) < 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static int pax_record(struct tar *t, const char *key, const char *value, size_t len)
+{
+	if (!strcmp(key, "path"))
+		tar_keep(&t->path, value, len);
+	else if (!strcmp(key, "linkpath"))
+		tar_keep(&t->link, value, len);
+	else if (!strcmp(key, "mtime"))
+		t->mtime = atoll(value);
+	else if (!strncmp(key, "GNU.sparse", 10))
+		return tar_error(t, "sparse files are not taken");
+	else if (!strcmp(key, "size")) {
+		char *end;
+		t->size = strtoll(value, &end, 10);
+		t->pax_size = true;
+		if (t->size < 0 || end != value + len)
+			return tar_error(t, "a bad size");
+	}
+	return 0;
+}
+
+/* Records "LEN key=value\n", one after the other. */
+static int pax_read(struct tar *t, char *text, size_t size)
+{
+	for (char *p = text, *end = text + size; p < end;) {
+		char *space;
+		long len = strtol(p, &space, 10);
+		char *eq = len > 0 && len <= end - p && *space == ' ' ? memchr(space, '=', (size_t)(p + len - space)) : NULL;
+		if (!eq || p[len - 1] != '\n')
+			return tar_error(t, "a bad extended header");
+		*eq = 0;
+		p[len - 1] = 0;
+		if (pax_record(t, space + 1, eq + 1, (size_t)(p + len - 1 - (eq + 1))) < 0)
+			return -1;
+		p += len;
+	}
+	return 0;
+}
+
+static int tar_extended(struct tar *t, char type, int64_t size)
+{
+	char *text = tar_content(t, size, PAX_MAX);
+	if (!text)
+		return -1;
+	int result = 0;
+	if (type == 'x')
+		result = pax_read(t, text, (size_t)size);
+	else if (type == 'L')
+		tar_keep(&t->path, text, (size_t)size);
+	else if (type == 'K')
+		tar_keep(&t->link, text, (size_t)size);
+	free(text);
+	return result;
+}
+
+static void tar_names(struct tar *t, const unsigned char *h)
+{
+	if (!t->path && h[345] && !memcmp(h + 257, "ustar", 6)) {
+		t->path = xprintf("%.155s/%.100s", (const char *)h + 345, (const char *)h);
+	} else if (!t->path) {
+		tar_keep(&t->path, (const char *)h, 100);
+	}
+	if (!t->link)
+		tar_keep(&t->link, (const char *)h + 157, 100);
+	char *p = t->path;
+	size_t len = strlen(p);
+	while (len && p[len - 1] == '/')
+		p[--len] = 0;
+	while (!strncmp(p, "./", 2)) {
+		len -= 2;
+		memmove(p, p + 2, len + 1);
+	}
+}
+
+/* The next entry that is one. 1: there is one; 0: the archive has ended; -1: t->error. */
+static int tar_next(struct tar *t)
+{
+	unsigned char h[TAR_BLOCK];
+	free(t->path);
+	free(t->link);
+	t->path = t->link = NULL;
+	t->pax_size = false;
+	t->mtime = -1;
+	for (;;) {
+		if (tar_take(t, h, TAR_BLOCK) < 0)
+			return -1;
+		if (!h[0] && !memcmp(h, h + 1, TAR_BLOCK - 1))
+			return 0;
+		int64_t size = tar_number(h + 124, 12);
+		if (!tar_sum_fits(h) || size < 0)
+			return tar_error(t, "this is no tar stream");
+		t->type = (char)h[156];
+		if (!strchr("xgLK", t->type) || !t->type) {
+			if (!t->pax_size)
+				t->size = size;
+			break;
+		}
+		if (tar_extended(t, t->type, size) < 0)
+			return -1;
+	}
+	t->mode = (int)(tar_number(h + 100, 8) & 0777);
+	if (t->mtime < 0)
+		t->mtime = MAX(tar_number(h + 136, 12), (int64_t)0);
+	tar_names(t, h);
+	return 1;
+}
+
+static void tree_forget_parent(struct tar *t)
+{
+	close_fd(&t->parent);
+	free(t->parent_path);
+	t->parent_path = NULL;
+}
+
+/* The folder of the entry, made when missing, no link followed; kept for the entries after it. */
+static int tree_parent(struct tar *t, const char **name)
+{
+	const char *slash = strrchr(t->path, '/');
+	size_t len = slash ? (size_t)(slash - t->path) : 0;
+	*name = slash ? slash + 1 : t->path;
+	if (t->parent >= 0 && strlen(t->parent_path) == len && !memcmp(t->parent_path, t->path, len))
+		return t->parent;
+	tree_forget_parent(t);
+	t->parent = open_parent(t->root, t->path, true, name);
+	t->parent_path = xcopy(t->path, len);
+	if (t->parent < 0)
+		tar_error(t, "%s: %s", t->path, errno == ELOOP || errno == ENOTDIR ? "a part of it is no folder" : strerror(errno));
+	return t->parent;
+}
+
+static int tree_clear(struct tar *t, int dir, const char *name)
+{
+	struct stat st;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode)) {
+		int copy = dup(dir);
+		tree_forget_parent(t); /* it may be what is removed */
+		int failed = remove_at(copy, name);
+		close(copy);
+		return failed;
+	}
+	return unlinkat(dir, name, 0);
+}
+
+static int tree_file(struct tar *t)
+{
+	const char *name;
+	int dir = tree_parent(t, &name);
+	if (dir < 0)
+		return -1;
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == EEXIST && tree_clear(t, dir, name) == 0 && (dir = tree_parent(t, &name)) >= 0)
+		fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return tar_error(t, "%s: %s", t->path, strerror(errno));
+	int failed = 0;
+	for (int64_t left = t->size; left > 0 && !failed;) {
+		char *p;
+		size_t n = tar_some(t, (size_t)MIN(left, (int64_t)SLICE), &p);
+		failed = n ? write_all(fd, p, n) : tar_error(t, "the stream ended early");
+		left -= (int64_t)n;
+	}
+	if (failed)
+		tar_error(t, "%s: %s", t->path, strerror(errno));
+	fchmod(fd, (mode_t)(t->mode | 0400));
+	struct timespec when = { .tv_sec = t->mtime };
+	futimens(fd, (struct timespec[]){ when, when });
+	if (close(fd) < 0 && !failed)
+		failed = tar_error(t, "%s: %s", t->path, strerror(errno));
+	t->files++;
+	return failed ? -1 : tar_pad(t, t->size);
+}
+
+static int tree_folder(struct tar *t)
+{
+	const char *name;
+	struct stat st;
+	int dir = tree_parent(t, &name);
+	if (dir < 0)
+		return -1;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode) && unlinkat(dir, name, 0) < 0)
+		return tar_error(t, "%s: %s", t->path, strerror(errno));
+	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
+		return tar_error(t, "%s: %s", t->path, strerror(errno));
+	return fchmodat(dir, name, (mode_t)(t->mode | 0700), 0) < 0 ? tar_error(t, "%s: %s", t->path, strerror(errno)) : 0;
+}
+
+/* Does a link at `path` to `target` stay in the tree? Judged by the words alone; no link is ever followed here. */
+static bool link_inside(const char *path, const char *target)
+{
+	long depth = 0;
+	if (!*target || *target == '/')
+		return false;
+	for (const char *p = path; (p = strchr(p, '/')); p++)
+		depth++;
+	for (const char *p = target; p;) {
+		const char *slash = strchr(p, '/');
+		size_t n = slash ? (size_t)(slash - p) : strlen(p);
+		if (n == 2 && p[0] == '.' && p[1] == '.')
+			depth--;
+		else if (n && !(n == 1 && p[0] == '.'))
+			depth++;
+		if (depth < 0)
+			return false;
+		p = slash ? slash + 1 : NULL;
+	}
+	return true;
+}
+
+static int tree_symlink(struct tar *t)
+{
+	const char *name;
+	if (!link_inside(t->path, t->link))
+		return tar_error(t, "%s: a link out of the tree", t->path);
+	int dir = tree_parent(t, &name);
+	if (dir < 0)
+		return -1;
+	if (tree_clear(t, dir, name) < 0 || (dir = tree_parent(t, &name)) < 0 || symlinkat(t->link, dir, name) < 0)
+		return tar_error(t, "%s: %s", t->path, strerror(errno));
+	t->files++;
+	return 0;
+}
+
+static int tree_hard_link(struct tar *t)
+{
+	const char *name, *old_name, *old = t->link;
+	struct stat st;
+	while (!strncmp(old, "./", 2))
+		old += 2;
+	int dir = tree_parent(t, &name);
+	int from = dir >= 0 && path_inside(old) ? open_parent(t->root, old, false, &old_name) : -1;
+	bool fine = from >= 0 && fstatat(from, old_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+	if (fine && strcmp(old, t->path)) {
+		fine = tree_clear(t, dir, name) == 0 && (dir = tree_parent(t, &name)) >= 0 &&
+		       linkat(from, old_name, dir, name, 0) == 0;
+		t->files++;
+	}
+	close_fd(&from);
+	return fine ? 0 : tar_error(t, "%s: a hard link to what is not in the tree", t->path);
+}
+
+/* The paths that this tree has no more, NUL between them. */
+static int tree_delete(struct tar *t)
+{
+	char *list = tar_content(t, t->size, DELETE_LIST_MAX), *p = list;
+	int failed = !list;
+	for (; !failed && p < list + t->size; p += strlen(p) + 1) {
+		const char *name;
+		if (!*p)
+			continue;
+		if (!path_inside(p)) {
+			failed = tar_error(t, "a path to delete that leaves the tree");
+			break;
+		}
+		int dir = open_parent(t->root, p, false, &name);
+		if (dir >= 0 && remove_at(dir, name) < 0)
+			failed = tar_error(t, "%s: %s", p, strerror(errno));
+		close_fd(&dir);
+	}
+	free(list);
+	return failed ? -1 : 0;
+}
+
+static int tree_entry(struct tar *t)
+{
+	bool first = t->first;
+	t->first = false;
+	if (!strcmp(t->path, ".") || !*t->path)
+		return t->type == '5' ? 0 : tar_error(t, "an entry without a name");
+	if (!path_inside(t->path))
+		return tar_error(t, "an entry that leaves the tree");
+	switch (t->type) {
+	case '0': case 0: case '7':
+		if (first && !strcmp(t->path, ".burst-delete"))
+			return tree_delete(t);
+		return tree_file(t);
+	case '1':
+		return tree_hard_link(t);
+	case '2':
+		return tree_symlink(t);
+	case '5':
+		return tree_folder(t);
+	default:
+		return tar_error(t, "%s: only files, folders and links are taken", t->path);
+	}
+}
+
+/* Everything from fd into the folder `root`. -1: t->error says why. */
+static int tree_fill(struct tar *t, int fd, int root)
+{
+	*t = (struct tar){ .fd = fd, .root = root, .parent = -1, .first = true, .bytes = xalloc(SLICE / 4) };
+	int more;
+	while ((more = tar_next(t)) == 1)
+		if (tree_entry(t) < 0) {
+			more = -1;
+			break;
+		}
+	char *rest;
+	while (more == 0 && tar_some(t, SLICE, &rest)) /* what pads the last record */
+		;
+	tree_forget_parent(t);
+	free(t->path);
+	free(t->link);
+	free(t->bytes);
+	return more;
+}
+
+struct tree_args {
+	const char *dir, *id, *base;
+	bool zstd;
+};
+
+static int tree_usage(void)
+{
+	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--zstd]\n");
+	return 2;
+}
+
+static bool tree_read_args(int argc, char **argv, struct tree_args *args)
+{
+	for (int i = 2; i < argc; i++) {
+		const char **to = !strcmp(argv[i], "--dir")  ? &args->dir
+				  : !strcmp(argv[i], "--id")   ? &args->id
+				  : !strcmp(argv[i], "--base") ? &args->base
+							       : NULL;
+		if (!strcmp(argv[i], "--zstd"))
+			args->zstd = true;
+		else if (to && i + 1 < argc)
+			*to = argv[++i];
+		else
+			return false;
+	}
+	return args->dir && path_safe(args->dir) && args->id && name_safe(args->id) && args->id[0] != '.' &&
+	       (!args->base || name_safe(args->base));
+}
+
+static pid_t unzstd(int *out)
+{
+	int write_end = -1;
+	if (make_pipe(out, &write_end) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(write_end, 1);
+		execlp("zstd", "zstd", "-dcq", (char *)NULL);
+		_exit(127);
+	}
+	close_fd(&write_end);
+	return pid;
+}
+
+static int tree_receive(struct tar *t, int root, bool zstd)
+{
+	if (!zstd)
+		return tree_fill(t, 0, root);
+	int in = -1, status = 0;
+	pid_t pid = unzstd(&in);
+	int result = tree_fill(t, in, root);
+	close_fd(&in);
+	if (pid < 0 || waitpid(pid, &status, 0) < 0 || (result == 0 && status != 0))
+		return tar_error(t, "zstd could not unpack the stream");
+	return result;
+}
+
+/* Hard links of the base where the volume has them; tree entries replace files, they never write into one. */
+static int tree_from_base(int dir, const char *base, int root)
+{
+	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	long files = 0;
+	int failed = from < 0 || copy_tree(from, root, COPY_LINKS, &files) < 0;
+	int saved = errno;
+	close_fd(&from);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+static void sync_in_background(int dir)
+{
+	if (fork())
+		return;
+	setsid();
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	syncfs(dir);
+	_exit(0);
+}
+
+/* The new tree in `temp`, then under its name. */
+static int tree_build(struct tar *t, int dir, const char *temp, const struct tree_args *args)
+{
+	int root = mkdirat(dir, temp, 0755) < 0 ? -1 : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
+	if (!failed && args->base && tree_from_base(dir, args->base, root) < 0)
+		failed = tar_error(t, "cannot begin from %s: %s", args->base, strerror(errno));
+	if (!failed)
+		failed = tree_receive(t, root, args->zstd);
+	close_fd(&root);
+	struct stat st;
+	if (!failed && renameat(dir, temp, dir, args->id) < 0 && fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		failed = tar_error(t, "%s: %s", args->id, strerror(errno));
+	if (remove_at(dir, temp) < 0 && !failed)
+		failed = tar_error(t, "%s: %s", temp, strerror(errno));
+	return failed;
+}
+
+static int tree_into(int dir, const struct tree_args *args)
+{
+	struct stat st;
+	if (fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+		return EXIT_THERE;
+	if (args->base && (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
+		return EXIT_NO_BASE;
+	const char *attempt = getenv("BURST_ATTEMPT");
+	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt ? attempt : "", getpid());
+	struct tar t = { 0 };
+	remove_at(dir, temp);
+	int failed = tree_build(&t, dir, temp, args);
+	free(temp);
+	if (failed) {
+		struct buf text = { 0 };
+		js_quote(&text, t.error, strlen(t.error));
+		fprintf(stderr, "burst-agent: tree: %.*s\n", (int)text.len - 2, text.p + 1);
+		buf_free(&text);
+		return 1;
+	}
+	printf("{\"tree\":\"%s\",\"files\":%ld}\n", args->id, t.files);
+	fflush(stdout);
+	sync_in_background(dir);
+	return 0;
+}
+
+static int cmd_tree(int argc, char **argv)
+{
+	struct tree_args args = { 0 };
+	if (!tree_read_args(argc, argv, &args))
+		return tree_usage();
+	struct place place = { 0 };
+	place_load(&place);
+	umask(022);
+	signal(SIGPIPE, SIG_IGN);
+	char *path = on_volume(&place, args.dir);
+	mkdirs(path, 0755);
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int status = 1;
+	if (dir < 0)
+		fprintf(stderr, "burst-agent: tree: %s: %s\n", path, strerror(errno));
+	else
+		status = tree_into(dir, &args);
+	close_fd(&dir);
+	free(path);
+	place_free(&place);
+	return status;
+}
+
+/* ---- send: files of the volume, as asked for line by line ---- */
+
+static void send_error(const char *path, const char *error)
+{
+	struct buf b = { 0 };
+	buf_char(&b, '{');
+	js_text(&b, "path", path);
+	js_text(&b, "error", error);
+	buf_text(&b, "}\n");
+	write_all(1, b.p, b.len);
+	buf_free(&b);
+}
+
+static int send_header(const char *path, int64_t offset, int64_t bytes)
+{
+	struct buf b = { 0 };
+	buf_char(&b, '{');
+	js_text(&b, "path", path);
+	js_int(&b, "offset", offset);
+	js_int(&b, "bytes", bytes);
+	buf_text(&b, "}\n");
+	int failed = write_all(1, b.p, b.len);
+	buf_free(&b);
+	return failed;
+}
+
+/* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will tell. */
+static int send_bytes(int fd, int64_t offset, int64_t left)
+{
+	char *part = xalloc(SLICE);
+	int failed = 0;
+	posix_fadvise(fd, offset, left, POSIX_FADV_SEQUENTIAL);
+	while (left > 0 && !failed) {
+		size_t most = (size_t)MIN(left, (int64_t)SLICE);
+		ssize_t n = pread(fd, part, most, offset);
+		if (n <= 0) {
+			memset(part, 0, most);
+			n = (ssize_t)most;
+		}
+		failed = write_all(1, part, (size_t)n);
+		offset += n;
+		left -= n;
+	}
+	free(part);
+	return failed;
+}
+
+static int send_file(const struct place *place, const struct json *ask)
+{
+	const char *path = json_text(ask, "path", "");
+	int64_t offset = MAX(json_int(ask, "offset", 0), (int64_t)0), length = json_int(ask, "length", -1);
+	char *full = on_volume(place, path);
+	int fd = *path ? open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+	int saved = errno, result = 0;
+	struct stat st;
+	free(full);
+	if (fd < 0) {
+		send_error(path, *path ? strerror(saved) : "no path was given");
+	} else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		send_error(path, "not a plain file");
+	} else {
+		int64_t rest = MAX((int64_t)st.st_size - offset, (int64_t)0);
+		length = length < 0 ? rest : MIN(length, rest);
+		result = send_header(path, offset, length) < 0 ? -1 : send_bytes(fd, offset, length);
+	}
+	close_fd(&fd);
+	return result;
+}
+
+static int send_lines(const struct place *place, struct buf *in)
+{
+	char *nl;
+	while (in->len && (nl = memchr(in->p, '\n', in->len))) {
+		struct json_doc doc;
+		int failed = send_file(place, json_read(&doc, in->p, (size_t)(nl - in->p)));
+		json_free(&doc);
+		if (failed)
+			return -1;
+		buf_drop(in, (size_t)(nl - in->p) + 1);
+	}
+	return in->len > LINE_MAX_BYTES ? -1 : 0;
+}
+
+static int cmd_send(void)
+{
+	struct place place = { 0 };
+	struct buf in = { 0 };
+	char part[16 << 10];
+	ssize_t n;
+	int failed = 0;
+	place_load(&place);
+	signal(SIGPIPE, SIG_IGN);
+	while (!failed && (n = read(0, part, sizeof(part))) != 0) {
+		if (n < 0 && errno != EINTR)
+			break;
+		if (n > 0)
+			buf_add(&in, part, (size_t)n);
+		failed = send_lines(&place, &in) < 0;
+	}
+	buf_free(&in);
+	place_free(&place);
+	return failed ? 1 : 0;
+}
+
+/* ---- ls and rm ---- */
+
+static void weigh(int dir, const char *name, int64_t *bytes, int64_t *files)
+{
+	struct stat st;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (!S_ISDIR(st.st_mode)) {
+		*bytes += st.st_size;
+		++*files;
+		return;
+	}
+	DIR *d = fdopendir(openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+	struct dirent *e;
+	while (d && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			weigh(dirfd(d), e->d_name, bytes, files);
+	if (d)
+		closedir(d);
+}
+
+static int cmd_ls(const char *path)
+{
+	struct place place = { 0 };
+	place_load(&place);
+	char *full = on_volume(&place, path);
+	DIR *d = opendir(full);
+	struct dirent *e;
+	if (!d)
+		fprintf(stderr, "burst-agent: ls: %s: %s\n", path, strerror(errno));
+	while (d && (e = readdir(d))) {
+		struct stat st;
+		int64_t bytes = 0, files = 0;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") ||
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		weigh(dirfd(d), e->d_name, &bytes, &files);
+		struct buf b = { 0 };
+		buf_char(&b, '{');
+		js_text(&b, "name", e->d_name);
+		js_bool(&b, "folder", S_ISDIR(st.st_mode));
+		js_int(&b, "bytes", bytes);
+		js_int(&b, "files", files);
+		js_int(&b, "changed_s", st.st_mtim.tv_sec);
+		printf("%s}\n", b.p);
+		buf_free(&b);
+	}
+	int failed = !d;
+	if (d)
+		closedir(d);
+	free(full);
+	place_free(&place);
+	return failed;
+}
+
+static int cmd_rm(int count, char **paths)
+{
+	struct place place = { 0 };
+	int status = 0;
+	place_load(&place);
+	int root = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < count; i++) {
+		const char *name;
+		int dir = root >= 0 && path_inside(paths[i]) ? open_parent(root, paths[i], false, &name) : -1;
+		bool gone = dir >= 0 ? remove_at(dir, name) == 0 : root >= 0 && path_inside(paths[i]) && errno == ENOENT;
+		if (!gone) {
+			fprintf(stderr, "burst-agent: rm: %s: %s\n", paths[i],
+				path_inside(paths[i]) ? strerror(errno) : "not a path below the volume");
+			status = 1;
+		}
+		close_fd(&dir);
+	}
+	close_fd(&root);
+	place_free(&place);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	if (!strcmp(what, "--version") || !strcmp(what, "version"))
+		return printf("burst-agent %s\n", BURST_VERSION) < 0;
+	if (!strcmp(what, "attach"))
+		return cmd_attach();
+	if (!strcmp(what, "serve"))
+		return cmd_serve();
+	if (!strcmp(what, "send"))
+		return cmd_send();
+	if (!strcmp(what, "tree"))
+		return cmd_tree(argc, argv);
+	if (!strcmp(what, "ls") && argc == 3)
+		return cmd_ls(argv[2]);
+	if (!strcmp(what, "rm") && argc > 2)
+		return cmd_rm(argc - 2, argv + 2);
+	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | ls DIR | rm PATH... | --version\n");
+	return 2;
+}

@@ -1,0 +1,502 @@
+#!/bin/sh
+# start.sh - the first process of every pod, and its dead-man's switch. It starts sshd and watches the clock; when the lease
+# or the hard end is over, or when it is told to, it ends the pod in the vendor's way. It never execs away, and what could
+# take long (installing, asking the vendor) runs beside it, so that nothing ever stops the watch. The agreement is in
+# CONTROL.md. For dash, busybox ash and bash; needs no more than a base system.
+#
+# shellcheck disable=SC2317 # the via_ functions are called by names put together
+
+umask 077
+# Handlers, not ignored signals: children get the defaults back. As process 1 nobody inside can kill us otherwise.
+trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
+
+home=${BURST_HOME:-/run/burst}
+if ! mkdir -p "$home" 2>/dev/null || ! [ -w "$home" ]; then
+	home=/tmp/burst-$(id -u)
+	mkdir -p "$home"
+fi
+chmod 700 "$home"
+volume=${BURST_VOLUME:-/workspace}
+mkdir -p "$volume" 2>/dev/null
+log=$home/start.log
+
+say() {
+	echo "$(date '+%Y-%m-%d %H:%M:%S') $*" >>"$log"
+}
+
+is_number() {
+	case $1 in
+	'' | *[!0-9]* | ?????????????*) return 1 ;;
+	esac
+}
+
+# ---- the environment: kept for the agent, without what opens doors ----
+
+quoted() {
+	rest=$1 done=
+	while :; do
+		case $rest in
+		*\'*) done="$done${rest%%\'*}'\\''" rest=${rest#*\'} ;;
+		*) break ;;
+		esac
+	done
+	printf "'%s'" "$done$rest"
+}
+
+save_env() {
+	names=$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p' | sort -u)
+	for name in $names; do
+		case $name in
+		BURST_HOST_KEY_B64 | BURST_AUTHORIZED_KEY | RUNPOD_API_KEY | _ | PWD | OLDPWD | SHLVL) continue ;;
+		esac
+		# a line inside a longer value can look like a variable; such a name is not set
+		eval "[ -n \"\${$name+set}\" ]" || continue
+		eval "value=\$$name"
+		# shellcheck disable=SC2154
+		printf '%s=%s\n' "$name" "$(quoted "$value")"
+	done >"$home/env.new"
+	mv -f "$home/env.new" "$home/env"
+}
+
+save_env
+host_key_b64=$BURST_HOST_KEY_B64 authorized_key=$BURST_AUTHORIZED_KEY api_key=$RUNPOD_API_KEY
+unset BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY RUNPOD_API_KEY
+PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
+
+# ---- the clock ----
+
+look_at_clock() {
+	clock=$(date +%s 2>/dev/null)
+	is_number "$clock" && now=$clock
+	up=
+	if [ -r "${BURST_UPTIME_FILE:-/proc/uptime}" ]; then
+		read -r up rest <"${BURST_UPTIME_FILE:-/proc/uptime}"
+		up=${up%%.*}
+		is_number "$up" || up=
+	fi
+}
+
+set_limits() {
+	look_at_clock
+	hard_end=$BURST_HARD_END lease_wall=$BURST_FIRST_LEASE_END
+	is_number "$lease_wall" || lease_wall=$hard_end
+	is_number "$hard_end" || hard_end=$lease_wall
+	is_number "$hard_end" || {
+		say "no hard end was given: this pod must not live"
+		hard_end=$now lease_wall=$now
+	}
+	lease_up='' hard_up=''
+	[ -z "$up" ] || {
+		hard_up=$((up + hard_end - now))
+		lease_up=$((up + lease_wall - now))
+	}
+}
+
+read_lease() {
+	[ -r "$home/lease" ] || return 0
+	who='' wall='' upto='' rest=''
+	read -r who wall upto rest <"$home/lease"
+	[ "$who" = "$BURST_ATTEMPT" ] && is_number "$wall" && is_number "$upto" && [ -z "$rest" ] || return 0
+	lease_wall=$wall lease_up=$upto
+}
+
+# Sets $reason when this pod's time is over.
+must_end() {
+	look_at_clock
+	read_lease
+	if [ -e "$home/end" ]; then
+		reason='the agent says so'
+		read -r reason <"$home/end"
+	elif [ "$now" -ge "$hard_end" ]; then
+		reason='the hard end has come'
+	elif [ -n "$up" ] && [ -n "$hard_up" ] && [ "$up" -ge "$hard_up" ]; then
+		reason='the hard end has come (uptime)'
+	elif [ -n "$up" ] && [ -n "$lease_up" ]; then
+		[ "$up" -ge "$lease_up" ] || return 1
+		reason='the lease is over'
+	else
+		[ "$now" -ge "$lease_wall" ] || return 1
+		reason='the lease is over (wall clock)'
+	fi
+}
+
+# ---- sshd ----
+
+bounded() { # SECONDS COMMAND...
+	if command -v timeout >/dev/null 2>&1; then
+		timeout "$@"
+	else
+		shift
+		"$@"
+	fi
+}
+
+find_sshd() {
+	for sshd in /usr/sbin/sshd /usr/local/sbin/sshd /usr/local/bin/sshd /usr/bin/sshd /sbin/sshd; do
+		[ -x "$sshd" ] && return 0
+	done
+	sshd=$(command -v sshd)
+}
+
+is_root() {
+	[ "$(id -u)" = 0 ]
+}
+
+install_packages() { # PACKAGE...
+	is_root || return 1
+	if command -v apt-get >/dev/null 2>&1; then
+		# a package's own sshd must not take the port
+		policy=/usr/sbin/policy-rc.d
+		[ -e "$policy" ] && policy= || printf '#!/bin/sh\nexit 101\n' >"$policy"
+		[ -z "$policy" ] || chmod 755 "$policy"
+		bounded 300 apt-get -q update
+		DEBIAN_FRONTEND=noninteractive bounded 600 apt-get -q -y --no-install-recommends \
+			-o DPkg::Lock::Timeout=120 install "$@"
+		status=$?
+		[ -z "$policy" ] || rm -f "$policy"
+		return $status
+	elif command -v apk >/dev/null 2>&1; then
+		bounded 300 apk add --no-cache "$@"
+	elif command -v dnf >/dev/null 2>&1; then
+		bounded 600 dnf -y -q install "$@"
+	elif command -v microdnf >/dev/null 2>&1; then
+		bounded 600 microdnf -y install "$@"
+	else
+		return 1
+	fi
+}
+
+# One install at a time: the switch may want curl while sshd is on its way.
+install_in_turn() {
+	turn=0
+	until mkdir "$home/installing" 2>/dev/null; do
+		turn=$((turn + 1))
+		[ $turn -gt 900 ] && break
+		sleep 1
+	done
+	install_packages "$@"
+	status=$?
+	rmdir "$home/installing" 2>/dev/null
+	return $status
+}
+
+install_sshd() {
+	try=0
+	while [ $try -lt 10 ] && ! find_sshd; do
+		try=$((try + 1))
+		say "no sshd here: installing one, try $try"
+		install_in_turn openssh-server >>"$log" 2>&1 || sleep $((try * 3))
+	done
+}
+
+decode_base64() {
+	if command -v base64 >/dev/null 2>&1; then
+		base64 -d
+	elif command -v openssl >/dev/null 2>&1; then
+		openssl base64 -d -A
+	elif command -v python3 >/dev/null 2>&1; then
+		python3 -c 'import base64,sys;sys.stdout.write(base64.b64decode(sys.stdin.read()).decode())'
+	else
+		perl -MMIME::Base64 -e 'undef $/;print decode_base64(<STDIN>)'
+	fi
+}
+
+write_keys() {
+	printf '%s\n' "$host_key_b64" | decode_base64 >"$home/host_key"
+	printf '%s\n' "$authorized_key" >"$home/authorized_keys"
+	chmod 600 "$home/host_key" "$home/authorized_keys"
+	host_key_b64=
+}
+
+write_sshd_config() {
+	cat >"$home/sshd_config" <<-END
+		Port ${BURST_SSH_PORT:-22}
+		HostKey "$home/host_key"
+		AuthorizedKeysFile "$home/authorized_keys"
+		PidFile "$home/sshd.pid"
+		AuthenticationMethods publickey
+		PubkeyAuthentication yes
+		PasswordAuthentication no
+		KbdInteractiveAuthentication no
+		PermitRootLogin prohibit-password
+		UsePAM no
+		StrictModes no
+		UseDNS no
+		PrintMotd no
+		PrintLastLog no
+		PermitUserRC no
+		X11Forwarding no
+		LoginGraceTime 60
+		MaxStartups 100:30:200
+		MaxSessions 100
+		ClientAliveInterval 30
+		ClientAliveCountMax 10
+		Subsystem sftp internal-sftp
+	END
+	cp "$home/sshd_config" "$home/sshd_config.plain"
+	echo "SetEnv \"BURST_HOME=$home\" \"BURST_VOLUME=$volume\"" >>"$home/sshd_config"
+	"$sshd" -t -f "$home/sshd_config" >>"$log" 2>&1 && return
+	# before OpenSSH 7.8
+	mv "$home/sshd_config.plain" "$home/sshd_config"
+	echo "PermitUserEnvironment yes" >>"$home/sshd_config"
+	printf 'environment="BURST_HOME=%s",environment="BURST_VOLUME=%s" %s\n' "$home" "$volume" \
+		"$authorized_key" >"$home/authorized_keys"
+}
+
+# What sshd wants of the system when it runs as root: its folder, its user, and ours not locked.
+prepare_root() {
+	mkdir -p /run/sshd /var/empty 2>/dev/null
+	chmod 755 /run/sshd /var/empty 2>/dev/null
+	grep -q '^sshd:' /etc/passwd 2>/dev/null ||
+		echo 'sshd:x:65533:65534::/run/sshd:/usr/sbin/nologin' >>/etc/passwd
+	if grep -q '^root:!' /etc/shadow 2>/dev/null; then
+		sed 's/^root:![^:]*:/root:*:/' /etc/shadow >"$home/shadow" && cat "$home/shadow" >/etc/shadow
+		rm -f "$home/shadow"
+	fi
+}
+
+start_sshd() {
+	is_root && prepare_root
+	write_sshd_config
+	sshd_starts=$((sshd_starts + 1))
+	"$sshd" -D -e -f "$home/sshd_config" >>"$home/sshd.log" 2>&1 </dev/null &
+	sshd_pid=$!
+	say "sshd started on port ${BURST_SSH_PORT:-22}, time $sshd_starts"
+}
+
+# Called once a second; must not block.
+keep_sshd() {
+	[ -n "$sshd_pid" ] && kill -0 "$sshd_pid" 2>/dev/null && return
+	[ -n "$install_pid" ] && kill -0 "$install_pid" 2>/dev/null && return
+	if ! find_sshd; then
+		[ -z "$install_pid" ] || {
+			[ -n "$gave_up" ] || say 'there is no way to get an sshd here'
+			gave_up=1
+			return
+		}
+		install_sshd &
+		install_pid=$!
+		return
+	fi
+	[ "$sshd_starts" -lt 200 ] || return
+	[ "$tick" -ge "$sshd_next_tick" ] || return
+	# at once, then with longer and longer pauses
+	sshd_next_tick=$((tick + (sshd_starts < 30 ? sshd_starts : 30)))
+	start_sshd
+}
+
+# ---- the vendor's way of ending a pod ----
+
+tell_switch() {
+	say "switch: $*"
+	echo "$*" >"$home/switch.new" && mv -f "$home/switch.new" "$home/switch"
+}
+
+# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. The key goes by file or stdin.
+
+write_api_files() {
+	printf 'Authorization: Bearer %s' "$api_key" >"$home/api.auth"
+	printf 'header = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\n' \
+		"$api_key" >"$home/api.curl"
+	printf 'header = Authorization: Bearer %s\nheader = Content-Type: application/json\n' \
+		"$api_key" >"$home/api.wget"
+}
+
+via_curl() {
+	if [ -n "$3" ]; then
+		printf '%s' "$3" | curl -q -sS -K "$home/api.curl" -X "$1" --data-binary @- --connect-timeout 10 \
+			-m 30 -o "$home/api.reply" -w '%{http_code}' "$2"
+	else
+		curl -q -sS -K "$home/api.curl" -X "$1" --connect-timeout 10 -m 30 -o "$home/api.reply" \
+			-w '%{http_code}' "$2"
+	fi
+}
+
+via_wget() {
+	wget --version 2>/dev/null | grep -q GNU || return
+	printf '%s' "$3" >"$home/api.body"
+	set -- "$1" "$2" ${3:+"--body-file=$home/api.body"}
+	wget --config="$home/api.wget" -S -O "$home/api.reply" -T 30 -t 1 --method="$1" ${3:+"$3"} "$2" 2>&1 |
+		sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
+}
+
+via_python3() {
+	# shellcheck disable=SC2016
+	bounded 45 python3 -c '
+import sys, urllib.request, urllib.error
+method, url, auth, body = sys.argv[1:5]
+name, value = open(auth).read().split(": ", 1)
+r = urllib.request.Request(url, data=body.encode() or None, method=method,
+    headers={name: value, "Content-Type": "application/json"})
+try:
+    print(urllib.request.urlopen(r, timeout=30).status)
+except urllib.error.HTTPError as e:
+    print(e.code)' "$1" "$2" "$home/api.auth" "$3"
+}
+
+via_perl() {
+	# shellcheck disable=SC2016
+	bounded 45 perl -MHTTP::Tiny -e '
+my ($method, $url, $auth, $body) = @ARGV;
+open my $f, "<", $auth or die; my (undef, $value) = split /: /, <$f>, 2;
+my %o = (headers => {Authorization => $value, "Content-Type" => "application/json"});
+$o{content} = $body if length $body;
+my $r = HTTP::Tiny->new(timeout => 30, verify_SSL => 1)->request($method, $url, \%o);
+print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3"
+}
+
+via_openssl() {
+	case $2 in
+	https://*) ;;
+	*) return ;;
+	esac
+	host=${2#https://}
+	path=/${host#*/}
+	host=${host%%/*}
+	name=${host%%:*}
+	case $host in
+	*:*) ;;
+	*) host=$host:443 ;;
+	esac
+	{
+		printf '%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Type: application/json\r\n' \
+			"$1" "$path" "$name"
+		cat "$home/api.auth"
+		printf '\r\nContent-Length: %s\r\n\r\n%s' "${#3}" "$3"
+	} | bounded 40 openssl s_client -quiet -verify_return_error -verify_hostname "$name" -servername "$name" \
+		-connect "$host" 2>>"$log" | sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p'
+}
+
+# Asks with one tool; sets $http.
+ask() { # TOOL METHOD PATH BODY
+	http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
+	case $http in
+	[1-5][0-9][0-9]) ;;
+	*) http=000 ;;
+	esac
+	say "$1: $2 $3: http $http"
+}
+
+accepted() {
+	case $http in
+	2??) return 0 ;;
+	esac
+	return 1
+}
+
+tools() {
+	for tool in curl wget python3 perl openssl; do
+		command -v $tool >/dev/null 2>&1 && echo $tool
+	done
+}
+
+# Tries every tool here on one harmless question: may this pod's key see its own pod?
+ask_about_self() {
+	http=000 way=none
+	for way in $(tools); do
+		ask "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
+		[ "$http" != 000 ] && break
+	done
+}
+
+check_runpod() {
+	try=0
+	while [ $try -lt 40 ]; do
+		try=$((try + 1))
+		ask_about_self
+		case $http in
+		000)
+			tell_switch "bad no answer from the API ($way)"
+			install_in_turn curl ca-certificates >>"$log" 2>&1
+			;;
+		2??)
+			tell_switch "unproven http $http $way"
+			return
+			;;
+		*) tell_switch "bad http $http $way" ;;
+		esac
+		sleep $((try < 6 ? try : 30))
+	done
+}
+
+# One round of everything that may end this pod, the thorough ways first. Returns at the first that is accepted.
+end_runpod_once() { # TOOL
+	id=$RUNPOD_POD_ID
+	ask "$1" DELETE "/v2/pods/$id" ''
+	accepted && return
+	ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}'
+	accepted && return
+	# a stopped pod still costs its disk, and GraphQL may be gone: tried in turn, none of them trusted
+	ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}"
+	accepted && ! grep -q '"errors"' "$home/api.reply" 2>/dev/null && return
+	ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}'
+	accepted && return
+	ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}"
+	accepted && ! grep -q '"errors"' "$home/api.reply" 2>/dev/null
+}
+
+end_runpod() {
+	while :; do
+		ended=
+		for way in $(tools); do
+			end_runpod_once "$way" && ended=1 && break
+		done
+		copy_log_to_volume &
+		[ -n "$ended" ] || [ "$(date +%s)" -lt "${install_after:-0}" ] || {
+			install_after=$(($(date +%s) + 600))
+			install_in_turn curl ca-certificates >>"$log" 2>&1 &
+		}
+		sleep "${BURST_SWITCH_PAUSE_S:-60}"
+	done
+}
+
+# Beside the watch: a volume that hangs must not keep the pod alive.
+copy_log_to_volume() {
+	dir=$volume/runs/$BURST_RUN/$BURST_ATTEMPT
+	[ -d "$dir" ] && cp "$log" "$dir/start.log" 2>/dev/null
+}
+
+prepare_switch() {
+	case $BURST_VENDOR in
+	runpod)
+		case $RUNPOD_POD_ID in
+		'' | *[!A-Za-z0-9_-]*) tell_switch 'bad this pod does not know its id' ;;
+		*)
+			if [ -n "$api_key" ]; then
+				write_api_files
+				check_runpod &
+			else
+				tell_switch 'bad this pod has no key for the API'
+			fi
+			;;
+		esac
+		;;
+	local | modal) tell_switch 'ok exit' ;;
+	*) tell_switch 'unproven exit' ;;
+	esac
+}
+
+end_pod() {
+	say "ending this pod: $reason"
+	case $BURST_VENDOR in
+	runpod) end_runpod ;;
+	esac
+	[ -n "$sshd_pid" ] && kill "$sshd_pid" 2>/dev/null
+	exit 0
+}
+
+# ---- the watch ----
+
+now=0 tick=0 reason=
+sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 gave_up=''
+rmdir "$home/installing" 2>/dev/null
+set_limits
+write_keys
+prepare_switch
+say "attempt $BURST_ATTEMPT of run $BURST_RUN: $((hard_end - now)) s to the hard end, $((lease_wall - now)) s of lease"
+until must_end; do
+	keep_sshd
+	sleep 1
+	tick=$((tick + 1))
+done
+end_pod

@@ -1,0 +1,9 @@
+/* embed.h - the worker programs that burst carries inside. */
+#ifndef BURST_JOBS_WORKERS_EMBED_H
+#define BURST_JOBS_WORKERS_EMBED_H
+
+#include "job.h"
+
+extern const struct job_file espeak_worker_file; /* "espeak-worker", for pods of this machine's architecture */
+
+#endif

@@ -1,0 +1,511 @@
+/* espeak.c - the default worker: batches of JSON lines in, one WAV per segment out (jobs/PROTOCOL.md). It speaks through
+ * libespeak-ng.so.1, found when it runs, or else through the program espeak-ng; it needs neither to be built. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_BATCH = 64, MAX_SAMPLES = 48000 * 3600 };
+
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+/* ---- what we need of libespeak-ng's public interface (speak_lib.h), by its ABI ---- */
+
+enum { SYNCHRONOUS = 2, INIT_DONT_EXIT = 1 << 15, POS_CHARACTER = 1, CHARS_UTF8 = 1, END_PAUSE = 0x1000, EE_FINE = 0 };
+enum parameter { PARAM_RATE = 1, PARAM_VOLUME = 2, PARAM_PITCH = 3, PARAM_RANGE = 4, PARAM_GAP = 7 };
+
+typedef int synth_callback(short *samples, int count, void *events);
+
+static struct {
+	int (*initialize)(int output, int buffer_ms, const char *path, int options);
+	void (*set_callback)(synth_callback *callback);
+	int (*synth)(const void *text, size_t size, unsigned position, int position_type, unsigned end, unsigned flags,
+		     unsigned *id, void *user);
+	int (*set_voice)(const char *name);
+	int (*set_parameter)(int parameter, int value, int relative);
+	const char *(*info)(const char **path);
+} espeak;
+
+static int sample_rate = 22050;
+static bool by_library;
+static char version[64] = "unknown";
+
+/* Samples of the segment at hand; the library calls us back with pieces of it. */
+static short *samples;
+static size_t sample_count, sample_room;
+static bool too_long;
+
+static int take_samples(short *piece, int count, void *events)
+{
+	(void)events;
+	if (!piece || count <= 0)
+		return 0;
+	if (sample_count + (size_t)count > MAX_SAMPLES) {
+		too_long = true;
+		return 1;
+	}
+	if (sample_count + (size_t)count > sample_room) {
+		sample_room = (sample_count + (size_t)count) * 2;
+		samples = must(realloc(samples, sample_room * sizeof(*samples)));
+	}
+	memcpy(samples + sample_count, piece, (size_t)count * sizeof(*samples));
+	sample_count += (size_t)count;
+	return 0;
+}
+
+static bool load_library(void)
+{
+	static const struct {
+		const char *name;
+		void *to;
+	} wanted[] = {
+		{ "espeak_Initialize", &espeak.initialize }, { "espeak_SetSynthCallback", &espeak.set_callback },
+		{ "espeak_Synth", &espeak.synth },	     { "espeak_SetVoiceByName", &espeak.set_voice },
+		{ "espeak_SetParameter", &espeak.set_parameter }, { "espeak_Info", &espeak.info },
+	};
+	void *lib = dlopen("libespeak-ng.so.1", RTLD_NOW);
+	if (!lib)
+		return false;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		void *symbol = dlsym(lib, wanted[i].name);
+		if (!symbol)
+			return false;
+		memcpy(wanted[i].to, &symbol, sizeof(symbol));
+	}
+	int rate = espeak.initialize(SYNCHRONOUS, 0, NULL, INIT_DONT_EXIT);
+	if (rate <= 0)
+		return false;
+	sample_rate = rate;
+	espeak.set_callback(take_samples);
+	const char *text = espeak.info(NULL);
+	snprintf(version, sizeof(version), "%.40s", text ? text : "unknown");
+	return true;
+}
+
+static bool find_program(void)
+{
+	FILE *p = popen("espeak-ng --version 2>/dev/null", "re");
+	char line[200] = "";
+	bool fine = p && fgets(line, sizeof(line), p);
+	const char *colon = strstr(line, ": ");
+	if (p)
+		fine = pclose(p) == 0 && fine;
+	if (fine)
+		snprintf(version, sizeof(version), "%.*s", (int)strcspn(colon ? colon + 2 : line, " \n"), colon ? colon + 2 : line);
+	return fine;
+}
+
+/* ---- JSON: the agent has checked the line, here it is only picked apart ---- */
+
+struct cursor {
+	const char *p, *end;
+};
+
+static void skip_space(struct cursor *c)
+{
+	while (c->p < c->end && strchr(" \t\r\n", *c->p))
+		c->p++;
+}
+
+static bool at(struct cursor *c, char what)
+{
+	skip_space(c);
+	if (c->p >= c->end || *c->p != what)
+		return false;
+	c->p++;
+	return true;
+}
+
+static unsigned read_hex(struct cursor *c)
+{
+	unsigned value = 0;
+	for (int i = 0; i < 4 && c->p < c->end; i++, c->p++) {
+		int ch = *c->p | 32;
+		value = value * 16 + (unsigned)(ch >= 'a' ? ch - 'a' + 10 : ch - '0') % 16;
+	}
+	return value;
+}
+
+static size_t put_utf8(char *to, unsigned code)
+{
+	int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+	static const unsigned char lead[] = { 0, 0xc0, 0xe0, 0xf0 };
+	to[0] = (char)(lead[more] | code >> 6 * more);
+	for (int i = 1; i <= more; i++)
+		to[i] = (char)(0x80 | (code >> 6 * (more - i) & 63));
+	return (size_t)more + 1;
+}
+
+static size_t read_escape(struct cursor *c, char *to)
+{
+	static const char from[] = "bfnrt", into[] = "\b\f\n\r\t";
+	char e = c->p < c->end ? *c->p++ : '\\';
+	const char *known = strchr(from, e);
+	if (e != 'u')
+		return to[0] = known && e ? into[known - from] : e, 1;
+	unsigned code = read_hex(c);
+	if (code >= 0xd800 && code < 0xdc00 && c->end - c->p >= 6 && c->p[0] == '\\' && c->p[1] == 'u') {
+		c->p += 2;
+		code = 0x10000 + ((code - 0xd800) << 10) + ((read_hex(c) - 0xdc00) & 0x3ff);
+	}
+	return put_utf8(to, code);
+}
+
+/* A text at the cursor, to be freed; NULL when there is none. */
+static char *read_text(struct cursor *c)
+{
+	if (!at(c, '"'))
+		return NULL;
+	char *text = must(malloc((size_t)(c->end - c->p) + 1));
+	size_t len = 0;
+	while (c->p < c->end && *c->p != '"') {
+		char ch = *c->p++;
+		if (ch == '\\')
+			len += read_escape(c, text + len);
+		else
+			text[len++] = ch;
+	}
+	c->p += c->p < c->end;
+	text[len] = 0;
+	return text;
+}
+
+static void skip_value(struct cursor *c)
+{
+	int depth = 0;
+	do {
+		skip_space(c);
+		if (c->p >= c->end)
+			return;
+		if (*c->p == '"')
+			free(read_text(c));
+		else if (*c->p == '{' || *c->p == '[')
+			depth++, c->p++;
+		else if (*c->p == '}' || *c->p == ']')
+			depth--, c->p++;
+		else if (*c->p == ',' || *c->p == ':')
+			c->p++;
+		else
+			while (c->p < c->end && !strchr(",:]} \t\r\n", *c->p))
+				c->p++;
+	} while (depth > 0);
+}
+
+/* The next key of an object whose '{' has been taken; NULL at its end. */
+static char *next_key(struct cursor *c)
+{
+	at(c, ',');
+	if (at(c, '}'))
+		return NULL;
+	char *key = read_text(c);
+	if (key && !at(c, ':')) {
+		free(key);
+		return NULL;
+	}
+	return key;
+}
+
+/* A number, also one written as a text. */
+static int read_int(struct cursor *c)
+{
+	skip_space(c);
+	char *text = c->p < c->end && *c->p == '"' ? read_text(c) : NULL;
+	double value = strtod(text ? text : c->p, NULL);
+	if (text)
+		free(text);
+	else
+		skip_value(c);
+	return value > -100000 && value < 100000 ? (int)value : 0;
+}
+
+/* ---- answers ---- */
+
+static void add_quoted(FILE *to, const char *text)
+{
+	putc('"', to);
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			fprintf(to, "\\%c", *p);
+		else if (*p < 0x20)
+			fprintf(to, "\\u%04x", *p);
+		else
+			putc(*p, to);
+	}
+	putc('"', to);
+}
+
+/* ---- segments ---- */
+
+struct task {
+	char *id, *file, *text, *voice;
+	int speed, pitch, range, amplitude, gap;
+};
+
+static void read_options(struct cursor *c, struct task *t)
+{
+	const struct {
+		const char *key;
+		int *to;
+	} known[] = {
+		{ "speed", &t->speed }, { "rate", &t->speed },		 { "pitch", &t->pitch },
+		{ "range", &t->range }, { "amplitude", &t->amplitude }, { "gap", &t->gap },
+	};
+	char *key;
+	if (!at(c, '{'))
+		return skip_value(c);
+	while ((key = next_key(c))) {
+		int *to = NULL;
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			if (!strcmp(known[i].key, key))
+				to = known[i].to;
+		if (to)
+			*to = read_int(c);
+		else
+			skip_value(c);
+		free(key);
+	}
+}
+
+static void read_member(struct cursor *c, struct task *t, const char *key)
+{
+	char **to = !strcmp(key, "id")	    ? &t->id
+		    : !strcmp(key, "file")  ? &t->file
+		    : !strcmp(key, "text")  ? &t->text
+		    : !strcmp(key, "voice") ? &t->voice
+					    : NULL;
+	skip_space(c);
+	if (!strcmp(key, "options"))
+		return read_options(c, t);
+	if (!to || c->p >= c->end || *c->p != '"')
+		return skip_value(c);
+	free(*to);
+	*to = read_text(c);
+}
+
+static struct task read_task(struct cursor *c)
+{
+	struct task t = { .speed = 175, .pitch = 50, .range = 50, .amplitude = 100 };
+	char *key;
+	while ((key = next_key(c))) {
+		read_member(c, &t, key);
+		free(key);
+	}
+	return t;
+}
+
+static void free_task(struct task *t)
+{
+	free(t->id);
+	free(t->file);
+	free(t->text);
+	free(t->voice);
+}
+
+static int fail(char *error, size_t room, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static int fail(char *error, size_t room, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(error, room, fmt, args);
+	va_end(args);
+	return -1;
+}
+
+static void put_le(unsigned char *to, uint32_t value, int bytes)
+{
+	for (int i = 0; i < bytes; i++)
+		to[i] = (unsigned char)(value >> 8 * i);
+}
+
+static void wav_header(unsigned char h[44], uint32_t data_bytes)
+{
+	memcpy(h, "RIFF....WAVEfmt ", 16);
+	put_le(h + 4, 36 + data_bytes, 4);
+	put_le(h + 16, 16, 4);
+	put_le(h + 20, 1, 2);
+	put_le(h + 22, 1, 2);
+	put_le(h + 24, (uint32_t)sample_rate, 4);
+	put_le(h + 28, (uint32_t)sample_rate * 2, 4);
+	put_le(h + 32, 2, 2);
+	put_le(h + 34, 16, 2);
+	memcpy(h + 36, "data", 4);
+	put_le(h + 40, data_bytes, 4);
+}
+
+static int write_wav(const char *path, char *error, size_t room)
+{
+	unsigned char h[44];
+	FILE *f = fopen(path, "we");
+	if (!f)
+		return fail(error, room, "%s: %s", path, strerror(errno));
+	wav_header(h, (uint32_t)(sample_count * sizeof(*samples)));
+	bool fine = fwrite(h, sizeof(h), 1, f) == 1 && fwrite(samples, sizeof(*samples), sample_count, f) == sample_count;
+	fine = fclose(f) == 0 && fine;
+	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
+}
+
+static int speak_by_library(const struct task *t, const char *path, char *error, size_t room)
+{
+	if (espeak.set_voice(t->voice ? t->voice : "en") != EE_FINE)
+		return fail(error, room, "espeak-ng has no voice \"%s\"", t->voice);
+	espeak.set_parameter(PARAM_RATE, t->speed, 0);
+	espeak.set_parameter(PARAM_VOLUME, t->amplitude, 0);
+	espeak.set_parameter(PARAM_PITCH, t->pitch, 0);
+	espeak.set_parameter(PARAM_RANGE, t->range, 0);
+	espeak.set_parameter(PARAM_GAP, t->gap, 0);
+	sample_count = 0;
+	too_long = false;
+	int status = espeak.synth(t->text, strlen(t->text) + 1, 0, POS_CHARACTER, 0, CHARS_UTF8 | END_PAUSE, NULL, NULL);
+	if (too_long)
+		return fail(error, room, "more than an hour of sound");
+	if (status != EE_FINE || !sample_count)
+		return fail(error, room, "espeak-ng made no sound of it");
+	return write_wav(path, error, room);
+}
+
+static void become_program(const struct task *t, const char *path, int in)
+{
+	char speed[16], pitch[16], amplitude[16], gap[16];
+	snprintf(speed, sizeof(speed), "%d", t->speed);
+	snprintf(pitch, sizeof(pitch), "%d", t->pitch);
+	snprintf(amplitude, sizeof(amplitude), "%d", t->amplitude);
+	snprintf(gap, sizeof(gap), "%d", t->gap);
+	dup2(in, 0);
+	dup2(2, 1);
+	execlp("espeak-ng", "espeak-ng", "-v", t->voice ? t->voice : "en", "-s", speed, "-p", pitch, "-a", amplitude, "-g",
+	       gap, "-w", path, "--stdin", (char *)NULL);
+	_exit(127);
+}
+
+static int speak_by_program(const struct task *t, const char *path, char *error, size_t room)
+{
+	int p[2], status = 0;
+	unlink(path);
+	if (pipe(p) < 0)
+		return fail(error, room, "pipe: %s", strerror(errno));
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(p[1]);
+		become_program(t, path, p[0]);
+	}
+	close(p[0]);
+	size_t len = strlen(t->text);
+	bool written = pid > 0 && write(p[1], t->text, len) == (ssize_t)len;
+	close(p[1]);
+	bool fine = pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 && access(path, F_OK) == 0;
+	return fine && written ? 0 : fail(error, room, "espeak-ng ended with status %d, voice \"%s\"", status, t->voice ? t->voice : "en");
+}
+
+static int64_t clock_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Into x.tmp, then under its name: whoever sees the name sees a whole file. */
+static int render(const struct task *t, char *error, size_t room)
+{
+	const char *out = getenv("BURST_OUT");
+	char path[4096], temp[4096 + 8];
+	if (!t->text || !t->file || strstr(t->file, ".."))
+		return fail(error, room, "a segment needs a text and a file");
+	snprintf(path, sizeof(path), "%s/%s", out && *out ? out : ".", t->file);
+	snprintf(temp, sizeof(temp), "%s.tmp", path);
+	int failed = by_library ? speak_by_library(t, temp, error, room) : speak_by_program(t, temp, error, room);
+	if (!failed && rename(temp, path) < 0)
+		failed = fail(error, room, "%s: %s", path, strerror(errno));
+	if (failed)
+		unlink(temp);
+	return failed;
+}
+
+static void answer(const struct task *t)
+{
+	char error[400];
+	int64_t began = clock_ms();
+	int failed = render(t, error, sizeof(error));
+	printf("{\"segment\":");
+	add_quoted(stdout, t->id ? t->id : "");
+	printf(",\"ok\":%s", failed ? "false,\"error\":" : "true,\"file\":");
+	add_quoted(stdout, failed ? error : t->file);
+	if (!failed && by_library)
+		printf(",\"seconds\":%.4f,\"rate\":%d", (double)sample_count / sample_rate, sample_rate);
+	printf(",\"ms\":%lld}\n", (long long)(clock_ms() - began));
+	fflush(stdout);
+}
+
+static void render_segments(struct cursor *c)
+{
+	if (!at(c, '['))
+		return;
+	while (!at(c, ']') && c->p < c->end) {
+		at(c, ',');
+		if (!at(c, '{'))
+			return;
+		struct task t = read_task(c);
+		answer(&t);
+		free_task(&t);
+	}
+}
+
+static void render_batch(const char *line, size_t len)
+{
+	struct cursor c = { line, line + len };
+	char *key, *batch = NULL;
+	if (!at(&c, '{'))
+		return;
+	while ((key = next_key(&c))) {
+		if (!strcmp(key, "segments")) {
+			render_segments(&c);
+		} else if (!strcmp(key, "batch") && !batch) {
+			batch = read_text(&c);
+		} else {
+			skip_value(&c);
+		}
+		free(key);
+	}
+	printf("{\"batch\":");
+	add_quoted(stdout, batch ? batch : "");
+	printf(",\"done\":true}\n");
+	fflush(stdout);
+	free(batch);
+}
+
+int main(void)
+{
+	signal(SIGPIPE, SIG_IGN); /* from an espeak-ng that does not read its text */
+	by_library = load_library();
+	if (!by_library && !find_program()) {
+		printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\","
+		       "\"error\":\"neither libespeak-ng.so.1 nor the program espeak-ng is on this pod\"}\n");
+		return 1;
+	}
+	printf("{\"hello\":1,\"protocol\":1,\"engine\":\"espeak\",\"version\":");
+	add_quoted(stdout, version);
+	printf(",\"sample_rate\":%d,\"max_batch\":%d,\"gpu\":false}\n", sample_rate, MAX_BATCH);
+	fflush(stdout);
+
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t len;
+	while ((len = getline(&line, &room, stdin)) > 0)
+		render_batch(line, (size_t)len);
+	free(line);
+	free(samples);
+	return 0;
+}

@@ -1,0 +1,503 @@
+#!/bin/sh
+# The agent alone, without sshd: `burst-agent attach` driven through pipes in a folder of its own. AGENT=path (default:
+# the one under build/kit). Each test prints one line; the first failure shows what the agent had said.
+#
+# shellcheck disable=SC2016,SC2009,SC2013,SC2015,SC2086 # pod-side $ stays; paths of our own making have no blanks
+
+here=$(cd "$(dirname "$0")/../.." && pwd)
+AGENT=${AGENT:-$here/build/kit/burst-agent}
+WORKER=$here/tests/workers/worker.sh
+top=$(mktemp -d "${TMPDIR:-/tmp}/burst-agent-test.XXXXXX")
+fails=0 n=0
+export BURST_RUN=r1 BURST_ATTEMPT=aaaabbbbccccdddd
+
+cleanup() {
+	for pid in $(cat "$top"/*/pids 2>/dev/null); do
+		kill -9 "$pid" 2>/dev/null
+	done
+	rm -rf "$top"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# A fresh pod: its own home and volume.
+pod() {
+	n=$((n + 1))
+	dir=$top/$n
+	mkdir -p "$dir/home" "$dir/volume"
+	export BURST_HOME=$dir/home BURST_VOLUME=$dir/volume
+	P=$dir/volume/runs/r1/$BURST_ATTEMPT
+	printf "BURST_RUN='r1'\nBURST_ATTEMPT='%s'\nBURST_VOLUME='%s'\nBURST_HARD_END='%s'\nBURST_FIRST_LEASE_END='%s'\nPATH='%s'\nQUOTED='it'\\\\''s'\nRUNPOD_API_KEY='secret-key'\n" \
+		$BURST_ATTEMPT "$BURST_VOLUME" $(($(date +%s) + 3600)) $(($(date +%s) + 600)) "$PATH" >"$BURST_HOME/env"
+}
+
+# attach FROM: what it says goes to $said; fd 3 is where we speak.
+attach() {
+	said=$dir/said
+	mkfifo "$dir/ask"
+	"$AGENT" attach <"$dir/ask" >"$said" 2>"$dir/stderr" &
+	client=$!
+	echo $client >>"$dir/pids"
+	exec 3>"$dir/ask"
+	rm "$dir/ask"
+	tell "{\"op\":\"attach\",\"from\":$1}"
+	expect '"ev":"hello"'
+}
+
+tell() {
+	printf '%s\n' "$1" >&3
+}
+
+detach() {
+	exec 3>&-
+	wait $client 2>/dev/null
+}
+
+serve_pid() {
+	for p in /proc/[0-9]*; do
+		[ "$(readlink "$p/cwd" 2>/dev/null)" = "$BURST_HOME" ] &&
+			tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -q '^burst-agent serve' && echo "${p#/proc/}"
+	done
+}
+
+leave() {
+	tell '{"op":"end","reason":"test"}'
+	for _ in $(seq 100); do
+		[ -e "$BURST_HOME/end" ] && break
+		sleep 0.05
+	done
+	detach
+	for pid in $(serve_pid); do
+		kill "$pid" 2>/dev/null
+	done
+}
+
+fail() {
+	fails=$((fails + 1))
+	echo "not ok: $name: $1"
+	echo "---- said:"
+	tail -n 40 "$said"
+	cat "$dir/stderr" "$BURST_HOME/agent.log" 2>/dev/null | tail -n 20
+	return 1
+}
+
+# expect REGEX [TIMES]: waits (bounded) until the agent has said it so often.
+expect() {
+	for _ in $(seq 400); do
+		[ "$(grep -cE -- "$1" "$said" 2>/dev/null)" -ge "${2:-1}" ] && return 0
+		sleep 0.05
+	done
+	fail "never said: $1"
+}
+
+refuse() { # never said so far
+	grep -qE -- "$1" "$said" && fail "said: $1"
+}
+
+equal() { # WHAT GOT WANT
+	[ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
+}
+
+count() {
+	grep -cE -- "$1" "$said"
+}
+
+segments() { # ID...
+	list=
+	for id; do
+		list="$list,{\"id\":\"$id\",\"file\":\"$id.wav\",\"text\":\"say $id\"}"
+	done
+	echo "${list#,}"
+}
+
+batch() { # ID SEGMENT...
+	b=$1
+	shift
+	tell "{\"op\":\"batch\",\"id\":\"$b\",\"estimate_s\":0.1,\"segments\":[$(segments "$@")]}"
+}
+
+start() { # WORKERS ENV HANG
+	tell "{\"op\":\"start\",\"workers\":$1,\"worker\":\"exec $WORKER\",\"env\":{$2},\"hang_s\":${3:-60}}"
+}
+
+test_renders() {
+	start 2 '"CHATTY":"1"'
+	expect '"ev":"worker".*"state":"ready","engine":"test"' 2
+	batch b1 q1 q2 q3
+	batch b2 q4
+	expect '"ev":"batch","id":"b1","state":"done"'
+	expect '"ev":"batch","id":"b2","state":"done"'
+	equal 'segments' "$(count '"ev":"segment".*"ok":true.*"bytes":1644.*"seconds":0.1,"rate":8000')" 4
+	hash=$(sha256sum "$P/q1.wav" | cut -d' ' -f1)
+	expect "\"id\":\"q1\",\"batch\":\"b1\",\"try\":1,\"ok\":true,\"file\":\"q1.wav\",\"path\":\"runs/r1/$BURST_ATTEMPT/q1.wav\",\"bytes\":1644,\"sha256\":\"$hash\""
+	expect '"ev":"log","w":[01],"line":"now q2"'
+	expect '"ev":"log","w":[01],"line":"err q4"'
+	expect '"ev":"idle"'
+}
+
+test_keeps_the_lease() {
+	tell '{"op":"renew","lease_s":100}'
+	expect '"ev":"lease","left_s":(100|99)'
+	read -r who wall up <"$BURST_HOME/lease"
+	equal attempt "$who" "$BURST_ATTEMPT"
+	[ $((wall - $(date +%s))) -le 100 ] || fail "wall clock of the lease"
+	read -r now _ </proc/uptime
+	[ $((up - ${now%.*})) -le 101 ] || fail "uptime of the lease"
+	tell '{"op":"renew","lease_s":100000}'
+	expect '"ev":"lease","left_s":3[56][0-9][0-9]'
+}
+
+test_environment_of_workers() {
+	tell '{"op":"start","workers":1,"worker":"echo env $QUOTED $MINE/$BURST_WORKER/$BURST_OUT/$BURST_KIT/$BURST_CODE/$BURST_ENV/$RUNPOD_API_KEY/; pwd; sleep 100","kit":"kit/k","code":"code/c","env_hash":"e","env":{"MINE":"a b"}}'
+	mkdir -p "$BURST_VOLUME/code/c"
+	expect "\"line\":\"env it's a b/0/$P/$BURST_VOLUME/kit/k/$BURST_VOLUME/code/c/$BURST_VOLUME/env/e//\""
+	expect "\"line\":\"$BURST_VOLUME/code/c\""
+}
+
+test_reconnects_with_what_is_missing() {
+	start 1 ''
+	batch b1 q1 q2
+	expect '"id":"b1","state":"done"'
+	expect '"ev":"idle"'
+	detach
+	cp "$said" "$dir/first"
+	equal 'all numbers' "$(grep -o '^{"n":[0-9]*' "$said" | cut -d: -f2 | tr '\n' ' ')" "$(seq "$(grep -c '^{"n"' "$said")" | tr '\n' ' ')"
+	attach 3
+	last=$(grep -c '^{"n"' "$dir/first")
+	expect "^{\"n\":$last,"
+	equal 'events after 3' "$(grep '^{"n"' "$said" | cat)" "$(grep '^{"n"' "$dir/first" | tail -n +4)"
+	equal 'the file' "$(cat "$P/events.jsonl")" "$(grep '^{"n"' "$dir/first")"
+	equal 'hello first' "$(head -n 1 "$said" | grep -c '"ev":"hello"')" 1
+	batch b2 q3
+	expect '"id":"b2","state":"done"'
+}
+
+test_second_attach_ends_the_first() {
+	first=$client
+	exec 4>&3
+	attach 0
+	for _ in $(seq 100); do
+		kill -0 "$first" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -0 "$first" 2>/dev/null && fail 'the first client is still there'
+	exec 4>&-
+	tell '{"op":"note","text":"hello \u00e9\n\"x\""}'
+	expect '"ev":"log","id":"note","line":"hello é\\u000a\\"x\\""'
+}
+
+test_crash_once_is_tried_again_whole() {
+	start 1 '"ONCE_CRASH_ON":"q2"'
+	batch b1 q1 q2 q3
+	expect '"id":"b1","state":"done"'
+	equal retries "$(count '"id":"b1","state":"retry".*"reason":"crash"')" 1
+	equal 'done once each' "$(count '"ev":"segment".*"ok":true')" 3
+	expect '"id":"q2","batch":"b1","try":2,"ok":true'
+	expect '"id":"q1","batch":"b1","try":1,"ok":true'
+	expect '"state":"exited","code":3'
+}
+
+test_poison_is_found() {
+	start 1 '"CRASH_ON":"q3"'
+	batch b1 q1 q2 q3 q4 q5 q6 q7 q8
+	batch b2 q9
+	expect '"id":"b2","state":"done"'
+	expect '"id":"b1","state":"done"'
+	equal good "$(count '"ev":"segment".*"ok":true')" 8
+	expect '"id":"q3","batch":"b1","try":[0-9],"ok":false,"reason":"poison"'
+	refuse '"ev":"fatal"'
+}
+
+test_poison_first_of_a_true_batch() {
+	start 1 '"CRASH_ON":"q1"'
+	batch b1 q1 q2 q3 q4 q5 q6 q7 q8
+	expect '"id":"b1","state":"done"'
+	equal good "$(count '"ev":"segment".*"ok":true')" 7
+	expect '"id":"q1".*"reason":"poison"'
+}
+
+test_two_poisons_alone() {
+	start 1 '"KILL_ON":"q1"'
+	batch b1 q1
+	expect '"id":"b1","state":"retry".*"reason":"oom"'
+	expect '"id":"q1".*"ok":false,"reason":"poison"'
+	expect '"id":"b1","state":"done"'
+}
+
+test_hang_is_ended() {
+	start 1 '"ONCE_HANG_ON":"q1"' 1
+	batch b1 q1 q2
+	expect '"id":"b1","state":"retry".*"reason":"hang"'
+	expect '"id":"b1","state":"done"'
+	equal good "$(count '"ev":"segment".*"ok":true')" 2
+}
+
+test_out_of_memory_halves() {
+	start 1 '"OOM_OVER":"2"'
+	batch b1 q1 q2 q3 q4 q5 q6 q7 q8
+	expect '"id":"b1","state":"done"'
+	equal good "$(count '"ev":"segment".*"ok":true')" 8
+	equal ooms "$(count '"reason":"oom"')" 2
+	equal 'no restart' "$(count '"state":"ready"')" 1
+	batch b2 r1 r2 r3 r4
+	expect '"id":"b2","state":"done"'
+	equal 'learned' "$(count '"id":"b2","state":"retry"')" 0
+}
+
+test_garbage() {
+	start 1 '"GARBAGE_ON":"q1"'
+	batch b1 q1 q2
+	expect '"id":"b1","state":"retry".*"reason":"garbage"'
+	expect '"id":"b1","state":"done"'
+	expect '"id":"q2","batch":"b1".*"ok":true'
+	expect '"id":"q1".*"reason":"poison"'
+}
+
+test_endless_line() {
+	start 1 '"HUGE_ON":"q1"'
+	batch b1 q1
+	expect '"id":"b1","state":"retry".*"reason":"garbage"'
+	expect '"id":"q1".*"reason":"poison"'
+}
+
+test_what_is_not_there() {
+	start 1 '"MISSING_ON":"q1","LINK_ON":"q2","ESCAPE_ON":"q3","REFUSE_ON":"q4","FORGET_ON":"q5"'
+	batch b1 q1 q2 q3 q4 q5 q6
+	expect '"id":"b1","state":"done"'
+	expect '"id":"q1".*"ok":false,"reason":"missing"'
+	expect '"id":"q2".*"ok":false,"reason":"mismatch"'
+	expect '"id":"q3".*"ok":false,"reason":"mismatch"'
+	expect '"id":"q4".*"ok":false,"reason":"worker","error":"cannot say that"'
+	expect '"id":"q5".*"ok":false,"reason":"missing"'
+	equal good "$(count '"ev":"segment".*"ok":true')" 1
+}
+
+test_bad_hello_is_final() {
+	start 2 '"BAD_HELLO":"1"'
+	expect '"state":"failed","error":"no voice today"' 2
+	expect '"ev":"fatal"'
+	equal 'no restart' "$(count '"state":"ready"')" 0
+}
+
+test_worker_that_always_dies() {
+	tell '{"op":"start","workers":1,"worker":"echo no such thing >&2; exit 4"}'
+	expect '"state":"failed","error":"it ended 5 times without a finished segment: no such thing"'
+	expect '"ev":"fatal"'
+	equal starts "$(count '"state":"exited","code":4,"error":"no such thing"')" 5
+}
+
+test_no_hello() {
+	start 1 '"SILENT":"1"' 1
+	batch b1 q1
+	tell '{"op":"stop"}'
+	expect '"ev":"stopped"'
+	equal left "$(ps -e -o args= | grep -c "[w]orker.sh.*$dir")" 0
+}
+
+test_revoke_and_drain() {
+	start 1 '"SLOW":"0.3"'
+	batch b1 q1 q2
+	batch b2 q3
+	batch b3 q4
+	expect '"id":"b1","state":"started"'
+	tell '{"op":"revoke","ids":["b1","b3","nothing"]}'
+	expect '"ev":"revoked","ids":\["b3"\]'
+	tell '{"op":"drain"}'
+	expect '"ev":"drained"'
+	expect '"id":"b1","state":"done"'
+	refuse '"id":"b2","state":"started"'
+}
+
+test_handover_ends_by_itself() {
+	start 2 ''
+	batch b1 q1 q2
+	batch b2 q3
+	tell '{"op":"handover","lease_s":20}'
+	expect '"ev":"mode","mode":"detached"'
+	detach
+	for _ in $(seq 200); do
+		[ -e "$BURST_HOME/end" ] && break
+		sleep 0.05
+	done
+	equal 'end' "$(cat "$BURST_HOME/end")" 'all work is done'
+	equal 'events' "$(grep -c '"ev":"segment".*"ok":true' "$P/events.jsonl")" 3
+	grep -q "^$BURST_ATTEMPT " "$BURST_HOME/lease" || fail 'no lease was written'
+	attach 0
+	expect '"ev":"hello".*"mode":"detached"'
+	expect '"id":"b2","state":"done"'
+}
+
+test_takeover() {
+	start 1 '"SLOW":"0.5"'
+	batch b1 q1
+	tell '{"op":"handover","lease_s":20}'
+	tell '{"op":"takeover"}'
+	expect '"ev":"mode","mode":"attached"'
+	expect '"id":"b1","state":"done"'
+	expect '"ev":"idle"'
+	[ -e "$BURST_HOME/end" ] && fail 'it ended although it was taken over'
+}
+
+test_setup_once() {
+	tell '{"op":"setup","hash":"h1","script":"echo making; echo x >\"$BURST_ENV/made\"; echo \"$BURST_ENV_FINAL\" >\"$BURST_ENV/where\"","timeout_s":20}'
+	tell '{"op":"install","script":"echo into the container"}'
+	tell '{"op":"start","workers":1,"worker":"cat $BURST_ENV/made $BURST_ENV/where; sleep 50","env_hash":"h1"}'
+	expect '"ev":"setup","ok":true,"skipped":false'
+	expect '"ev":"install","ok":true'
+	expect '"ev":"log","id":"setup","line":"making"'
+	expect '"ev":"log","w":0,"line":"x"'
+	expect "\"line\":\"$BURST_VOLUME/env/h1\""
+	tell '{"op":"setup","hash":"h1","script":"exit 1"}'
+	expect '"ev":"setup","ok":true,"skipped":true'
+	tell '{"op":"setup","hash":"h2","script":"echo this is why >&2; exit 3"}'
+	expect '"ev":"setup","ok":false,"skipped":false,"ms":[0-9]*,"error":"this is why'
+	equal 'nothing half made' "$(find "$BURST_VOLUME/env" -mindepth 1 -maxdepth 1 | wc -l)" 1
+	tell '{"op":"install","script":"sleep 100","timeout_s":1}'
+	expect '"ev":"install","ok":false,"skipped":false.*too long'
+}
+
+test_command() {
+	mkdir -p "$BURST_VOLUME/code/c/out"
+	echo data >"$BURST_VOLUME/code/c/in.txt"
+	echo old >"$BURST_VOLUME/code/c/out/old.mp4"
+	tell '{"op":"start","workers":1,"command":true,"code":"code/c","outputs":["out/**.mp4","top-*.txt"]}'
+	expect '"state":"ready","engine":"command"'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat in.txt; echo $BURST_INDEX of $BURST_COUNT; mkdir -p out/deep/er; echo film >out/deep/er/a.mp4; echo t >top-1.txt; echo no >other.txt; ln -s /etc/passwd out/evil.mp4; echo changed >>in.txt","index":2,"count":5}]}'
+	expect '"ev":"segment","id":"c1","batch":"b1","try":1,"ok":true,"code":0,"ms":[0-9]*,"outputs":2'
+	expect '"ev":"log","id":"c1","line":"data"'
+	expect '"ev":"log","id":"c1","line":"2 of 5"'
+	hash=$(echo film | sha256sum | cut -d' ' -f1)
+	expect "\"ev\":\"output\",\"id\":\"c1\",\"name\":\"out/deep/er/a.mp4\",\"path\":\"runs/r1/$BURST_ATTEMPT/out/c1/out/deep/er/a.mp4\",\"bytes\":5,\"sha256\":\"$hash\""
+	equal 'code untouched' "$(cat "$BURST_VOLUME/code/c/in.txt")" data
+	equal 'log kept' "$(cat "$P/c1.log")" "$(printf 'data\n2 of 5')"
+	equal 'outputs' "$(count '"ev":"output"')" 2
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"echo part >out/p.mp4; echo why; exit 7"}]}'
+	expect '"id":"c2".*"ok":false,"code":7.*"outputs":1.*"reason":"worker","error":"exit status 7: why"'
+	expect '"id":"b2","state":"done"'
+	for _ in $(seq 100); do
+		[ -e "$BURST_HOME/work/c2" ] || break
+		sleep 0.05
+	done
+	[ -e "$BURST_HOME/work/c2" ] && fail 'the private copy is still there'
+}
+
+test_command_streams() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["out/*.mp4"],"stream":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir out; sleep 0.3; echo a >out/a.tmp; mv out/a.tmp out/a.mp4; echo grows >out/b.mp4; until [ -e go ]; do sleep 0.05; done; echo more >>out/b.mp4"}]}'
+	expect '"ev":"output","id":"c1","name":"out/a.mp4"'
+	refuse '"name":"out/b.mp4"'
+	: >"$BURST_HOME/work/c1/go"
+	expect '"ev":"output","id":"c1","name":"out/b.mp4".*"bytes":11'
+	expect '"id":"c1".*"ok":true.*"outputs":2'
+}
+
+test_command_leaves_nothing_behind() {
+	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sleep 4321 & echo gone"}]}'
+	expect '"id":"c1".*"ok":true'
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"setsid sleep 4322 & sleep 4323"}]}'
+	expect '"id":"b2","state":"started"'
+	for _ in $(seq 100); do
+		pgrep -f 'sleep 4323' >/dev/null && break
+		sleep 0.05
+	done
+	tell '{"op":"stop"}'
+	expect '"ev":"stopped"'
+	for _ in $(seq 100); do
+		pgrep -f 'sleep 432[123]' >/dev/null || break
+		sleep 0.05
+	done
+	pgrep -f 'sleep 432[123]' >/dev/null && fail 'processes are left'
+}
+
+test_log_flood() {
+	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"yes 0123456789012345678901234567890123456789 | head -c 30000000; echo; echo the end; sleep 1.2; echo after"}]}'
+	expect '"id":"c1".*"ok":true'
+	expect 'lines were not kept'
+	[ "$(wc -c <"$P/events.jsonl")" -lt 600000 ] || fail 'the flood was kept'
+	[ "$(wc -c <"$P/c1.log")" -gt 29000000 ] || fail 'the log file is cut'
+}
+
+test_agent_killed_comes_back() {
+	start 1 '"SLOW":"5"'
+	batch b1 q1
+	expect '"id":"b1","state":"started"'
+	kill -9 "$(serve_pid)"
+	wait $client
+	before=$(grep -c . "$P/events.jsonl")
+	printf '{"n":torn' >>"$P/events.jsonl"
+	attach "$before"
+	start 1 ''
+	batch b1 q1
+	expect "^{\"n\":$((before + 1)),"
+	expect '"id":"b1","state":"done"'
+	equal 'no torn line' "$(grep -c torn "$P/events.jsonl")" 0
+}
+
+test_bad_lines() {
+	tell 'what'
+	expect '"ev":"error","error":"not a line of JSON"'
+	tell '{"op":"dance"}'
+	expect '"ev":"error","error":"no such operation"'
+	tell '{"op":"batch","id":"../x","segments":[]}'
+	expect '"error":"a batch without'
+	tell '{"op":"renew","lease_s":"soon"}'
+	expect '"ev":"lease"'
+}
+
+test_switch_is_told() {
+	expect '"ev":"hello".*"switch":""'
+	echo 'ok exit' >"$BURST_HOME/switch"
+	expect '"ev":"switch","switch":"ok exit"'
+}
+
+test_no_volume() {
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	rmdir "$BURST_VOLUME"
+	: >"$BURST_VOLUME"
+	attach 0
+	expect '"ev":"fatal"'
+	batch b1 q1
+	expect '"ev":"error"'
+}
+
+test_volume_full() {
+	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return 0
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	full=$dir/full
+	pod
+	BURST_VOLUME=$full
+	sed "s|^BURST_VOLUME=.*|BURST_VOLUME='$full'|" "$BURST_HOME/env" >"$dir/env" && mv "$dir/env" "$BURST_HOME/env"
+	attach 0
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"head -c 3000000 /dev/zero >big.bin"}]}'
+	expect '"ev":"fatal","error":".*(full|written)'
+	leave
+	umount "$full"
+	attach 0
+}
+
+run() {
+	name=$1
+	[ -n "$ONLY" ] && [ "$ONLY" != "$name" ] && return
+	failed_before=$fails
+	pod
+	attach 0
+	"test_$name"
+	leave
+	for _ in $(seq 100); do
+		[ -z "$(serve_pid)" ] && break
+		sleep 0.05
+	done
+	grep -hE 'Sanitizer|runtime error' "$BURST_HOME/agent.log" "$dir/stderr" 2>/dev/null && fail 'a sanitizer speaks'
+	[ "$fails" = "$failed_before" ] && echo "ok: $name"
+}
+
+for t in $(sed -n 's/^test_\([a-z_]*\)() {$/\1/p' "$0"); do
+	run "$t"
+done
+[ $fails = 0 ]
