@@ -9,7 +9,7 @@
 /* clang-format off */
 static const char *const languages[] = {
 	"af", "am", "an", "ar", "as", "az", "ba", "be", "bg", "bn", "bpy", "bs", "ca",
-	"chr-us-qaaa-x-west", "cmn", "cmn-latn-pinyin", "cs", "cv", "cy", "da", "de", "el", "en",
+	"chr", "cmn", "cmn-latn-pinyin", "cs", "cv", "cy", "da", "de", "el", "en",
 	"en-029", "en-gb", "en-gb-scotland", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-gb-x-rp",
 	"en-us", "en-us-nyc", "eo", "es", "es-419", "es-mx", "et", "eu", "fa", "fa-latn", "fi",
 	"fr", "fr-be", "fr-ch", "fr-fr", "ga", "gd", "gn", "grc", "gu", "hak", "haw", "hbs", "he",
