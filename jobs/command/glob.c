@@ -3,23 +3,25 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Matches one character against the set at p ("[a-z]", "[!x]"); *end is behind it. An unclosed one is a plain '['. */
+/* Matches one character against the set at p ("[a-z]", "[!x]"); *end is behind it. An unclosed one
+ * is a plain '['. */
 static bool match_set(const char *p, char c, const char **end)
 {
 	const char *q = p + 1;
 	bool not = *q == '!' || *q == '^', hit = false;
 
-	q += not;
+	q += not ;
 	for (const char *first = q; *q && (*q != ']' || q == first); q++) {
 		if (q[1] == '-' && q[2] && q[2] != ']') {
-			hit |= (unsigned char)c >= (unsigned char)q[0] && (unsigned char)c <= (unsigned char)q[2];
+			hit |= (unsigned char)c >= (unsigned char)q[0] &&
+			       (unsigned char)c <= (unsigned char)q[2];
 			q += 2;
 		} else {
 			hit |= c == *q;
 		}
 	}
 	*end = *q ? q + 1 : p + 1;
-	return *q ? hit != not && c != '/' : c == '[';
+	return *q ? hit != not &&c != '/' : c == '[';
 }
 
 /* The one step from the pattern at p for the character c; NULL when it does not fit. */
@@ -36,8 +38,9 @@ static const char *match_one(const char *p, char c)
 	return *p == c ? p + 1 : NULL;
 }
 
-/* Where to go on after a mismatch: behind the last star, one character later, or one folder later where "**" and a slash
- * stand for whole folders. Only the last "*" and the last "**" matter: what an earlier one could take, a later one can. */
+/* Where to go on after a mismatch: behind the last star, one character later, or one folder later
+ * where "**" and a slash stand for whole folders. Only the last "*" and the last "**" matter: what
+ * an earlier one could take, a later one can. */
 struct retry {
 	const char *pattern, *path;
 	bool folders;

@@ -1,8 +1,9 @@
-/* fuzz_input.c - any bytes as a script, a manifest, a WAV file or an output pattern. What is accepted must be whole: ids that
- * name files, texts with words, pieces within their limits.
+/* fuzz_input.c - any bytes as a script, a manifest, a WAV file or an output pattern. What is
+ * accepted must be whole: ids that name files, texts with words, pieces within their limits.
  *
- * The first byte chooses the reader. Sources: jobs/tts/{script,input,table,markdown,split,wav}.c jobs/manifest.c
- * jobs/command/glob.c orchestrator/base/{mem,str,err,path,crypto,jsonx}.c; -ljansson -lcrypto. */
+ * The first byte chooses the reader. Sources: jobs/tts/{script,input,table,markdown,split,wav}.c
+ * jobs/manifest.c jobs/command/glob.c orchestrator/base/{mem,str,err,path,crypto,jsonx}.c;
+ * -ljansson -lcrypto. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* test_command.c - jobs of type command: settings, tasks, patterns, and which files of the output folder may be replaced. */
+/* test_command.c - jobs of type command: settings, tasks, patterns, and which files of the output
+ * folder may be replaced. */
 #include "tts_helpers.h"
 
 #include "jobs/command/command.h"
@@ -8,21 +9,36 @@ static const struct {
 	const char *pattern, *path;
 	bool match;
 } globs[] = {
-	{"out/**.mp4", "out/a.mp4", true},	{"out/**.mp4", "out/x/y/a.mp4", true},
-	{"out/**.mp4", "out/a.mp3", false},	{"out/**.mp4", "a.mp4", false},
-	{"out/*.mp4", "out/a.mp4", true},	{"out/*.mp4", "out/x/a.mp4", false},
-	{"**/a.txt", "a.txt", true},		{"**/a.txt", "x/y/a.txt", true},
-	{"**/a.txt", "x/ba.txt", false},	{"a/**/b", "a/b", true},
-	{"a/**/b", "a/x/y/b", true},		{"a/**/b", "a/xb", false},
-	{"**", "x/y", true},			{"a?c", "abc", true},
-	{"a?c", "a/c", false},			{"[a-c]x", "bx", true},
-	{"[!a-c]x", "bx", false},		{"[!a-c]x", "dx", true},
-	{"[x", "[x", true},			{"[]]", "]", true},
-	{"a\\*b", "a*b", true},			{"a\\*b", "axb", false},
-	{"*a*b*", "xxaxxbxx", true},		{"*a*b", "aaab/b", false},
-	{"**a*b", "x/aa/cab", true},		{"", "", true},
-	{"", "a", false},			{"out/*", "out/", true},
-	{"*.tmp", ".tmp", true},		{"out/**/f*.txt", "out/s1/f1.txt", true},
+	{"out/**.mp4", "out/a.mp4", true},
+	{"out/**.mp4", "out/x/y/a.mp4", true},
+	{"out/**.mp4", "out/a.mp3", false},
+	{"out/**.mp4", "a.mp4", false},
+	{"out/*.mp4", "out/a.mp4", true},
+	{"out/*.mp4", "out/x/a.mp4", false},
+	{"**/a.txt", "a.txt", true},
+	{"**/a.txt", "x/y/a.txt", true},
+	{"**/a.txt", "x/ba.txt", false},
+	{"a/**/b", "a/b", true},
+	{"a/**/b", "a/x/y/b", true},
+	{"a/**/b", "a/xb", false},
+	{"**", "x/y", true},
+	{"a?c", "abc", true},
+	{"a?c", "a/c", false},
+	{"[a-c]x", "bx", true},
+	{"[!a-c]x", "bx", false},
+	{"[!a-c]x", "dx", true},
+	{"[x", "[x", true},
+	{"[]]", "]", true},
+	{"a\\*b", "a*b", true},
+	{"a\\*b", "axb", false},
+	{"*a*b*", "xxaxxbxx", true},
+	{"*a*b", "aaab/b", false},
+	{"**a*b", "x/aa/cab", true},
+	{"", "", true},
+	{"", "a", false},
+	{"out/*", "out/", true},
+	{"*.tmp", ".tmp", true},
+	{"out/**/f*.txt", "out/s1/f1.txt", true},
 };
 
 static void match_patterns(void **state)
@@ -30,8 +46,8 @@ static void match_patterns(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(globs); i++)
 		if (glob_match(globs[i].pattern, globs[i].path) != globs[i].match)
-			fail_msg("\"%s\" %s \"%s\"", globs[i].pattern, globs[i].match ? "must match" : "must not match",
-				 globs[i].path);
+			fail_msg("\"%s\" %s \"%s\"", globs[i].pattern,
+				 globs[i].match ? "must match" : "must not match", globs[i].path);
 }
 
 /* Patterns made to be slow must not be. */
@@ -49,7 +65,8 @@ static struct job *load_job(const char *run, const char *output_pattern, int pod
 {
 	struct section *conf = section_new(job_command.options, "burst.cfg:1");
 	CLEANUP(free_text) char *out = at("out");
-	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "c", .pods = pods};
+	struct job_setup setup = {
+		.conf = conf, .base_dir = folder, .output_dir = out, .name = "c", .pods = pods};
 	struct job *job = NULL;
 
 	if (run)
@@ -71,8 +88,12 @@ static void settings(void **state)
 	} faults[] = {
 		{NULL, "out/*", "burst.cfg:1: job.run is missing: which command is to be run?"},
 		{"  ", "out/*", "burst.cfg:1: job.run is missing: which command is to be run?"},
-		{"x", "../*", "burst.cfg:3: outputs: \"../*\" must be a path inside the tree, without .. or a leading /"},
-		{"x", "/etc/*", "burst.cfg:3: outputs: \"/etc/*\" must be a path inside the tree, without .. or a leading /"},
+		{"x", "../*",
+		 "burst.cfg:3: outputs: \"../*\" must be a path inside the tree, without .. or a "
+		 "leading /"},
+		{"x", "/etc/*",
+		 "burst.cfg:3: outputs: \"/etc/*\" must be a path inside the tree, without .. or a "
+		 "leading /"},
 	};
 
 	(void)state;
@@ -118,7 +139,8 @@ static void bring_home(struct job *job, size_t index, const char *file, const ch
 {
 	CLEANUP(free_text) char *name = xasprintf("out/%s", file);
 	CLEANUP(free_text) char *path = at(name);
-	struct segment_result result = {.state = SEGMENT_SAFE, .provider = "local", .tries = 1, .file = file};
+	struct segment_result result = {
+		.state = SEGMENT_SAFE, .provider = "local", .tries = 1, .file = file};
 	struct check check;
 	struct err err = {0};
 
@@ -133,11 +155,16 @@ static void bring_home(struct job *job, size_t index, const char *file, const ch
 
 static void outputs_and_their_manifest(void **state)
 {
-	struct segment_result results[2] = {{.state = SEGMENT_SAFE, .attempt = "p0"}, {.state = SEGMENT_FAILED, .attempt = "p1"}};
+	struct segment_result results[2] = {{.state = SEGMENT_SAFE, .attempt = "p0"},
+					    {.state = SEGMENT_FAILED, .attempt = "p1"}};
 	CLEANUP(str_free) struct str notes = STR_INIT;
-	CLEANUP(free_text) char *want = xasprintf("2 files in %s/out\ncommand-1: failed: exit status 3\n", folder);
-	CLEANUP(free_text) char *foreign = xasprintf("%s/out/f/mine.txt is there and was not made by this job; use --force to "
-						     "overwrite, or another output folder", folder);
+	CLEANUP(free_text)
+	char *want = xasprintf("2 files in %s/out\ncommand-1: failed: exit status 3\n", folder);
+	CLEANUP(free_text)
+	char *foreign =
+		xasprintf("%s/out/f/mine.txt is there and was not made by this job; use --force to "
+			  "overwrite, or another output folder",
+			  folder);
 	struct err err = {0};
 
 	(void)state;
@@ -153,7 +180,8 @@ static void outputs_and_their_manifest(void **state)
 	assert_true(starts_with(manifest, "{\"id\":\"command-0\",\"file\":\"f/deep/a.txt\","));
 	assert_non_null(strstr(manifest, "\n{\"id\":\"command-1\",\"file\":\"f/b.txt\","));
 
-	/* its own outputs may be replaced, others not; what no pattern names is nobody's business */
+	/* its own outputs may be replaced, others not; what no pattern names is nobody's business
+	 */
 	put_text("out/notes.md", "mine");
 	assert_int_equal(job_command.find_cached(job, results, false, &err), 0);
 	assert_int_equal(results[0].cached, false);
@@ -167,7 +195,8 @@ static void outputs_and_their_manifest(void **state)
 static void bad_variable(void **state)
 {
 	struct section *conf = section_new(job_command.options, "burst.cfg:1");
-	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = folder, .name = "c"};
+	struct job_setup setup = {
+		.conf = conf, .base_dir = folder, .output_dir = folder, .name = "c"};
 	struct job *job = NULL;
 	struct err err = {0};
 
@@ -175,7 +204,8 @@ static void bad_variable(void **state)
 	section_set_text(conf, "run", "x", "burst.cfg:2");
 	section_add_item(conf, "env", "A=B", "burst.cfg:5");
 	assert_int_equal(job_command.load(&job, &setup, &err), -1);
-	assert_string_equal(err.msg, "burst.cfg:5: job.env: \"A=B\" is not the name of a variable (write the name only; the "
+	assert_string_equal(err.msg, "burst.cfg:5: job.env: \"A=B\" is not the name of a variable "
+				     "(write the name only; the "
 				     "value is taken from your environment)");
 	section_free(conf);
 }
@@ -183,9 +213,12 @@ static void bad_variable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(match_patterns),     cmocka_unit_test(patterns_end),
-		cmocka_unit_test(settings),	      cmocka_unit_test(one_pod_or_several),
-		cmocka_unit_test(outputs_and_their_manifest), cmocka_unit_test(bad_variable),
+		cmocka_unit_test(match_patterns),
+		cmocka_unit_test(patterns_end),
+		cmocka_unit_test(settings),
+		cmocka_unit_test(one_pod_or_several),
+		cmocka_unit_test(outputs_and_their_manifest),
+		cmocka_unit_test(bad_variable),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, drop_folder);

@@ -1,4 +1,5 @@
-/* test_join.c - the joined track: exact to the sample, at the wanted loudness, with subtitles and chapters that fit. */
+/* test_join.c - the joined track: exact to the sample, at the wanted loudness, with subtitles and
+ * chapters that fit. */
 #include "tts_helpers.h"
 
 #include "jobs/tts/ffmpeg.h"
@@ -16,8 +17,8 @@ static int64_t frames_of(const char *name, struct wav_info *info)
 	return info->frames;
 }
 
-static int join(const struct join_piece *pieces, size_t count, const struct join_options *options, struct str *notes,
-		struct err *err)
+static int join(const struct join_piece *pieces, size_t count, const struct join_options *options,
+		struct str *notes, struct err *err)
 {
 	static const char *const chapters[] = {"One", "Two = 2; #\\"};
 
@@ -27,7 +28,9 @@ static int join(const struct join_piece *pieces, size_t count, const struct join
 static void to_the_sample(void **state)
 {
 	static const struct join_piece pieces[] = {
-		{"a.wav", "First.", 0, -1}, {"b.wav", "Second, cut.", 1, 0}, {"c.wav", "Its other piece.", 1, 0},
+		{"a.wav", "First.", 0, -1},
+		{"b.wav", "Second, cut.", 1, 0},
+		{"c.wav", "Its other piece.", 1, 0},
 		{"d.wav", "Third --> <b>.", 2, 1},
 	};
 	struct join_options options = {.gap_s = 0.4, .piece_gap_s = 0.1, .subtitles = true};
@@ -44,7 +47,8 @@ static void to_the_sample(void **state)
 	if (join(pieces, 4, &options, &notes, &err) < 0)
 		fail_msg("%s", err.msg);
 	/* 0.25 s are 5513 samples, 0.4 s 8820, 0.1 s 2205 */
-	assert_int_equal(frames_of("joined.wav", &info), 22050 + 8820 + 11025 + 2205 + 5513 + 8820 + 44100);
+	assert_int_equal(frames_of("joined.wav", &info),
+			 22050 + 8820 + 11025 + 2205 + 5513 + 8820 + 44100);
 	CLEANUP(free_text) char *srt = get_text("joined.srt");
 	assert_string_equal(srt, "1\n00:00:00,000 --> 00:00:01,000\nFirst.\n\n"
 				 "2\n00:00:01,400 --> 00:00:01,900\nSecond, cut.\n\n"
@@ -54,9 +58,14 @@ static void to_the_sample(void **state)
 	assert_true(starts_with(vtt, "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nFirst.\n\n"));
 	assert_non_null(strstr(vtt, "Third --&gt; &lt;b&gt;."));
 	CLEANUP(free_text) char *chapters = get_text("chapters.txt");
-	assert_string_equal(chapters, ";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/22050\nSTART=30870\nEND=49613\ntitle=One\n"
-				      "[CHAPTER]\nTIMEBASE=1/22050\nSTART=58433\nEND=102533\ntitle=Two \\= 2\\; \\#\\\\\n");
-	assert_string_equal(str_text(&notes), "joined.wav: 4.7s\njoined.srt, joined.vtt: subtitles\nchapters.txt: 2 chapters\n");
+	assert_string_equal(
+		chapters,
+		";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/22050\nSTART=30870\nEND=49613\ntitle=One\n"
+		"[CHAPTER]\nTIMEBASE=1/22050\nSTART=58433\nEND=102533\ntitle=Two \\= 2\\; "
+		"\\#\\\\\n");
+	assert_string_equal(
+		str_text(&notes),
+		"joined.wav: 4.7s\njoined.srt, joined.vtt: subtitles\nchapters.txt: 2 chapters\n");
 	assert_false(is_there(".joined.part"));
 }
 
@@ -110,7 +119,8 @@ static void loudness(void **state)
 	(void)state;
 	needs_ffmpeg();
 	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
-		struct join_options options = {.gap_s = 0.4, .normalise = true, .lufs = levels[i].target};
+		struct join_options options = {
+			.gap_s = 0.4, .normalise = true, .lufs = levels[i].target};
 		CLEANUP(str_free) struct str notes = STR_INIT;
 		CLEANUP(free_text) char *from = at("joined.wav");
 		CLEANUP(free_text) char *to = at("again.wav");
@@ -153,7 +163,8 @@ static void silence_has_no_loudness(void **state)
 
 static void other_formats_are_converted(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}, {"a.wav", "a", 2, -1}};
+	static const struct join_piece pieces[] = {
+		{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}, {"a.wav", "a", 2, -1}};
 	struct join_options options = {.gap_s = 0};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct wav_info info;
@@ -191,16 +202,20 @@ static void without_ffmpeg(void **state)
 	int second = join(pieces, 2, &options, &notes, &err);
 	setenv("PATH", path, 1);
 	assert_int_equal(first, 0);
-	assert_string_equal(str_text(&notes), "joined.wav: 2.4s, loudness left as it is: ffmpeg is not installed\n");
+	assert_string_equal(str_text(&notes),
+			    "joined.wav: 2.4s, loudness left as it is: ffmpeg is not installed\n");
 	assert_int_equal(second, -1);
-	assert_true(starts_with(err.msg, "b.wav: its sound format differs from the first segment's; converting: ffmpeg: "));
+	assert_true(starts_with(
+		err.msg,
+		"b.wav: its sound format differs from the first segment's; converting: ffmpeg: "));
 	assert_false(is_there(".joined.part"));
 }
 
 /* The old track survives a failure. */
 static void a_missing_piece(void **state)
 {
-	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"absent.wav", "b", 1, -1}};
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1},
+						   {"absent.wav", "b", 1, -1}};
 	struct join_options options = {.gap_s = 0.4};
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	struct err err = {0};
@@ -221,10 +236,14 @@ static const struct {
 } captions[] = {
 	{"one line", "Short.", "00:00:00,000 --> 00:00:10,000\nShort.\n"},
 	{"two lines", "This is a text that does not fit into one line of forty-two.",
-	 "00:00:00,000 --> 00:00:10,000\nThis is a text that does not fit into one\nline of forty-two.\n"},
-	{"just 42", "123456789 123456789 123456789 123456789 12", "00:00:00,000 --> 00:00:10,000\n123456789 123456789 123456789 123456789 12\n"},
-	{"a word that is too long", "Short Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch here.",
-	 "00:00:00,000 --> 00:00:10,000\nShort\nLlanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch\n"},
+	 "00:00:00,000 --> 00:00:10,000\nThis is a text that does not fit into one\nline of "
+	 "forty-two.\n"},
+	{"just 42", "123456789 123456789 123456789 123456789 12",
+	 "00:00:00,000 --> 00:00:10,000\n123456789 123456789 123456789 123456789 12\n"},
+	{"a word that is too long",
+	 "Short Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch here.",
+	 "00:00:00,000 --> "
+	 "00:00:10,000\nShort\nLlanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch\n"},
 };
 
 static void caption_lines(void **state)
@@ -236,11 +255,13 @@ static void caption_lines(void **state)
 		subtitles_srt(&got, &cue, 1, 8000);
 		const char *want = captions[i].want, *newline = strchr(want, '\n');
 		if (!strstr(str_text(&got), newline))
-			fail_msg("%s: got \"%s\", want \"%s\"", captions[i].what, str_text(&got), want);
+			fail_msg("%s: got \"%s\", want \"%s\"", captions[i].what, str_text(&got),
+				 want);
 	}
 }
 
-/* 280 characters become several captions that follow each other without a gap and end where the sound ends. */
+/* 280 characters become several captions that follow each other without a gap and end where the
+ * sound ends. */
 static void long_captions(void **state)
 {
 	struct str text = STR_INIT, got = STR_INIT;
@@ -266,10 +287,14 @@ static void long_captions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(to_the_sample),   cmocka_unit_test(the_same_samples),
-		cmocka_unit_test(loudness),	   cmocka_unit_test(silence_has_no_loudness),
-		cmocka_unit_test(other_formats_are_converted), cmocka_unit_test(without_ffmpeg),
-		cmocka_unit_test(a_missing_piece), cmocka_unit_test(caption_lines),
+		cmocka_unit_test(to_the_sample),
+		cmocka_unit_test(the_same_samples),
+		cmocka_unit_test(loudness),
+		cmocka_unit_test(silence_has_no_loudness),
+		cmocka_unit_test(other_formats_are_converted),
+		cmocka_unit_test(without_ffmpeg),
+		cmocka_unit_test(a_missing_piece),
+		cmocka_unit_test(caption_lines),
 		cmocka_unit_test(long_captions),
 	};
 

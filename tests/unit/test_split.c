@@ -17,27 +17,36 @@ static const struct {
 } cuts[] = {
 	{"a short text is one piece", 20, 5, "Hello there.", "Hello there."},
 	{"a text of just the length is one piece", 12, 2, "Hello there.", "Hello there."},
-	{"at the end of a sentence", 20, 5, "One is here. Two is there too.", "One is here.|Two is there too."},
+	{"at the end of a sentence", 20, 5, "One is here. Two is there too.",
+	 "One is here.|Two is there too."},
 	{"the last sentence that fits", 30, 5, "One is. Two is. Three is there. Four.",
 	 "One is. Two is.|Three is there. Four."},
 	{"not in an abbreviation", 25, 5, "We saw Dr. Smith go home, then we left.",
 	 "We saw Dr. Smith go home,|then we left."},
-	{"not behind an initial", 26, 5, "It was by J. Smith, I think it was.", "It was by J. Smith,|I think it was."},
-	{"not before a small letter", 24, 4, "It cost 5 approx. or so, they said.", "It cost 5 approx. or so,|they said."},
+	{"not behind an initial", 26, 5, "It was by J. Smith, I think it was.",
+	 "It was by J. Smith,|I think it was."},
+	{"not before a small letter", 24, 4, "It cost 5 approx. or so, they said.",
+	 "It cost 5 approx. or so,|they said."},
 	{"a closing quote stays with its sentence", 24, 5, "He said: \"Go now.\" Then he left us.",
 	 "He said: \"Go now.\"|Then he left us."},
-	{"at a comma when no sentence ends", 20, 5, "first this thing, then that other", "first this thing,|then that other"},
-	{"between words when there is no comma", 13, 4, "aaaa bbbb cccc dddd", "aaaa bbbb|cccc dddd"},
-	{"within a word when there is no blank", 10, 2, "abcdefghijklmnopqrst", "abcdefghij|klmnopqrst"},
+	{"at a comma when no sentence ends", 20, 5, "first this thing, then that other",
+	 "first this thing,|then that other"},
+	{"between words when there is no comma", 13, 4, "aaaa bbbb cccc dddd",
+	 "aaaa bbbb|cccc dddd"},
+	{"within a word when there is no blank", 10, 2, "abcdefghijklmnopqrst",
+	 "abcdefghij|klmnopqrst"},
 	{"the rest is not too short", 10, 5, "abcdefghijkl", "abcdef|ghijkl"},
-	{"a cut leaves a first piece that is long enough", 20, 10, "Ah. Now this is what we call a text.",
-	 "Ah. Now this is what|we call a text."},
+	{"a cut leaves a first piece that is long enough", 20, 10,
+	 "Ah. Now this is what we call a text.", "Ah. Now this is what|we call a text."},
 	{"code points count, not bytes", 10, 2, "äöüäöüäöüä", "äöüäöüäöüä"},
 	{"a sequence is never cut", 4, 1, "äöüäöü", "äöüä|öü"},
-	{"a combining mark stays with its letter", 4, 1, "abcde\xcc\x81"
-						       "fgh", "abcd|e\xcc\x81"
-							      "f|gh"},
-	{"sentences of scripts without blanks", 8, 2, "今日は晴れ。明日は雨です。", "今日は晴れ。|明日は雨です。"},
+	{"a combining mark stays with its letter", 4, 1,
+	 "abcde\xcc\x81"
+	 "fgh",
+	 "abcd|e\xcc\x81"
+	 "f|gh"},
+	{"sentences of scripts without blanks", 8, 2, "今日は晴れ。明日は雨です。",
+	 "今日は晴れ。|明日は雨です。"},
 	{"a thumb keeps its colour", 3, 1, "ab👍🏽cd", "ab|👍🏽|cd"},
 };
 
@@ -54,7 +63,8 @@ static void cut_texts(void **state)
 			str_addn(&got, pieces[k].text, pieces[k].len);
 		}
 		if (strcmp(str_text(&got), cuts[i].want))
-			fail_msg("%s: got \"%s\", want \"%s\"", cuts[i].name, str_text(&got), cuts[i].want);
+			fail_msg("%s: got \"%s\", want \"%s\"", cuts[i].name, str_text(&got),
+				 cuts[i].want);
 		str_free(&got);
 		free(pieces);
 	}
@@ -64,14 +74,18 @@ static const struct {
 	const char *name, *text, *want;
 } normal[] = {
 	{"blanks are one blank", "  a \t b\r\n\nc  ", "a b c"},
-	{"hard blanks are blanks", "a\xc2\xa0"
-				   "b\xe3\x80\x80"
-				   "c", "a b c"},
+	{"hard blanks are blanks",
+	 "a\xc2\xa0"
+	 "b\xe3\x80\x80"
+	 "c",
+	 "a b c"},
 	{"control characters go", "a\x01\x1b[31mb\x7f", "a[31mb"},
-	{"invisible characters go", "\xef\xbb\xbf"
-				    "a\xe2\x80\x8b"
-				    "b\xe2\x80\xae"
-				    "c\xc2\xad", "abc"},
+	{"invisible characters go",
+	 "\xef\xbb\xbf"
+	 "a\xe2\x80\x8b"
+	 "b\xe2\x80\xae"
+	 "c\xc2\xad",
+	 "abc"},
 	{"nothing stays nothing", " \n ", ""},
 };
 
@@ -82,7 +96,8 @@ static void normalise_texts(void **state)
 		struct str got = STR_INIT;
 		split_normalise(&got, normal[i].text, strlen(normal[i].text));
 		if (strcmp(str_text(&got), normal[i].want))
-			fail_msg("%s: got \"%s\", want \"%s\"", normal[i].name, str_text(&got), normal[i].want);
+			fail_msg("%s: got \"%s\", want \"%s\"", normal[i].name, str_text(&got),
+				 normal[i].want);
 		str_free(&got);
 	}
 }
@@ -109,7 +124,8 @@ static unsigned next_random(unsigned *seed)
 /* Whatever the text: nothing is lost, nothing is too long, nothing is too short. */
 static void keep_every_character(void **state)
 {
-	static const char *const parts[] = {"a", "word", " ", ". ", ", ", "!", "ä", "日本", "。", "😀", "\xcc\x81", "Dr. ", "\" ", "3.14"};
+	static const char *const parts[] = {"a",    "word", " ", ". ",       ", ",   "!",   "ä",
+					    "日本", "。",   "😀", "\xcc\x81", "Dr. ", "\" ", "3.14"};
 	unsigned seed = 1;
 
 	(void)state;
@@ -127,9 +143,12 @@ static void keep_every_character(void **state)
 			assert_true(pieces[i].len > 0 && utf8_valid(pieces[i].text, pieces[i].len));
 			/* a run of marks on one letter is the one thing that may be longer */
 			if (chars > limits.max_chars && !strstr(str_text(&text), "\xcc\x81"))
-				fail_msg("%zu characters of %zu: %s", chars, limits.max_chars, str_text(&text));
-			if (count > 1 && chars < limits.min_chars && !strstr(str_text(&text), "\xcc\x81"))
-				fail_msg("%zu characters of at least %zu: %s", chars, limits.min_chars, str_text(&text));
+				fail_msg("%zu characters of %zu: %s", chars, limits.max_chars,
+					 str_text(&text));
+			if (count > 1 && chars < limits.min_chars &&
+			    !strstr(str_text(&text), "\xcc\x81"))
+				fail_msg("%zu characters of at least %zu: %s", chars,
+					 limits.min_chars, str_text(&text));
 			str_addn(&got, pieces[i].text, pieces[i].len);
 		}
 		struct str joined = STR_INIT;

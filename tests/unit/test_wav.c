@@ -1,10 +1,15 @@
-/* test_wav.c - WAV headers good and bad, what is heard in the samples, and the verdict on a finished file. */
+/* test_wav.c - WAV headers good and bad, what is heard in the samples, and the verdict on a
+ * finished file. */
 #include "tts_helpers.h"
 
 #include "jobs/tts/check.h"
 
 static const struct check_limits limits = {
-	.min_duration = 0.35, .max_duration = 3, .max_silence = 2, .max_clipped = 0.01, .speed = 1,
+	.min_duration = 0.35,
+	.max_duration = 3,
+	.max_silence = 2,
+	.max_clipped = 0.01,
+	.speed = 1,
 };
 #define TEXT "This is a text of about sixty characters, so four seconds long."
 
@@ -32,11 +37,13 @@ static void verdicts(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(sounds); i++) {
 		struct check check;
 		struct err err = {0};
-		put_tone("x.wav", 22050, 1, sounds[i].seconds, sounds[i].amplitude, sounds[i].silence);
+		put_tone("x.wav", 22050, 1, sounds[i].seconds, sounds[i].amplitude,
+			 sounds[i].silence);
 		if (check_wav(path, TEXT, &limits, &check, &err) < 0)
 			fail_msg("%s: %s", sounds[i].name, err.msg);
 		if (strcmp(check.reason, sounds[i].reason) || check.ok != !sounds[i].reason[0])
-			fail_msg("%s: got \"%s\", want \"%s\"", sounds[i].name, check.reason, sounds[i].reason);
+			fail_msg("%s: got \"%s\", want \"%s\"", sounds[i].name, check.reason,
+				 sounds[i].reason);
 		assert_int_equal(check.sample_rate, 22050);
 	}
 }
@@ -69,11 +76,16 @@ static const struct {
 	{"not WAVE", 8, 'X', 0, "not a WAV file"},
 	{"cut in the header", 0, 'R', 30, "the file is cut: its header says 8044 bytes, it has 30"},
 	{"cut in the first bytes", 0, 'R', 7, "the file is cut: its header is not complete"},
-	{"cut in the samples", 0, 'R', 5000, "the file is cut: its header says 8044 bytes, it has 5000"},
-	{"a header that says too little", 5, 0x01, 0, "the header says 364 bytes, the file has 8044"},
-	{"data that say too much", 41, 0xff, 0, "the file is cut: 57344 bytes of sound are missing"},
-	{"another coding", 20, 6, 0, "a WAV coding that is not read here (tag 6, 16 bits); PCM or float is"},
-	{"eight bits", 34, 8, 0, "a WAV coding that is not read here (tag 1, 8 bits); PCM or float is"},
+	{"cut in the samples", 0, 'R', 5000,
+	 "the file is cut: its header says 8044 bytes, it has 5000"},
+	{"a header that says too little", 5, 0x01, 0,
+	 "the header says 364 bytes, the file has 8044"},
+	{"data that say too much", 41, 0xff, 0,
+	 "the file is cut: 57344 bytes of sound are missing"},
+	{"another coding", 20, 6, 0,
+	 "a WAV coding that is not read here (tag 6, 16 bits); PCM or float is"},
+	{"eight bits", 34, 8, 0,
+	 "a WAV coding that is not read here (tag 1, 8 bits); PCM or float is"},
 	{"no channel", 22, 0, 0, "an impossible WAV header (8000 Hz, 0 channels)"},
 	{"a wrong frame", 32, 3, 0, "an impossible WAV header (8000 Hz, 1 channels)"},
 	{"half a sample", 40, 0x3f, 0, "the file is cut within a sample"},
@@ -95,7 +107,9 @@ static void read_headers(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
 		struct err err = {0};
 		struct wav_info info;
-		size_t len = headers[i].len == (size_t)-1 ? 0 : headers[i].len ? headers[i].len : whole.len;
+		size_t len = headers[i].len == (size_t)-1 ? 0
+			     : headers[i].len             ? headers[i].len
+							  : whole.len;
 		bytes = xmalloc(whole.len);
 		memcpy(bytes, whole.s, whole.len);
 		bytes[headers[i].offset] = (char)headers[i].byte;
@@ -103,8 +117,10 @@ static void read_headers(void **state)
 		free(TAKE(bytes));
 		CLEANUP(file_close) FILE *f = fopen(path, "re");
 		int result = wav_read_header(f, &info, &err);
-		if ((result < 0) != (headers[i].message[0] != 0) || strcmp(err.msg, headers[i].message))
-			fail_msg("%s: got \"%s\", want \"%s\"", headers[i].name, err.msg, headers[i].message);
+		if ((result < 0) != (headers[i].message[0] != 0) ||
+		    strcmp(err.msg, headers[i].message))
+			fail_msg("%s: got \"%s\", want \"%s\"", headers[i].name, err.msg,
+				 headers[i].message);
 		if (result == 0)
 			assert_int_equal(info.frames, 4000);
 	}
@@ -113,15 +129,19 @@ static void read_headers(void **state)
 /* Extensible headers, chunks before the data, floats and 24 bits: as other engines write them. */
 static void other_codings(void **state)
 {
-	static const unsigned char extensible[] = "RIFF\x4a\0\0\0WAVEfmt \x28\0\0\0\xfe\xff\2\0\x80\xbb\0\0\0\xee\2\0\4\0"
-						  "\x10\0\x16\0\x10\0\3\0\0\0\1\0\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71"
-						  "LIST\1\0\0\0x\0data\4\0\0\0\0\x40\0\xc0";
-	static const unsigned char floats[] = "RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\3\0\1\0\xc0\x5d\0\0\0\x77\1\0\4\0\x20\0"
-					      "data\x08\0\0\0\0\0\0\x3f\0\0\x80\xbf";
-	static const unsigned char nan_one[] = "RIFF\x28\0\0\0WAVEfmt \x10\0\0\0\3\0\1\0\xc0\x5d\0\0\0\x77\1\0\4\0\x20\0"
-					       "data\4\0\0\0\0\0\xc0\x7f";
-	static const unsigned char deep[] = "RIFF\x2a\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\xc0\x5d\0\0\x40\x19\1\0\3\0\x18\0"
-					    "data\x06\0\0\0\0\0\x40\0\0\xe0";
+	static const unsigned char extensible[] =
+		"RIFF\x4a\0\0\0WAVEfmt \x28\0\0\0\xfe\xff\2\0\x80\xbb\0\0\0\xee\2\0\4\0"
+		"\x10\0\x16\0\x10\0\3\0\0\0\1\0\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71"
+		"LIST\1\0\0\0x\0data\4\0\0\0\0\x40\0\xc0";
+	static const unsigned char floats[] =
+		"RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\3\0\1\0\xc0\x5d\0\0\0\x77\1\0\4\0\x20\0"
+		"data\x08\0\0\0\0\0\0\x3f\0\0\x80\xbf";
+	static const unsigned char nan_one[] =
+		"RIFF\x28\0\0\0WAVEfmt \x10\0\0\0\3\0\1\0\xc0\x5d\0\0\0\x77\1\0\4\0\x20\0"
+		"data\4\0\0\0\0\0\xc0\x7f";
+	static const unsigned char deep[] =
+		"RIFF\x2a\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\xc0\x5d\0\0\x40\x19\1\0\3\0\x18\0"
+		"data\x06\0\0\0\0\0\x40\0\0\xe0";
 	static const struct {
 		const char *name;
 		const unsigned char *bytes;
@@ -156,7 +176,8 @@ static void other_codings(void **state)
 	}
 }
 
-/* Measured with espeak-ng at its usual speed: the seconds it takes, which must lie within the window. */
+/* Measured with espeak-ng at its usual speed: the seconds it takes, which must lie within the
+ * window. */
 static const struct {
 	const char *text;
 	double seconds;
@@ -171,7 +192,9 @@ static const struct {
 	{"wwwwwwwwwwwwwwwwwwwww", 10.45},
 	{"Aaaaaaaaaaaaaaaaaaaaaaaaaaah", 1.60},
 	{"What is the capital of Peru? ... Lima.", 2.37},
-	{"Which Italian traveller dictated an account of his journeys to the court of Kublai Khan while he was in prison?", 5.76},
+	{"Which Italian traveller dictated an account of his journeys to the court of Kublai Khan "
+	 "while he was in prison?",
+	 5.76},
 };
 
 static void windows(void **state)
@@ -181,7 +204,8 @@ static void windows(void **state)
 		double least, most;
 		check_window(spoken[i].text, &limits, &least, &most);
 		if (spoken[i].seconds < least || spoken[i].seconds > most)
-			fail_msg("%s: %f is not within %f and %f", spoken[i].text, spoken[i].seconds, least, most);
+			fail_msg("%s: %f is not within %f and %f", spoken[i].text,
+				 spoken[i].seconds, least, most);
 	}
 }
 
@@ -212,8 +236,9 @@ static void unreadable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(verdicts),  cmocka_unit_test(engine_cap), cmocka_unit_test(read_headers),
-		cmocka_unit_test(other_codings), cmocka_unit_test(windows), cmocka_unit_test(signs_may_be_silent),
+		cmocka_unit_test(verdicts),     cmocka_unit_test(engine_cap),
+		cmocka_unit_test(read_headers), cmocka_unit_test(other_codings),
+		cmocka_unit_test(windows),      cmocka_unit_test(signs_may_be_silent),
 		cmocka_unit_test(unreadable),
 	};
 

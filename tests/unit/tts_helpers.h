@@ -1,4 +1,5 @@
-/* tts_helpers.h - what the tests of the jobs share: a folder of their own, small files, WAV files made of tones. */
+/* tts_helpers.h - what the tests of the jobs share: a folder of their own, small files, WAV files
+ * made of tones. */
 #ifndef BURST_TESTS_TTS_HELPERS_H
 #define BURST_TESTS_TTS_HELPERS_H
 
@@ -78,10 +79,12 @@ static inline void clear_folder(void)
 }
 
 /* A tone of 440 Hz, 16 bits; amplitude 0..1, above 1 it clips. A silence is put into its middle. */
-static inline void put_tone(const char *name, int rate, int channels, double seconds, double amplitude, double silence)
+static inline void put_tone(const char *name, int rate, int channels, double seconds,
+			    double amplitude, double silence)
 {
 	struct wav_format format = {.rate = rate, .channels = channels, .bits = 16};
-	size_t tone = (size_t)lround(seconds * rate), quiet = (size_t)lround(silence * rate), frames = tone + quiet;
+	size_t tone = (size_t)lround(seconds * rate), quiet = (size_t)lround(silence * rate),
+	       frames = tone + quiet;
 	size_t len = WAV_HEADER_BYTES + frames * 2 * (size_t)channels;
 	unsigned char *bytes = xcalloc(1, len), *p = bytes + WAV_HEADER_BYTES;
 
