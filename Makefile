@@ -61,10 +61,10 @@ $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(BUILD)/gen/chatterbox.py.h: jobs/workers/chatterbox.py
+$(BUILD)/gen/chatterbox_worker.py.h: jobs/workers/chatterbox_worker.py
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(BUILD)/obj/jobs/tts/chatterbox_file.o: $(BUILD)/gen/chatterbox.py.h
+$(BUILD)/obj/jobs/tts/chatterbox_file.o: $(BUILD)/gen/chatterbox_worker.py.h
 $(BUILD)/obj/jobs/tts/chatterbox_file.o: ALL_CFLAGS += -I$(BUILD)/gen
 $(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
 $(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen

@@ -40,10 +40,11 @@ int job_check_env(const struct section *conf, struct err *err)
 	for (size_t i = 0; i < section_count(conf, "env"); i++) {
 		const char *name = section_item(conf, "env", i);
 		if (!is_variable_name(name))
-			return err_set(err, ERR_CONFIG,
-				       "%s: job.env: \"%s\" is not the name of a variable (write the name "
-				       "only; the value is taken from your environment)",
-				       section_where(conf, "env"), name);
+			return err_set(
+				err, ERR_CONFIG,
+				"%s: job.env: \"%s\" is not the name of a variable (write the name "
+				"only; the value is taken from your environment)",
+				section_where(conf, "env"), name);
 	}
 	return 0;
 }
@@ -54,15 +55,17 @@ int job_check_output(const char *dir, struct err *err)
 	struct err why = {0};
 
 	if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
-		return err_set(err, ERR_CONFIG, "output folder %s: there is a file of that name", dir);
+		return err_set(err, ERR_CONFIG, "output folder %s: there is a file of that name",
+			       dir);
 	if (path_mkdirs(dir, 0777, &why) < 0)
 		return err_set(err, ERR_CONFIG, "output folder: %s", why.msg);
 	/* a probe file: access() says yes to root on a read-only mount of some kinds */
 	CLEANUP(free_text) char *probe = xasprintf("%s/.burst-probe-%ld", dir, (long)getpid());
 	FILE *f = fopen(probe, "we");
 	if (!f)
-		return err_set(err, ERR_CONFIG, "output folder %s: nothing can be written there: %s",
-			       dir, strerror(errno));
+		return err_set(err, ERR_CONFIG,
+			       "output folder %s: nothing can be written there: %s", dir,
+			       strerror(errno));
 	fclose(f);
 	unlink(probe);
 	return 0;

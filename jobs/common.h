@@ -1,5 +1,5 @@
-/* common.h - what all types of job share: the keys that each `job` group has, lists of texts, and the look at the output
- * folder before any money is spent. */
+/* common.h - what all types of job share: the keys that each `job` group has, lists of texts, and
+ * the look at the output folder before any money is spent. */
 #ifndef BURST_JOBS_COMMON_H
 #define BURST_JOBS_COMMON_H
 
@@ -20,7 +20,8 @@ char **job_texts(const struct section *conf, const char *key);
 void job_texts_free(char **texts);
 /* ERR_CONFIG naming a variable of `env` whose name no shell would take. */
 int job_check_env(const struct section *conf, struct err *err);
-/* Makes the output folder if needed; ERR_CONFIG when it is a file or nothing can be written there. */
+/* Makes the output folder if needed; ERR_CONFIG when it is a file or nothing can be written there.
+ */
 int job_check_output(const char *dir, struct err *err);
 
 #endif

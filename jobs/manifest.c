@@ -9,13 +9,14 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 
-#define MANIFEST_NAME	   "manifest.jsonl"
+#define MANIFEST_NAME      "manifest.jsonl"
 #define MANIFEST_MAX_BYTES ((size_t)512 << 20)
-#define LINE_MAX_BYTES	   ((size_t)1 << 20)
+#define LINE_MAX_BYTES     ((size_t)1 << 20)
 
 static bool is_hash(const char *text)
 {
-	return text && strlen(text) == SHA256_HEX - 1 && strspn(text, "0123456789abcdef") == SHA256_HEX - 1;
+	return text && strlen(text) == SHA256_HEX - 1 &&
+	       strspn(text, "0123456789abcdef") == SHA256_HEX - 1;
 }
 
 static int entry_read(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
@@ -28,7 +29,8 @@ static int entry_read(const char *bytes, size_t len, struct manifest_entry *out,
 	const char *key = jsonx_text(line, "key", NULL), *hash = jsonx_text(line, "sha256", NULL);
 	if (!id || !file || !path_is_safe(file) || !is_hash(key) || !is_hash(hash)) {
 		json_decref(line);
-		return err_set(err, ERR_CONFIG, "id, file, key and sha256 are not what burst writes");
+		return err_set(err, ERR_CONFIG,
+			       "id, file, key and sha256 are not what burst writes");
 	}
 	*out = (struct manifest_entry){.id = id, .file = file, .line = line};
 	COPY_TEXT(out->key, key);
@@ -53,8 +55,8 @@ static void index_by_file(struct manifest *m)
 	qsort(m->by_file, m->count, sizeof(*m->by_file), by_file_latest_first);
 }
 
-static int parse_lines(const char *name, const char *bytes, size_t len, bool lenient, struct manifest *m,
-		       struct err *err)
+static int parse_lines(const char *name, const char *bytes, size_t len, bool lenient,
+		       struct manifest *m, struct err *err)
 {
 	size_t number = 0;
 
@@ -68,8 +70,8 @@ static int parse_lines(const char *name, const char *bytes, size_t len, bool len
 			GROW(m->entries, m->count, m->cap);
 			m->entries[m->count++] = entry;
 		} else if (n && newline && !lenient) {
-			return err_set(err, ERR_CONFIG, "%s:%zu: %s; use --force to overwrite", name,
-				       number, why.msg);
+			return err_set(err, ERR_CONFIG, "%s:%zu: %s; use --force to overwrite",
+				       name, number, why.msg);
 		} else if (n && newline && !m->bad_line) {
 			m->bad_line = number;
 		}
@@ -78,8 +80,8 @@ static int parse_lines(const char *name, const char *bytes, size_t len, bool len
 	return 0;
 }
 
-int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient, struct manifest *out,
-		   struct err *err)
+int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient,
+		   struct manifest *out, struct err *err)
 {
 	struct manifest m = {.present = true};
 
@@ -117,7 +119,8 @@ void manifest_free(struct manifest *m)
 	*m = (struct manifest){0};
 }
 
-struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file, size_t *count)
+struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file,
+					    size_t *count)
 {
 	size_t low = 0, high = m->count;
 
@@ -180,7 +183,8 @@ void manifest_restore(const struct manifest_entry *entry, struct segment_result 
 	COPY_TEXT(result->attempt, jsonx_text(line, "attempt", ""));
 }
 
-json_t *manifest_line(const struct segment *segment, const struct segment_result *result, const char *file)
+json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
+		      const char *file)
 {
 	return json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file, "sha256",
 			 result->sha256, "bytes", (json_int_t)result->bytes, "key", segment->key);
@@ -229,11 +233,13 @@ int manifest_append(const char *dir, const json_t *line, struct err *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	/* a line that a full disk cut off must not swallow the next one */
-	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' && write(fd, "\n", 1) != 1)
+	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
+	    write(fd, "\n", 1) != 1)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	ssize_t n = write(fd, text, len);
 	if (n < 0 || (size_t)n != len || fsync(fd) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, n < 0 ? strerror(errno) : "disk full");
+		return err_set(err, ERR_LOCAL, "%s: %s", path,
+			       n < 0 ? strerror(errno) : "disk full");
 	return 0;
 }
 
@@ -245,21 +251,23 @@ static void add_line(struct str *text, const json_t *line)
 	str_addc(text, '\n');
 }
 
-/* The line of each old file that lies in the folder, is still what the line says, and is not among the new lines. */
-static int add_former(struct str *text, const char *dir, const struct manifest *old, const json_t *lines,
-		      struct err *err)
+/* The line of each old file that lies in the folder, is still what the line says, and is not among
+ * the new lines. */
+static int add_former(struct str *text, const char *dir, const struct manifest *old,
+		      const json_t *lines, struct err *err)
 {
 	CLEANUP(json_decref) json_t *now = json_object();
 	size_t i;
 	json_t *line;
 
-	json_array_foreach(lines, i, line)
+	json_array_foreach (lines, i, line)
 		json_object_set_new(now, jsonx_text(line, "file", ""), json_true());
 	for (i = 0; i < old->count; i++) {
 		const char *file = old->by_file[i]->file;
 		const struct manifest_entry *kept;
 		bool absent;
-		if ((i > 0 && !strcmp(old->by_file[i - 1]->file, file)) || json_object_get(now, file))
+		if ((i > 0 && !strcmp(old->by_file[i - 1]->file, file)) ||
+		    json_object_get(now, file))
 			continue;
 		if (manifest_match(old, dir, file, NULL, &kept, &absent, err) < 0)
 			return -1;
@@ -281,7 +289,7 @@ int manifest_rewrite(const char *dir, const json_t *lines, struct err *err)
 
 	if (manifest_read(dir, true, &old, err) < 0)
 		return -1;
-	json_array_foreach(lines, i, line)
+	json_array_foreach (lines, i, line)
 		add_line(&text, line);
 	if (add_former(&text, dir, &old, lines, err) < 0)
 		return -1;

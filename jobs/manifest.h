@@ -1,8 +1,9 @@
 /* manifest.h - OUT/manifest.jsonl: which files of the output folder are ours, and what they are.
  *
- * One JSON object a line. While a run lasts, lines are appended; at the end the file is written anew in the order of the
- * script. It lies in the user's folder, so its bytes are foreign: capped, checked line by line, a cut last line is dropped.
- * Several lines may speak of one file; a file is ours when its hash is that of any of them. */
+ * One JSON object a line. While a run lasts, lines are appended; at the end the file is written
+ * anew in the order of the script. It lies in the user's folder, so its bytes are foreign: capped,
+ * checked line by line, a cut last line is dropped. Several lines may speak of one file; a file is
+ * ours when its hash is that of any of them. */
 #ifndef BURST_JOBS_MANIFEST_H
 #define BURST_JOBS_MANIFEST_H
 
@@ -15,25 +16,29 @@ struct manifest_entry {
 };
 
 struct manifest {
-	bool present;			/* there is a manifest at all */
+	bool present;                   /* there is a manifest at all */
 	struct manifest_entry *entries; /* in the order of the file */
 	size_t count, cap;
 	size_t bad_line; /* lenient reading only: the first line that could not be used; 0: none */
 	struct manifest_entry **by_file; /* sorted by file, later lines first */
 };
 
-/* Reads dir/manifest.jsonl; an absent one is an empty manifest. A bad line is ERR_CONFIG unless lenient, which skips it. */
+/* Reads dir/manifest.jsonl; an absent one is an empty manifest. A bad line is ERR_CONFIG unless
+ * lenient, which skips it. */
 int manifest_read(const char *dir, bool lenient, struct manifest *out, struct err *err);
 /* The same from bytes; name is for messages. */
-int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient, struct manifest *out,
-		   struct err *err);
+int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient,
+		   struct manifest *out, struct err *err);
 void manifest_free(struct manifest *m);
 
-/* The lines about a file, latest first: the first one and how many follow; NULL when there is none. */
-struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file, size_t *count);
+/* The lines about a file, latest first: the first one and how many follow; NULL when there is none.
+ */
+struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file,
+					    size_t *count);
 
-/* A file that is there: the entry with its very hash (one with this key preferred; key may be NULL), or NULL when the file
- * is not ours. -1 when it cannot be read. An absent file gives NULL and *absent. */
+/* A file that is there: the entry with its very hash (one with this key preferred; key may be
+ * NULL), or NULL when the file is not ours. -1 when it cannot be read. An absent file gives NULL
+ * and *absent. */
 int manifest_match(const struct manifest *m, const char *dir, const char *file, const char *key,
 		   const struct manifest_entry **out, bool *absent, struct err *err);
 
@@ -41,14 +46,15 @@ int manifest_match(const struct manifest *m, const char *dir, const char *file, 
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result);
 
 /* A line begun: the fields that every type writes in the same way. New reference. */
-json_t *manifest_line(const struct segment *segment, const struct segment_result *result, const char *file);
+json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
+		      const char *file);
 /* Adds what comes from the result alone: provider, gpu, batch, attempt, cached, tries, suspect. */
 void manifest_add_result(json_t *line, const struct segment_result *result);
 
 /* One write at the end of the file, synced. Safe from several threads and processes at once. */
 int manifest_append(const char *dir, const json_t *line, struct err *err);
-/* Writes the whole file anew: the given lines, then those of old files that are still there and not among them, marked
- * "former", so that they stay known as ours. lines: JSON array. */
+/* Writes the whole file anew: the given lines, then those of old files that are still there and not
+ * among them, marked "former", so that they stay known as ours. lines: JSON array. */
 int manifest_rewrite(const char *dir, const json_t *lines, struct err *err);
 
 static inline void manifest_free_cleanup(struct manifest *m)

@@ -13,16 +13,19 @@
 #include "jobs/common.h"
 #include "jobs/manifest.h"
 
-#define PODS_MAX   1000
-#define DEPTH_MAX  32
-#define FILES_MAX  200000
+#define PODS_MAX    1000
+#define DEPTH_MAX   32
+#define FILES_MAX   200000
 #define KEY_VERSION "burst-command-1"
 
 static const struct option_spec options[] = {
 	JOB_COMMON_OPTIONS,
-	{"run", OPTION_TEXT, OPTION_REQUIRED, NULL, "the shell command; $BURST_INDEX of $BURST_COUNT says which pod it is"},
-	{"outputs", OPTION_TEXTS, 0, NULL, "files to bring home, as in [\"out/**.mp4\"]; ** crosses folders"},
-	{"stream", OPTION_BOOL, 0, "false", "fetch a file when it is renamed into a matching name, not only at the end"},
+	{"run", OPTION_TEXT, OPTION_REQUIRED, NULL,
+	 "the shell command; $BURST_INDEX of $BURST_COUNT says which pod it is"},
+	{"outputs", OPTION_TEXTS, 0, NULL,
+	 "files to bring home, as in [\"out/**.mp4\"]; ** crosses folders"},
+	{"stream", OPTION_BOOL, 0, "false",
+	 "fetch a file when it is renamed into a matching name, not only at the end"},
 	{0},
 };
 
@@ -64,7 +67,8 @@ static int check_patterns(const struct section *conf, struct err *err)
 		const char *pattern = section_item(conf, "outputs", i);
 		if (!path_is_safe(pattern))
 			return err_set(err, ERR_CONFIG,
-				       "%s: outputs: \"%s\" must be a path inside the tree, without .. or a leading /",
+				       "%s: outputs: \"%s\" must be a path inside the tree, "
+				       "without .. or a leading /",
 				       section_where(conf, "outputs"), pattern);
 	}
 	return 0;
@@ -75,7 +79,8 @@ static bool is_empty(const char *text)
 	return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
-/* What a command is; the tree it runs in is added by the engine. Each pod's share has a key of its own. */
+/* What a command is; the tree it runs in is added by the engine. Each pod's share has a key of its
+ * own. */
 static void make_key(const struct job *job, struct segment *segment)
 {
 	struct sha256 *h = sha256_new();
@@ -123,7 +128,8 @@ static int command_load(struct job **out, const struct job_setup *setup, struct 
 	const struct section *conf = setup->conf;
 
 	if (is_empty(section_text(conf, "run")))
-		return err_set(err, ERR_CONFIG, "%s: job.run is missing: which command is to be run?",
+		return err_set(err, ERR_CONFIG,
+			       "%s: job.run is missing: which command is to be run?",
 			       section_where(conf, NULL));
 	if (setup->pods > PODS_MAX)
 		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
@@ -152,8 +158,8 @@ static const struct job_needs *command_needs(struct job *job)
 static json_t *command_task(struct job *job, size_t index, int attempt)
 {
 	(void)attempt; /* a command is told nothing of earlier tries */
-	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segments[index].id, "run", job->run, "index",
-			 (json_int_t)index, "count", (json_int_t)job->count);
+	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segments[index].id, "run", job->run,
+			 "index", (json_int_t)index, "count", (json_int_t)job->count);
 }
 
 /* ---- the output folder ---- */
@@ -180,7 +186,8 @@ static int look_at_file(struct search *search, const char *path, struct err *err
 
 	if (!is_output(search->job, path))
 		return 0;
-	if (manifest_match(search->manifest, search->job->output, path, NULL, &entry, &absent, err) < 0)
+	if (manifest_match(search->manifest, search->job->output, path, NULL, &entry, &absent,
+			   err) < 0)
 		return -1;
 	if (!entry && !absent && search->foreign)
 		search->more++;
@@ -191,7 +198,8 @@ static int look_at_file(struct search *search, const char *path, struct err *err
 
 static int look_into(struct search *search, const char *below, int depth, struct err *err);
 
-static int look_at(struct search *search, const char *below, const char *name, int depth, struct err *err)
+static int look_at(struct search *search, const char *below, const char *name, int depth,
+		   struct err *err)
 {
 	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
 	CLEANUP(free_text) char *full = path_join(search->job->output, path);
@@ -200,14 +208,17 @@ static int look_at(struct search *search, const char *below, const char *name, i
 	if (lstat(full, &st) < 0)
 		return 0;
 	if (++search->seen > FILES_MAX)
-		return err_set(err, ERR_CONFIG, "output folder %s: more than %d files are in it; name another one",
+		return err_set(err, ERR_CONFIG,
+			       "output folder %s: more than %d files are in it; name another one",
 			       search->job->output, FILES_MAX);
-	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err) : look_at_file(search, path, err);
+	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err)
+				   : look_at_file(search, path, err);
 }
 
 static int look_into(struct search *search, const char *below, int depth, struct err *err)
 {
-	CLEANUP(free_text) char *full = *below ? path_join(search->job->output, below) : xstrdup(search->job->output);
+	CLEANUP(free_text)
+	char *full = *below ? path_join(search->job->output, below) : xstrdup(search->job->output);
 	DIR *dir = depth <= DEPTH_MAX ? opendir(full) : NULL;
 	struct dirent *entry;
 	int result = 0;
@@ -221,13 +232,15 @@ static int look_into(struct search *search, const char *below, int depth, struct
 }
 
 /* A command always runs again; only what its outputs would overwrite is looked at. */
-static int command_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+static int command_find_cached(struct job *job, struct segment_result *results, bool force,
+			       struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
 	struct search search = {.job = job, .manifest = &m};
 
 	(void)results;
-	if (job_check_output(job->output, err) < 0 || manifest_read(job->output, force, &m, err) < 0)
+	if (job_check_output(job->output, err) < 0 ||
+	    manifest_read(job->output, force, &m, err) < 0)
 		return -1;
 	if (force)
 		return 0;
@@ -238,12 +251,16 @@ static int command_find_cached(struct job *job, struct segment_result *results, 
 	char others[40] = "";
 	if (search.more)
 		snprintf(others, sizeof(others), " (and %zu more)", search.more);
-	return err_set(err, ERR_CONFIG, "%s/%s is there%s and was not made by this job; use --force to overwrite, or "
-		       "another output folder", job->output, foreign, others);
+	return err_set(
+		err, ERR_CONFIG,
+		"%s/%s is there%s and was not made by this job; use --force to overwrite, or "
+		"another output folder",
+		job->output, foreign, others);
 }
 
 /* What a command writes is its own affair; the file must only be there. */
-static int command_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+static int command_check(const struct job *job, size_t index, const char *file, struct check *out,
+			 struct err *err)
 {
 	(void)job;
 	(void)index;
@@ -253,11 +270,13 @@ static int command_check(const struct job *job, size_t index, const char *file, 
 	return 0;
 }
 
-static int command_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+static int command_record(struct job *job, size_t index, const struct segment_result *result,
+			  struct err *err)
 {
 	if (!result->file)
 		return 0; /* the command itself is no file */
-	CLEANUP(json_decref) json_t *line = manifest_line(&job->segments[index], result, result->file);
+	CLEANUP(json_decref)
+	json_t *line = manifest_line(&job->segments[index], result, result->file);
 	json_object_set_new(line, "engine", json_string("command"));
 	manifest_add_result(line, result);
 	return manifest_append(job->output, line, err);
@@ -275,8 +294,8 @@ static bool is_current(const struct job *job, const struct segment_result *resul
 	       (!results[index].attempt[0] || !strcmp(attempt, results[index].attempt));
 }
 
-static int current_lines(const struct job *job, const struct manifest *m, const struct segment_result *results,
-			 json_t *lines, struct err *err)
+static int current_lines(const struct job *job, const struct manifest *m,
+			 const struct segment_result *results, json_t *lines, struct err *err)
 {
 	for (size_t s = 0; s < job->count; s++)
 		for (size_t i = 0; i < m->count; i++) {
@@ -285,7 +304,8 @@ static int current_lines(const struct job *job, const struct manifest *m, const 
 			if ((i > 0 && !strcmp(m->by_file[i - 1]->file, latest->file)) ||
 			    !is_current(job, results, s, latest))
 				continue;
-			if (manifest_match(m, job->output, latest->file, latest->key, &entry, &absent, err) < 0)
+			if (manifest_match(m, job->output, latest->file, latest->key, &entry,
+					   &absent, err) < 0)
 				return -1;
 			if (entry == latest)
 				json_array_append(lines, entry->line);
@@ -293,7 +313,8 @@ static int current_lines(const struct job *job, const struct manifest *m, const 
 	return 0;
 }
 
-static void note_results(const struct job *job, const struct segment_result *results, size_t files, struct str *notes)
+static void note_results(const struct job *job, const struct segment_result *results, size_t files,
+			 struct str *notes)
 {
 	str_addf(notes, "%zu file%s in %s\n", files, files == 1 ? "" : "s", job->output);
 	for (size_t i = 0; i < job->count; i++)
@@ -304,12 +325,14 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
-static int command_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+static int command_finish(struct job *job, const struct segment_result *results, struct str *notes,
+			  struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
 	CLEANUP(json_decref) json_t *lines = json_array();
 
-	if (manifest_read(job->output, true, &m, err) < 0 || current_lines(job, &m, results, lines, err) < 0 ||
+	if (manifest_read(job->output, true, &m, err) < 0 ||
+	    current_lines(job, &m, results, lines, err) < 0 ||
 	    manifest_rewrite(job->output, lines, err) < 0)
 		return -1;
 	note_results(job, results, json_array_size(lines), notes);

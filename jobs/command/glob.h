@@ -1,4 +1,5 @@
-/* glob.h - patterns of output files: `*` and `?` stay within a folder, `**` crosses folders, [..] is a set. Pure. */
+/* glob.h - patterns of output files: `*` and `?` stay within a folder, `**` crosses folders, [..]
+ * is a set. Pure. */
 #ifndef BURST_JOBS_COMMAND_GLOB_H
 #define BURST_JOBS_COMMAND_GLOB_H
 

@@ -1,4 +1,4 @@
-/* chatterbox_file.h - jobs/workers/chatterbox.py, carried inside the program. */
+/* chatterbox_file.h - jobs/workers/chatterbox_worker.py, carried inside the program. */
 #ifndef BURST_JOBS_TTS_CHATTERBOX_FILE_H
 #define BURST_JOBS_TTS_CHATTERBOX_FILE_H
 

@@ -7,10 +7,10 @@
 #include "wav.h"
 
 #define CHARS_PER_SECOND 15.0
-#define SLACK_LEAST_S	 0.25 /* what a short word may lack */
-#define SLACK_MOST_S	 2.0  /* pauses before and after */
-#define SILENT_PEAK	 0.001
-#define CAP_WINDOW_S	 0.1
+#define SLACK_LEAST_S    0.25 /* what a short word may lack */
+#define SLACK_MOST_S     2.0  /* pauses before and after */
+#define SILENT_PEAK      0.001
+#define CAP_WINDOW_S     0.1
 
 /* A word without small letters or without vowels is spelled out: "HTML", "kHz", "W". */
 static bool is_spelled(const unsigned char *word, size_t len)
@@ -38,9 +38,11 @@ static double spoken_letters(unsigned char c)
 	return c < 0xce ? 3 : 16; /* Latin with marks; all else may be spelled by name */
 }
 
-void check_window(const char *text, const struct check_limits *limits, double *least_s, double *most_s)
+void check_window(const char *text, const struct check_limits *limits, double *least_s,
+		  double *most_s)
 {
-	double least = 0, most = 0, second = CHARS_PER_SECOND * (limits->speed > 0 ? limits->speed : 1);
+	double least = 0, most = 0,
+	       second = CHARS_PER_SECOND * (limits->speed > 0 ? limits->speed : 1);
 
 	for (const unsigned char *p = (const unsigned char *)text; *p;) {
 		size_t word = 0;
@@ -60,7 +62,8 @@ void check_window(const char *text, const struct check_limits *limits, double *l
 	*most_s = limits->max_duration * most / second + SLACK_MOST_S;
 }
 
-/* Signs alone ("#", an emoji) have a name in some voices and none in others, which then rightly say nothing. */
+/* Signs alone ("#", an emoji) have a name in some voices and none in others, which then rightly say
+ * nothing. */
 static bool has_letters(const char *text)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
@@ -87,16 +90,19 @@ static int judge_length(const char *text, const struct check_limits *limits, str
 
 	check_window(text, limits, &least, &most);
 	if (limits->cap_s > 0 && out->seconds >= limits->cap_s - CAP_WINDOW_S)
-		return blame(out, "%.1f s: the engine stops at %.0f s, the end is missing", out->seconds, limits->cap_s);
+		return blame(out, "%.1f s: the engine stops at %.0f s, the end is missing",
+			     out->seconds, limits->cap_s);
 	if (out->seconds < least)
-		return blame(out, "too short: %.2f s where the text takes at least %.2f s", out->seconds, least);
+		return blame(out, "too short: %.2f s where the text takes at least %.2f s",
+			     out->seconds, least);
 	if (out->seconds > most)
-		return blame(out, "too long: %.2f s where the text takes at most %.2f s", out->seconds, most);
+		return blame(out, "too long: %.2f s where the text takes at most %.2f s",
+			     out->seconds, most);
 	return 0;
 }
 
-static int judge_sound(const struct wav_sound *sound, const char *text, const struct check_limits *limits,
-		       struct check *out)
+static int judge_sound(const struct wav_sound *sound, const char *text,
+		       const struct check_limits *limits, struct check *out)
 {
 	if (sound->peak < SILENT_PEAK && has_letters(text))
 		return blame(out, "silent all through");
@@ -115,8 +121,8 @@ static int verdict_of(struct err *why, struct check *out, struct err *err)
 	return blame(out, "%s", why->msg);
 }
 
-int check_wav(const char *file, const char *text, const struct check_limits *limits, struct check *out,
-	      struct err *err)
+int check_wav(const char *file, const char *text, const struct check_limits *limits,
+	      struct check *out, struct err *err)
 {
 	CLEANUP(file_close) FILE *f = fopen(file, "re");
 	struct wav_info info;

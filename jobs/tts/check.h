@@ -1,4 +1,5 @@
-/* check.h - does a finished WAV file sound like its text? Reads the file in constant memory; keeps no state. */
+/* check.h - does a finished WAV file sound like its text? Reads the file in constant memory; keeps
+ * no state. */
 #ifndef BURST_JOBS_TTS_CHECK_H
 #define BURST_JOBS_TTS_CHECK_H
 
@@ -6,17 +7,19 @@
 
 struct check_limits {
 	double min_duration, max_duration; /* times what the text should take */
-	double max_silence;		   /* seconds, inside */
-	double max_clipped;		   /* share of the samples */
-	double cap_s;			   /* the engine stops here without a word; 0: it does not */
-	double speed;			   /* times the usual rate of speech */
+	double max_silence;                /* seconds, inside */
+	double max_clipped;                /* share of the samples */
+	double cap_s; /* the engine stops here without a word; 0: it does not */
+	double speed; /* times the usual rate of speech */
 };
 
-/* The shortest and longest time that reading this text may take at the usual 15 characters a second. What is written short
- * and spoken long (digits, symbols, capitals, signs of other scripts) widens the upper end. */
-void check_window(const char *text, const struct check_limits *limits, double *least_s, double *most_s);
+/* The shortest and longest time that reading this text may take at the usual 15 characters a
+ * second. What is written short and spoken long (digits, symbols, capitals, signs of other scripts)
+ * widens the upper end. */
+void check_window(const char *text, const struct check_limits *limits, double *least_s,
+		  double *most_s);
 /* As job_ops.check. */
-int check_wav(const char *file, const char *text, const struct check_limits *limits, struct check *out,
-	      struct err *err);
+int check_wav(const char *file, const char *text, const struct check_limits *limits,
+	      struct check *out, struct err *err);
 
 #endif

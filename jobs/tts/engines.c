@@ -3,46 +3,58 @@
 #include "jobs/workers/embed.h"
 #include "chatterbox_file.h"
 
-/* Debian packages are kept as files on the volume, one folder per release and architecture, so that the next container
- * installs them without the network. A library that is there already ends it at once. */
+/* Debian packages are kept as files on the volume, one folder per release and architecture, so that
+ * the next container installs them without the network. A library that is there already ends it at
+ * once. */
 static const char espeak_install[] =
 	"have() {\n"
-	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 /usr/lib64/libespeak-ng.so.1 \\\n"
-	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" ] && return 0; done\n"
+	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
+	"/usr/lib64/libespeak-ng.so.1 \\\n"
+	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" "
+	"] && return 0; done\n"
 	"	command -v espeak-ng >/dev/null 2>&1\n"
 	"}\n"
 	"have && exit 0\n"
-	"command -v apt-get >/dev/null 2>&1 || { echo 'espeak-ng is missing and there is no apt-get' >&2; exit 1; }\n"
-	"[ \"$(id -u)\" = 0 ] || { echo 'espeak-ng is missing and only root can install it' >&2; exit 1; }\n"
+	"command -v apt-get >/dev/null 2>&1 || { echo 'espeak-ng is missing and there is no "
+	"apt-get' >&2; exit 1; }\n"
+	"[ \"$(id -u)\" = 0 ] || { echo 'espeak-ng is missing and only root can install it' >&2; "
+	"exit 1; }\n"
 	"export DEBIAN_FRONTEND=noninteractive\n"
 	"release=$(. /etc/os-release; echo \"$ID-$VERSION_ID\")-$(dpkg --print-architecture)\n"
 	"debs=${BURST_VOLUME:-/var/cache/burst}/debs/$release/espeak-ng\n"
 	"log=$(mktemp) || exit 1\n"
 	"trap 'rm -f \"$log\"' EXIT\n"
-	"if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb >\"$log\" 2>&1 && have && exit 0; fi\n"
+	"if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb >\"$log\" 2>&1 && have && exit 0; "
+	"fi\n"
 	"get() {\n"
 	"	timeout 120 apt-get -q -o Acquire::Retries=2 update &&\n"
 	"	mkdir -p /tmp/burst-debs/partial &&\n"
-	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o APT::Keep-Downloaded-Packages=true \\\n"
+	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o "
+	"APT::Keep-Downloaded-Packages=true \\\n"
 	"		-o Dir::Cache::archives=/tmp/burst-debs -o APT::Sandbox::User=root \\\n"
 	"		install --no-install-recommends espeak-ng\n"
 	"}\n"
 	"if ! get >\"$log\" 2>&1; then tail -n 5 \"$log\" >&2; exit 1; fi\n"
 	"have || { echo 'espeak-ng was installed and is still not found' >&2; exit 1; }\n"
-	"if [ ! -e \"$debs/.done\" ] && mkdir -p \"$debs.$$\" && cp /tmp/burst-debs/*.deb \"$debs.$$\" 2>/dev/null; then\n"
-	"	: >\"$debs.$$/.done\"; mv \"$debs.$$\" \"$debs\" 2>/dev/null || rm -rf \"$debs.$$\"\n"
+	"if [ ! -e \"$debs/.done\" ] && mkdir -p \"$debs.$$\" && cp /tmp/burst-debs/*.deb "
+	"\"$debs.$$\" 2>/dev/null; then\n"
+	"	: >\"$debs.$$/.done\"; mv \"$debs.$$\" \"$debs\" 2>/dev/null || rm -rf "
+	"\"$debs.$$\"\n"
 	"fi\n"
 	"rm -rf /tmp/burst-debs\n"
 	"exit 0\n";
 
-/* The environment and the weights stay on the volume; torch comes from the image when it has one. */
+/* The environment and the weights stay on the volume; torch comes from the image when it has one.
+ */
 static const char chatterbox_setup[] =
 	"set -e\n"
 	"python3 -m venv --system-site-packages \"$BURST_ENV/venv\"\n"
-	"\"$BURST_ENV/venv/bin/pip\" install --quiet --disable-pip-version-check chatterbox-tts==0.1.7\n"
+	"\"$BURST_ENV/venv/bin/pip\" install --quiet --disable-pip-version-check "
+	"chatterbox-tts==0.1.7\n"
 	"HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" -c '\n"
 	"from huggingface_hub import snapshot_download\n"
-	"snapshot_download(\"ResembleAI/chatterbox\", allow_patterns=[\"ve.safetensors\", \"t3_cfg.safetensors\",\n"
+	"snapshot_download(\"ResembleAI/chatterbox\", allow_patterns=[\"ve.safetensors\", "
+	"\"t3_cfg.safetensors\",\n"
 	"                  \"s3gen.safetensors\", \"tokenizer.json\", \"conds.pt\"])\n"
 	"'\n";
 
@@ -57,8 +69,9 @@ static const struct engine engines[] = {
 		.voice = "en",
 		.named_voices = true,
 		.max_batch = 64,
-		.max_batch_weight = 64 * 320, /* a few MB of samples; more only delays the files' way home */
-		.seconds_per_char = 0.0001,   /* some 700 times as fast as speech */
+		.max_batch_weight =
+			64 * 320, /* a few MB of samples; more only delays the files' way home */
+		.seconds_per_char = 0.0001, /* some 700 times as fast as speech */
 		.seconds_each = 0.005,
 		.worker = "\"$BURST_KIT/espeak-worker\"",
 		.install = espeak_install,
@@ -72,7 +85,8 @@ static const struct engine engines[] = {
 		.seconds_per_char = 1.0 / 15,
 		.seconds_each = 0.5,
 		.cap_s = 40,
-		.worker = "HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/chatterbox.py\"",
+		.worker = "HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" "
+			  "\"$BURST_KIT/chatterbox_worker.py\"",
 		.setup = chatterbox_setup,
 		.file = chatterbox_worker_file,
 	},

@@ -1,4 +1,5 @@
-/* engines.h - the speech engines that burst knows: what each needs on a pod, and how its worker is started. */
+/* engines.h - the speech engines that burst knows: what each needs on a pod, and how its worker is
+ * started. */
 #ifndef BURST_JOBS_TTS_ENGINES_H
 #define BURST_JOBS_TTS_ENGINES_H
 
@@ -6,16 +7,18 @@
 
 struct engine {
 	const char *name;
-	const char *voice;	 /* default; NULL: none */
-	bool named_voices;	 /* voices have names of the engine's own; else they are files of job.voices */
+	const char *voice; /* default; NULL: none */
+	bool named_voices; /* voices have names of the engine's own; else they are files of
+			      job.voices */
 	bool gpu;
 	int vram_gb, max_batch;
 	double max_batch_weight;
 	double seconds_per_char; /* of one worker's time, and what each segment costs besides */
 	double seconds_each;
-	double cap_s;		 /* length at which it stops without a word; 0: it does not */
+	double cap_s; /* length at which it stops without a word; 0: it does not */
 	const char *worker, *install, *setup; /* as in struct job_needs */
-	const struct job_file *(*file)(void); /* the worker's program; NULL: it comes with the setup */
+	const struct job_file *(*file)(
+		void); /* the worker's program; NULL: it comes with the setup */
 };
 
 /* NULL when burst has no such engine. */

@@ -10,10 +10,10 @@
 
 #include "base/str.h"
 
-#define STDERR_MAX    ((size_t)256 << 10)
-#define TRUE_PEAK     -1.5
-#define SILENCE_LUFS  -70.0
-#define TOLERANCE_LU  0.15
+#define STDERR_MAX   ((size_t)256 << 10)
+#define TRUE_PEAK    -1.5
+#define SILENCE_LUFS -70.0
+#define TOLERANCE_LU 0.15
 
 extern char **environ;
 
@@ -64,13 +64,17 @@ static int run(const char *const *argv, struct str *said, struct err *err)
 	int why = start(argv, ends[1], &pid);
 	close(ends[1]);
 	if (why)
-		return err_set(err, why == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", argv[0], strerror(why));
+		return err_set(err, why == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", argv[0],
+			       strerror(why));
 	read_to_end(from, said);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set(err, ERR_LOCAL, "%s: wait: %s", argv[0], strerror(errno));
 	if (status == 0)
 		return 0;
+	if (WIFEXITED(status) &&
+	    WEXITSTATUS(status) == 127) /* some systems find out only in the child */
+		return err_set(err, ERR_NOT_FOUND, "%s: %s", argv[0], strerror(ENOENT));
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	const char *line = last_line(said);
 	str_add_printable(&shown, line, strlen(line), 200);
@@ -93,8 +97,8 @@ static const char *codec(const struct wav_format *format)
 }
 
 /* filter may be NULL; `to` NULL: measure only. */
-static int render(const char *from, const char *to, const struct wav_format *format, const char *filter,
-		  struct str *said, struct err *err)
+static int render(const char *from, const char *to, const struct wav_format *format,
+		  const char *filter, struct str *said, struct err *err)
 {
 	char rate[16], channels[16];
 	const char *argv[32];
@@ -102,9 +106,23 @@ static int render(const char *from, const char *to, const struct wav_format *for
 
 	snprintf(rate, sizeof(rate), "%d", format->rate);
 	snprintf(channels, sizeof(channels), "%d", format->channels);
-	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y", "-i", from};
-	const char *const tail[] = {"-ar", rate, "-ac", channels, "-c:a", codec(format), "-map_metadata", "-1",
-				    "-fflags", "+bitexact", "-flags:a", "+bitexact", "-f", "wav", to};
+	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y",
+				    "-i",     from};
+	const char *const tail[] = {"-ar",
+				    rate,
+				    "-ac",
+				    channels,
+				    "-c:a",
+				    codec(format),
+				    "-map_metadata",
+				    "-1",
+				    "-fflags",
+				    "+bitexact",
+				    "-flags:a",
+				    "+bitexact",
+				    "-f",
+				    "wav",
+				    to};
 	for (size_t i = 0; i < ARRAY_LEN(head); i++)
 		argv[n++] = head[i];
 	if (filter) {
@@ -122,7 +140,8 @@ static int render(const char *from, const char *to, const struct wav_format *for
 	return run(argv, said, err);
 }
 
-int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format, struct err *err)
+int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format,
+		   struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
@@ -144,7 +163,8 @@ struct loudness {
 	double integrated, peak;
 };
 
-static int measure(const char *file, const struct wav_format *format, struct loudness *out, struct err *err)
+static int measure(const char *file, const struct wav_format *format, struct loudness *out,
+		   struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
@@ -158,10 +178,11 @@ static int measure(const char *file, const struct wav_format *format, struct lou
 	return 0;
 }
 
-/* One gain for the whole track, so that the level never moves through the pauses as loudnorm's dynamic mode lets it; where
- * the peaks leave no room for it, a limiter at four times the rate takes them down. ebur128 measures what comes out. */
-static int apply(const char *from, const char *to, const struct wav_format *format, double gain, double peak,
-		 double *lufs, struct err *err)
+/* One gain for the whole track, so that the level never moves through the pauses as loudnorm's
+ * dynamic mode lets it; where the peaks leave no room for it, a limiter at four times the rate
+ * takes them down. ebur128 measures what comes out. */
+static int apply(const char *from, const char *to, const struct wav_format *format, double gain,
+		 double peak, double *lufs, struct err *err)
 {
 	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
 	CLEANUP(str_free) struct str filter = STR_INIT;
@@ -169,7 +190,9 @@ static int apply(const char *from, const char *to, const struct wav_format *form
 
 	str_addf(&filter, "volume=%.3fdB:precision=double,", gain);
 	if (peak + gain > TRUE_PEAK)
-		str_addf(&filter, "aresample=%d,alimiter=limit=%.5f:attack=5:release=50:level=0:latency=1,aresample=%d,",
+		str_addf(&filter,
+			 "aresample=%d,alimiter=limit=%.5f:attack=5:release=50:level=0:latency=1,"
+			 "aresample=%d,",
 			 format->rate * 4, pow(10, TRUE_PEAK / 20), format->rate);
 	str_add(&filter, "ebur128=framelog=verbose");
 	if (render(from, to, &out, str_text(&filter), &said, err) < 0)
@@ -178,8 +201,8 @@ static int apply(const char *from, const char *to, const struct wav_format *form
 	return isnan(*lufs) ? err_set(err, ERR_LOCAL, "ffmpeg printed no measurement") : 0;
 }
 
-int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format, double target, double *lufs,
-		    struct err *err)
+int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format,
+		    double target, double *lufs, struct err *err)
 {
 	struct loudness in;
 

@@ -1,4 +1,5 @@
-/* ffmpeg.h - the ffmpeg program, run without a shell: conversion and loudness of WAV files. It is optional. */
+/* ffmpeg.h - the ffmpeg program, run without a shell: conversion and loudness of WAV files. It is
+ * optional. */
 #ifndef BURST_JOBS_TTS_FFMPEG_H
 #define BURST_JOBS_TTS_FFMPEG_H
 
@@ -7,10 +8,11 @@
 /* Is it there? */
 bool ffmpeg_found(void);
 /* Writes `to` as WAV of this format. Paths are absolute. */
-int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format, struct err *err);
-/* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes, or three; same length and rate, 16 bits.
- * *lufs: what it was brought to, as ffmpeg measures it. */
-int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format, double target, double *lufs,
-		    struct err *err);
+int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format,
+		   struct err *err);
+/* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes, or three; same
+ * length and rate, 16 bits. *lufs: what it was brought to, as ffmpeg measures it. */
+int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format,
+		    double target, double *lufs, struct err *err);
 
 #endif

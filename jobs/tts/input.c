@@ -22,7 +22,8 @@ static bool is_blank(const char *line, size_t len)
 
 /* ---- plain text: a line or a paragraph each ---- */
 
-/* Paragraphs it is when a blank line stands between two texts, one of which has more than one line. */
+/* Paragraphs it is when a blank line stands between two texts, one of which has more than one line.
+ */
 static enum input_mode guess_mode(const char *bytes, const char *end)
 {
 	const char *line;
@@ -45,7 +46,8 @@ static void end_paragraph(struct script *s, const char *source, size_t line, str
 	str_reset(text);
 }
 
-void input_read_text(struct script *s, const char *source, const char *bytes, size_t len, enum input_mode mode)
+void input_read_text(struct script *s, const char *source, const char *bytes, size_t len,
+		     enum input_mode mode)
 {
 	const char *line, *end = bytes + len;
 	CLEANUP(str_free) struct str text = STR_INIT;
@@ -108,8 +110,10 @@ static bool take_seed(struct script *s, struct script_item *item, json_t *object
 
 	item->has_seed = json_is_integer(seed);
 	item->seed = json_integer_value(seed);
-	if (seed && !json_is_null(seed) && (!item->has_seed || item->seed < 0 || item->seed > INT32_MAX)) {
-		script_complain(s, item->source, item->line, "\"seed\" must be a whole number from 0 to 2147483647");
+	if (seed && !json_is_null(seed) &&
+	    (!item->has_seed || item->seed < 0 || item->seed > INT32_MAX)) {
+		script_complain(s, item->source, item->line,
+				"\"seed\" must be a whole number from 0 to 2147483647");
 		return false;
 	}
 	return true;
@@ -152,9 +156,10 @@ static void add_object(struct script *s, const char *source, size_t line, json_t
 	json_t *text = json_incref(json_object_get(object, "text"));
 
 	if (!json_is_string(text)) {
-		script_complain(s, source, line, text ? "\"text\" must be a text" : "there is no \"text\"");
-	} else if (take_id(s, &item, object) && take_voice(s, &item, object) && take_seed(s, &item, object) &&
-		   take_options(s, &item, object)) {
+		script_complain(s, source, line,
+				text ? "\"text\" must be a text" : "there is no \"text\"");
+	} else if (take_id(s, &item, object) && take_voice(s, &item, object) &&
+		   take_seed(s, &item, object) && take_options(s, &item, object)) {
 		take_extra(&item, object);
 		script_add(s, &item, json_string_value(text), json_string_length(text));
 	}
@@ -203,7 +208,8 @@ static bool is_one_of(const char *word, const char *a, const char *b)
 
 static bool is_utf16(const struct str *text)
 {
-	return text->len >= 2 && (!memcmp(text->s, "\xff\xfe", 2) || !memcmp(text->s, "\xfe\xff", 2));
+	return text->len >= 2 &&
+	       (!memcmp(text->s, "\xff\xfe", 2) || !memcmp(text->s, "\xfe\xff", 2));
 }
 
 static int read_bytes(const char *path, const char *name, struct str *text, struct err *err)
@@ -219,7 +225,8 @@ static int read_bytes(const char *path, const char *name, struct str *text, stru
 	return 0;
 }
 
-static int read_file(struct script *s, const char *path, const char *name, enum input_mode mode, struct err *err)
+static int read_file(struct script *s, const char *path, const char *name, enum input_mode mode,
+		     struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *ext = extension(path), *source = script_source(s, name);
@@ -236,8 +243,10 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 		input_read_markdown(s, source, str_text(&text), text.len);
 	else
 		return err_set(err, ERR_CONFIG,
-			       "%s: what is in it? The name must end with .txt, .jsonl, .csv, .tsv or .md, or be "
-			       "a folder of .txt files", name);
+			       "%s: what is in it? The name must end with .txt, .jsonl, .csv, .tsv "
+			       "or .md, or be "
+			       "a folder of .txt files",
+			       name);
 	return 0;
 }
 
@@ -252,7 +261,8 @@ static int bytewise(const struct dirent **a, const struct dirent **b)
 }
 
 /* A whole file is one item; its name without .txt is the id. */
-static int read_member(struct script *s, const char *dir, const char *dir_name, const char *file, struct err *err)
+static int read_member(struct script *s, const char *dir, const char *dir_name, const char *file,
+		       struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = path_join(dir, file);
@@ -291,7 +301,8 @@ int script_load(struct script *s, const char *path, const char *name, enum input
 
 	if (stat(path, &st) < 0)
 		return err_set(err, ERR_CONFIG, "input: %s: %s", name, strerror(errno));
-	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, err) : read_file(s, path, name, mode, err)) < 0)
+	if ((S_ISDIR(st.st_mode) ? read_folder(s, path, name, err)
+				 : read_file(s, path, name, mode, err)) < 0)
 		return -1;
 	if (!s->complaints) {
 		script_merge(s, limits);

@@ -68,7 +68,8 @@ static int copy_samples(struct track *t, FILE *from, const struct wav_info *info
 	for (int64_t left = info->frames * wav_frame_bytes(&info->format); left > 0;) {
 		size_t n = fread(block, 1, (size_t)MIN(left, (int64_t)sizeof(block)), from);
 		if (!n)
-			return err_set(err, ERR_LOCAL, "%s", ferror(from) ? strerror(errno) : "the file shrank");
+			return err_set(err, ERR_LOCAL, "%s",
+				       ferror(from) ? strerror(errno) : "the file shrank");
 		if (write_bytes(t, block, n, err) < 0)
 			return -1;
 		left -= (int64_t)n;
@@ -90,16 +91,19 @@ static int open_wav(const char *path, FILE **out, struct wav_info *info, struct 
 }
 
 /* A piece of another rate, number of channels or coding. */
-static int open_converted(struct track *t, const char *path, FILE **out, struct wav_info *info, struct err *err)
+static int open_converted(struct track *t, const char *path, FILE **out, struct wav_info *info,
+			  struct err *err)
 {
 	if (!t->converted)
 		t->converted = path_join(t->dir, ".joined.convert.wav");
 	if (ffmpeg_convert(path, t->converted, &t->format, err) < 0)
-		return err_wrap(err, "its sound format differs from the first segment's; converting");
+		return err_wrap(err,
+				"its sound format differs from the first segment's; converting");
 	return open_wav(t->converted, out, info, err);
 }
 
-static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue, struct err *err)
+static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue,
+		     struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->dir, piece->file);
 	CLEANUP(file_close) FILE *f = NULL;
@@ -115,7 +119,8 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 			return err_wrap(err, "%s", piece->file);
 	}
 	if ((t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MAX_DATA)
-		return err_set(err, ERR_LOCAL, "a WAV file cannot be longer than 4 GiB: join fewer segments");
+		return err_set(err, ERR_LOCAL,
+			       "a WAV file cannot be longer than 4 GiB: join fewer segments");
 	*cue = (struct cue){.text = piece->text, .begin = t->frames};
 	if (copy_samples(t, f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
@@ -126,7 +131,8 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 static int64_t gap_before(const struct track *t, const struct join_piece *pieces, size_t i,
 			  const struct join_options *options)
 {
-	double seconds = pieces[i].item == pieces[i - 1].item ? options->piece_gap_s : options->gap_s;
+	double seconds =
+		pieces[i].item == pieces[i - 1].item ? options->piece_gap_s : options->gap_s;
 
 	return llround(seconds * t->format.rate);
 }
@@ -142,8 +148,8 @@ static void mark_chapter(struct track *t, int chapter, int64_t at, size_t chapte
 	c->end = t->frames;
 }
 
-static int add_all(struct track *t, const struct join_piece *pieces, size_t count, size_t chapter_count,
-		   const struct join_options *options, struct err *err)
+static int add_all(struct track *t, const struct join_piece *pieces, size_t count,
+		   size_t chapter_count, const struct join_options *options, struct err *err)
 {
 	unsigned char header[WAV_HEADER_BYTES] = {0};
 
@@ -200,13 +206,16 @@ static void note_length(const struct track *t, struct str *notes)
 		 duration_show(length, sizeof(length), t->frames * 1000 / t->format.rate));
 }
 
-static int set_loudness(struct track *t, const struct join_options *options, struct str *notes, struct err *err)
+static int set_loudness(struct track *t, const struct join_options *options, struct str *notes,
+			struct err *err)
 {
 	double lufs;
 
 	if (!options->normalise || !ffmpeg_found()) {
 		note_length(t, notes);
-		str_add(notes, options->normalise ? ", loudness left as it is: ffmpeg is not installed\n" : "\n");
+		str_add(notes, options->normalise
+				       ? ", loudness left as it is: ffmpeg is not installed\n"
+				       : "\n");
 		return 0;
 	}
 	struct err why = {0};
@@ -229,8 +238,8 @@ static int put(const struct track *t, const char *name, const struct str *text, 
 	return path_write(path, str_text(text), text->len, 0666, err);
 }
 
-static int write_texts(const struct track *t, size_t count, size_t chapter_count, const struct join_options *options,
-		       struct str *notes, struct err *err)
+static int write_texts(const struct track *t, size_t count, size_t chapter_count,
+		       const struct join_options *options, struct str *notes, struct err *err)
 {
 	CLEANUP(str_free) struct str srt = STR_INIT;
 	CLEANUP(str_free) struct str vtt = STR_INIT;
@@ -243,10 +252,13 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 			return -1;
 		str_add(notes, "joined.srt, joined.vtt: subtitles\n");
 	}
-	if (!chapter_count)
+	size_t heard = 0;
+	for (size_t i = 0; i < chapter_count; i++)
+		heard += t->chapters[i].begin != t->chapters[i].end;
+	if (!heard)
 		return 0;
 	subtitles_chapters(&chapters, t->chapters, chapter_count, t->format.rate);
-	str_addf(notes, "chapters.txt: %zu chapters\n", chapter_count);
+	str_addf(notes, "chapters.txt: %zu chapter%s\n", heard, heard == 1 ? "" : "s");
 	return put(t, "chapters.txt", &chapters, err);
 }
 
@@ -268,8 +280,9 @@ static int rename_part(struct track *t, struct err *err)
 	return path_fsync_dir(t->dir, err);
 }
 
-static int make(struct track *t, const struct join_piece *pieces, size_t count, size_t chapter_count,
-		const struct join_options *options, struct str *notes, struct err *err)
+static int make(struct track *t, const struct join_piece *pieces, size_t count,
+		size_t chapter_count, const struct join_options *options, struct str *notes,
+		struct err *err)
 {
 	if (open_part(t, err) < 0 || add_all(t, pieces, count, chapter_count, options, err) < 0)
 		return -1;
@@ -280,8 +293,9 @@ static int make(struct track *t, const struct join_piece *pieces, size_t count, 
 	return write_texts(t, count, chapter_count, options, notes, err);
 }
 
-int join_pieces(const char *dir, const struct join_piece *pieces, size_t count, const char *const *chapters,
-		size_t chapter_count, const struct join_options *options, struct str *notes, struct err *err)
+int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
+		const char *const *chapters, size_t chapter_count,
+		const struct join_options *options, struct str *notes, struct err *err)
 {
 	struct track t = {.dir = dir};
 

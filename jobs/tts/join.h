@@ -1,4 +1,5 @@
-/* join.h - the finished segments of a script as one track, with subtitles and chapters that fit it to the sample. */
+/* join.h - the finished segments of a script as one track, with subtitles and chapters that fit it
+ * to the sample. */
 #ifndef BURST_JOBS_TTS_JOIN_H
 #define BURST_JOBS_TTS_JOIN_H
 
@@ -8,8 +9,8 @@
 struct join_piece {
 	const char *file; /* below the folder */
 	const char *text;
-	size_t item;	  /* pieces of one item follow each other with the short gap */
-	int chapter;	  /* index, -1: none */
+	size_t item; /* pieces of one item follow each other with the short gap */
+	int chapter; /* index, -1: none */
 };
 
 struct join_options {
@@ -19,10 +20,12 @@ struct join_options {
 	bool subtitles;
 };
 
-/* Writes dir/joined.wav, and as asked joined.srt, joined.vtt, chapters.txt (when there are chapter titles). Constant memory;
- * each file is renamed into place when it is whole. The format is that of the first piece; others are converted by ffmpeg.
- * Without ffmpeg the loudness stays as it is, and a note says so. */
-int join_pieces(const char *dir, const struct join_piece *pieces, size_t count, const char *const *chapters,
-		size_t chapter_count, const struct join_options *options, struct str *notes, struct err *err);
+/* Writes dir/joined.wav, and as asked joined.srt, joined.vtt, chapters.txt (when there are chapter
+ * titles). Constant memory; each file is renamed into place when it is whole. The format is that of
+ * the first piece; others are converted by ffmpeg. Without ffmpeg the loudness stays as it is, and
+ * a note says so. */
+int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
+		const char *const *chapters, size_t chapter_count,
+		const struct join_options *options, struct str *notes, struct err *err);
 
 #endif

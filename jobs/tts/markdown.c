@@ -1,5 +1,5 @@
-/* Markdown, as far as a voice needs it: headings become chapters, paragraphs and list items are spoken, markup is taken
- * off, code blocks and comments are left out. */
+/* Markdown, as far as a voice needs it: headings become chapters, paragraphs and list items are
+ * spoken, markup is taken off, code blocks and comments are left out. */
 #include "script.h"
 
 #include <ctype.h>
@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #define LINK_DEPTH 8
+#define MARKUP_MAX ((ptrdiff_t)4096) /* bytes; what is not closed by then is text */
 
 /* ---- within a paragraph ---- */
 
@@ -15,8 +16,8 @@ static void strip_inline(struct str *to, const char *p, const char *end, int dep
 static const struct {
 	const char *name, *text;
 } entities[] = {
-	{"&amp;", "&"},	     {"&lt;", "<"},    {"&gt;", ">"},	{"&quot;", "\""},   {"&apos;", "'"},
-	{"&#39;", "'"},	     {"&nbsp;", " "},  {"&mdash;", "—"}, {"&ndash;", "–"}, {"&hellip;", "…"},
+	{"&amp;", "&"},  {"&lt;", "<"},    {"&gt;", ">"},    {"&quot;", "\""}, {"&apos;", "'"},
+	{"&#39;", "'"},  {"&nbsp;", " "},  {"&mdash;", "—"}, {"&ndash;", "–"}, {"&hellip;", "…"},
 	{"&copy;", "©"}, {"&rsquo;", "’"}, {"&lsquo;", "‘"}, {"&ldquo;", "“"}, {"&rdquo;", "”"},
 };
 
@@ -38,6 +39,7 @@ static const char *closing(const char *p, const char *end, char open, char close
 {
 	int depth = 0;
 
+	end = end - p > MARKUP_MAX ? p + MARKUP_MAX : end;
 	for (; p < end; p++) {
 		if (*p == '\\' && p + 1 < end)
 			p++;
@@ -82,7 +84,8 @@ static const char *strip_code(struct str *to, const char *p, const char *end)
 
 	while (p + ticks < end && p[ticks] == '`')
 		ticks++;
-	for (const char *q = p + ticks; q < end;) {
+	const char *stop = end - p > MARKUP_MAX ? p + MARKUP_MAX : end;
+	for (const char *q = p + ticks; q < stop;) {
 		size_t n = 0;
 		while (q + n < end && q[n] == '`')
 			n++;
@@ -99,15 +102,17 @@ static const char *strip_code(struct str *to, const char *p, const char *end)
 /* <b>, </b>, <br/>, <https://...>: tags go, addresses stay. A "<" that opens nothing stays. */
 static const char *strip_angle(struct str *to, const char *p, const char *end)
 {
-	const char *close = memchr(p, '>', (size_t)(end - p));
-	bool tag = p + 1 < end && (isalpha((unsigned char)p[1]) || p[1] == '/' || p[1] == '!' || p[1] == '?');
+	const char *close = memchr(p, '>', (size_t)MIN(end - p, MARKUP_MAX));
+	bool tag = p + 1 < end &&
+		   (isalpha((unsigned char)p[1]) || p[1] == '/' || p[1] == '!' || p[1] == '?');
 
 	if (!tag || !close) {
 		str_addc(to, '<');
 		return p + 1;
 	}
 	size_t n = (size_t)(close - p) - 1;
-	if (p[1] != '/' && !memchr(p + 1, ' ', n) && (memchr(p + 1, ':', n) || memchr(p + 1, '@', n)))
+	if (p[1] != '/' && !memchr(p + 1, ' ', n) &&
+	    (memchr(p + 1, ':', n) || memchr(p + 1, '@', n)))
 		str_addn(to, p + 1, n);
 	else if (n >= 2 && !strncasecmp(p + 1, "br", 2))
 		str_addc(to, ' ');
@@ -119,7 +124,8 @@ static bool is_word_byte(char c)
 	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
 }
 
-/* A run of * or _ or ~~ is markup where it touches a word on one side only (or, for stars, any at all). */
+/* A run of * or _ or ~~ is markup where it touches a word on one side only (or, for stars, any at
+ * all). */
 static const char *strip_emphasis(struct str *to, const char *begin, const char *p, const char *end)
 {
 	size_t n = 1;
@@ -129,7 +135,8 @@ static const char *strip_emphasis(struct str *to, const char *begin, const char 
 	bool before = p > begin && p[-1] != ' ', after = p + n < end && p[n] != ' ';
 	bool within = p > begin && is_word_byte(p[-1]) && p + n < end && is_word_byte(p[n]);
 	bool plain = (!before && !after) || (*p == '_' && within) || (*p == '~' && n < 2) ||
-		     (*p == '*' && within && n == 1 && isdigit((unsigned char)p[-1]) && isdigit((unsigned char)p[n]));
+		     (*p == '*' && within && n == 1 && isdigit((unsigned char)p[-1]) &&
+		      isdigit((unsigned char)p[n]));
 	if (plain)
 		str_addn(to, p, n);
 	return p + n;
@@ -176,7 +183,8 @@ static void flush(struct reader *r, bool heading)
 {
 	CLEANUP(str_free) struct str raw = STR_INIT;
 	CLEANUP(str_free) struct str text = STR_INIT;
-	struct script_item item = {.source = r->source, .line = r->began, .heading = heading, .prose = true};
+	struct script_item item = {
+		.source = r->source, .line = r->began, .heading = heading, .prose = true};
 
 	if (!r->paragraph.len)
 		return;
@@ -288,7 +296,8 @@ static const char *skip_bullet(const char *p, const char *end)
 		return NULL;
 	while (q < end && (*q == ' ' || *q == '\t'))
 		q++;
-	if (end - q >= 4 && q[0] == '[' && strchr(" xX", q[1]) && q[1] && q[2] == ']' && q[3] == ' ')
+	if (end - q >= 4 && q[0] == '[' && strchr(" xX", q[1]) && q[1] && q[2] == ']' &&
+	    q[3] == ' ')
 		q += 4;
 	return q;
 }
@@ -320,7 +329,9 @@ static void read_cells(struct reader *r, const char *p, const char *end)
 
 static bool is_definition(const char *p, const char *end)
 {
-	const char *close = p < end && *p == '[' && p + 1 < end && p[1] != '^' ? closing(p, end, '[', ']') : NULL;
+	const char *close = p < end && *p == '[' && p + 1 < end && p[1] != '^'
+				    ? closing(p, end, '[', ']')
+				    : NULL;
 
 	return close && close + 1 < end && close[1] == ':';
 }
@@ -329,7 +340,8 @@ static void read_body(struct reader *r, const char *p, const char *end)
 {
 	const char *item = skip_bullet(p, end);
 
-	if (r->paragraph.len && (*p == '=' || *p == '-') && is_rule(p, end, 1) && !memchr(p, ' ', (size_t)(end - p)))
+	if (r->paragraph.len && (*p == '=' || *p == '-') && is_rule(p, end, 1) &&
+	    !memchr(p, ' ', (size_t)(end - p)))
 		flush(r, true);
 	else if ((*p == '-' || *p == '*' || *p == '_') && is_rule(p, end, 3))
 		flush(r, false);
@@ -405,7 +417,8 @@ static void blank_comments(char *text)
 
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len)
 {
-	CLEANUP(free_text) char *copy = xstrndup(bytes, len); /* up to a NUL byte, if there is one */
+	CLEANUP(free_text)
+	char *copy = xstrndup(bytes, len); /* up to a NUL byte, if there is one */
 	struct reader r = {.script = s, .source = source, .chapter = -1};
 	const char *line, *end = copy + strlen(copy), *at = skip_front_matter(copy, end, &r.line);
 	size_t n;

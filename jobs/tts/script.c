@@ -68,8 +68,10 @@ const char *script_id_fault(const char *id)
 		return "it is longer than 100 bytes";
 	if (strchr(id, '/') || !path_is_safe(id))
 		return "it is not a plain file name";
-	if (id[0] == '.' || id[0] == '-' || id[0] == ' ' || id[len - 1] == ' ' || id[len - 1] == '.')
-		return "it must not begin with a dot, a dash or a blank, nor end with a dot or a blank";
+	if (id[0] == '.' || id[0] == '-' || id[0] == ' ' || id[len - 1] == ' ' ||
+	    id[len - 1] == '.')
+		return "it must not begin with a dot, a dash or a blank, nor end with a dot or a "
+		       "blank";
 	if (strpbrk(id, ":*?\"<>|"))
 		return "it holds one of : * ? \" < > |";
 	str_add_printable(&shown, id, len, 0);
@@ -92,8 +94,8 @@ static bool claim_id(struct script *s, const struct script_item *item, size_t in
 		return true;
 	}
 	const struct script_item *first = &s->items[json_integer_value(other)];
-	script_complain(s, item->source, item->line, "id \"%s\" is there already (%s:%zu)", item->id,
-			first->source, first->line);
+	script_complain(s, item->source, item->line, "id \"%s\" is there already (%s:%zu)",
+			item->id, first->source, first->line);
 	return false;
 }
 
@@ -105,7 +107,8 @@ static bool check_id(struct script *s, const struct script_item *item)
 	if (!fault)
 		return claim_id(s, item, s->count);
 	show(&shown, item->id);
-	script_complain(s, item->source, item->line, "id \"%s\" cannot name a file: %s", str_text(&shown), fault);
+	script_complain(s, item->source, item->line, "id \"%s\" cannot name a file: %s",
+			str_text(&shown), fault);
 	return false;
 }
 
@@ -139,7 +142,8 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	if (!text.len)
 		script_complain(s, item->source, item->line, "the text is empty");
 	else if (!split_has_words(str_text(&text)))
-		script_complain(s, item->source, item->line, "there is nothing to say in \"%.40s\"", str_text(&text));
+		script_complain(s, item->source, item->line, "there is nothing to say in \"%.40s\"",
+				str_text(&text));
 	item->text = str_detach(&text);
 	return true;
 }
@@ -147,14 +151,15 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	if (s->count >= ITEMS_MAX) {
-		script_complain(s, item->source, item->line, "more than %d lines to speak", ITEMS_MAX);
+		script_complain(s, item->source, item->line, "more than %d lines to speak",
+				ITEMS_MAX);
 		drop_item(item);
 		return;
 	}
 	bool good = set_text(s, item, raw, len);
-	good = (!item->id || check_id(s, item)) && good;
 	good = check_voice(s, item) && good;
-	if (!good) {
+	/* only what is kept may claim an id: the index of others is somebody else's */
+	if (!good || (item->id && !check_id(s, item))) {
 		drop_item(item);
 		return;
 	}
@@ -170,11 +175,13 @@ int script_chapter(struct script *s, const char *title)
 	return (int)s->chapter_count - 1;
 }
 
-static bool may_merge(const struct script_item *a, const struct script_item *b, const struct split_limits *limits)
+static bool may_merge(const struct script_item *a, const struct script_item *b,
+		      const struct split_limits *limits)
 {
 	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
 	       !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
-	       split_chars(a->text, strlen(a->text)) + 1 + split_chars(b->text, strlen(b->text)) <= limits->max_chars;
+	       split_chars(a->text, strlen(a->text)) + 1 + split_chars(b->text, strlen(b->text)) <=
+		       limits->max_chars;
 }
 
 static bool is_short(const struct script_item *item, const struct split_limits *limits)
@@ -199,7 +206,8 @@ void script_merge(struct script *s, const struct split_limits *limits)
 		struct script_item *last = kept ? &s->items[kept - 1] : NULL, *next = &s->items[i];
 		/* a short one joins what follows; at the end of a chapter, what was before */
 		bool ends = i + 1 == s->count || !may_merge(next, &s->items[i + 1], limits);
-		if (last && may_merge(last, next, limits) && (is_short(last, limits) || (ends && is_short(next, limits)))) {
+		if (last && may_merge(last, next, limits) &&
+		    (is_short(last, limits) || (ends && is_short(next, limits)))) {
 			merge_into(last, next);
 		} else {
 			struct script_item moved = *next;
@@ -228,7 +236,8 @@ void script_number(struct script *s)
 int script_verdict(const struct script *s, const char *name, struct err *err)
 {
 	if (s->complaints > 1)
-		return err_set(err, ERR_CONFIG, "%.450s (and %zu more)", s->complaint, s->complaints - 1);
+		return err_set(err, ERR_CONFIG, "%.450s (and %zu more)", s->complaint,
+			       s->complaints - 1);
 	if (s->complaints)
 		return err_set(err, ERR_CONFIG, "%s", s->complaint);
 	if (!s->count)

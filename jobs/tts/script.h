@@ -1,5 +1,5 @@
-/* script.h - what is to be spoken, as the readers of the input formats hand it over: items in order, and a list of
- * complaints with file:line. */
+/* script.h - what is to be spoken, as the readers of the input formats hand it over: items in
+ * order, and a list of complaints with file:line. */
 #ifndef BURST_JOBS_TTS_SCRIPT_H
 #define BURST_JOBS_TTS_SCRIPT_H
 
@@ -10,18 +10,18 @@
 #include "split.h"
 
 struct script_item {
-	char *id;	    /* NULL until one is made for it */
-	char *text;	    /* normalised, never empty */
-	char *voice;	    /* NULL: the job's */
-	json_t *options;    /* object or NULL: passed to the engine, over the job's */
-	json_t *extra;	    /* object or NULL: unknown keys, carried to the manifest */
+	char *id;        /* NULL until one is made for it */
+	char *text;      /* normalised, never empty */
+	char *voice;     /* NULL: the job's */
+	json_t *options; /* object or NULL: passed to the engine, over the job's */
+	json_t *extra;   /* object or NULL: unknown keys, carried to the manifest */
 	bool has_seed;
 	int64_t seed;
 	const char *source; /* file and line, for messages; the name is the script's */
 	size_t line;
-	int chapter;	    /* index, -1: before the first */
+	int chapter; /* index, -1: before the first */
 	bool heading;
-	bool prose;	    /* its borders mean nothing to a listener: may be merged with a neighbour */
+	bool prose; /* its borders mean nothing to a listener: may be merged with a neighbour */
 };
 
 struct script {
@@ -43,22 +43,26 @@ struct script {
 
 enum input_mode { INPUT_AUTO, INPUT_LINES, INPUT_PARAGRAPHS };
 
-/* Reads an input file or a folder of .txt files. name is how messages call it. Merges what is too short, makes the missing
- * ids. ERR_CONFIG: the first complaint, and how many more there are. */
+/* Reads an input file or a folder of .txt files. name is how messages call it. Merges what is too
+ * short, makes the missing ids. ERR_CONFIG: the first complaint, and how many more there are. */
 int script_load(struct script *script, const char *path, const char *name, enum input_mode mode,
 		const struct split_limits *limits, struct err *err);
 void script_free(struct script *script);
 
 /* The readers, one for each format; pure. Mistakes become complaints. */
-void input_read_text(struct script *s, const char *source, const char *bytes, size_t len, enum input_mode mode);
+void input_read_text(struct script *s, const char *source, const char *bytes, size_t len,
+		     enum input_mode mode);
 void input_read_jsonl(struct script *s, const char *source, const char *bytes, size_t len);
-void input_read_table(struct script *s, const char *source, const char *bytes, size_t len, bool tabs);
+void input_read_table(struct script *s, const char *source, const char *bytes, size_t len,
+		      bool tabs);
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len);
 
 /* For the readers. */
 const char *script_source(struct script *s, const char *name);
-void script_complain(struct script *s, const char *source, size_t line, const char *fmt, ...) PRINTF(4, 5);
-/* Takes over id, voice, options, extra of the item and sets its text from raw bytes; checks all of them. */
+void script_complain(struct script *s, const char *source, size_t line, const char *fmt, ...)
+	PRINTF(4, 5);
+/* Takes over id, voice, options, extra of the item and sets its text from raw bytes; checks all of
+ * them. */
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len);
 int script_chapter(struct script *s, const char *title);
 /* After the readers: merging, ids, and the verdict. */

@@ -9,11 +9,12 @@
 #include "wav.h"
 
 #define VOICE_MAX_BYTES ((size_t)32 << 20)
-#define KEY_VERSION	"burst-tts-1" /* another one makes every earlier file stale */
+#define KEY_VERSION     "burst-tts-1" /* another one makes every earlier file stale */
 
 static bool voices_are_files(const struct speaker *speaker)
 {
-	return speaker->voices_dir || (speaker->known && !speaker->known->named_voices && !speaker->worker);
+	return speaker->voices_dir ||
+	       (speaker->known && !speaker->known->named_voices && !speaker->worker);
 }
 
 static int check_voice_file(const struct speaker *speaker, const char *voice, struct err *err)
@@ -21,13 +22,17 @@ static int check_voice_file(const struct speaker *speaker, const char *voice, st
 	const char *fault = script_id_fault(voice);
 
 	if (fault)
-		return err_set(err, ERR_CONFIG, "voice \"%.60s\" cannot name a file: %s", voice, fault);
+		return err_set(err, ERR_CONFIG, "voice \"%.60s\" cannot name a file: %s", voice,
+			       fault);
 	if (!speaker->voices_dir)
-		return err_set(err, ERR_CONFIG, "voice \"%s\": %s takes voices from files: name their folder, as in "
-			       "voices = \"voices\", and put %s.wav there", voice, speaker->engine, voice);
+		return err_set(err, ERR_CONFIG,
+			       "voice \"%s\": %s takes voices from files: name their folder, as in "
+			       "voices = \"voices\", and put %s.wav there",
+			       voice, speaker->engine, voice);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
 	if (access(path, R_OK) < 0)
-		return err_set(err, ERR_CONFIG, "voice \"%s\": %s: %s", voice, path, strerror(errno));
+		return err_set(err, ERR_CONFIG, "voice \"%s\": %s: %s", voice, path,
+			       strerror(errno));
 	return 0;
 }
 
@@ -56,8 +61,8 @@ static int check_is_wav(const char *path, struct err *err)
 }
 
 /* Reads the file once per voice; its index. */
-static int load_voice(struct segments *s, const struct speaker *speaker, const char *voice, size_t *index,
-		      struct err *err)
+static int load_voice(struct segments *s, const struct speaker *speaker, const char *voice,
+		      size_t *index, struct err *err)
 {
 	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", voice);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
@@ -117,8 +122,8 @@ static void estimate(struct segment *segment, const char *text, const struct spe
 {
 	segment->weight = (double)split_chars(text, strlen(text));
 	if (speaker->known && !speaker->worker)
-		segment->est_seconds =
-			speaker->known->seconds_each + segment->weight * speaker->known->seconds_per_char;
+		segment->est_seconds = speaker->known->seconds_each +
+				       segment->weight * speaker->known->seconds_per_char;
 }
 
 static void append(struct segments *s, struct segment *segment, struct spoken *spoken)
@@ -130,13 +135,15 @@ static void append(struct segments *s, struct segment *segment, struct spoken *s
 }
 
 /* number: 0 when the item is not cut, else 1, 2, ... */
-static int add_segment(struct segments *s, const struct script *script, size_t item_index, const struct piece *piece,
-		       size_t number, const struct speaker *speaker, struct err *err)
+static int add_segment(struct segments *s, const struct script *script, size_t item_index,
+		       const struct piece *piece, size_t number, const struct speaker *speaker,
+		       struct err *err)
 {
 	const struct script_item *item = &script->items[item_index];
 	const char *voice = item->voice ? item->voice : speaker->voice;
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
-	struct spoken spoken = {.text = xstrndup(piece->text, piece->len), .item = item_index, .voice = voice};
+	struct spoken spoken = {
+		.text = xstrndup(piece->text, piece->len), .item = item_index, .voice = voice};
 	size_t file;
 
 	spoken.options = merged_options(item, speaker);
@@ -157,22 +164,25 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	return 0;
 }
 
-static int id_is_free(const struct script *script, const struct script_item *item, size_t pieces, struct err *err)
+static int id_is_free(const struct script *script, const struct script_item *item, size_t pieces,
+		      struct err *err)
 {
 	for (size_t n = 1; n <= pieces; n++) {
 		CLEANUP(free_text) char *id = xasprintf("%s-%zu", item->id, n);
 		const json_t *other = json_object_get(script->ids, id);
 		if (other)
 			return err_set(err, ERR_CONFIG,
-				       "%s:%zu: this text is cut into pieces, and the id of one, \"%s\", is there already "
-				       "(line %zu)", item->source, item->line, id,
+				       "%s:%zu: this text is cut into pieces, and the id of one, "
+				       "\"%s\", is there already "
+				       "(line %zu)",
+				       item->source, item->line, id,
 				       script->items[json_integer_value(other)].line);
 	}
 	return 0;
 }
 
-static int add_item(struct segments *s, const struct script *script, size_t index, const struct speaker *speaker,
-		    struct err *err)
+static int add_item(struct segments *s, const struct script *script, size_t index,
+		    const struct speaker *speaker, struct err *err)
 {
 	const struct script_item *item = &script->items[index];
 	struct piece *pieces;
@@ -180,12 +190,14 @@ static int add_item(struct segments *s, const struct script *script, size_t inde
 	int result = count > 1 ? id_is_free(script, item, count, err) : 0;
 
 	for (size_t i = 0; i < count && result == 0; i++)
-		result = add_segment(s, script, index, &pieces[i], count > 1 ? i + 1 : 0, speaker, err);
+		result = add_segment(s, script, index, &pieces[i], count > 1 ? i + 1 : 0, speaker,
+				     err);
 	free(pieces);
 	return result;
 }
 
-int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker, struct err *err)
+int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
+		  struct err *err)
 {
 	for (size_t i = 0; i < script->count; i++)
 		if (add_item(out, script, i, speaker, err) < 0)

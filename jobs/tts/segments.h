@@ -1,4 +1,5 @@
-/* segments.h - from a script to segments: long items are cut, each piece gets its voice, its options and its key. */
+/* segments.h - from a script to segments: long items are cut, each piece gets its voice, its
+ * options and its key. */
 #ifndef BURST_JOBS_TTS_SEGMENTS_H
 #define BURST_JOBS_TTS_SEGMENTS_H
 
@@ -9,10 +10,10 @@
 struct speaker {
 	const char *engine;
 	const struct engine *known; /* NULL: an engine of the user's own */
-	const char *worker;	    /* the user's own command; NULL: the engine's */
-	const char *voice;	    /* for items without one; NULL: the engine's own choice */
-	const char *voices_dir;	    /* NULL: none */
-	json_t *options;	    /* never NULL */
+	const char *worker;         /* the user's own command; NULL: the engine's */
+	const char *voice;          /* for items without one; NULL: the engine's own choice */
+	const char *voices_dir;     /* NULL: none */
+	json_t *options;            /* never NULL */
 	int64_t seed;
 	struct split_limits limits;
 };
@@ -20,8 +21,8 @@ struct speaker {
 /* A segment's part that only this type of job knows. */
 struct spoken {
 	char *text;
-	size_t item; /* index in the script */
-	const char *voice; /* borrowed from the script or the speaker; NULL: none */
+	size_t item;            /* index in the script */
+	const char *voice;      /* borrowed from the script or the speaker; NULL: none */
 	const char *voice_file; /* name of a job_file; NULL: none */
 	json_t *options;
 	int64_t seed;
@@ -36,7 +37,8 @@ struct segments {
 	size_t file_count, file_cap, hash_cap;
 };
 
-int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker, struct err *err);
+int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
+		  struct err *err);
 void segments_free(struct segments *s);
 /* Is there such a voice? For script.check_voice; ctx is the speaker. */
 int segments_check_voice(void *speaker, const char *voice, struct err *err);

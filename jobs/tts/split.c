@@ -20,13 +20,15 @@ static uint32_t code_point(const char **text)
 static bool is_space(uint32_t c)
 {
 	return c == ' ' || (c >= 9 && c <= 13) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+	       (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+	       c == 0x205f || c == 0x3000;
 }
 
 static bool is_unseen(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xad || c == 0x200b || c == 0xfeff ||
-	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e || c == 0x200f;
+	       (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
+	       c == 0x200f;
 }
 
 /* It belongs to the character before it. */
@@ -38,8 +40,8 @@ static bool is_joined(uint32_t c)
 
 static bool is_closing(uint32_t c)
 {
-	return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == 0xbb || c == 0x2019 || c == 0x201d ||
-	       c == 0x300d || c == 0x300f || c == 0xff09;
+	return c == '"' || c == '\'' || c == ')' || c == ']' || c == '}' || c == 0xbb ||
+	       c == 0x2019 || c == 0x201d || c == 0x300d || c == 0x300f || c == 0xff09;
 }
 
 static bool is_wide_stop(uint32_t c)
@@ -49,7 +51,8 @@ static bool is_wide_stop(uint32_t c)
 
 static bool is_stop(uint32_t c)
 {
-	return c == '.' || c == '!' || c == '?' || c == 0x2026 || c == 0x964 || c == 0x6d4 || c == 0x61f || is_wide_stop(c);
+	return c == '.' || c == '!' || c == '?' || c == 0x2026 || c == 0x964 || c == 0x6d4 ||
+	       c == 0x61f || is_wide_stop(c);
 }
 
 static bool is_wide_comma(uint32_t c)
@@ -59,7 +62,8 @@ static bool is_wide_comma(uint32_t c)
 
 static bool is_comma(uint32_t c)
 {
-	return c == ',' || c == ';' || c == ':' || c == 0x60c || c == 0x61b || c == 0x2014 || c == 0x2013 || is_wide_comma(c);
+	return c == ',' || c == ';' || c == ':' || c == 0x60c || c == 0x61b || c == 0x2014 ||
+	       c == 0x2013 || is_wide_comma(c);
 }
 
 void split_normalise(struct str *to, const char *text, size_t len)
@@ -88,8 +92,9 @@ bool split_has_words(const char *text)
 	for (const char *p = text; *p;) {
 		uint32_t c = code_point(&p);
 		if (c < 0x80 ? isalnum((int)c) || strchr("%&+=@$#", (int)c)
-			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !is_joined(c) && !is_stop(c) &&
-				       !is_comma(c) && !is_closing(c) && !(c >= 0x2010 && c <= 0x205e) &&
+			     : c >= 0xa2 && !is_space(c) && !is_unseen(c) && !is_joined(c) &&
+				       !is_stop(c) && !is_comma(c) && !is_closing(c) &&
+				       !(c >= 0x2010 && c <= 0x205e) &&
 				       !(c >= 0x3000 && c <= 0x3020) && c != 0xab && c != 0xbf)
 			return true;
 	}
@@ -108,8 +113,9 @@ size_t split_chars(const char *text, size_t len)
 /* Is the stop before `end` that of "Dr.", "e.g." or "J. Smith" rather than of a sentence? */
 static bool is_abbreviation(const char *text, const char *end)
 {
-	static const char *const known[] = {"mr", "mrs", "ms",	"dr",  "st",  "prof", "sr", "jr", "vs", "no", "nr",
-					    "fig", "vol", "ca", "gen", "col", "capt", "lt", "rev", "hon", "bzw", "z.b"};
+	static const char *const known[] = {
+		"mr",  "mrs", "ms", "dr",  "st",  "prof", "sr", "jr",  "vs",  "no",  "nr",
+		"fig", "vol", "ca", "gen", "col", "capt", "lt", "rev", "hon", "bzw", "z.b"};
 	char word[8];
 	size_t n = 0;
 
@@ -132,19 +138,22 @@ static bool is_abbreviation(const char *text, const char *end)
 	return false;
 }
 
-/* The best places to cut within a window, as byte pointers; NULL: none. Each is where a piece would end. */
+/* The best places to cut within a window, as byte pointers; NULL: none. Each is where a piece would
+ * end. */
 struct cuts {
 	const char *sentence, *clause, *word, *hard;
 };
 
-static void note_cut(struct cuts *cuts, const char *text, const char *at, uint32_t last, bool after_stop)
+static void note_cut(struct cuts *cuts, const char *text, const char *at, uint32_t last,
+		     bool after_stop)
 {
 	bool blank = *at == ' ';
 
 	cuts->hard = at;
 	if (blank)
 		cuts->word = at;
-	if (is_wide_stop(last) || (after_stop && blank && !is_abbreviation(text, at) && !islower((unsigned char)at[1])))
+	if (is_wide_stop(last) ||
+	    (after_stop && blank && !is_abbreviation(text, at) && !islower((unsigned char)at[1])))
 		cuts->sentence = at;
 	else if (is_wide_comma(last) || (blank && is_comma(last)))
 		cuts->clause = at;
@@ -169,7 +178,8 @@ static struct cuts find_cuts(const char *text, size_t window, size_t min)
 	return cuts;
 }
 
-static void add_piece(struct piece **list, size_t *count, size_t *cap, const char *from, const char *to)
+static void add_piece(struct piece **list, size_t *count, size_t *cap, const char *from,
+		      const char *to)
 {
 	while (to > from && to[-1] == ' ')
 		to--;
@@ -185,7 +195,8 @@ size_t split_text(const char *text, const struct split_limits *limits, struct pi
 	assert(limits->max_chars >= 2 && limits->max_chars >= 2 * limits->min_chars);
 	while (left > limits->max_chars) {
 		/* what remains behind the cut and a blank must not be too short */
-		size_t window = MIN(limits->max_chars, left - limits->min_chars - (limits->min_chars > 0));
+		size_t window =
+			MIN(limits->max_chars, left - limits->min_chars - (limits->min_chars > 0));
 		struct cuts cuts = find_cuts(text, MAX(window, (size_t)1), limits->min_chars);
 		const char *at = cuts.sentence ? cuts.sentence
 				 : cuts.clause ? cuts.clause

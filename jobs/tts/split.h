@@ -1,5 +1,5 @@
-/* split.h - one text cut into pieces that an engine can speak in one go. Pure. Lengths are counted in code points; a cut
- * never falls inside a UTF-8 sequence or before a combining mark. */
+/* split.h - one text cut into pieces that an engine can speak in one go. Pure. Lengths are counted
+ * in code points; a cut never falls inside a UTF-8 sequence or before a combining mark. */
 #ifndef BURST_JOBS_TTS_SPLIT_H
 #define BURST_JOBS_TTS_SPLIT_H
 
@@ -14,17 +14,19 @@ struct split_limits {
 
 struct piece {
 	const char *text; /* into the text; not terminated */
-	size_t len;	  /* bytes */
+	size_t len;       /* bytes */
 };
 
-/* White space becomes single blanks, control and zero-width characters go. The text must be valid UTF-8. */
+/* White space becomes single blanks, control and zero-width characters go. The text must be valid
+ * UTF-8. */
 void split_normalise(struct str *to, const char *text, size_t len);
 /* Is there anything in it that can be spoken: a letter, a digit, a symbol with a name? */
 bool split_has_words(const char *text);
 size_t split_chars(const char *text, size_t len);
 
-/* Cuts a normalised text: at the last end of a sentence that fits, else at the last comma or its like, else between words,
- * else within one. *out is to be freed; the count is at least 1 for a text that is not empty. */
+/* Cuts a normalised text: at the last end of a sentence that fits, else at the last comma or its
+ * like, else between words, else within one. *out is to be freed; the count is at least 1 for a
+ * text that is not empty. */
 size_t split_text(const char *text, const struct split_limits *limits, struct piece **out);
 
 #endif

@@ -17,8 +17,9 @@ static void add_time(struct str *to, int64_t frames, int rate, char decimal)
 {
 	int64_t ms = (frames * 1000 + rate / 2) / rate;
 
-	str_addf(to, "%02lld:%02lld:%02lld%c%03lld", (long long)(ms / 3600000), (long long)(ms / 60000 % 60),
-		 (long long)(ms / 1000 % 60), decimal, (long long)(ms % 1000));
+	str_addf(to, "%02lld:%02lld:%02lld%c%03lld", (long long)(ms / 3600000),
+		 (long long)(ms / 60000 % 60), (long long)(ms / 1000 % 60), decimal,
+		 (long long)(ms % 1000));
 }
 
 /* VTT has escapes; SRT has none, only its arrow would be taken for a time. */
@@ -31,7 +32,7 @@ static void add_escaped(struct str *to, const char *text, size_t len, enum style
 			str_add(to, "&lt;");
 		else if (style == STYLE_VTT && text[i] == '>')
 			str_add(to, "&gt;");
-		else if (len - i >= 3 && !memcmp(text + i, "-->", 3)) {
+		else if (style == STYLE_SRT && len - i >= 3 && !memcmp(text + i, "-->", 3)) {
 			str_add(to, "->");
 			i += 2;
 		} else
@@ -39,7 +40,8 @@ static void add_escaped(struct str *to, const char *text, size_t len, enum style
 	}
 }
 
-static void add_caption(struct str *to, const struct caption *c, size_t number, int rate, enum style style)
+static void add_caption(struct str *to, const struct caption *c, size_t number, int rate,
+			enum style style)
 {
 	char decimal = style == STYLE_SRT ? ',' : '.';
 
@@ -81,7 +83,8 @@ static size_t wrap(const char *text, struct piece **out)
 	return count;
 }
 
-static size_t add_cue(struct str *to, const struct cue *cue, size_t number, int rate, enum style style)
+static size_t add_cue(struct str *to, const struct cue *cue, size_t number, int rate,
+		      enum style style)
 {
 	struct piece *lines;
 	size_t count = wrap(cue->text, &lines), all = 0, done = 0;
@@ -90,18 +93,22 @@ static size_t add_cue(struct str *to, const struct cue *cue, size_t number, int 
 	for (size_t i = 0; i < count; i++)
 		all += lines[i].len;
 	for (size_t i = 0; i < count; i += SUBTITLE_LINES) {
-		struct caption c = {.lines = lines + i, .count = MIN(count - i, (size_t)SUBTITLE_LINES)};
+		struct caption c = {.lines = lines + i,
+				    .count = MIN(count - i, (size_t)SUBTITLE_LINES)};
 		c.begin = cue->begin + (int64_t)((double)length * (double)done / (double)all);
 		for (size_t k = 0; k < c.count; k++)
 			done += c.lines[k].len;
-		c.end = done == all ? cue->end : cue->begin + (int64_t)((double)length * (double)done / (double)all);
+		c.end = done == all ? cue->end
+				    : cue->begin + (int64_t)((double)length * (double)done /
+							     (double)all);
 		add_caption(to, &c, ++number, rate, style);
 	}
 	free(lines);
 	return number;
 }
 
-static void add_all(struct str *to, const struct cue *cues, size_t count, int rate, enum style style)
+static void add_all(struct str *to, const struct cue *cues, size_t count, int rate,
+		    enum style style)
 {
 	size_t number = 0;
 

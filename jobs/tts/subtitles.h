@@ -15,10 +15,12 @@ struct cue {
 #define SUBTITLE_WIDTH 42
 #define SUBTITLE_LINES 2
 
-/* A text of more than 2 lines of 42 becomes several captions that share its time by their lengths. */
+/* A text of more than 2 lines of 42 becomes several captions that share its time by their lengths.
+ */
 void subtitles_srt(struct str *to, const struct cue *cues, size_t count, int rate);
 void subtitles_vtt(struct str *to, const struct cue *cues, size_t count, int rate);
-/* As `ffmpeg -i audio -i FILE -map_chapters 1` takes them. Chapters without a sound in them (begin == end) are left out. */
+/* As `ffmpeg -i audio -i FILE -map_chapters 1` takes them. Chapters without a sound in them (begin
+ * == end) are left out. */
 void subtitles_chapters(struct str *to, const struct cue *chapters, size_t count, int rate);
 
 #endif

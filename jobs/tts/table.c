@@ -1,4 +1,5 @@
-/* Tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and `id|text` lines without one. */
+/* Tables: CSV and TSV with a header (RFC 4180: quoted fields, newlines in them), and `id|text`
+ * lines without one. */
 #include "script.h"
 
 #include <stdlib.h>
@@ -61,7 +62,8 @@ static void end_field(struct str *field)
 		field->s[--field->len] = '\0';
 }
 
-/* Pipes and tabs are written by programs that do not quote: there a quote that goes on behind its end is just text. */
+/* Pipes and tabs are written by programs that do not quote: there a quote that goes on behind its
+ * end is just text. */
 static const char *read_field(struct reader *r, struct str *field)
 {
 	struct reader begin = *r;
@@ -78,7 +80,9 @@ static const char *read_field(struct reader *r, struct str *field)
 		return NULL;
 	}
 	if (r->separator != '\t')
-		return fault ? fault : "there is text behind a closing quote (write \"\" for a quote within)";
+		return fault ? fault
+			     : "there is text behind a closing quote (write \"\" for a quote "
+			       "within)";
 	*r = begin;
 	str_reset(field);
 	return read_plain(r, field);
@@ -121,7 +125,8 @@ static bool read_row(struct reader *r, struct row *row)
 
 static bool is_empty_row(const struct row *row)
 {
-	return row->count == 1 && !row->fault && strspn(str_text(&row->fields[0]), " \t") == row->fields[0].len;
+	return row->count == 1 && !row->fault &&
+	       strspn(str_text(&row->fields[0]), " \t") == row->fields[0].len;
 }
 
 enum column { COLUMN_EXTRA, COLUMN_ID, COLUMN_TEXT, COLUMN_VOICE, COLUMN_SEED, COLUMN_OPTIONS };
@@ -179,7 +184,8 @@ static bool set_seed(struct script *s, struct script_item *item, const char *val
 	long long seed = strtoll(value, &end, 10);
 
 	if (*end || seed < 0 || seed > INT32_MAX) {
-		script_complain(s, item->source, item->line, "seed must be a whole number from 0 to 2147483647");
+		script_complain(s, item->source, item->line,
+				"seed must be a whole number from 0 to 2147483647");
 		return false;
 	}
 	item->has_seed = true;
@@ -192,12 +198,13 @@ static bool set_options(struct script *s, struct script_item *item, const char *
 	item->options = json_loads(value, 0, NULL);
 	if (json_is_object(item->options))
 		return true;
-	script_complain(s, item->source, item->line, "options must be a JSON object, as in {\"speed\": 160}");
+	script_complain(s, item->source, item->line,
+			"options must be a JSON object, as in {\"speed\": 160}");
 	return false;
 }
 
-static bool set_field(struct script *s, struct script_item *item, enum column column, const char *name,
-		      const char *value)
+static bool set_field(struct script *s, struct script_item *item, enum column column,
+		      const char *name, const char *value)
 {
 	if (!value[0])
 		return true;
@@ -218,7 +225,8 @@ static bool set_field(struct script *s, struct script_item *item, enum column co
 	return true;
 }
 
-static void add_row(struct script *s, const char *source, const struct row *header, const struct row *row)
+static void add_row(struct script *s, const char *source, const struct row *header,
+		    const struct row *row)
 {
 	struct script_item item = {.source = source, .line = row->line, .chapter = -1};
 	const struct str *text = NULL;
@@ -239,8 +247,8 @@ static void add_row(struct script *s, const char *source, const struct row *head
 	json_decref(item.extra);
 }
 
-static void read_rows(struct script *s, const char *source, struct reader *r, const struct row *header,
-		      struct row *row)
+static void read_rows(struct script *s, const char *source, struct reader *r,
+		      const struct row *header, struct row *row)
 {
 	while (read_row(r, row)) {
 		if (is_empty_row(row))
@@ -249,14 +257,17 @@ static void read_rows(struct script *s, const char *source, struct reader *r, co
 			script_complain(s, source, row->line, "%s", row->fault);
 		else if (row->count != header->count)
 			script_complain(s, source, row->line,
-					"%zu fields where the header has %zu (a text with a separator in it "
-					"must stand in quotes)", row->count, header->count);
+					"%zu fields where the header has %zu (a text with a "
+					"separator in it "
+					"must stand in quotes)",
+					row->count, header->count);
 		else
 			add_row(s, source, header, row);
 	}
 }
 
-/* How many pipes each line has when all have the same number, 1 or 2, behind something like an id; else 0. */
+/* How many pipes each line has when all have the same number, 1 or 2, behind something like an id;
+ * else 0. */
 static int count_pipes(const char *bytes, const char *end)
 {
 	const char *line;
@@ -285,14 +296,16 @@ static void read_piped(struct script *s, const char *source, struct reader *r, s
 		if (is_empty_row(row))
 			continue;
 		struct script_item item = {.source = source, .line = row->line, .chapter = -1};
-		const struct str *text = row->count > 2 && row->fields[2].len ? &row->fields[2] : &row->fields[1];
+		const struct str *text =
+			row->count > 2 && row->fields[2].len ? &row->fields[2] : &row->fields[1];
 		item.id = xstrdup(str_text(&row->fields[0]));
 		script_add(s, &item, str_text(text), text->len);
 		free(item.id);
 	}
 }
 
-void input_read_table(struct script *s, const char *source, const char *bytes, size_t len, bool tabs)
+void input_read_table(struct script *s, const char *source, const char *bytes, size_t len,
+		      bool tabs)
 {
 	struct reader r = {bytes, bytes + len, 1, '\t'};
 	struct row *header = xcalloc(1, sizeof(*header)), *row = xcalloc(1, sizeof(*row));
@@ -305,8 +318,10 @@ void input_read_table(struct script *s, const char *source, const char *bytes, s
 		read_piped(s, source, &r, row);
 	else if (len)
 		script_complain(s, source, 1,
-				"no column is called \"text\": put a header line on top, as in id%ctext%cvoice%s",
-				tabs ? '\t' : ',', tabs ? '\t' : ',', tabs ? "" : ", or write id|text lines");
+				"no column is called \"text\": put a header line on top, as in "
+				"id%ctext%cvoice%s",
+				tabs ? '\t' : ',', tabs ? '\t' : ',',
+				tabs ? "" : ", or write id|text lines");
 	row_free(header);
 	row_free(row);
 	free(header);

@@ -11,15 +11,18 @@
 #include "join.h"
 #include "segments.h"
 
-#define TRY_SEED_STEP	 1000003 /* a prime far from any number of segments: tries never share a seed */
+/* A prime above any number of segments: tries never share a seed. */
+#define TRY_SEED_STEP    1000003
 #define ESPEAK_USUAL_WPM 175.0
-#define LISTED_MOST	 20
+#define LISTED_MOST      20
 
 static const struct option_spec check_options[] = {
 	{"enabled", OPTION_BOOL, 0, "true", "listen to each finished file"},
 	{"tries", OPTION_INT, 0, "3", "how often a segment that sounds wrong is rendered in all"},
-	{"min_duration", OPTION_DECIMAL, 0, "0.35", "shortest length, times what the text should take"},
-	{"max_duration", OPTION_DECIMAL, 0, "3.0", "longest length, times what the text should take"},
+	{"min_duration", OPTION_DECIMAL, 0, "0.35",
+	 "shortest length, times what the text should take"},
+	{"max_duration", OPTION_DECIMAL, 0, "3.0",
+	 "longest length, times what the text should take"},
 	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence inside, in seconds"},
 	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples"},
 	{0},
@@ -27,25 +30,32 @@ static const struct option_spec check_options[] = {
 
 static const struct option_spec join_options[] = {
 	{"gap", OPTION_DECIMAL, 0, "0.4", "seconds of silence between segments"},
-	{"piece_gap", OPTION_DECIMAL, 0, "0.1", "the same between the pieces of a text that was too long"},
-	{"loudness", OPTION_DECIMAL, 0, NULL, "loudness of the whole in LUFS, as in -18; as it is when absent"},
+	{"piece_gap", OPTION_DECIMAL, 0, "0.1",
+	 "the same between the pieces of a text that was too long"},
+	{"loudness", OPTION_DECIMAL, 0, NULL,
+	 "loudness of the whole in LUFS, as in -18; as it is when absent"},
 	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
 	{0},
 };
 
 static const struct option_spec options[] = {
 	JOB_COMMON_OPTIONS,
-	{"engine", OPTION_TEXT, 0, "espeak", "what speaks: espeak, chatterbox, or any name with a worker of your own"},
-	{"input", OPTION_PATH, OPTION_REQUIRED, NULL, "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
-	{"input_mode", OPTION_TEXT, 0, "auto", ".txt: lines, paragraphs, or auto (paragraphs when some have more lines)"},
+	{"engine", OPTION_TEXT, 0, "espeak",
+	 "what speaks: espeak, chatterbox, or any name with a worker of your own"},
+	{"input", OPTION_PATH, OPTION_REQUIRED, NULL,
+	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
+	{"input_mode", OPTION_TEXT, 0, "auto",
+	 ".txt: lines, paragraphs, or auto (paragraphs when some have more lines)"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of the lines that name none"},
 	{"voices", OPTION_PATH, 0, NULL, "folder of voice samples: NAME.wav is the voice NAME"},
 	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
 	{"seed", OPTION_INT, 0, "0", "base of the random seeds: the same one gives the same files"},
 	{"worker", OPTION_TEXT, 0, NULL, "shell command that starts your own worker program"},
 	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
-	{"max_batch", OPTION_INT, 0, NULL, "segments in a batch at most; the engine's number when absent"},
-	{"vram_gb", OPTION_INT, 0, NULL, "GPU memory that your own worker needs; 0: it needs no GPU"},
+	{"max_batch", OPTION_INT, 0, NULL,
+	 "segments in a batch at most; the engine's number when absent"},
+	{"vram_gb", OPTION_INT, 0, NULL,
+	 "GPU memory that your own worker needs; 0: it needs no GPU"},
 	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
 	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour"},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
@@ -98,40 +108,48 @@ static inline void tts_free_cleanup(struct job **job)
 
 /* ---- reading the settings ---- */
 
-static int range_int(const struct section *conf, const char *key, int64_t least, int64_t most, struct err *err)
+static int range_int(const struct section *conf, const char *key, int64_t least, int64_t most,
+		     struct err *err)
 {
 	int64_t value = section_int(conf, key);
 
 	if (section_has(conf, key) && (value < least || value > most))
-		return err_set(err, ERR_CONFIG, "%s: %s must be from %lld to %lld", section_where(conf, key), key,
-			       (long long)least, (long long)most);
+		return err_set(err, ERR_CONFIG, "%s: %s must be from %lld to %lld",
+			       section_where(conf, key), key, (long long)least, (long long)most);
 	return 0;
 }
 
-static int range_decimal(const struct section *conf, const char *key, double least, double most, struct err *err)
+static int range_decimal(const struct section *conf, const char *key, double least, double most,
+			 struct err *err)
 {
 	double value = section_decimal(conf, key);
 
 	if (section_has(conf, key) && !(value >= least && value <= most))
-		return err_set(err, ERR_CONFIG, "%s: %s must be from %g to %g", section_where(conf, key), key, least,
-			       most);
+		return err_set(err, ERR_CONFIG, "%s: %s must be from %g to %g",
+			       section_where(conf, key), key, least, most);
 	return 0;
 }
 
 static int check_ranges(const struct section *conf, struct err *err)
 {
-	const struct section *check = section_group(conf, "check"), *join = section_group(conf, "join");
+	const struct section *check = section_group(conf, "check"),
+			     *join = section_group(conf, "join");
 
-	if (range_int(conf, "workers", 1, 256, err) < 0 || range_int(conf, "max_batch", 1, 10000, err) < 0 ||
-	    range_int(conf, "vram_gb", 0, 2000, err) < 0 || range_int(conf, "max_chars", 20, 100000, err) < 0 ||
+	if (range_int(conf, "workers", 1, 256, err) < 0 ||
+	    range_int(conf, "max_batch", 1, 10000, err) < 0 ||
+	    range_int(conf, "vram_gb", 0, 2000, err) < 0 ||
+	    range_int(conf, "max_chars", 20, 100000, err) < 0 ||
 	    range_int(conf, "min_chars", 0, section_int(conf, "max_chars") / 2, err) < 0 ||
-	    range_int(conf, "seed", 0, INT32_MAX, err) < 0 || range_int(check, "tries", 1, 20, err) < 0)
+	    range_int(conf, "seed", 0, INT32_MAX, err) < 0 ||
+	    range_int(check, "tries", 1, 20, err) < 0)
 		return -1;
 	if (range_decimal(check, "min_duration", 0, 1, err) < 0 ||
 	    range_decimal(check, "max_duration", 1, 1000, err) < 0 ||
-	    range_decimal(check, "silence", 0.1, 3600, err) < 0 || range_decimal(check, "clipping", 0, 1, err) < 0)
+	    range_decimal(check, "silence", 0.1, 3600, err) < 0 ||
+	    range_decimal(check, "clipping", 0, 1, err) < 0)
 		return -1;
-	return range_decimal(join, "gap", 0, 60, err) < 0 || range_decimal(join, "piece_gap", 0, 60, err) < 0 ||
+	return range_decimal(join, "gap", 0, 60, err) < 0 ||
+			       range_decimal(join, "piece_gap", 0, 60, err) < 0 ||
 			       range_decimal(join, "loudness", -70, -5, err) < 0
 		       ? -1
 		       : 0;
@@ -157,10 +175,12 @@ static int read_options(struct job *job, const struct section *conf, struct err 
 	job->options = json_object();
 	for (size_t i = 0; i < section_count(conf, "options"); i++) {
 		const char *item = section_item(conf, "options", i), *equals = strchr(item, '=');
-		CLEANUP(free_text) char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
+		CLEANUP(free_text)
+		char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
 		json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
 		if (!value || json_object_set_new(job->options, name, value) < 0)
-			return err_set(err, ERR_CONFIG, "%s: options: \"%s\" must be written as in \"speed=160\"",
+			return err_set(err, ERR_CONFIG,
+				       "%s: options: \"%s\" must be written as in \"speed=160\"",
 				       section_where(conf, "options"), item);
 	}
 	return 0;
@@ -176,22 +196,25 @@ static int read_engine(struct job *job, const struct section *conf, struct err *
 	if (job->engine || job->worker)
 		return 0;
 	const char *near = nearest_word(name, engine_names());
-	return err_set(err, ERR_CONFIG, "%s: engine \"%s\" is unknown%s%s%s (an engine of your own needs worker = \"...\")",
-		       section_where(conf, "engine"), name, near ? "; did you mean \"" : "", near ? near : "",
-		       near ? "\"?" : "");
+	return err_set(
+		err, ERR_CONFIG,
+		"%s: engine \"%s\" is unknown%s%s%s (an engine of your own needs worker = \"...\")",
+		section_where(conf, "engine"), name, near ? "; did you mean \"" : "",
+		near ? near : "", near ? "\"?" : "");
 }
 
 static int read_mode(const struct section *conf, enum input_mode *out, struct err *err)
 {
-	static const char *const modes[] = {[INPUT_AUTO] = "auto", [INPUT_LINES] = "lines",
-					    [INPUT_PARAGRAPHS] = "paragraphs"};
+	static const char *const modes[] = {
+		[INPUT_AUTO] = "auto", [INPUT_LINES] = "lines", [INPUT_PARAGRAPHS] = "paragraphs"};
 
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++)
 		if (!strcmp(section_text(conf, "input_mode"), modes[i])) {
 			*out = (enum input_mode)i;
 			return 0;
 		}
-	return err_set(err, ERR_CONFIG, "%s: input_mode must be \"auto\", \"lines\" or \"paragraphs\"",
+	return err_set(err, ERR_CONFIG,
+		       "%s: input_mode must be \"auto\", \"lines\" or \"paragraphs\"",
 		       section_where(conf, "input_mode"));
 }
 
@@ -215,14 +238,16 @@ static void read_join(struct job *job, const struct section *conf)
 	job->join = section_has(conf, "join");
 	job->join_as = (struct join_options){
 		.gap_s = section_decimal(join, "gap"),
-		.piece_gap_s = MIN(section_decimal(join, "piece_gap"), section_decimal(join, "gap")),
+		.piece_gap_s =
+			MIN(section_decimal(join, "piece_gap"), section_decimal(join, "gap")),
 		.normalise = section_has(join, "loudness"),
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
 	};
 }
 
-static int read_voice(struct job *job, const struct section *conf, struct speaker *speaker, struct err *err)
+static int read_voice(struct job *job, const struct section *conf, struct speaker *speaker,
+		      struct err *err)
 {
 	const char *fallback = job->engine && !job->worker ? job->engine->voice : NULL;
 	struct err why = {0};
@@ -233,7 +258,8 @@ static int read_voice(struct job *job, const struct section *conf, struct speake
 	if (!job->voice && fallback && !job->voices_dir)
 		job->voice = xstrdup(fallback);
 	speaker->voice = job->voice;
-	if (section_has(conf, "voice") && job->voice && segments_check_voice(speaker, job->voice, &why) < 0)
+	if (section_has(conf, "voice") && job->voice &&
+	    segments_check_voice(speaker, job->voice, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", section_where(conf, "voice"), why.msg);
 	return 0;
 }
@@ -243,27 +269,32 @@ static const char *shown_path(const char *path, const char *base_dir)
 {
 	size_t len = base_dir ? strlen(base_dir) : 0;
 
-	return len && !strncmp(path, base_dir, len) && path[len] == '/' && path[len + 1] ? path + len + 1 : path;
+	return len && !strncmp(path, base_dir, len) && path[len] == '/' && path[len + 1]
+		       ? path + len + 1
+		       : path;
 }
 
 static int check_reserved(const struct job *job, struct err *err)
 {
 	for (size_t i = 0; job->join && i < job->segments.count; i++)
 		if (!strcmp(job->segments.list[i].id, "joined"))
-			return err_set(err, ERR_CONFIG, "%s:%zu: the id \"joined\" is taken by the joined track",
+			return err_set(err, ERR_CONFIG,
+				       "%s:%zu: the id \"joined\" is taken by the joined track",
 				       job->script.items[job->segments.spoken[i].item].source,
 				       job->script.items[job->segments.spoken[i].item].line);
 	return 0;
 }
 
-static int read_script(struct job *job, const struct job_setup *setup, struct speaker *speaker, struct err *err)
+static int read_script(struct job *job, const struct job_setup *setup, struct speaker *speaker,
+		       struct err *err)
 {
 	const struct section *conf = setup->conf;
 	const char *input = section_text(conf, "input");
 	enum input_mode mode = INPUT_AUTO;
 
 	if (!input)
-		return err_set(err, ERR_CONFIG, "%s: job.input is missing: which script is to be spoken?",
+		return err_set(err, ERR_CONFIG,
+			       "%s: job.input is missing: which script is to be spoken?",
 			       section_where(conf, NULL));
 	speaker->limits = (struct split_limits){(size_t)section_int(conf, "max_chars"),
 						(size_t)section_int(conf, "min_chars")};
@@ -272,7 +303,8 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	job->script.check_voice = segments_check_voice;
 	job->script.ctx = speaker;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
-	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode, &speaker->limits, err) < 0)
+	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode,
+			&speaker->limits, err) < 0)
 		return -1;
 	job->script.ctx = NULL;
 	return segments_make(&job->segments, &job->script, speaker, err);
@@ -305,11 +337,13 @@ static void fill_needs(struct job *job, const struct section *conf)
 	struct job_needs *n = &job->needs;
 
 	n->engine = job->engine_name;
-	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb") : engine ? engine->vram_gb : 0;
+	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb")
+		     : engine                     ? engine->vram_gb
+						  : 0;
 	n->gpu = engine ? engine->gpu : n->vram_gb > 0;
 	n->workers = (int)section_int(conf, "workers");
 	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
-		       : engine			      ? engine->max_batch
+		       : engine                       ? engine->max_batch
 						      : 16;
 	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
 	n->worker = engine ? engine->worker : job->worker;
@@ -328,8 +362,8 @@ static int tts_load(struct job **out, const struct job_setup *setup, struct err 
 	const struct section *conf = setup->conf;
 
 	job->output = xstrdup(setup->output_dir);
-	if (check_ranges(conf, err) < 0 || job_check_env(conf, err) < 0 || read_engine(job, conf, err) < 0 ||
-	    read_options(job, conf, err) < 0)
+	if (check_ranges(conf, err) < 0 || job_check_env(conf, err) < 0 ||
+	    read_engine(job, conf, err) < 0 || read_options(job, conf, err) < 0)
 		return -1;
 	struct speaker speaker = {
 		.engine = job->engine_name,
@@ -369,26 +403,31 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 	bool own = job->script.items[spoken->item].has_seed;
 	int64_t seed = spoken->seed + (own ? 0 : (int64_t)index) + (int64_t)TRY_SEED_STEP * attempt;
 
-	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file", segment->file, "text",
-			 spoken->text, "voice", spoken->voice, "voice_file", spoken->voice_file, "seed",
-			 (json_int_t)(seed & INT32_MAX), "options", spoken->options);
+	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file",
+			 segment->file, "text", spoken->text, "voice", spoken->voice, "voice_file",
+			 spoken->voice_file, "seed", (json_int_t)(seed & INT32_MAX), "options",
+			 spoken->options);
 }
 
 /* Names that finish() writes; in a folder without a manifest they can only be somebody else's. */
 static int check_joined_names(const struct job *job, const struct manifest *m, struct err *err)
 {
-	static const char *const names[] = {"joined.wav", "joined.srt", "joined.vtt", "chapters.txt"};
+	static const char *const names[] = {"joined.wav", "joined.srt", "joined.vtt",
+					    "chapters.txt"};
 
 	for (size_t i = 0; job->join && !m->present && i < ARRAY_LEN(names); i++) {
 		CLEANUP(free_text) char *path = path_join(job->output, names[i]);
 		if (path_exists(path))
-			return err_set(err, ERR_CONFIG, "%s is there and was not made by this job; use --force to "
-				       "overwrite it, or another output folder", path);
+			return err_set(err, ERR_CONFIG,
+				       "%s is there and was not made by this job; use --force to "
+				       "overwrite it, or another output folder",
+				       path);
 	}
 	return 0;
 }
 
-static int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+static int tts_find_cached(struct job *job, struct segment_result *results, bool force,
+			   struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
 	const struct manifest_entry *entry;
@@ -396,12 +435,14 @@ static int tts_find_cached(struct job *job, struct segment_result *results, bool
 	size_t more = 0;
 	bool absent;
 
-	if (job_check_output(job->output, err) < 0 || manifest_read(job->output, force, &m, err) < 0 ||
+	if (job_check_output(job->output, err) < 0 ||
+	    manifest_read(job->output, force, &m, err) < 0 ||
 	    (!force && check_joined_names(job, &m, err) < 0))
 		return -1;
 	for (size_t i = 0; i < job->segments.count; i++) {
 		const struct segment *segment = &job->segments.list[i];
-		if (manifest_match(&m, job->output, segment->file, segment->key, &entry, &absent, err) < 0)
+		if (manifest_match(&m, job->output, segment->file, segment->key, &entry, &absent,
+				   err) < 0)
 			return -1;
 		if (entry && !strcmp(entry->key, segment->key)) {
 			manifest_restore(entry, &results[i]);
@@ -415,11 +456,15 @@ static int tts_find_cached(struct job *job, struct segment_result *results, bool
 	char others[40] = "";
 	if (more)
 		snprintf(others, sizeof(others), " (and %zu more)", more);
-	return err_set(err, ERR_CONFIG, "%s/%s is there%s and was not made by this job; use --force to overwrite, or "
-		       "another output folder", job->output, foreign, others);
+	return err_set(
+		err, ERR_CONFIG,
+		"%s/%s is there%s and was not made by this job; use --force to overwrite, or "
+		"another output folder",
+		job->output, foreign, others);
 }
 
-static int tts_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+static int tts_check(const struct job *job, size_t index, const char *file, struct check *out,
+		     struct err *err)
 {
 	const struct spoken *spoken = &job->segments.spoken[index];
 	struct check_limits limits = job->check;
@@ -451,12 +496,14 @@ static json_t *line_of(const struct job *job, size_t index, const struct segment
 	if (strcmp(item->id, segment->id))
 		json_object_set_new(line, "item", json_string(item->id));
 	if (item->chapter >= 0)
-		json_object_set_new(line, "chapter", json_string(job->script.chapters[item->chapter]));
+		json_object_set_new(line, "chapter",
+				    json_string(job->script.chapters[item->chapter]));
 	json_object_update_missing(line, item->extra);
 	return line;
 }
 
-static int tts_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+static int tts_record(struct job *job, size_t index, const struct segment_result *result,
+		      struct err *err)
 {
 	CLEANUP(json_decref) json_t *line = line_of(job, index, result);
 
@@ -465,7 +512,8 @@ static int tts_record(struct job *job, size_t index, const struct segment_result
 
 /* ---- the end ---- */
 
-static int write_manifest(const struct job *job, const struct segment_result *results, struct err *err)
+static int write_manifest(const struct job *job, const struct segment_result *results,
+			  struct err *err)
 {
 	CLEANUP(json_decref) json_t *lines = json_array();
 
@@ -475,26 +523,31 @@ static int write_manifest(const struct job *job, const struct segment_result *re
 	return manifest_rewrite(job->output, lines, err);
 }
 
-static void note_some(const struct job *job, const struct segment_result *results, bool suspects, struct str *notes)
+static void note_some(const struct job *job, const struct segment_result *results, bool suspects,
+		      struct str *notes)
 {
 	size_t listed = 0, all = 0;
 
 	for (size_t i = 0; i < job->segments.count; i++) {
 		const struct segment_result *r = &results[i];
-		bool bad = suspects ? r->state == SEGMENT_SAFE && r->suspect : r->state == SEGMENT_FAILED;
+		bool bad = suspects ? r->state == SEGMENT_SAFE && r->suspect
+				    : r->state == SEGMENT_FAILED;
 		all += bad;
 		if (!bad || listed == LISTED_MOST)
 			continue;
 		listed++;
-		str_addf(notes, "%s: %s: ", job->segments.list[i].id, suspects ? "kept, but" : "failed");
+		str_addf(notes, "%s: %s: ", job->segments.list[i].id,
+			 suspects ? "kept, but" : "failed");
 		str_add_printable(notes, r->reason, strlen(r->reason), 0);
 		str_addc(notes, '\n');
 	}
 	if (all > listed)
-		str_addf(notes, "and %zu more %s\n", all - listed, suspects ? "kept with doubts" : "failed");
+		str_addf(notes, "and %zu more %s\n", all - listed,
+			 suspects ? "kept with doubts" : "failed");
 }
 
-static int join(const struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+static int join(const struct job *job, const struct segment_result *results, struct str *notes,
+		struct err *err)
 {
 	struct join_piece *pieces = xcalloc(job->segments.count, sizeof(*pieces));
 	size_t count = 0;
@@ -502,19 +555,22 @@ static int join(const struct job *job, const struct segment_result *results, str
 	for (size_t i = 0; i < job->segments.count; i++) {
 		const struct spoken *spoken = &job->segments.spoken[i];
 		if (results[i].state == SEGMENT_SAFE)
-			pieces[count++] = (struct join_piece){job->segments.list[i].file, spoken->text, spoken->item,
-							      job->script.items[spoken->item].chapter};
+			pieces[count++] = (struct join_piece){
+				job->segments.list[i].file, spoken->text, spoken->item,
+				job->script.items[spoken->item].chapter};
 	}
-	int result = join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
-				 job->script.chapter_count, &job->join_as, notes, err);
+	int result =
+		join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
+			    job->script.chapter_count, &job->join_as, notes, err);
 	if (count < job->segments.count)
-		str_addf(notes, "%zu of %zu segments are not in the joined track\n", job->segments.count - count,
-			 job->segments.count);
+		str_addf(notes, "%zu of %zu segments are not in the joined track\n",
+			 job->segments.count - count, job->segments.count);
 	free(pieces);
 	return result;
 }
 
-static int tts_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+static int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,
+		      struct err *err)
 {
 	note_some(job, results, false, notes);
 	note_some(job, results, true, notes);

@@ -5,11 +5,12 @@
 
 #include "base/str.h"
 
-/* As `espeak-ng --voices` of 1.51 prints them, and the shorter names that it takes for them. Sorted. */
+/* As `espeak-ng --voices` of 1.51 prints them, and the shorter names that it takes for them.
+ * Sorted. */
 /* clang-format off */
 static const char *const languages[] = {
 	"af", "am", "an", "ar", "as", "az", "ba", "be", "bg", "bn", "bpy", "bs", "ca",
-	"chr-us-qaaa-x-west", "cmn", "cmn-latn-pinyin", "cs", "cv", "cy", "da", "de", "el", "en",
+	"chr", "cmn", "cmn-latn-pinyin", "cs", "cv", "cy", "da", "de", "el", "en",
 	"en-029", "en-gb", "en-gb-scotland", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-gb-x-rp",
 	"en-us", "en-us-nyc", "eo", "es", "es-419", "es-mx", "et", "eu", "fa", "fa-latn", "fi",
 	"fr", "fr-be", "fr-ch", "fr-fr", "ga", "gd", "gn", "grc", "gu", "hak", "haw", "hbs", "he",
@@ -53,8 +54,10 @@ int voices_check_espeak(const char *voice, struct err *err)
 	if (!has_shape(voice) || len >= sizeof(name)) {
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, voice, strlen(voice), 40);
-		return err_set(err, ERR_CONFIG, "voice \"%s\" is not a voice of espeak-ng (as in \"en-us\" or \"de+f3\")",
-			       str_text(&shown));
+		return err_set(
+			err, ERR_CONFIG,
+			"voice \"%s\" is not a voice of espeak-ng (as in \"en-us\" or \"de+f3\")",
+			str_text(&shown));
 	}
 	for (size_t i = 0; i < len; i++)
 		name[i] = (char)tolower((unsigned char)voice[i]);

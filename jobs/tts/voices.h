@@ -4,7 +4,8 @@
 
 #include "base/err.h"
 
-/* "en", "en-us", "de+f3": a language that espeak-ng 1.51 has, with or without a variant. ERR_CONFIG with the nearest. */
+/* "en", "en-us", "de+f3": a language that espeak-ng 1.51 has, with or without a variant. ERR_CONFIG
+ * with the nearest. */
 int voices_check_espeak(const char *voice, struct err *err);
 
 #endif

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define QUIET	     0.00316 /* -50 dBFS */
-#define FULL_SCALE   0.99996 /* 32767 of 16 bits; what a limiter leaves just below is not clipped */
-#define CLIP_RUN     3
-#define WINDOW_S     0.01
-#define MAX_CHANNELS 16
-#define BLOCK_FRAMES 4096
+#define QUIET             0.00316 /* -50 dBFS */
+#define FULL_SCALE        0.99996 /* 32767 of 16 bits; what a limiter leaves just below is not clipped */
+#define CLIP_RUN          3
+#define WINDOW_S          0.01
+#define MAX_CHANNELS      16
+#define BLOCK_FRAMES      4096
 #define MAX_HEADER_CHUNKS 64
 
 static uint32_t le(const unsigned char *p, int bytes)
@@ -35,7 +35,8 @@ int wav_frame_bytes(const struct wav_format *format)
 
 bool wav_same_format(const struct wav_format *a, const struct wav_format *b)
 {
-	return a->rate == b->rate && a->channels == b->channels && a->bits == b->bits && a->is_float == b->is_float;
+	return a->rate == b->rate && a->channels == b->channels && a->bits == b->bits &&
+	       a->is_float == b->is_float;
 }
 
 double wav_seconds(const struct wav_info *info)
@@ -48,7 +49,8 @@ static int bad(struct err *err, const char *what)
 	return err_set(err, ERR_JOB, "%s", what);
 }
 
-static int read_format(const unsigned char *p, uint32_t len, struct wav_format *out, struct err *err)
+static int read_format(const unsigned char *p, uint32_t len, struct wav_format *out,
+		       struct err *err)
 {
 	if (len < 16)
 		return bad(err, "not a WAV file: its fmt chunk is too short");
@@ -64,11 +66,14 @@ static int read_format(const unsigned char *p, uint32_t len, struct wav_format *
 	bool known = (tag == 1 && (out->bits == 16 || out->bits == 24 || out->bits == 32)) ||
 		     (tag == 3 && (out->bits == 32 || out->bits == 64));
 	if (!known)
-		return err_set(err, ERR_JOB, "a WAV coding that is not read here (tag %u, %d bits); PCM or float is",
-			       tag, out->bits);
-	if (out->rate < 1000 || out->rate > 768000 || out->channels < 1 || out->channels > MAX_CHANNELS ||
-	    align != (uint32_t)wav_frame_bytes(out))
-		return err_set(err, ERR_JOB, "an impossible WAV header (%d Hz, %d channels)", out->rate, out->channels);
+		return err_set(
+			err, ERR_JOB,
+			"a WAV coding that is not read here (tag %u, %d bits); PCM or float is",
+			tag, out->bits);
+	if (out->rate < 1000 || out->rate > 768000 || out->channels < 1 ||
+	    out->channels > MAX_CHANNELS || align != (uint32_t)wav_frame_bytes(out))
+		return err_set(err, ERR_JOB, "an impossible WAV header (%d Hz, %d channels)",
+			       out->rate, out->channels);
 	return 0;
 }
 
@@ -78,15 +83,17 @@ static int check_riff(const unsigned char head[12], int64_t file_bytes, struct e
 		return bad(err, "not a WAV file");
 	int64_t says = (int64_t)le(head + 4, 4) + 8;
 	if (says > file_bytes + 1) /* some writers count a padding byte that they do not write */
-		return err_set(err, ERR_JOB, "the file is cut: its header says %lld bytes, it has %lld",
+		return err_set(err, ERR_JOB,
+			       "the file is cut: its header says %lld bytes, it has %lld",
 			       (long long)says, (long long)file_bytes);
 	if (says < file_bytes - 1)
-		return err_set(err, ERR_JOB, "the header says %lld bytes, the file has %lld", (long long)says,
-			       (long long)file_bytes);
+		return err_set(err, ERR_JOB, "the header says %lld bytes, the file has %lld",
+			       (long long)says, (long long)file_bytes);
 	return 0;
 }
 
-static int take_data(struct wav_info *info, int64_t at, uint32_t len, int64_t file_bytes, struct err *err)
+static int take_data(struct wav_info *info, int64_t at, uint32_t len, int64_t file_bytes,
+		     struct err *err)
 {
 	int frame = wav_frame_bytes(&info->format);
 
@@ -164,9 +171,9 @@ static double sample_at(const unsigned char *p, const struct wav_format *format)
 
 struct listener {
 	struct wav_sound sound;
-	int64_t window, in_window;   /* frames */
+	int64_t window, in_window; /* frames */
 	double window_peak;
-	int64_t quiet_run, longest;  /* windows */
+	int64_t quiet_run, longest; /* windows */
 	bool heard;
 	int64_t clip_run[MAX_CHANNELS], clipped;
 	bool not_a_number;
@@ -207,7 +214,8 @@ static void hear(struct listener *l, int channel, double sample)
 		l->clipped++;
 }
 
-static void hear_block(struct listener *l, const unsigned char *bytes, size_t frames, const struct wav_format *format)
+static void hear_block(struct listener *l, const unsigned char *bytes, size_t frames,
+		       const struct wav_format *format)
 {
 	for (size_t i = 0; i < frames; i++) {
 		for (int c = 0; c < format->channels; c++, bytes += format->bits / 8)
@@ -226,11 +234,13 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
 	unsigned char *block = xmalloc(BLOCK_FRAMES * frame);
 	for (int64_t left = info->frames; left > 0;) {
-		size_t want = (size_t)MIN(left, (int64_t)BLOCK_FRAMES), got = fread(block, frame, want, f);
+		size_t want = (size_t)MIN(left, (int64_t)BLOCK_FRAMES),
+		       got = fread(block, frame, want, f);
 		hear_block(&l, block, got, &info->format);
 		if (got != want) {
 			free(block);
-			return err_set(err, ERR_LOCAL, "%s", ferror(f) ? strerror(errno) : "the file shrank");
+			return err_set(err, ERR_LOCAL, "%s",
+				       ferror(f) ? strerror(errno) : "the file shrank");
 		}
 		left -= (int64_t)got;
 	}
@@ -241,12 +251,14 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 		return bad(err, "it holds samples that are not numbers");
 	l.sound.inner_silence = (double)(l.longest * l.window) / info->format.rate;
 	if (info->frames)
-		l.sound.clipped = (double)l.clipped / (double)(info->frames * info->format.channels);
+		l.sound.clipped =
+			(double)l.clipped / (double)(info->frames * info->format.channels);
 	*out = l.sound;
 	return 0;
 }
 
-void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format, uint32_t data_bytes)
+void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
+		     uint32_t data_bytes)
 {
 	uint32_t frame = (uint32_t)wav_frame_bytes(format);
 

@@ -1,4 +1,5 @@
-/* wav.h - WAV files as speech engines write them: the header, the samples as a stream, and what can be heard in them. */
+/* wav.h - WAV files as speech engines write them: the header, the samples as a stream, and what can
+ * be heard in them. */
 #ifndef BURST_JOBS_TTS_WAV_H
 #define BURST_JOBS_TTS_WAV_H
 
@@ -22,12 +23,13 @@ struct wav_info {
 
 /* Thresholds: quiet is below -50 dBFS, silent all through below -60 dBFS. */
 struct wav_sound {
-	double peak;	      /* 1.0 = full scale */
+	double peak;          /* 1.0 = full scale */
 	double inner_silence; /* seconds: the longest quiet stretch between sounds */
-	double clipped;	      /* share of samples in runs of 3 or more at full scale */
+	double clipped;       /* share of samples in runs of 3 or more at full scale */
 };
 
-/* Reads the header at the start of f. Sizes must agree with the file's: ERR_JOB says what is wrong ("the file is cut:
+/* Reads the header at the start of f. Sizes must agree with the file's: ERR_JOB says what is wrong
+ * ("the file is cut:
  * ..."), ERR_LOCAL that it cannot be read. */
 int wav_read_header(FILE *f, struct wav_info *out, struct err *err);
 /* Reads all samples; constant memory. f stands anywhere. */
@@ -38,6 +40,7 @@ bool wav_same_format(const struct wav_format *a, const struct wav_format *b);
 double wav_seconds(const struct wav_info *info);
 #define WAV_HEADER_BYTES 44
 /* A plain header for this many bytes of samples (at most 4 GiB less the header). */
-void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format, uint32_t data_bytes);
+void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,
+		     uint32_t data_bytes);
 
 #endif

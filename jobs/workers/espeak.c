@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,12 +31,21 @@ enum parameter { PARAM_RATE = 1, PARAM_VOLUME = 2, PARAM_PITCH = 3, PARAM_RANGE 
 
 typedef int synth_callback(short *samples, int count, void *events);
 
+struct voice { /* espeak_VOICE */
+	const char *name, *languages, *identifier;
+	unsigned char gender, age, variant, reserved;
+	int score;
+	void *spare;
+};
+
 static struct {
 	int (*initialize)(int output, int buffer_ms, const char *path, int options);
 	void (*set_callback)(synth_callback *callback);
 	int (*synth)(const void *text, size_t size, unsigned position, int position_type, unsigned end, unsigned flags,
 		     unsigned *id, void *user);
 	int (*set_voice)(const char *name);
+	int (*set_voice_like)(struct voice *wanted);
+	struct voice *(*current_voice)(void);
 	int (*set_parameter)(int parameter, int value, int relative);
 	const char *(*info)(const char **path);
 } espeak;
@@ -75,6 +85,8 @@ static bool load_library(void)
 	} wanted[] = {
 		{ "espeak_Initialize", &espeak.initialize }, { "espeak_SetSynthCallback", &espeak.set_callback },
 		{ "espeak_Synth", &espeak.synth },	     { "espeak_SetVoiceByName", &espeak.set_voice },
+		{ "espeak_SetVoiceByProperties", &espeak.set_voice_like },
+		{ "espeak_GetCurrentVoice", &espeak.current_voice },
 		{ "espeak_SetParameter", &espeak.set_parameter }, { "espeak_Info", &espeak.info },
 	};
 	void *lib = dlopen("libespeak-ng.so.1", RTLD_NOW);
@@ -358,6 +370,38 @@ static int write_wav(const char *path, char *error, size_t room)
 	return fine ? 0 : fail(error, room, "%s: %s", path, strerror(errno));
 }
 
+/* A voice's languages: each a byte of priority and a text, a zero byte ends the list. */
+static bool speaks(const struct voice *v, const char *language)
+{
+	for (const char *p = v->languages; p && *p; p += strlen(p) + 1)
+		if (!strcasecmp(p + 1, language))
+			return true;
+	return false;
+}
+
+/* By the name of a voice's file ("en-us"), else by language ("en-gb", "fr-fr"), as the espeak-ng program does. A variant
+ * ("+f3") goes only with a file's name: the language's voice tells us its own. */
+static bool choose_voice(const char *name)
+{
+	char language[64], full[128];
+	size_t plain = strcspn(name, "+");
+
+	if (espeak.set_voice(name) == EE_FINE)
+		return true;
+	if (plain >= sizeof(language))
+		return false;
+	snprintf(language, sizeof(language), "%.*s", (int)plain, name);
+	struct voice wanted = { .languages = language };
+	if (espeak.set_voice_like(&wanted) != EE_FINE)
+		return false;
+	const struct voice *found = espeak.current_voice();
+	/* it takes the nearest language there is; only one that bears the name will do */
+	if (!found || !found->identifier || !speaks(found, language))
+		return false;
+	snprintf(full, sizeof(full), "%s%s", found->identifier, name + plain);
+	return !name[plain] || espeak.set_voice(full) == EE_FINE;
+}
+
 /* In the child: its library has never spoken. */
 static int speak(const struct task *t, const char *path, char *error, size_t room)
 {
@@ -380,7 +424,7 @@ static int load_voice(const char *voice, char *error, size_t room)
 	if (!strcmp(loaded, voice))
 		return 0;
 	loaded[0] = 0;
-	if (espeak.set_voice(voice) != EE_FINE)
+	if (!choose_voice(voice))
 		return fail(error, room, "espeak-ng has no voice \"%.100s\"", voice);
 	snprintf(loaded, sizeof(loaded), "%s", voice);
 	return 0;

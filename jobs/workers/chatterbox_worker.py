@@ -1,7 +1,7 @@
 """The worker for Chatterbox (resemble-ai/chatterbox, package chatterbox-tts 0.1.7): batches of JSON lines in, WAV files out.
 
 Written against the package's published source; it needs a CUDA GPU and has not been run by burst's own tests.
-The protocol is in jobs/PROTOCOL.md. Voices are files beside this one, as a task's "voice_file" names them.
+The file must not be called chatterbox.py: Python would take it for the package. The protocol is in jobs/PROTOCOL.md. Voices are files beside this one, as a task's "voice_file" names them.
 """
 import json
 import os
@@ -12,7 +12,6 @@ import time
 import traceback
 
 OPTIONS = ("exaggeration", "cfg_weight", "temperature", "repetition_penalty", "min_p", "top_p")
-CUDA_LOST = 3
 
 # Libraries print to stdout; the protocol needs it for itself.
 wire = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -88,28 +87,42 @@ def render(speaker, task):
         size, digest, seconds = write_wav(path, speaker.speak(task), speaker.model.sr)
     except speaker.torch.cuda.OutOfMemoryError:
         raise
-    except Exception as error:  # one bad line must not end the batch
+    except Exception as error:  # one bad line must not end the batch; a GPU that is lost ends the worker
         if "CUDA error" in str(error):
             raise
         traceback.print_exc()
         say(segment=task.get("id"), ok=False, error=str(error)[:300])
         return
-    say(segment=task["id"], ok=True, file=name, bytes=size, sha256=digest, seconds=seconds, rate=speaker.model.sr,
-        ms=int(1000 * (time.monotonic() - began)))
+    say(segment=task["id"], ok=True, file=name, bytes=size, sha256=digest, seconds=seconds,
+        rate=speaker.model.sr, ms=int(1000 * (time.monotonic() - began)))
+
+
+def render_batch(speaker, batch):
+    try:
+        for task in batch["segments"]:
+            render(speaker, task)
+    except speaker.torch.cuda.OutOfMemoryError as error:
+        speaker.torch.cuda.empty_cache()
+        say(oom=True, error=str(error)[:300])  # the batch comes back smaller
+        return
+    say(batch=batch["batch"], done=True)
 
 
 def main():
-    speaker = Speaker()
+    try:
+        speaker = Speaker()
+    except Exception as error:
+        traceback.print_exc()
+        say(hello=1, protocol=1, engine="chatterbox", error=str(error)[:300])
+        return 1
     say(hello=1, protocol=1, engine="chatterbox", version="0.1.7", sample_rate=speaker.model.sr, max_batch=8,
         gpu=speaker.torch.cuda.get_device_name(0))
     for line in sys.stdin:
-        if not line.strip():
-            continue
-        batch = json.loads(line)
-        for task in batch["segments"]:
-            render(speaker, task)
-        say(batch=batch["batch"], done=True)
+        message = json.loads(line) if line.strip() else {}
+        if "segments" in message:
+            render_batch(speaker, message)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,126 @@
+/* fuzz_input.c - any bytes as a script, a manifest, a WAV file or an output pattern. What is
+ * accepted must be whole: ids that name files, texts with words, pieces within their limits.
+ *
+ * The first byte chooses the reader. Sources: jobs/tts/{script,input,table,markdown,split,wav}.c
+ * jobs/manifest.c jobs/command/glob.c orchestrator/base/{mem,str,err,path,crypto,jsonx}.c;
+ * -ljansson -lcrypto. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "jobs/command/glob.h"
+#include "jobs/manifest.h"
+#include "jobs/tts/script.h"
+#include "jobs/tts/wav.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static void check_pieces(const char *text)
+{
+	const struct split_limits limits = {30, 8};
+	struct piece *pieces;
+	size_t count = split_text(text, &limits, &pieces);
+
+	assert(count > 0);
+	for (size_t i = 0; i < count; i++)
+		assert(pieces[i].len > 0 && utf8_valid(pieces[i].text, pieces[i].len));
+	free(pieces);
+}
+
+static void check_script(struct script *s)
+{
+	const struct split_limits limits = {30, 8};
+	struct err err = {0};
+
+	if (!s->complaints) {
+		script_merge(s, &limits);
+		script_number(s);
+	}
+	if (script_verdict(s, "f", &err) < 0) {
+		assert(err.kind == ERR_CONFIG && err.msg[0]);
+		return;
+	}
+	for (size_t i = 0; i < s->count; i++) {
+		const struct script_item *item = &s->items[i];
+		assert(!script_id_fault(item->id) && utf8_valid(item->text, strlen(item->text)));
+		assert(split_has_words(item->text) && item->line > 0);
+		assert(item->chapter < (int)s->chapter_count);
+		check_pieces(item->text);
+	}
+}
+
+static void read_script(uint8_t kind, const char *bytes, size_t len)
+{
+	CLEANUP(script_free) struct script s = {0};
+	const char *source = script_source(&s, "f");
+
+	switch (kind) {
+	case 0: input_read_text(&s, source, bytes, len, INPUT_AUTO); break;
+	case 1: input_read_text(&s, source, bytes, len, INPUT_PARAGRAPHS); break;
+	case 2: input_read_jsonl(&s, source, bytes, len); break;
+	case 3: input_read_table(&s, source, bytes, len, false); break;
+	case 4: input_read_table(&s, source, bytes, len, true); break;
+	default: input_read_markdown(&s, source, bytes, len); break;
+	}
+	check_script(&s);
+}
+
+static void read_manifest(const char *bytes, size_t len)
+{
+	struct manifest m = {0};
+	struct segment_result result = {0};
+	struct err err = {0};
+	size_t count;
+
+	if (manifest_parse("m", bytes, len, false, &m, &err) == 0) {
+		for (size_t i = 0; i < m.count; i++) {
+			assert(manifest_find(&m, m.entries[i].file, &count) && count > 0);
+			manifest_restore(&m.entries[i], &result);
+		}
+		manifest_free(&m);
+	}
+	assert(manifest_parse("m", bytes, len, true, &m, &err) == 0);
+	manifest_free(&m);
+}
+
+static void read_wav(const char *bytes, size_t len)
+{
+	int fd = memfd_create("wav", 0);
+	struct wav_info info;
+	struct wav_sound sound;
+	struct err err = {0};
+
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+		abort();
+	CLEANUP(file_close) FILE *f = fdopen(fd, "r");
+	if (wav_read_header(f, &info, &err) < 0)
+		return;
+	assert(info.data_offset + info.frames * wav_frame_bytes(&info.format) <= (int64_t)len);
+	if (wav_listen(f, &info, &sound, &err) == 0)
+		assert(sound.peak >= 0 && sound.clipped >= 0 && sound.clipped <= 1);
+}
+
+static void match_pattern(const char *bytes, size_t len)
+{
+	CLEANUP(free_text) char *pattern = xstrndup(bytes, len);
+
+	glob_match(pattern, pattern + strlen(pattern) / 2);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (!len)
+		return 0;
+	str_addn(&text, data + 1, len - 1);
+	switch (data[0] % 9) {
+	case 6: read_manifest(str_text(&text), text.len); break;
+	case 7: read_wav(str_text(&text), text.len); break;
+	case 8: match_pattern(str_text(&text), text.len); break;
+	default: read_script(data[0] % 9, str_text(&text), text.len); break;
+	}
+	return 0;
+}

@@ -1,0 +1,302 @@
+/* test_join.c - the joined track: exact to the sample, at the wanted loudness, with subtitles and
+ * chapters that fit. */
+#include "tts_helpers.h"
+
+#include "jobs/tts/ffmpeg.h"
+#include "jobs/tts/join.h"
+#include "jobs/tts/subtitles.h"
+
+static int64_t frames_of(const char *name, struct wav_info *info)
+{
+	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(file_close) FILE *f = fopen(path, "re");
+	struct err err = {0};
+
+	if (!f || wav_read_header(f, info, &err) < 0)
+		fail_msg("%s: %s", name, err.msg);
+	return info->frames;
+}
+
+static int join(const struct join_piece *pieces, size_t count, const struct join_options *options,
+		struct str *notes, struct err *err)
+{
+	static const char *const chapters[] = {"One", "Two = 2; #\\"};
+
+	return join_pieces(folder, pieces, count, chapters, 2, options, notes, err);
+}
+
+static void to_the_sample(void **state)
+{
+	static const struct join_piece pieces[] = {
+		{"a.wav", "First.", 0, -1},
+		{"b.wav", "Second, cut.", 1, 0},
+		{"c.wav", "Its other piece.", 1, 0},
+		{"d.wav", "Third --> <b>.", 2, 1},
+	};
+	struct join_options options = {.gap_s = 0.4, .piece_gap_s = 0.1, .subtitles = true};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct wav_info info;
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 22050, 1, 1.0, 0.5, 0);
+	put_tone("b.wav", 22050, 1, 0.5, 0.5, 0);
+	put_tone("c.wav", 22050, 1, 0.25, 0.5, 0);
+	put_tone("d.wav", 22050, 1, 2.0, 0.5, 0);
+	if (join(pieces, 4, &options, &notes, &err) < 0)
+		fail_msg("%s", err.msg);
+	/* 0.25 s are 5513 samples, 0.4 s 8820, 0.1 s 2205 */
+	assert_int_equal(frames_of("joined.wav", &info),
+			 22050 + 8820 + 11025 + 2205 + 5513 + 8820 + 44100);
+	CLEANUP(free_text) char *srt = get_text("joined.srt");
+	assert_string_equal(srt, "1\n00:00:00,000 --> 00:00:01,000\nFirst.\n\n"
+				 "2\n00:00:01,400 --> 00:00:01,900\nSecond, cut.\n\n"
+				 "3\n00:00:02,000 --> 00:00:02,250\nIts other piece.\n\n"
+				 "4\n00:00:02,650 --> 00:00:04,650\nThird -> <b>.\n\n");
+	CLEANUP(free_text) char *vtt = get_text("joined.vtt");
+	assert_true(starts_with(vtt, "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\nFirst.\n\n"));
+	assert_non_null(strstr(vtt, "Third --&gt; &lt;b&gt;."));
+	CLEANUP(free_text) char *chapters = get_text("chapters.txt");
+	assert_string_equal(
+		chapters,
+		";FFMETADATA1\n[CHAPTER]\nTIMEBASE=1/22050\nSTART=30870\nEND=49613\ntitle=One\n"
+		"[CHAPTER]\nTIMEBASE=1/22050\nSTART=58433\nEND=102533\ntitle=Two \\= 2\\; "
+		"\\#\\\\\n");
+	assert_string_equal(
+		str_text(&notes),
+		"joined.wav: 4.7s\njoined.srt, joined.vtt: subtitles\nchapters.txt: 2 chapters\n");
+	assert_false(is_there(".joined.part"));
+}
+
+/* The samples themselves, not only their number. */
+static void the_same_samples(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
+	struct join_options options = {.gap_s = 0.001};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	CLEANUP(str_free) struct str a = STR_INIT;
+	CLEANUP(str_free) struct str b = STR_INIT;
+	CLEANUP(str_free) struct str all = STR_INIT;
+	CLEANUP(free_text) char *path_a = at("a.wav");
+	CLEANUP(free_text) char *path_b = at("b.wav");
+	CLEANUP(free_text) char *path = at("joined.wav");
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 8000, 2, 0.1, 0.5, 0);
+	put_tone("b.wav", 8000, 2, 0.2, 0.3, 0);
+	assert_int_equal(join(pieces, 2, &options, &notes, NULL), 0);
+	assert_int_equal(path_read(path_a, 1 << 20, &a, NULL), 0);
+	assert_int_equal(path_read(path_b, 1 << 20, &b, NULL), 0);
+	assert_int_equal(path_read(path, 1 << 20, &all, NULL), 0);
+	assert_int_equal(all.len, a.len + b.len - 44 + 8 * 4);
+	assert_memory_equal(all.s + 44, a.s + 44, a.len - 44);
+	assert_memory_equal(all.s + a.len + 8 * 4, b.s + 44, b.len - 44);
+}
+
+static void needs_ffmpeg(void)
+{
+	if (!ffmpeg_found())
+		skip();
+}
+
+/* A quiet voice is lifted by gain alone, a loud one with high peaks goes through the limiter. */
+static const struct {
+	const char *name;
+	double amplitude, target;
+} levels[] = {
+	{"quiet to -18", 0.05, -18},
+	{"quiet to -23", 0.05, -23},
+	{"loud to -18", 0.9, -18},
+	{"near full scale, peaks limited", 0.2, -5.5},
+};
+
+static void loudness(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
+
+	(void)state;
+	needs_ffmpeg();
+	for (size_t i = 0; i < ARRAY_LEN(levels); i++) {
+		struct join_options options = {
+			.gap_s = 0.4, .normalise = true, .lufs = levels[i].target};
+		CLEANUP(str_free) struct str notes = STR_INIT;
+		CLEANUP(free_text) char *from = at("joined.wav");
+		CLEANUP(free_text) char *to = at("again.wav");
+		struct wav_info info;
+		struct err err = {0};
+		double lufs;
+		clear_folder();
+		put_tone("a.wav", 22050, 1, 3, levels[i].amplitude, 0);
+		put_tone("b.wav", 22050, 1, 4, levels[i].amplitude / 2, 0);
+		if (join(pieces, 2, &options, &notes, &err) < 0)
+			fail_msg("%s: %s", levels[i].name, err.msg);
+		assert_int_equal(frames_of("joined.wav", &info), 7 * 22050 + 8820);
+		assert_int_equal(info.format.rate, 22050);
+		/* measured anew, by asking for the same loudness again */
+		if (ffmpeg_loudness(from, to, &info.format, levels[i].target, &lufs, &err) < 0)
+			fail_msg("%s: %s", levels[i].name, err.msg);
+		CLEANUP(free_text) char *want = xasprintf(" at %.1f LUFS\n", levels[i].target);
+		double said = strtod(strstr(str_text(&notes), " at ") + 4, NULL);
+		if (fabs(said - levels[i].target) > 1)
+			fail_msg("%s: %s", levels[i].name, str_text(&notes));
+		assert_false(is_there(".joined.loud.wav"));
+	}
+}
+
+static void silence_has_no_loudness(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}};
+	struct join_options options = {.normalise = true, .lufs = -18};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	needs_ffmpeg();
+	clear_folder();
+	put_tone("a.wav", 22050, 1, 2, 0, 0);
+	assert_int_equal(join(pieces, 1, &options, &notes, &err), 0);
+	assert_true(starts_with(str_text(&notes), "joined.wav: 2.0s, loudness left as it is: "));
+	assert_true(is_there("joined.wav"));
+}
+
+static void other_formats_are_converted(void **state)
+{
+	static const struct join_piece pieces[] = {
+		{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}, {"a.wav", "a", 2, -1}};
+	struct join_options options = {.gap_s = 0};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct wav_info info;
+	struct err err = {0};
+
+	(void)state;
+	needs_ffmpeg();
+	clear_folder();
+	put_tone("a.wav", 22050, 1, 1, 0.5, 0);
+	put_tone("b.wav", 44100, 2, 1, 0.5, 0);
+	if (join(pieces, 3, &options, &notes, &err) < 0)
+		fail_msg("%s", err.msg);
+	int64_t frames = frames_of("joined.wav", &info);
+	assert_true(frames >= 3 * 22050 - 32 && frames <= 3 * 22050 + 32);
+	assert_int_equal(info.format.channels, 1);
+	assert_false(is_there(".joined.convert.wav"));
+}
+
+/* Without ffmpeg the track is there all the same, and the note says what is missing. */
+static void without_ffmpeg(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
+	struct join_options options = {.gap_s = 0.4, .normalise = true, .lufs = -18};
+	CLEANUP(free_text) char *path = xstrdup(getenv("PATH"));
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 8000, 1, 1, 0.5, 0);
+	put_tone("b.wav", 8000, 1, 1, 0.5, 0);
+	setenv("PATH", folder, 1);
+	int first = join(pieces, 2, &options, &notes, &err);
+	put_tone("b.wav", 16000, 1, 1, 0.5, 0);
+	int second = join(pieces, 2, &options, &notes, &err);
+	setenv("PATH", path, 1);
+	assert_int_equal(first, 0);
+	assert_string_equal(str_text(&notes),
+			    "joined.wav: 2.4s, loudness left as it is: ffmpeg is not installed\n");
+	assert_int_equal(second, -1);
+	assert_true(starts_with(
+		err.msg,
+		"b.wav: its sound format differs from the first segment's; converting: ffmpeg: "));
+	assert_false(is_there(".joined.part"));
+}
+
+/* The old track survives a failure. */
+static void a_missing_piece(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1},
+						   {"absent.wav", "b", 1, -1}};
+	struct join_options options = {.gap_s = 0.4};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	put_tone("a.wav", 8000, 1, 1, 0.5, 0);
+	put_text("joined.wav", "old");
+	assert_int_equal(join(pieces, 2, &options, &notes, &err), -1);
+	assert_string_equal(err.msg, "absent.wav: No such file or directory");
+	CLEANUP(free_text) char *old = get_text("joined.wav");
+	assert_string_equal(old, "old");
+	assert_false(is_there(".joined.part"));
+}
+
+static const struct {
+	const char *what, *text, *want;
+} captions[] = {
+	{"one line", "Short.", "00:00:00,000 --> 00:00:10,000\nShort.\n"},
+	{"two lines", "This is a text that does not fit into one line of forty-two.",
+	 "00:00:00,000 --> 00:00:10,000\nThis is a text that does not fit into one\nline of "
+	 "forty-two.\n"},
+	{"just 42", "123456789 123456789 123456789 123456789 12",
+	 "00:00:00,000 --> 00:00:10,000\n123456789 123456789 123456789 123456789 12\n"},
+	{"a word that is too long",
+	 "Short Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch here.",
+	 "00:00:00,000 --> "
+	 "00:00:10,000\nShort\nLlanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch\n"},
+};
+
+static void caption_lines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(captions); i++) {
+		struct cue cue = {captions[i].text, 0, 80000};
+		CLEANUP(str_free) struct str got = STR_INIT;
+		subtitles_srt(&got, &cue, 1, 8000);
+		const char *want = captions[i].want, *newline = strchr(want, '\n');
+		if (!strstr(str_text(&got), newline))
+			fail_msg("%s: got \"%s\", want \"%s\"", captions[i].what, str_text(&got),
+				 want);
+	}
+}
+
+/* 280 characters become several captions that follow each other without a gap and end where the
+ * sound ends. */
+static void long_captions(void **state)
+{
+	struct str text = STR_INIT, got = STR_INIT;
+	size_t lines = 0;
+
+	(void)state;
+	for (int i = 0; i < 28; i++)
+		str_addf(&text, "%sword%05d", i ? " " : "", i);
+	struct cue cue = {str_text(&text), 8000, 8000 + 8000 * 18};
+	subtitles_srt(&got, &cue, 1, 8000);
+	assert_true(starts_with(str_text(&got), "1\n00:00:01,000 --> "));
+	assert_non_null(strstr(str_text(&got), " --> 00:00:19,000\n"));
+	char before[13] = "00:00:01,000";
+	for (const char *p = str_text(&got); (p = strstr(p, " --> ")); p += 5, lines++) {
+		assert_memory_equal(p - 12, before, 12);
+		memcpy(before, p + 5, 12);
+	}
+	assert_int_equal(lines, 4); /* 28 words, 4 a line, 2 lines each */
+	str_free(&text);
+	str_free(&got);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(to_the_sample),
+		cmocka_unit_test(the_same_samples),
+		cmocka_unit_test(loudness),
+		cmocka_unit_test(silence_has_no_loudness),
+		cmocka_unit_test(other_formats_are_converted),
+		cmocka_unit_test(without_ffmpeg),
+		cmocka_unit_test(a_missing_piece),
+		cmocka_unit_test(caption_lines),
+		cmocka_unit_test(long_captions),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}

@@ -1,0 +1,105 @@
+/* tts_helpers.h - what the tests of the jobs share: a folder of their own, small files, WAV files
+ * made of tones. */
+#ifndef BURST_TESTS_TTS_HELPERS_H
+#define BURST_TESTS_TTS_HELPERS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+
+#include "base/path.h"
+#include "jobs/tts/wav.h"
+
+static char folder[] = "/tmp/burst-jobs-XXXXXX";
+
+static inline int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static inline int drop_folder(void **state)
+{
+	(void)state;
+	return path_remove_tree(folder, NULL);
+}
+
+/* Path of a name in the folder; to be freed. */
+static inline char *at(const char *name)
+{
+	return path_join(folder, name);
+}
+
+static inline void put(const char *name, const void *bytes, size_t len)
+{
+	CLEANUP(free_text) char *path = at(name);
+	CLEANUP(free_text) char *dir = path_dir(path);
+	struct err err = {0};
+
+	if (path_mkdirs(dir, 0755, &err) < 0 || path_write(path, bytes, len, 0644, &err) < 0)
+		fail_msg("%s: %s", name, err.msg);
+}
+
+static inline void put_text(const char *name, const char *text)
+{
+	put(name, text, strlen(text));
+}
+
+static inline char *get_text(const char *name)
+{
+	CLEANUP(free_text) char *path = at(name);
+	struct str text = STR_INIT;
+	struct err err = {0};
+
+	if (path_read(path, 1 << 24, &text, &err) < 0)
+		fail_msg("%s: %s", name, err.msg);
+	return str_detach(&text);
+}
+
+static inline bool is_there(const char *name)
+{
+	CLEANUP(free_text) char *path = at(name);
+
+	return path_exists(path);
+}
+
+/* Removes the names that a test leaves behind. */
+static inline void clear_folder(void)
+{
+	path_remove_tree(folder, NULL);
+	mkdir(folder, 0755);
+}
+
+/* A tone of 440 Hz, 16 bits; amplitude 0..1, above 1 it clips. A silence is put into its middle. */
+static inline void put_tone(const char *name, int rate, int channels, double seconds,
+			    double amplitude, double silence)
+{
+	struct wav_format format = {.rate = rate, .channels = channels, .bits = 16};
+	size_t tone = (size_t)lround(seconds * rate), quiet = (size_t)lround(silence * rate),
+	       frames = tone + quiet;
+	size_t len = WAV_HEADER_BYTES + frames * 2 * (size_t)channels;
+	unsigned char *bytes = xcalloc(1, len), *p = bytes + WAV_HEADER_BYTES;
+
+	wav_make_header(bytes, &format, (uint32_t)(len - WAV_HEADER_BYTES));
+	for (size_t i = 0; i < frames; i++) {
+		bool sounds = i < tone / 2 || i >= tone / 2 + quiet;
+		double x = sounds ? amplitude * sin(6.283185307179586 * 440 * (double)i / rate) : 0;
+		long v = lround(x > 1 ? 32767 : x < -1 ? -32768 : x * 32767);
+		for (int c = 0; c < channels; c++, p += 2) {
+			p[0] = (unsigned char)(v & 0xff);
+			p[1] = (unsigned char)(v >> 8 & 0xff);
+		}
+	}
+	put(name, bytes, len);
+	free(bytes);
+}
+
+#endif
