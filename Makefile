@@ -33,7 +33,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
-.PHONY: all deps demo check lint bench soak fuzz install clean unit
+.PHONY: all deps demo check lint bench soak fuzz install clean unit sim
 all: $(BUILD)/burst
 
 # ---- what the pod gets: the agent (static) and the workers that burst carries inside ----
@@ -61,6 +61,12 @@ $(BUILD)/burst: $(CMD_OBJ) $(BUILD)/libburst.a
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
 
 # ---- tests ----
+# the simulator: real core, virtual clock, a cloud in memory (tests/sim/main.c says how it is called)
+SIM_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/sim/*.c))
+$(BUILD)/tests/sim: $(SIM_OBJ) $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(SIM_OBJ) $(BUILD)/libburst.a $(LIBS)
+sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a $(LIBS) -lcmocka
@@ -70,4 +76,4 @@ unit: $(UNIT)
 clean:
 	rm -rf build
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d)
