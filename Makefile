@@ -83,6 +83,12 @@ $(BUILD)/burst: $(CMD_OBJ) $(BUILD)/libburst.a
 $(BUILD)/libcmd.a: $(filter-out %/main.o,$(CMD_OBJ))
 	@rm -f $@
 	$(Q)ar rcs $@ $^
+# the simulator: real core, virtual clock, a cloud in memory (tests/sim/main.c says how it is called)
+SIM_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/sim/*.c))
+$(BUILD)/tests/sim: $(SIM_OBJ) $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(SIM_OBJ) $(BUILD)/libburst.a $(LIBS)
+sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
@@ -164,4 +170,4 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d)

@@ -1,0 +1,312 @@
+/* cloud.c - up to three vendors of pods: what they make, list, take back, charge for and get wrong. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+#include "orchestrator/base/clock.h"
+
+static struct vendor_plan *vendor(struct sim *s, const struct machine *m)
+{
+	return &s->plan->vendors[m->vendor];
+}
+
+static int number_of(const struct sim *s, const struct machine *m)
+{
+	return (int)(m - s->machines);
+}
+
+struct machine *cloud_machine(struct sim *s, const char *id)
+{
+	return id[0] == 'm' ? &s->machines[atoi(id + 1)] : NULL;
+}
+
+/* ---- creating ---- */
+
+static void answer(struct sim *s, const struct happening *asked, enum err_kind kind, const struct machine *m)
+{
+	struct happening *h = later(s, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
+
+	h->life = asked->life;
+	h->pod = asked->pod;
+	h->provider = asked->provider;
+	h->kind = kind;
+	h->machine = m ? number_of(s, m) : -1;
+}
+
+static void fit_faults(struct sim *s, struct machine *m)
+{
+	struct fault *f;
+
+	m->never_runs = strikes(s, F_BOOT_STUCK);
+	m->failed = strikes(s, F_BOOT_FAILS);
+	f = strikes(s, F_BOOT_SLOW);
+	m->runs_at = s->now + vendor(s, m)->boot_ms + (f ? f->ms : 0);
+	m->bad_key = strikes(s, F_WRONG_HOST_KEY);
+	m->bad_switch = strikes(s, F_SWITCH_BAD);
+	m->no_gpu = strikes(s, F_NO_GPU);
+	m->unreachable = strikes(s, F_UNREACHABLE);
+	m->workers_never = strikes(s, F_WORKERS_NEVER);
+	m->workers_end = strikes(s, F_WORKERS_END);
+	f = strikes(s, F_RELEASE_FAILS);
+	m->release_fails = f ? (int)f->ms : 0;
+	if (strikes(s, F_RELEASE_NEVER))
+		m->release_fails = 1 << 30;
+	m->ignores_release = strikes(s, F_RELEASE_IGNORED);
+	f = strikes(s, F_RELEASE_LINGERS);
+	m->linger = f ? 1 + f->ms % 60000 : 0;
+	static const enum fault_kind timed[] = {F_PREEMPTED, F_STOPPED, F_AGENT_RESTART, F_DROP, F_DROP_LONG};
+	for (size_t i = 0; i < ARRAY_LEN(timed); i++) {
+		f = strikes(s, timed[i]);
+		if (!f)
+			continue;
+		struct happening *h = later(s, f->ms, W_STRUCK);
+		h->machine = number_of(s, m);
+		h->x = timed[i];
+		h->y = f->x % 300000;
+	}
+}
+
+static struct machine *make_machine(struct sim *s, const struct create *c, bool duplicate)
+{
+	GROW(s->machines, s->machine_count, s->machine_cap);
+	struct machine *m = &s->machines[s->machine_count++];
+	const struct offer *o = &s->plan->vendors[c->provider].offers[c->offer];
+
+	*m = (struct machine){.vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
+			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
+	snprintf(m->id, sizeof(m->id), "m%zu", s->machine_count - 1);
+	COPY_TEXT(m->attempt, c->attempt);
+	m->offered = m->price = o->price_microusd_h;
+	if (strikes(s, F_PRICE_ABOVE_OFFER))
+		m->price = m->price * 3 / 2;
+	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
+	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
+	struct fault *f = s->plan->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
+	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone */
+	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
+	m->files = xcalloc(s->plan->count, 1);
+	for (int w = 0; w < WORKERS_MAX; w++)
+		m->worker_work[w] = -1;
+	fit_faults(s, m);
+	s->in_use[c->provider][c->offer]++;
+	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
+	h->machine = number_of(s, m);
+	trace(s, "cloud: %s made at %s offer %d%s", m->id, s->plan->conf.providers[m->vendor].name, c->offer,
+	      duplicate ? " (a second time)" : "");
+	return m;
+}
+
+void cloud_create(struct sim *s, struct happening *h)
+{
+	const struct create *c = &s->creates[h->x];
+	static const struct {
+		enum fault_kind fault;
+		enum err_kind kind;
+	} refusals[] = {
+		{F_CREATE_SOLD_OUT, ERR_NO_CAPACITY},	     {F_CREATE_RATE_LIMITED, ERR_RATE_LIMITED},
+		{F_CREATE_TRANSIENT, ERR_TRANSIENT},	     {F_CREATE_CREDENTIALS, ERR_CREDENTIALS},
+		{F_CREATE_REFUSED, ERR_REFUSED},	     {F_CREATE_LOST_NOTHING, ERR_AMBIGUOUS},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
+		if (strikes(s, refusals[i].fault)) {
+			answer(s, h, refusals[i].kind, NULL);
+			return;
+		}
+	if (s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer]) {
+		answer(s, h, ERR_NO_CAPACITY, NULL);
+		return;
+	}
+	struct machine *m = make_machine(s, c, false);
+	if (strikes(s, F_CREATE_LOST_MADE))
+		answer(s, h, ERR_AMBIGUOUS, NULL);
+	else
+		answer(s, h, ERR_NONE, m);
+	if (strikes(s, F_CREATE_TWICE))
+		make_machine(s, c, true);
+}
+
+/* ---- a pod's life, as the vendor sees it ---- */
+
+void cloud_container(struct sim *s, struct machine *m)
+{
+	if (m->is_over || m->never_runs || m->failed)
+		return;
+	m->running = true;
+	trace(s, "cloud: %s runs", m->id);
+	pod_watch(s, m);
+}
+
+void cloud_end(struct sim *s, struct machine *m, const char *why)
+{
+	if (m->is_over)
+		return;
+	trace(s, "cloud: %s is over: %s", m->id, why);
+	m->is_over = true;
+	m->running = false;
+	m->ended = s->now;
+	s->in_use[m->vendor][m->offer]--;
+	pod_gone(s, m);
+}
+
+void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
+{
+	if (m->is_over || m->stopped)
+		return;
+	switch (how) {
+	case F_PREEMPTED:
+		m->preempted = true;
+		cloud_end(s, m, "preempted");
+		return;
+	case F_STOPPED:
+		trace(s, "cloud: %s stopped", m->id);
+		m->stopped = true;
+		m->running = false;
+		pod_gone(s, m);
+		return;
+	case F_AGENT_RESTART: pod_restart_agent(s, m); return;
+	case F_DROP: pod_cut(s, m, 0); return;
+	case F_DROP_LONG: pod_cut(s, m, ms); return;
+	default: break;
+	}
+}
+
+/* ---- releasing ---- */
+
+void cloud_release(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+	enum err_kind kind = ERR_NONE;
+
+	if (m->release_asked < 0)
+		m->release_asked = s->now;
+	if (m->is_over) {
+		trace(s, "cloud: release of %s: already gone", m->id);
+	} else if (m->release_fails > 0) {
+		m->release_fails--;
+		kind = m->release_fails % 2 ? ERR_TRANSIENT : ERR_RATE_LIMITED;
+	} else if (m->ignores_release) {
+		m->ignores_release = false;
+		trace(s, "cloud: release of %s accepted and forgotten", m->id);
+	} else if (m->linger) {
+		struct happening *end = later(s, m->linger, W_ENDS);
+		end->machine = h->machine;
+	} else {
+		cloud_end(s, m, "released");
+	}
+	if (strikes(s, F_RELEASE_LOST))
+		kind = ERR_NETWORK;
+	struct happening *r = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
+	r->life = h->life;
+	r->pod = h->pod;
+	r->kind = kind;
+}
+
+/* ---- listing ---- */
+
+static struct pod_view view_of(struct sim *s, const struct machine *m)
+{
+	struct pod_view v = {.state = POD_STATE_CREATING, .price_microusd_h = m->price};
+
+	COPY_TEXT(v.id, m->id);
+	COPY_TEXT(v.marker.run, s->plan->conf.run);
+	COPY_TEXT(v.marker.machine, s->plan->conf.machine);
+	COPY_TEXT(v.marker.attempt, m->attempt);
+	v.marker.hard_end_s = (m->hard_end + WALL_EPOCH_MS) / 1000;
+	v.created_at_s = (m->created + WALL_EPOCH_MS) / 1000;
+	v.preempted = m->preempted;
+	if (m->is_over) {
+		v.state = POD_STATE_GONE;
+		v.ended_at_s = (m->ended + WALL_EPOCH_MS) / 1000;
+	} else if (m->stopped) {
+		v.state = POD_STATE_STOPPED;
+	} else if (m->failed && s->now >= m->runs_at) {
+		v.state = POD_STATE_FAILED;
+	} else if (m->running) {
+		v.state = POD_STATE_RUNNING;
+		v.port = 22;
+		COPY_TEXT(v.host, "pod");
+	}
+	return v;
+}
+
+static bool listed_now(struct sim *s, const struct machine *m, int provider)
+{
+	if (m->vendor != provider || m->visible > s->now)
+		return false;
+	if (m->is_over && !(vendor(s, m)->keeps_gone && s->now - m->ended < 300000))
+		return false;
+	return true;
+}
+
+void cloud_list(struct sim *s, struct happening *h)
+{
+	struct fault *f = strikes(s, F_LIST_SLOW);
+	struct happening *r = later(s, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
+
+	r->life = h->life;
+	r->provider = h->provider;
+	r->x = h->x; /* when it was asked for, by the client's clock */
+	if (strikes(s, F_LIST_FAILS))
+		r->kind = ERR_TRANSIENT;
+	if (strikes(s, F_LIST_RATE_LIMITED))
+		r->kind = ERR_RATE_LIMITED;
+	if (r->kind != ERR_NONE)
+		return;
+	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));
+	size_t count = 0;
+	bool lossy = s->plan->conf.providers[h->provider].look_gap_ms;
+	for (size_t i = 0; i < s->machine_count; i++)
+		if (listed_now(s, &s->machines[i], h->provider) && !(lossy && strikes(s, F_LIST_MISSES_ONE)))
+			views[count++] = view_of(s, &s->machines[i]);
+	r->data = views;
+	r->count = count;
+}
+
+/* ---- what it cost, and who is left ---- */
+
+/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go, is another test. */
+int64_t meter(const struct sim *s, const struct machine *m)
+{
+	int64_t end = m->is_over ? m->ended : s->now;
+
+	if (m->release_asked >= 0 && m->release_asked < end)
+		end = m->release_asked;
+	return money_for(MIN(m->price, m->offered), (end - m->created + 999) / 1000 * 1000);
+}
+
+/* Nobody but a client can end these, and there is none any more. */
+static bool immortal(const struct sim *s, const struct machine *m)
+{
+	return (m->never_runs || m->failed || m->stopped) && (s->dead_forever || s->exit_status == 9);
+}
+
+static void check_money(struct sim *s)
+{
+	int64_t sum = 0, slack = 0;
+
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		bool nobody = (m->never_runs || m->failed || m->stopped) && (s->ever_crashed || s->ever_slept);
+		if (m->duplicate || nobody)
+			continue;
+		sum += meter(s, m);
+		slack += money_for(m->price, 1000 + s->wall_error);
+	}
+	if (s->plan->conf.max_cost_microusd && sum > s->plan->conf.max_cost_microusd + slack)
+		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum,
+		      (long long)s->plan->conf.max_cost_microusd);
+}
+
+void cloud_check(struct sim *s)
+{
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		if (!m->is_over && !immortal(s, m))
+			broke(s, "pod %s lives for ever", m->id);
+		if (!s->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
+		    !m->stopped && m->ended > m->hard_end + 1000 + SELF_END_MS)
+			broke(s, "pod %s outlived its hard end", m->id);
+	}
+	check_money(s);
+}

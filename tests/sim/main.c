@@ -1,0 +1,191 @@
+/* main.c - sim [--seeds N] [--from S] | --seed S [--trace] | --big SEGMENTS PODS */
+#include "sim.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+struct tally {
+	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], slowest_ms;
+	size_t twice;
+};
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Runs the plan as it is; true when an invariant breaks, which is then in *word. */
+static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *word, size_t room)
+{
+	struct sim s = {0};
+
+	sim_run(&s, plan, tracing);
+	bool broken = s.broken[0] != '\0';
+	copy_text(word, room, s.broken);
+	if (tally) {
+		tally->runs++;
+		tally->events += s.events;
+		tally->actions += s.actions;
+		tally->pods += (int64_t)s.machine_count;
+		for (int i = 0; i < F_KINDS; i++)
+			tally->faults[i] += s.hit[i];
+		tally->exits[s.exit_status < 0 ? 255 : s.exit_status]++;
+	}
+	sim_free(&s);
+	return broken;
+}
+
+/* Leaves out every fault without which it still breaks. */
+static void shrink(struct plan *plan)
+{
+	char word[240];
+	bool less = true;
+
+	while (less) {
+		less = false;
+		for (int i = 0; i < plan->fault_count; i++) {
+			if (plan->faults[i].dropped)
+				continue;
+			plan->faults[i].dropped = true;
+			if (breaks(plan, false, NULL, word, sizeof(word)))
+				less = true;
+			else
+				plan->faults[i].dropped = false;
+		}
+	}
+}
+
+static int one(uint64_t seed, bool tracing, bool as_it_is)
+{
+	struct plan plan;
+	char word[240];
+
+	plan_make(&plan, seed);
+	bool broken = breaks(&plan, false, NULL, word, sizeof(word));
+	if (broken && !as_it_is)
+		shrink(&plan);
+	if (broken || tracing) {
+		plan_print(&plan);
+		fflush(stdout);
+		breaks(&plan, tracing, NULL, word, sizeof(word));
+	}
+	printf("sim: seed %llu: %s\n", (unsigned long long)seed, broken ? word : "all invariants hold");
+	plan_free(&plan);
+	return broken;
+}
+
+static int never_hit(const struct tally *t)
+{
+	int missing = 0;
+
+	for (int i = 0; i < F_KINDS; i++)
+		if (!t->faults[i]) {
+			printf("sim: fault %s was never exercised\n", fault_names[i]);
+			missing = 1;
+		}
+	return missing;
+}
+
+static void summary(const struct tally *t, double took)
+{
+	printf("sim: %lld schedules, %lld events, %lld actions, %lld pods, %.1f s (%.0f schedules/s); exits",
+	       (long long)t->runs, (long long)t->events, (long long)t->actions, (long long)t->pods, took,
+	       (double)t->runs / took);
+	for (int i = 0; i < 255; i++)
+		if (t->exits[i])
+			printf(" %d:%lld", i, (long long)t->exits[i]);
+	printf(" dead:%lld; faults", (long long)t->exits[255]);
+	for (int i = 0; i < F_KINDS; i++)
+		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
+	putchar('\n');
+}
+
+static int many(uint64_t from, uint64_t count, uint64_t most_failures)
+{
+	struct tally tally = {0};
+	double began = seconds();
+	uint64_t failures = 0;
+	char word[240];
+
+	for (uint64_t seed = from; seed < from + count && failures < most_failures; seed++) {
+		struct plan plan;
+		plan_make(&plan, seed);
+		if (breaks(&plan, false, &tally, word, sizeof(word))) {
+			failures++;
+			if (most_failures > 1)
+				printf("seed %llu: %s\n", (unsigned long long)seed, word);
+			else
+				one(seed, true, false);
+		}
+		plan_free(&plan);
+	}
+	summary(&tally, seconds() - began);
+	return failures || (count >= 10000 && never_hit(&tally));
+}
+
+/* A big job without faults: what a step costs. */
+static int big(size_t segments, int pods)
+{
+	struct plan plan;
+	struct sim s = {.measuring = true};
+	double began = seconds();
+
+	plan_make(&plan, 1);
+	free(plan.segments);
+	plan.fault_count = 0;
+	plan.count = segments;
+	plan.segments = xcalloc(segments, sizeof(*plan.segments));
+	plan.ms_per_weight = 100;
+	for (size_t i = 0; i < segments; i++)
+		plan.segments[i] = (struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
+	struct core_conf *c = &plan.conf;
+	c->provider_count = 1;
+	c->pods = pods;
+	c->workers = 2;
+	c->max_batch = 8;
+	c->command = c->needs_gpu = c->detached = false;
+	c->max_cost_microusd = c->max_price_microusd_h = c->max_duration_ms = c->keep_ms = 0;
+	plan.vendors[0].offer_count = 1;
+	plan.vendors[0].capacity[0] = pods;
+	sim_run(&s, &plan, false);
+	printf("sim: %zu segments on %d pods: %lld events, %.2f s in all, %.3f s in the core, %.2f us an event; exit %d %s\n",
+	       segments, pods, (long long)s.events, seconds() - began, s.core_s, s.core_s * 1e6 / (double)s.events,
+	       s.exit_status, s.broken);
+	int bad = s.exit_status != 0;
+	sim_free(&s);
+	plan_free(&plan);
+	return bad;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
+	bool tracing = false, as_it_is = false, single = false;
+
+	for (int i = 1; i < argc; i++) {
+		const char *next = i + 1 < argc ? argv[i + 1] : "0";
+		if (!strcmp(argv[i], "--trace"))
+			tracing = true;
+		else if (!strcmp(argv[i], "--as-it-is"))
+			as_it_is = true;
+		else if (!strcmp(argv[i], "--seeds"))
+			seeds = strtoull(next, NULL, 10), i++;
+		else if (!strcmp(argv[i], "--from"))
+			from = strtoull(next, NULL, 10), i++;
+		else if (!strcmp(argv[i], "--failures"))
+			failures = strtoull(next, NULL, 10), i++;
+		else if (!strcmp(argv[i], "--seed"))
+			seed = strtoull(next, NULL, 10), single = true, i++;
+		else if (!strcmp(argv[i], "--big") && i + 2 < argc)
+			return big(strtoull(next, NULL, 10), atoi(argv[i + 2]));
+		else {
+			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] | --seed S [--trace] "
+					"[--as-it-is] | --big SEGMENTS PODS\n");
+			return 2;
+		}
+	}
+	return single ? one(seed, tracing, as_it_is) : many(from, seeds, failures);
+}

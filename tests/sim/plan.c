@@ -1,0 +1,201 @@
+/* plan.c - what a seed means: the surroundings of one schedule, and its faults. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+const char *const fault_names[F_KINDS] = {
+#define X(name) #name,
+	FAULT_KINDS(X)
+#undef X
+};
+
+static uint64_t roll(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+static int64_t in(uint64_t *r, int64_t least, int64_t most)
+{
+	return least + (int64_t)(roll(r) % (uint64_t)(most - least + 1));
+}
+
+static bool chance(uint64_t *r, int percent)
+{
+	return in(r, 1, 100) <= percent;
+}
+
+/* From least to about most, small values as likely as large ones. */
+static int64_t spread(uint64_t *r, int64_t least, int64_t most)
+{
+	int64_t top = least;
+
+	while (top < most && chance(r, 80))
+		top *= 2;
+	return in(r, least, MIN(MAX(top, least + 1), most));
+}
+
+static void make_vendor(struct plan *p, uint64_t *r, int i)
+{
+	static const char *const names[] = {"alpha", "beta", "gamma"};
+	struct vendor_plan *v = &p->vendors[i];
+	struct core_provider *k = &p->conf.providers[i];
+
+	COPY_TEXT(k->name, names[i]);
+	k->can_fetch = chance(r, 50);
+	k->poll_ms = in(r, 500, 3000);
+	k->look_gap_ms = chance(r, 25) ? 0 : 5000;
+	v->latency_ms = in(r, 20, 800);
+	v->boot_ms = spread(r, 500, 90000);
+	v->lag_ms = k->look_gap_ms ? in(r, 0, 1500) : 0;
+	v->self_end_ms = in(r, 0, SELF_END_MS - 1000);
+	v->keeps_gone = chance(r, 40);
+	v->vague = chance(r, 50);
+	v->offer_count = (int)in(r, 1, 4);
+	for (int n = 0; n < v->offer_count; n++) {
+		struct offer *o = &v->offers[n];
+		COPY_TEXT(o->provider, k->name);
+		snprintf(o->id, sizeof(o->id), "%d", n);
+		snprintf(o->gpu, sizeof(o->gpu), "GPU %d", n);
+		snprintf(o->region, sizeof(o->region), "r%d", (int)in(r, 0, 1));
+		o->price_microusd_h = chance(r, 5) ? 0 : in(r, 200000, 2500000);
+		o->wish = n / 2;
+		v->capacity[n] = (int)in(r, 0, 5);
+	}
+}
+
+static void make_conf(struct plan *p, uint64_t *r)
+{
+	struct core_conf *c = &p->conf;
+
+	COPY_TEXT(c->run, "r1");
+	COPY_TEXT(c->machine, "0123456789abcdef");
+	c->provider_count = (int)in(r, 1, VENDORS_MAX);
+	for (int i = 0; i < c->provider_count; i++)
+		make_vendor(p, r, i);
+	c->want_volume = chance(r, 60);
+	c->pods = (int)in(r, 1, 5);
+	c->workers = (int)in(r, 1, 3);
+	c->command = chance(r, 10);
+	c->max_batch = c->command ? 1 : (int)in(r, 1, 8);
+	c->max_batch_weight = chance(r, 30) ? 25 : 0;
+	c->canary = chance(r, 70);
+	c->needs_gpu = chance(r, 30);
+	c->detached = chance(r, 30);
+	c->unproven_ok = chance(r, 30);
+	c->max_cost_microusd = chance(r, 60) ? spread(r, 5000, 1000000) : 0;
+	c->max_duration_ms = chance(r, 50) ? spread(r, 60000, HOUR_MS) : 0;
+	c->retry_until_up = c->max_duration_ms && chance(r, 20);
+	c->max_price_microusd_h = chance(r, 20) ? in(r, 400000, 2500000) : 0;
+	c->wait_ms = in(r, 10000, 600000);
+	c->lease_ms = in(r, 120000, 600000);
+	c->boot_limit_ms = in(r, 60000, 600000);
+	c->keep_ms = chance(r, 10) ? 60000 : 0;
+	c->check_tries = (int)in(r, 1, 3);
+}
+
+static void make_segments(struct plan *p, uint64_t *r)
+{
+	p->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, 80));
+	p->segments = xcalloc(p->count, sizeof(*p->segments));
+	uint32_t groups = (uint32_t)in(r, 1, 3);
+	bool cached = chance(r, 20);
+	for (size_t i = 0; i < p->count; i++) {
+		struct core_segment *s = &p->segments[i];
+		s->weight = (double)in(r, 1, 10);
+		s->est_s = s->weight * (double)p->ms_per_weight / 1000;
+		s->group = (uint32_t)roll(r) % groups;
+		s->done = cached && chance(r, 50);
+	}
+}
+
+static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
+{
+	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+			    .count = (int)spread(r, 1, 6), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
+	switch (f->kind) {
+	case F_POISON:
+	case F_CHECK_BAD:
+		f->n = p->count ? (int)in(r, 0, (int64_t)p->count - 1) : 0;
+		break;
+	case F_LIST_FAILS:
+	case F_LIST_RATE_LIMITED:
+	case F_LIST_MISSES_ONE:
+	case F_FETCH_UNTRUSTED:
+	case F_FETCH_DROPS:
+	case F_FILE_MISSING:
+		f->n = (int)spread(r, 1, 40) - 1;
+		break;
+	case F_RELEASE_FAILS:
+		f->ms = in(r, 1, 9);
+		break;
+	case F_LEDGER_FULL:
+	case F_DISK_FULL:
+		f->n = (int)spread(r, 1, 60) - 1;
+		f->count = chance(r, 50) ? 1 << 20 : f->count;
+		break;
+	case F_SIGNAL:
+		f->ms = spread(r, 10, 600000);
+		f->x = (int)in(r, 0, 3);
+		break;
+	case F_SLEEP:
+	case F_WALL_JUMP:
+		break;
+	case F_CRASH_RESUME:
+	case F_CRASH_REAP:
+	case F_CRASH_FOREVER:
+		f->n = (int)spread(r, 1, 600) - 1;
+		f->count = 1;
+		break;
+	default:
+		break;
+	}
+}
+
+void plan_make(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0x2545f4914f6cdd1dull + 1, *r = &state;
+
+	memset(p, 0, sizeof(*p));
+	p->seed = seed;
+	p->rtt_ms = in(r, 1, 150);
+	p->prepare_ms = spread(r, 200, 120000);
+	p->install_ms = spread(r, 100, 20000);
+	p->load_ms = spread(r, 100, 40000);
+	p->ms_per_weight = spread(r, 10, 4000);
+	p->keep_latency_ms = in(r, 1, 200);
+	p->boot_clock_ms = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
+	p->replay_first = chance(r, 70);
+	p->own_ready = chance(r, 70);
+	make_conf(p, r);
+	make_segments(p, r);
+	p->conf.seed = roll(r);
+	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_MAX));
+	for (int i = 0; i < p->fault_count; i++)
+		make_fault(p, r, &p->faults[i]);
+}
+
+void plan_free(struct plan *p)
+{
+	free(p->segments);
+}
+
+void plan_print(const struct plan *p)
+{
+	const struct core_conf *c = &p->conf;
+
+	printf("seed %llu: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n",
+	       (unsigned long long)p->seed, p->count, c->provider_count, c->pods, c->workers, c->max_batch,
+	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
+	       c->command ? ", command" : "");
+	printf("  max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
+	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
+	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);
+	for (int i = 0; i < p->fault_count; i++)
+		if (!p->faults[i].dropped)
+			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d\n", i, fault_names[p->faults[i].kind],
+			       p->faults[i].n, p->faults[i].count, (long long)p->faults[i].ms, p->faults[i].x);
+}

@@ -1,0 +1,340 @@
+/* podsim.c - what runs on a pod: the dead-man's switch, the agent with its queue and its numbered log, the workers. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+static int number_of(const struct sim *s, const struct machine *m)
+{
+	return (int)(m - s->machines);
+}
+
+static struct happening *on_pod(struct sim *s, struct machine *m, int64_t delay, enum what what)
+{
+	struct happening *h = later(s, delay, what);
+
+	h->machine = number_of(s, m);
+	h->conn = m->epoch;
+	return h;
+}
+
+/* ---- the switch ---- */
+
+static int64_t lease_end(const struct machine *m)
+{
+	return MIN(m->hard_end, m->lease_shown ? m->lease : m->first_lease);
+}
+
+void pod_watch(struct sim *s, struct machine *m)
+{
+	if (m->is_over || !m->running || m->ending)
+		return;
+	int64_t end = lease_end(m);
+	if (s->now < end) {
+		later(s, end - s->now, W_WATCH)->machine = number_of(s, m);
+		return;
+	}
+	trace(s, "pod %s: its %s is over", m->id, end == m->hard_end ? "hard end" : "lease");
+	m->ending = true;
+	later(s, s->plan->vendors[m->vendor].self_end_ms, W_ENDS)->machine = number_of(s, m);
+}
+
+/* ---- the log ---- */
+
+static void say_to_client(struct sim *s, struct machine *m, size_t n)
+{
+	struct happening *h = later(s, s->plan->rtt_ms / 2, W_ENTRY);
+
+	h->life = s->life;
+	h->machine = number_of(s, m);
+	h->conn = m->conn;
+	h->x = (int64_t)n;
+}
+
+static struct entry *note(struct sim *s, struct machine *m, enum event_type type)
+{
+	GROW(m->log, m->log_count, m->log_cap);
+	struct entry *e = &m->log[m->log_count++];
+
+	*e = (struct entry){.type = type, .life = s->life, .t = s->now - m->created};
+	if (m->connected)
+		say_to_client(s, m, m->log_count - 1);
+	return e;
+}
+
+void pod_stream(struct sim *s, struct machine *m, size_t from)
+{
+	for (size_t i = from; i < m->log_count; i++)
+		say_to_client(s, m, i);
+}
+
+/* ---- connections ---- */
+
+void pod_attach(struct sim *s, struct machine *m)
+{
+	m->connected = true;
+	m->conn++;
+	m->agent = true;
+	m->idle_since = s->now;
+}
+
+static void disconnect(struct sim *s, struct machine *m)
+{
+	if (!m->connected)
+		return;
+	m->connected = false;
+	struct happening *h = later(s, s->plan->rtt_ms, W_LOST);
+	h->life = s->life;
+	h->machine = number_of(s, m);
+	h->conn = m->conn++;
+}
+
+void pod_cut(struct sim *s, struct machine *m, int64_t ms)
+{
+	trace(s, "pod %s: connection cut", m->id);
+	m->cut_until = MAX(m->cut_until, s->now + ms);
+	disconnect(s, m);
+}
+
+static void stop_workers(struct machine *m)
+{
+	m->epoch++;
+	m->workers_started = m->workers_ready = 0;
+	for (int w = 0; w < WORKERS_MAX; w++)
+		m->worker_work[w] = -1;
+	for (size_t i = 0; i < m->work_count; i++)
+		m->works[i].over = true;
+	m->work_done = m->work_count;
+}
+
+void pod_restart_agent(struct sim *s, struct machine *m)
+{
+	if (!m->agent)
+		return;
+	trace(s, "pod %s: its agent begins anew", m->id);
+	stop_workers(m);
+	m->detached = false;
+	disconnect(s, m);
+}
+
+void pod_gone(struct sim *s, struct machine *m)
+{
+	stop_workers(m);
+	disconnect(s, m);
+}
+
+/* ---- workers ---- */
+
+static int64_t next_work(struct machine *m)
+{
+	while (m->work_done < m->work_count && (m->works[m->work_done].begun || m->works[m->work_done].over))
+		m->work_done++;
+	for (size_t i = m->work_done; i < m->work_count; i++)
+		if (!m->works[i].begun && !m->works[i].over)
+			return (int64_t)i;
+	return -1;
+}
+
+static void finish_detached(struct sim *s, struct machine *m)
+{
+	for (int w = 0; w < WORKERS_MAX; w++)
+		if (m->worker_work[w] >= 0)
+			return;
+	if (!m->detached || m->ending || next_work(m) >= 0)
+		return;
+	trace(s, "pod %s: its queue is done, it ends itself", m->id);
+	m->ending = true;
+	on_pod(s, m, 2000, W_ENDS);
+}
+
+static void render_on(struct sim *s, struct machine *m, int w)
+{
+	struct work *k = &m->works[m->worker_work[w]];
+	double weight = s->plan->segments[k->segments[k->next]].weight;
+	struct happening *h = on_pod(s, m, 1 + (int64_t)(weight * (double)s->plan->ms_per_weight), W_WORK);
+
+	h->x = w;
+}
+
+static void feed_workers(struct sim *s, struct machine *m)
+{
+	for (int w = 0; w < m->workers_ready && w < WORKERS_MAX; w++) {
+		if (m->worker_work[w] >= 0)
+			continue;
+		int64_t i = next_work(m);
+		if (i < 0)
+			break;
+		struct work *k = &m->works[i];
+		k->begun = true;
+		m->worker_work[w] = i;
+		struct entry *e = note(s, m, EV_BATCH_STARTED);
+		e->life = k->life;
+		e->batch = k->batch;
+		render_on(s, m, w);
+	}
+	finish_detached(s, m);
+}
+
+static void segment_over(struct sim *s, struct machine *m, const struct work *k)
+{
+	uint32_t seg = k->segments[k->next];
+	enum err_kind kind = s->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
+	struct entry *e = note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
+
+	e->life = k->life;
+	e->batch = k->batch;
+	e->segment = seg;
+	e->kind = kind;
+	e->elapsed_ms = 1 + (int64_t)(s->plan->segments[seg].weight * (double)s->plan->ms_per_weight);
+	if (kind == ERR_NONE)
+		m->files[seg] = 1;
+	if (m->detached)
+		m->lease = s->now + s->plan->conf.lease_ms;
+}
+
+void pod_work(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+	int w = (int)h->x;
+
+	if (h->conn != m->epoch || m->is_over)
+		return;
+	struct work *k = &m->works[m->worker_work[w]];
+	segment_over(s, m, k);
+	if (++k->next < k->count) {
+		render_on(s, m, w);
+		return;
+	}
+	k->over = true;
+	m->worker_work[w] = -1;
+	struct entry *e = note(s, m, EV_BATCH_DONE);
+	e->life = k->life;
+	e->batch = k->batch;
+	if (m->workers_end && m->work_done > 2) {
+		stop_workers(m);
+		m->workers_never = true;
+		note(s, m, EV_WORKERS_FAILED)->kind = ERR_JOB;
+		return;
+	}
+	feed_workers(s, m);
+	bool busy = false;
+	for (w = 0; w < WORKERS_MAX; w++)
+		busy = busy || m->worker_work[w] >= 0;
+	if (!busy)
+		m->idle_since = s->now;
+}
+
+void pod_worker(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+
+	if (h->conn != m->epoch || m->is_over)
+		return;
+	if (m->workers_never) {
+		note(s, m, EV_WORKERS_FAILED)->kind = ERR_JOB;
+		return;
+	}
+	note(s, m, EV_WORKERS)->number = ++m->workers_ready;
+	feed_workers(s, m);
+}
+
+/* ---- what the client says ---- */
+
+static void prepare_fails(struct sim *s, struct machine *m, enum err_kind kind)
+{
+	struct happening *h = later(s, s->plan->rtt_ms, W_PREPARE_FAILED);
+
+	h->life = s->life;
+	h->machine = number_of(s, m);
+	h->conn = m->conn;
+	h->kind = kind;
+}
+
+static void prepare(struct sim *s, struct machine *m, bool shared)
+{
+	if (strikes(s, F_PREPARE_FAILS)) {
+		prepare_fails(s, m, ERR_JOB);
+		return;
+	}
+	if (strikes(s, F_PREPARE_TRANSIENT)) {
+		prepare_fails(s, m, ERR_TRANSIENT);
+		return;
+	}
+	struct happening *h = later(s, (shared ? s->plan->prepare_ms : 0) + s->plan->install_ms, W_PREPARED);
+	h->machine = number_of(s, m);
+	h->conn = m->conn;
+	h->x = shared;
+}
+
+void pod_prepared(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+
+	if (h->conn != m->conn || !m->connected)
+		return;
+	if (h->x || s->plan->own_ready) {
+		struct happening *r = later(s, s->plan->rtt_ms / 2, W_SHARED);
+		r->life = s->life;
+		r->machine = h->machine;
+		r->conn = m->conn;
+	}
+	if (m->workers_started) {
+		if (m->workers_ready)
+			note(s, m, EV_WORKERS)->number = m->workers_ready;
+		return;
+	}
+	m->workers_started = s->plan->conf.workers;
+	for (int w = 0; w < m->workers_started; w++)
+		on_pod(s, m, s->plan->load_ms + 50 * w, W_WORKER);
+}
+
+static bool known(const struct machine *m, const struct happening *h)
+{
+	for (size_t i = 0; i < m->work_count; i++)
+		if (m->works[i].life == h->life && m->works[i].batch == h->batch)
+			return true;
+	return false;
+}
+
+static void take_batch(struct sim *s, struct machine *m, struct happening *h)
+{
+	if (!s->measuring && known(m, h))
+		return;
+	GROW(m->works, m->work_count, m->work_cap);
+	m->works[m->work_count++] = (struct work){.life = h->life, .batch = h->batch, .count = h->count,
+						  .segments = TAKE(h->data)};
+	feed_workers(s, m);
+}
+
+static void revoke(struct sim *s, struct machine *m)
+{
+	for (size_t i = m->work_done; i < m->work_count; i++) {
+		struct work *k = &m->works[i];
+		if (k->begun || k->over)
+			continue;
+		k->over = true;
+		struct entry *e = note(s, m, EV_REVOKED);
+		e->life = k->life;
+		e->batch = k->batch;
+	}
+	finish_detached(s, m);
+}
+
+void pod_command(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+
+	if (h->conn != m->conn || !m->connected || m->is_over)
+		return; /* lost with the connection */
+	switch ((enum command)h->x) {
+	case C_PREPARE: prepare(s, m, h->y); break;
+	case C_SEND: take_batch(s, m, h); break;
+	case C_REVOKE: revoke(s, m); break;
+	case C_HANDOVER:
+	case C_RENEW:
+		m->lease = s->now + s->plan->conf.lease_ms;
+		m->lease_shown = true;
+		m->detached = m->detached || h->x == C_HANDOVER;
+		finish_detached(s, m);
+		break;
+	}
+}

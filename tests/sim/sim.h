@@ -1,0 +1,240 @@
+/* sim.h - one schedule of faults: the real core, a client that carries its actions as the engine would, a cloud in memory
+ * and the agents on its pods, all against one virtual clock. A seed gives the surroundings and a list of faults; faults can
+ * be dropped one at a time to find the fewest that still break an invariant. */
+#ifndef BURST_TESTS_SIM_H
+#define BURST_TESTS_SIM_H
+
+#include "orchestrator/core/impl.h"
+
+enum {
+	FAULTS_MAX = 12,
+	VENDORS_MAX = 3,
+	WORKERS_MAX = 4,
+	SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
+	HOUR_MS = 3600 * 1000,
+};
+
+#define FAULT_KINDS(X)                                                                                                  \
+	X(CREATE_LOST_MADE) X(CREATE_LOST_NOTHING) X(CREATE_TWICE) X(CREATE_SOLD_OUT) X(CREATE_RATE_LIMITED)            \
+	X(CREATE_TRANSIENT) X(CREATE_CREDENTIALS) X(CREATE_REFUSED) X(PRICE_ABOVE_OFFER) X(SURFACES_LATE)               \
+	X(LIST_MISSES_ONE) X(LIST_FAILS) X(LIST_RATE_LIMITED) X(LIST_SLOW) X(RELEASE_FAILS) X(RELEASE_LOST)             \
+	X(RELEASE_LINGERS) X(RELEASE_IGNORED) X(RELEASE_NEVER) X(OFFERS_FAIL) X(OFFERS_EMPTY) X(VOLUME_FAILS)           \
+	X(BOOT_FAILS) X(BOOT_STUCK) X(BOOT_SLOW) X(PREEMPTED) X(STOPPED) X(WRONG_HOST_KEY) X(UNREACHABLE)               \
+	X(SWITCH_BAD) X(NO_GPU) X(PREPARE_FAILS) X(PREPARE_TRANSIENT) X(WORKERS_NEVER) X(WORKERS_END) X(POISON)         \
+	X(CHECK_BAD) X(FILE_MISSING) X(AGENT_RESTART) X(DROP) X(DROP_LONG) X(FETCH_UNTRUSTED) X(FETCH_DROPS)            \
+	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
+	X(CRASH_FOREVER)
+
+#define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
+
+enum fault_kind {
+#define X(name) F_##name,
+	FAULT_KINDS(X)
+#undef X
+		F_KINDS
+};
+
+struct fault {
+	enum fault_kind kind;
+	int n, count; /* strikes occurrences n .. n + count - 1 of what it can strike */
+	int64_t ms;   /* when, or how long */
+	int x;
+	bool dropped;
+};
+
+struct vendor_plan {
+	struct offer offers[4];
+	int capacity[4], offer_count;
+	int64_t latency_ms, boot_ms, lag_ms, self_end_ms;
+	bool keeps_gone; /* its list shows pods that are gone for a while */
+	bool vague;	 /* create replies carry no address; the list does */
+};
+
+struct plan {
+	uint64_t seed;
+	struct core_conf conf;
+	struct core_segment *segments;
+	size_t count;
+	struct vendor_plan vendors[VENDORS_MAX];
+	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
+	int64_t boot_clock_ms;
+	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
+	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
+	struct fault faults[FAULTS_MAX];
+	int fault_count;
+};
+
+void plan_make(struct plan *p, uint64_t seed);
+void plan_free(struct plan *p);
+void plan_print(const struct plan *p);
+extern const char *const fault_names[F_KINDS];
+
+/* ---- the queue ---- */
+
+enum what {
+	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
+	W_OFFERS, W_VOLUME, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_RELEASED, W_SIGNAL,
+	/* in the cloud and on the pods */
+	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
+	/* to the machine that burst runs on */
+	W_SLEEP, W_WAKE, W_JUMP, W_RESTART,
+};
+
+struct happening {
+	int64_t at;
+	uint64_t seq;
+	enum what what;
+	int life, pod, machine, provider;
+	uint64_t conn;
+	uint32_t segment, batch;
+	enum err_kind kind;
+	int64_t x, y;
+	void *data; /* freed with it */
+	size_t count;
+};
+
+/* ---- pods of the cloud ---- */
+
+struct work {
+	int life;
+	uint32_t batch, *segments;
+	size_t count, next;
+	bool begun, over;
+};
+
+struct entry { /* of an agent's numbered log */
+	enum event_type type;
+	int life, number;
+	uint32_t batch, segment;
+	enum err_kind kind;
+	int64_t t, elapsed_ms;
+};
+
+struct machine {
+	int vendor, offer;
+	char id[24], attempt[ATTEMPT_MAX];
+	int64_t price, offered; /* micro-dollars an hour */
+	int64_t hard_end, first_lease; /* true time */
+	int64_t created, visible, runs_at, ended, release_asked;
+	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key, bad_switch, no_gpu, unreachable;
+	bool lease_shown; /* its lease was renewed at least once */
+	int release_fails;
+	int64_t linger;
+	bool ignores_release;
+	/* agent */
+	bool agent, connected, detached, ending;
+	uint64_t conn, epoch;
+	int64_t lease, cut_until;
+	struct entry *log;
+	size_t log_count, log_cap;
+	struct work *works;
+	size_t work_count, work_cap, work_done;
+	int workers_started, workers_ready;
+	bool workers_never, workers_end;
+	int64_t worker_work[WORKERS_MAX]; /* index in works, -1: idle */
+	uint8_t *files;			  /* finished segments on its volume */
+	int64_t idle_since;
+};
+
+/* ---- the client ---- */
+
+struct row { /* of the ledger: the pod as saved, times on the wall clock */
+	struct core_pod pod;
+	int64_t wall_minus_boot;
+};
+
+struct create { /* a request on its way */
+	int provider, offer;
+	char attempt[ATTEMPT_MAX];
+	int64_t hard_end_s, first_lease_end_s, price;
+};
+
+struct sim {
+	struct plan *plan;
+	bool tracing;
+	int64_t now; /* true time */
+	uint64_t random, seq;
+	struct happening *queue;
+	size_t queue_count, queue_cap;
+	int counts[F_KINDS]; /* occurrences so far */
+	bool hit[F_KINDS];
+	char broken[240]; /* the invariant that does not hold; empty: none */
+
+	struct machine *machines;
+	size_t machine_count, machine_cap;
+	struct create *creates;
+	size_t create_count, create_cap;
+	int in_use[VENDORS_MAX][4];
+
+	struct core *core;
+	struct actions out;
+	int life;
+	bool up, asleep, over, reaping, dead_forever;
+	int64_t boot_offset, wall_offset, wakes_at;
+	int64_t wall_error; /* the furthest that the client's wall clock was off */
+	bool ever_slept, ever_crashed;
+	size_t *seen, seen_cap; /* log entries dealt with, by machine */
+	bool *unsaved;		/* by pod of this life */
+	size_t unsaved_cap;
+	int64_t actions, events, ticks_now;
+	int ticks_here;
+	bool good_safe; /* a segment with a good check was kept in this life */
+	struct row *rows;
+	size_t row_count, row_cap;
+	bool *safe, *poison, *suspect;
+	int *bad_checks;
+	int64_t settled_at, ended_at;
+	int64_t busy_second;
+	int busy_events;
+	int exit_status;
+	size_t rendered_twice;
+	double core_s; /* spent in core_step, when measured */
+	bool measuring;
+};
+
+/* sim.c */
+void broke(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
+void trace(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
+struct happening *later(struct sim *s, int64_t delay, enum what what);
+struct fault *strikes(struct sim *s, enum fault_kind kind);
+uint64_t sim_random(struct sim *s);
+int64_t pick(struct sim *s, int64_t least, int64_t most);
+void sim_run(struct sim *s, struct plan *plan, bool tracing);
+void sim_free(struct sim *s);
+
+/* cloud.c */
+void cloud_create(struct sim *s, struct happening *h);
+void cloud_list(struct sim *s, struct happening *h);
+void cloud_release(struct sim *s, struct happening *h);
+void cloud_container(struct sim *s, struct machine *m);
+void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms);
+void cloud_end(struct sim *s, struct machine *m, const char *why);
+struct machine *cloud_machine(struct sim *s, const char *id);
+void cloud_check(struct sim *s); /* at the very end */
+int64_t meter(const struct sim *s, const struct machine *m);
+
+/* podsim.c */
+void pod_watch(struct sim *s, struct machine *m);
+void pod_command(struct sim *s, struct happening *h);
+void pod_prepared(struct sim *s, struct happening *h);
+void pod_worker(struct sim *s, struct happening *h);
+void pod_work(struct sim *s, struct happening *h);
+void pod_restart_agent(struct sim *s, struct machine *m);
+void pod_cut(struct sim *s, struct machine *m, int64_t ms); /* the connection drops; none again before ms are over */
+void pod_attach(struct sim *s, struct machine *m);	    /* a connection begins */
+void pod_gone(struct sim *s, struct machine *m);
+void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
+enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER };
+
+/* client.c */
+int64_t boot_now(const struct sim *s);
+int64_t wall_now(const struct sim *s);
+void client_start(struct sim *s, bool reap);
+void client_crash(struct sim *s, const struct fault *f);
+void client_tick(struct sim *s);
+void client_hears(struct sim *s, struct happening *h);
+void client_slept(struct sim *s);
+void client_fault(struct sim *s, enum err_kind kind);
+
+#endif
