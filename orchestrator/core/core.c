@@ -103,11 +103,8 @@ static void take_signal(struct core *c, int number)
 	}
 	c->grace_until = c->now;
 	c->dirty = true;
-	if (c->signals >= 3) {
-		for (int i = 0; i < c->pod_count; i++)
-			c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
+	if (c->signals >= 3)
 		core_note(c, NOTE_WARN, "leaving at once");
-	}
 }
 
 static bool stoppable_now(const struct core *c, const struct core_pod *p)
@@ -249,9 +246,22 @@ static void widen(struct core *c)
 			core_fault(c, -1, &err);
 			return;
 		}
-		c->capacity_since = 0;
 		pod_rent(c, k, end);
 		active++;
+	}
+}
+
+/* Work may have come back from one pod while another had nothing to do; and who has nothing to do is let go. */
+static void use_pods(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->phase == POD_WORKING)
+			pod_after_work(c, i);
+		else if (!c->todo && pod_active(p) && !p->batches && !p->unhome)
+			pod_let_go(c, i, ERR_NONE, "no work is left for it");
+		else if (p->phase == POD_QUEUED)
+			pod_after_queue(c, i);
 	}
 }
 
@@ -275,16 +285,23 @@ static void hand_over(struct core *c)
 
 	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c))
 		return;
-	int active = count_active(c, &working, &coming);
-	(void)active;
-	if (!working || coming || (c->todo && working < width_now(c) && !c->offers_again_at && working < c->conf.pods))
+	bool asking = false;
+	count_active(c, &working, &coming);
+	for (int i = 0; i < c->conf.provider_count; i++)
+		asking = asking || c->vendors[i].offers_ask == ASK_ASKED || c->vendors[i].volume_ask == ASK_ASKED;
+	if (!working || coming || asking)
 		return;
 	c->handed_over = true;
 	dispatch_deal(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->phase != POD_WORKING || !p->connected)
+		if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining)
 			continue;
+		if (!pod_files_outlive(c, p)) {
+			core_note(c, NOTE_WARN, "pod %s: its files cannot be fetched without it, so it is not left alone",
+				  p->id);
+			continue;
+		}
 		p->detached = true;
 		core_act(c, ACT_SAVE, i);
 		core_act(c, ACT_HANDOVER, i);
@@ -332,7 +349,7 @@ static void schedule_listings(struct core *c)
 				at = MIN(at, MAX(v->listed_at, v->listing_since) + interval);
 		}
 		v->list_at = at;
-		if (v->listing || at > c->now)
+		if (v->listing || MAX(at, v->list_not_before) > c->now)
 			continue;
 		v->listing = true;
 		v->listing_since = c->now;
@@ -348,9 +365,10 @@ static void listed(struct core *c, const struct event *ev)
 	v->listing = false;
 	c->dirty = true;
 	if (ev->err) {
-		v->list_failures++;
-		v->list_at = c->now + MAX(ev->err->retry_after_ms,
-					  MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
+		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
+		v->list_at = v->list_not_before =
+			c->now + MAX(ev->err->retry_after_ms,
+				     MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
 		return;
 	}
 	v->list_failures = 0;
@@ -369,14 +387,10 @@ static bool all_looked(struct core *c)
 		struct vendor *v = &c->vendors[i];
 		if (!v->used || v->listed_at > v->created_at)
 			continue;
-		if (v->list_failures >= 5 || c->signals >= 3) {
-			core_note(c, NOTE_WARN, "%s: the last listing failed; `burst ps` and `burst reap` look again",
-				  c->conf.providers[i].name);
+		if (v->list_failures >= LIST_FAILURES_MAX)
 			continue;
-		}
 		all = false;
-		if (!v->listing && v->list_at > c->now)
-			v->list_at = v->list_failures ? v->list_at : c->now;
+		v->list_at = MIN(v->list_at, c->now);
 	}
 	return all;
 }
@@ -391,10 +405,10 @@ static bool pods_over(struct core *c)
 			over = false;
 		if (!pod_may_bill(p))
 			continue;
-		if (p->phase == POD_AMBIGUOUS && (c->signals > 1 || c->now - p->rented_at > 5 * AMBIGUOUS_GAP_MS))
-			c->unreleased = true;
-		else if (c->now < p->deadline_at || p->phase < POD_RELEASING)
-			over = false;
+		bool given_up = p->phase == POD_AMBIGUOUS ?
+			c->signals > 1 || c->now - p->rented_at > 5 * AMBIGUOUS_GAP_MS :
+			p->phase >= POD_RELEASING && c->now >= p->deadline_at;
+		over = over && given_up;
 	}
 	return over;
 }
@@ -415,6 +429,8 @@ static void try_to_end(struct core *c)
 				if (c->pods[i].unhome > 0)
 					return;
 	}
+	for (int i = 0; i < c->pod_count; i++)
+		c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
 	c->ended = true;
 	core_act(c, ACT_END, -1);
 }
@@ -437,11 +453,13 @@ static void advance(struct core *c)
 	check_caps(c);
 	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
 		ask_offers_again(c);
-	if (core_stopping(c))
+	if (core_stopping(c)) {
 		let_all_go(c);
-	else if (!(c->conf.detached && c->handed_over && !c->todo))
+	} else {
+		use_pods(c);
 		widen(c);
-	hand_over(c);
+		hand_over(c);
+	}
 	try_to_end(c);
 	if (!c->ended)
 		schedule_listings(c);
@@ -454,11 +472,11 @@ static void note_wake(struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		at = MIN(at, pod_wake_at(c, &c->pods[i]));
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].listing)
-			at = MIN(at, c->vendors[i].list_at);
-	if (c->offers_again_at)
+		if (!c->vendors[i].listing && c->vendors[i].list_at != NEVER)
+			at = MIN(at, MAX(c->vendors[i].list_at, c->vendors[i].list_not_before));
+	if (c->offers_again_at && !core_stopping(c))
 		at = MIN(at, c->offers_again_at);
-	if (c->deadline_at && !core_stopping(c))
+	if (c->deadline_at && !core_stopping(c) && !dispatch_settled(c))
 		at = MIN(at, c->deadline_at);
 	if (core_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
@@ -490,6 +508,7 @@ static void start(struct core *c)
 		struct vendor *v = &c->vendors[c->pods[i].provider];
 		v->used = true;
 		v->list_at = c->now;
+		pod_take_over(c, i);
 	}
 }
 
@@ -620,7 +639,7 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	p->wake_at = NEVER;
 	p->last_group = UINT32_MAX;
 	p->listed = p->connected_at != 0;
-	p->deadline_at = p->phase == POD_BOOTING ? NEVER : 0; /* it has its hard end */
+	p->adopted = true;
 	return c->pod_count++;
 }
 

@@ -111,7 +111,7 @@ struct core_pod {
 	int batches, unhome; /* batches in flight; rendered segments not yet home */
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
-	bool lost, listed, draining;
+	bool lost, listed, draining, adopted;
 	uint32_t last_group;
 };
 
@@ -183,11 +183,13 @@ enum action_type {
 	ACT_LIST,     /* provider */
 	ACT_CONNECT,  /* pod */
 	ACT_PREPARE,  /* pod; flag: the shared part of the volume too */
-	ACT_SEND,     /* pod, batch */
+	ACT_SEND,     /* pod, batch. Said again after a reconnect if it has not begun: the agent ignores ids it knows */
 	ACT_REVOKE,   /* pod: every batch that has not begun */
 	ACT_RENEW,    /* pod */
-	ACT_HANDOVER, /* pod: its agent keeps itself alive from now on */
-	ACT_FETCH,    /* pod, segment (over SSH, or from the volume when pod.via_volume) */
+	ACT_HANDOVER, /* pod: its agent keeps itself alive from now on (said again after each reconnect) */
+	ACT_TAKEOVER, /* pod: its agent no longer does; ACT_RENEW follows */
+	ACT_FETCH,    /* pod, segment (over SSH, or from the volume when pod.via_volume): answered once by EV_HOME or
+		       * EV_HOME_FAILED, but never once its connection was lost (EV_LOST) or dropped (ACT_CLOSE) */
 	ACT_KEEP,     /* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
 	ACT_DISCARD,  /* segment: throw the file away, it is rendered again */
 	ACT_SALVAGE,  /* pod: read its event log from the volume */

@@ -60,6 +60,7 @@ static void make_todo(struct core *c, uint32_t i)
 	struct seg *s = &c->segs[i];
 	struct heap *h = &c->heaps[s->group];
 
+	c->dirty = true; /* somebody may be waiting for work */
 	s->state = SEG_TODO;
 	s->arrived = false;
 	s->pod = -1;
@@ -271,8 +272,6 @@ void dispatch_fill(struct core *c, int pod)
 		    c->batches[c->canary_batch].pod != pod)
 			return;
 	}
-	if (c->conf.detached && !c->handed_over)
-		return; /* all is dealt out at once when the pods are up: core.c */
 	while (p->batches < queue_depth(c, p) && c->todo && send_next(c, pod))
 		;
 }
@@ -313,8 +312,10 @@ void dispatch_started(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_of(c, ev);
 
+	if (b && (b->over || b->started))
+		return;
 	count_busy(&c->pods[ev->pod], ev->t, 1);
-	if (b && !b->started) {
+	if (b) {
 		b->started = true;
 		b->started_t = ev->t;
 	}
@@ -362,7 +363,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 		count_busy(p, ev->t, -1);
 		measure(c, b, ev->t - b->started_t);
 	}
-	if (c->canary_sent && ev->batch == c->canary_batch)
+	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		judge_canary_speed(c, b, ev->t - b->started_t);
 	/* what the batch did not account for goes round again (the agent reports each segment, so this is a rare thing) */
 	for (size_t i = 0; i < b->count; i++) {
@@ -410,6 +411,12 @@ static void canary_word(struct core *c, uint32_t i, bool good)
 	core_fault(c, c->segs[i].pod, &err);
 }
 
+static void ask_file(struct core *c, int pod, uint32_t i)
+{
+	c->segs[i].fetching = true;
+	core_act(c, ACT_FETCH, pod)->segment = i;
+}
+
 void dispatch_rendered(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
@@ -417,21 +424,25 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 
 	p->last_t = MAX(p->last_t, ev->t);
 	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
-	if (s->state == SEG_TODO) {
+	bool reachable = p->via_volume || (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
+	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_SAFE))
+		return; /* read a second time from its log */
+	if (s->state == SEG_TODO && reachable) {
 		take_todo(c, ev->segment, SEG_HELD, ev->pod); /* rendered by an earlier life of this run */
 		held_here = true;
 	}
 	if (!held_here) {
-		p->wasted_ms += ev->elapsed_ms; /* somebody else has it, or has done it */
+		p->wasted_ms += ev->elapsed_ms; /* somebody else has it or has done it, or it cannot be had */
 		return;
 	}
 	s->state = SEG_RENDERED;
-	s->arrived = false;
+	s->arrived = s->fetching = false;
+	s->fetch_tries = 0;
 	s->elapsed_ms = (uint32_t)MIN(ev->elapsed_ms, UINT32_MAX);
 	p->unhome++;
 	p->kept = c->kept_something = true;
-	struct action *a = core_act(c, ACT_FETCH, ev->pod);
-	a->segment = ev->segment;
+	if (p->connected || p->via_volume)
+		ask_file(c, ev->pod, ev->segment);
 }
 
 static void fail_segment(struct core *c, uint32_t i)
@@ -480,6 +491,7 @@ void dispatch_home(struct core *c, const struct event *ev)
 
 	if (!on_its_way(c, ev))
 		return;
+	s->fetching = false;
 	bool again = !ev->check_ok && s->tries + 1 < c->conf.check_tries && !core_stopping(c);
 	if (again) {
 		s->tries++;
@@ -508,9 +520,16 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 		pod_after_work(c, ev->pod);
 		return;
 	}
+	if (s->arrived)
+		return;
+	s->fetching = false;
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
-	if (drop && !p->via_volume && pod_may_bill(p) && p->phase < POD_RELEASING)
+	if (drop && !p->via_volume && !p->connected)
 		return; /* asked for again when the connection is back: pod.c */
+	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
+		ask_file(c, ev->pod, ev->segment);
+		return;
+	}
 	if (++s->home_tries < HOME_TRIES_MAX) {
 		render_again(c, ev);
 		return;
@@ -535,12 +554,27 @@ void dispatch_safe(struct core *c, const struct event *ev)
 	pod_after_work(c, pod);
 }
 
-/* The connection is back: what was on its way is asked for again. */
+void dispatch_forget_fetches(struct core *c, int pod)
+{
+	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++)
+		if (c->segs[i].pod == pod)
+			c->segs[i].fetching = false;
+}
+
 void dispatch_refetch(struct core *c, int pod)
 {
-	for (uint32_t i = 0; i < c->seg_count; i++)
-		if (c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod && !c->segs[i].arrived)
-			core_act(c, ACT_FETCH, pod)->segment = i;
+	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {
+		const struct seg *s = &c->segs[i];
+		if (s->state == SEG_RENDERED && s->pod == pod && !s->arrived && !s->fetching)
+			ask_file(c, pod, i);
+	}
+}
+
+void dispatch_resend(struct core *c, int pod)
+{
+	for (uint32_t i = 0; c->pods[pod].batches > 0 && i < c->batch_count; i++)
+		if (c->batches[i].pod == pod && !c->batches[i].started && !c->batches[i].over)
+			core_act(c, ACT_SEND, pod)->batch = i;
 }
 
 /* Batches cut off count as wasted from their start to the last sign of life. */
@@ -548,7 +582,7 @@ static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	for (size_t i = 0; i < c->batch_count; i++) {
+	for (size_t i = 0; p->batches > 0 && i < c->batch_count; i++) {
 		struct core_batch *b = &c->batches[i];
 		if (b->pod != pod || b->over)
 			continue;
@@ -566,19 +600,25 @@ static void cut_batches(struct core *c, int pod)
 
 void dispatch_lost(struct core *c, int pod)
 {
+	bool holds = c->pods[pod].batches > 0;
+
 	cut_batches(c, pod);
-	for (uint32_t i = 0; i < c->seg_count; i++) {
-		struct seg *s = &c->segs[i];
-		if (s->pod == pod && s->state == SEG_HELD)
-			requeue_lost(c, i);
-	}
 	c->dirty = true;
+	for (uint32_t i = 0; holds && i < c->seg_count; i++) {
+		struct seg *s = &c->segs[i];
+		if (s->pod != pod || s->state != SEG_HELD)
+			continue;
+		if (c->batches[s->batch].started)
+			requeue_lost(c, i);
+		else
+			make_todo(c, i); /* it cannot be what ended the pod */
+	}
 }
 
 /* Its finished files cannot be had (any more) either. */
 void dispatch_lost_files(struct core *c, int pod)
 {
-	for (uint32_t i = 0; i < c->seg_count; i++) {
+	for (uint32_t i = 0; c->pods[pod].unhome > 0 && i < c->seg_count; i++) {
 		struct seg *s = &c->segs[i];
 		if (s->pod != pod || s->state != SEG_RENDERED || s->arrived)
 			continue;

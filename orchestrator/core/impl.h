@@ -11,6 +11,7 @@ enum {
 	CONNECT_RETRY_MAX_MS = 2000,
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
+	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
@@ -18,8 +19,9 @@ enum {
 	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
 	BAD_HOST_REST_MS = 10 * 60 * 1000,
 	OFFERS_RETRY_MS = 10 * 1000,
-	LIST_TIMEOUT_MS = 60 * 1000,
+	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
+	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	SLOW_CANARY_FACTOR = 20,
@@ -33,6 +35,8 @@ struct seg {
 	bool cached;
 	bool suspect; /* its check was never satisfied */
 	bool arrived; /* its file is home and verified; ACT_KEEP is under way */
+	bool fetching; /* ACT_FETCH was not answered yet */
+	uint8_t fetch_tries;
 	int pod;      /* who holds or rendered it */
 	uint32_t batch, elapsed_ms;
 };
@@ -58,6 +62,7 @@ struct vendor { /* what the run knows of one provider */
 	bool used;	    /* a create was sent there */
 	bool listing;	    /* a list call is under way */
 	int64_t listing_since, list_at; /* when to ask again */
+	int64_t list_not_before;	/* the vendor wants to be left alone until then */
 	int64_t listed_at;  /* when the newest complete listing was asked for */
 	int64_t created_at; /* when the newest create was answered */
 	int list_failures;
@@ -140,7 +145,9 @@ void dispatch_fill(struct core *c, int pod);		/* gives the pod what it should ho
 void dispatch_requeue(struct core *c, uint32_t segment); /* HELD or RENDERED -> TODO */
 void dispatch_lost(struct core *c, int pod);	  /* all that the pod holds and has not finished goes back */
 void dispatch_lost_files(struct core *c, int pod); /* ... and what it finished but is not home */
-void dispatch_refetch(struct core *c, int pod);	  /* asks again for what is finished there and not home */
+void dispatch_refetch(struct core *c, int pod);	  /* asks for what is finished there and not home or on its way */
+void dispatch_forget_fetches(struct core *c, int pod); /* the transfers under way ended with their connection */
+void dispatch_resend(struct core *c, int pod);	  /* batches that may not have arrived */
 void dispatch_deal(struct core *c);		  /* all that is left, evenly to the pods that work */
 void dispatch_started(struct core *c, const struct event *ev);
 void dispatch_done(struct core *c, const struct event *ev);
@@ -163,7 +170,10 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 void pod_release_now(struct core *c, int pod);
 bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
+bool pod_files_outlive(const struct core *c, const struct core_pod *p); /* they can be read when it is gone */
+void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
+void pod_after_queue(struct core *c, int pod); /* it waits for the volume: is it its turn, or ready? */
 
 #endif

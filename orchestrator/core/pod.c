@@ -42,7 +42,7 @@ static struct vendor *vendor_of(struct core *c, const struct core_pod *p)
 	return &c->vendors[p->provider];
 }
 
-static bool files_outlive(const struct core *c, const struct core_pod *p)
+bool pod_files_outlive(const struct core *c, const struct core_pod *p)
 {
 	return p->volume.id[0] && c->conf.providers[p->provider].can_fetch;
 }
@@ -72,6 +72,11 @@ static void look_soon(struct core *c, int provider)
 
 /* ---- renting ---- */
 
+static void name_attempt(struct core *c, struct core_pod *p)
+{
+	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
+}
+
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
@@ -79,7 +84,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	int64_t first_lease = c->conf.boot_limit_ms + c->conf.lease_ms;
 
 	*p = (struct core_pod){.provider = from->provider, .offer = from->offer};
-	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
+	name_attempt(c, p);
 	p->volume = c->vendors[from->provider].volume;
 	p->price_microusd_h = from->offer.price_microusd_h;
 	p->hard_end_ms = hard_end_at;
@@ -102,6 +107,14 @@ static void rest_candidate(struct core *c, const struct core_pod *p, int64_t ms)
 		k->rest_until = c->now + ms;
 }
 
+static void rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + MAX(least_ms, 2000LL << MIN(k->refusals++, 5));
+}
+
 static void never_existed(struct core *c, struct core_pod *p, const struct err *why)
 {
 	enter(c, p, POD_NEVER);
@@ -114,7 +127,6 @@ static void never_existed(struct core *c, struct core_pod *p, const struct err *
 static void rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = vendor_of(c, p);
-	struct candidate *k = offers_of(c, p);
 
 	v->created_at = c->now;
 	switch (err->kind) {
@@ -143,8 +155,7 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 	case ERR_RATE_LIMITED:
 	case ERR_TRANSIENT:
 	case ERR_NETWORK:
-		if (k)
-			rest_candidate(c, p, MAX(err->retry_after_ms, 2000LL << MIN(k->refusals++, 5)));
+		rest_after_trouble(c, p, err->retry_after_ms);
 		break;
 	default:
 		core_note(c, NOTE_WARN, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
@@ -160,6 +171,7 @@ static void rented(struct core *c, struct core_pod *p, const struct pod_view *vi
 {
 	COPY_TEXT(p->id, view->id);
 	p->rented_at = c->now;
+	c->capacity_since = 0;
 	vendor_of(c, p)->created_at = c->now;
 	if (view->price_microusd_h > 0)
 		p->price_microusd_h = view->price_microusd_h;
@@ -185,8 +197,9 @@ static void rescue_files(struct core *c, struct core_pod *p)
 {
 	if (p->unhome <= 0)
 		return;
-	if (files_outlive(c, p)) {
+	if (pod_files_outlive(c, p)) {
 		p->via_volume = true;
+		dispatch_forget_fetches(c, index_of(c, p));
 		dispatch_refetch(c, index_of(c, p));
 	} else {
 		dispatch_lost_files(c, index_of(c, p));
@@ -271,11 +284,12 @@ static void mark_gone(struct core *c, struct core_pod *p)
 	save(c, p);
 }
 
-/* It ended without being asked: preempted, crashed, or its lease was over. */
-static void vanished(struct core *c, struct core_pod *p, const char *how, bool still_there)
+/* It ended without being asked: preempted, crashed, or its lease was over. Unless the vendor itself calls it gone it is
+ * released all the same: a release of what is not there does no harm, a pod that is only not listed bills. */
+static void vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
 {
 	int pod = index_of(c, p);
-	bool finished = p->detached && !still_there;
+	bool finished = p->detached && !p->view.preempted;
 
 	if (p->phase >= POD_RELEASING)
 		return;
@@ -288,9 +302,10 @@ static void vanished(struct core *c, struct core_pod *p, const char *how, bool s
 	struct vendor *v = vendor_of(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
-	bool salvage = !c->conf.reap && files_outlive(c, p) && (p->connected_at || p->listed);
-	if (still_there) {
+	bool salvage = !c->conf.reap && pod_files_outlive(c, p) && (p->connected_at || p->listed);
+	if (!gone) {
 		p->release_at = c->now;
+		p->tries = 0;
 		core_act(c, ACT_RELEASE, pod);
 		core_act(c, ACT_CLOSE, pod);
 		p->connected = false;
@@ -301,6 +316,7 @@ static void vanished(struct core *c, struct core_pod *p, const char *how, bool s
 		mark_gone(c, p);
 	}
 	if (salvage) {
+		dispatch_forget_fetches(c, pod);
 		p->salvaging = p->via_volume = true;
 		core_act(c, ACT_SALVAGE, pod);
 	} else {
@@ -370,7 +386,7 @@ static void take_view(struct core *c, struct core_pod *p, const struct pod_view 
 			connect(c, p);
 		break;
 	case POD_STATE_STOPPED:
-		vanished(c, p, view->preempted ? "the vendor took it back (preempted)" : "it stopped by itself", true);
+		vanished(c, p, view->preempted ? "the vendor took it back (preempted)" : "it stopped by itself", false);
 		break;
 	case POD_STATE_FAILED:
 		rest_candidate(c, p, BAD_HOST_REST_MS);
@@ -379,7 +395,7 @@ static void take_view(struct core *c, struct core_pod *p, const struct pod_view 
 		break;
 	case POD_STATE_GONE:
 		vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
-			       view->detail[0] ? view->detail : "it is gone", false);
+			       view->detail[0] ? view->detail : "it is gone", true);
 		break;
 	}
 }
@@ -401,7 +417,7 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 	}
 	if (p->clean_looks++ == 0)
 		p->clean_at = asked_at;
-	else if (asked_at - p->clean_at >= gap)
+	if (asked_at - p->clean_at >= gap)
 		mark_gone(c, p);
 	c->dirty = true;
 }
@@ -416,19 +432,19 @@ static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 		p->clean_at = asked_at;
 	} else if (asked_at - p->clean_at >= AMBIGUOUS_GAP_MS) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
+		rest_after_trouble(c, p, 0);
 		never_existed(c, p, &err);
 	}
 }
 
 static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 {
-	if (asked_at < p->rented_at + 1)
-		return;
+	if (asked_at < p->rented_at + 1 || p->connected)
+		return; /* a list may be wrong, a connection is not */
 	/* one missing read is no proof: ids surface late */
 	if (p->looks++ == 0) {
 		p->clean_at = asked_at;
-		look_soon(c, p->provider);
-		vendor_of(c, p)->list_at = c->now + c->conf.providers[p->provider].look_gap_ms;
+		c->dirty = true;
 		return;
 	}
 	if (asked_at - p->clean_at < c->conf.providers[p->provider].look_gap_ms)
@@ -445,7 +461,8 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	struct core_pod *p = &c->pods[c->pod_count++];
 
 	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX};
-	COPY_TEXT(p->attempt, view->marker.attempt);
+	/* a row of its own in the ledger: that of its twin must not be lost */
+	name_attempt(c, p);
 	COPY_TEXT(p->id, view->id);
 	COPY_TEXT(p->offer.provider, c->conf.providers[provider].name);
 	COPY_TEXT(p->offer.gpu, view->gpu);
@@ -558,15 +575,53 @@ static void prepare(struct core *c, struct core_pod *p)
 	if (shared && p->mine_to_prepare)
 		v->owner = pod;
 	enter(c, p, POD_PREPARING);
+	p->deadline_at = c->now + PREPARE_LIMIT_MS;
 	core_act(c, ACT_PREPARE, pod)->flag = p->mine_to_prepare;
 }
 
-/* Pods that waited for the volume: all of them if it is ready, the first if its preparer is gone. */
-static void wake_queued(struct core *c, int provider)
+/* Pods that waited for the volume go on: all of them if it is ready, the first if its preparer is gone. */
+void pod_after_queue(struct core *c, int pod)
 {
-	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].provider == provider && c->pods[i].phase == POD_QUEUED && c->pods[i].connected)
-			prepare(c, &c->pods[i]);
+	struct core_pod *p = &c->pods[pod];
+	const struct vendor *v = vendor_of(c, p);
+
+	if (p->phase == POD_QUEUED && p->connected && !p->unwanted && (v->shared_ready || v->owner < 0))
+		prepare(c, p);
+}
+
+static void volume_is_ready(struct core *c, const struct core_pod *p)
+{
+	if (p->volume.id[0])
+		vendor_of(c, p)->shared_ready = true;
+}
+
+/* Its workers run: what was said to it last may have been lost with the connection, so it is said again. */
+static void back_at_work(struct core *c, struct core_pod *p)
+{
+	int pod = index_of(c, p);
+
+	p->workers_ready = MAX(p->workers_ready, 1);
+	if (!p->ready_at)
+		p->ready_at = c->now;
+	volume_is_ready(c, p);
+	enter(c, p, POD_WORKING);
+	if (p->adopted) { /* its queue is of an earlier life: we deal anew */
+		p->adopted = false;
+		if (p->detached) {
+			p->detached = false;
+			core_act(c, ACT_TAKEOVER, pod);
+			core_act(c, ACT_RENEW, pod);
+			save(c, p);
+		}
+		core_act(c, ACT_REVOKE, pod);
+	}
+	if (p->draining)
+		core_act(c, ACT_REVOKE, pod);
+	else
+		dispatch_resend(c, pod);
+	if (p->detached)
+		core_act(c, ACT_HANDOVER, pod);
+	pod_after_work(c, pod);
 }
 
 static void connected(struct core *c, struct core_pod *p, const struct event *ev)
@@ -587,6 +642,11 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->proven_switch = ev->switch_proven;
 		save(c, p);
 	}
+	if (p->unwanted) { /* it is only still there for the files that are not home */
+		dispatch_refetch(c, pod);
+		pod_after_work(c, pod);
+		return;
+	}
 	if (!ev->switch_ok && !c->conf.unproven_ok) {
 		pod_let_go(c, pod, ERR_REFUSED, "it cannot end itself should we vanish, so it gets no work");
 		return;
@@ -598,19 +658,12 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		core_fault(c, pod, &err);
 		return;
 	}
-	if (p->unwanted) {
-		pod_let_go(c, pod, p->fault, "%s", p->reason);
-		return;
-	}
 	dispatch_refetch(c, pod);
 	if (ev->workers_alive) {
-		p->workers_ready = MAX(p->workers_ready, 1);
-		if (!p->ready_at)
-			p->ready_at = c->now;
-		enter(c, p, POD_WORKING);
-		pod_after_work(c, pod);
+		back_at_work(c, p);
 		return;
 	}
+	p->adopted = false;
 	if (p->workers_ready) {
 		/* the agent began anew: what it held is lost, what it finished is still on the volume */
 		p->workers_ready = 0;
@@ -643,20 +696,23 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 		return;
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); connecting again", p->id, err ? err->msg : "closed");
 	p->lost = true;
-	p->deadline_at = c->now + UNREACHABLE_LIMIT_MS;
+	dispatch_forget_fetches(c, index_of(c, p));
+	/* a pod that keeps itself alive may work on out of our sight; its lease ends it if it does not */
+	p->deadline_at = p->detached ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
 	look_soon(c, p->provider);
 	connect(c, p);
 }
 
 static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 {
-	if (p->phase < POD_PREPARING || p->phase > POD_WORKING)
+	if (p->phase < POD_CONNECTING || p->phase > POD_WORKING)
 		return;
 	p->workers_ready = ev->number;
 	if (ev->max_batch > 0 && ev->max_batch < c->conf.max_batch)
 		c->conf.max_batch = ev->max_batch;
-	if (!ev->number)
-		return;
+	if (!ev->number || p->phase == POD_CONNECTING)
+		return; /* read from its log before it counts as connected */
+	volume_is_ready(c, p);
 	if (!p->ready_at) {
 		p->ready_at = c->now;
 		c->cold_ms = c->now - p->create_at;
@@ -712,7 +768,6 @@ void pod_after_work(struct core *c, int pod)
 void pod_event(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
-	struct vendor *v = vendor_of(c, p);
 
 	c->dirty = true;
 	switch (ev->type) {
@@ -732,10 +787,7 @@ void pod_event(struct core *c, const struct event *ev)
 			break;
 		p->synced_at = c->now;
 		enter(c, p, POD_LOADING);
-		if (p->volume.id[0] && !v->shared_ready) {
-			v->shared_ready = true;
-			wake_queued(c, p->provider);
-		}
+		volume_is_ready(c, p);
 		break;
 	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
 	case EV_WORKERS: workers(c, p, ev); break;
@@ -744,8 +796,19 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_RELEASED: released(c, p, ev->err); break;
 	default: break;
 	}
-	if (v->owner < 0 && !v->shared_ready)
-		wake_queued(c, ev->provider);
+}
+
+void pod_take_over(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (p->phase == POD_AMBIGUOUS) {
+		p->rented_at = c->now; /* its create call may have been on its way until now */
+		return;
+	}
+	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
+	if (p->unwanted)
+		pod_release_now(c, pod);
 }
 
 /* ---- time ---- */
@@ -768,15 +831,24 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 	}
 }
 
+static bool has_deadline(const struct core_pod *p)
+{
+	return p->phase == POD_BOOTING || p->phase == POD_CONNECTING || p->phase == POD_PREPARING ||
+	       p->phase == POD_LOADING;
+}
+
 static void watch_deadline(struct core *c, struct core_pod *p)
 {
 	int pod = index_of(c, p);
 	char took[24];
 
-	if (p->phase < POD_BOOTING || p->phase > POD_CONNECTING || c->now < p->deadline_at)
+	if (!has_deadline(p) || c->now < p->deadline_at)
 		return;
+	if (p->phase > POD_CONNECTING) {
+		pod_let_go(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
+		return;
+	}
 	if (p->lost) {
-		dispatch_lost_files(c, pod);
 		pod_let_go(c, pod, ERR_NETWORK, "it could not be reached again");
 		return;
 	}
@@ -795,9 +867,6 @@ void pod_tick(struct core *c, int pod)
 	watch_hard_end(c, p);
 	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at)
 		pod_release_now(c, pod);
-	if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
-		if (c->now >= p->deadline_at)
-			c->unreleased = true;
 	if (c->now >= p->wake_at) {
 		p->wake_at = NEVER;
 		if (p->phase == POD_CONNECTING)
@@ -821,11 +890,11 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 	if (!pod_may_bill(p))
 		return NEVER;
 	if (p->phase >= POD_RELEASING)
-		return c->unreleased ? p->wake_at : MIN(p->wake_at, p->deadline_at);
+		return p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at;
 	if (p->phase > POD_AMBIGUOUS) {
 		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
 		at = MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin));
-		if (p->phase <= POD_CONNECTING)
+		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
 		if (p->unwanted && p->look_at)
 			at = MIN(at, p->look_at);

@@ -30,6 +30,16 @@ static int pod_of(struct sim *s, int machine)
 	return -1;
 }
 
+static size_t *seen_of(struct sim *s, int machine)
+{
+	while ((size_t)machine >= s->seen_cap) {
+		s->seen = xrealloc(s->seen, 2 * s->seen_cap * sizeof(*s->seen));
+		memset(s->seen + s->seen_cap, 0, s->seen_cap * sizeof(*s->seen));
+		s->seen_cap *= 2;
+	}
+	return &s->seen[machine];
+}
+
 /* ---- the ledger ---- */
 
 static struct row *row_of(struct sim *s, const char *attempt)
@@ -60,6 +70,7 @@ static bool save(struct sim *s, int pod)
 	}
 	row->pod = *p;
 	row->wall_minus_boot = wall_now(s) - boot_now(s);
+	row->seen = p->id[0] ? *seen_of(s, (int)(machine_of(s, pod) - s->machines)) : 0;
 	return true;
 }
 
@@ -505,6 +516,7 @@ static void act(struct sim *s, const struct action *a)
 			broke(s, "handed over before the ledger knows");
 		command(s, a, C_HANDOVER);
 		break;
+	case ACT_TAKEOVER: command(s, a, C_TAKEOVER); break;
 	case ACT_FETCH: fetch(s, a); break;
 	case ACT_KEEP: ask(s, a, s->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
 	case ACT_DISCARD: break;
@@ -519,7 +531,7 @@ static void act(struct sim *s, const struct action *a)
 static const char *action_name(enum action_type type)
 {
 	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "CONNECT", "PREPARE", "SEND", "REVOKE",
-					    "RENEW", "HANDOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "RELEASE", "CLOSE",
+					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "RELEASE", "CLOSE",
 					    "NOTE", "END"};
 
 	return names[type];
@@ -551,16 +563,6 @@ static void perform(struct sim *s)
 }
 
 /* ---- what came of them ---- */
-
-static size_t *seen_of(struct sim *s, int machine)
-{
-	while ((size_t)machine >= s->seen_cap) {
-		s->seen = xrealloc(s->seen, 2 * s->seen_cap * sizeof(*s->seen));
-		memset(s->seen + s->seen_cap, 0, s->seen_cap * sizeof(*s->seen));
-		s->seen_cap *= 2;
-	}
-	return &s->seen[machine];
-}
 
 static struct err trouble(enum err_kind kind)
 {
@@ -594,6 +596,10 @@ static void entry_heard(struct sim *s, int machine, size_t n)
 	if (n != *seen)
 		return;
 	(*seen)++;
+	const struct row *row = ev.pod >= 0 ? row_of(s, core_pod_at(s->core, ev.pod)->attempt) : NULL;
+	bool counted = row && e->life != s->life && n < row->seen;
+	if (counted && (e->type == EV_BATCH_STARTED || e->type == EV_BATCH_DONE))
+		return; /* its seconds stand in the row */
 	if (ev.pod >= 0 && !s->reaping)
 		send_event(s, &ev, e->kind);
 }

@@ -64,10 +64,12 @@ static int one(uint64_t seed, bool tracing, bool as_it_is)
 	char word[240];
 
 	plan_make(&plan, seed);
-	bool broken = breaks(&plan, false, NULL, word, sizeof(word));
+	if (as_it_is && tracing)
+		plan_print(&plan);
+	bool broken = breaks(&plan, as_it_is && tracing, NULL, word, sizeof(word));
 	if (broken && !as_it_is)
 		shrink(&plan);
-	if (broken || tracing) {
+	if (!as_it_is && (broken || tracing)) {
 		plan_print(&plan);
 		fflush(stdout);
 		breaks(&plan, tracing, NULL, word, sizeof(word));

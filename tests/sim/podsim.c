@@ -259,6 +259,8 @@ static void prepare(struct sim *s, struct machine *m, bool shared)
 		prepare_fails(s, m, ERR_TRANSIENT);
 		return;
 	}
+	if (strikes(s, F_PREPARE_HANGS))
+		return;
 	struct happening *h = later(s, (shared ? s->plan->prepare_ms : 0) + s->plan->install_ms, W_PREPARED);
 	h->machine = number_of(s, m);
 	h->conn = m->conn;
@@ -329,6 +331,7 @@ void pod_command(struct sim *s, struct happening *h)
 	case C_PREPARE: prepare(s, m, h->y); break;
 	case C_SEND: take_batch(s, m, h); break;
 	case C_REVOKE: revoke(s, m); break;
+	case C_TAKEOVER: m->detached = false; break;
 	case C_HANDOVER:
 	case C_RENEW:
 		m->lease = s->now + s->plan->conf.lease_ms;

@@ -244,6 +244,8 @@ static void tick(struct sim *s, int64_t at)
 	else if (at != s->now)
 		s->ticks_here = 0;
 	s->now = at;
+	if (at > 30 * (int64_t)HOUR_MS)
+		broke(s, "the run goes on for more than a day");
 	client_tick(s);
 }
 

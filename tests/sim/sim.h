@@ -20,7 +20,7 @@ enum {
 	X(LIST_MISSES_ONE) X(LIST_FAILS) X(LIST_RATE_LIMITED) X(LIST_SLOW) X(RELEASE_FAILS) X(RELEASE_LOST)             \
 	X(RELEASE_LINGERS) X(RELEASE_IGNORED) X(RELEASE_NEVER) X(OFFERS_FAIL) X(OFFERS_EMPTY) X(VOLUME_FAILS)           \
 	X(BOOT_FAILS) X(BOOT_STUCK) X(BOOT_SLOW) X(PREEMPTED) X(STOPPED) X(WRONG_HOST_KEY) X(UNREACHABLE)               \
-	X(SWITCH_BAD) X(NO_GPU) X(PREPARE_FAILS) X(PREPARE_TRANSIENT) X(WORKERS_NEVER) X(WORKERS_END) X(POISON)         \
+	X(SWITCH_BAD) X(NO_GPU) X(PREPARE_FAILS) X(PREPARE_TRANSIENT) X(PREPARE_HANGS) X(WORKERS_NEVER) X(WORKERS_END) X(POISON)         \
 	X(CHECK_BAD) X(FILE_MISSING) X(AGENT_RESTART) X(DROP) X(DROP_LONG) X(FETCH_UNTRUSTED) X(FETCH_DROPS)            \
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
 	X(CRASH_FOREVER)
@@ -142,6 +142,7 @@ struct machine {
 struct row { /* of the ledger: the pod as saved, times on the wall clock */
 	struct core_pod pod;
 	int64_t wall_minus_boot;
+	size_t seen; /* of its agent's log: what was counted already */
 };
 
 struct create { /* a request on its way */
@@ -225,7 +226,7 @@ void pod_cut(struct sim *s, struct machine *m, int64_t ms); /* the connection dr
 void pod_attach(struct sim *s, struct machine *m);	    /* a connection begins */
 void pod_gone(struct sim *s, struct machine *m);
 void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
-enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER };
+enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER, C_TAKEOVER };
 
 /* client.c */
 int64_t boot_now(const struct sim *s);
