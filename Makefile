@@ -108,7 +108,8 @@ check-agent: build/asan/burst-agent $(KIT) $(BUILD)/e2e/kit_print
 	AGENT=$(CURDIR)/build/asan/burst-agent tests/e2e/agent.sh
 	BOOTSTRAP=$(CURDIR)/$(BUILD)/e2e/kit_print tests/e2e/agent_files.sh
 	tests/e2e/espeak_worker.sh
-	tests/e2e/start_script.sh
+	@for s in dash busybox bash; do SHELLS=$$s tests/e2e/start_script.sh & pids="$$pids $$!"; done; \
+		for p in $$pids; do wait $$p || failed=1; done; [ -z "$$failed" ]
 
 clean:
 	rm -rf build

@@ -212,13 +212,13 @@ test_first_process() {
 	shell=$plain
 	echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$top/host.pub")" >"$dir/known"
 	until_true login
-	ssh_command='kill -9 1; kill 1; for p in /proc/[0-9]*; do case $(tr "\0" " " <$p/cmdline) in *agent/star[t].sh*) kill -9 ${p#/proc/} 2>/dev/null;; esac; done; setsid sleep 4789 >/dev/null 2>&1 </dev/null & echo still here'
+	ssh_command='kill -9 1; kill 1; for p in /proc/[0-9]*; do case $(tr "\0" " " <$p/cmdline) in *agent/star[t].sh*) kill -9 ${p#/proc/} 2>/dev/null;; esac; done; setsid sleep '$((100000 + $$))' >/dev/null 2>&1 </dev/null & echo still here'
 	check 'after kill -9 1' "$(login)" 'still here'
 	ssh_command=true
 	login || fail 'it is gone'
 	alive || fail 'it is gone'
 	finish
-	pgrep -f 'sleep 4789' >/dev/null && fail 'something outlived the pod'
+	pgrep -f "sleep $((100000 + $$))" >/dev/null && fail 'something outlived the pod'
 }
 
 # A PATH with the base system's tools and of the five only those named.
