@@ -3427,6 +3427,11 @@ static void op_batch(struct agent *a, const struct json *op)
 	struct batch *b = xalloc(sizeof(*b));
 	b->id = xcopy(id, strlen(id));
 	b->estimate_s = json_number(op, "estimate_s", 0);
+	for (const struct batch *known = a->queue; known; known = known->next)
+		if (!strcmp(known->id, id)) { /* sent again after a reconnect */
+			batch_free(b);
+			return;
+		}
 	bool fine = name_safe(id) && list && list->type == J_LIST;
 	for (const struct json *m = fine ? list->first : NULL; m && fine; m = m->next) {
 		b->seg = xresize(b->seg, (b->n + 1) * sizeof(struct segment));

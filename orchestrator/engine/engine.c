@@ -105,6 +105,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_REVOKE: podlink_revoke(e, a->pod); break;
 	case ACT_RENEW: podlink_renew(e, a->pod); break;
 	case ACT_HANDOVER: podlink_handover(e, a->pod); break;
+	case ACT_TAKEOVER: podlink_takeover(e, a->pod); break;
 	case ACT_FETCH: outfiles_fetch(e, a->pod, a->segment); break;
 	case ACT_KEEP: outfiles_keep(e, a->segment, a->flag); break;
 	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
@@ -472,8 +473,10 @@ static void write_end(struct engine *e, const struct core_summary *s, int status
 	run->ended_ms = clock_wall_ms();
 	run->exit_status = status;
 	run->total = (int64_t)s->total;
-	run->cached = (int64_t)s->cached;
-	run->rendered = (int64_t)(s->safe - s->cached);
+	run->cached = 0; /* what this very run rendered in an earlier life is not cached */
+	for (size_t i = 0; i < e->segment_count; i++)
+		run->cached += e->setup->results[i].state == SEGMENT_SAFE && e->setup->results[i].cached;
+	run->rendered = (int64_t)s->safe - run->cached;
 	run->failed = (int64_t)s->failed;
 	run->billed_ms += s->billed_ms;
 	run->compute_ms += s->compute_ms;

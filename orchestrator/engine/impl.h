@@ -151,6 +151,7 @@ void podlink_send(struct engine *e, int pod, uint32_t batch);
 void podlink_revoke(struct engine *e, int pod);
 void podlink_renew(struct engine *e, int pod);
 void podlink_handover(struct engine *e, int pod);
+void podlink_takeover(struct engine *e, int pod);
 void podlink_close(struct engine *e, int pod);
 void podlink_tree_ready(struct engine *e);
 /* One event of an agent, live or from the log on the volume. */

@@ -645,3 +645,8 @@ void podlink_handover(struct engine *e, int pod)
 		journal_run(e);
 	}
 }
+
+void podlink_takeover(struct engine *e, int pod)
+{
+	send_line(e, pod, json_pack("{s:s}", "op", "takeover"));
+}
