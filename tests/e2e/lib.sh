@@ -1,0 +1,144 @@
+# lib.sh - what every end-to-end script begins with: `. "$(dirname "$0")/lib.sh"`.
+#
+# A script holds functions named t_SOMETHING, each one test; `run_tests "$@"` at the end runs all, or those that are named.
+# Every test gets an empty folder of its own ($T, also the current folder), a state folder of its own, a small job, and must
+# leave no pod, process or mount behind. Lines "ok NAME", "FAILED NAME: why", "skip NAME: why" go to stdout; tests/check.sh
+# counts them. BURST names the program (default: the one with sanitizers, then build/burst).
+# shellcheck shell=bash
+set -u
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BURST=${BURST:-$ROOT/build/asan/burst}
+[ -x "$BURST" ] || BURST=$ROOT/build/burst
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
+SCRIPT=$(basename "$0" .sh)
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/burst-e2e-XXXXXX")
+FAILED_TESTS=0
+
+cleanup_all() {
+	[ -n "${KEEP:-}" ] || rm -rf "$WORK"
+}
+trap cleanup_all EXIT
+
+# ---- saying what is wrong: the first complaint of a test counts ----
+complain() {
+	[ -n "$WHY" ] || WHY=$*
+}
+is() { # is GOT WANT WHAT
+	[ "$1" = "$2" ] || complain "$3: got \"$1\", want \"$2\""
+}
+has() { # has FILE TEXT: the file holds this text
+	grep -qF -- "$2" "$1" || complain "$1 does not say \"$2\": $(tail -n 5 "$1" | tr '\n' '|')"
+}
+hasnt() {
+	! grep -qF -- "$2" "$1" || complain "$1 says \"$2\""
+}
+skip() {
+	SKIP=$*
+}
+
+# ---- waiting: by a condition and a deadline, never for a fixed time ----
+wait_for() { # wait_for SECONDS WHAT COMMAND...: until the command succeeds
+	local until=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		if [ $SECONDS -ge $until ]; then
+			complain "waited in vain for $what"
+			return 1
+		fi
+		read -rt 0.05 <> <(:) || :
+	done
+}
+file_count() { # finished wav files in a folder, at least N
+	[ "$(find "$1" -name '*.wav' -not -name joined.wav 2>/dev/null | wc -l)" -ge "$2" ]
+}
+running_as() { # the process lives and is no zombie
+	case $(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) in '' | Z*) return 1 ;; esac
+}
+
+# ---- a small job ----
+script_lines() { # script_lines N: N segments of different lengths
+	local i words="one two three four five six seven eight nine ten eleven twelve"
+	for i in $(seq "$1"); do
+		printf '{"id":"s%03d","text":"This is line number %d of the test script, and it says %s."}\n' "$i" "$i" \
+			"$(echo "$words" | cut -d' ' -f1-$((i % 12 + 1)))"
+	done >script.jsonl
+}
+# config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="..." and JOB="..." add to the groups.
+config() {
+	cat >burst.cfg <<-E
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		caps = { max_cost = 1.00; max_duration = "10m"; };
+		job = { name = "e2e"; type = "tts"; engine = "espeak"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
+		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };
+		$*
+	E
+}
+burst() { # runs it with a bound; status in $STATUS, words in ./out.txt and ./err.txt
+	STATUS=0
+	timeout -k 5 "${LIMIT:-90}" "$BURST" "$@" >out.txt 2>err.txt </dev/null || STATUS=$?
+}
+burst_bg() { # in the background; its pid in $PID
+	timeout -k 5 "${LIMIT:-120}" "$BURST" "$@" >out.txt 2>err.txt </dev/null &
+	local shell=$!
+	PID=
+	wait_for 10 "burst to start" pgrep -P $shell || return
+	PID=$(pgrep -P $shell | head -n 1)
+	SHELL_PID=$shell
+}
+burst_wait() { # waits for the one in the background; status in $STATUS
+	STATUS=0
+	wait "$SHELL_PID" || STATUS=$?
+}
+json() { # json EXPR: of the last line of out.txt
+	tail -n 1 out.txt | jq -r "$1"
+}
+wavs() { # how many verified files: RIFF and not empty
+	find "${1:-out}" -name '*.wav' -not -name joined.wav -size +1k 2>/dev/null | wc -l
+}
+
+# ---- nothing may be left ----
+pods_left() {
+	"$BURST" local-cloud list "$BURST_STATE_DIR" <<<'{}' 2>/dev/null | jq -r '.pods[]? | select(.state != "gone") | .id'
+}
+marked_processes() { # processes that were told of this test's state folder
+	pgrep -f -- "$T/state"
+}
+nothing_left() {
+	wait_for 20 "pods to be gone (left: $(pods_left | tr '\n' ' '))" no_pods
+	wait_for 10 "processes to end" no_processes || complain "$(pgrep -af -- "$T/state" | head -n 3)"
+	! grep -qF "$T/" /proc/mounts || complain "mounts are left: $(grep -F "$T/" /proc/mounts | head -n 2)"
+}
+no_pods() { [ -z "$(pods_left)" ]; }
+no_processes() { [ -z "$(marked_processes)" ]; }
+
+one_test() {
+	local name=$1 began=$SECONDS
+	T=$WORK/$name
+	mkdir -p "$T"
+	cd "$T" || return
+	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
+	mkdir -p "$HOME"
+	unset XDG_STATE_HOME NO_COLOR BURST_CLIENT_FD
+	WHY='' SKIP='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID=''
+	"$name"
+	if [ -n "$SKIP" ]; then
+		echo "skip $SCRIPT/$name: $SKIP"
+		return
+	fi
+	[ "${LEAVES_PODS:-}" = "$name" ] || nothing_left
+	! grep -qs "Sanitizer\|runtime error" err.txt || complain "sanitizer: $(grep -m 1 "Sanitizer\|runtime error" err.txt)"
+	if [ -n "$WHY" ]; then
+		echo "FAILED $SCRIPT/$name: $WHY"
+		FAILED_TESTS=$((FAILED_TESTS + 1))
+	else
+		echo "ok $SCRIPT/$name ($((SECONDS - began)) s)"
+	fi
+	cd "$WORK" || return
+}
+run_tests() {
+	local names=$*
+	[ -n "$names" ] || names=$(declare -F | sed -n 's/^declare -f \(t_.*\)/\1/p')
+	for name in $names; do one_test "$name"; done
+	[ $FAILED_TESTS = 0 ]
+}

@@ -1,0 +1,102 @@
+#!/bin/bash
+# main_job.sh - the main path: render, come back to it, stop it, hand it over.
+. "$(dirname "$0")/lib.sh"
+
+t_renders_everything() {
+	script_lines 12
+	JOB='join = { gap = 0.4; subtitles = true; };'
+	config 'pods = 2;'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(wavs)" 12 "files"
+	is "$(json .status)" done status
+	is "$(json .segments.rendered)" 12 rendered
+	is "$(json '[.pods[].released] | all')" true "all released"
+	is "$(wc -l <out/manifest.jsonl)" 12 "lines of the manifest"
+	[ -s out/joined.wav ] && [ -s out/joined.srt ] && [ -s out/joined.vtt ] || complain "no joined track or subtitles"
+	for id in s001 s012; do
+		is "$(jq -r "select(.id==\"$id\").sha256" out/manifest.jsonl)" "$(sha256sum "out/$id.wav" | cut -d' ' -f1)" "hash of $id"
+	done
+}
+
+t_second_run_rents_nothing() {
+	script_lines 5
+	config
+	burst run
+	is "$STATUS" 0 "first run"
+	burst run --json
+	is "$STATUS" 0 "second run"
+	is "$(json .segments.cached)" 5 cached
+	is "$(json '.pods | length')" 0 "pods rented"
+	echo '{"id":"s006","text":"One more line."}' >>script.jsonl
+	burst run --json
+	is "$(json .segments.rendered)" 1 "only the new one"
+}
+
+t_phases_sum_to_wall_time() {
+	script_lines 6
+	LOCAL='boot_delay = "1s";'
+	config
+	burst run --json
+	is "$STATUS" 0 "exit status"
+	is "$(json '.pods[0].phases | keys | length')" 9 phases
+	is "$(json '.pods[0].compute_seconds <= .pods[0].billed_seconds')" true "compute within billed"
+	is "$(json '.cost_usd > 0')" true "it costs"
+	is "$(json '.pods[0].phases | .queue_s + .boot_s >= 1')" true "the boot delay is seen"
+}
+
+t_killed_client_is_resumed() {
+	script_lines 40
+	JOB='worker = "slow"; '
+	JOB=''
+	LOCAL='boot_delay = "200ms";'
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "some files" file_count out 3
+	kill -9 "$PID"
+	burst_wait
+	before=$(wavs)
+	burst resume --json
+	is "$STATUS" 0 "resume ($(tail -n 2 err.txt))"
+	is "$(wavs)" 40 files
+	is "$(json .segments.failed)" 0 failed
+	[ "$before" -lt 40 ] || skip "it was done before it could be killed"
+}
+
+t_killed_client_is_reaped() {
+	script_lines 40
+	config
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
+	is "$(pods_left)" "" "pods"
+}
+
+t_detached_run_is_attached() {
+	script_lines 20
+	config 'pods = 2;'
+	burst run -d
+	is "$STATUS" 0 "exit status"
+	run=$(cat out.txt)
+	[ -n "$run" ] || complain "no run id"
+	burst attach "$run"
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	is "$(wavs)" 20 files
+}
+
+t_interrupt_gives_back() {
+	script_lines 60
+	config 'pods = 2;'
+	burst_bg run --json
+	wait_for 40 "a file" file_count out 1
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "exit status"
+	is "$(json .status)" interrupted status
+	is "$(json '[.pods[].released] | all')" true "all released"
+}
+
+run_tests "$@"
