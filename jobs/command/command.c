@@ -174,7 +174,7 @@ struct search {
 static bool is_output(const struct job *job, const char *path)
 {
 	for (char **o = job->outputs; *o; o++)
-		if (glob_match(*o, path))
+		if (output_glob_match(*o, path))
 			return true;
 	return false;
 }

@@ -56,7 +56,7 @@ static bool advance(struct retry *r)
 	return true;
 }
 
-bool glob_match(const char *pattern, const char *path)
+bool output_glob_match(const char *pattern, const char *path)
 {
 	struct retry star = {0}, deep = {0};
 	const char *p = pattern, *s = path;

@@ -6,6 +6,6 @@
 #include <stdbool.h>
 
 /* "out/" + "**" + ".mp4" matches out/a.mp4 and out/deep/b.mp4. */
-bool glob_match(const char *pattern, const char *path);
+bool output_glob_match(const char *pattern, const char *path);
 
 #endif

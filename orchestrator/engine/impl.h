@@ -52,6 +52,8 @@ struct epod { /* beside core_pod */
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
 	int64_t last_event;
+	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
+	int64_t caught_up_at;
 	bool save_failed, helloed, zstd, shared_part;
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;

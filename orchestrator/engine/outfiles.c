@@ -133,8 +133,13 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 	struct seg_state *s = &e->segs[segment];
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (s->pod != pod)
+	if (s->pod != pod) { /* nothing is known of such a file (any more) */
+		struct err err;
+		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id, pod_called(e, pod));
+		struct event ev = {.type = EV_HOME_FAILED, .pod = pod, .segment = segment};
+		post(e, &ev, &err);
 		return;
+	}
 	if (p->via_volume) {
 		vendor_fetch(e, pod, segment);
 	} else if (e->pods[pod].fetcher) {

@@ -522,7 +522,18 @@ static void stop_link(struct engine *e, int pod)
 	link_close(p->link);
 	p->link = NULL;
 	p->helloed = false;
+	p->greeting.type = EV_TICK;
 	p->step = PREP_NONE;
+}
+
+static void greet_when_caught_up(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (p->greeting.type != EV_CONNECTED || p->last_event < p->caught_up_at)
+		return;
+	post(e, &p->greeting, NULL);
+	p->greeting.type = EV_TICK;
 }
 
 static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
@@ -552,7 +563,10 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .switch_proven = starts_with(how, "ok"), .gpus = (int)json_array_size(gpus),
 			   .t = reached_ms, .number = (int)workers,
 			   .workers_alive = workers > 0};
-	post(e, &ev, NULL);
+	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
+	p->greeting = ev;
+	p->caught_up_at = jsonx_int(hello, "next", 1) - 1;
+	greet_when_caught_up(e, at->pod);
 }
 
 static void on_line(void *ctx, const json_t *event)
@@ -560,6 +574,7 @@ static void on_line(void *ctx, const json_t *event)
 	struct at *at = ctx;
 
 	podlink_event(at->e, at->pod, event);
+	greet_when_caught_up(at->e, at->pod);
 }
 
 static void on_down(void *ctx, const struct err *err)
