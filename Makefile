@@ -57,7 +57,7 @@ $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
 $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
 
-# ---- the ledger's schema, as one C string ----
+# ---- the ledger's schema and a worker in Python, each as one C string ----
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@

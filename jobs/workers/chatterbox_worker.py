@@ -1,7 +1,9 @@
-"""The worker for Chatterbox (resemble-ai/chatterbox, package chatterbox-tts 0.1.7): batches of JSON lines in, WAV files out.
+"""The worker for Chatterbox (resemble-ai/chatterbox, package chatterbox-tts 0.1.7): batches of JSON lines in, WAV
+files out. The protocol is in jobs/PROTOCOL.md.
 
-Written against the package's published source; it needs a CUDA GPU and has not been run by burst's own tests.
-The file must not be called chatterbox.py: Python would take it for the package. The protocol is in jobs/PROTOCOL.md. Voices are files beside this one, as a task's "voice_file" names them.
+Written against the package's published source; it needs a CUDA GPU and burst's own tests have never run it on one. The
+file must not be called chatterbox.py: Python would take it for the package. Voices are files beside this one, as a
+task's "voice_file" names them.
 """
 import json
 import os
