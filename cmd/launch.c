@@ -225,7 +225,7 @@ static void conf_from_config(struct launch *l)
 	c->boot_limit_ms = section_int(top, "boot_limit");
 	c->keep_ms = section_int(top, "keep_on_failure");
 	c->unproven_ok = section_bool(pod, "allow_unproven_switch");
-	c->check_tries = 3;
+	c->check_tries = MAX(s->job_ops->needs(s->job)->tries, 1);
 	s->want_spot = section_bool(top, "spot");
 	l->gpus = xcalloc(gpus + 1, sizeof(*l->gpus));
 	for (size_t i = 0; i < gpus; i++)

@@ -76,8 +76,10 @@ must "build unit tests" make -j"$jobs" BUILD=build unit-build
 must "lint" make lint
 
 export ASAN_OPTIONS=detect_leaks=1:exitcode=99
-in_parallel asan -- build/asan/unit/test_*[a-z]
-for t in build/asan/unit/test_*[a-z]; do
+units=()
+for t in tests/unit/test_*.c; do units+=("$(basename "$t" .c)"); done
+in_parallel asan -- "${units[@]/#/build/asan/unit/}"
+for t in "${units[@]/#/build/asan/unit/}"; do
 	log=$logs/$(basename "$t").asan.log
 	count_cmocka "$(basename "$t") (sanitizers)" "$log" "$(cat "$log.status")"
 done
@@ -85,7 +87,7 @@ note "unit tests with sanitizers: $passed passed so far"
 
 # The suites that start real servers, pods or thousands of children are left to the sanitizers.
 under_valgrind=()
-for t in build/unit/test_*[a-z]; do
+for t in "${units[@]/#/build/unit/}"; do
 	case $t in *test_local_cloud | *test_ssh | *test_child | *test_agent | *test_join) continue ;; esac
 	under_valgrind+=("$t")
 done

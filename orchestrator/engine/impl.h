@@ -38,6 +38,7 @@ struct seg_state {
 	bool reported;	/* the pod said it is finished */
 	bool announced; /* the core has heard EV_HOME */
 	struct check check;
+	char batch[24];
 	double seconds;
 	int rate;
 };

@@ -161,22 +161,38 @@ struct keeping {
 	struct engine *e;
 	uint32_t segment;
 	bool suspect;
+	bool command;
 	struct receive **list;
+	char **names, (*hashes)[SHA256_HEX]; /* commands: of each output */
 	size_t count;
 	struct segment_result result;
 	struct err err;
 };
 
+/* The manifest's line first, then the rename: a line without its file is harmless, a file without a line looks foreign. */
+static int record_and_keep(struct keeping *k, size_t file)
+{
+	const struct engine_setup *setup = k->e->setup;
+	struct segment_result result = k->result;
+
+	if (k->command) {
+		result.file = k->names[file];
+		COPY_TEXT(result.sha256, k->hashes[file]);
+		result.bytes = receive_bytes(k->list[file]);
+	}
+	if (setup->job_ops->record(setup->job, k->segment, &result, &k->err) < 0)
+		return -1;
+	return receive_keep(k->list[file], &k->err);
+}
+
 static void work_keep(void *arg)
 {
 	struct keeping *k = arg;
-	const struct engine_setup *setup = k->e->setup;
 
-	for (size_t i = 0; i < k->count; i++)
-		if (receive_keep(k->list[i], &k->err) < 0)
-			return;
 	k->result.state = SEGMENT_SAFE;
-	setup->job_ops->record(setup->job, k->segment, &k->result, &k->err);
+	for (size_t i = 0; i < k->count; i++)
+		if (record_and_keep(k, i) < 0)
+			return;
 }
 
 static void kept(void *arg)
@@ -194,6 +210,10 @@ static void kept(void *arg)
 		e->setup->results[k->segment] = k->result;
 		journal_safe(e, k->segment, k->suspect);
 	}
+	for (size_t i = 0; i < k->count; i++)
+		free(k->names[i]);
+	free(k->names);
+	free(k->hashes);
 	free(k->list);
 	free(k);
 }
@@ -209,8 +229,14 @@ void outfiles_keep(struct engine *e, uint32_t segment, bool suspect)
 	k->suspect = suspect;
 	k->count = s->count;
 	k->list = xcalloc(s->count, sizeof(*k->list));
-	for (size_t i = 0; i < s->count; i++)
+	k->names = xcalloc(s->count, sizeof(*k->names));
+	k->hashes = xcalloc(s->count, sizeof(*k->hashes));
+	k->command = e->needs->command;
+	for (size_t i = 0; i < s->count; i++) {
 		k->list[i] = TAKE(s->files[i].r);
+		k->names[i] = xstrdup(s->files[i].name);
+		COPY_TEXT(k->hashes[i], s->files[i].sha256);
+	}
 	struct segment_result *r = &k->result;
 	r->suspect = suspect;
 	if (suspect)
@@ -225,6 +251,7 @@ void outfiles_keep(struct engine *e, uint32_t segment, bool suspect)
 	COPY_TEXT(r->provider, e->setup->providers[p->provider].ops->name);
 	COPY_TEXT(r->gpu, e->pods[s->pod].gpu_seen[0] ? e->pods[s->pod].gpu_seen : p->offer.gpu);
 	COPY_TEXT(r->attempt, p->attempt);
+	COPY_TEXT(r->batch, s->batch);
 	pool_run(e->pool, work_keep, kept, k);
 }
 

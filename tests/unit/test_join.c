@@ -112,6 +112,22 @@ static const struct {
 	{"near full scale, peaks limited", 0.2, -5.5},
 };
 
+/* By a run of ffmpeg that knows nothing of ours. The last "I:" it prints is that of the whole. */
+static double measured_anew(const char *path)
+{
+	CLEANUP(free_text)
+	char *line = xasprintf(
+		"ffmpeg -nostdin -hide_banner -nostats -i '%s' -af ebur128 -f null - 2>&1 | "
+		"sed -n 's/^ *I: *\\(.*\\) LUFS$/\\1/p' | tail -n 1",
+		path);
+	FILE *p = popen(line, "re");
+	char said[64] = "nan";
+
+	if (!p || !fgets(said, sizeof(said), p) || pclose(p) != 0)
+		fail_msg("ffmpeg measured nothing");
+	return strtod(said, NULL);
+}
+
 static void loudness(void **state)
 {
 	static const struct join_piece pieces[] = {{"a.wav", "a", 0, -1}, {"b.wav", "b", 1, -1}};
@@ -122,11 +138,9 @@ static void loudness(void **state)
 		struct join_options options = {
 			.gap_s = 0.4, .normalise = true, .lufs = levels[i].target};
 		CLEANUP(str_free) struct str notes = STR_INIT;
-		CLEANUP(free_text) char *from = at("joined.wav");
-		CLEANUP(free_text) char *to = at("again.wav");
+		CLEANUP(free_text) char *path = at("joined.wav");
 		struct wav_info info;
 		struct err err = {0};
-		double lufs;
 		clear_folder();
 		put_tone("a.wav", 22050, 1, 3, levels[i].amplitude, 0);
 		put_tone("b.wav", 22050, 1, 4, levels[i].amplitude / 2, 0);
@@ -134,13 +148,10 @@ static void loudness(void **state)
 			fail_msg("%s: %s", levels[i].name, err.msg);
 		assert_int_equal(frames_of("joined.wav", &info), 7 * 22050 + 8820);
 		assert_int_equal(info.format.rate, 22050);
-		/* measured anew, by asking for the same loudness again */
-		if (ffmpeg_loudness(from, to, &info.format, levels[i].target, &lufs, &err) < 0)
-			fail_msg("%s: %s", levels[i].name, err.msg);
-		CLEANUP(free_text) char *want = xasprintf(" at %.1f LUFS\n", levels[i].target);
-		double said = strtod(strstr(str_text(&notes), " at ") + 4, NULL);
-		if (fabs(said - levels[i].target) > 1)
-			fail_msg("%s: %s", levels[i].name, str_text(&notes));
+		double heard = measured_anew(path),
+		       said = strtod(strstr(str_text(&notes), " at ") + 4, NULL);
+		if (fabs(heard - levels[i].target) > 1 || fabs(heard - said) > 0.3)
+			fail_msg("%s: measured %.1f, %s", levels[i].name, heard, str_text(&notes));
 		assert_false(is_there(".joined.loud.wav"));
 	}
 }
