@@ -48,11 +48,14 @@ void progress_clear(struct progress *p)
 static void pod_line(struct str *to, const struct engine *e, int i, int64_t now)
 {
 	const struct core_pod *p = core_pod_at(engine_core(e), i);
-	char age[24], cost[32];
+	char age[24], cost[32], rate[24] = "";
 	const char *detail = engine_phase_detail(e, i);
+	int done = engine_pod_rendered(e, i);
 
-	str_addf(to, "  %-10.10s %-8.8s %-14.14s %-10s %3d in work  %5s  %s%s%s", p->id[0] ? p->id : "...",
-		 p->offer.provider, p->offer.gpu, pod_phase_name(p->phase), p->batches,
+	if (p->ready_at && now > p->ready_at && done)
+		snprintf(rate, sizeof(rate), "%.1f/s", done * 1000.0 / (double)(now - p->ready_at));
+	str_addf(to, "  %-22.22s %-14.14s %-10s %4d done %8s  %d batch%s  %5s  %s%s%s", p->id[0] ? p->id : p->offer.provider,
+		 p->offer.gpu, pod_phase_name(p->phase), done, rate, p->batches, p->batches == 1 ? " " : "es",
 		 duration_show(age, sizeof(age), now - p->create_at), money_show(cost, sizeof(cost), core_cost(p, now)),
 		 detail[0] ? "  " : "", detail);
 }

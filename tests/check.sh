@@ -2,7 +2,7 @@
 # check.sh - all tests, as CI runs them: lint, unit tests with sanitizers and under valgrind, the simulator, end to end. Ends
 # with one line: "N passed, N failed, N skipped". Logs are in build/check/.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 logs=build/check
 rm -rf $logs
 mkdir -p $logs

@@ -9,7 +9,7 @@
 
 #include "base/jsonx.h"
 #include "base/path.h"
-#include "glob.h"
+#include "base/pattern.h"
 #include "jobs/common.h"
 #include "jobs/manifest.h"
 
@@ -174,7 +174,7 @@ struct search {
 static bool is_output(const struct job *job, const char *path)
 {
 	for (char **o = job->outputs; *o; o++)
-		if (output_glob_match(*o, path))
+		if (pattern_match(*o, path))
 			return true;
 	return false;
 }

@@ -583,3 +583,8 @@ const char *engine_phase_detail(const struct engine *e, int pod)
 {
 	return pod < e->pod_count ? e->pods[pod].detail : "";
 }
+
+int engine_pod_rendered(const struct engine *e, int pod)
+{
+	return pod < e->pod_count ? e->pods[pod].rendered : 0;
+}

@@ -421,6 +421,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		s->pod = pod;
 	}
 	s->reported = true;
+	e->pods[pod].rendered++;
 	COPY_TEXT(s->batch, jsonx_text(event, "batch", ""));
 	s->seconds = jsonx_number(event, "seconds", 0);
 	s->rate = (int)jsonx_int(event, "rate", 0);

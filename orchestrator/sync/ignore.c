@@ -5,7 +5,7 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "glob.h"
+#include "base/glob.h"
 
 #define RULES_MAX (1u << 20) /* bytes of one rules file */
 

@@ -1,4 +1,4 @@
-/* pattern_cases.h - the rule of orchestrator/sync/pattern.h, case by case. Held against burst's
+/* pattern_cases.h - the rule of orchestrator/base/pattern.h, case by case. Held against burst's
  * matcher and the agent's. */
 #ifndef BURST_PATTERN_CASES_H
 #define BURST_PATTERN_CASES_H

@@ -3,7 +3,7 @@
 #include "tts_helpers.h"
 
 #include "jobs/command/command.h"
-#include "jobs/command/glob.h"
+#include "base/pattern.h"
 
 static const struct {
 	const char *pattern, *path;
@@ -45,7 +45,7 @@ static void match_patterns(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(globs); i++)
-		if (output_glob_match(globs[i].pattern, globs[i].path) != globs[i].match)
+		if (pattern_match(globs[i].pattern, globs[i].path) != globs[i].match)
 			fail_msg("\"%s\" %s \"%s\"", globs[i].pattern,
 				 globs[i].match ? "must match" : "must not match", globs[i].path);
 }
@@ -58,7 +58,7 @@ static void patterns_end(void **state)
 	(void)state;
 	for (int i = 0; i < 1000; i++)
 		str_add(&path, i % 50 ? "a" : "/");
-	assert_false(output_glob_match("**a*a*a*a*a*a*a*a*a*a**a*a*a*a*a*ab", str_text(&path)));
+	assert_false(pattern_match("**a*a*a*a*a*a*a*a*a*a**a*a*a*a*a*ab", str_text(&path)));
 }
 
 static struct job *load_job(const char *run, const char *output_pattern, int pods, struct err *err)

@@ -1,4 +1,4 @@
-#include "sync/pattern.h"
+#include "base/pattern.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
