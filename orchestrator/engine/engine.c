@@ -9,7 +9,7 @@
 #include "../base/path.h"
 #include "impl.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000 };
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000 };
 
 /* ---- what people and the run's log hear ---- */
 
@@ -219,8 +219,15 @@ struct scan_job {
 	struct engine *e;
 	struct tree *tree, *old;
 	struct err err;
-	int64_t skipped, skipped_bytes;
 };
+
+static void told_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
+{
+	(void)ctx, (void)bytes;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, path, strlen(path), 200);
+	log_line(LOG_INFO, "code: %s stays here (%s)", str_text(&shown), tree_skip_name(why));
+}
 
 static void work_scan(void *arg)
 {
@@ -234,10 +241,20 @@ static void work_scan(void *arg)
 	/* an output folder inside the tree stays behind */
 	if (setup->output_dir && starts_with(setup->output_dir, root) && setup->output_dir[len] == '/')
 		inside[0] = setup->output_dir + len + 1;
-	struct tree_scan_options opts = {.known = s->old, .exclude = inside};
+	struct tree_scan_options opts = {.known = s->old, .exclude = inside, .skipped = told_skipped};
 	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
 		return;
 	tree_save(s->tree, s->e->cache_path, NULL);
+}
+
+static void say_tree(struct engine *e, const struct tree *tree)
+{
+	int64_t left_out = 0;
+
+	for (int i = 0; i < TREE_SKIP_KINDS; i++)
+		left_out += tree->skipped[i];
+	engine_log(e, LOG_NOTE, "code: %zu entries, %lld kB; %lld left out (-v names them)", tree->count,
+		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
 }
 
 static void scanned(void *arg)
@@ -251,8 +268,7 @@ static void scanned(void *arg)
 	if (!s->tree)
 		e->tree_error = s->err;
 	else
-		engine_log(e, LOG_INFO, "code: %zu entries, %lld bytes; %lld left out by ignore rules",
-			   s->tree->count, (long long)s->tree->bytes, (long long)s->tree->skipped[TREE_SKIP_IGNORED]);
+		say_tree(e, s->tree);
 	free(s);
 	podlink_tree_ready(e);
 }
@@ -465,6 +481,21 @@ static void turn(struct engine *e)
 	}
 }
 
+/* What the vendors say stands beside our own count; who has no record yet is not waited for. */
+static void ask_billing(struct engine *e)
+{
+	int64_t until = clock_boot_ms() + BILLING_MS;
+
+	for (int i = 0; i < e->pod_count; i++)
+		if (core_pod_at(e->core, i)->phase == POD_GONE)
+			vendor_billing(e, i);
+	while (e->billing_open && clock_boot_ms() < until)
+		loop_turn(e->loop, until - clock_boot_ms());
+	for (int i = 0; i < e->pod_count; i++)
+		if (e->pods[i].billed_vendor_ms)
+			journal_pod(e, i);
+}
+
 static void write_end(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;
@@ -505,6 +536,7 @@ int engine_run(struct engine *e, struct err *err)
 	maybe_finish(e, true);
 	while (e->finishing && !e->finished)
 		loop_turn(e->loop, 1000);
+	ask_billing(e);
 	signals_give_back();
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);

@@ -52,7 +52,7 @@ struct epod { /* beside core_pod */
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
-	int64_t last_event;
+	int64_t last_event, billed_vendor_ms;
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
 	bool save_failed, helloed, zstd, shared_part;
@@ -112,6 +112,7 @@ struct engine {
 
 	/* the end */
 	bool finishing, finished;
+	int billing_open;
 	struct str notes;
 	struct err finish_error;
 	FILE *log;
@@ -144,6 +145,8 @@ void vendor_volume(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
 void vendor_rent(struct engine *e, int pod);
 void vendor_release(struct engine *e, int pod);
+/* What the vendor says it billed, for the ledger; counts down e->billing_open when it has answered. */
+void vendor_billing(struct engine *e, int pod);
 void vendor_salvage(struct engine *e, int pod);
 void vendor_fetch(struct engine *e, int pod, uint32_t segment);
 

@@ -77,6 +77,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	row.wasted_ms = p->wasted_ms;
 	row.billed_ms = core_billed_ms(p, clock_boot_ms());
 	row.cost_microusd = core_cost(p, clock_boot_ms());
+	row.billed_vendor_ms = pod < e->pod_count ? e->pods[pod].billed_vendor_ms : 0;
 	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);

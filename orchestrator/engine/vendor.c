@@ -213,6 +213,55 @@ void vendor_rent(struct engine *e, int pod)
 	begin(a, OP_RENT, rent_done);
 }
 
+/* ---- what the vendor has to say about a pod ---- */
+
+static void logs_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	const char *line = !err && result ? str_text(&result->text) : "";
+
+	while (*line) {
+		size_t len = strcspn(line, "\n");
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, line, len, 300);
+		if (shown.len)
+			engine_log(a->e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(a->e, a->pod), str_text(&shown));
+		line += len + (line[len] == '\n');
+	}
+	asked_free(a);
+}
+
+/* Why a pod never came up stands, if anywhere, in its provider's log. */
+static void ask_logs(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a = asked_new(e, p->provider, pod);
+
+	COPY_TEXT(a->want.id, p->id);
+	begin(a, OP_LOGS, logs_done);
+}
+
+static void billing_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+
+	if (!err && result->billing.reported)
+		a->e->pods[a->pod].billed_vendor_ms = result->billing.billed_ms;
+	a->e->billing_open--;
+	asked_free(a);
+}
+
+void vendor_billing(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a = asked_new(e, p->provider, pod);
+
+	COPY_TEXT(a->want.id, p->id);
+	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
+	e->billing_open++;
+	begin(a, OP_BILLING, billing_done);
+}
+
 /* ---- giving back ---- */
 
 static void release_done(void *ctx, struct op_result *result, const struct err *err)
@@ -231,6 +280,8 @@ void vendor_release(struct engine *e, int pod)
 
 	COPY_TEXT(a->want.id, p->id);
 	begin(a, OP_RELEASE, release_done);
+	if (p->fault != ERR_NONE && !p->connected_at)
+		ask_logs(e, pod);
 }
 
 /* ---- the volume of a pod that is gone ---- */
