@@ -32,13 +32,13 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 
 	if (c->deadline_at)
 		end = c->deadline_at;
+	int64_t left = c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
+	if (left <= 0)
+		return -1;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
-		int64_t left = c->conf.max_cost_microusd - budget_committed(c);
-		if (left <= 0)
-			return -1;
 		int64_t share = left / (more > 0 ? more : 1);
 		int64_t life = (int64_t)((__int128)share * 3600000 / price_microusd_h);
-		life = life / 1000 * 1000; /* billed by whole seconds */
+		life = life / 1000 * 1000 - SELF_END_MS; /* billed by whole seconds, and ending itself takes a pod a moment */
 		if (life < INT64_MAX / 4 && c->now + life < end)
 			end = c->now + life;
 	}

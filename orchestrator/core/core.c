@@ -187,6 +187,13 @@ static bool ask_next_vendor(struct core *c)
 	return false;
 }
 
+/* Offers may be listed for ever while every create says that they are sold out. */
+static bool out_of_patience(const struct core *c)
+{
+	return !c->conf.retry_until_up && c->capacity_since && c->now - c->capacity_since >= c->conf.wait_ms &&
+	       c->capacity.kind != ERR_NONE;
+}
+
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
 	struct err err = {0};
@@ -234,6 +241,10 @@ static void widen(struct core *c)
 		if (!k) {
 			if (c->now >= c->offers_again_at)
 				no_capacity(c, active, again_at);
+			return;
+		}
+		if (!active && out_of_patience(c)) {
+			no_capacity(c, active, again_at);
 			return;
 		}
 		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active);
@@ -459,6 +470,8 @@ static void advance(struct core *c)
 		use_pods(c);
 		widen(c);
 		hand_over(c);
+		if (!c->todo)
+			use_pods(c); /* the last of the work was just dealt out */
 	}
 	try_to_end(c);
 	if (!c->ended)

@@ -81,6 +81,8 @@ static void take_todo(struct core *c, uint32_t i, enum core_seg_state to, int po
 	c->heaps[s->group].weight -= s->weight;
 	s->state = (uint8_t)to;
 	s->pod = pod;
+	if (!c->todo)
+		c->dirty = true; /* pods that are still on their way are not needed any more */
 }
 
 static void settle(struct core *c, uint32_t i, enum core_seg_state to)

@@ -23,6 +23,7 @@ enum {
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
 	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
+	SELF_END_MS = 5 * 1000,		   /* from its hard end until a pod that ends itself bills no more */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	SLOW_CANARY_FACTOR = 20,
 	SLOW_CANARY_MIN_MS = 60 * 1000,

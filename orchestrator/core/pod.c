@@ -121,6 +121,8 @@ static void never_existed(struct core *c, struct core_pod *p, const struct err *
 	p->fault = why->kind;
 	COPY_TEXT(p->reason, why->msg);
 	c->capacity = *why;
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
 	save(c, p);
 }
 
@@ -433,6 +435,8 @@ static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 	} else if (asked_at - p->clean_at >= AMBIGUOUS_GAP_MS) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		rest_after_trouble(c, p, 0);
+		/* it may have lived, unseen, until the first look that did not find it: the cap counts that as spent */
+		c->spent_microusd += money_for(p->price_microusd_h, MIN(p->clean_at, p->hard_end_ms) - p->create_at);
 		never_existed(c, p, &err);
 	}
 }
@@ -826,7 +830,8 @@ static void watch_hard_end(struct core *c, struct core_pod *p)
 		pod_release_now(c, pod);
 	} else if (c->now >= p->hard_end_ms - 2 * margin && !p->draining) {
 		p->draining = true;
-		core_act(c, ACT_REVOKE, pod);
+		if (p->connected)
+			core_act(c, ACT_REVOKE, pod);
 		pod_after_work(c, pod);
 	}
 }

@@ -439,7 +439,10 @@ static void command(struct sim *s, const struct action *a, enum command what)
 {
 	struct machine *m = machine_of(s, a->pod);
 
-	if (!core_pod_at(s->core, a->pod)->connected)
+	const struct core_pod *p = core_pod_at(s->core, a->pod);
+	if (!p->connected && p->phase >= POD_RELEASING)
+		return; /* said before the connection was dropped in the same step: nobody hears it */
+	if (!p->connected)
 		broke(s, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
 		return;

@@ -287,7 +287,9 @@ static void check_money(struct sim *s)
 
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		bool nobody = (m->never_runs || m->failed || m->stopped) && (s->ever_crashed || s->ever_slept);
+		/* until its container runs only a client can end a pod: without one that time is nobody's to cap */
+		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
+		bool nobody = late && (s->ever_crashed || s->ever_slept);
 		if (m->duplicate || nobody)
 			continue;
 		sum += meter(s, m);
@@ -305,7 +307,8 @@ void cloud_check(struct sim *s)
 		if (!m->is_over && !immortal(s, m))
 			broke(s, "pod %s lives for ever", m->id);
 		if (!s->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
-		    !m->stopped && m->ended > m->hard_end + 1000 + SELF_END_MS)
+		    /* before its container runs only a client can end it */
+		    !m->stopped && m->ended > MAX(m->hard_end, m->runs_at) + 1000 + POD_SELF_END_MS)
 			broke(s, "pod %s outlived its hard end", m->id);
 	}
 	check_money(s);

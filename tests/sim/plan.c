@@ -51,7 +51,7 @@ static void make_vendor(struct plan *p, uint64_t *r, int i)
 	v->latency_ms = in(r, 20, 800);
 	v->boot_ms = spread(r, 500, 90000);
 	v->lag_ms = k->look_gap_ms ? in(r, 0, 1500) : 0;
-	v->self_end_ms = in(r, 0, SELF_END_MS - 1000);
+	v->self_end_ms = in(r, 0, POD_SELF_END_MS - 1000);
 	v->keeps_gone = chance(r, 40);
 	v->vague = chance(r, 50);
 	v->offer_count = (int)in(r, 1, 4);
@@ -123,7 +123,6 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 		break;
 	case F_LIST_FAILS:
 	case F_LIST_RATE_LIMITED:
-	case F_LIST_MISSES_ONE:
 	case F_FETCH_UNTRUSTED:
 	case F_FETCH_DROPS:
 	case F_FILE_MISSING:
@@ -131,6 +130,10 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 		break;
 	case F_RELEASE_FAILS:
 		f->ms = in(r, 1, 9);
+		break;
+	case F_LIST_MISSES_ONE: /* once: two listings in a row that both miss it are proof for everybody */
+		f->n = (int)spread(r, 1, 40) - 1;
+		f->count = 1;
 		break;
 	case F_LEDGER_FULL:
 	case F_DISK_FULL:

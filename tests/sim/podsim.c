@@ -177,6 +177,7 @@ static void feed_workers(struct sim *s, struct machine *m)
 static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 {
 	uint32_t seg = k->segments[k->next];
+	s->hit[F_POISON] = s->hit[F_POISON] || s->poison[seg];
 	enum err_kind kind = s->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
 	struct entry *e = note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
 

@@ -10,7 +10,7 @@ enum {
 	FAULTS_MAX = 12,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
-	SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
+	POD_SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
 	HOUR_MS = 3600 * 1000,
 };
 
