@@ -1,5 +1,6 @@
 /* engine.c - the loop: wait, make events, ask the core, carry out its actions. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -455,7 +456,8 @@ struct engine *engine_new(const struct engine_setup *setup)
 	}
 	if (setup->run_dir) {
 		CLEANUP(free_text) char *log_path = path_join(setup->run_dir, "log");
-		e->log = fopen(log_path, "ae");
+		int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+		e->log = fd >= 0 ? fdopen(fd, "a") : NULL;
 	}
 	make_core(e);
 	return e;
