@@ -47,6 +47,7 @@ struct job_needs {
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
 	const struct job_file *files; /* plain names, no folders */
 	size_t file_count;
+	int64_t hang_ms;      /* a worker silent for longer (or ten times its estimate) hangs; 0: no limit (commands) */
 	int tries;	      /* how often a segment whose check fails is rendered in all, a new seed each; at least 1 */
 	const char *const *env_names; /* variables of the user's environment that travel (job.env), NULL-terminated */
 };

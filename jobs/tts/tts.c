@@ -54,6 +54,8 @@ static const struct option_spec options[] = {
 	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
 	{"max_batch", OPTION_INT, 0, NULL,
 	 "segments in a batch at most; the engine's number when absent"},
+	{"hang", OPTION_DURATION, 0, "60s",
+	 "a worker that says nothing for so long (or ten times its estimate) is started anew", NULL},
 	{"vram_gb", OPTION_INT, 0, NULL,
 	 "GPU memory that your own worker needs; 0: it needs no GPU"},
 	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
@@ -337,6 +339,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	struct job_needs *n = &job->needs;
 
 	n->engine = job->engine_name;
+	n->hang_ms = MAX(section_int(conf, "hang"), 1000);
 	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb")
 		     : engine                     ? engine->vram_gb
 						  : 0;

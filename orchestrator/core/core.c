@@ -702,7 +702,7 @@ int64_t core_cost(const struct core_pod *p, int64_t now_ms)
 
 static void verdict(const struct core *c, struct core_summary *s)
 {
-	bool all_safe = c->safe == c->seg_count;
+	bool all_safe = c->safe == c->seg_count && !c->canary_bad_all;
 
 	if (c->unreleased) {
 		s->status = "unreleased";

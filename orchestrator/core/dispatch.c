@@ -409,6 +409,7 @@ static void canary_word(struct core *c, uint32_t i, bool good)
 	}
 	if (++c->canary_bad < MIN((size_t)CORE_CANARY, c->seg_count - c->cached))
 		return;
+	c->canary_bad_all = true;
 	err_set(&err, ERR_JOB, "the first segments all came out bad: stopped while it is cheap");
 	core_fault(c, c->segs[i].pod, &err);
 }

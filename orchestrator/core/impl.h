@@ -95,6 +95,7 @@ struct core {
 	bool started, ending, ended;
 	bool canary_sent, canary_ok;
 	size_t canary_bad;
+	bool canary_bad_all; /* no good segment before as many bad ones as the canary has */
 	uint32_t canary_batch;
 	int signals, signal;
 	int64_t grace_until; /* after the first signal or a fault: fetch until then */

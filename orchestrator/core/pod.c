@@ -107,6 +107,15 @@ static void rest_candidate(struct core *c, const struct core_pod *p, int64_t ms)
 		k->rest_until = c->now + ms;
 }
 
+/* Sold out may last a moment or a day: 5 s at first, a minute at most. */
+static void rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5), (int64_t)OFFER_REST_MS));
+}
+
 static void rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
@@ -142,7 +151,7 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 			  c->conf.providers[p->provider].name, err->msg);
 		return;
 	case ERR_NO_CAPACITY:
-		rest_candidate(c, p, MAX(err->retry_after_ms, OFFER_REST_MS));
+		rest_sold_out(c, p, err->retry_after_ms);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
 		break;
 	case ERR_CREDENTIALS:

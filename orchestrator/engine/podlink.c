@@ -76,7 +76,7 @@ static void step_start(struct engine *e, int pod)
 		json_array_append_new(outputs, json_string(*o));
 	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
 				 n->worker ? n->worker : "", "env", env, "command", n->command, "outputs", outputs,
-				 "stream", n->stream, "hang_s", 60);
+				 "stream", n->stream, "hang_s", (int)((n->hang_ms + 999) / 1000));
 	if (e->kit_tree) {
 		CLEANUP(free_text) char *kit = xasprintf("kit/%s", e->kit_tree->id);
 		json_object_set_new(line, "kit", json_string(kit));

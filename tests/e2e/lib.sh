@@ -69,7 +69,7 @@ config() {
 		provider = "local";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		caps = { max_cost = 1.00; max_duration = "10m"; };
-		job = { name = "e2e"; type = "tts"; engine = "espeak"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
+		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
 		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };
 		$*
 	E
@@ -120,7 +120,7 @@ one_test() {
 	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
 	mkdir -p "$HOME"
 	unset XDG_STATE_HOME NO_COLOR BURST_CLIENT_FD
-	WHY='' SKIP='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID=''
+	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID=''
 	"$name"
 	if [ -n "$SKIP" ]; then
 		echo "skip $SCRIPT/$name: $SKIP"

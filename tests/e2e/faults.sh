@@ -1,0 +1,196 @@
+#!/bin/bash
+# faults.sh - what goes wrong on a pod: workers, agents, sshd, the pod itself.
+. "$(dirname "$0")/lib.sh"
+
+# faulty N FAULTS [CONFIG...]: N segments for the test worker with these faults
+faulty() {
+	local n=$1 faults=$2
+	shift 2
+	script_lines "$n"
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE=test
+	JOB="worker = \"$faults sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; }; hang = \"2s\"; ${JOB:-}"
+	config 'code = { path = "code"; };' "$@"
+}
+pod_init() { # the first process inside the first pod
+	pgrep -f "^/bin/sh .*start|start.sh" | head -n 1
+}
+
+t_one_poison_segment_on_four_pods() {
+	faulty 60 "CRASH_ON=s031" 'pods = 4;'
+	burst run --json
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+	is "$(json .status)" partial status
+	is "$(json .segments.rendered)" 59 rendered
+	is "$(json .segments.failed)" 1 failed
+	has err.txt "s031"
+	is "$(wavs | tr -d ' ')" 59 files
+}
+
+t_worker_hangs_once() {
+	faulty 8 "ONCE_HANG_ON=s003"
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	is "$(json .segments.rendered)" 8 rendered
+}
+
+t_worker_is_killed_once() {
+	faulty 8 "ONCE_CRASH_ON=s002"
+	burst run --json
+	is "$STATUS" 0 "exit status"
+	is "$(json .segments.rendered)" 8 rendered
+}
+
+t_worker_prints_garbage() {
+	faulty 6 "CHATTY=1"
+	burst run -v
+	is "$STATUS" 0 "exit status"
+	is "$(wavs)" 6 files
+	hasnt err.txt "$(printf '\033')"
+}
+
+t_worker_refuses_a_segment() {
+	faulty 6 "REFUSE_ON=s004"
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	has err.txt "cannot say that"
+	is "$(json .segments.rendered)" 5 rendered
+}
+
+t_worker_reports_a_missing_file() {
+	faulty 5 "MISSING_ON=s003"
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	is "$(json .segments.rendered)" 4 rendered
+	has err.txt "s003"
+}
+
+t_worker_links_out_of_the_pod() {
+	faulty 5 "LINK_ON=s003"
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	[ ! -e out/s003.wav ] || complain "a link came home"
+	is "$(json .segments.rendered)" 4 rendered
+}
+
+t_worker_points_outside() {
+	faulty 5 "ESCAPE_ON=s003"
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	is "$(json .segments.rendered)" 4 rendered
+	[ ! -e s003.wav ] && [ ! -e ../s003.wav ] || complain "a file came out of the folder"
+}
+
+t_no_worker_can_run() {
+	faulty 5 "BAD_HELLO=1"
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	has err.txt "no voice today"
+	is "$(json '.pods | length')" 1 "pods rented"
+}
+
+t_bad_sound_is_rendered_again_and_told() {
+	script_lines 3
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE=test
+	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { tries = 2; };'
+	config 'code = { path = "code"; };'
+	burst run --json
+	is "$STATUS" 1 "exit status (silence must not pass the canary)"
+	has err.txt "first segments"
+}
+
+t_pod_vanishes_in_the_middle() {
+	LOCAL='preempt = "all"; preempt_after = "2s";'
+	faulty 24 "SLOW=0.2 MAX_BATCH=2" 'pods = 2;'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json .segments.rendered)" 24 rendered
+	[ "$(json '.pods | length')" -gt 2 ] || complain "no pod was replaced"
+	is "$(json '[.pods[].released] | all')" true "all released"
+}
+
+t_first_creates_are_sold_out() {
+	LOCAL='fail_rents = 1;'
+	script_lines 3
+	config 'wait = "3m";'
+	LIMIT=150
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	is "$(json .segments.rendered)" 3 rendered
+}
+
+t_no_capacity_in_time() {
+	LOCAL='capacity = 0;'
+	script_lines 3
+	config 'wait = "2s";'
+	burst run --json
+	is "$STATUS" 4 "exit status"
+	is "$(json .error.code)" no_capacity code
+	is "$(json '.pods | length')" 0 pods
+}
+
+t_a_pod_that_is_not_up_in_time() {
+	LOCAL='boot_delay = "60s";'
+	script_lines 3
+	config 'boot_limit = "5s"; wait = "0s"; caps.max_duration = "20s";'
+	sed -i 's/ caps.max_duration = "20s";//; s/max_duration = "10m"/max_duration = "25s"/' burst.cfg
+	burst run --json
+	[ "$STATUS" != 0 ] || complain "exit status 0"
+	has err.txt "did not come up"
+	is "$(json '[.pods[].released] | all')" true "all released"
+}
+
+t_agent_is_killed() {
+	faulty 30 "SLOW=0.1 MAX_BATCH=2"
+	burst_bg run --json
+	wait_for 30 "some files" file_count out 3
+	pkill -KILL -f "burst-agent.* serve" || complain "no agent to kill"
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json .segments.rendered)" 30 rendered
+}
+
+t_connection_is_cut() {
+	faulty 30 "SLOW=0.1 MAX_BATCH=2"
+	burst_bg run --json
+	for _ in 1 2 3; do
+		wait_for 30 "a file more" file_count out $(($(wavs) + 2))
+		pkill -KILL -f "sshd: .*@notty|sshd: $(id -un)" || complain "no connection to cut"
+	done
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json .segments.rendered)" 30 rendered
+	is "$(json '.pods | length')" 1 pods
+}
+
+t_command_fails() {
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { name = "cmd"; type = "command"; run = "echo before; exit 3"; output = "out"; };
+	E
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	has err.txt "before"
+	is "$(json .error.message)" "the command ended with exit code 3" message
+}
+
+t_command_outputs() {
+	mkdir tree
+	echo x >tree/in.txt
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		pods = 2;
+		code = { path = "tree"; };
+		job = { name = "cmd"; type = "command"; output = "renders"; outputs = ["out/**.txt"];
+			run = "mkdir -p out/a/b && cp in.txt out/a/b/f$BURST_INDEX.txt && echo $BURST_COUNT > out/n$BURST_INDEX.txt"; };
+	E
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat renders/out/a/b/f0.txt)$(cat renders/out/a/b/f1.txt)" "xx" files
+	is "$(cat renders/out/n0.txt)" 2 BURST_COUNT
+}
+
+run_tests "$@"
