@@ -79,6 +79,7 @@ killed_at_call() { # killed_at_call resume|reap CALL N
 t_killed_at_fdatasync_3_resume() { killed_at_call resume fdatasync 3; }
 t_killed_at_fdatasync_8_reap() { killed_at_call reap fdatasync 8; }
 t_killed_at_fdatasync_20_resume() { killed_at_call resume fdatasync 20; }
+t_killed_at_write_40_reap() { killed_at_call reap write 40; }
 
 # ---- signals ----
 ends_with() { # ends_with SIGNAL STATUS
@@ -172,6 +173,27 @@ clock_off() { # clock_off OFFSET: the client's clock stands wrong from its start
 	all_right 6
 }
 t_clock_a_day_ahead() { clock_off +1d; }
+clock_jumps() { # clock_jumps OFFSET: the client's wall clock jumps while files come home
+	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	local lib
+	lib=$(faketime -f +0 sh -c 'echo "$LD_PRELOAD"')
+	script_lines 120
+	config 'pods = 2;'
+	echo +0 >clock.txt
+	LD_PRELOAD=$lib FAKETIME_TIMESTAMP_FILE=$T/clock.txt FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
+		timeout -k 5 90 "$BURST" run >out.txt 2>err.txt </dev/null &
+	SHELL_PID=$!
+	wait_for 40 "files" file_count out 3
+	stamp >stamp.txt
+	echo "$1" >clock.txt
+	burst_wait
+	is "$STATUS" 0 "exit status after a jump by $1 ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 120
+}
+t_clock_jumps_ahead() { clock_jumps +1d; }
+t_clock_jumps_back() { clock_jumps -1d; }
 
 # ---- detached ----
 background_client() { # its pid, from the run's lock
@@ -202,6 +224,25 @@ t_detached_client_killed_then_resume() {
 	is "$STATUS" 0 "resume ($(tail -n 2 err.txt))"
 	unchanged stamp.txt
 	all_right 40
+}
+t_stopped_past_the_lease_detached() {
+	script_lines 100
+	config 'pods = 2; lease = "10s";'
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	run=$(cat out.txt)
+	wait_for 40 "the queue to be handed over" handed_over
+	local client
+	client=$(background_client "$run")
+	kill -STOP "$client"
+	stamp >stamp.txt
+	wait_for 60 "the pods to end by themselves" gone_by_itself
+	kill -CONT "$client"
+	burst attach "$run"
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 100
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(distinct attempt) from pod')" 2 "pods: none rented again"
 }
 t_second_run_beside_detached_pods() {
 	detached_and_killed
