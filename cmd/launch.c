@@ -423,6 +423,29 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 	return result;
 }
 
+int launch_check_detached(const struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	const char *config = config_path(ctx->config);
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	int result = 0;
+
+	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		const struct run_row *r = &runs[i];
+		if (!r->detached || strcmp(r->config, config ? config : "") || strcmp(r->job, config_job_name(ctx->config)))
+			continue;
+		result = err_set(err, ERR_BUSY,
+				 "job \"%s\" is running already: pods of the detached run %s work on it (`burst attach %s` brings "
+				 "its files home, `burst cancel %s` ends it)",
+				 r->job, r->id, r->id, r->id);
+	}
+	free(runs);
+	return result;
+}
+
 int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
 {
 	struct run_row *runs = NULL;

@@ -76,7 +76,7 @@ static const struct {
 } bounds[] = {
 	{NULL, "pods", 1, 1000, "1 to 1000"},
 	{NULL, "wait", 0, 168 * HOUR, "at most \"168h\" (retry_until_up waits without end)"},
-	{NULL, "lease", 60 * SECOND, 24 * HOUR, "\"60s\" to \"24h\""},
+	{NULL, "lease", 10 * SECOND, 24 * HOUR, "\"10s\" to \"24h\""},
 	{NULL, "boot_limit", 5 * SECOND, 2 * HOUR, "\"5s\" to \"2h\""},
 	{NULL, "keep_on_failure", 0, 24 * HOUR, "at most \"24h\""},
 	{"volume", "size_gb", 1, 100000, "1 to 100000"},

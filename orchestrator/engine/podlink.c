@@ -131,7 +131,6 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 	char size[32];
 
 	*which = NULL;
-	free(at);
 	if (err) {
 		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
 		return;
@@ -206,13 +205,13 @@ static void step_trees(struct engine *e, int pod)
 	}
 	detail(e, pod, "syncing code");
 	if (e->kit_tree) {
-		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = at_new(e, pod)};
+		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = p->at};
 		p->kit_sync = upsync_start(link_ssh(p->link), e->loop, e->pool, &want);
 	}
 	if (e->code_tree) {
 		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
 					   .base = known_base(e, pod), .zstd = p->zstd, .done = code_over,
-					   .ctx = at_new(e, pod)};
+					   .ctx = p->at};
 		p->code_sync = upsync_start(link_ssh(p->link), e->loop, e->pool, &want);
 	}
 	trees_done(e, pod);

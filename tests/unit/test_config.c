@@ -174,8 +174,8 @@ static const struct {
 	{"too many pods", "\n\npods = 1001;",
 	 "burst.cfg:3: pods is out of range: it must be 1 to 1000"},
 	{"no pods", "pods = 0;", "burst.cfg:1: pods is out of range: it must be 1 to 1000"},
-	{"short lease", "lease = \"59s\";",
-	 "burst.cfg:1: lease is out of range: it must be \"60s\" to \"24h\""},
+	{"short lease", "lease = \"9s\";",
+	 "burst.cfg:1: lease is out of range: it must be \"10s\" to \"24h\""},
 	{"free of charge", "caps = { max_cost = 0; };",
 	 "burst.cfg:1: caps.max_cost is out of range: it must be more than 0 and at most 1000000 "
 	 "dollars"},

@@ -1,0 +1,267 @@
+#!/bin/bash
+# client.sh - the client dies, sleeps, is signalled or loses its terminal: the outputs are right, nothing safe is rendered
+# twice, no pod is left.
+. "$(dirname "$0")/lib.sh"
+
+# ---- what was safe stays as it was ----
+safe_files() { # what the ledger calls safe
+	sqlite3 "$BURST_STATE_DIR/ledger.db" "select file from segment where state = 1 order by file" 2>/dev/null
+}
+stamp() { # name, inode, mtime of each file that the ledger calls safe
+	local f
+	for f in $(safe_files); do stat -c '%n %i %Y %y' "out/$f"; done
+}
+unchanged() { # unchanged FILE: all in this stamp is as it was
+	local now
+	now=$(cut -d' ' -f1 "$1" | xargs -r stat -c '%n %i %Y %y')
+	is "$now" "$(cat "$1")" "what was safe before"
+}
+all_right() { # all_right N: N good files, each with the hash that the manifest says
+	is "$(wavs)" "$1" files
+	is "$(jq -r '[.id,.sha256] | @tsv' out/manifest.jsonl | sort -u | wc -l)" "$1" "lines of the manifest"
+	jq -r '.sha256 + "  out/" + .file' out/manifest.jsonl | sort -u | sha256sum -c --quiet >/dev/null 2>&1 ||
+		complain "a file differs from the manifest"
+	[ -z "$(find out -name '*.part' -o -name '*.tmp')" ] || complain "half files: $(find out -name '*.part')"
+}
+
+# ---- kill -9, then `resume` or `reap` ----
+come_back() { # come_back resume|reap N
+	stamp >stamp.txt
+	if [ "$1" = resume ] && [ -n "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select id from run' 2>/dev/null)" ]; then
+		burst resume
+	else
+		burst reap
+		is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
+		is "$(pods_left)" "" "pods after reap"
+		burst run
+	fi
+	is "$STATUS" 0 "coming back by $1 ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right "$2"
+}
+killed_when() { # killed_when resume|reap WHAT COMMAND...: killed as soon as the command succeeds
+	local how=$1 what=$2
+	shift 2
+	script_lines 8
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "$what" "$@"
+	kill -9 "$PID" 2>/dev/null
+	burst_wait 2>/dev/null
+	come_back "$how" 8
+}
+row_says() { # a pod is in this state
+	[ -n "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select id from pod where $1" 2>/dev/null)" ]
+}
+row_exists() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select count(*) from pod where $1" 2>/dev/null | grep -qv '^0$'; }
+
+t_killed_at_intent_reap() { killed_when reap "a row" row_exists "1"; }
+t_killed_at_intent_resume() { killed_when resume "a row" row_exists "1"; }
+t_killed_when_rented_resume() { killed_when resume "a pod's id" row_exists "id != ''"; }
+t_killed_when_rented_reap() { killed_when reap "a pod's id" row_exists "id != ''"; }
+t_killed_when_connected_resume() { killed_when resume "a connection" row_exists "connected_ms > 0"; }
+t_killed_at_the_first_file_resume() { killed_when resume "a file" file_count out 1; }
+t_killed_at_the_first_file_reap() { killed_when reap "a file" file_count out 1; }
+t_killed_at_half_resume() { killed_when resume "files" file_count out 5; }
+t_killed_at_the_last_file_resume() { killed_when resume "all files" file_count out 8; }
+t_killed_at_the_last_file_reap() { killed_when reap "all files" file_count out 8; }
+
+# The exact call: strace kills the client at the N-th of one kind.
+killed_at_call() { # killed_at_call resume|reap CALL N
+	local how=$1
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	script_lines 8
+	config 'pods = 2;'
+	timeout -k 5 90 strace -o /dev/null -e trace="$2" -e inject="$2:signal=KILL:when=$3" "$BURST" run \
+		>out.txt 2>err.txt </dev/null || :
+	come_back "$how" 8
+}
+t_killed_at_fdatasync_3_resume() { killed_at_call resume fdatasync 3; }
+t_killed_at_fdatasync_8_reap() { killed_at_call reap fdatasync 8; }
+t_killed_at_fdatasync_20_resume() { killed_at_call resume fdatasync 20; }
+t_killed_at_write_40_reap() { killed_at_call reap write 40; }
+
+# ---- signals ----
+ends_with() { # ends_with SIGNAL STATUS
+	script_lines 60
+	config 'pods = 2;'
+	burst_bg run --json
+	wait_for 40 "a file" file_count out 1
+	kill "-$1" "$PID"
+	burst_wait
+	is "$STATUS" "$2" "exit status after SIG$1"
+	is "$(json .status)" interrupted status
+	is "$(json '[.pods[].released] | all')" true "all released"
+}
+t_sigterm() { ends_with TERM 143; }
+t_sighup() { ends_with HUP 129; }
+t_two_interrupts() {
+	script_lines 60
+	config 'pods = 2;'
+	burst_bg run --json
+	wait_for 40 "a file" file_count out 1
+	kill -INT "$PID"
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "exit status"
+	is "$(json '[.pods[].released] | all')" true "all released"
+}
+
+# ---- a client that stands still ----
+gone_by_itself() { [ -z "$(pods_left)" ]; }
+t_stopped_past_the_lease() {
+	script_lines 200
+	config 'pods = 1; lease = "10s";'
+	burst_bg run
+	wait_for 40 "files" file_count out 3
+	kill -STOP "$PID"
+	stamp >stamp.txt
+	wait_for 40 "the pod to end by itself" gone_by_itself
+	kill -CONT "$PID"
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 200
+}
+
+# The hard end needs nobody.
+t_hard_end_with_a_dead_client() {
+	script_lines 300
+	config 'lease = "60s";'
+	sed -i 's/max_duration = "10m"/max_duration = "25s"/' burst.cfg
+	burst_bg run
+	wait_for 20 "a pod" row_exists "connected_ms > 0"
+	kill -9 "$PID" 2>/dev/null
+	burst_wait 2>/dev/null
+	wait_for 40 "the hard end" gone_by_itself
+	burst reap
+	is "$STATUS" 0 reap
+}
+
+# ---- no terminal, no streams ----
+t_streams_closed() {
+	script_lines 6
+	config
+	STATUS=0
+	timeout -k 5 90 "$BURST" run <&- >&- 2>&- || STATUS=$?
+	is "$STATUS" 0 "exit status"
+	all_right 6
+}
+run_ended() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select status from run')" != running ]; }
+t_terminal_closed() {
+	command -v script >/dev/null || { skip "no script(1)"; return; }
+	script_lines 60
+	config 'pods = 2;'
+	setsid script -qefc "exec '$BURST' run" /dev/null </dev/null >term.txt 2>&1 &
+	local terminal=$!
+	wait_for 40 "a file" file_count out 1
+	kill -9 "$terminal"
+	wait "$terminal" 2>/dev/null
+	wait_for 60 "the run to end" run_ended
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select status, exit_status from run')" "interrupted|129" "the run"
+}
+
+# ---- clocks ----
+clock_off() { # clock_off OFFSET: the client's clock stands wrong from its start
+	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	script_lines 6
+	config
+	STATUS=0
+	timeout -k 5 90 faketime -f "$1" "$BURST" run >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 0 "exit status with $1 ($(tail -n 2 err.txt))"
+	all_right 6
+}
+t_clock_a_day_ahead() { clock_off +1d; }
+clock_jumps() { # clock_jumps OFFSET: the client's wall clock jumps while files come home
+	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	local lib
+	lib=$(faketime -f +0 sh -c 'echo "$LD_PRELOAD"')
+	script_lines 120
+	config 'pods = 2;'
+	echo +0 >clock.txt
+	LD_PRELOAD=$lib FAKETIME_TIMESTAMP_FILE=$T/clock.txt FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
+		timeout -k 5 90 "$BURST" run >out.txt 2>err.txt </dev/null &
+	SHELL_PID=$!
+	wait_for 40 "files" file_count out 3
+	stamp >stamp.txt
+	echo "$1" >clock.txt
+	burst_wait
+	is "$STATUS" 0 "exit status after a jump by $1 ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 120
+}
+t_clock_jumps_ahead() { clock_jumps +1d; }
+t_clock_jumps_back() { clock_jumps -1d; }
+
+# ---- detached ----
+background_client() { # its pid, from the run's lock
+	sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$1/lock"
+}
+detached_and_killed() { # its background client is killed once the pods have the queue; the run's id in $run
+	script_lines 40
+	config 'pods = 2;'
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	run=$(cat out.txt)
+	wait_for 40 "the queue to be handed over" handed_over
+	kill -9 "$(background_client "$run")"
+}
+handed_over() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select detached from run')" = 1 ]; }
+t_detached_client_killed_then_attach() {
+	detached_and_killed
+	stamp >stamp.txt
+	burst attach "$run"
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 40
+}
+t_detached_client_killed_then_resume() {
+	detached_and_killed
+	stamp >stamp.txt
+	burst resume "$run"
+	is "$STATUS" 0 "resume ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 40
+}
+t_stopped_past_the_lease_detached() {
+	script_lines 100
+	config 'pods = 2; lease = "10s";'
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	run=$(cat out.txt)
+	wait_for 40 "the queue to be handed over" handed_over
+	local client
+	client=$(background_client "$run")
+	kill -STOP "$client"
+	stamp >stamp.txt
+	wait_for 60 "the pods to end by themselves" gone_by_itself
+	kill -CONT "$client"
+	burst attach "$run"
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_right 100
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(distinct attempt) from pod')" 2 "pods: none rented again"
+}
+t_second_run_beside_detached_pods() {
+	detached_and_killed
+	burst run
+	is "$STATUS" 7 "a second run ($(tail -n 2 err.txt))"
+	burst cancel "$run"
+	is "$STATUS" 0 "cancel"
+}
+t_dead_run_is_settled_by_the_next() {
+	script_lines 40
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	burst run
+	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
+	has err.txt "its client is gone; releasing what it left"
+	all_right 40
+}
+
+run_tests "$@"
