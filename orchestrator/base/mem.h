@@ -11,8 +11,15 @@
 
 #define ARRAY_LEN(a)	   (sizeof(a) / sizeof((a)[0]))
 #define PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
-#define MIN(a, b)	   ((a) < (b) ? (a) : (b))
-#define MAX(a, b)	   ((a) > (b) ? (a) : (b))
+/* The smaller, the larger: each argument is evaluated once; they may stand in one another. */
+#define MIN(a, b) PICK_ONE(<, a, b, __COUNTER__)
+#define MAX(a, b) PICK_ONE(>, a, b, __COUNTER__)
+#define PICK_ONE(op, a, b, n)  PICK_NAMED(op, a, b, n)
+#define PICK_NAMED(op, a, b, n)                                                                    \
+	({                                                                                         \
+		__typeof__((a) + (b)) pick_a_##n = (a), pick_b_##n = (b);                          \
+		pick_a_##n op pick_b_##n ? pick_a_##n : pick_b_##n;                                \
+	})
 
 /* Use: DEFINE_CLEANUP(file_close, FILE *) once beside the function, then CLEANUP(file_close) FILE *f = ...; */
 #define CLEANUP(fn) __attribute__((cleanup(fn##_cleanup)))
