@@ -275,8 +275,13 @@ int record_retire(const struct store *store, const struct pod_record *record, st
 	CLEANUP(free_text) char *json_kept = record_ended_path(store, id, "json");
 	CLEANUP(free_text) char *log_kept = record_ended_path(store, id, "log");
 
-	if (record_save(store, record, err) < 0 || record_remove_tree(scratch, err) < 0)
+	/* On a full disk the pod's own files make room. If they do not, the record moves as it is: that the pod
+	 * has ended must be known, when exactly is worth less. */
+	int saved = record_save(store, record, NULL);
+	if (record_remove_tree(scratch, err) < 0)
 		return -1;
+	if (saved < 0)
+		record_save(store, record, NULL);
 	if (rename(log, log_kept) < 0 && errno != ENOENT)
 		return err_set(err, ERR_LOCAL, "%s: %s", log_kept, strerror(errno));
 	if (rename(json, json_kept) < 0)
