@@ -189,7 +189,10 @@ int record_load(const struct store *store, const char *id, struct pod_record *re
 	if (load_file(living, record, &why) == 0)
 		return 0;
 	if (why.kind == ERR_NOT_FOUND && load_file(ended, record, &why) == 0) {
+		struct stat st;
 		record->retired = true;
+		if (!record->ended_ms) /* the disk was full then; it was moved at its end */
+			record->ended_ms = stat(ended, &st) == 0 ? (int64_t)st.st_ctim.tv_sec * 1000 : clock_wall_ms();
 		return 0;
 	}
 	if (why.kind == ERR_NOT_FOUND)
