@@ -151,7 +151,7 @@ int launch_load_job(struct launch *l, struct err *err)
 	s->results = xcalloc(count, sizeof(*s->results));
 	if (lock_job(l, err) < 0 || lock_output(l, err) < 0)
 		return -1;
-	return s->job_ops->find_cached(s->job, s->results, ctx->cmd->opts && opt_has(ctx, "force"), err);
+	return s->job_ops->find_cached(s->job, s->results, ctx->cmd == &cmd_run && opt_has(ctx, "force"), err);
 }
 
 size_t launch_open_segments(const struct launch *l)

@@ -51,6 +51,9 @@ int launch_plan(struct launch *l, struct err *err);
 /* Offers of every open provider, in the order in which they would be taken; to be freed. */
 int launch_offers(struct launch *l, struct offer **out, size_t *count, struct err *err);
 
+/* Reads the config that the run was started with, whatever folder we stand in, into ctx->config. */
+int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);
+
 /* Somebody's client holds the run's lock. */
 bool run_is_alive(const struct cmd_context *ctx, const char *run);
 /* Newest run whose client lives or that has pods, for commands without RUN. */

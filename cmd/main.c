@@ -23,6 +23,7 @@ static const struct cmd *const commands[] = {
 	&cmd_resume,
 	&cmd_cancel,
 	&cmd_reap,
+	&cmd_fetch,
 	&cmd_ssh,
 	&cmd_init,
 	&cmd_volume,

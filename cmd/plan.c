@@ -82,9 +82,9 @@ static void print_offers(FILE *to, const struct offer *offers, size_t count)
 
 static json_t *offer_json(const struct offer *o)
 {
-	return json_pack("{s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o}", "provider", report_text(o->provider), "gpu",
-			 report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region", report_text(o->region), "spot",
-			 o->spot, "stock", o->stock[0] ? report_text(o->stock) : json_null(), "price_usd_hour",
+	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o}", "provider", report_text(o->provider), "id",
+			 report_text(o->id), "gpu", report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region", report_text(o->region), "spot",
+			 o->spot, "stock", report_text(o->stock), "price_usd_hour",
 			 report_dollars(o->price_microusd_h));
 }
 

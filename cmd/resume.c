@@ -26,7 +26,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 }
 
 /* The config that the run was started with, whatever folder we stand in. */
-static int open_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true,
 				 .providers = provider_registry, .jobs = job_registry};
@@ -51,7 +51,7 @@ static int run_resume(struct cmd_context *ctx, struct err *err)
 		fprintf(stderr, "run %s is done already\n", row.id);
 		return 0;
 	}
-	if (open_its_config(ctx, &row, err) < 0)
+	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;
 	return come_back(ctx, &row, err);
 }
@@ -101,7 +101,7 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 		fprintf(stderr, "run %s has ended: %s\n", row.id, row.status);
 		return row.exit_status;
 	}
-	if (open_its_config(ctx, &row, err) < 0)
+	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;
 	return come_back(ctx, &row, err);
 }

@@ -377,6 +377,7 @@ static void connect(struct core *c, struct core_pod *p)
 {
 	enter(c, p, POD_CONNECTING);
 	p->tries = 0;
+	save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
 	core_act(c, ACT_CONNECT, index_of(c, p));
 }
 

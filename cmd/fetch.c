@@ -1,0 +1,244 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "engine/caller.h"
+#include "launch.h"
+#include "sync/receive.h"
+
+enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FILE_MAX_BYTES = 256 << 20 };
+
+struct gather {
+	struct launch *l;
+	const struct run_row *run;
+	const struct segment *segments;
+	size_t count, home, lost;
+	char *dir; /* where a provider puts what it fetched */
+};
+
+/* One file of a volume, to dir/name; the path is foreign. The local path, to be freed; NULL on error. */
+static char *from_volume(struct gather *g, const struct engine_provider *p, const struct pod_row *pod, const char *path,
+			 const char *name, int64_t most, struct err *err)
+{
+	CLEANUP(free_text) char *local = path_join(g->dir, name);
+	struct op_want want = {0};
+	struct op_result result = {0};
+
+	if (!path_is_safe(path)) {
+		err_set(err, ERR_UNTRUSTED, "the pod names a path that is not safe");
+		return NULL;
+	}
+	path_remove_tree(local, NULL);
+	COPY_TEXT(want.file.volume.provider, pod->provider);
+	COPY_TEXT(want.file.volume.id, pod->volume_id);
+	COPY_TEXT(want.file.volume.name, pod->volume_name);
+	COPY_TEXT(want.file.volume.region, pod->region);
+	want.file.path = path;
+	want.file.local = local;
+	want.file.max_bytes = most;
+	if (caller_ask(p->ops, p->handle, OP_FETCH, &want, ASK_MS, &result, err) < 0)
+		return NULL;
+	op_result_free(&result);
+	return TAKE(local);
+}
+
+static int copy_in(struct receive *r, const char *local, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(local, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char buf[65536];
+	off_t at = receive_offset(r);
+
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", local, strerror(errno));
+	for (ssize_t n; (n = pread(fd, buf, sizeof(buf), at)) != 0; at += n) {
+		if (n < 0)
+			return err_set(err, ERR_LOCAL, "%s: %s", local, strerror(errno));
+		if (receive_add(r, buf, (size_t)n, err) < 0)
+			return -1;
+	}
+	return receive_finish(r, err);
+}
+
+static int remember(struct gather *g, const struct segment *s, const struct segment_result *result, struct err *err)
+{
+	struct segment_row row = {.state = SEGMENT_ROW_SAFE, .bytes = result->bytes, .seconds = result->seconds,
+				  .sample_rate = result->sample_rate, .tries = result->tries};
+
+	COPY_TEXT(row.run, g->run->id);
+	COPY_TEXT(row.id, s->id);
+	COPY_TEXT(row.key, s->key);
+	COPY_TEXT(row.attempt, result->attempt);
+	COPY_TEXT(row.file, s->file);
+	COPY_TEXT(row.sha256, result->sha256);
+	return store_put_segments(g->l->ctx->store, &row, 1, err);
+}
+
+/* Verified by the hash that the agent wrote down, looked at by the job, recorded, renamed into place. */
+static int keep(struct gather *g, size_t index, const char *local, struct segment_result *result, struct err *err)
+{
+	struct engine_setup *setup = &g->l->setup;
+	const struct segment *s = &g->segments[index];
+	struct receive *r = NULL;
+	struct check check = {0};
+
+	int status = receive_open(&r, g->l->output_dir, s->file, result->bytes, result->sha256, err);
+	if (status == 0)
+		status = copy_in(r, local, err);
+	if (status == 0)
+		status = setup->job_ops->check(setup->job, index, receive_part_path(r), &check, err);
+	if (status == 0 && !check.ok)
+		status = err_set(err, ERR_UNTRUSTED, "%s", check.reason);
+	if (status == 0) {
+		result->state = SEGMENT_SAFE;
+		result->seconds = check.seconds > 0 ? check.seconds : result->seconds;
+		result->sample_rate = check.sample_rate > 0 ? check.sample_rate : result->sample_rate;
+		status = setup->job_ops->record(setup->job, index, result, err);
+	}
+	if (status == 0)
+		status = receive_keep(r, err);
+	receive_drop(r, false);
+	return status < 0 ? -1 : remember(g, s, result, err);
+}
+
+static int64_t find_open(const struct gather *g, const char *id)
+{
+	for (size_t i = 0; i < g->count; i++)
+		if (!strcmp(g->segments[i].id, id) && g->segments[i].file)
+			return g->l->setup.results[i].state == SEGMENT_SAFE ? -1 : (int64_t)i;
+	return -1;
+}
+
+static void take_segment(struct gather *g, const struct engine_provider *p, const struct pod_row *pod, const json_t *event)
+{
+	int64_t index = find_open(g, jsonx_text(event, "id", ""));
+	struct segment_result result = {.bytes = jsonx_int(event, "bytes", -1), .seconds = jsonx_number(event, "seconds", 0),
+					.sample_rate = (int)jsonx_int(event, "rate", 0),
+					.tries = (int)jsonx_int(event, "try", 1)};
+	struct err err = {0};
+
+	if (index < 0 || !jsonx_bool(event, "ok", false) || result.bytes < 0 || result.bytes > FILE_MAX_BYTES)
+		return;
+	COPY_TEXT(result.sha256, jsonx_text(event, "sha256", ""));
+	COPY_TEXT(result.provider, pod->provider);
+	COPY_TEXT(result.gpu, pod->gpu);
+	COPY_TEXT(result.attempt, pod->attempt);
+	CLEANUP(free_text)
+	char *local = from_volume(g, p, pod, jsonx_text(event, "path", ""), "file", result.bytes + 1, &err);
+	if (!local || keep(g, (size_t)index, local, &result, &err) < 0) {
+		log_line(LOG_WARN, "%s: %s", g->segments[index].id, err.msg);
+		g->lost++;
+		return;
+	}
+	g->l->setup.results[index] = result;
+	g->home++;
+}
+
+static void take_events(struct gather *g, const struct engine_provider *p, const struct pod_row *pod, const char *text)
+{
+	for (const char *line = text; *line;) {
+		size_t len = strcspn(line, "\n");
+		if (!line[len])
+			break; /* the last line was cut when the pod died */
+		CLEANUP(json_decref) json_t *event = jsonx_parse(line, len, NULL);
+		if (event && !strcmp(jsonx_text(event, "ev", ""), "segment"))
+			take_segment(g, p, pod, event);
+		line += len + 1;
+	}
+}
+
+static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *err)
+{
+	struct engine_setup *setup = &g->l->setup;
+	const struct engine_provider *p = NULL;
+	CLEANUP(free_text) char *path = xasprintf("runs/%s/%s/events.jsonl", pod->run, pod->attempt);
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (launch_open_provider(g->l, pod->provider, err) < 0)
+		return -1;
+	for (int i = 0; i < setup->provider_count; i++)
+		if (!strcmp(setup->providers[i].ops->name, pod->provider))
+			p = &setup->providers[i];
+	if (!pod->volume_id[0] || !p->ops->can_fetch) {
+		log_line(LOG_NOTE, "pod %s had no volume that can be read without a pod: nothing is left of it",
+			 pod->id[0] ? pod->id : pod->attempt);
+		return 0;
+	}
+	CLEANUP(free_text) char *local = from_volume(g, p, pod, path, "events", EVENTS_MAX_BYTES, err);
+	if (!local && err->kind == ERR_NOT_FOUND) {
+		err_clear(err);
+		return 0; /* it never came so far as to finish anything */
+	}
+	if (!local || path_read(local, EVENTS_MAX_BYTES, &text, err) < 0)
+		return err_wrap(err, "pod %s", pod->id[0] ? pod->id : pod->attempt);
+	take_events(g, p, pod, str_text(&text));
+	return 0;
+}
+
+static int gather_all(struct gather *g, struct err *err)
+{
+	struct launch *l = g->l;
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct pod_row *pods = NULL;
+	size_t pod_count = 0, open;
+	int status = 0;
+
+	if (l->setup.job_ops->needs(l->setup.job)->command)
+		return err_set(err, ERR_USAGE, "run %s is a command: `burst resume %s` brings its files home", g->run->id,
+			       g->run->id);
+	g->dir = xasprintf("%s/runs/%s/gather", l->ctx->state_dir, g->run->id);
+	g->segments = l->setup.job_ops->segments(l->setup.job, &g->count);
+	if (path_mkdirs(g->dir, 0700, err) < 0 ||
+	    store_pods(l->ctx->store, g->run->id, false, &pods, &pod_count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < pod_count && status == 0; i++)
+		status = gather_pod(g, &pods[i], err);
+	free(pods);
+	path_remove_tree(g->dir, NULL);
+	if (status < 0)
+		return -1;
+	if (g->home && l->setup.job_ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)
+		return -1;
+	open = launch_open_segments(l);
+	fprintf(stderr, "%srun %s: %zu file%s brought home, %zu of %zu segments still open; files in %s\n", str_text(&notes),
+		g->run->id, g->home, g->home == 1 ? "" : "s", open, g->count, l->output_dir);
+	return g->lost ? 1 : 0;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+	struct run_row row;
+
+	if (launch_find_run(ctx, ctx->args[0], &row, err) < 0)
+		return -1;
+	if (run_is_alive(ctx, row.id))
+		return err_set(err, ERR_BUSY, "run %s brings its files home itself (see `burst attach %s`)", row.id, row.id);
+	if (launch_its_config(ctx, &row, err) < 0)
+		return -1;
+	launch_init(&l, ctx);
+	struct gather g = {.l = &l, .run = &row};
+	int status = launch_load_job(&l, err);
+	if (status == 0)
+		status = gather_all(&g, err);
+	free(g.dir);
+	launch_free(&l);
+	return status;
+}
+
+const struct cmd cmd_fetch = {
+	.name = "fetch",
+	.args = "RUN",
+	.min_args = 1,
+	.max_args = 1,
+	.summary = "bring home what a run's pods left on their volume",
+	.details = "Rents and renders nothing. Files are verified like any other. Exit status 1: a finished file could not be "
+		   "brought home.",
+	.needs = NEED_LEDGER,
+	.group = CMD_GROUP_RUNS,
+	.run = run,
+};

@@ -1,0 +1,214 @@
+#!/bin/bash
+# commands.sh - every command against real runs and real pods of the local provider.
+. "$(dirname "$0")/lib.sh"
+
+schema() { # schema NAME: out.txt is what tests/schema/NAME.json says
+	python3 - "$ROOT/tests/schema/$1.json" out.txt 2>schema.txt <<-'E' || complain "$1 --json: $(tail -n 1 schema.txt)"
+		import json, sys
+		import jsonschema
+		schema = json.load(open(sys.argv[1]))
+		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
+	E
+}
+living_run() { # a run of 200 segments on two pods in the background; its id in $RUN
+	script_lines 200
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "some files" file_count out 2
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+}
+kill_it() {
+	kill -9 "$PID"
+	burst_wait
+}
+a_pod() { pods_left | head -n 1; }
+
+t_init_runs_as_is() {
+	burst init -y
+	is "$STATUS" 0 init
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	is "$(wavs)" 3 files
+	burst init -y
+	is "$STATUS" 2 "init again"
+	has err.txt "is there already; nothing was changed"
+}
+
+t_dry_run_and_plan() {
+	script_lines 3
+	config
+	for how in "run --dry-run" plan; do
+		# shellcheck disable=SC2086
+		burst $how
+		is "$STATUS" 0 "$how ($(tail -n 2 err.txt))"
+		has out.txt "3 segments, 3 to render"
+		is "$("$BURST" ledger --json)" "[]" "runs after $how"
+	done
+}
+
+t_offers() {
+	config
+	burst offers --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	schema offers
+	is "$(jq -r '.[0].provider' out.txt)" local provider
+	is "$(jq -r '.[0].price_usd_hour' out.txt)" 0.69 price
+}
+
+t_ps_with_live_pods() {
+	burst ps --json
+	is "$(cat out.txt)" "[]" "ps of nothing"
+	living_run
+	"$BURST" ps --json >ps.json
+	"$BURST" ps >ps.txt
+	is "$(jq '[.[] | select(.kind == "pod")] | length > 0' ps.json)" true "pods in ps"
+	has ps.txt "$RUN"
+	kill_it
+	burst ps --json
+	schema ps
+	burst cancel "$RUN"
+	is "$STATUS" 0 "cancel of a dead run ($(tail -n 1 err.txt))"
+	is "$(pods_left)" "" pods
+	burst cancel "$RUN"
+	is "$STATUS" 0 "cancel again"
+}
+
+t_cancel_a_living_run() {
+	living_run
+	STATUS=0
+	"$BURST" cancel "$RUN" 2>cancel.txt || STATUS=$?
+	is "$STATUS" 0 "cancel ($(cat cancel.txt))"
+	is "$(pods_left)" "" "pods at once"
+	burst_wait
+	is "$STATUS" 143 "the run itself"
+}
+
+t_logs() {
+	living_run
+	timeout 60 "$BURST" logs -f "$RUN" >follow.txt 2>&1 &
+	local follower=$!
+	kill -INT "$PID"
+	burst_wait
+	STATUS=0
+	wait $follower || STATUS=$?
+	is "$STATUS" 0 "logs -f"
+	burst logs "$RUN"
+	is "$STATUS" 0 logs
+	[ -s out.txt ] || complain "the log is empty"
+	burst logs nonsense
+	is "$STATUS" 2 "logs of nothing"
+}
+
+t_resume_of_a_done_run() {
+	script_lines 3
+	config
+	burst run
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+	burst resume "$RUN"
+	is "$STATUS" 0 resume
+	has err.txt "run $RUN is done already"
+	burst attach "$RUN"
+	is "$STATUS" 0 attach
+	burst ledger --json
+	schema ledger
+	burst ledger "$RUN" --json
+	schema run
+	burst ledger "$RUN"
+	has out.txt "3 rendered"
+}
+
+t_ssh_passes_the_exit_code() {
+	living_run
+	local pod
+	pod=$(a_pod)
+	STATUS=0
+	"$BURST" ssh "$pod" 'echo hello; exit 7' >ssh.txt 2>ssh-err.txt </dev/null || STATUS=$?
+	is "$STATUS" 7 "exit code ($(cat ssh-err.txt))"
+	has ssh.txt hello
+	kill -TERM "$PID"
+	burst_wait
+	burst ssh "$pod" true
+	is "$STATUS" 2 "ssh to a pod that is gone"
+}
+
+t_reap_a_strangers_pod() {
+	living_run
+	local pod
+	pod=$(a_pod)
+	kill_it
+	mv state/ledger.db their-ledger
+	rm -f state/ledger.db-wal state/ledger.db-shm
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	has out.txt "left alone (burst reap $pod --force ends it)"
+	[ -n "$(pods_left)" ] || complain "a stranger's pod was ended"
+	for pod in $(pods_left); do
+		burst reap "$pod" --force
+		is "$STATUS" 0 "reap --force ($(tail -n 1 err.txt))"
+	done
+}
+
+t_fetch_rents_nothing() {
+	living_run
+	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
+	kill_it
+	burst reap
+	local before
+	before=$(wavs)
+	find out -name 's00*.wav' | head -n 2 >lost.txt
+	xargs rm <lost.txt
+	burst fetch "$RUN"
+	is "$STATUS" 0 "fetch ($(tail -n 2 err.txt))"
+	[ "$(wavs)" -ge "$before" ] || complain "$(wavs) files, $before before two were lost"
+	while read -r f; do [ -s "$f" ] || complain "$f is not home again"; done <lost.txt
+	is "$("$BURST" ledger --json | jq length)" 1 "runs"
+	f=$(basename "$(head -n 1 lost.txt)" .wav)
+	is "$(jq -r "select(.id==\"$f\").sha256" out/manifest.jsonl | tail -n 1)" "$(sha256sum "out/$f.wav" | cut -d' ' -f1)" hash
+}
+
+t_volumes() {
+	config
+	burst volume create w
+	is "$STATUS" 0 "create ($(tail -n 1 err.txt))"
+	burst volume ls
+	has out.txt w
+	burst volume rm w
+	is "$STATUS" 2 "rm without -y"
+	burst volume rm w -y
+	is "$STATUS" 0 "rm -y ($(tail -n 1 err.txt))"
+	burst volume rm w -y
+	is "$STATUS" 2 "rm again"
+	has err.txt "w: no such volume"
+}
+
+t_doctor() {
+	config
+	burst doctor
+	is "$STATUS" 0 "doctor ($(grep bad out.txt))"
+	has out.txt "ledger in"
+}
+
+t_on_exit_gets_the_json() {
+	script_lines 2
+	config
+	mkdir -p home/.config/burst
+	echo "on_exit = \"cat > $T/exit.json\";" >home/.config/burst/burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	is "$(jq -r .status exit.json)" done "status in the JSON"
+	cp exit.json out.txt
+	schema run
+}
+
+t_completion_and_help() {
+	local shell
+	for shell in bash zsh fish; do
+		burst completion $shell
+		is "$STATUS" 0 "completion $shell"
+		has out.txt fetch
+	done
+	burst help fetch
+	has out.txt "usage: burst fetch RUN"
+}
+
+run_tests "$@"

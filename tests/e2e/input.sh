@@ -1,0 +1,306 @@
+#!/bin/bash
+# input.sh - what people and disks do wrong: each mistake has its message, its exit status, and leaves nothing behind.
+. "$(dirname "$0")/lib.sh"
+
+refused() { # refused STATUS TEXT...: `burst run` ends so, says so, and rents nothing
+	local want=$1 text
+	shift
+	burst run
+	is "$STATUS" "$want" "exit status ($(tail -n 2 err.txt))"
+	for text; do has err.txt "$text"; done
+	is "$("$BURST" ledger --json | jq 'map(.cost_usd) | add // 0')" 0 "spent"
+}
+schema() { # schema NAME FILE: the file is what tests/schema/NAME.json says
+	python3 - "$ROOT/tests/schema/$1.json" "$2" 2>schema.txt <<-'E' || complain "$1 --json: $(tail -n 1 schema.txt)"
+		import json, sys
+		import jsonschema
+		schema = json.load(open(sys.argv[1]))
+		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
+	E
+}
+last_json() { # the last line of out.txt is the only object, and is by the schema
+	is "$(grep -c '^{' out.txt)" 1 "objects printed ($1)"
+	tail -n 1 out.txt >last.json
+	schema run last.json
+}
+
+t_unknown_key() {
+	script_lines 2
+	config 'spott = true;'
+	refused 2 'burst.cfg:6: unknown key "spott", did you mean "spot"?'
+	JOB='inptu = "x";'
+	config
+	refused 2 'burst.cfg:4: unknown key "job.inptu", did you mean "input"?'
+	JOB='' LOCAL='boot_dealy = "1s";'
+	config
+	refused 2 'burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?'
+}
+
+t_mistyped_key() {
+	script_lines 2
+	config 'pods = "two";'
+	refused 2 'burst.cfg:6: pods is the text "two"; it wants'
+	config 'pods = 0;'
+	refused 2 'burst.cfg:6: pods is out of range: it must be 1 to 1000'
+	config 'wait = 10;'
+	refused 2 'burst.cfg:6: wait is the number 10; it wants'
+	config 'provider = "runpdo";'
+	refused 2 'burst.cfg:6'
+}
+
+t_missing_key() {
+	script_lines 2
+	echo 'provider = "local"; job = { type = "tts"; };' >burst.cfg
+	refused 2 'burst.cfg:1: job.input is missing'
+	echo 'provider = "local"; job = { name = "x"; };' >burst.cfg
+	refused 2 'burst.cfg:1: job.type is missing: it must be "tts" or "command"'
+	echo 'provider = "local";' >burst.cfg
+	refused 2 job
+	rm burst.cfg
+	refused 2 burst.cfg
+}
+
+t_project_may_not_lead_keys_astray() {
+	script_lines 2
+	config 'on_exit = "touch pwned";'
+	refused 2 'burst.cfg:6: on_exit is taken from your own ~/.config/burst/burst.cfg only'
+	local key
+	for key in $("$BURST" init -y sub >/dev/null 2>&1; echo api_key_command api_url); do
+		config
+		echo "providers = { runpod = { $key = \"touch pwned\"; }; };" >>burst.cfg
+		burst run
+		is "$STATUS" 2 "exit status for $key"
+	done
+	[ ! -e pwned ] || complain "the project ran a command here"
+}
+
+t_missing_input() {
+	config
+	refused 2 script.jsonl 'No such file'
+	mkdir script.jsonl
+	refused 2 script.jsonl
+}
+
+t_bad_segment_lines() {
+	config
+	printf '{"id":"a","text":"One."}\n{"id":"a","text":"Two."}\n' >script.jsonl
+	refused 2 'script.jsonl:2' '"a"'
+	printf '{"id":"a","text":"One."}\n{"id":"../a","text":"Two."}\n' >script.jsonl
+	refused 2 'script.jsonl:2'
+	printf '{"id":"a","text":""}\n' >script.jsonl
+	refused 2 'script.jsonl:1' 'empty'
+	printf '{"id":"a","text":"One."}\n{"id":"b","text":"T\377wo."}\n' >script.jsonl
+	refused 2 'script.jsonl:2' 'UTF-8'
+	printf '{"id":"a","text":"One.","voice":"klingon"}\n' >script.jsonl
+	refused 2 'script.jsonl:1' 'klingon'
+	printf '{"id":"a","text":"One."\n' >script.jsonl
+	refused 2 'script.jsonl:1'
+	printf '\n' >script.jsonl
+	refused 2 'script.jsonl'
+}
+
+t_output_is_a_file() {
+	script_lines 2
+	config
+	echo hello >out
+	refused 2 "$T/out"
+	is "$(cat out)" hello "the file"
+}
+
+t_output_not_writable() {
+	script_lines 2
+	config
+	mkdir -m 555 out
+	if [ "$(id -u)" != 0 ]; then
+		refused 2 "output $T/out: cannot be written: Permission denied"
+		chmod 755 out
+		return
+	fi
+	cp "$BURST" burst-copy
+	chmod 711 "$WORK"
+	mkdir -m 700 theirs
+	chown nobody theirs
+	STATUS=0
+	BURST_STATE_DIR=$T/theirs HOME=$T/theirs setpriv --reuid=nobody --regid=nogroup --clear-groups \
+		./burst-copy run >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 2 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "output $T/out: cannot be written: Permission denied"
+}
+
+t_foreign_file_under_our_name() {
+	script_lines 3
+	config
+	mkdir out
+	echo precious >out/s002.wav
+	echo mine >out/notes.txt
+	refused 2 s002.wav '--force'
+	is "$(cat out/s002.wav)" precious "the foreign file"
+	burst run --force
+	is "$STATUS" 0 "with --force ($(tail -n 2 err.txt))"
+	is "$(wavs)" 3 files
+	is "$(cat out/notes.txt)" mine "the other file"
+}
+
+small_disk() { # small_disk FOLDER SIZE
+	mkdir -p "$1"
+	if [ "$(id -u)" != 0 ] || ! mount -t tmpfs -o "size=$2,mode=700" tmpfs "$1" 2>/dev/null; then
+		skip "no small disk can be mounted here"
+		return 1
+	fi
+}
+
+t_disk_full_at_the_output() {
+	script_lines 20
+	config
+	small_disk "$T/out" 600k || return
+	burst run --json
+	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "the disk of $T/out is full"
+	last_json full
+	is "$(json '[.pods[].released] | all')" true "all released"
+	umount "$T/out"
+}
+
+t_disk_full_on_the_volume() {
+	script_lines 20
+	config
+	small_disk "$T/state/volumes" 1600k || return
+	burst run --json
+	[ "$STATUS" != 0 ] || complain "it says that all is well"
+	has err.txt "o space left"
+	last_json full
+	is "$(json '[.pods[].released] | all')" true "all released"
+	wait_for 20 "the pods to go" no_pods
+	umount "$T/state/volumes"
+}
+
+t_no_room_for_the_ledger() {
+	script_lines 2
+	config
+	small_disk "$T/state" 4m || return
+	burst run
+	[ "$STATUS" != 0 ] || complain "it ran"
+	has err.txt "nothing is rented that could not be written down"
+	umount "$T/state"
+}
+
+t_ledger_fills_up_in_the_middle() {
+	LIMIT=45
+	script_lines 60
+	config
+	small_disk "$T/state" 40m || return
+	burst_bg run --json
+	wait_for 40 "a file" file_count out 2
+	dd if=/dev/zero of="$T/state/ballast" bs=64k >/dev/null 2>&1
+	burst_wait
+	wait_for 30 "the pods to go" no_pods
+	[ "$STATUS" != 99 ] || complain "it crashed"
+	last_json "ledger full"
+	wait_for 20 "processes to end" no_processes
+	umount "$T/state"
+}
+
+t_ledger_corrupt() {
+	script_lines 2
+	config
+	mkdir -p state
+	chmod 700 state
+	head -c 20000 /dev/urandom >state/ledger.db
+	burst run
+	[ "$STATUS" != 0 ] || complain "it ran"
+	has err.txt ledger.db
+	is "$(wc -l <err.txt)" 1 "lines of the message"
+	cp err.txt first.txt
+	burst ps
+	[ "$STATUS" != 0 ] || complain "ps takes it"
+}
+
+t_one_job_runs_once() {
+	script_lines 60
+	config
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	cp out.txt first-out.txt
+	STATUS=0
+	"$BURST" run --json >out2.txt 2>err2.txt </dev/null || STATUS=$?
+	is "$STATUS" 7 "the same job again"
+	has err2.txt 'job "e2e" is running already'
+	sed 's/name = "e2e"/name = "other"/' burst.cfg >other.cfg
+	STATUS=0
+	"$BURST" run other.cfg --json >out3.txt 2>err3.txt </dev/null || STATUS=$?
+	is "$STATUS" 7 "another job into the same folder"
+	has err3.txt "output $T/out: another run is writing there"
+	for f in out2.txt out3.txt; do
+		is "$(grep -c '^{' $f)" 1 "objects in $f"
+		schema run $f
+	done
+	kill -TERM "$PID"
+	burst_wait
+	is "$STATUS" 143 "the first"
+}
+
+t_json_whatever_the_exit() {
+	script_lines 3
+	config
+	burst run --json
+	is "$STATUS" 0 done
+	last_json 0
+	burst run --json
+	last_json "0, cached"
+	config 'caps = 1;'
+	burst run --json
+	is "$STATUS" 2 "bad config"
+	last_json 2
+	script_lines 4
+	LOCAL='capacity = 0;'
+	config 'wait = "2s";'
+	burst run --json
+	is "$STATUS" 4 "no capacity ($(tail -n 1 err.txt))"
+	last_json 4
+	LOCAL=''
+	config
+	rm -rf out
+	JOB='worker = "exit 3";'
+	config
+	burst run --json
+	is "$STATUS" 1 "a worker that ends ($(tail -n 1 err.txt))"
+	last_json 1
+}
+
+t_price_above_the_cap() {
+	script_lines 2
+	config
+	sed -i 's/max_cost = 1.00;/max_cost = 1.00; max_price_per_hour = 0.10;/; 1s/^provider/wait = "2s"; provider/' burst.cfg
+	burst run --json
+	is "$STATUS" 4 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "costs more than caps.max_price_per_hour"
+	last_json 4
+	is "$(json .cost_usd)" 0 cost
+}
+
+t_cost_cap_is_kept() {
+	script_lines 400
+	LOCAL='boot_delay = "1s";'
+	config
+	sed -i 's/max_cost = 1.00/max_cost = 0.10/; s/price_per_hour = 0.69/price_per_hour = 40.0/' burst.cfg
+	burst run --json
+	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
+	is "$(json .status)" capped status
+	is "$(json '.cost_usd <= 0.10')" true "spending below the cap ($(json .cost_usd))"
+	is "$(json '[.pods[].released] | all')" true "all released"
+	last_json 5
+}
+
+t_duration_cap_is_kept() {
+	script_lines 400
+	config
+	sed -i 's/max_duration = "10m"/max_duration = "12s"/' burst.cfg
+	local began=$SECONDS
+	burst run --json
+	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
+	is "$(json .status)" capped status
+	[ $((SECONDS - began)) -le 14 ] || complain "it took $((SECONDS - began)) s"
+	last_json 5
+}
+
+run_tests "$@"
