@@ -9,7 +9,7 @@ faulty() {
 	script_lines "$n"
 	mkdir -p code
 	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE=test
+	ENGINE='test'
 	JOB="worker = \"$faults sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; }; hang = \"2s\"; ${JOB:-}"
 	config 'code = { path = "code"; };' "$@"
 }
@@ -94,7 +94,7 @@ t_bad_sound_is_rendered_again_and_told() {
 	script_lines 3
 	mkdir -p code
 	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE=test
+	ENGINE='test'
 	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { tries = 2; };'
 	config 'code = { path = "code"; };'
 	burst run --json

@@ -553,7 +553,7 @@ static void cut_at(long up_most, long down_most)
 	struct session s;
 	size_t len;
 	char *data = load_data(&len), command[128];
-	struct command down = {.data = data, .compare = true},
+	struct command down = {.data = data, .compare = true, .no_end = true}, /* `cat -` goes on until the cut */
 		       up = {.data = data, .to_send = len, .discard = true, .no_end = true};
 
 	relay_start(&r);
