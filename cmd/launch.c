@@ -506,7 +506,9 @@ static void on_exit_command(struct launch *l)
 		_exit(127);
 	}
 	close(pipes[0]);
-	char *text = output_json_line(result_json(l));
+	json_t *result = result_json(l);
+	char *text = output_json_line(result);
+	json_decref(result);
 	for (size_t at = 0, len = strlen(text); at < len;) {
 		ssize_t n = write(pipes[1], text + at, len - at);
 		if (n <= 0)

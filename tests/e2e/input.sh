@@ -292,8 +292,12 @@ t_cost_cap_is_kept() {
 }
 
 t_duration_cap_is_kept() {
-	script_lines 400
-	config
+	script_lines 60
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; };'
 	sed -i 's/max_duration = "10m"/max_duration = "12s"/' burst.cfg
 	local began=$SECONDS
 	burst run --json
