@@ -8,45 +8,79 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
-enum { HALF_BYTES = 256 * 1024 };
+/* READ_BYTES: of one read. FAST_BYTES: held for a direction of a connection without a delay.
+ * SLOW_BYTES: the same with one; with each byte half a round trip on its way, a connection carries
+ * 4 MiB a round trip, about what Linux's default socket buffers allow. */
+enum { READ_BYTES = 128 * 1024, FAST_BYTES = 256 * 1024, SLOW_BYTES = 2 * 1024 * 1024 };
 
-struct half { /* one direction */
-	char *bytes;
-	size_t from, to; /* what is read and not yet written */
-	bool ended;      /* the reading side said its last */
-	bool shut;       /* ... and the writing side has been told */
+struct piece { /* bytes on their way */
+	struct piece *next;
+	int64_t due_ms;
+	size_t len, sent;
+	char bytes[];
 };
 
+struct half { /* one direction */
+	struct piece *first, **last;
+	size_t held;
+	int64_t end_due_ms;
+	bool ended; /* the reading side said its last */
+	bool shut;  /* ... and the writing side has been told */
+};
+
+enum stage { WAITING, CONNECTING, OPEN };
+
 struct conn {
-	int client, pod;
-	bool connecting;
+	int client, pod; /* pod -1: while WAITING */
+	enum stage stage;
+	int64_t dial_at_ms;
 	struct half up, down; /* up: client to pod */
 };
 
 struct forward {
 	int listen_fd;
 	int pod_port;
-	struct conn conns[FORWARD_MAX];
+	int64_t round_trip_ms;
+	int64_t now_ms; /* of this turn */
+	struct conn *conns[FORWARD_MAX];
 	size_t count;
+	char room[READ_BYTES];
 };
 
-struct forward *forward_new(int listen_fd, int pod_port)
+struct forward *forward_new(int listen_fd, int pod_port, int64_t round_trip_ms)
 {
 	struct forward *f = xcalloc(1, sizeof(*f));
 
 	f->listen_fd = listen_fd;
 	f->pod_port = pod_port;
+	f->round_trip_ms = round_trip_ms;
+	f->now_ms = clock_boot_ms();
 	return f;
 }
 
-static void conn_close(struct conn *c)
+static void half_drop_first(struct half *h)
+{
+	struct piece *p = h->first;
+
+	h->first = p->next;
+	if (!h->first)
+		h->last = &h->first;
+	h->held -= p->len;
+	free(p);
+}
+
+static void conn_free(struct conn *c)
 {
 	fd_close(c->client);
 	fd_close(c->pod);
-	free(c->up.bytes);
-	free(c->down.bytes);
+	while (c->up.first)
+		half_drop_first(&c->up);
+	while (c->down.first)
+		half_drop_first(&c->down);
+	free(c);
 }
 
 void forward_free(struct forward *f)
@@ -54,7 +88,7 @@ void forward_free(struct forward *f)
 	if (!f)
 		return;
 	for (size_t i = 0; i < f->count; i++)
-		conn_close(&f->conns[i]);
+		conn_free(f->conns[i]);
 	fd_close(f->listen_fd);
 	free(f);
 }
@@ -66,8 +100,8 @@ static void no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/* A socket on its way to the pod's port, or -1. *connecting: not there yet. */
-static int dial(int port, bool *connecting)
+/* A socket on its way to the pod's port, or -1. */
+static int dial(int port, enum stage *stage)
 {
 	struct sockaddr_in to = {
 		.sin_family = AF_INET,
@@ -79,113 +113,134 @@ static int dial(int port, bool *connecting)
 	if (fd < 0)
 		return -1;
 	no_delay(fd);
-	*connecting = connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0;
-	if (*connecting && errno != EINPROGRESS) {
+	*stage = connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ? CONNECTING : OPEN;
+	if (*stage == CONNECTING && errno != EINPROGRESS) {
 		close(fd);
 		return -1;
 	}
 	return fd;
 }
 
+/* The kernel has greeted the client already. On a real line its connection would stand after a
+ * round trip, and the pod's first word would take another. */
 static void accept_one(struct forward *f)
 {
 	int client = accept4(f->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	bool connecting;
 
 	if (client < 0)
 		return;
-	int pod = f->count < FORWARD_MAX ? dial(f->pod_port, &connecting) : -1;
-	if (pod < 0) {
+	if (f->count == FORWARD_MAX) {
 		close(client);
 		return;
 	}
+	struct conn *c = xcalloc(1, sizeof(*c));
 	no_delay(client);
-	f->conns[f->count++] = (struct conn){
-		.client = client,
-		.pod = pod,
-		.connecting = connecting,
-		.up.bytes = xmalloc(HALF_BYTES),
-		.down.bytes = xmalloc(HALF_BYTES),
-	};
+	c->client = client;
+	c->pod = -1;
+	c->dial_at_ms = f->now_ms + f->round_trip_ms * 3 / 2;
+	c->up.last = &c->up.first;
+	c->down.last = &c->down.first;
+	f->conns[f->count++] = c;
 }
 
-static bool wants_read(const struct half *h)
+static bool wants_read(const struct forward *f, const struct half *h)
 {
-	return !h->ended && h->to - h->from < HALF_BYTES;
+	return !h->ended && h->held < (f->round_trip_ms ? SLOW_BYTES : FAST_BYTES);
 }
 
-static bool wants_write(const struct half *h)
+/* When the next thing of this direction is due; INT64_MAX: nothing waits. */
+static int64_t due(const struct half *h)
 {
-	return h->to > h->from;
+	if (h->first)
+		return h->first->due_ms;
+	return h->ended && !h->shut ? h->end_due_ms : INT64_MAX;
 }
 
 /* A descriptor that nothing is wanted of is left out (-1): poll would report a hang-up on it
  * without end. */
-static struct pollfd entry_for(int fd, const struct half *in, const struct half *out)
+static struct pollfd entry_for(const struct forward *f, int fd, const struct half *in,
+			       const struct half *out)
 {
-	short events = (short)((wants_read(in) ? POLLIN : 0) | (wants_write(out) ? POLLOUT : 0));
+	bool write = out->first && out->first->due_ms <= f->now_ms;
+	short events = (short)((wants_read(f, in) ? POLLIN : 0) | (write ? POLLOUT : 0));
 
 	return (struct pollfd){.fd = events ? fd : -1, .events = events};
 }
 
-size_t forward_wants(struct forward *f, struct pollfd *set)
+size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms)
 {
 	size_t n = 0;
 
+	f->now_ms = clock_boot_ms();
+	*next_ms = INT64_MAX;
 	set[n++] = (struct pollfd){.fd = f->listen_fd, .events = POLLIN};
 	for (size_t i = 0; i < f->count; i++) {
-		const struct conn *c = &f->conns[i];
-		if (c->connecting) {
-			set[n++] = (struct pollfd){.fd = -1};
-			set[n++] = (struct pollfd){.fd = c->pod, .events = POLLOUT};
-			continue;
+		const struct conn *c = f->conns[i];
+		struct pollfd client = {.fd = -1}, pod = {.fd = -1};
+		if (c->stage == WAITING) {
+			*next_ms = MIN(*next_ms, c->dial_at_ms);
+		} else if (c->stage == CONNECTING) {
+			pod = (struct pollfd){.fd = c->pod, .events = POLLOUT};
+		} else {
+			client = entry_for(f, c->client, &c->up, &c->down);
+			pod = entry_for(f, c->pod, &c->down, &c->up);
+			/* what is due already waits for its socket, not for the clock */
+			if (due(&c->up) > f->now_ms)
+				*next_ms = MIN(*next_ms, due(&c->up));
+			if (due(&c->down) > f->now_ms)
+				*next_ms = MIN(*next_ms, due(&c->down));
 		}
-		set[n++] = entry_for(c->client, &c->up, &c->down);
-		set[n++] = entry_for(c->pod, &c->down, &c->up);
+		set[n++] = client;
+		set[n++] = pod;
 	}
 	return n;
 }
 
 /* Both of these: false when the connection is broken. */
-static bool fill(int fd, struct half *h)
+static bool fill(struct forward *f, int fd, struct half *h)
 {
-	if (h->from == h->to)
-		h->from = h->to = 0;
-	if (h->to == HALF_BYTES) {
-		memmove(h->bytes, h->bytes + h->from, h->to - h->from);
-		h->to -= h->from;
-		h->from = 0;
+	ssize_t n = read(fd, f->room, sizeof(f->room));
+
+	if (n > 0) {
+		struct piece *p = xmalloc(sizeof(*p) + (size_t)n);
+		*p = (struct piece){.due_ms = f->now_ms + f->round_trip_ms / 2, .len = (size_t)n};
+		memcpy(p->bytes, f->room, (size_t)n);
+		*h->last = p;
+		h->last = &p->next;
+		h->held += p->len;
 	}
-	ssize_t n = read(fd, h->bytes + h->to, HALF_BYTES - h->to);
-	if (n > 0)
-		h->to += (size_t)n;
-	if (n == 0)
+	if (n == 0) {
 		h->ended = true;
+		h->end_due_ms = f->now_ms + f->round_trip_ms / 2;
+	}
 	return n >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
-static bool drain(int fd, struct half *h)
+static bool drain(const struct forward *f, int fd, struct half *h)
 {
-	while (h->from < h->to) {
-		ssize_t n = send(fd, h->bytes + h->from, h->to - h->from, MSG_NOSIGNAL);
+	while (h->first && h->first->due_ms <= f->now_ms) {
+		struct piece *p = h->first;
+		ssize_t n = send(fd, p->bytes + p->sent, p->len - p->sent, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN;
-		h->from += (size_t)n;
+		p->sent += (size_t)n;
+		if (p->sent == p->len)
+			half_drop_first(h);
 	}
-	if (h->ended && !h->shut) {
+	if (!h->first && h->ended && !h->shut && h->end_due_ms <= f->now_ms) {
 		shutdown(fd, SHUT_WR);
 		h->shut = true;
 	}
 	return true;
 }
 
-static bool move(int from, int to, struct half *h, short readable)
+static bool move(struct forward *f, int from, int to, struct half *h, short readable)
 {
-	if ((readable & (POLLIN | POLLHUP | POLLERR)) && wants_read(h) && !fill(from, h))
+	if ((readable & (POLLIN | POLLHUP | POLLERR)) && wants_read(f, h) && !fill(f, from, h))
 		return false;
-	return drain(to, h);
+	return drain(f, to, h);
 }
 
 static bool finish_connect(struct conn *c, short events)
@@ -197,33 +252,36 @@ static bool finish_connect(struct conn *c, short events)
 		return true;
 	if (getsockopt(c->pod, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error)
 		return false;
-	c->connecting = false;
+	c->stage = OPEN;
 	return true;
 }
 
 /* False: over, whether well or badly. */
-static bool serve_conn(struct conn *c, short client_events, short pod_events)
+static bool serve_conn(struct forward *f, struct conn *c, short client_events, short pod_events)
 {
-	if (c->connecting)
+	if (c->stage == WAITING) {
+		if (c->dial_at_ms <= f->now_ms)
+			c->pod = dial(f->pod_port, &c->stage);
+		return c->dial_at_ms > f->now_ms || c->pod >= 0;
+	}
+	if (c->stage == CONNECTING)
 		return finish_connect(c, pod_events);
-	if (!client_events && !pod_events)
-		return true;
-	if (!move(c->client, c->pod, &c->up, client_events) ||
-	    !move(c->pod, c->client, &c->down, pod_events))
+	if (!move(f, c->client, c->pod, &c->up, client_events) ||
+	    !move(f, c->pod, c->client, &c->down, pod_events))
 		return false;
 	return !(c->up.shut && c->down.shut);
 }
 
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count)
 {
+	f->now_ms = clock_boot_ms();
 	/* from the last to the first: a closed one is replaced by the last, which has been served
 	 */
 	for (size_t i = (count - 1) / 2; i-- > 0;) {
-		struct conn *c = &f->conns[i];
-		if (serve_conn(c, set[1 + 2 * i].revents, set[2 + 2 * i].revents))
+		if (serve_conn(f, f->conns[i], set[1 + 2 * i].revents, set[2 + 2 * i].revents))
 			continue;
-		conn_close(c);
-		*c = f->conns[--f->count];
+		conn_free(f->conns[i]);
+		f->conns[i] = f->conns[--f->count];
 	}
 	if (set[0].revents)
 		accept_one(f);

@@ -92,16 +92,17 @@ static void read_signals(struct supervisor *s)
 static void turn(struct supervisor *s, int64_t until_ms)
 {
 	struct pollfd set[1 + FORWARD_POLL_MAX];
-	size_t count = s->forward ? forward_wants(s->forward, set + 1) : 0;
-	int64_t wait = SUPERVISE_BEAT_MS - 1000;
+	int64_t next_ms = INT64_MAX;
+	size_t count = s->forward ? forward_wants(s->forward, set + 1, &next_ms) : 0;
 
 	if (until_ms)
-		wait = MIN(wait, MAX(until_ms - clock_boot_ms(), 0));
+		next_ms = MIN(next_ms, until_ms);
+	int64_t wait = MIN(SUPERVISE_BEAT_MS - 1000, MAX(next_ms - clock_boot_ms(), 0));
 	set[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
 	int n = poll(set, 1 + count, (int)wait);
 	if (n > 0 && set[0].revents)
 		read_signals(s);
-	if (n > 0 && count)
+	if (n >= 0 && count)
 		forward_serve(s->forward, set + 1, count);
 }
 
@@ -156,7 +157,7 @@ static int open_door(struct supervisor *s, struct err *err)
 		return 0;
 	if (listen(s->listen_fd, 64) < 0)
 		return err_set(err, ERR_LOCAL, "listen: %s", strerror(errno));
-	s->forward = forward_new(s->listen_fd, port_inside(s));
+	s->forward = forward_new(s->listen_fd, port_inside(s), s->plan->conf->round_trip_ms);
 	s->listen_fd = -1;
 	return 0;
 }

@@ -27,6 +27,7 @@ json_t *wire_conf(const struct local_conf *conf)
 	json_object_set_new(to, "spot_price", json_integer(conf->spot_price_microusd_h));
 	json_object_set_new(to, "boot_delay_ms", json_integer(conf->boot_delay_ms));
 	json_object_set_new(to, "preempt_after_ms", json_integer(conf->preempt_after_ms));
+	json_object_set_new(to, "round_trip_ms", json_integer(conf->round_trip_ms));
 	json_object_set_new(to, "preempt_all", json_boolean(conf->preempt_all));
 	json_object_set_new(to, "capacity", json_integer(conf->capacity));
 	json_object_set_new(to, "fail_rents", json_integer(conf->fail_rents));
@@ -45,6 +46,7 @@ void wire_read_conf(const json_t *from, struct local_conf *conf)
 		.spot_price_microusd_h = jsonx_int(from, "spot_price", -1),
 		.boot_delay_ms = jsonx_int(from, "boot_delay_ms", 0),
 		.preempt_after_ms = jsonx_int(from, "preempt_after_ms", 0),
+		.round_trip_ms = jsonx_int(from, "round_trip_ms", 0),
 		.preempt_all = jsonx_bool(from, "preempt_all", false),
 		.capacity = jsonx_int(from, "capacity", 16),
 		.fail_rents = jsonx_int(from, "fail_rents", 0),

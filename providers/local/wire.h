@@ -21,6 +21,7 @@ int isolation_parse(const char *word, enum isolation *out);
 struct local_conf {
 	int64_t price_microusd_h, spot_price_microusd_h; /* spot: -1 when not offered */
 	int64_t boot_delay_ms, preempt_after_ms;         /* preempt_after_ms 0: never */
+	int64_t round_trip_ms;                           /* of the line to the pod */
 	int64_t capacity, vram_gb, fail_rents;
 	char gpu[GPU_MAX], region[REGION_MAX];
 	bool preempt_all;    /* not spot pods alone */

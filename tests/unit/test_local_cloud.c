@@ -796,7 +796,7 @@ static int listen_anywhere(int *port)
 	return fd;
 }
 
-static pid_t start_forwarder(int listen_fd, int port, int not_ours)
+static pid_t start_forwarder(int listen_fd, int port, int not_ours, int64_t round_trip_ms)
 {
 	pid_t pid = fork();
 
@@ -804,10 +804,12 @@ static pid_t start_forwarder(int listen_fd, int port, int not_ours)
 		return pid;
 	close(not_ours);
 	struct pollfd set[FORWARD_POLL_MAX];
-	struct forward *f = forward_new(listen_fd, port);
+	struct forward *f = forward_new(listen_fd, port, round_trip_ms);
 	for (;;) {
-		size_t n = forward_wants(f, set);
-		if (poll(set, n, LIMIT_MS) == 0)
+		int64_t next_ms;
+		size_t n = forward_wants(f, set, &next_ms);
+		int64_t wait = MIN(LIMIT_MS, MAX(next_ms - clock_boot_ms(), 0));
+		if (poll(set, n, (int)wait) == 0 && wait == LIMIT_MS)
 			_exit(0);
 		forward_serve(f, set, n);
 	}
@@ -867,7 +869,7 @@ static void forwards_both_ways_and_half_closed(void **state)
 {
 	int door, inside;
 	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
-	pid_t echo = start_echo(inside_fd), forwarder = start_forwarder(door_fd, inside, inside_fd);
+	pid_t echo = start_echo(inside_fd), forwarder = start_forwarder(door_fd, inside, inside_fd, 0);
 	char c;
 
 	(void)state;
@@ -885,6 +887,30 @@ static void forwards_both_ways_and_half_closed(void **state)
 	CLEANUP(fd_close) int dropped = connect_to(door);
 	errno = 0;
 	assert_true(read(dropped, &c, 1) <= 0 && errno != EAGAIN);
+	kill(forwarder, SIGKILL);
+	waitpid(forwarder, NULL, 0);
+}
+
+/* A byte goes and its echo comes: never before the line allows, whatever the machine's load. */
+static void a_line_can_be_long(void **state)
+{
+	enum { ROUND_TRIP_MS = 60 };
+	int door, inside;
+	int door_fd = listen_anywhere(&door), inside_fd = listen_anywhere(&inside);
+	pid_t echo = start_echo(inside_fd);
+	pid_t forwarder = start_forwarder(door_fd, inside, inside_fd, ROUND_TRIP_MS);
+	int64_t before = clock_boot_ms();
+
+	(void)state;
+	close(door_fd);
+	close(inside_fd);
+	send_and_hear(door, 1);
+	assert_true(clock_boot_ms() - before >= ROUND_TRIP_MS * 3 / 2 + ROUND_TRIP_MS - 2);
+	before = clock_boot_ms();
+	send_and_hear(door, 16 << 20); /* more than may be on its way at a time, both ways */
+	assert_true(clock_boot_ms() - before >= 4 * ROUND_TRIP_MS);
+	kill(echo, SIGKILL);
+	waitpid(echo, NULL, 0);
 	kill(forwarder, SIGKILL);
 	waitpid(forwarder, NULL, 0);
 }
@@ -1003,6 +1029,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forwards_both_ways_and_half_closed),
+		cmocka_unit_test(a_line_can_be_long),
 		EVERY_BODY(0),
 		EVERY_BODY(1),
 		EVERY_BODY(2),
