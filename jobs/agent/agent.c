@@ -4549,14 +4549,185 @@ static int tree_fill(struct tar *t, int fd, int root)
 	return more;
 }
 
+/* Lanes: one stream over several connections. Each carries frames, in front of each its number in the stream and its length,
+ * 8 and 4 bytes, big-endian; on one lane numbers only rise. A frame without bytes is the stream's end. A lane whose frame is
+ * not the next one is not read: what it holds back is its connection's business, and nothing is kept here. */
+enum { LANES_MAX = 16, FRAME_HEAD = 12 };
+
+struct lane {
+	int fd;
+	unsigned char head[FRAME_HEAD];
+	size_t have;   /* of head */
+	uint64_t turn; /* of the frame, once head is whole */
+	uint32_t left; /* bytes of it that have not come */
+};
+
+struct lanes {
+	struct lane list[LANES_MAX]; /* the first one is stdin */
+	int count, listener, out;
+	uint64_t turn; /* the number of the next frame */
+	bool ended;
+};
+
+static void lane_socket(struct sockaddr_un *at, const char *id)
+{
+	*at = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	snprintf(at->sun_path, sizeof(at->sun_path), "tree-%.64s.sock", id);
+}
+
+static bool lane_wanted(const struct lanes *l, const struct lane *lane)
+{
+	return lane->have < FRAME_HEAD || lane->turn == l->turn;
+}
+
+static int lane_broken(const char *what)
+{
+	fprintf(stderr, "burst-agent: tree: %s\n", what);
+	return -1;
+}
+
+static int lane_head(struct lanes *l, struct lane *lane)
+{
+	ssize_t n = read(lane->fd, lane->head + lane->have, FRAME_HEAD - lane->have);
+	if (n < 0)
+		return errno == EINTR ? 0 : lane_broken("a lane broke");
+	if (n == 0 && (lane->have || lane == l->list))
+		return lane_broken("the stream ended early");
+	if (n == 0) {
+		close_fd(&lane->fd);
+		return 0;
+	}
+	lane->have += (size_t)n;
+	if (lane->have < FRAME_HEAD)
+		return 0;
+	lane->turn = 0;
+	for (int i = 0; i < 8; i++)
+		lane->turn = lane->turn << 8 | lane->head[i];
+	lane->left = (uint32_t)lane->head[8] << 24 | (uint32_t)lane->head[9] << 16 | (uint32_t)lane->head[10] << 8 | lane->head[11];
+	return lane->turn < l->turn ? lane_broken("a lane goes back") : 0;
+}
+
+/* The next frame's bytes, as many as are there. */
+static int lane_bytes(struct lanes *l, struct lane *lane, char *room, size_t size)
+{
+	if (!lane->left) {
+		l->ended = true;
+		return 0;
+	}
+	ssize_t n = read(lane->fd, room, MIN((size_t)lane->left, size));
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n <= 0)
+		return lane_broken("the stream ended early");
+	if (write_all(l->out, room, (size_t)n) < 0)
+		return -1; /* the reader has its own words for that */
+	lane->left -= (uint32_t)n;
+	if (!lane->left) {
+		l->turn++;
+		lane->have = 0;
+	}
+	return 0;
+}
+
+static void lane_accept(struct lanes *l)
+{
+	int fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0 && l->count < LANES_MAX)
+		l->list[l->count++] = (struct lane){ .fd = fd };
+	else
+		close_fd(&fd);
+}
+
+/* Frames in, the stream out. 0: it came to its end. */
+static int lanes_merge(struct lanes *l)
+{
+	static char room[256 << 10];
+	while (!l->ended) {
+		struct pollfd set[1 + LANES_MAX] = { { .fd = l->listener, .events = POLLIN } };
+		int count = l->count;
+		bool wait = false;
+		for (int i = 0; i < count; i++) {
+			bool wanted = l->list[i].fd >= 0 && lane_wanted(l, &l->list[i]);
+			set[1 + i] = (struct pollfd){ .fd = wanted ? l->list[i].fd : -1, .events = POLLIN };
+			wait = wait || wanted;
+		}
+		int ready = poll(set, (nfds_t)(1 + count), wait ? -1 : 0);
+		if (ready < 0 && errno == EINTR)
+			continue;
+		if (ready < 0 || (!ready && !wait)) /* who has a frame had joined before it was sent */
+			return lane_broken("a part of the stream is missing");
+		for (int i = 0; i < count && !l->ended; i++) {
+			struct lane *lane = &l->list[i];
+			if (lane->have == FRAME_HEAD && lane->turn == l->turn && (!lane->left || set[1 + i].revents)) {
+				if (lane_bytes(l, lane, room, sizeof(room)) < 0)
+					return -1;
+			} else if (lane->have < FRAME_HEAD && set[1 + i].revents && lane_head(l, lane) < 0) {
+				return -1;
+			}
+		}
+		if (set[0].revents)
+			lane_accept(l);
+	}
+	return 0;
+}
+
+/* A child that merges; its stream becomes our stdin. */
+static pid_t lanes_start(const char *id)
+{
+	struct sockaddr_un at;
+	int in = -1, out = -1;
+	lane_socket(&at, id);
+	struct lanes l = { .list = { { .fd = 0 } }, .count = 1, .listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+	unlink(at.sun_path);
+	if (l.listener < 0 || bind(l.listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(l.listener, LANES_MAX) < 0)
+		close_fd(&l.listener); /* no lane will come, and the sender is told so */
+	else
+		chmod(at.sun_path, 0600);
+	if (make_pipe(&in, &out) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		close_fd(&in);
+		l.out = out;
+		int failed = lanes_merge(&l);
+		unlink(at.sun_path);
+		_exit(failed < 0);
+	}
+	close_fd(&out);
+	close_fd(&l.listener);
+	dup2(in, 0);
+	close_fd(&in);
+	return pid;
+}
+
+/* What one lane's session runs: its stdin goes where the tree is built. */
+static int cmd_lane(const char *id)
+{
+	struct place place = { 0 };
+	struct sockaddr_un at;
+	place_load(&place);
+	lane_socket(&at, id);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int failed = fd < 0 || chdir(place.home) < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0;
+	place_free(&place);
+	if (failed || printf("ready\n") < 0 || fflush(stdout)) {
+		fprintf(stderr, "burst-agent: lane: %s\n", strerror(errno));
+		return 1;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	while (relay(0, fd))
+		;
+	return 0;
+}
+
 struct tree_args {
 	const char *dir, *id, *base;
-	bool zstd;
+	bool zstd, lanes;
 };
 
 static int tree_usage(void)
 {
-	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--zstd]\n");
+	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--zstd] [--lanes]\n");
 	return 2;
 }
 
@@ -4569,6 +4740,8 @@ static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 							       : NULL;
 		if (!strcmp(argv[i], "--zstd"))
 			args->zstd = true;
+		else if (!strcmp(argv[i], "--lanes"))
+			args->lanes = true;
 		else if (to && i + 1 < argc)
 			*to = argv[++i];
 		else
@@ -4593,7 +4766,7 @@ static pid_t unzstd(int *out)
 	return pid;
 }
 
-static int tree_receive(struct tar *t, int root, bool zstd)
+static int tree_unpack(struct tar *t, int root, bool zstd)
 {
 	if (!zstd)
 		return tree_fill(t, 0, root);
@@ -4603,6 +4776,19 @@ static int tree_receive(struct tar *t, int root, bool zstd)
 	close_fd(&in);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || (result == 0 && status != 0))
 		return tar_error(t, "zstd could not unpack the stream");
+	return result;
+}
+
+static int tree_receive(struct tar *t, int root, const struct tree_args *args)
+{
+	int status = 0;
+	if (!args->lanes)
+		return tree_unpack(t, root, args->zstd);
+	pid_t pid = lanes_start(args->id);
+	int result = pid < 0 ? tar_error(t, "lanes: %s", strerror(errno)) : tree_unpack(t, root, args->zstd);
+	close(0); /* a merger that still writes ends */
+	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0))
+		result = tar_error(t, "the stream did not come to its end");
 	return result;
 }
 
@@ -4637,7 +4823,7 @@ static int tree_build(struct tar *t, int dir, const char *temp, const struct tre
 	if (!failed && args->base && tree_from_base(dir, args->base, root) < 0)
 		failed = tar_error(t, "cannot begin from %s: %s", args->base, strerror(errno));
 	if (!failed)
-		failed = tree_receive(t, root, args->zstd);
+		failed = tree_receive(t, root, args);
 	close_fd(&root);
 	struct stat st;
 	if (!failed && renameat(dir, temp, dir, args->id) < 0 && fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -4686,7 +4872,7 @@ static int cmd_tree(int argc, char **argv)
 	mkdirs(path, 0755);
 	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int status = 1;
-	if (dir < 0)
+	if (dir < 0 || (args.lanes && chdir(place.home) < 0))
 		fprintf(stderr, "burst-agent: tree: %s: %s\n", path, strerror(errno));
 	else
 		status = tree_into(dir, &args);
@@ -4890,10 +5076,12 @@ int main(int argc, char **argv)
 		return cmd_send();
 	if (!strcmp(what, "tree"))
 		return cmd_tree(argc, argv);
+	if (!strcmp(what, "lane") && argc == 3 && name_safe(argv[2]))
+		return cmd_lane(argv[2]);
 	if (!strcmp(what, "ls") && argc == 3)
 		return cmd_ls(argv[2]);
 	if (!strcmp(what, "rm") && argc > 2)
 		return cmd_rm(argc - 2, argv + 2);
-	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | ls DIR | rm PATH... | --version\n");
+	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | lane ID | ls DIR | rm PATH... | --version\n");
 	return 2;
 }

@@ -10,9 +10,11 @@ enum { LINE_MAX_BYTES = 1 << 20, NOISE_MAX_BYTES = 256 << 10, TCP_TIMEOUT_MS = 1
 
 struct link {
 	struct loop *loop;
+	struct http *http;
 	const struct link_ops *ops;
 	void *ctx;
-	char *user, *host_key, *private_key;
+	char *host, *user, *host_key, *private_key;
+	int port;
 	const struct pod_kit *kit;
 	int64_t from_event, deadline_at, reached_ms;
 	struct http_connect *connecting;
@@ -209,8 +211,11 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	struct link *l = xcalloc(1, sizeof(*l));
 
 	l->loop = loop;
+	l->http = http;
 	l->ops = ops;
 	l->ctx = ctx;
+	l->host = xstrdup(setup->host);
+	l->port = setup->port;
 	l->user = xstrdup(setup->user);
 	l->host_key = xstrdup(setup->host_key);
 	l->private_key = xstrdup(setup->private_key);
@@ -228,6 +233,20 @@ struct ssh *link_ssh(struct link *l)
 	return l->ssh;
 }
 
+struct lane *link_lane(struct link *l, const char *command, const struct ssh_channel_ops *ops, void *ctx)
+{
+	struct lane_setup setup = {
+		.host = l->host,
+		.port = l->port,
+		.user = l->user,
+		.host_key = l->host_key,
+		.private_key = l->private_key,
+		.command = command,
+	};
+
+	return lane_open(l->loop, l->http, &setup, ops, ctx);
+}
+
 static void wipe(char *secret)
 {
 	if (secret)
@@ -241,6 +260,7 @@ static void free_later(void *ctx)
 
 	str_free(&l->in);
 	str_free(&l->waiting);
+	free(l->host);
 	free(l->user);
 	free(l->host_key);
 	wipe(l->private_key);

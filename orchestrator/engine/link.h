@@ -8,6 +8,7 @@
 #include "../job.h"
 #include "../net/http.h"
 #include "../net/ssh.h"
+#include "lane.h"
 
 struct link;
 
@@ -35,6 +36,8 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 		       const struct link_ops *ops, void *ctx);
 void link_send(struct link *link, const json_t *line); /* queued; before up() too late lines are simply queued */
 struct ssh *link_ssh(struct link *link);	       /* for further channels, after up() */
+/* Another session to the same pod, for one command (lane.h). After up(); may outlive the link. */
+struct lane *link_lane(struct link *link, const char *command, const struct ssh_channel_ops *ops, void *ctx);
 void link_close(struct link *link);		       /* no callback afterwards; NULL is fine */
 
 #endif

@@ -206,13 +206,13 @@ static void step_trees(struct engine *e, int pod)
 	detail(e, pod, "syncing code");
 	if (e->kit_tree) {
 		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = p->at};
-		p->kit_sync = upsync_start(link_ssh(p->link), e->loop, e->pool, &want);
+		p->kit_sync = upsync_start(p->link, e->pool, &want);
 	}
 	if (e->code_tree) {
 		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
 					   .base = known_base(e, pod), .zstd = p->zstd, .done = code_over,
 					   .ctx = p->at};
-		p->code_sync = upsync_start(link_ssh(p->link), e->loop, e->pool, &want);
+		p->code_sync = upsync_start(p->link, e->pool, &want);
 	}
 	trees_done(e, pod);
 }

@@ -5,11 +5,28 @@
 
 #include "../sync/pack.h"
 
-enum { SLICE = 128 << 10, QUEUED_MAX = 512 << 10 };
+enum {
+	SLICE = 128 << 10,
+	QUEUED_MAX = 512 << 10, /* per session */
+	FRAME_HEAD = 12,
+	/* More sessions than the link's own: sshd lets one carry about 2 MiB a round trip. What it costs to open them, some eight
+	 * round trips while the first one already sends, is won back from here on. */
+	LANES_FROM_BYTES = 16 << 20,
+	LANES_FROM_RTT_MS = 5,
+	LANES_LONG_RTT_MS = 40,
+	LANES = 3,
+	LANES_LONG = 7, /* sshd begins to refuse beyond ten that log in at once */
+};
+
+/* One of the further sessions. */
+struct carrier {
+	struct upsync *u;
+	struct lane *lane;
+	bool ready; /* the pod's end has joined the stream: what it is given now belongs to the stream */
+};
 
 struct upsync {
-	struct ssh *ssh;
-	struct loop *loop;
+	struct link *link;
 	struct pool *pool;
 	struct upsync_want want;
 	bool with_base;
@@ -17,6 +34,10 @@ struct upsync {
 	struct str said, complaint;
 	int64_t sent;
 	bool busy, cancelled, remote_over, eof_sent;
+	struct carrier carriers[LANES_LONG];
+	int carrier_count;
+	bool lanes_judged;
+	uint64_t frame; /* the number of the next one */
 	int exit_code;
 	struct err remote;
 	/* a worker thread's while busy */
@@ -30,8 +51,16 @@ struct upsync {
 
 static void start_channel(struct upsync *u);
 
+static void close_lanes(struct upsync *u)
+{
+	for (int i = 0; i < u->carrier_count; i++)
+		lane_close(u->carriers[i].lane);
+	u->carrier_count = 0;
+}
+
 static void drop(struct upsync *u)
 {
+	close_lanes(u);
 	pack_close(u->pack);
 	tree_diff_free(&u->diff);
 	str_free(&u->said);
@@ -66,6 +95,7 @@ static void settle(struct upsync *u)
 	}
 	if (u->exit_code == 99 && u->with_base) {
 		/* the volume does not have what we thought: everything, then */
+		close_lanes(u);
 		pack_close(u->pack);
 		u->pack = NULL;
 		tree_diff_free(&u->diff);
@@ -101,14 +131,110 @@ static void work_slice(void *arg)
 
 static void slice_ready(void *arg);
 
-static void on_writable(void *ctx)
+/* The session with the least to do among those that take more; NULL: all are full. */
+static struct ssh_channel *free_channel(struct upsync *u)
 {
-	struct upsync *u = ctx;
+	struct ssh_channel *best = u->channel;
 
-	if (u->busy || u->eof_sent || u->remote_over || !u->channel || ssh_queued(u->channel) > QUEUED_MAX)
+	for (int i = 0; i < u->carrier_count; i++) {
+		struct ssh_channel *c = u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
+		if (c && ssh_queued(c) < ssh_queued(best))
+			best = c;
+	}
+	return ssh_queued(best) > QUEUED_MAX ? NULL : best;
+}
+
+static void more(struct upsync *u)
+{
+	if (u->busy || u->eof_sent || u->remote_over || !u->channel || !free_channel(u))
 		return;
 	u->busy = true;
 	pool_run(u->pool, work_slice, slice_ready, u);
+}
+
+static void on_writable(void *ctx)
+{
+	more(ctx);
+}
+
+static void send_frame(struct upsync *u, struct ssh_channel *to, const char *bytes, size_t len)
+{
+	unsigned char head[FRAME_HEAD];
+
+	for (int i = 0; i < 8; i++)
+		head[i] = (unsigned char)(u->frame >> (56 - 8 * i));
+	for (int i = 0; i < 4; i++)
+		head[8 + i] = (unsigned char)(len >> (24 - 8 * i));
+	u->frame++;
+	u->sent += (int64_t)len;
+	ssh_write(to, head, sizeof(head));
+	ssh_write(to, bytes, len);
+}
+
+/* Ends the transfer: the pod cannot take what it has for whole. */
+static void cut(struct upsync *u)
+{
+	if (u->channel)
+		ssh_channel_close(u->channel);
+	u->channel = NULL;
+	u->remote_over = true;
+	u->exit_code = 1;
+	atomic_store(&u->stop, true);
+	settle(u);
+}
+
+static void on_lane_data(void *ctx, int stream, const void *bytes, size_t len)
+{
+	struct carrier *c = ctx;
+
+	if (stream || c->ready || !memchr(bytes, '\n', len))
+		return;
+	c->ready = true;
+	more(c->u);
+}
+
+static void on_lane_writable(void *ctx)
+{
+	struct carrier *c = ctx;
+
+	if (c->ready)
+		more(c->u);
+}
+
+/* One that never joined is no loss; one that did may have taken frames with it. */
+static void on_lane_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
+{
+	struct carrier *c = ctx;
+	struct upsync *u = c->u;
+	bool joined = c->ready;
+
+	(void)exit_code, (void)signal;
+	c->ready = false;
+	if (!joined || u->eof_sent || u->remote_over)
+		return;
+	err_set(&u->remote, ERR_NETWORK, "a further connection was lost%s%s", err ? ": " : "", err ? err->msg : "");
+	cut(u);
+}
+
+static const struct ssh_channel_ops lane_ops = {.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
+
+static void judge_lanes(struct upsync *u)
+{
+	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
+	CLEANUP(str_free) struct str command = STR_INIT;
+
+	if (u->lanes_judged)
+		return;
+	u->lanes_judged = true;
+	if (u->diff.bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
+		return;
+	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
+	u->carrier_count = rtt < LANES_LONG_RTT_MS ? LANES : LANES_LONG;
+	for (int i = 0; i < u->carrier_count; i++) {
+		struct carrier *c = &u->carriers[i];
+		*c = (struct carrier){.u = u};
+		c->lane = link_lane(u->link, str_text(&command), &lane_ops, c);
+	}
 }
 
 static void slice_ready(void *arg)
@@ -121,21 +247,19 @@ static void slice_ready(void *arg)
 		return;
 	}
 	if (u->got < 0) {
-		ssh_channel_close(u->channel); /* cut: the pod cannot take it for whole */
-		u->channel = NULL;
-		u->remote_over = true;
-		u->exit_code = 1;
-		settle(u);
+		cut(u);
 		return;
 	}
+	judge_lanes(u);
 	if (u->got == 0) {
+		send_frame(u, u->channel, u->slice, 0);
 		u->eof_sent = true;
 		ssh_send_eof(u->channel);
 		return;
 	}
-	u->sent += u->got;
-	ssh_write(u->channel, u->slice, (size_t)u->got);
-	on_writable(u);
+	struct ssh_channel *to = free_channel(u);
+	send_frame(u, to ? to : u->channel, u->slice, (size_t)u->got);
+	more(u);
 }
 
 static void on_data(void *ctx, int stream, const void *bytes, size_t len)
@@ -174,23 +298,22 @@ static void start_channel(struct upsync *u)
 	str_addf(&command, " --id %s", u->want.tree->id);
 	if (u->with_base)
 		str_addf(&command, " --base %s", u->want.base->id);
-	if (u->want.zstd)
-		str_add(&command, " --zstd");
-	u->remote_over = u->eof_sent = false;
+	str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
+	u->remote_over = u->eof_sent = u->lanes_judged = false;
 	u->exit_code = 0;
+	u->frame = 0;
 	err_clear(&u->remote);
 	err_clear(&u->result);
 	str_reset(&u->complaint);
 	atomic_store(&u->stop, false);
-	u->channel = ssh_exec(u->ssh, str_text(&command), &tree_ops, u, false);
+	u->channel = ssh_exec(link_ssh(u->link), str_text(&command), &tree_ops, u, false);
 }
 
-struct upsync *upsync_start(struct ssh *ssh, struct loop *loop, struct pool *pool, const struct upsync_want *want)
+struct upsync *upsync_start(struct link *link, struct pool *pool, const struct upsync_want *want)
 {
 	struct upsync *u = xcalloc(1, sizeof(*u));
 
-	u->ssh = ssh;
-	u->loop = loop;
+	u->link = link;
 	u->pool = pool;
 	u->want = *want;
 	u->with_base = want->base != NULL;
@@ -206,6 +329,7 @@ void upsync_cancel(struct upsync *u)
 	if (!u)
 		return;
 	u->cancelled = true;
+	close_lanes(u);
 	ssh_channel_close(u->channel);
 	u->channel = NULL;
 	u->remote_over = true;

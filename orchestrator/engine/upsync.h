@@ -1,10 +1,12 @@
-/* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent that is there already. */
+/* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent that is there already. Where
+ * there is much to send over a long line, the stream is cut into frames that travel over several sessions and are put
+ * together again on the pod (jobs/agent/CONTROL.md, `tree --lanes`). */
 #ifndef BURST_ENGINE_UPSYNC_H
 #define BURST_ENGINE_UPSYNC_H
 
 #include "../net/pool.h"
-#include "../net/ssh.h"
 #include "../sync/tree.h"
+#include "link.h"
 
 struct upsync;
 
@@ -19,7 +21,8 @@ struct upsync_want {
 	void *ctx;
 };
 
-struct upsync *upsync_start(struct ssh *ssh, struct loop *loop, struct pool *pool, const struct upsync_want *want);
+/* The link stays the caller's and outlives the transfer. */
+struct upsync *upsync_start(struct link *link, struct pool *pool, const struct upsync_want *want);
 void upsync_cancel(struct upsync *u); /* no done() afterwards; NULL is fine */
 
 #endif

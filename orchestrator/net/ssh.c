@@ -94,6 +94,7 @@ struct ssh {
 
 	struct ssh_channel *channels;
 	struct ssh_channel *opening, *starting;
+	int64_t opening_since, round_trip_ms;
 
 	struct timer *deadline, *tick, *kick;
 	int64_t silence_ms;
@@ -396,6 +397,8 @@ static bool step_open(struct ssh_channel *c)
 	}
 	if (s->opening && s->opening != c)
 		return false;
+	if (!s->opening)
+		s->opening_since = clock_boot_ms();
 	s->opening = c;
 	c->phase = CHANNEL_OPENING;
 	c->raw = libssh2_channel_open_ex(s->session, "session", sizeof("session") - 1, c->window,
@@ -405,6 +408,8 @@ static bool step_open(struct ssh_channel *c)
 		return false;
 	s->opening = NULL;
 	c->phase = CHANNEL_OPEN;
+	int64_t took = clock_boot_ms() - s->opening_since;
+	s->round_trip_ms = s->round_trip_ms < 0 ? took : MIN(s->round_trip_ms, took);
 	if (rc == LIBSSH2_ERROR_CHANNEL_FAILURE)
 		refuse_channel(c, "opens no more channels");
 	else if (rc)
@@ -853,6 +858,7 @@ struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,
 	s->user = xstrdup(setup->user);
 	s->host_key = key_words(setup->host_key);
 	s->private_key = xstrdup(setup->private_key);
+	s->round_trip_ms = -1;
 	s->silence_ms = setup->silence_ms > 0 ? setup->silence_ms : SILENCE_MS;
 	s->up = up;
 	s->lost = lost;
@@ -918,6 +924,11 @@ void ssh_pause(struct ssh_channel *c, bool paused)
 {
 	c->paused = paused;
 	kick(c->ssh);
+}
+
+int64_t ssh_round_trip_ms(const struct ssh *s)
+{
+	return s->round_trip_ms;
 }
 
 void ssh_channel_close(struct ssh_channel *c)

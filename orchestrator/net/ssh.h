@@ -79,6 +79,9 @@ void ssh_pause(struct ssh_channel *channel, bool paused);
  * callback afterwards; the handle is dead. NULL is fine. */
 void ssh_channel_close(struct ssh_channel *channel);
 
+/* The shortest time in ms that a channel took to open, which is a round trip; -1 before the first one. */
+int64_t ssh_round_trip_ms(const struct ssh *ssh);
+
 DEFINE_CLEANUP(ssh_close, struct ssh *)
 
 #endif

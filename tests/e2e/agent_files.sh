@@ -55,6 +55,78 @@ tar -C "$top/src" --format=pax -cf - . | zstd -1 -q | "$AGENT" tree --dir code -
 check 'a zstd tree' "$(listing "$V/code/t3")" "$(listing "$top/src")"
 check 'times are kept' "$(stat -c %Y "$V/code/t1/one.txt")" "$(stat -c %Y "$top/src/one.txt")"
 
+# ---- the same over lanes: the stream cut into frames
+cat >"$top/frames.py" <<'EOF'
+import os, random, struct, subprocess, sys
+agent, tree_id, archive, lanes, fault = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5]
+stream = open(archive, "rb").read()
+random.seed(7)
+parts, at = [], 0
+while at < len(stream):
+    n = random.choice([1, 11, 512, 70000, 300000])
+    parts.append(stream[at:at + n])
+    at += n
+def frame(i, part):
+    return struct.pack(">QI", i, len(part)) + part
+lead = subprocess.Popen([agent, "tree", "--dir", "code", "--id", tree_id, "--lanes"], stdin=subprocess.PIPE)
+sock = os.path.join(os.environ["BURST_HOME"], "tree-%s.sock" % tree_id)
+while not os.path.exists(sock) and lead.poll() is None:
+    pass
+others = []
+while len(others) < lanes and lead.poll() is None:
+    p = subprocess.Popen([agent, "lane", tree_id], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    if p.stdout.readline() == b"ready\n":
+        others.append(p)
+mine = {c: b"" for c in range(lanes + 1)}
+for i, part in enumerate(parts):
+    c = random.randrange(lanes + 1)
+    if fault == "lost" and i == len(parts) // 2:
+        continue
+    mine[c] += frame(i, part)
+if fault == "back":
+    mine[0] = frame(0, b"x") + frame(0, b"x")
+if fault != "endless":
+    mine[0] += frame(len(parts), b"")
+if fault == "cut":
+    mine[lanes] = mine[lanes][:len(mine[lanes]) // 2]
+# each is fed by a process of its own, so that none waits for another
+carriers = [lead] + others
+for c, p in enumerate(carriers):
+    if os.fork() == 0:
+        for q in carriers:
+            if q is not p:
+                q.stdin.close()
+        try:
+            p.stdin.write(mine[c])
+            p.stdin.close()
+        except BrokenPipeError:
+            pass
+        os._exit(0)
+for p in carriers:
+    p.stdin.close()
+status = lead.wait()
+for p in others:
+    p.wait()
+sys.exit(status)
+EOF
+tar -C "$top/src" --format=pax -cf "$top/src.tar" .
+over_lanes() { # ID LANES FAULT
+	timeout 60 python3 "$top/frames.py" "$AGENT" "$1" "$top/src.tar" "$2" "$3" >/dev/null 2>"$top/err"
+}
+for lanes in 0 1 5 15; do
+	over_lanes "lanes$lanes" $lanes none
+	check "$lanes lanes" "$?$(listing "$V/code/lanes$lanes")" "0$(listing "$top/src")"
+done
+for fault in lost back endless cut; do
+	over_lanes "lanes-$fault" 3 $fault
+	check "a stream that is $fault" "$?" 1
+	check "... says so" "$(grep -c 'burst-agent: tree: ' "$top/err" | sed 's/[1-9]/some/')" some
+	check "... leaves nothing" "$(ls -A "$V/code" | grep -c "lanes-$fault")$(ls "$BURST_HOME" | grep -c sock)" 00
+done
+"$AGENT" lane nothing-like-it </dev/null >/dev/null 2>&1
+check 'a lane that joins nothing' $? 1
+rm -rf "$V"/code/lanes*
+
 "$AGENT" tree --dir code --id t1 </dev/null
 check 'already there' $? 98
 "$AGENT" tree --dir code --id t9 --base none </dev/null

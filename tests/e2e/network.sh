@@ -68,4 +68,39 @@ t_cut_during_sync() {
 	all_home 6
 }
 
+hash_code() { # a command that hashes what it was sent, over a line of that length
+	cat >burst.cfg <<-E
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; run = "cat f* | sha256sum >sum"; outputs = ["sum"]; output = "out"; };
+		code = { path = "code"; };
+		providers = { local = { round_trip = "$1"; }; };
+	E
+}
+code_arrived() {
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/sum)" "$(cat code/f* | sha256sum)" "what the pod had"
+}
+big_code() { # big_code FILES: of half a megabyte each
+	local i
+	mkdir code
+	for i in $(seq "$1"); do head -c 500000 /dev/urandom >"code/f$i"; done
+}
+t_big_code_over_a_long_line() { # several sessions carry one stream
+	big_code 40
+	hash_code 20ms
+	burst run
+	code_arrived
+}
+several_sessions() { [ "$(sessions | wc -l)" -gt 6 ]; }
+t_one_of_several_sessions_is_cut() {
+	big_code 120
+	hash_code 60ms
+	burst_bg run
+	wait_for 40 "several sessions" several_sessions
+	kill -KILL "$(sessions | tail -n 1)"
+	burst_wait
+	code_arrived
+}
+
 run_tests "$@"
