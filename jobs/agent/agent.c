@@ -3376,8 +3376,34 @@ static void command_slot_ready(struct agent *a, struct worker *w)
 
 static void stop_workers_only(struct agent *a);
 
+/* A folder that start names; "" names none. */
+static bool start_has(const struct agent *a, const char *under, const char *name, const char *marker)
+{
+	struct stat st;
+	if (!*name)
+		return true;
+	char *path = xprintf("%s%s%s", under, name, marker), *full = on_volume(&a->place, path);
+	bool there = path_inside(path) && stat(full, &st) == 0;
+	free(path);
+	free(full);
+	return there;
+}
+
+static bool start_lacks(struct agent *a, const struct json *op)
+{
+	if (start_has(a, "", json_text(op, "kit", ""), "") && start_has(a, "", json_text(op, "code", ""), "") &&
+	    start_has(a, "env/", json_text(op, "env_hash", ""), "/.done"))
+		return false;
+	struct buf *b = event_begin(a, "start");
+	js_bool(b, "ok", false);
+	event_end(a);
+	return true;
+}
+
 static void op_start(struct agent *a, const struct json *op)
 {
+	if (json_yes(op, "if_there") && start_lacks(a, op))
+		return;
 	stop_workers_only(a);
 	start_forget(a);
 	a->draining = a->drained = false;
@@ -3840,13 +3866,22 @@ static void client_accept(struct agent *a)
 	a->clients[slot] = (struct client){ .fd = fd };
 }
 
-static void client_turn(struct agent *a, struct client *c)
+static void client_tell(struct agent *a, struct client *c)
 {
-	if (c->hello_due && (!a->gpu_pid || now_ms(a) > a->gpu_until_ms))
-		say_hello(a, c);
-	client_lines(a, c);
+	if (c->fd < 0)
+		return;
 	events_send(a, c);
 	client_write(c);
+}
+
+static void client_turn(struct agent *a, struct client *c)
+{
+	client_lines(a, c);
+	if (c->hello_due && (!a->gpu_pid || now_ms(a) > a->gpu_until_ms)) {
+		say_hello(a, c);
+		client_lines(a, c); /* what came behind `attach` had to wait for it */
+	}
+	client_tell(a, c);
 	if (c->fd >= 0 && c->closing)
 		client_close(c);
 }
@@ -3942,6 +3977,8 @@ static void serve_loop(struct agent *a)
 			if (a->clients[i].fd >= 0)
 				client_turn(a, &a->clients[i]);
 		dispatch(a); /* what the client has just sent */
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			client_tell(a, &a->clients[i]);
 		stop_when_due(a);
 	}
 	stop_work(a);

@@ -56,6 +56,7 @@ struct epod { /* beside core_pod */
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
 	bool save_failed, helloed, zstd, shared_part;
+	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;
 	int workers_ready, workers_failed, rendered;

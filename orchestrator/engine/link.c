@@ -61,6 +61,8 @@ void link_send(struct link *l, const json_t *line)
 
 static void agent_placed(struct link *l, bool needed)
 {
+	if (l->ops->placed)
+		l->ops->placed(l->ctx);
 	l->placed = true;
 	if (needed)
 		ssh_write(l->control, l->kit->agent, l->kit->agent_len);

@@ -23,6 +23,8 @@ struct link_setup {
 };
 
 struct link_ops {
+	/* The agent is there and about to be attached to: what link_send() is given now goes out with that. May be NULL. */
+	void (*placed)(void *ctx);
 	/* The agent answers; *reached_ms: boot clock when TCP was accepted. hello is borrowed. */
 	void (*up)(void *ctx, const json_t *hello, int64_t reached_ms);
 	/* Every later line. Borrowed. */

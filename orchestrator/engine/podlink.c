@@ -57,14 +57,13 @@ static const char *setup_hash(const struct engine *e, char hex[SHA256_HEX])
 	return hex;
 }
 
-static void step_start(struct engine *e, int pod)
+/* if_there: only when everything that it names is on the volume. */
+static void send_start(struct engine *e, int pod, bool if_there)
 {
 	const struct job_needs *n = e->needs;
 	char hash[SHA256_HEX];
 	json_t *env = json_object(), *outputs = json_array();
 
-	e->pods[pod].step = PREP_START;
-	detail(e, pod, "starting workers");
 	for (const char *const *name = n->env_names; name && *name; name++) {
 		const char *value = getenv(*name);
 		if (value)
@@ -87,7 +86,21 @@ static void step_start(struct engine *e, int pod)
 	}
 	if (setup_hash(e, hash))
 		json_object_set_new(line, "env_hash", json_string(hash));
+	if (if_there)
+		json_object_set_new(line, "if_there", json_true());
 	send_line(e, pod, line);
+}
+
+static void step_start(struct engine *e, int pod)
+{
+	e->pods[pod].step = PREP_START;
+	detail(e, pod, "starting workers");
+	send_start(e, pod, false);
+}
+
+static void send_install(struct engine *e, int pod)
+{
+	send_line(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", 900));
 }
 
 static void step_install(struct engine *e, int pod)
@@ -99,7 +112,7 @@ static void step_install(struct engine *e, int pod)
 		return;
 	}
 	detail(e, pod, "installing packages");
-	send_line(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", 900));
+	send_install(e, pod);
 }
 
 static void step_setup(struct engine *e, int pod)
@@ -140,20 +153,37 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 	trees_done(e, pod);
 }
 
+/* The ledger's word for what of a kind ("kit", "tree", "env") a pod's volume was last given. */
+static char *volume_fact(const struct engine *e, int pod, const char *kind)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->volume.id[0] ? xasprintf("%s:%s:%s", kind, e->setup->providers[p->provider].ops->name, p->volume.id) : NULL;
+}
+
+static void remember(struct engine *e, int pod, const char *kind, const char *id)
+{
+	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
+
+	if (fact)
+		store_put_fact(e->setup->store, fact, id, NULL);
+}
+
+static bool remembered(struct engine *e, int pod, const char *kind, const char *id)
+{
+	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
+	char known[SHA256_HEX];
+
+	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) && !strcmp(known, id);
+}
+
 static void kit_over(void *ctx, int64_t sent, const struct err *err)
 {
 	struct at *at = ctx;
 
+	if (!err)
+		remember(at->e, at->pod, "kit", at->e->kit_tree->id);
 	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
-}
-
-static void remember_tree(struct engine *e, int pod)
-{
-	CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name,
-						  core_pod_at(e->core, pod)->volume.id);
-
-	if (core_pod_at(e->core, pod)->volume.id[0])
-		store_put_fact(e->setup->store, fact, e->code_tree->id, NULL);
 }
 
 static void code_over(void *ctx, int64_t sent, const struct err *err)
@@ -161,7 +191,7 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 	struct at *at = ctx;
 
 	if (!err)
-		remember_tree(at->e, at->pod);
+		remember(at->e, at->pod, "tree", at->e->code_tree->id);
 	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
 }
 
@@ -176,13 +206,7 @@ static struct at *at_new(struct engine *e, int pod)
 /* What the volume of this pod was last given, when we still have its manifest. */
 static const struct tree *known_base(struct engine *e, int pod)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", e->setup->providers[p->provider].ops->name, p->volume.id);
-	char id[SHA256_HEX];
-
-	if (!e->code_base || !store_fact(e->setup->store, fact, id, sizeof(id)))
-		return NULL;
-	return !strcmp(id, e->code_base->id) ? e->code_base : NULL;
+	return e->code_base && remembered(e, pod, "tree", e->code_base->id) ? e->code_base : NULL;
 }
 
 static void step_trees(struct engine *e, int pod)
@@ -232,27 +256,69 @@ void podlink_prepare(struct engine *e, int pod, bool shared)
 	if (!e->pods[pod].link || !e->pods[pod].helloed)
 		return;
 	e->pods[pod].shared_part = shared;
+	if (e->pods[pod].early) {
+		if (e->pods[pod].step == PREP_NONE)
+			e->pods[pod].step = PREP_START;
+		return;
+	}
 	e->pods[pod].workers_ready = e->pods[pod].workers_failed = 0;
 	step_trees(e, pod);
+}
+
+/* As far as we know this pod's volume has all that its workers need: they are told to start before the agent has said a
+ * word, which saves the round trips of asking. If we are wrong the agent says so, and the steps are gone through. */
+static void start_early(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+	const struct core_pod *c = core_pod_at(e->core, pod);
+	char hash[SHA256_HEX];
+
+	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
+		return;
+	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
+	    (e->code_tree && !remembered(e, pod, "tree", e->code_tree->id)) ||
+	    (setup_hash(e, hash) && !remembered(e, pod, "env", hash)))
+		return;
+	p->early = true;
+	p->workers_ready = p->workers_failed = 0;
+	if (e->needs->install)
+		send_install(e, pod); /* start waits for it */
+	send_start(e, pod, true);
+}
+
+static void start_event(struct engine *e, int pod, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->early || jsonx_bool(event, "ok", true))
+		return;
+	p->early = false;
+	if (p->step == PREP_START)
+		step_trees(e, pod);
 }
 
 /* ---- events of the agent ---- */
 
 static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
 {
-	char words[300];
+	char words[300], hash[SHA256_HEX];
 
-	if (e->pods[pod].step != step)
+	if (e->pods[pod].step != step && !e->pods[pod].early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
 		shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 		prepare_failed(e, pod, ERR_JOB, "%s failed: %s", step == PREP_SETUP ? "setup" : "installing packages", words);
 		return;
 	}
-	if (step == PREP_SETUP)
+	if (e->pods[pod].early)
+		return; /* what follows it is on its way */
+	if (step == PREP_SETUP) {
+		if (setup_hash(e, hash))
+			remember(e, pod, "env", hash);
 		step_install(e, pod);
-	else
+	} else {
 		step_start(e, pod);
+	}
 }
 
 static void worker_event(struct engine *e, int pod, const json_t *event)
@@ -497,6 +563,8 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		return; /* the rest was for the living */
 	else if (!strcmp(what, "worker"))
 		worker_event(e, pod, event);
+	else if (!strcmp(what, "start"))
+		start_event(e, pod, event);
 	else if (!strcmp(what, "setup"))
 		step_answer(e, pod, event, PREP_SETUP);
 	else if (!strcmp(what, "install"))
@@ -522,7 +590,7 @@ static void stop_link(struct engine *e, int pod)
 	fetcher_close(fetcher);
 	link_close(p->link);
 	p->link = NULL;
-	p->helloed = false;
+	p->helloed = p->early = false;
 	p->greeting.type = EV_TICK;
 	p->step = PREP_NONE;
 }
@@ -589,7 +657,14 @@ static void on_down(void *ctx, const struct err *err)
 	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
 }
 
-static const struct link_ops link_ops = {.up = on_up, .line = on_line, .down = on_down};
+static void on_placed(void *ctx)
+{
+	struct at *at = ctx;
+
+	start_early(at->e, at->pod);
+}
+
+static const struct link_ops link_ops = {.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
 
 void podlink_connect(struct engine *e, int pod)
 {

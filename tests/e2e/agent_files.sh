@@ -121,7 +121,7 @@ for fault in lost back endless cut; do
 	over_lanes "lanes-$fault" 3 $fault
 	check "a stream that is $fault" "$?" 1
 	check "... says so" "$(grep -c 'burst-agent: tree: ' "$top/err" | sed 's/[1-9]/some/')" some
-	check "... leaves nothing" "$(ls -A "$V/code" | grep -c "lanes-$fault")$(ls "$BURST_HOME" | grep -c sock)" 00
+	check "... leaves nothing" "$(find "$V/code" "$BURST_HOME" -name "*lanes-$fault*" | wc -l)" 0
 done
 "$AGENT" lane nothing-like-it </dev/null >/dev/null 2>&1
 check 'a lane that joins nothing' $? 1

@@ -33,6 +33,23 @@ t_second_run_rents_nothing() {
 	is "$(json .segments.rendered)" 1 "only the new one"
 }
 
+t_a_known_volume_starts_workers_at_once() { # ... and one that lost what it had is filled again
+	local v
+	script_lines 6
+	config
+	burst run
+	is "$STATUS" 0 "first run"
+	burst run --force -o again --trace
+	is "$STATUS" 0 "second run"
+	is "$(grep -c 'worker files:' err.txt)" 0 "trees asked for on a volume that has them"
+	v=$(echo "$BURST_STATE_DIR"/volumes/*)
+	[ -d "$v/kit" ] || complain "no kit in $v"
+	rm -rf "$v/kit" "$v/agent"
+	burst run --force -o more --trace
+	is "$STATUS" 0 "third run ($(tail -n 2 err.txt))"
+	is "$(grep -c 'worker files: [0-9]* bytes' err.txt)" 1 "what was lost is sent again"
+	is "$(wavs more)" 6 files
+}
 t_phases_sum_to_wall_time() {
 	script_lines 6
 	LOCAL='boot_delay = "1s";'
