@@ -152,8 +152,8 @@ check: deps-test
 lint:
 	@bash tests/lint.sh
 bench: deps-test
-	@$(MAKE) --no-print-directory all
-	@bash tests/bench/bench.sh
+	@$(MAKE) --no-print-directory all $(BUILD)/e2e/kit_print
+	@bash tests/bench/bench.sh $(BENCH)
 
 # ---- installing ----
 DESTDIR ?=

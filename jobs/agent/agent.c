@@ -633,6 +633,17 @@ static uint32_t turn(uint32_t x, int n)
 	return x >> n | x << (32 - n);
 }
 
+/* One round; the working variables keep their places and their names go round instead. */
+static inline void sha256_round(uint32_t v[8], int at, uint32_t kw)
+{
+#define V(n) v[((n) - at) & 7]
+	uint32_t a = V(7) + (turn(V(4), 6) ^ turn(V(4), 11) ^ turn(V(4), 25)) + (V(6) ^ (V(4) & (V(5) ^ V(6)))) + kw;
+	uint32_t b = (turn(V(0), 2) ^ turn(V(0), 13) ^ turn(V(0), 22)) + ((V(0) & V(1)) | (V(2) & (V(0) | V(1))));
+	V(3) += a;
+	V(7) = a + b;
+#undef V
+}
+
 static void sha256_block(struct sha256 *s, const unsigned char *p)
 {
 	uint32_t w[64], v[8];
@@ -642,14 +653,15 @@ static void sha256_block(struct sha256 *s, const unsigned char *p)
 		w[i] = w[i - 16] + w[i - 7] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(v, s->h, sizeof(v));
-	for (int i = 0; i < 64; i++) {
-		uint32_t a = v[7] + (turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25)) +
-			     ((v[4] & v[5]) ^ (~v[4] & v[6])) + sha256_k[i] + w[i];
-		uint32_t b = (turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22)) +
-			     ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-		memmove(v + 1, v, 7 * sizeof(v[0]));
-		v[4] += a;
-		v[0] = a + b;
+	for (int i = 0; i < 64; i += 8) { /* constant places, so that they can be registers */
+		sha256_round(v, 0, sha256_k[i] + w[i]);
+		sha256_round(v, 1, sha256_k[i + 1] + w[i + 1]);
+		sha256_round(v, 2, sha256_k[i + 2] + w[i + 2]);
+		sha256_round(v, 3, sha256_k[i + 3] + w[i + 3]);
+		sha256_round(v, 4, sha256_k[i + 4] + w[i + 4]);
+		sha256_round(v, 5, sha256_k[i + 5] + w[i + 5]);
+		sha256_round(v, 6, sha256_k[i + 6] + w[i + 6]);
+		sha256_round(v, 7, sha256_k[i + 7] + w[i + 7]);
 	}
 	for (int i = 0; i < 8; i++)
 		s->h[i] += v[i];

@@ -1,63 +1,279 @@
 #!/bin/bash
-# bench.sh - `make bench`: figures of this machine, now; medians of several runs. No pass or fail.
+# bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
+# No pass or fail. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync.
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=$PWD/build/burst
 work=$(mktemp -d "${TMPDIR:-/tmp}/burst-bench-XXXXXX")
-trap 'rm -rf "$work"' EXIT
 export BURST_STATE_DIR=$work/state HOME=$work
 unset XDG_CONFIG_HOME XDG_STATE_HOME
+. tests/bench/pods.sh
+clean_up() {
+	local p
+	for p in "$work"/*.id; do
+		[ -e "$p" ] && jq -n --arg id "$(cat "$p")" '{id: $id}' | cloud release >/dev/null 2>&1
+	done
+	rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
 
-median() { sort -n | awk '{v[NR]=$1} END {print (NR % 2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
+median() { sort -n | awk '{v[NR]=$1} END {if (NR) print (NR % 2) ? v[(NR+1)/2] : (v[NR/2]+v[NR/2+1])/2}'; }
+now_us() { echo "${EPOCHREALTIME/./}"; }
 took_ms() { # took_ms COMMAND...: wall time in ms, output dropped
-	local before=${EPOCHREALTIME/./}
+	local before
+	before=$(now_us)
 	"$@" >/dev/null 2>&1
-	echo $(((${EPOCHREALTIME/./} - before) / 10)) | awk '{print $1 / 100}'
+	echo $((($(now_us) - before) / 10)) | awk '{print $1 / 100}'
 }
 repeat() { # repeat N COMMAND...
 	local n=$1
 	shift
 	for _ in $(seq "$n"); do took_ms "$@"; done | median
 }
+ratio() { awk "BEGIN {printf \"%.2f\", $1 / $2}"; }
+seconds() { awk "BEGIN {printf \"%.2f\", $1 / 1000}"; }
 
-echo "# the command itself (aims: --version under 5 ms, ps with 10,000 runs under 30 ms)"
-base=$(repeat 41 /bin/true)
-version=$(repeat 41 "$burst" --version)
-"$burst" ps >/dev/null 2>&1
-sqlite3 "$BURST_STATE_DIR/ledger.db" "
-	WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
-	INSERT INTO run (id, job, type, config, output, machine, status, detached, started_ms, ended_ms, max_cost_microusd,
-		deadline_ms, total, rendered, cached, failed, billed_ms, compute_ms, wasted_ms, cost_microusd, exit_status,
-		error_code, error)
-	SELECT printf('r%06d', i), 'bench', 'tts', '', '', '', 'done', 0, i, i + 1, 0, 0, 9, 9, 0, 0, 9000, 5000, 0, 1, 0, '', '' FROM n;" ||
-	echo "bench: the ledger could not be filled" >&2
-runs=$(sqlite3 "$BURST_STATE_DIR/ledger.db" "SELECT count(*) FROM run")
-ps=$(repeat 21 "$burst" ps)
-ledger=$(repeat 21 "$burst" ledger)
-echo "/bin/true $base ms; burst --version $version ms; burst ps with $runs runs $ps ms; burst ledger $ledger ms"
+# ---- (c) the command itself ----
 
-echo "# 300 questions on two local pods, warm volume, no boot delay: wall, billed against compute + boot (aim: at most 1.15)"
-cp -r config/examples/quiz "$work/quiz"
-sed -i 's/boot_delay = "2s"/boot_delay = "0s"/; s/join = {[^}]*};//' "$work/quiz/burst.cfg"
-one_quiz() {
-	rm -rf "$work/out"
-	local before=${EPOCHREALTIME/./}
-	"$burst" run "$work/quiz/burst.cfg" -o "$work/out" --json 2>/dev/null | tail -n 1 |
-		jq -r '[.billed_seconds, .compute_seconds, ([.pods[].phases.boot_s] | add)] | @tsv' >"$work/row"
-	echo "$(((${EPOCHREALTIME/./} - before) / 1000)) $(cat "$work/row")"
+part_command() {
+	echo "# the command itself (aims: --version under 5 ms, ps with 10,000 runs under 30 ms)"
+	local base version ps ledger runs
+	base=$(repeat 41 /bin/true)
+	version=$(repeat 41 "$burst" --version)
+	"$burst" ps >/dev/null 2>&1
+	sqlite3 "$BURST_STATE_DIR/ledger.db" "
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+		INSERT INTO run (id, job, type, config, output, machine, status, detached, started_ms, ended_ms, max_cost_microusd,
+			deadline_ms, total, rendered, cached, failed, billed_ms, compute_ms, wasted_ms, cost_microusd, exit_status,
+			error_code, error)
+		SELECT printf('r%06d', i), 'bench', 'tts', '', '', '', 'done', 0, i, i + 1, 0, 0, 9, 9, 0, 0, 9000, 5000, 0, 1, 0, '', '' FROM n;" ||
+		echo "bench: the ledger could not be filled" >&2
+	runs=$(sqlite3 "$BURST_STATE_DIR/ledger.db" "SELECT count(*) FROM run")
+	ps=$(repeat 21 "$burst" ps)
+	ledger=$(repeat 21 "$burst" ledger)
+	echo "/bin/true $base ms; burst --version $version ms; burst ps with $runs runs $ps ms; burst ledger $ledger ms"
 }
-one_quiz >/dev/null # fills the volume
-for _ in 1 2 3 4 5; do one_quiz; done >"$work/rows"
-wall=$(cut -d' ' -f1 "$work/rows" | median)
-billed=$(awk '{print $2}' "$work/rows" | median)
-compute=$(awk '{print $3}' "$work/rows" | median)
-boot=$(awk '{print $4}' "$work/rows" | median)
-echo "wall $wall ms; billed $billed s; compute $compute s; boot $boot s; billed / (compute + boot) = $(awk "BEGIN {printf \"%.2f\", $billed / ($compute + $boot)}")"
 
-echo "# one process after the other by espeak-ng itself, the same 300 texts on this machine (the peer without pods)"
-mkdir "$work/plain"
-before=${EPOCHREALTIME/./}
-jq -r '[.id, (.voice // "en-us"), .text] | @tsv' config/examples/quiz/quiz.jsonl |
-	while IFS=$'\t' read -r id voice text; do espeak-ng -v "$voice" -w "$work/plain/$id.wav" -- "$text"; done
-plain=$(((${EPOCHREALTIME/./} - before) / 1000))
-echo "espeak-ng in a loop $plain ms; burst's wall / that = $(awk "BEGIN {printf \"%.2f\", $wall / $plain}") (renting, verifying and proving the pods gone included)"
+# ---- (a) the job against the recipe of shell commands ----
+
+quiz_config() { # quiz_config ROUND_TRIP_MS
+	rm -rf "$work/quiz"
+	cp -r config/examples/quiz "$work/quiz"
+	sed -i "s/boot_delay = \"2s\"/round_trip = \"${1}ms\"/; s/join = {[^}]*};//" "$work/quiz/burst.cfg"
+}
+# One pod of the recipe: half of the lines. Prints the ms its worker took.
+recipe_pod() { # recipe_pod NAME RTT OUT
+	pod_rent "$1" "$2"
+	pod_wait "$1"
+	scp -q -r -F "$work/$1.ssh" "$work/recipe/$1" pod:/tmp/job
+	# shellcheck disable=SC2016
+	ssh -F "$work/$1.ssh" pod 'cd /tmp/job && mkdir -p out && before=$(date +%s%N) &&
+		BURST_OUT=/tmp/job/out ./espeak-worker <lines.jsonl >worker.log 2>&1; echo $((($(date +%s%N) - before) / 1000000))'
+	mkdir -p "$3"
+	scp -q -r -F "$work/$1.ssh" pod:/tmp/job/out "$3"
+	pod_release "$1"
+}
+recipe() { # recipe RTT: prints "wall compute" in ms; files in $work/recipe.out
+	local before p
+	rm -rf "$work/recipe" "$work/recipe.out"
+	for p in 0 1; do
+		mkdir -p "$work/recipe/bench$p-$serial"
+		cp build/kit/espeak-worker "$work/recipe/bench$p-$serial/"
+		jq -c -n --argjson p $p '[inputs] | to_entries | map(select(.key % 2 == $p).value)
+			| map({id, file: (.id + ".wav"), text, voice: (.voice // "en"), seed: 1, options: {}}) as $all
+			| range(0; $all | length; 64) | {batch: "b\(.)", segments: $all[.:. + 64]}' \
+			config/examples/quiz/quiz.jsonl >"$work/recipe/bench$p-$serial/lines.jsonl"
+	done
+	before=$(now_us)
+	for p in 0 1; do recipe_pod "bench$p-$serial" "$1" "$work/recipe.out" >"$work/compute$p" & done
+	wait
+	echo "$((($(now_us) - before) / 1000)) $(cat "$work/compute0" "$work/compute1" | sort -n | tail -n 1)"
+	serial=$((serial + 1))
+}
+burst_job() { # prints "wall compute billed-sum compute-sum boot-sum" in ms; files in $work/out
+	local before
+	rm -rf "$work/out"
+	before=$(now_us)
+	"$burst" run "$work/quiz/burst.cfg" -o "$work/out" --json 2>"$work/err" >"$work/json" || cat "$work/err" >&2
+	echo "$((($(now_us) - before) / 1000)) $(tail -n 1 "$work/json" | jq -r '[([.pods[].compute_seconds] | max), .billed_seconds,
+		.compute_seconds, ([.pods[].phases | .queue_s + .boot_s] | add)] | map(. * 1000) | @tsv' | tr '\t' ' ')"
+}
+wavs() { find "$1" -name '*.wav' -size +1k | wc -l; }
+column() { cut -d' ' -f"$2" "$1" | median; }
+part_job() {
+	local rtt wall beyond peer_wall peer_beyond
+	for rtt in 0 80; do
+		echo "# 300 questions, two pods, $rtt ms away, against a recipe of shell commands on the same pods with the same worker:"
+		echo "# rent, scp -r, ssh worker, scp -r back, end (aims: half of its time beyond computing; billed at most 1.15 x (compute + boot))"
+		quiz_config $rtt
+		burst_job >/dev/null # fills the volume
+		for _ in 1 2 3; do burst_job; done >"$work/rows"
+		for _ in $(seq $((rtt ? 1 : 3))); do recipe $rtt; done >"$work/peer"
+		awk '{print $1 - $2}' "$work/rows" >"$work/beyond"
+		awk '{print $1 - $2}' "$work/peer" >"$work/peer.beyond"
+		wall=$(column "$work/rows" 1) beyond=$(median <"$work/beyond")
+		peer_wall=$(column "$work/peer" 1) peer_beyond=$(median <"$work/peer.beyond")
+		echo "burst: $(wavs "$work/out") files, wall $(seconds "$wall") s, beyond computing $(seconds "$beyond") s"
+		echo "recipe: $(wavs "$work/recipe.out") files, wall $(seconds "$peer_wall") s, beyond computing $(seconds "$peer_beyond") s"
+		echo "burst / recipe: wall $(ratio "$wall" "$peer_wall"), beyond computing $(ratio "$beyond" "$peer_beyond")"
+		awk '{printf "billed %.1f s, compute %.1f s, queue + boot %.2f s: billed / (compute + boot) = %.2f\n", $3 / 1000, $4 / 1000, $5 / 1000, $3 / ($4 + $5)}' \
+			"$work/rows" | sort | sed -n 2p
+	done
+	echo "# espeak-ng itself in a loop, the same 300 texts on this machine (no pods, nothing verified)"
+	mkdir "$work/plain"
+	local before plain
+	before=$(now_us)
+	jq -r '[.id, (.voice // "en-us"), .text] | @tsv' config/examples/quiz/quiz.jsonl |
+		while IFS=$'\t' read -r id voice text; do espeak-ng -v "$voice" -w "$work/plain/$id.wav" -- "$text"; done
+	plain=$((($(now_us) - before) / 1000))
+	echo "loop $(seconds $plain) s"
+}
+
+# ---- (b) round trips ----
+
+part_start() {
+	local rtt=80
+	echo "# a pod $rtt ms away, its volume filled: from sshd's first word (two round trips after connecting) to the first batch running,"
+	echo "# and from the last output safe at home to the release sent (aims: under 10 round trips, under 50 ms)"
+	quiz_config $rtt
+	burst_job >/dev/null
+	for _ in 1 2 3; do burst_job >/dev/null; done
+	# workers stand at ready_ms as seen from here; the batch that is sent then runs half a round trip later
+	sqlite3 -separator ' ' "$BURST_STATE_DIR/ledger.db" "SELECT ready_ms - reached_ms - 2 * $rtt + $rtt / 2, release_ms - safe_ms
+		FROM pod WHERE ready_ms > 0 AND safe_ms > 0 ORDER BY seq DESC LIMIT 6" >"$work/rows"
+	local first last
+	first=$(column "$work/rows" 1) last=$(column "$work/rows" 2)
+	echo "to the first batch $first ms = $(ratio "$first" $rtt) round trips; last output safe to release $last ms"
+}
+
+# ---- (d) memory ----
+
+peak_kb() { # peak_kb COMMAND...: of it and of what it waits for
+	python3 -c 'import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=open("'"$work/err"'", "w"))
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if status == 0 else "failed")' "$@"
+}
+part_memory() {
+	local n rows=""
+	echo "# peak memory of burst with 1, 10 and 50 pods"
+	for n in 1 10 50; do
+		cat >"$work/wide.cfg" <<-E
+			provider = "local";
+			pods = $n;
+			caps = { max_cost = 100.0; max_duration = "10m"; };
+			job = { name = "wide$n"; type = "command"; run = "sleep 3; echo \$BURST_INDEX >out.txt"; outputs = ["out.txt"]; output = "wide$n"; };
+			volume = { name = "wide"; size_gb = 1; create = true; };
+			providers = { local = { capacity = 64; }; };
+		E
+		rows="$rows $n $(peak_kb "$burst" run "$work/wide.cfg")"
+	done
+	# shellcheck disable=SC2086
+	set -- $rows
+	echo "1 pod $2 kB, 10 pods $4 kB, 50 pods $6 kB: one more pod costs $((($6 - $2) / 49)) kB"
+	echo "peer: one ssh client with an idle session $(ssh_kb) kB"
+}
+ssh_kb() {
+	pod_rent "idle-$serial" 0
+	pod_wait "idle-$serial"
+	peak_kb ssh -F "$work/idle-$serial.ssh" pod true
+	pod_release "idle-$serial"
+}
+
+# ---- (e) up-sync ----
+
+# Every measure gets a volume or folder of its own: a file system that has just deleted thousands of files is slow to make new
+# ones, and that would be measured.
+make_tree() { # 10,000 files of 4 KiB, half of each text
+	python3 -c 'import os, random, sys
+random.seed(1)
+for i in range(10000):
+    d = sys.argv[1] + "/d%03d" % (i // 100)
+    os.makedirs(d, exist_ok=True)
+    with open("%s/f%05d" % (d, i), "wb") as f:
+        f.write(random.randbytes(2048) + (b"some text " * 205)[:2048])' "$1"
+}
+change_tree() { # 20 files of it; each time others
+	local i
+	for i in $(seq 20); do echo "$serial $i" >>"$1/d$(printf %03d $((i * 4)))/f$(printf %05d $((i * 400 + serial % 100)))"; done
+	serial=$((serial + 1))
+}
+sync_config() { # sync_config RTT VOLUME CODE
+	cat >"$work/sync.cfg" <<-E
+		provider = "local";
+		caps = { max_cost = 100.0; max_duration = "10m"; };
+		job = { name = "sync"; type = "command"; run = "true"; outputs = []; output = "sync.out"; };
+		code = { path = "$3"; };
+		volume = { name = "$2"; size_gb = 5; create = true; };
+		providers = { local = { round_trip = "${1}ms"; capacity = 64; }; };
+	E
+}
+burst_sync() { # burst_sync: prints "connect+sync sync" in ms
+	"$burst" run "$work/sync.cfg" --force --json 2>"$work/err" >"$work/json" || cat "$work/err" >&2
+	tail -n 1 "$work/json" | jq -r '.pods[0].phases | "\((.connect_s + .sync_s) * 1000) \(.sync_s * 1000)"'
+}
+burst_syncs() { # burst_syncs N RTT fresh|kept CODE [changed]
+	local _
+	for _ in $(seq "$1"); do
+		[ "$3" = kept ] || { sync_config "$2" "v$serial" "$4"; serial=$((serial + 1)); }
+		[ "${5:-}" != changed ] || change_tree "$4"
+		burst_sync
+	done
+}
+rsync_to() { # rsync_to POD SOURCE DEST [ssh options]
+	rsync -a -e "ssh -F $work/$1.ssh ${4:-}" "$2/" "pod:$3"
+}
+part_sync() {
+	local rtt pod tree big one peer i
+	tree=$work/tree big=$work/big
+	make_tree "$tree"
+	mkdir "$big"
+	head -c $((128 << 20)) /dev/urandom >"$big/big"
+	for rtt in 0 80; do
+		pod=sync-$rtt
+		pod_rent $pod $rtt
+		pod_wait $pod
+		echo "# up-sync over a line of $rtt ms; whole connections, ms (aims for the ratios rsync / burst: tree 1.3-1.6 at 0 and 2.1 at 80 ms;"
+		echo "# change 2.3 and 2.7; big file 2.6 at 80 ms)"
+		burst_syncs 3 $rtt fresh "$tree" >"$work/rows"
+		for i in 1 2 3; do took_ms rsync_to $pod "$tree" "/workspace/tree$i"; done >"$work/peer"
+		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
+		echo "10,000 files of 4 KiB: burst $one, rsync -a $peer: $(ratio "$peer" "$one")"
+		if [ $rtt = 0 ]; then
+			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree" pod:/workspace/scp)
+			echo "... scp -r $peer: $(ratio "$peer" "$one")"
+		else
+			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree/d001" pod:/workspace/scp)
+			echo "... scp -r of 100 of them, times 100: $(awk "BEGIN {print $peer * 100}"): $(awk "BEGIN {printf \"%.0f\", $peer * 100 / $one}")"
+		fi
+		burst_syncs 5 $rtt kept "$tree" changed >"$work/rows"
+		for i in 1 2 3 4 5; do
+			change_tree "$tree"
+			took_ms rsync_to $pod "$tree" /workspace/tree1
+		done >"$work/peer"
+		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
+		echo "20 of them changed: burst $one, rsync -a $peer: $(ratio "$peer" "$one")"
+		ssh -F "$work/$pod.ssh" -o ControlMaster=yes -o ControlPath="$work/master" -o ControlPersist=60 -N -f pod
+		for i in 1 2 3 4 5; do
+			change_tree "$tree"
+			took_ms rsync_to $pod "$tree" /workspace/tree1 "-o ControlPath=$work/master"
+		done >"$work/peer"
+		ssh -F "$work/$pod.ssh" -o ControlPath="$work/master" -O exit pod 2>/dev/null
+		one=$(column "$work/rows" 2) peer=$(median <"$work/peer")
+		echo "... on a connection that stands: burst $one, rsync -a over a ControlMaster $peer: $(ratio "$peer" "$one")"
+		burst_syncs 3 $rtt fresh "$big" >"$work/rows"
+		for i in 1 2 3; do took_ms rsync_to $pod "$big" "/workspace/big$i"; done >"$work/peer"
+		for i in 1 2 3; do took_ms scp -q -F "$work/$pod.ssh" "$big/big" "pod:/workspace/copy$i"; done >"$work/peer2"
+		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
+		echo "a file of 128 MiB: burst $one, rsync -a $peer: $(ratio "$peer" "$one"); scp $(median <"$work/peer2"): $(ratio "$(median <"$work/peer2")" "$one")"
+		pod_release $pod
+	done
+}
+
+serial=1
+pod_keys
+echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
+if [ $# = 0 ]; then
+	set -- command job start memory sync
+fi
+for part in "$@"; do "part_$part"; done
