@@ -583,6 +583,7 @@ void engine_free(struct engine *e)
 		free(q);
 	}
 	core_free(e->core);
+	outfiles_free_claims(e);
 	tree_free(e->kit_tree);
 	tree_free(e->code_tree);
 	tree_free(e->code_base);

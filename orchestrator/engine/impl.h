@@ -93,6 +93,7 @@ struct engine {
 	size_t segment_count;
 	const struct job_needs *needs;
 	struct seg_state *segs;
+	void *claims;	 /* names of commands' outputs (outfiles.c) */
 	uint32_t *by_id; /* segment numbers sorted by id */
 
 	struct epod *pods;
@@ -170,6 +171,9 @@ void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch
 void outfiles_keep(struct engine *e, uint32_t segment, bool suspect);
 void outfiles_discard(struct engine *e, uint32_t segment);
 void outfiles_reset(struct engine *e, uint32_t segment);
+/* The segment whose output this name is: the first one to claim it. */
+uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name);
+void outfiles_free_claims(struct engine *e);
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
 			     const char *sha256);
 

@@ -1,4 +1,5 @@
 /* outfiles.c - from finished on a pod to safe here: fetched, verified, checked, renamed, recorded. */
+#include <search.h>
 #include <stdlib.h>
 
 #include "../base/log.h"
@@ -14,6 +15,42 @@ struct getting { /* one file under way: the context of its fetch */
 	struct check check; /* a worker thread's until done */
 	bool checked;
 };
+
+/* Commands: which segment an output's name belongs to, from the first one that reported it. */
+struct claim {
+	uint32_t segment;
+	char name[];
+};
+
+static int claim_order(const void *a, const void *b)
+{
+	const struct claim *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name)
+{
+	struct claim *mine = xmalloc(sizeof(*mine) + strlen(name) + 1);
+
+	mine->segment = segment;
+	strcpy(mine->name, name);
+	struct claim **found = tsearch(mine, &e->claims, claim_order);
+	if (!found)
+		abort();
+	if (*found != mine)
+		free(mine);
+	return (*found)->segment;
+}
+
+void outfiles_free_claims(struct engine *e)
+{
+	while (e->claims) {
+		struct claim *c = *(struct claim **)e->claims;
+		tdelete(c, &e->claims, claim_order);
+		free(c);
+	}
+}
 
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
 			     const char *sha256)

@@ -493,12 +493,36 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	post(e, &ev, NULL);
 }
 
+/* Two parts of a command that write the same name: one of the two would be lost. */
+static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	struct err err;
+
+	if (!name || !path_is_safe(name))
+		return false; /* refused elsewhere */
+	uint32_t owner = outfiles_claim(e, segment, name);
+	if (owner == segment)
+		return false;
+	str_add_printable(&shown, name, strlen(name), 100);
+	struct segment_result *result = &e->setup->results[segment];
+	snprintf(result->reason, sizeof(result->reason), "makes %s, as %s does: put $BURST_INDEX into the name", str_text(&shown),
+		 e->segments[owner].id);
+	err_set(&err, ERR_JOB, "%s: %s", e->segments[segment].id, result->reason);
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	post(e, &ev, &err);
+	return true;
+}
+
 static void output_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	const char *name = jsonx_text(event, "name", NULL);
 
 	if (segment < 0 || settled(e, (uint32_t)segment, pod))
+		return;
+	if (name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
 	begin_report(e, pod, (uint32_t)segment);
 	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)

@@ -91,13 +91,14 @@ recipe() { # recipe RTT: prints "wall compute" in ms; files in $work/recipe.out
 	echo "$((($(now_us) - before) / 1000)) $(cat "$work/compute0" "$work/compute1" | sort -n | tail -n 1)"
 	serial=$((serial + 1))
 }
-burst_job() { # prints "wall compute billed-sum compute-sum boot-sum" in ms; files in $work/out
+burst_job() { # prints "wall compute billed compute-sum boot-sum rounded" in ms, billed before rounding; files in $work/out
 	local before
 	rm -rf "$work/out"
 	before=$(now_us)
 	"$burst" run "$work/quiz/burst.cfg" -o "$work/out" --json 2>"$work/err" >"$work/json" || cat "$work/err" >&2
-	echo "$((($(now_us) - before) / 1000)) $(tail -n 1 "$work/json" | jq -r '[([.pods[].compute_seconds] | max), .billed_seconds,
-		.compute_seconds, ([.pods[].phases | .queue_s + .boot_s] | add)] | map(. * 1000) | @tsv' | tr '\t' ' ')"
+	echo "$((($(now_us) - before) / 1000)) $(tail -n 1 "$work/json" | jq -r '[([.pods[].compute_seconds] | max),
+		([.pods[].phases | add - .release_s] | add), .compute_seconds, ([.pods[].phases | .queue_s + .boot_s] | add), .billed_seconds]
+		| map(. * 1000) | @tsv' | tr '\t' ' ')"
 }
 wavs() { find "$1" -name '*.wav' -size +1k | wc -l; }
 column() { cut -d' ' -f"$2" "$1" | median; }
@@ -117,8 +118,8 @@ part_job() {
 		echo "burst: $(wavs "$work/out") files, wall $(seconds "$wall") s, beyond computing $(seconds "$beyond") s"
 		echo "recipe: $(wavs "$work/recipe.out") files, wall $(seconds "$peer_wall") s, beyond computing $(seconds "$peer_beyond") s"
 		echo "burst / recipe: wall $(ratio "$wall" "$peer_wall"), beyond computing $(ratio "$beyond" "$peer_beyond")"
-		awk '{printf "billed %.1f s, compute %.1f s, queue + boot %.2f s: billed / (compute + boot) = %.2f\n", $3 / 1000, $4 / 1000, $5 / 1000, $3 / ($4 + $5)}' \
-			"$work/rows" | sort | sed -n 2p
+		awk '{printf "billed / (compute + boot) = %.2f: billed %.2f s (%.0f when each pod is rounded up), compute %.2f s, queue + boot %.2f s\n",
+			$3 / ($4 + $5), $3 / 1000, $6 / 1000, $4 / 1000, $5 / 1000}' "$work/rows" | sort | sed -n 2p
 	done
 	echo "# espeak-ng itself in a loop, the same 300 texts on this machine (no pods, nothing verified)"
 	mkdir "$work/plain"
@@ -152,7 +153,7 @@ part_start() {
 peak_kb() { # peak_kb COMMAND...: of it and of what it waits for
 	python3 -c 'import resource, subprocess, sys
 status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=open("'"$work/err"'", "w"))
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if status == 0 else "failed")' "$@"
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if status == 0 else sys.exit("bench: it failed, see " + sys.argv[1]))' "$@" || tail -n 3 "$work/err" >&2
 }
 part_memory() {
 	local n rows=""
@@ -162,7 +163,7 @@ part_memory() {
 			provider = "local";
 			pods = $n;
 			caps = { max_cost = 100.0; max_duration = "10m"; };
-			job = { name = "wide$n"; type = "command"; run = "sleep 3; echo \$BURST_INDEX >out.txt"; outputs = ["out.txt"]; output = "wide$n"; };
+			job = { name = "wide$n"; type = "command"; run = "sleep 3; echo \$BURST_INDEX >\$BURST_INDEX.txt"; outputs = ["*.txt"]; output = "wide$n"; };
 			volume = { name = "wide"; size_gb = 1; create = true; };
 			providers = { local = { capacity = 64; }; };
 		E

@@ -211,4 +211,17 @@ t_completion_and_help() {
 	has out.txt "usage: burst fetch RUN"
 }
 
+t_two_parts_make_the_same_file() { # one of the two would be lost: said, and not rendered again
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		pods = 3;
+		job = { name = "t"; type = "command"; run = "echo $BURST_INDEX >same.txt"; outputs = ["*.txt"]; output = "out"; };
+	E
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	is "$(json .segments.rendered),$(json .segments.failed)" 1,2 "one made it"
+	grep -q 'makes same.txt, as command-[0-2] does: put $BURST_INDEX into the name' err.txt || complain "said: $(tail -n 3 err.txt)"
+	is "$(cat out/same.txt | wc -l)" 1 "the file that is there"
+}
+
 run_tests "$@"
