@@ -350,6 +350,26 @@ static int do_volume_remove(const struct store *store, const json_t *request, js
 	return volume_remove(store, name, err);
 }
 
+static int do_volume_ls(const struct store *store, const json_t *request, json_t *answer,
+			struct err *err)
+{
+	json_t *entries;
+
+	if (volume_look(store, jsonx_text(request, "id", ""), jsonx_text(request, "path", ""),
+			&entries, err) < 0)
+		return -1;
+	json_object_set_new(answer, "entries", entries);
+	return 0;
+}
+
+static int do_volume_delete(const struct store *store, const json_t *request, json_t *answer,
+			    struct err *err)
+{
+	(void)answer;
+	return volume_delete(store, jsonx_text(request, "id", ""), jsonx_text(request, "path", ""),
+			     err);
+}
+
 static int read_tail(const char *path, struct str *out, struct err *err)
 {
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -478,7 +498,8 @@ static const struct verb {
 	{"check", do_check},     {"offers", do_offers}, {"volume", do_volume},
 	{"volumes", do_volumes}, {"rent", do_rent},     {"volume-remove", do_volume_remove},
 	{"inspect", do_inspect}, {"list", do_list},     {"release", do_release},
-	{"billing", do_billing}, {"logs", do_logs},
+	{"billing", do_billing}, {"logs", do_logs},     {"volume-ls", do_volume_ls},
+	{"volume-delete", do_volume_delete},
 };
 
 static json_t *read_request(struct err *err)
