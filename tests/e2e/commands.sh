@@ -181,6 +181,81 @@ t_volumes() {
 	has err.txt "w: no such volume"
 }
 
+t_volume_in_use_is_not_removed() {
+	living_run
+	STATUS=0
+	"$BURST" volume rm v -y >rm.txt 2>&1 </dev/null || STATUS=$?
+	is "$STATUS" 2 "rm of a volume in use"
+	has rm.txt "volume v: a pod uses it now (see \`burst ps\`)"
+	[ -d "state/volumes/v/runs/$RUN" ] || complain "its files are gone"
+	# the vendor refuses too, whatever our ledger says
+	mv state/ledger.db their-ledger && rm -f state/ledger.db-wal state/ledger.db-shm
+	STATUS=0
+	"$BURST" volume rm v -y >rm.txt 2>&1 </dev/null || STATUS=$?
+	[ "$STATUS" != 0 ] || complain "a volume in use was removed"
+	has rm.txt "in use by pod"
+	[ -d "state/volumes/v/runs/$RUN" ] || complain "its files are gone"
+	kill -9 "$PID"
+	burst_wait
+	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
+}
+
+gc_stays() { # gc_stays WHY FLAGS...: the run's folder is still there
+	local why=$1
+	shift
+	"$BURST" volume gc "$@" >gc.txt 2>gc-err.txt </dev/null || complain "gc: $(cat gc-err.txt)"
+	has gc.txt "runs/$RUN stays: $why"
+	[ -d "state/volumes/v/runs/$RUN" ] || complain "it went although: $why"
+}
+t_volume_gc() {
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+	local dir=state/volumes/v/runs/$RUN
+	[ -d "$dir" ] || complain "no folder $dir"
+	burst volume gc
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	is "$(cat out.txt)" "v: 0 folders, 0.0 kB freed" "gc of a young run"
+	burst volume gc v --older-than 0s -n
+	has out.txt "v: runs/$RUN would go ("
+	has out.txt "all outputs home"
+	[ -d "$dir" ] || complain "a dry run removed it"
+	burst volume gc v --older-than 0s
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	has out.txt "v: runs/$RUN is gone ("
+	[ ! -e "$dir" ] || complain "$dir is still there"
+	[ -d state/volumes/v/agent ] || complain "the agent is gone too"
+	is "$(wavs)" 3 "files at home"
+	burst run
+	is "$STATUS" 0 "a run afterwards"
+	burst volume rm v -n
+	is "$STATUS" 2 "a flag of gc with rm"
+	burst volume gc nonsense
+	is "$STATUS" 2 "gc of no volume"
+}
+
+t_volume_gc_keeps_what_is_needed() {
+	living_run
+	gc_stays "the run lives" --older-than 0s --force -y
+	kill_it
+	gc_stays "pods of it may still live" --older-than 0s
+	burst cancel "$RUN"
+	gc_stays "" --older-than 0s
+	grep -q "of 200 outputs are not home (.burst fetch $RUN" gc.txt || complain "$(cat gc.txt)"
+	mkdir -p state/volumes/v/runs/strange state/volumes/v/code/.half outside
+	ln -s "$T/outside" state/volumes/v/runs/link
+	burst volume gc --older-than 0s --force
+	is "$STATUS" 2 "--force without -y"
+	burst volume gc --older-than 0s --force -y
+	is "$STATUS" 0 "--force -y ($(tail -n 1 err.txt))"
+	has out.txt "outputs never came home"
+	[ ! -e "state/volumes/v/runs/$RUN" ] || complain "it is still there"
+	[ -d state/volumes/v/runs/strange ] && [ -d outside ] || complain "a stranger's run of today went"
+	[ -d state/volumes/v/code/.half ] || complain "a build of today went"
+}
+
 t_doctor() {
 	config
 	burst doctor
