@@ -148,6 +148,51 @@ t_reap_a_strangers_pod() {
 	done
 }
 
+t_reap_a_pod_past_its_hard_end() {
+	# a pod of another machine, whose own switch does not work, 400 s past its hard end; and one that is not
+	config
+	local pod now
+	now=$(date +%s)
+	for pod in 1 2; do
+		jq -n --argjson over $((now - (pod == 1 ? 400 : 200))) --arg name "burst-$pod" '{conf: {price: 690000}, name: $name,
+			script: "exec sleep 300", volume: "", env: {BURST_SSH_PORT: "22", BURST_HOME: "/run/burst"},
+			marker: {machine: "00000000000000aa", run: "r1", attempt: $name, hard_end_s: $over}}' |
+			"$BURST" local-cloud rent "$BURST_STATE_DIR" >"rent$pod.txt" 2>&1 || complain "rent: $(cat "rent$pod.txt")"
+	done
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	has out.txt "pod $(jq -r '.pods[0].id' rent1.txt) of local: gone (past its hard end)"
+	has out.txt "left alone"
+	is "$(pods_left)" "$(jq -r '.pods[0].id' rent2.txt)" "who is left"
+	burst reap "$(pods_left)" --force
+	is "$STATUS" 0 "reap --force"
+}
+
+t_attach_to_a_living_run() {
+	living_run
+	"$BURST" attach "$RUN" >attach.txt 2>attach-err.txt </dev/null &
+	local attached=$!
+	wait_for 10 "attach to show progress" grep -q "/200 home" attach-err.txt
+	# it only looks on: an interrupt of it leaves the run alone
+	"$BURST" attach >second.txt 2>&1 </dev/null &
+	local second=$!
+	wait_for 10 "a second one" grep -q "/200 home" second.txt
+	kill -TERM $second
+	wait $second 2>/dev/null
+	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"
+	running_as "$PID" || complain "the run ended"
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "the run"
+	STATUS=0
+	wait $attached || STATUS=$?
+	is "$STATUS" 130 "attach ends as the run did ($(tail -n 1 attach-err.txt))"
+	has attach-err.txt "run $RUN: interrupted"
+	burst attach "$RUN"
+	is "$STATUS" 130 "attach to one that has ended"
+	has err.txt "run $RUN has ended: interrupted"
+}
+
 t_fetch_rents_nothing() {
 	living_run
 	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
@@ -261,6 +306,23 @@ t_doctor() {
 	burst doctor
 	is "$STATUS" 0 "doctor ($(grep bad out.txt))"
 	has out.txt "ledger in"
+}
+
+t_doctor_fails_when_a_run_would() {
+	LOCAL='isolation = "namespaces";'
+	config
+	STATUS=0
+	unshare -m true 2>/dev/null || { skip "not root"; return; }
+	mkdir -p state
+	unshare -m sh -c "mount -t tmpfs -o size=1m,mode=700 none '$T/state' && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status without room"
+	grep -q "^bad  .*MB free; nothing can be rented that cannot be written down" out.txt || complain "$(cat out.txt err.txt)"
+	STATUS=0
+	unshare -m sh -c "mount --bind /dev/null /usr/sbin/sshd && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status without sshd"
+	has out.txt "no sshd for local pods: install openssh-server"
+	burst doctor
+	is "$STATUS" 0 "exit status when all is well ($(grep ^bad out.txt))"
 }
 
 t_on_exit_gets_the_json() {
