@@ -211,6 +211,27 @@ t_fetch_rents_nothing() {
 	is "$(jq -r "select(.id==\"$f\").sha256" out/manifest.jsonl | tail -n 1)" "$(sha256sum "out/$f.wav" | cut -d' ' -f1)" hash
 }
 
+t_fetch_leaves_what_has_changed() {
+	living_run
+	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
+	kill_it
+	burst reap
+	local same other
+	same=$(basename "$(find out -name 's*.wav' | sort | sed -n 1p)" .wav)
+	other=$(basename "$(find out -name 's*.wav' | sort | sed -n 2p)" .wav)
+	rm "out/$same.wav" "out/$other.wav"
+	sed -i "/\"$other\"/s/This is/That was/" script.jsonl
+	burst fetch "$RUN"
+	is "$STATUS" 1 "fetch ($(tail -n 1 err.txt))"
+	[ -s "out/$same.wav" ] || complain "$same is not home again"
+	[ ! -e "out/$other.wav" ] || complain "the old text's sound came home as $other"
+	has err.txt "$other: the job's text or settings have changed since the run: not brought home"
+	burst resume "$RUN"
+	is "$STATUS" 2 "resume of a changed job ($(tail -n 1 err.txt))"
+	has err.txt "1 of the job's segments changed since run $RUN began ($other first)"
+	is "$(pods_left)" "" pods
+}
+
 t_volumes() {
 	config
 	burst volume create w
@@ -321,6 +342,15 @@ t_doctor_fails_when_a_run_would() {
 	unshare -m sh -c "mount --bind /dev/null /usr/sbin/sshd && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
 	is "$STATUS" 1 "exit status without sshd"
 	has out.txt "no sshd for local pods: install openssh-server"
+	STATUS=0
+	unshare -m sh -c "mount -t tmpfs none /proc && exec '$ROOT/build/burst' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status without /proc"
+	has out.txt "/proc is not mounted here"
+	script_lines 2
+	STATUS=0
+	unshare -m sh -c "mount -t tmpfs none /proc && exec timeout 30 '$ROOT/build/burst' run" >out.txt 2>err.txt </dev/null || STATUS=$?
+	[ "$STATUS" != 0 ] && [ "$STATUS" != 124 ] && [ "$STATUS" != 9 ] || complain "a run without /proc: exit status $STATUS"
+	has err.txt "/proc is not mounted here"
 	burst doctor
 	is "$STATUS" 0 "exit status when all is well ($(grep ^bad out.txt))"
 }
