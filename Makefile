@@ -1,6 +1,18 @@
-# burst - make (build), make demo, make check, make bench, make lint, make install PREFIX=, make clean
+# burst - make (build), make demo, make check, make fuzz, make soak, make bench, make lint, make install PREFIX=, make clean;
+# `make help` says what each does.
 #
-# Everything that is made is under build/. BUILD=build/asan SANITIZE=1 makes the variant that the tests run.
+## make                       the program: build/burst
+## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
+## make check                 all tests
+## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
+## make soak [N=100000] [FROM=seed]   the simulator from a random seed on
+## make bench                 measures, each beside a named peer
+## make lint                  who includes whom, warnings of clang and musl, shellcheck
+## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
+## make clean                 removes build/
+## V=1 shows the commands; BUILD=build/asan SANITIZE=1 makes the variant that the tests run.
+#
+# Everything that is made is under build/.
 
 CC      ?= cc
 PREFIX  ?= /usr/local
@@ -8,7 +20,7 @@ BUILD   ?= build
 VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive
-ifneq ($(filter-out deps deps-test clean help demo check,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo check bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 endif
@@ -93,6 +105,12 @@ $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
 unit-build: $(UNIT)
+# the fuzzers: clang's libFuzzer; `make fuzz` builds them with all of the library instrumented
+FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libburst.a
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libburst.a $(LIBS)
+.PHONY: fuzz-build
+fuzz-build: $(FUZZERS)
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
@@ -155,6 +173,25 @@ bench: deps-test
 	@$(MAKE) --no-print-directory all $(BUILD)/e2e/kit_print
 	@bash tests/bench/bench.sh $(BENCH)
 
+# Each reader of foreign bytes for FUZZ_SECONDS, or only those in FUZZ ("toml config"). What they learn stays in build/fuzz/corpus.
+FUZZ_SECONDS ?= 10
+FUZZ         ?=
+FUZZ_FLAGS   := -fsanitize=fuzzer-no-link -Wno-unknown-warning-option
+fuzz: deps-test
+	@$(MAKE) --no-print-directory build/kit/kit_sizes.h
+	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=1 CC=clang CFLAGS="$(FUZZ_FLAGS)" fuzz-build
+	@bash tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ)
+
+# N seeds of the simulator from FROM on (a random place when it is not said), on all cores.
+N    ?= 100000
+FROM ?=
+soak: deps-test
+	@$(MAKE) --no-print-directory sim
+	@bash tests/sim/soak.sh $(BUILD)/tests/sim $(N) $(FROM)
+
+help:
+	@sed -n 's/^## //p' Makefile
+
 # ---- installing ----
 DESTDIR ?=
 install: all
@@ -172,4 +209,4 @@ uninstall:
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
 
--include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(CMD_OBJ:.o=.d) $(UNIT:=.d) $(SIM_OBJ:.o=.d) $(FUZZERS:=.d)

@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "run_keys.h"
 #include "sync/receive.h"
 
 enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FILE_MAX_BYTES = 256 << 20 };
@@ -18,6 +19,7 @@ struct gather {
 	const struct run_row *run;
 	const struct segment *segments;
 	size_t count, home, lost;
+	struct run_keys *keys; /* what the segments were when the run began */
 	char *dir; /* where a provider puts what it fetched */
 };
 
@@ -123,6 +125,12 @@ static void take_segment(struct gather *g, const struct engine_provider *p, cons
 
 	if (index < 0 || !jsonx_bool(event, "ok", false) || result.bytes < 0 || result.bytes > FILE_MAX_BYTES)
 		return;
+	if (!run_keys_fit(g->keys, &g->segments[index])) {
+		log_line(LOG_WARN, "%s: the job's text or settings have changed since the run: not brought home (`burst run` renders it)",
+			 g->segments[index].id);
+		g->lost++;
+		return;
+	}
 	COPY_TEXT(result.sha256, jsonx_text(event, "sha256", ""));
 	COPY_TEXT(result.provider, pod->provider);
 	COPY_TEXT(result.gpu, pod->gpu);
@@ -190,6 +198,9 @@ static int gather_all(struct gather *g, struct err *err)
 	if (l->setup.job_ops->needs(l->setup.job)->command)
 		return err_set(err, ERR_USAGE, "run %s is a command: `burst resume %s` brings its files home", g->run->id,
 			       g->run->id);
+	CLEANUP(free_text) char *run_dir = xasprintf("%s/runs/%s", l->ctx->state_dir, g->run->id);
+	if (run_keys_read(&g->keys, run_dir, err) < 0)
+		return -1;
 	g->dir = xasprintf("%s/runs/%s/gather", l->ctx->state_dir, g->run->id);
 	g->segments = l->setup.job_ops->segments(l->setup.job, &g->count);
 	if (path_mkdirs(g->dir, 0700, err) < 0 ||
@@ -226,6 +237,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (status == 0)
 		status = gather_all(&g, err);
 	free(g.dir);
+	run_keys_free(g.keys);
 	launch_free(&l);
 	return status;
 }
@@ -236,8 +248,8 @@ const struct cmd cmd_fetch = {
 	.min_args = 1,
 	.max_args = 1,
 	.summary = "bring home what a run's pods left on their volume",
-	.details = "Rents and renders nothing. Files are verified like any other. Exit status 1: a finished file could not be "
-		   "brought home.",
+	.details = "Rents and renders nothing. Files are verified like any other; what was made of a text that has changed since is left. "
+		   "Exit status 1: a finished file was not brought home.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.run = run,

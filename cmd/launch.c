@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "output.h"
 #include "report.h"
+#include "run_keys.h"
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, OVERDUE_S = 300 };
 
@@ -266,7 +267,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	l->setup.conf.detached = detached;
 	if (room_for_ledger(l, err) < 0)
 		return -1;
-	l->setup.job_ops->segments(l->setup.job, &segments);
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 	/* sortable by time, unique by chance: 1121-004107-9f3a */
 	char when[32];
 	clock_rfc3339(when, sizeof(when), clock_wall_ms());
@@ -282,7 +283,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
 	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
 	r->total = (int64_t)segments;
-	if (take_run(l, err) < 0)
+	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0)
 		return -1;
 	return store_put_run(ctx->store, r, err);
 }
@@ -324,6 +325,28 @@ static int adopt_providers(struct launch *l, struct err *err)
 	return 0;
 }
 
+/* What its pods hold was made of the job as it was then. */
+static int check_keys(struct launch *l, struct err *err)
+{
+	CLEANUP(run_keys_free) struct run_keys *keys = NULL;
+	size_t count = 0, changed = 0, first = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+
+	if (run_keys_read(&keys, l->run_dir, err) < 0)
+		return -1;
+	for (size_t i = count; i-- > 0;)
+		if (!run_keys_fit(keys, &list[i])) {
+			first = i;
+			changed++;
+		}
+	if (changed)
+		return err_set(err, ERR_CONFIG,
+			       "%zu of the job's segments changed since run %s began (%s first): `burst cancel %s` ends it, "
+			       "then `burst run` renders what is new",
+			       changed, l->run.id, list[first].id, l->run.id);
+	return run_keys_write(keys, l->run_dir, list, count, err);
+}
+
 int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 {
 	struct segment_row *rows = NULL;
@@ -331,7 +354,7 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 
 	l->run = *run;
 	conf_from_config(l);
-	if (take_run(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
+	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
 		return -1;
 	/* what this very run rendered is not "cached" */
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);

@@ -111,7 +111,8 @@ const struct cmd cmd_resume = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "go on with a run whose client died or was stopped",
-	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. Without "
+	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. A job "
+		   "whose text or settings have changed is not resumed. Without "
 		   "RUN: the newest one.",
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

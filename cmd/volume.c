@@ -1,11 +1,14 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/caller.h"
 #include "launch.h"
 #include "report.h"
+#include "volume_gc.h"
 
-enum { ASK_MS = 60000, FETCHED_KEEP_DAYS = 14 };
+enum { ASK_MS = 60000 };
+#define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
 
 static struct engine_provider *provider_named(struct launch *l, const char *name)
 {
@@ -138,13 +141,60 @@ static int drop(struct launch *l, const char *name, struct err *err)
 	return 0;
 }
 
+/* The volumes that can be tidied; one that is named must be. */
+static int tidy_all(struct launch *l, const struct gc_want *want, struct err *err)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+	int status = 0;
+
+	if (look(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && status == 0; i++) {
+		const struct engine_provider *p = provider_named(l, rows[i].provider);
+		if (p && p->ops->can_tidy)
+			status = volume_gc(l->ctx, p, &rows[i], want, err);
+		else if (p)
+			log_line(LOG_NOTE, "volume %s: %s cannot remove files without a pod: left as it is", rows[i].name,
+				 rows[i].provider);
+	}
+	free(rows);
+	return status;
+}
+
+static int tidy(struct launch *l, const char *name, struct err *err)
+{
+	struct gc_want want = {.age_ms = KEEP_MS, .force = opt_has(l->ctx, "force"), .dry_run = opt_has(l->ctx, "dry-run")};
+	struct volume_row v;
+
+	if (opt_duration(l->ctx, "older-than", &want.age_ms, err) < 0)
+		return -1;
+	if (want.force && !want.dry_run &&
+	    !cmd_confirm(l->ctx, "remove also what other machines left there, and outputs that are not home?"))
+		return err_set(err, ERR_USAGE, "nothing was removed (-y with --force removes without asking; -n shows what)");
+	if (!name)
+		return tidy_all(l, &want, err);
+	return find(l, name, &v, err) < 0 ? -1 : volume_gc(l->ctx, provider_named(l, v.provider), &v, &want, err);
+}
+
+/* Flags that only gc has. */
+static int only_gc(const struct cmd_context *ctx, const char *what, struct err *err)
+{
+	static const char *const flags[] = {"older-than", "dry-run", "force"};
+
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+		if (strcmp(what, "gc") && opt_has(ctx, flags[i]))
+			return err_set(err, ERR_USAGE, "--%s is a flag of `burst volume gc`", flags[i]);
+	return 0;
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
 	const char *what = ctx->args[0], *name = ctx->arg_count > 1 ? ctx->args[1] : NULL;
 
 	launch_init(&l, ctx);
-	int status = launch_open_providers(&l, err);
+	int status = only_gc(ctx, what, err) < 0 ? -1 : launch_open_providers(&l, err);
 	if (status < 0)
 		;
 	else if (!strcmp(what, "ls") && !name)
@@ -153,8 +203,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 		status = make(&l, name, err);
 	else if (!strcmp(what, "rm") && name)
 		status = drop(&l, name, err);
+	else if (!strcmp(what, "gc"))
+		status = tidy(&l, name, err);
 	else
-		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME");
+		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME | gc [NAME]");
 	launch_free(&l);
 	return status < 0 ? -1 : cmd_flush(err);
 }
@@ -162,15 +214,21 @@ static int run(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{'y', "yes", NULL, "ask nothing", NULL, false},
 	{'p', "provider", "PROVIDER", "only there", "provider", false},
+	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)", NULL, false},
+	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
+	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
 	{0},
 };
 
 const struct cmd cmd_volume = {
 	.name = "volume",
-	.args = "ls|create|rm [NAME]",
+	.args = "ls|create|rm|gc [NAME]",
 	.min_args = 1,
 	.max_args = 2,
-	.summary = "list, make or remove volumes (they bill for ever)",
+	.summary = "list, make, remove or tidy volumes (they bill for ever)",
+	.details = "`burst volume gc [NAME]` removes from one volume, or from all, the folders of runs that ended 14 days ago and "
+		   "whose outputs are all home, and what an interrupted build left. A run that lives is never touched; code, "
+		   "environments and weights stay.",
 	.opts = opts,
 	.needs = NEED_LEDGER | NEED_CONFIG,
 	.group = CMD_GROUP_SETUP,

@@ -22,6 +22,7 @@ void op_result_free(struct op_result *r)
 	free(r->offers);
 	free(r->pods);
 	free(r->volumes);
+	free(r->entries);
 	str_free(&r->text);
 	memset(r, 0, sizeof(*r));
 }

@@ -15,7 +15,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 1u
+#define PROVIDER_ABI 2u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -80,6 +80,14 @@ struct volume {
 	int64_t price_microusd_month;
 };
 
+/* One thing in a folder of a volume. */
+struct volume_entry {
+	char name[256]; /* as it is called there: foreign text, maybe not safe to print or to ask for */
+	bool folder;
+	int64_t bytes, files; /* of a folder: all below it */
+	int64_t changed_s;    /* when something in it last came or changed; no date that an archive brought along */
+};
+
 struct env_pair {
 	char *name, *value;
 	bool secret; /* never shown, not even in --trace */
@@ -102,6 +110,9 @@ enum op_kind {
 	OP_LOGS,	  /* want.id -> result.text: the vendor's own log of the pod, for people */
 	OP_STAGE,	  /* want.file: put one local file on a volume without a pod */
 	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */
+	/* only where can_tidy: */
+	OP_VOLUME_LS,	  /* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without it */
+	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success */
 };
 
 struct rent_request {
@@ -135,7 +146,7 @@ struct op_want {
 	struct rent_request rent;
 	struct {
 		struct volume volume;
-		const char *path;  /* on the volume, relative, safe */
+		const char *path;  /* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
 		const char *local; /* local file to read (STAGE) or to write (FETCH) */
 		int64_t offset, max_bytes;
 	} file;
@@ -148,6 +159,8 @@ struct op_result {
 	size_t pod_count;
 	struct volume *volumes;
 	size_t volume_count;
+	struct volume_entry *entries;
+	size_t entry_count;
 	struct {
 		int64_t billed_ms, cost_microusd;
 		bool reported; /* the vendor said so; false: implied from dollars or times */
@@ -212,6 +225,7 @@ struct provider_ops {
 	const char *summary; /* one line for doctor and help */
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
+	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
 	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */
 

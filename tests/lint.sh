@@ -100,7 +100,7 @@ else
 fi
 if command -v clang >/dev/null; then
 	read -ra inc < <(pkg-config --cflags libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive)
-	for file in $(git ls-files -- 'cmd/*.c' 'orchestrator/**/*.c' 'providers/**/*.c' 'config/*.c' 'jobs/*.c' 'jobs/**/*.c'); do
+	for file in $(git ls-files -- 'cmd/*.c' 'orchestrator/**/*.c' 'providers/**/*.c' 'config/*.c' 'jobs/*.c' 'jobs/**/*.c' 'tests/fuzz/*.c'); do
 		case $file in orchestrator/store/sqlite.c | jobs/agent/kit.c | jobs/workers/embed.c | jobs/tts/chatterbox_file.c) continue;; esac
 		clang "${flags[@]}" -Wno-gnu "${inc[@]}" "$file" || complain "$file does not compile with clang"
 	done

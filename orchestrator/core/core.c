@@ -82,12 +82,10 @@ void core_fault(struct core *c, int pod, const struct err *err)
 		c->fault = *err;
 		c->fault_pod = pod;
 	}
+	if (pod >= 0 && err->kind == ERR_JOB)
+		c->pods[pod].failed_here = true;
 	if (!first)
 		return;
-	if (c->conf.keep_ms && err->kind == ERR_JOB) {
-		c->keep_until = c->now + c->conf.keep_ms;
-		core_note(c, NOTE_WARN, "%s; pods are kept for a look, and bill", err->msg);
-	}
 	stop_begin(c);
 }
 
@@ -95,7 +93,6 @@ static void take_signal(struct core *c, int number)
 {
 	if (++c->signals == 1) {
 		c->signal = number;
-		c->keep_until = 0;
 		stop_begin(c);
 		core_note(c, NOTE_NOTE, "stopping: fetching what is finished, then releasing the pods "
 					"(again: release them now)");
@@ -111,8 +108,6 @@ static bool stoppable_now(const struct core *c, const struct core_pod *p)
 {
 	if (c->conf.reap || c->signals > 1)
 		return true;
-	if (c->now < c->keep_until)
-		return false;
 	return !(p->connected && p->unhome > 0 && c->now < c->grace_until);
 }
 
@@ -122,7 +117,7 @@ static void let_all_go(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		if (p->phase >= POD_RELEASING)
 			continue;
-		if (stoppable_now(c, p))
+		if (stoppable_now(c, p) && !pod_kept(c, i))
 			pod_release_now(c, i);
 	}
 }
@@ -493,8 +488,6 @@ static void note_wake(struct core *c)
 		at = MIN(at, c->deadline_at);
 	if (core_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
-	if (c->keep_until > c->now)
-		at = MIN(at, c->keep_until);
 	c->wake_at = c->ended ? NEVER : at;
 }
 
@@ -506,8 +499,6 @@ static void tick(struct core *c)
 	for (int i = 0; i < c->pod_count; i++)
 		if (c->now >= pod_wake_at(c, &c->pods[i]))
 			pod_tick(c, i);
-	if (c->keep_until && c->now >= c->keep_until)
-		c->keep_until = 0;
 }
 
 static void start(struct core *c)

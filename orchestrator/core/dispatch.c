@@ -466,6 +466,7 @@ void dispatch_failed(struct core *c, const struct event *ev)
 			make_todo(c, ev->segment);
 	} else {
 		fail_segment(c, ev->segment);
+		c->pods[ev->pod].failed_here = true;
 	}
 	pod_after_work(c, ev->pod);
 }

@@ -99,7 +99,7 @@ struct core {
 	uint32_t canary_batch;
 	int signals, signal;
 	int64_t grace_until; /* after the first signal or a fault: fetch until then */
-	int64_t began_at, deadline_at, capacity_since, offers_again_at, keep_until;
+	int64_t began_at, deadline_at, capacity_since, offers_again_at;
 	int64_t spent_microusd; /* by pods that are gone */
 	struct err fault;	/* why no more work is begun */
 	int fault_pod;
@@ -168,6 +168,8 @@ void pod_event(struct core *c, const struct event *ev);
 void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at);
 void pod_tick(struct core *c, int pod);
 /* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
+/* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to people. */
+bool pod_kept(struct core *c, int pod);
 void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
 void pod_release_now(struct core *c, int pod);
 bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */

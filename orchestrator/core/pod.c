@@ -253,12 +253,35 @@ void pod_release_now(struct core *c, int pod)
 		v->owner = -1;
 }
 
+/* A pod on which the job failed stays as long as was asked for, but never past its hard end and only while we hold its lease. */
+bool pod_kept(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	char when[32];
+
+	if (!c->conf.keep_ms || !p->failed_here || !p->connected || p->detached || c->signals || c->conf.reap)
+		return false;
+	if (!p->kept_until) {
+		p->kept_until = MIN(c->now + c->conf.keep_ms, p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
+		p->deadline_at = NEVER; /* nothing is expected of it any more */
+		p->unwanted = p->draining = true;
+		if (p->batches) {
+			dispatch_lost(c, pod);
+			core_act(c, ACT_REVOKE, pod);
+		}
+		if (c->now < p->kept_until)
+			core_note(c, NOTE_WARN, "pod %s is kept for a look until %s, and bills: `burst ssh %s`; `burst cancel` ends it now",
+				  p->id, clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now), p->id);
+	}
+	return c->now < p->kept_until;
+}
+
 void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
 {
 	struct core_pod *p = &c->pods[pod];
 	va_list ap;
 
-	if (p->phase >= POD_RELEASING)
+	if (p->phase >= POD_RELEASING || (p->kept_until && pod_kept(c, pod)))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(p->reason, sizeof(p->reason), fmt, ap);
@@ -268,6 +291,7 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 		core_note(c, NOTE_WARN, "pod %s: %s", p->id[0] ? p->id : p->attempt, p->reason);
 		count_failure(c, p);
 	}
+	p->failed_here = p->failed_here || fault == ERR_JOB;
 	p->unwanted = true;
 	c->dirty = true;
 	if (p->connected && p->unhome > 0 && c->signals < 2) {
@@ -278,7 +302,8 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 		core_act(c, ACT_REVOKE, pod);
 		return;
 	}
-	pod_release_now(c, pod);
+	if (!pod_kept(c, pod))
+		pod_release_now(c, pod);
 }
 
 static void mark_gone(struct core *c, struct core_pod *p)
@@ -766,7 +791,7 @@ void pod_after_work(struct core *c, int pod)
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (p->unwanted) {
-		if (p->unhome <= 0 && p->phase > POD_AMBIGUOUS)
+		if (p->unhome <= 0 && p->phase > POD_AMBIGUOUS && !pod_kept(c, pod))
 			pod_release_now(c, pod);
 		return;
 	}
@@ -775,7 +800,7 @@ void pod_after_work(struct core *c, int pod)
 	dispatch_fill(c, pod);
 	bool idle = p->batches == 0 && p->unhome == 0;
 	bool nothing_comes = c->todo == 0 || p->draining || core_stopping(c);
-	if (idle && nothing_comes && c->now >= c->keep_until)
+	if (idle && nothing_comes)
 		pod_let_go(c, pod, ERR_NONE, "done");
 }
 
@@ -880,7 +905,9 @@ void pod_tick(struct core *c, int pod)
 
 	watch_deadline(c, p);
 	watch_hard_end(c, p);
-	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at)
+	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at && !pod_kept(c, pod))
+		pod_release_now(c, pod);
+	if (p->kept_until && p->phase < POD_RELEASING && c->now >= p->kept_until)
 		pod_release_now(c, pod);
 	if (c->now >= p->wake_at) {
 		p->wake_at = NEVER;
@@ -911,7 +938,9 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 		at = MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin));
 		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
-		if (p->unwanted && p->look_at)
+		if (p->kept_until)
+			at = MIN(at, MAX(p->kept_until, c->now));
+		else if (p->unwanted && p->look_at)
 			at = MIN(at, p->look_at);
 		if (p->connected && !p->detached)
 			at = MIN(at, p->renew_at);

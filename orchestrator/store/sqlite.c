@@ -68,6 +68,12 @@ static int fail(struct sqlite *q, struct err *err)
 {
 	int rc = q->db ? sqlite3_errcode(q->db) : SQLITE_NOMEM;
 
+	/* SQLite says many things of it, according to what it tried first */
+	if ((rc & 0xff) != SQLITE_NOMEM && access(q->path, W_OK) < 0 && errno == EROFS)
+		return err_set(err, ERR_LOCAL,
+			       "%s: the file system is read-only: nothing is rented that could not be written down",
+			       q->path);
+
 	return err_set(err, ERR_LOCAL, "%s: %s (%s)", q->path, advice(q->db, rc & 0xff),
 		       q->db ? sqlite3_errmsg(q->db) : "no memory");
 }

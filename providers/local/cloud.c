@@ -235,6 +235,14 @@ static int launch(const struct store *store, struct pod_record *record, const st
 	return -1;
 }
 
+/* Processes are known and ended by what /proc says of them. */
+static int need_proc(struct err *err)
+{
+	if (access("/proc/self/stat", R_OK) == 0)
+		return 0;
+	return err_set(err, ERR_LOCAL, "/proc is not mounted here: a local pod could not be ended (mount -t proc proc /proc)");
+}
+
 static int do_rent(const struct store *store, const json_t *request, json_t *answer,
 		   struct err *err)
 {
@@ -245,6 +253,8 @@ static int do_rent(const struct store *store, const json_t *request, json_t *ans
 	bool namespaces;
 
 	wire_read_conf(json_object_get(request, "conf"), &conf);
+	if (need_proc(err) < 0)
+		return -1;
 	if (read_order(store, request, &record, &plan, err) < 0)
 		return -1;
 	if (record.view.spot && conf.spot_price_microusd_h < 0)
@@ -348,6 +358,26 @@ static int do_volume_remove(const struct store *store, const json_t *request, js
 	if (refuse_if_used(store, name, err) < 0)
 		return -1;
 	return volume_remove(store, name, err);
+}
+
+static int do_volume_ls(const struct store *store, const json_t *request, json_t *answer,
+			struct err *err)
+{
+	json_t *entries;
+
+	if (volume_look(store, jsonx_text(request, "id", ""), jsonx_text(request, "path", ""),
+			&entries, err) < 0)
+		return -1;
+	json_object_set_new(answer, "entries", entries);
+	return 0;
+}
+
+static int do_volume_delete(const struct store *store, const json_t *request, json_t *answer,
+			    struct err *err)
+{
+	(void)answer;
+	return volume_delete(store, jsonx_text(request, "id", ""), jsonx_text(request, "path", ""),
+			     err);
 }
 
 static int read_tail(const char *path, struct str *out, struct err *err)
@@ -456,6 +486,9 @@ static int do_check(const struct store *store, const json_t *request, json_t *an
 	struct local_conf conf;
 
 	wire_read_conf(json_object_get(request, "conf"), &conf);
+	struct err why = {0};
+	if (need_proc(&why) < 0)
+		str_addf(&text, "bad: %s\n", why.msg);
 	check_isolation(store, &conf, &text);
 	check_sshd(&text);
 	check_gpu(&conf, &text);
@@ -478,7 +511,8 @@ static const struct verb {
 	{"check", do_check},     {"offers", do_offers}, {"volume", do_volume},
 	{"volumes", do_volumes}, {"rent", do_rent},     {"volume-remove", do_volume_remove},
 	{"inspect", do_inspect}, {"list", do_list},     {"release", do_release},
-	{"billing", do_billing}, {"logs", do_logs},
+	{"billing", do_billing}, {"logs", do_logs},     {"volume-ls", do_volume_ls},
+	{"volume-delete", do_volume_delete},
 };
 
 static json_t *read_request(struct err *err)

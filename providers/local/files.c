@@ -221,3 +221,116 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 		return err_wrap(err, "volume %s: %s", name, path);
 	return 0;
 }
+
+/* ---- tidying ---- */
+
+enum { DEPTH_MAX = 64 };
+
+struct sum {
+	int64_t bytes, files, changed_s;
+};
+
+static void count_below(int parent, const char *name, int depth, struct sum *sum);
+
+/* fd is closed. What cannot be read counts as nothing. */
+static void count_folder(int fd, int depth, struct sum *sum)
+{
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		fd_close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			count_below(dirfd(dir), entry->d_name, depth, sum);
+	closedir(dir);
+}
+
+/* The time of the change itself counts: a file of an archive brings its own date along. */
+static void count_below(int parent, const char *name, int depth, struct sum *sum)
+{
+	struct stat st;
+
+	if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	sum->bytes += (int64_t)st.st_blocks * 512;
+	sum->changed_s = MAX(sum->changed_s, (int64_t)st.st_ctim.tv_sec);
+	if (!S_ISDIR(st.st_mode))
+		sum->files++;
+	else if (depth < DEPTH_MAX)
+		count_folder(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+			     depth + 1, sum);
+}
+
+static json_t *look_at(int dir, const char *name)
+{
+	struct sum sum = {0};
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return NULL;
+	count_below(dir, name, 0, &sum);
+	/* NULL for a name that is not UTF-8: JSON has no word for it */
+	return json_pack("{s:s, s:b, s:I, s:I, s:I}", "name", name, "folder", S_ISDIR(st.st_mode),
+			 "bytes", (json_int_t)sum.bytes, "files", (json_int_t)sum.files,
+			 "changed_s", (json_int_t)sum.changed_s);
+}
+
+int volume_look(const struct store *store, const char *name, const char *path, json_t **out,
+		struct err *err)
+{
+	const char *last;
+	CLEANUP(fd_close) int parent = open_folder(store, name, path, false, &last, err);
+	struct dirent *entry;
+
+	if (parent < 0)
+		return -1;
+	int fd = openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL,
+			       "volume %s: %s: %s", name, path, strerror(errno));
+	*out = json_array();
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			json_array_append_new(*out, look_at(fd, entry->d_name));
+	closedir(dir);
+	return 0;
+}
+
+/* First out of the volume, where no pod can put a link into its way any more; a removal cut short is
+ * ended by the next. */
+static int throw_away(const struct store *store, const char *name, int parent, const char *last,
+		      struct err *err)
+{
+	CLEANUP(free_text) char *trash = xasprintf("%s/.removed-%s", store->volumes, name);
+	CLEANUP(free_text) char *to = xasprintf("%s/%ld", trash, (long)getpid());
+	CLEANUP(fd_close)
+	int folder = openat(parent, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (folder >= 0)
+		(void)fchmod(folder, 0700); /* one that may not be written cannot be moved */
+	if (path_mkdirs(trash, 0700, err) < 0)
+		return -1;
+	if (renameat(parent, last, AT_FDCWD, to) < 0 && errno != ENOENT)
+		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
+	return record_remove_tree(trash, err);
+}
+
+int volume_delete(const struct store *store, const char *name, const char *path, struct err *err)
+{
+	const char *last;
+	CLEANUP(fd_close) int parent = open_folder(store, name, path, false, &last, err);
+
+	if (parent < 0 && err->kind == ERR_NOT_FOUND && volume_ensure(store, name, false, err) == 0) {
+		err_clear(err);
+		return 0;
+	}
+	if (parent < 0)
+		return -1;
+	if (throw_away(store, name, parent, last, err) < 0)
+		return err_wrap(err, "volume %s: %s", name, path);
+	return 0;
+}

@@ -136,6 +136,8 @@ static const struct verb {
 	[OP_LOGS] = {"logs", CALL_POLL, true, 20000},
 	[OP_STAGE] = {"stage", CALL_POLL, true, 3600000},
 	[OP_FETCH] = {"fetch", CALL_POLL, false, 3600000},
+	[OP_VOLUME_LS] = {"volume-ls", CALL_POLL, true, 600000},
+	[OP_VOLUME_DELETE] = {"volume-delete", CALL_POLL, true, 600000},
 };
 
 static json_t *ask_rent(const struct rent_request *rent)
@@ -167,7 +169,10 @@ static json_t *ask(const struct op *op)
 		json_object_set_new(to, "name", json_string(want->volume.name));
 		json_object_set_new(to, "create", json_boolean(want->volume.create));
 	}
-	if (want && op->kind != OP_RENT && want->id[0])
+	if (op->kind == OP_VOLUME_LS || op->kind == OP_VOLUME_DELETE) {
+		json_object_set_new(to, "id", json_string(want->file.volume.id));
+		json_object_set_new(to, "path", json_string(want->file.path));
+	} else if (want && op->kind != OP_RENT && want->id[0])
 		json_object_set_new(to, "id", json_string(want->id));
 	return to;
 }
@@ -293,6 +298,29 @@ static int read_volumes(const struct op *op, const json_t *from, struct op_resul
 	return 0;
 }
 
+static int read_entries(const json_t *from, struct op_result *result, struct err *err)
+{
+	const json_t *list = json_object_get(from, "entries"), *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return err_set(err, ERR_BUG, "a folder without a list");
+	result->entries = xcalloc(json_array_size(list), sizeof(*result->entries));
+	json_array_foreach (list, i, item) {
+		struct volume_entry *entry = &result->entries[result->entry_count];
+		const char *name = jsonx_text(item, "name", "");
+		if (!name[0] || strlen(name) >= sizeof(entry->name))
+			continue; /* half a name would be another's */
+		COPY_TEXT(entry->name, name);
+		entry->folder = jsonx_bool(item, "folder", false);
+		entry->bytes = jsonx_int(item, "bytes", 0);
+		entry->files = jsonx_int(item, "files", 0);
+		entry->changed_s = jsonx_int(item, "changed_s", 0);
+		result->entry_count++;
+	}
+	return 0;
+}
+
 static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
 {
 	if (wire_read_view(from, view, err) < 0)
@@ -346,6 +374,8 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 	case OP_FETCH:
 		result->bytes = jsonx_int(from, "bytes", -1);
 		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
+	case OP_VOLUME_LS: return read_entries(from, result, err);
+	case OP_VOLUME_DELETE:
 	case OP_VOLUME_REMOVE:
 	case OP_RELEASE:
 	case OP_BALANCE: return 0;
@@ -473,6 +503,7 @@ const struct provider_ops provider_local = {
 	.options = options,
 	.can_stage = true,
 	.can_fetch = true,
+	.can_tidy = true,
 	.open = local_open,
 	.close = local_close,
 	.account = local_account,

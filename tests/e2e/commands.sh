@@ -148,6 +148,51 @@ t_reap_a_strangers_pod() {
 	done
 }
 
+t_reap_a_pod_past_its_hard_end() {
+	# a pod of another machine, whose own switch does not work, 400 s past its hard end; and one that is not
+	config
+	local pod now
+	now=$(date +%s)
+	for pod in 1 2; do
+		jq -n --argjson over $((now - (pod == 1 ? 400 : 200))) --arg name "burst-$pod" '{conf: {price: 690000}, name: $name,
+			script: "exec sleep 300", volume: "", env: {BURST_SSH_PORT: "22", BURST_HOME: "/run/burst"},
+			marker: {machine: "00000000000000aa", run: "r1", attempt: $name, hard_end_s: $over}}' |
+			"$BURST" local-cloud rent "$BURST_STATE_DIR" >"rent$pod.txt" 2>&1 || complain "rent: $(cat "rent$pod.txt")"
+	done
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	has out.txt "pod $(jq -r '.pods[0].id' rent1.txt) of local: gone (past its hard end)"
+	has out.txt "left alone"
+	is "$(pods_left)" "$(jq -r '.pods[0].id' rent2.txt)" "who is left"
+	burst reap "$(pods_left)" --force
+	is "$STATUS" 0 "reap --force"
+}
+
+t_attach_to_a_living_run() {
+	living_run
+	"$BURST" attach "$RUN" >attach.txt 2>attach-err.txt </dev/null &
+	local attached=$!
+	wait_for 10 "attach to show progress" grep -q "/200 home" attach-err.txt
+	# it only looks on: an interrupt of it leaves the run alone
+	"$BURST" attach >second.txt 2>&1 </dev/null &
+	local second=$!
+	wait_for 10 "a second one" grep -q "/200 home" second.txt
+	kill -TERM $second
+	wait $second 2>/dev/null
+	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"
+	running_as "$PID" || complain "the run ended"
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "the run"
+	STATUS=0
+	wait $attached || STATUS=$?
+	is "$STATUS" 130 "attach ends as the run did ($(tail -n 1 attach-err.txt))"
+	has attach-err.txt "run $RUN: interrupted"
+	burst attach "$RUN"
+	is "$STATUS" 130 "attach to one that has ended"
+	has err.txt "run $RUN has ended: interrupted"
+}
+
 t_fetch_rents_nothing() {
 	living_run
 	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
@@ -166,6 +211,27 @@ t_fetch_rents_nothing() {
 	is "$(jq -r "select(.id==\"$f\").sha256" out/manifest.jsonl | tail -n 1)" "$(sha256sum "out/$f.wav" | cut -d' ' -f1)" hash
 }
 
+t_fetch_leaves_what_has_changed() {
+	living_run
+	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
+	kill_it
+	burst reap
+	local same other
+	same=$(basename "$(find out -name 's*.wav' | sort | sed -n 1p)" .wav)
+	other=$(basename "$(find out -name 's*.wav' | sort | sed -n 2p)" .wav)
+	rm "out/$same.wav" "out/$other.wav"
+	sed -i "/\"$other\"/s/This is/That was/" script.jsonl
+	burst fetch "$RUN"
+	is "$STATUS" 1 "fetch ($(tail -n 1 err.txt))"
+	[ -s "out/$same.wav" ] || complain "$same is not home again"
+	[ ! -e "out/$other.wav" ] || complain "the old text's sound came home as $other"
+	has err.txt "$other: the job's text or settings have changed since the run: not brought home"
+	burst resume "$RUN"
+	is "$STATUS" 2 "resume of a changed job ($(tail -n 1 err.txt))"
+	has err.txt "1 of the job's segments changed since run $RUN began ($other first)"
+	is "$(pods_left)" "" pods
+}
+
 t_volumes() {
 	config
 	burst volume create w
@@ -181,11 +247,112 @@ t_volumes() {
 	has err.txt "w: no such volume"
 }
 
+t_volume_in_use_is_not_removed() {
+	living_run
+	STATUS=0
+	"$BURST" volume rm v -y >rm.txt 2>&1 </dev/null || STATUS=$?
+	is "$STATUS" 2 "rm of a volume in use"
+	has rm.txt "volume v: a pod uses it now (see \`burst ps\`)"
+	[ -d "state/volumes/v/runs/$RUN" ] || complain "its files are gone"
+	# the vendor refuses too, whatever our ledger says
+	mv state/ledger.db their-ledger && rm -f state/ledger.db-wal state/ledger.db-shm
+	STATUS=0
+	"$BURST" volume rm v -y >rm.txt 2>&1 </dev/null || STATUS=$?
+	[ "$STATUS" != 0 ] || complain "a volume in use was removed"
+	has rm.txt "in use by pod"
+	[ -d "state/volumes/v/runs/$RUN" ] || complain "its files are gone"
+	kill -9 "$PID"
+	burst_wait
+	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
+}
+
+gc_stays() { # gc_stays WHY FLAGS...: the run's folder is still there
+	local why=$1
+	shift
+	"$BURST" volume gc "$@" >gc.txt 2>gc-err.txt </dev/null || complain "gc: $(cat gc-err.txt)"
+	has gc.txt "runs/$RUN stays: $why"
+	[ -d "state/volumes/v/runs/$RUN" ] || complain "it went although: $why"
+}
+t_volume_gc() {
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+	local dir=state/volumes/v/runs/$RUN
+	[ -d "$dir" ] || complain "no folder $dir"
+	burst volume gc
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	is "$(cat out.txt)" "v: 0 folders, 0.0 kB freed" "gc of a young run"
+	burst volume gc v --older-than 0s -n
+	has out.txt "v: runs/$RUN would go ("
+	has out.txt "all outputs home"
+	[ -d "$dir" ] || complain "a dry run removed it"
+	burst volume gc v --older-than 0s
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	has out.txt "v: runs/$RUN is gone ("
+	[ ! -e "$dir" ] || complain "$dir is still there"
+	[ -d state/volumes/v/agent ] || complain "the agent is gone too"
+	is "$(wavs)" 3 "files at home"
+	burst run
+	is "$STATUS" 0 "a run afterwards"
+	burst volume rm v -n
+	is "$STATUS" 2 "a flag of gc with rm"
+	burst volume gc nonsense
+	is "$STATUS" 2 "gc of no volume"
+}
+
+t_volume_gc_keeps_what_is_needed() {
+	living_run
+	gc_stays "the run lives" --older-than 0s --force -y
+	kill_it
+	gc_stays "pods of it may still live" --older-than 0s
+	burst cancel "$RUN"
+	gc_stays "" --older-than 0s
+	grep -q "of 200 outputs are not home (.burst fetch $RUN" gc.txt || complain "$(cat gc.txt)"
+	mkdir -p state/volumes/v/runs/strange state/volumes/v/code/.half outside
+	ln -s "$T/outside" state/volumes/v/runs/link
+	burst volume gc --older-than 0s --force
+	is "$STATUS" 2 "--force without -y"
+	burst volume gc --older-than 0s --force -y
+	is "$STATUS" 0 "--force -y ($(tail -n 1 err.txt))"
+	has out.txt "outputs never came home"
+	[ ! -e "state/volumes/v/runs/$RUN" ] || complain "it is still there"
+	[ -d state/volumes/v/runs/strange ] && [ -d outside ] || complain "a stranger's run of today went"
+	[ -d state/volumes/v/code/.half ] || complain "a build of today went"
+}
+
 t_doctor() {
 	config
 	burst doctor
 	is "$STATUS" 0 "doctor ($(grep bad out.txt))"
 	has out.txt "ledger in"
+}
+
+t_doctor_fails_when_a_run_would() {
+	LOCAL='isolation = "namespaces";'
+	config
+	STATUS=0
+	unshare -m true 2>/dev/null || { skip "not root"; return; }
+	mkdir -p state
+	unshare -m sh -c "mount -t tmpfs -o size=1m,mode=700 none '$T/state' && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status without room"
+	grep -q "^bad  .*MB free; nothing can be rented that cannot be written down" out.txt || complain "$(cat out.txt err.txt)"
+	STATUS=0
+	unshare -m sh -c "mount --bind /dev/null /usr/sbin/sshd && exec '$BURST' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status without sshd"
+	has out.txt "no sshd for local pods: install openssh-server"
+	STATUS=0
+	unshare -m sh -c "mount -t tmpfs none /proc && exec '$ROOT/build/burst' doctor" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status without /proc"
+	has out.txt "/proc is not mounted here"
+	script_lines 2
+	STATUS=0
+	unshare -m sh -c "mount -t tmpfs none /proc && exec timeout 30 '$ROOT/build/burst' run" >out.txt 2>err.txt </dev/null || STATUS=$?
+	[ "$STATUS" != 0 ] && [ "$STATUS" != 124 ] && [ "$STATUS" != 9 ] || complain "a run without /proc: exit status $STATUS"
+	has err.txt "/proc is not mounted here"
+	burst doctor
+	is "$STATUS" 0 "exit status when all is well ($(grep ^bad out.txt))"
 }
 
 t_on_exit_gets_the_json() {

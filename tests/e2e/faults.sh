@@ -193,4 +193,81 @@ t_command_outputs() {
 	is "$(cat renders/out/n0.txt)" 2 BURST_COUNT
 }
 
+# ---- a pod on which the job failed, kept for a look ----
+failing_command() {
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "cmd"; type = "command"; run = "echo before; exit 3"; output = "out"; };
+	E
+}
+kept_pod() { # starts a run that keeps its pod so long; the pod in $POD
+	burst_bg run --keep-on-failure "$1"
+	wait_for 30 "a pod to be kept" grep -q "is kept for a look until" err.txt
+	POD=$(pods_left)
+	has err.txt "warning: pod $POD is kept for a look until 20"
+	has err.txt "and bills: \`burst ssh $POD\`; \`burst cancel\` ends it now"
+}
+
+t_kept_pod_ends_by_itself() {
+	failing_command
+	local began=$SECONDS
+	kept_pod 8s
+	is "$("$BURST" ssh "$POD" "cat /workspace/runs/*/*/command-0.log" </dev/null 2>&1)" before "what ssh sees"
+	is "$("$BURST" ps --json | jq -r '.[] | select(.kind == "pod") | .id')" "$POD" "what ps shows"
+	burst_wait
+	is "$STATUS" 1 "exit status"
+	[ $((SECONDS - began)) -ge 8 ] || complain "it went after $((SECONDS - began)) s"
+	has err.txt "the command ended with exit code 3"
+	is "$("$BURST" ledger --json | jq -r '.[0].status')" failed "the run"
+}
+
+t_kept_pod_is_cancelled() {
+	failing_command
+	kept_pod 10m
+	STATUS=0
+	"$BURST" cancel >cancel.txt 2>&1 </dev/null || STATUS=$?
+	is "$STATUS" 0 "cancel ($(tail -n 1 cancel.txt))"
+	is "$(pods_left)" "" "pods after cancel"
+	burst_wait
+	is "$STATUS" 143 "the run itself"
+}
+
+t_kept_pod_of_a_dead_client_is_reaped() {
+	failing_command
+	kept_pod 10m
+	kill -9 "$PID"
+	burst_wait
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	is "$(pods_left)" "" "pods after reap"
+}
+
+t_kept_pod_of_a_failed_segment() {
+	faulty 6 "REFUSE_ON=s004"
+	kept_pod 5s
+	burst_wait
+	is "$STATUS" 1 "exit status"
+	is "$(wavs)" 5 "files"
+}
+
+t_nothing_is_kept_of_a_success() {
+	script_lines 3
+	config
+	burst run --keep-on-failure 10m
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	hasnt err.txt "kept for a look"
+	is "$(pods_left)" "" pods
+}
+
+t_worker_hangs_always() {
+	faulty 6 "HANG_ON=s003"
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	is "$(json .segments.rendered)" 5 rendered
+	is "$(json .segments.failed)" 1 failed
+	has err.txt "s003: failed: "
+	grep -q "s003: failed: .*\(hang\|silent\|said nothing\)" err.txt || complain "not why: $(grep s003 err.txt | tail -n 1)"
+}
+
 run_tests "$@"

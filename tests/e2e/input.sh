@@ -60,18 +60,56 @@ t_missing_key() {
 	refused 2 burst.cfg
 }
 
+# What a repository brings along: refused with file and line, and the command in it did not run. The same command in the
+# user's own file does run, or this would prove nothing.
+cloned() { # cloned KEY-LINE: a clone of a project whose burst.cfg has this line
+	rm -rf clone origin
+	git init -q origin
+	(cd origin && script_lines 2 && config "$1" && git add . && git -c user.name=x -c user.email=x@x commit -qm x)
+	git clone -q origin clone
+}
+stands_refused() { # stands_refused WHAT: the run in the clone is refused with the line, rents nothing, ran nothing
+	(cd clone && timeout 60 "$BURST" run >../out.txt 2>../err.txt </dev/null)
+	is "$?" 2 "exit status for $1"
+	grep -qE "^burst: burst.cfg:6: ($1 is taken from your own |unknown key \"$1\")" err.txt || complain "$1: $(head -n 2 err.txt)"
+	[ ! -e "$T/pwned" ] || complain "the project's $1 ran a command here"
+}
 t_project_may_not_lead_keys_astray() {
-	script_lines 2
-	config 'on_exit = "touch pwned";'
-	refused 2 'burst.cfg:6: on_exit is taken from your own ~/.config/burst/burst.cfg only'
-	local key
-	for key in $("$BURST" init -y sub >/dev/null 2>&1; echo api_key_command api_url); do
-		config
-		echo "providers = { runpod = { $key = \"touch pwned\"; }; };" >>burst.cfg
-		burst run
-		is "$STATUS" 2 "exit status for $key"
+	local name key
+	mkdir -p home/.config/burst
+	echo "on_exit = \"touch $T/pwned\";" >home/.config/burst/burst.cfg
+	cloned ''
+	(cd clone && timeout 60 "$BURST" run >../out.txt 2>../err.txt </dev/null) || complain "the user's own: $(tail -n 1 err.txt)"
+	[ -e pwned ] || complain "a command of the user's own file did not run"
+	rm -f pwned home/.config/burst/burst.cfg
+	cloned "on_exit = \"touch $T/pwned\";"
+	stands_refused on_exit
+	has err.txt "a project must not run commands here, nor lead keys astray"
+	cloned "plugins = [\"$T/evil.so\"];"
+	stands_refused plugins
+	for name in $("$BURST" words providers); do
+		[ "$name" != local ] || continue
+		for key in api_key_command api_url api_key server_url s3_url; do
+			cloned "providers = { $name = { $key = \"touch $T/pwned\"; }; };"
+			sed -i '/providers = { local/d; s/^provider = .*/provider = "'"$name"'";\n/' clone/burst.cfg
+			stands_refused "providers.$name.$key"
+		done
 	done
-	[ ! -e pwned ] || complain "the project ran a command here"
+	is "$("$BURST" ledger --json | jq length)" 1 "runs: only the user's own"
+}
+
+t_ledger_is_read_only() {
+	script_lines 2
+	config
+	"$BURST" ledger || complain "making a ledger"
+	unshare -m true 2>/dev/null || { skip "not root"; return; }
+	STATUS=0
+	unshare -m sh -c "mount --bind state state && mount -o remount,bind,ro state && exec '$BURST' run" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "state/ledger.db: the file system is read-only: nothing is rented that could not be written down"
+	is "$(wc -l <err.txt)" 1 "lines"
+	is "$("$BURST" ledger --json)" "[]" runs
+	is "$(pods_left)" "" pods
 }
 
 t_missing_input() {

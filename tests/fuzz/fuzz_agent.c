@@ -1,5 +1,5 @@
 /* fuzz_agent.c - foreign bytes into the agent: JSON, environments, patterns, WAV headers, tar streams, and lines of a worker
- * that holds a batch. The first byte chooses. Build: clang -fsanitize=fuzzer,address,undefined. */
+ * that holds a batch. The first byte chooses. */
 #define main agent_main
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"
@@ -11,10 +11,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static char root_path[] = "/tmp/burst-fuzz.XXXXXX";
 
+static void remove_root(void)
+{
+	remove_at(AT_FDCWD, root_path);
+}
+
 static int open_root(void)
 {
 	static bool made;
-	if (!made && !mkdtemp(root_path))
+	if (!made && (!mkdtemp(root_path) || atexit(remove_root) != 0))
 		abort();
 	made = true;
 	return open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* fuzz_config.c - any bytes as a project's burst.cfg: an error or a config, never more, and never a
- * key that only the user may set. Build: clang -fsanitize=fuzzer,address,undefined. */
+ * key that only the user may set. */
 #include <assert.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -40,12 +40,18 @@ static const struct job_ops *const jobs[] = {&tts, NULL};
 
 static char path[64];
 
+static void remove_file(void)
+{
+	unlink(path);
+}
+
 static int open_file(void)
 {
 	setenv("HOME", "/nonexistent", 1);
 	unsetenv("XDG_CONFIG_HOME");
 	snprintf(path, sizeof(path), "%s/burst-fuzz-%d.cfg",
 		 access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm", (int)getpid());
+	atexit(remove_file);
 	return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 }
 

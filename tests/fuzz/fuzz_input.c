@@ -1,16 +1,14 @@
 /* fuzz_input.c - any bytes as a script, a manifest, a WAV file or an output pattern. What is
  * accepted must be whole: ids that name files, texts with words, pieces within their limits.
  *
- * The first byte chooses the reader. Sources: jobs/tts/{script,input,table,markdown,split,wav}.c
- * jobs/manifest.c jobs/command/glob.c orchestrator/base/{mem,str,err,path,crypto,jsonx}.c;
- * -ljansson -lcrypto. */
+ * The first byte chooses the reader. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "jobs/command/glob.h"
+#include "base/pattern.h"
 #include "jobs/manifest.h"
 #include "jobs/tts/script.h"
 #include "jobs/tts/wav.h"
@@ -106,7 +104,7 @@ static void match_pattern(const char *bytes, size_t len)
 {
 	CLEANUP(free_text) char *pattern = xstrndup(bytes, len);
 
-	glob_match(pattern, pattern + strlen(pattern) / 2);
+	pattern_match(pattern, pattern + strlen(pattern) / 2);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -1,5 +1,4 @@
-/* fuzz_toml.c - any bytes as a vendor's credential file. Build: clang
- * -fsanitize=fuzzer,address,undefined. */
+/* fuzz_toml.c - any bytes as a vendor's credential file. */
 #include <assert.h>
 #include <stdint.h>
 

@@ -1,9 +1,8 @@
 /* fuzz_tree.c - any bytes as the text form of a tree (orchestrator/sync/tree_text.c). What is
  * accepted must survive being compared and searched, and every path of it must be safe.
  *
- * Sources: orchestrator/sync/tree.c orchestrator/sync/tree_text.c
- * orchestrator/base/{mem,str,err,path,crypto}.c; -lcrypto. Most inputs die at the id, which no
- * fuzzer guesses: the input is therefore tried a second time with its id put right. */
+ * Most inputs die at the id, which no fuzzer guesses: the input is therefore tried a second time
+ * with its id put right. */
 #include <stdlib.h>
 
 #include "sync/tree.h"

@@ -188,7 +188,7 @@ static void check_pod(struct sim *s, int pod)
 
 	if (!pod_counted_right(c, pod))
 		broke(s, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
-	if (p->phase >= POD_RELEASING || p->unwanted || c->now < c->keep_until)
+	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
 	if (bare && !c->todo && c->started)
 		broke(s, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
@@ -212,7 +212,7 @@ static void check_step(struct sim *s, const struct event *ev)
 	for (int i = 0; i < c->pod_count; i++)
 		check_pod(s, i);
 	bool settled = dispatch_settled(c) || core_stopping(c);
-	if (!settled || c->now < c->keep_until)
+	if (!settled)
 		s->settled_at = -1;
 	else if (s->settled_at < 0)
 		s->settled_at = s->now;

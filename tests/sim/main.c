@@ -118,7 +118,7 @@ static int many(uint64_t from, uint64_t count, uint64_t most_failures)
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
-				printf("seed %llu: %s\n", (unsigned long long)seed, word);
+				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
 			else
 				one(seed, true, false);
 		}

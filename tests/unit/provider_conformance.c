@@ -277,6 +277,72 @@ static void volumes_come_and_go(const struct conformance *c)
 	must_fail(c, OP_VOLUME, &want, ERR_NOT_FOUND);
 }
 
+/* One small file on a volume, made without a pod. */
+static void stage(const struct conformance *c, struct op_want *want, const char *path)
+{
+	char local[] = "/tmp/burst-conformance-XXXXXX";
+	int fd = mkstemp(local);
+	struct op_result result;
+
+	assert_true(fd >= 0 && write(fd, "0123456789", 10) == 10);
+	close(fd);
+	want->file.path = path;
+	want->file.local = local;
+	must(c, OP_STAGE, want, &result);
+	op_result_free(&result);
+	want->file.local = NULL;
+	unlink(local);
+}
+
+static void a_folder_is_seen_and_deleted(const struct conformance *c, struct op_want *want)
+{
+	struct op_result result;
+	int64_t now_s = clock_wall_ms() / 1000;
+
+	stage(c, want, "runs/r1/a1/out/x.wav");
+	stage(c, want, "runs/r2/a2/out/y.wav");
+	want->file.path = "runs";
+	must(c, OP_VOLUME_LS, want, &result);
+	assert_int_equal(result.entry_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct volume_entry *e = &result.entries[i];
+		assert_true(e->folder && e->bytes >= 10 && e->files == 1);
+		assert_true(!strcmp(e->name, "r1") || !strcmp(e->name, "r2"));
+		assert_in_range(e->changed_s, now_s - 60, now_s + 60);
+	}
+	op_result_free(&result);
+	want->file.path = "runs/r1";
+	for (int twice = 0; twice < 2; twice++) { /* gone already: success */
+		must(c, OP_VOLUME_DELETE, want, &result);
+		op_result_free(&result);
+	}
+	must_fail(c, OP_VOLUME_LS, want, ERR_NOT_FOUND);
+	want->file.path = "runs";
+	must(c, OP_VOLUME_LS, want, &result);
+	assert_int_equal(result.entry_count, 1);
+	assert_string_equal(result.entries[0].name, "r2");
+	op_result_free(&result);
+}
+
+static void volumes_are_tidied(const struct conformance *c)
+{
+	static const char *const unsafe[] = {"../x", "/runs", "runs/../../x", "", "."};
+	struct op_want want = {.volume.name = c->volume, .volume.size_gb = 1, .volume.create = true};
+	struct op_result result;
+
+	must(c, OP_VOLUME, &want, &result);
+	struct op_want file = {.file.volume = result.volumes[0]}, removal = of_pod(result.volumes[0].id);
+	op_result_free(&result);
+	a_folder_is_seen_and_deleted(c, &file);
+	for (size_t i = 0; i < ARRAY_LEN(unsafe); i++) {
+		file.file.path = unsafe[i];
+		must_fail(c, OP_VOLUME_LS, &file, ERR_REFUSED);
+		must_fail(c, OP_VOLUME_DELETE, &file, ERR_REFUSED);
+	}
+	must(c, OP_VOLUME_REMOVE, &removal, &result);
+	op_result_free(&result);
+}
+
 static void says_who_it_is(const struct conformance *c)
 {
 	struct op_want want = {0};
@@ -303,4 +369,6 @@ void conformance_run(const struct conformance *c)
 	a_lost_rent_is_ambiguous_and_found(c);
 	if (c->volume)
 		volumes_come_and_go(c);
+	if (c->volume && c->ops->can_tidy && c->ops->can_stage)
+		volumes_are_tidied(c);
 }

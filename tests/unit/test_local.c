@@ -170,6 +170,11 @@ static const struct {
 	{"a fetch without a count", OP_FETCH, 0, "", "{}", ERR_BUG},
 	{"a fetch of nothing", OP_FETCH, 1, "",
 	 "{\"error\":{\"kind\":\"not_found\",\"message\":\"x\"}}", ERR_NOT_FOUND},
+	{"a folder without a list", OP_VOLUME_LS, 0, "{}", "", ERR_BUG},
+	{"a folder that is not there", OP_VOLUME_LS, 1, "",
+	 "{\"error\":{\"kind\":\"not_found\",\"message\":\"x\"}}", ERR_NOT_FOUND},
+	{"a deletion that is refused", OP_VOLUME_DELETE, 1, "",
+	 "{\"error\":{\"kind\":\"refused\",\"message\":\"x\"}}", ERR_REFUSED},
 	{"a release that died can be asked again", OP_RELEASE, 139, "", "", ERR_TRANSIENT},
 };
 
@@ -177,7 +182,7 @@ static struct op_want a_want(enum op_kind kind)
 {
 	struct op_want want = kind == OP_RENT ? a_rent() : (struct op_want){0};
 
-	if (kind == OP_FETCH || kind == OP_STAGE) {
+	if (kind == OP_FETCH || kind == OP_STAGE || kind == OP_VOLUME_LS || kind == OP_VOLUME_DELETE) {
 		want.file.path = "a/b";
 		want.file.local = "/tmp/x";
 		COPY_TEXT(want.file.volume.id, "v");

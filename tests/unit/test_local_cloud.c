@@ -639,6 +639,48 @@ static void files_stay_on_their_volume(void)
 	reply_free(&reply);
 }
 
+static json_t *at(const char *path)
+{
+	return json_pack("{s:s, s:s}", "id", "vol", "path", path);
+}
+
+/* A pod may have put links anywhere, and folders that nobody may write. */
+static void tidying_follows_no_link(void)
+{
+	CLEANUP(free_text) char *top = xasprintf("%s/volumes/vol", state_dir);
+	CLEANUP(free_text) char *outside = xasprintf("%s/outside", state_dir);
+	CLEANUP(free_text) char *kept = xasprintf("%s/kept", outside);
+	CLEANUP(free_text) char *link = xasprintf("%s/links", top);
+	CLEANUP(free_text) char *inner = xasprintf("%s/runs/r1/out", top);
+	CLEANUP(free_text) char *inner_link = xasprintf("%s/away", inner);
+	CLEANUP(free_text) char *trash = xasprintf("%s/volumes/.removed-vol", state_dir);
+	struct reply reply;
+	struct err err = {0};
+
+	assert_int_equal(path_mkdirs(outside, 0755, &err), 0);
+	assert_int_equal(path_write(kept, "x", 1, 0644, &err), 0);
+	assert_int_equal(move_file("stage", "runs/r1/out/f", NULL, NULL, "x", &reply), 0);
+	reply_free(&reply);
+	assert_int_equal(symlink(outside, link), 0);
+	assert_int_equal(symlink(outside, inner_link), 0);
+	assert_int_equal(chmod(inner, 0500), 0);
+	CLEANUP(json_decref) json_t *seen = ask("volume-ls", at("runs"));
+	const json_t *entry = json_array_get(json_object_get(seen, "entries"), 0);
+	assert_string_equal(jsonx_text(entry, "name", ""), "r1");
+	assert_int_equal(jsonx_int(entry, "files", 0), 2); /* the file and the link, not what it leads to */
+	refused("volume-ls", at("links"), "local");
+	refused("volume-delete", at("links/kept"), "local");
+	refused("volume-delete", at("../vol"), "refused");
+	json_decref(ask("volume-delete", at("runs/r1")));
+	json_decref(ask("volume-delete", at("links")));
+	assert_false(path_exists(inner));
+	assert_false(path_exists(link));
+	assert_false(path_exists(trash));
+	assert_true(path_exists(kept));
+	refused("volume-delete", json_pack("{s:s, s:s}", "id", "none", "path", "a/b"), "not_found");
+	assert_int_equal(path_remove_tree(outside, &err), 0);
+}
+
 /* ---- sshd inside ---- */
 
 static void run_quietly(const char *command, struct str *output)
@@ -960,6 +1002,7 @@ static void (*const bodies[])(void) = {
 	listings_show_the_marker,
 	volumes_in_use_stay,
 	files_stay_on_their_volume,
+	tidying_follows_no_link,
 	sshd_answers_with_our_key,
 	conforms,
 };

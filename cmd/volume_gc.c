@@ -1,0 +1,245 @@
+#include "volume_gc.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "engine/caller.h"
+
+enum { ASK_MS = 600000 };
+#define DAY_MS (INT64_C(24) * 3600 * 1000)
+
+struct gc {
+	struct cmd_context *ctx;
+	const struct engine_provider *p;
+	const struct volume_row *v;
+	const struct gc_want *want;
+	int64_t now_ms, folders, bytes;
+};
+
+static char *bytes_show(char *to, size_t room, int64_t bytes)
+{
+	static const char *const units[] = {"kB", "MB", "GB", "TB"};
+	double n = (double)bytes / 1000;
+	size_t unit = 0;
+
+	for (; n >= 999.95 && unit + 1 < ARRAY_LEN(units); unit++)
+		n /= 1000;
+	snprintf(to, room, "%.1f %s", n, units[unit]);
+	return to;
+}
+
+static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct op_result *result, struct err *err)
+{
+	struct op_want want = {.file.path = path};
+
+	COPY_TEXT(want.file.volume.provider, gc->v->provider);
+	COPY_TEXT(want.file.volume.id, gc->v->id);
+	COPY_TEXT(want.file.volume.name, gc->v->name);
+	COPY_TEXT(want.file.volume.region, gc->v->region);
+	if (caller_ask(gc->p->ops, gc->p->handle, kind, &want, ASK_MS, result, err) < 0)
+		return err_wrap(err, "%s", gc->v->provider);
+	return 0;
+}
+
+/* A folder that is not there has nothing in it. */
+static int look(const struct gc *gc, const char *path, struct op_result *result, struct err *err)
+{
+	if (ask(gc, OP_VOLUME_LS, path, result, err) == 0)
+		return 0;
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	err_clear(err);
+	*result = (struct op_result){0};
+	return 0;
+}
+
+static void stays(const struct gc *gc, const char *path, const char *why)
+{
+	printf("%s: %s stays: %s\n", gc->v->name, path, why);
+}
+
+static int goes(struct gc *gc, const char *path, const struct volume_entry *e, const char *why, struct err *err)
+{
+	struct op_result result = {0};
+	char size[32];
+
+	if (!gc->want->dry_run && ask(gc, OP_VOLUME_DELETE, path, &result, err) < 0)
+		return -1;
+	op_result_free(&result);
+	printf("%s: %s %s (%s): %s\n", gc->v->name, path, gc->want->dry_run ? "would go" : "is gone",
+	       bytes_show(size, sizeof(size), e->bytes), why);
+	gc->folders++;
+	gc->bytes += e->bytes;
+	return 0;
+}
+
+/* ---- runs ---- */
+
+/* How many outputs may still be on the volume alone. A segment that failed left none. */
+static int not_home(const struct gc *gc, const struct run_row *run, int64_t *open, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0;
+	int64_t settled = run->cached;
+
+	*open = 0;
+	if (!strcmp(run->status, "done"))
+		return 0;
+	if (store_segments(gc->ctx->store, run->id, &rows, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		settled += rows[i].state == SEGMENT_ROW_SAFE || rows[i].state == SEGMENT_ROW_FAILED;
+	free(rows);
+	*open = MAX(run->total - settled, 0);
+	return 0;
+}
+
+static int has_pods(const struct gc *gc, const char *run, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(gc->ctx->store, run, true, &pods, &count, err) < 0)
+		return -1;
+	free(pods);
+	return count > 0;
+}
+
+/* The lock of a run that is over, so that nobody resumes it meanwhile; -1 in *fd when its folder here is gone. */
+static bool hold(const struct gc *gc, const char *run, int *fd)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", gc->ctx->state_dir, run);
+
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	return *fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+static int known_run(struct gc *gc, const char *path, const struct volume_entry *e, struct err *err)
+{
+	CLEANUP(fd_close) int lock = -1;
+	struct run_row run;
+	char why[160], when[32];
+	int64_t open = 0;
+
+	if (!hold(gc, e->name, &lock)) {
+		stays(gc, path, "the run lives");
+		return 0;
+	}
+	/* read under the lock: what it says now stays so */
+	int pods = has_pods(gc, e->name, err);
+	if (pods < 0 || store_run(gc->ctx->store, e->name, &run, err) < 0 || not_home(gc, &run, &open, err) < 0)
+		return -1;
+	if (pods || !strcmp(run.status, "running") || run.ended_ms <= 0) {
+		stays(gc, path, pods ? "pods of it may still live (see `burst ps`)" : "the run has not ended (`burst resume` or `burst reap`)");
+		return 0;
+	}
+	if (run.ended_ms > gc->now_ms - gc->want->age_ms)
+		return 0;
+	clock_rfc3339(when, sizeof(when), run.ended_ms);
+	if (open && !gc->want->force) {
+		snprintf(why, sizeof(why), "%lld of %lld outputs are not home (`burst fetch %s`; --force removes them)",
+			 (long long)open, (long long)run.total, run.id);
+		stays(gc, path, why);
+		return 0;
+	}
+	if (open)
+		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never came home", run.status, when, (long long)open);
+	else
+		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs home", run.status, when);
+	return goes(gc, path, e, why, err);
+}
+
+static int unknown_run(struct gc *gc, const char *path, const struct volume_entry *e, struct err *err)
+{
+	char why[100], when[32];
+
+	/* somebody else's run may be at work there, whatever age was asked for */
+	if (e->changed_s * 1000 > gc->now_ms - MAX(gc->want->age_ms, DAY_MS))
+		return 0;
+	clock_rfc3339(when, sizeof(when), e->changed_s * 1000);
+	snprintf(why, sizeof(why), "not in this ledger, last changed %.10s", when);
+	if (gc->want->force)
+		return goes(gc, path, e, why, err);
+	strncat(why, " (--force removes it)", sizeof(why) - strlen(why) - 1);
+	stays(gc, path, why);
+	return 0;
+}
+
+static int one_run(struct gc *gc, const struct volume_entry *e, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("runs/%s", e->name);
+	struct run_row run;
+	struct err why = {0};
+
+	/* the name is the pods' word for it */
+	if (!path_is_safe(path) || strchr(e->name, '/'))
+		return 0;
+	/* whole names only: the ledger also knows a run by the beginning of its id */
+	if (store_run(gc->ctx->store, e->name, &run, &why) == 0)
+		return !strcmp(run.id, e->name) ? known_run(gc, path, e, err) : unknown_run(gc, path, e, err);
+	if (why.kind != ERR_NOT_FOUND && why.kind != ERR_USAGE) {
+		*err = why;
+		return -1;
+	}
+	return unknown_run(gc, path, e, err);
+}
+
+static int all_runs(struct gc *gc, struct err *err)
+{
+	struct op_result seen = {0};
+	int status = look(gc, "runs", &seen, err);
+
+	for (size_t i = 0; i < seen.entry_count && status == 0; i++)
+		status = one_run(gc, &seen.entries[i], err);
+	op_result_free(&seen);
+	return status;
+}
+
+/* ---- what an interrupted build left ---- */
+
+/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS. */
+static bool half_built(const char *dir, const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	if (!strcmp(dir, "code") || !strcmp(dir, "env"))
+		return dot == name;
+	return dot && dot[1] && dot[1 + strspn(dot + 1, "0123456789")] == '\0';
+}
+
+static int half_builds(struct gc *gc, const char *dir, struct err *err)
+{
+	struct op_result seen = {0};
+	int status = look(gc, dir, &seen, err);
+
+	for (size_t i = 0; i < seen.entry_count && status == 0; i++) {
+		const struct volume_entry *e = &seen.entries[i];
+		CLEANUP(free_text) char *path = xasprintf("%s/%s", dir, e->name);
+		if (half_built(dir, e->name) && path_is_safe(path) && e->changed_s * 1000 <= gc->now_ms - DAY_MS)
+			status = goes(gc, path, e, "half built and left", err);
+	}
+	op_result_free(&seen);
+	return status;
+}
+
+int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const struct volume_row *v,
+	      const struct gc_want *want, struct err *err)
+{
+	static const char *const built[] = {"code", "env", "agent"};
+	struct gc gc = {.ctx = ctx, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms()};
+	char size[32];
+
+	if (!p->ops->can_tidy)
+		return err_set(err, ERR_USAGE, "volume %s: %s cannot remove files without a pod", v->name, v->provider);
+	int status = all_runs(&gc, err);
+	for (size_t i = 0; i < ARRAY_LEN(built) && status == 0; i++)
+		status = half_builds(&gc, built[i], err);
+	if (status < 0)
+		return err_wrap(err, "volume %s", v->name);
+	printf("%s: %lld folder%s, %s %s\n", v->name, (long long)gc.folders, gc.folders == 1 ? "" : "s",
+	       bytes_show(size, sizeof(size), gc.bytes), want->dry_run ? "would go" : "freed");
+	return 0;
+}

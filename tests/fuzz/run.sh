@@ -1,0 +1,100 @@
+#!/bin/bash
+# run.sh SECONDS [NAME...] - each fuzzer of build/fuzz (or those named: "toml agent") for so long, $(nproc) at a time. They begin
+# with the seeds that are written here and with what earlier runs found (build/fuzz/corpus/NAME). A line for each: how fast, how
+# much it reached. Status 1 when one found something; the bytes that do it are then in build/fuzz/found/.
+set -u
+cd "$(dirname "$0")/../.." || exit
+seconds=${1:-10}
+shift
+case $seconds in '' | *[!0-9]* | 0) echo "fuzz: FUZZ_SECONDS must be a whole number above 0, not \"$seconds\"" >&2; exit 2 ;; esac
+out=build/fuzz
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:print_stacktrace=1
+
+# ---- seeds ----
+# seed NAME KIND: stdin becomes a seed whose first byte, when KIND is a number, chooses the reader
+seed() {
+	local file
+	file=$out/seeds/$1/$(printf '%03d' "$(find "$out/seeds/$1" -type f | wc -l)")
+	if [ -n "${2:-}" ]; then printf "\\$(printf '%03o' "$2")" >"$file"; else : >"$file"; fi
+	cat >>"$file"
+}
+wav() { # a header of 44 bytes and a little sound
+	printf 'RIFF\x64\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x22\x56\0\0\x44\xac\0\0\x02\0\x10\0data\x40\0\0\0'
+	head -c 64 Makefile
+}
+seeds_agent() {
+	printf '{"a":[1,-2.5e3,true,null,"\\u00e9\\n\\ud83d\\ude00"],"b":{"c":""}}' | seed agent 0
+	printf 'A=1\nB=two words\n*/x/**\nout/a/x/b.wav' | seed agent 1
+	wav | seed agent 2
+	mkdir -p "$out/seeds/tree" && (cd "$out/seeds/tree" && echo one >a && ln -sf a b && mkdir -p d && echo two >d/c &&
+		tar -cf - --format=ustar --owner=0 --group=0 a b d) | seed agent 3
+	rm -rf "$out/seeds/tree"
+	printf '%s\n' '{"hello":{"protocol":1,"engine":"e","version":"1","sample_rate":22050,"max_batch":4}}' \
+		'{"segment":"q1","file":"q1.wav","seconds":1.5}' '{"segment":"q2","error":"no"}' '{"batch":"b","ok":true}' 'noise' |
+		seed agent 4
+}
+seeds_config() {
+	local f
+	for f in config/examples/*/burst.cfg; do seed config <"$f"; done
+}
+seeds_input() {
+	printf 'One line. And\n\nanother, of a second paragraph!\n' | tee >(seed input 0) >(seed input 1) >/dev/null
+	head -n 3 config/examples/quiz/quiz.jsonl | seed input 2
+	printf 'id,text,voice\nq1,"Hello, ""you""",en\nq2,Bye,de\n' | seed input 3
+	printf 'id\ttext\nq1\tHello\n' | seed input 4
+	seed input 5 <config/examples/book/lighthouse.md
+	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"k"}\n' 0 |
+		seed input 6
+	wav | seed input 7
+	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
+}
+seeds_toml() {
+	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml
+	printf 'apikey = "k"\n' | seed toml
+}
+seeds_tree() {
+	printf 'burst-tree 1 5 3 %064d\nf a 5 644 %064d\nd d\nl l a\n' 0 0 | seed tree
+	printf 'burst-tree 1 0 0 %064d\n' 0 | seed tree
+}
+
+# ---- running ----
+fuzz() { # fuzz NAME: its log in build/fuzz/NAME.log, its status in NAME.status
+	local name=$1
+	rm -rf "${out:?}/seeds/$name"
+	mkdir -p "$out/seeds/$name" "$out/corpus/$name" "$out/found"
+	if declare -F "seeds_$name" >/dev/null; then "seeds_$name"; fi
+	if [ -d "tests/fuzz/seeds/$name" ]; then cp -r "tests/fuzz/seeds/$name/." "$out/seeds/$name/"; fi
+	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+		-print_final_stats=1 -artifact_prefix="$out/found/$name-" "$out/corpus/$name" "$out/seeds/$name" \
+		>"$out/$name.log" 2>&1 </dev/null
+	echo $? >"$out/$name.status"
+}
+stat_of() { sed -n "s/^stat::$2: *//p" "$out/$1.log" | tail -n 1; }
+tell() {
+	local name=$1 status rate reached bytes
+	status=$(cat "$out/$name.status")
+	rate=$(stat_of "$name" average_exec_per_sec)
+	reached=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$out/$name.log" | tail -n 1)
+	printf 'fuzz: %-12s %9s executions %8s/s %6s edges' "$name" "$(stat_of "$name" number_of_executed_units)" "$rate" "$reached"
+	if [ "$status" = 0 ]; then echo; return; fi
+	bytes=$(sed -n 's/.*Test unit written to //p' "$out/$name.log" | tail -n 1)
+	printf '  FAILED\n'
+	grep -m 1 -E 'ERROR: |runtime error|Assertion|deadly signal|cannot|No such' "$out/$name.log" || tail -n 1 "$out/$name.log"
+	echo "fuzz: $name: again with: $out/fuzz_$name ${bytes:-(no bytes were kept)}   (all it said: $out/$name.log)"
+	failed=1
+}
+
+failed=0 names=("$@")
+if [ ${#names[@]} = 0 ]; then
+	for source in tests/fuzz/fuzz_*.c; do name=${source##*/fuzz_}; names+=("${name%.c}"); done
+fi
+for name in "${names[@]}"; do
+	[ -x "$out/fuzz_$name" ] || { echo "fuzz: no such fuzzer: $name (tests/fuzz/fuzz_$name.c)" >&2; exit 2; }
+done
+for name in "${names[@]}"; do
+	while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+	fuzz "$name" &
+done
+wait
+for name in "${names[@]}"; do tell "$name"; done
+exit $failed
