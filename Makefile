@@ -33,7 +33,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
-.PHONY: all deps deps-test demo check lint bench soak fuzz install uninstall clean unit unit-build sim e2e help
+.PHONY: all deps deps-test demo check lint bench soak fuzz install uninstall clean unit unit-build sim podbox e2e help
 all: $(BUILD)/burst
 # `make V=1` shows every command
 Q := $(if $(V),,@)
@@ -92,6 +92,11 @@ sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
+# what the stand-in clouds start their pods with (tests/cloud)
+$(BUILD)/tests/podbox: tests/cloud/podbox.c $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+podbox: $(BUILD)/tests/podbox
 unit-build: $(UNIT)
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
