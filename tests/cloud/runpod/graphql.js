@@ -45,7 +45,7 @@ class Parser {
 			this.next('$');
 			const name = this.next();
 			this.next(':');
-			while (/^[\w[\]!]/.test(this.peek()) && this.list[this.at + 1] !== '$') this.next();
+			while (!['$', '=', ')', undefined].includes(this.peek())) this.next();
 			if (this.peek() === '=') {
 				this.next('=');
 				defaults[name] = this.value();

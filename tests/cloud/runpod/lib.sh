@@ -43,7 +43,8 @@ rp_start() {
 rp_processes_of() { # NETNS...
 	local ns
 	for ns; do
-		find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -lname "$ns" 2>/dev/null
+		ns=${ns//[^0-9]/}
+		[ -z "$ns" ] || find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -lname "*[[]$ns[]]" 2>/dev/null
 	done
 }
 rp_nothing_left() {

@@ -119,6 +119,7 @@ class Door {
 			}
 		};
 		client.on('data', count);
+		pod.on('data', count);
 		carry(client, pod, delay_ms / 2);
 		carry(pod, client, delay_ms / 2);
 		pod.on('error', () => reset(client));
