@@ -11,6 +11,7 @@ VENDOR_FILE=$ROOT/../shared/reference/runpod-openapi-v2.json
 
 begin() { # starts one, or skips the test
 	local why
+	IMAGE=
 	why=$(rp_can) || { skip "$why"; return 1; }
 	rp_start "$@"
 }
@@ -476,11 +477,11 @@ t_vendors_schemas() {
 
 t_a_minimal_image() {
 	local why
-	why=$("$ROOT/tests/cloud/minimal_root.sh" "${RP_IMAGE_CACHE:=$ROOT/build/minimal}" 2>&1) || { skip "$why"; return; }
-	export RP_IMAGE_CACHE
+	export RP_IMAGE_CACHE=${RP_IMAGE_CACHE:-$ROOT/build/minimal}
+	why=$("$ROOT/tests/cloud/minimal_root.sh" "$RP_IMAGE_CACHE" 2>&1) || { skip "$why"; return; }
 	begin || return
 	IMAGE=debian:bookworm-slim create small '"args":"bash -c \"for p in curl sshd wget python3; do command -v $p || echo no $p; done; ls /etc/ssl/certs 2>&1 | wc -l; apt-get -qq update && apt-get -qq -y --no-install-recommends install openssh-server curl >/dev/null 2>&1; command -v sshd curl; sleep 1000\""'
-	wait_for 60 "what it wants to be installed from the mirror" eval 'rp_log '"$ID"' | grep -q "container /usr/bin/curl"' || complain "$(rp_log "$ID" | tail -n 5 | tr '\n' '|')"
+	wait_for 60 "what it wants to be installed from the mirror" eval 'rp_log '"$ID"' | grep -q "container /usr/bin/curl"' || rp_log "$ID" | tail -n 5
 	has <(rp_log "$ID") "container no curl"
 	has <(rp_log "$ID") "container no sshd"
 	has <(rp_log "$ID") "container /usr/sbin/sshd"
