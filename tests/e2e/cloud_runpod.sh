@@ -13,7 +13,7 @@ begin() { # starts one, or skips the test
 	local why
 	IMAGE=
 	why=$(rp_can) || { skip "$why"; return 1; }
-	rp_start "$@"
+	rp_start
 }
 create() { # create NAME [JSON MEMBERS]: id in $ID
 	rp_api POST /v2/pods "{\"name\":\"$1\",\"image\":\"${IMAGE:-runpod/pytorch:1.0.2}\",\"gpu\":{\"id\":\"$GPU\",\"count\":1},\"ports\":[\"22/tcp\"]${2:+,$2}}"

@@ -15,7 +15,7 @@ RP_PID=
 
 rp_can() { # may this machine have such pods? says why not
 	command -v node >/dev/null || { echo "no node (Debian package nodejs)"; return 1; }
-	[ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] || { echo "node is older than 18"; return 1; }
+	[ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] 2>/dev/null || { echo "node 18 or newer is needed, here is $(node --version 2>&1 | tail -n 1)"; return 1; }
 	[ -x "$RP_PODBOX" ] || make -s -C "$ROOT" BUILD=build podbox >/dev/null || { echo "podbox does not build"; return 1; }
 	[ "$(id -u)" = 0 ] || { echo "pods of this kind need root"; return 1; }
 	[ -x /usr/sbin/sshd ] || { echo "no sshd (Debian package openssh-server)"; return 1; }
@@ -44,7 +44,7 @@ rp_processes_of() { # NETNS...
 	local ns
 	for ns; do
 		ns=${ns//[^0-9]/}
-		[ -z "$ns" ] || find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -lname "*[[]$ns[]]" 2>/dev/null
+		[ -z "$ns" ] || find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -lname "*:?${ns}?" 2>/dev/null
 	done
 }
 rp_nothing_left() {

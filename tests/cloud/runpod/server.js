@@ -191,6 +191,7 @@ function answer(c, status, body, headers = {}) {
 }
 
 function problem(c, status, detail, errors, headers) {
+	c.errors = errors;
 	answer(c, status, { title: TITLES[status] || 'Error', status, detail, ...(errors ? { errors } : {}) }, headers);
 }
 
@@ -472,7 +473,7 @@ async function handle(req, res, world) {
 			if (!res.headersSent) problem(c, 500, quiet ? e.message : 'internal error');
 		}
 	}
-	if (!quiet) record(world, { ...entry, op: c.op, status: c.status, body: c.body });
+	if (!quiet) record(world, { ...entry, op: c.op, status: c.status, errors: c.errors, body: c.body });
 }
 
 async function handle_s3(req, res, world) {
