@@ -488,6 +488,32 @@ t_a_minimal_image() {
 	rp_stop
 }
 
+# What burst starts on its pods, where it has to install everything first: our host key, and an end by the pod's own key.
+t_the_start_script_on_a_minimal_image() {
+	local why
+	export RP_IMAGE_CACHE=${RP_IMAGE_CACHE:-$ROOT/build/minimal}
+	why=$("$ROOT/tests/cloud/minimal_root.sh" "$RP_IMAGE_CACHE" 2>&1) || { skip "$why"; return; }
+	begin || return
+	keys
+	ssh-keygen -q -t ed25519 -N '' -C test -f host
+	jq -nc --arg host "$(base64 -w0 <host)" --arg mine "$(cat id.pub)" --arg hard $(($(date +%s) + 300)) --arg api "$RUNPOD_API_URL" \
+		--arg script "$(base64 -w0 <"$ROOT/jobs/agent/start.sh")" --arg gpu "$GPU" '{name: "small", image: "debian:bookworm-slim",
+		gpu: {id: $gpu, count: 1}, ports: ["22/tcp"], args: "sh -c \u0027echo \($script) | base64 -d >/start && exec sh /start\u0027",
+		env: {BURST_VENDOR: "runpod", BURST_RUN: "r", BURST_ATTEMPT: "a", BURST_HARD_END: $hard, BURST_HOST_KEY_B64: $host,
+		BURST_AUTHORIZED_KEY: $mine, BURST_API_URL: $api}}' >body
+	rp_api POST /v2/pods @body
+	want 201 create
+	ID=$(jq -r .id reply.json)
+	wait_for 60 "a login" logged_in "$ID"
+	is "$(ssh-keyscan -t ed25519 -p "$(rp_get "$ID" .port)" 127.0.0.1 2>/dev/null | cut -d' ' -f3)" "$(cut -d' ' -f2 host.pub)" "the host key"
+	wait_for 60 "the switch to be tried" eval 'pod_ssh '"$ID"' "cat \$BURST_HOME/switch" | grep -q "^unproven http 200"'
+	pod_ssh "$ID" 'echo enough >$BURST_HOME/end'
+	rp_wait_status "$ID" TERMINATED
+	is "$(rp_control requests | jq -r '.[-1] | "\(.key) \(.op) \(.status)"')" "pod deletePod 204" "who ended it"
+	rp_invariants
+	rp_stop
+}
+
 t_nothing_outlives_it() {
 	begin || return
 	IMAGE=host/x create one '"args":"bash -c \"setsid sleep 4321 & trap : TERM; while :; do sleep 1; done\""'
