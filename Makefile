@@ -45,7 +45,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
-.PHONY: all deps deps-test demo check lint bench soak fuzz install uninstall clean unit unit-build sim e2e help
+.PHONY: all deps deps-test demo check lint bench soak fuzz install uninstall clean unit unit-build sim podbox e2e help
 all: $(BUILD)/burst
 # `make V=1` shows every command
 Q := $(if $(V),,@)
@@ -104,6 +104,11 @@ sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
+# what the stand-in clouds start their pods with (tests/cloud)
+$(BUILD)/tests/podbox: tests/cloud/podbox.c $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+podbox: $(BUILD)/tests/podbox
 unit-build: $(UNIT)
 # the fuzzers: clang's libFuzzer; `make fuzz` builds them with all of the library instrumented
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -139,7 +144,8 @@ DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libs
               libsqlite3-dev libssl-dev libarchive-dev
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
-              iproute2 util-linux busybox cron man-db tmux python3 python3-jsonschema
+              iproute2 util-linux busybox cron man-db tmux python3 python3-jsonschema \
+              nodejs debootstrap
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 define install_missing
