@@ -923,41 +923,63 @@ static int copy_link(int from, int to, const char *name)
 	return symlinkat(target, to, name);
 }
 
-/* Everything in folder `from` into folder `to`; *files counts plain files and links. */
-static int copy_tree(int from, int to, enum copy_how how, long *files)
+/* How a tree is copied, and which part of it by this process: each makes the folders that it meets missing, and the files of
+ * every `of`th folder are its own. */
+struct copying {
+	enum copy_how how;
+	int mine, of;
+	long folders;
+};
+
+static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too);
+
+/* Everything in folder `from` into folder `to`. */
+static int copy_tree(int from, int to, struct copying *c)
 {
 	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (!d)
 		return -1;
+	bool files_too = c->folders++ % c->of == c->mine;
 	int failed = 0;
 	struct dirent *e;
-	while (!failed && (e = readdir(d))) {
-		struct stat st;
-		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
-			continue;
-		if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-			failed = 1;
-		} else if (S_ISDIR(st.st_mode)) {
-			failed = mkdirat(to, e->d_name, 0700) < 0;
-			int in = openat(from, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			int out = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			failed = failed || in < 0 || out < 0 || copy_tree(in, out, how, files) < 0;
-			if (out >= 0)
-				fchmod(out, st.st_mode & 0777);
-			close_fd(&in);
-			close_fd(&out);
-		} else if (S_ISLNK(st.st_mode)) {
-			failed = copy_link(from, to, e->d_name) < 0;
-			++*files;
-		} else if (S_ISREG(st.st_mode)) {
-			failed = copy_plain(from, to, e->d_name, &st, how) < 0;
-			++*files;
-		}
-	}
+	while (!failed && (e = readdir(d)))
+		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+			failed = copy_entry(from, to, e, c, files_too) < 0;
 	int saved = errno;
 	closedir(d);
 	errno = saved;
 	return failed ? -1 : 0;
+}
+
+static int copy_folder(int from, int to, const char *name, mode_t mode, struct copying *c)
+{
+	struct stat st;
+	int failed = mkdirat(to, name, 0755) < 0 && (c->of == 1 || errno != EEXIST);
+	int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	failed = failed || in < 0 || out < 0 || copy_tree(in, out, c) < 0;
+	if (out >= 0 && fstat(out, &st) == 0 && (st.st_mode & 0777) != mode)
+		fchmod(out, mode);
+	close_fd(&in);
+	close_fd(&out);
+	return failed ? -1 : 0;
+}
+
+static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+{
+	struct stat st;
+	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
+		return 0;
+	/* no look at what can be linked unseen: on a network's file system each costs a round trip */
+	if (e->d_type == DT_REG && c->how == COPY_LINKS && linkat(from, e->d_name, to, e->d_name, 0) == 0)
+		return 0;
+	if (fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (S_ISDIR(st.st_mode))
+		return copy_folder(from, to, e->d_name, st.st_mode & 0777, c);
+	if (files_too && S_ISLNK(st.st_mode))
+		return copy_link(from, to, e->d_name);
+	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
 }
 
 /* ---- clocks, and where this pod keeps things ---- */
@@ -1909,11 +1931,10 @@ static void child_say(const char *what, const char *name)
 
 static void child_copy(const char *from, const char *to)
 {
-	long files = 0;
 	if (mkdirs(to, 0755) < 0)
 		child_say("cannot make", to);
 	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (in < 0 || out < 0 || copy_tree(in, out, COPY_BYTES, &files) < 0)
+	if (in < 0 || out < 0 || copy_tree(in, out, &(struct copying){ .how = COPY_BYTES, .of = 1 }) < 0)
 		child_say("cannot copy", from);
 	close(in);
 	close(out);
@@ -4841,12 +4862,38 @@ static int tree_receive(struct tar *t, int root, const struct tree_args *args)
 	return result;
 }
 
+/* The same by several processes at once: folders lie on file systems where each entry waits for the other side of a network,
+ * or on machines with many cores. */
+static int copy_tree_wide(int from, int to, enum copy_how how)
+{
+	enum { WIDE_MAX = 16 };
+	pid_t pids[WIDE_MAX];
+	int of = MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), failed = 0;
+	for (int i = 1; i < of; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			_exit(copy_tree(from, to, &(struct copying){ .how = how, .mine = i, .of = of }) < 0 ? 1 : 0);
+	}
+	failed = copy_tree(from, to, &(struct copying){ .how = how, .of = of }) < 0;
+	int saved = errno;
+	for (int i = 1; i < of; i++) {
+		int status = 0;
+		if (pids[i] < 0)
+			failed = failed || copy_tree(from, to, &(struct copying){ .how = how, .mine = i, .of = of }) < 0;
+		else if (waitpid(pids[i], &status, 0) < 0 || status) {
+			failed = 1;
+			saved = EIO;
+		}
+	}
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
 /* Hard links of the base where the volume has them; tree entries replace files, they never write into one. */
 static int tree_from_base(int dir, const char *base, int root)
 {
 	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	long files = 0;
-	int failed = from < 0 || copy_tree(from, root, COPY_LINKS, &files) < 0;
+	int failed = from < 0 || copy_tree_wide(from, root, COPY_LINKS) < 0;
 	int saved = errno;
 	close_fd(&from);
 	errno = saved;

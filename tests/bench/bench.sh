@@ -237,34 +237,34 @@ part_sync() {
 		echo "# up-sync over a line of $rtt ms; whole connections, ms (aims for the ratios rsync / burst: tree 1.3-1.6 at 0 and 2.1 at 80 ms;"
 		echo "# change 2.3 and 2.7; big file 2.6 at 80 ms)"
 		burst_syncs 3 $rtt fresh "$tree" >"$work/rows"
-		for i in 1 2 3; do took_ms rsync_to $pod "$tree" "/workspace/tree$i"; done >"$work/peer"
+		for i in 1 2 3; do took_ms rsync_to $pod "$tree" "/workspace/tree$i-$rtt"; done >"$work/peer"
 		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
 		echo "10,000 files of 4 KiB: burst $one, rsync -a $peer: $(ratio "$peer" "$one")"
 		if [ $rtt = 0 ]; then
-			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree" pod:/workspace/scp)
+			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree" pod:/workspace/scp-$rtt)
 			echo "... scp -r $peer: $(ratio "$peer" "$one")"
 		else
-			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree/d001" pod:/workspace/scp)
+			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree/d001" pod:/workspace/scp-$rtt)
 			echo "... scp -r of 100 of them, times 100: $(awk "BEGIN {print $peer * 100}"): $(awk "BEGIN {printf \"%.0f\", $peer * 100 / $one}")"
 		fi
 		burst_syncs 5 $rtt kept "$tree" changed >"$work/rows"
 		for i in 1 2 3 4 5; do
 			change_tree "$tree"
-			took_ms rsync_to $pod "$tree" /workspace/tree1
+			took_ms rsync_to $pod "$tree" "/workspace/tree1-$rtt"
 		done >"$work/peer"
 		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
 		echo "20 of them changed: burst $one, rsync -a $peer: $(ratio "$peer" "$one")"
 		ssh -F "$work/$pod.ssh" -o ControlMaster=yes -o ControlPath="$work/master" -o ControlPersist=60 -N -f pod
 		for i in 1 2 3 4 5; do
 			change_tree "$tree"
-			took_ms rsync_to $pod "$tree" /workspace/tree1 "-o ControlPath=$work/master"
+			took_ms rsync_to $pod "$tree" /workspace/tree1-$rtt "-o ControlPath=$work/master"
 		done >"$work/peer"
 		ssh -F "$work/$pod.ssh" -o ControlPath="$work/master" -O exit pod 2>/dev/null
 		one=$(column "$work/rows" 2) peer=$(median <"$work/peer")
 		echo "... on a connection that stands: burst $one, rsync -a over a ControlMaster $peer: $(ratio "$peer" "$one")"
 		burst_syncs 3 $rtt fresh "$big" >"$work/rows"
-		for i in 1 2 3; do took_ms rsync_to $pod "$big" "/workspace/big$i"; done >"$work/peer"
-		for i in 1 2 3; do took_ms scp -q -F "$work/$pod.ssh" "$big/big" "pod:/workspace/copy$i"; done >"$work/peer2"
+		for i in 1 2 3; do took_ms rsync_to $pod "$big" "/workspace/big$i-$rtt"; done >"$work/peer"
+		for i in 1 2 3; do took_ms scp -q -F "$work/$pod.ssh" "$big/big" "pod:/workspace/copy$i-$rtt"; done >"$work/peer2"
 		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
 		echo "a file of 128 MiB: burst $one, rsync -a $peer: $(ratio "$peer" "$one"); scp $(median <"$work/peer2"): $(ratio "$(median <"$work/peer2")" "$one")"
 		pod_release $pod
