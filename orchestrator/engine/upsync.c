@@ -298,6 +298,8 @@ static void start_channel(struct upsync *u)
 	str_addf(&command, " --id %s", u->want.tree->id);
 	if (u->with_base)
 		str_addf(&command, " --base %s", u->want.base->id);
+	/* where the line is short, packing takes longer than sending */
+	u->want.zstd = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= LANES_FROM_RTT_MS;
 	str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
 	u->remote_over = u->eof_sent = u->lanes_judged = false;
 	u->exit_code = 0;
