@@ -22,7 +22,7 @@ VERSION := 0.1.0
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive
 ifneq ($(filter-out deps deps-test clean help demo check bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(filter-out libcurl,$(PKGS)) 2>/dev/null) # libcurl: loaded when it is needed
 endif
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \

@@ -63,6 +63,8 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\"", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
+	if (engine_ready(err) < 0)
+		return -1;
 	const struct section *conf = config_account(l->ctx->config, name, err);
 	struct provider *handle = NULL;
 	if (!conf || ops->open(&handle, conf, l->ctx->state_dir, err) < 0)

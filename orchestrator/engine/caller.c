@@ -191,6 +191,8 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 int caller_ask(const struct provider_ops *ops, struct provider *provider, enum op_kind kind,
 	       const struct op_want *want, int64_t most_ms, struct op_result *result, struct err *err)
 {
+	if (http_ready(err) < 0)
+		return -1;
 	CLEANUP(loop_free) struct loop *loop = loop_new();
 	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
 	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);

@@ -431,6 +431,11 @@ static void make_core(struct engine *e)
 	match_pods(e);
 }
 
+int engine_ready(struct err *err)
+{
+	return http_ready(err);
+}
+
 struct engine *engine_new(const struct engine_setup *setup)
 {
 	struct engine *e = xcalloc(1, sizeof(*e));

@@ -50,6 +50,8 @@ struct engine_setup {
 	void *ctx;
 };
 
+/* Before the first engine: can this machine run one? ERR_LOCAL: libcurl is missing. */
+int engine_ready(struct err *err);
 /* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest (run.cost etc. are in the
  * ledger already). setup is borrowed until engine_free(). */
 struct engine *engine_new(const struct engine_setup *setup);

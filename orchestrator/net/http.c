@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
-#include <curl/curl.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "net/http_curl.h"
 #include "net/http_trace.h"
 
 enum {
@@ -26,6 +27,45 @@ enum {
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
 };
+
+/* ---- the library ---- */
+
+#ifdef __APPLE__
+#define CURL_LIBRARY "libcurl.4.dylib"
+#else
+#define CURL_LIBRARY "libcurl.so.4"
+#endif
+
+static struct curl_functions curl;
+static struct err curl_error; /* why there is none */
+
+static void load_curl(void)
+{
+	void *library = dlopen(CURL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	const char *missing = NULL;
+
+	if (!library) {
+		err_set(&curl_error, ERR_LOCAL, "libcurl cannot be loaded: %s (Debian: apt install libcurl4)", dlerror());
+		return;
+	}
+#define LOOK_UP(name)                                                                                                      \
+	if (!(*(void **)&curl.name = dlsym(library, "curl_" #name)))                                                       \
+		missing = "curl_" #name;
+	CURL_FUNCTIONS(LOOK_UP)
+#undef LOOK_UP
+	if (missing)
+		err_set(&curl_error, ERR_LOCAL, "this " CURL_LIBRARY " has no %s: a newer libcurl is needed", missing);
+	else if (curl.global_init(CURL_GLOBAL_DEFAULT) != 0)
+		err_set(&curl_error, ERR_LOCAL, "libcurl cannot be set up");
+}
+
+int http_ready(struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_curl);
+	return curl_error.kind ? err_set(err, curl_error.kind, "%s", curl_error.msg) : 0;
+}
 
 struct http {
 	struct loop *loop;
@@ -89,7 +129,7 @@ static void wait_multi(void *ctx, struct pollfd *fds, size_t n, int most_ms)
 			.fd = fds[i].fd,
 			.events = (short)((fds[i].events & POLLIN ? CURL_WAIT_POLLIN : 0) |
 					  (fds[i].events & POLLOUT ? CURL_WAIT_POLLOUT : 0))};
-	curl_multi_poll(http->multi, all, (unsigned)n, most_ms, NULL);
+	curl.multi_poll(http->multi, all, (unsigned)n, most_ms, NULL);
 	if (all != few)
 		free(all);
 }
@@ -100,35 +140,30 @@ static void work_multi(void *ctx)
 	int running, left;
 	CURLMsg *msg;
 
-	curl_multi_perform(http->multi, &running);
-	while ((msg = curl_multi_info_read(http->multi, &left))) {
+	curl.multi_perform(http->multi, &running);
+	while ((msg = curl.multi_info_read(http->multi, &left))) {
 		struct transfer *t = NULL;
 		CURLcode rc = msg->data.result;
 		if (msg->msg != CURLMSG_DONE)
 			continue;
-		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t);
+		curl.easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t);
 		t->finish(t, rc);
 	}
 }
 
-static void init_library(void)
-{
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
-		abort();
-}
 
 struct http *http_new(struct loop *loop, const char *user_agent)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct http *http = xcalloc(1, sizeof(*http));
 
-	pthread_once(&once, init_library);
+	if (http_ready(NULL) < 0)
+		abort();
 	http->loop = loop;
 	http->user_agent = xstrdup(user_agent);
-	http->multi = curl_multi_init();
+	http->multi = curl.multi_init();
 	if (!http->multi)
 		abort();
-	curl_multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
+	curl.multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
 	loop_set_waiter(loop, &(struct loop_waiter){wait_multi, work_multi, http});
 	return http;
 }
@@ -142,7 +177,7 @@ void http_free(struct http *http)
 	while (http->connects)
 		free_connect(http->connects);
 	loop_set_waiter(http->loop, NULL);
-	curl_multi_cleanup(http->multi);
+	curl.multi_cleanup(http->multi);
 	free(http->user_agent);
 	free(http);
 }
@@ -151,8 +186,8 @@ static void end_transfer(struct http *http, struct transfer *t)
 {
 	if (!t->easy)
 		return;
-	curl_multi_remove_handle(http->multi, t->easy);
-	curl_easy_cleanup(t->easy);
+	curl.multi_remove_handle(http->multi, t->easy);
+	curl.easy_cleanup(t->easy);
 	t->easy = NULL;
 }
 
@@ -166,17 +201,17 @@ static int keep_to_ourselves(void *ctx, curl_socket_t fd, curlsocktype purpose)
 
 static CURL *new_easy(struct transfer *t)
 {
-	CURL *easy = curl_easy_init();
+	CURL *easy = curl.easy_init();
 
 	if (!easy)
 		abort();
 	t->easy = easy;
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->problem);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, keep_to_ourselves);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl.easy_setopt(easy, CURLOPT_PRIVATE, t);
+	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, t->problem);
+	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, keep_to_ourselves);
+	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	return easy;
 }
 
@@ -204,16 +239,16 @@ struct target {
 static int check_url(const char *url, struct target *out, struct err *err)
 {
 	char *scheme = NULL, *host = NULL, *user = NULL;
-	CURLU *u = curl_url();
+	CURLU *u = curl.url();
 	int rc = -1;
 
-	if (!u || curl_url_set(u, CURLUPART_URL, url, 0) ||
-	    curl_url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
-	    curl_url_get(u, CURLUPART_HOST, &host, 0))
+	if (!u || curl.url_set(u, CURLUPART_URL, url, 0) ||
+	    curl.url_get(u, CURLUPART_SCHEME, &scheme, 0) ||
+	    curl.url_get(u, CURLUPART_HOST, &host, 0))
 		err_set(err, ERR_CONFIG, "not a URL we can use");
 	else if (strcasecmp(scheme, "https") && strcasecmp(scheme, "http"))
 		err_set(err, ERR_CONFIG, "only https is spoken, not %s", scheme);
-	else if (curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
+	else if (curl.url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK)
 		err_set(err, ERR_CONFIG, "a user name or password does not belong into a URL");
 	else
 		rc = 0;
@@ -224,10 +259,10 @@ static int check_url(const char *url, struct target *out, struct err *err)
 			rc = err_set(err, ERR_CONFIG,
 				     "plain http is only for this machine, not for %s", host);
 	}
-	curl_free(scheme);
-	curl_free(host);
-	curl_free(user);
-	curl_url_cleanup(u);
+	curl.free(scheme);
+	curl.free(host);
+	curl.free(user);
+	curl.url_cleanup(u);
 	return rc;
 }
 
@@ -341,7 +376,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 		fail_call(c, ERR_UNTRUSTED, "the reply is larger than allowed");
 		return 0;
 	}
-	curl_easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
 	if (!c->to_path || (status != 200 && status != 206)) {
 		str_addn(&c->reply.body, bytes, len);
 		return len;
@@ -408,7 +443,7 @@ static void free_call(struct http_call *c)
 		}
 	end_transfer(c->http, &c->transfer);
 	loop_untimer(c->refusal);
-	curl_slist_free_all(c->headers);
+	curl.slist_free_all(c->headers);
 	reply_free(&c->reply);
 	str_free(&c->body);
 	file_close(c->from);
@@ -439,9 +474,9 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	curl_off_t wall_us = 0, retry_s = 0;
 	long status = 0;
 
-	curl_easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &wall_us);
-	curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_s);
-	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &wall_us);
+	curl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_s);
+	curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	c->reply.wall_ms = wall_us / 1000;
 	c->reply.status = (int)status;
 	c->reply.retry_after_ms = retry_s > 0 ? MIN(retry_s, RETRY_AFTER_MOST_S) * 1000 : 0;
@@ -449,7 +484,7 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	    !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
 		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
 	if (rc != CURLE_OK)
-		fail_call(c, kind_of(rc), *t->problem ? t->problem : curl_easy_strerror(rc));
+		fail_call(c, kind_of(rc), *t->problem ? t->problem : curl.easy_strerror(rc));
 	tell(c);
 }
 
@@ -465,14 +500,14 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 		bool empty = !line[name + 1 + strspn(line + name + 1, " \t")];
 		CLEANUP(free_text)
 		char *semicolon = empty ? xasprintf("%.*s;", (int)name, line) : NULL;
-		c->headers = curl_slist_append(
+		c->headers = curl.slist_append(
 			c->headers, empty ? semicolon : line); /* libcurl drops "Name:" */
 	}
-	c->headers = curl_slist_append(c->headers, "Expect:");
+	c->headers = curl.slist_append(c->headers, "Expect:");
 	if (!header_value(call, "Content-Type"))
-		c->headers = curl_slist_append(c->headers,
+		c->headers = curl.slist_append(c->headers,
 					       "Content-Type:"); /* not libcurl's own guess */
-	curl_easy_setopt(c->transfer.easy, CURLOPT_HTTPHEADER, c->headers);
+	curl.easy_setopt(c->transfer.easy, CURLOPT_HTTPHEADER, c->headers);
 	return 0;
 }
 
@@ -485,12 +520,12 @@ static int set_upload(struct http_call *c, const struct call *call, struct err *
 	if (!c->from || fseeko(c->from, 0, SEEK_END) < 0 || (size = ftello(c->from)) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", call->body_from, strerror(errno));
 	rewind(c->from);
-	curl_easy_setopt(easy, CURLOPT_POST, 1L);
-	curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
-	curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_upload);
-	curl_easy_setopt(easy, CURLOPT_READDATA, c);
-	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind);
-	curl_easy_setopt(easy, CURLOPT_SEEKDATA, c);
+	curl.easy_setopt(easy, CURLOPT_POST, 1L);
+	curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+	curl.easy_setopt(easy, CURLOPT_READFUNCTION, on_upload);
+	curl.easy_setopt(easy, CURLOPT_READDATA, c);
+	curl.easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind);
+	curl.easy_setopt(easy, CURLOPT_SEEKDATA, c);
 	return 0;
 }
 
@@ -505,15 +540,15 @@ static int set_request(struct http_call *c, const struct call *call, struct err 
 		if (set_upload(c, call, err) < 0)
 			return -1;
 	} else if (!strcmp(c->method, "HEAD")) {
-		curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+		curl.easy_setopt(easy, CURLOPT_NOBODY, 1L);
 		return 0;
 	} else if (call->body.len || !bare) {
 		str_addn(&c->body, call->body.s, call->body.len);
-		curl_easy_setopt(easy, CURLOPT_POST, 1L);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);
-		curl_easy_setopt(easy, CURLOPT_POSTFIELDS, str_text(&c->body));
+		curl.easy_setopt(easy, CURLOPT_POST, 1L);
+		curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);
+		curl.easy_setopt(easy, CURLOPT_POSTFIELDS, str_text(&c->body));
 	}
-	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, c->method);
+	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, c->method);
 	return 0;
 }
 
@@ -523,26 +558,26 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	const char *ca = getenv("CURL_CA_BUNDLE"), *type = header_value(call, "Content-Type");
 	bool grpc = type && !strncasecmp(type, "application/grpc", 16);
 
-	curl_easy_setopt(easy, CURLOPT_USERAGENT, c->http->user_agent);
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
+	curl.easy_setopt(easy, CURLOPT_USERAGENT, c->http->user_agent);
+	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 grpc && target->plain ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
 					       : (long)CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 	if (ca && *ca)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, ca);
+		curl.easy_setopt(easy, CURLOPT_CAINFO, ca);
 	if (target->loopback)
-		curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)MAX(call->timeout_ms, 0));
+		curl.easy_setopt(easy, CURLOPT_PROXY, "");
+	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)MAX(call->timeout_ms, 0));
 	/* libcurl sends a request again when a kept connection turns out to be dead, whatever the
 	 * method. */
-	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat ? 0L : 1L);
+	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat ? 0L : 1L);
 	if (call->sigv4) {
-		curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, call->sigv4);
-		curl_easy_setopt(easy, CURLOPT_USERNAME, call->user ? call->user : "");
-		curl_easy_setopt(easy, CURLOPT_PASSWORD, call->password ? call->password : "");
+		curl.easy_setopt(easy, CURLOPT_AWS_SIGV4, call->sigv4);
+		curl.easy_setopt(easy, CURLOPT_USERNAME, call->user ? call->user : "");
+		curl.easy_setopt(easy, CURLOPT_PASSWORD, call->password ? call->password : "");
 	}
 }
 
@@ -550,12 +585,12 @@ static void set_callbacks(struct http_call *c)
 {
 	CURL *easy = c->transfer.easy;
 
-	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
-	curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
-	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
-	curl_easy_setopt(easy, CURLOPT_HEADERDATA, c);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+	curl.easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
+	curl.easy_setopt(easy, CURLOPT_PREREQDATA, c);
+	curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_head);
+	curl.easy_setopt(easy, CURLOPT_HEADERDATA, c);
+	curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl.easy_setopt(easy, CURLOPT_WRITEDATA, c);
 }
 
 static int prepare(struct http_call *c, const struct call *call, struct err *err)
@@ -565,7 +600,7 @@ static int prepare(struct http_call *c, const struct call *call, struct err *err
 	if (check_url(call->url, &target, err) < 0)
 		return -1;
 	new_easy(&c->transfer);
-	curl_easy_setopt(c->transfer.easy, CURLOPT_URL, call->url);
+	curl.easy_setopt(c->transfer.easy, CURLOPT_URL, call->url);
 	set_rules(c, call, &target);
 	set_callbacks(c);
 	if (add_headers(c, call, err) < 0 || set_request(c, call, err) < 0)
@@ -605,12 +640,12 @@ struct http_call *http_send(struct http *http, const struct call *call,
 	c->ctx = ctx;
 	http_trace_call(call, c->shown_url);
 	if (prepare(c, call, &err) == 0) {
-		curl_multi_add_handle(http->multi, c->transfer.easy);
+		curl.multi_add_handle(http->multi, c->transfer.easy);
 		return c;
 	}
 	fail_call(c, err.kind, err.msg);
 	if (c->transfer.easy) {
-		curl_easy_cleanup(c->transfer.easy);
+		curl.easy_cleanup(c->transfer.easy);
 		c->transfer.easy = NULL;
 	}
 	c->refusal = loop_timer(http->loop, 0, on_refusal, c);
@@ -645,7 +680,7 @@ static int take_socket(struct http_connect *k)
 	curl_socket_t socket = CURL_SOCKET_BAD;
 	int on = 1;
 
-	curl_easy_getinfo(k->transfer.easy, CURLINFO_ACTIVESOCKET, &socket);
+	curl.easy_getinfo(k->transfer.easy, CURLINFO_ACTIVESOCKET, &socket);
 	int fd = socket == CURL_SOCKET_BAD ? -1 : fcntl(socket, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0) {
 		err_set(&k->err, ERR_LOCAL, "%s: %s", k->shown,
@@ -677,7 +712,7 @@ static void finish_connect(struct transfer *t, CURLcode rc)
 		fd = take_socket(k);
 	else
 		err_set(&k->err, kind_of(rc), "%s: %s", k->shown,
-			*t->problem ? t->problem : curl_easy_strerror(rc));
+			*t->problem ? t->problem : curl.easy_strerror(rc));
 	tell_connect(k, fd);
 }
 
@@ -716,12 +751,12 @@ struct http_connect *http_connect(struct http *http, const char *host, int port,
 	CLEANUP(free_text)
 	char *url = xasprintf(v6 ? "http://[%s]:%d" : "http://%s:%d", host, port);
 	CURL *easy = new_easy(&k->transfer);
-	curl_easy_setopt(easy, CURLOPT_URL, url);
-	curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROXY, "");
-	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(timeout_ms, 1));
-	curl_multi_add_handle(http->multi, easy);
+	curl.easy_setopt(easy, CURLOPT_URL, url);
+	curl.easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+	curl.easy_setopt(easy, CURLOPT_PROXY, "");
+	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)MAX(timeout_ms, 1));
+	curl.multi_add_handle(http->multi, easy);
 	return k;
 }
 

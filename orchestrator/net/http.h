@@ -14,7 +14,9 @@ struct http;
 struct http_call;
 struct http_connect;
 
-/* The loop waits through libcurl from now on. user_agent is copied. */
+/* Loads libcurl, once for the process. ERR_LOCAL: it is not installed. */
+int http_ready(struct err *err);
+/* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
 /* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
  * is fine. */

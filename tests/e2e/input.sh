@@ -345,4 +345,16 @@ t_duration_cap_is_kept() {
 	last_json 5
 }
 
+t_a_machine_without_libcurl() { # nothing is begun, and it is said which package is missing
+	script_lines 3
+	config
+	sed 's/libcurl\.so\.4/libcurl.so.X/' "$BURST" >without
+	chmod 755 without
+	BURST=$PWD/without burst run
+	is "$STATUS" 1 "exit status"
+	grep -q 'libcurl cannot be loaded.*apt install libcurl4' err.txt || complain "said: $(tail -n 2 err.txt)"
+	burst ps --json
+	is "$(jq length out.txt)" 0 "runs that were begun"
+}
+
 run_tests "$@"

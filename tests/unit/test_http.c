@@ -129,6 +129,7 @@ static int set_up(void **state)
 	(void)state;
 	unsetenv("http_proxy");
 	loop = loop_new();
+	assert_int_equal(http_ready(NULL), 0);
 	http = http_new(loop, "burst-test/1");
 	server.listener = listen_on_loopback(&server.port);
 	pthread_create(&server.thread, NULL, accept_all, NULL);

@@ -1,0 +1,24 @@
+/* http_curl.h - libcurl for http.c, loaded when the first connection is made and not with the program: it brings some forty
+ * libraries along, which take longer to load than most commands run (ps, help, completion, each order to the local provider).
+ * Types and constants come from its header; only the functions are looked up. */
+#ifndef BURST_NET_HTTP_CURL_H
+#define BURST_NET_HTTP_CURL_H
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#undef curl_easy_setopt /* macros that make sure of three arguments */
+#undef curl_easy_getinfo
+#undef curl_multi_setopt
+
+#define CURL_FUNCTIONS(X)                                                                                                  \
+	X(easy_cleanup) X(easy_getinfo) X(easy_init) X(easy_setopt) X(easy_strerror) X(free) X(global_init)                \
+	X(multi_add_handle) X(multi_cleanup) X(multi_info_read) X(multi_init) X(multi_perform) X(multi_poll)               \
+	X(multi_remove_handle) X(multi_setopt) X(slist_append) X(slist_free_all) X(url) X(url_cleanup) X(url_get) X(url_set)
+
+struct curl_functions {
+#define DECLARE(name) __typeof__(curl_##name) *name;
+	CURL_FUNCTIONS(DECLARE)
+#undef DECLARE
+};
+
+#endif
