@@ -87,7 +87,7 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 	struct op_result result = {0};
 
 	COPY_TEXT(want.id, view->id);
-	if (caller_ask(p->ops, p->handle, OP_RELEASE, &want, ASK_MS, &result, err) < 0)
+	if (caller_ask(p, OP_RELEASE, &want, ASK_MS, &result, err) < 0)
 		return -1;
 	op_result_free(&result);
 	int64_t until = clock_boot_ms() + ASK_MS;
@@ -95,7 +95,7 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
 				       p->ops->name);
-		if (caller_ask(p->ops, p->handle, OP_INSPECT, &want, ASK_MS, &result, err) < 0) {
+		if (caller_ask(p, OP_INSPECT, &want, ASK_MS, &result, err) < 0) {
 			if (err->kind != ERR_NOT_FOUND)
 				return -1;
 			clean++;
@@ -156,7 +156,7 @@ static int sweep(struct cmd_context *ctx, struct launch *l, struct tally *tally,
 	for (int i = 0; i < l->setup.provider_count; i++) {
 		const struct engine_provider *p = &l->setup.providers[i];
 		struct op_result result = {0};
-		if (caller_ask(p->ops, p->handle, OP_LIST, NULL, ASK_MS, &result, err) < 0)
+		if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, err) < 0)
 			return err_wrap(err, "%s", p->ops->name);
 		for (size_t k = 0; k < result.pod_count; k++)
 			if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])

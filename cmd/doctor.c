@@ -78,15 +78,15 @@ static void check_provider(struct launch *l, const struct engine_provider *p, st
 	struct err err = {0};
 	char text[32];
 
-	if (caller_ask(p->ops, p->handle, OP_CHECK, NULL, ASK_MS, &result, &err) < 0)
+	if (caller_ask(p, OP_CHECK, NULL, ASK_MS, &result, &err) < 0)
 		say(f, "bad", "%s: %s", p->ops->name, err.msg);
 	else
 		print_check(f, p->ops->name, str_text(&result.text));
 	op_result_free(&result);
-	if (caller_ask(p->ops, p->handle, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 && result.balance_microusd >= 0)
+	if (caller_ask(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 && result.balance_microusd >= 0)
 		say(f, "ok", "%s: balance %s", p->ops->name, money_show(text, sizeof(text), result.balance_microusd));
 	op_result_free(&result);
-	if (caller_ask(p->ops, p->handle, OP_LIST, NULL, ASK_MS, &result, &err) < 0) {
+	if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, &err) < 0) {
 		say(f, "bad", "%s: its pods cannot be listed: %s", p->ops->name, err.msg);
 		return;
 	}

@@ -43,7 +43,7 @@ static char *from_volume(struct gather *g, const struct engine_provider *p, cons
 	want.file.path = path;
 	want.file.local = local;
 	want.file.max_bytes = most;
-	if (caller_ask(p->ops, p->handle, OP_FETCH, &want, ASK_MS, &result, err) < 0)
+	if (caller_ask(p, OP_FETCH, &want, ASK_MS, &result, err) < 0)
 		return NULL;
 	op_result_free(&result);
 	return TAKE(local);

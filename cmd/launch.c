@@ -69,7 +69,7 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 	struct provider *handle = NULL;
 	if (!conf || ops->open(&handle, conf, l->ctx->state_dir, err) < 0)
 		return -1;
-	s->providers[s->provider_count++] = (struct engine_provider){ops, handle};
+	s->providers[s->provider_count++] = (struct engine_provider){ops, handle, l->ctx->store};
 	return 0;
 }
 

@@ -38,7 +38,7 @@ int launch_offers(struct launch *l, struct offer **out, size_t *count, struct er
 	for (int i = 0; i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
 		const struct engine_provider *p = &l->setup.providers[i];
-		if (caller_ask(p->ops, p->handle, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+		if (caller_ask(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
 			if (l->setup.provider_count == 1)
 				return err_wrap(err, "%s", p->ops->name);
 			log_line(LOG_WARN, "%s: %s", p->ops->name, err->msg);

@@ -21,7 +21,7 @@ static struct engine_provider *provider_named(struct launch *l, const char *name
 static int ask(const struct engine_provider *p, enum op_kind kind, const struct op_want *want, struct op_result *result,
 	       struct err *err)
 {
-	return caller_ask(p->ops, p->handle, kind, want, ASK_MS, result, err) < 0 ? err_wrap(err, "%s", p->ops->name) : 0;
+	return caller_ask(p, kind, want, ASK_MS, result, err) < 0 ? err_wrap(err, "%s", p->ops->name) : 0;
 }
 
 static void remember(struct cmd_context *ctx, const char *provider, const struct volume *v)

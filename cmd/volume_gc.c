@@ -39,7 +39,7 @@ static int ask(const struct gc *gc, enum op_kind kind, const char *path, struct 
 	COPY_TEXT(want.file.volume.id, gc->v->id);
 	COPY_TEXT(want.file.volume.name, gc->v->name);
 	COPY_TEXT(want.file.volume.region, gc->v->region);
-	if (caller_ask(gc->p->ops, gc->p->handle, kind, &want, ASK_MS, result, err) < 0)
+	if (caller_ask(gc->p, kind, &want, ASK_MS, result, err) < 0)
 		return err_wrap(err, "%s", gc->v->provider);
 	return 0;
 }

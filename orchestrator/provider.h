@@ -180,6 +180,7 @@ enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL };
 struct call {
 	enum call_kind kind;
 	enum call_class class;
+	bool unlimited;	 /* another service of the vendor's (object storage): not counted against the API's limits */
 	bool may_repeat; /* carrying it twice does no harm: net/ may try again on its own */
 	int64_t timeout_ms;
 	size_t max_bytes; /* a larger reply is ERR_UNTRUSTED */
@@ -227,6 +228,7 @@ struct provider_ops {
 	bool can_stage, can_fetch; /* files of a volume without a pod */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
+	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */
 	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */
 
 	/* conf lives longer than the provider. state_dir: a folder the provider's children may keep things in. */

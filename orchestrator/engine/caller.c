@@ -5,12 +5,14 @@
 #include "../base/clock.h"
 #include "../base/crypto.h"
 #include "../net/child.h"
+#include "limit.h"
 
 enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200 };
 
 struct caller {
 	struct loop *loop;
 	struct http *http;
+	struct limiter *limiter;
 	struct caller_op *first; /* under way */
 };
 
@@ -18,6 +20,8 @@ struct caller_op {
 	struct caller *caller;
 	struct caller_op *next, **link;
 	const struct provider_ops *ops;
+	const struct provider *provider;
+	struct store *store;
 	struct op *op;
 	struct op_want want;
 	void (*done)(void *ctx, struct op_result *result, const struct err *err);
@@ -57,6 +61,7 @@ void caller_free(struct caller *c)
 		return;
 	while (c->first)
 		op_end(c->first);
+	limiter_free(c->limiter);
 	free(c);
 }
 
@@ -89,12 +94,21 @@ static bool worth_repeating(const struct caller_op *o, const struct reply *r)
 	return o->call.kind == CALL_HTTP && r->status >= 500;
 }
 
+static struct limiter *limiter_of(struct caller_op *o)
+{
+	if (!o->caller->limiter)
+		o->caller->limiter = limiter_new(o->store);
+	return o->caller->limiter;
+}
+
 static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;
 
 	o->http = NULL;
 	o->child = NULL;
+	if (o->call.kind == CALL_HTTP)
+		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply);
 	if (worth_repeating(o, reply)) {
 		int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
 		wait += (int64_t)(random_u64() % (uint64_t)wait);
@@ -107,8 +121,14 @@ static void on_reply(void *ctx, struct reply *reply)
 
 static void carry(struct caller_op *o)
 {
-	if (o->call.kind == CALL_CHILD)
+	if (o->call.kind == CALL_CHILD) {
 		o->child = child_send(o->caller->loop, &o->call, on_reply, o);
+		return;
+	}
+	int64_t wait = o->call.unlimited ? 0 : limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute,
+							     o->call.class);
+	if (wait > 0)
+		o->timer = loop_timer(o->caller->loop, wait, on_repeat, o);
 	else
 		o->http = http_send(o->caller->http, &o->call, on_reply, o);
 }
@@ -149,19 +169,21 @@ static void step(struct caller_op *o, const struct reply *reply)
 	op_result_free(&result);
 }
 
-struct caller_op *caller_begin(struct caller *caller, const struct provider_ops *ops, struct provider *provider,
-			       enum op_kind kind, const struct op_want *want,
+struct caller_op *caller_begin(struct caller *caller, const struct engine_provider *provider, enum op_kind kind,
+			       const struct op_want *want,
 			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx)
 {
 	struct caller_op *o = xcalloc(1, sizeof(*o));
 
 	o->caller = caller;
-	o->ops = ops;
+	o->ops = provider->ops;
+	o->provider = provider->handle;
+	o->store = provider->store;
 	o->done = done;
 	o->ctx = ctx;
 	if (want)
 		o->want = *want;
-	o->op = ops->begin(provider, kind, &o->want);
+	o->op = o->ops->begin(provider->handle, kind, &o->want);
 	o->next = caller->first;
 	o->link = &caller->first;
 	if (o->next)
@@ -188,8 +210,8 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-int caller_ask(const struct provider_ops *ops, struct provider *provider, enum op_kind kind,
-	       const struct op_want *want, int64_t most_ms, struct op_result *result, struct err *err)
+int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+	       struct op_result *result, struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
@@ -199,11 +221,11 @@ int caller_ask(const struct provider_ops *ops, struct provider *provider, enum o
 	struct answer a = {.result = result};
 	int64_t until = clock_boot_ms() + most_ms;
 
-	caller_begin(caller, ops, provider, kind, want, on_answer, &a);
+	caller_begin(caller, provider, kind, want, on_answer, &a);
 	while (!a.have && clock_boot_ms() < until)
 		loop_turn(loop, until - clock_boot_ms());
 	if (!a.have)
-		return err_set(err, ERR_NETWORK, "%s: no answer in time", ops->name);
+		return err_set(err, ERR_NETWORK, "%s: no answer in time", provider->ops->name);
 	if (a.err.kind) {
 		*err = a.err;
 		return -1;

@@ -8,9 +8,17 @@
 #include "../net/http.h"
 #include "../net/loop.h"
 #include "../provider.h"
+#include "../store/store.h"
 
 struct caller;
 struct caller_op;
+
+/* A vendor's account. Its API is asked no more often than its limits allow, which are shared through the ledger (limit.h). */
+struct engine_provider {
+	const struct provider_ops *ops;
+	struct provider *handle;
+	struct store *store; /* NULL: limits are kept by this process alone */
+};
 
 struct caller *caller_new(struct loop *loop, struct http *http);
 /* Operations under way end without a callback. NULL is fine. */
@@ -18,13 +26,13 @@ void caller_free(struct caller *caller);
 
 /* Begins an operation. *want is copied, but what it points to is borrowed until done(), which comes exactly once, from the
  * loop: result when err is NULL (freed afterwards by the caller; take what you need), else why not. */
-struct caller_op *caller_begin(struct caller *caller, const struct provider_ops *ops, struct provider *provider,
-			       enum op_kind kind, const struct op_want *want,
+struct caller_op *caller_begin(struct caller *caller, const struct engine_provider *provider, enum op_kind kind,
+			       const struct op_want *want,
 			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx);
 
 /* The same for a command that has nothing else to do: waits until it is done, at most most_ms. */
-int caller_ask(const struct provider_ops *ops, struct provider *provider, enum op_kind kind,
-	       const struct op_want *want, int64_t most_ms, struct op_result *result, struct err *err);
+int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+	       struct op_result *result, struct err *err);
 
 DEFINE_CLEANUP(caller_free, struct caller *)
 

@@ -5,17 +5,13 @@
 #ifndef BURST_ENGINE_H
 #define BURST_ENGINE_H
 
+#include "caller.h"
 #include "../core/core.h"
 #include "../job.h"
 #include "../provider.h"
 #include "../store/store.h"
 
 struct engine;
-
-struct engine_provider {
-	const struct provider_ops *ops;
-	struct provider *handle;
-};
 
 struct engine_setup {
 	/* what to run; conf.providers is filled in from `providers` here, conf.run must be set */

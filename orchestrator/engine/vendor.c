@@ -48,7 +48,7 @@ static void begin(struct asked *a, enum op_kind kind,
 {
 	const struct engine_provider *v = &a->e->setup->providers[a->provider];
 
-	caller_begin(a->e->caller, v->ops, v->handle, kind, &a->want, done, a);
+	caller_begin(a->e->caller, v, kind, &a->want, done, a);
 }
 
 /* ---- offers and the volume ---- */

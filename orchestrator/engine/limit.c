@@ -1,0 +1,278 @@
+#include "limit.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/crypto.h"
+
+enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONGEST_S = 7 * 86400 };
+
+/* ---- counting ---- */
+
+/* How much of a window this class leaves to those before it. */
+static int64_t kept_back(const struct limit_window *w, enum call_class class)
+{
+	switch (class) {
+	case CALL_RELEASE: return 0;
+	case CALL_CREATE: return MAX(w->quota / 10, 1);
+	case CALL_POLL: return MAX(w->quota * 3 / 10, 2);
+	}
+	return 0;
+}
+
+static void roll_over(struct limit_window *w, int64_t now_ms)
+{
+	/* a reset far ahead of what the window can be long: somebody's clock was set back */
+	bool odd = w->length_ms && w->reset_at_ms - now_ms > w->length_ms;
+
+	if (!w->quota || (now_ms < w->reset_at_ms && !odd))
+		return;
+	w->left = w->quota;
+	w->reset_at_ms = now_ms + w->length_ms;
+}
+
+static int64_t until(int64_t at_ms, int64_t now_ms)
+{
+	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
+}
+
+int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
+{
+	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
+
+	if (now_ms < blocked && blocked - now_ms < LONGEST_S * INT64_C(1000))
+		return until(blocked, now_ms);
+	for (size_t i = 0; i < l->count; i++)
+		roll_over(&l->windows[i], now_ms);
+	for (size_t i = 0; i < l->count && class != CALL_RELEASE; i++)
+		if (l->windows[i].quota && l->windows[i].left <= kept_back(&l->windows[i], class))
+			return until(l->windows[i].reset_at_ms, now_ms);
+	for (size_t i = 0; i < l->count; i++)
+		l->windows[i].left = MAX(l->windows[i].left - 1, 0);
+	return 0;
+}
+
+/* ---- what the vendor says ---- */
+
+static struct limit_window *window(struct limits *l, const char *name, size_t len)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strlen(l->windows[i].name) == len && !memcmp(l->windows[i].name, name, len))
+			return &l->windows[i];
+	if (l->count == LIMIT_WINDOWS || !len || len >= sizeof(l->windows[0].name))
+		return NULL;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && name[i] != '-' && name[i] != '_')
+			return NULL;
+	struct limit_window *w = &l->windows[l->count++];
+	*w = (struct limit_window){0};
+	memcpy(w->name, name, len);
+	return w;
+}
+
+/* ;x=NUMBER of one item; -1: not there. */
+static int64_t parameter(const char *item, size_t len, char key)
+{
+	for (size_t i = 0; i + 3 < len; i++) {
+		if (item[i] != ';')
+			continue;
+		size_t at = i + 1;
+		while (at < len && item[at] == ' ')
+			at++;
+		if (at + 2 >= len || item[at] != key || item[at + 1] != '=' || !isdigit((unsigned char)item[at + 2]))
+			continue;
+		return MIN(strtoll(item + at + 2, NULL, 10), INT64_C(1000000000));
+	}
+	return -1;
+}
+
+/* "minute";r=12;t=44, "hour";r=2800;t=1812 */
+static void each_item(struct limits *l, const char *header, int64_t now_ms,
+		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t now_ms))
+{
+	while (*header) {
+		size_t len = strcspn(header, ",");
+		const char *open = memchr(header, '"', len);
+		const char *close = open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
+		struct limit_window *w = close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
+		if (w)
+			take(w, close, len - (size_t)(close - header), now_ms);
+		header += len + (header[len] == ',');
+	}
+}
+
+static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+{
+	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
+
+	(void)now_ms;
+	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
+		w->quota = quota;
+		w->length_ms = seconds * 1000;
+	}
+}
+
+static void take_state(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+{
+	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
+
+	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
+		return;
+	w->left = left;
+	w->reset_at_ms = now_ms + seconds * 1000;
+}
+
+void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms)
+{
+	char text[512];
+
+	if (reply->failed)
+		return;
+	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
+		each_item(l, text, now_ms, take_policy);
+	if (reply_header(reply, "RateLimit", text, sizeof(text)))
+		each_item(l, text, now_ms, take_state);
+	if (reply->status != 429)
+		return;
+	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
+	l->blocked_until_ms = l->refused_until_ms;
+	for (size_t i = 0; i < l->count; i++)
+		if (!l->windows[i].left && l->windows[i].reset_at_ms > now_ms)
+			l->blocked_until_ms = MAX(l->blocked_until_ms, l->windows[i].reset_at_ms);
+}
+
+/* ---- as text ---- */
+
+void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
+{
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld", (long long)l->refused_until_ms, (long long)l->blocked_until_ms);
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct limit_window *w = &l->windows[i];
+		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at), " %s %lld %lld %lld %lld", w->name, (long long)w->quota,
+			       (long long)w->length_ms, (long long)w->left, (long long)w->reset_at_ms);
+	}
+}
+
+void limits_read(struct limits *l, const char *text)
+{
+	long long refused, blocked, quota, length, left, reset;
+	char name[16];
+	int used;
+
+	*l = (struct limits){0};
+	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2)
+		return;
+	l->refused_until_ms = refused;
+	l->blocked_until_ms = blocked;
+	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld%n", name, &quota, &length, &left, &reset, &used) == 5; text += used) {
+		struct limit_window *w = window(l, name, strlen(name));
+		if (!w)
+			return;
+		w->quota = quota;
+		w->length_ms = length;
+		w->left = left;
+		w->reset_at_ms = reset;
+	}
+}
+
+/* ---- between processes ---- */
+
+struct limiter {
+	struct store *store;
+	char account[80]; /* whose limits these are, where there is no ledger */
+	struct limits alone;
+};
+
+struct limiter *limiter_new(struct store *store)
+{
+	struct limiter *l = xcalloc(1, sizeof(*l));
+
+	l->store = store;
+	return l;
+}
+
+void limiter_free(struct limiter *l)
+{
+	free(l);
+}
+
+static void fact_name(const char *account, char name[32])
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(account, strlen(account), hex);
+	snprintf(name, 32, "rate:%.16s", hex);
+}
+
+/* False: there is no ledger to share, or it cannot be had now. */
+static bool open_shared(struct limiter *l, const char *account, char name[32], struct limits *limits)
+{
+	char text[LIMIT_TEXT_MAX] = "";
+
+	fact_name(account, name);
+	if (!l->store || store_begin(l->store, NULL) < 0)
+		return false;
+	store_fact(l->store, name, text, sizeof(text));
+	limits_read(limits, text);
+	return true;
+}
+
+static void close_shared(struct limiter *l, const char *name, const struct limits *limits)
+{
+	char text[LIMIT_TEXT_MAX];
+
+	limits_write(limits, text);
+	if (store_put_fact(l->store, name, text, NULL) < 0 || store_commit(l->store, NULL) < 0)
+		store_rollback(l->store);
+}
+
+static struct limits *alone(struct limiter *l, const char *account)
+{
+	if (strcmp(l->account, account)) {
+		COPY_TEXT(l->account, account);
+		l->alone = (struct limits){0};
+	}
+	return &l->alone;
+}
+
+static void assume(struct limits *limits, int per_minute)
+{
+	if (per_minute <= 0 || limits->count)
+		return;
+	struct limit_window *w = window(limits, "minute", 6);
+	w->quota = per_minute;
+	w->length_ms = 60000;
+}
+
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class)
+{
+	struct limits shared;
+	char name[32];
+
+	if (!open_shared(l, account, name, &shared)) {
+		struct limits *own = alone(l, account);
+		assume(own, per_minute);
+		return limits_take(own, class, clock_wall_ms());
+	}
+	assume(&shared, per_minute);
+	int64_t wait = limits_take(&shared, class, clock_wall_ms());
+	close_shared(l, name, &shared);
+	return wait;
+}
+
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply)
+{
+	struct limits shared;
+	char name[32], text[8];
+
+	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
+		return;
+	if (!open_shared(l, account, name, &shared)) {
+		limits_learn(alone(l, account), reply, clock_wall_ms());
+		return;
+	}
+	limits_learn(&shared, reply, clock_wall_ms());
+	close_shared(l, name, &shared);
+}

@@ -1,0 +1,45 @@
+/* limit.h - how often an account's API may be asked, shared by all burst processes through the ledger.
+ *
+ * What the vendor says about its windows (RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, 429 with
+ * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
+ * releases alone; a release waits for nothing but a 429. Times are wall clock ms, since several processes share them. */
+#ifndef BURST_ENGINE_LIMIT_H
+#define BURST_ENGINE_LIMIT_H
+
+#include "../provider.h"
+#include "../store/store.h"
+
+enum { LIMIT_WINDOWS = 4, LIMIT_TEXT_MAX = 512 };
+
+struct limit_window {
+	char name[16];		   /* as the vendor calls it: "minute" */
+	int64_t quota, length_ms;  /* quota 0: not known */
+	int64_t left, reset_at_ms; /* left of it until then */
+};
+
+struct limits {
+	struct limit_window windows[LIMIT_WINDOWS];
+	size_t count;
+	int64_t refused_until_ms; /* after a 429: nobody asks */
+	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
+};
+
+/* The pure part. take: 0 and counted, or how many ms to wait before asking again. */
+int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms);
+/* What a reply's headers say. */
+void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms);
+/* As a line of text and back; what cannot be read is nothing known. */
+void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX]);
+void limits_read(struct limits *l, const char *text);
+
+/* Between processes. store may be NULL (then alone), and a ledger that cannot be read or written limits nothing. */
+struct limiter;
+struct limiter *limiter_new(struct store *store);
+void limiter_free(struct limiter *l); /* NULL is fine */
+/* per_minute: the vendor's quota as far as it is known before the first reply; 0: none. */
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class);
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply);
+
+DEFINE_CLEANUP(limiter_free, struct limiter *)
+
+#endif

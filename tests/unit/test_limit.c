@@ -1,0 +1,202 @@
+/* How often an account may be asked: what is kept for whom, what the vendor's headers overrule, and that processes share it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "engine/limit.h"
+
+#define NOW INT64_C(1700000000000)
+
+static struct limits a_minute(int64_t quota, int64_t left)
+{
+	return (struct limits){.windows = {{"minute", quota, 60000, left, NOW + 40000}}, .count = 1};
+}
+
+static struct reply answer(int status, const char *head, int64_t retry_after_ms)
+{
+	struct reply r = {.status = status, .retry_after_ms = retry_after_ms};
+
+	str_add(&r.head, head);
+	return r;
+}
+
+static void learn(struct limits *l, int status, const char *head, int64_t retry_after_ms)
+{
+	struct reply r = answer(status, head, retry_after_ms);
+
+	limits_learn(l, &r, NOW);
+	reply_free(&r);
+}
+
+static int go_through(struct limits *l, enum call_class class, int64_t now)
+{
+	int n = 0;
+
+	while (n < 1000 && limits_take(l, class, now) == 0)
+		n++;
+	return n;
+}
+
+static void each_class_leaves_something_to_those_before_it(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	assert_int_equal(go_through(&l, CALL_POLL, NOW), 60 - 18);
+	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 18 - 6);
+	assert_int_equal(l.windows[0].left, 6);
+	for (int i = 0; i < 20; i++) /* a release is never held back by our own counting */
+		assert_int_equal(limits_take(&l, CALL_RELEASE, NOW), 0);
+	assert_int_equal(l.windows[0].left, 0);
+	int64_t wait = limits_take(&l, CALL_POLL, NOW);
+	assert_true(wait > 0 && wait <= 5000); /* looked at again soon: another process may know better */
+	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 40000), 0);
+	assert_int_equal(l.windows[0].left, 59);
+}
+
+static void the_tightest_window_counts(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	l.windows[1] = (struct limit_window){"day", 1000, 86400000, 301, NOW + 100000};
+	l.count = 2;
+	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
+	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 59 - 6);
+}
+
+static void headers_overrule(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=120;w=60, \"hour\";q=3000;w=3600\r\nratelimit: \"minute\";r=37;t=44, \"hour\";r=2800;t=1812\r\n", 0);
+	assert_int_equal(l.count, 2);
+	assert_int_equal(l.windows[0].quota, 120);
+	assert_int_equal(l.windows[0].left, 37);
+	assert_int_equal(l.windows[0].reset_at_ms, NOW + 44000);
+	assert_int_equal(l.windows[1].left, 2800);
+	assert_int_equal(l.windows[1].length_ms, 3600000);
+	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
+}
+
+static void a_refusal_is_waited_out(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	learn(&l, 429, "RateLimit: \"minute\";r=0;t=12\r\n", 2000);
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 1999) > 0);
+	assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + 2000), 0); /* may try again before the window is over */
+	assert_true(limits_take(&l, CALL_POLL, NOW + 11999) > 0);
+	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 12000), 0);
+	l = (struct limits){0};
+	learn(&l, 429, "", 0); /* a 429 that says nothing */
+	assert_true(limits_take(&l, CALL_POLL, NOW + 1000) > 0);
+	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 2000), 0);
+}
+
+static void nonsense_limits_nothing(void **state)
+{
+	static const char *const heads[] = {
+		"RateLimit: \r\n", "RateLimit: \"minute\"\r\n", "RateLimit: \"minute\";r=-5;t=3\r\n", "RateLimit: \"\";r=0;t=9\r\n",
+		"RateLimit: minute;r=0;t=9\r\n", "RateLimit: \"a b\";r=0;t=9\r\n", "RateLimit: \"minute\";r=0;t=99999999999999\r\n",
+		"RateLimit: \"a-name-that-is-far-too-long\";r=0;t=9\r\n", "RateLimit-Policy: \"minute\";q=0;w=60\r\n",
+		"RateLimit-Policy: \"minute\";q=9;w=0\r\n", "RateLimit: \"minute;r=0;t=9\r\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(heads); i++) {
+		struct limits l = {0};
+		learn(&l, 200, heads[i], 0);
+		if (go_through(&l, CALL_POLL, NOW) != 1000)
+			fail_msg("%s", heads[i]);
+	}
+	struct limits l = {0};
+	learn(&l, 200, "RateLimit: \"a\";r=1;t=1, \"b\";r=1;t=1, \"c\";r=1;t=1, \"d\";r=1;t=1, \"e\";r=1;t=1\r\n", 0);
+	assert_int_equal(l.count, LIMIT_WINDOWS);
+}
+
+static void a_clock_set_back_does_not_block(void **state)
+{
+	struct limits l = a_minute(60, 0);
+
+	(void)state;
+	assert_int_equal(limits_take(&l, CALL_POLL, NOW - 86400000), 0);
+	l = (struct limits){.blocked_until_ms = NOW + INT64_C(30) * 86400000};
+	assert_int_equal(limits_take(&l, CALL_POLL, NOW), 0);
+}
+
+static void text_and_back(void **state)
+{
+	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4"};
+	struct limits l = a_minute(60, 12), got;
+	char text[LIMIT_TEXT_MAX];
+
+	(void)state;
+	l.windows[1] = (struct limit_window){"hour", 3000, 3600000, 7, NOW + 5};
+	l.count = 2;
+	l.refused_until_ms = NOW + 1;
+	l.blocked_until_ms = NOW + 2;
+	limits_write(&l, text);
+	limits_read(&got, text);
+	assert_memory_equal(&got, &l, sizeof(l));
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		limits_read(&got, bad[i]);
+		assert_int_equal(got.count, 0);
+	}
+}
+
+static void processes_share_it(void **state)
+{
+	char dir[] = "/tmp/burst-limit-XXXXXX";
+	struct store *one, *two;
+	struct err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	CLEANUP(free_text) char *path = path_join(dir, "ledger.db");
+	assert_int_equal(store_open(&one, path, &err), 0);
+	assert_int_equal(store_open(&two, path, &err), 0);
+	CLEANUP(limiter_free) struct limiter *a = limiter_new(one), *b = limiter_new(two);
+	CLEANUP(limiter_free) struct limiter *c = limiter_new(NULL); /* no ledger: for itself, and none refused for want of one */
+	int n = 0;
+	while (n < 100 && limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL) == 0)
+		n++;
+	assert_int_equal(n, 14);
+	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL), 0);
+	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL), 0);
+	struct reply r = answer(429, "", 60000);
+	limiter_learn(b, "runpod:x", &r);
+	reply_free(&r);
+	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE) > 0);
+	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL), 0);
+	store_close(one);
+	store_close(two);
+	CLEANUP(str_free) struct str rm = STR_INIT;
+	str_addf(&rm, "rm -rf %s", dir);
+	assert_int_equal(system(str_text(&rm)), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_class_leaves_something_to_those_before_it),
+		cmocka_unit_test(the_tightest_window_counts),
+		cmocka_unit_test(headers_overrule),
+		cmocka_unit_test(a_refusal_is_waited_out),
+		cmocka_unit_test(nonsense_limits_nothing),
+		cmocka_unit_test(a_clock_set_back_does_not_block),
+		cmocka_unit_test(text_and_back),
+		cmocka_unit_test(processes_share_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
