@@ -223,6 +223,9 @@ static void count_failure(struct core *c, const struct core_pod *p)
 
 	if (p->fault == ERR_NONE || c->conf.reap)
 		return;
+	/* should nothing else be on offer, this is why */
+	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
+		p->id[0] ? p->id : p->attempt, p->reason);
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
 		return;
 	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
