@@ -52,7 +52,7 @@ struct epod { /* beside core_pod */
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
-	int64_t last_event, billed_vendor_ms;
+	int64_t last_event, billed_vendor_ms, logged_bytes;
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
 	bool save_failed, helloed, zstd, shared_part;

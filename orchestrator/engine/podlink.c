@@ -7,6 +7,12 @@
 #include "../base/path.h"
 #include "impl.h"
 
+enum {
+	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
+	FILES_MAX = 200000, /* of one segment */
+};
+static const int64_t AGENT_TIME_MAX_MS = 10LL * 366 * 24 * 3600 * 1000;
+
 struct at { /* context of a link's callbacks */
 	struct engine *e;
 	int pod;
@@ -23,6 +29,14 @@ static void shown_text(char *to, size_t room, const char *from)
 
 	str_add_printable(&text, from, strlen(from), room - 8);
 	copy_text(to, room, str_text(&text));
+}
+
+/* A number of an agent, brought into the range that such a number can have. */
+static int64_t bounded(const json_t *event, const char *key, int64_t absent, int64_t most)
+{
+	int64_t n = jsonx_int(event, key, absent);
+
+	return n < 0 ? 0 : MIN(n, most);
 }
 
 static void send_line(struct engine *e, int pod, json_t *line)
@@ -288,7 +302,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
-			   .max_batch = (int)jsonx_int(event, "max_batch", 0)};
+			   .max_batch = (int)bounded(event, "max_batch", 0, INT32_MAX)};
 	post(e, &ev, NULL);
 }
 
@@ -306,15 +320,17 @@ static uint32_t batch_number(const struct engine *e, const json_t *event, const 
 static void batch_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
-	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = jsonx_int(event, "t", 0)};
+	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = bounded(event, "t", 0, AGENT_TIME_MAX_MS)};
+	char id[60], reason[60];
 
 	if (!strcmp(state, "started"))
 		ev.type = EV_BATCH_STARTED;
 	else if (!strcmp(state, "done"))
 		ev.type = EV_BATCH_DONE;
 	else {
-		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod),
-			   jsonx_text(event, "id", "?"), jsonx_text(event, "reason", "?"));
+		shown_text(id, sizeof(id), jsonx_text(event, "id", "?"));
+		shown_text(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
+		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod), id, reason);
 		return;
 	}
 	post(e, &ev, NULL);
@@ -334,7 +350,8 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 
 	shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	if (e->needs->command) {
-		int code = (int)jsonx_int(event, "code", -1);
+		int64_t said = jsonx_int(event, "code", -1);
+		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		snprintf(result->reason, sizeof(result->reason), "the command ended with exit code %d%s%s", code,
 			 words[0] ? ": " : "", code < 0 ? words : "");
 		e->command_code = code;
@@ -352,6 +369,17 @@ static bool good_hash(const char *hex)
 	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
 }
 
+static void pod_down(struct engine *e, int pod, const struct err *err);
+
+/* It says what no agent of ours would say: whatever else it says is not listened to. */
+static void distrust(struct engine *e, int pod, const char *what)
+{
+	struct err err;
+
+	err_set(&err, ERR_UNTRUSTED, "%s", what);
+	pod_down(e, pod, &err);
+}
+
 /* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). */
 static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
@@ -360,12 +388,21 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 	int64_t bytes = jsonx_int(event, "bytes", -1);
 	struct err err;
 
+	if (e->segs[segment].count >= FILES_MAX) {
+		distrust(e, pod, "it reports more files than any segment has");
+		return false;
+	}
 	if (name && path_is_safe(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right; it is not fetched",
 		e->segments[segment].id);
+	/* a name may be the job's own doing; what the agent says of the file itself is not */
+	if (name && path_is_safe(name) && e->pods[pod].link) {
+		distrust(e, pod, err.msg);
+		return false;
+	}
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
@@ -395,8 +432,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 static void segment_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
-	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = jsonx_int(event, "t", 0),
-			   .elapsed_ms = jsonx_int(event, "ms", 0)};
+	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = bounded(event, "t", 0, AGENT_TIME_MAX_MS),
+			   .elapsed_ms = bounded(event, "ms", 0, AGENT_TIME_MAX_MS)};
 
 	if (segment < 0)
 		return;
@@ -421,9 +458,9 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	}
 	s->reported = true;
 	e->pods[pod].rendered++;
-	COPY_TEXT(s->batch, jsonx_text(event, "batch", ""));
-	s->seconds = jsonx_number(event, "seconds", 0);
-	s->rate = (int)jsonx_int(event, "rate", 0);
+	shown_text(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
+	s->seconds = MAX(jsonx_number(event, "seconds", 0), 0);
+	s->rate = (int)bounded(event, "rate", 0, 1 << 24);
 	post(e, &ev, NULL);
 }
 
@@ -445,6 +482,11 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, line, strlen(line), 4096);
+	e->pods[pod].logged_bytes += (int64_t)shown.len;
+	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
+		distrust(e, pod, "it floods us with log lines");
+		return;
+	}
 	if (e->setup->output && e->needs && e->needs->command)
 		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
 	else
@@ -544,7 +586,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct epod *p = &e->pods[at->pod];
 	const char *how = jsonx_text(hello, "switch", "bad nothing was said");
 	const json_t *gpus = json_object_get(hello, "gpus");
-	int64_t workers = jsonx_int(hello, "workers", 0);
+	int64_t workers = bounded(hello, "workers", 0, 1000);
 
 	p->helloed = true;
 	p->zstd = jsonx_bool(hello, "zstd", false);
@@ -566,7 +608,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .workers_alive = workers > 0};
 	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
 	p->greeting = ev;
-	p->caught_up_at = jsonx_int(hello, "next", 1) - 1;
+	p->caught_up_at = bounded(hello, "next", 1, INT64_MAX) - 1;
 	greet_when_caught_up(e, at->pod);
 }
 
@@ -578,15 +620,20 @@ static void on_line(void *ctx, const json_t *event)
 	greet_when_caught_up(at->e, at->pod);
 }
 
-static void on_down(void *ctx, const struct err *err)
+static void pod_down(struct engine *e, int pod, const struct err *err)
 {
-	struct at *at = ctx;
-	struct engine *e = at->e;
-	int pod = at->pod;
-	bool was_up = e->pods[pod].helloed;
+	/* hello alone is not yet a connection to the core: it hears of one when all that happened before is known */
+	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
 
 	stop_link(e, pod);
 	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
+}
+
+static void on_down(void *ctx, const struct err *err)
+{
+	struct at *at = ctx;
+
+	pod_down(at->e, at->pod, err);
 }
 
 static const struct link_ops link_ops = {.up = on_up, .line = on_line, .down = on_down};

@@ -15,6 +15,7 @@
  *     silent       accepted, and never a byte
  *     refuse       accepted by the system, and reset
  *     to:PORT      another server of the loopback answers
+ *     run:PROGRAM  this program answers, with the connection as its stdin and stdout
  *
  * LOG has a line for what happens: "POD.CONN open PORT RULE", "POD.CONN fired UP DOWN", "POD.CONN over UP DOWN" (bytes),
  * or "void" in place of over. */
@@ -24,6 +25,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,14 +36,14 @@
 #include <unistd.h>
 
 enum { CONNS_MAX = 64, PODS_MAX = 64, TOLD_MAX = 256, CHUNK = 64 << 10, HELD_MAX = 8 << 20, LINGER_MS = 2000 };
-enum action { PASS, CUT, RESET, STALL, FLIP, DELAY, SILENT, REFUSE, TO };
+enum action { PASS, CUT, RESET, STALL, FLIP, DELAY, SILENT, REFUSE, TO, RUN };
 
 struct rule {
 	int pod, conn; /* 0: any */
 	enum action action;
 	int down;
 	long long number;
-	const char *text;
+	const char *text, *program;
 };
 
 struct chunk {
@@ -95,19 +97,20 @@ static long long now_ms(void)
 static struct rule rule_read(const char *text)
 {
 	static const char *const words[] = {[CUT] = "cut", [RESET] = "reset", [STALL] = "stall", [FLIP] = "flip",
-					    [DELAY] = "delay", [SILENT] = "silent", [REFUSE] = "refuse", [TO] = "to"};
-	char pod[12], conn[12], word[12], rest[32] = "";
+					    [DELAY] = "delay", [SILENT] = "silent", [REFUSE] = "refuse", [TO] = "to", [RUN] = "run"};
+	char pod[12], conn[12], word[12], rest[200] = "";
 	struct rule r = {.text = text};
 
-	if (sscanf(text, "%11[0-9*].%11[0-9*]=%11[a-z]:%31s", pod, conn, word, rest) < 3) {
+	if (sscanf(text, "%11[0-9*].%11[0-9*]=%11[a-z]:%199s", pod, conn, word, rest) < 3) {
 		fprintf(stderr, "relay: %s: not a rule\n", text);
 		exit(2);
 	}
 	r.pod = atoi(pod);
 	r.conn = atoi(conn);
-	for (int i = CUT; i <= TO; i++)
+	for (int i = CUT; i <= RUN; i++)
 		if (!strcmp(word, words[i]))
 			r.action = (enum action)i;
+	r.program = strchr(text, ':') ? strchr(text, ':') + 1 : "";
 	r.down = !strncmp(rest, "down:", 5);
 	r.number = atoll(strchr(rest, ':') ? strchr(rest, ':') + 1 : rest);
 	if (r.action == PASS) {
@@ -147,6 +150,23 @@ static int dial(int port)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	return fd;
+}
+
+static int run_program(const char *program)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return -1;
+	if (fork() == 0) {
+		dup2(pair[1], 0);
+		dup2(pair[1], 1);
+		execl("/bin/sh", "sh", program, (char *)NULL);
+		_exit(127);
+	}
+	close(pair[1]);
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	return pair[0];
 }
 
 static void reset(int fd)
@@ -209,7 +229,9 @@ static void accept_one(int listener, int telling)
 	fprintf(events, "%d.%d open %d %s\n", c->pod, c->number, port, c->rule->text);
 	fflush(events);
 	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (c->rule->action != SILENT && c->rule->action != REFUSE)
+	if (c->rule->action == RUN)
+		c->fd[1] = run_program(c->rule->program);
+	else if (c->rule->action != SILENT && c->rule->action != REFUSE)
 		c->fd[1] = dial(c->rule->action == TO ? (int)c->rule->number : port);
 	if (c->rule->action != SILENT && c->fd[1] < 0) {
 		note(c, "refused");
@@ -408,6 +430,7 @@ int main(int argc, char **argv)
 	rules = calloc((size_t)argc, sizeof(*rules));
 	for (int i = 3; i < argc; i++)
 		rules[rule_count++] = rule_read(argv[i]);
+	signal(SIGCHLD, SIG_IGN);
 	events = fopen(argv[2], "ae");
 	if (!events)
 		die(argv[2]);
