@@ -24,6 +24,7 @@ enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START,
 /* One finished file on a pod that is, or will be, on its way home. */
 struct outfile {
 	char *name, *path, sha256[SHA256_HEX];
+	uint32_t name_hash;
 	int64_t bytes;
 	struct receive *r; /* home, verified, not renamed yet */
 	bool under_way;
@@ -36,6 +37,7 @@ struct seg_state {
 	size_t count;
 	int pod;
 	bool reported;	/* the pod said it is finished */
+	bool refused;	/* one of its files cannot be taken: what else is said of this try does not count */
 	bool announced; /* the core has heard EV_HOME */
 	struct check check;
 	char batch[24];

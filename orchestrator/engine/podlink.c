@@ -9,9 +9,8 @@
 
 enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
-	FILES_MAX = 200000, /* of one segment */
+	FILES_MAX = 100000, /* of one segment */
 };
-static const int64_t AGENT_TIME_MAX_MS = 10LL * 366 * 24 * 3600 * 1000;
 
 struct at { /* context of a link's callbacks */
 	struct engine *e;
@@ -37,6 +36,12 @@ static int64_t bounded(const json_t *event, const char *key, int64_t absent, int
 	int64_t n = jsonx_int(event, key, absent);
 
 	return n < 0 ? 0 : MIN(n, most);
+}
+
+/* A time that it has measured: it cannot have begun before it was rented. */
+static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
+{
+	return bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
 }
 
 static void send_line(struct engine *e, int pod, json_t *line)
@@ -320,7 +325,7 @@ static uint32_t batch_number(const struct engine *e, const json_t *event, const 
 static void batch_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
-	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = bounded(event, "t", 0, AGENT_TIME_MAX_MS)};
+	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = measured_ms(e, pod, event, "t")};
 	char id[60], reason[60];
 
 	if (!strcmp(state, "started"))
@@ -387,6 +392,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 	const char *hash = jsonx_text(event, "sha256", "");
 	int64_t bytes = jsonx_int(event, "bytes", -1);
 	struct err err;
+	char shown[100];
 
 	if (e->segs[segment].count >= FILES_MAX) {
 		distrust(e, pod, "it reports more files than any segment has");
@@ -396,8 +402,10 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
-	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right; it is not fetched",
-		e->segments[segment].id);
+	shown_text(shown, sizeof(shown), name ? name : "without a name");
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right (%s); it is not fetched",
+		e->segments[segment].id, shown);
+	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
 	if (name && path_is_safe(name) && e->pods[pod].link) {
 		distrust(e, pod, err.msg);
@@ -425,6 +433,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 
 	if (state == SEG_SAFE || state == SEG_FAILED)
 		return true;
+	if (e->segs[segment].pod == pod && e->segs[segment].reported)
+		return true; /* said twice, the core may not have heard of the first yet */
 	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
 	       (e->segs[segment].pod != pod || e->segs[segment].reported);
 }
@@ -432,8 +442,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 static void segment_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
-	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = bounded(event, "t", 0, AGENT_TIME_MAX_MS),
-			   .elapsed_ms = bounded(event, "ms", 0, AGENT_TIME_MAX_MS)};
+	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = measured_ms(e, pod, event, "t"),
+			   .elapsed_ms = measured_ms(e, pod, event, "ms")};
 
 	if (segment < 0)
 		return;
@@ -443,6 +453,8 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	struct seg_state *s = &e->segs[segment];
+	if (s->refused)
+		return;
 	if (!jsonx_bool(event, "ok", false)) {
 		segment_failed(e, pod, ev.segment, event);
 		return;
@@ -469,7 +481,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	const char *name = jsonx_text(event, "name", NULL);
 
-	if (segment < 0 || settled(e, (uint32_t)segment, pod))
+	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
 		return;
 	begin_report(e, pod, (uint32_t)segment);
 	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)
@@ -683,6 +695,7 @@ void podlink_send(struct engine *e, int pod, uint32_t batch)
 		uint32_t s = b->segments[i];
 		outfiles_reset(e, s);
 		e->segs[s].pod = -1;
+		e->segs[s].refused = false;
 		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s)));
 		estimate += e->segments[s].est_seconds;
 	}

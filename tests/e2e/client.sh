@@ -81,6 +81,26 @@ t_killed_at_fdatasync_8_reap() { killed_at_call reap fdatasync 8; }
 t_killed_at_fdatasync_20_resume() { killed_at_call resume fdatasync 20; }
 t_killed_at_write_40_reap() { killed_at_call reap write 40; }
 
+# The same in any thread, so those that write outputs too: fsync and rename there, fdatasync in the ledger. Never in a child.
+killed_in_thread() { # killed_in_thread resume|reap CALL N
+	local how=$1
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	script_lines 6
+	config 'pods = 2;'
+	ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" timeout -k 5 90 strace -f -o calls.txt -e trace="$2" \
+		-e inject="$2:signal=KILL:when=$3" "$BURST" run >out.txt 2>err.txt </dev/null || :
+	grep -q "killed by SIGKILL" calls.txt || complain "$2 number $3 never came"
+	come_back "$how" 6
+}
+t_killed_at_rename_1_resume() { killed_in_thread resume rename,renameat,renameat2 1; }
+t_killed_at_rename_2_reap() { killed_in_thread reap rename,renameat,renameat2 2; }
+t_killed_at_rename_4_resume() { killed_in_thread resume rename,renameat,renameat2 4; }
+t_killed_at_fsync_1_resume() { killed_in_thread resume fsync 1; }
+t_killed_at_fsync_3_reap() { killed_in_thread reap fsync 3; }
+t_killed_at_fsync_6_resume() { killed_in_thread resume fsync 6; }
+t_killed_at_fdatasync_6_in_any_thread_reap() { killed_in_thread reap fdatasync 6; }
+t_killed_at_fdatasync_12_in_any_thread_resume() { killed_in_thread resume fdatasync 12; }
+
 # ---- signals ----
 ends_with() { # ends_with SIGNAL STATUS
 	script_lines 60

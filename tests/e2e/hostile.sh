@@ -15,15 +15,15 @@ take_over() { # take_over CASE
 		CASE=$1 CASE_STATE=$T/taken exec python3 "$ROOT/tests/e2e/hostile_agent.py"
 	E
 	cat >taken/answer <<-E
+		below() { for p in "\$@"; do echo \$p; below \$(pgrep -P \$p); done; }
 		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 			[ -s "$T/taken/keys" ] && break
-			for p in \$(pgrep -f "sshd.*sshd_config"); do
+			for p in \$(below \$(pgrep -f "$T/state")); do
 				home=/proc/\$p/root/run/burst
-				[ -s "\$home/host_key" ] && [ -s "\$home/authorized_keys" ] || continue
-				cp "\$home/host_key" "$T/taken/key" && cp "\$home/authorized_keys" "$T/taken/keys"
+				cp "\$home/host_key" "$T/taken/key" && cp "\$home/authorized_keys" "$T/taken/keys" && break
 			done
 			sleep 0.1
-		done
+		done 2>/dev/null
 		chmod 600 "$T/taken/key"
 		exec /usr/sbin/sshd -i -e -f /dev/null -o HostKey="$T/taken/key" -o AuthorizedKeysFile="$T/taken/keys" \\
 			-o StrictModes=no -o UsePAM=no -o PidFile=none -o ForceCommand="$T/taken/agent" -o MaxSessions=100 2>>"$T/taken/log"
@@ -174,13 +174,24 @@ t_honest_output() {
 	is "$(head -c 4 out/out/a.txt)" RIFF "the file"
 	within_bounds honest
 }
-t_outputs_without_end() {
-	command_job
-	take_over many_outputs
-	burst run --json --force
-	within_bounds many_outputs
-	has err.txt "more files than any segment has"
-	is "$(json '[.pods[].released] | all')" true "released"
+
+# ---- what lies on the volume ----
+t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it is mended
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "the first run"
+	local kept
+	kept=$(echo state/volumes/v/agent/*)
+	cp "$kept" good
+	printf '#!/bin/sh\ntouch "$BURST_VOLUME/was-run"\n' >evil
+	head -c "$(stat -c %s good)" /dev/zero | tr '\0' '#' >>evil
+	head -c "$(stat -c %s good)" evil >"$kept"
+	rm -rf out
+	burst run
+	is "$STATUS" 0 "the second run ($(tail -n 2 err.txt))"
+	[ ! -e state/volumes/v/was-run ] || complain "it was run"
+	wait_for 5 "the copy on the volume to be mended" cmp good "$kept"
 }
 
 run_tests "$@"

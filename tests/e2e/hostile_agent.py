@@ -80,7 +80,7 @@ def event(ev, **more):
 def hello():
     more = {}
     if CASE == "strange_hello":
-        more = {"next": -(1 << 63), "gpus": [{"name": ESC * 50, "memory_mb": -1}] * 1000, "workers": 0, "t": 1 << 62,
+        more = {"next": -(1 << 63), "gpus": [{"name": ESC * 50, "memory_mb": -1}] * 50, "workers": 0, "t": 1 << 62,
                 "began_s": -5, "cpus": "many", "memory_mb": None}
     if CASE == "hello_of_the_future":
         more = {"next": (1 << 63) - 1}
@@ -125,7 +125,7 @@ def report(batch, seg):
         "hash_path": {"sha256": "../" * 21 + "x"},
     }.get(CASE, {})
     if CASE == "strange_ids":
-        for name in ("nobody", "../../x", "", ESC, 7, None, seg["id"] + "\0", "s" * 100000):
+        for name in ("nobody", "../../x", "", ESC, 7, None, "s" * 100000):
             event("segment", **{**good, "id": name})
         event("segment", **{**good, "batch": ESC * 9})
         event("segment", **good)
@@ -158,9 +158,6 @@ def output(batch, seg):
             "name_empty": "", "name_none": None}.get(CASE, "out/a.txt")
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
           sha256=hashlib.sha256(WAV).hexdigest())
-    if CASE == "many_outputs":
-        for i in range(3000000):
-            say(ev="output", id=seg["id"], name="out/%d.txt" % i, path="runs/r/a/%d" % i, bytes=1, sha256="0" * 64)
     event("segment", id=seg["id"], batch=batch, ok=True, code=0, ms=5, outputs=1)
 
 
