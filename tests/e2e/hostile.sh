@@ -174,6 +174,16 @@ t_honest_output() {
 	is "$(head -c 4 out/out/a.txt)" RIFF "the file"
 	within_bounds honest
 }
+t_the_channel_ends_while_many_files_wait() { # only the channel: all is asked for again on the next one, nobody is to blame
+	command_job
+	take_over ends_once_of_forty
+	burst run --json --force
+	within_bounds ends_once_of_forty
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(find out/out -name '*.txt' | wc -l)" 41 files
+	is "$(json '.pods | length')" 1 pods
+	[ -e taken/ended ] || complain "the channel never ended"
+}
 
 # ---- what lies on the volume ----
 t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it is mended

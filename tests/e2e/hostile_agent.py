@@ -36,6 +36,11 @@ def flood(piece):
 # ---- files ----
 
 def send():
+    if CASE == "ends_once_of_forty" and not os.path.exists(STATE + "/ended"):
+        open(STATE + "/ended", "w").close()
+        for _ in range(16):  # as many as are asked for at once; the others wait
+            sys.stdin.readline()
+        sys.exit(0)
     for request in sys.stdin:
         ask = json.loads(request)
         body, offset = WAV, ask["offset"]
@@ -158,6 +163,9 @@ def output(batch, seg):
             "name_empty": "", "name_none": None}.get(CASE, "out/a.txt")
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
           sha256=hashlib.sha256(WAV).hexdigest())
+    for i in range(40 if CASE == "ends_once_of_forty" else 0):
+        event("output", id=seg["id"], name="out/%d.txt" % i, path="runs/r/a/%d.txt" % i, bytes=len(WAV),
+              sha256=hashlib.sha256(WAV).hexdigest())
     event("segment", id=seg["id"], batch=batch, ok=True, code=0, ms=5, outputs=1)
 
 
