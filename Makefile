@@ -127,6 +127,17 @@ build/asan/burst-agent: jobs/agent/agent.c
 $(BUILD)/e2e/kit_print: tests/e2e/kit_print.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+# What stands between a client and its pods in the end-to-end tests (connections are cut, held up and spoilt there), and
+# what kills it at a given call.
+E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so
+build/e2e/relay: tests/e2e/relay.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -o $@ $<
+build/e2e/%.so: tests/e2e/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
+.PHONY: e2e-tools
+e2e-tools: $(E2E_TOOLS)
 .PHONY: check-agent
 check-agent: build/asan/burst-agent $(KIT) $(BUILD)/e2e/kit_print
 	AGENT=$(CURDIR)/build/asan/burst-agent tests/e2e/agent.sh

@@ -69,7 +69,7 @@ in_parallel() {
 	wait
 }
 
-must "build" make -j"$jobs" BUILD=build all sim podbox || exit 1
+must "build" make -j"$jobs" BUILD=build all sim podbox e2e-tools || exit 1
 must "build with sanitizers" make -j"$jobs" BUILD=build/asan SANITIZE=1 all sim || exit 1
 must "build unit tests with sanitizers" make -j"$jobs" BUILD=build/asan SANITIZE=1 unit-build
 must "build unit tests" make -j"$jobs" BUILD=build unit-build

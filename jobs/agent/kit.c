@@ -11,7 +11,8 @@ INCBIN(kit_start_script, "jobs/agent/start.sh");
 
 /* For the shell of the first SSH channel, after h=HASH n=BYTES. No single quote may stand in it. The agent is looked for on
  * the container's disk, then on the volume; else it comes over stdin and is left on the volume in the
- * background: a volume that is full, slow or read-only costs only the next pod. dd takes exactly n bytes and no more, since
+ * background: a volume that is full, slow or read-only costs only the next pod, and a copy
+ * whose hash cannot be checked is not run. dd takes exactly n bytes and no more, since
  * what follows is for the agent. Where the home is mounted noexec, /tmp is tried. */
 static const char bootstrap_script[] =
 	"home=${BURST_HOME:-/run/burst} volume=${BURST_VOLUME:-/workspace}\n"
@@ -34,7 +35,7 @@ static const char bootstrap_script[] =
 	"	exit 1\n"
 	"}\n"
 	"keep() { mkdir -p \"$volume/agent\" && put \"$agent\" \"$kept\"; }\n"
-	"if fits \"$agent\" || { fits \"$kept\" && put \"$kept\" \"$agent\"; }; then\n"
+	"if fits \"$agent\" || { command -v sha256sum >/dev/null && fits \"$kept\" && put \"$kept\" \"$agent\"; }; then\n"
 	"	echo BURST have\n"
 	"else\n"
 	"	echo BURST need\n"

@@ -109,6 +109,7 @@ struct core_pod {
 	int64_t wake_at, deadline_at, renew_at, look_at, clean_at;
 	int tries, looks, clean_looks;
 	int batches, unhome; /* batches in flight; rendered segments not yet home */
+	int bad_files;	     /* segments in a row whose files were not what was announced */
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;

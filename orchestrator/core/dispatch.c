@@ -510,6 +510,15 @@ void dispatch_home(struct core *c, const struct event *ev)
 	a->flag = !ev->check_ok;
 }
 
+/* One segment's file may be spoilt by its worker; when it is one after the other, the pod is. */
+static void count_bad_file(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	if (p->phase >= POD_RELEASING || ++p->bad_files < BAD_FILES_MAX)
+		return;
+	offers_rest_bad_host(c, p);
+	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not come home as it announces them: %s", ev->err->msg);
+}
+
 void dispatch_home_failed(struct core *c, const struct event *ev)
 {
 	struct seg *s = &c->segs[ev->segment];
@@ -534,8 +543,11 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 		ask_file(c, ev->pod, ev->segment);
 		return;
 	}
+	bool first = s->home_tries == 0;
 	if (++s->home_tries < HOME_TRIES_MAX) {
 		render_again(c, ev);
+		if (first)
+			count_bad_file(c, p, ev);
 		return;
 	}
 	p->unhome--;
@@ -553,6 +565,7 @@ void dispatch_safe(struct core *c, const struct event *ev)
 	settle(c, ev->segment, SEG_SAFE);
 	c->pods[pod].unhome--;
 	c->pods[pod].safe_at = c->now;
+	c->pods[pod].bad_files = 0;
 	c->pod_failures = 0;
 	canary_word(c, ev->segment, !s->suspect);
 	pod_after_work(c, pod);

@@ -22,6 +22,7 @@ enum {
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
 	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
+	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
 	SELF_END_MS = 5 * 1000,		   /* from its hard end until a pod that ends itself bills no more */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
@@ -133,6 +134,8 @@ void offers_take(struct core *c, int provider, const struct offer *list, size_t 
 /* The best candidate now, or NULL and why in c->capacity; *again_at: when one may be free again. */
 struct candidate *offers_pick(struct core *c, int64_t *again_at);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
+/* The offer of a pod that was of no use is not asked for a while. */
+void offers_rest_bad_host(struct core *c, const struct core_pod *p);
 
 /* budget.c */
 /* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */

@@ -107,6 +107,11 @@ static void rest_candidate(struct core *c, const struct core_pod *p, int64_t ms)
 		k->rest_until = c->now + ms;
 }
 
+void offers_rest_bad_host(struct core *c, const struct core_pod *p)
+{
+	rest_candidate(c, p, BAD_HOST_REST_MS);
+}
+
 /* Sold out may last a moment or a day: 5 s at first, a minute at most. */
 static void rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
@@ -223,6 +228,9 @@ static void count_failure(struct core *c, const struct core_pod *p)
 
 	if (p->fault == ERR_NONE || c->conf.reap)
 		return;
+	/* should nothing else be on offer, this is why */
+	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
+		p->id[0] ? p->id : p->attempt, p->reason);
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
 		return;
 	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
@@ -294,7 +302,10 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 	p->failed_here = p->failed_here || fault == ERR_JOB;
 	p->unwanted = true;
 	c->dirty = true;
-	if (p->connected && p->unhome > 0 && c->signals < 2) {
+	struct vendor *v = vendor_of(c, p);
+	if (v->owner == pod && fault == ERR_UNTRUSTED)
+		v->shared_ready = false; /* it said so: the next pod looks for itself */
+	if (p->connected && p->unhome > 0 && c->signals < 2 && fault != ERR_UNTRUSTED) {
 		/* what is finished comes home first, within bounds */
 		p->draining = true;
 		p->look_at = c->now + FETCH_GRACE_MS;
@@ -733,6 +744,11 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	p->connected = false;
 	if (p->phase >= POD_RELEASING)
 		return;
+	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
+		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_let_go(c, index_of(c, p), ERR_UNTRUSTED, "%s", err->msg);
+		return;
+	}
 	core_note(c, NOTE_INFO, "pod %s: connection lost (%s); connecting again", p->id, err ? err->msg : "closed");
 	p->lost = true;
 	dispatch_forget_fetches(c, index_of(c, p));

@@ -52,6 +52,7 @@ struct fetcher {
 	int asked_first, asked_count;
 	size_t count, held;
 	bool paused, closed;
+	bool failing; /* nothing new is asked for before all that was asked for is settled */
 	struct str header;
 };
 
@@ -250,18 +251,28 @@ static struct fetch *take_asked(struct fetcher *f)
 	return x;
 }
 
-static void broken(struct fetcher *f, const char *why)
+/* The channel is gone: what was asked for on it fails. A file that ends would have the next ones asked for, on a new channel,
+ * while we still walk the list: that waits. */
+static void fail_asked(struct fetcher *f, enum err_kind kind, const char *why)
 {
-	ssh_channel_close(f->channel);
 	f->channel = NULL;
 	str_reset(&f->header);
 	f->asked_count = 0;
 	f->arriving = NULL;
+	f->failing = true;
 	for (struct fetch *x = f->first, *next; x; x = next) {
 		next = x->next;
 		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING)
-			fetch_fail(x, ERR_UNTRUSTED, why);
+			fetch_fail(x, kind, why);
 	}
+	f->failing = false;
+}
+
+static void broken(struct fetcher *f, const char *why)
+{
+	ssh_channel_close(f->channel);
+	fail_asked(f, ERR_UNTRUSTED, why);
+	pump(f);
 }
 
 static void answered(struct fetcher *f, const char *line, size_t len)
@@ -334,7 +345,8 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 
 	if (stream != 0)
 		return;
-	while (len && f->channel) {
+	const struct ssh_channel *of = f->channel;
+	while (len && f->channel == of) { /* what is left over from one that broke is nobody's */
 		size_t n = f->arriving ? take_bytes(f, p, len) : take_header(f, p, len);
 		p += n;
 		len -= n;
@@ -352,15 +364,9 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 	struct fetcher *f = ctx;
 	(void)exit_code, (void)signal;
 
-	f->channel = NULL;
-	f->asked_count = 0;
-	f->arriving = NULL;
-	str_reset(&f->header);
-	for (struct fetch *x = f->first, *next; x; x = next) {
-		next = x->next;
-		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING)
-			fetch_fail(x, ERR_NETWORK, err ? err->msg : "the pod stopped sending");
-	}
+	fail_asked(f, ERR_NETWORK, err ? err->msg : "the pod stopped sending");
+	if (!err)
+		pump(f);
 }
 
 static const struct ssh_channel_ops send_ops = {.data = on_data, .closed = on_closed};
@@ -384,7 +390,7 @@ static void ask(struct fetcher *f, struct fetch *x)
 /* Asks for what is ready to be asked for, in order, a bounded number at once. */
 static void pump(struct fetcher *f)
 {
-	for (struct fetch *x = f->first, *next; x && !f->closed; x = next) {
+	for (struct fetch *x = f->first, *next; x && !f->closed && !f->failing; x = next) {
 		next = x->next;
 		if (x->stage != ST_READY)
 			continue;

@@ -24,6 +24,7 @@ enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START,
 /* One finished file on a pod that is, or will be, on its way home. */
 struct outfile {
 	char *name, *path, sha256[SHA256_HEX];
+	uint32_t name_hash;
 	int64_t bytes;
 	struct receive *r; /* home, verified, not renamed yet */
 	bool under_way;
@@ -36,6 +37,7 @@ struct seg_state {
 	size_t count;
 	int pod;
 	bool reported;	/* the pod said it is finished */
+	bool refused;	/* one of its files cannot be taken: what else is said of this try does not count */
 	bool announced; /* the core has heard EV_HOME */
 	struct check check;
 	char batch[24];
@@ -52,7 +54,7 @@ struct epod { /* beside core_pod */
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
-	int64_t last_event, billed_vendor_ms;
+	int64_t last_event, billed_vendor_ms, logged_bytes;
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
 	bool save_failed, helloed, zstd, shared_part;

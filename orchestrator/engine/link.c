@@ -119,6 +119,8 @@ static void on_control(void *ctx, int stream, const void *bytes, size_t len)
 		str_add_printable(&text, bytes, len, 200);
 		log_line(LOG_DEBUG, "pod's stderr: %s", str_text(&text));
 		l->noise += len;
+		if (l->noise > NOISE_MAX_BYTES)
+			fail(l, ERR_UNTRUSTED, "it floods us with text that no agent sends");
 		return;
 	}
 	str_addn(&l->in, bytes, len);

@@ -56,13 +56,16 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 			     const char *sha256)
 {
 	struct seg_state *s = &e->segs[segment];
+	uint32_t name_hash = 2166136261u;
 
+	for (const char *p = name; *p; p++)
+		name_hash = (name_hash ^ (unsigned char)*p) * 16777619u;
 	for (size_t i = 0; i < s->count; i++)
-		if (!strcmp(s->files[i].name, name))
+		if (s->files[i].name_hash == name_hash && !strcmp(s->files[i].name, name))
 			return &s->files[i]; /* told twice (an event log read again) */
 	s->files = xrealloc(s->files, (s->count + 1) * sizeof(*s->files));
 	struct outfile *f = &s->files[s->count++];
-	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .bytes = bytes};
+	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .name_hash = name_hash, .bytes = bytes};
 	COPY_TEXT(f->sha256, sha256);
 	return f;
 }
@@ -170,7 +173,7 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 	struct seg_state *s = &e->segs[segment];
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
-	if (s->pod != pod) { /* nothing is known of such a file (any more) */
+	if (s->pod != pod || (!s->count && !s->reported)) { /* nothing is known of such a file (any more) */
 		struct err err;
 		err_set(&err, ERR_NOT_FOUND, "%s: not reported by pod %s", e->segments[segment].id, pod_called(e, pod));
 		struct event ev = {.type = EV_HOME_FAILED, .pod = pod, .segment = segment};

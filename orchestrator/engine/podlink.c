@@ -7,6 +7,11 @@
 #include "../base/path.h"
 #include "impl.h"
 
+enum {
+	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
+	FILES_MAX = 100000, /* of one segment */
+};
+
 struct at { /* context of a link's callbacks */
 	struct engine *e;
 	int pod;
@@ -23,6 +28,20 @@ static void shown_text(char *to, size_t room, const char *from)
 
 	str_add_printable(&text, from, strlen(from), room - 8);
 	copy_text(to, room, str_text(&text));
+}
+
+/* A number of an agent, brought into the range that such a number can have. */
+static int64_t bounded(const json_t *event, const char *key, int64_t absent, int64_t most)
+{
+	int64_t n = jsonx_int(event, key, absent);
+
+	return n < 0 ? 0 : MIN(n, most);
+}
+
+/* A time that it has measured: it cannot have begun before it was rented. */
+static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
+{
+	return bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
 }
 
 static void send_line(struct engine *e, int pod, json_t *line)
@@ -354,7 +373,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
-			   .max_batch = (int)jsonx_int(event, "max_batch", 0)};
+			   .max_batch = (int)bounded(event, "max_batch", 0, INT32_MAX)};
 	post(e, &ev, NULL);
 }
 
@@ -372,15 +391,17 @@ static uint32_t batch_number(const struct engine *e, const json_t *event, const 
 static void batch_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *state = jsonx_text(event, "state", "");
-	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = jsonx_int(event, "t", 0)};
+	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = measured_ms(e, pod, event, "t")};
+	char id[60], reason[60];
 
 	if (!strcmp(state, "started"))
 		ev.type = EV_BATCH_STARTED;
 	else if (!strcmp(state, "done"))
 		ev.type = EV_BATCH_DONE;
 	else {
-		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod),
-			   jsonx_text(event, "id", "?"), jsonx_text(event, "reason", "?"));
+		shown_text(id, sizeof(id), jsonx_text(event, "id", "?"));
+		shown_text(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
+		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod), id, reason);
 		return;
 	}
 	post(e, &ev, NULL);
@@ -400,7 +421,8 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 
 	shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	if (e->needs->command) {
-		int code = (int)jsonx_int(event, "code", -1);
+		int64_t said = jsonx_int(event, "code", -1);
+		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		snprintf(result->reason, sizeof(result->reason), "the command ended with exit code %d%s%s", code,
 			 words[0] ? ": " : "", code < 0 ? words : "");
 		e->command_code = code;
@@ -418,6 +440,17 @@ static bool good_hash(const char *hex)
 	return strlen(hex) == 64 && strspn(hex, "0123456789abcdef") == 64;
 }
 
+static void pod_down(struct engine *e, int pod, const struct err *err);
+
+/* It says what no agent of ours would say: whatever else it says is not listened to. */
+static void distrust(struct engine *e, int pod, const char *what)
+{
+	struct err err;
+
+	err_set(&err, ERR_UNTRUSTED, "%s", what);
+	pod_down(e, pod, &err);
+}
+
 /* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). */
 static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
@@ -425,13 +458,25 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 	const char *hash = jsonx_text(event, "sha256", "");
 	int64_t bytes = jsonx_int(event, "bytes", -1);
 	struct err err;
+	char shown[100];
 
+	if (e->segs[segment].count >= FILES_MAX) {
+		distrust(e, pod, "it reports more files than any segment has");
+		return false;
+	}
 	if (name && path_is_safe(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
-	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right; it is not fetched",
-		e->segments[segment].id);
+	shown_text(shown, sizeof(shown), name ? name : "without a name");
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right (%s); it is not fetched",
+		e->segments[segment].id, shown);
+	e->segs[segment].refused = true;
+	/* a name may be the job's own doing; what the agent says of the file itself is not */
+	if (name && path_is_safe(name) && e->pods[pod].link) {
+		distrust(e, pod, err.msg);
+		return false;
+	}
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
@@ -454,6 +499,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 
 	if (state == SEG_SAFE || state == SEG_FAILED)
 		return true;
+	if (e->segs[segment].pod == pod && e->segs[segment].reported)
+		return true; /* said twice, the core may not have heard of the first yet */
 	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&
 	       (e->segs[segment].pod != pod || e->segs[segment].reported);
 }
@@ -461,8 +508,8 @@ static bool settled(const struct engine *e, uint32_t segment, int pod)
 static void segment_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
-	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = jsonx_int(event, "t", 0),
-			   .elapsed_ms = jsonx_int(event, "ms", 0)};
+	struct event ev = {.type = EV_RENDERED, .pod = pod, .t = measured_ms(e, pod, event, "t"),
+			   .elapsed_ms = measured_ms(e, pod, event, "ms")};
 
 	if (segment < 0)
 		return;
@@ -472,6 +519,8 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	struct seg_state *s = &e->segs[segment];
+	if (s->refused)
+		return;
 	if (!jsonx_bool(event, "ok", false)) {
 		segment_failed(e, pod, ev.segment, event);
 		return;
@@ -487,9 +536,9 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	}
 	s->reported = true;
 	e->pods[pod].rendered++;
-	COPY_TEXT(s->batch, jsonx_text(event, "batch", ""));
-	s->seconds = jsonx_number(event, "seconds", 0);
-	s->rate = (int)jsonx_int(event, "rate", 0);
+	shown_text(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
+	s->seconds = MAX(jsonx_number(event, "seconds", 0), 0);
+	s->rate = (int)bounded(event, "rate", 0, 1 << 24);
 	post(e, &ev, NULL);
 }
 
@@ -520,7 +569,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
 	const char *name = jsonx_text(event, "name", NULL);
 
-	if (segment < 0 || settled(e, (uint32_t)segment, pod))
+	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
 		return;
 	if (name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
@@ -535,6 +584,11 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, line, strlen(line), 4096);
+	e->pods[pod].logged_bytes += (int64_t)shown.len;
+	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
+		distrust(e, pod, "it floods us with log lines");
+		return;
+	}
 	if (e->setup->output && e->needs && e->needs->command)
 		e->setup->output(e->setup->ctx, pod_called(e, pod), str_text(&shown));
 	else
@@ -636,7 +690,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct epod *p = &e->pods[at->pod];
 	const char *how = jsonx_text(hello, "switch", "bad nothing was said");
 	const json_t *gpus = json_object_get(hello, "gpus");
-	int64_t workers = jsonx_int(hello, "workers", 0);
+	int64_t workers = bounded(hello, "workers", 0, 1000);
 
 	p->helloed = true;
 	p->zstd = jsonx_bool(hello, "zstd", false);
@@ -658,7 +712,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .workers_alive = workers > 0};
 	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
 	p->greeting = ev;
-	p->caught_up_at = jsonx_int(hello, "next", 1) - 1;
+	p->caught_up_at = bounded(hello, "next", 1, INT64_MAX) - 1;
 	greet_when_caught_up(e, at->pod);
 }
 
@@ -670,12 +724,10 @@ static void on_line(void *ctx, const json_t *event)
 	greet_when_caught_up(at->e, at->pod);
 }
 
-static void on_down(void *ctx, const struct err *err)
+static void pod_down(struct engine *e, int pod, const struct err *err)
 {
-	struct at *at = ctx;
-	struct engine *e = at->e;
-	int pod = at->pod;
-	bool was_up = e->pods[pod].helloed;
+	/* hello alone is not yet a connection to the core: it hears of one when all that happened before is known */
+	bool was_up = e->pods[pod].helloed && e->pods[pod].greeting.type != EV_CONNECTED;
 
 	stop_link(e, pod);
 	post_pod(e, was_up ? EV_LOST : EV_CONNECT_FAILED, pod, err);
@@ -686,6 +738,13 @@ static void on_placed(void *ctx)
 	struct at *at = ctx;
 
 	start_early(at->e, at->pod);
+}
+
+static void on_down(void *ctx, const struct err *err)
+{
+	struct at *at = ctx;
+
+	pod_down(at->e, at->pod, err);
 }
 
 static const struct link_ops link_ops = {.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
@@ -735,6 +794,7 @@ void podlink_send(struct engine *e, int pod, uint32_t batch)
 		uint32_t s = b->segments[i];
 		outfiles_reset(e, s);
 		e->segs[s].pod = -1;
+		e->segs[s].refused = false;
 		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s)));
 		estimate += e->segments[s].est_seconds;
 	}

@@ -81,6 +81,30 @@ t_killed_at_fdatasync_8_reap() { killed_at_call reap fdatasync 8; }
 t_killed_at_fdatasync_20_resume() { killed_at_call resume fdatasync 20; }
 t_killed_at_write_40_reap() { killed_at_call reap write 40; }
 
+# The same in any thread, those that write outputs too, and to the call: fsync and rename there, fdatasync in the ledger.
+killed_around() { # killed_around resume|reap before|after CALL N
+	local how=$1
+	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
+	script_lines 6
+	config 'pods = 1;'
+	STATUS=0
+	timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
+		KILL_AT="$2 $3 $4" "$BURST" run >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 137 "killed $2 $3 $4"
+	come_back "$how" 6
+}
+# Renames 1 and 2 are a pod's keys, 3 to 8 the outputs, 9 the manifest; outputs have an fsync before and after theirs.
+t_killed_before_rename_3_resume() { killed_around resume before rename 3; }
+t_killed_after_rename_5_reap() { killed_around reap after rename 5; }
+t_killed_before_rename_8_resume() { killed_around resume before rename 8; }
+t_killed_after_rename_9_resume() { killed_around resume after rename 9; }
+t_killed_before_fsync_1_resume() { killed_around resume before fsync 1; }
+t_killed_after_fsync_7_reap() { killed_around reap after fsync 7; }
+t_killed_before_fsync_12_resume() { killed_around resume before fsync 12; }
+t_killed_before_fdatasync_8_reap() { killed_around reap before fdatasync 8; }
+t_killed_after_fdatasync_10_resume() { killed_around resume after fdatasync 10; }
+t_killed_before_fdatasync_12_resume() { killed_around resume before fdatasync 12; }
+
 # ---- signals ----
 ends_with() { # ends_with SIGNAL STATUS
 	script_lines 60

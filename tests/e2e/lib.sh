@@ -76,10 +76,10 @@ config() {
 }
 burst() { # runs it with a bound; status in $STATUS, words in ./out.txt and ./err.txt
 	STATUS=0
-	timeout -k 5 "${LIMIT:-90}" "$BURST" "$@" >out.txt 2>err.txt </dev/null || STATUS=$?
+	timeout -k 5 "${LIMIT:-90}" "${CLIENT:-$BURST}" "$@" >out.txt 2>err.txt </dev/null || STATUS=$?
 }
 burst_bg() { # in the background; its pid in $PID
-	timeout -k 5 "${LIMIT:-120}" "$BURST" "$@" >out.txt 2>err.txt </dev/null &
+	timeout -k 5 "${LIMIT:-120}" "${CLIENT:-$BURST}" "$@" >out.txt 2>err.txt </dev/null &
 	local shell=$!
 	PID=
 	wait_for 10 "burst to start" pgrep -P $shell || return
@@ -90,6 +90,35 @@ burst_wait() { # waits for the one in the background; status in $STATUS
 	STATUS=0
 	wait "$SHELL_PID" || STATUS=$?
 }
+
+# ---- a bad line between the client and its pods ----
+# through RULE... : from here on the client of this test reaches its pods through relay.c, whose rules these are; what happens
+# to the connections is in relay.log
+through() {
+	local tools=$ROOT/build/e2e port=
+	make -s -C "$ROOT" e2e-tools || { complain "the relay cannot be built"; return; }
+	relay_stop
+	rm -f relay.says relay.sock relay.log
+	mkfifo relay.says
+	"$tools/relay" "$T/relay.sock" "$T/relay.log" "$@" >relay.says &
+	RELAY_PID=$!
+	read -rt 10 port <relay.says || { complain "the relay did not start"; return; }
+	cat >client <<-E
+		#!/bin/sh
+		export LD_PRELOAD='$tools/detour.so' ASAN_OPTIONS='$ASAN_OPTIONS:verify_asan_link_order=0' DETOUR='$T/relay.sock $port'
+		exec '$BURST' "\$@"
+	E
+	chmod 755 client
+	CLIENT=$T/client
+}
+relay_stop() {
+	[ -z "$RELAY_PID" ] || { kill "$RELAY_PID"; wait "$RELAY_PID"; } 2>/dev/null
+	RELAY_PID=
+}
+relayed() { # relayed POD.CONN WORD: so many such lines in the relay's log
+	grep -c "^$1 $2" relay.log
+}
+
 json() { # json EXPR: of the last line of out.txt
 	tail -n 1 out.txt | jq -r "$1"
 }
@@ -120,8 +149,9 @@ one_test() {
 	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
 	mkdir -p "$HOME"
 	unset XDG_STATE_HOME NO_COLOR BURST_CLIENT_FD
-	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID=''
+	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
 	"$name"
+	relay_stop
 	if [ -n "$SKIP" ]; then
 		echo "skip $SCRIPT/$name: $SKIP"
 		return

@@ -517,8 +517,9 @@ static void test_wrong_host_key(void **state)
 	assert_int_equal(s.err.kind, ERR_UNTRUSTED);
 	*strrchr(shown, ' ') = '\0';
 	*strrchr(other, ' ') = '\0';
-	assert_non_null(strstr(s.err.msg, shown));
-	assert_non_null(strstr(s.err.msg, other));
+	assert_non_null(strstr(s.err.msg, "host key"));
+	assert_non_null(strstr(s.err.msg, shown + strlen(shown) - 10));
+	assert_non_null(strstr(s.err.msg, other + strlen(other) - 10));
 	ssh_close(s.ssh);
 	free(other);
 	free(shown);

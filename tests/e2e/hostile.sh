@@ -1,0 +1,207 @@
+#!/bin/bash
+# hostile.sh - a pod that has been taken over: its keys are right, and what answers instead of its agent lies. The client stays
+# within its folder, its memory and its time, lets such a pod go and has the work done elsewhere.
+. "$(dirname "$0")/lib.sh"
+
+MEMORY_KB=700000 # with the sanitizers' own; an endless stream brings gigabytes
+
+# The first pod is taken over: what it is asked is answered by hostile_agent.py behind an sshd with the pod's own keys.
+take_over() { # take_over CASE
+	local home
+	mkdir -p taken
+	[ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+	cat >taken/agent <<-E
+		#!/bin/sh
+		CASE=$1 CASE_STATE=$T/taken exec python3 "$ROOT/tests/e2e/hostile_agent.py"
+	E
+	cat >taken/answer <<-E
+		below() { for p in "\$@"; do echo \$p; below \$(pgrep -P \$p); done; }
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+			[ -s "$T/taken/keys" ] && break
+			for p in \$(below \$(pgrep -f "$T/state")); do
+				home=/proc/\$p/root/run/burst
+				cp "\$home/host_key" "$T/taken/key" && cp "\$home/authorized_keys" "$T/taken/keys" && break
+			done
+			sleep 0.1
+		done 2>/dev/null
+		chmod 600 "$T/taken/key"
+		exec /usr/sbin/sshd -i -e -f /dev/null -o HostKey="$T/taken/key" -o AuthorizedKeysFile="$T/taken/keys" \\
+			-o StrictModes=no -o UsePAM=no -o PidFile=none -o ForceCommand="$T/taken/agent" -o MaxSessions=100 2>>"$T/taken/log"
+	E
+	chmod 755 taken/agent
+	through "1.*=run:$T/taken/answer"
+	# how much memory it took, at most
+	sed -i 's/^exec /exec python3 "$0.py" /' client
+	cat >client.py <<-E
+		import resource, signal, subprocess, sys
+		for s in signal.SIGTERM, signal.SIGINT:
+		    signal.signal(s, lambda n, f: child.send_signal(n))
+		child = subprocess.Popen(sys.argv[1:])
+		code = child.wait()
+		open("memory_kb", "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+		sys.exit(code if code >= 0 else 128 - code)
+	E
+}
+hostile_job() { # two offers, so that there is a next one
+	LOCAL='spot_price_per_hour = 0.30;'
+	script_lines 6
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; }; pods = 1; spot = true;'
+}
+within_bounds() {
+	[ "$(cat memory_kb)" -lt $MEMORY_KB ] || complain "$1: it took $(cat memory_kb) kB of memory"
+	[ -z "$(find . -path ./state -prune -o \( -name '*evil*' -o -name '*.part' \) -print)" ] || complain "$1: a file came where it must not"
+	"$BURST" logs "$(json .run)" >logs.txt 2>&1
+	"$BURST" ps --all >ps.txt 2>&1
+	! LC_ALL=C grep -l "$(printf '\033\|\007\|\302\233\|\342\200\256')" err.txt out.txt logs.txt ps.txt >found.txt ||
+		complain "$1: the pod's text can drive the terminal: $(cat found.txt)"
+}
+seen_through() { # seen_through CASE [WORDS]: the pod is let go and the next one does the work
+	rm -rf out state taken
+	take_over "$1"
+	LIMIT=25
+	burst run --json
+	within_bounds "$1"
+	is "$STATUS" 0 "$1: exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods | length')" 2 "$1: pods"
+	is "$(json '[.pods[].released] | all')" true "$1: released"
+	is "$(wavs)" 6 "$1: files"
+	is "$(jq -r .provider,.attempt out/manifest.jsonl | grep -c local)" 6 "$1: lines"
+	# what came whole before the first lie is verified and stays
+	[ "$(sqlite3 state/ledger.db "select count(distinct attempt) from segment where state = 1")" -le "${WHOSE:-1}" ] ||
+		complain "$1: files of the pod that lies were taken"
+	[ -z "${2:-}" ] || has err.txt "$2"
+	nothing_left
+}
+each_seen_through() {
+	local one
+	hostile_job
+	for one in "$@"; do [ -n "$WHY" ] || seen_through "$one"; done
+}
+t_honest() { # the stand-in for an agent is believed as long as it tells no lie
+	hostile_job
+	take_over honest
+	burst run --json
+	within_bounds honest
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods | length')" 1 pods
+	is "$(wavs)" 6 files
+	[ -z "$(find state/volumes -name events.jsonl)" ] || complain "it was the pod's own agent that answered"
+}
+t_what_is_no_json() { each_seen_through binary endless_line endless_noise deep_json deep_list; }
+t_floods() { each_seen_through endless_log endless_stderr; }
+t_paths() { each_seen_through path_up path_absolute path_control path_long no_path; }
+t_sizes_and_hashes() { each_seen_through huge negative not_a_number beyond hash_short hash_path; }
+t_files() {
+	each_seen_through other_bytes fewer_bytes other_size negative_size endless_head no_file silent_end
+	WHOSE=2 each_seen_through more_bytes endless_file
+}
+honest_all_the_same() { # honest_all_the_same CASE: what makes no sense is passed over, and the pod's work is taken
+	rm -rf out state taken
+	take_over "$1"
+	LIMIT=60
+	burst run --json -v
+	within_bounds "$1"
+	is "$STATUS" 0 "$1: exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods | length')" 1 "$1: pods"
+	is "$(wavs)" 6 "$1: files"
+	is "$(json '[.pods[].phases[], .compute_seconds, .wasted_seconds, .billed_seconds, .cost_usd] | all(. >= 0)')" true "$1: figures"
+	nothing_left
+}
+t_strange_words_and_numbers() {
+	hostile_job
+	for one in escapes strange_ids strange_hello; do honest_all_the_same "$one"; done
+}
+t_numbers_beyond_all_bounds() { # whatever comes of it: bounds are kept, nothing is left
+	hostile_job
+	take_over strange_numbers
+	LIMIT=60
+	burst run --json
+	within_bounds strange_numbers
+	[ "$STATUS" = 0 ] || [ "$STATUS" = 1 ] || [ "$STATUS" = 6 ] || complain "exit status $STATUS ($(tail -n 2 err.txt))"
+	is "$(json '[.pods[].released] | all')" true "released"
+}
+t_failures_with_escapes() {
+	hostile_job
+	take_over escapes_failed
+	burst run --json
+	within_bounds escapes_failed
+	is "$STATUS" 1 "exit status"
+}
+t_a_hello_that_never_catches_up() {
+	hostile_job
+	echo 'boot_limit = "5s";' >>burst.cfg
+	seen_through hello_of_the_future "it did not come up"
+}
+
+# ---- names of outputs, which a command chooses ----
+command_job() {
+	mkdir -p outside out
+	ln -sfn ../outside out/link
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		spot = true;
+		job = { name = "cmd"; type = "command"; run = "mkdir -p out && echo x >out/a.txt"; outputs = ["out/**.txt"]; output = "out"; };
+		volume = { name = "v"; size_gb = 1; create = true; };
+		providers = { local = { spot_price_per_hour = 0.30; price_per_hour = 0.69; }; };
+	E2
+}
+bad_name() { # bad_name CASE
+	rm -rf out state taken outside
+	command_job
+	take_over "$1"
+	burst run --json --force
+	within_bounds "$1"
+	[ "$STATUS" != 0 ] || complain "$1: exit status 0"
+	[ -z "$(find outside out -type f -not -name manifest.jsonl)" ] || complain "$1: a file came: $(find outside out -type f)"
+	is "$(json '[.pods[].released] | all')" true "$1: released"
+	nothing_left
+}
+t_names() {
+	local one
+	for one in name_up name_absolute name_control name_through_link name_part name_dot name_empty name_none; do
+		[ -n "$WHY" ] || bad_name "$one"
+	done
+}
+t_honest_output() {
+	command_job
+	take_over honest
+	burst run --json --force
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(head -c 4 out/out/a.txt)" RIFF "the file"
+	within_bounds honest
+}
+t_the_channel_ends_while_many_files_wait() { # only the channel: all is asked for again on the next one, nobody is to blame
+	command_job
+	take_over ends_once_of_forty
+	burst run --json --force
+	within_bounds ends_once_of_forty
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(find out/out -name '*.txt' | wc -l)" 41 files
+	is "$(json '.pods | length')" 1 pods
+	[ -e taken/ended ] || complain "the channel never ended"
+}
+
+# ---- what lies on the volume ----
+t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it is mended
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "the first run"
+	local kept
+	kept=$(echo state/volumes/v/agent/*)
+	cp "$kept" good
+	printf '#!/bin/sh\ntouch "$BURST_VOLUME/was-run"\n' >evil
+	head -c "$(stat -c %s good)" /dev/zero | tr '\0' '#' >>evil
+	head -c "$(stat -c %s good)" evil >"$kept"
+	rm -rf out
+	burst run
+	is "$STATUS" 0 "the second run ($(tail -n 2 err.txt))"
+	[ ! -e state/volumes/v/was-run ] || complain "it was run"
+	wait_for 5 "the copy on the volume to be mended" cmp good "$kept"
+}
+
+run_tests "$@"

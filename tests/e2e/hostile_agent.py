@@ -1,0 +1,199 @@
+"""hostile_agent.py - what answers in place of a pod's agent in hostile.sh: sshd's forced command, once for each channel. It
+speaks enough of CONTROL.md to be believed, and lies as CASE says. Case `honest` tells no lie at all."""
+import hashlib
+import json
+import os
+import sys
+
+CASE = os.environ["CASE"]
+STATE = os.environ["CASE_STATE"]  # a folder that outlives a channel
+COMMAND = os.environ.get("SSH_ORIGINAL_COMMAND", "")
+out = sys.stdout.buffer
+ESC = "\033[31mred\033]0;title\007\u009b2J\u202ereversed"
+WAV = (b"RIFF" + (1636).to_bytes(4, "little") + b"WAVEfmt " + (16).to_bytes(4, "little") + b"\1\0\1\0" +
+       (8000).to_bytes(4, "little") + (16000).to_bytes(4, "little") + b"\2\0\x10\0data" + (1600).to_bytes(4, "little") +
+       bytes(1600))
+
+
+def put(data):
+    out.write(data)
+    out.flush()
+
+
+def say(**line):
+    put(json.dumps(line).encode() + b"\n")
+
+
+def flood(piece):
+    """Until the other side has had enough."""
+    try:
+        while True:
+            put(piece)
+    except OSError:
+        sys.exit(0)
+
+
+# ---- files ----
+
+def send():
+    if CASE == "ends_once_of_forty" and not os.path.exists(STATE + "/ended"):
+        open(STATE + "/ended", "w").close()
+        for _ in range(16):  # as many as are asked for at once; the others wait
+            sys.stdin.readline()
+        sys.exit(0)
+    for request in sys.stdin:
+        ask = json.loads(request)
+        body, offset = WAV, ask["offset"]
+        rest = body[offset:]
+        head = {"path": ask["path"], "offset": offset, "bytes": len(rest)}
+        if CASE == "other_bytes":
+            rest = bytes(len(rest))
+        elif CASE == "fewer_bytes":
+            rest = rest[:100]
+            put(json.dumps(head).encode() + b"\n" + rest)
+            sys.exit(0)
+        elif CASE == "more_bytes":
+            rest = rest + b"more" * 5000
+        elif CASE == "other_size":
+            head["bytes"] = 10 << 30
+        elif CASE == "negative_size":
+            head["bytes"] = -1
+        elif CASE == "endless_head":
+            flood(b"x" * 65536)
+        elif CASE == "endless_file":
+            put(json.dumps(head).encode() + b"\n" + rest)
+            flood(b"\0" * 65536)
+        elif CASE == "no_file":
+            say(path=ask["path"], error=ESC)
+            continue
+        elif CASE == "silent_end":
+            sys.exit(0)
+        put(json.dumps(head).encode() + b"\n" + rest)
+
+
+# ---- events ----
+
+number = 0
+
+
+def event(ev, **more):
+    global number
+    number += 1
+    say(n=number, t=number * 10, ev=ev, **more)
+
+
+def hello():
+    more = {}
+    if CASE == "strange_hello":
+        more = {"next": -(1 << 63), "gpus": [{"name": ESC * 50, "memory_mb": -1}] * 50, "workers": 0, "t": 1 << 62,
+                "began_s": -5, "cpus": "many", "memory_mb": None}
+    if CASE == "hello_of_the_future":
+        more = {"next": (1 << 63) - 1}
+    say(**{**dict(ev="hello", agent="0.1.0", protocol=1, run="r", attempt="a", began_s=1, t=0, next=1, switch="ok exit",
+                  lease_left_s=600, cpus=1, memory_mb=100, gpus=[], zstd=False, free_bytes=1 << 30, mode="attached",
+                  workers=0, running=[]), **more})
+    if CASE == "binary":
+        put(b"{" + bytes(range(256)) * 100 + b"\n")
+    elif CASE == "endless_line":
+        flood(b"{" + b"a" * 65536)
+    elif CASE == "endless_noise":
+        flood(b"noise\n" * 10000)
+    elif CASE == "deep_json":
+        put(b'{"ev":' * 100000 + b"1" + b"}" * 100000 + b"\n")
+    elif CASE == "deep_list":
+        put(b'{"ev":' + b"[" * 400000 + b"\n")
+    elif CASE == "endless_log":
+        flood((json.dumps({"ev": "log", "line": "y" * 3000}) + "\n").encode() * 20)
+    elif CASE == "endless_stderr":
+        while True:
+            try:
+                os.write(2, b"z" * 65536)
+            except OSError:
+                sys.exit(0)
+
+
+def report(batch, seg):
+    good = dict(id=seg["id"], batch=batch, ok=True, file=seg.get("file", ""), path="runs/r/a/" + seg.get("file", ""),
+                bytes=len(WAV), sha256=hashlib.sha256(WAV).hexdigest(), seconds=0.1, rate=8000, ms=5)
+    good["try"] = 1
+    bad = {
+        "path_up": {"path": "../../../../etc/passwd"},
+        "path_absolute": {"path": "/etc/passwd"},
+        "path_control": {"path": "runs/" + ESC},
+        "path_long": {"path": "a/" * 3000},
+        "no_path": {"path": None},
+        "huge": {"bytes": 10 << 30},
+        "negative": {"bytes": -5},
+        "not_a_number": {"bytes": "NaN"},
+        "beyond": {"bytes": 1e300},
+        "hash_short": {"sha256": "abc"},
+        "hash_path": {"sha256": "../" * 21 + "x"},
+    }.get(CASE, {})
+    if CASE == "strange_ids":
+        for name in ("nobody", "../../x", "", ESC, 7, None, "s" * 100000):
+            event("segment", **{**good, "id": name})
+        event("segment", **{**good, "batch": ESC * 9})
+        event("segment", **good)
+        event("batch", id="0-0", state="done", busy_ms=1)
+        event("batch", id=ESC, state="retry", reason=ESC)
+        event("revoked", ids=["x", 5, None, batch + "9", "4294967296"])
+    if CASE == "strange_numbers":
+        for n in (-(1 << 63), (1 << 63) - 1):
+            event("segment", **{**good, "id": "nobody", "ms": n})
+            for k in ("t", "ms", "seconds", "rate", "try"):
+                say(**{**dict(ev="segment", **good), k: n})
+            say(ev="batch", id=batch, state="started", t=n, w=n, segments=n)
+            say(ev="worker", w=n, state="ready", max_batch=n, sample_rate=n, load_ms=n)
+        say(ev="batch", id="%s" % batch, state="done", t=-(1 << 63), busy_ms=-1)
+        put(b'{"ev":"segment","id":"' + seg["id"].encode() + b'","ok":true,"ms":1e308,"t":-1e308,"bytes":1e308}\n')
+    if CASE == "escapes":
+        event("log", line=ESC, w=0)
+        event("worker", w=0, state="exited", code=-1, error=ESC)
+        event("worker", w=0, state="ready", engine=ESC, version=ESC, gpu=ESC, max_batch=8)
+        event("batch", id=ESC, state="retry", reason=ESC, w=0)
+    if CASE == "escapes_failed":
+        event("segment", id=seg["id"], batch=batch, ok=False, reason=ESC, error=ESC)
+        return
+    event("segment", **{**good, **bad})
+
+
+def output(batch, seg):
+    name = {"name_up": "../../evil.txt", "name_absolute": os.path.join(STATE, "evil.txt"), "name_control": "out/" + ESC,
+            "name_through_link": "link/evil.txt", "name_part": "out/a.txt.part", "name_dot": "out/./a.txt",
+            "name_empty": "", "name_none": None}.get(CASE, "out/a.txt")
+    event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
+          sha256=hashlib.sha256(WAV).hexdigest())
+    for i in range(40 if CASE == "ends_once_of_forty" else 0):
+        event("output", id=seg["id"], name="out/%d.txt" % i, path="runs/r/a/%d.txt" % i, bytes=len(WAV),
+              sha256=hashlib.sha256(WAV).hexdigest())
+    event("segment", id=seg["id"], batch=batch, ok=True, code=0, ms=5, outputs=1)
+
+
+def serve():
+    put(b"BURST have\n")
+    for line in sys.stdin:
+        ask = json.loads(line)
+        op = ask["op"]
+        if op == "attach":
+            hello()
+        elif op in ("setup", "install"):
+            event(op, ok=True, skipped=False, ms=1)
+        elif op == "start":
+            event("worker", w=0, state="ready", engine="test", version="1", sample_rate=8000, max_batch=8, load_ms=1)
+        elif op == "batch":
+            event("batch", id=ask["id"], state="started", w=0, segments=len(ask["segments"]))
+            for seg in ask["segments"]:
+                (output if "run" in seg else report)(ask["id"], seg)
+            event("batch", id=ask["id"], state="done", busy_ms=5)
+        elif op == "renew":
+            say(ev="lease", left_s=ask["lease_s"])
+
+
+if " send" in COMMAND:
+    send()
+elif "burst-agent\" tree" in COMMAND or " tree --dir" in COMMAND:
+    while sys.stdin.buffer.read(65536):
+        pass
+    print('{"tree":"x","files":1}')
+else:
+    serve()
