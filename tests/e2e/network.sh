@@ -45,7 +45,7 @@ cuts() { # cuts SIGNAL FILES...: when so many files are home
 	burst_bg run
 	for n in "$@"; do
 		wait_for 40 "$n files" file_count out "$n"
-		has_session || complain "there was no session to cut at $n files"
+		wait_for 10 "a session to cut at $n files" has_session
 		signal_sessions "$signal"
 		stamp >stamp.txt
 	done
