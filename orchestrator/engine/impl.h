@@ -86,6 +86,7 @@ struct engine {
 	int64_t started_ms;
 	bool over;
 	int command_code; /* exit code of the last command that failed */
+	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	char life[8]; /* tells this client's batch ids from an earlier client's */
 
 	const struct segment *segments;

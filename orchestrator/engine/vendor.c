@@ -73,6 +73,7 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.gpus = e->setup->gpus;
 	a->want.offers.spot = e->setup->conf.reap ? false : e->setup->want_spot;
 	a->want.offers.vram_gb = e->needs ? e->needs->vram_gb : 0;
+	a->want.offers.volume = e->volumes[provider]; /* asked for first, where one is wanted */
 	begin(a, OP_OFFERS, offers_done);
 }
 
@@ -86,6 +87,7 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	if (result && result->volume_count) {
 		const struct volume *v = &result->volumes[0];
 		ev.volume = v;
+		e->volumes[a->provider] = *v;
 		struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
 					 .seen_ms = clock_wall_ms()};
 		COPY_TEXT(row.provider, e->setup->providers[a->provider].ops->name);
@@ -245,7 +247,7 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 {
 	struct asked *a = ctx;
 
-	if (!err && result->billing.reported)
+	if (!err && (result->billing.reported || result->billing.billed_ms > 0))
 		a->e->pods[a->pod].billed_vendor_ms = result->billing.billed_ms;
 	a->e->billing_open--;
 	asked_free(a);
@@ -258,6 +260,7 @@ void vendor_billing(struct engine *e, int pod)
 
 	COPY_TEXT(a->want.id, p->id);
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
+	a->want.rent.offer.price_microusd_h = p->price_microusd_h;
 	e->billing_open++;
 	begin(a, OP_BILLING, billing_done);
 }
