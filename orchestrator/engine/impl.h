@@ -58,6 +58,7 @@ struct epod { /* beside core_pod */
 	bool save_failed, helloed, zstd, shared_part;
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;
+	bool logs_asked; /* of its provider, before it was released */
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
 	char detail[64];

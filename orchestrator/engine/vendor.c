@@ -217,6 +217,8 @@ void vendor_rent(struct engine *e, int pod)
 
 /* ---- what the vendor has to say about a pod ---- */
 
+static void send_release(struct engine *e, int pod);
+
 static void logs_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
@@ -230,17 +232,8 @@ static void logs_done(void *ctx, struct op_result *result, const struct err *err
 			engine_log(a->e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(a->e, a->pod), str_text(&shown));
 		line += len + (line[len] == '\n');
 	}
+	send_release(a->e, a->pod);
 	asked_free(a);
-}
-
-/* Why a pod never came up stands, if anywhere, in its provider's log. */
-static void ask_logs(struct engine *e, int pod)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct asked *a = asked_new(e, p->provider, pod);
-
-	COPY_TEXT(a->want.id, p->id);
-	begin(a, OP_LOGS, logs_done);
 }
 
 static void billing_done(void *ctx, struct op_result *result, const struct err *err)
@@ -276,15 +269,30 @@ static void release_done(void *ctx, struct op_result *result, const struct err *
 	asked_free(a);
 }
 
-void vendor_release(struct engine *e, int pod)
+static void send_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct asked *a = asked_new(e, p->provider, pod);
 
 	COPY_TEXT(a->want.id, p->id);
 	begin(a, OP_RELEASE, release_done);
-	if (p->fault != ERR_NONE && !p->connected_at)
-		ask_logs(e, pod);
+}
+
+/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. A provider
+ * answers within seconds or not at all. */
+void vendor_release(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a;
+
+	if (p->fault == ERR_NONE || p->fault == ERR_CAP || p->connected_at || e->pods[pod].logs_asked) {
+		send_release(e, pod);
+		return;
+	}
+	e->pods[pod].logs_asked = true;
+	a = asked_new(e, p->provider, pod);
+	COPY_TEXT(a->want.id, p->id);
+	begin(a, OP_LOGS, logs_done);
 }
 
 /* ---- the volume of a pod that is gone ---- */

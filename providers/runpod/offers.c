@@ -422,7 +422,7 @@ static const char myself[] = "query{myself{clientBalance currentSpendPerHr spend
 
 static void add_purse(struct op *op, const json_t *me)
 {
-	char have[32], spend[32], limit[32];
+	char spend[32], limit[32];
 	double balance = jsonx_number(me, "clientBalance", -1);
 
 	if (balance < 0 || balance > 1e9) {
@@ -430,8 +430,9 @@ static void add_purse(struct op *op, const json_t *me)
 		return;
 	}
 	op->got.balance_microusd = (int64_t)(balance * 1e6);
-	str_addf(&op->got.text, "%s: %s of credit, spending %s an hour now, limit %s an hour\n", balance > 0 ? "ok" : "bad",
-		 money_show(have, sizeof(have), op->got.balance_microusd),
+	if (op->got.balance_microusd <= 0)
+		str_add(&op->got.text, "bad: the account has no credit\n");
+	str_addf(&op->got.text, "ok: spending %s an hour now, the account's limit is %s an hour\n",
 		 money_show(spend, sizeof(spend), api_microusd(me, "currentSpendPerHr")),
 		 money_show(limit, sizeof(limit), api_microusd(me, "spendLimit")));
 }

@@ -803,7 +803,7 @@ static void doctor_hears_what_is_wrong(void **state)
 
 	(void)state;
 	check_done("check", &p);
-	assert_non_null(strstr(str_text(&p.result.text), "ok: " ROOT " accepts the key\nok: $12.50"));
+	assert_non_null(strstr(str_text(&p.result.text), "ok: " ROOT " accepts the key\nok: spending $0.69"));
 	assert_non_null(strstr(str_text(&p.result.text), "warn: no RUNPOD_S3_ACCESS_KEY"));
 	played_free(&p);
 	p = PLAY(OP_CHECK, &want, {401, PROBLEM(401, "expired")});
