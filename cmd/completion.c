@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "config/gpus.h"
+#include "base/gpus.h"
 #include "text.h"
 
 struct shell {

@@ -39,7 +39,7 @@ int launch_offers(struct launch *l, struct offer **out, size_t *count, struct er
 		struct op_result result = {0};
 		const struct engine_provider *p = &l->setup.providers[i];
 		if (caller_ask(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
-			if (l->setup.provider_count == 1)
+			if (l->setup.provider_count == 1 && err->kind != ERR_NO_CAPACITY)
 				return err_wrap(err, "%s", p->ops->name);
 			log_line(LOG_WARN, "%s: %s", p->ops->name, err->msg);
 			err_clear(err);

@@ -17,6 +17,11 @@ const char *pod_state_name(enum pod_state state)
 	return "unknown";
 }
 
+bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p)
+{
+	return ops->can_fetch && (!ops->files_ready || ops->files_ready(p));
+}
+
 void op_result_free(struct op_result *r)
 {
 	free(r->offers);

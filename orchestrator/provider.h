@@ -105,7 +105,9 @@ enum op_kind {
 	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
 	OP_RELEASE,	  /* want.id -> done when the vendor has accepted; already gone is success */
-	OP_BILLING,	  /* want.id, want.since_s -> result.billing; ERR_NOT_FOUND while the vendor has no record */
+	/* want.id, want.since_s, want.rent.offer's price (0: not known) for vendors that tell dollars alone -> result.billing;
+	 * ERR_NOT_FOUND while the vendor has no record */
+	OP_BILLING,
 	OP_BALANCE,	  /* -> result.balance_microusd, -1 where there is none */
 	OP_LOGS,	  /* want.id -> result.text: the vendor's own log of the pod, for people */
 	OP_STAGE,	  /* want.file: put one local file on a volume without a pod */
@@ -245,7 +247,11 @@ struct provider_ops {
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			     struct op_result *result, struct err *err);
 	void (*op_free)(struct op *op); /* at any time; NULL is fine */
+	/* Whether can_stage and can_fetch hold for this very provider: they may hang on keys. NULL: they do. */
+	bool (*files_ready)(const struct provider *p);
 };
+/* Files of its volumes can be had without a pod. */
+bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p);
 
 /* The registry (providers/registry.c): NULL-terminated. cmd/ hands it to the engine. */
 extern const struct provider_ops *const provider_registry[];

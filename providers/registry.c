@@ -2,8 +2,10 @@
 #include "provider.h"
 
 #include "local/local.h"
+#include "runpod/runpod.h"
 
 const struct provider_ops *const provider_registry[] = {
 	&provider_local,
+	&provider_runpod,
 	NULL,
 };

@@ -324,7 +324,7 @@ via_wget() {
 	wget --version 2>/dev/null | grep -q GNU || return
 	printf '%s' "$3" >"$home/api.body"
 	set -- "$1" "$2" ${3:+"--body-file=$home/api.body"}
-	wget --config="$home/api.wget" -S -O "$home/api.reply" -T 30 -t 1 --method="$1" ${3:+"$3"} "$2" 2>&1 |
+	bounded 60 wget --config="$home/api.wget" -S -O "$home/api.reply" -T 30 -t 1 --method="$1" ${3:+"$3"} "$2" 2>&1 |
 		sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
 }
 
@@ -446,9 +446,16 @@ end_runpod_once() { # TOOL
 end_runpod() {
 	while :; do
 		ended=
+		http=000 way=
 		for way in $(tools); do
 			end_runpod_once "$way" && ended=1 && break
 		done
+		# whoever still looks on learns it now: this key can end its pod, or cannot
+		if [ -n "$ended" ]; then
+			tell_switch "ok http $http $way"
+		else
+			tell_switch "bad ending this pod is refused: http $http ${way:-none}"
+		fi
 		copy_log_to_volume &
 		[ -n "$ended" ] || [ "$(date +%s)" -lt "${install_after:-0}" ] || {
 			install_after=$(($(date +%s) + 600))

@@ -161,6 +161,7 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 		break;
 	case ERR_CREDENTIALS:
 	case ERR_BALANCE:
+	case ERR_CONFIG: /* what we ask for is wrong for this vendor, whichever of its offers we take */
 		v->dead = true;
 		v->err = *err;
 		break;

@@ -407,7 +407,7 @@ static void make_core(struct engine *e)
 	for (int i = 0; i < conf.provider_count; i++) {
 		const struct provider_ops *ops = e->setup->providers[i].ops;
 		COPY_TEXT(conf.providers[i].name, ops->name);
-		conf.providers[i].can_fetch = ops->can_fetch;
+		conf.providers[i].can_fetch = provider_can_fetch(ops, e->setup->providers[i].handle);
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
 	}

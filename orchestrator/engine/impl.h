@@ -61,6 +61,7 @@ struct epod { /* beside core_pod */
 	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;
+	bool logs_asked; /* of its provider, before it was released */
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
 	char detail[64];
@@ -89,6 +90,7 @@ struct engine {
 	int64_t started_ms;
 	bool over;
 	int command_code; /* exit code of the last command that failed */
+	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	char life[8]; /* tells this client's batch ids from an earlier client's */
 
 	const struct segment *segments;

@@ -73,6 +73,7 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.gpus = e->setup->gpus;
 	a->want.offers.spot = e->setup->conf.reap ? false : e->setup->want_spot;
 	a->want.offers.vram_gb = e->needs ? e->needs->vram_gb : 0;
+	a->want.offers.volume = e->volumes[provider]; /* asked for first, where one is wanted */
 	begin(a, OP_OFFERS, offers_done);
 }
 
@@ -86,6 +87,7 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	if (result && result->volume_count) {
 		const struct volume *v = &result->volumes[0];
 		ev.volume = v;
+		e->volumes[a->provider] = *v;
 		struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
 					 .seen_ms = clock_wall_ms()};
 		COPY_TEXT(row.provider, e->setup->providers[a->provider].ops->name);
@@ -215,6 +217,8 @@ void vendor_rent(struct engine *e, int pod)
 
 /* ---- what the vendor has to say about a pod ---- */
 
+static void send_release(struct engine *e, int pod);
+
 static void logs_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
@@ -228,24 +232,15 @@ static void logs_done(void *ctx, struct op_result *result, const struct err *err
 			engine_log(a->e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(a->e, a->pod), str_text(&shown));
 		line += len + (line[len] == '\n');
 	}
+	send_release(a->e, a->pod);
 	asked_free(a);
-}
-
-/* Why a pod never came up stands, if anywhere, in its provider's log. */
-static void ask_logs(struct engine *e, int pod)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct asked *a = asked_new(e, p->provider, pod);
-
-	COPY_TEXT(a->want.id, p->id);
-	begin(a, OP_LOGS, logs_done);
 }
 
 static void billing_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
 
-	if (!err && result->billing.reported)
+	if (!err && (result->billing.reported || result->billing.billed_ms > 0))
 		a->e->pods[a->pod].billed_vendor_ms = result->billing.billed_ms;
 	a->e->billing_open--;
 	asked_free(a);
@@ -258,6 +253,7 @@ void vendor_billing(struct engine *e, int pod)
 
 	COPY_TEXT(a->want.id, p->id);
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
+	a->want.rent.offer.price_microusd_h = p->price_microusd_h;
 	e->billing_open++;
 	begin(a, OP_BILLING, billing_done);
 }
@@ -273,15 +269,30 @@ static void release_done(void *ctx, struct op_result *result, const struct err *
 	asked_free(a);
 }
 
-void vendor_release(struct engine *e, int pod)
+static void send_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct asked *a = asked_new(e, p->provider, pod);
 
 	COPY_TEXT(a->want.id, p->id);
 	begin(a, OP_RELEASE, release_done);
-	if (p->fault != ERR_NONE && !p->connected_at)
-		ask_logs(e, pod);
+}
+
+/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. A provider
+ * answers within seconds or not at all. */
+void vendor_release(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a;
+
+	if (p->fault == ERR_NONE || p->fault == ERR_CAP || p->connected_at || e->pods[pod].logs_asked) {
+		send_release(e, pod);
+		return;
+	}
+	e->pods[pod].logs_asked = true;
+	a = asked_new(e, p->provider, pod);
+	COPY_TEXT(a->want.id, p->id);
+	begin(a, OP_LOGS, logs_done);
 }
 
 /* ---- the volume of a pod that is gone ---- */

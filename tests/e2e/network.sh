@@ -40,7 +40,7 @@ all_home() { # all_home N
 cuts() { # cuts SIGNAL FILES...: when so many files are home
 	local signal=$1 n
 	shift
-	script_lines 120
+	script_lines "${LINES_CUT:-120}"
 	config 'pods = 1;'
 	burst_bg run
 	for n in "$@"; do
@@ -51,10 +51,10 @@ cuts() { # cuts SIGNAL FILES...: when so many files are home
 	done
 	burst_wait
 	unchanged
-	all_home 120
+	all_home "${LINES_CUT:-120}"
 }
 t_cut_during_batches() { cuts KILL 3; }
-t_cut_again_and_again() { cuts KILL 2 20 40; }
+t_cut_again_and_again() { LINES_CUT=500 cuts KILL 2 60 200; }
 t_frozen_connection() { cuts STOP 3; }
 t_cut_during_sync() {
 	local i

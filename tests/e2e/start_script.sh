@@ -243,6 +243,7 @@ only_tools() {
 
 # The script itself adds the system's folders to PATH: in these tests it must not find them.
 runpod() { # CODES...
+	[ -n "$api" ] || start_api
 	printf '%s\n' "$@" >"$top/codes"
 	: >"$top/requests"
 	sed "s|^PATH=.*|PATH=\$PATH|" "$SCRIPT" >"$top/start.sh"
@@ -266,7 +267,6 @@ start_api() {
 }
 
 test_runpod() {
-	[ -n "$api" ] || start_api
 	for tool in curl wget python3 perl; do
 		command -v $tool >/dev/null || continue
 		: >"$top/argv"
@@ -276,6 +276,7 @@ test_runpod() {
 		check "switch by $tool" "$(cat "$dir/home/switch")" "unproven http 200 $tool"
 		echo over >"$dir/home/end"
 		until_true asked '^DELETE /v2/pods/pod7x Bearer rpa_secret $' 2
+		until_true grep -q "^ok http 204 $tool" "$dir/home/switch"
 		alive || fail "it went away although the pod was still there ($tool)"
 		grep -q rpa_secret "$top/argv" && fail "the key stood in argv of $tool"
 		kill -9 $pid
@@ -295,8 +296,35 @@ test_runpod_refused() {
 	until_true asked '^POST /v2/pods/pod7x/action .*{"action":"stop"}' 2
 	until_true asked '^POST /graphql .*{"query":"mutation{podTerminate(input:{podId:\\"pod7x\\"})}"}' 2
 	until_true asked '^POST /graphql .*podStop' 2
+	until_true grep -q '^bad ending this pod is refused: http 500 curl' "$dir/home/switch"
 	kill -9 $pid
 	POD_PATH=
+}
+
+# openssl alone, over TLS: a certificate that is not trusted is no answer, and the key does not go there.
+test_runpod_openssl() {
+	command -v openssl >/dev/null || { echo "skipped: no openssl here"; return 0; }
+	openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+		-keyout "$top/tls.key" -out "$top/tls.crt" 2>/dev/null
+	tls=$(free_port)
+	openssl s_server -quiet -www -accept "127.0.0.1:$tls" -key "$top/tls.key" -cert "$top/tls.crt" >/dev/null 2>&1 </dev/null &
+	echo $! >>"$top/pids"
+	only_tools openssl
+	rm -f "$farm/apt-get" "$farm/apk" "$farm/dnf" "$farm/microdnf" # nothing else is to be had
+	sed "s|^PATH=.*|PATH=\$PATH|" "$here/jobs/agent/start.sh" >"$top/start.sh"
+	SCRIPT=$top/start.sh
+	: >"$top/argv"
+	for trust in "$top/tls.crt" /dev/null; do
+		pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="https://localhost:$tls" \
+			SSL_CERT_FILE="$trust" SSL_CERT_DIR=/nonexistent
+		case $trust in
+		/dev/null) until_true grep -q '^bad no answer from the API (openssl)' "$dir/home/switch" ;;
+		*) until_true grep -q '^unproven http 200 openssl' "$dir/home/switch" ;;
+		esac
+		kill -9 $pid
+	done
+	grep -q rpa_secret "$top/argv" && fail 'the key stood in argv of openssl'
+	SCRIPT=$here/jobs/agent/start.sh POD_PATH=
 }
 
 test_runpod_without_id() {

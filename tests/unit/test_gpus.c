@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "config/gpus.h"
+#include "base/gpus.h"
 
 static const struct {
 	const char *text, *name; /* NULL: unknown */

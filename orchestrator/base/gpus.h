@@ -1,8 +1,8 @@
 /* gpus.h - the catalogue of GPUs: what people and vendors call them, and the physical constants
  * that the planner reasons with. Live offers are the truth about price and stock; nothing is
  * refused because it is missing here. */
-#ifndef BURST_CONFIG_GPUS_H
-#define BURST_CONFIG_GPUS_H
+#ifndef BURST_BASE_GPUS_H
+#define BURST_BASE_GPUS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/str.h"
+#include "mem.h"
+#include "str.h"
 
 /* clang-format off */
 static const struct gpu catalog[] = {

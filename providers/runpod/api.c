@@ -1,0 +1,306 @@
+/* api.c - how RunPod is asked, and what its answers mean. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/jsonx.h"
+
+enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 30000, REPLY_MOST = 8 << 20, WORDS_MOST = 300 };
+
+/* ---- asking ---- */
+
+static enum op_next begin_call(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path)
+{
+	CLEANUP(free_text) char *line = body ? jsonx_line(body) : NULL;
+	bool unwritable = body && !line;
+
+	json_decref(body);
+	if (unwritable) {
+		err_set(t->err, ERR_BUG, "the request cannot be written as JSON");
+		return OP_FAILED;
+	}
+	*t->call = (struct call){
+		.kind = CALL_HTTP,
+		.class = class,
+		.may_repeat = class != CALL_CREATE,
+		.timeout_ms = class == CALL_CREATE ? CREATE_MS : class == CALL_RELEASE ? RELEASE_MS : READ_MS,
+		.max_bytes = REPLY_MOST,
+		.method = method,
+		.url = xasprintf("%s%s", t->op->provider->root, path),
+	};
+	call_header(t->call, "Authorization: Bearer %s", section_text(t->op->provider->conf, "api_key"));
+	if (line) {
+		call_header(t->call, "Content-Type: application/json");
+		str_add(&t->call->body, line);
+	}
+	return OP_CALL;
+}
+
+enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
+{
+	CLEANUP(str_free) struct str whole = STR_INIT;
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, path);
+	if (vasprintf(&text, path, ap) < 0)
+		abort();
+	va_end(ap);
+	str_addf(&whole, "/v2%s", text);
+	free(text);
+	return begin_call(t, class, method, body, str_text(&whole));
+}
+
+enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables)
+{
+	json_t *body = json_object();
+
+	json_object_set_new(body, "query", json_string(query));
+	if (variables)
+		json_object_set_new(body, "variables", variables);
+	return begin_call(t, class, "POST", body, "/graphql");
+}
+
+enum op_next api_done(struct turn *t)
+{
+	*t->result = t->op->got;
+	t->op->got = (struct op_result){0};
+	return OP_DONE;
+}
+
+enum op_next api_wait(struct turn *t, int64_t ms)
+{
+	*t->wait_ms = ms;
+	return OP_WAIT;
+}
+
+/* ---- what an answer means ---- */
+
+bool api_is_capacity(const char *text)
+{
+	static const char *const words[] = {
+		"no longer any instances available", "no instances currently available", "no instances available",
+		"does not have the resources",	     "try a different machine",		 "insufficient capacity",
+		"not enough free gpus",		     "out of stock",			 "sold out",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (strcasestr(text, words[i]))
+			return true;
+	return false;
+}
+
+static bool is_passing(const char *text)
+{
+	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later");
+}
+
+/* The server's own words: problem+json's detail and the list of what is wrong, else the body's first bytes. What a body
+ * that is not JSON says is of no use to anybody when it is a page of HTML. */
+static void add_words(struct str *to, const struct reply *reply)
+{
+	CLEANUP(json_decref) json_t *body = jsonx_parse(str_text(&reply->body), reply->body.len, NULL);
+	const json_t *list = json_object_get(body, "errors"), *item;
+	const char *detail = jsonx_text(body, "detail", NULL);
+	CLEANUP(str_free) struct str words = STR_INIT;
+	size_t i;
+
+	if (!detail)
+		detail = jsonx_text(body, "message", jsonx_text(body, "error", jsonx_text(body, "title", NULL)));
+	if (detail)
+		str_add(&words, detail);
+	json_array_foreach (list, i, item) {
+		const char *text = json_is_string(item) ? json_string_value(item) : jsonx_text(item, "message", NULL);
+		/* a missing field makes others look wrong: it is named first, by the server too */
+		if (text && i < 4)
+			str_addf(&words, "%s%s", words.len ? (i ? "; " : ": ") : "", text);
+	}
+	if (!body && reply->body.len && !memchr(reply->body.s, '<', reply->body.len))
+		str_addn(&words, reply->body.s, MIN(reply->body.len, (size_t)WORDS_MOST));
+	str_add_printable(to, str_text(&words), words.len, WORDS_MOST);
+}
+
+/* "minute";r=0;t=44 of RateLimit: seconds until the last exhausted window opens again. */
+static int64_t windows_wait_s(const char *header)
+{
+	int64_t most = 0;
+
+	while (*header) {
+		size_t len = strcspn(header, ",");
+		long left = -1, seconds = 0;
+		for (const char *p = header; p < header + len; p++) {
+			if (*p == ';' && !strncmp(p, ";r=", 3))
+				left = strtol(p + 3, NULL, 10);
+			if (*p == ';' && !strncmp(p, ";t=", 3))
+				seconds = strtol(p + 3, NULL, 10);
+		}
+		if (left == 0 && seconds > most)
+			most = seconds;
+		header += len + (header[len] == ',');
+	}
+	return MIN(most, (int64_t)86400);
+}
+
+static int limited(struct turn *t, const char *doing, const char *words)
+{
+	char header[512] = "";
+
+	reply_header(t->reply, "RateLimit", header, sizeof(header));
+	err_set(t->err, ERR_RATE_LIMITED, "%s: %s", doing, *words ? words : "too many requests");
+	t->err->retry_after_ms = MAX(t->reply->retry_after_ms, windows_wait_s(header) * 1000);
+	return -1;
+}
+
+static bool is_create(const struct turn *t)
+{
+	return t->op->kind == OP_RENT || (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
+}
+
+static enum err_kind kind_of_status(const struct turn *t, int status, const char *words)
+{
+	switch (status) {
+	case 400:
+		if (api_is_capacity(words))
+			return ERR_NO_CAPACITY;
+		return is_passing(words) ? ERR_TRANSIENT : ERR_CONFIG;
+	case 401: return ERR_CREDENTIALS;
+	case 402: return ERR_BALANCE;
+	case 403: return t->op->kind == OP_RENT ? ERR_REFUSED : ERR_CREDENTIALS; /* a pool that the account may not use */
+	case 404: return ERR_NOT_FOUND;
+	case 408: return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
+	case 409: return ERR_REFUSED;
+	case 410: return ERR_CONFIG;
+	case 422: return ERR_CONFIG;
+	}
+	if (status >= 500)
+		return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
+	return ERR_BUG;
+}
+
+static const char *hint(int status)
+{
+	switch (status) {
+	case 401: return " (is the API key right, and not expired?)";
+	case 402: return " (the account cannot pay: add credit at RunPod's console)";
+	case 403: return " (the API key or the account has no access to this)";
+	case 410: return " (this API is gone: is RUNPOD_API_URL the server's root?)";
+	}
+	return "";
+}
+
+int api_check(struct turn *t, const char *doing)
+{
+	CLEANUP(str_free) struct str words = STR_INIT;
+	const struct reply *r = t->reply;
+
+	if (r->failed) {
+		*t->err = r->err;
+		if (r->was_sent && is_create(t))
+			t->err->kind = ERR_AMBIGUOUS;
+		return err_wrap(t->err, "%s", doing);
+	}
+	if (r->status >= 200 && r->status < 300)
+		return 0;
+	add_words(&words, r);
+	if (r->status == 429)
+		return limited(t, doing, str_text(&words));
+	return err_set(t->err, kind_of_status(t, r->status, str_text(&words)), "%s: HTTP %d from RunPod%s%s%s", doing, r->status,
+		       words.len ? ": " : "", str_text(&words), hint(r->status));
+}
+
+json_t *api_object(struct turn *t, const char *doing)
+{
+	struct err why = {0};
+
+	if (api_check(t, doing) < 0)
+		return NULL;
+	json_t *object = jsonx_parse(str_text(&t->reply->body), t->reply->body.len, &why);
+	if (!object)
+		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT, "%s: the answer cannot be read: %s",
+			doing, why.msg);
+	return object;
+}
+
+static enum err_kind kind_of_words(const struct turn *t, const char *words)
+{
+	if (api_is_capacity(words))
+		return ERR_NO_CAPACITY;
+	if (strcasestr(words, "unauthorized") || strcasestr(words, "not authenticated"))
+		return ERR_CREDENTIALS;
+	if (strcasestr(words, "balance") || strcasestr(words, "funds"))
+		return ERR_BALANCE;
+	if (is_passing(words) || strcasestr(words, "internal server error"))
+		return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
+	return ERR_REFUSED;
+}
+
+/* GraphQL says with HTTP 200 what went wrong. */
+json_t *api_data(struct turn *t, const char *doing, json_t **whole)
+{
+	CLEANUP(str_free) struct str words = STR_INIT;
+
+	*whole = api_object(t, doing);
+	if (!*whole)
+		return NULL;
+	json_t *data = json_object_get(*whole, "data");
+	if (json_array_size(json_object_get(*whole, "errors"))) {
+		add_words(&words, t->reply);
+		err_set(t->err, kind_of_words(t, str_text(&words)), "%s: %s", doing,
+			words.len ? str_text(&words) : "refused without words");
+		return NULL;
+	}
+	if (!json_is_object(data)) {
+		err_set(t->err, is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT, "%s: an answer without data", doing);
+		return NULL;
+	}
+	return data;
+}
+
+/* ---- small things ---- */
+
+bool api_id_is_sound(const char *id)
+{
+	size_t len = strlen(id);
+
+	for (const char *p = id; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '_' && *p != '-')
+			return false;
+	return len && len < POD_ID_MAX;
+}
+
+void api_escape(struct str *to, const char *text, const char *keep)
+{
+	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
+		if ((*p < 0x80 && isalnum(*p)) || strchr(keep, *p))
+			str_addc(to, (char)*p);
+		else
+			str_addf(to, "%%%02X", *p);
+}
+
+int64_t api_microusd(const json_t *object, const char *key)
+{
+	double dollars = jsonx_number(object, key, 0);
+
+	return dollars > 0 && dollars < 1e6 ? (int64_t)llround(dollars * 1e6) : 0;
+}
+
+int64_t api_time(const char *rfc3339)
+{
+	struct tm tm = {0};
+	char *end = strptime(rfc3339, "%Y-%m-%dT%H:%M:%S", &tm);
+	int hours, minutes;
+	char sign;
+
+	if (!end)
+		return 0;
+	int64_t at = (int64_t)timegm(&tm);
+	if (*end == '.')
+		end += 1 + strspn(end + 1, "0123456789");
+	if (sscanf(end, "%c%2d:%2d", &sign, &hours, &minutes) == 3 && (sign == '+' || sign == '-'))
+		at -= (sign == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
+	return at > 0 ? at : 0;
+}

@@ -1,0 +1,114 @@
+/* impl.h - what the files of the RunPod translator share. */
+#ifndef BURST_PROVIDERS_RUNPOD_IMPL_H
+#define BURST_PROVIDERS_RUNPOD_IMPL_H
+
+#include <jansson.h>
+
+#include "provider.h"
+
+enum { RUNPOD_TYPE_MAX = 100, RUNPOD_DISK_LEAST_GB = 20, RUNPOD_DISK_GB = 40 };
+#define RUNPOD_IMAGE	  "runpod/pytorch:1.0.2-cu1281-torch280-ubuntu2404"
+#define RUNPOD_IMAGE_CUDA "12.8"
+
+struct provider {
+	const struct section *conf; /* borrowed */
+	char *root;		    /* of the API: no slash at its end */
+	char *account;
+	bool secure, community; /* which clouds are wanted */
+};
+
+struct op {
+	struct provider *provider;
+	enum op_kind kind;
+	const struct op_want *want;
+	int step;  /* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	int tries; /* of what an operation itself asks for again */
+	struct op_result got; /* what was learnt so far; freed with the operation */
+	json_t *kept;	      /* likewise */
+	struct err first;     /* why the first way did not work, where there are several */
+};
+
+/* One step, as provider_ops.next has it. */
+struct turn {
+	struct op *op;
+	const struct reply *reply; /* NULL: the first step, or a wait is over */
+	struct call *call;
+	int64_t *wait_ms;
+	struct op_result *result;
+	struct err *err;
+};
+
+/* ---- api.c: how it is asked, and what an answer means ---- */
+
+/* Fills t->call and gives OP_CALL; path begins with a slash. body is taken (NULL: none). A call that must not be carried
+ * twice has the class CALL_CREATE. */
+enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
+	PRINTF(5, 6);
+/* POST /graphql; variables are taken (NULL: none). */
+enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables);
+/* What has been gathered in op->got is the result. */
+enum op_next api_done(struct turn *t);
+enum op_next api_wait(struct turn *t, int64_t ms);
+
+/* -1 and t->err unless the reply is a 2xx. A create whose reply was lost or is a 5xx is ERR_AMBIGUOUS. */
+int api_check(struct turn *t, const char *doing);
+/* The same, and the object in its body; NULL on error. A create that was accepted in words that cannot be read is
+ * ERR_AMBIGUOUS, anything else of the kind ERR_TRANSIENT. json_decref() it. */
+json_t *api_object(struct turn *t, const char *doing);
+/* "data" of a GraphQL answer; NULL on error: HTTP, or errors in it. Borrowed from *whole, which is to be freed. */
+json_t *api_data(struct turn *t, const char *doing, json_t **whole);
+
+bool api_is_capacity(const char *text); /* the server's ways of saying: sold out */
+bool api_id_is_sound(const char *id);	/* may stand in a URL */
+void api_escape(struct str *to, const char *text, const char *keep); /* percent-encoded, all but letters, digits and keep */
+int64_t api_microusd(const json_t *object, const char *key);	      /* dollars there; 0 when absent or absurd */
+int64_t api_time(const char *rfc3339); /* epoch seconds; 0 when it is none */
+
+/* ---- the operations ---- */
+
+enum op_next offers_next(struct turn *t);
+enum op_next check_next(struct turn *t);
+enum op_next balance_next(struct turn *t);
+
+enum op_next rent_next(struct turn *t);
+enum op_next inspect_next(struct turn *t);
+enum op_next list_next(struct turn *t);
+enum op_next release_next(struct turn *t);
+enum op_next logs_next(struct turn *t);
+enum op_next billing_next(struct turn *t);
+
+enum op_next volume_next(struct turn *t);
+enum op_next volumes_next(struct turn *t);
+enum op_next volume_remove_next(struct turn *t);
+
+enum op_next stage_next(struct turn *t);
+enum op_next fetch_next(struct turn *t);
+bool s3_is_configured(const struct provider *p);
+/* Whether the data centre's volumes can be read and written without a pod. */
+bool s3_reaches(const struct provider *p, const char *datacenter);
+
+/* ---- what they know of one another ---- */
+
+/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S"; the data centre may be empty: anywhere. */
+struct placement {
+	bool community;
+	char datacenter[REGION_MAX];
+	int gpus;
+	char type[RUNPOD_TYPE_MAX]; /* gpuTypeId, or a flavour of CPU */
+};
+int placement_write(const struct placement *p, char *to, size_t room); /* -1: does not fit */
+int placement_read(const char *id, struct placement *out);	       /* -1: none of ours */
+
+/* As people write it: "RTX 4090" for "NVIDIA GeForce RTX 4090". */
+void gpu_shown(char to[GPU_MAX], const char *type, const char *name);
+/* Whether people who write `wish` mean this type; name: what the catalog calls it, may be "". */
+bool gpu_meant(const char *wish, const char *type, const char *name);
+/* The floor of the host's CUDA that this image needs; NULL: none. */
+const char *cuda_floor(const struct provider *p, const char *image);
+/* The data centres of the config; true when there is no such list. */
+bool datacenter_is_wanted(const struct provider *p, const char *id);
+
+/* A pod as v2 describes it. ERR_TRANSIENT when it is none. */
+int pods_read(const json_t *from, struct pod_view *out, struct err *err);
+
+#endif

@@ -1,0 +1,496 @@
+/* offers.c - what RunPod would rent now, from its live catalog; spot floors through GraphQL; and doctor's questions. */
+#include "impl.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+
+/* ---- names ---- */
+
+void gpu_shown(char to[GPU_MAX], const char *type, const char *name)
+{
+	const struct gpu *known = gpu_find(type);
+
+	copy_text(to, GPU_MAX, known ? known->name : name[0] ? name : type);
+}
+
+bool gpu_meant(const char *wish, const char *type, const char *name)
+{
+	CLEANUP(free_text) char *longer = xasprintf("RTX %s", wish); /* "3090 Ti" */
+
+	return gpu_satisfies(wish, type) || gpu_satisfies(wish, name) || gpu_satisfies(longer, type) ||
+	       gpu_satisfies(longer, name);
+}
+
+int placement_write(const struct placement *p, char *to, size_t room)
+{
+	int n = snprintf(to, room, "%s/%s/%d/%s", p->community ? "COMMUNITY" : "SECURE", p->datacenter, p->gpus, p->type);
+
+	return n > 0 && (size_t)n < room ? 0 : -1;
+}
+
+int placement_read(const char *id, struct placement *out)
+{
+	struct placement p = {0};
+	const char *at = id;
+
+	if (starts_with(at, "COMMUNITY/"))
+		p.community = true;
+	else if (!starts_with(at, "SECURE/"))
+		return -1;
+	at += strcspn(at, "/") + 1;
+	size_t len = strcspn(at, "/");
+	if (!at[len] || len >= sizeof(p.datacenter))
+		return -1;
+	memcpy(p.datacenter, at, len);
+	at += len + 1;
+	char *end;
+	long gpus = strtol(at, &end, 10);
+	if (end == at || *end != '/' || gpus < 1 || gpus > 64 || !end[1] || strlen(end + 1) >= sizeof(p.type))
+		return -1;
+	p.gpus = (int)gpus;
+	COPY_TEXT(p.type, end + 1);
+	*out = p;
+	return 0;
+}
+
+const char *cuda_floor(const struct provider *p, const char *image)
+{
+	const char *set = section_text(p->conf, "min_cuda");
+
+	if (set)
+		return strcmp(set, "none") ? set : NULL;
+	return !image || !strcmp(image, RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
+}
+
+bool datacenter_is_wanted(const struct provider *p, const char *id)
+{
+	size_t count = section_count(p->conf, "datacenters");
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(section_item(p->conf, "datacenters", i), id))
+			return true;
+	return !count;
+}
+
+/* ---- which questions: one for each number of GPUs wanted and each cloud ---- */
+
+struct question {
+	int gpus;
+	bool community;
+};
+
+static int gpus_wished(const char *wish)
+{
+	char name[GPU_MAX];
+	int count = 1;
+
+	return gpu_parse(wish, name, sizeof(name), &count) ? count : -1;
+}
+
+static bool asked_before(const char *const *wishes, size_t i, int count)
+{
+	for (size_t k = 0; k < i; k++)
+		if (gpus_wished(wishes[k]) == count)
+			return true;
+	return false;
+}
+
+static bool question_at(const struct op *op, int index, struct question *out)
+{
+	static const char *const any[] = {"", NULL};
+	const char *const *wishes = op->want->offers.gpus && op->want->offers.gpus[0] ? op->want->offers.gpus : any;
+	const struct provider *p = op->provider;
+	bool volume = op->want->offers.volume.id[0];
+
+	for (size_t i = 0; wishes[i]; i++) {
+		int count = wishes == any ? 1 : gpus_wished(wishes[i]);
+		if (count < 1 || (wishes != any && asked_before(wishes, i, count)))
+			continue;
+		for (int community = 0; community < 2; community++) {
+			/* volumes are at SECURE alone */
+			if (community ? !p->community || volume : !p->secure)
+				continue;
+			if (index-- == 0) {
+				*out = (struct question){count, community};
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static int check_wishes(const struct op *op, struct err *err)
+{
+	const struct op_want *want = op->want;
+	const struct volume *volume = &want->offers.volume;
+
+	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i]; i++)
+		if (gpus_wished(want->offers.gpus[i]) < 1)
+			return err_set(err, ERR_CONFIG, "gpu \"%s\": a name, or a name and how many as in \"L40S:2\"",
+				       want->offers.gpus[i]);
+	if (!volume->id[0])
+		return 0;
+	if (!op->provider->secure)
+		return err_set(err, ERR_CONFIG,
+			       "%s: providers.runpod.cloud = \"COMMUNITY\", but volume \"%s\" can only be attached in the SECURE "
+			       "cloud: change one of them",
+			       section_where(op->provider->conf, "cloud"), volume->name);
+	if (volume->region[0] && !datacenter_is_wanted(op->provider, volume->region))
+		return err_set(err, ERR_CONFIG,
+			       "%s: volume \"%s\" is in %s, which providers.runpod.datacenters does not name: a volume cannot "
+			       "leave its data centre",
+			       section_where(op->provider->conf, "datacenters"), volume->name, volume->region);
+	return 0;
+}
+
+/* ---- what the catalog says ---- */
+
+static int wish_of(const struct op *op, const char *type, const char *name, int gpus)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	if (!wishes || !wishes[0])
+		return 0;
+	for (int i = 0; wishes[i]; i++)
+		if (gpus_wished(wishes[i]) == gpus && gpu_meant(wishes[i], type, name))
+			return i;
+	return -1;
+}
+
+static const char *stock_of(const json_t *from)
+{
+	const char *word = jsonx_text(from, "availability", "");
+
+	if (!strcmp(word, "HIGH"))
+		return "high";
+	if (!strcmp(word, "MEDIUM"))
+		return "medium";
+	return !strcmp(word, "LOW") ? "low" : "";
+}
+
+static bool is_sold_out(const json_t *from)
+{
+	return !strcmp(jsonx_text(from, "availability", ""), "NONE");
+}
+
+static void add_offer(struct op *op, const struct offer *offer)
+{
+	op->got.offers = xrealloc(op->got.offers, (op->got.offer_count + 1) * sizeof(*offer));
+	op->got.offers[op->got.offer_count++] = *offer;
+}
+
+static void add_placed(struct op *op, struct offer *offer, struct placement *where, const char *datacenter, const json_t *stock)
+{
+	if (is_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) || strchr(datacenter, '/'))
+		return;
+	COPY_TEXT(where->datacenter, datacenter);
+	COPY_TEXT(offer->region, datacenter);
+	COPY_TEXT(offer->stock, stock_of(stock));
+	if (placement_write(where, offer->id, sizeof(offer->id)) == 0)
+		add_offer(op, offer);
+}
+
+/* Where it is free but we cannot go; for the message when that leaves nothing. */
+static void note_elsewhere(struct op *op, const char *datacenter)
+{
+	if (!strstr(str_text(&op->got.text), datacenter) && op->got.text.len < 120)
+		str_addf(&op->got.text, "%s%s", op->got.text.len ? ", " : "", datacenter);
+}
+
+static void place(struct op *op, const json_t *gpu, struct offer *offer, struct placement *where)
+{
+	const struct volume *volume = &op->want->offers.volume;
+	const json_t *list = json_object_get(gpu, "dataCenters"), *item;
+	bool fixed = section_count(op->provider->conf, "datacenters") || volume->region[0];
+	size_t i;
+
+	/* naming data centres tends to prevent a COMMUNITY pod altogether; a list that the catalog leaves out: anywhere */
+	if (where->community || (!json_array_size(list) && !fixed)) {
+		if (!where->community || !section_count(op->provider->conf, "datacenters"))
+			add_placed(op, offer, where, "", gpu);
+		return;
+	}
+	json_array_foreach (list, i, item) {
+		const char *id = jsonx_text(item, "id", "");
+		if (!id[0] || is_sold_out(item))
+			continue;
+		if ((volume->region[0] && strcmp(volume->region, id)) || !datacenter_is_wanted(op->provider, id))
+			note_elsewhere(op, id);
+		else
+			add_placed(op, offer, where, id, item);
+	}
+}
+
+static void read_type(struct op *op, const json_t *gpu, const struct question *q)
+{
+	const char *type = jsonx_text(gpu, "id", ""), *name = jsonx_text(gpu, "name", "");
+	const char *cloud = q->community ? "community" : "secure";
+	struct placement where = {.community = q->community, .gpus = q->gpus};
+	struct offer offer = {.gpus = q->gpus, .vram_gb = (int)jsonx_int(gpu, "memory", 0)};
+	bool any = !op->want->offers.gpus || !op->want->offers.gpus[0];
+
+	offer.wish = wish_of(op, type, name, q->gpus);
+	if (!type[0] || strlen(type) >= sizeof(where.type) || offer.wish < 0)
+		return;
+	op->tries++; /* it exists, whether it is free or not */
+	/* our images are CUDA's: another maker's GPU must be asked for by name */
+	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
+		return;
+	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
+	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 || is_sold_out(gpu) ||
+	    offer.vram_gb < op->want->offers.vram_gb ||
+	    jsonx_int(json_object_get(gpu, "maxCount"), cloud, q->gpus) < q->gpus)
+		return;
+	COPY_TEXT(where.type, type);
+	COPY_TEXT(offer.provider, "runpod");
+	gpu_shown(offer.gpu, type, name);
+	place(op, gpu, &offer, &where);
+}
+
+static int read_catalog(struct turn *t, const struct question *q)
+{
+	CLEANUP(json_decref) json_t *whole = api_object(t, "offers");
+	const json_t *list = json_object_get(whole, "gpus"), *gpu;
+	size_t i;
+
+	if (!whole)
+		return -1;
+	if (!json_is_array(list))
+		return err_set(t->err, ERR_TRANSIENT, "offers: the catalog has no list of GPUs");
+	json_array_foreach (list, i, gpu)
+		read_type(t->op, gpu, q);
+	if (!t->op->kept)
+		t->op->kept = json_array();
+	json_array_extend(t->op->kept, (json_t *)list);
+	return 0;
+}
+
+static enum op_next ask_catalog(struct turn *t, const struct question *q)
+{
+	const char *cuda = cuda_floor(t->op->provider, section_text(t->op->provider->conf, "image"));
+
+	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s", q->gpus,
+		       q->community ? "COMMUNITY" : "SECURE", cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");
+}
+
+/* ---- spot ---- */
+
+static enum op_next ask_floors(struct turn *t, const struct question *q)
+{
+	CLEANUP(free_text)
+	char *query = xasprintf("query{gpuTypes{id lowestPrice(input:{gpuCount:%d,secureCloud:%s}){minimumBidPrice "
+				"uninterruptablePrice stockStatus}}}",
+				q->gpus, q->community ? "false" : "true");
+
+	return api_ask_graphql(t, CALL_POLL, query, NULL);
+}
+
+/* What we would bid for a GPU whose floor this is; 0: no spot there for us. */
+static int64_t bid_for(const struct op *op, int64_t floor, int64_t on_demand)
+{
+	int64_t bid = section_has(op->provider->conf, "bid") ? section_int(op->provider->conf, "bid") : floor + floor / 10;
+
+	if (floor <= 0 || bid < floor)
+		return 0;
+	return on_demand > 0 ? MIN(bid, MAX(on_demand, floor)) : bid;
+}
+
+static void add_spot(struct op *op, const json_t *type, const struct question *q)
+{
+	const json_t *lowest = json_object_get(type, "lowestPrice");
+	const char *id = jsonx_text(type, "id", ""), *stock = jsonx_text(lowest, "stockStatus", "");
+	size_t count = op->got.offer_count;
+
+	for (size_t i = 0; i < count; i++) {
+		struct offer offer = op->got.offers[i];
+		struct placement where;
+		if (offer.spot || placement_read(offer.id, &where) < 0 || where.gpus != q->gpus ||
+		    where.community != q->community || strcmp(where.type, id) || !strcasecmp(stock, "none"))
+			continue;
+		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), offer.price_microusd_h / q->gpus);
+		if (!bid)
+			continue;
+		offer.spot = true;
+		offer.price_microusd_h = bid * q->gpus;
+		add_offer(op, &offer);
+	}
+}
+
+static int read_floors(struct turn *t, const struct question *q)
+{
+	CLEANUP(json_decref) json_t *whole = NULL;
+	const json_t *data = api_data(t, "spot prices", &whole), *type;
+	size_t i;
+
+	if (!data)
+		return -1;
+	json_array_foreach (json_object_get(data, "gpuTypes"), i, type)
+		add_spot(t->op, type, q);
+	return 0;
+}
+
+/* ---- the result ---- */
+
+static int unknown_gpu(struct turn *t)
+{
+	size_t count = json_array_size(t->op->kept), n = 0;
+	const char **names = xcalloc(count + 1, sizeof(*names));
+	const char *wish = t->op->want->offers.gpus[0];
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = jsonx_text(json_array_get(t->op->kept, i), "name", NULL);
+		if (name)
+			names[n++] = name;
+	}
+	const char *near = nearest_word(wish, names);
+	err_set(t->err, ERR_CONFIG, "RunPod's catalog has no GPU called \"%.60s\"%s%.60s%s", wish,
+		near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	free(names);
+	return -1;
+}
+
+static int nothing_free(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+	const struct volume *volume = &want->offers.volume;
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
+		str_addf(&text, "%s%.40s", i ? ", " : "", want->offers.gpus[i]);
+	if (!text.len)
+		str_add(&text, "GPU");
+	if (volume->region[0])
+		str_addf(&text, " in %s, where volume \"%s\" is", volume->region, volume->name);
+	else if (section_count(t->op->provider->conf, "datacenters"))
+		str_add(&text, " in the data centres of providers.runpod.datacenters");
+	if (t->op->got.text.len)
+		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
+	return err_set(t->err, ERR_NO_CAPACITY, "no %s is free at RunPod now", str_text(&text));
+}
+
+static enum op_next conclude(struct turn *t)
+{
+	struct op *op = t->op;
+
+	if (!op->got.offer_count) {
+		bool named = op->want->offers.gpus && op->want->offers.gpus[0];
+		(void)(named && !op->tries && json_array_size(op->kept) ? unknown_gpu(t) : nothing_free(t));
+		return OP_FAILED;
+	}
+	str_free(&op->got.text);
+	return api_done(t);
+}
+
+/* Steps 1, 2, ...: the catalog; then, where spot is wanted, -1, -2, ...: the floors. */
+enum op_next offers_next(struct turn *t)
+{
+	struct op *op = t->op;
+	struct question q;
+
+	if (op->step == 0 && check_wishes(op, t->err) < 0)
+		return OP_FAILED;
+	if (op->step > 0) {
+		question_at(op, op->step - 1, &q);
+		if (read_catalog(t, &q) < 0)
+			return OP_FAILED;
+	} else if (op->step < 0) {
+		question_at(op, -op->step - 1, &q);
+		/* GraphQL may be gone one day: pods at the full price are still offers */
+		if (read_floors(t, &q) < 0 && t->err->kind == ERR_CREDENTIALS)
+			return OP_FAILED;
+		err_clear(t->err);
+	}
+	if (op->step >= 0 && question_at(op, op->step, &q)) {
+		op->step++;
+		return ask_catalog(t, &q);
+	}
+	if (op->step > 0)
+		op->step = 0;
+	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q)) {
+		op->step--;
+		return ask_floors(t, &q);
+	}
+	return conclude(t);
+}
+
+/* ---- what doctor asks ---- */
+
+static const char myself[] = "query{myself{clientBalance currentSpendPerHr spendLimit}}";
+
+static void add_purse(struct op *op, const json_t *me)
+{
+	char spend[32], limit[32];
+	double balance = jsonx_number(me, "clientBalance", -1);
+
+	if (balance < 0 || balance > 1e9) {
+		str_add(&op->got.text, "warn: the balance is not told\n");
+		return;
+	}
+	op->got.balance_microusd = (int64_t)(balance * 1e6);
+	if (op->got.balance_microusd <= 0)
+		str_add(&op->got.text, "bad: the account has no credit\n");
+	str_addf(&op->got.text, "ok: spending %s an hour now, the account's limit is %s an hour\n",
+		 money_show(spend, sizeof(spend), api_microusd(me, "currentSpendPerHr")),
+		 money_show(limit, sizeof(limit), api_microusd(me, "spendLimit")));
+}
+
+enum op_next balance_next(struct turn *t)
+{
+	CLEANUP(json_decref) json_t *whole = NULL;
+
+	if (!t->reply)
+		return api_ask_graphql(t, CALL_POLL, myself, NULL);
+	const json_t *data = api_data(t, "balance", &whole);
+	if (data)
+		add_purse(t->op, json_object_get(data, "myself"));
+	else if (t->reply->failed || t->reply->status != 410) /* 410: the vendor has taken GraphQL away */
+		return OP_FAILED;
+	str_free(&t->op->got.text);
+	return api_done(t);
+}
+
+static void check_key(struct turn *t)
+{
+	struct str *text = &t->op->got.text;
+
+	if (api_check(t, "asking for the pods") == 0)
+		str_addf(text, "ok: %s accepts the key\n", t->op->provider->root);
+	else
+		str_addf(text, "bad: %s\n", t->err->msg);
+}
+
+static void check_files(struct op *op)
+{
+	if (s3_is_configured(op->provider))
+		str_add(&op->got.text, "ok: keys for files of a volume without a pod are set\n");
+	else
+		str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod must live until its last "
+				       "file is home\n");
+}
+
+/* A refused key is a finding, not a failure. */
+enum op_next check_next(struct turn *t)
+{
+	struct op *op = t->op;
+	CLEANUP(json_decref) json_t *whole = NULL;
+
+	if (op->step++ == 0)
+		return api_ask(t, CALL_POLL, "GET", NULL, "/pods");
+	if (op->step == 2) {
+		check_key(t);
+		if (t->err->kind == ERR_NONE)
+			return api_ask_graphql(t, CALL_POLL, myself, NULL);
+	} else {
+		const json_t *data = api_data(t, "balance", &whole);
+		if (data)
+			add_purse(op, json_object_get(data, "myself"));
+		else
+			str_addf(&op->got.text, "warn: %s\n", t->err->msg);
+	}
+	err_clear(t->err);
+	check_files(op);
+	return api_done(t);
+}

@@ -1,0 +1,589 @@
+/* pods.c - pods: rented, read, ended; their logs and bills. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/gpus.h"
+#include "base/jsonx.h"
+
+enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20 };
+
+/* ---- reading ---- */
+
+static enum pod_state state_of(const char *status)
+{
+	static const struct {
+		const char *word;
+		enum pod_state state;
+	} words[] = {
+		{"PROVISIONING", POD_STATE_CREATING}, {"STARTING", POD_STATE_CREATING}, {"RUNNING", POD_STATE_RUNNING},
+		{"EXITED", POD_STATE_STOPPED},	      {"ERROR", POD_STATE_FAILED},	{"TERMINATED", POD_STATE_GONE},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcmp(status, words[i].word))
+			return words[i].state;
+	return POD_STATE_UNKNOWN;
+}
+
+static bool take_whole(char *to, size_t room, const json_t *env, const char *name)
+{
+	const char *text = jsonx_text(env, name, "");
+
+	if (!*text || strlen(text) >= room)
+		return false;
+	copy_text(to, room, text);
+	return true;
+}
+
+/* All of it or nothing: half a marker must not make a stranger's pod ours. */
+static void read_marker(const json_t *env, struct marker *out)
+{
+	const char *end_text = jsonx_text(env, "BURST_HARD_END", "");
+	struct marker m = {0};
+	char *end;
+
+	m.hard_end_s = strtoll(end_text, &end, 10);
+	if (isdigit((unsigned char)end_text[0]) && !*end && m.hard_end_s > 0 &&
+	    take_whole(m.machine, sizeof(m.machine), env, "BURST_MACHINE") &&
+	    take_whole(m.run, sizeof(m.run), env, "BURST_RUN") &&
+	    take_whole(m.attempt, sizeof(m.attempt), env, "BURST_ATTEMPT"))
+		*out = m;
+}
+
+static void set_address(struct pod_view *view, const char *host, int64_t port, const char *user)
+{
+	if (!host[0] || strlen(host) >= sizeof(view->host) || port < 1 || port > 65535 || !user[0] ||
+	    strlen(user) >= sizeof(view->user))
+		return;
+	for (const char *p = host; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr(".-_:", *p))
+			return;
+	COPY_TEXT(view->host, host);
+	COPY_TEXT(view->user, user);
+	view->port = (int)port;
+}
+
+/* ssh.direct; where a server does not fill it in, the mapping of port 22. Never ssh.proxy: it carries no files. */
+static void read_address(const json_t *from, struct pod_view *view)
+{
+	const json_t *direct = json_object_get(json_object_get(from, "ssh"), "direct"), *port;
+	size_t i;
+
+	set_address(view, jsonx_text(direct, "host", ""), jsonx_int(direct, "port", 0), jsonx_text(direct, "username", "root"));
+	if (view->port)
+		return;
+	json_array_foreach (json_object_get(json_object_get(from, "runtime"), "ports"), i, port)
+		if (jsonx_int(port, "private", 0) == 22 && !strcmp(jsonx_text(port, "type", "tcp"), "tcp"))
+			set_address(view, jsonx_text(port, "ip", ""), jsonx_int(port, "public", 0), "root");
+}
+
+static void read_state(const json_t *from, struct pod_view *view)
+{
+	const char *status = jsonx_text(from, "status", "");
+	const json_t *gpu = json_object_get(from, "gpu");
+
+	view->state = state_of(status);
+	view->preempted = view->spot && (view->state == POD_STATE_STOPPED || view->state == POD_STATE_GONE);
+	switch (view->state) {
+	case POD_STATE_UNKNOWN: snprintf(view->detail, sizeof(view->detail), "RunPod's status is %.40s", status); break;
+	case POD_STATE_FAILED: COPY_TEXT(view->detail, "RunPod's status is ERROR: its container cannot run"); break;
+	case POD_STATE_STOPPED: COPY_TEXT(view->detail, "RunPod's status is EXITED"); break;
+	case POD_STATE_RUNNING:
+		if (gpu && !jsonx_int(gpu, "count", 1)) {
+			view->state = POD_STATE_FAILED;
+			COPY_TEXT(view->detail, "it came up with no GPU");
+		}
+		break;
+	case POD_STATE_CREATING:
+	case POD_STATE_GONE: break;
+	}
+}
+
+int pods_read(const json_t *from, struct pod_view *out, struct err *err)
+{
+	const char *id = jsonx_text(from, "id", ""), *type = jsonx_text(json_object_get(from, "gpu"), "id", "");
+	const json_t *env = json_object_get(from, "env");
+	struct pod_view view = {0};
+
+	if (!api_id_is_sound(id))
+		return err_set(err, ERR_TRANSIENT, "a pod without a usable id");
+	COPY_TEXT(view.id, id);
+	COPY_TEXT(view.name, jsonx_text(from, "name", ""));
+	read_marker(env, &view.marker);
+	view.spot = !strcmp(jsonx_text(env, "BURST_SPOT", ""), "1");
+	read_state(from, &view);
+	/* what is stopped can go on showing the address it had */
+	if (view.state == POD_STATE_RUNNING || view.state == POD_STATE_UNKNOWN)
+		read_address(from, &view);
+	if (type[0])
+		gpu_shown(view.gpu, type, "");
+	COPY_TEXT(view.region, jsonx_text(from, "dataCenterId", ""));
+	view.price_microusd_h = api_microusd(from, "cost");
+	view.created_at_s = api_time(jsonx_text(from, "createdAt", ""));
+	view.started_at_s = api_time(jsonx_text(from, "startedAt", ""));
+	*out = view;
+	return 0;
+}
+
+static struct pod_view *add_pod(struct op *op)
+{
+	op->got.pods = xrealloc(op->got.pods, (op->got.pod_count + 1) * sizeof(*op->got.pods));
+	struct pod_view *pod = &op->got.pods[op->got.pod_count++];
+
+	*pod = (struct pod_view){0};
+	return pod;
+}
+
+/* ---- renting ---- */
+
+/* The script as one command that any splitter of words takes apart alike: single quotes around, within them neither quotes
+ * nor backslashes nor dollars. */
+static void add_start_command(struct str *to, const char *script)
+{
+	str_add(to, "sh -c 'umask 077; echo ");
+	base64_add(to, script, strlen(script));
+	str_add(to, " >/tmp/burst-start.b64; base64 -d /tmp/burst-start.b64 >/tmp/burst-start || "
+		    "openssl base64 -d -A -in /tmp/burst-start.b64 -out /tmp/burst-start; exec sh /tmp/burst-start'");
+}
+
+static json_t *start_env(const struct op *op)
+{
+	const struct rent_request *rent = &op->want->rent;
+	json_t *env = json_object();
+
+	for (size_t i = 0; i < rent->env_count; i++) {
+		json_object_set_new(env, rent->env[i].name, json_string(rent->env[i].value));
+		if (!strcmp(rent->env[i].name, "BURST_AUTHORIZED_KEY")) /* RunPod's own name for it */
+			json_object_set_new(env, "PUBLIC_KEY", json_string(rent->env[i].value));
+	}
+	/* the marker is read back from here, whatever else the caller sends */
+	char hard_end[24];
+	snprintf(hard_end, sizeof(hard_end), "%lld", (long long)rent->marker.hard_end_s);
+	json_object_set_new(env, "BURST_MACHINE", json_string(rent->marker.machine));
+	json_object_set_new(env, "BURST_RUN", json_string(rent->marker.run));
+	json_object_set_new(env, "BURST_ATTEMPT", json_string(rent->marker.attempt));
+	json_object_set_new(env, "BURST_HARD_END", json_string(hard_end));
+	json_object_set_new(env, "BURST_API_URL", json_string(op->provider->root));
+	if (rent->offer.spot)
+		json_object_set_new(env, "BURST_SPOT", json_string("1"));
+	return env;
+}
+
+static const char *image_of(const struct op *op)
+{
+	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
+}
+
+static int64_t disk_of(const struct rent_request *rent)
+{
+	/* less is refused as if it were for want of GPUs */
+	return MAX(rent->disk_gb ? rent->disk_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
+}
+
+static bool sends_filters(const struct op *op)
+{
+	return section_bool(op->provider->conf, "placement_filters") && !op->tries &&
+	       (op->want->rent.cpu || op->want->rent.memory_gb);
+}
+
+static json_t *gpu_wanted(const struct op *op, const struct placement *where)
+{
+	const char *cuda = cuda_floor(op->provider, image_of(op));
+	const struct rent_request *rent = &op->want->rent;
+	json_t *gpu = json_object();
+
+	json_object_set_new(gpu, "id", json_string(where->type));
+	json_object_set_new(gpu, "count", json_integer(where->gpus)); /* its documented default does not work */
+	if (cuda)
+		json_object_set_new(gpu, "minCudaVersion", json_string(cuda));
+	if (sends_filters(op) && rent->memory_gb)
+		json_object_set_new(gpu, "minRamPerGpu", json_integer(MAX(rent->memory_gb / where->gpus, (int64_t)1)));
+	if (sends_filters(op) && rent->cpu)
+		json_object_set_new(gpu, "minVcpuCountPerGpu", json_integer(MAX(rent->cpu / where->gpus, (int64_t)1)));
+	return gpu;
+}
+
+static json_t *create_body(const struct op *op, const struct placement *where)
+{
+	const struct rent_request *rent = &op->want->rent;
+	const char *registry = section_text(op->provider->conf, "registry");
+	CLEANUP(str_free) struct str args = STR_INIT;
+	json_t *body = json_object();
+
+	add_start_command(&args, rent->start_script);
+	json_object_set_new(body, "name", json_string(rent->name));
+	json_object_set_new(body, "image", json_string(image_of(op)));
+	json_object_set_new(body, "cloud", json_string(where->community ? "COMMUNITY" : "SECURE"));
+	if (where->datacenter[0])
+		json_object_set_new(body, "dataCenterIds", json_pack("[s]", where->datacenter));
+	json_object_set_new(body, "gpu", gpu_wanted(op, where));
+	json_object_set_new(body, "disk", json_integer(disk_of(rent)));
+	json_object_set_new(body, "ports", json_pack("[s]", "22/tcp"));
+	if (rent->volume.id[0])
+		json_object_set_new(body, "mounts",
+				    json_pack("{s:[{s:s,s:s}]}", "network", "volumeId", rent->volume.id, "path",
+					      rent->mount ? rent->mount : "/workspace"));
+	if (registry)
+		json_object_set_new(body, "registry", json_string(registry));
+	json_object_set_new(body, "args", json_string(str_text(&args)));
+	json_object_set_new(body, "env", start_env(op));
+	return body;
+}
+
+/* GraphQL knows no floor, only a list. */
+static json_t *cuda_versions(const char *floor)
+{
+	json_t *list = json_array();
+	int major = 0, minor = 0;
+
+	sscanf(floor, "%d.%d", &major, &minor);
+	for (int v = 118; v <= 139; v++) {
+		bool real = v == 118 || (v >= 120 && v <= 129) || v >= 130;
+		if (real && v >= major * 10 + minor) {
+			CLEANUP(free_text) char *text = xasprintf("%d.%d", v / 10, v % 10);
+			json_array_append_new(list, json_string(text));
+		}
+	}
+	return list;
+}
+
+static json_t *spot_input(const struct op *op, const struct placement *where)
+{
+	const struct rent_request *rent = &op->want->rent;
+	const char *cuda = cuda_floor(op->provider, image_of(op)), *name;
+	CLEANUP(json_decref) json_t *env = start_env(op);
+	CLEANUP(str_free) struct str args = STR_INIT;
+	json_t *input = json_object(), *pairs = json_array(), *value;
+
+	add_start_command(&args, rent->start_script);
+	json_object_foreach (env, name, value)
+		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
+	json_object_set_new(input, "name", json_string(rent->name));
+	json_object_set_new(input, "imageName", json_string(image_of(op)));
+	json_object_set_new(input, "gpuTypeId", json_string(where->type));
+	json_object_set_new(input, "gpuCount", json_integer(where->gpus));
+	json_object_set_new(input, "bidPerGpu", json_real((double)(rent->offer.price_microusd_h / where->gpus) / 1e6));
+	json_object_set_new(input, "cloudType", json_string(where->community ? "COMMUNITY" : "SECURE"));
+	json_object_set_new(input, "containerDiskInGb", json_integer(disk_of(rent)));
+	json_object_set_new(input, "volumeInGb", json_integer(0));
+	json_object_set_new(input, "volumeMountPath", json_string(rent->mount ? rent->mount : "/workspace"));
+	if (rent->volume.id[0])
+		json_object_set_new(input, "networkVolumeId", json_string(rent->volume.id));
+	if (where->datacenter[0])
+		json_object_set_new(input, "dataCenterId", json_string(where->datacenter));
+	if (cuda)
+		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
+	json_object_set_new(input, "ports", json_string("22/tcp"));
+	json_object_set_new(input, "dockerArgs", json_string(str_text(&args)));
+	json_object_set_new(input, "env", pairs);
+	return input;
+}
+
+static int check_rent(const struct op *op, struct placement *where, struct err *err)
+{
+	const struct rent_request *rent = &op->want->rent;
+
+	if (placement_read(rent->offer.id, where) < 0)
+		return err_set(err, ERR_BUG, "\"%s\" is not an offer of ours", rent->offer.id);
+	if (!rent->volume.id[0])
+		return 0;
+	if (where->community)
+		return err_set(err, ERR_CONFIG, "volume \"%s\" can only be attached in the SECURE cloud",
+			       rent->volume.name);
+	/* the volume decides, whatever the offer says */
+	if (where->datacenter[0] && rent->volume.region[0] && strcmp(where->datacenter, rent->volume.region))
+		return err_set(err, ERR_NO_CAPACITY, "volume \"%s\" is in %s, this offer in %s", rent->volume.name,
+			       rent->volume.region, where->datacenter);
+	if (rent->volume.region[0])
+		COPY_TEXT(where->datacenter, rent->volume.region);
+	return 0;
+}
+
+static enum op_next ask_rent(struct turn *t, const struct placement *where)
+{
+	static const char mutation[] = "mutation($input: PodRentInterruptableInput!){podRentInterruptable(input:$input)"
+				       "{id desiredStatus imageName machineId}}";
+
+	if (!t->op->want->rent.offer.spot)
+		return api_ask(t, CALL_CREATE, "POST", create_body(t->op, where), "/pods");
+	return api_ask_graphql(t, CALL_CREATE, mutation, json_pack("{s:o}", "input", spot_input(t->op, where)));
+}
+
+/* The pod exists: whatever else the answer lacks, its id is what counts. */
+static int take_rented(struct turn *t, const json_t *from)
+{
+	const struct rent_request *rent = &t->op->want->rent;
+	struct pod_view view;
+
+	if (pods_read(from, &view, t->err) < 0) {
+		t->err->kind = ERR_AMBIGUOUS;
+		return err_wrap(t->err, "create");
+	}
+	if (!view.name[0])
+		COPY_TEXT(view.name, rent->name);
+	if (view.state == POD_STATE_UNKNOWN)
+		view.state = POD_STATE_CREATING;
+	if (!view.price_microusd_h)
+		view.price_microusd_h = rent->offer.price_microusd_h;
+	view.marker = rent->marker;
+	view.spot = rent->offer.spot;
+	*add_pod(t->op) = view;
+	return 0;
+}
+
+static int read_rented(struct turn *t)
+{
+	CLEANUP(json_decref) json_t *whole = NULL;
+
+	if (!t->op->want->rent.offer.spot) {
+		whole = api_object(t, "create");
+		return whole ? take_rented(t, whole) : -1;
+	}
+	const json_t *data = api_data(t, "create of a spot pod", &whole);
+	if (!data)
+		return -1;
+	const json_t *pod = json_object_get(data, "podRentInterruptable");
+	if (json_is_null(pod))
+		return err_set(t->err, ERR_NO_CAPACITY, "create of a spot pod: nothing at this bid");
+	return take_rented(t, pod);
+}
+
+/* A server older than our filters names them; nothing was made. */
+static bool refuses_filters(const struct turn *t)
+{
+	return sends_filters(t->op) && !t->reply->failed && t->reply->status == 422 &&
+	       (strstr(str_text(&t->reply->body), "minRamPerGpu") || strstr(str_text(&t->reply->body), "minVcpuCountPerGpu"));
+}
+
+enum op_next rent_next(struct turn *t)
+{
+	struct placement where;
+
+	if (check_rent(t->op, &where, t->err) < 0)
+		return OP_FAILED;
+	if (!t->reply)
+		return ask_rent(t, &where);
+	if (refuses_filters(t)) {
+		t->op->tries++;
+		return ask_rent(t, &where);
+	}
+	return read_rented(t) < 0 ? OP_FAILED : api_done(t);
+}
+
+/* ---- looking ---- */
+
+/* A vendor that has forgotten a pod bills nothing for it. */
+enum op_next inspect_next(struct turn *t)
+{
+	if (!t->reply)
+		return api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s", t->op->want->id);
+	CLEANUP(json_decref) json_t *pod = api_object(t, "looking at a pod");
+	if (!pod && t->err->kind != ERR_NOT_FOUND)
+		return OP_FAILED;
+	struct pod_view view = {.state = POD_STATE_GONE};
+	COPY_TEXT(view.id, t->op->want->id);
+	COPY_TEXT(view.detail, "RunPod knows no such pod");
+	if (pod && pods_read(pod, &view, t->err) < 0)
+		return OP_FAILED;
+	err_clear(t->err);
+	*add_pod(t->op) = view;
+	return api_done(t);
+}
+
+/* A page of a list must not pass for the whole: what is missing in it would be taken for gone. */
+static int check_whole(const json_t *answer, struct err *err)
+{
+	static const char *const words[] = {"nextcursor",    "next_cursor",   "cursor",	 "next",
+					    "nextpagetoken", "nextpage",      "next_page", "pagetoken"};
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)answer, key, value) {
+		for (size_t i = 0; i < ARRAY_LEN(words); i++)
+			if (!strcasecmp(key, words[i]) && json_string_length(value))
+				return err_set(err, ERR_BUG,
+					       "RunPod's list of pods has further pages (\"%s\"), which this burst cannot ask "
+					       "for: look at RunPod's console, and get a newer burst",
+					       key);
+		if (json_is_object(value) && (!strcasecmp(key, "page") || !strcasecmp(key, "pagination") ||
+					      !strcasecmp(key, "metadata") || !strcasecmp(key, "meta")) &&
+		    check_whole(value, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_list(struct turn *t, const json_t *answer)
+{
+	const json_t *list = json_object_get(answer, "pods"), *item;
+	struct pod_view view;
+	size_t i;
+
+	if (!json_is_array(list))
+		return err_set(t->err, ERR_TRANSIENT, "listing pods: the answer has no list");
+	if (check_whole(answer, t->err) < 0)
+		return -1;
+	json_array_foreach (list, i, item) {
+		struct marker marker = {0};
+		read_marker(json_object_get(item, "env"), &marker);
+		if (!marker.attempt[0])
+			continue; /* not one of burst's */
+		if (pods_read(item, &view, t->err) < 0)
+			return err_wrap(t->err, "listing pods");
+		*add_pod(t->op) = view;
+	}
+	return 0;
+}
+
+enum op_next list_next(struct turn *t)
+{
+	if (!t->reply)
+		return api_ask(t, CALL_POLL, "GET", NULL, "/pods");
+	CLEANUP(json_decref) json_t *answer = api_object(t, "listing pods");
+	return answer && read_list(t, answer) == 0 ? api_done(t) : OP_FAILED;
+}
+
+/* ---- ending ---- */
+
+static bool is_gone(struct turn *t, const char *doing)
+{
+	return api_check(t, doing) == 0 || t->err->kind == ERR_NOT_FOUND;
+}
+
+/* DELETE; where that is not allowed (409: locked, or by its state): unlock, DELETE, terminate. */
+enum op_next release_next(struct turn *t)
+{
+	static const char *const doing = "ending a pod";
+	struct op *op = t->op;
+	const char *id = op->want->id;
+
+	switch (op->step++) {
+	case 0: return api_ask(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
+	case 1:
+		if (is_gone(t, doing))
+			break;
+		if (t->err->kind != ERR_REFUSED && t->err->kind != ERR_CONFIG && t->err->kind != ERR_BUG)
+			return OP_FAILED;
+		op->first = *t->err;
+		err_clear(t->err);
+		return api_ask(t, CALL_RELEASE, "PATCH", json_pack("{s:b}", "locked", 0), "/pods/%s", id);
+	case 2: /* whatever it said */
+		return api_ask(t, CALL_RELEASE, "DELETE", NULL, "/pods/%s", id);
+	case 3:
+		if (is_gone(t, doing))
+			break;
+		err_clear(t->err);
+		return api_ask(t, CALL_RELEASE, "POST", json_pack("{s:s}", "action", "terminate"), "/pods/%s/action", id);
+	default:
+		if (is_gone(t, doing))
+			break;
+		*t->err = op->first;
+		return OP_FAILED;
+	}
+	err_clear(t->err);
+	return api_done(t);
+}
+
+/* ---- its log ---- */
+
+static void add_event(struct str *to, const struct str *data)
+{
+	CLEANUP(json_decref) json_t *event = jsonx_parse(str_text(data), data->len, NULL);
+	const char *line = jsonx_text(event, "line", NULL);
+
+	if (!line)
+		return; /* cut off, or not a line of the log */
+	str_addf(to, "%s: ", jsonx_text(event, "source", "log"));
+	for (const char *p = line; *p; p++)
+		str_addc(to, *p == '\n' || *p == '\r' ? ' ' : *p);
+	str_addc(to, '\n');
+}
+
+static void read_events(struct str *to, const char *text)
+{
+	CLEANUP(str_free) struct str data = STR_MAX(BLOCK_MOST_BYTES);
+
+	while (*text) {
+		size_t len = strcspn(text, "\n"), shown = len && text[len - 1] == '\r' ? len - 1 : len;
+		bool whole = text[len] == '\n';
+		if (!whole)
+			break; /* the connection was cut within this line */
+		if (!shown) {
+			add_event(to, &data);
+			str_reset(&data);
+		} else if (shown >= 5 && !strncmp(text, "data:", 5)) {
+			size_t skip = 5 + (shown > 5 && text[5] == ' ');
+			if (data.len)
+				str_addc(&data, '\n');
+			str_addn(&data, text + skip, shown - skip);
+		}
+		text += len + 1;
+	}
+	add_event(to, &data);
+}
+
+/* The stream never ends by itself and says nothing, not even its head, before there is a line: the time limit ends it, and
+ * what came until then is the log. */
+enum op_next logs_next(struct turn *t)
+{
+	if (!t->reply) {
+		enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d", t->op->want->id, LOG_LINES);
+		call_header(t->call, "Accept: text/event-stream");
+		t->call->may_repeat = false;
+		t->call->timeout_ms = LOG_WAIT_MS;
+		return next;
+	}
+	if ((!t->reply->failed || !t->reply->was_sent) && api_check(t, "log of a pod") < 0)
+		return OP_FAILED;
+	t->op->got.text = STR_MAX(LOG_MOST);
+	read_events(&t->op->got.text, str_text(&t->reply->body));
+	return api_done(t);
+}
+
+/* ---- its bill ---- */
+
+static enum op_next ask_bill(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+	char since[32] = "";
+
+	if (want->since_s > 0)
+		clock_rfc3339(since, sizeof(since), want->since_s * 1000);
+	return api_ask(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s", want->id,
+		       since[0] ? "&startTime=" : "", since);
+}
+
+/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's rate. */
+static int read_bill(struct turn *t, const json_t *answer)
+{
+	int64_t rate = t->op->want->rent.offer.price_microusd_h, compute = 0;
+	const json_t *list = json_object_get(answer, "records"), *item;
+	size_t i, count = 0;
+
+	if (!json_is_array(list))
+		return err_set(t->err, ERR_TRANSIENT, "billing: the answer has no records");
+	json_array_foreach (list, i, item) {
+		if (strcmp(jsonx_text(item, "podId", ""), t->op->want->id))
+			continue;
+		count++;
+		t->op->got.billing.cost_microusd += api_microusd(item, "totalAmount");
+		compute += api_microusd(item, "gpuAmount") + api_microusd(item, "cpuAmount");
+	}
+	if (!count)
+		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet", t->op->want->id);
+	if (rate > 0)
+		t->op->got.billing.billed_ms = (int64_t)((double)compute * 3600000.0 / (double)rate);
+	return 0;
+}
+
+enum op_next billing_next(struct turn *t)
+{
+	if (!t->reply)
+		return ask_bill(t);
+	CLEANUP(json_decref) json_t *answer = api_object(t, "billing");
+	return answer && read_bill(t, answer) == 0 ? api_done(t) : OP_FAILED;
+}

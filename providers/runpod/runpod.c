@@ -1,0 +1,235 @@
+/* runpod.c - the provider itself: its keys, its account, and which file answers for which operation. */
+#include "runpod.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/crypto.h"
+#include "impl.h"
+
+static const struct option_spec options[] = {
+	{"api_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the account's API key"},
+	{"api_key_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
+	{"api_url", OPTION_TEXT, OPTION_USER_ONLY, "https://api.runpod.io", "the API's root"},
+	{"cloud", OPTION_TEXT, 0, "SECURE", "\"SECURE\", \"COMMUNITY\" or \"ANY\""},
+	{"datacenters", OPTION_TEXTS, 0, NULL, "only in these, as \"EU-RO-1\"; any when absent"},
+	{"image", OPTION_TEXT, 0, RUNPOD_IMAGE, "what pods run when pod.image does not say"},
+	{"min_cuda", OPTION_TEXT, 0, NULL,
+	 "least CUDA version of the host, as \"12.8\"; the default image's own when absent, \"none\": any"},
+	{"registry", OPTION_TEXT, 0, NULL, "id of the credential that pulls a private image"},
+	{"bid", OPTION_MONEY, 0, NULL, "what a spot GPU may cost an hour; a tenth above the floor when absent"},
+	{"placement_filters", OPTION_BOOL, 0, "false",
+	 "send pod.cpu and pod.memory_gb as the least a host must have for each GPU"},
+	{"s3_access_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY, NULL,
+	 "of the S3-compatible API: files of a volume without a pod"},
+	{"s3_secret_key", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY, NULL, "likewise"},
+	{"s3_secret_key_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
+	{"s3_url", OPTION_TEXT, OPTION_USER_ONLY, NULL, "its root; the data centre's own when absent"},
+	{NULL},
+};
+
+/* ---- opening ---- */
+
+static int complain(const struct section *s, const char *key, const char *must, struct err *err)
+{
+	return err_set(err, ERR_CONFIG, "%s: providers.runpod.%s = \"%s\": must be %s", section_where(s, key), key,
+		       section_text(s, key), must);
+}
+
+static bool is_loopback(const char *host)
+{
+	size_t len = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/");
+
+	return (len == 9 && !strncmp(host, "localhost", len)) || (len == 5 && !strncmp(host, "[::1]", len)) ||
+	       (!strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
+}
+
+static int check_url(const struct section *s, const char *key, struct err *err)
+{
+	const char *url = section_text(s, key);
+	const char *host = url && starts_with(url, "https://") ? url + 8 : url && starts_with(url, "http://") ? url + 7 : NULL;
+
+	if (!url)
+		return 0;
+	if (!host || !*host || strpbrk(url, " ?#@"))
+		return complain(s, key, "an address like https://host", err);
+	if (starts_with(url, "http://") && !is_loopback(host))
+		return complain(s, key, "https: the key must not travel in the clear", err);
+	return 0;
+}
+
+static bool is_cuda_version(const char *text)
+{
+	size_t major = strspn(text, "0123456789");
+
+	return major && text[major] == '.' && text[major + 1] && !text[major + 1 + strspn(text + major + 1, "0123456789")];
+}
+
+static int check_datacenters(const struct section *s, struct err *err)
+{
+	for (size_t i = 0; i < section_count(s, "datacenters"); i++) {
+		const char *id = section_item(s, "datacenters", i);
+		/* taken in lower case by the server, with odd results */
+		for (const char *p = id; *p; p++)
+			if ((!isalnum((unsigned char)*p) && *p != '-') || islower((unsigned char)*p))
+				return err_set(err, ERR_CONFIG,
+					       "%s: providers.runpod.datacenters: \"%s\" is no data centre's id; they look like "
+					       "\"EU-RO-1\", in capitals",
+					       section_where(s, "datacenters"), id);
+		if (!*id || strlen(id) >= REGION_MAX)
+			return err_set(err, ERR_CONFIG, "%s: providers.runpod.datacenters: \"%s\" is no data centre's id",
+				       section_where(s, "datacenters"), id);
+	}
+	return 0;
+}
+
+static int check_conf(const struct section *s, struct err *err)
+{
+	const char *cuda = section_text(s, "min_cuda"), *cloud = section_text(s, "cloud");
+
+	if (check_url(s, "api_url", err) < 0 || check_url(s, "s3_url", err) < 0 || check_datacenters(s, err) < 0)
+		return -1;
+	if (strcmp(cloud, "SECURE") && strcmp(cloud, "COMMUNITY") && strcmp(cloud, "ANY"))
+		return complain(s, "cloud", "\"SECURE\", \"COMMUNITY\" or \"ANY\"", err);
+	if (cuda && strcmp(cuda, "none") && !is_cuda_version(cuda))
+		return complain(s, "min_cuda", "a version like \"12.8\", or \"none\"", err);
+	if (section_has(s, "bid") && section_int(s, "bid") <= 0)
+		return err_set(err, ERR_CONFIG, "%s: providers.runpod.bid must be more than 0", section_where(s, "bid"));
+	if (!section_text(s, "s3_access_key") != !section_text(s, "s3_secret_key"))
+		return err_set(err, ERR_CONFIG,
+			       "runpod: of s3_access_key and s3_secret_key only one is set (RUNPOD_S3_ACCESS_KEY, "
+			       "RUNPOD_S3_SECRET_KEY)");
+	return 0;
+}
+
+/* Every burst that uses this key must come to the same name, and the name must not tell the key. */
+static char *account_name(const char *key)
+{
+	CLEANUP(free_text) char *text = xasprintf("burst runpod account\n%s", key);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	return xasprintf("runpod:%.12s", hex);
+}
+
+static int runpod_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
+{
+	const char *key = section_text(s, "api_key"), *cloud = section_text(s, "cloud");
+
+	(void)state_dir;
+	if (!key || !*key)
+		return err_set(err, ERR_CREDENTIALS, "runpod: no api_key: set RUNPOD_API_KEY");
+	if (check_conf(s, err) < 0)
+		return -1;
+	struct provider *p = xcalloc(1, sizeof(*p));
+	p->conf = s;
+	p->root = xstrdup(section_text(s, "api_url"));
+	for (size_t len = strlen(p->root); len && p->root[len - 1] == '/';)
+		p->root[--len] = '\0';
+	p->account = account_name(key);
+	p->community = strcmp(cloud, "SECURE") != 0;
+	p->secure = strcmp(cloud, "COMMUNITY") != 0;
+	*out = p;
+	return 0;
+}
+
+static void runpod_close(struct provider *p)
+{
+	if (!p)
+		return;
+	free(p->root);
+	free(p->account);
+	free(p);
+}
+
+static const char *runpod_account(const struct provider *p)
+{
+	return p->account;
+}
+
+/* ---- operations ---- */
+
+static struct op *runpod_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+{
+	struct op *op = xcalloc(1, sizeof(*op));
+
+	*op = (struct op){.provider = p, .kind = kind, .want = want, .got.balance_microusd = -1};
+	return op;
+}
+
+static enum op_next step(struct turn *t)
+{
+	switch (t->op->kind) {
+	case OP_CHECK: return check_next(t);
+	case OP_OFFERS: return offers_next(t);
+	case OP_VOLUME: return volume_next(t);
+	case OP_VOLUMES: return volumes_next(t);
+	case OP_VOLUME_REMOVE: return volume_remove_next(t);
+	case OP_RENT: return rent_next(t);
+	case OP_INSPECT: return inspect_next(t);
+	case OP_LIST: return list_next(t);
+	case OP_RELEASE: return release_next(t);
+	case OP_BILLING: return billing_next(t);
+	case OP_BALANCE: return balance_next(t);
+	case OP_LOGS: return logs_next(t);
+	case OP_STAGE: return stage_next(t);
+	case OP_FETCH: return fetch_next(t);
+	case OP_VOLUME_LS:
+	case OP_VOLUME_DELETE: break; /* can_tidy is not set: nobody asks */
+	}
+	err_set(t->err, ERR_BUG, "no such operation");
+	return OP_FAILED;
+}
+
+/* What goes into a URL comes from our ledger or from people: checked here, once. */
+static bool names_something(const struct op *op)
+{
+	switch (op->kind) {
+	case OP_INSPECT:
+	case OP_RELEASE:
+	case OP_LOGS:
+	case OP_BILLING:
+	case OP_VOLUME_REMOVE: return true;
+	default: return false;
+	}
+}
+
+static enum op_next runpod_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
+				struct op_result *result, struct err *err)
+{
+	struct turn t = {op, reply, call, wait_ms, result, err};
+
+	if (names_something(op) && !api_id_is_sound(op->want->id)) {
+		err_set(err, ERR_REFUSED, "\"%s\" is not an id of RunPod's", op->want->id);
+		return OP_FAILED;
+	}
+	return step(&t);
+}
+
+static void runpod_op_free(struct op *op)
+{
+	if (!op)
+		return;
+	op_result_free(&op->got);
+	json_decref(op->kept);
+	free(op);
+}
+
+const struct provider_ops provider_runpod = {
+	.abi = PROVIDER_ABI,
+	.name = "runpod",
+	.summary = "GPU pods at RunPod; needs an API key",
+	.options = options,
+	.can_stage = true,
+	.can_fetch = true,
+	.poll_ms = 5000,
+	.look_gap_ms = 5000,
+	.calls_per_minute = 60, /* the published example; each reply says what it really is */
+	.open = runpod_open,
+	.close = runpod_close,
+	.account = runpod_account,
+	.begin = runpod_begin,
+	.next = runpod_next,
+	.op_free = runpod_op_free,
+	.files_ready = s3_is_configured,
+};

@@ -1,0 +1,240 @@
+/* s3.c - files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is the volume, the key the
+ * path on it. One file at a time and by its name: listings there are slow and repeat themselves. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/jsonx.h"
+
+/* It answers 502 under load, for a while. */
+enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
+
+static const char *const reached[] = {"EU-CZ-1",  "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
+				      "US-GA-2",  "US-IL-1", "US-KS-2",	 "US-MD-1",  "US-MO-1",
+				      "US-MO-2",  "US-NC-1", "US-NC-2",	 "US-NE-1",  "US-WA-1"};
+
+bool s3_is_configured(const struct provider *p)
+{
+	return section_text(p->conf, "s3_access_key") && section_text(p->conf, "s3_secret_key");
+}
+
+bool s3_reaches(const struct provider *p, const char *datacenter)
+{
+	if (section_text(p->conf, "s3_url"))
+		return true;
+	for (size_t i = 0; i < ARRAY_LEN(reached); i++)
+		if (!strcmp(reached[i], datacenter))
+			return true;
+	return false;
+}
+
+/* ---- asking ---- */
+
+static int check_file(const struct op *op, struct err *err)
+{
+	const struct volume *v = &op->want->file.volume;
+
+	if (!s3_is_configured(op->provider))
+		return err_set(err, ERR_CREDENTIALS,
+			       "files of a volume without a pod need RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (made in "
+			       "RunPod's console)");
+	if (!api_id_is_sound(v->id))
+		return err_set(err, ERR_REFUSED, "\"%s\" is not a volume's id", v->id);
+	if (!v->region[0] || !s3_reaches(op->provider, v->region))
+		return err_set(err, ERR_REFUSED, "volume \"%s\": data centre \"%s\" has no S3-compatible API", v->name,
+			       v->region);
+	if (!op->want->file.path[0] || op->want->file.path[0] == '/')
+		return err_set(err, ERR_BUG, "\"%s\" is not a path on a volume", op->want->file.path);
+	return 0;
+}
+
+static void add_root(struct str *to, const struct op *op)
+{
+	const char *own = section_text(op->provider->conf, "s3_url");
+
+	if (own) {
+		str_add(to, own);
+		while (to->len && to->s[to->len - 1] == '/')
+			to->s[--to->len] = '\0';
+		return;
+	}
+	str_add(to, "https://s3api-");
+	for (const char *p = op->want->file.volume.region; *p; p++)
+		str_addc(to, (char)tolower((unsigned char)*p));
+	str_add(to, ".runpod.io");
+}
+
+/* class is RELEASE where billing waits for it: files that are home let a pod go. */
+static void ask(struct turn *t, const char *method, int64_t timeout_ms)
+{
+	const struct op *op = t->op;
+	CLEANUP(str_free) struct str url = STR_INIT;
+	bool put = !strcmp(method, "PUT");
+
+	add_root(&url, op);
+	str_addf(&url, "/%s/", op->want->file.volume.id);
+	api_escape(&url, op->want->file.path, "-._~/");
+	*t->call = (struct call){
+		.kind = CALL_HTTP,
+		.class = CALL_POLL,
+		.timeout_ms = timeout_ms,
+		.max_bytes = 1 << 20,
+		.method = method,
+		.url = str_detach(&url),
+		.sigv4 = xasprintf("aws:amz:%s:s3", op->want->file.volume.region),
+		.user = xstrdup(section_text(op->provider->conf, "s3_access_key")),
+		.password = xstrdup(section_text(op->provider->conf, "s3_secret_key")),
+	};
+	call_header(t->call, "x-amz-content-sha256: %s",
+		    put ? "UNSIGNED-PAYLOAD" : "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+/* ---- what is answered ---- */
+
+static void add_word(struct str *to, const char *body, const char *tag)
+{
+	CLEANUP(free_text) char *open = xasprintf("<%s>", tag);
+	const char *at = strstr(body, open);
+
+	if (at)
+		str_add_printable(to, at + strlen(open), strcspn(at + strlen(open), "<"), 160);
+}
+
+/* Whether to ask again after a while: then *next is set. */
+static bool busy(struct turn *t, enum op_next *next)
+{
+	struct op *op = t->op;
+
+	if (t->reply->failed || (t->reply->status < 500 && t->reply->status != 429) || op->tries >= TRIES_MOST)
+		return false;
+	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
+	op->tries++;
+	*next = api_wait(t, MAX(wait, t->reply->retry_after_ms));
+	return true;
+}
+
+static int failure(struct turn *t, const char *doing)
+{
+	const struct reply *r = t->reply;
+	const char *path = t->op->want->file.path;
+	CLEANUP(str_free) struct str words = STR_INIT;
+	enum err_kind kind = r->status >= 500 ? ERR_TRANSIENT : ERR_REFUSED;
+
+	if (r->failed) {
+		*t->err = r->err;
+		return err_wrap(t->err, "%s %s", doing, path);
+	}
+	add_word(&words, str_text(&r->body), "Code");
+	if (words.len)
+		str_add(&words, ": ");
+	add_word(&words, str_text(&r->body), "Message");
+	if (strstr(str_text(&words), "RequestTimeTooSkewed"))
+		str_add(&words, " (this machine's clock is wrong)");
+	if (r->status == 401 || r->status == 403)
+		kind = ERR_CREDENTIALS;
+	else if (r->status == 404)
+		kind = ERR_NOT_FOUND;
+	else if (r->status == 429)
+		kind = ERR_RATE_LIMITED;
+	err_set(t->err, kind, "%s %s: HTTP %d from RunPod%s%s", doing, path, r->status, words.len ? ": " : "", str_text(&words));
+	t->err->retry_after_ms = r->retry_after_ms;
+	return -1;
+}
+
+static int64_t length_told(const struct reply *r)
+{
+	char text[32];
+	char *end;
+
+	if (!reply_header(r, "Content-Length", text, sizeof(text)) || !isdigit((unsigned char)text[0]))
+		return -1;
+	long long n = strtoll(text, &end, 10);
+	return *end ? -1 : (int64_t)n;
+}
+
+/* ---- to a volume: PUT, then HEAD, since an upload that was accepted may yet be lost ---- */
+
+static enum op_next stored(struct turn *t)
+{
+	const struct op *op = t->op;
+
+	if (t->reply->failed || t->reply->status != 200) {
+		failure(t, "looking at");
+		if (t->err->kind == ERR_NOT_FOUND)
+			err_set(t->err, ERR_TRANSIENT, "uploading %s: accepted, but it is not there", op->want->file.path);
+		return OP_FAILED;
+	}
+	t->op->got.bytes = length_told(t->reply);
+	if (t->op->got.bytes < 0 || (op->want->file.max_bytes > 0 && t->op->got.bytes > op->want->file.max_bytes)) {
+		err_set(t->err, ERR_TRANSIENT, "uploading %s: it has another size there", op->want->file.path);
+		return OP_FAILED;
+	}
+	return api_done(t);
+}
+
+/* Steps: 0 PUT is asked, 1 its reply is awaited, 2 HEAD's. */
+enum op_next stage_next(struct turn *t)
+{
+	struct op *op = t->op;
+	enum op_next next;
+
+	if (op->step == 0 && check_file(op, t->err) < 0)
+		return OP_FAILED;
+	if (t->reply && busy(t, &next))
+		return next;
+	if (t->reply && op->step == 2)
+		return stored(t);
+	if (t->reply && (t->reply->failed || t->reply->status < 200 || t->reply->status > 299)) {
+		failure(t, "uploading");
+		return OP_FAILED;
+	}
+	if (t->reply || op->step == 2) {
+		op->step = 2;
+		ask(t, "HEAD", HEAD_MS);
+		return OP_CALL;
+	}
+	op->step = 1;
+	ask(t, "PUT", TRANSFER_MS);
+	t->call->body_from = xstrdup(op->want->file.local);
+	call_header(t->call, "Content-Type: application/octet-stream");
+	return OP_CALL;
+}
+
+/* ---- from a volume ---- */
+
+static enum op_next ask_fetch(struct turn *t)
+{
+	int64_t offset = t->op->want->file.offset, most = t->op->want->file.max_bytes;
+
+	ask(t, "GET", TRANSFER_MS);
+	t->call->body_to = xstrdup(t->op->want->file.local);
+	t->call->max_bytes = most > 0 ? (size_t)most : SIZE_MAX;
+	if (offset > 0 && most > 0)
+		call_header(t->call, "Range: bytes=%lld-%lld", (long long)offset, (long long)(offset + most - 1));
+	else if (offset > 0)
+		call_header(t->call, "Range: bytes=%lld-", (long long)offset);
+	return OP_CALL;
+}
+
+/* What was written before a connection broke stays in the file: whoever asks again does so from there, so we do not. */
+enum op_next fetch_next(struct turn *t)
+{
+	struct op *op = t->op;
+	enum op_next next;
+
+	if (check_file(op, t->err) < 0)
+		return OP_FAILED;
+	if (!t->reply)
+		return ask_fetch(t);
+	if (busy(t, &next))
+		return next;
+	if (!t->reply->failed && t->reply->status == 416 && op->want->file.offset > 0)
+		return api_done(t); /* there is no more of it */
+	if (t->reply->failed || (t->reply->status != 200 && t->reply->status != 206)) {
+		failure(t, "fetching");
+		return OP_FAILED;
+	}
+	op->got.bytes = MAX(length_told(t->reply), (int64_t)0);
+	return api_done(t);
+}

@@ -1,0 +1,269 @@
+/* volumes.c - network volumes: found by name, made only when that is wanted, where most of the wanted GPUs are. */
+#include "impl.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+
+enum { SIZE_LEAST_GB = 10, SIZE_MOST_GB = 4096, FIRST_TB_GB = 1000, LOOK_AGAIN_MS = 3000, LOOKS_MOST = 5 };
+enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
+
+static int64_t price_of(int64_t size_gb)
+{
+	int64_t first = MIN(size_gb, (int64_t)FIRST_TB_GB);
+
+	return first * GB_FIRST_MICROUSD + (size_gb - first) * GB_BEYOND_MICROUSD;
+}
+
+static int read_volume(const json_t *from, struct volume *out, struct err *err)
+{
+	const char *id = jsonx_text(from, "id", ""), *region = jsonx_text(from, "dataCenter", "");
+	struct volume v = {.size_gb = jsonx_int(from, "size", 0), .used_bytes = -1};
+
+	if (!api_id_is_sound(id) || strlen(region) >= sizeof(v.region))
+		return err_set(err, ERR_TRANSIENT, "a volume without a usable id and data centre");
+	COPY_TEXT(v.provider, "runpod");
+	COPY_TEXT(v.id, id);
+	COPY_TEXT(v.name, jsonx_text(from, "name", ""));
+	COPY_TEXT(v.region, region);
+	/* what the faster tier costs depends on the data centre and is told nowhere */
+	if (strcmp(jsonx_text(from, "type", "STANDARD"), "HIGH_PERFORMANCE") && v.size_gb > 0 && v.size_gb <= SIZE_MOST_GB)
+		v.price_microusd_month = price_of(v.size_gb);
+	*out = v;
+	return 0;
+}
+
+static void add_volume(struct op *op, const struct volume *v)
+{
+	op->got.volumes = xrealloc(op->got.volumes, (op->got.volume_count + 1) * sizeof(*v));
+	op->got.volumes[op->got.volume_count++] = *v;
+}
+
+/* Those of this name; NULL: all. */
+static int read_list(struct turn *t, const char *name)
+{
+	CLEANUP(json_decref) json_t *answer = api_object(t, "listing volumes");
+	const json_t *list = json_object_get(answer, "networkVolumes"), *item;
+	struct volume v;
+	size_t i;
+
+	if (!answer)
+		return -1;
+	if (!json_is_array(list))
+		return err_set(t->err, ERR_TRANSIENT, "listing volumes: the answer has no list");
+	json_array_foreach (list, i, item) {
+		if (name && strcmp(jsonx_text(item, "name", ""), name))
+			continue;
+		if (read_volume(item, &v, t->err) < 0)
+			return -1;
+		add_volume(t->op, &v);
+	}
+	return 0;
+}
+
+enum op_next volumes_next(struct turn *t)
+{
+	if (!t->reply)
+		return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
+	return read_list(t, NULL) < 0 ? OP_FAILED : api_done(t);
+}
+
+enum op_next volume_remove_next(struct turn *t)
+{
+	if (!t->reply)
+		return api_ask(t, CALL_POLL, "DELETE", NULL, "/network-volumes/%s", t->op->want->id);
+	if (api_check(t, "removing a volume") < 0 && t->err->kind != ERR_NOT_FOUND &&
+	    !strcasestr(t->err->msg, "nonexistent network volume"))
+		return OP_FAILED;
+	err_clear(t->err);
+	return api_done(t);
+}
+
+/* ---- where a new one should be ---- */
+
+static bool is_standard(const json_t *datacenter)
+{
+	const json_t *type;
+	size_t i;
+
+	json_array_foreach (json_object_get(datacenter, "networkVolumeTypes"), i, type)
+		if (json_is_string(type) && !strcmp(json_string_value(type), "STANDARD"))
+			return true;
+	return false;
+}
+
+static int worth_of(const char *availability)
+{
+	if (!strcmp(availability, "HIGH"))
+		return 3;
+	if (!strcmp(availability, "MEDIUM"))
+		return 2;
+	return !strcmp(availability, "LOW") ? 1 : 0;
+}
+
+/* How many of the wanted GPUs it has: each kind counts, the more there are and the dearer the wish the more. */
+static int64_t score_of(const struct op *op, const json_t *datacenter)
+{
+	const char *const *wishes = op->want->volume.gpus;
+	int64_t score = 0, best;
+	const json_t *gpu;
+	size_t i;
+
+	for (int w = 0; wishes ? wishes[w] != NULL : w < 1; w++) {
+		best = 0;
+		json_array_foreach (json_object_get(datacenter, "gpuAvailability"), i, gpu) {
+			int64_t worth = worth_of(jsonx_text(gpu, "availability", ""));
+			if (!wishes)
+				best += worth;
+			else if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+				best = MAX(best, worth);
+		}
+		score += best * 100 - (wishes && best ? MIN(w, 50) : 0);
+	}
+	/* of equals the one whose files can be had without a pod */
+	return score * 2 + s3_reaches(op->provider, jsonx_text(datacenter, "id", ""));
+}
+
+static const char *choose_datacenter(const struct op *op, const json_t *list)
+{
+	const char *chosen = NULL;
+	int64_t best = -1;
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach (list, i, item) {
+		const char *id = jsonx_text(item, "id", "");
+		if (!id[0] || strlen(id) >= REGION_MAX || !is_standard(item) || !datacenter_is_wanted(op->provider, id))
+			continue;
+		int64_t score = score_of(op, item);
+		if (score > best || (score == best && strcmp(id, chosen) < 0)) {
+			best = score;
+			chosen = id;
+		}
+	}
+	return chosen;
+}
+
+static int64_t size_of(const struct op *op)
+{
+	return MAX(op->want->volume.size_gb, (int64_t)SIZE_LEAST_GB);
+}
+
+static enum op_next ask_create(struct turn *t)
+{
+	CLEANUP(json_decref) json_t *answer = api_object(t, "looking for a data centre");
+	const char *name = t->op->want->volume.name, *where;
+	char price[32];
+
+	if (!answer)
+		return OP_FAILED;
+	where = choose_datacenter(t->op, json_object_get(answer, "dataCenters"));
+	if (!where) {
+		err_set(t->err, ERR_CONFIG, "no data centre%s takes a volume",
+			section_count(t->op->provider->conf, "datacenters") ? " of providers.runpod.datacenters" : "");
+		return OP_FAILED;
+	}
+	log_line(LOG_NOTE, "runpod: making volume \"%s\", %lld GB, in %s: %s a month until it is removed", name,
+		 (long long)size_of(t->op), where, money_show(price, sizeof(price), price_of(size_of(t->op))));
+	t->op->kept = json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size", (json_int_t)size_of(t->op), "dataCenter", where,
+				"type", "STANDARD");
+	return api_ask(t, CALL_CREATE, "POST", json_incref(t->op->kept), "/network-volumes");
+}
+
+/* ---- one volume ---- */
+
+static int several(struct turn *t)
+{
+	CLEANUP(str_free) struct str ids = STR_INIT;
+
+	for (size_t i = 0; i < t->op->got.volume_count && i < 4; i++)
+		str_addf(&ids, "%s%s in %s", i ? ", " : "", t->op->got.volumes[i].id, t->op->got.volumes[i].region);
+	return err_set(t->err, ERR_CONFIG,
+		       "%zu volumes are called \"%s\" (%s): name the data centre in providers.runpod.datacenters, or remove "
+		       "one (`burst volume rm ID`)",
+		       t->op->got.volume_count, t->op->want->volume.name, str_text(&ids));
+}
+
+/* A name may be used twice at RunPod; the config's data centres may tell which is meant. */
+static int pick_one(struct turn *t)
+{
+	struct op *op = t->op;
+	size_t kept = 0;
+
+	if (op->got.volume_count < 2)
+		return 0;
+	for (size_t i = 0; i < op->got.volume_count; i++)
+		if (datacenter_is_wanted(op->provider, op->got.volumes[i].region))
+			op->got.volumes[kept++] = op->got.volumes[i];
+	op->got.volume_count = kept ? kept : op->got.volume_count;
+	return op->got.volume_count == 1 ? 0 : several(t);
+}
+
+static enum op_next found_or_not(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+
+	if (read_list(t, want->volume.name) < 0 || pick_one(t) < 0)
+		return OP_FAILED;
+	if (t->op->got.volume_count)
+		return api_done(t);
+	if (!want->volume.create) {
+		err_set(t->err, ERR_NOT_FOUND,
+			"no volume \"%s\" at RunPod: `burst volume create %s`, or volume.create = true, makes it", want->volume.name,
+			want->volume.name);
+		return OP_FAILED;
+	}
+	if (want->volume.size_gb > SIZE_MOST_GB) {
+		err_set(t->err, ERR_CONFIG, "volume.size_gb = %lld: a volume has at most %d GB",
+			(long long)want->volume.size_gb, SIZE_MOST_GB);
+		return OP_FAILED;
+	}
+	t->op->step++;
+	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/datacenters?include=GPU_AVAILABILITY");
+}
+
+static enum op_next made_or_not(struct turn *t)
+{
+	CLEANUP(json_decref) json_t *answer = api_object(t, "making a volume");
+	struct volume v;
+
+	if (answer && read_volume(answer, &v, t->err) == 0) {
+		add_volume(t->op, &v);
+		return api_done(t);
+	}
+	if (t->err->kind != ERR_AMBIGUOUS && !answer)
+		return OP_FAILED;
+	/* it may have been made: whoever asked again blindly would pay for two */
+	t->op->first = *t->err;
+	t->op->first.kind = ERR_AMBIGUOUS;
+	err_clear(t->err);
+	t->op->step++;
+	return api_wait(t, LOOK_AGAIN_MS);
+}
+
+static enum op_next look_again(struct turn *t)
+{
+	if (!t->reply)
+		return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
+	if (read_list(t, t->op->want->volume.name) == 0 && t->op->got.volume_count)
+		return pick_one(t) < 0 ? OP_FAILED : api_done(t);
+	if (++t->op->tries < LOOKS_MOST) {
+		err_clear(t->err);
+		return api_wait(t, LOOK_AGAIN_MS);
+	}
+	*t->err = t->op->first;
+	return OP_FAILED;
+}
+
+enum op_next volume_next(struct turn *t)
+{
+	switch (t->op->step) {
+	case 0: t->op->step++; return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
+	case 1: return found_or_not(t);
+	case 2: t->op->step++; return ask_create(t);
+	case 3: return made_or_not(t);
+	default: return look_again(t);
+	}
+}
