@@ -121,6 +121,12 @@ static int dial(int port, enum stage *stage)
 	return fd;
 }
 
+static bool dial_pod(const struct forward *f, struct conn *c)
+{
+	c->pod = dial(f->pod_port, &c->stage);
+	return c->pod >= 0;
+}
+
 /* The kernel has greeted the client already. On a real line its connection would stand after a
  * round trip, and the pod's first word would take another. */
 static void accept_one(struct forward *f)
@@ -141,6 +147,10 @@ static void accept_one(struct forward *f)
 	c->up.last = &c->up.first;
 	c->down.last = &c->down.first;
 	f->conns[f->count++] = c;
+	if (f->round_trip_ms || dial_pod(f, c))
+		return;
+	conn_free(c);
+	f->count--;
 }
 
 static bool wants_read(const struct forward *f, const struct half *h)
@@ -259,11 +269,8 @@ static bool finish_connect(struct conn *c, short events)
 /* False: over, whether well or badly. */
 static bool serve_conn(struct forward *f, struct conn *c, short client_events, short pod_events)
 {
-	if (c->stage == WAITING) {
-		if (c->dial_at_ms <= f->now_ms)
-			c->pod = dial(f->pod_port, &c->stage);
-		return c->dial_at_ms > f->now_ms || c->pod >= 0;
-	}
+	if (c->stage == WAITING)
+		return c->dial_at_ms > f->now_ms || dial_pod(f, c);
 	if (c->stage == CONNECTING)
 		return finish_connect(c, pod_events);
 	if (!move(f, c->client, c->pod, &c->up, client_events) ||

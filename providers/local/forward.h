@@ -23,7 +23,8 @@ struct forward;
 struct forward *forward_new(int listen_fd, int pod_port, int64_t round_trip_ms);
 void forward_free(struct forward *f); /* NULL is fine */
 /* Fills what to wait for (room for FORWARD_POLL_MAX); returns how many. *next_ms: the boot clock's
- * time at which forward_serve() is due even when nothing of it happens; INT64_MAX: none. Then give
+ * time at which forward_serve() is due even when nothing of it happens; INT64_MAX: none (always,
+ * where there is no round trip). Then give
  * the same entries to forward_serve(). */
 size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms);
 void forward_serve(struct forward *f, const struct pollfd *set, size_t count);

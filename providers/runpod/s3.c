@@ -83,6 +83,7 @@ static void ask(struct turn *t, const char *method, int64_t timeout_ms)
 		.method = method,
 		.url = str_detach(&url),
 		.sigv4 = xasprintf("aws:amz:%s:s3", op->want->file.volume.region),
+		.unlimited = true,
 		.user = xstrdup(section_text(op->provider->conf, "s3_access_key")),
 		.password = xstrdup(section_text(op->provider->conf, "s3_secret_key")),
 	};

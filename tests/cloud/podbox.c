@@ -159,13 +159,14 @@ static int serve_api(int other_end, const json_t *ports)
 		int fd = receive_fd(other_end);
 		if (fd < 0)
 			return 1;
-		ways[count++] = forward_new(fd, (int)json_integer_value(port));
+		ways[count++] = forward_new(fd, (int)json_integer_value(port), 0);
 	}
 	for (;;) {
+		int64_t next_ms; /* these ways are short: nothing falls due by itself */
 		set[0] = (struct pollfd){.fd = other_end, .events = POLLIN};
 		at[0] = 1;
 		for (i = 0; i < count; i++)
-			at[i + 1] = at[i] + forward_wants(ways[i], set + at[i]);
+			at[i + 1] = at[i] + forward_wants(ways[i], set + at[i], &next_ms);
 		if (poll(set, at[count], -1) <= 0)
 			continue;
 		if (set[0].revents) /* the other process has gone */
@@ -567,11 +568,12 @@ static void serve(struct box *box)
 	size_t at[PORTS_MAX + 1];
 
 	for (;;) {
+		int64_t next_ms; /* these ways are short: nothing falls due by itself */
 		set[0] = (struct pollfd){.fd = 0, .events = POLLIN};
 		set[1] = (struct pollfd){.fd = box->signals, .events = POLLIN};
 		at[0] = 2;
 		for (size_t i = 0; i < box->door_count; i++)
-			at[i + 1] = at[i] + forward_wants(box->doors[i], set + at[i]);
+			at[i + 1] = at[i] + forward_wants(box->doors[i], set + at[i], &next_ms);
 		if (poll(set, at[box->door_count], -1) <= 0)
 			continue;
 		if (set[1].revents)
@@ -610,7 +612,7 @@ static void open_doors(struct box *box)
 		CLEANUP(free_text) char *name = xasprintf("%d", (int)json_integer_value(port));
 		int fd = listen_on(0);
 		json_object_set_new(ports, name, json_integer(port_of(fd)));
-		box->doors[box->door_count++] = forward_new(fd, atoi(name));
+		box->doors[box->door_count++] = forward_new(fd, atoi(name), 0);
 	}
 	if (unshare(CLONE_NEWNET | CLONE_NEWNS) < 0)
 		die("no network and mount namespace");
