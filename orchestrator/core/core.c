@@ -252,7 +252,7 @@ static void widen(struct core *c)
 			if (active)
 				return;
 			c->capped = true;
-			err_set(&err, ERR_CAP, "%s", c->deadline_at && c->deadline_at - c->now < USEFUL_MIN_MS ?
+			err_set(&err, ERR_CAP, "%s", c->deadline_at && !budget_useful(c, c->deadline_at) ?
 				"caps.max_duration was reached" : "caps.max_cost leaves no room for another pod");
 			core_fault(c, -1, &err);
 			return;

@@ -137,6 +137,7 @@ struct candidate *offers_of(struct core *c, const struct core_pod *p);
 /* budget.c */
 /* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
+bool budget_useful(const struct core *c, int64_t end); /* a pod rented now and over then could do some work */
 int64_t budget_committed(const struct core *c);
 int64_t budget_margin(int64_t life_ms);
 
