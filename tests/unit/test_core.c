@@ -91,15 +91,6 @@ static int did(const struct bench *b, enum action_type type, int pod)
 	return n;
 }
 
-/* Its place among the actions, -1: not there. */
-static int place(const struct bench *b, enum action_type type, int pod)
-{
-	for (size_t i = 0; i < b->out.count; i++)
-		if (b->out.list[i].type == type && b->out.list[i].pod == pod)
-			return (int)i;
-	return -1;
-}
-
 static const struct action *first(const struct bench *b, enum action_type type)
 {
 	for (size_t i = 0; i < b->out.count; i++)
@@ -284,12 +275,17 @@ static void end_well(struct bench *b)
 
 /* ---- renting ---- */
 
+/* The row that stands right before it says what is about to be done. */
 static void check_saved_first(const struct bench *b, const char *name, enum action_type type, int i)
 {
-	int saved = place(b, ACT_SAVE, i), acted = place(b, type, i);
-
-	if (acted < 0 || saved < 0 || saved > acted)
-		fail_msg("%s: saved at %d, acted at %d", name, saved, acted);
+	for (size_t n = 0; n < b->out.count; n++) {
+		if (b->out.list[n].type != type || b->out.list[n].pod != i)
+			continue;
+		if (!n || b->out.list[n - 1].type != ACT_SAVE || b->out.list[n - 1].pod != i)
+			fail_msg("%s: not saved before it is done", name);
+		return;
+	}
+	fail_msg("%s: not done at all", name);
 }
 
 static void test_journal_before_rent(void **state)
@@ -654,14 +650,17 @@ static void test_canary_before_width(void **state)
 static const struct {
 	const char *name;
 	int bad;       /* of three first segments, how many come out bad */
-	int64_t took_s; /* est_s is 1 each */
+	int64_t took_s;
+	double est_s; /* each of the three */
 	bool stops;
 } canaries[] = {
-	{"all good", 0, 2, false},
-	{"two of three bad", 2, 2, false},
-	{"all bad", 3, 2, true},
-	{"slow, yet below 20 times the estimate", 0, 59, false},
-	{"20 times slower than estimated", 0, 60, true},
+	{"all good", 0, 2, 1, false},
+	{"two of three bad", 2, 2, 1, false},
+	{"all bad", 3, 2, 1, true},
+	{"slow, yet below 20 times the estimate", 0, 119, 2, false},
+	{"20 times slower than estimated", 0, 120, 2, true},
+	{"slower than that, yet below a minute", 0, 59, 0.1, false},
+	{"a minute", 0, 60, 0.1, true},
 };
 
 static void test_canary_judged(void **state)
@@ -673,6 +672,8 @@ static void test_canary_judged(void **state)
 		set_up(&b, 60);
 		b.conf.canary = true;
 		b.conf.pods = 2;
+		for (size_t s = 0; s < b.count; s++)
+			b.segments[s].est_s = canaries[i].est_s;
 		start_simply(&b);
 		bring_up(&b, 0);
 		struct core_batch k = *core_batch_at(b.core, 0);
