@@ -332,7 +332,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_AMBIGUOUS: return p->clean_looks ? 15000 : 5000;
 	case POD_CONFIRMING:
 		if (p->clean_looks)
-			return MAX(p->clean_at + k->look_gap_ms - v->listed_at, 0);
+			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));
 		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
 	case POD_QUEUED:
@@ -651,7 +651,6 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	*p = *pod;
 	p->wake_at = NEVER;
 	p->last_group = UINT32_MAX;
-	p->listed = p->connected_at != 0;
 	p->adopted = true;
 	return c->pod_count++;
 }

@@ -11,6 +11,7 @@ enum {
 	CONNECT_RETRY_MAX_MS = 2000,
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
+	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
@@ -175,6 +176,8 @@ bool pod_active(const struct core_pod *p);  /* rented or being rented, not on it
 bool pod_may_bill(const struct core_pod *p);
 bool pod_files_outlive(const struct core *c, const struct core_pod *p); /* they can be read when it is gone */
 void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
+/* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */
+int64_t pod_proof_at(const struct core *c, const struct core_pod *p);
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
 void pod_after_queue(struct core *c, int pod); /* it waits for the volume: is it its turn, or ready? */

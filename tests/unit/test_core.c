@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "core/impl.h"
 
 /* ---- a run under test ---- */
@@ -574,6 +575,10 @@ static void test_ambiguous_is_given_up(void **state)
 			tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked});
 		}
 		check_phase(&b, name, 0, lost_creates[i].phase);
+		/* it may have lived unseen all the time: the cap counts it until now, at $1 an hour */
+		bool over = lost_creates[i].phase == POD_NEVER;
+		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->create_at : 24 * HOUR);
+		check_int(name, "counted", b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
 		/* only then may something else be rented, under a name of its own */
 		b.now += 3 * SECOND;
 		struct offer o = offer(0, 1000000);
@@ -1014,6 +1019,96 @@ static void test_two_looks(void **state)
 	}
 }
 
+/* A pod that its vendor never listed, released as soon as its create was answered: absence alone proves nothing yet. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_s; /* after the answer to the create */
+		bool there;
+	} looks[4];
+	int count;
+	enum pod_phase phase;
+} surfacings[] = {
+	{"two clean looks within a minute", 5000, {{2}, {59}}, 2, POD_CONFIRMING},
+	{"... and one when it would have surfaced", 5000, {{2}, {59}, {60}}, 3, POD_GONE},
+	{"two looks, both after a minute", 5000, {{61}, {66}}, 2, POD_GONE},
+	{"one look after a minute", 5000, {{61}}, 1, POD_CONFIRMING},
+	{"it surfaced: two looks will do", 5000, {{2}, {7, true}, {12}, {17}}, 4, POD_GONE},
+	{"where the list is the truth", 0, {{2}}, 1, POD_GONE},
+};
+
+static void test_never_listed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(surfacings); i++) {
+		const char *name = surfacings[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.providers[0].look_gap_ms = surfacings[i].gap_ms;
+		start_simply(&b);
+		tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+		rented(&b, 0);
+		int64_t rented_at = b.now;
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+		for (int k = 0; k < surfacings[i].count; k++) {
+			wait_ms(&b, rented_at + surfacings[i].looks[k].at_s * SECOND - b.now);
+			list_in(&b, POD_STATE_RUNNING, surfacings[i].looks[k].there ? 0 : -1, -1);
+		}
+		check_phase(&b, name, 0, surfacings[i].phase);
+		check_int(name, "ended", core_ended(b.core), surfacings[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* ... and it is looked for all that minute, so that it is released again when it surfaces, but not without a pause. */
+static void test_looks_for_the_never_listed(void **state)
+{
+	struct bench b;
+	int looks = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+	rented(&b, 0);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	while (!core_ended(b.core) && looks < 1000) {
+		b.now += 100;
+		list_nothing(&b);
+		looks++;
+		if (!did(&b, ACT_LIST, -1) && !core_ended(b.core))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_int("a minute", "looks", looks >= 10 && looks <= 20, 1);
+	tear_down(&b);
+}
+
+/* ... and a pod that is only late in the list is not given up while it boots. */
+static void test_late_in_the_list(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	rented(&b, 0);
+	for (int k = 0; k < 5; k++) {
+		b.now += 11 * SECOND;
+		list_nothing(&b);
+		check_phase(&b, "not listed yet", 0, POD_BOOTING);
+	}
+	b.now += SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "there it is", 0, POD_CONNECTING);
+	for (int k = 0; k < 2; k++) {
+		b.now += 5 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "listed, then not: gone", 0, POD_RELEASING);
+	tear_down(&b);
+}
+
 static void test_release_is_repeated_and_reported(void **state)
 {
 	struct bench b;
@@ -1374,6 +1469,9 @@ int main(void)
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
 		cmocka_unit_test(test_release_of_the_idle_one),
 		cmocka_unit_test(test_two_looks),
+		cmocka_unit_test(test_never_listed),
+		cmocka_unit_test(test_looks_for_the_never_listed),
+		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_hard_end),
