@@ -194,6 +194,14 @@ static bool out_of_patience(const struct core *c)
 	       c->capacity.kind != ERR_NONE;
 }
 
+static bool any_vendor_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead)
+			return true;
+	return false;
+}
+
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
 	struct err err = {0};
@@ -204,9 +212,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->vendors[i].err.kind && gravity(c->vendors[i].err.kind) > gravity(err.kind))
 			err = c->vendors[i].err;
-	bool hopeless = true;
-	for (int i = 0; i < c->conf.provider_count; i++)
-		hopeless = hopeless && c->vendors[i].dead;
+	bool hopeless = !any_vendor_left(c);
 	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
 	if (active || (patient && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
@@ -535,7 +541,9 @@ static void vendor_answered(struct core *c, const struct event *ev)
 	if (ev->err) {
 		v->err = *ev->err;
 		v->dead = ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_CONFIG;
-		core_note(c, NOTE_INFO, "%s: %s", c->conf.providers[ev->provider].name, ev->err->msg);
+		/* where it is the last one, this is what the run ends with */
+		core_note(c, v->dead && any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
 	memset(&v->err, 0, sizeof(v->err));

@@ -156,6 +156,7 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 		break;
 	case ERR_CREDENTIALS:
 	case ERR_BALANCE:
+	case ERR_CONFIG:
 		v->dead = true;
 		v->err = *err;
 		break;

@@ -7,6 +7,8 @@
 #include "../base/path.h"
 #include "impl.h"
 
+enum { POD_CLOCK_OFF_MS = 60 * 1000 };
+
 struct at { /* context of a link's callbacks */
 	struct engine *e;
 	int pod;
@@ -537,6 +539,26 @@ static void greet_when_caught_up(struct engine *e, int pod)
 	p->greeting.type = EV_TICK;
 }
 
+int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
+{
+	int64_t began_s = jsonx_int(hello, "began_s", 0);
+
+	return began_s ? began_s * 1000 + jsonx_int(hello, "t", 0) - wall_ms : 0;
+}
+
+/* It reads its hard end, an epoch, from a clock of its own. */
+static void compare_clocks(struct engine *e, int pod, const json_t *hello)
+{
+	int64_t off_ms = podlink_clock_off(hello, clock_wall_ms());
+	char off[48];
+
+	if (e->pods[pod].clock_said || (off_ms >= -POD_CLOCK_OFF_MS && off_ms <= POD_CLOCK_OFF_MS))
+		return;
+	e->pods[pod].clock_said = true;
+	engine_log(e, LOG_WARN, "pod %s: its clock is %s this machine's: should we vanish, it ends itself that much too %s",
+		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms), off_ms < 0 ? "late" : "early");
+}
+
 static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 {
 	struct at *at = ctx;
@@ -547,6 +569,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	int64_t workers = jsonx_int(hello, "workers", 0);
 
 	p->helloed = true;
+	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool);
 	if (json_array_size(gpus))

@@ -357,6 +357,7 @@ static const struct {
 	{"a lost reply is not asked again", ERR_AMBIGUOUS, POD_AMBIGUOUS, 0, 0, -1},
 	{"credentials refused", ERR_CREDENTIALS, POD_NEVER, 0, 0, 3},
 	{"the account cannot pay", ERR_BALANCE, POD_NEVER, 0, 0, 3},
+	{"something here must be set right first", ERR_CONFIG, POD_NEVER, 0, 0, 2},
 	{"the ledger is full", ERR_LOCAL, POD_NEVER, 0, 0, 1},
 	{"the vendor broke the protocol", ERR_BUG, POD_NEVER, 0, 0, 6},
 };
