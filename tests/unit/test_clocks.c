@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/path.h"
 #include "base/str.h"
 #include "engine/impl.h"
 
@@ -75,18 +76,20 @@ static void test_replies(void **state)
 /* ---- a vendor whose every operation is one GET from a server on loopback ---- */
 
 struct provider {
-	int port;
+	int port, rents;
 };
 struct op {
-	int port;
+	struct provider *p;
+	enum op_kind kind;
 };
 
 static struct op *begin(struct provider *p, enum op_kind kind, const struct op_want *want)
 {
 	struct op *op = xcalloc(1, sizeof(*op));
 
-	(void)kind, (void)want;
-	op->port = p->port;
+	(void)want;
+	*op = (struct op){p, kind};
+	p->rents += kind == OP_RENT;
 	return op;
 }
 
@@ -94,14 +97,25 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 			 struct op_result *result, struct err *err)
 {
 	(void)wait_ms;
+	if (op->kind == OP_LIST)
+		return OP_DONE;
+	if (op->kind == OP_RENT) {
+		err_set(err, ERR_REFUSED, "not today");
+		return OP_FAILED;
+	}
 	if (!reply) {
 		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = 20000};
-		call->url = xasprintf("http://127.0.0.1:%d/", op->port);
+		call->url = xasprintf("http://127.0.0.1:%d/", op->p->port);
 		return OP_CALL;
 	}
 	if (reply->failed) {
 		*err = reply->err;
 		return OP_FAILED;
+	}
+	if (op->kind == OP_OFFERS) {
+		result->offers = xcalloc(1, sizeof(*result->offers));
+		result->offers[0] = (struct offer){.provider = "cloudy", .id = "1", .gpu = "none"};
+		result->offer_count = 1;
 	}
 	str_add(&result->text, "ok: the key is accepted\n");
 	return OP_DONE;
@@ -112,8 +126,14 @@ static void op_free(struct op *op)
 	free(op);
 }
 
-static const struct provider_ops cloudy = {.abi = PROVIDER_ABI, .name = "cloudy", .begin = begin, .next = next,
-					   .op_free = op_free};
+static const char *account(const struct provider *p)
+{
+	(void)p;
+	return "tester";
+}
+
+static const struct provider_ops cloudy = {.abi = PROVIDER_ABI, .name = "cloudy", .account = account, .begin = begin,
+					   .next = next, .op_free = op_free};
 
 struct server {
 	int listener;
@@ -173,18 +193,70 @@ static void test_clock_is_compared(void **state)
 	}
 }
 
-static void test_refusal(void **state)
-{
-	struct loop *loop = loop_new();
-	struct http *http = http_new(loop, "test");
-	struct caller *caller = caller_new(loop, http);
-	struct err err = {0};
+/* ---- a run there ---- */
 
+static struct segment one_segment = {.id = (char *)"s1", .weight = 1, .group = (char *)"", .file = (char *)"s1.wav"};
+
+static struct segment *segments(struct job *job, size_t *count)
+{
+	(void)job;
+	*count = 1;
+	return &one_segment;
+}
+
+static const struct job_needs *needs(struct job *job)
+{
+	static const struct job_needs n = {.engine = "none", .workers = 1, .max_batch = 1, .worker = "true", .tries = 1};
+
+	(void)job;
+	return &n;
+}
+
+static int finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	(void)job, (void)results, (void)notes, (void)err;
+	return 0;
+}
+
+static const struct job_ops small_job = {.abi = JOB_ABI, .type = "small", .segments = segments, .needs = needs,
+					 .finish = finish};
+
+static void test_nothing_is_rented(void **state)
+{
 	(void)state;
-	assert_int_equal(caller_check_clock(caller, &cloudy, &err), 0); /* nothing is known: nothing is refused */
-	caller_free(caller);
-	http_free(http);
-	loop_free(loop);
+	for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
+		struct server s = {.off_s = clocks[i].off_s};
+		struct provider p = {0};
+		struct segment_result result = {0};
+		struct run_row row = {.id = "r1"};
+		struct err err = {0};
+		pthread_t thread;
+		struct engine_setup setup = {
+			.conf = {.run = "r1", .machine = "m", .pods = 1, .boot_limit_ms = 60000, .lease_ms = 60000,
+				 .check_tries = 1},
+			.providers = {{&cloudy, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result,
+			.run = &row,
+		};
+		char dir[] = "/tmp/burst-clocks-XXXXXX";
+		setup.run_dir = mkdtemp(dir);
+		assert_non_null(setup.run_dir);
+		setup.store = store_memory();
+		s.listener = listen_on_loopback(&p.port);
+		pthread_create(&thread, NULL, serve_once, &s);
+		struct engine *e = engine_new(&setup);
+		int status = engine_run(e, &err);
+		engine_free(e);
+		pthread_join(thread, NULL);
+		close(s.listener);
+		store_close(setup.store);
+		path_remove_tree(dir, NULL);
+		if (p.rents != !clocks[i].words)
+			fail_msg("%s: %d creates", clocks[i].name, p.rents);
+		if (clocks[i].words && (status != 2 || !strstr(err.msg, clocks[i].words)))
+			fail_msg("%s: exit %d, \"%s\"", clocks[i].name, status, err.msg);
+		if (!clocks[i].words && !strstr(err.msg, "not today"))
+			fail_msg("%s: exit %d, \"%s\"", clocks[i].name, status, err.msg);
+	}
 }
 
 static const struct {
@@ -233,7 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_http_dates), cmocka_unit_test(test_replies),
-		cmocka_unit_test(test_clock_is_compared), cmocka_unit_test(test_refusal), cmocka_unit_test(test_words), cmocka_unit_test(test_hello),
+		cmocka_unit_test(test_clock_is_compared), cmocka_unit_test(test_nothing_is_rented), cmocka_unit_test(test_words), cmocka_unit_test(test_hello),
 	};
 
 	return cmocka_run_group_tests_name("clocks", tests, NULL, NULL);
