@@ -781,8 +781,11 @@ void pod_after_work(struct core *c, int pod)
 			pod_release_now(c, pod);
 		return;
 	}
-	if (p->phase != POD_WORKING || !p->connected)
+	if (p->phase != POD_WORKING || !p->connected) {
+		if (!p->batches && !p->unhome)
+			c->dirty = true; /* out of reach, and perhaps not needed any more */
 		return;
+	}
 	dispatch_fill(c, pod);
 	bool idle = p->batches == 0 && p->unhome == 0;
 	bool nothing_comes = c->todo == 0 || p->draining || core_stopping(c);

@@ -967,6 +967,30 @@ static void test_release_of_the_idle_one(void **state)
 	tear_down(&b);
 }
 
+static void test_release_of_one_out_of_reach(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.pods = 2;
+	b.conf.max_batch = 1;
+	b.conf.command = true;
+	start_simply(&b);
+	bring_up(&b, 0);
+	bring_up(&b, 1);
+	began(&b, 0, 0);
+	rendered(&b, 0, 0);
+	done(&b, 0, 0);
+	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = true});
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	check_phase(&b, "its file is not safe yet", 0, POD_CONNECTING);
+	tell(&b, (struct event){.type = EV_SAFE, .segment = 0});
+	check_phase(&b, "nothing is left for it", 0, POD_RELEASING);
+	check_phase(&b, "the other works on", 1, POD_WORKING);
+	tear_down(&b);
+}
+
 /* A pod that was seen, then released at 0 s; when was it looked for, was it there, and what follows. */
 static const struct {
 	const char *name;
@@ -1470,6 +1494,7 @@ int main(void)
 		cmocka_unit_test(test_lost_pods_work),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
 		cmocka_unit_test(test_release_of_the_idle_one),
+		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
 		cmocka_unit_test(test_never_listed),
 		cmocka_unit_test(test_looks_for_the_never_listed),
