@@ -402,12 +402,13 @@ static bool all_looked(struct core *c)
 	/* the listing before the exit: nothing of ours may be there that we do not know of */
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		if (!v->used || v->listed_at > v->created_at)
+		int64_t from = c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
+		if (!v->used || v->listed_at >= from)
 			continue;
 		if (v->list_failures >= LIST_FAILURES_MAX)
 			continue;
 		all = false;
-		v->list_at = MIN(v->list_at, c->now);
+		v->list_at = MIN(v->list_at, MAX(c->now, from));
 	}
 	return all;
 }
@@ -634,7 +635,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 		c->vendors[i].list_at = NEVER;
 		c->vendors[i].listed_at = INT64_MIN / 2;
 		c->vendors[i].listing_since = INT64_MIN / 2;
-		c->vendors[i].created_at = INT64_MIN / 4;
+		c->vendors[i].created_at = c->vendors[i].surfaced_at = INT64_MIN / 4;
 	}
 	dispatch_init(c);
 	return c;

@@ -67,6 +67,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t list_not_before;	/* the vendor wants to be left alone until then */
 	int64_t listed_at;  /* when the newest complete listing was asked for */
 	int64_t created_at; /* when the newest create was answered */
+	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
 	int owner;	    /* pod that prepares the volume; -1: none */
 	bool shared_ready;

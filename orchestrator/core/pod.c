@@ -144,6 +144,8 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 	case ERR_AMBIGUOUS:
 		enter(c, p, POD_AMBIGUOUS);
 		p->rented_at = c->now; /* listings asked for from now on tell */
+		if (c->conf.providers[p->provider].look_gap_ms)
+			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		COPY_TEXT(p->reason, err->msg);
 		save(c, p);
 		look_soon(c, p->provider);

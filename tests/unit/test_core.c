@@ -625,6 +625,37 @@ static void test_second_pod_of_one_create(void **state)
 	tear_down(&b);
 }
 
+/* A create whose answer was lost may have made two: one is found and does the work, the other may surface late. */
+static void test_late_twin_of_a_lost_create(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	int64_t lost_at = b.now;
+	list_running(&b, 0);
+	connected(&b, 0);
+	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
+	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
+		render_batch(&b, 0, batch, SECOND, true);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	for (int k = 0; k < 3; k++) {
+		b.now += 6 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "gone", 0, POD_GONE);
+	check_int("another may surface", "ended", core_ended(b.core), false);
+	wait_ms(&b, lost_at + SURFACE_LIMIT_MS - 1 - b.now);
+	int looks = did(&b, ACT_LIST, -1);
+	wait_ms(&b, 1);
+	check_int("a minute after the loss", "looks", looks + did(&b, ACT_LIST, -1), 1);
+	list_nothing(&b);
+	check_int("none did", "ended", core_ended(b.core), true);
+	check_int("none did", "exit", exit_status(&b), 0);
+	tear_down(&b);
+}
+
 /* ---- the canary ---- */
 
 static void test_canary_before_width(void **state)
@@ -1482,6 +1513,7 @@ int main(void)
 		cmocka_unit_test(test_ambiguous_is_adopted),
 		cmocka_unit_test(test_ambiguous_is_given_up),
 		cmocka_unit_test(test_surfaces_after_all),
+		cmocka_unit_test(test_late_twin_of_a_lost_create),
 		cmocka_unit_test(test_second_pod_of_one_create),
 		cmocka_unit_test(test_canary_before_width),
 		cmocka_unit_test(test_canary_judged),
