@@ -589,6 +589,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_WORKERS_FAILED:
 	case EV_SALVAGED:
 	case EV_RELEASED: pod_event(c, ev); break;
+	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
 	case EV_BATCH_DONE: dispatch_done(c, ev); break;
 	case EV_REVOKED: dispatch_revoked(c, ev); break;

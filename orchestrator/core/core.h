@@ -113,6 +113,7 @@ struct core_pod {
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
 	uint32_t last_group;
+	uint32_t inherited; /* number + 1 of the batch that stands for what it was rendering when it was taken over */
 };
 
 enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
@@ -138,6 +139,7 @@ enum event_type {
 	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
 	EV_CONNECTED,	   /* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken over) */
 	EV_CONNECT_FAILED, /* pod; err */
+	EV_RUNNING,	   /* pod (taken over); segment; t: in the hands of its workers. Before EV_CONNECTED */
 	EV_LOST,	   /* pod; err: the control channel is gone */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */

@@ -154,6 +154,7 @@ void dispatch_refetch(struct core *c, int pod);	  /* asks for what is finished t
 void dispatch_forget_fetches(struct core *c, int pod); /* the transfers under way ended with their connection */
 void dispatch_resend(struct core *c, int pod);	  /* batches that may not have arrived */
 void dispatch_deal(struct core *c);		  /* all that is left, evenly to the pods that work */
+void dispatch_running(struct core *c, const struct event *ev);
 void dispatch_started(struct core *c, const struct event *ev);
 void dispatch_done(struct core *c, const struct event *ev);
 void dispatch_revoked(struct core *c, const struct event *ev);

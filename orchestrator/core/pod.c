@@ -691,7 +691,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	p->adopted = false;
-	if (p->workers_ready) {
+	if (p->workers_ready || p->inherited) {
 		/* the agent began anew: what it held is lost, what it finished is still on the volume */
 		p->workers_ready = 0;
 		dispatch_lost(c, pod);

@@ -55,6 +55,8 @@ struct epod { /* beside core_pod */
 	int64_t last_event, billed_vendor_ms;
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
+	int64_t running_t;
+	json_t *running; /* of that hello: ids of the segments in its workers' hands */
 	bool save_failed, helloed, zstd, shared_part, clock_said;
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;

@@ -526,7 +526,22 @@ static void stop_link(struct engine *e, int pod)
 	p->link = NULL;
 	p->helloed = false;
 	p->greeting.type = EV_TICK;
+	json_decref(p->running);
+	p->running = NULL;
 	p->step = PREP_NONE;
+}
+
+static void tell_running(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	for (size_t i = 0; e->needs && i < json_array_size(p->running); i++) {
+		const char *id = json_string_value(json_array_get(p->running, i));
+		int64_t segment = id ? segment_by_id(e, id) : -1;
+		struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = (uint32_t)segment, .t = p->running_t};
+		if (segment >= 0)
+			post(e, &ev, NULL);
+	}
 }
 
 static void greet_when_caught_up(struct engine *e, int pod)
@@ -535,6 +550,7 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 	if (p->greeting.type != EV_CONNECTED || p->last_event < p->caught_up_at)
 		return;
+	tell_running(e, pod);
 	post(e, &p->greeting, NULL);
 	p->greeting.type = EV_TICK;
 }
@@ -590,6 +606,8 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
 	p->greeting = ev;
 	p->caught_up_at = jsonx_int(hello, "next", 1) - 1;
+	p->running = json_incref(json_object_get(hello, "running"));
+	p->running_t = jsonx_int(hello, "t", 0);
 	greet_when_caught_up(e, at->pod);
 }
 

@@ -971,6 +971,60 @@ static void test_lost_connection_is_not_a_lost_pod(void **state)
 	tear_down(&b);
 }
 
+/* A pod of an earlier life of this run that renders segment 0 (of four) when it is taken over. */
+static void take_over_busy_pod(struct bench *b)
+{
+	set_up(b, 4);
+	b->conf.max_batch = 1;
+	b->core = core_new(&b->conf, b->segments, b->count);
+	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000,
+			     .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE, .connected_at = b->now - MINUTE,
+			     .hard_end_ms = b->now + HOUR};
+	core_adopt(b->core, &p);
+	tell(b, (struct event){.type = EV_START});
+	list_running(b, 0);
+	tell(b, (struct event){.type = EV_RUNNING, .segment = 0, .t = b->now});
+	tell(b, (struct event){.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .t = b->now});
+	check_phase(b, "taken over", 0, POD_WORKING);
+}
+
+static void test_taken_over_in_the_middle(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	take_over_busy_pod(&b);
+	assert_int_equal(core_seg_state(b.core, 0), SEG_HELD);
+	assert_int_equal(did(&b, ACT_REVOKE, 0), 1);
+	assert_int_equal(did(&b, ACT_SEND, 0), 1); /* one is in hand, one waits behind it */
+	assert_int_equal(core_batch_at(b.core, first(&b, ACT_SEND)->batch)->segments[0], 1);
+	b.now += SECOND;
+	rendered(&b, 0, 0);
+	assert_int_equal(did(&b, ACT_FETCH, 0), 1);
+	assert_int_equal(did(&b, ACT_SEND, 0), 1);
+	done(&b, 0, UINT32_MAX); /* the agent calls it by another client's name */
+	safe(&b, 0, 0, true);
+	for (int k = 0; k < 3; k++) /* 0 stands for what was in hand */
+		render_batch(&b, 0, (uint32_t)k + 1, SECOND, true);
+	check_phase(&b, "done", 0, POD_RELEASING);
+	assert_int_equal(pod(&b, 0)->wasted_ms, 0);
+	end_well(&b);
+	assert_int_equal(exit_status(&b), 0);
+	tear_down(&b);
+}
+
+static void test_taken_over_and_lost(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	take_over_busy_pod(&b);
+	list_in(&b, POD_STATE_GONE, 0, -1);
+	assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
+	assert_int_equal(pod(&b, 0)->batches, 0);
+	tear_down(&b);
+}
+
 /* ---- letting go ---- */
 
 static void test_release_of_the_idle_one(void **state)
@@ -1525,6 +1579,8 @@ int main(void)
 		cmocka_unit_test(test_segment_that_ends_pods),
 		cmocka_unit_test(test_lost_pods_work),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
+		cmocka_unit_test(test_taken_over_in_the_middle),
+		cmocka_unit_test(test_taken_over_and_lost),
 		cmocka_unit_test(test_release_of_the_idle_one),
 		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
