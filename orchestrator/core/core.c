@@ -335,7 +335,8 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
-	case POD_AMBIGUOUS: return p->clean_looks ? 15000 : 5000;
+	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited for */
+		return MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
 		if (p->clean_looks)
 			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));

@@ -589,6 +589,27 @@ static void test_ambiguous_is_given_up(void **state)
 	}
 }
 
+static void test_ambiguous_is_looked_for_often_at_first(void **state)
+{
+	struct bench b;
+	int early = 0, looks = 0;
+
+	(void)state;
+	start_ambiguous(&b);
+	int64_t lost_at = b.now;
+	while (pod(&b, 0)->phase == POD_AMBIGUOUS && looks < 1000) {
+		b.now += 100;
+		list_nothing(&b);
+		looks++;
+		early += b.now - lost_at < 5 * SECOND;
+		if (!did(&b, ACT_LIST, -1))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_int("in the first 5 s", "looks", early >= 4 && early <= 6, 1);
+	check_int("in all", "looks", looks >= 8 && looks <= 24, 1);
+	tear_down(&b);
+}
+
 static void test_surfaces_after_all(void **state)
 {
 	struct bench b;
@@ -1566,6 +1587,7 @@ int main(void)
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_ambiguous_is_adopted),
 		cmocka_unit_test(test_ambiguous_is_given_up),
+		cmocka_unit_test(test_ambiguous_is_looked_for_often_at_first),
 		cmocka_unit_test(test_surfaces_after_all),
 		cmocka_unit_test(test_late_twin_of_a_lost_create),
 		cmocka_unit_test(test_second_pod_of_one_create),
