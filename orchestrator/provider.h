@@ -216,6 +216,9 @@ struct reply {
 void reply_free(struct reply *r);
 /* Value of a header (case-insensitive, last one wins) into out; false when absent. */
 bool reply_header(const struct reply *r, const char *name, char *out, size_t room);
+/* How far this machine's wall clock is from the one that dated the reply, negative: behind. 0 where the reply's date lies
+ * between the request (sent_wall_ms) and now. False when the reply bears no date. */
+bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wall_ms, int64_t *off_ms);
 
 enum op_next { OP_CALL, OP_WAIT, OP_DONE, OP_FAILED };
 

@@ -36,6 +36,44 @@ char *clock_rfc3339(char *to, size_t room, int64_t wall_ms)
 	return to;
 }
 
+/* Days since 1970 of a date of the Gregorian calendar, month 1 to 12; March is the first month of its year here. */
+static int64_t days_since_1970(int year, int month, int day)
+{
+	int64_t y = month <= 2 ? year - 1 : year;
+	int64_t in_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+
+	return y * 365 + y / 4 - y / 100 + y / 400 + in_year - 719468;
+}
+
+bool clock_http_date(const char *text, int64_t *epoch_s)
+{
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	int day, year, hour, minute, second, read = 0;
+	char name[4];
+
+	if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT%n", &day, name, &year, &hour, &minute, &second,
+		   &read) != 6 || !read || text[read])
+		return false;
+	const char *month = strlen(name) == 3 ? strstr(months, name) : NULL;
+	if (!month || (month - months) % 3 || day < 1 || day > 31 || year < 1970 || hour < 0 || hour > 23 || minute < 0 ||
+	    minute > 59 || second < 0 || second > 60)
+		return false;
+	*epoch_s = days_since_1970(year, (int)(month - months) / 3 + 1, day) * 86400 + hour * 3600 + minute * 60 + second;
+	return true;
+}
+
+char *clock_off_show(char *to, size_t room, int64_t off_ms)
+{
+	int64_t apart_ms = off_ms < 0 ? -off_ms : off_ms;
+	char by[24];
+
+	if (apart_ms > 100 * 1000)
+		apart_ms = (apart_ms + 30000) / 60000 * 60000;
+	snprintf(to, room, "%s %s", duration_show(by, sizeof(by), apart_ms),
+		 off_ms < 0 ? "behind" : "ahead of");
+	return to;
+}
+
 /* strtod also takes "0x10", "1e3", "inf": none of them is how people write money or time. */
 static bool plain_decimal(const char *text, double *out, const char **end)
 {

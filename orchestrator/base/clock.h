@@ -2,6 +2,7 @@
 #ifndef BURST_BASE_CLOCK_H
 #define BURST_BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "err.h"
@@ -13,6 +14,11 @@ int64_t clock_wall_ms(void);
 
 /* "2026-11-21T00:41:07Z"; what is below a second is dropped. room >= 32. Returns `to`. */
 char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
+
+/* An HTTP date in the form that all servers of today write, "Sun, 06 Nov 1994 08:49:37 GMT"; false when it is none. */
+bool clock_http_date(const char *text, int64_t *epoch_s);
+/* "24h00m behind", "3m00s ahead of": by about how much a clock is off, negative: behind. room >= 40. Returns `to`. */
+char *clock_off_show(char *to, size_t room, int64_t off_ms);
 
 /* "90s", "20m", "2h", "1d", "250ms", "0"; a bare number is seconds. -1 and *err (ERR_USAGE) when it is none of these. */
 int duration_parse(const char *text, int64_t *out_ms, struct err *err);

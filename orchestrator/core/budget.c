@@ -20,10 +20,18 @@ int64_t budget_committed(const struct core *c)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t until = p->released_at ? c->now : p->hard_end_ms;
+		int64_t until = p->released_at ? c->now : p->hard_end_ms + SELF_END_MS;
 		sum += money_for(p->price_microusd_h, (until > c->now ? until : c->now) - p->create_at);
 	}
 	return sum;
+}
+
+/* Long enough for a pod to come up, if it takes as long as the newest did, and to be given work before it is drained. */
+bool budget_useful(const struct core *c, int64_t end)
+{
+	int64_t life = end - c->now;
+
+	return life >= USEFUL_MIN_MS && life - 2 * budget_margin(life) > c->cold_ms;
 }
 
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
@@ -44,5 +52,5 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 	}
 	if (end == NEVER)
 		end = c->now + (int64_t)24 * 3600 * 1000; /* no cap at all: still not for ever */
-	return end - c->now < USEFUL_MIN_MS ? -1 : end;
+	return budget_useful(c, end) ? end : -1;
 }

@@ -189,6 +189,14 @@ static bool out_of_patience(const struct core *c)
 	       c->capacity.kind != ERR_NONE;
 }
 
+static bool any_vendor_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead)
+			return true;
+	return false;
+}
+
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
 	struct err err = {0};
@@ -199,9 +207,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->vendors[i].err.kind && gravity(c->vendors[i].err.kind) > gravity(err.kind))
 			err = c->vendors[i].err;
-	bool hopeless = true;
-	for (int i = 0; i < c->conf.provider_count; i++)
-		hopeless = hopeless && c->vendors[i].dead;
+	bool hopeless = !any_vendor_left(c);
 	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
 	if (active || (patient && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
@@ -247,7 +253,7 @@ static void widen(struct core *c)
 			if (active)
 				return;
 			c->capped = true;
-			err_set(&err, ERR_CAP, "%s", c->deadline_at && c->deadline_at - c->now < USEFUL_MIN_MS ?
+			err_set(&err, ERR_CAP, "%s", c->deadline_at && !budget_useful(c, c->deadline_at) ?
 				"caps.max_duration was reached" : "caps.max_cost leaves no room for another pod");
 			core_fault(c, -1, &err);
 			return;
@@ -324,10 +330,11 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
-	case POD_AMBIGUOUS: return p->clean_looks ? 15000 : 5000;
+	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited for */
+		return MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
 		if (p->clean_looks)
-			return MAX(p->clean_at + k->look_gap_ms - v->listed_at, 0);
+			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));
 		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
 	case POD_QUEUED:
@@ -391,12 +398,13 @@ static bool all_looked(struct core *c)
 	/* the listing before the exit: nothing of ours may be there that we do not know of */
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		if (!v->used || v->listed_at > v->created_at)
+		int64_t from = c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
+		if (!v->used || v->listed_at >= from)
 			continue;
 		if (v->list_failures >= LIST_FAILURES_MAX)
 			continue;
 		all = false;
-		v->list_at = MIN(v->list_at, c->now);
+		v->list_at = MIN(v->list_at, MAX(c->now, from));
 	}
 	return all;
 }
@@ -526,7 +534,9 @@ static void vendor_answered(struct core *c, const struct event *ev)
 	if (ev->err) {
 		v->err = *ev->err;
 		v->dead = ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_CONFIG;
-		core_note(c, NOTE_INFO, "%s: %s", c->conf.providers[ev->provider].name, ev->err->msg);
+		/* where it is the last one, this is what the run ends with */
+		core_note(c, v->dead && any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
 	memset(&v->err, 0, sizeof(v->err));
@@ -571,6 +581,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_WORKERS_FAILED:
 	case EV_SALVAGED:
 	case EV_RELEASED: pod_event(c, ev); break;
+	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;
 	case EV_BATCH_DONE: dispatch_done(c, ev); break;
 	case EV_REVOKED: dispatch_revoked(c, ev); break;
@@ -617,7 +628,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 		c->vendors[i].list_at = NEVER;
 		c->vendors[i].listed_at = INT64_MIN / 2;
 		c->vendors[i].listing_since = INT64_MIN / 2;
-		c->vendors[i].created_at = INT64_MIN / 4;
+		c->vendors[i].created_at = c->vendors[i].surfaced_at = INT64_MIN / 4;
 	}
 	dispatch_init(c);
 	return c;
@@ -642,7 +653,6 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	*p = *pod;
 	p->wake_at = NEVER;
 	p->last_group = UINT32_MAX;
-	p->listed = p->connected_at != 0;
 	p->adopted = true;
 	return c->pod_count++;
 }

@@ -116,6 +116,7 @@ struct core_pod {
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
+	uint32_t inherited; /* number + 1 of the batch that stands for what it was rendering when it was taken over */
 };
 
 enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
@@ -141,6 +142,7 @@ enum event_type {
 	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
 	EV_CONNECTED,	   /* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken over) */
 	EV_CONNECT_FAILED, /* pod; err */
+	EV_RUNNING,	   /* pod (taken over); segment; t: in the hands of its workers. Before EV_CONNECTED */
 	EV_LOST,	   /* pod; err: the control channel is gone */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */

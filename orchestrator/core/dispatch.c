@@ -310,6 +310,43 @@ static void count_busy(struct core_pod *p, int64_t t, int change)
 		p->busy = 0;
 }
 
+/* What a pod that is taken over has in hand is not dealt out again: it counts as one batch, begun. */
+void dispatch_running(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+
+	if (!p->adopted || p->phase != POD_CONNECTING || p->unwanted || c->segs[ev->segment].state != SEG_TODO)
+		return;
+	p->last_t = MAX(p->last_t, ev->t);
+	if (!p->inherited) {
+		p->inherited = new_batch(c, ev->pod) + 1;
+		c->batches[p->inherited - 1].started = true;
+		c->batches[p->inherited - 1].started_t = ev->t;
+		p->batches++;
+	}
+	add_to_batch(c, p->inherited - 1, ev->segment);
+}
+
+/* The agent knows it as batches of another client, so it is over when the last of its segments is. */
+static void after_inherited(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (!p->inherited)
+		return;
+	struct core_batch *b = &c->batches[p->inherited - 1];
+	for (size_t i = 0; i < b->count; i++) {
+		const struct seg *s = &c->segs[b->segments[i]];
+		if (s->state == SEG_HELD && s->pod == pod && s->batch == p->inherited - 1)
+			return;
+	}
+	b->over = true;
+	p->inherited = 0;
+	p->batches--;
+	p->worked_at = c->now;
+	pod_after_work(c, pod);
+}
+
 void dispatch_started(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = batch_of(c, ev);
@@ -446,6 +483,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	p->kept = c->kept_something = true;
 	if (p->connected || p->via_volume)
 		ask_file(c, ev->pod, ev->segment);
+	after_inherited(c, ev->pod);
 }
 
 static void fail_segment(struct core *c, uint32_t i)
@@ -468,6 +506,7 @@ void dispatch_failed(struct core *c, const struct event *ev)
 		fail_segment(c, ev->segment);
 		c->pods[ev->pod].failed_here = true;
 	}
+	after_inherited(c, ev->pod);
 	pod_after_work(c, ev->pod);
 }
 
@@ -613,6 +652,7 @@ static void cut_batches(struct core *c, int pod)
 		p->compute_ms += p->last_t - p->busy_since_t;
 	p->busy = 0;
 	p->batches = 0;
+	p->inherited = 0;
 }
 
 void dispatch_lost(struct core *c, int pod)

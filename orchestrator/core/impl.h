@@ -11,6 +11,7 @@ enum {
 	CONNECT_RETRY_MAX_MS = 2000,
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
+	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
@@ -67,6 +68,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t list_not_before;	/* the vendor wants to be left alone until then */
 	int64_t listed_at;  /* when the newest complete listing was asked for */
 	int64_t created_at; /* when the newest create was answered */
+	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
 	int owner;	    /* pod that prepares the volume; -1: none */
 	bool shared_ready;
@@ -140,6 +142,7 @@ void offers_rest_bad_host(struct core *c, const struct core_pod *p);
 /* budget.c */
 /* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
+bool budget_useful(const struct core *c, int64_t end); /* a pod rented now and over then could do some work */
 int64_t budget_committed(const struct core *c);
 int64_t budget_margin(int64_t life_ms);
 
@@ -154,6 +157,7 @@ void dispatch_refetch(struct core *c, int pod);	  /* asks for what is finished t
 void dispatch_forget_fetches(struct core *c, int pod); /* the transfers under way ended with their connection */
 void dispatch_resend(struct core *c, int pod);	  /* batches that may not have arrived */
 void dispatch_deal(struct core *c);		  /* all that is left, evenly to the pods that work */
+void dispatch_running(struct core *c, const struct event *ev);
 void dispatch_started(struct core *c, const struct event *ev);
 void dispatch_done(struct core *c, const struct event *ev);
 void dispatch_revoked(struct core *c, const struct event *ev);
@@ -179,6 +183,8 @@ bool pod_active(const struct core_pod *p);  /* rented or being rented, not on it
 bool pod_may_bill(const struct core_pod *p);
 bool pod_files_outlive(const struct core *c, const struct core_pod *p); /* they can be read when it is gone */
 void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
+/* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */
+int64_t pod_proof_at(const struct core *c, const struct core_pod *p);
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
 void pod_after_queue(struct core *c, int pod); /* it waits for the volume: is it its turn, or ready? */

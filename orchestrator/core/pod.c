@@ -149,6 +149,8 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 	case ERR_AMBIGUOUS:
 		enter(c, p, POD_AMBIGUOUS);
 		p->rented_at = c->now; /* listings asked for from now on tell */
+		if (c->conf.providers[p->provider].look_gap_ms)
+			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		COPY_TEXT(p->reason, err->msg);
 		save(c, p);
 		look_soon(c, p->provider);
@@ -422,7 +424,6 @@ static void take_view(struct core *c, struct core_pod *p, const struct pod_view 
 {
 	p->view = *view;
 	p->looks = 0;
-	p->listed = true;
 	if (view->state == POD_STATE_RUNNING && !p->running_at)
 		p->running_at = c->now;
 	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
@@ -449,10 +450,22 @@ static void take_view(struct core *c, struct core_pod *p, const struct pod_view 
 	}
 }
 
+/* A list that lags shows a new pod late: until it has shown it once, or has had its time since the create to do so, that it
+ * does not show it proves nothing. Where the list is the truth there is no such time. */
+static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
+{
+	if (p->listed || !c->conf.providers[p->provider].look_gap_ms)
+		return INT64_MIN;
+	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
+}
+
+int64_t pod_proof_at(const struct core *c, const struct core_pod *p)
+{
+	return MAX(p->clean_at + c->conf.providers[p->provider].look_gap_ms, surfaced_by(c, p));
+}
+
 static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
 {
-	int64_t gap = c->conf.providers[p->provider].look_gap_ms;
-
 	if (asked_at < p->released_at)
 		return;
 	if (there) {
@@ -466,7 +479,7 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 	}
 	if (p->clean_looks++ == 0)
 		p->clean_at = asked_at;
-	if (asked_at - p->clean_at >= gap)
+	if (asked_at >= pod_proof_at(c, p))
 		mark_gone(c, p);
 	c->dirty = true;
 }
@@ -482,8 +495,8 @@ static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 	} else if (asked_at - p->clean_at >= AMBIGUOUS_GAP_MS) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		rest_after_trouble(c, p, 0);
-		/* it may have lived, unseen, until the first look that did not find it: the cap counts that as spent */
-		c->spent_microusd += money_for(p->price_microusd_h, MIN(p->clean_at, p->hard_end_ms) - p->create_at);
+		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */
+		c->spent_microusd += money_for(p->price_microusd_h, MIN(asked_at, p->hard_end_ms) - p->create_at);
 		never_existed(c, p, &err);
 	}
 }
@@ -498,11 +511,8 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 		c->dirty = true;
 		return;
 	}
-	if (asked_at - p->clean_at < c->conf.providers[p->provider].look_gap_ms)
-		return;
-	if (!p->listed && c->now - p->rented_at < AMBIGUOUS_GAP_MS)
-		return; /* created, never listed yet: give it a minute */
-	vanished(c, p, p->connected_at ? "it is gone" : "the vendor no longer lists it", false);
+	if (asked_at >= pod_proof_at(c, p))
+		vanished(c, p, p->connected_at ? "it is gone" : "the vendor no longer lists it", false);
 }
 
 /* A pod of this run that we did not know under this id: a second pod of one create, or one that surfaced after all. */
@@ -511,7 +521,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 
-	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX};
+	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX, .listed = true};
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	name_attempt(c, p);
 	COPY_TEXT(p->id, view->id);
@@ -556,6 +566,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 			stray(c, provider, view);
 			return;
 		}
+		p->listed = true;
 		if (p->phase == POD_RENTING)
 			return; /* its reply is still under way */
 		/* a create whose reply was lost: it exists after all */
@@ -579,6 +590,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		pod_release_now(c, index_of(c, p));
 		return;
 	}
+	p->listed = true;
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (asked_at >= p->rented_at)
@@ -715,7 +727,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	p->adopted = false;
-	if (p->workers_ready) {
+	if (p->workers_ready || p->inherited) {
 		/* the agent began anew: what it held is lost, what it finished is still on the volume */
 		p->workers_ready = 0;
 		dispatch_lost(c, pod);
@@ -812,8 +824,11 @@ void pod_after_work(struct core *c, int pod)
 			pod_release_now(c, pod);
 		return;
 	}
-	if (p->phase != POD_WORKING || !p->connected)
+	if (p->phase != POD_WORKING || !p->connected) {
+		if (!p->batches && !p->unhome)
+			c->dirty = true; /* out of reach, and perhaps not needed any more */
 		return;
+	}
 	dispatch_fill(c, pod);
 	bool idle = p->batches == 0 && p->unhome == 0;
 	bool nothing_comes = c->todo == 0 || p->draining || core_stopping(c);

@@ -7,13 +7,20 @@
 #include "../net/child.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200 };
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16 };
+
+struct vendor_clock {
+	const struct provider_ops *ops;
+	int64_t off_ms;
+};
 
 struct caller {
 	struct loop *loop;
 	struct http *http;
 	struct limiter *limiter;
 	struct caller_op *first; /* under way */
+	struct vendor_clock clocks[CLOCKS_MAX];
+	int clock_count;
 };
 
 struct caller_op {
@@ -28,6 +35,7 @@ struct caller_op {
 	void *ctx;
 	struct call call; /* kept while it may have to be repeated */
 	int repeats;
+	int64_t sent_wall_ms;
 	struct http_call *http;
 	struct child *child;
 	struct timer *timer;
@@ -101,12 +109,52 @@ static struct limiter *limiter_of(struct caller_op *o)
 	return o->caller->limiter;
 }
 
+/* ---- the provider's clock and ours ---- */
+
+static const struct vendor_clock *clock_of(const struct caller *c, const struct provider_ops *ops)
+{
+	for (int i = 0; i < c->clock_count; i++)
+		if (c->clocks[i].ops == ops)
+			return &c->clocks[i];
+	return NULL;
+}
+
+static void compare_clocks(struct caller_op *o, const struct reply *r)
+{
+	struct caller *c = o->caller;
+	int64_t off_ms;
+
+	if (o->call.kind != CALL_HTTP || r->failed || !reply_clock_off(r, o->sent_wall_ms, clock_wall_ms(), &off_ms))
+		return;
+	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, o->ops);
+	if (!k && c->clock_count == CLOCKS_MAX)
+		return;
+	if (!k)
+		k = &c->clocks[c->clock_count++];
+	*k = (struct vendor_clock){o->ops, off_ms};
+}
+
+int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err)
+{
+	const struct vendor_clock *k = clock_of(caller, ops);
+	char off[48], now[32];
+
+	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "this machine's clock is %s %s's, which says %s: pods would end at the wrong time, so none is rented "
+		       "there; set the clock (\"timedatectl set-ntp true\" as root, or by hand) and run this again",
+		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
+		       clock_rfc3339(now, sizeof(now), clock_wall_ms() - k->off_ms));
+}
+
 static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;
 
 	o->http = NULL;
 	o->child = NULL;
+	compare_clocks(o, reply);
 	if (o->call.kind == CALL_HTTP)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply);
 	if (worth_repeating(o, reply)) {
@@ -121,6 +169,7 @@ static void on_reply(void *ctx, struct reply *reply)
 
 static void carry(struct caller_op *o)
 {
+	o->sent_wall_ms = clock_wall_ms();
 	if (o->call.kind == CALL_CHILD) {
 		o->child = child_send(o->caller->loop, &o->call, on_reply, o);
 		return;
@@ -219,6 +268,7 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 	CLEANUP(http_free) struct http *http = http_new(loop, "burst/" BURST_VERSION);
 	CLEANUP(caller_free) struct caller *caller = caller_new(loop, http);
 	struct answer a = {.result = result};
+	struct err clock;
 	int64_t until = clock_boot_ms() + most_ms;
 
 	caller_begin(caller, provider, kind, want, on_answer, &a);
@@ -229,6 +279,11 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 	if (a.err.kind) {
 		*err = a.err;
 		return -1;
+	}
+	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
+		CLEANUP(str_free) struct str said = result->text;
+		result->text = (struct str)STR_INIT;
+		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
 	}
 	return 0;
 }

@@ -10,6 +10,8 @@
 #include "../provider.h"
 #include "../store/store.h"
 
+enum { CALLER_CLOCK_OFF_MS = 120 * 1000 };
+
 struct caller;
 struct caller_op;
 
@@ -30,7 +32,12 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 			       const struct op_want *want,
 			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx);
 
-/* The same for a command that has nothing else to do: waits until it is done, at most most_ms. */
+/* Whether this machine's clock agrees with the provider's, by the last of its replies that bore a date: -1 and *err
+ * (ERR_CONFIG) when they are more than CALLER_CLOCK_OFF_MS apart. Pods are told by this clock when to end. */
+int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err);
+
+/* The same for a command that has nothing else to do: waits until it is done, at most most_ms. OP_CHECK's text says
+ * so when the clocks do not agree. */
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err);
 

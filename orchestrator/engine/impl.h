@@ -57,7 +57,9 @@ struct epod { /* beside core_pod */
 	int64_t last_event, billed_vendor_ms, logged_bytes;
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
-	bool save_failed, helloed, zstd, shared_part;
+	int64_t running_t;
+	json_t *running; /* of that hello: ids of the segments in its workers' hands */
+	bool save_failed, helloed, zstd, shared_part, clock_said;
 	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;
@@ -166,6 +168,8 @@ void podlink_handover(struct engine *e, int pod);
 void podlink_takeover(struct engine *e, int pod);
 void podlink_close(struct engine *e, int pod);
 void podlink_tree_ready(struct engine *e);
+/* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that does not say. */
+int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);
 /* One event of an agent, live or from the log on the volume. */
 void podlink_event(struct engine *e, int pod, const json_t *event);
 

@@ -10,6 +10,7 @@
 enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
 	FILES_MAX = 100000, /* of one segment */
+	POD_CLOCK_OFF_MS = 60 * 1000,
 };
 
 struct at { /* context of a link's callbacks */
@@ -670,7 +671,22 @@ static void stop_link(struct engine *e, int pod)
 	p->link = NULL;
 	p->helloed = p->early = false;
 	p->greeting.type = EV_TICK;
+	json_decref(p->running);
+	p->running = NULL;
 	p->step = PREP_NONE;
+}
+
+static void tell_running(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	for (size_t i = 0; e->needs && i < json_array_size(p->running); i++) {
+		const char *id = json_string_value(json_array_get(p->running, i));
+		int64_t segment = id ? segment_by_id(e, id) : -1;
+		struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = (uint32_t)segment, .t = p->running_t};
+		if (segment >= 0)
+			post(e, &ev, NULL);
+	}
 }
 
 static void greet_when_caught_up(struct engine *e, int pod)
@@ -679,8 +695,29 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 	if (p->greeting.type != EV_CONNECTED || p->last_event < p->caught_up_at)
 		return;
+	tell_running(e, pod);
 	post(e, &p->greeting, NULL);
 	p->greeting.type = EV_TICK;
+}
+
+int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
+{
+	int64_t began_s = jsonx_int(hello, "began_s", 0);
+
+	return began_s ? began_s * 1000 + jsonx_int(hello, "t", 0) - wall_ms : 0;
+}
+
+/* It reads its hard end, an epoch, from a clock of its own. */
+static void compare_clocks(struct engine *e, int pod, const json_t *hello)
+{
+	int64_t off_ms = podlink_clock_off(hello, clock_wall_ms());
+	char off[48];
+
+	if (e->pods[pod].clock_said || (off_ms >= -POD_CLOCK_OFF_MS && off_ms <= POD_CLOCK_OFF_MS))
+		return;
+	e->pods[pod].clock_said = true;
+	engine_log(e, LOG_WARN, "pod %s: its clock is %s this machine's: should we vanish, it ends itself that much too %s",
+		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms), off_ms < 0 ? "late" : "early");
 }
 
 static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
@@ -693,6 +730,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	int64_t workers = bounded(hello, "workers", 0, 1000);
 
 	p->helloed = true;
+	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool);
 	if (json_array_size(gpus))
@@ -713,6 +751,8 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
 	p->greeting = ev;
 	p->caught_up_at = bounded(hello, "next", 1, INT64_MAX) - 1;
+	p->running = json_incref(json_object_get(hello, "running"));
+	p->running_t = bounded(hello, "t", 0, INT64_MAX);
 	greet_when_caught_up(e, at->pod);
 }
 

@@ -57,8 +57,12 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 {
 	struct asked *a = ctx;
 	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
+	const struct provider_ops *ops = a->e->setup->providers[a->provider].ops;
+	struct err off = {0};
 
-	if (result) {
+	if (result && caller_check_clock(a->e->caller, ops, &off) < 0) {
+		err = &off;
+	} else if (result) {
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 	}
@@ -187,6 +191,10 @@ void vendor_rent(struct engine *e, int pod)
 	if (e->pods[pod].save_failed) {
 		err_set(&err, ERR_LOCAL, "the ledger cannot be written: nothing is rented without it");
 		post_pod(e, EV_RENT_FAILED, pod, &err);
+		return;
+	}
+	if (caller_check_clock(e->caller, e->setup->providers[p->provider].ops, &err) < 0) {
+		post_pod(e, EV_RENT_FAILED, pod, &err); /* of providers whose offers are no call */
 		return;
 	}
 	if (keys_make(e, pod, &err) < 0) {

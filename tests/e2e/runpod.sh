@@ -15,10 +15,10 @@ rp_config() { # rp_config KEY=VALUE;...: burst.cfg for the stand-in; RUNPOD="...
 		$*
 	E
 }
-cloud() { # cloud [options]: or the test is skipped
+cloud() { # or the test is skipped
 	local why
 	why=$(rp_can) || { skip "$why"; return 1; }
-	rp_start "$@" || return 1
+	rp_start || return 1
 	rp_control settings '{"quotas":{"minute":6000,"hour":60000,"day":600000}}' >/dev/null
 }
 cloud_over() { # what must be true at the end of every test

@@ -616,6 +616,24 @@ static void replay(struct sim *s, int machine)
 		entry_heard(s, machine, n);
 }
 
+/* What its workers have in hand, as its agent's hello says. */
+static void tell_running(struct sim *s, int machine, int pod)
+{
+	int life = s->life;
+
+	for (int w = 0; w < WORKERS_MAX; w++) {
+		struct machine *m = &s->machines[machine];
+		if (m->worker_work[w] < 0)
+			continue;
+		struct work k = m->works[m->worker_work[w]];
+		for (size_t n = k.next; n < k.count && s->life == life && s->up; n++) {
+			struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = k.segments[n],
+					   .t = s->now - m->created};
+			send_event(s, &ev, ERR_NONE);
+		}
+	}
+}
+
 static void reached(struct sim *s, struct happening *h)
 {
 	struct event ev = {.type = EV_CONNECT_FAILED, .pod = h->pod, .t = boot_now(s) - s->plan->rtt_ms};
@@ -635,6 +653,10 @@ static void reached(struct sim *s, struct happening *h)
 	pod_attach(s, m);
 	if (s->plan->replay_first)
 		replay(s, machine);
+	if (s->life != life || !s->up || s->broken[0])
+		return;
+	m = &s->machines[machine];
+	tell_running(s, machine, h->pod);
 	if (s->life != life || !s->up || s->broken[0])
 		return;
 	m = &s->machines[machine];

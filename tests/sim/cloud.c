@@ -118,7 +118,8 @@ void cloud_create(struct sim *s, struct happening *h)
 		return;
 	}
 	struct machine *m = make_machine(s, c, false);
-	if (strikes(s, F_CREATE_LOST_MADE))
+	m->reply_lost = strikes(s, F_CREATE_LOST_MADE);
+	if (m->reply_lost)
 		answer(s, h, ERR_AMBIGUOUS, NULL);
 	else
 		answer(s, h, ERR_NONE, m);
@@ -287,9 +288,11 @@ static void check_money(struct sim *s)
 
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		/* until its container runs only a client can end a pod: without one that time is nobody's to cap */
+		/* until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap */
 		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-		bool nobody = late && (s->ever_crashed || s->ever_slept);
+		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
+						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
+		bool nobody = late && (s->ever_crashed || s->ever_slept || s->exit_status == 9 || unseen);
 		if (m->duplicate || nobody)
 			continue;
 		sum += meter(s, m);

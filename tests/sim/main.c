@@ -105,14 +105,19 @@ static void summary(const struct tally *t, double took)
 	putchar('\n');
 }
 
+/* Each of these once broke an invariant. They run before any other. */
+static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 152613, 156596,
+				       169181, 181341, 219796, 247399, 286553, 298697, 642442, 2262549, 3234163};
+
 static int many(uint64_t from, uint64_t count, uint64_t most_failures)
 {
 	struct tally tally = {0};
 	double began = seconds();
-	uint64_t failures = 0;
+	uint64_t failures = 0, known = ARRAY_LEN(once_broken);
 	char word[240];
 
-	for (uint64_t seed = from; seed < from + count && failures < most_failures; seed++) {
+	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
+		uint64_t seed = i < known ? once_broken[i] : from + i - known;
 		struct plan plan;
 		plan_make(&plan, seed);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {

@@ -118,6 +118,7 @@ struct machine {
 	int64_t hard_end, first_lease; /* true time */
 	int64_t created, visible, runs_at, ended, release_asked;
 	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key, bad_switch, no_gpu, unreachable;
+	bool reply_lost;  /* the answer to its create never came */
 	bool lease_shown; /* its lease was renewed at least once */
 	int release_fails;
 	int64_t linger;

@@ -1,0 +1,1627 @@
+/* test_core.c - single decisions of the pure core, one table a decision: events go in, actions and phases come out. What
+ * whole runs do under faults is the simulator's to show (tests/sim). */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "core/impl.h"
+
+/* ---- a run under test ---- */
+
+#define WALL_MS 1800000000000ll /* the wall clock at boot clock 0 */
+#define SECOND 1000ll
+#define MINUTE (60 * SECOND)
+#define HOUR (60 * MINUTE)
+
+struct bench {
+	struct core_conf conf;
+	struct core *core;
+	struct actions out; /* of the last word to it, and of all ticks of wait() */
+	int64_t now;
+	struct core_segment segments[256];
+	size_t count;
+};
+
+static void set_up(struct bench *b, size_t segments)
+{
+	*b = (struct bench){.now = 1000000, .count = segments};
+	b->conf = (struct core_conf){
+		.run = "r1", .machine = "0123456789abcdef", .provider_count = 1, .pods = 1, .workers = 1, .max_batch = 4,
+		.wait_ms = MINUTE, .lease_ms = 10 * MINUTE, .boot_limit_ms = 5 * MINUTE, .check_tries = 1, .seed = 7,
+		.providers = {{"alpha", false, 1000, 5000}, {"beta", false, 1000, 5000}},
+	};
+	for (size_t i = 0; i < segments; i++)
+		b->segments[i] = (struct core_segment){.weight = 1, .est_s = 1};
+}
+
+static void tear_down(struct bench *b)
+{
+	core_free(b->core);
+	free(b->out.list);
+}
+
+static void say(struct bench *b, struct event ev)
+{
+	ev.now_ms = b->now;
+	ev.wall_ms = WALL_MS + b->now;
+	core_step(b->core, &ev, &b->out);
+}
+
+/* Says one thing; only the actions that follow are kept. */
+static void tell(struct bench *b, struct event ev)
+{
+	b->out.count = 0;
+	say(b, ev);
+}
+
+static void tell_err(struct bench *b, enum event_type type, int pod, enum err_kind kind)
+{
+	struct err err;
+
+	err_set(&err, kind, "words about it");
+	tell(b, (struct event){.type = type, .pod = pod, .err = &err});
+}
+
+/* Time passes, with a tick whenever the core asked for one. */
+static void wait_ms(struct bench *b, int64_t ms)
+{
+	int64_t until = b->now + ms;
+
+	b->out.count = 0;
+	for (int ticks = 0; core_wake_at(b->core) <= until; ticks++) {
+		assert_true(ticks < 100000);
+		b->now = MAX(b->now, core_wake_at(b->core));
+		say(b, (struct event){.type = EV_TICK});
+	}
+	b->now = until;
+}
+
+/* How many actions of this kind there were (pod -1: of any pod). */
+static int did(const struct bench *b, enum action_type type, int pod)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < b->out.count; i++)
+		n += b->out.list[i].type == type && (pod < 0 || b->out.list[i].pod == pod);
+	return n;
+}
+
+static const struct action *first(const struct bench *b, enum action_type type)
+{
+	for (size_t i = 0; i < b->out.count; i++)
+		if (b->out.list[i].type == type)
+			return &b->out.list[i];
+	fail_msg("an action of kind %d was expected", type);
+	return NULL;
+}
+
+static const struct core_pod *pod(const struct bench *b, int i)
+{
+	assert_true(i < core_pod_count(b->core));
+	return core_pod_at(b->core, i);
+}
+
+static void check_phase(const struct bench *b, const char *name, int i, enum pod_phase want)
+{
+	if (pod(b, i)->phase != want)
+		fail_msg("%s: pod %d is %s, not %s", name, i, pod_phase_name(pod(b, i)->phase), pod_phase_name(want));
+}
+
+static void check_int(const char *name, const char *what, long long got, long long want)
+{
+	if (got != want)
+		fail_msg("%s: %s is %lld, not %lld", name, what, got, want);
+}
+
+static struct core_summary summary(const struct bench *b)
+{
+	struct core_summary s;
+
+	core_summary(b->core, b->now, &s);
+	return s;
+}
+
+static int exit_status(const struct bench *b)
+{
+	struct core_summary s = summary(b);
+
+	return err_exit_status(&s.err);
+}
+
+static struct offer offer(int n, int64_t price)
+{
+	struct offer o = {.provider = "alpha", .price_microusd_h = price, .wish = n};
+
+	snprintf(o.id, sizeof(o.id), "offer-%d", n);
+	snprintf(o.gpu, sizeof(o.gpu), "GPU %d", n);
+	return o;
+}
+
+static void start(struct bench *b)
+{
+	b->core = core_new(&b->conf, b->segments, b->count);
+	tell(b, (struct event){.type = EV_START});
+}
+
+static void start_with(struct bench *b, const struct offer *offers, size_t count)
+{
+	start(b);
+	tell(b, (struct event){.type = EV_OFFERS, .offers = offers, .count = count});
+}
+
+/* A run with one offer at $1 an hour. */
+static void start_simply(struct bench *b)
+{
+	struct offer o = offer(0, 1000000);
+
+	start_with(b, &o, 1);
+}
+
+static struct pod_view view_of(const struct bench *b, int i, enum pod_state state)
+{
+	struct pod_view v = {.state = state, .port = state == POD_STATE_RUNNING ? 22 : 0};
+
+	snprintf(v.id, sizeof(v.id), "p%d", i);
+	COPY_TEXT(v.marker.run, b->conf.run);
+	COPY_TEXT(v.marker.attempt, pod(b, i)->attempt);
+	return v;
+}
+
+static void rented_as(struct bench *b, int i, struct pod_view v)
+{
+	tell(b, (struct event){.type = EV_RENTED, .pod = i, .views = &v, .count = 1});
+}
+
+static void rented(struct bench *b, int i)
+{
+	rented_as(b, i, view_of(b, i, POD_STATE_CREATING));
+}
+
+/* The vendor's list, asked for now: pods by their numbers in one state, -1 ends them. */
+static void list_in(struct bench *b, enum pod_state state, int i, int k)
+{
+	struct pod_view views[2];
+	size_t count = 0;
+
+	if (i >= 0)
+		views[count++] = view_of(b, i, state);
+	if (k >= 0)
+		views[count++] = view_of(b, k, state);
+	tell(b, (struct event){.type = EV_LISTED, .views = views, .count = count, .asked_at = b->now});
+}
+
+static void list_running(struct bench *b, int i)
+{
+	list_in(b, POD_STATE_RUNNING, i, -1);
+}
+
+static void list_nothing(struct bench *b)
+{
+	list_in(b, POD_STATE_GONE, -1, -1);
+}
+
+static void connected(struct bench *b, int i)
+{
+	tell(b, (struct event){.type = EV_CONNECTED, .pod = i, .switch_ok = true, .switch_proven = true, .t = b->now});
+}
+
+/* From rented to working in 15 s; b->out then holds what it was first given. */
+static void bring_up(struct bench *b, int i)
+{
+	rented(b, i);
+	b->now += 15 * SECOND;
+	list_running(b, i);
+	connected(b, i);
+	tell(b, (struct event){.type = EV_SHARED_READY, .pod = i});
+	tell(b, (struct event){.type = EV_WORKERS, .pod = i, .number = b->conf.workers});
+	check_phase(b, "brought up", i, POD_WORKING);
+}
+
+static void began(struct bench *b, int i, uint32_t batch)
+{
+	tell(b, (struct event){.type = EV_BATCH_STARTED, .pod = i, .batch = batch, .t = b->now});
+}
+
+static void rendered(struct bench *b, int i, uint32_t segment)
+{
+	tell(b, (struct event){.type = EV_RENDERED, .pod = i, .segment = segment, .t = b->now, .elapsed_ms = 100});
+}
+
+static void safe(struct bench *b, int i, uint32_t segment, bool good)
+{
+	tell(b, (struct event){.type = EV_HOME, .pod = i, .segment = segment, .ok = true, .check_ok = good});
+	tell(b, (struct event){.type = EV_SAFE, .pod = i, .segment = segment});
+}
+
+static void done(struct bench *b, int i, uint32_t batch)
+{
+	tell(b, (struct event){.type = EV_BATCH_DONE, .pod = i, .batch = batch, .t = b->now});
+}
+
+static void render_batch(struct bench *b, int i, uint32_t batch, int64_t ms, bool good)
+{
+	struct core_batch k = *core_batch_at(b->core, batch);
+
+	began(b, i, batch);
+	b->now += ms;
+	for (size_t s = 0; s < k.count; s++) {
+		rendered(b, i, k.segments[s]);
+		safe(b, i, k.segments[s], good);
+	}
+	done(b, i, batch);
+}
+
+/* Creates still under way succeed, releases are accepted, and pods not listed any more, until the run has ended. */
+static void end_well(struct bench *b)
+{
+	for (int round = 0; round < 20 && !core_ended(b->core); round++) {
+		for (int i = 0; i < core_pod_count(b->core); i++) {
+			if (pod(b, i)->phase == POD_RENTING)
+				rented(b, i);
+			if (pod(b, i)->phase == POD_RELEASING)
+				tell(b, (struct event){.type = EV_RELEASED, .pod = i});
+		}
+		b->now += MINUTE;
+		list_nothing(b);
+	}
+	if (!core_ended(b->core))
+		fail_msg("the run does not end");
+}
+
+/* ---- renting ---- */
+
+/* The row that stands right before it says what is about to be done. */
+static void check_saved_first(const struct bench *b, const char *name, enum action_type type, int i)
+{
+	for (size_t n = 0; n < b->out.count; n++) {
+		if (b->out.list[n].type != type || b->out.list[n].pod != i)
+			continue;
+		if (!n || b->out.list[n - 1].type != ACT_SAVE || b->out.list[n - 1].pod != i)
+			fail_msg("%s: not saved before it is done", name);
+		return;
+	}
+	fail_msg("%s: not done at all", name);
+}
+
+static void test_journal_before_rent(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.pods = 2;
+	start_with(&b, offers, 2);
+	assert_int_equal(did(&b, ACT_RENT, -1), 2);
+	check_saved_first(&b, "the first pod", ACT_RENT, 0);
+	check_saved_first(&b, "the second pod", ACT_RENT, 1);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
+	check_saved_first(&b, "a next try", ACT_RENT, 2);
+	assert_string_not_equal(pod(&b, 0)->attempt, pod(&b, 2)->attempt);
+	tear_down(&b);
+}
+
+static void test_nothing_is_rented_without_a_row(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_LOCAL); /* as the engine says when ACT_SAVE failed */
+	check_phase(&b, "no row", 0, POD_NEVER);
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	end_well(&b);
+	assert_int_equal(exit_status(&b), 1);
+	tear_down(&b);
+}
+
+static void test_journal_before_handover(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.detached = b.conf.want_volume = true;
+	b.conf.providers[0].can_fetch = true;
+	struct volume v = {.id = "v1"};
+	struct offer o = offer(0, 1000000);
+	start(&b);
+	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	bring_up(&b, 0);
+	check_saved_first(&b, "handover", ACT_HANDOVER, 0);
+	assert_true(pod(&b, 0)->detached);
+	tear_down(&b);
+}
+
+static const struct {
+	const char *name;
+	enum err_kind kind;
+	enum pod_phase phase;
+	int rents;	/* creates that follow at once, of two offers */
+	int64_t rest_s; /* of the offer; -1: not for this run */
+	int status;	/* of the run, when it is hopeless now; -1: it goes on */
+} refusals[] = {
+	{"sold out: the next offer", ERR_NO_CAPACITY, POD_NEVER, 1, 5, -1},
+	{"refused: the next offer, this one never again", ERR_REFUSED, POD_NEVER, 1, -1, -1},
+	{"rate limited: a rest", ERR_RATE_LIMITED, POD_NEVER, 1, 2, -1},
+	{"a hiccup: a rest", ERR_TRANSIENT, POD_NEVER, 1, 2, -1},
+	{"no connection: a rest", ERR_NETWORK, POD_NEVER, 1, 2, -1},
+	{"a lost reply is not asked again", ERR_AMBIGUOUS, POD_AMBIGUOUS, 0, 0, -1},
+	{"credentials refused", ERR_CREDENTIALS, POD_NEVER, 0, 0, 3},
+	{"the account cannot pay", ERR_BALANCE, POD_NEVER, 0, 0, 3},
+	{"something here must be set right first", ERR_CONFIG, POD_NEVER, 0, 0, 2},
+	{"the ledger is full", ERR_LOCAL, POD_NEVER, 0, 0, 1},
+	{"the vendor broke the protocol", ERR_BUG, POD_NEVER, 0, 0, 6},
+};
+
+static void test_refused_creates(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		const char *name = refusals[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		start_with(&b, offers, 2);
+		tell_err(&b, EV_RENT_FAILED, 0, refusals[i].kind);
+		check_phase(&b, name, 0, refusals[i].phase);
+		check_int(name, "creates", did(&b, ACT_RENT, -1), refusals[i].rents);
+		check_int(name, "row written", did(&b, ACT_SAVE, 0), 1);
+		int64_t rest = b.core->candidates[0].rest_until;
+		if (refusals[i].rest_s < 0)
+			check_int(name, "rests for ever", rest > b.now + 24 * HOUR, 1);
+		else
+			check_int(name, "rest", rest ? (rest - b.now) / 1000 : 0, refusals[i].rest_s);
+		if (refusals[i].rents)
+			assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+		if (refusals[i].status >= 0) {
+			end_well(&b);
+			check_int(name, "exit", exit_status(&b), refusals[i].status);
+		} else {
+			check_int(name, "stopping", core_stopping(b.core), false);
+		}
+		tear_down(&b);
+	}
+}
+
+static void test_sold_out_rests_longer(void **state)
+{
+	static const int64_t rests_s[] = {5, 10, 20, 40, 60, 60};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.retry_until_up = true;
+	start_simply(&b);
+	for (size_t i = 0; i < ARRAY_LEN(rests_s); i++) {
+		tell_err(&b, EV_RENT_FAILED, (int)i, ERR_NO_CAPACITY);
+		check_int("rest", "s", (b.core->candidates[0].rest_until - b.now) / 1000, rests_s[i]);
+		b.now += rests_s[i] * 1000 - 1;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int("while it rests", "creates", did(&b, ACT_RENT, -1), 0);
+		b.now += 1;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int("after its rest", "creates", did(&b, ACT_RENT, -1), 1);
+	}
+	tear_down(&b);
+}
+
+/* When no offer fits: what the run waits for, and how it ends if nothing changes. */
+static const struct {
+	const char *name;
+	size_t offers;
+	int64_t price, max_price, max_cost;
+	enum err_kind failed; /* the offers could not be read */
+	int64_t waits_s;
+	int status;
+} unfit[] = {
+	{"nobody offers it", 0, 0, 0, 0, ERR_NONE, 60, 4},
+	{"all above caps.max_price_per_hour", 1, 1000000, 999999, 0, ERR_NONE, 60, 4},
+	{"caps.max_cost has no room for 10 s", 1, 3600000, 0, 14000, ERR_NONE, 0, 5},
+	{"credentials refused", 0, 0, 0, 0, ERR_CREDENTIALS, 0, 3},
+	{"the vendor cannot be asked", 0, 0, 0, 0, ERR_NETWORK, 60, 6},
+	{"a wrong key in the config", 0, 0, 0, 0, ERR_CONFIG, 0, 2},
+};
+
+static void test_no_offer_fits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(unfit); i++) {
+		const char *name = unfit[i].name;
+		struct offer o = offer(0, unfit[i].price);
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = unfit[i].max_price;
+		b.conf.max_cost_microusd = unfit[i].max_cost;
+		start(&b);
+		int64_t began_at = b.now;
+		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+			if (!round || did(&b, ACT_OFFERS, -1)) {
+				if (unfit[i].failed)
+					tell_err(&b, EV_OFFERS, 0, unfit[i].failed);
+				else
+					tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = unfit[i].offers});
+			}
+			check_int(name, "creates", did(&b, ACT_RENT, -1), 0);
+			if (!core_ended(b.core))
+				wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		check_int(name, "ended", core_ended(b.core), true);
+		check_int(name, "waited", (b.now - began_at) / 1000, unfit[i].waits_s);
+		check_int(name, "exit", exit_status(&b), unfit[i].status);
+		tear_down(&b);
+	}
+}
+
+static void test_order_of_offers(void **state)
+{
+	/* the wish counts before the price, the price before the region */
+	struct offer offers[] = {offer(1, 100000), offer(0, 900000), offer(0, 800000), offer(0, 800000)};
+	static const int want[] = {3, 2, 1, 0};
+	struct bench b;
+
+	(void)state;
+	COPY_TEXT(offers[2].region, "west");
+	COPY_TEXT(offers[3].region, "east");
+	for (int i = 0; i < 4; i++)
+		snprintf(offers[i].id, sizeof(offers[i].id), "%d", i);
+	set_up(&b, 4);
+	start_with(&b, offers, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(atoi(pod(&b, i)->offer.id), want[i]);
+		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
+	}
+	tear_down(&b);
+}
+
+static const struct {
+	const char *name;
+	int64_t price;
+	bool kept;
+} prices[] = {
+	{"as offered", 1000000, true},
+	{"at the cap", 1200000, true},
+	{"above the cap", 1200001, false},
+	{"the vendor does not say", 0, true},
+};
+
+static void test_price_of_what_came(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = 1200000;
+		start_simply(&b);
+		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+		v.price_microusd_h = prices[i].price;
+		rented_as(&b, 0, v);
+		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
+		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
+		check_int(prices[i].name, "creates", did(&b, ACT_RENT, -1), 0);
+		if (prices[i].price)
+			check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h, prices[i].price);
+		tear_down(&b);
+	}
+}
+
+/* ---- a create whose reply was lost ---- */
+
+static void start_ambiguous(struct bench *b)
+{
+	set_up(b, 4);
+	b->conf.wait_ms = HOUR;
+	start_simply(b);
+	b->now += 2 * SECOND;
+	tell_err(b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+}
+
+static void test_ambiguous_is_adopted(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	assert_int_equal(did(&b, ACT_LIST, -1), 1);
+	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+	struct pod_view other = v; /* bears another attempt's name: not ours to adopt */
+	COPY_TEXT(other.id, "px");
+	COPY_TEXT(other.marker.run, "r2");
+	struct pod_view both[] = {other, v};
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_LISTED, .views = both, .count = 2, .asked_at = b.now});
+	check_phase(&b, "found by its name", 0, POD_CONNECTING);
+	assert_string_equal(pod(&b, 0)->id, "p0");
+	assert_int_equal(core_pod_count(b.core), 1);
+	check_saved_first(&b, "adopted", ACT_CONNECT, 0);
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	tear_down(&b);
+}
+
+static const struct {
+	const char *name;
+	int64_t looks_s[4]; /* when a listing without it was asked for, after the reply was lost */
+	enum pod_phase phase;
+} lost_creates[] = {
+	{"one look is no proof", {60}, POD_AMBIGUOUS},
+	{"two looks 59 s apart are none", {1, 60}, POD_AMBIGUOUS},
+	{"two looks 60 s apart are", {1, 61}, POD_NEVER},
+	{"looks between do not matter", {1, 20, 40, 61}, POD_NEVER},
+	{"what was asked before the loss does not count", {-1, 59}, POD_AMBIGUOUS},
+};
+
+static void test_ambiguous_is_given_up(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lost_creates); i++) {
+		const char *name = lost_creates[i].name;
+		struct bench b;
+		start_ambiguous(&b);
+		int64_t lost_at = b.now;
+		for (int k = 0; k < 4 && lost_creates[i].looks_s[k]; k++) {
+			check_phase(&b, name, 0, POD_AMBIGUOUS);
+			check_int(name, "creates meanwhile", did(&b, ACT_RENT, -1), 0);
+			int64_t asked = lost_at + lost_creates[i].looks_s[k] * SECOND;
+			b.now = MAX(b.now, asked);
+			tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked});
+		}
+		check_phase(&b, name, 0, lost_creates[i].phase);
+		/* it may have lived unseen all the time: the cap counts it until now, at $1 an hour */
+		bool over = lost_creates[i].phase == POD_NEVER;
+		int64_t most = money_for(1000000, over ? b.now - pod(&b, 0)->create_at : 24 * HOUR + SELF_END_MS);
+		check_int(name, "counted", b.core->spent_microusd + (over ? 0 : budget_committed(b.core)), most);
+		/* only then may something else be rented, under a name of its own */
+		b.now += 3 * SECOND;
+		struct offer o = offer(0, 1000000);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int(name, "creates", did(&b, ACT_RENT, -1), lost_creates[i].phase == POD_NEVER);
+		tear_down(&b);
+	}
+}
+
+static void test_ambiguous_is_looked_for_often_at_first(void **state)
+{
+	struct bench b;
+	int early = 0, looks = 0;
+
+	(void)state;
+	start_ambiguous(&b);
+	int64_t lost_at = b.now;
+	while (pod(&b, 0)->phase == POD_AMBIGUOUS && looks < 1000) {
+		b.now += 100;
+		list_nothing(&b);
+		looks++;
+		early += b.now - lost_at < 5 * SECOND;
+		if (!did(&b, ACT_LIST, -1))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_int("in the first 5 s", "looks", early >= 4 && early <= 6, 1);
+	check_int("in all", "looks", looks >= 8 && looks <= 24, 1);
+	tear_down(&b);
+}
+
+static void test_surfaces_after_all(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	list_nothing(&b);
+	b.now += MINUTE;
+	list_nothing(&b);
+	check_phase(&b, "given up", 0, POD_NEVER);
+	b.now += SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "it was there all the same", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+	tear_down(&b);
+}
+
+static void test_second_pod_of_one_create(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	rented(&b, 0);
+	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+	COPY_TEXT(v.id, "twin");
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	check_phase(&b, "a pod too many", 1, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_RELEASE, 1), 1);
+	assert_string_not_equal(pod(&b, 0)->attempt, pod(&b, 1)->attempt);
+	check_phase(&b, "the one we know", 0, POD_BOOTING);
+	tear_down(&b);
+}
+
+/* A create whose answer was lost may have made two: one is found and does the work, the other may surface late. */
+static void test_late_twin_of_a_lost_create(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	int64_t lost_at = b.now;
+	list_running(&b, 0);
+	connected(&b, 0);
+	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
+	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
+		render_batch(&b, 0, batch, SECOND, true);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	for (int k = 0; k < 3; k++) {
+		b.now += 6 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "gone", 0, POD_GONE);
+	check_int("another may surface", "ended", core_ended(b.core), false);
+	wait_ms(&b, lost_at + SURFACE_LIMIT_MS - 1 - b.now);
+	int looks = did(&b, ACT_LIST, -1);
+	wait_ms(&b, 1);
+	check_int("a minute after the loss", "looks", looks + did(&b, ACT_LIST, -1), 1);
+	list_nothing(&b);
+	check_int("none did", "ended", core_ended(b.core), true);
+	check_int("none did", "exit", exit_status(&b), 0);
+	tear_down(&b);
+}
+
+/* ---- the canary ---- */
+
+static void test_canary_before_width(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 60);
+	b.conf.canary = true;
+	b.conf.pods = 3;
+	start_with(&b, &o, 1);
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	bring_up(&b, 0);
+	assert_int_equal(did(&b, ACT_SEND, -1), 1);
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	assert_int_equal(core_batch_at(b.core, 0)->count, CORE_CANARY);
+	began(&b, 0, 0);
+	b.now += SECOND;
+	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
+	rendered(&b, 0, segment);
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	safe(&b, 0, segment, true);
+	assert_int_equal(did(&b, ACT_RENT, -1), 2); /* the way is open */
+	assert_true(did(&b, ACT_SEND, 0) > 0);
+	tear_down(&b);
+}
+
+static const struct {
+	const char *name;
+	int bad;       /* of three first segments, how many come out bad */
+	int64_t took_s;
+	double est_s; /* each of the three */
+	bool stops;
+} canaries[] = {
+	{"all good", 0, 2, 1, false},
+	{"two of three bad", 2, 2, 1, false},
+	{"all bad", 3, 2, 1, true},
+	{"slow, yet below 20 times the estimate", 0, 119, 2, false},
+	{"20 times slower than estimated", 0, 120, 2, true},
+	{"slower than that, yet below a minute", 0, 59, 0.1, false},
+	{"a minute", 0, 60, 0.1, true},
+};
+
+static void test_canary_judged(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(canaries); i++) {
+		const char *name = canaries[i].name;
+		struct bench b;
+		set_up(&b, 60);
+		b.conf.canary = true;
+		b.conf.pods = 2;
+		for (size_t s = 0; s < b.count; s++)
+			b.segments[s].est_s = canaries[i].est_s;
+		start_simply(&b);
+		bring_up(&b, 0);
+		struct core_batch k = *core_batch_at(b.core, 0);
+		began(&b, 0, 0);
+		b.now += canaries[i].took_s * SECOND;
+		for (size_t s = 0; s < k.count; s++) {
+			rendered(&b, 0, k.segments[s]);
+			safe(&b, 0, k.segments[s], (int)s >= canaries[i].bad);
+		}
+		done(&b, 0, 0);
+		check_int(name, "stopped", core_stopping(b.core), canaries[i].stops);
+		if (canaries[i].stops) {
+			end_well(&b);
+			check_int(name, "exit", exit_status(&b), 1);
+		}
+		tear_down(&b);
+	}
+}
+
+/* ---- batches ---- */
+
+static void test_batches_shrink(void **state)
+{
+	struct bench b;
+	size_t sent = 0, last = SIZE_MAX, biggest = 0;
+
+	(void)state;
+	set_up(&b, 60);
+	b.conf.max_batch = 32;
+	start_simply(&b);
+	bring_up(&b, 0);
+	for (uint32_t batch = 0; sent < b.count; batch++) {
+		assert_true(batch < b.core->batch_count);
+		size_t size = core_batch_at(b.core, batch)->count;
+		/* the first was measured by nothing; later ones follow what is left */
+		if (size > last)
+			fail_msg("batch %u has %zu segments, the one before it %zu", batch, size, last);
+		last = size;
+		biggest = MAX(biggest, size);
+		sent += size;
+		render_batch(&b, 0, batch, (int64_t)size * 500, true);
+	}
+	assert_int_equal(last, 1);
+	assert_true(biggest >= 10);
+	assert_true(biggest <= 32);
+	assert_int_equal(summary(&b).safe, 60);
+	tear_down(&b);
+}
+
+static void test_long_ones_first(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 6);
+	for (int i = 0; i < 6; i++)
+		b.segments[i].weight = 1 + i;
+	start_simply(&b);
+	bring_up(&b, 0);
+	assert_int_equal(core_batch_at(b.core, 0)->segments[0], 5);
+	tear_down(&b);
+}
+
+static void test_max_batch(void **state)
+{
+	static const struct {
+		const char *name;
+		int conf, worker; /* what the config says, and what the worker says of itself */
+		double max_weight;
+		bool command;
+		size_t most;
+	} cases[] = {
+		{"the config's", 4, 0, 0, false, 4},
+		{"the worker can less", 4, 2, 0, false, 2},
+		{"the worker can more", 4, 9, 0, false, 4},
+		{"padding counts: longest times how many", 8, 0, 3, false, 3},
+		{"commands one at a time", 1, 0, 0, true, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 200);
+		b.conf.max_batch = cases[i].conf;
+		b.conf.max_batch_weight = cases[i].max_weight;
+		b.conf.command = cases[i].command;
+		start_simply(&b);
+		rented(&b, 0);
+		b.now += 10;
+		list_running(&b, 0);
+		connected(&b, 0);
+		tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+		tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1, .max_batch = cases[i].worker});
+		check_int(cases[i].name, "size", (long long)core_batch_at(b.core, 0)->count, (long long)cases[i].most);
+		check_int(cases[i].name, "batches", did(&b, ACT_SEND, 0), cases[i].command ? 1 : 2);
+		tear_down(&b);
+	}
+}
+
+/* What is said of a segment that does not come out. Splitting a batch that kills its worker is the agent's (test_agent): here
+ * comes only its last word. */
+static const struct {
+	const char *name;
+	enum err_kind kind;
+	int times;
+	enum core_seg_state state;
+} failures[] = {
+	{"poison: failed at once, not moved to another pod", ERR_JOB, 1, SEG_FAILED},
+	{"a file that is not as announced: again", ERR_UNTRUSTED, 2, SEG_TODO},
+	{"... three times", ERR_UNTRUSTED, 3, SEG_FAILED},
+	{"a file that is not there: again", ERR_NOT_FOUND, 2, SEG_TODO},
+	{"... three times", ERR_NOT_FOUND, 3, SEG_FAILED},
+};
+
+static void test_failed_segments(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+		struct bench b;
+		struct err err;
+		set_up(&b, 2);
+		b.conf.max_batch = 1;
+		start_simply(&b);
+		bring_up(&b, 0);
+		err_set(&err, failures[i].kind, "it cannot be");
+		for (int k = 0; k < failures[i].times; k++) {
+			struct event ev = {.type = EV_SEGMENT_FAILED, .pod = 0, .segment = 0, .err = &err};
+			tell(&b, ev);
+		}
+		enum core_seg_state got = core_seg_state(b.core, 0);
+		if (failures[i].state == SEG_TODO) /* it may have been sent again at once */
+			check_int(failures[i].name, "open", got == SEG_TODO || got == SEG_HELD, 1);
+		else
+			check_int(failures[i].name, "state", got, failures[i].state);
+		tear_down(&b);
+	}
+}
+
+static void test_poison_stays_failed(void **state)
+{
+	struct err err;
+	struct bench b;
+
+	(void)state;
+	err_set(&err, ERR_JOB, "poison");
+	set_up(&b, 2);
+	b.conf.max_batch = 1;
+	start_simply(&b);
+	bring_up(&b, 0);
+	began(&b, 0, 0);
+	tell(&b, (struct event){.type = EV_SEGMENT_FAILED, .pod = 0, .segment = 0, .err = &err});
+	/* its pod goes: the other segment moves on, this one does not */
+	list_in(&b, POD_STATE_GONE, 0, -1);
+	bring_up(&b, 1);
+	assert_int_equal(did(&b, ACT_SEND, 1), 1);
+	uint32_t batch = first(&b, ACT_SEND)->batch;
+	assert_int_equal(core_batch_at(b.core, batch)->segments[0], 1);
+	render_batch(&b, 1, batch, SECOND, true);
+	end_well(&b);
+	assert_string_equal(summary(&b).status, "partial");
+	assert_int_equal(exit_status(&b), 1);
+	tear_down(&b);
+}
+
+static void test_segment_that_ends_pods(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	start_with(&b, &o, 1);
+	for (int i = 0; i < LOSSES_MAX; i++) {
+		assert_int_equal(core_seg_state(b.core, 0) == SEG_FAILED, false);
+		bring_up(&b, i);
+		began(&b, i, (uint32_t)i);
+		list_in(&b, POD_STATE_GONE, i, -1);
+		b.now += 3 * OFFER_REST_MS;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	}
+	assert_int_equal(core_seg_state(b.core, 0), SEG_FAILED);
+	end_well(&b);
+	assert_int_equal(exit_status(&b), 1);
+	tear_down(&b);
+}
+
+/* ---- a pod is lost ---- */
+
+/* Of its four segments one is safe, one arrived, one only rendered, one in hand. */
+static void test_lost_pods_work(void **state)
+{
+	static const struct {
+		const char *name;
+		enum pod_state seen;
+		bool release;
+	} cases[] = {
+		{"stopped: released all the same", POD_STATE_STOPPED, true},
+		{"gone by the vendor's word", POD_STATE_GONE, false},
+		{"failed", POD_STATE_FAILED, true},
+	};
+	static const enum core_seg_state want[4] = {SEG_SAFE, SEG_RENDERED, SEG_TODO, SEG_TODO};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.command = true; /* one segment at a time, in order */
+		b.conf.max_batch = 1;
+		start_simply(&b);
+		bring_up(&b, 0);
+		for (uint32_t s = 0; s < 4; s++) {
+			began(&b, 0, s);
+			b.now += SECOND;
+			if (s == 3)
+				break;
+			rendered(&b, 0, s);
+			if (s == 0)
+				safe(&b, 0, s, true);
+			else if (s == 1)
+				tell(&b, (struct event){.type = EV_HOME, .segment = s, .ok = true, .check_ok = true});
+			done(&b, 0, s);
+		}
+		tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+		list_in(&b, cases[i].seen, 0, -1);
+		for (uint32_t s = 0; s < 4; s++)
+			check_int(cases[i].name, "segment's state", core_seg_state(b.core, s), want[s]);
+		check_int(cases[i].name, "released", did(&b, ACT_RELEASE, 0), cases[i].release);
+		tell(&b, (struct event){.type = EV_SAFE, .segment = 1});
+		check_int(cases[i].name, "its file was home", core_seg_state(b.core, 1), SEG_SAFE);
+		tear_down(&b);
+	}
+}
+
+static void test_lost_connection_is_not_a_lost_pod(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 8);
+	start_simply(&b);
+	bring_up(&b, 0);
+	began(&b, 0, 0);
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	check_phase(&b, "lost", 0, POD_CONNECTING);
+	assert_int_equal(did(&b, ACT_CONNECT, 0), 1);
+	assert_int_equal(core_seg_state(b.core, core_batch_at(b.core, 0)->segments[0]), SEG_HELD);
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = true, .workers_alive = true, .t = b.now});
+	check_phase(&b, "back", 0, POD_WORKING);
+	assert_int_equal(did(&b, ACT_SEND, 0), 1); /* the batch that had not begun is said again */
+	assert_int_equal(first(&b, ACT_SEND)->batch, 1);
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	wait_ms(&b, UNREACHABLE_LIMIT_MS - 1);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 0);
+	wait_ms(&b, 1);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	tear_down(&b);
+}
+
+/* A pod of an earlier life of this run that renders segment 0 (of four) when it is taken over. */
+static void take_over_busy_pod(struct bench *b)
+{
+	set_up(b, 4);
+	b->conf.max_batch = 1;
+	b->core = core_new(&b->conf, b->segments, b->count);
+	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000,
+			     .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE, .connected_at = b->now - MINUTE,
+			     .hard_end_ms = b->now + HOUR};
+	core_adopt(b->core, &p);
+	tell(b, (struct event){.type = EV_START});
+	list_running(b, 0);
+	tell(b, (struct event){.type = EV_RUNNING, .segment = 0, .t = b->now});
+	tell(b, (struct event){.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .t = b->now});
+	check_phase(b, "taken over", 0, POD_WORKING);
+}
+
+static void test_taken_over_in_the_middle(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	take_over_busy_pod(&b);
+	assert_int_equal(core_seg_state(b.core, 0), SEG_HELD);
+	assert_int_equal(did(&b, ACT_REVOKE, 0), 1);
+	assert_int_equal(did(&b, ACT_SEND, 0), 1); /* one is in hand, one waits behind it */
+	assert_int_equal(core_batch_at(b.core, first(&b, ACT_SEND)->batch)->segments[0], 1);
+	b.now += SECOND;
+	rendered(&b, 0, 0);
+	assert_int_equal(did(&b, ACT_FETCH, 0), 1);
+	assert_int_equal(did(&b, ACT_SEND, 0), 1);
+	done(&b, 0, UINT32_MAX); /* the agent calls it by another client's name */
+	safe(&b, 0, 0, true);
+	for (int k = 0; k < 3; k++) /* 0 stands for what was in hand */
+		render_batch(&b, 0, (uint32_t)k + 1, SECOND, true);
+	check_phase(&b, "done", 0, POD_RELEASING);
+	assert_int_equal(pod(&b, 0)->wasted_ms, 0);
+	end_well(&b);
+	assert_int_equal(exit_status(&b), 0);
+	tear_down(&b);
+}
+
+static void test_taken_over_and_lost(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	take_over_busy_pod(&b);
+	list_in(&b, POD_STATE_GONE, 0, -1);
+	assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
+	assert_int_equal(pod(&b, 0)->batches, 0);
+	tear_down(&b);
+}
+
+/* ---- letting go ---- */
+
+static void test_release_of_the_idle_one(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.pods = 2;
+	b.conf.max_batch = 1;
+	b.conf.command = true;
+	start_simply(&b);
+	bring_up(&b, 0);
+	bring_up(&b, 1);
+	began(&b, 0, 0);
+	began(&b, 1, 1);
+	rendered(&b, 0, 0);
+	done(&b, 0, 0);
+	check_phase(&b, "its file is not home", 0, POD_WORKING);
+	safe(&b, 0, 0, true);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+	check_phase(&b, "nothing is left for it", 0, POD_RELEASING);
+	check_phase(&b, "the other works on", 1, POD_WORKING);
+	assert_int_equal(did(&b, ACT_RELEASE, 1), 0);
+	tear_down(&b);
+}
+
+static void test_release_of_one_out_of_reach(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.pods = 2;
+	b.conf.max_batch = 1;
+	b.conf.command = true;
+	start_simply(&b);
+	bring_up(&b, 0);
+	bring_up(&b, 1);
+	began(&b, 0, 0);
+	rendered(&b, 0, 0);
+	done(&b, 0, 0);
+	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = true});
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	check_phase(&b, "its file is not safe yet", 0, POD_CONNECTING);
+	tell(&b, (struct event){.type = EV_SAFE, .segment = 0});
+	check_phase(&b, "nothing is left for it", 0, POD_RELEASING);
+	check_phase(&b, "the other works on", 1, POD_WORKING);
+	tear_down(&b);
+}
+
+/* A pod that was seen, then released at 0 s; when was it looked for, was it there, and what follows. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_ms;
+		bool there;
+	} looks[4];
+	int count;
+	enum pod_phase phase;
+} confirmations[] = {
+	{"one look is not enough", 5000, {{1000}}, 1, POD_CONFIRMING},
+	{"two looks too close", 5000, {{1000}, {5999}}, 2, POD_CONFIRMING},
+	{"two looks 5 s apart", 5000, {{1000}, {6000}}, 2, POD_GONE},
+	{"a look asked for before the release", 5000, {{-1000}, {4500}}, 2, POD_CONFIRMING},
+	{"seen in between: from the start", 5000, {{1000}, {4000, true}, {7000}}, 3, POD_CONFIRMING},
+	{"seen in between, then two clean ones", 5000, {{1000}, {4000, true}, {7000}, {12000}}, 4, POD_GONE},
+	{"one look where the list is the truth", 0, {{1000}}, 1, POD_GONE},
+	{"still there after 20 s: asked again", 5000, {{21000, true}}, 1, POD_RELEASING},
+};
+
+static void release_seen_pod(struct bench *b, int64_t gap_ms)
+{
+	set_up(b, 1);
+	b->conf.providers[0].look_gap_ms = gap_ms;
+	start_simply(b);
+	bring_up(b, 0);
+	render_batch(b, 0, 0, SECOND, true);
+	check_phase(b, "done", 0, POD_RELEASING);
+	tell(b, (struct event){.type = EV_RELEASED, .pod = 0});
+	check_phase(b, "accepted", 0, POD_CONFIRMING);
+}
+
+static void test_two_looks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(confirmations); i++) {
+		struct bench b;
+		release_seen_pod(&b, confirmations[i].gap_ms);
+		int64_t released_at = b.now;
+		for (int k = 0; k < confirmations[i].count; k++) {
+			int64_t asked = released_at + confirmations[i].looks[k].at_ms;
+			struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+			b.now = MAX(b.now, asked);
+			tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = confirmations[i].looks[k].there,
+						.asked_at = asked});
+		}
+		check_phase(&b, confirmations[i].name, 0, confirmations[i].phase);
+		check_int(confirmations[i].name, "ended", core_ended(b.core), confirmations[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* A pod that its vendor never listed, released as soon as its create was answered: absence alone proves nothing yet. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_s; /* after the answer to the create */
+		bool there;
+	} looks[4];
+	int count;
+	enum pod_phase phase;
+} surfacings[] = {
+	{"two clean looks within a minute", 5000, {{2}, {59}}, 2, POD_CONFIRMING},
+	{"... and one when it would have surfaced", 5000, {{2}, {59}, {60}}, 3, POD_GONE},
+	{"two looks, both after a minute", 5000, {{61}, {66}}, 2, POD_GONE},
+	{"one look after a minute", 5000, {{61}}, 1, POD_CONFIRMING},
+	{"it surfaced: two looks will do", 5000, {{2}, {7, true}, {12}, {17}}, 4, POD_GONE},
+	{"where the list is the truth", 0, {{2}}, 1, POD_GONE},
+};
+
+static void test_never_listed(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(surfacings); i++) {
+		const char *name = surfacings[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.providers[0].look_gap_ms = surfacings[i].gap_ms;
+		start_simply(&b);
+		tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+		rented(&b, 0);
+		int64_t rented_at = b.now;
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+		for (int k = 0; k < surfacings[i].count; k++) {
+			wait_ms(&b, rented_at + surfacings[i].looks[k].at_s * SECOND - b.now);
+			list_in(&b, POD_STATE_RUNNING, surfacings[i].looks[k].there ? 0 : -1, -1);
+		}
+		check_phase(&b, name, 0, surfacings[i].phase);
+		check_int(name, "ended", core_ended(b.core), surfacings[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* ... and it is looked for all that minute, so that it is released again when it surfaces, but not without a pause. */
+static void test_looks_for_the_never_listed(void **state)
+{
+	struct bench b;
+	int looks = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+	rented(&b, 0);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	while (!core_ended(b.core) && looks < 1000) {
+		b.now += 100;
+		list_nothing(&b);
+		looks++;
+		if (!did(&b, ACT_LIST, -1) && !core_ended(b.core))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_int("a minute", "looks", looks >= 10 && looks <= 20, 1);
+	tear_down(&b);
+}
+
+/* ... and a pod that is only late in the list is not given up while it boots. */
+static void test_late_in_the_list(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	rented(&b, 0);
+	for (int k = 0; k < 5; k++) {
+		b.now += 11 * SECOND;
+		list_nothing(&b);
+		check_phase(&b, "not listed yet", 0, POD_BOOTING);
+	}
+	b.now += SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "there it is", 0, POD_CONNECTING);
+	for (int k = 0; k < 2; k++) {
+		b.now += 5 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "listed, then not: gone", 0, POD_RELEASING);
+	tear_down(&b);
+}
+
+static void test_release_is_repeated_and_reported(void **state)
+{
+	struct bench b;
+	int asked = 1;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	bring_up(&b, 0);
+	render_batch(&b, 0, 0, SECOND, true);
+	int64_t began_at = b.now;
+	while (!core_ended(b.core)) {
+		assert_true(b.now - began_at < 2 * CONFIRM_LIMIT_MS);
+		tell_err(&b, EV_RELEASED, 0, ERR_TRANSIENT);
+		wait_ms(&b, core_wake_at(b.core) - b.now);
+		asked += did(&b, ACT_RELEASE, 0);
+		if (did(&b, ACT_LIST, -1))
+			list_running(&b, 0);
+	}
+	assert_true(asked > 15); /* at least every 15 s, for five minutes */
+	assert_true(b.now - began_at >= CONFIRM_LIMIT_MS);
+	assert_string_equal(summary(&b).status, "unreleased");
+	assert_int_equal(exit_status(&b), 9);
+	assert_int_equal(summary(&b).safe, 1);
+	tear_down(&b);
+}
+
+/* ---- money and time ---- */
+
+static void test_committed(void **state)
+{
+	/* a pod at $3.60 an hour costs 1000 micro-dollars a second; its hard end is 100 s from now (and ending itself may take it
+	 * 5 s), it was asked for 10 s ago */
+	static const struct {
+		const char *name;
+		enum pod_phase phase;
+		bool released; /* accepted */
+		int64_t want;
+	} cases[] = {
+		{"being rented: all that it may come to", POD_RENTING, false, 115000},
+		{"ambiguous: as if it lived", POD_AMBIGUOUS, false, 115000},
+		{"working", POD_WORKING, false, 115000},
+		{"the release is not accepted yet", POD_RELEASING, false, 115000},
+		{"accepted, not confirmed: until now", POD_CONFIRMING, true, 10000},
+		{"gone: in the sum already", POD_GONE, true, 0},
+		{"never existed", POD_NEVER, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct core_pod p = {.phase = cases[i].phase, .price_microusd_h = 3600000, .create_at = 40000,
+				     .hard_end_ms = 150000, .released_at = cases[i].released ? 49000 : 0};
+		struct core c = {.pods = &p, .pod_count = 1, .now = 50000, .spent_microusd = 7};
+		check_int(cases[i].name, "micro-dollars", budget_committed(&c), 7 + cases[i].want);
+	}
+}
+
+static void test_hard_end(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t price, max_cost, spent, deadline_s;
+		int more;
+		int64_t want_s; /* from now; -1: no room */
+		int64_t cold_s; /* what the newest pod took to come up; 0: none did */
+	} cases[] = {
+		{"no cap: a day", 3600000, 0, 0, 0, 1, 24 * 3600},
+		{"caps.max_duration", 3600000, 0, 0, 600, 1, 600},
+		{"caps.max_cost, less 5 s to end itself", 3600000, 100000, 0, 0, 1, 95},
+		{"what is left of it", 3600000, 100000, 40000, 0, 1, 55},
+		{"shared with pods to come", 3600000, 100000, 0, 0, 2, 45},
+		{"the earlier of both", 3600000, 100000, 0, 30, 1, 30},
+		{"a pod for nothing", 0, 100000, 0, 0, 1, 24 * 3600},
+		{"spent", 3600000, 100000, 100000, 0, 1, -1},
+		{"not worth its boot", 3600000, 14999, 0, 0, 1, -1},
+		{"just worth it", 3600000, 15000, 0, 0, 1, 10},
+		{"the end is near", 3600000, 0, 0, 9, 1, -1},
+		{"it would come up in time for nothing", 3600000, 0, 0, 60, 1, -1, 48},
+		{"it would come up in time for a little", 3600000, 0, 0, 60, 1, 60, 47},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct core c = {.now = 5000, .spent_microusd = cases[i].spent,
+				 .deadline_at = cases[i].deadline_s ? 5000 + cases[i].deadline_s * 1000 : 0,
+				 .cold_ms = cases[i].cold_s * 1000};
+		c.conf.max_cost_microusd = cases[i].max_cost;
+		int64_t end = budget_hard_end(&c, cases[i].price, cases[i].more);
+		check_int(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000, cases[i].want_s);
+	}
+}
+
+static void test_margin(void **state)
+{
+	(void)state;
+	check_int("a minute", "margin", budget_margin(MINUTE), 6000);
+	check_int("an hour", "margin", budget_margin(HOUR), 20000);
+}
+
+static void test_hard_end_of_a_pod(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.max_duration_ms = 100 * SECOND;
+	start_simply(&b);
+	int64_t hard_end = b.now + 100 * SECOND;
+	assert_int_equal(pod(&b, 0)->hard_end_ms, hard_end);
+	assert_int_equal(pod(&b, 0)->hard_end_s, (WALL_MS + hard_end) / 1000);
+	assert_int_equal(pod(&b, 0)->first_lease_end_s, pod(&b, 0)->hard_end_s); /* no lease beyond it */
+	bring_up(&b, 0);
+	wait_ms(&b, hard_end - 20 * SECOND - b.now - 1);
+	assert_int_equal(did(&b, ACT_REVOKE, 0), 0);
+	wait_ms(&b, 1);
+	assert_int_equal(did(&b, ACT_REVOKE, 0), 1); /* two margins before: nothing new is begun */
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 0);
+	wait_ms(&b, 10 * SECOND);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1); /* one margin before: released */
+	tear_down(&b);
+}
+
+static void test_lease(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 8);
+	start_simply(&b);
+	assert_int_equal(pod(&b, 0)->first_lease_end_s, (WALL_MS + b.now + 15 * MINUTE) / 1000);
+	rented(&b, 0);
+	b.now += 10;
+	list_running(&b, 0);
+	wait_ms(&b, MINUTE);
+	check_int("not connected", "renewals", did(&b, ACT_RENEW, 0), 0);
+	connected(&b, 0);
+	wait_ms(&b, 0);
+	check_int("at once", "renewals", did(&b, ACT_RENEW, 0), 1);
+	wait_ms(&b, 10 * MINUTE - 1);
+	check_int("every third of a lease", "renewals", did(&b, ACT_RENEW, 0), 2);
+	wait_ms(&b, 1);
+	check_int("... to the ms", "renewals", did(&b, ACT_RENEW, 0), 1);
+	b.now += MINUTE;
+	tell(&b, (struct event){.type = EV_SLEPT});
+	wait_ms(&b, 0);
+	check_int("the machine slept", "renewals", did(&b, ACT_RENEW, 0), 1);
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	wait_ms(&b, MINUTE);
+	check_int("no connection", "renewals", did(&b, ACT_RENEW, 0), 0);
+	tear_down(&b);
+}
+
+static void test_caps_end_the_run(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t max_duration_ms, max_cost;
+		bool work_done;
+		int status;
+	} cases[] = {
+		{"caps.max_duration", 2 * MINUTE, 0, false, 5},
+		{"caps.max_cost", 0, 40000, false, 5}, /* $1/h: 144 s */
+		{"all was safe in time", 2 * MINUTE, 0, true, 0},
+		{"no cap", 0, 0, true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 1);
+		b.conf.max_duration_ms = cases[i].max_duration_ms;
+		b.conf.max_cost_microusd = cases[i].max_cost;
+		start_simply(&b);
+		bring_up(&b, 0);
+		if (cases[i].work_done)
+			render_batch(&b, 0, 0, SECOND, true);
+		else
+			began(&b, 0, 0);
+		for (int k = 0; k < 30 && pod(&b, 0)->phase < POD_RELEASING; k++)
+			wait_ms(&b, 10 * SECOND);
+		end_well(&b);
+		check_int(cases[i].name, "exit", exit_status(&b), cases[i].status);
+		check_int(cases[i].name, "below the cap", !cases[i].max_cost || summary(&b).cost_microusd <= cases[i].max_cost, 1);
+		check_int(cases[i].name, "pods", core_pod_count(b.core), 1);
+		tear_down(&b);
+	}
+}
+
+/* ---- stopping ---- */
+
+/* A pod with one segment rendered but not home, and a batch in hand. */
+static void start_busy(struct bench *b)
+{
+	set_up(b, 8);
+	b->conf.max_batch = 1;
+	start_simply(b);
+	bring_up(b, 0);
+	began(b, 0, 0);
+	rendered(b, 0, core_batch_at(b->core, 0)->segments[0]);
+	done(b, 0, 0);
+}
+
+static void test_signals(void **state)
+{
+	struct bench b;
+	struct event sigint = {.type = EV_SIGNAL, .number = SIGINT};
+
+	(void)state;
+	start_busy(&b);
+	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
+	tell(&b, sigint);
+	check_int("first", "revokes", did(&b, ACT_REVOKE, 0), 1);
+	check_int("first", "releases", did(&b, ACT_RELEASE, 0), 0); /* a file is still on its way */
+	safe(&b, 0, segment, true);
+	check_int("first, all is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	end_well(&b);
+	check_int("first", "exit", exit_status(&b), 130);
+	tear_down(&b);
+
+	start_busy(&b);
+	tell(&b, sigint);
+	wait_ms(&b, FETCH_GRACE_MS - 1);
+	check_int("first", "releases within 30 s", did(&b, ACT_RELEASE, 0), 0);
+	wait_ms(&b, 1);
+	check_int("first", "releases after 30 s", did(&b, ACT_RELEASE, 0), 1);
+	tear_down(&b);
+
+	start_busy(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+	tell(&b, sigint);
+	check_int("second", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_int("second", "ended", core_ended(b.core), false); /* it is confirmed all the same */
+	end_well(&b);
+	check_int("second", "exit", exit_status(&b), 143);
+	tear_down(&b);
+
+	start_busy(&b);
+	tell(&b, sigint);
+	tell(&b, sigint);
+	tell(&b, sigint);
+	check_int("third", "ended", core_ended(b.core), true);
+	check_int("third", "exit", exit_status(&b), 9);
+	tear_down(&b);
+}
+
+static void test_signal_while_renting(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+	check_int("the create is under way", "ended", core_ended(b.core), false);
+	rented(&b, 0);
+	check_int("it came", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_int("it came", "connects", did(&b, ACT_CONNECT, 0), 0);
+	tear_down(&b);
+}
+
+static const enum err_kind by_gravity[] = {ERR_CAP, ERR_CREDENTIALS, ERR_NETWORK, ERR_NO_CAPACITY, ERR_JOB};
+static const int statuses[] = {5, 3, 6, 4, 1};
+
+static void test_exit_precedence(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(by_gravity); i++)
+		for (size_t k = 0; k < ARRAY_LEN(by_gravity); k++) {
+			set_up(&b, 4);
+			start(&b);
+			tell_err(&b, EV_FAULT, 0, by_gravity[i]);
+			check_int(err_kind_name(by_gravity[i]), "exit", exit_status(&b), statuses[i]);
+			tear_down(&b);
+
+			set_up(&b, 4);
+			start_simply(&b);
+			tell_err(&b, EV_FAULT, 0, by_gravity[i]);
+			tell_err(&b, EV_FAULT, 0, by_gravity[k]);
+			check_int(err_kind_name(by_gravity[i]), err_kind_name(by_gravity[k]), exit_status(&b),
+				  statuses[MIN(i, k)]);
+			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+			check_int(err_kind_name(by_gravity[i]), "and a signal", exit_status(&b), 143);
+			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+			tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+			check_int(err_kind_name(by_gravity[i]), "and a pod left", exit_status(&b), 9);
+			tear_down(&b);
+		}
+}
+
+static void test_no_work_no_pod(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 3);
+	for (int i = 0; i < 3; i++)
+		b.segments[i].done = true;
+	start(&b);
+	assert_true(core_ended(b.core));
+	assert_int_equal(did(&b, ACT_OFFERS, -1) + did(&b, ACT_VOLUME, -1), 0);
+	assert_int_equal(exit_status(&b), 0);
+	assert_int_equal(summary(&b).cached, 3);
+	tear_down(&b);
+}
+
+static void test_unproven_pods_get_no_work(void **state)
+{
+	static const struct {
+		const char *name;
+		bool switch_ok, unproven_ok, works;
+	} cases[] = {
+		{"its switch works", true, false, true},
+		{"it does not", false, false, false},
+		{"it does not, and the config lets it", false, true, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.unproven_ok = cases[i].unproven_ok;
+		start_simply(&b);
+		rented(&b, 0);
+		b.now += 10;
+		list_running(&b, 0);
+		tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = cases[i].switch_ok, .t = b.now});
+		check_int(cases[i].name, "prepared", did(&b, ACT_PREPARE, 0), cases[i].works);
+		check_int(cases[i].name, "released", did(&b, ACT_RELEASE, 0), !cases[i].works);
+		tear_down(&b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_journal_before_rent),
+		cmocka_unit_test(test_nothing_is_rented_without_a_row),
+		cmocka_unit_test(test_journal_before_handover),
+		cmocka_unit_test(test_refused_creates),
+		cmocka_unit_test(test_sold_out_rests_longer),
+		cmocka_unit_test(test_no_offer_fits),
+		cmocka_unit_test(test_order_of_offers),
+		cmocka_unit_test(test_price_of_what_came),
+		cmocka_unit_test(test_ambiguous_is_adopted),
+		cmocka_unit_test(test_ambiguous_is_given_up),
+		cmocka_unit_test(test_ambiguous_is_looked_for_often_at_first),
+		cmocka_unit_test(test_surfaces_after_all),
+		cmocka_unit_test(test_late_twin_of_a_lost_create),
+		cmocka_unit_test(test_second_pod_of_one_create),
+		cmocka_unit_test(test_canary_before_width),
+		cmocka_unit_test(test_canary_judged),
+		cmocka_unit_test(test_batches_shrink),
+		cmocka_unit_test(test_long_ones_first),
+		cmocka_unit_test(test_max_batch),
+		cmocka_unit_test(test_failed_segments),
+		cmocka_unit_test(test_poison_stays_failed),
+		cmocka_unit_test(test_segment_that_ends_pods),
+		cmocka_unit_test(test_lost_pods_work),
+		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
+		cmocka_unit_test(test_taken_over_in_the_middle),
+		cmocka_unit_test(test_taken_over_and_lost),
+		cmocka_unit_test(test_release_of_the_idle_one),
+		cmocka_unit_test(test_release_of_one_out_of_reach),
+		cmocka_unit_test(test_two_looks),
+		cmocka_unit_test(test_never_listed),
+		cmocka_unit_test(test_looks_for_the_never_listed),
+		cmocka_unit_test(test_late_in_the_list),
+		cmocka_unit_test(test_release_is_repeated_and_reported),
+		cmocka_unit_test(test_committed),
+		cmocka_unit_test(test_hard_end),
+		cmocka_unit_test(test_margin),
+		cmocka_unit_test(test_hard_end_of_a_pod),
+		cmocka_unit_test(test_lease),
+		cmocka_unit_test(test_caps_end_the_run),
+		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_signal_while_renting),
+		cmocka_unit_test(test_exit_precedence),
+		cmocka_unit_test(test_no_work_no_pod),
+		cmocka_unit_test(test_unproven_pods_get_no_work),
+	};
+
+	return cmocka_run_group_tests_name("core", tests, NULL, NULL);
+}
