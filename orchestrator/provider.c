@@ -76,6 +76,7 @@ void reply_free(struct reply *r)
 {
 	str_free(&r->body);
 	str_free(&r->head);
+	str_free(&r->details);
 	memset(r, 0, sizeof(*r));
 }
 

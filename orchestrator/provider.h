@@ -175,7 +175,7 @@ void op_result_free(struct op_result *r);
 
 /* ---- how it travels ---- */
 
-enum call_kind { CALL_HTTP, CALL_CHILD };
+enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };
 /* Who goes first when an account's rate limit is near; a part of each window is kept for releases. */
 enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL };
 
@@ -194,6 +194,10 @@ struct call {
 	size_t header_count, header_cap;
 	char *sigv4; /* "aws:amz:REGION:s3", with user and password */
 	char *user, *password;
+	/* CALL_GRPC (with url, headers and body above): url is SERVER/package.Service/Method, body the request message without
+	 * any framing, headers the metadata */
+	bool stream;		/* the server sends any number of messages */
+	int64_t stream_limit_ms; /* ... and is hung up on after this long, which is no failure; 0: it must end by itself */
 	/* CALL_CHILD: argv, NULL-terminated; argv[0] is looked up in PATH; "burst" means this very program */
 	char **argv;
 	size_t argc, argv_cap;
@@ -207,7 +211,11 @@ void call_arg(struct call *c, const char *word);
 struct reply {
 	bool failed;   /* no reply: err says why; */
 	bool was_sent; /* ... and the request may have reached the other side */
-	struct err err;
+	struct err err; /* GRPC: also the words of a status that is not OK, its kind by the code */
+	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details); body is
+	 * the reply message, or of a stream every message with its length in front (4 bytes, big-endian) */
+	int grpc_status;
+	struct str details;
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
 	struct str body;
 	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
