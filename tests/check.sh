@@ -110,8 +110,7 @@ for t in tests/e2e/*.sh; do
 	e2e+=("$t")
 done
 export BURST=$PWD/build/asan/burst
-# one after the other: some of them kill agents and sshd sessions by name, and must not meet another's
-jobs=1 in_parallel e2e bash -- "${e2e[@]}"
+in_parallel e2e bash -- "${e2e[@]}"
 # what failed is run once more, alone, and said aloud: a fault that comes back fails, one that does not is to be looked into
 again() { # again SCRIPT LOG
 	local name

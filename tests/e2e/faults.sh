@@ -13,10 +13,6 @@ faulty() {
 	JOB="worker = \"$faults sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; }; hang = \"2s\"; ${JOB:-}"
 	config 'code = { path = "code"; };' "$@"
 }
-pod_init() { # the first process inside the first pod
-	pgrep -f "^/bin/sh .*start|start.sh" | head -n 1
-}
-
 t_one_poison_segment_on_four_pods() {
 	faulty 60 "CRASH_ON=s031" 'pods = 4;'
 	burst run --json
@@ -147,7 +143,7 @@ t_agent_is_killed() {
 	faulty 30 "SLOW=0.1 MAX_BATCH=2"
 	burst_bg run --json
 	wait_for 30 "some files" file_count out 3
-	pkill -KILL -f "burst-agent.* serve" || complain "no agent to kill"
+	kill_in_pods KILL "burst-agent.* serve" || complain "no agent to kill"
 	burst_wait
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	is "$(json .segments.rendered)" 30 rendered
@@ -158,7 +154,7 @@ t_connection_is_cut() {
 	burst_bg run --json
 	for _ in 1 2 3; do
 		wait_for 30 "a file more" file_count out $(($(wavs) + 2))
-		pkill -KILL -f "sshd: .*@notty|sshd: $(id -un)" || complain "no connection to cut"
+		kill_in_pods KILL "^sshd[^ ]*: .*@" || complain "no connection to cut"
 	done
 	burst_wait
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"

@@ -130,6 +130,27 @@ wavs() { # how many verified files: RIFF and not empty
 pods_left() {
 	"$BURST" local-cloud list "$BURST_STATE_DIR" <<<'{}' 2>/dev/null | jq -r '.pods[]? | select(.state != "gone") | .id'
 }
+descendants() { # of these processes
+	local p
+	for p in "$@"; do
+		echo "$p"
+		# shellcheck disable=SC2046
+		descendants $(pgrep -P "$p")
+	done
+}
+pod_processes() { # pod_processes PATTERN: those in this test's pods whose command line matches (other tests run beside this one)
+	local p
+	# shellcheck disable=SC2046
+	for p in $(descendants $(marked_processes) | sort -u); do
+		{ tr '\0' ' ' <"/proc/$p/cmdline"; } 2>/dev/null | grep -qE "$1" && echo "$p"
+	done
+}
+kill_in_pods() { # kill_in_pods SIGNAL PATTERN: fails when there was none
+	local pids
+	pids=$(pod_processes "$2")
+	# shellcheck disable=SC2086
+	[ -n "$pids" ] && kill "-$1" $pids 2>/dev/null
+}
 marked_processes() { # processes that were told of this test's state folder
 	pgrep -f -- "$T/state"
 }

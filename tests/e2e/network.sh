@@ -4,20 +4,8 @@
 # or leads them to somebody else. All outputs come home, nothing that is safe is rendered twice.
 . "$(dirname "$0")/lib.sh"
 
-descendants() { # of these processes
-	local p
-	for p in "$@"; do
-		echo "$p"
-		# shellcheck disable=SC2046
-		descendants $(pgrep -P "$p")
-	done
-}
 sessions() { # processes of sshd that serve a connection to a pod of this test
-	local p
-	# shellcheck disable=SC2046
-	for p in $(descendants $(marked_processes) | sort -u); do
-		{ tr '\0' ' ' <"/proc/$p/cmdline"; } 2>/dev/null | grep -q '^sshd[^ ]*: .*@' && echo "$p"
-	done
+	pod_processes '^sshd[^ ]*: .*@'
 }
 has_session() { [ -n "$(sessions)" ]; }
 signal_sessions() { # shellcheck disable=SC2046
