@@ -279,7 +279,7 @@ t_second_run_beside_detached_pods() {
 	is "$STATUS" 0 "cancel"
 }
 t_dead_run_is_settled_by_the_next() {
-	script_lines 40
+	script_lines 300
 	config 'pods = 2;'
 	burst_bg run
 	wait_for 40 "a file" file_count out 1
@@ -288,7 +288,7 @@ t_dead_run_is_settled_by_the_next() {
 	burst run
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
 	has err.txt "its client is gone; releasing what it left"
-	all_right 40
+	all_right 300
 }
 
 run_tests "$@"

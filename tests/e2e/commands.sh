@@ -10,8 +10,8 @@ schema() { # schema NAME: out.txt is what tests/schema/NAME.json says
 		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
 	E
 }
-living_run() { # a run of 200 segments on two pods in the background; its id in $RUN
-	script_lines 200
+living_run() { # a run of 800 segments on two pods in the background; its id in $RUN
+	script_lines 800
 	config 'pods = 2;'
 	burst_bg run
 	wait_for 40 "some files" file_count out 2
@@ -172,11 +172,11 @@ t_attach_to_a_living_run() {
 	living_run
 	"$BURST" attach "$RUN" >attach.txt 2>attach-err.txt </dev/null &
 	local attached=$!
-	wait_for 10 "attach to show progress" grep -q "/200 home" attach-err.txt
+	wait_for 10 "attach to show progress" grep -q "/800 home" attach-err.txt
 	# it only looks on: an interrupt of it leaves the run alone
 	"$BURST" attach >second.txt 2>&1 </dev/null &
 	local second=$!
-	wait_for 10 "a second one" grep -q "/200 home" second.txt
+	wait_for 10 "a second one" grep -q "/800 home" second.txt
 	kill -TERM $second
 	wait $second 2>/dev/null
 	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"
@@ -309,7 +309,7 @@ t_volume_gc_keeps_what_is_needed() {
 	gc_stays "pods of it may still live" --older-than 0s
 	burst cancel "$RUN"
 	gc_stays "" --older-than 0s
-	grep -q "of 200 outputs are not home (.burst fetch $RUN" gc.txt || complain "$(cat gc.txt)"
+	grep -q "of 800 outputs are not home (.burst fetch $RUN" gc.txt || complain "$(cat gc.txt)"
 	mkdir -p state/volumes/v/runs/strange state/volumes/v/code/.half outside
 	ln -s "$T/outside" state/volumes/v/runs/link
 	burst volume gc --older-than 0s --force

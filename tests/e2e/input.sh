@@ -224,7 +224,7 @@ t_no_room_for_the_ledger() {
 
 t_ledger_fills_up_in_the_middle() {
 	LIMIT=45
-	script_lines 60
+	script_lines 600
 	config
 	small_disk "$T/state" 40m || return
 	burst_bg run --json
@@ -254,7 +254,7 @@ t_ledger_corrupt() {
 }
 
 t_one_job_runs_once() {
-	script_lines 60
+	script_lines 600
 	config
 	burst_bg run
 	wait_for 40 "a file" file_count out 1
