@@ -11,6 +11,7 @@ enum {
 	CONNECT_RETRY_MAX_MS = 2000,
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
+	AMBIGUOUS_SHORT_MS = 5 * 1000,	   /* ... where the vendor's list is the truth: only a create still on its way is waited for */
 	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */

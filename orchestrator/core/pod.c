@@ -486,13 +486,14 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 
 static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 {
+	int64_t gap_ms = c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
 	struct err err;
 
 	if (asked_at < p->rented_at)
 		return;
 	if (p->clean_looks++ == 0) {
 		p->clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= AMBIGUOUS_GAP_MS) {
+	} else if (asked_at - p->clean_at >= gap_ms) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		rest_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */
