@@ -60,7 +60,7 @@ part_command() {
 quiz_config() { # quiz_config ROUND_TRIP_MS
 	rm -rf "$work/quiz"
 	cp -r config/examples/quiz "$work/quiz"
-	sed -i "s/boot_delay = \"2s\"/round_trip = \"${1}ms\"/; s/join = {[^}]*};//" "$work/quiz/burst.cfg"
+	sed -i "s/boot_delay = \"500ms\"/round_trip = \"${1}ms\"/; s/join = {[^}]*};//" "$work/quiz/burst.cfg"
 }
 # One pod of the recipe: half of the lines. Prints the ms its worker took.
 recipe_pod() { # recipe_pod NAME RTT OUT
