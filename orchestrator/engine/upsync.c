@@ -218,7 +218,7 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 
 static const struct ssh_channel_ops lane_ops = {.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
 
-static void judge_lanes(struct upsync *u)
+static void judge_lanes(struct upsync *u, int64_t bytes)
 {
 	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
 	CLEANUP(str_free) struct str command = STR_INIT;
@@ -226,7 +226,7 @@ static void judge_lanes(struct upsync *u)
 	if (u->lanes_judged)
 		return;
 	u->lanes_judged = true;
-	if (u->diff.bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
+	if (bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
 		return;
 	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
 	u->carrier_count = rtt < LANES_LONG_RTT_MS ? LANES : LANES_LONG;
@@ -250,7 +250,7 @@ static void slice_ready(void *arg)
 		cut(u);
 		return;
 	}
-	judge_lanes(u);
+	judge_lanes(u, u->diff.bytes);
 	if (u->got == 0) {
 		send_frame(u, u->channel, u->slice, 0);
 		u->eof_sent = true;
@@ -309,6 +309,8 @@ static void start_channel(struct upsync *u)
 	str_reset(&u->complaint);
 	atomic_store(&u->stop, false);
 	u->channel = ssh_exec(link_ssh(u->link), str_text(&command), &tree_ops, u, false);
+	if (!u->with_base)
+		judge_lanes(u, u->want.tree->bytes); /* they are some round trips behind: the first one will be expected */
 }
 
 struct upsync *upsync_start(struct link *link, struct pool *pool, const struct upsync_want *want)
