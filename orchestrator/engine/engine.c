@@ -101,7 +101,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_RENT: vendor_rent(e, a->pod); break;
 	case ACT_LIST: vendor_list(e, a->provider); break;
 	case ACT_CONNECT: podlink_connect(e, a->pod); break;
-	case ACT_PREPARE: podlink_prepare(e, a->pod, a->flag); break;
+	case ACT_PREPARE: prepare_pod(e, a->pod, a->flag); break;
 	case ACT_SEND: podlink_send(e, a->pod, a->batch); break;
 	case ACT_REVOKE: podlink_revoke(e, a->pod); break;
 	case ACT_RENEW: podlink_renew(e, a->pod); break;
@@ -271,7 +271,7 @@ static void scanned(void *arg)
 	else
 		say_tree(e, s->tree);
 	free(s);
-	podlink_tree_ready(e);
+	prepare_tree_ready(e);
 }
 
 static void make_trees(struct engine *e)

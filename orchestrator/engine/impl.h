@@ -45,7 +45,10 @@ struct seg_state {
 	int rate;
 };
 
-struct at;
+struct at { /* context of a link's callbacks */
+	struct engine *e;
+	int pod;
+};
 
 struct epod { /* beside core_pod */
 	struct at *at; /* context of its link's callbacks */
@@ -160,18 +163,32 @@ void vendor_fetch(struct engine *e, int pod, uint32_t segment);
 
 /* podlink.c: actions that talk with an agent */
 void podlink_connect(struct engine *e, int pod);
-void podlink_prepare(struct engine *e, int pod, bool shared);
 void podlink_send(struct engine *e, int pod, uint32_t batch);
 void podlink_revoke(struct engine *e, int pod);
 void podlink_renew(struct engine *e, int pod);
 void podlink_handover(struct engine *e, int pod);
 void podlink_takeover(struct engine *e, int pod);
 void podlink_close(struct engine *e, int pod);
-void podlink_tree_ready(struct engine *e);
 /* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that does not say. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);
 /* One event of an agent, live or from the log on the volume. */
 void podlink_event(struct engine *e, int pod, const json_t *event);
+
+/* For this pod's line on the display, and to its agent (takes line; lost when there is no link). */
+void podlink_detail(struct engine *e, int pod, const char *text);
+void podlink_say(struct engine *e, int pod, json_t *line);
+/* Text of a pod, made fit to be shown. */
+void podlink_shown(char *to, size_t room, const char *from);
+/* A number of a pod, held between 0 and most. */
+int64_t podlink_bounded(const json_t *event, const char *key, int64_t absent, int64_t most);
+
+/* prepare.c: what a pod needs before it can work. shared: also what its volume keeps for all pods. */
+void prepare_pod(struct engine *e, int pod, bool shared);
+/* The code folder has been read. */
+void prepare_tree_ready(struct engine *e);
+/* The agent is in place and has not said hello yet. */
+void prepare_early(struct engine *e, int pod);
+bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event); /* false: not one of these */
 
 /* outfiles.c: from finished there to safe here */
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);

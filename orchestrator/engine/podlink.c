@@ -1,4 +1,4 @@
-/* podlink.c - what passes between us and one agent: connecting, preparing the pod step by step, batches out, events in. */
+/* podlink.c - what passes between us and one agent: connecting, batches out, events in. */
 #include <stdlib.h>
 
 #include "../base/clock.h"
@@ -13,17 +13,12 @@ enum {
 	POD_CLOCK_OFF_MS = 60 * 1000,
 };
 
-struct at { /* context of a link's callbacks */
-	struct engine *e;
-	int pod;
-};
-
-static void detail(struct engine *e, int pod, const char *text)
+void podlink_detail(struct engine *e, int pod, const char *text)
 {
 	COPY_TEXT(e->pods[pod].detail, text);
 }
 
-static void shown_text(char *to, size_t room, const char *from)
+void podlink_shown(char *to, size_t room, const char *from)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
@@ -32,7 +27,7 @@ static void shown_text(char *to, size_t room, const char *from)
 }
 
 /* A number of an agent, brought into the range that such a number can have. */
-static int64_t bounded(const json_t *event, const char *key, int64_t absent, int64_t most)
+int64_t podlink_bounded(const json_t *event, const char *key, int64_t absent, int64_t most)
 {
 	int64_t n = jsonx_int(event, key, absent);
 
@@ -42,177 +37,14 @@ static int64_t bounded(const json_t *event, const char *key, int64_t absent, int
 /* A time that it has measured: it cannot have begun before it was rented. */
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
-	return bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
+	return podlink_bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
 }
 
-static void send_line(struct engine *e, int pod, json_t *line)
+void podlink_say(struct engine *e, int pod, json_t *line)
 {
 	if (e->pods[pod].link && line)
 		link_send(e->pods[pod].link, line);
 	json_decref(line);
-}
-
-/* ---- preparing, one step after the other ---- */
-
-static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
-static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
-{
-	struct err err;
-	char words[400];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(words, sizeof(words), fmt, ap);
-	va_end(ap);
-	err_set(&err, kind, "%s", words);
-	e->pods[pod].step = PREP_NONE;
-	post_pod(e, EV_PREPARE_FAILED, pod, &err);
-}
-
-static const char *setup_hash(const struct engine *e, char hex[SHA256_HEX])
-{
-	if (!e->needs->setup)
-		return NULL;
-	sha256_hex(e->needs->setup, strlen(e->needs->setup), hex);
-	return hex;
-}
-
-/* if_there: only when everything that it names is on the volume. */
-static void send_start(struct engine *e, int pod, bool if_there)
-{
-	const struct job_needs *n = e->needs;
-	char hash[SHA256_HEX];
-	json_t *env = json_object(), *outputs = json_array();
-
-	for (const char *const *name = n->env_names; name && *name; name++) {
-		const char *value = getenv(*name);
-		if (value)
-			json_object_set_new(env, *name, json_string(value));
-		else
-			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel", *name);
-	}
-	for (const char *const *o = n->outputs; o && *o; o++)
-		json_array_append_new(outputs, json_string(*o));
-	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
-				 n->worker ? n->worker : "", "env", env, "command", n->command, "outputs", outputs,
-				 "stream", n->stream, "hang_s", (int)((n->hang_ms + 999) / 1000));
-	if (e->kit_tree) {
-		CLEANUP(free_text) char *kit = xasprintf("kit/%s", e->kit_tree->id);
-		json_object_set_new(line, "kit", json_string(kit));
-	}
-	if (e->code_tree) {
-		CLEANUP(free_text) char *code = xasprintf("code/%s", e->code_tree->id);
-		json_object_set_new(line, "code", json_string(code));
-	}
-	if (setup_hash(e, hash))
-		json_object_set_new(line, "env_hash", json_string(hash));
-	if (if_there)
-		json_object_set_new(line, "if_there", json_true());
-	send_line(e, pod, line);
-}
-
-static void step_start(struct engine *e, int pod)
-{
-	e->pods[pod].step = PREP_START;
-	detail(e, pod, "starting workers");
-	send_start(e, pod, false);
-}
-
-static void send_install(struct engine *e, int pod)
-{
-	send_line(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", 900));
-}
-
-static void step_install(struct engine *e, int pod)
-{
-	e->pods[pod].step = PREP_INSTALL;
-	post_pod(e, EV_SHARED_READY, pod, NULL);
-	if (!e->needs->install) {
-		step_start(e, pod);
-		return;
-	}
-	detail(e, pod, "installing packages");
-	send_install(e, pod);
-}
-
-static void step_setup(struct engine *e, int pod)
-{
-	char hash[SHA256_HEX];
-
-	e->pods[pod].step = PREP_SETUP;
-	if (!e->pods[pod].shared_part || !setup_hash(e, hash)) {
-		step_install(e, pod);
-		return;
-	}
-	detail(e, pod, "setting up the environment");
-	send_line(e, pod, json_pack("{s:s,s:s,s:s,s:i}", "op", "setup", "hash", hash, "script", e->needs->setup,
-				    "timeout_s", 1800));
-}
-
-static void trees_done(struct engine *e, int pod)
-{
-	struct epod *p = &e->pods[pod];
-
-	if (p->step == PREP_TREES && !p->kit_sync && !p->code_sync)
-		step_setup(e, pod);
-}
-
-static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which, const char *what)
-{
-	struct engine *e = at->e;
-	int pod = at->pod;
-	char size[32];
-
-	*which = NULL;
-	if (err) {
-		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
-		return;
-	}
-	snprintf(size, sizeof(size), "%lld bytes", (long long)sent);
-	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what, sent ? size : "there already");
-	trees_done(e, pod);
-}
-
-/* The ledger's word for what of a kind ("kit", "tree", "env") a pod's volume was last given. */
-static char *volume_fact(const struct engine *e, int pod, const char *kind)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-
-	return p->volume.id[0] ? xasprintf("%s:%s:%s", kind, e->setup->providers[p->provider].ops->name, p->volume.id) : NULL;
-}
-
-static void remember(struct engine *e, int pod, const char *kind, const char *id)
-{
-	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
-
-	if (fact)
-		store_put_fact(e->setup->store, fact, id, NULL);
-}
-
-static bool remembered(struct engine *e, int pod, const char *kind, const char *id)
-{
-	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
-	char known[SHA256_HEX];
-
-	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) && !strcmp(known, id);
-}
-
-static void kit_over(void *ctx, int64_t sent, const struct err *err)
-{
-	struct at *at = ctx;
-
-	if (!err)
-		remember(at->e, at->pod, "kit", at->e->kit_tree->id);
-	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
-}
-
-static void code_over(void *ctx, int64_t sent, const struct err *err)
-{
-	struct at *at = ctx;
-
-	if (!err)
-		remember(at->e, at->pod, "tree", at->e->code_tree->id);
-	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
 }
 
 static struct at *at_new(struct engine *e, int pod)
@@ -223,160 +55,7 @@ static struct at *at_new(struct engine *e, int pod)
 	return at;
 }
 
-/* What the volume of this pod was last given, when we still have its manifest. */
-static const struct tree *known_base(struct engine *e, int pod)
-{
-	return e->code_base && remembered(e, pod, "tree", e->code_base->id) ? e->code_base : NULL;
-}
-
-static void step_trees(struct engine *e, int pod)
-{
-	struct epod *p = &e->pods[pod];
-
-	p->step = PREP_TREES;
-	if (!p->shared_part) {
-		step_install(e, pod);
-		return;
-	}
-	if (e->tree_scanning) {
-		e->tree_wanted = true;
-		detail(e, pod, "reading the code folder");
-		return;
-	}
-	if (e->tree_error.kind) {
-		prepare_failed(e, pod, ERR_LOCAL, "%s", e->tree_error.msg);
-		return;
-	}
-	detail(e, pod, "syncing code");
-	if (e->kit_tree) {
-		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = p->at};
-		p->kit_sync = upsync_start(p->link, e->pool, &want);
-	}
-	if (e->code_tree) {
-		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
-					   .base = known_base(e, pod), .zstd = p->zstd, .done = code_over,
-					   .ctx = p->at};
-		p->code_sync = upsync_start(p->link, e->pool, &want);
-	}
-	trees_done(e, pod);
-}
-
-void podlink_tree_ready(struct engine *e)
-{
-	if (!e->tree_wanted)
-		return;
-	e->tree_wanted = false;
-	for (int i = 0; i < e->pod_count; i++)
-		if (e->pods[i].step == PREP_TREES && e->pods[i].link)
-			step_trees(e, i);
-}
-
-void podlink_prepare(struct engine *e, int pod, bool shared)
-{
-	if (!e->pods[pod].link || !e->pods[pod].helloed)
-		return;
-	e->pods[pod].shared_part = shared;
-	if (e->pods[pod].early) {
-		if (e->pods[pod].step == PREP_NONE)
-			e->pods[pod].step = PREP_START;
-		return;
-	}
-	e->pods[pod].workers_ready = e->pods[pod].workers_failed = 0;
-	step_trees(e, pod);
-}
-
-/* As far as we know this pod's volume has all that its workers need: they are told to start before the agent has said a
- * word, which saves the round trips of asking. If we are wrong the agent says so, and the steps are gone through. */
-static void start_early(struct engine *e, int pod)
-{
-	struct epod *p = &e->pods[pod];
-	const struct core_pod *c = core_pod_at(e->core, pod);
-	char hash[SHA256_HEX];
-
-	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
-		return;
-	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
-	    (e->code_tree && !remembered(e, pod, "tree", e->code_tree->id)) ||
-	    (setup_hash(e, hash) && !remembered(e, pod, "env", hash)))
-		return;
-	p->early = true;
-	p->workers_ready = p->workers_failed = 0;
-	if (e->needs->install)
-		send_install(e, pod); /* start waits for it */
-	send_start(e, pod, true);
-}
-
-static void start_event(struct engine *e, int pod, const json_t *event)
-{
-	struct epod *p = &e->pods[pod];
-
-	if (!p->early || jsonx_bool(event, "ok", true))
-		return;
-	p->early = false;
-	if (p->step == PREP_START)
-		step_trees(e, pod);
-}
-
 /* ---- events of the agent ---- */
-
-static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
-{
-	char words[300], hash[SHA256_HEX];
-
-	if (e->pods[pod].step != step && !e->pods[pod].early)
-		return;
-	if (!jsonx_bool(event, "ok", false)) {
-		shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-		prepare_failed(e, pod, ERR_JOB, "%s failed: %s", step == PREP_SETUP ? "setup" : "installing packages", words);
-		return;
-	}
-	if (e->pods[pod].early)
-		return; /* what follows it is on its way */
-	if (step == PREP_SETUP) {
-		if (setup_hash(e, hash))
-			remember(e, pod, "env", hash);
-		step_install(e, pod);
-	} else {
-		step_start(e, pod);
-	}
-}
-
-static void worker_event(struct engine *e, int pod, const json_t *event)
-{
-	struct epod *p = &e->pods[pod];
-	const char *state = jsonx_text(event, "state", "");
-	char words[300];
-
-	if (!strcmp(state, "ready")) {
-		p->workers_ready++;
-		p->step = PREP_DONE;
-		detail(e, pod, "");
-		const char *gpu = jsonx_text(event, "gpu", "");
-		if (gpu[0])
-			shown_text(p->gpu_seen, sizeof(p->gpu_seen), gpu);
-	} else if (!strcmp(state, "exited")) {
-		p->workers_ready -= p->workers_ready > 0;
-		shown_text(words, sizeof(words), jsonx_text(event, "error", ""));
-		engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
-			   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
-	} else if (!strcmp(state, "failed")) {
-		p->workers_failed++;
-		shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-		engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
-			   (long long)jsonx_int(event, "w", 0), words);
-		if (p->workers_failed >= e->needs->workers) {
-			struct err err;
-			err_set(&err, ERR_JOB, "no worker can run there: %s", words);
-			post_pod(e, EV_WORKERS_FAILED, pod, &err);
-		}
-		return;
-	} else {
-		return;
-	}
-	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
-			   .max_batch = (int)bounded(event, "max_batch", 0, INT32_MAX)};
-	post(e, &ev, NULL);
-}
 
 /* "LIFE-NUMBER": a batch of an earlier client has another LIFE and is nobody's here. */
 static uint32_t batch_number(const struct engine *e, const json_t *event, const char *key)
@@ -400,8 +79,8 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 	else if (!strcmp(state, "done"))
 		ev.type = EV_BATCH_DONE;
 	else {
-		shown_text(id, sizeof(id), jsonx_text(event, "id", "?"));
-		shown_text(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
+		podlink_shown(id, sizeof(id), jsonx_text(event, "id", "?"));
+		podlink_shown(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
 		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod), id, reason);
 		return;
 	}
@@ -420,7 +99,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 	char words[160];
 	struct err err;
 
-	shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	if (e->needs->command) {
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
@@ -469,7 +148,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
-	shown_text(shown, sizeof(shown), name ? name : "without a name");
+	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right (%s); it is not fetched",
 		e->segments[segment].id, shown);
 	e->segs[segment].refused = true;
@@ -537,9 +216,9 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	}
 	s->reported = true;
 	e->pods[pod].rendered++;
-	shown_text(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
+	podlink_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
 	s->seconds = MAX(jsonx_number(event, "seconds", 0), 0);
-	s->rate = (int)bounded(event, "rate", 0, 1 << 24);
+	s->rate = (int)podlink_bounded(event, "rate", 0, 1 << 24);
 	post(e, &ev, NULL);
 }
 
@@ -614,7 +293,7 @@ static void fatal_event(struct engine *e, int pod, const json_t *event)
 	char words[300];
 	struct err err;
 
-	shown_text(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
 	err_set(&err, ERR_JOB, "%s", words);
 	post_pod(e, EV_WORKERS_FAILED, pod, &err);
 }
@@ -640,14 +319,8 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		batch_event(e, pod, event);
 	else if (replayed)
 		return; /* the rest was for the living */
-	else if (!strcmp(what, "worker"))
-		worker_event(e, pod, event);
-	else if (!strcmp(what, "start"))
-		start_event(e, pod, event);
-	else if (!strcmp(what, "setup"))
-		step_answer(e, pod, event, PREP_SETUP);
-	else if (!strcmp(what, "install"))
-		step_answer(e, pod, event, PREP_INSTALL);
+	else if (prepare_event(e, pod, what, event))
+		return;
 	else if (!strcmp(what, "log"))
 		log_event(e, pod, event);
 	else if (!strcmp(what, "revoked"))
@@ -727,21 +400,21 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct epod *p = &e->pods[at->pod];
 	const char *how = jsonx_text(hello, "switch", "bad nothing was said");
 	const json_t *gpus = json_object_get(hello, "gpus");
-	int64_t workers = bounded(hello, "workers", 0, 1000);
+	int64_t workers = podlink_bounded(hello, "workers", 0, 1000);
 
 	p->helloed = true;
 	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool);
 	if (json_array_size(gpus))
-		shown_text(p->gpu_seen, sizeof(p->gpu_seen), jsonx_text(json_array_get(gpus, 0), "name", ""));
+		podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		p->workers_ready = (int)workers;
 		p->step = PREP_DONE;
 	}
 	if (starts_with(how, "bad")) {
 		char words[160];
-		shown_text(words, sizeof(words), how);
+		podlink_shown(words, sizeof(words), how);
 		engine_log(e, LOG_WARN, "pod %s: its dead-man's switch: %s", pod_called(e, at->pod), words);
 	}
 	struct event ev = {.type = EV_CONNECTED, .pod = at->pod, .switch_ok = !starts_with(how, "bad"),
@@ -750,9 +423,9 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .workers_alive = workers > 0};
 	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
 	p->greeting = ev;
-	p->caught_up_at = bounded(hello, "next", 1, INT64_MAX) - 1;
+	p->caught_up_at = podlink_bounded(hello, "next", 1, INT64_MAX) - 1;
 	p->running = json_incref(json_object_get(hello, "running"));
-	p->running_t = bounded(hello, "t", 0, INT64_MAX);
+	p->running_t = podlink_bounded(hello, "t", 0, INT64_MAX);
 	greet_when_caught_up(e, at->pod);
 }
 
@@ -777,7 +450,7 @@ static void on_placed(void *ctx)
 {
 	struct at *at = ctx;
 
-	start_early(at->e, at->pod);
+	prepare_early(at->e, at->pod);
 }
 
 static void on_down(void *ctx, const struct err *err)
@@ -839,22 +512,22 @@ void podlink_send(struct engine *e, int pod, uint32_t batch)
 		estimate += e->segments[s].est_seconds;
 	}
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
-	send_line(e, pod, json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate, "segments", tasks));
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate, "segments", tasks));
 }
 
 void podlink_revoke(struct engine *e, int pod)
 {
-	send_line(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
+	podlink_say(e, pod, json_pack("{s:s,s:b}", "op", "revoke", "all", 1));
 }
 
 void podlink_renew(struct engine *e, int pod)
 {
-	send_line(e, pod, json_pack("{s:s,s:I}", "op", "renew", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	podlink_say(e, pod, json_pack("{s:s,s:I}", "op", "renew", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
 }
 
 void podlink_handover(struct engine *e, int pod)
 {
-	send_line(e, pod, json_pack("{s:s,s:I}", "op", "handover", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	podlink_say(e, pod, json_pack("{s:s,s:I}", "op", "handover", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
 	if (!e->setup->run->detached) {
 		e->setup->run->detached = true;
 		journal_run(e);
@@ -863,5 +536,5 @@ void podlink_handover(struct engine *e, int pod)
 
 void podlink_takeover(struct engine *e, int pod)
 {
-	send_line(e, pod, json_pack("{s:s}", "op", "takeover"));
+	podlink_say(e, pod, json_pack("{s:s}", "op", "takeover"));
 }

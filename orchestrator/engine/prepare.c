@@ -1,0 +1,336 @@
+/* prepare.c - what a pod needs before it can work, one step after the other: the trees it lacks, its environment, packages,
+ * its workers. */
+#include <stdlib.h>
+
+#include "../base/jsonx.h"
+#include "../base/log.h"
+#include "impl.h"
+
+static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
+static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
+{
+	struct err err;
+	char words[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(words, sizeof(words), fmt, ap);
+	va_end(ap);
+	err_set(&err, kind, "%s", words);
+	e->pods[pod].step = PREP_NONE;
+	post_pod(e, EV_PREPARE_FAILED, pod, &err);
+}
+
+static const char *setup_hash(const struct engine *e, char hex[SHA256_HEX])
+{
+	if (!e->needs->setup)
+		return NULL;
+	sha256_hex(e->needs->setup, strlen(e->needs->setup), hex);
+	return hex;
+}
+
+/* if_there: only when everything that it names is on the volume. */
+static void send_start(struct engine *e, int pod, bool if_there)
+{
+	const struct job_needs *n = e->needs;
+	char hash[SHA256_HEX];
+	json_t *env = json_object(), *outputs = json_array();
+
+	for (const char *const *name = n->env_names; name && *name; name++) {
+		const char *value = getenv(*name);
+		if (value)
+			json_object_set_new(env, *name, json_string(value));
+		else
+			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel", *name);
+	}
+	for (const char *const *o = n->outputs; o && *o; o++)
+		json_array_append_new(outputs, json_string(*o));
+	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
+				 n->worker ? n->worker : "", "env", env, "command", n->command, "outputs", outputs,
+				 "stream", n->stream, "hang_s", (int)((n->hang_ms + 999) / 1000));
+	if (e->kit_tree) {
+		CLEANUP(free_text) char *kit = xasprintf("kit/%s", e->kit_tree->id);
+		json_object_set_new(line, "kit", json_string(kit));
+	}
+	if (e->code_tree) {
+		CLEANUP(free_text) char *code = xasprintf("code/%s", e->code_tree->id);
+		json_object_set_new(line, "code", json_string(code));
+	}
+	if (setup_hash(e, hash))
+		json_object_set_new(line, "env_hash", json_string(hash));
+	if (if_there)
+		json_object_set_new(line, "if_there", json_true());
+	podlink_say(e, pod, line);
+}
+
+static void step_start(struct engine *e, int pod)
+{
+	e->pods[pod].step = PREP_START;
+	podlink_detail(e, pod, "starting workers");
+	send_start(e, pod, false);
+}
+
+static void send_install(struct engine *e, int pod)
+{
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", 900));
+}
+
+static void step_install(struct engine *e, int pod)
+{
+	e->pods[pod].step = PREP_INSTALL;
+	post_pod(e, EV_SHARED_READY, pod, NULL);
+	if (!e->needs->install) {
+		step_start(e, pod);
+		return;
+	}
+	podlink_detail(e, pod, "installing packages");
+	send_install(e, pod);
+}
+
+static void step_setup(struct engine *e, int pod)
+{
+	char hash[SHA256_HEX];
+
+	e->pods[pod].step = PREP_SETUP;
+	if (!e->pods[pod].shared_part || !setup_hash(e, hash)) {
+		step_install(e, pod);
+		return;
+	}
+	podlink_detail(e, pod, "setting up the environment");
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i}", "op", "setup", "hash", hash, "script", e->needs->setup,
+				    "timeout_s", 1800));
+}
+
+static void trees_done(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (p->step == PREP_TREES && !p->kit_sync && !p->code_sync)
+		step_setup(e, pod);
+}
+
+static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which, const char *what)
+{
+	struct engine *e = at->e;
+	int pod = at->pod;
+	char size[32];
+
+	*which = NULL;
+	if (err) {
+		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
+		return;
+	}
+	snprintf(size, sizeof(size), "%lld bytes", (long long)sent);
+	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what, sent ? size : "there already");
+	trees_done(e, pod);
+}
+
+/* The ledger's word for what of a kind ("kit", "tree", "env") a pod's volume was last given. */
+static char *volume_fact(const struct engine *e, int pod, const char *kind)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->volume.id[0] ? xasprintf("%s:%s:%s", kind, e->setup->providers[p->provider].ops->name, p->volume.id) : NULL;
+}
+
+static void remember(struct engine *e, int pod, const char *kind, const char *id)
+{
+	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
+
+	if (fact)
+		store_put_fact(e->setup->store, fact, id, NULL);
+}
+
+static bool remembered(struct engine *e, int pod, const char *kind, const char *id)
+{
+	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
+	char known[SHA256_HEX];
+
+	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) && !strcmp(known, id);
+}
+
+static void kit_over(void *ctx, int64_t sent, const struct err *err)
+{
+	struct at *at = ctx;
+
+	if (!err)
+		remember(at->e, at->pod, "kit", at->e->kit_tree->id);
+	sync_over(at, sent, err, &at->e->pods[at->pod].kit_sync, "worker files");
+}
+
+static void code_over(void *ctx, int64_t sent, const struct err *err)
+{
+	struct at *at = ctx;
+
+	if (!err)
+		remember(at->e, at->pod, "tree", at->e->code_tree->id);
+	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
+}
+
+/* What the volume of this pod was last given, when we still have its manifest. */
+static const struct tree *known_base(struct engine *e, int pod)
+{
+	return e->code_base && remembered(e, pod, "tree", e->code_base->id) ? e->code_base : NULL;
+}
+
+static void step_trees(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+
+	p->step = PREP_TREES;
+	if (!p->shared_part) {
+		step_install(e, pod);
+		return;
+	}
+	if (e->tree_scanning) {
+		e->tree_wanted = true;
+		podlink_detail(e, pod, "reading the code folder");
+		return;
+	}
+	if (e->tree_error.kind) {
+		prepare_failed(e, pod, ERR_LOCAL, "%s", e->tree_error.msg);
+		return;
+	}
+	podlink_detail(e, pod, "syncing code");
+	if (e->kit_tree) {
+		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = p->at};
+		p->kit_sync = upsync_start(p->link, e->pool, &want);
+	}
+	if (e->code_tree) {
+		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
+					   .base = known_base(e, pod), .zstd = p->zstd, .done = code_over,
+					   .ctx = p->at};
+		p->code_sync = upsync_start(p->link, e->pool, &want);
+	}
+	trees_done(e, pod);
+}
+
+void prepare_tree_ready(struct engine *e)
+{
+	if (!e->tree_wanted)
+		return;
+	e->tree_wanted = false;
+	for (int i = 0; i < e->pod_count; i++)
+		if (e->pods[i].step == PREP_TREES && e->pods[i].link)
+			step_trees(e, i);
+}
+
+void prepare_pod(struct engine *e, int pod, bool shared)
+{
+	if (!e->pods[pod].link || !e->pods[pod].helloed)
+		return;
+	e->pods[pod].shared_part = shared;
+	if (e->pods[pod].early) {
+		if (e->pods[pod].step == PREP_NONE)
+			e->pods[pod].step = PREP_START;
+		return;
+	}
+	e->pods[pod].workers_ready = e->pods[pod].workers_failed = 0;
+	step_trees(e, pod);
+}
+
+/* As far as we know this pod's volume has all that its workers need: they are told to start before the agent has said a
+ * word, which saves the round trips of asking. If we are wrong the agent says so, and the steps are gone through. */
+void prepare_early(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+	const struct core_pod *c = core_pod_at(e->core, pod);
+	char hash[SHA256_HEX];
+
+	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
+		return;
+	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
+	    (e->code_tree && !remembered(e, pod, "tree", e->code_tree->id)) ||
+	    (setup_hash(e, hash) && !remembered(e, pod, "env", hash)))
+		return;
+	p->early = true;
+	p->workers_ready = p->workers_failed = 0;
+	if (e->needs->install)
+		send_install(e, pod); /* start waits for it */
+	send_start(e, pod, true);
+}
+
+static void start_event(struct engine *e, int pod, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->early || jsonx_bool(event, "ok", true))
+		return;
+	p->early = false;
+	if (p->step == PREP_START)
+		step_trees(e, pod);
+}
+
+static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
+{
+	char words[300], hash[SHA256_HEX];
+
+	if (e->pods[pod].step != step && !e->pods[pod].early)
+		return;
+	if (!jsonx_bool(event, "ok", false)) {
+		podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+		prepare_failed(e, pod, ERR_JOB, "%s failed: %s", step == PREP_SETUP ? "setup" : "installing packages", words);
+		return;
+	}
+	if (e->pods[pod].early)
+		return; /* what follows it is on its way */
+	if (step == PREP_SETUP) {
+		if (setup_hash(e, hash))
+			remember(e, pod, "env", hash);
+		step_install(e, pod);
+	} else {
+		step_start(e, pod);
+	}
+}
+
+static void worker_event(struct engine *e, int pod, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+	const char *state = jsonx_text(event, "state", "");
+	char words[300];
+
+	if (!strcmp(state, "ready")) {
+		p->workers_ready++;
+		p->step = PREP_DONE;
+		podlink_detail(e, pod, "");
+		const char *gpu = jsonx_text(event, "gpu", "");
+		if (gpu[0])
+			podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), gpu);
+	} else if (!strcmp(state, "exited")) {
+		p->workers_ready -= p->workers_ready > 0;
+		podlink_shown(words, sizeof(words), jsonx_text(event, "error", ""));
+		engine_log(e, LOG_INFO, "pod %s: worker %lld ended (%lld)%s%s", pod_called(e, pod),
+			   (long long)jsonx_int(event, "w", 0), (long long)jsonx_int(event, "code", 0), words[0] ? ": " : "", words);
+	} else if (!strcmp(state, "failed")) {
+		p->workers_failed++;
+		podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+		engine_log(e, LOG_WARN, "pod %s: worker %lld cannot run: %s", pod_called(e, pod),
+			   (long long)jsonx_int(event, "w", 0), words);
+		if (p->workers_failed >= e->needs->workers) {
+			struct err err;
+			err_set(&err, ERR_JOB, "no worker can run there: %s", words);
+			post_pod(e, EV_WORKERS_FAILED, pod, &err);
+		}
+		return;
+	} else {
+		return;
+	}
+	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
+			   .max_batch = (int)podlink_bounded(event, "max_batch", 0, INT32_MAX)};
+	post(e, &ev, NULL);
+}
+
+bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event)
+{
+	if (!strcmp(what, "worker"))
+		worker_event(e, pod, event);
+	else if (!strcmp(what, "start"))
+		start_event(e, pod, event);
+	else if (!strcmp(what, "setup"))
+		step_answer(e, pod, event, PREP_SETUP);
+	else if (!strcmp(what, "install"))
+		step_answer(e, pod, event, PREP_INSTALL);
+	else
+		return false;
+	return true;
+}
