@@ -373,6 +373,37 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	return store_put_run(l->ctx->store, &l->run, err);
 }
 
+/* ---- money ---- */
+
+enum { BALANCE_MS = 10000 };
+
+int launch_check_balance(struct launch *l, struct err *err)
+{
+	const struct engine_setup *s = &l->setup;
+	int64_t cap_microusd = section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost");
+	struct err worst = {0};
+	bool one_can_pay = false;
+
+	for (int i = 0; i < s->provider_count; i++) {
+		const struct engine_provider *p = &s->providers[i];
+		struct op_result result = {.balance_microusd = -1};
+		struct err why = {0};
+		bool known = caller_ask(p, OP_BALANCE, NULL, BALANCE_MS, &result, &why) == 0 && result.balance_microusd >= 0;
+		int64_t balance = result.balance_microusd;
+		op_result_free(&result);
+		if (!known || balance >= cap_microusd) {
+			/* what cannot be asked now is found out by renting */
+			one_can_pay = true;
+			continue;
+		}
+		err_set(&worst, ERR_BALANCE, "%s: the balance of $%.2f cannot pay this run's cap of $%.2f: add credit, or lower caps.max_cost",
+			p->ops->name, (double)balance / 1e6, (double)cap_microusd / 1e6);
+		if (s->provider_count > 1)
+			log_line(LOG_WARN, "%s", worst.msg);
+	}
+	return one_can_pay || !s->provider_count ? 0 : err_set(err, worst.kind, "%s", worst.msg);
+}
+
 /* ---- giving back ---- */
 
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)

@@ -132,7 +132,7 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, err);
-	if (launch_settle(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 ||
+	if (launch_settle(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (fd >= 0)

@@ -41,4 +41,17 @@ t_renders_and_gives_back() {
 	cloud_over
 }
 
+t_a_balance_below_the_cap() { # refused before anything is rented
+	cloud || return
+	script_lines 3
+	rp_config
+	rp_control settings '{"balance":1.25}' >/dev/null
+	burst run --json
+	is "$STATUS" 3 "exit status"
+	has err.txt 'runpod: the balance of $1.25 cannot pay this run'"'"'s cap of $2.00: add credit, or lower caps.max_cost'
+	is "$(json .error.code)" balance code
+	is "$(rp_control state | jq '.pods | length')" 0 "pods that were made"
+	cloud_over
+}
+
 run_tests "$@"
