@@ -18,6 +18,8 @@ enum {
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
+	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
+	SPOT_REST_MS = 10 * 60 * 1000,
 	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
 	BAD_HOST_REST_MS = 10 * 60 * 1000,
 	OFFERS_RETRY_MS = 10 * 1000,
@@ -71,6 +73,8 @@ struct vendor { /* what the run knows of one provider */
 	int64_t created_at; /* when the newest create was answered */
 	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
+	int spot_refusals;	/* in a row */
+	int64_t spot_rest_until;
 	int owner;	    /* pod that prepares the volume; -1: none */
 	bool shared_ready;
 	struct err err;	    /* why it gives us nothing */

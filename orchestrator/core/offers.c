@@ -57,6 +57,24 @@ void offers_take(struct core *c, int provider, const struct offer *list, size_t 
 		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
 }
 
+static bool too_dear(const struct core *c, const struct candidate *k)
+{
+	return c->conf.max_price_microusd_h && k->offer.price_microusd_h > c->conf.max_price_microusd_h;
+}
+
+/* Its vendor has refused spot twice, and has something else that could be had now. */
+static bool spot_rests(const struct core *c, const struct candidate *k)
+{
+	if (!k->offer.spot || c->vendors[k->provider].spot_rest_until <= c->now)
+		return false;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *other = &c->candidates[i];
+		if (other->provider == k->provider && !other->offer.spot && !too_dear(c, other) && other->rest_until <= c->now)
+			return true;
+	}
+	return false;
+}
+
 struct candidate *offers_pick(struct core *c, int64_t *again_at)
 {
 	*again_at = NEVER;
@@ -64,8 +82,7 @@ struct candidate *offers_pick(struct core *c, int64_t *again_at)
 		struct candidate *k = &c->candidates[i];
 		if (c->vendors[k->provider].dead)
 			continue;
-		if (c->conf.max_price_microusd_h &&
-		    k->offer.price_microusd_h > c->conf.max_price_microusd_h) {
+		if (too_dear(c, k)) {
 			if (c->capacity.kind == ERR_NONE)
 				err_set(&c->capacity, ERR_NO_CAPACITY,
 					"%s: %s costs more than caps.max_price_per_hour",
@@ -76,6 +93,8 @@ struct candidate *offers_pick(struct core *c, int64_t *again_at)
 			*again_at = MIN(*again_at, k->rest_until);
 			continue;
 		}
+		if (spot_rests(c, k))
+			continue;
 		return k;
 	}
 	return NULL;

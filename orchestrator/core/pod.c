@@ -121,6 +121,18 @@ static void rest_sold_out(struct core *c, const struct core_pod *p, int64_t leas
 		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5), (int64_t)OFFER_REST_MS));
 }
 
+/* There may be spot offers in thirty places, each as little worth as the last one. */
+static void spot_refused(struct core *c, const struct core_pod *p)
+{
+	struct vendor *v = vendor_of(c, p);
+
+	if (!p->offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
+		return;
+	v->spot_refusals = 0;
+	v->spot_rest_until = c->now + SPOT_REST_MS;
+	core_note(c, NOTE_INFO, "%s: spot was refused twice: on demand goes before it for a while", p->offer.provider);
+}
+
 static void rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
@@ -159,6 +171,7 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 		return;
 	case ERR_NO_CAPACITY:
 		rest_sold_out(c, p, err->retry_after_ms);
+		spot_refused(c, p);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
 		break;
 	case ERR_CREDENTIALS:
@@ -192,6 +205,8 @@ static void rented(struct core *c, struct core_pod *p, const struct pod_view *vi
 	p->rented_at = c->now;
 	c->capacity_since = 0;
 	vendor_of(c, p)->created_at = c->now;
+	if (p->offer.spot)
+		vendor_of(c, p)->spot_refusals = 0;
 	if (view->price_microusd_h > 0)
 		p->price_microusd_h = view->price_microusd_h;
 	enter(c, p, POD_BOOTING);

@@ -484,6 +484,36 @@ static void test_order_of_offers(void **state)
 	tear_down(&b);
 }
 
+/* Three cheap spot offers and one on demand: after two refusals the one on demand goes first, and is kept to. */
+static void test_spot_refused_twice(void **state)
+{
+	struct offer offers[] = {offer(0, 300000), offer(0, 310000), offer(0, 320000), offer(0, 900000)};
+	static const int want[] = {0, 1, 3, 2};
+	struct bench b;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		snprintf(offers[i].id, sizeof(offers[i].id), "%d", i);
+		offers[i].spot = i < 3;
+	}
+	set_up(&b, 4);
+	start_with(&b, offers, 4);
+	for (int i = 0; i < 4; i++) { /* when that one is refused too, spot is better than nothing */
+		check_int("spot", "offer", atoi(pod(&b, i)->offer.id), want[i]);
+		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
+	}
+	tear_down(&b);
+	/* a price that the caps forbid is no other way */
+	set_up(&b, 4);
+	b.conf.max_price_microusd_h = 500000;
+	start_with(&b, offers, 4);
+	for (int i = 0; i < 3; i++) {
+		check_int("too dear", "offer", atoi(pod(&b, i)->offer.id), i);
+		tell_err(&b, EV_RENT_FAILED, i, ERR_NO_CAPACITY);
+	}
+	tear_down(&b);
+}
+
 static const struct {
 	const char *name;
 	int64_t price;
@@ -1582,6 +1612,7 @@ int main(void)
 		cmocka_unit_test(test_journal_before_handover),
 		cmocka_unit_test(test_refused_creates),
 		cmocka_unit_test(test_sold_out_rests_longer),
+		cmocka_unit_test(test_spot_refused_twice),
 		cmocka_unit_test(test_no_offer_fits),
 		cmocka_unit_test(test_order_of_offers),
 		cmocka_unit_test(test_price_of_what_came),
