@@ -407,9 +407,18 @@ ask_about_self() {
 	done
 }
 
+# A pod that was just made may be unknown for a while to the API that made it: for a minute that is no answer.
+is_early() {
+	case $http in
+	404 | 408 | 429 | 5??) [ "$(date +%s)" -lt "$check_until" ] ;;
+	*) return 1 ;;
+	esac
+}
+
 check_runpod() {
 	try=0
-	while [ $try -lt 40 ]; do
+	check_until=$(($(date +%s) + 60))
+	while [ $try -lt 60 ]; do
 		try=$((try + 1))
 		ask_about_self
 		case $http in
@@ -421,9 +430,13 @@ check_runpod() {
 			tell_switch "unproven http $http $way"
 			return
 			;;
-		*) tell_switch "bad http $http $way" ;;
+		*) is_early || tell_switch "bad http $http $way" ;;
 		esac
-		sleep $((try < 6 ? try : 30))
+		if is_early; then
+			sleep $((try < 5 ? try : 5))
+		else
+			sleep $((try < 6 ? try : 30))
+		fi
 	done
 }
 
