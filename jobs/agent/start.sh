@@ -440,16 +440,23 @@ check_runpod() {
 	done
 }
 
+refuses() {
+	[ "$http" = 000 ] || refused=1
+	! accepted
+}
+
 # One round of everything that may end this pod, the thorough ways first. Returns at the first that is accepted.
 end_runpod_once() { # TOOL
-	id=$RUNPOD_POD_ID
+	id=$RUNPOD_POD_ID refused=
 	ask "$1" DELETE "/v2/pods/$id" ''
-	accepted && return
+	refuses || return 0
 	ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}'
-	accepted && return
-	# a stopped pod still costs its disk, and GraphQL may be gone: tried in turn, none of them trusted
+	refuses || return 0
+	# GraphQL may be gone
 	ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}"
 	accepted && ! grep -q '"errors"' "$home/api.reply" 2>/dev/null && return
+	# a stopped pod still costs its disk, and cannot ask again: only where nothing better is allowed
+	[ -n "$refused" ] || return
 	ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}'
 	accepted && return
 	ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}"

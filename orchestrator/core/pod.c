@@ -899,11 +899,11 @@ void pod_take_over(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
+	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		p->rented_at = c->now; /* its create call may have been on its way until now */
 		return;
 	}
-	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->unwanted)
 		pod_release_now(c, pod);
 }

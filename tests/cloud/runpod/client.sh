@@ -4,6 +4,7 @@
 #   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups
 #   cases c_NAME...         runs these functions at once, each in a folder with a stand-in and a state folder of its own (a run
 #                           mostly waits for looks that are seconds apart); what one of them complains of is the test's
+#                           (ONLY=regular expression: some of them; VERBOSE=1: how long each took)
 #   rp_slow_worker [FAULTS] the job's worker is tests/workers/worker.sh with these faults
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
@@ -88,7 +89,8 @@ one_case() {
 }
 cases() {
 	local name
-	set -- $(for name; do case $name in ${ONLY:-*}) echo "$name" ;; esac; done)
+	# shellcheck disable=SC2046
+	[ -z "${ONLY:-}" ] || set -- $(printf '%s\n' "$@" | grep -E "$ONLY")
 	for name; do
 		while [ "$(jobs -rp | wc -l)" -ge "$AT_ONCE" ]; do wait -n; done
 		(SECONDS=0 && one_case "$name") &
