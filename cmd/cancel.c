@@ -151,19 +151,54 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 	       in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
 }
 
+static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, struct tally *tally, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, err) < 0)
+		return err_wrap(err, "%s", p->ops->name);
+	for (size_t k = 0; k < result.pod_count; k++)
+		if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
+			judge(ctx, p, &result.pods[k], tally, err);
+	op_result_free(&result);
+	return 0;
+}
+
+/* One account that does not answer keeps nobody from looking at the others. */
 static int sweep(struct cmd_context *ctx, struct launch *l, struct tally *tally, struct err *err)
 {
-	for (int i = 0; i < l->setup.provider_count; i++) {
-		const struct engine_provider *p = &l->setup.providers[i];
-		struct op_result result = {0};
-		if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, err) < 0)
-			return err_wrap(err, "%s", p->ops->name);
-		for (size_t k = 0; k < result.pod_count; k++)
-			if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
-				judge(ctx, p, &result.pods[k], tally, err);
-		op_result_free(&result);
-	}
+	struct err first = {0};
+
+	for (int i = 0; i < l->setup.provider_count; i++)
+		if (sweep_one(ctx, &l->setup.providers[i], tally, err) < 0 && !first.kind)
+			first = *err;
+	if (!first.kind)
+		return 0;
+	*err = first;
+	return -1;
+}
+
+/* What is to be found may be of another folder's job, or of another machine: wherever there is an account. */
+static int open_accounts(struct cmd_context *ctx, struct launch *l, struct err *err)
+{
+	struct err why = {0};
+
+	if (opt_has(ctx, "provider"))
+		return launch_open_providers(l, err);
+	for (size_t i = 0; provider_registry[i]; i++)
+		if (launch_open_provider(l, provider_registry[i]->name, &why) < 0 && why.kind != ERR_CREDENTIALS) {
+			*err = why;
+			return -1;
+		}
 	return 0;
+}
+
+static void say_nothing_found(const struct launch *l)
+{
+	fprintf(stderr, "nothing of burst's runs at");
+	for (int i = 0; i < l->setup.provider_count; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
+	fputc('\n', stderr);
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)
@@ -173,9 +208,11 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 	int settled = launch_settle(ctx, NULL, err);
 	launch_init(&l, ctx);
-	int status = launch_open_providers(&l, err);
+	int status = open_accounts(ctx, &l, err);
 	if (status == 0)
 		status = sweep(ctx, &l, &tally, err);
+	if (status == 0 && settled == 0 && !tally.failed && !tally.ended && !tally.left)
+		say_nothing_found(&l);
 	launch_free(&l);
 	if (status < 0)
 		return -1;
@@ -183,13 +220,11 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 		err->kind = ERR_UNRELEASED;
 		return -1;
 	}
-	if (!tally.ended && !tally.left)
-		fprintf(stderr, "nothing of burst's runs at %s\n", section_item(config_top(ctx->config), "provider", 0));
 	return cmd_flush(err) < 0 ? -1 : 0;
 }
 
 static const struct opt reap_opts[] = {
-	{'p', "provider", "PROVIDER", "look there", "provider", false},
+	{'p', "provider", "PROVIDER", "look only there", "provider", false},
 	{0, "force", NULL, "end the pod that is named, whoever it belongs to", NULL, false},
 	{0},
 };
@@ -200,7 +235,7 @@ const struct cmd cmd_reap = {
 	.max_args = 1,
 	.summary = "find pods that nobody wants any more and end them",
 	.details = "Ends the pods of this machine's dead runs, and pods of any machine that are five minutes past their hard end. "
-		   "All else that bears burst's mark is listed and ended only with POD --force. Exit status 0: all gone, 9: not.",
+		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. Exit status 0: all gone, 9: not.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

@@ -407,9 +407,18 @@ ask_about_self() {
 	done
 }
 
+# A pod that was just made may be unknown for a while to the API that made it: for a minute that is no answer.
+is_early() {
+	case $http in
+	404 | 408 | 429 | 5??) [ "$(date +%s)" -lt "$check_until" ] ;;
+	*) return 1 ;;
+	esac
+}
+
 check_runpod() {
 	try=0
-	while [ $try -lt 40 ]; do
+	check_until=$(($(date +%s) + 60))
+	while [ $try -lt 60 ]; do
 		try=$((try + 1))
 		ask_about_self
 		case $http in
@@ -421,22 +430,33 @@ check_runpod() {
 			tell_switch "unproven http $http $way"
 			return
 			;;
-		*) tell_switch "bad http $http $way" ;;
+		*) is_early || tell_switch "bad http $http $way" ;;
 		esac
-		sleep $((try < 6 ? try : 30))
+		if is_early; then
+			sleep $((try < 5 ? try : 5))
+		else
+			sleep $((try < 6 ? try : 30))
+		fi
 	done
+}
+
+refuses() {
+	[ "$http" = 000 ] || refused=1
+	! accepted
 }
 
 # One round of everything that may end this pod, the thorough ways first. Returns at the first that is accepted.
 end_runpod_once() { # TOOL
-	id=$RUNPOD_POD_ID
+	id=$RUNPOD_POD_ID refused=
 	ask "$1" DELETE "/v2/pods/$id" ''
-	accepted && return
+	refuses || return 0
 	ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}'
-	accepted && return
-	# a stopped pod still costs its disk, and GraphQL may be gone: tried in turn, none of them trusted
+	refuses || return 0
+	# GraphQL may be gone
 	ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}"
 	accepted && ! grep -q '"errors"' "$home/api.reply" 2>/dev/null && return
+	# a stopped pod still costs its disk, and cannot ask again: only where nothing better is allowed
+	[ -n "$refused" ] || return
 	ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}'
 	accepted && return
 	ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}"

@@ -227,6 +227,19 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	core_fault(c, -1, &err);
 }
 
+/* What a pod on its way out can still cost is held back until it is confirmed gone; then most of that is there again. */
+static bool room_may_return(const struct core *c)
+{
+	if (c->deadline_at && !budget_useful(c, c->deadline_at))
+		return false;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
+			return true;
+	}
+	return false;
+}
+
 static void widen(struct core *c)
 {
 	int working, coming, active = count_active(c, &working, &coming);
@@ -250,7 +263,7 @@ static void widen(struct core *c)
 		}
 		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active);
 		if (end < 0) {
-			if (active)
+			if (active || room_may_return(c))
 				return;
 			c->capped = true;
 			err_set(&err, ERR_CAP, "%s", c->deadline_at && !budget_useful(c, c->deadline_at) ?
@@ -371,6 +384,17 @@ static void schedule_listings(struct core *c)
 	}
 }
 
+/* Without its list no pod comes up and none is known to be gone. A list that burst cannot read stays so. */
+static void note_no_list(struct core *c, int provider, const struct err *err)
+{
+	int failures = c->vendors[provider].list_failures;
+
+	if (failures == (err->kind == ERR_BUG || err->kind == ERR_CREDENTIALS ? 0 : 2))
+		core_note(c, NOTE_WARN, "%s: %s", c->conf.providers[provider].name, err->msg);
+	if (err->kind == ERR_BUG && failures + 1 >= LIST_FAILURES_MAX)
+		core_fault(c, -1, err);
+}
+
 static void listed(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
@@ -378,6 +402,7 @@ static void listed(struct core *c, const struct event *ev)
 	v->listing = false;
 	c->dirty = true;
 	if (ev->err) {
+		note_no_list(c, ev->provider, ev->err);
 		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
 		v->list_at = v->list_not_before =
 			c->now + MAX(ev->err->retry_after_ms,
@@ -575,6 +600,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_CONNECTED:
 	case EV_CONNECT_FAILED:
 	case EV_LOST:
+	case EV_SWITCH_BAD:
 	case EV_SHARED_READY:
 	case EV_PREPARE_FAILED:
 	case EV_WORKERS:

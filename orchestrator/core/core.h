@@ -144,6 +144,7 @@ enum event_type {
 	EV_CONNECT_FAILED, /* pod; err */
 	EV_RUNNING,	   /* pod (taken over); segment; t: in the hands of its workers. Before EV_CONNECTED */
 	EV_LOST,	   /* pod; err: the control channel is gone */
+	EV_SWITCH_BAD,	   /* pod: it says by now that it cannot end itself */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */
 	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said) */

@@ -199,6 +199,20 @@ static void rent_failed(struct core *c, struct core_pod *p, const struct err *er
 
 static void take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
 
+/* Dearer than it was offered. A little (some vendors bill the disk beside the GPU): it lives the shorter for it, by our clock.
+ * More than that, and it could break the cap on cost in our absence: its own end was reckoned by the offer. */
+static bool fits_cap(struct core *c, struct core_pod *p)
+{
+	int64_t over = c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
+
+	if (over <= 0 || p->price_microusd_h <= p->offer.price_microusd_h)
+		return true;
+	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
+		return false;
+	p->hard_end_ms -= (over * 3600 / p->price_microusd_h + 1) * 1000;
+	return budget_useful(c, p->hard_end_ms);
+}
+
 static void rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	COPY_TEXT(p->id, view->id);
@@ -219,6 +233,11 @@ static void rented(struct core *c, struct core_pod *p, const struct pod_view *vi
 	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
 		rest_candidate(c, p, NEVER / 2);
 		pod_let_go(c, index_of(c, p), ERR_CAP, "its price is above caps.max_price_per_hour");
+		return;
+	}
+	if (!fits_cap(c, p)) {
+		rest_candidate(c, p, NEVER / 2);
+		pod_let_go(c, index_of(c, p), ERR_CAP, "it is dearer than it was offered: caps.max_cost would not hold");
 		return;
 	}
 	take_view(c, p, view);
@@ -703,6 +722,12 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	pod_after_work(c, pod);
 }
 
+static void switch_is_bad(struct core *c, struct core_pod *p)
+{
+	if (!c->conf.unproven_ok && !p->unwanted)
+		pod_let_go(c, index_of(c, p), ERR_REFUSED, "it cannot end itself should we vanish, so it gets no work");
+}
+
 static void connected(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	int pod = index_of(c, p);
@@ -727,7 +752,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	if (!ev->switch_ok && !c->conf.unproven_ok) {
-		pod_let_go(c, pod, ERR_REFUSED, "it cannot end itself should we vanish, so it gets no work");
+		switch_is_bad(c, p);
 		return;
 	}
 	if (c->conf.needs_gpu && !ev->gpus) {
@@ -869,6 +894,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_CONNECTED: connected(c, p, ev); break;
 	case EV_CONNECT_FAILED: connect_failed(c, p, ev->err); break;
 	case EV_LOST: lost(c, p, ev->err); break;
+	case EV_SWITCH_BAD: switch_is_bad(c, p); break;
 	case EV_SHARED_READY:
 		if (p->phase != POD_PREPARING)
 			break;
@@ -889,11 +915,11 @@ void pod_take_over(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
+	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		p->rented_at = c->now; /* its create call may have been on its way until now */
 		return;
 	}
-	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->unwanted)
 		pod_release_now(c, pod);
 }

@@ -298,6 +298,18 @@ static void fatal_event(struct engine *e, int pod, const json_t *event)
 	post_pod(e, EV_WORKERS_FAILED, pod, &err);
 }
 
+/* Nothing yet is not bad: it is still asking. */
+static bool switch_works(struct engine *e, int pod, const char *how)
+{
+	char words[160];
+
+	if (!starts_with(how, "bad"))
+		return true;
+	podlink_shown(words, sizeof(words), how);
+	engine_log(e, LOG_WARN, "pod %s: its dead-man's switch: %s", pod_called(e, pod), words);
+	return false;
+}
+
 void podlink_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *what = jsonx_text(event, "ev", "");
@@ -327,6 +339,8 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		revoked_event(e, pod, event);
 	else if (!strcmp(what, "fatal"))
 		fatal_event(e, pod, event);
+	else if (!strcmp(what, "switch") && !switch_works(e, pod, jsonx_text(event, "switch", "")))
+		post_pod(e, EV_SWITCH_BAD, pod, NULL);
 }
 
 /* ---- the connection ---- */
@@ -412,12 +426,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 		p->workers_ready = (int)workers;
 		p->step = PREP_DONE;
 	}
-	if (starts_with(how, "bad")) {
-		char words[160];
-		podlink_shown(words, sizeof(words), how);
-		engine_log(e, LOG_WARN, "pod %s: its dead-man's switch: %s", pod_called(e, at->pod), words);
-	}
-	struct event ev = {.type = EV_CONNECTED, .pod = at->pod, .switch_ok = !starts_with(how, "bad"),
+	struct event ev = {.type = EV_CONNECTED, .pod = at->pod, .switch_ok = switch_works(e, at->pod, how),
 			   .switch_proven = starts_with(how, "ok"), .gpus = (int)json_array_size(gpus),
 			   .t = reached_ms, .number = (int)workers,
 			   .workers_alive = workers > 0};

@@ -109,7 +109,7 @@ function named(name, o) {
 		F27: () => [quirk({ locked: true })],
 		F28: () => [create({ twin: true })],
 		F29: () => [
-			{ ...list('getPod|listPods|createPod|listGpus|listVolumes'), do: { set: { zebra: { stripes: [1, 2] } }, set_top: { nextCursor: o.cursor || 'b3BhcXVl', zebra: true } } },
+			{ ...list('getPod|listPods|createPod|listGpus|listVolumes'), do: { set: { zebra: { stripes: [1, 2] } }, set_top: { nextCursor: o.cursor === undefined ? 'b3BhcXVl' : o.cursor, zebra: true } } },
 		],
 	};
 	if (!table[name]) throw new Error(`no fault is called ${name} (F24 is a setting: s3_clock_ms; F30 is always so)`);

@@ -1,0 +1,105 @@
+# client.sh - burst as a client of the stand-in: `. tests/cloud/runpod/client.sh` after tests/e2e/lib.sh.
+#
+#   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
+#   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups
+#   cases c_NAME...         runs these functions at once, each in a folder with a stand-in and a state folder of its own (a run
+#                           mostly waits for looks that are seconds apart); what one of them complains of is the test's
+#                           (ONLY=regular expression: some of them; VERBOSE=1: how long each took)
+#   rp_slow_worker [FAULTS] the job's worker is tests/workers/worker.sh with these faults
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/runpod/lib.sh"
+AT_ONCE=${AT_ONCE:-16}
+RTX4090='NVIDIA GeForce RTX 4090'
+
+rp_config() {
+	cat >burst.cfg <<-E
+		provider = "runpod";
+		gpu = ["RTX 4090", "L40S"];
+		volume = { name = "v"; size_gb = 10; create = true; };
+		caps = { max_cost = ${MAX_COST:-2.00}; max_duration = "${DURATION:-10m}"; ${CAPS:-} };
+		pod = { image = "${IMAGE:-host/tts:1}"; ${POD:-} };
+		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
+		providers = { runpod = { ${RUNPOD:-} }; };
+		$*
+	E
+}
+rp_slow_worker() {
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB="worker = \"$* sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
+}
+
+cloud() { # or the test is skipped
+	local why
+	why=$(rp_can) || { skip "$why"; return 1; }
+	rp_start || return 1
+	rp_control settings '{"quotas":{"minute":6000,"hour":60000,"day":600000}}' >/dev/null
+}
+cloud_over() { # what must be true at the end of every test
+	is "$(rp_pods | wc -l)" 0 "pods that are left: $(rp_pods)"
+	rp_invariants
+	all_in_ledger
+	rp_stop
+}
+all_in_ledger() { # every pod that ever was, in one ledger or another
+	local id
+	for id in $(rp_control state | jq -r '.pods[].id'); do
+		cat "$T"/*/ledger.db* 2>/dev/null | grep -qaF "$id" || complain "no ledger knows pod $id"
+	done
+}
+
+# ---- what happened ----
+
+pods_ever() { rp_control state | jq '.pods | length'; }
+asked() { # asked OP [JQ CONDITION]: how many such requests
+	rp_control requests | jq --arg op "$1" "[.[] | select(.op == \$op and (${2:-true}))] | length"
+}
+all_done() { # all_done SEGMENTS [PODS THAT EVER WERE]
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(json .status)" done status
+	is "$(wavs)" "$1" files
+	is "$(json '[.pods[].released] | all')" true "all released"
+	[ -z "${2:-}" ] || is "$(pods_ever)" "$2" "pods that ever were"
+}
+in_vain() { # in_vain EXIT-STATUS PODS
+	is "$STATUS" "$1" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(pods_ever)" "$2" "pods that ever were"
+	is "$(wavs)" 0 files
+}
+
+# ---- many at once ----
+
+one_case() {
+	WHY='' SKIP='' T=$PWD/$1
+	mkdir -p "$T/home"
+	cd "$T" || return
+	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
+	if cloud; then
+		script_lines 6
+		"$1"
+		cloud_over
+		wait_for 10 "processes to end" no_processes
+		! grep -qs "Sanitizer\|runtime error" err*.txt || complain "sanitizer: $(grep -hm 1 "Sanitizer\|runtime error" err*.txt)"
+	fi
+	[ -z "$WHY" ] || echo "$1: $WHY" >why
+	[ -z "$SKIP" ] || echo "$SKIP" >skipped
+	echo $SECONDS >over
+}
+cases() {
+	local name
+	# shellcheck disable=SC2046
+	[ -z "${ONLY:-}" ] || set -- $(printf '%s\n' "$@" | grep -E "$ONLY")
+	for name; do
+		while [ "$(jobs -rp | wc -l)" -ge "$AT_ONCE" ]; do wait -n; done
+		(SECONDS=0 && one_case "$name") &
+	done
+	wait
+	for name; do
+		[ -e "$name/over" ] || complain "$name: it did not come to its end"
+		[ ! -e "$name/skipped" ] || skip "$(cat "$name/skipped")"
+		[ ! -e "$name/why" ] || complain "$(cat */why | tr '\n' ';')"
+		[ -z "${VERBOSE:-}" ] || echo "    $name: $(cat "$name/over") s $(cat "$name/why" 2>/dev/null)" >&2
+	done
+}

@@ -1,0 +1,298 @@
+#!/bin/bash
+# runpod_faults.sh - what RunPod does to its clients: each fault of the stand-in, and what must come of it.
+# shellcheck disable=SC2317 # c_ functions are called by names put together
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/runpod/client.sh"
+
+render() { # render [CONFIG...]
+	rp_config "$@"
+	burst run --json
+}
+gpus_used() { json '[.pods[] | select(.id != "") | .gpu] | join(",")'; }
+
+# ---- creates ----
+
+c_create_says_500_and_made_it() {
+	rp_fault F1
+	render
+	all_done 6 1
+	is "$(asked createPod)" 1 creates
+}
+c_create_is_cut_and_made_it() {
+	rp_fault F2
+	render
+	all_done 6 1
+	is "$(asked createPod)" 1 creates
+}
+c_create_answers_in_half_a_sentence() {
+	rp_control fault '{"when":{"op":"createPod"},"do":{"cut":60}}' >/dev/null
+	render
+	all_done 6 1
+	is "$(asked createPod)" 1 creates
+}
+c_sold_out_twice() {
+	rp_fault F5 '"times":2'
+	render
+	all_done 6 1
+	is "$(asked createPod)" 3 creates
+}
+c_sold_out_for_ever() {
+	rp_fault F5 '"times":-1'
+	render 'wait = "3s";'
+	in_vain 4 0
+	is "$(json .error.code)" no_capacity code
+}
+c_too_many_requests() {
+	rp_control settings '{"quotas":{"minute":60,"hour":3000,"day":50000}}' >/dev/null # those that the fault speaks of
+	rp_fault F6 '"op":"createPod"'
+	local began=$SECONDS
+	render
+	all_done 6 1
+	[ $((SECONDS - began)) -ge 12 ] || complain "it did not wait for the window that was exhausted"
+}
+c_no_money() {
+	rp_fault F7 '"times":-1'
+	render
+	in_vain 3 0
+	is "$(json .error.code)" balance code
+	is "$(asked createPod)" 1 creates
+}
+c_a_pool_that_is_closed_to_us() {
+	rp_fault F8 "\"times\":-1,\"when\":{\"gpu\":\"$RTX4090\"}"
+	render
+	all_done 6 1
+	is "$(gpus_used)" "NVIDIA L40S" "where it went"
+}
+c_wrong_key() {
+	export RUNPOD_API_KEY=rpa_NOBODYKNOWSTHIS
+	render
+	in_vain 3 0
+	is "$(json .error.code)" credentials code
+}
+c_key_may_not_look() {
+	rp_control fault '{"times":-1,"when":{"op":"listVolumes|listGpus"},"do":{"status":403,"detail":"access denied"}}' >/dev/null
+	render
+	in_vain 3 0
+}
+c_image_that_is_nowhere() {
+	IMAGE=nobody/has:this
+	render
+	in_vain 2 0
+	is "$(asked createPod)" 1 creates
+	has err.txt "was not found on its registry"
+}
+c_old_api() {
+	RUNPOD_API_URL=$RUNPOD_API_URL/v1 render
+	in_vain 2 0
+	has err.txt "this API is gone"
+}
+c_two_pods_of_one_create() {
+	rp_fault F28
+	render
+	all_done 6 2
+	has err.txt "bears this run's mark and is not wanted"
+}
+c_dearer_than_it_was_offered() {
+	rp_fault F22 '"cost":9.5'
+	CAPS='max_price_per_hour = 2.00;'
+	render
+	all_done 6 2
+	has err.txt "its price is above caps.max_price_per_hour"
+}
+c_so_dear_that_the_cap_would_break() {
+	rp_fault F22 '"cost":19.5'
+	render
+	all_done 6 2
+	has err.txt "caps.max_cost would not hold"
+	[ "$(json .cost_usd | cut -d. -f1)" -lt 2 ] || complain "it cost $(json .cost_usd)"
+}
+c_a_little_dearer_is_taken() {
+	rp_fault F22 '"cost":0.7'
+	MAX_COST=0.05
+	render
+	all_done 6 1
+}
+
+# ---- pods that do not come up ----
+
+# A pod that is given up counts once, another does the work.
+another_did() { # another_did [WORDS]
+	all_done 6 2
+	[ -z "${1:-}" ] || has err.txt "$1"
+}
+c_stuck_before_its_image() {
+	rp_fault F9
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_stuck_with_its_image() {
+	rp_control fault "{\"when\":{\"op\":\"createPod\"},\"do\":{\"pod\":{\"stuck\":\"STARTING\"}}}" >/dev/null
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_running_without_a_port() {
+	rp_fault F10
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_running_with_an_empty_runtime() {
+	rp_fault F10 '"runtime":{}'
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_port_without_sshd() {
+	rp_fault F11
+	render 'boot_limit = "8s";'
+	another_did "did not come up within"
+}
+c_port_without_a_word() {
+	rp_fault F11 '"door":"silent"'
+	render 'boot_limit = "8s";'
+	another_did "did not come up within"
+}
+c_somebody_elses_host_key() {
+	rp_fault F12
+	render
+	another_did "host key"
+}
+c_container_cannot_be_made() {
+	rp_fault F14
+	render
+	another_did "it failed to start"
+}
+c_no_gpu_in_it() {
+	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"no_gpu":true}}}' >/dev/null
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE=chatterbox
+	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; vram_gb = 8;'
+	render 'code = { path = "code"; };'
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "no GPU"
+	is "$(pods_ever)" 1 "pods that ever were"
+}
+c_volume_that_cannot_be_written() {
+	rp_fault F26
+	render
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+	is "$(wavs)" 0 files
+}
+c_volume_that_is_full() {
+	rp_fault F26 '"how":"full"'
+	render
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+}
+c_image_that_cannot_be_pulled() {
+	rp_control settings '{"images":{"host/tts:1":"unpullable"}}' >/dev/null
+	render 'wait = "5s";'
+	is "$STATUS" 6 "exit status"
+	has err.txt "its container cannot run"
+}
+
+# ---- what the API says of them ----
+
+c_get_knows_it_late() {
+	rp_fault F3
+	render
+	all_done 6 1
+}
+c_listed_late() {
+	rp_fault F3 '"list":true,"ms":8000'
+	render
+	all_done 6 1
+}
+c_never_listed() {
+	rp_fault F4
+	render 'boot_limit = "10s";'
+	another_did "did not come up within"
+}
+c_missing_once() {
+	rp_fault F17 '"skip":1'
+	render
+	all_done 6 1
+}
+c_a_word_nobody_knows() {
+	rp_fault F18 '"times":-1'
+	render
+	all_done 6 1
+}
+c_answers_that_are_cut() {
+	rp_fault F21 '"times":4'
+	render
+	all_done 6 1
+}
+c_answers_that_are_no_json() {
+	rp_fault F21 '"way":"invalid","times":2'
+	render
+	all_done 6 1
+}
+c_pages_of_html() {
+	rp_fault F21 '"way":"html","times":3,"op":"listGpus|listPods|listVolumes"'
+	render
+	all_done 6 1
+}
+c_an_answer_without_end() {
+	rp_fault F21 '"way":"big"'
+	render
+	all_done 6 1
+}
+c_more_than_it_should_say() {
+	rp_fault F29 '"times":-1,"cursor":""'
+	render
+	all_done 6 1
+}
+c_a_list_with_further_pages() {
+	rp_fault F29 '"times":3,"when":{"op":"listPods"}'
+	render
+	all_done 6 1
+	has err.txt "has further pages"
+}
+c_a_list_that_never_is_whole() {
+	rp_fault F29 '"times":-1'
+	rp_config
+	burst_bg run --json
+	wait_for 20 "it to say so" grep -q "has further pages" err.txt
+	wait_for 60 "the pod's end" eval '[ "$(asked deletePod)" -gt 0 ]'
+	kill -TERM "$PID"
+	kill -TERM "$PID"
+	wait_for 5 "it to hear that" grep -q "stopping" err.txt
+	kill -TERM "$PID"
+	burst_wait
+	is "$STATUS" 9 "exit status"
+	is "$(pods_ever)" 1 "pods that ever were"
+}
+
+# ---- the end ----
+
+c_delete_fails_at_first() {
+	rp_fault F16 '"times":6'
+	render
+	all_done 6 1
+}
+c_delete_is_accepted_and_it_stays() {
+	rp_fault F16 '"way":"lingers","ms":8000'
+	render
+	all_done 6 1
+	[ "$(json '.pods[0].phases.release_s | floor')" -ge 8 ] || complain "it was taken for gone while it was listed"
+}
+c_delete_knows_nothing_of_it() {
+	rp_fault F16 '"way":"appears","ms":20000'
+	render
+	all_done 6 1
+}
+c_locked() {
+	rp_fault F27
+	render
+	all_done 6 1
+	[ "$(asked patchPod)" -ge 1 ] || complain "nobody unlocked it"
+}
+
+# Each waits at most for what must be waited for: the slowest come first.
+t_every_fault() {
+	# shellcheck disable=SC2046
+	cases c_create_says_500_and_made_it c_create_is_cut_and_made_it c_create_answers_in_half_a_sentence c_never_listed c_a_list_that_never_is_whole \
+		c_stuck_before_its_image c_running_without_a_port c_dearer_than_it_was_offered c_so_dear_that_the_cap_would_break \
+		$(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxE "c_create_(says_500|is_cut|answers_in).*|c_never_listed|c_a_list_that_never.*|c_stuck_before_its_image|c_running_without_a_port|c_dearer.*|c_so_dear.*")
+}
+
+run_tests "$@"

@@ -1,0 +1,239 @@
+#!/bin/bash
+# runpod_switch.sh - who ends a pod on RunPod when its client cannot: the pod itself, the next burst of this machine, a burst of
+# another one; and that nobody ends what is wanted.
+# shellcheck disable=SC2317 # c_ functions are called by names put together
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/runpod/client.sh"
+export RP_IMAGE_CACHE=${RP_IMAGE_CACHE:-$ROOT/build/minimal}
+
+# working [N] [CONFIG...]: burst renders in the background, N slow segments on one pod; its id in $ID
+working() {
+	script_lines "${1:-60}"
+	[ $# = 0 ] || shift
+	rp_slow_worker SLOW=0.5 MAX_BATCH=2
+	rp_config 'lease = "10s"; boot_limit = "${BOOT:-30s}"; code = { path = "code"; };' "$@"
+	burst_bg run --json
+	wait_for 90 "the first files" file_count out 1
+	ID=$(rp_pods | cut -d' ' -f1 | head -n 1)
+}
+killed() { # without a word
+	kill -9 "$PID"
+	burst_wait
+	KILLED=$SECONDS
+}
+ended_itself() { # ended_itself [SECONDS]: since it was killed, with the pod's own key
+	rp_wait_status "$ID" TERMINATED "${1:-70}"
+	is "$(asked deletePod '.key == "account"')" 0 "ends that somebody else asked for"
+	[ $((SECONDS - KILLED)) -le "${1:-70}" ] || complain "it took $((SECONDS - KILLED)) s"
+}
+inside() { # inside COMMAND...: in the pod's container
+	nsenter -t "$(rp_control state | jq -r --arg id "$ID" '.pods[] | select(.id == $id) | .pid')" -m -p "$@"
+}
+reap() {
+	burst reap "$@"
+	is "$STATUS" 0 "reap's exit status ($(tail -n 1 err.txt))"
+}
+
+# ---- the pod itself ----
+
+c_client_is_killed() {
+	working
+	killed
+	ended_itself 25
+	reap
+	is "$(asked createPod)" 1 creates
+}
+c_shells_are_killed_in_the_pod() {
+	working
+	inside pkill -KILL sh
+	inside pkill -KILL -f burst-agent
+	killed
+	ended_itself 25
+	reap
+}
+c_container_begins_anew() {
+	rp_control settings '{"crash_keeps_disk":false}' >/dev/null
+	working
+	killed
+	rp_control "pods/$ID" '{"kill":9}' >/dev/null
+	wait_for 10 "the container to begin anew" eval '[ "$(rp_get "$ID" .starts)" -ge 2 ]'
+	# its lease file is gone: what its environment says, an epoch, holds
+	ended_itself 45
+	reap
+}
+c_container_begins_anew_on_its_disk() {
+	working
+	killed
+	rp_control "pods/$ID" '{"kill":9}' >/dev/null
+	ended_itself 25
+	reap
+}
+c_api_is_away_when_it_is_time() {
+	working
+	rp_control fault '{"times":-1,"when":{"key":"pod"},"do":{"reset":true}}' >/dev/null
+	killed
+	wait_for 30 "the first try" eval '[ "$(rp_control requests | jq "[.[] | select(.key == \"pod\" and .op == \"deletePod\")] | length")" -ge 1 ]'
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	ended_itself 85
+	reap
+}
+c_only_the_old_api_may_end_it() {
+	rp_control settings '{"pod_key":{"delete":false,"action":false}}' >/dev/null
+	working
+	killed
+	rp_wait_status "$ID" TERMINATED 25
+	[ "$(asked graphql:podTerminate '.key == "pod"')" -ge 1 ] || complain "GraphQL was not asked"
+	reap
+}
+c_line_is_cut_and_the_client_lives() {
+	working 16
+	rp_control "pods/$ID" '{"quirks":{"door":"reset"},"drop_ssh":true}' >/dev/null
+	burst_wait
+	all_done 16 2
+	is "$(rp_control requests | jq -r --arg p "/v2/pods/$ID" '[.[] | select(.url == $p and .key == "pod" and .status == 204)] | length')" 1 "ends asked for by the pod itself"
+}
+c_key_without_rights() {
+	rp_control settings '{"pod_key":{"get":false,"delete":false,"action":false,"graphql":false}}' >/dev/null
+	rp_config
+	burst run --json
+	is "$STATUS" 6 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "it cannot end itself should we vanish, so it gets no work"
+	is "$(wavs)" 0 files
+	is "$(json '[.pods[].released] | all')" true "all released"
+}
+c_key_without_rights_is_allowed() {
+	rp_control settings '{"pod_key":{"get":false,"delete":false,"action":false,"graphql":false}}' >/dev/null
+	POD='allow_unproven_switch = true;'
+	rp_config
+	burst run --json
+	all_done 6 1
+	has err.txt "its dead-man's switch: bad http 403"
+}
+c_it_learns_late_that_it_may_not() {
+	rp_control fault '{"when":{"op":"getPod","key":"pod"},"do":{"delay_ms":8000,"status":403,"detail":"access denied"}}' >/dev/null
+	working 16
+	burst_wait
+	all_done 16 2
+	has err.txt "it cannot end itself should we vanish, so it gets no work"
+}
+c_image_without_curl() {
+	[ -e "$RP_IMAGE_CACHE/root/.complete" ] || { skip "the minimal image is not built (tests/cloud/minimal_root.sh $RP_IMAGE_CACHE)"; return; }
+	IMAGE=debian:12
+	LIMIT=200
+	BOOT=90s
+	working
+	killed
+	ended_itself
+	reap
+}
+c_it_is_left_to_itself() {
+	rp_config
+	burst run -d --json
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	wait_for 40 "the pod to end itself" eval '[ -z "$(rp_pods)" ]'
+	burst attach
+	is "$STATUS" 0 "attach ($(tail -n 1 err.txt))"
+	is "$(wavs)" 6 files
+}
+
+t_the_pod_ends_itself() {
+	cases c_api_is_away_when_it_is_time c_image_without_curl c_line_is_cut_and_the_client_lives c_key_without_rights \
+		c_container_begins_anew c_container_begins_anew_on_its_disk c_client_is_killed c_shells_are_killed_in_the_pod \
+		c_only_the_old_api_may_end_it c_key_without_rights_is_allowed c_it_learns_late_that_it_may_not c_it_is_left_to_itself
+}
+
+# ---- the next burst ----
+
+# The create is on its way when burst dies: it is carried out some seconds later.
+dead_in_create() {
+	rp_control fault '{"when":{"op":"createPod"},"do":{"delay_ms":3000}}' >/dev/null
+	rp_config
+	burst_bg run --json
+	wait_for 20 "the intent" eval '[ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select count(*) from pod" 2>/dev/null)" = 1 ]'
+	wait_for 10 "the request" eval 'rp_control state | jq -e ".faults[0].hits == 1"'
+	kill -9 "$PID"
+	burst_wait
+	is "$(pods_ever)" 0 "pods when it died"
+}
+c_killed_in_a_create_then_resume() {
+	dead_in_create
+	burst resume --json
+	all_done 6 1
+}
+c_killed_in_a_create_then_reap() {
+	dead_in_create
+	reap
+	is "$(pods_ever)" 1 "pods that ever were"
+}
+c_killed_in_a_create_then_run() {
+	dead_in_create
+	LIMIT=150
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	is "$(wavs)" 6 files
+}
+c_killed_at_work_then_resume() {
+	working 24
+	killed
+	burst resume --json
+	all_done 24 1
+}
+c_killed_at_work_then_reap() {
+	working
+	killed
+	reap
+	is "$(rp_control requests | jq -r '[.[] | select(.op == "deletePod" and .key == "account")] | length')" 1 "ends asked for"
+}
+
+# ---- another machine ----
+
+marked() { # marked NAME HARD-END: a pod of a machine that is no more; its id in $ID
+	rp_api POST /v2/pods "{\"name\":\"$1\",\"image\":\"host/x\",\"args\":\"sleep 1000\",\"gpu\":{\"id\":\"$RTX4090\",\"count\":1},\"ports\":[\"22/tcp\"],
+		\"env\":{\"BURST_MACHINE\":\"elsewhere\",\"BURST_RUN\":\"1101-000000-aaaa\",\"BURST_ATTEMPT\":\"$1\",\"BURST_HARD_END\":\"$2\"}}"
+	ID=$(jq -r .id reply.json)
+}
+c_left_by_another_machine() {
+	local old young now
+	now=$(date +%s)
+	rp_config
+	marked 0123456789abcdef $((now - 400))
+	old=$ID
+	marked 0123456789abcdee $((now - 100))
+	young=$ID
+	rp_api POST /v2/pods "{\"name\":\"mine\",\"image\":\"host/x\",\"args\":\"sleep 1000\",\"gpu\":{\"id\":\"$RTX4090\",\"count\":1},\"ports\":[\"22/tcp\"]}"
+	reap
+	is "$(rp_get "$old" .status)" TERMINATED "the one past its hard end"
+	is "$(rp_pods | cut -d' ' -f3 | sort | tr '\n' ' ')" "0123456789abcdee mine " "what it left alone"
+	has out.txt "pod $old of runpod: gone (past its hard end)"
+	has out.txt "pod $young of runpod: run 1101-000000-aaaa of machine elsewhere"
+	reap "$young" --force
+	is "$(rp_pods | cut -d' ' -f3)" mine "what is nobody's of ours"
+	rp_api DELETE "/v2/pods/$(rp_pods | cut -d' ' -f1)"
+	touch state/ledger.db
+	echo "$old $young $(rp_control state | jq -r '.pods[2].id')" >state/ledger.db.not # they are in no ledger, and need not be
+}
+c_two_machines() {
+	mkdir -p other/home
+	working 20
+	local one=$PID one_shell=$SHELL_PID first=$ID
+	cd other || return
+	export BURST_STATE_DIR=$T/state2
+	PID=''
+	working 20
+	(BURST_STATE_DIR=$T/state3; reap; [ -z "$WHY" ] || echo "$WHY"; is "$(grep -c "left alone" out.txt)" 2 "pods that a third machine leaves alone"; echo "$WHY") >../third.txt
+	is "$(tr -d '\n' <../third.txt)" "" "the third machine"
+	is "$(rp_pods | wc -l)" 2 "pods at work"
+	burst_wait
+	all_done 20 2
+	cd ..
+	SHELL_PID=$one_shell
+	burst_wait
+	all_done 20 2
+}
+
+t_the_next_burst() {
+	cases c_killed_in_a_create_then_reap c_killed_in_a_create_then_run c_killed_in_a_create_then_resume c_two_machines \
+		c_killed_at_work_then_resume c_killed_at_work_then_reap c_left_by_another_machine
+}
+
+run_tests "$@"
