@@ -416,14 +416,20 @@ is_early() {
 }
 
 check_runpod() {
-	try=0
+	try=0 sought=
+	# an image may lack all it takes: until something was installed there is no answer, but not for long
+	{
+		sleep 120
+		[ -e "$home/switch" ] || tell_switch 'bad no answer from the API in two minutes'
+	} &
 	check_until=$(($(date +%s) + 60))
 	while [ $try -lt 60 ]; do
 		try=$((try + 1))
 		ask_about_self
 		case $http in
 		000)
-			tell_switch "bad no answer from the API ($way)"
+			[ -z "$sought" ] || tell_switch "bad no answer from the API ($way)"
+			sought=1
 			install_in_turn curl ca-certificates >>"$log" 2>&1
 			;;
 		2??)

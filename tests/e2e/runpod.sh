@@ -27,4 +27,30 @@ t_a_balance_below_the_cap() { # refused before anything is rented
 	cloud_over
 }
 
+t_no_secret_is_seen() {
+	cloud || return
+	script_lines 12
+	rp_slow_worker SLOW=0.3
+	rp_config 'code = { path = "code"; };'
+	burst_bg run --json --trace -v
+	while running_as "$PID"; do # every command line on this machine, the pods' included
+		cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >>cmdlines
+		read -rt 0.1 <> <(:) || :
+	done
+	burst_wait
+	all_done 12 1
+	rp_control requests | jq -r '.[] | .body.env.BURST_HOST_KEY_B64? // empty' >host_key
+	rp_control state | jq -r '.pods[].key' >pod_key
+	for secret in "$RUNPOD_API_KEY" "$RUNPOD_S3_SECRET_KEY" "$(cat pod_key)" "$(cat host_key)" "$(base64 -d host_key | sed -n 2p)"; do
+		[ ${#secret} -ge 20 ] || complain "no secret to look for: \"$secret\""
+		for where in cmdlines err.txt out.txt state out; do
+			! grep -rqaF -- "$secret" $where || complain "a secret (${secret:0:8}...) stands in $(grep -rlaF -- "$secret" $where | head -n 1)"
+		done
+	done
+	! grep -rqa "PRIVATE KEY" state || complain "a private key is left in $(grep -rla "PRIVATE KEY" state | head -n 1)"
+	has cmdlines worker.sh
+	has err.txt BURST_HARD_END
+	cloud_over
+}
+
 run_tests "$@"

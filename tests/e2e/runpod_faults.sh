@@ -285,6 +285,94 @@ c_locked() {
 	[ "$(asked patchPod)" -ge 1 ] || complain "nobody unlocked it"
 }
 
+# ---- at work ----
+
+slowly() { # slowly N [CONFIG...]: N segments of half a second each
+	script_lines "$1"
+	shift
+	rp_slow_worker SLOW=0.5 MAX_BATCH=2
+	rp_config 'code = { path = "code"; };' "$@"
+}
+c_ssh_drops_in_a_transfer() {
+	rp_fault F13 '"bytes":60000,"drops":2'
+	render
+	all_done 6 1
+}
+c_taken_back_in_a_batch() {
+	rp_fault F15 '"ms":8000'
+	slowly 16
+	burst run --json
+	all_done 16 2
+}
+c_spot_is_taken_back() {
+	rp_fault F15 '"ms":8000,"to":"TERMINATED"'
+	slowly 16 'spot = true;'
+	burst run --json
+	all_done 16 2
+	is "$(json '.pods[0].spot')" true spot
+	has err.txt "it is gone"
+}
+c_its_files_are_saved_from_the_volume() { # although the storage fails at first
+	rp_fault F15 '"ms":8000,"to":"TERMINATED"'
+	rp_fault F23 '"times":2'
+	slowly 16
+	burst run --json
+	all_done 16 2
+	[ "$(asked s3:GetObject '.status == 200')" -ge 1 ] || complain "nothing was read from the volume"
+}
+c_storage_that_thinks_our_clock_is_wrong() {
+	rp_control settings '{"s3_clock_ms":7200000}' >/dev/null
+	rp_fault F15 '"ms":8000,"to":"TERMINATED"'
+	slowly 16
+	burst run --json
+	all_done 16 2
+	is "$(asked s3:GetObject '.status == 200')" 0 "files read from the volume"
+}
+c_port_moves() {
+	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"stale_port_ms":6000}}}' >/dev/null
+	slowly 30
+	burst_bg run --json
+	wait_for 40 "the first file" file_count out 1
+	rp_control "pods/$(rp_pods | cut -d' ' -f1)" '{"move_port":true}' >/dev/null
+	burst_wait
+	all_done 30 1
+}
+c_log_is_cut() {
+	rp_fault F14
+	rp_fault F20 '"multiline":true,"cut":4'
+	rp_config
+	burst run --json -v
+	all_done 6 2
+	has err.txt "its provider's log: system: pulling image"
+}
+c_log_says_nothing() { # and does not keep the pod from being released
+	rp_fault F14
+	rp_fault F20 '"quiet_ms":60000'
+	render
+	all_done 6 2
+	[ "$(rp_control state | jq '[.pods[] | .ended_ms - .created_ms] | max')" -lt 25000 ] || complain "a pod waited for its log"
+}
+
+# ---- all together ----
+
+# The first pod is the canary; then one is taken back at work, another never answers.
+c_quiz_on_four_pods() {
+	rp_fault F11 '"skip":1'
+	rp_fault F15 '"skip":2,"ms":9000,"to":"TERMINATED"'
+	script_lines 300
+	mkdir -p code
+	rp_slow_worker SLOW=0.15 MAX_BATCH=8
+	LIMIT=150
+	rp_config 'pods = 4; boot_limit = "10s"; code = { path = "code"; };'
+	burst run --json
+	all_done 300
+	is "$(json .segments.rendered)" 300 rendered
+	[ "$(pods_ever)" -ge 5 ] || complain "only $(pods_ever) pods"
+	is "$(jq -r .id out/manifest.jsonl | sort -u | wc -l)" 300 "segments in the manifest"
+	has err.txt "did not come up within"
+	is "$(asked createPod)" "$(pods_ever)" creates
+}
+
 # Each waits at most for what must be waited for: the slowest come first.
 t_every_fault() {
 	# shellcheck disable=SC2046

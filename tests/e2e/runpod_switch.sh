@@ -11,7 +11,7 @@ working() {
 	script_lines "${1:-60}"
 	[ $# = 0 ] || shift
 	rp_slow_worker SLOW=0.5 MAX_BATCH=2
-	rp_config 'lease = "10s"; boot_limit = "${BOOT:-30s}"; code = { path = "code"; };' "$@"
+	rp_config "lease = \"10s\"; boot_limit = \"${BOOT:-30s}\"; code = { path = \"code\"; };" "$@"
 	burst_bg run --json
 	wait_for 90 "the first files" file_count out 1
 	ID=$(rp_pods | cut -d' ' -f1 | head -n 1)

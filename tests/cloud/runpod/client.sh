@@ -3,7 +3,8 @@
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
 #   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups
 #   cases c_NAME...         runs these functions at once, each in a folder with a stand-in and a state folder of its own (a run
-#                           mostly waits for looks that are seconds apart); what one of them complains of is the test's
+#                           mostly waits for looks that are seconds apart); what one of them complains of is the test's, what
+#                           one of them skips is said in a line of its own
 #                           (ONLY=regular expression: some of them; VERBOSE=1: how long each took)
 #   rp_slow_worker [FAULTS] the job's worker is tests/workers/worker.sh with these faults
 # shellcheck shell=bash
@@ -96,10 +97,16 @@ cases() {
 		(SECONDS=0 && one_case "$name") &
 	done
 	wait
+	local ran=0
 	for name; do
 		[ -e "$name/over" ] || complain "$name: it did not come to its end"
-		[ ! -e "$name/skipped" ] || skip "$(cat "$name/skipped")"
-		[ ! -e "$name/why" ] || complain "$(cat */why | tr '\n' ';')"
+		if [ -e "$name/skipped" ]; then
+			echo "skip $SCRIPT/$name: $(cat "$name/skipped")"
+		else
+			ran=1
+		fi
+		[ ! -e "$name/why" ] || complain "$(cat ./*/why | tr '\n' ';')"
 		[ -z "${VERBOSE:-}" ] || echo "    $name: $(cat "$name/over") s $(cat "$name/why" 2>/dev/null)" >&2
 	done
+	[ $ran = 1 ] || skip "none of its cases can run here"
 }
