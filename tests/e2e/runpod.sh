@@ -5,10 +5,11 @@
 
 t_renders_and_gives_back() {
 	cloud || return
-	script_lines 12
-	rp_config 'pods = 2;'
+	script_lines 40
+	rp_slow_worker SLOW=0.3 # both find work
+	rp_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --trace
-	all_done 12 2
+	all_done 40 2
 	is "$(json '.pods[0].gpu')" "NVIDIA GeForce RTX 4090" gpu
 	is "$(json '[.pods[].cost_usd > 0] | all')" true "it costs"
 	cloud_over
