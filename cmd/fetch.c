@@ -171,7 +171,11 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	for (int i = 0; i < setup->provider_count; i++)
 		if (!strcmp(setup->providers[i].ops->name, pod->provider))
 			p = &setup->providers[i];
-	if (!pod->volume_id[0] || !provider_can_fetch(p->ops, p->handle)) {
+	struct volume volume = {0};
+
+	COPY_TEXT(volume.id, pod->volume_id);
+	COPY_TEXT(volume.region, pod->region);
+	if (!pod->volume_id[0] || !provider_can_fetch(p->ops, p->handle, &volume)) {
 		log_line(LOG_NOTE, "pod %s had no volume that can be read without a pod: nothing is left of it",
 			 pod->id[0] ? pod->id : pod->attempt);
 		return 0;

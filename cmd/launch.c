@@ -290,7 +290,8 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	return store_put_run(ctx->store, r, err);
 }
 
-/* Pods that are gone already have cost what their rows say: that much of the cap is used up. */
+/* Pods that are gone already have cost what their rows say: that much of the cap is used up. What some of them finished may
+ * still be on its volume only. */
 static int take_over_pods(struct launch *l, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
@@ -301,15 +302,16 @@ static int take_over_pods(struct launch *l, struct err *err)
 		return -1;
 	l->run.billed_ms = l->run.compute_ms = l->run.wasted_ms = l->run.cost_microusd = 0;
 	for (size_t i = 0; i < count; i++) {
-		bool over = !strcmp(pods[i].state, "gone") || !strcmp(pods[i].state, "failed");
-		if (!over) {
-			pods[open++] = pods[i];
+		struct pod_row pod = pods[i];
+		bool over = !strcmp(pod.state, "gone") || !strcmp(pod.state, "failed");
+		if (!over || (pod.volume_safe && !s->conf.reap))
+			pods[open++] = pod;
+		if (!over)
 			continue;
-		}
-		l->run.billed_ms += pods[i].billed_ms;
-		l->run.compute_ms += pods[i].compute_ms;
-		l->run.wasted_ms += pods[i].wasted_ms;
-		l->run.cost_microusd += pods[i].cost_microusd;
+		l->run.billed_ms += pod.billed_ms;
+		l->run.compute_ms += pod.compute_ms;
+		l->run.wasted_ms += pod.wasted_ms;
+		l->run.cost_microusd += pod.cost_microusd;
 	}
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);

@@ -19,9 +19,19 @@ const char *pod_state_name(enum pod_state state)
 	return "unknown";
 }
 
-bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p)
+bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
 {
-	return ops->can_fetch && (!ops->files_ready || ops->files_ready(p));
+	return ops->can_fetch && (!ops->files_ready || ops->files_ready(p, v));
+}
+
+bool provider_can_stage(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
+{
+	return ops->can_stage && (!ops->files_ready || ops->files_ready(p, v));
+}
+
+bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p)
+{
+	return ops->pods_are_free && ops->pods_are_free(p);
 }
 
 void op_result_free(struct op_result *r)

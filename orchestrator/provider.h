@@ -78,6 +78,7 @@ struct volume {
 	int64_t size_gb;
 	int64_t used_bytes; /* -1: not known */
 	int64_t price_microusd_month;
+	bool apart; /* set by the engine: its files can be had without a pod */
 };
 
 /* One thing in a folder of a volume. */
@@ -258,11 +259,16 @@ struct provider_ops {
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			     struct op_result *result, struct err *err);
 	void (*op_free)(struct op *op); /* at any time; NULL is fine */
-	/* Whether can_stage and can_fetch hold for this very provider: they may hang on keys. NULL: they do. */
-	bool (*files_ready)(const struct provider *p);
+	/* Whether can_stage and can_fetch hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
+	 * NULL: they do. */
+	bool (*files_ready)(const struct provider *p, const struct volume *v);
+	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
+	bool (*pods_are_free)(const struct provider *p);
 };
-/* Files of its volumes can be had without a pod. */
-bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p);
+/* Files of this volume (NULL: of some) can be had, or put there, without a pod. */
+bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
+bool provider_can_stage(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
+bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
 /* The registry (providers/registry.c): NULL-terminated. cmd/ hands it to the engine. */
 extern const struct provider_ops *const provider_registry[];

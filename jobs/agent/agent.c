@@ -66,6 +66,7 @@ enum {
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
+	EXIT_NOT_STAGED = 97,
 	EXIT_THERE = 98,
 	EXIT_NO_BASE = 99,
 };
@@ -3575,6 +3576,15 @@ static void op_note(struct agent *a, const struct json *op)
 	log_line(a, 0, "note", text, strlen(text));
 }
 
+static void op_sync(struct agent *a, const struct json *op)
+{
+	bool failed = volume_sync(a) < 0;
+	struct buf *b = say_begin(a, "synced");
+	js_int(b, "turn", json_int(op, "turn", 0));
+	js_bool(b, "ok", !failed);
+	say_end(a);
+}
+
 static void stop_work(struct agent *a);
 
 static void op_stop(struct agent *a, const struct json *op)
@@ -3622,6 +3632,7 @@ static const struct {
 	{ "start", op_start, true },	    { "batch", op_batch, false },    { "revoke", op_revoke, false },
 	{ "drain", op_drain, false },	    { "handover", op_handover, false }, { "takeover", op_takeover, false },
 	{ "note", op_note, false },	    { "stop", op_stop, false },	     { "end", op_end, false },
+	{ "sync", op_sync, false },
 };
 
 static void defer(struct agent *a, const char *line, size_t len)
@@ -4792,22 +4803,29 @@ static int cmd_lane(const char *id)
 
 struct tree_args {
 	const char *dir, *id, *base;
-	bool zstd, lanes;
+	const char *from, *sha256; /* a stream that lies in parts on the volume, and what it must be */
+	const char *parts;
+	const char *volume;
+	bool zstd, lanes, unstaged;
 };
 
 static int tree_usage(void)
 {
-	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--zstd] [--lanes]\n");
+	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--zstd] [--lanes | --from NAME --parts N "
+			"--sha256 HEX]\n");
 	return 2;
 }
 
 static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 {
 	for (int i = 2; i < argc; i++) {
-		const char **to = !strcmp(argv[i], "--dir")  ? &args->dir
-				  : !strcmp(argv[i], "--id")   ? &args->id
-				  : !strcmp(argv[i], "--base") ? &args->base
-							       : NULL;
+		const char **to = !strcmp(argv[i], "--dir")    ? &args->dir
+				  : !strcmp(argv[i], "--id")     ? &args->id
+				  : !strcmp(argv[i], "--base")   ? &args->base
+				  : !strcmp(argv[i], "--from")   ? &args->from
+				  : !strcmp(argv[i], "--parts")  ? &args->parts
+				  : !strcmp(argv[i], "--sha256") ? &args->sha256
+								 : NULL;
 		if (!strcmp(argv[i], "--zstd"))
 			args->zstd = true;
 		else if (!strcmp(argv[i], "--lanes"))
@@ -4817,8 +4835,70 @@ static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 		else
 			return false;
 	}
+	bool staged = args->from && args->parts && args->sha256;
+	if (!staged && (args->from || args->parts || args->sha256))
+		return false;
 	return args->dir && path_safe(args->dir) && args->id && name_safe(args->id) && args->id[0] != '.' &&
-	       (!args->base || name_safe(args->base));
+	       (!args->base || name_safe(args->base)) &&
+	       (!staged || (!args->lanes && name_safe(args->from) && atoi(args->parts) > 0));
+}
+
+/* Staged: a stream that was put on the volume before there was a pod, as staged/NAME.0, NAME.1, ... */
+
+static char *staged_part(const struct tree_args *args, int part)
+{
+	return xprintf("%s/staged/%s.%d", args->volume, args->from, part);
+}
+
+static int staged_copy(const char *path, int out, struct sha256 *sha)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	char *room = xalloc(SLICE);
+	ssize_t n = -1;
+	while (fd >= 0 && (n = read(fd, room, SLICE)) > 0) {
+		sha256_add(sha, room, (size_t)n);
+		if (write_all(out, room, (size_t)n) < 0)
+			break;
+	}
+	close_fd(&fd);
+	free(room);
+	return n == 0 ? 0 : -1;
+}
+
+/* A child that reads the parts; they become our stdin. It fails unless they are what was put there. */
+static pid_t staged_start(const struct tree_args *args)
+{
+	int in = -1, out = -1;
+	if (make_pipe(&in, &out) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct sha256 sha;
+		char hex[65];
+		int failed = 0;
+		close_fd(&in);
+		sha256_start(&sha);
+		for (int i = 0; i < atoi(args->parts) && !failed; i++) {
+			char *path = staged_part(args, i);
+			failed = staged_copy(path, out, &sha);
+			free(path);
+		}
+		sha256_hex(&sha, hex);
+		_exit(failed || strcmp(hex, args->sha256) ? 1 : 0);
+	}
+	close_fd(&out);
+	dup2(in, 0);
+	close_fd(&in);
+	return pid;
+}
+
+static void staged_remove(const struct tree_args *args)
+{
+	for (int i = 0; args->from && i < atoi(args->parts); i++) {
+		char *path = staged_part(args, i);
+		unlink(path);
+		free(path);
+	}
 }
 
 static pid_t unzstd(int *out)
@@ -4849,16 +4929,19 @@ static int tree_unpack(struct tar *t, int root, bool zstd)
 	return result;
 }
 
-static int tree_receive(struct tar *t, int root, const struct tree_args *args)
+static int tree_receive(struct tar *t, int root, struct tree_args *args)
 {
 	int status = 0;
-	if (!args->lanes)
+	if (!args->lanes && !args->from)
 		return tree_unpack(t, root, args->zstd);
-	pid_t pid = lanes_start(args->id);
+	pid_t pid = args->from ? staged_start(args) : lanes_start(args->id);
 	int result = pid < 0 ? tar_error(t, "lanes: %s", strerror(errno)) : tree_unpack(t, root, args->zstd);
-	close(0); /* a merger that still writes ends */
-	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0))
-		result = tar_error(t, "the stream did not come to its end");
+	close(0); /* a child that still writes ends */
+	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0)) {
+		args->unstaged = args->from != NULL;
+		result = tar_error(t, args->from ? "what was put on the volume is not all there"
+						 : "the stream did not come to its end");
+	}
 	return result;
 }
 
@@ -4912,7 +4995,7 @@ static void sync_in_background(int dir)
 }
 
 /* The new tree in `temp`, then under its name. */
-static int tree_build(struct tar *t, int dir, const char *temp, const struct tree_args *args)
+static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args *args)
 {
 	int root = mkdirat(dir, temp, 0755) < 0 ? -1 : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
@@ -4929,11 +5012,13 @@ static int tree_build(struct tar *t, int dir, const char *temp, const struct tre
 	return failed;
 }
 
-static int tree_into(int dir, const struct tree_args *args)
+static int tree_into(int dir, struct tree_args *args)
 {
 	struct stat st;
-	if (fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+	if (fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+		staged_remove(args);
 		return EXIT_THERE;
+	}
 	if (args->base && (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
 	const char *attempt = getenv("BURST_ATTEMPT");
@@ -4947,8 +5032,9 @@ static int tree_into(int dir, const struct tree_args *args)
 		js_quote(&text, t.error, strlen(t.error));
 		fprintf(stderr, "burst-agent: tree: %.*s\n", (int)text.len - 2, text.p + 1);
 		buf_free(&text);
-		return 1;
+		return args->unstaged ? EXIT_NOT_STAGED : 1;
 	}
+	staged_remove(args);
 	printf("{\"tree\":\"%s\",\"files\":%ld}\n", args->id, t.files);
 	fflush(stdout);
 	sync_in_background(dir);
@@ -4964,6 +5050,7 @@ static int cmd_tree(int argc, char **argv)
 	place_load(&place);
 	umask(022);
 	signal(SIGPIPE, SIG_IGN);
+	args.volume = place.volume;
 	char *path = on_volume(&place, args.dir);
 	mkdirs(path, 0755);
 	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -140,6 +140,15 @@ static int count_active(const struct core *c, int *working, int *coming)
 	return active;
 }
 
+/* What an earlier life finished is being learnt: nothing of it is rendered again meanwhile. */
+bool core_reads_old(const struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].salvaging && c->pods[i].adopted)
+			return true;
+	return false;
+}
+
 /* A replacement is worth its cold start only if there is more work left than it takes to come up. */
 static bool worth_another(const struct core *c, int working)
 {
@@ -246,6 +255,8 @@ static void widen(struct core *c)
 	int64_t again_at;
 	struct err err;
 
+	if (core_reads_old(c))
+		return;
 	while (active < width_now(c)) {
 		if (active && !worth_another(c, working))
 			return;
@@ -308,7 +319,7 @@ static void hand_over(struct core *c)
 {
 	int working, coming;
 
-	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c))
+	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c) || core_reads_old(c))
 		return;
 	bool asking = false;
 	count_active(c, &working, &coming);
@@ -606,6 +617,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_WORKERS:
 	case EV_WORKERS_FAILED:
 	case EV_SALVAGED:
+	case EV_SYNCED:
 	case EV_RELEASED: pod_event(c, ev); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;
 	case EV_BATCH_STARTED: dispatch_started(c, ev); break;

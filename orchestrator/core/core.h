@@ -21,7 +21,7 @@ enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
 
 struct core_provider {
 	char name[PROVIDER_NAME_MAX];
-	bool can_fetch;	  /* its volumes can be read without a pod */
+	bool pods_are_free; /* they are not let go before all of their files are home */
 	int64_t poll_ms;  /* how often its list may be asked for while a pod boots */
 	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
 };
@@ -98,6 +98,7 @@ struct core_pod {
 	bool unwanted;		/* to be released as soon as its finished files are home */
 	bool salvaging;		/* gone or going; what it finished is being read from the volume */
 	bool kept;		/* was useful: rendered something */
+	bool durable;		/* all that it finished is on its volume for good, and can be had from there */
 	int workers_ready;
 	/* boot clock, 0: not yet */
 	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at, worked_at, safe_at,
@@ -110,6 +111,11 @@ struct core_pod {
 	int tries, looks, clean_looks;
 	int batches, unhome; /* batches in flight; rendered segments not yet home */
 	int bad_files;	     /* segments in a row whose files were not what was announced */
+	bool syncing;	     /* ACT_SYNC was not answered yet */
+	uint32_t sync_turn;  /* answers to an earlier ACT_SYNC do not count: it was given work since */
+	int64_t sync_at;     /* when to ask again */
+	int64_t refetch_at, rescue_until; /* of files on the volume of a durable pod */
+	int refetches;
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
@@ -158,6 +164,7 @@ enum event_type {
 	EV_SAFE,	   /* segment: fsynced under its final name */
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
+	EV_SYNCED,	   /* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
 	EV_RELEASED,	   /* pod: accepted. Or err */
 	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
 	EV_SLEPT,	   /* the machine slept: look before anything else */
@@ -199,6 +206,8 @@ enum action_type {
 	ACT_KEEP,     /* segment: rename into place, record; flag: suspect (check not satisfied, tries used up) */
 	ACT_DISCARD,  /* segment: throw the file away, it is rendered again */
 	ACT_SALVAGE,  /* pod: read its event log from the volume */
+	ACT_SYNC,     /* pod, number: the turn. What is finished there is made durable, unless the little that is left to
+		       * fetch is here sooner */
 	ACT_RELEASE,  /* pod */
 	ACT_CLOSE,    /* pod: drop the connection; its keys can go when it is gone */
 	ACT_NOTE,     /* text: for people; level in number */
@@ -225,8 +234,8 @@ struct core;
 struct core *core_new(const struct core_conf *conf, const struct core_segment *segments, size_t count);
 void core_free(struct core *c);
 /* Takes over a pod of an earlier life of this run (or of a dead run, with conf.reap), before EV_START. The pod's ids, times
- * (boot clock; may be negative), prices and phase (AMBIGUOUS, or BOOTING for "it was there") are set by the caller. Returns
- * its number. */
+ * (boot clock; may be negative), prices and phase (AMBIGUOUS, BOOTING for "it was there", or GONE for one that is durable and
+ * may have files that are not home; that one has no times) are set by the caller. Returns its number. */
 int core_adopt(struct core *c, const struct core_pod *pod);
 /* The step. Appends to *out (the caller empties it, and frees out->list at the end). */
 void core_step(struct core *c, const struct event *ev, struct actions *out);

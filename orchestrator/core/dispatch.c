@@ -176,6 +176,7 @@ static void send_batch(struct core *c, uint32_t batch)
 	struct core_batch *b = &c->batches[batch];
 
 	c->pods[b->pod].batches++;
+	c->pods[b->pod].syncing = false; /* what was made durable was not all */
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 
@@ -265,7 +266,7 @@ void dispatch_fill(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
-	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining || core_stopping(c))
+	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining || core_stopping(c) || core_reads_old(c))
 		return;
 	if (!c->canary_ok) {
 		if (!c->canary_sent && c->todo)
@@ -575,6 +576,16 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 	if (s->arrived)
 		return;
 	s->fetching = false;
+	if (p->durable && p->via_volume && c->now < p->rescue_until &&
+	    (ev->err->kind != ERR_UNTRUSTED || ++s->fetch_tries < FETCH_TRIES_MAX)) {
+		pod_file_delayed(c, ev->pod);
+		return;
+	}
+	if (p->durable && p->via_volume && ev->err->kind != ERR_UNTRUSTED) {
+		p->unhome--;
+		fail_segment(c, ev->segment); /* it can be fetched later */
+		return;
+	}
 	bool drop = ev->err->kind == ERR_NETWORK || ev->err->kind == ERR_TRANSIENT;
 	if (drop && !p->via_volume && !p->connected)
 		return; /* asked for again when the connection is back: pod.c */
@@ -605,6 +616,7 @@ void dispatch_safe(struct core *c, const struct event *ev)
 	c->pods[pod].unhome--;
 	c->pods[pod].safe_at = c->now;
 	c->pods[pod].bad_files = 0;
+	pod_file_came(c, pod);
 	c->pod_failures = 0;
 	canary_word(c, ev->segment, !s->suspect);
 	pod_after_work(c, pod);

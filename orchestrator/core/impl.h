@@ -26,6 +26,10 @@ enum {
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
 	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
+	SYNC_AGAIN_MS = 2 * 1000,	   /* a pod whose last files take longer than this is let go before they are home */
+	RESCUE_LIMIT_MS = 10 * 60 * 1000,  /* without one file that comes from the volume of a pod that was let go so */
+	REFETCH_MIN_MS = 500,
+	REFETCH_MAX_MS = 15 * 1000,
 	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
 	SELF_END_MS = 5 * 1000,		   /* from its hard end until a pod that ends itself bills no more */
@@ -135,6 +139,7 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRIN
 void core_fault(struct core *c, int pod, const struct err *err);
 uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
+bool core_reads_old(const struct core *c);
 
 /* offers.c */
 void offers_take(struct core *c, int provider, const struct offer *list, size_t count);
@@ -186,6 +191,8 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 void pod_release_now(struct core *c, int pod);
 bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
+void pod_file_delayed(struct core *c, int pod); /* of a durable pod: it is asked for again later */
+void pod_file_came(struct core *c, int pod);
 bool pod_files_outlive(const struct core *c, const struct core_pod *p); /* they can be read when it is gone */
 void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
 /* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */

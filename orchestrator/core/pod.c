@@ -44,7 +44,8 @@ static struct vendor *vendor_of(struct core *c, const struct core_pod *p)
 
 bool pod_files_outlive(const struct core *c, const struct core_pod *p)
 {
-	return p->volume.id[0] && c->conf.providers[p->provider].can_fetch;
+	(void)c;
+	return p->volume.id[0] && p->volume.apart;
 }
 
 static void enter(struct core *c, struct core_pod *p, enum pod_phase phase)
@@ -259,6 +260,22 @@ static void rescue_files(struct core *c, struct core_pod *p)
 	}
 }
 
+/* Files of a durable pod are not rendered again because they cannot be had just now. */
+void pod_file_delayed(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (!p->refetch_at)
+		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6), (int64_t)REFETCH_MAX_MS);
+	c->dirty = true;
+}
+
+void pod_file_came(struct core *c, int pod)
+{
+	c->pods[pod].refetches = 0;
+	c->pods[pod].rescue_until = c->now + RESCUE_LIMIT_MS;
+}
+
 static void count_failure(struct core *c, const struct core_pod *p)
 {
 	struct err err;
@@ -296,6 +313,45 @@ void pod_release_now(struct core *c, int pod)
 	struct vendor *v = vendor_of(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
+}
+
+/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills, as soon as it is there for
+ * good. */
+static void ask_durable(struct core *c, struct core_pod *p)
+{
+	if (!pod_files_outlive(c, p) || c->conf.providers[p->provider].pods_are_free || p->syncing || c->now < p->sync_at)
+		return;
+	p->syncing = true;
+	p->sync_at = 0;
+	core_act(c, ACT_SYNC, index_of(c, p))->number = (int)++p->sync_turn;
+}
+
+static bool nothing_comes(const struct core *c, const struct core_pod *p)
+{
+	return c->todo == 0 || p->draining || core_stopping(c);
+}
+
+static void synced(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	int pod = index_of(c, p);
+
+	if (!p->syncing || (uint32_t)ev->number != p->sync_turn)
+		return;
+	p->syncing = false;
+	if (!ev->ok) {
+		p->sync_at = c->now + SYNC_AGAIN_MS;
+		return;
+	}
+	if (p->phase != POD_WORKING || p->unwanted || p->batches || p->unhome <= 0 || !nothing_comes(c, p))
+		return;
+	p->durable = true;
+	snprintf(p->reason, sizeof(p->reason), "done; the rest of its files comes from its volume");
+	core_note(c, NOTE_INFO, "pod %s: all is done and on its volume; %d of its files come from there while nothing bills", p->id,
+		  p->unhome);
+	p->unwanted = true;
+	pod_file_came(c, pod);
+	if (!pod_kept(c, pod))
+		pod_release_now(c, pod);
 }
 
 /* A pod on which the job failed stays as long as was asked for, but never past its hard end and only while we hold its lease. */
@@ -796,6 +852,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	if (!p->connected)
 		return;
 	p->connected = false;
+	p->syncing = false;
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
@@ -871,10 +928,12 @@ void pod_after_work(struct core *c, int pod)
 		return;
 	}
 	dispatch_fill(c, pod);
-	bool idle = p->batches == 0 && p->unhome == 0;
-	bool nothing_comes = c->todo == 0 || p->draining || core_stopping(c);
-	if (idle && nothing_comes)
+	if (p->batches || !nothing_comes(c, p))
+		return;
+	if (p->unhome == 0)
 		pod_let_go(c, pod, ERR_NONE, "done");
+	else
+		ask_durable(c, p);
 }
 
 void pod_event(struct core *c, const struct event *ev)
@@ -906,6 +965,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_WORKERS: workers(c, p, ev); break;
 	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
 	case EV_SALVAGED: salvaged(c, p, ev->err); break;
+	case EV_SYNCED: synced(c, p, ev); break;
 	case EV_RELEASED: released(c, p, ev->err); break;
 	default: break;
 	}
@@ -915,6 +975,13 @@ void pod_take_over(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
+	if (p->durable && !c->conf.reap && pod_files_outlive(c, p)) {
+		p->salvaging = p->via_volume = true;
+		pod_file_came(c, pod);
+		core_act(c, ACT_SALVAGE, pod);
+	}
+	if (p->phase == POD_GONE)
+		return;
 	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		p->rented_at = c->now; /* its create call may have been on its way until now */
@@ -977,6 +1044,16 @@ void pod_tick(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
 
+	if (p->refetch_at && c->now >= p->refetch_at) {
+		p->refetch_at = 0;
+		dispatch_refetch(c, pod);
+		c->dirty = true;
+	}
+	if (p->sync_at && c->now >= p->sync_at) {
+		p->sync_at = 0;
+		pod_after_work(c, pod);
+		c->dirty = true;
+	}
 	watch_deadline(c, p);
 	watch_hard_end(c, p);
 	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at && !pod_kept(c, pod))
@@ -1001,15 +1078,17 @@ void pod_tick(struct core *c, int pod)
 /* The earliest moment at which pod_tick() has something to do. */
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 {
-	int64_t at = NEVER;
+	int64_t at = p->refetch_at ? p->refetch_at : NEVER;
 
 	if (!pod_may_bill(p))
-		return NEVER;
+		return at;
 	if (p->phase >= POD_RELEASING)
-		return p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at;
+		return MIN(at, p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
+	if (p->sync_at)
+		at = MIN(at, p->sync_at);
 	if (p->phase > POD_AMBIGUOUS) {
 		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
-		at = MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin));
+		at = MIN(at, MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin)));
 		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
 		if (p->kept_until)

@@ -242,6 +242,12 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 	return o;
 }
 
+void caller_cancel(struct caller_op *o)
+{
+	if (o)
+		op_end(o);
+}
+
 struct answer {
 	bool have;
 	struct op_result *result;

@@ -32,6 +32,9 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 			       const struct op_want *want,
 			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx);
 
+/* The operation ends without a callback; NULL is fine. Not from inside its own done(). */
+void caller_cancel(struct caller_op *op);
+
 /* Whether this machine's clock agrees with the provider's, by the last of its replies that bore a date: -1 and *err
  * (ERR_CONFIG) when they are more than CALLER_CLOCK_OFF_MS apart. Pods are told by this clock when to end. */
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err);

@@ -111,6 +111,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_KEEP: outfiles_keep(e, a->segment, a->flag); break;
 	case ACT_DISCARD: outfiles_discard(e, a->segment); break;
 	case ACT_SALVAGE: vendor_salvage(e, a->pod); break;
+	case ACT_SYNC: podlink_sync(e, a->pod, a->number); break;
 	case ACT_RELEASE: vendor_release(e, a->pod); break;
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
 	case ACT_NOTE: engine_log(e, a->number, "%s", a->text); break;
@@ -271,6 +272,7 @@ static void scanned(void *arg)
 	else
 		say_tree(e, s->tree);
 	free(s);
+	stage_tree_ready(e);
 	prepare_tree_ready(e);
 }
 
@@ -407,7 +409,7 @@ static void make_core(struct engine *e)
 	for (int i = 0; i < conf.provider_count; i++) {
 		const struct provider_ops *ops = e->setup->providers[i].ops;
 		COPY_TEXT(conf.providers[i].name, ops->name);
-		conf.providers[i].can_fetch = provider_can_fetch(ops, e->setup->providers[i].handle);
+		conf.providers[i].pods_are_free = provider_pods_are_free(ops, e->setup->providers[i].handle);
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
 	}
@@ -494,7 +496,7 @@ static void ask_billing(struct engine *e)
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
 	for (int i = 0; i < e->pod_count; i++)
-		if (core_pod_at(e->core, i)->phase == POD_GONE)
+		if (core_pod_at(e->core, i)->phase == POD_GONE && core_pod_at(e->core, i)->create_at)
 			vendor_billing(e, i);
 	while (e->billing_open && clock_boot_ms() < until)
 		loop_turn(e->loop, until - clock_boot_ms());
@@ -565,6 +567,8 @@ void engine_free(struct engine *e)
 		return;
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
+	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
+		stage_stop(e, i);
 	caller_free(e->caller);
 	while (!pool_idle(e->pool))
 		loop_turn(e->loop, 100);
@@ -588,6 +592,7 @@ void engine_free(struct engine *e)
 		free(q);
 	}
 	core_free(e->core);
+	stage_free(e);
 	outfiles_free_claims(e);
 	tree_free(e->kit_tree);
 	tree_free(e->code_tree);

@@ -67,6 +67,7 @@ struct epod { /* beside core_pod */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;
 	bool logs_asked; /* of its provider, before it was released */
+	bool little_left; /* was waited for once, instead of a sync */
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
 	char detail[64];
@@ -112,6 +113,7 @@ struct engine {
 	/* what travels */
 	struct tree *kit_tree, *code_tree, *code_base;
 	bool tree_scanning, tree_wanted;
+	struct stage *stages[CORE_PROVIDERS_MAX]; /* stage.c; by provider, NULL: none yet */
 	struct tree_scan_job *scan;
 	struct err tree_error;
 	char *cache_path;
@@ -153,6 +155,8 @@ void keys_drop(struct engine *e, int pod);
 /* vendor.c: actions that are operations of a provider */
 void vendor_offers(struct engine *e, int provider);
 void vendor_volume(struct engine *e, int provider);
+/* The core hears of the volume that was found (e->volumes). */
+void vendor_volume_ready(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
 void vendor_rent(struct engine *e, int pod);
 void vendor_release(struct engine *e, int pod);
@@ -168,6 +172,7 @@ void podlink_revoke(struct engine *e, int pod);
 void podlink_renew(struct engine *e, int pod);
 void podlink_handover(struct engine *e, int pod);
 void podlink_takeover(struct engine *e, int pod);
+void podlink_sync(struct engine *e, int pod, int turn);
 void podlink_close(struct engine *e, int pod);
 /* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that does not say. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);
@@ -189,6 +194,18 @@ void prepare_tree_ready(struct engine *e);
 /* The agent is in place and has not said hello yet. */
 void prepare_early(struct engine *e, int pod);
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event); /* false: not one of these */
+/* By the ledger: whether a volume has our code tree; and the tree that it was last given, NULL where it is not known. */
+bool prepare_has_tree(const struct engine *e, int provider, const struct volume *volume);
+const struct tree *prepare_known_base(const struct engine *e, int provider, const struct volume *volume);
+
+/* stage.c: the code on a volume before there is a pod, where the vendor can take it */
+/* This provider's volume is known. vendor_volume_ready() follows: now, or when what takes long is there. */
+void stage_volume(struct engine *e, int provider);
+void stage_tree_ready(struct engine *e);
+/* A pod wants the code now: true when it can be taken from the volume, *want then says how. Else staging is given up. */
+bool stage_take(struct engine *e, int provider, struct upsync_want *want);
+void stage_stop(struct engine *e, int provider);
+void stage_free(struct engine *e);
 
 /* outfiles.c: from finished there to safe here */
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
@@ -199,6 +216,8 @@ void outfiles_reset(struct engine *e, uint32_t segment);
 /* The segment whose output this name is: the first one to claim it. */
 uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name);
 void outfiles_free_claims(struct engine *e);
+/* Of this pod's finished segments, as announced: bytes of files that are not here yet. */
+int64_t outfiles_left(const struct engine *e, int pod);
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
 			     const char *sha256);
 

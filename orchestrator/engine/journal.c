@@ -54,6 +54,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->offer.gpu);
 	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
 	row.spot = p->offer.spot;
+	row.volume_safe = p->durable;
 	COPY_TEXT(row.volume_id, p->volume.id);
 	COPY_TEXT(row.volume_name, p->volume.name);
 	row.price_microusd_h = p->price_microusd_h;
@@ -102,6 +103,15 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->volume.id, row->volume_id);
 	COPY_TEXT(p->volume.name, row->volume_name);
 	COPY_TEXT(p->volume.provider, row->provider);
+	COPY_TEXT(p->volume.region, row->region);
+	if (p->provider >= 0)
+		p->volume.apart = provider_can_fetch(e->setup->providers[p->provider].ops,
+						     e->setup->providers[p->provider].handle, &p->volume);
+	p->durable = row->volume_safe;
+	if (!strcmp(row->state, "gone")) {
+		p->phase = POD_GONE; /* only what is on its volume is wanted of it */
+		return;
+	}
 	p->price_microusd_h = row->price_microusd_h;
 	p->hard_end_s = row->hard_end_s;
 	p->hard_end_ms = to_boot(row->hard_end_s * 1000);

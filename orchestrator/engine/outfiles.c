@@ -195,6 +195,18 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 	announce_home(e, segment); /* nothing to fetch, or all here already */
 }
 
+int64_t outfiles_left(const struct engine *e, int pod)
+{
+	int64_t bytes = 0;
+
+	for (uint32_t i = 0; i < e->segment_count; i++) {
+		const struct seg_state *s = &e->segs[i];
+		for (size_t k = 0; s->pod == pod && core_seg_state(e->core, i) == SEG_RENDERED && k < s->count; k++)
+			bytes += s->files[k].r ? 0 : s->files[k].bytes;
+	}
+	return bytes;
+}
+
 /* ---- under its final name ---- */
 
 struct keeping {

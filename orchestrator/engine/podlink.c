@@ -9,6 +9,7 @@
 
 enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
+	LITTLE_BYTES = 4 << 20, /* here before a volume has been asked to keep it */
 	FILES_MAX = 100000, /* of one segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 };
@@ -298,6 +299,22 @@ static void fatal_event(struct engine *e, int pod, const json_t *event)
 	post_pod(e, EV_WORKERS_FAILED, pod, &err);
 }
 
+static void tell_synced(struct engine *e, int pod, int turn, bool ok)
+{
+	struct event ev = {.type = EV_SYNCED, .pod = pod, .number = turn, .ok = ok};
+
+	post(e, &ev, NULL);
+}
+
+static void synced_event(struct engine *e, int pod, const json_t *event)
+{
+	bool ok = jsonx_bool(event, "ok", false);
+
+	if (!ok)
+		engine_log(e, LOG_INFO, "pod %s: its volume cannot be synced: its files come by way of the pod", pod_called(e, pod));
+	tell_synced(e, pod, (int)podlink_bounded(event, "turn", 0, INT32_MAX), ok);
+}
+
 /* Nothing yet is not bad: it is still asking. */
 static bool switch_works(struct engine *e, int pod, const char *how)
 {
@@ -337,6 +354,8 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		log_event(e, pod, event);
 	else if (!strcmp(what, "revoked"))
 		revoked_event(e, pod, event);
+	else if (!strcmp(what, "synced"))
+		synced_event(e, pod, event);
 	else if (!strcmp(what, "fatal"))
 		fatal_event(e, pod, event);
 	else if (!strcmp(what, "switch") && !switch_works(e, pod, jsonx_text(event, "switch", "")))
@@ -541,6 +560,18 @@ void podlink_handover(struct engine *e, int pod)
 		e->setup->run->detached = true;
 		journal_run(e);
 	}
+}
+
+void podlink_sync(struct engine *e, int pod, int turn)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!p->little_left && outfiles_left(e, pod) < LITTLE_BYTES) {
+		p->little_left = true;
+		tell_synced(e, pod, turn, false);
+		return;
+	}
+	podlink_say(e, pod, json_pack("{s:s,s:i}", "op", "sync", "turn", turn));
 }
 
 void podlink_takeover(struct engine *e, int pod)

@@ -121,32 +121,48 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 		return;
 	}
 	snprintf(size, sizeof(size), "%lld bytes", (long long)sent);
-	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what, sent ? size : "there already");
+	engine_log(e, LOG_INFO, "pod %s: %s: %s", pod_called(e, pod), what, sent ? size : "on the volume already");
 	trees_done(e, pod);
 }
 
-/* The ledger's word for what of a kind ("kit", "tree", "env") a pod's volume was last given. */
-static char *volume_fact(const struct engine *e, int pod, const char *kind)
+/* The ledger's word for what of a kind ("kit", "tree", "env") a volume was last given. */
+static char *volume_fact(const struct engine *e, int provider, const struct volume *v, const char *kind)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-
-	return p->volume.id[0] ? xasprintf("%s:%s:%s", kind, e->setup->providers[p->provider].ops->name, p->volume.id) : NULL;
+	return v->id[0] ? xasprintf("%s:%s:%s", kind, e->setup->providers[provider].ops->name, v->id) : NULL;
 }
 
 static void remember(struct engine *e, int pod, const char *kind, const char *id)
 {
-	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	CLEANUP(free_text) char *fact = volume_fact(e, p->provider, &p->volume, kind);
 
 	if (fact)
 		store_put_fact(e->setup->store, fact, id, NULL);
 }
 
-static bool remembered(struct engine *e, int pod, const char *kind, const char *id)
+static bool volume_has(const struct engine *e, int provider, const struct volume *v, const char *kind, const char *id)
 {
-	CLEANUP(free_text) char *fact = volume_fact(e, pod, kind);
+	CLEANUP(free_text) char *fact = volume_fact(e, provider, v, kind);
 	char known[SHA256_HEX];
 
 	return fact && store_fact(e->setup->store, fact, known, sizeof(known)) && !strcmp(known, id);
+}
+
+static bool remembered(const struct engine *e, int pod, const char *kind, const char *id)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return volume_has(e, p->provider, &p->volume, kind, id);
+}
+
+bool prepare_has_tree(const struct engine *e, int provider, const struct volume *volume)
+{
+	return volume_has(e, provider, volume, "tree", e->code_tree->id);
+}
+
+const struct tree *prepare_known_base(const struct engine *e, int provider, const struct volume *volume)
+{
+	return e->code_base && volume_has(e, provider, volume, "tree", e->code_base->id) ? e->code_base : NULL;
 }
 
 static void kit_over(void *ctx, int64_t sent, const struct err *err)
@@ -165,12 +181,6 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 	if (!err)
 		remember(at->e, at->pod, "tree", at->e->code_tree->id);
 	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
-}
-
-/* What the volume of this pod was last given, when we still have its manifest. */
-static const struct tree *known_base(struct engine *e, int pod)
-{
-	return e->code_base && remembered(e, pod, "tree", e->code_base->id) ? e->code_base : NULL;
 }
 
 static void step_trees(struct engine *e, int pod)
@@ -197,9 +207,12 @@ static void step_trees(struct engine *e, int pod)
 		p->kit_sync = upsync_start(p->link, e->pool, &want);
 	}
 	if (e->code_tree) {
+		const struct core_pod *c = core_pod_at(e->core, pod);
 		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
-					   .base = known_base(e, pod), .zstd = p->zstd, .done = code_over,
-					   .ctx = p->at};
+					   .base = prepare_known_base(e, c->provider, &c->volume), .zstd = p->zstd,
+					   .done = code_over, .ctx = p->at};
+		if (stage_take(e, c->provider, &want))
+			podlink_detail(e, pod, "unpacking code");
 		p->code_sync = upsync_start(p->link, e->pool, &want);
 	}
 	trees_done(e, pod);

@@ -29,7 +29,7 @@ struct upsync {
 	struct link *link;
 	struct pool *pool;
 	struct upsync_want want;
-	bool with_base;
+	bool with_base, staged;
 	struct ssh_channel *channel;
 	struct str said, complaint;
 	int64_t sent;
@@ -93,13 +93,14 @@ static void settle(struct upsync *u)
 		finish(u, NULL);
 		return;
 	}
-	if (u->exit_code == 99 && u->with_base) {
+	if ((u->exit_code == 99 && u->with_base) || (u->exit_code == 97 && u->staged)) {
 		/* the volume does not have what we thought: everything, then */
 		close_lanes(u);
 		pack_close(u->pack);
 		u->pack = NULL;
 		tree_diff_free(&u->diff);
-		u->with_base = false;
+		u->with_base = u->with_base && u->exit_code == 97;
+		u->staged = false;
 		start_channel(u);
 		return;
 	}
@@ -146,7 +147,7 @@ static struct ssh_channel *free_channel(struct upsync *u)
 
 static void more(struct upsync *u)
 {
-	if (u->busy || u->eof_sent || u->remote_over || !u->channel || !free_channel(u))
+	if (u->staged || u->busy || u->eof_sent || u->remote_over || !u->channel || !free_channel(u))
 		return;
 	u->busy = true;
 	pool_run(u->pool, work_slice, slice_ready, u);
@@ -300,7 +301,11 @@ static void start_channel(struct upsync *u)
 		str_addf(&command, " --base %s", u->want.base->id);
 	/* where the line is short, packing takes longer than sending */
 	u->want.zstd = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= LANES_FROM_RTT_MS;
-	str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
+	if (u->staged)
+		str_addf(&command, " --from %s --parts %d --sha256 %s", u->want.tree->id, u->want.staged_parts,
+			 u->want.staged_sha256);
+	else
+		str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
 	u->remote_over = u->eof_sent = u->lanes_judged = false;
 	u->exit_code = 0;
 	u->frame = 0;
@@ -309,7 +314,9 @@ static void start_channel(struct upsync *u)
 	str_reset(&u->complaint);
 	atomic_store(&u->stop, false);
 	u->channel = ssh_exec(link_ssh(u->link), str_text(&command), &tree_ops, u, false);
-	if (!u->with_base)
+	if (u->staged)
+		ssh_send_eof(u->channel);
+	else if (!u->with_base)
 		judge_lanes(u, u->want.tree->bytes); /* they are some round trips behind: the first one will be expected */
 }
 
@@ -321,6 +328,7 @@ struct upsync *upsync_start(struct link *link, struct pool *pool, const struct u
 	u->pool = pool;
 	u->want = *want;
 	u->with_base = want->base != NULL;
+	u->staged = want->staged_parts > 0;
 	u->slice = xmalloc(SLICE);
 	u->said.max = 64 << 10;
 	u->complaint.max = 2048;

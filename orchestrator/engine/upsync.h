@@ -16,6 +16,9 @@ struct upsync_want {
 	const char *root;	  /* the folder it was scanned from; NULL: every entry has its data */
 	const struct tree *base;  /* what the volume has, as far as we know; NULL: nothing */
 	bool zstd;
+	/* The stream lies on the volume already, as staged/TREE-ID.0 and so on; what that lacks is sent all the same. 0: no. */
+	int staged_parts;
+	char staged_sha256[SHA256_HEX];
 	/* In the loop, exactly once: sent is the bytes that went over the line (0: it was there). */
 	void (*done)(void *ctx, int64_t sent, const struct err *err);
 	void *ctx;

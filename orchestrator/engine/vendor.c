@@ -81,17 +81,24 @@ void vendor_offers(struct engine *e, int provider)
 	begin(a, OP_OFFERS, offers_done);
 }
 
+void vendor_volume_ready(struct engine *e, int provider)
+{
+	struct event ev = {.type = EV_VOLUME, .provider = provider, .volume = &e->volumes[provider]};
+
+	post(e, &ev, NULL);
+}
+
 static void volume_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
 	struct engine *e = a->e;
-	struct event ev = {.type = EV_VOLUME, .provider = a->provider};
 	char price[32];
 
 	if (result && result->volume_count) {
 		const struct volume *v = &result->volumes[0];
-		ev.volume = v;
 		e->volumes[a->provider] = *v;
+		e->volumes[a->provider].apart = provider_can_fetch(e->setup->providers[a->provider].ops,
+								   e->setup->providers[a->provider].handle, v);
 		struct volume_row row = {.size_gb = v->size_gb, .price_microusd_month = v->price_microusd_month,
 					 .seen_ms = clock_wall_ms()};
 		COPY_TEXT(row.provider, e->setup->providers[a->provider].ops->name);
@@ -102,8 +109,14 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 		if (v->price_microusd_month)
 			engine_log(e, LOG_NOTE, "volume %s: %lld GB, %s a month until it is removed", v->name,
 				   (long long)v->size_gb, money_show(price, sizeof(price), v->price_microusd_month));
+		stage_volume(e, a->provider);
+	} else {
+		struct event ev = {.type = EV_VOLUME, .provider = a->provider};
+		struct err none;
+		if (!err)
+			err_set(&none, ERR_TRANSIENT, "%s named no volume", e->setup->providers[a->provider].ops->name);
+		post(e, &ev, err ? err : &none);
 	}
-	post(e, &ev, err);
 	asked_free(a);
 }
 
@@ -375,7 +388,10 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 
 	struct outfile *f = &e->segs[a->segment].files[file];
 	if (err) {
+		struct segment_result *r = &e->setup->results[a->segment];
 		f->under_way = false;
+		snprintf(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst fetch %s` tries again): %.80s",
+			 e->setup->run->id, err->msg);
 		struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
 		post(e, &ev, err);
 	} else {

@@ -14,6 +14,8 @@ static const struct option_spec options[] = {
 	{"boot_delay", OPTION_DURATION, 0, "0", "how long a pod stays in the making"},
 	{"round_trip", OPTION_DURATION, 0, "0",
 	 "a line as long as \"80ms\" lies before each pod (those with a network of their own)"},
+	{"storage", OPTION_BOOL, 0, "false",
+	 "volumes are used without a pod as with a vendor that bills: code goes there first, pods go before their files are home"},
 	{"capacity", OPTION_INT, 0, "16", "pods at a time; more are refused"},
 	{"gpu", OPTION_TEXT, 0, "none",
 	 "the GPU that offers show; pods see the machine's own unless \"none\""},
@@ -35,6 +37,7 @@ static const struct option_spec options[] = {
 struct provider {
 	struct local_conf conf;
 	char *state_dir;
+	bool storage;
 };
 
 struct op {
@@ -94,6 +97,7 @@ static int local_open(struct provider **out, const struct section *s, const char
 		return -1;
 	*out = xcalloc(1, sizeof(**out));
 	(*out)->conf = conf;
+	(*out)->storage = section_bool(s, "storage");
 	(*out)->state_dir = xstrdup(state_dir);
 	return 0;
 }
@@ -496,6 +500,11 @@ static void local_op_free(struct op *op)
 	free(op);
 }
 
+static bool local_pods_are_free(const struct provider *p)
+{
+	return !p->storage;
+}
+
 const struct provider_ops provider_local = {
 	.abi = PROVIDER_ABI,
 	.name = "local",
@@ -510,4 +519,5 @@ const struct provider_ops provider_local = {
 	.begin = local_begin,
 	.next = local_next,
 	.op_free = local_op_free,
+	.pods_are_free = local_pods_are_free,
 };

@@ -84,6 +84,7 @@ enum op_next volume_remove_next(struct turn *t);
 enum op_next stage_next(struct turn *t);
 enum op_next fetch_next(struct turn *t);
 bool s3_is_configured(const struct provider *p);
+bool s3_files_ready(const struct provider *p, const struct volume *v);
 /* Whether the data centre's volumes can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
 

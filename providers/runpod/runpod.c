@@ -231,5 +231,5 @@ const struct provider_ops provider_runpod = {
 	.begin = runpod_begin,
 	.next = runpod_next,
 	.op_free = runpod_op_free,
-	.files_ready = s3_is_configured,
+	.files_ready = s3_files_ready,
 };

@@ -19,6 +19,11 @@ bool s3_is_configured(const struct provider *p)
 	return section_text(p->conf, "s3_access_key") && section_text(p->conf, "s3_secret_key");
 }
 
+bool s3_files_ready(const struct provider *p, const struct volume *v)
+{
+	return s3_is_configured(p) && (!v || s3_reaches(p, v->region));
+}
+
 bool s3_reaches(const struct provider *p, const char *datacenter)
 {
 	if (section_text(p->conf, "s3_url"))

@@ -147,6 +147,50 @@ check 'a difference' "$(listing "$V/code/t4")" "$(listing "$top/new")"
 check 'the base is as it was' "$(listing "$V/code/t1")" "$(listing "$top/src")"
 check 'what did not change is shared' "$(stat -c %i "$V/code/t4/big")" "$(stat -c %i "$V/code/t1/big")"
 
+# ---- a stream that was put on the volume beforehand, in parts
+stage() { # stage FILE NAME: in parts of a megabyte
+	mkdir -p "$V/staged"
+	split -b 1000000 -d -a 1 "$1" "$V/staged/$2."
+	parts=$(find "$V/staged" -name "$2.*" | wc -l)
+	sum=$(sha256sum <"$1" | cut -d' ' -f1)
+}
+tar -C "$top/src" --format=pax -cf "$top/src.tar" .
+stage "$top/src.tar" p1
+[ "$parts" -gt 2 ] || check 'it is in parts' "$parts" 4
+said=$("$AGENT" tree --dir code --id p1 --from p1 --parts "$parts" --sha256 "$sum" </dev/null)
+check 'a staged tree says what it made' "$said" '{"tree":"p1","files":7}'
+check 'a staged tree' "$(listing "$V/code/p1")" "$(listing "$top/src")"
+check 'the parts are gone' "$(ls "$V/staged")" ''
+stage "$top/src.tar" p1
+"$AGENT" tree --dir code --id p1 --from p1 --parts "$parts" --sha256 "$sum" </dev/null
+check 'staged, but there already' $? 98
+check 'the parts are gone again' "$(ls "$V/staged")" ''
+stage "$top/delta.tar" p2
+said=$("$AGENT" tree --dir code --id p2 --base t1 --from p2 --parts 1 --sha256 "$sum" </dev/null)
+check 'a staged difference' "$(listing "$V/code/p2")" "$(listing "$top/new")"
+stage "$top/src.tar" p3
+rm "$V/staged/p3.1"
+"$AGENT" tree --dir code --id p3 --from p3 --parts "$parts" --sha256 "$sum" </dev/null 2>"$top/err"
+check 'a part is missing' $? 97
+check 'and says so in a line' "$(grep -c '^burst-agent: tree: ' "$top/err")" 1
+stage "$top/src.tar" p3
+printf x | dd of="$V/staged/p3.1" bs=1 seek=500000 conv=notrunc status=none
+"$AGENT" tree --dir code --id p3 --from p3 --parts "$parts" --sha256 "$sum" </dev/null 2>/dev/null
+check 'a part is spoilt' $? 97
+stage "$top/src.tar" p3
+truncate -s 900000 "$V/staged/p3.0"
+"$AGENT" tree --dir code --id p3 --from p3 --parts "$parts" --sha256 "$sum" </dev/null 2>/dev/null
+check 'a part is short' $? 97
+rm "$V/staged/p3.0" && ln -s /etc/passwd "$V/staged/p3.0"
+"$AGENT" tree --dir code --id p3 --from p3 --parts 1 --sha256 "$sum" </dev/null 2>/dev/null
+check 'a part is a link' $? 97
+check 'none of these became a tree' "$(find "$V/code" -maxdepth 1 -name '*p3*')" ''
+"$AGENT" tree --dir code --id p3 --from ../p3 --parts 1 --sha256 "$sum" </dev/null 2>/dev/null
+check 'a name that leads elsewhere' $? 2
+"$AGENT" tree --dir code --id p3 --from p3 --parts 1 </dev/null 2>/dev/null
+check 'without its hash' $? 2
+rm -r "$V/staged" "$V/code/p1" "$V/code/p2"
+
 # ---- what must not be
 printf 'garbage' | "$AGENT" tree --dir code --id bad 2>/dev/null
 check 'garbage is refused' $? 1

@@ -93,6 +93,12 @@ static struct core_pod from_row(struct sim *s, const struct row *row)
 	COPY_TEXT(p.id, o->id);
 	p.phase = p.id[0] ? POD_BOOTING : POD_AMBIGUOUS;
 	p.unwanted = o->phase >= POD_RELEASING;
+	p.durable = o->durable;
+	if (o->phase == POD_GONE) {
+		p.phase = POD_GONE;
+		p.compute_ms = p.wasted_ms = 0;
+		return p;
+	}
 	p.create_at = moved(o->create_at, by);
 	p.rented_at = moved(o->rented_at, by);
 	p.running_at = moved(o->running_at, by);
@@ -192,7 +198,8 @@ static void check_pod(struct sim *s, int pod)
 		return;
 	if (bare && !c->todo && c->started)
 		broke(s, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
-	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) && !canary_waits)
+	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) && !canary_waits &&
+	    !core_reads_old(c))
 		broke(s, "pod %d starves beside %zu open segments", pod, c->todo);
 	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS)
 		broke(s, "pod %d may live for more than a day", pod);
@@ -246,7 +253,8 @@ static struct core_conf conf_now(struct sim *s, bool reap)
 static void adopt_rows(struct sim *s)
 {
 	for (size_t i = 0; i < s->row_count; i++) {
-		if (!pod_may_bill(&s->rows[i].pod))
+		const struct core_pod *had = &s->rows[i].pod;
+		if (!pod_may_bill(had) && (!had->durable || had->phase != POD_GONE || s->core->conf.reap))
 			continue;
 		struct core_pod p = from_row(s, &s->rows[i]);
 		core_adopt(s->core, &p);
@@ -435,6 +443,22 @@ static void rent(struct sim *s, const struct action *a)
 	ask(s, a, api(s, a), W_CREATE)->x = (int64_t)s->create_count - 1;
 }
 
+/* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
+static bool on_a_volume(struct sim *s, uint32_t segment)
+{
+	if (s->hit[F_CHECK_BAD] || s->hit[F_FETCH_UNTRUSTED] || s->hit[F_SALVAGE_FAILS] || s->hit[F_LEDGER_FULL])
+		return false;
+	for (size_t i = 0; i < s->row_count; i++) {
+		const struct core_pod *p = &s->rows[i].pod;
+		if (!p->durable || !p->id[0])
+			continue;
+		for (size_t k = 0; k < s->machine_count; k++)
+			if (!strcmp(s->machines[k].id, p->id) && s->machines[k].files && s->machines[k].files[segment])
+				return true;
+	}
+	return false;
+}
+
 static void command(struct sim *s, const struct action *a, enum command what)
 {
 	struct machine *m = machine_of(s, a->pod);
@@ -458,9 +482,12 @@ static void command(struct sim *s, const struct action *a, enum command what)
 	memcpy(segments, b->segments, b->count * sizeof(*segments));
 	h->data = segments;
 	h->count = b->count;
-	for (size_t i = 0; i < b->count; i++)
+	for (size_t i = 0; i < b->count; i++) {
 		if (s->safe[segments[i]])
 			broke(s, "segment %u is safe and is rendered again", segments[i]);
+		else if (on_a_volume(s, segments[i]))
+			broke(s, "segment %u is safe on a volume and is rendered again", segments[i]);
+	}
 	if (b->count > (size_t)MAX(s->core->conf.max_batch, 1) || !b->count)
 		broke(s, "a batch of %zu segments", b->count);
 }
@@ -478,6 +505,23 @@ static void fetch(struct sim *s, const struct action *a)
 	h->machine = (int)(m - s->machines);
 	h->conn = m->conn;
 	h->y = p->via_volume;
+}
+
+/* Syncing takes a while, and now and then the little that is left is waited for. */
+static void sync_volume(struct sim *s, const struct action *a)
+{
+	struct machine *m = machine_of(s, a->pod);
+	const struct core_pod *p = core_pod_at(s->core, a->pod);
+
+	if (!p->connected || !m)
+		broke(s, "a sync of a pod without a connection");
+	if (!m)
+		return;
+	struct happening *h = ask(s, a, s->plan->rtt_ms + pick(s, 0, 500), W_SYNCED);
+	h->machine = (int)(m - s->machines);
+	h->conn = m->conn;
+	h->x = a->number;
+	h->y = pick(s, 0, 9) > 1;
 }
 
 static void release(struct sim *s, const struct action *a)
@@ -524,6 +568,7 @@ static void act(struct sim *s, const struct action *a)
 	case ACT_KEEP: ask(s, a, s->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
 	case ACT_DISCARD: break;
 	case ACT_SALVAGE: ask(s, a, 2 * api(s, a), W_SALVAGED); break;
+	case ACT_SYNC: sync_volume(s, a); break;
 	case ACT_RELEASE: release(s, a); break;
 	case ACT_CLOSE: close_connection(s, a); break;
 	case ACT_NOTE: break;
@@ -534,7 +579,7 @@ static void act(struct sim *s, const struct action *a)
 static const char *action_name(enum action_type type)
 {
 	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "CONNECT", "PREPARE", "SEND", "REVOKE",
-					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "RELEASE", "CLOSE",
+					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE",
 					    "NOTE", "END"};
 
 	return names[type];
@@ -734,6 +779,14 @@ static void salvaged(struct sim *s, struct happening *h)
 		send_event(s, &over, ERR_NONE);
 }
 
+static void synced(struct sim *s, struct happening *h)
+{
+	struct event ev = {.type = EV_SYNCED, .pod = h->pod, .number = (int)h->x, .ok = h->y};
+
+	if (h->conn == s->machines[h->machine].conn)
+		send_event(s, &ev, ERR_NONE);
+}
+
 static void created(struct sim *s, struct happening *h)
 {
 	struct event ev = {.type = EV_RENTED, .pod = h->pod, .provider = h->provider};
@@ -779,7 +832,7 @@ static void offered(struct sim *s, struct happening *h)
 
 static void volume_found(struct sim *s, struct happening *h)
 {
-	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1};
+	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1, .apart = s->plan->vendors[h->provider].apart};
 	struct event ev = {.type = EV_VOLUME, .provider = h->provider, .volume = &v};
 
 	send_event(s, &ev, strikes(s, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
@@ -837,6 +890,7 @@ void client_hears(struct sim *s, struct happening *h)
 	case W_FETCHED: fetched(s, h); break;
 	case W_KEPT: kept(s, h); break;
 	case W_SALVAGED: salvaged(s, h); break;
+	case W_SYNCED: synced(s, h); break;
 	case W_RELEASED: send_event(s, &ev, h->kind); break;
 	case W_SIGNAL: signalled(s, h); break;
 	default: break;

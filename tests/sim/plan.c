@@ -45,7 +45,7 @@ static void make_vendor(struct plan *p, uint64_t *r, int i)
 	struct core_provider *k = &p->conf.providers[i];
 
 	COPY_TEXT(k->name, names[i]);
-	k->can_fetch = chance(r, 50);
+	p->vendors[i].apart = chance(r, 50);
 	k->poll_ms = in(r, 500, 3000);
 	k->look_gap_ms = chance(r, 25) ? 0 : 5000;
 	v->latency_ms = in(r, 20, 800);

@@ -192,6 +192,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_FETCHED:
 	case W_KEPT:
 	case W_SALVAGED:
+	case W_SYNCED:
 	case W_RELEASED:
 	case W_SIGNAL:
 		if (s->asleep)

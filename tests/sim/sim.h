@@ -46,6 +46,7 @@ struct vendor_plan {
 	struct offer offers[4];
 	int capacity[4], offer_count;
 	int64_t latency_ms, boot_ms, lag_ms, self_end_ms;
+	bool apart;	 /* files of its volumes can be had without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;	 /* create replies carry no address; the list does */
 };
@@ -74,7 +75,7 @@ extern const char *const fault_names[F_KINDS];
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_RELEASED, W_SIGNAL,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_SIGNAL,
 	/* in the cloud and on the pods */
 	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
 	/* to the machine that burst runs on */

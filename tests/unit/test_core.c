@@ -329,8 +329,7 @@ static void test_journal_before_handover(void **state)
 	(void)state;
 	set_up(&b, 4);
 	b.conf.detached = b.conf.want_volume = true;
-	b.conf.providers[0].can_fetch = true;
-	struct volume v = {.id = "v1"};
+	struct volume v = {.id = "v1", .apart = true};
 	struct offer o = offer(0, 1000000);
 	start(&b);
 	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});

@@ -960,7 +960,7 @@ static void files_need_keys_and_a_place(void **state)
 	check_failed("no S3 there", &p, ERR_REFUSED);
 	struct provider *provider;
 	assert_int_equal(provider_runpod.open(&provider, conf, "/state", &p.err), 0);
-	assert_true(provider_can_fetch(&provider_runpod, provider));
+	assert_true(provider_can_fetch(&provider_runpod, provider, NULL));
 	provider_runpod.close(provider);
 }
 

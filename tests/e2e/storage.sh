@@ -1,0 +1,143 @@
+#!/bin/bash
+# storage.sh - volumes that can be used without a pod: code goes there before a pod is rented, pods go before all of their
+# files are home. The local provider's `storage = true` plays a vendor whose pods bill and whose volumes have an API.
+. "$(dirname "$0")/lib.sh"
+
+code() { # code KILOBYTES
+	mkdir -p code/deep
+	head -c $(($1 * 512)) /dev/urandom >code/one
+	head -c $(($1 * 512)) /dev/urandom >code/deep/two
+}
+hashing() { # hashing [LOCAL KEYS]
+	cat >burst.cfg <<-E
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; run = "cat one deep/two | sha256sum >sum"; outputs = ["sum"]; output = "out"; };
+		code = { path = "code"; };
+		providers = { local = { storage = true; price_per_hour = 0.69; $* }; };
+	E
+}
+right_sum() {
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(cat out/sum)" "$(cat code/one code/deep/two | sha256sum)" "what the pod had"
+}
+t_code_goes_first() { # what takes longer than a boot: no pod is rented before it is there
+	code 12000
+	hashing
+	burst run -v
+	right_sum
+	has err.txt "kB go to volume v before a pod is rented"
+	has err.txt "bytes put on volume v without a pod"
+	has err.txt ": code: on the volume already"
+	is "$(ls "$BURST_STATE_DIR"/volumes/v/staged)" "" "what is left staged"
+	is "$(find "$BURST_STATE_DIR"/runs -name 'staged-*')" "" "what is left here"
+	[ "$(grep -n 'put on volume' err.txt | cut -d: -f1)" -lt "$(grep -n ': code:' err.txt | cut -d: -f1)" ] || complain "not first"
+}
+t_little_code_goes_meanwhile() {
+	code 200
+	hashing 'boot_delay = "2s";'
+	burst run -v
+	right_sum
+	hasnt err.txt "before a pod is rented"
+	has err.txt "bytes put on volume v without a pod"
+	has err.txt ": code: on the volume already"
+}
+t_only_what_differs_goes() {
+	code 12000
+	hashing
+	burst run
+	right_sum
+	rm -r out
+	echo changed >>code/one
+	burst run -v
+	right_sum
+	hasnt err.txt "before a pod is rented" # but for one file of 6 MB
+	[ "$(sed -n 's/.*code: \([0-9]*\) bytes put.*/\1/p' err.txt)" -lt 7000000 ] || complain "$(grep 'bytes put' err.txt)"
+	rm -r out
+	burst run -v
+	right_sum
+	hasnt err.txt "put on volume"
+}
+t_storage_that_fails() { # then the code travels as ever
+	code 12000
+	hashing
+	"$BURST" volume create v --provider local >/dev/null 2>&1
+	mkdir -p "$BURST_STATE_DIR/volumes/v"
+	echo in the way >"$BURST_STATE_DIR/volumes/v/staged"
+	burst run -v
+	right_sum
+	has err.txt "it travels over SSH"
+}
+t_what_was_staged_is_spoilt() {
+	code 12000
+	hashing 'boot_delay = "3s";'
+	burst_bg run -v
+	wait_for 30 "the code to be there" grep -q "bytes put on volume" err.txt
+	printf spoilt | dd of="$(echo "$BURST_STATE_DIR"/volumes/v/staged/*.0)" bs=1 seek=3000000 conv=notrunc status=none
+	burst_wait
+	right_sum
+	has err.txt "bytes" # and then over the line
+	hasnt err.txt ": code: on the volume already"
+}
+
+# ---- pods go first ----
+
+rendering() { # two pods over a slow line; each makes 24 MB and is done
+	cat >burst.cfg <<-E
+		provider = "local";
+		pods = 2;
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; outputs = ["*.bin"]; output = "out";
+		        run = "for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >\$BURST_INDEX-\$i.bin; done"; };
+		providers = { local = { storage = true; price_per_hour = 0.69; round_trip = "150ms"; }; };
+	E
+}
+all_there() {
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(find out -name '*.bin' -size 4000000c | wc -l)" 12 "files"
+	cat "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | jq -r 'select(.ev == "output") | .sha256 + "  out/" + .name' |
+		sha256sum -c --quiet >/dev/null 2>&1 || complain "a file is not what was announced"
+	is "$(cat "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | grep -c '"ev":"segment"')" 2 "commands run, none twice"
+}
+t_pods_go_before_their_files_are_home() {
+	rendering
+	burst run --json -v
+	all_there
+	is "$(grep -c 'come from there while nothing bills' err.txt)" 2 "pods let go early"
+	is "$(json '[.pods[] | select(.phases.fetch_s < 3)] | length')" 2 "pods that waited for their files: $(json '[.pods[].phases.fetch_s]')"
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select sum(volume_safe) from pod')" 2 "what the ledger knows"
+}
+gone_in_the_ledger() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select count(*) from pod where volume_safe and state in ('gone','releasing')")" = 2 ]; }
+t_client_dies_when_they_are_gone() { # nothing is rendered again: the volumes have it
+	rendering
+	burst_bg run -v
+	wait_for 60 "the pods to go" gone_in_the_ledger
+	kill -KILL "$PID"
+	burst_wait
+	is "$STATUS" 137 "the client's end"
+	burst resume -v
+	all_there
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
+}
+t_client_dies_and_its_pods_are_reaped() {
+	rendering
+	burst_bg run -v
+	wait_for 60 "the pods to go" gone_in_the_ledger
+	kill -KILL "$PID"
+	burst_wait
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 3 err.txt))"
+	burst resume "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select id from run limit 1')"
+	all_there
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
+}
+t_little_is_waited_for() { # files that are here in a moment: no need to go by way of the volume
+	script_lines 12
+	config
+	sed -i 's/local = {/local = { storage = true;/' burst.cfg
+	burst run --json -v
+	is "$STATUS" 0 "exit status"
+	is "$(wavs)" 12 files
+	hasnt err.txt "while nothing bills"
+}
+run_tests "$@"
