@@ -11,6 +11,7 @@
 #include "base/crypto.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "deliver.h"
 #include "output.h"
 #include "report.h"
 #include "run_keys.h"
@@ -44,6 +45,7 @@ void launch_free(struct launch *l)
 	fd_close(l->run_lock);
 	fd_close(l->job_lock);
 	fd_close(l->output_lock);
+	json_decref(l->delivered);
 }
 
 /* ---- providers ---- */
@@ -137,6 +139,8 @@ int launch_load_job(struct launch *l, struct err *err)
 	const struct section *job = config_job(ctx->config);
 	size_t count;
 
+	if (deliver_check(ctx->config, err) < 0)
+		return -1;
 	l->output_dir = xstrdup(section_text(job, "output"));
 	struct job_setup setup = {
 		.conf = job,
@@ -542,6 +546,8 @@ static json_t *result_json(struct launch *l)
 		store_pods(l->ctx->store, l->run.id, false, &pods, &count, NULL);
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
+	if (l->delivered)
+		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
 	return object;
 }
 
@@ -627,6 +633,23 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	cmd_flush(NULL);
 }
 
+int launch_deliver(struct launch *l, struct err *err)
+{
+	int status = deliver(l, &l->delivered, err);
+
+	if (status == 0)
+		return 0;
+	if (status < 0)
+		status = err_exit_status(err);
+	COPY_TEXT(l->run.status, status == 9 ? "unreleased" : status > 128 ? "interrupted" : "partial");
+	COPY_TEXT(l->run.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l->run.error, err->msg);
+	l->run.exit_status = status;
+	if (l->run.id[0])
+		store_put_run(l->ctx->store, &l->run, NULL);
+	return status;
+}
+
 static struct progress *shown;
 
 static void line_in_between(void)
@@ -650,6 +673,8 @@ int launch_run(struct launch *l)
 	progress_free(p);
 	shown = NULL;
 	say_end(l);
+	if (status == 0)
+		status = launch_deliver(l, &l->err);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
 	on_exit_command(l);

@@ -15,6 +15,7 @@ struct launch {
 	struct pod_row *adopted;
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	struct err err;			     /* of the run, once it has ended */
+	json_t *delivered;		     /* what the delivery's own run said; NULL: there was none */
 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx);
@@ -44,6 +45,8 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err);
 
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns the exit status. */
 int launch_run(struct launch *l);
+/* What is left to do when all segments are safe: the delivery. The exit status; the run's row says when it failed. */
+int launch_deliver(struct launch *l, struct err *err);
 /* The one object of `--json`, if it was asked for. */
 void launch_print_json(struct launch *l);
 /* For struct cmd.failed: the object of a run that never began. */

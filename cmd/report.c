@@ -196,6 +196,18 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		"errors");
 }
 
+json_t *report_delivery_json(const json_t *said)
+{
+	static const char *const keys[] = {"run", "status", "billed_seconds", "compute_seconds", "cost_usd", "error"};
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+		json_t *value = json_object_get(said, keys[i]);
+		json_object_set_new(object, keys[i], value ? json_incref(value) : json_null());
+	}
+	return object;
+}
+
 /* ---- for people ---- */
 
 char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)

@@ -48,8 +48,11 @@ static int all_cached(struct launch *l, struct err *err)
 	if (!l->ctx->quiet)
 		fprintf(stderr, "%sall %zu segments are there already: nothing to render, nothing rented\n",
 			str_text(&notes), count);
+	int status = launch_deliver(l, &l->err);
+	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->err);
 	launch_print_json(l);
-	return 0;
+	return status;
 }
 
 /* ---- detached: a client of its own, in a session of its own ---- */

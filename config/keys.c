@@ -36,6 +36,19 @@ static const struct option_spec pod_keys[] = {
 	{NULL},
 };
 
+static const struct option_spec deliver_keys[] = {
+	{"run", OPTION_TEXT, 0, NULL,
+	 "shell command; $BURST_OUTPUTS holds the rendered files and manifest.jsonl", NULL},
+	{"on", OPTION_TEXT, 0, "cpu", "\"cpu\": a pod without a GPU, on the volume", NULL},
+	{"outputs", OPTION_TEXTS, 0, NULL, "patterns of files to bring home (\"*.mp3\")", NULL},
+	{"env", OPTION_TEXTS, 0, NULL, "variables that travel; those of job.env when absent", NULL},
+	{"image", OPTION_TEXT, 0, NULL, "container image; the provider's own choice when absent", NULL},
+	{"disk_gb", OPTION_INT, 0, NULL, "disk of its container, in GB", NULL},
+	{"cpu", OPTION_INT, 0, NULL, "CPU cores at least", NULL},
+	{"memory_gb", OPTION_INT, 0, NULL, "memory at least, in GB", NULL},
+	{NULL},
+};
+
 const struct option_spec config_keys[] = {
 	{"provider", OPTION_TEXTS, 0, "local",
 	 "who rents the pods, tried in this order; \"local\" needs no account",
@@ -58,6 +71,8 @@ const struct option_spec config_keys[] = {
 	{"caps", OPTION_GROUP, 0, NULL, "limits that stop a run", caps_keys},
 	{"code", OPTION_GROUP, 0, NULL, "what is synced", code_keys},
 	{"pod", OPTION_GROUP, 0, NULL, "what a pod must be like", pod_keys},
+	{"deliver", OPTION_GROUP, 0, NULL,
+	 "what follows when all is rendered and needs no GPU: joins, uploads", deliver_keys},
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},

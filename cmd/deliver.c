@@ -1,0 +1,409 @@
+#include "deliver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "config/write.h"
+#include "jobs/manifest.h"
+#include "net/child.h"
+
+enum { LEAST_MICROUSD = 10000, LEAST_MS = 60000, REPLY_MAX_BYTES = 16 << 20 };
+
+struct output {
+	char *name, *path; /* path: on the volume; NULL: it is not there */
+	char sha256[SHA256_HEX];
+};
+
+struct delivery {
+	struct launch *l;
+	const struct section *conf;
+	struct output *outputs;
+	size_t count, cap, missing;
+	char provider[PROVIDER_NAME_MAX]; /* whose volume has most of the outputs */
+	char *dir; /* what the pod gets as its code: the list, and what is missing there */
+	char *config;
+	char fact[64], state[SHA256_HEX];
+};
+
+int deliver_check(const struct config *c, struct err *err)
+{
+	const struct section *top = config_top(c), *conf = section_group(top, "deliver");
+
+	if (!section_has(top, "deliver"))
+		return 0;
+	if (!section_text(conf, "run") || !section_text(conf, "run")[0])
+		return err_set(err, ERR_CONFIG, "%s: deliver needs run = \"...\": the command that delivers", section_where(conf, NULL));
+	if (strcmp(section_text(conf, "on"), "cpu"))
+		return err_set(err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent", section_where(conf, "on"));
+	if (!section_text(section_group(top, "volume"), "name"))
+		return err_set(err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it", section_where(conf, NULL));
+	return 0;
+}
+
+static void delivery_free(struct delivery *d)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		free(d->outputs[i].name);
+		free(d->outputs[i].path);
+	}
+	free(d->outputs);
+	free(d->dir);
+	free(d->config);
+}
+
+static inline void delivery_free_cleanup(struct delivery *d)
+{
+	delivery_free(d);
+}
+
+/* ---- what there is to deliver ---- */
+
+static struct output *add_output(struct delivery *d, const char *name, const char *sha256)
+{
+	GROW(d->outputs, d->count, d->cap);
+	struct output *o = &d->outputs[d->count++];
+
+	*o = (struct output){.name = xstrdup(name)};
+	COPY_TEXT(o->sha256, sha256);
+	return o;
+}
+
+/* Where the pod that rendered it left it. */
+static char *path_there(struct delivery *d, const struct manifest_entry *e, bool command)
+{
+	const char *attempt = jsonx_text(e->line, "attempt", "");
+	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
+	struct pod_row pod;
+	struct err none;
+
+	if (!attempt[0] || store_pod(d->l->ctx->store, attempt, &pod, &none) < 0 || strcmp(pod.volume_name, volume) ||
+	    (d->provider[0] && strcmp(pod.provider, d->provider)))
+		return NULL;
+	COPY_TEXT(d->provider, pod.provider);
+	return command ? xasprintf("runs/%s/%s/out/%s/%s", pod.run, pod.attempt, e->id, e->file) :
+			 xasprintf("runs/%s/%s/%s", pod.run, pod.attempt, e->file);
+}
+
+static bool is_plain(const char *name)
+{
+	for (; *name; name++)
+		if ((unsigned char)*name < ' ' || *name == '\\')
+			return false;
+	return true;
+}
+
+/* The manifest is in the order of the script and has a line for each file. */
+static int read_outputs(struct delivery *d, struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	bool command = d->l->setup.job_ops->needs(d->l->setup.job)->command;
+
+	if (manifest_read(d->l->output_dir, true, &m, err) < 0)
+		return -1;
+	for (size_t i = 0; i < m.count; i++) {
+		const struct manifest_entry *e = &m.entries[i];
+		if (jsonx_bool(e->line, "former", false))
+			continue;
+		if (!is_plain(e->file))
+			return err_set(err, ERR_JOB, "an output's name has a control character or a backslash in it: it cannot be delivered");
+		struct output *o = add_output(d, e->file, e->sha256);
+		o->path = path_there(d, e, command);
+		d->missing += !o->path;
+	}
+	return 0;
+}
+
+/* What was delivered, in one hash: delivered again when any of it changes. */
+static void know_state(struct delivery *d)
+{
+	const struct config *c = d->l->ctx->config;
+	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config_path(c) ? config_path(c) : "", config_job_name(c));
+	struct sha256 *h = sha256_new();
+	const char *run = section_text(d->conf, "run");
+	char hex[SHA256_HEX];
+
+	sha256_hex(identity, strlen(identity), hex);
+	snprintf(d->fact, sizeof(d->fact), "delivered:%.24s", hex);
+	sha256_add(h, run, strlen(run) + 1);
+	for (size_t i = 0; i < d->count; i++) {
+		sha256_add(h, d->outputs[i].name, strlen(d->outputs[i].name) + 1);
+		sha256_add(h, d->outputs[i].sha256, strlen(d->outputs[i].sha256) + 1);
+	}
+	sha256_finish(h, d->state);
+}
+
+static bool delivered_already(const struct delivery *d)
+{
+	char known[SHA256_HEX];
+
+	return store_fact(d->l->ctx->store, d->fact, known, sizeof(known)) && !strcmp(known, d->state);
+}
+
+/* ---- what its pod is given ---- */
+
+/* The pod has no list of its own of what is current; what other volumes have, or none, travels. */
+static const char begin_script[] =
+	"# what was rendered, under its own names: $BURST_OUTPUTS\n"
+	"BURST_OUTPUTS=$PWD/.deliver/outputs\n"
+	"export BURST_OUTPUTS\n"
+	"mkdir -p \"$BURST_OUTPUTS\"\n"
+	"while IFS='\t' read -r name from; do\n"
+	"	case $name in */*) mkdir -p \"$BURST_OUTPUTS/${name%/*}\" ;; esac\n"
+	"	case $from in '') from=$PWD/.deliver/missing/$name ;; *) from=$BURST_VOLUME/$from ;; esac\n"
+	"	if ! [ -f \"$from\" ]; then\n"
+	"		echo \"burst: $name is not on the volume any more\" >&2\n"
+	"		exit 66\n"
+	"	fi\n"
+	"	ln -s \"$from\" \"$BURST_OUTPUTS/$name\" || exit 66\n"
+	"done <.deliver/list\n"
+	"cp .deliver/missing/manifest.jsonl \"$BURST_OUTPUTS/manifest.jsonl\" || exit 66\n";
+
+static int copy_here(struct delivery *d, const char *name, struct err *err)
+{
+	CLEANUP(free_text) char *from = path_join(d->l->output_dir, name);
+	CLEANUP(free_text) char *below = xasprintf(".deliver/missing/%s", name);
+	CLEANUP(free_text) char *to = path_join(d->dir, below);
+	CLEANUP(free_text) char *folder = xstrdup(to);
+	CLEANUP(str_free) struct str bytes = STR_INIT;
+
+	*strrchr(folder, '/') = '\0';
+	if (path_mkdirs(folder, 0700, err) < 0)
+		return -1;
+	if (link(from, to) == 0)
+		return 0;
+	if (path_read(from, INT32_MAX, &bytes, err) < 0)
+		return -1;
+	return path_write(to, str_text(&bytes), bytes.len, 0600, err);
+}
+
+static int make_folder(struct delivery *d, struct err *err)
+{
+	CLEANUP(str_free) struct str list = STR_INIT;
+	CLEANUP(free_text) char *below = path_join(d->dir, ".deliver");
+	CLEANUP(free_text) char *list_path = path_join(below, "list");
+	CLEANUP(free_text) char *script_path = path_join(below, "begin.sh");
+
+	path_remove_tree(d->dir, NULL);
+	if (path_mkdirs(below, 0700, err) < 0)
+		return -1;
+	for (size_t i = 0; i < d->count; i++) {
+		const struct output *o = &d->outputs[i];
+		str_addf(&list, "%s\t%s\n", o->name, o->path ? o->path : "");
+		if (!o->path && copy_here(d, o->name, err) < 0)
+			return -1;
+	}
+	if (copy_here(d, "manifest.jsonl", err) < 0 || path_write(list_path, str_text(&list), list.len, 0600, err) < 0)
+		return -1;
+	return path_write(script_path, begin_script, sizeof(begin_script) - 1, 0600, err);
+}
+
+/* The job's own code, as its pods have it. */
+static void add_code(struct delivery *d, struct str *run)
+{
+	struct launch *l = d->l;
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+	char tree[SHA256_HEX];
+
+	if (!l->setup.code_path || store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", rows[i].provider, rows[i].id);
+		if (strcmp(rows[i].provider, d->provider) || strcmp(rows[i].name, l->setup.volume_name) ||
+		    !store_fact(l->ctx->store, fact, tree, sizeof(tree)))
+			continue;
+		str_addf(run, "cp -a \"$BURST_VOLUME/code/%s/.\" . || exit 66\n", tree);
+		break;
+	}
+	free(rows);
+}
+
+static void write_job(struct delivery *d, struct str *to)
+{
+	const struct config *c = d->l->ctx->config;
+	const struct section *job = config_job(c);
+	CLEANUP(str_free) struct str run = STR_INIT;
+
+	add_code(d, &run);
+	str_addf(&run, ". ./.deliver/begin.sh\n%s", section_text(d->conf, "run"));
+	str_add(to, "job = {\ntype = \"command\";\nname = ");
+	CLEANUP(free_text) char *name = xasprintf("%.50s-deliver", config_job_name(c));
+	config_quote(to, name);
+	str_add(to, ";\noutput = ");
+	config_quote(to, d->l->output_dir);
+	str_add(to, ";\nrun = ");
+	config_quote(to, str_text(&run));
+	str_add(to, ";\noutputs = [");
+	for (size_t i = 0; i < section_count(d->conf, "outputs"); i++) {
+		str_add(to, i ? ", " : "");
+		config_quote(to, section_item(d->conf, "outputs", i));
+	}
+	str_add(to, "];\nenv = [");
+	const struct section *from = section_has(d->conf, "env") ? d->conf : job;
+	for (size_t i = 0; i < section_count(from, "env"); i++) {
+		str_add(to, i ? ", " : "");
+		config_quote(to, section_item(from, "env", i));
+	}
+	str_add(to, "];\n};\n");
+}
+
+/* What is left of the caps is what a delivery may use of them. */
+static void write_caps(struct delivery *d, struct str *to)
+{
+	const struct run_row *run = &d->l->run;
+	const struct section *caps = section_group(config_top(d->l->ctx->config), "caps");
+	int64_t cost = section_int(caps, "max_cost") - run->cost_microusd;
+	int64_t left_ms = section_int(caps, "max_duration") - (run->started_ms ? clock_wall_ms() - run->started_ms : 0);
+
+	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, LEAST_MICROUSD) / 1e6,
+		 (long long)MAX(left_ms, LEAST_MS) / 1000);
+}
+
+static void write_providers(struct delivery *d, struct str *to)
+{
+	const struct section *top = config_top(d->l->ctx->config);
+	const char *all_of = d->provider[0] ? d->provider : section_item(top, "provider", 0);
+
+	str_add(to, "provider = ");
+	config_quote(to, all_of);
+	str_addf(to, ";\nproviders = { %s = { ", all_of);
+	const struct section *s = config_provider(d->l->ctx->config, all_of);
+	if (s)
+		config_write(to, s, NULL);
+	str_add(to, "}; };\n");
+}
+
+static int write_config(struct delivery *d, struct err *err)
+{
+	static const char *const own[] = {"provider", "gpu",	"pods", "spot",	   "keep_on_failure", "volume",
+					  "caps",     "code", "pod",  "deliver", NULL};
+	const struct section *top = config_top(d->l->ctx->config);
+	CLEANUP(str_free) struct str to = STR_INIT;
+
+	str_add(&to, "# written by burst for one delivery\n");
+	config_write(&to, top, own);
+	write_providers(d, &to);
+	str_add(&to, "gpu = [\"none\"];\npods = 1;\nvolume = { name = ");
+	config_quote(&to, section_text(section_group(top, "volume"), "name"));
+	str_add(&to, "; };\n");
+	write_caps(d, &to);
+	str_add(&to, "code = { path = ");
+	config_quote(&to, d->dir);
+	str_add(&to, "; };\npod = { ");
+	static const char *const pod_keys[] = {"run", "on", "outputs", "env", NULL};
+	config_write(&to, d->conf, pod_keys);
+	str_add(&to, "};\n");
+	write_job(d, &to);
+	return path_write(d->config, str_text(&to), to.len, 0600, err);
+}
+
+/* ---- the run that delivers ---- */
+
+static volatile sig_atomic_t delivering;
+
+static void pass_on(int number)
+{
+	int saved = errno;
+
+	if (delivering > 0)
+		kill(delivering, number);
+	errno = saved;
+}
+
+static int wait_for(pid_t pid)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction was[ARRAY_LEN(numbers)], act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	int status = 0;
+
+	delivering = pid;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaction(numbers[i], &act, &was[i]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	delivering = 0;
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaction(numbers[i], &was[i], NULL);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A group of its own: a signal reaches it once, through us. */
+static void become(struct delivery *d, int out)
+{
+	struct cmd_context *ctx = d->l->ctx;
+	const char *argv[] = {"burst", "run", d->config, "--json", "--force", "--yes", ctx->quiet ? "--quiet" : "--yes",
+			      ctx->verbose > 0 ? "--verbose" : "--yes", NULL};
+
+	setpgid(0, 0);
+	dup2(out, STDOUT_FILENO);
+	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
+	_exit(127);
+}
+
+static int run_it(struct delivery *d, json_t **object, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s.json", d->config);
+	CLEANUP(str_free) struct str said = STR_INIT;
+
+	fflush(NULL);
+	CLEANUP(fd_close) int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (out < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", path);
+	pid_t pid = fork();
+	if (pid < 0)
+		return err_set(err, ERR_LOCAL, "fork: %m");
+	if (pid == 0)
+		become(d, out);
+	int status = wait_for(pid);
+	if (path_read(path, REPLY_MAX_BYTES, &said, NULL) == 0 && said.len)
+		*object = jsonx_parse(str_text(&said), said.len, NULL);
+	unlink(path);
+	if (status == 0)
+		return 0;
+	const json_t *failure = *object ? json_object_get(*object, "error") : NULL;
+	err_set(err, status == 9 ? ERR_UNRELEASED : status > 128 ? ERR_INTERRUPTED : ERR_JOB,
+		"all outputs are home, but the delivery failed (exit status %d): %s", status,
+		failure ? jsonx_text(failure, "message", "see above") : "see above");
+	if (status > 128)
+		err->signal = status - 128;
+	return status;
+}
+
+int deliver(struct launch *l, json_t **object, struct err *err)
+{
+	CLEANUP(delivery_free) struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
+
+	*object = NULL;
+	if (!section_has(config_top(l->ctx->config), "deliver"))
+		return 0;
+	if (read_outputs(&d, err) < 0)
+		return -1;
+	know_state(&d);
+	/* the job's lock is ours; what stays after a failure is there for `burst resume` */
+	d.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, strchr(d.fact, ':') + 1);
+	d.config = xasprintf("%s.cfg", d.dir);
+	if (!d.count || delivered_already(&d))
+		return 0;
+	if (make_folder(&d, err) < 0 || write_config(&d, err) < 0)
+		return -1;
+	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d.count,
+		 d.missing ? " (those that its volume does not have travel with it)" : "");
+	fd_close(l->output_lock);
+	l->output_lock = -1;
+	int status = run_it(&d, object, err);
+	if (status == 0) {
+		store_put_fact(l->ctx->store, d.fact, d.state, NULL);
+		path_remove_tree(d.dir, NULL);
+		unlink(d.config);
+	}
+	return status;
+}

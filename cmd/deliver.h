@@ -1,0 +1,14 @@
+/* deliver.h - what follows a render and needs no GPU, but the volume: one command on a pod without one. */
+#ifndef BURST_CMD_DELIVER_H
+#define BURST_CMD_DELIVER_H
+
+#include "launch.h"
+
+/* ERR_CONFIG when the config asks for a delivery that cannot be: before anything is rented. */
+int deliver_check(const struct config *c, struct err *err);
+/* Runs `deliver.run` on a pod without a GPU on the run's volume, as a run of its own, unless nothing changed since it last went
+ * well. All segments must be safe and l's output folder is given free. l->run.id may be empty: nothing was rendered. *object
+ * gets what --json says of it, or NULL when there was nothing to do. Returns the exit status; not 0 with *err. */
+int deliver(struct launch *l, json_t **object, struct err *err);
+
+#endif

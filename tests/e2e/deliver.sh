@@ -1,0 +1,125 @@
+#!/bin/bash
+# deliver.sh - what follows a render on a pod without a GPU: it finds the outputs under their own names on the volume, its own
+# outputs come home, it is done once, and again when it failed or something changed.
+# shellcheck disable=SC2016
+. "$(dirname "$0")/lib.sh"
+
+delivering() { # delivering 'COMMAND' [MORE KEYS]
+	config "deliver = { run = \"$1\"; ${2:-} };"
+}
+runs() { sqlite3 "$BURST_STATE_DIR/ledger.db" "select count(*) from run ${1:-}"; }
+
+t_it_finds_what_was_rendered() {
+	script_lines 8
+	delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >count; (cd \"$BURST_OUTPUTS\" && cat *.wav | sha256sum) >sum; wc -l <\"$BURST_OUTPUTS/manifest.jsonl\" >lines' \
+		'outputs = ["count", "sum", "lines"];'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(cat out/count)" 8 "files that it found"
+	is "$(cat out/lines)" 8 "lines of the manifest"
+	is "$(cat out/sum)" "$(cat out/*.wav | sha256sum)" "what they hold"
+	is "$(json .deliver.status)" "done" "the delivery"
+	is "$(json .status)" "done" "the run"
+	is "$(json '.deliver.cost_usd > 0')" true "its cost"
+	is "$(runs)" 2 "runs in the ledger"
+	is "$(find "$BURST_STATE_DIR/jobs" -name '*.cfg*' | wc -l)" 0 "what is left of it"
+	# nothing changed: nothing is rendered, nothing delivered
+	burst run --json
+	is "$STATUS" 0 "exit status of the second run"
+	is "$(json '.deliver')" null "a second delivery"
+	is "$(runs)" 2 "runs in the ledger"
+}
+t_it_fails_and_is_tried_again() {
+	script_lines 4
+	delivering 'test -e '"$T"'/now || { echo no room at the other end >&2; exit 7; }'
+	sed -i 's/local = {/local = { isolation = "process";/' burst.cfg
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	is "$(wavs)" 4 "files at home all the same"
+	is "$(json .status)" partial status
+	has err.txt "all outputs are home, but the delivery failed (exit status 1): the command ended with exit code 7"
+	has err.txt "no room at the other end"
+	: >now
+	burst run --json
+	is "$STATUS" 0 "exit status of the second run ($(tail -n 3 err.txt))"
+	is "$(json .segments.cached)" 4 "cached"
+	is "$(json .deliver.status)" "done" "the delivery"
+	has err.txt "nothing to render"
+}
+t_it_comes_back_for_what_changed() {
+	script_lines 4
+	delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >count' 'outputs = ["count"];'
+	burst run
+	is "$(cat out/count)" 4 "files that it found"
+	script_lines 6
+	burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(cat out/count)" 6 "files that it found then, from two runs"
+}
+t_what_is_not_on_the_volume_travels() {
+	script_lines 4
+	delivering '(cd \"$BURST_OUTPUTS\" && cat *.wav | sha256sum) >sum' 'outputs = ["sum"];'
+	sed -i 's/^deliver/# deliver/' burst.cfg
+	burst run
+	rm -rf "$BURST_STATE_DIR"/ledger.db* # as on another machine: nobody knows where they were rendered
+	sed -i 's/^# deliver/deliver/' burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(cat out/sum)" "$(cat out/*.wav | sha256sum)" "what they hold"
+	has err.txt "those that its volume does not have travel with it"
+}
+t_it_has_the_code_and_the_outputs_of_a_command() {
+	mkdir -p code/tools
+	echo 'tr a-z A-Z' >code/tools/shout
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		pods = 2;
+		volume = { name = "v"; size_gb = 1; create = true; };
+		code = { path = "code"; };
+		job = { name = "t"; type = "command"; run = "mkdir -p deep; echo part $BURST_INDEX >deep/$BURST_INDEX.txt"; outputs = ["deep/*"]; output = "out"; };
+		deliver = { run = "cat \"$BURST_OUTPUTS\"/deep/*.txt | sh tools/shout >all.txt"; outputs = ["all.txt"]; };
+	E
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(tr '\n' ' ' <out/all.txt)" "PART 0 PART 1 " "what was delivered"
+}
+t_interrupted() {
+	script_lines 4
+	delivering 'echo begun; sleep 100'
+	burst_bg run --json
+	wait_for 40 "the delivery" grep -q "| begun" err.txt
+	kill -TERM "$PID"
+	burst_wait
+	is "$STATUS" 143 "exit status"
+	is "$(wavs)" 4 files
+	is "$(json .status)" interrupted status
+	is "$(runs "where status = 'running'")" 0 "runs that are still called running"
+}
+t_client_dies() { # the delivery's own client goes on; what it leaves is settled like any other run
+	script_lines 4
+	delivering 'echo begun; sleep 100'
+	burst_bg run --json
+	wait_for 40 "the delivery" grep -q "| begun" err.txt
+	# shellcheck disable=SC2046
+	kill -KILL $(pgrep -P "$PID") "$PID"
+	burst_wait
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 3 err.txt))"
+}
+t_refused() {
+	script_lines 2
+	config 'deliver = { on = "cpu"; };'
+	burst run
+	is "$STATUS" 2 "without a command"
+	has err.txt 'deliver needs run = "...": the command that delivers'
+	config 'deliver = { run = "true"; on = "gpu"; };'
+	burst run
+	is "$STATUS" 2 "on a GPU"
+	config 'deliver = { run = "true"; };'
+	sed -i '/^volume/d' burst.cfg
+	burst run
+	is "$STATUS" 2 "without a volume"
+	has err.txt "deliver needs a volume"
+	is "$(runs)" 0 "runs"
+}
+run_tests "$@"
