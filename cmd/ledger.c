@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "output.h"
+#include "reconcile.h"
 #include "report.h"
 #include "table.h"
 
@@ -152,13 +153,19 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	int result = ctx->arg_count ? one_run(ctx, ctx->args[0], err) : list_runs(ctx, err);
+	const char *id = ctx->arg_count ? ctx->args[0] : NULL;
+
+	if (opt_has(ctx, "reconcile"))
+		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE, "--most lists runs: not with --reconcile") :
+					      reconcile(ctx, id, err);
+	int result = id ? one_run(ctx, id, err) : list_runs(ctx, err);
 
 	return result < 0 ? -1 : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
 	{'n', "most", "N", "the newest N runs (default 20, with --json all; 0: all)", NULL, false},
+	{0, "reconcile", NULL, "ask the vendors what they billed, keep it, and say why it differs from our count", NULL, false},
 	{0},
 };
 
@@ -167,7 +174,12 @@ const struct cmd cmd_ledger = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
-	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.",
+	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.\n\n"
+		   "`burst ledger --reconcile` asks each vendor for the bill of every pod of the last 30 days (or of RUN) that was "
+		   "given back, until a day has passed since. What it says is kept beside our own count and never replaces it: its "
+		   "dollars, and its seconds, reported or implied by the dollars and the pod's price. Exit status 0 also while a "
+		   "vendor has no record yet; 1 when it bills more than can be explained; 3 when it refuses the key; 6 when it "
+		   "cannot be reached.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_LEDGER,

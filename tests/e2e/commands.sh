@@ -2,14 +2,6 @@
 # commands.sh - every command against real runs and real pods of the local provider.
 . "$(dirname "$0")/lib.sh"
 
-schema() { # schema NAME: out.txt is what tests/schema/NAME.json says
-	python3 - "$ROOT/tests/schema/$1.json" out.txt 2>schema.txt <<-'E' || complain "$1 --json: $(tail -n 1 schema.txt)"
-		import json, sys
-		import jsonschema
-		schema = json.load(open(sys.argv[1]))
-		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
-	E
-}
 living_run() { # a run of 800 segments on two pods in the background; its id in $RUN
 	script_lines 800
 	config 'pods = 2;'
