@@ -10,6 +10,7 @@ enum { SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 60 * MINUTE_MS, D
 enum {
 	LAG_MS = 15 * MINUTE_MS,   /* after the end of an hour: accounts are charged every 5 minutes */
 	START_OFF_MS = 5000,       /* by how much a start can be seen late, or a vendor's clock be off */
+	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: what takes longer was found or asked again */
 	GONE_OFF_MS = 2 * MINUTE_MS,
 	GRAIN_MICROUSD = 100,      /* dollars are told with four decimals at least */
 };
@@ -203,6 +204,15 @@ static void explain_shorter(struct look *l)
 		clause(l, "only a part is billed so far");
 }
 
+/* We count from before the create call until after the release; the vendor's own moments lie within the two. */
+static int64_t within_calls_ms(const struct pod_row *pod)
+{
+	int64_t most = CALL_MOST_MS, none = 0;
+	int64_t create = pod->rented_ms - pod->create_ms, release = pod->released_ms - pod->release_ms;
+
+	return MIN(MAX(create, none), most) + MIN(MAX(release, none), most);
+}
+
 static void explain_time(struct look *l)
 {
 	const struct pod_row *pod = l->pod;
@@ -213,7 +223,7 @@ static void explain_time(struct look *l)
 		clause(l, "its price is not known, so the dollars imply no seconds");
 	} else if (more > tolerance_ms(l)) {
 		explain_longer(l);
-	} else if (-more > tolerance_ms(l)) {
+	} else if (-more > tolerance_ms(l) + within_calls_ms(pod)) {
 		explain_shorter(l);
 	} else {
 		l->out->state = BILL_AGREES;

@@ -7,7 +7,7 @@
 
 enum bill_state {
 	BILL_NOT_YET,   /* the vendor has no record */
-	BILL_AGREES,    /* within a second, a hundredth, and what dollars of four decimals can tell */
+	BILL_AGREES,    /* within a second, a hundredth, the calls' own time, and what dollars of four decimals can tell */
 	BILL_EXPLAINED, /* they differ as they may */
 	BILL_EXCESS,    /* more than can be explained: somebody must look */
 };

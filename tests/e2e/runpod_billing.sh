@@ -35,10 +35,11 @@ as_billed() { # what burst made of the bill is what the vendor knows it to be
 	about "$(json '.[0].billed_vendor_s')" "$(jq .seconds <<<"$truth")" 0.2 "seconds implied"
 	about "$(json '.[0].cost_vendor_usd')" "$(jq .usd <<<"$truth")" 0.000002 "dollars"
 	about "$(json '[.[0].hours[].cost_vendor_usd] | add')" "$(jq .usd <<<"$truth")" 0.000004 "dollars of the hours"
-	about "$(json '[.[0].hours[].cost_usd] | add')" "$(json '.[0].cost_usd')" 0.000002 "our dollars of the hours"
+	[ "$(json '.[0] | (.hours | length) == 1 and .hours[0].from <= .times.create_at and .hours[0].to > .times.gone_at')" = false ] ||
+		about "$(json '.[0].hours[0].cost_usd')" "$(json '.[0].cost_usd')" 0.000001 "our dollars of the hour"
 	is "$(json '.[0].billed_vendor_is')" implied "whose seconds"
-	is "$(ledger "select billed_vendor_ms / 1000.0 || ' ' || cost_vendor_microusd || ' ' || (vendor_asked_ms > gone_ms) from pod")" \
-		"$(json '"\(.[0].billed_vendor_s) \(.[0].cost_vendor_usd * 1e6 | round) 1"')" "the ledger"
+	is "$(ledger "select billed_vendor_ms, cost_vendor_microusd, vendor_asked_ms > gone_ms from pod")" \
+		"$(json '"\(.[0].billed_vendor_s * 1000 | round)|\(.[0].cost_vendor_usd * 1e6 | round)|1"')" "the ledger"
 }
 
 # ---- four ways to reckon ----
@@ -104,7 +105,7 @@ c_every_time_is_kept() { # POST, 201, startedAt, DELETE sent and accepted, 404
 	is "$(ledger 'select create_ms > 0 and rented_ms >= create_ms and running_ms > rented_ms and release_ms > running_ms and
 		released_ms >= release_ms and gone_ms >= released_ms from pod')" 1 "the times of the pod"
 	is "$(ledger 'select vendor_started_ms from pod')" "$(rp_get "$POD" '.started_ms / 1000 | floor * 1000')" "startedAt"
-	is "$(ledger 'select price_microusd_h, price_list_microusd_h from pod')" "440000|440000" "its prices"
+	is "$(ledger 'select price_microusd_h, price_list_microusd_h from pod')" "690000|690000" "its prices"
 	is "$(ledger 'select billed_ms from pod')" "$(ledger 'select (released_ms - create_ms + 999) / 1000 * 1000 from pod')" "billed by our count"
 }
 c_the_last_word() { # a day later the bill is final, and is not asked for again
@@ -112,7 +113,7 @@ c_the_last_word() { # a day later the bill is final, and is not asked for again
 	rp_control pods/"$POD" '{"bill_shift_s":[-172800,-172800]}' >/dev/null
 	ledger 'update pod set create_ms = create_ms - 172800000, rented_ms = rented_ms - 172800000, running_ms = running_ms - 172800000,
 		vendor_started_ms = vendor_started_ms - 172800000, release_ms = release_ms - 172800000,
-		released_ms = released_ms - 172800000, gone_ms = gone_ms - 172800000'
+		released_ms = released_ms - 172800000, gone_ms = gone_ms - 172800000, vendor_asked_ms = gone_ms - 172800000'
 	reconciled 0 agrees '^agrees; \$[0-9.]* of it is for the disk, billed beside the price$'
 	is "$(json '.[0].final')" true final
 	has err.txt "asking for the bills of 1 pod of 1 run"
@@ -131,7 +132,7 @@ c_too_much() {
 	rendered
 	rp_control pods/"$POD" '{"bill_shift_s":[0,600]}' >/dev/null
 	rp_control clock '{"advance_s":600}' >/dev/null
-	reconciled 1 excess '^(billed as if it had lived 10m[0-9]+s at \$0\.4400 an hour, but|\$0\.[0-9]+ is billed for the hour from)'
+	reconciled 1 excess '^(billed as if it had lived 10m[0-9]+s at \$0\.6900 an hour, but|\$0\.[0-9]+ is billed for the hour from)'
 	has err.txt "warning: pod $POD of runpod: "
 	has err.txt "see that it is gone (\`burst reap\`, the vendor's console)"
 	burst ledger --reconcile

@@ -98,6 +98,27 @@ static void each_difference_is_told(void **state)
 	}
 }
 
+/* Which moment within our create and release calls the vendor takes, it does not tell. */
+static void calls_take_their_time(void **state)
+{
+	struct pod_row pod = pod_of(590, true, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.vendor_started_ms = pod.running_ms = 0;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_string_equal(v.why, "it bills 10s less than we count");
+	pod.rented_ms = pod.create_ms + 2 * S;
+	pod.release_ms = pod.released_ms - S;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+	pod.rented_ms = pod.create_ms + 120 * S; /* it was found when the reply was lost */
+	pod.billed_vendor_ms = 500 * S;
+	pod.cost_vendor_microusd = 100000;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_string_equal(v.why, "it bills 1m40s less than we count");
+}
+
 static void it_may_bill_until_the_pod_is_gone(void **state)
 {
 	struct pod_row pod = pod_of(900, false, NOON + 30 * HOUR);
@@ -220,6 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_difference_is_told),
+		cmocka_unit_test(calls_take_their_time),
 		cmocka_unit_test(it_may_bill_until_the_pod_is_gone),
 		cmocka_unit_test(a_disk_is_billed_beside),
 		cmocka_unit_test(rounded_dollars_are_no_difference),
