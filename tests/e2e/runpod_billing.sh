@@ -98,7 +98,7 @@ c_not_yet() {
 	has out.txt "$POD: agrees"
 	burst ledger "$RUN" --json
 	schema run
-	is "$(json '.pods[0].billed_vendor_s > 0')" true "it stands beside our count"
+	is "$(json '.pods[0] | .billed_vendor_s > 0 and .cost_vendor_usd > 0')" true "it stands beside our count"
 }
 c_every_time_is_kept() { # POST, 201, startedAt, DELETE sent and accepted, 404
 	PULL_MS=2000 rendered

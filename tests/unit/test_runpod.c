@@ -851,6 +851,27 @@ static void doctor_hears_what_is_wrong(void **state)
 	assert_non_null(strstr(str_text(&p.result.text), "ok: " ROOT " accepts the key\nok: spending $0.69"));
 	assert_non_null(strstr(str_text(&p.result.text), "warn: no RUNPOD_S3_ACCESS_KEY"));
 	played_free(&p);
+	static const struct {
+		const char *name, *me, *words;
+	} purses[] = {
+		{"all", "\"currentSpendPerHr\":0.69,\"spendLimit\":80",
+		 "\nok: spending $0.6900 an hour now, the account's limit is $80.00 an hour\n"},
+		{"no limit", "\"currentSpendPerHr\":0,\"spendLimit\":null",
+		 "\nok: spending $0.00 an hour now, the account's limit is not told\n"},
+		{"no spending", "\"spendLimit\":80",
+		 "\nwarn: what is spent an hour now is not told, the account's limit is $80.00 an hour\n"},
+		{"at the limit", "\"currentSpendPerHr\":80.5,\"spendLimit\":80",
+		 "\nbad: spending $80.50 an hour now, no more can be rented: the account's limit is $80.00 an hour\n"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(purses); i++) {
+		CLEANUP(free_text) char *me =
+			xasprintf("{\"data\":{\"myself\":{\"clientBalance\":12.5,%s}}}", purses[i].me);
+		p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {200, me});
+		check_done(purses[i].name, &p);
+		if (!strstr(str_text(&p.result.text), purses[i].words))
+			fail_msg("%s: \"%s\"", purses[i].name, str_text(&p.result.text));
+		played_free(&p);
+	}
 	p = PLAY(OP_CHECK, &want, {401, PROBLEM(401, "expired")});
 	check_done("a wrong key", &p);
 	assert_true(starts_with(str_text(&p.result.text), "bad: "));
