@@ -12,6 +12,7 @@ enum {
 	START_OFF_MS = 5000,       /* by how much a start can be seen late, or a vendor's clock be off */
 	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: what takes longer was found or asked again */
 	GONE_OFF_MS = 2 * MINUTE_MS,
+	CENT_MICROUSD = 10000,
 	GRAIN_MICROUSD = 100,      /* dollars are told with four decimals at least */
 };
 
@@ -81,6 +82,14 @@ int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t en
 	return until > from ? money_for(pod->price_microusd_h, until - from) : 0;
 }
 
+char *bill_money(char *to, size_t room, int64_t microusd)
+{
+	if (microusd <= 0 || microusd >= CENT_MICROUSD)
+		return money_show(to, room, microusd);
+	snprintf(to, room, "$0.%06d", (int)microusd);
+	return to;
+}
+
 /* ---- the difference ---- */
 
 struct look {
@@ -138,7 +147,7 @@ static bool billed_after_its_end(struct look *l)
 		if (h->cost_microusd <= 0 || h->start_s * 1000 < l->pod->gone_ms + GONE_OFF_MS)
 			continue;
 		clause(l, "%s is billed for the hour from %s on, but it was seen gone at %s",
-		       money_show(money, sizeof(money), h->cost_microusd),
+		       bill_money(money, sizeof(money), h->cost_microusd),
 		       minute_show(hour, sizeof(hour), h->start_s * 1000, l->now_ms),
 		       minute_show(gone, sizeof(gone), l->pod->gone_ms, l->now_ms));
 		return true;
@@ -169,7 +178,7 @@ static bool billed_too_dear(struct look *l)
 
 	if (!pod->vendor_reported || dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) + GRAIN_MICROUSD)
 		return false;
-	clause(l, "%s more than its seconds cost at %s an hour", money_show(more, sizeof(more), dollars - fair),
+	clause(l, "%s more than its seconds cost at %s an hour", bill_money(more, sizeof(more), dollars - fair),
 	       money_show(price, sizeof(price), pod->price_microusd_h));
 	return true;
 }
@@ -242,7 +251,7 @@ static void judge_known(struct look *l)
 	explain_time(l);
 	if (l->pod->cost_beside_microusd > 0)
 		clause(l, "%s of it is for the disk, billed beside the price",
-		       money_show(money, sizeof(money), l->pod->cost_beside_microusd));
+		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd));
 	if (l->hour_count && l->now_ms < complete_ms(l->pod))
 		ask_again(l, "its last hour is not complete");
 }

@@ -26,6 +26,8 @@ void bill_judge(const struct pod_row *pod, const struct bill_hour *hours, size_t
 /* The vendor's last word is in the row. */
 bool bill_is_final(const struct pod_row *pod);
 bool bill_is_known(const struct pod_row *pod); /* the vendor has a record of it */
+/* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`. */
+char *bill_money(char *to, size_t room, int64_t microusd);
 /* What we count in [start_s, end_s), in micro-dollars. */
 int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s);
 

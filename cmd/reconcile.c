@@ -20,7 +20,7 @@ struct asked_pod {
 	size_t hour_count;
 	bool asked, other_key;	     /* other_key: it was not rented with this one */
 	struct bill_verdict verdict; /* when asked */
-	char why_not[200];	     /* ... else */
+	char why_not[560];	     /* ... else */
 };
 
 struct reconciliation {
@@ -203,9 +203,8 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 		}
 		if (why.kind == ERR_NOT_FOUND)
 			return take_bill(r, pod, NULL, err);
-		err_wrap(&why, "pod %s", pod->row.id);
+		err_wrap(&why, "%s: pod %s", pod->row.provider, pod->row.id);
 	}
-	err_wrap(&why, "%s", pod->row.provider);
 	snprintf(pod->why_not, sizeof(pod->why_not), "not known: %s", why.msg);
 	give_up(r, pod->row.provider, &why);
 	return 0;
@@ -240,7 +239,7 @@ static void cell_difference(struct table *t, int64_t microusd)
 	char text[32];
 
 	if (microusd)
-		table_cell(t, "%c%s", microusd < 0 ? '-' : '+', money_show(text, sizeof(text), llabs(microusd)));
+		table_cell(t, "%c%s", microusd < 0 ? '-' : '+', bill_money(text, sizeof(text), llabs(microusd)));
 	else
 		table_cell(t, "0");
 }

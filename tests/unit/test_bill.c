@@ -141,7 +141,7 @@ static void a_disk_is_billed_beside(void **state)
 	pod.cost_vendor_microusd += 900;
 	bill_judge(&pod, NULL, 0, &v);
 	assert_int_equal(v.state, BILL_AGREES);
-	assert_string_equal(v.why, "agrees; $0.0009 of it is for the disk, billed beside the price");
+	assert_string_equal(v.why, "agrees; $0.000900 of it is for the disk, billed beside the price");
 }
 
 /* Dollars are all that some vendors tell; at a low price an hour's rounding is many seconds. */
@@ -172,7 +172,7 @@ static void what_is_billed_after_the_end_is_told(void **state)
 	assert_int_equal(v.state, BILL_AGREES); /* an hour of nothing is nothing */
 	bill_judge(&pod, hours, 3, &v);
 	assert_int_equal(v.state, BILL_EXCESS);
-	assert_string_equal(v.why, "$0.0004 is billed for the hour from 2026-11-21 14:00 UTC on, but it was seen gone at "
+	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC on, but it was seen gone at "
 				   "2026-11-21 12:20 UTC");
 	pod.gone_ms = NOON + 2 * HOUR - S; /* clocks are not that exact */
 	bill_judge(&pod, hours, 3, &v);
