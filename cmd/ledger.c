@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "bill.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
@@ -129,6 +130,29 @@ static void print_run(const struct run_row *run)
 	       money_show(cost, sizeof(cost), run->cost_microusd));
 }
 
+/* What the vendors said so far. */
+static void print_vendors(const struct pod_row *pods, size_t count)
+{
+	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0;
+	char text[32], ours_text[32], money[32], ours_money[32];
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!bill_is_known(&pods[i]))
+			continue;
+		known++;
+		ms += pods[i].billed_vendor_ms;
+		ours_ms += pods[i].billed_ms;
+		cost += pods[i].cost_vendor_microusd;
+		ours += pods[i].cost_microusd;
+	}
+	if (known)
+		printf("%-10s%s billed, %s for %zu pod%s that we count as %s, %s (see --reconcile)\n", "vendor",
+		       duration_show(text, sizeof(text), ms), money_show(money, sizeof(money), cost), known,
+		       known == 1 ? "" : "s", duration_show(ours_text, sizeof(ours_text), ours_ms),
+		       money_show(ours_money, sizeof(ours_money), ours));
+}
+
 static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	int64_t now = clock_wall_ms();
@@ -143,6 +167,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 		output_json(report_run_json(&run, pods, count, now));
 	} else {
 		print_run(&run);
+		print_vendors(pods, count);
 		if (count)
 			putchar('\n');
 		report_print_phases(stdout, pods, count, now);

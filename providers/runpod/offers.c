@@ -440,13 +440,13 @@ static void add_spending(struct str *to, const json_t *me)
 
 static void add_purse(struct op *op, const json_t *me)
 {
-	double balance = jsonx_number(me, "clientBalance", -1);
+	double balance = jsonx_number(me, "clientBalance", 0);
 
-	if (balance < 0 || balance > 1e9) {
+	if (!json_is_number(json_object_get(me, "clientBalance")) || balance > 1e9) {
 		str_add(&op->got.text, "warn: the balance is not told\n");
 		return;
 	}
-	op->got.balance_microusd = (int64_t)(balance * 1e6);
+	op->got.balance_microusd = balance > 0 ? (int64_t)(balance * 1e6) : 0; /* a debt buys no more than nothing */
 	if (op->got.balance_microusd <= 0)
 		str_add(&op->got.text, "bad: the account has no credit\n");
 	add_spending(&op->got.text, me);

@@ -124,6 +124,8 @@ t_reconcile() { # this machine's own pods have a vendor too, which knows how lon
 	burst ledger "$RUN" --reconcile
 	is "$STATUS" 0 "one run"
 	has out.txt ": agrees"
+	burst ledger "$RUN"
+	grep -q '^vendor .* billed, .* for [12] pods\? that we count as ' out.txt || complain "$(cat out.txt)"
 	burst ledger nosuch --reconcile
 	is "$STATUS" 2 "a run that is none"
 	burst ledger --reconcile --most 3

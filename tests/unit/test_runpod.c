@@ -832,6 +832,17 @@ static void the_balance_is_told(void **state)
 	check_done("balance", &p);
 	assert_int_equal(p.result.balance_microusd, 12500000);
 	played_free(&p);
+	p = PLAY(OP_BALANCE, &want, {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
+	check_done("a debt", &p);
+	assert_int_equal(p.result.balance_microusd, 0);
+	played_free(&p);
+	p = PLAY(OP_BALANCE, &want, {200, "{\"data\":{\"myself\":{\"clientBalance\":null}}}"});
+	check_done("not told", &p);
+	assert_int_equal(p.result.balance_microusd, -1);
+	played_free(&p);
+	p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
+	assert_non_null(strstr(str_text(&p.result.text), "\nbad: the account has no credit\n"));
+	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {410});
 	check_done("GraphQL is gone", &p);
 	assert_int_equal(p.result.balance_microusd, -1);
