@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "bill.h"
 #include "output.h"
+#include "reconcile.h"
 #include "report.h"
 #include "table.h"
 
@@ -128,6 +130,29 @@ static void print_run(const struct run_row *run)
 	       money_show(cost, sizeof(cost), run->cost_microusd));
 }
 
+/* What the vendors said so far. */
+static void print_vendors(const struct pod_row *pods, size_t count)
+{
+	int64_t ms = 0, ours_ms = 0, cost = 0, ours = 0;
+	char text[32], ours_text[32], money[32], ours_money[32];
+	size_t known = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!bill_is_known(&pods[i]))
+			continue;
+		known++;
+		ms += pods[i].billed_vendor_ms;
+		ours_ms += pods[i].billed_ms;
+		cost += pods[i].cost_vendor_microusd;
+		ours += pods[i].cost_microusd;
+	}
+	if (known)
+		printf("%-10s%s billed, %s for %zu pod%s that we count as %s, %s (see --reconcile)\n", "vendor",
+		       duration_show(text, sizeof(text), ms), money_show(money, sizeof(money), cost), known,
+		       known == 1 ? "" : "s", duration_show(ours_text, sizeof(ours_text), ours_ms),
+		       money_show(ours_money, sizeof(ours_money), ours));
+}
+
 static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	int64_t now = clock_wall_ms();
@@ -142,6 +167,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 		output_json(report_run_json(&run, pods, count, now));
 	} else {
 		print_run(&run);
+		print_vendors(pods, count);
 		if (count)
 			putchar('\n');
 		report_print_phases(stdout, pods, count, now);
@@ -152,13 +178,19 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	int result = ctx->arg_count ? one_run(ctx, ctx->args[0], err) : list_runs(ctx, err);
+	const char *id = ctx->arg_count ? ctx->args[0] : NULL;
+
+	if (opt_has(ctx, "reconcile"))
+		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE, "--most lists runs: not with --reconcile") :
+					      reconcile(ctx, id, err);
+	int result = id ? one_run(ctx, id, err) : list_runs(ctx, err);
 
 	return result < 0 ? -1 : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
 	{'n', "most", "N", "the newest N runs (default 20, with --json all; 0: all)", NULL, false},
+	{0, "reconcile", NULL, "ask the vendors what they billed, keep it, and say why it differs from our count", NULL, false},
 	{0},
 };
 
@@ -167,7 +199,12 @@ const struct cmd cmd_ledger = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
-	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.",
+	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.\n\n"
+		   "`burst ledger --reconcile` asks each vendor for the bill of every pod of the last 30 days (or of RUN) that was "
+		   "given back, until a day has passed since. What it says is kept beside our own count and never replaces it: its "
+		   "dollars, and its seconds, reported or implied by the dollars and the pod's price. Exit status 0 also while a "
+		   "vendor has no record yet; 1 when it bills more than can be explained; 3 when it refuses the key; 6 when it "
+		   "cannot be reached.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_LEDGER,

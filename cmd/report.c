@@ -154,7 +154,7 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = !strcmp(pod->state, "gone");
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
 			 text_or_null(pod->id), "name", report_text(pod->name), "provider",
 			 report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 			 report_text(pod->region), "spot", pod->spot, "billed_seconds",
@@ -162,7 +162,9 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 			 pod->billed_vendor_ms > 0 ? report_seconds(pod->billed_vendor_ms)
 						   : json_null(),
 			 "compute_seconds", report_seconds(pod->compute_ms), "cost_usd",
-			 report_dollars(report_cost_microusd(pod, now_ms)), "phases",
+			 report_dollars(report_cost_microusd(pod, now_ms)), "cost_vendor_usd",
+			 pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
+						       : json_null(), "phases",
 			 phases_json(pod, now_ms), "released", gone);
 }
 

@@ -40,6 +40,7 @@ void op_result_free(struct op_result *r)
 	free(r->pods);
 	free(r->volumes);
 	free(r->entries);
+	free(r->billing.hours);
 	str_free(&r->text);
 	memset(r, 0, sizeof(*r));
 }

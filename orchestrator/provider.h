@@ -15,7 +15,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 2u
+#define PROVIDER_ABI 3u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -106,8 +106,8 @@ enum op_kind {
 	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
 	OP_RELEASE,	  /* want.id -> done when the vendor has accepted; already gone is success */
-	/* want.id, want.since_s, want.rent.offer's price (0: not known) for vendors that tell dollars alone -> result.billing;
-	 * ERR_NOT_FOUND while the vendor has no record */
+	/* want.id, want.since_s (when it was rented, 0: not known), want.bill -> result.billing; ERR_NOT_FOUND while the vendor
+	 * has no record */
 	OP_BILLING,
 	OP_BALANCE,	  /* -> result.balance_microusd, -1 where there is none */
 	OP_LOGS,	  /* want.id -> result.text: the vendor's own log of the pod, for people */
@@ -147,12 +147,30 @@ struct op_want {
 		const char *const *gpus; /* where a new one should be: near most of these */
 	} volume;
 	struct rent_request rent;
+	struct { /* for vendors that tell dollars alone; 0: not known */
+		int64_t price_microusd_h; /* the pod's, as the vendor gave it */
+		int64_t list_microusd_h;  /* the offer's */
+	} bill;
 	struct {
 		struct volume volume;
 		const char *path;  /* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
 		const char *local; /* local file to read (STAGE) or to write (FETCH) */
 		int64_t offset, max_bytes;
 	} file;
+};
+
+/* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */
+struct op_bill {
+	int64_t billed_ms;	 /* 0: the price is not known, and dollars are all the vendor tells */
+	int64_t cost_microusd;	 /* all of it */
+	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for: a disk billed beside it */
+	bool reported;		 /* the vendor said how long; false: implied from dollars and the price */
+	struct bill_hour *hours; /* in order of time where the vendor tells it by the hour, else NULL */
+	size_t hour_count;
+};
+struct bill_hour {
+	int64_t start_s, end_s; /* epoch */
+	int64_t cost_microusd;
 };
 
 struct op_result {
@@ -164,10 +182,7 @@ struct op_result {
 	size_t volume_count;
 	struct volume_entry *entries;
 	size_t entry_count;
-	struct {
-		int64_t billed_ms, cost_microusd;
-		bool reported; /* the vendor said so; false: implied from dollars or times */
-	} billing;
+	struct op_bill billing;
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
 	struct str text;

@@ -103,6 +103,7 @@ struct core_pod {
 	/* boot clock, 0: not yet */
 	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at, worked_at, safe_at,
 		release_at, released_at, gone_at;
+	int64_t vendor_started_s; /* when its container first started, as the vendor says; epoch, 0: it does not */
 	int64_t compute_ms, wasted_ms;
 	char reason[160];	/* why it was let go, for people */
 	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */

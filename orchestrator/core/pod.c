@@ -514,6 +514,8 @@ static void take_view(struct core *c, struct core_pod *p, const struct pod_view 
 {
 	p->view = *view;
 	p->looks = 0;
+	if (!p->vendor_started_s)
+		p->vendor_started_s = view->started_at_s; /* a container that starts again was billed before, too */
 	if (view->state == POD_STATE_RUNNING && !p->running_at)
 		p->running_at = c->now;
 	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)

@@ -501,7 +501,7 @@ static void ask_billing(struct engine *e)
 	while (e->billing_open && clock_boot_ms() < until)
 		loop_turn(e->loop, until - clock_boot_ms());
 	for (int i = 0; i < e->pod_count; i++)
-		if (e->pods[i].billed_vendor_ms)
+		if (e->pods[i].bill_asked_ms)
 			journal_pod(e, i);
 }
 

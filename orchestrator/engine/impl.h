@@ -57,7 +57,8 @@ struct epod { /* beside core_pod */
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
-	int64_t last_event, billed_vendor_ms, logged_bytes;
+	int64_t last_event, bill_asked_ms, logged_bytes;
+	struct op_bill bill; /* of the vendor; its hours are not kept */
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
 	int64_t caught_up_at;
 	int64_t running_t;

@@ -58,6 +58,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	COPY_TEXT(row.volume_id, p->volume.id);
 	COPY_TEXT(row.volume_name, p->volume.name);
 	row.price_microusd_h = p->price_microusd_h;
+	row.price_list_microusd_h = p->offer.price_microusd_h;
 	row.hard_end_s = p->hard_end_s;
 	COPY_TEXT(row.host, p->view.host);
 	row.port = p->view.port;
@@ -78,7 +79,14 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	row.wasted_ms = p->wasted_ms;
 	row.billed_ms = core_billed_ms(p, clock_boot_ms());
 	row.cost_microusd = core_cost(p, clock_boot_ms());
-	row.billed_vendor_ms = pod < e->pod_count ? e->pods[pod].billed_vendor_ms : 0;
+	row.vendor_started_ms = p->vendor_started_s * 1000;
+	if (pod < e->pod_count) {
+		row.billed_vendor_ms = e->pods[pod].bill.billed_ms;
+		row.cost_vendor_microusd = e->pods[pod].bill.cost_microusd;
+		row.cost_beside_microusd = e->pods[pod].bill.beside_microusd;
+		row.vendor_reported = e->pods[pod].bill.reported;
+		row.vendor_asked_ms = e->pods[pod].bill_asked_ms;
+	}
 	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
@@ -113,6 +121,8 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 		return;
 	}
 	p->price_microusd_h = row->price_microusd_h;
+	p->offer.price_microusd_h = row->price_list_microusd_h ? row->price_list_microusd_h : row->price_microusd_h;
+	p->vendor_started_s = row->vendor_started_ms / 1000;
 	p->hard_end_s = row->hard_end_s;
 	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	p->first_lease_end_s = row->hard_end_s;

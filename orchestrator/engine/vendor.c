@@ -261,8 +261,14 @@ static void billing_done(void *ctx, struct op_result *result, const struct err *
 {
 	struct asked *a = ctx;
 
-	if (!err && (result->billing.reported || result->billing.billed_ms > 0))
-		a->e->pods[a->pod].billed_vendor_ms = result->billing.billed_ms;
+	struct epod *p = &a->e->pods[a->pod];
+	if (!err) {
+		p->bill = result->billing;
+		p->bill.hours = NULL;
+		p->bill.hour_count = 0;
+	}
+	if (!err || err->kind == ERR_NOT_FOUND)
+		p->bill_asked_ms = clock_wall_ms();
 	a->e->billing_open--;
 	asked_free(a);
 }
@@ -274,7 +280,8 @@ void vendor_billing(struct engine *e, int pod)
 
 	COPY_TEXT(a->want.id, p->id);
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
-	a->want.rent.offer.price_microusd_h = p->price_microusd_h;
+	a->want.bill.price_microusd_h = p->price_microusd_h;
+	a->want.bill.list_microusd_h = p->offer.price_microusd_h;
 	e->billing_open++;
 	begin(a, OP_BILLING, billing_done);
 }

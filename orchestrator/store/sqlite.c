@@ -20,6 +20,13 @@
 static const char *const migrations[] = {
 #include "schema.sql.h"
 	,
+	/* what the vendor says of a pod's bill, and the offer's price */
+	"ALTER TABLE pod ADD COLUMN price_list_microusd_h INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN vendor_started_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN cost_vendor_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN cost_beside_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

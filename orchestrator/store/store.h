@@ -48,7 +48,8 @@ struct pod_row {
 	bool spot;
 	bool volume_safe; /* its finished files are on the volume for good */
 	char volume_id[80], volume_name[64];
-	int64_t price_microusd_h;
+	int64_t price_microusd_h;      /* of the pod, as its vendor says */
+	int64_t price_list_microusd_h; /* of the offer it was rented by; 0: not known */
 	int64_t hard_end_s; /* epoch seconds */
 	char host[128];
 	int port;
@@ -57,7 +58,13 @@ struct pod_row {
 	 * batch done, last file safe, release sent, release accepted, confirmed gone */
 	int64_t create_ms, rented_ms, running_ms, reached_ms, connected_ms, synced_ms, ready_ms, worked_ms, safe_ms,
 		release_ms, released_ms, gone_ms;
-	int64_t compute_ms, wasted_ms, billed_ms, billed_vendor_ms, cost_microusd;
+	int64_t vendor_started_ms; /* when its container started, by the vendor's clock and word; 0: it does not say */
+	int64_t compute_ms, wasted_ms, billed_ms, cost_microusd;
+	/* What its vendor billed, which stands beside our count; all 0: it has no record yet. cost_beside is the part of
+	 * cost_vendor that the price does not pay for (a disk that is billed beside the GPU). */
+	int64_t billed_vendor_ms, cost_vendor_microusd, cost_beside_microusd;
+	bool vendor_reported;	 /* the seconds are the vendor's own; false: implied from its dollars and the price */
+	int64_t vendor_asked_ms; /* when it said so, or that it has no record; 0: never asked */
 	int64_t event; /* last agent event that was dealt with */
 	char error[256];
 };

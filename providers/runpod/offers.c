@@ -420,21 +420,36 @@ enum op_next offers_next(struct turn *t)
 
 static const char myself[] = "query{myself{clientBalance currentSpendPerHr spendLimit}}";
 
+static void add_spending(struct str *to, const json_t *me)
+{
+	int64_t spent = api_microusd(me, "currentSpendPerHr"), limit = api_microusd(me, "spendLimit");
+	char spend[32], most[32];
+
+	money_show(most, sizeof(most), limit);
+	if (!json_is_number(json_object_get(me, "currentSpendPerHr")))
+		str_add(to, "warn: what is spent an hour now is not told,");
+	else if (limit && spent >= limit)
+		str_addf(to, "bad: spending %s an hour now, no more can be rented:", money_show(spend, sizeof(spend), spent));
+	else
+		str_addf(to, "ok: spending %s an hour now,", money_show(spend, sizeof(spend), spent));
+	if (limit)
+		str_addf(to, " the account's limit is %s an hour\n", most);
+	else
+		str_add(to, " the account's limit is not told\n");
+}
+
 static void add_purse(struct op *op, const json_t *me)
 {
-	char spend[32], limit[32];
-	double balance = jsonx_number(me, "clientBalance", -1);
+	double balance = jsonx_number(me, "clientBalance", 0);
 
-	if (balance < 0 || balance > 1e9) {
+	if (!json_is_number(json_object_get(me, "clientBalance")) || balance > 1e9) {
 		str_add(&op->got.text, "warn: the balance is not told\n");
 		return;
 	}
-	op->got.balance_microusd = (int64_t)(balance * 1e6);
+	op->got.balance_microusd = balance > 0 ? (int64_t)(balance * 1e6) : 0; /* a debt buys no more than nothing */
 	if (op->got.balance_microusd <= 0)
 		str_add(&op->got.text, "bad: the account has no credit\n");
-	str_addf(&op->got.text, "ok: spending %s an hour now, the account's limit is %s an hour\n",
-		 money_show(spend, sizeof(spend), api_microusd(me, "currentSpendPerHr")),
-		 money_show(limit, sizeof(limit), api_microusd(me, "spendLimit")));
+	add_spending(&op->got.text, me);
 }
 
 enum op_next balance_next(struct turn *t)

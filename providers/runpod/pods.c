@@ -9,7 +9,7 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 
-enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20 };
+enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20, CLOCKS_APART_S = 120 };
 
 /* ---- reading ---- */
 
@@ -546,37 +546,76 @@ enum op_next logs_next(struct turn *t)
 
 /* ---- its bill ---- */
 
+/* Hours are the vendor's: by its clock the pod may be a little older. */
 static enum op_next ask_bill(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
 	char since[32] = "";
 
-	if (want->since_s > 0)
-		clock_rfc3339(since, sizeof(since), want->since_s * 1000);
+	if (want->since_s > CLOCKS_APART_S)
+		clock_rfc3339(since, sizeof(since), (want->since_s - CLOCKS_APART_S) * 1000);
 	return api_ask(t, CALL_POLL, "GET", NULL, "/billing/pods?podId=%s&bucketSize=hour%s%s", want->id,
 		       since[0] ? "&startTime=" : "", since);
 }
 
-/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's rate. */
+static int by_start(const void *a, const void *b)
+{
+	const struct bill_hour *x = a, *y = b;
+
+	return (x->start_s > y->start_s) - (x->start_s < y->start_s);
+}
+
+static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
+{
+	GROW(bill->hours, bill->hour_count, *cap);
+	struct bill_hour *hour = &bill->hours[bill->hour_count++];
+	hour->start_s = api_time(jsonx_text(record, "startTime", ""));
+	hour->end_s = api_time(jsonx_text(record, "endTime", ""));
+	hour->cost_microusd = api_microusd(record, "totalAmount");
+	bill->cost_microusd += hour->cost_microusd;
+}
+
+/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's rate. Whether that rate pays for the
+ * container's disk is not told either: it does when it lies above the list price by about the share that the bill shows. */
+static bool price_pays_for_disk(const struct op_want *want, int64_t compute, int64_t disk)
+{
+	double share = compute > 0 ? (double)disk / (double)compute : 0;
+	int64_t over = want->bill.price_microusd_h - want->bill.list_microusd_h;
+
+	return want->bill.list_microusd_h > 0 && (double)over > share * (double)want->bill.list_microusd_h / 2;
+}
+
+static void imply_seconds(struct op_bill *bill, const struct op_want *want, int64_t compute)
+{
+	int64_t disk = MAX(bill->cost_microusd - compute, (int64_t)0);
+	bool whole = price_pays_for_disk(want, compute, disk);
+
+	bill->beside_microusd = whole ? 0 : disk;
+	if (want->bill.price_microusd_h <= 0)
+		return;
+	double ms = (double)(whole ? bill->cost_microusd : compute) * 3600000.0 / (double)want->bill.price_microusd_h;
+	bill->billed_ms = (int64_t)MIN(ms, 1e15);
+}
+
 static int read_bill(struct turn *t, const json_t *answer)
 {
-	int64_t rate = t->op->want->rent.offer.price_microusd_h, compute = 0;
 	const json_t *list = json_object_get(answer, "records"), *item;
-	size_t i, count = 0;
+	struct op_bill *bill = &t->op->got.billing;
+	int64_t compute = 0;
+	size_t i, cap = 0;
 
 	if (!json_is_array(list))
 		return err_set(t->err, ERR_TRANSIENT, "billing: the answer has no records");
 	json_array_foreach (list, i, item) {
 		if (strcmp(jsonx_text(item, "podId", ""), t->op->want->id))
 			continue;
-		count++;
-		t->op->got.billing.cost_microusd += api_microusd(item, "totalAmount");
+		take_hour(bill, item, &cap);
 		compute += api_microusd(item, "gpuAmount") + api_microusd(item, "cpuAmount");
 	}
-	if (!count)
+	if (!bill->hour_count)
 		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet", t->op->want->id);
-	if (rate > 0)
-		t->op->got.billing.billed_ms = (int64_t)((double)compute * 3600000.0 / (double)rate);
+	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), by_start);
+	imply_seconds(bill, t->op->want, compute);
 	return 0;
 }
 

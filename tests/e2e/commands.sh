@@ -2,14 +2,6 @@
 # commands.sh - every command against real runs and real pods of the local provider.
 . "$(dirname "$0")/lib.sh"
 
-schema() { # schema NAME: out.txt is what tests/schema/NAME.json says
-	python3 - "$ROOT/tests/schema/$1.json" out.txt 2>schema.txt <<-'E' || complain "$1 --json: $(tail -n 1 schema.txt)"
-		import json, sys
-		import jsonschema
-		schema = json.load(open(sys.argv[1]))
-		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
-	E
-}
 living_run() { # a run of 800 segments on two pods in the background; its id in $RUN
 	script_lines 800
 	config 'pods = 2;'
@@ -115,6 +107,35 @@ t_resume_of_a_done_run() {
 	schema run
 	burst ledger "$RUN"
 	has out.txt "3 rendered"
+}
+
+t_reconcile() { # this machine's own pods have a vendor too, which knows how long they lived
+	burst ledger --reconcile --json
+	is "$STATUS $(cat out.txt)" "0 []" "nothing ever ran"
+	script_lines 3
+	config 'pods = 2;'
+	burst run
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+	burst ledger --reconcile --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	schema reconcile
+	is "$(json '[.[] | "\(.run) \(.state) \(.billed_vendor_is) \(.cost_beside_usd)"] | unique | .[]')" "$RUN agrees reported 0" "the pods"
+	is "$(json 'all(.[]; .cost_vendor_usd > 0 and .cost_vendor_usd <= .cost_usd)')" true "dollars"
+	burst ledger "$RUN" --reconcile
+	is "$STATUS" 0 "one run"
+	has out.txt ": agrees"
+	burst ledger "$RUN"
+	grep -q '^vendor .* billed, .* for [12] pods\? that we count as ' out.txt || complain "$(cat out.txt)"
+	burst ledger nosuch --reconcile
+	is "$STATUS" 2 "a run that is none"
+	burst ledger --reconcile --most 3
+	is "$STATUS" 2 "a flag of the list"
+	# what its vendor has forgotten stays as it was said
+	rm -rf state/local/ended
+	burst ledger "$RUN" --reconcile --json
+	is "$STATUS" 0 "no record any more"
+	schema reconcile
+	is "$(json 'all(.[]; .billed_vendor_s > 0)')" true "what was said"
 }
 
 t_ssh_passes_the_exit_code() {

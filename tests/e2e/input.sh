@@ -10,14 +10,6 @@ refused() { # refused STATUS TEXT...: `burst run` ends so, says so, and rents no
 	for text; do has err.txt "$text"; done
 	is "$("$BURST" ledger --json | jq 'map(.cost_usd) | add // 0')" 0 "spent"
 }
-schema() { # schema NAME FILE: the file is what tests/schema/NAME.json says
-	python3 - "$ROOT/tests/schema/$1.json" "$2" 2>schema.txt <<-'E' || complain "$1 --json: $(tail -n 1 schema.txt)"
-		import json, sys
-		import jsonschema
-		schema = json.load(open(sys.argv[1]))
-		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
-	E
-}
 last_json() { # the last line of out.txt is the only object, and is by the schema
 	is "$(grep -c '^{' out.txt)" 1 "objects printed ($1)"
 	tail -n 1 out.txt >last.json

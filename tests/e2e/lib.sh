@@ -122,6 +122,14 @@ relayed() { # relayed POD.CONN WORD: so many such lines in the relay's log
 json() { # json EXPR: of the last line of out.txt
 	tail -n 1 out.txt | jq -r "$1"
 }
+schema() { # schema NAME [FILE]: the file, or out.txt, is what tests/schema/NAME.json says
+	python3 - "$ROOT/tests/schema/$1.json" "${2:-out.txt}" 2>schema.txt <<-'E' || complain "$1 --json: $(tail -n 1 schema.txt)"
+		import json, sys
+		import jsonschema
+		schema = json.load(open(sys.argv[1]))
+		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
+	E
+}
 wavs() { # how many verified files: RIFF and not empty
 	find "${1:-out}" -name '*.wav' -not -name joined.wav -size +1k 2>/dev/null | wc -l
 }

@@ -86,6 +86,10 @@ static void check_result(const struct op_result *r)
 	for (size_t i = 0; i < r->volume_count; i++)
 		assert(r->volumes[i].id[0] && r->volumes[i].price_microusd_month >= 0);
 	assert(r->billing.cost_microusd >= 0 && r->billing.billed_ms >= 0 && r->bytes >= 0);
+	assert(r->billing.beside_microusd >= 0 && r->billing.beside_microusd <= r->billing.cost_microusd);
+	assert(!r->billing.hours == !r->billing.hour_count);
+	for (size_t i = 1; i < r->billing.hour_count; i++)
+		assert(r->billing.hours[i - 1].start_s <= r->billing.hours[i].start_s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -764,16 +764,61 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 
 	(void)state;
 	check_failed("no record yet", &p, ERR_NOT_FOUND);
-	check_call(&p, 0, "GET", ROOT "/v2/billing/pods?podId=a&bucketSize=hour&startTime=2026-11-20T23:10:00Z");
+	check_call(&p, 0, "GET", ROOT "/v2/billing/pods?podId=a&bucketSize=hour&startTime=2026-11-20T23:08:00Z");
 	played_free(&p);
-	want.rent.offer.price_microusd_h = 720000;
+	p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "]}"});
+	check_done("a price that is not known implies nothing", &p);
+	assert_int_equal(p.result.billing.cost_microusd, 130000);
+	assert_int_equal(p.result.billing.billed_ms, 0);
+	played_free(&p);
+	want.bill.price_microusd_h = want.bill.list_microusd_h = 720000;
 	p = PLAY(OP_BILLING, &want,
 		 {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "," RECORD("a", "0.07", "0.06") "," RECORD("b", "9", "9") "]}"});
 	check_done("records", &p);
 	assert_int_equal(p.result.billing.cost_microusd, 200000);
 	assert_int_equal(p.result.billing.billed_ms, 900000);
+	assert_int_equal(p.result.billing.beside_microusd, 20000);
 	assert_false(p.result.billing.reported);
+	assert_int_equal(p.result.billing.hour_count, 2);
+	assert_int_equal(p.result.billing.hours[1].cost_microusd, 70000);
+	assert_int_equal(p.result.billing.hours[0].start_s, 1795215600);
+	assert_int_equal(p.result.billing.hours[0].end_s, 1795215600 + 3600);
 	played_free(&p);
+	p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "999999", "999999") "," RECORD("a", "1e300", "-4") "]}"});
+	check_done("absurd amounts", &p);
+	assert_int_equal(p.result.billing.cost_microusd, INT64_C(999999000000));
+	assert_true(p.result.billing.billed_ms > 0 && p.result.billing.billed_ms <= INT64_C(1000000000000000));
+	played_free(&p);
+	p = PLAY(OP_BILLING, &want, {401, PROBLEM(401, "invalid token")});
+	check_failed("a wrong key", &p, ERR_CREDENTIALS);
+	played_free(&p);
+}
+
+/* An hour of a GPU at 0.44 with a disk at 0.0055: whether the pod's price holds the disk shows against the list price. */
+static void a_price_may_pay_for_the_disk(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t price, list, billed_ms, beside;
+	} cases[] = {
+		{"the disk beside the price", 440000, 440000, 3600000, 5500},
+		{"the disk within it", 445500, 440000, 3600000, 0},
+		{"a discount, the disk beside it", 400000, 440000, 3960000, 5500},
+		{"no list price: the GPU alone", 440000, 0, 3600000, 5500},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = {.id = "a"};
+		want.bill.price_microusd_h = cases[i].price;
+		want.bill.list_microusd_h = cases[i].list;
+		struct played p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "0.4455", "0.44") "]}"});
+		check_done(cases[i].name, &p);
+		if (p.result.billing.billed_ms != cases[i].billed_ms || p.result.billing.beside_microusd != cases[i].beside)
+			fail_msg("%s: got %lld ms and %lld beside", cases[i].name, (long long)p.result.billing.billed_ms,
+				 (long long)p.result.billing.beside_microusd);
+		played_free(&p);
+	}
 }
 
 #define MYSELF "{\"data\":{\"myself\":{\"clientBalance\":12.5,\"currentSpendPerHr\":0.69,\"spendLimit\":80}}}"
@@ -786,6 +831,17 @@ static void the_balance_is_told(void **state)
 	(void)state;
 	check_done("balance", &p);
 	assert_int_equal(p.result.balance_microusd, 12500000);
+	played_free(&p);
+	p = PLAY(OP_BALANCE, &want, {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
+	check_done("a debt", &p);
+	assert_int_equal(p.result.balance_microusd, 0);
+	played_free(&p);
+	p = PLAY(OP_BALANCE, &want, {200, "{\"data\":{\"myself\":{\"clientBalance\":null}}}"});
+	check_done("not told", &p);
+	assert_int_equal(p.result.balance_microusd, -1);
+	played_free(&p);
+	p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {200, "{\"data\":{\"myself\":{\"clientBalance\":-0.5}}}"});
+	assert_non_null(strstr(str_text(&p.result.text), "\nbad: the account has no credit\n"));
 	played_free(&p);
 	p = PLAY(OP_BALANCE, &want, {410});
 	check_done("GraphQL is gone", &p);
@@ -806,6 +862,27 @@ static void doctor_hears_what_is_wrong(void **state)
 	assert_non_null(strstr(str_text(&p.result.text), "ok: " ROOT " accepts the key\nok: spending $0.69"));
 	assert_non_null(strstr(str_text(&p.result.text), "warn: no RUNPOD_S3_ACCESS_KEY"));
 	played_free(&p);
+	static const struct {
+		const char *name, *me, *words;
+	} purses[] = {
+		{"all", "\"currentSpendPerHr\":0.69,\"spendLimit\":80",
+		 "\nok: spending $0.6900 an hour now, the account's limit is $80.00 an hour\n"},
+		{"no limit", "\"currentSpendPerHr\":0,\"spendLimit\":null",
+		 "\nok: spending $0.00 an hour now, the account's limit is not told\n"},
+		{"no spending", "\"spendLimit\":80",
+		 "\nwarn: what is spent an hour now is not told, the account's limit is $80.00 an hour\n"},
+		{"at the limit", "\"currentSpendPerHr\":80.5,\"spendLimit\":80",
+		 "\nbad: spending $80.50 an hour now, no more can be rented: the account's limit is $80.00 an hour\n"},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(purses); i++) {
+		CLEANUP(free_text) char *me =
+			xasprintf("{\"data\":{\"myself\":{\"clientBalance\":12.5,%s}}}", purses[i].me);
+		p = PLAY(OP_CHECK, &want, {200, "{\"pods\":[]}"}, {200, me});
+		check_done(purses[i].name, &p);
+		if (!strstr(str_text(&p.result.text), purses[i].words))
+			fail_msg("%s: \"%s\"", purses[i].name, str_text(&p.result.text));
+		played_free(&p);
+	}
 	p = PLAY(OP_CHECK, &want, {401, PROBLEM(401, "expired")});
 	check_done("a wrong key", &p);
 	assert_true(starts_with(str_text(&p.result.text), "bad: "));
@@ -1117,6 +1194,7 @@ int main(void)
 		T(what_is_no_id_never_stands_in_a_url),
 		T(logs_are_what_came_in_time),
 		T(bills_are_dollars_and_imply_seconds),
+		T(a_price_may_pay_for_the_disk),
 		T(the_balance_is_told),
 		T(doctor_hears_what_is_wrong),
 		T(a_volume_is_found_by_name),

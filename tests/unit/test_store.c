@@ -884,6 +884,40 @@ static void a_newer_ledger_is_refused(void **state)
 	check_refused(bed->path, "newer burst (version 256");
 }
 
+/* As the first burst made it, with rows in it. */
+static void a_ledger_of_version_1_is_brought_up(void **state)
+{
+	struct bed *bed = *state;
+	struct pod_row pod;
+	struct err err = {0};
+
+	if (system("command -v sqlite3 >/dev/null && test -r orchestrator/store/schema.sql") != 0)
+		skip();
+	CLEANUP(free_text) char *command =
+		xasprintf("{ cat orchestrator/store/schema.sql; echo 'PRAGMA application_id=%d; PRAGMA user_version=1;"
+			  "INSERT INTO pod VALUES (1,\"a1\",\"r1\",\"p\",\"acct\",\"burst-a1\",\"id1\",\"gone\",0,\"g\",\"eu\",0,1,"
+			  "\"\",\"\",690000,1800,\"h\",22,\"root\",1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,\"why\");'; } | "
+			  "tr '\"' \"'\" | sqlite3 %s",
+			  0x62757273, bed->path);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 2; i++) { /* what was brought up is opened again as it is */
+		open_file(bed);
+		ok(store_pod(bed->s, "a1", &pod, &err), &err);
+		assert_int_equal(pod.price_microusd_h, 690000);
+		assert_int_equal(pod.gone_ms, 12);
+		assert_int_equal(pod.billed_ms, 15);
+		assert_int_equal(pod.billed_vendor_ms, 16);
+		assert_int_equal(pod.cost_microusd, 17);
+		assert_int_equal(pod.event, 18);
+		assert_string_equal(pod.error, "why");
+		assert_int_equal(pod.vendor_asked_ms + pod.cost_vendor_microusd + pod.cost_beside_microusd +
+				 pod.price_list_microusd_h + pod.vendor_started_ms + pod.vendor_reported, i ? 44 : 0);
+		pod.vendor_asked_ms = 44;
+		ok(store_put_pod(bed->s, &pod, &err), &err);
+		store_close(TAKE(bed->s));
+	}
+}
+
 static void a_damaged_ledger_is_refused(void **state)
 {
 	struct bed *bed = *state;
@@ -1446,6 +1480,7 @@ int main(void)
 		CLOSED(nobody_else_can_read_it),
 		CLOSED(what_is_no_ledger_is_refused),
 		CLOSED(a_newer_ledger_is_refused),
+		CLOSED(a_ledger_of_version_1_is_brought_up),
 		CLOSED(a_damaged_ledger_is_refused),
 		CLOSED(damage_found_later_is_told),
 		CLOSED(an_empty_file_is_a_new_ledger),

@@ -12,7 +12,7 @@
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/stock {gpu,dc,cloud,free,spot,price,bid,cuda}   see catalog.js
 //   POST /_control/fault {"fault":"F1","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;  DELETE /_control/faults
-//   POST /_control/pods/ID {"preempt":"EXITED","quirks":{..},"drop_ssh":true,"kill":9,"move_port":true}
+//   POST /_control/pods/ID {"preempt":"EXITED","quirks":{..},"drop_ssh":true,"kill":9,"move_port":true,"bill_shift_s":[FROM,UNTIL]}
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
 //   POST /_control/shutdown
@@ -424,6 +424,7 @@ function control(c) {
 	if (body.drop_ssh && pod.door) pod.door.drop();
 	if (body.kill && pod.machine) pod.machine.signal(body.kill);
 	if (body.move_port) world.pods.move_door(pod);
+	if (body.bill_shift_s) pod.spans = pod.spans.map(([a, b]) => [a + body.bill_shift_s[0] * 1000, b === null ? b : b + body.bill_shift_s[1] * 1000]);
 	return ok(pod_state(world, pod));
 }
 

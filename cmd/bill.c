@@ -1,0 +1,283 @@
+#include "bill.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+
+enum { SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 60 * MINUTE_MS, DAY_MS = 24 * HOUR_MS };
+enum {
+	LAG_MS = 15 * MINUTE_MS,   /* after the end of an hour: accounts are charged every 5 minutes */
+	START_OFF_MS = 5000,       /* by how much a start can be seen late, or a vendor's clock be off */
+	CALL_MOST_MS = 10 * SECOND_MS, /* of a call: what takes longer was found or asked again */
+	GONE_OFF_MS = 2 * MINUTE_MS,
+	CENT_MICROUSD = 10000,
+	GRAIN_MICROUSD = 100,      /* dollars are told with four decimals at least */
+};
+
+const char *bill_state_name(enum bill_state state)
+{
+	switch (state) {
+	case BILL_NOT_YET: return "not_yet";
+	case BILL_AGREES: return "agrees";
+	case BILL_EXPLAINED: return "explained";
+	case BILL_EXCESS: return "excess";
+	}
+	return "";
+}
+
+/* ---- times ---- */
+
+static int64_t round_up(int64_t ms, int64_t to)
+{
+	return (ms + to - 1) / to * to;
+}
+
+static int64_t released_ms(const struct pod_row *pod)
+{
+	return pod->released_ms > 0 ? pod->released_ms : pod->gone_ms;
+}
+
+/* When the hour in which it was released should be on the bill as a whole. */
+static int64_t complete_ms(const struct pod_row *pod)
+{
+	return round_up(released_ms(pod) + 1, HOUR_MS) + LAG_MS;
+}
+
+static int64_t started_ms(const struct pod_row *pod)
+{
+	return pod->vendor_started_ms > 0 ? pod->vendor_started_ms : pod->running_ms;
+}
+
+/* "14:15 UTC", and the day where it is another one. */
+static char *minute_show(char *to, size_t room, int64_t at_ms, int64_t now_ms)
+{
+	char at[32], now[32];
+
+	clock_rfc3339(at, sizeof(at), at_ms);
+	clock_rfc3339(now, sizeof(now), now_ms);
+	if (strncmp(at, now, 10))
+		snprintf(to, room, "%.10s %.5s UTC", at, at + 11);
+	else
+		snprintf(to, room, "%.5s UTC", at + 11);
+	return to;
+}
+
+bool bill_is_known(const struct pod_row *pod)
+{
+	return pod->billed_vendor_ms > 0 || pod->cost_vendor_microusd > 0;
+}
+
+bool bill_is_final(const struct pod_row *pod)
+{
+	return bill_is_known(pod) && pod->vendor_asked_ms >= released_ms(pod) + DAY_MS;
+}
+
+int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s)
+{
+	int64_t from = MAX(pod->create_ms, start_s * 1000);
+	int64_t until = MIN(pod->create_ms + pod->billed_ms, end_s * 1000);
+
+	return until > from ? money_for(pod->price_microusd_h, until - from) : 0;
+}
+
+char *bill_money(char *to, size_t room, int64_t microusd)
+{
+	if (microusd <= 0 || microusd >= CENT_MICROUSD)
+		return money_show(to, room, microusd);
+	snprintf(to, room, "$0.%06d", (int)microusd);
+	return to;
+}
+
+/* ---- the difference ---- */
+
+struct look {
+	const struct pod_row *pod;
+	const struct bill_hour *hours;
+	size_t hour_count;
+	int64_t now_ms;
+	struct str *why;
+	struct bill_verdict *out;
+};
+
+static void clause(struct look *l, const char *fmt, ...) PRINTF(2, 3);
+static void clause(struct look *l, const char *fmt, ...)
+{
+	char text[300];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	str_addf(l->why, "%s%s", l->why->len ? "; " : "", text);
+}
+
+static void ask_again(struct look *l, const char *because)
+{
+	int64_t at = complete_ms(l->pod);
+	char when[40];
+
+	if (at <= l->now_ms)
+		at = l->now_ms + HOUR_MS;
+	l->out->ask_again_ms = round_up(at, MINUTE_MS);
+	clause(l, "%s: ask again after %s", because, minute_show(when, sizeof(when), l->out->ask_again_ms, l->now_ms));
+}
+
+/* An hour's dollars are rounded, and a vendor counts from its own first moment to its own last. */
+static int64_t tolerance_ms(const struct look *l)
+{
+	int64_t ms = SECOND_MS + l->pod->billed_ms / 100;
+
+	if (!l->pod->vendor_reported && l->pod->price_microusd_h > 0)
+		ms += GRAIN_MICROUSD * (int64_t)MAX(l->hour_count, (size_t)1) * HOUR_MS / l->pod->price_microusd_h;
+	return ms;
+}
+
+static int64_t lived_ms(const struct pod_row *pod)
+{
+	return MAX(pod->gone_ms - pod->create_ms, pod->billed_ms);
+}
+
+static bool billed_after_its_end(struct look *l)
+{
+	for (size_t i = 0; i < l->hour_count; i++) {
+		const struct bill_hour *h = &l->hours[i];
+		char money[32], hour[40], gone[40];
+		if (h->cost_microusd <= 0 || h->start_s * 1000 < l->pod->gone_ms + GONE_OFF_MS)
+			continue;
+		clause(l, "%s is billed for the hour from %s on, but it was seen gone at %s",
+		       bill_money(money, sizeof(money), h->cost_microusd),
+		       minute_show(hour, sizeof(hour), h->start_s * 1000, l->now_ms),
+		       minute_show(gone, sizeof(gone), l->pod->gone_ms, l->now_ms));
+		return true;
+	}
+	return false;
+}
+
+static bool billed_too_long(struct look *l)
+{
+	const struct pod_row *pod = l->pod;
+	char billed[32], lived[32], price[32];
+
+	if (pod->billed_vendor_ms <= round_up(lived_ms(pod), MINUTE_MS) + tolerance_ms(l))
+		return false;
+	clause(l, "billed as if it had lived %s at %s an hour, but from the create call until it was gone it was %s",
+	       duration_show(billed, sizeof(billed), pod->billed_vendor_ms),
+	       money_show(price, sizeof(price), pod->price_microusd_h), duration_show(lived, sizeof(lived), lived_ms(pod)));
+	return true;
+}
+
+/* Only where the vendor says how long: implied seconds cost what they cost. */
+static bool billed_too_dear(struct look *l)
+{
+	const struct pod_row *pod = l->pod;
+	int64_t dollars = pod->cost_vendor_microusd - pod->cost_beside_microusd;
+	int64_t fair = money_for(pod->price_microusd_h, pod->billed_vendor_ms);
+	char more[32], price[32];
+
+	if (!pod->vendor_reported || dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) + GRAIN_MICROUSD)
+		return false;
+	clause(l, "%s more than its seconds cost at %s an hour", bill_money(more, sizeof(more), dollars - fair),
+	       money_show(price, sizeof(price), pod->price_microusd_h));
+	return true;
+}
+
+static void explain_longer(struct look *l)
+{
+	const struct pod_row *pod = l->pod;
+	char text[32];
+
+	if (pod->billed_vendor_ms <= lived_ms(pod) + tolerance_ms(l))
+		clause(l, "it bills until the pod is gone, which was %s after it accepted the release",
+		       duration_show(text, sizeof(text), pod->gone_ms - released_ms(pod)));
+	else
+		clause(l, "it rounds up to the minute");
+}
+
+static void explain_shorter(struct look *l)
+{
+	const struct pod_row *pod = l->pod;
+	int64_t missing = pod->billed_ms - pod->billed_vendor_ms, queue = started_ms(pod) - pod->create_ms;
+	int64_t off = tolerance_ms(l) + START_OFF_MS;
+	char text[32];
+
+	if (started_ms(pod) > 0 && queue > 0 && missing >= queue - off && missing <= queue + off)
+		clause(l, "it bills from the container's start, %s after the create call",
+		       duration_show(text, sizeof(text), queue));
+	else if (l->out->final)
+		clause(l, "it bills %s less than we count", duration_show(text, sizeof(text), missing));
+	else if (l->now_ms >= complete_ms(pod))
+		ask_again(l, "it bills less than we count, and may not be done");
+	else
+		clause(l, "only a part is billed so far");
+}
+
+/* We count from before the create call until after the release; the vendor's own moments lie within the two. */
+static int64_t within_calls_ms(const struct pod_row *pod)
+{
+	int64_t most = CALL_MOST_MS, none = 0;
+	int64_t create = pod->rented_ms - pod->create_ms, release = pod->released_ms - pod->release_ms;
+
+	return MIN(MAX(create, none), most) + MIN(MAX(release, none), most);
+}
+
+static void explain_time(struct look *l)
+{
+	const struct pod_row *pod = l->pod;
+	int64_t more = pod->billed_vendor_ms - pod->billed_ms;
+
+	l->out->state = BILL_EXPLAINED;
+	if (!pod->billed_vendor_ms) {
+		clause(l, "its price is not known, so the dollars imply no seconds");
+	} else if (more > tolerance_ms(l)) {
+		explain_longer(l);
+	} else if (-more > tolerance_ms(l) + within_calls_ms(pod)) {
+		explain_shorter(l);
+	} else {
+		l->out->state = BILL_AGREES;
+		clause(l, "agrees");
+	}
+}
+
+static void judge_known(struct look *l)
+{
+	char money[32];
+
+	if (billed_after_its_end(l) || billed_too_long(l) || billed_too_dear(l)) {
+		l->out->state = BILL_EXCESS;
+		return;
+	}
+	explain_time(l);
+	if (l->pod->cost_beside_microusd > 0)
+		clause(l, "%s of it is for the disk, billed beside the price",
+		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd));
+	if (l->hour_count && l->now_ms < complete_ms(l->pod))
+		ask_again(l, "its last hour is not complete");
+}
+
+static void judge_unknown(struct look *l)
+{
+	int64_t since = l->now_ms - released_ms(l->pod);
+	char text[32];
+
+	l->out->state = BILL_NOT_YET;
+	if (since < DAY_MS)
+		ask_again(l, "no record yet");
+	else
+		clause(l, "no record %s after its release: look at the vendor's console",
+		       duration_show(text, sizeof(text), since));
+}
+
+void bill_judge(const struct pod_row *pod, const struct bill_hour *hours, size_t hour_count, struct bill_verdict *out)
+{
+	CLEANUP(str_free) struct str why = STR_INIT;
+	struct look l = {pod, hours, hour_count, pod->vendor_asked_ms, &why, out};
+
+	*out = (struct bill_verdict){.final = bill_is_final(pod)};
+	if (bill_is_known(pod))
+		judge_known(&l);
+	else
+		judge_unknown(&l);
+	COPY_TEXT(out->why, str_text(&why));
+}

@@ -1,0 +1,34 @@
+/* bill.h - our own count of a pod beside its vendor's bill, and why they differ. No I/O, no clock. */
+#ifndef BURST_CMD_BILL_H
+#define BURST_CMD_BILL_H
+
+#include "provider.h"
+#include "store/store.h"
+
+enum bill_state {
+	BILL_NOT_YET,   /* the vendor has no record */
+	BILL_AGREES,    /* within a second, a hundredth, the calls' own time, and what dollars of four decimals can tell */
+	BILL_EXPLAINED, /* they differ as they may */
+	BILL_EXCESS,    /* more than can be explained: somebody must look */
+};
+const char *bill_state_name(enum bill_state state); /* "not_yet" ... */
+
+struct bill_verdict {
+	enum bill_state state;
+	bool final;           /* the vendor has had its time: no need to ask again */
+	int64_t ask_again_ms; /* wall clock, a whole minute; 0: no need */
+	char why[400];        /* for people */
+};
+
+/* Of a pod that is gone, whose row holds what the vendor said at row.vendor_asked_ms; hours: what it said of each, may be
+ * none. */
+void bill_judge(const struct pod_row *pod, const struct bill_hour *hours, size_t hour_count, struct bill_verdict *out);
+/* The vendor's last word is in the row. */
+bool bill_is_final(const struct pod_row *pod);
+bool bill_is_known(const struct pod_row *pod); /* the vendor has a record of it */
+/* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`. */
+char *bill_money(char *to, size_t room, int64_t microusd);
+/* What we count in [start_s, end_s), in micro-dollars. */
+int64_t bill_ours_between(const struct pod_row *pod, int64_t start_s, int64_t end_s);
+
+#endif

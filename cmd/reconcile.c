@@ -1,0 +1,418 @@
+#include "reconcile.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "bill.h"
+#include "engine/caller.h"
+#include "launch.h"
+#include "output.h"
+#include "report.h"
+#include "table.h"
+
+enum { ASK_MS = 120000, AGE_DAYS = 30 };
+#define AGE_MS (INT64_C(24) * 3600 * 1000 * AGE_DAYS)
+
+struct asked_pod {
+	struct pod_row row;
+	struct bill_hour *hours;
+	size_t hour_count;
+	bool asked, other_key;	     /* other_key: it was not rented with this one */
+	struct bill_verdict verdict; /* when asked */
+	char why_not[560];	     /* ... else */
+};
+
+struct reconciliation {
+	struct launch l;
+	struct asked_pod *pods;
+	size_t count, runs;
+	size_t old, alive; /* left out: no record and too old to ask for by itself, and not given back yet */
+	struct err failure; /* the first of a vendor: what it says of its pods is not known */
+	char failed[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* not asked any more */
+	int failed_count;
+};
+
+/* ---- which pods ---- */
+
+static bool may_be_billed(const struct pod_row *pod)
+{
+	return pod->id[0] && !strcmp(pod->state, "gone");
+}
+
+static bool is_wanted(struct reconciliation *r, const struct pod_row *pod, bool named, int64_t now_ms)
+{
+	if (!may_be_billed(pod)) {
+		r->alive += pod->id[0] && strcmp(pod->state, "failed");
+		return false;
+	}
+	if (named)
+		return true;
+	if (bill_is_final(pod))
+		return false;
+	if (pod->gone_ms >= now_ms - AGE_MS)
+		return true;
+	r->old++;
+	return false;
+}
+
+static int find_pods(struct reconciliation *r, const char *run, struct err *err)
+{
+	struct store *store = r->l.ctx->store;
+	struct pod_row *rows = NULL;
+	struct run_row row;
+	size_t count;
+
+	if ((run && report_find_run(store, run, &row, err) < 0) ||
+	    store_pods(store, run ? row.id : NULL, false, &rows, &count, err) < 0)
+		return -1;
+	r->pods = xcalloc(count + 1, sizeof(*r->pods));
+	for (size_t i = 0; i < count; i++) {
+		if (!is_wanted(r, &rows[i], run, clock_wall_ms()))
+			continue;
+		bool first = true;
+		for (size_t k = 0; k < r->count && first; k++)
+			first = strcmp(r->pods[k].row.run, rows[i].run) != 0;
+		r->runs += first;
+		r->pods[r->count++].row = rows[i];
+	}
+	free(rows);
+	return 0;
+}
+
+static void say_which(const struct reconciliation *r)
+{
+	if (r->count)
+		log_line(LOG_NOTE, "asking for the bills of %zu pod%s of %zu run%s", r->count, r->count == 1 ? "" : "s",
+			 r->runs, r->runs == 1 ? "" : "s");
+	else
+		log_line(LOG_NOTE, "no pod waits for its vendor's last word");
+	if (r->alive)
+		log_line(LOG_NOTE, "%zu pod%s not given back yet: `burst ps`", r->alive, r->alive == 1 ? " is" : "s are");
+	if (r->old)
+		log_line(LOG_NOTE, "%zu pod%s without a final record ended more than %d days ago: name the run to ask for %s",
+			 r->old, r->old == 1 ? "" : "s", AGE_DAYS, r->old == 1 ? "it" : "them");
+}
+
+/* ---- asking ---- */
+
+static const struct engine_provider *provider_of(struct reconciliation *r, const char *name)
+{
+	for (int i = 0; i < r->l.setup.provider_count; i++)
+		if (!strcmp(r->l.setup.providers[i].ops->name, name))
+			return &r->l.setup.providers[i];
+	return NULL;
+}
+
+static bool has_failed(const struct reconciliation *r, const char *name)
+{
+	for (int i = 0; i < r->failed_count; i++)
+		if (!strcmp(r->failed[i], name))
+			return true;
+	return false;
+}
+
+/* The others of this vendor would fail alike. Who we are counts more than what went wrong on the way. */
+static void give_up(struct reconciliation *r, const char *provider, const struct err *why)
+{
+	if (r->failed_count < CORE_PROVIDERS_MAX)
+		copy_text(r->failed[r->failed_count++], PROVIDER_NAME_MAX, provider);
+	if (r->failure.kind)
+		log_line(LOG_WARN, "%s", r->failure.kind == ERR_CREDENTIALS ? why->msg : r->failure.msg);
+	if (!r->failure.kind || (why->kind == ERR_CREDENTIALS && r->failure.kind != ERR_CREDENTIALS))
+		r->failure = *why;
+}
+
+/* Nobody else writes to the row of a pod that is gone but its own client at its end, with the same figures. */
+static int remember(struct reconciliation *r, struct asked_pod *pod, const struct op_bill *bill, struct err *err)
+{
+	struct store *store = r->l.ctx->store;
+
+	if (store_begin(store, err) < 0)
+		return -1;
+	if (store_pod(store, pod->row.attempt, &pod->row, err) < 0) {
+		store_rollback(store);
+		return -1;
+	}
+	pod->row.vendor_asked_ms = clock_wall_ms();
+	if (bill) { /* a record that was there once is not forgotten */
+		pod->row.billed_vendor_ms = bill->billed_ms;
+		pod->row.cost_vendor_microusd = bill->cost_microusd;
+		pod->row.cost_beside_microusd = bill->beside_microusd;
+		pod->row.vendor_reported = bill->reported;
+	}
+	if (store_put_pod(store, &pod->row, err) < 0) {
+		store_rollback(store);
+		return -1;
+	}
+	return store_commit(store, err);
+}
+
+static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_bill *bill, struct err *err)
+{
+	if (remember(r, pod, bill, err) < 0)
+		return -1;
+	if (bill) {
+		pod->hours = TAKE(bill->hours);
+		pod->hour_count = bill->hour_count;
+	}
+	pod->asked = true;
+	bill_judge(&pod->row, pod->hours, pod->hour_count, &pod->verdict);
+	if (pod->verdict.state == BILL_NOT_YET && pod->other_key)
+		snprintf(pod->verdict.why, sizeof(pod->verdict.why),
+			 "no record for this key: it was rented with another one; if that was another account's, ask with it");
+	if (pod->verdict.state == BILL_EXCESS)
+		log_line(LOG_WARN,
+			 "pod %s of %s: %s; see that it is gone (`burst reap`, the vendor's console), then show its support the "
+			 "pod's id and times (`burst ledger %s --reconcile --json`)",
+			 pod->row.id, pod->row.provider, pod->verdict.why, pod->row.run);
+	return 0;
+}
+
+static int open_provider(struct reconciliation *r, const char *name, const struct engine_provider **out, struct err *err)
+{
+	*out = provider_of(r, name);
+	if (!*out && launch_open_provider(&r->l, name, err) == 0)
+		*out = provider_of(r, name);
+	return *out ? 0 : -1;
+}
+
+/* What a vendor answers is written down; that one cannot be asked is in r->failure. -1: the ledger failed. */
+static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
+{
+	const struct engine_provider *provider;
+	struct op_result result = {0};
+	struct op_want want = {.since_s = pod->row.create_ms / 1000};
+	struct err why = {0};
+
+	if (has_failed(r, pod->row.provider)) {
+		COPY_TEXT(pod->why_not, "not asked: its vendor did not answer for another pod");
+		return 0;
+	}
+	if (open_provider(r, pod->row.provider, &provider, &why) == 0) {
+		/* a new key of the same account knows its pods too */
+		pod->other_key = pod->row.account[0] &&
+				 strcmp(pod->row.account, provider->ops->account(provider->handle)) != 0;
+		COPY_TEXT(want.id, pod->row.id);
+		want.bill.price_microusd_h = pod->row.price_microusd_h;
+		want.bill.list_microusd_h = pod->row.price_list_microusd_h;
+		if (caller_ask(provider, OP_BILLING, &want, ASK_MS, &result, &why) == 0) {
+			int status = take_bill(r, pod, &result.billing, err);
+			op_result_free(&result);
+			return status;
+		}
+		if (why.kind == ERR_NOT_FOUND)
+			return take_bill(r, pod, NULL, err);
+		err_wrap(&why, "%s: pod %s", pod->row.provider, pod->row.id);
+	}
+	snprintf(pod->why_not, sizeof(pod->why_not), "not known: %s", why.msg);
+	give_up(r, pod->row.provider, &why);
+	return 0;
+}
+
+/* ---- for people ---- */
+
+struct sums {
+	int64_t billed_ms, cost, vendor_ms, vendor_cost;
+	size_t known;
+};
+
+static struct sums sum_of(const struct reconciliation *r)
+{
+	struct sums s = {0};
+
+	for (size_t i = 0; i < r->count; i++) {
+		const struct pod_row *pod = &r->pods[i].row;
+		if (!bill_is_known(pod))
+			continue;
+		s.known++;
+		s.billed_ms += pod->billed_ms;
+		s.cost += pod->cost_microusd;
+		s.vendor_ms += pod->billed_vendor_ms;
+		s.vendor_cost += pod->cost_vendor_microusd;
+	}
+	return s;
+}
+
+static void cell_difference(struct table *t, int64_t microusd)
+{
+	char text[32];
+
+	if (microusd)
+		table_cell(t, "%c%s", microusd < 0 ? '-' : '+', bill_money(text, sizeof(text), llabs(microusd)));
+	else
+		table_cell(t, "0");
+}
+
+static void cell_ours(struct table *t, const char *pod, const char *run, int64_t ms, int64_t cost)
+{
+	char text[32];
+
+	table_cell(t, "%s", pod);
+	table_cell(t, "%s", run);
+	table_cell(t, "%.0fs", (double)ms / 1000);
+	table_cell(t, "%s", money_show(text, sizeof(text), cost));
+}
+
+static void print_pod(struct table *t, const struct pod_row *pod)
+{
+	char text[32];
+
+	cell_ours(t, pod->id, pod->run, pod->billed_ms, pod->cost_microusd);
+	if (!bill_is_known(pod)) {
+		for (int i = 0; i < 4; i++)
+			table_cell(t, "-");
+		return;
+	}
+	table_cell(t, pod->billed_vendor_ms ? "%.1fs" : "-", (double)pod->billed_vendor_ms / 1000);
+	table_cell(t, "%s", pod->vendor_reported ? "reported" : "implied");
+	table_cell(t, "%s", money_show(text, sizeof(text), pod->cost_vendor_microusd));
+	cell_difference(t, pod->cost_vendor_microusd - pod->cost_microusd);
+}
+
+static void print_table(const struct reconciliation *r)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+	struct sums sums = sum_of(r);
+	char text[32];
+
+	table_column(t, "POD", TABLE_LEFT, false);
+	table_column(t, "RUN", TABLE_LEFT, false);
+	table_column(t, "OUR TIME", TABLE_RIGHT, false);
+	table_column(t, "OUR COST", TABLE_RIGHT, false);
+	table_column(t, "ITS TIME", TABLE_RIGHT, false);
+	table_column(t, "", TABLE_LEFT, false);
+	table_column(t, "ITS COST", TABLE_RIGHT, false);
+	table_column(t, "MORE", TABLE_RIGHT, false);
+	for (size_t i = 0; i < r->count; i++)
+		print_pod(t, &r->pods[i].row);
+	if (sums.known > 1) {
+		cell_ours(t, "on a bill", "", sums.billed_ms, sums.cost);
+		table_cell(t, "%.1fs", (double)sums.vendor_ms / 1000);
+		table_cell(t, "%s", "");
+		table_cell(t, "%s", money_show(text, sizeof(text), sums.vendor_cost));
+		cell_difference(t, sums.vendor_cost - sums.cost);
+	}
+	table_print(t, stdout, terminal_width(stdout));
+	if (r->count)
+		putchar('\n');
+	for (size_t i = 0; i < r->count; i++) {
+		const struct asked_pod *pod = &r->pods[i];
+		CLEANUP(free_text) char *line = xasprintf("%s: %s%s", pod->row.id,
+							  pod->verdict.state == BILL_EXCESS ? "TOO MUCH: " : "",
+							  pod->asked ? pod->verdict.why : pod->why_not);
+		output_safe_line(stdout, line, strlen(line));
+	}
+}
+
+/* ---- for scripts ---- */
+
+static json_t *times_json(const struct pod_row *pod)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "create_at", report_time(pod->create_ms), "rented_at",
+			 report_time(pod->rented_ms), "vendor_started_at", report_time(pod->vendor_started_ms), "running_at",
+			 report_time(pod->running_ms), "release_at", report_time(pod->release_ms), "released_at",
+			 report_time(pod->released_ms), "gone_at", report_time(pod->gone_ms));
+}
+
+static json_t *hours_json(const struct asked_pod *pod)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < pod->hour_count; i++) {
+		const struct bill_hour *h = &pod->hours[i];
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000), "to",
+						      report_time(h->end_s * 1000), "cost_usd",
+						      report_dollars(bill_ours_between(&pod->row, h->start_s, h->end_s)),
+						      "cost_vendor_usd", report_dollars(h->cost_microusd)));
+	}
+	return list;
+}
+
+static json_t *pod_json(const struct asked_pod *pod)
+{
+	const struct pod_row *row = &pod->row;
+	bool known = bill_is_known(row), implied = known && row->billed_vendor_ms;
+
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "run",
+		report_text(row->run), "id", report_text(row->id), "provider", report_text(row->provider), "price_usd_hour",
+		report_dollars(row->price_microusd_h), "price_list_usd_hour",
+		row->price_list_microusd_h ? report_dollars(row->price_list_microusd_h) : json_null(), "billed_seconds",
+		report_seconds(row->billed_ms), "cost_usd", report_dollars(row->cost_microusd), "billed_vendor_s",
+		implied ? report_seconds(row->billed_vendor_ms) : json_null(), "billed_vendor_is",
+		implied ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(), "cost_vendor_usd",
+		known ? report_dollars(row->cost_vendor_microusd) : json_null(), "cost_beside_usd",
+		known ? report_dollars(row->cost_beside_microusd) : json_null(), "difference_usd",
+		known ? report_dollars(row->cost_vendor_microusd - row->cost_microusd) : json_null(), "state",
+		pod->asked ? bill_state_name(pod->verdict.state) : "not_asked", "why",
+		report_text(pod->asked ? pod->verdict.why : pod->why_not), "final", pod->asked && pod->verdict.final, "asked_at",
+		report_time(row->vendor_asked_ms), "ask_again_at",
+		pod->asked ? report_time(pod->verdict.ask_again_ms) : json_null(), "hours", hours_json(pod), "times",
+		times_json(row));
+}
+
+static void print_json(const struct reconciliation *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < r->count; i++)
+		json_array_append_new(list, pod_json(&r->pods[i]));
+	output_json(list);
+}
+
+/* ---- the command ---- */
+
+/* Accounts are the user's own: a project's file is not read, and needs not be there. */
+static int open_accounts(struct cmd_context *ctx, struct err *err)
+{
+	struct config_ask ask = {.user_only = true, .providers = provider_registry, .jobs = job_registry};
+
+	return config_open(&ctx->config, &ask, err) < 0 ? -1 : config_check(ctx->config, err);
+}
+
+static int ask_all(struct reconciliation *r, struct err *err)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (ask(r, &r->pods[i], err) < 0)
+			return err_wrap(err, "pod %s", r->pods[i].row.id);
+	return 0;
+}
+
+static int verdict(const struct reconciliation *r, struct err *err)
+{
+	int excess = 0;
+
+	if (cmd_flush(err) < 0)
+		return -1;
+	if (r->failure.kind) {
+		*err = r->failure;
+		return -1;
+	}
+	for (size_t i = 0; i < r->count; i++)
+		excess += r->pods[i].verdict.state == BILL_EXCESS;
+	return excess > 0;
+}
+
+int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
+{
+	struct reconciliation r = {0};
+
+	launch_init(&r.l, ctx);
+	int status = open_accounts(ctx, err) < 0 || find_pods(&r, run, err) < 0 ? -1 : 0;
+	if (status == 0) {
+		say_which(&r);
+		status = ask_all(&r, err);
+		if (ctx->json)
+			print_json(&r);
+		else
+			print_table(&r);
+	}
+	if (status == 0)
+		status = verdict(&r, err);
+	for (size_t i = 0; i < r.count; i++)
+		free(r.pods[i].hours);
+	free(r.pods);
+	launch_free(&r.l);
+	return status;
+}

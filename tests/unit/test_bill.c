@@ -1,0 +1,256 @@
+/* test_bill.c - our count of a pod beside its vendor's bill: what is said of each difference, and what is too much. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "../../cmd/bill.h"
+
+#define NOON  1795262400000 /* 2026-11-21T12:00:00Z */
+#define S     INT64_C(1000)
+#define MIN_  (60 * S)
+#define HOUR  (60 * MIN_)
+#define PRICE 720000 /* 0.72 an hour: 200 micro-dollars a second */
+
+/* Created at 12:10, its container started 40 s later, released after 10 minutes, gone 5 s after that. */
+static struct pod_row pod_of(int64_t billed_s, bool reported, int64_t asked_ms)
+{
+	struct pod_row pod = {
+		.price_microusd_h = PRICE,
+		.price_list_microusd_h = PRICE,
+		.create_ms = NOON + 10 * MIN_,
+		.rented_ms = NOON + 10 * MIN_ + S,
+		.running_ms = NOON + 10 * MIN_ + 42 * S,
+		.vendor_started_ms = NOON + 10 * MIN_ + 40 * S,
+		.release_ms = NOON + 20 * MIN_ - S,
+		.released_ms = NOON + 20 * MIN_,
+		.gone_ms = NOON + 20 * MIN_ + 5 * S,
+		.billed_ms = 600 * S,
+		.cost_microusd = 120000,
+		.billed_vendor_ms = billed_s * S,
+		.cost_vendor_microusd = billed_s * 200,
+		.vendor_reported = reported,
+		.vendor_asked_ms = asked_ms,
+	};
+	COPY_TEXT(pod.state, "gone");
+	COPY_TEXT(pod.id, "p1");
+	return pod;
+}
+
+static struct bill_hour hour_at(int64_t start_ms, int64_t cost)
+{
+	return (struct bill_hour){start_ms / 1000, start_ms / 1000 + 3600, cost};
+}
+
+static void each_difference_is_told(void **state)
+{
+	enum { SOON = 25, LATER = 90, NEXT_DAY = 26 * 60 };
+	static const struct {
+		const char *name;
+		int64_t billed_s;
+		bool reported;
+		int asked_min; /* after noon */
+		enum bill_state state;
+		const char *why;
+	} cases[] = {
+		{"to the second", 600, false, NEXT_DAY, BILL_AGREES, "agrees"},
+		{"a second is nothing", 601, true, NEXT_DAY, BILL_AGREES, "agrees"},
+		{"the hour goes on", 600, false, SOON, BILL_AGREES,
+		 "agrees; its last hour is not complete: ask again after 13:15 UTC"},
+		{"a vendor that tells no hours", 600, true, SOON, BILL_AGREES, "agrees"},
+		{"from the container's start", 560, false, NEXT_DAY, BILL_EXPLAINED,
+		 "it bills from the container's start, 40s after the create call"},
+		{"... and the hour goes on", 560, false, SOON, BILL_EXPLAINED,
+		 "it bills from the container's start, 40s after the create call; its last hour is not complete: ask again after "
+		 "13:15 UTC"},
+		{"a part of it, early", 300, false, SOON, BILL_EXPLAINED,
+		 "only a part is billed so far; its last hour is not complete: ask again after 13:15 UTC"},
+		{"a part of it, late", 300, false, LATER, BILL_EXPLAINED,
+		 "it bills less than we count, and may not be done: ask again after 14:30 UTC"},
+		{"a part of it, for good", 300, false, NEXT_DAY, BILL_EXPLAINED, "it bills 5m00s less than we count"},
+		{"up to the minute", 660, true, NEXT_DAY, BILL_EXPLAINED, "it rounds up to the minute"},
+		{"more than a minute too much", 680, true, NEXT_DAY, BILL_EXCESS,
+		 "billed as if it had lived 11m20s at $0.7200 an hour, but from the create call until it was gone it was 10m05s"},
+		{"twice as much", 1200, false, SOON, BILL_EXCESS,
+		 "billed as if it had lived 20m00s at $0.7200 an hour, but from the create call until it was gone it was 10m05s"},
+		{"no record yet", 0, false, SOON, BILL_NOT_YET, "no record yet: ask again after 13:15 UTC"},
+		{"still none", 0, false, LATER, BILL_NOT_YET, "no record yet: ask again after 14:30 UTC"},
+		{"none for a day", 0, false, NEXT_DAY, BILL_NOT_YET, "no record 25h40m after its release: look at the vendor's console"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pod_row pod = pod_of(cases[i].billed_s, cases[i].reported, NOON + cases[i].asked_min * MIN_);
+		struct bill_hour hour = hour_at(NOON, pod.cost_vendor_microusd);
+		struct bill_verdict v;
+		bool hourly = !cases[i].reported && cases[i].billed_s;
+		bill_judge(&pod, hourly ? &hour : NULL, hourly, &v);
+		if (v.state != cases[i].state || strcmp(v.why, cases[i].why))
+			fail_msg("%s: %s \"%s\", want %s \"%s\"", cases[i].name, bill_state_name(v.state), v.why,
+				 bill_state_name(cases[i].state), cases[i].why);
+		assert_int_equal(v.final, cases[i].billed_s && cases[i].asked_min == NEXT_DAY);
+		assert_int_equal(v.ask_again_ms % MIN_, 0);
+		if (!v.ask_again_ms != !strstr(v.why, "ask again"))
+			fail_msg("%s: ask again at %lld", cases[i].name, (long long)v.ask_again_ms);
+	}
+}
+
+/* Which moment within our create and release calls the vendor takes, it does not tell. */
+static void calls_take_their_time(void **state)
+{
+	struct pod_row pod = pod_of(590, true, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.vendor_started_ms = pod.running_ms = 0;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_string_equal(v.why, "it bills 10s less than we count");
+	pod.rented_ms = pod.create_ms + 2 * S;
+	pod.release_ms = pod.released_ms - S;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+	pod.rented_ms = pod.create_ms + 120 * S; /* it was found when the reply was lost */
+	pod.billed_vendor_ms = 500 * S;
+	pod.cost_vendor_microusd = 100000;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_string_equal(v.why, "it bills 1m40s less than we count");
+}
+
+static void it_may_bill_until_the_pod_is_gone(void **state)
+{
+	struct pod_row pod = pod_of(900, false, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.gone_ms = pod.released_ms + 300 * S; /* it took its time */
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_EXPLAINED);
+	assert_string_equal(v.why, "it bills until the pod is gone, which was 5m00s after it accepted the release");
+}
+
+static void a_disk_is_billed_beside(void **state)
+{
+	struct pod_row pod = pod_of(600, false, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.cost_beside_microusd = 900;
+	pod.cost_vendor_microusd += 900;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+	assert_string_equal(v.why, "agrees; $0.000900 of it is for the disk, billed beside the price");
+}
+
+/* Dollars are all that some vendors tell; at a low price an hour's rounding is many seconds. */
+static void rounded_dollars_are_no_difference(void **state)
+{
+	struct pod_row pod = pod_of(600, false, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.price_microusd_h = 10000;
+	pod.cost_vendor_microusd = 1767;
+	pod.billed_vendor_ms = 600 * S + 36 * S; /* the 0.0001 dollars that such an hour can be off by */
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+	pod.vendor_reported = true;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_EXPLAINED);
+}
+
+static void what_is_billed_after_the_end_is_told(void **state)
+{
+	struct pod_row pod = pod_of(600, false, NOON + 30 * HOUR);
+	struct bill_hour hours[] = {hour_at(NOON, 120000), hour_at(NOON + HOUR, 0), hour_at(NOON + 2 * HOUR, 400)};
+	struct bill_verdict v;
+
+	(void)state;
+	bill_judge(&pod, hours, 2, &v);
+	assert_int_equal(v.state, BILL_AGREES); /* an hour of nothing is nothing */
+	bill_judge(&pod, hours, 3, &v);
+	assert_int_equal(v.state, BILL_EXCESS);
+	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC on, but it was seen gone at "
+				   "2026-11-21 12:20 UTC");
+	pod.gone_ms = NOON + 2 * HOUR - S; /* clocks are not that exact */
+	bill_judge(&pod, hours, 3, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+}
+
+static void a_dearer_second_is_told(void **state)
+{
+	struct pod_row pod = pod_of(600, true, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.cost_vendor_microusd = 150000;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_EXCESS);
+	assert_string_equal(v.why, "$0.0300 more than its seconds cost at $0.7200 an hour");
+	pod.cost_vendor_microusd = 121000;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+}
+
+static void a_start_that_only_we_saw(void **state)
+{
+	struct pod_row pod = pod_of(560, false, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.vendor_started_ms = 0;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_string_equal(v.why, "it bills from the container's start, 42s after the create call");
+	pod.running_ms = 0; /* it never ran */
+	bill_judge(&pod, NULL, 0, &v);
+	assert_string_equal(v.why, "it bills 40s less than we count");
+}
+
+static void dollars_without_a_price(void **state)
+{
+	struct pod_row pod = pod_of(0, false, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.price_microusd_h = 0;
+	pod.cost_vendor_microusd = 5000;
+	bill_judge(&pod, NULL, 0, &v);
+	assert_int_equal(v.state, BILL_EXPLAINED);
+	assert_string_equal(v.why, "its price is not known, so the dollars imply no seconds");
+}
+
+static void our_own_dollars_by_the_hour(void **state)
+{
+	struct pod_row pod = pod_of(0, false, 0);
+	int64_t noon = NOON / 1000;
+
+	(void)state;
+	pod.create_ms = NOON + 50 * MIN_; /* ten minutes of its hour, none of what follows */
+	assert_int_equal(bill_ours_between(&pod, noon, noon + 3600), 120000);
+	assert_int_equal(bill_ours_between(&pod, noon + 3600, noon + 7200), 0);
+	pod.billed_ms = 2 * HOUR;
+	assert_int_equal(bill_ours_between(&pod, noon, noon + 3600), 120000);
+	assert_int_equal(bill_ours_between(&pod, noon + 3600, noon + 7200), PRICE);
+	assert_int_equal(bill_ours_between(&pod, noon + 7200, noon + 10800), 600000);
+	assert_int_equal(bill_ours_between(&pod, noon - 3600, noon), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_difference_is_told),
+		cmocka_unit_test(calls_take_their_time),
+		cmocka_unit_test(it_may_bill_until_the_pod_is_gone),
+		cmocka_unit_test(a_disk_is_billed_beside),
+		cmocka_unit_test(rounded_dollars_are_no_difference),
+		cmocka_unit_test(what_is_billed_after_the_end_is_told),
+		cmocka_unit_test(a_dearer_second_is_told),
+		cmocka_unit_test(a_start_that_only_we_saw),
+		cmocka_unit_test(dollars_without_a_price),
+		cmocka_unit_test(our_own_dollars_by_the_hour),
+	};
+
+	return cmocka_run_group_tests_name("bill", tests, NULL, NULL);
+}
