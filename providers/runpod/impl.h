@@ -89,11 +89,11 @@ bool s3_reaches(const struct provider *p, const char *datacenter);
 
 /* ---- what they know of one another ---- */
 
-/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S"; the data centre may be empty: anywhere. */
+/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S", "SECURE/EU-RO-1/4 vCPU/cpu3c"; the data centre may be empty: anywhere. */
 struct placement {
-	bool community;
+	bool community, cpu;
 	char datacenter[REGION_MAX];
-	int gpus;
+	int count;		    /* of GPUs, or of vCPUs */
 	char type[RUNPOD_TYPE_MAX]; /* gpuTypeId, or a flavour of CPU */
 };
 int placement_write(const struct placement *p, char *to, size_t room); /* -1: does not fit */
@@ -107,6 +107,20 @@ bool gpu_meant(const char *wish, const char *type, const char *name);
 const char *cuda_floor(const struct provider *p, const char *image);
 /* The data centres of the config; true when there is no such list. */
 bool datacenter_is_wanted(const struct provider *p, const char *id);
+
+/* Adds an offer for each data centre where `item` of the catalog is free and where we may go. */
+void offers_place(struct op *op, const json_t *item, struct offer *offer, struct placement *where);
+bool offers_sold_out(const json_t *item);
+
+/* ---- cpus.c: pods without a GPU, wished for as "none" ---- */
+
+bool cpu_is_meant(const char *wish);
+int cpu_wish(const struct op *op); /* which entry of the wanted list; -1: none of them */
+bool cpu_alone_is_wished(const struct op *op);
+enum op_next cpus_ask(struct turn *t);
+int cpus_read(struct turn *t);
+/* No more than such a pod may have. */
+int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
 
 /* A pod as v2 describes it. ERR_TRANSIENT when it is none. */
 int pods_read(const json_t *from, struct pod_view *out, struct err *err);

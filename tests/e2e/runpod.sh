@@ -15,6 +15,45 @@ t_renders_and_gives_back() {
 	cloud_over
 }
 
+t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
+	cloud || return
+	script_lines 12
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
+	rp_control stock '{"flavour":"cpu5g","price":0.01}' >/dev/null # the cheapest now
+	GPUS='"none"' POD='cpu = 3; memory_gb = 24;' rp_config
+	burst offers --json
+	is "$(json 'first | "\(.gpu) \(.gpus) \(.price_usd_hour)"')" "none 0 0.08" "the cheapest offer"
+	burst run --json --trace
+	all_done 12 1
+	is "$(json '.pods[0] | "\(.gpu) \(.region)"')" "none US-KS-2" "where it ran"
+	is "$(json '.pods[0].cost_usd > 0')" true "it costs"
+	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body' >created
+	is "$(jq -c '[.cpu, .gpu, .cloud, .disk, .dataCenterIds, .mounts.network[0].path]' created)" \
+		'[{"id":"cpu5g","vcpuCount":8},null,"SECURE",40,["US-KS-2"],"/workspace"]' "what was asked for"
+	is "$(rp_control billing | jq '.[0].usd > 0')" true "the vendor's bill"
+	cloud_over
+}
+
+t_a_cpu_pod_must_do() { # what it cannot be is said before anything is rented; a GPU that is sold out gives way to one
+	cloud || return
+	script_lines 3
+	GPUS='"none"' POD='cpu = 64;' rp_config
+	burst run --json
+	is "$STATUS" 2 "exit status"
+	has err.txt "no CPU pod of RunPod's has 64 vCPUs: lower pod.cpu, pod.memory_gb or pod.disk_gb"
+	GPUS='"none"' JOB='vram_gb = 8;' rp_config
+	burst run --json
+	is "$STATUS" 2 "exit status"
+	has err.txt 'this job needs a GPU with 8 GB of memory'
+	is "$(pods_ever)" 0 "pods that were made"
+	GPUS='"RTX 4090", "none"' rp_config
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"free\":0}" >/dev/null
+	burst run --json
+	all_done 3 1
+	is "$(json '.pods[0].gpu')" none gpu
+	cloud_over
+}
+
 t_a_balance_below_the_cap() { # refused before anything is rented
 	cloud || return
 	script_lines 3
