@@ -377,15 +377,14 @@ static int nothing_free(struct turn *t)
 
 	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
 		str_addf(&text, "%s%.40s", i ? ", " : "", cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
-	if (!text.len)
-		str_add(&text, "GPU");
+	str_addf(&text, "%s is free at RunPod now", text.len ? "" : "GPU");
 	if (volume->region[0])
 		str_addf(&text, " in %s, where volume \"%s\" is", volume->region, volume->name);
 	else if (section_count(t->op->provider->conf, "datacenters"))
 		str_add(&text, " in the data centres of providers.runpod.datacenters");
 	if (t->op->got.text.len)
 		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
-	return err_set(t->err, ERR_NO_CAPACITY, "no %s is free at RunPod now", str_text(&text));
+	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 
 static enum op_next conclude(struct turn *t)

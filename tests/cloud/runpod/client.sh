@@ -14,9 +14,10 @@ AT_ONCE=${AT_ONCE:-16}
 RTX4090='NVIDIA GeForce RTX 4090'
 
 rp_config() {
+	local gpus=${GPUS:-'"RTX 4090", "L40S"'}
 	cat >burst.cfg <<-E
 		provider = "runpod";
-		gpu = [${GPUS:-"RTX 4090", "L40S"}];
+		gpu = [$gpus];
 		volume = { name = "v"; size_gb = 10; create = true; };
 		caps = { max_cost = ${MAX_COST:-2.00}; max_duration = "${DURATION:-10m}"; ${CAPS:-} };
 		pod = { image = "${IMAGE:-host/tts:1}"; ${POD:-} };
