@@ -34,6 +34,51 @@ t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
 	cloud_over
 }
 
+t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod finds the environment and does not set it up
+	cloud || return
+	script_lines 6
+	rp_slow_worker SLOW=0.1
+	JOB="$JOB"' setup = "echo once >>$BURST_VOLUME/times; command -v nvidia-smi >>$BURST_VOLUME/times; sleep 3; echo x >$BURST_ENV/weights";' \
+		POD='cpu = 16; memory_gb = 64; disk_gb = 40;' rp_config 'spot = true; pods = 2; code = { path = "code"; };'
+	burst volume warm v
+	is "$STATUS" 2 "exit status: there is no such volume"
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
+	local folder
+	folder=$RP_STATE/volumes/$(jq -r .id reply.json)
+	burst volume warm v --memory 7
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt 'volume v of runpod in US-KS-2: filled from a pod without a GPU for $0.0800 an hour; at most $0.0233 in all'
+	has out.txt 'volume v of runpod: ready for job "e2e", for $'
+	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body | [.cpu, .gpu, .disk, .dataCenterIds]' >created
+	is "$(cat created)" '[{"id":"cpu3g","vcpuCount":2},null,20,["US-KS-2"]]' "what was rented"
+	is "$(cat "$folder/times")" once "setups, on a pod without a GPU"
+	burst run --json
+	all_done 6 3
+	is "$(json '.pods[0].gpu')" "NVIDIA GeForce RTX 4090" "what the run rented"
+	is "$(cat "$folder/times")" once "setups"
+	is "$(json '[.pods[].phases.sync_s + .pods[].phases.load_s | . < 2] | all')" true "no setup time"
+	cloud_over
+}
+
+t_a_warming_that_needs_a_gpu() {
+	cloud || return
+	script_lines 2
+	JOB='setup = "nvidia-smi";' rp_config
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"EU-RO-1"}'
+	burst volume warm v
+	is "$STATUS" 1 "exit status"
+	has err.txt "setup failed: "
+	has err.txt "nvidia-smi: not found"
+	is "$(pods_ever)" 1 "pods that were made"
+	rp_control stock '{"cpu":0}' >/dev/null
+	sed -i 's/^caps/wait = "2s"; caps/' burst.cfg
+	burst volume warm v
+	is "$STATUS" 4 "exit status without a CPU pod"
+	has err.txt "a pod without a GPU, of which none is free now; at most \$2.00 in all"
+	has err.txt "no CPU pod is free at RunPod now"
+	cloud_over
+}
+
 t_a_cpu_pod_must_do() { # what it cannot be is said before anything is rented; a GPU that is sold out gives way to one
 	cloud || return
 	script_lines 3
