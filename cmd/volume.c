@@ -151,13 +151,19 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 
 	if (look(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count && status == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct engine_provider *p = provider_named(l, rows[i].provider);
-		if (p && p->ops->can_tidy)
-			status = volume_gc(l->ctx, p, &rows[i], want, err);
-		else if (p)
-			log_line(LOG_NOTE, "volume %s: %s cannot remove files without a pod: left as it is", rows[i].name,
-				 rows[i].provider);
+		struct err why = {0};
+		if (p && !provider_can_tidy(p->ops, p->handle))
+			log_line(LOG_NOTE, "volume %s: %s cannot remove files without a pod%s: left as it is", rows[i].name,
+				 rows[i].provider, p->ops->can_tidy ? " unless it has keys for that (see `burst doctor`)" : "");
+		else if (p && volume_gc(l->ctx, p, &rows[i], want, &why) < 0 && status == 0) {
+			/* the others are tidied all the same */
+			*err = why;
+			status = -1;
+		} else if (why.kind) {
+			log_line(LOG_WARN, "%s", why.msg);
+		}
 	}
 	free(rows);
 	return status;

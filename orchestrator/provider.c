@@ -24,6 +24,11 @@ bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p
 	return ops->can_fetch && (!ops->files_ready || ops->files_ready(p));
 }
 
+bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p)
+{
+	return ops->can_tidy && (!ops->files_ready || ops->files_ready(p));
+}
+
 void op_result_free(struct op_result *r)
 {
 	free(r->offers);

@@ -84,8 +84,10 @@ struct volume {
 struct volume_entry {
 	char name[256]; /* as it is called there: foreign text, maybe not safe to print or to ask for */
 	bool folder;
-	int64_t bytes, files; /* of a folder: all below it */
-	int64_t changed_s;    /* when something in it last came or changed; no date that an archive brought along */
+	int64_t bytes, files; /* of a folder: all below it; -1: that is dear to know here, ask OP_VOLUME_SIZE */
+	/* when something in it last came or changed; 0: not known. No date that an archive brought along, but where bytes were
+	 * -1: there it is the newest date of its files, whoever set it */
+	int64_t changed_s;
 };
 
 struct env_pair {
@@ -114,7 +116,8 @@ enum op_kind {
 	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */
 	/* only where can_tidy: */
 	OP_VOLUME_LS,	  /* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without it */
-	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success */
+	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success. -> result.bytes */
+	OP_VOLUME_SIZE,	  /* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it all */
 };
 
 struct rent_request {
@@ -259,11 +262,13 @@ struct provider_ops {
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			     struct op_result *result, struct err *err);
 	void (*op_free)(struct op *op); /* at any time; NULL is fine */
-	/* Whether can_stage and can_fetch hold for this very provider: they may hang on keys. NULL: they do. */
+	/* Whether can_stage, can_fetch and can_tidy hold for this very provider: they may hang on keys. NULL: they do. */
 	bool (*files_ready)(const struct provider *p);
 };
 /* Files of its volumes can be had without a pod. */
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p);
+/* And be removed there. */
+bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p);
 
 /* The registry (providers/registry.c): NULL-terminated. cmd/ hands it to the engine. */
 extern const struct provider_ops *const provider_registry[];

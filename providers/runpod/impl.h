@@ -83,7 +83,20 @@ enum op_next volume_remove_next(struct turn *t);
 
 enum op_next stage_next(struct turn *t);
 enum op_next fetch_next(struct turn *t);
+enum op_next volume_ls_next(struct turn *t);
+enum op_next volume_size_next(struct turn *t);
+enum op_next volume_delete_next(struct turn *t);
+
+/* ---- s3.c: the S3-compatible API, for files of want.file.volume ---- */
+
 bool s3_is_configured(const struct provider *p);
+/* -1: there are no keys, or this volume or path cannot be reached. */
+int s3_check(const struct op *op, struct err *err);
+/* Fills t->call. key: of an object, NULL: the volume itself; query: sorted and encoded as it is signed, NULL: none. */
+void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query);
+/* Whether to ask again after a while: then *next is set. */
+bool s3_busy(struct turn *t, enum op_next *next);
+int s3_failure(struct turn *t, const char *doing, const char *path); /* -1: what the reply says went wrong */
 /* Whether the data centre's volumes can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
 

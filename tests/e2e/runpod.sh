@@ -99,6 +99,50 @@ t_a_cpu_pod_must_do() { # what it cannot be is said before anything is rented; a
 	cloud_over
 }
 
+t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied upon
+	cloud || return
+	script_lines 5
+	rp_config
+	burst run --json
+	all_done 5 1
+	local run folder keys=$RUNPOD_S3_SECRET_KEY
+	run=$(json .run)
+	folder=$RP_STATE/volumes/$(rp_control state | jq -r '.volumes[0].id')
+	mkdir -p "$folder/env/.half.00f1/lib" "$folder/runs/strange/p"
+	echo old | tee "$folder/env/.half.00f1/lib/x&y.txt" >"$folder/runs/strange/p/a b#c.wav"
+	touch -d '40 days ago' "$folder/env/.half.00f1/lib/x&y.txt" "$folder/runs/strange/p/a b#c.wav"
+	unset RUNPOD_S3_SECRET_KEY RUNPOD_S3_ACCESS_KEY
+	burst volume gc v --older-than 0s
+	is "$STATUS" 3 "exit status without keys"
+	has err.txt "need RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (made in RunPod's console"
+	burst volume gc
+	is "$STATUS" 0 "exit status without keys, for all"
+	has err.txt "unless it has keys for that"
+	export RUNPOD_S3_SECRET_KEY=$keys RUNPOD_S3_ACCESS_KEY
+	RUNPOD_S3_ACCESS_KEY=$(cat "$RP_STATE/s3.access")
+	burst volume gc v --older-than 0s -n
+	has out.txt "v: runs/$run would go ("
+	has out.txt "v: env/.half.00f1 would go (0.0 kB): half built and left"
+	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
+	rp_fault F23 '"times":2'
+	burst volume gc v --older-than 0s
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	has out.txt "v: runs/$run is gone ("
+	has out.txt "runs/strange stays: not in this ledger"
+	[ ! -e "$folder/runs/$run" ] && [ ! -e "$folder/env/.half.00f1" ] || complain "it is still there: $(find "$folder/runs" "$folder/env" | head -n 5 | tr '\n' ' ')"
+	[ -f "$folder/runs/strange/p/a b#c.wav" ] || complain "a stranger's run went"
+	[ -n "$(ls "$folder/agent")" ] || complain "the agent is gone too"
+	burst volume gc v --older-than 0s --force -y
+	has out.txt "v: runs/strange is gone ("
+	[ ! -e "$folder/runs/strange" ] || complain "the stranger's run is still there"
+	rp_fault F23 '"way":"loop","times":50'
+	mkdir -p "$folder/runs/other"
+	burst volume gc v --older-than 0s
+	is "$STATUS" 6 "exit status: pages in a loop"
+	has err.txt "the same page again and again"
+	cloud_over
+}
+
 t_a_balance_below_the_cap() { # refused before anything is rented
 	cloud || return
 	script_lines 3

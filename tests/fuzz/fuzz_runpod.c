@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len < 2)
 		return 0;
-	enum op_kind kind = data[0] % (OP_FETCH + 1);
+	enum op_kind kind = data[0] % (OP_VOLUME_SIZE + 1);
 	fill_want(&want, data[1]);
 	data += 2;
 	len -= 2;
@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	while (next == OP_CALL || next == OP_WAIT) {
 		struct call call = {0};
 		int64_t wait_ms = 0;
-		assert(turns++ < 80);
+		assert(turns++ < (kind > OP_FETCH ? 70000 : 80));
 		next = provider_runpod.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
 		reply_free(&reply);
 		have = next == OP_CALL;
