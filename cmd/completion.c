@@ -391,6 +391,7 @@ static void list_gpus(void)
 
 	for (size_t i = 0; i < count; i++)
 		puts(gpus[i].name);
+	puts("none");
 }
 
 static int run_words(struct cmd_context *ctx, struct err *err)

@@ -15,6 +15,7 @@
 #include "output.h"
 #include "report.h"
 #include "run_keys.h"
+#include "volume_warm.h"
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, OVERDUE_S = 300 };
 
@@ -609,7 +610,7 @@ static void say_end(struct launch *l)
 	}
 	if (!strcmp(r->status, "unreleased"))
 		name_unreleased(l, pods, count);
-	if (!l->ctx->quiet)
+	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
 		fprintf(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s\n", r->id, r->status,
 			(long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
 	free(pods);

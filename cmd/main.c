@@ -104,11 +104,24 @@ static int apply_flags(struct cmd_context *ctx, struct err *err)
 	return 0;
 }
 
+/* By the first argument, or by --config where a command has it. */
+static const char *config_file(const struct cmd_context *ctx)
+{
+	const struct opt *o = ctx->cmd->opts;
+
+	if ((ctx->cmd->needs & CONFIG_ARG) && ctx->arg_count)
+		return ctx->args[0];
+	for (size_t i = 0; o && o[i].name; i++)
+		if (!strcmp(o[i].name, "config"))
+			return ctx->values[i];
+	return NULL;
+}
+
 static int open_config(struct cmd_context *ctx, struct err *err)
 {
 	unsigned needs = ctx->cmd->needs;
 	struct config_ask ask = {
-		.file = (needs & CONFIG_ARG) && ctx->arg_count ? ctx->args[0] : NULL,
+		.file = config_file(ctx),
 		.need_job = needs & NEED_JOB,
 		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
 		.providers = provider_registry,

@@ -33,6 +33,9 @@ int launch_offers(struct launch *l, struct offer **out, size_t *count, struct er
 		l->gpus[i] = section_item(top, "gpu", i);
 	want.offers.gpus = gpus ? l->gpus : NULL;
 	want.offers.spot = section_bool(top, "spot");
+	want.offers.cpu = section_int(section_group(top, "pod"), "cpu");
+	want.offers.memory_gb = section_int(section_group(top, "pod"), "memory_gb");
+	want.offers.disk_gb = section_int(section_group(top, "pod"), "disk_gb");
 	*out = NULL;
 	*count = 0;
 	for (int i = 0; i < l->setup.provider_count; i++) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "launch.h"
 #include "report.h"
+#include "volume_warm.h"
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished is brought home, the
  * rest is rendered. */
@@ -31,6 +32,11 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true,
 				 .providers = provider_registry, .jobs = job_registry};
 
+	if (!strcmp(row->type, VOLUME_WARM))
+		return err_set(err, ERR_USAGE,
+			       "run %s filled a volume and has no files: `burst volume warm` does it again, `burst cancel %s` gives its "
+			       "pod back",
+			       row->id, row->id);
 	config_free(ctx->config);
 	ctx->config = NULL;
 	if (config_open(&ctx->config, &ask, err) < 0 ||

@@ -6,6 +6,7 @@
 #include "launch.h"
 #include "report.h"
 #include "volume_gc.h"
+#include "volume_warm.h"
 
 enum { ASK_MS = 60000 };
 #define KEEP_MS (INT64_C(14) * 24 * 3600 * 1000)
@@ -150,13 +151,23 @@ static int tidy_all(struct launch *l, const struct gc_want *want, struct err *er
 
 	if (look(l, err) < 0 || store_volumes(l->ctx->store, &rows, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count && status == 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct engine_provider *p = provider_named(l, rows[i].provider);
-		if (p && p->ops->can_tidy)
-			status = volume_gc(l->ctx, p, &rows[i], want, err);
-		else if (p)
-			log_line(LOG_NOTE, "volume %s: %s cannot remove files without a pod: left as it is", rows[i].name,
-				 rows[i].provider);
+		struct err why = {0};
+		struct volume v = {0};
+		COPY_TEXT(v.id, rows[i].id);
+		COPY_TEXT(v.region, rows[i].region);
+		if (p && !provider_can_tidy(p->ops, p->handle, &v))
+			log_line(LOG_NOTE, "volume %s: %s cannot remove files %s without a pod%s: left as it is", rows[i].name,
+				 rows[i].provider, rows[i].region[0] ? rows[i].region : "there",
+				 p->ops->can_tidy ? " unless it has keys for that (see `burst doctor`)" : "");
+		else if (p && volume_gc(l->ctx, p, &rows[i], want, &why) < 0 && status == 0) {
+			/* the others are tidied all the same */
+			*err = why;
+			status = -1;
+		} else if (why.kind) {
+			log_line(LOG_WARN, "%s", why.msg);
+		}
 	}
 	free(rows);
 	return status;
@@ -177,14 +188,26 @@ static int tidy(struct launch *l, const char *name, struct err *err)
 	return find(l, name, &v, err) < 0 ? -1 : volume_gc(l->ctx, provider_named(l, v.provider), &v, &want, err);
 }
 
-/* Flags that only gc has. */
-static int only_gc(const struct cmd_context *ctx, const char *what, struct err *err)
+static int fill(struct launch *l, const char *name, struct err *err)
 {
-	static const char *const flags[] = {"older-than", "dry-run", "force"};
+	struct volume_row v;
+	int64_t memory_gb = 0;
+
+	if (opt_int(l->ctx, "memory", 1, 65536, &memory_gb, err) < 0)
+		return -1;
+	return find(l, name, &v, err) < 0 ? -1 : volume_warm(l, &v, memory_gb, err);
+}
+
+/* Flags that only one of them has. */
+static int check_flags(const struct cmd_context *ctx, const char *what, struct err *err)
+{
+	static const struct {
+		const char *flag, *of;
+	} flags[] = {{"older-than", "gc"}, {"dry-run", "gc"}, {"force", "gc"}, {"memory", "warm"}};
 
 	for (size_t i = 0; i < ARRAY_LEN(flags); i++)
-		if (strcmp(what, "gc") && opt_has(ctx, flags[i]))
-			return err_set(err, ERR_USAGE, "--%s is a flag of `burst volume gc`", flags[i]);
+		if (strcmp(what, flags[i].of) && opt_has(ctx, flags[i].flag))
+			return err_set(err, ERR_USAGE, "--%s is a flag of `burst volume %s`", flags[i].flag, flags[i].of);
 	return 0;
 }
 
@@ -194,7 +217,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	const char *what = ctx->args[0], *name = ctx->arg_count > 1 ? ctx->args[1] : NULL;
 
 	launch_init(&l, ctx);
-	int status = only_gc(ctx, what, err) < 0 ? -1 : launch_open_providers(&l, err);
+	int status = check_flags(ctx, what, err) < 0 ? -1 : launch_open_providers(&l, err);
 	if (status < 0)
 		;
 	else if (!strcmp(what, "ls") && !name)
@@ -205,10 +228,12 @@ static int run(struct cmd_context *ctx, struct err *err)
 		status = drop(&l, name, err);
 	else if (!strcmp(what, "gc"))
 		status = tidy(&l, name, err);
+	else if (!strcmp(what, "warm") && name)
+		status = fill(&l, name, err);
 	else
-		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME | gc [NAME]");
+		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME | gc [NAME] | warm NAME");
 	launch_free(&l);
-	return status < 0 ? -1 : cmd_flush(err);
+	return status ? status : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
@@ -216,19 +241,24 @@ static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "only there", "provider", false},
 	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)", NULL, false},
 	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
+	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
+	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than the cheapest has", NULL, false},
 	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
 	{0},
 };
 
 const struct cmd cmd_volume = {
 	.name = "volume",
-	.args = "ls|create|rm|gc [NAME]",
+	.args = "ls|create|rm|gc|warm [NAME]",
 	.min_args = 1,
 	.max_args = 2,
-	.summary = "list, make, remove or tidy volumes (they bill for ever)",
+	.summary = "list, make, remove, tidy or fill volumes (they bill for ever)",
 	.details = "`burst volume gc [NAME]` removes from one volume, or from all, the folders of runs that ended 14 days ago and "
 		   "whose outputs are all home, and what an interrupted build left. A run that lives is never touched; code, "
-		   "environments and weights stay.",
+		   "environments and weights stay.\n\n"
+		   "`burst volume warm NAME` rents the cheapest pod without a GPU beside the volume, says first what it will cost at "
+		   "most, and puts there what the job needs before it can work: worker files, code, packages, the result of its setup. "
+		   "A run that follows finds all that and waits for no download.",
 	.opts = opts,
 	.needs = NEED_LEDGER | NEED_CONFIG,
 	.group = CMD_GROUP_SETUP,

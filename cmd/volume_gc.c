@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "engine/caller.h"
 
-enum { ASK_MS = 600000 };
+enum { ASK_MS = 3600000, LIST_MS = 60000 };
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
 
 struct gc {
@@ -17,6 +17,7 @@ struct gc {
 	const struct volume_row *v;
 	const struct gc_want *want;
 	int64_t now_ms, folders, bytes;
+	int pods_live; /* -1: not asked yet */
 };
 
 static char *bytes_show(char *to, size_t room, int64_t bytes)
@@ -61,18 +62,72 @@ static void stays(const struct gc *gc, const char *path, const char *why)
 	printf("%s: %s stays: %s\n", gc->v->name, path, why);
 }
 
-static int goes(struct gc *gc, const char *path, const struct volume_entry *e, const char *why, struct err *err)
+/* What is in a folder, where the vendor does not say so at once. */
+static int measure(const struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (e->bytes >= 0 || !e->folder)
+		return 0;
+	if (ask(gc, OP_VOLUME_SIZE, path, &result, err) < 0)
+		return -1;
+	if (result.entry_count) {
+		e->bytes = result.entries[0].bytes;
+		e->files = result.entries[0].files;
+		e->changed_s = result.entries[0].changed_s;
+	}
+	op_result_free(&result);
+	return 0;
+}
+
+/* Where the dates of files are whatever an archive made them, age is no proof that nobody is at work there: any pod of burst's
+ * on this account may be. */
+static int may_be_at_work(struct gc *gc, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (gc->pods_live >= 0)
+		return gc->pods_live;
+	if (caller_ask(gc->p, OP_LIST, NULL, LIST_MS, &result, err) < 0)
+		return err_wrap(err, "%s", gc->v->provider);
+	gc->pods_live = 0;
+	for (size_t i = 0; i < result.pod_count; i++)
+		gc->pods_live |= result.pods[i].state != POD_STATE_GONE;
+	op_result_free(&result);
+	return gc->pods_live;
+}
+
+/* 1: nothing in it changed for so long, and nobody is at work there. */
+static int is_left(struct gc *gc, const char *path, struct volume_entry *e, int64_t age_ms, struct err *err)
+{
+	bool dates_are_hearsay = e->folder && e->bytes < 0;
+
+	if (measure(gc, path, e, err) < 0)
+		return -1;
+	/* without a date it may be of this very moment */
+	if (e->changed_s <= 0 || e->changed_s * 1000 > gc->now_ms - age_ms)
+		return 0;
+	int working = dates_are_hearsay ? may_be_at_work(gc, err) : 0;
+	if (working > 0)
+		stays(gc, path, "a pod that lives may be at work there (see `burst ps`)");
+	return working < 0 ? -1 : !working;
+}
+
+static int goes(struct gc *gc, const char *path, struct volume_entry *e, const char *why, struct err *err)
 {
 	struct op_result result = {0};
 	char size[32];
 
+	if (gc->want->dry_run && measure(gc, path, e, err) < 0)
+		return -1;
 	if (!gc->want->dry_run && ask(gc, OP_VOLUME_DELETE, path, &result, err) < 0)
 		return -1;
+	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);
 	printf("%s: %s %s (%s): %s\n", gc->v->name, path, gc->want->dry_run ? "would go" : "is gone",
-	       bytes_show(size, sizeof(size), e->bytes), why);
+	       bytes_show(size, sizeof(size), bytes), why);
 	gc->folders++;
-	gc->bytes += e->bytes;
+	gc->bytes += bytes;
 	return 0;
 }
 
@@ -117,7 +172,7 @@ static bool hold(const struct gc *gc, const char *run, int *fd)
 	return *fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-static int known_run(struct gc *gc, const char *path, const struct volume_entry *e, struct err *err)
+static int known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
 	struct run_row run;
@@ -152,13 +207,14 @@ static int known_run(struct gc *gc, const char *path, const struct volume_entry 
 	return goes(gc, path, e, why, err);
 }
 
-static int unknown_run(struct gc *gc, const char *path, const struct volume_entry *e, struct err *err)
+static int unknown_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
 {
 	char why[100], when[32];
 
 	/* somebody else's run may be at work there, whatever age was asked for */
-	if (e->changed_s * 1000 > gc->now_ms - MAX(gc->want->age_ms, DAY_MS))
-		return 0;
+	int left = is_left(gc, path, e, MAX(gc->want->age_ms, DAY_MS), err);
+	if (left <= 0)
+		return left;
 	clock_rfc3339(when, sizeof(when), e->changed_s * 1000);
 	snprintf(why, sizeof(why), "not in this ledger, last changed %.10s", when);
 	if (gc->want->force)
@@ -168,7 +224,7 @@ static int unknown_run(struct gc *gc, const char *path, const struct volume_entr
 	return 0;
 }
 
-static int one_run(struct gc *gc, const struct volume_entry *e, struct err *err)
+static int one_run(struct gc *gc, struct volume_entry *e, struct err *err)
 {
 	CLEANUP(free_text) char *path = xasprintf("runs/%s", e->name);
 	struct run_row run;
@@ -216,10 +272,12 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 	int status = look(gc, dir, &seen, err);
 
 	for (size_t i = 0; i < seen.entry_count && status == 0; i++) {
-		const struct volume_entry *e = &seen.entries[i];
+		struct volume_entry *e = &seen.entries[i];
 		CLEANUP(free_text) char *path = xasprintf("%s/%s", dir, e->name);
-		if (half_built(dir, e->name) && path_is_safe(path) && e->changed_s * 1000 <= gc->now_ms - DAY_MS)
-			status = goes(gc, path, e, "half built and left", err);
+		if (!half_built(dir, e->name) || !path_is_safe(path))
+			continue;
+		int left = is_left(gc, path, e, DAY_MS, err);
+		status = left > 0 ? goes(gc, path, e, "half built and left", err) : left;
 	}
 	op_result_free(&seen);
 	return status;
@@ -229,7 +287,7 @@ int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const st
 	      const struct gc_want *want, struct err *err)
 {
 	static const char *const built[] = {"code", "env", "agent"};
-	struct gc gc = {.ctx = ctx, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms()};
+	struct gc gc = {.ctx = ctx, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms(), .pods_live = -1};
 	char size[32];
 
 	if (!p->ops->can_tidy)

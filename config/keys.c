@@ -54,7 +54,7 @@ const struct option_spec config_keys[] = {
 	 "who rents the pods, tried in this order; \"local\" needs no account",
 	 NULL},
 	{"gpu", OPTION_TEXTS, 0, NULL,
-	 "GPUs that will do, the best loved first; any when absent", NULL},
+	 "GPUs that will do, the best loved first; any when absent; \"none\": a pod without one", NULL},
 	{"pods", OPTION_INT, 0, NULL,
 	 "how many pods at once; 1 when absent", NULL},
 	{"spot", OPTION_BOOL, 0, "false", "take pods that may be taken away, for less money", NULL},

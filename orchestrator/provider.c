@@ -34,6 +34,11 @@ bool provider_pods_are_free(const struct provider_ops *ops, const struct provide
 	return ops->pods_are_free && ops->pods_are_free(p);
 }
 
+bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
+{
+	return ops->can_tidy && (!ops->files_ready || ops->files_ready(p, v));
+}
+
 void op_result_free(struct op_result *r)
 {
 	free(r->offers);

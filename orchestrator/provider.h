@@ -85,8 +85,10 @@ struct volume {
 struct volume_entry {
 	char name[256]; /* as it is called there: foreign text, maybe not safe to print or to ask for */
 	bool folder;
-	int64_t bytes, files; /* of a folder: all below it */
-	int64_t changed_s;    /* when something in it last came or changed; no date that an archive brought along */
+	int64_t bytes, files; /* of a folder: all below it; -1: that is dear to know here, ask OP_VOLUME_SIZE */
+	/* when something in it last came or changed; 0: not known. No date that an archive brought along, but where bytes were
+	 * -1: there it is the newest date of its files, whoever set it */
+	int64_t changed_s;
 };
 
 struct env_pair {
@@ -115,7 +117,8 @@ enum op_kind {
 	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */
 	/* only where can_tidy: */
 	OP_VOLUME_LS,	  /* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without it */
-	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success */
+	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success. -> result.bytes */
+	OP_VOLUME_SIZE,	  /* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it all */
 };
 
 struct rent_request {
@@ -139,6 +142,7 @@ struct op_want {
 		bool spot;
 		struct volume volume; /* id empty: none; else offers must be able to attach it */
 		int vram_gb;	      /* at least; 0: any */
+		int64_t cpu, memory_gb, disk_gb; /* at least, where the price hangs on them; 0: the provider's default */
 	} offers;
 	struct {
 		const char *name;
@@ -274,7 +278,7 @@ struct provider_ops {
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			     struct op_result *result, struct err *err);
 	void (*op_free)(struct op *op); /* at any time; NULL is fine */
-	/* Whether can_stage and can_fetch hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
+	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
 	 * NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
@@ -283,6 +287,8 @@ struct provider_ops {
 /* Files of this volume (NULL: of some) can be had, or put there, without a pod. */
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
 bool provider_can_stage(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
+/* And be removed there. */
+bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
 /* The registry (providers/registry.c): NULL-terminated. cmd/ hands it to the engine. */

@@ -77,6 +77,9 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.gpus = e->setup->gpus;
 	a->want.offers.spot = e->setup->conf.reap ? false : e->setup->want_spot;
 	a->want.offers.vram_gb = e->needs ? e->needs->vram_gb : 0;
+	a->want.offers.cpu = e->setup->cpu;
+	a->want.offers.memory_gb = e->setup->memory_gb;
+	a->want.offers.disk_gb = e->setup->disk_gb;
 	a->want.offers.volume = e->volumes[provider]; /* asked for first, where one is wanted */
 	begin(a, OP_OFFERS, offers_done);
 }

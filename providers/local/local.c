@@ -379,6 +379,7 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 		result->bytes = jsonx_int(from, "bytes", -1);
 		return result->bytes < 0 ? err_set(err, ERR_BUG, "no count of bytes") : 0;
 	case OP_VOLUME_LS: return read_entries(from, result, err);
+	case OP_VOLUME_SIZE: /* LS says it at once: nobody asks */
 	case OP_VOLUME_DELETE:
 	case OP_VOLUME_REMOVE:
 	case OP_RELEASE:
@@ -477,6 +478,10 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 	struct op_result got = {.balance_microusd = -1};
 
 	(void)wait_ms;
+	if (op->kind == OP_VOLUME_SIZE) {
+		err_set(err, ERR_BUG, "a local volume's list tells sizes at once");
+		return OP_FAILED;
+	}
 	if (op->kind == OP_BALANCE) {
 		*result = got; /* this machine keeps no purse: nothing to ask */
 		return OP_DONE;

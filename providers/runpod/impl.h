@@ -83,18 +83,31 @@ enum op_next volume_remove_next(struct turn *t);
 
 enum op_next stage_next(struct turn *t);
 enum op_next fetch_next(struct turn *t);
+enum op_next volume_ls_next(struct turn *t);
+enum op_next volume_size_next(struct turn *t);
+enum op_next volume_delete_next(struct turn *t);
+
+/* ---- s3.c: the S3-compatible API, for files of want.file.volume ---- */
+
 bool s3_is_configured(const struct provider *p);
 bool s3_files_ready(const struct provider *p, const struct volume *v);
+/* -1: there are no keys, or this volume or path cannot be reached. */
+int s3_check(const struct op *op, struct err *err);
+/* Fills t->call. key: of an object, NULL: the volume itself; query: sorted and encoded as it is signed, NULL: none. */
+void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query);
+/* Whether to ask again after a while: then *next is set. */
+bool s3_busy(struct turn *t, enum op_next *next);
+int s3_failure(struct turn *t, const char *doing, const char *path); /* -1: what the reply says went wrong */
 /* Whether the data centre's volumes can be read and written without a pod. */
 bool s3_reaches(const struct provider *p, const char *datacenter);
 
 /* ---- what they know of one another ---- */
 
-/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S"; the data centre may be empty: anywhere. */
+/* An offer's id: "SECURE/EU-RO-1/2/NVIDIA L40S", "SECURE/EU-RO-1/4 vCPU/cpu3c"; the data centre may be empty: anywhere. */
 struct placement {
-	bool community;
+	bool community, cpu;
 	char datacenter[REGION_MAX];
-	int gpus;
+	int count;		    /* of GPUs, or of vCPUs */
 	char type[RUNPOD_TYPE_MAX]; /* gpuTypeId, or a flavour of CPU */
 };
 int placement_write(const struct placement *p, char *to, size_t room); /* -1: does not fit */
@@ -108,6 +121,20 @@ bool gpu_meant(const char *wish, const char *type, const char *name);
 const char *cuda_floor(const struct provider *p, const char *image);
 /* The data centres of the config; true when there is no such list. */
 bool datacenter_is_wanted(const struct provider *p, const char *id);
+
+/* Adds an offer for each data centre where `item` of the catalog is free and where we may go. */
+void offers_place(struct op *op, const json_t *item, struct offer *offer, struct placement *where);
+bool offers_sold_out(const json_t *item);
+
+/* ---- cpus.c: pods without a GPU, wished for as "none" ---- */
+
+bool cpu_is_meant(const char *wish);
+int cpu_wish(const struct op *op); /* which entry of the wanted list; -1: none of them */
+bool cpu_alone_is_wished(const struct op *op);
+enum op_next cpus_ask(struct turn *t);
+int cpus_read(struct turn *t);
+/* No more than such a pod may have. */
+int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
 
 /* A pod as v2 describes it. ERR_TRANSIENT when it is none. */
 int pods_read(const json_t *from, struct pod_view *out, struct err *err);

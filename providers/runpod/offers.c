@@ -26,7 +26,7 @@ bool gpu_meant(const char *wish, const char *type, const char *name)
 
 int placement_write(const struct placement *p, char *to, size_t room)
 {
-	int n = snprintf(to, room, "%s/%s/%d/%s", p->community ? "COMMUNITY" : "SECURE", p->datacenter, p->gpus, p->type);
+	int n = snprintf(to, room, "%s/%s/%d%s/%s", p->community ? "COMMUNITY" : "SECURE", p->datacenter, p->count, p->cpu ? " vCPU" : "", p->type);
 
 	return n > 0 && (size_t)n < room ? 0 : -1;
 }
@@ -47,10 +47,15 @@ int placement_read(const char *id, struct placement *out)
 	memcpy(p.datacenter, at, len);
 	at += len + 1;
 	char *end;
-	long gpus = strtol(at, &end, 10);
-	if (end == at || *end != '/' || gpus < 1 || gpus > 64 || !end[1] || strlen(end + 1) >= sizeof(p.type))
+	long count = strtol(at, &end, 10);
+	if (end != at && starts_with(end, " vCPU/")) {
+		p.cpu = true;
+		end += strlen(" vCPU");
+	}
+	if (end == at || *end != '/' || count < 1 || count > (p.cpu ? 1024 : 64) || (p.cpu && p.community) || !end[1] ||
+	    strlen(end + 1) >= sizeof(p.type))
 		return -1;
-	p.gpus = (int)gpus;
+	p.count = (int)count;
 	COPY_TEXT(p.type, end + 1);
 	*out = p;
 	return 0;
@@ -75,18 +80,21 @@ bool datacenter_is_wanted(const struct provider *p, const char *id)
 	return !count;
 }
 
-/* ---- which questions: one for each number of GPUs wanted and each cloud ---- */
+/* ---- which questions: one for each number of GPUs wanted and each cloud, then one for CPU pods ---- */
 
 struct question {
-	int gpus;
+	int gpus; /* 0: CPU pods */
 	bool community;
 };
 
+/* -1: not the name of a GPU. */
 static int gpus_wished(const char *wish)
 {
 	char name[GPU_MAX];
 	int count = 1;
 
+	if (cpu_is_meant(wish))
+		return 0;
 	return gpu_parse(wish, name, sizeof(name), &count) ? count : -1;
 }
 
@@ -119,7 +127,8 @@ static bool question_at(const struct op *op, int index, struct question *out)
 			}
 		}
 	}
-	return false;
+	*out = (struct question){0};
+	return index == 0 && cpu_wish(op) >= 0 && p->secure && !op->want->offers.vram_gb;
 }
 
 static int check_wishes(const struct op *op, struct err *err)
@@ -128,9 +137,17 @@ static int check_wishes(const struct op *op, struct err *err)
 	const struct volume *volume = &want->offers.volume;
 
 	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i]; i++)
-		if (gpus_wished(want->offers.gpus[i]) < 1)
+		if (gpus_wished(want->offers.gpus[i]) < 0)
 			return err_set(err, ERR_CONFIG, "gpu \"%s\": a name, or a name and how many as in \"L40S:2\"",
 				       want->offers.gpus[i]);
+	if (cpu_alone_is_wished(op) && want->offers.vram_gb)
+		return err_set(err, ERR_CONFIG,
+			       "gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one in gpu", want->offers.vram_gb);
+	if (cpu_alone_is_wished(op) && !op->provider->secure)
+		return err_set(err, ERR_CONFIG,
+			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu \"none\") are in the SECURE cloud alone: "
+			       "change one of them",
+			       section_where(op->provider->conf, "cloud"));
 	if (!volume->id[0])
 		return 0;
 	if (!op->provider->secure)
@@ -171,7 +188,7 @@ static const char *stock_of(const json_t *from)
 	return !strcmp(word, "LOW") ? "low" : "";
 }
 
-static bool is_sold_out(const json_t *from)
+bool offers_sold_out(const json_t *from)
 {
 	return !strcmp(jsonx_text(from, "availability", ""), "NONE");
 }
@@ -184,7 +201,7 @@ static void add_offer(struct op *op, const struct offer *offer)
 
 static void add_placed(struct op *op, struct offer *offer, struct placement *where, const char *datacenter, const json_t *stock)
 {
-	if (is_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) || strchr(datacenter, '/'))
+	if (offers_sold_out(stock) || strlen(datacenter) >= sizeof(where->datacenter) || strchr(datacenter, '/'))
 		return;
 	COPY_TEXT(where->datacenter, datacenter);
 	COPY_TEXT(offer->region, datacenter);
@@ -200,22 +217,22 @@ static void note_elsewhere(struct op *op, const char *datacenter)
 		str_addf(&op->got.text, "%s%s", op->got.text.len ? ", " : "", datacenter);
 }
 
-static void place(struct op *op, const json_t *gpu, struct offer *offer, struct placement *where)
+void offers_place(struct op *op, const json_t *from, struct offer *offer, struct placement *where)
 {
 	const struct volume *volume = &op->want->offers.volume;
-	const json_t *list = json_object_get(gpu, "dataCenters"), *item;
+	const json_t *list = json_object_get(from, "dataCenters"), *item;
 	bool fixed = section_count(op->provider->conf, "datacenters") || volume->region[0];
 	size_t i;
 
 	/* naming data centres tends to prevent a COMMUNITY pod altogether; a list that the catalog leaves out: anywhere */
 	if (where->community || (!json_array_size(list) && !fixed)) {
 		if (!where->community || !section_count(op->provider->conf, "datacenters"))
-			add_placed(op, offer, where, "", gpu);
+			add_placed(op, offer, where, "", from);
 		return;
 	}
 	json_array_foreach (list, i, item) {
 		const char *id = jsonx_text(item, "id", "");
-		if (!id[0] || is_sold_out(item))
+		if (!id[0] || offers_sold_out(item))
 			continue;
 		if ((volume->region[0] && strcmp(volume->region, id)) || !datacenter_is_wanted(op->provider, id))
 			note_elsewhere(op, id);
@@ -228,7 +245,7 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 {
 	const char *type = jsonx_text(gpu, "id", ""), *name = jsonx_text(gpu, "name", "");
 	const char *cloud = q->community ? "community" : "secure";
-	struct placement where = {.community = q->community, .gpus = q->gpus};
+	struct placement where = {.community = q->community, .count = q->gpus};
 	struct offer offer = {.gpus = q->gpus, .vram_gb = (int)jsonx_int(gpu, "memory", 0)};
 	bool any = !op->want->offers.gpus || !op->want->offers.gpus[0];
 
@@ -240,14 +257,14 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
 		return;
 	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
-	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 || is_sold_out(gpu) ||
+	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 || offers_sold_out(gpu) ||
 	    offer.vram_gb < op->want->offers.vram_gb ||
 	    jsonx_int(json_object_get(gpu, "maxCount"), cloud, q->gpus) < q->gpus)
 		return;
 	COPY_TEXT(where.type, type);
 	COPY_TEXT(offer.provider, "runpod");
 	gpu_shown(offer.gpu, type, name);
-	place(op, gpu, &offer, &where);
+	offers_place(op, gpu, &offer, &where);
 }
 
 static int read_catalog(struct turn *t, const struct question *q)
@@ -307,7 +324,7 @@ static void add_spot(struct op *op, const json_t *type, const struct question *q
 	for (size_t i = 0; i < count; i++) {
 		struct offer offer = op->got.offers[i];
 		struct placement where;
-		if (offer.spot || placement_read(offer.id, &where) < 0 || where.gpus != q->gpus ||
+		if (offer.spot || placement_read(offer.id, &where) < 0 || where.cpu || where.count != q->gpus ||
 		    where.community != q->community || strcmp(where.type, id) || !strcasecmp(stock, "none"))
 			continue;
 		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), offer.price_microusd_h / q->gpus);
@@ -338,7 +355,7 @@ static int unknown_gpu(struct turn *t)
 {
 	size_t count = json_array_size(t->op->kept), n = 0;
 	const char **names = xcalloc(count + 1, sizeof(*names));
-	const char *wish = t->op->want->offers.gpus[0];
+	const char *wish = t->op->want->offers.gpus[cpu_wish(t->op) == 0];
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = jsonx_text(json_array_get(t->op->kept, i), "name", NULL);
@@ -359,22 +376,25 @@ static int nothing_free(struct turn *t)
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i] && i < 6; i++)
-		str_addf(&text, "%s%.40s", i ? ", " : "", want->offers.gpus[i]);
-	if (!text.len)
-		str_add(&text, "GPU");
+		str_addf(&text, "%s%.40s", i ? ", " : "", cpu_is_meant(want->offers.gpus[i]) ? "CPU pod" : want->offers.gpus[i]);
+	str_addf(&text, "%s is free at RunPod now", text.len ? "" : "GPU");
 	if (volume->region[0])
 		str_addf(&text, " in %s, where volume \"%s\" is", volume->region, volume->name);
 	else if (section_count(t->op->provider->conf, "datacenters"))
 		str_add(&text, " in the data centres of providers.runpod.datacenters");
 	if (t->op->got.text.len)
 		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
-	return err_set(t->err, ERR_NO_CAPACITY, "no %s is free at RunPod now", str_text(&text));
+	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 
 static enum op_next conclude(struct turn *t)
 {
 	struct op *op = t->op;
 
+	if (!op->got.offer_count && op->first.kind && cpu_alone_is_wished(op)) {
+		*t->err = op->first;
+		return OP_FAILED;
+	}
 	if (!op->got.offer_count) {
 		bool named = op->want->offers.gpus && op->want->offers.gpus[0];
 		(void)(named && !op->tries && json_array_size(op->kept) ? unknown_gpu(t) : nothing_free(t));
@@ -384,7 +404,7 @@ static enum op_next conclude(struct turn *t)
 	return api_done(t);
 }
 
-/* Steps 1, 2, ...: the catalog; then, where spot is wanted, -1, -2, ...: the floors. */
+/* Steps 1, 2, ...: the catalog; then, where spot is wanted, -1, -2, ...: the floors. CPU pods, asked for last, have none. */
 enum op_next offers_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -394,7 +414,7 @@ enum op_next offers_next(struct turn *t)
 		return OP_FAILED;
 	if (op->step > 0) {
 		question_at(op, op->step - 1, &q);
-		if (read_catalog(t, &q) < 0)
+		if ((q.gpus ? read_catalog(t, &q) : cpus_read(t)) < 0)
 			return OP_FAILED;
 	} else if (op->step < 0) {
 		question_at(op, -op->step - 1, &q);
@@ -405,11 +425,11 @@ enum op_next offers_next(struct turn *t)
 	}
 	if (op->step >= 0 && question_at(op, op->step, &q)) {
 		op->step++;
-		return ask_catalog(t, &q);
+		return q.gpus ? ask_catalog(t, &q) : cpus_ask(t);
 	}
 	if (op->step > 0)
 		op->step = 0;
-	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q)) {
+	if (op->want->offers.spot && op->got.offer_count && question_at(op, -op->step, &q) && q.gpus) {
 		op->step--;
 		return ask_floors(t, &q);
 	}

@@ -121,6 +121,8 @@ int pods_read(const json_t *from, struct pod_view *out, struct err *err)
 		read_address(from, &view);
 	if (type[0])
 		gpu_shown(view.gpu, type, "");
+	else if (json_is_object(json_object_get(from, "cpu")))
+		COPY_TEXT(view.gpu, "none");
 	COPY_TEXT(view.region, jsonx_text(from, "dataCenterId", ""));
 	view.price_microusd_h = api_microusd(from, "cost");
 	view.created_at_s = api_time(jsonx_text(from, "createdAt", ""));
@@ -178,10 +180,12 @@ static const char *image_of(const struct op *op)
 	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
 }
 
-static int64_t disk_of(const struct rent_request *rent)
+static int64_t disk_of(const struct rent_request *rent, const struct placement *where)
 {
 	/* less is refused as if it were for want of GPUs */
-	return MAX(rent->disk_gb ? rent->disk_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
+	int64_t wanted_gb = MAX(rent->disk_gb ? rent->disk_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
+
+	return where->cpu ? cpu_disk_gb(wanted_gb, where->count) : wanted_gb;
 }
 
 static bool sends_filters(const struct op *op)
@@ -197,13 +201,13 @@ static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 	json_t *gpu = json_object();
 
 	json_object_set_new(gpu, "id", json_string(where->type));
-	json_object_set_new(gpu, "count", json_integer(where->gpus)); /* its documented default does not work */
+	json_object_set_new(gpu, "count", json_integer(where->count)); /* its documented default does not work */
 	if (cuda)
 		json_object_set_new(gpu, "minCudaVersion", json_string(cuda));
 	if (sends_filters(op) && rent->memory_gb)
-		json_object_set_new(gpu, "minRamPerGpu", json_integer(MAX(rent->memory_gb / where->gpus, (int64_t)1)));
+		json_object_set_new(gpu, "minRamPerGpu", json_integer(MAX(rent->memory_gb / where->count, (int64_t)1)));
 	if (sends_filters(op) && rent->cpu)
-		json_object_set_new(gpu, "minVcpuCountPerGpu", json_integer(MAX(rent->cpu / where->gpus, (int64_t)1)));
+		json_object_set_new(gpu, "minVcpuCountPerGpu", json_integer(MAX(rent->cpu / where->count, (int64_t)1)));
 	return gpu;
 }
 
@@ -220,8 +224,11 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 	json_object_set_new(body, "cloud", json_string(where->community ? "COMMUNITY" : "SECURE"));
 	if (where->datacenter[0])
 		json_object_set_new(body, "dataCenterIds", json_pack("[s]", where->datacenter));
-	json_object_set_new(body, "gpu", gpu_wanted(op, where));
-	json_object_set_new(body, "disk", json_integer(disk_of(rent)));
+	if (where->cpu)
+		json_object_set_new(body, "cpu", json_pack("{s:s,s:i}", "id", where->type, "vcpuCount", where->count));
+	else
+		json_object_set_new(body, "gpu", gpu_wanted(op, where));
+	json_object_set_new(body, "disk", json_integer(disk_of(rent, where)));
 	json_object_set_new(body, "ports", json_pack("[s]", "22/tcp"));
 	if (rent->volume.id[0])
 		json_object_set_new(body, "mounts",
@@ -265,10 +272,10 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	json_object_set_new(input, "name", json_string(rent->name));
 	json_object_set_new(input, "imageName", json_string(image_of(op)));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
-	json_object_set_new(input, "gpuCount", json_integer(where->gpus));
-	json_object_set_new(input, "bidPerGpu", json_real((double)(rent->offer.price_microusd_h / where->gpus) / 1e6));
+	json_object_set_new(input, "gpuCount", json_integer(where->count));
+	json_object_set_new(input, "bidPerGpu", json_real((double)(rent->offer.price_microusd_h / where->count) / 1e6));
 	json_object_set_new(input, "cloudType", json_string(where->community ? "COMMUNITY" : "SECURE"));
-	json_object_set_new(input, "containerDiskInGb", json_integer(disk_of(rent)));
+	json_object_set_new(input, "containerDiskInGb", json_integer(disk_of(rent, where)));
 	json_object_set_new(input, "volumeInGb", json_integer(0));
 	json_object_set_new(input, "volumeMountPath", json_string(rent->mount ? rent->mount : "/workspace"));
 	if (rent->volume.id[0])
@@ -289,6 +296,8 @@ static int check_rent(const struct op *op, struct placement *where, struct err *
 
 	if (placement_read(rent->offer.id, where) < 0)
 		return err_set(err, ERR_BUG, "\"%s\" is not an offer of ours", rent->offer.id);
+	if (where->cpu && rent->offer.spot)
+		return err_set(err, ERR_BUG, "\"%s\": there is no spot CPU pod", rent->offer.id);
 	if (!rent->volume.id[0])
 		return 0;
 	if (where->community)

@@ -174,8 +174,9 @@ static enum op_next step(struct turn *t)
 	case OP_LOGS: return logs_next(t);
 	case OP_STAGE: return stage_next(t);
 	case OP_FETCH: return fetch_next(t);
-	case OP_VOLUME_LS:
-	case OP_VOLUME_DELETE: break; /* can_tidy is not set: nobody asks */
+	case OP_VOLUME_LS: return volume_ls_next(t);
+	case OP_VOLUME_SIZE: return volume_size_next(t);
+	case OP_VOLUME_DELETE: return volume_delete_next(t);
 	}
 	err_set(t->err, ERR_BUG, "no such operation");
 	return OP_FAILED;
@@ -222,6 +223,7 @@ const struct provider_ops provider_runpod = {
 	.options = options,
 	.can_stage = true,
 	.can_fetch = true,
+	.can_tidy = true,
 	.poll_ms = 2500, /* one listing for all pods; a pod that is up bills while nobody looks */
 	.look_gap_ms = 5000,
 	.calls_per_minute = 60, /* the published example; each reply says what it really is */

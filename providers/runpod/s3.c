@@ -1,5 +1,5 @@
 /* s3.c - files of a network volume without a pod, through RunPod's S3-compatible API: the bucket is the volume, the key the
- * path on it. One file at a time and by its name: listings there are slow and repeat themselves. */
+ * path on it. One file at a time and by its name: listings there are slow and repeat themselves (tidy.c is careful). */
 #include "impl.h"
 
 #include <ctype.h>
@@ -36,14 +36,14 @@ bool s3_reaches(const struct provider *p, const char *datacenter)
 
 /* ---- asking ---- */
 
-static int check_file(const struct op *op, struct err *err)
+int s3_check(const struct op *op, struct err *err)
 {
 	const struct volume *v = &op->want->file.volume;
 
 	if (!s3_is_configured(op->provider))
 		return err_set(err, ERR_CREDENTIALS,
 			       "files of a volume without a pod need RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (made in "
-			       "RunPod's console)");
+			       "RunPod's console, Settings, S3 API Keys)");
 	if (!api_id_is_sound(v->id))
 		return err_set(err, ERR_REFUSED, "\"%s\" is not a volume's id", v->id);
 	if (!v->region[0] || !s3_reaches(op->provider, v->region))
@@ -70,16 +70,20 @@ static void add_root(struct str *to, const struct op *op)
 	str_add(to, ".runpod.io");
 }
 
-/* class is RELEASE where billing waits for it: files that are home let a pod go. */
-static void ask(struct turn *t, const char *method, int64_t timeout_ms)
+void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query)
 {
 	const struct op *op = t->op;
 	CLEANUP(str_free) struct str url = STR_INIT;
 	bool put = !strcmp(method, "PUT");
 
 	add_root(&url, op);
-	str_addf(&url, "/%s/", op->want->file.volume.id);
-	api_escape(&url, op->want->file.path, "-._~/");
+	str_addf(&url, "/%s", op->want->file.volume.id);
+	if (key) {
+		str_addc(&url, '/');
+		api_escape(&url, key, "-._~/");
+	}
+	if (query)
+		str_addf(&url, "?%s", query);
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
@@ -96,6 +100,11 @@ static void ask(struct turn *t, const char *method, int64_t timeout_ms)
 		    put ? "UNSIGNED-PAYLOAD" : "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+static void ask(struct turn *t, const char *method, int64_t timeout_ms)
+{
+	s3_ask(t, method, timeout_ms, t->op->want->file.path, NULL);
+}
+
 /* ---- what is answered ---- */
 
 static void add_word(struct str *to, const char *body, const char *tag)
@@ -107,8 +116,7 @@ static void add_word(struct str *to, const char *body, const char *tag)
 		str_add_printable(to, at + strlen(open), strcspn(at + strlen(open), "<"), 160);
 }
 
-/* Whether to ask again after a while: then *next is set. */
-static bool busy(struct turn *t, enum op_next *next)
+bool s3_busy(struct turn *t, enum op_next *next)
 {
 	struct op *op = t->op;
 
@@ -120,10 +128,9 @@ static bool busy(struct turn *t, enum op_next *next)
 	return true;
 }
 
-static int failure(struct turn *t, const char *doing)
+int s3_failure(struct turn *t, const char *doing, const char *path)
 {
 	const struct reply *r = t->reply;
-	const char *path = t->op->want->file.path;
 	CLEANUP(str_free) struct str words = STR_INIT;
 	enum err_kind kind = r->status >= 500 ? ERR_TRANSIENT : ERR_REFUSED;
 
@@ -146,6 +153,11 @@ static int failure(struct turn *t, const char *doing)
 	err_set(t->err, kind, "%s %s: HTTP %d from RunPod%s%s", doing, path, r->status, words.len ? ": " : "", str_text(&words));
 	t->err->retry_after_ms = r->retry_after_ms;
 	return -1;
+}
+
+static int failure(struct turn *t, const char *doing)
+{
+	return s3_failure(t, doing, t->op->want->file.path);
 }
 
 static int64_t length_told(const struct reply *r)
@@ -185,9 +197,9 @@ enum op_next stage_next(struct turn *t)
 	struct op *op = t->op;
 	enum op_next next;
 
-	if (op->step == 0 && check_file(op, t->err) < 0)
+	if (op->step == 0 && s3_check(op, t->err) < 0)
 		return OP_FAILED;
-	if (t->reply && busy(t, &next))
+	if (t->reply && s3_busy(t, &next))
 		return next;
 	if (t->reply && op->step == 2)
 		return stored(t);
@@ -229,11 +241,11 @@ enum op_next fetch_next(struct turn *t)
 	struct op *op = t->op;
 	enum op_next next;
 
-	if (check_file(op, t->err) < 0)
+	if (s3_check(op, t->err) < 0)
 		return OP_FAILED;
 	if (!t->reply)
 		return ask_fetch(t);
-	if (busy(t, &next))
+	if (s3_busy(t, &next))
 		return next;
 	if (!t->reply->failed && t->reply->status == 416 && op->want->file.offset > 0)
 		return api_done(t); /* there is no more of it */

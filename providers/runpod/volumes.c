@@ -103,21 +103,23 @@ static int worth_of(const char *availability)
 	return !strcmp(availability, "LOW") ? 1 : 0;
 }
 
-/* How many of the wanted GPUs it has: each kind counts, the more there are and the dearer the wish the more. */
+/* How many of the wanted GPUs it has: each kind counts, the more there are and the dearer the wish the more. A wish for none
+ * is one for CPU pods. */
 static int64_t score_of(const struct op *op, const json_t *datacenter)
 {
 	const char *const *wishes = op->want->volume.gpus;
 	int64_t score = 0, best;
-	const json_t *gpu;
+	const json_t *item;
 	size_t i;
 
 	for (int w = 0; wishes ? wishes[w] != NULL : w < 1; w++) {
+		bool cpu = wishes && cpu_is_meant(wishes[w]);
 		best = 0;
-		json_array_foreach (json_object_get(datacenter, "gpuAvailability"), i, gpu) {
-			int64_t worth = worth_of(jsonx_text(gpu, "availability", ""));
+		json_array_foreach (json_object_get(datacenter, cpu ? "cpuAvailability" : "gpuAvailability"), i, item) {
+			int64_t worth = worth_of(jsonx_text(item, "availability", ""));
 			if (!wishes)
 				best += worth;
-			else if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+			else if (cpu || gpu_meant(wishes[w], jsonx_text(item, "id", ""), jsonx_text(item, "name", "")))
 				best = MAX(best, worth);
 		}
 		score += best * 100 - (wishes && best ? MIN(w, 50) : 0);
@@ -220,8 +222,11 @@ static enum op_next found_or_not(struct turn *t)
 			(long long)want->volume.size_gb, SIZE_MOST_GB);
 		return OP_FAILED;
 	}
+	bool cpu = false;
+	for (size_t i = 0; want->volume.gpus && want->volume.gpus[i]; i++)
+		cpu |= cpu_is_meant(want->volume.gpus[i]);
 	t->op->step++;
-	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/datacenters?include=GPU_AVAILABILITY");
+	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/datacenters?include=GPU_AVAILABILITY%s", cpu ? ",CPU_AVAILABILITY" : "");
 }
 
 static enum op_next made_or_not(struct turn *t)

@@ -343,6 +343,52 @@ t_volume_gc_keeps_what_is_needed() {
 	[ -d state/volumes/v/code/.half ] || complain "a build of today went"
 }
 
+t_volume_warm() { # the setup is run once, by the pod that fills the volume; the run finds all that it needs
+	JOB='setup = "echo once >>\"$BURST_VOLUME/times\"; head -c 1000 /dev/zero >\"$BURST_ENV/weights\"";' \
+		config 'code = { path = "."; };'
+	printf '%s\n' home state '*.txt' >.burstignore
+	script_lines 4
+	burst volume warm v
+	is "$STATUS" 2 "exit status: there is no such volume"
+	has err.txt "v: no such volume"
+	burst volume create v
+	burst volume warm v --older-than 3d
+	has err.txt '--older-than is a flag of `burst volume gc`'
+	mkdir elsewhere
+	(cd elsewhere && "$BURST" volume warm v --config .. >../out.txt 2>../err.txt) || complain "warm: $(tail -n 2 err.txt | tr '\n' '|')"
+	has out.txt 'volume v of local: ready for job "e2e", for $'
+	has err.txt "volume v of local: filled from a pod without a GPU for \$0.6900 an hour; at most \$0.1150 in all"
+	is "$(cat state/volumes/v/times)" once "setups"
+	is "$(ls state/volumes/v/env/*/weights | wc -l)" 1 "environments"
+	[ ! -e out ] || complain "it made an output folder"
+	"$BURST" ledger --json | jq -r '.[0] | "\(.status) \(.billed_seconds > 0)"' >ledger.txt
+	has ledger.txt "done true"
+	rm -r elsewhere ledger.txt
+	burst run --json
+	is "$STATUS $(json .status) $(wavs)" "0 done 4" "the run that follows"
+	burst run --json --force
+	is "$(cat state/volumes/v/times)" once "setups"
+	is "$(ls state/volumes/v/kit | wc -l) $(ls state/volumes/v/env | wc -l)" "1 1" "worker files, environments"
+	! ls state/volumes/v/code/*/out >ls.txt 2>&1 || complain "the outputs travelled with the code: $(cat ls.txt | tr '\n' ' ')"
+}
+
+t_volume_warm_that_fails() { # with the setup's own words; nothing half made is left, and nothing to resume
+	JOB='setup = "echo half >\"$BURST_ENV/x\"; echo CUDA is not available >&2; exit 3";' config
+	script_lines 2
+	burst volume create v
+	burst volume warm v
+	is "$STATUS" 1 "exit status"
+	has err.txt "setup failed: CUDA is not available"
+	is "$(ls -A state/volumes/v/env 2>/dev/null | wc -l)" 0 "environments"
+	burst resume
+	is "$STATUS" 2 "exit status of resume"
+	has err.txt 'filled a volume and has no files: `burst volume warm` does it again'
+	sed -i '/job = /d' burst.cfg
+	burst volume warm v
+	is "$STATUS" 2 "exit status without a job"
+	has err.txt "there is no job whose environment could be put on volume v"
+}
+
 t_doctor() {
 	config
 	burst doctor

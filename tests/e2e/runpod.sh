@@ -15,6 +15,134 @@ t_renders_and_gives_back() {
 	cloud_over
 }
 
+t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
+	cloud || return
+	script_lines 12
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
+	rp_control stock '{"flavour":"cpu5g","price":0.01}' >/dev/null # the cheapest now
+	GPUS='"none"' POD='cpu = 3; memory_gb = 24;' rp_config
+	burst offers --json
+	is "$(json 'first | "\(.gpu) \(.gpus) \(.price_usd_hour)"')" "none 0 0.08" "the cheapest offer"
+	burst run --json --trace
+	all_done 12 1
+	is "$(json '.pods[0] | "\(.gpu) \(.region)"')" "none US-KS-2" "where it ran"
+	is "$(json '.pods[0].cost_usd > 0')" true "it costs"
+	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body' >created
+	is "$(jq -c '[.cpu, .gpu, .cloud, .disk, .dataCenterIds, .mounts.network[0].path]' created)" \
+		'[{"id":"cpu5g","vcpuCount":8},null,"SECURE",40,["US-KS-2"],"/workspace"]' "what was asked for"
+	is "$(rp_control billing | jq '.[0].usd > 0')" true "the vendor's bill"
+	cloud_over
+}
+
+t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod finds the environment and does not set it up
+	cloud || return
+	script_lines 6
+	rp_slow_worker SLOW=0.1
+	JOB="$JOB"' setup = "echo once >>$BURST_VOLUME/times; command -v nvidia-smi >>$BURST_VOLUME/times; sleep 3; echo x >$BURST_ENV/weights";' \
+		POD='cpu = 16; memory_gb = 64; disk_gb = 40;' rp_config 'spot = true; pods = 2; code = { path = "code"; };'
+	burst volume warm v
+	is "$STATUS" 2 "exit status: there is no such volume"
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
+	local folder
+	folder=$RP_STATE/volumes/$(jq -r .id reply.json)
+	burst volume warm v --memory 7
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt 'volume v of runpod in US-KS-2: filled from a pod without a GPU for $0.0800 an hour; at most $0.0233 in all'
+	has out.txt 'volume v of runpod: ready for job "e2e", for $'
+	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body | [.cpu, .gpu, .disk, .dataCenterIds]' >created
+	is "$(cat created)" '[{"id":"cpu3g","vcpuCount":2},null,20,["US-KS-2"]]' "what was rented"
+	is "$(cat "$folder/times")" once "setups, on a pod without a GPU"
+	burst run --json
+	all_done 6 3
+	is "$(json '.pods[0].gpu')" "NVIDIA GeForce RTX 4090" "what the run rented"
+	is "$(cat "$folder/times")" once "setups"
+	is "$(json '[.pods[].phases.sync_s + .pods[].phases.load_s | . < 2] | all')" true "no setup time"
+	cloud_over
+}
+
+t_a_warming_that_needs_a_gpu() {
+	cloud || return
+	script_lines 2
+	JOB='setup = "nvidia-smi";' rp_config
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"EU-RO-1"}'
+	burst volume warm v
+	is "$STATUS" 1 "exit status"
+	has err.txt "setup failed: "
+	has err.txt "nvidia-smi: not found"
+	is "$(pods_ever)" 1 "pods that were made"
+	rp_control stock '{"cpu":0}' >/dev/null
+	sed -i 's/^caps/wait = "2s"; caps/' burst.cfg
+	burst volume warm v
+	is "$STATUS" 4 "exit status without a CPU pod"
+	has err.txt "a pod without a GPU, of which none is free now; at most \$2.00 in all"
+	has err.txt "no CPU pod is free at RunPod now"
+	cloud_over
+}
+
+t_a_cpu_pod_must_do() { # what it cannot be is said before anything is rented; a GPU that is sold out gives way to one
+	cloud || return
+	script_lines 3
+	GPUS='"none"' POD='cpu = 64;' rp_config
+	burst run --json
+	is "$STATUS" 2 "exit status"
+	has err.txt "no CPU pod of RunPod's has 64 vCPUs: lower pod.cpu, pod.memory_gb or pod.disk_gb"
+	GPUS='"none"' JOB='vram_gb = 8;' rp_config
+	burst run --json
+	is "$STATUS" 2 "exit status"
+	has err.txt 'this job needs a GPU with 8 GB of memory'
+	is "$(pods_ever)" 0 "pods that were made"
+	GPUS='"RTX 4090", "none"' rp_config
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"free\":0}" >/dev/null
+	burst run --json
+	all_done 3 1
+	is "$(json '.pods[0].gpu')" none gpu
+	cloud_over
+}
+
+t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied upon
+	cloud || return
+	script_lines 5
+	rp_config
+	burst run --json
+	all_done 5 1
+	local run folder keys=$RUNPOD_S3_SECRET_KEY
+	run=$(json .run)
+	folder=$RP_STATE/volumes/$(rp_control state | jq -r '.volumes[0].id')
+	mkdir -p "$folder/env/.half.00f1/lib" "$folder/runs/strange/p"
+	echo old | tee "$folder/env/.half.00f1/lib/x&y.txt" >"$folder/runs/strange/p/a b#c.wav"
+	touch -d '40 days ago' "$folder/env/.half.00f1/lib/x&y.txt" "$folder/runs/strange/p/a b#c.wav"
+	unset RUNPOD_S3_SECRET_KEY RUNPOD_S3_ACCESS_KEY
+	burst volume gc v --older-than 0s
+	is "$STATUS" 3 "exit status without keys"
+	has err.txt "need RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (made in RunPod's console"
+	burst volume gc
+	is "$STATUS" 0 "exit status without keys, for all"
+	has err.txt "unless it has keys for that"
+	export RUNPOD_S3_SECRET_KEY=$keys RUNPOD_S3_ACCESS_KEY
+	RUNPOD_S3_ACCESS_KEY=$(cat "$RP_STATE/s3.access")
+	burst volume gc v --older-than 0s -n
+	has out.txt "v: runs/$run would go ("
+	has out.txt "v: env/.half.00f1 would go (0.0 kB): half built and left"
+	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
+	rp_fault F23 '"times":2'
+	burst volume gc v --older-than 0s
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	has out.txt "v: runs/$run is gone ("
+	has out.txt "runs/strange stays: not in this ledger"
+	[ ! -e "$folder/runs/$run" ] && [ ! -e "$folder/env/.half.00f1" ] || complain "it is still there: $(find "$folder/runs" "$folder/env" | head -n 5 | tr '\n' ' ')"
+	[ -f "$folder/runs/strange/p/a b#c.wav" ] || complain "a stranger's run went"
+	[ -n "$(ls "$folder/agent")" ] || complain "the agent is gone too"
+	burst volume gc v --older-than 0s --force -y
+	has out.txt "v: runs/strange is gone ("
+	[ ! -e "$folder/runs/strange" ] || complain "the stranger's run is still there"
+	rp_fault F23 '"way":"loop","times":50'
+	mkdir -p "$folder/runs/other"
+	burst volume gc v --older-than 0s
+	is "$STATUS" 6 "exit status: pages in a loop"
+	has err.txt "the same page again and again"
+	cloud_over
+}
+
 t_a_balance_below_the_cap() { # refused before anything is rented
 	cloud || return
 	script_lines 3

@@ -34,16 +34,17 @@ static struct provider *open_once(void)
 
 static void fill_want(struct op_want *want, uint8_t flavour)
 {
-	static const char *const gpus[] = {"RTX 4090", "L40S:2", NULL};
+	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL};
 
 	COPY_TEXT(want->id, "pod1");
 	want->since_s = flavour;
 	want->offers.gpus = flavour & 1 ? gpus : NULL;
 	want->offers.spot = flavour & 2;
+	want->offers.memory_gb = flavour & 4 ? 64 : 0;
 	want->volume.name = "cache";
 	want->volume.create = flavour & 1;
 	want->volume.gpus = flavour & 2 ? gpus : NULL;
-	COPY_TEXT(want->rent.offer.id, "SECURE/EU-RO-1/1/NVIDIA L40S");
+	COPY_TEXT(want->rent.offer.id, flavour & 6 ? "SECURE/EU-RO-1/1/NVIDIA L40S" : "SECURE/EU-RO-1/2 vCPU/cpu3c");
 	want->rent.offer.spot = flavour & 2;
 	want->rent.offer.price_microusd_h = 860000;
 	COPY_TEXT(want->rent.name, "burst-a");
@@ -82,7 +83,8 @@ static void check_result(const struct op_result *r)
 		assert(strspn(v->id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == strlen(v->id));
 	}
 	for (size_t i = 0; i < r->offer_count; i++)
-		assert(r->offers[i].price_microusd_h > 0 && r->offers[i].gpus > 0 && r->offers[i].id[0]);
+		assert(r->offers[i].price_microusd_h > 0 && (r->offers[i].gpus > 0) == (strcmp(r->offers[i].gpu, "none") != 0) &&
+		       r->offers[i].id[0]);
 	for (size_t i = 0; i < r->volume_count; i++)
 		assert(r->volumes[i].id[0] && r->volumes[i].price_microusd_month >= 0);
 	assert(r->billing.cost_microusd >= 0 && r->billing.billed_ms >= 0 && r->bytes >= 0);
@@ -102,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len < 2)
 		return 0;
-	enum op_kind kind = data[0] % (OP_FETCH + 1);
+	enum op_kind kind = data[0] % (OP_VOLUME_SIZE + 1);
 	fill_want(&want, data[1]);
 	data += 2;
 	len -= 2;
@@ -113,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	while (next == OP_CALL || next == OP_WAIT) {
 		struct call call = {0};
 		int64_t wait_ms = 0;
-		assert(turns++ < 80);
+		assert(turns++ < (kind > OP_FETCH ? 70000 : 80));
 		next = provider_runpod.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
 		reply_free(&reply);
 		have = next == OP_CALL;

@@ -436,6 +436,178 @@ static void filters_that_the_server_does_not_know_are_left_out(void **state)
 	played_free(&p);
 }
 
+/* ---- pods without a GPU ---- */
+
+#define CPU(id, most, ram, price, stock, dcs)                                                                              \
+	"{\"id\":\"" id "\",\"name\":\"Compute-Optimized\",\"group\":\"Gen 3\",\"vcpu\":{\"min\":2,\"max\":" most            \
+	"},\"ramGbPerVcpu\":" ram ",\"price\":{\"securePerVcpu\":" price ",\"serverlessPerVcpu\":0.9},\"availability\":\""     \
+	stock "\"" dcs "}"
+#define CPUS                                                                                                               \
+	"{\"cpus\":[" CPU("cpu3c", "32", "2.5", "0.04", "HIGH",                                                             \
+			  ",\"dataCenters\":[" DC("EU-RO-1", "LOW") "," DC("US-KS-2", "HIGH") "," DC("US-TX-3", "NONE") "]") "," \
+		CPU("cpu3m", "8", "8", "0.06", "MEDIUM", ",\"dataCenters\":[" DC("US-KS-2", "MEDIUM") "]") ","                 \
+		CPU("cpu5c", "32", "2", "0.01", "NONE", "") "," CPU("free", "32", "2", "0", "HIGH", "") "]}"
+#define CPUS_URL ROOT "/v2/catalog/cpus?include=AVAILABILITY&product=POD&vcpuCount="
+
+static const char *const no_gpu[] = {"none", NULL};
+
+static void cpu_pods_are_offered(void **state)
+{
+	struct op_want want = wanting(no_gpu);
+	struct played p = PLAY(OP_OFFERS, &want, {200, CPUS});
+
+	(void)state;
+	check_done("CPU pods", &p);
+	check_call(&p, 0, "GET", CPUS_URL "2");
+	assert_int_equal(p.result.offer_count, 3);
+	const struct offer *o = &p.result.offers[0];
+	assert_string_equal(o->id, "SECURE/EU-RO-1/2 vCPU/cpu3c");
+	assert_string_equal(o->gpu, "none");
+	assert_string_equal(o->region, "EU-RO-1");
+	assert_string_equal(o->stock, "low");
+	assert_int_equal(o->gpus, 0);
+	assert_int_equal(o->vram_gb, 0);
+	assert_int_equal(o->price_microusd_h, 80000);
+	assert_string_equal(p.result.offers[2].id, "SECURE/US-KS-2/2 vCPU/cpu3m");
+	assert_int_equal(p.result.offers[2].price_microusd_h, 120000);
+	played_free(&p);
+	/* spot is not asked for: there is none */
+	want.offers.spot = true;
+	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "US-KS-2"};
+	p = PLAY(OP_OFFERS, &want, {200, CPUS});
+	check_done("beside a volume", &p);
+	assert_int_equal(p.result.offer_count, 2);
+	assert_string_equal(p.result.offers[0].region, "US-KS-2");
+	assert_false(p.result.offers[0].spot || p.result.offers[1].spot);
+	played_free(&p);
+}
+
+static void a_cpu_pod_is_as_large_as_it_must_be(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t cpu, memory_gb, disk_gb;
+		const char *url, *first; /* first: id of the first offer; NULL: none is large enough */
+		size_t offers;
+	} cases[] = {
+		{"a power of two", 3, 0, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
+		{"memory by the flavour's ratio", 0, 11, 0, CPUS_URL "2", "SECURE/EU-RO-1/8 vCPU/cpu3c", 3},
+		{"memory that is just there", 4, 10, 0, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
+		{"a disk", 0, 0, 40, CPUS_URL "4", "SECURE/EU-RO-1/4 vCPU/cpu3c", 3},
+		{"more than one flavour has", 16, 0, 0, CPUS_URL "16", "SECURE/EU-RO-1/16 vCPU/cpu3c", 2},
+		{"more vCPUs than any", 33, 0, 0, CPUS_URL "64", NULL, 0},
+		{"more memory than any", 0, 81, 0, CPUS_URL "2", NULL, 0},
+		{"far too many vCPUs", 1024, 0, 0, CPUS_URL "256", NULL, 0},
+		{"far too much disk", 0, 0, 100000, CPUS_URL "256", NULL, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = wanting(no_gpu);
+		want.offers.cpu = cases[i].cpu;
+		want.offers.memory_gb = cases[i].memory_gb;
+		want.offers.disk_gb = cases[i].disk_gb;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CPUS});
+		check_call(&p, 0, "GET", cases[i].url);
+		if (!cases[i].first) {
+			check_failed(cases[i].name, &p, ERR_CONFIG);
+			assert_non_null(strstr(p.err.msg, "no CPU pod of RunPod's has"));
+		} else {
+			check_done(cases[i].name, &p);
+			if (p.result.offer_count != cases[i].offers || strcmp(p.result.offers[0].id, cases[i].first))
+				fail_msg("%s: %zu offers, first %s", cases[i].name, p.result.offer_count, p.result.offers[0].id);
+		}
+		played_free(&p);
+	}
+}
+
+static void a_cpu_pod_beside_gpus(void **state)
+{
+	static const char *const mixed[] = {"L40S", "none", "RTX 5090", NULL}, *const wrong[] = {"none", "RTX 5091", NULL};
+	struct op_want want = wanting(mixed);
+
+	(void)state;
+	want.offers.spot = true;
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CPUS}, {200, FLOORS});
+	check_done("mixed", &p);
+	assert_int_equal(p.result.offer_count, 4);
+	assert_string_equal(p.result.offers[0].gpu, "RTX 5090");
+	assert_int_equal(p.result.offers[0].wish, 2);
+	assert_string_equal(p.result.offers[1].gpu, "none");
+	assert_int_equal(p.result.offers[1].wish, 1);
+	played_free(&p);
+	/* a job that needs a GPU does not get a pod without one */
+	want.offers.spot = false;
+	want.offers.vram_gb = 24;
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_done("mixed, with VRAM", &p);
+	assert_int_equal(p.result.offer_count, 1);
+	played_free(&p);
+	want = wanting(no_gpu);
+	want.offers.vram_gb = 24;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	check_failed("none, with VRAM", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "24 GB"));
+	want = wanting(no_gpu);
+	p = PLAY(OP_OFFERS, &want, {200, "{\"cpus\":[" CPU("cpu3c", "32", "2", "0.04", "NONE", "") "]}"});
+	check_failed("sold out", &p, ERR_NO_CAPACITY);
+	assert_non_null(strstr(p.err.msg, "no CPU pod is free"));
+	played_free(&p);
+	want = wanting(wrong);
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, "{\"cpus\":[]}"});
+	check_failed("an unknown GPU beside", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "no GPU called \"RTX 5091\""));
+	played_free(&p);
+	section_set_text(conf, "cloud", "COMMUNITY", "burst.cfg:7");
+	want = wanting(no_gpu);
+	p = play(OP_OFFERS, &want, NULL, 0);
+	check_failed("in COMMUNITY", &p, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "burst.cfg:7"));
+}
+
+static void a_cpu_pod_is_created(void **state)
+{
+	static const struct {
+		int64_t disk_gb;
+		int disk;
+	} disks[] = {{0, 20}, {5, 20}, {20, 20}};
+	struct op_want want = a_rent();
+
+	(void)state;
+	COPY_TEXT(want.rent.offer.id, "SECURE/EU-RO-1/2 vCPU/cpu3c");
+	section_set_bool(conf, "placement_filters", true, "test");
+	want.rent.memory_gb = 5;
+	for (size_t i = 0; i < ARRAY_LEN(disks); i++) {
+		want.rent.disk_gb = disks[i].disk_gb;
+		struct played p = PLAY(OP_RENT, &want, {201, "{\"id\":\"c1\",\"name\":\"burst-00000000000000f1\",\"status\":"
+							     "\"PROVISIONING\",\"cpu\":{\"id\":\"cpu3c\",\"vcpuCount\":2,"
+							     "\"memory\":5},\"cost\":0.08," ENV "}"});
+		check_done("create", &p);
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const json_t *cpu = json_object_get(body, "cpu");
+		const json_t *mounts = json_object_get(body, "mounts");
+		assert_null(json_object_get(body, "gpu"));
+		assert_int_equal(json_object_size(cpu), 2);
+		assert_string_equal(jsonx_text(cpu, "id", ""), "cpu3c");
+		assert_int_equal(jsonx_int(cpu, "vcpuCount", 0), 2);
+		assert_int_equal(jsonx_int(body, "disk", 0), disks[i].disk);
+		assert_string_equal(jsonx_text(body, "cloud", ""), "SECURE");
+		assert_string_equal(json_string_value(json_array_get(json_object_get(body, "dataCenterIds"), 0)), "EU-RO-1");
+		assert_null(json_object_get(mounts, "persistent"));
+		assert_string_equal(jsonx_text(json_array_get(json_object_get(mounts, "network"), 0), "volumeId", ""), "agv6w2qcg7");
+		assert_string_equal(p.result.pods[0].gpu, "none");
+		assert_int_equal(p.result.pods[0].price_microusd_h, 80000);
+		played_free(&p);
+	}
+	want.rent.offer.spot = true;
+	struct played p = play(OP_RENT, &want, NULL, 0);
+	check_failed("spot", &p, ERR_BUG);
+	want.rent.offer.spot = false;
+	COPY_TEXT(want.rent.offer.id, "COMMUNITY//2 vCPU/cpu3c");
+	p = play(OP_RENT, &want, NULL, 0);
+	check_failed("COMMUNITY", &p, ERR_BUG);
+}
+
 #define PROBLEM(status, detail) "{\"title\":\"T\",\"status\":" #status ",\"detail\":\"" detail "\"}"
 
 static const struct {
@@ -961,6 +1133,23 @@ static void a_volume_is_made_near_the_gpus(void **state)
 	played_free(&p);
 }
 
+static void a_volume_is_made_near_cpu_pods(void **state)
+{
+	struct op_want want = a_volume(true);
+
+	(void)state;
+	want.volume.gpus = no_gpu;
+	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")},
+			       {200, "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],\"cpuAvailability\":[{"
+				     "\"id\":\"cpu3c\",\"availability\":\"LOW\"}]},{\"id\":\"US-TX-3\",\"networkVolumeTypes\":"
+				     "[\"STANDARD\"],\"cpuAvailability\":[{\"id\":\"cpu3c\",\"availability\":\"HIGH\"}]}]}"},
+			       {201, VOLUME("v9", "cache", "US-TX-3")});
+	check_done("made", &p);
+	check_call(&p, 1, "GET", ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY");
+	assert_non_null(strstr(str_text(&p.call[2].body), "US-TX-3"));
+	played_free(&p);
+}
+
 static void a_lost_volume_is_looked_for_never_made_twice(void **state)
 {
 	struct op_want want = a_volume(true);
@@ -1110,6 +1299,132 @@ static void a_fetch_goes_on_where_it_was(void **state)
 	played_free(&p);
 }
 
+/* ---- tidying ---- */
+
+#define KEY(key, size, when) "<Contents><Key>" key "</Key><LastModified>" when "</LastModified><Size>" size "</Size></Contents>"
+#define PREFIX(prefix) "<CommonPrefixes><Prefix>" prefix "</Prefix></CommonPrefixes>"
+#define LIST(more, inner)                                                                                                  \
+	"<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>vol1</Name>"       \
+	"<IsTruncated>" more "</IsTruncated>" inner "</ListBucketResult>"
+#define TOKEN(token) "<NextContinuationToken>" token "</NextContinuationToken>"
+#define OF_VOLUME "https://s3api-eu-ro-1.runpod.io/vol1"
+#define DAY1 "2026-11-20T23:10:00.000Z"
+#define DAY2 "2026-11-21T23:10:00.000Z"
+
+static struct op_want a_folder(const char *path)
+{
+	struct op_want want = a_file();
+
+	want.file.path = path;
+	return want;
+}
+
+static void a_folder_is_listed(void **state)
+{
+	struct op_want want = a_folder("runs");
+
+	(void)state;
+	with_s3_keys();
+	struct played p = PLAY(OP_VOLUME_LS, &want, {502},
+			       {200, LIST("true", KEY("runs/a&amp;b.txt", "7", DAY1) PREFIX("runs/r1/") TOKEN("a/b="))},
+			       {200, LIST("false", PREFIX("runs/r1/") PREFIX("runs/r 2/") KEY("runs/", "0", DAY1))});
+	check_done("listed", &p);
+	check_call(&p, 0, "GET", OF_VOLUME "?delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2F");
+	check_call(&p, 2, "GET", OF_VOLUME "?continuation-token=a%2Fb%3D&delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2F");
+	assert_string_equal(p.call[0].sigv4, "aws:amz:EU-RO-1:s3");
+	assert_int_equal(p.result.entry_count, 3);
+	assert_string_equal(p.result.entries[0].name, "r1");
+	assert_true(p.result.entries[0].folder && p.result.entries[0].bytes == -1 && !p.result.entries[0].changed_s);
+	assert_string_equal(p.result.entries[1].name, "a&b.txt");
+	assert_int_equal(p.result.entries[1].bytes, 7);
+	assert_int_equal(p.result.entries[1].changed_s, 1795216200);
+	assert_string_equal(p.result.entries[2].name, "r 2");
+	played_free(&p);
+	want = a_folder("runs/r1");
+	p = PLAY(OP_VOLUME_SIZE, &want,
+		 {200, LIST("true", KEY("runs/r1/log", "7", DAY2) PREFIX("runs/r1/p1/") TOKEN("t"))},
+		 {200, LIST("false", PREFIX("runs/r1/p2/"))}, {200, LIST("false", KEY("runs/r1/p1/a", "100", DAY1))},
+		 {200, LIST("false", KEY("runs/r1/p2/", "0", DAY1))});
+	check_done("measured", &p);
+	check_call(&p, 2, "GET", OF_VOLUME "?delimiter=%2F&list-type=2&max-keys=1000&prefix=runs%2Fr1%2Fp1%2F");
+	assert_string_equal(p.result.entries[0].name, "r1");
+	assert_int_equal(p.result.entries[0].bytes, 107);
+	assert_int_equal(p.result.entries[0].files, 2);
+	assert_int_equal(p.result.entries[0].changed_s, 1795216200 + 86400);
+	played_free(&p);
+}
+
+static void a_list_that_cannot_be_trusted_is_none(void **state)
+{
+	static const struct {
+		const char *name, *body;
+		enum err_kind kind;
+	} cases[] = {
+		{"cut off", "<ListBucketResult><IsTruncated>false</IsTruncated><Contents><Key>runs/r1/a</Key>", ERR_TRANSIENT},
+		{"a page of HTML", "<html>fine</html>", ERR_TRANSIENT},
+		{"nothing", "", ERR_TRANSIENT},
+		{"not said whether whole", "<ListBucketResult></ListBucketResult>", ERR_TRANSIENT},
+		{"more, and not where", LIST("true", KEY("runs/r1/a", "1", DAY1)), ERR_UNTRUSTED},
+		{"another folder's", LIST("false", KEY("env/h/.done", "1", DAY1)), ERR_UNTRUSTED},
+		{"a way out", LIST("false", KEY("runs/r1/../../env/h", "1", DAY1)), ERR_UNTRUSTED},
+		{"a way out, hidden", LIST("false", KEY("runs/r1/&#46;./x", "1", DAY1)), ERR_UNTRUSTED},
+		{"an entity of nobody's", LIST("false", KEY("runs/r1/&x;", "1", DAY1)), ERR_UNTRUSTED},
+		{"a folder that is no folder", LIST("false", PREFIX("runs/r1/p")), ERR_UNTRUSTED},
+		{"itself", LIST("false", PREFIX("runs/r1/")), ERR_UNTRUSTED},
+		{"nothing in it", LIST("false", ""), ERR_NOT_FOUND},
+	};
+	struct op_want want = a_folder("runs/r1");
+
+	(void)state;
+	with_s3_keys();
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct played p = PLAY(OP_VOLUME_LS, &want, {200, cases[i].body});
+		check_failed(cases[i].name, &p, cases[i].kind);
+		played_free(&p);
+	}
+	struct played p = PLAY(OP_VOLUME_LS, &want, {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))},
+			       {200, LIST("true", KEY("runs/r1/b", "1", DAY1) TOKEN("u"))},
+			       {200, LIST("true", KEY("runs/r1/a", "1", DAY1) TOKEN("t"))});
+	check_failed("F23: a loop of tokens", &p, ERR_UNTRUSTED);
+	assert_non_null(strstr(p.err.msg, "the same page again"));
+	played_free(&p);
+	want = a_folder("../x");
+	p = play(OP_VOLUME_DELETE, &want, NULL, 0);
+	check_failed("a path that leads out", &p, ERR_REFUSED);
+}
+
+static void a_folder_is_removed_file_by_file(void **state)
+{
+	struct op_want want = a_folder("runs/r1");
+
+	(void)state;
+	struct played p = play(OP_VOLUME_DELETE, &want, NULL, 0);
+	check_failed("no keys", &p, ERR_CREDENTIALS);
+	assert_non_null(strstr(p.err.msg, "RunPod's console"));
+	with_s3_keys();
+	p = PLAY(OP_VOLUME_DELETE, &want, {200, LIST("true", KEY("runs/r1/a", "7", DAY1) KEY("runs/r1/p/b c", "5", DAY1) TOKEN("t"))},
+		 {204}, {502}, {404}, {200, LIST("false", KEY("runs/r1/p/", "0", DAY1))}, {204}, {200, LIST("false", "")}, {204});
+	check_done("removed", &p);
+	check_call(&p, 0, "GET", OF_VOLUME "?list-type=2&max-keys=1000&prefix=runs%2Fr1%2F");
+	check_call(&p, 1, "DELETE", OF_VOLUME "/runs/r1/p/b%20c");
+	check_call(&p, 3, "DELETE", OF_VOLUME "/runs/r1/a");
+	check_call(&p, 4, "GET", OF_VOLUME "?list-type=2&max-keys=1000&prefix=runs%2Fr1%2F"); /* no token */
+	check_call(&p, 5, "DELETE", OF_VOLUME "/runs/r1/p/");
+	check_call(&p, 7, "DELETE", OF_VOLUME "/runs/r1");
+	assert_int_equal(p.result.bytes, 12);
+	played_free(&p);
+	p = PLAY(OP_VOLUME_DELETE, &want, {200, LIST("false", KEY("runs/r1/a", "7", DAY1))}, {403, "<Error><Code>AccessDenied</Code></Error>"});
+	check_failed("refused", &p, ERR_CREDENTIALS);
+	played_free(&p);
+	struct answer stays[20];
+	for (size_t i = 0; i < ARRAY_LEN(stays); i++)
+		stays[i] = i % 2 ? (struct answer){204} : (struct answer){200, LIST("false", KEY("runs/r1/a", "7", DAY1))};
+	p = play(OP_VOLUME_DELETE, &want, stays, ARRAY_LEN(stays));
+	check_failed("listed for ever", &p, ERR_TRANSIENT);
+	assert_true(p.waits >= 4 && p.calls < 16);
+	played_free(&p);
+}
+
 /* ---- its section ---- */
 
 static const struct {
@@ -1179,6 +1494,10 @@ int main(void)
 		T(what_cannot_be_offered_says_why),
 		T(clouds_and_datacenters_narrow_it),
 		T(spot_is_a_tenth_above_the_floor),
+		T(cpu_pods_are_offered),
+		T(a_cpu_pod_is_as_large_as_it_must_be),
+		T(a_cpu_pod_beside_gpus),
+		T(a_cpu_pod_is_created),
 		T(a_create_says_all_that_it_must),
 		T(a_plain_create_names_no_more_than_it_must),
 		T(filters_that_the_server_does_not_know_are_left_out),
@@ -1199,11 +1518,15 @@ int main(void)
 		T(doctor_hears_what_is_wrong),
 		T(a_volume_is_found_by_name),
 		T(a_volume_is_made_near_the_gpus),
+		T(a_volume_is_made_near_cpu_pods),
 		T(a_lost_volume_is_looked_for_never_made_twice),
 		T(volumes_are_listed_and_removed),
 		T(files_need_keys_and_a_place),
 		T(an_upload_is_looked_at_afterwards),
 		T(a_fetch_goes_on_where_it_was),
+		T(a_folder_is_listed),
+		T(a_list_that_cannot_be_trusted_is_none),
+		T(a_folder_is_removed_file_by_file),
 		T(the_section_is_checked),
 		T(an_account_is_the_same_for_the_same_key),
 	};

@@ -24,6 +24,8 @@ static struct {
 static size_t there_count;
 static struct str deleted;
 static bool fail_deletes;
+static size_t pods_live;
+static struct volume_entry sized; /* what OP_VOLUME_SIZE says of any folder */
 
 struct op {
 	enum op_kind kind;
@@ -46,13 +48,25 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 	(void)call;
 	(void)wait_ms;
 	*result = (struct op_result){0};
-	assert_string_equal(op->want->file.volume.id, "v-1");
+	assert_true(op->kind == OP_LIST || !strcmp(op->want->file.volume.id, "v-1"));
 	if (op->kind == OP_VOLUME_DELETE) {
 		if (fail_deletes) {
 			err_set(err, ERR_REFUSED, "not today");
 			return OP_FAILED;
 		}
 		str_addf(&deleted, "%s ", op->want->file.path);
+		return OP_DONE;
+	}
+	if (op->kind == OP_LIST) {
+		result->pods = xcalloc(1, sizeof(*result->pods));
+		result->pod_count = pods_live;
+		result->pods[0].state = POD_STATE_RUNNING;
+		return OP_DONE;
+	}
+	if (op->kind == OP_VOLUME_SIZE) {
+		result->entries = xcalloc(1, sizeof(*result->entries));
+		result->entries[0] = sized;
+		result->entry_count = 1;
 		return OP_DONE;
 	}
 	assert_int_equal(op->kind, OP_VOLUME_LS);
@@ -215,6 +229,43 @@ static void what_goes_and_what_stays(void **state)
 	assert_int_equal(path_remove_tree(dir, NULL), 0);
 }
 
+/* Where a list tells neither sizes nor dates, and dates are what archives made them. */
+static void without_dates_a_pod_that_lives_keeps_it(void **state)
+{
+	static const struct {
+		const char *name, *dir, *entry;
+		int64_t days; /* its newest file; -1: no date */
+		bool pod, goes;
+	} hearsay[] = {
+		{"half built and old", "env", ".h.00f1", 2, false, true},
+		{"half built, a pod lives", "env", ".h.00f1", 2, true, false},
+		{"half built, no date", "env", ".h.00f1", -1, false, false},
+		{"a stranger's, old", "runs", "x1", 20, false, true},
+		{"a stranger's, a pod lives", "runs", "x1", 20, true, false},
+		{"a stranger's, no date", "runs", "x1", -1, false, false},
+		{"ours, ended, whatever lives", "runs", "r1", -1, true, true},
+	};
+	struct gc_want want = {.age_ms = 14 * DAY * 1000, .force = true};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(hearsay); i++) {
+		struct store *store = store_memory();
+		there_count = 0;
+		put_run(store, "r1", "done", 20, 1, 1);
+		put(hearsay[i].dir, hearsay[i].entry, 0);
+		there[0].entry.bytes = there[0].entry.files = -1;
+		there[0].entry.changed_s = 0;
+		sized = (struct volume_entry){.folder = true, .bytes = 10, .changed_s = hearsay[i].days < 0 ? 0 : clock_wall_ms() / 1000 - hearsay[i].days * DAY};
+		pods_live = hearsay[i].pod;
+		assert_int_equal(tidy(store, "/nonexistent", &want, &err), 0);
+		if (hearsay[i].goes != (str_text(&deleted)[0] != '\0'))
+			fail_msg("%s: \"%s\"", hearsay[i].name, str_text(&deleted));
+		store_close(store);
+	}
+	pods_live = 0;
+}
+
 /* The ledger finds a run by the beginning of its id; a folder of that short name is not its. */
 static void only_whole_names_are_known(void **state)
 {
@@ -271,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_goes_and_what_stays),
+		cmocka_unit_test(without_dates_a_pod_that_lives_keeps_it),
 		cmocka_unit_test(only_whole_names_are_known),
 		cmocka_unit_test(a_strangers_run_of_today_stays),
 		cmocka_unit_test(a_failure_names_the_volume),

@@ -58,10 +58,11 @@ const GPUS = [
 	cuda: id.startsWith('AMD') ? [] : ['12.4', '12.8', '13.0'],
 }));
 
+const CPU_DISK_GB = 10; // a pod's disk for each of its vCPUs, at most
 const CPUS = [
-	['cpu3c', 'Compute-Optimized', 'Gen 3', 2, 0.03],
+	['cpu3c', 'Compute-Optimized', 'Gen 3', 2, 0.03], // GB for each vCPU, $ for each
 	['cpu3g', 'General Purpose', 'Gen 3', 4, 0.04],
-	['cpu5c', 'Compute-Optimized', 'Gen 5', 2, 0.035],
+	['cpu5c', 'Compute-Optimized', 'Gen 5', 2.5, 0.035],
 	['cpu5g', 'General Purpose', 'Gen 5', 4, 0.045],
 ].map(([id, name, group, ram, price]) => ({
 	id,
@@ -87,7 +88,7 @@ class Catalog {
 		this.gpus = JSON.parse(JSON.stringify(GPUS));
 		this.cpus = JSON.parse(JSON.stringify(CPUS));
 		this.data_centers = DATA_CENTERS;
-		this.cpu_free = Object.fromEntries(EVERYWHERE.map((dc) => [dc, 64]));
+		this.cpu_cells = EVERYWHERE.map((dc) => ({ dc, free: 64 })); // vCPUs, of whatever flavour
 	}
 
 	gpu(id) {
@@ -99,7 +100,7 @@ class Catalog {
 	}
 
 	// A test's order: {gpu,dc,cloud} choose cells (absent: all), {free,spot,cuda} are set there, {price,bid} on the GPU types
-	// ({secure,community}, or one figure for both), {cpu} = free vCPUs per data centre.
+	// ({secure,community}, or one figure for both), {cpu} = free vCPUs per data centre, {flavour,price} a CPU flavour's.
 	set(order) {
 		for (const cell of this.cells) {
 			if (order.gpu && cell.gpu !== order.gpu) continue;
@@ -108,13 +109,15 @@ class Catalog {
 			for (const key of ['free', 'spot', 'cuda']) if (order[key] !== undefined) cell[key] = order[key];
 		}
 		for (const gpu of this.gpus) {
-			if (order.gpu && gpu.id !== order.gpu) continue;
+			if ((order.gpu && gpu.id !== order.gpu) || order.flavour) continue;
 			if (typeof order.price === 'number') Object.assign(gpu.price, { secure: order.price, community: order.price });
 			else if (order.price) Object.assign(gpu.price, order.price);
 			if (order.bid !== undefined) gpu.bid = order.bid;
 		}
 		if (order.cpu !== undefined)
-			for (const dc of Object.keys(this.cpu_free)) if (!order.dc || order.dc === dc) this.cpu_free[dc] = order.cpu;
+			for (const cell of this.cpu_cells) if (!order.dc || order.dc === cell.dc) cell.free = order.cpu;
+		for (const flavour of this.cpus)
+			if (order.flavour === flavour.id && order.price !== undefined) flavour.price.securePerVcpu = order.price;
 		if (order.gpu && order.dc && !this.cells.some((c) => c.gpu === order.gpu && c.dc === order.dc) && order.free !== undefined)
 			this.cells.push({ gpu: order.gpu, dc: order.dc, cloud: order.cloud || 'SECURE', free: order.free,
 				spot: order.spot || 0, cuda: order.cuda || this.gpu(order.gpu).cuda });
@@ -151,6 +154,26 @@ class Catalog {
 		return { out, known: cells.length > 0 };
 	}
 
+	cpu_free(dc) {
+		return (this.cpu_cells.find((cell) => cell.dc === dc) || { free: 0 }).free;
+	}
+
+	// What include=AVAILABILITY adds to a CPU flavour.
+	cpu_availability(flavour, count) {
+		const cells = count > flavour.vcpu.max ? [] : this.cpu_cells.filter((cell) => cell.free >= count);
+		const dataCenters = cells.map(({ dc, free }) => ({ id: dc, name: this.data_center(dc).name, availability: this.level(free, count) }));
+		return {
+			availability: this.level(Math.max(0, ...cells.map((cell) => cell.free)), count),
+			...(cells.length ? { dataCenters } : {}),
+		};
+	}
+
+	// Where a CPU pod goes, or null.
+	place_cpu(count, dcs) {
+		const named = (cell) => !dcs || !dcs.length || dcs.some((dc) => dc.toUpperCase() === cell.dc);
+		return this.cpu_cells.filter((cell) => named(cell) && cell.free >= count).sort((a, b) => b.free - a.free)[0] || null;
+	}
+
 	// The best cell for a request, or null. spot: takes from what is free for spot.
 	place({ gpu, count, cloud, dcs, cuda, spot, country }) {
 		const free = (cell) => (spot ? cell.spot : cell.free);
@@ -181,4 +204,4 @@ function by_version(a, b) {
 	return a1 - b1 || (a2 || 0) - (b2 || 0);
 }
 
-module.exports = { Catalog, by_version };
+module.exports = { Catalog, by_version, CPU_DISK_GB };

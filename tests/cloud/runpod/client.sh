@@ -1,7 +1,7 @@
 # client.sh - burst as a client of the stand-in: `. tests/cloud/runpod/client.sh` after tests/e2e/lib.sh.
 #
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
-#   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups
+#   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups, GPUS='"none"' is the list
 #   cases c_NAME...         runs these functions at once, each in a folder with a stand-in and a state folder of its own (a run
 #                           mostly waits for looks that are seconds apart); what one of them complains of is the test's, what
 #                           one of them skips is said in a line of its own
@@ -14,9 +14,10 @@ AT_ONCE=${AT_ONCE:-16}
 RTX4090='NVIDIA GeForce RTX 4090'
 
 rp_config() {
+	local gpus=${GPUS:-'"RTX 4090", "L40S"'}
 	cat >burst.cfg <<-E
 		provider = "runpod";
-		gpu = ["RTX 4090", "L40S"];
+		gpu = [$gpus];
 		volume = { name = "v"; size_gb = 10; create = true; };
 		caps = { max_cost = ${MAX_COST:-2.00}; max_duration = "${DURATION:-10m}"; ${CAPS:-} };
 		pod = { image = "${IMAGE:-host/tts:1}"; ${POD:-} };

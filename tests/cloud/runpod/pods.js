@@ -377,7 +377,7 @@ class Pods {
 		const free = pod.cell ? pod.cell[pod.spot ? 'spot' : 'free'] : Infinity;
 		pod.no_gpu_now = false;
 		if (free < pod.count) {
-			if (!this.world.settings.start_without_gpu)
+			if (!this.world.settings.start_without_gpu || !pod.gpu)
 				return 'There are not enough free GPUs on the host machine to start this pod.';
 			pod.no_gpu_now = true;
 			pod.gpu = { ...pod.gpu, count: 0 };

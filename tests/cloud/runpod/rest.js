@@ -4,7 +4,7 @@
 
 const billing = require('./billing');
 const clock = require('./clock');
-const { by_version } = require('./catalog');
+const { by_version, CPU_DISK_GB } = require('./catalog');
 const { CAPACITY } = require('./faults');
 const { complaints } = require('./schema');
 const { ACTIONS } = require('./pods');
@@ -91,16 +91,21 @@ function place_gpu(body, world, volume, more) {
 function place_cpu(body, world, volume) {
 	const flavour = world.catalog.cpus.find((c) => c.id === body.cpu.id);
 	const { vcpuCount } = body.cpu;
-	const wanted = volume ? [volume.dataCenter] : body.dataCenterIds && body.dataCenterIds.length ? body.dataCenterIds : Object.keys(world.catalog.cpu_free);
-	if (!flavour || vcpuCount > flavour.vcpu.max || (volume && body.cloud === 'COMMUNITY')) throw new Problem(400, CAPACITY);
-	if (volume && (body.dataCenterIds || []).length && !body.dataCenterIds.includes(volume.dataCenter)) throw new Problem(400, CAPACITY);
-	const dc = wanted.find((d) => (world.catalog.cpu_free[d] || 0) >= vcpuCount);
-	if (!dc) throw new Problem(400, CAPACITY);
+	const no_room = new Problem(400, CAPACITY);
+	const dcs = body.dataCenterIds || [];
+	const disk = body.disk || world.settings.default_disk_gb;
+	if (!flavour || vcpuCount < flavour.vcpu.min || vcpuCount > flavour.vcpu.max || body.cloud === 'COMMUNITY') throw no_room;
+	if (disk < world.settings.least_disk_gb || disk > vcpuCount * CPU_DISK_GB) throw no_room;
+	if (volume && dcs.length && !dcs.some((d) => d.toUpperCase() === volume.dataCenter)) throw no_room;
+	const cell = world.catalog.place_cpu(vcpuCount, volume ? [volume.dataCenter] : dcs);
+	if (!cell) throw no_room;
+	world.catalog.take(cell, vcpuCount, false);
 	return {
 		cpu: { id: body.cpu.id, vcpuCount, memory: Math.max(1, Math.floor(vcpuCount * flavour.ramGbPerVcpu)) },
-		count: 0,
-		cloud: body.cloud || 'SECURE',
-		dataCenterId: dc,
+		cell,
+		count: vcpuCount,
+		cloud: 'SECURE',
+		dataCenterId: cell.dc,
 		cudaVersion: null,
 		rate: flavour.price.securePerVcpu * vcpuCount,
 	};
@@ -315,16 +320,33 @@ function list_of(text) {
 	return text === null ? null : text.split(',').filter(Boolean);
 }
 
-function gpu_query(query) {
+function invalid(text) {
+	return new Problem(422, 'Request validation failed.', [text]);
+}
+
+// Whether availability is wanted; names: the parameters that need it.
+function wants_availability(query, products, names) {
 	const include = list_of(query.get('include'));
 	const product = list_of(query.get('product'));
-	const invalid = (text) => new Problem(422, 'Request validation failed.', [text]);
 
 	if (include && (include.length > 1 || include[0] !== 'AVAILABILITY')) throw invalid("include: value must be one of 'AVAILABILITY'");
-	if (product && product.some((p) => !['POD', 'CLUSTER', 'SERVERLESS'].includes(p))) throw invalid("product: value must be one of 'POD', 'CLUSTER', 'SERVERLESS'");
+	if (product && product.some((p) => !products.includes(p))) throw invalid(`product: value must be one of ${products.map((p) => `'${p}'`).join(', ')}`);
 	if (include && !product) throw new Problem(400, 'product is required with include=AVAILABILITY');
-	for (const name of ['product', 'count', 'cloud', 'countryCodes', 'cudaVersions', 'minCudaVersion', 'vcpuCount'])
+	for (const name of ['product', ...names])
 		if (!include && query.has(name)) throw new Problem(400, `${name} is valid only with include=AVAILABILITY`);
+	return !!include;
+}
+
+function cpu_query(query) {
+	const include = wants_availability(query, ['POD', 'SERVERLESS'], ['vcpuCount']);
+	const count = query.has('vcpuCount') ? Number(query.get('vcpuCount')) : 2;
+	if (!Number.isInteger(count) || count < 2) throw invalid('vcpuCount: want an integer of at least 2');
+	if ((count & (count - 1)) !== 0) throw new Problem(400, 'vcpuCount must be a power of two');
+	return { include, count };
+}
+
+function gpu_query(query) {
+	const include = wants_availability(query, ['POD', 'CLUSTER', 'SERVERLESS'], ['count', 'cloud', 'countryCodes', 'cudaVersions', 'minCudaVersion']);
 	const count = query.has('count') ? Number(query.get('count')) : 1;
 	if (!Number.isInteger(count) || count < 1) throw invalid('count: want a positive integer');
 	const cloud = query.get('cloud') || 'SECURE';
@@ -337,7 +359,7 @@ function gpu_query(query) {
 	if (versions && versions.some((v) => !/^\d+\.\d+$/.test(v))) throw invalid('cudaVersions: want major.minor');
 	if (min !== null && !/^\d+(\.\d+)?$/.test(min)) throw invalid('minCudaVersion: want major or major.minor');
 	const cuda = versions ? (v) => versions.includes(v) : min !== null ? (v) => by_version(v, min) >= 0 : null;
-	return { include: !!include, count, cloud, countries, cuda };
+	return { include, count, cloud, countries, cuda };
 }
 
 function view_gpu(gpu) {
@@ -362,18 +384,8 @@ const catalog = {
 		return { status: 200, body: { ...view_gpu(gpu), ...(query.include ? c.world.catalog.availability(gpu, query).out : {}) } };
 	},
 	listCpus(c) {
-		const query = gpu_query(c.query);
-		const want = Number(c.query.get('vcpuCount') || 2);
-		const where = Object.entries(c.world.catalog.cpu_free).filter(([, free]) => free >= want);
-		const cpus = c.world.catalog.cpus.map((cpu) => ({
-			...cpu,
-			...(query.include
-				? {
-						availability: c.world.catalog.level(Math.max(0, ...where.map(([, free]) => free)), want),
-						...(where.length ? { dataCenters: where.map(([id, free]) => ({ id, name: c.world.catalog.data_center(id).name, availability: c.world.catalog.level(free, want) })) } : {}),
-					}
-				: {}),
-		}));
+		const query = cpu_query(c.query);
+		const cpus = c.world.catalog.cpus.map((cpu) => ({ ...cpu, ...(query.include ? c.world.catalog.cpu_availability(cpu, query.count) : {}) }));
 		return { status: 200, body: { cpus } };
 	},
 	listDataCenters(c) {
@@ -392,7 +404,7 @@ const catalog = {
 			if (include.includes('GPU_AVAILABILITY') && cells.length)
 				out.gpuAvailability = cells.map((cell) => ({ id: cell.gpu, name: c.world.catalog.gpu(cell.gpu).name, availability: c.world.catalog.level(cell.free, 1) }));
 			if (include.includes('CPU_AVAILABILITY'))
-				out.cpuAvailability = c.world.catalog.cpus.map((cpu) => ({ id: cpu.id, name: cpu.name, availability: c.world.catalog.level(c.world.catalog.cpu_free[dc.id], 2) }));
+				out.cpuAvailability = c.world.catalog.cpus.map((cpu) => ({ id: cpu.id, name: cpu.name, availability: c.world.catalog.level(c.world.catalog.cpu_free(dc.id), 2) }));
 			return out;
 		});
 		return { status: 200, body: { dataCenters } };

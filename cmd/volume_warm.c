@@ -1,0 +1,214 @@
+#include "volume_warm.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/caller.h"
+
+enum { ASK_MS = 60000 };
+
+/* ---- a job that is prepared for and does nothing: what the pod gets and keeps is the real one's ---- */
+
+struct job {
+	const struct job_ops *ops; /* of the real one */
+	struct job *real;
+	struct segment segment;
+	struct job_needs needs;
+};
+
+static void warm_free(struct job *job)
+{
+	if (!job)
+		return;
+	job->ops->free(job->real);
+	free(job);
+}
+
+static struct segment *warm_segments(struct job *job, size_t *count)
+{
+	*count = 1;
+	return &job->segment;
+}
+
+static const struct job_needs *warm_needs(struct job *job)
+{
+	return &job->needs;
+}
+
+static json_t *warm_task(struct job *job, size_t index, int attempt)
+{
+	(void)attempt;
+	return json_pack("{s:s, s:s, s:I, s:I}", "id", job->segment.id, "run", "true", "index", (json_int_t)index, "count",
+			 (json_int_t)1);
+}
+
+static int warm_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+{
+	(void)job, (void)index, (void)file, (void)err;
+	*out = (struct check){.ok = true};
+	return 0;
+}
+
+static int warm_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+{
+	(void)job, (void)index, (void)result, (void)err;
+	return 0; /* it leaves no file here */
+}
+
+static int warm_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	(void)job, (void)results, (void)notes, (void)err;
+	return 0;
+}
+
+static const struct job_ops warm_ops = {
+	.abi = JOB_ABI,
+	.type = VOLUME_WARM,
+	.free = warm_free,
+	.segments = warm_segments,
+	.needs = warm_needs,
+	.task = warm_task,
+	.check = warm_check,
+	.record = warm_record,
+	.finish = warm_finish,
+};
+
+static int load(struct launch *l, struct err *err)
+{
+	static char id[] = "prepare", group[] = "";
+	const struct cmd_context *ctx = l->ctx;
+	struct job_setup setup = {.conf = config_job(ctx->config), .base_dir = config_dir(ctx->config),
+				  .name = config_job_name(ctx->config), .verbose = ctx->verbose > 0};
+	struct job *job = xcalloc(1, sizeof(*job)), *real = NULL;
+
+	setup.output_dir = section_text(setup.conf, "output");
+	job->ops = config_job_ops(ctx->config);
+	if (job->ops->load(&real, &setup, err) < 0) {
+		free(job);
+		return -1;
+	}
+	job->real = real;
+	job->segment = (struct segment){.id = id, .weight = 1, .group = group};
+	sha256_hex(id, strlen(id), job->segment.key);
+	job->needs = *job->ops->needs(real);
+	job->needs.gpu = job->needs.stream = false;
+	job->needs.vram_gb = 0;
+	job->needs.command = true;
+	job->needs.workers = job->needs.max_batch = job->needs.tries = 1;
+	job->needs.max_batch_weight = 0;
+	job->needs.worker = NULL;
+	job->needs.outputs = NULL;
+	job->needs.hang_ms = 0;
+	l->setup.job_ops = &warm_ops;
+	l->setup.job = job;
+	l->setup.results = xcalloc(1, sizeof(*l->setup.results));
+	/* nothing is written there: what a run's output folder is does not travel with the code */
+	l->output_dir = xstrdup(setup.output_dir);
+	l->setup.output_dir = l->output_dir;
+	return 0;
+}
+
+/* ---- what it will cost ---- */
+
+static const char *const no_gpu[] = {"none", NULL};
+
+static void keep_provider(struct launch *l, const char *name)
+{
+	struct engine_setup *s = &l->setup;
+	int kept = 0;
+
+	for (int i = 0; i < s->provider_count; i++) {
+		if (strcmp(s->providers[i].ops->name, name))
+			s->providers[i].ops->close(s->providers[i].handle);
+		else
+			s->providers[kept++] = s->providers[i];
+	}
+	s->provider_count = kept;
+}
+
+/* The cheapest that is free now, and the dearest that could be rented in its place; 0, 0: none is free. */
+static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memory_gb, int64_t *least, int64_t *most, struct err *err)
+{
+	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	struct op_want want = {.offers = {.gpus = no_gpu, .memory_gb = memory_gb}};
+	struct op_result result = {0};
+
+	COPY_TEXT(want.offers.volume.provider, v->provider);
+	COPY_TEXT(want.offers.volume.id, v->id);
+	COPY_TEXT(want.offers.volume.name, v->name);
+	COPY_TEXT(want.offers.volume.region, v->region);
+	*least = *most = 0;
+	if (caller_ask(&l->setup.providers[0], OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+		if (err->kind != ERR_NO_CAPACITY)
+			return err_wrap(err, "%s", v->provider);
+		err_clear(err); /* it is waited for, as in any run */
+		return 0;
+	}
+	for (size_t i = 0; i < result.offer_count; i++) {
+		int64_t price = result.offers[i].price_microusd_h;
+		if (cap && price > cap)
+			continue;
+		*least = *most ? MIN(*least, price) : price;
+		*most = MAX(*most, price);
+	}
+	op_result_free(&result);
+	return 0;
+}
+
+static void say_price(const struct launch *l, const struct volume_row *v, int64_t least, int64_t most)
+{
+	const struct section *caps = section_group(config_top(l->ctx->config), "caps");
+	int64_t cost = section_int(caps, "max_cost"), ms = section_int(caps, "max_duration"), bound = cost;
+	char hour[32], all[32], region[48] = "";
+
+	if (most && ms && (!bound || money_for(most, ms) < bound))
+		bound = money_for(most, ms);
+	if (v->region[0])
+		snprintf(region, sizeof(region), " in %s", v->region);
+	fprintf(stderr, "volume %s of %s%s: filled from ", v->name, v->provider, region);
+	if (most)
+		fprintf(stderr, "a pod without a GPU for %s an hour", money_show(hour, sizeof(hour), least));
+	else
+		fprintf(stderr, "a pod without a GPU, of which none is free now");
+	if (bound)
+		fprintf(stderr, "; at most %s in all\n", money_show(all, sizeof(all), bound));
+	else
+		fprintf(stderr, "; no cap is set (caps.max_cost, caps.max_duration)\n");
+}
+
+/* ---- the run ---- */
+
+static void use_cheapest(struct engine_setup *s, const struct volume_row *v, int64_t memory_gb)
+{
+	s->gpus = no_gpu;
+	s->want_spot = false; /* a build that is cut off is begun anew */
+	s->cpu = s->disk_gb = 0;
+	s->memory_gb = memory_gb;
+	s->volume_name = v->name;
+	s->volume_create = false;
+}
+
+int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb, struct err *err)
+{
+	int64_t least, most;
+	char cost[32];
+
+	if (!config_job(l->ctx->config))
+		return err_set(err, ERR_CONFIG, "there is no job whose environment could be put on volume %s: name its burst.cfg with --config",
+			       v->name);
+	keep_provider(l, v->provider);
+	if (load(l, err) < 0 || ask_prices(l, v, memory_gb, &least, &most, err) < 0)
+		return -1;
+	say_price(l, v, least, most);
+	if (!l->setup.job_ops->needs(l->setup.job)->setup)
+		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and its code are put there");
+	if (launch_settle(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_begin(l, false, err) < 0)
+		return -1;
+	use_cheapest(&l->setup, v, memory_gb);
+	int status = launch_run(l);
+	if (status == 0)
+		printf("volume %s of %s: ready for job \"%s\", for %s\n", v->name, v->provider, l->run.job,
+		       money_show(cost, sizeof(cost), l->run.cost_microusd));
+	return status;
+}
