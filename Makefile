@@ -136,8 +136,12 @@ build/e2e/relay: tests/e2e/relay.c
 build/e2e/%.so: tests/e2e/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $< -ldl
+# the providers' conformance suite against whatever the environment names
+$(BUILD)/e2e/conform: tests/e2e/conform.c $(wildcard tests/unit/provider_conformance.*) $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a -lcmocka $(LIBS)
 .PHONY: e2e-tools
-e2e-tools: $(E2E_TOOLS)
+e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform
 .PHONY: check-agent
 check-agent: build/asan/burst-agent $(KIT) $(BUILD)/e2e/kit_print
 	AGENT=$(CURDIR)/build/asan/burst-agent tests/e2e/agent.sh

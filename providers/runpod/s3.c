@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/jsonx.h"
+#include "base/path.h"
 
 /* It answers 502 under load, for a while. */
 enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
@@ -49,8 +50,8 @@ int s3_check(const struct op *op, struct err *err)
 	if (!v->region[0] || !s3_reaches(op->provider, v->region))
 		return err_set(err, ERR_REFUSED, "volume \"%s\": data centre \"%s\" has no S3-compatible API", v->name,
 			       v->region);
-	if (!op->want->file.path[0] || op->want->file.path[0] == '/')
-		return err_set(err, ERR_BUG, "\"%s\" is not a path on a volume", op->want->file.path);
+	if (!path_is_safe(op->want->file.path))
+		return err_set(err, ERR_REFUSED, "\"%s\" is not a path on a volume", op->want->file.path);
 	return 0;
 }
 

@@ -143,6 +143,14 @@ t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied u
 	cloud_over
 }
 
+t_keeps_the_contract_of_providers() {
+	local why
+	why=$(rp_can) || { skip "$why"; return; }
+	rp_start || return
+	make -s -C "$ROOT" BUILD=build e2e-tools || complain "it does not build"
+	timeout 120 "$ROOT/build/e2e/conform" runpod >said.txt 2>&1 || complain "$(grep -m 2 -v '^\[' said.txt | tr '\n' ' ')"
+	rp_stop
+}
 t_a_balance_below_the_cap() { # refused before anything is rented
 	cloud || return
 	script_lines 3

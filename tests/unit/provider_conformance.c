@@ -197,6 +197,7 @@ static void rents_lists_and_releases(const struct conformance *c)
 	struct pod_view listed, view = rent(c, "00000000000000f1");
 	struct op_want want = of_pod(view.id);
 	struct op_result result;
+	struct err err;
 
 	wait_for_state(c, view.id, POD_STATE_RUNNING);
 	assert_true(find_listed(c, "00000000000000f1", &listed));
@@ -208,7 +209,9 @@ static void rents_lists_and_releases(const struct conformance *c)
 	wait_for_state(c, view.id, POD_STATE_GONE);
 	assert_false(find_listed(c, "00000000000000f1", &listed));
 	release(c, view.id); /* gone already: success */
-	must(c, OP_BILLING, &want, &result);
+	/* its bill may take a while */
+	if (conformance_do(c, OP_BILLING, &want, &result, &err) == OP_FAILED && err.kind != ERR_NOT_FOUND)
+		fail_msg("%s: billing: %s", c->ops->name, err.msg);
 	assert_true(result.billing.billed_ms >= 0 && result.billing.cost_microusd >= 0);
 	op_result_free(&result);
 }
@@ -294,6 +297,23 @@ static void stage(const struct conformance *c, struct op_want *want, const char 
 	unlink(local);
 }
 
+/* What is in a folder, asked for where the listing does not tell. */
+static struct volume_entry measured(const struct conformance *c, struct op_want *want, const struct volume_entry *e)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/%s", want->file.path, e->name);
+	struct op_want folder = *want;
+	struct op_result result;
+
+	if (e->bytes >= 0)
+		return *e;
+	folder.file.path = path;
+	must(c, OP_VOLUME_SIZE, &folder, &result);
+	assert_int_equal(result.entry_count, 1);
+	struct volume_entry found = result.entries[0];
+	op_result_free(&result);
+	return found;
+}
+
 static void a_folder_is_seen_and_deleted(const struct conformance *c, struct op_want *want)
 {
 	struct op_result result;
@@ -305,10 +325,10 @@ static void a_folder_is_seen_and_deleted(const struct conformance *c, struct op_
 	must(c, OP_VOLUME_LS, want, &result);
 	assert_int_equal(result.entry_count, 2);
 	for (size_t i = 0; i < 2; i++) {
-		const struct volume_entry *e = &result.entries[i];
-		assert_true(e->folder && e->bytes >= 10 && e->files == 1);
+		const struct volume_entry *e = &result.entries[i], in = measured(c, want, e);
+		assert_true(e->folder && in.bytes >= 10 && in.files == 1);
 		assert_true(!strcmp(e->name, "r1") || !strcmp(e->name, "r2"));
-		assert_in_range(e->changed_s, now_s - 60, now_s + 60);
+		assert_in_range(in.changed_s, now_s - 60, now_s + 60);
 	}
 	op_result_free(&result);
 	want->file.path = "runs/r1";
@@ -365,7 +385,8 @@ void conformance_run(const struct conformance *c)
 	says_who_it_is(c);
 	strangers_are_gone(c);
 	rents_lists_and_releases(c);
-	one_name_makes_one_pod(c);
+	if (!c->names_repeat)
+		one_name_makes_one_pod(c);
 	a_lost_rent_is_ambiguous_and_found(c);
 	if (c->volume)
 		volumes_come_and_go(c);

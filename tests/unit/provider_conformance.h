@@ -16,6 +16,7 @@ struct conformance {
 	void *ctx;
 	const char *start_script; /* of a pod that does nothing but live */
 	const char *volume;       /* a volume's name that is free; NULL: the stand-in has none */
+	bool names_repeat; /* the vendor makes any number of pods of one name: it is burst that never does */
 };
 
 /* Rents, looks, lists, releases; ends with nothing left at the stand-in. Fails the running cmocka

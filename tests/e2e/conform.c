@@ -1,0 +1,78 @@
+/* conform.c - conform PROVIDER: the suite that every provider must pass, against the vendor (or the stand-in) that the
+ * environment names, as `burst` itself would reach it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "../unit/provider_conformance.c"
+#include "config/config.h"
+#include "net/http.h"
+#include "net/loop.h"
+
+static const char *name;
+static struct loop *loop;
+static struct http *http;
+
+struct waiting {
+	struct reply *reply;
+	bool over;
+};
+
+static void on_reply(void *ctx, struct reply *reply)
+{
+	struct waiting *w = ctx;
+
+	*w->reply = *reply;
+	memset(reply, 0, sizeof(*reply));
+	w->over = true;
+}
+
+static void carry(void *ctx, const struct call *call, struct reply *reply)
+{
+	struct waiting w = {.reply = reply};
+
+	(void)ctx;
+	http_send(http, call, on_reply, &w);
+	while (!w.over)
+		loop_turn(loop, 1000);
+}
+
+static void conforms(void **state)
+{
+	CLEANUP(config_free) struct config *config = NULL;
+	struct config_ask ask = {.user_only = true, .providers = provider_registry, .jobs = job_registry};
+	struct conformance c = {.carry = carry, .start_script = "while :; do sleep 1; done", .volume = "conformance"};
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; provider_registry[i]; i++)
+		if (!strcmp(provider_registry[i]->name, name))
+			c.ops = provider_registry[i];
+	assert_non_null(c.ops);
+	c.names_repeat = !strcmp(name, "runpod");
+	if (config_open(&config, &ask, &err) < 0)
+		fail_msg("%s", err.msg);
+	const struct section *account = config_account(config, name, &err);
+	if (!account || c.ops->open(&c.provider, account, "/nonexistent", &err) < 0)
+		fail_msg("%s", err.msg);
+	conformance_run(&c);
+	c.ops->close(c.provider);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(conforms)};
+	struct err err;
+
+	if (argc != 2 || http_ready(&err) < 0)
+		return 2;
+	name = argv[1];
+	loop = loop_new();
+	http = http_new(loop, "burst/conform");
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	http_free(http);
+	loop_free(loop);
+	return failed;
+}
