@@ -121,7 +121,8 @@ bool s3_busy(struct turn *t, enum op_next *next)
 {
 	struct op *op = t->op;
 
-	if (t->reply->failed || (t->reply->status < 500 && t->reply->status != 429) || op->tries >= TRIES_MOST)
+	bool passes = t->reply->status == 429 || (t->reply->status >= 500 && t->reply->status != 507); /* 507: it is full */
+	if (t->reply->failed || !passes || op->tries >= TRIES_MOST)
 		return false;
 	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
 	op->tries++;

@@ -207,6 +207,8 @@ const ops = {
 		if (c.key.endsWith('/')) {
 			fs.rmSync(temporary);
 			fs.mkdirSync(target, { recursive: true });
+		} else if (c.does.lose) {
+			fs.rmSync(temporary);
 		} else {
 			put_in_place(temporary, target);
 			remember(c.world, target, md5);
