@@ -193,6 +193,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_KEPT:
 	case W_SALVAGED:
 	case W_RELEASED:
+	case W_LOG:
 	case W_SIGNAL:
 		if (s->asleep)
 			put_off(s, h);
