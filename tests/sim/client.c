@@ -540,7 +540,8 @@ static void act(struct sim *s, const struct action *a)
 
 static const char *action_name(enum action_type type)
 {
-	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "CONNECT", "PREPARE", "SEND", "REVOKE",
+	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "LOG", "BAD_HOST",
+					    "GOOD_HOST", "CONNECT", "PREPARE", "SEND", "REVOKE",
 					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "RELEASE", "CLOSE",
 					    "NOTE", "END"};
 
