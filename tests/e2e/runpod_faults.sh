@@ -195,7 +195,7 @@ c_stuck_host_is_given_up_early_and_avoided() {
 	local lived
 	lived=$(rp_control state | jq '[.pods[] | .ended_ms - .created_ms] | .[3] / 1000 | floor')
 	[ "$lived" -ge 66 ] && [ "$lived" -lt 90 ] || complain "the stuck pod lived for $lived s"
-	is "$(gpus_used)" "NVIDIA GeForce RTX 4090,NVIDIA L40S" "what was tried"
+	is "$(gpus_used)" "RTX 4090,NVIDIA L40S" "what was tried"
 	burst offers --json
 	is "$(json '[.[] | select(.avoided) | "\(.gpu): \(.avoided.reason)"] | join(",")')" "RTX 4090: its container never ran" "avoided"
 	is "$(json '.[-1].gpu')" "RTX 4090" "the last offer"
@@ -207,7 +207,7 @@ c_stuck_host_is_given_up_early_and_avoided() {
 	is "$(gpus_used)" "NVIDIA L40S" "where the next run went"
 	has err.txt "its container never ran; others go before it"
 	rm -rf out
-	render 'gpu = "RTX 4090";' # nothing else will do
+	burst run --json --gpu "RTX 4090" # nothing else will do
 	all_done 6 7
 	has err.txt "nothing else is to be had, so it is tried again"
 	burst offers --json
