@@ -124,6 +124,7 @@ struct core {
 	struct err capacity;	/* the newest reason why nothing could be rented */
 	double rate_weight, rate_ms; /* rendered weight and the worker-ms it took */
 	int64_t cold_ms;	/* create to ready, the newest */
+	int64_t patience_ms;	/* a pod may take at least this long to come up: twice what the last one was given in vain */
 	uint64_t random;
 
 	bool dirty; /* timers or phases changed in this step */

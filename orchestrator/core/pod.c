@@ -77,12 +77,13 @@ static void name_attempt(struct core *c, struct core_pod *p)
 	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
 }
 
-/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. */
+/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless the median is of no use, as
+ * with an image that is new and large: each pod given up by it gives the next ones twice the time. */
 static int64_t boot_limit(const struct core *c, const struct candidate *from)
 {
-	int64_t most = c->conf.boot_limit_ms;
+	int64_t most = c->conf.boot_limit_ms, least = MAX((int64_t)BOOT_LIMIT_MIN_MS, c->patience_ms);
 
-	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, (int64_t)BOOT_LIMIT_MIN_MS), most) : most;
+	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
 }
 
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
@@ -691,6 +692,7 @@ static void give_up(struct core *c, struct core_pod *p)
 	int pod = index_of(c, p);
 	char took[24], last[100];
 
+	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
 	pod_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->create_at);
 	COPY_TEXT(last, p->reason);
@@ -832,6 +834,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	if (!p->connected_at) {
 		p->reached_at = ev->t ? ev->t : c->now;
 		p->connected_at = c->now;
+		c->patience_ms = 0;
 		if (!p->running_at)
 			p->running_at = p->rented_at;
 		p->proven_switch = ev->switch_proven;

@@ -998,6 +998,35 @@ static void test_boot_limit_of_the_median(void **state)
 	}
 }
 
+/* A median that is of no use, as with a new and larger image, does not give up one pod after the other. */
+static void test_each_stuck_pod_gives_the_next_more_time(void **state)
+{
+	static const int64_t limits_s[] = {60, 120, 240};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.retry_until_up = true;
+	start_knowing(&b, 15 * SECOND);
+	for (int i = 0; i < (int)ARRAY_LEN(limits_s); i++) {
+		struct offer o = offer(0, 1000000);
+		struct offer_past past = {.boot_ms = 15 * SECOND};
+		check_int("limit", "s", pod(&b, i)->boot_limit_ms / 1000, limits_s[i]);
+		wait_ms(&b, limits_s[i] * SECOND);
+		check_phase(&b, "given up", i, POD_RELEASING);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
+		b.now += BAD_HOST_REST_MS;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+		if (i == 2) /* one that comes up, and is lost */
+			bring_up(&b, 3);
+		else
+			rented(&b, i + 1);
+	}
+	list_in(&b, POD_STATE_GONE, 3, -1);
+	check_int("after one that came up", "s", pod(&b, 4)->boot_limit_ms / 1000, 60);
+	tear_down(&b);
+}
+
 /* At its deadline: what the provider's log says decides, once for each deadline. */
 static void test_log_that_moves_gives_time(void **state)
 {
@@ -1864,6 +1893,7 @@ int main(void)
 		cmocka_unit_test(test_poison_stays_failed),
 		cmocka_unit_test(test_segment_that_ends_pods),
 		cmocka_unit_test(test_boot_limit_of_the_median),
+		cmocka_unit_test(test_each_stuck_pod_gives_the_next_more_time),
 		cmocka_unit_test(test_log_that_moves_gives_time),
 		cmocka_unit_test(test_log_that_never_comes),
 		cmocka_unit_test(test_up_while_the_log_is_read),
