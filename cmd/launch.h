@@ -53,8 +53,6 @@ void launch_print_json(struct launch *l);
 void launch_failed(struct cmd_context *ctx, const struct err *err);
 /* `plan` and `run --dry-run`: offers and the simple estimate. Returns the exit status. */
 int launch_plan(struct launch *l, struct err *err);
-/* Offers of every open provider, in the order in which they would be taken; to be freed. */
-int launch_offers(struct launch *l, struct offer **out, size_t *count, struct err *err);
 
 /* Reads the config that the run was started with, whatever folder we stand in, into ctx->config. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);

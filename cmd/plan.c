@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/caller.h"
+#include "engine/past.h"
 #include "launch.h"
 #include "output.h"
 #include "report.h"
@@ -10,10 +11,19 @@
 
 enum { ASK_MS = 60000 };
 
+struct known_offer {
+	struct offer offer;
+	struct offer_past past;
+	bool avoided;
+};
+
 static int compare(const void *a, const void *b)
 {
-	const struct offer *x = a, *y = b;
+	const struct offer *x = &((const struct known_offer *)a)->offer, *y = &((const struct known_offer *)b)->offer;
+	bool avoided = ((const struct known_offer *)a)->avoided;
 
+	if (avoided != ((const struct known_offer *)b)->avoided)
+		return avoided ? 1 : -1;
 	if (x->wish != y->wish)
 		return x->wish < y->wish ? -1 : 1;
 	if (x->price_microusd_h != y->price_microusd_h)
@@ -21,7 +31,18 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->provider, y->provider);
 }
 
-int launch_offers(struct launch *l, struct offer **out, size_t *count, struct err *err)
+static void add_offers(struct launch *l, const struct op_result *from, struct known_offer **out, size_t *count)
+{
+	int64_t now = clock_wall_ms();
+	struct offer_past *past = past_of_offers(l->ctx->store, from->offers, from->offer_count, now);
+
+	*out = xrealloc(*out, (*count + from->offer_count + 1) * sizeof(**out));
+	for (size_t i = 0; i < from->offer_count; i++)
+		(*out)[(*count)++] = (struct known_offer){from->offers[i], past[i], offer_avoided(&past[i], now)};
+	free(past);
+}
+
+static int ask_offers(struct launch *l, struct known_offer **out, size_t *count, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 	size_t gpus = section_count(top, "gpu");
@@ -48,9 +69,7 @@ int launch_offers(struct launch *l, struct offer **out, size_t *count, struct er
 			err_clear(err);
 			continue;
 		}
-		*out = xrealloc(*out, (*count + result.offer_count + 1) * sizeof(**out));
-		memcpy(*out + *count, result.offers, result.offer_count * sizeof(**out));
-		*count += result.offer_count;
+		add_offers(l, &result, out, count);
 		op_result_free(&result);
 	}
 	if (*count)
@@ -58,10 +77,11 @@ int launch_offers(struct launch *l, struct offer **out, size_t *count, struct er
 	return 0;
 }
 
-static void print_offers(FILE *to, const struct offer *offers, size_t count)
+static void print_offers(FILE *to, const struct known_offer *offers, size_t count)
 {
 	CLEANUP(table_free) struct table *t = table_new();
-	char text[32];
+	char text[32], why[160];
+	bool any_avoided = count && offers[count - 1].avoided;
 
 	table_column(t, "PROVIDER", TABLE_LEFT, false);
 	table_column(t, "GPU", TABLE_LEFT, true);
@@ -70,8 +90,10 @@ static void print_offers(FILE *to, const struct offer *offers, size_t count)
 	table_column(t, "KIND", TABLE_LEFT, false);
 	table_column(t, "STOCK", TABLE_LEFT, false);
 	table_column(t, "$/H", TABLE_RIGHT, false);
+	if (any_avoided)
+		table_column(t, "AVOIDED", TABLE_LEFT, true);
 	for (size_t i = 0; i < count; i++) {
-		const struct offer *o = &offers[i];
+		const struct offer *o = &offers[i].offer;
 		table_cell(t, "%s", o->provider);
 		table_cell(t, "%s%s", o->gpu, o->gpus > 1 ? " (several)" : "");
 		table_cell(t, o->vram_gb ? "%d GB" : "-", o->vram_gb);
@@ -79,16 +101,30 @@ static void print_offers(FILE *to, const struct offer *offers, size_t count)
 		table_cell(t, "%s", o->spot ? "spot" : "on demand");
 		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
 		table_cell(t, "%s", money_show(text, sizeof(text), o->price_microusd_h));
+		if (any_avoided)
+			table_cell(t, "%s", offer_past_show(why, sizeof(why), &offers[i].past, clock_wall_ms()));
 	}
 	table_print(t, to, terminal_width(to));
 }
 
-static json_t *offer_json(const struct offer *o)
+static json_t *avoided_json(const struct known_offer *k)
 {
-	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o}", "provider", report_text(o->provider), "id",
+	char at[32], until[32];
+
+	if (!k->avoided)
+		return json_null();
+	return json_pack("{s:s,s:s,s:o}", "given_up_at", clock_rfc3339(at, sizeof(at), k->past.bad_at_ms), "until",
+			 clock_rfc3339(until, sizeof(until), k->past.bad_until_ms), "reason", report_text(k->past.bad_why));
+}
+
+static json_t *offer_json(const struct known_offer *k)
+{
+	const struct offer *o = &k->offer;
+
+	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o}", "provider", report_text(o->provider), "id",
 			 report_text(o->id), "gpu", report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region", report_text(o->region), "spot",
 			 o->spot, "stock", report_text(o->stock), "price_usd_hour",
-			 report_dollars(o->price_microusd_h));
+			 report_dollars(o->price_microusd_h), "avoided", avoided_json(k));
 }
 
 /* What we know before anything ran: the job's own estimate of one worker's time, dealt out over pods and workers. */
@@ -129,15 +165,15 @@ static void print_estimate(struct launch *l, const struct offer *best)
 
 int launch_plan(struct launch *l, struct err *err)
 {
-	struct offer *offers = NULL;
+	struct known_offer *offers = NULL;
 	size_t count = 0;
 
-	if (launch_offers(l, &offers, &count, err) < 0)
+	if (ask_offers(l, &offers, &count, err) < 0)
 		return -1;
 	print_offers(stdout, offers, count);
 	if (count)
 		putchar('\n');
-	print_estimate(l, count ? &offers[0] : NULL);
+	print_estimate(l, count ? &offers[0].offer : NULL);
 	free(offers);
 	return cmd_flush(err);
 }
@@ -159,13 +195,13 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 static int run_offers(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
-	struct offer *offers = NULL;
+	struct known_offer *offers = NULL;
 	size_t count = 0;
 
 	launch_init(&l, ctx);
 	int status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = launch_offers(&l, &offers, &count, err);
+		status = ask_offers(&l, &offers, &count, err);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)

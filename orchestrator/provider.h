@@ -112,7 +112,9 @@ enum op_kind {
 	 * has no record */
 	OP_BILLING,
 	OP_BALANCE,	  /* -> result.balance_microusd, -1 where there is none */
-	OP_LOGS,	  /* want.id -> result.text: the vendor's own log of the pod, for people */
+	/* want.id -> result.text: the log of the pod, for people; lines that its own container wrote begin with "container: ",
+	 * all others are the vendor's */
+	OP_LOGS,
 	OP_STAGE,	  /* want.file: put one local file on a volume without a pod */
 	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */
 	/* only where can_tidy: */

@@ -260,9 +260,11 @@ static void widen(struct core *c)
 	while (active < width_now(c)) {
 		if (active && !worth_another(c, working))
 			return;
-		struct candidate *k = offers_pick(c, &again_at);
+		struct candidate *k = offers_pick(c, false, &again_at);
 		if (!k && ask_next_vendor(c))
 			return;
+		if (!k)
+			k = offers_pick(c, true, &again_at);
 		if (!k) {
 			if (c->now >= c->offers_again_at)
 				no_capacity(c, active, again_at);
@@ -579,7 +581,7 @@ static void vendor_answered(struct core *c, const struct event *ev)
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
 	else
-		offers_take(c, ev->provider, ev->offers, ev->count);
+		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
 }
 
 static void slept(struct core *c)
@@ -616,6 +618,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_PREPARE_FAILED:
 	case EV_WORKERS:
 	case EV_WORKERS_FAILED:
+	case EV_LOG:
 	case EV_SALVAGED:
 	case EV_SYNCED:
 	case EV_RELEASED: pod_event(c, ev); break;

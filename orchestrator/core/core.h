@@ -48,7 +48,7 @@ struct core_conf {
 	int64_t max_price_microusd_h;	  /* 0: any */
 	int64_t wait_ms;		  /* for capacity */
 	int64_t lease_ms;
-	int64_t boot_limit_ms;
+	int64_t boot_limit_ms; /* what a pod may take to come up while its provider's log shows no progress; at most this */
 	int64_t keep_ms; /* on failure, leave pods this long before they are released */
 	int check_tries; /* renders of a segment whose check is not satisfied */
 	uint64_t seed;
@@ -59,6 +59,17 @@ struct core_segment {
 	uint32_t group;
 	bool done; /* cached, or safe from an earlier life of this run */
 };
+
+/* What the ledger knows of an offer: of earlier pods of it, and how quickly such pods came up. */
+struct offer_past {
+	int64_t boot_ms; /* the median from the create to the handshake; 0: too little is known */
+	/* wall clock: when a pod of it was given up as stuck or bad, and until when other offers go before it; 0: never */
+	int64_t bad_at_ms, bad_until_ms;
+	char bad_why[100];
+};
+bool offer_avoided(const struct offer_past *past, int64_t wall_ms);
+/* "given up 12 min ago: sshd never spoke"; "" where it is not avoided. */
+char *offer_past_show(char *to, size_t room, const struct offer_past *past, int64_t wall_ms);
 
 /* ---- state that the engine reads (and only core/ writes) ---- */
 
@@ -109,6 +120,10 @@ struct core_pod {
 	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */
 	/* private to core/ */
 	int64_t wake_at, deadline_at, renew_at, look_at, clean_at;
+	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
+	int64_t log_at;	       /* when its provider's log is to be read for the first time; 0: not (any more) */
+	int log_asks;	       /* answers that have not come */
+	bool log_known, log_decides; /* it was read; the next answer tells whether the pod gets more time */
 	int tries, looks, clean_looks;
 	int batches, unhome; /* batches in flight; rendered segments not yet home */
 	int bad_files;	     /* segments in a row whose files were not what was announced */
@@ -142,7 +157,7 @@ struct core_batch {
 enum event_type {
 	EV_START,
 	EV_TICK,
-	EV_OFFERS,	   /* provider; offers, count. Or err */
+	EV_OFFERS,	   /* provider; offers, count; past: one each, or NULL. Or err */
 	EV_VOLUME,	   /* provider; volume. Or err */
 	EV_RENTED,	   /* pod; view */
 	EV_RENT_FAILED,	   /* pod; err */
@@ -164,6 +179,7 @@ enum event_type {
 	EV_HOME_FAILED,	   /* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK ... */
 	EV_SAFE,	   /* segment: fsynced under its final name */
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
+	EV_LOG,		   /* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
 	EV_SYNCED,	   /* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
 	EV_RELEASED,	   /* pod: accepted. Or err */
@@ -179,6 +195,7 @@ struct event {
 	uint32_t segment, batch;
 	const struct err *err; /* NULL: it went well */
 	const struct offer *offers;
+	const struct offer_past *past;
 	const struct pod_view *views;
 	size_t count;
 	const struct volume *volume;
@@ -195,6 +212,9 @@ enum action_type {
 	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
 	ACT_RENT,     /* pod */
 	ACT_LIST,     /* provider */
+	ACT_LOG,      /* pod: read what its provider says of it coming up; always answered by EV_LOG */
+	ACT_BAD_HOST, /* pod; text: given up for this; its offer goes last for a while, in later runs too */
+	ACT_GOOD_HOST, /* pod: it works; what its offer was avoided for is forgotten */
 	ACT_CONNECT,  /* pod */
 	ACT_PREPARE,  /* pod; flag: the shared part of the volume too */
 	ACT_SEND,     /* pod, batch. Said again after a reconnect if it has not begun: the agent ignores ids it knows */

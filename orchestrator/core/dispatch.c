@@ -555,7 +555,7 @@ static void count_bad_file(struct core *c, struct core_pod *p, const struct even
 {
 	if (p->phase >= POD_RELEASING || ++p->bad_files < BAD_FILES_MAX)
 		return;
-	offers_rest_bad_host(c, p);
+	pod_bad_host(c, ev->pod, "its files did not come home as it announced them");
 	pod_let_go(c, ev->pod, ERR_UNTRUSTED, "its files do not come home as it announces them: %s", ev->err->msg);
 }
 

@@ -21,7 +21,12 @@ enum {
 	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
 	SPOT_REST_MS = 10 * 60 * 1000,
 	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
-	BAD_HOST_REST_MS = 10 * 60 * 1000,
+	BAD_HOST_REST_MS = 60 * 1000,	   /* ... and after that, for AVOID_MS, only where nothing else is to be had */
+	AVOID_MS = 30 * 60 * 1000,	   /* longer for those that do it again: engine/past.c */
+	BOOT_FACTOR = 3,		   /* a pod may take this many times the median boot */
+	BOOT_LIMIT_MIN_MS = 60 * 1000,	   /* ... and at least this */
+	LOG_WORTH_MS = 30 * 1000,	   /* with less time than this to come up, its provider's log is not waited for */
+	LOG_WAIT_MS = 20 * 1000,	   /* for that log, which takes some seconds by its nature */
 	OFFERS_RETRY_MS = 10 * 1000,
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
@@ -62,6 +67,8 @@ struct candidate {
 	int provider;
 	int64_t rest_until;
 	int refusals;
+	struct offer_past past;
+	bool told; /* people know that it is avoided */
 };
 
 enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
@@ -121,6 +128,7 @@ struct core {
 	struct err capacity;	/* the newest reason why nothing could be rented */
 	double rate_weight, rate_ms; /* rendered weight and the worker-ms it took */
 	int64_t cold_ms;	/* create to ready, the newest */
+	int64_t patience_ms;	/* a pod may take at least this long to come up: twice what the last one was given in vain */
 	uint64_t random;
 
 	bool dirty; /* timers or phases changed in this step */
@@ -142,12 +150,14 @@ bool core_stopping(const struct core *c);
 bool core_reads_old(const struct core *c);
 
 /* offers.c */
-void offers_take(struct core *c, int provider, const struct offer *list, size_t count);
-/* The best candidate now, or NULL and why in c->capacity; *again_at: when one may be free again. */
-struct candidate *offers_pick(struct core *c, int64_t *again_at);
+/* past: one for each offer, or NULL: then what was known of them stays. */
+void offers_take(struct core *c, int provider, const struct offer *list, const struct offer_past *past, size_t count);
+/* The best candidate now, or NULL and why in c->capacity; *again_at: when one may be free again. Those that are avoided only
+ * when avoided_too. */
+struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at);
+/* Before it is rented: people hear which better ones are avoided for it, or that it is avoided itself. */
+void offers_tell(struct core *c, const struct candidate *chosen);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
-/* The offer of a pod that was of no use is not asked for a while. */
-void offers_rest_bad_host(struct core *c, const struct core_pod *p);
 
 /* budget.c */
 /* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */
@@ -187,6 +197,8 @@ void pod_tick(struct core *c, int pod);
 /* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
 /* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to people. */
 bool pod_kept(struct core *c, int pod);
+/* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
+void pod_bad_host(struct core *c, int pod, const char *why);
 void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
 void pod_release_now(struct core *c, int pod);
 bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */

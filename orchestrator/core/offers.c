@@ -32,7 +32,7 @@ static struct candidate *find(struct core *c, int provider, const struct offer *
 }
 
 /* A new list replaces the provider's old one; what was learnt about an offer stays with it. */
-void offers_take(struct core *c, int provider, const struct offer *list, size_t count)
+void offers_take(struct core *c, int provider, const struct offer *list, const struct offer_past *past, size_t count)
 {
 	struct candidate *fresh = xcalloc(count + 1, sizeof(*fresh));
 	size_t kept = 0;
@@ -43,6 +43,8 @@ void offers_take(struct core *c, int provider, const struct offer *list, size_t 
 			fresh[i] = *old;
 		fresh[i].offer = list[i];
 		fresh[i].provider = provider;
+		if (past)
+			fresh[i].past = past[i];
 	}
 	for (size_t i = 0; i < c->candidate_count; i++)
 		if (c->candidates[i].provider != provider)
@@ -75,7 +77,7 @@ static bool spot_rests(const struct core *c, const struct candidate *k)
 	return false;
 }
 
-struct candidate *offers_pick(struct core *c, int64_t *again_at)
+struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at)
 {
 	*again_at = NEVER;
 	for (size_t i = 0; i < c->candidate_count; i++) {
@@ -93,11 +95,52 @@ struct candidate *offers_pick(struct core *c, int64_t *again_at)
 			*again_at = MIN(*again_at, k->rest_until);
 			continue;
 		}
-		if (spot_rests(c, k))
+		if (spot_rests(c, k) || (!avoided_too && offer_avoided(&k->past, c->wall)))
 			continue;
 		return k;
 	}
 	return NULL;
+}
+
+bool offer_avoided(const struct offer_past *past, int64_t wall_ms)
+{
+	return past->bad_until_ms > wall_ms;
+}
+
+char *offer_past_show(char *to, size_t room, const struct offer_past *past, int64_t wall_ms)
+{
+	int64_t minutes = MAX(wall_ms - past->bad_at_ms, 0) / 60000;
+	char when[32];
+
+	if (!offer_avoided(past, wall_ms)) {
+		to[0] = '\0';
+		return to;
+	}
+	snprintf(when, sizeof(when), minutes >= 120 ? "%d h ago" : minutes ? "%d min ago" : "just now",
+		 (int)(minutes >= 120 ? minutes / 60 : minutes));
+	snprintf(to, room, "given up %s: %s", when, past->bad_why);
+	return to;
+}
+
+static void tell_avoided(struct core *c, struct candidate *k, const char *so)
+{
+	const struct offer *o = &k->offer;
+	char why[160];
+
+	if (k->told)
+		return;
+	k->told = true;
+	core_note(c, NOTE_NOTE, "%s %s%s%s%s: %s; %s", o->provider, o->gpu, o->spot ? " spot" : "", o->region[0] ? " in " : "",
+		  o->region, offer_past_show(why, sizeof(why), &k->past, c->wall), so);
+}
+
+void offers_tell(struct core *c, const struct candidate *chosen)
+{
+	for (struct candidate *k = c->candidates; k <= chosen; k++) {
+		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead || too_dear(c, k) || k->rest_until > c->now)
+			continue;
+		tell_avoided(c, k, k == chosen ? "nothing else is to be had, so it is tried again" : "others go before it");
+	}
 }
 
 struct candidate *offers_of(struct core *c, const struct core_pod *p)

@@ -78,8 +78,18 @@ static void name_attempt(struct core *c, struct core_pod *p)
 	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
 }
 
+/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless the median is of no use, as
+ * with an image that is new and large: each pod given up by it gives the next ones twice the time. */
+static int64_t boot_limit(const struct core *c, const struct candidate *from)
+{
+	int64_t most = c->conf.boot_limit_ms, least = MAX((int64_t)BOOT_LIMIT_MIN_MS, c->patience_ms);
+
+	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
+}
+
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
+	offers_tell(c, from);
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 	int64_t first_lease = c->conf.boot_limit_ms + c->conf.lease_ms;
@@ -92,7 +102,9 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
 	p->first_lease_end_s = MIN(p->hard_end_s, (c->wall + first_lease) / 1000);
 	p->create_at = c->now;
-	p->deadline_at = c->now + c->conf.boot_limit_ms;
+	p->boot_limit_ms = boot_limit(c, from);
+	p->deadline_at = c->now + p->boot_limit_ms;
+	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + p->boot_limit_ms / 2 : 0;
 	p->last_group = UINT32_MAX;
 	enter(c, p, POD_RENTING);
 	save(c, p);
@@ -108,9 +120,18 @@ static void rest_candidate(struct core *c, const struct core_pod *p, int64_t ms)
 		k->rest_until = c->now + ms;
 }
 
-void offers_rest_bad_host(struct core *c, const struct core_pod *p)
+void pod_bad_host(struct core *c, int pod, const char *why)
 {
-	rest_candidate(c, p, BAD_HOST_REST_MS);
+	struct candidate *k = offers_of(c, &c->pods[pod]);
+
+	if (k) {
+		k->rest_until = c->now + BAD_HOST_REST_MS;
+		k->past.bad_at_ms = c->wall;
+		k->past.bad_until_ms = MAX(k->past.bad_until_ms, c->wall + AVOID_MS);
+		COPY_TEXT(k->past.bad_why, why);
+		k->told = false;
+	}
+	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
 }
 
 /* Sold out may last a moment or a day: 5 s at first, a minute at most. */
@@ -531,7 +552,7 @@ static void take_view(struct core *c, struct core_pod *p, const struct pod_view 
 		vanished(c, p, view->preempted ? "the vendor took it back (preempted)" : "it stopped by itself", false);
 		break;
 	case POD_STATE_FAILED:
-		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_bad_host(c, index_of(c, p), view->detail[0] ? view->detail : "it failed to start");
 		pod_let_go(c, index_of(c, p), ERR_TRANSIENT, "it failed to start: %s",
 			   view->detail[0] ? view->detail : "the vendor does not say why");
 		break;
@@ -715,6 +736,78 @@ void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t
 	}
 }
 
+/* ---- coming up, and what its provider's log says of it ---- */
+
+static const char *never_came(const struct core_pod *p)
+{
+	if (p->phase == POD_CONNECTING)
+		return "sshd never spoke";
+	return p->running_at ? "it ran and never had an address" : "its container never ran";
+}
+
+static void give_up(struct core *c, struct core_pod *p)
+{
+	int pod = index_of(c, p);
+	char took[24], last[100];
+
+	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
+	pod_bad_host(c, pod, never_came(p));
+	duration_show(took, sizeof(took), c->now - p->create_at);
+	COPY_TEXT(last, p->reason);
+	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took, last[0] ? ": " : "", last);
+}
+
+static bool coming_up(const struct core_pod *p)
+{
+	return (p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at && !p->unwanted;
+}
+
+static void read_log(struct core *c, struct core_pod *p)
+{
+	p->log_asks++;
+	p->log_at = 0;
+	core_act(c, ACT_LOG, index_of(c, p));
+	c->dirty = true;
+}
+
+/* Whatever its log says, its time is over then: the switch that nobody has reached yet would end it soon after. */
+static int64_t boot_end(const struct core *c, const struct core_pod *p)
+{
+	return p->create_at + c->conf.boot_limit_ms + MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
+}
+
+/* At its deadline: an image that is still being pulled is no stuck host. */
+static bool log_may_help(struct core *c, struct core_pod *p)
+{
+	if (p->log_decides || !p->log_known || !coming_up(p) || c->now >= boot_end(c, p))
+		return false;
+	p->log_decides = true;
+	p->deadline_at = c->now + LOG_WAIT_MS;
+	read_log(c, p);
+	return true;
+}
+
+static void log_was_read(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	char left[24];
+
+	p->log_asks--;
+	bool moved = p->log_known && !ev->err && ev->number > 0;
+	p->log_known = p->log_known || !ev->err;
+	if (!p->log_decides || p->log_asks > 0)
+		return;
+	p->log_decides = false;
+	if (!coming_up(p))
+		return;
+	if (!moved) {
+		give_up(c, p);
+		return;
+	}
+	p->deadline_at = MIN(c->now + p->boot_limit_ms, boot_end(c, p));
+	core_note(c, NOTE_NOTE, "pod %s: not up yet, but its provider's log moves on: it has another %s", p->id,
+		  duration_show(left, sizeof(left), p->deadline_at - c->now));
+}
+
 /* ---- with an agent on it ---- */
 
 static void prepare(struct core *c, struct core_pod *p)
@@ -799,6 +892,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	if (!p->connected_at) {
 		p->reached_at = ev->t ? ev->t : c->now;
 		p->connected_at = c->now;
+		c->patience_ms = 0;
 		if (!p->running_at)
 			p->running_at = p->rented_at;
 		p->proven_switch = ev->switch_proven;
@@ -815,7 +909,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 	}
 	if (c->conf.needs_gpu && !ev->gpus) {
 		err_set(&err, ERR_JOB, "pod %s has no GPU that works, and this engine needs one", p->id);
-		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_bad_host(c, pod, "no GPU could be seen on it");
 		pod_let_go(c, pod, ERR_JOB, "no GPU can be seen on it");
 		core_fault(c, pod, &err);
 		return;
@@ -839,7 +933,7 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 	if (p->phase != POD_CONNECTING)
 		return;
 	if (err->kind == ERR_UNTRUSTED || err->kind == ERR_REFUSED) {
-		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_bad_host(c, index_of(c, p), err->msg);
 		pod_let_go(c, index_of(c, p), err->kind, "%s", err->msg);
 		return;
 	}
@@ -858,7 +952,7 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	if (p->phase >= POD_RELEASING)
 		return;
 	if (err && err->kind == ERR_UNTRUSTED) { /* it would only lie again */
-		rest_candidate(c, p, BAD_HOST_REST_MS);
+		pod_bad_host(c, index_of(c, p), err->msg);
 		pod_let_go(c, index_of(c, p), ERR_UNTRUSTED, "%s", err->msg);
 		return;
 	}
@@ -869,6 +963,15 @@ static void lost(struct core *c, struct core_pod *p, const struct err *err)
 	p->deadline_at = p->detached ? NEVER : c->now + UNREACHABLE_LIMIT_MS;
 	look_soon(c, p->provider);
 	connect(c, p);
+}
+
+static void good_host(struct core *c, struct core_pod *p)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->past.bad_until_ms = 0;
+	core_act(c, ACT_GOOD_HOST, index_of(c, p));
 }
 
 static void workers(struct core *c, struct core_pod *p, const struct event *ev)
@@ -885,6 +988,7 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 		p->ready_at = c->now;
 		c->cold_ms = c->now - p->create_at;
 		save(c, p);
+		good_host(c, p);
 	}
 	if (p->phase != POD_WORKING)
 		enter(c, p, POD_WORKING);
@@ -966,6 +1070,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
 	case EV_WORKERS: workers(c, p, ev); break;
 	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
+	case EV_LOG: log_was_read(c, p, ev); break;
 	case EV_SALVAGED: salvaged(c, p, ev->err); break;
 	case EV_SYNCED: synced(c, p, ev); break;
 	case EV_RELEASED: released(c, p, ev->err); break;
@@ -1023,7 +1128,6 @@ static bool has_deadline(const struct core_pod *p)
 static void watch_deadline(struct core *c, struct core_pod *p)
 {
 	int pod = index_of(c, p);
-	char took[24];
 
 	if (!has_deadline(p) || c->now < p->deadline_at)
 		return;
@@ -1035,11 +1139,8 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 		pod_let_go(c, pod, ERR_NETWORK, "it could not be reached again");
 		return;
 	}
-	rest_candidate(c, p, BAD_HOST_REST_MS);
-	duration_show(took, sizeof(took), c->now - p->create_at);
-	char last[100];
-	COPY_TEXT(last, p->reason);
-	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took, last[0] ? ": " : "", last);
+	if (!log_may_help(c, p))
+		give_up(c, p);
 }
 
 void pod_tick(struct core *c, int pod)
@@ -1056,6 +1157,8 @@ void pod_tick(struct core *c, int pod)
 		pod_after_work(c, pod);
 		c->dirty = true;
 	}
+	if (p->log_at && c->now >= p->log_at && coming_up(p))
+		read_log(c, p);
 	watch_deadline(c, p);
 	watch_hard_end(c, p);
 	if (p->unwanted && p->phase < POD_RELEASING && p->look_at && c->now >= p->look_at && !pod_kept(c, pod))
@@ -1093,6 +1196,8 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 		at = MIN(at, MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin)));
 		if (has_deadline(p))
 			at = MIN(at, p->deadline_at);
+		if (p->log_at && coming_up(p))
+			at = MIN(at, p->log_at);
 		if (p->kept_until)
 			at = MIN(at, MAX(p->kept_until, c->now));
 		else if (p->unwanted && p->look_at)

@@ -59,6 +59,11 @@ void post(struct engine *e, const struct event *ev, const struct err *err)
 		memcpy(q->offers, ev->offers, ev->count * sizeof(*q->offers));
 	}
 	q->ev.offers = q->offers;
+	if (ev->past && ev->count) {
+		q->past = xcalloc(ev->count, sizeof(*q->past));
+		memcpy(q->past, ev->past, ev->count * sizeof(*q->past));
+	}
+	q->ev.past = q->past;
 	if (ev->views && ev->count) {
 		q->views = xcalloc(ev->count, sizeof(*q->views));
 		memcpy(q->views, ev->views, ev->count * sizeof(*q->views));
@@ -100,6 +105,9 @@ static void carry_out(struct engine *e, const struct action *a)
 		break;
 	case ACT_RENT: vendor_rent(e, a->pod); break;
 	case ACT_LIST: vendor_list(e, a->provider); break;
+	case ACT_LOG: vendor_log(e, a->pod); break;
+	case ACT_BAD_HOST: journal_bad_host(e, a->pod, a->text); break;
+	case ACT_GOOD_HOST: journal_good_host(e, a->pod); break;
 	case ACT_CONNECT: podlink_connect(e, a->pod); break;
 	case ACT_PREPARE: prepare_pod(e, a->pod, a->flag); break;
 	case ACT_SEND: podlink_send(e, a->pod, a->batch); break;
@@ -143,6 +151,7 @@ static void feed_all(struct engine *e)
 		if (!e->over)
 			feed(e, &q->ev);
 		free(q->offers);
+		free(q->past);
 		free(q->views);
 		free(q);
 		journal_flush(e);
@@ -586,6 +595,8 @@ void engine_free(struct engine *e)
 		ssh_key_free(&e->pods[i].client);
 		ssh_key_free(&e->pods[i].host);
 		free(e->pods[i].host_public);
+		str_free(&e->pods[i].log);
+		free(e->pods[i].log_lines);
 		free(e->pods[i].at);
 	}
 	for (uint32_t i = 0; i < e->segment_count; i++)
@@ -594,6 +605,7 @@ void engine_free(struct engine *e)
 		struct queued *q = e->first;
 		e->first = q->next;
 		free(q->offers);
+		free(q->past);
 		free(q->views);
 		free(q);
 	}

@@ -69,6 +69,10 @@ struct epod { /* beside core_pod */
 	enum prepare_step step;
 	bool logs_asked; /* of its provider, before it was released */
 	bool little_left; /* was waited for once, instead of a sync */
+	struct str log;	 /* what its provider's log said when it was last read; */
+	int64_t log_read_at;
+	uint32_t *log_lines; /* ... and the hashes of all lines it ever had that were the provider's */
+	size_t log_line_count, log_line_cap;
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
 	char detail[64];
@@ -79,6 +83,7 @@ struct queued {
 	struct event ev;
 	struct err err;
 	struct offer *offers;
+	struct offer_past *past;
 	struct pod_view *views;
 	struct volume volume;
 	struct queued *next;
@@ -144,6 +149,9 @@ const char *pod_called(const struct engine *e, int pod);
 /* journal.c */
 void journal_pod(struct engine *e, int pod);
 void journal_run(struct engine *e);
+/* Of its offer, for later runs. */
+void journal_bad_host(struct engine *e, int pod, const char *why);
+void journal_good_host(struct engine *e, int pod);
 void journal_safe(struct engine *e, uint32_t segment, bool suspect);
 void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
@@ -161,6 +169,7 @@ void vendor_volume_ready(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
 void vendor_rent(struct engine *e, int pod);
 void vendor_release(struct engine *e, int pod);
+void vendor_log(struct engine *e, int pod);
 /* What the vendor says it billed, for the ledger; counts down e->billing_open when it has answered. */
 void vendor_billing(struct engine *e, int pod);
 void vendor_salvage(struct engine *e, int pod);

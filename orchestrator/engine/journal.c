@@ -4,6 +4,7 @@
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "impl.h"
+#include "past.h"
 
 /* Rows have wall clock times, the core boot clock times; both are of this machine. */
 static int64_t to_wall(const struct engine *e, int64_t boot_ms)
@@ -161,6 +162,25 @@ void journal_run(struct engine *e)
 
 	if (store_put_run(e->setup->store, e->setup->run, &err) < 0)
 		engine_log(e, LOG_ERROR, "the ledger could not be written: %s", err.msg);
+}
+
+/* The ledger's room for it is nothing that a run depends on. A pod taken over from an earlier client has no offer any more. */
+void journal_bad_host(struct engine *e, int pod, const char *why)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct err err = {0};
+
+	if (p->offer.id[0] && past_give_up(e->setup->store, &p->offer, p->view.host, why, to_wall(e, p->create_at),
+					   clock_wall_ms(), &err) < 0)
+		engine_log(e, LOG_WARN, "pod %s: later runs will not know that it was given up: %s", pod_called(e, pod), err.msg);
+}
+
+void journal_good_host(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	if (p->offer.id[0])
+		past_clear(e->setup->store, &p->offer, NULL);
 }
 
 void journal_safe(struct engine *e, uint32_t segment, bool suspect)

@@ -7,6 +7,9 @@
 #include "../base/log.h"
 #include "../base/path.h"
 #include "impl.h"
+#include "past.h"
+
+enum { LOG_FRESH_MS = 5000 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -57,6 +60,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 {
 	struct asked *a = ctx;
 	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
+	struct offer_past *past = NULL;
 	const struct provider_ops *ops = a->e->setup->providers[a->provider].ops;
 	struct err off = {0};
 
@@ -65,8 +69,10 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 	} else if (result) {
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
+		ev.past = past = past_of_offers(a->e->setup->store, ev.offers, ev.count, clock_wall_ms());
 	}
 	post(a->e, &ev, err);
+	free(past);
 	asked_free(a);
 }
 
@@ -243,21 +249,78 @@ void vendor_rent(struct engine *e, int pod)
 
 static void send_release(struct engine *e, int pod);
 
-static void logs_done(void *ctx, struct op_result *result, const struct err *err)
+static void show_log(struct engine *e, int pod, const char *text)
 {
-	struct asked *a = ctx;
-	const char *line = !err && result ? str_text(&result->text) : "";
-
-	while (*line) {
+	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len)
-			engine_log(a->e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(a->e, a->pod), str_text(&shown));
+			engine_log(e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(e, pod), str_text(&shown));
 		line += len + (line[len] == '\n');
 	}
+}
+
+static void logs_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+
+	show_log(a->e, a->pod, !err && result ? str_text(&result->text) : "");
 	send_release(a->e, a->pod);
 	asked_free(a);
+}
+
+/* Has the provider written this line before? A container that ends and is started again, for ever, makes no progress. */
+static bool is_new_line(struct epod *p, const char *line, size_t len)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)line[i]) * 16777619u;
+	for (size_t i = 0; i < p->log_line_count; i++)
+		if (p->log_lines[i] == hash)
+			return false;
+	GROW(p->log_lines, p->log_line_count, p->log_line_cap);
+	p->log_lines[p->log_line_count++] = hash;
+	return true;
+}
+
+static int count_new_lines(struct epod *p, const char *text)
+{
+	int fresh = 0;
+
+	for (const char *line = text; *line;) {
+		size_t len = strcspn(line, "\n");
+		if (len && !starts_with(line, "container: "))
+			fresh += is_new_line(p, line, len);
+		line += len + (line[len] == '\n');
+	}
+	return fresh;
+}
+
+static void log_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct epod *p = &a->e->pods[a->pod];
+	struct event ev = {.type = EV_LOG, .pod = a->pod, .provider = a->provider};
+
+	if (!err) {
+		str_reset(&p->log);
+		str_addn(&p->log, str_text(&result->text), result->text.len);
+		p->log_read_at = clock_boot_ms();
+		ev.number = count_new_lines(p, str_text(&p->log));
+	}
+	post(a->e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_log(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a = asked_new(e, p->provider, pod);
+
+	COPY_TEXT(a->want.id, p->id);
+	begin(a, OP_LOGS, log_done);
 }
 
 static void billing_done(void *ctx, struct op_result *result, const struct err *err)
@@ -321,6 +384,11 @@ void vendor_release(struct engine *e, int pod)
 		return;
 	}
 	e->pods[pod].logs_asked = true;
+	if (e->pods[pod].log_read_at && clock_boot_ms() - e->pods[pod].log_read_at < LOG_FRESH_MS) {
+		show_log(e, pod, str_text(&e->pods[pod].log));
+		send_release(e, pod);
+		return;
+	}
 	a = asked_new(e, p->provider, pod);
 	COPY_TEXT(a->want.id, p->id);
 	begin(a, OP_LOGS, logs_done);

@@ -279,6 +279,13 @@ static bool pod_open_of(const void *row, const char *text)
 	return pod_open(row, text) && pod_of(row, text);
 }
 
+static bool pod_up(const void *row, const char *text)
+{
+	const struct pod_row *pod = row;
+
+	return !strcmp(pod->provider, text) && pod->connected_ms > 0;
+}
+
 static bool segment_of(const void *row, const char *text)
 {
 	return !strcmp(((const struct segment_row *)row)->run, text);
@@ -303,6 +310,7 @@ static const struct {
 	[QUERY_PODS_OF] = {TABLE_POD, OLDEST_PUT, pod_of},
 	[QUERY_PODS_OPEN] = {TABLE_POD, OLDEST_PUT, pod_open},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD, OLDEST_PUT, pod_open_of},
+	[QUERY_PODS_UP] = {TABLE_POD, NEWEST_PUT, pod_up},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, OLDEST_PUT, segment_of},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, OLDEST_PUT, all},
 	[QUERY_FACT] = {TABLE_FACT},

@@ -214,6 +214,7 @@ static const struct {
 	[QUERY_PODS_OPEN] = {TABLE_POD, "WHERE state NOT IN ('gone','failed') ORDER BY +seq"},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD,
 				"WHERE run=?1 AND state NOT IN ('gone','failed') ORDER BY +seq"},
+	[QUERY_PODS_UP] = {TABLE_POD, "WHERE provider=?1 AND connected_ms>0 ORDER BY seq DESC"},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, "ORDER BY seq"},
 	[QUERY_FACT] = {TABLE_FACT, "WHERE name=?1"},

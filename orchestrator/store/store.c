@@ -194,6 +194,12 @@ int store_pods(struct store *s, const char *run, bool open_only, struct pod_row 
 	return list(s, queries[run != NULL][open_only], run, 0, (void **)out, count, err);
 }
 
+int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out,
+		  size_t *count, struct err *err)
+{
+	return list(s, QUERY_PODS_UP, provider, most, (void **)out, count, err);
+}
+
 int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count,
 		   struct err *err)
 {

@@ -170,6 +170,57 @@ c_no_gpu_in_it() {
 	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
 	has err.txt "no GPU"
 	is "$(pods_ever)" 1 "pods that ever were"
+	burst offers --json
+	is "$(json '[.[] | select(.avoided) | .avoided.reason] | join(",")')" "no GPU could be seen on it" "avoided"
+}
+# Three runs that go well, whose pods took so many seconds to come up, as far as the ledger knows.
+pods_came_up_in() {
+	local i
+	for i in 1 2 3; do
+		rm -rf out
+		render
+		all_done 6 "$i"
+	done
+	rm -rf out
+	sqlite3 "$BURST_STATE_DIR/ledger.db" "UPDATE pod SET connected_ms = create_ms + ${1}000" || complain "the ledger cannot be changed"
+}
+c_stuck_host_is_given_up_early_and_avoided() {
+	command -v sqlite3 >/dev/null || { skip "no sqlite3"; return; }
+	LIMIT=150
+	pods_came_up_in 22
+	rp_fault F9
+	render
+	all_done 6 5
+	has err.txt "did not come up within 1m"
+	local lived
+	lived=$(rp_control state | jq '[.pods[] | .ended_ms - .created_ms] | .[3] / 1000 | floor')
+	[ "$lived" -ge 66 ] && [ "$lived" -lt 90 ] || complain "the stuck pod lived for $lived s"
+	is "$(gpus_used)" "RTX 4090,NVIDIA L40S" "what was tried"
+	burst offers --json
+	is "$(json '[.[] | select(.avoided) | "\(.gpu): \(.avoided.reason)"] | join(",")')" "RTX 4090: its container never ran" "avoided"
+	is "$(json '.[-1].gpu')" "RTX 4090" "the last offer"
+	burst plan
+	has out.txt "its container never ran"
+	rm -rf out
+	render
+	all_done 6 6
+	is "$(gpus_used)" "NVIDIA L40S" "where the next run went"
+	has err.txt "its container never ran; others go before it"
+	rm -rf out
+	burst run --json --gpu "RTX 4090" # nothing else will do
+	all_done 6 7
+	has err.txt "nothing else is to be had, so it is tried again"
+	burst offers --json
+	is "$(json '[.[] | select(.avoided)] | length')" 0 "avoided once a pod of it has worked"
+}
+c_pull_that_moves_is_waited_for() {
+	command -v sqlite3 >/dev/null || { skip "no sqlite3"; return; }
+	LIMIT=150
+	pods_came_up_in 22
+	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"pull_ms":80000,"pull_says_ms":5000}}}' >/dev/null
+	render
+	all_done 6 4
+	has err.txt "its provider's log moves on"
 }
 c_volume_that_cannot_be_written() {
 	rp_fault F26
@@ -377,8 +428,9 @@ c_quiz_on_four_pods() {
 t_every_fault() {
 	# shellcheck disable=SC2046
 	cases c_create_says_500_and_made_it c_create_is_cut_and_made_it c_create_answers_in_half_a_sentence c_never_listed c_a_list_that_never_is_whole \
+		c_stuck_host_is_given_up_early_and_avoided c_pull_that_moves_is_waited_for \
 		c_stuck_before_its_image c_running_without_a_port c_dearer_than_it_was_offered c_so_dear_that_the_cap_would_break \
-		$(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxE "c_create_(says_500|is_cut|answers_in).*|c_never_listed|c_a_list_that_never.*|c_stuck_before_its_image|c_running_without_a_port|c_dearer.*|c_so_dear.*")
+		$(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxE "c_create_(says_500|is_cut|answers_in).*|c_never_listed|c_a_list_that_never.*|c_stuck_host_is_given_up.*|c_pull_that_moves.*|c_stuck_before_its_image|c_running_without_a_port|c_dearer.*|c_so_dear.*")
 }
 
 run_tests "$@"

@@ -124,6 +124,7 @@ static int64_t spent_before(const struct sim *s)
 /* ---- stepping, and what must hold after each step ---- */
 
 static void perform(struct sim *s);
+static void mark_host(struct sim *s, const struct action *a, int64_t at);
 static void check_step(struct sim *s, const struct event *ev);
 
 static void count_events(struct sim *s)
@@ -196,6 +197,9 @@ static void check_pod(struct sim *s, int pod)
 		broke(s, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
 	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
+	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && p->boot_limit_ms && !p->connected_at && !s->ever_slept &&
+	    c->now > p->create_at + 2 * c->conf.boot_limit_ms + LOG_WAIT_MS)
+		broke(s, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
 		broke(s, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
 	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) && !canary_waits &&
@@ -553,6 +557,9 @@ static void act(struct sim *s, const struct action *a)
 	case ACT_SAVE: save(s, a->pod); break;
 	case ACT_RENT: rent(s, a); break;
 	case ACT_LIST: ask(s, a, api(s, a), W_LIST)->x = boot_now(s); break;
+	case ACT_LOG: ask(s, a, 2 * api(s, a) + 4000, W_LOG); break;
+	case ACT_BAD_HOST: mark_host(s, a, wall_now(s)); break;
+	case ACT_GOOD_HOST: mark_host(s, a, 0); break;
 	case ACT_CONNECT: ask(s, a, 3 * s->plan->rtt_ms, W_REACHED); break;
 	case ACT_PREPARE: command(s, a, C_PREPARE); break;
 	case ACT_SEND: command(s, a, C_SEND); break;
@@ -578,7 +585,8 @@ static void act(struct sim *s, const struct action *a)
 
 static const char *action_name(enum action_type type)
 {
-	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "CONNECT", "PREPARE", "SEND", "REVOKE",
+	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "LOG", "BAD_HOST",
+					    "GOOD_HOST", "CONNECT", "PREPARE", "SEND", "REVOKE",
 					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE",
 					    "NOTE", "END"};
 
@@ -787,6 +795,27 @@ static void synced(struct sim *s, struct happening *h)
 		send_event(s, &ev, ERR_NONE);
 }
 
+/* Its image is pulled bit by bit until it runs. */
+static void log_read(struct sim *s, struct happening *h)
+{
+	const struct machine *m = machine_of(s, h->pod);
+	struct event ev = {.type = EV_LOG, .pod = h->pod, .provider = h->provider, .number = 1};
+
+	if (m && (m->never_runs || m->failed || m->running))
+		ev.number = 0;
+	send_event(s, &ev, m && m->is_over ? ERR_NOT_FOUND : ERR_NONE);
+}
+
+static void mark_host(struct sim *s, const struct action *a, int64_t at)
+{
+	const struct core_pod *p = core_pod_at(s->core, a->pod);
+	const struct vendor_plan *v = &s->plan->vendors[p->provider];
+
+	for (int i = 0; i < v->offer_count; i++)
+		if (!strcmp(v->offers[i].id, p->offer.id))
+			s->bad_at[p->provider][i] = at;
+}
+
 static void created(struct sim *s, struct happening *h)
 {
 	struct event ev = {.type = EV_RENTED, .pod = h->pod, .provider = h->provider};
@@ -819,8 +848,16 @@ static void listed(struct sim *s, struct happening *h)
 static void offered(struct sim *s, struct happening *h)
 {
 	const struct vendor_plan *v = &s->plan->vendors[h->provider];
-	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = v->offers, .count = (size_t)v->offer_count};
+	struct offer_past past[4] = {0};
+	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = v->offers, .count = (size_t)v->offer_count,
+			   .past = past};
 
+	for (int i = 0; i < v->offer_count; i++) {
+		int64_t at = s->bad_at[h->provider][i];
+		past[i].boot_ms = s->plan->knows_boots ? v->boot_ms : 0;
+		past[i].bad_at_ms = at;
+		past[i].bad_until_ms = at ? at + 1800000 : 0;
+	}
 	if (strikes(s, F_OFFERS_FAIL)) {
 		send_event(s, &ev, ERR_TRANSIENT);
 		return;
@@ -891,6 +928,7 @@ void client_hears(struct sim *s, struct happening *h)
 	case W_KEPT: kept(s, h); break;
 	case W_SALVAGED: salvaged(s, h); break;
 	case W_SYNCED: synced(s, h); break;
+	case W_LOG: log_read(s, h); break;
 	case W_RELEASED: send_event(s, &ev, h->kind); break;
 	case W_SIGNAL: signalled(s, h); break;
 	default: break;

@@ -92,6 +92,7 @@ static void make_conf(struct plan *p, uint64_t *r)
 	c->max_price_microusd_h = chance(r, 20) ? in(r, 400000, 2500000) : 0;
 	c->wait_ms = in(r, 10000, 600000);
 	c->lease_ms = in(r, 120000, 600000);
+	p->knows_boots = chance(r, 50);
 	c->boot_limit_ms = in(r, 60000, 600000);
 	c->keep_ms = chance(r, 10) ? 60000 : 0;
 	c->check_tries = (int)in(r, 1, 3);

@@ -194,6 +194,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_SALVAGED:
 	case W_SYNCED:
 	case W_RELEASED:
+	case W_LOG:
 	case W_SIGNAL:
 		if (s->asleep)
 			put_off(s, h);

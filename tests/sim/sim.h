@@ -59,6 +59,7 @@ struct plan {
 	struct vendor_plan vendors[VENDORS_MAX];
 	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
 	int64_t boot_clock_ms;
+	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
 	struct fault faults[FAULTS_MAX];
@@ -75,7 +76,7 @@ extern const char *const fault_names[F_KINDS];
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_SIGNAL,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL,
 	/* in the cloud and on the pods */
 	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
 	/* to the machine that burst runs on */
@@ -185,6 +186,7 @@ struct sim {
 	bool good_safe; /* a segment with a good check was kept in this life */
 	struct row *rows;
 	size_t row_count, row_cap;
+	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
 	bool *safe, *poison, *suspect;
 	int *bad_checks;
 	int64_t settled_at, ended_at;

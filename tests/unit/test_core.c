@@ -947,6 +947,268 @@ static void test_segment_that_ends_pods(void **state)
 	tear_down(&b);
 }
 
+/* ---- coming up, or not ---- */
+
+/* A run with one offer whose pods took boot_ms so far. */
+static void start_knowing(struct bench *b, int64_t boot_ms)
+{
+	struct offer o = offer(0, 1000000);
+	struct offer_past past = {.boot_ms = boot_ms};
+
+	start(b);
+	tell(b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+	rented(b, 0);
+}
+
+static void log_says(struct bench *b, int i, int lines)
+{
+	tell(b, (struct event){.type = EV_LOG, .pod = i, .number = lines});
+}
+
+static void test_boot_limit_of_the_median(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t boot_ms, most_ms, gives_up_ms;
+	} cases[] = {
+		{"nothing is known", 0, 5 * MINUTE, 5 * MINUTE},
+		{"three times the median", 40 * SECOND, 5 * MINUTE, 2 * MINUTE},
+		{"a minute at least", 2 * SECOND, 5 * MINUTE, MINUTE},
+		{"never more than the config's", 4 * MINUTE, 5 * MINUTE, 5 * MINUTE},
+		{"the config's, below the least", 2 * SECOND, 20 * SECOND, 20 * SECOND},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.boot_limit_ms = cases[i].most_ms;
+		start_knowing(&b, cases[i].boot_ms);
+		int64_t began = pod(&b, 0)->create_at;
+		wait_ms(&b, cases[i].gives_up_ms - 1);
+		check_phase(&b, cases[i].name, 0, POD_BOOTING);
+		check_int(cases[i].name, "log read", did(&b, ACT_LOG, 0), cases[i].gives_up_ms >= LOG_WORTH_MS);
+		tell_err(&b, EV_LOG, 0, ERR_NOT_FOUND); /* nobody has such a log: that gives nobody more time */
+		wait_ms(&b, 1);
+		check_phase(&b, cases[i].name, 0, POD_RELEASING);
+		check_int(cases[i].name, "after ms", b.now - began, cases[i].gives_up_ms);
+		check_int(cases[i].name, "written down", did(&b, ACT_BAD_HOST, 0), 1);
+		tear_down(&b);
+	}
+}
+
+/* A median that is of no use, as with a new and larger image, does not give up one pod after the other. */
+static void test_each_stuck_pod_gives_the_next_more_time(void **state)
+{
+	static const int64_t limits_s[] = {60, 120, 240};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.retry_until_up = true;
+	start_knowing(&b, 15 * SECOND);
+	for (int i = 0; i < (int)ARRAY_LEN(limits_s); i++) {
+		struct offer o = offer(0, 1000000);
+		struct offer_past past = {.boot_ms = 15 * SECOND};
+		check_int("limit", "s", pod(&b, i)->boot_limit_ms / 1000, limits_s[i]);
+		wait_ms(&b, limits_s[i] * SECOND);
+		check_phase(&b, "given up", i, POD_RELEASING);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
+		b.now += BAD_HOST_REST_MS;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+		if (i == 2) /* one that comes up, and is lost */
+			bring_up(&b, 3);
+		else
+			rented(&b, i + 1);
+	}
+	list_in(&b, POD_STATE_GONE, 3, -1);
+	check_int("after one that came up", "s", pod(&b, 4)->boot_limit_ms / 1000, 60);
+	tear_down(&b);
+}
+
+/* At its deadline: what the provider's log says decides, once for each deadline. */
+static void test_log_that_moves_gives_time(void **state)
+{
+	static const struct {
+		const char *name;
+		int lines[4]; /* of the answers at each deadline; -1: given up before that */
+		int64_t lasts_s;
+	} cases[] = {
+		{"it stands still", {0, -1}, 2 * 60},
+		{"it moves once", {3, 0, -1}, 4 * 60},
+		{"it moves twice", {3, 1, 0, -1}, 6 * 60},
+		{"it moves for ever", {3, 1, 1, 1}, 8 * 60},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.boot_limit_ms = 4 * MINUTE; /* hence never more than eight minutes */
+		start_knowing(&b, 40 * SECOND);
+		int64_t began = pod(&b, 0)->create_at;
+		wait_ms(&b, MINUTE);
+		check_int(name, "read at half time", did(&b, ACT_LOG, 0), 1);
+		log_says(&b, 0, 5);
+		wait_ms(&b, MINUTE - 1);
+		for (int k = 0; k < 4 && cases[i].lines[k] >= 0; k++) {
+			check_int(name, "not read in between", did(&b, ACT_LOG, 0), 0);
+			check_phase(&b, name, 0, POD_BOOTING);
+			wait_ms(&b, 1);
+			if (pod(&b, 0)->phase == POD_RELEASING)
+				break;
+			check_int(name, "read at the deadline", did(&b, ACT_LOG, 0), 1);
+			log_says(&b, 0, cases[i].lines[k]);
+			if (cases[i].lines[k])
+				wait_ms(&b, 2 * MINUTE - 1);
+		}
+		check_phase(&b, name, 0, POD_RELEASING);
+		check_int(name, "lasted s", (b.now - began) / 1000, cases[i].lasts_s);
+		tear_down(&b);
+	}
+}
+
+static void test_log_that_never_comes(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_knowing(&b, 40 * SECOND);
+	wait_ms(&b, MINUTE);
+	log_says(&b, 0, 5);
+	wait_ms(&b, MINUTE + LOG_WAIT_MS - 1);
+	check_phase(&b, "it is waited for", 0, POD_BOOTING);
+	wait_ms(&b, 1);
+	check_phase(&b, "not longer", 0, POD_RELEASING);
+	log_says(&b, 0, 5); /* late */
+	check_phase(&b, "late", 0, POD_RELEASING);
+	tear_down(&b);
+}
+
+static void test_up_while_the_log_is_read(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_knowing(&b, 40 * SECOND);
+	wait_ms(&b, MINUTE);
+	log_says(&b, 0, 5);
+	wait_ms(&b, MINUTE);
+	assert_int_equal(did(&b, ACT_LOG, 0), 1);
+	list_running(&b, 0);
+	connected(&b, 0);
+	log_says(&b, 0, 0);
+	check_phase(&b, "it answered in time", 0, POD_PREPARING);
+	wait_ms(&b, 5 * MINUTE);
+	check_phase(&b, "and is kept", 0, POD_PREPARING);
+	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
+	assert_int_equal(did(&b, ACT_GOOD_HOST, 0), 1);
+	assert_int_equal(did(&b, ACT_BAD_HOST, -1), 0);
+	tear_down(&b);
+}
+
+/* ---- offers that are avoided ---- */
+
+static const char *note_of(const struct bench *b, const char *words)
+{
+	for (size_t i = 0; i < b->out.count; i++)
+		if (b->out.list[i].type == ACT_NOTE && strstr(b->out.list[i].text, words))
+			return b->out.list[i].text;
+	return NULL;
+}
+
+static void test_avoided_offers_go_last(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t bad_for_ms[2]; /* from now on */
+		bool dear;	       /* the second one is above the price cap */
+		const char *takes, *says;
+	} cases[] = {
+		{"neither is bad", {0, 0}, false, "offer-0", NULL},
+		{"the first is", {MINUTE, 0}, false, "offer-1",
+		 "alpha GPU 0: given up 12 min ago: sshd never spoke; others go before it"},
+		{"it was", {-1, 0}, false, "offer-0", NULL},
+		{"both are", {MINUTE, MINUTE}, false, "offer-0", "nothing else is to be had, so it is tried again"},
+		{"nothing else can be paid", {MINUTE, 0}, true, "offer-0", "nothing else is to be had, so it is tried again"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct offer offers[] = {offer(0, 1000000), offer(1, cases[i].dear ? 9000000 : 1000000)};
+		struct offer_past past[2] = {0};
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = 2000000;
+		for (int k = 0; k < 2; k++) {
+			if (!cases[i].bad_for_ms[k])
+				continue;
+			past[k].bad_at_ms = WALL_MS + b.now - 12 * MINUTE;
+			past[k].bad_until_ms = WALL_MS + b.now + cases[i].bad_for_ms[k];
+			COPY_TEXT(past[k].bad_why, "sshd never spoke");
+		}
+		start(&b);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .past = past, .count = 2});
+		check_int(cases[i].name, "creates", did(&b, ACT_RENT, -1), 1);
+		if (strcmp(pod(&b, 0)->offer.id, cases[i].takes) != 0)
+			fail_msg("%s: took %s", cases[i].name, pod(&b, 0)->offer.id);
+		if (cases[i].says ? !note_of(&b, cases[i].says) : did(&b, ACT_NOTE, -1) > 0)
+			fail_msg("%s: %s", cases[i].name, did(&b, ACT_NOTE, -1) ? first(&b, ACT_NOTE)->text : "nothing is said");
+		tear_down(&b);
+	}
+}
+
+/* Another vendor is asked before an avoided offer is taken; and that one is taken before the run waits in vain. */
+static void test_avoided_offers_go_behind_other_vendors(void **state)
+{
+	struct offer o = offer(0, 1000000), other = offer(1, 1000000);
+	struct offer_past past = {0};
+	struct bench b;
+
+	(void)state;
+	for (size_t others = 0; others < 2; others++) {
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		past.bad_until_ms = WALL_MS + b.now + MINUTE;
+		start(&b);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+		assert_int_equal(did(&b, ACT_RENT, -1), 0);
+		assert_int_equal(first(&b, ACT_OFFERS)->provider, 1);
+		tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = others});
+		assert_int_equal(did(&b, ACT_RENT, -1), 1);
+		assert_int_equal(pod(&b, 0)->provider, others);
+		tear_down(&b);
+	}
+}
+
+/* What is held against a host within the run itself: left alone for a moment, then last. */
+static void test_bad_hosts_rest_and_go_last(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = HOUR;
+	start_with(&b, offers, 2);
+	rented(&b, 0);
+	list_in(&b, POD_STATE_FAILED, 0, -1);
+	assert_int_equal(did(&b, ACT_BAD_HOST, 0), 1);
+	assert_string_equal(first(&b, ACT_BAD_HOST)->text, "it failed to start");
+	assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+	b.now += BAD_HOST_REST_MS + 1;
+	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
+	assert_string_equal(pod(&b, 2)->offer.id, "offer-0"); /* nothing else is to be had */
+	b.now += MINUTE;
+	tell_err(&b, EV_RENT_FAILED, 2, ERR_NO_CAPACITY);
+	assert_string_equal(pod(&b, 3)->offer.id, "offer-1");
+	tear_down(&b);
+}
+
 /* ---- a pod is lost ---- */
 
 /* Of its four segments one is safe, one arrived, one only rendered, one in hand. */
@@ -1629,6 +1891,14 @@ int main(void)
 		cmocka_unit_test(test_failed_segments),
 		cmocka_unit_test(test_poison_stays_failed),
 		cmocka_unit_test(test_segment_that_ends_pods),
+		cmocka_unit_test(test_boot_limit_of_the_median),
+		cmocka_unit_test(test_each_stuck_pod_gives_the_next_more_time),
+		cmocka_unit_test(test_log_that_moves_gives_time),
+		cmocka_unit_test(test_log_that_never_comes),
+		cmocka_unit_test(test_up_while_the_log_is_read),
+		cmocka_unit_test(test_avoided_offers_go_last),
+		cmocka_unit_test(test_avoided_offers_go_behind_other_vendors),
+		cmocka_unit_test(test_bad_hosts_rest_and_go_last),
 		cmocka_unit_test(test_lost_pods_work),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
 		cmocka_unit_test(test_taken_over_in_the_middle),

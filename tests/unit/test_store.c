@@ -464,6 +464,49 @@ static void runs_are_listed_newest_first(void **state)
 	check_runs(s, "b.cfg", false, 0, "r2");
 }
 
+static void put_up(struct store *s, const char *attempt, const char *provider, int64_t connected_ms)
+{
+	struct pod_row row = {.connected_ms = connected_ms};
+	struct err err = {0};
+
+	COPY_TEXT(row.attempt, attempt);
+	COPY_TEXT(row.provider, provider);
+	ok(store_put_pod(s, &row, &err), &err);
+}
+
+static void check_up(struct store *s, const char *provider, size_t most, const char *want)
+{
+	struct pod_row *rows = (void *)1;
+	struct str got = STR_INIT;
+	struct err err = {0};
+	size_t n = 99;
+
+	ok(store_pods_up(s, provider, most, &rows, &n, &err), &err);
+	for (size_t i = 0; i < n; i++)
+		str_addf(&got, "%s%s", i ? " " : "", rows[i].attempt);
+	assert_true((rows == NULL) == (n == 0));
+	free(rows);
+	check_words("pods that came up", &got, want);
+}
+
+static void pods_that_came_up_are_listed(void **state)
+{
+	struct store *s = ((struct bed *)*state)->s;
+
+	check_up(s, "runpod", 0, "");
+	put_up(s, "a", "runpod", 500);
+	put_up(s, "b", "runpod", 0);
+	put_up(s, "c", "modal", 700);
+	put_up(s, "d", "runpod", 600);
+	put_up(s, "e", "runpod", 100);
+	check_up(s, "runpod", 0, "e d a");
+	check_up(s, "runpod", 2, "e d");
+	put_up(s, "b", "runpod", 900); /* written anew, first put long ago */
+	check_up(s, "runpod", 0, "e d b a");
+	check_up(s, "modal", 0, "c");
+	check_up(s, "", 0, "");
+}
+
 static void pods_are_listed_in_order(void **state)
 {
 	struct store *s = ((struct bed *)*state)->s;
@@ -1468,6 +1511,7 @@ int main(void)
 		BOTH(an_empty_ledger_is_empty),
 		BOTH(a_run_is_found_by_its_beginning),
 		BOTH(runs_are_listed_newest_first),
+		BOTH(pods_that_came_up_are_listed),
 		BOTH(pods_are_listed_in_order),
 		BOTH(segments_belong_to_their_run),
 		BOTH(volumes_come_and_go),

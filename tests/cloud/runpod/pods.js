@@ -8,6 +8,7 @@
 //   preempt_after_ms, preempt_to   lingers_ms still RUNNING so long after its end was accepted   delete_404_ms DELETE says
 //   404 so long after creation   stale_port_ms the API shows the old port so long after a restart   cost what it says it costs
 //   no_gpu nvidia-smi finds none   volume "ro"|"full"   locked   pull_ms this pod's own
+//   pull_says_ms while it is pulled, its system log has another line so often
 
 const fs = require('fs');
 const path = require('path');
@@ -123,6 +124,8 @@ class Pods {
 		this.say(pod, `pulling image ${pod.image}`);
 		if (pod.quirks.stuck === 'STARTING') return;
 		const ms = pod.quirks.pull_ms !== undefined ? pod.quirks.pull_ms : boot.pull_ms;
+		for (let n = 1, every = pod.quirks.pull_says_ms; every && n * every < ms; n++)
+			this.later(pod, n * every, () => this.say(pod, `layer ${n} of ${pod.image} downloaded`));
 		if (pod.quirks.stuck === 'ERROR')
 			return this.later(pod, ms, () => {
 				this.say(pod, 'error creating container: failed to create task for container: OCI runtime create failed');

@@ -1,0 +1,164 @@
+#include "past.h"
+
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/crypto.h"
+#include "../base/gpus.h"
+#include "../base/jsonx.h"
+
+enum { BOOTS_MOST = 20, BOOTS_LEAST = 3, ROWS_MOST = 200 };
+
+#define AVOID_LEAST_MS (30 * 60 * 1000ll)
+#define AVOID_MOST_MS  (6 * 3600 * 1000ll)
+#define FORGET_MS      (24 * 3600 * 1000ll) /* after that, one more is the first again */
+
+/* ---- how quickly they come up ---- */
+
+static bool same_gpu(const char *a, const char *b)
+{
+	const struct gpu *known = gpu_find(a);
+
+	return !strcmp(a, b) || (known && known == gpu_find(b));
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* gpu NULL: any. */
+static size_t boots(const struct pod_row *rows, size_t count, const char *gpu, int64_t out[BOOTS_MOST])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count && n < BOOTS_MOST; i++) {
+		int64_t ms = rows[i].connected_ms - rows[i].create_ms;
+		if (rows[i].connected_ms > 0 && rows[i].create_ms > 0 && ms > 0 && (!gpu || same_gpu(rows[i].gpu, gpu)))
+			out[n++] = ms;
+	}
+	return n;
+}
+
+int64_t past_boot_ms(const struct pod_row *rows, size_t count, const char *gpu)
+{
+	int64_t list[BOOTS_MOST];
+	size_t n = boots(rows, count, gpu, list);
+
+	if (n < BOOTS_LEAST)
+		n = boots(rows, count, NULL, list);
+	if (n < BOOTS_LEAST)
+		return 0;
+	qsort(list, n, sizeof(*list), compare);
+	return n % 2 ? list[n / 2] : (list[n / 2 - 1] + list[n / 2]) / 2;
+}
+
+/* Offers of one provider and one GPU share theirs. */
+static void add_boots(struct store *store, const struct offer *offers, size_t count, struct offer_past *out)
+{
+	struct pod_row *rows = NULL;
+	const char *of = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct offer *o = &offers[i];
+		if (!of || strcmp(of, o->provider) != 0) {
+			free(rows);
+			rows = NULL;
+			n = 0;
+			store_pods_up(store, o->provider, ROWS_MOST, &rows, &n, NULL);
+			of = o->provider;
+		}
+		bool known = i > 0 && !strcmp(offers[i - 1].provider, o->provider) && !strcmp(offers[i - 1].gpu, o->gpu);
+		out[i].boot_ms = known ? out[i - 1].boot_ms : past_boot_ms(rows, n, o->gpu);
+	}
+	free(rows);
+}
+
+/* ---- which were bad ---- */
+
+static void fact_name(const struct offer *o, char name[64])
+{
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%d", o->id, o->region, o->spot);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "bad:%s:%.24s", o->provider, hex);
+}
+
+/* NULL: nothing is held against it. */
+static json_t *mark_of(struct store *store, const struct offer *o)
+{
+	char name[64], text[4096] = "";
+
+	fact_name(o, name);
+	if (!store_fact(store, name, text, sizeof(text)) || !text[0])
+		return NULL;
+	return jsonx_parse(text, strlen(text), NULL);
+}
+
+struct offer_past *past_of_offers(struct store *store, const struct offer *offers, size_t count, int64_t wall_ms)
+{
+	if (!count)
+		return NULL;
+	struct offer_past *out = xcalloc(count, sizeof(*out));
+
+	add_boots(store, offers, count, out);
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(json_decref) json_t *mark = mark_of(store, &offers[i]);
+		int64_t at = jsonx_int(mark, "at_ms", 0);
+		if (!mark || at > wall_ms)
+			continue; /* from a clock that was wrong */
+		out[i].bad_at_ms = at;
+		out[i].bad_until_ms = MIN(jsonx_int(mark, "until_ms", 0), at + AVOID_MOST_MS);
+		COPY_TEXT(out[i].bad_why, jsonx_text(mark, "why", ""));
+	}
+	return out;
+}
+
+static json_t *mark_new(const struct offer *o, const char *host, const char *why, int64_t wall_ms, int64_t times)
+{
+	int64_t avoid_ms = MIN(AVOID_LEAST_MS << MIN(times - 1, 8), AVOID_MOST_MS);
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	str_add_printable(&shown, why, strlen(why), 90);
+	return json_pack("{s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:b,s:s}", "at_ms", (json_int_t)wall_ms, "until_ms",
+			 (json_int_t)(wall_ms + avoid_ms), "times", (json_int_t)times, "why", str_text(&shown), "provider",
+			 o->provider, "offer", o->id, "gpu", o->gpu, "region", o->region, "spot", o->spot, "host", host);
+}
+
+static int put_mark(struct store *store, const struct offer *offer, json_t *mark, struct err *err)
+{
+	CLEANUP(json_decref) json_t *owned = mark;
+	CLEANUP(free_text) char *line = mark ? jsonx_line(owned) : xstrdup("");
+	char name[64];
+
+	fact_name(offer, name);
+	return line ? store_put_fact(store, name, line, err) : err_set(err, ERR_BUG, "what an offer is avoided for is no text");
+}
+
+int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why, int64_t rented_ms,
+		 int64_t wall_ms, struct err *err)
+{
+	if (store_begin(store, err) < 0)
+		return -1;
+	CLEANUP(json_decref) json_t *old = mark_of(store, offer);
+	int64_t at = jsonx_int(old, "at_ms", 0), times = jsonx_int(old, "times", 0);
+	bool counts = old && at <= wall_ms && wall_ms - at < FORGET_MS;
+	/* pods that were rented side by side are one lesson, not several */
+	times = !counts ? 1 : MAX(times + (rented_ms > at), 1);
+	if (put_mark(store, offer, mark_new(offer, host, why, wall_ms, times), err) < 0) {
+		store_rollback(store);
+		return -1;
+	}
+	return store_commit(store, err);
+}
+
+int past_clear(struct store *store, const struct offer *offer, struct err *err)
+{
+	CLEANUP(json_decref) json_t *mark = mark_of(store, offer);
+
+	return mark ? put_mark(store, offer, NULL, err) : 0;
+}

@@ -1,0 +1,23 @@
+/* past.h - what the ledger remembers for later runs, of this process or another: how quickly pods of an offer came up, and
+ * which offers gave a pod that was stuck or bad. Such an offer is avoided for half an hour, twice as long for each pod more that
+ * was rented after it was to be avoided, six hours at most; a pod of it that works clears it. Times are wall clock ms. */
+#ifndef BURST_ENGINE_PAST_H
+#define BURST_ENGINE_PAST_H
+
+#include "../core/core.h"
+#include "../store/store.h"
+
+/* One for each offer, to be freed by the caller (NULL for none). What cannot be read is not known. */
+struct offer_past *past_of_offers(struct store *store, const struct offer *offers, size_t count, int64_t wall_ms);
+
+/* A pod of this offer, rented then, was given up now. host: where it was, "" when its vendor never said. */
+int past_give_up(struct store *store, const struct offer *offer, const char *host, const char *why, int64_t rented_ms,
+		 int64_t wall_ms, struct err *err);
+/* A pod of it works. */
+int past_clear(struct store *store, const struct offer *offer, struct err *err);
+
+/* What pods of this GPU took from the create to the handshake, of the newest twenty; of any GPU where there were fewer than
+ * three with this one. rows: newest first, all of one provider. 0: fewer than three in all. */
+int64_t past_boot_ms(const struct pod_row *rows, size_t count, const char *gpu);
+
+#endif
