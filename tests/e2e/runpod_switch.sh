@@ -26,8 +26,11 @@ ended_itself() { # ended_itself [SECONDS]: since it was killed, with the pod's o
 	is "$(asked deletePod '.key == "account"')" 0 "ends that somebody else asked for"
 	[ $((SECONDS - KILLED)) -le "${1:-70}" ] || complain "it took $((SECONDS - KILLED)) s"
 }
+first_process() { # of the pod's container
+	rp_control state | jq -r --arg id "$ID" '.pods[] | select(.id == $id) | .pid'
+}
 inside() { # inside COMMAND...: in the pod's container
-	nsenter -t "$(rp_control state | jq -r --arg id "$ID" '.pods[] | select(.id == $id) | .pid')" -m -p "$@"
+	nsenter -t "$(first_process)" -m -p "$@"
 }
 reap() {
 	burst reap "$@"
@@ -50,6 +53,38 @@ c_shells_are_killed_in_the_pod() {
 	killed
 	ended_itself 25
 	reap
+}
+# The kernel's own killer: the pod's processes share 64 MB, and one of them wants all there is.
+memory_group() { # memory_group MB PID...: prints its folder; fails where this machine does not let us
+	local at limit group
+	if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+		at=/sys/fs/cgroup limit=memory.max
+	else
+		at=/sys/fs/cgroup/memory limit=memory.limit_in_bytes
+	fi
+	group=$at/burst-test-$$-$RANDOM
+	mkdir "$group" 2>/dev/null || return 1
+	echo "$1M" >"$group/$limit"
+	shift
+	for pid; do echo "$pid" >"$group/cgroup.procs"; done 2>/dev/null # some have ended by now
+	[ -n "$(cat "$group/cgroup.procs")" ] && echo "$group"
+}
+c_out_of_memory_in_the_pod() {
+	local group
+	working
+	# shellcheck disable=SC2046
+	group=$(memory_group 64 $(descendants "$(first_process)")) || {
+		skip "no memory cgroup can be made here"
+		kill -TERM "$PID"
+		burst_wait
+		return
+	}
+	sh -c 'echo $$ >"$1/cgroup.procs"; exec nsenter -t "$2" -m -p tail /dev/zero' sh "$group" "$(first_process)" >/dev/null 2>&1
+	is "$?" 137 "the end of what wanted all memory"
+	killed
+	ended_itself 25
+	reap
+	wait_for 10 "its processes to be gone" rmdir "$group"
 }
 c_container_begins_anew() {
 	rp_control settings '{"crash_keeps_disk":false}' >/dev/null
@@ -138,7 +173,7 @@ c_it_is_left_to_itself() {
 
 t_the_pod_ends_itself() {
 	cases c_api_is_away_when_it_is_time c_image_without_curl c_line_is_cut_and_the_client_lives c_key_without_rights \
-		c_container_begins_anew c_container_begins_anew_on_its_disk c_client_is_killed c_shells_are_killed_in_the_pod \
+		c_container_begins_anew c_container_begins_anew_on_its_disk c_client_is_killed c_shells_are_killed_in_the_pod c_out_of_memory_in_the_pod \
 		c_only_the_old_api_may_end_it c_key_without_rights_is_allowed c_it_learns_late_that_it_may_not c_it_is_left_to_itself
 }
 
