@@ -256,7 +256,8 @@ static int all_runs(struct gc *gc, struct err *err)
 
 /* ---- what an interrupted build left ---- */
 
-/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS. */
+/* Trees and environments are built under names that begin with a dot, agents under HASH.PROCESS; code that was put there for a
+ * pod that never came is staged/TREE.PART. */
 static bool half_built(const char *dir, const char *name)
 {
 	const char *dot = strchr(name, '.');
@@ -286,7 +287,7 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const struct volume_row *v,
 	      const struct gc_want *want, struct err *err)
 {
-	static const char *const built[] = {"code", "env", "agent"};
+	static const char *const built[] = {"code", "env", "agent", "staged"};
 	struct gc gc = {.ctx = ctx, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms(), .pods_live = -1};
 	char size[32];
 

@@ -161,6 +161,8 @@ static const struct {
 	{"a tree half built", "code", ".abc.00f1.77", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
 	{"a tree being built", "code", ".abc.00f1.77", 0, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
 	{"a whole tree", "code", "abc", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
+	{"code for a pod that never came", "staged", "abc.0", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
+	{"code on its way", "staged", "abc.0", 0, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
 	{"an environment half built", "env", ".h.00f1", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
 	{"an agent half copied", "agent", "abc.4711", 2, NULL, 0, 0, 0, 0, 0, NULL, false, true, true},
 	{"an agent", "agent", "abc", 90, NULL, 0, 0, 0, 0, 0, NULL, false, false, false},
