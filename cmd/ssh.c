@@ -12,8 +12,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (store_pod(ctx->store, ctx->args[0], &pod, err) < 0)
 		return err_wrap(err, "pod %s", ctx->args[0]);
-	if (!pod.port || !strcmp(pod.state, "gone"))
-		return err_set(err, ERR_USAGE, "pod %s is %s: nobody to talk to", ctx->args[0], pod.state);
+	if (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))
+		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
+	if (!pod.port)
+		return err_set(err, ERR_USAGE, "pod %s has no address yet (see `burst ps`): try again in a moment", ctx->args[0]);
 	CLEANUP(free_text) char *dir = xasprintf("%s/runs/%s", ctx->state_dir, pod.run);
 	CLEANUP(free_text) char *key = xasprintf("%s/%s.key", dir, pod.attempt);
 	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", dir, pod.attempt);

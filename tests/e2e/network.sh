@@ -28,7 +28,7 @@ all_home() { # all_home N
 cuts() { # cuts SIGNAL FILES...: when so many files are home
 	local signal=$1 n
 	shift
-	script_lines "${LINES_CUT:-120}"
+	script_lines "${LINES_CUT:-300}"
 	config 'pods = 1;'
 	burst_bg run
 	for n in "$@"; do
@@ -39,7 +39,7 @@ cuts() { # cuts SIGNAL FILES...: when so many files are home
 	done
 	burst_wait
 	unchanged
-	all_home "${LINES_CUT:-120}"
+	all_home "${LINES_CUT:-300}"
 }
 t_cut_during_batches() { cuts KILL 3; }
 t_cut_again_and_again() { LINES_CUT=500 cuts KILL 2 60 200; }
@@ -83,7 +83,7 @@ t_big_code_over_a_long_line() { # several sessions carry one stream
 }
 several_sessions() { [ "$(sessions | wc -l)" -gt 6 ]; }
 t_one_of_several_sessions_is_cut() {
-	big_code 120
+	big_code 240
 	hash_code 60ms
 	burst_bg run
 	wait_for 40 "several sessions" several_sessions
@@ -96,6 +96,7 @@ t_one_of_several_sessions_is_cut() {
 
 # Of an untroubled run of this size: about 0.6 MB up (handshake 3 kB, agent 160 kB, worker files 25 kB, code 400 kB, control)
 # and 2.7 MB down (12 files of 0.2 MB).
+all_over() { [ "$(grep -c ' open ' relay.log)" = "$(grep -cE ' (over|void) ' relay.log)" ]; }
 spoilt() { # spoilt RULE...: one run with this line; the first rule must have had its chance
 	local first=${1%%=*}
 	rm -rf out state code
@@ -113,6 +114,7 @@ spoilt() { # spoilt RULE...: one run with this line; the first rule must have ha
 	is "$(cat state/volumes/v/runs/*/*/events.jsonl | grep -c '"ev":"segment"')" 12 "$*: segments rendered, none twice"
 	is "$(relayed "$first" fired)" 1 "$*: the line was spoilt"
 	# what is under way when a connection breaks may come again, what is home may not
+	wait_for 10 "the relay to have seen the end" all_over
 	[ "$(awk '$2 == "over" { n += $4 } END { print n }' relay.log)" -lt $((2750000 + $# * 300000)) ] ||
 		complain "$*: what was home came again: $(grep over relay.log)"
 	nothing_left
