@@ -4,8 +4,8 @@
 //
 // A sandbox's quirks (given by a fault at creation, or by a test later):
 //   stuck "QUEUED"|"SCHEDULED"   unlisted_ms the list lacks it so long   no_tunnel   door, drop_after_bytes, drop_times
-//   reset_conns N the first N connections are reset   preempt_after_ms   evict_after_ms   init_failure TEXT   term_ms the end
-//   takes so long   lose_unsynced its end commits no volume   gpu_got the GPU that it really gets   no_gpu   schedule_ms
+//   deaf_ms the tunnel's connections are reset so long   reset_conns N the first N are   preempt_after_ms   evict_after_ms   init_failure TEXT   term_ms the end
+//   takes so long   lose_unsynced its end commits no volume   fail_sync   gpu_got the GPU that it really gets   no_gpu   schedule_ms
 
 const { EventEmitter } = require('events');
 const fs = require('fs');
@@ -13,17 +13,41 @@ const path = require('path');
 const clock = require('../common/clock');
 const { HOST_KEYS, host_files } = require('../common/host_root');
 const { Machine, Door, make_decoy } = require('../common/machine');
-const { RESULT } = require('./status');
+const { Exec } = require('./router');
+const { RESULT, Status } = require('./status');
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const SYNC_DIR = '/run/volume-sync';
-// sync of a sandbox: what is on its volumes is committed once this comes back
+// sync of a sandbox: what is on the volumes (those it is given, or all) is committed once this comes back with 0
 const SYNC = `#!/bin/sh
+for path; do
+	case $path in -*) continue ;; esac
+	[ -e "$path" ] || { echo "sync: error opening '$path': No such file or directory" >&2; exit 1; }
+done
 sync_request=$(mktemp ${SYNC_DIR}/request-XXXXXXXX) || exit 1
+for path; do case $path in -*) ;; *) realpath "$path" ;; esac; done >"$sync_request"
 mv "$sync_request" "$sync_request.go" || exit 1
 while [ -e "$sync_request.go" ]; do sleep 0.02; done
-[ -e "$sync_request.done" ] && rm -f "$sync_request.done"
+rm "$sync_request.done" 2>/dev/null || { echo "sync: input/output error" >&2; exit 1; }
 `;
+// What an image holds only if its recipe installs it, of what this machine's own root has.
+const PACKAGES = {
+	'openssh-server': ['/usr/sbin/sshd'],
+	rsync: ['/usr/bin/rsync'],
+	'espeak-ng': ['/usr/bin/espeak-ng', '/usr/bin/speak-ng', '/usr/lib/x86_64-linux-gnu/libespeak-ng.so.1', '/usr/lib/aarch64-linux-gnu/libespeak-ng.so.1'],
+};
+
+// Does somebody listen on this port in the network of this process?
+function listens(pid, port) {
+	const want = new RegExp(`^\\s*\\d+: [0-9A-F]+:${port.toString(16).toUpperCase().padStart(4, '0')} [0-9A-F:]+ 0A `, 'm');
+	return ['tcp', 'tcp6'].some((name) => {
+		try {
+			return want.test(fs.readFileSync(`/proc/${pid}/net/${name}`, 'utf8'));
+		} catch (e) {
+			return false;
+		}
+	});
+}
 
 class Sandboxes {
 	constructor(world) {
@@ -36,6 +60,27 @@ class Sandboxes {
 		return [...this.all.values()].filter((sb) => !sb.result);
 	}
 
+	get(id) {
+		if (!this.all.has(id)) throw new Status('NOT_FOUND', `Sandbox ${id} not found.`);
+		return this.all.get(id);
+	}
+
+	by_task(id) {
+		const sb = [...this.all.values()].find((one) => one.task && one.task === id);
+		if (!sb) throw new Status('NOT_FOUND', `Task ${id} not found.`);
+		return sb;
+	}
+
+	listed(sb) {
+		return !sb.quirks.unlisted_ms || clock.now() >= sb.created_ms + sb.quirks.unlisted_ms;
+	}
+
+	// Lists are turned over by it: no two are of the same moment.
+	moment() {
+		this.last_ms = Math.max(clock.now(), (this.last_ms || 0) + 1);
+		return this.last_ms;
+	}
+
 	create(spec, quirks) {
 		const sb = {
 			...spec,
@@ -43,7 +88,7 @@ class Sandboxes {
 			task: null,
 			state: 'QUEUED',
 			quirks: { ...quirks },
-			created_ms: clock.now(),
+			created_ms: this.moment(),
 			started_ms: null,
 			ended_ms: null,
 			result: null,
@@ -52,7 +97,7 @@ class Sandboxes {
 			events: new EventEmitter().setMaxListeners(0),
 			timers: new Set(),
 			mounted: [],
-			door: null,
+			doors: new Map(),
 			machine: null,
 			gpu_held: null,
 		};
@@ -133,7 +178,7 @@ class Sandboxes {
 		try {
 			sb.mounted = sb.volumes.map((v, i) => ({ ...v, ...this.world.volumes.mount(v.volume, path.join(home, `volume${i}`)) }));
 			this.watch_sync(sb, path.join(home, 'sync'));
-			if (sb.ports.includes(22) && !sb.quirks.no_tunnel) await this.open_door(sb);
+			if (!sb.quirks.no_tunnel) for (const { port } of sb.ports) await this.open_door(sb, port);
 		} catch (e) {
 			return void this.end(sb, 'INIT_FAILURE', { exception: e.message });
 		}
@@ -147,7 +192,7 @@ class Sandboxes {
 				hide: true,
 				hostname: 'modal',
 				disk_mb: this.world.settings.disk_mb,
-				tcp: sb.ports.slice(0, 8),
+				tcp: sb.ports.map(({ port }) => port).slice(0, 8),
 				api: api_ports(),
 				mounts: [
 					{ from: path.join(home, 'sync'), to: SYNC_DIR, how: 'rw' },
@@ -178,7 +223,8 @@ class Sandboxes {
 			const text = fs.readFileSync(path.join(__dirname, '../common/nvidia_smi.sh'), 'utf8');
 			files.push({ path: '/usr/bin/nvidia-smi', text: text.replace('@GPU@', `${count}|${got.name}|${got.memory_gb * 1024}`), mode: 0o755 });
 		}
-		return { files, remove: /openssh-server/.test(recipe) ? HOST_KEYS : [...HOST_KEYS, '/usr/sbin/sshd'] };
+		const lacks = Object.keys(PACKAGES).filter((name) => !new RegExp(`(^|\\s)${name}(\\s|$)`, 'm').test(recipe));
+		return { files, remove: [...HOST_KEYS, ...lacks.flatMap((name) => PACKAGES[name])] };
 	}
 
 	gpu_got(sb) {
@@ -186,7 +232,7 @@ class Sandboxes {
 	}
 
 	argv(sb) {
-		const args = sb.args.length ? sb.args : ['sleep', 'infinity'];
+		const args = sb.args.length ? sb.args : sb.image.cmd.length ? sb.image.cmd : ['sleep', 'infinity'];
 		return sb.workdir ? ['/bin/sh', '-c', 'mkdir -p "$0" && cd "$0" && exec "$@"', sb.workdir, ...args] : args;
 	}
 
@@ -199,14 +245,20 @@ class Sandboxes {
 		sb.sync_watch = fs.watch(dir, (event, name) => {
 			const at = path.join(dir, String(name));
 			if (!/^request-\w+\.go$/.test(String(name)) || !fs.existsSync(at)) return;
-			this.commit(sb);
-			fs.writeFileSync(at.replace(/go$/, 'done'), '');
+			const paths = fs.readFileSync(at, 'utf8').split('\n').filter(Boolean);
+			const { fail_sync } = sb.quirks;
+			if (!fail_sync) {
+				this.commit(sb, paths);
+				fs.writeFileSync(at.replace(/go$/, 'done'), '');
+			}
 			fs.rmSync(at, { force: true });
 		});
 	}
 
-	commit(sb) {
-		for (const m of sb.mounted) if (!m.read_only) this.world.volumes.commit(m);
+	// The volumes that hold these paths; all when there are none.
+	commit(sb, paths = []) {
+		const meant = (m) => !paths.length || paths.some((at) => at === m.path || at.startsWith(`${m.path}/`));
+		for (const m of sb.mounted) if (!m.read_only && meant(m)) this.world.volumes.commit(m);
 	}
 
 	running(sb) {
@@ -214,15 +266,16 @@ class Sandboxes {
 		sb.started_ms = clock.now();
 		if (this.world.settings.timeout_from === 'running') this.limit(sb);
 		if (sb.idle_s) this.watch_idle(sb);
+		if (sb.probe) this.watch_ready(sb);
 		this.change(sb, 'RUNNING');
 		this.later(sb, this.world.settings.boot.tunnel_ms, () => ((sb.tunnel_up = true), sb.events.emit('change')));
 	}
 
-	// Only open connections of the tunnel count as activity.
+	// Only open connections of a tunnel and running commands count as activity.
 	watch_idle(sb) {
 		let since = clock.now();
 		const look = () => {
-			if (sb.door && sb.door.conns.size) since = clock.now();
+			if (this.world.router.running_in(sb) || [...sb.doors.values()].some((door) => door.conns.size)) since = clock.now();
 			if (clock.now() - since >= sb.idle_s * 1000) this.end(sb, 'IDLE_TIMEOUT');
 			else this.later(sb, 200, look);
 		};
@@ -236,25 +289,51 @@ class Sandboxes {
 
 	// ---- the tunnel ----
 
-	async open_door(sb) {
+	async open_door(sb, port) {
 		let dropped = 0;
 		let conns = 0;
-		sb.door = new Door(() => {
+		const door = new Door(() => {
 			const q = sb.quirks;
+			const deaf = conns++ < (q.reset_conns || 0) || (q.deaf_ms && clock.now() < sb.started_ms + q.deaf_ms);
 			return {
-				target: sb.machine && sb.machine.ports[22],
-				door: conns++ < (q.reset_conns || 0) ? 'reset' : q.door,
+				target: sb.machine && sb.machine.ports[port],
+				door: deaf ? 'reset' : q.door,
 				delay_ms: this.world.settings.rtt_ms,
 				drop_after_bytes: dropped < (q.drop_times || 1) ? q.drop_after_bytes : 0,
 				used: () => dropped++ < (q.drop_times || 1),
 			};
 		}, this.decoy);
-		await sb.door.listen();
+		sb.doors.set(port, door);
+		await door.listen();
 	}
 
 	tunnels(sb) {
-		if (!sb.door) return [];
-		return [{ host: `${sb.id.slice(3).toLowerCase()}.r5.modal.host`, port: 443, unencryptedHost: '127.0.0.1', unencryptedPort: sb.door.port, containerPort: 22 }];
+		return sb.ports
+			.filter(({ port }) => sb.doors.has(port))
+			.map(({ port, raw }) => ({
+				host: `${sb.id.slice(3).toLowerCase()}-${port}.r5.modal.host`,
+				port: 443,
+				...(raw ? { unencryptedHost: '127.0.0.1', unencryptedPort: sb.doors.get(port).port } : {}),
+				containerPort: port,
+			}));
+	}
+
+	// ---- ready ----
+
+	watch_ready(sb) {
+		const { tcpPort, execCommand, intervalMs } = sb.probe;
+		const again = () => this.later(sb, Math.max(intervalMs, 20), look);
+		const good = () => {
+			sb.ready_ms = clock.now();
+			sb.events.emit('change');
+		};
+		const look = () => {
+			if (!sb.machine || !sb.machine.pid) return again();
+			if (tcpPort) return listens(sb.machine.pid, tcpPort) ? good() : again();
+			const probe = new Exec(sb, execCommand.argv, { env: this.environment(sb), workdir: sb.workdir });
+			return probe.until(() => probe.exit, 10000, probe.child).then(() => (probe.exit && probe.exit.code === 0 ? good() : again()));
+		};
+		look();
 	}
 
 	// ---- down ----
@@ -277,10 +356,10 @@ class Sandboxes {
 		if (machine) await machine.destroy();
 		if (sb.sync_watch) sb.sync_watch.close();
 		if (settings.commit_at_end && !sb.quirks.lose_unsynced && !hard) this.commit(sb);
-		if (sb.door) sb.door.close();
+		for (const door of sb.doors.values()) door.close();
 		for (const timer of sb.timers) clock.cancel(timer);
 		sb.machine = null;
-		sb.door = null;
+		sb.doors.clear();
 		fs.rmSync(path.join(this.world.dir, 'sandboxes', sb.id), { recursive: true, force: true });
 		this.give_gpu(sb);
 		sb.ended_ms = clock.now();
