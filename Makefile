@@ -156,7 +156,7 @@ DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libs
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema \
-              nodejs debootstrap
+              nodejs debootstrap openssl $(if $(shell command -v npm),,npm)
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 define install_missing

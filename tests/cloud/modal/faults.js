@@ -42,6 +42,7 @@ function named(name, o) {
 		late_sshd: () => sandbox({ deaf_ms: o.ms || 3000 }),
 		reset_conns: () => sandbox({ reset_conns: o.count || 2 }),
 		no_tunnel: () => sandbox({ no_tunnel: true }),
+		tls_only: () => sandbox({ tls_only: true }),
 		wrong_key: () => sandbox({ door: 'wrong-key' }),
 		drops: () => sandbox({ drop_after_bytes: o.bytes || 200000, drop_times: o.drops || 1 }),
 		slow_end: () => sandbox({ term_ms: o.ms || 20000 }),

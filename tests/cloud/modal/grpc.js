@@ -184,7 +184,7 @@ function call(url, path, headers, bytes, timeout_ms = 60000) {
 		const timer = setTimeout(() => over(new Error('timeout')), timeout_ms);
 		session.on('error', over);
 		session.on('close', () => over(out.status === undefined && !out.ended ? new Error('connection lost') : undefined));
-		const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers', ...headers });
+		const stream = session.request({ ':method': 'POST', ':path': path, ...headers });
 		stream.on('response', (head) => {
 			out.http = head[':status'];
 			out.headers = { ...head };

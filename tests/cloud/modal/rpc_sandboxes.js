@@ -185,6 +185,13 @@ async function* logs({ world, message, reply }) {
 	return undefined;
 }
 
+function from_name({ world, message }) {
+	const app = [...world.account.apps.values()].find((one) => one.name === message.appName && !one.gone);
+	const sb = app && world.sandboxes.live().find((one) => one.app === app && one.name === message.sandboxName);
+	if (!sb) throw new Status('NOT_FOUND', `Sandbox '${message.sandboxName}' not found.`);
+	return { sandboxId: sb.id };
+}
+
 const calls = {
 	SandboxCreate: create,
 	SandboxList: list,
@@ -218,11 +225,9 @@ const calls = {
 		return {};
 	},
 
-	SandboxGetFromName({ world, message }) {
-		const app = [...world.account.apps.values()].find((one) => one.name === message.appName && !one.gone);
-		const sb = app && world.sandboxes.live().find((one) => one.app === app && one.name === message.sandboxName);
-		if (!sb) throw new Status('NOT_FOUND', `Sandbox '${message.sandboxName}' not found.`);
-		return { sandboxId: sb.id };
+	SandboxGetFromName: from_name,
+	SandboxGetFromNameV2({ message }) {
+		throw new Status('NOT_FOUND', `Sandbox '${message.sandboxName}' not found.`); // there are none of the second kind
 	},
 
 	SandboxTagsSet({ world, message }) {

@@ -3,9 +3,10 @@
 // runs twice. Behind a running one is a container whose first process is the entrypoint that the client sent.
 //
 // A sandbox's quirks (given by a fault at creation, or by a test later):
-//   stuck "QUEUED"|"SCHEDULED"   unlisted_ms the list lacks it so long   no_tunnel   door, drop_after_bytes, drop_times
-//   deaf_ms the tunnel's connections are reset so long   reset_conns N the first N are   preempt_after_ms   evict_after_ms   init_failure TEXT   term_ms the end
-//   takes so long   lose_unsynced its end commits no volume   fail_sync   gpu_got the GPU that it really gets   no_gpu   schedule_ms
+//   stuck "QUEUED"|"SCHEDULED"   unlisted_ms the list lacks it so long   schedule_ms   no_tunnel   tls_only no raw tunnel
+//   door, drop_after_bytes, drop_times   deaf_ms the tunnel's connections are reset so long   reset_conns N the first N are
+//   preempt_after_ms   evict_after_ms   init_failure TEXT   term_ms the end takes so long   lose_unsynced its end commits no
+//   volume   fail_sync   gpu_got the GPU that it really gets   no_gpu
 
 const { EventEmitter } = require('events');
 const fs = require('fs');
@@ -178,7 +179,7 @@ class Sandboxes {
 		try {
 			sb.mounted = sb.volumes.map((v, i) => ({ ...v, ...this.world.volumes.mount(v.volume, path.join(home, `volume${i}`)) }));
 			this.watch_sync(sb, path.join(home, 'sync'));
-			if (!sb.quirks.no_tunnel) for (const { port } of sb.ports) await this.open_door(sb, port);
+			for (const { port } of sb.ports) await this.open_door(sb, port);
 		} catch (e) {
 			return void this.end(sb, 'INIT_FAILURE', { exception: e.message });
 		}
@@ -268,7 +269,7 @@ class Sandboxes {
 		if (sb.idle_s) this.watch_idle(sb);
 		if (sb.probe) this.watch_ready(sb);
 		this.change(sb, 'RUNNING');
-		this.later(sb, this.world.settings.boot.tunnel_ms, () => ((sb.tunnel_up = true), sb.events.emit('change')));
+		if (!sb.quirks.no_tunnel) this.later(sb, this.world.settings.boot.tunnel_ms, () => ((sb.tunnel_up = true), sb.events.emit('change')));
 	}
 
 	// Only open connections of a tunnel and running commands count as activity.
@@ -313,7 +314,7 @@ class Sandboxes {
 			.map(({ port, raw }) => ({
 				host: `${sb.id.slice(3).toLowerCase()}-${port}.r5.modal.host`,
 				port: 443,
-				...(raw ? { unencryptedHost: '127.0.0.1', unencryptedPort: sb.doors.get(port).port } : {}),
+				...(raw && !sb.quirks.tls_only ? { unencryptedHost: '127.0.0.1', unencryptedPort: sb.doors.get(port).port } : {}),
 				containerPort: port,
 			}));
 	}

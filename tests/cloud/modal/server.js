@@ -12,7 +12,7 @@
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/fault {"fault":"late_sshd","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;
 //   DELETE /_control/faults
-//   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"quirks":{..},"drop":true,"kill":9}
+//   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"exception":TEXT,"quirks":{..},"drop":true,"kill":9}
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   POST /_control/call {"method":M,"message":{..},"headers":{..},"bytes":BASE64}   one call of it over its own wire, told
 //                                           whole; a header that is null is left out; bytes in place of a message
@@ -288,6 +288,7 @@ async function call_ourselves(world, { method: name, message, headers, bytes, ti
 	const at = name.startsWith('/') ? name : `/modal.client.ModalClient/${name}`;
 	const method = messages.methods.get(at);
 	const own = {
+		'content-type': 'application/grpc', te: 'trailers',
 		'x-modal-client-type': '8', 'x-modal-client-version': '1.0.0', 'x-modal-token-id': world.token.id, 'x-modal-token-secret': world.token.secret,
 		'x-idempotency-key': crypto.randomUUID(), 'x-retry-attempt': '0',
 	};
@@ -301,23 +302,28 @@ async function call_ourselves(world, { method: name, message, headers, bytes, ti
 async function control(world, method, url, body) {
 	const what = url.pathname.slice('/_control/'.length);
 	const [head, id] = what.split('/');
-	const ok = { ok: true };
 	if (method === 'GET' && what === 'state') return state(world);
 	if (method === 'GET' && what === 'requests') return world.requests.slice(Number(url.searchParams.get('from') || 0));
 	if (method === 'GET' && what === 'billing') return [...world.sandboxes.all.values()].map((sb) => ({ id: sb.id, ...sandbox_state(world, sb).usage }));
 	if (method === 'GET' && what === 'invariants') return { broken: invariants(world) };
-	if (method === 'DELETE' && head === 'faults') return world.faults.clear(id ? Number(id) : 0), ok;
+	if (method === 'DELETE' && head === 'faults') {
+		world.faults.clear(id ? Number(id) : 0);
+		return { ok: true };
+	}
 	if (method !== 'POST') throw new Error(`no such control: ${method} ${what}`);
 	if (what === 'settings') return merge(world.settings, body, ['images']);
 	if (what === 'fault') return world.faults.add(body.fault ? named(body.fault, body) : body);
 	if (what === 'call') return call_ourselves(world, body);
-	if (what === 'clock') return clock.advance(Number(body.advance_s || 0) * 1000), { now_ms: clock.now() };
+	if (what === 'clock') {
+		clock.advance(Number(body.advance_s || 0) * 1000);
+		return { now_ms: clock.now() };
+	}
 	if (head !== 'sandboxes') throw new Error(`no such control: ${what}`);
 	const sb = world.sandboxes.get(id);
 	if (body.quirks) Object.assign(sb.quirks, body.quirks);
 	if (body.drop) for (const door of sb.doors.values()) door.drop();
 	if (body.kill && sb.machine) sb.machine.signal(body.kill);
-	if (body.end) world.sandboxes.end(sb, body.end, { hard: !!body.hard });
+	if (body.end) world.sandboxes.end(sb, body.end, { hard: !!body.hard, exception: body.exception });
 	return sandbox_state(world, sb);
 }
 

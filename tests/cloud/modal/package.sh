@@ -1,0 +1,17 @@
+#!/bin/bash
+# package.sh DIR - the vendor's npm package (its version is in package-lock.json beside this) in DIR/node_modules. Made once;
+# needs npm and, that once, the network. Exits 1 with a line on stderr when it cannot be.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+dir=$1
+fail() { echo "$*" >&2; exit 1; }
+mkdir -p "$dir"
+exec 9>"$dir/lock"
+flock 9
+! cmp -s "$here/package-lock.json" "$dir/node_modules/.made-from" || exit 0
+command -v npm >/dev/null || fail "no npm (Debian package npm)"
+cp "$here/package.json" "$here/package-lock.json" "$dir/"
+cd "$dir"
+timeout -k 5 "${NPM_SECONDS:-180}" npm ci --ignore-scripts --no-audit --no-fund --prefer-offline --fetch-retries=1 --fetch-timeout=30000 >log 2>&1 9>&- ||
+	fail "npm ci: $(grep -m 1 -iE 'code|errno|network' log || tail -n 1 log)"
+cp package-lock.json node_modules/.made-from
