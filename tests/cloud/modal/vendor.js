@@ -4,10 +4,11 @@
 
 const assert = require('assert').strict;
 const { execFileSync } = require('child_process');
+const { createRequire } = require('module');
 const path = require('path');
 
 const PACKAGE = process.env.MD_PACKAGE || path.join(__dirname, '../../../build/modal');
-const { ModalClient, Probe } = require(path.join(PACKAGE, 'node_modules/modal'));
+const { ModalClient, Probe } = createRequire(path.join(PACKAGE, 'package.json'))('modal');
 
 const SSHD = [
 	'set -e; umask 077',
