@@ -9,6 +9,7 @@ const { RESULT, Status } = require('./status');
 const DAY_S = 86400;
 const ARGS_MAX_BYTES = 131072;
 const OPEN = 1;
+const ROUTER_MS = 20000;
 
 // ---- what is asked for ----
 
@@ -249,8 +250,9 @@ const calls = {
 		return { appId: sb.app.id, info: task_info(sb) };
 	},
 
-	TaskGetCommandRouterAccess({ world, message }) {
+	async TaskGetCommandRouterAccess({ world, message }) {
 		const sb = world.sandboxes.by_task(message.taskId);
+		await world.sandboxes.until(sb, () => sb.state === 'RUNNING' || sb.result, ROUTER_MS);
 		if (sb.state !== 'RUNNING') throw new Status('FAILED_PRECONDITION', `Task ${sb.task} has no command router.`);
 		return { jwt: world.router.grant(sb), url: `https://127.0.0.1:${world.port}` };
 	},

@@ -195,6 +195,7 @@ class Sandboxes {
 				disk_mb: this.world.settings.disk_mb,
 				tcp: sb.ports.map(({ port }) => port).slice(0, 8),
 				api: api_ports(),
+				apart: true,
 				mounts: [
 					{ from: path.join(home, 'sync'), to: SYNC_DIR, how: 'rw' },
 					...sb.mounted.map((m) => ({ from: path.join(m.dir, m.sub_path || ''), to: m.path, how: m.read_only ? 'ro' : 'rw' })),
@@ -207,7 +208,7 @@ class Sandboxes {
 				started: () => this.running(sb),
 				failed: (text) => this.end(sb, 'INIT_FAILURE', { exception: text }),
 				exit: (code, signal) => this.exited(sb, code, signal),
-				line: (text) => this.say(sb, text, 1),
+				line: (text, fd) => this.say(sb, text, fd),
 				gone: () => {},
 			},
 		);

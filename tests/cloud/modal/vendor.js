@@ -86,9 +86,10 @@ const scenarios = {
 
 	async logs_and_tags(client) {
 		const { app, volume, image } = await set_up(client);
-		const talk = ['/bin/sh', '-c', 'echo one; echo two; sleep 0.5; echo three; exit 3'];
+		const talk = ['/bin/sh', '-c', 'echo one; echo two; echo wrong >&2; sleep 0.5; echo three; exit 3'];
 		const sb = await client.sandboxes.create(app, image, spec(volume, { command: talk, unencryptedPorts: undefined }));
 		assert.equal(await sb.stdout.readText(), 'one\ntwo\nthree\n');
+		assert.equal(await sb.stderr.readText(), 'wrong\n');
 		assert.equal(await sb.wait(), 3);
 		const next = await client.sandboxes.create(app, image, spec(volume, { command: undefined, unencryptedPorts: undefined, name: 'two' }));
 		assert.deepEqual(await next.getTags(), { burst: 'check' });
