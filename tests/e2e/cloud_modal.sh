@@ -400,6 +400,9 @@ t_a_create_whose_reply_is_lost() {
 	is "$(md_sandboxes | wc -l)" 2 "sandboxes"
 	md_call SandboxGetFromName '{"appName":"burst","sandboxName":"after"}'
 	want 0 "the one that was made, by its name"
+	md_call SandboxWait "{\"sandboxId\":\"$first\"}" "${key/\}/,\"x-retry-attempt\":\"1\"\}}"
+	is "$(jq -c '.messages[0]' reply.json)" "{}" "that key with another call"
+	is "$(md_control invariants | jq -r '.broken[] | select(test("key"))')" "SandboxWait: the idempotency key of SandboxCreate is used again" "what is told of it"
 	# where keys mean nothing, the name is what tells
 	md_control settings '{"dedupe":false}' >/dev/null
 	create lost 'sleep 1000' '' "${key/\}/,\"x-retry-attempt\":\"2\"\}}"
@@ -412,7 +415,8 @@ t_a_create_whose_reply_is_lost() {
 	md_call SandboxWait "{\"sandboxId\":\"$first\"}"; want 8 "throttled, again"
 	md_call SandboxWait "{\"sandboxId\":\"$first\"}"; want 0 "and no more"
 	md_call AppStop "{\"appId\":\"$APP\"}"
-	over
+	is "$(md_sandboxes)" "" "sandboxes left"
+	md_stop
 }
 
 t_logs() {
@@ -529,6 +533,15 @@ t_volumes_show_what_is_synced() {
 	is "$(outside mine) $(outside file)" "mine two" "after the end of the last"
 	md_call VolumeListFiles2 "{\"volumeId\":\"$VOLUME\",\"path\":\"/\",\"recursive\":true}"
 	is "$(jq -r '[.messages[].entries[].path] | sort | join(",")' reply.json)" "file,late,mine" "a list"
+	# a volume of version 1 knows only the end
+	md_call VolumeGetOrCreate '{"deploymentName":"old","objectCreationType":1,"version":1}'
+	VOLUME=$(msg .volumeId)
+	create old 'echo old >/cache/file; sync /cache; echo done; sleep 1000'
+	wait_for 10 "a sync" eval 'md_get $ID ".log[]" | grep -qx done'
+	is "$(outside file)" "status 5" "version 1, after sync"
+	md_call SandboxTerminate "{\"sandboxId\":\"$ID\"}"
+	wait_for 10 "its end" md_is "$ID" .ended TERMINATED
+	is "$(outside file)" old "version 1, after the end"
 	refuse 9 "not mounted" VolumeCommit "{\"volumeId\":\"$VOLUME\"}"
 	over
 }

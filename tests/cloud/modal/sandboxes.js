@@ -250,17 +250,21 @@ class Sandboxes {
 			const paths = fs.readFileSync(at, 'utf8').split('\n').filter(Boolean);
 			const { fail_sync } = sb.quirks;
 			if (!fail_sync) {
-				this.commit(sb, paths);
+				this.commit_synced(sb, paths);
 				fs.writeFileSync(at.replace(/go$/, 'done'), '');
 			}
 			fs.rmSync(at, { force: true });
 		});
 	}
 
-	// The volumes that hold these paths; all when there are none.
-	commit(sb, paths = []) {
+	// At a sync: the volumes that hold these paths, all when there are none; those of version 1 know only the end.
+	commit_synced(sb, paths) {
 		const meant = (m) => !paths.length || paths.some((at) => at === m.path || at.startsWith(`${m.path}/`));
-		for (const m of sb.mounted) if (!m.read_only && meant(m)) this.world.volumes.commit(m);
+		for (const m of sb.mounted) if (!m.read_only && m.volume.version === 2 && meant(m)) this.world.volumes.commit(m);
+	}
+
+	commit(sb) {
+		for (const m of sb.mounted) if (!m.read_only) this.world.volumes.commit(m);
 	}
 
 	running(sb) {

@@ -80,7 +80,8 @@ function make_world(opt) {
 		faults: new Faults(),
 		requests: [],
 		remarks: [],
-		answers: new Map(), // idempotency key -> what was answered
+		keys_seen: new Map(), // idempotency key -> its call
+		answers: new Map(), // call and idempotency key -> what was answered
 		creates: [],
 		api_ports: () => [world.port, world.side_port],
 		remark: (text) => world.remarks.includes(text) || world.remarks.push(text),
@@ -127,11 +128,10 @@ function look_at_manners(world, method, headers) {
 	const key = headers['x-idempotency-key'];
 	if (method.responseStream || method.service !== 'ModalClient') return;
 	if (!key) return void odd('x-idempotency-key is missing');
-	const { last_key } = world;
-	if (last_key && last_key.key === key && last_key.method !== method.name) odd(`the idempotency key of ${last_key.method} is used again`);
-	if (headers['x-retry-attempt'] === '0' && world.keys_seen.has(key) && !headers['x-throttle-retry-attempt']) odd('an idempotency key comes again as a first attempt');
-	world.keys_seen.add(key);
-	world.last_key = { key, method: method.name };
+	const before = world.keys_seen.get(key);
+	if (before && before !== method.name) odd(`the idempotency key of ${before} is used again`);
+	if (before === method.name && headers['x-retry-attempt'] === '0' && !Number(headers['x-throttle-retry-attempt'] || 0)) odd('an idempotency key comes again as a first attempt');
+	world.keys_seen.set(key, method.name);
 }
 
 // ---- one call ----
@@ -170,7 +170,7 @@ function refuse(does) {
 // The answers that go out, one or many.
 async function* carry_out(c, handler) {
 	const { world, method, headers, message, does } = c;
-	const key = world.settings.dedupe && !method.responseStream && headers['x-idempotency-key'];
+	const key = world.settings.dedupe && !method.responseStream && headers['x-idempotency-key'] && `${method.name} ${headers['x-idempotency-key']}`;
 	if (key && world.answers.has(key)) {
 		yield world.answers.get(key);
 		return;
@@ -381,7 +381,6 @@ async function main() {
 	const opt = options();
 	fs.mkdirSync(opt.state, { recursive: true, mode: 0o700 });
 	const world = make_world(opt);
-	world.keys_seen = new Set();
 	world.server = grpc.make_server((...call) => handle(world, ...call));
 	world.side = http.createServer((req, res) => handle_side(world, req, res));
 	world.port = await listen(world.server, Number(opt.port));
