@@ -174,6 +174,7 @@ deps:
 	$(call install_missing,$(DEPS_BUILD) $(DEPS_RUN))
 deps-test: deps
 	$(call install_missing,$(DEPS_TEST))
+	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
 
 # The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
 # first, and what pkg-config knows is only known afterwards: hence the second make.

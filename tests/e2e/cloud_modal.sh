@@ -181,6 +181,9 @@ t_the_wire() {
 	md_fault compressed
 	md_call ClientHello
 	is "$(jq -r .broken reply.json)" "compression flag 1" "a compressed message"
+	md_fault goaway
+	md_call ClientHello
+	want 0 "the last call of a connection"
 	md_fault http '"status":503'
 	md_call ClientHello
 	is "$GRPC $(jq .http reply.json)" "null 503" "HTTP 503"
