@@ -675,6 +675,24 @@ t_money() {
 	over
 }
 
+# What burst starts on its pods: our host key, the volume, and an end of its own.
+t_the_start_script() {
+	begin || return
+	account
+	local script end=$(($(date +%s) + 300))
+	script=$(base64 -w0 <"$ROOT/jobs/agent/start.sh")
+	md_call SecretGetOrCreate "$(jq -nc --arg host "$(base64 -w0 host)" --arg mine "$(cat id.pub)" --arg hard "$end" '{objectCreationType:5,
+		envDict:{BURST_VENDOR:"modal",BURST_RUN:"r",BURST_ATTEMPT:"a",BURST_HARD_END:$hard,BURST_VOLUME:"/cache",BURST_HOST_KEY_B64:$host,BURST_AUTHORIZED_KEY:$mine}}')"
+	SECRET=$(msg .secretId)
+	create script "echo $script | base64 -d >/start && exec sh /start"
+	want 0 SandboxCreate
+	wait_for 30 "a login" logged_in "$ID"
+	is "$(box_ssh "$ID" 'sed -n "s/^BURST_VOLUME=//p" /run/burst/env; cat /proc/1/comm; echo kept >/cache/kept; echo enough >/run/burst/end' | tr '\n' ' ')" "'/cache' sh " "inside"
+	wait_for 30 "it to end itself" md_is "$ID" .ended SUCCESS
+	is "$(cat "$MD_STATE/volumes/$VOLUME/kept")" kept "on the volume"
+	over
+}
+
 t_nothing_outlives_it() {
 	begin || return
 	account
