@@ -145,6 +145,30 @@ t_field_numbers_are_the_vendors() {
 	md_stop
 }
 
+t_wrong_definitions_are_found() {
+	local why
+	why=$(md_can) || { skip "$why"; return; }
+	cat >wrong.proto <<-E
+		syntax = "proto2";
+		enum GenericStatus { GENERIC_STATUS_SUCCESS = 1; GENERIC_STATUS_TIMEOUT = 5; GENERIC_STATUS_NONE = 9; }
+		message TunnelData { optional string host = 1; optional string port = 2; optional uint32 container_port = 6; repeated uint32 unencrypted_port = 4; }
+		message PortSpecs { repeated TunnelData ports = 1; }
+		message AppSetTagsRequest { optional string app_id = 1; repeated Entry tags = 2; }
+		message Entry { optional string key = 1; optional string value = 2; }
+		message Nothing { optional string a = 1; }
+	E
+	node "$MD_HERE/proto_check.js" wrong.proto >found && complain "a wrong file is taken for right"
+	is "$(sed 's/:.*//' found | tr '\n' ' ')" "TunnelData.port TunnelData.container_port TunnelData.unencrypted_port PortSpecs.ports Nothing GENERIC_STATUS_TIMEOUT GENERIC_STATUS_NONE 3 messages, 7 fields, 3 values compared, 7 differ " "what is found"
+}
+
+t_our_definitions_are_the_vendors() {
+	local why own=$ROOT/providers/modal/modal.proto
+	why=$(md_can) || { skip "$why"; return; }
+	[ -e "$own" ] || { skip "no ${own#"$ROOT"/} yet"; return; }
+	node "$MD_HERE/proto_check.js" "$own" >found || complain "$(head -n 3 found | tr '\n' '|')"
+	[ "$(sed -n '$s/.* messages, \([0-9]*\) fields.*/\1/p' found)" -gt 100 ] || complain "so few: $(tail -n 1 found)"
+}
+
 t_the_wire() {
 	begin || return
 	account
