@@ -122,6 +122,9 @@ t_who_may_ask() {
 	is "$(echo "$token" | cut -d. -f2 | tr '_-' '/+' | base64 -d 2>/dev/null | jq '.exp - .iat')" 1200 "seconds of a token"
 	md_call SandboxListV2 '{}' "\"headers\":{\"x-modal-auth-token\":\"$token\"}"
 	want 0 "with the token"
+	md_control settings '{"auth_token_everywhere":true}' >/dev/null
+	refuse 16 "needs x-modal-auth-token" AppGetOrCreate "$app"
+	md_control settings '{"auth_token_everywhere":false}' >/dev/null
 	md_control clock '{"advance_s":1201}' >/dev/null
 	refuse 16 "expired" AppGetOrCreate "$app" "\"headers\":{\"x-modal-auth-token\":\"$token\"}"
 	md_fault short_token
@@ -278,6 +281,11 @@ t_how_it_ends() {
 	md_control "sandboxes/$ID" '{"kill":9}' >/dev/null; ended FAILURE 137 "killed"
 	create long 'sleep 1000' '"timeoutSecs":60'; md_wait_state "$ID" RUNNING
 	md_control clock '{"advance_s":61}' >/dev/null; ended TIMEOUT 0 "its time is over"
+	md_control settings '{"timeout_from":"running"}' >/dev/null
+	md_fault late_schedule '"ms":60000'; create late 'sleep 1000' '"timeoutSecs":60'
+	md_control clock '{"advance_s":61}' >/dev/null; md_wait_state "$ID" RUNNING
+	md_control clock '{"advance_s":50}' >/dev/null; is "$(md_get "$ID" .state)" RUNNING "111 s after creation, 50 after its start"
+	md_control clock '{"advance_s":11}' >/dev/null; ended TIMEOUT 0 "its time since its start is over"
 	create idle "$SSHD" '"idleTimeoutSecs":30'
 	wait_for 20 "a login" logged_in "$ID"
 	box_ssh "$ID" 'sleep 1000' 2>/dev/null &
@@ -363,6 +371,8 @@ t_create_is_checked() {
 	create long 'exit 0' '"timeoutSecs":86400,"environmentVariables":{"contents":{"A":"b"}}'
 	wait_for 10 "its end" md_is "$ID" .ended SUCCESS
 	is "$(md_control invariants | jq '.broken | length')" 2 "what is told of oddities"
+	create teller "echo $(base64 -w0 host)"
+	is "$(md_control invariants | jq -r '.broken[] | select(test("tells"))')" "SandboxCreate tells the secret's HOST_KEY" "a secret in an argument"
 	md_stop
 }
 
@@ -680,7 +690,7 @@ t_money() {
 	since=$(date -u -d '1 day ago' +%Y-%m-%dT%H:%M:%SZ)
 	md_call WorkspaceBillingReport "{\"startTimestamp\":\"$since\",\"resolution\":\"h\",\"appIds\":[\"$APP\"],\"tagNames\":[\"*\"]}"
 	want 0 WorkspaceBillingReport
-	is "$(jq '[.messages[].cost | tonumber] | add * 100 | round' reply.json) $(jq -r '.messages[0].tags.run' reply.json)" "$(jq -n '(36000 * (2 * 0.000222 + 3 * (2 * 0.0000131 + 4 * 0.00000222))) * 100 | round') 7" "cents of ten hours"
+	is "$(jq '[.messages[].cost | tonumber] | add * 10 | floor' reply.json) $(jq -r '.messages[0].tags.run' reply.json)" "$(jq -n '(36000 * (2 * 0.000222 + 3 * (2 * 0.0000131 + 4 * 0.00000222))) * 10 | floor') 7" "tenths of dollars of ten hours"
 	[ "$(jq '.messages | length' reply.json)" -ge 10 ] || complain "intervals: $(jq '.messages | length' reply.json)"
 	[ "$(md_get "$ID" '.usd * 100 | round')" = "$(jq '[.messages[].cost | tonumber] | add * 100 | round' reply.json)" ] || complain "the control says $(md_get "$ID" .usd)"
 	refuse 3 resolution WorkspaceBillingReport "{\"startTimestamp\":\"$since\",\"resolution\":\"m\"}"

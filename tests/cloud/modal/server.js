@@ -38,6 +38,7 @@ const CLIENT_TYPES = [1, 2, 3, 5, 6, 7, 8, 9];
 const PYTHON = 1;
 const BODY_MAX = 16 << 20;
 const HOUR_S = 3600;
+const SECRET = /KEY|TOKEN|SECRET|PASSWORD/;
 
 const SETTINGS = {
 	boot: { schedule_ms: 3000, start_ms: 5000, tunnel_ms: 1000, build_ms: 20000 },
@@ -281,7 +282,19 @@ function invariants(world) {
 		else if (names.has(sb.name)) broken.push(`two sandboxes are called ${sb.name}: ${names.get(sb.name)}, ${sb.id}`);
 		names.set(sb.name, sb.id);
 	}
-	return [...broken, ...world.remarks];
+	return [...broken, ...told_secrets(world), ...world.remarks];
+}
+
+// Secrets have their own call; in what any other says they have no place.
+function told_secrets(world) {
+	const values = [...world.account.secrets.values()].flatMap(({ env }) => Object.entries(env)).filter(([key, value]) => SECRET.test(key) && value.length >= 16);
+	values.push(['MODAL_TOKEN_SECRET', world.token.secret]);
+	const broken = new Set();
+	for (const { op, message } of world.requests) {
+		const text = JSON.stringify(message || {});
+		for (const [key, value] of values) if (text.includes(value)) broken.add(`${op} tells the secret's ${key}`);
+	}
+	return broken;
 }
 
 async function call_ourselves(world, { method: name, message, headers, bytes, timeout_ms }) {
