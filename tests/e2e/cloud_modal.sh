@@ -172,6 +172,26 @@ t_our_definitions_are_the_vendors() {
 	[ "$(sed -n '$s/.* messages, \([0-9]*\) fields.*/\1/p' found)" -gt 100 ] || complain "so few: $(tail -n 1 found)"
 }
 
+t_curl_is_a_client() {
+	begin || return
+	head -c 5 /dev/zero >empty
+	ask() { # ask METHOD FILE: what comes back without the head of its first frame
+		curl -qsS --http2-prior-knowledge -H 'content-type: application/grpc' -H 'te: trailers' -H "x-modal-token-id: $MODAL_TOKEN_ID" -H "x-modal-token-secret: $MODAL_TOKEN_SECRET" \
+			-H 'x-modal-client-type: 8' -H 'x-modal-client-version: 1.0.0' -H "x-idempotency-key: $RANDOM$RANDOM" --data-binary @"$2" -D head -o body "$MODAL_SERVER_URL/modal.client.ModalClient/$1"
+	}
+	ask AuthTokenGet empty
+	is "$(head -c 5 body | od -An -tu1 | tr -s ' ') $(wc -c <body) $(grep -ac '^grpc-status: 0' head)" " 0 0 0 0 $(($(wc -c <body) - 5)) $(wc -c <body) 1" "a token"
+	ask SandboxWait empty
+	is "$(wc -c <body) $(grep -a '^grpc-' head | tr -d '\r' | tr '\n' ' ')" "0 grpc-status: 5 grpc-message: Sandbox  not found. " "an error without a body"
+	printf '\1\0\0\0\0' >packed
+	ask AuthTokenGet packed
+	is "$(grep -ao '^grpc-status: [0-9]*' head)" "grpc-status: 13" "a compressed request"
+	printf '\0\0\0\0\7x' >short
+	ask AuthTokenGet short
+	is "$(grep -ao '^grpc-status: [0-9]*' head)" "grpc-status: 13" "a request that is cut"
+	over
+}
+
 t_the_wire() {
 	begin || return
 	account
@@ -340,6 +360,10 @@ t_create_is_checked() {
 	no 5 "Volume vo-x not found" '"volumeMounts":[{"volumeId":"vo-x","mountPath":"/a"}]'
 	refuse 3 "Invalid environment variable" SecretGetOrCreate '{"objectCreationType":5,"envDict":{"A-B":"x"}}'
 	refuse 5 "not found" VolumeGetOrCreate '{"deploymentName":"none"}'
+	refuse 5 "Environment 'test' not found" VolumeGetOrCreate '{"deploymentName":"cache","environmentName":"test"}'
+	refuse 5 "Environment 'test' not found" EnvironmentGetOrCreate '{"deploymentName":"test"}'
+	md_call EnvironmentGetOrCreate
+	is "$(msg .metadata.name) $(msg .metadata.settings.imageBuilderVersion)" "main 2025.06" "the default environment"
 	refuse 6 "already exists" VolumeGetOrCreate '{"deploymentName":"cache","objectCreationType":2}'
 	is "$(md_sandboxes)" "" "sandboxes after so many refusals"
 	create twin 'sleep 1000'
@@ -724,6 +748,22 @@ t_the_start_script() {
 	is "$(box_ssh "$ID" 'sed -n "s/^BURST_VOLUME=//p" /run/burst/env; cat /proc/1/comm; echo kept >/cache/kept; echo enough >/run/burst/end' | tr '\n' ' ')" "'/cache' sh " "inside"
 	wait_for 30 "it to end itself" md_is "$ID" .ended SUCCESS
 	is "$(cat "$MD_STATE/volumes/$VOLUME/kept")" kept "on the volume"
+	over
+}
+
+# Both vendors at once, as for a run that tries one after the other.
+t_beside_the_other_vendor() {
+	begin || return
+	# shellcheck source-path=SCRIPTDIR
+	. "$ROOT/tests/cloud/runpod/lib.sh"
+	rp_start 2>start.err || return
+	account
+	create one 'sleep 1000'
+	rp_api POST /v2/pods '{"name":"two","image":"host/x","gpu":{"id":"NVIDIA L4","count":1},"ports":[],"args":"sleep 1000"}'
+	md_wait_state "$ID" RUNNING
+	rp_wait_status "$(jq -r .id reply.json)" RUNNING
+	md_call AppStop "{\"appId\":\"$APP\"}"
+	rp_stop
 	over
 }
 

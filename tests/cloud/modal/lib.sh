@@ -45,10 +45,11 @@ md_stop() { # what is left is a complaint
 }
 
 md_control() { # PATH [BODY]
-	curl -qsS --max-time 60 ${2+--data-binary "$2"} "$MD_SIDE_URL/_control/$1"
+	curl -qsS --fail-with-body --max-time 60 ${2+--data-binary "$2"} "$MD_SIDE_URL/_control/$1"
 }
 md_fault() { # NAME [MEMBERS]
-	md_control fault "{\"fault\":\"$1\"${2:+,$2}}" >/dev/null
+	local said
+	said=$(md_control fault "{\"fault\":\"$1\"${2:+,$2}}" 2>&1) || complain "fault $1: $said"
 }
 md_call() { # METHOD [MESSAGE [MORE]]
 	md_control call "{\"method\":\"$1\",\"message\":${2:-{\}}${3:+,$3}}" >reply.json

@@ -45,8 +45,10 @@ const calls = {
 	},
 
 	EnvironmentGetOrCreate({ world, message }) {
-		const name = message.deploymentName || 'main';
-		if (name !== 'main') throw new Status('NOT_FOUND', `Environment '${name}' not found.`);
+		const { environments } = world.settings;
+		const name = message.deploymentName || environments[0];
+		if (!environments.includes(name) && message.objectCreationType === HOW.LOOK_UP) throw new Status('NOT_FOUND', `Environment '${name}' not found.`);
+		if (!environments.includes(name)) environments.push(name);
 		return {
 			environmentId: world.environment,
 			metadata: { name, settings: { imageBuilderVersion: world.settings.builder_version, webhookSuffix: '', maxConcurrentGpus: world.settings.max_gpus } },

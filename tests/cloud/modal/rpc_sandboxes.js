@@ -40,7 +40,8 @@ function mounts_of(mounts, world) {
 }
 
 // Fields that do nothing for this kind of sandbox, or that nobody sends, are told to the test.
-function remark_oddities(def, world) {
+function remark_oddities(message, def, world) {
+	if (message.environmentName) world.remark('SandboxCreate: environment_name is deprecated');
 	if (def.environmentVariables) world.remark('SandboxCreate: environment_variables is not something to rely on; use a secret');
 	if (def.timeoutSecs === DAY_S) world.remark('SandboxCreate: timeout_secs is the longest there is; want the job\'s own');
 	for (const m of def.volumeMounts) if (!m.allowBackgroundCommits) world.remark('SandboxCreate: allow_background_commits is not set');
@@ -102,7 +103,7 @@ function create({ world, message, does }) {
 		name: def.name,
 		tags: tags_of(message.tags),
 	};
-	remark_oddities(def, world);
+	remark_oddities(message, def, world);
 	const sb = world.sandboxes.create(spec, does.sandbox || {});
 	return { sandboxId: sb.id, metadata: { appId: app.id } };
 }

@@ -59,6 +59,7 @@ const SETTINGS = {
 	max_gpus: 10,
 	builder_version: '2025.06',
 	builder_versions: ['2023.12', '2024.04', '2024.10', '2025.06', 'PREVIEW'],
+	environments: ['main'], // the first is the default; what is in them is not kept apart
 	warnings: [],
 	images: {}, // regular expression of a tag -> why it cannot be had
 	billing: { allowed: true, lag_s: 300, usage: true },
@@ -203,6 +204,8 @@ async function serve(world, c) {
 	reply.wire = c.does.wire || {};
 	const handler = world.calls[method.service][method.name];
 	if (!handler) throw new Status('UNIMPLEMENTED', `${method.name} is not implemented`);
+	const { environmentName: environment } = c.message;
+	if (environment && !world.settings.environments.includes(environment)) throw new Status('NOT_FOUND', `Environment '${environment}' not found.`);
 	await grpc.pause((c.does.delay_ms || 0) + world.settings.rtt_ms);
 	if (reply.wire.http) return void reply.http(reply.wire.http);
 	for await (const answer of carry_out(c, handler)) {
