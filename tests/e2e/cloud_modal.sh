@@ -13,7 +13,7 @@ SSHD='set -e; umask 077; mkdir -p /root/.ssh; echo "$HOST_KEY" | base64 -d >/etc
 begin() { # starts one, or skips the test
 	local why
 	why=$(md_can) || { skip "$why"; return 1; }
-	md_start
+	md_start ${TLS:+--tls}
 }
 over() {
 	md_invariants
@@ -189,6 +189,21 @@ t_curl_is_a_client() {
 	printf '\0\0\0\0\7x' >short
 	ask AuthTokenGet short
 	is "$(grep -ao '^grpc-status: [0-9]*' head)" "grpc-status: 13" "a request that is cut"
+	over
+}
+
+t_with_tls() {
+	TLS=1 begin || return
+	is "${MODAL_SERVER_URL%:*}" https://localhost "the URL"
+	head -c 5 /dev/zero >empty
+	is "$(curl -qsS --cacert "$MD_STATE/cert.pem" -w '%{http_version}' -H 'content-type: application/grpc' -H 'te: trailers' --data-binary @empty -D head "$MODAL_SERVER_URL/modal.client.ModalClient/AuthTokenGet") $(grep -ac '^grpc-status: 9' head)" "2 1" "curl"
+	curl -qsS -o body --data-binary @empty "$MODAL_SERVER_URL/modal.client.ModalClient/AuthTokenGet" 2>curl.err && complain "curl trusts anybody"
+	md_stop
+	TLS=1 begin || return
+	keys
+	GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=$MD_STATE/cert.pem vendor life
+	md_call AppGetOrCreate '{"appName":"a","objectCreationType":1}'
+	want 0 "a call"
 	over
 }
 

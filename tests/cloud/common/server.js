@@ -5,13 +5,13 @@ const crypto = require('crypto');
 const fs = require('fs');
 const path = require('path');
 
-// Of a stand-in's command line: { state, port, seed, podbox, fast, tied }.
-function options() {
+// Of a stand-in's command line: { state, port, seed, podbox, fast, tied }, and `flags` of its own.
+function options(flags = []) {
 	const out = { port: 0, seed: crypto.randomInt(1 << 30), fast: false, tied: false };
 	const args = process.argv.slice(2);
 	while (args.length) {
 		const name = args.shift().replace(/^--/, '');
-		if (name === 'fast' || name === 'tied') out[name] = true;
+		if (['fast', 'tied', ...flags].includes(name)) out[name] = true;
 		else if (['state', 'port', 'seed', 'podbox'].includes(name) && args.length) out[name] = args.shift();
 		else throw new Error(`what is --${name}?`);
 	}

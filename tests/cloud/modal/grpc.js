@@ -135,9 +135,10 @@ class Reply {
 	}
 }
 
-// serve(path, headers, body, reply) is called once per call, when all of the request is there.
-function make_server(serve) {
-	const server = http2.createServer({ settings: { initialWindowSize: 1 << 20, maxConcurrentStreams: 100 } });
+// serve(path, headers, body, reply) is called once per call, when all of the request is there. tls: { key, cert }, or nothing.
+function make_server(serve, tls) {
+	const settings = { initialWindowSize: 1 << 20, maxConcurrentStreams: 100 };
+	const server = tls ? http2.createSecureServer({ settings, ...tls }) : http2.createServer({ settings });
 	const sessions = new Set();
 	server.on('session', (session) => {
 		sessions.add(session);
@@ -159,10 +160,10 @@ function make_server(serve) {
 }
 
 // One call: { status, message, details, http, headers, trailers, messages, pieces, trailers_only, rst, error }.
-function call(url, path, headers, bytes, timeout_ms = 60000) {
+function call(url, path, headers, bytes, { timeout_ms = 60000, ca } = {}) {
 	return new Promise((resolve) => {
 		const out = { http: 0, headers: {}, trailers: {}, messages: [], pieces: [], rst: 0 };
-		const session = http2.connect(url);
+		const session = http2.connect(url, { ca });
 		const parts = [];
 		let done = false;
 		const over = (error) => {

@@ -1,9 +1,9 @@
 'use strict';
 // server.js - a stand-in for Modal's API whose sandboxes are real. Its messages are the vendor's own (messages.js).
 //
-//   node tests/cloud/modal/server.js --state DIR [--port 0] [--seed N] [--podbox PROGRAM] [--fast] [--tied]
+//   node tests/cloud/modal/server.js --state DIR [--port 0] [--seed N] [--podbox PROGRAM] [--fast] [--tied] [--tls]
 //
-// prints one line, its URL (HTTP/2 without TLS), once it serves. In DIR it leaves url, side.url, token.id, token.secret (for
+// prints one line, its URL (HTTP/2; without TLS, or with it by cert.pem), once it serves. In DIR it leaves url, side.url, token.id, token.secret (for
 // the client), requests.jsonl (every call, with what was answered) and volumes/ID (what of the volumes is committed).
 // Ends with SIGTERM or when its stdin is a pipe that closes (--tied), and takes every sandbox with it.
 //
@@ -18,6 +18,7 @@
 //                                           whole; a header that is null is left out; bytes in place of a message
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
 
+const { execFileSync } = require('child_process');
 const crypto = require('crypto');
 const fs = require('fs');
 const http = require('http');
@@ -310,7 +311,7 @@ async function call_ourselves(world, { method: name, message, headers, bytes, ti
 	};
 	const all = Object.fromEntries(Object.entries({ ...own, ...headers }).filter(([, value]) => value !== null));
 	const body = bytes !== undefined ? Buffer.from(bytes, 'base64') : messages.encode(method.requestType, method.requestType.fromJSON(message || {}));
-	const out = await grpc.call(`http://127.0.0.1:${world.port}`, at, all, body, timeout_ms);
+	const out = await grpc.call(world.url, at, all, body, { timeout_ms, ca: world.tls && world.tls.cert });
 	const read = out.messages.map((one) => messages.decode(method.responseType, one));
 	return { ...out, messages: read.map((one) => method.responseType.toJSON(one.message)), strange: read.flatMap((one) => one.strange).length };
 }
@@ -393,23 +394,32 @@ async function shutdown(world) {
 	process.exit(0);
 }
 
+// For localhost, by nobody but itself.
+function make_certificate(dir) {
+	const [key, cert] = [path.join(dir, 'key.pem'), path.join(dir, 'cert.pem')];
+	const how = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+	execFileSync('openssl', ['req', ...how, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+	return { key: fs.readFileSync(key), cert: fs.readFileSync(cert) };
+}
+
 async function main() {
-	const opt = options();
+	const opt = options(['tls']);
 	fs.mkdirSync(opt.state, { recursive: true, mode: 0o700 });
 	const world = make_world(opt);
-	world.server = grpc.make_server((...call) => handle(world, ...call));
+	if (opt.tls) world.tls = make_certificate(world.dir);
+	world.server = grpc.make_server((...call) => handle(world, ...call), world.tls);
 	world.side = http.createServer((req, res) => handle_side(world, req, res));
 	world.port = await listen(world.server, Number(opt.port));
 	world.side_port = await listen(world.side, 0);
-	const url = `http://127.0.0.1:${world.port}`;
+	world.url = opt.tls ? `https://localhost:${world.port}` : `http://127.0.0.1:${world.port}`;
 	keep_file(world, 'token.id', world.token.id);
 	keep_file(world, 'token.secret', world.token.secret);
 	keep_file(world, 'side.url', `http://127.0.0.1:${world.side_port}`);
-	keep_file(world, 'url', url);
+	keep_file(world, 'url', world.url);
 	process.on('SIGTERM', () => shutdown(world));
 	process.on('SIGINT', () => shutdown(world));
 	if (opt.tied) process.stdin.on('end', () => shutdown(world)).resume();
-	process.stdout.write(`${url}\n`);
+	process.stdout.write(`${world.url}\n`);
 }
 
 main().catch((e) => {
