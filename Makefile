@@ -160,7 +160,7 @@ DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libs
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema \
-              nodejs debootstrap
+              nodejs debootstrap openssl
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 define install_missing
@@ -177,7 +177,8 @@ endef
 deps:
 	$(call install_missing,$(DEPS_BUILD) $(DEPS_RUN))
 deps-test: deps
-	$(call install_missing,$(DEPS_TEST))
+	$(call install_missing,$(DEPS_TEST) $(if $(shell command -v npm),,npm))
+	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
 
 # The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
 # first, and what pkg-config knows is only known afterwards: hence the second make.

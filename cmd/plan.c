@@ -95,7 +95,7 @@ static void print_offers(FILE *to, const struct known_offer *offers, size_t coun
 	for (size_t i = 0; i < count; i++) {
 		const struct offer *o = &offers[i].offer;
 		table_cell(t, "%s", o->provider);
-		table_cell(t, "%s%s", o->gpu, o->gpus > 1 ? " (several)" : "");
+		table_cell(t, o->gpus > 1 ? "%s x%d" : "%s", o->gpu, o->gpus);
 		table_cell(t, o->vram_gb ? "%d GB" : "-", o->vram_gb);
 		table_cell(t, "%s", o->region);
 		table_cell(t, "%s", o->spot ? "spot" : "on demand");

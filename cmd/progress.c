@@ -128,7 +128,7 @@ static void tell_phases(struct progress *p, const struct engine *e)
 		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED || pod->phase == POD_LOADING)
 			continue;
 		fprintf(stderr, "pod %s (%s %s): %s\n", pod->id[0] ? pod->id : pod->attempt, pod->offer.provider,
-			pod->offer.gpu, pod_phase_name(pod->phase));
+			strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod_phase_name(pod->phase));
 	}
 }
 

@@ -3,7 +3,8 @@
  *
  * It reads JSON lines on stdin. The first says what the box is:
  *   {"dir":D, "root":"/", "hide":true, "hostname":H, "disk_mb":512, "tcp":[22], "api":[PORT],
- *    "mounts":[{"from":PATH,"to":PATH,"how":"rw|ro|full"}], "files":[{"path":P,"text":T,"mode":493}]}
+ *    "mounts":[{"from":PATH,"to":PATH,"how":"rw|ro|full"}], "files":[{"path":P,"text":T,"mode":493}],
+ *    "apart":true}
  * D is an existing folder on which a disk in memory is mounted (in a mount namespace of our own: it
  * goes when we go); root is the image, under an overlay; hide leaves out of the machine's own root
  * what is not system. Then, again and again:
@@ -11,7 +12,7 @@
  *   {"op":"signal","signal":15}                          to the first process
  * It writes JSON lines on stdout: {"event":"ready","ports":{"22":PORT}} (where each port of the pod
  * can be reached on this machine's loopback), "started" (pid), "failed" (error), "exit" (code,
- * signal). What the container prints goes to descriptor 3. The pod's own loopback reaches this
+ * signal). What the container prints goes to descriptor 3, with "apart" its errors to 4. The pod's own loopback reaches this
  * machine's loopback at the ports of "api". When stdin ends, everything ends; nothing outlives us. */
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +40,7 @@
 #include "providers/local/forward.h"
 #include "providers/local/sandbox.h"
 
-enum { PORTS_MAX = 8, LINE_MAX_BYTES = 8 << 20, OUTPUT_FD = 3 };
+enum { PORTS_MAX = 8, LINE_MAX_BYTES = 8 << 20, OUTPUT_FD = 3, ERROR_FD = 4 };
 
 struct box {
 	const json_t *conf;
@@ -155,6 +156,7 @@ static int serve_api(int other_end, const json_t *ports)
 	close(0);
 	close(1);
 	close(OUTPUT_FD);
+	close(ERROR_FD);
 	json_array_foreach (ports, i, port) {
 		int fd = receive_fd(other_end);
 		if (fd < 0)
@@ -464,8 +466,9 @@ static void become_container(const struct box *box, const json_t *order, int go,
 	sandbox_drop_powers();
 	dup2(in, 0);
 	dup2(OUTPUT_FD, 1);
-	dup2(OUTPUT_FD, 2);
+	dup2(jsonx_bool(box->conf, "apart", false) ? ERROR_FD : OUTPUT_FD, 2);
 	close(OUTPUT_FD);
+	close(ERROR_FD);
 	umask(022);
 	default_signals();
 	char **argv = argv_of(json_object_get(order, "argv"));
@@ -657,8 +660,8 @@ int main(void)
 	struct err err = {0};
 	int ends[2];
 
-	/* the numbers 0 to 3 are spoken for, even when we were started without */
-	while (fcntl(OUTPUT_FD, F_GETFD) < 0)
+	/* the numbers 0 to 4 are spoken for, even when we were started without */
+	while (fcntl(ERROR_FD, F_GETFD) < 0)
 		if (open("/dev/null", O_RDWR) < 0)
 			die("/dev/null");
 	if (!read_first_line(&line))

@@ -520,13 +520,12 @@ t_nothing_outlives_it() {
 	rp_wait_status "$ID" RUNNING
 	local net
 	net=$(readlink "/proc/$(rp_get "$ID" .pid)/ns/net")
-	[ -n "$(rp_processes_of "$net")" ] || complain "the pod has no process in a network of its own"
+	[ -n "$(cloud_processes_of "$net")" ] || complain "the pod has no process in a network of its own"
 	[ "$net" != "$(readlink /proc/self/ns/net)" ] || complain "the pod is in this machine's network"
 	kill -9 "$RP_PID"
 	wait "$RP_PID" 2>/dev/null
 	RP_PID=
-	RP_NETS=("$net")
-	wait_for 10 "the pod to die with a killed server" rp_nothing_left
+	wait_for 10 "the pod to die with a killed server" cloud_nothing_left "$RP_STATE" "$net"
 }
 
 run_tests "$@"

@@ -1,7 +1,7 @@
 'use strict';
 // billing.js - what pods and volumes have cost, in buckets, as GET /v2/billing/... tells it: only what is older than the lag.
 
-const clock = require('./clock');
+const clock = require('../common/clock');
 
 const SIZES = ['hour', 'day', 'week', 'month', 'year'];
 const HOUR_MS = 3600e3;

@@ -11,45 +11,10 @@
 //   pod:{..}                        a pod created by this request behaves so (see pods.js: quirks)
 // Named ones, F1 to F30, are made of these by named().
 
+const { Faults } = require('../common/rules');
+
 const CAPACITY =
 	'There are no longer any instances available with the requested specifications. Please refresh and try again.';
-
-let next_id = 1;
-
-class Faults {
-	constructor() {
-		this.rules = [];
-	}
-
-	add(rule) {
-		const one = { id: next_id++, when: {}, skip: 0, times: 1, hits: 0, seen: 0, ...rule };
-		this.rules.push(one);
-		return one;
-	}
-
-	clear(id) {
-		this.rules = id ? this.rules.filter((r) => r.id !== id) : [];
-	}
-
-	// The rules that apply to this request; each is counted.
-	match(facts) {
-		const found = [];
-		for (const rule of this.rules) {
-			if (rule.times >= 0 && rule.hits >= rule.times) continue;
-			if (!Object.entries(rule.when).every(([key, want]) => fits(want, facts[key]))) continue;
-			if (++rule.seen <= rule.skip) continue;
-			rule.hits++;
-			found.push(rule.do);
-		}
-		return Object.assign({}, ...found);
-	}
-}
-
-function fits(want, got) {
-	if (got === undefined || got === null) return false;
-	if (typeof want !== 'string') return want === got;
-	return new RegExp(`^(?:${want})$`).test(String(got));
-}
 
 function list(op, extra) {
 	return { when: { op, ...extra } };

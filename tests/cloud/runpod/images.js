@@ -8,21 +8,8 @@
 
 const fs = require('fs');
 const path = require('path');
+const { HOST_KEYS, host_files } = require('../common/host_root');
 
-const HOST_KEYS = ['rsa', 'ecdsa', 'ed25519', 'dsa'].flatMap((type) =>
-	['', '.pub'].map((end) => `/etc/ssh/ssh_host_${type}_key${end}`),
-);
-const SSHD_CONFIG = `Port 22
-PermitRootLogin prohibit-password
-PubkeyAuthentication yes
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-UsePAM no
-UseDNS no
-PrintMotd no
-AcceptEnv LANG LC_*
-Subsystem sftp internal-sftp
-`;
 const DEFAULTS = [
 	['runpod/.*', 'official'],
 	['(docker.io/(library/)?)?(debian|ubuntu)(:.*)?', 'minimal'],
@@ -33,25 +20,6 @@ function kind_of(name, settings) {
 	for (const [pattern, kind] of [...Object.entries(settings.images), ...DEFAULTS])
 		if (new RegExp(`^(?:${pattern})$`).test(name)) return kind;
 	return 'missing';
-}
-
-// The machine's accounts with root not locked: sshd turns a locked one away.
-function shadow() {
-	try {
-		const text = fs.readFileSync('/etc/shadow', 'utf8').replace(/^root:[^:]*:/m, 'root:*:');
-		return [{ path: '/etc/shadow', text, mode: 0o600 }];
-	} catch (e) {
-		return [];
-	}
-}
-
-function host_files() {
-	return [
-		...shadow(),
-		{ path: '/etc/ssh/sshd_config', text: SSHD_CONFIG, mode: 0o644 },
-		{ path: '/etc/hosts', text: '127.0.0.1 localhost\n', mode: 0o644 },
-		{ path: '/etc/resolv.conf', text: '', mode: 0o644 },
-	];
 }
 
 function minimal(cache) {

@@ -10,23 +10,18 @@
 #   rp_wait_status ID STATUS [SECONDS], rp_log ID, rp_s3 METHOD PATH [curl options], rp_invariants
 # shellcheck shell=bash
 RP_HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-RP_PODBOX=${RP_PODBOX:-$ROOT/build/tests/podbox}
+# shellcheck source-path=SCRIPTDIR
+. "$RP_HERE/../common/lib.sh"
 RP_PID=
 
-rp_can() { # may this machine have such pods? says why not
-	command -v node >/dev/null || { echo "no node (Debian package nodejs)"; return 1; }
-	[ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] 2>/dev/null || { echo "node 18 or newer is needed, here is $(node --version 2>&1 | tail -n 1)"; return 1; }
-	[ -x "$RP_PODBOX" ] || make -s -C "$ROOT" BUILD=build podbox >/dev/null || { echo "podbox does not build"; return 1; }
-	[ "$(id -u)" = 0 ] || { echo "pods of this kind need root"; return 1; }
-	[ -x /usr/sbin/sshd ] || { echo "no sshd (Debian package openssh-server)"; return 1; }
-}
+rp_can() { cloud_can; }
 
 rp_start() {
 	local fast=--fast
 	[ -z "${RP_SLOW:-}" ] || fast=
 	RP_STATE=$T/cloud
 	mkdir -p "$RP_STATE"
-	coproc RP_SERVER { exec node "$RP_HERE/server.js" --state "$RP_STATE" --podbox "$RP_PODBOX" --tied ${fast:+"$fast"} "$@" 2>"$RP_STATE/stderr"; }
+	coproc RP_SERVER { exec node "$RP_HERE/server.js" --state "$RP_STATE" --podbox "$PODBOX" --tied ${fast:+"$fast"} "$@" 2>"$RP_STATE/stderr"; }
 	RP_PID=$RP_SERVER_PID
 	read -rt 20 RUNPOD_API_URL <&"${RP_SERVER[0]}" || {
 		complain "the stand-in did not start: $(tail -n 3 "$RP_STATE/stderr")"
@@ -39,31 +34,11 @@ rp_start() {
 	export RUNPOD_API_URL RUNPOD_API_KEY RUNPOD_S3_URL RUNPOD_S3_ACCESS_KEY RUNPOD_S3_SECRET_KEY
 }
 
-# Every process in the network of one of our pods, whoever its parent is by now.
-rp_processes_of() { # NETNS...
-	local ns
-	for ns; do
-		ns=${ns//[^0-9]/}
-		[ -z "$ns" ] || find /proc -maxdepth 3 -path '/proc/[0-9]*/ns/net' -lname "*:?${ns}?" 2>/dev/null
-	done
-}
-rp_nothing_left() {
-	[ -z "$(rp_processes_of "${RP_NETS[@]}")" ] && ! pgrep -f -- "$RP_STATE" >/dev/null
-}
-
 rp_stop() { # what is left is a complaint
-	local pid
 	[ -n "$RP_PID" ] || return 0
-	RP_NETS=()
-	for pid in $(rp_control state | jq -r '.pods[].pid | select(. > 0)'); do
-		RP_NETS+=("$(readlink "/proc/$pid/ns/net")")
-	done
-	kill "$RP_PID" 2>/dev/null
-	wait "$RP_PID" 2>/dev/null
+	# shellcheck disable=SC2046
+	cloud_end "$RP_PID" "$RP_STATE" $(rp_control state | jq -r '.pods[].pid | select(. > 0)')
 	RP_PID=
-	wait_for 10 "the stand-in's pods to end ($(rp_processes_of "${RP_NETS[@]}" | head -n 3 | tr '\n' ' '))" rp_nothing_left
-	! grep -qF "$RP_STATE" /proc/mounts || complain "the stand-in leaves mounts: $(grep -F "$RP_STATE" /proc/mounts | head -n 2)"
-	[ ! -s "$RP_STATE/stderr" ] || complain "the stand-in says: $(head -n 3 "$RP_STATE/stderr" | tr '\n' '|')"
 }
 
 rp_api() { # METHOD PATH [BODY]

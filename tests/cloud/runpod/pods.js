@@ -12,9 +12,9 @@
 
 const fs = require('fs');
 const path = require('path');
-const clock = require('./clock');
+const clock = require('../common/clock');
 const words = require('./words');
-const { Machine, Door, make_decoy } = require('./machine');
+const { Machine, Door, make_decoy } = require('../common/machine');
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const ACTIONS = {
@@ -206,7 +206,7 @@ class Pods {
 		const type = this.world.catalog.gpu(pod.gpu.id);
 		const count = pod.quirks.no_gpu || pod.no_gpu_now ? 0 : pod.gpu.count;
 		const text = fs
-			.readFileSync(path.join(__dirname, 'nvidia_smi.sh'), 'utf8')
+			.readFileSync(path.join(__dirname, '../common/nvidia_smi.sh'), 'utf8')
 			.replace('@GPU@', `${count}|${type.id}|${type.memory * 1024}`);
 		return [{ path: '/usr/bin/nvidia-smi', text, mode: 0o755 }];
 	}

@@ -3,7 +3,7 @@
 // { status, body, headers } or throws a Problem.
 
 const billing = require('./billing');
-const clock = require('./clock');
+const clock = require('../common/clock');
 const { by_version, CPU_DISK_GB } = require('./catalog');
 const { CAPACITY } = require('./faults');
 const { complaints } = require('./schema');

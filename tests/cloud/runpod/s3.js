@@ -5,7 +5,7 @@
 const crypto = require('crypto');
 const fs = require('fs');
 const path = require('path');
-const clock = require('./clock');
+const clock = require('../common/clock');
 
 const PART_MAX = 500 * 1000 * 1000;
 const UPLOADS = '.s3compat_uploads';

@@ -17,11 +17,11 @@
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
 //   POST /_control/shutdown
 
-const crypto = require('crypto');
 const fs = require('fs');
 const http = require('http');
 const path = require('path');
-const clock = require('./clock');
+const clock = require('../common/clock');
+const { options, merge, make_random, record, listen, keep_file } = require('../common/server');
 const graphql = require('./graphql');
 const rest = require('./rest');
 const s3 = require('./s3');
@@ -63,40 +63,8 @@ const SETTINGS = {
 };
 const FAST = { provision_ms: 50, pull_ms: 100, direct_ms: 50, banner_ms: 0 };
 
-function merge(into, from) {
-	for (const [key, value] of Object.entries(from)) {
-		const both = value && into[key] && typeof value === 'object' && typeof into[key] === 'object' && !Array.isArray(value);
-		if (both && key !== 'images' && key !== 'secrets') merge(into[key], value);
-		else into[key] = value;
-	}
-	return into;
-}
-
-function options() {
-	const out = { port: 0, seed: crypto.randomInt(1 << 30), fast: false, tied: false };
-	const args = process.argv.slice(2);
-	while (args.length) {
-		const name = args.shift().replace(/^--/, '');
-		if (name === 'fast' || name === 'tied') out[name] = true;
-		else if (['state', 'port', 'seed', 'podbox'].includes(name) && args.length) out[name] = args.shift();
-		else throw new Error(`what is --${name}?`);
-	}
-	if (!out.state) throw new Error('--state DIR is missing');
-	out.podbox = out.podbox || path.join(__dirname, '../../../build/tests/podbox');
-	return out;
-}
-
-// Names and ids by the seed, never used twice.
-function make_random(seed) {
-	let n = 0;
-	return (length) => {
-		const bytes = crypto.createHash('sha512').update(`${seed}/${n++}`).digest();
-		return Array.from({ length }, (x, i) => 'abcdefghijklmnopqrstuvwxyz0123456789'[bytes[i % 64] % 36]).join('');
-	};
-}
-
 function make_world(opt) {
-	const random_id = make_random(opt.seed);
+	const random_id = make_random(opt.seed, 'abcdefghijklmnopqrstuvwxyz0123456789');
 	const dir = path.resolve(opt.state);
 	const settings = JSON.parse(JSON.stringify(SETTINGS));
 	if (opt.fast) Object.assign(settings.boot, FAST);
@@ -398,7 +366,7 @@ function control(c) {
 		return ok();
 	}
 	if (req.method !== 'POST') return problem(c, 404, 'no such control');
-	if (what === 'settings') return ok(merge(world.settings, body));
+	if (what === 'settings') return ok(merge(world.settings, body, ['images', 'secrets']));
 	if (what === 'stock') {
 		world.catalog.set(body);
 		return ok();
@@ -447,11 +415,6 @@ async function read_body(req) {
 	}
 }
 
-function record(world, entry) {
-	world.requests.push(entry);
-	fs.appendFileSync(path.join(world.dir, 'requests.jsonl'), JSON.stringify(entry) + '\n');
-}
-
 async function handle(req, res, world) {
 	const mark = req.url.indexOf('?');
 	const url = new URL(req.url, 'http://stand-in');
@@ -482,17 +445,6 @@ async function handle_s3(req, res, world) {
 		key_in_url: /rps_|X-Amz-Signature/i.test(req.url) };
 	const { op } = await s3.serve(req, res, world, (name) => world.faults.match({ op: name, path: req.url, key: 's3' }));
 	record(world, { ...entry, op: `s3:${op}`, status: res.statusCode });
-}
-
-function listen(server, port) {
-	return new Promise((resolve, reject) => {
-		server.on('error', reject);
-		server.listen(port, '127.0.0.1', () => resolve(server.address().port));
-	});
-}
-
-function keep_file(world, name, text) {
-	fs.writeFileSync(path.join(world.dir, name), `${text}\n`, { mode: 0o600 });
 }
 
 let ending = false;

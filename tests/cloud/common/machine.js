@@ -9,14 +9,14 @@ const path = require('path');
 
 const OUTPUT_LINE_MAX = 16384;
 
-// conf: what podbox reads first. on: { ready, started(pid), failed(text), exit(code, signal), line(text), gone }.
+// conf: what podbox reads first. on: { ready, started(pid), failed(text), exit(code, signal), line(text, 1 or 2), gone }.
 class Machine {
 	constructor(program, conf, on) {
 		this.on = on;
 		this.ports = {};
 		this.pid = 0;
 		fs.mkdirSync(conf.dir, { recursive: true });
-		this.box = spawn(program, [conf.dir], { stdio: ['pipe', 'pipe', 'pipe', 'pipe'] });
+		this.box = spawn(program, [conf.dir], { stdio: ['pipe', 'pipe', 'pipe', 'pipe', 'pipe'] });
 		this.box.stdin.on('error', () => {});
 		this.box.stdin.write(JSON.stringify(conf) + '\n');
 		this.ended = new Promise((resolve) => this.box.on('close', resolve));
@@ -24,7 +24,8 @@ class Machine {
 		this.box.on('error', (e) => on.failed(String(e)));
 		by_line(this.box.stdout, (line) => this.hear(JSON.parse(line)));
 		by_line(this.box.stderr, (line) => on.failed(line));
-		by_line(this.box.stdio[3], (line) => on.line(line));
+		by_line(this.box.stdio[3], (line) => on.line(line, 1));
+		by_line(this.box.stdio[4], (line) => on.line(line, 2));
 	}
 
 	hear(event) {
