@@ -692,6 +692,8 @@ int core_adopt(struct core *c, const struct core_pod *pod)
 	struct core_pod *p = &c->pods[c->pod_count];
 
 	*p = *pod;
+	if (p->phase != POD_GONE && !p->create_at)
+		p->create_at = -1; /* that very ms; 0 means never */
 	p->wake_at = NEVER;
 	p->last_group = UINT32_MAX;
 	p->adopted = true;

@@ -135,6 +135,7 @@ struct core_pod {
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
+	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;

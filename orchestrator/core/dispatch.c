@@ -301,6 +301,11 @@ static struct core_batch *batch_of(struct core *c, const struct event *ev)
 
 static void count_busy(struct core_pod *p, int64_t t, int change)
 {
+	if (p->adopted && !p->recounted) {
+		/* the ledger's figure was of the time when its row was written; now all of its log is read */
+		p->recounted = true;
+		p->compute_ms = 0;
+	}
 	p->last_t = MAX(p->last_t, t);
 	if (p->busy == 0 && change > 0)
 		p->busy_since_t = p->last_t;
@@ -465,6 +470,8 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 
 	p->last_t = MAX(p->last_t, ev->t);
 	bool held_here = s->state == SEG_HELD && s->pod == ev->pod;
+	if (s->cached)
+		return; /* safe from an earlier life of this run: read once more */
 	bool reachable = p->via_volume || (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_SAFE))
 		return; /* read a second time from its log */

@@ -365,7 +365,7 @@ static void synced(struct core *c, struct core_pod *p, const struct event *ev)
 	}
 	if (p->phase != POD_WORKING || p->unwanted || p->batches || p->unhome <= 0 || !nothing_comes(c, p))
 		return;
-	p->durable = true;
+	p->durable = p->via_volume = true;
 	snprintf(p->reason, sizeof(p->reason), "done; the rest of its files comes from its volume");
 	core_note(c, NOTE_INFO, "pod %s: all is done and on its volume; %d of its files come from there while nothing bills", p->id,
 		  p->unhome);

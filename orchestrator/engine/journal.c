@@ -136,6 +136,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->ready_at = to_boot(row->ready_ms);
 	p->release_at = to_boot(row->release_ms);
 	p->released_at = to_boot(row->released_ms);
+	p->compute_ms = row->compute_ms;
 	p->wasted_ms = row->wasted_ms;
 	COPY_TEXT(p->reason, row->error);
 }

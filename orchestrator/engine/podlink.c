@@ -344,7 +344,7 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		segment_event(e, pod, event);
 	else if (!strcmp(what, "output"))
 		output_event(e, pod, event);
-	else if (!strcmp(what, "batch"))
+	else if (!strcmp(what, "batch") && number > e->pods[pod].counted_to)
 		batch_event(e, pod, event);
 	else if (replayed)
 		return; /* the rest was for the living */

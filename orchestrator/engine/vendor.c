@@ -421,6 +421,7 @@ static void salvage_done(void *ctx, struct op_result *result, const struct err *
 	(void)result;
 
 	if (!err) {
+		a->e->pods[a->pod].counted_to = a->e->pods[a->pod].last_event;
 		a->e->pods[a->pod].last_event = 0; /* read again from the start: what is known already is passed over */
 		read_events(a->e, a->pod, a->local);
 	}
