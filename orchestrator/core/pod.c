@@ -492,6 +492,10 @@ static void salvaged(struct core *c, struct core_pod *p, const struct err *err)
 
 	if (!p->salvaging)
 		return;
+	if (err && p->durable && c->now < p->rescue_until && c->signals == 0) {
+		pod_file_delayed(c, pod); /* it is there: what it holds is not rendered again for want of a moment */
+		return;
+	}
 	p->salvaging = false;
 	dispatch_lost(c, pod);
 	if (err)
@@ -1149,7 +1153,10 @@ void pod_tick(struct core *c, int pod)
 
 	if (p->refetch_at && c->now >= p->refetch_at) {
 		p->refetch_at = 0;
-		dispatch_refetch(c, pod);
+		if (p->salvaging)
+			core_act(c, ACT_SALVAGE, pod);
+		else
+			dispatch_refetch(c, pod);
 		c->dirty = true;
 	}
 	if (p->sync_at && c->now >= p->sync_at) {

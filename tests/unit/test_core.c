@@ -1364,6 +1364,123 @@ static void test_release_of_the_idle_one(void **state)
 	tear_down(&b);
 }
 
+/* A pod with one segment, rendered, whose file is on its way; its volume can be read without it, or not. */
+static void all_but_home(struct bench *b, bool apart, bool free)
+{
+	struct volume v = {.id = "v1", .apart = apart};
+	struct offer o = offer(0, 1000000);
+
+	set_up(b, 1);
+	b->conf.max_batch = 1;
+	b->conf.command = b->conf.want_volume = true;
+	b->conf.providers[0].pods_are_free = free;
+	start(b);
+	tell(b, (struct event){.type = EV_VOLUME, .volume = &v});
+	tell(b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	bring_up(b, 0);
+	began(b, 0, 0);
+	rendered(b, 0, 0);
+	done(b, 0, 0);
+}
+
+static void test_sync_before_the_files_are_home(void **state)
+{
+	static const struct {
+		const char *name;
+		bool apart, free;
+		int asked;
+	} cases[] = {
+		{"its volume can be read without it", true, false, 1},
+		{"it cannot", false, false, 0},
+		{"pods that cost nothing", true, true, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		all_but_home(&b, cases[i].apart, cases[i].free);
+		check_int(cases[i].name, "syncs", did(&b, ACT_SYNC, 0), cases[i].asked);
+		check_phase(&b, cases[i].name, 0, POD_WORKING);
+		tear_down(&b);
+	}
+}
+
+static void test_durable_pods_go_first(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	all_but_home(&b, true, false);
+	int turn = first(&b, ACT_SYNC)->number;
+	tell(&b, (struct event){.type = EV_SYNCED, .number = turn, .ok = false});
+	check_phase(&b, "not now", 0, POD_WORKING);
+	wait_ms(&b, 1900);
+	check_int("not now", "syncs", did(&b, ACT_SYNC, 0), 0);
+	wait_ms(&b, 200);
+	check_int("later", "syncs", did(&b, ACT_SYNC, 0), 1);
+	tell(&b, (struct event){.type = EV_SYNCED, .number = turn, .ok = true});
+	check_phase(&b, "an answer to the first question", 0, POD_WORKING);
+	tell(&b, (struct event){.type = EV_SYNCED, .number = turn + 1, .ok = true});
+	check_phase(&b, "durable", 0, POD_RELEASING);
+	check_int("durable", "releases", did(&b, ACT_RELEASE, 0), 1);
+	check_int("durable", "fetches from its volume", did(&b, ACT_FETCH, 0), 1);
+	assert_true(pod(&b, 0)->durable && pod(&b, 0)->via_volume);
+	tear_down(&b);
+}
+
+static void test_files_of_durable_pods_are_waited_for(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_NOT_FOUND, ERR_NETWORK, ERR_CREDENTIALS, ERR_RATE_LIMITED};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct bench b;
+		int asked = 0;
+		all_but_home(&b, true, false);
+		tell(&b, (struct event){.type = EV_SYNCED, .number = first(&b, ACT_SYNC)->number, .ok = true});
+		tell(&b, (struct event){.type = EV_RELEASED});
+		for (int64_t until = b.now + 9 * MINUTE; b.now < until;) {
+			tell_err(&b, EV_HOME_FAILED, 0, kinds[i]);
+			check_int("delayed", "creates", did(&b, ACT_RENT, -1), 0);
+			wait_ms(&b, 15 * SECOND);
+			asked += did(&b, ACT_FETCH, 0);
+		}
+		assert_in_range(asked, 30, 40);
+		assert_int_equal(core_seg_state(b.core, 0), SEG_RENDERED);
+		b.now += MINUTE + SECOND;
+		tell_err(&b, EV_HOME_FAILED, 0, kinds[i]);
+		assert_int_equal(core_seg_state(b.core, 0), SEG_FAILED); /* `burst fetch` may bring it yet */
+		end_well(&b);
+		tear_down(&b);
+	}
+}
+
+static void test_durable_pods_of_an_earlier_life(void **state)
+{
+	struct bench b;
+	struct core_pod p = {.phase = POD_GONE, .id = "p0", .attempt = "a0", .durable = true,
+			     .volume = {.id = "v1", .apart = true}};
+
+	(void)state;
+	set_up(&b, 2);
+	b.core = core_new(&b.conf, b.segments, b.count);
+	core_adopt(b.core, &p);
+	tell(&b, (struct event){.type = EV_START});
+	check_int("at the start", "salvages", did(&b, ACT_SALVAGE, 0), 1);
+	check_int("before its log is read", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
+	tell_err(&b, EV_SALVAGED, 0, ERR_NETWORK); /* it is asked again, and nothing is rented meanwhile */
+	check_int("not to be had now", "questions for offers", did(&b, ACT_OFFERS, -1), 0);
+	wait_ms(&b, SECOND);
+	check_int("not to be had now", "salvages", did(&b, ACT_SALVAGE, 0), 1);
+	rendered(&b, 0, 1);
+	check_int("read", "fetches", did(&b, ACT_FETCH, 0), 1);
+	tell(&b, (struct event){.type = EV_SALVAGED});
+	check_int("read to its end", "questions for offers", did(&b, ACT_OFFERS, -1), 1);
+	assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
+	assert_int_equal(core_seg_state(b.core, 1), SEG_RENDERED);
+	tear_down(&b);
+}
+
 static void test_release_of_one_out_of_reach(void **state)
 {
 	struct bench b;
@@ -1904,6 +2021,10 @@ int main(void)
 		cmocka_unit_test(test_taken_over_in_the_middle),
 		cmocka_unit_test(test_taken_over_and_lost),
 		cmocka_unit_test(test_release_of_the_idle_one),
+		cmocka_unit_test(test_sync_before_the_files_are_home),
+		cmocka_unit_test(test_durable_pods_go_first),
+		cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
+		cmocka_unit_test(test_durable_pods_of_an_earlier_life),
 		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
 		cmocka_unit_test(test_never_listed),
