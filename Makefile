@@ -5,7 +5,7 @@
 ## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
 ## make check                 all tests
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
-## make soak [N=100000] [FROM=seed]   the simulator from a random seed on
+## make soak [N=100000] [FROM=seed]   the simulator from a random seed on; RunPod's clients killed at each write of the ledger
 ## make bench                 measures, each beside a named peer
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -199,12 +199,14 @@ fuzz: deps-test
 	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=1 CC=clang CFLAGS="$(FUZZ_FLAGS)" fuzz-build
 	@bash tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ)
 
-# N seeds of the simulator from FROM on (a random place when it is not said), on all cores.
+# N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then a client of RunPod is killed at
+# every write of its ledger, one after the other.
 N    ?= 100000
 FROM ?=
 soak: deps-test
-	@$(MAKE) --no-print-directory sim
+	@$(MAKE) --no-print-directory all sim podbox e2e-tools
 	@bash tests/sim/soak.sh $(BUILD)/tests/sim $(N) $(FROM)
+	@BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/runpod_kill.sh
 
 help:
 	@sed -n 's/^## //p' Makefile

@@ -3,27 +3,6 @@
 # twice, no pod is left.
 . "$(dirname "$0")/lib.sh"
 
-# ---- what was safe stays as it was ----
-safe_files() { # what the ledger calls safe
-	sqlite3 "$BURST_STATE_DIR/ledger.db" "select file from segment where state = 1 order by file" 2>/dev/null
-}
-stamp() { # name, inode, mtime of each file that the ledger calls safe
-	local f
-	for f in $(safe_files); do stat -c '%n %i %Y %y' "out/$f"; done
-}
-unchanged() { # unchanged FILE: all in this stamp is as it was
-	local now
-	now=$(cut -d' ' -f1 "$1" | xargs -r stat -c '%n %i %Y %y')
-	is "$now" "$(cat "$1")" "what was safe before"
-}
-all_right() { # all_right N: N good files, each with the hash that the manifest says
-	is "$(wavs)" "$1" files
-	is "$(jq -r '[.id,.sha256] | @tsv' out/manifest.jsonl | sort -u | wc -l)" "$1" "lines of the manifest"
-	jq -r '.sha256 + "  out/" + .file' out/manifest.jsonl | sort -u | sha256sum -c --quiet >/dev/null 2>&1 ||
-		complain "a file differs from the manifest"
-	[ -z "$(find out -name '*.part' -o -name '*.tmp')" ] || complain "half files: $(find out -name '*.part')"
-}
-
 # ---- kill -9, then `resume` or `reap` ----
 come_back() { # come_back resume|reap N
 	stamp >stamp.txt
