@@ -505,7 +505,8 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 	if (there) {
 		p->clean_looks = 0;
 		if (c->now - p->released_at > 20000 && c->now - p->release_at > 20000) {
-			p->release_at = c->now; /* accepted, and still there: ask again */
+			p->release_at = c->now; /* accepted, and still there: ask again, and until then it bills */
+			p->released_at = 0;
 			core_act(c, ACT_RELEASE, index_of(c, p));
 			enter(c, p, POD_RELEASING);
 		}

@@ -95,7 +95,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_VOLUME: vendor_volume(e, a->provider); break;
 	case ACT_SAVE:
 		journal_pod(e, a->pod);
-		if (core_pod_at(e->core, a->pod)->phase == POD_GONE)
+		if (core_pod_at(e->core, a->pod)->phase == POD_GONE || core_pod_at(e->core, a->pod)->phase == POD_NEVER)
 			keys_drop(e, a->pod);
 		break;
 	case ACT_RENT: vendor_rent(e, a->pod); break;

@@ -17,6 +17,7 @@ come_back() { # come_back resume|reap N
 	is "$STATUS" 0 "coming back by $1 ($(tail -n 2 err.txt))"
 	unchanged stamp.txt
 	all_right "$2"
+	! grep -rqa "PRIVATE KEY" state || complain "a private key is left in $(grep -rla "PRIVATE KEY" state | head -n 1)"
 }
 killed_when() { # killed_when resume|reap WHAT COMMAND...: killed as soon as the command succeeds
 	local how=$1 what=$2
@@ -73,6 +74,7 @@ killed_around() { # killed_around resume|reap before|after CALL N
 	come_back "$how" 6
 }
 # Renames 1 and 2 are a pod's keys, 3 to 8 the outputs, 9 the manifest; outputs have an fsync before and after theirs.
+t_killed_before_rename_2_reap() { killed_around reap before rename 2; }
 t_killed_before_rename_3_resume() { killed_around resume before rename 3; }
 t_killed_after_rename_5_reap() { killed_around reap after rename 5; }
 t_killed_before_rename_8_resume() { killed_around resume before rename 8; }

@@ -18,18 +18,6 @@ render() { # render [before|after N]: what changed the ledger is in points
 	{ timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
 		KILL_AT="${1:-before} ledger ${2:-0}" KILL_LOG=points "$BURST" run --json >out.txt 2>err.txt </dev/null || STATUS=$?; } 2>/dev/null
 }
-in_ledger() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "$1" 2>/dev/null; }
-
-# Seconds of each pod that the ledger knows, beside those that the vendor's meter shows: never fewer.
-all_paid_for() {
-	local id vendor_ms ours_ms
-	while read -r id vendor_ms; do
-		ours_ms=$(in_ledger "select sum(billed_ms) from pod where id = '$id'")
-		[ "${ours_ms:-0}" -ge "$vendor_ms" ] || complain "pod $id: the vendor bills $vendor_ms ms, the ledger knows of ${ours_ms:-none}"
-	done < <(rp_control billing | jq -r '.[] | "\(.id) \(.seconds * 1000 | floor)"')
-	is "$(in_ledger "select group_concat(id) from pod where compute_ms > billed_ms")" "" "pods that computed longer than they were paid for"
-}
-
 at_point() { # at_point before|after N
 	render "$@"
 	echo "$STATUS" >killed
@@ -53,6 +41,7 @@ at_point() { # at_point before|after N
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
 	is "$(rp_pods)" "" "pods after reap"
 	all_paid_for
+	no_secrets_in err.txt out.txt state
 }
 
 points() { # "before N" for each write, and "after N" too for what makes it durable
