@@ -3,11 +3,14 @@
 # twice, no pod is left.
 . "$(dirname "$0")/lib.sh"
 
-# ---- kill -9, then `resume` or `reap` ----
-come_back() { # come_back resume|reap N
+# ---- kill -9, then `resume`, `reap` or `run` ----
+come_back() { # come_back resume|reap|run N
 	stamp >stamp.txt
 	if [ "$1" = resume ] && [ -n "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select id from run' 2>/dev/null)" ]; then
 		burst resume
+	elif [ "$1" = run ]; then
+		burst run
+		is "$(pods_left)" "" "pods after run"
 	else
 		burst reap
 		is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
@@ -73,11 +76,12 @@ killed_around() { # killed_around resume|reap before|after CALL N
 	is "$STATUS" 137 "killed $2 $3 $4"
 	come_back "$how" 6
 }
-# Renames 1 and 2 are a pod's keys, 3 to 8 the outputs, 9 the manifest; outputs have an fsync before and after theirs.
+# Rename 1 is that of the list of keys, 2 and 3 are the SSH keys of a pod, 4 to 9 the outputs; these have an fsync before and after.
 t_killed_before_rename_2_reap() { killed_around reap before rename 2; }
 t_killed_before_rename_3_resume() { killed_around resume before rename 3; }
 t_killed_after_rename_5_reap() { killed_around reap after rename 5; }
 t_killed_before_rename_8_resume() { killed_around resume before rename 8; }
+t_killed_after_rename_9_run() { killed_around run after rename 9; } # nothing is left to render, and its pod lives
 t_killed_after_rename_9_resume() { killed_around resume after rename 9; }
 t_killed_before_fsync_1_resume() { killed_around resume before fsync 1; }
 t_killed_after_fsync_7_reap() { killed_around reap after fsync 7; }
