@@ -170,6 +170,7 @@ struct op_result {
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
 	struct str text;
+	bool ended; /* RELEASE: the vendor says that the pod was there until now; false: it was gone, or nobody says */
 };
 void op_result_free(struct op_result *r);
 

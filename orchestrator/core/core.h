@@ -158,7 +158,7 @@ enum event_type {
 	EV_SAFE,	   /* segment: fsynced under its final name */
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
-	EV_RELEASED,	   /* pod: accepted. Or err */
+	EV_RELEASED,	   /* pod: accepted; ok: it was there until now. Or err */
 	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
 	EV_SLEPT,	   /* the machine slept: look before anything else */
 	EV_FAULT,	   /* err: the run cannot go on (disk full, ledger gone) */

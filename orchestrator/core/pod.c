@@ -424,12 +424,12 @@ static void salvaged(struct core *c, struct core_pod *p, const struct err *err)
 	c->dirty = true;
 }
 
-static void released(struct core *c, struct core_pod *p, const struct err *err)
+static void released(struct core *c, struct core_pod *p, bool was_there, const struct err *err)
 {
 	if (p->phase != POD_RELEASING)
 		return;
 	if (!err) {
-		p->released_at = p->released_at ? p->released_at : c->now;
+		p->released_at = p->released_at && !was_there ? p->released_at : c->now;
 		p->looks = p->clean_looks = 0;
 		enter(c, p, POD_CONFIRMING);
 		save(c, p);
@@ -907,7 +907,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_WORKERS: workers(c, p, ev); break;
 	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
 	case EV_SALVAGED: salvaged(c, p, ev->err); break;
-	case EV_RELEASED: released(c, p, ev->err); break;
+	case EV_RELEASED: released(c, p, ev->ok, ev->err); break;
 	default: break;
 	}
 }

@@ -271,9 +271,9 @@ void vendor_billing(struct engine *e, int pod)
 static void release_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
-	(void)result;
+	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .ok = !err && result->ended};
 
-	post_pod(a->e, EV_RELEASED, a->pod, err);
+	post(a->e, &ev, err);
 	asked_free(a);
 }
 
