@@ -187,7 +187,7 @@ check: deps-test
 lint:
 	@bash tests/lint.sh
 bench: deps-test
-	@$(MAKE) --no-print-directory all $(BUILD)/e2e/kit_print
+	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print
 	@bash tests/bench/bench.sh $(BENCH)
 
 # Each reader of foreign bytes for FUZZ_SECONDS, or only those in FUZZ ("toml config"). What they learn stays in build/fuzz/corpus.

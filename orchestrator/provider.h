@@ -154,6 +154,13 @@ struct op_want {
 	} file;
 };
 
+/* What a vendor that accepts a release says of the pod. */
+enum release_word {
+	RELEASE_TAKEN, /* nothing */
+	RELEASE_ENDED, /* it was there until now */
+	RELEASE_ABSENT /* it knows of none: gone, or not known there yet */
+};
+
 struct op_result {
 	struct offer *offers;
 	size_t offer_count;
@@ -170,7 +177,7 @@ struct op_result {
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
 	struct str text;
-	bool ended; /* RELEASE: the vendor says that the pod was there until now; false: it was gone, or nobody says */
+	enum release_word release;
 };
 void op_result_free(struct op_result *r);
 

@@ -113,6 +113,7 @@ struct core_pod {
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
+	bool absent; /* whoever accepted its release knew of no such pod */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
@@ -158,7 +159,7 @@ enum event_type {
 	EV_SAFE,	   /* segment: fsynced under its final name */
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
-	EV_RELEASED,	   /* pod: accepted; ok: it was there until now. Or err */
+	EV_RELEASED,	   /* pod: accepted; number: enum release_word. Or err */
 	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
 	EV_SLEPT,	   /* the machine slept: look before anything else */
 	EV_FAULT,	   /* err: the run cannot go on (disk full, ledger gone) */

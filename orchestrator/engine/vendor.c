@@ -271,7 +271,7 @@ void vendor_billing(struct engine *e, int pod)
 static void release_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
-	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .ok = !err && result->ended};
+	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .number = err ? RELEASE_TAKEN : (int)result->release};
 
 	post(a->e, &ev, err);
 	asked_free(a);

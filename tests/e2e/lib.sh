@@ -80,12 +80,11 @@ burst() { # runs it with a bound; status in $STATUS, words in ./out.txt and ./er
 }
 burst_bg() { # in the background; its pid in $PID
 	timeout -k 5 "${LIMIT:-120}" "${CLIENT:-$BURST}" "$@" >out.txt 2>err.txt </dev/null &
-	local shell=$!
-	PID=
-	wait_for 10 "burst to start" pgrep -P $shell || return
-	PID=$(pgrep -P $shell | head -n 1)
-	SHELL_PID=$shell
+	SHELL_PID=$!
+	wait_for 10 "burst to start" has_begun "$SHELL_PID"
+	PID=$(pgrep -P "$SHELL_PID" | head -n 1) # empty when it is over already
 }
+has_begun() { pgrep -P "$1" || ! running_as "$1"; }
 burst_wait() { # waits for the one in the background; status in $STATUS
 	STATUS=0
 	wait "$SHELL_PID" || STATUS=$?

@@ -271,12 +271,15 @@ c_delete_is_accepted_and_it_stays() {
 	rp_fault F16 '"way":"lingers","ms":8000'
 	render
 	all_done 6 1
+	all_paid_for
 	[ "$(json '.pods[0].phases.release_s | floor')" -ge 8 ] || complain "it was taken for gone while it was listed"
 }
 c_delete_knows_nothing_of_it() {
-	rp_fault F16 '"way":"appears","ms":20000'
+	rp_fault F16 '"way":"appears","ms":8000'
 	render
 	all_done 6 1
+	all_paid_for
+	[ "$(rp_control billing | jq '.[0].seconds | floor')" -lt 16 ] || complain "it was not asked again when it was seen: $(rp_control billing)"
 }
 c_locked() {
 	rp_fault F27
