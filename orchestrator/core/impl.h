@@ -24,6 +24,7 @@ enum {
 	BAD_HOST_REST_MS = 10 * 60 * 1000,
 	OFFERS_RETRY_MS = 10 * 1000,
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
+	LAST_LOOK_MS = 30 * 1000,	   /* ... nor when one is under way for so long: its limits may leave no room for an hour */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
 	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
 	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */

@@ -566,6 +566,7 @@ void engine_free(struct engine *e)
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
 	caller_free(e->caller);
+	vendor_forget(e);
 	while (!pool_idle(e->pool))
 		loop_turn(e->loop, 100);
 	pool_free(e->pool);

@@ -88,6 +88,7 @@ struct engine {
 	struct loop *loop;
 	struct http *http;
 	struct caller *caller;
+	struct asked *asked; /* operations under way (vendor.c) */
 	struct pool *pool;
 	struct actions actions;
 	struct queued *first, **last;
@@ -155,6 +156,7 @@ void vendor_offers(struct engine *e, int provider);
 void vendor_volume(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
 void vendor_rent(struct engine *e, int pod);
+void vendor_forget(struct engine *e); /* what was under way when the caller was freed */
 void vendor_release(struct engine *e, int pod);
 /* What the vendor says it billed, for the ledger; counts down e->billing_open when it has answered. */
 void vendor_billing(struct engine *e, int pod);

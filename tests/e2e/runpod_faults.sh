@@ -50,6 +50,27 @@ c_too_many_requests() {
 	all_done 6 1
 	[ $((SECONDS - began)) -ge 12 ] || complain "it did not wait for the window that was exhausted"
 }
+no_more_this_hour() {
+	rp_control fault '{"times":-1,"when":{"op":"createPod"},"do":{"status":429,"detail":"rate limit exceeded for the hour window",
+		"headers":{"Retry-After":"2","RateLimit":"\"hour\";r=0;t=1812"}}}' >/dev/null
+}
+c_too_many_requests_this_hour() {
+	no_more_this_hour
+	render 'wait = "5s";'
+	in_vain 6 0
+	has err.txt "rate limit"
+}
+c_too_many_requests_and_a_signal() {
+	no_more_this_hour
+	rp_config
+	burst_bg run --json --trace
+	wait_for 20 "the refusal" grep -q "429 in" err.txt
+	kill -TERM "$PID"
+	wait_for 50 "it to leave" has_ended
+	burst_wait
+	is "$STATUS" 143 "exit status"
+}
+has_ended() { ! running_as "$PID"; }
 c_no_money() {
 	rp_fault F7 '"times":-1'
 	render

@@ -58,7 +58,7 @@ an_api_fault() {
 	2) rule createPod '{"cut":60}' ;;
 	3) fault F3 ;;
 	4 | 5) fault F5 ;;
-	6) fault F6 '"op":"createPod|deletePod|listPods"' ;;
+	6) fault F6 '"op":"createPod|deletePod|listPods"'; quotas 60 3000 50000 ;;
 	7) fault F8 "\"when\":{\"gpu\":\"$RTX4090\"}" ;;
 	8 | 9) fault F16 ;;
 	10) fault F16 '"way":"lingers","ms":7000' ;;
@@ -266,6 +266,7 @@ t_random_faults() {
 		[ ! -e "$name/why" ] || {
 			cat "$name/plan"
 			echo "    again: tests/e2e/runpod_random.sh 0 ${name#c_}   ($(cat "$name/why"))"
+			WHY="$WHY again: tests/e2e/runpod_random.sh 0 ${name#c_};"
 		}
 	done
 	echo "    ${#names[@]} rounds, seeds $SEED to $((seed - 1)): $(cat c_*/cloud/requests.jsonl | grep -cE '"op":"(createPod|graphql:podRent)') creates, clients' ends: $(
