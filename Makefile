@@ -5,7 +5,8 @@
 ## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
 ## make check                 all tests
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
-## make soak [N=100000] [FROM=seed]   the simulator from a random seed on
+## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then RunPod's clients killed at each
+##                            write of the ledger, and random faults of RunPod's
 ## make bench                 measures, each beside a named peer
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -192,7 +193,7 @@ check: deps-test
 lint:
 	@bash tests/lint.sh
 bench: deps-test
-	@$(MAKE) --no-print-directory all $(BUILD)/e2e/kit_print
+	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print
 	@bash tests/bench/bench.sh $(BENCH)
 
 # Each reader of foreign bytes for FUZZ_SECONDS, or only those in FUZZ ("toml config"). What they learn stays in build/fuzz/corpus.
@@ -204,12 +205,16 @@ fuzz: deps-test
 	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=1 CC=clang CFLAGS="$(FUZZ_FLAGS)" fuzz-build
 	@bash tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ)
 
-# N seeds of the simulator from FROM on (a random place when it is not said), on all cores.
+# N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then a client of RunPod is killed at
+# every write of its ledger, and for SOAK_SECONDS everything goes wrong at once.
 N    ?= 100000
 FROM ?=
+SOAK_SECONDS ?= 600
 soak: deps-test
-	@$(MAKE) --no-print-directory sim
+	@$(MAKE) --no-print-directory all sim podbox e2e-tools
 	@bash tests/sim/soak.sh $(BUILD)/tests/sim $(N) $(FROM)
+	@BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/runpod_kill.sh
+	@BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/runpod_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " "))
 
 help:
 	@sed -n 's/^## //p' Makefile

@@ -417,6 +417,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 {
 	struct launch l;
 	int result = 0;
+	bool gone = true;
 
 	launch_init(&l, ctx);
 	l.run = *run;
@@ -435,12 +436,13 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 		l.run.cost_microusd += s.cost_microusd;
 		l.run.compute_ms += s.compute_ms;
 		result = exit_status ? -1 : 0;
+		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
 		engine_free(e);
 	}
-	COPY_TEXT(l.run.status, result == 0 ? status : "unreleased");
+	COPY_TEXT(l.run.status, gone ? status : "unreleased");
 	l.run.detached = false;
 	l.run.ended_ms = l.run.ended_ms ? l.run.ended_ms : clock_wall_ms();
-	if (result == 0 && !l.run.error[0]) {
+	if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
 		COPY_TEXT(l.run.error, "its client ended before the run did");
 	}
@@ -627,7 +629,8 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 {
 	struct launch l = {.ctx = ctx};
 
-	COPY_TEXT(l.run.status, "failed");
+	COPY_TEXT(l.run.status, err->kind == ERR_INTERRUPTED ? "interrupted" : err->kind == ERR_UNRELEASED ? "unreleased" :
+		  err->kind == ERR_CAP ? "capped" : "failed");
 	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
 	COPY_TEXT(l.run.error, err->msg);
 	output_json(result_json(&l));

@@ -31,13 +31,15 @@ static const struct opt opts[] = {
 	{0},
 };
 
-/* Nothing left to render: no pod is rented, but what follows rendering is done. */
+/* Nothing left to render: no pod is rented, but a dead client's are given back, and what follows rendering is done. */
 static int all_cached(struct launch *l, struct err *err)
 {
 	CLEANUP(str_free) struct str notes = STR_INIT;
 	const struct job_ops *ops = l->setup.job_ops;
 	size_t count = 0;
 
+	if (launch_settle(l->ctx, NULL, err) < 0)
+		return -1;
 	ops->segments(l->setup.job, &count);
 	l->run.total = l->run.cached = (int64_t)count;
 	COPY_TEXT(l->run.job, config_job_name(l->ctx->config));

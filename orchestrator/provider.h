@@ -179,6 +179,13 @@ struct bill_hour {
 	int64_t cost_microusd;
 };
 
+/* What a vendor that accepts a release says of the pod. */
+enum release_word {
+	RELEASE_TAKEN, /* nothing */
+	RELEASE_ENDED, /* it was there until now */
+	RELEASE_ABSENT /* it knows of none: gone, or not known there yet */
+};
+
 struct op_result {
 	struct offer *offers;
 	size_t offer_count;
@@ -192,6 +199,7 @@ struct op_result {
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
 	struct str text;
+	enum release_word release;
 };
 void op_result_free(struct op_result *r);
 

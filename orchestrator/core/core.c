@@ -439,7 +439,8 @@ static bool all_looked(struct core *c)
 		int64_t from = c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
 		if (!v->used || v->listed_at >= from)
 			continue;
-		if (v->list_failures >= LIST_FAILURES_MAX)
+		if (v->list_failures >= LIST_FAILURES_MAX ||
+		    (v->listing && c->now - MAX(v->listing_since, from) >= LAST_LOOK_MS))
 			continue;
 		all = false;
 		v->list_at = MIN(v->list_at, MAX(c->now, from));
@@ -525,9 +526,13 @@ static void note_wake(struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++)
 		at = MIN(at, pod_wake_at(c, &c->pods[i]));
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (!c->vendors[i].listing && c->vendors[i].list_at != NEVER)
-			at = MIN(at, MAX(c->vendors[i].list_at, c->vendors[i].list_not_before));
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (v->listing && v->listing_since + LAST_LOOK_MS > c->now)
+			at = MIN(at, v->listing_since + LAST_LOOK_MS);
+		else if (!v->listing && v->list_at != NEVER)
+			at = MIN(at, MAX(v->list_at, v->list_not_before));
+	}
 	if (c->offers_again_at && !core_stopping(c))
 		at = MIN(at, c->offers_again_at);
 	if (c->deadline_at && !core_stopping(c) && !dispatch_settled(c))

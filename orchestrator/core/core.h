@@ -136,6 +136,7 @@ struct core_pod {
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
+	bool absent; /* whoever accepted its release knew of no such pod */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
@@ -183,7 +184,7 @@ enum event_type {
 	EV_LOG,		   /* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
 	EV_SYNCED,	   /* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
-	EV_RELEASED,	   /* pod: accepted. Or err */
+	EV_RELEASED,	   /* pod: accepted; number: enum release_word. Or err */
 	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
 	EV_SLEPT,	   /* the machine slept: look before anything else */
 	EV_FAULT,	   /* err: the run cannot go on (disk full, ledger gone) */

@@ -29,6 +29,7 @@ enum {
 	LOG_WAIT_MS = 20 * 1000,	   /* for that log, which takes some seconds by its nature */
 	OFFERS_RETRY_MS = 10 * 1000,
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
+	LAST_LOOK_MS = 30 * 1000,	   /* ... nor when one is under way for so long: its limits may leave no room for an hour */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
 	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
 	SYNC_AGAIN_MS = 2 * 1000,	   /* a pod whose last files take longer than this is let go before they are home */

@@ -505,12 +505,14 @@ static void salvaged(struct core *c, struct core_pod *p, const struct err *err)
 	c->dirty = true;
 }
 
-static void released(struct core *c, struct core_pod *p, const struct err *err)
+static void released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
 {
 	if (p->phase != POD_RELEASING)
 		return;
 	if (!err) {
-		p->released_at = p->released_at ? p->released_at : c->now;
+		if (!p->released_at || word == RELEASE_ENDED)
+			p->released_at = c->now;
+		p->absent = word == RELEASE_ABSENT;
 		p->looks = p->clean_looks = 0;
 		enter(c, p, POD_CONFIRMING);
 		save(c, p);
@@ -587,8 +589,9 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 		return;
 	if (there) {
 		p->clean_looks = 0;
-		if (c->now - p->released_at > 20000 && c->now - p->release_at > 20000) {
-			p->release_at = c->now; /* accepted, and still there: ask again */
+		if (p->absent || (c->now - p->released_at > 20000 && c->now - p->release_at > 20000)) {
+			p->release_at = c->now; /* it is still there: ask again, and until then it bills */
+			p->released_at = 0;
 			core_act(c, ACT_RELEASE, index_of(c, p));
 			enter(c, p, POD_RELEASING);
 		}
@@ -1077,7 +1080,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_LOG: log_was_read(c, p, ev); break;
 	case EV_SALVAGED: salvaged(c, p, ev->err); break;
 	case EV_SYNCED: synced(c, p, ev); break;
-	case EV_RELEASED: released(c, p, ev->err); break;
+	case EV_RELEASED: released(c, p, (enum release_word)ev->number, ev->err); break;
 	default: break;
 	}
 }

@@ -7,7 +7,7 @@
 #include "../net/child.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16 };
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000 };
 
 struct vendor_clock {
 	const struct provider_ops *ops;
@@ -29,6 +29,7 @@ struct caller_op {
 	const struct provider_ops *ops;
 	const struct provider *provider;
 	struct store *store;
+	enum op_kind kind;
 	struct op *op;
 	struct op_want want;
 	void (*done)(void *ctx, struct op_result *result, const struct err *err);
@@ -36,6 +37,7 @@ struct caller_op {
 	struct call call; /* kept while it may have to be repeated */
 	int repeats;
 	int64_t sent_wall_ms;
+	int64_t queued_at; /* since then it waits for room in the limits; 0: it does not */
 	struct http_call *http;
 	struct child *child;
 	struct timer *timer;
@@ -167,6 +169,34 @@ static void on_reply(void *ctx, struct reply *reply)
 	step(o, reply);
 }
 
+static void finish(struct caller_op *o, struct op_result *result, const struct err *err)
+{
+	void (*done)(void *, struct op_result *, const struct err *) = o->done;
+	void *ctx = o->ctx;
+	struct err copy = err ? *err : (struct err){0};
+
+	op_end(o);
+	done(ctx, result, err ? &copy : NULL);
+}
+
+/* A create is not kept waiting for long, since nobody could stop it: nothing was sent, and the core may want something else
+ * by then. */
+static void wait_for_room(struct caller_op *o, int64_t wait_ms)
+{
+	int64_t now = clock_boot_ms();
+	struct err err = {0};
+
+	if (!o->queued_at)
+		o->queued_at = now;
+	if (o->kind != OP_RENT || o->call.class != CALL_CREATE || now - o->queued_at < RENT_QUEUE_MS) {
+		o->timer = loop_timer(o->caller->loop, wait_ms, on_repeat, o);
+		return;
+	}
+	err_set(&err, ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
+	err.retry_after_ms = wait_ms;
+	finish(o, NULL, &err);
+}
+
 static void carry(struct caller_op *o)
 {
 	o->sent_wall_ms = clock_wall_ms();
@@ -176,20 +206,12 @@ static void carry(struct caller_op *o)
 	}
 	int64_t wait = o->call.unlimited ? 0 : limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute,
 							     o->call.class);
-	if (wait > 0)
-		o->timer = loop_timer(o->caller->loop, wait, on_repeat, o);
-	else
-		o->http = http_send(o->caller->http, &o->call, on_reply, o);
-}
-
-static void finish(struct caller_op *o, struct op_result *result, const struct err *err)
-{
-	void (*done)(void *, struct op_result *, const struct err *) = o->done;
-	void *ctx = o->ctx;
-	struct err copy = err ? *err : (struct err){0};
-
-	op_end(o);
-	done(ctx, result, err ? &copy : NULL);
+	if (wait > 0) {
+		wait_for_room(o, wait);
+		return;
+	}
+	o->queued_at = 0;
+	o->http = http_send(o->caller->http, &o->call, on_reply, o);
 }
 
 static void step(struct caller_op *o, const struct reply *reply)
@@ -232,6 +254,7 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 	o->ctx = ctx;
 	if (want)
 		o->want = *want;
+	o->kind = kind;
 	o->op = o->ops->begin(provider->handle, kind, &o->want);
 	o->next = caller->first;
 	o->link = &caller->first;

@@ -100,7 +100,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_VOLUME: vendor_volume(e, a->provider); break;
 	case ACT_SAVE:
 		journal_pod(e, a->pod);
-		if (core_pod_at(e->core, a->pod)->phase == POD_GONE)
+		if (core_pod_at(e->core, a->pod)->phase == POD_GONE || core_pod_at(e->core, a->pod)->phase == POD_NEVER)
 			keys_drop(e, a->pod);
 		break;
 	case ACT_RENT: vendor_rent(e, a->pod); break;
@@ -585,6 +585,7 @@ void engine_free(struct engine *e)
 	for (int i = 0; i < CORE_PROVIDERS_MAX; i++)
 		stage_stop(e, i);
 	caller_free(e->caller);
+	vendor_forget(e);
 	while (!pool_idle(e->pool))
 		loop_turn(e->loop, 100);
 	pool_free(e->pool);

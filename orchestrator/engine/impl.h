@@ -96,6 +96,7 @@ struct engine {
 	struct loop *loop;
 	struct http *http;
 	struct caller *caller;
+	struct asked *asked; /* operations under way (vendor.c) */
 	struct pool *pool;
 	struct actions actions;
 	struct queued *first, **last;
@@ -169,6 +170,7 @@ void vendor_volume(struct engine *e, int provider);
 void vendor_volume_ready(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
 void vendor_rent(struct engine *e, int pod);
+void vendor_forget(struct engine *e); /* what was under way when the caller was freed */
 void vendor_release(struct engine *e, int pod);
 void vendor_log(struct engine *e, int pod);
 /* What the vendor says it billed, for the ledger; counts down e->billing_open when it has answered. */

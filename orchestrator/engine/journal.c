@@ -130,6 +130,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->create_at = to_boot(row->create_ms);
 	p->rented_at = known ? to_boot(row->rented_ms ? row->rented_ms : row->create_ms) : clock_boot_ms();
 	p->running_at = to_boot(row->running_ms);
+	p->listed = p->running_at > p->rented_at; /* that it runs was said by a listing, unless the create's reply said so */
 	p->reached_at = to_boot(row->reached_ms);
 	p->connected_at = to_boot(row->connected_ms);
 	p->synced_at = to_boot(row->synced_ms);

@@ -1,6 +1,8 @@
 /* keys.c - the two SSH keys of each attempt: ours to log in with, and the pod's own to be known by. They live in the run's
- * folder (0600) so that another life of the run can come back, and are removed when the pod is gone. */
+ * folder (0600) so that another life of the run can come back, and are removed when the pod is gone or never was. */
+#include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../base/log.h"
@@ -49,17 +51,28 @@ int keys_load(struct engine *e, int pod, struct err *err)
 	return 0;
 }
 
+/* Also what a client left that died while it wrote them. */
+static void remove_files(const char *dir, const char *attempt)
+{
+	size_t len = strlen(attempt);
+	DIR *d = opendir(dir);
+	struct dirent *entry;
+
+	while (d && (entry = readdir(d)))
+		if (!strncmp(entry->d_name, attempt, len) && entry->d_name[len] == '.')
+			unlinkat(dirfd(d), entry->d_name, 0);
+	if (d)
+		closedir(d);
+}
+
 void keys_drop(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
-	CLEANUP(free_text) char *client = key_path(e, pod, "key");
-	CLEANUP(free_text) char *host = key_path(e, pod, "host");
 
 	if (p->gone_over)
 		return;
 	p->gone_over = true;
-	unlink(client);
-	unlink(host);
+	remove_files(e->setup->run_dir, core_pod_at(e->core, pod)->attempt);
 	ssh_key_free(&p->client);
 	ssh_key_free(&p->host);
 }

@@ -13,6 +13,7 @@ enum { LOG_FRESH_MS = 5000 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
+	struct asked *next, **link;
 	int provider, pod;
 	uint32_t segment;
 	int64_t asked_at;
@@ -30,11 +31,19 @@ static struct asked *asked_new(struct engine *e, int provider, int pod)
 	a->provider = provider;
 	a->pod = pod;
 	a->asked_at = clock_boot_ms();
+	a->next = e->asked;
+	a->link = &e->asked;
+	if (a->next)
+		a->next->link = &a->next;
+	e->asked = a;
 	return a;
 }
 
 static void asked_free(struct asked *a)
 {
+	*a->link = a->next;
+	if (a->next)
+		a->next->link = a->link;
 	for (size_t i = 0; i < a->env_count; i++) {
 		if (a->env[i].secret)
 			explicit_bzero(a->env[i].value, strlen(a->env[i].value));
@@ -44,6 +53,12 @@ static void asked_free(struct asked *a)
 	free(a->local);
 	free(a->path);
 	free(a);
+}
+
+void vendor_forget(struct engine *e)
+{
+	while (e->asked)
+		asked_free(e->asked);
 }
 
 static void begin(struct asked *a, enum op_kind kind,
@@ -357,9 +372,9 @@ void vendor_billing(struct engine *e, int pod)
 static void release_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
-	(void)result;
+	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .number = err ? RELEASE_TAKEN : (int)result->release};
 
-	post_pod(a->e, EV_RELEASED, a->pod, err);
+	post(a->e, &ev, err);
 	asked_free(a);
 }
 

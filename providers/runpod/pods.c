@@ -460,7 +460,8 @@ enum op_next list_next(struct turn *t)
 
 static bool is_gone(struct turn *t, const char *doing)
 {
-	return api_check(t, doing) == 0 || t->err->kind == ERR_NOT_FOUND;
+	t->op->got.release = api_check(t, doing) == 0 ? RELEASE_ENDED : RELEASE_ABSENT;
+	return t->op->got.release == RELEASE_ENDED || t->err->kind == ERR_NOT_FOUND;
 }
 
 /* DELETE; where that is not allowed (409: locked, or by its state): unlock, DELETE, terminate. */

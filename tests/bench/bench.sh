@@ -1,6 +1,6 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
-# No pass or fail. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync.
+# No pass or fail. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod.
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=$PWD/build/burst
@@ -74,17 +74,22 @@ recipe_pod() { # recipe_pod NAME RTT OUT
 	scp -q -r -F "$work/$1.ssh" pod:/tmp/job/out "$3"
 	pod_release "$1"
 }
-recipe() { # recipe RTT: prints "wall compute" in ms; files in $work/recipe.out
-	local before p
-	rm -rf "$work/recipe" "$work/recipe.out"
+recipe_halves() { # recipe_halves FOLDER FOLDER: the worker and half of the questions in each
+	local p
 	for p in 0 1; do
-		mkdir -p "$work/recipe/bench$p-$serial"
-		cp build/kit/espeak-worker "$work/recipe/bench$p-$serial/"
+		mkdir -p "$1"
+		cp build/kit/espeak-worker "$1/"
 		jq -c -n --argjson p $p '[inputs] | to_entries | map(select(.key % 2 == $p).value)
 			| map({id, file: (.id + ".wav"), text, voice: (.voice // "en"), seed: 1, options: {}}) as $all
 			| range(0; $all | length; 64) | {batch: "b\(.)", segments: $all[.:. + 64]}' \
-			config/examples/quiz/quiz.jsonl >"$work/recipe/bench$p-$serial/lines.jsonl"
+			config/examples/quiz/quiz.jsonl >"$1/lines.jsonl"
+		shift
 	done
+}
+recipe() { # recipe RTT: prints "wall compute" in ms; files in $work/recipe.out
+	local before p
+	rm -rf "$work/recipe" "$work/recipe.out"
+	recipe_halves "$work/recipe/bench0-$serial" "$work/recipe/bench1-$serial"
 	before=$(now_us)
 	for p in 0 1; do recipe_pod "bench$p-$serial" "$1" "$work/recipe.out" >"$work/compute$p" & done
 	wait
@@ -271,10 +276,14 @@ part_sync() {
 	done
 }
 
+# ---- (f) a rented pod from create to gone ----
+
+part_runpod() { (. tests/bench/runpod.sh && runpod_bench); }
+
 serial=1
 pod_keys
 echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
 if [ $# = 0 ]; then
-	set -- command job start memory sync
+	set -- command job start memory sync runpod
 fi
 for part in "$@"; do "part_$part"; done

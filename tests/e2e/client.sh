@@ -3,32 +3,14 @@
 # twice, no pod is left.
 . "$(dirname "$0")/lib.sh"
 
-# ---- what was safe stays as it was ----
-safe_files() { # what the ledger calls safe
-	sqlite3 "$BURST_STATE_DIR/ledger.db" "select file from segment where state = 1 order by file" 2>/dev/null
-}
-stamp() { # name, inode, mtime of each file that the ledger calls safe
-	local f
-	for f in $(safe_files); do stat -c '%n %i %Y %y' "out/$f"; done
-}
-unchanged() { # unchanged FILE: all in this stamp is as it was
-	local now
-	now=$(cut -d' ' -f1 "$1" | xargs -r stat -c '%n %i %Y %y')
-	is "$now" "$(cat "$1")" "what was safe before"
-}
-all_right() { # all_right N: N good files, each with the hash that the manifest says
-	is "$(wavs)" "$1" files
-	is "$(jq -r '[.id,.sha256] | @tsv' out/manifest.jsonl | sort -u | wc -l)" "$1" "lines of the manifest"
-	jq -r '.sha256 + "  out/" + .file' out/manifest.jsonl | sort -u | sha256sum -c --quiet >/dev/null 2>&1 ||
-		complain "a file differs from the manifest"
-	[ -z "$(find out -name '*.part' -o -name '*.tmp')" ] || complain "half files: $(find out -name '*.part')"
-}
-
-# ---- kill -9, then `resume` or `reap` ----
-come_back() { # come_back resume|reap N
+# ---- kill -9, then `resume`, `reap` or `run` ----
+come_back() { # come_back resume|reap|run N
 	stamp >stamp.txt
 	if [ "$1" = resume ] && [ -n "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select id from run' 2>/dev/null)" ]; then
 		burst resume
+	elif [ "$1" = run ]; then
+		burst run
+		is "$(pods_left)" "" "pods after run"
 	else
 		burst reap
 		is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
@@ -38,6 +20,7 @@ come_back() { # come_back resume|reap N
 	is "$STATUS" 0 "coming back by $1 ($(tail -n 2 err.txt))"
 	unchanged stamp.txt
 	all_right "$2"
+	! grep -rqa "PRIVATE KEY" state || complain "a private key is left in $(grep -rla "PRIVATE KEY" state | head -n 1)"
 }
 killed_when() { # killed_when resume|reap WHAT COMMAND...: killed as soon as the command succeeds
 	local how=$1 what=$2
@@ -93,10 +76,12 @@ killed_around() { # killed_around resume|reap before|after CALL N
 	is "$STATUS" 137 "killed $2 $3 $4"
 	come_back "$how" 6
 }
-# Renames 1 and 2 are a pod's keys, 3 to 8 the outputs, 9 the manifest; outputs have an fsync before and after theirs.
+# Rename 1 is that of the list of keys, 2 and 3 are the SSH keys of a pod, 4 to 9 the outputs; these have an fsync before and after.
+t_killed_before_rename_2_reap() { killed_around reap before rename 2; }
 t_killed_before_rename_3_resume() { killed_around resume before rename 3; }
 t_killed_after_rename_5_reap() { killed_around reap after rename 5; }
 t_killed_before_rename_8_resume() { killed_around resume before rename 8; }
+t_killed_after_rename_9_run() { killed_around run after rename 9; } # nothing is left to render, and its pod lives
 t_killed_after_rename_9_resume() { killed_around resume after rename 9; }
 t_killed_before_fsync_1_resume() { killed_around resume before fsync 1; }
 t_killed_after_fsync_7_reap() { killed_around reap after fsync 7; }

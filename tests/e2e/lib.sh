@@ -80,12 +80,11 @@ burst() { # runs it with a bound; status in $STATUS, words in ./out.txt and ./er
 }
 burst_bg() { # in the background; its pid in $PID
 	timeout -k 5 "${LIMIT:-120}" "${CLIENT:-$BURST}" "$@" >out.txt 2>err.txt </dev/null &
-	local shell=$!
-	PID=
-	wait_for 10 "burst to start" pgrep -P $shell || return
-	PID=$(pgrep -P $shell | head -n 1)
-	SHELL_PID=$shell
+	SHELL_PID=$!
+	wait_for 10 "burst to start" has_begun "$SHELL_PID"
+	PID=$(pgrep -P "$SHELL_PID" | head -n 1) # empty when it is over already
 }
+has_begun() { pgrep -P "$1" || ! running_as "$1"; }
 burst_wait() { # waits for the one in the background; status in $STATUS
 	STATUS=0
 	wait "$SHELL_PID" || STATUS=$?
@@ -130,8 +129,30 @@ schema() { # schema NAME [FILE]: the file, or out.txt, is what tests/schema/NAME
 		jsonschema.Draft202012Validator(schema).validate(json.load(open(sys.argv[2])))
 	E
 }
+# shellcheck disable=SC2120 # scripts give the folder
 wavs() { # how many verified files: RIFF and not empty
 	find "${1:-out}" -name '*.wav' -not -name joined.wav -size +1k 2>/dev/null | wc -l
+}
+
+# ---- what was safe stays as it was ----
+safe_files() { # what the ledger calls safe
+	sqlite3 "$BURST_STATE_DIR/ledger.db" "select file from segment where state = 1 order by file" 2>/dev/null
+}
+stamp() { # name, inode, mtime of each file that the ledger calls safe
+	local f
+	for f in $(safe_files); do stat -c '%n %i %Y %y' "out/$f"; done
+}
+unchanged() { # unchanged FILE: all in this stamp is as it was
+	local now
+	now=$(cut -d' ' -f1 "$1" | xargs -r stat -c '%n %i %Y %y')
+	is "$now" "$(cat "$1")" "what was safe before"
+}
+all_right() { # all_right N: N good files, each with the hash that the manifest says
+	is "$(wavs)" "$1" files
+	is "$(jq -r '[.id,.sha256] | @tsv' out/manifest.jsonl | sort -u | wc -l)" "$1" "lines of the manifest"
+	jq -r '.sha256 + "  out/" + .file' out/manifest.jsonl | sort -u | sha256sum -c --quiet >/dev/null 2>&1 ||
+		complain "a file differs from the manifest"
+	[ -z "$(find out -name '*.part' -o -name '*.tmp')" ] || complain "half files: $(find out -name '*.part')"
 }
 
 # ---- nothing may be left ----

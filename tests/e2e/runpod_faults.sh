@@ -50,6 +50,27 @@ c_too_many_requests() {
 	all_done 6 1
 	[ $((SECONDS - began)) -ge 12 ] || complain "it did not wait for the window that was exhausted"
 }
+no_more_this_hour() {
+	rp_control fault '{"times":-1,"when":{"op":"createPod"},"do":{"status":429,"detail":"rate limit exceeded for the hour window",
+		"headers":{"Retry-After":"2","RateLimit":"\"hour\";r=0;t=1812"}}}' >/dev/null
+}
+c_too_many_requests_this_hour() {
+	no_more_this_hour
+	render 'wait = "5s";'
+	in_vain 6 0
+	has err.txt "rate limit"
+}
+c_too_many_requests_and_a_signal() {
+	no_more_this_hour
+	rp_config
+	burst_bg run --json --trace
+	wait_for 20 "the refusal" grep -q "429 in" err.txt
+	kill -TERM "$PID"
+	wait_for 50 "it to leave" has_ended
+	burst_wait
+	is "$STATUS" 143 "exit status"
+}
+has_ended() { ! running_as "$PID"; }
 c_no_money() {
 	rp_fault F7 '"times":-1'
 	render
@@ -322,12 +343,15 @@ c_delete_is_accepted_and_it_stays() {
 	rp_fault F16 '"way":"lingers","ms":8000'
 	render
 	all_done 6 1
+	all_paid_for
 	[ "$(json '.pods[0].phases.release_s | floor')" -ge 8 ] || complain "it was taken for gone while it was listed"
 }
 c_delete_knows_nothing_of_it() {
-	rp_fault F16 '"way":"appears","ms":20000'
+	rp_fault F16 '"way":"appears","ms":8000'
 	render
 	all_done 6 1
+	all_paid_for
+	[ "$(rp_control billing | jq '.[0].seconds | floor')" -lt 16 ] || complain "it was not asked again when it was seen: $(rp_control billing)"
 }
 c_locked() {
 	rp_fault F27

@@ -847,12 +847,14 @@ static void a_release_is_done_when_accepted_or_gone(void **state)
 
 	(void)state;
 	check_done("204", &p);
+	assert_int_equal(p.result.release, RELEASE_ENDED);
 	check_call(&p, 0, "DELETE", ROOT "/v2/pods/7h9k2m4n6p");
 	assert_int_equal(p.call[0].class, CALL_RELEASE);
 	assert_true(p.call[0].may_repeat);
 	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {404, PROBLEM(404, "pod not found")});
 	check_done("404", &p);
+	assert_int_equal(p.result.release, RELEASE_ABSENT);
 	played_free(&p);
 	p = PLAY(OP_RELEASE, &want, {500});
 	check_failed("F16: 500", &p, ERR_TRANSIENT);

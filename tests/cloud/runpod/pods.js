@@ -247,6 +247,7 @@ class Pods {
 	}
 
 	running(pod) {
+		if (pod.stopping) return; // its end was asked for while it came up
 		const boot = this.world.settings.boot;
 		pod.starts++;
 		pod.status = 'RUNNING';
@@ -323,6 +324,7 @@ class Pods {
 
 	begin_span(pod, when) {
 		const mode = this.world.settings.billing.from;
+		if (pod.ended_ms) return;
 		if (pod.spans.length && pod.spans[pod.spans.length - 1][1] === null) return;
 		if (when === 'created' && mode !== 'created') return;
 		pod.spans.push([clock.now(), null]);
