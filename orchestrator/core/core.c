@@ -335,7 +335,7 @@ static void hand_over(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining)
 			continue;
-		if (!pod_files_outlive(c, p)) {
+		if (!pod_files_outlive(p)) {
 			core_note(c, NOTE_WARN, "pod %s: its files cannot be fetched without it, so it is not left alone",
 				  p->id);
 			continue;

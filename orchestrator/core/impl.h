@@ -190,28 +190,57 @@ void dispatch_safe(struct core *c, const struct event *ev);
 double dispatch_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
 bool dispatch_settled(const struct core *c); /* every segment is safe or failed */
 
-/* pod.c */
-void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
+/* pod.c: one pod, coming up and at work */
 void pod_event(struct core *c, const struct event *ev);
-void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at);
 void pod_tick(struct core *c, int pod);
-/* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
-/* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to people. */
-bool pod_kept(struct core *c, int pod);
-/* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
-void pod_bad_host(struct core *c, int pod, const char *why);
-void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
-void pod_release_now(struct core *c, int pod);
-bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
-bool pod_may_bill(const struct core_pod *p);
-void pod_file_delayed(struct core *c, int pod); /* of a durable pod: it is asked for again later */
-void pod_file_came(struct core *c, int pod);
-bool pod_files_outlive(const struct core *c, const struct core_pod *p); /* they can be read when it is gone */
-void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
-/* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */
-int64_t pod_proof_at(const struct core *c, const struct core_pod *p);
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
+void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
 void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
 void pod_after_queue(struct core *c, int pod); /* it waits for the volume: is it its turn, or ready? */
+bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
+bool pod_may_bill(const struct core_pod *p);
+bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
+bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
+struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
+int pod_index(const struct core *c, const struct core_pod *p);
+void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
+void pod_save(struct core *c, const struct core_pod *p);
+void pod_look_soon(struct core *c, int provider);
+
+/* rent.c: from the wish to the answer */
+void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
+void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
+void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
+void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
+void pod_name_attempt(struct core *c, struct core_pod *p);
+/* Its offer is not taken for so long; ... longer each time, at least so long. */
+void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms);
+void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
+/* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
+void pod_bad_host(struct core *c, int pod, const char *why);
+
+/* seen.c: what the vendor's listings say */
+void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at);
+void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
+void pod_connect(struct core *c, struct core_pod *p);
+/* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */
+int64_t pod_proof_at(const struct core *c, const struct core_pod *p);
+
+/* leave.c: on its way out */
+/* It is not needed (any more), or no good: let it go. fault ERR_NONE: its work is done. */
+void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...) PRINTF(4, 5);
+void pod_release_now(struct core *c, int pod);
+/* True: the job failed on it, and it is kept for a look (conf.keep_ms); the first call says so to people. */
+bool pod_kept(struct core *c, int pod);
+/* It ended without being asked; gone: the vendor itself says so. */
+void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
+void pod_mark_gone(struct core *c, struct core_pod *p);
+void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err);
+/* Its files by way of its volume. */
+void pod_ask_durable(struct core *c, struct core_pod *p);
+void pod_synced(struct core *c, struct core_pod *p, const struct event *ev);
+void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err);
+void pod_file_delayed(struct core *c, int pod); /* of a durable pod: it is asked for again later */
+void pod_file_came(struct core *c, int pod);
 
 #endif

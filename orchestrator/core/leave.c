@@ -1,0 +1,261 @@
+/* leave.c - a pod on its way out: why it goes, what becomes of its files, when it counts as released. */
+#include "impl.h"
+
+#include <stdarg.h>
+
+#include "../base/clock.h"
+
+/* What it finished and is not home: from the volume, if that can be read without the pod; else it is rendered again. */
+static void rescue_files(struct core *c, struct core_pod *p)
+{
+	if (p->unhome <= 0)
+		return;
+	if (pod_files_outlive(p)) {
+		p->via_volume = true;
+		dispatch_forget_fetches(c, pod_index(c, p));
+		dispatch_refetch(c, pod_index(c, p));
+	} else {
+		dispatch_lost_files(c, pod_index(c, p));
+	}
+}
+
+/* Files of a durable pod are not rendered again because they cannot be had just now. */
+void pod_file_delayed(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	if (!p->refetch_at)
+		p->refetch_at = c->now + MIN((int64_t)REFETCH_MIN_MS << MIN(p->refetches++, 6), (int64_t)REFETCH_MAX_MS);
+	c->dirty = true;
+}
+
+void pod_file_came(struct core *c, int pod)
+{
+	c->pods[pod].refetches = 0;
+	c->pods[pod].rescue_until = c->now + RESCUE_LIMIT_MS;
+}
+
+static void count_failure(struct core *c, const struct core_pod *p)
+{
+	struct err err;
+
+	if (p->fault == ERR_NONE || c->conf.reap)
+		return;
+	/* should nothing else be on offer, this is why */
+	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
+		p->id[0] ? p->id : p->attempt, p->reason);
+	if (++c->pod_failures < 3 * c->conf.pods + 3)
+		return;
+	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
+		"%d pods in a row were of no use; the last: %s", c->pod_failures, p->reason);
+	core_fault(c, pod_index(c, p), &err);
+}
+
+void pod_release_now(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	p->unwanted = true;
+	if (p->phase == POD_WANTED || p->phase == POD_RENTING || p->phase == POD_AMBIGUOUS ||
+	    p->phase >= POD_RELEASING)
+		return;
+	p->release_at = c->now;
+	p->tries = 0;
+	core_act(c, ACT_RELEASE, pod);
+	core_act(c, ACT_CLOSE, pod);
+	p->connected = false;
+	pod_enter(c, p, POD_RELEASING);
+	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
+	dispatch_lost(c, pod);
+	rescue_files(c, p);
+	pod_save(c, p);
+	struct vendor *v = pod_vendor(c, p);
+	if (v->owner == pod && !v->shared_ready)
+		v->owner = -1;
+}
+
+/* Nothing is left for it to do: what is not home yet can come from its volume while nothing bills, as soon as it is there for
+ * good. */
+void pod_ask_durable(struct core *c, struct core_pod *p)
+{
+	if (!pod_files_outlive(p) || c->conf.providers[p->provider].pods_are_free || p->syncing || c->now < p->sync_at)
+		return;
+	p->syncing = true;
+	p->sync_at = 0;
+	core_act(c, ACT_SYNC, pod_index(c, p))->number = (int)++p->sync_turn;
+}
+
+void pod_synced(struct core *c, struct core_pod *p, const struct event *ev)
+{
+	int pod = pod_index(c, p);
+
+	if (!p->syncing || (uint32_t)ev->number != p->sync_turn)
+		return;
+	p->syncing = false;
+	if (!ev->ok) {
+		p->sync_at = c->now + SYNC_AGAIN_MS;
+		return;
+	}
+	if (p->phase != POD_WORKING || p->unwanted || p->batches || p->unhome <= 0 || !pod_nothing_comes(c, p))
+		return;
+	p->durable = p->via_volume = true;
+	snprintf(p->reason, sizeof(p->reason), "done; the rest of its files comes from its volume");
+	core_note(c, NOTE_INFO, "pod %s: all is done and on its volume; %d of its files come from there while nothing bills", p->id,
+		  p->unhome);
+	p->unwanted = true;
+	pod_file_came(c, pod);
+	if (!pod_kept(c, pod))
+		pod_release_now(c, pod);
+}
+
+/* A pod on which the job failed stays as long as was asked for, but never past its hard end and only while we hold its lease. */
+bool pod_kept(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	char when[32];
+
+	if (!c->conf.keep_ms || !p->failed_here || !p->connected || p->detached || c->signals || c->conf.reap)
+		return false;
+	if (!p->kept_until) {
+		p->kept_until = MIN(c->now + c->conf.keep_ms, p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at));
+		p->deadline_at = NEVER; /* nothing is expected of it any more */
+		p->unwanted = p->draining = true;
+		if (p->batches) {
+			dispatch_lost(c, pod);
+			core_act(c, ACT_REVOKE, pod);
+		}
+		if (c->now < p->kept_until)
+			core_note(c, NOTE_WARN, "pod %s is kept for a look until %s, and bills: `burst ssh %s`; `burst cancel` ends it now",
+				  p->id, clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now), p->id);
+	}
+	return c->now < p->kept_until;
+}
+
+void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, ...)
+{
+	struct core_pod *p = &c->pods[pod];
+	va_list ap;
+
+	if (p->phase >= POD_RELEASING || (p->kept_until && pod_kept(c, pod)))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(p->reason, sizeof(p->reason), fmt, ap);
+	va_end(ap);
+	p->fault = fault;
+	if (fault != ERR_NONE) {
+		core_note(c, NOTE_WARN, "pod %s: %s", p->id[0] ? p->id : p->attempt, p->reason);
+		count_failure(c, p);
+	}
+	p->failed_here = p->failed_here || fault == ERR_JOB;
+	p->unwanted = true;
+	c->dirty = true;
+	struct vendor *v = pod_vendor(c, p);
+	if (v->owner == pod && fault == ERR_UNTRUSTED)
+		v->shared_ready = false; /* it said so: the next pod looks for itself */
+	if (p->connected && p->unhome > 0 && c->signals < 2 && fault != ERR_UNTRUSTED) {
+		/* what is finished comes home first, within bounds */
+		p->draining = true;
+		p->look_at = c->now + FETCH_GRACE_MS;
+		dispatch_lost(c, pod);
+		core_act(c, ACT_REVOKE, pod);
+		return;
+	}
+	if (!pod_kept(c, pod))
+		pod_release_now(c, pod);
+}
+
+void pod_mark_gone(struct core *c, struct core_pod *p)
+{
+	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
+
+	if (!p->released_at)
+		p->released_at = MAX(MIN(ended, c->now), p->create_at);
+	p->gone_at = c->now;
+	c->spent_microusd += core_cost(p, c->now);
+	pod_enter(c, p, POD_GONE);
+	core_act(c, ACT_CLOSE, pod_index(c, p));
+	p->connected = false;
+	pod_save(c, p);
+}
+
+/* It ended without being asked: preempted, crashed, or its lease was over. Unless the vendor itself calls it gone it is
+ * released all the same: a release of what is not there does no harm, a pod that is only not listed bills. */
+void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
+{
+	int pod = pod_index(c, p);
+	bool finished = p->detached && !p->view.preempted;
+
+	if (p->phase >= POD_RELEASING)
+		return;
+	snprintf(p->reason, sizeof(p->reason), "%s", how);
+	if (!finished && !c->conf.reap) {
+		p->fault = ERR_TRANSIENT;
+		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id, how);
+		count_failure(c, p);
+	}
+	struct vendor *v = pod_vendor(c, p);
+	if (v->owner == pod && !v->shared_ready)
+		v->owner = -1;
+	bool salvage = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
+	if (!gone) {
+		p->release_at = c->now;
+		p->tries = 0;
+		core_act(c, ACT_RELEASE, pod);
+		core_act(c, ACT_CLOSE, pod);
+		p->connected = false;
+		p->unwanted = true;
+		pod_enter(c, p, POD_RELEASING);
+		p->deadline_at = c->now + CONFIRM_LIMIT_MS;
+	} else {
+		pod_mark_gone(c, p);
+	}
+	if (salvage) {
+		dispatch_forget_fetches(c, pod);
+		p->salvaging = p->via_volume = true;
+		core_act(c, ACT_SALVAGE, pod);
+	} else {
+		dispatch_lost(c, pod);
+		dispatch_lost_files(c, pod);
+	}
+}
+
+void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
+{
+	int pod = pod_index(c, p);
+
+	if (!p->salvaging)
+		return;
+	if (err && p->durable && c->now < p->rescue_until && c->signals == 0) {
+		pod_file_delayed(c, pod); /* it is there: what it holds is not rendered again for want of a moment */
+		return;
+	}
+	p->salvaging = false;
+	dispatch_lost(c, pod);
+	if (err)
+		dispatch_lost_files(c, pod);
+	else
+		dispatch_refetch(c, pod);
+	c->dirty = true;
+}
+
+void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
+{
+	if (p->phase != POD_RELEASING)
+		return;
+	if (!err) {
+		if (!p->released_at || word == RELEASE_ENDED)
+			p->released_at = c->now;
+		p->absent = word == RELEASE_ABSENT;
+		p->looks = p->clean_looks = 0;
+		pod_enter(c, p, POD_CONFIRMING);
+		pod_save(c, p);
+		pod_look_soon(c, p->provider);
+		return;
+	}
+	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
+	if (p->tries++ == 2)
+		core_note(c, NOTE_WARN, "pod %s: release: %s; asking again until it is gone", p->id, err->msg);
+	p->wake_at = c->now + MAX(wait, err->retry_after_ms);
+	COPY_TEXT(p->reason, err->msg);
+	c->dirty = true;
+}

@@ -1,0 +1,194 @@
+/* rent.c - a pod from the wish to the answer: what is asked, what a refusal means for the next one. */
+#include "impl.h"
+
+#include "../base/clock.h"
+
+void pod_name_attempt(struct core *c, struct core_pod *p)
+{
+	snprintf(p->attempt, sizeof(p->attempt), "%016llx", (unsigned long long)core_random(c));
+}
+
+/* A pod of this offer that takes longer, and whose provider's log does not move, is stuck. Unless the median is of no use, as
+ * with an image that is new and large: each pod given up by it gives the next ones twice the time. */
+static int64_t boot_limit(const struct core *c, const struct candidate *from)
+{
+	int64_t most = c->conf.boot_limit_ms, least = MAX((int64_t)BOOT_LIMIT_MIN_MS, c->patience_ms);
+
+	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
+}
+
+void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
+{
+	offers_tell(c, from);
+	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
+	struct core_pod *p = &c->pods[c->pod_count++];
+	int64_t first_lease = c->conf.boot_limit_ms + c->conf.lease_ms;
+
+	*p = (struct core_pod){.provider = from->provider, .offer = from->offer};
+	pod_name_attempt(c, p);
+	p->volume = c->vendors[from->provider].volume;
+	p->price_microusd_h = from->offer.price_microusd_h;
+	p->hard_end_ms = hard_end_at;
+	p->hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
+	p->first_lease_end_s = MIN(p->hard_end_s, (c->wall + first_lease) / 1000);
+	p->create_at = c->now;
+	p->boot_limit_ms = boot_limit(c, from);
+	p->deadline_at = c->now + p->boot_limit_ms;
+	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + p->boot_limit_ms / 2 : 0;
+	p->last_group = UINT32_MAX;
+	pod_enter(c, p, POD_RENTING);
+	pod_save(c, p);
+	core_act(c, ACT_RENT, pod_index(c, p));
+	pod_vendor(c, p)->used = true;
+}
+
+void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + ms;
+}
+
+void pod_bad_host(struct core *c, int pod, const char *why)
+{
+	struct candidate *k = offers_of(c, &c->pods[pod]);
+
+	if (k) {
+		k->rest_until = c->now + BAD_HOST_REST_MS;
+		k->past.bad_at_ms = c->wall;
+		k->past.bad_until_ms = MAX(k->past.bad_until_ms, c->wall + AVOID_MS);
+		COPY_TEXT(k->past.bad_why, why);
+		k->told = false;
+	}
+	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
+}
+
+/* Sold out may last a moment or a day: 5 s at first, a minute at most. */
+static void rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + MAX(least_ms, MIN(5000LL << MIN(k->refusals++, 5), (int64_t)OFFER_REST_MS));
+}
+
+/* There may be spot offers in thirty places, each as little worth as the last one. */
+static void spot_refused(struct core *c, const struct core_pod *p)
+{
+	struct vendor *v = pod_vendor(c, p);
+
+	if (!p->offer.spot || ++v->spot_refusals < SPOT_REFUSALS)
+		return;
+	v->spot_refusals = 0;
+	v->spot_rest_until = c->now + SPOT_REST_MS;
+	core_note(c, NOTE_INFO, "%s: spot was refused twice: on demand goes before it for a while", p->offer.provider);
+}
+
+void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms)
+{
+	struct candidate *k = offers_of(c, p);
+
+	if (k)
+		k->rest_until = c->now + MAX(least_ms, 2000LL << MIN(k->refusals++, 5));
+}
+
+void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why)
+{
+	pod_enter(c, p, POD_NEVER);
+	p->fault = why->kind;
+	COPY_TEXT(p->reason, why->msg);
+	c->capacity = *why;
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	pod_save(c, p);
+}
+
+void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
+{
+	struct vendor *v = pod_vendor(c, p);
+
+	v->created_at = c->now;
+	switch (err->kind) {
+	case ERR_AMBIGUOUS:
+		pod_enter(c, p, POD_AMBIGUOUS);
+		p->rented_at = c->now; /* listings asked for from now on tell */
+		if (c->conf.providers[p->provider].look_gap_ms)
+			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
+		COPY_TEXT(p->reason, err->msg);
+		pod_save(c, p);
+		pod_look_soon(c, p->provider);
+		core_note(c, NOTE_WARN, "%s: the answer to a create was lost (%s); looking for the pod",
+			  c->conf.providers[p->provider].name, err->msg);
+		return;
+	case ERR_NO_CAPACITY:
+		rest_sold_out(c, p, err->retry_after_ms);
+		spot_refused(c, p);
+		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
+		break;
+	case ERR_CREDENTIALS:
+	case ERR_BALANCE:
+	case ERR_CONFIG: /* what we ask for is wrong for this vendor, whichever of its offers we take */
+		v->dead = true;
+		v->err = *err;
+		break;
+	case ERR_LOCAL:
+	case ERR_BUG:
+		core_fault(c, pod_index(c, p), err);
+		break;
+	case ERR_RATE_LIMITED:
+	case ERR_TRANSIENT:
+	case ERR_NETWORK:
+		pod_rest_after_trouble(c, p, err->retry_after_ms);
+		break;
+	default:
+		core_note(c, NOTE_WARN, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
+		pod_rest_offer(c, p, NEVER / 2);
+		break;
+	}
+	pod_never_existed(c, p, err);
+}
+
+/* Dearer than it was offered. A little (some vendors bill the disk beside the GPU): it lives the shorter for it, by our clock.
+ * More than that, and it could break the cap on cost in our absence: its own end was reckoned by the offer. */
+static bool fits_cap(struct core *c, struct core_pod *p)
+{
+	int64_t over = c->conf.max_cost_microusd ? budget_committed(c) - c->conf.max_cost_microusd : 0;
+
+	if (over <= 0 || p->price_microusd_h <= p->offer.price_microusd_h)
+		return true;
+	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
+		return false;
+	p->hard_end_ms -= (over * 3600 / p->price_microusd_h + 1) * 1000;
+	return budget_useful(c, p->hard_end_ms);
+}
+
+void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	COPY_TEXT(p->id, view->id);
+	p->rented_at = c->now;
+	c->capacity_since = 0;
+	pod_vendor(c, p)->created_at = c->now;
+	if (p->offer.spot)
+		pod_vendor(c, p)->spot_refusals = 0;
+	if (view->price_microusd_h > 0)
+		p->price_microusd_h = view->price_microusd_h;
+	pod_enter(c, p, POD_BOOTING);
+	pod_save(c, p);
+	pod_look_soon(c, p->provider);
+	if (p->unwanted) {
+		pod_release_now(c, pod_index(c, p));
+		return;
+	}
+	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
+		pod_rest_offer(c, p, NEVER / 2);
+		pod_let_go(c, pod_index(c, p), ERR_CAP, "its price is above caps.max_price_per_hour");
+		return;
+	}
+	if (!fits_cap(c, p)) {
+		pod_rest_offer(c, p, NEVER / 2);
+		pod_let_go(c, pod_index(c, p), ERR_CAP, "it is dearer than it was offered: caps.max_cost would not hold");
+		return;
+	}
+	pod_take_view(c, p, view);
+}

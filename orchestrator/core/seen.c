@@ -1,0 +1,218 @@
+/* seen.c - what the vendor's listings say of pods: those that come up, end, surface late, or are there without being wanted. */
+#include "impl.h"
+
+#include "../base/clock.h"
+
+void pod_connect(struct core *c, struct core_pod *p)
+{
+	pod_enter(c, p, POD_CONNECTING);
+	p->tries = 0;
+	pod_save(c, p); /* where it listens: `burst ssh`, and a client that takes over, need it */
+	core_act(c, ACT_CONNECT, pod_index(c, p));
+}
+
+void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	p->view = *view;
+	p->looks = 0;
+	if (!p->vendor_started_s)
+		p->vendor_started_s = view->started_at_s; /* a container that starts again was billed before, too */
+	if (view->state == POD_STATE_RUNNING && !p->running_at)
+		p->running_at = c->now;
+	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
+		return;
+	switch (view->state) {
+	case POD_STATE_UNKNOWN:
+	case POD_STATE_CREATING:
+	case POD_STATE_RUNNING:
+		if (view->port && p->phase == POD_BOOTING)
+			pod_connect(c, p);
+		break;
+	case POD_STATE_STOPPED:
+		pod_vanished(c, p, view->preempted ? "the vendor took it back (preempted)" : "it stopped by itself", false);
+		break;
+	case POD_STATE_FAILED:
+		pod_bad_host(c, pod_index(c, p), view->detail[0] ? view->detail : "it failed to start");
+		pod_let_go(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
+			   view->detail[0] ? view->detail : "the vendor does not say why");
+		break;
+	case POD_STATE_GONE:
+		pod_vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
+			       view->detail[0] ? view->detail : "it is gone", true);
+		break;
+	}
+}
+
+/* A list that lags shows a new pod late: until it has shown it once, or has had its time since the create to do so, that it
+ * does not show it proves nothing. Where the list is the truth there is no such time. */
+static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
+{
+	if (p->listed || !c->conf.providers[p->provider].look_gap_ms)
+		return INT64_MIN;
+	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
+}
+
+int64_t pod_proof_at(const struct core *c, const struct core_pod *p)
+{
+	return MAX(p->clean_at + c->conf.providers[p->provider].look_gap_ms, surfaced_by(c, p));
+}
+
+static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
+{
+	if (asked_at < p->released_at)
+		return;
+	if (there) {
+		p->clean_looks = 0;
+		if (p->absent || (c->now - p->released_at > 20000 && c->now - p->release_at > 20000)) {
+			p->release_at = c->now; /* it is still there: ask again, and until then it bills */
+			p->released_at = 0;
+			core_act(c, ACT_RELEASE, pod_index(c, p));
+			pod_enter(c, p, POD_RELEASING);
+		}
+		return;
+	}
+	if (p->clean_looks++ == 0)
+		p->clean_at = asked_at;
+	if (asked_at >= pod_proof_at(c, p))
+		pod_mark_gone(c, p);
+	c->dirty = true;
+}
+
+static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
+{
+	int64_t gap_ms = c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
+	struct err err;
+
+	if (asked_at < p->rented_at)
+		return;
+	if (p->clean_looks++ == 0) {
+		p->clean_at = asked_at;
+	} else if (asked_at - p->clean_at >= gap_ms) {
+		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
+		pod_rest_after_trouble(c, p, 0);
+		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */
+		c->spent_microusd += money_for(p->price_microusd_h, MIN(asked_at, p->hard_end_ms) - p->create_at);
+		pod_never_existed(c, p, &err);
+	}
+}
+
+static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
+{
+	if (asked_at < p->rented_at + 1 || p->connected)
+		return; /* a list may be wrong, a connection is not */
+	/* one missing read is no proof: ids surface late */
+	if (p->looks++ == 0) {
+		p->clean_at = asked_at;
+		c->dirty = true;
+		return;
+	}
+	if (asked_at >= pod_proof_at(c, p))
+		pod_vanished(c, p, p->connected_at ? "it is gone" : "the vendor no longer lists it", false);
+}
+
+/* A pod of this run that we did not know under this id: a second pod of one create, or one that surfaced after all. */
+static void stray(struct core *c, int provider, const struct pod_view *view)
+{
+	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
+	struct core_pod *p = &c->pods[c->pod_count++];
+
+	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX, .listed = true};
+	/* a row of its own in the ledger: that of its twin must not be lost */
+	pod_name_attempt(c, p);
+	COPY_TEXT(p->id, view->id);
+	COPY_TEXT(p->offer.provider, c->conf.providers[provider].name);
+	COPY_TEXT(p->offer.gpu, view->gpu);
+	COPY_TEXT(p->offer.region, view->region);
+	p->price_microusd_h = view->price_microusd_h;
+	p->create_at = view->created_at_s ? MIN(c->now, view->created_at_s * 1000 - c->wall + c->now) : c->now;
+	p->rented_at = c->now;
+	p->hard_end_s = view->marker.hard_end_s;
+	p->hard_end_ms = p->hard_end_s * 1000 - c->wall + c->now;
+	pod_enter(c, p, POD_BOOTING);
+	snprintf(p->reason, sizeof(p->reason), "a pod too many");
+	core_note(c, NOTE_WARN, "pod %s: bears this run's mark and is not wanted; releasing it", p->id);
+	pod_release_now(c, pod_index(c, p));
+}
+
+static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && !strcmp(c->pods[i].id, id))
+			return &c->pods[i];
+	return NULL;
+}
+
+static struct core_pod *pod_by_attempt(struct core *c, int provider, const char *attempt)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && !strcmp(c->pods[i].attempt, attempt) && !c->pods[i].id[0])
+			return &c->pods[i];
+	return NULL;
+}
+
+static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
+{
+	struct core_pod *p = pod_by_id(c, provider, view->id);
+	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0];
+
+	if (!p && ours && view->state != POD_STATE_GONE) {
+		p = pod_by_attempt(c, provider, view->marker.attempt);
+		if (!p) {
+			stray(c, provider, view);
+			return;
+		}
+		p->listed = true;
+		if (p->phase == POD_RENTING)
+			return; /* its reply is still under way */
+		/* a create whose reply was lost: it exists after all */
+		bool unwanted = p->unwanted || p->phase == POD_NEVER;
+		p->phase = POD_AMBIGUOUS;
+		p->unwanted = unwanted;
+		p->fault = ERR_NONE;
+		pod_rented(c, p, view);
+		return;
+	}
+	if (!p)
+		return;
+	if (p->phase == POD_GONE || p->phase == POD_NEVER) {
+		if (view->state == POD_STATE_GONE || asked_at <= p->gone_at)
+			return;
+		core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again", p->id);
+		c->spent_microusd -= core_cost(p, c->now);
+		p->released_at = 0;
+		p->unwanted = true;
+		pod_enter(c, p, POD_BOOTING);
+		pod_release_now(c, pod_index(c, p));
+		return;
+	}
+	p->listed = true;
+	if (p->phase == POD_CONFIRMING)
+		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
+	else if (asked_at >= p->rented_at)
+		pod_take_view(c, p, view);
+}
+
+static bool in_list(const struct core_pod *p, const struct pod_view *views, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (p->id[0] ? !strcmp(views[i].id, p->id) : !strcmp(views[i].marker.attempt, p->attempt))
+			return true;
+	return false;
+}
+
+void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at)
+{
+	for (size_t i = 0; i < count; i++)
+		one_seen(c, provider, &views[i], asked_at);
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->provider != provider || in_list(p, views, count))
+			continue;
+		if (p->phase == POD_AMBIGUOUS)
+			ambiguous_look(c, p, asked_at);
+		else if (p->phase == POD_CONFIRMING)
+			confirm_look(c, p, false, asked_at);
+		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
+			missing(c, p, asked_at);
+	}
+}
