@@ -74,22 +74,23 @@ recipe_pod() { # recipe_pod NAME RTT OUT
 	scp -q -r -F "$work/$1.ssh" pod:/tmp/job/out "$3"
 	pod_release "$1"
 }
-recipe_halves() { # recipe_halves FOLDER FOLDER: the worker and half of the questions in each
-	local p
-	for p in 0 1; do
+recipe_parts() { # recipe_parts FOLDER...: the worker in each, and the questions dealt out to them
+	local p=0 n=$#
+	while [ $# -gt 0 ]; do
 		mkdir -p "$1"
 		cp build/kit/espeak-worker "$1/"
-		jq -c -n --argjson p $p '[inputs] | to_entries | map(select(.key % 2 == $p).value)
+		jq -c -n --argjson p $p --argjson n $n '[inputs] | to_entries | map(select(.key % $n == $p).value)
 			| map({id, file: (.id + ".wav"), text, voice: (.voice // "en"), seed: 1, options: {}}) as $all
 			| range(0; $all | length; 64) | {batch: "b\(.)", segments: $all[.:. + 64]}' \
 			config/examples/quiz/quiz.jsonl >"$1/lines.jsonl"
+		p=$((p + 1))
 		shift
 	done
 }
 recipe() { # recipe RTT: prints "wall compute" in ms; files in $work/recipe.out
 	local before p
 	rm -rf "$work/recipe" "$work/recipe.out"
-	recipe_halves "$work/recipe/bench0-$serial" "$work/recipe/bench1-$serial"
+	recipe_parts "$work/recipe/bench0-$serial" "$work/recipe/bench1-$serial"
 	before=$(now_us)
 	for p in 0 1; do recipe_pod "bench$p-$serial" "$1" "$work/recipe.out" >"$work/compute$p" & done
 	wait

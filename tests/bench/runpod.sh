@@ -1,6 +1,6 @@
-# runpod.sh - the part `runpod` of bench.sh, in a shell of its own: 300 questions on two pods of the stand-in for RunPod, by burst
+# runpod.sh - the part `runpod` of bench.sh, in a shell of its own: 300 questions on pods of the stand-in for RunPod, by burst
 # and by the script that one would write with curl, ssh and rsync: create, poll, ssh until it answers, rsync code and input,
-# run the worker, rsync the outputs, DELETE, poll until it is gone. Same image, GPU, worker and halves for both.
+# run the worker, rsync the outputs, DELETE, poll until it is gone. Same image, GPU and worker for both.
 # shellcheck shell=bash disable=SC2154,SC2034
 . tests/e2e/lib.sh
 . tests/cloud/runpod/lib.sh
@@ -58,19 +58,20 @@ row() { # row WALL COMPUTE BILLED-BEFORE COST-BEFORE
 	read -r billed cost < <(meter)
 	echo "$1 $((billed - $3)) $2 $((cost - $4))"
 }
-peer_row() {
-	local before billed cost p halves=()
-	rm -rf "$work/peer" "$work/peer.out"
-	recipe_halves "$work/peer/0" "$work/peer/1"
+peer_row() { # peer_row PODS
+	local before billed cost p parts=()
+	rm -rf "$work/peer" "$work/peer.out$1"
+	# shellcheck disable=SC2046
+	recipe_parts $(seq -f "$work/peer/%g" 0 $(($1 - 1)))
 	read -r billed cost < <(meter)
-	mkdir -p "$work/peer.out"
+	mkdir -p "$work/peer.out$1"
 	before=$(now_us)
-	for p in 0 1; do
-		peer_pod $p "$work/peer.out" >"$work/peer.compute$p" &
-		halves+=($!)
+	for p in $(seq 0 $(($1 - 1))); do
+		peer_pod "$p" "$work/peer.out$1" >"$work/peer/compute$p" &
+		parts+=($!)
 	done
-	wait "${halves[@]}"
-	row $((($(now_us) - before) / 1000)) "$(awk '{n += $1} END {print n}' "$work"/peer.compute[01])" "$billed" "$cost"
+	wait "${parts[@]}"
+	row $((($(now_us) - before) / 1000)) "$(cat "$work"/peer/compute* | awk '{n += $1} END {print n}')" "$billed" "$cost"
 	serial=$((serial + 1))
 }
 burst_row() {
@@ -84,16 +85,24 @@ burst_row() {
 	tail -n 1 "$work/json" | jq -r '"\(.pods | length) \([.pods[].phases.release_s] | max * 1000)"' >>"$work/rp.pods"
 }
 
+say() { # say WHO FOLDER ROWS
+	local billed compute
+	billed=$(column "$3" 2) compute=$(column "$3" 3)
+	echo "$1: $(wavs "$2") files, wall $(seconds "$(column "$3" 1)") s, billed $(seconds "$billed") s, compute $(seconds "$compute") s," \
+		"\$$(awk "BEGIN {printf \"%.5f\", $(column "$3" 4) / 1e6}"); billed / compute $(ratio "$billed" "$compute")"
+}
+against() { ratio "$(column "$work/rp.burst" "$2")" "$(column "$work/rp.peer$1" "$2")"; } # against PODS COLUMN
+
 runpod_bench() {
-	local why i wall billed compute cost peer_wall peer_billed peer_compute peer_cost
+	local why i n
 	why=$(rp_can) || { echo "# RunPod: left out: $why"; return; }
 	T=$work/runpod
 	mkdir -p "$T"
 	RP_SLOW=1 rp_start || return
 	rp_control settings '{"boot":{"provision_ms":1000,"pull_ms":5500,"direct_ms":500,"banner_ms":1000},"rtt_ms":80,
 		"quotas":{"minute":6000,"hour":60000,"day":600000}}' >/dev/null
-	echo "# RunPod (its stand-in): 300 questions, two pods, boot 8 s, 80 ms away (API and SSH); against a script of curl, ssh and rsync,"
-	echo "# two pods at once, one connection each (ControlMaster). Medians of ${ROUNDS:-3}; billed and cost by the stand-in's own meter"
+	echo "# RunPod (its stand-in): 300 questions, up to two pods, boot 8 s, 80 ms away (API and SSH); against a script of curl, ssh and"
+	echo "# rsync with one pod or two at once, one connection each (ControlMaster). Medians of ${ROUNDS:-3}; billed and cost by the stand-in's own meter"
 	rm -rf "$work/quiz"
 	mkdir -p "$work/quiz"
 	cp config/examples/quiz/quiz.jsonl "$work/quiz/"
@@ -107,15 +116,13 @@ runpod_bench() {
 	E
 	for i in $(seq "${ROUNDS:-3}"); do
 		burst_row >>"$work/rp.burst"
-		peer_row >>"$work/rp.peer"
+		for n in 1 2; do peer_row $n >>"$work/rp.peer$n"; done
 	done
-	wall=$(column "$work/rp.burst" 1) billed=$(column "$work/rp.burst" 2) compute=$(column "$work/rp.burst" 3) cost=$(column "$work/rp.burst" 4)
-	peer_wall=$(column "$work/rp.peer" 1) peer_billed=$(column "$work/rp.peer" 2) peer_compute=$(column "$work/rp.peer" 3)
-	peer_cost=$(column "$work/rp.peer" 4)
-	say() { echo "$1: $(wavs "$2") files, wall $(seconds "$3") s, billed $(seconds "$4") s, compute $(seconds "$5") s, \$$(awk "BEGIN {printf \"%.5f\", $6 / 1e6}"), billed / compute $(ratio "$4" "$5")"; }
-	say burst "$work/out" "$wall" "$billed" "$compute" "$cost"
-	echo "... on $(column "$work/rp.pods" 1) pods; $(seconds "$(column "$work/rp.pods" 2)") s of the wall are proof that they are gone: two listings 5 s apart"
-	say script "$work/peer.out" "$peer_wall" "$peer_billed" "$peer_compute" "$peer_cost"
-	echo "burst / script: wall $(ratio "$wall" "$peer_wall"), billed $(ratio "$billed" "$peer_billed"), compute $(ratio "$compute" "$peer_compute"), cost $(ratio "$cost" "$peer_cost")"
+	say burst "$work/out" "$work/rp.burst"
+	echo "... on $(column "$work/rp.pods" 1) of the 2 that it may have; $(seconds "$(column "$work/rp.pods" 2)") s of its wall are proof that they are gone: two listings 5 s apart"
+	for n in 1 2; do
+		say "script, $n at once" "$work/peer.out$n" "$work/rp.peer$n"
+		echo "burst / script: wall $(against "$n" 1), billed $(against "$n" 2), compute $(against "$n" 3), cost $(against "$n" 4)"
+	done
 	rp_stop
 }

@@ -50,6 +50,7 @@ rule() { # rule OP DO
 	rp_control fault "{\"when\":{\"op\":\"$1\"},\"skip\":$D,\"times\":2,\"do\":$2}" >/dev/null
 	plan "  $1 $2 from $D on, twice"
 }
+quotas_of_the_fault() { rp_control settings '{"quotas":{"minute":60,"hour":3000,"day":50000}}' >/dev/null; }
 an_api_fault() {
 	draw 22
 	case $D in
@@ -58,7 +59,7 @@ an_api_fault() {
 	2) rule createPod '{"cut":60}' ;;
 	3) fault F3 ;;
 	4 | 5) fault F5 ;;
-	6) fault F6 '"op":"createPod|deletePod|listPods"'; quotas 60 3000 50000 ;;
+	6) fault F6 '"op":"createPod|deletePod|listPods"'; quotas_of_the_fault ;;
 	7) fault F8 "\"when\":{\"gpu\":\"$RTX4090\"}" ;;
 	8 | 9) fault F16 ;;
 	10) fault F16 '"way":"lingers","ms":7000' ;;
