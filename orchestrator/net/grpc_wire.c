@@ -326,11 +326,9 @@ static bool read_any(struct bytes any, int64_t *after_ms)
 
 bool grpc_read_retry_policy(const void *details, size_t len, int64_t *after_ms)
 {
-	struct bytes status = {details, (const unsigned char *)details + len};
+	struct bytes status = {details, len ? (const unsigned char *)details + len : details};
 	struct field f;
 
-	if (!len)
-		return false;
 	while (take_field(&status, &f))
 		if (f.number == 3 && f.type == 2 && read_any(f.value, after_ms))
 			return true;

@@ -37,6 +37,14 @@ seeds_config() {
 	local f
 	for f in config/examples/*/burst.cfg; do seed config <"$f"; done
 }
+seeds_grpc() {
+	local policy='\x08\x08\x12\x04slow\x1a\x33\x0a\x2atype.modal.com/modal.client.RPCRetryPolicy\x12\x05\x0d\0\0\0\x3f'
+	printf '\x01\x02\xff\0\0\0\0\x03abc\0\0\0\0\0\0\0\0\0\x02de' | seed grpc 0
+	printf '\0\xff\xff\0\0\0\0\x03abc' | seed grpc 0
+	printf 'HTTP/2 200\r\ncontent-type: application/grpc\r\ngrpc-status: 5\r\ngrpc-message: no%%20such%%C3%%BC' | seed grpc 1
+	printf 'HTTP/2 200\r\ngrpc-status: 8\r\ngrpc-status-details-bin: %s' "$(printf "$policy" | base64 -w 0)" | seed grpc 1
+	printf "$policy" | seed grpc 2
+}
 seeds_input() {
 	printf 'One line. And\n\nanother, of a second paragraph!\n' | tee >(seed input 0) >(seed input 1) >/dev/null
 	head -n 3 config/examples/quiz/quiz.jsonl | seed input 2
