@@ -140,6 +140,20 @@ bool modal_id_is_sound(const char *id, const char *prefix)
 	return true;
 }
 
+bool modal_next_message(const struct str *body, size_t *at, const void **message, size_t *len)
+{
+	if (body->len - *at < 4)
+		return false;
+	const unsigned char *p = (const unsigned char *)body->s + *at;
+	size_t size = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+	if (size > body->len - *at - 4)
+		return false;
+	*message = p + 4;
+	*len = size;
+	*at += 4 + size;
+	return true;
+}
+
 const char *modal_text(const char *text)
 {
 	return text ? text : "";

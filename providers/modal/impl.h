@@ -5,13 +5,28 @@
 #include "modal.pb-c.h"
 #include "provider.h"
 
-enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_RENT_MS = 120000 };
+enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64 };
+#define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
+
+/* the tags of our sandboxes */
+#define MODAL_TAG	  "burst"
+#define MODAL_TAG_MACHINE "burst-machine"
+#define MODAL_TAG_RUN	  "burst-run"
+#define MODAL_TAG_ATTEMPT "burst-attempt"
+#define MODAL_TAG_END	  "burst-hard-end"
 
 /* AuthTokenGet's answer, which every other call bears. Times of clock_boot_ms(). */
 struct auth_token {
 	char *text; /* NULL: none yet */
 	int64_t refresh_at_ms, dead_at_ms;
 	int64_t backoff_ms; /* after a refresh that failed */
+};
+
+/* Where a sandbox's sshd is, which does not change. */
+struct address {
+	char id[MODAL_ID_MAX];
+	char host[128];
+	int port;
 };
 
 struct provider {
@@ -23,6 +38,8 @@ struct provider {
 	/* what was learnt on the way and does not change: empty, not yet */
 	char app_id[MODAL_ID_MAX];
 	char builder_version[32];
+	struct address addresses[MODAL_ADDRESSES]; /* the oldest makes room */
+	size_t next_address;
 };
 
 struct op {
@@ -34,6 +51,15 @@ struct op {
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
 	struct op_result got; /* what was learnt so far; freed with the operation */
+	/* renting */
+	char image_id[MODAL_ID_MAX], last_entry[64];
+	struct str last_log; /* the last line of the image's build */
+	int64_t build_began_ms;
+	int broken, rebuilds;
+	/* listing */
+	double before;
+	int pages, asked_tunnels;
+	size_t looked;
 };
 
 /* One step, as provider_ops.next has it. */
@@ -73,6 +99,8 @@ static inline void modal_free_cleanup(void *variable)
 #define MODAL_MESSAGE(type, name, t, doing, descriptor)                                                                      \
 	__attribute__((cleanup(modal_free_cleanup))) type *name = modal_read(t, doing, &(descriptor))
 
+/* The next message of a stream's body; false at its end. *at begins at 0. */
+bool modal_next_message(const struct str *body, size_t *at, const void **message, size_t *len);
 bool modal_id_is_sound(const char *id, const char *prefix); /* "sb-" and letters, digits, '-', '_' after it */
 const char *modal_text(const char *text);			  /* "" for NULL */
 
@@ -89,5 +117,18 @@ int64_t modal_token_expires_s(const char *jwt);
 /* ---- the operations ---- */
 
 enum op_next modal_check_next(struct turn *t);
+
+/* rent.c */
+enum op_next modal_rent_next(struct turn *t);
+enum op_next modal_ask_app(struct turn *t, bool create);
+int modal_take_app(struct turn *t); /* into provider->app_id */
+
+/* pods.c */
+struct pod_view *modal_add_pod(struct op *op); /* empty, the last of op->got.pods */
+enum op_next modal_list_next(struct turn *t);
+enum op_next modal_inspect_next(struct turn *t);
+enum op_next modal_release_next(struct turn *t);
+enum op_next modal_logs_next(struct turn *t);
+enum op_next modal_billing_next(struct turn *t);
 
 #endif

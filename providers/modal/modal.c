@@ -17,6 +17,8 @@ static const struct option_spec options[] = {
 	{"token_secret_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
 	{"server_url", OPTION_TEXT, OPTION_USER_ONLY, "https://api.modal.com", "the API's root"},
 	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
+	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
+	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
 	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
 	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
@@ -119,6 +121,8 @@ static int modal_open(struct provider **out, const struct section *s, const char
 		return -1;
 	}
 	p->conf = s;
+	if (section_text(s, "image_builder_version"))
+		COPY_TEXT(p->builder_version, section_text(s, "image_builder_version"));
 	p->account = account_name(id);
 	*out = p;
 	return 0;
@@ -141,8 +145,24 @@ static struct op *modal_begin(struct provider *p, enum op_kind kind, const struc
 
 static enum op_next step(struct turn *t)
 {
-	if (t->op->kind == OP_CHECK)
-		return modal_check_next(t);
+	switch (t->op->kind) {
+	case OP_CHECK: return modal_check_next(t);
+	case OP_RENT: return modal_rent_next(t);
+	case OP_INSPECT: return modal_inspect_next(t);
+	case OP_LIST: return modal_list_next(t);
+	case OP_RELEASE: return modal_release_next(t);
+	case OP_BILLING: return modal_billing_next(t);
+	case OP_LOGS: return modal_logs_next(t);
+	case OP_OFFERS:
+	case OP_VOLUME:
+	case OP_VOLUMES:
+	case OP_VOLUME_REMOVE:
+	case OP_BALANCE:
+	case OP_STAGE:
+	case OP_FETCH:
+	case OP_VOLUME_LS:
+	case OP_VOLUME_DELETE: break;
+	}
 	err_set(t->err, ERR_REFUSED, "modal: this is not offered there");
 	return OP_FAILED;
 }
@@ -193,11 +213,20 @@ static int take_token(struct turn *t)
 	return 0;
 }
 
+static bool names_a_sandbox(const struct op *op)
+{
+	return op->kind == OP_INSPECT || op->kind == OP_RELEASE || op->kind == OP_LOGS || op->kind == OP_BILLING;
+}
+
 static enum op_next modal_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			       struct op_result *result, struct err *err)
 {
 	struct turn t = {op, reply, call, wait_ms, result, err};
 
+	if (names_a_sandbox(op) && !modal_id_is_sound(op->want->id, "sb-")) {
+		err_set(err, ERR_REFUSED, "\"%s\" is not the id of a sandbox at Modal", op->want->id);
+		return OP_FAILED;
+	}
 	if (op->asking_token) {
 		op->asking_token = false;
 		if (take_token(&t) < 0)
@@ -216,6 +245,7 @@ static void modal_op_free(struct op *op)
 		return;
 	op_result_free(&op->got);
 	call_free(&op->waiting);
+	str_free(&op->last_log);
 	free(op);
 }
 
