@@ -10,14 +10,19 @@ static void say(struct turn *t, const char *how, const char *words, const char *
 	str_addc(&t->op->got.text, '\n');
 }
 
+enum op_next modal_check_failed(struct turn *t)
+{
+	say(t, "bad", "", t->err->msg);
+	err_clear(t->err);
+	return modal_done(t);
+}
+
 static enum op_next take_hello(struct turn *t)
 {
 	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal", modal__client__client_hello_response__descriptor);
 
-	if (!hello) { /* an old client is refused here, in words that help */
-		say(t, "bad", "", t->err->msg);
-		return modal_done(t);
-	}
+	if (!hello) /* an old client is refused here, in words that help */
+		return modal_check_failed(t);
 	if (modal_text(hello->warning)[0])
 		say(t, "warn", "Modal says: ", hello->warning);
 	for (size_t i = 0; i < hello->n_server_warnings && i < 5; i++)
@@ -39,7 +44,7 @@ enum op_next modal_check_next(struct turn *t)
 	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t, "asking Modal whose token this is",
 		    modal__client__token_info_get_response__descriptor);
 	if (!answer)
-		return OP_FAILED;
+		return modal_check_failed(t);
 	say(t, "ok", "Modal accepts the token, of workspace ", modal_text(answer->workspace_name));
 	t->op->step = ASKED_HELLO;
 	return modal_ask(t, CALL_POLL, "ClientHello", &empty.base, 0);

@@ -6,6 +6,7 @@
 #include "provider.h"
 
 enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64 };
+enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
 /* the tags of our sandboxes */
@@ -60,6 +61,10 @@ struct op {
 	double before;
 	int pages, asked_tunnels;
 	size_t looked;
+	/* fetching */
+	char **urls;
+	size_t url_count, next_url;
+	int urls_again;
 };
 
 /* One step, as provider_ops.next has it. */
@@ -117,6 +122,7 @@ int64_t modal_token_expires_s(const char *jwt);
 /* ---- the operations ---- */
 
 enum op_next modal_check_next(struct turn *t);
+enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
 
 /* rent.c */
 enum op_next modal_rent_next(struct turn *t);
@@ -130,5 +136,15 @@ enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
 enum op_next modal_billing_next(struct turn *t);
+
+/* volumes.c */
+enum op_next modal_volume_next(struct turn *t);
+enum op_next modal_volume_remove_next(struct turn *t);
+enum op_next modal_fetch_next(struct turn *t);
+void modal_volumes_op_free(struct op *op);
+
+/* offers.c */
+enum op_next modal_offers_next(struct turn *t);
+int modal_check_prices(const struct section *conf, struct err *err);
 
 #endif

@@ -20,6 +20,9 @@ static const struct option_spec options[] = {
 	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
+	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
+	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, unless Modal says it is more"},
+	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
 	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
 	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
 	{"client_version", OPTION_TEXT, OPTION_USER_ONLY, "1.0.0", "... and of which version"},
@@ -113,7 +116,7 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (!id || !*id || !secret || !*secret)
 		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
-	if (check_app(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	if (set_server(p, s, err) < 0) {
@@ -153,13 +156,13 @@ static enum op_next step(struct turn *t)
 	case OP_RELEASE: return modal_release_next(t);
 	case OP_BILLING: return modal_billing_next(t);
 	case OP_LOGS: return modal_logs_next(t);
-	case OP_OFFERS:
-	case OP_VOLUME:
+	case OP_OFFERS: return modal_offers_next(t);
+	case OP_VOLUME: return modal_volume_next(t);
+	case OP_VOLUME_REMOVE: return modal_volume_remove_next(t);
+	case OP_FETCH: return modal_fetch_next(t);
+	case OP_BALANCE: return modal_done(t); /* Modal bills afterwards: there is none */
 	case OP_VOLUMES:
-	case OP_VOLUME_REMOVE:
-	case OP_BALANCE:
 	case OP_STAGE:
-	case OP_FETCH:
 	case OP_VOLUME_LS:
 	case OP_VOLUME_DELETE: break;
 	}
@@ -223,14 +226,15 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 {
 	struct turn t = {op, reply, call, wait_ms, result, err};
 
-	if (names_a_sandbox(op) && !modal_id_is_sound(op->want->id, "sb-")) {
-		err_set(err, ERR_REFUSED, "\"%s\" is not the id of a sandbox at Modal", op->want->id);
+	const char *prefix = names_a_sandbox(op) ? "sb-" : op->kind == OP_VOLUME_REMOVE ? "vo-" : NULL;
+	if (prefix && !modal_id_is_sound(op->want->id, prefix)) {
+		err_set(err, ERR_REFUSED, "\"%s\" is not the id of a %s at Modal", op->want->id, *prefix == 's' ? "sandbox" : "volume");
 		return OP_FAILED;
 	}
 	if (op->asking_token) {
 		op->asking_token = false;
 		if (take_token(&t) < 0)
-			return OP_FAILED;
+			return op->kind == OP_CHECK ? modal_check_failed(&t) : OP_FAILED;
 		*call = op->waiting;
 		op->waiting = (struct call){0};
 		return send_with_token(op, call);
@@ -246,6 +250,7 @@ static void modal_op_free(struct op *op)
 	op_result_free(&op->got);
 	call_free(&op->waiting);
 	str_free(&op->last_log);
+	modal_volumes_op_free(op);
 	free(op);
 }
 
@@ -254,6 +259,7 @@ const struct provider_ops provider_modal = {
 	.name = "modal",
 	.summary = "GPU sandboxes at Modal; needs a token",
 	.options = options,
+	.can_fetch = true,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.open = modal_open,

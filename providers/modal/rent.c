@@ -17,8 +17,6 @@ enum {
 	MARGIN_S = 120,	  /* the pod ends itself at its hard end; the service a little later */
 	LIFE_LEAST_S = 60,
 	LIFE_MOST_S = 24 * 3600,
-	CORES = 4,
-	MEMORY_GB = 16,
 	ARGS_MOST = 65536,
 	DETAIL_MOST = 300,
 	TAGS = 5,
@@ -270,8 +268,8 @@ static int read_offer(struct turn *t, char type[GPU_MAX], int *count)
 static void set_resources(const struct rent_request *rent, Modal__Client__Resources *r)
 {
 	r->has_milli_cpu = r->has_memory_mb = true;
-	r->milli_cpu = (uint32_t)MIN(rent->cpu ? rent->cpu : CORES, (int64_t)256) * 1000;
-	r->memory_mb = (uint32_t)MIN(rent->memory_gb ? rent->memory_gb : MEMORY_GB, (int64_t)4096) * 1024;
+	r->milli_cpu = (uint32_t)MIN(rent->cpu ? rent->cpu : MODAL_CORES, (int64_t)256) * 1000;
+	r->memory_mb = (uint32_t)MIN(rent->memory_gb ? rent->memory_gb : MODAL_MEMORY_GB, (int64_t)4096) * 1024;
 }
 
 struct tags {

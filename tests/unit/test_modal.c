@@ -62,6 +62,13 @@ static int tear_down(void **state)
 
 static void fill_reply(struct reply *r, const struct answer *a)
 {
+	if (strstr(a->method, "://")) { /* plain HTTP: the code is its status */
+		*r = (struct reply){.status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = true};
+		if (r->failed)
+			err_set(&r->err, ERR_NETWORK, "the line was cut");
+		str_add(&r->head, a->words ? a->words : "");
+		return;
+	}
 	*r = (struct reply){.grpc_status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = a->code != -2};
 	if (a->code < 0) {
 		err_set(&r->err, ERR_NETWORK, "the line was cut");
@@ -105,8 +112,7 @@ static struct played play(enum op_kind kind, const struct op_want *want, const s
 		}
 		if (p.last != OP_CALL)
 			break;
-		assert_int_equal(call.kind, CALL_GRPC);
-		const char *method = strrchr(call.url, '/') + 1;
+		const char *method = call.kind == CALL_GRPC ? strrchr(call.url, '/') + 1 : call.url;
 		if (p.calls == count || strcmp(answers[p.calls].method, method))
 			fail_msg("call %d is %s, not %s", p.calls, method, p.calls == count ? "(none)" : answers[p.calls].method);
 		fill_reply(&reply, &answers[p.calls]);
@@ -232,13 +238,13 @@ static void test_check(void **state)
 	played_free(&p);
 	/* it is kept for the next operation, which says what is wrong */
 	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 16, NULL, "bad token"}}, 1);
-	assert_int_equal(p.last, OP_FAILED);
-	assert_int_equal(p.err.kind, ERR_CREDENTIALS);
-	assert_non_null(strstr(p.err.msg, "bad token (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)"));
+	assert_int_equal(p.last, OP_DONE); /* a finding, no failure */
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_true(starts_with(str_text(&p.result.text), "bad: "));
+	assert_non_null(strstr(str_text(&p.result.text), "bad token (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)\n"));
 	played_free(&p);
 	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 0, NULL, "\xff\xff"}}, 1);
-	assert_int_equal(p.last, OP_FAILED);
-	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	assert_non_null(strstr(str_text(&p.result.text), "bad: asking Modal whose token this is: the answer cannot be read"));
 	played_free(&p);
 	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 0, &info, NULL}, {"ClientHello", 9, NULL, "Old client"}}, 2);
 	assert_int_equal(p.last, OP_DONE);
@@ -268,21 +274,26 @@ static void test_token_renewed(void **state)
 	assert_string_equal(header_of(&p.call[2], "x-modal-auth-token"), "token-two");
 	played_free(&p);
 	/* no longer who we say we are: that is the end, whatever the old one is worth */
+	struct op_want want = {.id = "sb-1"};
 	provider->token.refresh_at_ms = clock_boot_ms();
-	p = play(OP_CHECK, NULL, (const struct answer[]){{"AuthTokenGet", 16, NULL, "gone"}}, 1);
+	p = play(OP_RELEASE, &want, (const struct answer[]){{"AuthTokenGet", 16, NULL, "gone"}}, 1);
 	assert_int_equal(p.last, OP_FAILED);
 	assert_int_equal(p.err.kind, ERR_CREDENTIALS);
 	played_free(&p);
+	p = play(OP_CHECK, NULL, (const struct answer[]){{"AuthTokenGet", 16, NULL, "gone"}}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_non_null(strstr(str_text(&p.result.text), "bad: asking for a token of the session: AuthTokenGet: gone"));
+	played_free(&p);
 	/* dead, and none to be had */
 	provider->token.dead_at_ms = clock_boot_ms();
-	p = play(OP_CHECK, NULL, lost, 1);
+	p = play(OP_RELEASE, &want, lost, 1);
 	assert_int_equal(p.last, OP_FAILED);
 	assert_int_equal(p.err.kind, ERR_NETWORK);
 	played_free(&p);
 	/* one that would break out of its header */
 	Modal__Client__AuthTokenGetResponse evil = first_token;
 	evil.token = (char *)"a\r\nx-evil: b";
-	p = play(OP_CHECK, NULL, (const struct answer[]){{"AuthTokenGet", 0, &evil, NULL}}, 1);
+	p = play(OP_RELEASE, &want, (const struct answer[]){{"AuthTokenGet", 0, &evil, NULL}}, 1);
 	assert_int_equal(p.last, OP_FAILED);
 	assert_int_equal(p.err.kind, ERR_TRANSIENT);
 	played_free(&p);
@@ -791,6 +802,193 @@ static void test_logs_and_billing(void **state)
 	played_free(&p);
 }
 
+/* ---- volumes ---- */
+
+static void test_volume(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *volume;
+		bool create;
+		int code, version;
+		enum err_kind kind;
+	} cases[] = {
+		{"there", "tts-cache", false, 0, 2, 0},
+		{"made", "tts-cache", true, 0, 2, 0},
+		{"missing", "tts-cache", false, 5, 0, ERR_NOT_FOUND},
+		{"of the first version", "tts-cache", true, 0, 1, ERR_CONFIG},
+		{"of no version, which is the first", "tts-cache", false, 0, 0, ERR_CONFIG},
+		{"named so that Modal would not have it", "two words", true, -3, 0, ERR_CONFIG},
+		{"without a name", "", true, -3, 0, ERR_CONFIG},
+	};
+	modal_token_take(&provider->token, "token-one");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create}};
+		Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = cases[i].version};
+		Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
+		struct played p = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", cases[i].code, &v, NULL}}, cases[i].code != -3);
+		if (p.err.kind != cases[i].kind || (p.last == OP_DONE) == (cases[i].kind != 0))
+			fail_msg("%s: %d %s", cases[i].name, p.last, p.err.msg);
+		if (p.last == OP_DONE) {
+			UNPACKED(VolumeGetOrCreateRequest, r, &p.call[0], volume_get_or_create_request);
+			assert_string_equal(p.result.volumes[0].id, "vo-1");
+			assert_string_equal(p.result.volumes[0].name, "tts-cache");
+			assert_int_equal(r->object_creation_type, cases[i].create ? 1 : 0);
+			assert_int_equal(r->version, cases[i].create ? 2 : 0);
+		}
+		played_free(&p);
+	}
+	struct op_want gone = {.id = "vo-1"};
+	struct played p = play(OP_VOLUME_REMOVE, &gone, (const struct answer[]){{"VolumeDelete", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	COPY_TEXT(gone.id, "sb-1");
+	p = play(OP_VOLUME_REMOVE, &gone, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+}
+
+#define BLOCK "HTTP/1.1 200 OK\r\nContent-Length: 8388608"
+
+static void test_fetch(void **state)
+{
+	(void)state;
+	char *urls[] = {(char *)"https://s3.example/a?sig=1", (char *)"https://s3.example/b?sig=2"}, *fresh[] = {(char *)"https://s3.example/c?sig=3"};
+	Modal__Client__VolumeGetFile2Response two = {.base = MESSAGE(volume_get_file2_response), .n_get_urls = 2, .get_urls = urls, .has_size = true,
+						     .size = 8388608 + 100};
+	Modal__Client__VolumeGetFile2Response rest = two, over = {.base = MESSAGE(volume_get_file2_response), .has_size = true, .size = 50};
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "runs/r1/a.wav", .local = "/tmp/x", .offset = 0}};
+	rest.n_get_urls = 1;
+	rest.get_urls = fresh;
+	modal_token_take(&provider->token, "token-one");
+#define GET_FILE(m) {"VolumeGetFile2", 0, m, NULL}
+	struct played p = play(OP_FETCH, &want,
+			       (const struct answer[]){GET_FILE(&two), {urls[0], 200, NULL, BLOCK}, {urls[1], 200, NULL, "HTTP/1.1 200 OK\r\nContent-Length: 100"}}, 3);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 8388708);
+	assert_string_equal(p.call[1].body_to, "/tmp/x");
+	assert_int_equal(p.call[1].header_count, 0); /* none of our tokens goes to whoever keeps the blocks */
+	assert_false(p.call[1].may_repeat);
+	played_free(&p);
+	/* an address whose time was over: new ones, from where it stands */
+	p = play(OP_FETCH, &want,
+		 (const struct answer[]){GET_FILE(&two), {urls[0], 200, NULL, BLOCK}, {urls[1], 403, NULL, NULL}, GET_FILE(&rest),
+					 {fresh[0], 200, NULL, "HTTP/1.1 200 OK\r\nContent-Length: 100"}},
+		 5);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 8388708);
+	UNPACKED(VolumeGetFile2Request, again, &p.call[3], volume_get_file2_request);
+	assert_int_equal(again->start, 8388608);
+	assert_string_equal(again->path, "runs/r1/a.wav");
+	played_free(&p);
+	const struct answer never[] = {GET_FILE(&two),	{urls[0], 403, NULL, NULL}, GET_FILE(&two),  {urls[0], 403, NULL, NULL},
+				       GET_FILE(&two), {urls[0], 403, NULL, NULL}, GET_FILE(&two), {urls[0], 403, NULL, NULL}};
+	p = play(OP_FETCH, &want, never, 8);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	p = play(OP_FETCH, &want, (const struct answer[]){GET_FILE(&two), {urls[0], -1, NULL, NULL}}, 2);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	played_free(&p);
+	p = play(OP_FETCH, &want, (const struct answer[]){{"VolumeGetFile2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	want.file.offset = 50; /* there is no more of it */
+	want.file.max_bytes = 1000;
+	p = play(OP_FETCH, &want, (const struct answer[]){GET_FILE(&over)}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 0);
+	UNPACKED(VolumeGetFile2Request, part, &p.call[0], volume_get_file2_request);
+	assert_int_equal(part->start, 50);
+	assert_int_equal(part->len, 1000);
+	played_free(&p);
+	static const char *const unsafe[] = {"../x", "/etc/passwd", ""};
+	for (size_t i = 0; i < ARRAY_LEN(unsafe); i++) {
+		want.file.path = unsafe[i];
+		p = play(OP_FETCH, &want, NULL, 0);
+		assert_int_equal(p.err.kind, ERR_REFUSED);
+		played_free(&p);
+	}
+}
+
+/* ---- offers ---- */
+
+static const struct offer *offer_of(const struct played *p, const char *id)
+{
+	for (size_t i = 0; i < p->result.offer_count; i++)
+		if (!strcmp(p->result.offers[i].id, id))
+			return &p->result.offers[i];
+	return NULL;
+}
+
+static void test_offers(void **state)
+{
+	(void)state;
+	static Modal__Client__TextEntry rates[] = {
+		{.base = MESSAGE(text_entry), .key = (char *)"gpu_l4", .value = (char *)"0.80"},
+		{.base = MESSAGE(text_entry), .key = (char *)"gpu_l40s", .value = (char *)"1.95"},
+		{.base = MESSAGE(text_entry), .key = (char *)"GPU A100 80GB", .value = (char *)"2.50"},
+		{.base = MESSAGE(text_entry), .key = (char *)"gpu_a100_40gb", .value = (char *)"2.10"},
+		{.base = MESSAGE(text_entry), .key = (char *)"gpu_h100", .value = (char *)"lots"},
+		{.base = MESSAGE(text_entry), .key = (char *)"cpu", .value = (char *)"0.05"},
+		{.base = MESSAGE(text_entry), .key = (char *)"sandbox-cpu", .value = (char *)"0.25"},
+	};
+	Modal__Client__TextEntry *list[ARRAY_LEN(rates)];
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++)
+		list[i] = &rates[i];
+	Modal__Client__WorkspaceBillingRatesResponse said = {.base = MESSAGE(workspace_billing_rates_response), .n_rates = ARRAY_LEN(rates), .rates = list};
+	const struct answer rated[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
+	const int64_t rest = 4 * 250000 + 16 * 30000;
+	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL};
+	struct op_want want = {.offers = {.gpus = wishes}};
+
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_OFFERS, &want, rated, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.offer_count, 5);
+	assert_int_equal(offer_of(&p, "L40S")->price_microusd_h, 1950000 + rest);
+	assert_int_equal(offer_of(&p, "L40S")->wish, 0);
+	assert_int_equal(offer_of(&p, "A100-80GB")->price_microusd_h, 2500000 + rest);
+	assert_int_equal(offer_of(&p, "A100-40GB")->wish, 1);
+	assert_int_equal(offer_of(&p, "L4:2")->price_microusd_h, 1600000 + rest);
+	assert_int_equal(offer_of(&p, "L4:2")->gpus, 2);
+	assert_int_equal(offer_of(&p, "CPU")->price_microusd_h, rest);
+	assert_string_equal(offer_of(&p, "CPU")->gpu, "none");
+	played_free(&p);
+	want.offers.vram_gb = 48;
+	p = play(OP_OFFERS, &want, rated, 1);
+	assert_null(offer_of(&p, "L4:2"));
+	assert_null(offer_of(&p, "A100-40GB"));
+	assert_non_null(offer_of(&p, "A100-80GB"));
+	played_free(&p);
+	want.offers.vram_gb = 0;
+	want.offers.gpus = NULL;
+	p = play(OP_OFFERS, &want, rated, 1);
+	assert_int_equal(p.result.offer_count, 4);
+	played_free(&p);
+	/* no price: said, with what to do; a GPU that Modal has not: no offers */
+	want.offers.gpus = h100;
+	p = play(OP_OFFERS, &want, rated, 1);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "what H100 costs"));
+	assert_non_null(strstr(p.err.msg, "providers.modal.gpu_prices"));
+	played_free(&p);
+	want.offers.gpus = rtx;
+	p = play(OP_OFFERS, &want, rated, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.offer_count, 0);
+	played_free(&p);
+	/* prices of one's own go before Modal's, and do where those may not be seen */
+	section_add_item(conf, "gpu_prices", "H100=3.95", "t");
+	want.offers.gpus = h100;
+	p = play(OP_OFFERS, &want, hidden, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(offer_of(&p, "H100")->price_microusd_h, 3950000 + 4 * 150000 + 16 * 30000);
+	played_free(&p);
+	p = play(OP_OFFERS, &want, (const struct answer[]){{"WorkspaceBillingRates", 16, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_CREDENTIALS);
+	played_free(&p);
+}
+
 /* ---- bytes ---- */
 
 /* The bytes of a create, written down by hand from the field numbers. */
@@ -857,6 +1055,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_logs_and_billing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_volume, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fetch, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_offers, set_up, tear_down),
 		cmocka_unit_test(test_bytes),
 	};
 
