@@ -147,8 +147,14 @@ static enum op_next take_urls(struct turn *t)
 		return modal_done(t);
 	op->url_count = answer->n_get_urls;
 	op->urls = xcalloc(answer->n_get_urls + 1, sizeof(*op->urls));
-	for (size_t i = 0; i < answer->n_get_urls; i++)
+	for (size_t i = 0; i < answer->n_get_urls; i++) {
 		op->urls[i] = xstrdup(modal_text(answer->get_urls[i]));
+		/* no server says what we ask other servers of this machine for */
+		if (!starts_with(op->urls[i], "https://") && !starts_with(op->provider->root, "http://")) {
+			err_set(t->err, ERR_UNTRUSTED, "fetching %s: Modal names an address that is not https", op->want->file.path);
+			return OP_FAILED;
+		}
+	}
 	return ask_block(t);
 }
 

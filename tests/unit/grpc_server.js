@@ -4,13 +4,14 @@
 // last one for ever). An answer: status, type (of the content), head, trailers (objects of headers), pieces (hex, each a write of
 // its own), zeros (a message of so many), bytewise (each byte a write of its own), and end: "trailers" (default), "only"
 // (trailers-only), "none" (no trailers), "reset" (with code), "cut" (the connection, at once), "hang". /t.Test/Heard answers with
-// what was heard since the last time, as JSON in one message; /t.Test/Echo with the request's own message. The ports are the first line of stdout: in the clear, and with TLS when
+// what was heard since the last time, as JSON in one message; /t.Test/Echo with the request's own message;
+// /modal.client.ModalClient/NAME with what /t.Test/Can was told to answer there ({"NAME":"hex"}). The ports are the first line of stdout: in the clear, and with TLS when
 // a key and a certificate are named (else 0). The end of stdin is ours.
 'use strict';
 const fs = require('fs');
 const http2 = require('http2');
 
-let connections = 0, requests = [];
+let connections = 0, requests = [], canned = {};
 const times = new Map();
 
 function frame(bytes) {
@@ -57,6 +58,15 @@ function heard(stream, headers, body) {
 		return answer(stream, { echo: Buffer.from(text) });
 	}
 	requests.push({ path, headers, bytes: body.length, framed: body.length >= 5 && body[0] === 0 && body.readUInt32BE(1) === body.length - 5 });
+	if (path === '/t.Test/Can') {
+		canned = JSON.parse(body.subarray(5).toString());
+		return answer(stream, { echo: Buffer.alloc(0) });
+	}
+	if (path.startsWith('/modal.client.ModalClient/')) {
+		const reply = canned[path.split('/')[2]];
+		if (reply === undefined) return answer(stream, { end: 'only', trailers: { 'grpc-status': '12', 'grpc-message': 'not%20canned' } });
+		return answer(stream, { echo: Buffer.from(reply, 'hex') });
+	}
 	if (path === '/t.Test/Echo') return answer(stream, { echo: body.subarray(5) });
 	const key = headers['x-idempotency-key'] || body.toString('latin1'), nth = times.get(key) || 0;
 	times.set(key, nth + 1);

@@ -12,8 +12,10 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/section.h"
 #include "engine/caller.h"
 #include "net/grpc.h"
+#include "providers/modal/modal.h"
 
 static struct loop *loop;
 static struct http *http;
@@ -1035,6 +1037,56 @@ static void test_put_off(void **state)
 	check_key(more, "put off for ever");
 }
 
+/* ---- a vendor that speaks it ---- */
+
+/* The token first, then the call that bears it, both over one engine; what comes back is understood. */
+static void test_modal(void **state)
+{
+	(void)state;
+	NEED_SERVER();
+	CLEANUP(section_free) struct section *conf = section_new(provider_modal.options, "t");
+	CLEANUP(free_text) char *root = xasprintf("%s://127.0.0.1:%d", secure ? "https" : "http", secure ? tls_port : plain_port);
+	struct provider *modal = NULL;
+	struct op_result result = {0};
+	struct op_want want = {.id = "sb-1"};
+	struct err err = {0};
+
+	section_set_text(conf, "token_id", "ak-one", "t");
+	section_set_text(conf, "token_secret", "as-two", "t");
+	section_set_text(conf, "server_url", root, "t");
+	assert_int_equal(provider_modal.open(&modal, conf, "/", &err), 0);
+	struct engine_provider ep = {&provider_modal, modal, NULL};
+	/* token "tok"; a sandbox that was terminated; a task; a page of no rows */
+	struct call can = asking("Can", "{\"AuthTokenGet\":\"0a03746f6b\",\"SandboxTerminate\":\"\",\"SandboxWait\":\"0a020803\",\"SandboxList\":\"\"}");
+	struct got g = carry(&can);
+	reply_free(&g.reply);
+	json_decref(heard());
+	assert_int_equal(caller_ask(&ep, OP_RELEASE, &want, PATIENCE_MS, &result, &err), 0);
+	op_result_free(&result);
+	assert_int_equal(caller_ask(&ep, OP_INSPECT, &want, PATIENCE_MS, &result, &err), 0);
+	assert_int_equal(result.pod_count, 1);
+	assert_int_equal(result.pods[0].state, POD_STATE_GONE);
+	assert_string_equal(result.pods[0].detail, "it was terminated");
+	op_result_free(&result);
+	assert_int_equal(caller_ask(&ep, OP_LIST, NULL, PATIENCE_MS, &result, &err), 0);
+	assert_int_equal(result.pod_count, 0);
+	op_result_free(&result);
+	assert_int_equal(caller_ask(&ep, OP_BILLING, &want, PATIENCE_MS, &result, &err), -1);
+	assert_int_equal(err.kind, ERR_REFUSED);
+	assert_string_equal(err.msg, "asking what a sandbox used: SandboxGetTaskId: UNIMPLEMENTED: not canned");
+	provider_modal.close(modal);
+	static const char *const asked[] = {"AuthTokenGet", "SandboxTerminate", "SandboxWait", "SandboxList", "SandboxGetTaskId"};
+	CLEANUP(json_decref) json_t *said = heard();
+	assert_int_equal(requests_in(said), ARRAY_LEN(asked));
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+		assert_string_equal(strrchr(header_of(said, i, ":path"), '/') + 1, asked[i]);
+		assert_string_equal(header_of(said, i, "x-modal-token-id"), "ak-one");
+		assert_string_equal(header_of(said, i, "x-modal-auth-token"), i ? "tok" : "");
+		assert_string_equal(header_of(said, i, "x-modal-host"), "127.0.0.1");
+		assert_true(jsonx_bool(json_array_get(json_object_get(said, "requests"), i), "framed", false));
+	}
+}
+
 /* ---- what --trace shows ---- */
 
 static void collect(void *ctx, enum log_level level, const char *line)
@@ -1086,7 +1138,7 @@ int main(void)
 		cmocka_unit_test(test_frames), cmocka_unit_test(test_statuses), cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_policies), cmocka_unit_test(test_again), BOTH(test_answers), BOTH(test_request),
 		cmocka_unit_test(test_raw), BOTH(test_large), BOTH(test_deadline), BOTH(test_stream_limit), BOTH(test_cancel),
-		TLS_ONLY(test_one_connection), BOTH(test_never_twice), BOTH(test_retried), BOTH(test_put_off),
+		TLS_ONLY(test_one_connection), BOTH(test_never_twice), BOTH(test_retried), BOTH(test_put_off), BOTH(test_modal),
 		cmocka_unit_test(test_trace),
 	};
 

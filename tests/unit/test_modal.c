@@ -889,6 +889,10 @@ static void test_fetch(void **state)
 	p = play(OP_FETCH, &want, (const struct answer[]){GET_FILE(&two), {urls[0], -1, NULL, NULL}}, 2);
 	assert_int_equal(p.err.kind, ERR_NETWORK);
 	played_free(&p);
+	fresh[0] = (char *)"http://127.0.0.1:631/";
+	p = play(OP_FETCH, &want, (const struct answer[]){GET_FILE(&rest)}, 1);
+	assert_int_equal(p.err.kind, ERR_UNTRUSTED);
+	played_free(&p);
 	p = play(OP_FETCH, &want, (const struct answer[]){{"VolumeGetFile2", 5, NULL, NULL}}, 1);
 	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
 	played_free(&p);
