@@ -92,7 +92,7 @@ flags=(-std=gnu17 -D_GNU_SOURCE '-DBURST_VERSION="lint"' -Wall -Wextra -Werror -
 	-Wno-missing-field-initializers -I. -Iorchestrator -fsyntax-only)
 if command -v musl-gcc >/dev/null; then
 	for file in orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern}.c orchestrator/core/*.c orchestrator/provider.c \
-		orchestrator/net/{loop,pool,child}.c orchestrator/sync/{ignore,receive}.c jobs/agent/agent.c; do
+		orchestrator/net/{loop,pool,child,grpc_wire}.c orchestrator/sync/{ignore,receive}.c jobs/agent/agent.c; do
 		[ -f "$file" ] || continue
 		musl-gcc "${flags[@]}" -Wno-format-truncation "$file" || complain "$file does not compile with musl"
 	done
