@@ -20,7 +20,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
-PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive
+PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c
 ifneq ($(filter-out deps deps-test clean help demo check bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out libcurl,$(PKGS)) 2>/dev/null) # libcurl: loaded when it is needed
@@ -42,7 +42,7 @@ LIBS    := $(PKG_LIBS) -lpthread -lm
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c \
              jobs/agent/kit.c jobs/workers/embed.c providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
@@ -81,6 +81,18 @@ $(BUILD)/obj/jobs/tts/chatterbox_file.o: $(BUILD)/gen/chatterbox_worker.py.h
 $(BUILD)/obj/jobs/tts/chatterbox_file.o: ALL_CFLAGS += -I$(BUILD)/gen
 $(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
 $(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
+
+# ---- Modal's messages, for protobuf-c ----
+$(BUILD)/gen/modal.pb-c.c: providers/modal/modal.proto
+	@mkdir -p $(@D)
+	$(Q)protoc-c --c_out=$(@D) --proto_path=$(<D) $(<F)
+$(BUILD)/gen/modal.pb-c.h: $(BUILD)/gen/modal.pb-c.c
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+MODAL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard providers/modal/*.c))
+$(MODAL_OBJ): | $(BUILD)/gen/modal.pb-c.h
+$(MODAL_OBJ) $(BUILD)/unit/test_modal $(BUILD)/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
 
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c
@@ -157,7 +169,7 @@ clean:
 # ---- a fresh machine ----
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
-              libsqlite3-dev libssl-dev libarchive-dev
+              libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema \

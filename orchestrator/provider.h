@@ -228,6 +228,7 @@ struct call {
 	 * any framing, headers the metadata */
 	bool stream;		/* the server sends any number of messages */
 	int64_t stream_limit_ms; /* ... and is hung up on after this long, which is no failure; 0: it must end by itself */
+	int64_t put_off_ms;	/* how long in all the server may put this call off; 0: a minute, below: not at all */
 	/* CALL_CHILD: argv, NULL-terminated; argv[0] is looked up in PATH; "burst" means this very program */
 	char **argv;
 	size_t argc, argv_cap;
@@ -242,8 +243,8 @@ struct reply {
 	bool failed;   /* no reply: err says why; */
 	bool was_sent; /* ... and the request may have reached the other side */
 	struct err err; /* GRPC: also the words of a status that is not OK, its kind by the code */
-	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details); body is
-	 * the reply message, or of a stream every message with its length in front (4 bytes, big-endian) */
+	/* GRPC: the status code of the call (0: OK; else google.rpc.Status bytes in details), with `failed` the one that comes
+	 * nearest; body is the reply message, or of a stream every whole message with its length in front (4 bytes, big-endian) */
 	int grpc_status;
 	struct str details;
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */

@@ -61,9 +61,9 @@ done
 
 only_in() { # only_in PATTERN WHERE...: system includes that belong to one place
 	pattern=$1; shift
-	for file in $(git ls-files -- '*.c' '*.h' | grep -v '^tests/' | xargs grep -lE "^[[:space:]]*#[[:space:]]*include[[:space:]]*<$pattern" 2>/dev/null); do
+	for file in $(git ls-files -- '*.c' '*.h' | grep -v '^tests/' | xargs grep -lE "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]$pattern" 2>/dev/null); do
 		for place in "$@"; do case $file in $place*) continue 2;; esac; done
-		complain "$file includes <$pattern>: that library belongs to $*"
+		complain "$file includes $pattern: that library belongs to $*"
 	done
 }
 only_in 'curl/' orchestrator/net/http
@@ -72,6 +72,7 @@ only_in 'sqlite3' orchestrator/store/sqlite.c
 only_in 'libconfig' config/config.c
 only_in 'openssl/' orchestrator/base/crypto.c
 only_in 'archive' orchestrator/sync/pack.c
+only_in '(protobuf-c/|modal\.pb-c)' providers/modal/
 # what exists on Linux alone stays with the local provider (the agent and the workers run on Linux pods)
 only_in 'sys/(epoll|signalfd|eventfd|timerfd|inotify|sendfile|prctl|mount|pidfd)\.h' providers/local/ jobs/agent/ jobs/workers/
 
@@ -91,7 +92,7 @@ flags=(-std=gnu17 -D_GNU_SOURCE '-DBURST_VERSION="lint"' -Wall -Wextra -Werror -
 	-Wno-missing-field-initializers -I. -Iorchestrator -fsyntax-only)
 if command -v musl-gcc >/dev/null; then
 	for file in orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern}.c orchestrator/core/*.c orchestrator/provider.c \
-		orchestrator/net/{loop,pool,child}.c orchestrator/sync/{ignore,receive}.c jobs/agent/agent.c; do
+		orchestrator/net/{loop,pool,child,grpc_wire}.c orchestrator/sync/{ignore,receive}.c jobs/agent/agent.c; do
 		[ -f "$file" ] || continue
 		musl-gcc "${flags[@]}" -Wno-format-truncation "$file" || complain "$file does not compile with musl"
 	done
@@ -99,7 +100,9 @@ else
 	complain "musl-gcc is missing (make deps)"
 fi
 if command -v clang >/dev/null; then
-	read -ra inc < <(pkg-config --cflags libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive)
+	read -ra inc < <(pkg-config --cflags libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c)
+	make -s build/gen/modal.pb-c.h || complain "Modal's messages cannot be compiled"
+	inc+=(-Ibuild/gen)
 	for file in $(git ls-files -- 'cmd/*.c' 'orchestrator/**/*.c' 'providers/**/*.c' 'config/*.c' 'jobs/*.c' 'jobs/**/*.c' 'tests/fuzz/*.c'); do
 		case $file in orchestrator/store/sqlite.c | jobs/agent/kit.c | jobs/workers/embed.c | jobs/tts/chatterbox_file.c) continue;; esac
 		clang "${flags[@]}" -Wno-gnu "${inc[@]}" "$file" || complain "$file does not compile with clang"

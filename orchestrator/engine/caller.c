@@ -4,7 +4,9 @@
 
 #include "../base/clock.h"
 #include "../base/crypto.h"
+#include "../base/log.h"
 #include "../net/child.h"
+#include "../net/grpc.h"
 #include "limit.h"
 
 enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000 };
@@ -36,9 +38,11 @@ struct caller_op {
 	void *ctx;
 	struct call call; /* kept while it may have to be repeated */
 	int repeats;
+	struct grpc_tries tries;
 	int64_t sent_wall_ms;
 	int64_t queued_at; /* since then it waits for room in the limits; 0: it does not */
 	struct http_call *http;
+	struct grpc_call *grpc;
 	struct child *child;
 	struct timer *timer;
 };
@@ -58,6 +62,7 @@ static void op_end(struct caller_op *o)
 	if (o->next)
 		o->next->link = o->link;
 	http_cancel(o->http);
+	grpc_cancel(o->grpc);
 	child_cancel(o->child);
 	loop_untimer(o->timer);
 	o->ops->op_free(o->op);
@@ -95,13 +100,18 @@ static void on_repeat(void *ctx)
 	carry(o);
 }
 
-static bool worth_repeating(const struct caller_op *o, const struct reply *r)
+/* How long to wait before the call is sent again; -1: the reply stands. */
+static int64_t again_ms(struct caller_op *o, const struct reply *r)
 {
+	if (o->call.kind == CALL_GRPC)
+		return grpc_again_ms(&o->tries, &o->call, r);
 	if (!o->call.may_repeat || o->repeats >= REPEATS_MAX)
-		return false;
-	if (r->failed)
-		return r->err.kind == ERR_NETWORK || r->err.kind == ERR_TRANSIENT;
-	return o->call.kind == CALL_HTTP && r->status >= 500;
+		return -1;
+	if (r->failed ? r->err.kind != ERR_NETWORK && r->err.kind != ERR_TRANSIENT : o->call.kind != CALL_HTTP || r->status < 500)
+		return -1;
+	int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
+	wait += (int64_t)(random_u64() % (uint64_t)wait);
+	return MAX(wait, r->retry_after_ms);
 }
 
 static struct limiter *limiter_of(struct caller_op *o)
@@ -126,7 +136,7 @@ static void compare_clocks(struct caller_op *o, const struct reply *r)
 	struct caller *c = o->caller;
 	int64_t off_ms;
 
-	if (o->call.kind != CALL_HTTP || r->failed || !reply_clock_off(r, o->sent_wall_ms, clock_wall_ms(), &off_ms))
+	if (o->call.kind == CALL_CHILD || r->failed || !reply_clock_off(r, o->sent_wall_ms, clock_wall_ms(), &off_ms))
 		return;
 	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, o->ops);
 	if (!k && c->clock_count == CLOCKS_MAX)
@@ -155,17 +165,20 @@ static void on_reply(void *ctx, struct reply *reply)
 	struct caller_op *o = ctx;
 
 	o->http = NULL;
+	o->grpc = NULL;
 	o->child = NULL;
 	compare_clocks(o, reply);
-	if (o->call.kind == CALL_HTTP)
+	if (o->call.kind != CALL_CHILD)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply);
-	if (worth_repeating(o, reply)) {
-		int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
-		wait += (int64_t)(random_u64() % (uint64_t)wait);
-		o->timer = loop_timer(o->caller->loop, MAX(wait, reply->retry_after_ms), on_repeat, o);
+	int64_t wait = again_ms(o, reply);
+	if (wait >= 0) {
+		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
+			 reply->err.kind ? reply->err.msg : "the server failed");
+		o->timer = loop_timer(o->caller->loop, wait, on_repeat, o);
 		return;
 	}
 	o->repeats = 0;
+	o->tries = (struct grpc_tries){0};
 	step(o, reply);
 }
 
@@ -211,7 +224,10 @@ static void carry(struct caller_op *o)
 		return;
 	}
 	o->queued_at = 0;
-	o->http = http_send(o->caller->http, &o->call, on_reply, o);
+	if (o->call.kind == CALL_GRPC)
+		o->grpc = grpc_send(o->caller->loop, o->caller->http, &o->call, &o->tries, on_reply, o);
+	else
+		o->http = http_send(o->caller->http, &o->call, on_reply, o);
 }
 
 static void step(struct caller_op *o, const struct reply *reply)

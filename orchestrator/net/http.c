@@ -26,6 +26,8 @@ enum {
 	HEAD_MOST = 256 << 10,
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
+	PROBE_IDLE_S = 30, /* whether the other side of a kept gRPC connection is still there */
+	PROBE_GAP_S = 10,
 };
 
 /* ---- the library ---- */
@@ -86,17 +88,20 @@ struct http_call {
 	struct transfer transfer; /* first */
 	struct http *http;
 	struct http_call *next;
-	struct timer *refusal; /* refused before anything was sent: told in the next turn */
+	struct timer *telling; /* refused before anything was sent, or hung up: told in the next turn */
 	char *method, *shown_url, *to_path;
 	struct str body;
+	size_t body_sent; /* where it is read piece by piece */
 	FILE *from;
 	int to_fd;
-	int64_t to_bytes;
+	int64_t to_bytes; /* of the reply's body, to the file or to on_piece */
 	size_t max_bytes;
 	bool ranged;     /* a Range that does not begin at 0 */
+	bool once;	 /* never sent again by libcurl, though its connection may be a kept one */
 	bool head_whole; /* its empty line was seen */
 	struct curl_slist *headers;
 	struct reply reply;
+	http_on_piece *on_piece;
 	void (*done)(void *ctx, struct reply *reply);
 	void *ctx;
 };
@@ -377,6 +382,15 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 		return 0;
 	}
 	curl.easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+	if (c->on_piece) {
+		struct err err = {0};
+		c->reply.status = (int)status;
+		c->to_bytes += (int64_t)len;
+		if (c->on_piece(c->ctx, &c->reply, bytes, len, &err) == 0)
+			return len;
+		fail_call(c, err.kind, err.msg);
+		return 0;
+	}
 	if (!c->to_path || (status != 200 && status != 206)) {
 		str_addn(&c->reply.body, bytes, len);
 		return len;
@@ -401,6 +415,28 @@ static size_t on_upload(char *to, size_t size, size_t n, void *ctx)
 		return CURL_READFUNC_ABORT;
 	}
 	return got;
+}
+
+static size_t on_upload_once(char *to, size_t size, size_t n, void *ctx)
+{
+	struct http_call *c = ctx;
+	size_t len = MIN(size * n, c->body.len - c->body_sent);
+
+	memcpy(to, str_text(&c->body) + c->body_sent, len);
+	c->body_sent += len;
+	return len;
+}
+
+/* What libcurl asks for before it sends a request again over another connection. */
+static int on_rewind_once(void *ctx, curl_off_t offset, int origin)
+{
+	struct http_call *c = ctx;
+
+	(void)offset, (void)origin;
+	if (!c->body_sent)
+		return CURL_SEEKFUNC_OK;
+	fail_call(c, ERR_NETWORK, "the connection was lost before an answer came");
+	return CURL_SEEKFUNC_FAIL;
 }
 
 static int on_rewind(void *ctx, curl_off_t offset, int origin)
@@ -442,7 +478,7 @@ static void free_call(struct http_call *c)
 			break;
 		}
 	end_transfer(c->http, &c->transfer);
-	loop_untimer(c->refusal);
+	loop_untimer(c->telling);
 	curl.slist_free_all(c->headers);
 	reply_free(&c->reply);
 	str_free(&c->body);
@@ -462,24 +498,31 @@ static void tell(struct http_call *c)
 	void *ctx = c->ctx;
 
 	memset(&c->reply, 0, sizeof(c->reply));
-	http_trace_reply(c->method, c->shown_url, &reply, c->to_bytes);
+	http_trace_reply(c->method, c->shown_url, &reply, c->on_piece ? 0 : c->to_bytes);
 	free_call(c);
 	done(ctx, &reply);
 	reply_free(&reply);
 }
 
-static void finish_call(struct transfer *t, CURLcode rc)
+static void note_end(struct http_call *c)
 {
-	struct http_call *c = (struct http_call *)t;
+	CURL *easy = c->transfer.easy;
 	curl_off_t wall_us = 0, retry_s = 0;
 	long status = 0;
 
-	curl.easy_getinfo(t->easy, CURLINFO_TOTAL_TIME_T, &wall_us);
-	curl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &retry_s);
-	curl.easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &wall_us);
+	curl.easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_s);
+	curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	c->reply.wall_ms = wall_us / 1000;
 	c->reply.status = (int)status;
 	c->reply.retry_after_ms = retry_s > 0 ? MIN(retry_s, RETRY_AFTER_MOST_S) * 1000 : 0;
+}
+
+static void finish_call(struct transfer *t, CURLcode rc)
+{
+	struct http_call *c = (struct http_call *)t;
+
+	note_end(c);
 	if (rc == CURLE_OK &&
 	    !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
 		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
@@ -546,10 +589,26 @@ static int set_request(struct http_call *c, const struct call *call, struct err 
 		str_addn(&c->body, call->body.s, call->body.len);
 		curl.easy_setopt(easy, CURLOPT_POST, 1L);
 		curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->body.len);
-		curl.easy_setopt(easy, CURLOPT_POSTFIELDS, str_text(&c->body));
+		if (c->once) {
+			curl.easy_setopt(easy, CURLOPT_READFUNCTION, on_upload_once);
+			curl.easy_setopt(easy, CURLOPT_READDATA, c);
+			curl.easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind_once);
+			curl.easy_setopt(easy, CURLOPT_SEEKDATA, c);
+		} else {
+			curl.easy_setopt(easy, CURLOPT_POSTFIELDS, str_text(&c->body));
+		}
 	}
 	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, c->method);
 	return 0;
+}
+
+/* libcurl 7.88 breaks the second request of a connection that is HTTP/2 from its first byte ("Error in the HTTP2 framing
+ * layer", curl's issue 10634; mended in 8.0.0). Over TLS all is well. */
+static bool keeps_plain_http2(void)
+{
+	unsigned version = curl.version_info(CURLVERSION_NOW)->version_num;
+
+	return version < 0x075800 || version >= 0x080000;
 }
 
 static void set_rules(struct http_call *c, const struct call *call, const struct target *target)
@@ -572,8 +631,20 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)MAX(call->timeout_ms, 0));
 	/* libcurl sends a request again when a kept connection turns out to be dead, whatever the
-	 * method. */
-	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat ? 0L : 1L);
+	 * method. All gRPC calls share one connection; there a body that cannot be read twice
+	 * keeps it from doing so. */
+	c->once = grpc && !call->may_repeat && call->body.len;
+	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || c->once ? 0L : 1L);
+	if (grpc && target->plain && !keeps_plain_http2()) {
+		curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+		curl.easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+	}
+	if (grpc) {
+		curl.easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+		curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+		curl.easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, (long)PROBE_IDLE_S);
+		curl.easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, (long)PROBE_GAP_S);
+	}
 	if (call->sigv4) {
 		curl.easy_setopt(easy, CURLOPT_AWS_SIGV4, call->sigv4);
 		curl.easy_setopt(easy, CURLOPT_USERNAME, call->user ? call->user : "");
@@ -610,16 +681,23 @@ static int prepare(struct http_call *c, const struct call *call, struct err *err
 	return 0;
 }
 
-static void on_refusal(void *ctx)
+static void tell_now(void *ctx)
 {
 	struct http_call *c = ctx;
 
-	c->refusal = NULL;
+	c->telling = NULL;
 	tell(c);
 }
 
 struct http_call *http_send(struct http *http, const struct call *call,
 			    void (*done)(void *ctx, struct reply *reply), void *ctx)
+{
+	return http_send_pieces(http, call, NULL, done, ctx);
+}
+
+struct http_call *http_send_pieces(struct http *http, const struct call *call,
+				   http_on_piece *on_piece,
+				   void (*done)(void *ctx, struct reply *reply), void *ctx)
 {
 	struct http_call *c = xcalloc(1, sizeof(*c));
 	struct err err = {0};
@@ -636,6 +714,7 @@ struct http_call *http_send(struct http *http, const struct call *call,
 	c->to_fd = -1;
 	c->max_bytes = call->max_bytes ? call->max_bytes : BODY_MOST;
 	c->reply.head = STR_MAX(HEAD_MOST);
+	c->on_piece = on_piece;
 	c->done = done;
 	c->ctx = ctx;
 	http_trace_call(call, c->shown_url);
@@ -648,7 +727,7 @@ struct http_call *http_send(struct http *http, const struct call *call,
 		curl.easy_cleanup(c->transfer.easy);
 		c->transfer.easy = NULL;
 	}
-	c->refusal = loop_timer(http->loop, 0, on_refusal, c);
+	c->telling = loop_timer(http->loop, 0, tell_now, c);
 	return c;
 }
 
@@ -656,6 +735,15 @@ void http_cancel(struct http_call *c)
 {
 	if (c)
 		free_call(c);
+}
+
+void http_hang_up(struct http_call *c)
+{
+	if (c->telling)
+		return;
+	note_end(c);
+	end_transfer(c->http, &c->transfer);
+	c->telling = loop_timer(c->http->loop, 0, tell_now, c);
 }
 
 /* ---- a bare connection ---- */

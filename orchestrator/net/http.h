@@ -33,11 +33,24 @@ void http_free(struct http *http);
  *
  * A call without may_repeat goes over a connection of its own, so that libcurl never sends it a
  * second time when a kept connection turns out to be dead. A request whose Content-Type is
- * application/grpc is HTTP/2 also over plain http; its trailers are at the end of reply->head.
+ * application/grpc is HTTP/2 also over plain http; its trailers are at the end of reply->head, and
+ * all such requests to one server share a connection (one without may_repeat is not sent twice
+ * there either; with libcurl 7.88, over plain http each has its own).
  * body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range that does not begin
  * at 0 is an error); other replies' bodies are in reply->body. */
 struct http_call *http_send(struct http *http, const struct call *call,
 			    void (*done)(void *ctx, struct reply *reply), void *ctx);
+/* The same with the body of every reply going to on_piece(ctx) as it arrives, in pieces of any size,
+ * instead of reply->body; max_bytes holds for all of them together. so_far has the status and the
+ * head, without trailers. -1 with *err ends the call: it has failed with that. */
+typedef int http_on_piece(void *ctx, const struct reply *so_far, const void *bytes, size_t len,
+			  struct err *err);
+struct http_call *http_send_pieces(struct http *http, const struct call *call,
+				   http_on_piece *on_piece,
+				   void (*done)(void *ctx, struct reply *reply), void *ctx);
+/* Ends the transfer here and now; done() comes in the next turn, with what has come until now and no
+ * failure. Not from inside on_piece(). */
+void http_hang_up(struct http_call *call);
 /* No callback afterwards; the handle is dead after done(). NULL is fine. */
 void http_cancel(struct http_call *call);
 

@@ -13,7 +13,8 @@
 #define CURL_FUNCTIONS(X)                                                                                                  \
 	X(easy_cleanup) X(easy_getinfo) X(easy_init) X(easy_setopt) X(easy_strerror) X(free) X(global_init)                \
 	X(multi_add_handle) X(multi_cleanup) X(multi_info_read) X(multi_init) X(multi_perform) X(multi_poll)               \
-	X(multi_remove_handle) X(multi_setopt) X(slist_append) X(slist_free_all) X(url) X(url_cleanup) X(url_get) X(url_set)
+	X(multi_remove_handle) X(multi_setopt) X(slist_append) X(slist_free_all) X(url) X(url_cleanup) X(url_get) X(url_set)          \
+	X(version_info)
 
 struct curl_functions {
 #define DECLARE(name) __typeof__(curl_##name) *name;

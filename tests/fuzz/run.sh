@@ -37,6 +37,14 @@ seeds_config() {
 	local f
 	for f in config/examples/*/burst.cfg; do seed config <"$f"; done
 }
+seeds_grpc() {
+	local policy='\x08\x08\x12\x04slow\x1a\x33\x0a\x2atype.modal.com/modal.client.RPCRetryPolicy\x12\x05\x0d\0\0\0\x3f'
+	printf '\x01\x02\xff\0\0\0\0\x03abc\0\0\0\0\0\0\0\0\0\x02de' | seed grpc 0
+	printf '\0\xff\xff\0\0\0\0\x03abc' | seed grpc 0
+	printf 'HTTP/2 200\r\ncontent-type: application/grpc\r\ngrpc-status: 5\r\ngrpc-message: no%%20such%%C3%%BC' | seed grpc 1
+	printf 'HTTP/2 200\r\ngrpc-status: 8\r\ngrpc-status-details-bin: %s' "$(printf "$policy" | base64 -w 0)" | seed grpc 1
+	printf "$policy" | seed grpc 2
+}
 seeds_input() {
 	printf 'One line. And\n\nanother, of a second paragraph!\n' | tee >(seed input 0) >(seed input 1) >/dev/null
 	head -n 3 config/examples/quiz/quiz.jsonl | seed input 2
@@ -47,6 +55,15 @@ seeds_input() {
 		seed input 6
 	wav | seed input 7
 	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
+}
+seeds_modal() {
+	local token='\0\3\0\x0a\1t'
+	# a sandbox is rented
+	printf '\5\2'"$token"'\0\6\0\x0a\4ap-1\0\7\0\x12\5\x12\3\x0a\x012\0\x0a\0\x0a\4im-1\x12\2\x08\1\0\6\0\x0a\4st-1\0\6\0\x0a\4sb-1' | seed modal
+	# one is listed, runs and has an address
+	printf '\7\0'"$token"'\0\x69\0\x0a\x67\x0a\4sb-1\x19\0\0\0\0\0\0\x59\x40\x32\x12\x0a\x0dburst-machine\x12\1m\x32\x0e\x0a\x09burst-run\x12\1r\x32\x12\x0a\x0dburst-attempt\x12\1a\x32\x13\x0a\x0eburst-hard-end\x12\0019\x22\x09\x11\0\0\0\0\0\0\x59\x40\0\0\0\0\x0b\0\x12\x09\x1a\1h\x20\x16\x28\x16' | seed modal
+	printf '\x0d\0'"$token"'\0\x0d\0\x0a\x09https://a\x10\x09' | seed modal
+	printf '\1\1'"$token"'\0\x12\0\x0a\x10\x0a\x08gpu_l40s\x12\0042.00' | seed modal
 }
 seeds_toml() {
 	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml

@@ -1,0 +1,160 @@
+/* api.c - how Modal is asked, and what its answers mean. What the API wants to hear from its clients is here alone. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/section.h"
+
+enum { ANSWER_MS = 30000, CREATE_MS = 60000, GRACE_MS = 20000, REPLY_MOST = 2 << 20 };
+
+/* ---- asking ---- */
+
+static void add_message(struct str *to, const ProtobufCMessage *message)
+{
+	size_t len = protobuf_c_message_get_packed_size(message);
+	unsigned char *bytes = xmalloc(MAX(len, (size_t)1));
+
+	protobuf_c_message_pack(message, bytes);
+	str_addn(to, bytes, len);
+	explicit_bzero(bytes, len); /* an environment with keys may be in it */
+	free(bytes);
+}
+
+static enum op_next begin_call(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message,
+			       int64_t timeout_ms)
+{
+	const struct provider *p = t->op->provider;
+	const struct section *conf = p->conf;
+	int64_t put_off_ms = section_int(conf, "max_throttle_wait");
+
+	*t->call = (struct call){
+		.kind = CALL_GRPC,
+		.class = class,
+		.may_repeat = strcmp(method, "SandboxCreate") != 0,
+		.timeout_ms = timeout_ms,
+		.put_off_ms = put_off_ms ? put_off_ms : -1,
+		.max_bytes = REPLY_MOST,
+		.url = xasprintf("%s/modal.client.ModalClient/%s", p->root, method),
+	};
+	call_header(t->call, "x-modal-token-id: %s", section_text(conf, "token_id"));
+	call_header(t->call, "x-modal-token-secret: %s", section_text(conf, "token_secret"));
+	call_header(t->call, "x-modal-client-type: %lld", (long long)section_int(conf, "client_type"));
+	call_header(t->call, "x-modal-client-version: %s", section_text(conf, "client_version"));
+	call_header(t->call, "x-modal-libmodal-version: %s", section_text(conf, "libmodal_version"));
+	call_header(t->call, "x-modal-host: %s", p->host);
+	add_message(&t->call->body, message);
+	return OP_CALL;
+}
+
+enum op_next modal_ask(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message, int wait_s)
+{
+	return begin_call(t, class, method, message,
+			  wait_s ? wait_s * 1000 + GRACE_MS : class == CALL_CREATE ? CREATE_MS : ANSWER_MS);
+}
+
+enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message, int wait_s)
+{
+	begin_call(t, CALL_POLL, method, message, wait_s * 1000 + GRACE_MS);
+	t->call->stream = true;
+	t->call->stream_limit_ms = wait_s * 1000;
+	return OP_CALL;
+}
+
+enum op_next modal_done(struct turn *t)
+{
+	*t->result = t->op->got;
+	t->op->got = (struct op_result){0};
+	return OP_DONE;
+}
+
+enum op_next modal_wait(struct turn *t, int64_t ms)
+{
+	*t->wait_ms = ms;
+	return OP_WAIT;
+}
+
+/* ---- what an answer means ---- */
+
+/* Codes of google.rpc.Code after which nobody knows whether it was done. */
+static bool leaves_doubt(int code)
+{
+	switch (code) {
+	case 1:	 /* CANCELLED */
+	case 2:	 /* UNKNOWN */
+	case 4:	 /* DEADLINE_EXCEEDED */
+	case 6:	 /* ALREADY_EXISTS: of a name that nobody else uses, so an earlier try of ours was heard */
+	case 10: /* ABORTED */
+	case 13: /* INTERNAL */
+	case 14: /* UNAVAILABLE */
+	case 15: return true; /* DATA_LOSS */
+	}
+	return false;
+}
+
+static const char *hint(const struct reply *r)
+{
+	if (r->grpc_status == 16)
+		return " (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)";
+	if (r->grpc_status == 7)
+		return " (the token has no access to this)";
+	return "";
+}
+
+int modal_answered(struct turn *t, const char *doing)
+{
+	const struct reply *r = t->reply;
+
+	if (!r->failed && r->grpc_status == 0)
+		return 0;
+	*t->err = r->err;
+	if (t->op->creating && (r->failed ? r->was_sent : leaves_doubt(r->grpc_status)))
+		t->err->kind = ERR_AMBIGUOUS;
+	struct err said = *t->err;
+	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(r));
+	t->err->retry_after_ms = said.retry_after_ms;
+	return -1;
+}
+
+void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type)
+{
+	if (modal_answered(t, doing) < 0)
+		return NULL;
+	const struct str *body = &t->reply->body;
+	void *message = protobuf_c_message_unpack(type, NULL, body->len, (const uint8_t *)str_text(body));
+	if (!message)
+		err_set(t->err, t->op->creating ? ERR_AMBIGUOUS : ERR_TRANSIENT, "%s: the answer cannot be read (no %s)", doing,
+			type->short_name);
+	return message;
+}
+
+/* ---- small things ---- */
+
+bool modal_id_is_sound(const char *id, const char *prefix)
+{
+	if (!id || !starts_with(id, prefix) || !id[strlen(prefix)] || strlen(id) >= MODAL_ID_MAX)
+		return false;
+	for (const char *p = id; *p; p++)
+		if (!isalnum((unsigned char)*p) && *p != '-' && *p != '_')
+			return false;
+	return true;
+}
+
+bool modal_next_message(const struct str *body, size_t *at, const void **message, size_t *len)
+{
+	if (body->len - *at < 4)
+		return false;
+	const unsigned char *p = (const unsigned char *)body->s + *at;
+	size_t size = (size_t)p[0] << 24 | (size_t)p[1] << 16 | (size_t)p[2] << 8 | p[3];
+	if (size > body->len - *at - 4)
+		return false;
+	*message = p + 4;
+	*len = size;
+	*at += 4 + size;
+	return true;
+}
+
+const char *modal_text(const char *text)
+{
+	return text ? text : "";
+}

@@ -1,0 +1,150 @@
+/* impl.h - what the files of the Modal translator share. */
+#ifndef BURST_PROVIDERS_MODAL_IMPL_H
+#define BURST_PROVIDERS_MODAL_IMPL_H
+
+#include "modal.pb-c.h"
+#include "provider.h"
+
+enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64 };
+enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
+#define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
+
+/* the tags of our sandboxes */
+#define MODAL_TAG	  "burst"
+#define MODAL_TAG_MACHINE "burst-machine"
+#define MODAL_TAG_RUN	  "burst-run"
+#define MODAL_TAG_ATTEMPT "burst-attempt"
+#define MODAL_TAG_END	  "burst-hard-end"
+
+/* AuthTokenGet's answer, which every other call bears. Times of clock_boot_ms(). */
+struct auth_token {
+	char *text; /* NULL: none yet */
+	int64_t refresh_at_ms, dead_at_ms;
+	int64_t backoff_ms; /* after a refresh that failed */
+};
+
+/* Where a sandbox's sshd is, which does not change. */
+struct address {
+	char id[MODAL_ID_MAX];
+	char host[128];
+	int port;
+};
+
+struct provider {
+	const struct section *conf; /* borrowed */
+	char *root;		    /* of the API: no slash at its end */
+	char *host;		    /* of root, without the port */
+	char *account;
+	struct auth_token token;
+	/* what was learnt on the way and does not change: empty, not yet */
+	char app_id[MODAL_ID_MAX];
+	char builder_version[32];
+	struct address addresses[MODAL_ADDRESSES]; /* the oldest makes room */
+	size_t next_address;
+};
+
+struct op {
+	struct provider *provider;
+	enum op_kind kind;
+	const struct op_want *want;
+	int step; /* which reply is awaited; each operation numbers its own, 0: nothing was asked yet */
+	bool creating; /* the call under way is the one that must not be carried twice */
+	bool asking_token;
+	struct call waiting; /* the call that waits for the token */
+	struct op_result got; /* what was learnt so far; freed with the operation */
+	/* renting */
+	char image_id[MODAL_ID_MAX], last_entry[64];
+	struct str last_log; /* the last line of the image's build */
+	int64_t build_began_ms;
+	int broken, rebuilds;
+	/* listing */
+	double before;
+	int pages, asked_tunnels;
+	size_t looked;
+	/* fetching */
+	char **urls;
+	size_t url_count, next_url;
+	int urls_again;
+};
+
+/* One step, as provider_ops.next has it. */
+struct turn {
+	struct op *op;
+	const struct reply *reply; /* NULL: the first step, or a wait is over */
+	struct call *call;
+	int64_t *wait_ms;
+	struct op_result *result;
+	struct err *err;
+};
+
+/* ---- api.c: how it is asked, and what an answer means ---- */
+
+/* Fills t->call and gives OP_CALL: /modal.client.ModalClient/METHOD with this message. SandboxCreate is the one call that is
+ * never carried twice. wait_s: how long the server itself may take to answer, at most (0: it answers at once). */
+enum op_next modal_ask(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message, int wait_s);
+/* The same for a stream, hung up on after wait_s. */
+enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message, int wait_s);
+/* What has been gathered in op->got is the result. */
+enum op_next modal_done(struct turn *t);
+enum op_next modal_wait(struct turn *t, int64_t ms);
+
+/* -1 and t->err unless the call ended with OK. A create whose fate is not known is ERR_AMBIGUOUS. */
+int modal_answered(struct turn *t, const char *doing);
+/* The same, and its message; NULL on error. protobuf_c_message_free_unpacked() it, by MODAL_MESSAGE. */
+void *modal_read(struct turn *t, const char *doing, const ProtobufCMessageDescriptor *type);
+
+static inline void modal_free_cleanup(void *variable)
+{
+	ProtobufCMessage *message = *(ProtobufCMessage **)variable;
+
+	if (message)
+		protobuf_c_message_free_unpacked(message, NULL);
+}
+/* MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "asking", modal__client__sandbox_wait_response__descriptor); */
+#define MODAL_MESSAGE(type, name, t, doing, descriptor)                                                                      \
+	__attribute__((cleanup(modal_free_cleanup))) type *name = modal_read(t, doing, &(descriptor))
+
+/* The next message of a stream's body; false at its end. *at begins at 0. */
+bool modal_next_message(const struct str *body, size_t *at, const void **message, size_t *len);
+bool modal_id_is_sound(const char *id, const char *prefix); /* "sb-" and letters, digits, '-', '_' after it */
+const char *modal_text(const char *text);			  /* "" for NULL */
+
+/* ---- token.c: the token that every call bears ---- */
+
+bool modal_token_is_due(const struct auth_token *token); /* to be fetched before the next call */
+bool modal_token_is_usable(const struct auth_token *token);
+void modal_token_take(struct auth_token *token, const char *text);
+void modal_token_failed(struct auth_token *token);
+void modal_token_free(struct auth_token *token);
+/* The claim `exp` of a JWT, epoch seconds; 0 when there is none. */
+int64_t modal_token_expires_s(const char *jwt);
+
+/* ---- the operations ---- */
+
+enum op_next modal_check_next(struct turn *t);
+enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
+
+/* rent.c */
+enum op_next modal_rent_next(struct turn *t);
+enum op_next modal_ask_app(struct turn *t, bool create);
+int modal_take_app(struct turn *t); /* into provider->app_id */
+
+/* pods.c */
+struct pod_view *modal_add_pod(struct op *op); /* empty, the last of op->got.pods */
+enum op_next modal_list_next(struct turn *t);
+enum op_next modal_inspect_next(struct turn *t);
+enum op_next modal_release_next(struct turn *t);
+enum op_next modal_logs_next(struct turn *t);
+enum op_next modal_billing_next(struct turn *t);
+
+/* volumes.c */
+enum op_next modal_volume_next(struct turn *t);
+enum op_next modal_volume_remove_next(struct turn *t);
+enum op_next modal_fetch_next(struct turn *t);
+void modal_volumes_op_free(struct op *op);
+
+/* offers.c */
+enum op_next modal_offers_next(struct turn *t);
+int modal_check_prices(const struct section *conf, struct err *err);
+
+#endif

@@ -1,0 +1,272 @@
+/* modal.c - the provider itself: its keys, its account, the token of its calls, and which file answers for which operation. */
+#include "modal.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/crypto.h"
+#include "base/section.h"
+#include "impl.h"
+
+enum { TOKEN_MS = 5000 };
+
+static const struct option_spec options[] = {
+	{"token_id", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "the account's token: its id (ak-...)"},
+	{"token_id_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
+	{"token_secret", OPTION_TEXT, OPTION_SECRET | OPTION_USER_ONLY | OPTION_REQUIRED, NULL, "... and its secret (as-...)"},
+	{"token_secret_command", OPTION_TEXT, OPTION_USER_ONLY, NULL, "a shell command that prints it"},
+	{"server_url", OPTION_TEXT, OPTION_USER_ONLY, "https://api.modal.com", "the API's root"},
+	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
+	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
+	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
+	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
+	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
+	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, unless Modal says it is more"},
+	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
+	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
+	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
+	{"client_version", OPTION_TEXT, OPTION_USER_ONLY, "1.0.0", "... and of which version"},
+	{"libmodal_version", OPTION_TEXT, OPTION_USER_ONLY, "modal-js/0.11.1", "... and of which library"},
+	{NULL},
+};
+
+/* ---- opening ---- */
+
+static int complain(const struct section *s, const char *key, const char *must, struct err *err)
+{
+	return err_set(err, ERR_CONFIG, "%s: providers.modal.%s = \"%s\": must be %s", section_where(s, key), key, section_text(s, key),
+		       must);
+}
+
+static bool is_loopback(const char *host, size_t len)
+{
+	return (len == 9 && !strncmp(host, "localhost", len)) || (len == 5 && !strncmp(host, "[::1]", len)) ||
+	       (len > 4 && !strncmp(host, "127.", 4) && strspn(host, "0123456789.") == len);
+}
+
+/* "https://host:443/" : the root without a slash, and its host. Several with commas between are the other clients' way of
+ * spelling a fallback; the first is taken. */
+static int set_server(struct provider *p, const struct section *s, struct err *err)
+{
+	const char *url = section_text(s, "server_url");
+	size_t len = strcspn(url, ","), scheme = starts_with(url, "https://") ? 8 : starts_with(url, "http://") ? 7 : 0;
+
+	while (len && (url[len - 1] == '/' || url[len - 1] == ' '))
+		len--;
+	const char *host = url + scheme;
+	size_t host_len = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":/,");
+	if (!scheme || len <= scheme || host_len > len - scheme || !host_len || strcspn(url, " ?#@") < len)
+		return complain(s, "server_url", "an address like https://host", err);
+	if (scheme == 7 && !is_loopback(host, host_len))
+		return complain(s, "server_url", "https: the token must not travel in the clear", err);
+	p->root = xstrndup(url, len);
+	p->host = xstrndup(host, host_len);
+	return 0;
+}
+
+/* What Modal takes as the name of an app. */
+static int check_app(const struct section *s, struct err *err)
+{
+	const char *app = section_text(s, "app");
+	bool like_id = strlen(app) == 25 && starts_with(app, "ap-");
+
+	for (const char *p = app; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+			return complain(s, "app", "letters, digits, '-', '_' and '.'", err);
+	if (!*app || strlen(app) > MODAL_APP_MAX || like_id)
+		return complain(s, "app", "a name of at most 64 characters, not an id", err);
+	return 0;
+}
+
+/* It goes into headers. */
+static int check_plain(const struct section *s, const char *key, struct err *err)
+{
+	for (const char *p = section_text(s, key); p && *p; p++)
+		if (*p <= ' ' || *p >= 127)
+			return complain(s, key, "plain text without blanks", err);
+	return 0;
+}
+
+/* Every burst that uses this token must come to the same name, and the name must not tell the token. */
+static char *account_name(const char *token_id)
+{
+	CLEANUP(free_text) char *text = xasprintf("burst modal account\n%s", token_id);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	return xasprintf("modal:%.12s", hex);
+}
+
+static void modal_close(struct provider *p)
+{
+	if (!p)
+		return;
+	modal_token_free(&p->token);
+	free(p->root);
+	free(p->host);
+	free(p->account);
+	free(p);
+}
+
+static int modal_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
+{
+	const char *id = section_text(s, "token_id"), *secret = section_text(s, "token_secret");
+
+	(void)state_dir;
+	if (!id || !*id || !secret || !*secret)
+		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
+			       !id || !*id ? "token_id" : "token_secret");
+	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+		return -1;
+	struct provider *p = xcalloc(1, sizeof(*p));
+	if (set_server(p, s, err) < 0) {
+		modal_close(p);
+		return -1;
+	}
+	p->conf = s;
+	if (section_text(s, "image_builder_version"))
+		COPY_TEXT(p->builder_version, section_text(s, "image_builder_version"));
+	p->account = account_name(id);
+	*out = p;
+	return 0;
+}
+
+static const char *modal_account(const struct provider *p)
+{
+	return p->account;
+}
+
+/* ---- operations ---- */
+
+static struct op *modal_begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+{
+	struct op *op = xcalloc(1, sizeof(*op));
+
+	*op = (struct op){.provider = p, .kind = kind, .want = want, .got.balance_microusd = -1};
+	return op;
+}
+
+static enum op_next step(struct turn *t)
+{
+	switch (t->op->kind) {
+	case OP_CHECK: return modal_check_next(t);
+	case OP_RENT: return modal_rent_next(t);
+	case OP_INSPECT: return modal_inspect_next(t);
+	case OP_LIST: return modal_list_next(t);
+	case OP_RELEASE: return modal_release_next(t);
+	case OP_BILLING: return modal_billing_next(t);
+	case OP_LOGS: return modal_logs_next(t);
+	case OP_OFFERS: return modal_offers_next(t);
+	case OP_VOLUME: return modal_volume_next(t);
+	case OP_VOLUME_REMOVE: return modal_volume_remove_next(t);
+	case OP_FETCH: return modal_fetch_next(t);
+	case OP_BALANCE: return modal_done(t); /* Modal bills afterwards: there is none */
+	case OP_VOLUMES:
+	case OP_STAGE:
+	case OP_VOLUME_LS:
+	case OP_VOLUME_SIZE:
+	case OP_VOLUME_DELETE: break;
+	}
+	err_set(t->err, ERR_REFUSED, "modal: this is not offered there");
+	return OP_FAILED;
+}
+
+static enum op_next send_with_token(struct op *op, struct call *call)
+{
+	call_header(call, "x-modal-auth-token: %s", op->provider->token.text);
+	op->creating = !call->may_repeat;
+	return OP_CALL;
+}
+
+/* Every call but the one for the token bears it; a call for which it is not fresh enough waits until there is one. */
+static enum op_next with_token(struct turn *t)
+{
+	struct op *op = t->op;
+	Modal__Client__AuthTokenGetRequest request = MODAL__CLIENT__AUTH_TOKEN_GET_REQUEST__INIT;
+
+	if (modal_token_is_due(&op->provider->token)) {
+		op->creating = false; /* not yet: whatever happens now, nothing was made */
+		op->waiting = *t->call;
+		op->asking_token = true;
+		modal_ask(t, op->waiting.class, "AuthTokenGet", &request.base, 0);
+		t->call->timeout_ms = TOKEN_MS;
+		return OP_CALL;
+	}
+	return send_with_token(op, t->call);
+}
+
+static int take_token(struct turn *t)
+{
+	struct auth_token *token = &t->op->provider->token;
+	MODAL_MESSAGE(Modal__Client__AuthTokenGetResponse, answer, t, "asking for a token of the session",
+		    modal__client__auth_token_get_response__descriptor);
+
+	const char *text = answer ? modal_text(answer->token) : "";
+	for (const char *p = text; *p; p++)
+		if (*p <= ' ' || *p >= 127)
+			text = "";
+	if (*text) {
+		modal_token_take(token, text);
+		return 0;
+	}
+	if (answer)
+		err_set(t->err, ERR_TRANSIENT, "asking for a token of the session: there is none in the answer");
+	if (t->reply->grpc_status == 16 || t->reply->grpc_status == 7 || !modal_token_is_usable(token))
+		return -1;
+	modal_token_failed(token);
+	return 0;
+}
+
+static bool names_a_sandbox(const struct op *op)
+{
+	return op->kind == OP_INSPECT || op->kind == OP_RELEASE || op->kind == OP_LOGS || op->kind == OP_BILLING;
+}
+
+static enum op_next modal_next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
+			       struct op_result *result, struct err *err)
+{
+	struct turn t = {op, reply, call, wait_ms, result, err};
+
+	const char *prefix = names_a_sandbox(op) ? "sb-" : op->kind == OP_VOLUME_REMOVE ? "vo-" : NULL;
+	if (prefix && !modal_id_is_sound(op->want->id, prefix)) {
+		err_set(err, ERR_REFUSED, "\"%s\" is not the id of a %s at Modal", op->want->id, *prefix == 's' ? "sandbox" : "volume");
+		return OP_FAILED;
+	}
+	if (op->asking_token) {
+		op->asking_token = false;
+		if (take_token(&t) < 0)
+			return op->kind == OP_CHECK ? modal_check_failed(&t) : OP_FAILED;
+		*call = op->waiting;
+		op->waiting = (struct call){0};
+		return send_with_token(op, call);
+	}
+	enum op_next what = step(&t);
+	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
+}
+
+static void modal_op_free(struct op *op)
+{
+	if (!op)
+		return;
+	op_result_free(&op->got);
+	call_free(&op->waiting);
+	str_free(&op->last_log);
+	modal_volumes_op_free(op);
+	free(op);
+}
+
+const struct provider_ops provider_modal = {
+	.abi = PROVIDER_ABI,
+	.name = "modal",
+	.summary = "GPU sandboxes at Modal; needs a token",
+	.options = options,
+	.can_fetch = true,
+	.poll_ms = 2500,
+	.look_gap_ms = 5000,
+	.open = modal_open,
+	.close = modal_close,
+	.account = modal_account,
+	.begin = modal_begin,
+	.next = modal_next,
+	.op_free = modal_op_free,
+};

@@ -1,0 +1,175 @@
+/* offers.c - what could be had, at what price: Modal lists no stock, so every GPU it has is an offer, priced by the account's own
+ * rates. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/section.h"
+
+enum { ASKED_RATES = 1, COUNT_MOST = 8, RATE_MOST_MICROUSD = 1000 * 1000000 };
+
+/* ---- rates ---- */
+
+/* "gpu_a100_80gb" has the words of "A100-80GB" in it, one after the other; "gpu_l40s" has not those of "L4". */
+static bool has_words(const char *key, const char *words)
+{
+	for (const char *from = key; *from; from++) {
+		const char *k = from, *w = words;
+		if (from > key && isalnum((unsigned char)from[-1]))
+			continue;
+		while (*w && *k && (tolower((unsigned char)*k) == tolower((unsigned char)*w) ||
+				    (!isalnum((unsigned char)*k) && !isalnum((unsigned char)*w))))
+			k++, w++;
+		if (!*w && !isalnum((unsigned char)*k))
+			return true;
+	}
+	return false;
+}
+
+/* Of several that bear the words the dearest: what is said about money is never too little. 0: none. */
+static int64_t rate(Modal__Client__TextEntry *const *rates, size_t count, const char *words)
+{
+	int64_t most = 0, price;
+
+	for (size_t i = 0; i < count; i++)
+		if (has_words(modal_text(rates[i]->key), words) &&
+		    money_parse(modal_text(rates[i]->value), &price, NULL) == 0 && price > most && price <= RATE_MOST_MICROUSD)
+			most = price;
+	return most;
+}
+
+/* "L40S=1.95" of the config; it goes before what Modal says. */
+static int64_t own_rate(const struct section *conf, const char *gpu)
+{
+	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
+		const char *item = section_item(conf, "gpu_prices", i), *equals = strchr(item, '=');
+		int64_t price;
+		if (equals && (size_t)(equals - item) == strlen(gpu) && !strncasecmp(item, gpu, strlen(gpu)) &&
+		    money_parse(equals + 1, &price, NULL) == 0)
+			return price;
+	}
+	return 0;
+}
+
+int modal_check_prices(const struct section *conf, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, "gpu_prices"); i++) {
+		const char *item = section_item(conf, "gpu_prices", i), *equals = strchr(item, '=');
+		int64_t price = 0;
+		if (!equals || equals == item || money_parse(equals + 1, &price, NULL) < 0 || price <= 0)
+			return err_set(err, ERR_CONFIG, "%s: providers.modal.gpu_prices: \"%s\" is not like \"L40S=1.95\" (dollars an hour)",
+				       section_where(conf, "gpu_prices"), item);
+	}
+	return 0;
+}
+
+/* ---- offers ---- */
+
+struct prices {
+	Modal__Client__TextEntry *const *rates;
+	size_t count;
+	int64_t rest; /* of cores and memory */
+};
+
+static int64_t gpu_price(struct turn *t, const struct prices *p, const char *gpu)
+{
+	int64_t own = own_rate(t->op->provider->conf, gpu);
+
+	return own ? own : rate(p->rates, p->count, gpu);
+}
+
+static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish, int64_t price)
+{
+	struct op_result *got = &t->op->got;
+
+	for (size_t i = 0; i < got->offer_count; i++)
+		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") && got->offers[i].gpus == count)
+			return; /* an earlier wish has it */
+	got->offers = xrealloc(got->offers, (got->offer_count + 1) * sizeof(*got->offers));
+	struct offer *o = &got->offers[got->offer_count++];
+	*o = (struct offer){.gpus = count, .vram_gb = gpu ? gpu->vram_gb : 0, .price_microusd_h = price, .wish = wish};
+	COPY_TEXT(o->provider, "modal");
+	COPY_TEXT(o->gpu, gpu ? gpu->name : "none");
+	if (!gpu)
+		COPY_TEXT(o->id, "CPU");
+	else if (count == 1)
+		COPY_TEXT(o->id, gpu->modal);
+	else
+		snprintf(o->id, sizeof(o->id), "%s:%d", gpu->modal, count);
+}
+
+/* Everything at Modal that fulfils one wish (NULL: anything with a GPU). */
+static void add_wish(struct turn *t, const struct prices *p, const char *wish, int nth, struct str *unpriced)
+{
+	char name[GPU_MAX] = "";
+	int count = 1;
+	size_t rows;
+	const struct gpu *row = gpu_catalog(&rows);
+
+	if (wish && (!gpu_parse(wish, name, sizeof(name), &count) || count > COUNT_MOST))
+		return;
+	if (!strcasecmp(name, "none") && p->rest)
+		add_offer(t, NULL, 1, nth, p->rest);
+	for (; rows--; row++) {
+		if (!row->modal || row->vram_gb < t->op->want->offers.vram_gb || (wish && !gpu_satisfies(wish, row->name)))
+			continue;
+		int64_t price = gpu_price(t, p, row->modal);
+		if (price)
+			add_offer(t, row, count, nth, price * count + p->rest);
+		else if (!strstr(str_text(unpriced), row->modal))
+			str_addf(unpriced, "%s%s", unpriced->len ? ", " : "", row->modal);
+	}
+}
+
+static int64_t rest_price(struct turn *t, const struct prices *p)
+{
+	const struct section *conf = t->op->provider->conf;
+	int64_t core = section_int(conf, "core_price"), gib = section_int(conf, "memory_price");
+
+	core = MAX(core, rate(p->rates, p->count, "cpu"));
+	gib = MAX(gib, rate(p->rates, p->count, "memory"));
+	return core * MODAL_CORES + gib * MODAL_MEMORY_GB;
+}
+
+static enum op_next conclude(struct turn *t, struct prices *p)
+{
+	const char *const *wishes = t->op->want->offers.gpus;
+	CLEANUP(str_free) struct str unpriced = STR_INIT;
+
+	p->rest = rest_price(t, p);
+	if (!wishes)
+		add_wish(t, p, NULL, 0, &unpriced);
+	for (int i = 0; wishes && wishes[i]; i++)
+		add_wish(t, p, wishes[i], i, &unpriced);
+	if (t->op->got.offer_count || !unpriced.len)
+		return modal_done(t);
+	err_set(t->err, ERR_CONFIG,
+		"Modal does not say what %s costs on this account: set providers.modal.gpu_prices, as [\"L40S=1.95\"] (dollars an hour)",
+		str_text(&unpriced));
+	return OP_FAILED;
+}
+
+enum op_next modal_offers_next(struct turn *t)
+{
+	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
+	struct prices prices = {0};
+
+	if (!t->op->step) {
+		t->op->step = ASKED_RATES;
+		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
+	}
+	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t, "asking what it costs",
+		      modal__client__workspace_billing_rates_response__descriptor);
+	/* a plan or a token that may not see them: then the config's prices must do */
+	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)
+		return OP_FAILED;
+	err_clear(t->err);
+	if (answer) {
+		prices.rates = answer->rates;
+		prices.count = answer->n_rates;
+	}
+	return conclude(t, &prices);
+}

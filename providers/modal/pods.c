@@ -1,0 +1,485 @@
+/* pods.c - sandboxes that exist: listed, looked at, ended; their logs and what they used. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/gpus.h"
+#include "base/section.h"
+
+enum {
+	PAGES_MOST = 200,
+	TUNNEL_S = 1,	/* how long one look for an address may take: it is asked again with the next listing */
+	TUNNELS_MOST = 16, /* of one listing */
+	LOGS_S = 5,
+	LOG_MOST = 64 << 10,
+};
+
+struct pod_view *modal_add_pod(struct op *op)
+{
+	op->got.pods = xrealloc(op->got.pods, (op->got.pod_count + 1) * sizeof(*op->got.pods));
+	struct pod_view *pod = &op->got.pods[op->got.pod_count++];
+
+	*pod = (struct pod_view){0};
+	return pod;
+}
+
+/* ---- addresses ---- */
+
+static struct address *address_of(struct provider *p, const char *id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(p->addresses); i++)
+		if (!strcmp(p->addresses[i].id, id))
+			return &p->addresses[i];
+	return NULL;
+}
+
+static bool is_host(const char *host)
+{
+	for (const char *p = host; *p; p++)
+		if (!isalnum((unsigned char)*p) && !strchr(".-_:", *p))
+			return false;
+	return *host;
+}
+
+/* The raw way to port 22, if these tunnels have one. It does not change while the sandbox lives. */
+static void take_tunnels(struct provider *p, struct pod_view *view, Modal__Client__TunnelData *const *tunnels, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *host = modal_text(tunnels[i]->unencrypted_host);
+		uint32_t port = tunnels[i]->unencrypted_port;
+		if (tunnels[i]->container_port != 22 || !is_host(host) || strlen(host) >= sizeof(view->host) || !port || port > 65535)
+			continue;
+		struct address *a = &p->addresses[p->next_address++ % ARRAY_LEN(p->addresses)];
+		COPY_TEXT(a->id, view->id);
+		COPY_TEXT(a->host, host);
+		a->port = (int)port;
+		return;
+	}
+}
+
+static void set_address(struct provider *p, struct pod_view *view)
+{
+	const struct address *a = address_of(p, view->id);
+
+	if (!a || view->state != POD_STATE_RUNNING)
+		return;
+	COPY_TEXT(view->host, a->host);
+	COPY_TEXT(view->user, "root");
+	view->port = a->port;
+}
+
+static enum op_next ask_tunnels(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxGetTunnelsRequest request = MODAL__CLIENT__SANDBOX_GET_TUNNELS_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	request.has_timeout = true;
+	request.timeout = TUNNEL_S;
+	return modal_ask(t, CALL_POLL, "SandboxGetTunnels", &request.base, TUNNEL_S);
+}
+
+/* Not up yet, ended meanwhile: nothing to wonder at, the next look says so. */
+static int read_tunnels(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxGetTunnelsResponse, answer, t, "asking for a sandbox's address",
+		      modal__client__sandbox_get_tunnels_response__descriptor);
+
+	if (!answer) {
+		bool passes = t->err->kind != ERR_CREDENTIALS && t->err->kind != ERR_BUG;
+		if (passes)
+			err_clear(t->err);
+		return passes ? 0 : -1;
+	}
+	take_tunnels(t->op->provider, view, answer->tunnels, answer->n_tunnels);
+	return 0;
+}
+
+/* ---- reading ---- */
+
+static bool take_whole(char *to, size_t room, const char *text)
+{
+	if (!*text || strlen(text) >= room)
+		return false;
+	copy_text(to, room, text);
+	return true;
+}
+
+static const char *tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(modal_text(tags[i]->tag_name), name))
+			return modal_text(tags[i]->tag_value);
+	return "";
+}
+
+/* All of it or nothing: half a marker must not make a stranger's sandbox ours. */
+static void read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out)
+{
+	const char *end_text = tag(tags, count, MODAL_TAG_END);
+	struct marker m = {0};
+	char *end;
+
+	m.hard_end_s = strtoll(end_text, &end, 10);
+	if (isdigit((unsigned char)end_text[0]) && !*end && m.hard_end_s > 0 &&
+	    take_whole(m.machine, sizeof(m.machine), tag(tags, count, MODAL_TAG_MACHINE)) &&
+	    take_whole(m.run, sizeof(m.run), tag(tags, count, MODAL_TAG_RUN)) &&
+	    take_whole(m.attempt, sizeof(m.attempt), tag(tags, count, MODAL_TAG_ATTEMPT)))
+		*out = m;
+}
+
+static int64_t seconds(double at)
+{
+	return at > 0 && at < 1e11 ? (int64_t)at : 0;
+}
+
+/* How it ended, for people. */
+static void set_ended(struct pod_view *view, const Modal__Client__GenericResult *result)
+{
+	static const char *const words[] = {NULL,
+					    "its start script ended",
+					    "its start script failed",
+					    "it was terminated",
+					    "its lifetime was over",
+					    "it could not be set up",
+					    "Modal's own failure",
+					    "it was idle for too long",
+					    "it used more memory than it may"};
+	int status = result->status;
+	CLEANUP(str_free) struct str detail = STR_INIT;
+
+	view->state = POD_STATE_GONE;
+	str_add(&detail, status > 0 && status < (int)ARRAY_LEN(words) ? words[status] : "it ended");
+	if (result->exitcode)
+		str_addf(&detail, " (exit code %d)", result->exitcode);
+	if (modal_text(result->exception)[0]) {
+		str_add(&detail, ": ");
+		str_add_printable(&detail, result->exception, strlen(result->exception), 120);
+	}
+	COPY_TEXT(view->detail, str_text(&detail));
+}
+
+static void read_task(struct pod_view *view, const Modal__Client__TaskInfo *task)
+{
+	const struct gpu *gpu;
+	const char *type;
+
+	if (!task)
+		return;
+	view->started_at_s = seconds(task->started_at);
+	view->ended_at_s = seconds(task->finished_at);
+	if (view->started_at_s)
+		view->state = POD_STATE_RUNNING;
+	if (task->result && task->result->status)
+		set_ended(view, task->result);
+	else if (view->ended_at_s)
+		view->state = POD_STATE_GONE;
+	type = task->gpu_config && modal_text(task->gpu_config->gpu_type)[0] ? task->gpu_config->gpu_type : modal_text(task->gpu_type);
+	gpu = *type ? gpu_find(type) : NULL;
+	if (gpu || *type)
+		COPY_TEXT(view->gpu, gpu ? gpu->name : type);
+}
+
+/* ---- listing ---- */
+
+/* All sandboxes of the environment that bear our tag and have not ended; newest first, page by page. A page begins with the
+ * last row of the one before, so that none of the same moment is lost between them: what is not listed is taken for gone. */
+static enum op_next ask_page(struct turn *t)
+{
+	Modal__Client__SandboxTag ours = MODAL__CLIENT__SANDBOX_TAG__INIT, *tags[] = {&ours};
+	Modal__Client__SandboxListRequest request = MODAL__CLIENT__SANDBOX_LIST_REQUEST__INIT;
+
+	if (t->op->pages++ == PAGES_MOST) {
+		err_set(t->err, ERR_BUG, "listing sandboxes: Modal's list does not end");
+		return OP_FAILED;
+	}
+	ours.tag_name = (char *)MODAL_TAG;
+	ours.tag_value = (char *)"1";
+	request.n_tags = 1;
+	request.tags = tags;
+	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
+	request.has_before_timestamp = t->op->before > 0;
+	request.before_timestamp = nextafter(t->op->before, INFINITY);
+	return modal_ask(t, CALL_POLL, "SandboxList", &request.base, 0);
+}
+
+static bool is_listed(const struct op *op, const char *id)
+{
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		if (!strcmp(op->got.pods[i].id, id))
+			return true;
+	return false;
+}
+
+static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
+{
+	struct marker marker = {0};
+
+	read_marker(info->tags, info->n_tags, &marker);
+	if (!marker.attempt[0] || (info->id && is_listed(t->op, info->id)))
+		return 0;
+	if (!modal_id_is_sound(info->id, "sb-"))
+		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: one has no id that we can use");
+	struct pod_view *view = modal_add_pod(t->op);
+	COPY_TEXT(view->id, info->id);
+	COPY_TEXT(view->name, modal_text(info->name));
+	view->marker = marker;
+	view->state = POD_STATE_CREATING;
+	view->created_at_s = seconds(info->created_at);
+	if (info->n_regions == 1)
+		COPY_TEXT(view->region, modal_text(info->regions[0]));
+	read_task(view, info->task_info);
+	if (!address_of(t->op->provider, view->id))
+		take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
+	return 0;
+}
+
+/* Whether there may be more: 1, 0, or -1. */
+static int read_page(struct turn *t)
+{
+	double oldest = t->op->before;
+	MODAL_MESSAGE(Modal__Client__SandboxListResponse, answer, t, "listing sandboxes",
+		      modal__client__sandbox_list_response__descriptor);
+
+	if (!answer)
+		return -1;
+	for (size_t i = 0; i < answer->n_sandboxes; i++) {
+		const Modal__Client__SandboxInfo *info = answer->sandboxes[i];
+		if (read_row(t, info) < 0)
+			return -1;
+		if (info->created_at > 0 && (oldest <= 0 || info->created_at < oldest))
+			oldest = info->created_at;
+	}
+	if (!answer->n_sandboxes || (t->op->before > 0 && !(oldest < t->op->before)))
+		return 0;
+	if (oldest <= 0)
+		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: the rows of Modal's list bear no times to go on by");
+	t->op->before = oldest;
+	return 1;
+}
+
+/* The next of those listed that runs and whose way in is not known yet. */
+static enum op_next next_address(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked < op->got.pod_count && op->asked_tunnels < TUNNELS_MOST; op->looked++) {
+		struct pod_view *view = &op->got.pods[op->looked];
+		if (view->state == POD_STATE_RUNNING && !address_of(op->provider, view->id)) {
+			op->asked_tunnels++;
+			return ask_tunnels(t, view->id);
+		}
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		set_address(op->provider, &op->got.pods[i]);
+	return modal_done(t);
+}
+
+enum op_next modal_list_next(struct turn *t)
+{
+	enum { ASKED_PAGE = 1, ASKED_TUNNELS };
+	struct op *op = t->op;
+
+	if (op->step == ASKED_TUNNELS) {
+		if (read_tunnels(t, &op->got.pods[op->looked]) < 0)
+			return OP_FAILED;
+		op->looked++;
+		return next_address(t);
+	}
+	if (op->step == ASKED_PAGE) {
+		int more = read_page(t);
+		if (more < 0)
+			return OP_FAILED;
+		if (!more) {
+			op->step = ASKED_TUNNELS;
+			return next_address(t);
+		}
+	}
+	op->step = ASKED_PAGE;
+	return ask_page(t);
+}
+
+/* ---- one of them ---- */
+
+static enum op_next ask_wait(struct turn *t)
+{
+	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
+
+	request.sandbox_id = (char *)t->op->want->id;
+	request.has_timeout = true; /* 0: as it is now */
+	return modal_ask(t, CALL_POLL, "SandboxWait", &request.base, 0);
+}
+
+static enum op_next ask_task(struct turn *t)
+{
+	Modal__Client__SandboxGetTaskIdRequest request = MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
+
+	request.sandbox_id = (char *)t->op->want->id;
+	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
+}
+
+static int take_wait(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_wait_response__descriptor);
+
+	if (!answer && t->err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (!answer) {
+		err_clear(t->err);
+		view->state = POD_STATE_GONE;
+		COPY_TEXT(view->detail, "Modal knows no such sandbox");
+	} else if (answer->result && answer->result->status) {
+		set_ended(view, answer->result);
+	}
+	return 0;
+}
+
+static int take_task(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer)
+		return -1;
+	if (modal_text(answer->task_id)[0])
+		view->state = POD_STATE_RUNNING;
+	else if (answer->task_result && answer->task_result->status)
+		set_ended(view, answer->task_result);
+	return 0;
+}
+
+enum op_next modal_inspect_next(struct turn *t)
+{
+	struct op *op = t->op;
+	struct pod_view *view;
+
+	if (op->step == 0) {
+		view = modal_add_pod(op);
+		COPY_TEXT(view->id, op->want->id);
+		view->state = POD_STATE_CREATING;
+		op->step = 1;
+		return ask_wait(t);
+	}
+	view = &op->got.pods[0];
+	if (op->step == 1) {
+		if (take_wait(t, view) < 0)
+			return OP_FAILED;
+		op->step = 2;
+		if (view->state != POD_STATE_GONE)
+			return ask_task(t);
+	} else if (op->step == 2) {
+		if (take_task(t, view) < 0)
+			return OP_FAILED;
+		op->step = 3;
+		if (view->state == POD_STATE_RUNNING && !address_of(op->provider, view->id))
+			return ask_tunnels(t, view->id);
+	} else if (read_tunnels(t, view) < 0) {
+		return OP_FAILED;
+	}
+	set_address(op->provider, view);
+	return modal_done(t);
+}
+
+enum op_next modal_release_next(struct turn *t)
+{
+	Modal__Client__SandboxTerminateRequest request = MODAL__CLIENT__SANDBOX_TERMINATE_REQUEST__INIT;
+
+	if (!t->reply) {
+		request.sandbox_id = (char *)t->op->want->id;
+		return modal_ask(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
+	}
+	if (modal_answered(t, "ending a sandbox") < 0 && t->err->kind != ERR_NOT_FOUND)
+		return OP_FAILED;
+	err_clear(t->err);
+	return modal_done(t);
+}
+
+/* ---- its log ---- */
+
+static void add_lines(struct str *to, const struct str *body)
+{
+	const void *message;
+	size_t at = 0, len;
+
+	while (modal_next_message(body, &at, &message, &len)) {
+		Modal__Client__TaskLogsBatch *batch = modal__client__task_logs_batch__unpack(NULL, len, message);
+		for (size_t i = 0; batch && i < batch->n_items; i++)
+			str_add(to, modal_text(batch->items[i]->data));
+		if (batch)
+			modal__client__task_logs_batch__free_unpacked(batch, NULL);
+	}
+	if (to->len && to->s[to->len - 1] != '\n')
+		str_addc(to, '\n');
+}
+
+/* What the start script and sshd printed, one stream after the other. */
+enum op_next modal_logs_next(struct turn *t)
+{
+	static const int streams[] = {MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_INFO,
+				      MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_STDOUT,
+				      MODAL__CLIENT__FILE_DESCRIPTOR__FILE_DESCRIPTOR_STDERR};
+	Modal__Client__SandboxGetLogsRequest request = MODAL__CLIENT__SANDBOX_GET_LOGS_REQUEST__INIT;
+
+	if (t->reply) {
+		if (modal_answered(t, "log of a sandbox") < 0 && !t->reply->body.len)
+			return OP_FAILED;
+		err_clear(t->err);
+		add_lines(&t->op->got.text, &t->reply->body);
+	} else {
+		t->op->got.text = STR_MAX(LOG_MOST);
+	}
+	if (t->op->step == (int)ARRAY_LEN(streams))
+		return modal_done(t);
+	request.sandbox_id = (char *)t->op->want->id;
+	request.has_file_descriptor = request.has_timeout = true;
+	request.file_descriptor = streams[t->op->step++];
+	request.timeout = LOGS_S;
+	request.last_entry_id = (char *)"0-0";
+	return modal_ask_stream(t, "SandboxGetLogs", &request.base, LOGS_S);
+}
+
+/* ---- what it used ---- */
+
+static enum op_next ask_info(struct turn *t)
+{
+	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking what a sandbox used",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer)
+		return OP_FAILED;
+	if (!modal_text(answer->task_id)[0]) {
+		if (answer->task_result && answer->task_result->status)
+			return modal_done(t); /* it ended before it had a machine: nothing was used */
+		err_set(t->err, ERR_NOT_FOUND, "sandbox %s has no machine yet", t->op->want->id);
+		return OP_FAILED;
+	}
+	request.task_id = answer->task_id;
+	t->op->step = 2;
+	return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
+}
+
+/* The container's own times are the best that Modal tells about one sandbox; dollars are for whole hours of an app. */
+enum op_next modal_billing_next(struct turn *t)
+{
+	if (!t->reply) {
+		t->op->step = 1;
+		return ask_task(t);
+	}
+	if (t->op->step == 1)
+		return ask_info(t);
+	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "asking what a sandbox used",
+		      modal__client__task_get_info_response__descriptor);
+	if (!answer)
+		return OP_FAILED;
+	const Modal__Client__TaskInfo *task = answer->info;
+	if (!task || !seconds(task->started_at) || !seconds(task->finished_at) || task->finished_at < task->started_at) {
+		err_set(t->err, ERR_NOT_FOUND, "Modal has no end of sandbox %s's time yet", t->op->want->id);
+		return OP_FAILED;
+	}
+	t->op->got.billing.billed_ms = (int64_t)((task->finished_at - task->started_at) * 1000);
+	return modal_done(t);
+}

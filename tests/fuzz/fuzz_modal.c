@@ -1,0 +1,137 @@
+/* fuzz_modal.c - any bytes as Modal's replies: an operation ends, done or failed with words, never asks for ever, and what it
+ * believes keeps the contract's bounds.
+ *
+ * Input: one byte for the operation, one for the flavour, then replies: a byte for the status, two for the length, the body
+ * (of a plain HTTP call: its head). When the replies run out, the connection breaks. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/section.h"
+#include "base/str.h"
+#include "providers/modal/impl.h"
+#include "providers/modal/modal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+static struct provider *open_once(void)
+{
+	static struct section *conf;
+	struct provider *p = NULL;
+	struct err err;
+
+	if (!conf) {
+		conf = section_new(provider_modal.options, "fuzz");
+		section_set_text(conf, "token_id", "ak-fuzzfuzz", "fuzz");
+		section_set_text(conf, "token_secret", "as-fuzzfuzz", "fuzz");
+	}
+	if (provider_modal.open(&p, conf, "/", &err) < 0)
+		abort();
+	return p;
+}
+
+static void fill_want(struct op_want *want, uint8_t flavour)
+{
+	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL};
+	static struct env_pair env = {(char *)"BURST_RUN", (char *)"r1", false};
+
+	COPY_TEXT(want->id, flavour & 8 ? "vo-1" : "sb-1");
+	want->offers.gpus = flavour & 1 ? gpus : NULL;
+	want->volume.name = "cache";
+	want->volume.create = flavour & 1;
+	COPY_TEXT(want->rent.offer.id, flavour & 2 ? "L40S:2" : "CPU");
+	COPY_TEXT(want->rent.name, "burst-a");
+	want->rent.start_script = "true";
+	want->rent.env = &env;
+	want->rent.env_count = 1;
+	want->file.volume = (struct volume){.id = "vo-1"};
+	want->file.path = "a";
+	want->file.local = "/nowhere";
+	want->file.max_bytes = flavour & 4 ? 1000 : 0;
+}
+
+static void take_reply(struct reply *r, const struct call *call, const uint8_t **data, size_t *len)
+{
+	static const int statuses[] = {200, 206, 403, 404, 500};
+	bool http = call->kind == CALL_HTTP;
+
+	*r = (struct reply){.failed = true, .was_sent = true, .grpc_status = 14};
+	err_set(&r->err, ERR_NETWORK, "cut");
+	if (*len < 3)
+		return;
+	uint8_t code = (*data)[0];
+	size_t body = MIN((size_t)((*data)[1] | (*data)[2] << 8), *len - 3);
+	if (code < 240) {
+		r->failed = false;
+		r->status = http ? statuses[code % ARRAY_LEN(statuses)] : 200;
+		r->grpc_status = code < 160 ? 0 : code % 17;
+		err_clear(&r->err);
+		if (r->grpc_status)
+			err_set(&r->err, ERR_TRANSIENT, "no");
+	}
+	str_addn(http ? &r->head : &r->body, *data + 3, body);
+	*data += 3 + body;
+	*len -= 3 + body;
+}
+
+static void check_result(const struct op_result *r)
+{
+	for (size_t i = 0; i < r->pod_count; i++) {
+		const struct pod_view *v = &r->pods[i];
+		assert(modal_id_is_sound(v->id, "sb-") && v->port >= 0 && v->port <= 65535);
+		assert(!v->port == !v->host[0] && (!v->port || v->state == POD_STATE_RUNNING));
+	}
+	for (size_t i = 0; i < r->offer_count; i++)
+		assert(r->offers[i].price_microusd_h > 0 && r->offers[i].gpus > 0 && r->offers[i].id[0]);
+	for (size_t i = 0; i < r->volume_count; i++)
+		assert(modal_id_is_sound(r->volumes[i].id, "vo-"));
+	assert(r->billing.billed_ms >= 0 && r->bytes >= 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct op_want want = {0};
+	struct op_result result = {0};
+	struct err err = {0};
+	struct reply reply = {0};
+	bool have = false;
+
+	if (len < 2)
+		return 0;
+	enum op_kind kind = data[0] % (OP_VOLUME_DELETE + 1);
+	fill_want(&want, data[1]);
+	data += 2;
+	len -= 2;
+	struct provider *p = open_once();
+	struct op *op = provider_modal.begin(p, kind, &want);
+	enum op_next next = OP_CALL;
+	size_t turns = 0, most = len + 300; /* a reply of three bytes and more each, and pauses between */
+	int creates = 0;
+	while (next == OP_CALL || next == OP_WAIT) {
+		struct call call = {0};
+		int64_t wait_ms = 0;
+		assert(turns++ < most);
+		next = provider_modal.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
+		reply_free(&reply);
+		have = next == OP_CALL;
+		if (have) {
+			assert(call.url && starts_with(call.url, "https://"));
+			assert(call.kind == CALL_HTTP || starts_with(call.url, "https://api.modal.com/modal.client.ModalClient/"));
+			assert(call.kind == CALL_GRPC || !call.header_count);
+			creates += ends_with(call.url, "/SandboxCreate");
+			take_reply(&reply, &call, &data, &len);
+		}
+		assert(next != OP_WAIT || wait_ms > 0);
+		call_free(&call);
+	}
+	reply_free(&reply);
+	assert(creates <= 1);
+	if (next == OP_FAILED)
+		assert(err.kind != ERR_NONE && err.msg[0]);
+	else
+		check_result(&result);
+	op_result_free(&result);
+	provider_modal.op_free(op);
+	provider_modal.close(p);
+	return 0;
+}
