@@ -13,6 +13,8 @@ struct launch {
 	char *run_dir, *output_dir;
 	const char **gpus;
 	struct pod_row *adopted;
+	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
+	int rented_at_count;
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	struct err err;			     /* of the run, once it has ended */
 	json_t *delivered;		     /* what the delivery's own run said; NULL: there was none */

@@ -357,7 +357,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited for */
-		return MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
+		return p->late_clean_at ? MAX(k->look_gap_ms, 1000) : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
 		if (p->clean_looks)
 			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));
@@ -559,10 +559,14 @@ static void start(struct core *c)
 	c->capacity_since = c->now;
 	if (c->conf.max_duration_ms)
 		c->deadline_at = c->now + c->conf.max_duration_ms;
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->conf.providers[i].used_before) {
+			c->vendors[i].used = true;
+			pod_look_soon(c, i);
+		}
 	for (int i = 0; i < c->pod_count; i++) {
-		struct vendor *v = &c->vendors[c->pods[i].provider];
-		v->used = true;
-		v->list_at = c->now;
+		c->vendors[c->pods[i].provider].used = true;
+		pod_look_soon(c, c->pods[i].provider);
 		pod_take_over(c, i);
 	}
 }

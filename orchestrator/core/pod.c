@@ -428,7 +428,9 @@ void pod_take_over(struct core *c, int pod)
 		return;
 	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
-		p->rented_at = c->now; /* its create call may have been on its way until now */
+		p->rented_at = c->now; /* its create call may have been on its way until now, and have made two */
+		if (c->conf.providers[p->provider].look_gap_ms)
+			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		return;
 	}
 	if (p->unwanted)

@@ -426,6 +426,7 @@ static void make_core(struct engine *e)
 		COPY_TEXT(conf.providers[i].name, ops->name);
 		conf.providers[i].pods_are_free = provider_pods_are_free(ops, e->setup->providers[i].handle);
 		conf.providers[i].volume_lags = ops->volume_lags;
+		conf.providers[i].used_before = e->setup->used_before[i];
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
 	}

@@ -34,6 +34,7 @@ struct engine_setup {
 	const char *image;
 	bool want_spot;
 	int64_t disk_gb, cpu, memory_gb;
+	bool used_before[CORE_PROVIDERS_MAX]; /* of `providers`: an earlier life of this run rented there */
 	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
 	size_t adopt_count;
 	bool ignore_hangup;	/* a background client outlives its terminal */

@@ -174,7 +174,7 @@ rm "$V/staged/p3.1"
 check 'a part is missing' $? 97
 check 'and says so in a line' "$(grep -c '^burst-agent: tree: ' "$top/err")" 1
 stage "$top/src.tar" p3
-printf x | dd of="$V/staged/p3.1" bs=1 seek=500000 conv=notrunc status=none
+printf 'not what was there' | dd of="$V/staged/p3.1" bs=1 seek=500000 conv=notrunc status=none
 "$AGENT" tree --dir code --id p3 --from p3 --parts "$parts" --sha256 "$sum" </dev/null 2>/dev/null
 check 'a part is spoilt' $? 97
 stage "$top/src.tar" p3

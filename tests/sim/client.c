@@ -241,6 +241,8 @@ static struct core_conf conf_now(struct sim *s, bool reap)
 
 	conf.seed = sim_random(s);
 	conf.reap = reap;
+	for (size_t i = 0; i < s->row_count; i++)
+		conf.providers[s->rows[i].pod.provider].used_before = true;
 	for (size_t i = 0; i < s->plan->count; i++)
 		any_safe = any_safe || (s->safe[i] && !s->plan->segments[i].done);
 	conf.canary = conf.canary && !any_safe;

@@ -136,6 +136,7 @@ struct machine {
 	int workers_started, workers_ready;
 	bool workers_never, workers_end;
 	int64_t worker_work[WORKERS_MAX]; /* index in works, -1: idle */
+	bool missed;			  /* by the newest listing */
 	uint8_t *files;			  /* finished segments on its volume */
 	int64_t idle_since;
 };

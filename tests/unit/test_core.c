@@ -584,8 +584,10 @@ static const struct {
 } lost_creates[] = {
 	{"one look is no proof", {60}, POD_AMBIGUOUS},
 	{"two looks 59 s apart are none", {1, 60}, POD_AMBIGUOUS},
-	{"two looks 60 s apart are", {1, 61}, POD_NEVER},
-	{"looks between do not matter", {1, 20, 40, 61}, POD_NEVER},
+	{"two looks 60 s apart are none: the first may have come too early", {1, 61}, POD_AMBIGUOUS},
+	{"nor with one soon after", {1, 61, 65}, POD_AMBIGUOUS},
+	{"two of them 60 s after the first are", {1, 61, 66}, POD_NEVER},
+	{"looks between do not matter", {1, 40, 61, 66}, POD_NEVER},
 	{"what was asked before the loss does not count", {-1, 59}, POD_AMBIGUOUS},
 };
 
@@ -647,6 +649,8 @@ static void test_surfaces_after_all(void **state)
 	start_ambiguous(&b);
 	list_nothing(&b);
 	b.now += MINUTE;
+	list_nothing(&b);
+	b.now += 5 * SECOND;
 	list_nothing(&b);
 	check_phase(&b, "given up", 0, POD_NEVER);
 	b.now += SECOND;
