@@ -15,7 +15,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 3u
+#define PROVIDER_ABI 4u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -156,6 +156,7 @@ struct op_want {
 	struct { /* for vendors that tell dollars alone; 0: not known */
 		int64_t price_microusd_h; /* the pod's, as the vendor gave it */
 		int64_t list_microusd_h;  /* the offer's */
+		char gpu[GPU_MAX];	  /* the offer's: another one may have been given, at its price */
 	} bill;
 	struct {
 		struct volume volume;
@@ -167,10 +168,12 @@ struct op_want {
 
 /* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */
 struct op_bill {
-	int64_t billed_ms;	 /* 0: the price is not known, and dollars are all the vendor tells */
-	int64_t cost_microusd;	 /* all of it */
-	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for: a disk billed beside it */
-	bool reported;		 /* the vendor said how long; false: implied from dollars and the price */
+	int64_t billed_ms;	 /* 0, not reported: the price is not known, and dollars are all the vendor tells */
+	int64_t cost_microusd;	 /* all of it; 0 where the pod has a price: seconds are all the vendor tells */
+	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for */
+	char beside_for[80];	 /* ... which is "the disk" */
+	bool reported;		 /* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price */
+	char note[300];		 /* what else the vendor tells of it, for people */
 	struct bill_hour *hours; /* in order of time where the vendor tells it by the hour, else NULL */
 	size_t hour_count;
 };

@@ -43,6 +43,16 @@ struct provider {
 	size_t next_address;
 };
 
+/* What one sandbox used. */
+struct use {
+	double started_s, ended_s;
+	double core_ns, gib_ns, gpu_ns;
+	bool counted;	   /* these three are known */
+	uint32_t gpus;	   /* 0: not known */
+	char gpu[GPU_MAX]; /* the one it had, in Modal's words */
+	char app_id[MODAL_ID_MAX];
+};
+
 struct op {
 	struct provider *provider;
 	enum op_kind kind;
@@ -61,6 +71,7 @@ struct op {
 	double before;
 	int pages, asked_tunnels;
 	size_t looked;
+	struct use use; /* billing */
 	/* fetching */
 	char **urls;
 	size_t url_count, next_url;
@@ -135,6 +146,9 @@ enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
+enum op_next modal_ask_task(struct turn *t); /* SandboxGetTaskId of want.id */
+
+/* billing.c */
 enum op_next modal_billing_next(struct turn *t);
 
 /* volumes.c */
@@ -143,8 +157,17 @@ enum op_next modal_volume_remove_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
 
-/* offers.c */
+/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell) */
+struct modal_rates {
+	const struct section *conf;
+	const Modal__Client__WorkspaceBillingRatesResponse *said;
+	int64_t core, gib;
+};
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said);
+int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu); /* of one, by Modal's name; 0: not known */
 enum op_next modal_offers_next(struct turn *t);
+/* How large a sandbox is made when so much is asked for (0: the default). */
+void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* pods.c - sandboxes that exist: listed, looked at, ended; their logs and what they used. */
+/* pods.c - sandboxes that exist: listed, looked at, ended; their logs. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -312,7 +312,7 @@ static enum op_next ask_wait(struct turn *t)
 	return modal_ask(t, CALL_POLL, "SandboxWait", &request.base, 0);
 }
 
-static enum op_next ask_task(struct turn *t)
+enum op_next modal_ask_task(struct turn *t)
 {
 	Modal__Client__SandboxGetTaskIdRequest request = MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
 
@@ -369,7 +369,7 @@ enum op_next modal_inspect_next(struct turn *t)
 			return OP_FAILED;
 		op->step = 2;
 		if (view->state != POD_STATE_GONE)
-			return ask_task(t);
+			return modal_ask_task(t);
 	} else if (op->step == 2) {
 		if (take_task(t, view) < 0)
 			return OP_FAILED;
@@ -439,47 +439,4 @@ enum op_next modal_logs_next(struct turn *t)
 	request.timeout = LOGS_S;
 	request.last_entry_id = (char *)"0-0";
 	return modal_ask_stream(t, "SandboxGetLogs", &request.base, LOGS_S);
-}
-
-/* ---- what it used ---- */
-
-static enum op_next ask_info(struct turn *t)
-{
-	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
-	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking what a sandbox used",
-		      modal__client__sandbox_get_task_id_response__descriptor);
-
-	if (!answer)
-		return OP_FAILED;
-	if (!modal_text(answer->task_id)[0]) {
-		if (answer->task_result && answer->task_result->status)
-			return modal_done(t); /* it ended before it had a machine: nothing was used */
-		err_set(t->err, ERR_NOT_FOUND, "sandbox %s has no machine yet", t->op->want->id);
-		return OP_FAILED;
-	}
-	request.task_id = answer->task_id;
-	t->op->step = 2;
-	return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
-}
-
-/* The container's own times are the best that Modal tells about one sandbox; dollars are for whole hours of an app. */
-enum op_next modal_billing_next(struct turn *t)
-{
-	if (!t->reply) {
-		t->op->step = 1;
-		return ask_task(t);
-	}
-	if (t->op->step == 1)
-		return ask_info(t);
-	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "asking what a sandbox used",
-		      modal__client__task_get_info_response__descriptor);
-	if (!answer)
-		return OP_FAILED;
-	const Modal__Client__TaskInfo *task = answer->info;
-	if (!task || !seconds(task->started_at) || !seconds(task->finished_at) || task->finished_at < task->started_at) {
-		err_set(t->err, ERR_NOT_FOUND, "Modal has no end of sandbox %s's time yet", t->op->want->id);
-		return OP_FAILED;
-	}
-	t->op->got.billing.billed_ms = (int64_t)((task->finished_at - task->started_at) * 1000);
-	return modal_done(t);
 }
