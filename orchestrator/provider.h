@@ -52,6 +52,18 @@ enum pod_state {
 };
 const char *pod_state_name(enum pod_state state);
 
+/* Why a pod is over, where the vendor says so. */
+enum pod_end {
+	POD_END_UNKNOWN,  /* it is not over, or nobody says why */
+	POD_END_SCRIPT,	  /* its start script ended or failed */
+	POD_END_OUTSIDE,  /* it was ended by somebody: by us, or, where `preempted` is set, by the vendor */
+	POD_END_LIFETIME, /* the vendor's own limit on its life was reached */
+	POD_END_IDLE,	  /* ... or on how long it may do nothing */
+	POD_END_MEMORY,	  /* it used more memory than it has */
+	POD_END_SETUP,	  /* its container could not be made: the image or the mounts are at fault, another host would not help */
+	POD_END_VENDOR,	  /* the vendor's own failure */
+};
+
 /* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */
 struct pod_view {
 	char id[POD_ID_MAX];
@@ -59,6 +71,7 @@ struct pod_view {
 	struct marker marker; /* marker.attempt empty: not one of burst's */
 	enum pod_state state;
 	bool preempted;
+	enum pod_end end;
 	char host[128]; /* where its sshd can be reached; port 0: not yet */
 	int port;
 	char user[32];

@@ -30,6 +30,12 @@ struct address {
 	int port;
 };
 
+/* A sandbox that was listed or made here: once the list, which has the living alone, lacks it, it is asked how it ended. */
+struct known {
+	struct pod_view view; /* as it was seen last; id empty: none */
+	bool ours;	      /* it was we who asked for its end */
+};
+
 struct provider {
 	const struct section *conf; /* borrowed */
 	char *root;		    /* of the API: no slash at its end */
@@ -41,6 +47,8 @@ struct provider {
 	char builder_version[32];
 	struct address addresses[MODAL_ADDRESSES]; /* the oldest makes room */
 	size_t next_address;
+	struct known known[MODAL_ADDRESSES];
+	size_t next_known;
 };
 
 /* What one sandbox used. */
@@ -70,7 +78,7 @@ struct op {
 	/* listing */
 	double before;
 	int pages, asked_tunnels;
-	size_t looked;
+	size_t looked, looked_known;
 	struct use use; /* billing */
 	/* fetching */
 	char **urls;
@@ -141,6 +149,7 @@ enum op_next modal_ask_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
 
 /* pods.c */
+void modal_remember(struct provider *p, const struct pod_view *view);
 struct pod_view *modal_add_pod(struct op *op); /* empty, the last of op->got.pods */
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);

@@ -401,6 +401,7 @@ static enum op_next take_sandbox(struct turn *t)
 	pod->state = POD_STATE_CREATING;
 	pod->price_microusd_h = rent->offer.price_microusd_h;
 	pod->created_at_s = clock_wall_ms() / 1000;
+	modal_remember(t->op->provider, pod);
 	return modal_done(t);
 }
 

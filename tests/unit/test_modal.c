@@ -698,6 +698,105 @@ static void test_list(void **state)
 	played_free(&p);
 }
 
+/* The list has the living alone: what it lacks, and was there, is asked how it ended. */
+static void test_ends(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *gpu;
+		int status;
+		bool released, preempted;
+		enum pod_end end;
+		const char *detail;
+	} cases[] = {
+		{"exit 0", "L40S", 1, false, false, POD_END_SCRIPT, "its start script ended"},
+		{"exit 3", "L40S", 2, false, false, POD_END_SCRIPT, "its start script failed"},
+		{"by us", "L40S", 3, true, false, POD_END_OUTSIDE, "it was terminated"},
+		{"by Modal", "L40S", 3, false, true, POD_END_OUTSIDE,
+		 "it was terminated, and not by us: Modal takes sandboxes with GPUs back when it needs them"},
+		{"without a GPU it is not taken back", NULL, 3, false, false, POD_END_OUTSIDE, "it was terminated"},
+		{"its timeout", "L40S", 4, false, false, POD_END_LIFETIME, "its lifetime was over"},
+		{"the image or a mount", "L40S", 5, false, false, POD_END_SETUP, "it could not be set up"},
+		{"Modal's own", "L40S", 6, false, false, POD_END_VENDOR, "Modal's own failure"},
+		{"idle", "L40S", 7, false, false, POD_END_IDLE, "it was idle for too long"},
+		{"memory", "L40S", 8, false, false, POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
+		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN, "it ended"},
+	};
+	const struct answer none = {"SandboxList", 0, NULL, NULL};
+	struct op_want want = {.id = "sb-1"};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 150.5, .gpu_type = (char *)cases[i].gpu};
+		Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
+		Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+		Modal__Client__GenericResult result = {.base = MESSAGE(generic_result), .has_status = true, .status = cases[i].status,
+						       .has_exitcode = true, .exitcode = cases[i].status == 2 ? 3 : 0};
+		Modal__Client__SandboxWaitResponse over = {.base = MESSAGE(sandbox_wait_response), .result = &result};
+		CLEANUP(free_text) char *detail = xasprintf("%s%s", cases[i].detail, cases[i].status == 2 ? " (exit code 3)" : "");
+		memset(provider->known, 0, sizeof(provider->known));
+		modal_token_take(&provider->token, "token-one");
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, {"SandboxGetTunnels", 5, NULL, NULL}}, 3);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+		assert_string_equal(p.result.pods[0].gpu, cases[i].gpu ? cases[i].gpu : "");
+		played_free(&p);
+		if (cases[i].released) {
+			p = play(OP_RELEASE, &want, (const struct answer[]){{"SandboxTerminate", 0, NULL, NULL}}, 1);
+			played_free(&p);
+		}
+		/* it lingers: not listed, and not over either */
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, NULL, NULL}}, 2);
+		assert_int_equal(p.result.pod_count, 1);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+		played_free(&p);
+		/* an answer that did not come is no end */
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 14, NULL, NULL}}, 2);
+		assert_int_equal(p.err.kind, ERR_TRANSIENT);
+		played_free(&p);
+		for (int again = 0; again < 2; again++) { /* it is asked for once */
+			p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, &over, NULL}}, again ? 1 : 2);
+			assert_int_equal(p.result.pod_count, 1);
+			const struct pod_view *v = &p.result.pods[0];
+			if (v->state != POD_STATE_GONE || v->end != cases[i].end || v->preempted != cases[i].preempted || strcmp(v->detail, detail))
+				fail_msg("%s: state %d, end %d, preempted %d, \"%s\"", cases[i].name, v->state, v->end, v->preempted, v->detail);
+			assert_string_equal(v->marker.attempt, "00112233");
+			played_free(&p);
+		}
+		p = play(OP_INSPECT, &want, (const struct answer[]){{"SandboxWait", 0, &over, NULL}}, 1);
+		assert_int_equal(p.result.pods[0].preempted, cases[i].preempted);
+		played_free(&p);
+	}
+	/* one that was made here and never listed; who knows of no such sandbox proves nothing */
+	memset(provider->known, 0, sizeof(provider->known));
+	modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_CREATING});
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 5, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pod_count, 0);
+	played_free(&p);
+	p = play(OP_LIST, NULL, &none, 1);
+	played_free(&p);
+}
+
+/* Modal gives a better GPU than was asked for without a word. */
+static void test_gpu_really_got(void **state)
+{
+	(void)state;
+	Modal__Client__GPUConfig asked = {.base = MESSAGE(gpuconfig), .gpu_type = (char *)"H100"};
+	Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .gpu_config = &asked};
+	Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
+	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+	static const struct {
+		const char *type, *want;
+	} cases[] = {{"H200", "H200 SXM"}, {"H100", "H100 SXM"}, {NULL, "H100 SXM"}, {"H500-NEW", "H500-NEW"}};
+
+	modal_token_take(&provider->token, "token-one");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		task.gpu_type = (char *)cases[i].type;
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxList", 0, NULL, NULL}}, 2);
+		assert_string_equal(p.result.pods[0].gpu, cases[i].want);
+		played_free(&p);
+	}
+}
+
 static void test_inspect(void **state)
 {
 	(void)state;
@@ -1258,6 +1357,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_logs, set_up, tear_down),
