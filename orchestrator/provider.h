@@ -30,6 +30,7 @@ struct offer {
 	char region[REGION_MAX];
 	bool spot;
 	int64_t price_microusd_h; /* of the whole pod */
+	char with[40];		  /* what that pays for beside the GPU: "4 cores, 16 GB"; "" when the vendor does not say */
 	char stock[12];		  /* "high", "low", "" when the vendor does not say */
 	int wish; /* which entry of the wanted list it satisfies, 0 first */
 };
@@ -308,6 +309,8 @@ struct provider_ops {
 	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
 	 * NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
+	/* What everybody who rents there should know, said once by a run and by `burst offers`; NULL: nothing. */
+	const char *caution;
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
 };

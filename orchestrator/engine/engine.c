@@ -427,6 +427,7 @@ static void make_core(struct engine *e)
 		conf.providers[i].pods_are_free = provider_pods_are_free(ops, e->setup->providers[i].handle);
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
+		conf.providers[i].caution = ops->caution;
 	}
 	if (e->needs) {
 		conf.workers = e->needs->workers;

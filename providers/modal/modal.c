@@ -269,4 +269,5 @@ const struct provider_ops provider_modal = {
 	.begin = modal_begin,
 	.next = modal_next,
 	.op_free = modal_op_free,
+	.caution = "Modal can take a sandbox with a GPU back at any time; what was not finished on it is rendered again elsewhere",
 };

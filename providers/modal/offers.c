@@ -92,10 +92,18 @@ struct modal_rates modal_read_rates(const struct section *conf, const Modal__Cli
 
 /* ---- offers ---- */
 
+void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb)
+{
+	*cores = MIN(cpu_wanted ? cpu_wanted : MODAL_CORES, (int64_t)CORES_MOST);
+	*memory_gb = MIN(memory_gb_wanted ? memory_gb_wanted : MODAL_MEMORY_GB, (int64_t)MEMORY_GB_MOST);
+}
+
 static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish, int64_t price)
 {
 	struct op_result *got = &t->op->got;
+	int64_t cores, memory_gb;
 
+	modal_size(t->op->want->offers.cpu, t->op->want->offers.memory_gb, &cores, &memory_gb);
 	for (size_t i = 0; i < got->offer_count; i++)
 		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") && got->offers[i].gpus == count)
 			return; /* an earlier wish has it */
@@ -104,18 +112,13 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 	*o = (struct offer){.gpus = count, .vram_gb = gpu ? gpu->vram_gb : 0, .price_microusd_h = price, .wish = wish};
 	COPY_TEXT(o->provider, "modal");
 	COPY_TEXT(o->gpu, gpu ? gpu->name : "none");
+	snprintf(o->with, sizeof(o->with), "%lld core%s, %lld GB", (long long)cores, cores == 1 ? "" : "s", (long long)memory_gb);
 	if (!gpu)
 		COPY_TEXT(o->id, "CPU");
 	else if (count == 1)
 		COPY_TEXT(o->id, gpu->modal);
 	else
 		snprintf(o->id, sizeof(o->id), "%s:%d", gpu->modal, count);
-}
-
-void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb)
-{
-	*cores = MIN(cpu_wanted ? cpu_wanted : MODAL_CORES, (int64_t)CORES_MOST);
-	*memory_gb = MIN(memory_gb_wanted ? memory_gb_wanted : MODAL_MEMORY_GB, (int64_t)MEMORY_GB_MOST);
 }
 
 /* What the job asks for is paid for as long as the sandbox lives, used or not. */
