@@ -287,6 +287,7 @@ struct provider_ops {
 	const char *summary; /* one line for doctor and help */
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
+	bool volume_lags; /* what a pod writes to a volume is seen by others only once it was synced, and if they mount it later */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
 	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */

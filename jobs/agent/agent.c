@@ -1602,18 +1602,32 @@ static void lease_say(struct agent *a)
 	say_end(a);
 }
 
-/* After this, what is on the volume outlives the pod. Both ways, since volumes differ in what they take as a wish. */
-static int volume_sync(struct agent *a)
+/* After this, what is on the volume outlives the pod. By each of the ways, since volumes differ in what they take as a wish:
+ * at Modal it is the program, as its documentation has it. */
+static int volume_flush(const struct place *place)
 {
-	events_sync(a);
-	int fd = open(a->place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(place->volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC), status = 0;
 	if (fd < 0)
 		return -1;
 	int failed = syncfs(fd) < 0;
 	fsync(fd);
 	close(fd);
+	if (strcmp(env_get(&place->env, "BURST_VENDOR", ""), "modal") != 0)
+		return failed ? -1 : 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		execlp("sync", "sync", place->volume, (char *)NULL);
+		_exit(127);
+	}
+	return failed || pid < 0 || waitpid(pid, &status, 0) < 0 || status ? -1 : 0;
+}
+
+static int volume_sync(struct agent *a)
+{
+	events_sync(a);
+	int failed = volume_flush(&a->place);
 	a->synced_ms = now_ms(a);
-	return failed ? -1 : 0;
+	return failed;
 }
 
 static void end_pod(struct agent *a, const char *reason)
@@ -4983,14 +4997,14 @@ static int tree_from_base(int dir, const char *base, int root)
 	return failed ? -1 : 0;
 }
 
-static void sync_in_background(int dir)
+static void sync_in_background(const struct place *place)
 {
 	if (fork())
 		return;
 	setsid();
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
-	syncfs(dir);
+	volume_flush(place);
 	_exit(0);
 }
 
@@ -5012,7 +5026,7 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 	return failed;
 }
 
-static int tree_into(int dir, struct tree_args *args)
+static int tree_into(const struct place *place, int dir, struct tree_args *args)
 {
 	struct stat st;
 	if (fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
@@ -5037,7 +5051,7 @@ static int tree_into(int dir, struct tree_args *args)
 	staged_remove(args);
 	printf("{\"tree\":\"%s\",\"files\":%ld}\n", args->id, t.files);
 	fflush(stdout);
-	sync_in_background(dir);
+	sync_in_background(place);
 	return 0;
 }
 
@@ -5058,7 +5072,7 @@ static int cmd_tree(int argc, char **argv)
 	if (dir < 0 || (args.lanes && chdir(place.home) < 0))
 		fprintf(stderr, "burst-agent: tree: %s: %s\n", path, strerror(errno));
 	else
-		status = tree_into(dir, &args);
+		status = tree_into(&place, dir, &args);
 	close_fd(&dir);
 	free(path);
 	place_free(&place);

@@ -261,6 +261,7 @@ const struct provider_ops provider_modal = {
 	.summary = "GPU sandboxes at Modal; needs a token",
 	.options = options,
 	.can_fetch = true,
+	.volume_lags = true,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.open = modal_open,

@@ -2,15 +2,12 @@
 #
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
 #   rp_config KEY=VALUE;... burst.cfg for it; RUNPOD="..." and JOB="..." add to the groups, GPUS='"none"' is the list
-#   cases c_NAME...         runs these functions at once, each in a folder with a stand-in and a state folder of its own (a run
-#                           mostly waits for looks that are seconds apart); what one of them complains of is the test's, what
-#                           one of them skips is said in a line of its own
-#                           (ONLY=regular expression: some of them; VERBOSE=1: how long each took)
-#   rp_slow_worker [FAULTS] the job's worker is tests/workers/worker.sh with these faults
+#   and what common/client.sh has: cases, slow_worker (here also rp_slow_worker), all_done, in_vain
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
 . "$ROOT/tests/cloud/runpod/lib.sh"
-AT_ONCE=${AT_ONCE:-16}
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/common/client.sh"
 RTX4090='NVIDIA GeForce RTX 4090'
 
 rp_config() {
@@ -26,12 +23,7 @@ rp_config() {
 		$*
 	E
 }
-rp_slow_worker() {
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB="worker = \"$* sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
-}
+rp_slow_worker() { slow_worker "$@"; }
 
 cloud() { # or the test is skipped
 	local why
@@ -45,11 +37,9 @@ cloud_over() { # what must be true at the end of every test
 	all_in_ledger
 	rp_stop
 }
-all_in_ledger() { # every pod that ever was, in one ledger or another
-	local id
-	for id in $(rp_control state | jq -r '.pods[].id'); do
-		cat "$T"/*/ledger.db* 2>/dev/null | grep -qaF "$id" || complain "no ledger knows pod $id"
-	done
+all_in_ledger() { # every pod that ever was
+	# shellcheck disable=SC2046
+	ids_in_ledger $(rp_control state | jq -r '.pods[].id')
 }
 
 # ---- what happened ----
@@ -58,67 +48,8 @@ pods_ever() { rp_control state | jq '.pods | length'; }
 asked() { # asked OP [JQ CONDITION]: how many such requests
 	rp_control requests | jq --arg op "$1" "[.[] | select(.op == \$op and (${2:-true}))] | length"
 }
-all_done() { # all_done SEGMENTS [PODS THAT EVER WERE]
-	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	is "$(json .status)" done status
-	is "$(wavs)" "$1" files
-	is "$(json '[.pods[].released] | all')" true "all released"
-	[ -z "${2:-}" ] || is "$(pods_ever)" "$2" "pods that ever were"
-}
-in_vain() { # in_vain EXIT-STATUS PODS
-	is "$STATUS" "$1" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	is "$(pods_ever)" "$2" "pods that ever were"
-	is "$(wavs)" 0 files
-}
-
-# ---- many at once ----
-
-one_case() {
-	WHY='' SKIP='' T=$PWD/$1
-	mkdir -p "$T/home"
-	cd "$T" || return
-	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
-	if cloud; then
-		script_lines 6
-		"$1"
-		cloud_over
-		wait_for 10 "processes to end" no_processes
-		! grep -qs "Sanitizer\|runtime error" err*.txt || complain "sanitizer: $(grep -hm 1 "Sanitizer\|runtime error" err*.txt)"
-	fi
-	[ -z "$WHY" ] || echo "$1: $WHY" >why
-	[ -z "$SKIP" ] || echo "$SKIP" >skipped
-	echo $SECONDS >over
-}
-begin_case() { # as soon as fewer than AT_ONCE run
-	while [ "$(jobs -rp | wc -l)" -ge "$AT_ONCE" ]; do wait -n; done
-	(SECONDS=0 && one_case "$1") &
-}
-cases_over() { # those that were begun: what they have to say is the test's
-	local name ran=0
-	wait
-	for name; do
-		[ -e "$name/over" ] || complain "$name: it did not come to its end"
-		if [ -e "$name/skipped" ]; then
-			echo "skip $SCRIPT/$name: $(cat "$name/skipped")"
-		else
-			ran=1
-		fi
-		[ ! -e "$name/why" ] || complain "$(cat ./*/why | tr '\n' ';')"
-		[ -z "${VERBOSE:-}" ] || echo "    $name: $(cat "$name/over") s $(cat "$name/why" 2>/dev/null)" >&2
-	done
-	[ $ran = 1 ] || skip "none of its cases can run here"
-}
-cases() {
-	local name
-	# shellcheck disable=SC2046
-	[ -z "${ONLY:-}" ] || set -- $(printf '%s\n' "$@" | grep -E "$ONLY")
-	for name; do begin_case "$name"; done
-	cases_over "$@"
-}
-
 # ---- what the ledger says ----
 
-in_ledger() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "$1" 2>/dev/null; }
 # Seconds of each pod that the ledger knows, beside those that the vendor's meter shows: never fewer.
 all_paid_for() {
 	local id vendor_ms ours_ms

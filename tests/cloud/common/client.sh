@@ -1,0 +1,83 @@
+# client.sh - what is the same for burst as a client of any stand-in: sourced by each vendor's own client.sh, which has
+# cloud, cloud_over and pods_ever.
+#
+#   cases c_NAME...         runs these functions at once, each in a folder with a stand-in and a state folder of its own (a run
+#                           mostly waits for looks that are seconds apart); what one of them complains of is the test's, what
+#                           one of them skips is said in a line of its own
+#                           (ONLY=regular expression: some of them; VERBOSE=1: how long each took)
+#   slow_worker [FAULTS]    the job's worker is tests/workers/worker.sh with these faults
+# shellcheck shell=bash
+AT_ONCE=${AT_ONCE:-16}
+
+slow_worker() {
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB="worker = \"$* sh \\\"\$BURST_CODE/worker.sh\\\"\"; check = { enabled = false; };"
+}
+
+all_done() { # all_done SEGMENTS [PODS THAT EVER WERE]
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(json .status)" done status
+	is "$(wavs)" "$1" files
+	is "$(json '[.pods[].released] | all')" true "all released"
+	[ -z "${2:-}" ] || is "$(pods_ever)" "$2" "pods that ever were"
+}
+in_vain() { # in_vain EXIT-STATUS PODS
+	is "$STATUS" "$1" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(pods_ever)" "$2" "pods that ever were"
+	is "$(wavs)" 0 files
+}
+
+# ---- many at once ----
+
+one_case() {
+	WHY='' SKIP='' T=$PWD/$1
+	mkdir -p "$T/home"
+	cd "$T" || return
+	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
+	if cloud; then
+		script_lines 6
+		"$1"
+		cloud_over
+		wait_for 10 "processes to end" no_processes
+		! grep -qs "Sanitizer\|runtime error" err*.txt || complain "sanitizer: $(grep -hm 1 "Sanitizer\|runtime error" err*.txt)"
+	fi
+	[ -z "$WHY" ] || echo "$1: $WHY" >why
+	[ -z "$SKIP" ] || echo "$SKIP" >skipped
+	echo $SECONDS >over
+}
+begin_case() { # as soon as fewer than AT_ONCE run
+	while [ "$(jobs -rp | wc -l)" -ge "$AT_ONCE" ]; do wait -n; done
+	(SECONDS=0 && one_case "$1") &
+}
+cases_over() { # those that were begun: what they have to say is the test's
+	local name ran=0
+	wait
+	for name; do
+		[ -e "$name/over" ] || complain "$name: it did not come to its end"
+		if [ -e "$name/skipped" ]; then
+			echo "skip $SCRIPT/$name: $(cat "$name/skipped")"
+		else
+			ran=1
+		fi
+		[ ! -e "$name/why" ] || complain "$(cat ./*/why | tr '\n' ';')"
+		[ -z "${VERBOSE:-}" ] || echo "    $name: $(cat "$name/over") s $(cat "$name/why" 2>/dev/null)" >&2
+	done
+	[ $ran = 1 ] || skip "none of its cases can run here"
+}
+cases() {
+	local name
+	# shellcheck disable=SC2046
+	[ -z "${ONLY:-}" ] || set -- $(printf '%s\n' "$@" | grep -E "$ONLY")
+	for name; do begin_case "$name"; done
+	cases_over "$@"
+}
+
+in_ledger() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "$1" 2>/dev/null; }
+ids_in_ledger() { # ids_in_ledger ID...: every one, in one ledger or another
+	local id
+	for id; do
+		cat "$T"/*/ledger.db* 2>/dev/null | grep -qaF "$id" || complain "no ledger knows pod $id"
+	done
+}

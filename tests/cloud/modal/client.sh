@@ -1,0 +1,44 @@
+# client.sh - burst as a client of the stand-in for Modal: `. tests/cloud/modal/client.sh` after tests/e2e/lib.sh.
+#
+#   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
+#   md_config KEY=VALUE;... burst.cfg for it; MODAL="..." and JOB="..." add to the groups, GPUS='"none"' is the list
+#   and what common/client.sh has: cases, slow_worker, all_done, in_vain
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/modal/lib.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/common/client.sh"
+
+md_config() {
+	local gpus=${GPUS:-'"L40S", "A100"'}
+	cat >burst.cfg <<-E
+		provider = "modal";
+		gpu = [$gpus];
+		volume = { name = "v"; create = true; };
+		caps = { max_cost = ${MAX_COST:-2.00}; max_duration = "${DURATION:-10m}"; ${CAPS:-} };
+		pod = { ${IMAGE:+image = \"$IMAGE\";} ${POD:-} };
+		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
+		providers = { modal = { ${MODAL:-} }; };
+		$*
+	E
+}
+
+cloud() { # or the test is skipped
+	local why
+	why=$(md_can) || { skip "$why"; return 1; }
+	md_start
+}
+cloud_over() { # what must be true at the end of every test
+	is "$(md_sandboxes | wc -l)" 0 "sandboxes that are left: $(md_sandboxes)"
+	md_invariants
+	# shellcheck disable=SC2046
+	ids_in_ledger $(md_control state | jq -r '.sandboxes[].id')
+	md_stop
+}
+
+# ---- what happened ----
+
+pods_ever() { md_control state | jq '.sandboxes | length'; }
+asked() { # asked METHOD [JQ CONDITION]: how many such requests
+	md_control requests | jq --arg m "$1" "[.[] | select((.method // .op) == \$m and (${2:-true}))] | length"
+}
