@@ -132,16 +132,13 @@ static int lock_output(struct launch *l, struct err *err)
 	return 0;
 }
 
-int launch_load_job(struct launch *l, struct err *err)
+int launch_read_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	const struct section *top = config_top(ctx->config);
 	struct engine_setup *s = &l->setup;
 	const struct section *job = config_job(ctx->config);
-	size_t count;
 
-	if (deliver_check(ctx->config, err) < 0)
-		return -1;
 	l->output_dir = xstrdup(section_text(job, "output"));
 	struct job_setup setup = {
 		.conf = job,
@@ -152,7 +149,16 @@ int launch_load_job(struct launch *l, struct err *err)
 		.verbose = ctx->verbose > 0,
 	};
 	s->job_ops = config_job_ops(ctx->config);
-	if (s->job_ops->load(&s->job, &setup, err) < 0)
+	return s->job_ops->load(&s->job, &setup, err);
+}
+
+int launch_load_job(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct engine_setup *s = &l->setup;
+	size_t count;
+
+	if (deliver_check(ctx->config, err) < 0 || launch_read_job(l, err) < 0)
 		return -1;
 	s->output_dir = l->output_dir;
 	s->job_ops->segments(s->job, &count);

@@ -15,7 +15,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 3u
+#define PROVIDER_ABI 4u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -30,6 +30,7 @@ struct offer {
 	char region[REGION_MAX];
 	bool spot;
 	int64_t price_microusd_h; /* of the whole pod */
+	char with[40];		  /* what that pays for beside the GPU: "4 cores, 16 GB"; "" when the vendor does not say */
 	char stock[12];		  /* "high", "low", "" when the vendor does not say */
 	int wish; /* which entry of the wanted list it satisfies, 0 first */
 };
@@ -52,6 +53,18 @@ enum pod_state {
 };
 const char *pod_state_name(enum pod_state state);
 
+/* Why a pod is over, where the vendor says so. */
+enum pod_end {
+	POD_END_UNKNOWN,  /* it is not over, or nobody says why */
+	POD_END_SCRIPT,	  /* its start script ended or failed */
+	POD_END_OUTSIDE,  /* it was ended by somebody: by us, or, where `preempted` is set, by the vendor */
+	POD_END_LIFETIME, /* the vendor's own limit on its life was reached */
+	POD_END_IDLE,	  /* ... or on how long it may do nothing */
+	POD_END_MEMORY,	  /* it used more memory than it has */
+	POD_END_SETUP,	  /* its container could not be made: the image or the mounts are at fault, another host would not help */
+	POD_END_VENDOR,	  /* the vendor's own failure */
+};
+
 /* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */
 struct pod_view {
 	char id[POD_ID_MAX];
@@ -59,6 +72,7 @@ struct pod_view {
 	struct marker marker; /* marker.attempt empty: not one of burst's */
 	enum pod_state state;
 	bool preempted;
+	enum pod_end end;
 	char host[128]; /* where its sshd can be reached; port 0: not yet */
 	int port;
 	char user[32];
@@ -156,6 +170,7 @@ struct op_want {
 	struct { /* for vendors that tell dollars alone; 0: not known */
 		int64_t price_microusd_h; /* the pod's, as the vendor gave it */
 		int64_t list_microusd_h;  /* the offer's */
+		char gpu[GPU_MAX];	  /* the offer's: another one may have been given, at its price */
 	} bill;
 	struct {
 		struct volume volume;
@@ -167,10 +182,12 @@ struct op_want {
 
 /* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */
 struct op_bill {
-	int64_t billed_ms;	 /* 0: the price is not known, and dollars are all the vendor tells */
-	int64_t cost_microusd;	 /* all of it */
-	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for: a disk billed beside it */
-	bool reported;		 /* the vendor said how long; false: implied from dollars and the price */
+	int64_t billed_ms;	 /* 0, not reported: the price is not known, and dollars are all the vendor tells */
+	int64_t cost_microusd;	 /* all of it; 0 where the pod has a price: seconds are all the vendor tells */
+	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for */
+	char beside_for[80];	 /* ... which is "the disk" */
+	bool reported;		 /* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price */
+	char note[300];		 /* what else the vendor tells of it, for people */
 	struct bill_hour *hours; /* in order of time where the vendor tells it by the hour, else NULL */
 	size_t hour_count;
 };
@@ -293,6 +310,8 @@ struct provider_ops {
 	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
 	 * NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
+	/* What everybody who rents there should know, said once by a run and by `burst offers`; NULL: nothing. */
+	const char *caution;
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
 };

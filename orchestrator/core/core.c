@@ -586,7 +586,8 @@ static void vendor_answered(struct core *c, const struct event *ev)
 			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
-	memset(&v->err, 0, sizeof(v->err));
+	if (!v->dead) /* why it is stays, whatever was still under way */
+		memset(&v->err, 0, sizeof(v->err));
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
 	else

@@ -25,6 +25,7 @@ struct core_provider {
 	int64_t poll_ms;  /* how often its list may be asked for while a pod boots */
 	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
 	bool used_before; /* an earlier life of this run rented there: it is looked at before the end */
+	const char *caution; /* said when the first pod is rented there; NULL: nothing */
 	bool volume_lags; /* what one pod prepares on a volume, another one may not see: each looks for itself */
 };
 

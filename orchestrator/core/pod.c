@@ -230,6 +230,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->reached_at = ev->t ? ev->t : c->now;
 		p->connected_at = c->now;
 		c->patience_ms = 0;
+		pod_vendor(c, p)->unmade = 0;
 		if (!p->running_at)
 			p->running_at = p->rented_at;
 		p->proven_switch = ev->switch_proven;

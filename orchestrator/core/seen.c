@@ -37,8 +37,11 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 			   view->detail[0] ? view->detail : "the vendor does not say why");
 		break;
 	case POD_STATE_GONE:
-		pod_vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
-			       view->detail[0] ? view->detail : "it is gone", true);
+		if (view->end == POD_END_SETUP && !p->connected_at)
+			pod_unmade(c, p, view->detail[0] ? view->detail : "the vendor does not say why");
+		else
+			pod_vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
+				       view->detail[0] ? view->detail : "it is gone", true);
 		break;
 	}
 }

@@ -429,6 +429,7 @@ static void make_core(struct engine *e)
 		conf.providers[i].used_before = e->setup->used_before[i];
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
+		conf.providers[i].caution = ops->caution;
 	}
 	if (e->needs) {
 		conf.workers = e->needs->workers;

@@ -363,6 +363,7 @@ void vendor_billing(struct engine *e, int pod)
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
 	a->want.bill.price_microusd_h = p->price_microusd_h;
 	a->want.bill.list_microusd_h = p->offer.price_microusd_h;
+	COPY_TEXT(a->want.bill.gpu, p->offer.gpu);
 	e->billing_open++;
 	begin(a, OP_BILLING, billing_done);
 }

@@ -30,6 +30,12 @@ struct address {
 	int port;
 };
 
+/* A sandbox that was listed or made here: once the list, which has the living alone, lacks it, it is asked how it ended. */
+struct known {
+	struct pod_view view; /* as it was seen last; id empty: none */
+	bool ours;	      /* it was we who asked for its end */
+};
+
 struct provider {
 	const struct section *conf; /* borrowed */
 	char *root;		    /* of the API: no slash at its end */
@@ -41,6 +47,18 @@ struct provider {
 	char builder_version[32];
 	struct address addresses[MODAL_ADDRESSES]; /* the oldest makes room */
 	size_t next_address;
+	struct known known[MODAL_ADDRESSES];
+	size_t next_known;
+};
+
+/* What one sandbox used. */
+struct use {
+	double started_s, ended_s;
+	double core_ns, gib_ns, gpu_ns;
+	bool counted;	   /* these three are known */
+	uint32_t gpus;	   /* 0: not known */
+	char gpu[GPU_MAX]; /* the one it had, in Modal's words */
+	char app_id[MODAL_ID_MAX];
 };
 
 struct op {
@@ -60,7 +78,8 @@ struct op {
 	/* listing */
 	double before;
 	int pages, asked_tunnels;
-	size_t looked;
+	size_t looked, looked_known;
+	struct use use; /* billing */
 	/* fetching */
 	char **urls;
 	size_t url_count, next_url;
@@ -130,11 +149,15 @@ enum op_next modal_ask_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
 
 /* pods.c */
+void modal_remember(struct provider *p, const struct pod_view *view);
 struct pod_view *modal_add_pod(struct op *op); /* empty, the last of op->got.pods */
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
+enum op_next modal_ask_task(struct turn *t); /* SandboxGetTaskId of want.id */
+
+/* billing.c */
 enum op_next modal_billing_next(struct turn *t);
 
 /* volumes.c */
@@ -143,8 +166,17 @@ enum op_next modal_volume_remove_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
 
-/* offers.c */
+/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell) */
+struct modal_rates {
+	const struct section *conf;
+	const Modal__Client__WorkspaceBillingRatesResponse *said;
+	int64_t core, gib;
+};
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said);
+int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu); /* of one, by Modal's name; 0: not known */
 enum op_next modal_offers_next(struct turn *t);
+/* How large a sandbox is made when so much is asked for (0: the default). */
+void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
 
 #endif

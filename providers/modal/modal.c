@@ -21,7 +21,7 @@ static const struct option_spec options[] = {
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
 	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
-	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, unless Modal says it is more"},
+	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, instead of what Modal says"},
 	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
 	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
 	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
@@ -270,4 +270,5 @@ const struct provider_ops provider_modal = {
 	.begin = modal_begin,
 	.next = modal_next,
 	.op_free = modal_op_free,
+	.caution = "Modal can take a sandbox with a GPU back at any time; what was not finished on it is rendered again elsewhere",
 };

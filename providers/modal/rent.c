@@ -267,9 +267,12 @@ static int read_offer(struct turn *t, char type[GPU_MAX], int *count)
 
 static void set_resources(const struct rent_request *rent, Modal__Client__Resources *r)
 {
+	int64_t cores, memory_gb;
+
+	modal_size(rent->cpu, rent->memory_gb, &cores, &memory_gb);
 	r->has_milli_cpu = r->has_memory_mb = true;
-	r->milli_cpu = (uint32_t)MIN(rent->cpu ? rent->cpu : MODAL_CORES, (int64_t)256) * 1000;
-	r->memory_mb = (uint32_t)MIN(rent->memory_gb ? rent->memory_gb : MODAL_MEMORY_GB, (int64_t)4096) * 1024;
+	r->milli_cpu = (uint32_t)cores * 1000;
+	r->memory_mb = (uint32_t)memory_gb * 1024;
 }
 
 struct tags {
@@ -398,6 +401,7 @@ static enum op_next take_sandbox(struct turn *t)
 	pod->state = POD_STATE_CREATING;
 	pod->price_microusd_h = rent->offer.price_microusd_h;
 	pod->created_at_s = clock_wall_ms() / 1000;
+	modal_remember(t->op->provider, pod);
 	return modal_done(t);
 }
 

@@ -929,6 +929,132 @@ static void test_poison_stays_failed(void **state)
 	tear_down(&b);
 }
 
+/* The vendor's list has this one pod, over for this reason. */
+static void list_over(struct bench *b, int i, enum pod_end end, bool preempted, const char *detail)
+{
+	struct pod_view v = view_of(b, i, POD_STATE_GONE);
+
+	v.end = end;
+	v.preempted = preempted;
+	COPY_TEXT(v.detail, detail);
+	tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+}
+
+static void test_ends_are_told_apart(void **state)
+{
+	static const struct {
+		const char *name;
+		enum pod_end end;
+		bool preempted;
+		const char *detail, *reason;
+	} cases[] = {
+		{"preempted", POD_END_OUTSIDE, true, "it was terminated", "the vendor took it back (preempted)"},
+		{"ended by somebody else", POD_END_OUTSIDE, false, "it was terminated", "it was terminated"},
+		{"out of memory", POD_END_MEMORY, false, "raise pod.memory_gb", "raise pod.memory_gb"},
+		{"its lifetime", POD_END_LIFETIME, false, "its lifetime was over", "its lifetime was over"},
+		{"nobody says", POD_END_UNKNOWN, false, "", "it is gone"},
+		{"the container was lost after it had come up", POD_END_SETUP, false, "no mount", "no mount"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 2);
+		start_simply(&b);
+		bring_up(&b, 0);
+		list_over(&b, 0, cases[i].end, cases[i].preempted, cases[i].detail);
+		check_phase(&b, cases[i].name, 0, POD_GONE);
+		assert_string_equal(pod(&b, 0)->reason, cases[i].reason);
+		check_int(cases[i].name, "released all the same", did(&b, ACT_RELEASE, 0), 0);
+		/* its work goes to another one at once */
+		check_int(cases[i].name, "rented", did(&b, ACT_RENT, -1), 1);
+		bring_up(&b, 1);
+		check_int(cases[i].name, "sent", did(&b, ACT_SEND, 1) > 0, true);
+		tear_down(&b);
+	}
+}
+
+/* A pod that works by itself and ends by itself has finished; one that was ended has not. */
+static void test_ends_of_detached_pods(void **state)
+{
+	static const struct {
+		enum pod_end end;
+		bool preempted, finished;
+	} cases[] = {{POD_END_UNKNOWN, false, true},  {POD_END_SCRIPT, false, true},   {POD_END_OUTSIDE, true, false},
+		     {POD_END_OUTSIDE, false, false}, {POD_END_MEMORY, false, false}, {POD_END_LIFETIME, false, false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 2);
+		b.core = core_new(&b.conf, b.segments, b.count);
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000, .detached = true,
+				     .create_at = b.now - MINUTE, .rented_at = b.now - MINUTE, .connected_at = b.now - MINUTE,
+				     .hard_end_ms = b.now + HOUR};
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		list_over(&b, 0, cases[i].end, cases[i].preempted, "x");
+		check_phase(&b, "over", 0, POD_GONE);
+		check_int("fault", "of a pod that finished", pod(&b, 0)->fault == ERR_NONE, cases[i].finished);
+		tear_down(&b);
+	}
+}
+
+/* A container that cannot be made is tried once more, and costs no more than that. */
+static void test_container_that_cannot_be_made(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.wait_ms = HOUR;
+	start_with(&b, &o, 1);
+	rented(&b, 0);
+	list_over(&b, 0, POD_END_SETUP, false, "it could not be set up: no such mount");
+	check_phase(&b, "first", 0, POD_GONE);
+	check_int("first", "rented at once", did(&b, ACT_RENT, -1), 0);
+	b.now += 2 * SECOND;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("first", "tried again", did(&b, ACT_RENT, -1), 1);
+	rented(&b, 1);
+	list_over(&b, 1, POD_END_SETUP, false, "it could not be set up: no such mount");
+	b.now += MINUTE;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("second", "tried again", did(&b, ACT_RENT, -1), 0);
+	list_nothing(&b);
+	assert_true(core_ended(b.core));
+	assert_int_equal(exit_status(&b), 2);
+	assert_non_null(strstr(summary(&b).err.msg, "2 pods in a row could not be made, the last p1: it could not be set up: no such mount; "
+						    "look at pod.image"));
+	tear_down(&b);
+}
+
+/* One that came up in between shows that the image is not at fault. */
+static void test_container_that_was_made_in_between(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.wait_ms = HOUR;
+	start_with(&b, &o, 1);
+	for (int i = 0; i < 4; i += 2) {
+		rented(&b, i);
+		list_over(&b, i, POD_END_SETUP, false, "no such mount");
+		b.now += MINUTE;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		bring_up(&b, i + 1);
+		uint32_t batch = first(&b, ACT_SEND)->batch;
+		began(&b, i + 1, batch);
+		list_over(&b, i + 1, POD_END_OUTSIDE, true, "");
+		check_int("after one that came up", "rented", did(&b, ACT_RENT, -1), 1);
+	}
+	assert_false(core_ended(b.core));
+	tear_down(&b);
+}
+
 static void test_segment_that_ends_pods(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -2011,6 +2137,10 @@ int main(void)
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
 		cmocka_unit_test(test_poison_stays_failed),
+		cmocka_unit_test(test_ends_are_told_apart),
+		cmocka_unit_test(test_ends_of_detached_pods),
+		cmocka_unit_test(test_container_that_cannot_be_made),
+		cmocka_unit_test(test_container_that_was_made_in_between),
 		cmocka_unit_test(test_segment_that_ends_pods),
 		cmocka_unit_test(test_boot_limit_of_the_median),
 		cmocka_unit_test(test_each_stuck_pod_gives_the_next_more_time),

@@ -698,6 +698,105 @@ static void test_list(void **state)
 	played_free(&p);
 }
 
+/* The list has the living alone: what it lacks, and was there, is asked how it ended. */
+static void test_ends(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *gpu;
+		int status;
+		bool released, preempted;
+		enum pod_end end;
+		const char *detail;
+	} cases[] = {
+		{"exit 0", "L40S", 1, false, false, POD_END_SCRIPT, "its start script ended"},
+		{"exit 3", "L40S", 2, false, false, POD_END_SCRIPT, "its start script failed"},
+		{"by us", "L40S", 3, true, false, POD_END_OUTSIDE, "it was terminated"},
+		{"by Modal", "L40S", 3, false, true, POD_END_OUTSIDE,
+		 "it was terminated, and not by us: Modal takes sandboxes with GPUs back when it needs them"},
+		{"without a GPU it is not taken back", NULL, 3, false, false, POD_END_OUTSIDE, "it was terminated"},
+		{"its timeout", "L40S", 4, false, false, POD_END_LIFETIME, "its lifetime was over"},
+		{"the image or a mount", "L40S", 5, false, false, POD_END_SETUP, "it could not be set up"},
+		{"Modal's own", "L40S", 6, false, false, POD_END_VENDOR, "Modal's own failure"},
+		{"idle", "L40S", 7, false, false, POD_END_IDLE, "it was idle for too long"},
+		{"memory", "L40S", 8, false, false, POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
+		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN, "it ended"},
+	};
+	const struct answer none = {"SandboxList", 0, NULL, NULL};
+	struct op_want want = {.id = "sb-1"};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 150.5, .gpu_type = (char *)cases[i].gpu};
+		Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
+		Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+		Modal__Client__GenericResult result = {.base = MESSAGE(generic_result), .has_status = true, .status = cases[i].status,
+						       .has_exitcode = true, .exitcode = cases[i].status == 2 ? 3 : 0};
+		Modal__Client__SandboxWaitResponse over = {.base = MESSAGE(sandbox_wait_response), .result = &result};
+		CLEANUP(free_text) char *detail = xasprintf("%s%s", cases[i].detail, cases[i].status == 2 ? " (exit code 3)" : "");
+		memset(provider->known, 0, sizeof(provider->known));
+		modal_token_take(&provider->token, "token-one");
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, {"SandboxGetTunnels", 5, NULL, NULL}}, 3);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+		assert_string_equal(p.result.pods[0].gpu, cases[i].gpu ? cases[i].gpu : "");
+		played_free(&p);
+		if (cases[i].released) {
+			p = play(OP_RELEASE, &want, (const struct answer[]){{"SandboxTerminate", 0, NULL, NULL}}, 1);
+			played_free(&p);
+		}
+		/* it lingers: not listed, and not over either */
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, NULL, NULL}}, 2);
+		assert_int_equal(p.result.pod_count, 1);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+		played_free(&p);
+		/* an answer that did not come is no end */
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 14, NULL, NULL}}, 2);
+		assert_int_equal(p.err.kind, ERR_TRANSIENT);
+		played_free(&p);
+		for (int again = 0; again < 2; again++) { /* it is asked for once */
+			p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, &over, NULL}}, again ? 1 : 2);
+			assert_int_equal(p.result.pod_count, 1);
+			const struct pod_view *v = &p.result.pods[0];
+			if (v->state != POD_STATE_GONE || v->end != cases[i].end || v->preempted != cases[i].preempted || strcmp(v->detail, detail))
+				fail_msg("%s: state %d, end %d, preempted %d, \"%s\"", cases[i].name, v->state, v->end, v->preempted, v->detail);
+			assert_string_equal(v->marker.attempt, "00112233");
+			played_free(&p);
+		}
+		p = play(OP_INSPECT, &want, (const struct answer[]){{"SandboxWait", 0, &over, NULL}}, 1);
+		assert_int_equal(p.result.pods[0].preempted, cases[i].preempted);
+		played_free(&p);
+	}
+	/* one that was made here and never listed; who knows of no such sandbox proves nothing */
+	memset(provider->known, 0, sizeof(provider->known));
+	modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_CREATING});
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 5, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pod_count, 0);
+	played_free(&p);
+	p = play(OP_LIST, NULL, &none, 1);
+	played_free(&p);
+}
+
+/* Modal gives a better GPU than was asked for without a word. */
+static void test_gpu_really_got(void **state)
+{
+	(void)state;
+	Modal__Client__GPUConfig asked = {.base = MESSAGE(gpuconfig), .gpu_type = (char *)"H100"};
+	Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .gpu_config = &asked};
+	Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
+	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+	static const struct {
+		const char *type, *want;
+	} cases[] = {{"H200", "H200 SXM"}, {"H100", "H100 SXM"}, {NULL, "H100 SXM"}, {"H500-NEW", "H500-NEW"}};
+
+	modal_token_take(&provider->token, "token-one");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		task.gpu_type = (char *)cases[i].type;
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxList", 0, NULL, NULL}}, 2);
+		assert_string_equal(p.result.pods[0].gpu, cases[i].want);
+		played_free(&p);
+	}
+}
+
 static void test_inspect(void **state)
 {
 	(void)state;
@@ -761,7 +860,7 @@ static void test_release(void **state)
 	}
 }
 
-static void test_logs_and_billing(void **state)
+static void test_logs(void **state)
 {
 	(void)state;
 	struct op_want want = {.id = "sb-1"};
@@ -779,26 +878,221 @@ static void test_logs_and_billing(void **state)
 	p = play(OP_LOGS, &want, (const struct answer[]){{"SandboxGetLogs", 5, NULL, NULL}}, 1);
 	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
 	played_free(&p);
+}
 
-	Modal__Client__SandboxGetTaskIdResponse task = {.base = MESSAGE(sandbox_get_task_id_response), .task_id = (char *)"ta-1"};
-	Modal__Client__SandboxGetTaskIdResponse never = {.base = MESSAGE(sandbox_get_task_id_response), .task_result = &failure};
-	Modal__Client__TaskInfo times = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 1000.25, .has_finished_at = true,
-					 .finished_at = 1090.5};
+/* ---- what it used ---- */
+
+static Modal__Client__TextEntry some_rates[] = {
+	{.base = MESSAGE(text_entry), .key = (char *)"GPU H100", .value = (char *)"3.96"},
+	{.base = MESSAGE(text_entry), .key = (char *)"GPU H200", .value = (char *)"4.5396"},
+	{.base = MESSAGE(text_entry), .key = (char *)"CPU", .value = (char *)"0.18"},
+	{.base = MESSAGE(text_entry), .key = (char *)"Memory", .value = (char *)"0.036"},
+};
+static Modal__Client__TextEntry *rate_list[] = {&some_rates[0], &some_rates[1], &some_rates[2], &some_rates[3]};
+static const Modal__Client__WorkspaceBillingRatesResponse rated = {
+	.base = MESSAGE(workspace_billing_rates_response), .n_rates = ARRAY_LEN(rate_list), .rates = rate_list};
+static const Modal__Client__SandboxGetTaskIdResponse had_task = {.base = MESSAGE(sandbox_get_task_id_response), .task_id = (char *)"ta-1"};
+static Modal__Client__GPUConfig one_gpu = {.base = MESSAGE(gpuconfig), .has_count = true, .count = 1};
+
+/* It ran for 100 s, long ago, from 01:59:10.25 on. */
+static Modal__Client__TaskInfo task_times(void)
+{
+	return (Modal__Client__TaskInfo){.base = MESSAGE(task_info), .has_started_at = true, .started_at = 7150.25, .has_finished_at = true,
+					 .finished_at = 7250.25, .gpu_config = &one_gpu};
+}
+
+/* A pod of 4 cores and 16 GB that was offered with an H100: 3.96 + 0.72 + 0.576 dollars an hour. */
+enum { H100_POD = 5256000, H100_POD_100S = 146000 };
+#define ASKED_TASK {"SandboxGetTaskId", 0, &had_task, NULL}
+#define NO_USAGE   {"SandboxGetResourceUsage", 12, NULL, NULL}
+#define RATED	   {"WorkspaceBillingRates", 0, &rated, NULL}
+
+static void test_billed_time(void **state)
+{
+	(void)state;
+	struct op_want want = {.id = "sb-1", .bill = {.price_microusd_h = H100_POD, .gpu = "H100"}};
+	Modal__Client__TaskInfo times = task_times();
 	Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times};
-	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, &task, NULL}, {"TaskGetInfo", 0, &over, NULL}}, 2);
+	Modal__Client__SandboxGetTaskIdResponse never = {.base = MESSAGE(sandbox_get_task_id_response), .task_result = &failure};
+
+	modal_token_take(&provider->token, "token-one");
+	const struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, NO_USAGE};
+	struct played p = play(OP_BILLING, &want, told, 3);
 	assert_int_equal(p.last, OP_DONE);
-	assert_int_equal(p.result.billing.billed_ms, 90250);
-	assert_false(p.result.billing.reported);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_int_equal(p.result.billing.billed_ms, 100000);
+	assert_true(p.result.billing.reported);
+	assert_int_equal(p.result.billing.cost_microusd, 0); /* seconds alone */
 	UNPACKED(TaskGetInfoRequest, asked, &p.call[1], task_get_info_request);
 	assert_string_equal(asked->task_id, "ta-1");
+	UNPACKED(SandboxGetResourceUsageRequest, of, &p.call[2], sandbox_get_resource_usage_request);
+	assert_string_equal(of->sandbox_id, "sb-1");
 	played_free(&p);
+	/* it runs on; it has no machine; it never had one, or its container never began */
 	times.has_finished_at = false;
-	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, &task, NULL}, {"TaskGetInfo", 0, &over, NULL}}, 2);
+	times.finished_at = 0;
+	p = play(OP_BILLING, &want, told, 2);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, NULL, NULL}}, 1);
 	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
 	played_free(&p);
 	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, &never, NULL}}, 1);
 	assert_int_equal(p.last, OP_DONE);
-	assert_int_equal(p.result.billing.billed_ms, 0);
+	assert_true(p.result.billing.reported && p.result.billing.billed_ms == 0);
+	played_free(&p);
+	times.result = &failure;
+	times.has_started_at = false;
+	times.started_at = 0;
+	p = play(OP_BILLING, &want, told, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_true(p.result.billing.reported && p.result.billing.billed_ms == 0);
+	played_free(&p);
+	/* what may be asked again is not taken for "no figure" */
+	times = task_times();
+	const struct answer hiccup[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, {"SandboxGetResourceUsage", 14, NULL, NULL}};
+	p = play(OP_BILLING, &want, hiccup, 3);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+}
+
+static void test_billed_use(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *offered, *got;
+		double core_s, gib_s, gpu_s;
+		int64_t cost, beside;
+	} cases[] = {
+		{"what was asked for", "H100", "H100", 400, 1600, 100, 20000 + 16000 + 110000, 0},
+		{"a better GPU at its price", "H100", "H200", 400, 1600, 100, 20000 + 16000 + 110000, 0},
+		{"by whatever it had, where the ledger does not say", "", "H200", 400, 1600, 100, 20000 + 16000 + 126100, 16100},
+		{"more memory than was asked for", "H100", "H100", 400, 3200, 100, 20000 + 32000 + 110000, 16000},
+		{"a GPU for longer than it lived: nothing excuses that", "H100", "H100", 400, 1600, 200, 20000 + 16000 + 220000, 0},
+		{"a part of it so far", "H100", "H100", 40, 160, 10, 2000 + 1600 + 11000, 0},
+		{"no GPU", "none", "", 400, 1600, 0, 36000, 0},
+		{"no rate for it", "B200", "B200", 400, 1600, 100, 0, 0},
+		{"nothing was counted", "H100", "", 0, 0, 0, 0, 0},
+		{"absurd", "H100", "H100", 1e10, 1e10, 1e10, 0, 0},
+	};
+
+	modal_token_take(&provider->token, "token-one");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = {.id = "sb-1", .bill = {.price_microusd_h = H100_POD}};
+		Modal__Client__TaskInfo times = task_times();
+		Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times};
+		Modal__Client__SandboxGetResourceUsageResponse use = {
+			.base = MESSAGE(sandbox_get_resource_usage_response),
+			.has_cpu_core_nanosecs = true, .cpu_core_nanosecs = (uint64_t)(cases[i].core_s * 1e9),
+			.has_mem_gib_nanosecs = true, .mem_gib_nanosecs = (uint64_t)(cases[i].gib_s * 1e9),
+			.has_gpu_nanosecs = true, .gpu_nanosecs = (uint64_t)(cases[i].gpu_s * 1e9),
+			.gpu_type = (char *)cases[i].got,
+		};
+		bool counted = cases[i].core_s > 0 && cases[i].core_s < 1e9;
+		const struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, {"SandboxGetResourceUsage", 0, &use, NULL}, RATED};
+		COPY_TEXT(want.bill.gpu, cases[i].offered);
+		struct played p = play(OP_BILLING, &want, told, counted ? 4 : 3);
+		if (p.last != OP_DONE || p.result.billing.cost_microusd != cases[i].cost || p.result.billing.beside_microusd != cases[i].beside)
+			fail_msg("%s: cost %lld, want %lld; beside %lld, want %lld", cases[i].name, (long long)p.result.billing.cost_microusd,
+				 (long long)cases[i].cost, (long long)p.result.billing.beside_microusd, (long long)cases[i].beside);
+		assert_int_equal(p.result.billing.billed_ms, 100000);
+		assert_int_equal(!p.result.billing.beside_for[0], !cases[i].beside);
+		if (!strcmp(cases[i].offered, "B200"))
+			assert_non_null(strstr(p.result.billing.note, "providers.modal.gpu_prices"));
+		played_free(&p);
+	}
+}
+
+/* The config's prices stand over Modal's, whichever is higher; where Modal's may not be seen, its defaults. */
+static void test_billed_at_own_rates(void **state)
+{
+	(void)state;
+	struct op_want want = {.id = "sb-1", .bill = {.gpu = "H100"}};
+	Modal__Client__TaskInfo times = task_times();
+	Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times};
+	Modal__Client__SandboxGetResourceUsageResponse use = {.base = MESSAGE(sandbox_get_resource_usage_response), .has_cpu_core_nanosecs = true,
+							      .cpu_core_nanosecs = 400000000000, .has_gpu_nanosecs = true,
+							      .gpu_nanosecs = 100000000000, .gpu_type = (char *)"H100"};
+	const struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, {"SandboxGetResourceUsage", 0, &use, NULL}, RATED};
+	const struct answer closed[] = {ASKED_TASK, told[1], told[2], {"WorkspaceBillingRates", 7, NULL, NULL}};
+
+	modal_token_take(&provider->token, "token-one");
+	section_add_item(conf, "gpu_prices", "H100=1.80", "t");
+	struct played p = play(OP_BILLING, &want, closed, 4);
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 16667); /* 0.15 an hour of a core */
+	played_free(&p);
+	section_set_int(conf, "core_price", 90000, "t");
+	p = play(OP_BILLING, &want, told, 4);
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 10000);
+	played_free(&p);
+	p = play(OP_BILLING, &want, (const struct answer[]){ASKED_TASK, told[1], told[2], {"WorkspaceBillingRates", -1, NULL, NULL}}, 4);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	played_free(&p);
+}
+
+static Modal__Client__Timestamp hours[] = {{.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 3600},
+					   {.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 7200},
+					   {.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 10800}};
+
+static Modal__Client__WorkspaceBillingReportItem report_row(const char *app_id, int hour, const char *cost)
+{
+	return (Modal__Client__WorkspaceBillingReportItem){.base = MESSAGE(workspace_billing_report_item), .object_id = (char *)app_id,
+							   .interval = hour < 0 ? NULL : &hours[hour], .cost = (char *)cost};
+}
+
+static void test_billed_hours_of_the_app(void **state)
+{
+	(void)state;
+	struct op_want want = {.id = "sb-1"};
+	Modal__Client__TaskInfo times = task_times();
+	Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times, .app_id = (char *)"ap-7"};
+	Modal__Client__WorkspaceBillingReportItem rows[] = {
+		report_row("ap-7", 0, "0.1200000000"), report_row("ap-7", 1, "0.5000000000"), report_row("ap-7", 2, "9"),
+		report_row("ap-8", 1, "7"), report_row("ap-7", -1, "7"), report_row("ap-7", 1, "seven"), report_row(NULL, 1, NULL)};
+	const void *all[ARRAY_LEN(rows)];
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		all[i] = &rows[i];
+
+	modal_token_take(&provider->token, "token-one");
+	struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, NO_USAGE, streamed("WorkspaceBillingReport", 0, all, ARRAY_LEN(rows))};
+	struct played p = play(OP_BILLING, &want, told, 4);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(p.result.billing.note,
+			    "Modal's report has $0.6200 for its app \"burst\" from 01:00 to 03:00 UTC, with all else that ran in it");
+	assert_int_equal(p.result.billing.cost_microusd, 0); /* it is no figure of this pod */
+	assert_int_equal(p.result.billing.hour_count, 0);
+	UNPACKED(WorkspaceBillingReportRequest, r, &p.call[3], workspace_billing_report_request);
+	assert_string_equal(r->resolution, "h");
+	assert_int_equal(r->start_timestamp->seconds, 3600);
+	assert_int_equal(r->end_timestamp->seconds, 10800);
+	assert_int_equal(r->n_app_ids, 1);
+	assert_string_equal(r->app_ids[0], "ap-7");
+	assert_true(p.call[3].stream);
+	played_free(&p);
+	free(told[3].stream);
+	static const struct {
+		int code;
+		const char *note;
+	} without[] = {{0, "Modal's report has no such hour of its app yet"},
+		       {7, "Modal's report by the hour is not open to this token"},
+		       {12, "Modal's report by the hour is not open to this token"},
+		       {14, "Modal's report by the hour could not be had now"},
+		       {-1, "Modal's report by the hour could not be had now"}};
+	for (size_t i = 0; i < ARRAY_LEN(without); i++) {
+		told[3] = (struct answer){"WorkspaceBillingReport", without[i].code, NULL, NULL};
+		p = play(OP_BILLING, &want, told, 4);
+		assert_int_equal(p.last, OP_DONE);
+		assert_int_equal(p.err.kind, ERR_NONE);
+		assert_string_equal(p.result.billing.note, without[i].note);
+		assert_int_equal(p.result.billing.billed_ms, 100000);
+		played_free(&p);
+	}
+	/* its first hour is not over: not asked for */
+	times.started_at = (double)clock_wall_ms() / 1000 - 3;
+	times.finished_at = times.started_at + 2;
+	p = play(OP_BILLING, &want, told, 3);
+	assert_int_equal(p.last, OP_DONE);
+	assert_non_null(strstr(p.result.billing.note, "the hours of its app can be asked for from "));
 	played_free(&p);
 }
 
@@ -940,13 +1234,13 @@ static void test_offers(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rates); i++)
 		list[i] = &rates[i];
 	Modal__Client__WorkspaceBillingRatesResponse said = {.base = MESSAGE(workspace_billing_rates_response), .n_rates = ARRAY_LEN(rates), .rates = list};
-	const struct answer rated[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
+	const struct answer rated_offers[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
 	const int64_t rest = 4 * 250000 + 16 * 30000;
 	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
-	struct played p = play(OP_OFFERS, &want, rated, 1);
+	struct played p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.result.offer_count, 5);
 	assert_int_equal(offer_of(&p, "L40S")->price_microusd_h, 1950000 + rest);
@@ -959,25 +1253,32 @@ static void test_offers(void **state)
 	assert_string_equal(offer_of(&p, "CPU")->gpu, "none");
 	played_free(&p);
 	want.offers.vram_gb = 48;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_null(offer_of(&p, "L4:2"));
 	assert_null(offer_of(&p, "A100-40GB"));
 	assert_non_null(offer_of(&p, "A100-80GB"));
 	played_free(&p);
 	want.offers.vram_gb = 0;
 	want.offers.gpus = NULL;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.result.offer_count, 4);
 	played_free(&p);
+	/* what the job asks for is what is paid for */
+	want.offers.cpu = 8;
+	want.offers.memory_gb = 64;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(offer_of(&p, "L40S")->price_microusd_h, 1950000 + 8 * 250000 + 64 * 30000);
+	played_free(&p);
+	want.offers.cpu = want.offers.memory_gb = 0;
 	/* no price: said, with what to do; a GPU that Modal has not: no offers */
 	want.offers.gpus = h100;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "what H100 costs"));
 	assert_non_null(strstr(p.err.msg, "providers.modal.gpu_prices"));
 	played_free(&p);
 	want.offers.gpus = rtx;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.result.offer_count, 0);
 	played_free(&p);
@@ -1056,9 +1357,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_logs_and_billing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_logs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_use, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_at_own_rates, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_hours_of_the_app, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_volume, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fetch, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_offers, set_up, tear_down),
