@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/err.h"
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 3u
+#define PROVIDER_ABI 4u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -162,6 +163,7 @@ struct op_want {
 		const char *path;  /* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
 		const char *local; /* local file to read (STAGE) or to write (FETCH) */
 		int64_t offset, max_bytes;
+		struct file_blocks blocks; /* STAGE where stage_block_bytes: what local holds; borrowed */
 	} file;
 };
 
@@ -234,6 +236,7 @@ struct call {
 	size_t argc, argv_cap;
 	/* both: the reply's body is appended to this file instead (FETCH); the request's body is read from that one (STAGE) */
 	char *body_to, *body_from;
+	int64_t body_from_offset, body_from_bytes; /* HTTP: only this part of body_from; 0 bytes: to its end */
 };
 void call_free(struct call *c);
 void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
@@ -271,6 +274,8 @@ struct provider_ops {
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
+	int64_t stage_block_bytes; /* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
+	bool stages_before_pods;   /* a pod sees of a volume only what was there before it was made */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
 	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */
 	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */

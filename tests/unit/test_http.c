@@ -575,6 +575,26 @@ static void test_files(void **state)
 	assert_true(ends_with(str_text(&server.heard), "\r\n\r\nfrom a file"));
 	reply_free(&g.reply);
 
+	/* a part of it */
+	static const struct {
+		int64_t offset, bytes;
+		const char *sent; /* NULL: it is not that long */
+	} parts[] = {{5, 1, "a"}, {5, 0, "a file"}, {0, 4, "from"}, {7, 4, "file"}, {11, 0, ""}, {7, 5, NULL}, {12, 0, NULL}, {-1, 3, NULL}};
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		call = request("PUT", &ok);
+		call.body_from = xstrdup(from);
+		call.body_from_offset = parts[i].offset;
+		call.body_from_bytes = parts[i].bytes;
+		g = carry(&call);
+		if (g.reply.failed != !parts[i].sent || (g.reply.failed && (g.reply.err.kind != ERR_LOCAL || g.reply.was_sent)))
+			fail_msg("part %zu: %s", i, g.reply.err.msg);
+		if (parts[i].sent) {
+			const char *body = strstr(str_text(&server.heard), "\r\n\r\n");
+			assert_string_equal(body ? body + 4 : NULL, parts[i].sent);
+		}
+		reply_free(&g.reply);
+	}
+
 	call = request("PUT", &ok);
 	call.body_from = path_join(dir, "absent");
 	g = carry(&call);
