@@ -253,6 +253,7 @@ struct reply {
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
 	struct str body;
 	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
+	int64_t to_bytes; /* HTTP: of the body, appended to body_to */
 	int64_t wall_ms, retry_after_ms;
 };
 void reply_free(struct reply *r);

@@ -504,6 +504,7 @@ static void tell(struct http_call *c)
 	void *ctx = c->ctx;
 
 	memset(&c->reply, 0, sizeof(c->reply));
+	reply.to_bytes = c->to_path ? c->to_bytes : 0;
 	http_trace_reply(c->method, c->shown_url, &reply, c->on_piece ? 0 : c->to_bytes);
 	free_call(c);
 	done(ctx, &reply);

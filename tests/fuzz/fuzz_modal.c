@@ -70,6 +70,7 @@ static void take_reply(struct reply *r, const struct call *call, const uint8_t *
 			err_set(&r->err, ERR_TRANSIENT, "no");
 	}
 	str_addn(http ? &r->head : &r->body, *data + 3, body);
+	r->to_bytes = http && call->body_to && !r->failed && r->status < 300 ? (int64_t)body : 0;
 	*data += 3 + body;
 	*len -= 3 + body;
 }

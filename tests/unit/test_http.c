@@ -545,11 +545,12 @@ static void test_files(void **state)
 		const struct answer *answer;
 		bool failed;
 		const char *file, *body;
-	} gets[] = {{NULL, &none, false, NULL, "gone"},
-		    {NULL, &part, false, "def", ""},
-		    {"Range: bytes=3-", &part, false, "defdef", ""},
-		    {"Range: bytes=3-", &whole, true, "defdef", NULL},
-		    {"Range: bytes=0-", &whole, false, "defdefabcdef", ""}};
+		int come;
+	} gets[] = {{NULL, &none, false, NULL, "gone", 0},
+		    {NULL, &part, false, "def", "", 3},
+		    {"Range: bytes=3-", &part, false, "defdef", "", 3},
+		    {"Range: bytes=3-", &whole, true, "defdef", NULL, 0},
+		    {"Range: bytes=0-", &whole, false, "defdefabcdef", "", 6}};
 	for (size_t i = 0; i < ARRAY_LEN(gets); i++) {
 		struct str text = STR_INIT;
 		struct call call = request("GET", gets[i].answer);
@@ -562,6 +563,7 @@ static void test_files(void **state)
 		assert_string_equal(str_text(&text), gets[i].file ? gets[i].file : "");
 		if (gets[i].body)
 			assert_string_equal(str_text(&g.reply.body), gets[i].body);
+		assert_int_equal(g.reply.to_bytes, gets[i].come);
 		str_free(&text);
 		reply_free(&g.reply);
 	}

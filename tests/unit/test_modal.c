@@ -24,6 +24,7 @@ struct answer {
 	const char *words;
 	char *stream; /* the messages of a stream */
 	size_t stream_len;
+	const char *body; /* of a plain HTTP reply */
 };
 
 struct played {
@@ -66,7 +67,11 @@ static void fill_reply(struct reply *r, const struct answer *a)
 		*r = (struct reply){.status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = true};
 		if (r->failed)
 			err_set(&r->err, ERR_NETWORK, "the line was cut");
+		const char *length = a->words ? strstr(a->words, "Content-Length: ") : NULL;
+		r->to_bytes = length ? atoll(length + 16) : 0;
 		str_add(&r->head, a->words ? a->words : "");
+		if (a->body)
+			str_add(&r->body, a->body);
 		return;
 	}
 	*r = (struct reply){.grpc_status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = a->code != -2};
@@ -814,8 +819,9 @@ static void test_volume(void **state)
 		enum err_kind kind;
 	} cases[] = {
 		{"there", "tts-cache", false, 0, 2, 0},
-		{"made", "tts-cache", true, 0, 2, 0},
+		{"there, and would have been made", "tts-cache", true, 0, 2, 0},
 		{"missing", "tts-cache", false, 5, 0, ERR_NOT_FOUND},
+		{"not to be seen", "tts-cache", true, 7, 0, ERR_REFUSED},
 		{"of the first version", "tts-cache", true, 0, 1, ERR_CONFIG},
 		{"of no version, which is the first", "tts-cache", false, 0, 0, ERR_CONFIG},
 		{"named so that Modal would not have it", "two words", true, -3, 0, ERR_CONFIG},
@@ -823,7 +829,7 @@ static void test_volume(void **state)
 	};
 	modal_token_take(&provider->token, "token-one");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create}};
+		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create, .size_gb = 20}};
 		Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = cases[i].version};
 		Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
 		struct played p = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", cases[i].code, &v, NULL}}, cases[i].code != -3);
@@ -833,11 +839,29 @@ static void test_volume(void **state)
 			UNPACKED(VolumeGetOrCreateRequest, r, &p.call[0], volume_get_or_create_request);
 			assert_string_equal(p.result.volumes[0].id, "vo-1");
 			assert_string_equal(p.result.volumes[0].name, "tts-cache");
-			assert_int_equal(r->object_creation_type, cases[i].create ? 1 : 0);
-			assert_int_equal(r->version, cases[i].create ? 2 : 0);
+			assert_int_equal(p.result.volumes[0].price_microusd_month, 20 * 90000);
+			assert_int_equal(r->object_creation_type, 0);
+			assert_int_equal(r->version, 0);
 		}
 		played_free(&p);
 	}
+	/* made when it is missing; then nothing more is asked, whatever is said */
+	struct op_want want = {.volume = {.name = "tts-cache", .create = true}};
+	Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = 2};
+	Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
+	const struct answer made[] = {{"VolumeGetOrCreate", 5, NULL, NULL}, {"VolumeGetOrCreate", 0, &v, NULL}};
+	struct played m = play(OP_VOLUME, &want, made, 2);
+	assert_int_equal(m.last, OP_DONE);
+	assert_int_equal(m.err.kind, ERR_NONE);
+	UNPACKED(VolumeGetOrCreateRequest, create, &m.call[1], volume_get_or_create_request);
+	assert_int_equal(create->object_creation_type, 1);
+	assert_int_equal(create->version, 2);
+	assert_string_equal(create->deployment_name, "tts-cache");
+	played_free(&m);
+	m = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", 5, NULL, NULL}, {"VolumeGetOrCreate", 5, NULL, "no environment"}}, 2);
+	assert_int_equal(m.last, OP_FAILED);
+	assert_int_equal(m.err.kind, ERR_NOT_FOUND);
+	played_free(&m);
 	struct op_want gone = {.id = "vo-1"};
 	struct played p = play(OP_VOLUME_REMOVE, &gone, (const struct answer[]){{"VolumeDelete", 5, NULL, NULL}}, 1);
 	assert_int_equal(p.last, OP_DONE);
