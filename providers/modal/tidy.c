@@ -119,9 +119,10 @@ static void take_name(struct op *op, const Modal__Client__FileEntry *e, const ch
 	struct volume_entry entry = {.folder = folder, .bytes = folder ? -1 : modal_entry_bytes(e), .files = folder ? -1 : 1,
 				     .changed_s = folder ? 0 : entry_changed_s(e)};
 
-	if (!*rest || strchr(rest, '/') || strlen(rest) >= sizeof(entry.name)) /* half a name would be another's */
+	size_t len = strcspn(rest, "/");
+	if (!len || rest[len + strspn(rest + len, "/")] || len >= sizeof(entry.name)) /* half a name would be another's */
 		return;
-	COPY_TEXT(entry.name, rest);
+	memcpy(entry.name, rest, len);
 	GROW(op->got.entries, op->got.entry_count, op->entry_cap);
 	op->got.entries[op->got.entry_count++] = entry;
 }
