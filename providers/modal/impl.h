@@ -6,7 +6,8 @@
 #include "provider.h"
 
 enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_BLOCK_BYTES = 8 << 20 };
-enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
+/* of a sandbox, where the config does not say; the most that we ask for */
+enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16, MODAL_CORES_MOST = 256, MODAL_MEMORY_MOST_GB = 4096 };
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
 /* the tags of our sandboxes */

@@ -111,7 +111,7 @@ static void add_wish(struct turn *t, const struct prices *p, const char *wish, i
 
 	if (wish && (!gpu_parse(wish, name, sizeof(name), &count) || count > COUNT_MOST))
 		return;
-	if (!strcasecmp(name, "none") && p->rest)
+	if (!strcasecmp(name, "none") && !t->op->want->offers.vram_gb)
 		add_offer(t, NULL, 1, nth, p->rest);
 	for (; rows--; row++) {
 		if (!row->modal || row->vram_gb < t->op->want->offers.vram_gb || (wish && !gpu_satisfies(wish, row->name)))
@@ -127,11 +127,13 @@ static void add_wish(struct turn *t, const struct prices *p, const char *wish, i
 static int64_t rest_price(struct turn *t, const struct prices *p)
 {
 	const struct section *conf = t->op->provider->conf;
+	const struct op_want *want = t->op->want;
 	int64_t core = section_int(conf, "core_price"), gib = section_int(conf, "memory_price");
 
 	core = MAX(core, rate(p->rates, p->count, "cpu"));
 	gib = MAX(gib, rate(p->rates, p->count, "memory"));
-	return core * MODAL_CORES + gib * MODAL_MEMORY_GB;
+	return core * (want->offers.cpu ? want->offers.cpu : MODAL_CORES) +
+	       gib * (want->offers.memory_gb ? want->offers.memory_gb : MODAL_MEMORY_GB);
 }
 
 static enum op_next conclude(struct turn *t, struct prices *p)
@@ -152,12 +154,26 @@ static enum op_next conclude(struct turn *t, struct prices *p)
 	return OP_FAILED;
 }
 
+static int check_size(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+
+	if (want->offers.cpu > MODAL_CORES_MOST)
+		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu", (long long)want->offers.cpu);
+	if (want->offers.memory_gb > MODAL_MEMORY_MOST_GB)
+		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb",
+			       (long long)want->offers.memory_gb);
+	return 0;
+}
+
 enum op_next modal_offers_next(struct turn *t)
 {
 	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 	struct prices prices = {0};
 
 	if (!t->op->step) {
+		if (check_size(t) < 0)
+			return OP_FAILED;
 		t->op->step = ASKED_RATES;
 		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 	}

@@ -437,7 +437,9 @@ static void test_rent(void **state)
 	assert_string_equal(d->image_id, "im-1");
 	assert_string_equal(d->secret_ids[0], "st-1");
 	assert_int_equal(d->resources->milli_cpu, 4000);
+	assert_int_equal(d->resources->milli_cpu_max, 4000);
 	assert_int_equal(d->resources->memory_mb, 16384);
+	assert_false(d->resources->has_memory_mb_max);
 	assert_int_equal(d->resources->gpu_config->count, 2);
 	assert_string_equal(d->resources->gpu_config->gpu_type, "L40S");
 	assert_in_range(d->timeout_secs, 3600 + 110, 3600 + 121);
@@ -461,6 +463,7 @@ static void test_rent(void **state)
 	COPY_TEXT(want.rent.offer.id, "CPU");
 	COPY_TEXT(want.rent.offer.region, "us-east");
 	want.rent.cpu = 2;
+	want.rent.memory_gb = 5;
 	want.rent.marker.hard_end_s = clock_wall_ms() / 1000 + 90 * 3600;
 	p = play(OP_RENT, &want, (const struct answer[]){IMAGE, SECRET, {"SandboxCreate", 0, &created, NULL}}, 3);
 	UNPACKED(SandboxCreateRequest, c2, &p.call[2], sandbox_create_request);
@@ -468,6 +471,8 @@ static void test_rent(void **state)
 	assert_false(c2->definition->resources->gpu_config->has_count);
 	assert_int_equal(c2->definition->n_volume_mounts, 0);
 	assert_int_equal(c2->definition->resources->milli_cpu, 2000);
+	assert_int_equal(c2->definition->resources->milli_cpu_max, 2000);
+	assert_int_equal(c2->definition->resources->memory_mb, 5120);
 	assert_int_equal(c2->definition->timeout_secs, 86400);
 	assert_string_equal(c2->definition->scheduler_placement->regions[0], "us-east");
 	played_free(&p);
@@ -1353,12 +1358,33 @@ static void test_offers(void **state)
 	assert_null(offer_of(&p, "L4:2"));
 	assert_null(offer_of(&p, "A100-40GB"));
 	assert_non_null(offer_of(&p, "A100-80GB"));
+	assert_null(offer_of(&p, "CPU"));
 	played_free(&p);
 	want.offers.vram_gb = 0;
 	want.offers.gpus = NULL;
 	p = play(OP_OFFERS, &want, rated, 1);
 	assert_int_equal(p.result.offer_count, 4);
 	played_free(&p);
+	/* cores and memory as they are wanted, with any GPU and with none; a disk costs nothing */
+	want.offers.gpus = wishes;
+	want.offers.cpu = 1;
+	want.offers.memory_gb = 3;
+	want.offers.disk_gb = 500;
+	p = play(OP_OFFERS, &want, rated, 1);
+	assert_int_equal(offer_of(&p, "L4:2")->price_microusd_h, 1600000 + 250000 + 3 * 30000);
+	assert_int_equal(offer_of(&p, "CPU")->price_microusd_h, 250000 + 3 * 30000);
+	played_free(&p);
+	want.offers.cpu = 257;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "no sandbox of Modal's has 257 cores: lower pod.cpu");
+	played_free(&p);
+	want.offers.cpu = want.offers.disk_gb = 0;
+	want.offers.memory_gb = 4097;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	played_free(&p);
+	want.offers.memory_gb = 0;
 	/* no price: said, with what to do; a GPU that Modal has not: no offers */
 	want.offers.gpus = h100;
 	p = play(OP_OFFERS, &want, rated, 1);
