@@ -274,9 +274,9 @@ struct provider_ops {
 	const char *summary; /* one line for doctor and help */
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
+	bool volume_lags; /* what a pod writes to a volume is seen by others only once it was synced, and if they mount it later */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
 	int64_t stage_block_bytes; /* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
-	bool stages_before_pods;   /* a pod sees of a volume only what was there before it was made */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
 	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */
 	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */

@@ -213,7 +213,7 @@ static void begin(struct stage *s)
 	err_clear(&s->err);
 	s->sha = sha256_new();
 	s->local = xasprintf("%s/staged-%d", e->setup->run_dir, s->provider);
-	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->stages_before_pods;
+	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
 	if (s->held)
 		engine_log(e, LOG_NOTE, "code: %lld kB go to volume %s before a pod is rented", (long long)(s->content + 1023) / 1024,
 			   v->name);
@@ -279,7 +279,9 @@ bool stage_take(struct engine *e, int provider, struct upsync_want *want)
 		stage_stop(e, provider);
 		return false;
 	}
-	s->state = STAGE_NOT; /* the agent removes it */
+	/* the agent removes it; where others do not see that, each of them takes it for itself */
+	if (!e->setup->providers[provider].ops->volume_lags)
+		s->state = STAGE_NOT;
 	want->base = s->base;
 	want->staged_parts = s->parts;
 	COPY_TEXT(want->staged_sha256, s->sha256);

@@ -6,8 +6,7 @@
 #include "provider.h"
 
 enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_BLOCK_BYTES = 8 << 20 };
-/* of a sandbox, where the config does not say; the most that we ask for */
-enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16, MODAL_CORES_MOST = 256, MODAL_MEMORY_MOST_GB = 4096 };
+enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
 /* the tags of our sandboxes */
@@ -170,8 +169,17 @@ int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *
 		    bool *cut);
 int64_t modal_entry_bytes(const Modal__Client__FileEntry *e);
 
-/* offers.c */
+/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell) */
+struct modal_rates {
+	const struct section *conf;
+	const Modal__Client__WorkspaceBillingRatesResponse *said;
+	int64_t core, gib;
+};
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said);
+int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu); /* of one, by Modal's name; 0: not known */
 enum op_next modal_offers_next(struct turn *t);
+/* How large a sandbox is made when so much is asked for (0: the default). */
+void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
 
 #endif

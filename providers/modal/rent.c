@@ -267,12 +267,14 @@ static int read_offer(struct turn *t, char type[GPU_MAX], int *count)
 
 static void set_resources(const struct rent_request *rent, Modal__Client__Resources *r)
 {
-	int64_t cores = rent->cpu ? rent->cpu : MODAL_CORES, gib = rent->memory_gb ? rent->memory_gb : MODAL_MEMORY_GB;
+	int64_t cores, memory_gb;
 
-	r->has_milli_cpu = r->has_memory_mb = r->has_milli_cpu_max = true;
-	r->milli_cpu = (uint32_t)MIN(cores, (int64_t)MODAL_CORES_MOST) * 1000;
-	r->memory_mb = (uint32_t)MIN(gib, (int64_t)MODAL_MEMORY_MOST_GB) * 1024;
+	modal_size(rent->cpu, rent->memory_gb, &cores, &memory_gb);
+	r->has_milli_cpu = r->has_memory_mb = true;
+	r->milli_cpu = (uint32_t)cores * 1000;
+	r->memory_mb = (uint32_t)memory_gb * 1024;
 	/* what is used beyond the request is billed: a pod must not cost more than its offer said */
+	r->has_milli_cpu_max = true;
 	r->milli_cpu_max = r->milli_cpu;
 }
 
