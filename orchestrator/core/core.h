@@ -24,6 +24,7 @@ struct core_provider {
 	bool pods_are_free; /* they are not let go before all of their files are home */
 	int64_t poll_ms;  /* how often its list may be asked for while a pod boots */
 	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
+	bool volume_lags; /* what one pod prepares on a volume, another one may not see: each looks for itself */
 };
 
 struct core_conf {

@@ -151,7 +151,7 @@ static void prepare(struct core *c, struct core_pod *p)
 {
 	struct vendor *v = pod_vendor(c, p);
 	int pod = pod_index(c, p);
-	bool shared = p->volume.id[0] != '\0';
+	bool shared = p->volume.id[0] && !c->conf.providers[p->provider].volume_lags;
 
 	p->mine_to_prepare = !shared || (!v->shared_ready && (v->owner < 0 || v->owner == pod));
 	if (shared && !v->shared_ready && !p->mine_to_prepare) {

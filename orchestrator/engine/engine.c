@@ -425,6 +425,7 @@ static void make_core(struct engine *e)
 		const struct provider_ops *ops = e->setup->providers[i].ops;
 		COPY_TEXT(conf.providers[i].name, ops->name);
 		conf.providers[i].pods_are_free = provider_pods_are_free(ops, e->setup->providers[i].handle);
+		conf.providers[i].volume_lags = ops->volume_lags;
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
 	}
