@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/err.h"
 #include "base/section.h"
 #include "base/str.h"
@@ -177,6 +178,7 @@ struct op_want {
 		const char *path;  /* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
 		const char *local; /* local file to read (STAGE) or to write (FETCH) */
 		int64_t offset, max_bytes;
+		struct file_blocks blocks; /* STAGE where stage_block_bytes: what local holds; borrowed */
 	} file;
 };
 
@@ -251,6 +253,7 @@ struct call {
 	size_t argc, argv_cap;
 	/* both: the reply's body is appended to this file instead (FETCH); the request's body is read from that one (STAGE) */
 	char *body_to, *body_from;
+	int64_t body_from_offset, body_from_bytes; /* HTTP: only this part of body_from; 0 bytes: to its end */
 };
 void call_free(struct call *c);
 void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
@@ -267,6 +270,7 @@ struct reply {
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
 	struct str body;
 	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
+	int64_t to_bytes; /* HTTP: of the body, appended to body_to */
 	int64_t wall_ms, retry_after_ms;
 };
 void reply_free(struct reply *r);
@@ -289,6 +293,7 @@ struct provider_ops {
 	bool can_stage, can_fetch; /* files of a volume without a pod */
 	bool volume_lags; /* what a pod writes to a volume is seen by others only once it was synced, and if they mount it later */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
+	int64_t stage_block_bytes; /* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
 	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */
 	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */

@@ -5,7 +5,7 @@
 #include "modal.pb-c.h"
 #include "provider.h"
 
-enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64 };
+enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_BLOCK_BYTES = 8 << 20 };
 enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
@@ -83,7 +83,14 @@ struct op {
 	/* fetching */
 	char **urls;
 	size_t url_count, next_url;
-	int urls_again;
+	int64_t expected; /* bytes in all */
+	int urls_again; /* asked for again in vain; also of what is put there */
+	/* staging */
+	struct staged_block *staged; /* one of each of want.file.blocks */
+	size_t putting;
+	int rounds;
+	/* tidying */
+	size_t entry_cap;
 };
 
 /* One step, as provider_ops.next has it. */
@@ -163,8 +170,27 @@ enum op_next modal_billing_next(struct turn *t);
 /* volumes.c */
 enum op_next modal_volume_next(struct turn *t);
 enum op_next modal_volume_remove_next(struct turn *t);
+enum op_next modal_volumes_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
+/* Whether it may be asked for a block: of whoever keeps Modal's, not of other servers of this machine. */
+bool modal_url_is_sound(const struct provider *p, const char *url);
+
+/* stage.c */
+enum op_next modal_stage_next(struct turn *t);
+void modal_stage_op_free(struct op *op);
+
+/* tidy.c */
+enum op_next modal_volume_ls_next(struct turn *t);
+enum op_next modal_volume_size_next(struct turn *t);
+enum op_next modal_volume_delete_next(struct turn *t);
+/* Asks for what is in a folder ("/": the whole volume), within wait_s. */
+enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive, int wait_s);
+/* Hands over each entry of the answer with its path below the folder ("" for the folder itself; folder "": the whole volume).
+ * *cut: there is more than was told. */
+int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest),
+		    bool *cut);
+int64_t modal_entry_bytes(const Modal__Client__FileEntry *e);
 
 /* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell) */
 struct modal_rates {

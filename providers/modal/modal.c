@@ -23,6 +23,7 @@ static const struct option_spec options[] = {
 	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
 	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, instead of what Modal says"},
 	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
+	{"volume_price", OPTION_MONEY, OPTION_USER_ONLY, "0.09", "dollars a month of a GiB on a volume"},
 	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
 	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
 	{"client_version", OPTION_TEXT, OPTION_USER_ONLY, "1.0.0", "... and of which version"},
@@ -161,13 +162,13 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_REMOVE: return modal_volume_remove_next(t);
 	case OP_FETCH: return modal_fetch_next(t);
 	case OP_BALANCE: return modal_done(t); /* Modal bills afterwards: there is none */
-	case OP_VOLUMES:
-	case OP_STAGE:
-	case OP_VOLUME_LS:
-	case OP_VOLUME_SIZE:
-	case OP_VOLUME_DELETE: break;
+	case OP_VOLUMES: return modal_volumes_next(t);
+	case OP_STAGE: return modal_stage_next(t);
+	case OP_VOLUME_LS: return modal_volume_ls_next(t);
+	case OP_VOLUME_SIZE: return modal_volume_size_next(t);
+	case OP_VOLUME_DELETE: return modal_volume_delete_next(t);
 	}
-	err_set(t->err, ERR_REFUSED, "modal: this is not offered there");
+	err_set(t->err, ERR_BUG, "modal: no such operation");
 	return OP_FAILED;
 }
 
@@ -252,6 +253,7 @@ static void modal_op_free(struct op *op)
 	call_free(&op->waiting);
 	str_free(&op->last_log);
 	modal_volumes_op_free(op);
+	modal_stage_op_free(op);
 	free(op);
 }
 
@@ -260,8 +262,11 @@ const struct provider_ops provider_modal = {
 	.name = "modal",
 	.summary = "GPU sandboxes at Modal; needs a token",
 	.options = options,
+	.can_stage = true,
 	.can_fetch = true,
 	.volume_lags = true,
+	.can_tidy = true,
+	.stage_block_bytes = MODAL_BLOCK_BYTES,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.open = modal_open,

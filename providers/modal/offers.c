@@ -141,7 +141,7 @@ static void add_wish(struct turn *t, const struct modal_rates *rates, const char
 
 	if (wish && (!gpu_parse(wish, name, sizeof(name), &count) || count > COUNT_MOST))
 		return;
-	if (!strcasecmp(name, "none") && rest)
+	if (!strcasecmp(name, "none") && rest && !t->op->want->offers.vram_gb)
 		add_offer(t, NULL, 1, nth, rest);
 	for (; rows--; row++) {
 		if (!row->modal || row->vram_gb < t->op->want->offers.vram_gb || (wish && !gpu_satisfies(wish, row->name)))
@@ -171,11 +171,25 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	return OP_FAILED;
 }
 
+static int check_size(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+
+	if (want->offers.cpu > CORES_MOST)
+		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu", (long long)want->offers.cpu);
+	if (want->offers.memory_gb > MEMORY_GB_MOST)
+		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb",
+			       (long long)want->offers.memory_gb);
+	return 0;
+}
+
 enum op_next modal_offers_next(struct turn *t)
 {
 	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 
 	if (!t->op->step) {
+		if (check_size(t) < 0)
+			return OP_FAILED;
 		t->op->step = ASKED_RATES;
 		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 	}

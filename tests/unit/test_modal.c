@@ -14,16 +14,17 @@
 #include "providers/modal/impl.h"
 #include "providers/modal/modal.h"
 
-enum { CALLS_MAX = 40 };
+enum { CALLS_MAX = 44 };
 
 /* One answer of the other side. */
 struct answer {
 	const char *method; /* of the call that it answers */
-	int code;	    /* -1: the reply is lost after the request was sent; -2: nothing could be sent */
+	int code;	    /* -1: the reply is lost after the request was sent; -2: nothing could be sent; -4: it is too long */
 	const void *message; /* ProtobufCMessage; NULL: an empty one */
 	const char *words;
 	char *stream; /* the messages of a stream */
 	size_t stream_len;
+	const char *body; /* of a plain HTTP reply */
 };
 
 struct played {
@@ -66,12 +67,16 @@ static void fill_reply(struct reply *r, const struct answer *a)
 		*r = (struct reply){.status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = true};
 		if (r->failed)
 			err_set(&r->err, ERR_NETWORK, "the line was cut");
+		const char *length = a->words ? strstr(a->words, "Content-Length: ") : NULL;
+		r->to_bytes = length ? atoll(length + 16) : 0;
 		str_add(&r->head, a->words ? a->words : "");
+		if (a->body)
+			str_add(&r->body, a->body);
 		return;
 	}
 	*r = (struct reply){.grpc_status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = a->code != -2};
 	if (a->code < 0) {
-		err_set(&r->err, ERR_NETWORK, "the line was cut");
+		err_set(&r->err, a->code == -4 ? ERR_UNTRUSTED : ERR_NETWORK, "the line was cut");
 		r->grpc_status = 14;
 	} else if (a->code) { /* as net/grpc.c would say it */
 		static const enum err_kind kinds[] = {[5] = ERR_NOT_FOUND, [8] = ERR_RATE_LIMITED, [14] = ERR_TRANSIENT,
@@ -432,7 +437,9 @@ static void test_rent(void **state)
 	assert_string_equal(d->image_id, "im-1");
 	assert_string_equal(d->secret_ids[0], "st-1");
 	assert_int_equal(d->resources->milli_cpu, 4000);
+	assert_int_equal(d->resources->milli_cpu_max, 4000);
 	assert_int_equal(d->resources->memory_mb, 16384);
+	assert_false(d->resources->has_memory_mb_max);
 	assert_int_equal(d->resources->gpu_config->count, 2);
 	assert_string_equal(d->resources->gpu_config->gpu_type, "L40S");
 	assert_in_range(d->timeout_secs, 3600 + 110, 3600 + 121);
@@ -456,6 +463,7 @@ static void test_rent(void **state)
 	COPY_TEXT(want.rent.offer.id, "CPU");
 	COPY_TEXT(want.rent.offer.region, "us-east");
 	want.rent.cpu = 2;
+	want.rent.memory_gb = 5;
 	want.rent.marker.hard_end_s = clock_wall_ms() / 1000 + 90 * 3600;
 	p = play(OP_RENT, &want, (const struct answer[]){IMAGE, SECRET, {"SandboxCreate", 0, &created, NULL}}, 3);
 	UNPACKED(SandboxCreateRequest, c2, &p.call[2], sandbox_create_request);
@@ -463,6 +471,8 @@ static void test_rent(void **state)
 	assert_false(c2->definition->resources->gpu_config->has_count);
 	assert_int_equal(c2->definition->n_volume_mounts, 0);
 	assert_int_equal(c2->definition->resources->milli_cpu, 2000);
+	assert_int_equal(c2->definition->resources->milli_cpu_max, 2000);
+	assert_int_equal(c2->definition->resources->memory_mb, 5120);
 	assert_int_equal(c2->definition->timeout_secs, 86400);
 	assert_string_equal(c2->definition->scheduler_placement->regions[0], "us-east");
 	played_free(&p);
@@ -1108,8 +1118,9 @@ static void test_volume(void **state)
 		enum err_kind kind;
 	} cases[] = {
 		{"there", "tts-cache", false, 0, 2, 0},
-		{"made", "tts-cache", true, 0, 2, 0},
+		{"there, and would have been made", "tts-cache", true, 0, 2, 0},
 		{"missing", "tts-cache", false, 5, 0, ERR_NOT_FOUND},
+		{"not to be seen", "tts-cache", true, 7, 0, ERR_REFUSED},
 		{"of the first version", "tts-cache", true, 0, 1, ERR_CONFIG},
 		{"of no version, which is the first", "tts-cache", false, 0, 0, ERR_CONFIG},
 		{"named so that Modal would not have it", "two words", true, -3, 0, ERR_CONFIG},
@@ -1117,7 +1128,7 @@ static void test_volume(void **state)
 	};
 	modal_token_take(&provider->token, "token-one");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create}};
+		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create, .size_gb = 20}};
 		Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = cases[i].version};
 		Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
 		struct played p = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", cases[i].code, &v, NULL}}, cases[i].code != -3);
@@ -1127,11 +1138,29 @@ static void test_volume(void **state)
 			UNPACKED(VolumeGetOrCreateRequest, r, &p.call[0], volume_get_or_create_request);
 			assert_string_equal(p.result.volumes[0].id, "vo-1");
 			assert_string_equal(p.result.volumes[0].name, "tts-cache");
-			assert_int_equal(r->object_creation_type, cases[i].create ? 1 : 0);
-			assert_int_equal(r->version, cases[i].create ? 2 : 0);
+			assert_int_equal(p.result.volumes[0].price_microusd_month, 20 * 90000);
+			assert_int_equal(r->object_creation_type, 0);
+			assert_int_equal(r->version, 0);
 		}
 		played_free(&p);
 	}
+	/* made when it is missing; then nothing more is asked, whatever is said */
+	struct op_want want = {.volume = {.name = "tts-cache", .create = true}};
+	Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = 2};
+	Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
+	const struct answer made[] = {{"VolumeGetOrCreate", 5, NULL, NULL}, {"VolumeGetOrCreate", 0, &v, NULL}};
+	struct played m = play(OP_VOLUME, &want, made, 2);
+	assert_int_equal(m.last, OP_DONE);
+	assert_int_equal(m.err.kind, ERR_NONE);
+	UNPACKED(VolumeGetOrCreateRequest, create, &m.call[1], volume_get_or_create_request);
+	assert_int_equal(create->object_creation_type, 1);
+	assert_int_equal(create->version, 2);
+	assert_string_equal(create->deployment_name, "tts-cache");
+	played_free(&m);
+	m = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", 5, NULL, NULL}, {"VolumeGetOrCreate", 5, NULL, "no environment"}}, 2);
+	assert_int_equal(m.last, OP_FAILED);
+	assert_int_equal(m.err.kind, ERR_NOT_FOUND);
+	played_free(&m);
 	struct op_want gone = {.id = "vo-1"};
 	struct played p = play(OP_VOLUME_REMOVE, &gone, (const struct answer[]){{"VolumeDelete", 5, NULL, NULL}}, 1);
 	assert_int_equal(p.last, OP_DONE);
@@ -1208,6 +1237,372 @@ static void test_fetch(void **state)
 	}
 }
 
+/* ---- files to a volume ---- */
+
+typedef Modal__Client__VolumePutFiles2Response__MissingBlock Missing;
+
+static Missing missing_block(uint64_t index, const char *url)
+{
+	return (Missing){.base = MESSAGE(volume_put_files2_response__missing_block), .has_block_index = true, .block_index = index,
+			 .put_url = (char *)url};
+}
+
+static void test_stage(void **state)
+{
+	(void)state;
+	/* the third is the first once more, the fourth has only zeros */
+	struct file_block row[] = {{"AAAA", 8388608}, {"BBBB", 100}, {"AAAA", 8388608}, {"", 0}};
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "staged/t.0", .local = "/tmp/x",
+					.blocks = {row, 4, 3 * 8388608 + 5}}};
+	Missing m[] = {missing_block(0, "https://s3.example/a?sig=1"), missing_block(1, "https://s3.example/b?sig=2"),
+		       missing_block(2, "https://s3.example/a?sig=3"), missing_block(3, "https://s3.example/d?sig=4"),
+		       missing_block(1, "https://s3.example/b?sig=5")};
+	Missing *all[] = {&m[0], &m[1], &m[2], &m[3]}, *one[] = {&m[4]}, *first[] = {&m[0]}, *last[] = {&m[3]};
+	Modal__Client__VolumePutFiles2Response all_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 4, .missing_blocks = all};
+	Modal__Client__VolumePutFiles2Response one_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = one};
+	Modal__Client__VolumePutFiles2Response first_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = first};
+	Modal__Client__VolumePutFiles2Response last_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = last};
+#define PUT_FILES(m) {"VolumePutFiles2", 0, m, NULL}
+#define PUT_BLOCK(url, status, said) {url, status, NULL, NULL, NULL, 0, said}
+	modal_token_take(&provider->token, "token-one");
+	/* put where it is missing, each content once; what the PUTs said is brought back */
+	const struct answer whole[] = {PUT_FILES(&all_missing), PUT_BLOCK(m[0].put_url, 200, "one"), PUT_BLOCK(m[1].put_url, 200, "two"),
+				       PUT_BLOCK(m[3].put_url, 200, ""), PUT_FILES(NULL)};
+	struct played p = play(OP_STAGE, &want, whole, 5);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 3 * 8388608 + 5);
+	UNPACKED(VolumePutFiles2Request, asked, &p.call[0], volume_put_files2_request);
+	assert_string_equal(asked->volume_id, "vo-1");
+	assert_int_equal(asked->n_files, 1);
+	assert_string_equal(asked->files[0]->path, "staged/t.0");
+	assert_int_equal(asked->files[0]->size, 3 * 8388608 + 5);
+	assert_int_equal(asked->files[0]->n_blocks, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_false(asked->files[0]->blocks[i]->has_put_response);
+		assert_int_equal(asked->files[0]->blocks[i]->contents_sha256.len, 32);
+		assert_memory_equal(asked->files[0]->blocks[i]->contents_sha256.data, row[i].sha256, 32);
+	}
+	assert_false(asked->disallow_overwrite_existing_files);
+	assert_string_equal(p.call[2].method, "PUT");
+	assert_string_equal(p.call[2].body_from, "/tmp/x");
+	assert_int_equal(p.call[2].body_from_offset, 8388608);
+	assert_int_equal(p.call[2].body_from_bytes, 100);
+	assert_true(p.call[2].may_repeat && p.call[2].unlimited);
+	assert_int_equal(p.call[2].header_count, 1); /* none of our tokens goes there */
+	assert_string_equal(p.call[2].headers[0], "Content-Type: application/octet-stream");
+	assert_null(p.call[3].body_from);
+	UNPACKED(VolumePutFiles2Request, brought, &p.call[4], volume_put_files2_request);
+	static const char *const said[] = {"one", "two", "one", ""};
+	for (int i = 0; i < 4; i++) {
+		assert_true(brought->files[0]->blocks[i]->has_put_response);
+		assert_int_equal(brought->files[0]->blocks[i]->put_response.len, strlen(said[i]));
+		assert_memory_equal(brought->files[0]->blocks[i]->put_response.data, said[i], strlen(said[i]));
+	}
+	played_free(&p);
+	/* all of it is there; there is nothing in it */
+	p = play(OP_STAGE, &want, (const struct answer[]){PUT_FILES(NULL)}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	struct op_want empty = want;
+	empty.file.blocks = (struct file_blocks){0};
+	p = play(OP_STAGE, &empty, (const struct answer[]){PUT_FILES(NULL)}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(VolumePutFiles2Request, nothing, &p.call[0], volume_put_files2_request);
+	assert_true(nothing->files[0]->has_size && !nothing->files[0]->size && !nothing->files[0]->n_blocks);
+	played_free(&p);
+	/* an address whose time is over: new ones, with what is known by then; a block that is missed again is put again */
+	const struct answer expired[] = {PUT_FILES(&all_missing),	   PUT_BLOCK(m[0].put_url, 200, "one"), PUT_BLOCK(m[1].put_url, 403, "expired"),
+					 PUT_FILES(&one_missing), PUT_BLOCK(m[4].put_url, 400, "expired"),	PUT_FILES(&one_missing),
+					 PUT_BLOCK(m[4].put_url, 200, "two"),	   PUT_FILES(&last_missing),	  PUT_BLOCK(m[3].put_url, 200, "x"),
+					 PUT_FILES(NULL)};
+	p = play(OP_STAGE, &want, expired, 10);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(VolumePutFiles2Request, part, &p.call[3], volume_put_files2_request);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(part->files[0]->blocks[i]->has_put_response, i == 0 || i == 2);
+	played_free(&p);
+	const struct answer never[] = {PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has \x1b[2Jexpired")};
+	p = play(OP_STAGE, &want, never, 10);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	assert_string_equal(p.err.msg, "putting staged/t.0 on the volume: HTTP 403 Request has \\x1b[2Jexpired");
+	played_free(&p);
+	/* what passes is waited for, a while */
+	const struct answer busy[] = {PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, -1, NULL),
+				      PUT_BLOCK(m[0].put_url, 429, NULL), PUT_BLOCK(m[0].put_url, 200, "one"), PUT_FILES(NULL)};
+	p = play(OP_STAGE, &want, busy, 6);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.waits, 3);
+	assert_int_equal(p.waited_ms, 500 + 1000 + 2000);
+	played_free(&p);
+	const struct answer down[] = {PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, NULL),
+				      PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, NULL),
+				      PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, "down")};
+	p = play(OP_STAGE, &want, down, 8);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	p = play(OP_STAGE, &want, (const struct answer[]){PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 413, "too large")}, 2);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+	p = play(OP_STAGE, &want, (const struct answer[]){{"VolumePutFiles2", 9, NULL, "of version 1"}}, 1);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+	/* taken for ever and never there */
+	struct answer greedy[CALLS_MAX + 2];
+	int n = 0;
+	while (n < CALLS_MAX) {
+		greedy[n++] = (struct answer)PUT_FILES(&first_missing);
+		greedy[n++] = (struct answer)PUT_BLOCK(m[0].put_url, 200, "one");
+	}
+	p = play(OP_STAGE, &want, greedy, 42);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	/* what no store may say */
+	Missing odd[] = {missing_block(4, "https://s3.example/e"), missing_block(0, "http://127.0.0.1:631/"), missing_block(0, "ftp://s3.example/")};
+	odd[1].has_file_index = true;
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		Missing *list[] = {&odd[i]};
+		Modal__Client__VolumePutFiles2Response strange = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = list};
+		for (odd[i].file_index = 0; odd[i].file_index < 2; odd[i].file_index++) {
+			odd[i].has_file_index = true;
+			p = play(OP_STAGE, &want, (const struct answer[]){PUT_FILES(&strange)}, 1);
+			assert_int_equal(p.err.kind, ERR_UNTRUSTED);
+			played_free(&p);
+		}
+	}
+	/* blocks that do not fit, paths that lead out */
+	struct op_want bad = want;
+	bad.file.blocks.count = 3;
+	p = play(OP_STAGE, &bad, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_BUG);
+	played_free(&p);
+	bad = want;
+	bad.file.path = "../x";
+	p = play(OP_STAGE, &bad, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+}
+
+/* ---- what is on a volume ---- */
+
+static Modal__Client__FileEntry entry(const char *path, int type, uint64_t mtime, uint64_t size)
+{
+	return (Modal__Client__FileEntry){.base = MESSAGE(file_entry), .path = (char *)path, .has_type = true, .type = type, .has_mtime = true,
+					  .mtime = mtime, .has_size = true, .size = size};
+}
+
+static Modal__Client__VolumeListFilesResponse entries_of(Modal__Client__FileEntry **list, size_t count)
+{
+	return (Modal__Client__VolumeListFilesResponse){.base = MESSAGE(volume_list_files_response), .n_entries = count, .entries = list};
+}
+
+static void test_tidy(void **state)
+{
+	(void)state;
+	Modal__Client__FileEntry e[] = {entry("runs", 2, 5, 0),		entry("runs/r1", 2, 100, 4096), entry("/runs/r2/", 2, 90, 0),
+					entry("runs/a.txt", 1, 50, 7), entry("runs/r1/x.wav", 1, 300, 1000), entry("runs/r1/link", 3, 310, 0)};
+	Modal__Client__FileEntry *flat[] = {&e[0], &e[1], &e[2], &e[3], &e[4]}, *deep[] = {&e[1], &e[4], &e[5]}, *two[] = {&e[3]}, *none[] = {&e[0]};
+	Modal__Client__VolumeListFilesResponse m1 = entries_of(flat, 3), m2 = entries_of(flat + 3, 2), in = entries_of(deep, 3), file = entries_of(two, 1),
+					       own = entries_of(none, 1);
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "runs"}};
+	modal_token_take(&provider->token, "token-one");
+#define LISTED(code, ...) streamed("VolumeListFiles2", code, (const void *const[]){__VA_ARGS__}, (int)(sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *)))
+	struct answer ls[] = {LISTED(-1, &m1), LISTED(0, &m1, &m2)}; /* half a list is none */
+	struct played p = play(OP_VOLUME_LS, &want, ls, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.waits, 1);
+	assert_int_equal(p.result.entry_count, 3);
+	assert_string_equal(p.result.entries[0].name, "r1");
+	assert_true(p.result.entries[0].folder);
+	assert_int_equal(p.result.entries[0].bytes, -1);
+	assert_int_equal(p.result.entries[0].files, -1);
+	assert_int_equal(p.result.entries[0].changed_s, 0);
+	assert_string_equal(p.result.entries[2].name, "a.txt");
+	assert_int_equal(p.result.entries[2].bytes, 7);
+	assert_int_equal(p.result.entries[2].changed_s, 50);
+	UNPACKED(VolumeListFilesRequest, asked, &p.call[0], volume_list_files_request);
+	assert_string_equal(asked->path, "runs");
+	assert_false(asked->recursive);
+	assert_int_equal(asked->max_entries, 100000);
+	assert_true(p.call[0].stream && !p.call[0].stream_limit_ms && p.call[0].max_bytes == 32 << 20);
+	played_free(&p);
+	struct answer bare[] = {LISTED(0, &own)}, is_file[] = {LISTED(0, &file)}, breaks[] = {LISTED(-1, &m1), LISTED(14, &m1), LISTED(-1, &m1), LISTED(-1, &m1)};
+	p = play(OP_VOLUME_LS, &want, bare, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	p = play(OP_VOLUME_LS, &want, breaks, 4);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	assert_int_equal(p.waits, 3);
+	played_free(&p);
+	p = play(OP_VOLUME_LS, &want, (const struct answer[]){{"VolumeListFiles2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	want.file.path = "runs/a.txt"; /* a file is no folder */
+	p = play(OP_VOLUME_LS, &want, is_file, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	static const char *const others[] = {"run/r1", "runs2/r1", "code", "", "../runs/r1"};
+	want.file.path = "runs";
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		Modal__Client__FileEntry strange = entry(others[i], 1, 1, 1), *list[] = {&strange};
+		Modal__Client__VolumeListFilesResponse m = entries_of(list, 1);
+		struct answer a[] = {LISTED(0, &m)};
+		p = play(OP_VOLUME_LS, &want, a, 1);
+		assert_int_equal(p.err.kind, ERR_UNTRUSTED);
+		played_free(&p);
+		free(a[0].stream);
+	}
+
+	struct answer size[] = {LISTED(0, &in)}, remove[] = {LISTED(0, &in), {"VolumeRemoveFile2", 0, NULL, NULL}};
+	want.file.path = "runs/r1";
+	p = play(OP_VOLUME_SIZE, &want, size, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.entry_count, 1);
+	assert_string_equal(p.result.entries[0].name, "r1");
+	assert_true(p.result.entries[0].folder);
+	assert_int_equal(p.result.entries[0].bytes, 1000);
+	assert_int_equal(p.result.entries[0].files, 2);
+	assert_int_equal(p.result.entries[0].changed_s, 310);
+	UNPACKED(VolumeListFilesRequest, sized, &p.call[0], volume_list_files_request);
+	assert_true(sized->recursive);
+	played_free(&p);
+	p = play(OP_VOLUME_SIZE, &want, (const struct answer[]){{"VolumeListFiles2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+
+	p = play(OP_VOLUME_DELETE, &want, remove, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 1000);
+	UNPACKED(VolumeRemoveFile2Request, removed, &p.call[1], volume_remove_file2_request);
+	assert_string_equal(removed->volume_id, "vo-1");
+	assert_string_equal(removed->path, "runs/r1");
+	assert_true(removed->recursive);
+	played_free(&p);
+	remove[1].code = 5; /* somebody else was faster */
+	p = play(OP_VOLUME_DELETE, &want, remove, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	played_free(&p);
+	remove[1].code = 14;
+	p = play(OP_VOLUME_DELETE, &want, remove, 2);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	p = play(OP_VOLUME_DELETE, &want, (const struct answer[]){{"VolumeListFiles2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	played_free(&p);
+	static const enum op_kind kinds[] = {OP_VOLUME_LS, OP_VOLUME_SIZE, OP_VOLUME_DELETE};
+	static const char *const unsafe[] = {"../x", "/runs", "runs/../../x", "", "."};
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+		for (size_t i = 0; i < ARRAY_LEN(unsafe); i++) {
+			want.file.path = unsafe[i];
+			p = play(kinds[k], &want, NULL, 0);
+			assert_int_equal(p.err.kind, ERR_REFUSED);
+			played_free(&p);
+		}
+	struct answer *const streams[] = {ls, ls + 1, bare, is_file, breaks, breaks + 1, breaks + 2, breaks + 3, size, remove};
+	for (size_t i = 0; i < ARRAY_LEN(streams); i++)
+		free(streams[i]->stream);
+}
+
+/* A list that is longer than is taken: what is known of it counts, but never as a proof of age. */
+static void test_long_lists(void **state)
+{
+	(void)state;
+	enum { MANY = 100000 };
+	Modal__Client__FileEntry one = entry("env/h/x", 1, 77, 3), **list = xcalloc(MANY, sizeof(*list));
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "env/h"}};
+	for (size_t i = 0; i < MANY; i++)
+		list[i] = &one;
+	Modal__Client__VolumeListFilesResponse m = entries_of(list, MANY), some = entries_of(list, 10);
+	struct answer many[] = {LISTED(0, &m)}, too_long[] = {LISTED(-4, &some), {"VolumeRemoveFile2", 0, NULL, NULL}};
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_VOLUME_SIZE, &want, many, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.entries[0].files, MANY);
+	assert_int_equal(p.result.entries[0].changed_s, 0);
+	played_free(&p);
+	p = play(OP_VOLUME_LS, &want, many, 1);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+	p = play(OP_VOLUME_DELETE, &want, too_long, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_int_equal(p.result.bytes, 30);
+	played_free(&p);
+	free(many[0].stream);
+	free(too_long[0].stream);
+	free(list);
+}
+
+static void test_volumes(void **state)
+{
+	(void)state;
+	Modal__Client__VolumeMetadata two = {.base = MESSAGE(volume_metadata), .has_version = true, .version = 2}, old = {.base = MESSAGE(volume_metadata)};
+	Modal__Client__VolumeListItem items[100], *list[100];
+	char ids[100][16];
+	for (int i = 0; i < 100; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "vo-%d", i);
+		items[i] = (Modal__Client__VolumeListItem){.base = MESSAGE(volume_list_item), .label = ids[i] + 3, .volume_id = ids[i],
+							   .has_created_at = true, .created_at = 1000 - i, .metadata = &old};
+		list[i] = &items[i];
+	}
+	items[3].metadata = items[7].metadata = &two;
+	Modal__Client__VolumeListResponse page = {.base = MESSAGE(volume_list_response), .n_items = 100, .items = list};
+	Modal__Client__VolumeListResponse rest = {.base = MESSAGE(volume_list_response), .n_items = 2, .items = list + 7};
+	Modal__Client__FileEntry e[] = {entry("a", 1, 1, (uint64_t)5 << 29), entry("d", 2, 1, 0), entry("d/b", 1, 1, 1)}, *files[] = {&e[0], &e[1], &e[2]};
+	Modal__Client__VolumeListFilesResponse m = entries_of(files, 3);
+	struct answer known[] = {{"VolumeList", 0, &page, NULL}, {"VolumeList", 0, &rest, NULL}, LISTED(0, &m), {"VolumeListFiles2", 0, NULL, NULL}};
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_VOLUMES, NULL, known, 4);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.volume_count, 2);
+	const struct volume *v = p.result.volumes;
+	assert_string_equal(v[0].id, "vo-3");
+	assert_string_equal(v[0].name, "3");
+	assert_string_equal(v[0].provider, "modal");
+	assert_int_equal(v[0].used_bytes, ((int64_t)5 << 29) + 1);
+	assert_int_equal(v[0].size_gb, 3);
+	assert_int_equal(v[0].price_microusd_month, 3 * 90000);
+	assert_string_equal(v[1].id, "vo-7");
+	assert_int_equal(v[1].used_bytes, 0);
+	assert_int_equal(v[1].price_microusd_month, 0);
+	UNPACKED(VolumeListRequest, l1, &p.call[0], volume_list_request);
+	UNPACKED(VolumeListRequest, l2, &p.call[1], volume_list_request);
+	UNPACKED(VolumeListFilesRequest, l3, &p.call[2], volume_list_files_request);
+	assert_int_equal(l1->pagination->max_objects, 100);
+	assert_true(l1->pagination->created_before > (double)(clock_wall_ms() / 1000));
+	assert_true(l2->pagination->created_before == 901);
+	assert_string_equal(l3->volume_id, "vo-3");
+	assert_string_equal(l3->path, "/");
+	assert_true(l3->recursive);
+	played_free(&p);
+	free(known[2].stream);
+	/* one that cannot be measured is known all the same */
+	p = play(OP_VOLUMES, NULL, (const struct answer[]){{"VolumeList", 0, &rest, NULL}, {"VolumeListFiles2", 13, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_int_equal(p.result.volume_count, 1);
+	assert_int_equal(p.result.volumes[0].used_bytes, -1);
+	played_free(&p);
+	/* the same page for ever; a list that fails */
+	p = play(OP_VOLUMES, NULL,
+		 (const struct answer[]){{"VolumeList", 0, &page, NULL}, {"VolumeList", 0, &page, NULL}, {"VolumeListFiles2", 13, NULL, NULL}}, 3);
+	assert_int_equal(p.result.volume_count, 2);
+	played_free(&p);
+	p = play(OP_VOLUMES, NULL, (const struct answer[]){{"VolumeList", 0, &page, NULL}, {"VolumeList", 14, NULL, NULL}}, 2);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	assert_int_equal(p.result.volume_count, 0);
+	played_free(&p);
+	items[7].volume_id = (char *)"../x";
+	p = play(OP_VOLUMES, NULL, (const struct answer[]){{"VolumeList", 0, &rest, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+}
+
 /* ---- offers ---- */
 
 static const struct offer *offer_of(const struct played *p, const char *id)
@@ -1257,6 +1652,7 @@ static void test_offers(void **state)
 	assert_null(offer_of(&p, "L4:2"));
 	assert_null(offer_of(&p, "A100-40GB"));
 	assert_non_null(offer_of(&p, "A100-80GB"));
+	assert_null(offer_of(&p, "CPU"));
 	played_free(&p);
 	want.offers.vram_gb = 0;
 	want.offers.gpus = NULL;
@@ -1270,6 +1666,26 @@ static void test_offers(void **state)
 	assert_int_equal(offer_of(&p, "L40S")->price_microusd_h, 1950000 + 8 * 250000 + 64 * 30000);
 	played_free(&p);
 	want.offers.cpu = want.offers.memory_gb = 0;
+	/* cores and memory as they are wanted, with any GPU and with none; a disk costs nothing */
+	want.offers.gpus = wishes;
+	want.offers.cpu = 1;
+	want.offers.memory_gb = 3;
+	want.offers.disk_gb = 500;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(offer_of(&p, "L4:2")->price_microusd_h, 1600000 + 250000 + 3 * 30000);
+	assert_int_equal(offer_of(&p, "CPU")->price_microusd_h, 250000 + 3 * 30000);
+	played_free(&p);
+	want.offers.cpu = 257;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "no sandbox of Modal's has 257 cores: lower pod.cpu");
+	played_free(&p);
+	want.offers.cpu = want.offers.disk_gb = 0;
+	want.offers.memory_gb = 4097;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	played_free(&p);
+	want.offers.memory_gb = 0;
 	/* no price: said, with what to do; a GPU that Modal has not: no offers */
 	want.offers.gpus = h100;
 	p = play(OP_OFFERS, &want, rated_offers, 1);
@@ -1368,6 +1784,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_billed_hours_of_the_app, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_volume, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fetch, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stage, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tidy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_long_lists, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_volumes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_offers, set_up, tear_down),
 		cmocka_unit_test(test_bytes),
 	};
