@@ -35,6 +35,7 @@ t_keeps_it_when_addresses_expire() { # of blocks, on the way there and back: the
 
 # ---- burst and its volumes ----
 
+# shellcheck disable=SC2120
 job() { # KEY=VALUE;... : a command that shows what came with the code, with PODS pods
 	mkdir -p code
 	cat >burst.cfg <<-E
