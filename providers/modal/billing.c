@@ -154,7 +154,7 @@ static int take_rates(struct turn *t)
 	if (!answer && !is_withheld(t->reply))
 		return -1;
 	err_clear(t->err);
-	struct modal_rates rates = modal_read_rates(conf, answer);
+	struct modal_rates rates = modal_read_rates(conf, answer, false);
 	int64_t gpu = use->gpu_ns > 0 ? modal_gpu_rate(&rates, priced_gpu(t)) : 0;
 	if (use->gpu_ns > 0 && !gpu) {
 		snprintf(bill->note, sizeof(bill->note), "what a second of its GPU costs is not known: set providers.modal.gpu_prices");

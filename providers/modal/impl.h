@@ -192,13 +192,14 @@ int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *
 		    bool *cut);
 int64_t modal_entry_bytes(const Modal__Client__FileEntry *e);
 
-/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell) */
+/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell);
+ * cautious: for a price that must not be too low */
 struct modal_rates {
 	const struct section *conf;
 	const Modal__Client__WorkspaceBillingRatesResponse *said;
 	int64_t core, gib;
 };
-struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said);
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious);
 int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu); /* of one, by Modal's name; 0: not known */
 enum op_next modal_offers_next(struct turn *t);
 /* How large a sandbox is made when so much is asked for (0: the default). */

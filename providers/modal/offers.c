@@ -73,20 +73,24 @@ int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu)
 	return own ? own : said_rate(rates->said, gpu);
 }
 
-/* The config's word where it says one; else the dearer of what Modal says and what it is known to take. */
-static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words)
+/* The config's word where it says one, else Modal's, else what sandboxes are known to cost. Modal's names are not settled: a
+ * core of a function costs a third of a sandbox's, and whose the rate is may not be told. So a price that caps are held
+ * against is no lower than what is known. */
+static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words, bool cautious)
 {
-	int64_t own = section_int(rates->conf, key);
+	int64_t own = section_int(rates->conf, key), said = said_rate(rates->said, words);
 
-	return section_has(rates->conf, key) ? own : MAX(own, said_rate(rates->said, words));
+	if (section_has(rates->conf, key) || !said)
+		return own;
+	return cautious ? MAX(own, said) : said;
 }
 
-struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said)
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious)
 {
 	struct modal_rates rates = {.conf = conf, .said = said};
 
-	rates.core = rest_rate(&rates, "core_price", "cpu");
-	rates.gib = rest_rate(&rates, "memory_price", "memory");
+	rates.core = rest_rate(&rates, "core_price", "cpu", cautious);
+	rates.gib = rest_rate(&rates, "memory_price", "memory", cautious);
 	return rates;
 }
 
@@ -199,6 +203,6 @@ enum op_next modal_offers_next(struct turn *t)
 	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);
-	struct modal_rates rates = modal_read_rates(t->op->provider->conf, answer);
+	struct modal_rates rates = modal_read_rates(t->op->provider->conf, answer, true);
 	return conclude(t, &rates);
 }

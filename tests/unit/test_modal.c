@@ -1031,6 +1031,14 @@ static void test_billed_at_own_rates(void **state)
 	struct played p = play(OP_BILLING, &want, closed, 4);
 	assert_int_equal(p.result.billing.cost_microusd, 50000 + 16667); /* 0.15 an hour of a core */
 	played_free(&p);
+	p = play(OP_BILLING, &want, told, 4);
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 20000); /* Modal says 0.18 */
+	played_free(&p);
+	some_rates[2].value = (char *)"0.09";
+	p = play(OP_BILLING, &want, told, 4);
+	some_rates[2].value = (char *)"0.18";
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 10000); /* its word is as good when it is less */
+	played_free(&p);
 	section_set_int(conf, "core_price", 90000, "t");
 	p = play(OP_BILLING, &want, told, 4);
 	assert_int_equal(p.result.billing.cost_microusd, 50000 + 10000);

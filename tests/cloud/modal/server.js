@@ -12,7 +12,8 @@
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/fault {"fault":"late_sshd","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;
 //   DELETE /_control/faults
-//   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"exception":TEXT,"quirks":{..},"drop":true,"kill":9}
+//   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"exception":TEXT,"quirks":{..},"drop":true,"kill":9,
+//                                           "shift_s":[FROM,TO]}   what is known of its start and of its end moves so far
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   POST /_control/call {"method":M,"message":{..},"headers":{..},"bytes":BASE64}   one call of it over its own wire, told
 //                                           whole; a header that is null is left out; bytes in place of a message
@@ -340,6 +341,7 @@ async function control(world, method, url, body) {
 	if (body.quirks) Object.assign(sb.quirks, body.quirks);
 	if (body.drop) for (const door of sb.doors.values()) door.drop();
 	if (body.kill && sb.machine) sb.machine.signal(body.kill);
+	if (body.shift_s) world.sandboxes.shift(sb, ...body.shift_s);
 	if (body.end) world.sandboxes.end(sb, body.end, { hard: !!body.hard, exception: body.exception });
 	return sandbox_state(world, sb);
 }
