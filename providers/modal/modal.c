@@ -19,6 +19,7 @@ static const struct option_spec options[] = {
 	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
 	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
+	{"registry_secret", OPTION_TEXT, OPTION_USER_ONLY, NULL, "the secret at Modal with which its registry is read, where that is private"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
 	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
 	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, unless Modal says it is more"},
@@ -150,6 +151,7 @@ static enum op_next step(struct turn *t)
 {
 	switch (t->op->kind) {
 	case OP_CHECK: return modal_check_next(t);
+	case OP_IMAGE: return modal_image_next(t);
 	case OP_RENT: return modal_rent_next(t);
 	case OP_INSPECT: return modal_inspect_next(t);
 	case OP_LIST: return modal_list_next(t);
@@ -241,6 +243,10 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		return send_with_token(op, call);
 	}
 	enum op_next what = step(&t);
+	if (what == OP_CALL || what == OP_WAIT) {
+		result->text = op->said;
+		op->said = (struct str){0};
+	}
 	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
 }
 
@@ -250,7 +256,7 @@ static void modal_op_free(struct op *op)
 		return;
 	op_result_free(&op->got);
 	call_free(&op->waiting);
-	str_free(&op->last_log);
+	str_free(&op->said);
 	modal_volumes_op_free(op);
 	free(op);
 }
@@ -262,6 +268,7 @@ const struct provider_ops provider_modal = {
 	.options = options,
 	.can_fetch = true,
 	.volume_lags = true,
+	.makes_image = true,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.open = modal_open,
