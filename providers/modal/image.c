@@ -83,11 +83,44 @@ static int take_builder(struct turn *t)
 
 /* ---- the secret with which a private registry is read ---- */
 
+/* "ghcr.io/me=NAME": a name and a password are shown to no other registry than the one they are for, whatever image a
+ * project's file asks for. */
+int modal_check_registries(const struct section *conf, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, "registry_secrets"); i++) {
+		const char *item = section_item(conf, "registry_secrets", i), *equals = strchr(item, '=');
+		if (!equals || equals == item || !equals[1] || item[strcspn(item, " \t")])
+			return err_set(err, ERR_CONFIG, "%s: providers.modal.registry_secrets: \"%s\" is not like \"ghcr.io/me=NAME\"",
+				       section_where(conf, "registry_secrets"), item);
+	}
+	return 0;
+}
+
+static const char *image_name(const struct op *op)
+{
+	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
+}
+
+/* "" where the image is public. */
+static const char *registry_secret(const struct op *op)
+{
+	const struct section *conf = op->provider->conf;
+	const char *image = image_name(op);
+
+	for (size_t i = 0; i < section_count(conf, "registry_secrets"); i++) {
+		const char *item = section_item(conf, "registry_secrets", i);
+		size_t len = strcspn(item, "=");
+		if (!strncmp(image, item, len) && (!image[len] || strchr("/:@", image[len]) || item[len - 1] == '/'))
+			return item + len + 1;
+	}
+	return "";
+}
+
 static enum op_next ask_registry(struct turn *t)
 {
 	Modal__Client__SecretGetOrCreateRequest request = MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
 
-	request.deployment_name = (char *)section_text(t->op->provider->conf, "registry_secret");
+	request.deployment_name = (char *)registry_secret(t->op);
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
 	t->op->step = ASKED_REGISTRY;
 	return modal_ask(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
@@ -95,15 +128,14 @@ static enum op_next ask_registry(struct turn *t)
 
 static int take_registry(struct turn *t)
 {
-	const struct section *conf = t->op->provider->conf;
-	const char *name = section_text(conf, "registry_secret");
+	const char *name = registry_secret(t->op);
 	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t, "looking for the secret of the image's registry",
 		      modal__client__secret_get_or_create_response__descriptor);
 
 	if (!answer && t->err->kind == ERR_NOT_FOUND)
 		return err_set(t->err, ERR_CONFIG,
-			       "%s: providers.modal.registry_secret = \"%s\": Modal has no such secret (make it there, with REGISTRY_USERNAME and REGISTRY_PASSWORD)",
-			       section_where(conf, "registry_secret"), name);
+			       "%s: providers.modal.registry_secrets: Modal has no secret \"%s\" (make it there, with REGISTRY_USERNAME and REGISTRY_PASSWORD)",
+			       section_where(t->op->provider->conf, "registry_secrets"), name);
 	if (!answer)
 		return -1;
 	if (!modal_id_is_sound(answer->secret_id, "st-"))
@@ -158,7 +190,7 @@ static int add_install(struct recipe *r, const char *const *packages, struct err
 static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *from = rent->image ? rent->image : section_text(op->provider->conf, "image");
+	const char *from = image_name(op);
 
 	for (const char *p = from; *p; p++)
 		if (*p <= ' ' || *p >= 127)
@@ -178,7 +210,7 @@ static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 static void recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX])
 {
 	const char *const where[] = {op->provider->builder_version, modal_text(section_text(op->provider->conf, "environment")),
-				     modal_text(section_text(op->provider->conf, "registry_secret"))};
+				     registry_secret(op)};
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	for (size_t i = 0; i < ARRAY_LEN(where); i++)
@@ -438,7 +470,7 @@ static enum op_next from_app(struct turn *t)
 	}
 	if (!op->provider->builder_version[0])
 		return ask_builder(t);
-	if (section_text(op->provider->conf, "registry_secret") && !op->registry_id[0])
+	if (*registry_secret(op) && !op->registry_id[0])
 		return ask_registry(t);
 	return from_recipe(t);
 }

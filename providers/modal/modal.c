@@ -19,7 +19,8 @@ static const struct option_spec options[] = {
 	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
 	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
-	{"registry_secret", OPTION_TEXT, OPTION_USER_ONLY, NULL, "the secret at Modal with which its registry is read, where that is private"},
+	{"registry_secrets", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "private images, as \"ghcr.io/me=NAME\": the secret at Modal that all below that name is read with"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
 	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
 	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, unless Modal says it is more"},
@@ -117,7 +118,7 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (!id || !*id || !secret || !*secret)
 		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
-	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || modal_check_registries(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	if (set_server(p, s, err) < 0) {

@@ -627,7 +627,9 @@ static void test_image_recipe(void **state)
 	want.rent.agent = "\177ELF\0agent";
 	want.rent.agent_len = 10;
 	want.rent.agent_path = "/usr/local/lib/burst/0123";
-	section_set_text(conf, "registry_secret", "registry", "t:4");
+	want.rent.image = "ghcr.io/acme/voices:1";
+	section_add_item(conf, "registry_secrets", "ghcr.io/ac=other", "t:4");
+	section_add_item(conf, "registry_secrets", "ghcr.io/acme=registry", "t:4");
 	COPY_TEXT(provider->app_id, "ap-1");
 	COPY_TEXT(provider->builder_version, "2025.06");
 	modal_token_take(&provider->token, "token-one");
@@ -649,13 +651,19 @@ static void test_image_recipe(void **state)
 	played_free(&p);
 	p = play(OP_IMAGE, &want, (const struct answer[]){{"SecretGetOrCreate", 5, NULL, "none"}}, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
-	assert_non_null(strstr(p.err.msg, "t:4: providers.modal.registry_secret = \"registry\": Modal has no such secret"));
+	assert_non_null(strstr(p.err.msg, "t:4: providers.modal.registry_secrets: Modal has no secret \"registry\""));
+	played_free(&p);
+	/* nobody else's registry is shown it */
+	want.rent.image = "evil.example/ghcr.io/acme/voices:1";
+	p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	UNPACKED(ImageGetOrCreateRequest, public, &p.call[0], image_get_or_create_request);
+	assert_null(public->image->image_registry_config);
 	played_free(&p);
 	static const char *const names[] = {"", "Vim", "a b", "x;reboot", "-y", "a$(b)", "a=1", "a/b"};
 	for (size_t n = 0; n < ARRAY_LEN(names); n++) {
 		const char *const bad[] = {"espeak-ng", names[n], NULL};
 		want.rent.packages = bad;
-		p = play(OP_IMAGE, &want, (const struct answer[]){SECRET}, 1);
+		p = play(OP_IMAGE, &want, NULL, 0);
 		if (p.err.kind != ERR_CONFIG || !strstr(p.err.msg, "is not the name of a Debian package"))
 			fail_msg("\"%s\": %s", names[n], p.err.msg);
 		played_free(&p);
