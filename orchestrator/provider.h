@@ -19,7 +19,7 @@
 #define PROVIDER_ABI 4u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
-enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
+enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
 
 /* What a vendor would rent us now. */
 struct offer {
@@ -119,6 +119,9 @@ enum op_kind {
 	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise */
 	OP_VOLUMES,	  /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
+	/* want.rent.{image, packages, agent, known_image} -> result.image: the image of such pods, built unless known_image still
+	 * is that. May take many minutes. Only where makes_image */
+	OP_IMAGE,
 	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
 	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
@@ -146,6 +149,13 @@ struct rent_request {
 	const char *mount;	 /* "/workspace" */
 	const char *image;	 /* NULL: the provider's default */
 	int64_t disk_gb, memory_gb, cpu; /* 0: the provider's default */
+	/* For vendors that build an image: what else is to be in it. Debian packages, NULL-terminated or NULL; and the agent, at this
+	 * path (NULL: none), which changes when it does. Others leave it out, and the pod fetches what it lacks. */
+	const char *const *packages;
+	const void *agent;
+	size_t agent_len;
+	const char *agent_path;
+	const char *known_image; /* what op_result.image said of this recipe the last time; NULL: nothing is known */
 	const char *start_script; /* POSIX sh text; becomes the container's first process */
 	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */
 	size_t env_count;
@@ -217,6 +227,7 @@ struct op_result {
 	struct op_bill billing;
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
+	char image[IMAGE_MAX]; /* IMAGE, RENT: for rent_request.known_image; empty: none. Only the provider reads it */
 	struct str text;
 	enum release_word release;
 };
@@ -292,6 +303,7 @@ struct provider_ops {
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
 	bool volume_lags; /* what a pod writes to a volume is seen by others only once it was synced, and if they mount it later */
+	bool makes_image; /* OP_IMAGE, before the first pod of a run */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
 	int64_t stage_block_bytes; /* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
@@ -307,7 +319,8 @@ struct provider_ops {
 	/* want is borrowed until op_free. */
 	struct op *(*begin)(struct provider *p, enum op_kind kind, const struct op_want *want);
 	/* One step. First with reply == NULL. OP_CALL: send *call (the caller frees it) and come back with its reply.
-	 * OP_WAIT: come back after *wait_ms with reply == NULL. OP_DONE: *result is set, free it with op_result_free().
+	 * OP_WAIT: come back after *wait_ms with reply == NULL. With both, result->text may hold lines for people about how it
+	 * goes (the log of a build); it is the caller's to free. OP_DONE: *result is set, free it with op_result_free().
 	 * OP_FAILED: *err is set; its kind says whether asking again can help or can cost money twice. */
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			     struct op_result *result, struct err *err);

@@ -26,6 +26,7 @@ struct core_provider {
 	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
 	bool used_before; /* an earlier life of this run rented there: it is looked at before the end */
 	const char *caution; /* said when the first pod is rented there; NULL: nothing */
+	bool makes_image; /* its pods' image is built, or found, before the first of them is rented */
 	bool volume_lags; /* what one pod prepares on a volume, another one may not see: each looks for itself */
 };
 
@@ -164,6 +165,7 @@ enum event_type {
 	EV_TICK,
 	EV_OFFERS,	   /* provider; offers, count; past: one each, or NULL. Or err */
 	EV_VOLUME,	   /* provider; volume. Or err */
+	EV_IMAGE,	   /* provider: the image of its pods is there. Or err */
 	EV_RENTED,	   /* pod; view */
 	EV_RENT_FAILED,	   /* pod; err */
 	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
@@ -214,6 +216,7 @@ struct event {
 enum action_type {
 	ACT_OFFERS,   /* provider */
 	ACT_VOLUME,   /* provider */
+	ACT_IMAGE,    /* provider */
 	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
 	ACT_RENT,     /* pod */
 	ACT_LIST,     /* provider */

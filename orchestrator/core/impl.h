@@ -76,7 +76,8 @@ struct candidate {
 enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 
 struct vendor { /* what the run knows of one provider */
-	enum ask volume_ask, offers_ask;
+	enum ask volume_ask, offers_ask, image_ask;
+	int image_failures; /* in a row */
 	struct volume volume;
 	bool used;	    /* a create was sent there */
 	bool listing;	    /* a list call is under way */

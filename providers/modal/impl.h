@@ -2,6 +2,7 @@
 #ifndef BURST_PROVIDERS_MODAL_IMPL_H
 #define BURST_PROVIDERS_MODAL_IMPL_H
 
+#include "base/crypto.h"
 #include "modal.pb-c.h"
 #include "provider.h"
 
@@ -70,9 +71,14 @@ struct op {
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
 	struct op_result got; /* what was learnt so far; freed with the operation */
-	/* renting */
-	char image_id[MODAL_ID_MAX], last_entry[64];
-	struct str last_log; /* the last line of the image's build */
+	/* images, and renting */
+	char image_id[MODAL_ID_MAX], registry_id[MODAL_ID_MAX], last_entry[64];
+	char recipe[SHA256_HEX];
+	bool trusted;	    /* the image was taken from want.rent.known_image without a look */
+	struct err refusal; /* of a create, while that look is taken */
+	struct str said;    /* what the build said since it was last handed over; */
+	char tail[3][120];  /* ... and its last lines, the oldest at tail_at */
+	size_t tail_at;
 	int64_t build_began_ms;
 	int broken, rebuilds;
 	/* listing */
@@ -152,6 +158,14 @@ enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
 
 /* rent.c */
 enum op_next modal_rent_next(struct turn *t);
+enum op_next modal_rent_on(struct turn *t); /* the image is known: op->image_id */
+
+/* image.c */
+enum { MODAL_IMAGE_STEPS = 10 }; /* below: its own */
+enum op_next modal_image_next(struct turn *t);
+int modal_check_registries(const struct section *conf, struct err *err);
+/* A create has not found something, *err says so. Is it the image? */
+enum op_next modal_image_doubted(struct turn *t);
 enum op_next modal_ask_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
 

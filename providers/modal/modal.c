@@ -19,6 +19,8 @@ static const struct option_spec options[] = {
 	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
 	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
+	{"registry_secrets", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "private images, as \"ghcr.io/me=NAME\": the secret at Modal that all below that name is read with"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
 	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
 	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, instead of what Modal says"},
@@ -117,7 +119,7 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (!id || !*id || !secret || !*secret)
 		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
-	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || modal_check_registries(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	if (set_server(p, s, err) < 0) {
@@ -151,6 +153,7 @@ static enum op_next step(struct turn *t)
 {
 	switch (t->op->kind) {
 	case OP_CHECK: return modal_check_next(t);
+	case OP_IMAGE: return modal_image_next(t);
 	case OP_RENT: return modal_rent_next(t);
 	case OP_INSPECT: return modal_inspect_next(t);
 	case OP_LIST: return modal_list_next(t);
@@ -242,6 +245,10 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		return send_with_token(op, call);
 	}
 	enum op_next what = step(&t);
+	if (what == OP_CALL || what == OP_WAIT) {
+		result->text = op->said;
+		op->said = (struct str){0};
+	}
 	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
 }
 
@@ -251,7 +258,7 @@ static void modal_op_free(struct op *op)
 		return;
 	op_result_free(&op->got);
 	call_free(&op->waiting);
-	str_free(&op->last_log);
+	str_free(&op->said);
 	modal_volumes_op_free(op);
 	modal_stage_op_free(op);
 	free(op);
@@ -267,6 +274,7 @@ const struct provider_ops provider_modal = {
 	.volume_lags = true,
 	.can_tidy = true,
 	.stage_block_bytes = MODAL_BLOCK_BYTES,
+	.makes_image = true,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.open = modal_open,

@@ -307,6 +307,77 @@ static void test_journal_before_rent(void **state)
 	tear_down(&b);
 }
 
+static void image(struct bench *b, enum err_kind kind)
+{
+	struct err err;
+
+	err_set(&err, kind ? kind : ERR_BUG, "words about it");
+	tell(b, (struct event){.type = EV_IMAGE, .err = kind ? &err : NULL});
+}
+
+static void test_image_before_pods(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.pods = 3;
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, offers, 2);
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 1);
+	assert_int_equal(core_pod_count(b.core), 0); /* nothing is billed while it is built */
+	wait_ms(&b, 15 * MINUTE);		     /* longer than anyone waits for capacity */
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
+	image(&b, ERR_NETWORK);
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 0); /* in a while */
+	assert_false(core_ended(b.core));
+	tear_down(&b);
+
+	set_up(&b, 40);
+	b.conf.pods = 3;
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, offers, 2);
+	image(&b, ERR_TRANSIENT);
+	wait_ms(&b, 30 * 1000);
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 1);
+	image(&b, ERR_NONE);
+	assert_int_equal(did(&b, ACT_RENT, -1), 3);
+	assert_int_equal(pod(&b, 0)->create_at, b.now);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
+	assert_int_equal(did(&b, ACT_RENT, -1), 1); /* once is enough */
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
+	end_well(&b);
+	tear_down(&b);
+}
+
+static void test_image_cannot_be_built(void **state)
+{
+	struct bench b;
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, &o, 1);
+	image(&b, ERR_CONFIG);
+	assert_true(core_ended(b.core)); /* it is not tried for ever */
+	assert_int_equal(core_pod_count(b.core), 0);
+	assert_int_equal(exit_status(&b), 2);
+	assert_string_equal(summary(&b).err.msg, "words about it");
+	tear_down(&b);
+
+	/* a signal meanwhile: there is nothing to wait for */
+	set_up(&b, 40);
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, &o, 1);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
+	assert_true(core_ended(b.core));
+	image(&b, ERR_NONE);
+	assert_int_equal(core_pod_count(b.core), 0);
+	tear_down(&b);
+}
+
 static void test_nothing_is_rented_without_a_row(void **state)
 {
 	struct bench b;
@@ -2116,6 +2187,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_journal_before_rent),
+		cmocka_unit_test(test_image_before_pods),
+		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
 		cmocka_unit_test(test_refused_creates),

@@ -33,6 +33,7 @@ struct played {
 	int64_t waited_ms;
 	struct call call[CALLS_MAX];
 	struct op_result result;
+	struct str said; /* on the way */
 	struct err err;
 };
 
@@ -109,6 +110,10 @@ static struct played play(enum op_kind kind, const struct op_want *want, const s
 		p.last = provider_modal.next(op, replied ? &reply : NULL, &call, &wait_ms, &p.result, &p.err);
 		reply_free(&reply);
 		replied = false;
+		if (p.last == OP_WAIT || p.last == OP_CALL) {
+			str_add(&p.said, str_text(&p.result.text));
+			op_result_free(&p.result);
+		}
 		if (p.last == OP_WAIT) {
 			p.waits++;
 			p.waited_ms += wait_ms;
@@ -135,6 +140,7 @@ static void played_free(struct played *p)
 	for (int i = 0; i < p->calls; i++)
 		call_free(&p->call[i]);
 	op_result_free(&p->result);
+	str_free(&p->said);
 }
 
 static const char *header_of(const struct call *call, const char *name)
@@ -585,16 +591,26 @@ static void test_image_is_built(void **state)
 	UNPACKED(ImageJoinStreamingRequest, second, &p.call[2], image_join_streaming_request);
 	assert_string_equal(modal_text(first->last_entry_id), "");
 	assert_string_equal(second->last_entry_id, "7-1");
-	assert_true(p.call[1].stream && p.call[1].stream_limit_ms == 55000 && first->timeout == 55);
+	assert_true(p.call[1].stream && p.call[1].stream_limit_ms == 5000 && first->timeout == 5);
+	assert_string_equal(str_text(&p.said), "im-1 is being built\nStep 1\nE: no such \\x1bpackage\nStep 1\nE: no such \\x1bpackage\n"
+					       "Step 1\nE: no such \\x1bpackage\n");
+	played_free(&p);
+	/* by itself, what it said last comes with the image */
+	struct answer alone[] = {UNBUILT, JOIN(0, &said, &good)};
+	p = play(OP_IMAGE, &want, alone, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(str_text(&p.said), "im-1 is being built\n");
+	assert_string_equal(str_text(&p.result.text), "Step 1\nE: no such \\x1bpackage\n");
+	assert_true(starts_with(p.result.image, "im-1 ") && strlen(p.result.image) == 5 + 64);
 	played_free(&p);
 	struct answer fails[] = {UNBUILT, JOIN(0, &said, &bad)};
 	p = play(OP_RENT, &want, fails, 2);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
-	assert_string_equal(p.err.msg, "create: the image cannot be built: no\\x0asuch tag");
+	assert_string_equal(p.err.msg, "image: it cannot be built: no\\x0asuch tag; its log ends: Step 1 | E: no such \\x1bpackage");
 	played_free(&p);
 	struct answer says_why[] = {UNBUILT, JOIN(0, &said, &bad_too)};
 	p = play(OP_RENT, &want, says_why, 2);
-	assert_string_equal(p.err.msg, "create: the image cannot be built: E: no such \\x1bpackage");
+	assert_string_equal(p.err.msg, "image: it cannot be built: Step 1 | E: no such \\x1bpackage");
 	played_free(&p);
 	struct answer breaks[] = {UNBUILT, JOIN(-1, &said), JOIN(-1, &said), JOIN(14, &said), JOIN(-1, &said)};
 	p = play(OP_RENT, &want, breaks, 5);
@@ -604,11 +620,128 @@ static void test_image_is_built(void **state)
 	p = play(OP_RENT, &want, again, 6);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
 	played_free(&p);
-	struct answer *const all[] = {goes_on, fails, says_why, breaks, again};
-	static const size_t sizes[] = {6, 2, 2, 5, 6};
+	struct answer *const all[] = {goes_on, alone, fails, says_why, breaks, again};
+	static const size_t sizes[] = {6, 2, 2, 2, 5, 6};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		for (size_t k = 0; k < sizes[i]; k++)
 			free(all[i][k].stream);
+}
+
+static const char *const packages[] = {"espeak-ng", "libstdc++6", NULL};
+
+static void test_image_recipe(void **state)
+{
+	(void)state;
+	struct op_want want = renting();
+	want.rent.packages = packages;
+	want.rent.agent = "\177ELF\0agent";
+	want.rent.agent_len = 10;
+	want.rent.agent_path = "/usr/local/lib/burst/0123";
+	want.rent.image = "ghcr.io/acme/voices:1";
+	section_add_item(conf, "registry_secrets", "ghcr.io/ac=other", "t:4");
+	section_add_item(conf, "registry_secrets", "ghcr.io/acme=registry", "t:4");
+	COPY_TEXT(provider->app_id, "ap-1");
+	COPY_TEXT(provider->builder_version, "2025.06");
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_IMAGE, &want, (const struct answer[]){SECRET, IMAGE}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(SecretGetOrCreateRequest, s, &p.call[0], secret_get_or_create_request);
+	assert_string_equal(s->deployment_name, "registry");
+	assert_false(s->has_object_creation_type); /* it is looked for, never made */
+	UNPACKED(ImageGetOrCreateRequest, i, &p.call[1], image_get_or_create_request);
+	assert_int_equal(i->image->n_dockerfile_commands, 5);
+	assert_non_null(strstr(i->image->dockerfile_commands[1], " curl espeak-ng libstdc++6 && "));
+	assert_string_equal(i->image->dockerfile_commands[2], "COPY /.burst-agent /usr/local/lib/burst/0123");
+	assert_string_equal(i->image->dockerfile_commands[3], "RUN chmod 755 /usr/local/lib/burst/0123");
+	assert_string_equal(i->image->context_files[0]->filename, "/.burst-agent");
+	assert_int_equal(i->image->context_files[0]->data.len, 10);
+	assert_memory_equal(i->image->context_files[0]->data.data, "\177ELF\0agent", 10);
+	assert_int_equal(i->image->image_registry_config->registry_auth_type, 4);
+	assert_string_equal(i->image->image_registry_config->secret_id, "st-1");
+	played_free(&p);
+	p = play(OP_IMAGE, &want, (const struct answer[]){{"SecretGetOrCreate", 5, NULL, "none"}}, 1);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "t:4: providers.modal.registry_secrets: Modal has no secret \"registry\""));
+	played_free(&p);
+	/* nobody else's registry is shown it */
+	want.rent.image = "evil.example/ghcr.io/acme/voices:1";
+	p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	UNPACKED(ImageGetOrCreateRequest, public, &p.call[0], image_get_or_create_request);
+	assert_null(public->image->image_registry_config);
+	played_free(&p);
+	static const char *const names[] = {"", "Vim", "a b", "x;reboot", "-y", "a$(b)", "a=1", "a/b"};
+	for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+		const char *const bad[] = {"espeak-ng", names[n], NULL};
+		want.rent.packages = bad;
+		p = play(OP_IMAGE, &want, NULL, 0);
+		if (p.err.kind != ERR_CONFIG || !strstr(p.err.msg, "is not the name of a Debian package"))
+			fail_msg("\"%s\": %s", names[n], p.err.msg);
+		played_free(&p);
+	}
+}
+
+static void test_image_is_known(void **state)
+{
+	(void)state;
+	struct op_want want = renting();
+	struct answer gone = {"ImageFromId", 5, NULL, "no such image"};
+	struct answer there = {"ImageFromId", 0, NULL, NULL};
+	struct answer nothing = {"SandboxCreate", 5, NULL, "not found"};
+
+	COPY_TEXT(provider->app_id, "ap-1");
+	COPY_TEXT(provider->builder_version, "2025.06");
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	char known[IMAGE_MAX];
+	COPY_TEXT(known, p.result.image);
+	played_free(&p);
+	want.rent.known_image = known;
+	/* one small call, and at the create none */
+	p = play(OP_IMAGE, &want, &there, 1);
+	UNPACKED(ImageFromIdRequest, f, &p.call[0], image_from_id_request);
+	assert_string_equal(f->image_id, "im-1");
+	assert_string_equal(p.result.image, known);
+	assert_string_equal(str_text(&p.said), "");
+	played_free(&p);
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, {"SandboxCreate", 0, &created, NULL}}, 2);
+	assert_string_equal(p.result.pods[0].id, "sb-1");
+	assert_string_equal(p.result.image, known);
+	played_free(&p);
+	/* it is gone: built again, before the run, or when a create does not find it */
+	p = play(OP_IMAGE, &want, (const struct answer[]){gone, IMAGE}, 2);
+	assert_string_equal(p.result.image, known);
+	played_free(&p);
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, nothing, gone, IMAGE, SECRET, {"SandboxCreate", 0, &created, NULL}}, 6);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(p.result.image, known);
+	played_free(&p);
+	/* but once only; and what else is not found is no matter of the image */
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, nothing, gone, IMAGE, SECRET, nothing}, 6);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, nothing, there}, 3);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(p.err.msg, "create: SandboxCreate: not found"));
+	played_free(&p);
+	p = play(OP_IMAGE, &want, (const struct answer[]){{"ImageFromId", -1, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	played_free(&p);
+	p = play(OP_IMAGE, &want, (const struct answer[]){{"ImageFromId", 12, NULL, "no such call"}, IMAGE}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	/* of another recipe, or no image of ours at all */
+	static const char *const others[] = {"", "im-1", "im-1 ", "im-1 0123", "\n", "im-1;x 0123"};
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		want.rent.known_image = others[i];
+		p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+		assert_int_equal(p.last, OP_DONE);
+		played_free(&p);
+	}
+	want.rent.known_image = known;
+	want.rent.packages = packages;
+	p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	assert_string_not_equal(p.result.image, known);
+	played_free(&p);
 }
 
 /* ---- sandboxes that exist ---- */
@@ -1780,6 +1913,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_image_recipe, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_image_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),

@@ -218,7 +218,7 @@ class Sandboxes {
 	furniture(sb) {
 		const { recipe } = sb.image;
 		const got = this.gpu_got(sb);
-		const files = [...host_files(), { path: '/usr/bin/sync', text: SYNC, mode: 0o755 }];
+		const files = [...host_files(), ...sb.image.copies, { path: '/usr/bin/sync', text: SYNC, mode: 0o755 }];
 		if (/\/run\/sshd/.test(recipe)) files.push({ path: '/run/sshd/.made', text: '', mode: 0o644 });
 		if (sb.gpu) {
 			const count = sb.quirks.no_gpu ? 0 : sb.gpu.count;
