@@ -120,7 +120,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);
-		core_note(c, NOTE_WARN, "%s: the answer to a create was lost (%s); looking for the pod",
+		core_note(c, NOTE_WARN, "%s: the answer to a create was lost; looking for the pod: %s",
 			  c->conf.providers[p->provider].name, err->msg);
 		return;
 	case ERR_NO_CAPACITY:

@@ -92,8 +92,12 @@ static bool leaves_doubt(int code)
 	return false;
 }
 
-static const char *hint(const struct reply *r)
+static const char *hint(const struct turn *t)
 {
+	const struct reply *r = t->reply;
+
+	if (r->grpc_status == 9 && t->op->asking_token)
+		return " (providers.modal.client_version, client_type and libmodal_version say what it takes us for)";
 	if (r->grpc_status == 16)
 		return " (are MODAL_TOKEN_ID and MODAL_TOKEN_SECRET right?)";
 	if (r->grpc_status == 7)
@@ -108,10 +112,13 @@ int modal_answered(struct turn *t, const char *doing)
 	if (!r->failed && r->grpc_status == 0)
 		return 0;
 	*t->err = r->err;
+	/* prices and bills may be for others, and one kind of GPU; the rest nobody else can do for us */
+	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS && t->op->kind != OP_BILLING)
+		t->err->kind = ERR_CREDENTIALS;
 	if (t->op->creating && (r->failed ? r->was_sent : leaves_doubt(r->grpc_status)))
 		t->err->kind = ERR_AMBIGUOUS;
 	struct err said = *t->err;
-	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(r));
+	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(t));
 	t->err->retry_after_ms = said.retry_after_ms;
 	return -1;
 }

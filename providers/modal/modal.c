@@ -215,6 +215,8 @@ static int take_token(struct turn *t)
 	}
 	if (answer)
 		err_set(t->err, ERR_TRANSIENT, "asking for a token of the session: there is none in the answer");
+	if (!answer && t->reply->grpc_status == 9) /* how we present ourselves is not taken any more */
+		t->err->kind = ERR_CONFIG;
 	if (t->reply->grpc_status == 16 || t->reply->grpc_status == 7 || !modal_token_is_usable(token))
 		return -1;
 	modal_token_failed(token);
@@ -237,8 +239,9 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		return OP_FAILED;
 	}
 	if (op->asking_token) {
+		int taken = take_token(&t);
 		op->asking_token = false;
-		if (take_token(&t) < 0)
+		if (taken < 0)
 			return op->kind == OP_CHECK ? modal_check_failed(&t) : OP_FAILED;
 		*call = op->waiting;
 		op->waiting = (struct call){0};

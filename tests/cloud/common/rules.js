@@ -30,8 +30,19 @@ class Faults {
 			rule.hits++;
 			found.push(rule.do);
 		}
-		return Object.assign({}, ...found);
+		return found.reduce(together, {});
 	}
+}
+
+// What two rules say of the same thing adds up.
+function together(a, b) {
+	const out = { ...a };
+	for (const [key, value] of Object.entries(b)) out[key] = is_object(value) && is_object(a[key]) ? { ...a[key], ...value } : value;
+	return out;
+}
+
+function is_object(value) {
+	return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function fits(want, got) {

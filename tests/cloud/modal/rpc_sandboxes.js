@@ -152,7 +152,7 @@ function list({ world, message, does }) {
 			idleTimeoutSecs: sb.idle_s,
 			readyAt: sb.ready_ms ? sb.ready_ms / 1000 : undefined,
 			resourceInfo: { memoryMb: sb.memory_gib * 1024, milliCpu: sb.cpu * 1000, gpuType: sb.gpu ? sb.gpu.type : '' },
-			tunnels: sb.tunnel_up ? world.sandboxes.tunnels(sb) : [],
+			tunnels: sb.tunnel_up && world.settings.list_tunnels ? world.sandboxes.tunnels(sb) : [],
 		})),
 	};
 }

@@ -47,6 +47,7 @@ const SETTINGS = {
 	boot: { schedule_ms: 3000, start_ms: 5000, tunnel_ms: 1000, build_ms: 20000 },
 	timeout_from: 'created', // or 'running': when timeout_secs begins to count
 	tunnels_of_ended: 'NOT_FOUND', // or FAILED_PRECONDITION
+	list_tunnels: true, // do the rows of a list bear them?
 	auth_token_s: 1200,
 	auth_token_everywhere: false, // also calls of the first kind need the auth token
 	router_token_s: 600,
@@ -373,7 +374,7 @@ async function handle_side(world, req, res) {
 			for (const name of Object.keys(req.headers)) if (/^x-modal|^authorization$/.test(name)) world.remark(`a block's URL is given the header ${name}`);
 			const { status, body: text } = world.volumes.serve(req.method, found[1], body);
 			record(world, { n: world.requests.length, at_ms: clock.now(), op: `block:${req.method}`, status, bytes: req.method === 'GET' ? text.length : body.length });
-			res.writeHead(status);
+			res.writeHead(status, { 'Content-Length': Buffer.byteLength(text) });
 			return void res.end(text);
 		}
 		if (!url.pathname.startsWith('/_control/')) {

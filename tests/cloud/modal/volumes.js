@@ -16,11 +16,22 @@ function sha256(bytes) {
 	return crypto.createHash('sha256').update(bytes).digest('hex');
 }
 
+// What work() gives, or nothing where a file was there no more: in a sandbox that runs they come and go meanwhile.
+function if_there(work) {
+	try {
+		return work();
+	} catch (e) {
+		if (e.code === 'ENOENT' || /No such file or directory/.test(e.stderr)) return undefined;
+		throw e;
+	}
+}
+
 // All that is below a folder: relative path -> lstat.
 function walk(root, under = '', out = new Map()) {
-	for (const entry of fs.readdirSync(path.join(root, under)).sort()) {
+	for (const entry of (if_there(() => fs.readdirSync(path.join(root, under))) || []).sort()) {
 		const name = path.join(under, entry);
-		const stat = fs.lstatSync(path.join(root, name));
+		const stat = if_there(() => fs.lstatSync(path.join(root, name)));
+		if (!stat) continue;
 		out.set(name, stat);
 		if (stat.isDirectory()) walk(root, name, out);
 	}
@@ -35,6 +46,10 @@ function zeros_at_end(bytes) {
 
 function mark(stat) {
 	return stat.isDirectory() ? 'directory' : `${stat.size} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.mode} ${stat.ino}`;
+}
+
+function marks_of(stats) {
+	return new Map([...stats].map(([name, stat]) => [name, mark(stat)]));
 }
 
 class Volumes {
@@ -81,11 +96,7 @@ class Volumes {
 	mount(volume, dir) {
 		fs.mkdirSync(path.dirname(dir), { recursive: true });
 		execFileSync('cp', ['-a', '--reflink=auto', this.folder(volume), dir]);
-		return { volume, dir, seen: this.marks(dir) };
-	}
-
-	marks(dir) {
-		return new Map([...walk(dir)].map(([name, stat]) => [name, mark(stat)]));
+		return { volume, dir, seen: marks_of(walk(dir)) };
 	}
 
 	// What changed in the copy since it was last looked at is carried over; the last writer of a file wins.
@@ -102,10 +113,10 @@ class Volumes {
 				fs.mkdirSync(to, { recursive: true, mode: stat.mode & 0o7777 });
 			} else if (stat.isFile() || stat.isSymbolicLink()) {
 				fs.rmSync(to, { recursive: true, force: true });
-				execFileSync('cp', ['-a', '--reflink=auto', from, to]);
+				if_there(() => execFileSync('cp', ['-a', '--reflink=auto', from, to], { stdio: ['ignore', 'ignore', 'pipe'] }));
 			}
 		}
-		mounted.seen = this.marks(mounted.dir);
+		mounted.seen = marks_of(now); // as they were when they were looked at: what changes meanwhile is for the next time
 	}
 
 	// ---- from outside ----

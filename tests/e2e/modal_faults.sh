@@ -1,0 +1,556 @@
+#!/bin/bash
+# modal_faults.sh - what Modal does to its clients: each fault of the stand-in, and what must come of it.
+# shellcheck disable=SC2317 # c_ functions are called by names put together
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/modal/client.sh"
+
+render() { # render [CONFIG...]
+	slow_worker
+	md_config 'code = { path = "code"; };' "$@"
+	LIMIT=300 burst run --json -v # others may be at work here, and some wait for a minute
+}
+gpus_used() { json '[.pods[] | select(.id != "") | .gpu] | join(",")'; }
+rule() { # rule JSON: one that has no name
+	md_control fault "$1" >/dev/null || complain "fault $1"
+}
+# What is sent again is the same call with the same key, and says so.
+repeats() { # repeats METHOD [COUNTER]: how many were
+	md_control requests | jq --arg m "$1" --arg h "x-${2:-retry}-attempt" '
+		[.[] | select(.op == $m)] | group_by(.headers["x-idempotency-key"]) | map(sort_by(.n) | map(.headers[$h] | tonumber)) |
+		if any(. != [range(length)]) then error("attempts: \(.)") else map(length - 1) | add // 0 end'
+}
+
+# ---- creates ----
+
+# Nobody knows what became of it: it is looked for, and no second one is asked for meanwhile.
+adopted() {
+	all_done 6 1
+	is "$(asked SandboxCreate)" 1 creates
+	has err.txt "looking for the pod"
+}
+c_create_says_13_and_made_it() {
+	md_fault error_after
+	render
+	adopted
+}
+c_create_says_14_and_made_it() {
+	md_fault error_after '"status":"UNAVAILABLE"'
+	render
+	adopted
+}
+c_create_is_cut_and_made_it() {
+	md_fault lost_reply
+	render
+	adopted
+}
+c_create_stream_is_reset() {
+	md_fault rst_stream '"op":"SandboxCreate"'
+	render
+	adopted
+}
+c_create_ends_in_a_frame() {
+	md_fault cut_stream '"op":"SandboxCreate","bytes":9'
+	render
+	adopted
+}
+c_create_without_a_status() {
+	md_fault no_status '"op":"SandboxCreate"'
+	render
+	adopted
+}
+c_create_is_compressed() { # which we never asked for: its id cannot be read
+	md_fault compressed '"op":"SandboxCreate"'
+	render
+	adopted
+}
+c_create_name_is_taken() { # by a try of ours that was heard after all
+	rule '{"when":{"op":"SandboxCreate"},"do":{"after":true,"status":"ALREADY_EXISTS","message":"Sandbox with name already exists."}}'
+	render
+	adopted
+}
+c_create_is_made_and_listed_late() {
+	md_fault lost_reply
+	rule '{"when":{"op":"SandboxCreate"},"do":{"sandbox":{"unlisted_ms":12000}}}'
+	render
+	adopted
+}
+c_create_says_14_and_made_nothing() {
+	md_fault unavailable '"op":"SandboxCreate"'
+	render
+	all_done 6 1
+	is "$(asked SandboxCreate)" 2 creates
+	is "$(md_control requests | jq -r '[.[] | select(.op == "SandboxCreate") | .message.definition.name, .headers["x-idempotency-key"]] | unique | length')" 4 \
+		"names and keys of two attempts"
+}
+c_creates_are_put_off() { # the server says when: the same call again
+	md_fault throttled '"op":"SandboxCreate","times":2,"retry_after_s":1.5'
+	local began=$SECONDS
+	render
+	all_done 6 1
+	is "$(asked SandboxCreate)" 3 creates
+	is "$(repeats SandboxCreate throttle-retry)" 2 "repeats of it"
+	[ $((SECONDS - began)) -ge 3 ] || complain "it did not wait as long as it was told to"
+}
+c_too_many_creates() {
+	md_fault exhausted '"times":2'
+	render
+	all_done 6 1
+	is "$(asked SandboxCreate)" 3 creates
+}
+c_too_many_creates_for_ever() {
+	md_fault exhausted '"times":-1'
+	render 'wait = "6s";'
+	in_vain 6 0
+	is "$(json .error.code)" rate_limited code
+}
+c_three_at_once_where_one_a_second_may_be() {
+	md_control settings '{"creates_per_s":1}' >/dev/null
+	script_lines 60
+	slow_worker SLOW=0.3 MAX_BATCH=2
+	md_config 'pods = 3; code = { path = "code"; };'
+	burst run --json
+	all_done 60 3
+}
+c_budget_of_the_workspace_is_spent() {
+	md_fault refused '"times":-1'
+	render 'wait = "5s";'
+	is "$(pods_ever)" 0 "pods that ever were"
+	[ "$STATUS" != 0 ] || complain "exit 0"
+	has err.txt "Workspace budget limit reached"
+	is "$(md_control requests | jq -r '[.[] | select(.op == "SandboxCreate") | .message.definition.resources.gpuConfig.gpuType] | length - (unique | length)')" 0 \
+		"kinds of GPU that were asked for twice"
+}
+c_one_gpu_is_closed_to_us() {
+	md_fault refused '"times":-1,"when":{"gpu":"L40S"},"status":"FAILED_PRECONDITION","message":"L40S needs another plan"'
+	render
+	all_done 6 1
+	is "$(gpus_used)" "NVIDIA A100-SXM4-40GB" "where it went"
+	has err.txt "L40S needs another plan"
+}
+c_what_we_ask_for_is_wrong() {
+	md_fault refused '"times":-1,"status":"INVALID_ARGUMENT","message":"Invalid mount path"'
+	render 'wait = "5s";'
+	in_vain 6 0
+	[ "$(asked SandboxCreate)" -le 3 ] || complain "$(asked SandboxCreate) creates" # one of each kind of GPU
+	has err.txt "Invalid mount path"
+}
+c_create_is_not_for_this_token() {
+	md_fault refused '"times":-1,"status":"PERMISSION_DENIED","message":"no access"'
+	render 'wait = "5s";'
+	in_vain 6 0
+	has err.txt "the token has no access to this"
+}
+c_volume_is_not_for_this_token() {
+	rule '{"times":-1,"when":{"op":"VolumeGetOrCreate"},"do":{"status":"PERMISSION_DENIED","message":"no access"}}'
+	render
+	in_vain 3 0
+	has err.txt "the token has no access to this"
+}
+c_wrong_token() {
+	export MODAL_TOKEN_SECRET=as-NOBODYKNOWSTHIS
+	render
+	in_vain 3 0
+	is "$(json .error.code)" credentials code
+	is "$(asked AuthTokenGet)" 1 "tries"
+}
+c_old_client() {
+	mkdir -p home/.config/burst
+	echo 'providers = { modal = { client_version = "0.1.0"; }; };' >home/.config/burst/burst.cfg
+	render
+	in_vain 2 0
+	has err.txt "Old client"
+	has err.txt "providers.modal.client_version"
+}
+
+# ---- any call ----
+
+CALLS="AuthTokenGet AppGetOrCreate VolumeGetOrCreate EnvironmentGetOrCreate ImageGetOrCreate SecretGetOrCreate SandboxList SandboxGetTunnels SandboxTerminate"
+once_each() { # once_each DO: of each call that may be repeated, the first
+	local op
+	md_control settings '{"list_tunnels":false}' >/dev/null # they are to be asked for
+	for op in $CALLS; do rule "{\"when\":{\"op\":\"$op\"},\"do\":$1}"; done
+}
+each_was_repeated() {
+	local op
+	all_done 6 1
+	for op in $CALLS; do
+		[ "$(repeats "$op")" = 1 ] || complain "$op: $(repeats "$op" 2>&1) repeats"
+	done
+	is "$(md_control state | jq '[.faults[].hits] | add')" "$(wc -w <<<"$CALLS")" "calls that failed"
+}
+c_14_once_each() {
+	once_each '{"status":"UNAVAILABLE","message":"50% of it is down"}'
+	render
+	each_was_repeated
+	has err.txt "50% of it is down"
+}
+c_13_once_each() { # carried out, and nothing is made twice by that
+	once_each '{"status":"INTERNAL","message":"internal error","after":true}'
+	render
+	each_was_repeated
+	is "$(md_control state | jq '[(.apps | length), (.volumes | length), (.secrets | length)] | join(" ")')" '"1 1 1"' "apps, volumes, secrets"
+}
+c_14_in_trailers_once_each() {
+	once_each '{"status":"UNAVAILABLE","wire":{"late_error":true}}'
+	render
+	each_was_repeated
+}
+c_stream_is_reset_once_each() {
+	once_each '{"wire":{"rst_after":0}}'
+	render
+	each_was_repeated
+}
+c_reply_ends_in_its_head_once_each() {
+	once_each '{"wire":{"cut_after":3}}'
+	render
+	each_was_repeated
+}
+c_connection_is_lost_once_each() {
+	once_each '{"wire":{"reset":true}}'
+	render
+	each_was_repeated
+}
+c_503_of_a_proxy_once_each() {
+	once_each '{"wire":{"http":503}}'
+	render
+	each_was_repeated
+}
+c_no_status_once_each() {
+	once_each '{"wire":{"no_status":true}}'
+	render
+	each_was_repeated
+}
+c_put_off_once_each() {
+	local op
+	once_each '{"status":"RESOURCE_EXHAUSTED","message":"rate limited","retry_after_s":0.3}'
+	render
+	all_done 6 1
+	for op in $CALLS; do is "$(repeats "$op" throttle-retry)" 1 "repeats of $op"; done
+}
+c_put_off_for_an_hour() {
+	rule '{"times":-1,"when":{"op":"AppGetOrCreate"},"do":{"status":"RESOURCE_EXHAUSTED","message":"come back later","retry_after_s":3600}}'
+	render 'wait = "5s";'
+	[ "$STATUS" = 4 ] || [ "$STATUS" = 6 ] || complain "exit status $STATUS"
+	is "$(pods_ever)" 0 "pods that ever were"
+	has err.txt "come back later"
+}
+c_frames_in_pieces() {
+	rule '{"times":-1,"do":{"wire":{"split":true}}}'
+	render
+	all_done 6 1
+}
+c_two_messages_in_one_piece() {
+	rule '{"times":-1,"do":{"wire":{"merge":true}}}'
+	render
+	all_done 6 1
+}
+c_goaway_once_each() { # the call under way is to be carried to its end; some versions of libcurl lose its status
+	once_each '{"wire":{"goaway":true}}'
+	md_fault goaway '"op":"SandboxCreate"'
+	render
+	all_done 6 1
+	is "$(asked SandboxCreate)" 1 creates
+}
+c_fields_that_nobody_knows() {
+	md_fault strange_fields
+	render
+	all_done 6 1
+}
+c_compressed_list() { # not read as if it were plain
+	md_fault compressed '"op":"SandboxList"'
+	render
+	all_done 6 1
+}
+c_away_for_good() {
+	rule '{"times":-1,"do":{"status":"UNAVAILABLE","message":"we are down"}}'
+	render 'wait = "5s";'
+	in_vain 6 0
+	has err.txt "we are down"
+}
+c_short_tokens() { # of the session: a new one well before the old one's end, and no call that is refused
+	md_fault short_token '"times":-1'
+	script_lines 30
+	slow_worker SLOW=0.5 MAX_BATCH=2
+	md_config 'code = { path = "code"; };'
+	burst run --json
+	all_done 30 1
+	[ "$(asked AuthTokenGet)" -ge 4 ] || complain "only $(asked AuthTokenGet) tokens"
+	is "$(md_control requests | jq '[.[] | select(.status == 16)] | length')" 0 "calls with a token that is over"
+}
+
+# ---- the image ----
+
+c_image_is_built_slowly() {
+	md_fault slow_image '"ms":3000'
+	render
+	all_done 6 1
+}
+c_image_stream_breaks() { # at once, in the middle, without its end
+	md_fault slow_image '"ms":2000'
+	md_fault rst_stream '"op":"ImageJoinStreaming","messages":1'
+	md_fault cut_stream '"op":"ImageJoinStreaming","skip":1,"bytes":40'
+	md_fault late_error '"op":"ImageJoinStreaming","skip":2'
+	render
+	all_done 6 1
+	[ "$(asked ImageJoinStreaming)" -ge 4 ] || complain "only $(asked ImageJoinStreaming) streams"
+}
+c_image_is_begun_anew() {
+	md_fault image_result '"result":"TERMINATED"'
+	render
+	all_done 6 1
+	[ "$(asked ImageGetOrCreate)" -ge 2 ] || complain "it was asked for once"
+}
+c_image_cannot_be_built() {
+	md_fault image_result '"message":"apt-get: no such thing"'
+	render
+	in_vain 2 0
+	has err.txt "apt-get: no such thing"
+	is "$(asked SandboxCreate)" 0 creates
+}
+
+# ---- sandboxes that do not come up ----
+
+# A sandbox that is given up counts once, another does the work.
+another_did() { # another_did [WORDS]
+	all_done 6 2
+	[ -z "${1:-}" ] || has err.txt "$1"
+}
+c_never_scheduled() { # ended at our own limit: it must not begin later; then the next kind of GPU
+	md_fault never_scheduled
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+	is "$(gpus_used)" "L40S,NVIDIA A100-SXM4-40GB" "what was tried"
+	[ "$(asked SandboxTerminate)" -ge 2 ] || complain "the one that waits was not ended"
+}
+c_scheduled_and_never_starts() {
+	md_fault never_starts
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_scheduled_late() {
+	md_fault late_schedule '"ms":7000'
+	render
+	all_done 6 1
+	[ "$(json '.pods[0].phases | .queue_s + .boot_s | floor')" -ge 6 ] || complain "the phases do not show it"
+}
+c_running_without_a_tunnel() {
+	md_fault no_tunnel
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_only_the_tunnel_with_tls() {
+	md_fault tls_only
+	render 'boot_limit = "6s";'
+	another_did "did not come up within"
+}
+c_sshd_listens_late() {
+	md_fault late_sshd '"ms":6000'
+	render
+	all_done 6 1
+}
+c_first_connections_are_reset() {
+	md_fault reset_conns '"count":4'
+	render
+	all_done 6 1
+}
+c_connections_are_reset_for_ever() {
+	md_fault reset_conns '"count":1000'
+	render 'boot_limit = "8s";'
+	another_did "did not come up within"
+}
+c_somebody_elses_host_key() {
+	md_fault wrong_key
+	render
+	another_did "host key"
+}
+c_it_cannot_be_set_up() {
+	md_fault init_failure
+	render
+	another_did
+}
+c_every_one_cannot_be_set_up() {
+	md_fault init_failure '"times":-1'
+	render 'wait = "5s";'
+	case $STATUS in
+	2 | 4 | 6) ;;
+	*) complain "exit status $STATUS" ;;
+	esac
+	[ "$(pods_ever)" -le 6 ] || complain "$(pods_ever) sandboxes were made"
+	is "$(wavs)" 0 files
+}
+c_listed_late() {
+	md_fault unlisted '"ms":8000'
+	render
+	all_done 6 1
+}
+c_never_listed() {
+	md_fault unlisted '"ms":3600000'
+	render 'boot_limit = "10s";'
+	another_did "did not come up within"
+}
+c_list_is_empty_once() { # one look without it is no proof
+	md_fault empty_list '"skip":2'
+	slowly 16
+	burst run --json
+	all_done 16 1
+}
+c_list_is_away_behind_a_proxy() {
+	rule '{"when":{"op":"SandboxList"},"times":3,"do":{"wire":{"http":504}}}'
+	render
+	all_done 6 1
+}
+c_no_gpu_in_it() {
+	md_fault no_gpu
+	slow_worker
+	ENGINE=chatterbox
+	JOB='worker = "sh \"$BURST_CODE/worker.sh\""; vram_gb = 8;'
+	md_config 'code = { path = "code"; };'
+	burst run --json
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "no GPU"
+	is "$(pods_ever)" 1 "pods that ever were"
+}
+c_a_better_gpu_than_asked_for() {
+	md_fault other_gpu
+	render
+	all_done 6 1
+	is "$(json '.pods[0].gpu')" "NVIDIA H200" "the GPU that it got"
+}
+
+# ---- at work ----
+
+slowly() { # slowly N [CONFIG...]: N segments of half a second each
+	script_lines "$1"
+	shift
+	slow_worker SLOW=0.5 MAX_BATCH=2
+	md_config 'code = { path = "code"; };' "$@"
+}
+at_work() { # at_work N [CONFIG...]: burst renders in the background; its sandbox in $ID
+	slowly "$@"
+	burst_bg run --json
+	wait_for 60 "the first files" file_count out 2
+	ID=$(md_sandboxes | head -n 1 | cut -d' ' -f1)
+}
+c_connection_drops_in_a_transfer() {
+	md_fault drops '"bytes":60000,"drops":2'
+	render
+	all_done 6 1
+}
+c_preempted() {
+	md_fault preempted '"ms":9000'
+	slowly 20
+	burst run --json
+	all_done 20 2
+	[ "$(json .wasted_seconds | cut -d. -f1)" -lt 10 ] || complain "wasted: $(json .wasted_seconds)"
+}
+c_evicted_for_its_memory() {
+	md_fault evicted '"ms":9000'
+	slowly 20
+	burst run --json
+	all_done 20 2
+}
+ended_at_work() { # ended_at_work STATUS [MEMBERS]: by the service, in a batch
+	at_work 20
+	md_control "sandboxes/$ID" "{\"end\":\"$1\"${2:-}}" >/dev/null
+	burst_wait
+	all_done 20 2
+}
+c_its_lifetime_is_over() { ended_at_work TIMEOUT; }
+c_it_fails_inside() { ended_at_work INTERNAL_FAILURE ',"exception":"worker lost"'; }
+c_its_start_script_is_killed() {
+	at_work 20
+	md_control "sandboxes/$ID" '{"kill":9}' >/dev/null
+	burst_wait
+	all_done 20 2
+	is "$(md_get "$ID" .ended)" FAILURE "how the first ended"
+}
+c_its_files_are_lost() { # those that are home stay home
+	md_fault lose_unsynced
+	at_work 20
+	stamp >stamp.txt
+	md_control "sandboxes/$ID" '{"end":"TERMINATED","hard":true}' >/dev/null
+	burst_wait
+	all_done 20 2
+	unchanged stamp.txt
+	all_right 20
+}
+
+# ---- the volume ----
+
+# The line to the sandboxes is slow, so the last files come from the volume, with the GPU given back: after a `sync`, and
+# by nothing else, since the end of these sandboxes commits nothing.
+large_files() { # large_files: of one sandbox, 24 MB
+	md_fault lose_unsynced
+	md_config
+	sed -i '/^job = /d' burst.cfg
+	# shellcheck disable=SC2016
+	echo 'job = { name = "e2e"; type = "command"; run = "for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >sums"; outputs = ["*.bin", "sums"]; output = "out"; };' >>burst.cfg
+	export DETOUR_NOT=" ${MODAL_SERVER_URL##*:} ${MD_SIDE_URL##*:} "
+	through '*.*=delay:80'
+	LIMIT=300 burst run --json -v
+	relay_stop
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	(cd out && sha256sum -c --quiet sums >/dev/null 2>&1) || complain "a file is not what it was in the sandbox"
+	is "$(pods_ever)" 1 "sandboxes that ever were"
+}
+from_the_volume() {
+	has err.txt "come from there while nothing bills"
+	[ "$(asked block:GET '.status == 200')" -ge 2 ] || complain "nothing was read from the volume"
+}
+c_files_come_from_the_volume() {
+	large_files
+	from_the_volume
+}
+c_addresses_of_the_volume_expire() {
+	md_fault dead_urls '"times":2'
+	large_files
+	from_the_volume
+	[ "$(asked block:GET '.status == 403')" -ge 2 ] || complain "no address had expired"
+}
+c_volume_is_away_at_first() {
+	md_fault unavailable '"op":"VolumeGetFile2","times":9'
+	large_files
+	from_the_volume
+}
+c_sync_fails() { # then nothing on the volume is safe: they come by way of the sandbox, which lives so long
+	md_fault sync_fails
+	large_files
+	has err.txt "cannot be synced: its files come by way of the pod"
+	is "$(asked block:GET)" 0 "blocks read from the volume"
+}
+
+# ---- the end ----
+
+c_end_takes_20_s() { # it bills until it is over
+	md_fault slow_end
+	render
+	all_done 6 1
+	[ "$(json '.pods[0].phases.release_s | floor')" -ge 20 ] || complain "it was taken for gone before its end"
+	[ "$(json '.pods[0].released')" = true ] || complain "not released"
+}
+c_end_is_refused_at_first() {
+	md_fault unavailable '"op":"SandboxTerminate","times":9'
+	render
+	all_done 6 1
+}
+c_end_is_put_off() {
+	md_fault throttled '"op":"SandboxTerminate","times":3,"retry_after_s":1'
+	render
+	all_done 6 1
+}
+c_end_of_one_that_is_over() {
+	rule '{"when":{"op":"SandboxTerminate"},"do":{"after":true,"status":"NOT_FOUND","message":"Sandbox not found."}}'
+	render
+	all_done 6 1
+}
+
+# Most of the time a case waits for what must be waited for: the longest come first.
+FIRST="c_create_says_14_and_made_nothing c_create_is_made_and_listed_late c_never_listed c_every_one_cannot_be_set_up c_goaway_once_each
+	$(declare -F | sed -n 's/^declare -f \(c_create_\(says_1\|is_c\|stream\|ends\|without\|name\).*\)/\1/p' | grep -v made_nothing) c_end_takes_20_s"
+AT_ONCE=${AT_ONCE_FAULTS:-26}
+t_every_fault() {
+	# shellcheck disable=SC2046,SC2086
+	cases $FIRST $(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxF "$(printf '%s\n' $FIRST)")
+}
+
+run_tests "$@"
