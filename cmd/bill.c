@@ -66,7 +66,12 @@ static char *minute_show(char *to, size_t room, int64_t at_ms, int64_t now_ms)
 
 bool bill_is_known(const struct pod_row *pod)
 {
-	return pod->billed_vendor_ms > 0 || pod->cost_vendor_microusd > 0;
+	return pod->billed_vendor_ms > 0 || pod->cost_vendor_microusd > 0 || pod->vendor_reported;
+}
+
+bool bill_has_dollars(const struct pod_row *pod)
+{
+	return bill_is_known(pod) && (pod->cost_vendor_microusd > 0 || !pod->billed_vendor_ms || !pod->price_microusd_h);
 }
 
 bool bill_is_final(const struct pod_row *pod)
@@ -94,8 +99,7 @@ char *bill_money(char *to, size_t room, int64_t microusd)
 
 struct look {
 	const struct pod_row *pod;
-	const struct bill_hour *hours;
-	size_t hour_count;
+	const struct op_bill *told;
 	int64_t now_ms;
 	struct str *why;
 	struct bill_verdict *out;
@@ -104,7 +108,7 @@ struct look {
 static void clause(struct look *l, const char *fmt, ...) PRINTF(2, 3);
 static void clause(struct look *l, const char *fmt, ...)
 {
-	char text[300];
+	char text[400];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -130,7 +134,7 @@ static int64_t tolerance_ms(const struct look *l)
 	int64_t ms = SECOND_MS + l->pod->billed_ms / 100;
 
 	if (!l->pod->vendor_reported && l->pod->price_microusd_h > 0)
-		ms += GRAIN_MICROUSD * (int64_t)MAX(l->hour_count, (size_t)1) * HOUR_MS / l->pod->price_microusd_h;
+		ms += GRAIN_MICROUSD * (int64_t)MAX(l->told->hour_count, (size_t)1) * HOUR_MS / l->pod->price_microusd_h;
 	return ms;
 }
 
@@ -141,8 +145,8 @@ static int64_t lived_ms(const struct pod_row *pod)
 
 static bool billed_after_its_end(struct look *l)
 {
-	for (size_t i = 0; i < l->hour_count; i++) {
-		const struct bill_hour *h = &l->hours[i];
+	for (size_t i = 0; i < l->told->hour_count; i++) {
+		const struct bill_hour *h = &l->told->hours[i];
 		char money[32], hour[40], gone[40];
 		if (h->cost_microusd <= 0 || h->start_s * 1000 < l->pod->gone_ms + GONE_OFF_MS)
 			continue;
@@ -176,7 +180,7 @@ static bool billed_too_dear(struct look *l)
 	int64_t fair = money_for(pod->price_microusd_h, pod->billed_vendor_ms);
 	char more[32], price[32];
 
-	if (!pod->vendor_reported || dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) + GRAIN_MICROUSD)
+	if (!pod->vendor_reported || !pod->price_microusd_h || dollars <= fair + fair / 100 + money_for(pod->price_microusd_h, SECOND_MS) + GRAIN_MICROUSD)
 		return false;
 	clause(l, "%s more than its seconds cost at %s an hour", bill_money(more, sizeof(more), dollars - fair),
 	       money_show(price, sizeof(price), pod->price_microusd_h));
@@ -205,7 +209,7 @@ static void explain_shorter(struct look *l)
 	if (started_ms(pod) > 0 && queue > 0 && missing >= queue - off && missing <= queue + off)
 		clause(l, "it bills from the container's start, %s after the create call",
 		       duration_show(text, sizeof(text), queue));
-	else if (l->out->final)
+	else if (l->out->final || pod->vendor_reported)
 		clause(l, "it bills %s less than we count", duration_show(text, sizeof(text), missing));
 	else if (l->now_ms >= complete_ms(pod))
 		ask_again(l, "it bills less than we count, and may not be done");
@@ -228,7 +232,9 @@ static void explain_time(struct look *l)
 	int64_t more = pod->billed_vendor_ms - pod->billed_ms;
 
 	l->out->state = BILL_EXPLAINED;
-	if (!pod->billed_vendor_ms) {
+	if (!pod->billed_vendor_ms && pod->vendor_reported && !pod->cost_vendor_microusd) {
+		clause(l, "it never ran, and nothing is billed");
+	} else if (!pod->billed_vendor_ms) {
 		clause(l, "its price is not known, so the dollars imply no seconds");
 	} else if (more > tolerance_ms(l)) {
 		explain_longer(l);
@@ -243,6 +249,7 @@ static void explain_time(struct look *l)
 static void judge_known(struct look *l)
 {
 	char money[32];
+	const char *what = l->told->beside_for;
 
 	if (billed_after_its_end(l) || billed_too_long(l) || billed_too_dear(l)) {
 		l->out->state = BILL_EXCESS;
@@ -250,9 +257,13 @@ static void judge_known(struct look *l)
 	}
 	explain_time(l);
 	if (l->pod->cost_beside_microusd > 0)
-		clause(l, "%s of it is for the disk, billed beside the price",
-		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd));
-	if (l->hour_count && l->now_ms < complete_ms(l->pod))
+		clause(l, "%s of it is %s%s%sbilled beside the price",
+		       bill_money(money, sizeof(money), l->pod->cost_beside_microusd), *what ? "for " : "", what, *what ? ", " : "");
+	if (!bill_has_dollars(l->pod))
+		clause(l, "it tells no dollars of one pod");
+	if (l->told->note[0])
+		clause(l, "%s", l->told->note);
+	if (l->told->hour_count && l->now_ms < complete_ms(l->pod))
 		ask_again(l, "its last hour is not complete");
 }
 
@@ -269,10 +280,11 @@ static void judge_unknown(struct look *l)
 		       duration_show(text, sizeof(text), since));
 }
 
-void bill_judge(const struct pod_row *pod, const struct bill_hour *hours, size_t hour_count, struct bill_verdict *out)
+void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bill_verdict *out)
 {
+	static const struct op_bill nothing;
 	CLEANUP(str_free) struct str why = STR_INIT;
-	struct look l = {pod, hours, hour_count, pod->vendor_asked_ms, &why, out};
+	struct look l = {pod, told ? told : &nothing, pod->vendor_asked_ms, &why, out};
 
 	*out = (struct bill_verdict){.final = bill_is_final(pod)};
 	if (bill_is_known(pod))

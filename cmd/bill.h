@@ -17,15 +17,15 @@ struct bill_verdict {
 	enum bill_state state;
 	bool final;           /* the vendor has had its time: no need to ask again */
 	int64_t ask_again_ms; /* wall clock, a whole minute; 0: no need */
-	char why[400];        /* for people */
+	char why[700];        /* for people */
 };
 
-/* Of a pod that is gone, whose row holds what the vendor said at row.vendor_asked_ms; hours: what it said of each, may be
- * none. */
-void bill_judge(const struct pod_row *pod, const struct bill_hour *hours, size_t hour_count, struct bill_verdict *out);
+/* Of a pod that is gone, whose row holds what the vendor said at row.vendor_asked_ms; told: its hours and words, NULL: none. */
+void bill_judge(const struct pod_row *pod, const struct op_bill *told, struct bill_verdict *out);
 /* The vendor's last word is in the row. */
 bool bill_is_final(const struct pod_row *pod);
 bool bill_is_known(const struct pod_row *pod); /* the vendor has a record of it */
+bool bill_has_dollars(const struct pod_row *pod); /* ... which says what it cost, not only how long it was */
 /* "$0.0123" as elsewhere, but what is below a cent to the micro-dollar: "$0.000041". Returns `to`. */
 char *bill_money(char *to, size_t room, int64_t microusd);
 /* What we count in [start_s, end_s), in micro-dollars. */

@@ -132,16 +132,13 @@ static int lock_output(struct launch *l, struct err *err)
 	return 0;
 }
 
-int launch_load_job(struct launch *l, struct err *err)
+int launch_read_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	const struct section *top = config_top(ctx->config);
 	struct engine_setup *s = &l->setup;
 	const struct section *job = config_job(ctx->config);
-	size_t count;
 
-	if (deliver_check(ctx->config, err) < 0)
-		return -1;
 	l->output_dir = xstrdup(section_text(job, "output"));
 	struct job_setup setup = {
 		.conf = job,
@@ -152,7 +149,16 @@ int launch_load_job(struct launch *l, struct err *err)
 		.verbose = ctx->verbose > 0,
 	};
 	s->job_ops = config_job_ops(ctx->config);
-	if (s->job_ops->load(&s->job, &setup, err) < 0)
+	return s->job_ops->load(&s->job, &setup, err);
+}
+
+int launch_load_job(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct engine_setup *s = &l->setup;
+	size_t count;
+
+	if (deliver_check(ctx->config, err) < 0 || launch_read_job(l, err) < 0)
 		return -1;
 	s->output_dir = l->output_dir;
 	s->job_ops->segments(s->job, &count);
@@ -295,6 +301,15 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	return store_put_run(ctx->store, r, err);
 }
 
+static void note_provider(struct launch *l, const char *name)
+{
+	for (int i = 0; i < l->rented_at_count; i++)
+		if (!strcmp(l->rented_at[i], name))
+			return;
+	if (l->rented_at_count < CORE_PROVIDERS_MAX)
+		COPY_TEXT(l->rented_at[l->rented_at_count++], name);
+}
+
 /* Pods that are gone already have cost what their rows say: that much of the cap is used up. What some of them finished may
  * still be on its volume only. */
 static int take_over_pods(struct launch *l, struct err *err)
@@ -309,6 +324,7 @@ static int take_over_pods(struct launch *l, struct err *err)
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row pod = pods[i];
 		bool over = !strcmp(pod.state, "gone") || !strcmp(pod.state, "failed");
+		note_provider(l, pod.provider);
 		if (!over || (pod.volume_safe && !s->conf.reap))
 			pods[open++] = pod;
 		if (!over)
@@ -326,11 +342,22 @@ static int take_over_pods(struct launch *l, struct err *err)
 	return 0;
 }
 
+/* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
+ * have left a pod that no row names. */
 static int adopt_providers(struct launch *l, struct err *err)
 {
+	struct err why;
+
 	for (size_t i = 0; i < l->setup.adopt_count; i++)
 		if (launch_open_provider(l, l->setup.adopt[i].provider, err) < 0)
 			return err_wrap(err, "pod %s", l->setup.adopt[i].id[0] ? l->setup.adopt[i].id : l->setup.adopt[i].attempt);
+	for (int i = 0; i < l->rented_at_count; i++) {
+		if (launch_open_provider(l, l->rented_at[i], &why) < 0)
+			continue;
+		for (int k = 0; k < l->setup.provider_count; k++)
+			if (!strcmp(l->setup.providers[k].ops->name, l->rented_at[i]))
+				l->setup.used_before[k] = true;
+	}
 	return 0;
 }
 
@@ -427,7 +454,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 		launch_free(&l);
 		return -1;
 	}
-	if (l.setup.adopt_count) {
+	if (l.setup.adopt_count || l.setup.provider_count) {
 		struct engine *e = engine_new(&l.setup);
 		int exit_status = engine_run(e, err);
 		struct core_summary s;

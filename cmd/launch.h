@@ -13,6 +13,8 @@ struct launch {
 	char *run_dir, *output_dir;
 	const char **gpus;
 	struct pod_row *adopted;
+	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
+	int rented_at_count;
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	struct err err;			     /* of the run, once it has ended */
 	json_t *delivered;		     /* what the delivery's own run said; NULL: there was none */
@@ -25,6 +27,8 @@ void launch_free(struct launch *l);
 int launch_open_providers(struct launch *l, struct err *err);
 int launch_open_provider(struct launch *l, const char *name, struct err *err);
 
+/* The job of the config as it is, without locks: for its needs alone. */
+int launch_read_job(struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is running. */
 int launch_load_job(struct launch *l, struct err *err);
 size_t launch_open_segments(const struct launch *l); /* not done yet */

@@ -14,35 +14,50 @@ enum { ASK_MS = 60000 };
 struct known_offer {
 	struct offer offer;
 	struct offer_past past;
+	int provider; /* which of the config's */
 	bool avoided;
 };
 
-static int compare(const void *a, const void *b)
+static int by_number(int64_t x, int64_t y)
 {
-	const struct offer *x = &((const struct known_offer *)a)->offer, *y = &((const struct known_offer *)b)->offer;
-	bool avoided = ((const struct known_offer *)a)->avoided;
-
-	if (avoided != ((const struct known_offer *)b)->avoided)
-		return avoided ? 1 : -1;
-	if (x->wish != y->wish)
-		return x->wish < y->wish ? -1 : 1;
-	if (x->price_microusd_h != y->price_microusd_h)
-		return x->price_microusd_h < y->price_microusd_h ? -1 : 1;
-	return strcmp(x->provider, y->provider);
+	return (x > y) - (x < y);
 }
 
-static void add_offers(struct launch *l, const struct op_result *from, struct known_offer **out, size_t *count)
+/* As a run would take them. */
+static int by_turn(const void *a, const void *b)
+{
+	const struct known_offer *x = a, *y = b;
+	int way = by_number(x->avoided, y->avoided);
+
+	way = way ? way : by_number(x->provider, y->provider);
+	way = way ? way : by_number(x->offer.wish, y->offer.wish);
+	way = way ? way : by_number(x->offer.price_microusd_h, y->offer.price_microusd_h);
+	way = way ? way : strcmp(x->offer.region, y->offer.region);
+	return way ? way : strcmp(x->offer.id, y->offer.id);
+}
+
+/* All vendors side by side. */
+static int by_price(const void *a, const void *b)
+{
+	const struct known_offer *x = a, *y = b;
+	int way = by_number(x->avoided, y->avoided);
+
+	way = way ? way : by_number(x->offer.price_microusd_h, y->offer.price_microusd_h);
+	return way ? way : by_turn(a, b);
+}
+
+static void add_offers(struct launch *l, int provider, const struct op_result *from, struct known_offer **out, size_t *count)
 {
 	int64_t now = clock_wall_ms();
 	struct offer_past *past = past_of_offers(l->ctx->store, from->offers, from->offer_count, now);
 
 	*out = xrealloc(*out, (*count + from->offer_count + 1) * sizeof(**out));
 	for (size_t i = 0; i < from->offer_count; i++)
-		(*out)[(*count)++] = (struct known_offer){from->offers[i], past[i], offer_avoided(&past[i], now)};
+		(*out)[(*count)++] = (struct known_offer){from->offers[i], past[i], provider, offer_avoided(&past[i], now)};
 	free(past);
 }
 
-static int ask_offers(struct launch *l, struct known_offer **out, size_t *count, struct err *err)
+static int ask_offers(struct launch *l, int (*order)(const void *, const void *), struct known_offer **out, size_t *count, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
 	size_t gpus = section_count(top, "gpu");
@@ -57,6 +72,8 @@ static int ask_offers(struct launch *l, struct known_offer **out, size_t *count,
 	want.offers.cpu = section_int(section_group(top, "pod"), "cpu");
 	want.offers.memory_gb = section_int(section_group(top, "pod"), "memory_gb");
 	want.offers.disk_gb = section_int(section_group(top, "pod"), "disk_gb");
+	if (l->setup.job)
+		want.offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
 	*out = NULL;
 	*count = 0;
 	for (int i = 0; i < l->setup.provider_count; i++) {
@@ -69,11 +86,11 @@ static int ask_offers(struct launch *l, struct known_offer **out, size_t *count,
 			err_clear(err);
 			continue;
 		}
-		add_offers(l, &result, out, count);
+		add_offers(l, i, &result, out, count);
 		op_result_free(&result);
 	}
 	if (*count)
-		qsort(*out, *count, sizeof(**out), compare);
+		qsort(*out, *count, sizeof(**out), order);
 	return 0;
 }
 
@@ -90,6 +107,7 @@ static void print_offers(FILE *to, const struct known_offer *offers, size_t coun
 	table_column(t, "KIND", TABLE_LEFT, false);
 	table_column(t, "STOCK", TABLE_LEFT, false);
 	table_column(t, "$/H", TABLE_RIGHT, false);
+	table_column(t, "WITH", TABLE_LEFT, true);
 	if (any_avoided)
 		table_column(t, "AVOIDED", TABLE_LEFT, true);
 	for (size_t i = 0; i < count; i++) {
@@ -101,6 +119,7 @@ static void print_offers(FILE *to, const struct known_offer *offers, size_t coun
 		table_cell(t, "%s", o->spot ? "spot" : "on demand");
 		table_cell(t, "%s", o->stock[0] ? o->stock : "-");
 		table_cell(t, "%s", money_show(text, sizeof(text), o->price_microusd_h));
+		table_cell(t, "%s", o->with[0] ? o->with : "-");
 		if (any_avoided)
 			table_cell(t, "%s", offer_past_show(why, sizeof(why), &offers[i].past, clock_wall_ms()));
 	}
@@ -121,10 +140,10 @@ static json_t *offer_json(const struct known_offer *k)
 {
 	const struct offer *o = &k->offer;
 
-	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o}", "provider", report_text(o->provider), "id",
+	return json_pack("{s:o,s:o,s:o,s:i,s:i,s:o,s:b,s:o,s:o,s:o,s:o}", "provider", report_text(o->provider), "id",
 			 report_text(o->id), "gpu", report_text(o->gpu), "gpus", o->gpus, "vram_gb", o->vram_gb, "region", report_text(o->region), "spot",
 			 o->spot, "stock", report_text(o->stock), "price_usd_hour",
-			 report_dollars(o->price_microusd_h), "avoided", avoided_json(k));
+			 report_dollars(o->price_microusd_h), "with", o->with[0] ? report_text(o->with) : json_null(), "avoided", avoided_json(k));
 }
 
 /* What we know before anything ran: the job's own estimate of one worker's time, dealt out over pods and workers. */
@@ -168,7 +187,7 @@ int launch_plan(struct launch *l, struct err *err)
 	struct known_offer *offers = NULL;
 	size_t count = 0;
 
-	if (ask_offers(l, &offers, &count, err) < 0)
+	if (ask_offers(l, by_turn, &offers, &count, err) < 0)
 		return -1;
 	print_offers(stdout, offers, count);
 	if (count)
@@ -192,6 +211,28 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 	return status;
 }
 
+/* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are shown. */
+static void read_need(struct launch *l)
+{
+	struct err err = {0};
+
+	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
+		log_line(LOG_NOTE, "what the job needs is not known, so all offers are shown: %s", err.msg);
+}
+
+static void say_cautions(const struct launch *l, const struct known_offer *offers, size_t count)
+{
+	bool said[CORE_PROVIDERS_MAX] = {false};
+
+	for (size_t i = 0; i < count; i++) {
+		int k = offers[i].provider;
+		const char *caution = l->setup.providers[k].ops->caution;
+		if (caution && !said[k])
+			log_line(LOG_NOTE, "%s", caution);
+		said[k] = true;
+	}
+}
+
 static int run_offers(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
@@ -199,9 +240,10 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	size_t count = 0;
 
 	launch_init(&l, ctx);
+	read_need(&l);
 	int status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = ask_offers(&l, &offers, &count, err);
+		status = ask_offers(&l, by_price, &offers, &count, err);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)
@@ -210,6 +252,8 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	} else if (status == 0) {
 		print_offers(stdout, offers, count);
 	}
+	if (status == 0)
+		say_cautions(&l, offers, count);
 	free(offers);
 	launch_free(&l);
 	return status < 0 ? -1 : cmd_flush(err);
@@ -238,6 +282,8 @@ const struct cmd cmd_plan = {
 const struct cmd cmd_offers = {
 	.name = "offers",
 	.summary = "show what the providers would rent now",
+	.details = "All vendors side by side, the cheapest first: what is large enough for the job, at the price of a pod with the "
+		   "cores and the memory that it asks for. `burst plan` shows them in the order in which a run takes them.",
 	.opts = opts,
 	.json = true,
 	.needs = NEED_CONFIG | NEED_LEDGER,

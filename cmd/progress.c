@@ -109,6 +109,8 @@ static void draw_live(struct progress *p, const struct engine *e, int64_t now)
 	total_line(&line, e, now);
 	if (hidden)
 		str_addf(&line, "  (%d more pods)", hidden);
+	if (engine_doing(e)[0])
+		str_addf(&line, "  %s", engine_doing(e));
 	put_line(p, &line);
 	fflush(stderr);
 }

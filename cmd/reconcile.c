@@ -16,8 +16,7 @@ enum { ASK_MS = 120000, AGE_DAYS = 30 };
 
 struct asked_pod {
 	struct pod_row row;
-	struct bill_hour *hours;
-	size_t hour_count;
+	struct op_bill told; /* with the hours */
 	bool asked, other_key;	     /* other_key: it was not rented with this one */
 	struct bill_verdict verdict; /* when asked */
 	char why_not[560];	     /* ... else */
@@ -153,11 +152,11 @@ static int take_bill(struct reconciliation *r, struct asked_pod *pod, struct op_
 	if (remember(r, pod, bill, err) < 0)
 		return -1;
 	if (bill) {
-		pod->hours = TAKE(bill->hours);
-		pod->hour_count = bill->hour_count;
+		pod->told = *bill;
+		bill->hours = NULL;
 	}
 	pod->asked = true;
-	bill_judge(&pod->row, pod->hours, pod->hour_count, &pod->verdict);
+	bill_judge(&pod->row, &pod->told, &pod->verdict);
 	if (pod->verdict.state == BILL_NOT_YET && pod->other_key)
 		snprintf(pod->verdict.why, sizeof(pod->verdict.why),
 			 "no record for this key: it was rented with another one; if that was another account's, ask with it");
@@ -196,6 +195,7 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 		COPY_TEXT(want.id, pod->row.id);
 		want.bill.price_microusd_h = pod->row.price_microusd_h;
 		want.bill.list_microusd_h = pod->row.price_list_microusd_h;
+		COPY_TEXT(want.bill.gpu, pod->row.gpu_offered);
 		if (caller_ask(provider, OP_BILLING, &want, ASK_MS, &result, &why) == 0) {
 			int status = take_bill(r, pod, &result.billing, err);
 			op_result_free(&result);
@@ -213,8 +213,8 @@ static int ask(struct reconciliation *r, struct asked_pod *pod, struct err *err)
 /* ---- for people ---- */
 
 struct sums {
-	int64_t billed_ms, cost, vendor_ms, vendor_cost;
-	size_t known;
+	int64_t billed_ms, cost, vendor_ms, vendor_cost, more;
+	size_t known, with_dollars;
 };
 
 static struct sums sum_of(const struct reconciliation *r)
@@ -230,6 +230,10 @@ static struct sums sum_of(const struct reconciliation *r)
 		s.cost += pod->cost_microusd;
 		s.vendor_ms += pod->billed_vendor_ms;
 		s.vendor_cost += pod->cost_vendor_microusd;
+		if (bill_has_dollars(pod)) {
+			s.with_dollars++;
+			s.more += pod->cost_vendor_microusd - pod->cost_microusd;
+		}
 	}
 	return s;
 }
@@ -254,27 +258,34 @@ static void cell_ours(struct table *t, const char *pod, const char *run, int64_t
 	table_cell(t, "%s", money_show(text, sizeof(text), cost));
 }
 
-static void print_pod(struct table *t, const struct pod_row *pod)
+static void cell_its_dollars(struct table *t, bool known, int64_t cost, int64_t more)
 {
 	char text[32];
 
+	table_cell(t, "%s", known ? money_show(text, sizeof(text), cost) : "-");
+	if (known)
+		cell_difference(t, more);
+	else
+		table_cell(t, "-");
+}
+
+static void print_pod(struct table *t, const struct pod_row *pod)
+{
 	cell_ours(t, pod->id, pod->run, pod->billed_ms, pod->cost_microusd);
 	if (!bill_is_known(pod)) {
 		for (int i = 0; i < 4; i++)
 			table_cell(t, "-");
 		return;
 	}
-	table_cell(t, pod->billed_vendor_ms ? "%.1fs" : "-", (double)pod->billed_vendor_ms / 1000);
+	table_cell(t, pod->billed_vendor_ms || pod->vendor_reported ? "%.1fs" : "-", (double)pod->billed_vendor_ms / 1000);
 	table_cell(t, "%s", pod->vendor_reported ? "reported" : "implied");
-	table_cell(t, "%s", money_show(text, sizeof(text), pod->cost_vendor_microusd));
-	cell_difference(t, pod->cost_vendor_microusd - pod->cost_microusd);
+	cell_its_dollars(t, bill_has_dollars(pod), pod->cost_vendor_microusd, pod->cost_vendor_microusd - pod->cost_microusd);
 }
 
 static void print_table(const struct reconciliation *r)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	struct sums sums = sum_of(r);
-	char text[32];
 
 	table_column(t, "POD", TABLE_LEFT, false);
 	table_column(t, "RUN", TABLE_LEFT, false);
@@ -290,8 +301,7 @@ static void print_table(const struct reconciliation *r)
 		cell_ours(t, "on a bill", "", sums.billed_ms, sums.cost);
 		table_cell(t, "%.1fs", (double)sums.vendor_ms / 1000);
 		table_cell(t, "%s", "");
-		table_cell(t, "%s", money_show(text, sizeof(text), sums.vendor_cost));
-		cell_difference(t, sums.vendor_cost - sums.cost);
+		cell_its_dollars(t, sums.with_dollars, sums.vendor_cost, sums.more);
 	}
 	table_print(t, stdout, terminal_width(stdout));
 	if (r->count)
@@ -319,8 +329,8 @@ static json_t *hours_json(const struct asked_pod *pod)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < pod->hour_count; i++) {
-		const struct bill_hour *h = &pod->hours[i];
+	for (size_t i = 0; i < pod->told.hour_count; i++) {
+		const struct bill_hour *h = &pod->told.hours[i];
 		json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o}", "from", report_time(h->start_s * 1000), "to",
 						      report_time(h->end_s * 1000), "cost_usd",
 						      report_dollars(bill_ours_between(&pod->row, h->start_s, h->end_s)),
@@ -332,7 +342,7 @@ static json_t *hours_json(const struct asked_pod *pod)
 static json_t *pod_json(const struct asked_pod *pod)
 {
 	const struct pod_row *row = &pod->row;
-	bool known = bill_is_known(row), implied = known && row->billed_vendor_ms;
+	bool known = bill_has_dollars(row), timed = row->billed_vendor_ms || row->vendor_reported;
 
 	return json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "run",
@@ -340,8 +350,8 @@ static json_t *pod_json(const struct asked_pod *pod)
 		report_dollars(row->price_microusd_h), "price_list_usd_hour",
 		row->price_list_microusd_h ? report_dollars(row->price_list_microusd_h) : json_null(), "billed_seconds",
 		report_seconds(row->billed_ms), "cost_usd", report_dollars(row->cost_microusd), "billed_vendor_s",
-		implied ? report_seconds(row->billed_vendor_ms) : json_null(), "billed_vendor_is",
-		implied ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(), "cost_vendor_usd",
+		timed ? report_seconds(row->billed_vendor_ms) : json_null(), "billed_vendor_is",
+		timed ? json_string(row->vendor_reported ? "reported" : "implied") : json_null(), "cost_vendor_usd",
 		known ? report_dollars(row->cost_vendor_microusd) : json_null(), "cost_beside_usd",
 		known ? report_dollars(row->cost_beside_microusd) : json_null(), "difference_usd",
 		known ? report_dollars(row->cost_vendor_microusd - row->cost_microusd) : json_null(), "state",
@@ -411,7 +421,7 @@ int reconcile(struct cmd_context *ctx, const char *run, struct err *err)
 	if (status == 0)
 		status = verdict(&r, err);
 	for (size_t i = 0; i < r.count; i++)
-		free(r.pods[i].hours);
+		free(r.pods[i].told.hours);
 	free(r.pods);
 	launch_free(&r.l);
 	return status;

@@ -43,6 +43,9 @@ struct job_needs {
 	bool stream;	      /* command: fetch outputs when renamed into place, not only after exit */
 	const char *const *outputs; /* command: patterns, NULL-terminated */
 	const char *worker;   /* shell command that starts one worker; $BURST_KIT and $BURST_CODE are set; NULL for command */
+	/* Debian packages that `install`, `setup` or the worker need, NULL-terminated or NULL: where the provider builds an image they
+	 * are in it, elsewhere `install` brings them */
+	const char *const *packages;
 	const char *install;  /* shell text run once in each container before the workers start, as root where it is; NULL */
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
 	const struct job_file *files; /* plain names, no folders */
@@ -122,6 +125,7 @@ struct pod_kit {
 	const void *agent;
 	size_t agent_len;
 	char agent_hash[SHA256_HEX];
+	const char *agent_path; /* in an image of ours: where the bootstrap looks for it, beside the pod's disk and the volume */
 	/* Shell command for the first SSH channel: prints "BURST have" or "BURST need" on a line of its own, in the latter
 	 * case reads agent_len bytes from stdin, then becomes `agent attach`. */
 	char *bootstrap;

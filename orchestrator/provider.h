@@ -11,14 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/err.h"
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 3u
+#define PROVIDER_ABI 4u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
-enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
+enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
 
 /* What a vendor would rent us now. */
 struct offer {
@@ -30,6 +31,7 @@ struct offer {
 	char region[REGION_MAX];
 	bool spot;
 	int64_t price_microusd_h; /* of the whole pod */
+	char with[40];		  /* what that pays for beside the GPU: "4 cores, 16 GB"; "" when the vendor does not say */
 	char stock[12];		  /* "high", "low", "" when the vendor does not say */
 	int wish; /* which entry of the wanted list it satisfies, 0 first */
 };
@@ -52,6 +54,18 @@ enum pod_state {
 };
 const char *pod_state_name(enum pod_state state);
 
+/* Why a pod is over, where the vendor says so. */
+enum pod_end {
+	POD_END_UNKNOWN,  /* it is not over, or nobody says why */
+	POD_END_SCRIPT,	  /* its start script ended or failed */
+	POD_END_OUTSIDE,  /* it was ended by somebody: by us, or, where `preempted` is set, by the vendor */
+	POD_END_LIFETIME, /* the vendor's own limit on its life was reached */
+	POD_END_IDLE,	  /* ... or on how long it may do nothing */
+	POD_END_MEMORY,	  /* it used more memory than it has */
+	POD_END_SETUP,	  /* its container could not be made: the image or the mounts are at fault, another host would not help */
+	POD_END_VENDOR,	  /* the vendor's own failure */
+};
+
 /* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */
 struct pod_view {
 	char id[POD_ID_MAX];
@@ -59,6 +73,7 @@ struct pod_view {
 	struct marker marker; /* marker.attempt empty: not one of burst's */
 	enum pod_state state;
 	bool preempted;
+	enum pod_end end;
 	char host[128]; /* where its sshd can be reached; port 0: not yet */
 	int port;
 	char user[32];
@@ -104,6 +119,9 @@ enum op_kind {
 	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise */
 	OP_VOLUMES,	  /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
+	/* want.rent.{image, packages, agent, known_image} -> result.image: the image of such pods, built unless known_image still
+	 * is that. May take many minutes. Only where makes_image */
+	OP_IMAGE,
 	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
 	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
@@ -131,6 +149,13 @@ struct rent_request {
 	const char *mount;	 /* "/workspace" */
 	const char *image;	 /* NULL: the provider's default */
 	int64_t disk_gb, memory_gb, cpu; /* 0: the provider's default */
+	/* For vendors that build an image: what else is to be in it. Debian packages, NULL-terminated or NULL; and the agent, at this
+	 * path (NULL: none), which changes when it does. Others leave it out, and the pod fetches what it lacks. */
+	const char *const *packages;
+	const void *agent;
+	size_t agent_len;
+	const char *agent_path;
+	const char *known_image; /* what op_result.image said of this recipe the last time; NULL: nothing is known */
 	const char *start_script; /* POSIX sh text; becomes the container's first process */
 	const struct env_pair *env; /* the start script's contract: jobs/agent/CONTROL.md */
 	size_t env_count;
@@ -156,21 +181,25 @@ struct op_want {
 	struct { /* for vendors that tell dollars alone; 0: not known */
 		int64_t price_microusd_h; /* the pod's, as the vendor gave it */
 		int64_t list_microusd_h;  /* the offer's */
+		char gpu[GPU_MAX];	  /* the offer's: another one may have been given, at its price */
 	} bill;
 	struct {
 		struct volume volume;
 		const char *path;  /* on the volume, relative, safe (else ERR_REFUSED); no link is followed */
 		const char *local; /* local file to read (STAGE) or to write (FETCH) */
 		int64_t offset, max_bytes;
+		struct file_blocks blocks; /* STAGE where stage_block_bytes: what local holds; borrowed */
 	} file;
 };
 
 /* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */
 struct op_bill {
-	int64_t billed_ms;	 /* 0: the price is not known, and dollars are all the vendor tells */
-	int64_t cost_microusd;	 /* all of it */
-	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for: a disk billed beside it */
-	bool reported;		 /* the vendor said how long; false: implied from dollars and the price */
+	int64_t billed_ms;	 /* 0, not reported: the price is not known, and dollars are all the vendor tells */
+	int64_t cost_microusd;	 /* all of it; 0 where the pod has a price: seconds are all the vendor tells */
+	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for */
+	char beside_for[80];	 /* ... which is "the disk" */
+	bool reported;		 /* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price */
+	char note[300];		 /* what else the vendor tells of it, for people */
 	struct bill_hour *hours; /* in order of time where the vendor tells it by the hour, else NULL */
 	size_t hour_count;
 };
@@ -198,6 +227,7 @@ struct op_result {
 	struct op_bill billing;
 	int64_t balance_microusd;
 	int64_t bytes; /* FETCH, STAGE: moved */
+	char image[IMAGE_MAX]; /* IMAGE, RENT: for rent_request.known_image; empty: none. Only the provider reads it */
 	struct str text;
 	enum release_word release;
 };
@@ -234,6 +264,7 @@ struct call {
 	size_t argc, argv_cap;
 	/* both: the reply's body is appended to this file instead (FETCH); the request's body is read from that one (STAGE) */
 	char *body_to, *body_from;
+	int64_t body_from_offset, body_from_bytes; /* HTTP: only this part of body_from; 0 bytes: to its end */
 };
 void call_free(struct call *c);
 void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);
@@ -250,6 +281,7 @@ struct reply {
 	int status; /* HTTP status, or the child's exit code (128+n: killed by signal n) */
 	struct str body;
 	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
+	int64_t to_bytes; /* HTTP: of the body, appended to body_to */
 	int64_t wall_ms, retry_after_ms;
 };
 void reply_free(struct reply *r);
@@ -271,7 +303,9 @@ struct provider_ops {
 	const struct option_spec *options; /* keys of its section */
 	bool can_stage, can_fetch; /* files of a volume without a pod */
 	bool volume_lags; /* what a pod writes to a volume is seen by others only once it was synced, and if they mount it later */
+	bool makes_image; /* OP_IMAGE, before the first pod of a run */
 	bool can_tidy;		   /* OP_VOLUME_LS and OP_VOLUME_DELETE, without a pod */
+	int64_t stage_block_bytes; /* OP_STAGE wants the file's blocks of this size in want.file.blocks; 0: it needs none */
 	int64_t poll_ms;     /* how often its listing may be asked for while a pod boots */
 	int calls_per_minute; /* how often an account may ask, until the vendor's replies say it themselves; 0: no limit */
 	int64_t look_gap_ms; /* two looks at a released pod must be this far apart to prove it gone; 0: its list is the truth */
@@ -285,7 +319,8 @@ struct provider_ops {
 	/* want is borrowed until op_free. */
 	struct op *(*begin)(struct provider *p, enum op_kind kind, const struct op_want *want);
 	/* One step. First with reply == NULL. OP_CALL: send *call (the caller frees it) and come back with its reply.
-	 * OP_WAIT: come back after *wait_ms with reply == NULL. OP_DONE: *result is set, free it with op_result_free().
+	 * OP_WAIT: come back after *wait_ms with reply == NULL. With both, result->text may hold lines for people about how it
+	 * goes (the log of a build); it is the caller's to free. OP_DONE: *result is set, free it with op_result_free().
 	 * OP_FAILED: *err is set; its kind says whether asking again can help or can cost money twice. */
 	enum op_next (*next)(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
 			     struct op_result *result, struct err *err);
@@ -293,6 +328,8 @@ struct provider_ops {
 	/* Whether can_stage, can_fetch and can_tidy hold for this very volume (NULL: for any): they may hang on keys, and on where it is.
 	 * NULL: they do. */
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
+	/* What everybody who rents there should know, said once by a run and by `burst offers`; NULL: nothing. */
+	const char *caution;
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
 };

@@ -99,8 +99,8 @@ for t in "${under_valgrind[@]}"; do
 done
 note "unit tests under valgrind"
 
-must "simulator: 10,000 schedules" build/tests/sim --seeds 10000
-must "simulator with sanitizers: 500 schedules" build/asan/tests/sim --seeds 500
+must "simulator: 50,000 schedules" build/tests/sim --seeds 50000
+must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000
 must "agent and start script" make check-agent
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 

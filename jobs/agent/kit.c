@@ -6,17 +6,20 @@
 #include "incbin.h"
 #include "kit_sizes.h"
 
+#define IMAGE_DIR "/usr/local/lib/burst"
+
 INCBIN(kit_agent, "build/kit/burst-agent");
 INCBIN(kit_start_script, "jobs/agent/start.sh");
 
 /* For the shell of the first SSH channel, after h=HASH n=BYTES. No single quote may stand in it. The agent is looked for on
- * the container's disk, then on the volume; else it comes over stdin and is left on the volume in the
- * background: a volume that is full, slow or read-only costs only the next pod, and a copy
- * whose hash cannot be checked is not run. dd takes exactly n bytes and no more, since
+ * the container's disk, in its image, then on the volume; else it comes over stdin and is left on the
+ * volume in the background: a volume that is full, slow or read-only costs only the next pod, and a
+ * copy whose hash cannot be checked is not run. dd takes exactly n bytes and no more, since
  * what follows is for the agent. Where the home is mounted noexec, /tmp is tried. */
 static const char bootstrap_script[] =
 	"home=${BURST_HOME:-/run/burst} volume=${BURST_VOLUME:-/workspace}\n"
 	"export BURST_HOME=\"$home\" BURST_VOLUME=\"$volume\"\n"
+	"image=${BURST_IMAGE:-" IMAGE_DIR "}\n"
 	"umask 077\n"
 	"mkdir -p \"$home\"\n"
 	"agent=$home/burst-agent-$h kept=$volume/agent/$h\n"
@@ -34,8 +37,9 @@ static const char bootstrap_script[] =
 	"	rm -f \"$agent.$$\"\n"
 	"	exit 1\n"
 	"}\n"
+	"take() { command -v sha256sum >/dev/null && fits \"$1\" && put \"$1\" \"$agent\"; }\n"
 	"keep() { mkdir -p \"$volume/agent\" && put \"$agent\" \"$kept\"; }\n"
-	"if fits \"$agent\" || { command -v sha256sum >/dev/null && fits \"$kept\" && put \"$kept\" \"$agent\"; }; then\n"
+	"if fits \"$agent\" || take \"$image/$h\" || take \"$kept\"; then\n"
 	"	echo BURST have\n"
 	"else\n"
 	"	echo BURST need\n"
@@ -66,6 +70,7 @@ const struct pod_kit *pod_kit(void)
 	kit.agent = kit_agent;
 	kit.agent_len = KIT_BURST_AGENT_BYTES;
 	sha256_hex(kit.agent, kit.agent_len, kit.agent_hash);
+	kit.agent_path = xasprintf(IMAGE_DIR "/%s", kit.agent_hash);
 	kit.bootstrap = make_bootstrap(kit.agent_hash);
 	return &kit;
 }

@@ -58,6 +58,9 @@ static const char chatterbox_setup[] =
 	"                  \"s3gen.safetensors\", \"tokenizer.json\", \"conds.pt\"])\n"
 	"'\n";
 
+static const char *const espeak_packages[] = {"espeak-ng", NULL};
+static const char *const chatterbox_packages[] = {"python3", "python3-venv", NULL};
+
 static const struct job_file *espeak_file(void)
 {
 	return &espeak_worker_file;
@@ -75,6 +78,7 @@ static const struct engine engines[] = {
 		.seconds_each = 0.005,
 		.worker = "\"$BURST_KIT/espeak-worker\"",
 		.install = espeak_install,
+		.packages = espeak_packages,
 		.file = espeak_file,
 	},
 	{
@@ -88,6 +92,7 @@ static const struct engine engines[] = {
 		.worker = "HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" "
 			  "\"$BURST_KIT/chatterbox_worker.py\"",
 		.setup = chatterbox_setup,
+		.packages = chatterbox_packages,
 		.file = chatterbox_worker_file,
 	},
 };

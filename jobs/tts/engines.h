@@ -17,6 +17,7 @@ struct engine {
 	double seconds_each;
 	double cap_s; /* length at which it stops without a word; 0: it does not */
 	const char *worker, *install, *setup; /* as in struct job_needs */
+	const char *const *packages;
 	const struct job_file *(*file)(
 		void); /* the worker's program; NULL: it comes with the setup */
 };

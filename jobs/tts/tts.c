@@ -351,6 +351,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
 	n->worker = engine ? engine->worker : job->worker;
 	n->install = engine ? engine->install : NULL;
+	n->packages = engine ? engine->packages : NULL;
 	job->setup = both_setups(engine ? engine->setup : NULL, section_text(conf, "setup"));
 	n->setup = job->setup;
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;

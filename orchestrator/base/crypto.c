@@ -75,6 +75,11 @@ void sha256_free(struct sha256 *h)
 	free(h);
 }
 
+void sha256_raw(const void *bytes, size_t len, unsigned char out[32])
+{
+	must(EVP_Digest(bytes, len, out, NULL, EVP_sha256(), NULL) == 1, "SHA-256");
+}
+
 void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX])
 {
 	struct sha256 *h = sha256_new();

@@ -249,6 +249,20 @@ static bool room_may_return(const struct core *c)
 	return false;
 }
 
+/* No pod is there, and nothing is billed, while its image is built. */
+static bool has_image(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!c->conf.providers[provider].makes_image)
+		return true;
+	if (v->image_ask == ASK_NOT) {
+		v->image_ask = ASK_ASKED;
+		core_act(c, ACT_IMAGE, -1)->provider = provider;
+	}
+	return v->image_ask == ASK_HAVE;
+}
+
 static void widen(struct core *c)
 {
 	int working, coming, active = count_active(c, &working, &coming);
@@ -284,6 +298,8 @@ static void widen(struct core *c)
 			core_fault(c, -1, &err);
 			return;
 		}
+		if (!has_image(c, k->provider))
+			return;
 		pod_rent(c, k, end);
 		active++;
 	}
@@ -326,7 +342,8 @@ static void hand_over(struct core *c)
 	bool asking = false;
 	count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking || c->vendors[i].offers_ask == ASK_ASKED || c->vendors[i].volume_ask == ASK_ASKED;
+		asking = asking || c->vendors[i].offers_ask == ASK_ASKED || c->vendors[i].volume_ask == ASK_ASKED ||
+			 c->vendors[i].image_ask == ASK_ASKED;
 	if (!working || coming || asking)
 		return;
 	c->handed_over = true;
@@ -357,7 +374,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited for */
-		return MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
+		return p->late_clean_at ? MAX(k->look_gap_ms, 1000) : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
 		if (p->clean_looks)
 			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));
@@ -559,10 +576,14 @@ static void start(struct core *c)
 	c->capacity_since = c->now;
 	if (c->conf.max_duration_ms)
 		c->deadline_at = c->now + c->conf.max_duration_ms;
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->conf.providers[i].used_before) {
+			c->vendors[i].used = true;
+			pod_look_soon(c, i);
+		}
 	for (int i = 0; i < c->pod_count; i++) {
-		struct vendor *v = &c->vendors[c->pods[i].provider];
-		v->used = true;
-		v->list_at = c->now;
+		c->vendors[c->pods[i].provider].used = true;
+		pod_look_soon(c, c->pods[i].provider);
 		pod_take_over(c, i);
 	}
 }
@@ -582,7 +603,8 @@ static void vendor_answered(struct core *c, const struct event *ev)
 			  c->conf.providers[ev->provider].name, ev->err->msg);
 		return;
 	}
-	memset(&v->err, 0, sizeof(v->err));
+	if (!v->dead) /* why it is stays, whatever was still under way */
+		memset(&v->err, 0, sizeof(v->err));
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
 	else
@@ -599,6 +621,36 @@ static void slept(struct core *c)
 	c->dirty = true;
 }
 
+/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a while. */
+static void image_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	const char *name = c->conf.providers[ev->provider].name;
+
+	c->dirty = true;
+	if (!ev->err) {
+		v->image_ask = ASK_HAVE;
+		v->image_failures = 0;
+		c->capacity_since = c->now; /* nothing could be rented until now */
+		return;
+	}
+	v->image_ask = ASK_NOT;
+	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_REFUSED) {
+		v->dead = true;
+		v->err = *ev->err;
+		core_note(c, any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name, ev->err->msg);
+		return;
+	}
+	if (!v->image_failures)
+		c->capacity_since = c->now; /* how long it took until now is not held against it */
+	core_note(c, NOTE_INFO, "%s: %s; trying again", name, ev->err->msg);
+	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
+	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (c->candidates[i].provider == ev->provider)
+			c->candidates[i].rest_until = MAX(c->candidates[i].rest_until, c->now + rest);
+}
+
 void core_step(struct core *c, const struct event *ev, struct actions *out)
 {
 	c->now = ev->now_ms;
@@ -612,6 +664,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_TICK: tick(c); break;
 	case EV_OFFERS:
 	case EV_VOLUME: vendor_answered(c, ev); break;
+	case EV_IMAGE: image_answered(c, ev); break;
 	case EV_LISTED: listed(c, ev); break;
 	case EV_RENTED:
 	case EV_RENT_FAILED:

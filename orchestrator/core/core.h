@@ -24,6 +24,9 @@ struct core_provider {
 	bool pods_are_free; /* they are not let go before all of their files are home */
 	int64_t poll_ms;  /* how often its list may be asked for while a pod boots */
 	int64_t look_gap_ms; /* how far apart two looks at a released pod must be to prove it gone */
+	bool used_before; /* an earlier life of this run rented there: it is looked at before the end */
+	const char *caution; /* said when the first pod is rented there; NULL: nothing */
+	bool makes_image; /* its pods' image is built, or found, before the first of them is rented */
 	bool volume_lags; /* what one pod prepares on a volume, another one may not see: each looks for itself */
 };
 
@@ -120,7 +123,7 @@ struct core_pod {
 	char reason[160];	/* why it was let go, for people */
 	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */
 	/* private to core/ */
-	int64_t wake_at, deadline_at, renew_at, look_at, clean_at;
+	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
 	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
 	int64_t log_at;	       /* when its provider's log is to be read for the first time; 0: not (any more) */
 	int log_asks;	       /* answers that have not come */
@@ -162,6 +165,7 @@ enum event_type {
 	EV_TICK,
 	EV_OFFERS,	   /* provider; offers, count; past: one each, or NULL. Or err */
 	EV_VOLUME,	   /* provider; volume. Or err */
+	EV_IMAGE,	   /* provider: the image of its pods is there. Or err */
 	EV_RENTED,	   /* pod; view */
 	EV_RENT_FAILED,	   /* pod; err */
 	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
@@ -212,6 +216,7 @@ struct event {
 enum action_type {
 	ACT_OFFERS,   /* provider */
 	ACT_VOLUME,   /* provider */
+	ACT_IMAGE,    /* provider */
 	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
 	ACT_RENT,     /* pod */
 	ACT_LIST,     /* provider */

@@ -18,6 +18,7 @@ enum {
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
+	UNMADE_MOST = 2,		   /* in a row; then nothing more is rented of that vendor */
 	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
 	SPOT_REST_MS = 10 * 60 * 1000,
 	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
@@ -75,7 +76,8 @@ struct candidate {
 enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 
 struct vendor { /* what the run knows of one provider */
-	enum ask volume_ask, offers_ask;
+	enum ask volume_ask, offers_ask, image_ask;
+	int image_failures; /* in a row */
 	struct volume volume;
 	bool used;	    /* a create was sent there */
 	bool listing;	    /* a list call is under way */
@@ -85,6 +87,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t created_at; /* when the newest create was answered */
 	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
+	int unmade;		/* pods whose containers could not be made, in a row */
 	int spot_refusals;	/* in a row */
 	int64_t spot_rest_until;
 	int owner;	    /* pod that prepares the volume; -1: none */
@@ -234,6 +237,7 @@ void pod_release_now(struct core *c, int pod);
 bool pod_kept(struct core *c, int pod);
 /* It ended without being asked; gone: the vendor itself says so. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
+void pod_unmade(struct core *c, struct core_pod *p, const char *how); /* its container could not be made; it is gone */
 void pod_mark_gone(struct core *c, struct core_pod *p);
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err);
 /* Its files by way of its volume. */

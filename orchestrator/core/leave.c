@@ -183,7 +183,8 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
 {
 	int pod = pod_index(c, p);
-	bool finished = p->detached && !p->view.preempted;
+	bool by_itself = p->view.end == POD_END_UNKNOWN || p->view.end == POD_END_SCRIPT;
+	bool finished = p->detached && !p->view.preempted && by_itself;
 
 	if (p->phase >= POD_RELEASING)
 		return;
@@ -217,6 +218,23 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		dispatch_lost(c, pod);
 		dispatch_lost_files(c, pod);
 	}
+}
+
+/* Once it may be the host's fault; what fails twice is wrong in what we ask for, and costs the same again elsewhere. */
+void pod_unmade(struct core *c, struct core_pod *p, const char *how)
+{
+	struct vendor *v = pod_vendor(c, p);
+
+	pod_vanished(c, p, how, true);
+	if (c->conf.reap)
+		return;
+	pod_rest_after_trouble(c, p, 0);
+	if (++v->unmade < UNMADE_MOST)
+		return;
+	v->dead = true;
+	err_set(&v->err, ERR_CONFIG, "%s: %d pods in a row could not be made, the last %s: %s; look at pod.image",
+		c->conf.providers[p->provider].name, v->unmade, p->id, how);
+	core_note(c, NOTE_INFO, "%s", v->err.msg);
 }
 
 void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)

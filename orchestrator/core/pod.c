@@ -230,6 +230,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->reached_at = ev->t ? ev->t : c->now;
 		p->connected_at = c->now;
 		c->patience_ms = 0;
+		pod_vendor(c, p)->unmade = 0;
 		if (!p->running_at)
 			p->running_at = p->rented_at;
 		p->proven_switch = ev->switch_proven;
@@ -428,7 +429,9 @@ void pod_take_over(struct core *c, int pod)
 		return;
 	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
-		p->rented_at = c->now; /* its create call may have been on its way until now */
+		p->rented_at = c->now; /* its create call may have been on its way until now, and have made two */
+		if (c->conf.providers[p->provider].look_gap_ms)
+			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		return;
 	}
 	if (p->unwanted)

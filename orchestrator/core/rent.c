@@ -39,6 +39,8 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));
+	if (!pod_vendor(c, p)->used && c->conf.providers[p->provider].caution)
+		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->provider].caution);
 	pod_vendor(c, p)->used = true;
 }
 

@@ -37,8 +37,11 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 			   view->detail[0] ? view->detail : "the vendor does not say why");
 		break;
 	case POD_STATE_GONE:
-		pod_vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
-			       view->detail[0] ? view->detail : "it is gone", true);
+		if (view->end == POD_END_SETUP && !p->connected_at)
+			pod_unmade(c, p, view->detail[0] ? view->detail : "the vendor does not say why");
+		else
+			pod_vanished(c, p, view->preempted ? "the vendor took it back (preempted)" :
+				       view->detail[0] ? view->detail : "it is gone", true);
 		break;
 	}
 }
@@ -80,14 +83,19 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 
 static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 {
-	int64_t gap_ms = c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
+	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
+	int64_t gap_ms = look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS;
 	struct err err;
 
 	if (asked_at < p->rented_at)
 		return;
+	/* the first one may have come before the list shows what is new, and a list may miss a pod for once: of those that come
+	 * late enough it takes two as well */
 	if (p->clean_looks++ == 0) {
 		p->clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= gap_ms) {
+	} else if (asked_at - p->clean_at >= gap_ms && !p->late_clean_at && look_gap_ms) {
+		p->late_clean_at = asked_at;
+	} else if (asked_at - p->clean_at >= gap_ms && asked_at - p->late_clean_at >= look_gap_ms) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		pod_rest_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */

@@ -35,6 +35,7 @@ struct caller_op {
 	struct op *op;
 	struct op_want want;
 	void (*done)(void *ctx, struct op_result *result, const struct err *err);
+	void (*said)(void *ctx, const char *lines);
 	void *ctx;
 	struct call call; /* kept while it may have to be repeated */
 	int repeats;
@@ -237,7 +238,13 @@ static void step(struct caller_op *o, const struct reply *reply)
 	int64_t wait_ms = 0;
 
 	struct call next = {0};
-	switch (o->ops->next(o->op, reply, &next, &wait_ms, &result, &err)) {
+	enum op_next what = o->ops->next(o->op, reply, &next, &wait_ms, &result, &err);
+	if (what == OP_CALL || what == OP_WAIT) {
+		if (o->said && result.text.len)
+			o->said(o->ctx, str_text(&result.text));
+		op_result_free(&result);
+	}
+	switch (what) {
 	case OP_CALL:
 		call_free(&o->call);
 		o->call = next;
@@ -279,6 +286,11 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 	caller->first = o;
 	o->timer = loop_timer(caller->loop, 0, on_timer, o); /* never calls back from inside */
 	return o;
+}
+
+void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *lines))
+{
+	o->said = said;
 }
 
 void caller_cancel(struct caller_op *o)

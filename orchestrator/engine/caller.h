@@ -32,6 +32,9 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 			       const struct op_want *want,
 			       void (*done)(void *ctx, struct op_result *result, const struct err *err), void *ctx);
 
+/* Hears of what next() says on the way (op_result.text of OP_CALL and OP_WAIT), with the ctx of done. */
+void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lines));
+
 /* The operation ends without a callback; NULL is fine. Not from inside its own done(). */
 void caller_cancel(struct caller_op *op);
 

@@ -98,6 +98,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	switch (a->type) {
 	case ACT_OFFERS: vendor_offers(e, a->provider); break;
 	case ACT_VOLUME: vendor_volume(e, a->provider); break;
+	case ACT_IMAGE: vendor_image(e, a->provider); break;
 	case ACT_SAVE:
 		journal_pod(e, a->pod);
 		if (core_pod_at(e->core, a->pod)->phase == POD_GONE || core_pod_at(e->core, a->pod)->phase == POD_NEVER)
@@ -426,8 +427,11 @@ static void make_core(struct engine *e)
 		COPY_TEXT(conf.providers[i].name, ops->name);
 		conf.providers[i].pods_are_free = provider_pods_are_free(ops, e->setup->providers[i].handle);
 		conf.providers[i].volume_lags = ops->volume_lags;
+		conf.providers[i].used_before = e->setup->used_before[i];
+		conf.providers[i].makes_image = ops->makes_image;
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
+		conf.providers[i].caution = ops->caution;
 	}
 	if (e->needs) {
 		conf.workers = e->needs->workers;
@@ -647,6 +651,11 @@ int64_t engine_started_ms(const struct engine *e)
 const char *engine_phase_detail(const struct engine *e, int pod)
 {
 	return pod < e->pod_count ? e->pods[pod].detail : "";
+}
+
+const char *engine_doing(const struct engine *e)
+{
+	return e->doing;
 }
 
 int engine_pod_rendered(const struct engine *e, int pod)

@@ -34,6 +34,7 @@ struct engine_setup {
 	const char *image;
 	bool want_spot;
 	int64_t disk_gb, cpu, memory_gb;
+	bool used_before[CORE_PROVIDERS_MAX]; /* of `providers`: an earlier life of this run rented there */
 	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
 	size_t adopt_count;
 	bool ignore_hangup;	/* a background client outlives its terminal */
@@ -59,6 +60,7 @@ const struct core *engine_core(const struct engine *e);
 const struct engine_setup *engine_of(const struct engine *e);
 int64_t engine_started_ms(const struct engine *e); /* boot clock */
 const char *engine_phase_detail(const struct engine *e, int pod); /* "syncing code", "" */
+const char *engine_doing(const struct engine *e); /* what the pods wait for before there are any: "modal: image: ...", "" */
 int engine_pod_rendered(const struct engine *e, int pod); /* segments it has finished */
 
 /* The ledger's row of one of the core's pods. */

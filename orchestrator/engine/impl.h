@@ -105,6 +105,8 @@ struct engine {
 	bool over;
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
+	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */
+	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */
 
 	const struct segment *segments;
@@ -166,6 +168,7 @@ void keys_drop(struct engine *e, int pod);
 /* vendor.c: actions that are operations of a provider */
 void vendor_offers(struct engine *e, int provider);
 void vendor_volume(struct engine *e, int provider);
+void vendor_image(struct engine *e, int provider);
 /* The core hears of the volume that was found (e->volumes). */
 void vendor_volume_ready(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);

@@ -52,7 +52,9 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	COPY_TEXT(row.id, p->id);
 	COPY_TEXT(row.state, row_state(p));
 	row.slot = pod;
-	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->offer.gpu);
+	COPY_TEXT(row.gpu, pod < e->pod_count && e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen :
+			   p->view.gpu[0] ? p->view.gpu : p->offer.gpu);
+	COPY_TEXT(row.gpu_offered, p->offer.gpu);
 	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
 	row.spot = p->offer.spot;
 	row.volume_safe = p->durable;
@@ -106,7 +108,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->attempt, row->attempt);
 	COPY_TEXT(p->id, row->id);
 	COPY_TEXT(p->offer.provider, row->provider);
-	COPY_TEXT(p->offer.gpu, row->gpu);
+	COPY_TEXT(p->offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
 	COPY_TEXT(p->offer.region, row->region);
 	p->offer.spot = row->spot;
 	COPY_TEXT(p->volume.id, row->volume_id);

@@ -6,17 +6,22 @@
 #include "../base/clock.h"
 #include "../base/crypto.h"
 
-enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONGEST_S = 7 * 86400 };
+enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400 };
 
 /* ---- counting ---- */
 
-/* How much of a window this class leaves to those before it. */
-static int64_t kept_back(const struct limit_window *w, enum call_class class)
+/* How much of a window this class leaves to those before it. Of a long one less and less toward its end, so that whoever has
+ * used up his part of an hour asks more rarely from then on, and not never. */
+static int64_t kept_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
 {
+	int64_t quota = w->quota;
+
+	if (w->length_ms > LONG_WINDOW_MS)
+		quota = (int64_t)((double)quota * (double)MIN(MAX(w->reset_at_ms - now_ms, 0), w->length_ms) / (double)w->length_ms);
 	switch (class) {
 	case CALL_RELEASE: return 0;
-	case CALL_CREATE: return MAX(w->quota / 10, 1);
-	case CALL_POLL: return MAX(w->quota * 3 / 10, 2);
+	case CALL_CREATE: return MAX(quota / 10, 1);
+	case CALL_POLL: return MAX(quota * 3 / 10, 2);
 	}
 	return 0;
 }
@@ -46,7 +51,7 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
 	for (size_t i = 0; i < l->count && class != CALL_RELEASE; i++)
-		if (l->windows[i].quota && l->windows[i].left <= kept_back(&l->windows[i], class))
+		if (l->windows[i].quota && l->windows[i].left <= kept_back(&l->windows[i], class, now_ms))
 			return until(l->windows[i].reset_at_ms, now_ms);
 	for (size_t i = 0; i < l->count; i++)
 		l->windows[i].left = MAX(l->windows[i].left - 1, 0);

@@ -1,5 +1,6 @@
 /* stage.c - the code on the volume before there is a pod: packed part by part, put there through the vendor's storage API,
- * unpacked by the agent. What takes longer than a pod takes to boot goes first, and no pod is rented meanwhile. */
+ * unpacked by the agent. What takes longer than a pod takes to boot goes first, and no pod is rented meanwhile; nor where a pod
+ * would not see it otherwise. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct stage {
 	struct caller_op *op;
 	struct op_want want;
 	char *path, *local;
+	struct file_blocks blocks; /* of local, where the vendor wants to know them */
 	int64_t sent, content;
 	/* a worker thread's while busy */
 	bool busy;
@@ -70,6 +72,7 @@ static void clean(struct stage *s)
 	s->sha = NULL;
 	tree_diff_free(&s->diff);
 	memset(&s->diff, 0, sizeof(s->diff));
+	blocks_free(&s->blocks);
 	if (s->local)
 		unlink(s->local);
 	free(s->path);
@@ -118,7 +121,9 @@ static void work_part(void *arg)
 		if (pack_open(&s->pack, &plan, &s->err) < 0)
 			return;
 	}
-	pack_part(s, fd);
+	int64_t block_bytes = s->e->setup->providers[s->provider].ops->stage_block_bytes;
+	if (pack_part(s, fd) == 0 && block_bytes)
+		blocks_of_file(&s->blocks, s->local, block_bytes, &s->err);
 }
 
 /* ---- putting it there ---- */
@@ -175,7 +180,7 @@ static void part_packed(void *arg)
 	free(s->path);
 	s->path = xasprintf("staged/%s.%d", s->e->code_tree->id, s->parts);
 	s->want = (struct op_want){.file = {.volume = s->e->volumes[s->provider], .path = s->path, .local = s->local,
-					    .max_bytes = s->part_bytes}};
+					    .max_bytes = s->part_bytes, .blocks = s->blocks}};
 	s->op = caller_begin(s->e->caller, &s->e->setup->providers[s->provider], OP_STAGE, &s->want, part_put, s);
 }
 
@@ -189,6 +194,7 @@ static void next_part(struct stage *s)
 		return;
 	}
 	s->busy = true;
+	blocks_free(&s->blocks);
 	pool_run(s->e->pool, work_part, part_packed, s);
 }
 
@@ -207,7 +213,7 @@ static void begin(struct stage *s)
 	err_clear(&s->err);
 	s->sha = sha256_new();
 	s->local = xasprintf("%s/staged-%d", e->setup->run_dir, s->provider);
-	s->held = s->content >= FIRST_BYTES;
+	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
 	if (s->held)
 		engine_log(e, LOG_NOTE, "code: %lld kB go to volume %s before a pod is rented", (long long)(s->content + 1023) / 1024,
 			   v->name);
@@ -273,7 +279,9 @@ bool stage_take(struct engine *e, int provider, struct upsync_want *want)
 		stage_stop(e, provider);
 		return false;
 	}
-	s->state = STAGE_NOT; /* the agent removes it */
+	/* the agent removes it; where others do not see that, each of them takes it for itself */
+	if (!e->setup->providers[provider].ops->volume_lags)
+		s->state = STAGE_NOT;
 	want->base = s->base;
 	want->staged_parts = s->parts;
 	COPY_TEXT(want->staged_sha256, s->sha256);

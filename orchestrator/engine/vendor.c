@@ -9,7 +9,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { LOG_FRESH_MS = 5000 };
+enum { LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -21,6 +21,8 @@ struct asked { /* one operation under way, with what its want points to */
 	struct env_pair env[24];
 	size_t env_count;
 	char *local, *path;
+	char image[IMAGE_MAX];
+	bool told; /* of an image: people know that it is built */
 };
 
 static struct asked *asked_new(struct engine *e, int provider, int pod)
@@ -61,12 +63,12 @@ void vendor_forget(struct engine *e)
 		asked_free(e->asked);
 }
 
-static void begin(struct asked *a, enum op_kind kind,
-		  void (*done)(void *ctx, struct op_result *result, const struct err *err))
+static struct caller_op *begin(struct asked *a, enum op_kind kind,
+			       void (*done)(void *ctx, struct op_result *result, const struct err *err))
 {
 	const struct engine_provider *v = &a->e->setup->providers[a->provider];
 
-	caller_begin(a->e->caller, v, kind, &a->want, done, a);
+	return caller_begin(a->e->caller, v, kind, &a->want, done, a);
 }
 
 /* ---- offers and the volume ---- */
@@ -205,6 +207,103 @@ static void start_env(struct asked *a, const struct core_pod *p)
 	add_env(a, "BURST_VOLUME", xstrdup("/workspace"), false);
 }
 
+/* What the pod's image is made of, where the vendor builds one. */
+static void add_recipe(const struct engine *e, struct rent_request *r)
+{
+	r->image = e->setup->image;
+	r->packages = e->needs ? e->needs->packages : NULL;
+	r->agent = pod_kit()->agent;
+	r->agent_len = pod_kit()->agent_len;
+	r->agent_path = pod_kit()->agent_path;
+}
+
+/* What was said of this image the last time is kept in the ledger, by account and by all that we put into it. */
+static void image_fact(const struct engine *e, int provider, char name[FACT_NAME_MAX])
+{
+	const struct engine_provider *v = &e->setup->providers[provider];
+	struct rent_request r = {0};
+	CLEANUP(str_free) struct str made_of = STR_INIT;
+	char hex[SHA256_HEX];
+
+	add_recipe(e, &r);
+	str_addf(&made_of, "%s\n%s\n", r.image ? r.image : "", r.agent_path);
+	for (const char *const *p = r.packages; p && *p; p++)
+		str_addf(&made_of, "%s\n", *p);
+	sha256_hex(str_text(&made_of), made_of.len, hex);
+	snprintf(name, FACT_NAME_MAX, "image:%s:%.16s", v->ops->account(v->handle), hex);
+}
+
+static void keep_image(struct engine *e, int provider, const char *image)
+{
+	char name[FACT_NAME_MAX];
+
+	if (!image[0] || !strcmp(image, e->images[provider]))
+		return;
+	COPY_TEXT(e->images[provider], image);
+	image_fact(e, provider, name);
+	store_put_fact(e->setup->store, name, image, NULL);
+}
+
+static void hand_image(struct asked *a)
+{
+	COPY_TEXT(a->image, a->e->images[a->provider]);
+	a->want.rent.known_image = a->image[0] ? a->image : NULL;
+}
+
+static void image_said(void *ctx, const char *lines)
+{
+	struct asked *a = ctx;
+	struct engine *e = a->e;
+	const char *name = e->setup->providers[a->provider].ops->name;
+
+	if (!a->told)
+		engine_log(e, LOG_NOTE, "%s: the pods' image is being built; it is kept there for the next runs", name);
+	a->told = true;
+	for (const char *line = lines; *line;) {
+		size_t len = strcspn(line, "\n");
+		CLEANUP(str_free) struct str shown = STR_INIT;
+		str_add_printable(&shown, line, len, 300);
+		if (shown.len) {
+			engine_log(e, LOG_INFO, "%s: image: %s", name, str_text(&shown));
+			snprintf(e->doing, sizeof(e->doing), "%s: image: %s", name, str_text(&shown));
+		}
+		line += len + (line[len] == '\n');
+	}
+}
+
+static void image_done(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct engine *e = a->e;
+	struct event ev = {.type = EV_IMAGE, .provider = a->provider};
+	char took[24];
+
+	if (result) {
+		if (a->told || result->text.len) {
+			image_said(a, str_text(&result->text));
+			engine_log(e, LOG_NOTE, "%s: the image is built, in %s", e->setup->providers[a->provider].ops->name,
+				   duration_show(took, sizeof(took), clock_boot_ms() - a->asked_at));
+		}
+		keep_image(e, a->provider, result->image);
+	}
+	e->doing[0] = '\0';
+	post(e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_image(struct engine *e, int provider)
+{
+	struct asked *a = asked_new(e, provider, -1);
+	char name[FACT_NAME_MAX];
+
+	image_fact(e, provider, name);
+	if (!store_fact(e->setup->store, name, e->images[provider], sizeof(e->images[provider])))
+		e->images[provider][0] = '\0';
+	add_recipe(e, &a->want.rent);
+	hand_image(a);
+	caller_listen(begin(a, OP_IMAGE, image_done), image_said);
+}
+
 static void rent_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
@@ -213,6 +312,7 @@ static void rent_done(void *ctx, struct op_result *result, const struct err *err
 	if (result) {
 		ev.views = result->pods;
 		ev.count = 1;
+		keep_image(a->e, a->provider, result->image);
 	}
 	/* the private half of the pod's own key has done its work */
 	ssh_key_free(&a->e->pods[a->pod].host);
@@ -249,10 +349,11 @@ void vendor_rent(struct engine *e, int pod)
 	r->marker.hard_end_s = p->hard_end_s;
 	r->volume = p->volume;
 	r->mount = "/workspace";
-	r->image = e->setup->image;
 	r->disk_gb = e->setup->disk_gb;
 	r->cpu = e->setup->cpu;
 	r->memory_gb = e->setup->memory_gb;
+	add_recipe(e, r);
+	hand_image(a);
 	r->start_script = pod_kit()->start_script;
 	start_env(a, p);
 	r->env = a->env;
@@ -363,6 +464,7 @@ void vendor_billing(struct engine *e, int pod)
 	a->want.since_s = (clock_wall_ms() - (clock_boot_ms() - p->create_at)) / 1000;
 	a->want.bill.price_microusd_h = p->price_microusd_h;
 	a->want.bill.list_microusd_h = p->offer.price_microusd_h;
+	COPY_TEXT(a->want.bill.gpu, p->offer.gpu);
 	e->billing_open++;
 	begin(a, OP_BILLING, billing_done);
 }

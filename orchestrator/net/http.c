@@ -93,6 +93,7 @@ struct http_call {
 	struct str body;
 	size_t body_sent; /* where it is read piece by piece */
 	FILE *from;
+	int64_t from_offset, from_left, from_bytes; /* the part of it that is sent */
 	int to_fd;
 	int64_t to_bytes; /* of the reply's body, to the file or to on_piece */
 	size_t max_bytes;
@@ -408,12 +409,13 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 static size_t on_upload(char *to, size_t size, size_t n, void *ctx)
 {
 	struct http_call *c = ctx;
-	size_t got = fread(to, 1, size * n, c->from);
+	size_t got = fread(to, 1, MIN(size * n, (size_t)c->from_left), c->from);
 
-	if (!got && ferror(c->from)) {
-		fail_call(c, ERR_LOCAL, "its file cannot be read");
+	if (!got && c->from_left) {
+		fail_call(c, ERR_LOCAL, ferror(c->from) ? "its file cannot be read" : "its file became shorter");
 		return CURL_READFUNC_ABORT;
 	}
+	c->from_left -= (int64_t)got;
 	return got;
 }
 
@@ -443,7 +445,11 @@ static int on_rewind(void *ctx, curl_off_t offset, int origin)
 {
 	struct http_call *c = ctx;
 
-	return fseeko(c->from, (off_t)offset, origin) == 0 ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+	if (origin != SEEK_SET || offset < 0 || offset > c->from_bytes ||
+	    fseeko(c->from, (off_t)(c->from_offset + offset), SEEK_SET) < 0)
+		return CURL_SEEKFUNC_FAIL;
+	c->from_left = c->from_bytes - offset;
+	return CURL_SEEKFUNC_OK;
 }
 
 /* The connection stands, TLS and all, and the next thing is the request. */
@@ -498,6 +504,7 @@ static void tell(struct http_call *c)
 	void *ctx = c->ctx;
 
 	memset(&c->reply, 0, sizeof(c->reply));
+	reply.to_bytes = c->to_path ? c->to_bytes : 0;
 	http_trace_reply(c->method, c->shown_url, &reply, c->on_piece ? 0 : c->to_bytes);
 	free_call(c);
 	done(ctx, &reply);
@@ -562,9 +569,15 @@ static int set_upload(struct http_call *c, const struct call *call, struct err *
 	c->from = fopen(call->body_from, "re");
 	if (!c->from || fseeko(c->from, 0, SEEK_END) < 0 || (size = ftello(c->from)) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", call->body_from, strerror(errno));
-	rewind(c->from);
+	c->from_offset = call->body_from_offset;
+	c->from_bytes = call->body_from_bytes ? call->body_from_bytes : size - c->from_offset;
+	if (c->from_offset < 0 || c->from_bytes < 0 || c->from_bytes > size - c->from_offset)
+		return err_set(err, ERR_LOCAL, "%s: it is shorter than it was", call->body_from);
+	c->from_left = c->from_bytes;
+	if (fseeko(c->from, (off_t)c->from_offset, SEEK_SET) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", call->body_from, strerror(errno));
 	curl.easy_setopt(easy, CURLOPT_POST, 1L);
-	curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+	curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)c->from_bytes);
 	curl.easy_setopt(easy, CURLOPT_READFUNCTION, on_upload);
 	curl.easy_setopt(easy, CURLOPT_READDATA, c);
 	curl.easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind);

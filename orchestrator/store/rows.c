@@ -56,6 +56,7 @@ static const struct column pod_columns[] = {
 	C(state),
 	C(slot),
 	C(gpu),
+	C(gpu_offered),
 	C(region),
 	C(spot),
 	C(volume_safe),

@@ -27,6 +27,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN cost_beside_microusd INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

@@ -43,7 +43,8 @@ struct pod_row {
 	char id[80];	 /* the vendor's; empty until known */
 	char state[16];	 /* intent | ambiguous | live | releasing | gone | failed (never existed) */
 	int slot;
-	char gpu[64];
+	char gpu[64];	      /* the one it has, where that has been seen */
+	char gpu_offered[64]; /* the one that was asked for, and that the price is for */
 	char region[32];
 	bool spot;
 	bool volume_safe; /* its finished files are on the volume for good */

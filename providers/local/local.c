@@ -382,6 +382,7 @@ static int read_answer(const struct op *op, const json_t *from, struct op_result
 	case OP_VOLUME_SIZE: /* LS says it at once: nobody asks */
 	case OP_VOLUME_DELETE:
 	case OP_VOLUME_REMOVE:
+	case OP_IMAGE: /* there are none here: nobody asks */
 	case OP_RELEASE:
 	case OP_BALANCE: return 0;
 	}
@@ -480,6 +481,10 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 	(void)wait_ms;
 	if (op->kind == OP_VOLUME_SIZE) {
 		err_set(err, ERR_BUG, "a local volume's list tells sizes at once");
+		return OP_FAILED;
+	}
+	if (op->kind == OP_IMAGE) {
+		err_set(err, ERR_BUG, "local pods have no image");
 		return OP_FAILED;
 	}
 	if (op->kind == OP_BALANCE) {

@@ -2,10 +2,11 @@
 #ifndef BURST_PROVIDERS_MODAL_IMPL_H
 #define BURST_PROVIDERS_MODAL_IMPL_H
 
+#include "base/crypto.h"
 #include "modal.pb-c.h"
 #include "provider.h"
 
-enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64 };
+enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_BLOCK_BYTES = 8 << 20 };
 enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
@@ -30,6 +31,12 @@ struct address {
 	int port;
 };
 
+/* A sandbox that was listed or made here: once the list, which has the living alone, lacks it, it is asked how it ended. */
+struct known {
+	struct pod_view view; /* as it was seen last; id empty: none */
+	bool ours;	      /* it was we who asked for its end */
+};
+
 struct provider {
 	const struct section *conf; /* borrowed */
 	char *root;		    /* of the API: no slash at its end */
@@ -41,6 +48,18 @@ struct provider {
 	char builder_version[32];
 	struct address addresses[MODAL_ADDRESSES]; /* the oldest makes room */
 	size_t next_address;
+	struct known known[MODAL_ADDRESSES];
+	size_t next_known;
+};
+
+/* What one sandbox used. */
+struct use {
+	double started_s, ended_s;
+	double core_ns, gib_ns, gpu_ns;
+	bool counted;	   /* these three are known */
+	uint32_t gpus;	   /* 0: not known */
+	char gpu[GPU_MAX]; /* the one it had, in Modal's words */
+	char app_id[MODAL_ID_MAX];
 };
 
 struct op {
@@ -52,19 +71,32 @@ struct op {
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
 	struct op_result got; /* what was learnt so far; freed with the operation */
-	/* renting */
-	char image_id[MODAL_ID_MAX], last_entry[64];
-	struct str last_log; /* the last line of the image's build */
+	/* images, and renting */
+	char image_id[MODAL_ID_MAX], registry_id[MODAL_ID_MAX], last_entry[64];
+	char recipe[SHA256_HEX];
+	bool trusted;	    /* the image was taken from want.rent.known_image without a look */
+	struct err refusal; /* of a create, while that look is taken */
+	struct str said;    /* what the build said since it was last handed over; */
+	char tail[3][120];  /* ... and its last lines, the oldest at tail_at */
+	size_t tail_at;
 	int64_t build_began_ms;
 	int broken, rebuilds;
 	/* listing */
 	double before;
 	int pages, asked_tunnels;
-	size_t looked;
+	size_t looked, looked_known;
+	struct use use; /* billing */
 	/* fetching */
 	char **urls;
 	size_t url_count, next_url;
-	int urls_again;
+	int64_t expected; /* bytes in all */
+	int urls_again; /* asked for again in vain; also of what is put there */
+	/* staging */
+	struct staged_block *staged; /* one of each of want.file.blocks */
+	size_t putting;
+	int rounds;
+	/* tidying */
+	size_t entry_cap;
 };
 
 /* One step, as provider_ops.next has it. */
@@ -126,25 +158,66 @@ enum op_next modal_check_failed(struct turn *t); /* *err becomes a finding */
 
 /* rent.c */
 enum op_next modal_rent_next(struct turn *t);
+enum op_next modal_rent_on(struct turn *t); /* the image is known: op->image_id */
+
+/* image.c */
+enum { MODAL_IMAGE_STEPS = 10 }; /* below: its own */
+enum op_next modal_image_next(struct turn *t);
+int modal_check_registries(const struct section *conf, struct err *err);
+/* A create has not found something, *err says so. Is it the image? */
+enum op_next modal_image_doubted(struct turn *t);
 enum op_next modal_ask_app(struct turn *t, bool create);
 int modal_take_app(struct turn *t); /* into provider->app_id */
 
 /* pods.c */
+void modal_remember(struct provider *p, const struct pod_view *view);
 struct pod_view *modal_add_pod(struct op *op); /* empty, the last of op->got.pods */
 enum op_next modal_list_next(struct turn *t);
 enum op_next modal_inspect_next(struct turn *t);
 enum op_next modal_release_next(struct turn *t);
 enum op_next modal_logs_next(struct turn *t);
+enum op_next modal_ask_task(struct turn *t); /* SandboxGetTaskId of want.id */
+
+/* billing.c */
 enum op_next modal_billing_next(struct turn *t);
 
 /* volumes.c */
 enum op_next modal_volume_next(struct turn *t);
 enum op_next modal_volume_remove_next(struct turn *t);
+enum op_next modal_volumes_next(struct turn *t);
 enum op_next modal_fetch_next(struct turn *t);
 void modal_volumes_op_free(struct op *op);
+/* Whether it may be asked for a block: of whoever keeps Modal's, not of other servers of this machine. */
+bool modal_url_is_sound(const struct provider *p, const char *url);
 
-/* offers.c */
+/* stage.c */
+enum op_next modal_stage_next(struct turn *t);
+void modal_stage_op_free(struct op *op);
+
+/* tidy.c */
+enum op_next modal_volume_ls_next(struct turn *t);
+enum op_next modal_volume_size_next(struct turn *t);
+enum op_next modal_volume_delete_next(struct turn *t);
+/* Asks for what is in a folder ("/": the whole volume), within wait_s. */
+enum op_next modal_ask_list(struct turn *t, const char *volume_id, const char *path, bool recursive, int wait_s);
+/* Hands over each entry of the answer with its path below the folder ("" for the folder itself; folder "": the whole volume).
+ * *cut: there is more than was told. */
+int modal_read_list(struct turn *t, const char *folder, void (*take)(struct op *op, const Modal__Client__FileEntry *e, const char *rest),
+		    bool *cut);
+int64_t modal_entry_bytes(const Modal__Client__FileEntry *e);
+
+/* offers.c: dollars an hour, of the config where it names them, else of Modal's own rates (said: NULL where it does not tell);
+ * cautious: for a price that must not be too low */
+struct modal_rates {
+	const struct section *conf;
+	const Modal__Client__WorkspaceBillingRatesResponse *said;
+	int64_t core, gib;
+};
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious);
+int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu); /* of one, by Modal's name; 0: not known */
 enum op_next modal_offers_next(struct turn *t);
+/* How large a sandbox is made when so much is asked for (0: the default). */
+void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);
 int modal_check_prices(const struct section *conf, struct err *err);
 
 #endif

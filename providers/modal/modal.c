@@ -19,10 +19,13 @@ static const struct option_spec options[] = {
 	{"environment", OPTION_TEXT, OPTION_USER_ONLY, NULL, "Modal's environment; the workspace's default one when absent"},
 	{"image_builder_version", OPTION_TEXT, OPTION_USER_ONLY, NULL, "of its images; the environment's own when absent"},
 	{"image", OPTION_TEXT, 0, MODAL_IMAGE, "what sandboxes run when pod.image does not say"},
+	{"registry_secrets", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "private images, as \"ghcr.io/me=NAME\": the secret at Modal that all below that name is read with"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
 	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
-	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, unless Modal says it is more"},
+	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, instead of what Modal says"},
 	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
+	{"volume_price", OPTION_MONEY, OPTION_USER_ONLY, "0.09", "dollars a month of a GiB on a volume"},
 	{"max_throttle_wait", OPTION_DURATION, OPTION_USER_ONLY, "60s", "how long in all the server may put one call off; 0: not at all"},
 	{"client_type", OPTION_INT, OPTION_USER_ONLY, "8", "what the API takes us for: 8 is its JavaScript client, 9 Go"},
 	{"client_version", OPTION_TEXT, OPTION_USER_ONLY, "1.0.0", "... and of which version"},
@@ -116,7 +119,7 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (!id || !*id || !secret || !*secret)
 		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
-	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || modal_check_registries(s, err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	if (set_server(p, s, err) < 0) {
@@ -150,6 +153,7 @@ static enum op_next step(struct turn *t)
 {
 	switch (t->op->kind) {
 	case OP_CHECK: return modal_check_next(t);
+	case OP_IMAGE: return modal_image_next(t);
 	case OP_RENT: return modal_rent_next(t);
 	case OP_INSPECT: return modal_inspect_next(t);
 	case OP_LIST: return modal_list_next(t);
@@ -161,13 +165,13 @@ static enum op_next step(struct turn *t)
 	case OP_VOLUME_REMOVE: return modal_volume_remove_next(t);
 	case OP_FETCH: return modal_fetch_next(t);
 	case OP_BALANCE: return modal_done(t); /* Modal bills afterwards: there is none */
-	case OP_VOLUMES:
-	case OP_STAGE:
-	case OP_VOLUME_LS:
-	case OP_VOLUME_SIZE:
-	case OP_VOLUME_DELETE: break;
+	case OP_VOLUMES: return modal_volumes_next(t);
+	case OP_STAGE: return modal_stage_next(t);
+	case OP_VOLUME_LS: return modal_volume_ls_next(t);
+	case OP_VOLUME_SIZE: return modal_volume_size_next(t);
+	case OP_VOLUME_DELETE: return modal_volume_delete_next(t);
 	}
-	err_set(t->err, ERR_REFUSED, "modal: this is not offered there");
+	err_set(t->err, ERR_BUG, "modal: no such operation");
 	return OP_FAILED;
 }
 
@@ -244,6 +248,10 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		return send_with_token(op, call);
 	}
 	enum op_next what = step(&t);
+	if (what == OP_CALL || what == OP_WAIT) {
+		result->text = op->said;
+		op->said = (struct str){0};
+	}
 	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
 }
 
@@ -253,8 +261,9 @@ static void modal_op_free(struct op *op)
 		return;
 	op_result_free(&op->got);
 	call_free(&op->waiting);
-	str_free(&op->last_log);
+	str_free(&op->said);
 	modal_volumes_op_free(op);
+	modal_stage_op_free(op);
 	free(op);
 }
 
@@ -263,8 +272,12 @@ const struct provider_ops provider_modal = {
 	.name = "modal",
 	.summary = "GPU sandboxes at Modal; needs a token",
 	.options = options,
+	.can_stage = true,
 	.can_fetch = true,
 	.volume_lags = true,
+	.can_tidy = true,
+	.stage_block_bytes = MODAL_BLOCK_BYTES,
+	.makes_image = true,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.open = modal_open,
@@ -273,4 +286,5 @@ const struct provider_ops provider_modal = {
 	.begin = modal_begin,
 	.next = modal_next,
 	.op_free = modal_op_free,
+	.caution = "Modal can take a sandbox with a GPU back at any time; what was not finished on it is rendered again elsewhere",
 };

@@ -9,7 +9,7 @@
 #include "base/gpus.h"
 #include "base/section.h"
 
-enum { ASKED_RATES = 1, COUNT_MOST = 8, RATE_MOST_MICROUSD = 1000 * 1000000 };
+enum { ASKED_RATES = 1, COUNT_MOST = 8, CORES_MOST = 256, MEMORY_GB_MOST = 4096, RATE_MOST_MICROUSD = 1000 * 1000000 };
 
 /* ---- rates ---- */
 
@@ -30,13 +30,13 @@ static bool has_words(const char *key, const char *words)
 }
 
 /* Of several that bear the words the dearest: what is said about money is never too little. 0: none. */
-static int64_t rate(Modal__Client__TextEntry *const *rates, size_t count, const char *words)
+static int64_t said_rate(const Modal__Client__WorkspaceBillingRatesResponse *said, const char *words)
 {
 	int64_t most = 0, price;
 
-	for (size_t i = 0; i < count; i++)
-		if (has_words(modal_text(rates[i]->key), words) &&
-		    money_parse(modal_text(rates[i]->value), &price, NULL) == 0 && price > most && price <= RATE_MOST_MICROUSD)
+	for (size_t i = 0; said && i < said->n_rates; i++)
+		if (has_words(modal_text(said->rates[i]->key), words) &&
+		    money_parse(modal_text(said->rates[i]->value), &price, NULL) == 0 && price > most && price <= RATE_MOST_MICROUSD)
 			most = price;
 	return most;
 }
@@ -66,25 +66,48 @@ int modal_check_prices(const struct section *conf, struct err *err)
 	return 0;
 }
 
+int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu)
+{
+	int64_t own = own_rate(rates->conf, gpu);
+
+	return own ? own : said_rate(rates->said, gpu);
+}
+
+/* The config's word where it says one, else Modal's, else what sandboxes are known to cost. Modal's names are not settled: a
+ * core of a function costs a third of a sandbox's, and whose the rate is may not be told. So a price that caps are held
+ * against is no lower than what is known. */
+static int64_t rest_rate(const struct modal_rates *rates, const char *key, const char *words, bool cautious)
+{
+	int64_t own = section_int(rates->conf, key), said = said_rate(rates->said, words);
+
+	if (section_has(rates->conf, key) || !said)
+		return own;
+	return cautious ? MAX(own, said) : said;
+}
+
+struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious)
+{
+	struct modal_rates rates = {.conf = conf, .said = said};
+
+	rates.core = rest_rate(&rates, "core_price", "cpu", cautious);
+	rates.gib = rest_rate(&rates, "memory_price", "memory", cautious);
+	return rates;
+}
+
 /* ---- offers ---- */
 
-struct prices {
-	Modal__Client__TextEntry *const *rates;
-	size_t count;
-	int64_t rest; /* of cores and memory */
-};
-
-static int64_t gpu_price(struct turn *t, const struct prices *p, const char *gpu)
+void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb)
 {
-	int64_t own = own_rate(t->op->provider->conf, gpu);
-
-	return own ? own : rate(p->rates, p->count, gpu);
+	*cores = MIN(cpu_wanted ? cpu_wanted : MODAL_CORES, (int64_t)CORES_MOST);
+	*memory_gb = MIN(memory_gb_wanted ? memory_gb_wanted : MODAL_MEMORY_GB, (int64_t)MEMORY_GB_MOST);
 }
 
 static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish, int64_t price)
 {
 	struct op_result *got = &t->op->got;
+	int64_t cores, memory_gb;
 
+	modal_size(t->op->want->offers.cpu, t->op->want->offers.memory_gb, &cores, &memory_gb);
 	for (size_t i = 0; i < got->offer_count; i++)
 		if (!strcmp(got->offers[i].gpu, gpu ? gpu->name : "none") && got->offers[i].gpus == count)
 			return; /* an earlier wish has it */
@@ -93,6 +116,7 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 	*o = (struct offer){.gpus = count, .vram_gb = gpu ? gpu->vram_gb : 0, .price_microusd_h = price, .wish = wish};
 	COPY_TEXT(o->provider, "modal");
 	COPY_TEXT(o->gpu, gpu ? gpu->name : "none");
+	snprintf(o->with, sizeof(o->with), "%lld core%s, %lld GB", (long long)cores, cores == 1 ? "" : "s", (long long)memory_gb);
 	if (!gpu)
 		COPY_TEXT(o->id, "CPU");
 	else if (count == 1)
@@ -101,9 +125,19 @@ static void add_offer(struct turn *t, const struct gpu *gpu, int count, int wish
 		snprintf(o->id, sizeof(o->id), "%s:%d", gpu->modal, count);
 }
 
-/* Everything at Modal that fulfils one wish (NULL: anything with a GPU). */
-static void add_wish(struct turn *t, const struct prices *p, const char *wish, int nth, struct str *unpriced)
+/* What the job asks for is paid for as long as the sandbox lives, used or not. */
+static int64_t rest_price(const struct turn *t, const struct modal_rates *rates)
 {
+	int64_t cores, memory_gb;
+
+	modal_size(t->op->want->offers.cpu, t->op->want->offers.memory_gb, &cores, &memory_gb);
+	return rates->core * cores + rates->gib * memory_gb;
+}
+
+/* Everything at Modal that fulfils one wish (NULL: anything with a GPU). */
+static void add_wish(struct turn *t, const struct modal_rates *rates, const char *wish, int nth, struct str *unpriced)
+{
+	int64_t rest = rest_price(t, rates);
 	char name[GPU_MAX] = "";
 	int count = 1;
 	size_t rows;
@@ -111,39 +145,28 @@ static void add_wish(struct turn *t, const struct prices *p, const char *wish, i
 
 	if (wish && (!gpu_parse(wish, name, sizeof(name), &count) || count > COUNT_MOST))
 		return;
-	if (!strcasecmp(name, "none") && p->rest)
-		add_offer(t, NULL, 1, nth, p->rest);
+	if (!strcasecmp(name, "none") && rest && !t->op->want->offers.vram_gb)
+		add_offer(t, NULL, 1, nth, rest);
 	for (; rows--; row++) {
 		if (!row->modal || row->vram_gb < t->op->want->offers.vram_gb || (wish && !gpu_satisfies(wish, row->name)))
 			continue;
-		int64_t price = gpu_price(t, p, row->modal);
+		int64_t price = modal_gpu_rate(rates, row->modal);
 		if (price)
-			add_offer(t, row, count, nth, price * count + p->rest);
+			add_offer(t, row, count, nth, price * count + rest);
 		else if (!strstr(str_text(unpriced), row->modal))
 			str_addf(unpriced, "%s%s", unpriced->len ? ", " : "", row->modal);
 	}
 }
 
-static int64_t rest_price(struct turn *t, const struct prices *p)
-{
-	const struct section *conf = t->op->provider->conf;
-	int64_t core = section_int(conf, "core_price"), gib = section_int(conf, "memory_price");
-
-	core = MAX(core, rate(p->rates, p->count, "cpu"));
-	gib = MAX(gib, rate(p->rates, p->count, "memory"));
-	return core * MODAL_CORES + gib * MODAL_MEMORY_GB;
-}
-
-static enum op_next conclude(struct turn *t, struct prices *p)
+static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 {
 	const char *const *wishes = t->op->want->offers.gpus;
 	CLEANUP(str_free) struct str unpriced = STR_INIT;
 
-	p->rest = rest_price(t, p);
 	if (!wishes)
-		add_wish(t, p, NULL, 0, &unpriced);
+		add_wish(t, rates, NULL, 0, &unpriced);
 	for (int i = 0; wishes && wishes[i]; i++)
-		add_wish(t, p, wishes[i], i, &unpriced);
+		add_wish(t, rates, wishes[i], i, &unpriced);
 	if (t->op->got.offer_count || !unpriced.len)
 		return modal_done(t);
 	err_set(t->err, ERR_CONFIG,
@@ -152,12 +175,25 @@ static enum op_next conclude(struct turn *t, struct prices *p)
 	return OP_FAILED;
 }
 
+static int check_size(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+
+	if (want->offers.cpu > CORES_MOST)
+		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu", (long long)want->offers.cpu);
+	if (want->offers.memory_gb > MEMORY_GB_MOST)
+		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb",
+			       (long long)want->offers.memory_gb);
+	return 0;
+}
+
 enum op_next modal_offers_next(struct turn *t)
 {
 	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
-	struct prices prices = {0};
 
 	if (!t->op->step) {
+		if (check_size(t) < 0)
+			return OP_FAILED;
 		t->op->step = ASKED_RATES;
 		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);
 	}
@@ -167,9 +203,6 @@ enum op_next modal_offers_next(struct turn *t)
 	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);
-	if (answer) {
-		prices.rates = answer->rates;
-		prices.count = answer->n_rates;
-	}
-	return conclude(t, &prices);
+	struct modal_rates rates = modal_read_rates(t->op->provider->conf, answer, true);
+	return conclude(t, &rates);
 }

@@ -1,4 +1,4 @@
-/* pods.c - sandboxes that exist: listed, looked at, ended; their logs and what they used. */
+/* pods.c - sandboxes that exist: listed, looked at, ended; their logs. */
 #include "impl.h"
 
 #include <ctype.h>
@@ -16,6 +16,7 @@ enum {
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
+enum { ASKED_PAGE = 1, ASKED_TUNNELS, ASKED_MISSING }; /* of a listing */
 
 struct pod_view *modal_add_pod(struct op *op)
 {
@@ -24,6 +25,32 @@ struct pod_view *modal_add_pod(struct op *op)
 
 	*pod = (struct pod_view){0};
 	return pod;
+}
+
+/* ---- those that are known ---- */
+
+static struct known *known_of(struct provider *p, const char *id)
+{
+	for (size_t i = 0; i < ARRAY_LEN(p->known); i++)
+		if (!strcmp(p->known[i].view.id, id))
+			return &p->known[i];
+	return NULL;
+}
+
+void modal_remember(struct provider *p, const struct pod_view *view)
+{
+	struct known *k = known_of(p, view->id);
+	char gpu[GPU_MAX] = "";
+
+	if (k) {
+		COPY_TEXT(gpu, k->view.gpu);
+	} else {
+		k = &p->known[p->next_known++ % ARRAY_LEN(p->known)];
+		*k = (struct known){0};
+	}
+	k->view = *view;
+	if (!view->gpu[0])
+		COPY_TEXT(k->view.gpu, gpu);
 }
 
 /* ---- addresses ---- */
@@ -135,23 +162,42 @@ static int64_t seconds(double at)
 	return at > 0 && at < 1e11 ? (int64_t)at : 0;
 }
 
-/* How it ended, for people. */
-static void set_ended(struct pod_view *view, const Modal__Client__GenericResult *result)
+/* Modal has no word for "preempted": a sandbox that it takes back is terminated, as one that anybody ends. Only those with GPUs
+ * are taken back, and those whose end we asked for were not. */
+static bool was_taken_back(struct provider *p, const struct pod_view *view)
 {
-	static const char *const words[] = {NULL,
-					    "its start script ended",
-					    "its start script failed",
-					    "it was terminated",
-					    "its lifetime was over",
-					    "it could not be set up",
-					    "Modal's own failure",
-					    "it was idle for too long",
-					    "it used more memory than it may"};
-	int status = result->status;
+	const struct known *k = known_of(p, view->id);
+	const char *gpu = view->gpu[0] || !k ? view->gpu : k->view.gpu;
+
+	return view->end == POD_END_OUTSIDE && *gpu && strcmp(gpu, "none") != 0 && !(k && k->ours);
+}
+
+/* How it ended, for the core and for people. */
+static void set_ended(struct provider *p, struct pod_view *view, const Modal__Client__GenericResult *result)
+{
+	static const struct {
+		enum pod_end end;
+		const char *words;
+	} ends[] = {
+		{POD_END_UNKNOWN, "it ended"},
+		{POD_END_SCRIPT, "its start script ended"},
+		{POD_END_SCRIPT, "its start script failed"},
+		{POD_END_OUTSIDE, "it was terminated"},
+		{POD_END_LIFETIME, "its lifetime was over"},
+		{POD_END_SETUP, "it could not be set up"},
+		{POD_END_VENDOR, "Modal's own failure"},
+		{POD_END_IDLE, "it was idle for too long"},
+		{POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
+	};
+	int status = result->status > 0 && result->status < (int)ARRAY_LEN(ends) ? result->status : 0;
 	CLEANUP(str_free) struct str detail = STR_INIT;
 
 	view->state = POD_STATE_GONE;
-	str_add(&detail, status > 0 && status < (int)ARRAY_LEN(words) ? words[status] : "it ended");
+	view->end = ends[status].end;
+	view->preempted = was_taken_back(p, view);
+	str_add(&detail, ends[status].words);
+	if (view->preempted)
+		str_add(&detail, ", and not by us: Modal takes sandboxes with GPUs back when it needs them");
 	if (result->exitcode)
 		str_addf(&detail, " (exit code %d)", result->exitcode);
 	if (modal_text(result->exception)[0]) {
@@ -161,25 +207,31 @@ static void set_ended(struct pod_view *view, const Modal__Client__GenericResult 
 	COPY_TEXT(view->detail, str_text(&detail));
 }
 
-static void read_task(struct pod_view *view, const Modal__Client__TaskInfo *task)
+/* Modal may give a better GPU than was asked for, at the same price: gpu_type is the one it has. */
+static void read_gpu(struct pod_view *view, const Modal__Client__TaskInfo *task)
 {
-	const struct gpu *gpu;
-	const char *type;
+	const char *type = modal_text(task->gpu_type);
 
+	if (!*type && task->gpu_config)
+		type = modal_text(task->gpu_config->gpu_type);
+	const struct gpu *gpu = *type ? gpu_find(type) : NULL;
+	if (*type)
+		COPY_TEXT(view->gpu, gpu ? gpu->name : type);
+}
+
+static void read_task(struct provider *p, struct pod_view *view, const Modal__Client__TaskInfo *task)
+{
 	if (!task)
 		return;
 	view->started_at_s = seconds(task->started_at);
 	view->ended_at_s = seconds(task->finished_at);
+	read_gpu(view, task);
 	if (view->started_at_s)
 		view->state = POD_STATE_RUNNING;
 	if (task->result && task->result->status)
-		set_ended(view, task->result);
+		set_ended(p, view, task->result);
 	else if (view->ended_at_s)
 		view->state = POD_STATE_GONE;
-	type = task->gpu_config && modal_text(task->gpu_config->gpu_type)[0] ? task->gpu_config->gpu_type : modal_text(task->gpu_type);
-	gpu = *type ? gpu_find(type) : NULL;
-	if (gpu || *type)
-		COPY_TEXT(view->gpu, gpu ? gpu->name : type);
 }
 
 /* ---- listing ---- */
@@ -230,7 +282,8 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	view->created_at_s = seconds(info->created_at);
 	if (info->n_regions == 1)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
-	read_task(view, info->task_info);
+	read_task(t->op->provider, view, info->task_info);
+	modal_remember(t->op->provider, view);
 	if (!address_of(t->op->provider, view->id))
 		take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
@@ -260,6 +313,74 @@ static int read_page(struct turn *t)
 	return 1;
 }
 
+/* ---- how it is now ---- */
+
+static enum op_next ask_wait(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	request.has_timeout = true; /* 0: as it is now */
+	return modal_ask(t, CALL_POLL, "SandboxWait", &request.base, 0);
+}
+
+static int take_wait(struct turn *t, struct pod_view *view)
+{
+	MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_wait_response__descriptor);
+
+	if (!answer && t->err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (!answer) {
+		err_clear(t->err);
+		view->state = POD_STATE_GONE;
+		COPY_TEXT(view->detail, "Modal knows no such sandbox");
+	} else if (answer->result && answer->result->status) {
+		set_ended(t->op->provider, view, answer->result);
+	}
+	return 0;
+}
+
+/* ---- listing, the end of it ---- */
+
+static struct known *known_at(const struct op *op)
+{
+	return &op->provider->known[op->looked_known];
+}
+
+/* The next of those that are known and not listed: they have ended, or the list is wrong. What has ended once stays so. */
+static enum op_next next_missing(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked_known < ARRAY_LEN(op->provider->known); op->looked_known++) {
+		const struct pod_view *view = &known_at(op)->view;
+		if (!view->id[0] || is_listed(op, view->id))
+			continue;
+		if (view->state != POD_STATE_GONE)
+			return ask_wait(t, view->id);
+		*modal_add_pod(op) = *view;
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		set_address(op->provider, &op->got.pods[i]);
+	return modal_done(t);
+}
+
+static int take_missing(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+
+	if (!t->reply->failed && t->reply->grpc_status == 5) { /* so soon after its birth that may be no proof */
+		k->view.id[0] = '\0';
+	} else {
+		if (take_wait(t, &k->view) < 0)
+			return -1;
+		*modal_add_pod(t->op) = k->view;
+	}
+	t->op->looked_known++;
+	return 0;
+}
+
 /* The next of those listed that runs and whose way in is not known yet. */
 static enum op_next next_address(struct turn *t)
 {
@@ -272,16 +393,16 @@ static enum op_next next_address(struct turn *t)
 			return ask_tunnels(t, view->id);
 		}
 	}
-	for (size_t i = 0; i < op->got.pod_count; i++)
-		set_address(op->provider, &op->got.pods[i]);
-	return modal_done(t);
+	op->step = ASKED_MISSING;
+	return next_missing(t);
 }
 
 enum op_next modal_list_next(struct turn *t)
 {
-	enum { ASKED_PAGE = 1, ASKED_TUNNELS };
 	struct op *op = t->op;
 
+	if (op->step == ASKED_MISSING)
+		return take_missing(t) < 0 ? OP_FAILED : next_missing(t);
 	if (op->step == ASKED_TUNNELS) {
 		if (read_tunnels(t, &op->got.pods[op->looked]) < 0)
 			return OP_FAILED;
@@ -303,38 +424,12 @@ enum op_next modal_list_next(struct turn *t)
 
 /* ---- one of them ---- */
 
-static enum op_next ask_wait(struct turn *t)
-{
-	Modal__Client__SandboxWaitRequest request = MODAL__CLIENT__SANDBOX_WAIT_REQUEST__INIT;
-
-	request.sandbox_id = (char *)t->op->want->id;
-	request.has_timeout = true; /* 0: as it is now */
-	return modal_ask(t, CALL_POLL, "SandboxWait", &request.base, 0);
-}
-
-static enum op_next ask_task(struct turn *t)
+enum op_next modal_ask_task(struct turn *t)
 {
 	Modal__Client__SandboxGetTaskIdRequest request = MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
 
 	request.sandbox_id = (char *)t->op->want->id;
 	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
-}
-
-static int take_wait(struct turn *t, struct pod_view *view)
-{
-	MODAL_MESSAGE(Modal__Client__SandboxWaitResponse, answer, t, "looking at a sandbox",
-		      modal__client__sandbox_wait_response__descriptor);
-
-	if (!answer && t->err->kind != ERR_NOT_FOUND)
-		return -1;
-	if (!answer) {
-		err_clear(t->err);
-		view->state = POD_STATE_GONE;
-		COPY_TEXT(view->detail, "Modal knows no such sandbox");
-	} else if (answer->result && answer->result->status) {
-		set_ended(view, answer->result);
-	}
-	return 0;
 }
 
 static int take_task(struct turn *t, struct pod_view *view)
@@ -347,7 +442,7 @@ static int take_task(struct turn *t, struct pod_view *view)
 	if (modal_text(answer->task_id)[0])
 		view->state = POD_STATE_RUNNING;
 	else if (answer->task_result && answer->task_result->status)
-		set_ended(view, answer->task_result);
+		set_ended(t->op->provider, view, answer->task_result);
 	return 0;
 }
 
@@ -361,7 +456,7 @@ enum op_next modal_inspect_next(struct turn *t)
 		COPY_TEXT(view->id, op->want->id);
 		view->state = POD_STATE_CREATING;
 		op->step = 1;
-		return ask_wait(t);
+		return ask_wait(t, op->want->id);
 	}
 	view = &op->got.pods[0];
 	if (op->step == 1) {
@@ -369,7 +464,7 @@ enum op_next modal_inspect_next(struct turn *t)
 			return OP_FAILED;
 		op->step = 2;
 		if (view->state != POD_STATE_GONE)
-			return ask_task(t);
+			return modal_ask_task(t);
 	} else if (op->step == 2) {
 		if (take_task(t, view) < 0)
 			return OP_FAILED;
@@ -387,7 +482,11 @@ enum op_next modal_release_next(struct turn *t)
 {
 	Modal__Client__SandboxTerminateRequest request = MODAL__CLIENT__SANDBOX_TERMINATE_REQUEST__INIT;
 
+	struct known *k = known_of(t->op->provider, t->op->want->id);
+
 	if (!t->reply) {
+		if (k && k->view.state != POD_STATE_GONE)
+			k->ours = true;
 		request.sandbox_id = (char *)t->op->want->id;
 		return modal_ask(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
 	}
@@ -439,47 +538,4 @@ enum op_next modal_logs_next(struct turn *t)
 	request.timeout = LOGS_S;
 	request.last_entry_id = (char *)"0-0";
 	return modal_ask_stream(t, "SandboxGetLogs", &request.base, LOGS_S);
-}
-
-/* ---- what it used ---- */
-
-static enum op_next ask_info(struct turn *t)
-{
-	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
-	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking what a sandbox used",
-		      modal__client__sandbox_get_task_id_response__descriptor);
-
-	if (!answer)
-		return OP_FAILED;
-	if (!modal_text(answer->task_id)[0]) {
-		if (answer->task_result && answer->task_result->status)
-			return modal_done(t); /* it ended before it had a machine: nothing was used */
-		err_set(t->err, ERR_NOT_FOUND, "sandbox %s has no machine yet", t->op->want->id);
-		return OP_FAILED;
-	}
-	request.task_id = answer->task_id;
-	t->op->step = 2;
-	return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
-}
-
-/* The container's own times are the best that Modal tells about one sandbox; dollars are for whole hours of an app. */
-enum op_next modal_billing_next(struct turn *t)
-{
-	if (!t->reply) {
-		t->op->step = 1;
-		return ask_task(t);
-	}
-	if (t->op->step == 1)
-		return ask_info(t);
-	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "asking what a sandbox used",
-		      modal__client__task_get_info_response__descriptor);
-	if (!answer)
-		return OP_FAILED;
-	const Modal__Client__TaskInfo *task = answer->info;
-	if (!task || !seconds(task->started_at) || !seconds(task->finished_at) || task->finished_at < task->started_at) {
-		err_set(t->err, ERR_NOT_FOUND, "Modal has no end of sandbox %s's time yet", t->op->want->id);
-		return OP_FAILED;
-	}
-	t->op->got.billing.billed_ms = (int64_t)((task->finished_at - task->started_at) * 1000);
-	return modal_done(t);
 }

@@ -4,10 +4,14 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/section.h"
 
 enum { NAME_MOST = 64, BLOCK_MOST_BYTES = 16 << 20, BLOCK_MS = 10 * 60 * 1000, ADDRESSES_AGAIN_MOST = 3 };
+enum { PAGE_ROWS = 100, PAGES_MOST = 50, MEASURED_MOST = 20, MEASURE_S = 15, CLOCK_S = 3600 };
+#define GIB (INT64_C(1) << 30)
 
 /* ---- by name ---- */
 
@@ -24,17 +28,41 @@ static int check_name(const struct op *op, struct err *err)
 }
 
 /* Version 2 only: files on it last from the moment `sync` has ended, on version 1 from the end of the sandbox. */
-static enum op_next ask_volume(struct turn *t)
+static enum op_next ask_volume(struct turn *t, bool create)
 {
 	const struct op_want *want = t->op->want;
 	Modal__Client__VolumeGetOrCreateRequest request = MODAL__CLIENT__VOLUME_GET_OR_CREATE_REQUEST__INIT;
 
 	request.deployment_name = (char *)want->volume.name;
 	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
-	request.has_object_creation_type = request.has_version = want->volume.create;
+	request.has_object_creation_type = request.has_version = create;
 	request.object_creation_type = MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
 	request.version = MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2;
 	return modal_ask(t, CALL_POLL, "VolumeGetOrCreate", &request.base, 0);
+}
+
+static int64_t volume_price(const struct op *op, int64_t gib)
+{
+	return gib * section_int(op->provider->conf, "volume_price");
+}
+
+/* What it will cost is said before it is made. */
+static enum op_next make_or_not(struct turn *t)
+{
+	const char *name = t->op->want->volume.name;
+	char price[32];
+
+	if (t->err->kind != ERR_NOT_FOUND || t->op->step)
+		return OP_FAILED;
+	if (!t->op->want->volume.create) {
+		err_set(t->err, ERR_NOT_FOUND, "no volume \"%s\" at Modal: `burst volume create %s`, or volume.create = true, makes it", name, name);
+		return OP_FAILED;
+	}
+	err_clear(t->err);
+	log_line(LOG_NOTE, "modal: making volume \"%s\": %s a month for each GiB that is on it, until it is removed", name,
+		 money_show(price, sizeof(price), volume_price(t->op, 1)));
+	t->op->step = 1;
+	return ask_volume(t, true);
 }
 
 enum op_next modal_volume_next(struct turn *t)
@@ -42,11 +70,11 @@ enum op_next modal_volume_next(struct turn *t)
 	const char *name = modal_text(t->op->want->volume.name);
 
 	if (!t->reply)
-		return check_name(t->op, t->err) < 0 ? OP_FAILED : ask_volume(t);
+		return check_name(t->op, t->err) < 0 ? OP_FAILED : ask_volume(t, false);
 	MODAL_MESSAGE(Modal__Client__VolumeGetOrCreateResponse, answer, t, "looking for the volume",
 		      modal__client__volume_get_or_create_response__descriptor);
 	if (!answer)
-		return OP_FAILED;
+		return make_or_not(t);
 	int version = answer->metadata && answer->metadata->version ? answer->metadata->version : answer->version;
 	if (!modal_id_is_sound(answer->volume_id, "vo-")) {
 		err_set(t->err, ERR_TRANSIENT, "looking for the volume: the answer has no id that we can use");
@@ -63,7 +91,114 @@ enum op_next modal_volume_next(struct turn *t)
 	COPY_TEXT(v->id, answer->volume_id);
 	COPY_TEXT(v->name, name);
 	v->used_bytes = -1;
+	/* it is billed by what is on it: until that is known, for as much as is meant to be */
+	v->size_gb = MAX(t->op->want->volume.size_gb, (int64_t)0);
+	v->price_microusd_month = volume_price(t->op, v->size_gb);
 	return modal_done(t);
+}
+
+/* ---- all of them ---- */
+
+enum { ASKED_PAGE = 1, ASKED_SIZE };
+
+static enum op_next ask_page(struct turn *t)
+{
+	Modal__Client__ListPagination pagination = MODAL__CLIENT__LIST_PAGINATION__INIT;
+	Modal__Client__VolumeListRequest request = MODAL__CLIENT__VOLUME_LIST_REQUEST__INIT;
+
+	if (!t->op->before)
+		t->op->before = (double)(clock_wall_ms() / 1000 + CLOCK_S);
+	pagination.has_max_objects = pagination.has_created_before = true;
+	pagination.max_objects = PAGE_ROWS;
+	pagination.created_before = t->op->before;
+	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
+	request.pagination = &pagination;
+	t->op->step = ASKED_PAGE;
+	return modal_ask(t, CALL_POLL, "VolumeList", &request.base, 0);
+}
+
+static void add_volume(struct op *op, const Modal__Client__VolumeListItem *item)
+{
+	struct volume v = {.used_bytes = -1};
+
+	for (size_t i = 0; i < op->got.volume_count; i++)
+		if (!strcmp(op->got.volumes[i].id, item->volume_id))
+			return;
+	COPY_TEXT(v.provider, "modal");
+	COPY_TEXT(v.id, item->volume_id);
+	COPY_TEXT(v.name, modal_text(item->label));
+	op->got.volumes = xrealloc(op->got.volumes, (op->got.volume_count + 1) * sizeof(v));
+	op->got.volumes[op->got.volume_count++] = v;
+}
+
+/* How much is on the next one: that is what is billed. */
+static enum op_next ask_size(struct turn *t)
+{
+	struct op *op = t->op;
+
+	if (op->looked == MIN(op->got.volume_count, (size_t)MEASURED_MOST))
+		return modal_done(t);
+	op->step = ASKED_SIZE;
+	return modal_ask_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);
+}
+
+static void take_file(struct op *op, const Modal__Client__FileEntry *e, const char *rest)
+{
+	struct volume *v = &op->got.volumes[op->looked];
+
+	(void)rest;
+	v->used_bytes = MIN(v->used_bytes + modal_entry_bytes(e), INT64_MAX / 4);
+}
+
+static enum op_next take_size(struct turn *t)
+{
+	struct volume *v = &t->op->got.volumes[t->op->looked];
+	bool cut;
+
+	v->used_bytes = 0;
+	if (modal_read_list(t, "", take_file, &cut) < 0) {
+		v->used_bytes = -1;
+		if (t->err->kind == ERR_CREDENTIALS)
+			return OP_FAILED;
+		log_line(LOG_DEBUG, "modal: volume %s: what is on it is not known: %s", v->id, t->err->msg);
+		err_clear(t->err);
+		return modal_done(t); /* the others would not be told sooner */
+	}
+	v->size_gb = (v->used_bytes + GIB - 1) / GIB;
+	v->price_microusd_month = volume_price(t->op, v->size_gb);
+	t->op->looked++;
+	return ask_size(t);
+}
+
+static enum op_next take_page(struct turn *t)
+{
+	double before = t->op->before;
+	MODAL_MESSAGE(Modal__Client__VolumeListResponse, answer, t, "listing volumes", modal__client__volume_list_response__descriptor);
+
+	if (!answer)
+		return OP_FAILED;
+	for (size_t i = 0; i < answer->n_items; i++) {
+		const Modal__Client__VolumeListItem *item = answer->items[i];
+		if (!modal_id_is_sound(item->volume_id, "vo-")) {
+			err_set(t->err, ERR_TRANSIENT, "listing volumes: one without an id that we can use");
+			return OP_FAILED;
+		}
+		t->op->before = item->created_at;
+		/* others are none that burst makes or uses */
+		if (item->metadata && item->metadata->version == MODAL__CLIENT__VOLUME_FS_VERSION__VOLUME_FS_VERSION_V2 &&
+		    strlen(modal_text(item->label)) < NAME_MOST)
+			add_volume(t->op, item);
+	}
+	if (answer->n_items < PAGE_ROWS || t->op->before >= before || t->op->before <= 0 || ++t->op->pages >= PAGES_MOST)
+		return ask_size(t);
+	return ask_page(t);
+}
+
+enum op_next modal_volumes_next(struct turn *t)
+{
+	if (!t->op->step)
+		return ask_page(t);
+	return t->op->step == ASKED_PAGE ? take_page(t) : take_size(t);
 }
 
 enum op_next modal_volume_remove_next(struct turn *t)
@@ -112,13 +247,24 @@ static enum op_next ask_urls(struct turn *t)
 	return modal_ask(t, CALL_POLL, "VolumeGetFile2", &request.base, 0);
 }
 
+static enum op_next fetched(struct turn *t)
+{
+	const struct op *op = t->op;
+
+	if (op->got.bytes == op->expected)
+		return modal_done(t);
+	err_set(t->err, ERR_TRANSIENT, "fetching %s: %lld of %lld bytes came", op->want->file.path, (long long)op->got.bytes,
+		(long long)op->expected);
+	return OP_FAILED;
+}
+
 /* A block, from whatever server keeps it: none of our tokens goes there. */
 static enum op_next ask_block(struct turn *t)
 {
 	struct op *op = t->op;
 
 	if (op->next_url == op->url_count)
-		return modal_done(t);
+		return fetched(t);
 	*t->call = (struct call){
 		.kind = CALL_HTTP,
 		.class = CALL_POLL,
@@ -133,6 +279,11 @@ static enum op_next ask_block(struct turn *t)
 	return OP_CALL;
 }
 
+bool modal_url_is_sound(const struct provider *p, const char *url)
+{
+	return url && (starts_with(url, "https://") || (starts_with(url, "http://") && starts_with(p->root, "http://")));
+}
+
 static enum op_next take_urls(struct turn *t)
 {
 	struct op *op = t->op;
@@ -142,31 +293,23 @@ static enum op_next take_urls(struct turn *t)
 	if (!answer)
 		return OP_FAILED;
 	forget_urls(op);
+	int64_t offset = op->want->file.offset, most = op->want->file.max_bytes;
+	op->expected = MAX((int64_t)MIN(answer->size, (uint64_t)INT64_MAX / 4) - offset, (int64_t)0);
+	if (most > 0)
+		op->expected = MIN(op->expected, most);
 	/* past its end there is nothing more of it */
-	if (answer->has_size && answer->size <= (uint64_t)(op->want->file.offset + op->got.bytes))
-		return modal_done(t);
+	if (op->got.bytes >= op->expected)
+		return fetched(t);
 	op->url_count = answer->n_get_urls;
 	op->urls = xcalloc(answer->n_get_urls + 1, sizeof(*op->urls));
 	for (size_t i = 0; i < answer->n_get_urls; i++) {
 		op->urls[i] = xstrdup(modal_text(answer->get_urls[i]));
-		/* no server says what we ask other servers of this machine for */
-		if (!starts_with(op->urls[i], "https://") && !starts_with(op->provider->root, "http://")) {
+		if (!modal_url_is_sound(op->provider, op->urls[i])) {
 			err_set(t->err, ERR_UNTRUSTED, "fetching %s: Modal names an address that is not https", op->want->file.path);
 			return OP_FAILED;
 		}
 	}
 	return ask_block(t);
-}
-
-static int64_t length_told(const struct reply *r)
-{
-	char text[32];
-	char *end;
-
-	if (!reply_header(r, "Content-Length", text, sizeof(text)) || !isdigit((unsigned char)text[0]))
-		return -1;
-	long long n = strtoll(text, &end, 10);
-	return *end || n > BLOCK_MOST_BYTES ? -1 : (int64_t)n;
 }
 
 /* What was written before a connection broke stays in the file: whoever asks again does so from there, so we do not. */
@@ -180,18 +323,17 @@ static enum op_next take_block(struct turn *t)
 		err_wrap(t->err, "fetching %s", op->want->file.path);
 		return OP_FAILED;
 	}
-	if (r->status == 403 && op->urls_again++ < ADDRESSES_AGAIN_MOST) /* its time was over */
+	if ((r->status == 403 || r->status == 400) && op->urls_again++ < ADDRESSES_AGAIN_MOST) /* its time was over */
 		return ask_urls(t);
-	int64_t len = length_told(r);
-	if ((r->status != 200 && r->status != 206) || len < 0) {
+	if (r->status != 200 && r->status != 206) {
 		enum err_kind kind = r->status == 429 ? ERR_RATE_LIMITED : r->status == 404 ? ERR_NOT_FOUND : ERR_TRANSIENT;
-		err_set(t->err, kind, "fetching %s: HTTP %d%s", op->want->file.path, r->status,
-			r->status == 200 || r->status == 206 ? " without a length" : "");
+		err_set(t->err, kind, "fetching %s: HTTP %d", op->want->file.path, r->status);
 		t->err->retry_after_ms = r->retry_after_ms;
 		return OP_FAILED;
 	}
-	op->got.bytes += len;
+	op->got.bytes += r->to_bytes;
 	op->next_url++;
+	op->urls_again = 0;
 	return ask_block(t);
 }
 

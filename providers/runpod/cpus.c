@@ -100,6 +100,7 @@ static bool read_flavour(struct op *op, const json_t *flavour)
 	COPY_TEXT(where.type, id);
 	COPY_TEXT(offer.provider, "runpod");
 	COPY_TEXT(offer.gpu, "none");
+	snprintf(offer.with, sizeof(offer.with), "%d vCPUs, memory", where.count);
 	offers_place(op, flavour, &offer, &where);
 	return true;
 }

@@ -263,6 +263,7 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 		return;
 	COPY_TEXT(where.type, type);
 	COPY_TEXT(offer.provider, "runpod");
+	COPY_TEXT(offer.with, "cores, memory"); /* as many as the host has for each GPU */
 	gpu_shown(offer.gpu, type, name);
 	offers_place(op, gpu, &offer, &where);
 }

@@ -601,6 +601,7 @@ static void imply_seconds(struct op_bill *bill, const struct op_want *want, int6
 	bool whole = price_pays_for_disk(want, compute, disk);
 
 	bill->beside_microusd = whole ? 0 : disk;
+	COPY_TEXT(bill->beside_for, "the disk");
 	if (want->bill.price_microusd_h <= 0)
 		return;
 	double ms = (double)(whole ? bill->cost_microusd : compute) * 3600000.0 / (double)want->bill.price_microusd_h;

@@ -3,7 +3,7 @@
  *
  * It reads JSON lines on stdin. The first says what the box is:
  *   {"dir":D, "root":"/", "hide":true, "hostname":H, "disk_mb":512, "tcp":[22], "api":[PORT],
- *    "mounts":[{"from":PATH,"to":PATH,"how":"rw|ro|full"}], "files":[{"path":P,"text":T,"mode":493}],
+ *    "mounts":[{"from":PATH,"to":PATH,"how":"rw|ro|full"}], "files":[{"path":P,"text":T (or "from":FILE),"mode":493}],
  *    "apart":true}
  * D is an existing folder on which a disk in memory is mounted (in a mount namespace of our own: it
  * goes when we go); root is the image, under an overlay; hide leaves out of the machine's own root
@@ -40,7 +40,7 @@
 #include "providers/local/forward.h"
 #include "providers/local/sandbox.h"
 
-enum { PORTS_MAX = 8, LINE_MAX_BYTES = 8 << 20, OUTPUT_FD = 3, ERROR_FD = 4 };
+enum { PORTS_MAX = 8, LINE_MAX_BYTES = 8 << 20, FILE_MAX_BYTES = 64 << 20, OUTPUT_FD = 3, ERROR_FD = 4 };
 
 struct box {
 	const json_t *conf;
@@ -357,16 +357,17 @@ static int make_mount(const char *root, const json_t *conf, struct err *err)
 
 static int make_file(const char *root, const json_t *conf, struct err *err)
 {
-	const char *text = jsonx_text(conf, "text", "");
+	const char *from = jsonx_text(conf, "from", NULL);
+	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(free_text) char *path = xasprintf("%s%s", root, jsonx_text(conf, "path", "/x"));
 	CLEANUP(free_text) char *dir = path_dir(path);
-	size_t len = strlen(text);
 
-	if (path_mkdirs(dir, 0755, err) < 0)
+	str_add(&text, jsonx_text(conf, "text", ""));
+	if ((from && path_read(from, FILE_MAX_BYTES, &text, err) < 0) || path_mkdirs(dir, 0755, err) < 0)
 		return -1;
 	unlink(path); /* in the image it may be a link out of it */
 	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len ||
+	if (fd < 0 || write(fd, str_text(&text), text.len) != (ssize_t)text.len ||
 	    fchmod(fd, (mode_t)jsonx_int(conf, "mode", 0644)) < 0)
 		return failed(err, path);
 	return 0;

@@ -174,7 +174,7 @@ rm "$V/staged/p3.1"
 check 'a part is missing' $? 97
 check 'and says so in a line' "$(grep -c '^burst-agent: tree: ' "$top/err")" 1
 stage "$top/src.tar" p3
-printf x | dd of="$V/staged/p3.1" bs=1 seek=500000 conv=notrunc status=none
+printf 'not what was there' | dd of="$V/staged/p3.1" bs=1 seek=500000 conv=notrunc status=none
 "$AGENT" tree --dir code --id p3 --from p3 --parts "$parts" --sha256 "$sum" </dev/null 2>/dev/null
 check 'a part is spoilt' $? 97
 stage "$top/src.tar" p3
@@ -306,6 +306,16 @@ for shell in dash bash busybox; do
 	fresh "2-$shell"
 	check "have from the volume ($shell)" "$(boot "$shell")" 'BURST have "ev":"hello" '
 done
+export BURST_IMAGE=$top/image
+mkdir -p "$BURST_IMAGE"
+mv "$V/agent/$hash" "$BURST_IMAGE/$hash"
+fresh 7
+check "have from the image" "$(boot dash)" 'BURST have "ev":"hello" '
+check "it runs from the container's disk" "$(cmp "$AGENT" "$BURST_HOME/burst-agent-$hash" && echo same)" same
+mv "$BURST_IMAGE/$hash" "$V/agent/$hash"
+printf x >"$BURST_IMAGE/$hash"
+fresh 8
+check "another one in the image is passed over" "$(boot dash)" 'BURST have "ev":"hello" '
 fresh 3
 printf x | dd of="$V/agent/$hash" bs=1 seek=5000 conv=notrunc 2>/dev/null
 check 'a spoilt one on the volume is not run' "$(boot dash "$AGENT")" 'BURST need "ev":"hello" '

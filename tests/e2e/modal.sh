@@ -37,4 +37,113 @@ t_quiz_on_three_sandboxes() {
 	is "$(jq -r .id out/manifest.jsonl | sort -u | wc -l)" 300 "lines of the manifest"
 	cloud_over
 }
+# ---- the image ----
+state_log() { cat "$BURST_STATE_DIR"/runs/*/log; }
+t_image_is_built_once() {
+	cloud || return
+	script_lines 3
+	md_config 'pods = 1;'
+	burst run --json -v
+	all_done 3
+	is "$(asked ImageGetOrCreate) $(asked ImageFromId)" "1 0" "images built, looked for"
+	has err.txt "modal: the pods' image is being built; it is kept there for the next runs"
+	is "$(find "$MD_STATE"/volumes -path '*/agent/*' | wc -l)" 0 "agents on the volume: it was in the image"
+	rm -r out
+	burst run --json -v
+	all_done 3
+	is "$(asked ImageGetOrCreate) $(asked ImageFromId) $(asked ImageJoinStreaming)" "1 1 1" "images built, looked for and joined by the second run"
+	hasnt err.txt "being built"
+	rm -r out
+	md_control "images/$(md_control state | jq -r '.images[].id')" '{}' >/dev/null
+	burst run --json
+	all_done 3
+	is "$(asked ImageGetOrCreate)" 2 "images built, one was gone"
+	cloud_over
+}
+t_image_gone_before_the_create() {
+	cloud || return
+	script_lines 3
+	md_config 'pods = 1;'
+	burst run --json
+	all_done 3
+	rm -r out
+	md_control fault '{"when":{"op":"SecretGetOrCreate"},"do":{"delay_ms":3000}}' >/dev/null
+	local secrets
+	secrets=$(asked SecretGetOrCreate)
+	more_secrets() { [ "$(asked SecretGetOrCreate)" -gt "$secrets" ]; }
+	burst run --json &
+	local run=$!
+	wait_for 20 "the run to have looked for its image" more_secrets
+	md_control "images/$(md_control state | jq -r '.images[].id')" '{}' >/dev/null
+	wait $run
+	is "$(json .status)" done status
+	is "$(wavs)" 3 files
+	is "$(asked ImageGetOrCreate)" 2 "images built"
+	is "$(pods_ever)" 2 "sandboxes of both runs"
+	cloud_over
+}
+t_image_build_fails() {
+	cloud || return
+	script_lines 3
+	md_config 'pods = 2;'
+	md_fault image_result '"message":"E: Unable to locate package"'
+	burst run --json
+	in_vain 2 0
+	is "$(json .error.code)" config "code"
+	has err.txt "it cannot be built: E: Unable to locate package; its log ends: Step "
+	has err.txt " | Step 4: ENTRYPOINT []"
+	is "$(asked ImageGetOrCreate)" 1 "builds"
+	burst run --json # what failed is not kept
+	all_done 3
+	cloud_over
+}
+t_image_log() {
+	cloud || return
+	script_lines 3
+	md_config 'pods = 1;'
+	md_fault slow_image '"ms":14000'
+	burst run --json -v &
+	local run=$!
+	wait_for 13 "the build's first words" grep -q "modal: image: Step 0: FROM" err.txt
+	is "$(asked SandboxCreate)" 0 "creates while it is built"
+	hasnt err.txt "Step 4: ENTRYPOINT"
+	wait $run
+	is "$(json .status)" done status
+	has err.txt "modal: the pods' image is being built"
+	has err.txt "modal: image: Step 4: ENTRYPOINT []"
+	state_log >log.txt
+	has log.txt "modal: image: Step 2: COPY /.burst-agent /usr/local/lib/burst/"
+	has log.txt "modal: the image is built, in "
+	is "$(json '.pods[0].billed_seconds < 14')" true "it is not billed: $(json '.pods[0].billed_seconds') s"
+	cloud_over
+}
+t_image_on_a_terminal() {
+	command -v script >/dev/null || { skip "no script(1)"; return; }
+	cloud || return
+	script_lines 3
+	md_config 'pods = 1;'
+	md_fault slow_image '"ms":14000'
+	script -qefc "stty cols 160; exec '$BURST' run" /dev/null </dev/null >term.txt 2>&1 &
+	local run=$!
+	wait_for 13 "the build on the last line" grep -q "0/3 done .*modal: image: Step" term.txt
+	wait $run
+	is $? 0 "exit status ($(tail -n 2 term.txt))"
+	is "$(wavs)" 3 files
+	cloud_over
+}
+t_image_given_up() {
+	cloud || return
+	script_lines 3
+	md_config 'pods = 1;'
+	md_fault slow_image '"ms":60000'
+	"$BURST" run --json >out.txt 2>err.txt &
+	local run=$!
+	wait_for 20 "the build to begin" grep -q "being built" err.txt
+	kill -INT $run
+	wait_for 5 "the run to end" eval "! running_as $run"
+	wait $run
+	is $? 130 "exit status"
+	is "$(pods_ever)" 0 sandboxes
+	cloud_over
+}
 run_tests "$@"

@@ -115,7 +115,7 @@ spoilt() { # spoilt RULE...: one run with this line; the first rule must have ha
 	is "$(relayed "$first" fired)" 1 "$*: the line was spoilt"
 	# what is under way when a connection breaks may come again, what is home may not
 	wait_for 10 "the relay to have seen the end" all_over
-	[ "$(awk '$2 == "over" { n += $4 } END { print n }' relay.log)" -lt $((2750000 + $# * 300000)) ] ||
+	[ "$(awk '$2 == "over" { n += $4 } END { print n + 0 }' relay.log)" -lt $((2750000 + $# * 300000)) ] ||
 		complain "$*: what was home came again: $(grep over relay.log)"
 	nothing_left
 }

@@ -14,7 +14,7 @@ case ${1:-} in
 	shift $(($# > 1 ? 2 : 1))
 	;;
 esac
-AT_ONCE=${AT_ONCE:-12}
+AT_ONCE=${AT_ONCE:-20}
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/runpod/client.sh"
 
@@ -193,6 +193,8 @@ judge() { # judge SEGMENTS
 
 # ---- one round ----
 
+time_is_up() { [ "$DURATION_S" != 0 ] && [ "$EPOCHSECONDS" -ge "$TIME_UP" ]; }
+
 round() { # round SEED
 	local segments slow batch pods n=0 how
 	STATE=$1
@@ -220,7 +222,7 @@ round() { # round SEED
 	blows "${BLOWS[@]}" &
 	local blower=$!
 	n=0 STATUS=1
-	while [ "$STATUS" != 0 ] && [ $n -lt 3 ]; do
+	while [ "$STATUS" != 0 ] && [ $n -lt 3 ] && { [ $n = 0 ] || ! time_is_up; }; do
 		how=run
 		[ "$n" = 0 ] || ! one_in 2 || [ "$(in_ledger "select count(*) from run where status = 'running'")" != 1 ] || how=resume
 		one_of --trace -v
@@ -254,7 +256,10 @@ round_over() { # round_over SEGMENTS
 }
 
 t_random_faults() {
-	local until=$((SECONDS + DURATION_S * 2 / 3)) seed=$SEED names=() name
+	# the last ones may have to wait a minute for a list that may lag
+	local last_s=$((DURATION_S > 60 ? DURATION_S - 45 : DURATION_S / 4))
+	local until=$((SECONDS + last_s)) seed=$SEED names=() name
+	TIME_UP=$((EPOCHSECONDS + last_s + 10))
 	while :; do
 		eval "c_$seed() { round $seed; }"
 		names+=("c_$seed")

@@ -48,6 +48,11 @@ static void fill_want(struct op_want *want, uint8_t flavour)
 	want->file.path = "a";
 	want->file.local = "/nowhere";
 	want->file.max_bytes = flavour & 4 ? 1000 : 0;
+	static struct file_block row[] = {{"A", 8388608}, {"B", 8388607}, {"A", 8388608}, {"", 0}};
+	if (flavour & 1)
+		want->file.blocks = (struct file_blocks){row, 4, 3 * 8388608 + 1};
+	want->offers.cpu = flavour & 16 ? 2 : 0;
+	want->offers.memory_gb = flavour & 32 ? 64 : 0;
 }
 
 static void take_reply(struct reply *r, const struct call *call, const uint8_t **data, size_t *len)
@@ -69,7 +74,8 @@ static void take_reply(struct reply *r, const struct call *call, const uint8_t *
 		if (r->grpc_status)
 			err_set(&r->err, ERR_TRANSIENT, "no");
 	}
-	str_addn(http ? &r->head : &r->body, *data + 3, body);
+	str_addn(http && call->body_to ? &r->head : &r->body, *data + 3, body);
+	r->to_bytes = http && call->body_to && !r->failed && r->status < 300 ? (int64_t)body : 0;
 	*data += 3 + body;
 	*len -= 3 + body;
 }
@@ -84,7 +90,9 @@ static void check_result(const struct op_result *r)
 	for (size_t i = 0; i < r->offer_count; i++)
 		assert(r->offers[i].price_microusd_h > 0 && r->offers[i].gpus > 0 && r->offers[i].id[0]);
 	for (size_t i = 0; i < r->volume_count; i++)
-		assert(modal_id_is_sound(r->volumes[i].id, "vo-"));
+		assert(modal_id_is_sound(r->volumes[i].id, "vo-") && r->volumes[i].price_microusd_month >= 0 && r->volumes[i].used_bytes >= -1);
+	for (size_t i = 0; i < r->entry_count; i++)
+		assert(!strchr(r->entries[i].name, '/') && r->entries[i].name[0] && r->entries[i].bytes >= -1 && r->entries[i].changed_s >= 0);
 	assert(r->billing.billed_ms >= 0 && r->bytes >= 0);
 }
 
@@ -98,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len < 2)
 		return 0;
-	enum op_kind kind = data[0] % (OP_VOLUME_DELETE + 1);
+	enum op_kind kind = data[0] % (OP_VOLUME_SIZE + 1);
 	fill_want(&want, data[1]);
 	data += 2;
 	len -= 2;
@@ -117,7 +125,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (have) {
 			assert(call.url && starts_with(call.url, "https://"));
 			assert(call.kind == CALL_HTTP || starts_with(call.url, "https://api.modal.com/modal.client.ModalClient/"));
-			assert(call.kind == CALL_GRPC || !call.header_count);
+			assert(call.kind == CALL_GRPC || !call.header_count || !strcmp(call.headers[0], "Content-Type: application/octet-stream"));
+			assert(call.header_count < 2 || call.kind == CALL_GRPC);
+			assert(call.body_from_offset + call.body_from_bytes <= want.file.blocks.bytes);
 			creates += ends_with(call.url, "/SandboxCreate");
 			take_reply(&reply, &call, &data, &len);
 		}

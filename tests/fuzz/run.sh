@@ -64,6 +64,13 @@ seeds_modal() {
 	printf '\7\0'"$token"'\0\x69\0\x0a\x67\x0a\4sb-1\x19\0\0\0\0\0\0\x59\x40\x32\x12\x0a\x0dburst-machine\x12\1m\x32\x0e\x0a\x09burst-run\x12\1r\x32\x12\x0a\x0dburst-attempt\x12\1a\x32\x13\x0a\x0eburst-hard-end\x12\0019\x22\x09\x11\0\0\0\0\0\0\x59\x40\0\0\0\0\x0b\0\x12\x09\x1a\1h\x20\x16\x28\x16' | seed modal
 	printf '\x0d\0'"$token"'\0\x0d\0\x0a\x09https://a\x10\x09' | seed modal
 	printf '\1\1'"$token"'\0\x12\0\x0a\x10\x0a\x08gpu_l40s\x12\0042.00' | seed modal
+	# a file is put on a volume: two blocks are missing, one address is over, then all is there
+	printf '\x0c\1'"$token"'\0\x1c\0\x0a\x0b\x1a\x09https://a\x0a\x0d\x10\1\x1a\x09https://b\0\1\0z\2\1\0z\0\x0f\0\x0a\x0d\x10\1\x1a\x09https://c\0\1\0z\0\0\0' | seed modal
+	# a folder is listed, measured, removed; volumes are listed
+	printf '\x0e\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
+	printf '\x10\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
+	printf '\x0f\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7\0\0\0' | seed modal
+	printf '\3\0'"$token"'\0\x0f\0\x0a\x0d\x0a\1v\x12\4vo-1\x22\2\x08\2\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
 }
 seeds_toml() {
 	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml

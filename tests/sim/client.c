@@ -241,6 +241,8 @@ static struct core_conf conf_now(struct sim *s, bool reap)
 
 	conf.seed = sim_random(s);
 	conf.reap = reap;
+	for (size_t i = 0; i < s->row_count; i++)
+		conf.providers[s->rows[i].pod.provider].used_before = true;
 	for (size_t i = 0; i < s->plan->count; i++)
 		any_safe = any_safe || (s->safe[i] && !s->plan->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
@@ -554,6 +556,7 @@ static void act(struct sim *s, const struct action *a)
 	switch (a->type) {
 	case ACT_OFFERS: ask(s, a, 2 * api(s, a), W_OFFERS); break;
 	case ACT_VOLUME: ask(s, a, 2 * api(s, a), W_VOLUME); break;
+	case ACT_IMAGE: ask(s, a, 2 * api(s, a) + s->plan->vendors[a->provider].boot_ms, W_IMAGE); break;
 	case ACT_SAVE: save(s, a->pod); break;
 	case ACT_RENT: rent(s, a); break;
 	case ACT_LIST: ask(s, a, api(s, a), W_LIST)->x = boot_now(s); break;
@@ -875,6 +878,13 @@ static void volume_found(struct sim *s, struct happening *h)
 	send_event(s, &ev, strikes(s, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
 }
 
+static void image_built(struct sim *s, struct happening *h)
+{
+	struct event ev = {.type = EV_IMAGE, .provider = h->provider};
+
+	send_event(s, &ev, strikes(s, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+}
+
 static void signalled(struct sim *s, struct happening *h)
 {
 	struct event ev = {.type = EV_SIGNAL, .number = h->x % 2 ? 2 : 15};
@@ -907,6 +917,7 @@ void client_hears(struct sim *s, struct happening *h)
 	switch (h->what) {
 	case W_OFFERS: offered(s, h); break;
 	case W_VOLUME: volume_found(s, h); break;
+	case W_IMAGE: image_built(s, h); break;
 	case W_CREATED: created(s, h); break;
 	case W_SAVE_FAILED:
 		ev.type = EV_RENT_FAILED;

@@ -257,9 +257,14 @@ void cloud_list(struct sim *s, struct happening *h)
 	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));
 	size_t count = 0;
 	bool lossy = s->plan->conf.providers[h->provider].look_gap_ms;
-	for (size_t i = 0; i < s->machine_count; i++)
-		if (listed_now(s, &s->machines[i], h->provider) && !(lossy && strikes(s, F_LIST_MISSES_ONE)))
-			views[count++] = view_of(s, &s->machines[i]);
+	for (size_t i = 0; i < s->machine_count; i++) {
+		struct machine *m = &s->machines[i];
+		if (!listed_now(s, m, h->provider))
+			continue;
+		m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE); /* never twice in a row: that is proof for everybody */
+		if (!m->missed)
+			views[count++] = view_of(s, m);
+	}
 	r->data = views;
 	r->count = count;
 }

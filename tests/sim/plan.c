@@ -50,6 +50,7 @@ static void make_vendor(struct plan *p, uint64_t *r, int i)
 	k->look_gap_ms = chance(r, 25) ? 0 : 5000;
 	v->latency_ms = in(r, 20, 800);
 	v->boot_ms = spread(r, 500, 90000);
+	k->makes_image = v->boot_ms % 3 == 0;
 	v->lag_ms = k->look_gap_ms ? in(r, 0, 1500) : 0;
 	v->self_end_ms = in(r, 0, POD_SELF_END_MS - 1000);
 	v->keeps_gone = chance(r, 40);

@@ -181,6 +181,7 @@ static void happens(struct sim *s, struct happening *h)
 	switch (h->what) {
 	case W_OFFERS:
 	case W_VOLUME:
+	case W_IMAGE:
 	case W_CREATED:
 	case W_SAVE_FAILED:
 	case W_LISTED:

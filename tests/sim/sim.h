@@ -75,7 +75,7 @@ extern const char *const fault_names[F_KINDS];
 
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
-	W_OFFERS, W_VOLUME, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
+	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
 	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL,
 	/* in the cloud and on the pods */
 	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
@@ -136,6 +136,7 @@ struct machine {
 	int workers_started, workers_ready;
 	bool workers_never, workers_end;
 	int64_t worker_work[WORKERS_MAX]; /* index in works, -1: idle */
+	bool missed;			  /* by the newest listing */
 	uint8_t *files;			  /* finished segments on its volume */
 	int64_t idle_since;
 };

@@ -7,7 +7,10 @@
 
 #include <cmocka.h>
 
+#include "base/blocks.h"
 #include "base/clock.h"
+#include "base/crypto.h"
+#include "base/path.h"
 
 enum { STEPS_MAX = 1000, DEADLINE_MS = 30000 };
 
@@ -252,10 +255,11 @@ static void a_lost_rent_is_ambiguous_and_found(const struct conformance *c)
 
 static void strangers_are_gone(const struct conformance *c)
 {
-	struct op_want want = of_pod("never-was-there");
+	const char *id = c->stranger ? c->stranger : "never-was-there";
+	struct op_want want = of_pod(id);
 
-	assert_int_equal(inspect(c, "never-was-there").state, POD_STATE_GONE);
-	release(c, "never-was-there");
+	assert_int_equal(inspect(c, id).state, POD_STATE_GONE);
+	release(c, id);
 	must_fail(c, OP_BILLING, &want, ERR_NOT_FOUND);
 }
 
@@ -280,21 +284,69 @@ static void volumes_come_and_go(const struct conformance *c)
 	must_fail(c, OP_VOLUME, &want, ERR_NOT_FOUND);
 }
 
-/* One small file on a volume, made without a pod. */
-static void stage(const struct conformance *c, struct op_want *want, const char *path)
+/* A file on a volume, made without a pod. */
+static void stage(const struct conformance *c, struct op_want *want, const char *path, const char *bytes, size_t len)
 {
 	char local[] = "/tmp/burst-conformance-XXXXXX";
-	int fd = mkstemp(local);
+	CLEANUP(fd_close) int fd = mkstemp(local);
 	struct op_result result;
+	struct err err;
 
-	assert_true(fd >= 0 && write(fd, "0123456789", 10) == 10);
-	close(fd);
+	assert_true(fd >= 0 && path_write(local, bytes, len, 0600, &err) == 0);
 	want->file.path = path;
 	want->file.local = local;
+	want->file.max_bytes = (int64_t)len;
+	if (c->ops->stage_block_bytes)
+		assert_int_equal(blocks_of_file(&want->file.blocks, local, c->ops->stage_block_bytes, &err), 0);
 	must(c, OP_STAGE, want, &result);
+	assert_int_equal(result.bytes, len);
 	op_result_free(&result);
+	blocks_free(&want->file.blocks);
 	want->file.local = NULL;
+	want->file.max_bytes = 0;
 	unlink(local);
+}
+
+/* What is fetched, from an offset on, is what was put there. */
+static void fetch(const struct conformance *c, struct op_want *want, const char *path, const char *bytes, size_t len, size_t from)
+{
+	char local[] = "/tmp/burst-conformance-XXXXXX";
+	CLEANUP(fd_close) int fd = mkstemp(local);
+	CLEANUP(str_free) struct str got = STR_INIT;
+	struct op_result result;
+
+	assert_true(fd >= 0);
+	want->file.path = path;
+	want->file.local = local;
+	want->file.offset = (int64_t)from;
+	must(c, OP_FETCH, want, &result);
+	assert_int_equal(result.bytes, len - from);
+	op_result_free(&result);
+	assert_int_equal(path_read(local, len + 1, &got, NULL), 0);
+	if (got.len != len - from || memcmp(str_text(&got), bytes + from, got.len))
+		fail_msg("%s: %s from %zu on: %zu bytes, or others", c->ops->name, path, from, got.len);
+	want->file.local = NULL;
+	want->file.offset = 0;
+	unlink(local);
+}
+
+/* Files of several blocks, of none, and with zeros where a store may leave them out. */
+static void files_travel_unchanged(const struct conformance *c, struct op_want *want)
+{
+	size_t block = (size_t)(c->ops->stage_block_bytes ? c->ops->stage_block_bytes : 8 << 20), len = 3 * block + 1234;
+	CLEANUP(free_text) char *bytes = xcalloc(1, len);
+
+	random_bytes(bytes, 1000);			       /* the first block: a beginning and zeros */
+	random_bytes(bytes + 2 * block, block + 1200); /* the second: only zeros; at the end some */
+	stage(c, want, "staged/large", bytes, len);
+	stage(c, want, "staged/empty", "", 0);
+	fetch(c, want, "staged/large", bytes, len, 0);
+	fetch(c, want, "staged/large", bytes, len, 2 * block - 7);
+	fetch(c, want, "staged/large", bytes, len, len);
+	fetch(c, want, "staged/empty", "", 0, 0);
+	bytes[5]++; /* most of it is there already */
+	stage(c, want, "staged/large", bytes, len);
+	fetch(c, want, "staged/large", bytes, len, 0);
 }
 
 /* What is in a folder, asked for where the listing does not tell. */
@@ -319,8 +371,8 @@ static void a_folder_is_seen_and_deleted(const struct conformance *c, struct op_
 	struct op_result result;
 	int64_t now_s = clock_wall_ms() / 1000;
 
-	stage(c, want, "runs/r1/a1/out/x.wav");
-	stage(c, want, "runs/r2/a2/out/y.wav");
+	stage(c, want, "runs/r1/a1/out/x.wav", "0123456789", 10);
+	stage(c, want, "runs/r2/a2/out/y.wav", "0123456789", 10);
 	want->file.path = "runs";
 	must(c, OP_VOLUME_LS, want, &result);
 	assert_int_equal(result.entry_count, 2);
@@ -353,6 +405,8 @@ static void volumes_are_tidied(const struct conformance *c)
 	must(c, OP_VOLUME, &want, &result);
 	struct op_want file = {.file.volume = result.volumes[0]}, removal = of_pod(result.volumes[0].id);
 	op_result_free(&result);
+	if (c->ops->can_fetch)
+		files_travel_unchanged(c, &file);
 	a_folder_is_seen_and_deleted(c, &file);
 	for (size_t i = 0; i < ARRAY_LEN(unsafe); i++) {
 		file.file.path = unsafe[i];

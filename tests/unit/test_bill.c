@@ -87,7 +87,7 @@ static void each_difference_is_told(void **state)
 		struct bill_hour hour = hour_at(NOON, pod.cost_vendor_microusd);
 		struct bill_verdict v;
 		bool hourly = !cases[i].reported && cases[i].billed_s;
-		bill_judge(&pod, hourly ? &hour : NULL, hourly, &v);
+		bill_judge(&pod, &(struct op_bill){.hours = hourly ? &hour : NULL, .hour_count = hourly}, &v);
 		if (v.state != cases[i].state || strcmp(v.why, cases[i].why))
 			fail_msg("%s: %s \"%s\", want %s \"%s\"", cases[i].name, bill_state_name(v.state), v.why,
 				 bill_state_name(cases[i].state), cases[i].why);
@@ -106,16 +106,16 @@ static void calls_take_their_time(void **state)
 
 	(void)state;
 	pod.vendor_started_ms = pod.running_ms = 0;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_string_equal(v.why, "it bills 10s less than we count");
 	pod.rented_ms = pod.create_ms + 2 * S;
 	pod.release_ms = pod.released_ms - S;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 	pod.rented_ms = pod.create_ms + 120 * S; /* it was found when the reply was lost */
 	pod.billed_vendor_ms = 500 * S;
 	pod.cost_vendor_microusd = 100000;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_string_equal(v.why, "it bills 1m40s less than we count");
 }
 
@@ -126,7 +126,7 @@ static void it_may_bill_until_the_pod_is_gone(void **state)
 
 	(void)state;
 	pod.gone_ms = pod.released_ms + 300 * S; /* it took its time */
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXPLAINED);
 	assert_string_equal(v.why, "it bills until the pod is gone, which was 5m00s after it accepted the release");
 }
@@ -139,9 +139,49 @@ static void a_disk_is_billed_beside(void **state)
 	(void)state;
 	pod.cost_beside_microusd = 900;
 	pod.cost_vendor_microusd += 900;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, &(struct op_bill){.beside_for = "the disk"}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 	assert_string_equal(v.why, "agrees; $0.000900 of it is for the disk, billed beside the price");
+}
+
+static void seconds_alone_are_a_record(void **state)
+{
+	struct pod_row pod = pod_of(600, true, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.cost_vendor_microusd = 0;
+	assert_true(bill_is_known(&pod) && !bill_has_dollars(&pod));
+	bill_judge(&pod, &(struct op_bill){.note = "its app was billed $0.20"}, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+	assert_string_equal(v.why, "agrees; it tells no dollars of one pod; its app was billed $0.20");
+	pod.billed_vendor_ms = 300 * S; /* its own seconds are its last word, whenever they are asked for */
+	pod.vendor_asked_ms = NOON + 25 * MIN_;
+	bill_judge(&pod, NULL, &v);
+	assert_string_equal(v.why, "it bills 5m00s less than we count; it tells no dollars of one pod");
+	pod.billed_vendor_ms = 0; /* no machine was found for it */
+	assert_true(bill_is_known(&pod) && bill_has_dollars(&pod));
+	bill_judge(&pod, NULL, &v);
+	assert_int_equal(v.state, BILL_EXPLAINED);
+	assert_string_equal(v.why, "it never ran, and nothing is billed");
+}
+
+static void what_is_beside_is_told_apart(void **state)
+{
+	struct pod_row pod = pod_of(600, true, NOON + 30 * HOUR);
+	struct bill_verdict v;
+
+	(void)state;
+	pod.cost_vendor_microusd = 200000;
+	pod.cost_beside_microusd = 80000;
+	bill_judge(&pod, &(struct op_bill){.beside_for = "memory above what was asked for"}, &v);
+	assert_int_equal(v.state, BILL_AGREES);
+	assert_string_equal(v.why, "agrees; $0.0800 of it is for memory above what was asked for, billed beside the price");
+	bill_judge(&pod, NULL, &v);
+	assert_string_equal(v.why, "agrees; $0.0800 of it is billed beside the price");
+	pod.price_microusd_h = 0; /* without a price nothing is too dear */
+	bill_judge(&pod, NULL, &v);
+	assert_int_equal(v.state, BILL_AGREES);
 }
 
 /* Dollars are all that some vendors tell; at a low price an hour's rounding is many seconds. */
@@ -154,10 +194,10 @@ static void rounded_dollars_are_no_difference(void **state)
 	pod.price_microusd_h = 10000;
 	pod.cost_vendor_microusd = 1767;
 	pod.billed_vendor_ms = 600 * S + 36 * S; /* the 0.0001 dollars that such an hour can be off by */
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 	pod.vendor_reported = true;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXPLAINED);
 }
 
@@ -168,14 +208,14 @@ static void what_is_billed_after_the_end_is_told(void **state)
 	struct bill_verdict v;
 
 	(void)state;
-	bill_judge(&pod, hours, 2, &v);
+	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 2}, &v);
 	assert_int_equal(v.state, BILL_AGREES); /* an hour of nothing is nothing */
-	bill_judge(&pod, hours, 3, &v);
+	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 3}, &v);
 	assert_int_equal(v.state, BILL_EXCESS);
 	assert_string_equal(v.why, "$0.000400 is billed for the hour from 2026-11-21 14:00 UTC on, but it was seen gone at "
 				   "2026-11-21 12:20 UTC");
 	pod.gone_ms = NOON + 2 * HOUR - S; /* clocks are not that exact */
-	bill_judge(&pod, hours, 3, &v);
+	bill_judge(&pod, &(struct op_bill){.hours = hours, .hour_count = 3}, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 }
 
@@ -186,11 +226,11 @@ static void a_dearer_second_is_told(void **state)
 
 	(void)state;
 	pod.cost_vendor_microusd = 150000;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXCESS);
 	assert_string_equal(v.why, "$0.0300 more than its seconds cost at $0.7200 an hour");
 	pod.cost_vendor_microusd = 121000;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_AGREES);
 }
 
@@ -201,10 +241,10 @@ static void a_start_that_only_we_saw(void **state)
 
 	(void)state;
 	pod.vendor_started_ms = 0;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_string_equal(v.why, "it bills from the container's start, 42s after the create call");
 	pod.running_ms = 0; /* it never ran */
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_string_equal(v.why, "it bills 40s less than we count");
 }
 
@@ -216,7 +256,7 @@ static void dollars_without_a_price(void **state)
 	(void)state;
 	pod.price_microusd_h = 0;
 	pod.cost_vendor_microusd = 5000;
-	bill_judge(&pod, NULL, 0, &v);
+	bill_judge(&pod, NULL, &v);
 	assert_int_equal(v.state, BILL_EXPLAINED);
 	assert_string_equal(v.why, "its price is not known, so the dollars imply no seconds");
 }
@@ -244,6 +284,8 @@ int main(void)
 		cmocka_unit_test(calls_take_their_time),
 		cmocka_unit_test(it_may_bill_until_the_pod_is_gone),
 		cmocka_unit_test(a_disk_is_billed_beside),
+		cmocka_unit_test(seconds_alone_are_a_record),
+		cmocka_unit_test(what_is_beside_is_told_apart),
 		cmocka_unit_test(rounded_dollars_are_no_difference),
 		cmocka_unit_test(what_is_billed_after_the_end_is_told),
 		cmocka_unit_test(a_dearer_second_is_told),

@@ -307,6 +307,77 @@ static void test_journal_before_rent(void **state)
 	tear_down(&b);
 }
 
+static void image(struct bench *b, enum err_kind kind)
+{
+	struct err err;
+
+	err_set(&err, kind ? kind : ERR_BUG, "words about it");
+	tell(b, (struct event){.type = EV_IMAGE, .err = kind ? &err : NULL});
+}
+
+static void test_image_before_pods(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.pods = 3;
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, offers, 2);
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 1);
+	assert_int_equal(core_pod_count(b.core), 0); /* nothing is billed while it is built */
+	wait_ms(&b, 15 * MINUTE);		     /* longer than anyone waits for capacity */
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
+	image(&b, ERR_NETWORK);
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 0); /* in a while */
+	assert_false(core_ended(b.core));
+	tear_down(&b);
+
+	set_up(&b, 40);
+	b.conf.pods = 3;
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, offers, 2);
+	image(&b, ERR_TRANSIENT);
+	wait_ms(&b, 30 * 1000);
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 1);
+	image(&b, ERR_NONE);
+	assert_int_equal(did(&b, ACT_RENT, -1), 3);
+	assert_int_equal(pod(&b, 0)->create_at, b.now);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_NO_CAPACITY);
+	assert_int_equal(did(&b, ACT_RENT, -1), 1); /* once is enough */
+	assert_int_equal(did(&b, ACT_IMAGE, -1), 0);
+	end_well(&b);
+	tear_down(&b);
+}
+
+static void test_image_cannot_be_built(void **state)
+{
+	struct bench b;
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, &o, 1);
+	image(&b, ERR_CONFIG);
+	assert_true(core_ended(b.core)); /* it is not tried for ever */
+	assert_int_equal(core_pod_count(b.core), 0);
+	assert_int_equal(exit_status(&b), 2);
+	assert_string_equal(summary(&b).err.msg, "words about it");
+	tear_down(&b);
+
+	/* a signal meanwhile: there is nothing to wait for */
+	set_up(&b, 40);
+	b.conf.providers[0].makes_image = true;
+	start_with(&b, &o, 1);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = 2});
+	assert_true(core_ended(b.core));
+	image(&b, ERR_NONE);
+	assert_int_equal(core_pod_count(b.core), 0);
+	tear_down(&b);
+}
+
 static void test_nothing_is_rented_without_a_row(void **state)
 {
 	struct bench b;
@@ -584,8 +655,10 @@ static const struct {
 } lost_creates[] = {
 	{"one look is no proof", {60}, POD_AMBIGUOUS},
 	{"two looks 59 s apart are none", {1, 60}, POD_AMBIGUOUS},
-	{"two looks 60 s apart are", {1, 61}, POD_NEVER},
-	{"looks between do not matter", {1, 20, 40, 61}, POD_NEVER},
+	{"two looks 60 s apart are none: the first may have come too early", {1, 61}, POD_AMBIGUOUS},
+	{"nor with one soon after", {1, 61, 65}, POD_AMBIGUOUS},
+	{"two of them 60 s after the first are", {1, 61, 66}, POD_NEVER},
+	{"looks between do not matter", {1, 40, 61, 66}, POD_NEVER},
 	{"what was asked before the loss does not count", {-1, 59}, POD_AMBIGUOUS},
 };
 
@@ -647,6 +720,8 @@ static void test_surfaces_after_all(void **state)
 	start_ambiguous(&b);
 	list_nothing(&b);
 	b.now += MINUTE;
+	list_nothing(&b);
+	b.now += 5 * SECOND;
 	list_nothing(&b);
 	check_phase(&b, "given up", 0, POD_NEVER);
 	b.now += SECOND;
@@ -922,6 +997,132 @@ static void test_poison_stays_failed(void **state)
 	end_well(&b);
 	assert_string_equal(summary(&b).status, "partial");
 	assert_int_equal(exit_status(&b), 1);
+	tear_down(&b);
+}
+
+/* The vendor's list has this one pod, over for this reason. */
+static void list_over(struct bench *b, int i, enum pod_end end, bool preempted, const char *detail)
+{
+	struct pod_view v = view_of(b, i, POD_STATE_GONE);
+
+	v.end = end;
+	v.preempted = preempted;
+	COPY_TEXT(v.detail, detail);
+	tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+}
+
+static void test_ends_are_told_apart(void **state)
+{
+	static const struct {
+		const char *name;
+		enum pod_end end;
+		bool preempted;
+		const char *detail, *reason;
+	} cases[] = {
+		{"preempted", POD_END_OUTSIDE, true, "it was terminated", "the vendor took it back (preempted)"},
+		{"ended by somebody else", POD_END_OUTSIDE, false, "it was terminated", "it was terminated"},
+		{"out of memory", POD_END_MEMORY, false, "raise pod.memory_gb", "raise pod.memory_gb"},
+		{"its lifetime", POD_END_LIFETIME, false, "its lifetime was over", "its lifetime was over"},
+		{"nobody says", POD_END_UNKNOWN, false, "", "it is gone"},
+		{"the container was lost after it had come up", POD_END_SETUP, false, "no mount", "no mount"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 2);
+		start_simply(&b);
+		bring_up(&b, 0);
+		list_over(&b, 0, cases[i].end, cases[i].preempted, cases[i].detail);
+		check_phase(&b, cases[i].name, 0, POD_GONE);
+		assert_string_equal(pod(&b, 0)->reason, cases[i].reason);
+		check_int(cases[i].name, "released all the same", did(&b, ACT_RELEASE, 0), 0);
+		/* its work goes to another one at once */
+		check_int(cases[i].name, "rented", did(&b, ACT_RENT, -1), 1);
+		bring_up(&b, 1);
+		check_int(cases[i].name, "sent", did(&b, ACT_SEND, 1) > 0, true);
+		tear_down(&b);
+	}
+}
+
+/* A pod that works by itself and ends by itself has finished; one that was ended has not. */
+static void test_ends_of_detached_pods(void **state)
+{
+	static const struct {
+		enum pod_end end;
+		bool preempted, finished;
+	} cases[] = {{POD_END_UNKNOWN, false, true},  {POD_END_SCRIPT, false, true},   {POD_END_OUTSIDE, true, false},
+		     {POD_END_OUTSIDE, false, false}, {POD_END_MEMORY, false, false}, {POD_END_LIFETIME, false, false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 2);
+		b.core = core_new(&b.conf, b.segments, b.count);
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000, .detached = true,
+				     .create_at = b.now - MINUTE, .rented_at = b.now - MINUTE, .connected_at = b.now - MINUTE,
+				     .hard_end_ms = b.now + HOUR};
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		list_over(&b, 0, cases[i].end, cases[i].preempted, "x");
+		check_phase(&b, "over", 0, POD_GONE);
+		check_int("fault", "of a pod that finished", pod(&b, 0)->fault == ERR_NONE, cases[i].finished);
+		tear_down(&b);
+	}
+}
+
+/* A container that cannot be made is tried once more, and costs no more than that. */
+static void test_container_that_cannot_be_made(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.wait_ms = HOUR;
+	start_with(&b, &o, 1);
+	rented(&b, 0);
+	list_over(&b, 0, POD_END_SETUP, false, "it could not be set up: no such mount");
+	check_phase(&b, "first", 0, POD_GONE);
+	check_int("first", "rented at once", did(&b, ACT_RENT, -1), 0);
+	b.now += 2 * SECOND;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("first", "tried again", did(&b, ACT_RENT, -1), 1);
+	rented(&b, 1);
+	list_over(&b, 1, POD_END_SETUP, false, "it could not be set up: no such mount");
+	b.now += MINUTE;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("second", "tried again", did(&b, ACT_RENT, -1), 0);
+	list_nothing(&b);
+	assert_true(core_ended(b.core));
+	assert_int_equal(exit_status(&b), 2);
+	assert_non_null(strstr(summary(&b).err.msg, "2 pods in a row could not be made, the last p1: it could not be set up: no such mount; "
+						    "look at pod.image"));
+	tear_down(&b);
+}
+
+/* One that came up in between shows that the image is not at fault. */
+static void test_container_that_was_made_in_between(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	b.conf.wait_ms = HOUR;
+	start_with(&b, &o, 1);
+	for (int i = 0; i < 4; i += 2) {
+		rented(&b, i);
+		list_over(&b, i, POD_END_SETUP, false, "no such mount");
+		b.now += MINUTE;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		bring_up(&b, i + 1);
+		uint32_t batch = first(&b, ACT_SEND)->batch;
+		began(&b, i + 1, batch);
+		list_over(&b, i + 1, POD_END_OUTSIDE, true, "");
+		check_int("after one that came up", "rented", did(&b, ACT_RENT, -1), 1);
+	}
+	assert_false(core_ended(b.core));
 	tear_down(&b);
 }
 
@@ -1986,6 +2187,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_journal_before_rent),
+		cmocka_unit_test(test_image_before_pods),
+		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
 		cmocka_unit_test(test_refused_creates),
@@ -2007,6 +2210,10 @@ int main(void)
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
 		cmocka_unit_test(test_poison_stays_failed),
+		cmocka_unit_test(test_ends_are_told_apart),
+		cmocka_unit_test(test_ends_of_detached_pods),
+		cmocka_unit_test(test_container_that_cannot_be_made),
+		cmocka_unit_test(test_container_that_was_made_in_between),
 		cmocka_unit_test(test_segment_that_ends_pods),
 		cmocka_unit_test(test_boot_limit_of_the_median),
 		cmocka_unit_test(test_each_stuck_pod_gives_the_next_more_time),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/blocks.h"
 #include "base/crypto.h"
 #include "base/path.h"
 
@@ -280,12 +281,58 @@ static void key_is_read_by_ssh_keygen(void **state)
 	}
 }
 
+/* Against the hashes of the same bytes by sha256_hex, which others vouch for. */
+static void blocks_of_files(void **state)
+{
+	static const struct {
+		const char *name, *bytes;
+		size_t len;
+		size_t blocks[4]; /* what is left of each of 4 bytes without its zeros */
+		size_t count;
+	} files[] = {
+		{"nothing", "", 0, {0}, 0},
+		{"less than one", "abc", 3, {3}, 1},
+		{"just one", "abcd", 4, {4}, 1},
+		{"one and a bit", "abcde", 5, {4, 1}, 2},
+		{"zeros at an end", "ab\0\0cdef", 8, {2, 4}, 2},
+		{"zeros within", "a\0\0d", 4, {4}, 1},
+		{"only zeros", "\0\0\0\0\0\0", 6, {0, 0}, 2},
+		{"a whole one of zeros", "abcd\0\0\0\0efg", 11, {4, 0, 3}, 3},
+	};
+	CLEANUP(free_text) char *path = in_folder("blocks");
+	struct file_blocks got;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+		assert_int_equal(path_write(path, files[i].bytes, files[i].len, 0600, NULL), 0);
+		assert_int_equal(blocks_of_file(&got, path, 4, &err), 0);
+		if (got.count != files[i].count || got.bytes != (int64_t)files[i].len)
+			fail_msg("%s: %zu blocks of %lld bytes", files[i].name, got.count, (long long)got.bytes);
+		for (size_t k = 0; k < got.count; k++) {
+			char want[SHA256_HEX], hex[SHA256_HEX];
+			sha256_hex(files[i].bytes + 4 * k, files[i].blocks[k], want);
+			for (size_t b = 0; b < 32; b++)
+				snprintf(hex + 2 * b, 3, "%02x", got.list[k].sha256[b]);
+			if (strcmp(hex, want) || got.list[k].bytes != (int64_t)files[i].blocks[k])
+				fail_msg("%s: block %zu: %s, %lld bytes", files[i].name, k, hex, (long long)got.list[k].bytes);
+		}
+		blocks_free(&got);
+	}
+	CLEANUP(free_text) char *absent = in_folder("no-such-file");
+	assert_int_equal(blocks_of_file(&got, absent, 4, &err), -1);
+	assert_int_equal(err.kind, ERR_LOCAL);
+	assert_int_equal(blocks_of_file(&got, folder, 4, &err), -1);
+	assert_int_equal(err.kind, ERR_LOCAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hash_of_text),
 		cmocka_unit_test(hash_in_pieces),
 		cmocka_unit_test(hash_of_file),
+		cmocka_unit_test(blocks_of_files),
 		cmocka_unit_test(random_differs),
 		cmocka_unit_test(random_differs_after_fork),
 		cmocka_unit_test(base64_both_ways),

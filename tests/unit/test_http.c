@@ -545,11 +545,12 @@ static void test_files(void **state)
 		const struct answer *answer;
 		bool failed;
 		const char *file, *body;
-	} gets[] = {{NULL, &none, false, NULL, "gone"},
-		    {NULL, &part, false, "def", ""},
-		    {"Range: bytes=3-", &part, false, "defdef", ""},
-		    {"Range: bytes=3-", &whole, true, "defdef", NULL},
-		    {"Range: bytes=0-", &whole, false, "defdefabcdef", ""}};
+		int come;
+	} gets[] = {{NULL, &none, false, NULL, "gone", 0},
+		    {NULL, &part, false, "def", "", 3},
+		    {"Range: bytes=3-", &part, false, "defdef", "", 3},
+		    {"Range: bytes=3-", &whole, true, "defdef", NULL, 0},
+		    {"Range: bytes=0-", &whole, false, "defdefabcdef", "", 6}};
 	for (size_t i = 0; i < ARRAY_LEN(gets); i++) {
 		struct str text = STR_INIT;
 		struct call call = request("GET", gets[i].answer);
@@ -562,6 +563,7 @@ static void test_files(void **state)
 		assert_string_equal(str_text(&text), gets[i].file ? gets[i].file : "");
 		if (gets[i].body)
 			assert_string_equal(str_text(&g.reply.body), gets[i].body);
+		assert_int_equal(g.reply.to_bytes, gets[i].come);
 		str_free(&text);
 		reply_free(&g.reply);
 	}
@@ -574,6 +576,26 @@ static void test_files(void **state)
 	assert_non_null(strstr(str_text(&server.heard), "\r\nContent-Length: 11\r\n"));
 	assert_true(ends_with(str_text(&server.heard), "\r\n\r\nfrom a file"));
 	reply_free(&g.reply);
+
+	/* a part of it */
+	static const struct {
+		int64_t offset, bytes;
+		const char *sent; /* NULL: it is not that long */
+	} parts[] = {{5, 1, "a"}, {5, 0, "a file"}, {0, 4, "from"}, {7, 4, "file"}, {11, 0, ""}, {7, 5, NULL}, {12, 0, NULL}, {-1, 3, NULL}};
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		call = request("PUT", &ok);
+		call.body_from = xstrdup(from);
+		call.body_from_offset = parts[i].offset;
+		call.body_from_bytes = parts[i].bytes;
+		g = carry(&call);
+		if (g.reply.failed != !parts[i].sent || (g.reply.failed && (g.reply.err.kind != ERR_LOCAL || g.reply.was_sent)))
+			fail_msg("part %zu: %s", i, g.reply.err.msg);
+		if (parts[i].sent) {
+			const char *body = strstr(str_text(&server.heard), "\r\n\r\n");
+			assert_string_equal(body ? body + 4 : NULL, parts[i].sent);
+		}
+		reply_free(&g.reply);
+	}
 
 	call = request("PUT", &ok);
 	call.body_from = path_join(dir, "absent");

@@ -66,10 +66,25 @@ static void the_tightest_window_counts(void **state)
 	struct limits l = a_minute(60, 60);
 
 	(void)state;
-	l.windows[1] = (struct limit_window){"day", 1000, 86400000, 301, NOW + 100000};
+	l.windows[1] = (struct limit_window){"day", 1000, 86400000, 301, NOW + 86400000};
 	l.count = 2;
 	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
 	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 59 - 6);
+}
+
+/* Whoever has asked too much of an hour early on asks every few seconds for the rest of it. */
+static void a_long_window_is_never_shut(void **state)
+{
+	struct limits l = {.windows = {{"hour", 3000, 3600000, 1500, NOW + 3600000}}, .count = 1};
+	int polls = go_through(&l, CALL_POLL, NOW);
+
+	(void)state;
+	assert_int_equal(polls, 600);
+	for (int minute = 1; minute < 60; minute++) {
+		polls = go_through(&l, CALL_POLL, NOW + minute * 60000);
+		assert_in_range(polls, 14, 16);
+	}
+	assert_true(l.windows[0].left >= 10); /* and there is something left for releases */
 }
 
 static void headers_overrule(void **state)
@@ -190,6 +205,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_class_leaves_something_to_those_before_it),
 		cmocka_unit_test(the_tightest_window_counts),
+		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),
 		cmocka_unit_test(a_refusal_is_waited_out),
 		cmocka_unit_test(nonsense_limits_nothing),

@@ -14,16 +14,17 @@
 #include "providers/modal/impl.h"
 #include "providers/modal/modal.h"
 
-enum { CALLS_MAX = 40 };
+enum { CALLS_MAX = 44 };
 
 /* One answer of the other side. */
 struct answer {
 	const char *method; /* of the call that it answers */
-	int code;	    /* -1: the reply is lost after the request was sent; -2: nothing could be sent */
+	int code;	    /* -1: the reply is lost after the request was sent; -2: nothing could be sent; -4: it is too long */
 	const void *message; /* ProtobufCMessage; NULL: an empty one */
 	const char *words;
 	char *stream; /* the messages of a stream */
 	size_t stream_len;
+	const char *body; /* of a plain HTTP reply */
 };
 
 struct played {
@@ -32,6 +33,7 @@ struct played {
 	int64_t waited_ms;
 	struct call call[CALLS_MAX];
 	struct op_result result;
+	struct str said; /* on the way */
 	struct err err;
 };
 
@@ -66,12 +68,16 @@ static void fill_reply(struct reply *r, const struct answer *a)
 		*r = (struct reply){.status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = true};
 		if (r->failed)
 			err_set(&r->err, ERR_NETWORK, "the line was cut");
+		const char *length = a->words ? strstr(a->words, "Content-Length: ") : NULL;
+		r->to_bytes = length ? atoll(length + 16) : 0;
 		str_add(&r->head, a->words ? a->words : "");
+		if (a->body)
+			str_add(&r->body, a->body);
 		return;
 	}
 	*r = (struct reply){.grpc_status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = a->code != -2};
 	if (a->code < 0) {
-		err_set(&r->err, ERR_NETWORK, "the line was cut");
+		err_set(&r->err, a->code == -4 ? ERR_UNTRUSTED : ERR_NETWORK, "the line was cut");
 		r->grpc_status = 14;
 	} else if (a->code) { /* as net/grpc.c would say it */
 		static const enum err_kind kinds[] = {[5] = ERR_NOT_FOUND, [8] = ERR_RATE_LIMITED, [14] = ERR_TRANSIENT,
@@ -104,6 +110,10 @@ static struct played play(enum op_kind kind, const struct op_want *want, const s
 		p.last = provider_modal.next(op, replied ? &reply : NULL, &call, &wait_ms, &p.result, &p.err);
 		reply_free(&reply);
 		replied = false;
+		if (p.last == OP_WAIT || p.last == OP_CALL) {
+			str_add(&p.said, str_text(&p.result.text));
+			op_result_free(&p.result);
+		}
 		if (p.last == OP_WAIT) {
 			p.waits++;
 			p.waited_ms += wait_ms;
@@ -130,6 +140,7 @@ static void played_free(struct played *p)
 	for (int i = 0; i < p->calls; i++)
 		call_free(&p->call[i]);
 	op_result_free(&p->result);
+	str_free(&p->said);
 }
 
 static const char *header_of(const struct call *call, const char *name)
@@ -432,7 +443,9 @@ static void test_rent(void **state)
 	assert_string_equal(d->image_id, "im-1");
 	assert_string_equal(d->secret_ids[0], "st-1");
 	assert_int_equal(d->resources->milli_cpu, 4000);
+	assert_int_equal(d->resources->milli_cpu_max, 4000);
 	assert_int_equal(d->resources->memory_mb, 16384);
+	assert_false(d->resources->has_memory_mb_max);
 	assert_int_equal(d->resources->gpu_config->count, 2);
 	assert_string_equal(d->resources->gpu_config->gpu_type, "L40S");
 	assert_in_range(d->timeout_secs, 3600 + 110, 3600 + 121);
@@ -456,6 +469,7 @@ static void test_rent(void **state)
 	COPY_TEXT(want.rent.offer.id, "CPU");
 	COPY_TEXT(want.rent.offer.region, "us-east");
 	want.rent.cpu = 2;
+	want.rent.memory_gb = 5;
 	want.rent.marker.hard_end_s = clock_wall_ms() / 1000 + 90 * 3600;
 	p = play(OP_RENT, &want, (const struct answer[]){IMAGE, SECRET, {"SandboxCreate", 0, &created, NULL}}, 3);
 	UNPACKED(SandboxCreateRequest, c2, &p.call[2], sandbox_create_request);
@@ -463,6 +477,8 @@ static void test_rent(void **state)
 	assert_false(c2->definition->resources->gpu_config->has_count);
 	assert_int_equal(c2->definition->n_volume_mounts, 0);
 	assert_int_equal(c2->definition->resources->milli_cpu, 2000);
+	assert_int_equal(c2->definition->resources->milli_cpu_max, 2000);
+	assert_int_equal(c2->definition->resources->memory_mb, 5120);
 	assert_int_equal(c2->definition->timeout_secs, 86400);
 	assert_string_equal(c2->definition->scheduler_placement->regions[0], "us-east");
 	played_free(&p);
@@ -575,16 +591,26 @@ static void test_image_is_built(void **state)
 	UNPACKED(ImageJoinStreamingRequest, second, &p.call[2], image_join_streaming_request);
 	assert_string_equal(modal_text(first->last_entry_id), "");
 	assert_string_equal(second->last_entry_id, "7-1");
-	assert_true(p.call[1].stream && p.call[1].stream_limit_ms == 55000 && first->timeout == 55);
+	assert_true(p.call[1].stream && p.call[1].stream_limit_ms == 5000 && first->timeout == 5);
+	assert_string_equal(str_text(&p.said), "im-1 is being built\nStep 1\nE: no such \\x1bpackage\nStep 1\nE: no such \\x1bpackage\n"
+					       "Step 1\nE: no such \\x1bpackage\n");
+	played_free(&p);
+	/* by itself, what it said last comes with the image */
+	struct answer alone[] = {UNBUILT, JOIN(0, &said, &good)};
+	p = play(OP_IMAGE, &want, alone, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(str_text(&p.said), "im-1 is being built\n");
+	assert_string_equal(str_text(&p.result.text), "Step 1\nE: no such \\x1bpackage\n");
+	assert_true(starts_with(p.result.image, "im-1 ") && strlen(p.result.image) == 5 + 64);
 	played_free(&p);
 	struct answer fails[] = {UNBUILT, JOIN(0, &said, &bad)};
 	p = play(OP_RENT, &want, fails, 2);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
-	assert_string_equal(p.err.msg, "create: the image cannot be built: no\\x0asuch tag");
+	assert_string_equal(p.err.msg, "image: it cannot be built: no\\x0asuch tag; its log ends: Step 1 | E: no such \\x1bpackage");
 	played_free(&p);
 	struct answer says_why[] = {UNBUILT, JOIN(0, &said, &bad_too)};
 	p = play(OP_RENT, &want, says_why, 2);
-	assert_string_equal(p.err.msg, "create: the image cannot be built: E: no such \\x1bpackage");
+	assert_string_equal(p.err.msg, "image: it cannot be built: Step 1 | E: no such \\x1bpackage");
 	played_free(&p);
 	struct answer breaks[] = {UNBUILT, JOIN(-1, &said), JOIN(-1, &said), JOIN(14, &said), JOIN(-1, &said)};
 	p = play(OP_RENT, &want, breaks, 5);
@@ -594,11 +620,128 @@ static void test_image_is_built(void **state)
 	p = play(OP_RENT, &want, again, 6);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
 	played_free(&p);
-	struct answer *const all[] = {goes_on, fails, says_why, breaks, again};
-	static const size_t sizes[] = {6, 2, 2, 5, 6};
+	struct answer *const all[] = {goes_on, alone, fails, says_why, breaks, again};
+	static const size_t sizes[] = {6, 2, 2, 2, 5, 6};
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
 		for (size_t k = 0; k < sizes[i]; k++)
 			free(all[i][k].stream);
+}
+
+static const char *const packages[] = {"espeak-ng", "libstdc++6", NULL};
+
+static void test_image_recipe(void **state)
+{
+	(void)state;
+	struct op_want want = renting();
+	want.rent.packages = packages;
+	want.rent.agent = "\177ELF\0agent";
+	want.rent.agent_len = 10;
+	want.rent.agent_path = "/usr/local/lib/burst/0123";
+	want.rent.image = "ghcr.io/acme/voices:1";
+	section_add_item(conf, "registry_secrets", "ghcr.io/ac=other", "t:4");
+	section_add_item(conf, "registry_secrets", "ghcr.io/acme=registry", "t:4");
+	COPY_TEXT(provider->app_id, "ap-1");
+	COPY_TEXT(provider->builder_version, "2025.06");
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_IMAGE, &want, (const struct answer[]){SECRET, IMAGE}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(SecretGetOrCreateRequest, s, &p.call[0], secret_get_or_create_request);
+	assert_string_equal(s->deployment_name, "registry");
+	assert_false(s->has_object_creation_type); /* it is looked for, never made */
+	UNPACKED(ImageGetOrCreateRequest, i, &p.call[1], image_get_or_create_request);
+	assert_int_equal(i->image->n_dockerfile_commands, 5);
+	assert_non_null(strstr(i->image->dockerfile_commands[1], " curl espeak-ng libstdc++6 && "));
+	assert_string_equal(i->image->dockerfile_commands[2], "COPY /.burst-agent /usr/local/lib/burst/0123");
+	assert_string_equal(i->image->dockerfile_commands[3], "RUN chmod 755 /usr/local/lib/burst/0123");
+	assert_string_equal(i->image->context_files[0]->filename, "/.burst-agent");
+	assert_int_equal(i->image->context_files[0]->data.len, 10);
+	assert_memory_equal(i->image->context_files[0]->data.data, "\177ELF\0agent", 10);
+	assert_int_equal(i->image->image_registry_config->registry_auth_type, 4);
+	assert_string_equal(i->image->image_registry_config->secret_id, "st-1");
+	played_free(&p);
+	p = play(OP_IMAGE, &want, (const struct answer[]){{"SecretGetOrCreate", 5, NULL, "none"}}, 1);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "t:4: providers.modal.registry_secrets: Modal has no secret \"registry\""));
+	played_free(&p);
+	/* nobody else's registry is shown it */
+	want.rent.image = "evil.example/ghcr.io/acme/voices:1";
+	p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	UNPACKED(ImageGetOrCreateRequest, public, &p.call[0], image_get_or_create_request);
+	assert_null(public->image->image_registry_config);
+	played_free(&p);
+	static const char *const names[] = {"", "Vim", "a b", "x;reboot", "-y", "a$(b)", "a=1", "a/b"};
+	for (size_t n = 0; n < ARRAY_LEN(names); n++) {
+		const char *const bad[] = {"espeak-ng", names[n], NULL};
+		want.rent.packages = bad;
+		p = play(OP_IMAGE, &want, NULL, 0);
+		if (p.err.kind != ERR_CONFIG || !strstr(p.err.msg, "is not the name of a Debian package"))
+			fail_msg("\"%s\": %s", names[n], p.err.msg);
+		played_free(&p);
+	}
+}
+
+static void test_image_is_known(void **state)
+{
+	(void)state;
+	struct op_want want = renting();
+	struct answer gone = {"ImageFromId", 5, NULL, "no such image"};
+	struct answer there = {"ImageFromId", 0, NULL, NULL};
+	struct answer nothing = {"SandboxCreate", 5, NULL, "not found"};
+
+	COPY_TEXT(provider->app_id, "ap-1");
+	COPY_TEXT(provider->builder_version, "2025.06");
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	char known[IMAGE_MAX];
+	COPY_TEXT(known, p.result.image);
+	played_free(&p);
+	want.rent.known_image = known;
+	/* one small call, and at the create none */
+	p = play(OP_IMAGE, &want, &there, 1);
+	UNPACKED(ImageFromIdRequest, f, &p.call[0], image_from_id_request);
+	assert_string_equal(f->image_id, "im-1");
+	assert_string_equal(p.result.image, known);
+	assert_string_equal(str_text(&p.said), "");
+	played_free(&p);
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, {"SandboxCreate", 0, &created, NULL}}, 2);
+	assert_string_equal(p.result.pods[0].id, "sb-1");
+	assert_string_equal(p.result.image, known);
+	played_free(&p);
+	/* it is gone: built again, before the run, or when a create does not find it */
+	p = play(OP_IMAGE, &want, (const struct answer[]){gone, IMAGE}, 2);
+	assert_string_equal(p.result.image, known);
+	played_free(&p);
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, nothing, gone, IMAGE, SECRET, {"SandboxCreate", 0, &created, NULL}}, 6);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(p.result.image, known);
+	played_free(&p);
+	/* but once only; and what else is not found is no matter of the image */
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, nothing, gone, IMAGE, SECRET, nothing}, 6);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	p = play(OP_RENT, &want, (const struct answer[]){SECRET, nothing, there}, 3);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	assert_non_null(strstr(p.err.msg, "create: SandboxCreate: not found"));
+	played_free(&p);
+	p = play(OP_IMAGE, &want, (const struct answer[]){{"ImageFromId", -1, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	played_free(&p);
+	p = play(OP_IMAGE, &want, (const struct answer[]){{"ImageFromId", 12, NULL, "no such call"}, IMAGE}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	/* of another recipe, or no image of ours at all */
+	static const char *const others[] = {"", "im-1", "im-1 ", "im-1 0123", "\n", "im-1;x 0123"};
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		want.rent.known_image = others[i];
+		p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+		assert_int_equal(p.last, OP_DONE);
+		played_free(&p);
+	}
+	want.rent.known_image = known;
+	want.rent.packages = packages;
+	p = play(OP_IMAGE, &want, (const struct answer[]){IMAGE}, 1);
+	assert_string_not_equal(p.result.image, known);
+	played_free(&p);
 }
 
 /* ---- sandboxes that exist ---- */
@@ -698,6 +841,105 @@ static void test_list(void **state)
 	played_free(&p);
 }
 
+/* The list has the living alone: what it lacks, and was there, is asked how it ended. */
+static void test_ends(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *gpu;
+		int status;
+		bool released, preempted;
+		enum pod_end end;
+		const char *detail;
+	} cases[] = {
+		{"exit 0", "L40S", 1, false, false, POD_END_SCRIPT, "its start script ended"},
+		{"exit 3", "L40S", 2, false, false, POD_END_SCRIPT, "its start script failed"},
+		{"by us", "L40S", 3, true, false, POD_END_OUTSIDE, "it was terminated"},
+		{"by Modal", "L40S", 3, false, true, POD_END_OUTSIDE,
+		 "it was terminated, and not by us: Modal takes sandboxes with GPUs back when it needs them"},
+		{"without a GPU it is not taken back", NULL, 3, false, false, POD_END_OUTSIDE, "it was terminated"},
+		{"its timeout", "L40S", 4, false, false, POD_END_LIFETIME, "its lifetime was over"},
+		{"the image or a mount", "L40S", 5, false, false, POD_END_SETUP, "it could not be set up"},
+		{"Modal's own", "L40S", 6, false, false, POD_END_VENDOR, "Modal's own failure"},
+		{"idle", "L40S", 7, false, false, POD_END_IDLE, "it was idle for too long"},
+		{"memory", "L40S", 8, false, false, POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
+		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN, "it ended"},
+	};
+	const struct answer none = {"SandboxList", 0, NULL, NULL};
+	struct op_want want = {.id = "sb-1"};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 150.5, .gpu_type = (char *)cases[i].gpu};
+		Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
+		Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+		Modal__Client__GenericResult result = {.base = MESSAGE(generic_result), .has_status = true, .status = cases[i].status,
+						       .has_exitcode = true, .exitcode = cases[i].status == 2 ? 3 : 0};
+		Modal__Client__SandboxWaitResponse over = {.base = MESSAGE(sandbox_wait_response), .result = &result};
+		CLEANUP(free_text) char *detail = xasprintf("%s%s", cases[i].detail, cases[i].status == 2 ? " (exit code 3)" : "");
+		memset(provider->known, 0, sizeof(provider->known));
+		modal_token_take(&provider->token, "token-one");
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, {"SandboxGetTunnels", 5, NULL, NULL}}, 3);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+		assert_string_equal(p.result.pods[0].gpu, cases[i].gpu ? cases[i].gpu : "");
+		played_free(&p);
+		if (cases[i].released) {
+			p = play(OP_RELEASE, &want, (const struct answer[]){{"SandboxTerminate", 0, NULL, NULL}}, 1);
+			played_free(&p);
+		}
+		/* it lingers: not listed, and not over either */
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, NULL, NULL}}, 2);
+		assert_int_equal(p.result.pod_count, 1);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+		played_free(&p);
+		/* an answer that did not come is no end */
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 14, NULL, NULL}}, 2);
+		assert_int_equal(p.err.kind, ERR_TRANSIENT);
+		played_free(&p);
+		for (int again = 0; again < 2; again++) { /* it is asked for once */
+			p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, &over, NULL}}, again ? 1 : 2);
+			assert_int_equal(p.result.pod_count, 1);
+			const struct pod_view *v = &p.result.pods[0];
+			if (v->state != POD_STATE_GONE || v->end != cases[i].end || v->preempted != cases[i].preempted || strcmp(v->detail, detail))
+				fail_msg("%s: state %d, end %d, preempted %d, \"%s\"", cases[i].name, v->state, v->end, v->preempted, v->detail);
+			assert_string_equal(v->marker.attempt, "00112233");
+			played_free(&p);
+		}
+		p = play(OP_INSPECT, &want, (const struct answer[]){{"SandboxWait", 0, &over, NULL}}, 1);
+		assert_int_equal(p.result.pods[0].preempted, cases[i].preempted);
+		played_free(&p);
+	}
+	/* one that was made here and never listed; who knows of no such sandbox proves nothing */
+	memset(provider->known, 0, sizeof(provider->known));
+	modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_CREATING});
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 5, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pod_count, 0);
+	played_free(&p);
+	p = play(OP_LIST, NULL, &none, 1);
+	played_free(&p);
+}
+
+/* Modal gives a better GPU than was asked for without a word. */
+static void test_gpu_really_got(void **state)
+{
+	(void)state;
+	Modal__Client__GPUConfig asked = {.base = MESSAGE(gpuconfig), .gpu_type = (char *)"H100"};
+	Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .gpu_config = &asked};
+	Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
+	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+	static const struct {
+		const char *type, *want;
+	} cases[] = {{"H200", "H200 SXM"}, {"H100", "H100 SXM"}, {NULL, "H100 SXM"}, {"H500-NEW", "H500-NEW"}};
+
+	modal_token_take(&provider->token, "token-one");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		task.gpu_type = (char *)cases[i].type;
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxList", 0, NULL, NULL}}, 2);
+		assert_string_equal(p.result.pods[0].gpu, cases[i].want);
+		played_free(&p);
+	}
+}
+
 static void test_inspect(void **state)
 {
 	(void)state;
@@ -761,7 +1003,7 @@ static void test_release(void **state)
 	}
 }
 
-static void test_logs_and_billing(void **state)
+static void test_logs(void **state)
 {
 	(void)state;
 	struct op_want want = {.id = "sb-1"};
@@ -779,26 +1021,229 @@ static void test_logs_and_billing(void **state)
 	p = play(OP_LOGS, &want, (const struct answer[]){{"SandboxGetLogs", 5, NULL, NULL}}, 1);
 	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
 	played_free(&p);
+}
 
-	Modal__Client__SandboxGetTaskIdResponse task = {.base = MESSAGE(sandbox_get_task_id_response), .task_id = (char *)"ta-1"};
-	Modal__Client__SandboxGetTaskIdResponse never = {.base = MESSAGE(sandbox_get_task_id_response), .task_result = &failure};
-	Modal__Client__TaskInfo times = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 1000.25, .has_finished_at = true,
-					 .finished_at = 1090.5};
+/* ---- what it used ---- */
+
+static Modal__Client__TextEntry some_rates[] = {
+	{.base = MESSAGE(text_entry), .key = (char *)"GPU H100", .value = (char *)"3.96"},
+	{.base = MESSAGE(text_entry), .key = (char *)"GPU H200", .value = (char *)"4.5396"},
+	{.base = MESSAGE(text_entry), .key = (char *)"CPU", .value = (char *)"0.18"},
+	{.base = MESSAGE(text_entry), .key = (char *)"Memory", .value = (char *)"0.036"},
+};
+static Modal__Client__TextEntry *rate_list[] = {&some_rates[0], &some_rates[1], &some_rates[2], &some_rates[3]};
+static const Modal__Client__WorkspaceBillingRatesResponse rated = {
+	.base = MESSAGE(workspace_billing_rates_response), .n_rates = ARRAY_LEN(rate_list), .rates = rate_list};
+static const Modal__Client__SandboxGetTaskIdResponse had_task = {.base = MESSAGE(sandbox_get_task_id_response), .task_id = (char *)"ta-1"};
+static Modal__Client__GPUConfig one_gpu = {.base = MESSAGE(gpuconfig), .has_count = true, .count = 1};
+
+/* It ran for 100 s, long ago, from 01:59:10.25 on. */
+static Modal__Client__TaskInfo task_times(void)
+{
+	return (Modal__Client__TaskInfo){.base = MESSAGE(task_info), .has_started_at = true, .started_at = 7150.25, .has_finished_at = true,
+					 .finished_at = 7250.25, .gpu_config = &one_gpu};
+}
+
+/* A pod of 4 cores and 16 GB that was offered with an H100: 3.96 + 0.72 + 0.576 dollars an hour. */
+enum { H100_POD = 5256000, H100_POD_100S = 146000 };
+#define ASKED_TASK {"SandboxGetTaskId", 0, &had_task, NULL}
+#define NO_USAGE   {"SandboxGetResourceUsage", 12, NULL, NULL}
+#define RATED	   {"WorkspaceBillingRates", 0, &rated, NULL}
+
+static void test_billed_time(void **state)
+{
+	(void)state;
+	struct op_want want = {.id = "sb-1", .bill = {.price_microusd_h = H100_POD, .gpu = "H100"}};
+	Modal__Client__TaskInfo times = task_times();
 	Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times};
-	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, &task, NULL}, {"TaskGetInfo", 0, &over, NULL}}, 2);
+	Modal__Client__SandboxGetTaskIdResponse never = {.base = MESSAGE(sandbox_get_task_id_response), .task_result = &failure};
+
+	modal_token_take(&provider->token, "token-one");
+	const struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, NO_USAGE};
+	struct played p = play(OP_BILLING, &want, told, 3);
 	assert_int_equal(p.last, OP_DONE);
-	assert_int_equal(p.result.billing.billed_ms, 90250);
-	assert_false(p.result.billing.reported);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_int_equal(p.result.billing.billed_ms, 100000);
+	assert_true(p.result.billing.reported);
+	assert_int_equal(p.result.billing.cost_microusd, 0); /* seconds alone */
 	UNPACKED(TaskGetInfoRequest, asked, &p.call[1], task_get_info_request);
 	assert_string_equal(asked->task_id, "ta-1");
+	UNPACKED(SandboxGetResourceUsageRequest, of, &p.call[2], sandbox_get_resource_usage_request);
+	assert_string_equal(of->sandbox_id, "sb-1");
 	played_free(&p);
+	/* it runs on; it has no machine; it never had one, or its container never began */
 	times.has_finished_at = false;
-	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, &task, NULL}, {"TaskGetInfo", 0, &over, NULL}}, 2);
+	times.finished_at = 0;
+	p = play(OP_BILLING, &want, told, 2);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, NULL, NULL}}, 1);
 	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
 	played_free(&p);
 	p = play(OP_BILLING, &want, (const struct answer[]){{"SandboxGetTaskId", 0, &never, NULL}}, 1);
 	assert_int_equal(p.last, OP_DONE);
-	assert_int_equal(p.result.billing.billed_ms, 0);
+	assert_true(p.result.billing.reported && p.result.billing.billed_ms == 0);
+	played_free(&p);
+	times.result = &failure;
+	times.has_started_at = false;
+	times.started_at = 0;
+	p = play(OP_BILLING, &want, told, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_true(p.result.billing.reported && p.result.billing.billed_ms == 0);
+	played_free(&p);
+	/* what may be asked again is not taken for "no figure" */
+	times = task_times();
+	const struct answer hiccup[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, {"SandboxGetResourceUsage", 14, NULL, NULL}};
+	p = play(OP_BILLING, &want, hiccup, 3);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+}
+
+static void test_billed_use(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name, *offered, *got;
+		double core_s, gib_s, gpu_s;
+		int64_t cost, beside;
+	} cases[] = {
+		{"what was asked for", "H100", "H100", 400, 1600, 100, 20000 + 16000 + 110000, 0},
+		{"a better GPU at its price", "H100", "H200", 400, 1600, 100, 20000 + 16000 + 110000, 0},
+		{"by whatever it had, where the ledger does not say", "", "H200", 400, 1600, 100, 20000 + 16000 + 126100, 16100},
+		{"more memory than was asked for", "H100", "H100", 400, 3200, 100, 20000 + 32000 + 110000, 16000},
+		{"a GPU for longer than it lived: nothing excuses that", "H100", "H100", 400, 1600, 200, 20000 + 16000 + 220000, 0},
+		{"a part of it so far", "H100", "H100", 40, 160, 10, 2000 + 1600 + 11000, 0},
+		{"no GPU", "none", "", 400, 1600, 0, 36000, 0},
+		{"no rate for it", "B200", "B200", 400, 1600, 100, 0, 0},
+		{"nothing was counted", "H100", "", 0, 0, 0, 0, 0},
+		{"absurd", "H100", "H100", 1e10, 1e10, 1e10, 0, 0},
+	};
+
+	modal_token_take(&provider->token, "token-one");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = {.id = "sb-1", .bill = {.price_microusd_h = H100_POD}};
+		Modal__Client__TaskInfo times = task_times();
+		Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times};
+		Modal__Client__SandboxGetResourceUsageResponse use = {
+			.base = MESSAGE(sandbox_get_resource_usage_response),
+			.has_cpu_core_nanosecs = true, .cpu_core_nanosecs = (uint64_t)(cases[i].core_s * 1e9),
+			.has_mem_gib_nanosecs = true, .mem_gib_nanosecs = (uint64_t)(cases[i].gib_s * 1e9),
+			.has_gpu_nanosecs = true, .gpu_nanosecs = (uint64_t)(cases[i].gpu_s * 1e9),
+			.gpu_type = (char *)cases[i].got,
+		};
+		bool counted = cases[i].core_s > 0 && cases[i].core_s < 1e9;
+		const struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, {"SandboxGetResourceUsage", 0, &use, NULL}, RATED};
+		COPY_TEXT(want.bill.gpu, cases[i].offered);
+		struct played p = play(OP_BILLING, &want, told, counted ? 4 : 3);
+		if (p.last != OP_DONE || p.result.billing.cost_microusd != cases[i].cost || p.result.billing.beside_microusd != cases[i].beside)
+			fail_msg("%s: cost %lld, want %lld; beside %lld, want %lld", cases[i].name, (long long)p.result.billing.cost_microusd,
+				 (long long)cases[i].cost, (long long)p.result.billing.beside_microusd, (long long)cases[i].beside);
+		assert_int_equal(p.result.billing.billed_ms, 100000);
+		assert_int_equal(!p.result.billing.beside_for[0], !cases[i].beside);
+		if (!strcmp(cases[i].offered, "B200"))
+			assert_non_null(strstr(p.result.billing.note, "providers.modal.gpu_prices"));
+		played_free(&p);
+	}
+}
+
+/* The config's prices stand over Modal's, whichever is higher; where Modal's may not be seen, its defaults. */
+static void test_billed_at_own_rates(void **state)
+{
+	(void)state;
+	struct op_want want = {.id = "sb-1", .bill = {.gpu = "H100"}};
+	Modal__Client__TaskInfo times = task_times();
+	Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times};
+	Modal__Client__SandboxGetResourceUsageResponse use = {.base = MESSAGE(sandbox_get_resource_usage_response), .has_cpu_core_nanosecs = true,
+							      .cpu_core_nanosecs = 400000000000, .has_gpu_nanosecs = true,
+							      .gpu_nanosecs = 100000000000, .gpu_type = (char *)"H100"};
+	const struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, {"SandboxGetResourceUsage", 0, &use, NULL}, RATED};
+	const struct answer closed[] = {ASKED_TASK, told[1], told[2], {"WorkspaceBillingRates", 7, NULL, NULL}};
+
+	modal_token_take(&provider->token, "token-one");
+	section_add_item(conf, "gpu_prices", "H100=1.80", "t");
+	struct played p = play(OP_BILLING, &want, closed, 4);
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 16667); /* 0.15 an hour of a core */
+	played_free(&p);
+	p = play(OP_BILLING, &want, told, 4);
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 20000); /* Modal says 0.18 */
+	played_free(&p);
+	some_rates[2].value = (char *)"0.09";
+	p = play(OP_BILLING, &want, told, 4);
+	some_rates[2].value = (char *)"0.18";
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 10000); /* its word is as good when it is less */
+	played_free(&p);
+	section_set_int(conf, "core_price", 90000, "t");
+	p = play(OP_BILLING, &want, told, 4);
+	assert_int_equal(p.result.billing.cost_microusd, 50000 + 10000);
+	played_free(&p);
+	p = play(OP_BILLING, &want, (const struct answer[]){ASKED_TASK, told[1], told[2], {"WorkspaceBillingRates", -1, NULL, NULL}}, 4);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	played_free(&p);
+}
+
+static Modal__Client__Timestamp hours[] = {{.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 3600},
+					   {.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 7200},
+					   {.base = MESSAGE(timestamp), .has_seconds = true, .seconds = 10800}};
+
+static Modal__Client__WorkspaceBillingReportItem report_row(const char *app_id, int hour, const char *cost)
+{
+	return (Modal__Client__WorkspaceBillingReportItem){.base = MESSAGE(workspace_billing_report_item), .object_id = (char *)app_id,
+							   .interval = hour < 0 ? NULL : &hours[hour], .cost = (char *)cost};
+}
+
+static void test_billed_hours_of_the_app(void **state)
+{
+	(void)state;
+	struct op_want want = {.id = "sb-1"};
+	Modal__Client__TaskInfo times = task_times();
+	Modal__Client__TaskGetInfoResponse over = {.base = MESSAGE(task_get_info_response), .info = &times, .app_id = (char *)"ap-7"};
+	Modal__Client__WorkspaceBillingReportItem rows[] = {
+		report_row("ap-7", 0, "0.1200000000"), report_row("ap-7", 1, "0.5000000000"), report_row("ap-7", 2, "9"),
+		report_row("ap-8", 1, "7"), report_row("ap-7", -1, "7"), report_row("ap-7", 1, "seven"), report_row(NULL, 1, NULL)};
+	const void *all[ARRAY_LEN(rows)];
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		all[i] = &rows[i];
+
+	modal_token_take(&provider->token, "token-one");
+	struct answer told[] = {ASKED_TASK, {"TaskGetInfo", 0, &over, NULL}, NO_USAGE, streamed("WorkspaceBillingReport", 0, all, ARRAY_LEN(rows))};
+	struct played p = play(OP_BILLING, &want, told, 4);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(p.result.billing.note,
+			    "Modal's report has $0.6200 for its app \"burst\" from 01:00 to 03:00 UTC, with all else that ran in it");
+	assert_int_equal(p.result.billing.cost_microusd, 0); /* it is no figure of this pod */
+	assert_int_equal(p.result.billing.hour_count, 0);
+	UNPACKED(WorkspaceBillingReportRequest, r, &p.call[3], workspace_billing_report_request);
+	assert_string_equal(r->resolution, "h");
+	assert_int_equal(r->start_timestamp->seconds, 3600);
+	assert_int_equal(r->end_timestamp->seconds, 10800);
+	assert_int_equal(r->n_app_ids, 1);
+	assert_string_equal(r->app_ids[0], "ap-7");
+	assert_true(p.call[3].stream);
+	played_free(&p);
+	free(told[3].stream);
+	static const struct {
+		int code;
+		const char *note;
+	} without[] = {{0, "Modal's report has no such hour of its app yet"},
+		       {7, "Modal's report by the hour is not open to this token"},
+		       {12, "Modal's report by the hour is not open to this token"},
+		       {14, "Modal's report by the hour could not be had now"},
+		       {-1, "Modal's report by the hour could not be had now"}};
+	for (size_t i = 0; i < ARRAY_LEN(without); i++) {
+		told[3] = (struct answer){"WorkspaceBillingReport", without[i].code, NULL, NULL};
+		p = play(OP_BILLING, &want, told, 4);
+		assert_int_equal(p.last, OP_DONE);
+		assert_int_equal(p.err.kind, ERR_NONE);
+		assert_string_equal(p.result.billing.note, without[i].note);
+		assert_int_equal(p.result.billing.billed_ms, 100000);
+		played_free(&p);
+	}
+	/* its first hour is not over: not asked for */
+	times.started_at = (double)clock_wall_ms() / 1000 - 3;
+	times.finished_at = times.started_at + 2;
+	p = play(OP_BILLING, &want, told, 3);
+	assert_int_equal(p.last, OP_DONE);
+	assert_non_null(strstr(p.result.billing.note, "the hours of its app can be asked for from "));
 	played_free(&p);
 }
 
@@ -814,8 +1259,9 @@ static void test_volume(void **state)
 		enum err_kind kind;
 	} cases[] = {
 		{"there", "tts-cache", false, 0, 2, 0},
-		{"made", "tts-cache", true, 0, 2, 0},
+		{"there, and would have been made", "tts-cache", true, 0, 2, 0},
 		{"missing", "tts-cache", false, 5, 0, ERR_NOT_FOUND},
+		{"not to be seen", "tts-cache", true, 7, 0, ERR_REFUSED},
 		{"of the first version", "tts-cache", true, 0, 1, ERR_CONFIG},
 		{"of no version, which is the first", "tts-cache", false, 0, 0, ERR_CONFIG},
 		{"named so that Modal would not have it", "two words", true, -3, 0, ERR_CONFIG},
@@ -823,7 +1269,7 @@ static void test_volume(void **state)
 	};
 	modal_token_take(&provider->token, "token-one");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create}};
+		struct op_want want = {.volume = {.name = cases[i].volume, .create = cases[i].create, .size_gb = 20}};
 		Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = cases[i].version};
 		Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
 		struct played p = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", cases[i].code, &v, NULL}}, cases[i].code != -3);
@@ -833,11 +1279,29 @@ static void test_volume(void **state)
 			UNPACKED(VolumeGetOrCreateRequest, r, &p.call[0], volume_get_or_create_request);
 			assert_string_equal(p.result.volumes[0].id, "vo-1");
 			assert_string_equal(p.result.volumes[0].name, "tts-cache");
-			assert_int_equal(r->object_creation_type, cases[i].create ? 1 : 0);
-			assert_int_equal(r->version, cases[i].create ? 2 : 0);
+			assert_int_equal(p.result.volumes[0].price_microusd_month, 20 * 90000);
+			assert_int_equal(r->object_creation_type, 0);
+			assert_int_equal(r->version, 0);
 		}
 		played_free(&p);
 	}
+	/* made when it is missing; then nothing more is asked, whatever is said */
+	struct op_want want = {.volume = {.name = "tts-cache", .create = true}};
+	Modal__Client__VolumeMetadata meta = {.base = MESSAGE(volume_metadata), .has_version = true, .version = 2};
+	Modal__Client__VolumeGetOrCreateResponse v = {.base = MESSAGE(volume_get_or_create_response), .volume_id = (char *)"vo-1", .metadata = &meta};
+	const struct answer made[] = {{"VolumeGetOrCreate", 5, NULL, NULL}, {"VolumeGetOrCreate", 0, &v, NULL}};
+	struct played m = play(OP_VOLUME, &want, made, 2);
+	assert_int_equal(m.last, OP_DONE);
+	assert_int_equal(m.err.kind, ERR_NONE);
+	UNPACKED(VolumeGetOrCreateRequest, create, &m.call[1], volume_get_or_create_request);
+	assert_int_equal(create->object_creation_type, 1);
+	assert_int_equal(create->version, 2);
+	assert_string_equal(create->deployment_name, "tts-cache");
+	played_free(&m);
+	m = play(OP_VOLUME, &want, (const struct answer[]){{"VolumeGetOrCreate", 5, NULL, NULL}, {"VolumeGetOrCreate", 5, NULL, "no environment"}}, 2);
+	assert_int_equal(m.last, OP_FAILED);
+	assert_int_equal(m.err.kind, ERR_NOT_FOUND);
+	played_free(&m);
 	struct op_want gone = {.id = "vo-1"};
 	struct played p = play(OP_VOLUME_REMOVE, &gone, (const struct answer[]){{"VolumeDelete", 5, NULL, NULL}}, 1);
 	assert_int_equal(p.last, OP_DONE);
@@ -914,6 +1378,372 @@ static void test_fetch(void **state)
 	}
 }
 
+/* ---- files to a volume ---- */
+
+typedef Modal__Client__VolumePutFiles2Response__MissingBlock Missing;
+
+static Missing missing_block(uint64_t index, const char *url)
+{
+	return (Missing){.base = MESSAGE(volume_put_files2_response__missing_block), .has_block_index = true, .block_index = index,
+			 .put_url = (char *)url};
+}
+
+static void test_stage(void **state)
+{
+	(void)state;
+	/* the third is the first once more, the fourth has only zeros */
+	struct file_block row[] = {{"AAAA", 8388608}, {"BBBB", 100}, {"AAAA", 8388608}, {"", 0}};
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "staged/t.0", .local = "/tmp/x",
+					.blocks = {row, 4, 3 * 8388608 + 5}}};
+	Missing m[] = {missing_block(0, "https://s3.example/a?sig=1"), missing_block(1, "https://s3.example/b?sig=2"),
+		       missing_block(2, "https://s3.example/a?sig=3"), missing_block(3, "https://s3.example/d?sig=4"),
+		       missing_block(1, "https://s3.example/b?sig=5")};
+	Missing *all[] = {&m[0], &m[1], &m[2], &m[3]}, *one[] = {&m[4]}, *first[] = {&m[0]}, *last[] = {&m[3]};
+	Modal__Client__VolumePutFiles2Response all_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 4, .missing_blocks = all};
+	Modal__Client__VolumePutFiles2Response one_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = one};
+	Modal__Client__VolumePutFiles2Response first_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = first};
+	Modal__Client__VolumePutFiles2Response last_missing = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = last};
+#define PUT_FILES(m) {"VolumePutFiles2", 0, m, NULL}
+#define PUT_BLOCK(url, status, said) {url, status, NULL, NULL, NULL, 0, said}
+	modal_token_take(&provider->token, "token-one");
+	/* put where it is missing, each content once; what the PUTs said is brought back */
+	const struct answer whole[] = {PUT_FILES(&all_missing), PUT_BLOCK(m[0].put_url, 200, "one"), PUT_BLOCK(m[1].put_url, 200, "two"),
+				       PUT_BLOCK(m[3].put_url, 200, ""), PUT_FILES(NULL)};
+	struct played p = play(OP_STAGE, &want, whole, 5);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 3 * 8388608 + 5);
+	UNPACKED(VolumePutFiles2Request, asked, &p.call[0], volume_put_files2_request);
+	assert_string_equal(asked->volume_id, "vo-1");
+	assert_int_equal(asked->n_files, 1);
+	assert_string_equal(asked->files[0]->path, "staged/t.0");
+	assert_int_equal(asked->files[0]->size, 3 * 8388608 + 5);
+	assert_int_equal(asked->files[0]->n_blocks, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_false(asked->files[0]->blocks[i]->has_put_response);
+		assert_int_equal(asked->files[0]->blocks[i]->contents_sha256.len, 32);
+		assert_memory_equal(asked->files[0]->blocks[i]->contents_sha256.data, row[i].sha256, 32);
+	}
+	assert_false(asked->disallow_overwrite_existing_files);
+	assert_string_equal(p.call[2].method, "PUT");
+	assert_string_equal(p.call[2].body_from, "/tmp/x");
+	assert_int_equal(p.call[2].body_from_offset, 8388608);
+	assert_int_equal(p.call[2].body_from_bytes, 100);
+	assert_true(p.call[2].may_repeat && p.call[2].unlimited);
+	assert_int_equal(p.call[2].header_count, 1); /* none of our tokens goes there */
+	assert_string_equal(p.call[2].headers[0], "Content-Type: application/octet-stream");
+	assert_null(p.call[3].body_from);
+	UNPACKED(VolumePutFiles2Request, brought, &p.call[4], volume_put_files2_request);
+	static const char *const said[] = {"one", "two", "one", ""};
+	for (int i = 0; i < 4; i++) {
+		assert_true(brought->files[0]->blocks[i]->has_put_response);
+		assert_int_equal(brought->files[0]->blocks[i]->put_response.len, strlen(said[i]));
+		assert_memory_equal(brought->files[0]->blocks[i]->put_response.data, said[i], strlen(said[i]));
+	}
+	played_free(&p);
+	/* all of it is there; there is nothing in it */
+	p = play(OP_STAGE, &want, (const struct answer[]){PUT_FILES(NULL)}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	struct op_want empty = want;
+	empty.file.blocks = (struct file_blocks){0};
+	p = play(OP_STAGE, &empty, (const struct answer[]){PUT_FILES(NULL)}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(VolumePutFiles2Request, nothing, &p.call[0], volume_put_files2_request);
+	assert_true(nothing->files[0]->has_size && !nothing->files[0]->size && !nothing->files[0]->n_blocks);
+	played_free(&p);
+	/* an address whose time is over: new ones, with what is known by then; a block that is missed again is put again */
+	const struct answer expired[] = {PUT_FILES(&all_missing),	   PUT_BLOCK(m[0].put_url, 200, "one"), PUT_BLOCK(m[1].put_url, 403, "expired"),
+					 PUT_FILES(&one_missing), PUT_BLOCK(m[4].put_url, 400, "expired"),	PUT_FILES(&one_missing),
+					 PUT_BLOCK(m[4].put_url, 200, "two"),	   PUT_FILES(&last_missing),	  PUT_BLOCK(m[3].put_url, 200, "x"),
+					 PUT_FILES(NULL)};
+	p = play(OP_STAGE, &want, expired, 10);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(VolumePutFiles2Request, part, &p.call[3], volume_put_files2_request);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(part->files[0]->blocks[i]->has_put_response, i == 0 || i == 2);
+	played_free(&p);
+	const struct answer never[] = {PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has expired"),
+				       PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 403, "Request has \x1b[2Jexpired")};
+	p = play(OP_STAGE, &want, never, 10);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	assert_string_equal(p.err.msg, "putting staged/t.0 on the volume: HTTP 403 Request has \\x1b[2Jexpired");
+	played_free(&p);
+	/* what passes is waited for, a while */
+	const struct answer busy[] = {PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, -1, NULL),
+				      PUT_BLOCK(m[0].put_url, 429, NULL), PUT_BLOCK(m[0].put_url, 200, "one"), PUT_FILES(NULL)};
+	p = play(OP_STAGE, &want, busy, 6);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.waits, 3);
+	assert_int_equal(p.waited_ms, 500 + 1000 + 2000);
+	played_free(&p);
+	const struct answer down[] = {PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, NULL),
+				      PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, NULL),
+				      PUT_BLOCK(m[0].put_url, 503, NULL), PUT_BLOCK(m[0].put_url, 503, "down")};
+	p = play(OP_STAGE, &want, down, 8);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	p = play(OP_STAGE, &want, (const struct answer[]){PUT_FILES(&first_missing), PUT_BLOCK(m[0].put_url, 413, "too large")}, 2);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+	p = play(OP_STAGE, &want, (const struct answer[]){{"VolumePutFiles2", 9, NULL, "of version 1"}}, 1);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+	/* taken for ever and never there */
+	struct answer greedy[CALLS_MAX + 2];
+	int n = 0;
+	while (n < CALLS_MAX) {
+		greedy[n++] = (struct answer)PUT_FILES(&first_missing);
+		greedy[n++] = (struct answer)PUT_BLOCK(m[0].put_url, 200, "one");
+	}
+	p = play(OP_STAGE, &want, greedy, 42);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	/* what no store may say */
+	Missing odd[] = {missing_block(4, "https://s3.example/e"), missing_block(0, "http://127.0.0.1:631/"), missing_block(0, "ftp://s3.example/")};
+	odd[1].has_file_index = true;
+	for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+		Missing *list[] = {&odd[i]};
+		Modal__Client__VolumePutFiles2Response strange = {.base = MESSAGE(volume_put_files2_response), .n_missing_blocks = 1, .missing_blocks = list};
+		for (odd[i].file_index = 0; odd[i].file_index < 2; odd[i].file_index++) {
+			odd[i].has_file_index = true;
+			p = play(OP_STAGE, &want, (const struct answer[]){PUT_FILES(&strange)}, 1);
+			assert_int_equal(p.err.kind, ERR_UNTRUSTED);
+			played_free(&p);
+		}
+	}
+	/* blocks that do not fit, paths that lead out */
+	struct op_want bad = want;
+	bad.file.blocks.count = 3;
+	p = play(OP_STAGE, &bad, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_BUG);
+	played_free(&p);
+	bad = want;
+	bad.file.path = "../x";
+	p = play(OP_STAGE, &bad, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+}
+
+/* ---- what is on a volume ---- */
+
+static Modal__Client__FileEntry entry(const char *path, int type, uint64_t mtime, uint64_t size)
+{
+	return (Modal__Client__FileEntry){.base = MESSAGE(file_entry), .path = (char *)path, .has_type = true, .type = type, .has_mtime = true,
+					  .mtime = mtime, .has_size = true, .size = size};
+}
+
+static Modal__Client__VolumeListFilesResponse entries_of(Modal__Client__FileEntry **list, size_t count)
+{
+	return (Modal__Client__VolumeListFilesResponse){.base = MESSAGE(volume_list_files_response), .n_entries = count, .entries = list};
+}
+
+static void test_tidy(void **state)
+{
+	(void)state;
+	Modal__Client__FileEntry e[] = {entry("runs", 2, 5, 0),		entry("runs/r1", 2, 100, 4096), entry("/runs/r2/", 2, 90, 0),
+					entry("runs/a.txt", 1, 50, 7), entry("runs/r1/x.wav", 1, 300, 1000), entry("runs/r1/link", 3, 310, 0)};
+	Modal__Client__FileEntry *flat[] = {&e[0], &e[1], &e[2], &e[3], &e[4]}, *deep[] = {&e[1], &e[4], &e[5]}, *two[] = {&e[3]}, *none[] = {&e[0]};
+	Modal__Client__VolumeListFilesResponse m1 = entries_of(flat, 3), m2 = entries_of(flat + 3, 2), in = entries_of(deep, 3), file = entries_of(two, 1),
+					       own = entries_of(none, 1);
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "runs"}};
+	modal_token_take(&provider->token, "token-one");
+#define LISTED(code, ...) streamed("VolumeListFiles2", code, (const void *const[]){__VA_ARGS__}, (int)(sizeof((const void *const[]){__VA_ARGS__}) / sizeof(void *)))
+	struct answer ls[] = {LISTED(-1, &m1), LISTED(0, &m1, &m2)}; /* half a list is none */
+	struct played p = play(OP_VOLUME_LS, &want, ls, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.waits, 1);
+	assert_int_equal(p.result.entry_count, 3);
+	assert_string_equal(p.result.entries[0].name, "r1");
+	assert_true(p.result.entries[0].folder);
+	assert_int_equal(p.result.entries[0].bytes, -1);
+	assert_int_equal(p.result.entries[0].files, -1);
+	assert_int_equal(p.result.entries[0].changed_s, 0);
+	assert_string_equal(p.result.entries[2].name, "a.txt");
+	assert_int_equal(p.result.entries[2].bytes, 7);
+	assert_int_equal(p.result.entries[2].changed_s, 50);
+	UNPACKED(VolumeListFilesRequest, asked, &p.call[0], volume_list_files_request);
+	assert_string_equal(asked->path, "runs");
+	assert_false(asked->recursive);
+	assert_int_equal(asked->max_entries, 100000);
+	assert_true(p.call[0].stream && !p.call[0].stream_limit_ms && p.call[0].max_bytes == 32 << 20);
+	played_free(&p);
+	struct answer bare[] = {LISTED(0, &own)}, is_file[] = {LISTED(0, &file)}, breaks[] = {LISTED(-1, &m1), LISTED(14, &m1), LISTED(-1, &m1), LISTED(-1, &m1)};
+	p = play(OP_VOLUME_LS, &want, bare, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	p = play(OP_VOLUME_LS, &want, breaks, 4);
+	assert_int_equal(p.err.kind, ERR_NETWORK);
+	assert_int_equal(p.waits, 3);
+	played_free(&p);
+	p = play(OP_VOLUME_LS, &want, (const struct answer[]){{"VolumeListFiles2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	want.file.path = "runs/a.txt"; /* a file is no folder */
+	p = play(OP_VOLUME_LS, &want, is_file, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+	static const char *const others[] = {"run/r1", "runs2/r1", "code", "", "../runs/r1"};
+	want.file.path = "runs";
+	for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+		Modal__Client__FileEntry strange = entry(others[i], 1, 1, 1), *list[] = {&strange};
+		Modal__Client__VolumeListFilesResponse m = entries_of(list, 1);
+		struct answer a[] = {LISTED(0, &m)};
+		p = play(OP_VOLUME_LS, &want, a, 1);
+		assert_int_equal(p.err.kind, ERR_UNTRUSTED);
+		played_free(&p);
+		free(a[0].stream);
+	}
+
+	struct answer size[] = {LISTED(0, &in)}, remove[] = {LISTED(0, &in), {"VolumeRemoveFile2", 0, NULL, NULL}};
+	want.file.path = "runs/r1";
+	p = play(OP_VOLUME_SIZE, &want, size, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.entry_count, 1);
+	assert_string_equal(p.result.entries[0].name, "r1");
+	assert_true(p.result.entries[0].folder);
+	assert_int_equal(p.result.entries[0].bytes, 1000);
+	assert_int_equal(p.result.entries[0].files, 2);
+	assert_int_equal(p.result.entries[0].changed_s, 310);
+	UNPACKED(VolumeListFilesRequest, sized, &p.call[0], volume_list_files_request);
+	assert_true(sized->recursive);
+	played_free(&p);
+	p = play(OP_VOLUME_SIZE, &want, (const struct answer[]){{"VolumeListFiles2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_NOT_FOUND);
+	played_free(&p);
+
+	p = play(OP_VOLUME_DELETE, &want, remove, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.bytes, 1000);
+	UNPACKED(VolumeRemoveFile2Request, removed, &p.call[1], volume_remove_file2_request);
+	assert_string_equal(removed->volume_id, "vo-1");
+	assert_string_equal(removed->path, "runs/r1");
+	assert_true(removed->recursive);
+	played_free(&p);
+	remove[1].code = 5; /* somebody else was faster */
+	p = play(OP_VOLUME_DELETE, &want, remove, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	played_free(&p);
+	remove[1].code = 14;
+	p = play(OP_VOLUME_DELETE, &want, remove, 2);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+	p = play(OP_VOLUME_DELETE, &want, (const struct answer[]){{"VolumeListFiles2", 5, NULL, NULL}}, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	played_free(&p);
+	static const enum op_kind kinds[] = {OP_VOLUME_LS, OP_VOLUME_SIZE, OP_VOLUME_DELETE};
+	static const char *const unsafe[] = {"../x", "/runs", "runs/../../x", "", "."};
+	for (size_t k = 0; k < ARRAY_LEN(kinds); k++)
+		for (size_t i = 0; i < ARRAY_LEN(unsafe); i++) {
+			want.file.path = unsafe[i];
+			p = play(kinds[k], &want, NULL, 0);
+			assert_int_equal(p.err.kind, ERR_REFUSED);
+			played_free(&p);
+		}
+	struct answer *const streams[] = {ls, ls + 1, bare, is_file, breaks, breaks + 1, breaks + 2, breaks + 3, size, remove};
+	for (size_t i = 0; i < ARRAY_LEN(streams); i++)
+		free(streams[i]->stream);
+}
+
+/* A list that is longer than is taken: what is known of it counts, but never as a proof of age. */
+static void test_long_lists(void **state)
+{
+	(void)state;
+	enum { MANY = 100000 };
+	Modal__Client__FileEntry one = entry("env/h/x", 1, 77, 3), **list = xcalloc(MANY, sizeof(*list));
+	struct op_want want = {.file = {.volume = {.id = "vo-1"}, .path = "env/h"}};
+	for (size_t i = 0; i < MANY; i++)
+		list[i] = &one;
+	Modal__Client__VolumeListFilesResponse m = entries_of(list, MANY), some = entries_of(list, 10);
+	struct answer many[] = {LISTED(0, &m)}, too_long[] = {LISTED(-4, &some), {"VolumeRemoveFile2", 0, NULL, NULL}};
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_VOLUME_SIZE, &want, many, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.entries[0].files, MANY);
+	assert_int_equal(p.result.entries[0].changed_s, 0);
+	played_free(&p);
+	p = play(OP_VOLUME_LS, &want, many, 1);
+	assert_int_equal(p.err.kind, ERR_REFUSED);
+	played_free(&p);
+	p = play(OP_VOLUME_DELETE, &want, too_long, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_int_equal(p.result.bytes, 30);
+	played_free(&p);
+	free(many[0].stream);
+	free(too_long[0].stream);
+	free(list);
+}
+
+static void test_volumes(void **state)
+{
+	(void)state;
+	Modal__Client__VolumeMetadata two = {.base = MESSAGE(volume_metadata), .has_version = true, .version = 2}, old = {.base = MESSAGE(volume_metadata)};
+	Modal__Client__VolumeListItem items[100], *list[100];
+	char ids[100][16];
+	for (int i = 0; i < 100; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "vo-%d", i);
+		items[i] = (Modal__Client__VolumeListItem){.base = MESSAGE(volume_list_item), .label = ids[i] + 3, .volume_id = ids[i],
+							   .has_created_at = true, .created_at = 1000 - i, .metadata = &old};
+		list[i] = &items[i];
+	}
+	items[3].metadata = items[7].metadata = &two;
+	Modal__Client__VolumeListResponse page = {.base = MESSAGE(volume_list_response), .n_items = 100, .items = list};
+	Modal__Client__VolumeListResponse rest = {.base = MESSAGE(volume_list_response), .n_items = 2, .items = list + 7};
+	Modal__Client__FileEntry e[] = {entry("a", 1, 1, (uint64_t)5 << 29), entry("d", 2, 1, 0), entry("d/b", 1, 1, 1)}, *files[] = {&e[0], &e[1], &e[2]};
+	Modal__Client__VolumeListFilesResponse m = entries_of(files, 3);
+	struct answer known[] = {{"VolumeList", 0, &page, NULL}, {"VolumeList", 0, &rest, NULL}, LISTED(0, &m), {"VolumeListFiles2", 0, NULL, NULL}};
+	modal_token_take(&provider->token, "token-one");
+	struct played p = play(OP_VOLUMES, NULL, known, 4);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.volume_count, 2);
+	const struct volume *v = p.result.volumes;
+	assert_string_equal(v[0].id, "vo-3");
+	assert_string_equal(v[0].name, "3");
+	assert_string_equal(v[0].provider, "modal");
+	assert_int_equal(v[0].used_bytes, ((int64_t)5 << 29) + 1);
+	assert_int_equal(v[0].size_gb, 3);
+	assert_int_equal(v[0].price_microusd_month, 3 * 90000);
+	assert_string_equal(v[1].id, "vo-7");
+	assert_int_equal(v[1].used_bytes, 0);
+	assert_int_equal(v[1].price_microusd_month, 0);
+	UNPACKED(VolumeListRequest, l1, &p.call[0], volume_list_request);
+	UNPACKED(VolumeListRequest, l2, &p.call[1], volume_list_request);
+	UNPACKED(VolumeListFilesRequest, l3, &p.call[2], volume_list_files_request);
+	assert_int_equal(l1->pagination->max_objects, 100);
+	assert_true(l1->pagination->created_before > (double)(clock_wall_ms() / 1000));
+	assert_true(l2->pagination->created_before == 901);
+	assert_string_equal(l3->volume_id, "vo-3");
+	assert_string_equal(l3->path, "/");
+	assert_true(l3->recursive);
+	played_free(&p);
+	free(known[2].stream);
+	/* one that cannot be measured is known all the same */
+	p = play(OP_VOLUMES, NULL, (const struct answer[]){{"VolumeList", 0, &rest, NULL}, {"VolumeListFiles2", 13, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.err.kind, ERR_NONE);
+	assert_int_equal(p.result.volume_count, 1);
+	assert_int_equal(p.result.volumes[0].used_bytes, -1);
+	played_free(&p);
+	/* the same page for ever; a list that fails */
+	p = play(OP_VOLUMES, NULL,
+		 (const struct answer[]){{"VolumeList", 0, &page, NULL}, {"VolumeList", 0, &page, NULL}, {"VolumeListFiles2", 13, NULL, NULL}}, 3);
+	assert_int_equal(p.result.volume_count, 2);
+	played_free(&p);
+	p = play(OP_VOLUMES, NULL, (const struct answer[]){{"VolumeList", 0, &page, NULL}, {"VolumeList", 14, NULL, NULL}}, 2);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	assert_int_equal(p.result.volume_count, 0);
+	played_free(&p);
+	items[7].volume_id = (char *)"../x";
+	p = play(OP_VOLUMES, NULL, (const struct answer[]){{"VolumeList", 0, &rest, NULL}}, 1);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+}
+
 /* ---- offers ---- */
 
 static const struct offer *offer_of(const struct played *p, const char *id)
@@ -940,13 +1770,13 @@ static void test_offers(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(rates); i++)
 		list[i] = &rates[i];
 	Modal__Client__WorkspaceBillingRatesResponse said = {.base = MESSAGE(workspace_billing_rates_response), .n_rates = ARRAY_LEN(rates), .rates = list};
-	const struct answer rated[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
+	const struct answer rated_offers[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
 	const int64_t rest = 4 * 250000 + 16 * 30000;
 	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
-	struct played p = play(OP_OFFERS, &want, rated, 1);
+	struct played p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.result.offer_count, 5);
 	assert_int_equal(offer_of(&p, "L40S")->price_microusd_h, 1950000 + rest);
@@ -959,25 +1789,53 @@ static void test_offers(void **state)
 	assert_string_equal(offer_of(&p, "CPU")->gpu, "none");
 	played_free(&p);
 	want.offers.vram_gb = 48;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_null(offer_of(&p, "L4:2"));
 	assert_null(offer_of(&p, "A100-40GB"));
 	assert_non_null(offer_of(&p, "A100-80GB"));
+	assert_null(offer_of(&p, "CPU"));
 	played_free(&p);
 	want.offers.vram_gb = 0;
 	want.offers.gpus = NULL;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.result.offer_count, 4);
 	played_free(&p);
+	/* what the job asks for is what is paid for */
+	want.offers.cpu = 8;
+	want.offers.memory_gb = 64;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(offer_of(&p, "L40S")->price_microusd_h, 1950000 + 8 * 250000 + 64 * 30000);
+	played_free(&p);
+	want.offers.cpu = want.offers.memory_gb = 0;
+	/* cores and memory as they are wanted, with any GPU and with none; a disk costs nothing */
+	want.offers.gpus = wishes;
+	want.offers.cpu = 1;
+	want.offers.memory_gb = 3;
+	want.offers.disk_gb = 500;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(offer_of(&p, "L4:2")->price_microusd_h, 1600000 + 250000 + 3 * 30000);
+	assert_int_equal(offer_of(&p, "CPU")->price_microusd_h, 250000 + 3 * 30000);
+	played_free(&p);
+	want.offers.cpu = 257;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "no sandbox of Modal's has 257 cores: lower pod.cpu");
+	played_free(&p);
+	want.offers.cpu = want.offers.disk_gb = 0;
+	want.offers.memory_gb = 4097;
+	p = play(OP_OFFERS, &want, NULL, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	played_free(&p);
+	want.offers.memory_gb = 0;
 	/* no price: said, with what to do; a GPU that Modal has not: no offers */
 	want.offers.gpus = h100;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "what H100 costs"));
 	assert_non_null(strstr(p.err.msg, "providers.modal.gpu_prices"));
 	played_free(&p);
 	want.offers.gpus = rtx;
-	p = play(OP_OFFERS, &want, rated, 1);
+	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.result.offer_count, 0);
 	played_free(&p);
@@ -1055,12 +1913,24 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_image_recipe, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_image_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_logs_and_billing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_logs, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_use, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_at_own_rates, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_billed_hours_of_the_app, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_volume, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_fetch, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_stage, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_tidy, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_long_lists, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_volumes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_offers, set_up, tear_down),
 		cmocka_unit_test(test_bytes),
 	};

@@ -947,6 +947,8 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 		open_file(bed);
 		ok(store_pod(bed->s, "a1", &pod, &err), &err);
 		assert_int_equal(pod.price_microusd_h, 690000);
+		assert_string_equal(pod.gpu, "g");
+		assert_string_equal(pod.gpu_offered, "");
 		assert_int_equal(pod.gone_ms, 12);
 		assert_int_equal(pod.billed_ms, 15);
 		assert_int_equal(pod.billed_vendor_ms, 16);

@@ -3,6 +3,8 @@
 
 const { spawnSync } = require('child_process');
 const crypto = require('crypto');
+const fs = require('fs');
+const path = require('path');
 const clock = require('../common/clock');
 const { Status, RESULT } = require('./status');
 
@@ -106,14 +108,34 @@ class Account {
 	get_image(spec, builder_version, force) {
 		const bases = spec.baseImages.map((base) => ({ tag: base.dockerTag, image: this.image(base.imageId) }));
 		for (const base of bases) if (!base.image.result || base.image.result.status !== RESULT.SUCCESS) throw new Status('FAILED_PRECONDITION', `Image ${base.image.id} is not built.`);
-		const recipe = { commands: spec.dockerfileCommands, bases: bases.map((b) => [b.tag, b.image.id]), builder_version, args: spec.buildArgs, secrets: spec.secretIds };
+		const recipe = { commands: spec.dockerfileCommands, bases: bases.map((b) => [b.tag, b.image.id]), builder_version, args: spec.buildArgs, secrets: spec.secretIds,
+			files: spec.contextFiles.map((f) => [f.filename, crypto.createHash('sha256').update(f.data).digest('hex')]) };
 		const id = `im-${BigInt(`0x${crypto.createHash('sha256').update(JSON.stringify(recipe)).digest('hex')}`).toString(36).padStart(22, '0').slice(0, 22)}`;
 		const old = this.images.get(id);
 		if (old && !force && (!old.result || old.result.status === RESULT.SUCCESS)) return old;
 		spec.secretIds.forEach((one) => this.secret(one));
-		const image = { id, commands: spec.dockerfileCommands, bases, context: spec.contextFiles.map((f) => f.filename), builder_version, recipe: '', env: {}, cmd: [], log: [], result: null, watchers: new Set(), created_ms: clock.now() };
+		if (spec.imageRegistryConfig) this.check_registry(spec.imageRegistryConfig);
+		const image = { id, commands: spec.dockerfileCommands, bases, context: this.keep_context(id, spec.contextFiles), copies: bases.flatMap((b) => b.image.copies), builder_version, recipe: '', env: {}, cmd: [], log: [], result: null, watchers: new Set(), created_ms: clock.now() };
 		this.images.set(id, image);
 		return image;
+	}
+
+	// Of a private registry: the name and the password are in a secret.
+	check_registry({ registryAuthType, secretId }) {
+		if (registryAuthType !== 4) return;
+		const lacks = ['REGISTRY_USERNAME', 'REGISTRY_PASSWORD'].filter((key) => !(key in this.secret(secretId).env));
+		if (lacks.length) throw invalid(`Secret ${secretId} is missing key(s): ${lacks.join(', ')}`);
+	}
+
+	// The files of a build's context, on disk: name -> where.
+	keep_context(id, files) {
+		const dir = path.join(this.world.dir, 'images', id);
+		fs.mkdirSync(dir, { recursive: true });
+		return new Map(files.map(({ filename, data }, i) => {
+			const at = path.join(dir, String(i));
+			fs.writeFileSync(at, data);
+			return [filename, at];
+		}));
 	}
 
 	// quirk: { result: name of a status, exception, build_ms }
@@ -136,7 +158,8 @@ class Account {
 		for (const look of image.watchers) look();
 	}
 
-	// Instructions are read and RUN lines are held against a shell's grammar; what they would install, see sandboxes.js.
+	// Instructions are read, and RUN lines are held against a shell's grammar: what they would install, see sandboxes.js. Files
+	// that are copied are there with the mode that a chmod of them gave.
 	read_recipe(image) {
 		const base = image.bases[0] && image.bases[0].image;
 		if (base) Object.assign(image, { env: { ...base.env }, cmd: base.cmd, workdir: base.workdir });
@@ -164,11 +187,19 @@ class Account {
 		}
 		if (word === 'RUN') {
 			const shell = spawnSync('/bin/sh', ['-n', '-c', rest], { encoding: 'utf8' });
-			return shell.status === 0 ? null : `RUN: ${shell.stderr.trim()}`;
+			if (shell.status !== 0) return `RUN: ${shell.stderr.trim()}`;
+			for (const [, mode, file] of rest.matchAll(/\bchmod ([0-7]{3,4}) (\S+)/g)) for (const copy of image.copies) if (copy.path === file) copy.mode = parseInt(mode, 8);
+			return null;
 		}
 		if (word === 'COPY' || word === 'ADD') {
-			const missing = rest.split(/\s+/).slice(0, -1).find((name) => !name.startsWith('--') && !image.context.includes(name));
-			return missing ? `${word} failed: ${missing}: not found` : null;
+			const names = rest.split(/\s+/).filter((name) => !name.startsWith('--'));
+			const to = names.pop();
+			const missing = names.find((name) => !image.context.has(name));
+			if (missing) return `${word} failed: ${missing}: not found`;
+			if (!names.length || !to.startsWith('/')) return `${word}: wants files and an absolute path`;
+			if (names.length > 1 && !to.endsWith('/')) return `${word}: several files, and ${to} is no folder`;
+			for (const name of names) image.copies.push({ from: image.context.get(name), path: to.endsWith('/') ? to + path.basename(name) : to, mode: 0o644 });
+			return null;
 		}
 		if (word === 'ENV') for (const [, key, quoted, plain] of rest.matchAll(/([A-Za-z_]\w*)=(?:"([^"]*)"|(\S*))/g)) image.env[key] = quoted === undefined ? plain : quoted;
 		if (word === 'WORKDIR') image.workdir = rest;

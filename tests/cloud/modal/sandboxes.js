@@ -6,7 +6,7 @@
 //   stuck "QUEUED"|"SCHEDULED"   unlisted_ms the list lacks it so long   schedule_ms   no_tunnel   tls_only no raw tunnel
 //   door, drop_after_bytes, drop_times   deaf_ms the tunnel's connections are reset so long   reset_conns N the first N are
 //   preempt_after_ms   evict_after_ms   init_failure TEXT   term_ms the end takes so long   lose_unsynced its end commits no
-//   volume   fail_sync   gpu_got the GPU that it really gets   no_gpu
+//   volume   fail_sync   gpu_got the GPU that it really gets   no_gpu   used_gib more memory than was asked for
 
 const { EventEmitter } = require('events');
 const fs = require('fs');
@@ -218,7 +218,7 @@ class Sandboxes {
 	furniture(sb) {
 		const { recipe } = sb.image;
 		const got = this.gpu_got(sb);
-		const files = [...host_files(), { path: '/usr/bin/sync', text: SYNC, mode: 0o755 }];
+		const files = [...host_files(), ...sb.image.copies, { path: '/usr/bin/sync', text: SYNC, mode: 0o755 }];
 		if (/\/run\/sshd/.test(recipe)) files.push({ path: '/run/sshd/.made', text: '', mode: 0o644 });
 		if (sb.gpu) {
 			const count = sb.quirks.no_gpu ? 0 : sb.gpu.count;
@@ -380,11 +380,21 @@ class Sandboxes {
 
 	// ---- money ----
 
+	shift(sb, from_s, to_s) {
+		for (const key of ['created_ms', 'scheduled_ms', 'started_ms', 'ready_ms']) if (sb[key]) sb[key] += from_s * 1000;
+		if (sb.ended_ms) sb.ended_ms += to_s * 1000;
+	}
+
+	// What was used counts where it is more than what was asked for.
+	memory_gib(sb) {
+		return Math.max(sb.memory_gib, sb.quirks.used_gib || 0);
+	}
+
 	usage(sb) {
 		const ms = sb.started_ms === null ? 0 : (sb.ended_ms || clock.now()) - sb.started_ms;
 		const ns = (count) => Math.round(ms * count * 1e6);
 		const gpu = sb.gpu ? { gpuNanosecs: ns(sb.gpu.count), gpuType: sb.quirks.gpu_got || sb.gpu.type } : { gpuNanosecs: 0 };
-		return { cpuCoreNanosecs: ns(sb.cpu), memGibNanosecs: ns(sb.memory_gib), ...gpu };
+		return { cpuCoreNanosecs: ns(sb.cpu), memGibNanosecs: ns(this.memory_gib(sb)), ...gpu };
 	}
 
 	// Dollars of each resource between two moments.
@@ -392,7 +402,7 @@ class Sandboxes {
 		if (sb.started_ms === null) return {};
 		const hours = Math.max(0, Math.min(to, sb.ended_ms || clock.now()) - Math.max(from, sb.started_ms)) / 3600e3;
 		const { rates } = this.world.settings;
-		const out = { CPU: hours * sb.cpu * rates.CPU, Memory: hours * sb.memory_gib * rates.Memory };
+		const out = { CPU: hours * sb.cpu * rates.CPU, Memory: hours * this.memory_gib(sb) * rates.Memory };
 		if (sb.gpu) out[`GPU ${sb.gpu.type}`] = hours * sb.gpu.count * this.world.settings.gpus[sb.gpu.type].usd_per_s * 3600;
 		return out;
 	}

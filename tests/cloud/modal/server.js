@@ -12,7 +12,9 @@
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/fault {"fault":"late_sshd","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;
 //   DELETE /_control/faults
-//   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"exception":TEXT,"quirks":{..},"drop":true,"kill":9}
+//   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"exception":TEXT,"quirks":{..},"drop":true,"kill":9,
+//                                           "shift_s":[FROM,TO]}   what is known of its start and of its end moves so far
+//   POST /_control/images/ID {}             it is gone
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   POST /_control/call {"method":M,"message":{..},"headers":{..},"bytes":BASE64}   one call of it over its own wire, told
 //                                           whole; a header that is null is left out; bytes in place of a message
@@ -241,6 +243,8 @@ async function handle(world, at, headers, body, reply) {
 }
 
 function without_secrets(message) {
+	const files = message.image && message.image.contextFiles;
+	if (files) return { ...message, image: { ...message.image, contextFiles: files.map(({ filename, data }) => ({ filename, bytes: data.length })) } };
 	return message.envDict ? { ...message, envDict: Object.fromEntries(Object.keys(message.envDict).map((key) => [key, '...'])) } : message;
 }
 
@@ -336,11 +340,16 @@ async function control(world, method, url, body) {
 		clock.advance(Number(body.advance_s || 0) * 1000);
 		return { now_ms: clock.now() };
 	}
+	if (head === 'images') {
+		if (!world.account.images.delete(id)) throw new Error(`no such image: ${id}`);
+		return { ok: true };
+	}
 	if (head !== 'sandboxes') throw new Error(`no such control: ${what}`);
 	const sb = world.sandboxes.get(id);
 	if (body.quirks) Object.assign(sb.quirks, body.quirks);
 	if (body.drop) for (const door of sb.doors.values()) door.drop();
 	if (body.kill && sb.machine) sb.machine.signal(body.kill);
+	if (body.shift_s) world.sandboxes.shift(sb, ...body.shift_s);
 	if (body.end) world.sandboxes.end(sb, body.end, { hard: !!body.hard, exception: body.exception });
 	return sandbox_state(world, sb);
 }

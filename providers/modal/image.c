@@ -1,0 +1,491 @@
+/* image.c - the image that sandboxes run: the app that it belongs to, the version of its builder, its recipe (sshd, what the
+ * job needs from Debian, the agent), and its build with what that has to say. What was built once is only looked at again. */
+#include "impl.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/section.h"
+
+enum {
+	JOIN_S = 5, /* what the build says is shown this late */
+	JOIN_PAUSE_MS = 300,
+	BUILD_MOST_MS = 3600 * 1000,
+	REBUILDS_MOST = 2,
+	BROKEN_MOST = 3,
+	DETAIL_MOST = 300,
+	PACKAGE_MOST = 64,
+	LINES_MOST = 5,
+};
+
+enum { ASKED_APP = 1, ASKED_BUILDER, ASKED_REGISTRY, ASKED_KNOWN, ASKED_IMAGE, ASKED_BUILT, BUILD_PAUSE };
+
+static enum op_next bad(struct turn *t, enum err_kind kind, const char *what)
+{
+	err_set(t->err, kind, "image: %s", what);
+	return OP_FAILED;
+}
+
+/* ---- the app ---- */
+
+enum op_next modal_ask_app(struct turn *t, bool create)
+{
+	const struct section *conf = t->op->provider->conf;
+	Modal__Client__AppGetOrCreateRequest request = MODAL__CLIENT__APP_GET_OR_CREATE_REQUEST__INIT;
+
+	request.app_name = (char *)section_text(conf, "app");
+	request.environment_name = (char *)section_text(conf, "environment");
+	request.has_object_creation_type = create;
+	request.object_creation_type = MODAL__CLIENT__OBJECT_CREATION_TYPE__OBJECT_CREATION_TYPE_CREATE_IF_MISSING;
+	return modal_ask(t, CALL_POLL, "AppGetOrCreate", &request.base, 0);
+}
+
+int modal_take_app(struct turn *t)
+{
+	MODAL_MESSAGE(Modal__Client__AppGetOrCreateResponse, answer, t, "looking for the app",
+		      modal__client__app_get_or_create_response__descriptor);
+
+	if (!answer)
+		return -1;
+	if (!modal_id_is_sound(answer->app_id, "ap-"))
+		return err_set(t->err, ERR_TRANSIENT, "looking for the app: the answer has no id that we can use");
+	COPY_TEXT(t->op->provider->app_id, answer->app_id);
+	return 0;
+}
+
+/* ---- the version of the image builder ---- */
+
+static enum op_next ask_builder(struct turn *t)
+{
+	Modal__Client__EnvironmentGetOrCreateRequest request = MODAL__CLIENT__ENVIRONMENT_GET_OR_CREATE_REQUEST__INIT;
+
+	request.deployment_name = (char *)section_text(t->op->provider->conf, "environment");
+	t->op->step = ASKED_BUILDER;
+	return modal_ask(t, CALL_POLL, "EnvironmentGetOrCreate", &request.base, 0);
+}
+
+static int take_builder(struct turn *t)
+{
+	MODAL_MESSAGE(Modal__Client__EnvironmentGetOrCreateResponse, answer, t, "asking for the environment",
+		      modal__client__environment_get_or_create_response__descriptor);
+	const Modal__Client__EnvironmentSettings *settings = answer && answer->metadata ? answer->metadata->settings : NULL;
+	const char *version = settings ? modal_text(settings->image_builder_version) : "";
+
+	if (!answer)
+		return -1;
+	if (!*version || strlen(version) >= sizeof(t->op->provider->builder_version))
+		return err_set(t->err, ERR_TRANSIENT,
+			       "asking for the environment: it names no image builder (set MODAL_IMAGE_BUILDER_VERSION, as \"2025.06\")");
+	COPY_TEXT(t->op->provider->builder_version, version);
+	return 0;
+}
+
+/* ---- the secret with which a private registry is read ---- */
+
+/* "ghcr.io/me=NAME": a name and a password are shown to no other registry than the one they are for, whatever image a
+ * project's file asks for. */
+int modal_check_registries(const struct section *conf, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, "registry_secrets"); i++) {
+		const char *item = section_item(conf, "registry_secrets", i), *equals = strchr(item, '=');
+		if (!equals || equals == item || !equals[1] || item[strcspn(item, " \t")])
+			return err_set(err, ERR_CONFIG, "%s: providers.modal.registry_secrets: \"%s\" is not like \"ghcr.io/me=NAME\"",
+				       section_where(conf, "registry_secrets"), item);
+	}
+	return 0;
+}
+
+static const char *image_name(const struct op *op)
+{
+	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
+}
+
+/* "" where the image is public. */
+static const char *registry_secret(const struct op *op)
+{
+	const struct section *conf = op->provider->conf;
+	const char *image = image_name(op);
+
+	for (size_t i = 0; i < section_count(conf, "registry_secrets"); i++) {
+		const char *item = section_item(conf, "registry_secrets", i);
+		size_t len = strcspn(item, "=");
+		if (!strncmp(image, item, len) && (!image[len] || strchr("/:@", image[len]) || item[len - 1] == '/'))
+			return item + len + 1;
+	}
+	return "";
+}
+
+static enum op_next ask_registry(struct turn *t)
+{
+	Modal__Client__SecretGetOrCreateRequest request = MODAL__CLIENT__SECRET_GET_OR_CREATE_REQUEST__INIT;
+
+	request.deployment_name = (char *)registry_secret(t->op);
+	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
+	t->op->step = ASKED_REGISTRY;
+	return modal_ask(t, CALL_POLL, "SecretGetOrCreate", &request.base, 0);
+}
+
+static int take_registry(struct turn *t)
+{
+	const char *name = registry_secret(t->op);
+	MODAL_MESSAGE(Modal__Client__SecretGetOrCreateResponse, answer, t, "looking for the secret of the image's registry",
+		      modal__client__secret_get_or_create_response__descriptor);
+
+	if (!answer && t->err->kind == ERR_NOT_FOUND)
+		return err_set(t->err, ERR_CONFIG,
+			       "%s: providers.modal.registry_secrets: Modal has no secret \"%s\" (make it there, with REGISTRY_USERNAME and REGISTRY_PASSWORD)",
+			       section_where(t->op->provider->conf, "registry_secrets"), name);
+	if (!answer)
+		return -1;
+	if (!modal_id_is_sound(answer->secret_id, "st-"))
+		return err_set(t->err, ERR_TRANSIENT, "looking for the secret \"%s\": the answer has no id that we can use", name);
+	COPY_TEXT(t->op->registry_id, answer->secret_id);
+	return 0;
+}
+
+/* ---- the recipe ---- */
+
+struct recipe {
+	char *line[LINES_MOST];
+	size_t count;
+};
+
+static void recipe_free_cleanup(struct recipe *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		free(r->line[i]);
+}
+
+static bool is_package(const char *name)
+{
+	if (!islower((unsigned char)*name) && !isdigit((unsigned char)*name))
+		return false;
+	for (const char *p = name; *p; p++)
+		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && !strchr("+.-", *p))
+			return false;
+	return strlen(name) <= PACKAGE_MOST;
+}
+
+/* A way to reach the pod is put into the image, with what the job needs, so that it is built once and not installed at each
+ * start; where there is no apt the start script looks for one. */
+static int add_install(struct recipe *r, const char *const *packages, struct err *err)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+
+	str_add(&line, "RUN if command -v apt-get >/dev/null; then apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y "
+		       "--no-install-recommends openssh-server rsync ca-certificates curl");
+	for (; packages && *packages; packages++) {
+		if (!is_package(*packages))
+			return err_set(err, ERR_CONFIG, "image: \"%s\" is not the name of a Debian package", *packages);
+		str_addf(&line, " %s", *packages);
+	}
+	str_add(&line, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p /run/sshd");
+	r->line[r->count++] = str_detach(&line);
+	return 0;
+}
+
+#define AGENT_FILE "/.burst-agent" /* its name in the context of the build */
+
+static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
+{
+	const struct rent_request *rent = &op->want->rent;
+	const char *from = image_name(op);
+
+	for (const char *p = from; *p; p++)
+		if (*p <= ' ' || *p >= 127)
+			return err_set(err, ERR_CONFIG, "image: pod.image is not the name of an image");
+	r->line[r->count++] = xasprintf("FROM %s", from);
+	if (add_install(r, rent->packages, err) < 0)
+		return -1;
+	if (rent->agent_path) {
+		r->line[r->count++] = xasprintf("COPY " AGENT_FILE " %s", rent->agent_path);
+		r->line[r->count++] = xasprintf("RUN chmod 755 %s", rent->agent_path);
+	}
+	r->line[r->count++] = xstrdup("ENTRYPOINT []");
+	return 0;
+}
+
+/* Two images with the same one are the same image. */
+static void recipe_name(const struct op *op, const struct recipe *r, char hex[SHA256_HEX])
+{
+	const char *const where[] = {op->provider->builder_version, modal_text(section_text(op->provider->conf, "environment")),
+				     registry_secret(op)};
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	for (size_t i = 0; i < ARRAY_LEN(where); i++)
+		str_addf(&text, "%s\n", where[i]);
+	for (size_t i = 0; i < r->count; i++)
+		str_addf(&text, "%s\n", r->line[i]);
+	sha256_hex(str_text(&text), text.len, hex);
+}
+
+/* ---- is it there already? ---- */
+
+/* known_image is "im-... RECIPE", as have_image() wrote it. */
+static bool knows_image(struct op *op)
+{
+	const char *known = op->want->rent.known_image, *blank = known ? strchr(known, ' ') : NULL;
+
+	if (!blank || strcmp(blank + 1, op->recipe) || blank - known >= MODAL_ID_MAX)
+		return false;
+	copy_text(op->image_id, (size_t)(blank - known) + 1, known);
+	return modal_id_is_sound(op->image_id, "im-");
+}
+
+static enum op_next have_image(struct turn *t)
+{
+	struct op *op = t->op;
+
+	snprintf(op->got.image, sizeof(op->got.image), "%s %s", op->image_id, op->recipe);
+	if (op->kind == OP_RENT)
+		return modal_rent_on(t);
+	op->got.text = op->said;
+	op->said = (struct str){0};
+	return modal_done(t);
+}
+
+static enum op_next ask_known(struct turn *t)
+{
+	Modal__Client__ImageFromIdRequest request = MODAL__CLIENT__IMAGE_FROM_ID_REQUEST__INIT;
+
+	request.image_id = t->op->image_id;
+	t->op->step = ASKED_KNOWN;
+	return modal_ask(t, CALL_POLL, "ImageFromId", &request.base, 0);
+}
+
+static enum op_next ask_image(struct turn *t);
+
+static enum op_next take_known(struct turn *t)
+{
+	bool again = t->op->refusal.kind != ERR_NONE;
+	enum err_kind kind;
+
+	if (modal_answered(t, "looking for the image") == 0) {
+		if (!again)
+			return have_image(t);
+		*t->err = t->op->refusal; /* something else is not found there */
+		return OP_FAILED;
+	}
+	kind = t->err->kind;
+	if (again && kind == ERR_REFUSED)
+		*t->err = t->op->refusal;
+	if (kind != ERR_NOT_FOUND && (again || kind != ERR_REFUSED))
+		return OP_FAILED;
+	err_clear(t->err);
+	str_addf(&t->op->said, "%s is gone: it is built again\n", t->op->image_id);
+	return ask_image(t);
+}
+
+enum op_next modal_image_doubted(struct turn *t)
+{
+	if (!t->op->trusted)
+		return OP_FAILED;
+	t->op->trusted = false;
+	t->op->refusal = *t->err;
+	err_clear(t->err);
+	return ask_known(t);
+}
+
+/* ---- building ---- */
+
+static enum op_next ask_image(struct turn *t)
+{
+	const struct rent_request *rent = &t->op->want->rent;
+	CLEANUP(recipe_free) struct recipe recipe = {0};
+	Modal__Client__ImageContextFile agent = MODAL__CLIENT__IMAGE_CONTEXT_FILE__INIT, *files[] = {&agent};
+	Modal__Client__ImageRegistryConfig registry = MODAL__CLIENT__IMAGE_REGISTRY_CONFIG__INIT;
+	Modal__Client__Image image = MODAL__CLIENT__IMAGE__INIT;
+	Modal__Client__ImageGetOrCreateRequest request = MODAL__CLIENT__IMAGE_GET_OR_CREATE_REQUEST__INIT;
+
+	if (make_recipe(t->op, &recipe, t->err) < 0)
+		return OP_FAILED;
+	image.n_dockerfile_commands = recipe.count;
+	image.dockerfile_commands = recipe.line;
+	agent.filename = (char *)AGENT_FILE;
+	agent.has_data = true;
+	agent.data = (ProtobufCBinaryData){rent->agent_len, (uint8_t *)rent->agent};
+	image.n_context_files = rent->agent_path ? 1 : 0;
+	image.context_files = files;
+	if (t->op->registry_id[0]) {
+		registry.has_registry_auth_type = true;
+		registry.registry_auth_type = 4; /* name and password are in the secret */
+		registry.secret_id = t->op->registry_id;
+		image.image_registry_config = &registry;
+	}
+	request.image = &image;
+	request.app_id = t->op->provider->app_id;
+	request.builder_version = t->op->provider->builder_version;
+	t->op->step = ASKED_IMAGE;
+	return modal_ask(t, CALL_POLL, "ImageGetOrCreate", &request.base, 0);
+}
+
+static enum op_next ask_built(struct turn *t)
+{
+	Modal__Client__ImageJoinStreamingRequest request = MODAL__CLIENT__IMAGE_JOIN_STREAMING_REQUEST__INIT;
+
+	if (clock_boot_ms() - t->op->build_began_ms > BUILD_MOST_MS)
+		return bad(t, ERR_CONFIG, "after an hour its build is not over");
+	request.image_id = t->op->image_id;
+	request.has_timeout = true;
+	request.timeout = JOIN_S;
+	request.last_entry_id = t->op->last_entry;
+	t->op->step = ASKED_BUILT;
+	return modal_ask_stream(t, "ImageJoinStreaming", &request.base, JOIN_S);
+}
+
+/* What it ended with, then the last lines of its log. */
+static enum op_next build_failed(struct turn *t, const char *exception)
+{
+	CLEANUP(str_free) struct str words = STR_INIT;
+	const struct op *op = t->op;
+	const char *between = ": ";
+
+	str_add(&words, "it cannot be built");
+	if (*exception) {
+		str_add(&words, between);
+		str_add_printable(&words, exception, strlen(exception), DETAIL_MOST);
+		between = "; its log ends: ";
+	}
+	for (size_t i = 0; i < ARRAY_LEN(op->tail); i++) {
+		const char *line = op->tail[(op->tail_at + i) % ARRAY_LEN(op->tail)];
+		if (!line[0])
+			continue;
+		str_addf(&words, "%s%s", between, line);
+		between = " | ";
+	}
+	return bad(t, ERR_CONFIG, str_text(&words));
+}
+
+static enum op_next image_ended(struct turn *t, const Modal__Client__GenericResult *result)
+{
+	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_SUCCESS)
+		return have_image(t);
+	if (result->status == MODAL__CLIENT__GENERIC_STATUS__GENERIC_STATUS_TERMINATED && t->op->rebuilds++ < REBUILDS_MOST)
+		return ask_image(t);
+	return build_failed(t, modal_text(result->exception));
+}
+
+static enum op_next take_image(struct turn *t)
+{
+	MODAL_MESSAGE(Modal__Client__ImageGetOrCreateResponse, answer, t, "asking for the image",
+		      modal__client__image_get_or_create_response__descriptor);
+
+	if (!answer)
+		return OP_FAILED;
+	if (!modal_id_is_sound(answer->image_id, "im-"))
+		return bad(t, ERR_TRANSIENT, "the answer has no id that we can use");
+	COPY_TEXT(t->op->image_id, answer->image_id);
+	t->op->last_entry[0] = '\0';
+	t->op->build_began_ms = clock_boot_ms();
+	if (answer->result && answer->result->status)
+		return image_ended(t, answer->result);
+	str_addf(&t->op->said, "%s is being built\n", t->op->image_id);
+	return ask_built(t);
+}
+
+static void keep_lines(struct op *op, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\r\n"), used = len;
+		while (used && text[used - 1] == ' ')
+			used--;
+		if (used) {
+			CLEANUP(str_free) struct str line = STR_INIT;
+			str_add_printable(&line, text, used, DETAIL_MOST);
+			str_addf(&op->said, "%s\n", str_text(&line));
+			COPY_TEXT(op->tail[op->tail_at], str_text(&line));
+			op->tail_at = (op->tail_at + 1) % ARRAY_LEN(op->tail);
+		}
+		text += len + (text[len] != '\0');
+	}
+}
+
+/* Each message of the stream; what the last one with a status says. */
+static int32_t read_built(struct turn *t, enum op_next *what)
+{
+	const struct str *body = &t->reply->body;
+	const void *message;
+	size_t at = 0, len;
+	int32_t status = 0;
+
+	while (!status && modal_next_message(body, &at, &message, &len)) {
+		Modal__Client__ImageJoinStreamingResponse *m = modal__client__image_join_streaming_response__unpack(NULL, len, message);
+		if (!m)
+			continue;
+		for (size_t i = 0; i < m->n_task_logs; i++)
+			if (!m->task_logs[i]->task_progress)
+				keep_lines(t->op, modal_text(m->task_logs[i]->data));
+		if (modal_text(m->entry_id)[0] && strlen(m->entry_id) < sizeof(t->op->last_entry))
+			COPY_TEXT(t->op->last_entry, m->entry_id);
+		if (m->result && m->result->status) {
+			status = m->result->status;
+			*what = image_ended(t, m->result);
+		}
+		modal__client__image_join_streaming_response__free_unpacked(m, NULL);
+	}
+	return status;
+}
+
+static enum op_next take_built(struct turn *t)
+{
+	enum op_next what = OP_FAILED;
+
+	if (read_built(t, &what))
+		return what;
+	/* a stream that broke is opened again where it ended, a few times in a row */
+	if (modal_answered(t, "building the image") == 0)
+		t->op->broken = 0;
+	else if ((t->err->kind != ERR_NETWORK && t->err->kind != ERR_TRANSIENT) || ++t->op->broken > BROKEN_MOST)
+		return OP_FAILED;
+	err_clear(t->err);
+	t->op->step = BUILD_PAUSE;
+	return modal_wait(t, JOIN_PAUSE_MS);
+}
+
+/* ---- one after the other ---- */
+
+static enum op_next from_recipe(struct turn *t)
+{
+	CLEANUP(recipe_free) struct recipe recipe = {0};
+
+	if (make_recipe(t->op, &recipe, t->err) < 0)
+		return OP_FAILED;
+	recipe_name(t->op, &recipe, t->op->recipe);
+	if (!knows_image(t->op))
+		return ask_image(t);
+	if (t->op->kind == OP_IMAGE)
+		return ask_known(t);
+	t->op->trusted = true; /* until a create says otherwise */
+	return have_image(t);
+}
+
+static enum op_next from_app(struct turn *t)
+{
+	struct op *op = t->op;
+
+	if (!op->provider->app_id[0]) {
+		op->step = ASKED_APP;
+		return modal_ask_app(t, true);
+	}
+	if (!op->provider->builder_version[0])
+		return ask_builder(t);
+	if (*registry_secret(op) && !op->registry_id[0])
+		return ask_registry(t);
+	return from_recipe(t);
+}
+
+enum op_next modal_image_next(struct turn *t)
+{
+	switch (t->op->step) {
+	case 0: return from_app(t);
+	case ASKED_APP: return modal_take_app(t) < 0 ? OP_FAILED : from_app(t);
+	case ASKED_BUILDER: return take_builder(t) < 0 ? OP_FAILED : from_app(t);
+	case ASKED_REGISTRY: return take_registry(t) < 0 ? OP_FAILED : from_app(t);
+	case ASKED_KNOWN: return take_known(t);
+	case ASKED_IMAGE: return take_image(t);
+	case ASKED_BUILT: return take_built(t);
+	case BUILD_PAUSE: return ask_built(t);
+	}
+	return bad(t, ERR_BUG, "no such step");
+}

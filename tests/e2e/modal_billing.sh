@@ -1,0 +1,240 @@
+#!/bin/bash
+# modal_billing.sh - what Modal bills beside what burst counts (`burst ledger --reconcile`), which GPU it really gave, and how
+# its sandboxes end: each end told apart, and what comes of it.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/modal/client.sh"
+
+ledger() { sqlite3 state/ledger.db "$1"; }
+rendered() { # one run on one pod; its id in $RUN, the sandbox's in $BOX
+	slow_worker
+	md_config 'code = { path = "code"; };'
+	burst run --json
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt | tr '\n' '|'))"
+	RUN=$(json .run)
+	BOX=$(json '.pods[-1].id')
+}
+reconciled() { # reconciled EXIT-STATUS STATE WHY: of the last pod there is
+	burst ledger --reconcile --json
+	is "$STATUS" "$1" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	schema reconcile
+	is "$(json '.[-1].state')" "$2" "state ($(json '.[-1].why'))"
+	json '.[-1].why' >why.txt
+	grep -qE -- "$3" why.txt || complain "it says \"$(cat why.txt)\", want \"$3\""
+}
+about() { # about GOT WANT OFF WHAT: numbers
+	jq -en --argjson got "$1" --argjson want "$2" --argjson off "$3" '($got - $want) | fabs <= $off' >/dev/null ||
+		complain "$4: got $1, want about $2"
+}
+as_billed() { # what burst made of it is what the vendor knows it to be
+	about "$(json '.[0].billed_vendor_s')" "$(md_get "$BOX" '(.ended_ms - .started_ms) / 1000')" 0.002 "seconds"
+	about "$(json '.[0].cost_vendor_usd')" "$(md_get "$BOX" .usd)" 0.000003 "dollars"
+	is "$(json '.[0].billed_vendor_is')" reported "whose seconds"
+	is "$(json '.[0].hours | length')" 0 "hours of one pod, which Modal does not tell"
+	is "$(ledger "select billed_vendor_ms, cost_vendor_microusd, vendor_reported, vendor_asked_ms > gone_ms from pod")" \
+		"$(json '"\(.[0].billed_vendor_s * 1000 | round)|\(.[0].cost_vendor_usd * 1e6 | round)|1|1"')" "the ledger"
+}
+hours_ago() { # hours_ago N: all that both know of it was so long ago
+	local id
+	for id in $(md_control state | jq -r '.sandboxes[].id'); do
+		md_control sandboxes/"$id" "{\"shift_s\":[-$(($1 * 3600)),-$(($1 * 3600))]}" >/dev/null
+	done
+	ledger "update pod set create_ms = create_ms - $1 * 3600000, rented_ms = rented_ms - $1 * 3600000,
+		running_ms = running_ms - $1 * 3600000, vendor_started_ms = vendor_started_ms - $1 * 3600000,
+		release_ms = release_ms - $1 * 3600000, released_ms = released_ms - $1 * 3600000, gone_ms = gone_ms - $1 * 3600000"
+}
+LATER='; the hours of its app can be asked for from [0-2][0-9]:00 UTC on'
+
+# ---- the bill ----
+
+c_counted() {
+	rendered
+	reconciled 0 agrees "^agrees$LATER\$"
+	as_billed
+	is "$(ledger 'select gpu_offered from pod')" L40S "the GPU that was asked for"
+	burst ledger --reconcile
+	is "$STATUS" 0 "for people"
+	has out.txt reported
+	burst ledger "$RUN" --json
+	schema run
+	is "$(json '.pods[0] | .billed_vendor_s > 0 and .cost_vendor_usd > 0')" true "it stands beside our count"
+}
+c_from_its_start() {
+	md_fault late_schedule '"ms":12000'
+	rendered
+	reconciled 0 explained "^it bills from the container's start, [0-9.]+s after the create call$LATER\$"
+	as_billed
+	is "$(json '.[0].billed_seconds - .[0].billed_vendor_s > 10')" true "the queue is not billed"
+}
+c_seconds_alone() { # where Modal does not count one sandbox's use
+	md_control settings '{"billing":{"usage":false}}' >/dev/null
+	rendered
+	is "$(json '.pods[0] | .billed_vendor_s > 0')" true "seconds at the end of the run"
+	reconciled 0 agrees "^agrees; it tells no dollars of one pod$LATER\$"
+	is "$(json '.[0] | "\(.cost_vendor_usd) \(.difference_usd) \(.billed_vendor_is)"')" "null null reported" "no dollars"
+	burst ledger --reconcile
+	grep -qE "$BOX .* reported +- +- *$" out.txt || complain "the table says $(grep "$BOX " out.txt | head -n 1)"
+}
+c_hours_of_the_app() { # two pods of one app: its hours are of both
+	rendered
+	rm -rf out
+	rendered
+	hours_ago 2
+	reconciled 0 agrees '^agrees; Modal.s report has \$0\.[0-9]+ for its app "burst" from [0-2][0-9]:00 to [0-2][0-9]:00 UTC, with all else that ran in it$'
+	is "$(json '[.[].cost_vendor_usd > 0] | all')" true "dollars of each"
+	md_control settings '{"billing":{"allowed":false}}' >/dev/null
+	reconciled 0 agrees "^agrees; Modal's report by the hour is not open to this token\$"
+	md_control settings '{"billing":{"allowed":true,"lag_s":86400}}' >/dev/null
+	reconciled 0 agrees "^agrees; Modal's report has no such hour of its app yet\$"
+	md_fault unavailable '"op":"WorkspaceBillingReport","times":-1'
+	reconciled 0 agrees "^agrees; Modal's report by the hour could not be had now\$"
+}
+c_rates_of_ones_own() {
+	md_control settings '{"rates":{"CPU":0.36,"Memory":0.036}}' >/dev/null
+	MODAL='app = "own";'
+	mkdir -p home/.config/burst
+	echo 'providers = { modal = { gpu_prices = ["L40S=3.60"]; core_price = 0.72; }; };' >home/.config/burst/burst.cfg
+	rendered
+	reconciled 0 agrees "^agrees$LATER\$"
+	# 4 cores and 16 GB by default
+	is "$(json '.[0].price_usd_hour')" "$(jq -n '3.60 + 4 * 0.72 + 16 * 0.036')" "its price"
+	about "$(json '.[0].cost_vendor_usd')" "$(jq -n "$(json '.[0].billed_vendor_s') * $(json '.[0].price_usd_hour') / 3600")" 0.00002 "dollars at those prices"
+}
+c_more_than_was_asked_for() { # Modal bills what is used; that is no fault of the bill
+	rendered
+	md_control sandboxes/"$BOX" '{"quirks":{"used_gib":1000}}' >/dev/null
+	reconciled 0 agrees "^agrees; \\\$0\\.[0-9]+ of it is for cores and memory used above what was asked for, or rates that have changed, billed beside the price$LATER\$"
+	as_billed
+	is "$(json '.[0].cost_beside_usd > 0')" true "beside"
+}
+c_too_much() {
+	rendered
+	md_control sandboxes/"$BOX" '{"shift_s":[0,600]}' >/dev/null
+	reconciled 1 excess '^billed as if it had lived 10m[0-9]+s at \$[0-9.]+ an hour, but from the create call until it was gone it was '
+	has err.txt "warning: pod $BOX of modal: "
+	burst ledger --reconcile
+	is "$STATUS" 1 "for people"
+	has out.txt "$BOX: TOO MUCH: "
+}
+c_keys() {
+	rendered
+	MODAL_TOKEN_SECRET=as-WRONG burst ledger --reconcile --json
+	is "$STATUS" 3 "a wrong token"
+	schema reconcile
+	is "$(json '.[0].state')" not_asked "state"
+	hasnt out.txt as-WRONG
+	MODAL_SERVER_URL=http://127.0.0.1:9 burst ledger --reconcile --json
+	is "$STATUS" 6 "no network"
+	reconciled 0 agrees '^agrees'
+}
+c_a_better_gpu() { # at the price of the one that was asked for
+	md_fault other_gpu
+	rendered
+	is "$(json '.pods[0].gpu')" "NVIDIA H200" "the GPU that it had"
+	is "$(ledger 'select gpu, gpu_offered from pod')" "NVIDIA H200|L40S" "the ledger"
+	reconciled 0 agrees "^agrees$LATER\$"
+	as_billed
+}
+t_what_is_billed() {
+	command -v sqlite3 >/dev/null || { skip "no sqlite3"; return; }
+	cases c_counted c_from_its_start c_seconds_alone c_hours_of_the_app c_rates_of_ones_own c_more_than_was_asked_for c_too_much c_keys c_a_better_gpu
+}
+
+# ---- how they end ----
+
+CAUTION="Modal can take a sandbox with a GPU back at any time"
+slowly() { # a run that has work for some seconds
+	slow_worker SLOW=0.5
+	md_config 'code = { path = "code"; };'
+	script_lines 20
+	burst run --json
+}
+c_preempted() {
+	md_fault preempted '"ms":6000'
+	slowly
+	all_done 20 2
+	has err.txt "the vendor took it back (preempted); its unfinished segments go elsewhere"
+	is "$(grep -c "$CAUTION" err.txt)" 1 "how often the caution is said"
+	is "$(ledger "select count(*) from pod where error = 'the vendor took it back (preempted)'")" 1 "the ledger"
+	reconciled 0 agrees '^agrees'
+}
+c_ended_by_itself() { # a word of its own for each
+	local how=$1 words=$2
+	slow_worker SLOW=0.5
+	md_config 'code = { path = "code"; };'
+	script_lines 20
+	"$BURST" run --json >out.txt 2>err.txt </dev/null &
+	local pid=$!
+	wait_for 40 "its first file" file_count out 1
+	md_control sandboxes/"$(md_sandboxes | cut -d' ' -f1 | head -n 1)" "{\"end\":\"$how\",\"hard\":true}" >/dev/null
+	wait "$pid"
+	STATUS=$?
+	all_done 20 2
+	has err.txt "$words; its unfinished segments go elsewhere"
+	hasnt err.txt preempted
+}
+c_evicted() { c_ended_by_itself MEMORY_MANAGER_EVICTION "it used more memory than it has: raise pod.memory_gb"; }
+c_timeout() { c_ended_by_itself TIMEOUT "its lifetime was over"; }
+c_idle() { c_ended_by_itself IDLE_TIMEOUT "it was idle for too long"; }
+c_modals_own_failure() { c_ended_by_itself INTERNAL_FAILURE "Modal's own failure"; }
+c_init_failure() { # wrong once, wrong twice, and that is enough
+	md_fault init_failure '"times":-1'
+	md_config 'wait = "5m";'
+	burst run --json
+	in_vain 2 2
+	has err.txt "it could not be set up: failed to mount the image"
+	has err.txt "2 pods in a row could not be made"
+	has err.txt "look at pod.image"
+	reconciled 0 explained '^it never ran, and nothing is billed$'
+	is "$(json '[.[].cost_vendor_usd] | add')" 0 "what it cost"
+}
+c_init_failure_once() {
+	md_fault init_failure
+	rendered
+	all_done 6 2
+}
+t_how_they_end() {
+	command -v sqlite3 >/dev/null || { skip "no sqlite3"; return; }
+	AT_ONCE=4 cases c_preempted c_evicted c_timeout c_idle c_modals_own_failure c_init_failure c_init_failure_once
+}
+
+# ---- both vendors side by side ----
+
+t_offers_of_two_vendors() {
+	cloud || return
+	# shellcheck source-path=SCRIPTDIR
+	. "$ROOT/tests/cloud/runpod/lib.sh"
+	rp_start 2>start.err || return
+	script_lines 3
+	md_config
+	sed -i 's/^provider = .*/provider = ["modal", "runpod"];/; s/^gpu = .*/gpu = ["L4", "L40S", "RTX 4090"];/' burst.cfg
+	burst offers --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	schema offers
+	is "$(json '[.[].provider] | unique | join(" ")')" "modal runpod" "vendors"
+	is "$(json '[.[].price_usd_hour] | . == sort')" true "by price"
+	is "$(json '[.[] | select(.provider == "modal") | .with] | unique | join("|")')" "4 cores, 16 GB" "with a sandbox"
+	is "$(grep -c "$CAUTION" err.txt)" 1 "how often the caution is said"
+	local small
+	small=$(json '[.[] | select(.provider == "modal" and .gpu == "L4")][0].price_usd_hour')
+	burst offers
+	has out.txt WITH
+	has out.txt "4 cores, 16 GB"
+	has out.txt "cores, memory"
+	# plan has them as they would be taken: one vendor after the other
+	burst plan
+	is "$(grep -oE '^(modal|runpod)' out.txt | uniq | tr '\n' ' ')" "modal runpod " "the order of plan"
+	is "$(grep -oE '^modal +L40?S?' out.txt | tr -s ' ' | tr '\n' '|')" "modal L4|modal L40S|" "... and its GPUs"
+	# what the job needs is in the price, and what is too small is not shown
+	sed -i 's/^pod = .*/pod = { cpu = 8; memory_gb = 32; };/' burst.cfg
+	burst offers --json
+	about "$(json '[.[] | select(.provider == "modal" and .gpu == "L4")][0].price_usd_hour')" \
+		"$(jq -n "$small + 4 * 0.15 + 16 * 0.03")" 0.2 "the price of a larger sandbox"
+	is "$(json '[.[] | select(.provider == "modal") | .with] | unique | join("|")')" "8 cores, 32 GB" "with it"
+	sed -i 's/voice = "en";/voice = "en"; vram_gb = 30;/' burst.cfg
+	burst offers --json
+	is "$(json '[.[].gpu] | unique | join(" ")')" L40S "GPUs with 30 GB"
+	rp_stop
+	cloud_over
+}
+
+run_tests "$@"

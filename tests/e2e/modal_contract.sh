@@ -1,0 +1,122 @@
+#!/bin/bash
+# modal_contract.sh - the providers' conformance suite against a Modal of our own (tests/cloud/modal), on good days and bad; and
+# what burst does with its volumes while no sandbox runs.
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/modal/lib.sh"
+
+conforms() { # with what was asked of the stand-in before
+	timeout 120 "$ROOT/build/e2e/conform" modal >said.txt 2>&1 || complain "$(grep -m 2 -v '^\[' said.txt | tr '\n' ' ')"
+}
+asked() { # METHOD: so many times
+	md_control requests | jq --arg op "$1" '[.[] | select(.op == $op)] | length'
+}
+cloud() {
+	local why
+	why=$(md_can) || { skip "$why"; return 1; }
+	md_start || return 1
+	make -s -C "$ROOT" BUILD=build e2e-tools || complain "it does not build"
+}
+
+t_keeps_the_contract_of_providers() {
+	cloud || return
+	conforms
+	is "$(asked VolumePutFiles2) $(asked VolumeGetFile2)" "8 5" "calls about files" # a block that is there is not put again
+	md_stop
+}
+
+t_keeps_it_when_addresses_expire() { # of blocks, on the way there and back: they are asked for again
+	cloud || return
+	md_fault dead_urls '"op":"VolumePutFiles2","times":2'
+	md_fault dead_urls '"op":"VolumeGetFile2","times":2'
+	conforms
+	is "$(asked VolumePutFiles2) $(asked VolumeGetFile2)" "10 7" "calls about files"
+	md_stop
+}
+
+# ---- burst and its volumes ----
+
+# shellcheck disable=SC2120
+job() { # KEY=VALUE;... : a command that shows what came with the code, with PODS pods
+	mkdir -p code
+	cat >burst.cfg <<-E
+		provider = "modal";
+		gpu = ["none"];
+		pods = ${PODS:-1};
+		volume = { name = "v"; size_gb = 20; create = true; };
+		caps = { max_cost = 2.00; max_duration = "10m"; };
+		code = { path = "code"; };
+		job = { name = "e2e"; type = "command"; run = "sha256sum <large >sum-\$BURST_INDEX"; outputs = ["sum-*"]; output = "out"; };
+		$*
+	E
+}
+order() { # the calls of these names, in order, each told once in a row
+	md_control requests | jq -r --arg names "$1" '.[].op | select(test("^(" + $names + ")$"))' | uniq | tr '\n' ' '
+}
+
+t_code_is_there_before_a_sandbox() { # in blocks; expired addresses are asked for again, blocks that are there are not put again
+	cloud || return
+	job
+	{ head -c 9000000 /dev/urandom; head -c 9000000 /dev/zero; } >code/large
+	md_fault dead_urls '"op":"VolumePutFiles2"'
+	burst run --json --trace
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cut -c1-64 out/sum-0)" "$(sha256sum <code/large | cut -c1-64)" "what the job saw"
+	has err.txt 'modal: making volume "v": $0.0900 a month for each GiB that is on it, until it is removed'
+	has err.txt 'bytes put on volume v without a pod'
+	is "$(order 'VolumePutFiles2|SandboxCreate')" "VolumePutFiles2 SandboxCreate " "order of the calls"
+	hasnt err.txt 'travels over SSH'
+	burst ps --json
+	is "$(json '.[] | select(.kind == "volume") | "\(.name) \(.size_gb) \(.price_usd_month)"')" "v 20 1.8" "the volume in ps"
+	burst volume ls
+	has out.txt '$0.0900' # one GiB begun
+	cp burst.cfg other.cfg
+	sed -i 's/name = "e2e"/name = "again"/; s/output = "out"/output = "out2"/' other.cfg
+	burst run --json other.cfg # the tree is there: nothing is put
+	is "$STATUS" 0 "exit status, again ($(tail -n 2 err.txt | tr '\n' '|'))"
+	hasnt err.txt 'without a pod'
+	burst volume rm v -y
+	is "$STATUS" 0 "volume rm ($(tail -n 1 err.txt))"
+	md_stop
+}
+
+t_staged_code_serves_all() { # each sandbox has its own sight of the volume
+	cloud || return
+	PODS=3 job
+	head -c 3000000 /dev/urandom >code/large
+	burst run --json -v
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cat out/sum-* | cut -c1-64 | sort | uniq -c | tr -s ' ')" " 3 $(sha256sum <code/large | cut -c1-64)" "what the jobs saw"
+	is "$(grep -c 'code: on the volume already' err.txt)" 3 "sandboxes that took it from the volume"
+	md_stop
+}
+
+t_a_volume_is_tidied() {
+	cloud || return
+	job
+	echo x >code/large
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	local run folder
+	run=$(json .run)
+	folder=$MD_STATE/volumes/$(md_control state | jq -r '.volumes[0].id')
+	[ -d "$folder/runs/$run" ] || complain "the run left nothing to tidy: $(ls "$folder")"
+	mkdir -p "$folder/env/.half.00f1/lib" "$folder/runs/strange/p"
+	echo old | tee "$folder/env/.half.00f1/lib/x" >"$folder/runs/strange/p/a b#c.wav"
+	find "$folder/env/.half.00f1" "$folder/runs/strange" -depth -exec touch -d '40 days ago' {} +
+	burst volume gc v --older-than 0s -n
+	has out.txt "v: runs/$run would go ("
+	has out.txt "v: env/.half.00f1 would go (0.0 kB): half built and left"
+	[ -d "$folder/runs/$run" ] || complain "a dry run removed it"
+	burst volume gc v --older-than 0s
+	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
+	has out.txt "v: runs/$run is gone ("
+	has out.txt "runs/strange stays: not in this ledger"
+	[ ! -e "$folder/runs/$run" ] && [ ! -e "$folder/env/.half.00f1" ] || complain "it is still there"
+	[ -f "$folder/runs/strange/p/a b#c.wav" ] || complain "a stranger's run went"
+	burst volume gc v --older-than 0s --force -y
+	has out.txt "v: runs/strange is gone ("
+	[ ! -e "$folder/runs/strange" ] || complain "the stranger's run is still there"
+	md_stop
+}
+
+run_tests "$@"
