@@ -100,7 +100,7 @@ client() { # client N COMMAND...
 	began=${EPOCHREALTIME/./}
 	while [ -n "$PID" ] && running_as "$PID"; do
 		if [ -n "$end" ] && [ $(((${EPOCHREALTIME/./} - began) / 1000)) -ge "$at" ]; then
-			kill "-$end" "$PID"
+			kill "-$end" "$PID" 2>/dev/null
 			[ "$end" = KILL ] || end='' # and then it may take its time
 		fi
 		read -rt 0.05 <> <(:) || :
@@ -174,7 +174,7 @@ round() { # round SEED
 		n=$((n + 1))
 	done
 	rm going
-	wait $blower
+	wait $blower 2>/dev/null
 	round_over "$segments"
 }
 # With nothing in its way any more everything comes to a good end.
