@@ -16,11 +16,13 @@ function sha256(bytes) {
 	return crypto.createHash('sha256').update(bytes).digest('hex');
 }
 
-// All that is below a folder: relative path -> lstat.
+// All that is below a folder: relative path -> lstat. What goes while we look is left out.
 function walk(root, under = '', out = new Map()) {
+	if (under && !fs.existsSync(path.join(root, under))) return out;
 	for (const entry of fs.readdirSync(path.join(root, under)).sort()) {
 		const name = path.join(under, entry);
-		const stat = fs.lstatSync(path.join(root, name));
+		const stat = fs.lstatSync(path.join(root, name), { throwIfNoEntry: false });
+		if (!stat) continue;
 		out.set(name, stat);
 		if (stat.isDirectory()) walk(root, name, out);
 	}
@@ -89,8 +91,12 @@ class Volumes {
 	}
 
 	// What changed in the copy since it was last looked at is carried over; the last writer of a file wins.
+	// The sandbox works on meanwhile: a file that was renamed before it could be copied is looked for again.
 	commit(mounted) {
-		if (!this.all.has(mounted.volume.id)) return;
+		for (let tries = 0; tries < 10 && this.all.has(mounted.volume.id); tries++) if (this.commit_seen(mounted)) return;
+	}
+
+	commit_seen(mounted) {
 		const into = this.folder(mounted.volume);
 		const now = walk(mounted.dir);
 		for (const name of mounted.seen.keys()) if (!now.has(name)) fs.rmSync(path.join(into, name), { recursive: true, force: true });
@@ -102,10 +108,17 @@ class Volumes {
 				fs.mkdirSync(to, { recursive: true, mode: stat.mode & 0o7777 });
 			} else if (stat.isFile() || stat.isSymbolicLink()) {
 				fs.rmSync(to, { recursive: true, force: true });
-				execFileSync('cp', ['-a', '--reflink=auto', from, to]);
+				try {
+					execFileSync('cp', ['-a', '--reflink=auto', from, to], { stdio: 'pipe' });
+				} catch (e) {
+					if (fs.existsSync(from)) throw e;
+					return false;
+				}
 			}
+			mounted.seen.set(name, mark(stat));
 		}
-		mounted.seen = this.marks(mounted.dir);
+		for (const name of mounted.seen.keys()) if (!now.has(name)) mounted.seen.delete(name);
+		return true;
 	}
 
 	// ---- from outside ----
