@@ -35,7 +35,7 @@ t_keeps_it_when_addresses_expire() { # of blocks, on the way there and back: the
 
 # ---- burst and its volumes ----
 
-job() { # KEY=VALUE;... : a command that shows what came with the code, with PODS pods
+job() { # a command that shows what came with the code, with PODS pods
 	mkdir -p code
 	cat >burst.cfg <<-E
 		provider = "modal";
@@ -45,7 +45,6 @@ job() { # KEY=VALUE;... : a command that shows what came with the code, with POD
 		caps = { max_cost = 2.00; max_duration = "10m"; };
 		code = { path = "code"; };
 		job = { name = "e2e"; type = "command"; run = "sha256sum <large >sum-\$BURST_INDEX"; outputs = ["sum-*"]; output = "out"; };
-		$*
 	E
 }
 order() { # the calls of these names, in order, each told once in a row
@@ -64,6 +63,7 @@ t_code_is_there_before_a_sandbox() { # in blocks; expired addresses are asked fo
 	has err.txt 'bytes put on volume v without a pod'
 	is "$(order 'VolumePutFiles2|SandboxCreate')" "VolumePutFiles2 SandboxCreate " "order of the calls"
 	hasnt err.txt 'travels over SSH'
+	is "$(find "$MD_STATE"/volumes -path '*/staged/*' | wc -l)" 0 "what is left staged"
 	burst ps --json
 	is "$(json '.[] | select(.kind == "volume") | "\(.name) \(.size_gb) \(.price_usd_month)"')" "v 20 1.8" "the volume in ps"
 	burst volume ls
@@ -86,6 +86,29 @@ t_staged_code_serves_all() { # each sandbox has its own sight of the volume
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(cat out/sum-* | cut -c1-64 | sort | uniq -c | tr -s ' ')" " 3 $(sha256sum <code/large | cut -c1-64)" "what the jobs saw"
 	is "$(grep -c 'code: on the volume already' err.txt)" 3 "sandboxes that took it from the volume"
+	md_stop
+}
+
+handed_over() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select detached from run')" = 1 ]; }
+no_sandboxes() { [ -z "$(md_sandboxes)" ]; }
+
+t_outputs_come_after_the_end() { # nobody watches: the sandbox works, syncs and ends; what it made is fetched from the volume
+	cloud || return
+	job
+	echo x >code/large
+	sed -i 's/run = "/run = "sleep 3; /' burst.cfg
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	wait_for 40 "the queue to be handed over" handed_over
+	kill -9 "$(sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$(cat out.txt)/lock")"
+	wait_for 60 "the sandbox to end itself" no_sandboxes
+	[ ! -e out/sum-0 ] || complain "the file is here before it was fetched"
+	md_fault dead_urls '"op":"VolumeGetFile2","times":2'
+	burst attach
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cut -c1-64 out/sum-0)" "$(sha256sum <code/large | cut -c1-64)" "what came home"
+	[ "$(asked VolumeGetFile2)" -ge 3 ] || complain "expired addresses were not asked for again"
+	is "$(asked SandboxCreate)" 1 "sandboxes that ever were"
 	md_stop
 }
 
