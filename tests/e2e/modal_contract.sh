@@ -39,12 +39,13 @@ job() { # a command that shows what came with the code, with PODS pods
 	mkdir -p code
 	cat >burst.cfg <<-E
 		provider = "modal";
-		gpu = ["none"];
+		gpu = ["${GPU:-none}"];
 		pods = ${PODS:-1};
 		volume = { name = "v"; size_gb = 20; create = true; };
 		caps = { max_cost = 2.00; max_duration = "10m"; };
 		code = { path = "code"; };
 		job = { name = "e2e"; type = "command"; run = "sha256sum <large >sum-\$BURST_INDEX"; outputs = ["sum-*"]; output = "out"; };
+		pod = { ${POD:-} };
 	E
 }
 order() { # the calls of these names, in order, each told once in a row
@@ -75,6 +76,28 @@ t_code_is_there_before_a_sandbox() { # in blocks; expired addresses are asked fo
 	hasnt err.txt 'without a pod'
 	burst volume rm v -y
 	is "$STATUS" 0 "volume rm ($(tail -n 1 err.txt))"
+	md_stop
+}
+
+t_what_is_paid_for_is_rented() { # GPUs, cores and memory: what an offer costs is what the sandbox has
+	cloud || return
+	GPU=L40S:2 POD='cpu = 2; memory_gb = 5; disk_gb = 100;' job
+	echo x >code/large
+	burst offers --json
+	is "$(json '.[0] | "\(.gpu) \(.gpus)"')" "L40S 2" "the offer"
+	local price
+	price=$(json '.[0].price_usd_hour')
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(md_control state | jq -c '.sandboxes[0] | [.gpu.type, .gpu.count, .cpu, .memory_gib]')" '["L40S",2,2,5]' "what was rented"
+	GPU=none POD='cpu = 2; memory_gb = 5;' job
+	burst offers --json
+	is "$(json '.[0] | "\(.gpu) \(.price_usd_hour < '"$price"' and .price_usd_hour > 0)"')" "none true" "an offer without a GPU"
+	POD='cpu = 1000;' job
+	burst run --json
+	is "$STATUS" 2 "exit status: too many cores"
+	has err.txt "no sandbox of Modal's has 1000 cores: lower pod.cpu"
+	is "$(asked SandboxCreate)" 1 "sandboxes that ever were"
 	md_stop
 }
 
