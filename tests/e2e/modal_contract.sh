@@ -35,7 +35,8 @@ t_keeps_it_when_addresses_expire() { # of blocks, on the way there and back: the
 
 # ---- burst and its volumes ----
 
-job() { # a command that shows what came with the code, with PODS pods
+# shellcheck disable=SC2120
+job() { # KEY=VALUE;... : a command that shows what came with the code, with PODS pods
 	mkdir -p code
 	cat >burst.cfg <<-E
 		provider = "modal";
@@ -46,6 +47,7 @@ job() { # a command that shows what came with the code, with PODS pods
 		code = { path = "code"; };
 		job = { name = "e2e"; type = "command"; run = "sha256sum <large >sum-\$BURST_INDEX"; outputs = ["sum-*"]; output = "out"; };
 		pod = { ${POD:-} };
+		$*
 	E
 }
 order() { # the calls of these names, in order, each told once in a row
