@@ -217,16 +217,18 @@ fuzz: deps-test
 	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=1 CC=clang CFLAGS="$(FUZZ_FLAGS)" fuzz-build
 	@bash tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ)
 
-# N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then a client of RunPod is killed at
-# every write of its ledger, and for SOAK_SECONDS everything goes wrong at once.
+# N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then, for RunPod and for Modal, a client is
+# killed at every write of its ledger, and for SOAK_SECONDS everything goes wrong at once.
 N    ?= 100000
 FROM ?=
 SOAK_SECONDS ?= 600
 soak: deps-test
 	@$(MAKE) --no-print-directory all sim podbox e2e-tools
 	@bash tests/sim/soak.sh $(BUILD)/tests/sim $(N) $(FROM)
-	@BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/runpod_kill.sh
-	@BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/runpod_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " "))
+	@for vendor in runpod modal; do \
+		BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/$${vendor}_kill.sh && \
+		BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/$${vendor}_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) || exit 1; \
+	done
 
 help:
 	@sed -n 's/^## //p' Makefile

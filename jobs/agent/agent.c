@@ -61,6 +61,8 @@ enum {
 	HELLO_MAX_MS = 1800 * 1000,
 	HANG_DEFAULT_MS = 60 * 1000,
 	RENEW_EVERY_MS = 5 * 1000,
+	SYNC_AGAIN_MS = 3 * 1000,
+	SYNC_PATIENCE_MS = 60 * 1000,
 	CLIENTS_MAX = 8,
 	WATCHES_MAX = 8192,
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
@@ -1314,6 +1316,7 @@ struct agent {
 	int usage_cards, usage_percent; /* of the round of lines that is coming in */
 	char switch_line[200];
 	int64_t ticked_ms, synced_ms, over_ms;
+	int64_t unsynced_ms; /* since when syncs fail; 0: the last one did not */
 };
 
 static int64_t now_ms(const struct agent *a)
@@ -1619,7 +1622,10 @@ static int volume_flush(const struct place *place)
 		execlp("sync", "sync", place->volume, (char *)NULL);
 		_exit(127);
 	}
-	return failed || pid < 0 || waitpid(pid, &status, 0) < 0 || status ? -1 : 0;
+	if (failed || pid < 0 || waitpid(pid, &status, 0) < 0)
+		return -1;
+	errno = EIO;
+	return status ? -1 : 0;
 }
 
 static int volume_sync(struct agent *a)
@@ -1628,6 +1634,24 @@ static int volume_sync(struct agent *a)
 	int failed = volume_flush(&a->place);
 	a->synced_ms = now_ms(a);
 	return failed;
+}
+
+/* Nobody watches: true once all that there is outlives the pod. What fails is tried again for a while, since work of hours may
+ * be at stake; a volume that keeps nothing by then is the end of this pod's work. */
+static bool sync_alone(struct agent *a)
+{
+	if (a->unsynced_ms && now_ms(a) - a->synced_ms < SYNC_AGAIN_MS)
+		return false;
+	if (volume_sync(a) == 0) {
+		a->unsynced_ms = 0;
+		return true;
+	}
+	int saved = errno;
+	if (!a->unsynced_ms)
+		a->unsynced_ms = a->synced_ms;
+	else if (a->synced_ms - a->unsynced_ms > SYNC_PATIENCE_MS)
+		fatal(a, "the volume does not keep what is written: %s", strerror(saved));
+	return false;
 }
 
 static void end_pod(struct agent *a, const char *reason)
@@ -1874,8 +1898,8 @@ static void job_batch(struct agent *a, struct job *j)
 	js_int(b, "busy_ms", j->ms);
 	event_end(a);
 	events_sync(a);
-	if (a->detached && now_ms(a) - a->synced_ms > 10000 && volume_sync(a) < 0)
-		fatal(a, "the volume does not keep what is written: %s", strerror(errno));
+	if (a->detached && now_ms(a) - a->synced_ms > 10000)
+		sync_alone(a);
 	job_done(a);
 }
 
@@ -3760,9 +3784,7 @@ static void look_detached(struct agent *a)
 		lease_renew(a, a->lease_s);
 	if (running || a->queue)
 		return;
-	if (volume_sync(a) < 0)
-		fatal(a, "the volume does not keep what is written: %s", strerror(errno));
-	else
+	if (sync_alone(a))
 		end_pod(a, "all work is done");
 }
 

@@ -75,6 +75,31 @@ cases() {
 }
 
 in_ledger() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "$1" 2>/dev/null; }
+# paid_for: lines "ID MS", what the vendor's meter shows; the ledger has never fewer.
+paid_for() {
+	local id vendor_ms ours_ms
+	while read -r id vendor_ms; do
+		ours_ms=$(in_ledger "select sum(billed_ms) from pod where id = '$id'")
+		[ "${ours_ms:-0}" -ge "$vendor_ms" ] || complain "pod $id: the vendor bills $vendor_ms ms, the ledger knows of ${ours_ms:-none}"
+	done
+	is "$(in_ledger "select group_concat(id) from pod where compute_ms > billed_ms")" "" "pods that computed longer than they were paid for"
+}
+host_keys() { # of lines that hold one in base 64: each as it is, and from within it what no other one has
+	local key
+	while read -r key; do
+		echo "$key"
+		base64 -d <<<"$key" | sed -n 2p
+	done
+}
+untold() { # untold FILE...: also folders; none holds a line of the file "secrets"
+	local secret
+	while read -r secret; do
+		[ ${#secret} -ge 20 ] || complain "no secret to look for: \"$secret\""
+	done <secrets
+	secret=$(grep -rlaF -f secrets -- "$@" 2>/dev/null | head -n 1)
+	[ -z "$secret" ] || complain "a secret ($(grep -oaF -f secrets -- "$secret" | head -c 8)...) stands in $secret"
+	! grep -rqa "PRIVATE KEY" state || complain "a private key is left in $(grep -rla "PRIVATE KEY" state | head -n 1)"
+}
 ids_in_ledger() { # ids_in_ledger ID...: every one, in one ledger or another
 	local id
 	for id; do

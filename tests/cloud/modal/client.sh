@@ -42,3 +42,16 @@ pods_ever() { md_control state | jq '.sandboxes | length'; }
 asked() { # asked METHOD [JQ CONDITION]: how many such requests
 	md_control requests | jq --arg m "$1" "[.[] | select((.method // .op) == \$m and (${2:-true}))] | length"
 }
+
+# ---- what the ledger says ----
+
+all_paid_for() { # until their end was asked for: what they take for it the ledger holds as the vendor's own figure
+	paid_for < <(md_control state | jq -r '.sandboxes[] | select(.started_ms and .ended_ms) | "\(.id) \([.ending_ms - .started_ms, 0] | max | floor)"')
+}
+no_secrets_in() { # no_secrets_in FILE...: also folders
+	{
+		echo "$MODAL_TOKEN_SECRET"
+		md_control state | jq -r '.secrets[].host_key // empty' | host_keys
+	} >secrets
+	untold "$@"
+}

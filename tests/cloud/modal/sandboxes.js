@@ -345,6 +345,7 @@ class Sandboxes {
 	// ---- down ----
 
 	end(sb, status, { exitcode = 0, exception = '', hard = false, exited = false } = {}) {
+		sb.ending_ms = sb.ending_ms || clock.now();
 		if (!sb.ending) sb.ending = this.wind_down(sb, status, exitcode, exception, hard, exited);
 		return sb.ending;
 	}

@@ -251,10 +251,10 @@ function without_secrets(message) {
 // ---- control ----
 
 function sandbox_state(world, sb) {
-	const { id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib } = sb;
+	const { id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib } = sb;
 	const word = sb.result && Object.keys(RESULT).find((key) => RESULT[key] === sb.result.status);
 	return {
-		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
+		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
 		ended: word || null,
 		app: sb.app.id,
 		image: sb.image.id,
@@ -276,7 +276,7 @@ function state(world) {
 		sandboxes: [...world.sandboxes.all.values()].map((sb) => sandbox_state(world, sb)),
 		apps: [...account.apps.values()],
 		images: [...account.images.values()].map(({ id, commands, result, recipe }) => ({ id, commands, result, recipe })),
-		secrets: [...account.secrets.values()].map(({ id, name, env, how }) => ({ id, name, how, keys: Object.keys(env) })),
+		secrets: [...account.secrets.values()].map(({ id, name, env, how }) => ({ id, name, how, keys: Object.keys(env), host_key: env.BURST_HOST_KEY_B64 })),
 		volumes: [...world.volumes.all.values()],
 		faults: world.faults.rules,
 	};
