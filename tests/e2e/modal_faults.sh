@@ -7,7 +7,7 @@
 render() { # render [CONFIG...]
 	slow_worker
 	md_config 'code = { path = "code"; };' "$@"
-	LIMIT=300 burst run --json -v # others may be at work here, and some wait for a minute
+	LIMIT=300 burst run --json "${HOW:--v}" # others may be at work here, and some wait for a minute
 }
 gpus_used() { json '[.pods[] | select(.id != "") | .gpu] | join(",")'; }
 rule() { # rule JSON: one that has no name
@@ -164,10 +164,11 @@ c_old_client() {
 
 # ---- any call ----
 
-CALLS="AuthTokenGet AppGetOrCreate VolumeGetOrCreate EnvironmentGetOrCreate ImageGetOrCreate SecretGetOrCreate SandboxList SandboxGetTunnels SandboxTerminate"
+CALLS="AuthTokenGet AppGetOrCreate VolumeGetOrCreate VolumePutFiles2 EnvironmentGetOrCreate ImageGetOrCreate SecretGetOrCreate SandboxList SandboxGetTunnels SandboxTerminate"
 once_each() { # once_each DO: of each call that may be repeated, the first
 	local op
 	md_control settings '{"list_tunnels":false}' >/dev/null # they are to be asked for
+	md_call VolumeGetOrCreate '{"deploymentName":"v","objectCreationType":1,"version":2}' # or the first look for it fails by itself
 	for op in $CALLS; do rule "{\"when\":{\"op\":\"$op\"},\"do\":$1}"; done
 }
 each_was_repeated() {
@@ -180,7 +181,7 @@ each_was_repeated() {
 }
 c_14_once_each() {
 	once_each '{"status":"UNAVAILABLE","message":"50% of it is down"}'
-	render
+	HOW=--trace render
 	each_was_repeated
 	has err.txt "50% of it is down"
 }
