@@ -438,7 +438,7 @@ c_preempted() {
 	slowly 20
 	burst run --json
 	all_done 20 2
-	has err.txt "Modal takes sandboxes with GPUs back"
+	has err.txt "the vendor took it back (preempted)"
 	[ "$(json .wasted_seconds | cut -d. -f1)" -lt 10 ] || complain "wasted: $(json .wasted_seconds)"
 }
 c_evicted_for_its_memory() {
