@@ -119,9 +119,6 @@ enum op_kind {
 	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise */
 	OP_VOLUMES,	  /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
-	/* want.rent.{image, packages, agent, known_image} -> result.image: the image of such pods, built unless known_image still
-	 * is that. May take many minutes. Only where makes_image */
-	OP_IMAGE,
 	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
 	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
 	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
@@ -139,6 +136,9 @@ enum op_kind {
 	OP_VOLUME_LS,	  /* want.file.path, a folder -> result.entries, what is directly in it; ERR_NOT_FOUND without it */
 	OP_VOLUME_DELETE, /* want.file.path, a file or a folder with all below it: gone when done; absent is success. -> result.bytes */
 	OP_VOLUME_SIZE,	  /* want.file.path, a folder whose bytes LS left at -1 -> result.entries[0]: what is in it all */
+	/* want.rent.{image, packages, agent, known_image} -> result.image: the image of such pods, built unless known_image still
+	 * is that. May take many minutes. Only where makes_image */
+	OP_IMAGE,
 };
 
 struct rent_request {

@@ -109,7 +109,7 @@ for t in tests/e2e/*.sh; do
 	case $t in */lib.sh | */cli.sh | */agent*.sh | */espeak_worker.sh | */start_script.sh) continue ;; esac
 	e2e+=("$t")
 done
-export BURST=$PWD/build/asan/burst
+export BURST=$PWD/build/asan/burst CHECKING=1
 # they wait more than they compute: one more than there are cores
 jobs=$((jobs + 1)) in_parallel e2e bash -- "${e2e[@]}"
 # what failed is run once more, alone, and said aloud: a fault that comes back fails, one that does not is to be looked into

@@ -111,5 +111,9 @@ fi
 if command -v shellcheck >/dev/null; then
 	git ls-files -- '*.sh' .ci/run | xargs shellcheck -S warning -e SC2034,SC1010 || complain "shellcheck"
 fi
+# what README says happens is what a test shows
+for name in $(grep -oE '`[a-z_]+/[tc]_[a-z0-9_]+`' README.md | tr -d '`'); do
+	grep -qE "(^|[^a-z0-9_])${name#*/}([^a-z0-9_]|\$)" "tests/e2e/${name%%/*}.sh" 2>/dev/null || complain "README.md names the test $name, which is not there"
+done
 [ $bad = 0 ] && echo "lint: fine"
 exit $bad

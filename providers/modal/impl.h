@@ -97,6 +97,7 @@ struct op {
 	int rounds;
 	/* tidying */
 	size_t entry_cap;
+	int64_t measure_until_ms;
 };
 
 /* One step, as provider_ops.next has it. */

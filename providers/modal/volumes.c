@@ -10,7 +10,7 @@
 #include "base/section.h"
 
 enum { NAME_MOST = 64, BLOCK_MOST_BYTES = 16 << 20, BLOCK_MS = 10 * 60 * 1000, ADDRESSES_AGAIN_MOST = 3 };
-enum { PAGE_ROWS = 100, PAGES_MOST = 50, MEASURED_MOST = 20, MEASURE_S = 15, CLOCK_S = 3600 };
+enum { PAGE_ROWS = 100, PAGES_MOST = 50, MEASURED_MOST = 20, MEASURE_S = 15, MEASURE_ALL_MS = 20000, CLOCK_S = 3600 };
 #define GIB (INT64_C(1) << 30)
 
 /* ---- by name ---- */
@@ -136,7 +136,9 @@ static enum op_next ask_size(struct turn *t)
 {
 	struct op *op = t->op;
 
-	if (op->looked == MIN(op->got.volume_count, (size_t)MEASURED_MOST))
+	if (!op->measure_until_ms)
+		op->measure_until_ms = clock_boot_ms() + MEASURE_ALL_MS;
+	if (op->looked == MIN(op->got.volume_count, (size_t)MEASURED_MOST) || clock_boot_ms() > op->measure_until_ms)
 		return modal_done(t);
 	op->step = ASKED_SIZE;
 	return modal_ask_list(t, op->got.volumes[op->looked].id, "/", true, MEASURE_S);

@@ -538,6 +538,13 @@ t_images() {
 	is "$WHAT" "dockerfile parse error: no FROM" "no FROM"
 	build '["FROM debian:12","COPY a /a"]'
 	is "$WHAT" "COPY failed: a: not found" "COPY of nothing"
+	local one two
+	with_file() { # BASE64
+		md_call ImageGetOrCreate "{\"appId\":\"$APP\",\"builderVersion\":\"2025.06\",\"image\":{\"dockerfileCommands\":[\"FROM debian:12\",\"COPY /.a /opt/a\"],\"contextFiles\":[{\"filename\":\"/.a\",\"data\":\"$1\"}]}}"
+		msg .imageId
+	}
+	one=$(with_file YQ==) two=$(with_file Yg==)
+	is "$([ "$one" != "$two" ] && with_file YQ==)" "$one" "an image is what is copied into it, too"
 	md_control settings '{"images":{"private/.*":"unauthorized: authentication required"}}' >/dev/null
 	build '["FROM private/x:1"]'
 	is "$WHAT" "unauthorized: authentication required" "a registry that refuses"

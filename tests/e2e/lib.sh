@@ -219,6 +219,9 @@ one_test() {
 run_tests() {
 	local names=$*
 	[ -n "$names" ] || names=$(declare -F | sed -n 's/^declare -f \(t_.*\)/\1/p')
-	for name in $names; do one_test "$name"; done
+	for name in $names; do
+		declare -F "$name" >/dev/null || { echo "FAILED $SCRIPT/$name: there is no such test"; FAILED_TESTS=1; continue; }
+		one_test "$name"
+	done
 	[ $FAILED_TESTS = 0 ]
 }

@@ -40,12 +40,13 @@ job() { # KEY=VALUE;... : a command that shows what came with the code, with POD
 	mkdir -p code
 	cat >burst.cfg <<-E
 		provider = "modal";
-		gpu = ["none"];
+		gpu = ["${GPU:-none}"];
 		pods = ${PODS:-1};
 		volume = { name = "v"; size_gb = 20; create = true; };
 		caps = { max_cost = 2.00; max_duration = "10m"; };
 		code = { path = "code"; };
 		job = { name = "e2e"; type = "command"; run = "sha256sum <large >sum-\$BURST_INDEX"; outputs = ["sum-*"]; output = "out"; };
+		pod = { ${POD:-} };
 		$*
 	E
 }
@@ -65,6 +66,7 @@ t_code_is_there_before_a_sandbox() { # in blocks; expired addresses are asked fo
 	has err.txt 'bytes put on volume v without a pod'
 	is "$(order 'VolumePutFiles2|SandboxCreate')" "VolumePutFiles2 SandboxCreate " "order of the calls"
 	hasnt err.txt 'travels over SSH'
+	is "$(find "$MD_STATE"/volumes -path '*/staged/*' | wc -l)" 0 "what is left staged"
 	burst ps --json
 	is "$(json '.[] | select(.kind == "volume") | "\(.name) \(.size_gb) \(.price_usd_month)"')" "v 20 1.8" "the volume in ps"
 	burst volume ls
@@ -79,6 +81,28 @@ t_code_is_there_before_a_sandbox() { # in blocks; expired addresses are asked fo
 	md_stop
 }
 
+t_what_is_paid_for_is_rented() { # GPUs, cores and memory: what an offer costs is what the sandbox has
+	cloud || return
+	GPU=L40S:2 POD='cpu = 2; memory_gb = 5; disk_gb = 100;' job
+	echo x >code/large
+	burst offers --json
+	is "$(json '.[0] | "\(.gpu) \(.gpus)"')" "L40S 2" "the offer"
+	local price
+	price=$(json '.[0].price_usd_hour')
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(md_control state | jq -c '.sandboxes[0] | [.gpu.type, .gpu.count, .cpu, .memory_gib]')" '["L40S",2,2,5]' "what was rented"
+	GPU=none POD='cpu = 2; memory_gb = 5;' job
+	burst offers --json
+	is "$(json '.[0] | "\(.gpu) \(.price_usd_hour < '"$price"' and .price_usd_hour > 0)"')" "none true" "an offer without a GPU"
+	POD='cpu = 1000;' job
+	burst run --json
+	is "$STATUS" 2 "exit status: too many cores"
+	has err.txt "no sandbox of Modal's has 1000 cores: lower pod.cpu"
+	is "$(asked SandboxCreate)" 1 "sandboxes that ever were"
+	md_stop
+}
+
 t_staged_code_serves_all() { # each sandbox has its own sight of the volume
 	cloud || return
 	PODS=3 job
@@ -87,6 +111,29 @@ t_staged_code_serves_all() { # each sandbox has its own sight of the volume
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(cat out/sum-* | cut -c1-64 | sort | uniq -c | tr -s ' ')" " 3 $(sha256sum <code/large | cut -c1-64)" "what the jobs saw"
 	is "$(grep -c 'code: on the volume already' err.txt)" 3 "sandboxes that took it from the volume"
+	md_stop
+}
+
+handed_over() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select detached from run')" = 1 ]; }
+no_sandboxes() { [ -z "$(md_sandboxes)" ]; }
+
+t_outputs_come_after_the_end() { # nobody watches: the sandbox works, syncs and ends; what it made is fetched from the volume
+	cloud || return
+	job
+	echo x >code/large
+	sed -i 's/run = "/run = "sleep 3; /' burst.cfg
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	wait_for 40 "the queue to be handed over" handed_over
+	kill -9 "$(sed -n 's/^process //p' "$BURST_STATE_DIR/runs/$(cat out.txt)/lock")"
+	wait_for 60 "the sandbox to end itself" no_sandboxes
+	[ ! -e out/sum-0 ] || complain "the file is here before it was fetched"
+	md_fault dead_urls '"op":"VolumeGetFile2","times":2'
+	burst attach
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cut -c1-64 out/sum-0)" "$(sha256sum <code/large | cut -c1-64)" "what came home"
+	[ "$(asked VolumeGetFile2)" -ge 3 ] || complain "expired addresses were not asked for again"
+	is "$(asked SandboxCreate)" 1 "sandboxes that ever were"
 	md_stop
 }
 

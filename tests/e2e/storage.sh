@@ -131,6 +131,21 @@ t_client_dies_and_its_pods_are_reaped() {
 	all_there
 	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
 }
+t_storage_is_away_for_a_while() { # what is on it is asked for again, and not rendered again
+	rendering
+	sed -i 's/150ms/400ms/' burst.cfg
+	burst_bg run -v
+	# the pods have it mounted and do not notice
+	wait_for 60 "both commands to work" eval '[ "$(ls "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | wc -l)" = 2 ]'
+	mv "$BURST_STATE_DIR/volumes/v" away
+	wait_for 60 "the pods to go" gone_in_the_ledger
+	read -rt 2 <> <(:)
+	running_as "$PID" || complain "it gave up"
+	mv away "$BURST_STATE_DIR/volumes/v"
+	burst_wait
+	all_there
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
+}
 t_little_is_waited_for() { # files that are here in a moment: no need to go by way of the volume
 	script_lines 12
 	config

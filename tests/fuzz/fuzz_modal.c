@@ -30,6 +30,37 @@ static struct provider *open_once(void)
 	return p;
 }
 
+/* What OP_IMAGE says where all goes well: such an image is known to the next operation. */
+static void know_image(struct provider *p, const struct op_want *want, char image[IMAGE_MAX])
+{
+	static const char *const good[] = {"\n\1t", "\n\4ap-1", "\n\4im-1\22\2\10\1"};
+	struct op_result result = {0};
+	struct op *op = provider_modal.begin(p, OP_IMAGE, want);
+	struct err err;
+
+	COPY_TEXT(p->builder_version, "2025.06");
+	for (size_t i = 0; i <= ARRAY_LEN(good); i++) {
+		struct reply reply = {.status = 200};
+		struct call call = {0};
+		int64_t wait_ms;
+		if (i)
+			str_add(&reply.body, good[i - 1]);
+		if (provider_modal.next(op, i ? &reply : NULL, &call, &wait_ms, &result, &err) != (i < ARRAY_LEN(good) ? OP_CALL : OP_DONE))
+			abort();
+		reply_free(&reply);
+		call_free(&call);
+	}
+	copy_text(image, IMAGE_MAX, result.image);
+	op_result_free(&result);
+	provider_modal.op_free(op);
+}
+
+static void check_said(const struct op_result *r)
+{
+	for (size_t i = 0; i < r->text.len; i++)
+		assert(r->text.s[i] == '\n' || (unsigned char)r->text.s[i] >= ' ');
+}
+
 static void fill_want(struct op_want *want, uint8_t flavour)
 {
 	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL};
@@ -72,7 +103,7 @@ static void take_reply(struct reply *r, const struct call *call, const uint8_t *
 		r->grpc_status = code < 160 ? 0 : code % 17;
 		err_clear(&r->err);
 		if (r->grpc_status)
-			err_set(&r->err, ERR_TRANSIENT, "no");
+			err_set(&r->err, r->grpc_status == 5 ? ERR_NOT_FOUND : ERR_TRANSIENT, "no");
 	}
 	str_addn(http && call->body_to ? &r->head : &r->body, *data + 3, body);
 	r->to_bytes = http && call->body_to && !r->failed && r->status < 300 ? (int64_t)body : 0;
@@ -106,11 +137,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (len < 2)
 		return 0;
-	enum op_kind kind = data[0] % (OP_VOLUME_SIZE + 1);
+	enum op_kind kind = data[0] % (OP_IMAGE + 1);
 	fill_want(&want, data[1]);
 	data += 2;
 	len -= 2;
 	struct provider *p = open_once();
+	char image[IMAGE_MAX];
+	if (data[-1] & 16) {
+		know_image(p, &want, image);
+		want.rent.known_image = image;
+	}
 	struct op *op = provider_modal.begin(p, kind, &want);
 	enum op_next next = OP_CALL;
 	size_t turns = 0, most = len + 300; /* a reply of three bytes and more each, and pauses between */
@@ -122,6 +158,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		next = provider_modal.next(op, have ? &reply : NULL, &call, &wait_ms, &result, &err);
 		reply_free(&reply);
 		have = next == OP_CALL;
+		if (have || next == OP_WAIT) {
+			check_said(&result);
+			op_result_free(&result);
+		}
 		if (have) {
 			assert(call.url && starts_with(call.url, "https://"));
 			assert(call.kind == CALL_HTTP || starts_with(call.url, "https://api.modal.com/modal.client.ModalClient/"));
@@ -135,7 +175,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		call_free(&call);
 	}
 	reply_free(&reply);
-	assert(creates <= 1);
+	assert(creates <= 1 + (want.rent.known_image != NULL)); /* again only if the image was gone: then nothing was made */
 	if (next == OP_FAILED)
 		assert(err.kind != ERR_NONE && err.msg[0]);
 	else

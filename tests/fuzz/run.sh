@@ -60,6 +60,9 @@ seeds_modal() {
 	local token='\0\3\0\x0a\1t'
 	# a sandbox is rented
 	printf '\5\2'"$token"'\0\6\0\x0a\4ap-1\0\7\0\x12\5\x12\3\x0a\x012\0\x0a\0\x0a\4im-1\x12\2\x08\1\0\6\0\x0a\4st-1\0\6\0\x0a\4sb-1' | seed modal
+	# an image is built, and one is looked for
+	printf '\x11\2'"$token"'\0\6\0\x0a\4ap-1\0\7\0\x12\5\x12\3\x0a\x012\0\6\0\x0a\4im-1\0\x0e\0\0\0\0\x0a\x12\4\x0a\2hi\x0a\2\x08\1' | seed modal
+	printf '\5\x12\0\6\0\x0a\4st-1\xaf\0\0\xaf\0\0\0\x0a\0\x0a\4im-1\x12\2\x08\1\0\6\0\x0a\4st-1\0\6\0\x0a\4sb-1' | seed modal
 	# one is listed, runs and has an address
 	printf '\7\0'"$token"'\0\x69\0\x0a\x67\x0a\4sb-1\x19\0\0\0\0\0\0\x59\x40\x32\x12\x0a\x0dburst-machine\x12\1m\x32\x0e\x0a\x09burst-run\x12\1r\x32\x12\x0a\x0dburst-attempt\x12\1a\x32\x13\x0a\x0eburst-hard-end\x12\0019\x22\x09\x11\0\0\0\0\0\0\x59\x40\0\0\0\0\x0b\0\x12\x09\x1a\1h\x20\x16\x28\x16' | seed modal
 	printf '\x0d\0'"$token"'\0\x0d\0\x0a\x09https://a\x10\x09' | seed modal

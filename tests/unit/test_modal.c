@@ -1261,7 +1261,7 @@ static void test_volume(void **state)
 		{"there", "tts-cache", false, 0, 2, 0},
 		{"there, and would have been made", "tts-cache", true, 0, 2, 0},
 		{"missing", "tts-cache", false, 5, 0, ERR_NOT_FOUND},
-		{"not to be seen", "tts-cache", true, 7, 0, ERR_REFUSED},
+		{"not taken, for whatever reason", "tts-cache", true, 3, 0, ERR_REFUSED},
 		{"of the first version", "tts-cache", true, 0, 1, ERR_CONFIG},
 		{"of no version, which is the first", "tts-cache", false, 0, 0, ERR_CONFIG},
 		{"named so that Modal would not have it", "two words", true, -3, 0, ERR_CONFIG},

@@ -5,7 +5,7 @@ PODBOX=${PODBOX:-$ROOT/build/tests/podbox}
 cloud_can() { # may this machine have such pods? says why not
 	command -v node >/dev/null || { echo "no node (Debian package nodejs)"; return 1; }
 	[ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] 2>/dev/null || { echo "node 18 or newer is needed, here is $(node --version 2>&1 | tail -n 1)"; return 1; }
-	[ -x "$PODBOX" ] || make -s -C "$ROOT" BUILD=build podbox >/dev/null || { echo "podbox does not build"; return 1; }
+	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" BUILD=build podbox >/dev/null || { echo "podbox does not build"; return 1; }
 	[ "$(id -u)" = 0 ] || { echo "pods of this kind need root"; return 1; }
 	[ -x /usr/sbin/sshd ] || { echo "no sshd (Debian package openssh-server)"; return 1; }
 }
