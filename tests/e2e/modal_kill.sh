@@ -11,6 +11,7 @@
 vendor_config() { md_config "$@"; }
 pods_alive() { md_sandboxes; }
 delayed_create() { md_control fault "{\"when\":{\"op\":\"SandboxCreate\"},\"do\":{\"delay_ms\":$1}}" >/dev/null; }
+create_has_begun() { md_control state | jq -e '.faults[0].hits == 1'; }
 
 t_killed_at_ledger_writes() { killed_at_ledger_writes; }
 t_killed_while_a_create_is_under_way() { killed_while_a_create_is_under_way; }

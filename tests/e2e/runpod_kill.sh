@@ -11,6 +11,7 @@
 vendor_config() { rp_config "$@"; }
 pods_alive() { rp_pods; }
 delayed_create() { rp_control fault "{\"when\":{\"op\":\"createPod\"},\"do\":{\"delay_ms\":$1}}" >/dev/null; }
+create_has_begun() { rp_control state | jq -e '.faults[0].hits == 1'; }
 
 t_killed_at_ledger_writes() { killed_at_ledger_writes; }
 t_killed_while_a_create_is_under_way() { killed_while_a_create_is_under_way; }

@@ -1,8 +1,9 @@
 # kill.sh - for scripts that kill the client at its ledger's writes while it has pods at some vendor, after that vendor's client.sh:
 # whoever comes next finishes the work, and `reap` leaves nothing. A spread sample of the points; KILL_POINTS=all: all of them.
 #
-# The vendor's script says: vendor_config TEXT (writes burst.cfg), pods_alive, all_paid_for, no_secrets_in, and delayed_create MS
-# (the next create is carried out so late); it calls killed_at_ledger_writes and killed_while_a_create_is_under_way.
+# The vendor's script says: vendor_config TEXT (writes burst.cfg), pods_alive, all_paid_for, no_secrets_in, delayed_create MS
+# (the next create is carried out so late) and create_has_begun (it has been sent); it calls killed_at_ledger_writes and
+# killed_while_a_create_is_under_way.
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 SAMPLE=8
@@ -80,10 +81,11 @@ killed_while_a_create_is_under_way() { cases c_create_then_run c_create_then_res
 c_create_then_run() { dies_creating run; }
 c_create_then_resume() { dies_creating resume; }
 dies_creating() { # dies_creating run|resume
-	delayed_create 700
+	delayed_create 2500
 	two_pods
 	burst_bg run
 	wait_for 20 "the intent" intent_is_known
+	wait_for 20 "the request" create_has_begun # others may come before it
 	kill -9 "$PID"
 	burst_wait 2>/dev/null
 	is "$(pods_ever)" 0 "pods before its death"
