@@ -56,6 +56,13 @@ seeds_input() {
 	wav | seed input 7
 	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
 }
+seeds_match() {
+	printf '%s\n%s' 'out/**/*.mp[0-9]' 'out/a/b/x.mp4' | seed match 0
+	printf '%s\n%s' '**/?[!a-c]*\*[]\]x]' 'd/e/ädxx*]' | seed match 0
+	printf '%s\n%s' '0a*b**c/**/?d' 'axxb/yc/d/ed' | seed match 1
+	printf '%s\n%s' '1a/**/b*/**' 'a/x/bc/d' | seed match 1
+	printf 'a/b.o\n# no\n*.o\n!b.o\n/a/**\n[[:alpha:]]*/\n\\!x\\ \nd/**/e  \n' | seed match 2
+}
 seeds_modal() {
 	local token='\0\3\0\x0a\1t'
 	# a sandbox is rented
@@ -74,6 +81,59 @@ seeds_modal() {
 	printf '\x10\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
 	printf '\x0f\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7\0\0\0' | seed modal
 	printf '\3\0'"$token"'\0\x0f\0\x0a\x0d\x0a\1v\x12\4vo-1\x22\2\x08\2\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
+}
+# A pod of the given flavour; its lines as fuzz_pod.c says
+pod_hello='{"ev":"hello","agent":"0","protocol":1,"began_s":1790000000,"t":1,"next":1,"switch":"ok exit","gpus":[{"name":"L4"}],"zstd":false,"workers":0,"running":[]}'
+pod_ready='{"n":1,"t":5,"ev":"worker","w":0,"state":"ready","engine":"e","version":"1","max_batch":4,"gpu":"L4"}'
+pod_segment() { # pod_segment NUMBER ID FILE
+	printf '{"n":%d,"t":%d,"ev":"segment","id":"%s","batch":"f-0","try":1,"ok":true,"file":"%s","path":"runs/r1/a/%s","bytes":16,"sha256":"\001","seconds":0.5,"rate":8000,"ms":3}\n' \
+		"$1" "$((1$1))" "$2" "$3" "$3"
+}
+seeds_pod() {
+	local files
+	files=$(pod_segment 11 q4 q4.wav; pod_segment 12 q3 d/q3.wav; pod_segment 13 q2 q2.wav; pod_segment 14 q1 q1.wav)
+	# all is rendered and comes home; two pods; with a connection that breaks on the way; what is set up first
+	printf '\0\0B\n%s\n%s\n{"n":2,"t":9,"ev":"batch","id":"f-0","state":"started","w":0,"segments":2}\n%s\nT1\ng\ng\ng\ng\nT2\n{"n":30,"t":99,"ev":"batch","id":"f-0","state":"done","busy_ms":9}\n{"n":31,"t":99,"ev":"batch","id":"f-1","state":"done","busy_ms":9}\nT4\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	printf '\10\3B\n%s\n%s\n2\nT3\nB\n%s\n%s\nT1\n1\n%s\ng\ng\n2\n%s\ng\ng\nT5\n' "$pod_hello" "$pod_ready" "$pod_hello" "$pod_ready" "$files" "$files" | seed pod
+	printf '\200\1e some words\nchello from a shell\nb\n%s\n%s\n%s\ng\nf{"path":"x","off\nL\nT3\nB\n{"ev":"hello","switch":"unproven http 200","workers":1,"running":["q1","q2"],"next":13,"t":50}\n%s\ng\ng\ng\nK3\nT4\nB\n%s\n' \
+		"$pod_hello" "$pod_ready" "$files" "$files" "$pod_hello" | seed pod
+	printf '\140\0B\n%s\nX0\n{"n":1,"t":3,"ev":"setup","ok":true,"ms":5}\n{"n":2,"t":4,"ev":"install","ok":true}\n{"n":3,"t":5,"ev":"start","ok":false}\n{"n":4,"t":5,"ev":"worker","w":0,"state":"exited","code":1,"error":"gone"}\n{"n":5,"t":5,"ev":"worker","w":1,"state":"failed","error":"no"}\n%s\n%s\ng\ng\ng\ng\nT3\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	# a file that is announced otherwise than it comes, one that is not there, one that is cut
+	printf '\0\0B\n%s\n%s\n%s\nF{"path":"x","error":"no such file"}\nF{"path":"x","offset":0,"bytes":10}\nT3\nF{"path":"x","offset":0,"bytes":16}\nfsixteen of thesE\nF{"offset":0,"bytes":16}\nfsixt\nk\nT3\ng\nk256\ng\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	# a command: outputs as they come, one name twice, a code, words
+	printf '\3\0B\n%s\n{"n":1,"t":5,"ev":"worker","w":0,"state":"ready"}\n{"n":2,"t":6,"ev":"log","id":"q1","line":"some words"}\n{"n":3,"t":7,"ev":"output","id":"q1","name":"out/a.txt","path":"runs/r1/a/out/q1/a.txt","bytes":16,"sha256":"\001"}\ng\n{"n":4,"t":8,"ev":"output","id":"q2","name":"out/a.txt","path":"runs/x","bytes":16,"sha256":"\001"}\n{"n":5,"t":9,"ev":"segment","id":"q1","ok":true,"code":0,"ms":5,"outputs":1}\n{"n":6,"t":9,"ev":"segment","id":"q3","ok":false,"reason":"worker","code":3,"error":"no"}\n{"n":7,"t":9,"ev":"output","id":"q4","name":"out/b","path":"runs/y","bytes":16,"sha256":"\001"}\n{"n":8,"t":9,"ev":"segment","id":"q4","ok":true,"code":0}\ng\nT3\n' "$pod_hello" | seed pod
+	# it is taken away, and its volume tells what it had finished
+	printf '\4\0%s\nE{"n":31,"t":99,"ev":"fatal","error":"x"}\nB\n%s\n%s\nV\nL\nT5\n' "$(sed 's/^/E/' <<<"$files")" "$pod_hello" "$pod_ready" | seed pod
+	# handed over; what else it may say
+	printf '\24\0B\n%s\n%s\n{"n":2,"t":6,"ev":"mode","mode":"detached"}\n%s\n{"n":20,"t":7,"ev":"synced","turn":1,"ok":true}\n{"n":21,"t":7,"ev":"revoked","ids":["f-1","f-2"]}\n{"ev":"switch","switch":"bad http 403"}\n{"n":22,"t":8,"ev":"batch","id":"f-1","state":"retry","reason":"oom"}\n{"ev":"usage","gpu":5}\n{"n":23,"t":9,"ev":"segment","id":"q1","ok":false,"reason":"poison","error":"x"}\n{"n":24,"t":9,"ev":"segment","id":"q2","ok":false,"reason":"mismatch","error":"x"}\n{"n":25,"t":9,"ev":"fatal","error":"full"}\nU\nT6\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+}
+seeds_receive() {
+	printf '\0b/c.wav\na\144a\144f\0' | seed receive
+	printf '\53a\na\12r\62d\1a\377f\0k\0' | seed receive
+	printf '\11l/x\na\377f\0' | seed receive
+	printf '\6a\nx\5f\0d\0a\377f\0k\0' | seed receive
+	printf '\20../e\n' | seed receive
+	printf '\0q\nr\144r\0r\62r\226f\0d\1' | seed receive
+}
+seeds_text() {
+	printf '1.5h' | seed text 0
+	printf '%s' "\$12.345678" | seed text 1
+	printf 'Sun, 06 Nov 1994 08:49:37 GMT' | seed text 2
+	printf 'HTTP/2 429\r\nDate: Sun, 06 Nov 2026 08:49:37 GMT\r\nAge: 30\r\nRateLimit-Policy: "minute";q=60;w=60, "hour";q=3000;w=3600\r\nRateLimit: "minute";r=12;t=44, "hour";r=0;t=1812\r\n' | seed text 3
+	printf '0 1790000001000 minute 60 60000 12 1790000044000 hour 3000 3600000 0 1790000044000' | seed text 4
+	printf 'NVIDIA GeForce RTX 4090:2' | seed text 5
+	printf 'de+f3' | seed text 6
+	printf 'a/\303\244/b.c' | seed text 7
+	printf 'a\033[31m\xe2\x80\xae\xff' | seed text 8
+	printf '{"env":{"A":"hunter2hunter2"},"api_key":"x","a":[1,{"token":"t"}]}' | seed text 9
+	printf 'https://a/b?key=x&token=hunter2hunter2' | seed text 9
+	printf '12, b ,c' | seed text 10
+	printf 'YWJj' | seed text 11
+	printf '{"a":3.0,"b":[true,null,"\\u00e9"]}' | seed text 12
 }
 seeds_toml() {
 	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml

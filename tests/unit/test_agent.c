@@ -10,6 +10,8 @@ int agent_main(int argc, char **argv);
 #include <jansson.h>
 #include <openssl/evp.h>
 
+#include "pattern_cases.h"
+
 static uint64_t dice_state = 88172645463325252u;
 
 static unsigned dice(unsigned sides)
@@ -262,6 +264,9 @@ static void patterns(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (pattern_match(cases[i].pattern, cases[i].name) != cases[i].match)
 			fail_msg("\"%s\" and \"%s\"", cases[i].pattern, cases[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++)
+		if (pattern_match(pattern_cases[i].pattern, pattern_cases[i].path) != pattern_cases[i].fits)
+			fail_msg("\"%s\" and \"%s\": want %d", pattern_cases[i].pattern, pattern_cases[i].path, pattern_cases[i].fits);
 }
 
 static void folders_worth_watching(void **state)
