@@ -14,6 +14,8 @@ enum {
 	POD_CLOCK_OFF_MS = 60 * 1000,
 };
 
+#define CLOCK_MOST_S INT64_C(1000000000000)
+
 void podlink_detail(struct engine *e, int pod, const char *text)
 {
 	COPY_TEXT(e->pods[pod].detail, text);
@@ -408,9 +410,9 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
 {
-	int64_t began_s = jsonx_int(hello, "began_s", 0);
+	int64_t began_s = podlink_bounded(hello, "began_s", 0, CLOCK_MOST_S);
 
-	return began_s ? began_s * 1000 + jsonx_int(hello, "t", 0) - wall_ms : 0;
+	return began_s ? began_s * 1000 + podlink_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) - wall_ms : 0;
 }
 
 /* It reads its hard end, an epoch, from a clock of its own. */

@@ -116,11 +116,11 @@ static void judge_pods(struct store *s)
 	if (store_pods(s, NULL, false, &pods, &count, NULL) < 0)
 		return;
 	for (size_t i = 0; i < count; i++) {
-		struct bill_verdict verdict = {0};
+		struct bill_verdict verdict;
 		struct op_bill told = {.billed_ms = pods[i].billed_vendor_ms, .cost_microusd = pods[i].cost_vendor_microusd};
-		CLEANUP(str_free) struct str why = STR_INIT;
 		report_phases(&pods[i], now, phases);
-		bill_judge(&pods[i], &told, now, &why, &verdict);
+		bill_judge(&pods[i], &told, &verdict);
+		assert(utf8_valid(verdict.why, strlen(verdict.why)));
 	}
 	past_boot_ms(pods, count, "L4");
 	free(pods);

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static struct provider *open_once(void)
 {
 	static struct provider *p;
-	struct section *conf;
+	static struct section *conf; /* it lives as long */
 	struct err err;
 
 	if (p)

@@ -56,6 +56,29 @@ seeds_input() {
 	wav | seed input 7
 	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
 }
+seeds_ledger() {
+	# rows as they would be; with texts, numbers, fractions, bytes and nothing where others belong; a file with changed bytes
+	printf '\0%b%b%b%b%b' "\\0$(printf '\\0%.0s' {1..23})" "\\1$(printf '\\0%.0s' {1..45})" "\\2$(printf '\\0%.0s' {1..13})" \
+		"\\3$(printf '\\0%.0s' {1..8})" "\\4$(printf '\\0%.0s' {1..2})" | seed ledger
+	printf '\0%b%b' "\\0\\0\\2\\010a\\033[2J\\377\\342$(printf '\\0%.0s' {1..9})\\1\\177\\377\\377\\377\\377\\377\\377\\377\\1\\200\\0\\0\\0\\0\\0\\0\\0$(printf '\\0%.0s' {1..12})" \
+		"\\1\\2\\2ab\\0\\0\\3\\2\\0a\\4\\177\\360\\0\\0\\0\\0\\0\\0\\5$(printf '\\0%.0s' {1..40})" | seed ledger
+	printf '\1\020\0\377\0\144\5' | seed ledger
+}
+seeds_local() {
+	local pod='{"id":"local-1","name":"burst-a","marker":{"machine":"m","run":"r","attempt":"a","hard_end_s":9},"state":"running","host":"127.0.0.1","port":22,"user":"u","gpu":"none","region":"here","spot":false,"price":690000,"detail":"","created_ms":5,"started_ms":6,"ended_ms":0,"volume":"v","namespaces":true,"supervisor":{"pid":5,"start":6,"boot":"b"},"init":{"pid":7,"start":8,"boot":"b"}}'
+	printf '\0{"text":"ok: namespaces\\nwarn: x"}' | seed local 0
+	printf '\0{"offers":[{"id":"local","gpu":"L4","region":"here","gpus":1,"vram_gb":24,"spot":true,"price":5,"stock":"high"}]}' | seed local 1
+	printf '\0{"volumes":[{"name":"cache","used_bytes":5,"size_gb":1}]}' | seed local 2
+	printf '\0{"pods":[%s]}' "$pod" | tee >(seed local 5) >(seed local 7) >/dev/null
+	printf '\1{"error":{"kind":"not found","message":"no such pod"}}' | seed local 8
+	printf '\0{"billed_ms":5,"cost":6}' | seed local 9
+	printf '\0{"entries":[{"name":"a","folder":true,"bytes":1,"files":2,"changed_s":3}]}' | seed local 14
+	printf '\0%s' "$pod" | seed local 18
+}
+seeds_speaker() {
+	printf '{"batch":"b1","segments":[{"id":"q1","file":"q1.wav","text":"a \\"b\\" \\u00e9\\ud83d\\ude00","voice":"en","options":{"speed":175,"gap":"5"}},{"id":"q2"}]}\n' | seed speaker
+	printf '{"id":"q1","text":"t","x":[1,{"a":"]}"}],"file":null,"voice":"de+f3"}' | seed speaker
+}
 seeds_match() {
 	printf '%s\n%s' 'out/**/*.mp[0-9]' 'out/a/b/x.mp4' | seed match 0
 	printf '%s\n%s' '**/?[!a-c]*\*[]\]x]' 'd/e/ädxx*]' | seed match 0

@@ -55,6 +55,7 @@ static const struct {
 	{"an hour ahead", NOON, 3600999, 3602000, true, 3600000},
 	{"slept while waiting for it", NOON, -1000, 7200000, true, 0},
 	{"a cache has had it for an hour", NOON "Age: 3600\r\n", 3600000, 3600100, true, 0},
+	{"an age that is none", NOON "Age: -99999999999999999999\r\n", -50, 70, true, 0},
 	{"no date", "Server: x\r\n", 0, 0, false, 0},
 	{"a date that is none", "Date: today\r\n", 0, 0, false, 0},
 };
@@ -287,6 +288,8 @@ static const struct {
 	{"two minutes behind", "{\"began_s\":1795175800,\"t\":80000}", -120000},
 	{"a day ahead", "{\"began_s\":1795262400,\"t\":0}", 86400000},
 	{"it does not say", "{\"t\":5}", 0},
+	{"no clock says that", "{\"began_s\":9223372036854775807,\"t\":9223372036854775807}", 2000000000000000 - 1795176000000},
+	{"nor that", "{\"began_s\":-9223372036854775807,\"t\":-9223372036854775807}", 0},
 };
 
 static void test_hello(void **state)
