@@ -3305,8 +3305,8 @@ static void usage_line(struct agent *a, const char *line)
 	const char *comma = strchr(line, ',');
 	if (!comma || !isdigit((unsigned char)*line))
 		return;
-	a->usage_percent += atoi(line);
-	a->usage_mb += atoll(comma + 1);
+	a->usage_percent += (int)MIN(atoll(line), (long long)100);
+	a->usage_mb += MIN(MAX(atoll(comma + 1), (long long)0), (long long)1 << 32);
 	if (++a->usage_cards < MAX(a->gpu_count, 1))
 		return;
 	struct buf *b = say_begin(a, "usage");

@@ -102,8 +102,13 @@ static void run_command(const struct cmd *cmd, struct store *s, const char *arg,
 	for (size_t i = 0; i < len; i++)
 		assert((unsigned char)text[i] >= ' ' ? text[i] != 127 : text[i] == '\n');
 	assert(utf8_valid(text, len));
-	if (json && result >= 0)
-		json_decref(json_loadb(text, len, 0, NULL));
+	for (size_t i = 0; i < len; i++)
+		assert(text[i] == '\n' || !utf8_hostile((unsigned char *)text + i, utf8_sequence((unsigned char *)text + i, len - i)));
+	if (json && result >= 0) {
+		json_t *value = json_loadb(text, len, 0, NULL);
+		assert(value);
+		json_decref(value);
+	}
 	free(text);
 }
 

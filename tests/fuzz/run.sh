@@ -32,6 +32,9 @@ seeds_agent() {
 	printf '%s\n' '{"hello":{"protocol":1,"engine":"e","version":"1","sample_rate":22050,"max_batch":4}}' \
 		'{"segment":"q1","file":"q1.wav","seconds":1.5}' '{"segment":"q2","error":"no"}' '{"batch":"b","ok":true}' 'noise' |
 		seed agent 4
+	printf 'NVIDIA GeForce RTX 4090, 24564\nTesla "T4", 15360\n97, 2000\n3, 1\n' | seed agent 5
+	printf '\0\044\0\0\0\0\0\0\0\0\0\0\0\2ab\0\0\0\0\0\0\0\2\0\0\0\1d\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\1c' | seed agent 6
+	printf '{"path":"runs/r1/a/q1.wav","offset":0,"length":-1}\n{"path":"."}\n{}\n' | seed agent 7
 }
 seeds_config() {
 	local f
