@@ -1,7 +1,28 @@
 #!/bin/bash
 # run.sh SECONDS [NAME...] - each fuzzer of build/fuzz (or those named: "toml agent") for so long, $(nproc) at a time. They begin
-# with the seeds that are written here and with what earlier runs found (build/fuzz/corpus/NAME). A line for each: how fast, how
-# much it reached. Status 1 when one found something; the bytes that do it are then in build/fuzz/found/.
+# with the seeds that are written here, with those of tests/fuzz/seeds/NAME (replies as the unit tests have them), and with what
+# earlier runs found (build/fuzz/corpus/NAME); tests/fuzz/NAME.dict has words to try. A line for each: how fast, how much it
+# reached. Status 1 when one found something; the bytes that do it are then in build/fuzz/found/.
+#
+# Who reads what comes from elsewhere, and which fuzzer feeds it:
+#   what a pod says: the agent's lines, files, ends (engine/link, podlink, prepare, fetch, outfiles, upsync; core/)   pod
+#   the names and bytes of files that come home (sync/receive)                                                      receive, pod
+#   a pod's event log on its volume (engine/vendor)                                                                  pod
+#   tar streams, JSON, batches of lines, WAV headers, lanes, requests, nvidia-smi's lines (jobs/agent)               agent
+#   its patterns (jobs/agent) and burst's own (base/pattern, base/glob), git's rules (sync/ignore)                   match
+#   batches of lines (jobs/workers/espeak.c)                                                                         speaker
+#   a tree as text: of a volume, of an earlier run (sync/tree_text)                                                  tree
+#   RunPod's replies: REST, GraphQL, logs, S3 with its XML, bills, dates, rate limits (providers/runpod)             runpod
+#   Modal's: messages, streams, catalog, tokens, bills, volumes (providers/modal)                                    modal
+#   gRPC: frames, trailers, status details (net/grpc)                                                                grpc
+#   the local vendor's answers and its pods' records (providers/local)                                               local
+#   headers, dates, Retry-After, RateLimit, traces of bodies and URLs (provider.c, engine/limit, net/http_trace)     text
+#   durations, money, numbers, names of GPUs and voices, paths, base64, JSON, what is shown (base/, config/value)    text
+#   burst.cfg (config/)                                                                                              config
+#   credential files (config/toml)                                                                                   toml
+#   scripts: text, JSON lines, CSV, TSV, Markdown, and their splitting (jobs/tts)                                    input
+#   manifests of earlier runs, WAV files that came (jobs/manifest, jobs/tts/wav)                                     input
+#   the ledger: any rows, changed bytes (store/, engine/past, what shows them in cmd/)                               ledger
 set -u
 cd "$(dirname "$0")/../.." || exit
 seconds=${1:-10}
@@ -54,7 +75,7 @@ seeds_input() {
 	printf 'id,text,voice\nq1,"Hello, ""you""",en\nq2,Bye,de\n' | seed input 3
 	printf 'id\ttext\nq1\tHello\n' | seed input 4
 	seed input 5 <config/examples/book/lighthouse.md
-	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"k"}\n' 0 |
+	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"%064d","provider":"local","gpu":"L4","batch":"f-0","attempt":"a","tries":2,"suspect":true,"reason":"odd"}\n' 0 1 |
 		seed input 6
 	wav | seed input 7
 	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
@@ -177,8 +198,10 @@ fuzz() { # fuzz NAME: its log in build/fuzz/NAME.log, its status in NAME.status
 	mkdir -p "$out/seeds/$name" "$out/corpus/$name" "$out/found"
 	if declare -F "seeds_$name" >/dev/null; then "seeds_$name"; fi
 	if [ -d "tests/fuzz/seeds/$name" ]; then cp -r "tests/fuzz/seeds/$name/." "$out/seeds/$name/"; fi
+	local words=()
+	if [ -e "tests/fuzz/$name.dict" ]; then words=("-dict=tests/fuzz/$name.dict"); fi
 	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-		-print_final_stats=1 -artifact_prefix="$out/found/$name-" "$out/corpus/$name" "$out/seeds/$name" \
+		"${words[@]}" -print_final_stats=1 -artifact_prefix="$out/found/$name-" "$out/corpus/$name" "$out/seeds/$name" \
 		>"$out/$name.log" 2>&1 </dev/null
 	echo $? >"$out/$name.status"
 }
