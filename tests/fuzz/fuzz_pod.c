@@ -8,6 +8,7 @@
  *   c, e   bytes of the agent's stdout, of its stderr        B, b   the bootstrap has the agent, needs it
  *   g      the oldest file asked for comes as it should      F, f   this line, these bytes in the channel of files
  *   K, k   the agent's channel, that of files ends           X      that of a tree ends, with this exit code
+ *   W      that of a tree takes more                         w      bytes of its stderr
  *   E      a line of the event log on the volume             V      the vendor takes the pod away
  *   T      time passes: 10^n ms                              L, U   the connection is lost, is not to be trusted
  *   1..9   from now on it is that connection that speaks */
@@ -35,7 +36,7 @@ static bool says; /* with FUZZ_SAYS in the environment: what passes is shown */
 static struct {
 	uint8_t flavour;
 	const char *at, *end; /* what is left of the input */
-	int speaker;
+	int speaker, checked;
 	struct pod_view pods[PODS_MAX];
 	int pod_count;
 	struct str events;
@@ -109,8 +110,8 @@ static int job_check(const struct job *job, size_t index, const char *file, stru
 	(void)job, (void)index;
 	if (path_read(file, 1 << 20, &text, err) < 0)
 		return -1;
-	*out = (struct check){.ok = text.len % 2 == 0, .seconds = 1, .sample_rate = 8000};
-	snprintf(out->reason, sizeof(out->reason), "it is odd");
+	*out = (struct check){.ok = !(world.flavour & CANARY) || world.checked++, .seconds = 1, .sample_rate = 8000};
+	snprintf(out->reason, sizeof(out->reason), "the first one is always bad");
 	return 0;
 }
 
@@ -334,6 +335,14 @@ static void end_channel(struct ssh *ssh, const char *name, const char *code, siz
 		still_close(c, number & 255, number & 256 ? "KILL" : NULL, NULL);
 }
 
+static void take_more(struct ssh *ssh)
+{
+	struct ssh_channel *c = still_channel(ssh, " tree ");
+
+	if (c)
+		c->ops->writable(c->ctx);
+}
+
 static void obey(struct ssh *ssh, const char *line, size_t len)
 {
 	const char *rest = line + 1, *attach = "$agent\" attach";
@@ -349,6 +358,8 @@ static void obey(struct ssh *ssh, const char *line, size_t len)
 	case 'f': say(ssh, " send", 0, rest, len - 1, ""); break;
 	case 'K': end_channel(ssh, attach, rest, len - 1); break;
 	case 'k': end_channel(ssh, " send", rest, len - 1); break;
+	case 'W': take_more(ssh); break;
+	case 'w': say(ssh, " tree ", 1, rest, len - 1, ""); break;
 	case 'X': end_channel(ssh, " tree ", rest, len - 1); break;
 	case 'L': still_lose(ssh, ERR_NETWORK); break;
 	case 'U': still_lose(ssh, ERR_UNTRUSTED); break;

@@ -154,6 +154,11 @@ seeds_pod() {
 	printf '\3\0B\n%s\n{"n":1,"t":5,"ev":"worker","w":0,"state":"ready"}\n{"n":2,"t":6,"ev":"log","id":"q1","line":"some words"}\n{"n":3,"t":7,"ev":"output","id":"q1","name":"out/a.txt","path":"runs/r1/a/out/q1/a.txt","bytes":16,"sha256":"\001"}\ng\n{"n":4,"t":8,"ev":"output","id":"q2","name":"out/a.txt","path":"runs/x","bytes":16,"sha256":"\001"}\n{"n":5,"t":9,"ev":"segment","id":"q1","ok":true,"code":0,"ms":5,"outputs":1}\n{"n":6,"t":9,"ev":"segment","id":"q3","ok":false,"reason":"worker","code":3,"error":"no"}\n{"n":7,"t":9,"ev":"output","id":"q4","name":"out/b","path":"runs/y","bytes":16,"sha256":"\001"}\n{"n":8,"t":9,"ev":"segment","id":"q4","ok":true,"code":0}\ng\nT3\n' "$pod_hello" | seed pod
 	# it is taken away, and its volume tells what it had finished
 	printf '\4\0%s\nE{"n":31,"t":99,"ev":"fatal","error":"x"}\nB\n%s\n%s\nV\nL\nT5\n' "$(sed 's/^/E/' <<<"$files")" "$pod_hello" "$pod_ready" | seed pod
+	# ... the same once it is durable, nothing having come home
+	printf '\4\0%s\nB\n%s\n%s\n%s\n{"n":40,"t":200,"ev":"batch","id":"f-0","state":"done"}\n{"n":41,"t":200,"ev":"batch","id":"f-1","state":"done"}\n{"n":42,"t":201,"ev":"synced","turn":1,"ok":true}\nT4\n{"n":43,"t":202,"ev":"synced","turn":2,"ok":false}\nT4\n' \
+		"$(sed 's/^/E/' <<<"$files")" "$pod_hello" "$pod_ready" "$(sed 's/"bytes":16/"bytes":9000000/' <<<"$files")" | seed pod
+	# what it lacks is packed and sent, and not taken
+	printf '\40\0B\n%s\n{"n":1,"t":3,"ev":"start","ok":false}\nW\nT1\nW\nwno room\nT1\nX1\nT5\nB\n%s\nW\nX0\n' "$pod_hello" "$pod_hello" | seed pod
 	# handed over; what else it may say
 	printf '\24\0B\n%s\n%s\n{"n":2,"t":6,"ev":"mode","mode":"detached"}\n%s\n{"n":20,"t":7,"ev":"synced","turn":1,"ok":true}\n{"n":21,"t":7,"ev":"revoked","ids":["f-1","f-2"]}\n{"ev":"switch","switch":"bad http 403"}\n{"n":22,"t":8,"ev":"batch","id":"f-1","state":"retry","reason":"oom"}\n{"ev":"usage","gpu":5}\n{"n":23,"t":9,"ev":"segment","id":"q1","ok":false,"reason":"poison","error":"x"}\n{"n":24,"t":9,"ev":"segment","id":"q2","ok":false,"reason":"mismatch","error":"x"}\n{"n":25,"t":9,"ev":"fatal","error":"full"}\nU\nT6\n' \
 		"$pod_hello" "$pod_ready" "$files" | seed pod
