@@ -4759,6 +4759,9 @@ static int lane_head(struct lanes *l, struct lane *lane)
 	for (int i = 0; i < 8; i++)
 		lane->turn = lane->turn << 8 | lane->head[i];
 	lane->left = (uint32_t)lane->head[8] << 24 | (uint32_t)lane->head[9] << 16 | (uint32_t)lane->head[10] << 8 | lane->head[11];
+	for (int i = 0; i < l->count; i++)
+		if (&l->list[i] != lane && l->list[i].have == FRAME_HEAD && l->list[i].turn == lane->turn)
+			return lane_broken("two lanes carry one frame");
 	return lane->turn < l->turn ? lane_broken("a lane goes back") : 0;
 }
 
