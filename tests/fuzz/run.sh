@@ -205,7 +205,7 @@ fuzz() { # fuzz NAME: its log in build/fuzz/NAME.log, its status in NAME.status
 	if [ -d "tests/fuzz/seeds/$name" ]; then cp -r "tests/fuzz/seeds/$name/." "$out/seeds/$name/"; fi
 	local words=()
 	if [ -e "tests/fuzz/$name.dict" ]; then words=("-dict=tests/fuzz/$name.dict"); fi
-	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
 		"${words[@]}" -print_final_stats=1 -artifact_prefix="$out/found/$name-" "$out/corpus/$name" "$out/seeds/$name" \
 		>"$out/$name.log" 2>&1 </dev/null
 	echo $? >"$out/$name.status"
