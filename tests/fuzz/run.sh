@@ -137,7 +137,7 @@ pod_segment() { # pod_segment NUMBER ID FILE
 		"$1" "$((1$1))" "$2" "$3" "$3"
 }
 seeds_pod() {
-	local files
+	local files words='\u001b[2J\u009b31m\u202e'
 	files=$(pod_segment 11 q4 q4.wav; pod_segment 12 q3 d/q3.wav; pod_segment 13 q2 q2.wav; pod_segment 14 q1 q1.wav)
 	# all is rendered and comes home; two pods; with a connection that breaks on the way; what is set up first
 	printf '\0\0B\n%s\n%s\n{"n":2,"t":9,"ev":"batch","id":"f-0","state":"started","w":0,"segments":2}\n%s\nT1\ng\ng\ng\ng\nT2\n{"n":30,"t":99,"ev":"batch","id":"f-0","state":"done","busy_ms":9}\n{"n":31,"t":99,"ev":"batch","id":"f-1","state":"done","busy_ms":9}\nT4\n' \
@@ -150,6 +150,10 @@ seeds_pod() {
 	# a file that is announced otherwise than it comes, one that is not there, one that is cut
 	printf '\0\0B\n%s\n%s\n%s\nF{"path":"x","error":"no such file"}\nF{"path":"x","offset":0,"bytes":10}\nT3\nF{"path":"x","offset":0,"bytes":16}\nfsixteen of thesE\nF{"offset":0,"bytes":16}\nfsixt\nk\nT3\ng\nk256\ng\n' \
 		"$pod_hello" "$pod_ready" "$files" | seed pod
+	# other bytes than were announced; words that would drive a terminal
+	printf '\0\0B\n%s\n%s\n%s\nT1\nF{"path":"x","offset":0,"bytes":16}\nfsixteen of thesE\nT3\ng\ng\n' "$pod_hello" "$pod_ready" "$files" | seed pod
+	printf '\0\0e\033[2J\nB\n%s\n%s\n{"ev":"worker","w":0,"state":"exited","code":1,"error":"%s"}\n{"ev":"log","line":"%s"}\n{"ev":"batch","id":"%s","state":"retry","reason":"%s"}\n{"ev":"segment","id":"q1","ok":false,"reason":"%s","error":"%s"}\nT1\n{"ev":"fatal","error":"%s"}\n' \
+		"${pod_hello/L4/$words}" "$pod_ready" "$words" "$words" "$words" "$words" "$words" "$words" "$words" | seed pod
 	# a command: outputs as they come, one name twice, a code, words
 	printf '\3\0B\n%s\n{"n":1,"t":5,"ev":"worker","w":0,"state":"ready"}\n{"n":2,"t":6,"ev":"log","id":"q1","line":"some words"}\n{"n":3,"t":7,"ev":"output","id":"q1","name":"out/a.txt","path":"runs/r1/a/out/q1/a.txt","bytes":16,"sha256":"\001"}\ng\n{"n":4,"t":8,"ev":"output","id":"q2","name":"out/a.txt","path":"runs/x","bytes":16,"sha256":"\001"}\n{"n":5,"t":9,"ev":"segment","id":"q1","ok":true,"code":0,"ms":5,"outputs":1}\n{"n":6,"t":9,"ev":"segment","id":"q3","ok":false,"reason":"worker","code":3,"error":"no"}\n{"n":7,"t":9,"ev":"output","id":"q4","name":"out/b","path":"runs/y","bytes":16,"sha256":"\001"}\n{"n":8,"t":9,"ev":"segment","id":"q4","ok":true,"code":0}\ng\nT3\n' "$pod_hello" | seed pod
 	# it is taken away, and its volume tells what it had finished
@@ -169,6 +173,7 @@ seeds_receive() {
 	printf '\11l/x\na\377f\0' | seed receive
 	printf '\6a\nx\5f\0d\0a\377f\0k\0' | seed receive
 	printf '\20../e\n' | seed receive
+	printf '\20b\na\310f\0k\0' | seed receive
 	printf '\0q\nr\144r\0r\62r\226f\0d\1' | seed receive
 }
 seeds_text() {
