@@ -142,7 +142,7 @@ $(BUILD)/e2e/kit_print: tests/e2e/kit_print.c $(BUILD)/libburst.a
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 # What stands between a client and its pods in the end-to-end tests (connections are cut, held up and spoilt there), and
 # what kills it at a given call.
-E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so
+E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so build/e2e/failer.so
 build/e2e/relay: tests/e2e/relay.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -o $@ $<
