@@ -10,6 +10,7 @@
 VENDOR=modal
 vendor_config() { md_config "$@"; }
 pods_alive() { md_sandboxes; }
+ids_ever() { md_control state | jq -r '.sandboxes[].id'; }
 
 t_disk_is_full_at_one_call() { disk_is_full_at_one_call; }
 t_the_ledger_fails() { the_ledger_fails; }

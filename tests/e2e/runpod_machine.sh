@@ -10,6 +10,7 @@
 VENDOR=runpod
 vendor_config() { rp_config "$@"; }
 pods_alive() { rp_pods; }
+ids_ever() { rp_control state | jq -r '.pods[].id'; }
 
 t_disk_is_full_at_one_call() { disk_is_full_at_one_call; }
 t_the_ledger_fails() { the_ledger_fails; }

@@ -2,14 +2,14 @@
 # client.sh: its disk is full at one call, its ledger is locked, spoilt, of another version or gone, it sleeps for longer than
 # the lease, its clock jumps. The pods are given back all the same, the exit status is true, and what is wrong is named.
 #
-# The vendor's script says: VENDOR, vendor_config TEXT (writes burst.cfg), pods_alive (lines "ID ..."), all_paid_for.
+# The vendor's script says: VENDOR, vendor_config TEXT (writes burst.cfg), pods_alive (lines "ID ..."), ids_ever, all_paid_for.
 # A spread sample of the calls; FULL_POINTS=all: all of them.
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 SAMPLE=${SAMPLE:-6}
 
 two_pods() { # so slow that both find work
-	slow_worker SLOW=1 MAX_BATCH=1
+	slow_worker SLOW=2 MAX_BATCH=1
 	vendor_config 'pods = 2; code = { path = "code"; };'
 }
 with_a_failing_disk() { # with_a_failing_disk once|on N ERROR FOLDER[:FOLDER]: what was counted is in points
@@ -17,13 +17,16 @@ with_a_failing_disk() { # with_a_failing_disk once|on N ERROR FOLDER[:FOLDER]: w
 	timeout -k 5 120 env LD_PRELOAD="$ROOT/build/e2e/failer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
 		FAIL_AT="$1 $2 $3" FAIL_UNDER="$4" FAIL_LOG=points "$BURST" run --json >out.txt 2>err.txt </dev/null || STATUS=$?
 }
-truly_over() { # what a run that met something bad may have come to; pods never outlive it
+truly_over() { # truly_over TEXT [TIMES]: what a run that met something bad may have come to; pods never outlive it
+	cp err.txt first.txt
+	cp out.txt first.json
 	is "$(pods_alive)" "" "pods after exit $STATUS"
 	case $STATUS in
 	0) all_right 6 ;;
 	1 | 2) grep -qE "$1" err.txt || complain "exit $STATUS, and err.txt does not say \"$1\": $(tail -n 3 err.txt | tr '\n' '|')" ;;
 	*) complain "exit $STATUS ($(tail -n 3 err.txt | tr '\n' '|'))" ;;
 	esac
+	[ "$(json '[.pods[].released] | all')" = true ] || complain "exit $STATUS, no pod is left, and the result says: $(json '[.pods[] | {id, released}] | tostring')"
 	[ "$(grep -cE "$1" err.txt)" -le "${2:-4}" ] || complain "it is said $(grep -cE "$1" err.txt) times: $(grep -m 2 -E "$1" err.txt | tr '\n' '|')"
 }
 goes_on() { # all is well again
@@ -43,7 +46,6 @@ full_at() { # full_at once|on N
 	two_pods
 	with_a_failing_disk "$1" "$2" ENOSPC "$T/state:$T/out"
 	[ "$(wc -l <points)" -ge "$2" ] && echo met >met
-	cp err.txt first.txt
 	truly_over "No space left|the disk .*is full"
 	stamp >stamp.txt
 	goes_on
@@ -51,13 +53,13 @@ full_at() { # full_at once|on N
 c_count_disk() {
 	two_pods
 	with_a_failing_disk once 0 ENOSPC "$T/state:$T/out"
-	all_done 6 2
+	all_done 6
 }
 full_points() {
 	awk '{print "once", $1; print "on", $1}' c_count_disk/points
 }
 full_sample() {
-	full_points | awk -v n="$SAMPLE" '{all[NR] = $0} END {for (i = 0; i < n; i++) print all[int(NR * (i + 0.5) / n) + 1]}'
+	full_points | awk -v n="$SAMPLE" '{all[NR] = $0} END {for (i = 0; i < n; i++) print all[int(NR * (i + 0.5) / n / 2) * 2 + 1 + i % 2]}'
 }
 disk_is_full_at_one_call() {
 	cases c_count_disk
@@ -84,13 +86,11 @@ killed() {
 }
 # Its client dies; nobody can read the ledger. Moved away, as the message says, the pods are found by their marks.
 found_by_their_marks() { # found_by_their_marks TEXT: what reap has to say of the ledger
-	killed
 	burst reap --provider "$VENDOR"
 	[ "$STATUS" != 0 ] || complain "reap with a broken ledger: exit 0"
 	grep -qE "$1" err.txt || complain "reap does not say \"$1\": $(tail -n 2 err.txt | tr '\n' '|')"
 	is "$(grep -c . err.txt)" 1 "lines that reap says ($(head -n 2 err.txt | tr '\n' '|'))"
-	mkdir away
-	mv state/ledger.db* away/
+	moved_away
 	ended_by_their_marks
 }
 ended_by_their_marks() {
@@ -106,9 +106,13 @@ ended_by_their_marks() {
 		is "$STATUS" 0 "reap $id --force ($(tail -n 1 forced.txt))"
 	done
 	is "$(pods_alive)" "" "pods after reap --force"
-	remember "$ids"
+	no_ledger_knows_them
 }
-remember() { for id in $1; do echo "$id" >>state/ledger.db.of_old; done; } # the ledger that knew them is away
+moved_away() {
+	mkdir -p away
+	mv state/ledger.db* away/
+}
+no_ledger_knows_them() { ids_ever >state/ledger.db.not; } # nor need it
 locked() { # until unlocked
 	python3 -c '
 import signal, sqlite3
@@ -123,24 +127,35 @@ unlocked() { { kill "$LOCK_PID" && wait "$LOCK_PID"; } 2>/dev/null; }
 spoil() { # spoil FILE AT BYTES
 	dd if=/dev/urandom of="$1" bs=1 seek="$2" count="$3" conv=notrunc 2>/dev/null
 }
-ends_well_enough() { # ends_well_enough TEXT: the client lives on
+lives_on() { # lives_on TEXT: so does the client, and says this if it has met what is wrong
 	burst_wait
-	truly_over "$1" 6
+	truly_over "$1" 2
+	stamp >stamp.txt
+}
+# The next command reads the ledger again: what of it can be read counts, or it says what to do, and that is enough.
+then_all_is_well() {
+	burst reap --provider "$VENDOR"
+	if [ "$STATUS" != 0 ]; then
+		grep -qE "ledger.db: is (damaged|not a ledger): move it away" err.txt || complain "reap: $(tail -n 2 err.txt | tr '\n' '|')"
+		moved_away
+	fi
+	goes_on
+	no_ledger_knows_them
 }
 
 c_ledger_read_only_at_work() {
 	two_pods
 	with_a_failing_disk on 60 EROFS "$T/state/ledger.db"
-	truly_over "ledger.db.*(read-only|disk failed|cannot be written)" 6
+	truly_over "ledger.db.*(read-only|disk failed|cannot be written)" 2
 	stamp >stamp.txt
 	goes_on
 }
 c_ledger_locked_for_good() {
 	at_work
 	locked
-	ends_well_enough "ledger.db: another process holds it"
+	lives_on "ledger.db: another process holds it"
+	[ "$STATUS" = 1 ] || complain "exit $STATUS without a ledger"
 	unlocked
-	stamp >stamp.txt
 	goes_on
 }
 c_ledger_locked_from_the_start() {
@@ -157,21 +172,24 @@ c_ledger_header_is_spoilt() {
 	at_work
 	spoil state/ledger.db 0 100
 	spoil state/ledger.db-wal 0 32
-	ends_well_enough "ledger.db: is (damaged|not a ledger)"
+	lives_on "ledger.db: is (damaged|not a ledger)"
+	then_all_is_well
 }
 c_ledger_middle_is_spoilt() {
 	at_work
 	spoil state/ledger.db $(($(stat -c %s state/ledger.db) / 8192 * 4096)) 4096
-	ends_well_enough "ledger.db: is (damaged|not a ledger)"
+	lives_on "ledger.db: is (damaged|not a ledger)"
+	then_all_is_well
 }
 c_ledger_wal_is_spoilt() {
 	at_work
 	spoil state/ledger.db-wal $(($(stat -c %s state/ledger.db-wal) / 2)) 4096
-	ends_well_enough "ledger.db: is (damaged|not a ledger)"
+	lives_on "ledger.db: is (damaged|not a ledger)"
+	then_all_is_well
 }
 c_ledger_spoilt_and_killed() {
 	at_work
-	kill -STOP "$PID" # what it writes in between would mend it
+	killed
 	rm state/ledger.db-wal
 	spoil state/ledger.db 0 4096
 	found_by_their_marks "ledger.db: is (damaged|not a ledger): move it away"
@@ -179,19 +197,21 @@ c_ledger_spoilt_and_killed() {
 c_ledger_is_removed() {
 	at_work
 	rm state/ledger.db*
-	ends_well_enough "ledger.db: .*removed"
+	lives_on "ledger.db: was removed"
+	[ "$STATUS" = 1 ] || complain "exit $STATUS without a ledger"
+	goes_on
+	no_ledger_knows_them
 }
 c_ledger_removed_and_killed() {
 	at_work
-	cp -a state saved
 	rm state/ledger.db*
 	killed
 	ended_by_their_marks
-	mv saved/ledger.db* "$T/state/"
 }
 c_ledger_of_a_newer_burst() {
 	at_work
 	sqlite3 state/ledger.db "PRAGMA user_version = 99" || complain "no other version"
+	killed
 	found_by_their_marks "ledger.db: was written by a newer burst"
 }
 
@@ -266,7 +286,7 @@ c_reap_a_day_ahead() {
 	is "$STATUS" 0 "reap ($(tail -n 2 reap.txt))"
 	is "$(grep -c "left alone" reap.txt)" "$before" "pods that it leaves alone"
 	burst_wait
-	all_done 6 2
+	all_done 6
 }
 
 the_ledger_fails() {
