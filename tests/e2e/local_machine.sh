@@ -15,7 +15,7 @@ ids_ever() { "$BURST" local-cloud list "$BURST_STATE_DIR" <<<'{}' 2>/dev/null | 
 cloud() { make -s -C "$ROOT" e2e-tools || complain "failer.so cannot be built"; }
 cloud_over() { nothing_left; }
 
-t_disk_is_full_at_one_call() { disk_is_full_at_one_call; }
-t_the_ledger_fails() { the_ledger_fails; }
+# shellcheck disable=SC2046
+t_the_machine_fails() { SAMPLE=6 all_of_it $(ledger_cases); }
 
 run_tests "$@"

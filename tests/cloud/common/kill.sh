@@ -65,7 +65,7 @@ sample() { # sample KIND
 	points "$1" quick_points | awk -v n="$SAMPLE" '{all[NR] = $0} END {for (i = 0; i < n && i < NR; i++) print all[int(NR * (i + 0.5) / n) + 1]}'
 }
 killed_at() { # killed_at ledger|net|order
-	cases "c_count_$1"
+	ONLY='' cases "c_count_$1"
 	[ -s "c_count_$1/points" ] || return
 	local kind moment n second=run names=() killed
 	while read -r kind moment n; do # their odd number of kinds lets each meet both
