@@ -127,7 +127,14 @@ again() { # again SCRIPT LOG
 }
 for t in "${e2e[@]}"; do again "$t" "$logs/$(basename "$t").e2e.log"; done
 # what a false clock and the sanitizers cannot do together
-clocks() { BURST=$PWD/build/burst bash tests/e2e/client.sh t_clock_a_day_ahead t_clock_jumps_ahead t_clock_jumps_back; }
+clocks() {
+	BURST=$PWD/build/burst bash tests/e2e/client.sh t_clock_a_day_ahead t_clock_jumps_ahead t_clock_jumps_back &
+	BURST=$PWD/build/burst bash tests/e2e/runpod_machine.sh t_its_clock_is_wrong &
+	BURST=$PWD/build/burst bash tests/e2e/modal_machine.sh t_its_clock_is_wrong &
+	local pid result=0
+	for pid in $(jobs -p); do wait "$pid" || result=1; done
+	return $result
+}
 clocks >"$logs/clocks.e2e.log" 2>&1 </dev/null
 echo $? >"$logs/clocks.e2e.log.status"
 count_lines "clocks" "$logs/clocks.e2e.log" "$(cat "$logs/clocks.e2e.log.status")"
