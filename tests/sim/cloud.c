@@ -10,6 +10,11 @@ static struct vendor_plan *vendor(struct sim *s, const struct machine *m)
 	return &s->plan->vendors[m->vendor];
 }
 
+static const struct job_plan *job_of(const struct sim *s, const struct machine *m)
+{
+	return &s->plan->jobs[m->client];
+}
+
 static int number_of(const struct sim *s, const struct machine *m)
 {
 	return (int)(m - s->machines);
@@ -24,9 +29,8 @@ struct machine *cloud_machine(struct sim *s, const char *id)
 
 static void answer(struct sim *s, const struct happening *asked, enum err_kind kind, const struct machine *m)
 {
-	struct happening *h = later(s, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
+	struct happening *h = reply_later(s, asked, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
 
-	h->life = asked->life;
 	h->pod = asked->pod;
 	h->provider = asked->provider;
 	h->kind = kind;
@@ -72,7 +76,7 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 	struct machine *m = &s->machines[s->machine_count++];
 	const struct offer *o = &s->plan->vendors[c->provider].offers[c->offer];
 
-	*m = (struct machine){.vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
+	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
 	snprintf(m->id, sizeof(m->id), "m%zu", s->machine_count - 1);
 	COPY_TEXT(m->attempt, c->attempt);
@@ -81,17 +85,17 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 		m->price = m->price * 3 / 2;
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
-	struct fault *f = s->plan->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
+	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
 	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
-	m->files = xcalloc(s->plan->count, 1);
+	m->files = xcalloc(job_of(s, m)->count, 1);
 	for (int w = 0; w < WORKERS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
 	s->in_use[c->provider][c->offer]++;
 	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
 	h->machine = number_of(s, m);
-	trace(s, "cloud: %s made at %s offer %d%s", m->id, s->plan->conf.providers[m->vendor].name, c->offer,
+	trace(s, "cloud: %s made at %s offer %d%s", m->id, job_of(s, m)->conf.providers[m->vendor].name, c->offer,
 	      duplicate ? " (a second time)" : "");
 	return m;
 }
@@ -197,8 +201,7 @@ void cloud_release(struct sim *s, struct happening *h)
 	}
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
-	struct happening *r = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
-	r->life = h->life;
+	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
 	r->pod = h->pod;
 	r->kind = kind;
 }
@@ -210,8 +213,8 @@ static struct pod_view view_of(struct sim *s, const struct machine *m)
 	struct pod_view v = {.state = POD_STATE_CREATING, .price_microusd_h = m->price};
 
 	COPY_TEXT(v.id, m->id);
-	COPY_TEXT(v.marker.run, s->plan->conf.run);
-	COPY_TEXT(v.marker.machine, s->plan->conf.machine);
+	COPY_TEXT(v.marker.run, job_of(s, m)->conf.run);
+	COPY_TEXT(v.marker.machine, job_of(s, m)->conf.machine);
 	COPY_TEXT(v.marker.attempt, m->attempt);
 	v.marker.hard_end_s = (m->hard_end + WALL_EPOCH_MS) / 1000;
 	v.created_at_s = (m->created + WALL_EPOCH_MS) / 1000;
@@ -243,9 +246,8 @@ static bool listed_now(struct sim *s, const struct machine *m, int provider)
 void cloud_list(struct sim *s, struct happening *h)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
-	struct happening *r = later(s, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
+	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
 
-	r->life = h->life;
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
 	if (strikes(s, F_LIST_FAILS))
@@ -256,7 +258,7 @@ void cloud_list(struct sim *s, struct happening *h)
 		return;
 	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));
 	size_t count = 0;
-	bool lossy = s->plan->conf.providers[h->provider].look_gap_ms;
+	bool lossy = s->plan->jobs[0].conf.providers[h->provider].look_gap_ms;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		struct machine *m = &s->machines[i];
 		if (!listed_now(s, m, h->provider))
@@ -284,28 +286,32 @@ int64_t meter(const struct sim *s, const struct machine *m)
 /* Nobody but a client can end these, and there is none any more. */
 static bool immortal(const struct sim *s, const struct machine *m)
 {
-	return (m->never_runs || m->failed || m->stopped) && (s->dead_forever || s->exit_status == 9);
+	const struct client *cl = &s->clients[m->client];
+
+	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
 }
 
-static void check_money(struct sim *s)
+static void check_money(struct sim *s, const struct client *cl)
 {
+	int64_t cap = cl->job->conf.max_cost_microusd;
 	int64_t sum = 0, slack = 0;
 
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
+		if (m->client != cl->number)
+			continue;
 		/* until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap */
 		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
 		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
 						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
-		bool nobody = late && (s->ever_crashed || s->ever_slept || s->exit_status == 9 || unseen);
+		bool nobody = late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen);
 		if (m->duplicate || nobody)
 			continue;
 		sum += meter(s, m);
-		slack += money_for(m->price, 1000 + s->wall_error);
+		slack += money_for(m->price, 1000 + cl->laptop->wall_error);
 	}
-	if (s->plan->conf.max_cost_microusd && sum > s->plan->conf.max_cost_microusd + slack)
-		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum,
-		      (long long)s->plan->conf.max_cost_microusd);
+	if (cap && sum > cap + slack)
+		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
 }
 
 void cloud_check(struct sim *s)
@@ -314,10 +320,11 @@ void cloud_check(struct sim *s)
 		const struct machine *m = &s->machines[i];
 		if (!m->is_over && !immortal(s, m))
 			broke(s, "pod %s lives for ever", m->id);
-		if (!s->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
+		if (!s->clients[m->client].laptop->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
 		    /* before its container runs only a client can end it */
 		    !m->stopped && m->ended > MAX(m->hard_end, m->runs_at) + 1000 + POD_SELF_END_MS)
 			broke(s, "pod %s outlived its hard end", m->id);
 	}
-	check_money(s);
+	for (int i = 0; i < s->plan->client_count; i++)
+		check_money(s, &s->clients[i]);
 }

@@ -32,7 +32,8 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->pods += (int64_t)s.machine_count;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
-		tally->exits[s.exit_status < 0 ? 255 : s.exit_status]++;
+		for (int i = 0; i < plan->client_count; i++)
+			tally->exits[s.clients[i].exit_status < 0 ? 255 : s.clients[i].exit_status]++;
 	}
 	sim_free(&s);
 	return broken;
@@ -142,14 +143,15 @@ static int big(size_t segments, int pods)
 	double began = seconds();
 
 	plan_make(&plan, 1);
-	free(plan.segments);
+	struct job_plan *job = &plan.jobs[0];
+	free(job->segments);
 	plan.fault_count = 0;
-	plan.count = segments;
-	plan.segments = xcalloc(segments, sizeof(*plan.segments));
+	job->count = segments;
+	job->segments = xcalloc(segments, sizeof(*job->segments));
 	plan.ms_per_weight = 100;
 	for (size_t i = 0; i < segments; i++)
-		plan.segments[i] = (struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
-	struct core_conf *c = &plan.conf;
+		job->segments[i] = (struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
+	struct core_conf *c = &job->conf;
 	c->provider_count = 1;
 	c->pods = pods;
 	c->workers = 2;
@@ -161,8 +163,8 @@ static int big(size_t segments, int pods)
 	sim_run(&s, &plan, false);
 	printf("sim: %zu segments on %d pods: %lld events, %.2f s in all, %.3f s in the core, %.2f us an event; exit %d %s\n",
 	       segments, pods, (long long)s.events, seconds() - began, s.core_s, s.core_s * 1e6 / (double)s.events,
-	       s.exit_status, s.broken);
-	int bad = s.exit_status != 0;
+	       s.clients[0].exit_status, s.broken);
+	int bad = s.clients[0].exit_status != 0;
 	sim_free(&s);
 	plan_free(&plan);
 	return bad;

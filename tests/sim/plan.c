@@ -38,11 +38,11 @@ static int64_t spread(uint64_t *r, int64_t least, int64_t most)
 	return in(r, least, MIN(MAX(top, least + 1), most));
 }
 
-static void make_vendor(struct plan *p, uint64_t *r, int i)
+static void make_vendor(struct plan *p, struct core_conf *c, uint64_t *r, int i)
 {
 	static const char *const names[] = {"alpha", "beta", "gamma"};
 	struct vendor_plan *v = &p->vendors[i];
-	struct core_provider *k = &p->conf.providers[i];
+	struct core_provider *k = &c->providers[i];
 
 	COPY_TEXT(k->name, names[i]);
 	p->vendors[i].apart = chance(r, 50);
@@ -68,15 +68,13 @@ static void make_vendor(struct plan *p, uint64_t *r, int i)
 	}
 }
 
-static void make_conf(struct plan *p, uint64_t *r)
+static void make_conf(struct plan *p, struct core_conf *c, uint64_t *r)
 {
-	struct core_conf *c = &p->conf;
-
 	COPY_TEXT(c->run, "r1");
 	COPY_TEXT(c->machine, "0123456789abcdef");
 	c->provider_count = (int)in(r, 1, VENDORS_MAX);
 	for (int i = 0; i < c->provider_count; i++)
-		make_vendor(p, r, i);
+		make_vendor(p, c, r, i);
 	c->want_volume = chance(r, 60);
 	c->pods = (int)in(r, 1, 5);
 	c->workers = (int)in(r, 1, 3);
@@ -99,14 +97,14 @@ static void make_conf(struct plan *p, uint64_t *r)
 	c->check_tries = (int)in(r, 1, 3);
 }
 
-static void make_segments(struct plan *p, uint64_t *r)
+static void make_segments(const struct plan *p, struct job_plan *job, uint64_t *r)
 {
-	p->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, 80));
-	p->segments = xcalloc(p->count, sizeof(*p->segments));
+	job->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, 80));
+	job->segments = xcalloc(job->count, sizeof(*job->segments));
 	uint32_t groups = (uint32_t)in(r, 1, 3);
 	bool cached = chance(r, 20);
-	for (size_t i = 0; i < p->count; i++) {
-		struct core_segment *s = &p->segments[i];
+	for (size_t i = 0; i < job->count; i++) {
+		struct core_segment *s = &job->segments[i];
 		s->weight = (double)in(r, 1, 10);
 		s->est_s = s->weight * (double)p->ms_per_weight / 1000;
 		s->group = (uint32_t)roll(r) % groups;
@@ -121,7 +119,7 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 	switch (f->kind) {
 	case F_POISON:
 	case F_CHECK_BAD:
-		f->n = p->count ? (int)in(r, 0, (int64_t)p->count - 1) : 0;
+		f->n = p->jobs[0].count ? (int)in(r, 0, (int64_t)p->jobs[0].count - 1) : 0;
 		break;
 	case F_LIST_FAILS:
 	case F_LIST_RATE_LIMITED:
@@ -175,9 +173,10 @@ void plan_make(struct plan *p, uint64_t seed)
 	p->boot_clock_ms = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
 	p->replay_first = chance(r, 70);
 	p->own_ready = chance(r, 70);
-	make_conf(p, r);
-	make_segments(p, r);
-	p->conf.seed = roll(r);
+	p->client_count = 1;
+	make_conf(p, &p->jobs[0].conf, r);
+	make_segments(p, &p->jobs[0], r);
+	p->jobs[0].conf.seed = roll(r);
 	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_MAX));
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
@@ -185,15 +184,16 @@ void plan_make(struct plan *p, uint64_t seed)
 
 void plan_free(struct plan *p)
 {
-	free(p->segments);
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		free(p->jobs[i].segments);
 }
 
 void plan_print(const struct plan *p)
 {
-	const struct core_conf *c = &p->conf;
+	const struct core_conf *c = &p->jobs[0].conf;
 
 	printf("seed %llu: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n",
-	       (unsigned long long)p->seed, p->count, c->provider_count, c->pods, c->workers, c->max_batch,
+	       (unsigned long long)p->seed, p->jobs[0].count, c->provider_count, c->pods, c->workers, c->max_batch,
 	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
 	       c->command ? ", command" : "");
 	printf("  max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",

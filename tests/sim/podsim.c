@@ -8,6 +8,12 @@ static int number_of(const struct sim *s, const struct machine *m)
 	return (int)(m - s->machines);
 }
 
+/* Whose it is. */
+static struct client *client_of(struct sim *s, const struct machine *m)
+{
+	return &s->clients[m->client];
+}
+
 static struct happening *on_pod(struct sim *s, struct machine *m, int64_t delay, enum what what)
 {
 	struct happening *h = later(s, delay, what);
@@ -42,9 +48,8 @@ void pod_watch(struct sim *s, struct machine *m)
 
 static void say_to_client(struct sim *s, struct machine *m, size_t n)
 {
-	struct happening *h = later(s, s->plan->rtt_ms / 2, W_ENTRY);
+	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms / 2, W_ENTRY);
 
-	h->life = s->life;
 	h->machine = number_of(s, m);
 	h->conn = m->conn;
 	h->x = (int64_t)n;
@@ -55,7 +60,7 @@ static struct entry *note(struct sim *s, struct machine *m, enum event_type type
 	GROW(m->log, m->log_count, m->log_cap);
 	struct entry *e = &m->log[m->log_count++];
 
-	*e = (struct entry){.type = type, .life = s->life, .t = s->now - m->created};
+	*e = (struct entry){.type = type, .life = client_of(s, m)->life, .t = s->now - m->created};
 	if (m->connected)
 		say_to_client(s, m, m->log_count - 1);
 	return e;
@@ -82,8 +87,7 @@ static void disconnect(struct sim *s, struct machine *m)
 	if (!m->connected)
 		return;
 	m->connected = false;
-	struct happening *h = later(s, s->plan->rtt_ms, W_LOST);
-	h->life = s->life;
+	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms, W_LOST);
 	h->machine = number_of(s, m);
 	h->conn = m->conn++;
 }
@@ -149,7 +153,7 @@ static void finish_detached(struct sim *s, struct machine *m)
 static void render_on(struct sim *s, struct machine *m, int w)
 {
 	struct work *k = &m->works[m->worker_work[w]];
-	double weight = s->plan->segments[k->segments[k->next]].weight;
+	double weight = client_of(s, m)->job->segments[k->segments[k->next]].weight;
 	struct happening *h = on_pod(s, m, 1 + (int64_t)(weight * (double)s->plan->ms_per_weight), W_WORK);
 
 	h->x = w;
@@ -176,20 +180,21 @@ static void feed_workers(struct sim *s, struct machine *m)
 
 static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 {
+	const struct client *cl = client_of(s, m);
 	uint32_t seg = k->segments[k->next];
-	s->hit[F_POISON] = s->hit[F_POISON] || s->poison[seg];
-	enum err_kind kind = s->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
+	s->hit[F_POISON] = s->hit[F_POISON] || cl->poison[seg];
+	enum err_kind kind = cl->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
 	struct entry *e = note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
 
 	e->life = k->life;
 	e->batch = k->batch;
 	e->segment = seg;
 	e->kind = kind;
-	e->elapsed_ms = 1 + (int64_t)(s->plan->segments[seg].weight * (double)s->plan->ms_per_weight);
+	e->elapsed_ms = 1 + (int64_t)(cl->job->segments[seg].weight * (double)s->plan->ms_per_weight);
 	if (kind == ERR_NONE)
 		m->files[seg] = 1;
 	if (m->detached)
-		m->lease = s->now + s->plan->conf.lease_ms;
+		m->lease = s->now + cl->job->conf.lease_ms;
 }
 
 void pod_work(struct sim *s, struct happening *h)
@@ -242,9 +247,8 @@ void pod_worker(struct sim *s, struct happening *h)
 
 static void prepare_fails(struct sim *s, struct machine *m, enum err_kind kind)
 {
-	struct happening *h = later(s, s->plan->rtt_ms, W_PREPARE_FAILED);
+	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms, W_PREPARE_FAILED);
 
-	h->life = s->life;
 	h->machine = number_of(s, m);
 	h->conn = m->conn;
 	h->kind = kind;
@@ -275,8 +279,7 @@ void pod_prepared(struct sim *s, struct happening *h)
 	if (h->conn != m->conn || !m->connected)
 		return;
 	if (h->x || s->plan->own_ready) {
-		struct happening *r = later(s, s->plan->rtt_ms / 2, W_SHARED);
-		r->life = s->life;
+		struct happening *r = client_later(client_of(s, m), s->plan->rtt_ms / 2, W_SHARED);
 		r->machine = h->machine;
 		r->conn = m->conn;
 	}
@@ -285,7 +288,7 @@ void pod_prepared(struct sim *s, struct happening *h)
 			note(s, m, EV_WORKERS)->number = m->workers_ready;
 		return;
 	}
-	m->workers_started = s->plan->conf.workers;
+	m->workers_started = client_of(s, m)->job->conf.workers;
 	for (int w = 0; w < m->workers_started; w++)
 		on_pod(s, m, s->plan->load_ms + 50 * w, W_WORKER);
 }
@@ -335,7 +338,7 @@ void pod_command(struct sim *s, struct happening *h)
 	case C_TAKEOVER: m->detached = false; break;
 	case C_HANDOVER:
 	case C_RENEW:
-		m->lease = s->now + s->plan->conf.lease_ms;
+		m->lease = s->now + client_of(s, m)->job->conf.lease_ms;
 		m->lease_shown = true;
 		m->detached = m->detached || h->x == C_HANDOVER;
 		finish_detached(s, m);

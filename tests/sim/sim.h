@@ -1,5 +1,5 @@
-/* sim.h - one schedule of faults: the real core, a client that carries its actions as the engine would, a cloud in memory
- * and the agents on its pods, all against one virtual clock. A seed gives the surroundings and a list of faults; faults can
+/* sim.h - one schedule of faults: the real core, clients that carry its actions as the engine would, a cloud in memory and the
+ * agents on its pods, all against one virtual clock. A seed gives the surroundings and a list of faults; faults can
  * be dropped one at a time to find the fewest that still break an invariant. */
 #ifndef BURST_TESTS_SIM_H
 #define BURST_TESTS_SIM_H
@@ -10,6 +10,8 @@ enum {
 	FAULTS_MAX = 12,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
+	CLIENTS_MAX = 4,
+	LAPTOPS_MAX = 3,
 	POD_SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
 	HOUR_MS = 3600 * 1000,
 };
@@ -51,11 +53,17 @@ struct vendor_plan {
 	bool vague;	 /* create replies carry no address; the list does */
 };
 
-struct plan {
-	uint64_t seed;
+struct job_plan { /* one run: what one client is to do */
 	struct core_conf conf;
 	struct core_segment *segments;
 	size_t count;
+	int laptop;
+};
+
+struct plan {
+	uint64_t seed;
+	struct job_plan jobs[CLIENTS_MAX];
+	int client_count;
 	struct vendor_plan vendors[VENDORS_MAX];
 	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
 	int64_t boot_clock_ms;
@@ -87,7 +95,7 @@ struct happening {
 	int64_t at;
 	uint64_t seq;
 	enum what what;
-	int life, pod, machine, provider;
+	int client, life, pod, machine, provider;
 	uint64_t conn;
 	uint32_t segment, batch;
 	enum err_kind kind;
@@ -114,6 +122,7 @@ struct entry { /* of an agent's numbered log */
 };
 
 struct machine {
+	int client; /* whose create made it */
 	int vendor, offer;
 	char id[24], attempt[ATTEMPT_MAX];
 	int64_t price, offered; /* micro-dollars an hour */
@@ -141,7 +150,7 @@ struct machine {
 	int64_t idle_since;
 };
 
-/* ---- the client ---- */
+/* ---- clients, and the machines that they run on ---- */
 
 struct row { /* of the ledger: the pod as saved, times on the wall clock */
 	struct core_pod pod;
@@ -150,9 +159,38 @@ struct row { /* of the ledger: the pod as saved, times on the wall clock */
 };
 
 struct create { /* a request on its way */
-	int provider, offer;
+	int client, provider, offer;
 	char attempt[ATTEMPT_MAX];
 	int64_t hard_end_s, first_lease_end_s, price;
+};
+
+struct laptop { /* one clock, one ledger */
+	bool asleep, ever_slept;
+	int64_t boot_offset, wall_offset, wakes_at;
+	int64_t wall_error; /* the furthest that its wall clock was off */
+	struct row *rows;
+	size_t row_count, row_cap;
+	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
+};
+
+struct client {
+	struct sim *sim;
+	struct laptop *laptop;
+	const struct job_plan *job;
+	int number;
+	struct core *core;
+	struct actions out;
+	int life;
+	bool up, reaping, dead_forever, ever_crashed;
+	size_t *seen, seen_cap; /* log entries dealt with, by machine */
+	bool *unsaved;		/* by pod of this life */
+	size_t unsaved_cap;
+	bool good_safe; /* a segment with a good check was kept in this life */
+	bool *safe, *poison;
+	int *bad_checks;
+	int64_t settled_at, busy_second;
+	int busy_events, ticks_here;
+	int exit_status;
 };
 
 struct sim {
@@ -172,29 +210,9 @@ struct sim {
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
 
-	struct core *core;
-	struct actions out;
-	int life;
-	bool up, asleep, over, reaping, dead_forever;
-	int64_t boot_offset, wall_offset, wakes_at;
-	int64_t wall_error; /* the furthest that the client's wall clock was off */
-	bool ever_slept, ever_crashed;
-	size_t *seen, seen_cap; /* log entries dealt with, by machine */
-	bool *unsaved;		/* by pod of this life */
-	size_t unsaved_cap;
-	int64_t actions, events, ticks_now;
-	int ticks_here;
-	bool good_safe; /* a segment with a good check was kept in this life */
-	struct row *rows;
-	size_t row_count, row_cap;
-	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
-	bool *safe, *poison, *suspect;
-	int *bad_checks;
-	int64_t settled_at, ended_at;
-	int64_t busy_second;
-	int busy_events;
-	int exit_status;
-	size_t rendered_twice;
+	struct laptop laptops[LAPTOPS_MAX];
+	struct client clients[CLIENTS_MAX];
+	int64_t actions, events;
 	double core_s; /* spent in core_step, when measured */
 	bool measuring;
 };
@@ -203,6 +221,8 @@ struct sim {
 void broke(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 void trace(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 struct happening *later(struct sim *s, int64_t delay, enum what what);
+/* To whoever asked: client and life are copied. */
+struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay, enum what what);
 struct fault *strikes(struct sim *s, enum fault_kind kind);
 uint64_t sim_random(struct sim *s);
 int64_t pick(struct sim *s, int64_t least, int64_t most);
@@ -234,13 +254,12 @@ void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries g
 enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER, C_TAKEOVER };
 
 /* client.c */
-int64_t boot_now(const struct sim *s);
-int64_t wall_now(const struct sim *s);
-void client_start(struct sim *s, bool reap);
-void client_crash(struct sim *s, const struct fault *f);
-void client_tick(struct sim *s);
-void client_hears(struct sim *s, struct happening *h);
-void client_slept(struct sim *s);
-void client_fault(struct sim *s, enum err_kind kind);
+int64_t boot_now(const struct client *cl);
+int64_t wall_now(const struct client *cl);
+struct happening *client_later(struct client *cl, int64_t delay, enum what what); /* of this life */
+void client_start(struct client *cl, bool reap);
+void client_tick(struct client *cl);
+void client_hears(struct client *cl, struct happening *h);
+void client_slept(struct client *cl);
 
 #endif
