@@ -11,7 +11,7 @@
 #include "output.h"
 #include "report.h"
 
-enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000, OVERDUE_S = 300 };
+enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000 };
 
 /* ---- cancel ---- */
 
@@ -128,7 +128,7 @@ struct tally {
 static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view,
 		  struct tally *tally, struct err *err)
 {
-	bool past = view->marker.hard_end_s + OVERDUE_S < clock_wall_ms() / 1000;
+	bool past = pod_is_overdue(view->marker.hard_end_s, clock_wall_ms());
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
 	char when[32];
 

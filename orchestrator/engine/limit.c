@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
 #include "../base/crypto.h"
 
 enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400 };
@@ -251,7 +250,7 @@ static void assume(struct limits *limits, int per_minute)
 	w->length_ms = 60000;
 }
 
-int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class)
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms)
 {
 	struct limits shared;
 	char name[32];
@@ -259,15 +258,15 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	if (!open_shared(l, account, name, &shared)) {
 		struct limits *own = alone(l, account);
 		assume(own, per_minute);
-		return limits_take(own, class, clock_wall_ms());
+		return limits_take(own, class, now_ms);
 	}
 	assume(&shared, per_minute);
-	int64_t wait = limits_take(&shared, class, clock_wall_ms());
+	int64_t wait = limits_take(&shared, class, now_ms);
 	close_shared(l, name, &shared);
 	return wait;
 }
 
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply)
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t now_ms)
 {
 	struct limits shared;
 	char name[32], text[8];
@@ -275,9 +274,9 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
 		return;
 	if (!open_shared(l, account, name, &shared)) {
-		limits_learn(alone(l, account), reply, clock_wall_ms());
+		limits_learn(alone(l, account), reply, now_ms);
 		return;
 	}
-	limits_learn(&shared, reply, clock_wall_ms());
+	limits_learn(&shared, reply, now_ms);
 	close_shared(l, name, &shared);
 }

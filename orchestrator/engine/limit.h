@@ -37,8 +37,8 @@ struct limiter;
 struct limiter *limiter_new(struct store *store);
 void limiter_free(struct limiter *l); /* NULL is fine */
 /* per_minute: the vendor's quota as far as it is known before the first reply; 0: none. */
-int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class);
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply);
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms);
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t now_ms);
 
 DEFINE_CLEANUP(limiter_free, struct limiter *)
 

@@ -183,16 +183,16 @@ static void processes_share_it(void **state)
 	CLEANUP(limiter_free) struct limiter *a = limiter_new(one), *b = limiter_new(two);
 	CLEANUP(limiter_free) struct limiter *c = limiter_new(NULL); /* no ledger: for itself, and none refused for want of one */
 	int n = 0;
-	while (n < 100 && limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL) == 0)
+	while (n < 100 && limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL, clock_wall_ms()) == 0)
 		n++;
 	assert_int_equal(n, 14);
-	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL), 0);
-	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL), 0);
+	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL, clock_wall_ms()), 0);
+	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL, clock_wall_ms()), 0);
 	struct reply r = answer(429, "", 60000);
-	limiter_learn(b, "runpod:x", &r);
+	limiter_learn(b, "runpod:x", &r, clock_wall_ms());
 	reply_free(&r);
-	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE) > 0);
-	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL), 0);
+	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE, clock_wall_ms()) > 0);
+	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL, clock_wall_ms()), 0);
 	store_close(one);
 	store_close(two);
 	CLEANUP(str_free) struct str rm = STR_INIT;
