@@ -31,6 +31,7 @@ static void answer(struct sim *s, const struct happening *asked, enum err_kind k
 {
 	struct happening *h = reply_later(s, asked, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
 
+	account_says(s, h, asked->provider);
 	h->pod = asked->pod;
 	h->provider = asked->provider;
 	h->kind = kind;
@@ -74,13 +75,13 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 {
 	GROW(s->machines, s->machine_count, s->machine_cap);
 	struct machine *m = &s->machines[s->machine_count++];
-	const struct offer *o = &s->plan->vendors[c->provider].offers[c->offer];
 
 	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
 	snprintf(m->id, sizeof(m->id), "m%zu", s->machine_count - 1);
 	COPY_TEXT(m->attempt, c->attempt);
-	m->offered = m->price = o->price_microusd_h;
+	m->offered = c->price;
+	m->price = s->prices[c->provider][c->offer];
 	if (strikes(s, F_PRICE_ABOVE_OFFER))
 		m->price = m->price * 3 / 2;
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
@@ -183,6 +184,9 @@ void cloud_release(struct sim *s, struct happening *h)
 	struct machine *m = &s->machines[h->machine];
 	enum err_kind kind = ERR_NONE;
 
+	const struct client *owner = &s->clients[m->client];
+	if (h->client != m->client && client_wants(owner, m))
+		broke(s, "pod %s is released by another run than its own, which lives and wants it", m->id);
 	if (m->release_asked < 0)
 		m->release_asked = s->now;
 	if (m->is_over) {
@@ -202,8 +206,20 @@ void cloud_release(struct sim *s, struct happening *h)
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
 	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
+	account_says(s, r, m->vendor);
+	r->provider = m->vendor;
 	r->pod = h->pod;
 	r->kind = kind;
+}
+
+static void sweep_one(struct sim *s, const struct client *by, const struct machine *m)
+{
+	if (m->hard_end > s->now)
+		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
+	struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
+	h->client = by->number;
+	h->life = -1; /* no run waits for the answer */
+	h->machine = number_of(s, m);
 }
 
 /* ---- listing ---- */
@@ -243,11 +259,22 @@ static bool listed_now(struct sim *s, const struct machine *m, int provider)
 	return true;
 }
 
+void cloud_sweep(struct sim *s, const struct client *by)
+{
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		bool overdue = pod_is_overdue(view_of(s, m).marker.hard_end_s, wall_now(by));
+		if (!m->is_over && listed_now(s, m, m->vendor) && (overdue || plant(PLANT_SWEEP_ALL)))
+			sweep_one(s, by, m);
+	}
+}
+
 void cloud_list(struct sim *s, struct happening *h)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
 	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
 
+	account_says(s, r, h->provider);
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
 	if (strikes(s, F_LIST_FAILS))
@@ -304,7 +331,8 @@ static void check_money(struct sim *s, const struct client *cl)
 		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
 		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
 						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
-		bool nobody = late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen);
+		bool nobody = late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen ||
+				       s->refused);
 		if (m->duplicate || nobody)
 			continue;
 		sum += meter(s, m);

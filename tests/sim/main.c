@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum plant planted;
+
 struct tally {
 	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], slowest_ms;
 	size_t twice;
@@ -59,12 +61,12 @@ static void shrink(struct plan *plan)
 	}
 }
 
-static int one(uint64_t seed, bool tracing, bool as_it_is)
+static int one(uint64_t seed, bool alone, bool tracing, bool as_it_is)
 {
 	struct plan plan;
 	char word[240];
 
-	plan_make(&plan, seed);
+	plan_make(&plan, seed, alone);
 	if (as_it_is && tracing)
 		plan_print(&plan);
 	bool broken = breaks(&plan, as_it_is && tracing, NULL, word, sizeof(word));
@@ -111,7 +113,7 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       169181, 181341, 184663, 219796, 247399, 286553, 298697, 642442, 1381229, 1557380,
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
-static int many(uint64_t from, uint64_t count, uint64_t most_failures)
+static int many(uint64_t from, uint64_t count, bool alone, uint64_t most_failures)
 {
 	struct tally tally = {0};
 	double began = seconds();
@@ -121,13 +123,13 @@ static int many(uint64_t from, uint64_t count, uint64_t most_failures)
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
 		uint64_t seed = i < known ? once_broken[i] : from + i - known;
 		struct plan plan;
-		plan_make(&plan, seed);
+		plan_make(&plan, seed, alone || i < known);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
 				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
 			else
-				one(seed, true, false);
+				one(seed, i < known, true, false);
 		}
 		plan_free(&plan);
 	}
@@ -142,7 +144,7 @@ static int big(size_t segments, int pods)
 	struct sim s = {.measuring = true};
 	double began = seconds();
 
-	plan_make(&plan, 1);
+	plan_make(&plan, 1, true);
 	struct job_plan *job = &plan.jobs[0];
 	free(job->segments);
 	plan.fault_count = 0;
@@ -173,12 +175,14 @@ static int big(size_t segments, int pods)
 int main(int argc, char **argv)
 {
 	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
-	bool tracing = false, as_it_is = false, single = false;
+	bool tracing = false, as_it_is = false, single = false, alone = false;
 
 	for (int i = 1; i < argc; i++) {
 		const char *next = i + 1 < argc ? argv[i + 1] : "0";
 		if (!strcmp(argv[i], "--trace"))
 			tracing = true;
+		else if (!strcmp(argv[i], "--alone"))
+			alone = true;
 		else if (!strcmp(argv[i], "--as-it-is"))
 			as_it_is = true;
 		else if (!strcmp(argv[i], "--seeds"))
@@ -197,5 +201,5 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	return single ? one(seed, tracing, as_it_is) : many(from, seeds, failures);
+	return single ? one(seed, alone, tracing, as_it_is) : many(from, seeds, alone, failures);
 }
