@@ -193,6 +193,8 @@ static bool counted_right(struct client *cl)
 		todo += c->segs[i].state == SEG_TODO;
 		safe += c->segs[i].state == SEG_SAFE;
 		failed += c->segs[i].state == SEG_FAILED;
+		if (c->segs[i].state == SEG_FAILED && cl->safe[i])
+			broke(cl->sim, "segment %zu is delivered and called failed", i);
 		if (c->segs[i].state == SEG_SAFE && !cl->safe[i])
 			broke(cl->sim, "segment %zu is called safe and is not", i);
 	}
@@ -327,8 +329,11 @@ void client_start(struct client *cl, bool reap)
 	step(cl, &ev);
 }
 
+static void check_known(struct client *cl);
+
 static void client_dies(struct client *cl)
 {
+	check_known(cl);
 	core_free(cl->core);
 	cl->core = NULL;
 	cl->up = false;
@@ -432,12 +437,34 @@ static bool crashes_now(struct client *cl)
 
 /* ---- the end ---- */
 
+static bool in_doubt(const struct core_pod *p, const struct machine *m)
+{
+	return pod_may_bill(p) && (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
+}
+
+/* Whatever lives and is not the second of one create stands in the ledger as something that may bill. */
+static void check_known(struct client *cl)
+{
+	for (size_t i = 0; i < cl->sim->machine_count; i++) {
+		const struct machine *m = &cl->sim->machines[i];
+		const struct row *row = m->client == cl->number && !m->is_over && !m->duplicate ? row_of(cl, m->attempt) : NULL;
+		if (m->client != cl->number || m->is_over || m->duplicate || cl->sim->hit[F_LEDGER_FULL])
+			continue;
+		if (!row || !in_doubt(&row->pod, m))
+			broke(cl->sim, "pod %s lives, and the ledger does not know it", m->id);
+	}
+}
+
 static void check_exit(struct client *cl, const struct core_summary *sum)
 {
 	bool all_safe = true, all_gone = true, open = false;
+	size_t safe = 0;
 
 	for (size_t i = 0; i < cl->job->count; i++)
-		all_safe = all_safe && cl->safe[i];
+		safe += cl->safe[i];
+	all_safe = safe == cl->job->count;
+	if (!cl->reaping && sum->safe != safe)
+		broke(cl->sim, "%zu segments are delivered, and %zu are reported", safe, sum->safe);
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
 		all_gone = all_gone && (cl->sim->machines[i].is_over || cl->sim->machines[i].client != cl->number);
 	for (int i = 0; i < core_pod_count(cl->core); i++)
@@ -454,6 +481,12 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d after a signal", cl->exit_status);
 	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 && cl->exit_status != 9)
 		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
+	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd && !cl->job->conf.max_duration_ms)
+		broke(cl->sim, "exit 5, and nothing was capped");
+	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
+		broke(cl->sim, "exit 3, and no credentials were refused");
+	if (cl->exit_status > 128 && !cl->core->signals)
+		broke(cl->sim, "exit %d, and there was no signal", cl->exit_status);
 	if (cl->exit_status != 0 && !sum->err.msg[0])
 		broke(cl->sim, "exit %d without a word", cl->exit_status);
 }

@@ -318,28 +318,68 @@ static bool immortal(const struct sim *s, const struct machine *m)
 	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
 }
 
+/* Until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap. */
+static bool nobodys(const struct sim *s, const struct client *cl, const struct machine *m)
+{
+	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
+	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
+					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
+
+	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || s->refused);
+}
+
+static bool always_there(const struct sim *s, const struct client *cl)
+{
+	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
+						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
+
+	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
+		if (s->hit[excuses[i]])
+			return false;
+	return !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
+}
+
+/* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
+static int64_t real_meter(const struct sim *s, const struct machine *m)
+{
+	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
+
+	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
+}
+
 static void check_money(struct sim *s, const struct client *cl)
 {
-	int64_t cap = cl->job->conf.max_cost_microusd;
-	int64_t sum = 0, slack = 0;
+	int64_t cap = cl->job->conf.max_cost_microusd, sum = 0, real = 0, slack = 0;
 
-	for (size_t i = 0; i < s->machine_count; i++) {
+	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		if (m->client != cl->number)
-			continue;
-		/* until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap */
-		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
-		bool nobody = late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen ||
-				       s->refused);
-		if (m->duplicate || nobody)
+		if (m->client != cl->number || m->duplicate || nobodys(s, cl, m))
 			continue;
 		sum += meter(s, m);
+		real += real_meter(s, m);
 		slack += money_for(m->price, 1000 + cl->laptop->wall_error);
 	}
 	if (cap && sum > cap + slack)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
+	if (cap && real > cap + slack && always_there(s, cl))
+		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
+}
+
+/* What its own switch promises, from the moment its container runs; before that only a client can end it. */
+static void check_life(struct sim *s, const struct machine *m)
+{
+	const struct client *cl = &s->clients[m->client];
+	int64_t lease = m->lease_shown ? m->renewed_at + cl->job->conf.lease_ms : m->first_lease;
+	int64_t late = m->ended - 1000 - POD_SELF_END_MS;
+
+	if (!m->is_over || m->ended <= m->runs_at || m->never_runs || m->failed || m->stopped)
+		return;
+	if (late > MAX(m->hard_end, m->runs_at))
+		broke(s, "pod %s outlived its hard end", m->id);
+	else if (late > MAX(MIN(lease, m->hard_end), m->runs_at))
+		broke(s, "pod %s outlived its lease", m->id);
+	else if (cl->dead_forever && !m->was_detached && m->renewed_at > cl->died_at + s->plan->rtt_ms)
+		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
 void cloud_check(struct sim *s)
@@ -348,10 +388,7 @@ void cloud_check(struct sim *s)
 		const struct machine *m = &s->machines[i];
 		if (!m->is_over && !immortal(s, m))
 			broke(s, "pod %s lives for ever", m->id);
-		if (!s->clients[m->client].laptop->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
-		    /* before its container runs only a client can end it */
-		    !m->stopped && m->ended > MAX(m->hard_end, m->runs_at) + 1000 + POD_SELF_END_MS)
-			broke(s, "pod %s outlived its hard end", m->id);
+		check_life(s, m);
 	}
 	for (int i = 0; i < s->plan->client_count; i++)
 		check_money(s, &s->clients[i]);

@@ -369,6 +369,7 @@ static void make_client(struct sim *s, int number)
 	if (cl->laptop->facts)
 		cl->limiter = limiter_new(cl->laptop->facts);
 	cl->safe = xcalloc(job->count, sizeof(*cl->safe));
+	cl->renders = xcalloc(job->count, sizeof(*cl->renders));
 	cl->poison = xcalloc(job->count, sizeof(*cl->poison));
 	cl->bad_checks = xcalloc(job->count, sizeof(*cl->bad_checks));
 	for (size_t i = 0; i < job->count; i++)
@@ -426,6 +427,7 @@ static void free_client(struct client *cl)
 	free(cl->seen);
 	free(cl->unsaved);
 	free(cl->safe);
+	free(cl->renders);
 	free(cl->poison);
 	free(cl->bad_checks);
 }

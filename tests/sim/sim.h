@@ -90,7 +90,7 @@ extern const char *const fault_names[F_KINDS];
 
 /* ---- defects planted to see that each invariant can fail ---- */
 
-#define PLANTS(X) X(NONE, "") X(NO_LIMITER, "") X(429_UNHEARD, "") X(SWEEP_ALL, "")
+#define PLANTS(X) X(NONE, "") X(NO_LIMITER, "") X(429_UNHEARD, "") X(SWEEP_ALL, "") X(LEASE_IGNORED, "") X(HARD_END_IGNORED, "") X(AGENT_HOLDS_LEASE, "")
 
 enum plant {
 #define X(name, says) PLANT_##name,
@@ -173,7 +173,9 @@ struct machine {
 	/* agent */
 	bool agent, connected, detached, ending;
 	uint64_t conn, epoch;
-	int64_t lease, cut_until;
+	int64_t lease, cut_until, watch_at;
+	int64_t renewed_at;    /* the newest reason for its lease: who holds it said so, or a segment done on its own */
+	bool was_detached, was_cut;
 	struct entry *log;
 	size_t log_count, log_cap;
 	struct work *works;
@@ -231,6 +233,7 @@ struct client {
 	size_t unsaved_cap;
 	bool good_safe; /* a segment with a good check was kept in this life */
 	bool *safe, *poison;
+	uint8_t *renders; /* of each segment */
 	int *bad_checks;
 	int64_t settled_at, busy_second, ticked_at;
 	int busy_events, ticks_here;
