@@ -163,8 +163,8 @@ static void count_events(struct client *cl)
 	cl->busy_second = cl->sim->now / 1000;
 	if (++cl->busy_events > 3000 && !cl->sim->measuring)
 		broke(cl->sim, "more than 3000 events in one second");
-	if (++cl->sim->events > 300000 * cl->sim->plan->client_count && !cl->sim->measuring)
-		broke(cl->sim, "300000 events and no end");
+	if (++cl->sim->events > 100000 * cl->sim->plan->client_count && !cl->sim->measuring)
+		broke(cl->sim, "100000 events and no end");
 }
 
 static void step(struct client *cl, struct event *ev)
@@ -296,7 +296,7 @@ static void adopt_rows(struct client *cl)
 		const struct core_pod *had = &cl->laptop->rows[i].pod;
 		if (!ours(cl, &cl->laptop->rows[i]))
 			continue;
-		if (!pod_may_bill(had) && (!had->durable || plant(PLANT_VOLUME_FORGOTTEN) || had->phase != POD_GONE || cl->core->conf.reap))
+		if (!pod_may_bill(had) && (!had->durable || had->phase != POD_GONE || cl->core->conf.reap))
 			continue;
 		struct core_pod p = from_row(cl, &cl->laptop->rows[i]);
 		core_adopt(cl->core, &p);
@@ -684,7 +684,9 @@ static void fetch(struct client *cl, const struct action *a)
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	if (!p->via_volume && !p->connected)
 		broke(cl->sim, "a fetch from a pod without a connection");
-	struct happening *h = ask(cl, a, p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30), W_FETCHED);
+	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
+	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->y = p->via_volume;
@@ -963,7 +965,7 @@ static void salvaged(struct client *cl, struct happening *h)
 	for (size_t n = 0; n < m->log_count && cl->life == life && cl->up; n++) {
 		struct event ev = {.type = EV_RENDERED, .pod = h->pod, .segment = m->log[n].segment,
 				   .t = m->log[n].t, .elapsed_ms = m->log[n].elapsed_ms};
-		if (m->log[n].type == EV_RENDERED)
+		if (m->log[n].type == EV_RENDERED && !plant(PLANT_VOLUME_FORGOTTEN))
 			send_event(cl, &ev, ERR_NONE);
 	}
 	if (cl->life == life && cl->up)

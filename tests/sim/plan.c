@@ -184,7 +184,8 @@ static void make_more_faults(struct plan *p, uint64_t *r)
 		p->faults[i].who = (int)in(r, 0, p->client_count - 1);
 	for (int i = 0; i < more; i++)
 		p->faults[p->fault_count++] =
-			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_KINDS - 1), .ms = spread(r, 1000, 2 * HOUR_MS),
+			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+				       .count = (int)spread(r, 1, 50), .ms = spread(r, 1000, 2 * HOUR_MS),
 				       .x = (int)in(r, 0, 1 << 20), .who = (int)in(r, 0, p->client_count - 1)};
 }
 

@@ -15,7 +15,7 @@ const struct planted_defect planted_defects[PLANTS_COUNT] = {
 void plant_conf(struct core_conf *conf)
 {
 	if (plant(PLANT_CAP_FORGOTTEN))
-		conf->max_cost_microusd = 0;
+		conf->max_cost_microusd *= 100;
 	if (plant(PLANT_DURATION_FORGOTTEN))
 		conf->max_duration_ms = 0;
 	if (plant(PLANT_WIDER))

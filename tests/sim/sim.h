@@ -29,7 +29,7 @@ enum {
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
 	X(CRASH_FOREVER)                                                                                                \
 	/* after these come those that only plans for several clients roll */                                          \
-	X(REAP) X(PRICE_MOVES)
+	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -151,7 +151,7 @@ extern const char *const fault_names[F_KINDS];
 	X(SYNC_UNHEARD, "a sync of a pod without") \
 	X(TICKS, "ticks without end") \
 	X(LISTED_STORM, "3000 events") \
-	X(OFFERS_STORM, "300000 events") \
+	X(OFFERS_STORM, "100000 events") \
 	X(END_UNHEARD, "waits for nothing") \
 	X(LAST_LOOK, "does not end") \
 	X(EXIT_0, "exit 0, and a segment is missing") \
