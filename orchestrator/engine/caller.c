@@ -337,6 +337,8 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 		*err = a.err;
 		return -1;
 	}
+	const struct vendor_clock *k = clock_of(caller, provider->ops);
+	result->clock_off_ms = k ? k->off_ms : 0;
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;
