@@ -152,7 +152,8 @@ void account_heard(struct client *cl, struct happening *h)
 		str_addf(&r.head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%d\r\n",
 			 s->plan->vendors[h->provider].per_minute, h->left, h->reset_s);
 	if (!plant(PLANT_429_UNHEARD) || !refused)
-		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r, wall_now(cl));
+		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
+			      wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms, wall_now(cl));
 	if (refused)
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
 	if (h->reset_s)
