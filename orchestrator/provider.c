@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <strings.h>
 
+enum { OVERDUE_S = 300 };
+
+bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms)
+{
+	return hard_end_s + OVERDUE_S < wall_ms / 1000;
+}
+
 const char *pod_state_name(enum pod_state state)
 {
 	switch (state) {
