@@ -197,6 +197,20 @@ void str_free(struct str *s)
 	*s = (struct str){.max = s->max};
 }
 
+void str_wipe(struct str *s)
+{
+	if (s->s)
+		explicit_bzero(s->s, s->cap);
+	str_free(s);
+}
+
+void text_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 bool starts_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;

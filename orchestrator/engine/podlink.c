@@ -132,6 +132,11 @@ static void distrust(struct engine *e, int pod, const char *what)
 	pod_down(e, pod, &err);
 }
 
+static bool is_output_name(const char *name)
+{
+	return path_is_safe(name) && !path_in_git_folder(name);
+}
+
 /* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). */
 static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
@@ -145,7 +150,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		distrust(e, pod, "it reports more files than any segment has");
 		return false;
 	}
-	if (name && path_is_safe(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
+	if (name && is_output_name(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
@@ -154,7 +159,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		e->segments[segment].id, shown);
 	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
-	if (name && path_is_safe(name) && e->pods[pod].link) {
+	if (name && is_output_name(name) && e->pods[pod].link) {
 		distrust(e, pod, err.msg);
 		return false;
 	}
@@ -229,7 +234,7 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	struct err err;
 
-	if (!name || !path_is_safe(name))
+	if (!name || !is_output_name(name))
 		return false; /* refused elsewhere */
 	uint32_t owner = outfiles_claim(e, segment, name);
 	if (owner == segment)
@@ -265,6 +270,7 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, line, strlen(line), 4096);
+	log_redact(&shown);
 	e->pods[pod].logged_bytes += (int64_t)shown.len;
 	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
 		distrust(e, pod, "it floods us with log lines");

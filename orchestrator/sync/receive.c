@@ -52,7 +52,7 @@ static int check_foreign(const char *name, int64_t bytes, const char *sha256, st
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, name, strlen(name), 100);
-	if (!path_is_safe(name))
+	if (!path_is_safe(name) || path_in_git_folder(name))
 		return err_set(err, ERR_UNTRUSTED, "the pod names an output '%s'",
 			       str_text(&shown));
 	if (ends_with(name, ".part") || ends_with(name, ".split"))
