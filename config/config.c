@@ -48,6 +48,7 @@ struct source {
 	bool trusted; /* the user's own */
 	bool has_job; /* it may hold the job */
 	bool open_to_others; /* anybody but its owner can read it */
+	bool elsewhere;      /* a link led to it: whose words it holds is not known, and messages quote none */
 	const char *user_shown;
 };
 
@@ -104,8 +105,9 @@ static const char *name_of(const config_setting_t *setting)
 }
 
 /* "the text "two"": what stands there. */
-static char *found(char *to, size_t room, const config_setting_t *setting)
+static char *found(const struct place *at, char *to, size_t room, const config_setting_t *setting)
 {
+	bool elsewhere = at->source->elsewhere;
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *s;
 
@@ -123,7 +125,10 @@ static char *found(char *to, size_t room, const config_setting_t *setting)
 	case CONFIG_TYPE_STRING:
 		s = config_setting_get_string(setting);
 		str_add_printable(&text, s, strlen(s), 40);
-		snprintf(to, room, "the text \"%s\"", str_text(&text));
+		if (elsewhere)
+			snprintf(to, room, "a text");
+		else
+			snprintf(to, room, "the text \"%s\"", str_text(&text));
 		break;
 	case CONFIG_TYPE_GROUP: snprintf(to, room, "a group"); break;
 	default: snprintf(to, room, "a list");
@@ -137,7 +142,7 @@ static int wrong_type(const struct place *at, const config_setting_t *setting,
 	char is[200], wanted[160];
 
 	return complain(at, setting, err, "%s%s is %s; it wants %s", at->path, spec->key,
-			found(is, sizeof(is), setting), value_wanted(wanted, sizeof(wanted), spec));
+			found(at, is, sizeof(is), setting), value_wanted(wanted, sizeof(wanted), spec));
 }
 
 static bool is_integer(const config_setting_t *setting)
@@ -186,7 +191,7 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 		if (!text_of(element))
 			return complain(at, element, err,
 					"%s%s: entry %d is %s; it wants a text in quotes", at->path,
-					spec->key, i + 1, found(is, sizeof(is), element));
+					spec->key, i + 1, found(at, is, sizeof(is), element));
 		section_add_item(s, spec->key, text_of(element), where);
 	}
 	return 0;
@@ -337,7 +342,7 @@ static int want_group(const struct place *at, const config_setting_t *setting, c
 	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
 		return 0;
 	return complain(at, setting, err, "%s%s is %s; it wants a group, like %s", at->path,
-			name_of(setting), found(is, sizeof(is), setting), example);
+			name_of(setting), found(at, is, sizeof(is), setting), example);
 }
 
 static int read_providers(struct config *c, const struct place *at, const config_setting_t *group,
@@ -397,7 +402,7 @@ static int read_job(struct config *c, const struct place *at, const config_setti
 	c->job_ops = text_of(type) ? find_type(c, text_of(type)) : NULL;
 	if (!c->job_ops)
 		return complain(at, type, err, "job.type is %s; it must be %s",
-				found(is, sizeof(is), type), str_text(&types));
+				found(at, is, sizeof(is), type), str_text(&types));
 	CLEANUP(free_text) char *where = where_of(at->source, group);
 	c->job = section_new(c->job_ops->options, where);
 	return read_group(&inner, group, c->job, err);
@@ -493,13 +498,16 @@ static const char *syntax_hint(const char *line)
 	return isalpha((unsigned char)*word) ? " (texts and durations stand in quotes)" : "";
 }
 
-static int explain_syntax(const config_t *tree, const char *text, const char *shown,
+static int explain_syntax(const config_t *tree, const char *text, const struct source *source,
 			  struct err *err)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	int number = config_error_line(tree);
-	const char *what = config_error_text(tree);
+	const char *what = config_error_text(tree), *shown = source->shown;
 
+	if (source->elsewhere)
+		return err_set(err, ERR_CONFIG, "%s:%d: %s (it is a link to %.200s)", shown, number,
+			       what ? what : "syntax error", source->path);
 	show_line(&line, text, number);
 	if (what && strstr(what, "duplicate"))
 		return err_set(err, ERR_CONFIG, "%s:%d: a key is set twice, here again: %s", shown,
@@ -520,7 +528,7 @@ static int parse(struct config *c, const struct source *source, const char *text
 
 	config_init(&tree);
 	if (config_read_string(&tree, text) != CONFIG_TRUE)
-		return explain_syntax(&tree, text, source->shown, err);
+		return explain_syntax(&tree, text, source, err);
 	return read_root(c, source, config_root_setting(&tree), err);
 }
 
@@ -608,6 +616,7 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	}
 	source_set(s, real, path);
+	s->elsewhere = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 	s->has_job = true;
 	s->trusted = is_our_own(real);
 	return 1;
