@@ -137,6 +137,15 @@ static size_t whole_characters(const unsigned char *p, size_t len, size_t most)
 	return utf8_sequence(p + end, len - end) > most - end ? end : most;
 }
 
+static size_t plain_bytes(const unsigned char *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] >= ' ' && p[n] < 0x7f)
+		n++;
+	return n;
+}
+
 void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
@@ -145,6 +154,12 @@ void str_add_printable(struct str *to, const char *bytes, size_t len, size_t mos
 	if (cut)
 		len = whole_characters(p, len, most);
 	while (len) {
+		size_t plain = plain_bytes(p, len);
+		str_addn(to, p, plain);
+		p += plain;
+		len -= plain;
+		if (!len)
+			break;
 		size_t valid = utf8_sequence(p, len), step = valid ? valid : 1;
 		if (*p == '\t')
 			str_addc(to, ' ');
