@@ -2,6 +2,8 @@
 # project.sh - a cloned repository's burst.cfg, and what lies beside it, are not trusted: they run nothing here, lead no key
 # astray, read nothing of their user's and write nothing outside of the project; and however odd they are, the answer is one
 # line, soon.
+#
+# shellcheck disable=SC2088 # a tilde is burst's to expand here
 . "$(dirname "$0")/../e2e/lib.sh"
 
 refused() { # refused WORDS WHAT: exit 2, one line that says so, nothing rented

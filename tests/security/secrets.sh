@@ -37,13 +37,14 @@ job_of_all() { # two pods' worth of work with a token for the workers, code, a j
 	script_lines 12
 	slow_worker SLOW=0.1
 	JOB="$JOB"' env = ["HF_TOKEN"]; join = { gap = 0.1; loudness = -18; };'
-	export HF_TOKEN="hf_$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')"
+	HF_TOKEN=hf_$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	export HF_TOKEN
 }
-nowhere() { # nowhere FILES...: what no_secrets_in looks for, and the job's token; also in all that was watched
-	no_secrets_in watched/cmdlines err.txt out.txt state out "$@"
+nowhere() { # what no_secrets_in looks for, and the job's token: in all that was watched, said or written
+	no_secrets_in watched/cmdlines err.txt out.txt state out
 	cp secrets account # the account's and the pods' own; the workers have none of them
 	echo "$HF_TOKEN" >secrets
-	untold watched/cmdlines err.txt out.txt state out "$@"
+	untold watched/cmdlines err.txt out.txt state out
 	grep -q "$HF_TOKEN" watched/environs || complain "the job's token reached no worker"
 	no_holder account "$(children_of_the_client)" "a child of the client"
 	no_holder secrets "$(children_of_the_client) and (.cmdline | test(\"ffmpeg\") | not)" "a child of the client"
@@ -123,7 +124,7 @@ t_children_get_no_keys() { # pods on this machine, ffmpeg, ssh, a command that p
 	stand_in_for ssh
 	JOB='join = { loudness = -18; };'
 	config
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2086,SC2163
 	export UNTOUCHED=yes PATH=$T/bin:$PATH $KEYS
 	watching render
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
@@ -149,7 +150,7 @@ t_ssh_gets_no_keys() {
 	JOB='worker = "SLOW=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
 	config 'code = { path = "code"; };'
 	stand_in_for ssh
-	# shellcheck disable=SC2086
+	# shellcheck disable=SC2086,SC2163
 	export UNTOUCHED=yes PATH=$T/bin:$PATH $KEYS
 	burst_bg run
 	wait_for 30 "a pod at work" file_count out 1
@@ -208,6 +209,7 @@ t_files_that_others_can_read() { # are read, and told of
 	chmod 640 "$HOME/.runpod/config.toml"
 	burst offers -p runpod
 	is "$(grep -c 'others can read' err.txt)" 1 "warnings"
+	# shellcheck disable=SC2088
 	has err.txt '~/.runpod/config.toml has keys, and others can read it: chmod 600 ~/.runpod/config.toml'
 	chmod 600 "$HOME/.runpod/config.toml"
 	burst offers -p runpod
