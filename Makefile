@@ -54,7 +54,8 @@ Q := $(if $(V),,@)
 # ---- what the pod gets: the agent (static) and the workers that burst carries inside ----
 # musl gives a static agent of some 100 kB; glibc one of about 1 MB. Both have no dependencies.
 AGENT_CC     ?= $(shell command -v musl-gcc 2>/dev/null || echo $(CC))
-AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -static -s $(WARN)
+AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -static -s -fstack-protector-strong \
+                -Wl,-z,relro,-z,now $(WARN)
 KIT          := build/kit/burst-agent build/kit/espeak-worker
 
 build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
@@ -62,7 +63,8 @@ build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
 	$(Q)$(AGENT_CC) $(AGENT_CFLAGS) -o $@ jobs/agent/agent.c
 build/kit/espeak-worker: jobs/workers/espeak.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
+		jobs/workers/espeak.c -ldl
 build/kit/kit_sizes.h: $(KIT)
 	@printf '#define KIT_BURST_AGENT_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
 		$$(wc -c <build/kit/burst-agent) $$(wc -c <build/kit/espeak-worker) >$@
