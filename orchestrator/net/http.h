@@ -18,6 +18,9 @@ struct http_connect;
 int http_ready(struct err *err);
 /* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
+/* A call that carries a file (body_to, body_from) fails with ERR_NETWORK once not a byte of it has moved for so long, whatever its
+ * timeout_ms; 60 unless this is called. */
+void http_set_silence(struct http *http, int seconds);
 /* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
  * is fine. */
 void http_free(struct http *http);
