@@ -657,8 +657,8 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	}
 	/* libcurl sends a request again when a kept connection turns out to be dead, whatever the
 	 * method. All gRPC calls share one connection; there a body that cannot be read twice
-	 * keeps it from doing so. */
-	c->once = grpc && !call->may_repeat && call->body.len;
+	 * keeps it from doing so: for grpc.c says in their headers which try this is. */
+	c->once = grpc && call->body.len;
 	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || c->once ? 0L : 1L);
 	if (grpc && target->plain && !keeps_plain_http2()) {
 		curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
