@@ -6,7 +6,7 @@
 ## make check                 all tests
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
 ## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then RunPod's clients killed at each
-##                            write of the ledger, and random faults of RunPod's
+##                            write of the ledger, random faults of RunPod's and spoilt lines to it; and the same with Modal
 ## make bench                 measures, each beside a named peer
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -218,7 +218,7 @@ fuzz: deps-test
 	@bash tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ)
 
 # N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then, for RunPod and for Modal, a client is
-# killed at every write of its ledger, and for SOAK_SECONDS everything goes wrong at once.
+# killed at every write of its ledger, for SOAK_SECONDS everything goes wrong at once, and for as long the lines are spoilt to the byte.
 N    ?= 100000
 FROM ?=
 SOAK_SECONDS ?= 600
@@ -227,7 +227,8 @@ soak: deps-test
 	@bash tests/sim/soak.sh $(BUILD)/tests/sim $(N) $(FROM)
 	@for vendor in runpod modal; do \
 		BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/$${vendor}_kill.sh && \
-		BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/$${vendor}_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) || exit 1; \
+		BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/$${vendor}_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) && \
+		BURST=$(CURDIR)/$(BUILD)/burst NAMED=all bash tests/e2e/$${vendor}_network.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) || exit 1; \
 	done
 
 help:
