@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -344,6 +345,7 @@ static void become(struct delivery *d, int out)
 			      ctx->verbose > 0 ? "--verbose" : "--yes", NULL};
 
 	setpgid(0, 0);
+	files_give_back();
 	dup2(out, STDOUT_FILENO);
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
 	_exit(127);

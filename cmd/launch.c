@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "deliver.h"
@@ -407,6 +408,23 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	return store_put_run(l->ctx->store, &l->run, err);
 }
 
+/* ---- descriptors ---- */
+
+int launch_check_width(struct cmd_context *ctx, struct err *err)
+{
+	const struct section *top = config_top(ctx->config);
+	int64_t pods = section_has(top, "pods") ? section_int(top, "pods") : 1;
+	long limit = files_raise();
+	int fit = engine_pods_fit(limit, files_open());
+
+	if (pods <= fit)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), which is enough for %d pods; "
+		       "ask for fewer, or raise that limit",
+		       (long long)pods, limit, fit);
+}
+
 /* ---- money ---- */
 
 enum { BALANCE_MS = 10000 };
@@ -592,6 +610,7 @@ static void on_exit_command(struct launch *l)
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
+		files_give_back();
 		dup2(pipes[0], STDIN_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);

@@ -12,6 +12,12 @@
 
 enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000 };
 
+/* Descriptors. A pod has its connection and one file on its way home, which has two; the rest is shared: more such files,
+ * further connections for a large sync, children with three pipes each, calls, and what a run has open for itself (the ledger,
+ * locks, logs, libcurl's kept connections, what the worker threads read). */
+enum { POD_FILES = 3, SHARED_FILES = 96, SHARED_LANES = 28, OWN_FILES = 96 };
+
+
 /* ---- what people and the run's log hear ---- */
 
 void engine_log(struct engine *e, int level, const char *fmt, ...)
@@ -453,6 +459,13 @@ static void make_core(struct engine *e)
 	match_pods(e);
 }
 
+int engine_pods_fit(long limit, int open)
+{
+	long shared = 2 * SHARED_FILES + SHARED_LANES + 3 * (CALLER_CHILDREN + 2) + CALLER_CALLS + OWN_FILES + open;
+
+	return limit > shared ? (int)MIN((limit - shared) / POD_FILES, 1000000L) : 0;
+}
+
 int engine_ready(struct err *err)
 {
 	return http_ready(err);
@@ -464,6 +477,8 @@ struct engine *engine_new(const struct engine_setup *setup)
 
 	e->setup = setup;
 	e->last = &e->first;
+	e->fetching.files = SHARED_FILES;
+	e->lanes_left = SHARED_LANES;
 	random_hex(e->life, 3);
 	e->loop = loop_new();
 	e->http = http_new(e->loop, "burst/" BURST_VERSION);

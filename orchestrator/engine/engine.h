@@ -47,6 +47,8 @@ struct engine_setup {
 	void *ctx;
 };
 
+/* For how many pods a limit of so many descriptors is enough, `open` of them being taken when a run begins; 0: for none. */
+int engine_pods_fit(long limit, int open);
 /* Before the first engine: can this machine run one? ERR_LOCAL: libcurl is missing. */
 int engine_ready(struct err *err);
 /* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest (run.cost etc. are in the

@@ -98,6 +98,10 @@ struct engine {
 	struct caller *caller;
 	struct asked *asked; /* operations under way (vendor.c) */
 	struct pool *pool;
+	struct fetch_share fetching;
+	int lanes_left;			       /* further connections that may be open */
+	struct asked *file_first, **file_last; /* files on volumes that are to be fetched without a pod, in a row: vendor.c */
+	int files_asked;
 	struct actions actions;
 	struct queued *first, **last;
 	struct timer *wake;

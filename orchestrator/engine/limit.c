@@ -6,7 +6,7 @@
 #include "../base/clock.h"
 #include "../base/crypto.h"
 
-enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400 };
+enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400, RELEASE_WAIT_MS = 60 * 1000 };
 
 /* ---- counting ---- */
 
@@ -42,6 +42,14 @@ static int64_t until(int64_t at_ms, int64_t now_ms)
 	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
 }
 
+/* A release is kept back by what the vendor has said, not by what we count, and not for ever: it may be wrong. */
+static bool keeps_back(const struct limits *l, const struct limit_window *w, enum call_class class, int64_t now_ms)
+{
+	if (!w->quota || w->left > kept_back(w, class, now_ms))
+		return false;
+	return class != CALL_RELEASE || (w->said && now_ms - l->released_ms < RELEASE_WAIT_MS);
+}
+
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
@@ -50,9 +58,11 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 		return until(blocked, now_ms);
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
-	for (size_t i = 0; i < l->count && class != CALL_RELEASE; i++)
-		if (l->windows[i].quota && l->windows[i].left <= kept_back(&l->windows[i], class, now_ms))
+	for (size_t i = 0; i < l->count; i++)
+		if (keeps_back(l, &l->windows[i], class, now_ms))
 			return until(l->windows[i].reset_at_ms, now_ms);
+	if (class == CALL_RELEASE)
+		l->released_ms = now_ms;
 	for (size_t i = 0; i < l->count; i++)
 		l->windows[i].left = MAX(l->windows[i].left - 1, 0);
 	return 0;
@@ -126,6 +136,7 @@ static void take_state(struct limit_window *w, const char *item, size_t len, int
 		return;
 	w->left = left;
 	w->reset_at_ms = now_ms + seconds * 1000;
+	w->said = 1;
 }
 
 void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms)
@@ -151,27 +162,30 @@ void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms)
 
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 {
-	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld", (long long)l->refused_until_ms, (long long)l->blocked_until_ms);
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld", (long long)l->refused_until_ms, (long long)l->blocked_until_ms,
+			  (long long)l->released_ms);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
-		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at), " %s %lld %lld %lld %lld", w->name, (long long)w->quota,
-			       (long long)w->length_ms, (long long)w->left, (long long)w->reset_at_ms);
+		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at), " %s %lld %lld %lld %lld %lld", w->name, (long long)w->quota,
+			       (long long)w->length_ms, (long long)w->left, (long long)w->reset_at_ms, (long long)w->said);
 	}
 }
 
 void limits_read(struct limits *l, const char *text)
 {
-	long long refused, blocked, quota, length, left, reset;
+	long long refused, blocked, released, quota, length, left, reset, said;
 	char name[16];
 	int used;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2)
+	if (sscanf(text, "%lld %lld %lld%n", &refused, &blocked, &released, &used) != 3)
 		return;
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
-	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld%n", name, &quota, &length, &left, &reset, &used) == 5; text += used) {
+	l->released_ms = released;
+	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %lld%n", name, &quota, &length, &left, &reset, &said, &used) == 6;
+	     text += used) {
 		struct limit_window *w = window(l, name, strlen(name));
 		if (!w)
 			return;
@@ -179,6 +193,7 @@ void limits_read(struct limits *l, const char *text)
 		w->length_ms = length;
 		w->left = left;
 		w->reset_at_ms = reset;
+		w->said = said != 0;
 	}
 }
 
@@ -263,7 +278,10 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	}
 	assume(&shared, per_minute);
 	int64_t wait = limits_take(&shared, class, clock_wall_ms());
-	close_shared(l, name, &shared);
+	if (wait > 0)
+		store_rollback(l->store); /* nothing was counted: not worth a write to the disk */
+	else
+		close_shared(l, name, &shared);
 	return wait;
 }
 

@@ -2,7 +2,8 @@
  *
  * What the vendor says about its windows (RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, 429 with
  * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
- * releases alone; a release waits for nothing but a 429. Times are wall clock ms, since several processes share them. */
+ * releases alone; a release waits only after a 429 and, a minute at most, for a window that by the vendor's own word is used
+ * up: asked once more it would only be refused. Times are wall clock ms, since several processes share them. */
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 
@@ -15,6 +16,7 @@ struct limit_window {
 	char name[16];		   /* as the vendor calls it: "minute" */
 	int64_t quota, length_ms;  /* quota 0: not known */
 	int64_t left, reset_at_ms; /* left of it until then */
+	int64_t said;		   /* 1: by the vendor's own word, and counted on from there; 0: as assumed */
 };
 
 struct limits {
@@ -22,6 +24,7 @@ struct limits {
 	size_t count;
 	int64_t refused_until_ms; /* after a 429: nobody asks */
 	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
+	int64_t released_ms;	  /* when the newest release was let through */
 };
 
 /* The pure part. take: 0 and counted, or how many ms to wait before asking again. */

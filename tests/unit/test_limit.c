@@ -72,6 +72,30 @@ static void the_tightest_window_counts(void **state)
 	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 59 - 6);
 }
 
+/* A thousand of them at once: no more are sent than the vendor says that it will take, however long that takes. */
+static void releases_of_a_wide_run_keep_within_the_word(void **state)
+{
+	struct limits l = {0};
+	int sent = 0;
+
+	(void)state;
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=40;t=30\r\n", 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 40);
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 29999) > 0);
+	for (int minute = 0; minute < 16; minute++) {
+		int n = go_through(&l, CALL_RELEASE, NOW + 30000 + minute * 60000);
+		assert_int_equal(n, 60);
+		sent += n;
+	}
+	assert_int_equal(sent, 960);
+	/* an hour that is used up, or is said to be: one a minute finds out */
+	learn(&l, 200, "RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=3000\r\n", 0);
+	int64_t later = NOW + 20 * 60000;
+	assert_int_equal(go_through(&l, CALL_RELEASE, later), 1);
+	assert_int_equal(go_through(&l, CALL_RELEASE, later + 59000), 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, later + 60000), 1);
+}
+
 /* Whoever has asked too much of an hour early on asks every few seconds for the rest of it. */
 static void a_long_window_is_never_shut(void **state)
 {
@@ -109,7 +133,10 @@ static void a_refusal_is_waited_out(void **state)
 	(void)state;
 	learn(&l, 429, "RateLimit: \"minute\";r=0;t=12\r\n", 2000);
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 1999) > 0);
-	assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + 2000), 0); /* may try again before the window is over */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2000) == 0); /* none went through for a minute: what was said may be wrong */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2001) > 0);  /* ... and then it is waited for */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 11999) > 0);
+	assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + 12000), 0);
 	assert_true(limits_take(&l, CALL_POLL, NOW + 11999) > 0);
 	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 12000), 0);
 	l = (struct limits){0};
@@ -151,7 +178,7 @@ static void a_clock_set_back_does_not_block(void **state)
 
 static void text_and_back(void **state)
 {
-	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4"};
+	static const char *const bad[] = {"", "x", "1", "1 2 3 minute", "1 2 3 minute 3 4 5 6", "1 2 3 mi\"nute 1 2 3 4 1"};
 	struct limits l = a_minute(60, 12), got;
 	char text[LIMIT_TEXT_MAX];
 
@@ -160,6 +187,8 @@ static void text_and_back(void **state)
 	l.count = 2;
 	l.refused_until_ms = NOW + 1;
 	l.blocked_until_ms = NOW + 2;
+	l.released_ms = NOW - 1;
+	l.windows[1].said = 1;
 	limits_write(&l, text);
 	limits_read(&got, text);
 	assert_memory_equal(&got, &l, sizeof(l));
@@ -204,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_class_leaves_something_to_those_before_it),
+		cmocka_unit_test(releases_of_a_wide_run_keep_within_the_word),
 		cmocka_unit_test(the_tightest_window_counts),
 		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),
