@@ -222,7 +222,7 @@ static void on_reply(void *ctx, struct reply *reply)
 	hang_up(o);
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD)
-		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply);
+		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply, c->calls);
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,

@@ -10,7 +10,7 @@
 #include "../base/path.h"
 #include "impl.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000 };
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16 };
 
 /* Descriptors. A pod has its connection and one file on its way home, which has two; the rest is shared: more such files,
  * further connections for a large sync, children with three pipes each, calls, and what a run has open for itself (the ledger,
@@ -525,12 +525,13 @@ static void turn(struct engine *e)
 	}
 }
 
-/* What the vendors say stands beside our own count; who has no record yet is not waited for. */
+/* What the vendors say stands beside our own count; who has no record yet is not waited for, and a wide run does not spend the
+ * account's requests on it: `burst ledger --reconcile` asks for the rest. */
 static void ask_billing(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
-	for (int i = 0; i < e->pod_count; i++)
+	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
 		if (core_pod_at(e->core, i)->phase == POD_GONE && core_pod_at(e->core, i)->create_at)
 			vendor_billing(e, i);
 	while (e->billing_open && clock_boot_ms() < until)

@@ -6,7 +6,7 @@
 #include "../base/clock.h"
 #include "../base/crypto.h"
 
-enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400, RELEASE_WAIT_MS = 60 * 1000 };
+enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400, RELEASE_WAIT_MS = 60 * 1000, SAME_WINDOW_MS = 1500 };
 
 /* ---- counting ---- */
 
@@ -104,7 +104,7 @@ static int64_t parameter(const char *item, size_t len, char key)
 
 /* "minute";r=12;t=44, "hour";r=2800;t=1812 */
 static void each_item(struct limits *l, const char *header, int64_t now_ms,
-		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t now_ms))
+		      void (*take)(struct limit_window *w, const char *item, size_t len, int under_way, int64_t now_ms), int under_way)
 {
 	while (*header) {
 		size_t len = strcspn(header, ",");
@@ -112,43 +112,46 @@ static void each_item(struct limits *l, const char *header, int64_t now_ms,
 		const char *close = open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
 		struct limit_window *w = close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
 		if (w)
-			take(w, close, len - (size_t)(close - header), now_ms);
+			take(w, close, len - (size_t)(close - header), under_way, now_ms);
 		header += len + (header[len] == ',');
 	}
 }
 
-static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+static void take_policy(struct limit_window *w, const char *item, size_t len, int under_way, int64_t now_ms)
 {
 	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
 
-	(void)now_ms;
+	(void)under_way, (void)now_ms;
 	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
 		w->quota = quota;
 		w->length_ms = seconds * 1000;
 	}
 }
 
-static void take_state(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+/* Of a window that we are in, what is left only becomes less: what the server had not counted when it answered, we have. */
+static void take_state(struct limit_window *w, const char *item, size_t len, int under_way, int64_t now_ms)
 {
 	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
+	int64_t reset_at_ms = now_ms + seconds * 1000;
 
 	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
 		return;
-	w->left = left;
-	w->reset_at_ms = now_ms + seconds * 1000;
+	bool same = w->said && now_ms < w->reset_at_ms && reset_at_ms - w->reset_at_ms < SAME_WINDOW_MS;
+	w->left = same ? MIN(w->left, left) : MAX(left - under_way, 0);
+	w->reset_at_ms = reset_at_ms;
 	w->said = 1;
 }
 
-void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms)
+void limits_learn(struct limits *l, const struct reply *reply, int under_way, int64_t now_ms)
 {
 	char text[512];
 
 	if (reply->failed)
 		return;
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
-		each_item(l, text, now_ms, take_policy);
+		each_item(l, text, now_ms, take_policy, under_way);
 	if (reply_header(reply, "RateLimit", text, sizeof(text)))
-		each_item(l, text, now_ms, take_state);
+		each_item(l, text, now_ms, take_state, under_way);
 	if (reply->status != 429)
 		return;
 	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
@@ -285,7 +288,7 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	return wait;
 }
 
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply)
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int under_way)
 {
 	struct limits shared;
 	char name[32], text[8];
@@ -293,9 +296,9 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
 		return;
 	if (!open_shared(l, account, name, &shared)) {
-		limits_learn(alone(l, account), reply, clock_wall_ms());
+		limits_learn(alone(l, account), reply, under_way, clock_wall_ms());
 		return;
 	}
-	limits_learn(&shared, reply, clock_wall_ms());
+	limits_learn(&shared, reply, under_way, clock_wall_ms());
 	close_shared(l, name, &shared);
 }

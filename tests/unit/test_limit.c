@@ -31,7 +31,7 @@ static void learn(struct limits *l, int status, const char *head, int64_t retry_
 {
 	struct reply r = answer(status, head, retry_after_ms);
 
-	limits_learn(l, &r, NOW);
+	limits_learn(l, &r, 0, NOW);
 	reply_free(&r);
 }
 
@@ -70,6 +70,25 @@ static void the_tightest_window_counts(void **state)
 	l.count = 2;
 	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
 	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 59 - 6);
+}
+
+/* Sixty are on their way when the first of them is answered: the server has not counted the others yet, we have. */
+static void what_is_under_way_is_counted(void **state)
+{
+	struct limits l = {0};
+	struct reply late;
+
+	(void)state;
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=30\r\n", 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 60);
+	late = answer(200, "RateLimit: \"minute\";r=59;t=30\r\n", 0);
+	limits_learn(&l, &late, 59, NOW + 20);
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 21) > 0);
+	reply_free(&late);
+	late = answer(200, "RateLimit: \"minute\";r=50;t=60\r\n", 0); /* of the next minute, in which the rest may be counted */
+	limits_learn(&l, &late, 8, NOW + 30000);
+	assert_int_equal(l.windows[0].left, 42);
+	reply_free(&late);
 }
 
 /* A thousand of them at once: no more are sent than the vendor says that it will take, however long that takes. */
@@ -218,7 +237,7 @@ static void processes_share_it(void **state)
 	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL), 0);
 	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL), 0);
 	struct reply r = answer(429, "", 60000);
-	limiter_learn(b, "runpod:x", &r);
+	limiter_learn(b, "runpod:x", &r, 0);
 	reply_free(&r);
 	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE) > 0);
 	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL), 0);
@@ -234,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_class_leaves_something_to_those_before_it),
 		cmocka_unit_test(releases_of_a_wide_run_keep_within_the_word),
+		cmocka_unit_test(what_is_under_way_is_counted),
 		cmocka_unit_test(the_tightest_window_counts),
 		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),
