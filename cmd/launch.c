@@ -410,13 +410,14 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 
 /* ---- descriptors ---- */
 
-int launch_check_width(struct cmd_context *ctx, struct err *err)
+int launch_check_width(struct launch *l, struct err *err)
 {
-	const struct section *top = config_top(ctx->config);
+	const struct section *top = config_top(l->ctx->config);
 	int64_t pods = section_has(top, "pods") ? section_int(top, "pods") : 1;
 	long limit = files_raise();
-	int fit = engine_pods_fit(limit, files_open());
+	int open = files_open(), fit = engine_pods_fit(limit, open);
 
+	l->setup.files = limit - open;
 	if (pods <= fit)
 		return 0;
 	return err_set(err, ERR_CONFIG,

@@ -1,6 +1,7 @@
 /* engine.c - the loop: wait, make events, ask the core, carry out its actions. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,11 +13,11 @@
 
 enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16 };
 
-/* Descriptors. A pod has its connection and one file on its way home, which has two; the rest is shared: more such files,
- * further connections for a large sync, children with three pipes each, calls, and what a run has open for itself (the ledger,
- * locks, logs, libcurl's kept connections, what the worker threads read). */
-enum { POD_FILES = 3, SHARED_FILES = 96, SHARED_LANES = 28, OWN_FILES = 96 };
-
+/* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is shared: calls and children
+ * (with three pipes each), of which there are no more than pods; what a run has open for itself (the ledger, locks, logs,
+ * libcurl's kept connections, what the worker threads read); and, as many as there is room for, more files on their way home
+ * and further connections for a large sync. */
+enum { POD_FILES = 3, OWN_FILES = 80, LEAST_SHARED_FILES = 8, MOST_SHARED_FILES = 96, LEAST_LANES = 3, MOST_LANES = 28 };
 
 /* ---- what people and the run's log hear ---- */
 
@@ -459,11 +460,27 @@ static void make_core(struct engine *e)
 	match_pods(e);
 }
 
+static long files_for(long pods)
+{
+	return OWN_FILES + POD_FILES * pods + MIN(pods + 8, (long)CALLER_CALLS) + 3 * (MIN(pods, (long)CALLER_CHILDREN) + 2);
+}
+
 int engine_pods_fit(long limit, int open)
 {
-	long shared = 2 * SHARED_FILES + SHARED_LANES + 3 * (CALLER_CHILDREN + 2) + CALLER_CALLS + OWN_FILES + open;
+	long left = limit - open - 2 * LEAST_SHARED_FILES - LEAST_LANES;
+	int pods = 0;
 
-	return limit > shared ? (int)MIN((limit - shared) / POD_FILES, 1000000L) : 0;
+	while (files_for(pods + 1) <= left)
+		pods++;
+	return pods;
+}
+
+static void share_files(struct engine *e)
+{
+	long left = e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
+
+	e->fetching.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES), (long)LEAST_SHARED_FILES);
+	e->lanes_left = (int)MAX(MIN(left - 2 * e->fetching.files, (long)MOST_LANES), (long)LEAST_LANES);
 }
 
 int engine_ready(struct err *err)
@@ -477,8 +494,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 
 	e->setup = setup;
 	e->last = &e->first;
-	e->fetching.files = SHARED_FILES;
-	e->lanes_left = SHARED_LANES;
+	share_files(e);
 	random_hex(e->life, 3);
 	e->loop = loop_new();
 	e->http = http_new(e->loop, "burst/" BURST_VERSION);

@@ -39,6 +39,7 @@ struct engine_setup {
 	size_t adopt_count;
 	bool ignore_hangup;	/* a background client outlives its terminal */
 	bool verbose;
+	long files; /* descriptors that may be opened; 0: as many as are wanted */
 
 	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
 	void (*progress)(void *ctx, const struct engine *e);

@@ -431,14 +431,19 @@ int receive_finish(struct receive *r, struct err *err)
 	return 0;
 }
 
+static void close_both(struct receive *r)
+{
+	fd_close(r->fd);
+	fd_close(r->dir);
+	r->fd = r->dir = -1;
+}
+
 void receive_rest(struct receive *r)
 {
 	if (r->rests || !r->verified || r->kept || fstat(r->fd, &r->was) < 0)
 		return;
 	r->rests = true;
-	close(r->fd);
-	close(r->dir);
-	r->fd = r->dir = -1;
+	close_both(r);
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -473,10 +478,13 @@ int receive_keep(struct receive *r, struct err *err)
 	if (!r->kept && renameat(r->dir, r->part, r->dir, r->base) < 0)
 		return local_error(r, "rename", err);
 	r->kept = true;
+	if (r->dir < 0)
+		return 0; /* a second time */
 	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
 	if (fsync(r->dir) < 0 && errno != EINVAL)
 		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path,
 			       strerror(errno));
+	close_both(r); /* one command's thousands of outputs are kept in a row, and dropped afterwards */
 	return 0;
 }
 

@@ -3,6 +3,48 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/runpod/wide.sh"
 
+t_more_pods_than_fit() { # refused with the number that fits; and so many do fit, each with many outputs that wait for its command
+	local fit
+	# shellcheck disable=SC2016
+	JOB='name = "wide"; type = "command"; output = "out"; outputs = ["*.txt"];
+		run = "for i in $(seq 120); do echo $i >$BURST_INDEX-$i.txt; done";'
+	cat >burst.cfg <<-E
+		provider = "local";
+		caps = { max_cost = 1.00; max_duration = "10m"; };
+		job = { $JOB };
+		volume = { name = "v"; size_gb = 1; create = true; };
+		providers = { local = { capacity = 64; }; };
+	E
+	(
+		ulimit -Sn 150
+		ulimit -Hn 180
+		burst run --pods 500
+		echo $STATUS >status
+	)
+	is "$(cat status)" 2 "exit status of too many"
+	is "$(wc -l <err.txt)" 1 "lines it says: $(tr '\n' '|' <err.txt)"
+	has err.txt 'pods: 500 are more than fit: this process may open 180 files (`ulimit -n`), which is enough for '
+	fit=$(sed -n 's/.* enough for \([0-9]*\) pods;.*/\1/p' err.txt)
+	[ "${fit:-0}" -ge 3 ] && [ "$fit" -le 12 ] || { complain "fit: $fit"; return; }
+	(
+		ulimit -Sn 150
+		ulimit -Hn 180
+		burst run --pods "$fit" --json
+		echo $STATUS >status
+	)
+	is "$(cat status)" 0 "exit status of as many as fit ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(json '.pods | length')" "$fit" pods
+	is "$(find out -name '*.txt' | wc -l)" $((fit * 120)) outputs
+	(
+		ulimit -Sn 150
+		ulimit -Hn 180
+		burst resume --json
+		burst run --pods 500 --dry-run
+		echo $STATUS >status
+	)
+	is "$(cat status)" 2 "exit status of a plan of too many"
+}
+
 t_sixty_pods() {
 	local why
 	why=$(wide_can) || { skip "$why"; return; }

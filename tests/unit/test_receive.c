@@ -101,6 +101,10 @@ static void those_that_rest_have_no_descriptors(void **state)
 		snprintf(name, sizeof(name), "sub/%zu", i);
 		if (i % 2)
 			MUST(receive_keep(all[i], err));
+	}
+	assert_int_equal(files_open(), open);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		snprintf(name, sizeof(name), "sub/%zu", i);
 		receive_drop(all[i], false);
 		assert_int_equal(have(*state, name), i % 2);
 	}
