@@ -45,6 +45,28 @@ t_more_pods_than_fit() { # refused with the number that fits; and so many do fit
 	is "$(cat status)" 2 "exit status of a plan of too many"
 }
 
+long_job() { # long_job SEGMENTS PODS: on pods of this machine, by a worker that takes no time; figures in watch.json
+	mkdir -p code
+	cp "$ROOT/tests/workers/fast.py" code/
+	seq "$1" | awk '{printf "{\"id\":\"s%06d\",\"text\":\"L%d.\"}\n", $1, $1}' >script.jsonl
+	ENGINE=fast
+	JOB='worker = "/usr/bin/python3 \"$BURST_CODE/fast.py\"";'
+	config "pods = $2; code = { path = \"code\"; };"
+	sed -i 's/max_duration = "10m"/max_duration = "10h"/' burst.cfg
+	python3 "$ROOT/tests/cloud/common/watch.py" - "$2" watch.json "$BURST" run --json >out.txt 2>err.txt </dev/null
+	STATUS=$(jq .status watch.json)
+}
+
+t_five_thousand_segments() {
+	long_job 5000 2
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(json '.segments | "\(.rendered) \(.failed)"')" "5000 0" rendered
+	is "$(wavs)" 5000 files
+	is "$(wc -l <out/manifest.jsonl)" 5000 "lines of the manifest"
+	burst run --json
+	is "$(json '.segments | "\(.rendered) \(.cached)"')" "0 5000" "the second time"
+}
+
 t_sixty_pods() {
 	local why
 	why=$(wide_can) || { skip "$why"; return; }
