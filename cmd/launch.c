@@ -384,6 +384,11 @@ static int check_keys(struct launch *l, struct err *err)
 	return run_keys_write(keys, l->run_dir, list, count, err);
 }
 
+static int by_row_id(const void *a, const void *b)
+{
+	return strcmp(((const struct segment_row *)a)->id, ((const struct segment_row *)b)->id);
+}
+
 int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 {
 	struct segment_row *rows = NULL;
@@ -397,10 +402,14 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 	if (store_segments(l->ctx->store, run->id, &rows, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < segments; k++)
-			if (!strcmp(rows[i].id, list[k].id))
-				l->setup.results[k].cached = false;
+	if (count)
+		qsort(rows, count, sizeof(*rows), by_row_id);
+	for (size_t k = 0; k < segments && count; k++) {
+		struct segment_row wanted = {0};
+		COPY_TEXT(wanted.id, list[k].id);
+		if (bsearch(&wanted, rows, count, sizeof(*rows), by_row_id))
+			l->setup.results[k].cached = false;
+	}
 	free(rows);
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");

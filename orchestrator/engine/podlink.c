@@ -256,7 +256,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		return;
 	begin_report(e, pod, (uint32_t)segment);
 	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)
-		outfiles_fetch(e, pod, (uint32_t)segment);
+		outfiles_stream(e, pod, (uint32_t)segment);
 }
 
 static void log_event(struct engine *e, int pod, const json_t *event)
