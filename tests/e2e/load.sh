@@ -45,18 +45,6 @@ t_more_pods_than_fit() { # refused with the number that fits; and so many do fit
 	is "$(cat status)" 2 "exit status of a plan of too many"
 }
 
-long_job() { # long_job SEGMENTS PODS: on pods of this machine, by a worker that takes no time; figures in watch.json
-	mkdir -p code
-	cp "$ROOT/tests/workers/fast.py" code/
-	seq "$1" | awk '{printf "{\"id\":\"s%06d\",\"text\":\"L%d.\"}\n", $1, $1}' >script.jsonl
-	ENGINE=fast
-	JOB='worker = "/usr/bin/python3 \"$BURST_CODE/fast.py\"";'
-	config "pods = $2; code = { path = \"code\"; };"
-	sed -i 's/max_duration = "10m"/max_duration = "10h"/' burst.cfg
-	python3 "$ROOT/tests/cloud/common/watch.py" - "$2" watch.json "$BURST" run --json >out.txt 2>err.txt </dev/null
-	STATUS=$(jq .status watch.json)
-}
-
 t_five_thousand_segments() {
 	long_job 5000 2
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
@@ -67,10 +55,18 @@ t_five_thousand_segments() {
 	is "$(json '.segments | "\(.rendered) \(.cached)"')" "0 5000" "the second time"
 }
 
-t_sixty_pods() {
+t_sixteen_real_pods() { # the bench has a hundred
+	long_job 320 16 500
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(wavs)" 320 files
+	is "$(json '[.pods[].released] | [length, all] | join(" ")')" "16 true" "pods, all gone"
+}
+
+t_sixty_pods() { # no lost event, each segment once, no more requests a minute than the account has
 	local why
 	why=$(wide_can) || { skip "$why"; return; }
 	wide_run 60 600 400 3 && wide_right 60 600
+	is "$(jq ".pods_used >= 50" wide.json)" true "pods that had work ($(jq .pods_used wide.json))"
 	rp_stop
 }
 

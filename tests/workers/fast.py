@@ -1,12 +1,15 @@
 #!/usr/bin/python3
-"""fast.py - a worker that takes next to no time, for measuring everything else: it hums as long as the text would take."""
+"""fast.py - a worker that takes next to no time, for measuring everything else: it hums as long as the text would take. HUM_MS: it
+rests so long before each segment."""
 
 import array
 import json
 import os
 import struct
 import sys
+import time
 
+REST_S = float(os.environ.get("HUM_MS", "0")) / 1000
 RATE = 8000
 sounds = {}
 
@@ -29,6 +32,7 @@ say(hello=1, protocol=1, engine="fast", version="1", sample_rate=RATE, max_batch
 for line in sys.stdin:
     batch = json.loads(line)
     for s in batch["segments"]:
+        time.sleep(REST_S)
         tenths, wav = sound(s["text"])
         path = os.path.join(out, s["file"])
         with open(path + ".tmp", "wb") as f:

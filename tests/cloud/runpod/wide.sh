@@ -4,6 +4,7 @@
 #   wide_run PODS SEGMENTS RENDER_MS [MINUTE_S]   one burst; the vendor's minute, of 60 requests, may be shorter than ours.
 #                                                 Leaves wide.json: what it took, and the counts of both sides
 #   wide_right PODS SEGMENTS                      complains of whatever is not as it must be
+#   long_job SEGMENTS PODS [RENDER_MS]            one burst on pods of this machine; watch.json says what it took
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
 . "$ROOT/tests/cloud/runpod/client.sh"
@@ -57,4 +58,15 @@ wide_right() { # wide_right PODS SEGMENTS
 	is "$(jq '.most_a_minute <= 60' wide.json)" true "requests a minute ($(jq .most_a_minute wide.json))"
 	is "$(jq .pods_left wide.json)" 0 "pods that are not gone"
 	is "$(rp_pods | wc -l)" 0 "pods that are left"
+}
+long_job() { # by a worker that takes no time
+	mkdir -p code
+	cp "$ROOT/tests/workers/fast.py" code/
+	seq "$1" | awk '{printf "{\"id\":\"s%06d\",\"text\":\"L%d.\"}\n", $1, $1}' >script.jsonl
+	ENGINE=fast
+	JOB='worker = "HUM_MS='${3:-0}' /usr/bin/python3 \"$BURST_CODE/fast.py\"";'
+	LOCAL="capacity = $2;" config "pods = $2; code = { path = \"code\"; };"
+	sed -i 's/max_duration = "10m"/max_duration = "10h"/; s/max_cost = 1.00/max_cost = 1000.0/' burst.cfg
+	python3 "$ROOT/tests/cloud/common/watch.py" - "$2" watch.json "$BURST" run --json >out.txt 2>err.txt </dev/null
+	STATUS=$(jq .status watch.json)
 }
