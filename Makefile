@@ -7,7 +7,7 @@
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
 ## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
 ##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
-## make bench                 measures, each beside a named peer
+## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments) only when it is named
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
 ## make clean                 removes build/
@@ -174,7 +174,7 @@ DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libs
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
-              iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema \
+              iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
@@ -81,7 +82,8 @@ static struct output *add_output(struct delivery *d, const char *name, const cha
 /* Where the pod that rendered it left it. */
 static char *path_there(struct delivery *d, const struct manifest_entry *e, bool command)
 {
-	const char *attempt = jsonx_text(e->line, "attempt", "");
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+	const char *attempt = jsonx_text(line, "attempt", "");
 	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 	struct pod_row pod;
 	struct err none;
@@ -112,7 +114,8 @@ static int read_outputs(struct delivery *d, struct err *err)
 		return -1;
 	for (size_t i = 0; i < m.count; i++) {
 		const struct manifest_entry *e = &m.entries[i];
-		if (jsonx_bool(e->line, "former", false))
+		CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+		if (jsonx_bool(line, "former", false))
 			continue;
 		if (!is_plain(e->file))
 			return err_set(err, ERR_JOB, "an output's name has a control character or a backslash in it: it cannot be delivered");
@@ -345,6 +348,7 @@ static void become(struct delivery *d, int out)
 			      ctx->verbose > 0 ? "--verbose" : "--yes", NULL};
 
 	setpgid(0, 0);
+	files_give_back();
 	dup2(out, STDOUT_FILENO);
 	guard_leave();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);

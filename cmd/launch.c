@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/files.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -385,6 +386,11 @@ static int check_keys(struct launch *l, struct err *err)
 	return run_keys_write(keys, l->run_dir, list, count, err);
 }
 
+static int by_row_id(const void *a, const void *b)
+{
+	return strcmp(((const struct segment_row *)a)->id, ((const struct segment_row *)b)->id);
+}
+
 int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 {
 	struct segment_row *rows = NULL;
@@ -398,15 +404,37 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 	if (store_segments(l->ctx->store, run->id, &rows, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < segments; k++)
-			if (!strcmp(rows[i].id, list[k].id))
-				l->setup.results[k].cached = false;
+	if (count)
+		qsort(rows, count, sizeof(*rows), by_row_id);
+	for (size_t k = 0; k < segments && count; k++) {
+		struct segment_row wanted = {0};
+		COPY_TEXT(wanted.id, list[k].id);
+		if (bsearch(&wanted, rows, count, sizeof(*rows), by_row_id))
+			l->setup.results[k].cached = false;
+	}
 	free(rows);
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
 	return store_put_run(l->ctx->store, &l->run, err);
+}
+
+/* ---- descriptors ---- */
+
+int launch_check_width(struct launch *l, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	int64_t pods = section_has(top, "pods") ? section_int(top, "pods") : 1;
+	long limit = files_raise();
+	int open = files_open(), fit = engine_pods_fit(limit, open);
+
+	l->setup.files = limit - open;
+	if (pods <= fit)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), which is enough for %d pods; "
+		       "ask for fewer, or raise that limit",
+		       (long long)pods, limit, fit);
 }
 
 /* ---- money ---- */
@@ -611,6 +639,7 @@ static void on_exit_command(struct launch *l)
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
+		files_give_back();
 		dup2(pipes[0], STDIN_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);

@@ -14,7 +14,9 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	struct launch l;
 
 	launch_init(&l, ctx);
-	int status = launch_load_job(&l, err);
+	int status = launch_check_width(&l, err);
+	if (status == 0)
+		status = launch_load_job(&l, err);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)

@@ -158,7 +158,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (opt_has(ctx, "detach") && client_fd() < 0)
 		return detach(ctx, err);
 	launch_init(&l, ctx);
-	int status = launch_load_job(&l, err);
+	int status = launch_check_width(&l, err);
+	if (status == 0)
+		status = launch_load_job(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);
 	else if (status == 0)

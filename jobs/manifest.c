@@ -21,18 +21,22 @@ static bool is_hash(const char *text)
 
 static int entry_read(const char *bytes, size_t len, struct manifest_entry *out, struct err *err)
 {
-	json_t *line = len <= LINE_MAX_BYTES ? jsonx_parse(bytes, len, err) : NULL;
+	CLEANUP(json_decref) json_t *line = len <= LINE_MAX_BYTES ? jsonx_parse(bytes, len, err) : NULL;
 
 	if (!line)
 		return err_set(err, ERR_CONFIG, "not a line of a manifest");
 	const char *id = jsonx_text(line, "id", NULL), *file = jsonx_text(line, "file", NULL);
 	const char *key = jsonx_text(line, "key", NULL), *hash = jsonx_text(line, "sha256", NULL);
-	if (!id || !file || !path_is_safe(file) || !is_hash(key) || !is_hash(hash)) {
-		json_decref(line);
+	if (!id || !file || !path_is_safe(file) || !is_hash(key) || !is_hash(hash))
 		return err_set(err, ERR_CONFIG,
 			       "id, file, key and sha256 are not what burst writes");
-	}
-	*out = (struct manifest_entry){.id = id, .file = file, .line = line};
+	size_t id_room = strlen(id) + 1, file_room = strlen(file) + 1;
+	char *text = xmalloc(len + 1 + id_room + file_room);
+	memcpy(text, bytes, len);
+	text[len] = '\0';
+	*out = (struct manifest_entry){.line = text,
+				       .id = memcpy(text + len + 1, id, id_room),
+				       .file = memcpy(text + len + 1 + id_room, file, file_room)};
 	COPY_TEXT(out->key, key);
 	COPY_TEXT(out->sha256, hash);
 	return 0;
@@ -113,7 +117,7 @@ int manifest_read(const char *dir, bool lenient, struct manifest *out, struct er
 void manifest_free(struct manifest *m)
 {
 	for (size_t i = 0; i < m->count; i++)
-		json_decref(m->entries[i].line);
+		free(m->entries[i].line);
 	free(m->entries);
 	free(m->by_file);
 	*m = (struct manifest){0};
@@ -164,9 +168,14 @@ int manifest_match(const struct manifest *m, const char *dir, const char *file, 
 	return 0;
 }
 
+json_t *manifest_entry_json(const struct manifest_entry *entry)
+{
+	return jsonx_parse(entry->line, strlen(entry->line), NULL);
+}
+
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result)
 {
-	const json_t *line = entry->line;
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(entry);
 
 	result->state = SEGMENT_SAFE;
 	result->cached = true;
@@ -254,47 +263,61 @@ static void add_line(struct str *text, const json_t *line)
 	str_addc(text, '\n');
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 /* The line of each old file that lies in the folder, is still what the line says, and is not among
  * the new lines. */
 static int add_former(struct str *text, const char *dir, const struct manifest *old,
-		      const json_t *lines, struct err *err)
+		      const struct manifest_lines *now, struct err *err)
 {
-	CLEANUP(json_decref) json_t *now = json_object();
-	size_t i;
-	json_t *line;
-
-	json_array_foreach (lines, i, line)
-		json_object_set_new(now, jsonx_text(line, "file", ""), json_true());
-	for (i = 0; i < old->count; i++) {
+	for (size_t i = 0; i < old->count; i++) {
 		const char *file = old->by_file[i]->file;
 		const struct manifest_entry *kept;
 		bool absent;
 		if ((i > 0 && !strcmp(old->by_file[i - 1]->file, file)) ||
-		    json_object_get(now, file))
+		    (now->count && bsearch(&file, now->files, now->count, sizeof(*now->files), by_text)))
 			continue;
 		if (manifest_match(old, dir, file, NULL, &kept, &absent, err) < 0)
 			return -1;
 		if (!kept)
 			continue;
-		json_object_set_new(kept->line, "former", json_true());
-		add_line(text, kept->line);
+		CLEANUP(json_decref) json_t *line = manifest_entry_json(kept);
+		json_object_set_new(line, "former", json_true());
+		add_line(text, line);
 	}
 	return 0;
 }
 
-int manifest_rewrite(const char *dir, const json_t *lines, struct err *err)
+void manifest_lines_add(struct manifest_lines *lines, json_t *line)
+{
+	GROW(lines->files, lines->count, lines->cap);
+	lines->files[lines->count++] = xstrdup(jsonx_text(line, "file", ""));
+	add_line(&lines->text, line);
+	json_decref(line);
+}
+
+void manifest_lines_free(struct manifest_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++)
+		free(lines->files[i]);
+	free(lines->files);
+	str_free(&lines->text);
+	*lines = (struct manifest_lines){0};
+}
+
+int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
 	CLEANUP(manifest_free) struct manifest old = {0};
-	CLEANUP(str_free) struct str text = STR_INIT;
-	size_t i;
-	json_t *line;
 
+	if (lines->count)
+		qsort(lines->files, lines->count, sizeof(*lines->files), by_text);
 	if (manifest_read(dir, true, &old, err) < 0)
 		return -1;
-	json_array_foreach (lines, i, line)
-		add_line(&text, line);
-	if (add_former(&text, dir, &old, lines, err) < 0)
+	if (add_former(&lines->text, dir, &old, lines, err) < 0)
 		return -1;
-	return path_write(path, str_text(&text), text.len, 0666, err);
+	return path_write(path, str_text(&lines->text), lines->text.len, 0666, err);
 }

@@ -7,12 +7,13 @@
 #ifndef BURST_JOBS_MANIFEST_H
 #define BURST_JOBS_MANIFEST_H
 
+#include "base/str.h"
 #include "job.h"
 
 struct manifest_entry {
-	const char *id, *file; /* borrowed from line */
+	const char *id, *file; /* inside line */
 	char key[SHA256_HEX], sha256[SHA256_HEX];
-	json_t *line;
+	char *line; /* as text, which takes a tenth of the room; id and file stand behind it */
 };
 
 struct manifest {
@@ -42,6 +43,9 @@ struct manifest_entry *const *manifest_find(const struct manifest *m, const char
 int manifest_match(const struct manifest *m, const char *dir, const char *file, const char *key,
 		   const struct manifest_entry **out, bool *absent, struct err *err);
 
+/* All that the line says. New reference. */
+json_t *manifest_entry_json(const struct manifest_entry *entry);
+
 /* Fills the result of a segment whose file is kept from an earlier run. */
 void manifest_restore(const struct manifest_entry *entry, struct segment_result *result);
 
@@ -53,9 +57,22 @@ void manifest_add_result(json_t *line, const struct segment_result *result);
 
 /* One write at the end of the file, synced. Safe from several threads and processes at once. */
 int manifest_append(const char *dir, const json_t *line, struct err *err);
-/* Writes the whole file anew: the given lines, then those of old files that are still there and not
- * among them, marked "former", so that they stay known as ours. lines: JSON array. */
-int manifest_rewrite(const char *dir, const json_t *lines, struct err *err);
+/* The lines of a file that is written anew; {0} is none. There may be a hundred thousand: they are kept as text. */
+struct manifest_lines {
+	struct str text;
+	char **files;
+	size_t count, cap;
+};
+void manifest_lines_add(struct manifest_lines *lines, json_t *line); /* line is taken */
+void manifest_lines_free(struct manifest_lines *lines);
+/* Writes the whole file anew: the given lines (whose files are sorted here), then those of old files that are still there and
+ * not among them, marked "former", so that they stay known as ours. */
+int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *err);
+
+static inline void manifest_lines_free_cleanup(struct manifest_lines *lines)
+{
+	manifest_lines_free(lines);
+}
 
 static inline void manifest_free_cleanup(struct manifest *m)
 {

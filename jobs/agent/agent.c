@@ -1179,6 +1179,8 @@ struct batch {
 	int64_t busy_ms;
 };
 
+enum { OUTPUT_ROWS = 1024 };
+
 enum worker_state { WORKER_LOADING, WORKER_IDLE, WORKER_BUSY, WORKER_RESTARTING, WORKER_FAILED };
 
 struct command {
@@ -1189,7 +1191,7 @@ struct command {
 	int notify;	      /* inotify, -1 when there is none */
 	char **watched;	      /* folder of each watch descriptor */
 	int watches;
-	struct output *outputs; /* reported so far */
+	struct output *outputs[OUTPUT_ROWS]; /* reported so far, by a hash of the name: there may be a hundred thousand */
 	long output_count;
 	bool exited;
 	int code;
@@ -2799,9 +2801,18 @@ static bool may_hold_output(const struct agent *a, const char *dir)
 	return false;
 }
 
+static struct output **output_row(struct command *c, const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (const char *p = name; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 16777619u;
+	return &c->outputs[(hash ^ hash >> 16) % OUTPUT_ROWS];
+}
+
 static struct output *output_find(struct command *c, const char *name)
 {
-	for (struct output *o = c->outputs; o; o = o->next)
+	for (struct output *o = *output_row(c, name); o; o = o->next)
 		if (!strcmp(o->name, name))
 			return o;
 	return NULL;
@@ -2829,8 +2840,8 @@ static void output_offer(struct agent *a, struct command *c, const char *name, c
 	if (!o) {
 		o = xalloc(sizeof(*o));
 		o->name = xcopy(name, strlen(name));
-		o->next = c->outputs;
-		c->outputs = o;
+		o->next = *output_row(c, name);
+		*output_row(c, name) = o;
 	}
 	o->ino = st->st_ino;
 	o->size = st->st_size;
@@ -2923,12 +2934,12 @@ static void command_free(struct command *c)
 	for (int i = 0; i < c->watches; i++)
 		free(c->watched[i]);
 	free(c->watched);
-	while (c->outputs) {
-		struct output *next = c->outputs->next;
-		free(c->outputs->name);
-		free(c->outputs);
-		c->outputs = next;
-	}
+	for (int i = 0; i < OUTPUT_ROWS; i++)
+		for (struct output *o = c->outputs[i], *next; o; o = next) {
+			next = o->next;
+			free(o->name);
+			free(o);
+		}
 	close_fd(&c->log_fd);
 	close_fd(&c->notify);
 	free(c->id);

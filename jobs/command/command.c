@@ -291,14 +291,14 @@ static int command_record(struct job *job, size_t index, const struct segment_re
 static bool is_current(const struct job *job, const struct segment_result *results, size_t index,
 		       const struct manifest_entry *e)
 {
-	const char *attempt = jsonx_text(e->line, "attempt", "");
-
-	return !strcmp(e->id, job->segments[index].id) &&
-	       (!results[index].attempt[0] || !strcmp(attempt, results[index].attempt));
+	if (strcmp(e->id, job->segments[index].id))
+		return false;
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+	return !results[index].attempt[0] || !strcmp(jsonx_text(line, "attempt", ""), results[index].attempt);
 }
 
 static int current_lines(const struct job *job, const struct manifest *m,
-			 const struct segment_result *results, json_t *lines, struct err *err)
+			 const struct segment_result *results, struct manifest_lines *lines, struct err *err)
 {
 	for (size_t s = 0; s < job->count; s++)
 		for (size_t i = 0; i < m->count; i++) {
@@ -311,7 +311,7 @@ static int current_lines(const struct job *job, const struct manifest *m,
 					   &absent, err) < 0)
 				return -1;
 			if (entry == latest)
-				json_array_append(lines, entry->line);
+				manifest_lines_add(lines, manifest_entry_json(entry));
 		}
 	return 0;
 }
@@ -332,13 +332,13 @@ static int command_finish(struct job *job, const struct segment_result *results,
 			  struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
-	CLEANUP(json_decref) json_t *lines = json_array();
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	if (manifest_read(job->output, true, &m, err) < 0 ||
-	    current_lines(job, &m, results, lines, err) < 0 ||
-	    manifest_rewrite(job->output, lines, err) < 0)
+	    current_lines(job, &m, results, &lines, err) < 0 ||
+	    manifest_rewrite(job->output, &lines, err) < 0)
 		return -1;
-	note_results(job, results, json_array_size(lines), notes);
+	note_results(job, results, lines.count, notes);
 	return 0;
 }
 

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/guard.h"
 #include "base/str.h"
 
@@ -15,6 +15,10 @@
 #define TRUE_PEAK    -1.5
 #define SILENCE_LUFS -70.0
 #define TOLERANCE_LU 0.15
+
+enum { NOT_FOUND = 127, NOT_STARTED = 126 };
+
+extern char **environ;
 
 static void read_to_end(int fd, struct str *text)
 {
@@ -32,17 +36,22 @@ static void read_to_end(int fd, struct str *text)
 
 static int start(const char *const *argv, int stderr_fd, pid_t *pid)
 {
-	posix_spawn_file_actions_t files;
-
-	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_adddup2(&files, stderr_fd, 2);
 	char **env = guard_environ();
-	int why = posix_spawnp(pid, argv[0], &files, NULL, (char *const *)argv, env);
-	free(env);
-	posix_spawn_file_actions_destroy(&files);
-	return why;
+
+	*pid = fork();
+	if (*pid) {
+		free(env);
+		return *pid < 0 ? errno : 0;
+	}
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, 0);
+	dup2(null, 1);
+	dup2(stderr_fd, 2);
+	files_give_back();
+	guard_leave();
+	environ = env;
+	execvp(argv[0], (char *const *)argv);
+	_exit(errno == ENOENT ? NOT_FOUND : NOT_STARTED);
 }
 
 /* The last line that says something. */
@@ -65,16 +74,14 @@ static int run(const char *const *argv, struct str *said, struct err *err)
 	int why = start(argv, ends[1], &pid);
 	close(ends[1]);
 	if (why)
-		return err_set(err, why == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", argv[0],
-			       strerror(why));
+		return err_set(err, ERR_LOCAL, "%s: %s", argv[0], strerror(why));
 	read_to_end(from, said);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return err_set(err, ERR_LOCAL, "%s: wait: %s", argv[0], strerror(errno));
 	if (status == 0)
 		return 0;
-	if (WIFEXITED(status) &&
-	    WEXITSTATUS(status) == 127) /* some systems find out only in the child */
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
 		return err_set(err, ERR_NOT_FOUND, "%s: %s", argv[0], strerror(ENOENT));
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	const char *line = last_line(said);

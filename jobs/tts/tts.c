@@ -519,12 +519,12 @@ static int tts_record(struct job *job, size_t index, const struct segment_result
 static int write_manifest(const struct job *job, const struct segment_result *results,
 			  struct err *err)
 {
-	CLEANUP(json_decref) json_t *lines = json_array();
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
 	for (size_t i = 0; i < job->segments.count; i++)
 		if (results[i].state == SEGMENT_SAFE)
-			json_array_append_new(lines, line_of(job, i, &results[i]));
-	return manifest_rewrite(job->output, lines, err);
+			manifest_lines_add(&lines, line_of(job, i, &results[i]));
+	return manifest_rewrite(job->output, &lines, err);
 }
 
 static void note_some(const struct job *job, const struct segment_result *results, bool suspects,

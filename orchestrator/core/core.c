@@ -263,6 +263,25 @@ static bool has_image(struct core *c, int provider)
 	return v->image_ask == ASK_HAVE;
 }
 
+static bool limits_shut(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && c->vendors[i].rent_not_before > c->now)
+			return true;
+	return false;
+}
+
+/* A thousand creates at once would all wait for the account's limits, and for each other. */
+static bool rents_enough(const struct core *c, int provider)
+{
+	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once : RENTS_AT_ONCE;
+	int under_way = 0;
+
+	for (int i = 0; i < c->pod_count; i++)
+		under_way += c->pods[i].provider == provider && c->pods[i].phase <= POD_RENTING;
+	return under_way >= most;
+}
+
 static void widen(struct core *c)
 {
 	int working, coming, active = count_active(c, &working, &coming);
@@ -279,6 +298,8 @@ static void widen(struct core *c)
 			return;
 		if (!k)
 			k = offers_pick(c, true, &again_at);
+		if (!k && active && limits_shut(c))
+			return; /* it is no lack of pods */
 		if (!k) {
 			if (c->now >= c->offers_again_at)
 				no_capacity(c, active, again_at);
@@ -298,7 +319,7 @@ static void widen(struct core *c)
 			core_fault(c, -1, &err);
 			return;
 		}
-		if (!has_image(c, k->provider))
+		if (!has_image(c, k->provider) || rents_enough(c, k->provider))
 			return;
 		pod_rent(c, k, end);
 		active++;
@@ -549,6 +570,8 @@ static void note_wake(struct core *c)
 			at = MIN(at, v->listing_since + LAST_LOOK_MS);
 		else if (!v->listing && v->list_at != NEVER)
 			at = MIN(at, MAX(v->list_at, v->list_not_before));
+		if (v->rent_not_before > c->now)
+			at = MIN(at, v->rent_not_before);
 	}
 	if (c->offers_again_at && !core_stopping(c))
 		at = MIN(at, c->offers_again_at);

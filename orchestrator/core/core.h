@@ -140,6 +140,7 @@ struct core_pod {
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
+	bool release_answered;
 	bool absent; /* whoever accepted its release knew of no such pod */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */

@@ -18,6 +18,8 @@ enum {
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
+	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long */
+	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */
 	UNMADE_MOST = 2,		   /* in a row; then nothing more is rented of that vendor */
 	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
 	SPOT_REST_MS = 10 * 60 * 1000,
@@ -87,6 +89,8 @@ struct vendor { /* what the run knows of one provider */
 	int64_t created_at; /* when the newest create was answered */
 	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
+	int rents_at_once;		/* fewer after the account's limits left no room for one, twice as many after each success; 0: all */
+	int64_t rent_not_before;
 	int unmade;		/* pods whose containers could not be made, in a row */
 	int spot_refusals;	/* in a row */
 	int64_t spot_rest_until;

@@ -256,6 +256,14 @@ void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err)
 	c->dirty = true;
 }
 
+/* The account's limits let so many releases a minute through. Those that wait for their turn are not given up while it moves. */
+static void wait_on(struct core *c, int provider)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && c->pods[i].phase == POD_RELEASING && !c->pods[i].release_answered)
+			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
+}
+
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
 {
 	if (p->phase != POD_RELEASING)
@@ -264,12 +272,16 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		if (!p->released_at || word == RELEASE_ENDED)
 			p->released_at = c->now;
 		p->absent = word == RELEASE_ABSENT;
+		if (!p->release_answered)
+			wait_on(c, p->provider);
+		p->release_answered = true;
 		p->looks = p->clean_looks = 0;
 		pod_enter(c, p, POD_CONFIRMING);
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);
 		return;
 	}
+	p->release_answered = p->release_answered || err->kind != ERR_RATE_LIMITED;
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)
 		core_note(c, NOTE_WARN, "pod %s: release: %s; asking again until it is gone", p->id, err->msg);

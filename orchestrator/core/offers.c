@@ -91,8 +91,9 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 					k->offer.provider, k->offer.gpu);
 			continue;
 		}
-		if (k->rest_until > c->now) {
-			*again_at = MIN(*again_at, k->rest_until);
+		int64_t from = MAX(k->rest_until, c->vendors[k->provider].rent_not_before);
+		if (from > c->now) {
+			*again_at = MIN(*again_at, from);
 			continue;
 		}
 		if (spot_rests(c, k) || (!avoided_too && offer_avoided(&k->past, c->wall)))

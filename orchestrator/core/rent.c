@@ -138,7 +138,10 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	case ERR_BUG:
 		core_fault(c, pod_index(c, p), err);
 		break;
-	case ERR_RATE_LIMITED:
+	case ERR_RATE_LIMITED: /* no offer's fault, and true of all of them; one create finds out when there is room again */
+		v->rent_not_before = c->now + MAX(err->retry_after_ms, (int64_t)RATE_LIMITED_MS);
+		v->rents_at_once = 1;
+		break;
 	case ERR_TRANSIENT:
 	case ERR_NETWORK:
 		pod_rest_after_trouble(c, p, err->retry_after_ms);
@@ -173,6 +176,8 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	pod_vendor(c, p)->created_at = c->now;
 	if (p->offer.spot)
 		pod_vendor(c, p)->spot_refusals = 0;
+	if (pod_vendor(c, p)->rents_at_once)
+		pod_vendor(c, p)->rents_at_once = MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
 	if (view->price_microusd_h > 0)
 		p->price_microusd_h = view->price_microusd_h;
 	pod_enter(c, p, POD_BOOTING);

@@ -9,11 +9,22 @@
 #include "../net/grpc.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000 };
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, CLASSES = CALL_POLL + 1 };
 
 struct vendor_clock {
 	const struct provider_ops *ops;
 	int64_t off_ms;
+};
+
+/* Calls of one sort that wait to be sent, first come, first served within a class. Only the first of a class asks whether the
+ * account's limits have room: all behind it would hear the same. */
+struct row {
+	const struct provider *provider;
+	enum call_kind kind;
+	bool unlimited;
+	struct caller_op *first[CLASSES], **last[CLASSES];
+	int64_t shut_until[CLASSES]; /* by the limits */
+	struct row *next;
 };
 
 struct caller {
@@ -21,6 +32,9 @@ struct caller {
 	struct http *http;
 	struct limiter *limiter;
 	struct caller_op *first; /* under way */
+	struct row *rows;
+	int children, calls; /* under way now */
+	struct timer *room; /* when a limit may have room again */
 	struct vendor_clock clocks[CLOCKS_MAX];
 	int clock_count;
 };
@@ -41,6 +55,8 @@ struct caller_op {
 	int repeats;
 	struct grpc_tries tries;
 	int64_t sent_wall_ms;
+	struct row *row; /* it waits there; NULL: it does not */
+	struct caller_op *behind;
 	int64_t queued_at; /* since then it waits for room in the limits; 0: it does not */
 	struct http_call *http;
 	struct grpc_call *grpc;
@@ -57,14 +73,44 @@ struct caller *caller_new(struct loop *loop, struct http *http)
 	return c;
 }
 
+static void serve(struct caller *c);
+
+static void leave_row(struct caller_op *o)
+{
+	struct row *r = o->row;
+	struct caller_op **at;
+
+	if (!r)
+		return;
+	for (at = &r->first[o->call.class]; *at != o; at = &(*at)->behind)
+		;
+	*at = o->behind;
+	if (!*at)
+		r->last[o->call.class] = at;
+	o->row = NULL;
+	o->behind = NULL;
+}
+
+/* Its call is over, in one way or another. */
+static void hang_up(struct caller_op *o)
+{
+	o->caller->children -= o->child != NULL;
+	o->caller->calls -= o->http || o->grpc;
+	o->http = NULL;
+	o->grpc = NULL;
+	o->child = NULL;
+}
+
 static void op_end(struct caller_op *o)
 {
 	*o->link = o->next;
 	if (o->next)
 		o->next->link = o->link;
+	leave_row(o);
 	http_cancel(o->http);
 	grpc_cancel(o->grpc);
 	child_cancel(o->child);
+	hang_up(o);
 	loop_untimer(o->timer);
 	o->ops->op_free(o->op);
 	call_free(&o->call);
@@ -77,6 +123,12 @@ void caller_free(struct caller *c)
 		return;
 	while (c->first)
 		op_end(c->first);
+	while (c->rows) {
+		struct row *r = c->rows;
+		c->rows = r->next;
+		free(r);
+	}
+	loop_untimer(c->room);
 	limiter_free(c->limiter);
 	free(c);
 }
@@ -165,22 +217,25 @@ static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;
 
-	o->http = NULL;
-	o->grpc = NULL;
-	o->child = NULL;
+	struct caller *c = o->caller;
+
+	hang_up(o);
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD)
-		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply, o->sent_wall_ms, clock_wall_ms());
+		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
+			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls});
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
 			 reply->err.kind ? reply->err.msg : "the server failed");
-		o->timer = loop_timer(o->caller->loop, wait, on_repeat, o);
+		o->timer = loop_timer(c->loop, wait, on_repeat, o);
+		serve(c);
 		return;
 	}
 	o->repeats = 0;
 	o->tries = (struct grpc_tries){0};
 	step(o, reply);
+	serve(c);
 }
 
 static void finish(struct caller_op *o, struct op_result *result, const struct err *err)
@@ -193,42 +248,138 @@ static void finish(struct caller_op *o, struct op_result *result, const struct e
 	done(ctx, result, err ? &copy : NULL);
 }
 
+/* ---- whose turn it is ---- */
+
+static bool has_line(const struct caller_op *o)
+{
+	const struct caller *c = o->caller;
+
+	if (o->call.kind == CALL_CHILD)
+		return c->children < CALLER_CHILDREN;
+	return c->calls < CALLER_CALLS - (o->call.class == CALL_RELEASE ? 0 : FOR_RELEASES);
+}
+
+static void dispatch(struct caller_op *o)
+{
+	struct caller *c = o->caller;
+
+	o->queued_at = 0;
+	o->sent_wall_ms = clock_wall_ms();
+	if (o->call.kind == CALL_CHILD)
+		o->child = child_send(c->loop, &o->call, on_reply, o);
+	else if (o->call.kind == CALL_GRPC)
+		o->grpc = grpc_send(c->loop, c->http, &o->call, &o->tries, on_reply, o);
+	else
+		o->http = http_send(c->http, &o->call, on_reply, o);
+	c->children += o->child != NULL;
+	c->calls += o->http || o->grpc;
+}
+
+static void on_room(void *ctx)
+{
+	struct caller *c = ctx;
+
+	c->room = NULL;
+	serve(c);
+}
+
+/* True: it may be sent, and is counted. */
+static bool has_room(struct caller_op *o, struct row *r)
+{
+	int64_t now = clock_boot_ms();
+	enum call_class class = o->call.class;
+
+	if (o->call.kind == CALL_CHILD || r->unlimited)
+		return true;
+	if (now >= r->shut_until[class]) {
+		int64_t wait = limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute, class,
+					    clock_wall_ms());
+		if (wait <= 0)
+			return true;
+		r->shut_until[class] = now + wait;
+	}
+	return false;
+}
+
 /* A create is not kept waiting for long, since nobody could stop it: nothing was sent, and the core may want something else
  * by then. */
-static void wait_for_room(struct caller_op *o, int64_t wait_ms)
+static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 {
 	int64_t now = clock_boot_ms();
 	struct err err = {0};
 
 	if (!o->queued_at)
 		o->queued_at = now;
-	if (o->kind != OP_RENT || o->call.class != CALL_CREATE || now - o->queued_at < RENT_QUEUE_MS) {
-		o->timer = loop_timer(o->caller->loop, wait_ms, on_repeat, o);
-		return;
-	}
+	if (o->kind != OP_RENT || o->call.class != CALL_CREATE || now - o->queued_at < RENT_QUEUE_MS)
+		return false;
 	err_set(&err, ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
-	err.retry_after_ms = wait_ms;
+	err.retry_after_ms = MAX(shut_until - now, 1);
 	finish(o, NULL, &err);
+	return true;
+}
+
+/* Sends what can be sent of one class; when to look again, INT64_MAX: when something is over. */
+static int64_t serve_class(struct row *r, enum call_class class)
+{
+	while (r->first[class]) {
+		struct caller_op *o = r->first[class];
+		if (!has_line(o))
+			return INT64_MAX;
+		if (has_room(o, r)) {
+			leave_row(o);
+			dispatch(o);
+			continue;
+		}
+		for (struct caller_op *next; o && class == CALL_CREATE; o = next) {
+			next = o->behind;
+			give_up_rent(o, r->shut_until[class]);
+		}
+		return r->first[class] ? r->shut_until[class] : INT64_MAX;
+	}
+	return INT64_MAX;
+}
+
+static void serve(struct caller *c)
+{
+	int64_t at = INT64_MAX;
+
+	for (int class = 0; class < CLASSES; class++)
+		for (struct row *r = c->rows; r; r = r->next)
+			at = MIN(at, serve_class(r, (enum call_class)class));
+	loop_untimer(c->room);
+	c->room = at == INT64_MAX ? NULL : loop_timer(c->loop, MAX(at - clock_boot_ms(), 1), on_room, c);
+}
+
+static struct row *row_of(struct caller_op *o)
+{
+	struct caller *c = o->caller;
+	struct row *r = c->rows;
+
+	while (r && (r->provider != o->provider || r->kind != o->call.kind || r->unlimited != o->call.unlimited))
+		r = r->next;
+	if (r)
+		return r;
+	r = xcalloc(1, sizeof(*r));
+	r->provider = o->provider;
+	r->kind = o->call.kind;
+	r->unlimited = o->call.unlimited;
+	for (int i = 0; i < CLASSES; i++)
+		r->last[i] = &r->first[i];
+	r->next = c->rows;
+	c->rows = r;
+	return r;
 }
 
 static void carry(struct caller_op *o)
 {
-	o->sent_wall_ms = clock_wall_ms();
-	if (o->call.kind == CALL_CHILD) {
-		o->child = child_send(o->caller->loop, &o->call, on_reply, o);
-		return;
-	}
-	int64_t wait = o->call.unlimited ? 0 : limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute,
-							     o->call.class, o->sent_wall_ms);
-	if (wait > 0) {
-		wait_for_room(o, wait);
-		return;
-	}
-	o->queued_at = 0;
-	if (o->call.kind == CALL_GRPC)
-		o->grpc = grpc_send(o->caller->loop, o->caller->http, &o->call, &o->tries, on_reply, o);
-	else
-		o->http = http_send(o->caller->http, &o->call, on_reply, o);
+	struct row *r = row_of(o);
+	bool first = !r->first[o->call.class];
+
+	o->row = r;
+	*r->last[o->call.class] = o;
+	r->last[o->call.class] = &o->behind;
+	if (first)
+		serve(o->caller);
 }
 
 static void step(struct caller_op *o, const struct reply *reply)
@@ -295,8 +446,11 @@ void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *line
 
 void caller_cancel(struct caller_op *o)
 {
-	if (o)
-		op_end(o);
+	if (!o)
+		return;
+	struct caller *c = o->caller;
+	op_end(o);
+	serve(c);
 }
 
 struct answer {

@@ -10,7 +10,12 @@
 #include "../provider.h"
 #include "../store/store.h"
 
-enum { CALLER_CLOCK_OFF_MS = 120 * 1000 };
+enum {
+	CALLER_CLOCK_OFF_MS = 120 * 1000,
+	/* under way at once; what is more waits in a row, releases first */
+	CALLER_CHILDREN = 16,
+	CALLER_CALLS = 96,
+};
 
 struct caller;
 struct caller_op;

@@ -1,6 +1,7 @@
 /* engine.c - the loop: wait, make events, ask the core, carry out its actions. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -10,7 +11,13 @@
 #include "../base/path.h"
 #include "impl.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000 };
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16 };
+
+/* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is shared: calls and children
+ * (with three pipes each), of which there are no more than pods; what a run has open for itself (the ledger, locks, logs,
+ * libcurl's kept connections, what the worker threads read); and, as many as there is room for, more files on their way home
+ * and further connections for a large sync. */
+enum { POD_FILES = 3, OWN_FILES = 80, LEAST_SHARED_FILES = 8, MOST_SHARED_FILES = 96, LEAST_LANES = 3, MOST_LANES = 28 };
 
 /* ---- what people and the run's log hear ---- */
 
@@ -455,6 +462,29 @@ static void make_core(struct engine *e)
 	match_pods(e);
 }
 
+static long files_for(long pods)
+{
+	return OWN_FILES + POD_FILES * pods + MIN(pods + 8, (long)CALLER_CALLS) + 3 * (MIN(pods, (long)CALLER_CHILDREN) + 2);
+}
+
+int engine_pods_fit(long limit, int open)
+{
+	long left = limit - open - 2 * LEAST_SHARED_FILES - LEAST_LANES;
+	int pods = 0;
+
+	while (files_for(pods + 1) <= left)
+		pods++;
+	return pods;
+}
+
+static void share_files(struct engine *e)
+{
+	long left = e->setup->files ? e->setup->files - files_for(e->setup->conf.pods) : LONG_MAX / 2;
+
+	e->fetching.files = (int)MAX(MIN((left - LEAST_LANES) / 4, (long)MOST_SHARED_FILES), (long)LEAST_SHARED_FILES);
+	e->lanes_left = (int)MAX(MIN(left - 2 * e->fetching.files, (long)MOST_LANES), (long)LEAST_LANES);
+}
+
 int engine_ready(struct err *err)
 {
 	return http_ready(err);
@@ -466,6 +496,7 @@ struct engine *engine_new(const struct engine_setup *setup)
 
 	e->setup = setup;
 	e->last = &e->first;
+	share_files(e);
 	random_hex(e->life, 3);
 	e->loop = loop_new();
 	e->http = http_new(e->loop, "burst/" BURST_VERSION);
@@ -512,12 +543,13 @@ static void turn(struct engine *e)
 	}
 }
 
-/* What the vendors say stands beside our own count; who has no record yet is not waited for. */
+/* What the vendors say stands beside our own count; who has no record yet is not waited for, and a wide run does not spend the
+ * account's requests on it: `burst ledger --reconcile` asks for the rest. */
 static void ask_billing(struct engine *e)
 {
 	int64_t until = clock_boot_ms() + BILLING_MS;
 
-	for (int i = 0; i < e->pod_count; i++)
+	for (int i = 0; i < e->pod_count && e->billing_open < BILLING_PODS; i++)
 		if (core_pod_at(e->core, i)->phase == POD_GONE && core_pod_at(e->core, i)->create_at)
 			vendor_billing(e, i);
 	while (e->billing_open && clock_boot_ms() < until)

@@ -39,6 +39,7 @@ struct engine_setup {
 	size_t adopt_count;
 	bool ignore_hangup;	/* a background client outlives its terminal */
 	bool verbose;
+	long files; /* descriptors that may be opened; 0: as many as are wanted */
 
 	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
 	void (*progress)(void *ctx, const struct engine *e);
@@ -47,6 +48,8 @@ struct engine_setup {
 	void *ctx;
 };
 
+/* For how many pods a limit of so many descriptors is enough, `open` of them being taken when a run begins; 0: for none. */
+int engine_pods_fit(long limit, int open);
 /* Before the first engine: can this machine run one? ERR_LOCAL: libcurl is missing. */
 int engine_ready(struct err *err);
 /* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest (run.cost etc. are in the

@@ -10,12 +10,15 @@
 
 enum {
 	ASKED_MAX = 16,		   /* requests on their way at once */
-	HELD_MAX = 16 << 20,	   /* bytes waiting for the disk before the channel is paused */
-	SLICE = 1 << 20,	   /* written at once */
+	OPEN_MAX = 32,		   /* files of one connection that are open, for those and for what they become */
+	HELD_MAX = 16 << 20,	   /* bytes waiting for the disk before the channel is paused, */
+	HELD_ALL_MAX = 128 << 20,  /* ... of all channels; */
+	SLICE = 256 << 10,	   /* written at once */
+	HELD_FREE = 2 * SLICE,	   /* ... so many are always let in: when they are there, some of them are being written */
 	HEADER_MAX = 4096,
 };
 
-enum stage { ST_OPENING, ST_READY, ST_ASKED, ST_ARRIVING, ST_FINISHING, ST_OVER };
+enum stage { ST_WAITING, ST_OPENING, ST_READY, ST_ASKED, ST_ARRIVING, ST_FINISHING, ST_OVER };
 
 /* Who owns what: the loop thread owns everything; while `busy`, a worker thread owns r, out and result. */
 struct fetch {
@@ -29,6 +32,7 @@ struct fetch {
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 	enum stage stage;
+	struct fetch_share *share; /* NULL: it is open without having taken of it */
 	int64_t offset;	 /* first byte asked for */
 	int64_t arrived; /* from offset on */
 	struct str in;	 /* arrived, not yet given to a thread */
@@ -46,7 +50,10 @@ struct fetcher {
 	struct loop *loop;
 	struct pool *pool;
 	struct ssh_channel *channel;
-	struct fetch *first, **last; /* in the order in which they were wanted */
+	struct fetch *first, **last; /* in the order in which they were wanted; from `waiting` on they wait */
+	struct fetch *waiting;
+	int open;
+	struct fetch_share *share;
 	struct fetch *arriving;
 	struct fetch *asked[ASKED_MAX]; /* in the order of asking, which is the order of the answers */
 	int asked_first, asked_count;
@@ -58,6 +65,19 @@ struct fetcher {
 
 static void pump(struct fetcher *f);
 
+/* ---- what all connections share ---- */
+
+static void set_held(struct fetcher *f, size_t bytes)
+{
+	f->share->held += bytes - f->held;
+	f->held = bytes;
+}
+
+static bool holds_too_much(const struct fetcher *f, int part)
+{
+	return f->held > HELD_FREE && (f->held > (size_t)HELD_MAX / part || f->share->held > (size_t)HELD_ALL_MAX / part);
+}
+
 /* ---- one file ---- */
 
 static void unlink_fetch(struct fetch *x)
@@ -67,7 +87,10 @@ static void unlink_fetch(struct fetch *x)
 
 	if (!f)
 		return;
-	for (p = &f->first; *p && *p != x; p = &(*p)->next)
+	if (f->waiting == x)
+		f->waiting = x->next;
+	f->open -= x->stage != ST_WAITING;
+	for (p = &f->first; *p && *p != x; p = &(*p)->next) /* what is open is among the first few */
 		;
 	if (*p) {
 		*p = x->next;
@@ -75,7 +98,7 @@ static void unlink_fetch(struct fetch *x)
 			f->last = p;
 		f->count--;
 	}
-	f->held -= x->in.len;
+	set_held(f, f->held - x->in.len);
 	if (f->arriving == x)
 		f->arriving = NULL;
 	x->fetcher = NULL;
@@ -88,12 +111,16 @@ static void fetch_end(struct fetch *x, const struct err *err)
 
 	if (x->stage == ST_OVER)
 		return;
-	x->stage = ST_OVER;
 	unlink_fetch(x);
+	x->stage = ST_OVER;
+	if (x->share)
+		x->share->files++;
 	if (err) {
 		receive_drop(x->r, err->kind == ERR_NETWORK || err->kind == ERR_LOCAL);
 		x->r = NULL;
 	}
+	if (!err)
+		receive_rest(x->r);
 	x->done(x->ctx, err ? NULL : TAKE(x->r), err ? &copy : NULL);
 	if (x->local)
 		unlink(x->local);
@@ -178,10 +205,10 @@ static void written(void *arg)
 	x->busy = false;
 	if (f) {
 		size_t held = 0;
-		for (struct fetch *y = f->first; y; y = y->next)
+		for (struct fetch *y = f->first; y != f->waiting; y = y->next)
 			held += y->in.len + (y->busy ? y->out.len : 0);
-		f->held = held;
-		if (f->paused && f->held < HELD_MAX / 2 && f->channel) {
+		set_held(f, held);
+		if (f->paused && !holds_too_much(f, 2) && f->channel) {
 			f->paused = false;
 			ssh_pause(f->channel, false);
 		}
@@ -260,7 +287,7 @@ static void fail_asked(struct fetcher *f, enum err_kind kind, const char *why)
 	f->asked_count = 0;
 	f->arriving = NULL;
 	f->failing = true;
-	for (struct fetch *x = f->first, *next; x; x = next) {
+	for (struct fetch *x = f->first, *next; x && x != f->waiting; x = next) {
 		next = x->next;
 		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING)
 			fetch_fail(x, kind, why);
@@ -307,7 +334,7 @@ static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
 	size_t n = (size_t)MIN((int64_t)len, missing);
 
 	str_addn(&x->in, bytes, n);
-	f->held += n;
+	set_held(f, f->held + n);
 	x->arrived += (int64_t)n;
 	if (x->arrived == x->bytes - x->offset) {
 		x->all_here = true;
@@ -351,7 +378,7 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 		p += n;
 		len -= n;
 	}
-	if (f->channel && f->held > HELD_MAX && !f->paused) {
+	if (f->channel && !f->paused && holds_too_much(f, 1)) {
 		f->paused = true;
 		ssh_pause(f->channel, true);
 	}
@@ -387,10 +414,25 @@ static void ask(struct fetcher *f, struct fetch *x)
 	f->asked[(f->asked_first + f->asked_count++) % ASKED_MAX] = x;
 }
 
+static void open_more(struct fetcher *f)
+{
+	while (f->waiting && !f->closed && (!f->open || (f->open < OPEN_MAX && f->share->files > 0))) {
+		struct fetch *x = f->waiting;
+		if (f->open) {
+			x->share = f->share;
+			x->share->files--;
+		}
+		f->open++;
+		f->waiting = x->next;
+		start_open(x);
+	}
+}
+
 /* Asks for what is ready to be asked for, in order, a bounded number at once. */
 static void pump(struct fetcher *f)
 {
-	for (struct fetch *x = f->first, *next; x && !f->closed && !f->failing; x = next) {
+	open_more(f);
+	for (struct fetch *x = f->first, *next; x && x != f->waiting && !f->closed && !f->failing; x = next) {
 		next = x->next;
 		if (x->stage != ST_READY)
 			continue;
@@ -402,7 +444,7 @@ static void pump(struct fetcher *f)
 	}
 }
 
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool)
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share)
 {
 	struct fetcher *f = xcalloc(1, sizeof(*f));
 
@@ -410,6 +452,7 @@ struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *poo
 	f->loop = loop;
 	f->pool = pool;
 	f->last = &f->first;
+	f->share = share;
 	return f;
 }
 
@@ -439,7 +482,9 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 	*f->last = x;
 	f->last = &x->next;
 	f->count++;
-	start_open(x);
+	if (!f->waiting)
+		f->waiting = x;
+	open_more(f);
 }
 
 size_t fetcher_pending(const struct fetcher *f)
@@ -462,6 +507,7 @@ void fetcher_close(struct fetcher *f)
 		}
 		fetch_fail(x, ERR_NETWORK, "connection lost");
 	}
+	set_held(f, 0);
 	str_free(&f->header);
 	free(f);
 }

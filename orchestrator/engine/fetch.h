@@ -1,5 +1,9 @@
 /* fetch.h - brings finished files home over one `burst-agent send` channel per pod: asked for in a row without waiting for
- * answers, verified and written by worker threads while the next ones arrive. */
+ * answers, verified and written by worker threads while the next ones arrive.
+ *
+ * A file has two descriptors from shortly before it is asked for until its done(). Each connection may have one such file at
+ * any time; more only while there is room, which all connections of an engine share. So is the room for bytes that wait for
+ * the disk. */
 #ifndef BURST_ENGINE_FETCH_H
 #define BURST_ENGINE_FETCH_H
 
@@ -17,13 +21,21 @@ struct fetch_want {
 	const char *sha256;
 	/* In a worker thread, when length and hash are right and before the rename: looks at the file. May be NULL. */
 	void (*inspect)(void *ctx, const char *part_path);
-	/* In the loop, exactly once. err NULL: *r is the verified file under its .part name, now the callee's. Otherwise
+	/* In the loop, exactly once. err NULL: *r is the verified file under its .part name, now the callee's, and rests
+	 * (receive_rest). Otherwise
 	 * ERR_NETWORK (connection lost: what arrived is kept for the next try), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL. */
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 };
 
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool);
+/* What all connections of an engine share. */
+struct fetch_share {
+	int files;   /* how many more may be open */
+	size_t held; /* bytes that wait for the disk */
+};
+
+/* share is borrowed. */
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share);
 /* Strings are copied. */
 void fetcher_get(struct fetcher *f, const struct fetch_want *want);
 /* The connection is gone or going: all that is under way ends with ERR_NETWORK. NULL is fine. */

@@ -24,7 +24,6 @@ enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START,
 /* One finished file on a pod that is, or will be, on its way home. */
 struct outfile {
 	char *name, *path, sha256[SHA256_HEX];
-	uint32_t name_hash;
 	int64_t bytes;
 	struct receive *r; /* home, verified, not renamed yet */
 	bool under_way;
@@ -34,7 +33,7 @@ struct outfile {
 
 struct seg_state {
 	struct outfile *files; /* one for speech, any number for a command */
-	size_t count;
+	size_t count, cap, home; /* home: so many are here, verified */
 	int pod;
 	bool reported;	/* the pod said it is finished */
 	bool refused;	/* one of its files cannot be taken: what else is said of this try does not count */
@@ -100,6 +99,10 @@ struct engine {
 	struct caller *caller;
 	struct asked *asked; /* operations under way (vendor.c) */
 	struct pool *pool;
+	struct fetch_share fetching;
+	int lanes_left;			       /* further connections that may be open */
+	struct asked *file_first, **file_last; /* files on volumes that are to be fetched without a pod, in a row: vendor.c */
+	int files_asked;
 	struct actions actions;
 	struct queued *first, **last;
 	struct timer *wake;
@@ -228,6 +231,8 @@ void stage_free(struct engine *e);
 
 /* outfiles.c: from finished there to safe here */
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
+/* The one that was added last, while its command still runs. */
+void outfiles_stream(struct engine *e, int pod, uint32_t segment);
 void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch_want *want);
 void outfiles_keep(struct engine *e, uint32_t segment, bool suspect);
 void outfiles_discard(struct engine *e, uint32_t segment);

@@ -6,7 +6,7 @@
 #include "../base/crypto.h"
 
 enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400,
-       SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
+       RELEASE_WAIT_MS = 60 * 1000, SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
 
 /* ---- counting ---- */
 
@@ -42,6 +42,14 @@ static int64_t until(int64_t at_ms, int64_t now_ms)
 	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
 }
 
+/* A release is kept back by what the vendor has said, not by what we count, and not for ever: it may be wrong. */
+static bool keeps_back(const struct limits *l, const struct limit_window *w, enum call_class class, int64_t now_ms)
+{
+	if (!w->quota || w->left > kept_back(w, class, now_ms))
+		return false;
+	return class != CALL_RELEASE || (w->said && now_ms - l->released_ms < RELEASE_WAIT_MS);
+}
+
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
@@ -50,9 +58,11 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 		return until(blocked, now_ms);
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
-	for (size_t i = 0; i < l->count && class != CALL_RELEASE; i++)
-		if (l->windows[i].quota && l->windows[i].left <= kept_back(&l->windows[i], class, now_ms))
+	for (size_t i = 0; i < l->count; i++)
+		if (keeps_back(l, &l->windows[i], class, now_ms))
 			return until(l->windows[i].reset_at_ms, now_ms);
+	if (class == CALL_RELEASE)
+		l->released_ms = now_ms;
 	for (size_t i = 0; i < l->count; i++)
 		l->windows[i].left = MAX(l->windows[i].left - 1, 0);
 	return 0;
@@ -93,8 +103,8 @@ static int64_t parameter(const char *item, size_t len, char key)
 }
 
 /* "minute";r=12;t=44, "hour";r=2800;t=1812 */
-static void each_item(struct limits *l, const char *header, int64_t sent_ms, int64_t now_ms,
-		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms))
+static void each_item(struct limits *l, const char *header, const struct limit_call *call,
+		      void (*take)(struct limit_window *w, const char *item, size_t len, const struct limit_call *call))
 {
 	while (*header) {
 		size_t len = strcspn(header, ",");
@@ -102,16 +112,16 @@ static void each_item(struct limits *l, const char *header, int64_t sent_ms, int
 		const char *close = open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
 		struct limit_window *w = close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
 		if (w)
-			take(w, close, len - (size_t)(close - header), sent_ms, now_ms);
+			take(w, close, len - (size_t)(close - header), call);
 		header += len + (header[len] == ',');
 	}
 }
 
-static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms)
+static void take_policy(struct limit_window *w, const char *item, size_t len, const struct limit_call *call)
 {
 	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
 
-	(void)sent_ms, (void)now_ms;
+	(void)call;
 	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
 		w->left += w->quota ? MAX(quota - w->quota, 0) : 0;
 		w->quota = quota;
@@ -119,32 +129,34 @@ static void take_policy(struct limit_window *w, const char *item, size_t len, in
 	}
 }
 
-static void take_state(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms)
+static void take_state(struct limit_window *w, const char *item, size_t len, const struct limit_call *call)
 {
 	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
 
 	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
 		return;
-	if (w->quota >= left && w->reset_at_ms >= sent_ms + seconds * 1000 - SAME_WINDOW_MS &&
-	    w->reset_at_ms <= now_ms + seconds * 1000 + SAME_WINDOW_MS) {
-		/* within one window what is left only falls: calls that are on their way are not in what this reply says */
+	w->said = true;
+	if (w->quota >= left && w->reset_at_ms >= call->sent_ms + seconds * 1000 - SAME_WINDOW_MS &&
+	    w->reset_at_ms <= call->now_ms + seconds * 1000 + SAME_WINDOW_MS) {
+		/* within one window what is left only falls: what the server had not counted when it answered, we have */
 		w->left = MIN(w->left, left);
 		return;
 	}
-	w->left = left;
-	w->reset_at_ms = now_ms + seconds * 1000;
+	w->left = MAX(left - call->under_way, 0);
+	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
-void limits_learn(struct limits *l, const struct reply *reply, int64_t sent_ms, int64_t now_ms)
+void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call)
 {
+	int64_t now_ms = call->now_ms;
 	char text[512];
 
 	if (reply->failed)
 		return;
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
-		each_item(l, text, sent_ms, now_ms, take_policy);
+		each_item(l, text, call, take_policy);
 	if (reply_header(reply, "RateLimit", text, sizeof(text)))
-		each_item(l, text, sent_ms, now_ms, take_state);
+		each_item(l, text, call, take_state);
 	if (reply->status != 429)
 		return;
 	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
@@ -158,12 +170,13 @@ void limits_learn(struct limits *l, const struct reply *reply, int64_t sent_ms, 
 
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 {
-	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld", (long long)l->refused_until_ms, (long long)l->blocked_until_ms);
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld", (long long)l->refused_until_ms, (long long)l->blocked_until_ms,
+			  (long long)l->released_ms);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
-		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at), " %s %lld %lld %lld %lld", w->name, (long long)w->quota,
-			       (long long)w->length_ms, (long long)w->left, (long long)w->reset_at_ms);
+		at += snprintf(text + at, (size_t)(LIMIT_TEXT_MAX - at), " %s %lld %lld %lld %lld %d", w->name, (long long)w->quota,
+			       (long long)w->length_ms, (long long)w->left, (long long)w->reset_at_ms, w->said);
 	}
 }
 
@@ -177,16 +190,19 @@ static bool sound(long long ms, const struct limit_window *w)
 
 void limits_read(struct limits *l, const char *text)
 {
-	long long refused, blocked, quota, length, left, reset;
+	long long refused, blocked, released, quota, length, left, reset;
 	char name[16];
-	int used;
+	int used, said;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2 || !sound(refused, NULL) || !sound(blocked, NULL))
+	if (sscanf(text, "%lld %lld %lld%n", &refused, &blocked, &released, &used) != 3 || !sound(refused, NULL) ||
+	    !sound(blocked, NULL) || !sound(released, NULL))
 		return;
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
-	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld%n", name, &quota, &length, &left, &reset, &used) == 5; text += used) {
+	l->released_ms = released;
+	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length, &left, &reset, &said, &used) == 6;
+	     text += used) {
 		struct limit_window *w = window(l, name, strlen(name));
 		if (!w)
 			return;
@@ -194,6 +210,7 @@ void limits_read(struct limits *l, const char *text)
 		w->length_ms = length;
 		w->left = left;
 		w->reset_at_ms = reset;
+		w->said = said != 0;
 		if (!sound(reset, w)) {
 			*l = (struct limits){0};
 			return;
@@ -282,11 +299,14 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	}
 	assume(&shared, per_minute);
 	int64_t wait = limits_take(&shared, class, now_ms);
-	close_shared(l, name, &shared);
+	if (wait > 0)
+		store_rollback(l->store); /* nothing was counted: not worth a write to the disk */
+	else
+		close_shared(l, name, &shared);
 	return wait;
 }
 
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t sent_ms, int64_t now_ms)
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, const struct limit_call *call)
 {
 	struct limits shared;
 	char name[32], text[8];
@@ -294,9 +314,9 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
 		return;
 	if (!open_shared(l, account, name, &shared)) {
-		limits_learn(alone(l, account), reply, sent_ms, now_ms);
+		limits_learn(alone(l, account), reply, call);
 		return;
 	}
-	limits_learn(&shared, reply, sent_ms, now_ms);
+	limits_learn(&shared, reply, call);
 	close_shared(l, name, &shared);
 }

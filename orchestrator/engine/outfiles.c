@@ -16,9 +16,10 @@ struct getting { /* one file under way: the context of its fetch */
 	bool checked;
 };
 
-/* Commands: which segment an output's name belongs to, from the first one that reported it. */
+/* Commands: which segment an output's name belongs to, from the first one that reported it, and which of its files it is. */
 struct claim {
 	uint32_t segment;
+	size_t file;
 	char name[];
 };
 
@@ -34,6 +35,7 @@ uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name)
 	struct claim *mine = xmalloc(sizeof(*mine) + strlen(name) + 1);
 
 	mine->segment = segment;
+	mine->file = 0;
 	strcpy(mine->name, name);
 	struct claim **found = tsearch(mine, &e->claims, claim_order);
 	if (!found)
@@ -52,20 +54,31 @@ void outfiles_free_claims(struct engine *e)
 	}
 }
 
+/* One command may have a hundred thousand. */
+static struct claim *claim_of(struct engine *e, const char *name)
+{
+	struct claim *wanted = xmalloc(sizeof(*wanted) + strlen(name) + 1);
+
+	strcpy(wanted->name, name);
+	struct claim **found = tfind(wanted, &e->claims, claim_order);
+	free(wanted);
+	return found ? *found : NULL;
+}
+
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
 			     const char *sha256)
 {
 	struct seg_state *s = &e->segs[segment];
-	uint32_t name_hash = 2166136261u;
+	struct claim *claim = e->needs->command ? claim_of(e, name) : NULL;
+	size_t at = claim ? claim->file : 0;
 
-	for (const char *p = name; *p; p++)
-		name_hash = (name_hash ^ (unsigned char)*p) * 16777619u;
-	for (size_t i = 0; i < s->count; i++)
-		if (s->files[i].name_hash == name_hash && !strcmp(s->files[i].name, name))
-			return &s->files[i]; /* told twice (an event log read again) */
-	s->files = xrealloc(s->files, (s->count + 1) * sizeof(*s->files));
+	if (at < s->count && !strcmp(s->files[at].name, name))
+		return &s->files[at]; /* told twice (an event log read again) */
+	if (claim)
+		claim->file = s->count;
+	GROW(s->files, s->count, s->cap);
 	struct outfile *f = &s->files[s->count++];
-	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .name_hash = name_hash, .bytes = bytes};
+	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .bytes = bytes};
 	COPY_TEXT(f->sha256, sha256);
 	return f;
 }
@@ -81,7 +94,7 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	}
 	free(s->files);
 	s->files = NULL;
-	s->count = 0;
+	s->count = s->cap = s->home = 0;
 	s->reported = s->announced = false;
 }
 
@@ -99,19 +112,11 @@ static void inspect(void *ctx, const char *part_path)
 	}
 }
 
-static bool all_home(const struct seg_state *s)
-{
-	for (size_t i = 0; i < s->count; i++)
-		if (!s->files[i].r)
-			return false;
-	return true;
-}
-
 static void announce_home(struct engine *e, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
 
-	if (!s->reported || s->announced || !all_home(s))
+	if (!s->reported || s->announced || s->home < s->count)
 		return;
 	s->announced = true;
 	struct event ev = {.type = EV_HOME, .pod = s->pod, .segment = segment, .ok = true,
@@ -120,6 +125,8 @@ static void announce_home(struct engine *e, uint32_t segment)
 		engine_log(e, LOG_INFO, "%s: %s", e->segments[segment].id, s->check.reason);
 	post(e, &ev, NULL);
 }
+
+static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file);
 
 static void arrived(void *ctx, struct receive *r, const struct err *err)
 {
@@ -133,7 +140,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 		receive_drop(r, false); /* the segment went elsewhere meanwhile */
 	} else if (err && err->kind == ERR_NETWORK && e->pods[g->pod].fetcher && f->retries++ < 3) {
 		f->under_way = false; /* only the channel broke */
-		outfiles_fetch(e, g->pod, g->segment);
+		fetch_one(e, g->pod, g->segment, g->file);
 	} else if (err) {
 		f->under_way = false;
 		struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
@@ -142,6 +149,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 	} else {
 		f->under_way = false;
 		f->r = r;
+		s->home++;
 		if (g->checked && (g->file == 0 || !g->check.ok))
 			s->check = g->check;
 		announce_home(e, g->segment);
@@ -168,6 +176,26 @@ void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch
 	};
 }
 
+static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file)
+{
+	struct outfile *f = &e->segs[segment].files[file];
+	struct fetch_want want;
+
+	if (f->under_way || f->r || !e->pods[pod].fetcher)
+		return;
+	outfiles_want(e, segment, file, &want);
+	f->under_way = true;
+	fetcher_get(e->pods[pod].fetcher, &want);
+}
+
+void outfiles_stream(struct engine *e, int pod, uint32_t segment)
+{
+	if (core_pod_at(e->core, pod)->via_volume)
+		outfiles_fetch(e, pod, segment);
+	else
+		fetch_one(e, pod, segment, e->segs[segment].count - 1);
+}
+
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
@@ -183,14 +211,8 @@ void outfiles_fetch(struct engine *e, int pod, uint32_t segment)
 	if (p->via_volume) {
 		vendor_fetch(e, pod, segment);
 	} else if (e->pods[pod].fetcher) {
-		for (size_t i = 0; i < s->count; i++) {
-			struct fetch_want want;
-			if (s->files[i].under_way || s->files[i].r)
-				continue;
-			outfiles_want(e, segment, i, &want);
-			s->files[i].under_way = true;
-			fetcher_get(e->pods[pod].fetcher, &want);
-		}
+		for (size_t i = 0; i < s->count; i++)
+			fetch_one(e, pod, segment, i);
 	}
 	announce_home(e, segment); /* nothing to fetch, or all here already */
 }

@@ -261,7 +261,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		return;
 	begin_report(e, pod, (uint32_t)segment);
 	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)
-		outfiles_fetch(e, pod, (uint32_t)segment);
+		outfiles_stream(e, pod, (uint32_t)segment);
 }
 
 static void log_event(struct engine *e, int pod, const json_t *event)
@@ -467,7 +467,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->helloed = true;
 	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
-	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool);
+	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching);
 	if (json_array_size(gpus))
 		podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {

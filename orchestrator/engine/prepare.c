@@ -206,14 +206,14 @@ static void step_trees(struct engine *e, int pod)
 	}
 	podlink_detail(e, pod, "syncing code");
 	if (e->kit_tree) {
-		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .done = kit_over, .ctx = p->at};
+		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .lanes_left = &e->lanes_left, .done = kit_over, .ctx = p->at};
 		p->kit_sync = upsync_start(p->link, e->pool, &want);
 	}
 	if (e->code_tree) {
 		const struct core_pod *c = core_pod_at(e->core, pod);
 		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
 					   .base = prepare_known_base(e, c->provider, &c->volume), .zstd = p->zstd,
-					   .done = code_over, .ctx = p->at};
+					   .lanes_left = &e->lanes_left, .done = code_over, .ctx = p->at};
 		if (stage_take(e, c->provider, &want))
 			podlink_detail(e, pod, "unpacking code");
 		p->code_sync = upsync_start(p->link, e->pool, &want);

@@ -55,6 +55,7 @@ static void close_lanes(struct upsync *u)
 {
 	for (int i = 0; i < u->carrier_count; i++)
 		lane_close(u->carriers[i].lane);
+	*u->want.lanes_left += u->carrier_count;
 	u->carrier_count = 0;
 }
 
@@ -230,7 +231,8 @@ static void judge_lanes(struct upsync *u, int64_t bytes)
 	if (bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
 		return;
 	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
-	u->carrier_count = rtt < LANES_LONG_RTT_MS ? LANES : LANES_LONG;
+	u->carrier_count = MIN(rtt < LANES_LONG_RTT_MS ? LANES : LANES_LONG, *u->want.lanes_left);
+	*u->want.lanes_left -= u->carrier_count;
 	for (int i = 0; i < u->carrier_count; i++) {
 		struct carrier *c = &u->carriers[i];
 		*c = (struct carrier){.u = u};

@@ -9,11 +9,13 @@
 #include "impl.h"
 #include "past.h"
 
-enum { LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96 };
+enum { LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
 	struct asked *next, **link;
+	struct asked *next_file; /* in e->file_first's row */
+	void (*file_done)(void *ctx, struct op_result *result, const struct err *err);
 	int provider, pod;
 	uint32_t segment;
 	int64_t asked_at;
@@ -532,6 +534,38 @@ static void read_events(struct engine *e, int pod, const char *path)
 	}
 }
 
+/* There may be very many, each with a connection of its own: a few at a time. */
+static void begin_files(struct engine *e)
+{
+	while (e->file_first && e->files_asked < FILES_AT_ONCE) {
+		struct asked *a = e->file_first;
+		e->file_first = a->next_file;
+		e->files_asked++;
+		begin(a, OP_FETCH, a->file_done);
+	}
+}
+
+static void begin_file(struct asked *a, void (*done)(void *ctx, struct op_result *result, const struct err *err))
+{
+	struct engine *e = a->e;
+
+	a->file_done = done;
+	if (!e->file_first)
+		e->file_last = &e->file_first;
+	*e->file_last = a;
+	e->file_last = &a->next_file;
+	begin_files(e);
+}
+
+static void file_over(struct asked *a)
+{
+	struct engine *e = a->e;
+
+	asked_free(a);
+	e->files_asked--;
+	begin_files(e);
+}
+
 static void salvage_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
@@ -545,7 +579,7 @@ static void salvage_done(void *ctx, struct op_result *result, const struct err *
 	/* no event log: the pod never came so far as to finish anything */
 	post_pod(a->e, EV_SALVAGED, a->pod, err && err->kind != ERR_NOT_FOUND ? err : NULL);
 	path_remove_tree(a->local, NULL);
-	asked_free(a);
+	file_over(a);
 }
 
 static struct asked *ask_file(struct engine *e, int pod, const char *path, const char *local_name)
@@ -572,7 +606,7 @@ void vendor_salvage(struct engine *e, int pod)
 	struct asked *a = ask_file(e, pod, path, name);
 
 	a->want.file.max_bytes = 512 << 20;
-	begin(a, OP_FETCH, salvage_done);
+	begin_file(a, salvage_done);
 }
 
 static void fetched(void *ctx, struct op_result *result, const struct err *err)
@@ -595,7 +629,7 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 		outfiles_want(e, a->segment, file, &want);
 		fetch_local(e->pool, e->loop, a->local, &want);
 	}
-	asked_free(a);
+	file_over(a);
 }
 
 void vendor_fetch(struct engine *e, int pod, uint32_t segment)
@@ -611,6 +645,6 @@ void vendor_fetch(struct engine *e, int pod, uint32_t segment)
 		a->want.since_s = (int64_t)i; /* not used by FETCH: remembers which file it is */
 		a->want.file.max_bytes = s->files[i].bytes + 1;
 		s->files[i].under_way = true;
-		begin(a, OP_FETCH, fetched);
+		begin_file(a, fetched);
 	}
 }

@@ -24,12 +24,15 @@ struct span {
 };
 
 struct receive {
+	char *output_dir, *name;   /* as given */
 	char *path, *part_path;    /* full, for people and for checks */
 	char *base, *part, *split; /* names inside the folder */
 	char sha256[SHA256_HEX];
 	int64_t bytes, offset; /* announced; the prefix that is here */
 	bool resumed;          /* some of the prefix is from an earlier try */
 	int dir, fd;
+	bool rests; /* both are closed; then this is the file that was verified: */
+	struct stat was;
 	struct sha256 *hash; /* of the prefix */
 
 	pthread_mutex_t lock; /* for what follows */
@@ -239,6 +242,8 @@ int receive_open(struct receive **out, const char *output_dir, const char *name,
 	if (check_foreign(name, bytes, sha256, err) < 0)
 		return -1;
 	struct receive *r = xcalloc(1, sizeof(*r));
+	r->output_dir = xstrdup(output_dir);
+	r->name = xstrdup(name);
 	r->path = path_join(output_dir, name);
 	r->part_path = xasprintf("%s.part", r->path);
 	r->base = xstrdup(path_base(name));
@@ -446,17 +451,60 @@ int receive_finish(struct receive *r, struct err *err)
 	return 0;
 }
 
+static void close_both(struct receive *r)
+{
+	fd_close(r->fd);
+	fd_close(r->dir);
+	r->fd = r->dir = -1;
+}
+
+void receive_rest(struct receive *r)
+{
+	if (r->rests || !r->verified || r->kept || fstat(r->fd, &r->was) < 0)
+		return;
+	r->rests = true;
+	close_both(r);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size && a->st_mtime == b->st_mtime &&
+	       a->st_ctime == b->st_ctime; /* the number of a file that was removed is soon another's */
+}
+
+static int wake(struct receive *r, struct err *err)
+{
+	struct stat st;
+
+	if (!r->rests)
+		return 0;
+	r->dir = open_folder(r->output_dir, r->name, err);
+	if (r->dir < 0)
+		return -1;
+	r->rests = false;
+	if (fstatat(r->dir, r->part, &st, AT_SYMLINK_NOFOLLOW) == 0 && same_file(&st, &r->was))
+		return 0;
+	r->verified = false;
+	r->kept = true; /* what is there is not ours to remove */
+	return err_set(err, ERR_LOCAL, "%s: somebody has taken it away after it was verified", r->part_path);
+}
+
 int receive_keep(struct receive *r, struct err *err)
 {
 	if (!r->verified)
 		return err_set(err, ERR_BUG, "%s: is kept before it was verified", r->path);
+	if (wake(r, err) < 0)
+		return -1;
 	if (!r->kept && renameat(r->dir, r->part, r->dir, r->base) < 0)
 		return local_error(r, "rename", err);
 	r->kept = true;
+	if (r->dir < 0)
+		return 0; /* a second time */
 	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
 	if (fsync(r->dir) < 0 && errno != EINVAL)
 		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path,
 			       strerror(errno));
+	close_both(r); /* one command's thousands of outputs are kept in a row, and dropped afterwards */
 	return 0;
 }
 
@@ -472,13 +520,15 @@ void receive_drop(struct receive *r, bool keep_part)
 {
 	if (!r)
 		return;
-	if (!r->kept)
+	if (!r->kept && wake(r, NULL) == 0)
 		leave_or_remove(r, keep_part);
 	fd_close(r->fd);
 	fd_close(r->dir);
 	sha256_free(r->hash);
 	pthread_mutex_destroy(&r->lock);
 	free(r->spans);
+	free(r->output_dir);
+	free(r->name);
 	free(r->path);
 	free(r->part_path);
 	free(r->base);

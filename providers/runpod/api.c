@@ -9,7 +9,7 @@
 
 #include "base/jsonx.h"
 
-enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 30000, REPLY_MOST = 8 << 20, WORDS_MOST = 300 };
+enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 30000, REPLY_MOST = 8 << 20, LIST_MOST = 64 << 20, WORDS_MOST = 300 };
 
 /* ---- asking ---- */
 
@@ -53,6 +53,15 @@ enum op_next api_ask(struct turn *t, enum call_class class, const char *method, 
 	str_addf(&whole, "/v2%s", text);
 	free(text);
 	return begin_call(t, class, method, body, str_text(&whole));
+}
+
+/* Each pod is shown with all that it was asked for, its start command of 20 kB too, and there may be a thousand. */
+enum op_next api_ask_pods(struct turn *t)
+{
+	enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods");
+
+	t->call->max_bytes = LIST_MOST;
+	return next;
 }
 
 enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables)

@@ -44,6 +44,8 @@ struct turn {
  * twice has the class CALL_CREATE. */
 enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
 	PRINTF(5, 6);
+/* GET /pods */
+enum op_next api_ask_pods(struct turn *t);
 /* POST /graphql; variables are taken (NULL: none). */
 enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables);
 /* What has been gathered in op->got is the result. */

@@ -514,7 +514,7 @@ enum op_next check_next(struct turn *t)
 	CLEANUP(json_decref) json_t *whole = NULL;
 
 	if (op->step++ == 0)
-		return api_ask(t, CALL_POLL, "GET", NULL, "/pods");
+		return api_ask_pods(t);
 	if (op->step == 2) {
 		check_key(t);
 		if (t->err->kind == ERR_NONE)

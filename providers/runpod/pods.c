@@ -451,7 +451,7 @@ static int read_list(struct turn *t, const json_t *answer)
 enum op_next list_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask(t, CALL_POLL, "GET", NULL, "/pods");
+		return api_ask_pods(t);
 	CLEANUP(json_decref) json_t *answer = api_object(t, "listing pods");
 	return answer && read_list(t, answer) == 0 ? api_done(t) : OP_FAILED;
 }

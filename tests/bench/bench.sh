@@ -1,6 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
-# No pass or fail. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod.
+# No pass or fail. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod load
+# (load takes a quarter of an hour and only runs when it is named).
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=$PWD/build/burst
@@ -280,6 +281,10 @@ part_sync() {
 # ---- (f) a rented pod from create to gone ----
 
 part_runpod() { (. tests/bench/runpod.sh && runpod_bench); }
+
+# ---- (g) wide runs and long jobs ----
+
+part_load() { (. tests/bench/load.sh && load_bench); }
 
 serial=1
 pod_keys

@@ -153,7 +153,8 @@ void account_heard(struct client *cl, struct happening *h)
 			 s->plan->vendors[h->provider].per_minute, h->left, h->reset_s);
 	if (!plant(PLANT_429_UNHEARD) || !refused)
 		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
-			      wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms, wall_now(cl));
+			      &(struct limit_call){wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms,
+						   wall_now(cl), 0});
 	if (refused)
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
 	if (h->reset_s)

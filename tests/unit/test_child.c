@@ -2,8 +2,10 @@
 #include "net_test.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/files.h"
 #include "base/path.h"
 #include "net/child.h"
 
@@ -259,6 +261,30 @@ static void test_cancel(void **state)
 	assert_int_equal(a.count, 0);
 }
 
+/* Ours is raised; a child's is what ours was: some programs fail, or crawl, where it is huge. */
+static void test_children_get_the_old_limit(void **state)
+{
+	struct rlimit before, now;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	struct rlimit small = {.rlim_cur = 256, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+	long raised = files_raise();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	assert_true(raised > 256);
+	assert_true((rlim_t)raised == now.rlim_cur);
+	assert_int_equal(files_raise(), raised);
+	struct call call = shell("ulimit -Sn; ulimit -Hn");
+	struct answer a = carry(&call);
+	char want[64] = "256\nunlimited\n";
+	if (before.rlim_max != RLIM_INFINITY)
+		snprintf(want, sizeof(want), "256\n%lld\n", (long long)before.rlim_max);
+	assert_string_equal(str_text(&a.reply.body), want);
+	reply_free(&a.reply);
+	setrlimit(RLIMIT_NOFILE, &before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +296,7 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_cancel),
+		cmocka_unit_test(test_children_get_the_old_limit),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -24,7 +24,7 @@ struct bench {
 	struct core *core;
 	struct actions out; /* of the last word to it, and of all ticks of wait() */
 	int64_t now;
-	struct core_segment segments[256];
+	struct core_segment segments[1024];
 	size_t count;
 };
 
@@ -421,7 +421,7 @@ static const struct {
 } refusals[] = {
 	{"sold out: the next offer", ERR_NO_CAPACITY, POD_NEVER, 1, 5, -1},
 	{"refused: the next offer, this one never again", ERR_REFUSED, POD_NEVER, 1, -1, -1},
-	{"rate limited: a rest", ERR_RATE_LIMITED, POD_NEVER, 1, 2, -1},
+	{"rate limited: so are all its offers", ERR_RATE_LIMITED, POD_NEVER, 0, 0, -1},
 	{"a hiccup: a rest", ERR_TRANSIENT, POD_NEVER, 1, 2, -1},
 	{"no connection: a rest", ERR_NETWORK, POD_NEVER, 1, 2, -1},
 	{"a lost reply is not asked again", ERR_AMBIGUOUS, POD_AMBIGUOUS, 0, 0, -1},
@@ -461,6 +461,96 @@ static void test_refused_creates(void **state)
 		}
 		tear_down(&b);
 	}
+}
+
+/* A thousand creates at once would wait for the account's limits and for each other. */
+static void test_wide_runs_rent_a_few_at_once(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1000);
+	b.conf.pods = 1000;
+	b.conf.max_cost_microusd = 0;
+	start_simply(&b);
+	assert_int_equal(did(&b, ACT_RENT, -1), RENTS_AT_ONCE);
+	for (int i = 0; i < 200; i++) {
+		rented(&b, i);
+		assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	}
+	tear_down(&b);
+}
+
+/* No row and no try of its own for each create that there is no room for: one asks, and its success opens the way. */
+static void test_limits_of_the_account(void **state)
+{
+	struct err err = {.retry_after_ms = 5000};
+	struct bench b;
+	int next = RENTS_AT_ONCE, tries = 0;
+
+	(void)state;
+	set_up(&b, 1000);
+	b.conf.pods = 1000;
+	b.conf.max_cost_microusd = 0;
+	start_simply(&b);
+	rented(&b, 0);
+	next++;
+	err_set(&err, ERR_RATE_LIMITED, "no room");
+	for (int i = 1; i < next; i++) {
+		tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = i, .err = &err});
+		assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	}
+	for (int k = 0; k < 6; k++) { /* a minute, in which it is found out now and then whether there is room again */
+		wait_ms(&b, 5000);
+		assert_int_equal(did(&b, ACT_RENT, -1), 1);
+		assert_int_equal(did(&b, ACT_OFFERS, -1), 0); /* which costs requests, too */
+		tries++;
+		tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = next++, .err = &err});
+	}
+	wait_ms(&b, 5000);
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	assert_int_equal(core_pod_count(b.core), RENTS_AT_ONCE + 1 + tries + 1);
+	rented(&b, next++);
+	assert_int_equal(did(&b, ACT_RENT, -1), 2);
+	rented(&b, next++);
+	assert_int_equal(did(&b, ACT_RENT, -1), 3); /* four under way */
+	tear_down(&b);
+}
+
+/* Sixty a minute: the last of a thousand waits for a quarter of an hour, and is not given up before its turn. */
+static void test_releases_wait_for_their_turn(void **state)
+{
+	enum { PODS = 40 };
+	struct bench b;
+
+	(void)state;
+	set_up(&b, PODS);
+	b.conf.pods = PODS;
+	b.conf.max_cost_microusd = 0;
+	start_simply(&b);
+	for (int i = 0; i < PODS; i++)
+		rented(&b, i);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = 15});
+	assert_int_equal(did(&b, ACT_RELEASE, -1), PODS);
+	for (int i = 0; i < PODS; i++) {
+		wait_ms(&b, MINUTE);
+		assert_false(core_ended(b.core));
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = i});
+	}
+	end_well(&b);
+	assert_string_equal(summary(&b).status, "interrupted");
+	tear_down(&b);
+
+	set_up(&b, 2); /* nothing moves: then they are reported */
+	b.conf.pods = 2;
+	start_simply(&b);
+	rented(&b, 0);
+	rented(&b, 1);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = 15});
+	wait_ms(&b, 6 * MINUTE);
+	assert_true(core_ended(b.core));
+	assert_string_equal(summary(&b).status, "unreleased");
+	tear_down(&b);
 }
 
 static void test_sold_out_rests_longer(void **state)
@@ -2231,6 +2321,9 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
 		cmocka_unit_test(test_refused_creates),
+		cmocka_unit_test(test_wide_runs_rent_a_few_at_once),
+		cmocka_unit_test(test_limits_of_the_account),
+		cmocka_unit_test(test_releases_wait_for_their_turn),
 		cmocka_unit_test(test_sold_out_rests_longer),
 		cmocka_unit_test(test_spot_refused_twice),
 		cmocka_unit_test(test_no_offer_fits),

@@ -31,7 +31,7 @@ static void learn(struct limits *l, int status, const char *head, int64_t retry_
 {
 	struct reply r = answer(status, head, retry_after_ms);
 
-	limits_learn(l, &r, NOW, NOW);
+	limits_learn(l, &r, &(struct limit_call){NOW, NOW, 0});
 	reply_free(&r);
 }
 
@@ -70,6 +70,49 @@ static void the_tightest_window_counts(void **state)
 	l.count = 2;
 	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
 	assert_int_equal(go_through(&l, CALL_CREATE, NOW), 59 - 6);
+}
+
+/* Sixty are on their way when the first of them is answered: the server has not counted the others yet, we have. */
+static void what_is_under_way_is_counted(void **state)
+{
+	struct limits l = {0};
+	struct reply late;
+
+	(void)state;
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=30\r\n", 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 60);
+	late = answer(200, "RateLimit: \"minute\";r=59;t=30\r\n", 0);
+	limits_learn(&l, &late, &(struct limit_call){NOW, NOW + 20, 59});
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 21) > 0);
+	reply_free(&late);
+	late = answer(200, "RateLimit: \"minute\";r=50;t=60\r\n", 0); /* of the next minute, in which the rest may be counted */
+	limits_learn(&l, &late, &(struct limit_call){NOW + 30000, NOW + 30000, 8});
+	assert_int_equal(l.windows[0].left, 42);
+	reply_free(&late);
+}
+
+/* A thousand of them at once: no more are sent than the vendor says that it will take, however long that takes. */
+static void releases_of_a_wide_run_keep_within_the_word(void **state)
+{
+	struct limits l = {0};
+	int sent = 0;
+
+	(void)state;
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=40;t=30\r\n", 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 40);
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 29999) > 0);
+	for (int minute = 0; minute < 16; minute++) {
+		int n = go_through(&l, CALL_RELEASE, NOW + 30000 + minute * 60000);
+		assert_int_equal(n, 60);
+		sent += n;
+	}
+	assert_int_equal(sent, 960);
+	/* an hour that is used up, or is said to be: one a minute finds out */
+	learn(&l, 200, "RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=3000\r\n", 0);
+	int64_t later = NOW + 20 * 60000;
+	assert_int_equal(go_through(&l, CALL_RELEASE, later), 1);
+	assert_int_equal(go_through(&l, CALL_RELEASE, later + 59000), 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, later + 60000), 1);
 }
 
 /* Whoever has asked too much of an hour early on asks every few seconds for the rest of it. */
@@ -117,7 +160,7 @@ static void calls_on_their_way_count(void **state)
 	learn(&l, 200, "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
 	assert_int_equal(l.windows[0].left, 70); /* and there is more than was thought */
 	struct reply slow = answer(200, "RateLimit: \"minute\";r=80;t=50\r\n", 0);
-	limits_learn(&l, &slow, NOW - 10000, NOW); /* written when its call came */
+	limits_learn(&l, &slow, &(struct limit_call){NOW - 10000, NOW, 0}); /* written when its call came */
 	assert_int_equal(l.windows[0].left, 70);
 	assert_int_equal(l.windows[0].reset_at_ms, NOW + 40000);
 	reply_free(&slow);
@@ -132,7 +175,10 @@ static void a_refusal_is_waited_out(void **state)
 	(void)state;
 	learn(&l, 429, "RateLimit: \"minute\";r=0;t=12\r\n", 2000);
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 1999) > 0);
-	assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + 2000), 0); /* may try again before the window is over */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2000) == 0); /* none went through for a minute: what was said may be wrong */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 2001) > 0);  /* ... and then it is waited for */
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 11999) > 0);
+	assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + 12000), 0);
 	assert_true(limits_take(&l, CALL_POLL, NOW + 11999) > 0);
 	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 12000), 0);
 	l = (struct limits){0};
@@ -174,9 +220,9 @@ static void a_clock_set_back_does_not_block(void **state)
 
 static void text_and_back(void **state)
 {
-	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4",
-					  "1 2 hour 9223372036854775807 3600000 5 9223372036854775807", "-9223372036854775808 2 hour 1 2 3 4",
-					  "1 2 minute 60 60000 12 5 hour 3000 9223372036854775807 1 4", "1 2 hour 3 4 -5 6"};
+	static const char *const bad[] = {"", "x", "1", "1 2 3 minute", "1 2 3 minute 3 4 5 6", "1 2 3 mi\"nute 1 2 3 4 1",
+					  "1 2 3 hour 9223372036854775807 3600000 5 9223372036854775807 1", "-9223372036854775808 2 3 hour 1 2 3 4 1",
+					  "1 2 3 minute 60 60000 12 5 1 hour 3000 9223372036854775807 1 4 1", "1 2 3 hour 3 4 -5 6 1"};
 	struct limits l = a_minute(60, 12), got;
 	char text[LIMIT_TEXT_MAX];
 
@@ -185,6 +231,8 @@ static void text_and_back(void **state)
 	l.count = 2;
 	l.refused_until_ms = NOW + 1;
 	l.blocked_until_ms = NOW + 2;
+	l.released_ms = NOW - 1;
+	l.windows[1].said = 1;
 	limits_write(&l, text);
 	limits_read(&got, text);
 	assert_memory_equal(&got, &l, sizeof(l));
@@ -215,7 +263,8 @@ static void processes_share_it(void **state)
 	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL, clock_wall_ms()), 0);
 	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL, clock_wall_ms()), 0);
 	struct reply r = answer(429, "", 60000);
-	limiter_learn(b, "runpod:x", &r, clock_wall_ms(), clock_wall_ms());
+	int64_t now = clock_wall_ms();
+	limiter_learn(b, "runpod:x", &r, &(struct limit_call){now, now, 0});
 	reply_free(&r);
 	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE, clock_wall_ms()) > 0);
 	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL, clock_wall_ms()), 0);
@@ -230,6 +279,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_class_leaves_something_to_those_before_it),
+		cmocka_unit_test(releases_of_a_wide_run_keep_within_the_word),
+		cmocka_unit_test(what_is_under_way_is_counted),
 		cmocka_unit_test(the_tightest_window_counts),
 		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),

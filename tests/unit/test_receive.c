@@ -11,6 +11,7 @@
 #endif
 
 #include "base/crypto.h"
+#include "base/files.h"
 
 static const char text[] = "The quick brown fox jumps over the lazy dog, at byte 47 it rests.";
 #define TEXT_LEN (sizeof(text) - 1)
@@ -71,6 +72,67 @@ static void an_empty_file(void **state)
 	MUST(receive_keep(r, err));
 	receive_drop(r, false);
 	want_file(*state, "empty", "", 0);
+}
+
+static struct receive *one_that_rests(char *dir, const char *name)
+{
+	struct receive *r = begin(dir, name, text, TEXT_LEN);
+
+	MUST(receive_add(r, text, TEXT_LEN, err));
+	receive_rest(r); /* not verified: nothing happens */
+	MUST(receive_finish(r, err));
+	receive_rest(r);
+	return r;
+}
+
+/* Thousands of outputs of one command wait for its end: they have no descriptors meanwhile. */
+static void those_that_rest_have_no_descriptors(void **state)
+{
+	struct receive *all[50];
+	char name[32];
+	int open = files_open();
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		snprintf(name, sizeof(name), "sub/%zu", i);
+		all[i] = one_that_rests(*state, name);
+	}
+	assert_int_equal(files_open(), open);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		snprintf(name, sizeof(name), "sub/%zu", i);
+		if (i % 2)
+			MUST(receive_keep(all[i], err));
+	}
+	assert_int_equal(files_open(), open);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		snprintf(name, sizeof(name), "sub/%zu", i);
+		receive_drop(all[i], false);
+		assert_int_equal(have(*state, name), i % 2);
+	}
+	assert_false(have(*state, "sub/0.part"));
+	assert_int_equal(files_open(), open);
+}
+
+/* What was verified is what is kept: nobody puts another file in its place while it rests, nor a link in the place of its folder. */
+static void one_that_rests_is_not_exchanged(void **state)
+{
+	struct receive *r = one_that_rests(*state, "sub/a");
+
+	CLEANUP(free_text) char *part = path_join(*state, "sub/a.part");
+	MUST(path_remove_tree(part, err));
+	put_text(*state, "sub/a.part", "another");
+	MUST_FAIL(receive_keep(r, err), ERR_LOCAL);
+	MUST_FAIL(receive_keep(r, err), ERR_BUG);
+	receive_drop(r, false);
+	want_file(*state, "sub/a.part", "another", 7); /* it is not ours to remove */
+	assert_false(have(*state, "sub/a"));
+
+	r = one_that_rests(*state, "sub/b");
+	CLEANUP(free_text) char *folder = path_join(*state, "sub");
+	CLEANUP(free_text) char *moved = path_join(*state, "moved");
+	assert_int_equal(rename(folder, moved), 0);
+	assert_int_equal(symlink("moved", folder), 0);
+	MUST_FAIL(receive_keep(r, err), ERR_UNTRUSTED);
+	receive_drop(r, false);
 }
 
 static void an_old_file_is_replaced(void **state)
@@ -508,6 +570,8 @@ int main(void)
 		IN_SCRATCH(ranges_cut_off),
 		IN_SCRATCH(hostile_ranges),
 		IN_SCRATCH(a_crash_between_ranges),
+		IN_SCRATCH(those_that_rest_have_no_descriptors),
+		IN_SCRATCH(one_that_rests_is_not_exchanged),
 		cmocka_unit_test_setup_teardown(a_full_disk, scratch_make, unmount_small),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

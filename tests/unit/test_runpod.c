@@ -11,6 +11,7 @@
 
 #include "base/crypto.h"
 #include "base/jsonx.h"
+#include "job.h"
 #include "providers/runpod/impl.h"
 #include "providers/runpod/runpod.h"
 
@@ -808,6 +809,22 @@ static void a_preempted_spot_pod_is_known(void **state)
 	played_free(&p);
 }
 
+/* The list shows of each pod all that it was created with. */
+static void a_thousand_pods_can_be_listed(void **state)
+{
+	struct op_want want = a_rent(), none = {0};
+
+	(void)state;
+	want.rent.start_script = pod_kit()->start_script;
+	struct played rent = PLAY(OP_RENT, &want, {201, CREATED});
+	struct played list = PLAY(OP_LIST, &none, {200, "{\"pods\":[]}"});
+	assert_true(rent.calls == 1 && list.calls == 1);
+	assert_true(rent.call[0].body.len > 10000);
+	assert_true(list.call[0].max_bytes > 1000 * (rent.call[0].body.len + 2000));
+	played_free(&rent);
+	played_free(&list);
+}
+
 static void only_marked_pods_are_listed(void **state)
 {
 	static const char list[] =
@@ -1509,6 +1526,7 @@ int main(void)
 		T(a_volume_pins_the_create),
 		T(states_are_read),
 		T(a_preempted_spot_pod_is_known),
+		T(a_thousand_pods_can_be_listed),
 		T(only_marked_pods_are_listed),
 		T(a_release_is_done_when_accepted_or_gone),
 		T(a_locked_pod_is_unlocked),

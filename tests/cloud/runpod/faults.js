@@ -58,7 +58,7 @@ function named(name, o) {
 		F21: () => [
 			{ ...list(o.op || 'getPod|listPods'), do:
 				o.way === 'html' ? { status: 502, html: true }
-				: o.way === 'big' ? { big: 8 << 20 }
+				: o.way === 'big' ? { big: 65 << 20 }
 				: o.way === 'invalid' ? { body: '{"pods": [nonsense' }
 				: { cut: o.bytes || 40 } },
 		],

@@ -14,6 +14,7 @@ const fs = require('fs');
 const path = require('path');
 const clock = require('../common/clock');
 const words = require('./words');
+const { LightMachine } = require('../common/light');
 const { Machine, Door, make_decoy } = require('../common/machine');
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -162,6 +163,18 @@ class Pods {
 			this.say(pod, `error creating container: args: ${e.message}`);
 			return this.fail(pod);
 		}
+		const on = {
+			ready: () => this.start(pod),
+			started: () => this.running(pod),
+			failed: (text) => this.say(pod, `error starting container: ${text}`),
+			exit: (code, signal) => this.exited(pod, code, signal),
+			line: (text) => this.say(pod, text, 'container'),
+			gone: () => {},
+		};
+		if (this.world.light) {
+			pod.machine = new LightMachine(this.world.light, pod.id, on);
+			return;
+		}
 		pod.machine = new Machine(
 			podbox,
 			{
@@ -176,14 +189,7 @@ class Pods {
 				files: [...image.files(), ...this.files(pod)],
 				remove: image.remove(),
 			},
-			{
-				ready: () => this.start(pod),
-				started: () => this.running(pod),
-				failed: (text) => this.say(pod, `error starting container: ${text}`),
-				exit: (code, signal) => this.exited(pod, code, signal),
-				line: (text) => this.say(pod, text, 'container'),
-				gone: () => {},
-			},
+			on,
 		);
 	}
 
@@ -239,7 +245,7 @@ class Pods {
 
 	async start(pod) {
 		if (!pod.machine) return;
-		if (!pod.door && tcp_ports(pod).includes(22) && !pod.quirks.no_ssh) await this.open_door(pod);
+		if (!pod.door && !this.world.light && tcp_ports(pod).includes(22) && !pod.quirks.no_ssh) await this.open_door(pod);
 		if (!pod.machine) return;
 		this.say(pod, 'start container');
 		pod.machine.start(pod.argv, this.environment(pod), pod.fresh);
@@ -249,6 +255,7 @@ class Pods {
 	running(pod) {
 		if (pod.stopping) return; // its end was asked for while it came up
 		const boot = this.world.settings.boot;
+		if (this.world.light) pod.door = { port: pod.machine.ports[22], close() {}, drop() {} };
 		pod.starts++;
 		pod.status = 'RUNNING';
 		pod.container_ms = clock.now();

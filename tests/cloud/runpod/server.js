@@ -1,7 +1,10 @@
 'use strict';
 // server.js - a stand-in for RunPod's API whose pods are real. For Debian's own Node, nothing from npm.
 //
-//   node tests/cloud/runpod/server.js --state DIR [--port 0] [--seed N] [--podbox PROGRAM] [--fast]
+//   node tests/cloud/runpod/server.js --state DIR [--port 0] [--seed N] [--podbox PROGRAM] [--fast] [--light]
+//
+// With --light its pods are no containers: one process speaks SSH and the agent's half for all of them (common/light.py), so that
+// there can be a thousand.
 //
 // prints one line, its base URL, once it serves. In DIR it leaves url, s3.url, account.key, readonly.key, s3.access,
 // s3.secret (for the client), requests.jsonl (every request, with what was answered) and volumes/ID (the volumes' files).
@@ -14,6 +17,7 @@
 //   POST /_control/fault {"fault":"F1","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;  DELETE /_control/faults
 //   POST /_control/pods/ID {"preempt":"EXITED","quirks":{..},"drop_ssh":true,"kill":9,"move_port":true,"bill_shift_s":[FROM,UNTIL]}
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
+//   GET  /_control/light                    what the pods of --light count
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
 //   POST /_control/shutdown
 
@@ -29,6 +33,7 @@ const old_api = require('./old_api');
 const { Catalog } = require('./catalog');
 const { Faults, named } = require('./faults');
 const { Pods } = require('./pods');
+const { Light } = require('../common/light');
 const { make_image, kind_of } = require('./images');
 const { so_far } = require('./billing');
 
@@ -49,6 +54,7 @@ const SETTINGS = {
 	start_without_gpu: false,
 	rtt_ms: 0,
 	quotas: { minute: 60, hour: 3000, day: 50000 },
+	lengths: { minute: 60, hour: 3600, day: 86400 }, // in seconds: a test may have shorter minutes
 	billing: { from: 'created', lag_s: 300, cost_with_disk: false }, // from: created | running
 	balance: 25.5,
 	spend_limit: 80,
@@ -104,15 +110,13 @@ function caller_of(req, url, world) {
 	return { kind: 'wrong' };
 }
 
-const LENGTHS = { minute: 60, hour: 3600, day: 86400 };
-
 // One user, one set of windows. Gives the headers, and which window is exceeded.
 function count_request(world) {
 	const now = clock.now() / 1000;
 	const policy = [];
 	const state = [];
 	let exceeded = null;
-	for (const [name, length] of Object.entries(LENGTHS)) {
+	for (const [name, length] of Object.entries(world.settings.lengths)) {
 		const quota = world.settings.quotas[name];
 		const begin = Math.floor(now / length) * length;
 		const window = world.windows[name] && world.windows[name].begin === begin ? world.windows[name] : (world.windows[name] = { begin, used: 0 });
@@ -360,6 +364,7 @@ function control(c) {
 	if (req.method === 'GET' && what === 'requests') return ok(world.requests.slice(Number(url.searchParams.get('from') || 0)));
 	if (req.method === 'GET' && what === 'billing')
 		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, ...so_far(world.pods, pod) })));
+	if (req.method === 'GET' && what === 'light') return world.light.stats().then(ok);
 	if (req.method === 'GET' && what === 'invariants') return ok({ broken: invariants(world) });
 	if (req.method === 'DELETE' && head === 'faults') {
 		world.faults.clear(id ? Number(id) : 0);
@@ -427,7 +432,7 @@ async function handle(req, res, world) {
 	try {
 		c.body = await read_body(req);
 		if (world.settings.rtt_ms && !quiet) await new Promise((resolve) => setTimeout(resolve, world.settings.rtt_ms));
-		if (quiet) control(c);
+		if (quiet) await control(c);
 		else if (url.pathname === '/graphql') await serve_graphql(c);
 		else await serve_rest(c);
 	} catch (e) {
@@ -453,14 +458,16 @@ async function shutdown(world) {
 	ending = true;
 	world.servers.forEach((server) => server.close());
 	await world.pods.end_all();
+	if (world.light) world.light.end();
 	clock.stop();
 	process.exit(0);
 }
 
 async function main() {
-	const opt = options();
+	const opt = options(['light']);
 	fs.mkdirSync(opt.state, { recursive: true, mode: 0o700 });
 	const world = make_world(opt);
+	if (opt.light) world.light = new Light();
 	const api = http.createServer((req, res) => handle(req, res, world));
 	const files = http.createServer((req, res) => handle_s3(req, res, world));
 	api.keepAliveTimeout = files.keepAliveTimeout = 60000;

@@ -1,0 +1,72 @@
+# wide.sh - very many pods in one burst: `. tests/cloud/runpod/wide.sh` after tests/e2e/lib.sh. The stand-in's pods are those of
+# common/light.py: SSH and the agent's half are real, what is behind them is not.
+#
+#   wide_run PODS SEGMENTS RENDER_MS [MINUTE_S]   one burst; the vendor's minute, of 60 requests, may be shorter than ours.
+#                                                 Leaves wide.json: what it took, and the counts of both sides
+#   wide_right PODS SEGMENTS                      complains of whatever is not as it must be
+#   long_job SEGMENTS PODS [RENDER_MS]            one burst on pods of this machine; watch.json says what it took
+# shellcheck shell=bash
+# shellcheck source-path=SCRIPTDIR
+. "$ROOT/tests/cloud/runpod/client.sh"
+
+wide_can() {
+	rp_can >/dev/null || { rp_can; return 1; }
+	/usr/bin/python3 -W ignore -c 'import asyncssh' 2>/dev/null || { echo "no asyncssh (Debian package python3-asyncssh)"; return 1; }
+}
+wide_script() { # wide_script N
+	seq "$1" | awk '{printf "{\"id\":\"s%06d\",\"text\":\"Line %d of many.\"}\n", $1, $1}' >script.jsonl
+}
+wide_run() {
+	local pods=$1 segments=$2 minute=${4:-60}
+	LIGHT_RENDER_MS=$3 rp_start --light || return 1
+	rp_control settings '{"lengths":{"minute":'"$minute"',"hour":'$((minute * 60))',"day":'$((minute * 1440))'},"balance":1000000,"spend_limit":100000}' >/dev/null
+	rp_control stock '{"gpu":"NVIDIA GeForce RTX 4090","free":100000}' >/dev/null
+	wide_script "$segments"
+	MAX_COST=10000 DURATION=3h IMAGE=host/tts:1 rp_config "pods = $pods; wait = \"1h\"; lease = \"2h\"; boot_limit = \"1h\";"
+	sed -i '/^volume = /d' burst.cfg
+	python3 "$RP_HERE/../common/watch.py" "$RUNPOD_API_URL" "$pods" watch.json "$BURST" run --json >out.txt 2>err.txt </dev/null
+	STATUS=$(jq .status watch.json)
+	rp_control light >light.json
+	rp_control requests >requests.json
+	sqlite3 -json "$BURST_STATE_DIR/ledger.db" "select attempt, event, state from pod where id <> ''" >pods.json
+	sqlite3 "$BURST_STATE_DIR/ledger.db" "pragma wal_checkpoint(truncate)" >/dev/null
+	jq -n --argjson minute "$minute" --slurpfile watch watch.json --slurpfile light light.json --slurpfile asked requests.json --slurpfile rows pods.json \
+		--argjson ledger "$(stat -c %s "$BURST_STATE_DIR/ledger.db")" '
+		def spread: sort | {least: .[0], median: .[length / 2 | floor], most: .[-1]};
+		$watch[0] + {
+			ledger_bytes: $ledger,
+			requests: ($asked[0] | length), refused: ([$asked[0][] | select(.status == 429)] | length),
+			most_a_minute: ([$asked[0] | group_by(.at_ms / 1000 / $minute | floor)[] | length] | max),
+			by_op: ($asked[0] | group_by(.op) | map({key: .[0].op, value: length}) | from_entries),
+			pods_used: ([$light[0].pods[] | select(.batches > 0)] | length), pods_made: ($light[0].pods | length),
+			batches: ([$light[0].pods[].batches] | spread), segments: ([$light[0].pods[].segments] | spread),
+			rendered: ([$light[0].pods[].segments] | add), connections: ([$light[0].pods[].attached] | add),
+			events: ([$light[0].pods[].events] | add), events_heard: ([$rows[0][].event] | add),
+			events_lost: ([$rows[0][] | select($light[0].pods[.attempt].batches > 0 and .event < $light[0].pods[.attempt].events)] | length),
+			pods_left: ([$rows[0][] | select(.state != "gone")] | length), stand_in_cpu_s: $light[0].cpu_s
+		}' >wide.json || complain "no figures: $(tail -n 2 err.txt | tr '\n' '|')"
+}
+wide_right() { # wide_right PODS SEGMENTS
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(wavs)" "$2" files
+	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" "select count(*), count(distinct id) from segment where state = 1")" "$2|$2" "safe exactly once"
+	is "$(jq .rendered wide.json)" "$2" "rendered, each once"
+	is "$(jq ".pods_made > $1 * 3 / 4 and .pods_made <= $1" wide.json)" true "pods that were made ($(jq .pods_made wide.json))" # not those that came too late
+	is "$(jq '.connections == .pods_made' wide.json)" true "connections ($(jq .connections wide.json)), one a pod"
+	is "$(jq .events_lost wide.json)" 0 "pods of which an event was lost"
+	is "$(jq .refused wide.json)" 0 "requests beyond the account's limits"
+	is "$(jq '.most_a_minute <= 60' wide.json)" true "requests a minute ($(jq .most_a_minute wide.json))"
+	is "$(jq .pods_left wide.json)" 0 "pods that are not gone"
+	is "$(rp_pods | wc -l)" 0 "pods that are left"
+}
+long_job() { # by a worker that takes no time
+	mkdir -p code
+	cp "$ROOT/tests/workers/fast.py" code/
+	seq "$1" | awk '{printf "{\"id\":\"s%06d\",\"text\":\"L%d.\"}\n", $1, $1}' >script.jsonl
+	ENGINE=fast
+	JOB='worker = "HUM_MS='${3:-0}' /usr/bin/python3 \"$BURST_CODE/fast.py\"";'
+	LOCAL="capacity = $2;" config "pods = $2; code = { path = \"code\"; };"
+	sed -i 's/max_duration = "10m"/max_duration = "10h"/; s/max_cost = 1.00/max_cost = 1000.0/' burst.cfg
+	python3 "$ROOT/tests/cloud/common/watch.py" - "$2" watch.json "$BURST" run --json >out.txt 2>err.txt </dev/null
+	STATUS=$(jq .status watch.json)
+}
