@@ -125,8 +125,8 @@ podbox: $(BUILD)/tests/podbox
 unit-build: $(UNIT)
 # the fuzzers: clang's libFuzzer; `make fuzz` builds them with all of the library instrumented
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libburst.a
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libburst.a $(LIBS)
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
 .PHONY: fuzz-build
 fuzz-build: $(FUZZERS)
 unit: $(UNIT)

@@ -11,7 +11,7 @@
 #include "output.h"
 #include "report.h"
 
-enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000, OVERDUE_S = 300 };
+enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000 };
 
 /* ---- cancel ---- */
 
@@ -125,10 +125,11 @@ struct tally {
 	int ended, left, failed;
 };
 
+/* now_ms: by the provider's clock; ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
 static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
-	bool past = view->marker.hard_end_s + OVERDUE_S < now_ms / 1000;
+	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
 	char when[32];
 

@@ -17,7 +17,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, OVERDUE_S = 300 };
+enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -488,7 +488,7 @@ static bool overdue(struct cmd_context *ctx, const struct run_row *run)
 	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		all = all && pods[i].hard_end_s + OVERDUE_S < clock_wall_ms() / 1000;
+		all = all && pod_is_overdue(pods[i].hard_end_s, clock_wall_ms());
 	free(pods);
 	return all;
 }

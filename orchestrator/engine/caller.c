@@ -170,7 +170,7 @@ static void on_reply(void *ctx, struct reply *reply)
 	o->child = NULL;
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD)
-		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply);
+		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply, o->sent_wall_ms, clock_wall_ms());
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
@@ -219,7 +219,7 @@ static void carry(struct caller_op *o)
 		return;
 	}
 	int64_t wait = o->call.unlimited ? 0 : limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute,
-							     o->call.class);
+							     o->call.class, o->sent_wall_ms);
 	if (wait > 0) {
 		wait_for_room(o, wait);
 		return;

@@ -187,9 +187,9 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, void
 		copy_text(field, c->size, (const char *)sqlite3_column_text(stmt, at));
 		break;
 	case COLUMN_INT: *(int *)field = sqlite3_column_int(stmt, at); break;
-	case COLUMN_INT64: *(int64_t *)field = sqlite3_column_int64(stmt, at); break;
+	case COLUMN_INT64: *(int64_t *)field = row_number(sqlite3_column_int64(stmt, at)); break;
 	case COLUMN_BOOL: *(bool *)field = sqlite3_column_int(stmt, at) != 0; break;
-	case COLUMN_DOUBLE: *(double *)field = sqlite3_column_double(stmt, at); break;
+	case COLUMN_DOUBLE: *(double *)field = row_fraction(sqlite3_column_double(stmt, at)); break;
 	}
 }
 
