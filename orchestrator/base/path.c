@@ -43,8 +43,9 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
 			continue;
 		char was = *p;
 		*p = '\0';
-		if (mkdir(copy, mode) < 0 && errno != EEXIST && errno != EISDIR && stat(copy, &st) < 0)
-			return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", copy, strerror(errno));
+		int why = mkdir(copy, mode) < 0 ? errno : 0;
+		if (why && why != EEXIST && why != EISDIR && stat(copy, &st) < 0)
+			return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", copy, strerror(why));
 		*p = was;
 		if (!was)
 			break;

@@ -66,12 +66,13 @@ static const char *advice(sqlite3 *db, int rc)
 	case SQLITE_READONLY:
 	case SQLITE_PERM:
 	case SQLITE_AUTH: return "cannot be written: check who owns it and its folder";
-	case SQLITE_CANTOPEN: return "cannot be opened: check who owns it and its folder";
+	case SQLITE_CANTOPEN: /* and SQLITE_IOERR: SQLite loses the reason when it cannot open or sync */
+		return "cannot be opened: check who owns it and its folder, and that the disk is not full";
 	case SQLITE_NOTADB: return "is not a ledger: move it away, or set BURST_STATE_DIR";
 	case SQLITE_CORRUPT:
 		return "is damaged: move it away with its -wal; \"burst reap\" then lists pods "
 		       "that are left";
-	case SQLITE_IOERR: return "the disk failed: check it, and the folder's file system";
+	case SQLITE_IOERR: return "the disk failed, or is full: check it, and the folder's file system";
 	}
 	return "the ledger failed";
 }
