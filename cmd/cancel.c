@@ -11,7 +11,7 @@
 #include "output.h"
 #include "report.h"
 
-enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000, OVERDUE_S = 300 };
+enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000 };
 
 /* ---- cancel ---- */
 
@@ -125,41 +125,43 @@ struct tally {
 	int ended, left, failed;
 };
 
-static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view,
+/* now_ms: by the provider's clock; ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
+static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
-	bool past = view->marker.hard_end_s + OVERDUE_S < clock_wall_ms() / 1000;
+	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
 	char when[32];
 
 	if (past || forced) {
 		struct err why = {0};
 		if (release_view(p, view, &why) < 0) {
-			fprintf(stderr, "burst: pod %s of %s could not be ended: %s\n", view->id, p->ops->name, why.msg);
+			output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, why.msg);
 			tally->failed++;
 			*err = why;
 			return;
 		}
-		printf("pod %s of %s: gone (%s)\n", view->id, p->ops->name, past ? "past its hard end" : "as you asked");
+		output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, past ? "past its hard end" : "as you asked");
 		tally->ended++;
 		return;
 	}
 	tally->left++;
-	printf("pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)\n", view->id,
-	       p->ops->name, view->marker.run, view->marker.machine,
-	       clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
-	       in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
+	output_line(stdout, "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)",
+		    view->id, p->ops->name, view->marker.run, view->marker.machine,
+		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
+		    in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
 }
 
 static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, struct tally *tally, struct err *err)
 {
 	struct op_result result = {0};
+	int64_t now_ms;
 
-	if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, err) < 0)
+	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
 		if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
-			judge(ctx, p, &result.pods[k], tally, err);
+			judge(ctx, p, &result.pods[k], now_ms, tally, err);
 	op_result_free(&result);
 	return 0;
 }

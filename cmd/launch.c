@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "deliver.h"
@@ -17,7 +18,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, OVERDUE_S = 300 };
+enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -43,6 +44,7 @@ void launch_free(struct launch *l)
 	free(l->output_dir);
 	free(l->gpus);
 	free(l->adopted);
+	free(l->unsaved);
 	fd_close(l->run_lock);
 	fd_close(l->job_lock);
 	fd_close(l->output_lock);
@@ -487,7 +489,7 @@ static bool overdue(struct cmd_context *ctx, const struct run_row *run)
 	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		all = all && pods[i].hard_end_s + OVERDUE_S < clock_wall_ms() / 1000;
+		all = all && pod_is_overdue(pods[i].hard_end_s, clock_wall_ms());
 	free(pods);
 	return all;
 }
@@ -564,16 +566,33 @@ static void draw(void *ctx, const struct engine *e)
 static void show_output(void *ctx, const char *pod, const char *line)
 {
 	progress_clear(ctx);
-	fprintf(stderr, "%s | %s\n", pod, line);
+	output_line(stderr, "%s | %s", pod, line);
+}
+
+/* The run's pods as the ledger has them, and as they are where it could not be told. */
+static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
+{
+	struct pod_row *pods = NULL;
+	size_t n = 0, at;
+
+	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
+		pods = NULL, n = 0;
+	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
+	for (size_t i = 0; i < l->unsaved_count; i++) {
+		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
+			;
+		pods[at] = l->unsaved[i];
+		n += at == n;
+	}
+	*count = n;
+	return pods;
 }
 
 static json_t *result_json(struct launch *l)
 {
-	struct pod_row *pods = NULL;
 	size_t count = 0;
+	struct pod_row *pods = pods_of_run(l, &count);
 
-	if (l->run.id[0])
-		store_pods(l->ctx->store, l->run.id, false, &pods, &count, NULL);
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
 	if (l->delivered)
@@ -596,6 +615,7 @@ static void on_exit_command(struct launch *l)
 		close(pipes[0]);
 		close(pipes[1]);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
+		guard_leave();
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
@@ -621,18 +641,17 @@ static void name_unreleased(struct launch *l, const struct pod_row *pods, size_t
 	(void)l;
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
-			fprintf(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force\n",
-				pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
-				pods[i].id[0] ? pods[i].id : pods[i].attempt);
+			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
 }
 
 static void say_end(struct launch *l)
 {
-	struct pod_row *pods = NULL;
 	size_t count = 0;
+	struct pod_row *pods = pods_of_run(l, &count);
 	struct run_row *r = &l->run;
 
-	store_pods(l->ctx->store, r->id, false, &pods, &count, NULL);
 	if (!l->ctx->quiet && count) {
 		report_print_phases(stderr, pods, count, clock_wall_ms());
 		fputc('\n', stderr);
@@ -640,8 +659,8 @@ static void say_end(struct launch *l)
 	if (!strcmp(r->status, "unreleased"))
 		name_unreleased(l, pods, count);
 	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
-		fprintf(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s\n", r->id, r->status,
-			(long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
+		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id, r->status,
+			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
 	free(pods);
 }
 
@@ -699,6 +718,7 @@ int launch_run(struct launch *l)
 	output_before_line(line_in_between);
 	struct engine *e = engine_new(&l->setup);
 	int status = engine_run(e, &l->err);
+	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);
 	engine_free(e);
 	output_before_line(NULL);
 	progress_free(p);

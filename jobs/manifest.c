@@ -173,8 +173,8 @@ void manifest_restore(const struct manifest_entry *entry, struct segment_result 
 	result->suspect = jsonx_bool(line, "suspect", false);
 	COPY_TEXT(result->reason, jsonx_text(line, "reason", ""));
 	COPY_TEXT(result->sha256, entry->sha256);
-	result->bytes = jsonx_int(line, "bytes", 0);
-	result->seconds = jsonx_number(line, "seconds", 0);
+	result->bytes = MAX(jsonx_int(line, "bytes", 0), 0);
+	result->seconds = MIN(MAX(jsonx_number(line, "seconds", 0), 0), 1e9);
 	result->sample_rate = (int)MIN(MAX(jsonx_int(line, "sample_rate", 0), 0), 1000000);
 	result->tries = (int)MIN(MAX(jsonx_int(line, "tries", 1), 0), 1000);
 	COPY_TEXT(result->provider, jsonx_text(line, "provider", ""));
@@ -225,11 +225,14 @@ int manifest_append(const char *dir, const json_t *line, struct err *err)
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
 	CLEANUP(free_text) char *compact = compact_line(line);
 	CLEANUP(free_text) char *text = xasprintf("%s\n", compact);
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	/* a repository may bring a link along, to a file that others believe */
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 	size_t len = strlen(text);
 	struct stat st;
 	char last = '\n';
 
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, ERR_LOCAL, "%s: is a link, and nothing is written through it: remove it", path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	/* a line that a full disk cut off must not swallow the next one */

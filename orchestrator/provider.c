@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <strings.h>
 
+enum { OVERDUE_S = 300 };
+
+bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms)
+{
+	return hard_end_s + OVERDUE_S < wall_ms / 1000;
+}
+
 const char *pod_state_name(enum pod_state state)
 {
 	switch (state) {
@@ -52,14 +59,14 @@ void op_result_free(struct op_result *r)
 
 void call_free(struct call *c)
 {
-	str_free(&c->body);
+	str_wipe(&c->body); /* a new pod's keys are in it, and tokens in the headers */
 	free(c->url);
 	for (size_t i = 0; i < c->header_count; i++)
-		free(c->headers[i]);
+		text_wipe(c->headers[i]);
 	free(c->headers);
 	free(c->sigv4);
 	free(c->user);
-	free(c->password);
+	text_wipe(c->password);
 	for (size_t i = 0; i < c->argc; i++)
 		free(c->argv[i]);
 	free(c->argv);
@@ -130,7 +137,7 @@ bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wa
 	if (!reply_header(r, "Date", text, sizeof(text)) || !clock_http_date(text, &dated_s))
 		return false;
 	if (reply_header(r, "Age", text, sizeof(text))) /* how long a cache has had it */
-		dated_s += MIN(strtoll(text, NULL, 10), INT32_MAX);
+		dated_s += MIN(MAX(strtoll(text, NULL, 10), 0), INT32_MAX);
 	int64_t from_ms = dated_s * 1000, to_ms = from_ms + 999;
 	*off_ms = now_wall_ms < from_ms ? now_wall_ms - from_ms : sent_wall_ms > to_ms ? sent_wall_ms - to_ms : 0;
 	return true;

@@ -43,6 +43,8 @@ struct marker {
 	char attempt[ATTEMPT_MAX]; /* 16 hex digits, never used twice */
 	int64_t hard_end_s;
 };
+/* By now it has ended itself, whoever made it, or never will: `burst reap` ends it. */
+bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms);
 
 enum pod_state {
 	POD_STATE_UNKNOWN,  /* a word we do not know: look again, within the deadline */

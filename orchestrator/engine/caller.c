@@ -170,7 +170,7 @@ static void on_reply(void *ctx, struct reply *reply)
 	o->child = NULL;
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD)
-		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply);
+		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply, o->sent_wall_ms, clock_wall_ms());
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
@@ -219,7 +219,7 @@ static void carry(struct caller_op *o)
 		return;
 	}
 	int64_t wait = o->call.unlimited ? 0 : limiter_take(limiter_of(o), o->ops->account(o->provider), o->ops->calls_per_minute,
-							     o->call.class);
+							     o->call.class, o->sent_wall_ms);
 	if (wait > 0) {
 		wait_for_room(o, wait);
 		return;
@@ -316,8 +316,8 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
-	       struct op_result *result, struct err *err)
+static int ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+	       struct op_result *result, int64_t *clock_off_ms, struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
@@ -337,10 +337,30 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 		*err = a.err;
 		return -1;
 	}
+	const struct vendor_clock *k = clock_of(caller, provider->ops);
+	*clock_off_ms = k ? k->off_ms : 0;
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;
 		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
 	}
+	return 0;
+}
+
+int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+	       struct op_result *result, struct err *err)
+{
+	int64_t off_ms;
+
+	return ask(provider, kind, want, most_ms, result, &off_ms, err);
+}
+
+int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err)
+{
+	int64_t off_ms;
+
+	if (ask(provider, OP_LIST, NULL, most_ms, result, &off_ms, err) < 0)
+		return -1;
+	*now_ms = clock_wall_ms() - off_ms;
 	return 0;
 }

@@ -58,6 +58,7 @@ struct epod { /* beside core_pod */
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
 	int64_t last_event, bill_asked_ms, logged_bytes;
+	int64_t empty_events; /* since one that brought the work further */
 	int64_t counted_to; /* while its log is read once more: batches up to this event were counted */
 	struct op_bill bill; /* of the vendor; its hours are not kept */
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */
@@ -78,6 +79,7 @@ struct epod { /* beside core_pod */
 	char gpu_seen[GPU_MAX];
 	char detail[64];
 	char fault[200];
+	char said_unsaved[POD_ID_MAX]; /* what it was called when it was last said that the ledger does not know of it */
 };
 
 struct queued {
@@ -103,6 +105,7 @@ struct engine {
 	struct timer *wake;
 	int64_t started_ms;
 	bool over;
+	bool unwritten; /* the ledger, and it was said why */
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */

@@ -3,10 +3,10 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "../base/clock.h"
 #include "../base/crypto.h"
 
-enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400 };
+enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400,
+       SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
 
 /* ---- counting ---- */
 
@@ -93,8 +93,8 @@ static int64_t parameter(const char *item, size_t len, char key)
 }
 
 /* "minute";r=12;t=44, "hour";r=2800;t=1812 */
-static void each_item(struct limits *l, const char *header, int64_t now_ms,
-		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t now_ms))
+static void each_item(struct limits *l, const char *header, int64_t sent_ms, int64_t now_ms,
+		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms))
 {
 	while (*header) {
 		size_t len = strcspn(header, ",");
@@ -102,42 +102,49 @@ static void each_item(struct limits *l, const char *header, int64_t now_ms,
 		const char *close = open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
 		struct limit_window *w = close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
 		if (w)
-			take(w, close, len - (size_t)(close - header), now_ms);
+			take(w, close, len - (size_t)(close - header), sent_ms, now_ms);
 		header += len + (header[len] == ',');
 	}
 }
 
-static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms)
 {
 	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
 
-	(void)now_ms;
+	(void)sent_ms, (void)now_ms;
 	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
+		w->left += w->quota ? MAX(quota - w->quota, 0) : 0;
 		w->quota = quota;
 		w->length_ms = seconds * 1000;
 	}
 }
 
-static void take_state(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+static void take_state(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms)
 {
 	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
 
 	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
 		return;
+	if (w->quota >= left && w->reset_at_ms >= sent_ms + seconds * 1000 - SAME_WINDOW_MS &&
+	    w->reset_at_ms <= now_ms + seconds * 1000 + SAME_WINDOW_MS) {
+		/* within one window what is left only falls: calls that are on their way are not in what this reply says */
+		w->left = MIN(w->left, left);
+		return;
+	}
 	w->left = left;
 	w->reset_at_ms = now_ms + seconds * 1000;
 }
 
-void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms)
+void limits_learn(struct limits *l, const struct reply *reply, int64_t sent_ms, int64_t now_ms)
 {
 	char text[512];
 
 	if (reply->failed)
 		return;
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
-		each_item(l, text, now_ms, take_policy);
+		each_item(l, text, sent_ms, now_ms, take_policy);
 	if (reply_header(reply, "RateLimit", text, sizeof(text)))
-		each_item(l, text, now_ms, take_state);
+		each_item(l, text, sent_ms, now_ms, take_state);
 	if (reply->status != 429)
 		return;
 	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
@@ -160,6 +167,14 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 	}
 }
 
+/* Of a ledger that somebody else wrote in, nothing is known. */
+static bool sound(long long ms, const struct limit_window *w)
+{
+	return ms >= 0 && ms <= STORE_NUMBER_MOST &&
+	       (!w || (w->quota >= 0 && w->quota <= STORE_NUMBER_MOST && w->left >= 0 && w->left <= STORE_NUMBER_MOST &&
+		       w->length_ms >= 0 && w->length_ms <= LONGEST_S * INT64_C(1000)));
+}
+
 void limits_read(struct limits *l, const char *text)
 {
 	long long refused, blocked, quota, length, left, reset;
@@ -167,7 +182,7 @@ void limits_read(struct limits *l, const char *text)
 	int used;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2)
+	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2 || !sound(refused, NULL) || !sound(blocked, NULL))
 		return;
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
@@ -179,6 +194,10 @@ void limits_read(struct limits *l, const char *text)
 		w->length_ms = length;
 		w->left = left;
 		w->reset_at_ms = reset;
+		if (!sound(reset, w)) {
+			*l = (struct limits){0};
+			return;
+		}
 	}
 }
 
@@ -251,7 +270,7 @@ static void assume(struct limits *limits, int per_minute)
 	w->length_ms = 60000;
 }
 
-int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class)
+int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms)
 {
 	struct limits shared;
 	char name[32];
@@ -259,15 +278,15 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	if (!open_shared(l, account, name, &shared)) {
 		struct limits *own = alone(l, account);
 		assume(own, per_minute);
-		return limits_take(own, class, clock_wall_ms());
+		return limits_take(own, class, now_ms);
 	}
 	assume(&shared, per_minute);
-	int64_t wait = limits_take(&shared, class, clock_wall_ms());
+	int64_t wait = limits_take(&shared, class, now_ms);
 	close_shared(l, name, &shared);
 	return wait;
 }
 
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply)
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t sent_ms, int64_t now_ms)
 {
 	struct limits shared;
 	char name[32], text[8];
@@ -275,9 +294,9 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
 		return;
 	if (!open_shared(l, account, name, &shared)) {
-		limits_learn(alone(l, account), reply, clock_wall_ms());
+		limits_learn(alone(l, account), reply, sent_ms, now_ms);
 		return;
 	}
-	limits_learn(&shared, reply, clock_wall_ms());
+	limits_learn(&shared, reply, sent_ms, now_ms);
 	close_shared(l, name, &shared);
 }

@@ -11,8 +11,11 @@ enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
 	LITTLE_BYTES = 4 << 20, /* here before a volume has been asked to keep it */
 	FILES_MAX = 100000, /* of one segment */
+	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 };
+
+#define CLOCK_MOST_S INT64_C(1000000000000)
 
 void podlink_detail(struct engine *e, int pod, const char *text)
 {
@@ -97,19 +100,21 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 {
 	const char *reason = jsonx_text(event, "reason", "worker");
 	struct segment_result *result = &e->setup->results[segment];
-	char words[160];
+	char words[160], cause[40], story[256];
 	struct err err;
 
 	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	podlink_shown(cause, sizeof(cause), reason);
 	if (e->needs->command) {
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
-		snprintf(result->reason, sizeof(result->reason), "the command ended with exit code %d%s%s", code,
+		snprintf(story, sizeof(story), "the command ended with exit code %d%s%s", code,
 			 words[0] ? ": " : "", code < 0 ? words : "");
 		e->command_code = code;
 	} else {
-		snprintf(result->reason, sizeof(result->reason), "%s: %.140s", reason, words);
+		snprintf(story, sizeof(story), "%s: %s", cause, words);
 	}
+	COPY_TEXT(result->reason, story); /* which cuts no character in two */
 	err_set(&err, failure_kind(reason), "%s: %s", e->segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
@@ -145,7 +150,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		distrust(e, pod, "it reports more files than any segment has");
 		return false;
 	}
-	if (name && path_is_safe(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
+	if (name && receive_takes_name(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
@@ -154,7 +159,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		e->segments[segment].id, shown);
 	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
-	if (name && path_is_safe(name) && e->pods[pod].link) {
+	if (name && receive_takes_name(name) && e->pods[pod].link) {
 		distrust(e, pod, err.msg);
 		return false;
 	}
@@ -229,7 +234,7 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	struct err err;
 
-	if (!name || !path_is_safe(name))
+	if (!name || !receive_takes_name(name))
 		return false; /* refused elsewhere */
 	uint32_t owner = outfiles_claim(e, segment, name);
 	if (owner == segment)
@@ -265,6 +270,7 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, line, strlen(line), 4096);
+	log_redact(&shown);
 	e->pods[pod].logged_bytes += (int64_t)shown.len;
 	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
 		distrust(e, pod, "it floods us with log lines");
@@ -327,6 +333,29 @@ static bool switch_works(struct engine *e, int pod, const char *how)
 	return false;
 }
 
+static bool says_something(const struct engine *e, int pod, const char *what, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+
+	return (!strcmp(what, "segment") || !strcmp(what, "output")) && segment >= 0 && !settled(e, (uint32_t)segment, pod);
+}
+
+/* Lines of a log have a bound of their own. */
+static bool floods(struct engine *e, int pod, const char *what, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (says_something(e, pod, what, event))
+		p->empty_events = 0;
+	else if (strcmp(what, "log"))
+		p->empty_events++;
+	if (p->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count || !p->link)
+		return false;
+	p->empty_events = 0;
+	distrust(e, pod, "it floods us with events that say nothing");
+	return true;
+}
+
 void podlink_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *what = jsonx_text(event, "ev", "");
@@ -337,7 +366,7 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 			return;
 		e->pods[pod].last_event = number;
 	}
-	if (!e->needs)
+	if (!e->needs || floods(e, pod, what, event))
 		return;
 	bool replayed = core_pod_at(e->core, pod)->via_volume;
 	if (!strcmp(what, "segment"))
@@ -408,9 +437,9 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
 {
-	int64_t began_s = jsonx_int(hello, "began_s", 0);
+	int64_t began_s = podlink_bounded(hello, "began_s", 0, CLOCK_MOST_S);
 
-	return began_s ? began_s * 1000 + jsonx_int(hello, "t", 0) - wall_ms : 0;
+	return began_s ? began_s * 1000 + podlink_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) - wall_ms : 0;
 }
 
 /* It reads its hard end, an epoch, from a clock of its own. */

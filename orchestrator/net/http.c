@@ -493,9 +493,11 @@ static void free_call(struct http_call *c)
 		}
 	end_transfer(c->http, &c->transfer);
 	loop_untimer(c->telling);
+	for (struct curl_slist *h = c->headers; h; h = h->next)
+		explicit_bzero(h->data, strlen(h->data));
 	curl.slist_free_all(c->headers);
 	reply_free(&c->reply);
-	str_free(&c->body);
+	str_wipe(&c->body);
 	file_close(c->from);
 	fd_close(c->to_fd);
 	free(c->method);
@@ -642,6 +644,7 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 grpc && target->plain ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
 					       : (long)CURL_HTTP_VERSION_2TLS);
+	curl.easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* at least */
 	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 	if (ca && *ca)

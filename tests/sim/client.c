@@ -7,70 +7,99 @@
 
 #include "orchestrator/base/clock.h"
 
-int64_t boot_now(const struct sim *s)
+int64_t boot_now(const struct client *cl)
 {
-	return s->now + s->boot_offset;
+	return cl->sim->now + cl->laptop->boot_offset;
 }
 
-int64_t wall_now(const struct sim *s)
+int64_t wall_now(const struct client *cl)
 {
-	return WALL_EPOCH_MS + s->now + s->wall_offset;
+	return WALL_EPOCH_MS + cl->sim->now + cl->laptop->wall_offset;
 }
 
-static struct machine *machine_of(struct sim *s, int pod)
+struct happening *client_later(struct client *cl, int64_t delay, enum what what)
 {
-	return cloud_machine(s, core_pod_at(s->core, pod)->id);
+	struct happening *h = later(cl->sim, delay, what);
+
+	h->client = cl->number;
+	h->life = cl->life;
+	return h;
 }
 
-static int pod_of(struct sim *s, int machine)
+static char name_of(const struct client *cl)
 {
-	for (int i = 0; i < core_pod_count(s->core); i++)
-		if (machine_of(s, i) == &s->machines[machine])
+	return (char)('A' + cl->number);
+}
+
+static struct machine *machine_of(struct client *cl, int pod)
+{
+	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
+
+	if (m && m->client != cl->number)
+		broke(cl->sim, "pod %s of another run is taken for its own", m->id);
+	return m;
+}
+
+static int pod_of(struct client *cl, int machine)
+{
+	for (int i = 0; i < core_pod_count(cl->core); i++)
+		if (machine_of(cl, i) == &cl->sim->machines[machine])
 			return i;
 	return -1;
 }
 
-static size_t *seen_of(struct sim *s, int machine)
+static size_t *seen_of(struct client *cl, int machine)
 {
-	while ((size_t)machine >= s->seen_cap) {
-		s->seen = xrealloc(s->seen, 2 * s->seen_cap * sizeof(*s->seen));
-		memset(s->seen + s->seen_cap, 0, s->seen_cap * sizeof(*s->seen));
-		s->seen_cap *= 2;
+	while ((size_t)machine >= cl->seen_cap) {
+		cl->seen = xrealloc(cl->seen, 2 * cl->seen_cap * sizeof(*cl->seen));
+		memset(cl->seen + cl->seen_cap, 0, cl->seen_cap * sizeof(*cl->seen));
+		cl->seen_cap *= 2;
 	}
-	return &s->seen[machine];
+	return &cl->seen[machine];
 }
 
 /* ---- the ledger ---- */
 
-static struct row *row_of(struct sim *s, const char *attempt)
+static struct row *row_of(struct client *cl, const char *attempt)
 {
-	for (size_t i = 0; i < s->row_count; i++)
-		if (!strcmp(s->rows[i].pod.attempt, attempt))
-			return &s->rows[i];
+	for (size_t i = 0; i < cl->laptop->row_count; i++)
+		if (!strcmp(cl->laptop->rows[i].pod.attempt, attempt) || plant(PLANT_ROW_SHARED))
+			return &cl->laptop->rows[i];
 	return NULL;
 }
 
-static bool save(struct sim *s, int pod)
+static bool ours(const struct client *cl, const struct row *row)
 {
-	const struct core_pod *p = core_pod_at(s->core, pod);
-	struct row *row = row_of(s, p->attempt);
+	return row->client == cl->number;
+}
 
-	if (strikes(s, F_LEDGER_FULL)) {
-		struct happening *h = later(s, 1, W_SAVE_FAILED);
+static bool save(struct client *cl, int pod)
+{
+	const struct core_pod *p = core_pod_at(cl->core, pod);
+	struct row *row = row_of(cl, p->attempt);
+
+	if (strikes(cl->sim, F_LEDGER_FULL)) {
+		struct happening *h = client_later(cl, 1, W_SAVE_FAILED);
 		h->pod = p->phase == POD_RENTING && !p->id[0] ? pod : -1;
 		if (h->pod >= 0)
-			s->unsaved[pod] = true;
+			cl->unsaved[pod] = true;
 		return false;
 	}
+	if (plant(PLANT_INTENT_UNSAVED) && !p->id[0])
+		return true;
 	if (row && row->pod.id[0] && strcmp(row->pod.id, p->id) != 0)
-		broke(s, "the row of pod %s is written over with pod %s", row->pod.id, p->id);
+		broke(cl->sim, "the row of pod %s is written over with pod %s", row->pod.id, p->id);
 	if (!row) {
-		GROW(s->rows, s->row_count, s->row_cap);
-		row = &s->rows[s->row_count++];
+		GROW(cl->laptop->rows, cl->laptop->row_count, cl->laptop->row_cap);
+		row = &cl->laptop->rows[cl->laptop->row_count++];
 	}
+	row->client = cl->number;
 	row->pod = *p;
-	row->wall_minus_boot = wall_now(s) - boot_now(s);
-	row->seen = p->id[0] ? *seen_of(s, (int)(machine_of(s, pod) - s->machines)) : 0;
+	if (plant(PLANT_ROW_GONE) && p->phase == POD_RELEASING)
+		row->pod.phase = POD_GONE;
+	row->pod.detached = p->detached && !plant(PLANT_HANDOVER_UNSAVED);
+	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
+	row->seen = p->id[0] ? *seen_of(cl, (int)(machine_of(cl, pod) - cl->sim->machines)) : 0;
 	return true;
 }
 
@@ -80,10 +109,10 @@ static int64_t moved(int64_t boot, int64_t by)
 }
 
 /* A row as burst reads it back: what was known, on the clock of this life. */
-static struct core_pod from_row(struct sim *s, const struct row *row)
+static struct core_pod from_row(struct client *cl, const struct row *row)
 {
 	const struct core_pod *o = &row->pod;
-	int64_t by = row->wall_minus_boot - (wall_now(s) - boot_now(s));
+	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
 	struct core_pod p = {.provider = o->provider, .offer = o->offer, .volume = o->volume,
 			     .price_microusd_h = o->price_microusd_h, .hard_end_ms = o->hard_end_ms + by,
 			     .hard_end_s = o->hard_end_s, .first_lease_end_s = o->first_lease_end_s,
@@ -109,13 +138,13 @@ static struct core_pod from_row(struct sim *s, const struct row *row)
 	return p;
 }
 
-static int64_t spent_before(const struct sim *s)
+static int64_t spent_before(const struct client *cl)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; i < s->row_count; i++) {
-		const struct core_pod *p = &s->rows[i].pod;
-		if (p->phase == POD_GONE)
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct core_pod *p = &cl->laptop->rows[i].pod;
+		if (ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
 			sum += money_for(p->price_microusd_h, (p->gone_at - p->create_at + 999) / 1000 * 1000);
 	}
 	return sum;
@@ -123,54 +152,57 @@ static int64_t spent_before(const struct sim *s)
 
 /* ---- stepping, and what must hold after each step ---- */
 
-static void perform(struct sim *s);
-static void mark_host(struct sim *s, const struct action *a, int64_t at);
-static void check_step(struct sim *s, const struct event *ev);
+static void perform(struct client *cl);
+static void mark_host(struct client *cl, const struct action *a, int64_t at);
+static void check_step(struct client *cl, const struct event *ev);
 
-static void count_events(struct sim *s)
+static void count_events(struct client *cl)
 {
-	if (s->now / 1000 != s->busy_second)
-		s->busy_events = 0;
-	s->busy_second = s->now / 1000;
-	if (++s->busy_events > 3000 && !s->measuring)
-		broke(s, "more than 3000 events in one second");
-	if (++s->events > 300000 && !s->measuring)
-		broke(s, "300000 events and no end");
+	if (cl->sim->now / 1000 != cl->busy_second)
+		cl->busy_events = 0;
+	cl->busy_second = cl->sim->now / 1000;
+	if (++cl->busy_events > 3000 && !cl->sim->measuring)
+		broke(cl->sim, "more than 3000 events in one second");
+	if (++cl->sim->events > 100000 * cl->sim->plan->client_count && !cl->sim->measuring)
+		broke(cl->sim, "100000 events and no end");
 }
 
-static void step(struct sim *s, struct event *ev)
+static void step(struct client *cl, struct event *ev)
 {
 	struct timespec a, b;
 
-	if (!s->up)
+	if (!cl->up)
 		return;
-	ev->now_ms = boot_now(s);
-	ev->wall_ms = wall_now(s);
-	s->out.count = 0;
-	if (s->measuring)
+	ev->now_ms = boot_now(cl);
+	ev->wall_ms = wall_now(cl);
+	cl->out.count = 0;
+	if (cl->sim->measuring)
 		clock_gettime(CLOCK_MONOTONIC, &a);
-	core_step(s->core, ev, &s->out);
-	if (s->measuring) {
+	core_step(cl->core, ev, &cl->out);
+	if (cl->sim->measuring) {
 		clock_gettime(CLOCK_MONOTONIC, &b);
-		s->core_s += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+		cl->sim->core_s += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 	}
-	count_events(s);
-	perform(s);
-	if (s->up && !s->measuring)
-		check_step(s, ev);
+	count_events(cl);
+	plant_stepped(cl);
+	perform(cl);
+	if (cl->up && !cl->sim->measuring)
+		check_step(cl, ev);
 }
 
-static bool counted_right(struct sim *s)
+static bool counted_right(struct client *cl)
 {
-	const struct core *c = s->core;
+	const struct core *c = cl->core;
 	size_t todo = 0, safe = 0, failed = 0;
 
 	for (size_t i = 0; i < c->seg_count; i++) {
 		todo += c->segs[i].state == SEG_TODO;
 		safe += c->segs[i].state == SEG_SAFE;
 		failed += c->segs[i].state == SEG_FAILED;
-		if (c->segs[i].state == SEG_SAFE && !s->safe[i])
-			broke(s, "segment %zu is called safe and is not", i);
+		if (c->segs[i].state == SEG_FAILED && cl->safe[i])
+			broke(cl->sim, "segment %zu is delivered and called failed", i);
+		if (c->segs[i].state == SEG_SAFE && !cl->safe[i])
+			broke(cl->sim, "segment %zu is called safe and is not", i);
 	}
 	return todo == c->todo && safe == c->safe && failed == c->failed;
 }
@@ -186,151 +218,243 @@ static bool pod_counted_right(const struct core *c, int pod)
 	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches;
 }
 
-static void check_pod(struct sim *s, int pod)
+static void check_pod(struct client *cl, int pod)
 {
-	const struct core *c = s->core;
+	const struct core *c = cl->core;
 	const struct core_pod *p = &c->pods[pod];
 	bool bare = p->batches == 0 && p->unhome == 0;
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
 
 	if (!pod_counted_right(c, pod))
-		broke(s, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
+		broke(cl->sim, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
 	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
-	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && p->boot_limit_ms && !p->connected_at && !s->ever_slept &&
-	    c->now > p->create_at + 2 * c->conf.boot_limit_ms + LOG_WAIT_MS)
-		broke(s, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
+	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && p->boot_limit_ms && !p->connected_at &&
+	    !cl->laptop->ever_slept && c->now > p->create_at + 2 * cl->job->conf.boot_limit_ms + LOG_WAIT_MS)
+		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
-		broke(s, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
+		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
 	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) && !canary_waits &&
 	    !core_reads_old(c))
-		broke(s, "pod %d starves beside %zu open segments", pod, c->todo);
+		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS)
-		broke(s, "pod %d may live for more than a day", pod);
-	if (s->plan->conf.max_duration_ms && !s->ever_crashed &&
-	    p->hard_end_ms > c->began_at + s->plan->conf.max_duration_ms)
-		broke(s, "pod %d may outlive caps.max_duration", pod);
+		broke(cl->sim, "pod %d may live for more than a day", pod);
+	if (cl->job->conf.max_duration_ms && !cl->ever_crashed &&
+	    p->hard_end_ms > c->began_at + cl->job->conf.max_duration_ms)
+		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
 }
 
-static void check_step(struct sim *s, const struct event *ev)
+static void check_step(struct client *cl, const struct event *ev)
 {
-	const struct core *c = s->core;
+	const struct core *c = cl->core;
 
 	if (c->ended)
 		return;
-	if (!counted_right(s))
-		broke(s, "segments miscounted after event %d", (int)ev->type);
+	if (!counted_right(cl))
+		broke(cl->sim, "segments miscounted after event %d", (int)ev->type);
 	for (int i = 0; i < c->pod_count; i++)
-		check_pod(s, i);
+		check_pod(cl, i);
 	bool settled = dispatch_settled(c) || core_stopping(c);
 	if (!settled)
-		s->settled_at = -1;
-	else if (s->settled_at < 0)
-		s->settled_at = s->now;
-	if (s->settled_at >= 0 && s->now - s->settled_at > 15 * 60000 && !s->ever_slept)
-		broke(s, "the work is over since %lld s and the run does not end",
-		      (long long)(s->now - s->settled_at) / 1000);
+		cl->settled_at = -1;
+	else if (cl->settled_at < 0)
+		cl->settled_at = cl->sim->now;
+	if (cl->settled_at >= 0 && cl->sim->now - cl->settled_at > 15 * 60000 && !cl->laptop->ever_slept)
+		broke(cl->sim, "the work is over since %lld s and the run does not end",
+		      (long long)(cl->sim->now - cl->settled_at) / 1000);
 }
 
 /* ---- lives ---- */
 
-static struct core_conf conf_now(struct sim *s, bool reap)
+static struct core_conf conf_now(struct client *cl, bool reap)
 {
-	struct core_conf conf = s->plan->conf;
+	struct core_conf conf = cl->job->conf;
 	bool any_safe = false;
 
-	conf.seed = sim_random(s);
+	conf.seed = sim_random(cl->sim);
 	conf.reap = reap;
-	for (size_t i = 0; i < s->row_count; i++)
-		conf.providers[s->rows[i].pod.provider].used_before = true;
-	for (size_t i = 0; i < s->plan->count; i++)
-		any_safe = any_safe || (s->safe[i] && !s->plan->segments[i].done);
+	for (size_t i = 0; i < cl->laptop->row_count; i++)
+		if (ours(cl, &cl->laptop->rows[i]))
+			conf.providers[cl->laptop->rows[i].pod.provider].used_before = true;
+	for (size_t i = 0; i < cl->job->count; i++)
+		any_safe = any_safe || (cl->safe[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
 	if (conf.max_cost_microusd) {
-		conf.max_cost_microusd -= spent_before(s);
+		conf.max_cost_microusd -= spent_before(cl);
 		if (!conf.max_cost_microusd)
 			conf.max_cost_microusd = -1;
 	}
 	if (conf.max_duration_ms)
-		conf.max_duration_ms = MAX(conf.max_duration_ms - s->now, 1);
+		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
+	plant_conf(&conf);
 	return conf;
 }
 
-static void adopt_rows(struct sim *s)
+static void adopt_rows(struct client *cl)
 {
-	for (size_t i = 0; i < s->row_count; i++) {
-		const struct core_pod *had = &s->rows[i].pod;
-		if (!pod_may_bill(had) && (!had->durable || had->phase != POD_GONE || s->core->conf.reap))
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct core_pod *had = &cl->laptop->rows[i].pod;
+		if (!ours(cl, &cl->laptop->rows[i]))
 			continue;
-		struct core_pod p = from_row(s, &s->rows[i]);
-		core_adopt(s->core, &p);
+		if (!pod_may_bill(had) && (!had->durable || had->phase != POD_GONE || cl->core->conf.reap))
+			continue;
+		struct core_pod p = from_row(cl, &cl->laptop->rows[i]);
+		core_adopt(cl->core, &p);
 	}
 }
 
-void client_start(struct sim *s, bool reap)
+void client_start(struct client *cl, bool reap)
 {
-	struct core_segment *segments = xcalloc(s->plan->count, sizeof(*segments));
-	struct core_conf conf = conf_now(s, reap);
-
-	for (size_t i = 0; i < s->plan->count; i++) {
-		segments[i] = s->plan->segments[i];
-		segments[i].done = s->safe[i];
+	if (!cl->began) {
+		cl->began = true;
+		cl->began_at = cl->sim->now;
 	}
-	s->core = core_new(&conf, segments, reap ? 0 : s->plan->count);
+	cl->dead_forever = false;
+	struct core_segment *segments = xcalloc(cl->job->count, sizeof(*segments));
+	struct core_conf conf = conf_now(cl, reap);
+
+	for (size_t i = 0; i < cl->job->count; i++) {
+		segments[i] = cl->job->segments[i];
+		segments[i].done = cl->safe[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
+	}
+	cl->core = core_new(&conf, segments, reap ? 0 : cl->job->count);
 	free(segments);
-	adopt_rows(s);
-	s->up = true;
-	s->reaping = reap;
-	s->good_safe = false;
-	s->settled_at = -1;
-	s->seen_cap = s->unsaved_cap = 0;
-	free(s->seen);
-	free(s->unsaved);
-	s->unsaved_cap = 64;
-	s->seen_cap = 64;
-	s->seen = xcalloc(s->seen_cap, sizeof(*s->seen));
-	s->unsaved = xcalloc(s->unsaved_cap, sizeof(*s->unsaved));
-	trace(s, "client: life %d begins%s", s->life, reap ? " (reap)" : "");
+	adopt_rows(cl);
+	cl->up = true;
+	cl->reaping = reap;
+	cl->good_safe = false;
+	cl->settled_at = -1;
+	cl->seen_cap = cl->unsaved_cap = 0;
+	free(cl->seen);
+	free(cl->unsaved);
+	cl->unsaved_cap = 64;
+	cl->seen_cap = 64;
+	cl->seen = xcalloc(cl->seen_cap, sizeof(*cl->seen));
+	cl->unsaved = xcalloc(cl->unsaved_cap, sizeof(*cl->unsaved));
+	trace(cl->sim, "client %c: life %d begins%s", name_of(cl), cl->life, reap ? " (reap)" : "");
 	struct event ev = {.type = EV_START};
-	step(s, &ev);
+	step(cl, &ev);
 }
 
-static void client_dies(struct sim *s)
+static void check_known(struct client *cl);
+
+static void client_dies(struct client *cl)
 {
-	core_free(s->core);
-	s->core = NULL;
-	s->up = false;
-	s->life++;
-	for (size_t i = 0; i < s->machine_count; i++)
-		if (s->machines[i].connected) {
-			s->machines[i].connected = false;
-			s->machines[i].conn++;
+	check_known(cl);
+	core_free(cl->core);
+	cl->core = NULL;
+	cl->up = false;
+	cl->life++;
+	for (size_t i = 0; i < cl->sim->machine_count; i++)
+		if (cl->sim->machines[i].connected && cl->sim->machines[i].client == cl->number) {
+			cl->sim->machines[i].connected = false;
+			cl->sim->machines[i].conn++;
 		}
 }
 
-void client_crash(struct sim *s, const struct fault *f)
+static void dies_for_a_while(struct client *cl, int64_t away, enum fault_kind kind)
 {
-	trace(s, "client: dies (%s)", fault_names[f->kind]);
-	client_dies(s);
-	s->ever_crashed = true;
+	client_dies(cl);
+	cl->ever_crashed = true;
+	struct happening *h = later(cl->sim, away, W_RESTART);
+	h->client = cl->number;
+	h->x = kind;
+}
+
+/* The machine itself begins anew, with all that runs on it. */
+static void reboots(struct client *cl, int64_t away)
+{
+	cl->laptop->boot_offset = 5000 - cl->sim->now - away;
+	cl->laptop->off_until = cl->sim->now + away;
+	for (int i = 0; i < cl->sim->plan->client_count; i++) {
+		struct client *other = &cl->sim->clients[i];
+		if (other != cl && other->laptop == cl->laptop && other->up)
+			dies_for_a_while(other, away, F_CRASH_RESUME);
+	}
+}
+
+static void client_crash(struct client *cl, const struct fault *f)
+{
+	trace(cl->sim, "client %c: dies (%s)", name_of(cl), fault_names[f->kind]);
 	if (f->kind == F_CRASH_FOREVER) {
-		s->dead_forever = true;
+		client_dies(cl);
+		cl->ever_crashed = cl->dead_forever = true;
+		cl->died_at = cl->sim->now;
 		return;
 	}
 	int64_t away = 1000 + f->ms % 1200000;
+	dies_for_a_while(cl, away, f->kind);
 	if (f->x & 1)
-		s->boot_offset = 5000 - s->now - away; /* the machine itself began anew */
-	later(s, away, W_RESTART)->x = f->kind;
+		reboots(cl, away);
 }
 
-static bool crashes_now(struct sim *s)
+void client_restart(struct client *cl, struct happening *h)
+{
+	if (!cl->up) {
+		client_start(cl, h->x == F_CRASH_REAP);
+		return;
+	}
+	struct happening *again = later(cl->sim, 60000, W_RESTART); /* `burst reap` is at it: the run is locked */
+	again->client = h->client;
+	again->x = h->x;
+}
+
+static bool left_something(const struct client *cl)
+{
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct core_pod *p = &cl->laptop->rows[i].pod;
+		if (!ours(cl, &cl->laptop->rows[i]) || !pod_may_bill(p))
+			continue;
+		/* agents finish what was handed over to them */
+		if (!p->detached || pod_is_overdue(p->hard_end_s, wall_now(cl)))
+			return true;
+	}
+	return false;
+}
+
+/* As if nobody looked at the run's lock. */
+static void release_live(struct client *cl)
+{
+	int other = (cl->number + 1) % cl->sim->plan->client_count;
+
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct row *row = &cl->laptop->rows[i];
+		const struct machine *m = ours(cl, row) ? cloud_machine(cl->sim, row->pod.id) : NULL;
+		if (!m)
+			continue;
+		struct happening *h = later(cl->sim, 0, W_RELEASE);
+		h->client = other;
+		h->life = -1;
+		h->machine = (int)(m - cl->sim->machines);
+	}
+}
+
+void client_reap(struct client *cl)
+{
+	if (cl->up && plant(PLANT_REAP_LIVE))
+		release_live(cl);
+	if (!cl->up && left_something(cl))
+		client_start(cl, true);
+}
+
+bool client_wants(const struct client *cl, const struct machine *m)
+{
+	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		if (!strcmp(p->id, m->id))
+			return pod_active(p) && !core_stopping(cl->core);
+	}
+	return false;
+}
+
+static bool crashes_now(struct client *cl)
 {
 	static const enum fault_kind kinds[] = {F_CRASH_RESUME, F_CRASH_REAP, F_CRASH_FOREVER};
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-		struct fault *f = strikes(s, kinds[i]);
+		struct fault *f = strikes(cl->sim, kinds[i]);
 		if (f) {
-			client_crash(s, f);
+			client_crash(cl, f);
 			return true;
 		}
 	}
@@ -339,55 +463,83 @@ static bool crashes_now(struct sim *s)
 
 /* ---- the end ---- */
 
-static void check_exit(struct sim *s, const struct core_summary *sum)
+static bool in_doubt(const struct core_pod *p, const struct machine *m)
 {
-	bool all_safe = true, all_gone = true, open = false;
-
-	for (size_t i = 0; i < s->plan->count; i++)
-		all_safe = all_safe && s->safe[i];
-	for (size_t i = 0; i < s->machine_count; i++)
-		all_gone = all_gone && s->machines[i].is_over;
-	for (int i = 0; i < core_pod_count(s->core); i++)
-		open = open || pod_may_bill(core_pod_at(s->core, i));
-	if (s->exit_status != 9 && !all_gone)
-		broke(s, "exit %d, and a pod still lives", s->exit_status);
-	if (s->exit_status == 9 && !open)
-		broke(s, "exit 9, and no pod is in doubt");
-	if (s->exit_status != 9 && open)
-		broke(s, "exit %d, and a pod is in doubt", s->exit_status);
-	if (s->exit_status == 0 && !all_safe && !s->reaping)
-		broke(s, "exit 0, and a segment is missing");
-	if (s->core->signals && s->exit_status != 9 && s->exit_status != 130 && s->exit_status != 143)
-		broke(s, "exit %d after a signal", s->exit_status);
-	if (!s->core->signals && all_safe && !s->core->canary_bad_all && s->exit_status != 0 && s->exit_status != 9)
-		broke(s, "exit %d, and all went well: %s", s->exit_status, sum->err.msg);
-	if (s->exit_status != 0 && !sum->err.msg[0])
-		broke(s, "exit %d without a word", s->exit_status);
+	return pod_may_bill(p) && (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
 }
 
-static void end(struct sim *s)
+/* Whatever lives and is not the second of one create stands in the ledger as something that may bill. */
+static void check_known(struct client *cl)
+{
+	for (size_t i = 0; i < cl->sim->machine_count; i++) {
+		const struct machine *m = &cl->sim->machines[i];
+		const struct row *row = m->client == cl->number && !m->is_over && !m->duplicate ? row_of(cl, m->attempt) : NULL;
+		if (m->client != cl->number || m->is_over || m->duplicate || cl->sim->hit[F_LEDGER_FULL])
+			continue;
+		if (!row || !in_doubt(&row->pod, m))
+			broke(cl->sim, "pod %s lives, and the ledger does not know it", m->id);
+	}
+}
+
+static void check_exit(struct client *cl, const struct core_summary *sum)
+{
+	bool all_safe = true, all_gone = true, open = false;
+	size_t safe = 0;
+
+	for (size_t i = 0; i < cl->job->count; i++)
+		safe += cl->safe[i];
+	all_safe = safe == cl->job->count;
+	if (!cl->reaping && sum->safe != safe)
+		broke(cl->sim, "%zu segments are delivered, and %zu are reported", safe, sum->safe);
+	for (size_t i = 0; i < cl->sim->machine_count; i++)
+		all_gone = all_gone && (cl->sim->machines[i].is_over || cl->sim->machines[i].client != cl->number);
+	for (int i = 0; i < core_pod_count(cl->core); i++)
+		open = open || pod_may_bill(core_pod_at(cl->core, i));
+	if (cl->exit_status != 9 && !all_gone)
+		broke(cl->sim, "exit %d, and a pod still lives", cl->exit_status);
+	if (cl->exit_status == 9 && !open)
+		broke(cl->sim, "exit 9, and no pod is in doubt");
+	if (cl->exit_status != 9 && open)
+		broke(cl->sim, "exit %d, and a pod is in doubt", cl->exit_status);
+	if (cl->exit_status == 0 && !all_safe && !cl->reaping)
+		broke(cl->sim, "exit 0, and a segment is missing");
+	if (cl->core->signals && cl->exit_status != 9 && cl->exit_status != 130 && cl->exit_status != 143)
+		broke(cl->sim, "exit %d after a signal", cl->exit_status);
+	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 && cl->exit_status != 9)
+		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
+	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd && !cl->job->conf.max_duration_ms)
+		broke(cl->sim, "exit 5, and nothing was capped");
+	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
+		broke(cl->sim, "exit 3, and no credentials were refused");
+	if (cl->exit_status > 128 && !cl->core->signals)
+		broke(cl->sim, "exit %d, and there was no signal", cl->exit_status);
+	if (cl->exit_status != 0 && !sum->err.msg[0])
+		broke(cl->sim, "exit %d without a word", cl->exit_status);
+}
+
+static void end(struct client *cl)
 {
 	struct core_summary sum;
 
-	core_summary(s->core, boot_now(s), &sum);
-	s->exit_status = err_exit_status(&sum.err);
-	trace(s, "client: ends: %s, exit %d (%s)", sum.status, s->exit_status, sum.err.msg);
-	for (int i = 0; i < core_pod_count(s->core); i++) {
-		const struct core_pod *p = core_pod_at(s->core, i);
-		if (p->compute_ms > core_billed_ms(p, boot_now(s)) && !s->wall_error)
-			broke(s, "pod %s: computed %lld ms, billed %lld", p->id, (long long)p->compute_ms,
-			      (long long)core_billed_ms(p, boot_now(s)));
+	core_summary(cl->core, boot_now(cl), &sum);
+	cl->exit_status = err_exit_status(&sum.err);
+	plant_exit(cl, &sum);
+	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status, cl->exit_status, sum.err.msg);
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) && !cl->laptop->wall_error)
+			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id, (long long)p->compute_ms,
+			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
-	check_exit(s, &sum);
-	s->ended_at = s->now;
-	client_dies(s);
+	check_exit(cl, &sum);
+	client_dies(cl);
 }
 
 /* ---- actions ---- */
 
-static struct happening *ask(struct sim *s, const struct action *a, int64_t delay, enum what what)
+static struct happening *ask(struct client *cl, const struct action *a, int64_t delay, enum what what)
 {
-	struct happening *h = later(s, delay, what);
+	struct happening *h = client_later(cl, delay, what);
 
 	h->pod = a->pod;
 	h->provider = a->provider;
@@ -396,154 +548,182 @@ static struct happening *ask(struct sim *s, const struct action *a, int64_t dela
 	return h;
 }
 
-static int64_t api(struct sim *s, const struct action *a)
+/* To the vendor's API, within its limits. */
+static void call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine, int64_t extra)
 {
-	return s->plan->vendors[a->provider].latency_ms;
+	struct happening h = {.what = what, .pod = a->pod, .provider = a->provider, .segment = a->segment, .batch = a->batch,
+			      .x = x, .machine = machine};
+
+	account_send(cl, &h, extra);
 }
 
-static int active_now(struct sim *s, int but)
+static int64_t api(struct client *cl, const struct action *a)
+{
+	return cl->sim->plan->vendors[a->provider].latency_ms;
+}
+
+static int active_now(struct client *cl, int but)
 {
 	int active = 0;
 
-	for (int i = 0; i < core_pod_count(s->core); i++)
-		active += i != but && pod_active(core_pod_at(s->core, i));
+	for (int i = 0; i < core_pod_count(cl->core); i++)
+		active += i != but && pod_active(core_pod_at(cl->core, i));
 	return active;
 }
 
-static void check_rent(struct sim *s, const struct core_pod *p, int pod)
+static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 {
-	const struct row *row = row_of(s, p->attempt);
+	const struct row *row = row_of(cl, p->attempt);
 
 	if (!row || row->pod.hard_end_s != p->hard_end_s)
-		broke(s, "create without a row of its intent");
-	for (size_t i = 0; i < s->create_count; i++)
-		if (!strcmp(s->creates[i].attempt, p->attempt))
-			broke(s, "attempt %s is used twice", p->attempt);
-	if (s->plan->conf.canary && !s->good_safe && s->core->canary_ok && !s->ever_crashed)
-		broke(s, "the canary counts as good before a good segment is safe");
-	int active = active_now(s, pod);
-	if (active && !s->core->canary_ok)
-		broke(s, "a second pod before the canary");
-	if (active >= s->plan->conf.pods)
-		broke(s, "wider than pods = %d", s->plan->conf.pods);
-	if (core_stopping(s->core))
-		broke(s, "a create while stopping");
-	if (s->plan->conf.max_cost_microusd && budget_committed(s->core) > s->core->conf.max_cost_microusd)
-		broke(s, "rented beyond the cap");
+		broke(cl->sim, "create without a row of its intent");
+	for (size_t i = 0; i < cl->sim->create_count; i++)
+		if (!strcmp(cl->sim->creates[i].attempt, p->attempt))
+			broke(cl->sim, "attempt %s is used twice", p->attempt);
+	if (cl->job->conf.canary && !cl->good_safe && cl->core->canary_ok && !cl->ever_crashed)
+		broke(cl->sim, "the canary counts as good before a good segment is safe");
+	int active = active_now(cl, pod);
+	if (active && !cl->core->canary_ok)
+		broke(cl->sim, "a second pod before the canary");
+	if (active >= cl->job->conf.pods)
+		broke(cl->sim, "wider than pods = %d", cl->job->conf.pods);
+	if (core_stopping(cl->core))
+		broke(cl->sim, "a create while stopping");
+	if (cl->job->conf.max_cost_microusd && budget_committed(cl->core) > cl->core->conf.max_cost_microusd)
+		broke(cl->sim, "rented beyond the cap");
 	if (p->first_lease_end_s > p->hard_end_s)
-		broke(s, "the first lease is longer than the hard end");
+		broke(cl->sim, "the first lease is longer than the hard end");
 }
 
-static void rent(struct sim *s, const struct action *a)
+static void rent(struct client *cl, const struct action *a)
 {
-	const struct core_pod *p = core_pod_at(s->core, a->pod);
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
-	if (s->unsaved[a->pod]) /* the intent could not be written: W_SAVE_FAILED says so */
+	if (cl->unsaved[a->pod]) /* the intent could not be written: W_SAVE_FAILED says so */
 		return;
-	check_rent(s, p, a->pod);
-	GROW(s->creates, s->create_count, s->create_cap);
-	struct create *c = &s->creates[s->create_count++];
-	*c = (struct create){.provider = p->provider, .offer = atoi(p->offer.id), .hard_end_s = p->hard_end_s,
-			     .first_lease_end_s = p->first_lease_end_s};
+	check_rent(cl, p, a->pod);
+	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
+	struct create *c = &cl->sim->creates[cl->sim->create_count++];
+	*c = (struct create){.client = cl->number, .provider = p->provider, .offer = atoi(p->offer.id),
+			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s};
 	COPY_TEXT(c->attempt, p->attempt);
-	ask(s, a, api(s, a), W_CREATE)->x = (int64_t)s->create_count - 1;
+	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
 
 /* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
-static bool on_a_volume(struct sim *s, uint32_t segment)
+static bool on_a_volume(struct client *cl, uint32_t segment)
 {
-	if (s->hit[F_CHECK_BAD] || s->hit[F_FETCH_UNTRUSTED] || s->hit[F_SALVAGE_FAILS] || s->hit[F_LEDGER_FULL])
+	const bool *hit = cl->sim->hit;
+
+	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL])
 		return false;
-	for (size_t i = 0; i < s->row_count; i++) {
-		const struct core_pod *p = &s->rows[i].pod;
-		if (!p->durable || !p->id[0])
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct core_pod *p = &cl->laptop->rows[i].pod;
+		if (!ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
 			continue;
-		for (size_t k = 0; k < s->machine_count; k++)
-			if (!strcmp(s->machines[k].id, p->id) && s->machines[k].files && s->machines[k].files[segment])
+		for (size_t k = 0; k < cl->sim->machine_count; k++)
+			if (!strcmp(cl->sim->machines[k].id, p->id) && cl->sim->machines[k].files && cl->sim->machines[k].files[segment])
 				return true;
 	}
 	return false;
 }
 
-static void command(struct sim *s, const struct action *a, enum command what)
+static void send_again(struct client *cl, const struct happening *said)
 {
-	struct machine *m = machine_of(s, a->pod);
+	struct happening once = *said, *h = client_later(cl, said->at - cl->sim->now, W_COMMAND);
 
-	const struct core_pod *p = core_pod_at(s->core, a->pod);
+	h->machine = once.machine;
+	h->conn = once.conn;
+	h->x = once.x;
+	h->batch = once.batch + 1000;
+	h->count = once.count;
+	h->data = memcpy(xcalloc(once.count, sizeof(uint32_t)), once.data, once.count * sizeof(uint32_t));
+}
+
+static void command(struct client *cl, const struct action *a, enum command what)
+{
+	struct machine *m = machine_of(cl, a->pod);
+
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	if (!p->connected && p->phase >= POD_RELEASING)
 		return; /* said before the connection was dropped in the same step: nobody hears it */
 	if (!p->connected)
-		broke(s, "a command (%d) to a pod without a connection", (int)what);
+		broke(cl->sim, "a command (%d) to a pod without a connection", (int)what);
 	if (!m)
 		return;
-	struct happening *h = ask(s, a, s->plan->rtt_ms / 2, W_COMMAND);
-	h->machine = (int)(m - s->machines);
+	struct happening *h = ask(cl, a, cl->sim->plan->rtt_ms / 2, W_COMMAND);
+	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->x = what;
 	h->y = a->flag;
 	if (what != C_SEND)
 		return;
-	const struct core_batch *b = core_batch_at(s->core, a->batch);
+	const struct core_batch *b = core_batch_at(cl->core, a->batch);
 	uint32_t *segments = xcalloc(b->count, sizeof(*segments));
 	memcpy(segments, b->segments, b->count * sizeof(*segments));
 	h->data = segments;
 	h->count = b->count;
 	for (size_t i = 0; i < b->count; i++) {
-		if (s->safe[segments[i]])
-			broke(s, "segment %u is safe and is rendered again", segments[i]);
-		else if (on_a_volume(s, segments[i]))
-			broke(s, "segment %u is safe on a volume and is rendered again", segments[i]);
+		if (cl->safe[segments[i]])
+			broke(cl->sim, "segment %u is safe and is rendered again", segments[i]);
+		else if (on_a_volume(cl, segments[i]))
+			broke(cl->sim, "segment %u is safe on a volume and is rendered again", segments[i]);
 	}
-	if (b->count > (size_t)MAX(s->core->conf.max_batch, 1) || !b->count)
-		broke(s, "a batch of %zu segments", b->count);
+	if (plant(PLANT_SEND_TWICE))
+		send_again(cl, h);
+	if (b->count > (size_t)MAX(cl->job->conf.max_batch, 1) || !b->count)
+		broke(cl->sim, "a batch of %zu segments", b->count);
 }
 
-static void fetch(struct sim *s, const struct action *a)
+static void fetch(struct client *cl, const struct action *a)
 {
-	const struct core_pod *p = core_pod_at(s->core, a->pod);
-	struct machine *m = machine_of(s, a->pod);
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
+	struct machine *m = machine_of(cl, a->pod);
 
-	if (s->safe[a->segment])
-		broke(s, "segment %u is safe and is fetched again", a->segment);
+	if (cl->safe[a->segment])
+		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	if (!p->via_volume && !p->connected)
-		broke(s, "a fetch from a pod without a connection");
-	struct happening *h = ask(s, a, p->via_volume ? api(s, a) : s->plan->rtt_ms + pick(s, 0, 30), W_FETCHED);
-	h->machine = (int)(m - s->machines);
+		broke(cl->sim, "a fetch from a pod without a connection");
+	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
+	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
+	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->y = p->via_volume;
 }
 
 /* Syncing takes a while, and now and then the little that is left is waited for. */
-static void sync_volume(struct sim *s, const struct action *a)
+static void sync_volume(struct client *cl, const struct action *a)
 {
-	struct machine *m = machine_of(s, a->pod);
-	const struct core_pod *p = core_pod_at(s->core, a->pod);
+	struct machine *m = machine_of(cl, a->pod);
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
 	if (!p->connected || !m)
-		broke(s, "a sync of a pod without a connection");
+		broke(cl->sim, "a sync of a pod without a connection");
 	if (!m)
 		return;
-	struct happening *h = ask(s, a, s->plan->rtt_ms + pick(s, 0, 500), W_SYNCED);
-	h->machine = (int)(m - s->machines);
+	struct happening *h = ask(cl, a, cl->sim->plan->rtt_ms + pick(cl->sim, 0, 500), W_SYNCED);
+	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->x = a->number;
-	h->y = pick(s, 0, 9) > 1;
+	h->y = pick(cl->sim, 0, 9) > 1;
 }
 
-static void release(struct sim *s, const struct action *a)
+static void release(struct client *cl, const struct action *a)
 {
-	struct machine *m = machine_of(s, a->pod);
+	struct machine *m = machine_of(cl, a->pod);
 
 	if (!m) {
-		broke(s, "a release without an id");
+		broke(cl->sim, "a release without an id");
 		return;
 	}
-	ask(s, a, api(s, a), W_RELEASE)->machine = (int)(m - s->machines);
+	m->let_go = true;
+	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 
-static void close_connection(struct sim *s, const struct action *a)
+static void close_connection(struct client *cl, const struct action *a)
 {
-	struct machine *m = machine_of(s, a->pod);
+	struct machine *m = machine_of(cl, a->pod);
 
 	if (m && m->connected) {
 		m->connected = false;
@@ -551,44 +731,44 @@ static void close_connection(struct sim *s, const struct action *a)
 	}
 }
 
-static void act(struct sim *s, const struct action *a)
+static void act(struct client *cl, const struct action *a)
 {
 	switch (a->type) {
-	case ACT_OFFERS: ask(s, a, 2 * api(s, a), W_OFFERS); break;
-	case ACT_VOLUME: ask(s, a, 2 * api(s, a), W_VOLUME); break;
-	case ACT_IMAGE: ask(s, a, 2 * api(s, a) + s->plan->vendors[a->provider].boot_ms, W_IMAGE); break;
-	case ACT_SAVE: save(s, a->pod); break;
-	case ACT_RENT: rent(s, a); break;
-	case ACT_LIST: ask(s, a, api(s, a), W_LIST)->x = boot_now(s); break;
-	case ACT_LOG: ask(s, a, 2 * api(s, a) + 4000, W_LOG); break;
-	case ACT_BAD_HOST: mark_host(s, a, wall_now(s)); break;
-	case ACT_GOOD_HOST: mark_host(s, a, 0); break;
-	case ACT_CONNECT: ask(s, a, 3 * s->plan->rtt_ms, W_REACHED); break;
-	case ACT_PREPARE: command(s, a, C_PREPARE); break;
-	case ACT_SEND: command(s, a, C_SEND); break;
-	case ACT_REVOKE: command(s, a, C_REVOKE); break;
-	case ACT_RENEW: command(s, a, C_RENEW); break;
+	case ACT_OFFERS: call(cl, a, W_OFFERS, 0, -1, 0); break;
+	case ACT_VOLUME: call(cl, a, W_VOLUME, 0, -1, 0); break;
+	case ACT_IMAGE: call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms); break;
+	case ACT_SAVE: save(cl, a->pod); break;
+	case ACT_RENT: rent(cl, a); break;
+	case ACT_LIST: call(cl, a, W_LIST, boot_now(cl), -1, 0); break;
+	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
+	case ACT_BAD_HOST: mark_host(cl, a, wall_now(cl)); break;
+	case ACT_GOOD_HOST: mark_host(cl, a, 0); break;
+	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
+	case ACT_PREPARE: command(cl, a, C_PREPARE); break;
+	case ACT_SEND: command(cl, a, C_SEND); break;
+	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
+	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
-		if (!row_of(s, core_pod_at(s->core, a->pod)->attempt)->pod.detached && !s->counts[F_LEDGER_FULL])
-			broke(s, "handed over before the ledger knows");
-		command(s, a, C_HANDOVER);
+		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !cl->sim->hit[F_LEDGER_FULL])
+			broke(cl->sim, "handed over before the ledger knows");
+		command(cl, a, C_HANDOVER);
 		break;
-	case ACT_TAKEOVER: command(s, a, C_TAKEOVER); break;
-	case ACT_FETCH: fetch(s, a); break;
-	case ACT_KEEP: ask(s, a, s->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
+	case ACT_TAKEOVER: command(cl, a, C_TAKEOVER); break;
+	case ACT_FETCH: fetch(cl, a); break;
+	case ACT_KEEP: ask(cl, a, cl->sim->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
 	case ACT_DISCARD: break;
-	case ACT_SALVAGE: ask(s, a, 2 * api(s, a), W_SALVAGED); break;
-	case ACT_SYNC: sync_volume(s, a); break;
-	case ACT_RELEASE: release(s, a); break;
-	case ACT_CLOSE: close_connection(s, a); break;
+	case ACT_SALVAGE: ask(cl, a, 2 * api(cl, a), W_SALVAGED); break;
+	case ACT_SYNC: sync_volume(cl, a); break;
+	case ACT_RELEASE: release(cl, a); break;
+	case ACT_CLOSE: close_connection(cl, a); break;
 	case ACT_NOTE: break;
-	case ACT_END: end(s); break;
+	case ACT_END: end(cl); break;
 	}
 }
 
 static const char *action_name(enum action_type type)
 {
-	static const char *const names[] = {"OFFERS", "VOLUME", "SAVE", "RENT", "LIST", "LOG", "BAD_HOST",
+	static const char *const names[] = {"OFFERS", "VOLUME", "IMAGE", "SAVE", "RENT", "LIST", "LOG", "BAD_HOST",
 					    "GOOD_HOST", "CONNECT", "PREPARE", "SEND", "REVOKE",
 					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE",
 					    "NOTE", "END"};
@@ -596,367 +776,381 @@ static const char *action_name(enum action_type type)
 	return names[type];
 }
 
-static void perform(struct sim *s)
+static void perform(struct client *cl)
 {
-	int life = s->life;
+	int life = cl->life;
 
-	while ((size_t)core_pod_count(s->core) > s->unsaved_cap) {
-		s->unsaved = xrealloc(s->unsaved, 2 * s->unsaved_cap * sizeof(*s->unsaved));
-		memset(s->unsaved + s->unsaved_cap, 0, s->unsaved_cap * sizeof(*s->unsaved));
-		s->unsaved_cap *= 2;
+	while ((size_t)core_pod_count(cl->core) > cl->unsaved_cap) {
+		cl->unsaved = xrealloc(cl->unsaved, 2 * cl->unsaved_cap * sizeof(*cl->unsaved));
+		memset(cl->unsaved + cl->unsaved_cap, 0, cl->unsaved_cap * sizeof(*cl->unsaved));
+		cl->unsaved_cap *= 2;
 	}
-	for (size_t i = 0; i < s->out.count && s->life == life; i++) {
-		struct action *a = &s->out.list[i];
-		if (crashes_now(s))
+	for (size_t i = 0; i < cl->out.count && cl->life == life && !cl->sim->broken[0]; i++) {
+		struct action *a = &cl->out.list[i];
+		if (crashes_now(cl))
 			return;
-		s->actions++;
-		if (s->tracing && a->type == ACT_SEND) {
-			const struct core_batch *b = core_batch_at(s->core, a->batch);
-			trace(s, "  -> SEND pod %d batch %u: %zu segments from %u", a->pod, a->batch, b->count, b->segments[0]);
-		} else if (s->tracing) {
-			trace(s, "  -> %s pod %d provider %d segment %u %s", action_name(a->type), a->pod, a->provider,
+		cl->sim->actions++;
+		if (cl->sim->tracing && a->type == ACT_SEND) {
+			const struct core_batch *b = core_batch_at(cl->core, a->batch);
+			trace(cl->sim, "  %c -> SEND pod %d batch %u: %zu segments from %u", name_of(cl), a->pod, a->batch, b->count, b->segments[0]);
+		} else if (cl->sim->tracing) {
+			trace(cl->sim, "  %c -> %s pod %d provider %d segment %u %s", name_of(cl), action_name(a->type), a->pod, a->provider,
 			      a->segment, a->text);
 		}
-		act(s, a);
+		if (!plant_act(cl, a))
+			act(cl, a);
 	}
 }
 
 /* ---- what came of them ---- */
 
-static struct err trouble(enum err_kind kind)
+static struct err trouble(enum err_kind kind, int64_t retry_ms)
 {
 	struct err err = {0};
 
 	err_set(&err, kind, "trouble: %s", err_kind_name(kind));
 	if (kind == ERR_RATE_LIMITED)
-		err.retry_after_ms = 5000;
+		err.retry_after_ms = retry_ms ? retry_ms : 5000;
 	return err;
 }
 
-static void send_event(struct sim *s, struct event *ev, enum err_kind kind)
+static void send_event(struct client *cl, struct event *ev, enum err_kind kind)
 {
-	struct err err = trouble(kind);
+	struct err err = trouble(kind, cl->retry_ms);
 
 	if (kind != ERR_NONE)
 		ev->err = &err;
-	trace(s, "event %d pod %d provider %d segment %u batch %d%s%s", (int)ev->type, ev->pod, ev->provider, ev->segment,
+	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl), (int)ev->type, ev->pod, ev->provider, ev->segment,
 	      (int)ev->batch, kind ? " " : "", kind ? err.msg : "");
-	step(s, ev);
+	step(cl, ev);
 }
 
-static void entry_heard(struct sim *s, int machine, size_t n)
+static void entry_heard(struct client *cl, int machine, size_t n)
 {
-	const struct entry *e = &s->machines[machine].log[n];
-	struct event ev = {.type = e->type, .pod = pod_of(s, machine), .segment = e->segment, .t = e->t,
-			   .batch = e->life == s->life ? e->batch : UINT32_MAX, .elapsed_ms = e->elapsed_ms,
+	const struct entry *e = &cl->sim->machines[machine].log[n];
+	struct event ev = {.type = e->type, .pod = pod_of(cl, machine), .segment = e->segment, .t = e->t,
+			   .batch = e->life == cl->life ? e->batch : UINT32_MAX, .elapsed_ms = e->elapsed_ms,
 			   .number = e->number};
 
-	size_t *seen = seen_of(s, machine);
+	size_t *seen = seen_of(cl, machine);
 	if (n != *seen)
 		return;
 	(*seen)++;
-	const struct row *row = ev.pod >= 0 ? row_of(s, core_pod_at(s->core, ev.pod)->attempt) : NULL;
-	bool counted = row && e->life != s->life && n < row->seen;
+	const struct row *row = ev.pod >= 0 ? row_of(cl, core_pod_at(cl->core, ev.pod)->attempt) : NULL;
+	bool counted = row && e->life != cl->life && n < row->seen;
 	if (counted && (e->type == EV_BATCH_STARTED || e->type == EV_BATCH_DONE))
 		return; /* its seconds stand in the row */
-	if (ev.pod >= 0 && !s->reaping)
-		send_event(s, &ev, e->kind);
+	if (ev.pod >= 0 && !cl->reaping)
+		send_event(cl, &ev, e->kind);
 }
 
-static void replay(struct sim *s, int machine)
+static void replay(struct client *cl, int machine)
 {
-	int life = s->life;
-	size_t count = s->machines[machine].log_count;
+	int life = cl->life;
+	size_t count = cl->sim->machines[machine].log_count;
 
-	for (size_t n = *seen_of(s, machine); n < count && s->life == life && s->up; n++)
-		entry_heard(s, machine, n);
+	for (size_t n = *seen_of(cl, machine); n < count && cl->life == life && cl->up; n++)
+		entry_heard(cl, machine, n);
 }
 
 /* What its workers have in hand, as its agent's hello says. */
-static void tell_running(struct sim *s, int machine, int pod)
+static void tell_running(struct client *cl, int machine, int pod)
 {
-	int life = s->life;
+	int life = cl->life;
 
 	for (int w = 0; w < WORKERS_MAX; w++) {
-		struct machine *m = &s->machines[machine];
+		struct machine *m = &cl->sim->machines[machine];
 		if (m->worker_work[w] < 0)
 			continue;
 		struct work k = m->works[m->worker_work[w]];
-		for (size_t n = k.next; n < k.count && s->life == life && s->up; n++) {
+		for (size_t n = k.next; n < k.count && cl->life == life && cl->up; n++) {
 			struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = k.segments[n],
-					   .t = s->now - m->created};
-			send_event(s, &ev, ERR_NONE);
+					   .t = cl->sim->now - m->created};
+			send_event(cl, &ev, ERR_NONE);
 		}
 	}
 }
 
-static void reached(struct sim *s, struct happening *h)
+static void reached(struct client *cl, struct happening *h)
 {
-	struct event ev = {.type = EV_CONNECT_FAILED, .pod = h->pod, .t = boot_now(s) - s->plan->rtt_ms};
-	struct machine *m = machine_of(s, h->pod);
-	int machine = (int)(m - s->machines), life = s->life;
+	struct event ev = {.type = EV_CONNECT_FAILED, .pod = h->pod, .t = boot_now(cl) - cl->sim->plan->rtt_ms};
+	struct machine *m = machine_of(cl, h->pod);
+	int machine = (int)(m - cl->sim->machines), life = cl->life;
 
-	if (core_pod_at(s->core, h->pod)->phase != POD_CONNECTING)
+	if (core_pod_at(cl->core, h->pod)->phase != POD_CONNECTING)
 		return;
-	if (m->is_over || !m->running || m->unreachable || m->cut_until > s->now) {
-		send_event(s, &ev, ERR_NETWORK);
+	if (m->is_over || !m->running || m->unreachable || m->cut_until > cl->sim->now) {
+		send_event(cl, &ev, ERR_NETWORK);
 		return;
 	}
 	if (m->bad_key) {
-		send_event(s, &ev, ERR_UNTRUSTED);
+		send_event(cl, &ev, ERR_UNTRUSTED);
 		return;
 	}
-	pod_attach(s, m);
-	if (s->plan->replay_first)
-		replay(s, machine);
-	if (s->life != life || !s->up || s->broken[0])
+	pod_attach(cl->sim, m);
+	if (cl->sim->plan->replay_first)
+		replay(cl, machine);
+	if (cl->life != life || !cl->up || cl->sim->broken[0])
 		return;
-	m = &s->machines[machine];
-	tell_running(s, machine, h->pod);
-	if (s->life != life || !s->up || s->broken[0])
+	m = &cl->sim->machines[machine];
+	tell_running(cl, machine, h->pod);
+	if (cl->life != life || !cl->up || cl->sim->broken[0])
 		return;
-	m = &s->machines[machine];
+	m = &cl->sim->machines[machine];
 	ev.type = EV_CONNECTED;
 	ev.switch_ok = ev.switch_proven = !m->bad_switch;
 	ev.gpus = !m->no_gpu;
 	ev.workers_alive = m->workers_ready > 0;
-	pod_stream(s, m, *seen_of(s, machine));
-	send_event(s, &ev, ERR_NONE);
+	pod_stream(cl->sim, m, *seen_of(cl, machine));
+	send_event(cl, &ev, ERR_NONE);
 }
 
-static bool check_is_bad(struct sim *s, uint32_t segment)
+static bool check_is_bad(struct client *cl, uint32_t segment)
 {
-	if (s->bad_checks[segment] <= 0)
+	if (cl->bad_checks[segment] <= 0)
 		return false;
-	s->bad_checks[segment]--;
-	s->hit[F_CHECK_BAD] = true;
+	cl->bad_checks[segment]--;
+	cl->sim->hit[F_CHECK_BAD] = true;
 	return true;
 }
 
-static void fetched(struct sim *s, struct happening *h)
+static void fetched(struct client *cl, struct happening *h)
 {
-	struct machine *m = &s->machines[h->machine];
+	struct machine *m = &cl->sim->machines[h->machine];
 	struct event ev = {.type = EV_HOME_FAILED, .pod = h->pod, .segment = h->segment};
 
 	if (!h->y && h->conn != m->conn)
 		return; /* with the connection */
-	if (strikes(s, F_FETCH_UNTRUSTED)) {
-		send_event(s, &ev, ERR_UNTRUSTED);
-	} else if (strikes(s, F_FETCH_DROPS)) {
-		send_event(s, &ev, ERR_NETWORK);
+	if (strikes(cl->sim, F_FETCH_UNTRUSTED)) {
+		send_event(cl, &ev, ERR_UNTRUSTED);
+	} else if (strikes(cl->sim, F_FETCH_DROPS)) {
+		send_event(cl, &ev, ERR_NETWORK);
 	} else if (!m->files[h->segment]) {
-		broke(s, "a fetch of a file that never was");
+		broke(cl->sim, "a fetch of a file that never was");
 	} else {
 		ev.type = EV_HOME;
 		ev.ok = true;
-		ev.check_ok = !check_is_bad(s, h->segment);
-		send_event(s, &ev, ERR_NONE);
+		ev.check_ok = !check_is_bad(cl, h->segment);
+		send_event(cl, &ev, ERR_NONE);
 	}
 }
 
-static void kept(struct sim *s, struct happening *h)
+static void kept(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_SAFE, .pod = h->pod, .segment = h->segment};
 
-	if (strikes(s, F_DISK_FULL)) {
+	if (strikes(cl->sim, F_DISK_FULL)) {
 		ev.type = EV_HOME_FAILED;
-		send_event(s, &ev, ERR_LOCAL);
+		send_event(cl, &ev, ERR_LOCAL);
 		return;
 	}
-	if (s->safe[h->segment])
-		broke(s, "segment %u is kept twice", h->segment);
-	s->safe[h->segment] = true;
-	s->good_safe = s->good_safe || !h->x;
-	send_event(s, &ev, ERR_NONE);
+	if (cl->safe[h->segment])
+		broke(cl->sim, "segment %u is kept twice", h->segment);
+	cl->safe[h->segment] = !plant(PLANT_KEEP_LOST);
+	cl->good_safe = cl->good_safe || !h->x;
+	send_event(cl, &ev, ERR_NONE);
+	if (plant(PLANT_FETCH_AGAIN) && cl->up)
+		fetch(cl, &(struct action){.pod = h->pod, .segment = h->segment, .provider = h->provider});
 }
 
-static void salvaged(struct sim *s, struct happening *h)
+static void salvaged(struct client *cl, struct happening *h)
 {
-	struct machine *m = machine_of(s, h->pod);
-	int life = s->life;
+	struct machine *m = machine_of(cl, h->pod);
+	int life = cl->life;
 	struct event over = {.type = EV_SALVAGED, .pod = h->pod};
 
-	if (strikes(s, F_SALVAGE_FAILS)) {
-		send_event(s, &over, ERR_NETWORK);
+	if (strikes(cl->sim, F_SALVAGE_FAILS)) {
+		send_event(cl, &over, ERR_NETWORK);
 		return;
 	}
-	for (size_t n = 0; n < m->log_count && s->life == life && s->up; n++) {
+	for (size_t n = 0; n < m->log_count && cl->life == life && cl->up; n++) {
 		struct event ev = {.type = EV_RENDERED, .pod = h->pod, .segment = m->log[n].segment,
 				   .t = m->log[n].t, .elapsed_ms = m->log[n].elapsed_ms};
-		if (m->log[n].type == EV_RENDERED)
-			send_event(s, &ev, ERR_NONE);
+		if (m->log[n].type == EV_RENDERED && !plant(PLANT_VOLUME_FORGOTTEN))
+			send_event(cl, &ev, ERR_NONE);
 	}
-	if (s->life == life && s->up)
-		send_event(s, &over, ERR_NONE);
+	if (cl->life == life && cl->up)
+		send_event(cl, &over, ERR_NONE);
 }
 
-static void synced(struct sim *s, struct happening *h)
+static void synced(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_SYNCED, .pod = h->pod, .number = (int)h->x, .ok = h->y};
 
-	if (h->conn == s->machines[h->machine].conn)
-		send_event(s, &ev, ERR_NONE);
+	if (h->conn == cl->sim->machines[h->machine].conn)
+		send_event(cl, &ev, ERR_NONE);
 }
 
 /* Its image is pulled bit by bit until it runs. */
-static void log_read(struct sim *s, struct happening *h)
+static void log_read(struct client *cl, struct happening *h)
 {
-	const struct machine *m = machine_of(s, h->pod);
+	const struct machine *m = machine_of(cl, h->pod);
 	struct event ev = {.type = EV_LOG, .pod = h->pod, .provider = h->provider, .number = 1};
 
 	if (m && (m->never_runs || m->failed || m->running))
 		ev.number = 0;
-	send_event(s, &ev, m && m->is_over ? ERR_NOT_FOUND : ERR_NONE);
+	send_event(cl, &ev, h->kind ? h->kind : m && m->is_over ? ERR_NOT_FOUND : ERR_NONE);
 }
 
-static void mark_host(struct sim *s, const struct action *a, int64_t at)
+static void mark_host(struct client *cl, const struct action *a, int64_t at)
 {
-	const struct core_pod *p = core_pod_at(s->core, a->pod);
-	const struct vendor_plan *v = &s->plan->vendors[p->provider];
+	const struct core_pod *p = core_pod_at(cl->core, a->pod);
+	const struct vendor_plan *v = &cl->sim->plan->vendors[p->provider];
 
 	for (int i = 0; i < v->offer_count; i++)
 		if (!strcmp(v->offers[i].id, p->offer.id))
-			s->bad_at[p->provider][i] = at;
+			cl->laptop->bad_at[p->provider][i] = at;
 }
 
-static void created(struct sim *s, struct happening *h)
+static void created(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_RENTED, .pod = h->pod, .provider = h->provider};
 	struct pod_view view = {.state = POD_STATE_CREATING};
 
 	if (h->kind != ERR_NONE) {
 		ev.type = EV_RENT_FAILED;
-		send_event(s, &ev, h->kind);
+		send_event(cl, &ev, h->kind);
 		return;
 	}
-	const struct machine *m = &s->machines[h->machine];
+	const struct machine *m = &cl->sim->machines[h->machine];
 	COPY_TEXT(view.id, m->id);
-	view.price_microusd_h = m->price;
-	if (!s->plan->vendors[m->vendor].vague && m->running) {
+	view.price_microusd_h = plant(PLANT_PRICE_UNSEEN) ? 0 : m->price;
+	if (!cl->sim->plan->vendors[m->vendor].vague && m->running) {
 		view.state = POD_STATE_RUNNING;
 		view.port = 22;
 	}
 	ev.views = &view;
 	ev.count = 1;
-	send_event(s, &ev, ERR_NONE);
+	send_event(cl, &ev, ERR_NONE);
 }
 
-static void listed(struct sim *s, struct happening *h)
+static void listed(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_LISTED, .provider = h->provider, .views = h->data, .count = h->count, .asked_at = h->x};
 
-	send_event(s, &ev, h->kind);
+	send_event(cl, &ev, h->kind);
 }
 
-static void offered(struct sim *s, struct happening *h)
+static void offered(struct client *cl, struct happening *h)
 {
-	const struct vendor_plan *v = &s->plan->vendors[h->provider];
+	const struct vendor_plan *v = &cl->sim->plan->vendors[h->provider];
 	struct offer_past past[4] = {0};
-	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = v->offers, .count = (size_t)v->offer_count,
+	struct offer offers[4];
+	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = offers, .count = (size_t)v->offer_count,
 			   .past = past};
 
 	for (int i = 0; i < v->offer_count; i++) {
-		int64_t at = s->bad_at[h->provider][i];
-		past[i].boot_ms = s->plan->knows_boots ? v->boot_ms : 0;
+		int64_t at = cl->laptop->bad_at[h->provider][i];
+		offers[i] = v->offers[i];
+		offers[i].price_microusd_h = cl->sim->prices[h->provider][i];
+		past[i].boot_ms = cl->sim->plan->knows_boots ? v->boot_ms : 0;
 		past[i].bad_at_ms = at;
 		past[i].bad_until_ms = at ? at + 1800000 : 0;
 	}
-	if (strikes(s, F_OFFERS_FAIL)) {
-		send_event(s, &ev, ERR_TRANSIENT);
+	if (h->kind) {
+		send_event(cl, &ev, h->kind);
 		return;
 	}
-	if (strikes(s, F_OFFERS_EMPTY))
+	if (strikes(cl->sim, F_OFFERS_FAIL)) {
+		send_event(cl, &ev, ERR_TRANSIENT);
+		return;
+	}
+	if (strikes(cl->sim, F_OFFERS_EMPTY))
 		ev.count = 0;
-	send_event(s, &ev, ERR_NONE);
+	send_event(cl, &ev, ERR_NONE);
 }
 
-static void volume_found(struct sim *s, struct happening *h)
+static void volume_found(struct client *cl, struct happening *h)
 {
-	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1, .apart = s->plan->vendors[h->provider].apart};
+	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1, .apart = cl->sim->plan->vendors[h->provider].apart};
 	struct event ev = {.type = EV_VOLUME, .provider = h->provider, .volume = &v};
 
-	send_event(s, &ev, strikes(s, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+	send_event(cl, &ev, h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
 }
 
-static void image_built(struct sim *s, struct happening *h)
+static void image_built(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_IMAGE, .provider = h->provider};
 
-	send_event(s, &ev, strikes(s, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+	send_event(cl, &ev, h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
 }
 
-static void signalled(struct sim *s, struct happening *h)
+static void signalled(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_SIGNAL, .number = h->x % 2 ? 2 : 15};
 
-	s->hit[F_SIGNAL] = true;
-	send_event(s, &ev, ERR_NONE);
+	cl->sim->hit[F_SIGNAL] = true;
+	send_event(cl, &ev, ERR_NONE);
 }
 
-void client_fault(struct sim *s, enum err_kind kind)
+static void client_fault(struct client *cl, enum err_kind kind)
 {
 	struct event ev = {.type = EV_FAULT};
 
-	send_event(s, &ev, kind);
+	send_event(cl, &ev, kind);
 }
 
-static void about_machine(struct sim *s, struct happening *h, enum event_type type)
+static void about_machine(struct client *cl, struct happening *h, enum event_type type)
 {
-	struct event ev = {.type = type, .pod = pod_of(s, h->machine)};
-	const struct machine *m = &s->machines[h->machine];
+	struct event ev = {.type = type, .pod = pod_of(cl, h->machine)};
+	const struct machine *m = &cl->sim->machines[h->machine];
 
 	if (ev.pod < 0 || (type == EV_LOST ? h->conn + 1 != m->conn : h->conn != m->conn))
 		return;
-	send_event(s, &ev, type == EV_LOST ? ERR_NETWORK : h->kind);
+	send_event(cl, &ev, type == EV_LOST ? ERR_NETWORK : h->kind);
 }
 
-void client_hears(struct sim *s, struct happening *h)
+void client_hears(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_RELEASED, .pod = h->pod};
 
+	account_heard(cl, h);
+	plant_heard(cl, h);
+	cl->retry_ms = h->retry_ms;
 	switch (h->what) {
-	case W_OFFERS: offered(s, h); break;
-	case W_VOLUME: volume_found(s, h); break;
-	case W_IMAGE: image_built(s, h); break;
-	case W_CREATED: created(s, h); break;
+	case W_OFFERS: offered(cl, h); break;
+	case W_VOLUME: volume_found(cl, h); break;
+	case W_IMAGE: image_built(cl, h); break;
+	case W_CREATED: created(cl, h); break;
 	case W_SAVE_FAILED:
 		ev.type = EV_RENT_FAILED;
 		if (h->pod >= 0)
-			send_event(s, &ev, ERR_LOCAL);
-		else if (!s->reaping)
-			client_fault(s, ERR_LOCAL);
+			send_event(cl, &ev, ERR_LOCAL);
+		else if (!cl->reaping)
+			client_fault(cl, ERR_LOCAL);
 		break;
-	case W_LISTED: listed(s, h); break;
-	case W_REACHED: reached(s, h); break;
-	case W_LOST: about_machine(s, h, EV_LOST); break;
-	case W_SHARED: about_machine(s, h, EV_SHARED_READY); break;
-	case W_PREPARE_FAILED: about_machine(s, h, EV_PREPARE_FAILED); break;
+	case W_LISTED: listed(cl, h); break;
+	case W_REACHED: reached(cl, h); break;
+	case W_LOST: about_machine(cl, h, EV_LOST); break;
+	case W_SHARED: about_machine(cl, h, EV_SHARED_READY); break;
+	case W_PREPARE_FAILED: about_machine(cl, h, EV_PREPARE_FAILED); break;
 	case W_ENTRY:
-		if (h->conn == s->machines[h->machine].conn)
-			entry_heard(s, h->machine, (size_t)h->x);
+		if (h->conn == cl->sim->machines[h->machine].conn)
+			entry_heard(cl, h->machine, (size_t)h->x);
 		break;
-	case W_FETCHED: fetched(s, h); break;
-	case W_KEPT: kept(s, h); break;
-	case W_SALVAGED: salvaged(s, h); break;
-	case W_SYNCED: synced(s, h); break;
-	case W_LOG: log_read(s, h); break;
-	case W_RELEASED: send_event(s, &ev, h->kind); break;
-	case W_SIGNAL: signalled(s, h); break;
+	case W_FETCHED: fetched(cl, h); break;
+	case W_KEPT: kept(cl, h); break;
+	case W_SALVAGED: salvaged(cl, h); break;
+	case W_SYNCED: synced(cl, h); break;
+	case W_LOG: log_read(cl, h); break;
+	case W_RELEASED: send_event(cl, &ev, h->kind); break;
+	case W_SIGNAL: signalled(cl, h); break;
+	case W_ROOM: account_room(cl, h); break;
 	default: break;
 	}
 }
 
-void client_tick(struct sim *s)
+void client_tick(struct client *cl)
 {
 	struct event ev = {.type = EV_TICK};
 
-	step(s, &ev);
+	step(cl, &ev);
 }
 
-void client_slept(struct sim *s)
+void client_slept(struct client *cl)
 {
 	struct event ev = {.type = EV_SLEPT};
 
-	if (s->up)
-		send_event(s, &ev, ERR_NONE);
+	if (cl->up)
+		send_event(cl, &ev, ERR_NONE);
 }

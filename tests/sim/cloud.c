@@ -10,6 +10,11 @@ static struct vendor_plan *vendor(struct sim *s, const struct machine *m)
 	return &s->plan->vendors[m->vendor];
 }
 
+static const struct job_plan *job_of(const struct sim *s, const struct machine *m)
+{
+	return &s->plan->jobs[m->client];
+}
+
 static int number_of(const struct sim *s, const struct machine *m)
 {
 	return (int)(m - s->machines);
@@ -24,9 +29,9 @@ struct machine *cloud_machine(struct sim *s, const char *id)
 
 static void answer(struct sim *s, const struct happening *asked, enum err_kind kind, const struct machine *m)
 {
-	struct happening *h = later(s, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
+	struct happening *h = reply_later(s, asked, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
 
-	h->life = asked->life;
+	account_says(s, h, asked->provider);
 	h->pod = asked->pod;
 	h->provider = asked->provider;
 	h->kind = kind;
@@ -70,28 +75,28 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 {
 	GROW(s->machines, s->machine_count, s->machine_cap);
 	struct machine *m = &s->machines[s->machine_count++];
-	const struct offer *o = &s->plan->vendors[c->provider].offers[c->offer];
 
-	*m = (struct machine){.vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
+	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
 	snprintf(m->id, sizeof(m->id), "m%zu", s->machine_count - 1);
 	COPY_TEXT(m->attempt, c->attempt);
-	m->offered = m->price = o->price_microusd_h;
+	m->offered = c->price;
+	m->price = s->prices[c->provider][c->offer];
 	if (strikes(s, F_PRICE_ABOVE_OFFER))
 		m->price = m->price * 3 / 2;
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
-	struct fault *f = s->plan->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
+	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
 	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
-	m->files = xcalloc(s->plan->count, 1);
+	m->files = xcalloc(job_of(s, m)->count, 1);
 	for (int w = 0; w < WORKERS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
 	s->in_use[c->provider][c->offer]++;
 	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
 	h->machine = number_of(s, m);
-	trace(s, "cloud: %s made at %s offer %d%s", m->id, s->plan->conf.providers[m->vendor].name, c->offer,
+	trace(s, "cloud: %s made at %s offer %d%s", m->id, job_of(s, m)->conf.providers[m->vendor].name, c->offer,
 	      duplicate ? " (a second time)" : "");
 	return m;
 }
@@ -174,11 +179,29 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 
 /* ---- releasing ---- */
 
+static struct happening *release_answered(struct sim *s, const struct happening *h, const struct machine *m, enum err_kind kind)
+{
+	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
+
+	r->provider = m->vendor;
+	r->pod = h->pod;
+	r->kind = kind;
+	return r;
+}
+
 void cloud_release(struct sim *s, struct happening *h)
 {
 	struct machine *m = &s->machines[h->machine];
 	enum err_kind kind = ERR_NONE;
 
+	const struct client *owner = &s->clients[m->client];
+	if (h->client != m->client && client_wants(owner, m))
+		broke(s, "pod %s is released by another run than its own, which lives and wants it", m->id);
+	if (plant(PLANT_RELEASE_FAKED)) {
+		m->visible = INT64_MAX;
+		account_says(s, release_answered(s, h, m, ERR_NONE), m->vendor);
+		return;
+	}
 	if (m->release_asked < 0)
 		m->release_asked = s->now;
 	if (m->is_over) {
@@ -197,10 +220,17 @@ void cloud_release(struct sim *s, struct happening *h)
 	}
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
-	struct happening *r = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
-	r->life = h->life;
-	r->pod = h->pod;
-	r->kind = kind;
+	account_says(s, release_answered(s, h, m, kind), m->vendor);
+}
+
+static void sweep_one(struct sim *s, const struct client *by, const struct machine *m)
+{
+	if (m->hard_end > s->now)
+		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
+	struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
+	h->client = by->number;
+	h->life = -1; /* no run waits for the answer */
+	h->machine = number_of(s, m);
 }
 
 /* ---- listing ---- */
@@ -210,8 +240,8 @@ static struct pod_view view_of(struct sim *s, const struct machine *m)
 	struct pod_view v = {.state = POD_STATE_CREATING, .price_microusd_h = m->price};
 
 	COPY_TEXT(v.id, m->id);
-	COPY_TEXT(v.marker.run, s->plan->conf.run);
-	COPY_TEXT(v.marker.machine, s->plan->conf.machine);
+	COPY_TEXT(v.marker.run, job_of(s, m)->conf.run);
+	COPY_TEXT(v.marker.machine, job_of(s, m)->conf.machine);
 	COPY_TEXT(v.marker.attempt, m->attempt);
 	v.marker.hard_end_s = (m->hard_end + WALL_EPOCH_MS) / 1000;
 	v.created_at_s = (m->created + WALL_EPOCH_MS) / 1000;
@@ -240,12 +270,22 @@ static bool listed_now(struct sim *s, const struct machine *m, int provider)
 	return true;
 }
 
+void cloud_sweep(struct sim *s, const struct client *by)
+{
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		bool overdue = pod_is_overdue(view_of(s, m).marker.hard_end_s, wall_now(by));
+		if (!m->is_over && listed_now(s, m, m->vendor) && (overdue || plant(PLANT_SWEEP_ALL)))
+			sweep_one(s, by, m);
+	}
+}
+
 void cloud_list(struct sim *s, struct happening *h)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
-	struct happening *r = later(s, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
+	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
 
-	r->life = h->life;
+	account_says(s, r, h->provider);
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
 	if (strikes(s, F_LIST_FAILS))
@@ -256,7 +296,7 @@ void cloud_list(struct sim *s, struct happening *h)
 		return;
 	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));
 	size_t count = 0;
-	bool lossy = s->plan->conf.providers[h->provider].look_gap_ms;
+	bool lossy = s->plan->jobs[0].conf.providers[h->provider].look_gap_ms;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		struct machine *m = &s->machines[i];
 		if (!listed_now(s, m, h->provider))
@@ -284,28 +324,73 @@ int64_t meter(const struct sim *s, const struct machine *m)
 /* Nobody but a client can end these, and there is none any more. */
 static bool immortal(const struct sim *s, const struct machine *m)
 {
-	return (m->never_runs || m->failed || m->stopped) && (s->dead_forever || s->exit_status == 9);
+	const struct client *cl = &s->clients[m->client];
+
+	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
 }
 
-static void check_money(struct sim *s)
+/* Until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap. */
+static bool nobodys(const struct sim *s, const struct client *cl, const struct machine *m)
 {
-	int64_t sum = 0, slack = 0;
+	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
+	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
+					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
 
-	for (size_t i = 0; i < s->machine_count; i++) {
+	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || s->refused);
+}
+
+static bool always_there(const struct sim *s, const struct client *cl)
+{
+	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
+						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
+
+	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
+		if (s->hit[excuses[i]])
+			return false;
+	return !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
+}
+
+/* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
+static int64_t real_meter(const struct sim *s, const struct machine *m)
+{
+	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
+
+	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
+}
+
+static void check_money(struct sim *s, const struct client *cl)
+{
+	int64_t cap = cl->job->conf.max_cost_microusd, sum = 0, real = 0, slack = 0;
+
+	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		/* until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap */
-		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
-		bool nobody = late && (s->ever_crashed || s->ever_slept || s->exit_status == 9 || unseen);
-		if (m->duplicate || nobody)
+		if (m->client != cl->number || m->duplicate || nobodys(s, cl, m))
 			continue;
 		sum += meter(s, m);
-		slack += money_for(m->price, 1000 + s->wall_error);
+		real += real_meter(s, m);
+		slack += money_for(m->price, 1000 + cl->laptop->wall_error);
 	}
-	if (s->plan->conf.max_cost_microusd && sum > s->plan->conf.max_cost_microusd + slack)
-		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum,
-		      (long long)s->plan->conf.max_cost_microusd);
+	if (cap && sum > cap + slack)
+		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
+	if (cap && real > cap + slack && always_there(s, cl))
+		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
+}
+
+/* What its own switch promises, from the moment its container runs; before that only a client can end it. */
+static void check_life(struct sim *s, const struct machine *m)
+{
+	const struct client *cl = &s->clients[m->client];
+	int64_t lease = m->lease_shown ? m->renewed_at + cl->job->conf.lease_ms : m->first_lease;
+	int64_t late = m->ended - 1000 - POD_SELF_END_MS;
+
+	if (!m->is_over || m->ended <= m->runs_at || m->never_runs || m->failed || m->stopped)
+		return;
+	if (late > MAX(m->hard_end, m->runs_at))
+		broke(s, "pod %s outlived its hard end", m->id);
+	else if (late > MAX(MIN(lease, m->hard_end), m->runs_at))
+		broke(s, "pod %s outlived its lease", m->id);
+	else if (cl->dead_forever && !m->was_detached && m->renewed_at > cl->died_at + s->plan->rtt_ms)
+		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
 void cloud_check(struct sim *s)
@@ -314,10 +399,8 @@ void cloud_check(struct sim *s)
 		const struct machine *m = &s->machines[i];
 		if (!m->is_over && !immortal(s, m))
 			broke(s, "pod %s lives for ever", m->id);
-		if (!s->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
-		    /* before its container runs only a client can end it */
-		    !m->stopped && m->ended > MAX(m->hard_end, m->runs_at) + 1000 + POD_SELF_END_MS)
-			broke(s, "pod %s outlived its hard end", m->id);
+		check_life(s, m);
 	}
-	check_money(s);
+	for (int i = 0; i < s->plan->client_count; i++)
+		check_money(s, &s->clients[i]);
 }

@@ -1,8 +1,10 @@
-/* main.c - sim [--seeds N] [--from S] | --seed S [--trace] | --big SEGMENTS PODS */
+/* main.c - sim [--seeds N] [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
 #include "sim.h"
 
 #include <stdlib.h>
 #include <time.h>
+
+enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
 	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], slowest_ms;
@@ -32,51 +34,45 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->pods += (int64_t)s.machine_count;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
-		tally->exits[s.exit_status < 0 ? 255 : s.exit_status]++;
+		for (int i = 0; i < plan->client_count; i++)
+			tally->exits[s.clients[i].exit_status < 0 ? 255 : s.clients[i].exit_status]++;
 	}
 	sim_free(&s);
 	return broken;
 }
 
-/* Leaves out every fault without which it still breaks. */
-static void shrink(struct plan *plan)
+/* Shows a plan as it plays; one that breaks is made as small as can be first, unless it is to be left as it is. */
+static int show(struct plan *plan, const char *program, bool tracing, bool as_it_is)
 {
+	struct sim s = {0};
 	char word[240];
-	bool less = true;
 
-	while (less) {
-		less = false;
-		for (int i = 0; i < plan->fault_count; i++) {
-			if (plan->faults[i].dropped)
-				continue;
-			plan->faults[i].dropped = true;
-			if (breaks(plan, false, NULL, word, sizeof(word)))
-				less = true;
-			else
-				plan->faults[i].dropped = false;
-		}
+	sim_run(&s, plan, as_it_is && tracing);
+	bool broken = s.broken[0] != '\0';
+	copy_text(word, sizeof(word), s.broken);
+	int tries = broken && !as_it_is ? shrink(plan, s.how, SHRINK_S) : 0;
+	sim_free(&s);
+	if (broken || tracing)
+		plan_print(plan);
+	fflush(stdout);
+	if (!as_it_is && (broken || tracing))
+		breaks(plan, tracing, NULL, word, sizeof(word));
+	printf("sim: seed %llu: %s\n", (unsigned long long)plan->seed, broken ? word : "all invariants hold");
+	if (broken) {
+		CLEANUP(free_text) char *text = plan_text(plan);
+		printf("    the least of it, after %d tries: %s%s%s --trace --plan '%s'\n", tries, program, planted ? " --plant " : "",
+		       planted ? planted_defects[planted].name : "", text);
 	}
+	plan_free(plan);
+	return broken;
 }
 
-static int one(uint64_t seed, bool tracing, bool as_it_is)
+static int one(uint64_t seed, const char *program, bool alone, bool tracing, bool as_it_is)
 {
 	struct plan plan;
-	char word[240];
 
-	plan_make(&plan, seed);
-	if (as_it_is && tracing)
-		plan_print(&plan);
-	bool broken = breaks(&plan, as_it_is && tracing, NULL, word, sizeof(word));
-	if (broken && !as_it_is)
-		shrink(&plan);
-	if (!as_it_is && (broken || tracing)) {
-		plan_print(&plan);
-		fflush(stdout);
-		breaks(&plan, tracing, NULL, word, sizeof(word));
-	}
-	printf("sim: seed %llu: %s\n", (unsigned long long)seed, broken ? word : "all invariants hold");
-	plan_free(&plan);
-	return broken;
+	plan_make(&plan, seed, alone);
+	return show(&plan, program, tracing, as_it_is);
 }
 
 static int never_hit(const struct tally *t)
@@ -110,28 +106,121 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       169181, 181341, 184663, 219796, 247399, 286553, 298697, 642442, 1381229, 1557380,
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
-static int many(uint64_t from, uint64_t count, uint64_t most_failures)
+/* ... and these, of several clients. */
+static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232};
+
+static int many(const char *program, uint64_t from, uint64_t count, bool alone, uint64_t most_failures)
 {
 	struct tally tally = {0};
 	double began = seconds();
-	uint64_t failures = 0, known = ARRAY_LEN(once_broken);
+	uint64_t failures = 0, old = ARRAY_LEN(once_broken),
+		 known = old + ARRAY_LEN(once_broken_together);
 	char word[240];
 
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
-		uint64_t seed = i < known ? once_broken[i] : from + i - known;
+		uint64_t seed = i < old ? once_broken[i] : i < known ? once_broken_together[i - old] : from + i - known;
 		struct plan plan;
-		plan_make(&plan, seed);
+		plan_make(&plan, seed, alone || i < old);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
 				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
 			else
-				one(seed, true, false);
+				one(seed, program, alone || i < old, true, false);
 		}
 		plan_free(&plan);
 	}
 	summary(&tally, seconds() - began);
 	return failures || (count >= 10000 && never_hit(&tally));
+}
+
+/* ---- planted defects ---- */
+
+enum { FAULTS_LEFT_MAX = 3 };
+
+static int faults_left(const struct plan *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < p->fault_count; i++)
+		n += !p->faults[i].dropped;
+	return n;
+}
+
+static void say_found(const struct plan *p, uint64_t seed, int tries)
+{
+	size_t segments = 0;
+	int runs = 0;
+
+	for (int i = 0; i < p->client_count; i++) {
+		runs += !p->jobs[i].off;
+		segments += p->jobs[i].off ? 0 : p->jobs[i].count;
+	}
+	printf("sim: planted %s: seed %llu; after %d tries %d faults, %d runs, %zu segments are left\n", planted_defects[planted].name,
+	       (unsigned long long)seed, tries, faults_left(p), runs, segments);
+}
+
+/* What is printed for it plays the same again. */
+static bool plays_again(struct plan *plan, const char *how)
+{
+	CLEANUP(free_text) char *text = plan_text(plan);
+	struct plan again;
+	struct sim s = {0};
+
+	if (plan_read(&again, text) < 0)
+		return false;
+	sim_run(&s, &again, false);
+	bool same = s.how == how;
+	sim_free(&s);
+	plan_free(&again);
+	if (!same)
+		printf("sim: planted %s: --plan '%s' does not play it again\n", planted_defects[planted].name, text);
+	return same;
+}
+
+/* True: one of the seeds shows it, by the invariant that it breaks, and few faults are needed for that. */
+static bool is_found(uint64_t seeds)
+{
+	const char *says = planted_defects[planted].says;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct plan plan;
+		struct sim s = {0};
+		plan_make(&plan, seed, false);
+		sim_run(&s, &plan, false);
+		bool found = strstr(s.broken, says) != NULL;
+		int tries = found ? shrink(&plan, s.how, PLANTED_SHRINK_S) : 0;
+		int left = faults_left(&plan);
+		bool again = found && plays_again(&plan, s.how);
+		sim_free(&s);
+		if (found)
+			say_found(&plan, seed, tries);
+		plan_free(&plan);
+		if (found && left > FAULTS_LEFT_MAX)
+			printf("sim: planted %s: more than %d faults are left\n", planted_defects[planted].name, FAULTS_LEFT_MAX);
+		if (found)
+			return again && left <= FAULTS_LEFT_MAX;
+	}
+	printf("sim: planted %s: none of %llu seeds says \"%s\"\n", planted_defects[planted].name, (unsigned long long)seeds, says);
+	return false;
+}
+
+static int find_planted(uint64_t seeds, const char *only)
+{
+	int missed = 0, count = 0;
+	double began = seconds();
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = PLANT_NONE + 1; i < PLANTS_COUNT; i++) {
+		if (only && strcmp(only, planted_defects[i].name))
+			continue;
+		planted = (enum plant)i;
+		missed += !is_found(seeds);
+		count++;
+	}
+	printf("sim: %d of %d planted defects found within %llu seeds each, %.1f s\n", count - missed, count, (unsigned long long)seeds,
+	       seconds() - began);
+	return missed || !count;
 }
 
 /* A big job without faults: what a step costs. */
@@ -141,15 +230,16 @@ static int big(size_t segments, int pods)
 	struct sim s = {.measuring = true};
 	double began = seconds();
 
-	plan_make(&plan, 1);
-	free(plan.segments);
+	plan_make(&plan, 1, true);
+	struct job_plan *job = &plan.jobs[0];
+	free(job->segments);
 	plan.fault_count = 0;
-	plan.count = segments;
-	plan.segments = xcalloc(segments, sizeof(*plan.segments));
+	job->count = segments;
+	job->segments = xcalloc(segments, sizeof(*job->segments));
 	plan.ms_per_weight = 100;
 	for (size_t i = 0; i < segments; i++)
-		plan.segments[i] = (struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
-	struct core_conf *c = &plan.conf;
+		job->segments[i] = (struct core_segment){.weight = 1 + (double)(i * 7919 % 10), .est_s = 1};
+	struct core_conf *c = &job->conf;
 	c->provider_count = 1;
 	c->pods = pods;
 	c->workers = 2;
@@ -161,8 +251,8 @@ static int big(size_t segments, int pods)
 	sim_run(&s, &plan, false);
 	printf("sim: %zu segments on %d pods: %lld events, %.2f s in all, %.3f s in the core, %.2f us an event; exit %d %s\n",
 	       segments, pods, (long long)s.events, seconds() - began, s.core_s, s.core_s * 1e6 / (double)s.events,
-	       s.exit_status, s.broken);
-	int bad = s.exit_status != 0;
+	       s.clients[0].exit_status, s.broken);
+	int bad = s.clients[0].exit_status != 0;
 	sim_free(&s);
 	plan_free(&plan);
 	return bad;
@@ -171,12 +261,16 @@ static int big(size_t segments, int pods)
 int main(int argc, char **argv)
 {
 	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
-	bool tracing = false, as_it_is = false, single = false;
+	const char *text = NULL, *defect = NULL;
+	bool planting = false;
+	bool tracing = false, as_it_is = false, single = false, alone = false;
 
 	for (int i = 1; i < argc; i++) {
 		const char *next = i + 1 < argc ? argv[i + 1] : "0";
 		if (!strcmp(argv[i], "--trace"))
 			tracing = true;
+		else if (!strcmp(argv[i], "--alone"))
+			alone = true;
 		else if (!strcmp(argv[i], "--as-it-is"))
 			as_it_is = true;
 		else if (!strcmp(argv[i], "--seeds"))
@@ -187,13 +281,28 @@ int main(int argc, char **argv)
 			failures = strtoull(next, NULL, 10), i++;
 		else if (!strcmp(argv[i], "--seed"))
 			seed = strtoull(next, NULL, 10), single = true, i++;
+		else if (!strcmp(argv[i], "--plants"))
+			planting = true;
+		else if (!strcmp(argv[i], "--plant"))
+			defect = next, i++;
+		else if (!strcmp(argv[i], "--plan"))
+			text = next, i++;
 		else if (!strcmp(argv[i], "--big") && i + 2 < argc)
 			return big(strtoull(next, NULL, 10), atoi(argv[i + 2]));
 		else {
-			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] | --seed S [--trace] "
-					"[--as-it-is] | --big SEGMENTS PODS\n");
+			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] | --seed S | --plan 'SEED KNOB=VALUE...' "
+					"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants [--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");
 			return 2;
 		}
 	}
-	return single ? one(seed, tracing, as_it_is) : many(from, seeds, failures);
+	if (planting)
+		return find_planted(seeds, defect);
+	for (int i = 0; defect && i < PLANTS_COUNT; i++)
+		if (!strcmp(defect, planted_defects[i].name))
+			planted = (enum plant)i;
+	if (text) {
+		struct plan plan;
+		return plan_read(&plan, text) < 0 ? 2 : show(&plan, argv[0], tracing, true);
+	}
+	return single ? one(seed, argv[0], alone, tracing, as_it_is) : many(argv[0], from, seeds, alone, failures);
 }

@@ -38,11 +38,11 @@ static int64_t spread(uint64_t *r, int64_t least, int64_t most)
 	return in(r, least, MIN(MAX(top, least + 1), most));
 }
 
-static void make_vendor(struct plan *p, uint64_t *r, int i)
+static void make_vendor(struct plan *p, struct core_conf *c, uint64_t *r, int i)
 {
 	static const char *const names[] = {"alpha", "beta", "gamma"};
 	struct vendor_plan *v = &p->vendors[i];
-	struct core_provider *k = &p->conf.providers[i];
+	struct core_provider *k = &c->providers[i];
 
 	COPY_TEXT(k->name, names[i]);
 	p->vendors[i].apart = chance(r, 50);
@@ -68,15 +68,14 @@ static void make_vendor(struct plan *p, uint64_t *r, int i)
 	}
 }
 
-static void make_conf(struct plan *p, uint64_t *r)
+static void name_run(struct core_conf *c, int number, int laptop)
 {
-	struct core_conf *c = &p->conf;
+	snprintf(c->run, sizeof(c->run), "r%d", 1 + number);
+	snprintf(c->machine, sizeof(c->machine), "%d123456789abcdef", laptop);
+}
 
-	COPY_TEXT(c->run, "r1");
-	COPY_TEXT(c->machine, "0123456789abcdef");
-	c->provider_count = (int)in(r, 1, VENDORS_MAX);
-	for (int i = 0; i < c->provider_count; i++)
-		make_vendor(p, r, i);
+static void make_wishes(struct core_conf *c, bool *knows_boots, uint64_t *r)
+{
 	c->want_volume = chance(r, 60);
 	c->pods = (int)in(r, 1, 5);
 	c->workers = (int)in(r, 1, 3);
@@ -93,20 +92,20 @@ static void make_conf(struct plan *p, uint64_t *r)
 	c->max_price_microusd_h = chance(r, 20) ? in(r, 400000, 2500000) : 0;
 	c->wait_ms = in(r, 10000, 600000);
 	c->lease_ms = in(r, 120000, 600000);
-	p->knows_boots = chance(r, 50);
+	*knows_boots = chance(r, 50);
 	c->boot_limit_ms = in(r, 60000, 600000);
 	c->keep_ms = chance(r, 10) ? 60000 : 0;
 	c->check_tries = (int)in(r, 1, 3);
 }
 
-static void make_segments(struct plan *p, uint64_t *r)
+static void make_segments(const struct plan *p, struct job_plan *job, int64_t most, uint64_t *r)
 {
-	p->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, 80));
-	p->segments = xcalloc(p->count, sizeof(*p->segments));
+	job->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, most));
+	job->segments = xcalloc(job->count, sizeof(*job->segments));
 	uint32_t groups = (uint32_t)in(r, 1, 3);
 	bool cached = chance(r, 20);
-	for (size_t i = 0; i < p->count; i++) {
-		struct core_segment *s = &p->segments[i];
+	for (size_t i = 0; i < job->count; i++) {
+		struct core_segment *s = &job->segments[i];
 		s->weight = (double)in(r, 1, 10);
 		s->est_s = s->weight * (double)p->ms_per_weight / 1000;
 		s->group = (uint32_t)roll(r) % groups;
@@ -116,12 +115,12 @@ static void make_segments(struct plan *p, uint64_t *r)
 
 static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 {
-	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_REAP - 1), .n = (int)spread(r, 1, 12) - 1,
 			    .count = (int)spread(r, 1, 6), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
 	switch (f->kind) {
 	case F_POISON:
 	case F_CHECK_BAD:
-		f->n = p->count ? (int)in(r, 0, (int64_t)p->count - 1) : 0;
+		f->n = p->jobs[0].count ? (int)in(r, 0, (int64_t)p->jobs[0].count - 1) : 0;
 		break;
 	case F_LIST_FAILS:
 	case F_LIST_RATE_LIMITED:
@@ -160,47 +159,125 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 	}
 }
 
-void plan_make(struct plan *p, uint64_t seed)
+/* ---- others at the same account, from a stream of their own: what a seed means for the first client stays ---- */
+
+static void make_another(struct plan *p, int i, int *laptops, uint64_t *r)
+{
+	struct job_plan *job = &p->jobs[i];
+	bool ignored;
+
+	job->laptop = (int)in(r, 0, MIN(*laptops, LAPTOPS_MAX - 1));
+	*laptops = MAX(*laptops, job->laptop + 1);
+	job->starts_at = chance(r, 30) ? 0 : spread(r, 100, 600000);
+	job->conf = p->jobs[0].conf;
+	name_run(&job->conf, i, job->laptop);
+	make_wishes(&job->conf, &ignored, r);
+	make_segments(p, job, 20, r);
+	job->conf.seed = roll(r);
+}
+
+static void make_more_faults(struct plan *p, uint64_t *r)
+{
+	int more = (int)spread(r, 1, MORE_FAULTS_MAX + 1) - 1;
+
+	for (int i = 0; i < p->fault_count; i++)
+		p->faults[i].who = (int)in(r, 0, p->client_count - 1);
+	for (int i = 0; i < more; i++)
+		p->faults[p->fault_count++] =
+			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+				       .count = (int)spread(r, 1, 50), .ms = spread(r, 1000, 2 * HOUR_MS),
+				       .x = (int)in(r, 0, 1 << 20), .who = (int)in(r, 0, p->client_count - 1)};
+}
+
+static void make_company(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x5851f42d4c957f2dull, *r = &state;
+	int percent = (int)in(r, 1, 100), laptops = 1;
+
+	if (percent <= 75)
+		return;
+	p->client_count = percent <= 80 ? 1 : percent <= 91 ? 2 : percent <= 97 ? 3 : 4;
+	for (int i = 1; i < p->client_count; i++)
+		make_another(p, i, &laptops, r);
+	p->laptops_made = laptops;
+	for (int i = 0; i < LAPTOPS_MAX; i++) {
+		p->wall_offset_ms[i] = chance(r, 50) ? in(r, -45000, 45000) : 0;
+		if (i)
+			p->boot_clock_ms[i] = in(r, 1, 1ll << 40);
+	}
+	for (int i = 0; i < VENDORS_MAX; i++) {
+		p->vendors[i].per_minute = chance(r, 60) ? (int)in(r, 20, 120) : 0;
+		p->vendors[i].says_limit = chance(r, 60);
+	}
+	make_more_faults(p, r);
+}
+
+void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
 	uint64_t state = seed * 0x2545f4914f6cdd1dull + 1, *r = &state;
 
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
+	p->alone = alone;
 	p->rtt_ms = in(r, 1, 150);
 	p->prepare_ms = spread(r, 200, 120000);
 	p->install_ms = spread(r, 100, 20000);
 	p->load_ms = spread(r, 100, 40000);
 	p->ms_per_weight = spread(r, 10, 4000);
 	p->keep_latency_ms = in(r, 1, 200);
-	p->boot_clock_ms = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
+	p->boot_clock_ms[0] = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
 	p->replay_first = chance(r, 70);
 	p->own_ready = chance(r, 70);
-	make_conf(p, r);
-	make_segments(p, r);
-	p->conf.seed = roll(r);
+	p->client_count = 1;
+	struct core_conf *c = &p->jobs[0].conf;
+	name_run(c, 0, 0);
+	c->provider_count = (int)in(r, 1, VENDORS_MAX);
+	for (int i = 0; i < c->provider_count; i++)
+		make_vendor(p, c, r, i);
+	p->vendors_made = c->provider_count;
+	p->laptops_made = 1;
+	make_wishes(c, &p->knows_boots, r);
+	make_segments(p, &p->jobs[0], 80, r);
+	c->seed = roll(r);
 	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_MAX));
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
+	if (!alone)
+		make_company(p, seed);
 }
 
 void plan_free(struct plan *p)
 {
-	free(p->segments);
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		free(p->jobs[i].segments);
+}
+
+static void print_job(const struct job_plan *job, int i)
+{
+	const struct core_conf *c = &job->conf;
+
+	printf("  run %c on machine %d from %lld: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n", 'A' + i,
+	       job->laptop, (long long)job->starts_at, job->count, c->provider_count, c->pods, c->workers, c->max_batch,
+	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
+	       c->command ? ", command" : "");
+	printf("    max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
+	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
+	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);
 }
 
 void plan_print(const struct plan *p)
 {
-	const struct core_conf *c = &p->conf;
-
-	printf("seed %llu: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n",
-	       (unsigned long long)p->seed, p->count, c->provider_count, c->pods, c->workers, c->max_batch,
-	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
-	       c->command ? ", command" : "");
-	printf("  max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
-	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
-	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);
+	printf("seed %llu:\n", (unsigned long long)p->seed);
+	for (int i = 0; i < p->client_count; i++)
+		if (!p->jobs[i].off)
+			print_job(&p->jobs[i], i);
+	for (int i = 0; i < p->jobs[0].conf.provider_count; i++)
+		if (p->vendors[i].per_minute)
+			printf("  %s: %d calls a minute%s\n", p->jobs[0].conf.providers[i].name, p->vendors[i].per_minute,
+			       p->vendors[i].says_limit ? ", and says what is left" : "");
 	for (int i = 0; i < p->fault_count; i++)
 		if (!p->faults[i].dropped)
-			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d\n", i, fault_names[p->faults[i].kind],
-			       p->faults[i].n, p->faults[i].count, (long long)p->faults[i].ms, p->faults[i].x);
+			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d who=%c\n", i, fault_names[p->faults[i].kind],
+			       p->faults[i].n, p->faults[i].count, (long long)p->faults[i].ms, p->faults[i].x,
+			       'A' + p->faults[i].who);
 }

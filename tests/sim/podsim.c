@@ -8,6 +8,12 @@ static int number_of(const struct sim *s, const struct machine *m)
 	return (int)(m - s->machines);
 }
 
+/* Whose it is. */
+static struct client *client_of(struct sim *s, const struct machine *m)
+{
+	return &s->clients[m->client];
+}
+
 static struct happening *on_pod(struct sim *s, struct machine *m, int64_t delay, enum what what)
 {
 	struct happening *h = later(s, delay, what);
@@ -26,11 +32,16 @@ static int64_t lease_end(const struct machine *m)
 
 void pod_watch(struct sim *s, struct machine *m)
 {
-	if (m->is_over || !m->running || m->ending)
+	if (m->is_over || !m->running || m->ending || plant(PLANT_SWITCH_DEAD))
 		return;
-	int64_t end = lease_end(m);
+	int64_t end = plant(PLANT_LEASE_IGNORED) ? m->hard_end : lease_end(m);
+	if (plant(PLANT_HARD_END_IGNORED) && end == m->hard_end)
+		end += HOUR_MS;
 	if (s->now < end) {
-		later(s, end - s->now, W_WATCH)->machine = number_of(s, m);
+		if (m->watch_at <= s->now || end < m->watch_at) {
+			later(s, end - s->now, W_WATCH)->machine = number_of(s, m);
+			m->watch_at = end;
+		}
 		return;
 	}
 	trace(s, "pod %s: its %s is over", m->id, end == m->hard_end ? "hard end" : "lease");
@@ -42,9 +53,8 @@ void pod_watch(struct sim *s, struct machine *m)
 
 static void say_to_client(struct sim *s, struct machine *m, size_t n)
 {
-	struct happening *h = later(s, s->plan->rtt_ms / 2, W_ENTRY);
+	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms / 2, W_ENTRY);
 
-	h->life = s->life;
 	h->machine = number_of(s, m);
 	h->conn = m->conn;
 	h->x = (int64_t)n;
@@ -55,7 +65,7 @@ static struct entry *note(struct sim *s, struct machine *m, enum event_type type
 	GROW(m->log, m->log_count, m->log_cap);
 	struct entry *e = &m->log[m->log_count++];
 
-	*e = (struct entry){.type = type, .life = s->life, .t = s->now - m->created};
+	*e = (struct entry){.type = type, .life = client_of(s, m)->life, .t = s->now - m->created};
 	if (m->connected)
 		say_to_client(s, m, m->log_count - 1);
 	return e;
@@ -82,8 +92,8 @@ static void disconnect(struct sim *s, struct machine *m)
 	if (!m->connected)
 		return;
 	m->connected = false;
-	struct happening *h = later(s, s->plan->rtt_ms, W_LOST);
-	h->life = s->life;
+	m->was_cut = true;
+	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms, W_LOST);
 	h->machine = number_of(s, m);
 	h->conn = m->conn++;
 }
@@ -149,7 +159,7 @@ static void finish_detached(struct sim *s, struct machine *m)
 static void render_on(struct sim *s, struct machine *m, int w)
 {
 	struct work *k = &m->works[m->worker_work[w]];
-	double weight = s->plan->segments[k->segments[k->next]].weight;
+	double weight = client_of(s, m)->job->segments[k->segments[k->next]].weight;
 	struct happening *h = on_pod(s, m, 1 + (int64_t)(weight * (double)s->plan->ms_per_weight), W_WORK);
 
 	h->x = w;
@@ -174,22 +184,62 @@ static void feed_workers(struct sim *s, struct machine *m)
 	finish_detached(s, m);
 }
 
+/* It was rendered before, and nothing happened to what came of it. */
+static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t seg)
+{
+	static const enum fault_kind excuses[] = {F_CHECK_BAD, F_FETCH_UNTRUSTED, F_FETCH_DROPS, F_DISK_FULL, F_LEDGER_FULL,
+						  F_SALVAGE_FAILS};
+	const struct client *cl = client_of(s, m);
+
+	if (!cl->renders[seg] || cl->ever_crashed || cl->laptop->ever_slept || s->measuring)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
+		if (s->hit[excuses[i]])
+			return;
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *k = &s->machines[i];
+		if (k->client == m->client && k->files[seg] && (k->was_cut || k->is_over || k->let_go))
+			return;
+	}
+	broke(s, "segment %u is paid for twice, at last on %s", seg, m->id);
+}
+
+static void rendered(struct sim *s, struct machine *m, uint32_t seg)
+{
+	struct client *cl = client_of(s, m);
+
+	check_paid_twice(s, m, seg);
+	if (cl->renders[seg] < UINT8_MAX)
+		cl->renders[seg]++;
+	m->files[seg] = !plant(PLANT_FILE_UNWRITTEN);
+}
+
+static void renew(struct sim *s, struct machine *m)
+{
+	m->renewed_at = s->now;
+	m->lease = s->now + client_of(s, m)->job->conf.lease_ms;
+	pod_watch(s, m);
+}
+
 static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 {
+	const struct client *cl = client_of(s, m);
 	uint32_t seg = k->segments[k->next];
-	s->hit[F_POISON] = s->hit[F_POISON] || s->poison[seg];
-	enum err_kind kind = s->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
+	s->hit[F_POISON] = s->hit[F_POISON] || cl->poison[seg];
+	enum err_kind kind = cl->poison[seg] ? ERR_JOB : strikes(s, F_FILE_MISSING) ? ERR_NOT_FOUND : ERR_NONE;
 	struct entry *e = note(s, m, kind ? EV_SEGMENT_FAILED : EV_RENDERED);
 
 	e->life = k->life;
 	e->batch = k->batch;
 	e->segment = seg;
 	e->kind = kind;
-	e->elapsed_ms = 1 + (int64_t)(s->plan->segments[seg].weight * (double)s->plan->ms_per_weight);
+	e->elapsed_ms = 1 + (int64_t)(cl->job->segments[seg].weight * (double)s->plan->ms_per_weight);
 	if (kind == ERR_NONE)
-		m->files[seg] = 1;
+		rendered(s, m, seg);
 	if (m->detached)
-		m->lease = s->now + s->plan->conf.lease_ms;
+		renew(s, m);
+	else if (plant(PLANT_AGENT_HOLDS_LEASE))
+		m->lease = (m->renewed_at = s->now) + cl->job->conf.lease_ms;
 }
 
 void pod_work(struct sim *s, struct happening *h)
@@ -242,9 +292,8 @@ void pod_worker(struct sim *s, struct happening *h)
 
 static void prepare_fails(struct sim *s, struct machine *m, enum err_kind kind)
 {
-	struct happening *h = later(s, s->plan->rtt_ms, W_PREPARE_FAILED);
+	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms, W_PREPARE_FAILED);
 
-	h->life = s->life;
 	h->machine = number_of(s, m);
 	h->conn = m->conn;
 	h->kind = kind;
@@ -275,8 +324,7 @@ void pod_prepared(struct sim *s, struct happening *h)
 	if (h->conn != m->conn || !m->connected)
 		return;
 	if (h->x || s->plan->own_ready) {
-		struct happening *r = later(s, s->plan->rtt_ms / 2, W_SHARED);
-		r->life = s->life;
+		struct happening *r = client_later(client_of(s, m), s->plan->rtt_ms / 2, W_SHARED);
 		r->machine = h->machine;
 		r->conn = m->conn;
 	}
@@ -285,7 +333,7 @@ void pod_prepared(struct sim *s, struct happening *h)
 			note(s, m, EV_WORKERS)->number = m->workers_ready;
 		return;
 	}
-	m->workers_started = s->plan->conf.workers;
+	m->workers_started = client_of(s, m)->job->conf.workers;
 	for (int w = 0; w < m->workers_started; w++)
 		on_pod(s, m, s->plan->load_ms + 50 * w, W_WORKER);
 }
@@ -335,9 +383,10 @@ void pod_command(struct sim *s, struct happening *h)
 	case C_TAKEOVER: m->detached = false; break;
 	case C_HANDOVER:
 	case C_RENEW:
-		m->lease = s->now + s->plan->conf.lease_ms;
 		m->lease_shown = true;
+		renew(s, m);
 		m->detached = m->detached || h->x == C_HANDOVER;
+		m->was_detached = m->was_detached || m->detached;
 		finish_detached(s, m);
 		break;
 	}

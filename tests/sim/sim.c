@@ -10,6 +10,7 @@ void broke(struct sim *s, const char *fmt, ...)
 
 	if (s->broken[0])
 		return;
+	s->how = fmt;
 	va_start(ap, fmt);
 	vsnprintf(s->broken, sizeof(s->broken), fmt, ap);
 	va_end(ap);
@@ -102,8 +103,18 @@ struct happening *later(struct sim *s, int64_t delay, enum what what)
 {
 	GROW(s->queue, s->queue_count, s->queue_cap);
 	s->queue[s->queue_count] = (struct happening){.at = s->now + MAX(delay, 0), .seq = s->seq++, .what = what,
-						      .life = s->life, .machine = -1, .pod = -1};
+						      .machine = -1, .pod = -1};
 	return &s->queue[rise(s, s->queue_count++)];
+}
+
+struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay, enum what what)
+{
+	int client = asked->client, life = asked->life;
+	struct happening *h = later(s, delay, what);
+
+	h->client = client;
+	h->life = life;
+	return h;
 }
 
 static struct happening take_first(struct sim *s)
@@ -117,7 +128,7 @@ static struct happening take_first(struct sim *s)
 
 static void put_off(struct sim *s, struct happening *h)
 {
-	struct happening *again = later(s, s->wakes_at - s->now, h->what);
+	struct happening *again = later(s, s->clients[h->client].laptop->wakes_at - s->now, h->what);
 	int64_t at = again->at;
 	uint64_t seq = again->seq;
 
@@ -129,55 +140,113 @@ static void put_off(struct sim *s, struct happening *h)
 
 /* ---- faults that come at a time of their own ---- */
 
-static void schedule_timed(struct sim *s)
+static struct happening *at_client(struct sim *s, int who, int64_t delay, enum what what)
 {
-	for (int i = 0; i < s->plan->fault_count; i++) {
-		struct fault *f = &s->plan->faults[i];
-		if (f->dropped)
-			continue;
-		if (f->kind == F_SIGNAL) {
-			for (int k = 0; k <= f->x % 4 && k < 3; k++)
-				later(s, f->ms + k * (1 + f->x % 9000), W_SIGNAL)->x = i;
-		} else if (f->kind == F_SLEEP) {
-			struct happening *h = later(s, f->ms, W_SLEEP);
-			h->x = 1000 + f->x % (2 * HOUR_MS);
-			h->y = i;
-		} else if (f->kind == F_WALL_JUMP) {
-			struct happening *h = later(s, f->ms, W_JUMP);
-			h->x = (f->x % 181 - 90) * 1000;
-		} else if (f->kind == F_POISON && s->plan->count) {
-			s->poison[f->n] = true;
-		} else if (f->kind == F_CHECK_BAD && s->plan->count) {
-			s->bad_checks[f->n] = f->count;
-		}
+	struct happening *h = later(s, delay, what);
+
+	h->client = who;
+	return h;
+}
+
+static void schedule_one(struct sim *s, int i)
+{
+	const struct fault *f = &s->plan->faults[i];
+	struct client *cl = &s->clients[f->who];
+
+	if (f->kind == F_SIGNAL) {
+		for (int k = 0; k <= f->x % 4 && k < 3; k++)
+			at_client(s, f->who, f->ms + k * (1 + f->x % 9000), W_SIGNAL)->x = i;
+	} else if (f->kind == F_SLEEP) {
+		at_client(s, f->who, f->ms, W_SLEEP)->x = 1000 + f->x % (2 * HOUR_MS);
+	} else if (f->kind == F_WALL_JUMP) {
+		at_client(s, f->who, f->ms, W_JUMP)->x = (f->x % 181 - 90) * 1000;
+	} else if (f->kind == F_POISON && cl->job->count) {
+		cl->poison[(size_t)f->n % cl->job->count] = true;
+	} else if (f->kind == F_CHECK_BAD && cl->job->count) {
+		cl->bad_checks[(size_t)f->n % cl->job->count] = f->count;
+	} else if (f->kind == F_REAP) {
+		at_client(s, f->who, f->ms, W_REAP);
+	} else if (f->kind == F_PRICE_MOVES) {
+		later(s, f->ms, W_PRICE)->x = f->x;
 	}
 }
 
-static void sleep_now(struct sim *s, int64_t ms)
+static void schedule_timed(struct sim *s)
 {
-	if (s->asleep)
+	for (int i = 0; i < s->plan->fault_count; i++)
+		if (!s->plan->faults[i].dropped)
+			schedule_one(s, i);
+}
+
+static void sleep_now(struct sim *s, struct laptop *l, int64_t ms)
+{
+	if (l->asleep)
 		return;
 	trace(s, "the machine sleeps for %lld s", (long long)ms / 1000);
 	s->hit[F_SLEEP] = true;
-	s->asleep = s->ever_slept = true;
-	s->wakes_at = s->now + ms;
-	later(s, ms, W_WAKE);
+	l->asleep = l->ever_slept = true;
+	l->wakes_at = s->now + ms;
+	later(s, ms, W_WAKE)->x = l - s->laptops;
 	for (size_t i = 0; ms > 30000 && i < s->machine_count; i++)
-		pod_cut(s, &s->machines[i], 0);
+		if (s->clients[s->machines[i].client].laptop == l)
+			pod_cut(s, &s->machines[i], 0);
 }
 
-static void jump(struct sim *s, int64_t ms)
+static void wakes(struct sim *s, struct laptop *l)
 {
-	s->wall_offset += ms;
-	s->wall_error = MAX(s->wall_error, llabs(s->wall_offset));
+	l->asleep = false;
+	for (int i = 0; i < s->plan->client_count; i++)
+		if (s->clients[i].laptop == l)
+			client_slept(&s->clients[i]);
+}
+
+static void jump(struct sim *s, struct laptop *l, int64_t ms)
+{
+	l->wall_offset += ms;
+	l->jumped = true;
+	l->wall_error = MAX(l->wall_error, llabs(l->wall_offset));
 	s->hit[F_WALL_JUMP] = true;
 	trace(s, "the wall clock jumps by %lld s", (long long)ms / 1000);
+}
+
+/* All offers of one vendor, from a half to twice what they cost. */
+static void prices_move(struct sim *s, int64_t x)
+{
+	int vendor = (int)(x % s->plan->jobs[0].conf.provider_count);
+
+	s->hit[F_PRICE_MOVES] = true;
+	trace(s, "cloud: prices of vendor %d move to %lld %%", vendor, (long long)(50 + x % 151));
+	for (int i = 0; i < 4; i++)
+		s->prices[vendor][i] = s->prices[vendor][i] * (50 + x % 151) / 100;
+}
+
+static void reap(struct sim *s, const struct client *by)
+{
+	trace(s, "`burst reap` on machine %d", by->job->laptop);
+	s->hit[F_REAP] = true;
+	for (int i = 0; i < s->plan->client_count; i++)
+		if (s->clients[i].laptop == by->laptop)
+			client_reap(&s->clients[i]);
+	cloud_sweep(s, by);
+}
+
+static bool put_off_to_boot(struct sim *s, struct happening *h)
+{
+	int64_t off_until = s->clients[h->client].laptop->off_until;
+
+	if (s->now >= off_until)
+		return false;
+	struct happening *again = at_client(s, h->client, off_until - s->now, h->what);
+	again->x = h->x;
+	return true;
 }
 
 /* ---- one happening ---- */
 
 static void happens(struct sim *s, struct happening *h)
 {
+	struct client *cl = &s->clients[h->client];
+
 	switch (h->what) {
 	case W_OFFERS:
 	case W_VOLUME:
@@ -197,11 +266,13 @@ static void happens(struct sim *s, struct happening *h)
 	case W_RELEASED:
 	case W_LOG:
 	case W_SIGNAL:
-		if (s->asleep)
+	case W_ROOM:
+		if (cl->laptop->asleep)
 			put_off(s, h);
-		else if (s->up && (h->life == s->life || h->what == W_SIGNAL))
-			client_hears(s, h);
+		else if (cl->up && (h->life == cl->life || h->what == W_SIGNAL))
+			client_hears(cl, h);
 		break;
+	case W_CALL: account_call(s, h); break;
 	case W_CREATE: cloud_create(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
 	case W_RELEASE: cloud_release(s, h); break;
@@ -213,43 +284,119 @@ static void happens(struct sim *s, struct happening *h)
 	case W_PREPARED: pod_prepared(s, h); break;
 	case W_WORKER: pod_worker(s, h); break;
 	case W_WORK: pod_work(s, h); break;
-	case W_SLEEP: sleep_now(s, h->x); break;
-	case W_WAKE:
-		s->asleep = false;
-		client_slept(s);
-		break;
-	case W_JUMP: jump(s, h->x); break;
+	case W_SLEEP: sleep_now(s, cl->laptop, h->x); break;
+	case W_WAKE: wakes(s, &s->laptops[h->x]); break;
+	case W_JUMP: jump(s, cl->laptop, h->x); break;
 	case W_RESTART:
-		if (s->asleep)
+		if (cl->laptop->asleep)
 			put_off(s, h);
-		else
-			client_start(s, h->x == F_CRASH_REAP);
+		else if (!put_off_to_boot(s, h))
+			client_restart(cl, h);
 		break;
+	case W_REAP:
+		if (cl->laptop->asleep)
+			put_off(s, h);
+		else if (!put_off_to_boot(s, h))
+			reap(s, cl);
+		break;
+	case W_PRICE: prices_move(s, h->x); break;
 	}
 	free(h->data);
 }
 
-static bool tick_is_next(const struct sim *s, int64_t *at)
+/* Whose tick comes next, before all that is in the queue; NULL: nobody's. */
+static struct client *tick_is_next(struct sim *s, int64_t *at)
 {
-	if (!s->up || s->asleep)
-		return false;
-	int64_t wake = core_wake_at(s->core);
-	if (wake == INT64_MAX)
-		return false;
-	*at = MAX(wake - s->boot_offset, s->now);
-	return !s->queue_count || *at <= s->queue[0].at;
+	struct client *next = NULL;
+
+	*at = INT64_MAX;
+	for (int i = 0; i < s->plan->client_count; i++) {
+		struct client *cl = &s->clients[i];
+		int64_t wake = cl->up && !cl->laptop->asleep ? core_wake_at(cl->core) : INT64_MAX;
+		if (wake != INT64_MAX)
+			wake = MAX(wake - cl->laptop->boot_offset, s->now);
+		if (wake >= *at)
+			continue;
+		next = cl;
+		*at = wake;
+	}
+	return next && (!s->queue_count || *at <= s->queue[0].at) ? next : NULL;
 }
 
-static void tick(struct sim *s, int64_t at)
+void check_day(struct sim *s)
 {
-	if (at == s->now && ++s->ticks_here > 30)
-		broke(s, "the core wants ticks without end at one moment");
-	else if (at != s->now)
-		s->ticks_here = 0;
-	s->now = at;
-	if (at > 30 * (int64_t)HOUR_MS)
+	if (s->now > 30 * (int64_t)HOUR_MS)
 		broke(s, "the run goes on for more than a day");
-	client_tick(s);
+}
+
+static void tick(struct sim *s, struct client *cl, int64_t at)
+{
+	if (at != cl->ticked_at)
+		cl->ticks_here = 0;
+	cl->ticked_at = at;
+	if (++cl->ticks_here > 30)
+		broke(s, "the core wants ticks without end at one moment");
+	s->now = at;
+	check_day(s);
+	client_tick(cl);
+}
+
+static void make_laptop(struct sim *s, int number, bool limited)
+{
+	struct laptop *l = &s->laptops[number];
+
+	l->boot_offset = s->plan->boot_clock_ms[number];
+	l->wall_offset = s->plan->wall_offset_ms[number];
+	l->wall_error = llabs(l->wall_offset);
+	l->facts = limited ? store_memory() : NULL;
+}
+
+static void make_cloud(struct sim *s)
+{
+	const struct plan *plan = s->plan;
+	bool limited = false;
+
+	for (int v = 0; v < plan->jobs[0].conf.provider_count; v++) {
+		limited = limited || plan->vendors[v].per_minute;
+		for (int i = 0; i < plan->vendors[v].offer_count; i++)
+			s->prices[v][i] = plan->vendors[v].offers[i].price_microusd_h;
+	}
+	for (int i = 0; i < LAPTOPS_MAX; i++)
+		make_laptop(s, i, limited);
+}
+
+static void make_client(struct sim *s, int number)
+{
+	struct client *cl = &s->clients[number];
+	const struct job_plan *job = &s->plan->jobs[number];
+
+	*cl = (struct client){.sim = s, .job = job, .number = number, .laptop = &s->laptops[job->laptop], .exit_status = -1,
+			      .settled_at = -1, .died_at = -1};
+	if (cl->laptop->facts)
+		cl->limiter = limiter_new(cl->laptop->facts);
+	cl->safe = xcalloc(job->count, sizeof(*cl->safe));
+	cl->renders = xcalloc(job->count, sizeof(*cl->renders));
+	cl->poison = xcalloc(job->count, sizeof(*cl->poison));
+	cl->bad_checks = xcalloc(job->count, sizeof(*cl->bad_checks));
+	for (size_t i = 0; i < job->count; i++)
+		cl->safe[i] = job->segments[i].done;
+}
+
+static void play(struct sim *s)
+{
+	while (!s->broken[0]) {
+		int64_t at;
+		struct client *cl = tick_is_next(s, &at);
+		if (cl) {
+			tick(s, cl, at);
+		} else if (s->queue_count) {
+			struct happening h = take_first(s);
+			s->now = h.at;
+			happens(s, &h);
+		} else {
+			break;
+		}
+	}
 }
 
 void sim_run(struct sim *s, struct plan *plan, bool tracing)
@@ -261,38 +408,44 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	s->plan = plan;
 	s->tracing = tracing;
 	s->random = plan->seed;
-	s->boot_offset = plan->boot_clock_ms;
-	s->exit_status = -1;
-	s->settled_at = -1;
-	s->safe = xcalloc(plan->count, sizeof(*s->safe));
-	s->suspect = xcalloc(plan->count, sizeof(*s->suspect));
-	s->poison = xcalloc(plan->count, sizeof(*s->poison));
-	s->bad_checks = xcalloc(plan->count, sizeof(*s->bad_checks));
-	for (size_t i = 0; i < plan->count; i++)
-		s->safe[i] = plan->segments[i].done;
+	make_cloud(s);
+	for (int i = 0; i < plan->client_count; i++)
+		make_client(s, i);
 	schedule_timed(s);
-	client_start(s, false);
-	while (!s->broken[0]) {
-		int64_t at;
-		if (tick_is_next(s, &at)) {
-			tick(s, at);
-		} else if (s->queue_count) {
-			struct happening h = take_first(s);
-			s->now = h.at;
-			happens(s, &h);
-		} else {
-			break;
-		}
-	}
-	if (!s->broken[0] && s->up)
-		broke(s, "the run waits for nothing, for ever");
+	for (int i = 0; i < plan->client_count; i++)
+		if (plan->jobs[i].off)
+			continue;
+		else if (i)
+			at_client(s, i, plan->jobs[i].starts_at, W_RESTART);
+		else
+			client_start(&s->clients[i], false);
+	play(s);
+	for (int i = 0; i < plan->client_count; i++)
+		if (!s->broken[0] && s->clients[i].up)
+			broke(s, "run %d waits for nothing, for ever", i + 1);
 	if (!s->broken[0])
 		cloud_check(s);
 }
 
+static void free_client(struct client *cl)
+{
+	core_free(cl->core);
+	limiter_free(cl->limiter);
+	free(cl->out.list);
+	free(cl->seen);
+	free(cl->unsaved);
+	free(cl->safe);
+	free(cl->renders);
+	free(cl->poison);
+	free(cl->bad_checks);
+}
+
 void sim_free(struct sim *s)
 {
-	core_free(s->core);
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		free_client(&s->clients[i]);
+	for (int i = 0; i < LAPTOPS_MAX; i++)
+		free(s->laptops[i].rows), store_close(s->laptops[i].facts);
 	for (size_t i = 0; i < s->queue_count; i++)
 		free(s->queue[i].data);
 	for (size_t i = 0; i < s->machine_count; i++) {
@@ -306,12 +459,4 @@ void sim_free(struct sim *s)
 	free(s->queue);
 	free(s->machines);
 	free(s->creates);
-	free(s->out.list);
-	free(s->seen);
-	free(s->unsaved);
-	free(s->rows);
-	free(s->safe);
-	free(s->suspect);
-	free(s->poison);
-	free(s->bad_checks);
 }

@@ -1,15 +1,19 @@
-/* sim.h - one schedule of faults: the real core, a client that carries its actions as the engine would, a cloud in memory
- * and the agents on its pods, all against one virtual clock. A seed gives the surroundings and a list of faults; faults can
+/* sim.h - one schedule of faults: the real core, clients that carry its actions as the engine would, a cloud in memory and the
+ * agents on its pods, all against one virtual clock. A seed gives the surroundings and a list of faults; faults can
  * be dropped one at a time to find the fewest that still break an invariant. */
 #ifndef BURST_TESTS_SIM_H
 #define BURST_TESTS_SIM_H
 
 #include "orchestrator/core/impl.h"
+#include "orchestrator/engine/limit.h"
 
 enum {
-	FAULTS_MAX = 12,
+	FAULTS_MAX = 12, /* of those that a lone client can meet */
+	MORE_FAULTS_MAX = 4,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
+	CLIENTS_MAX = 4,
+	LAPTOPS_MAX = 3,
 	POD_SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
 	HOUR_MS = 3600 * 1000,
 };
@@ -23,7 +27,9 @@ enum {
 	X(SWITCH_BAD) X(NO_GPU) X(PREPARE_FAILS) X(PREPARE_TRANSIENT) X(PREPARE_HANGS) X(WORKERS_NEVER) X(WORKERS_END) X(POISON)         \
 	X(CHECK_BAD) X(FILE_MISSING) X(AGENT_RESTART) X(DROP) X(DROP_LONG) X(FETCH_UNTRUSTED) X(FETCH_DROPS)            \
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
-	X(CRASH_FOREVER)
+	X(CRASH_FOREVER)                                                                                                \
+	/* after these come those that only plans for several clients roll */                                          \
+	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -39,6 +45,7 @@ struct fault {
 	int n, count; /* strikes occurrences n .. n + count - 1 of what it can strike */
 	int64_t ms;   /* when, or how long */
 	int x;
+	int who; /* which client, or the machine of which, where it is one's own trouble */
 	bool dropped;
 };
 
@@ -49,51 +56,165 @@ struct vendor_plan {
 	bool apart;	 /* files of its volumes can be had without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;	 /* create replies carry no address; the list does */
+	int per_minute;	 /* calls that an account may make; 0: any */
+	bool says_limit; /* its replies tell what is left */
+};
+
+struct job_plan { /* one run: what one client is to do */
+	struct core_conf conf;
+	struct core_segment *segments;
+	size_t count;
+	int laptop;
+	int64_t starts_at;
+	bool off;   /* left out */
+	bool plain; /* all segments alike, none done */
 };
 
 struct plan {
 	uint64_t seed;
-	struct core_conf conf;
-	struct core_segment *segments;
-	size_t count;
+	bool alone;
+	int vendors_made, laptops_made;
+	struct job_plan jobs[CLIENTS_MAX];
+	int client_count;
 	struct vendor_plan vendors[VENDORS_MAX];
 	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
-	int64_t boot_clock_ms;
+	int64_t boot_clock_ms[LAPTOPS_MAX], wall_offset_ms[LAPTOPS_MAX];
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX];
 	int fault_count;
 };
 
-void plan_make(struct plan *p, uint64_t seed);
+/* alone: with one client and all vendors' patience, whatever the seed says of others. */
+void plan_make(struct plan *p, uint64_t seed, bool alone);
 void plan_free(struct plan *p);
 void plan_print(const struct plan *p);
+
+/* shrink.c */
+/* Turns down whatever it can while the run still breaks for the same reason; how many runs that took. */
+int shrink(struct plan *p, const char *how, double most_s);
+char *plan_text(struct plan *p); /* what `sim --plan` takes; to be freed */
+int plan_read(struct plan *p, const char *text);
 extern const char *const fault_names[F_KINDS];
+
+/* ---- defects planted to see that each invariant can fail ---- */
+
+/* name, and what the invariant says that it breaks */
+#define PLANTS(X) \
+	X(NONE, "") \
+	X(NO_LIMITER, "over the limit of") \
+	X(429_UNHEARD, "that a 429 named") \
+	X(RELEASE_WAITS, "a release waits for room") \
+	X(ALL_OURS, "of another run is taken for its own") \
+	X(REAP_LIVE, "is released by another run") \
+	X(SWEEP_ALL, "before its hard end") \
+	X(ROW_SHARED, "is written over") \
+	X(INTENT_UNSAVED, "without a row of its intent") \
+	X(ROW_GONE, "the ledger does not know it") \
+	X(HANDOVER_UNSAVED, "before the ledger knows") \
+	X(SAME_NAMES, "is used twice") \
+	X(RELEASE_FAKED, "and a pod still lives") \
+	X(RELEASE_REFUSED, "has nothing to do and is kept") \
+	X(RELEASE_NAMELESS, "a release without an id") \
+	X(SWITCH_DEAD, "lives for ever") \
+	X(LEASE_IGNORED, "outlived its lease") \
+	X(HARD_END_IGNORED, "outlived its hard end") \
+	X(AGENT_HOLDS_LEASE, "after its client had died") \
+	X(CAP_FORGOTTEN, "the cloud's bill is") \
+	X(PRICE_UNSEEN, "at its own prices") \
+	X(BEYOND_CAP, "rented beyond the cap") \
+	X(DURATION_FORGOTTEN, "may outlive caps.max_duration") \
+	X(LONG_LIFE, "more than a day") \
+	X(LONG_FIRST_LEASE, "first lease is longer") \
+	X(BOOT_PATIENCE, "is not up after") \
+	X(PATIENT, "goes on for more than a day") \
+	X(WIDER, "wider than pods") \
+	X(CANARY_SKIPPED, "the canary counts as good") \
+	X(CANARY_ALONE, "a second pod before the canary") \
+	X(RENT_STOPPING, "a create while stopping") \
+	X(BIG_BATCHES, "a batch of") \
+	X(KEEP_LOST, "is called safe and is not") \
+	X(KEEP_TWICE, "is kept twice") \
+	X(DELIVERED_FAILED, "is delivered and called failed") \
+	X(FEWER_REPORTED, "are reported") \
+	X(DONE_FORGOTTEN, "is safe and is rendered again") \
+	X(VOLUME_FORGOTTEN, "safe on a volume") \
+	X(FETCH_AGAIN, "is fetched again") \
+	X(FILE_UNWRITTEN, "a file that never was") \
+	X(SEND_TWICE, "is paid for twice") \
+	X(SEND_DROPPED, "starves") \
+	X(MISCOUNT, "segments miscounted") \
+	X(MISCOUNT_POD, "not home") \
+	X(COMMAND_UNHEARD, "to a pod without a connection") \
+	X(FETCH_UNHEARD, "a fetch from a pod without") \
+	X(SYNC_UNHEARD, "a sync of a pod without") \
+	X(TICKS, "ticks without end") \
+	X(LISTED_STORM, "3000 events") \
+	X(OFFERS_STORM, "100000 events") \
+	X(END_UNHEARD, "waits for nothing") \
+	X(LAST_LOOK, "does not end") \
+	X(EXIT_0, "exit 0, and a segment is missing") \
+	X(EXIT_1, "and all went well") \
+	X(EXIT_SIGNAL_1, "after a signal") \
+	X(EXIT_9, "no pod is in doubt") \
+	X(EXIT_9_HIDDEN, "and a pod is in doubt") \
+	X(EXIT_5, "nothing was capped") \
+	X(EXIT_3, "no credentials were refused") \
+	X(EXIT_130, "there was no signal") \
+	X(EXIT_WORDLESS, "without a word") \
+	X(COMPUTE_MORE, "computed")
+
+enum plant {
+#define X(name, says) PLANT_##name,
+	PLANTS(X)
+#undef X
+		PLANTS_COUNT
+};
+extern enum plant planted;
+struct planted_defect {
+	const char *name, *says;
+};
+extern const struct planted_defect planted_defects[PLANTS_COUNT];
+static inline bool plant(enum plant p)
+{
+	return planted == p;
+}
 
 /* ---- the queue ---- */
 
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM,
 	/* in the cloud and on the pods */
-	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
+	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
 	/* to the machine that burst runs on */
-	W_SLEEP, W_WAKE, W_JUMP, W_RESTART,
+	W_SLEEP, W_WAKE, W_JUMP, W_RESTART, W_REAP, W_PRICE,
 };
 
 struct happening {
 	int64_t at;
 	uint64_t seq;
 	enum what what;
-	int life, pod, machine, provider;
+	int client, life, pod, machine, provider;
 	uint64_t conn;
 	uint32_t segment, batch;
 	enum err_kind kind;
 	int64_t x, y;
 	void *data; /* freed with it */
 	size_t count;
+	/* of an account with a limit: what an answer says of it, and when that was so */
+	bool answers;
+	int left, reset_s;
+	int64_t said_at, retry_ms;
+};
+
+struct account { /* at one vendor: a window begins with the first call after the last one */
+	int64_t began;
+	int used;
+	bool asked[LAPTOPS_MAX];
+	int64_t asked_at[LAPTOPS_MAX];
 };
 
 /* ---- pods of the cloud ---- */
@@ -114,6 +235,7 @@ struct entry { /* of an agent's numbered log */
 };
 
 struct machine {
+	int client; /* whose create made it */
 	int vendor, offer;
 	char id[24], attempt[ATTEMPT_MAX];
 	int64_t price, offered; /* micro-dollars an hour */
@@ -128,7 +250,9 @@ struct machine {
 	/* agent */
 	bool agent, connected, detached, ending;
 	uint64_t conn, epoch;
-	int64_t lease, cut_until;
+	int64_t lease, cut_until, watch_at;
+	int64_t renewed_at;    /* the newest reason for its lease: who holds it said so, or a segment done on its own */
+	bool was_detached, was_cut, let_go;
 	struct entry *log;
 	size_t log_count, log_cap;
 	struct work *works;
@@ -141,18 +265,57 @@ struct machine {
 	int64_t idle_since;
 };
 
-/* ---- the client ---- */
+/* ---- clients, and the machines that they run on ---- */
 
 struct row { /* of the ledger: the pod as saved, times on the wall clock */
+	int client;
 	struct core_pod pod;
 	int64_t wall_minus_boot;
 	size_t seen; /* of its agent's log: what was counted already */
 };
 
 struct create { /* a request on its way */
-	int provider, offer;
+	int client, provider, offer;
 	char attempt[ATTEMPT_MAX];
 	int64_t hard_end_s, first_lease_end_s, price;
+};
+
+struct laptop { /* one clock, one ledger */
+	bool asleep, ever_slept, jumped;
+	int64_t boot_offset, wall_offset, wakes_at;
+	int64_t off_until; /* it boots anew */
+	int64_t wall_error; /* the furthest that its wall clock was off */
+	struct row *rows;
+	size_t row_count, row_cap;
+	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
+	struct store *facts;		/* what its limiters share; NULL: no account is limited */
+	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
+	int64_t told_at[VENDORS_MAX];	  /* when the vendor wrote the newest that was heard of its windows */
+};
+
+struct client {
+	struct sim *sim;
+	struct laptop *laptop;
+	const struct job_plan *job;
+	int number;
+	bool began;
+	int64_t began_at, died_at;
+	struct limiter *limiter;
+	struct core *core;
+	struct actions out;
+	int life;
+	bool up, reaping, dead_forever, ever_crashed;
+	size_t *seen, seen_cap; /* log entries dealt with, by machine */
+	bool *unsaved;		/* by pod of this life */
+	size_t unsaved_cap;
+	bool good_safe; /* a segment with a good check was kept in this life */
+	bool *safe, *poison;
+	uint8_t *renders; /* of each segment */
+	int *bad_checks;
+	int64_t settled_at, busy_second, ticked_at;
+	int busy_events, ticks_here;
+	int exit_status;
+	int64_t retry_ms; /* what came with the answer that is heard now */
 };
 
 struct sim {
@@ -165,36 +328,20 @@ struct sim {
 	int counts[F_KINDS]; /* occurrences so far */
 	bool hit[F_KINDS];
 	char broken[240]; /* the invariant that does not hold; empty: none */
+	const char *how;  /* ... before its numbers were put in */
 
 	struct machine *machines;
 	size_t machine_count, machine_cap;
 	struct create *creates;
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
+	int64_t prices[VENDORS_MAX][4]; /* as they are now */
+	struct account accounts[VENDORS_MAX];
+	int refused; /* for an account's limit */
 
-	struct core *core;
-	struct actions out;
-	int life;
-	bool up, asleep, over, reaping, dead_forever;
-	int64_t boot_offset, wall_offset, wakes_at;
-	int64_t wall_error; /* the furthest that the client's wall clock was off */
-	bool ever_slept, ever_crashed;
-	size_t *seen, seen_cap; /* log entries dealt with, by machine */
-	bool *unsaved;		/* by pod of this life */
-	size_t unsaved_cap;
-	int64_t actions, events, ticks_now;
-	int ticks_here;
-	bool good_safe; /* a segment with a good check was kept in this life */
-	struct row *rows;
-	size_t row_count, row_cap;
-	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
-	bool *safe, *poison, *suspect;
-	int *bad_checks;
-	int64_t settled_at, ended_at;
-	int64_t busy_second;
-	int busy_events;
-	int exit_status;
-	size_t rendered_twice;
+	struct laptop laptops[LAPTOPS_MAX];
+	struct client clients[CLIENTS_MAX];
+	int64_t actions, events;
 	double core_s; /* spent in core_step, when measured */
 	bool measuring;
 };
@@ -203,11 +350,14 @@ struct sim {
 void broke(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 void trace(struct sim *s, const char *fmt, ...) PRINTF(2, 3);
 struct happening *later(struct sim *s, int64_t delay, enum what what);
+/* To whoever asked: client and life are copied. */
+struct happening *reply_later(struct sim *s, const struct happening *asked, int64_t delay, enum what what);
 struct fault *strikes(struct sim *s, enum fault_kind kind);
 uint64_t sim_random(struct sim *s);
 int64_t pick(struct sim *s, int64_t least, int64_t most);
 void sim_run(struct sim *s, struct plan *plan, bool tracing);
 void sim_free(struct sim *s);
+void check_day(struct sim *s);
 
 /* cloud.c */
 void cloud_create(struct sim *s, struct happening *h);
@@ -219,6 +369,15 @@ void cloud_end(struct sim *s, struct machine *m, const char *why);
 struct machine *cloud_machine(struct sim *s, const char *id);
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
+/* What `burst reap` does beside its own dead runs: pods of anyone that are long past their hard end. */
+void cloud_sweep(struct sim *s, const struct client *by);
+
+/* account.c */
+void account_send(struct client *cl, const struct happening *call, int64_t extra);
+void account_room(struct client *cl, struct happening *h);
+void account_heard(struct client *cl, struct happening *h);
+void account_call(struct sim *s, struct happening *h);
+void account_says(struct sim *s, struct happening *answer, int provider);
 
 /* podsim.c */
 void pod_watch(struct sim *s, struct machine *m);
@@ -233,14 +392,23 @@ void pod_gone(struct sim *s, struct machine *m);
 void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
 enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER, C_TAKEOVER };
 
+/* plant.c */
+void plant_conf(struct core_conf *conf);
+bool plant_act(struct client *cl, const struct action *a);
+void plant_stepped(struct client *cl);
+void plant_exit(struct client *cl, struct core_summary *sum);
+void plant_heard(struct client *cl, struct happening *h);
+
 /* client.c */
-int64_t boot_now(const struct sim *s);
-int64_t wall_now(const struct sim *s);
-void client_start(struct sim *s, bool reap);
-void client_crash(struct sim *s, const struct fault *f);
-void client_tick(struct sim *s);
-void client_hears(struct sim *s, struct happening *h);
-void client_slept(struct sim *s);
-void client_fault(struct sim *s, enum err_kind kind);
+int64_t boot_now(const struct client *cl);
+int64_t wall_now(const struct client *cl);
+struct happening *client_later(struct client *cl, int64_t delay, enum what what); /* of this life */
+void client_start(struct client *cl, bool reap);
+void client_tick(struct client *cl);
+void client_hears(struct client *cl, struct happening *h);
+void client_slept(struct client *cl);
+void client_reap(struct client *cl);  /* `burst reap`: takes what a run left whose client is dead */
+void client_restart(struct client *cl, struct happening *h);
+bool client_wants(const struct client *cl, const struct machine *m);
 
 #endif

@@ -31,7 +31,7 @@ static void learn(struct limits *l, int status, const char *head, int64_t retry_
 {
 	struct reply r = answer(status, head, retry_after_ms);
 
-	limits_learn(l, &r, NOW);
+	limits_learn(l, &r, NOW, NOW);
 	reply_free(&r);
 }
 
@@ -102,6 +102,29 @@ static void headers_overrule(void **state)
 	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
 }
 
+/* A reply that was written before the newest calls arrived does not know of them. */
+static void calls_on_their_way_count(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(limits_take(&l, CALL_POLL, NOW), 0);
+	learn(&l, 200, "RateLimit: \"minute\";r=59;t=41\r\n", 0);
+	assert_int_equal(l.windows[0].left, 50);
+	learn(&l, 200, "RateLimit: \"minute\";r=30;t=40\r\n", 0); /* others ask too */
+	assert_int_equal(l.windows[0].left, 30);
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
+	assert_int_equal(l.windows[0].left, 70); /* and there is more than was thought */
+	struct reply slow = answer(200, "RateLimit: \"minute\";r=80;t=50\r\n", 0);
+	limits_learn(&l, &slow, NOW - 10000, NOW); /* written when its call came */
+	assert_int_equal(l.windows[0].left, 70);
+	assert_int_equal(l.windows[0].reset_at_ms, NOW + 40000);
+	reply_free(&slow);
+	learn(&l, 200, "RateLimit: \"minute\";r=99;t=60\r\n", 0);
+	assert_int_equal(l.windows[0].left, 99); /* the next window */
+}
+
 static void a_refusal_is_waited_out(void **state)
 {
 	struct limits l = a_minute(60, 60);
@@ -151,7 +174,9 @@ static void a_clock_set_back_does_not_block(void **state)
 
 static void text_and_back(void **state)
 {
-	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4"};
+	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4",
+					  "1 2 hour 9223372036854775807 3600000 5 9223372036854775807", "-9223372036854775808 2 hour 1 2 3 4",
+					  "1 2 minute 60 60000 12 5 hour 3000 9223372036854775807 1 4", "1 2 hour 3 4 -5 6"};
 	struct limits l = a_minute(60, 12), got;
 	char text[LIMIT_TEXT_MAX];
 
@@ -166,6 +191,7 @@ static void text_and_back(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		limits_read(&got, bad[i]);
 		assert_int_equal(got.count, 0);
+		assert_int_equal(limits_take(&got, CALL_POLL, NOW), 0);
 	}
 }
 
@@ -183,16 +209,16 @@ static void processes_share_it(void **state)
 	CLEANUP(limiter_free) struct limiter *a = limiter_new(one), *b = limiter_new(two);
 	CLEANUP(limiter_free) struct limiter *c = limiter_new(NULL); /* no ledger: for itself, and none refused for want of one */
 	int n = 0;
-	while (n < 100 && limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL) == 0)
+	while (n < 100 && limiter_take(n % 2 ? a : b, "runpod:x", 20, CALL_POLL, clock_wall_ms()) == 0)
 		n++;
 	assert_int_equal(n, 14);
-	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL), 0);
-	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL), 0);
+	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL, clock_wall_ms()), 0);
+	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL, clock_wall_ms()), 0);
 	struct reply r = answer(429, "", 60000);
-	limiter_learn(b, "runpod:x", &r);
+	limiter_learn(b, "runpod:x", &r, clock_wall_ms(), clock_wall_ms());
 	reply_free(&r);
-	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE) > 0);
-	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL), 0);
+	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE, clock_wall_ms()) > 0);
+	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL, clock_wall_ms()), 0);
 	store_close(one);
 	store_close(two);
 	CLEANUP(str_free) struct str rm = STR_INIT;
@@ -207,6 +233,7 @@ int main(void)
 		cmocka_unit_test(the_tightest_window_counts),
 		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),
+		cmocka_unit_test(calls_on_their_way_count),
 		cmocka_unit_test(a_refusal_is_waited_out),
 		cmocka_unit_test(nonsense_limits_nothing),
 		cmocka_unit_test(a_clock_set_back_does_not_block),

@@ -374,7 +374,7 @@ async function handle_side(world, req, res) {
 		if (found) {
 			for (const name of Object.keys(req.headers)) if (/^x-modal|^authorization$/.test(name)) world.remark(`a block's URL is given the header ${name}`);
 			const { status, body: text } = world.volumes.serve(req.method, found[1], body);
-			record(world, { n: world.requests.length, at_ms: clock.now(), op: `block:${req.method}`, status, bytes: req.method === 'GET' ? text.length : body.length });
+			record(world, { n: world.requests.length, at_ms: clock.now(), op: `block:${req.method}`, headers: req.headers, status, bytes: req.method === 'GET' ? text.length : body.length });
 			res.writeHead(status, { 'Content-Length': Buffer.byteLength(text) });
 			return void res.end(text);
 		}
