@@ -35,7 +35,10 @@ ports_of() { # ports_of WIRE...
 	done
 	echo "$ports "
 }
-away() { ports_of "$@" >away; }
+away() { # away WIRE...: until the file is removed; what stands is cut
+	ports_of "$@" >away
+	kill -USR1 "$RELAY_PID"
+}
 
 # ---- what must be true afterwards ----
 
