@@ -175,6 +175,18 @@ static enum op_next step(struct turn *t)
 	return OP_FAILED;
 }
 
+static void copy_call(struct call *to, const struct call *from)
+{
+	*to = *from;
+	to->body = STR_INIT;
+	str_addn(&to->body, from->body.s, from->body.len);
+	to->url = xstrdup(from->url);
+	to->headers = NULL;
+	to->header_count = to->header_cap = 0;
+	for (size_t i = 0; i < from->header_count; i++)
+		call_header(to, "%s", from->headers[i]);
+}
+
 static enum op_next send_with_token(struct op *op, struct call *call)
 {
 	call_header(call, "x-modal-auth-token: %s", op->provider->token.text);
@@ -183,11 +195,12 @@ static enum op_next send_with_token(struct op *op, struct call *call)
 }
 
 /* Every call but the one for the token bears it; a call for which it is not fresh enough waits until there is one. */
-static enum op_next with_token(struct turn *t)
+static enum op_next with_token(struct turn *t, bool again)
 {
 	struct op *op = t->op;
 	Modal__Client__AuthTokenGetRequest request = MODAL__CLIENT__AUTH_TOKEN_GET_REQUEST__INIT;
 
+	call_free(&op->bare);
 	if (modal_token_is_due(&op->provider->token)) {
 		op->creating = false; /* not yet: whatever happens now, nothing was made */
 		op->waiting = *t->call;
@@ -196,7 +209,25 @@ static enum op_next with_token(struct turn *t)
 		t->call->timeout_ms = TOKEN_MS;
 		return OP_CALL;
 	}
+	if (!again)
+		copy_call(&op->bare, t->call);
+	op->bears = op->provider->token.number;
 	return send_with_token(op, t->call);
+}
+
+/* It was good when the call was made, and over when the call came there: a call that is sent again, after a sleep perhaps, bears
+ * the token that it was made with. Nothing was carried out: it is made again, once, with a new one. */
+static bool token_was_over(struct turn *t)
+{
+	struct op *op = t->op;
+
+	if (!t->reply || t->reply->failed || t->reply->grpc_status != 16 || !op->bare.url)
+		return false;
+	if (op->bears == op->provider->token.number)
+		modal_token_drop(&op->provider->token);
+	*t->call = op->bare;
+	op->bare = (struct call){0};
+	return true;
 }
 
 static int take_token(struct turn *t)
@@ -247,12 +278,14 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		op->waiting = (struct call){0};
 		return send_with_token(op, call);
 	}
+	if (token_was_over(&t))
+		return with_token(&t, true);
 	enum op_next what = step(&t);
 	if (what == OP_CALL || what == OP_WAIT) {
 		result->text = op->said;
 		op->said = (struct str){0};
 	}
-	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
+	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t, false) : what;
 }
 
 static void modal_op_free(struct op *op)
@@ -261,6 +294,7 @@ static void modal_op_free(struct op *op)
 		return;
 	op_result_free(&op->got);
 	call_free(&op->waiting);
+	call_free(&op->bare);
 	str_free(&op->said);
 	modal_volumes_op_free(op);
 	modal_stage_op_free(op);
