@@ -998,6 +998,7 @@ static void test_release(void **state)
 		struct played p = play(OP_RELEASE, &want, answers, 1 + (cases[i].code == 16));
 		assert_int_equal(p.last, cases[i].last);
 		assert_int_equal(p.err.kind, cases[i].kind);
+		assert_int_equal(p.result.release, cases[i].code == 5 ? RELEASE_ABSENT : RELEASE_TAKEN);
 		assert_int_equal(p.call[0].class, CALL_RELEASE);
 		assert_true(p.call[0].may_repeat);
 		played_free(&p);
