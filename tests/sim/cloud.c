@@ -1,5 +1,5 @@
 /* cloud.c - up to three vendors of pods: what they make, list, take back, charge for and get wrong. */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,9 @@ static int number_of(const struct sim *s, const struct machine *m)
 
 struct machine *cloud_machine(struct sim *s, const char *id)
 {
-	return id[0] == 'm' ? &s->machines[atoi(id + 1)] : NULL;
+	const char *number = strrchr(id, 'm'); /* "m7"; "9k2m7" of RunPod's kind, "sb-0000m00007" of Modal's */
+
+	return number ? &s->machines[atoi(number + 1)] : NULL;
 }
 
 /* ---- creating ---- */
@@ -70,7 +72,17 @@ static void fit_faults(struct sim *s, struct machine *m)
 	}
 }
 
-static struct machine *make_machine(struct sim *s, const struct create *c, bool duplicate)
+static void name_machine(struct sim *s, struct machine *m)
+{
+	static const char *const forms[] = {[WIRE_NONE] = "m%d", [WIRE_RUNPOD] = "9k2m%d", [WIRE_MODAL] = "sb-0000000000000000m%05d"};
+	const char *form = forms[vendor(s, m)->wire];
+	size_t len = strcspn(form, "%");
+
+	memcpy(m->id, form, len);
+	snprintf(m->id + len, sizeof(m->id) - len, form[len + 1] == '0' ? "%05d" : "%d", number_of(s, m));
+}
+
+struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate)
 {
 	GROW(s->machines, s->machine_count, s->machine_cap);
 	struct machine *m = &s->machines[s->machine_count++];
@@ -78,7 +90,7 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 
 	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
-	snprintf(m->id, sizeof(m->id), "m%zu", s->machine_count - 1);
+	name_machine(s, m);
 	COPY_TEXT(m->attempt, c->attempt);
 	m->offered = m->price = o->price_microusd_h;
 	if (strikes(s, F_PRICE_ABOVE_OFFER))
@@ -92,6 +104,8 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 	for (int w = 0; w < WORKERS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
+	f = vendor(s, m)->wire ? strikes(s, F_ODD_STATE) : NULL;
+	m->odd_until = f ? s->now + f->ms % 120000 : 0;
 	s->in_use[c->provider][c->offer]++;
 	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
 	h->machine = number_of(s, m);
@@ -100,9 +114,8 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 	return m;
 }
 
-void cloud_create(struct sim *s, struct happening *h)
+enum err_kind cloud_refuses(struct sim *s, const struct create *c)
 {
-	const struct create *c = &s->creates[h->x];
 	static const struct {
 		enum fault_kind fault;
 		enum err_kind kind;
@@ -113,28 +126,36 @@ void cloud_create(struct sim *s, struct happening *h)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
-		if (strikes(s, refusals[i].fault)) {
-			answer(s, h, refusals[i].kind, NULL);
-			return;
-		}
-	if (s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer]) {
-		answer(s, h, ERR_NO_CAPACITY, NULL);
+		if (strikes(s, refusals[i].fault))
+			return refusals[i].kind;
+	return s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer] ? ERR_NO_CAPACITY : ERR_NONE;
+}
+
+void cloud_create(struct sim *s, struct happening *h)
+{
+	const struct create *c = &s->creates[h->x];
+	enum err_kind kind = cloud_refuses(s, c);
+
+	if (kind != ERR_NONE) {
+		answer(s, h, kind, NULL);
 		return;
 	}
-	struct machine *m = make_machine(s, c, false);
+	struct machine *m = cloud_make(s, c, false);
 	m->reply_lost = strikes(s, F_CREATE_LOST_MADE);
 	if (m->reply_lost)
 		answer(s, h, ERR_AMBIGUOUS, NULL);
 	else
 		answer(s, h, ERR_NONE, m);
 	if (strikes(s, F_CREATE_TWICE))
-		make_machine(s, c, true);
+		cloud_make(s, c, true);
 }
 
 /* ---- a pod's life, as the vendor sees it ---- */
 
 void cloud_container(struct sim *s, struct machine *m)
 {
+	if (!m->is_over && m->failed && vendor(s, m)->wire == WIRE_MODAL)
+		cloud_end(s, m, "it could not be set up");
 	if (m->is_over || m->never_runs || m->failed)
 		return;
 	m->running = true;
@@ -152,15 +173,22 @@ void cloud_end(struct sim *s, struct machine *m, const char *why)
 	m->ended = s->now;
 	s->in_use[m->vendor][m->offer]--;
 	pod_gone(s, m);
+	if (vendor(s, m)->wire == WIRE_MODAL)
+		wire_freed(s, m->vendor, m->offer);
 }
 
 void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 {
 	if (m->is_over || m->stopped)
 		return;
-	switch (how) {
+	m->evicted = how == F_STOPPED && vendor(s, m)->wire == WIRE_MODAL;
+	switch (m->evicted ? F_PREEMPTED : how) {
+	case F_LIFE_OVER:
+		m->life_over = true;
+		cloud_end(s, m, "its lifetime is over");
+		return;
 	case F_PREEMPTED:
-		m->preempted = true;
+		m->preempted = !m->evicted;
 		cloud_end(s, m, "preempted");
 		return;
 	case F_STOPPED:
@@ -178,9 +206,8 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 
 /* ---- releasing ---- */
 
-void cloud_release(struct sim *s, struct happening *h)
+enum err_kind cloud_let_go(struct sim *s, struct machine *m)
 {
-	struct machine *m = &s->machines[h->machine];
 	enum err_kind kind = ERR_NONE;
 
 	if (m->release_asked < 0)
@@ -195,10 +222,18 @@ void cloud_release(struct sim *s, struct happening *h)
 		trace(s, "cloud: release of %s accepted and forgotten", m->id);
 	} else if (m->linger) {
 		struct happening *end = later(s, m->linger, W_ENDS);
-		end->machine = h->machine;
+		end->machine = number_of(s, m);
 	} else {
 		cloud_end(s, m, "released");
 	}
+	return kind;
+}
+
+void cloud_release(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+	enum err_kind kind = cloud_let_go(s, m);
+
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
 	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
@@ -234,7 +269,7 @@ static struct pod_view view_of(struct sim *s, const struct machine *m)
 	return v;
 }
 
-static bool listed_now(struct sim *s, const struct machine *m, int provider)
+bool cloud_listed_now(struct sim *s, const struct machine *m, int provider)
 {
 	if (m->vendor != provider || m->visible > s->now)
 		return false;
@@ -243,28 +278,41 @@ static bool listed_now(struct sim *s, const struct machine *m, int provider)
 	return true;
 }
 
-void cloud_list(struct sim *s, struct happening *h)
+enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
-	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
+	enum err_kind kind = strikes(s, F_LIST_FAILS) ? ERR_TRANSIENT : ERR_NONE;
+
+	*slow_ms = f ? f->ms % 30000 : 0;
+	return strikes(s, F_LIST_RATE_LIMITED) ? ERR_RATE_LIMITED : kind;
+}
+
+/* Never twice in a row: that is proof for everybody. */
+bool cloud_missed(struct sim *s, struct machine *m)
+{
+	bool lossy = job_of(s, m)->conf.providers[m->vendor].look_gap_ms;
+
+	return m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE);
+}
+
+void cloud_list(struct sim *s, struct happening *h)
+{
+	int64_t slow_ms;
+	enum err_kind kind = cloud_list_fails(s, &slow_ms);
+	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + slow_ms, W_LISTED);
 
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
-	if (strikes(s, F_LIST_FAILS))
-		r->kind = ERR_TRANSIENT;
-	if (strikes(s, F_LIST_RATE_LIMITED))
-		r->kind = ERR_RATE_LIMITED;
+	r->kind = kind;
 	if (r->kind != ERR_NONE)
 		return;
 	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));
 	size_t count = 0;
-	bool lossy = s->plan->jobs[0].conf.providers[h->provider].look_gap_ms;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		struct machine *m = &s->machines[i];
-		if (!listed_now(s, m, h->provider))
+		if (!cloud_listed_now(s, m, h->provider))
 			continue;
-		m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE); /* never twice in a row: that is proof for everybody */
-		if (!m->missed)
+		if (!cloud_missed(s, m))
 			views[count++] = view_of(s, m);
 	}
 	r->data = views;
@@ -303,7 +351,7 @@ static void check_money(struct sim *s, const struct client *cl)
 		/* until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap */
 		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
 		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
+						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE] || vendor(s, m)->wire);
 		bool nobody = late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen);
 		if (m->duplicate || nobody)
 			continue;

@@ -1,12 +1,12 @@
 /* main.c - sim [--seeds N] [--from S] | --seed S [--trace] | --big SEGMENTS PODS */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 struct tally {
-	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], slowest_ms;
-	size_t twice;
+	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256];
+	struct wire_tally wires[WIRE_MODAL + 1];
 };
 
 static double seconds(void)
@@ -32,6 +32,11 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->pods += (int64_t)s.machine_count;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
+		for (int i = 0; s.wire && i <= WIRE_MODAL; i++) {
+			tally->wires[i].runs += wire_tallies(&s)[i].runs;
+			tally->wires[i].ops += wire_tallies(&s)[i].ops;
+			tally->wires[i].calls += wire_tallies(&s)[i].calls;
+		}
 		for (int i = 0; i < plan->client_count; i++)
 			tally->exits[s.clients[i].exit_status < 0 ? 255 : s.clients[i].exit_status]++;
 	}
@@ -103,6 +108,9 @@ static void summary(const struct tally *t, double took)
 	printf(" dead:%lld; faults", (long long)t->exits[255]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
+	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)
+		printf("; %s's translator: %lld schedules, %lld operations, %lld calls (%.0f calls/s)", i == WIRE_RUNPOD ? "RunPod" : "Modal",
+		       (long long)t->wires[i].runs, (long long)t->wires[i].ops, (long long)t->wires[i].calls, (double)t->wires[i].calls / took);
 	putchar('\n');
 }
 
@@ -111,7 +119,13 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       169181, 181341, 184663, 219796, 247399, 286553, 298697, 642442, 1381229, 1557380,
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
-static int many(uint64_t from, uint64_t count, uint64_t most_failures)
+/* Every so manieth goes through real translators. */
+static uint64_t seed_of(uint64_t number, int wires_every)
+{
+	return wires_every && number % (uint64_t)wires_every == 0 ? number | SEED_WIRE : number;
+}
+
+static int many(uint64_t from, uint64_t count, uint64_t most_failures, int wires_every)
 {
 	struct tally tally = {0};
 	double began = seconds();
@@ -119,7 +133,7 @@ static int many(uint64_t from, uint64_t count, uint64_t most_failures)
 	char word[240];
 
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
-		uint64_t seed = i < known ? once_broken[i] : from + i - known;
+		uint64_t seed = i < known ? once_broken[i] : seed_of(from + i - known, wires_every);
 		struct plan plan;
 		plan_make(&plan, seed);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
@@ -174,6 +188,7 @@ int main(int argc, char **argv)
 {
 	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
 	bool tracing = false, as_it_is = false, single = false;
+	int wires_every = 4;
 
 	for (int i = 1; i < argc; i++) {
 		const char *next = i + 1 < argc ? argv[i + 1] : "0";
@@ -181,6 +196,8 @@ int main(int argc, char **argv)
 			tracing = true;
 		else if (!strcmp(argv[i], "--as-it-is"))
 			as_it_is = true;
+		else if (!strcmp(argv[i], "--wires-every"))
+			wires_every = atoi(next), i++;
 		else if (!strcmp(argv[i], "--seeds"))
 			seeds = strtoull(next, NULL, 10), i++;
 		else if (!strcmp(argv[i], "--from"))
@@ -192,10 +209,10 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--big") && i + 2 < argc)
 			return big(strtoull(next, NULL, 10), atoi(argv[i + 2]));
 		else {
-			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] | --seed S [--trace] "
+			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] [--wires-every N] | --seed S [--trace] "
 					"[--as-it-is] | --big SEGMENTS PODS\n");
 			return 2;
 		}
 	}
-	return single ? one(seed, tracing, as_it_is) : many(from, seeds, failures);
+	return single ? one(seed, tracing, as_it_is) : many(from, seeds, failures, wires_every);
 }

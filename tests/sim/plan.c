@@ -114,7 +114,7 @@ static void make_segments(const struct plan *p, struct job_plan *job, uint64_t *
 
 static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 {
-	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_OLDEST_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
 			    .count = (int)spread(r, 1, 6), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
 	switch (f->kind) {
 	case F_POISON:
@@ -160,7 +160,7 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 
 void plan_make(struct plan *p, uint64_t seed)
 {
-	uint64_t state = seed * 0x2545f4914f6cdd1dull + 1, *r = &state;
+	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
 
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
@@ -177,9 +177,11 @@ void plan_make(struct plan *p, uint64_t seed)
 	make_conf(p, &p->jobs[0].conf, r);
 	make_segments(p, &p->jobs[0], r);
 	p->jobs[0].conf.seed = roll(r);
-	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_MAX));
+	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_ROLLED));
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
+	if (seed & SEED_WIRE)
+		plan_wire(p);
 }
 
 void plan_free(struct plan *p)

@@ -1,5 +1,5 @@
 /* sim.c - the virtual clock: one queue of everything that will happen, and one schedule from its first event to its last. */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -223,12 +223,15 @@ static void happens(struct sim *s, struct happening *h)
 	case W_RELEASED:
 	case W_LOG:
 	case W_SIGNAL:
+	case W_WIRE_REPLY:
+	case W_WIRE_AGAIN:
 		if (cl->laptop->asleep)
 			put_off(s, h);
 		else if (cl->up && (h->life == cl->life || h->what == W_SIGNAL))
 			client_hears(cl, h);
 		break;
 	case W_CREATE: cloud_create(s, h); break;
+	case W_WIRE_CALL: wire_arrives(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
 	case W_RELEASE: cloud_release(s, h); break;
 	case W_CONTAINER: cloud_container(s, &s->machines[h->machine]); break;
@@ -328,6 +331,7 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	for (int i = 0; i < plan->client_count; i++)
 		make_client(s, i);
 	schedule_timed(s);
+	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
 		client_start(&s->clients[i], false);
 	play(s);
@@ -351,6 +355,7 @@ static void free_client(struct client *cl)
 
 void sim_free(struct sim *s)
 {
+	wire_free(s);
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)

@@ -7,7 +7,8 @@
 #include "orchestrator/core/impl.h"
 
 enum {
-	FAULTS_MAX = 12,
+	FAULTS_ROLLED = 12, /* of the oldest kinds */
+	FAULTS_MAX = 20,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -25,7 +26,10 @@ enum {
 	X(SWITCH_BAD) X(NO_GPU) X(PREPARE_FAILS) X(PREPARE_TRANSIENT) X(PREPARE_HANGS) X(WORKERS_NEVER) X(WORKERS_END) X(POISON)         \
 	X(CHECK_BAD) X(FILE_MISSING) X(AGENT_RESTART) X(DROP) X(DROP_LONG) X(FETCH_UNTRUSTED) X(FETCH_DROPS)            \
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
-	X(CRASH_FOREVER)
+	X(CRASH_FOREVER)                                                                                                \
+	/* of calls to real translators' servers, see wire.c */                                                         \
+	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
+	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -33,7 +37,9 @@ enum fault_kind {
 #define X(name) F_##name,
 	FAULT_KINDS(X)
 #undef X
-		F_KINDS
+		F_KINDS,
+	F_OLDEST_KINDS = F_CRASH_FOREVER + 1, /* a seed means the same as before there were others */
+	F_FIRST_OF_WIRES = F_CALL_LOST,
 };
 
 struct fault {
@@ -44,6 +50,9 @@ struct fault {
 	bool dropped;
 };
 
+enum wire_kind { WIRE_NONE, WIRE_RUNPOD, WIRE_MODAL };
+#define SEED_WIRE (1ull << 50) /* in a seed: one or two of its vendors are spoken to through their real translators */
+
 struct vendor_plan {
 	struct offer offers[4];
 	int capacity[4], offer_count;
@@ -51,6 +60,13 @@ struct vendor_plan {
 	bool apart;	 /* files of its volumes can be had without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;	 /* create replies carry no address; the list does */
+	/* of a real translator's server */
+	enum wire_kind wire;
+	bool has_volume, community, spot;
+	bool boasts;  /* its catalog calls free what is not */
+	bool forgets; /* what its list does not show yet is not found either */
+	int quota;    /* calls a minute; 0: any */
+	int page_rows, token_s;
 };
 
 struct job_plan { /* one run: what one client is to do */
@@ -75,6 +91,7 @@ struct plan {
 };
 
 void plan_make(struct plan *p, uint64_t seed);
+void plan_wire(struct plan *p); /* wire_plan.c */
 void plan_free(struct plan *p);
 void plan_print(const struct plan *p);
 extern const char *const fault_names[F_KINDS];
@@ -84,9 +101,10 @@ extern const char *const fault_names[F_KINDS];
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
 	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
+	W_WIRE_CALL,
 	/* to the machine that burst runs on */
 	W_SLEEP, W_WAKE, W_JUMP, W_RESTART,
 };
@@ -124,7 +142,7 @@ struct entry { /* of an agent's numbered log */
 struct machine {
 	int client; /* whose create made it */
 	int vendor, offer;
-	char id[24], attempt[ATTEMPT_MAX];
+	char id[40], attempt[ATTEMPT_MAX];
 	int64_t price, offered; /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
 	int64_t created, visible, runs_at, ended, release_asked;
@@ -134,6 +152,8 @@ struct machine {
 	int release_fails;
 	int64_t linger;
 	bool ignores_release;
+	bool queued, evicted, life_over, spot; /* where there is a real translator */
+	int64_t odd_until;
 	/* agent */
 	bool agent, connected, detached, ending;
 	uint64_t conn, epoch;
@@ -210,6 +230,7 @@ struct sim {
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
 
+	struct wire *wire; /* of vendors with real translators */
 	struct laptop laptops[LAPTOPS_MAX];
 	struct client clients[CLIENTS_MAX];
 	int64_t actions, events;
@@ -237,6 +258,13 @@ void cloud_container(struct sim *s, struct machine *m);
 void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms);
 void cloud_end(struct sim *s, struct machine *m, const char *why);
 struct machine *cloud_machine(struct sim *s, const char *id);
+/* What servers in memory do with it: */
+enum err_kind cloud_refuses(struct sim *s, const struct create *c); /* a create; ERR_NONE: not at all */
+struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
+enum err_kind cloud_let_go(struct sim *s, struct machine *m);	     /* a release */
+enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms);    /* a listing */
+bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
+bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
 
@@ -261,5 +289,7 @@ void client_start(struct client *cl, bool reap);
 void client_tick(struct client *cl);
 void client_hears(struct client *cl, struct happening *h);
 void client_slept(struct client *cl);
+void client_crash(struct client *cl, const struct fault *f);
+void client_told(struct client *cl, struct event *ev, const struct err *err);
 
 #endif
