@@ -674,6 +674,8 @@ static void sandbox_terminate(struct exchange *x)
 	if (!r)
 		return;
 	if (!m || (m->visible > x->s->now && x->plan->forgets)) {
+		if (m && m->release_asked < 0)
+			m->release_asked = x->s->now; /* it does not let go of it */
 		no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}

@@ -52,7 +52,7 @@ static void set_vendor(struct plan *p, uint64_t *r, int i, enum wire_kind kind)
 	v->boasts = chance(r, 50);
 	v->forgets = chance(r, 30);
 	v->quota = chance(r, 80) ? 0 : (int)in(r, 60, 400);
-	v->page_rows = (int)in(r, 2, 8);
+	v->page_rows = (int)in(r, 1, 4);
 	v->token_s = chance(r, 50) ? 1200 : (int)in(r, 600, 3600);
 	v->lag_ms = v->lag_ms ? v->lag_ms : in(r, 0, 1500);
 	set_offers(v, ops->name);

@@ -356,6 +356,8 @@ static void delete_pod(struct exchange *x, struct machine *m)
 	struct wired *w = m ? wire_of(x->s, m) : NULL;
 
 	if (!m || m->is_over || !surfaced(x, m)) {
+		if (m && m->release_asked < 0)
+			m->release_asked = x->s->now; /* it does not let go of it */
 		problem(x, 404, "pod not found");
 		return;
 	}
