@@ -5,7 +5,8 @@
 
 #include "../base/crypto.h"
 
-enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400 };
+enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400,
+       SAME_WINDOW_MS = 2500 /* seconds rounded up, and what a reply takes */ };
 
 /* ---- counting ---- */
 
@@ -112,6 +113,7 @@ static void take_policy(struct limit_window *w, const char *item, size_t len, in
 
 	(void)now_ms;
 	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
+		w->left += w->quota ? MAX(quota - w->quota, 0) : 0;
 		w->quota = quota;
 		w->length_ms = seconds * 1000;
 	}
@@ -123,7 +125,9 @@ static void take_state(struct limit_window *w, const char *item, size_t len, int
 
 	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
 		return;
-	w->left = left;
+	/* within one window what is left only falls: calls that are on their way are not in what this reply says */
+	bool same = w->quota >= left && llabs(now_ms + seconds * 1000 - w->reset_at_ms) <= SAME_WINDOW_MS;
+	w->left = same ? MIN(w->left, left) : left;
 	w->reset_at_ms = now_ms + seconds * 1000;
 }
 

@@ -26,9 +26,18 @@ struct happening *client_later(struct client *cl, int64_t delay, enum what what)
 	return h;
 }
 
+static char name_of(const struct client *cl)
+{
+	return (char)('A' + cl->number);
+}
+
 static struct machine *machine_of(struct client *cl, int pod)
 {
-	return cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
+	struct machine *m = cloud_machine(cl->sim, core_pod_at(cl->core, pod)->id);
+
+	if (m && m->client != cl->number)
+		broke(cl->sim, "pod %s of another run is taken for its own", m->id);
+	return m;
 }
 
 static int pod_of(struct client *cl, int machine)
@@ -59,6 +68,11 @@ static struct row *row_of(struct client *cl, const char *attempt)
 	return NULL;
 }
 
+static bool ours(const struct client *cl, const struct row *row)
+{
+	return row->client == cl->number;
+}
+
 static bool save(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
@@ -77,6 +91,7 @@ static bool save(struct client *cl, int pod)
 		GROW(cl->laptop->rows, cl->laptop->row_count, cl->laptop->row_cap);
 		row = &cl->laptop->rows[cl->laptop->row_count++];
 	}
+	row->client = cl->number;
 	row->pod = *p;
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
 	row->seen = p->id[0] ? *seen_of(cl, (int)(machine_of(cl, pod) - cl->sim->machines)) : 0;
@@ -124,7 +139,7 @@ static int64_t spent_before(const struct client *cl)
 
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (p->phase == POD_GONE)
+		if (ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
 			sum += money_for(p->price_microusd_h, (p->gone_at - p->create_at + 999) / 1000 * 1000);
 	}
 	return sum;
@@ -143,7 +158,7 @@ static void count_events(struct client *cl)
 	cl->busy_second = cl->sim->now / 1000;
 	if (++cl->busy_events > 3000 && !cl->sim->measuring)
 		broke(cl->sim, "more than 3000 events in one second");
-	if (++cl->sim->events > 300000 && !cl->sim->measuring)
+	if (++cl->sim->events > 300000 * cl->sim->plan->client_count && !cl->sim->measuring)
 		broke(cl->sim, "300000 events and no end");
 }
 
@@ -178,6 +193,8 @@ static bool counted_right(struct client *cl)
 		todo += c->segs[i].state == SEG_TODO;
 		safe += c->segs[i].state == SEG_SAFE;
 		failed += c->segs[i].state == SEG_FAILED;
+		if (c->segs[i].state == SEG_FAILED && cl->safe[i])
+			broke(cl->sim, "segment %zu is delivered and called failed", i);
 		if (c->segs[i].state == SEG_SAFE && !cl->safe[i])
 			broke(cl->sim, "segment %zu is called safe and is not", i);
 	}
@@ -251,7 +268,8 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	conf.seed = sim_random(cl->sim);
 	conf.reap = reap;
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		conf.providers[cl->laptop->rows[i].pod.provider].used_before = true;
+		if (ours(cl, &cl->laptop->rows[i]))
+			conf.providers[cl->laptop->rows[i].pod.provider].used_before = true;
 	for (size_t i = 0; i < cl->job->count; i++)
 		any_safe = any_safe || (cl->safe[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
@@ -261,7 +279,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 			conf.max_cost_microusd = -1;
 	}
 	if (conf.max_duration_ms)
-		conf.max_duration_ms = MAX(conf.max_duration_ms - cl->sim->now, 1);
+		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
 	return conf;
 }
 
@@ -269,6 +287,8 @@ static void adopt_rows(struct client *cl)
 {
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *had = &cl->laptop->rows[i].pod;
+		if (!ours(cl, &cl->laptop->rows[i]))
+			continue;
 		if (!pod_may_bill(had) && (!had->durable || had->phase != POD_GONE || cl->core->conf.reap))
 			continue;
 		struct core_pod p = from_row(cl, &cl->laptop->rows[i]);
@@ -278,6 +298,11 @@ static void adopt_rows(struct client *cl)
 
 void client_start(struct client *cl, bool reap)
 {
+	if (!cl->began) {
+		cl->began = true;
+		cl->began_at = cl->sim->now;
+	}
+	cl->dead_forever = false;
 	struct core_segment *segments = xcalloc(cl->job->count, sizeof(*segments));
 	struct core_conf conf = conf_now(cl, reap);
 
@@ -299,15 +324,18 @@ void client_start(struct client *cl, bool reap)
 	cl->seen_cap = 64;
 	cl->seen = xcalloc(cl->seen_cap, sizeof(*cl->seen));
 	cl->unsaved = xcalloc(cl->unsaved_cap, sizeof(*cl->unsaved));
-	trace(cl->sim, "client: life %d begins%s", cl->life, reap ? " (reap)" : "");
+	trace(cl->sim, "client %c: life %d begins%s", name_of(cl), cl->life, reap ? " (reap)" : "");
 	struct event ev = {.type = EV_START};
 	wire_begin_life(cl);
 	step(cl, &ev);
 }
 
+static void check_known(struct client *cl);
+
 static void client_dies(struct client *cl)
 {
 	wire_end_life(cl);
+	check_known(cl);
 	core_free(cl->core);
 	cl->core = NULL;
 	cl->up = false;
@@ -319,19 +347,80 @@ static void client_dies(struct client *cl)
 		}
 }
 
-void client_crash(struct client *cl, const struct fault *f)
+static void dies_for_a_while(struct client *cl, int64_t away, enum fault_kind kind)
 {
-	trace(cl->sim, "client: dies (%s)", fault_names[f->kind]);
 	client_dies(cl);
 	cl->ever_crashed = true;
+	struct happening *h = later(cl->sim, away, W_RESTART);
+	h->client = cl->number;
+	h->x = kind;
+}
+
+/* The machine itself begins anew, with all that runs on it. */
+static void reboots(struct client *cl, int64_t away)
+{
+	cl->laptop->boot_offset = 5000 - cl->sim->now - away;
+	cl->laptop->off_until = cl->sim->now + away;
+	for (int i = 0; i < cl->sim->plan->client_count; i++) {
+		struct client *other = &cl->sim->clients[i];
+		if (other != cl && other->laptop == cl->laptop && other->up)
+			dies_for_a_while(other, away, F_CRASH_RESUME);
+	}
+}
+
+void client_crash(struct client *cl, const struct fault *f)
+{
+	trace(cl->sim, "client %c: dies (%s)", name_of(cl), fault_names[f->kind]);
 	if (f->kind == F_CRASH_FOREVER) {
-		cl->dead_forever = true;
+		client_dies(cl);
+		cl->ever_crashed = cl->dead_forever = true;
+		cl->died_at = cl->sim->now;
 		return;
 	}
 	int64_t away = 1000 + f->ms % 1200000;
+	dies_for_a_while(cl, away, f->kind);
 	if (f->x & 1)
-		cl->laptop->boot_offset = 5000 - cl->sim->now - away; /* the machine itself began anew */
-	client_later(cl, away, W_RESTART)->x = f->kind;
+		reboots(cl, away);
+}
+
+void client_restart(struct client *cl, struct happening *h)
+{
+	if (!cl->up) {
+		client_start(cl, h->x == F_CRASH_REAP);
+		return;
+	}
+	struct happening *again = later(cl->sim, 60000, W_RESTART); /* `burst reap` is at it: the run is locked */
+	again->client = h->client;
+	again->x = h->x;
+}
+
+static bool left_something(const struct client *cl)
+{
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct core_pod *p = &cl->laptop->rows[i].pod;
+		if (!ours(cl, &cl->laptop->rows[i]) || !pod_may_bill(p))
+			continue;
+		/* agents finish what was handed over to them */
+		if (!p->detached || pod_is_overdue(p->hard_end_s, wall_now(cl)))
+			return true;
+	}
+	return false;
+}
+
+void client_reap(struct client *cl)
+{
+	if (!cl->up && left_something(cl))
+		client_start(cl, true);
+}
+
+bool client_wants(const struct client *cl, const struct machine *m)
+{
+	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		if (!strcmp(p->id, m->id))
+			return pod_active(p) && !core_stopping(cl->core);
+	}
+	return false;
 }
 
 static bool crashes_now(struct client *cl)
@@ -350,12 +439,34 @@ static bool crashes_now(struct client *cl)
 
 /* ---- the end ---- */
 
+static bool in_doubt(const struct core_pod *p, const struct machine *m)
+{
+	return pod_may_bill(p) && (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
+}
+
+/* Whatever lives and is not the second of one create stands in the ledger as something that may bill. */
+static void check_known(struct client *cl)
+{
+	for (size_t i = 0; i < cl->sim->machine_count; i++) {
+		const struct machine *m = &cl->sim->machines[i];
+		const struct row *row = m->client == cl->number && !m->is_over && !m->duplicate ? row_of(cl, m->attempt) : NULL;
+		if (m->client != cl->number || m->is_over || m->duplicate || cl->sim->hit[F_LEDGER_FULL])
+			continue;
+		if (!row || !in_doubt(&row->pod, m))
+			broke(cl->sim, "pod %s lives, and the ledger does not know it", m->id);
+	}
+}
+
 static void check_exit(struct client *cl, const struct core_summary *sum)
 {
 	bool all_safe = true, all_gone = true, open = false;
+	size_t safe = 0;
 
 	for (size_t i = 0; i < cl->job->count; i++)
-		all_safe = all_safe && cl->safe[i];
+		safe += cl->safe[i];
+	all_safe = safe == cl->job->count;
+	if (!cl->reaping && sum->safe != safe)
+		broke(cl->sim, "%zu segments are delivered, and %zu are reported", safe, sum->safe);
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
 		all_gone = all_gone && (cl->sim->machines[i].is_over || cl->sim->machines[i].client != cl->number);
 	for (int i = 0; i < core_pod_count(cl->core); i++)
@@ -372,6 +483,12 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d after a signal", cl->exit_status);
 	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 && cl->exit_status != 9)
 		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
+	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd && !cl->job->conf.max_duration_ms)
+		broke(cl->sim, "exit 5, and nothing was capped");
+	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
+		broke(cl->sim, "exit 3, and no credentials were refused");
+	if (cl->exit_status > 128 && !cl->core->signals)
+		broke(cl->sim, "exit %d, and there was no signal", cl->exit_status);
 	if (cl->exit_status != 0 && !sum->err.msg[0])
 		broke(cl->sim, "exit %d without a word", cl->exit_status);
 }
@@ -382,7 +499,7 @@ static void end(struct client *cl)
 
 	core_summary(cl->core, boot_now(cl), &sum);
 	cl->exit_status = err_exit_status(&sum.err);
-	trace(cl->sim, "client: ends: %s, exit %d (%s)", sum.status, cl->exit_status, sum.err.msg);
+	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status, cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) && !cl->laptop->wall_error)
@@ -404,6 +521,15 @@ static struct happening *ask(struct client *cl, const struct action *a, int64_t 
 	h->segment = a->segment;
 	h->batch = a->batch;
 	return h;
+}
+
+/* To the vendor's API, within its limits. */
+static void call(struct client *cl, const struct action *a, enum what what, int64_t x, int machine, int64_t extra)
+{
+	struct happening h = {.what = what, .pod = a->pod, .provider = a->provider, .segment = a->segment, .batch = a->batch,
+			      .x = x, .machine = machine};
+
+	account_send(cl, &h, extra);
 }
 
 static int64_t api(struct client *cl, const struct action *a)
@@ -454,11 +580,11 @@ static void rent(struct client *cl, const struct action *a)
 	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
 	struct create *c = &cl->sim->creates[cl->sim->create_count++];
 	*c = (struct create){.client = cl->number, .provider = p->provider, .offer = atoi(p->offer.id),
-			     .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s};
+			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s};
 	COPY_TEXT(c->attempt, p->attempt);
 	if (wire_rent(cl, a->pod))
 		return;
-	ask(cl, a, api(cl, a), W_CREATE)->x = (int64_t)cl->sim->create_count - 1;
+	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
 
 /* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
@@ -470,7 +596,7 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 		return false;
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (!p->durable || !p->id[0])
+		if (!ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
 			continue;
 		for (size_t k = 0; k < cl->sim->machine_count; k++)
 			if (!strcmp(cl->sim->machines[k].id, p->id) && cl->sim->machines[k].files && cl->sim->machines[k].files[segment])
@@ -552,7 +678,7 @@ static void release(struct client *cl, const struct action *a)
 		broke(cl->sim, "a release without an id");
 		return;
 	}
-	ask(cl, a, api(cl, a), W_RELEASE)->machine = (int)(m - cl->sim->machines);
+	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 
 static void close_connection(struct client *cl, const struct action *a)
@@ -570,13 +696,13 @@ static void act(struct client *cl, const struct action *a)
 	if (wire_act(cl, a))
 		return;
 	switch (a->type) {
-	case ACT_OFFERS: ask(cl, a, 2 * api(cl, a), W_OFFERS); break;
-	case ACT_VOLUME: ask(cl, a, 2 * api(cl, a), W_VOLUME); break;
-	case ACT_IMAGE: ask(cl, a, 2 * api(cl, a) + cl->sim->plan->vendors[a->provider].boot_ms, W_IMAGE); break;
+	case ACT_OFFERS: call(cl, a, W_OFFERS, 0, -1, 0); break;
+	case ACT_VOLUME: call(cl, a, W_VOLUME, 0, -1, 0); break;
+	case ACT_IMAGE: call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms); break;
 	case ACT_SAVE: save(cl, a->pod); break;
 	case ACT_RENT: rent(cl, a); break;
-	case ACT_LIST: ask(cl, a, api(cl, a), W_LIST)->x = boot_now(cl); break;
-	case ACT_LOG: ask(cl, a, 2 * api(cl, a) + 4000, W_LOG); break;
+	case ACT_LIST: call(cl, a, W_LIST, boot_now(cl), -1, 0); break;
+	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
 	case ACT_BAD_HOST: mark_host(cl, a, wall_now(cl)); break;
 	case ACT_GOOD_HOST: mark_host(cl, a, 0); break;
 	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
@@ -628,9 +754,9 @@ static void perform(struct client *cl)
 		cl->sim->actions++;
 		if (cl->sim->tracing && a->type == ACT_SEND) {
 			const struct core_batch *b = core_batch_at(cl->core, a->batch);
-			trace(cl->sim, "  -> SEND pod %d batch %u: %zu segments from %u", a->pod, a->batch, b->count, b->segments[0]);
+			trace(cl->sim, "  %c -> SEND pod %d batch %u: %zu segments from %u", name_of(cl), a->pod, a->batch, b->count, b->segments[0]);
 		} else if (cl->sim->tracing) {
-			trace(cl->sim, "  -> %s pod %d provider %d segment %u %s", action_name(a->type), a->pod, a->provider,
+			trace(cl->sim, "  %c -> %s pod %d provider %d segment %u %s", name_of(cl), action_name(a->type), a->pod, a->provider,
 			      a->segment, a->text);
 		}
 		act(cl, a);
@@ -639,27 +765,27 @@ static void perform(struct client *cl)
 
 /* ---- what came of them ---- */
 
-static struct err trouble(enum err_kind kind)
+static struct err trouble(enum err_kind kind, int64_t retry_ms)
 {
 	struct err err = {0};
 
 	err_set(&err, kind, "trouble: %s", err_kind_name(kind));
 	if (kind == ERR_RATE_LIMITED)
-		err.retry_after_ms = 5000;
+		err.retry_after_ms = retry_ms ? retry_ms : 5000;
 	return err;
 }
 
 void client_told(struct client *cl, struct event *ev, const struct err *err)
 {
 	ev->err = err;
-	trace(cl->sim, "event %d pod %d provider %d segment %u batch %d%s%s", (int)ev->type, ev->pod, ev->provider, ev->segment,
+	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl), (int)ev->type, ev->pod, ev->provider, ev->segment,
 	      (int)ev->batch, err ? " " : "", err ? err->msg : "");
 	step(cl, ev);
 }
 
 static void send_event(struct client *cl, struct event *ev, enum err_kind kind)
 {
-	struct err err = trouble(kind);
+	struct err err = trouble(kind, cl->retry_ms);
 
 	client_told(cl, ev, kind ? &err : NULL);
 }
@@ -826,7 +952,7 @@ static void log_read(struct client *cl, struct happening *h)
 
 	if (m && (m->never_runs || m->failed || m->running))
 		ev.number = 0;
-	send_event(cl, &ev, m && m->is_over ? ERR_NOT_FOUND : ERR_NONE);
+	send_event(cl, &ev, h->kind ? h->kind : m && m->is_over ? ERR_NOT_FOUND : ERR_NONE);
 }
 
 static void mark_host(struct client *cl, const struct action *a, int64_t at)
@@ -874,14 +1000,21 @@ static void offered(struct client *cl, struct happening *h)
 {
 	const struct vendor_plan *v = &cl->sim->plan->vendors[h->provider];
 	struct offer_past past[4] = {0};
-	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = v->offers, .count = (size_t)v->offer_count,
+	struct offer offers[4];
+	struct event ev = {.type = EV_OFFERS, .provider = h->provider, .offers = offers, .count = (size_t)v->offer_count,
 			   .past = past};
 
 	for (int i = 0; i < v->offer_count; i++) {
 		int64_t at = cl->laptop->bad_at[h->provider][i];
+		offers[i] = v->offers[i];
+		offers[i].price_microusd_h = cl->sim->prices[h->provider][i];
 		past[i].boot_ms = cl->sim->plan->knows_boots ? v->boot_ms : 0;
 		past[i].bad_at_ms = at;
 		past[i].bad_until_ms = at ? at + 1800000 : 0;
+	}
+	if (h->kind) {
+		send_event(cl, &ev, h->kind);
+		return;
 	}
 	if (strikes(cl->sim, F_OFFERS_FAIL)) {
 		send_event(cl, &ev, ERR_TRANSIENT);
@@ -897,14 +1030,14 @@ static void volume_found(struct client *cl, struct happening *h)
 	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1, .apart = cl->sim->plan->vendors[h->provider].apart};
 	struct event ev = {.type = EV_VOLUME, .provider = h->provider, .volume = &v};
 
-	send_event(cl, &ev, strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+	send_event(cl, &ev, h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
 }
 
 static void image_built(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_IMAGE, .provider = h->provider};
 
-	send_event(cl, &ev, strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+	send_event(cl, &ev, h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
 }
 
 static void signalled(struct client *cl, struct happening *h)
@@ -936,6 +1069,8 @@ void client_hears(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_RELEASED, .pod = h->pod};
 
+	account_heard(cl, h);
+	cl->retry_ms = h->retry_ms;
 	switch (h->what) {
 	case W_OFFERS: offered(cl, h); break;
 	case W_VOLUME: volume_found(cl, h); break;
@@ -966,6 +1101,7 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_WIRE_AGAIN: wire_hears(cl, h); break;
 	case W_RELEASED: send_event(cl, &ev, h->kind); break;
 	case W_SIGNAL: signalled(cl, h); break;
+	case W_ROOM: account_room(cl, h); break;
 	default: break;
 	}
 }

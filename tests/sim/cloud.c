@@ -33,6 +33,7 @@ static void answer(struct sim *s, const struct happening *asked, enum err_kind k
 {
 	struct happening *h = reply_later(s, asked, s->plan->vendors[asked->provider].latency_ms, W_CREATED);
 
+	account_says(s, h, asked->provider);
 	h->pod = asked->pod;
 	h->provider = asked->provider;
 	h->kind = kind;
@@ -86,13 +87,13 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 {
 	GROW(s->machines, s->machine_count, s->machine_cap);
 	struct machine *m = &s->machines[s->machine_count++];
-	const struct offer *o = &s->plan->vendors[c->provider].offers[c->offer];
 
 	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
 	name_machine(s, m);
 	COPY_TEXT(m->attempt, c->attempt);
-	m->offered = m->price = o->price_microusd_h;
+	m->offered = c->price;
+	m->price = s->prices[c->provider][c->offer];
 	if (strikes(s, F_PRICE_ABOVE_OFFER))
 		m->price = m->price * 3 / 2;
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
@@ -206,10 +207,13 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 
 /* ---- releasing ---- */
 
-enum err_kind cloud_let_go(struct sim *s, struct machine *m)
+enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 {
 	enum err_kind kind = ERR_NONE;
 
+	const struct client *owner = &s->clients[m->client];
+	if (by != m->client && client_wants(owner, m))
+		broke(s, "pod %s is released by another run than its own, which lives and wants it", m->id);
 	if (m->release_asked < 0)
 		m->release_asked = s->now;
 	if (m->is_over) {
@@ -232,13 +236,25 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m)
 void cloud_release(struct sim *s, struct happening *h)
 {
 	struct machine *m = &s->machines[h->machine];
-	enum err_kind kind = cloud_let_go(s, m);
+	enum err_kind kind = cloud_let_go(s, m, h->client);
 
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
 	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
+	account_says(s, r, m->vendor);
+	r->provider = m->vendor;
 	r->pod = h->pod;
 	r->kind = kind;
+}
+
+static void sweep_one(struct sim *s, const struct client *by, const struct machine *m)
+{
+	if (m->hard_end > s->now)
+		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
+	struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
+	h->client = by->number;
+	h->life = -1; /* no run waits for the answer */
+	h->machine = number_of(s, m);
 }
 
 /* ---- listing ---- */
@@ -278,6 +294,16 @@ bool cloud_listed_now(struct sim *s, const struct machine *m, int provider)
 	return true;
 }
 
+void cloud_sweep(struct sim *s, const struct client *by)
+{
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		bool overdue = pod_is_overdue(view_of(s, m).marker.hard_end_s, wall_now(by));
+		if (!m->is_over && cloud_listed_now(s, m, m->vendor) && (overdue || plant(PLANT_SWEEP_ALL)))
+			sweep_one(s, by, m);
+	}
+}
+
 enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
@@ -301,6 +327,7 @@ void cloud_list(struct sim *s, struct happening *h)
 	enum err_kind kind = cloud_list_fails(s, &slow_ms);
 	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + slow_ms, W_LISTED);
 
+	account_says(s, r, h->provider);
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
 	r->kind = kind;
@@ -339,27 +366,71 @@ static bool immortal(const struct sim *s, const struct machine *m)
 	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
 }
 
+/* Until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap. */
+static bool nobodys(const struct sim *s, const struct client *cl, const struct machine *m)
+{
+	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
+	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
+					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE] || s->plan->vendors[m->vendor].wire);
+
+	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || s->refused);
+}
+
+static bool always_there(const struct sim *s, const struct client *cl)
+{
+	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
+						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
+
+	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
+		if (s->hit[excuses[i]])
+			return false;
+	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++)
+		if (s->hit[i])
+			return false;
+	return !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
+}
+
+/* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
+static int64_t real_meter(const struct sim *s, const struct machine *m)
+{
+	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
+
+	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
+}
+
 static void check_money(struct sim *s, const struct client *cl)
 {
-	int64_t cap = cl->job->conf.max_cost_microusd;
-	int64_t sum = 0, slack = 0;
+	int64_t cap = cl->job->conf.max_cost_microusd, sum = 0, real = 0, slack = 0;
 
-	for (size_t i = 0; i < s->machine_count; i++) {
+	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		if (m->client != cl->number)
-			continue;
-		/* until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap */
-		bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-		bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-						s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE] || vendor(s, m)->wire);
-		bool nobody = late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen);
-		if (m->duplicate || nobody)
+		if (m->client != cl->number || m->duplicate || nobodys(s, cl, m))
 			continue;
 		sum += meter(s, m);
+		real += real_meter(s, m);
 		slack += money_for(m->price, 1000 + cl->laptop->wall_error);
 	}
 	if (cap && sum > cap + slack)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
+	if (cap && real > cap + slack && always_there(s, cl))
+		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
+}
+
+/* What its own switch promises, from the moment its container runs; before that only a client can end it. */
+static void check_life(struct sim *s, const struct machine *m)
+{
+	const struct client *cl = &s->clients[m->client];
+	int64_t lease = m->lease_shown ? m->renewed_at + cl->job->conf.lease_ms : m->first_lease;
+	int64_t late = m->ended - 1000 - POD_SELF_END_MS;
+
+	if (!m->is_over || m->ended <= m->runs_at || m->never_runs || m->failed || m->stopped)
+		return;
+	if (late > MAX(m->hard_end, m->runs_at))
+		broke(s, "pod %s outlived its hard end", m->id);
+	else if (late > MAX(MIN(lease, m->hard_end), m->runs_at))
+		broke(s, "pod %s outlived its lease", m->id);
+	else if (cl->dead_forever && !m->was_detached && m->renewed_at > cl->died_at + s->plan->rtt_ms)
+		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
 void cloud_check(struct sim *s)
@@ -368,10 +439,7 @@ void cloud_check(struct sim *s)
 		const struct machine *m = &s->machines[i];
 		if (!m->is_over && !immortal(s, m))
 			broke(s, "pod %s lives for ever", m->id);
-		if (!s->clients[m->client].laptop->wall_error && m->is_over && m->runs_at < m->ended && !m->never_runs && !m->failed &&
-		    /* before its container runs only a client can end it */
-		    !m->stopped && m->ended > MAX(m->hard_end, m->runs_at) + 1000 + POD_SELF_END_MS)
-			broke(s, "pod %s outlived its hard end", m->id);
+		check_life(s, m);
 	}
 	for (int i = 0; i < s->plan->client_count; i++)
 		check_money(s, &s->clients[i]);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum plant planted;
+
 struct tally {
 	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256];
 	struct wire_tally wires[WIRE_MODAL + 1];
@@ -64,12 +66,12 @@ static void shrink(struct plan *plan)
 	}
 }
 
-static int one(uint64_t seed, bool tracing, bool as_it_is)
+static int one(uint64_t seed, bool alone, bool tracing, bool as_it_is)
 {
 	struct plan plan;
 	char word[240];
 
-	plan_make(&plan, seed);
+	plan_make(&plan, seed, alone);
 	if (as_it_is && tracing)
 		plan_print(&plan);
 	bool broken = breaks(&plan, as_it_is && tracing, NULL, word, sizeof(word));
@@ -125,7 +127,7 @@ static uint64_t seed_of(uint64_t number, int wires_every)
 	return wires_every && number % (uint64_t)wires_every == 0 ? number | SEED_WIRE : number;
 }
 
-static int many(uint64_t from, uint64_t count, uint64_t most_failures, int wires_every)
+static int many(uint64_t from, uint64_t count, bool alone, uint64_t most_failures, int wires_every)
 {
 	struct tally tally = {0};
 	double began = seconds();
@@ -135,13 +137,13 @@ static int many(uint64_t from, uint64_t count, uint64_t most_failures, int wires
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
 		uint64_t seed = i < known ? once_broken[i] : seed_of(from + i - known, wires_every);
 		struct plan plan;
-		plan_make(&plan, seed);
+		plan_make(&plan, seed, alone || i < known);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
 				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
 			else
-				one(seed, true, false);
+				one(seed, i < known, true, false);
 		}
 		plan_free(&plan);
 	}
@@ -156,7 +158,7 @@ static int big(size_t segments, int pods)
 	struct sim s = {.measuring = true};
 	double began = seconds();
 
-	plan_make(&plan, 1);
+	plan_make(&plan, 1, true);
 	struct job_plan *job = &plan.jobs[0];
 	free(job->segments);
 	plan.fault_count = 0;
@@ -187,13 +189,15 @@ static int big(size_t segments, int pods)
 int main(int argc, char **argv)
 {
 	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
-	bool tracing = false, as_it_is = false, single = false;
+	bool tracing = false, as_it_is = false, single = false, alone = false;
 	int wires_every = 4;
 
 	for (int i = 1; i < argc; i++) {
 		const char *next = i + 1 < argc ? argv[i + 1] : "0";
 		if (!strcmp(argv[i], "--trace"))
 			tracing = true;
+		else if (!strcmp(argv[i], "--alone"))
+			alone = true;
 		else if (!strcmp(argv[i], "--as-it-is"))
 			as_it_is = true;
 		else if (!strcmp(argv[i], "--wires-every"))
@@ -214,5 +218,5 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	return single ? one(seed, tracing, as_it_is) : many(from, seeds, failures, wires_every);
+	return single ? one(seed, alone, tracing, as_it_is) : many(from, seeds, alone, failures, wires_every);
 }

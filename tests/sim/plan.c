@@ -68,13 +68,14 @@ static void make_vendor(struct plan *p, struct core_conf *c, uint64_t *r, int i)
 	}
 }
 
-static void make_conf(struct plan *p, struct core_conf *c, uint64_t *r)
+static void name_run(struct core_conf *c, int number, int laptop)
 {
-	COPY_TEXT(c->run, "r1");
-	COPY_TEXT(c->machine, "0123456789abcdef");
-	c->provider_count = (int)in(r, 1, VENDORS_MAX);
-	for (int i = 0; i < c->provider_count; i++)
-		make_vendor(p, c, r, i);
+	snprintf(c->run, sizeof(c->run), "r%d", 1 + number);
+	snprintf(c->machine, sizeof(c->machine), "%d123456789abcdef", laptop);
+}
+
+static void make_wishes(struct core_conf *c, bool *knows_boots, uint64_t *r)
+{
 	c->want_volume = chance(r, 60);
 	c->pods = (int)in(r, 1, 5);
 	c->workers = (int)in(r, 1, 3);
@@ -91,15 +92,15 @@ static void make_conf(struct plan *p, struct core_conf *c, uint64_t *r)
 	c->max_price_microusd_h = chance(r, 20) ? in(r, 400000, 2500000) : 0;
 	c->wait_ms = in(r, 10000, 600000);
 	c->lease_ms = in(r, 120000, 600000);
-	p->knows_boots = chance(r, 50);
+	*knows_boots = chance(r, 50);
 	c->boot_limit_ms = in(r, 60000, 600000);
 	c->keep_ms = chance(r, 10) ? 60000 : 0;
 	c->check_tries = (int)in(r, 1, 3);
 }
 
-static void make_segments(const struct plan *p, struct job_plan *job, uint64_t *r)
+static void make_segments(const struct plan *p, struct job_plan *job, int64_t most, uint64_t *r)
 {
-	job->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, 80));
+	job->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, most));
 	job->segments = xcalloc(job->count, sizeof(*job->segments));
 	uint32_t groups = (uint32_t)in(r, 1, 3);
 	bool cached = chance(r, 20);
@@ -114,7 +115,7 @@ static void make_segments(const struct plan *p, struct job_plan *job, uint64_t *
 
 static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 {
-	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_OLDEST_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_REAP - 1), .n = (int)spread(r, 1, 12) - 1,
 			    .count = (int)spread(r, 1, 6), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
 	switch (f->kind) {
 	case F_POISON:
@@ -158,7 +159,58 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 	}
 }
 
-void plan_make(struct plan *p, uint64_t seed)
+/* ---- others at the same account, from a stream of their own: what a seed means for the first client stays ---- */
+
+static void make_another(struct plan *p, int i, int *laptops, uint64_t *r)
+{
+	struct job_plan *job = &p->jobs[i];
+	bool ignored;
+
+	job->laptop = (int)in(r, 0, MIN(*laptops, LAPTOPS_MAX - 1));
+	*laptops = MAX(*laptops, job->laptop + 1);
+	job->starts_at = chance(r, 30) ? 0 : spread(r, 100, 600000);
+	job->conf = p->jobs[0].conf;
+	name_run(&job->conf, i, job->laptop);
+	make_wishes(&job->conf, &ignored, r);
+	make_segments(p, job, 20, r);
+	job->conf.seed = roll(r);
+}
+
+static void make_more_faults(struct plan *p, uint64_t *r)
+{
+	int more = (int)spread(r, 1, MORE_FAULTS_MAX + 1) - 1;
+
+	for (int i = 0; i < p->fault_count; i++)
+		p->faults[i].who = (int)in(r, 0, p->client_count - 1);
+	for (int i = 0; i < more; i++)
+		p->faults[p->fault_count++] =
+			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_FIRST_OF_WIRES - 1), .ms = spread(r, 1000, 2 * HOUR_MS),
+				       .x = (int)in(r, 0, 1 << 20), .who = (int)in(r, 0, p->client_count - 1)};
+}
+
+static void make_company(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x5851f42d4c957f2dull, *r = &state;
+	int percent = (int)in(r, 1, 100), laptops = 1;
+
+	if (percent <= 75)
+		return;
+	p->client_count = percent <= 80 ? 1 : percent <= 91 ? 2 : percent <= 97 ? 3 : 4;
+	for (int i = 1; i < p->client_count; i++)
+		make_another(p, i, &laptops, r);
+	for (int i = 0; i < LAPTOPS_MAX; i++) {
+		p->wall_offset_ms[i] = chance(r, 50) ? in(r, -45000, 45000) : 0;
+		if (i)
+			p->boot_clock_ms[i] = in(r, 1, 1ll << 40);
+	}
+	for (int i = 0; i < VENDORS_MAX; i++) {
+		p->vendors[i].per_minute = chance(r, 60) ? (int)in(r, 20, 120) : 0;
+		p->vendors[i].says_limit = chance(r, 60);
+	}
+	make_more_faults(p, r);
+}
+
+void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
 	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
 
@@ -170,16 +222,23 @@ void plan_make(struct plan *p, uint64_t seed)
 	p->load_ms = spread(r, 100, 40000);
 	p->ms_per_weight = spread(r, 10, 4000);
 	p->keep_latency_ms = in(r, 1, 200);
-	p->boot_clock_ms = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
+	p->boot_clock_ms[0] = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
 	p->replay_first = chance(r, 70);
 	p->own_ready = chance(r, 70);
 	p->client_count = 1;
-	make_conf(p, &p->jobs[0].conf, r);
-	make_segments(p, &p->jobs[0], r);
-	p->jobs[0].conf.seed = roll(r);
-	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_ROLLED));
+	struct core_conf *c = &p->jobs[0].conf;
+	name_run(c, 0, 0);
+	c->provider_count = (int)in(r, 1, VENDORS_MAX);
+	for (int i = 0; i < c->provider_count; i++)
+		make_vendor(p, c, r, i);
+	make_wishes(c, &p->knows_boots, r);
+	make_segments(p, &p->jobs[0], 80, r);
+	c->seed = roll(r);
+	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_MAX));
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
+	if (!alone)
+		make_company(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);
 }

@@ -34,9 +34,14 @@ void pod_watch(struct sim *s, struct machine *m)
 {
 	if (m->is_over || !m->running || m->ending)
 		return;
-	int64_t end = lease_end(m);
+	int64_t end = plant(PLANT_LEASE_IGNORED) ? m->hard_end : lease_end(m);
+	if (plant(PLANT_HARD_END_IGNORED) && end == m->hard_end)
+		end += HOUR_MS;
 	if (s->now < end) {
-		later(s, end - s->now, W_WATCH)->machine = number_of(s, m);
+		if (m->watch_at <= s->now || end < m->watch_at) {
+			later(s, end - s->now, W_WATCH)->machine = number_of(s, m);
+			m->watch_at = end;
+		}
 		return;
 	}
 	trace(s, "pod %s: its %s is over", m->id, end == m->hard_end ? "hard end" : "lease");
@@ -87,6 +92,7 @@ static void disconnect(struct sim *s, struct machine *m)
 	if (!m->connected)
 		return;
 	m->connected = false;
+	m->was_cut = true;
 	struct happening *h = client_later(client_of(s, m), s->plan->rtt_ms, W_LOST);
 	h->machine = number_of(s, m);
 	h->conn = m->conn++;
@@ -178,6 +184,43 @@ static void feed_workers(struct sim *s, struct machine *m)
 	finish_detached(s, m);
 }
 
+/* It was rendered before, and nothing happened to what came of it. */
+static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t seg)
+{
+	static const enum fault_kind excuses[] = {F_CHECK_BAD, F_FETCH_UNTRUSTED, F_FETCH_DROPS, F_DISK_FULL, F_LEDGER_FULL,
+						  F_SALVAGE_FAILS};
+	const struct client *cl = client_of(s, m);
+
+	if (!cl->renders[seg] || cl->ever_crashed || cl->laptop->ever_slept || s->measuring)
+		return;
+	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
+		if (s->hit[excuses[i]])
+			return;
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *k = &s->machines[i];
+		if (k->client == m->client && k->files[seg] && (k->was_cut || k->is_over || k->release_asked >= 0))
+			return;
+	}
+	broke(s, "segment %u is paid for twice, at last on %s", seg, m->id);
+}
+
+static void rendered(struct sim *s, struct machine *m, uint32_t seg)
+{
+	struct client *cl = client_of(s, m);
+
+	check_paid_twice(s, m, seg);
+	if (cl->renders[seg] < UINT8_MAX)
+		cl->renders[seg]++;
+	m->files[seg] = 1;
+}
+
+static void renew(struct sim *s, struct machine *m)
+{
+	m->renewed_at = s->now;
+	m->lease = s->now + client_of(s, m)->job->conf.lease_ms;
+	pod_watch(s, m);
+}
+
 static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 {
 	const struct client *cl = client_of(s, m);
@@ -192,9 +235,11 @@ static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 	e->kind = kind;
 	e->elapsed_ms = 1 + (int64_t)(cl->job->segments[seg].weight * (double)s->plan->ms_per_weight);
 	if (kind == ERR_NONE)
-		m->files[seg] = 1;
+		rendered(s, m, seg);
 	if (m->detached)
-		m->lease = s->now + cl->job->conf.lease_ms;
+		renew(s, m);
+	else if (plant(PLANT_AGENT_HOLDS_LEASE))
+		m->lease = (m->renewed_at = s->now) + cl->job->conf.lease_ms;
 }
 
 void pod_work(struct sim *s, struct happening *h)
@@ -338,9 +383,10 @@ void pod_command(struct sim *s, struct happening *h)
 	case C_TAKEOVER: m->detached = false; break;
 	case C_HANDOVER:
 	case C_RENEW:
-		m->lease = s->now + client_of(s, m)->job->conf.lease_ms;
 		m->lease_shown = true;
+		renew(s, m);
 		m->detached = m->detached || h->x == C_HANDOVER;
+		m->was_detached = m->was_detached || m->detached;
 		finish_detached(s, m);
 		break;
 	}

@@ -139,25 +139,34 @@ static void put_off(struct sim *s, struct happening *h)
 
 /* ---- faults that come at a time of their own ---- */
 
+static struct happening *at_client(struct sim *s, int who, int64_t delay, enum what what)
+{
+	struct happening *h = later(s, delay, what);
+
+	h->client = who;
+	return h;
+}
+
 static void schedule_one(struct sim *s, int i)
 {
 	const struct fault *f = &s->plan->faults[i];
-	struct client *cl = &s->clients[0];
-	struct happening *h;
+	struct client *cl = &s->clients[f->who];
 
 	if (f->kind == F_SIGNAL) {
 		for (int k = 0; k <= f->x % 4 && k < 3; k++)
-			later(s, f->ms + k * (1 + f->x % 9000), W_SIGNAL)->x = i;
+			at_client(s, f->who, f->ms + k * (1 + f->x % 9000), W_SIGNAL)->x = i;
 	} else if (f->kind == F_SLEEP) {
-		h = later(s, f->ms, W_SLEEP);
-		h->x = 1000 + f->x % (2 * HOUR_MS);
+		at_client(s, f->who, f->ms, W_SLEEP)->x = 1000 + f->x % (2 * HOUR_MS);
 	} else if (f->kind == F_WALL_JUMP) {
-		h = later(s, f->ms, W_JUMP);
-		h->x = (f->x % 181 - 90) * 1000;
+		at_client(s, f->who, f->ms, W_JUMP)->x = (f->x % 181 - 90) * 1000;
 	} else if (f->kind == F_POISON && cl->job->count) {
-		cl->poison[f->n] = true;
+		cl->poison[(size_t)f->n % cl->job->count] = true;
 	} else if (f->kind == F_CHECK_BAD && cl->job->count) {
-		cl->bad_checks[f->n] = f->count;
+		cl->bad_checks[(size_t)f->n % cl->job->count] = f->count;
+	} else if (f->kind == F_REAP) {
+		at_client(s, f->who, f->ms, W_REAP);
+	} else if (f->kind == F_PRICE_MOVES) {
+		later(s, f->ms, W_PRICE)->x = f->x;
 	}
 }
 
@@ -193,9 +202,42 @@ static void wakes(struct sim *s, struct laptop *l)
 static void jump(struct sim *s, struct laptop *l, int64_t ms)
 {
 	l->wall_offset += ms;
+	l->jumped = true;
 	l->wall_error = MAX(l->wall_error, llabs(l->wall_offset));
 	s->hit[F_WALL_JUMP] = true;
 	trace(s, "the wall clock jumps by %lld s", (long long)ms / 1000);
+}
+
+/* All offers of one vendor, from a half to twice what they cost. */
+static void prices_move(struct sim *s, int64_t x)
+{
+	int vendor = (int)(x % s->plan->jobs[0].conf.provider_count);
+
+	s->hit[F_PRICE_MOVES] = true;
+	trace(s, "cloud: prices of vendor %d move to %lld %%", vendor, (long long)(50 + x % 151));
+	for (int i = 0; i < 4; i++)
+		s->prices[vendor][i] = s->prices[vendor][i] * (50 + x % 151) / 100;
+}
+
+static void reap(struct sim *s, const struct client *by)
+{
+	trace(s, "`burst reap` on machine %d", by->job->laptop);
+	s->hit[F_REAP] = true;
+	for (int i = 0; i < s->plan->client_count; i++)
+		if (s->clients[i].laptop == by->laptop)
+			client_reap(&s->clients[i]);
+	cloud_sweep(s, by);
+}
+
+static bool put_off_to_boot(struct sim *s, struct happening *h)
+{
+	int64_t off_until = s->clients[h->client].laptop->off_until;
+
+	if (s->now >= off_until)
+		return false;
+	struct happening *again = at_client(s, h->client, off_until - s->now, h->what);
+	again->x = h->x;
+	return true;
 }
 
 /* ---- one happening ---- */
@@ -225,11 +267,13 @@ static void happens(struct sim *s, struct happening *h)
 	case W_SIGNAL:
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN:
+	case W_ROOM:
 		if (cl->laptop->asleep)
 			put_off(s, h);
 		else if (cl->up && (h->life == cl->life || h->what == W_SIGNAL))
 			client_hears(cl, h);
 		break;
+	case W_CALL: account_call(s, h); break;
 	case W_CREATE: cloud_create(s, h); break;
 	case W_WIRE_CALL: wire_arrives(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
@@ -248,9 +292,16 @@ static void happens(struct sim *s, struct happening *h)
 	case W_RESTART:
 		if (cl->laptop->asleep)
 			put_off(s, h);
-		else
-			client_start(cl, h->x == F_CRASH_REAP);
+		else if (!put_off_to_boot(s, h))
+			client_restart(cl, h);
 		break;
+	case W_REAP:
+		if (cl->laptop->asleep)
+			put_off(s, h);
+		else if (!put_off_to_boot(s, h))
+			reap(s, cl);
+		break;
+	case W_PRICE: prices_move(s, h->x); break;
 	}
 	free(h->data);
 }
@@ -276,14 +327,39 @@ static struct client *tick_is_next(struct sim *s, int64_t *at)
 
 static void tick(struct sim *s, struct client *cl, int64_t at)
 {
-	if (at == s->now && ++cl->ticks_here > 30)
-		broke(s, "the core wants ticks without end at one moment");
-	else if (at != s->now)
+	if (at != cl->ticked_at)
 		cl->ticks_here = 0;
+	cl->ticked_at = at;
+	if (++cl->ticks_here > 30)
+		broke(s, "the core wants ticks without end at one moment");
 	s->now = at;
 	if (at > 30 * (int64_t)HOUR_MS)
 		broke(s, "the run goes on for more than a day");
 	client_tick(cl);
+}
+
+static void make_laptop(struct sim *s, int number, bool limited)
+{
+	struct laptop *l = &s->laptops[number];
+
+	l->boot_offset = s->plan->boot_clock_ms[number];
+	l->wall_offset = s->plan->wall_offset_ms[number];
+	l->wall_error = llabs(l->wall_offset);
+	l->facts = limited ? store_memory() : NULL;
+}
+
+static void make_cloud(struct sim *s)
+{
+	const struct plan *plan = s->plan;
+	bool limited = false;
+
+	for (int v = 0; v < plan->jobs[0].conf.provider_count; v++) {
+		limited = limited || plan->vendors[v].per_minute || plan->vendors[v].wire;
+		for (int i = 0; i < plan->vendors[v].offer_count; i++)
+			s->prices[v][i] = plan->vendors[v].offers[i].price_microusd_h;
+	}
+	for (int i = 0; i < LAPTOPS_MAX; i++)
+		make_laptop(s, i, limited);
 }
 
 static void make_client(struct sim *s, int number)
@@ -292,8 +368,11 @@ static void make_client(struct sim *s, int number)
 	const struct job_plan *job = &s->plan->jobs[number];
 
 	*cl = (struct client){.sim = s, .job = job, .number = number, .laptop = &s->laptops[job->laptop], .exit_status = -1,
-			      .settled_at = -1};
+			      .settled_at = -1, .died_at = -1};
+	if (cl->laptop->facts)
+		cl->limiter = limiter_new(cl->laptop->facts);
 	cl->safe = xcalloc(job->count, sizeof(*cl->safe));
+	cl->renders = xcalloc(job->count, sizeof(*cl->renders));
 	cl->poison = xcalloc(job->count, sizeof(*cl->poison));
 	cl->bad_checks = xcalloc(job->count, sizeof(*cl->bad_checks));
 	for (size_t i = 0; i < job->count; i++)
@@ -326,18 +405,20 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	s->plan = plan;
 	s->tracing = tracing;
 	s->random = plan->seed;
-	for (int i = 0; i < LAPTOPS_MAX; i++)
-		s->laptops[i].boot_offset = plan->boot_clock_ms;
+	make_cloud(s);
 	for (int i = 0; i < plan->client_count; i++)
 		make_client(s, i);
 	schedule_timed(s);
 	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
-		client_start(&s->clients[i], false);
+		if (i)
+			at_client(s, i, plan->jobs[i].starts_at, W_RESTART);
+		else
+			client_start(&s->clients[i], false);
 	play(s);
 	for (int i = 0; i < plan->client_count; i++)
 		if (!s->broken[0] && s->clients[i].up)
-			broke(s, "the run waits for nothing, for ever");
+			broke(s, "run %d waits for nothing, for ever", i + 1);
 	if (!s->broken[0])
 		cloud_check(s);
 }
@@ -345,10 +426,12 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 static void free_client(struct client *cl)
 {
 	core_free(cl->core);
+	limiter_free(cl->limiter);
 	free(cl->out.list);
 	free(cl->seen);
 	free(cl->unsaved);
 	free(cl->safe);
+	free(cl->renders);
 	free(cl->poison);
 	free(cl->bad_checks);
 }
@@ -359,7 +442,7 @@ void sim_free(struct sim *s)
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)
-		free(s->laptops[i].rows);
+		free(s->laptops[i].rows), store_close(s->laptops[i].facts);
 	for (size_t i = 0; i < s->queue_count; i++)
 		free(s->queue[i].data);
 	for (size_t i = 0; i < s->machine_count; i++) {

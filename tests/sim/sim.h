@@ -5,10 +5,12 @@
 #define BURST_TESTS_SIM_H
 
 #include "orchestrator/core/impl.h"
+#include "orchestrator/engine/limit.h"
 
 enum {
-	FAULTS_ROLLED = 12, /* of the oldest kinds */
-	FAULTS_MAX = 20,
+	FAULTS_MAX = 12, /* of those that a lone client can meet */
+	MORE_FAULTS_MAX = 4,
+	WIRE_FAULTS_MAX = 8,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -27,7 +29,9 @@ enum {
 	X(CHECK_BAD) X(FILE_MISSING) X(AGENT_RESTART) X(DROP) X(DROP_LONG) X(FETCH_UNTRUSTED) X(FETCH_DROPS)            \
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
 	X(CRASH_FOREVER)                                                                                                \
-	/* of calls to real translators' servers, see wire.c */                                                         \
+	/* after these come those that only plans for several clients roll */                                          \
+	X(REAP) X(PRICE_MOVES)                                                                                          \
+	/* of calls to real translators' servers: wire.c */                                                             \
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
 	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER)
 
@@ -38,7 +42,6 @@ enum fault_kind {
 	FAULT_KINDS(X)
 #undef X
 		F_KINDS,
-	F_OLDEST_KINDS = F_CRASH_FOREVER + 1, /* a seed means the same as before there were others */
 	F_FIRST_OF_WIRES = F_CALL_LOST,
 };
 
@@ -47,6 +50,7 @@ struct fault {
 	int n, count; /* strikes occurrences n .. n + count - 1 of what it can strike */
 	int64_t ms;   /* when, or how long */
 	int x;
+	int who; /* which client, or the machine of which, where it is one's own trouble */
 	bool dropped;
 };
 
@@ -60,6 +64,8 @@ struct vendor_plan {
 	bool apart;	 /* files of its volumes can be had without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;	 /* create replies carry no address; the list does */
+	int per_minute;	 /* calls that an account may make; 0: any */
+	bool says_limit; /* its replies tell what is left */
 	/* of a real translator's server */
 	enum wire_kind wire;
 	bool has_volume, community, spot;
@@ -74,6 +80,7 @@ struct job_plan { /* one run: what one client is to do */
 	struct core_segment *segments;
 	size_t count;
 	int laptop;
+	int64_t starts_at;
 };
 
 struct plan {
@@ -82,31 +89,47 @@ struct plan {
 	int client_count;
 	struct vendor_plan vendors[VENDORS_MAX];
 	int64_t rtt_ms, prepare_ms, install_ms, load_ms, ms_per_weight, keep_latency_ms;
-	int64_t boot_clock_ms;
+	int64_t boot_clock_ms[LAPTOPS_MAX], wall_offset_ms[LAPTOPS_MAX];
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX];
 	int fault_count;
 };
 
-void plan_make(struct plan *p, uint64_t seed);
+/* alone: with one client and all vendors' patience, whatever the seed says of others. */
+void plan_make(struct plan *p, uint64_t seed, bool alone);
 void plan_wire(struct plan *p); /* wire_plan.c */
 void plan_free(struct plan *p);
 void plan_print(const struct plan *p);
 extern const char *const fault_names[F_KINDS];
+
+/* ---- defects planted to see that each invariant can fail ---- */
+
+#define PLANTS(X) X(NONE, "") X(NO_LIMITER, "") X(429_UNHEARD, "") X(SWEEP_ALL, "") X(LEASE_IGNORED, "") X(HARD_END_IGNORED, "") X(AGENT_HOLDS_LEASE, "")
+
+enum plant {
+#define X(name, says) PLANT_##name,
+	PLANTS(X)
+#undef X
+		PLANTS_COUNT
+};
+extern enum plant planted;
+static inline bool plant(enum plant p)
+{
+	return planted == p;
+}
 
 /* ---- the queue ---- */
 
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_WIRE_REPLY, W_WIRE_AGAIN,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
-	W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
-	W_WIRE_CALL,
+	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
 	/* to the machine that burst runs on */
-	W_SLEEP, W_WAKE, W_JUMP, W_RESTART,
+	W_SLEEP, W_WAKE, W_JUMP, W_RESTART, W_REAP, W_PRICE,
 };
 
 struct happening {
@@ -120,6 +143,17 @@ struct happening {
 	int64_t x, y;
 	void *data; /* freed with it */
 	size_t count;
+	/* of an account with a limit: what an answer says of it, and when that was so */
+	bool answers;
+	int left, reset_s;
+	int64_t said_at, retry_ms;
+};
+
+struct account { /* at one vendor: a window begins with the first call after the last one */
+	int64_t began;
+	int used;
+	bool asked[LAPTOPS_MAX];
+	int64_t asked_at[LAPTOPS_MAX];
 };
 
 /* ---- pods of the cloud ---- */
@@ -157,7 +191,9 @@ struct machine {
 	/* agent */
 	bool agent, connected, detached, ending;
 	uint64_t conn, epoch;
-	int64_t lease, cut_until;
+	int64_t lease, cut_until, watch_at;
+	int64_t renewed_at;    /* the newest reason for its lease: who holds it said so, or a segment done on its own */
+	bool was_detached, was_cut;
 	struct entry *log;
 	size_t log_count, log_cap;
 	struct work *works;
@@ -173,6 +209,7 @@ struct machine {
 /* ---- clients, and the machines that they run on ---- */
 
 struct row { /* of the ledger: the pod as saved, times on the wall clock */
+	int client;
 	struct core_pod pod;
 	int64_t wall_minus_boot;
 	size_t seen; /* of its agent's log: what was counted already */
@@ -185,12 +222,16 @@ struct create { /* a request on its way */
 };
 
 struct laptop { /* one clock, one ledger */
-	bool asleep, ever_slept;
+	bool asleep, ever_slept, jumped;
 	int64_t boot_offset, wall_offset, wakes_at;
+	int64_t off_until; /* it boots anew */
 	int64_t wall_error; /* the furthest that its wall clock was off */
 	struct row *rows;
 	size_t row_count, row_cap;
 	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
+	struct store *facts;		/* what its limiters share; NULL: no account is limited */
+	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
+	int64_t told_at[VENDORS_MAX];	  /* when the vendor wrote the newest that was heard of its windows */
 };
 
 struct client {
@@ -198,6 +239,9 @@ struct client {
 	struct laptop *laptop;
 	const struct job_plan *job;
 	int number;
+	bool began;
+	int64_t began_at, died_at;
+	struct limiter *limiter;
 	struct core *core;
 	struct actions out;
 	int life;
@@ -207,10 +251,12 @@ struct client {
 	size_t unsaved_cap;
 	bool good_safe; /* a segment with a good check was kept in this life */
 	bool *safe, *poison;
+	uint8_t *renders; /* of each segment */
 	int *bad_checks;
-	int64_t settled_at, busy_second;
+	int64_t settled_at, busy_second, ticked_at;
 	int busy_events, ticks_here;
 	int exit_status;
+	int64_t retry_ms; /* what came with the answer that is heard now */
 };
 
 struct sim {
@@ -229,6 +275,9 @@ struct sim {
 	struct create *creates;
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
+	int64_t prices[VENDORS_MAX][4]; /* as they are now */
+	struct account accounts[VENDORS_MAX];
+	int refused; /* for an account's limit */
 
 	struct wire *wire; /* of vendors with real translators */
 	struct laptop laptops[LAPTOPS_MAX];
@@ -261,12 +310,21 @@ struct machine *cloud_machine(struct sim *s, const char *id);
 /* What servers in memory do with it: */
 enum err_kind cloud_refuses(struct sim *s, const struct create *c); /* a create; ERR_NONE: not at all */
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
-enum err_kind cloud_let_go(struct sim *s, struct machine *m);	     /* a release */
+enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by); /* a release */
 enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms);    /* a listing */
 bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
+/* What `burst reap` does beside its own dead runs: pods of anyone that are long past their hard end. */
+void cloud_sweep(struct sim *s, const struct client *by);
+
+/* account.c */
+void account_send(struct client *cl, const struct happening *call, int64_t extra);
+void account_room(struct client *cl, struct happening *h);
+void account_heard(struct client *cl, struct happening *h);
+void account_call(struct sim *s, struct happening *h);
+void account_says(struct sim *s, struct happening *answer, int provider);
 
 /* podsim.c */
 void pod_watch(struct sim *s, struct machine *m);
@@ -289,6 +347,9 @@ void client_start(struct client *cl, bool reap);
 void client_tick(struct client *cl);
 void client_hears(struct client *cl, struct happening *h);
 void client_slept(struct client *cl);
+void client_reap(struct client *cl);  /* `burst reap`: takes what a run left whose client is dead */
+void client_restart(struct client *cl, struct happening *h);
+bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);
 void client_told(struct client *cl, struct event *ev, const struct err *err);
 

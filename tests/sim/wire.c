@@ -82,7 +82,6 @@ struct bad_offer {
 };
 
 struct ledger { /* what a laptop's ledger keeps of a vendor */
-	struct limits limits;
 	char image[IMAGE_MAX];
 	struct bad_offer bad[BAD_MAX];
 };
@@ -251,8 +250,7 @@ void wire_open(struct sim *s)
 			s->wire = w = xcalloc(1, sizeof(*w));
 		w->conf[i] = conf_of(&s->plan->vendors[i]);
 		w->servers[i] = (struct server){.vendor = i, .images = json_object(), .secrets = json_object()};
-		if (s->plan->vendors[i].has_volume)
-			COPY_TEXT(w->servers[i].volume_id, s->plan->vendors[i].wire == WIRE_RUNPOD ? "agv6w2qcg7" : "vo-000000000000000001");
+		w->servers[i].volumes = s->plan->vendors[i].has_volume;
 		w->tally[s->plan->vendors[i].wire].runs = 1;
 	}
 	if (w)
@@ -362,16 +360,10 @@ static void finish(struct client *cl, struct wire_op *o, struct op_result *resul
 
 static int64_t room_in(struct client *cl, const struct wire_op *o)
 {
-	struct limits *l = &ledger_of(cl, o->provider)->limits;
-	int per_minute = ops_of(cl->sim, o->provider)->calls_per_minute;
-	char assumed[LIMIT_TEXT_MAX];
+	const struct provider_ops *ops = ops_of(cl->sim, o->provider);
 
-	if (per_minute > 0 && !l->count) { /* limit.c: assume() */
-		snprintf(assumed, sizeof(assumed), "%lld %lld minute %d 60000 0 0", (long long)l->refused_until_ms,
-			 (long long)l->blocked_until_ms, per_minute);
-		limits_read(l, assumed);
-	}
-	return limits_take(l, o->sent->call.class, wall_now(cl));
+	return limiter_take(cl->limiter, ops->account(life_of(cl)->handles[o->provider]), ops->calls_per_minute, o->sent->call.class,
+			    wall_now(cl));
 }
 
 static void wait_for_room(struct client *cl, struct wire_op *o, int64_t wait_ms)
@@ -624,11 +616,12 @@ static void answer_failure(struct sim *s, struct carried *c, bool grpc)
 	str_add(&a->body, "<html><body>Bad gateway</body></html>");
 }
 
-static void serve(struct sim *s, struct carried *c, int provider)
+static void serve(struct sim *s, struct carried *c, int provider, int client)
 {
 	bool grpc = s->plan->vendors[provider].wire == WIRE_MODAL, refused = false;
 	size_t machines = s->machine_count;
 
+	s->wire->servers[provider].asked_by = client;
 	if (c->puts_off && grpc)
 		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", 0.5 + c->number % 5);
 	else if (c->puts_off)
@@ -690,7 +683,7 @@ void wire_arrives(struct sim *s, const struct happening *h)
 	struct carried *c = &s->wire->carried[h->x];
 	struct client *cl = &s->clients[h->client];
 
-	serve(s, c, h->provider);
+	serve(s, c, h->provider, h->client);
 	if (!c->failed)
 		add_date(s, &c->answer);
 	int64_t wait = heard_after(s, c, s->plan->vendors[h->provider].latency_ms);
@@ -860,7 +853,7 @@ static void on_reply(struct client *cl, struct carried *c)
 	if (!o)
 		return;
 	compare_clocks(cl, o, &r);
-	limits_learn(&ledger_of(cl, o->provider)->limits, &r, wall_now(cl));
+	limiter_learn(cl->limiter, ops_of(cl->sim, o->provider)->account(life_of(cl)->handles[o->provider]), &r, wall_now(cl));
 	int64_t wait = again_ms(cl, o, &r);
 	if (wait >= 0) {
 		again_later(cl, o, wait, false);

@@ -8,8 +8,6 @@
 
 #include "sim.h"
 
-#define WIRE_HOST "pod.example.org"
-
 /* ---- a server's side ---- */
 
 struct answer { /* as it leaves the server */
@@ -29,9 +27,9 @@ struct wired { /* what a server keeps of a machine beside what the cloud knows *
 };
 
 struct server {
-	int vendor;
-	char volume_id[24]; /* empty: there is none */
-	int volume_dc;
+	int vendor, asked_by; /* the client whose call it has in hand */
+	/* of the one name that is asked for; RunPod makes another one each time, Modal never */
+	int volumes, volume_dc[CLIENTS_MAX + 1];
 	/* RunPod's window of a minute */
 	int64_t window_began;
 	int asked;
@@ -53,9 +51,7 @@ extern const struct wire_gpu wire_gpus[2]; /* offers 0 and 1 of a vendor are the
 extern const char *const wire_datacenters[2];
 
 struct wired *wire_of(struct sim *s, const struct machine *m);
-void wire_forget_machines(struct sim *s);
 struct machine *wire_find(struct sim *s, int vendor, const char *id);
-/* What the cloud would do of its own with a create: ERR_NONE, or how it is refused. */
 void runpod_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 /* Too many, in the vendor's own words, with or without when to come again. */

@@ -9,7 +9,8 @@
 #include "orchestrator/base/crypto.h"
 #include "orchestrator/net/grpc_wire.h"
 
-enum { BUILDER_CREATES_PER_S = 5, DAY_S = 86400 };
+enum { CREATES_PER_S = 5, DAY_S = 86400 };
+#define VOLUME_ID "vo-000000000000000001"
 
 struct exchange {
 	struct sim *s;
@@ -390,7 +391,7 @@ static bool refused(struct exchange *x, const struct create *c)
 
 static int64_t price_of(struct exchange *x, int offer, const Modal__Client__Resources *r)
 {
-	return x->plan->offers[offer].price_microusd_h + (int64_t)r->milli_cpu * 150 + (int64_t)r->memory_mb * 30000 / 1024;
+	return x->s->prices[x->v->vendor][offer] + (int64_t)r->milli_cpu * 150 + (int64_t)r->memory_mb * 30000 / 1024;
 }
 
 static void too_late(struct exchange *x, struct machine *m, int64_t life_s)
@@ -409,7 +410,9 @@ static void make(struct exchange *x, const struct create *c, const Modal__Client
 	struct machine *m = cloud_make(x->s, c, false);
 	struct wired *w = wire_of(x->s, m);
 
-	m->price = m->offered = price_of(x, c->offer, d->resources);
+	m->price = m->offered; /* what it asks in truth is told nobody */
+	if (c->price != price_of(x, c->offer, d->resources) && !x->s->hit[F_PRICE_MOVES])
+		broke(x->s, "a sandbox of %lld micro-dollars an hour was offered for %lld", (long long)price_of(x, c->offer, d->resources), (long long)c->price);
 	if (waits) {
 		m->queued = m->never_runs = true;
 		m->runs_at = INT64_MAX / 2;
@@ -454,7 +457,7 @@ static void sandbox_create(struct exchange *x)
 		malformed(x, wrong ? wrong : "secret, attempt, gpu, tags");
 		return;
 	}
-	if (d->n_volume_mounts && strcmp(plain(d->volume_mounts[0]->volume_id), x->v->volume_id)) {
+	if (d->n_volume_mounts && (!x->v->volumes || strcmp(plain(d->volume_mounts[0]->volume_id), VOLUME_ID) != 0)) {
 		malformed(x, "volume");
 		return;
 	}
@@ -482,7 +485,7 @@ static void sandbox_create(struct exchange *x)
 		x->v->second_began = x->s->now / 1000;
 		x->v->second_creates = 0;
 	}
-	if (x->v->second_creates++ >= BUILDER_CREATES_PER_S)
+	if (x->v->second_creates++ >= CREATES_PER_S)
 		no(x, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded");
 	else
 		make(x, &c, r, env);
@@ -683,7 +686,7 @@ static void sandbox_terminate(struct exchange *x)
 		set_result(m, &result);
 		answer.existing_result = &result;
 	}
-	switch ((int)cloud_let_go(x->s, m)) {
+	switch ((int)cloud_let_go(x->s, m, x->v->asked_by)) {
 	case ERR_NONE: yes(x, &answer.base); break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 3); break;
 	default: no(x, GRPC_INTERNAL, "internal error"); break;
@@ -745,7 +748,7 @@ static void billing_rates(struct exchange *x)
 	entry[1].key = (char *)"Memory";
 	entry[1].value = (char *)"0.03";
 	for (int i = 0; i < count; i++) {
-		snprintf(price[i], sizeof(price[i]), "%.6f", (double)x->plan->offers[2 * i].price_microusd_h / 1e6);
+		snprintf(price[i], sizeof(price[i]), "%.6f", (double)x->s->prices[x->v->vendor][2 * i] / 1e6);
 		entry[i + 2].key = (char *)wire_gpus[i].modal;
 		entry[i + 2].value = price[i];
 	}
@@ -770,12 +773,12 @@ static void volume_get_or_create(struct exchange *x)
 		no(x, GRPC_INTERNAL, "away");
 		return;
 	}
-	if (!x->v->volume_id[0] && r->object_creation_type != 1) {
+	if (!x->v->volumes && r->object_creation_type != 1) {
 		no(x, GRPC_NOT_FOUND, "no such volume");
 		return;
 	}
-	COPY_TEXT(x->v->volume_id, "vo-000000000000000001");
-	answer.volume_id = x->v->volume_id;
+	x->v->volumes = 1;
+	answer.volume_id = (char *)VOLUME_ID;
 	metadata.has_version = true;
 	metadata.version = 2;
 	answer.metadata = &metadata;

@@ -52,7 +52,7 @@ static void set_vendor(struct plan *p, uint64_t *r, int i, enum wire_kind kind)
 	v->boasts = chance(r, 50);
 	v->forgets = chance(r, 30);
 	v->quota = chance(r, 80) ? 0 : (int)in(r, 60, 400);
-	v->page_rows = (int)in(r, 1, 4);
+	v->page_rows = (int)in(r, 2, 5); /* a page begins with the last row of the one before */
 	v->token_s = chance(r, 50) ? 1200 : (int)in(r, 600, 3600);
 	v->lag_ms = v->lag_ms ? v->lag_ms : in(r, 0, 1500);
 	set_offers(v, ops->name);
@@ -75,6 +75,7 @@ static void add_fault(struct plan *p, uint64_t *r)
 			    .count = (int)spread(r, 1, 8), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
 	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE || f->kind == F_LIFE_OVER)
 		f->n = (int)spread(r, 1, 6) - 1;
+	f->who = (int)in(r, 0, p->client_count - 1);
 	if (f->kind == F_CRASH_AT_CALL)
 		f->count = chance(r, 70) ? 1 : 2;
 }
@@ -90,6 +91,6 @@ void plan_wire(struct plan *p)
 		set_vendor(p, r, (first + 1) % vendors, kind == WIRE_RUNPOD ? WIRE_MODAL : WIRE_RUNPOD);
 	if (chance(r, 20))
 		return;
-	for (int left = (int)spread(r, 1, FAULTS_MAX - FAULTS_ROLLED); left && p->fault_count < FAULTS_MAX; left--)
+	for (int left = (int)spread(r, 1, WIRE_FAULTS_MAX); left; left--)
 		add_fault(p, r);
 }

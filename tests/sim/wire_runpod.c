@@ -60,10 +60,12 @@ static bool has_room(struct exchange *x)
 	}
 	int64_t left_s = (60000 - (now - x->v->window_began) + 999) / 1000;
 	bool room = x->v->asked < x->plan->quota;
-	if (room)
+	if (room) {
 		x->v->asked++;
-	else
+	} else {
 		x->a->status = 429;
+		x->s->refused++;
+	}
 	str_addf(&x->a->head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%lld\r\n", x->plan->quota,
 		 x->plan->quota - x->v->asked, (long long)left_s);
 	if (!room)
@@ -230,15 +232,14 @@ static bool refused(struct exchange *x, const struct create *c)
 	return true;
 }
 
-static struct machine *make(struct exchange *x, const struct create *c, const json_t *body, const char *cloud, bool spot, bool twin)
+static struct machine *make(struct exchange *x, const struct create *c, const json_t *body, const char *cloud, int64_t bid, bool twin)
 {
 	struct machine *m = cloud_make(x->s, c, twin);
 	struct wired *w = wire_of(x->s, m);
 
-	if (spot) {
+	if (bid) {
 		m->spot = true;
-		m->price = m->price * c->price / m->offered;
-		m->offered = c->price;
+		m->price = m->price * bid / x->s->prices[c->provider][c->offer];
 	}
 	COPY_TEXT(w->name, jsonx_text(body, "name", ""));
 	w->lock_until_patched = strikes(x->s, F_POD_LOCKED) != NULL;
@@ -247,8 +248,23 @@ static struct machine *make(struct exchange *x, const struct create *c, const js
 	return m;
 }
 
+#define VOLUME_ID "agv6w2qcg%d"
+
+/* -1: there is none of that id. */
+static int volume_of(struct exchange *x, const char *id)
+{
+	char one[24];
+
+	for (int i = 0; i < x->v->volumes; i++) {
+		snprintf(one, sizeof(one), VOLUME_ID, i);
+		if (!strcmp(one, id))
+			return i;
+	}
+	return -1;
+}
+
 /* body as of REST v2; the machine, or NULL: the answer says why. */
-static struct machine *create(struct exchange *x, const json_t *body, int64_t spot_price)
+static struct machine *create(struct exchange *x, const json_t *body, int64_t bid)
 {
 	const json_t *env = json_object_get(body, "env"), *gpu = json_object_get(body, "gpu");
 	const json_t *mount = json_array_get(json_object_get(json_object_get(body, "mounts"), "network"), 0);
@@ -263,26 +279,26 @@ static struct machine *create(struct exchange *x, const json_t *body, int64_t sp
 		problem(x, 400, CAPACITY);
 		return NULL;
 	}
-	if (mount && (strcmp(jsonx_text(mount, "volumeId", ""), x->v->volume_id) || jsonx_text(mount, "path", "")[0] != '/')) {
+	int volume = mount ? volume_of(x, jsonx_text(mount, "volumeId", "")) : -1;
+	if (mount && (volume < 0 || jsonx_text(mount, "path", "")[0] != '/')) {
 		malformed(x, "network volume not found");
 		return NULL;
 	}
-	if (mount && (strcmp(cloud, "SECURE") || !dc || strcmp(dc, wire_datacenters[x->v->volume_dc]))) {
+	if (mount && (strcmp(cloud, "SECURE") || !dc || strcmp(dc, wire_datacenters[x->v->volume_dc[volume]]) != 0)) {
 		malformed(x, "the volume is elsewhere");
 		return NULL;
 	}
 	struct create c = *intent;
 	c.offer = offer;
-	c.price = spot_price;
 	c.hard_end_s = strtoll(jsonx_text(env, "BURST_HARD_END", "0"), NULL, 10);
 	c.first_lease_end_s = strtoll(jsonx_text(env, "BURST_FIRST_LEASE_END", "0"), NULL, 10);
 	if (refused(x, &c))
 		return NULL;
-	struct machine *m = make(x, &c, body, cloud, spot_price > 0, false);
+	struct machine *m = make(x, &c, body, cloud, bid, false);
 	size_t number = (size_t)(m - x->s->machines);
 	m->reply_lost = strikes(x->s, F_CREATE_LOST_MADE);
 	if (strikes(x->s, F_CREATE_TWICE))
-		make(x, &c, body, cloud, spot_price > 0, true);
+		make(x, &c, body, cloud, bid, true);
 	return &x->s->machines[number];
 }
 
@@ -365,7 +381,7 @@ static void delete_pod(struct exchange *x, struct machine *m)
 		problem(x, 409, "pod is locked");
 		return;
 	}
-	switch ((int)cloud_let_go(x->s, m)) {
+	switch ((int)cloud_let_go(x->s, m, x->v->asked_by)) {
 	case ERR_NONE: say(x, 204); break;
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 1 + (int)(x->s->now % 4)); break;
 	default: problem(x, 500, "internal error"); break;
@@ -432,7 +448,7 @@ static void list_gpus(struct exchange *x)
 	str_add(to, "{\"gpus\":[");
 	for (int i = 0; i < x->plan->offer_count; i += 2) {
 		const struct wire_gpu *gpu = &wire_gpus[i / 2];
-		double price = (double)x->plan->offers[i].price_microusd_h / 1e6;
+		double price = (double)x->s->prices[x->v->vendor][i] / 1e6;
 		str_addf(to, "%s{\"id\":\"%s\",\"name\":\"%s\",\"manufacturer\":\"NVIDIA\",\"memory\":%d,\"secure\":true,\"community\":%s,"
 			     "\"price\":{\"secure\":%.6f,\"community\":%.6f},\"maxCount\":{\"secure\":8,\"community\":2},\"availability\":\"%s\","
 			     "\"dataCenters\":[",
@@ -459,10 +475,10 @@ static void list_datacenters(struct exchange *x)
 	str_add(to, "]}");
 }
 
-static void add_volume(struct exchange *x)
+static void add_volume(struct exchange *x, int i)
 {
-	str_addf(&x->a->body, "{\"id\":\"%s\",\"name\":\"cache\",\"size\":50,\"dataCenter\":\"%s\",\"type\":\"STANDARD\"}", x->v->volume_id,
-		 wire_datacenters[x->v->volume_dc]);
+	str_addf(&x->a->body, "{\"id\":\"" VOLUME_ID "\",\"name\":\"cache\",\"size\":50,\"dataCenter\":\"%s\",\"type\":\"STANDARD\"}", i,
+		 wire_datacenters[x->v->volume_dc[i]]);
 }
 
 static void list_volumes(struct exchange *x)
@@ -473,8 +489,11 @@ static void list_volumes(struct exchange *x)
 	}
 	say(x, 200);
 	str_add(&x->a->body, "{\"networkVolumes\":[");
-	if (x->v->volume_id[0])
-		add_volume(x);
+	for (int i = 0; i < x->v->volumes; i++) {
+		if (i)
+			str_addc(&x->a->body, ',');
+		add_volume(x, i);
+	}
 	str_add(&x->a->body, "]}");
 }
 
@@ -483,17 +502,17 @@ static void create_volume(struct exchange *x)
 	CLEANUP(json_decref) json_t *body = jsonx_parse(str_text(&x->call->body), x->call->body.len, NULL);
 	const char *dc = jsonx_text(body, "dataCenter", "");
 
-	if (x->v->volume_id[0])
+	/* of clients that begin at the same moment each may make one: its names are not unique */
+	if (x->v->volumes && (x->s->plan->client_count == 1 || x->v->volumes > x->s->plan->client_count))
 		broke(x->s, "a second volume of one name is made at RunPod");
 	if (strcmp(jsonx_text(body, "name", ""), "cache") || jsonx_int(body, "size", 0) < 10 ||
 	    (strcmp(dc, wire_datacenters[0]) && strcmp(dc, wire_datacenters[1]))) {
 		malformed(x, "name, size, dataCenter");
 		return;
 	}
-	COPY_TEXT(x->v->volume_id, "agv6w2qcg7");
-	x->v->volume_dc = !strcmp(dc, wire_datacenters[1]);
+	x->v->volume_dc[x->v->volumes] = !strcmp(dc, wire_datacenters[1]);
 	say(x, 201);
-	add_volume(x);
+	add_volume(x, x->v->volumes++);
 }
 
 /* ---- GraphQL ---- */
@@ -504,7 +523,7 @@ static void floors(struct exchange *x)
 	str_add(&x->a->body, "{\"data\":{\"gpuTypes\":[");
 	for (int i = 0; i < x->plan->offer_count; i += 2)
 		str_addf(&x->a->body, "%s{\"id\":\"%s\",\"lowestPrice\":{\"minimumBidPrice\":%.6f,\"uninterruptablePrice\":1,\"stockStatus\":\"Low\"}}",
-			 i ? "," : "", wire_gpus[i / 2].runpod, (double)x->plan->offers[i].price_microusd_h / 2e6);
+			 i ? "," : "", wire_gpus[i / 2].runpod, (double)x->s->prices[x->v->vendor][i] / 2e6);
 	str_add(&x->a->body, "]}}");
 }
 

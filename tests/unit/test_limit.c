@@ -102,6 +102,24 @@ static void headers_overrule(void **state)
 	assert_int_equal(go_through(&l, CALL_POLL, NOW), 1);
 }
 
+/* A reply that was written before the newest calls arrived does not know of them. */
+static void calls_on_their_way_count(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(limits_take(&l, CALL_POLL, NOW), 0);
+	learn(&l, 200, "RateLimit: \"minute\";r=59;t=41\r\n", 0);
+	assert_int_equal(l.windows[0].left, 50);
+	learn(&l, 200, "RateLimit: \"minute\";r=30;t=40\r\n", 0); /* others ask too */
+	assert_int_equal(l.windows[0].left, 30);
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
+	assert_int_equal(l.windows[0].left, 70); /* and there is more than was thought */
+	learn(&l, 200, "RateLimit: \"minute\";r=99;t=60\r\n", 0);
+	assert_int_equal(l.windows[0].left, 99); /* the next window */
+}
+
 static void a_refusal_is_waited_out(void **state)
 {
 	struct limits l = a_minute(60, 60);
@@ -207,6 +225,7 @@ int main(void)
 		cmocka_unit_test(the_tightest_window_counts),
 		cmocka_unit_test(a_long_window_is_never_shut),
 		cmocka_unit_test(headers_overrule),
+		cmocka_unit_test(calls_on_their_way_count),
 		cmocka_unit_test(a_refusal_is_waited_out),
 		cmocka_unit_test(nonsense_limits_nothing),
 		cmocka_unit_test(a_clock_set_back_does_not_block),

@@ -1,0 +1,243 @@
+/* account.c - how often an account may be asked: what its vendor counts, and the limiters of the machines that share it. A
+ * machine's clients share their counts through its ledger; machines know nothing of each other but what replies say.
+ *
+ * What is promised, and checked here: a poll or a create is refused for the account's limit only where another machine asked
+ * within the same window and nothing that was said since told of it; a release waits for nothing but a 429; and after a 429 a
+ * machine leaves the account alone for as long as it was told to. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+#include "orchestrator/base/str.h"
+
+enum { WINDOW_MS = 60000, RENT_QUEUE_MS = 10000, RETRY_MS = 5000 };
+
+struct api_call { /* on its way through the limiter, or to the vendor */
+	struct happening call;
+	int64_t since, extra, told_at;
+};
+
+static bool limited(const struct sim *s, int provider)
+{
+	return s->plan->vendors[provider].per_minute > 0;
+}
+
+static enum call_class class_of(enum what what)
+{
+	return what == W_RELEASE ? CALL_RELEASE : what == W_CREATE ? CALL_CREATE : CALL_POLL;
+}
+
+static bool goes_there(enum what what)
+{
+	return what == W_CREATE || what == W_LIST || what == W_RELEASE;
+}
+
+static enum what answer_to(enum what what)
+{
+	switch (what) {
+	case W_CREATE: return W_CREATED;
+	case W_LIST: return W_LISTED;
+	case W_RELEASE: return W_RELEASED;
+	default: return what;
+	}
+}
+
+/* What happens with a call or its answer, with the time and the order of its own. */
+static void put(struct happening *to, const struct happening *from)
+{
+	struct happening h = *from;
+
+	h.at = to->at;
+	h.seq = to->seq;
+	h.what = to->what;
+	h.client = to->client;
+	h.life = to->life;
+	h.data = NULL;
+	*to = h;
+}
+
+static struct happening *wrap(struct client *cl, int64_t delay, enum what what, struct api_call *k)
+{
+	struct happening *h = client_later(cl, delay, what);
+
+	h->provider = k->call.provider;
+	h->data = k;
+	return h;
+}
+
+/* ---- the client's side ---- */
+
+static void check_asking(struct client *cl, int provider, enum call_class class, int64_t wait)
+{
+	struct sim *s = cl->sim;
+	bool quiet = s->now < cl->laptop->quiet_until[provider];
+
+	if (cl->laptop->jumped)
+		return;
+	if (!wait && quiet)
+		broke(s, "a call %lld ms before the time that a 429 named", (long long)(cl->laptop->quiet_until[provider] - s->now));
+	if (wait && !quiet && class == CALL_RELEASE)
+		broke(s, "a release waits for room");
+}
+
+static void no_room(struct client *cl, struct api_call *k, int64_t wait)
+{
+	struct happening *h;
+
+	if (k->call.what != W_CREATE || cl->sim->now - k->since < RENT_QUEUE_MS) {
+		wrap(cl, wait, W_ROOM, k);
+		return;
+	}
+	h = client_later(cl, 0, W_CREATED);
+	put(h, &k->call);
+	h->kind = ERR_RATE_LIMITED;
+	h->retry_ms = wait;
+	free(k);
+}
+
+static void try_to_send(struct client *cl, struct api_call *k)
+{
+	struct sim *s = cl->sim;
+	int provider = k->call.provider;
+	const struct vendor_plan *v = &s->plan->vendors[provider];
+	enum call_class class = class_of(k->call.what);
+	int64_t wait = limiter_take(cl->limiter, cl->job->conf.providers[provider].name, v->per_minute, class, wall_now(cl));
+
+	if (plant(PLANT_NO_LIMITER))
+		wait = 0;
+	check_asking(cl, provider, class, wait);
+	if (wait) {
+		no_room(cl, k, wait);
+		return;
+	}
+	k->told_at = cl->laptop->told_at[provider];
+	wrap(cl, v->latency_ms, W_CALL, k);
+}
+
+/* extra: what the vendor takes for it, beside the way there and back. */
+void account_send(struct client *cl, const struct happening *call, int64_t extra)
+{
+	const struct vendor_plan *v = &cl->sim->plan->vendors[call->provider];
+
+	if (!limited(cl->sim, call->provider)) {
+		put(client_later(cl, goes_there(call->what) ? v->latency_ms : 2 * v->latency_ms + extra, call->what), call);
+		return;
+	}
+	struct api_call *k = xcalloc(1, sizeof(*k));
+	*k = (struct api_call){.call = *call, .since = cl->sim->now, .extra = extra};
+	try_to_send(cl, k);
+}
+
+void account_room(struct client *cl, struct happening *h)
+{
+	try_to_send(cl, TAKE(h->data));
+}
+
+/* What an answer says of the account's windows reaches the limiter before it reaches anybody else. */
+void account_heard(struct client *cl, struct happening *h)
+{
+	struct sim *s = cl->sim;
+	bool refused = h->kind == ERR_RATE_LIMITED;
+	struct reply r = {.status = refused ? 429 : 200};
+
+	if (!h->answers || !limited(s, h->provider))
+		return;
+	if (refused && !h->retry_ms)
+		h->retry_ms = RETRY_MS;
+	r.retry_after_ms = h->retry_ms;
+	if (s->plan->vendors[h->provider].says_limit && h->reset_s)
+		str_addf(&r.head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%d\r\n",
+			 s->plan->vendors[h->provider].per_minute, h->left, h->reset_s);
+	if (!plant(PLANT_429_UNHEARD) || !refused)
+		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r, wall_now(cl));
+	if (refused)
+		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
+	if (h->reset_s)
+		cl->laptop->told_at[h->provider] = MAX(cl->laptop->told_at[h->provider], h->said_at);
+	reply_free(&r);
+}
+
+/* ---- the vendor's side ---- */
+
+static void roll_over(struct account *a, int64_t now)
+{
+	if (a->used && now < a->began + WINDOW_MS)
+		return;
+	a->began = now;
+	a->used = 0;
+}
+
+/* Another machine asked, and this one could not know. */
+static bool could_not_know(struct sim *s, const struct client *cl, const struct api_call *k)
+{
+	const struct account *a = &s->accounts[k->call.provider];
+	int64_t since = s->plan->vendors[k->call.provider].says_limit ? MAX(a->began, k->told_at) : a->began;
+
+	for (int i = 0; i < LAPTOPS_MAX; i++)
+		if (&s->laptops[i] != cl->laptop && a->asked[i] && a->asked_at[i] >= since)
+			return true;
+	return false;
+}
+
+static void say_limit(struct sim *s, struct happening *h, int provider)
+{
+	struct account *a = &s->accounts[provider];
+
+	h->answers = true;
+	h->said_at = s->now;
+	h->left = MAX(s->plan->vendors[provider].per_minute - a->used, 0);
+	h->reset_s = (int)((a->began + WINDOW_MS - s->now + 999) / 1000);
+}
+
+static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
+{
+	struct client *cl = &s->clients[h->client];
+	int64_t told = s->accounts[k->call.provider].began + WINDOW_MS - s->now;
+
+	s->refused++;
+	if (class_of(k->call.what) != CALL_RELEASE && !cl->laptop->jumped && !could_not_know(s, cl, k))
+		broke(s, "a call over the limit of %d a minute, and no other machine asked unheard",
+		      s->plan->vendors[k->call.provider].per_minute);
+	struct happening *r = reply_later(s, h, s->plan->vendors[k->call.provider].latency_ms, answer_to(k->call.what));
+	put(r, &k->call);
+	r->kind = ERR_RATE_LIMITED;
+	r->retry_ms = (told + 999) / 1000 * 1000;
+	say_limit(s, r, k->call.provider);
+}
+
+/* A call arrives. */
+void account_call(struct sim *s, struct happening *h)
+{
+	struct api_call *k = h->data;
+	int provider = k->call.provider, laptop = s->plan->jobs[h->client].laptop;
+	struct account *a = &s->accounts[provider];
+
+	roll_over(a, s->now);
+	if (a->used >= s->plan->vendors[provider].per_minute) {
+		refuse(s, h, k);
+		return;
+	}
+	a->used++;
+	a->asked[laptop] = true;
+	a->asked_at[laptop] = s->now;
+	if (!goes_there(k->call.what)) {
+		struct happening *r = reply_later(s, h, s->plan->vendors[provider].latency_ms + k->extra, k->call.what);
+		put(r, &k->call);
+		say_limit(s, r, provider);
+		return;
+	}
+	k->call.client = h->client;
+	k->call.life = h->life;
+	switch (k->call.what) {
+	case W_CREATE: cloud_create(s, &k->call); break;
+	case W_LIST: cloud_list(s, &k->call); break;
+	default: cloud_release(s, &k->call); break;
+	}
+}
+
+/* An answer of the cloud's to one of its calls. */
+void account_says(struct sim *s, struct happening *answer, int provider)
+{
+	if (limited(s, provider))
+		say_limit(s, answer, provider);
+}
