@@ -73,6 +73,7 @@ struct op {
 	struct call waiting; /* the call that waits for the token */
 	struct call bare;    /* the one under way, as it was before it got the token; url NULL: it is not sent with another one */
 	unsigned bears;	     /* ... which token that is */
+	bool again;	     /* it is under way for the second time, with a new one */
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	/* images, and renting */
 	char image_id[MODAL_ID_MAX], registry_id[MODAL_ID_MAX], last_entry[64];

@@ -189,18 +189,21 @@ static void copy_call(struct call *to, const struct call *from)
 
 static enum op_next send_with_token(struct op *op, struct call *call)
 {
+	call_free(&op->bare);
+	if (!op->again)
+		copy_call(&op->bare, call);
+	op->bears = op->provider->token.number;
 	call_header(call, "x-modal-auth-token: %s", op->provider->token.text);
 	op->creating = !call->may_repeat;
 	return OP_CALL;
 }
 
 /* Every call but the one for the token bears it; a call for which it is not fresh enough waits until there is one. */
-static enum op_next with_token(struct turn *t, bool again)
+static enum op_next with_token(struct turn *t)
 {
 	struct op *op = t->op;
 	Modal__Client__AuthTokenGetRequest request = MODAL__CLIENT__AUTH_TOKEN_GET_REQUEST__INIT;
 
-	call_free(&op->bare);
 	if (modal_token_is_due(&op->provider->token)) {
 		op->creating = false; /* not yet: whatever happens now, nothing was made */
 		op->waiting = *t->call;
@@ -209,9 +212,6 @@ static enum op_next with_token(struct turn *t, bool again)
 		t->call->timeout_ms = TOKEN_MS;
 		return OP_CALL;
 	}
-	if (!again)
-		copy_call(&op->bare, t->call);
-	op->bears = op->provider->token.number;
 	return send_with_token(op, t->call);
 }
 
@@ -227,6 +227,7 @@ static bool token_was_over(struct turn *t)
 		modal_token_drop(&op->provider->token);
 	*t->call = op->bare;
 	op->bare = (struct call){0};
+	op->again = true;
 	return true;
 }
 
@@ -279,13 +280,14 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		return send_with_token(op, call);
 	}
 	if (token_was_over(&t))
-		return with_token(&t, true);
+		return with_token(&t);
+	op->again = false;
 	enum op_next what = step(&t);
 	if (what == OP_CALL || what == OP_WAIT) {
 		result->text = op->said;
 		op->said = (struct str){0};
 	}
-	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t, false) : what;
+	return what == OP_CALL && call->kind == CALL_GRPC ? with_token(&t) : what;
 }
 
 static void modal_op_free(struct op *op)

@@ -1025,6 +1025,13 @@ static void test_token_is_over(void **state)
 	assert_memory_equal(p.call[3].body.s, p.call[1].body.s, p.call[1].body.len);
 	assert_int_equal(p.call[3].header_count, p.call[1].header_count);
 	played_free(&p);
+	/* also of the very call that the first token was fetched for */
+	modal_token_free(&provider->token);
+	struct op_want release = {.id = "sb-1"};
+	p = play(OP_RELEASE, &release, (const struct answer[]){{"AuthTokenGet", 0, &first_token, NULL}, {"SandboxTerminate", 16, NULL, NULL},
+		 {"AuthTokenGet", 0, &second_token, NULL}, {"SandboxTerminate", 0, NULL, NULL}}, 4);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
 	/* a create was not carried out either; lost when it is made again, it may have been */
 	p = play(OP_RENT, &want, (const struct answer[]){IMAGE, SECRET, {"SandboxCreate", 16, NULL, NULL}, {"AuthTokenGet", 0, &first_token, NULL},
 		 {"SandboxCreate", -1, NULL, NULL}}, 5);
