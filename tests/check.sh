@@ -101,6 +101,7 @@ note "unit tests under valgrind"
 
 must "simulator: 50,000 schedules" build/tests/sim --seeds 50000
 must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000
+must "simulator: planted defects are found" build/tests/sim --plants --seeds 5000
 must "agent and start script" make check-agent
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 

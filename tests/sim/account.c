@@ -101,11 +101,13 @@ static void try_to_send(struct client *cl, struct api_call *k)
 	int provider = k->call.provider;
 	const struct vendor_plan *v = &s->plan->vendors[provider];
 	enum call_class class = class_of(k->call.what);
-	int64_t wait = limiter_take(cl->limiter, cl->job->conf.providers[provider].name, v->per_minute, class, wall_now(cl));
+	int64_t wait = limiter_take(cl->limiter, cl->job->conf.providers[provider].name, v->per_minute,
+				    plant(PLANT_RELEASE_WAITS) ? CALL_POLL : class, wall_now(cl));
 
 	if (plant(PLANT_NO_LIMITER))
 		wait = 0;
 	check_asking(cl, provider, class, wait);
+	check_day(s);
 	if (wait) {
 		no_room(cl, k, wait);
 		return;

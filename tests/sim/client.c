@@ -63,7 +63,7 @@ static size_t *seen_of(struct client *cl, int machine)
 static struct row *row_of(struct client *cl, const char *attempt)
 {
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
-		if (!strcmp(cl->laptop->rows[i].pod.attempt, attempt))
+		if (!strcmp(cl->laptop->rows[i].pod.attempt, attempt) || plant(PLANT_ROW_SHARED))
 			return &cl->laptop->rows[i];
 	return NULL;
 }
@@ -85,6 +85,8 @@ static bool save(struct client *cl, int pod)
 			cl->unsaved[pod] = true;
 		return false;
 	}
+	if (plant(PLANT_INTENT_UNSAVED) && !p->id[0])
+		return true;
 	if (row && row->pod.id[0] && strcmp(row->pod.id, p->id) != 0)
 		broke(cl->sim, "the row of pod %s is written over with pod %s", row->pod.id, p->id);
 	if (!row) {
@@ -93,6 +95,9 @@ static bool save(struct client *cl, int pod)
 	}
 	row->client = cl->number;
 	row->pod = *p;
+	if (plant(PLANT_ROW_GONE) && p->phase == POD_RELEASING)
+		row->pod.phase = POD_GONE;
+	row->pod.detached = p->detached && !plant(PLANT_HANDOVER_UNSAVED);
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
 	row->seen = p->id[0] ? *seen_of(cl, (int)(machine_of(cl, pod) - cl->sim->machines)) : 0;
 	return true;
@@ -158,8 +163,8 @@ static void count_events(struct client *cl)
 	cl->busy_second = cl->sim->now / 1000;
 	if (++cl->busy_events > 3000 && !cl->sim->measuring)
 		broke(cl->sim, "more than 3000 events in one second");
-	if (++cl->sim->events > 300000 * cl->sim->plan->client_count && !cl->sim->measuring)
-		broke(cl->sim, "300000 events and no end");
+	if (++cl->sim->events > 100000 * cl->sim->plan->client_count && !cl->sim->measuring)
+		broke(cl->sim, "100000 events and no end");
 }
 
 static void step(struct client *cl, struct event *ev)
@@ -179,6 +184,7 @@ static void step(struct client *cl, struct event *ev)
 		cl->sim->core_s += (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
 	}
 	count_events(cl);
+	plant_stepped(cl);
 	perform(cl);
 	if (cl->up && !cl->sim->measuring)
 		check_step(cl, ev);
@@ -224,7 +230,7 @@ static void check_pod(struct client *cl, int pod)
 	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
 	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && p->boot_limit_ms && !p->connected_at &&
-	    !cl->laptop->ever_slept && c->now > p->create_at + 2 * c->conf.boot_limit_ms + LOG_WAIT_MS)
+	    !cl->laptop->ever_slept && c->now > p->create_at + 2 * cl->job->conf.boot_limit_ms + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
@@ -280,6 +286,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	}
 	if (conf.max_duration_ms)
 		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
+	plant_conf(&conf);
 	return conf;
 }
 
@@ -308,7 +315,7 @@ void client_start(struct client *cl, bool reap)
 
 	for (size_t i = 0; i < cl->job->count; i++) {
 		segments[i] = cl->job->segments[i];
-		segments[i].done = cl->safe[i];
+		segments[i].done = cl->safe[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
 	}
 	cl->core = core_new(&conf, segments, reap ? 0 : cl->job->count);
 	free(segments);
@@ -407,8 +414,27 @@ static bool left_something(const struct client *cl)
 	return false;
 }
 
+/* As if nobody looked at the run's lock. */
+static void release_live(struct client *cl)
+{
+	int other = (cl->number + 1) % cl->sim->plan->client_count;
+
+	for (size_t i = 0; i < cl->laptop->row_count; i++) {
+		const struct row *row = &cl->laptop->rows[i];
+		const struct machine *m = ours(cl, row) ? cloud_machine(cl->sim, row->pod.id) : NULL;
+		if (!m)
+			continue;
+		struct happening *h = later(cl->sim, 0, W_RELEASE);
+		h->client = other;
+		h->life = -1;
+		h->machine = (int)(m - cl->sim->machines);
+	}
+}
+
 void client_reap(struct client *cl)
 {
+	if (cl->up && plant(PLANT_REAP_LIVE))
+		release_live(cl);
 	if (!cl->up && left_something(cl))
 		client_start(cl, true);
 }
@@ -499,6 +525,7 @@ static void end(struct client *cl)
 
 	core_summary(cl->core, boot_now(cl), &sum);
 	cl->exit_status = err_exit_status(&sum.err);
+	plant_exit(cl, &sum);
 	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status, cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
@@ -605,6 +632,18 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 	return false;
 }
 
+static void send_again(struct client *cl, const struct happening *said)
+{
+	struct happening once = *said, *h = client_later(cl, said->at - cl->sim->now, W_COMMAND);
+
+	h->machine = once.machine;
+	h->conn = once.conn;
+	h->x = once.x;
+	h->batch = once.batch + 1000;
+	h->count = once.count;
+	h->data = memcpy(xcalloc(once.count, sizeof(uint32_t)), once.data, once.count * sizeof(uint32_t));
+}
+
 static void command(struct client *cl, const struct action *a, enum command what)
 {
 	struct machine *m = machine_of(cl, a->pod);
@@ -634,7 +673,9 @@ static void command(struct client *cl, const struct action *a, enum command what
 		else if (on_a_volume(cl, segments[i]))
 			broke(cl->sim, "segment %u is safe on a volume and is rendered again", segments[i]);
 	}
-	if (b->count > (size_t)MAX(cl->core->conf.max_batch, 1) || !b->count)
+	if (plant(PLANT_SEND_TWICE))
+		send_again(cl, h);
+	if (b->count > (size_t)MAX(cl->job->conf.max_batch, 1) || !b->count)
 		broke(cl->sim, "a batch of %zu segments", b->count);
 }
 
@@ -647,7 +688,9 @@ static void fetch(struct client *cl, const struct action *a)
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	if (!p->via_volume && !p->connected)
 		broke(cl->sim, "a fetch from a pod without a connection");
-	struct happening *h = ask(cl, a, p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30), W_FETCHED);
+	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
+	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
+	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->y = p->via_volume;
@@ -711,7 +754,7 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
-		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !cl->sim->counts[F_LEDGER_FULL])
+		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !cl->sim->hit[F_LEDGER_FULL])
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);
 		break;
@@ -747,7 +790,7 @@ static void perform(struct client *cl)
 		memset(cl->unsaved + cl->unsaved_cap, 0, cl->unsaved_cap * sizeof(*cl->unsaved));
 		cl->unsaved_cap *= 2;
 	}
-	for (size_t i = 0; i < cl->out.count && cl->life == life; i++) {
+	for (size_t i = 0; i < cl->out.count && cl->life == life && !cl->sim->broken[0]; i++) {
 		struct action *a = &cl->out.list[i];
 		if (crashes_now(cl))
 			return;
@@ -759,7 +802,8 @@ static void perform(struct client *cl)
 			trace(cl->sim, "  %c -> %s pod %d provider %d segment %u %s", name_of(cl), action_name(a->type), a->pod, a->provider,
 			      a->segment, a->text);
 		}
-		act(cl, a);
+		if (!plant_act(cl, a))
+			act(cl, a);
 	}
 }
 
@@ -911,9 +955,11 @@ static void kept(struct client *cl, struct happening *h)
 	}
 	if (cl->safe[h->segment])
 		broke(cl->sim, "segment %u is kept twice", h->segment);
-	cl->safe[h->segment] = true;
+	cl->safe[h->segment] = !plant(PLANT_KEEP_LOST);
 	cl->good_safe = cl->good_safe || !h->x;
 	send_event(cl, &ev, ERR_NONE);
+	if (plant(PLANT_FETCH_AGAIN) && cl->up)
+		fetch(cl, &(struct action){.pod = h->pod, .segment = h->segment, .provider = h->provider});
 }
 
 static void salvaged(struct client *cl, struct happening *h)
@@ -929,7 +975,7 @@ static void salvaged(struct client *cl, struct happening *h)
 	for (size_t n = 0; n < m->log_count && cl->life == life && cl->up; n++) {
 		struct event ev = {.type = EV_RENDERED, .pod = h->pod, .segment = m->log[n].segment,
 				   .t = m->log[n].t, .elapsed_ms = m->log[n].elapsed_ms};
-		if (m->log[n].type == EV_RENDERED)
+		if (m->log[n].type == EV_RENDERED && !plant(PLANT_VOLUME_FORGOTTEN))
 			send_event(cl, &ev, ERR_NONE);
 	}
 	if (cl->life == life && cl->up)
@@ -979,7 +1025,7 @@ static void created(struct client *cl, struct happening *h)
 	}
 	const struct machine *m = &cl->sim->machines[h->machine];
 	COPY_TEXT(view.id, m->id);
-	view.price_microusd_h = m->price;
+	view.price_microusd_h = plant(PLANT_PRICE_UNSEEN) ? 0 : m->price;
 	if (!cl->sim->plan->vendors[m->vendor].vague && m->running) {
 		view.state = POD_STATE_RUNNING;
 		view.port = 22;
@@ -1070,6 +1116,7 @@ void client_hears(struct client *cl, struct happening *h)
 	struct event ev = {.type = EV_RELEASED, .pod = h->pod};
 
 	account_heard(cl, h);
+	plant_heard(cl, h);
 	cl->retry_ms = h->retry_ms;
 	switch (h->what) {
 	case W_OFFERS: offered(cl, h); break;

@@ -207,6 +207,16 @@ void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 
 /* ---- releasing ---- */
 
+static struct happening *release_answered(struct sim *s, const struct happening *h, const struct machine *m, enum err_kind kind)
+{
+	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
+
+	r->provider = m->vendor;
+	r->pod = h->pod;
+	r->kind = kind;
+	return r;
+}
+
 enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 {
 	enum err_kind kind = ERR_NONE;
@@ -214,6 +224,10 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 	const struct client *owner = &s->clients[m->client];
 	if (by != m->client && client_wants(owner, m))
 		broke(s, "pod %s is released by another run than its own, which lives and wants it", m->id);
+	if (plant(PLANT_RELEASE_FAKED)) {
+		m->visible = INT64_MAX;
+		return ERR_NONE;
+	}
 	if (m->release_asked < 0)
 		m->release_asked = s->now;
 	if (m->is_over) {
@@ -240,11 +254,7 @@ void cloud_release(struct sim *s, struct happening *h)
 
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
-	struct happening *r = reply_later(s, h, s->plan->vendors[m->vendor].latency_ms, W_RELEASED);
-	account_says(s, r, m->vendor);
-	r->provider = m->vendor;
-	r->pod = h->pod;
-	r->kind = kind;
+	account_says(s, release_answered(s, h, m, kind), m->vendor);
 }
 
 static void sweep_one(struct sim *s, const struct client *by, const struct machine *m)

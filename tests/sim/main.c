@@ -1,10 +1,10 @@
-/* main.c - sim [--seeds N] [--from S] | --seed S [--trace] | --big SEGMENTS PODS */
+/* main.c - sim [--seeds N] [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
 #include "wire.h"
 
 #include <stdlib.h>
 #include <time.h>
 
-enum plant planted;
+enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
 	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256];
@@ -46,45 +46,37 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 	return broken;
 }
 
-/* Leaves out every fault without which it still breaks. */
-static void shrink(struct plan *plan)
+/* Shows a plan as it plays; one that breaks is made as small as can be first, unless it is to be left as it is. */
+static int show(struct plan *plan, const char *program, bool tracing, bool as_it_is)
 {
+	struct sim s = {0};
 	char word[240];
-	bool less = true;
 
-	while (less) {
-		less = false;
-		for (int i = 0; i < plan->fault_count; i++) {
-			if (plan->faults[i].dropped)
-				continue;
-			plan->faults[i].dropped = true;
-			if (breaks(plan, false, NULL, word, sizeof(word)))
-				less = true;
-			else
-				plan->faults[i].dropped = false;
-		}
+	sim_run(&s, plan, as_it_is && tracing);
+	bool broken = s.broken[0] != '\0';
+	copy_text(word, sizeof(word), s.broken);
+	int tries = broken && !as_it_is ? shrink(plan, s.how, SHRINK_S) : 0;
+	sim_free(&s);
+	if (broken || tracing)
+		plan_print(plan);
+	fflush(stdout);
+	if (!as_it_is && (broken || tracing))
+		breaks(plan, tracing, NULL, word, sizeof(word));
+	printf("sim: seed %llu: %s\n", (unsigned long long)plan->seed, broken ? word : "all invariants hold");
+	if (broken) {
+		CLEANUP(free_text) char *text = plan_text(plan);
+		printf("    the least of it, after %d tries: %s --trace --plan '%s'\n", tries, program, text);
 	}
+	plan_free(plan);
+	return broken;
 }
 
-static int one(uint64_t seed, bool alone, bool tracing, bool as_it_is)
+static int one(uint64_t seed, const char *program, bool alone, bool tracing, bool as_it_is)
 {
 	struct plan plan;
-	char word[240];
 
 	plan_make(&plan, seed, alone);
-	if (as_it_is && tracing)
-		plan_print(&plan);
-	bool broken = breaks(&plan, as_it_is && tracing, NULL, word, sizeof(word));
-	if (broken && !as_it_is)
-		shrink(&plan);
-	if (!as_it_is && (broken || tracing)) {
-		plan_print(&plan);
-		fflush(stdout);
-		breaks(&plan, tracing, NULL, word, sizeof(word));
-	}
-	printf("sim: seed %llu: %s\n", (unsigned long long)seed, broken ? word : "all invariants hold");
-	plan_free(&plan);
-	return broken;
+	return show(&plan, program, tracing, as_it_is);
 }
 
 static int never_hit(const struct tally *t)
@@ -127,7 +119,7 @@ static uint64_t seed_of(uint64_t number, int wires_every)
 	return wires_every && number % (uint64_t)wires_every == 0 ? number | SEED_WIRE : number;
 }
 
-static int many(uint64_t from, uint64_t count, bool alone, uint64_t most_failures, int wires_every)
+static int many(const char *program, uint64_t from, uint64_t count, bool alone, uint64_t most_failures, int wires_every)
 {
 	struct tally tally = {0};
 	double began = seconds();
@@ -143,12 +135,82 @@ static int many(uint64_t from, uint64_t count, bool alone, uint64_t most_failure
 			if (most_failures > 1)
 				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
 			else
-				one(seed, i < known, true, false);
+				one(seed, program, i < known, true, false);
 		}
 		plan_free(&plan);
 	}
 	summary(&tally, seconds() - began);
 	return failures || (count >= 10000 && never_hit(&tally));
+}
+
+/* ---- planted defects ---- */
+
+enum { FAULTS_LEFT_MAX = 3 };
+
+static int faults_left(const struct plan *p)
+{
+	int n = 0;
+
+	for (int i = 0; i < p->fault_count; i++)
+		n += !p->faults[i].dropped;
+	return n;
+}
+
+static void say_found(const struct plan *p, uint64_t seed, int tries)
+{
+	size_t segments = 0;
+	int runs = 0;
+
+	for (int i = 0; i < p->client_count; i++) {
+		runs += !p->jobs[i].off;
+		segments += p->jobs[i].off ? 0 : p->jobs[i].count;
+	}
+	printf("sim: planted %s: seed %llu; after %d tries %d faults, %d runs, %zu segments are left\n", planted_defects[planted].name,
+	       (unsigned long long)seed, tries, faults_left(p), runs, segments);
+}
+
+/* True: one of the seeds shows it, by the invariant that it breaks, and few faults are needed for that. */
+static bool is_found(uint64_t seeds)
+{
+	const char *says = planted_defects[planted].says;
+
+	for (uint64_t seed = 1; seed <= seeds; seed++) {
+		struct plan plan;
+		struct sim s = {0};
+		plan_make(&plan, seed, false);
+		sim_run(&s, &plan, false);
+		bool found = strstr(s.broken, says) != NULL;
+		int tries = found ? shrink(&plan, s.how, PLANTED_SHRINK_S) : 0;
+		int left = faults_left(&plan);
+		sim_free(&s);
+		if (found)
+			say_found(&plan, seed, tries);
+		plan_free(&plan);
+		if (found && left > FAULTS_LEFT_MAX)
+			printf("sim: planted %s: more than %d faults are left\n", planted_defects[planted].name, FAULTS_LEFT_MAX);
+		if (found)
+			return left <= FAULTS_LEFT_MAX;
+	}
+	printf("sim: planted %s: none of %llu seeds says \"%s\"\n", planted_defects[planted].name, (unsigned long long)seeds, says);
+	return false;
+}
+
+static int find_planted(uint64_t seeds, const char *only)
+{
+	int missed = 0, count = 0;
+	double began = seconds();
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (int i = PLANT_NONE + 1; i < PLANTS_COUNT; i++) {
+		if (only && strcmp(only, planted_defects[i].name))
+			continue;
+		planted = (enum plant)i;
+		missed += !is_found(seeds);
+		count++;
+	}
+	printf("sim: %d of %d planted defects found within %llu seeds each, %.1f s\n", count - missed, count, (unsigned long long)seeds,
+	       seconds() - began);
+	return missed || !count;
 }
 
 /* A big job without faults: what a step costs. */
@@ -189,6 +251,8 @@ static int big(size_t segments, int pods)
 int main(int argc, char **argv)
 {
 	uint64_t seeds = 1000, from = 1, seed = 0, failures = 1;
+	const char *text = NULL, *defect = NULL;
+	bool planting = false;
 	bool tracing = false, as_it_is = false, single = false, alone = false;
 	int wires_every = 4;
 
@@ -210,13 +274,28 @@ int main(int argc, char **argv)
 			failures = strtoull(next, NULL, 10), i++;
 		else if (!strcmp(argv[i], "--seed"))
 			seed = strtoull(next, NULL, 10), single = true, i++;
+		else if (!strcmp(argv[i], "--plants"))
+			planting = true;
+		else if (!strcmp(argv[i], "--plant"))
+			defect = next, i++;
+		else if (!strcmp(argv[i], "--plan"))
+			text = next, i++;
 		else if (!strcmp(argv[i], "--big") && i + 2 < argc)
 			return big(strtoull(next, NULL, 10), atoi(argv[i + 2]));
 		else {
-			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] [--wires-every N] | --seed S [--trace] "
-					"[--as-it-is] | --big SEGMENTS PODS\n");
+			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] [--wires-every N] | --seed S | --plan 'SEED KNOB=VALUE...' "
+					"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants [--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");
 			return 2;
 		}
 	}
-	return single ? one(seed, alone, tracing, as_it_is) : many(from, seeds, alone, failures, wires_every);
+	if (planting)
+		return find_planted(seeds, defect);
+	for (int i = 0; defect && i < PLANTS_COUNT; i++)
+		if (!strcmp(defect, planted_defects[i].name))
+			planted = (enum plant)i;
+	if (text) {
+		struct plan plan;
+		return plan_read(&plan, text) < 0 ? 2 : show(&plan, argv[0], tracing, true);
+	}
+	return single ? one(seed, argv[0], alone, tracing, as_it_is) : many(argv[0], from, seeds, alone, failures, wires_every);
 }

@@ -184,7 +184,8 @@ static void make_more_faults(struct plan *p, uint64_t *r)
 		p->faults[i].who = (int)in(r, 0, p->client_count - 1);
 	for (int i = 0; i < more; i++)
 		p->faults[p->fault_count++] =
-			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_FIRST_OF_WIRES - 1), .ms = spread(r, 1000, 2 * HOUR_MS),
+			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_FIRST_OF_WIRES - 1), .n = (int)spread(r, 1, 12) - 1,
+				       .count = (int)spread(r, 1, 50), .ms = spread(r, 1000, 2 * HOUR_MS),
 				       .x = (int)in(r, 0, 1 << 20), .who = (int)in(r, 0, p->client_count - 1)};
 }
 
@@ -216,6 +217,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
+	p->alone = alone;
 	p->rtt_ms = in(r, 1, 150);
 	p->prepare_ms = spread(r, 200, 120000);
 	p->install_ms = spread(r, 100, 20000);
@@ -231,6 +233,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	c->provider_count = (int)in(r, 1, VENDORS_MAX);
 	for (int i = 0; i < c->provider_count; i++)
 		make_vendor(p, c, r, i);
+	p->vendors_made = c->provider_count;
 	make_wishes(c, &p->knows_boots, r);
 	make_segments(p, &p->jobs[0], 80, r);
 	c->seed = roll(r);
@@ -249,19 +252,32 @@ void plan_free(struct plan *p)
 		free(p->jobs[i].segments);
 }
 
-void plan_print(const struct plan *p)
+static void print_job(const struct job_plan *job, int i)
 {
-	const struct core_conf *c = &p->jobs[0].conf;
+	const struct core_conf *c = &job->conf;
 
-	printf("seed %llu: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n",
-	       (unsigned long long)p->seed, p->jobs[0].count, c->provider_count, c->pods, c->workers, c->max_batch,
+	printf("  run %c on machine %d from %lld: %zu segments, %d providers, pods %d, workers %d, max_batch %d%s%s%s%s\n", 'A' + i,
+	       job->laptop, (long long)job->starts_at, job->count, c->provider_count, c->pods, c->workers, c->max_batch,
 	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
 	       c->command ? ", command" : "");
-	printf("  max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
+	printf("    max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
 	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
 	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);
+}
+
+void plan_print(const struct plan *p)
+{
+	printf("seed %llu:\n", (unsigned long long)p->seed);
+	for (int i = 0; i < p->client_count; i++)
+		if (!p->jobs[i].off)
+			print_job(&p->jobs[i], i);
+	for (int i = 0; i < p->jobs[0].conf.provider_count; i++)
+		if (p->vendors[i].per_minute)
+			printf("  %s: %d calls a minute%s\n", p->jobs[0].conf.providers[i].name, p->vendors[i].per_minute,
+			       p->vendors[i].says_limit ? ", and says what is left" : "");
 	for (int i = 0; i < p->fault_count; i++)
 		if (!p->faults[i].dropped)
-			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d\n", i, fault_names[p->faults[i].kind],
-			       p->faults[i].n, p->faults[i].count, (long long)p->faults[i].ms, p->faults[i].x);
+			printf("  fault %d: %s n=%d count=%d ms=%lld x=%d who=%c\n", i, fault_names[p->faults[i].kind],
+			       p->faults[i].n, p->faults[i].count, (long long)p->faults[i].ms, p->faults[i].x,
+			       'A' + p->faults[i].who);
 }

@@ -32,7 +32,7 @@ static int64_t lease_end(const struct machine *m)
 
 void pod_watch(struct sim *s, struct machine *m)
 {
-	if (m->is_over || !m->running || m->ending)
+	if (m->is_over || !m->running || m->ending || plant(PLANT_SWITCH_DEAD))
 		return;
 	int64_t end = plant(PLANT_LEASE_IGNORED) ? m->hard_end : lease_end(m);
 	if (plant(PLANT_HARD_END_IGNORED) && end == m->hard_end)
@@ -211,7 +211,7 @@ static void rendered(struct sim *s, struct machine *m, uint32_t seg)
 	check_paid_twice(s, m, seg);
 	if (cl->renders[seg] < UINT8_MAX)
 		cl->renders[seg]++;
-	m->files[seg] = 1;
+	m->files[seg] = !plant(PLANT_FILE_UNWRITTEN);
 }
 
 static void renew(struct sim *s, struct machine *m)

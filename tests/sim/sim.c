@@ -10,6 +10,7 @@ void broke(struct sim *s, const char *fmt, ...)
 
 	if (s->broken[0])
 		return;
+	s->how = fmt;
 	va_start(ap, fmt);
 	vsnprintf(s->broken, sizeof(s->broken), fmt, ap);
 	va_end(ap);
@@ -325,6 +326,12 @@ static struct client *tick_is_next(struct sim *s, int64_t *at)
 	return next && (!s->queue_count || *at <= s->queue[0].at) ? next : NULL;
 }
 
+void check_day(struct sim *s)
+{
+	if (s->now > 30 * (int64_t)HOUR_MS)
+		broke(s, "the run goes on for more than a day");
+}
+
 static void tick(struct sim *s, struct client *cl, int64_t at)
 {
 	if (at != cl->ticked_at)
@@ -333,8 +340,7 @@ static void tick(struct sim *s, struct client *cl, int64_t at)
 	if (++cl->ticks_here > 30)
 		broke(s, "the core wants ticks without end at one moment");
 	s->now = at;
-	if (at > 30 * (int64_t)HOUR_MS)
-		broke(s, "the run goes on for more than a day");
+	check_day(s);
 	client_tick(cl);
 }
 
@@ -411,7 +417,9 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	schedule_timed(s);
 	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
-		if (i)
+		if (plan->jobs[i].off)
+			continue;
+		else if (i)
 			at_client(s, i, plan->jobs[i].starts_at, W_RESTART);
 		else
 			client_start(&s->clients[i], false);

@@ -30,7 +30,7 @@ enum {
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
 	X(CRASH_FOREVER)                                                                                                \
 	/* after these come those that only plans for several clients roll */                                          \
-	X(REAP) X(PRICE_MOVES)                                                                                          \
+	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)                                                                            \
 	/* of calls to real translators' servers: wire.c */                                                             \
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
 	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER)
@@ -81,10 +81,14 @@ struct job_plan { /* one run: what one client is to do */
 	size_t count;
 	int laptop;
 	int64_t starts_at;
+	bool off;   /* left out */
+	bool plain; /* all segments alike, none done */
 };
 
 struct plan {
 	uint64_t seed;
+	bool alone;
+	int vendors_made;
 	struct job_plan jobs[CLIENTS_MAX];
 	int client_count;
 	struct vendor_plan vendors[VENDORS_MAX];
@@ -102,11 +106,80 @@ void plan_make(struct plan *p, uint64_t seed, bool alone);
 void plan_wire(struct plan *p); /* wire_plan.c */
 void plan_free(struct plan *p);
 void plan_print(const struct plan *p);
+
+/* shrink.c */
+/* Turns down whatever it can while the run still breaks for the same reason; how many runs that took. */
+int shrink(struct plan *p, const char *how, double most_s);
+char *plan_text(struct plan *p); /* what `sim --plan` takes; to be freed */
+int plan_read(struct plan *p, const char *text);
 extern const char *const fault_names[F_KINDS];
 
 /* ---- defects planted to see that each invariant can fail ---- */
 
-#define PLANTS(X) X(NONE, "") X(NO_LIMITER, "") X(429_UNHEARD, "") X(SWEEP_ALL, "") X(LEASE_IGNORED, "") X(HARD_END_IGNORED, "") X(AGENT_HOLDS_LEASE, "")
+/* name, and what the invariant says that it breaks */
+#define PLANTS(X) \
+	X(NONE, "") \
+	X(NO_LIMITER, "over the limit of") \
+	X(429_UNHEARD, "that a 429 named") \
+	X(RELEASE_WAITS, "a release waits for room") \
+	X(ALL_OURS, "of another run is taken for its own") \
+	X(REAP_LIVE, "is released by another run") \
+	X(SWEEP_ALL, "before its hard end") \
+	X(ROW_SHARED, "is written over") \
+	X(INTENT_UNSAVED, "without a row of its intent") \
+	X(ROW_GONE, "the ledger does not know it") \
+	X(HANDOVER_UNSAVED, "before the ledger knows") \
+	X(SAME_NAMES, "is used twice") \
+	X(RELEASE_FAKED, "and a pod still lives") \
+	X(RELEASE_REFUSED, "has nothing to do and is kept") \
+	X(RELEASE_NAMELESS, "a release without an id") \
+	X(SWITCH_DEAD, "lives for ever") \
+	X(LEASE_IGNORED, "outlived its lease") \
+	X(HARD_END_IGNORED, "outlived its hard end") \
+	X(AGENT_HOLDS_LEASE, "after its client had died") \
+	X(CAP_FORGOTTEN, "the cloud's bill is") \
+	X(PRICE_UNSEEN, "at its own prices") \
+	X(BEYOND_CAP, "rented beyond the cap") \
+	X(DURATION_FORGOTTEN, "may outlive caps.max_duration") \
+	X(LONG_LIFE, "more than a day") \
+	X(LONG_FIRST_LEASE, "first lease is longer") \
+	X(BOOT_PATIENCE, "is not up after") \
+	X(PATIENT, "goes on for more than a day") \
+	X(WIDER, "wider than pods") \
+	X(CANARY_SKIPPED, "the canary counts as good") \
+	X(CANARY_ALONE, "a second pod before the canary") \
+	X(RENT_STOPPING, "a create while stopping") \
+	X(BIG_BATCHES, "a batch of") \
+	X(KEEP_LOST, "is called safe and is not") \
+	X(KEEP_TWICE, "is kept twice") \
+	X(DELIVERED_FAILED, "is delivered and called failed") \
+	X(FEWER_REPORTED, "are reported") \
+	X(DONE_FORGOTTEN, "is safe and is rendered again") \
+	X(VOLUME_FORGOTTEN, "safe on a volume") \
+	X(FETCH_AGAIN, "is fetched again") \
+	X(FILE_UNWRITTEN, "a file that never was") \
+	X(SEND_TWICE, "is paid for twice") \
+	X(SEND_DROPPED, "starves") \
+	X(MISCOUNT, "segments miscounted") \
+	X(MISCOUNT_POD, "not home") \
+	X(COMMAND_UNHEARD, "to a pod without a connection") \
+	X(FETCH_UNHEARD, "a fetch from a pod without") \
+	X(SYNC_UNHEARD, "a sync of a pod without") \
+	X(TICKS, "ticks without end") \
+	X(LISTED_STORM, "3000 events") \
+	X(OFFERS_STORM, "100000 events") \
+	X(END_UNHEARD, "waits for nothing") \
+	X(LAST_LOOK, "does not end") \
+	X(EXIT_0, "exit 0, and a segment is missing") \
+	X(EXIT_1, "and all went well") \
+	X(EXIT_SIGNAL_1, "after a signal") \
+	X(EXIT_9, "no pod is in doubt") \
+	X(EXIT_9_HIDDEN, "and a pod is in doubt") \
+	X(EXIT_5, "nothing was capped") \
+	X(EXIT_3, "no credentials were refused") \
+	X(EXIT_130, "there was no signal") \
+	X(EXIT_WORDLESS, "without a word") \
+	X(COMPUTE_MORE, "computed")
 
 enum plant {
 #define X(name, says) PLANT_##name,
@@ -115,6 +188,10 @@ enum plant {
 		PLANTS_COUNT
 };
 extern enum plant planted;
+struct planted_defect {
+	const char *name, *says;
+};
+extern const struct planted_defect planted_defects[PLANTS_COUNT];
 static inline bool plant(enum plant p)
 {
 	return planted == p;
@@ -269,6 +346,7 @@ struct sim {
 	int counts[F_KINDS]; /* occurrences so far */
 	bool hit[F_KINDS];
 	char broken[240]; /* the invariant that does not hold; empty: none */
+	const char *how;  /* ... before its numbers were put in */
 
 	struct machine *machines;
 	size_t machine_count, machine_cap;
@@ -298,6 +376,7 @@ uint64_t sim_random(struct sim *s);
 int64_t pick(struct sim *s, int64_t least, int64_t most);
 void sim_run(struct sim *s, struct plan *plan, bool tracing);
 void sim_free(struct sim *s);
+void check_day(struct sim *s);
 
 /* cloud.c */
 void cloud_create(struct sim *s, struct happening *h);
@@ -338,6 +417,13 @@ void pod_attach(struct sim *s, struct machine *m);	    /* a connection begins */
 void pod_gone(struct sim *s, struct machine *m);
 void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
 enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER, C_TAKEOVER };
+
+/* plant.c */
+void plant_conf(struct core_conf *conf);
+bool plant_act(struct client *cl, const struct action *a);
+void plant_stepped(struct client *cl);
+void plant_exit(struct client *cl, struct core_summary *sum);
+void plant_heard(struct client *cl, struct happening *h);
 
 /* client.c */
 int64_t boot_now(const struct client *cl);

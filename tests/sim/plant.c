@@ -1,0 +1,156 @@
+/* plant.c - defects, one for each invariant: of the client, the core, the pods or the vendor, each in force when it is named.
+ * They show that the simulator finds such a defect, and how small a schedule it needs for that. */
+#include "sim.h"
+
+#include <stdlib.h>
+
+enum plant planted;
+
+const struct planted_defect planted_defects[PLANTS_COUNT] = {
+#define X(name, says) {#name, says},
+	PLANTS(X)
+#undef X
+};
+
+void plant_conf(struct core_conf *conf)
+{
+	if (plant(PLANT_CAP_FORGOTTEN))
+		conf->max_cost_microusd *= 100;
+	if (plant(PLANT_DURATION_FORGOTTEN))
+		conf->max_duration_ms = 0;
+	if (plant(PLANT_WIDER))
+		conf->pods++;
+	if (plant(PLANT_BIG_BATCHES))
+		conf->max_batch += 2;
+	if (plant(PLANT_SAME_NAMES))
+		conf->seed = 7;
+	if (plant(PLANT_BOOT_PATIENCE))
+		conf->boot_limit_ms *= 20;
+	if (plant(PLANT_PATIENT)) {
+		conf->wait_ms *= 1000;
+		conf->max_duration_ms = 0;
+	}
+}
+
+/* The client does what it should not, or not what it should, about an action; true: it is not carried out. */
+bool plant_act(struct client *cl, const struct action *a)
+{
+	struct core *c = cl->core;
+	struct core_pod *p = a->pod >= 0 ? &c->pods[a->pod] : NULL;
+
+	switch (a->type) {
+	case ACT_END: return plant(PLANT_END_UNHEARD);
+	case ACT_RENT:
+		c->canary_ok = c->canary_ok && !plant(PLANT_CANARY_ALONE);
+		c->signals += plant(PLANT_RENT_STOPPING);
+		p->price_microusd_h *= plant(PLANT_BEYOND_CAP) ? 100 : 1;
+		p->hard_end_ms += plant(PLANT_LONG_LIFE) && !c->conf.max_cost_microusd ? 48 * (int64_t)HOUR_MS : 0;
+		p->first_lease_end_s += plant(PLANT_LONG_FIRST_LEASE) ? 48 * 3600 : 0;
+		break;
+	case ACT_SEND:
+		c->canary_ok = c->canary_ok || plant(PLANT_CANARY_SKIPPED);
+		p->connected = p->connected && !plant(PLANT_COMMAND_UNHEARD);
+		if (plant(PLANT_SEND_DROPPED)) {
+			dispatch_lost(c, a->pod);
+			return true;
+		}
+		break;
+	case ACT_FETCH:
+		p->connected = p->connected && !plant(PLANT_FETCH_UNHEARD);
+		p->via_volume = p->via_volume && !plant(PLANT_FETCH_UNHEARD);
+		break;
+	case ACT_SYNC: p->connected = p->connected && !plant(PLANT_SYNC_UNHEARD); break;
+	case ACT_RELEASE:
+		if (plant(PLANT_RELEASE_REFUSED) && c->began_at + 1000 < c->now) {
+			p->phase = POD_WORKING;
+			p->unwanted = false;
+			return true;
+		}
+		if (plant(PLANT_RELEASE_NAMELESS))
+			p->id[0] = '\0';
+		break;
+	default: break;
+	}
+	return false;
+}
+
+void plant_stepped(struct client *cl)
+{
+	struct core *c = cl->core;
+
+	if (plant(PLANT_TICKS) && c->wake_at != NEVER)
+		c->wake_at = c->now;
+	for (int i = 0; plant(PLANT_LAST_LOOK) && core_stopping(c) && !c->ended && i < c->conf.provider_count; i++) {
+		c->vendors[i].listed_at = INT64_MIN / 2;
+		c->vendors[i].list_failures = 0;
+		c->vendors[i].used = true;
+		c->vendors[i].listing_since = c->now;
+	}
+	for (size_t i = 0; plant(PLANT_DELIVERED_FAILED) && i < c->seg_count; i++)
+		if (c->segs[i].state == SEG_SAFE && !c->segs[i].cached) {
+			c->segs[i].state = SEG_FAILED;
+			c->safe--;
+			c->failed++;
+		}
+	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
+	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
+		c->pods[i].unhome += c->pods[i].unhome > 0;
+}
+
+/* What the client says at its end. */
+void plant_exit(struct client *cl, struct core_summary *sum)
+{
+	int *status = &cl->exit_status;
+	bool doubt = *status == 9;
+
+	if ((plant(PLANT_EXIT_0) && !doubt) || (plant(PLANT_EXIT_9_HIDDEN) && doubt))
+		*status = 0;
+	if (plant(PLANT_EXIT_1) && *status == 0)
+		*status = 1;
+	if (plant(PLANT_EXIT_SIGNAL_1) && *status > 128)
+		*status = 1;
+	if (plant(PLANT_EXIT_9))
+		*status = 9;
+	if (plant(PLANT_EXIT_5) && *status == 1)
+		*status = 5;
+	if (plant(PLANT_EXIT_3) && *status == 6)
+		*status = 3;
+	if (plant(PLANT_EXIT_130) && *status == 1)
+		*status = 130;
+	if (plant(PLANT_EXIT_WORDLESS))
+		sum->err.msg[0] = '\0';
+	if (plant(PLANT_FEWER_REPORTED) && sum->safe)
+		sum->safe--;
+	for (int i = 0; plant(PLANT_COMPUTE_MORE) && i < cl->core->pod_count; i++)
+		cl->core->pods[i].compute_ms *= 1000;
+}
+
+static void again_soon(struct client *cl, const struct happening *h, int64_t delay)
+{
+	struct happening *again = client_later(cl, delay, h->what);
+
+	again->provider = h->provider;
+	again->pod = h->pod;
+	again->segment = h->segment;
+	again->x = h->x;
+	again->kind = ERR_TRANSIENT;
+}
+
+/* What reaches the client is not what was sent. */
+void plant_heard(struct client *cl, struct happening *h)
+{
+	struct pod_view *views = h->data;
+
+	if (h->what == W_LISTED && plant(PLANT_LISTED_STORM))
+		again_soon(cl, h, 0);
+	if (h->what == W_OFFERS && plant(PLANT_OFFERS_STORM))
+		again_soon(cl, h, 1);
+	for (size_t i = 0; h->what == W_LISTED && i < h->count; i++) {
+		if (plant(PLANT_ALL_OURS))
+			COPY_TEXT(views[i].marker.run, cl->job->conf.run);
+		if (plant(PLANT_PRICE_UNSEEN))
+			views[i].price_microusd_h = 0;
+	}
+	if (h->what == W_KEPT && plant(PLANT_KEEP_TWICE))
+		again_soon(cl, h, 1);
+}
