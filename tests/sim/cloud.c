@@ -389,7 +389,7 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 static bool always_there(const struct sim *s, const struct client *cl)
 {
 	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
-						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
+						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE, F_LIST_FAILS, F_LIST_RATE_LIMITED, F_LIST_SLOW};
 
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])
@@ -404,6 +404,9 @@ static bool always_there(const struct sim *s, const struct client *cl)
 static int64_t real_meter(const struct sim *s, const struct machine *m)
 {
 	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
+
+	if (m->spot) /* only a listing tells what it costs */
+		ms -= m->visible - m->created + 6000;
 
 	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
 }

@@ -22,8 +22,7 @@ struct wired { /* what a server keeps of a machine beside what the cloud knows *
 	json_t *env;	 /* RunPod: as it was sent; Modal: of its secret */
 	json_t *tags;	 /* Modal: [[name, value]] */
 	char *text;	 /* RunPod: the part of its description that never changes */
-	int type;	 /* of GPU, see wire_gpus */
-	int64_t lock_until_patched;
+	bool locked;	 /* RunPod: until that is edited */
 };
 
 struct server {

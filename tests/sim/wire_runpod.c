@@ -242,7 +242,7 @@ static struct machine *make(struct exchange *x, const struct create *c, const js
 		m->price = m->price * bid / x->s->prices[c->provider][c->offer];
 	}
 	COPY_TEXT(w->name, jsonx_text(body, "name", ""));
-	w->lock_until_patched = strikes(x->s, F_POD_LOCKED) != NULL;
+	w->locked = strikes(x->s, F_POD_LOCKED) != NULL;
 	w->env = json_incref(json_object_get(body, "env"));
 	w->text = unchanging(m, body, cloud[0] == 'C' ? "US-XX-1" : wire_datacenters[c->offer % 2], cloud);
 	return m;
@@ -377,7 +377,9 @@ static void delete_pod(struct exchange *x, struct machine *m)
 		problem(x, 404, "pod not found");
 		return;
 	}
-	if (w->lock_until_patched) {
+	if (w->locked) {
+		if (m->release_asked < 0)
+			m->release_asked = x->s->now;
 		problem(x, 409, "pod is locked");
 		return;
 	}
@@ -398,7 +400,7 @@ static void patch_pod(struct exchange *x, struct machine *m)
 		malformed(x, "not an edit of ours");
 		return;
 	}
-	wire_of(x->s, m)->lock_until_patched = 0;
+	wire_of(x->s, m)->locked = false;
 	say(x, 200);
 	add_pod(x, m);
 }
