@@ -125,10 +125,11 @@ struct tally {
 	int ended, left, failed;
 };
 
-static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view,
+/* now_ms: by the provider's clock. By ours, were it wrong, a pod that another machine wants could seem to be of the past. */
+static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
-	bool past = pod_is_overdue(view->marker.hard_end_s, clock_wall_ms());
+	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
 	char when[32];
 
@@ -159,7 +160,7 @@ static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, s
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
 		if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
-			judge(ctx, p, &result.pods[k], tally, err);
+			judge(ctx, p, &result.pods[k], clock_wall_ms() - result.clock_off_ms, tally, err);
 	op_result_free(&result);
 	return 0;
 }

@@ -170,7 +170,7 @@ static void on_reply(void *ctx, struct reply *reply)
 	o->child = NULL;
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD)
-		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply, clock_wall_ms());
+		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply, o->sent_wall_ms, clock_wall_ms());
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
@@ -337,6 +337,8 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 		*err = a.err;
 		return -1;
 	}
+	const struct vendor_clock *k = clock_of(caller, provider->ops);
+	result->clock_off_ms = k ? k->off_ms : 0;
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;

@@ -6,7 +6,7 @@
 #include "../base/crypto.h"
 
 enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400,
-       SAME_WINDOW_MS = 2500 /* seconds rounded up, and what a reply takes */ };
+       SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
 
 /* ---- counting ---- */
 
@@ -93,8 +93,8 @@ static int64_t parameter(const char *item, size_t len, char key)
 }
 
 /* "minute";r=12;t=44, "hour";r=2800;t=1812 */
-static void each_item(struct limits *l, const char *header, int64_t now_ms,
-		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t now_ms))
+static void each_item(struct limits *l, const char *header, int64_t sent_ms, int64_t now_ms,
+		      void (*take)(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms))
 {
 	while (*header) {
 		size_t len = strcspn(header, ",");
@@ -102,16 +102,16 @@ static void each_item(struct limits *l, const char *header, int64_t now_ms,
 		const char *close = open ? memchr(open + 1, '"', len - (size_t)(open + 1 - header)) : NULL;
 		struct limit_window *w = close ? window(l, open + 1, (size_t)(close - open - 1)) : NULL;
 		if (w)
-			take(w, close, len - (size_t)(close - header), now_ms);
+			take(w, close, len - (size_t)(close - header), sent_ms, now_ms);
 		header += len + (header[len] == ',');
 	}
 }
 
-static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+static void take_policy(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms)
 {
 	int64_t quota = parameter(item, len, 'q'), seconds = parameter(item, len, 'w');
 
-	(void)now_ms;
+	(void)sent_ms, (void)now_ms;
 	if (quota > 0 && seconds > 0 && seconds <= LONGEST_S) {
 		w->left += w->quota ? MAX(quota - w->quota, 0) : 0;
 		w->quota = quota;
@@ -119,28 +119,32 @@ static void take_policy(struct limit_window *w, const char *item, size_t len, in
 	}
 }
 
-static void take_state(struct limit_window *w, const char *item, size_t len, int64_t now_ms)
+static void take_state(struct limit_window *w, const char *item, size_t len, int64_t sent_ms, int64_t now_ms)
 {
 	int64_t left = parameter(item, len, 'r'), seconds = parameter(item, len, 't');
 
 	if (left < 0 || seconds < 0 || seconds > LONGEST_S)
 		return;
-	/* within one window what is left only falls: calls that are on their way are not in what this reply says */
-	bool same = w->quota >= left && llabs(now_ms + seconds * 1000 - w->reset_at_ms) <= SAME_WINDOW_MS;
-	w->left = same ? MIN(w->left, left) : left;
+	if (w->quota >= left && w->reset_at_ms >= sent_ms + seconds * 1000 - SAME_WINDOW_MS &&
+	    w->reset_at_ms <= now_ms + seconds * 1000 + SAME_WINDOW_MS) {
+		/* within one window what is left only falls: calls that are on their way are not in what this reply says */
+		w->left = MIN(w->left, left);
+		return;
+	}
+	w->left = left;
 	w->reset_at_ms = now_ms + seconds * 1000;
 }
 
-void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms)
+void limits_learn(struct limits *l, const struct reply *reply, int64_t sent_ms, int64_t now_ms)
 {
 	char text[512];
 
 	if (reply->failed)
 		return;
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
-		each_item(l, text, now_ms, take_policy);
+		each_item(l, text, sent_ms, now_ms, take_policy);
 	if (reply_header(reply, "RateLimit", text, sizeof(text)))
-		each_item(l, text, now_ms, take_state);
+		each_item(l, text, sent_ms, now_ms, take_state);
 	if (reply->status != 429)
 		return;
 	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
@@ -270,7 +274,7 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 	return wait;
 }
 
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t now_ms)
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t sent_ms, int64_t now_ms)
 {
 	struct limits shared;
 	char name[32], text[8];
@@ -278,9 +282,9 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
 		return;
 	if (!open_shared(l, account, name, &shared)) {
-		limits_learn(alone(l, account), reply, now_ms);
+		limits_learn(alone(l, account), reply, sent_ms, now_ms);
 		return;
 	}
-	limits_learn(&shared, reply, now_ms);
+	limits_learn(&shared, reply, sent_ms, now_ms);
 	close_shared(l, name, &shared);
 }

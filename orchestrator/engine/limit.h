@@ -26,8 +26,8 @@ struct limits {
 
 /* The pure part. take: 0 and counted, or how many ms to wait before asking again. */
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms);
-/* What a reply's headers say. */
-void limits_learn(struct limits *l, const struct reply *reply, int64_t now_ms);
+/* What a reply's headers say; sent_ms: when its call was sent. */
+void limits_learn(struct limits *l, const struct reply *reply, int64_t sent_ms, int64_t now_ms);
 /* As a line of text and back; what cannot be read is nothing known. */
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX]);
 void limits_read(struct limits *l, const char *text);
@@ -38,7 +38,7 @@ struct limiter *limiter_new(struct store *store);
 void limiter_free(struct limiter *l); /* NULL is fine */
 /* per_minute: the vendor's quota as far as it is known before the first reply; 0: none. */
 int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms);
-void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t now_ms);
+void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, int64_t sent_ms, int64_t now_ms);
 
 DEFINE_CLEANUP(limiter_free, struct limiter *)
 

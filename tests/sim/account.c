@@ -2,8 +2,9 @@
  * machine's clients share their counts through its ledger; machines know nothing of each other but what replies say.
  *
  * What is promised, and checked here: a poll or a create is refused for the account's limit only where another machine asked
- * within the same window and nothing that was said since told of it; a release waits for nothing but a 429; and after a 429 a
- * machine leaves the account alone for as long as it was told to. */
+ * and this one could not know: within the same window, and nothing that it heard since was written after that; or ever, with a
+ * vendor that does not say what is left. A release waits for nothing but a 429. After a 429 a machine leaves the account alone
+ * for as long as it was told to. */
 #include "sim.h"
 
 #include <stdlib.h>
@@ -151,7 +152,8 @@ void account_heard(struct client *cl, struct happening *h)
 		str_addf(&r.head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%d\r\n",
 			 s->plan->vendors[h->provider].per_minute, h->left, h->reset_s);
 	if (!plant(PLANT_429_UNHEARD) || !refused)
-		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r, wall_now(cl));
+		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
+			      wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms, wall_now(cl));
 	if (refused)
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
 	if (h->reset_s)
@@ -173,7 +175,8 @@ static void roll_over(struct account *a, int64_t now)
 static bool could_not_know(struct sim *s, const struct client *cl, const struct api_call *k)
 {
 	const struct account *a = &s->accounts[k->call.provider];
-	int64_t since = s->plan->vendors[k->call.provider].says_limit ? MAX(a->began, k->told_at) : a->began;
+	/* where nothing is said, a window that another machine once began is out of step with ours for good */
+	int64_t since = s->plan->vendors[k->call.provider].says_limit ? MAX(a->began, k->told_at) : 0;
 
 	for (int i = 0; i < LAPTOPS_MAX; i++)
 		if (&s->laptops[i] != cl->laptop && a->asked[i] && a->asked_at[i] >= since)

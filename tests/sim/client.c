@@ -721,6 +721,7 @@ static void release(struct client *cl, const struct action *a)
 		broke(cl->sim, "a release without an id");
 		return;
 	}
+	m->let_go = true;
 	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 

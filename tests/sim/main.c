@@ -65,7 +65,8 @@ static int show(struct plan *plan, const char *program, bool tracing, bool as_it
 	printf("sim: seed %llu: %s\n", (unsigned long long)plan->seed, broken ? word : "all invariants hold");
 	if (broken) {
 		CLEANUP(free_text) char *text = plan_text(plan);
-		printf("    the least of it, after %d tries: %s --trace --plan '%s'\n", tries, program, text);
+		printf("    the least of it, after %d tries: %s%s%s --trace --plan '%s'\n", tries, program, planted ? " --plant " : "",
+		       planted ? planted_defects[planted].name : "", text);
 	}
 	plan_free(plan);
 	return broken;

@@ -199,6 +199,7 @@ static void make_company(struct plan *p, uint64_t seed)
 	p->client_count = percent <= 80 ? 1 : percent <= 91 ? 2 : percent <= 97 ? 3 : 4;
 	for (int i = 1; i < p->client_count; i++)
 		make_another(p, i, &laptops, r);
+	p->laptops_made = laptops;
 	for (int i = 0; i < LAPTOPS_MAX; i++) {
 		p->wall_offset_ms[i] = chance(r, 50) ? in(r, -45000, 45000) : 0;
 		if (i)
@@ -234,6 +235,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	for (int i = 0; i < c->provider_count; i++)
 		make_vendor(p, c, r, i);
 	p->vendors_made = c->provider_count;
+	p->laptops_made = 1;
 	make_wishes(c, &p->knows_boots, r);
 	make_segments(p, &p->jobs[0], 80, r);
 	c->seed = roll(r);

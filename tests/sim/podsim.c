@@ -198,7 +198,7 @@ static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t se
 			return;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *k = &s->machines[i];
-		if (k->client == m->client && k->files[seg] && (k->was_cut || k->is_over || k->release_asked >= 0))
+		if (k->client == m->client && k->files[seg] && (k->was_cut || k->is_over || k->let_go))
 			return;
 	}
 	broke(s, "segment %u is paid for twice, at last on %s", seg, m->id);

@@ -139,7 +139,7 @@ static void knobs_of(struct plan *p, struct knobs *ks)
 	KNOB(ks, p, knows_boots, 0, "knows_boots");
 	KNOB(ks, p, replay_first, 0, "replay_first");
 	KNOB(ks, p, own_ready, 0, "own_ready");
-	for (int i = 0; i < LAPTOPS_MAX; i++) {
+	for (int i = 0; i < p->laptops_made; i++) {
 		KNOB(ks, p, boot_clock_ms[i], 1, "m%d.boot_clock", i);
 		KNOB(ks, p, wall_offset_ms[i], 0, "m%d.wall_offset", i);
 	}
@@ -258,18 +258,65 @@ static bool make_round(struct shrinking *sh, int i, bool up)
 	return false;
 }
 
+static int64_t value_of(const struct recipe *r, const struct knobs *ks, const char *name)
+{
+	for (int i = 0; i < ks->count; i++)
+		if (!strcmp(ks->list[i].name, name))
+			return r->values[i];
+	return 0;
+}
+
+/* Of a fault, a run or a vendor that is left out. */
+static bool is_idle(const struct recipe *r, const struct knobs *ks, const struct knob *k)
+{
+	const char *dot = strchr(k->name, '.');
+	char off[24];
+
+	if (!dot || !strcmp(dot, ".off"))
+		return false;
+	if (k->name[0] == 'v')
+		return atoi(k->name + 1) >= value_of(r, ks, "vendors");
+	if (k->name[0] == 'm')
+		return false;
+	snprintf(off, sizeof(off), "%.*s.off", (int)(dot - k->name), k->name);
+	return value_of(r, ks, off);
+}
+
 static bool one_pass(struct shrinking *sh, const struct knobs *ks)
 {
 	bool less = false;
 
 	for (int i = 0; i < ks->count && !tried_enough(sh); i++) {
 		const struct knob *k = &ks->list[i];
+		if (is_idle(&sh->recipe, ks, k))
+			continue;
 		if (k->least != LEAVE && sh->recipe.values[i] != k->least)
 			less = (k->type == K_BOOL ? try_value(sh, i, k->least) : halve(sh, k, i)) || less;
 		if (k->type != K_BOOL && sh->recipe.values[i] > 100)
 			less = make_round(sh, i, k->type == K_LONG) || less;
 	}
 	return less;
+}
+
+/* What is left out needs no words. */
+static void forget_idle(struct shrinking *sh, const struct knobs *ks)
+{
+	struct recipe was = sh->recipe, made;
+	struct plan p;
+	struct sim s = {0};
+
+	plan_make(&p, was.seed, was.alone);
+	recipe_of(&p, &made);
+	plan_free(&p);
+	for (int i = 0; i < ks->count; i++)
+		if (is_idle(&was, ks, &ks->list[i]))
+			sh->recipe.values[i] = made.values[i];
+	build(&sh->recipe, &p);
+	sim_run(&s, &p, false);
+	if (s.how != sh->how)
+		sh->recipe = was;
+	sim_free(&s);
+	plan_free(&p);
 }
 
 int shrink(struct plan *p, const char *how, double most_s)
@@ -281,6 +328,7 @@ int shrink(struct plan *p, const char *how, double most_s)
 	knobs_of(p, &ks);
 	for (int i = 0; i < PASSES_MAX && one_pass(&sh, &ks); i++)
 		;
+	forget_idle(&sh, &ks);
 	plan_free(p);
 	build(&sh.recipe, p);
 	return sh.tries;

@@ -88,7 +88,7 @@ struct job_plan { /* one run: what one client is to do */
 struct plan {
 	uint64_t seed;
 	bool alone;
-	int vendors_made;
+	int vendors_made, laptops_made;
 	struct job_plan jobs[CLIENTS_MAX];
 	int client_count;
 	struct vendor_plan vendors[VENDORS_MAX];
@@ -270,7 +270,7 @@ struct machine {
 	uint64_t conn, epoch;
 	int64_t lease, cut_until, watch_at;
 	int64_t renewed_at;    /* the newest reason for its lease: who holds it said so, or a segment done on its own */
-	bool was_detached, was_cut;
+	bool was_detached, was_cut, let_go;
 	struct entry *log;
 	size_t log_count, log_cap;
 	struct work *works;

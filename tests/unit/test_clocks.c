@@ -183,6 +183,8 @@ static void test_clock_is_compared(void **state)
 		close(s.listener);
 		if (got < 0)
 			fail_msg("%s: %s", clocks[i].name, err.msg);
+		if (llabs(result.clock_off_ms + clocks[i].off_s * 1000) > 2000 + PATIENCE_MS)
+			fail_msg("%s: off by %lld ms", clocks[i].name, (long long)result.clock_off_ms);
 		const char *text = str_text(&result.text);
 		if (clocks[i].words ? strncmp(text, "bad: this machine's", 19) || !strstr(text, clocks[i].words) :
 				      strcmp(text, "ok: the key is accepted\n"))

@@ -31,7 +31,7 @@ static void learn(struct limits *l, int status, const char *head, int64_t retry_
 {
 	struct reply r = answer(status, head, retry_after_ms);
 
-	limits_learn(l, &r, NOW);
+	limits_learn(l, &r, NOW, NOW);
 	reply_free(&r);
 }
 
@@ -116,6 +116,11 @@ static void calls_on_their_way_count(void **state)
 	assert_int_equal(l.windows[0].left, 30);
 	learn(&l, 200, "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
 	assert_int_equal(l.windows[0].left, 70); /* and there is more than was thought */
+	struct reply slow = answer(200, "RateLimit: \"minute\";r=80;t=50\r\n", 0);
+	limits_learn(&l, &slow, NOW - 10000, NOW); /* written when its call came */
+	assert_int_equal(l.windows[0].left, 70);
+	assert_int_equal(l.windows[0].reset_at_ms, NOW + 40000);
+	reply_free(&slow);
 	learn(&l, 200, "RateLimit: \"minute\";r=99;t=60\r\n", 0);
 	assert_int_equal(l.windows[0].left, 99); /* the next window */
 }
@@ -207,7 +212,7 @@ static void processes_share_it(void **state)
 	assert_int_equal(limiter_take(a, "runpod:another", 20, CALL_POLL, clock_wall_ms()), 0);
 	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL, clock_wall_ms()), 0);
 	struct reply r = answer(429, "", 60000);
-	limiter_learn(b, "runpod:x", &r, clock_wall_ms());
+	limiter_learn(b, "runpod:x", &r, clock_wall_ms(), clock_wall_ms());
 	reply_free(&r);
 	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE, clock_wall_ms()) > 0);
 	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL, clock_wall_ms()), 0);
