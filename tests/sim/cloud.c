@@ -389,7 +389,9 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 static bool always_there(const struct sim *s, const struct client *cl)
 {
 	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
-						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE, F_LIST_FAILS, F_LIST_RATE_LIMITED, F_LIST_SLOW};
+						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
+	/* of a spot pod only a listing tells what it costs */
+	bool dark = s->wire && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW]);
 
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])
@@ -397,7 +399,7 @@ static bool always_there(const struct sim *s, const struct client *cl)
 	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++)
 		if (s->hit[i])
 			return false;
-	return !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
+	return !dark && !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
 }
 
 /* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
@@ -405,7 +407,7 @@ static int64_t real_meter(const struct sim *s, const struct machine *m)
 {
 	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
 
-	if (m->spot) /* only a listing tells what it costs */
+	if (m->spot)
 		ms -= m->visible - m->created + 6000;
 
 	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
