@@ -2,8 +2,8 @@
  * machine's clients share their counts through its ledger; machines know nothing of each other but what replies say.
  *
  * What is promised, and checked here: a poll or a create is refused for the account's limit only where another machine asked
- * and this one could not know: within the same window, and nothing that it heard since was written after that; or ever, with a
- * vendor that does not say what is left. A release waits for nothing but a 429. After a 429 a machine leaves the account alone
+ * and this one did not know of all: within the same window (what a reply says is left knows nothing of calls that are on their
+ * way, here or there); or ever, with a vendor that does not say what is left. A release waits for nothing but a 429. After a 429 a machine leaves the account alone
  * for as long as it was told to. */
 #include "sim.h"
 
@@ -15,7 +15,7 @@ enum { WINDOW_MS = 60000, RENT_QUEUE_MS = 10000, RETRY_MS = 5000 };
 
 struct api_call { /* on its way through the limiter, or to the vendor */
 	struct happening call;
-	int64_t since, extra, told_at;
+	int64_t since, extra;
 };
 
 static bool limited(const struct sim *s, int provider)
@@ -113,7 +113,6 @@ static void try_to_send(struct client *cl, struct api_call *k)
 		no_room(cl, k, wait);
 		return;
 	}
-	k->told_at = cl->laptop->told_at[provider];
 	wrap(cl, v->latency_ms, W_CALL, k);
 }
 
@@ -156,8 +155,6 @@ void account_heard(struct client *cl, struct happening *h)
 			      wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms, wall_now(cl));
 	if (refused)
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
-	if (h->reset_s)
-		cl->laptop->told_at[h->provider] = MAX(cl->laptop->told_at[h->provider], h->said_at);
 	reply_free(&r);
 }
 
@@ -172,11 +169,11 @@ static void roll_over(struct account *a, int64_t now)
 }
 
 /* Another machine asked, and this one could not know. */
-static bool could_not_know(struct sim *s, const struct client *cl, const struct api_call *k)
+static bool could_not_know(struct sim *s, const struct client *cl, int provider)
 {
-	const struct account *a = &s->accounts[k->call.provider];
+	const struct account *a = &s->accounts[provider];
 	/* where nothing is said, a window that another machine once began is out of step with ours for good */
-	int64_t since = s->plan->vendors[k->call.provider].says_limit ? MAX(a->began, k->told_at) : 0;
+	int64_t since = s->plan->vendors[provider].says_limit ? a->began : 0;
 
 	for (int i = 0; i < LAPTOPS_MAX; i++)
 		if (&s->laptops[i] != cl->laptop && a->asked[i] && a->asked_at[i] >= since)
@@ -200,7 +197,7 @@ static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
 	int64_t told = s->accounts[k->call.provider].began + WINDOW_MS - s->now;
 
 	s->refused++;
-	if (class_of(k->call.what) != CALL_RELEASE && !cl->laptop->jumped && !could_not_know(s, cl, k))
+	if (class_of(k->call.what) != CALL_RELEASE && !cl->laptop->jumped && !could_not_know(s, cl, k->call.provider))
 		broke(s, "a call over the limit of %d a minute, and no other machine asked unheard",
 		      s->plan->vendors[k->call.provider].per_minute);
 	struct happening *r = reply_later(s, h, s->plan->vendors[k->call.provider].latency_ms, answer_to(k->call.what));

@@ -114,6 +114,12 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       169181, 181341, 184663, 219796, 247399, 286553, 298697, 642442, 1381229, 1557380,
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
+/* ... and these, of several clients. */
+static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232,
+						/* with real translators */
+						SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
+						SEED_WIRE | 11018011, SEED_WIRE | 7000032828};
+
 /* Every so manieth goes through real translators. */
 static uint64_t seed_of(uint64_t number, int wires_every)
 {
@@ -124,19 +130,20 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone, 
 {
 	struct tally tally = {0};
 	double began = seconds();
-	uint64_t failures = 0, known = ARRAY_LEN(once_broken);
+	uint64_t failures = 0, old = ARRAY_LEN(once_broken),
+		 known = old + ARRAY_LEN(once_broken_together);
 	char word[240];
 
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
-		uint64_t seed = i < known ? once_broken[i] : seed_of(from + i - known, wires_every);
+		uint64_t seed = i < old ? once_broken[i] : i < known ? once_broken_together[i - old] : seed_of(from + i - known, wires_every);
 		struct plan plan;
-		plan_make(&plan, seed, alone || i < known);
+		plan_make(&plan, seed, alone || i < old);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
 				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
 			else
-				one(seed, program, i < known, true, false);
+				one(seed, program, alone || i < old, true, false);
 		}
 		plan_free(&plan);
 	}
@@ -170,6 +177,24 @@ static void say_found(const struct plan *p, uint64_t seed, int tries)
 	       (unsigned long long)seed, tries, faults_left(p), runs, segments);
 }
 
+/* What is printed for it plays the same again. */
+static bool plays_again(struct plan *plan, const char *how)
+{
+	CLEANUP(free_text) char *text = plan_text(plan);
+	struct plan again;
+	struct sim s = {0};
+
+	if (plan_read(&again, text) < 0)
+		return false;
+	sim_run(&s, &again, false);
+	bool same = s.how == how;
+	sim_free(&s);
+	plan_free(&again);
+	if (!same)
+		printf("sim: planted %s: --plan '%s' does not play it again\n", planted_defects[planted].name, text);
+	return same;
+}
+
 /* True: one of the seeds shows it, by the invariant that it breaks, and few faults are needed for that. */
 static bool is_found(uint64_t seeds)
 {
@@ -183,6 +208,7 @@ static bool is_found(uint64_t seeds)
 		bool found = strstr(s.broken, says) != NULL;
 		int tries = found ? shrink(&plan, s.how, PLANTED_SHRINK_S) : 0;
 		int left = faults_left(&plan);
+		bool again = found && plays_again(&plan, s.how);
 		sim_free(&s);
 		if (found)
 			say_found(&plan, seed, tries);
@@ -190,7 +216,7 @@ static bool is_found(uint64_t seeds)
 		if (found && left > FAULTS_LEFT_MAX)
 			printf("sim: planted %s: more than %d faults are left\n", planted_defects[planted].name, FAULTS_LEFT_MAX);
 		if (found)
-			return left <= FAULTS_LEFT_MAX;
+			return again && left <= FAULTS_LEFT_MAX;
 	}
 	printf("sim: planted %s: none of %llu seeds says \"%s\"\n", planted_defects[planted].name, (unsigned long long)seeds, says);
 	return false;

@@ -308,7 +308,6 @@ struct laptop { /* one clock, one ledger */
 	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
 	struct store *facts;		/* what its limiters share; NULL: no account is limited */
 	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
-	int64_t told_at[VENDORS_MAX];	  /* when the vendor wrote the newest that was heard of its windows */
 };
 
 struct client {

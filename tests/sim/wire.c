@@ -1128,8 +1128,12 @@ static void release(struct client *cl, int pod)
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct pod_log *log = log_of(cl, pod);
 
-	if (!p->id[0])
-		broke(cl->sim, "a release without an id");
+	struct machine *m = wire_find(cl->sim, p->provider, p->id);
+
+	if (m)
+		m->let_go = true;
+	else
+		broke(cl->sim, "a release of \"%s\", which nobody made", p->id);
 	bool asks = p->fault != ERR_NONE && p->fault != ERR_CAP && !p->connected_at && !log->asked;
 	log->asked = log->asked || asks;
 	if (asks && !(log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS))
