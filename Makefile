@@ -5,8 +5,8 @@
 ## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
 ## make check                 all tests
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
-## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then RunPod's clients killed at each
-##                            write of the ledger, and random faults of RunPod's
+## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
+##                            the ledger and around each request, full disks at each call, and random faults
 ## make bench                 measures, each beside a named peer
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -129,8 +129,8 @@ podbox: $(BUILD)/tests/podbox
 unit-build: $(UNIT)
 # the fuzzers: clang's libFuzzer; `make fuzz` builds them with all of the library instrumented
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libburst.a
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libburst.a $(LIBS)
+$(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
 .PHONY: fuzz-build
 fuzz-build: $(FUZZERS)
 unit: $(UNIT)
@@ -146,7 +146,7 @@ $(BUILD)/e2e/kit_print: tests/e2e/kit_print.c $(BUILD)/libburst.a
 	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 # What stands between a client and its pods in the end-to-end tests (connections are cut, held up and spoilt there), and
 # what kills it at a given call.
-E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so
+E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so build/e2e/failer.so
 build/e2e/relay: tests/e2e/relay.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -g -o $@ $<
@@ -221,16 +221,20 @@ fuzz: deps-test
 	@$(MAKE) --no-print-directory BUILD=build/fuzz SANITIZE=1 CC=clang CFLAGS="$(FUZZ_FLAGS)" fuzz-build
 	@bash tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ)
 
-# N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then, for RunPod and for Modal, a client is
-# killed at every write of its ledger, and for SOAK_SECONDS everything goes wrong at once.
+# N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then a client is killed around every order
+# to the local provider, and meets a full disk at every call; and, for RunPod and for Modal, it is killed at every write of its ledger and
+# around every request, its disk is full at 100 calls, and for SOAK_SECONDS everything goes wrong at once.
 N    ?= 100000
 FROM ?=
 SOAK_SECONDS ?= 600
 soak: deps-test
 	@$(MAKE) --no-print-directory all sim podbox e2e-tools
 	@bash tests/sim/soak.sh $(BUILD)/tests/sim $(N) $(FROM)
+	@BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/local_kill.sh
+	@BURST=$(CURDIR)/$(BUILD)/burst FULL_POINTS=all bash tests/e2e/local_machine.sh
 	@for vendor in runpod modal; do \
 		BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/$${vendor}_kill.sh && \
+		BURST=$(CURDIR)/$(BUILD)/burst FULL_POINTS=100 bash tests/e2e/$${vendor}_machine.sh && \
 		BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/$${vendor}_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) || exit 1; \
 	done
 

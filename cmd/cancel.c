@@ -125,7 +125,7 @@ struct tally {
 	int ended, left, failed;
 };
 
-/* now_ms: by the provider's clock. By ours, were it wrong, a pod that another machine wants could seem to be of the past. */
+/* now_ms: by the provider's clock; ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
 static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
@@ -155,12 +155,13 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, struct tally *tally, struct err *err)
 {
 	struct op_result result = {0};
+	int64_t now_ms;
 
-	if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, err) < 0)
+	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
 		if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
-			judge(ctx, p, &result.pods[k], clock_wall_ms() - result.clock_off_ms, tally, err);
+			judge(ctx, p, &result.pods[k], now_ms, tally, err);
 	op_result_free(&result);
 	return 0;
 }

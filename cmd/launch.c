@@ -43,6 +43,7 @@ void launch_free(struct launch *l)
 	free(l->output_dir);
 	free(l->gpus);
 	free(l->adopted);
+	free(l->unsaved);
 	fd_close(l->run_lock);
 	fd_close(l->job_lock);
 	fd_close(l->output_lock);
@@ -567,13 +568,30 @@ static void show_output(void *ctx, const char *pod, const char *line)
 	fprintf(stderr, "%s | %s\n", pod, line);
 }
 
-static json_t *result_json(struct launch *l)
+/* The run's pods as the ledger has them, and as they are where it could not be told. */
+static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
 {
 	struct pod_row *pods = NULL;
-	size_t count = 0;
+	size_t n = 0, at;
 
-	if (l->run.id[0])
-		store_pods(l->ctx->store, l->run.id, false, &pods, &count, NULL);
+	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
+		pods = NULL, n = 0;
+	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
+	for (size_t i = 0; i < l->unsaved_count; i++) {
+		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
+			;
+		pods[at] = l->unsaved[i];
+		n += at == n;
+	}
+	*count = n;
+	return pods;
+}
+
+static json_t *result_json(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = pods_of_run(l, &count);
+
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
 	if (l->delivered)
@@ -628,11 +646,10 @@ static void name_unreleased(struct launch *l, const struct pod_row *pods, size_t
 
 static void say_end(struct launch *l)
 {
-	struct pod_row *pods = NULL;
 	size_t count = 0;
+	struct pod_row *pods = pods_of_run(l, &count);
 	struct run_row *r = &l->run;
 
-	store_pods(l->ctx->store, r->id, false, &pods, &count, NULL);
 	if (!l->ctx->quiet && count) {
 		report_print_phases(stderr, pods, count, clock_wall_ms());
 		fputc('\n', stderr);
@@ -699,6 +716,7 @@ int launch_run(struct launch *l)
 	output_before_line(line_in_between);
 	struct engine *e = engine_new(&l->setup);
 	int status = engine_run(e, &l->err);
+	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);
 	engine_free(e);
 	output_before_line(NULL);
 	progress_free(p);

@@ -17,6 +17,8 @@ struct launch {
 	int rented_at_count;
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	struct err err;			     /* of the run, once it has ended */
+	struct pod_row *unsaved;	     /* pods as they are, where the ledger could not be told */
+	size_t unsaved_count;
 	json_t *delivered;		     /* what the delivery's own run said; NULL: there was none */
 };
 

@@ -82,13 +82,29 @@ void output_safe_line(FILE *to, const char *text, size_t len)
 	fwrite(str_text(&line), 1, line.len, to);
 }
 
+/* All that utf8_hostile() knows is of three bytes at most. */
+static unsigned code_point(const unsigned char *p, size_t len)
+{
+	return len == 1 ? p[0] : len == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu) : (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+}
+
 char *output_json_line(const json_t *value)
 {
-	char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	CLEANUP(free_text) char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+	struct str safe = STR_INIT;
 
 	if (!line) /* no memory: nothing else can fail here */
 		abort();
-	return line;
+	/* what would drive a terminal stands in texts alone: with a backslash it means the same */
+	for (const unsigned char *p = (const unsigned char *)line; *p;) {
+		size_t len = MAX(utf8_sequence(p, strnlen((const char *)p, 4)), 1);
+		if (utf8_hostile(p, len))
+			str_addf(&safe, "\\u%04X", code_point(p, len));
+		else
+			str_addn(&safe, p, len);
+		p += len;
+	}
+	return str_detach(&safe);
 }
 
 void output_json(json_t *value)

@@ -173,8 +173,8 @@ void manifest_restore(const struct manifest_entry *entry, struct segment_result 
 	result->suspect = jsonx_bool(line, "suspect", false);
 	COPY_TEXT(result->reason, jsonx_text(line, "reason", ""));
 	COPY_TEXT(result->sha256, entry->sha256);
-	result->bytes = jsonx_int(line, "bytes", 0);
-	result->seconds = jsonx_number(line, "seconds", 0);
+	result->bytes = MAX(jsonx_int(line, "bytes", 0), 0);
+	result->seconds = MIN(MAX(jsonx_number(line, "seconds", 0), 0), 1e9);
 	result->sample_rate = (int)MIN(MAX(jsonx_int(line, "sample_rate", 0), 0), 1000000);
 	result->tries = (int)MIN(MAX(jsonx_int(line, "tries", 1), 0), 1000);
 	COPY_TEXT(result->provider, jsonx_text(line, "provider", ""));

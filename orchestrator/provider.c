@@ -137,7 +137,7 @@ bool reply_clock_off(const struct reply *r, int64_t sent_wall_ms, int64_t now_wa
 	if (!reply_header(r, "Date", text, sizeof(text)) || !clock_http_date(text, &dated_s))
 		return false;
 	if (reply_header(r, "Age", text, sizeof(text))) /* how long a cache has had it */
-		dated_s += MIN(strtoll(text, NULL, 10), INT32_MAX);
+		dated_s += MIN(MAX(strtoll(text, NULL, 10), 0), INT32_MAX);
 	int64_t from_ms = dated_s * 1000, to_ms = from_ms + 999;
 	*off_ms = now_wall_ms < from_ms ? now_wall_ms - from_ms : sent_wall_ms > to_ms ? sent_wall_ms - to_ms : 0;
 	return true;

@@ -232,7 +232,6 @@ struct op_result {
 	char image[IMAGE_MAX]; /* IMAGE, RENT: for rent_request.known_image; empty: none. Only the provider reads it */
 	struct str text;
 	enum release_word release;
-	int64_t clock_off_ms; /* set by caller_ask(): how far this machine's wall clock is from the vendor's, ahead: above 0 */
 };
 void op_result_free(struct op_result *r);
 

@@ -102,6 +102,7 @@ note "unit tests under valgrind"
 must "simulator: 50,000 schedules" build/tests/sim --seeds 50000
 must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000
 must "simulator: planted defects are found" build/tests/sim --plants --seeds 5000
+must "fuzzers: 10 s each" make -j"$jobs" fuzz
 must "agent and start script" make check-agent
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 
@@ -127,7 +128,14 @@ again() { # again SCRIPT LOG
 }
 for t in "${e2e[@]}"; do again "$t" "$logs/$(basename "$t").e2e.log"; done
 # what a false clock and the sanitizers cannot do together
-clocks() { BURST=$PWD/build/burst bash tests/e2e/client.sh t_clock_a_day_ahead t_clock_jumps_ahead t_clock_jumps_back; }
+clocks() {
+	BURST=$PWD/build/burst bash tests/e2e/client.sh t_clock_a_day_ahead t_clock_jumps_ahead t_clock_jumps_back &
+	BURST=$PWD/build/burst bash tests/e2e/runpod_machine.sh t_its_clock_is_wrong &
+	BURST=$PWD/build/burst bash tests/e2e/modal_machine.sh t_its_clock_is_wrong &
+	local pid result=0
+	for pid in $(jobs -p); do wait "$pid" || result=1; done
+	return $result
+}
 clocks >"$logs/clocks.e2e.log" 2>&1 </dev/null
 echo $? >"$logs/clocks.e2e.log.status"
 count_lines "clocks" "$logs/clocks.e2e.log" "$(cat "$logs/clocks.e2e.log.status")"

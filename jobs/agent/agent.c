@@ -2665,67 +2665,104 @@ static void dispatch(struct agent *a)
 
 /* ---- commands: a segment that is a shell command in a private copy of the code ---- */
 
-/* Matches c against the set at p ("[a-z]", "[!x]"); *end is behind it. An unclosed one is a plain '['. */
-static bool set_match(const char *p, char c, const char **end)
+/* One character of a pattern or a name; bytes that are not UTF-8 stand for themselves. */
+static unsigned pattern_char(const char **at)
+{
+	static const unsigned char first[5] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	const unsigned char *p = (const unsigned char *)*at;
+	size_t len = utf8_at(p, strnlen(*at, 4));
+	unsigned value = len ? p[0] & first[len] : 0x110000u + p[0];
+	for (size_t i = 1; i < len; i++)
+		value = value << 6 | (p[i] & 63);
+	*at += len ? len : 1;
+	return value;
+}
+
+/* The ']' that closes the set ("[a-z]", "[!x]") at p; NULL: there is none, and the '[' is a plain one. */
+static const char *set_end(const char *p)
+{
+	p += 1 + (p[1] == '!' || p[1] == '^');
+	for (bool begun = false; *p; p++, begun = true) {
+		if (*p == ']' && begun)
+			return p;
+		p += *p == '\\' && p[1];
+	}
+	return NULL;
+}
+
+static unsigned set_member(const char **p)
+{
+	*p += **p == '\\';
+	return pattern_char(p);
+}
+
+static bool set_has(const char *p, const char *end, unsigned c)
 {
 	bool not = p[1] == '!' || p[1] == '^', hit = false;
-	const char *q = p + 1 + not, *first = q;
-	for (; *q && (*q != ']' || q == first); q++) {
-		if (q[1] == '-' && q[2] && q[2] != ']') {
-			hit = hit || ((unsigned char)c >= (unsigned char)q[0] && (unsigned char)c <= (unsigned char)q[2]);
-			q += 2;
-		} else {
-			hit = hit || c == *q;
+	for (p += 1 + not; p < end;) {
+		unsigned low = set_member(&p), high = low;
+		if (*p == '-' && p + 1 < end) {
+			p++;
+			high = set_member(&p);
 		}
+		hit = hit || (low <= c && c <= high);
 	}
-	*end = *q ? q + 1 : p + 1;
-	return *q ? hit != not && c != '/' : c == '[';
+	return hit != not;
 }
 
-/* The pattern behind what takes the character c; NULL when it does not fit. */
-static const char *pattern_step(const char *p, char c)
+/* Moves both behind the next character of the name, where the pattern, which shows no star, takes it. */
+static bool pattern_step(const char **pattern, const char **name)
 {
-	const char *end;
-	if (*p == '?')
-		return c != '/' ? p + 1 : NULL;
-	if (*p == '[')
-		return set_match(p, c, &end) ? end : NULL;
-	p += *p == '\\' && p[1];
-	return *p == c ? p + 1 : NULL;
+	const char *p = *pattern, *n = *name, *close = *p == '[' ? set_end(p) : NULL;
+	if (!*p || !*n)
+		return false;
+	if (*p == '?' || close) {
+		unsigned c = pattern_char(&n);
+		if (c == '/' || (close && !set_has(p, close, c)))
+			return false;
+		p = close ? close : p;
+	} else {
+		p += *p == '\\';
+		if (*p != *n++)
+			return false;
+	}
+	*pattern = p + 1;
+	*name = n;
+	return true;
 }
 
-/* `*` and `?` stay in a folder, `**` crosses folders, `**` + `/` is any number of folders, none too, [..] is a set. After a
- * mismatch the last star takes one character more, and when it can take none, the last double star takes more. */
+/* The rule of orchestrator/base/pattern.h: `*` and `?` stay in a folder, `**` crosses folders; after a '/' or at the start,
+ * `**` + `/` is any number of folders, none too; [..] is a set. After a mismatch the last star takes one character more, and
+ * when it can take none, the last double star takes more. */
 static bool pattern_match(const char *p, const char *name)
 {
-	const char *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL;
+	const char *start = p, *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL;
 	bool whole_folders = false;
-	for (;;) {
-		if (p[0] == '*' && p[1] == '*') {
-			p += 2;
-			whole_folders = *p == '/';
+	while (*p || *name) {
+		if (*p == '*') {
+			size_t stars = strspn(p, "*");
+			bool begins = p == start || p[-1] == '/';
+			p += stars;
+			if (stars == 1) {
+				star = p;
+				star_at = name;
+				continue;
+			}
+			whole_folders = begins && *p == '/';
 			deep = p += whole_folders;
 			deep_at = name;
 			star = NULL;
+		} else if (pattern_step(&p, &name)) {
 			continue;
-		}
-		if (*p == '*') {
-			star = ++p;
-			star_at = name;
-			continue;
-		}
-		if (!*p && !*name)
-			return true;
-		const char *next = *p && *name ? pattern_step(p, *name) : NULL;
-		if (next) {
-			p = next;
-			name++;
 		} else if (star && *star_at && *star_at != '/') {
+			pattern_char(&star_at);
 			p = star;
-			name = ++star_at;
-		} else if (deep && *deep_at) {
-			deep_at += whole_folders ? strcspn(deep_at, "/") : 0;
-			deep_at += *deep_at != 0;
+			name = star_at;
+		} else if (deep && *deep_at && (!whole_folders || strchr(deep_at, '/'))) {
+			if (whole_folders)
+				deep_at = strchr(deep_at, '/') + 1;
+			else
+				pattern_char(&deep_at);
 			p = deep;
 			name = deep_at;
 			star = NULL;
@@ -2733,6 +2770,7 @@ static bool pattern_match(const char *p, const char *name)
 			return false;
 		}
 	}
+	return true;
 }
 
 static bool is_output(const struct agent *a, const char *name)
@@ -3267,8 +3305,8 @@ static void usage_line(struct agent *a, const char *line)
 	const char *comma = strchr(line, ',');
 	if (!comma || !isdigit((unsigned char)*line))
 		return;
-	a->usage_percent += atoi(line);
-	a->usage_mb += atoll(comma + 1);
+	a->usage_percent += (int)MIN(atoll(line), (long long)100);
+	a->usage_mb += MIN(MAX(atoll(comma + 1), (long long)0), (long long)1 << 32);
 	if (++a->usage_cards < MAX(a->gpu_count, 1))
 		return;
 	struct buf *b = say_begin(a, "usage");
@@ -4721,6 +4759,9 @@ static int lane_head(struct lanes *l, struct lane *lane)
 	for (int i = 0; i < 8; i++)
 		lane->turn = lane->turn << 8 | lane->head[i];
 	lane->left = (uint32_t)lane->head[8] << 24 | (uint32_t)lane->head[9] << 16 | (uint32_t)lane->head[10] << 8 | lane->head[11];
+	for (int i = 0; i < l->count; i++)
+		if (&l->list[i] != lane && l->list[i].have == FRAME_HEAD && l->list[i].turn == lane->turn)
+			return lane_broken("two lanes carry one frame");
 	return lane->turn < l->turn ? lane_broken("a lane goes back") : 0;
 }
 

@@ -175,12 +175,13 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	struct core_pod *p = pod_by_id(c, provider, view->id);
 	bool ours = !strcmp(view->marker.run, c->conf.run) && view->marker.attempt[0];
 
-	if (!p && ours && view->state != POD_STATE_GONE) {
+	if (!p && ours) {
 		p = pod_by_attempt(c, provider, view->marker.attempt);
-		if (!p) {
+		bool over = view->state == POD_STATE_GONE; /* it lived and ended while nobody knew its id */
+		if (!p && !over)
 			stray(c, provider, view);
+		if (!p || (over && p->phase != POD_AMBIGUOUS))
 			return;
-		}
 		p->listed = true;
 		if (p->phase == POD_RENTING)
 			return; /* its reply is still under way */

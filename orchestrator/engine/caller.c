@@ -316,8 +316,8 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
-	       struct op_result *result, struct err *err)
+static int ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+	       struct op_result *result, int64_t *clock_off_ms, struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
@@ -338,11 +338,29 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 		return -1;
 	}
 	const struct vendor_clock *k = clock_of(caller, provider->ops);
-	result->clock_off_ms = k ? k->off_ms : 0;
+	*clock_off_ms = k ? k->off_ms : 0;
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;
 		str_addf(&result->text, "bad: %s\n%s", clock.msg, str_text(&said));
 	}
+	return 0;
+}
+
+int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+	       struct op_result *result, struct err *err)
+{
+	int64_t off_ms;
+
+	return ask(provider, kind, want, most_ms, result, &off_ms, err);
+}
+
+int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err)
+{
+	int64_t off_ms;
+
+	if (ask(provider, OP_LIST, NULL, most_ms, result, &off_ms, err) < 0)
+		return -1;
+	*now_ms = clock_wall_ms() - off_ms;
 	return 0;
 }

@@ -47,6 +47,10 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err);
 
+/* OP_LIST, likewise, and what time it is by the provider's clock (ours where its replies bear no date): who judges other
+ * machines' pods by a clock of its own that is wrong ends them at work. */
+int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err);
+
 DEFINE_CLEANUP(caller_free, struct caller *)
 
 #endif

@@ -65,5 +65,7 @@ int engine_pod_rendered(const struct engine *e, int pod); /* segments it has fin
 
 /* The ledger's row of one of the core's pods. */
 struct pod_row engine_pod_row(const struct engine *e, int pod);
+/* The rows that the ledger should have and does not, as it could not be written. The caller frees the list. */
+size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
 
 #endif

@@ -78,6 +78,7 @@ struct epod { /* beside core_pod */
 	char gpu_seen[GPU_MAX];
 	char detail[64];
 	char fault[200];
+	char said_unsaved[POD_ID_MAX]; /* what it was called when it was last said that the ledger does not know of it */
 };
 
 struct queued {
@@ -103,6 +104,7 @@ struct engine {
 	struct timer *wake;
 	int64_t started_ms;
 	bool over;
+	bool unwritten; /* the ledger, and it was said why */
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */

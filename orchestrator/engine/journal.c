@@ -144,20 +144,53 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->reason, row->error);
 }
 
+/* Why is said once; the run cannot go on without a ledger. */
+static void unwritten(struct engine *e, struct err *err)
+{
+	struct event ev = {.type = EV_FAULT};
+
+	engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s", err->msg);
+	e->unwritten = true;
+	err->kind = ERR_LOCAL;
+	post(e, &ev, err);
+}
+
+/* Once by its name, once by its id. */
+static void say_unsaved(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!strcmp(p->said_unsaved, pod_called(e, pod)))
+		return;
+	COPY_TEXT(p->said_unsaved, pod_called(e, pod));
+	engine_log(e, LOG_ERROR, "pod %s of %s goes on by this client's memory alone", p->said_unsaved, row->provider);
+}
+
 void journal_pod(struct engine *e, int pod)
 {
 	struct pod_row row = engine_pod_row(e, pod);
 	struct err err = {0};
 
-	e->pods[pod].save_failed = false;
-	if (store_put_pod(e->setup->store, &row, &err) == 0)
+	e->pods[pod].save_failed = store_put_pod(e->setup->store, &row, &err) < 0;
+	if (!e->pods[pod].save_failed) {
+		e->unwritten = false;
 		return;
-	e->pods[pod].save_failed = true;
-	engine_log(e, LOG_ERROR, "the ledger could not be written (%s); pod %s of %s goes on by this client's memory alone",
-		   err.msg, pod_called(e, pod), row.provider);
-	struct event ev = {.type = EV_FAULT};
-	err.kind = ERR_LOCAL;
-	post(e, &ev, &err);
+	}
+	unwritten(e, &err);
+	if (strcmp(row.state, "gone") && strcmp(row.state, "failed"))
+		say_unsaved(e, pod, &row);
+}
+
+size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out)
+{
+	struct pod_row *rows = xcalloc((size_t)e->pod_count + 1, sizeof(*rows));
+	size_t count = 0;
+
+	for (int i = 0; i < e->pod_count; i++)
+		if (e->pods[i].save_failed)
+			rows[count++] = engine_pod_row(e, i);
+	*out = rows;
+	return count;
 }
 
 void journal_run(struct engine *e)
@@ -165,7 +198,7 @@ void journal_run(struct engine *e)
 	struct err err = {0};
 
 	if (store_put_run(e->setup->store, e->setup->run, &err) < 0)
-		engine_log(e, LOG_ERROR, "the ledger could not be written: %s", err.msg);
+		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s", err.msg);
 }
 
 /* The ledger's room for it is nothing that a run depends on. A pod taken over from an earlier client has no offer any more. */
@@ -222,10 +255,7 @@ void journal_flush(struct engine *e)
 		return;
 	if (store_put_segments(e->setup->store, e->safe_rows, e->safe_count, &err) < 0) {
 		/* the files are in place and in the manifest all the same: a later run finds them there */
-		engine_log(e, LOG_ERROR, "the ledger could not be written: %s", err.msg);
-		struct event ev = {.type = EV_FAULT};
-		err.kind = ERR_LOCAL;
-		post(e, &ev, &err);
+		unwritten(e, &err);
 	}
 	for (size_t i = 0; i < e->safe_count; i++) {
 		struct event ev = {.type = EV_SAFE, .segment = e->safe_segments[i],

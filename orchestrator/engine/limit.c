@@ -167,6 +167,14 @@ void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 	}
 }
 
+/* Of a ledger that somebody else wrote in, nothing is known. */
+static bool sound(long long ms, const struct limit_window *w)
+{
+	return ms >= 0 && ms <= STORE_NUMBER_MOST &&
+	       (!w || (w->quota >= 0 && w->quota <= STORE_NUMBER_MOST && w->left >= 0 && w->left <= STORE_NUMBER_MOST &&
+		       w->length_ms >= 0 && w->length_ms <= LONGEST_S * INT64_C(1000)));
+}
+
 void limits_read(struct limits *l, const char *text)
 {
 	long long refused, blocked, quota, length, left, reset;
@@ -174,7 +182,7 @@ void limits_read(struct limits *l, const char *text)
 	int used;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2)
+	if (sscanf(text, "%lld %lld%n", &refused, &blocked, &used) != 2 || !sound(refused, NULL) || !sound(blocked, NULL))
 		return;
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
@@ -186,6 +194,10 @@ void limits_read(struct limits *l, const char *text)
 		w->length_ms = length;
 		w->left = left;
 		w->reset_at_ms = reset;
+		if (!sound(reset, w)) {
+			*l = (struct limits){0};
+			return;
+		}
 	}
 }
 

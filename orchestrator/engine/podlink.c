@@ -14,6 +14,8 @@ enum {
 	POD_CLOCK_OFF_MS = 60 * 1000,
 };
 
+#define CLOCK_MOST_S INT64_C(1000000000000)
+
 void podlink_detail(struct engine *e, int pod, const char *text)
 {
 	COPY_TEXT(e->pods[pod].detail, text);
@@ -97,19 +99,21 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 {
 	const char *reason = jsonx_text(event, "reason", "worker");
 	struct segment_result *result = &e->setup->results[segment];
-	char words[160];
+	char words[160], cause[40], story[256];
 	struct err err;
 
 	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	podlink_shown(cause, sizeof(cause), reason);
 	if (e->needs->command) {
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
-		snprintf(result->reason, sizeof(result->reason), "the command ended with exit code %d%s%s", code,
+		snprintf(story, sizeof(story), "the command ended with exit code %d%s%s", code,
 			 words[0] ? ": " : "", code < 0 ? words : "");
 		e->command_code = code;
 	} else {
-		snprintf(result->reason, sizeof(result->reason), "%s: %.140s", reason, words);
+		snprintf(story, sizeof(story), "%s: %s", cause, words);
 	}
+	COPY_TEXT(result->reason, story); /* which cuts no character in two */
 	err_set(&err, failure_kind(reason), "%s: %s", e->segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
@@ -408,9 +412,9 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
 {
-	int64_t began_s = jsonx_int(hello, "began_s", 0);
+	int64_t began_s = podlink_bounded(hello, "began_s", 0, CLOCK_MOST_S);
 
-	return began_s ? began_s * 1000 + jsonx_int(hello, "t", 0) - wall_ms : 0;
+	return began_s ? began_s * 1000 + podlink_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) - wall_ms : 0;
 }
 
 /* It reads its hard end, an epoch, from a clock of its own. */

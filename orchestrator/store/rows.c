@@ -127,6 +127,16 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_FACT] = TABLE("fact", 1, struct fact_row, fact_columns),
 };
 
+int64_t row_number(int64_t n)
+{
+	return MIN(MAX(n, -STORE_NUMBER_MOST), STORE_NUMBER_MOST);
+}
+
+double row_fraction(double n)
+{
+	return isfinite(n) ? MIN(MAX(n, (double)-STORE_NUMBER_MOST), (double)STORE_NUMBER_MOST) : 0;
+}
+
 void row_copy(const struct table *table, void *to, const void *from)
 {
 	memset(to, 0, table->row_size);
@@ -138,8 +148,9 @@ void row_copy(const struct table *table, void *to, const void *from)
 			copy_text(field, c->size, value);
 		else
 			memcpy(field, value, c->size);
-		/* SQLite has no such number */
-		if (c->type == COLUMN_DOUBLE && isnan(*(double *)field))
-			memset(field, 0, c->size);
+		if (c->type == COLUMN_INT64)
+			*(int64_t *)field = row_number(*(int64_t *)field);
+		if (c->type == COLUMN_DOUBLE)
+			*(double *)field = row_fraction(*(double *)field);
 	}
 }

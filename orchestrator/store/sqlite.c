@@ -15,6 +15,7 @@
 
 #define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */
 #define PATIENCE_MS    10000      /* for other processes; their transactions take milliseconds */
+#define IMPATIENCE_MS  100	  /* once it was in vain: releases must not wait behind it */
 
 /* Step n brings a ledger from version n to n + 1. Steps are added, never changed. */
 static const char *const migrations[] = {
@@ -35,6 +36,9 @@ struct sqlite {
 	struct store base;
 	sqlite3 *db;
 	char *path;
+	dev_t device; /* of the file that was opened */
+	ino_t file;
+	bool impatient; /* somebody held it for longer than PATIENCE_MS, and may still */
 	sqlite3_stmt *put[TABLE_COUNT], *remove[TABLE_COUNT], *find[QUERY_COUNT];
 };
 
@@ -72,9 +76,20 @@ static const char *advice(sqlite3 *db, int rc)
 	return "the ledger failed";
 }
 
+static void set_patience(struct sqlite *q, bool impatient)
+{
+	if (q->impatient == impatient)
+		return;
+	q->impatient = impatient;
+	sqlite3_busy_timeout(q->db, impatient ? IMPATIENCE_MS : PATIENCE_MS);
+}
+
 static int fail(struct sqlite *q, struct err *err)
 {
 	int rc = q->db ? sqlite3_errcode(q->db) : SQLITE_NOMEM;
+
+	if ((rc & 0xff) == SQLITE_BUSY)
+		set_patience(q, true);
 
 	/* SQLite says many things of it, according to what it tried first */
 	if ((rc & 0xff) != SQLITE_NOMEM && access(q->path, W_OK) < 0 && errno == EROFS)
@@ -93,10 +108,26 @@ static int run_sql(struct sqlite *q, const char *sql, struct err *err)
 
 /* ---- transactions ---- */
 
+/* A file without a name takes all that is written to it, and nobody will ever read it. */
+static int check_name(const struct sqlite *q, struct err *err)
+{
+	struct stat st;
+
+	if (stat(q->path, &st) == 0 && st.st_ino == q->file && st.st_dev == q->device)
+		return 0;
+	return err_set(err, ERR_LOCAL,
+		       "%s: was removed or replaced while burst ran: what is written to it is lost; \"burst reap\" finds "
+		       "pods without it",
+		       q->path);
+}
+
 static int sqlite_begin(struct store *s, struct err *err)
 {
 	/* the write lock now: what is read inside is still true when it is written */
-	return run_sql(sqlite_of(s), "BEGIN IMMEDIATE", err);
+	if (check_name(sqlite_of(s), err) < 0 || run_sql(sqlite_of(s), "BEGIN IMMEDIATE", err) < 0)
+		return -1;
+	set_patience(sqlite_of(s), false);
+	return 0;
 }
 
 /* A full or failing disk makes SQLite undo the transaction by itself; what is put afterwards would
@@ -155,9 +186,9 @@ static void read_column(sqlite3_stmt *stmt, int at, const struct column *c, void
 		copy_text(field, c->size, (const char *)sqlite3_column_text(stmt, at));
 		break;
 	case COLUMN_INT: *(int *)field = sqlite3_column_int(stmt, at); break;
-	case COLUMN_INT64: *(int64_t *)field = sqlite3_column_int64(stmt, at); break;
+	case COLUMN_INT64: *(int64_t *)field = row_number(sqlite3_column_int64(stmt, at)); break;
 	case COLUMN_BOOL: *(bool *)field = sqlite3_column_int(stmt, at) != 0; break;
-	case COLUMN_DOUBLE: *(double *)field = sqlite3_column_double(stmt, at); break;
+	case COLUMN_DOUBLE: *(double *)field = row_fraction(sqlite3_column_double(stmt, at)); break;
 	}
 }
 
@@ -243,6 +274,8 @@ static int finish(struct sqlite *q, sqlite3_stmt *stmt, struct err *err)
 {
 	int result = sqlite3_step(stmt) == SQLITE_DONE ? 0 : fail(q, err);
 
+	if (result == 0)
+		set_patience(q, false);
 	sqlite3_reset(stmt);
 	sqlite3_clear_bindings(stmt);
 	return result;
@@ -253,6 +286,8 @@ static int change(struct sqlite *q, sqlite3_stmt *stmt, const struct table *t, s
 {
 	if (transaction_is_lost(q))
 		return refuse_lost(q, err);
+	if (!q->base.in_transaction && check_name(q, err) < 0)
+		return -1;
 	for (size_t i = 0; i < columns; i++)
 		if (bind_column(stmt, (int)i + 1, &t->columns[i], row) != SQLITE_OK)
 			return fail(q, err);
@@ -443,6 +478,7 @@ static int set_modes(struct sqlite *q, struct err *err)
 			return -1;
 		nanosleep(&moment, NULL);
 	}
+	set_patience(q, false);
 	return 0;
 }
 
@@ -506,11 +542,17 @@ static int prepare_all(struct sqlite *q, struct err *err)
 
 static int open_database(struct sqlite *q, struct err *err)
 {
+	struct stat st;
+
 	/* "./": SQLite gives ":memory:" and "file:" meanings of their own */
 	CLEANUP(free_text) char *name = xasprintf("%s%s", q->path[0] == '/' ? "" : "./", q->path);
 
 	if (sqlite3_open_v2(name, &q->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
 		return fail(q, err);
+	if (stat(q->path, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s; check who owns it", q->path, strerror(errno));
+	q->device = st.st_dev;
+	q->file = st.st_ino;
 	sqlite3_extended_result_codes(q->db, 1);
 	sqlite3_busy_timeout(q->db, PATIENCE_MS);
 	if (check_ours(q, err) < 0 || set_modes(q, err) < 0 || migrate(q, err) < 0)

@@ -3,7 +3,9 @@
  *
  * Rows are plain structs; "put" writes the whole row under its key, new or not. A put has reached the disk when it returns
  * (synchronous=FULL) unless it is made between store_begin() and store_commit(), which then is that moment. Times are wall
- * clock ms, -1 or 0: not yet. All texts fit their fields (longer ones are cut). Never a secret in here. */
+ * clock ms, -1 or 0: not yet. All texts fit their fields (longer ones are cut). Numbers are those of times, bytes and money:
+ * what lies beyond STORE_NUMBER_MOST, either way, was not written by us and comes back as that, so that sums and products of
+ * what is read stay numbers; a fraction that is no number comes back as 0. Never a secret in here. */
 #ifndef BURST_STORE_H
 #define BURST_STORE_H
 
@@ -12,6 +14,8 @@
 #include <stdint.h>
 
 #include "../base/err.h"
+
+#define STORE_NUMBER_MOST INT64_C(1000000000000000)
 
 struct store;
 

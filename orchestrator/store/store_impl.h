@@ -40,6 +40,9 @@ union any_row {
 	struct fact_row fact;
 };
 
+/* A number as it may stand in a row. */
+int64_t row_number(int64_t n);
+double row_fraction(double n);
 /* Copies the columns and nothing else: texts end, and what is behind their end or between the
  * fields is zero. */
 void row_copy(const struct table *table, void *to, const void *from);

@@ -56,7 +56,7 @@ within_bounds() {
 	[ -z "$(find . -path ./state -prune -o \( -name '*evil*' -o -name '*.part' \) -print)" ] || complain "$1: a file came where it must not"
 	"$BURST" logs "$(json .run)" >logs.txt 2>&1
 	"$BURST" ps --all >ps.txt 2>&1
-	! LC_ALL=C grep -l "$(printf '\033\|\007\|\302\233\|\342\200\256')" err.txt out.txt logs.txt ps.txt >found.txt ||
+	! LC_ALL=C grep -l "$(printf '\033\|\007\|\302\233\|\342\200\256')" err.txt out.txt logs.txt ps.txt state/runs/*/log >found.txt ||
 		complain "$1: the pod's text can drive the terminal: $(cat found.txt)"
 }
 seen_through() { # seen_through CASE [WORDS]: the pod is let go and the next one does the work

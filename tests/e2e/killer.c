@@ -1,16 +1,28 @@
 /* killer.c - a shared object for LD_PRELOAD: the program dies of SIGKILL right before or after its N-th call of one kind,
  * whichever of its threads makes it. Its children do not: strace -f cannot tell them apart, and pods would die with it.
  *
- *     KILL_AT="before|after CALL N"    CALL: rename (renameat too), fsync, fdatasync; ledger: whatever changes one of the
- *                                      ledger's files or makes it durable. N 0: it lives
- *     KILL_LOG=FILE                    each such call is a line there: number, wall clock ms, call, file */
+ *     KILL_AT="before|during|after CALL N"    N 0: it lives. CALL:
+ *         rename (renameat too), fsync, fdatasync
+ *         ledger    whatever changes one of the ledger's files or makes it durable
+ *         net       a request to a vendor. Before it is sent; during: all of it has been sent, nothing of the reply read; after:
+ *                   the reply has come, and burst has not looked at it. Connections to pods do not count
+ *         order     a child process, as the local provider's orders are. During: it has been started
+ *     KILL_LOG=FILE    each such call is a line there: number, wall clock ms, call, file (net: method, path) */
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#undef curl_easy_setopt /* a macro that makes sure of three arguments */
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +41,7 @@ __attribute__((constructor)) static void begin(void)
 		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	unsetenv("KILL_AT");
 	unsetenv("KILL_LOG");
+	unsetenv("LD_PRELOAD");
 }
 
 static const char *base_name(const char *path)
@@ -135,4 +148,155 @@ ssize_t pwrite64(int fd, const void *bytes, size_t len, off_t at)
 int ftruncate64(int fd, off_t len)
 {
 	AROUND(int, counted_fd("ftruncate", fd), "ftruncate64", on_length, fd, len);
+}
+
+/* ---- child processes ---- */
+
+enum { CHILDREN = 256 };
+
+static struct {
+	pid_t pid;
+	int number;
+} children[CHILDREN];
+
+pid_t fork(void)
+{
+	typedef pid_t on_fork(void);
+	on_fork *real = (on_fork *)dlsym(RTLD_NEXT, "fork");
+	int count = victim == getpid() && !strcmp(which, "order") ? one_more("order", "-") : 0;
+
+	die("before", count);
+	pid_t pid = real();
+	if (pid > 0 && count) {
+		children[count % CHILDREN].pid = pid;
+		children[count % CHILDREN].number = count;
+		die("during", count);
+	}
+	return pid;
+}
+
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	typedef pid_t on_wait(pid_t, int *, int);
+	pid_t ended = ((on_wait *)dlsym(RTLD_NEXT, "waitpid"))(pid, status, options);
+
+	for (size_t i = 0; ended > 0 && i < CHILDREN; i++)
+		if (children[i].pid == ended) {
+			children[i].pid = 0;
+			die("after", children[i].number);
+		}
+	return ended;
+}
+
+/* ---- requests ----
+ * burst loads libcurl when it needs it, and looks its functions up in what it loaded: it gets all that is loaded, where ours
+ * come first. */
+
+enum { REQUESTS = 256 };
+
+typedef CURLcode on_setopt(CURL *, CURLoption, ...);
+typedef CURLMcode on_handle(CURLM *, CURL *);
+typedef CURLMsg *on_info(CURLM *, int *);
+typedef void on_cleanup(CURL *);
+
+static struct request {
+	CURL *easy;
+	int number;
+	int64_t body, sent;
+	bool connects;
+	char method[16], path[120];
+} requests[REQUESTS];
+static void *libcurl;
+
+void *dlopen(const char *file, int flags)
+{
+	typedef void *on_open(const char *, int);
+	on_open *real = (on_open *)dlsym(RTLD_NEXT, "dlopen");
+
+	if (!file || strncmp(file, "libcurl.", 8) != 0 || strcmp(which, "net") != 0)
+		return real(file, flags);
+	libcurl = real(file, RTLD_NOW | RTLD_GLOBAL);
+	return libcurl ? real(NULL, RTLD_NOW) : NULL;
+}
+
+/* What is known of this handle; of a new one, nothing. */
+static struct request *request_of(CURL *easy)
+{
+	for (int round = 0; round < 2; round++)
+		for (size_t i = 0; i < REQUESTS; i++)
+			if (requests[i].easy == (round ? NULL : easy)) {
+				requests[i].easy = easy;
+				return &requests[i];
+			}
+	abort();
+}
+
+static void note_url(struct request *r, const char *url)
+{
+	const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+
+	snprintf(r->path, sizeof(r->path), "%s", path ? path : "/");
+}
+
+CURLcode curl_easy_setopt(CURL *easy, CURLoption option, ...)
+{
+	struct request *r = request_of(easy);
+	va_list ap;
+
+	va_start(ap, option);
+	void *value = va_arg(ap, void *); /* a long, a pointer and a 64-bit number travel alike */
+	va_end(ap);
+	switch ((int)option) {
+	case CURLOPT_CONNECT_ONLY: r->connects = value != NULL; break;
+	case CURLOPT_URL: note_url(r, value); break;
+	case CURLOPT_CUSTOMREQUEST: snprintf(r->method, sizeof(r->method), "%s", (const char *)value); break;
+	case CURLOPT_POSTFIELDSIZE_LARGE: r->body = (int64_t)(intptr_t)value; break;
+	}
+	return ((on_setopt *)dlsym(libcurl, "curl_easy_setopt"))(easy, option, value);
+}
+
+/* An answer that comes before all was sent is as good. */
+static int on_wire(CURL *easy, curl_infotype what, char *bytes, size_t len, void *ctx)
+{
+	struct request *r = ctx;
+
+	(void)easy, (void)bytes;
+	if (what == CURLINFO_DATA_OUT)
+		r->sent += (int64_t)len;
+	if (what == CURLINFO_HEADER_IN || ((what == CURLINFO_HEADER_OUT || what == CURLINFO_DATA_OUT) && r->sent >= r->body))
+		die("during", r->number);
+	return 0;
+}
+
+CURLMcode curl_multi_add_handle(CURLM *multi, CURL *easy)
+{
+	on_handle *real = (on_handle *)dlsym(libcurl, "curl_multi_add_handle");
+	on_setopt *setopt = (on_setopt *)dlsym(libcurl, "curl_easy_setopt");
+	struct request *r = request_of(easy);
+
+	if (!r->connects && victim == getpid())
+		r->number = one_more(r->method[0] ? r->method : "HEAD", r->path);
+	die("before", r->number);
+	if (r->number && r->number == number && !strcmp(when, "during")) {
+		setopt(easy, CURLOPT_DEBUGFUNCTION, on_wire);
+		setopt(easy, CURLOPT_DEBUGDATA, r);
+		setopt(easy, CURLOPT_VERBOSE, 1L);
+	}
+	return real(multi, easy);
+}
+
+CURLMsg *curl_multi_info_read(CURLM *multi, int *left)
+{
+	CURLMsg *msg = ((on_info *)dlsym(libcurl, "curl_multi_info_read"))(multi, left);
+
+	if (msg && msg->msg == CURLMSG_DONE)
+		die("after", request_of(msg->easy_handle)->number);
+	return msg;
+}
+
+void curl_easy_cleanup(CURL *easy)
+{
+	if (easy)
+		memset(request_of(easy), 0, sizeof(struct request));
+	((on_cleanup *)dlsym(libcurl, "curl_easy_cleanup"))(easy);
 }

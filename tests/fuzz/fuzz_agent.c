@@ -1,10 +1,13 @@
-/* fuzz_agent.c - foreign bytes into the agent: JSON, environments, patterns, WAV headers, tar streams, and lines of a worker
- * that holds a batch. The first byte chooses. */
+/* fuzz_agent.c - foreign bytes into the agent: JSON and hashes (as jansson and libcrypto have them), environments, patterns, WAV
+ * headers, tar streams, lines of a worker that holds a batch, what nvidia-smi prints, streams in several lanes, requests for
+ * files. The first byte chooses. */
 #define main agent_main
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"
 #undef main
 
+#include <jansson.h>
+#include <openssl/evp.h>
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -33,6 +36,77 @@ static int memory_file(const void *data, size_t len)
 	return fd;
 }
 
+static void must(bool well)
+{
+	if (!well)
+		abort();
+}
+
+static void same_json(const struct json *ours, json_t *theirs)
+{
+	static const enum json_type types[] = { [JSON_OBJECT] = J_OBJECT, [JSON_ARRAY] = J_LIST, [JSON_STRING] = J_TEXT,
+						[JSON_INTEGER] = J_INT,	  [JSON_REAL] = J_REAL,	 [JSON_TRUE] = J_TRUE,
+						[JSON_FALSE] = J_FALSE,	  [JSON_NULL] = J_NULL };
+	const char *key;
+	json_t *value;
+	size_t i;
+	must(ours && ours->type == types[json_typeof(theirs)]);
+	if (json_is_object(theirs)) {
+		json_object_foreach(theirs, key, value)
+			same_json(json_get(ours, key), value);
+	} else if (json_is_array(theirs)) {
+		const struct json *m = ours->first;
+		json_array_foreach(theirs, i, value) {
+			same_json(m, value);
+			m = m->next;
+		}
+		must(!m);
+	} else if (json_is_string(theirs)) {
+		must(ours->len == json_string_length(theirs) && !memcmp(ours->text, json_string_value(theirs), ours->len));
+	} else if (json_is_integer(theirs)) {
+		must(ours->integer == json_integer_value(theirs));
+	} else if (json_is_real(theirs)) {
+		must(ours->number == json_real_value(theirs));
+	}
+}
+
+/* What we take jansson takes, and it means the same; what we refuse it refuses, unless it is deeper than we go. */
+static void as_jansson_does(const char *text, size_t len)
+{
+	struct json_doc doc;
+	json_error_t error;
+	size_t deep = 0;
+	const struct json *ours = json_read(&doc, text, len);
+	json_t *theirs = json_loadb(text, len, JSON_DECODE_ANY, &error);
+	json_t *once = json_loadb(text, len, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+	for (size_t i = 0; i < len; i++)
+		deep += text[i] == '[' || text[i] == '{';
+	must(!ours == !theirs || (!ours && deep >= J_DEPTH));
+	if (ours && once)
+		same_json(ours, once);
+	json_decref(theirs);
+	json_decref(once);
+	json_free(&doc);
+}
+
+/* In pieces as long as the bytes say. */
+static void as_libcrypto_does(const char *bytes, size_t len)
+{
+	struct sha256 s;
+	unsigned char want[32];
+	char hex[65], want_hex[65];
+	sha256_start(&s);
+	for (size_t at = 0, n; at < len; at += n) {
+		n = MIN(len - at, (size_t)(unsigned char)bytes[at] + 1);
+		sha256_add(&s, bytes + at, n);
+	}
+	sha256_hex(&s, hex);
+	must(EVP_Digest(bytes, len, want, NULL, EVP_sha256(), NULL) == 1);
+	for (int i = 0; i < 32; i++)
+		sprintf(want_hex + 2 * i, "%02x", want[i]);
+	must(!strcmp(hex, want_hex));
+}
+
 static void fuzz_json(const char *text, size_t len)
 {
 	struct json_doc doc;
@@ -48,6 +122,8 @@ static void fuzz_json(const char *text, size_t len)
 		abort();
 	json_free(&doc);
 	buf_free(&b);
+	as_jansson_does(text, len);
+	as_libcrypto_does(text, len);
 }
 
 static void fuzz_texts(const char *bytes, size_t len)
@@ -147,12 +223,108 @@ static void fuzz_worker(const char *bytes, size_t len)
 	agent_free(&a);
 }
 
+static void fuzz_gpus(const char *bytes, size_t len)
+{
+	struct agent a = { .events = -1, .listener = -1, .signals = -1 };
+	struct buf hello = { 0 };
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		a.clients[i].fd = -1;
+	char *text = xcopy(bytes, len), *line = text;
+	for (char *nl; (nl = strchr(line, '\n')); line = nl + 1) {
+		*nl = 0;
+		gpu_line(&a, line);
+		usage_line(&a, line);
+		must(a.usage_percent >= 0 && a.usage_mb >= 0);
+	}
+	buf_char(&hello, '{');
+	say_gpus(&a, &hello);
+	buf_char(&hello, '}');
+	json_t *value = json_loadb(hello.p, hello.len, 0, NULL);
+	must(value != NULL);
+	json_decref(value);
+	buf_free(&hello);
+	buf_free(&a.text);
+	free(text);
+}
+
+/* The frames of this number, in whichever lane it comes first; 0: it does not come. */
+static size_t frame_of(uint64_t number, const unsigned char *p, size_t len, const unsigned char **bytes)
+{
+	while (len >= FRAME_HEAD) {
+		uint64_t turn = 0;
+		size_t size = (size_t)p[8] << 24 | (size_t)p[9] << 16 | (size_t)p[10] << 8 | p[11];
+		for (int i = 0; i < 8; i++)
+			turn = turn << 8 | p[i];
+		if (turn == number && size <= len - FRAME_HEAD) {
+			*bytes = p + FRAME_HEAD;
+			return size;
+		}
+		if (size > len - FRAME_HEAD)
+			break;
+		p += FRAME_HEAD + size;
+		len -= FRAME_HEAD + size;
+	}
+	*bytes = NULL;
+	return 0;
+}
+
+/* Two lanes, split where the first two bytes say. A stream that ends well is its frames in the order of their numbers. */
+static void fuzz_lanes(const char *bytes, size_t len)
+{
+	if (len < 2)
+		return;
+	size_t first = MIN((size_t)(unsigned char)bytes[0] << 8 | (unsigned char)bytes[1], len - 2);
+	const char *parts[] = { bytes + 2, bytes + 2 + first };
+	size_t sizes[] = { first, len - 2 - first }, at = 0;
+	struct lanes l = { .count = 2, .listener = -1, .out = memory_file("", 0) };
+	for (int i = 0; i < 2; i++)
+		l.list[i].fd = memory_file(parts[i], sizes[i]);
+	int failed = lanes_merge(&l);
+	off_t end = lseek(l.out, 0, SEEK_END);
+	char *got = xalloc((size_t)end + 1);
+	must(pread(l.out, got, (size_t)end, 0) == end);
+	for (uint64_t turn = 0; !failed && turn < l.turn; turn++) {
+		const unsigned char *frame[2];
+		size_t size[2];
+		bool fits = false;
+		for (int i = 0; i < 2; i++) {
+			size[i] = frame_of(turn, (const unsigned char *)parts[i], sizes[i], &frame[i]);
+			if (!fits && frame[i] && size[i] && size[i] <= (size_t)end - at && !memcmp(got + at, frame[i], size[i])) {
+				at += size[i];
+				fits = true;
+			}
+		}
+		must(fits);
+	}
+	must(failed || at == (size_t)end);
+	free(got);
+	close(l.out);
+	for (int i = 0; i < 2; i++)
+		close_fd(&l.list[i].fd);
+}
+
+/* Requests for files; only those of the volume, which is empty here. */
+static void fuzz_send(const char *bytes, size_t len)
+{
+	static int quiet;
+	struct place place = { .volume = root_path };
+	struct buf in = { 0 };
+	if (!quiet)
+		must(freopen("/dev/null", "w", stdout) != NULL);
+	quiet = 1;
+	close(open_root());
+	buf_add(&in, bytes, len);
+	if (!strstr(buf_str(&in), "\"/") && !strchr(buf_str(&in), '\\') && !strstr(buf_str(&in), ".."))
+		send_lines(&place, &in);
+	buf_free(&in);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const char *rest = (const char *)data + 1;
 	if (!len)
 		return 0;
-	switch (data[0] % 5) {
+	switch (data[0] % 8) {
 	case 0:
 		fuzz_json(rest, len - 1);
 		break;
@@ -165,8 +337,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	case 3:
 		fuzz_tar(rest, len - 1);
 		break;
-	default:
+	case 4:
 		fuzz_worker(rest, len - 1);
+		break;
+	case 5:
+		fuzz_gpus(rest, len - 1);
+		break;
+	case 6:
+		fuzz_lanes(rest, len - 1);
+		break;
+	default:
+		fuzz_send(rest, len - 1);
 	}
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/jsonx.h"
 #include "base/pattern.h"
 #include "jobs/manifest.h"
 #include "jobs/tts/script.h"
@@ -65,6 +66,28 @@ static void read_script(uint8_t kind, const char *bytes, size_t len)
 	check_script(&s);
 }
 
+/* A line that was taken is one that we could have written: written again it says the same. */
+static void write_again(const struct manifest_entry *entry, const struct segment_result *result)
+{
+	struct segment segment = {.id = (char *)entry->id};
+	struct segment_result back = {0};
+	struct manifest m = {0};
+	struct err err = {0};
+
+	assert(result->bytes >= 0 && result->seconds >= 0 && result->sample_rate >= 0 && result->tries >= 0);
+	COPY_TEXT(segment.key, entry->key);
+	CLEANUP(json_decref) json_t *line = manifest_line(&segment, result, entry->file);
+	json_object_set_new(line, "seconds", json_real(result->seconds));
+	manifest_add_result(line, result);
+	CLEANUP(free_text) char *text = jsonx_line(line);
+	assert(text && manifest_parse("m", text, strlen(text), false, &m, &err) == 0 && m.count == 1);
+	manifest_restore(&m.entries[0], &back);
+	assert(!strcmp(m.entries[0].id, entry->id) && !strcmp(m.entries[0].file, entry->file));
+	assert(!strcmp(m.entries[0].key, entry->key) && !strcmp(back.sha256, result->sha256) && back.bytes == result->bytes);
+	assert(back.seconds == result->seconds && back.tries == result->tries && back.suspect == result->suspect);
+	manifest_free(&m);
+}
+
 static void read_manifest(const char *bytes, size_t len)
 {
 	struct manifest m = {0};
@@ -76,6 +99,7 @@ static void read_manifest(const char *bytes, size_t len)
 		for (size_t i = 0; i < m.count; i++) {
 			assert(manifest_find(&m, m.entries[i].file, &count) && count > 0);
 			manifest_restore(&m.entries[i], &result);
+			write_again(&m.entries[i], &result);
 		}
 		manifest_free(&m);
 	}

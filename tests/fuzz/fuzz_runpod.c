@@ -2,7 +2,7 @@
  * it believes keeps the contract's bounds. Build: clang -fsanitize=fuzzer,address,undefined with the library's sources.
  *
  * Input: one byte for the operation, one for the flavour (spot, create ...), then replies: a byte for the status, two for
- * the length, the body. When the replies run out, the connection breaks. */
+ * the length, the body, in front of which a head with an empty line may stand. When the replies run out, the connection breaks. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -68,8 +68,10 @@ static void take_reply(struct reply *r, const uint8_t **data, size_t *len)
 	r->failed = r->was_sent = (*data)[0] >= 250;
 	if (r->failed)
 		err_set(&r->err, ERR_NETWORK, "cut");
-	str_addn(&r->body, *data + 3, body);
-	str_addn(&r->head, *data + 3, body);
+	const uint8_t *bytes = *data + 3, *gap = memmem(bytes, body, "\n\n", 2);
+	size_t head = gap ? (size_t)(gap - bytes) : 0;
+	str_addn(&r->head, bytes, head);
+	str_addn(&r->body, gap ? gap + 2 : bytes, gap ? body - head - 2 : body);
 	*data += 3 + body;
 	*len -= 3 + body;
 }

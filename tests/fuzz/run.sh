@@ -1,7 +1,28 @@
 #!/bin/bash
 # run.sh SECONDS [NAME...] - each fuzzer of build/fuzz (or those named: "toml agent") for so long, $(nproc) at a time. They begin
-# with the seeds that are written here and with what earlier runs found (build/fuzz/corpus/NAME). A line for each: how fast, how
-# much it reached. Status 1 when one found something; the bytes that do it are then in build/fuzz/found/.
+# with the seeds that are written here, with those of tests/fuzz/seeds/NAME (replies as the unit tests have them), and with what
+# earlier runs found (build/fuzz/corpus/NAME); tests/fuzz/NAME.dict has words to try. A line for each: how fast, how much it
+# reached. Status 1 when one found something; the bytes that do it are then in build/fuzz/found/.
+#
+# Who reads what comes from elsewhere, and which fuzzer feeds it:
+#   what a pod says: the agent's lines, files, ends (engine/link, podlink, prepare, fetch, outfiles, upsync; core/)   pod
+#   the names and bytes of files that come home (sync/receive)                                                      receive, pod
+#   a pod's event log on its volume (engine/vendor)                                                                  pod
+#   tar streams, JSON, batches of lines, WAV headers, lanes, requests, nvidia-smi's lines (jobs/agent)               agent
+#   its patterns (jobs/agent) and burst's own (base/pattern, base/glob), git's rules (sync/ignore)                   match
+#   batches of lines (jobs/workers/espeak.c)                                                                         speaker
+#   a tree as text: of a volume, of an earlier run (sync/tree_text)                                                  tree
+#   RunPod's replies: REST, GraphQL, logs, S3 with its XML, bills, dates, rate limits (providers/runpod)             runpod
+#   Modal's: messages, streams, catalog, tokens, bills, volumes (providers/modal)                                    modal
+#   gRPC: frames, trailers, status details (net/grpc)                                                                grpc
+#   the local vendor's answers and its pods' records (providers/local)                                               local
+#   headers, dates, Retry-After, RateLimit, traces of bodies and URLs (provider.c, engine/limit, net/http_trace)     text
+#   durations, money, numbers, names of GPUs and voices, paths, base64, JSON, what is shown (base/, config/value)    text
+#   burst.cfg (config/)                                                                                              config
+#   credential files (config/toml)                                                                                   toml
+#   scripts: text, JSON lines, CSV, TSV, Markdown, and their splitting (jobs/tts)                                    input
+#   manifests of earlier runs, WAV files that came (jobs/manifest, jobs/tts/wav)                                     input
+#   the ledger: any rows, changed bytes (store/, engine/past, what shows them in cmd/)                               ledger
 set -u
 cd "$(dirname "$0")/../.." || exit
 seconds=${1:-10}
@@ -32,6 +53,9 @@ seeds_agent() {
 	printf '%s\n' '{"hello":{"protocol":1,"engine":"e","version":"1","sample_rate":22050,"max_batch":4}}' \
 		'{"segment":"q1","file":"q1.wav","seconds":1.5}' '{"segment":"q2","error":"no"}' '{"batch":"b","ok":true}' 'noise' |
 		seed agent 4
+	printf 'NVIDIA GeForce RTX 4090, 24564\nTesla "T4", 15360\n97, 2000\n3, 1\n' | seed agent 5
+	printf '\0\044\0\0\0\0\0\0\0\0\0\0\0\2ab\0\0\0\0\0\0\0\2\0\0\0\1d\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\1c' | seed agent 6
+	printf '{"path":"runs/r1/a/q1.wav","offset":0,"length":-1}\n{"path":"."}\n{}\n' | seed agent 7
 }
 seeds_config() {
 	local f
@@ -51,10 +75,40 @@ seeds_input() {
 	printf 'id,text,voice\nq1,"Hello, ""you""",en\nq2,Bye,de\n' | seed input 3
 	printf 'id\ttext\nq1\tHello\n' | seed input 4
 	seed input 5 <config/examples/book/lighthouse.md
-	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"k"}\n' 0 |
+	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"%064d","provider":"local","gpu":"L4","batch":"f-0","attempt":"a","tries":2,"suspect":true,"reason":"odd"}\n' 0 1 |
 		seed input 6
 	wav | seed input 7
 	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
+}
+seeds_ledger() {
+	# rows as they would be; with texts, numbers, fractions, bytes and nothing where others belong; a file with changed bytes
+	printf '\0%b%b%b%b%b' "\\0$(printf '\\0%.0s' {1..23})" "\\1$(printf '\\0%.0s' {1..45})" "\\2$(printf '\\0%.0s' {1..13})" \
+		"\\3$(printf '\\0%.0s' {1..8})" "\\4$(printf '\\0%.0s' {1..2})" | seed ledger
+	printf '\0%b%b' "\\0\\0\\2\\010a\\033[2J\\377\\342$(printf '\\0%.0s' {1..9})\\1\\177\\377\\377\\377\\377\\377\\377\\377\\1\\200\\0\\0\\0\\0\\0\\0\\0$(printf '\\0%.0s' {1..12})" \
+		"\\1\\2\\2ab\\0\\0\\3\\2\\0a\\4\\177\\360\\0\\0\\0\\0\\0\\0\\5$(printf '\\0%.0s' {1..40})" | seed ledger
+	printf '\1\020\0\377\0\144\5' | seed ledger
+}
+seeds_local() {
+	local pod='{"id":"local-1","name":"burst-a","marker":{"machine":"m","run":"r","attempt":"a","hard_end_s":9},"state":"running","host":"127.0.0.1","port":22,"user":"u","gpu":"none","region":"here","spot":false,"price":690000,"detail":"","created_ms":5,"started_ms":6,"ended_ms":0,"volume":"v","namespaces":true,"supervisor":{"pid":5,"start":6,"boot":"b"},"init":{"pid":7,"start":8,"boot":"b"}}'
+	printf '\0{"text":"ok: namespaces\\nwarn: x"}' | seed local 0
+	printf '\0{"offers":[{"id":"local","gpu":"L4","region":"here","gpus":1,"vram_gb":24,"spot":true,"price":5,"stock":"high"}]}' | seed local 1
+	printf '\0{"volumes":[{"name":"cache","used_bytes":5,"size_gb":1}]}' | seed local 2
+	printf '\0{"pods":[%s]}' "$pod" | tee >(seed local 5) >(seed local 7) >/dev/null
+	printf '\1{"error":{"kind":"not found","message":"no such pod"}}' | seed local 8
+	printf '\0{"billed_ms":5,"cost":6}' | seed local 9
+	printf '\0{"entries":[{"name":"a","folder":true,"bytes":1,"files":2,"changed_s":3}]}' | seed local 14
+	printf '\0%s' "$pod" | seed local 18
+}
+seeds_speaker() {
+	printf '{"batch":"b1","segments":[{"id":"q1","file":"q1.wav","text":"a \\"b\\" \\u00e9\\ud83d\\ude00","voice":"en","options":{"speed":175,"gap":"5"}},{"id":"q2"}]}\n' | seed speaker
+	printf '{"id":"q1","text":"t","x":[1,{"a":"]}"}],"file":null,"voice":"de+f3"}' | seed speaker
+}
+seeds_match() {
+	printf '%s\n%s' 'out/**/*.mp[0-9]' 'out/a/b/x.mp4' | seed match 0
+	printf '%s\n%s' '**/?[!a-c]*\*[]\]x]' 'd/e/ädxx*]' | seed match 0
+	printf '%s\n%s' '0a*b**c/**/?d' 'axxb/yc/d/ed' | seed match 1
+	printf '%s\n%s' '1a/**/b*/**' 'a/x/bc/d' | seed match 1
+	printf 'a/b.o\n# no\n*.o\n!b.o\n/a/**\n[[:alpha:]]*/\n\\!x\\ \nd/**/e  \n' | seed match 2
 }
 seeds_modal() {
 	local token='\0\3\0\x0a\1t'
@@ -75,6 +129,69 @@ seeds_modal() {
 	printf '\x0f\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7\0\0\0' | seed modal
 	printf '\3\0'"$token"'\0\x0f\0\x0a\x0d\x0a\1v\x12\4vo-1\x22\2\x08\2\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
 }
+# A pod of the given flavour; its lines as fuzz_pod.c says
+pod_hello='{"ev":"hello","agent":"0","protocol":1,"began_s":1790000000,"t":1,"next":1,"switch":"ok exit","gpus":[{"name":"L4"}],"zstd":false,"workers":0,"running":[]}'
+pod_ready='{"n":1,"t":5,"ev":"worker","w":0,"state":"ready","engine":"e","version":"1","max_batch":4,"gpu":"L4"}'
+pod_segment() { # pod_segment NUMBER ID FILE
+	printf '{"n":%d,"t":%d,"ev":"segment","id":"%s","batch":"f-0","try":1,"ok":true,"file":"%s","path":"runs/r1/a/%s","bytes":16,"sha256":"\001","seconds":0.5,"rate":8000,"ms":3}\n' \
+		"$1" "$((1$1))" "$2" "$3" "$3"
+}
+seeds_pod() {
+	local files words='\u001b[2J\u009b31m\u202e'
+	files=$(pod_segment 11 q4 q4.wav; pod_segment 12 q3 d/q3.wav; pod_segment 13 q2 q2.wav; pod_segment 14 q1 q1.wav)
+	# all is rendered and comes home; two pods; with a connection that breaks on the way; what is set up first
+	printf '\0\0B\n%s\n%s\n{"n":2,"t":9,"ev":"batch","id":"f-0","state":"started","w":0,"segments":2}\n%s\nT1\ng\ng\ng\ng\nT2\n{"n":30,"t":99,"ev":"batch","id":"f-0","state":"done","busy_ms":9}\n{"n":31,"t":99,"ev":"batch","id":"f-1","state":"done","busy_ms":9}\nT4\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	printf '\10\3B\n%s\n%s\n2\nT3\nB\n%s\n%s\nT1\n1\n%s\ng\ng\n2\n%s\ng\ng\nT5\n' "$pod_hello" "$pod_ready" "$pod_hello" "$pod_ready" "$files" "$files" | seed pod
+	printf '\200\1e some words\nchello from a shell\nb\n%s\n%s\n%s\ng\nf{"path":"x","off\nL\nT3\nB\n{"ev":"hello","switch":"unproven http 200","workers":1,"running":["q1","q2"],"next":13,"t":50}\n%s\ng\ng\ng\nK3\nT4\nB\n%s\n' \
+		"$pod_hello" "$pod_ready" "$files" "$files" "$pod_hello" | seed pod
+	printf '\140\0B\n%s\nX0\n{"n":1,"t":3,"ev":"setup","ok":true,"ms":5}\n{"n":2,"t":4,"ev":"install","ok":true}\n{"n":3,"t":5,"ev":"start","ok":false}\n{"n":4,"t":5,"ev":"worker","w":0,"state":"exited","code":1,"error":"gone"}\n{"n":5,"t":5,"ev":"worker","w":1,"state":"failed","error":"no"}\n%s\n%s\ng\ng\ng\ng\nT3\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	# a file that is announced otherwise than it comes, one that is not there, one that is cut
+	printf '\0\0B\n%s\n%s\n%s\nF{"path":"x","error":"no such file"}\nF{"path":"x","offset":0,"bytes":10}\nT3\nF{"path":"x","offset":0,"bytes":16}\nfsixteen of thesE\nF{"offset":0,"bytes":16}\nfsixt\nk\nT3\ng\nk256\ng\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	# other bytes than were announced; words that would drive a terminal
+	printf '\0\0B\n%s\n%s\n%s\nT1\nF{"path":"x","offset":0,"bytes":16}\nfsixteen of thesE\nT3\ng\ng\n' "$pod_hello" "$pod_ready" "$files" | seed pod
+	printf '\0\0e\033[2J\nB\n%s\n%s\n{"ev":"worker","w":0,"state":"exited","code":1,"error":"%s"}\n{"ev":"log","line":"%s"}\n{"ev":"batch","id":"%s","state":"retry","reason":"%s"}\n{"ev":"segment","id":"q1","ok":false,"reason":"%s","error":"%s"}\nT1\n{"ev":"fatal","error":"%s"}\n' \
+		"${pod_hello/L4/$words}" "$pod_ready" "$words" "$words" "$words" "$words" "$words" "$words" "$words" | seed pod
+	# a command: outputs as they come, one name twice, a code, words
+	printf '\3\0B\n%s\n{"n":1,"t":5,"ev":"worker","w":0,"state":"ready"}\n{"n":2,"t":6,"ev":"log","id":"q1","line":"some words"}\n{"n":3,"t":7,"ev":"output","id":"q1","name":"out/a.txt","path":"runs/r1/a/out/q1/a.txt","bytes":16,"sha256":"\001"}\ng\n{"n":4,"t":8,"ev":"output","id":"q2","name":"out/a.txt","path":"runs/x","bytes":16,"sha256":"\001"}\n{"n":5,"t":9,"ev":"segment","id":"q1","ok":true,"code":0,"ms":5,"outputs":1}\n{"n":6,"t":9,"ev":"segment","id":"q3","ok":false,"reason":"worker","code":3,"error":"no"}\n{"n":7,"t":9,"ev":"output","id":"q4","name":"out/b","path":"runs/y","bytes":16,"sha256":"\001"}\n{"n":8,"t":9,"ev":"segment","id":"q4","ok":true,"code":0}\ng\nT3\n' "$pod_hello" | seed pod
+	# it is taken away, and its volume tells what it had finished
+	printf '\4\0%s\nE{"n":31,"t":99,"ev":"fatal","error":"x"}\nB\n%s\n%s\nV\nL\nT5\n' "$(sed 's/^/E/' <<<"$files")" "$pod_hello" "$pod_ready" | seed pod
+	# ... the same once it is durable, nothing having come home
+	printf '\4\0%s\nB\n%s\n%s\n%s\n{"n":40,"t":200,"ev":"batch","id":"f-0","state":"done"}\n{"n":41,"t":200,"ev":"batch","id":"f-1","state":"done"}\n{"n":42,"t":201,"ev":"synced","turn":1,"ok":true}\nT4\n{"n":43,"t":202,"ev":"synced","turn":2,"ok":false}\nT4\n' \
+		"$(sed 's/^/E/' <<<"$files")" "$pod_hello" "$pod_ready" "$(sed 's/"bytes":16/"bytes":9000000/' <<<"$files")" | seed pod
+	# what it lacks is packed and sent, and not taken
+	printf '\40\0B\n%s\n{"n":1,"t":3,"ev":"start","ok":false}\nW\nT1\nW\nwno room\nT1\nX1\nT5\nB\n%s\nW\nX0\n' "$pod_hello" "$pod_hello" | seed pod
+	# handed over; what else it may say
+	printf '\24\0B\n%s\n%s\n{"n":2,"t":6,"ev":"mode","mode":"detached"}\n%s\n{"n":20,"t":7,"ev":"synced","turn":1,"ok":true}\n{"n":21,"t":7,"ev":"revoked","ids":["f-1","f-2"]}\n{"ev":"switch","switch":"bad http 403"}\n{"n":22,"t":8,"ev":"batch","id":"f-1","state":"retry","reason":"oom"}\n{"ev":"usage","gpu":5}\n{"n":23,"t":9,"ev":"segment","id":"q1","ok":false,"reason":"poison","error":"x"}\n{"n":24,"t":9,"ev":"segment","id":"q2","ok":false,"reason":"mismatch","error":"x"}\n{"n":25,"t":9,"ev":"fatal","error":"full"}\nU\nT6\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+}
+seeds_receive() {
+	printf '\0b/c.wav\na\144a\144f\0' | seed receive
+	printf '\53a\na\12r\62d\1a\377f\0k\0' | seed receive
+	printf '\11l/x\na\377f\0' | seed receive
+	printf '\6a\nx\5f\0d\0a\377f\0k\0' | seed receive
+	printf '\20../e\n' | seed receive
+	printf '\20b\na\310f\0k\0' | seed receive
+	printf '\0q\nr\144r\0r\62r\226f\0d\1' | seed receive
+}
+seeds_text() {
+	printf '1.5h' | seed text 0
+	printf '%s' "\$12.345678" | seed text 1
+	printf 'Sun, 06 Nov 1994 08:49:37 GMT' | seed text 2
+	printf 'HTTP/2 429\r\nDate: Sun, 06 Nov 2026 08:49:37 GMT\r\nAge: 30\r\nRateLimit-Policy: "minute";q=60;w=60, "hour";q=3000;w=3600\r\nRateLimit: "minute";r=12;t=44, "hour";r=0;t=1812\r\n' | seed text 3
+	printf '0 1790000001000 minute 60 60000 12 1790000044000 hour 3000 3600000 0 1790000044000' | seed text 4
+	printf 'NVIDIA GeForce RTX 4090:2' | seed text 5
+	printf 'de+f3' | seed text 6
+	printf 'a/\303\244/b.c' | seed text 7
+	printf 'a\033[31m\xe2\x80\xae\xff' | seed text 8
+	printf '{"env":{"A":"hunter2hunter2"},"api_key":"x","a":[1,{"token":"t"}]}' | seed text 9
+	printf 'https://a/b?key=x&token=hunter2hunter2' | seed text 9
+	printf '12, b ,c' | seed text 10
+	printf 'YWJj' | seed text 11
+	printf '{"a":3.0,"b":[true,null,"\\u00e9"]}' | seed text 12
+}
 seeds_toml() {
 	printf '# a comment\n[default]\ntoken_id = "ak-1"\ntoken_secret = '"'"'as-2'"'"' # x\nactive = true\n[a.b]\nkey = "\\u00e9"\n' | seed toml
 	printf 'apikey = "k"\n' | seed toml
@@ -91,8 +208,10 @@ fuzz() { # fuzz NAME: its log in build/fuzz/NAME.log, its status in NAME.status
 	mkdir -p "$out/seeds/$name" "$out/corpus/$name" "$out/found"
 	if declare -F "seeds_$name" >/dev/null; then "seeds_$name"; fi
 	if [ -d "tests/fuzz/seeds/$name" ]; then cp -r "tests/fuzz/seeds/$name/." "$out/seeds/$name/"; fi
-	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
-		-print_final_stats=1 -artifact_prefix="$out/found/$name-" "$out/corpus/$name" "$out/seeds/$name" \
+	local words=()
+	if [ -e "tests/fuzz/$name.dict" ]; then words=("-dict=tests/fuzz/$name.dict"); fi
+	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
+		"${words[@]}" -print_final_stats=1 -artifact_prefix="$out/found/$name-" "$out/corpus/$name" "$out/seeds/$name" \
 		>"$out/$name.log" 2>&1 </dev/null
 	echo $? >"$out/$name.status"
 }

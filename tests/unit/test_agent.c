@@ -9,6 +9,9 @@ int agent_main(int argc, char **argv);
 #include <cmocka.h>
 #include <jansson.h>
 #include <openssl/evp.h>
+#include <sys/mman.h>
+
+#include "pattern_cases.h"
 
 static uint64_t dice_state = 88172645463325252u;
 
@@ -262,6 +265,9 @@ static void patterns(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		if (pattern_match(cases[i].pattern, cases[i].name) != cases[i].match)
 			fail_msg("\"%s\" and \"%s\"", cases[i].pattern, cases[i].name);
+	for (size_t i = 0; i < ARRAY_LEN(pattern_cases); i++)
+		if (pattern_match(pattern_cases[i].pattern, pattern_cases[i].path) != pattern_cases[i].fits)
+			fail_msg("\"%s\" and \"%s\": want %d", pattern_cases[i].pattern, pattern_cases[i].path, pattern_cases[i].fits);
 }
 
 static void folders_worth_watching(void **state)
@@ -442,6 +448,54 @@ static void tar_cut_anywhere_is_an_error(void **state)
 	buf_free(&m.b);
 }
 
+/* ---- one stream in two lanes ---- */
+
+#define FRAME(number, size) "\0\0\0\0\0\0\0" number "\0\0\0" size
+
+static int lane_of(const char *bytes, size_t len)
+{
+	int fd = memfd_create("lane", MFD_CLOEXEC);
+	assert_int_equal(write_all(fd, bytes, len), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+static void lanes_are_one_stream(void **state)
+{
+	(void)state;
+#define LANE(text) (text), sizeof(text) - 1
+	static const struct {
+		const char *what, *one;
+		size_t one_len;
+		const char *two;
+		size_t two_len;
+		const char *stream; /* NULL: refused */
+	} cases[] = {
+		{ "in turns", LANE(FRAME("\0", "\2") "ab" FRAME("\3", "\0")), LANE(FRAME("\1", "\1") "c" FRAME("\2", "\1") "d"), "abcd" },
+		{ "two carry one frame", LANE(FRAME("\0", "\7") "ab"), LANE(FRAME("\0", "\0")), NULL },
+		{ "two carry a later one", LANE(FRAME("\0", "\1") "a" FRAME("\1", "\1") "b"), LANE(FRAME("\1", "\1") "c" FRAME("\2", "\0")), NULL },
+		{ "one goes back", LANE(FRAME("\0", "\1") "a" FRAME("\0", "\1") "b"), LANE(""), NULL },
+		{ "one is missing", LANE(FRAME("\1", "\1") "a"), LANE(FRAME("\2", "\0")), NULL },
+		{ "cut", LANE(FRAME("\0", "\5") "ab"), LANE(""), NULL },
+	};
+#undef LANE
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct lanes l = { .count = 2, .listener = -1, .out = lane_of("", 0) };
+		char got[64] = "";
+		l.list[0].fd = lane_of(cases[i].one, cases[i].one_len);
+		l.list[1].fd = lane_of(cases[i].two, cases[i].two_len);
+		int failed = lanes_merge(&l);
+		if (!failed != !!cases[i].stream)
+			fail_msg("%s: %d", cases[i].what, failed);
+		assert_true(pread(l.out, got, sizeof(got) - 1, 0) >= 0);
+		if (cases[i].stream)
+			assert_string_equal(got, cases[i].stream);
+		close(l.out);
+		close_fd(&l.list[0].fd);
+		close_fd(&l.list[1].fd);
+	}
+}
+
 static void wav_true_lengths(void **state)
 {
 	(void)state;
@@ -468,7 +522,7 @@ int main(void)
 		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
 		cmocka_unit_test(environment_as_shells_quote_it), cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
-		cmocka_unit_test(wav_true_lengths),
+		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(wav_true_lengths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/jsonx.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -359,6 +360,18 @@ static void test_json_of_odd_bytes(void **state)
 	assert_non_null(strstr(line, "\"billed_seconds\":0.3,"));
 }
 
+static void test_json_drives_no_terminal(void **state)
+{
+	static const char foreign[] = "\xc2\x9b""2J\x7f\xe2\x80\xae\xd8\x9c\xc3\xa4\xf0\x9f\x98\x80\033[m";
+	CLEANUP(json_decref) json_t *text = json_pack("{s:s}", "gpu", foreign);
+	CLEANUP(free_text) char *line = output_json_line(text);
+	CLEANUP(json_decref) json_t *again = json_loads(line, 0, NULL);
+
+	(void)state;
+	assert_string_equal(line, "{\"gpu\":\"\\u009B2J\\u007F\\u202E\\u061C\xc3\xa4\xf0\x9f\x98\x80\\u001B[m\"}");
+	assert_string_equal(json_string_value(json_object_get(again, "gpu")), foreign);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_json_of_odd_bytes),
+		cmocka_unit_test(test_json_drives_no_terminal),
 	};
 
 	return cmocka_run_group_tests_name("cmd", tests, NULL, NULL);

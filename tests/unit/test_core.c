@@ -669,6 +669,22 @@ static void test_ambiguous_is_adopted(void **state)
 	tear_down(&b);
 }
 
+/* Its client died before it heard of it, and it ended itself: vendors that list such pods have it for ever. */
+static void test_ambiguous_is_found_when_it_is_over(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	check_phase(&b, "found by its name, and gone", 0, POD_GONE);
+	assert_string_equal(pod(&b, 0)->id, "p0");
+	assert_int_equal(core_pod_count(b.core), 2); /* another one does its work */
+	tear_down(&b);
+}
+
 static const struct {
 	const char *name;
 	int64_t looks_s[4]; /* when a listing without it was asked for, after the reply was lost */
@@ -2220,6 +2236,7 @@ int main(void)
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_price_of_a_listing),
 		cmocka_unit_test(test_ambiguous_is_adopted),
+		cmocka_unit_test(test_ambiguous_is_found_when_it_is_over),
 		cmocka_unit_test(test_ambiguous_is_given_up),
 		cmocka_unit_test(test_ambiguous_is_looked_for_often_at_first),
 		cmocka_unit_test(test_surfaces_after_all),

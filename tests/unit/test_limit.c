@@ -174,7 +174,9 @@ static void a_clock_set_back_does_not_block(void **state)
 
 static void text_and_back(void **state)
 {
-	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4"};
+	static const char *const bad[] = {"", "x", "1", "1 2 minute", "1 2 minute 3 4 5", "1 2 mi\"nute 1 2 3 4",
+					  "1 2 hour 9223372036854775807 3600000 5 9223372036854775807", "-9223372036854775808 2 hour 1 2 3 4",
+					  "1 2 minute 60 60000 12 5 hour 3000 9223372036854775807 1 4", "1 2 hour 3 4 -5 6"};
 	struct limits l = a_minute(60, 12), got;
 	char text[LIMIT_TEXT_MAX];
 
@@ -189,6 +191,7 @@ static void text_and_back(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		limits_read(&got, bad[i]);
 		assert_int_equal(got.count, 0);
+		assert_int_equal(limits_take(&got, CALL_POLL, NOW), 0);
 	}
 }
 

@@ -286,7 +286,7 @@ static void fill(const struct table *t, void *row, int seed)
 	for (size_t i = 0; i < t->count; i++) {
 		const struct column *c = &t->columns[i];
 		char *field = (char *)row + c->offset;
-		int64_t number = INT64_MIN + seed * 1000 + (int64_t)i;
+		int64_t number = -STORE_NUMBER_MOST + seed * 1000 + (int64_t)i;
 		switch (c->type) {
 		case COLUMN_TEXT:
 			memset(field, 'a' + (int)(i + (size_t)seed) % 26, c->size - 1);
@@ -377,6 +377,24 @@ static void odd_values_come_back(void **state)
 	ok(store_segments(s, "r", &got, &n, &err), &err);
 	assert_true(got[0].seconds == -1.0 / 3);
 	assert_int_equal(strlen(got[0].reason), sizeof(segment.reason) - 1);
+	free(got);
+}
+
+/* Whatever is read can be added to the time of day and multiplied by a thousand. */
+static void numbers_have_bounds(void **state)
+{
+	struct store *s = ((struct bed *)*state)->s;
+	struct run_row row = run_named("odd", "c", "running", INT64_MAX), back;
+	struct segment_row segment = {.run = "r", .id = "s", .bytes = INT64_MIN, .seconds = INFINITY}, *got;
+	struct err err = {0};
+	size_t n;
+
+	ok(store_put_run(s, &row, &err), &err);
+	ok(store_run(s, "odd", &back, &err), &err);
+	assert_true(back.started_ms == STORE_NUMBER_MOST);
+	ok(store_put_segments(s, &segment, 1, &err), &err);
+	ok(store_segments(s, "r", &got, &n, &err), &err);
+	assert_true(got[0].bytes == -STORE_NUMBER_MOST && got[0].seconds == 0);
 	free(got);
 }
 
@@ -963,6 +981,25 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 	}
 }
 
+static void numbers_of_others_have_bounds(void **state)
+{
+	struct bed *bed = *state;
+	struct run_row run = run_named("r1", "c", "done", 5);
+	struct err err = {0};
+
+	if (system("command -v sqlite3 >/dev/null") != 0)
+		skip();
+	open_file(bed);
+	ok(store_put_run(bed->s, &run, &err), &err);
+	CLEANUP(free_text)
+	char *command = xasprintf("sqlite3 %s 'UPDATE run SET total=9223372036854775807, rendered=-9e18, cached=\"x\", cost_microusd=1e300'",
+				  bed->path);
+	assert_int_equal(system(command), 0);
+	ok(store_run(bed->s, "r1", &run, &err), &err);
+	assert_true(run.total == STORE_NUMBER_MOST && run.rendered == -STORE_NUMBER_MOST && run.cached == 0);
+	assert_true(run.cost_microusd == STORE_NUMBER_MOST);
+}
+
 static void a_damaged_ledger_is_refused(void **state)
 {
 	struct bed *bed = *state;
@@ -1510,6 +1547,7 @@ int main(void)
 		cmocka_unit_test(no_field_is_forgotten),
 		BOTH(every_field_comes_back),
 		BOTH(odd_values_come_back),
+		BOTH(numbers_have_bounds),
 		BOTH(an_empty_ledger_is_empty),
 		BOTH(a_run_is_found_by_its_beginning),
 		BOTH(runs_are_listed_newest_first),
@@ -1527,6 +1565,7 @@ int main(void)
 		CLOSED(what_is_no_ledger_is_refused),
 		CLOSED(a_newer_ledger_is_refused),
 		CLOSED(a_ledger_of_version_1_is_brought_up),
+		CLOSED(numbers_of_others_have_bounds),
 		CLOSED(a_damaged_ledger_is_refused),
 		CLOSED(damage_found_later_is_told),
 		CLOSED(an_empty_file_is_a_new_ledger),

@@ -70,6 +70,7 @@ cases() {
 	local name
 	# shellcheck disable=SC2046
 	[ -z "${ONLY:-}" ] || set -- $(printf '%s\n' "$@" | grep -E "$ONLY")
+	[ $# -gt 0 ] || return 0
 	for name; do begin_case "$name"; done
 	cases_over "$@"
 }

@@ -1,0 +1,21 @@
+#!/bin/bash
+# local_machine.sh - the machine that runs burst fails while it has pods of the local provider: its disk, its ledger.
+#
+# A spread sample of the calls that meet a full disk; FULL_POINTS=all: all of them (make soak).
+# shellcheck disable=SC2317,SC2034 # called by machine.sh
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/common/client.sh"
+. "$ROOT/tests/cloud/common/machine.sh"
+
+VENDOR=local
+vendor_config() { config "$@"; }
+pods_alive() { pods_left; }
+pods_ever() { ids_ever | wc -l; }
+ids_ever() { "$BURST" local-cloud list "$BURST_STATE_DIR" <<<'{}' 2>/dev/null | jq -r '.pods[]?.id'; }
+cloud() { make -s -C "$ROOT" e2e-tools || complain "failer.so cannot be built"; }
+cloud_over() { nothing_left; }
+
+# shellcheck disable=SC2046
+t_the_machine_fails() { SAMPLE=6 all_of_it $(ledger_cases); }
+
+run_tests "$@"

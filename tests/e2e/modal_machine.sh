@@ -1,0 +1,26 @@
+#!/bin/bash
+# modal_machine.sh - the machine that runs burst fails while it has pods at Modal: its disk, its ledger, its clock, its sleep.
+#
+# A sample of the calls that meet a full disk, and of what a ledger can suffer; FULL_POINTS=100: 100 calls, and all of that (make soak).
+# shellcheck disable=SC2317,SC2034 # called by machine.sh
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/modal/client.sh"
+. "$ROOT/tests/cloud/common/machine.sh"
+
+VENDOR=modal
+vendor_config() { md_config "$@"; }
+pods_alive() { md_sandboxes; }
+ids_ever() { md_control state | jq -r '.sandboxes[].id'; }
+
+# what local_machine.sh does not show: pods elsewhere are found and given back as well
+t_the_machine_fails() {
+	if [ -n "${FULL_POINTS:-}" ]; then
+		# shellcheck disable=SC2046
+		all_of_it c_stopped_past_the_lease $(ledger_cases)
+	else
+		all_of_it c_stopped_past_the_lease c_ledger_locked_for_good c_ledger_is_removed c_ledger_spoilt_and_killed
+	fi
+}
+t_its_clock_is_wrong() { its_clock_is_wrong; }
+
+run_tests "$@"
