@@ -1127,7 +1127,6 @@ static void release(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct pod_log *log = log_of(cl, pod);
-
 	struct machine *m = wire_find(cl->sim, p->provider, p->id);
 
 	if (m)
