@@ -6,7 +6,7 @@
 ## make check                 all tests
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
 ## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
-##                            the ledger and around each request, full disks at each call, and random faults
+##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
 ## make bench                 measures, each beside a named peer
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -54,7 +54,8 @@ Q := $(if $(V),,@)
 # ---- what the pod gets: the agent (static) and the workers that burst carries inside ----
 # musl gives a static agent of some 100 kB; glibc one of about 1 MB. Both have no dependencies.
 AGENT_CC     ?= $(shell command -v musl-gcc 2>/dev/null || echo $(CC))
-AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -static -s $(WARN)
+AGENT_CFLAGS := -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' -O2 -static -s -fstack-protector-strong \
+                -Wl,-z,relro,-z,now $(WARN)
 KIT          := build/kit/burst-agent build/kit/espeak-worker
 
 build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
@@ -62,7 +63,8 @@ build/kit/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
 	$(Q)$(AGENT_CC) $(AGENT_CFLAGS) -o $@ jobs/agent/agent.c
 build/kit/espeak-worker: jobs/workers/espeak.c
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -s $(WARN) -o $@ jobs/workers/espeak.c -ldl
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 -D_FORTIFY_SOURCE=2 -s $(HARDEN) $(WARN) -pie -Wl,-z,relro,-z,now -o $@ \
+		jobs/workers/espeak.c -ldl
 build/kit/kit_sizes.h: $(KIT)
 	@printf '#define KIT_BURST_AGENT_BYTES %d\n#define KIT_ESPEAK_WORKER_BYTES %d\n' \
 		$$(wc -c <build/kit/burst-agent) $$(wc -c <build/kit/espeak-worker) >$@
@@ -223,7 +225,8 @@ fuzz: deps-test
 
 # N seeds of the simulator from FROM on (a random place when it is not said), on all cores; then a client is killed around every order
 # to the local provider, and meets a full disk at every call; and, for RunPod and for Modal, it is killed at every write of its ledger and
-# around every request, its disk is full at 100 calls, and for SOAK_SECONDS everything goes wrong at once.
+# around every request, its disk is full at 100 calls, for SOAK_SECONDS everything goes wrong at once, and for as long the lines are
+# spoilt to the byte.
 N    ?= 100000
 FROM ?=
 SOAK_SECONDS ?= 600
@@ -235,7 +238,8 @@ soak: deps-test
 	@for vendor in runpod modal; do \
 		BURST=$(CURDIR)/$(BUILD)/burst KILL_POINTS=all bash tests/e2e/$${vendor}_kill.sh && \
 		BURST=$(CURDIR)/$(BUILD)/burst FULL_POINTS=100 bash tests/e2e/$${vendor}_machine.sh && \
-		BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/$${vendor}_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) || exit 1; \
+		BURST=$(CURDIR)/$(BUILD)/burst bash tests/e2e/$${vendor}_random.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) && \
+		BURST=$(CURDIR)/$(BUILD)/burst NAMED=all bash tests/e2e/$${vendor}_network.sh $(SOAK_SECONDS) $(or $(FROM),$$(od -An -N4 -tu4 /dev/urandom | tr -d " ")) || exit 1; \
 	done
 
 help:

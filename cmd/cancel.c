@@ -136,20 +136,20 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 	if (past || forced) {
 		struct err why = {0};
 		if (release_view(p, view, &why) < 0) {
-			fprintf(stderr, "burst: pod %s of %s could not be ended: %s\n", view->id, p->ops->name, why.msg);
+			output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, why.msg);
 			tally->failed++;
 			*err = why;
 			return;
 		}
-		printf("pod %s of %s: gone (%s)\n", view->id, p->ops->name, past ? "past its hard end" : "as you asked");
+		output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, past ? "past its hard end" : "as you asked");
 		tally->ended++;
 		return;
 	}
 	tally->left++;
-	printf("pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)\n", view->id,
-	       p->ops->name, view->marker.run, view->marker.machine,
-	       clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
-	       in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
+	output_line(stdout, "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)",
+		    view->id, p->ops->name, view->marker.run, view->marker.machine,
+		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
+		    in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
 }
 
 static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, struct tally *tally, struct err *err)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -345,6 +346,7 @@ static void become(struct delivery *d, int out)
 
 	setpgid(0, 0);
 	dup2(out, STDOUT_FILENO);
+	guard_leave();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
 	_exit(127);
 }

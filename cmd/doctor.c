@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "output.h"
 #include "report.h"
 
 enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
@@ -16,14 +17,16 @@ struct findings {
 static void say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
 static void say(struct findings *f, const char *mark, const char *fmt, ...)
 {
+	char *text = NULL;
 	va_list ap;
 
 	f->bad += !strcmp(mark, "bad");
-	printf("%-5s", mark);
 	va_start(ap, fmt);
-	vprintf(fmt, ap);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
 	va_end(ap);
-	putchar('\n');
+	output_line(stdout, "%-5s%s", mark, text ? text : "");
+	free(text);
 }
 
 static bool on_path(const char *program)

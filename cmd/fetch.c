@@ -9,6 +9,7 @@
 #include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "output.h"
 #include "run_keys.h"
 #include "sync/receive.h"
 
@@ -219,8 +220,9 @@ static int gather_all(struct gather *g, struct err *err)
 	if (g->home && l->setup.job_ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)
 		return -1;
 	open = launch_open_segments(l);
-	fprintf(stderr, "%srun %s: %zu file%s brought home, %zu of %zu segments still open; files in %s\n", str_text(&notes),
-		g->run->id, g->home, g->home == 1 ? "" : "s", open, g->count, l->output_dir);
+	output_lines(stderr, str_text(&notes));
+	output_line(stderr, "run %s: %zu file%s brought home, %zu of %zu segments still open; files in %s", g->run->id, g->home,
+		    g->home == 1 ? "" : "s", open, g->count, l->output_dir);
 	return g->lost ? 1 : 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/crypto.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "deliver.h"
@@ -565,7 +566,7 @@ static void draw(void *ctx, const struct engine *e)
 static void show_output(void *ctx, const char *pod, const char *line)
 {
 	progress_clear(ctx);
-	fprintf(stderr, "%s | %s\n", pod, line);
+	output_line(stderr, "%s | %s", pod, line);
 }
 
 /* The run's pods as the ledger has them, and as they are where it could not be told. */
@@ -614,6 +615,7 @@ static void on_exit_command(struct launch *l)
 		close(pipes[0]);
 		close(pipes[1]);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
+		guard_leave();
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
@@ -639,9 +641,9 @@ static void name_unreleased(struct launch *l, const struct pod_row *pods, size_t
 	(void)l;
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
-			fprintf(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force\n",
-				pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
-				pods[i].id[0] ? pods[i].id : pods[i].attempt);
+			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
 }
 
 static void say_end(struct launch *l)
@@ -657,8 +659,8 @@ static void say_end(struct launch *l)
 	if (!strcmp(r->status, "unreleased"))
 		name_unreleased(l, pods, count);
 	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
-		fprintf(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s\n", r->id, r->status,
-			(long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
+		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id, r->status,
+			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
 	free(pods);
 }
 

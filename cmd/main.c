@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "cmd.h"
+#include "config/secrets.h"
 #include "net/child.h"
 #include "output.h"
 
@@ -212,12 +214,15 @@ int main(int argc, char **argv)
 	struct cmd_context ctx = {.commands = commands};
 	struct err err = {0};
 
+	int index = command_index(argc, argv);
+
 	open_standard_files();
+	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
+	secrets_hide(provider_registry);
 	find_self(argv[0]);
 	signal(SIGPIPE, SIG_IGN);
 	look_at_terminal(&ctx);
 	output_setup(&ctx);
-	int index = command_index(argc, argv);
 	int status;
 	if (index >= argc) {
 		status = without_command(argc, argv, &err);

@@ -1,8 +1,10 @@
 #include "output.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/str.h"
 
 #define RED    "\033[31m"
 #define YELLOW "\033[33m"
@@ -82,29 +84,64 @@ void output_safe_line(FILE *to, const char *text, size_t len)
 	fwrite(str_text(&line), 1, line.len, to);
 }
 
-/* All that utf8_hostile() knows is of three bytes at most. */
+void output_line(FILE *to, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len >= 0)
+		output_safe_line(to, text, (size_t)len);
+	free(text);
+}
+
+void output_lines(FILE *to, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		output_safe_line(to, text, len);
+		text += len + (text[len] == '\n');
+	}
+}
+
 static unsigned code_point(const unsigned char *p, size_t len)
 {
-	return len == 1 ? p[0] : len == 2 ? (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu) : (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+	unsigned c = len == 1 ? p[0] : len == 2 ? p[0] & 0x1f : p[0] & 0x0f;
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | (p[i] & 0x3f);
+	return c;
+}
+
+/* jansson escapes what stands below a blank; DEL, C1 controls and marks of direction it leaves as they are. All that is
+ * hostile has one to three bytes, and in a line of JSON it stands in a text. */
+static char *without_controls(const char *line)
+{
+	struct str out = STR_INIT;
+	size_t left = strlen(line);
+
+	while (left) {
+		const unsigned char *p = (const unsigned char *)line;
+		size_t step = MAX(utf8_sequence(p, left), (size_t)1);
+		if (utf8_hostile(p, step))
+			str_addf(&out, "\\u%04x", code_point(p, step));
+		else
+			str_addn(&out, p, step);
+		line += step;
+		left -= step;
+	}
+	return str_detach(&out);
 }
 
 char *output_json_line(const json_t *value)
 {
 	CLEANUP(free_text) char *line = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
-	struct str safe = STR_INIT;
 
 	if (!line) /* no memory: nothing else can fail here */
 		abort();
-	/* what would drive a terminal stands in texts alone: with a backslash it means the same */
-	for (const unsigned char *p = (const unsigned char *)line; *p;) {
-		size_t len = MAX(utf8_sequence(p, strnlen((const char *)p, 4)), 1);
-		if (utf8_hostile(p, len))
-			str_addf(&safe, "\\u%04X", code_point(p, len));
-		else
-			str_addn(&safe, p, len);
-		p += len;
-	}
-	return str_detach(&safe);
+	return without_controls(line);
 }
 
 void output_json(json_t *value)

@@ -16,8 +16,12 @@ void output_error(const struct cmd_context *ctx, const struct err *err);
 void output_before_line(void (*fn)(void));
 /* Text from outside as one safe line. */
 void output_safe_line(FILE *to, const char *text, size_t len);
-/* One line without newline that no terminal obeys, numbers with no more digits than they were given (0.1, not
- * 0.10000000000000001); to be freed. */
+/* What may hold such text (names, paths, vendors' words), as one safe line; no newline at its end. */
+void output_line(FILE *to, const char *fmt, ...) PRINTF(2, 3);
+/* Each line of it as a safe one. */
+void output_lines(FILE *to, const char *text);
+/* One line without newline, numbers with no more digits than they were given (0.1, not
+ * 0.10000000000000001), and nothing in it that a terminal would obey; to be freed. */
 char *output_json_line(const json_t *value);
 /* Writes that line to stdout; takes the reference. */
 void output_json(json_t *value);

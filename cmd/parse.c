@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "output.h"
 
 enum {
 	COMMON_HELP,
@@ -310,7 +311,8 @@ int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_m
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
 {
 	const struct opt *yes = find_in(opts_of(ctx->cmd), "yes", 3, 0);
-	char answer[16];
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	char answer[16], *question;
 	va_list ap;
 
 	if (yes && ctx->values[yes - ctx->cmd->opts])
@@ -318,9 +320,12 @@ bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return false;
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	if (vasprintf(&question, fmt, ap) < 0)
+		abort();
 	va_end(ap);
-	fputs(" [y/N] ", stderr);
+	str_add_printable(&shown, question, strlen(question), 0);
+	free(question);
+	fprintf(stderr, "%s [y/N] ", str_text(&shown));
 	fflush(stderr);
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }

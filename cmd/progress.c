@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "launch.h"
+#include "output.h"
 #include "table.h"
 
 enum { PLAIN_EVERY_MS = 10000, PODS_SHOWN = 16 };
@@ -79,10 +80,12 @@ static void total_line(struct str *to, const struct engine *e, int64_t now)
 
 static void put_line(struct progress *p, const struct str *line)
 {
+	CLEANUP(str_free) struct str safe = STR_INIT;
 	CLEANUP(str_free) struct str fitted = STR_INIT;
 	int width = terminal_width(stderr);
 
-	text_fit(&fitted, str_text(line), width > 1 ? width - 1 : 79);
+	str_add_printable(&safe, str_text(line), line->len, 0); /* a vendor's names and words are in it */
+	text_fit(&fitted, str_text(&safe), width > 1 ? width - 1 : 79);
 	fprintf(stderr, "%s\n", str_text(&fitted));
 	p->lines++;
 }
@@ -129,8 +132,8 @@ static void tell_phases(struct progress *p, const struct engine *e)
 		p->phases[i] = pod->phase;
 		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED || pod->phase == POD_LOADING)
 			continue;
-		fprintf(stderr, "pod %s (%s %s): %s\n", pod->id[0] ? pod->id : pod->attempt, pod->offer.provider,
-			strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod_phase_name(pod->phase));
+		output_line(stderr, "pod %s (%s %s): %s", pod->id[0] ? pod->id : pod->attempt, pod->offer.provider,
+			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod_phase_name(pod->phase));
 	}
 }
 

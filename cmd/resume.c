@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "launch.h"
+#include "output.h"
 #include "report.h"
 #include "volume_warm.h"
 
@@ -74,7 +75,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
 		fseek(log, 0, SEEK_END);
 	while (run_is_alive(ctx, row->id)) {
 		while (log && fgets(line, sizeof(line), log))
-			fputs(line, stderr);
+			output_lines(stderr, line);
 		if (log)
 			clearerr(log);
 		struct segment_row *rows = NULL;
@@ -88,7 +89,7 @@ static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
 		poll(NULL, 0, 500);
 	}
 	while (log && fgets(line, sizeof(line), log))
-		fputs(line, stderr);
+		output_lines(stderr, line);
 	if (store_run(ctx->store, row->id, row, err) < 0)
 		return -1;
 	fprintf(stderr, "run %s: %s\n", row->id, row->status);

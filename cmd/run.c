@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "launch.h"
@@ -47,9 +48,10 @@ static int all_cached(struct launch *l, struct err *err)
 	COPY_TEXT(l->run.status, "done");
 	if (ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)
 		return -1;
-	if (!l->ctx->quiet)
-		fprintf(stderr, "%sall %zu segments are there already: nothing to render, nothing rented\n",
-			str_text(&notes), count);
+	if (!l->ctx->quiet) {
+		output_lines(stderr, str_text(&notes));
+		output_line(stderr, "all %zu segments are there already: nothing to render, nothing rented", count);
+	}
 	int status = launch_deliver(l, &l->err);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
@@ -77,6 +79,7 @@ static void spawn_exec(char **argv, int fd)
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(CLIENT_FD_NAME, number, 1);
+	guard_leave();
 	execv(child_self() ? child_self() : argv[0], argv);
 	_exit(127);
 }

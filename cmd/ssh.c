@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/path.h"
 #include "cmd.h"
+
+extern char **environ;
 
 /* OpenSSH's own client, with the key and the host key that we made: nothing to type, nothing to trust at first sight. */
 static int run(struct cmd_context *ctx, struct err *err)
@@ -38,6 +41,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	memcpy(argv, fixed, sizeof(fixed));
 	for (int i = 1; i < ctx->arg_count; i++)
 		argv[ARRAY_LEN(fixed) + (size_t)i - 1] = ctx->args[i];
+	environ = guard_environ();
+	guard_leave();
 	execvp("ssh", (char **)argv);
 	err_set(err, ERR_LOCAL, "ssh: %s (install openssh-client)", strerror(errno));
 	free(argv);

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "engine/caller.h"
 #include "launch.h"
+#include "output.h"
 #include "report.h"
 #include "volume_gc.h"
 #include "volume_warm.h"
@@ -101,9 +102,9 @@ static int make(struct launch *l, const char *name, struct err *err)
 		return -1;
 	if (result.volume_count) {
 		remember(l->ctx, p->ops->name, &result.volumes[0]);
-		printf("volume %s of %s: %lld GB, %s a month\n", result.volumes[0].name, p->ops->name,
-		       (long long)result.volumes[0].size_gb,
-		       money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
+		output_line(stdout, "volume %s of %s: %lld GB, %s a month", result.volumes[0].name, p->ops->name,
+			    (long long)result.volumes[0].size_gb,
+			    money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
 	}
 	op_result_free(&result);
 	return 0;
@@ -138,7 +139,7 @@ static int drop(struct launch *l, const char *name, struct err *err)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
-	printf("volume %s of %s: removed\n", v.name, v.provider);
+	output_line(stdout, "volume %s of %s: removed", v.name, v.provider);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "engine/caller.h"
+#include "output.h"
 
 enum { ASK_MS = 3600000, LIST_MS = 60000 };
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -59,7 +60,7 @@ static int look(const struct gc *gc, const char *path, struct op_result *result,
 
 static void stays(const struct gc *gc, const char *path, const char *why)
 {
-	printf("%s: %s stays: %s\n", gc->v->name, path, why);
+	output_line(stdout, "%s: %s stays: %s", gc->v->name, path, why);
 }
 
 /* What is in a folder, where the vendor does not say so at once. */
@@ -124,8 +125,8 @@ static int goes(struct gc *gc, const char *path, struct volume_entry *e, const c
 		return -1;
 	int64_t bytes = e->bytes >= 0 ? e->bytes : result.bytes;
 	op_result_free(&result);
-	printf("%s: %s %s (%s): %s\n", gc->v->name, path, gc->want->dry_run ? "would go" : "is gone",
-	       bytes_show(size, sizeof(size), bytes), why);
+	output_line(stdout, "%s: %s %s (%s): %s", gc->v->name, path, gc->want->dry_run ? "would go" : "is gone",
+		    bytes_show(size, sizeof(size), bytes), why);
 	gc->folders++;
 	gc->bytes += bytes;
 	return 0;
@@ -298,7 +299,7 @@ int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const st
 		status = half_builds(&gc, built[i], err);
 	if (status < 0)
 		return err_wrap(err, "volume %s", v->name);
-	printf("%s: %lld folder%s, %s %s\n", v->name, (long long)gc.folders, gc.folders == 1 ? "" : "s",
-	       bytes_show(size, sizeof(size), gc.bytes), want->dry_run ? "would go" : "freed");
+	output_line(stdout, "%s: %lld folder%s, %s %s", v->name, (long long)gc.folders, gc.folders == 1 ? "" : "s",
+		    bytes_show(size, sizeof(size), gc.bytes), want->dry_run ? "would go" : "freed");
 	return 0;
 }

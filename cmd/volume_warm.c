@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/caller.h"
+#include "output.h"
 
 enum { ASK_MS = 60000 };
 
@@ -160,21 +161,23 @@ static void say_price(const struct launch *l, const struct volume_row *v, int64_
 {
 	const struct section *caps = section_group(config_top(l->ctx->config), "caps");
 	int64_t cost = section_int(caps, "max_cost"), ms = section_int(caps, "max_duration"), bound = cost;
+	CLEANUP(str_free) struct str line = STR_INIT;
 	char hour[32], all[32], region[48] = "";
 
 	if (most && ms && (!bound || money_for(most, ms) < bound))
 		bound = money_for(most, ms);
 	if (v->region[0])
 		snprintf(region, sizeof(region), " in %s", v->region);
-	fprintf(stderr, "volume %s of %s%s: filled from ", v->name, v->provider, region);
+	str_addf(&line, "volume %s of %s%s: filled from ", v->name, v->provider, region);
 	if (most)
-		fprintf(stderr, "a pod without a GPU for %s an hour", money_show(hour, sizeof(hour), least));
+		str_addf(&line, "a pod without a GPU for %s an hour", money_show(hour, sizeof(hour), least));
 	else
-		fprintf(stderr, "a pod without a GPU, of which none is free now");
+		str_add(&line, "a pod without a GPU, of which none is free now");
 	if (bound)
-		fprintf(stderr, "; at most %s in all\n", money_show(all, sizeof(all), bound));
+		str_addf(&line, "; at most %s in all", money_show(all, sizeof(all), bound));
 	else
-		fprintf(stderr, "; no cap is set (caps.max_cost, caps.max_duration)\n");
+		str_add(&line, "; no cap is set (caps.max_cost, caps.max_duration)");
+	output_lines(stderr, str_text(&line));
 }
 
 /* ---- the run ---- */
@@ -208,7 +211,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	use_cheapest(&l->setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)
-		printf("volume %s of %s: ready for job \"%s\", for %s\n", v->name, v->provider, l->run.job,
-		       money_show(cost, sizeof(cost), l->run.cost_microusd));
+		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name, v->provider, l->run.job,
+			    money_show(cost, sizeof(cost), l->run.cost_microusd));
 	return status;
 }

@@ -18,6 +18,7 @@
 #include "places.h"
 #include "scan.h"
 #include "secrets.h"
+#include "trust.h"
 #include "value.h"
 
 #define FILE_MAX_BYTES (1 << 20)
@@ -32,6 +33,8 @@ struct config {
 	struct section *top, *job;
 	const struct job_ops *job_ops;
 	char *path, *dir, *job_name, *user_shown;
+	char *project_shown; /* NULL: no project's file, or one that is the user's own */
+	const struct provider_ops *const *providers;
 	struct account *accounts;
 	size_t account_count;
 	const struct job_ops *const *jobs;
@@ -44,6 +47,8 @@ struct source {
 	char *dir;
 	bool trusted; /* the user's own */
 	bool has_job; /* it may hold the job */
+	bool open_to_others; /* anybody but its owner can read it */
+	bool elsewhere;      /* a link led to it: whose words it holds is not known, and messages quote none */
 	const char *user_shown;
 };
 
@@ -100,8 +105,9 @@ static const char *name_of(const config_setting_t *setting)
 }
 
 /* "the text "two"": what stands there. */
-static char *found(char *to, size_t room, const config_setting_t *setting)
+static char *found(const struct place *at, char *to, size_t room, const config_setting_t *setting)
 {
+	bool elsewhere = at->source->elsewhere;
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *s;
 
@@ -119,7 +125,10 @@ static char *found(char *to, size_t room, const config_setting_t *setting)
 	case CONFIG_TYPE_STRING:
 		s = config_setting_get_string(setting);
 		str_add_printable(&text, s, strlen(s), 40);
-		snprintf(to, room, "the text \"%s\"", str_text(&text));
+		if (elsewhere)
+			snprintf(to, room, "a text");
+		else
+			snprintf(to, room, "the text \"%s\"", str_text(&text));
 		break;
 	case CONFIG_TYPE_GROUP: snprintf(to, room, "a group"); break;
 	default: snprintf(to, room, "a list");
@@ -133,7 +142,7 @@ static int wrong_type(const struct place *at, const config_setting_t *setting,
 	char is[200], wanted[160];
 
 	return complain(at, setting, err, "%s%s is %s; it wants %s", at->path, spec->key,
-			found(is, sizeof(is), setting), value_wanted(wanted, sizeof(wanted), spec));
+			found(at, is, sizeof(is), setting), value_wanted(wanted, sizeof(wanted), spec));
 }
 
 static bool is_integer(const config_setting_t *setting)
@@ -182,7 +191,7 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 		if (!text_of(element))
 			return complain(at, element, err,
 					"%s%s: entry %d is %s; it wants a text in quotes", at->path,
-					spec->key, i + 1, found(is, sizeof(is), element));
+					spec->key, i + 1, found(at, is, sizeof(is), element));
 		section_add_item(s, spec->key, text_of(element), where);
 	}
 	return 0;
@@ -260,6 +269,12 @@ static int read_value(const struct place *at, const config_setting_t *setting, s
 
 /* ---- groups ---- */
 
+static void warn_of_open_key(const struct place *at, const config_setting_t *setting)
+{
+	log_line(LOG_WARN, "%s:%u: %s%s is a key, and others can read this file: chmod 600 %s", at->source->shown,
+		 config_setting_source_line(setting), at->path, name_of(setting), at->source->shown);
+}
+
 static int unknown(const struct place *at, const config_setting_t *setting, const char *near,
 		   struct err *err)
 {
@@ -294,6 +309,8 @@ static int read_group(const struct place *at, const config_setting_t *group, str
 		if (check_trust(at, setting, spec, err) < 0 ||
 		    read_value(at, setting, s, spec, err) < 0)
 			return -1;
+		if ((spec->flags & OPTION_SECRET) && at->source->open_to_others)
+			warn_of_open_key(at, setting);
 	}
 	return 0;
 }
@@ -325,7 +342,7 @@ static int want_group(const struct place *at, const config_setting_t *setting, c
 	if (config_setting_type(setting) == CONFIG_TYPE_GROUP)
 		return 0;
 	return complain(at, setting, err, "%s%s is %s; it wants a group, like %s", at->path,
-			name_of(setting), found(is, sizeof(is), setting), example);
+			name_of(setting), found(at, is, sizeof(is), setting), example);
 }
 
 static int read_providers(struct config *c, const struct place *at, const config_setting_t *group,
@@ -385,7 +402,7 @@ static int read_job(struct config *c, const struct place *at, const config_setti
 	c->job_ops = text_of(type) ? find_type(c, text_of(type)) : NULL;
 	if (!c->job_ops)
 		return complain(at, type, err, "job.type is %s; it must be %s",
-				found(is, sizeof(is), type), str_text(&types));
+				found(at, is, sizeof(is), type), str_text(&types));
 	CLEANUP(free_text) char *where = where_of(at->source, group);
 	c->job = section_new(c->job_ops->options, where);
 	return read_group(&inner, group, c->job, err);
@@ -481,13 +498,16 @@ static const char *syntax_hint(const char *line)
 	return isalpha((unsigned char)*word) ? " (texts and durations stand in quotes)" : "";
 }
 
-static int explain_syntax(const config_t *tree, const char *text, const char *shown,
+static int explain_syntax(const config_t *tree, const char *text, const struct source *source,
 			  struct err *err)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;
 	int number = config_error_line(tree);
-	const char *what = config_error_text(tree);
+	const char *what = config_error_text(tree), *shown = source->shown;
 
+	if (source->elsewhere)
+		return err_set(err, ERR_CONFIG, "%s:%d: %s (it is a link to %.200s)", shown, number,
+			       what ? what : "syntax error", source->path);
 	show_line(&line, text, number);
 	if (what && strstr(what, "duplicate"))
 		return err_set(err, ERR_CONFIG, "%s:%d: a key is set twice, here again: %s", shown,
@@ -508,7 +528,7 @@ static int parse(struct config *c, const struct source *source, const char *text
 
 	config_init(&tree);
 	if (config_read_string(&tree, text) != CONFIG_TRUE)
-		return explain_syntax(&tree, text, source->shown, err);
+		return explain_syntax(&tree, text, source, err);
 	return read_root(c, source, config_root_setting(&tree), err);
 }
 
@@ -533,12 +553,13 @@ static int read_source(struct config *c, const struct source *source, struct err
 /* ---- which files ---- */
 
 /* What others may write must not run commands in our name. */
-static int check_owner(const struct source *source, struct err *err)
+static int check_owner(const struct source *source, bool *open_to_others, struct err *err)
 {
 	struct stat st;
 
 	if (stat(source->path, &st) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", source->shown, strerror(errno));
+	*open_to_others = st.st_mode & (S_IRGRP | S_IROTH);
 	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
 		return err_set(err, ERR_CONFIG,
 			       "%s: others can write it; make it yours alone: chmod 600 %s",
@@ -564,7 +585,16 @@ static int find_user(struct source *s, struct err *err)
 	CLEANUP(free_text) char *shown = places_show(path);
 	source_set(s, real, shown);
 	s->trusted = true;
-	return check_owner(s, err) < 0 ? -1 : 1;
+	return check_owner(s, &s->open_to_others, err) < 0 ? -1 : 1;
+}
+
+/* What `deliver` writes for its run: in the state folder, which nobody else can write. */
+static bool is_our_own(const char *real)
+{
+	CLEANUP(free_text) char *state = places_state();
+	char folder[PATH_MAX];
+
+	return state && realpath(state, folder) && starts_with(real, folder) && starts_with(real + strlen(folder), "/jobs/");
 }
 
 static int find_project(const struct config_ask *ask, struct source *s, struct err *err)
@@ -586,7 +616,9 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	}
 	source_set(s, real, path);
+	s->elsewhere = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 	s->has_job = true;
+	s->trusted = is_our_own(real);
 	return 1;
 }
 
@@ -613,6 +645,8 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 		has_project = 0;
 	}
 	user.user_shown = project.user_shown = c->user_shown;
+	if (has_project && !project.trusted)
+		c->project_shown = xstrdup(project.shown);
 	if (has_user && read_source(c, &user, err) < 0)
 		return -1;
 	return has_project ? read_source(c, &project, err) : 0;
@@ -708,6 +742,7 @@ static int load(struct config *c, const struct config_ask *ask, struct err *err)
 		return err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
 	c->top = section_new(config_keys, "burst.cfg");
 	c->jobs = ask->jobs;
+	c->providers = ask->providers;
 	open_accounts(c, ask->providers);
 	return read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
 }
@@ -737,6 +772,7 @@ void config_free(struct config *c)
 	free(c->dir);
 	free(c->job_name);
 	free(c->user_shown);
+	free(c->project_shown);
 	free(c);
 }
 
@@ -809,9 +845,48 @@ static int check_providers(const struct config *c, struct err *err)
 	return 0;
 }
 
+/* What the project's file says or leaves at its default; what a flag says is the user's own word. */
+static bool is_projects_word(const struct config *c, const struct section *s, const char *key)
+{
+	const char *where = section_where(s, key);
+
+	return !section_has(s, key) || (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
+}
+
+static int check_paths_of(const struct config *c, const struct section *s, const char *group, struct err *err)
+{
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
+		if (spec->type != OPTION_PATH || !section_text(s, spec->key) || !is_projects_word(c, s, spec->key))
+			continue;
+		CLEANUP(free_text) char *path = path_join(c->dir, section_text(s, spec->key));
+		CLEANUP(free_text) char *key = xasprintf("%s.%s", group, spec->key);
+		const char *where = section_where(s, spec->key);
+		if (trust_path(key, path, !strcmp(spec->key, "output"), c->dir, where, err) < 0)
+			return err_wrap(err, "%s", where);
+	}
+	return 0;
+}
+
+static int check_trusted(const struct config *c, struct err *err)
+{
+	const struct section *deliver = section_group(c->top, "deliver");
+
+	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0)
+		return -1;
+	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0)
+		return -1;
+	if (!c->project_shown)
+		return 0;
+	if (c->job && check_paths_of(c, c->job, "job", err) < 0)
+		return -1;
+	return check_paths_of(c, section_group(c->top, "code"), "code", err);
+}
+
 int config_check(const struct config *c, struct err *err)
 {
-	return keys_check_ranges(c->top, err) < 0 ? -1 : check_providers(c, err);
+	if (keys_check_ranges(c->top, err) < 0 || check_providers(c, err) < 0)
+		return -1;
+	return check_trusted(c, err);
 }
 
 /* ---- getters ---- */

@@ -61,6 +61,13 @@ static char *state_path(struct err *err)
 	return dir ? path_join(dir, "burst") : NULL;
 }
 
+char *places_state(void)
+{
+	struct err none;
+
+	return state_path(&none);
+}
+
 /* Whoever can write here could make us release, or forget, pods. */
 static int check_ours(const char *path, struct err *err)
 {

@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "places.h"
@@ -19,8 +21,6 @@
 
 #define SECRET_MAX_BYTES 16384
 #define COMMAND_LIMIT_MS 30000
-
-extern char **environ;
 
 /* What the vendors' own tools leave behind. A key is read under our name for it, or under its other
  * name. */
@@ -50,16 +50,19 @@ char *secret_env_name(const char *provider, const char *key)
 	return name;
 }
 
-static void wipe(struct str *text)
+void secrets_hide(const struct provider_ops *const *providers)
 {
-	if (text->s)
-		explicit_bzero(text->s, text->cap);
-	str_free(text);
+	for (; *providers; providers++)
+		for (const struct option_spec *spec = (*providers)->options; spec->key; spec++) {
+			CLEANUP(free_text) char *name = secret_env_name((*providers)->name, spec->key);
+			if (spec->flags & OPTION_SECRET)
+				guard_hide(name);
+		}
 }
 
-static inline void wipe_cleanup(struct str *text)
+static inline void str_wipe_cleanup(struct str *text)
 {
-	wipe(text);
+	str_wipe(text);
 }
 
 /* ---- a command ---- */
@@ -80,7 +83,9 @@ static int spawn_shell(const char *command, int to, pid_t *pid)
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
-	int bad = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, environ);
+	char **env = guard_environ();
+	int bad = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, env);
+	free(env);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
 	return bad;
@@ -185,7 +190,7 @@ static char *trimmed(const char *text)
 
 int secret_from_command(char **out, const char *command, int64_t limit_ms, struct err *err)
 {
-	CLEANUP(wipe) struct str output = STR_MAX(SECRET_MAX_BYTES);
+	CLEANUP(str_wipe) struct str output = STR_MAX(SECRET_MAX_BYTES);
 
 	if (read_command(command, limit_ms, &output, err) < 0)
 		return -1;
@@ -254,7 +259,7 @@ static int search_text(struct search *s, const struct str *text, const char *sho
 int secret_from_file(char **out, const char *path, const char *profile, const char *key,
 		     struct err *err)
 {
-	CLEANUP(wipe) struct str text = STR_INIT;
+	CLEANUP(str_wipe) struct str text = STR_INIT;
 	CLEANUP(free_text) char *shown = places_show(path);
 	struct search s = {.profile = profile, .key = key};
 	struct err why = {0};
@@ -295,6 +300,19 @@ static bool vendor_has(const struct vendor_file *file, const char *key)
 	return false;
 }
 
+/* Said once: a file has several keys. */
+static void warn_if_open(const char *path)
+{
+	static bool said;
+	CLEANUP(free_text) char *shown = places_show(path);
+	struct stat st;
+
+	if (said || stat(path, &st) < 0 || !(st.st_mode & (S_IRGRP | S_IROTH)))
+		return;
+	said = true;
+	log_line(LOG_WARN, "%s has keys, and others can read it: chmod 600 %s", shown, shown);
+}
+
 static int from_vendor(char **out, const char *provider, const char *key, struct err *err)
 {
 	const struct vendor_file *file = vendor_file(provider);
@@ -306,6 +324,7 @@ static int from_vendor(char **out, const char *provider, const char *key, struct
 	const char *profile = file->profile_env ? getenv(file->profile_env) : NULL;
 	if (profile && !*profile)
 		profile = NULL;
+	warn_if_open(path);
 	if (secret_from_file(out, path, profile, key, err) < 0)
 		return -1;
 	if (!*out && file->key_other && !strcmp(key, file->keys[0]))
@@ -382,9 +401,8 @@ static int fill_one(const char *provider, struct section *s, const struct option
 		}
 		if (result == 0)
 			section_set_text(s, spec->key, value, where);
-		explicit_bzero(value, strlen(value));
 	}
-	free(value);
+	text_wipe(value);
 	return result;
 }
 

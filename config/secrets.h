@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/section.h"
+#include "provider.h"
 
 /* Fills the OPTION_SECRET keys of the provider's section that are still empty, and what else the
  * vendor's file says about keys of the section. ERR_CREDENTIALS when a required one is nowhere.
@@ -17,6 +18,9 @@ int secrets_fill(const char *provider, struct section *s, const char *user_shown
 
 /* "RUNPOD_API_KEY" for "runpod" and "api_key"; to be freed. */
 char *secret_env_name(const char *provider, const char *key);
+
+/* No child of ours is handed the keys of these providers (NULL-terminated) that are in our environment; once, at the start. */
+void secrets_hide(const struct provider_ops *const *providers);
 
 /* Runs `command` by /bin/sh for at most limit_ms; *out (to be freed) is the first line of what it
  * prints, trimmed. */

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,12 +62,12 @@ int job_check_output(const char *dir, struct err *err)
 		return err_set(err, ERR_CONFIG, "output folder: %s", why.msg);
 	/* a probe file: access() says yes to root on a read-only mount of some kinds */
 	CLEANUP(free_text) char *probe = xasprintf("%s/.burst-probe-%ld", dir, (long)getpid());
-	FILE *f = fopen(probe, "we");
-	if (!f)
+	int fd = path_open_new(probe, O_WRONLY, 0600);
+	if (fd < 0)
 		return err_set(err, ERR_CONFIG,
 			       "output folder %s: nothing can be written there: %s", dir,
 			       strerror(errno));
-	fclose(f);
+	close(fd);
 	unlink(probe);
 	return 0;
 }

@@ -225,11 +225,14 @@ int manifest_append(const char *dir, const json_t *line, struct err *err)
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
 	CLEANUP(free_text) char *compact = compact_line(line);
 	CLEANUP(free_text) char *text = xasprintf("%s\n", compact);
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+	/* a repository may bring a link along, to a file that others believe */
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
 	size_t len = strlen(text);
 	struct stat st;
 	char last = '\n';
 
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, ERR_LOCAL, "%s: is a link, and nothing is written through it: remove it", path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	/* a line that a full disk cut off must not swallow the next one */

@@ -59,14 +59,14 @@ void op_result_free(struct op_result *r)
 
 void call_free(struct call *c)
 {
-	str_free(&c->body);
+	str_wipe(&c->body); /* a new pod's keys are in it, and tokens in the headers */
 	free(c->url);
 	for (size_t i = 0; i < c->header_count; i++)
-		free(c->headers[i]);
+		text_wipe(c->headers[i]);
 	free(c->headers);
 	free(c->sigv4);
 	free(c->user);
-	free(c->password);
+	text_wipe(c->password);
 	for (size_t i = 0; i < c->argc; i++)
 		free(c->argv[i]);
 	free(c->argv);

@@ -107,7 +107,7 @@ must "agent and start script" make check-agent
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 
 e2e=()
-for t in tests/e2e/*.sh; do
+for t in tests/e2e/*.sh tests/security/*.sh; do
 	case $t in */lib.sh | */cli.sh | */agent*.sh | */espeak_worker.sh | */start_script.sh) continue ;; esac
 	e2e+=("$t")
 done

@@ -74,7 +74,8 @@ only_in 'openssl/' orchestrator/base/crypto.c
 only_in 'archive' orchestrator/sync/pack.c
 only_in '(protobuf-c/|modal\.pb-c)' providers/modal/
 # what exists on Linux alone stays with the local provider (the agent and the workers run on Linux pods)
-only_in 'sys/(epoll|signalfd|eventfd|timerfd|inotify|sendfile|prctl|mount|pidfd)\.h' providers/local/ jobs/agent/ jobs/workers/
+# and one call of base/guard.c, behind #ifdef
+only_in 'sys/(epoll|signalfd|eventfd|timerfd|inotify|sendfile|prctl|mount|pidfd)\.h' providers/local/ jobs/agent/ jobs/workers/ orchestrator/base/guard.c
 
 for top in $(git ls-files | cut -d/ -f1 | sort -u); do
 	case $top in
@@ -91,7 +92,7 @@ if grep -nE '\b(clock_(boot|wall)_ms|time|gettimeofday|fopen|open|read|write|soc
 flags=(-std=gnu17 -D_GNU_SOURCE '-DBURST_VERSION="lint"' -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes
 	-Wno-missing-field-initializers -I. -Iorchestrator -fsyntax-only)
 if command -v musl-gcc >/dev/null; then
-	for file in orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern}.c orchestrator/core/*.c orchestrator/provider.c \
+	for file in orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern,guard}.c orchestrator/core/*.c orchestrator/provider.c \
 		orchestrator/net/{loop,pool,child,grpc_wire}.c orchestrator/sync/{ignore,receive}.c jobs/agent/agent.c; do
 		[ -f "$file" ] || continue
 		musl-gcc "${flags[@]}" -Wno-format-truncation "$file" || complain "$file does not compile with musl"
@@ -113,7 +114,7 @@ if command -v shellcheck >/dev/null; then
 fi
 # what README says happens is what a test shows
 for name in $(grep -oE '`[a-z_]+/[tc]_[a-z0-9_]+`' README.md | tr -d '`'); do
-	grep -qE "(^|[^a-z0-9_])${name#*/}([^a-z0-9_]|\$)" "tests/e2e/${name%%/*}.sh" 2>/dev/null || complain "README.md names the test $name, which is not there"
+	grep -qE "(^|[^a-z0-9_])${name#*/}([^a-z0-9_]|\$)" tests/{e2e,security}/"${name%%/*}.sh" 2>/dev/null || complain "README.md names the test $name, which is not there"
 done
 [ $bad = 0 ] && echo "lint: fine"
 exit $bad

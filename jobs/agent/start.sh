@@ -7,6 +7,9 @@
 # shellcheck disable=SC2317 # the via_ functions are called by names put together
 
 umask 077
+# What opens doors leaves the environment before anything is started that would be given it.
+host_key_b64=$BURST_HOST_KEY_B64 authorized_key=$BURST_AUTHORIZED_KEY api_key=$RUNPOD_API_KEY
+unset BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY RUNPOD_API_KEY
 # Handlers, not ignored signals: children get the defaults back. As process 1 nobody inside can kill us otherwise.
 trap : HUP INT QUIT TERM USR1 USR2 ALRM PIPE
 
@@ -30,7 +33,7 @@ is_number() {
 	esac
 }
 
-# ---- the environment: kept for the agent, without what opens doors ----
+# ---- the environment: kept for the agent ----
 
 quoted() {
 	rest=$1 done=
@@ -47,7 +50,7 @@ save_env() {
 	names=$(env | sed -n 's/^\([A-Za-z_][A-Za-z0-9_]*\)=.*/\1/p' | sort -u)
 	for name in $names; do
 		case $name in
-		BURST_HOST_KEY_B64 | BURST_AUTHORIZED_KEY | RUNPOD_API_KEY | _ | PWD | OLDPWD | SHLVL) continue ;;
+		_ | PWD | OLDPWD | SHLVL) continue ;;
 		esac
 		# a line inside a longer value can look like a variable; such a name is not set
 		eval "[ -n \"\${$name+set}\" ]" || continue
@@ -59,8 +62,6 @@ save_env() {
 }
 
 save_env
-host_key_b64=$BURST_HOST_KEY_B64 authorized_key=$BURST_AUTHORIZED_KEY api_key=$RUNPOD_API_KEY
-unset BURST_HOST_KEY_B64 BURST_AUTHORIZED_KEY RUNPOD_API_KEY
 PATH=${PATH:-/usr/bin:/bin}:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin
 
 # ---- the clock ----
@@ -300,7 +301,8 @@ tell_switch() {
 	echo "$*" >"$home/switch.new" && mv -f "$home/switch.new" "$home/switch"
 }
 
-# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. The key goes by file or stdin.
+# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. The key goes by file or stdin, and to this
+# address alone: whereto an answer leads is not followed.
 
 write_api_files() {
 	printf 'Authorization: Bearer %s' "$api_key" >"$home/api.auth"
@@ -324,7 +326,7 @@ via_wget() {
 	wget --version 2>/dev/null | grep -q GNU || return
 	printf '%s' "$3" >"$home/api.body"
 	set -- "$1" "$2" ${3:+"--body-file=$home/api.body"}
-	bounded 60 wget --config="$home/api.wget" -S -O "$home/api.reply" -T 30 -t 1 --method="$1" ${3:+"$3"} "$2" 2>&1 |
+	bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$home/api.reply" -T 30 -t 1 --method="$1" ${3:+"$3"} "$2" 2>&1 |
 		sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
 }
 
@@ -334,10 +336,13 @@ via_python3() {
 import sys, urllib.request, urllib.error
 method, url, auth, body = sys.argv[1:5]
 name, value = open(auth).read().split(": ", 1)
+class Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args):
+        return None
 r = urllib.request.Request(url, data=body.encode() or None, method=method,
     headers={name: value, "Content-Type": "application/json"})
 try:
-    print(urllib.request.urlopen(r, timeout=30).status)
+    print(urllib.request.build_opener(Stay).open(r, timeout=30).status)
 except urllib.error.HTTPError as e:
     print(e.code)' "$1" "$2" "$home/api.auth" "$3"
 }
@@ -349,7 +354,7 @@ my ($method, $url, $auth, $body) = @ARGV;
 open my $f, "<", $auth or die; my (undef, $value) = split /: /, <$f>, 2;
 my %o = (headers => {Authorization => $value, "Content-Type" => "application/json"});
 $o{content} = $body if length $body;
-my $r = HTTP::Tiny->new(timeout => 30, verify_SSL => 1)->request($method, $url, \%o);
+my $r = HTTP::Tiny->new(timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
 print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3"
 }
 

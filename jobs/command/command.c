@@ -70,6 +70,9 @@ static int check_patterns(const struct section *conf, struct err *err)
 				       "%s: outputs: \"%s\" must be a path inside the tree, "
 				       "without .. or a leading /",
 				       section_where(conf, "outputs"), pattern);
+		if (path_in_git_folder(pattern))
+			return err_set(err, ERR_CONFIG, "%s: outputs: \"%s\": nothing is written into git's own folder",
+				       section_where(conf, "outputs"), pattern);
 	}
 	return 0;
 }

@@ -8,14 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/guard.h"
 #include "base/str.h"
 
 #define STDERR_MAX   ((size_t)256 << 10)
 #define TRUE_PEAK    -1.5
 #define SILENCE_LUFS -70.0
 #define TOLERANCE_LU 0.15
-
-extern char **environ;
 
 static void read_to_end(int fd, struct str *text)
 {
@@ -39,7 +38,9 @@ static int start(const char *const *argv, int stderr_fd, pid_t *pid)
 	posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
 	posix_spawn_file_actions_adddup2(&files, stderr_fd, 2);
-	int why = posix_spawnp(pid, argv[0], &files, NULL, (char *const *)argv, environ);
+	char **env = guard_environ();
+	int why = posix_spawnp(pid, argv[0], &files, NULL, (char *const *)argv, env);
+	free(env);
 	posix_spawn_file_actions_destroy(&files);
 	return why;
 }
@@ -106,8 +107,9 @@ static int render(const char *from, const char *to, const struct wav_format *for
 
 	snprintf(rate, sizeof(rate), "%d", format->rate);
 	snprintf(channels, sizeof(channels), "%d", format->channels);
-	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y",
-				    "-i",     from};
+	/* a file of a pod's is what it was checked to be, a WAV, and no list of other files or addresses */
+	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y", "-f", "wav",
+				    "-protocol_whitelist", "file", "-i", from};
 	const char *const tail[] = {"-ar",
 				    rate,
 				    "-ac",
@@ -137,6 +139,8 @@ static int render(const char *from, const char *to, const struct wav_format *for
 		argv[n++] = "-";
 	}
 	argv[n] = NULL;
+	if (to && unlink(to) < 0 && errno != ENOENT) /* it would write through a link */
+		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
 	return run(argv, said, err);
 }
 

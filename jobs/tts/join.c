@@ -1,6 +1,7 @@
 #include "join.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -265,7 +266,8 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 static int open_part(struct track *t, struct err *err)
 {
 	t->part = path_join(t->dir, ".joined.part");
-	t->f = fopen(t->part, "w+e");
+	int fd = path_open_new(t->part, O_RDWR, 0666);
+	t->f = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (!t->f)
 		return err_set(err, ERR_LOCAL, "%s: %s", t->part, strerror(errno));
 	return 0;

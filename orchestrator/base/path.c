@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -100,11 +101,18 @@ int path_fsync_dir(const char *dir, struct err *err)
 	return 0;
 }
 
+int path_open_new(const char *path, int flags, mode_t mode)
+{
+	if (unlink(path) < 0 && errno != ENOENT)
+		return -1;
+	return open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
 int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
 {
 	CLEANUP(free_text) char *temp = xasprintf("%s.tmp-%ld", path, (long)getpid());
 	CLEANUP(free_text) char *dir = path_dir(path);
-	int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+	int fd = path_open_new(temp, O_WRONLY, mode);
 
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
@@ -197,6 +205,25 @@ int path_lock(const char *path, const char *note, int *out, struct err *err)
 	*out = fd;
 	fd = -1;
 	return 0;
+}
+
+/* As a file system sees it that knows no case, or drops what Windows drops at the end of a name. */
+static bool is_git_folder(const char *part, size_t len)
+{
+	while (len && (part[len - 1] == '.' || part[len - 1] == ' '))
+		len--;
+	return (len == 4 && !strncasecmp(part, ".git", len)) || (len == 5 && !strncasecmp(part, "git~1", len));
+}
+
+bool path_in_git_folder(const char *path)
+{
+	for (const char *part = path; part;) {
+		size_t n = strcspn(part, "/");
+		if (is_git_folder(part, n))
+			return true;
+		part = part[n] ? part + n + 1 : NULL;
+	}
+	return false;
 }
 
 bool path_is_safe(const char *path)

@@ -18,6 +18,9 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err);
 int path_read(const char *path, size_t max, struct str *out, struct err *err);
 /* Writes beside, fsyncs, renames into place, fsyncs the folder: afterwards the old file or the new one is there, whole. */
 int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
+/* A file that was not there before, whatever stood under this name: a link is removed, not gone through. A descriptor, or -1
+ * and errno. */
+int path_open_new(const char *path, int flags, mode_t mode);
 int path_fsync_dir(const char *dir, struct err *err);
 bool path_exists(const char *path);
 /* Removes a file or a whole tree without following links out of it; absent is success. */
@@ -28,6 +31,8 @@ int path_lock(const char *path, const char *note, int *fd, struct err *err);
 /* A relative path that cannot leave its folder and cannot confuse a terminal: no "..", ".", empty part, leading '/',
  * backslash or control character, valid UTF-8, at most 1024 bytes, no part over 255. */
 bool path_is_safe(const char *path);
+/* Whether it leads into a folder that is git's own: what lies there is run by git, and no clone brings it along. */
+bool path_in_git_folder(const char *path);
 /* Bytes free for us on the file system of path, -1 when unknown. */
 int64_t path_free_bytes(const char *path);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "str.h"
 
 struct value {
 	bool set;
@@ -82,13 +83,21 @@ static void drop_items(struct value *v)
 	v->count = 0;
 }
 
+static void free_value_text(struct section *s, size_t i)
+{
+	if (s->table[i].flags & OPTION_SECRET)
+		text_wipe(s->values[i].text);
+	else
+		free(s->values[i].text);
+}
+
 void section_free(struct section *s)
 {
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->count; i++) {
 		struct value *v = &s->values[i];
-		free(v->text);
+		free_value_text(s, i);
 		free(v->where);
 		drop_items(v);
 		free(v->items);
@@ -115,7 +124,7 @@ void section_set_text(struct section *s, const char *key, const char *text, cons
 	struct value *v = touch(s, key, where);
 	char *copy = xstrdup(text);
 
-	free(v->text);
+	free_value_text(s, (size_t)(v - s->values));
 	v->text = copy;
 }
 

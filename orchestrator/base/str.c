@@ -137,6 +137,15 @@ static size_t whole_characters(const unsigned char *p, size_t len, size_t most)
 	return utf8_sequence(p + end, len - end) > most - end ? end : most;
 }
 
+static size_t plain_bytes(const unsigned char *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] >= ' ' && p[n] < 0x7f)
+		n++;
+	return n;
+}
+
 void str_add_printable(struct str *to, const char *bytes, size_t len, size_t most)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
@@ -145,6 +154,12 @@ void str_add_printable(struct str *to, const char *bytes, size_t len, size_t mos
 	if (cut)
 		len = whole_characters(p, len, most);
 	while (len) {
+		size_t plain = plain_bytes(p, len);
+		str_addn(to, p, plain);
+		p += plain;
+		len -= plain;
+		if (!len)
+			break;
 		size_t valid = utf8_sequence(p, len), step = valid ? valid : 1;
 		if (*p == '\t')
 			str_addc(to, ' ');
@@ -195,6 +210,20 @@ void str_free(struct str *s)
 {
 	free(s->s);
 	*s = (struct str){.max = s->max};
+}
+
+void str_wipe(struct str *s)
+{
+	if (s->s)
+		explicit_bzero(s->s, s->cap);
+	str_free(s);
+}
+
+void text_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
 }
 
 bool starts_with(const char *text, const char *prefix)

@@ -32,6 +32,9 @@ void str_reset(struct str *s);		  /* empty, memory kept */
 const char *str_text(const struct str *s); /* never NULL */
 char *str_detach(struct str *s);	  /* the text, now the caller's to free(); s is empty afterwards */
 void str_free(struct str *s);
+/* The same for what holds keys: nothing of it stays in memory. */
+void str_wipe(struct str *s);
+void text_wipe(char *text); /* and free(); NULL is fine */
 
 static inline void str_free_cleanup(struct str *s)
 {

@@ -108,7 +108,7 @@ static void read_log(struct core *c, struct core_pod *p)
 }
 
 /* Whatever its log says, its time is over then: the switch that nobody has reached yet would end it soon after. */
-static int64_t boot_end(const struct core *c, const struct core_pod *p)
+int64_t pod_boot_end(const struct core *c, const struct core_pod *p)
 {
 	return p->create_at + c->conf.boot_limit_ms + MIN(c->conf.boot_limit_ms, c->conf.lease_ms - c->conf.lease_ms / 10);
 }
@@ -116,7 +116,7 @@ static int64_t boot_end(const struct core *c, const struct core_pod *p)
 /* At its deadline: an image that is still being pulled is no stuck host. */
 static bool log_may_help(struct core *c, struct core_pod *p)
 {
-	if (p->log_decides || !p->log_known || !coming_up(p) || c->now >= boot_end(c, p))
+	if (p->log_decides || !p->log_known || !coming_up(p) || c->now >= pod_boot_end(c, p))
 		return false;
 	p->log_decides = true;
 	p->deadline_at = c->now + LOG_WAIT_MS;
@@ -140,7 +140,7 @@ static void log_was_read(struct core *c, struct core_pod *p, const struct event 
 		give_up(c, p);
 		return;
 	}
-	p->deadline_at = MIN(c->now + p->boot_limit_ms, boot_end(c, p));
+	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
 	core_note(c, NOTE_NOTE, "pod %s: not up yet, but its provider's log moves on: it has another %s", p->id,
 		  duration_show(left, sizeof(left), p->deadline_at - c->now));
 }

@@ -191,6 +191,8 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	if (view->price_microusd_h > 0)
 		p->price_microusd_h = view->price_microusd_h;
 	pod_enter(c, p, POD_BOOTING);
+	/* the answer to its create may have taken longer than a boot, or come by way of a list: it has stood there meanwhile */
+	p->deadline_at = MAX(p->deadline_at, MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p)));
 	pod_save(c, p);
 	pod_look_soon(c, p->provider);
 	if (p->unwanted) {

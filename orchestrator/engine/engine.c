@@ -17,6 +17,7 @@ enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3
 void engine_log(struct engine *e, int level, const char *fmt, ...)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str shown = STR_INIT;
 	char *raw = NULL;
 	char when[32];
 	va_list ap;
@@ -30,7 +31,8 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	free(raw);
 	log_redact(&text);
 	if (e->log && level <= LOG_INFO) {
-		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&text));
+		str_add_printable(&shown, str_text(&text), text.len, 0); /* whoever reads the file has a terminal, too */
+		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&shown));
 		fflush(e->log);
 	}
 	log_line((enum log_level)level, "%s", str_text(&text));

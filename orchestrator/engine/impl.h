@@ -58,6 +58,7 @@ struct epod { /* beside core_pod */
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
 	int64_t last_event, bill_asked_ms, logged_bytes;
+	int64_t empty_events; /* since one that brought the work further */
 	int64_t counted_to; /* while its log is read once more: batches up to this event were counted */
 	struct op_bill bill; /* of the vendor; its hours are not kept */
 	struct event greeting; /* EV_CONNECTED, held back until the events before it are known */

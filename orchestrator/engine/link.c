@@ -5,6 +5,7 @@
 #include "../base/clock.h"
 #include "../base/jsonx.h"
 #include "../base/log.h"
+#include "../net/http.h"
 
 enum { LINE_MAX_BYTES = 1 << 20, NOISE_MAX_BYTES = 256 << 10, TCP_TIMEOUT_MS = 10000, SILENCE_MS = 30000 };
 
@@ -48,15 +49,25 @@ static void send_text(struct link *l, const char *text, size_t len)
 		str_addn(&l->waiting, text, len);
 }
 
+/* Without what travels for the workers' environment. */
+static void trace(char mark, const char *line, size_t len)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	if (!log_wants(LOG_TRACE))
+		return;
+	http_trace_body(&shown, line, len);
+	log_line(LOG_TRACE, "%c agent %.400s", mark, str_text(&shown));
+}
+
 void link_send(struct link *l, const json_t *line)
 {
 	char *text = jsonx_line(line);
 
-	if (log_wants(LOG_TRACE))
-		log_line(LOG_TRACE, "> agent %.400s", text);
+	trace('>', text, strlen(text));
 	send_text(l, text, strlen(text));
 	send_text(l, "\n", 1);
-	free(text);
+	text_wipe(text);
 }
 
 static void agent_placed(struct link *l, bool needed)
@@ -81,8 +92,7 @@ static void take_json(struct link *l, const char *line, size_t len)
 			fail(l, ERR_UNTRUSTED, "its agent sent a line that is not JSON");
 		return;
 	}
-	if (log_wants(LOG_TRACE))
-		log_line(LOG_TRACE, "< agent %.*s", (int)MIN(len, (size_t)400), line);
+	trace('<', line, len);
 	if (l->up) {
 		l->ops->line(l->ctx, event);
 		return;

@@ -11,6 +11,7 @@ enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
 	LITTLE_BYTES = 4 << 20, /* here before a volume has been asked to keep it */
 	FILES_MAX = 100000, /* of one segment */
+	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 };
 
@@ -149,7 +150,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		distrust(e, pod, "it reports more files than any segment has");
 		return false;
 	}
-	if (name && path_is_safe(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
+	if (name && receive_takes_name(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
 		outfiles_add(e, segment, name, path, bytes, hash);
 		return true;
 	}
@@ -158,7 +159,7 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 		e->segments[segment].id, shown);
 	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
-	if (name && path_is_safe(name) && e->pods[pod].link) {
+	if (name && receive_takes_name(name) && e->pods[pod].link) {
 		distrust(e, pod, err.msg);
 		return false;
 	}
@@ -233,7 +234,7 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	struct err err;
 
-	if (!name || !path_is_safe(name))
+	if (!name || !receive_takes_name(name))
 		return false; /* refused elsewhere */
 	uint32_t owner = outfiles_claim(e, segment, name);
 	if (owner == segment)
@@ -269,6 +270,7 @@ static void log_event(struct engine *e, int pod, const json_t *event)
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, line, strlen(line), 4096);
+	log_redact(&shown);
 	e->pods[pod].logged_bytes += (int64_t)shown.len;
 	if (e->pods[pod].logged_bytes > (int64_t)LOG_MAX_MB << 20) {
 		distrust(e, pod, "it floods us with log lines");
@@ -331,6 +333,29 @@ static bool switch_works(struct engine *e, int pod, const char *how)
 	return false;
 }
 
+static bool says_something(const struct engine *e, int pod, const char *what, const json_t *event)
+{
+	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
+
+	return (!strcmp(what, "segment") || !strcmp(what, "output")) && segment >= 0 && !settled(e, (uint32_t)segment, pod);
+}
+
+/* Lines of a log have a bound of their own. */
+static bool floods(struct engine *e, int pod, const char *what, const json_t *event)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (says_something(e, pod, what, event))
+		p->empty_events = 0;
+	else if (strcmp(what, "log"))
+		p->empty_events++;
+	if (p->empty_events <= EMPTY_EVENTS_MAX + 4 * (int64_t)e->segment_count || !p->link)
+		return false;
+	p->empty_events = 0;
+	distrust(e, pod, "it floods us with events that say nothing");
+	return true;
+}
+
 void podlink_event(struct engine *e, int pod, const json_t *event)
 {
 	const char *what = jsonx_text(event, "ev", "");
@@ -341,7 +366,7 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 			return;
 		e->pods[pod].last_event = number;
 	}
-	if (!e->needs)
+	if (!e->needs || floods(e, pod, what, event))
 		return;
 	bool replayed = core_pod_at(e->core, pod)->via_volume;
 	if (!strcmp(what, "segment"))

@@ -4,6 +4,7 @@
 
 #include "../base/jsonx.h"
 #include "../base/log.h"
+#include "../net/http_trace.h"
 #include "impl.h"
 
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
@@ -38,6 +39,8 @@ static void send_start(struct engine *e, int pod, bool if_there)
 
 	for (const char *const *name = n->env_names; name && *name; name++) {
 		const char *value = getenv(*name);
+		if (value && http_trace_hides(*name))
+			log_secret(value); /* whatever a worker prints goes into logs */
 		if (value)
 			json_object_set_new(env, *name, json_string(value));
 		else

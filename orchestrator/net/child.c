@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
 
@@ -331,7 +332,7 @@ static int fd_end(void)
 
 struct plan { /* for the moment between fork and exec, where nothing may be allocated */
 	char *program;
-	char **argv;
+	char **argv, **envp;
 	int in, out, err, report;
 	int fd_end;
 };
@@ -354,13 +355,14 @@ static void become(const struct plan *plan)
 {
 	setpgid(0, 0);
 	default_signals();
+	guard_leave();
 	dup2(plan->in, 0);
 	dup2(plan->out, 1);
 	dup2(plan->err, 2);
 	for (int fd = 3; fd < plan->fd_end; fd++)
 		if (fd != plan->report)
 			close(fd);
-	execv(plan->program, plan->argv);
+	execve(plan->program, plan->argv, plan->envp);
 	int why = errno;
 	ssize_t n = write(plan->report, &why, sizeof(why));
 	(void)n;
@@ -454,9 +456,9 @@ static int start_call(struct child *c, const struct call *call, struct err *err)
 	} else if (make_pipe(out) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0) {
 		err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(errno));
 	} else {
-		struct plan plan = {program, call->argv, in[0],   out[1],
-				    errs[1], report[1],  fd_end()};
+		struct plan plan = {program, call->argv, guard_environ(), in[0], out[1], errs[1], report[1], fd_end()};
 		int why = start(c, &plan, report);
+		free(plan.envp);
 		rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
 	}
 	if (rc == 0) {

@@ -1,8 +1,8 @@
 /* child.h - carries the calls that are child processes (CALL_CHILD).
  *
  * A child gets a process group of its own, so that a terminal's Ctrl-C does not reach it, the
- * default signal actions, our environment, and no descriptor of ours but its stdin, stdout and
- * stderr. One thread: the loop's. Times in ms. */
+ * default signal actions, our environment without our keys, and no descriptor of ours but its
+ * stdin, stdout and stderr. One thread: the loop's. Times in ms. */
 #ifndef BURST_NET_CHILD_H
 #define BURST_NET_CHILD_H
 

@@ -26,6 +26,7 @@ enum {
 	HEAD_MOST = 256 << 10,
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
+	SILENCE_S = 60, /* of a file's transfer */
 	PROBE_IDLE_S = 30, /* whether the other side of a kept gRPC connection is still there */
 	PROBE_GAP_S = 10,
 };
@@ -75,6 +76,7 @@ struct http {
 	char *user_agent;
 	struct http_call *calls;
 	struct http_connect *connects;
+	long silence_s;
 };
 
 /* What a transfer's CURLOPT_PRIVATE points to: both kinds begin with it. */
@@ -166,12 +168,18 @@ struct http *http_new(struct loop *loop, const char *user_agent)
 		abort();
 	http->loop = loop;
 	http->user_agent = xstrdup(user_agent);
+	http->silence_s = SILENCE_S;
 	http->multi = curl.multi_init();
 	if (!http->multi)
 		abort();
 	curl.multi_setopt(http->multi, CURLMOPT_MAXCONNECTS, (long)KEPT_CONNECTIONS);
 	loop_set_waiter(loop, &(struct loop_waiter){wait_multi, work_multi, http});
 	return http;
+}
+
+void http_set_silence(struct http *http, int seconds)
+{
+	http->silence_s = seconds;
 }
 
 void http_free(struct http *http)
@@ -485,9 +493,11 @@ static void free_call(struct http_call *c)
 		}
 	end_transfer(c->http, &c->transfer);
 	loop_untimer(c->telling);
+	for (struct curl_slist *h = c->headers; h; h = h->next)
+		explicit_bzero(h->data, strlen(h->data));
 	curl.slist_free_all(c->headers);
 	reply_free(&c->reply);
-	str_free(&c->body);
+	str_wipe(&c->body);
 	file_close(c->from);
 	fd_close(c->to_fd);
 	free(c->method);
@@ -634,6 +644,7 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION,
 			 grpc && target->plain ? (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
 					       : (long)CURL_HTTP_VERSION_2TLS);
+	curl.easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* at least */
 	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
 	curl.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
 	if (ca && *ca)
@@ -643,10 +654,14 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	curl.easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
 	curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)MAX(call->timeout_ms, 0));
+	if (call->body_to || call->body_from) { /* its timeout allows for large files and slow lines */
+		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, c->http->silence_s);
+	}
 	/* libcurl sends a request again when a kept connection turns out to be dead, whatever the
 	 * method. All gRPC calls share one connection; there a body that cannot be read twice
-	 * keeps it from doing so. */
-	c->once = grpc && !call->may_repeat && call->body.len;
+	 * keeps it from doing so: for grpc.c says in their headers which try this is. */
+	c->once = grpc && call->body.len;
 	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || c->once ? 0L : 1L);
 	if (grpc && target->plain && !keeps_plain_http2()) {
 		curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);

@@ -18,6 +18,9 @@ struct http_connect;
 int http_ready(struct err *err);
 /* The loop waits through libcurl from now on. user_agent is copied. Only after a http_ready() that succeeded. */
 struct http *http_new(struct loop *loop, const char *user_agent);
+/* A call that carries a file (body_to, body_from) fails with ERR_NETWORK once not a byte of it has moved for so long, whatever its
+ * timeout_ms; 60 unless this is called. */
+void http_set_silence(struct http *http, int seconds);
 /* Calls under way end without a callback. Before loop_free(), and not from inside a callback. NULL
  * is fine. */
 void http_free(struct http *http);
@@ -34,8 +37,8 @@ void http_free(struct http *http);
  * A call without may_repeat goes over a connection of its own, so that libcurl never sends it a
  * second time when a kept connection turns out to be dead. A request whose Content-Type is
  * application/grpc is HTTP/2 also over plain http; its trailers are at the end of reply->head, and
- * all such requests to one server share a connection (one without may_repeat is not sent twice
- * there either; with libcurl 7.88, over plain http each has its own).
+ * all such requests to one server share a connection (none is sent twice there, may_repeat or not;
+ * with libcurl 7.88, over plain http each has its own).
  * body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range that does not begin
  * at 0 is an error); other replies' bodies are in reply->body. */
 struct http_call *http_send(struct http *http, const struct call *call,

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "net/http.h"
 
-enum { SHOWN_MOST = 4096, DEPTH_MOST = 64 };
+enum { SHOWN_MOST = 4096, TEXT_MOST = 1024, DEPTH_MOST = 64 };
 
 static const char hidden[] = "[secret]";
 
@@ -27,6 +27,11 @@ static bool is_secret_name(const char *name, size_t len)
 					    "password", "signature", "credential", "api-key",
 					    "apikey",   "api_key",   "private",    NULL};
 	return contains_any(name, len, words);
+}
+
+bool http_trace_hides(const char *name)
+{
+	return is_secret_name(name, strlen(name));
 }
 
 char *http_trace_url(const char *url)
@@ -110,6 +115,19 @@ static bool mentions_env(const char *text, size_t len)
 	return contains_any(text, len, words);
 }
 
+static json_t *instead_of_text(const json_t *text)
+{
+	char words[64];
+
+	if (mentions_env(json_string_value(text), json_string_length(text)))
+		return json_string("[text that mentions env]");
+	if (json_string_length(text) <= TEXT_MOST)
+		return NULL;
+	/* a start script would leave no room for what stands behind it */
+	snprintf(words, sizeof(words), "[text of %zu bytes]", json_string_length(text));
+	return json_string(words);
+}
+
 static void hide_env_texts(json_t *value)
 {
 	const char *key;
@@ -119,20 +137,18 @@ static void hide_env_texts(json_t *value)
 
 	if (json_is_array(value)) {
 		json_array_foreach (value, i, item) {
-			if (json_is_string(item) &&
-			    mentions_env(json_string_value(item), json_string_length(item)))
-				json_array_set_new(value, i,
-						   json_string("[text that mentions env]"));
+			json_t *instead = json_is_string(item) ? instead_of_text(item) : NULL;
+			if (instead)
+				json_array_set_new(value, i, instead);
 			else
 				hide_env_texts(item);
 		}
 	} else if (json_is_object(value)) {
 		json_object_foreach_safe(value, next, key, item)
 		{
-			if (json_is_string(item) &&
-			    mentions_env(json_string_value(item), json_string_length(item)))
-				json_object_set_new(value, key,
-						    json_string("[text that mentions env]"));
+			json_t *instead = json_is_string(item) ? instead_of_text(item) : NULL;
+			if (instead)
+				json_object_set_new(value, key, instead);
 			else
 				hide_env_texts(item);
 		}

@@ -1,4 +1,5 @@
-/* http_trace.h - what --trace shows of HTTP: everything but secrets. For http.c. */
+/* http_trace.h - what --trace shows of HTTP: everything but secrets. For http.c, and for others who must know what a secret
+ * is called. */
 #ifndef BURST_NET_HTTP_TRACE_H
 #define BURST_NET_HTTP_TRACE_H
 
@@ -12,5 +13,7 @@ void http_trace_reply(const char *method, const char *shown_url, const struct re
 /* The URL with the values of query keys that look like credentials replaced; to be freed. For
  * messages, too. */
 char *http_trace_url(const char *url);
+/* Whether a header, a key or a variable of this name has a value that nobody is to see. */
+bool http_trace_hides(const char *name);
 
 #endif

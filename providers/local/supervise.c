@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "forward.h"
@@ -256,6 +257,7 @@ static void run_script(const char *script, char **env, int report)
 
 	umask(022);
 	default_signals();
+	guard_leave();
 	execve("/bin/sh", (char *const *)argv, env);
 	dprintf(report, "/bin/sh: %s", strerror(errno));
 	_exit(127);

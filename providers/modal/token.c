@@ -60,7 +60,7 @@ void modal_token_take(struct auth_token *token, const char *text)
 	int64_t now = clock_boot_ms(), life = life_ms(text);
 
 	log_secret(text);
-	free(token->text);
+	text_wipe(token->text);
 	token->text = xstrdup(text);
 	token->dead_at_ms = now + life;
 	/* not all processes of an account at the same moment */
@@ -82,8 +82,6 @@ void modal_token_failed(struct auth_token *token)
 
 void modal_token_free(struct auth_token *token)
 {
-	if (token->text)
-		explicit_bzero(token->text, strlen(token->text));
-	free(token->text);
+	text_wipe(token->text);
 	*token = (struct auth_token){0};
 }

@@ -104,6 +104,9 @@ def hello():
         put(b'{"ev":' + b"[" * 400000 + b"\n")
     elif CASE == "endless_log":
         flood((json.dumps({"ev": "log", "line": "y" * 3000}) + "\n").encode() * 20)
+    elif CASE == "endless_events":
+        flood(b"".join(json.dumps({"ev": ev, "id": "x", "w": 0, "state": "started", "t": 1}).encode() + b"\n"
+                       for ev in ("batch", "segment", "worker", "lease", "nonsense")) * 1000)
     elif CASE == "endless_stderr":
         while True:
             try:
@@ -121,6 +124,7 @@ def report(batch, seg):
         "path_absolute": {"path": "/etc/passwd"},
         "path_control": {"path": "runs/" + ESC},
         "path_long": {"path": "a/" * 3000},
+        "path_nul": {"path": "runs/r\0/x"},
         "no_path": {"path": None},
         "huge": {"bytes": 10 << 30},
         "negative": {"bytes": -5},
@@ -154,13 +158,17 @@ def report(batch, seg):
     if CASE == "escapes_failed":
         event("segment", id=seg["id"], batch=batch, ok=False, reason=ESC, error=ESC)
         return
+    if CASE == "overflow":  # no number of JSON's that fits
+        put(b'{"ev":"segment","id":"' + seg["id"].encode() + b'","ok":true,"bytes":9223372036854775808}\n')
     event("segment", **{**good, **bad})
 
 
 def output(batch, seg):
     name = {"name_up": "../../evil.txt", "name_absolute": os.path.join(STATE, "evil.txt"), "name_control": "out/" + ESC,
             "name_through_link": "link/evil.txt", "name_part": "out/a.txt.part", "name_dot": "out/./a.txt",
-            "name_empty": "", "name_none": None}.get(CASE, "out/a.txt")
+            "name_empty": "", "name_none": None, "name_git": "out/.git/hooks/x",
+            "name_git_case": ".GIT/config", "name_manifest": "manifest.jsonl", "name_manifest_case": "MANIFEST.jsonl",
+            "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
           sha256=hashlib.sha256(WAV).hexdigest())
     for i in range(40 if CASE == "ends_once_of_forty" else 0):

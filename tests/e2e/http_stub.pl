@@ -1,5 +1,6 @@
 # A vendor's API for start scripts: perl http_stub.pl PORTFILE LOG CODES. Writes its port to PORTFILE, then for each request
-# a line "METHOD PATH AUTHORIZATION BODY" to LOG. CODES is a file of "METHOD PATH-REGEX STATUS" lines, read again each time.
+# a line "METHOD PATH AUTHORIZATION BODY" to LOG. CODES is a file of "METHOD PATH-REGEX STATUS [LOCATION]" lines, read again
+# each time.
 use strict;
 use warnings;
 use IO::Socket::INET;
@@ -22,17 +23,17 @@ while (my $c = $server->accept) {
 	}
 	my $body = '';
 	read $c, $body, $length if $length;
-	my $status = 404;
+	my ($status, $location) = (404, '');
 	open my $f, '<', $codes or die;
 	while (<$f>) {
-		my ($m, $re, $s) = split;
-		if ($m eq $method && $path =~ /^$re$/) { $status = $s; last }
+		my ($m, $re, $s, $to) = split;
+		if ($m eq $method && $path =~ /^$re$/) { $status = $s; $location = "Location: $to\r\n" if $to; last }
 	}
 	close $f;
 	open my $l, '>>', $log or die;
 	print $l "$method $path $auth $body\n";
 	close $l;
 	my $text = $status == 204 ? '' : '{}';
-	print $c "HTTP/1.1 $status X\r\nContent-Length: " . length($text) . "\r\nConnection: close\r\n\r\n$text";
+	print $c "HTTP/1.1 $status X\r\n${location}Content-Length: " . length($text) . "\r\nConnection: close\r\n\r\n$text";
 	close $c;
 }

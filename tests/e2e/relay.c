@@ -2,15 +2,24 @@
  *
  *     relay SOCKET LOG RULE...
  *
- * prints the port it listens on and runs until it is killed. A rule is POD.CONN=ACTION: pods are numbered in the order in
+ * prints the port it listens on and runs until it is killed, or its parent ends. SIGUSR1: what stands to named ports is reset.
+ * A rule is POD.CONN=ACTION: pods are numbered in the order in
  * which they are first connected to, connections of a pod in their order, from 1; * stands for any. One that the pod closes
  * without a word (its sshd does not run yet) does not count. The first rule that fits a connection holds for it, and without
  * one it passes as it is.
+ *
+ * What is no pod has a name: with RELAY_NAMES="api:8080 s3:8081" in the environment `api.3` is the third connection to port
+ * 8080, `pod.2` the second one to a pod, whichever. `api~TEXT.2` begins with the second request to it that has TEXT in
+ * its head, on whatever connection it goes, and its bytes count from there: for HTTP/1.1 as it is written, for HTTP/2 by prior
+ * knowledge TEXT is the path.
  *
  *     cut:DIR:N    DIR is up (to the pod) or down: after exactly N bytes of it both sides are closed
  *     reset:DIR:N  the same with a TCP reset
  *     stall:DIR:N  after N bytes nothing passes any more, either way; nobody is told
  *     flip:DIR:N   the byte at offset N arrives with its bits turned over
+ *     bit:DIR:N    it arrives with its lowest bit turned over: one letter or digit becomes another
+ *     drop:DIR:N:L  L bytes from offset N on do not arrive, what follows does
+ *     dup:DIR:N:L  they arrive twice (as many of them as come in one piece)
  *     delay:MS     each way takes so long; the bandwidth is not limited
  *     silent       accepted, and never a byte
  *     refuse       accepted by the system, and reset
@@ -18,7 +27,8 @@
  *     run:PROGRAM  this program answers, with the connection as its stdin and stdout
  *
  * LOG has a line for what happens: "POD.CONN open PORT RULE", "POD.CONN fired UP DOWN", "POD.CONN over UP DOWN" (bytes),
- * or "void" in place of over. */
+ * or "void" in place of over; and "POD.CONN asked UP DOWN" when a request of HTTP/1.1 that a rule has named by its text is over
+ * and the next one begins, or the connection ends: its bytes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,20 +40,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { CONNS_MAX = 64, PODS_MAX = 64, TOLD_MAX = 256, CHUNK = 64 << 10, HELD_MAX = 8 << 20, LINGER_MS = 2000 };
-enum action { PASS, CUT, RESET, STALL, FLIP, DELAY, SILENT, REFUSE, TO, RUN };
+enum { ANY = 0, POD = -1, NAMED = -2, NAMES_MAX = 8 }; /* of rule.pod and conn.pod: the name at i is NAMED - i */
+enum action { PASS, CUT, RESET, STALL, FLIP, BIT, DROP, DUP, DELAY, SILENT, REFUSE, TO, RUN };
 
 struct rule {
 	int pod, conn; /* 0: any */
 	enum action action;
 	int down;
-	long long number;
+	long long number, len;
 	const char *text, *program;
+	char request[80];	   /* what its head holds; "": the rule is for whole connections */
+	unsigned char packed[80]; /* the same by HPACK's Huffman code */
+	size_t packed_len;
+	int met; /* such requests until now */
 };
 
 struct chunk {
@@ -57,6 +73,7 @@ struct way { /* one direction */
 	struct chunk *first, **last;
 	size_t held;
 	long long taken, given; /* bytes */
+	long long base;		/* where the rule's counting begins */
 	bool ended, shut;
 };
 
@@ -66,6 +83,7 @@ struct conn {
 	const struct rule *rule;
 	struct way ways[2]; /* up, down */
 	bool fired, stalled;
+	bool asking; /* a request that a rule has named is under way */
 	long long close_at_ms; /* 0: not yet */
 };
 
@@ -75,9 +93,12 @@ static struct conn conns[CONNS_MAX];
 static int conn_count;
 static struct { int port, conns; } pods[PODS_MAX];
 static int pod_count;
+static struct { char name[16]; int port, conns; } names[NAMES_MAX];
+static int name_count;
 static struct { int from, to; } told[TOLD_MAX];
 static int told_count;
 static FILE *events;
+static volatile sig_atomic_t cut_all;
 static const struct rule pass = {.action = PASS, .text = "pass"};
 
 static void die(const char *what)
@@ -94,43 +115,113 @@ static long long now_ms(void)
 	return ts.tv_sec * 1000LL + ts.tv_nsec / 1000000;
 }
 
+/* ---- rules ---- */
+
+static void names_read(const char *list)
+{
+	for (int used = 0; list && name_count < NAMES_MAX && sscanf(list, " %15[a-z0-9]:%d%n", names[name_count].name, &names[name_count].port, &used) == 2;
+	     list += used)
+		name_count++;
+}
+
+/* RFC 7541, appendix B, as far as paths need it. */
+static void pack(struct rule *r)
+{
+	static const char five[] = "012aceiost", six[] = " %-./3456789=A_bdfghlmnpru", seven[] = ":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz";
+	unsigned bits = 0, count = 0;
+
+	for (const char *p = r->request; *p; p++) {
+		const char *at;
+		unsigned code, len;
+		if ((at = strchr(five, *p)))
+			code = (unsigned)(at - five), len = 5;
+		else if ((at = strchr(six, *p)))
+			code = 0x14 + (unsigned)(at - six), len = 6;
+		else if ((at = strchr(seven, *p)))
+			code = 0x5c + (unsigned)(at - seven), len = 7;
+		else
+			return; /* none of a path's letters */
+		bits = bits << len | code;
+		for (count += len; count >= 8; count -= 8)
+			r->packed[r->packed_len++] = (unsigned char)(bits >> (count - 8));
+	}
+}
+
+static bool where_read(struct rule *r, const char *text, size_t len)
+{
+	char who[16] = "", where[120];
+	int used = 0;
+
+	snprintf(where, sizeof(where), "%.*s", (int)len, text);
+	char *conn = strrchr(where, '.'), *request = strchr(where, '~');
+	if (!conn || len >= sizeof(where) || sscanf(where, "%15[a-z0-9*]%n", who, &used) != 1 || (where[used] != '.' && where[used] != '~'))
+		return false;
+	*conn++ = '\0';
+	r->conn = atoi(conn);
+	if (request) {
+		snprintf(r->request, sizeof(r->request), "%s", request + 1);
+		pack(r);
+	}
+	r->pod = strcmp(who, "pod") ? atoi(who) : POD;
+	for (int i = 0; i < name_count; i++)
+		if (!strcmp(names[i].name, who))
+			r->pod = NAMED - i;
+	return r->pod || !strcmp(who, "*");
+}
+
 static struct rule rule_read(const char *text)
 {
-	static const char *const words[] = {[CUT] = "cut", [RESET] = "reset", [STALL] = "stall", [FLIP] = "flip",
-					    [DELAY] = "delay", [SILENT] = "silent", [REFUSE] = "refuse", [TO] = "to", [RUN] = "run"};
-	char pod[12], conn[12], word[12], rest[200] = "";
+	static const char *const words[] = {[CUT] = "cut", [RESET] = "reset", [STALL] = "stall", [FLIP] = "flip", [BIT] = "bit",
+					    [DROP] = "drop", [DUP] = "dup", [DELAY] = "delay", [SILENT] = "silent",
+					    [REFUSE] = "refuse", [TO] = "to", [RUN] = "run"};
+	char word[12], rest[200] = "";
 	struct rule r = {.text = text};
+	const char *action = strchr(text, '=');
 
-	if (sscanf(text, "%11[0-9*].%11[0-9*]=%11[a-z]:%199s", pod, conn, word, rest) < 3) {
+	if (!action || !where_read(&r, text, (size_t)(action - text)) || sscanf(action, "=%11[a-z]:%199s", word, rest) < 1) {
 		fprintf(stderr, "relay: %s: not a rule\n", text);
 		exit(2);
 	}
-	r.pod = atoi(pod);
-	r.conn = atoi(conn);
 	for (int i = CUT; i <= RUN; i++)
 		if (!strcmp(word, words[i]))
 			r.action = (enum action)i;
-	r.program = strchr(text, ':') ? strchr(text, ':') + 1 : "";
+	r.program = strchr(action, ':') ? strchr(action, ':') + 1 : "";
 	r.down = !strncmp(rest, "down:", 5);
-	r.number = atoll(strchr(rest, ':') ? strchr(rest, ':') + 1 : rest);
-	if (r.action == PASS) {
+	if (sscanf(rest, "%*[a-z]:%lld:%lld", &r.number, &r.len) < 1)
+		r.number = atoll(rest);
+	if (r.action == PASS || (*r.request && r.action >= SILENT)) {
 		fprintf(stderr, "relay: %s: no such action\n", text);
 		exit(2);
 	}
 	return r;
 }
 
+static bool is_about(const struct rule *r, int pod)
+{
+	return r->pod == ANY || r->pod == pod || (r->pod == POD && pod > 0);
+}
+
 static const struct rule *rule_for(int pod, int conn)
 {
 	for (int i = 0; i < rule_count; i++)
-		if ((!rules[i].pod || rules[i].pod == pod) && (!rules[i].conn || rules[i].conn == conn))
+		if (!*rules[i].request && is_about(&rules[i], pod) && (!rules[i].conn || rules[i].conn == conn))
 			return &rules[i];
 	return &pass;
 }
 
+static const char *called(int pod)
+{
+	static char number[12];
+
+	if (pod <= NAMED)
+		return names[NAMED - pod].name;
+	snprintf(number, sizeof(number), "%d", pod);
+	return number;
+}
+
 static void note(const struct conn *c, const char *what)
 {
-	fprintf(events, "%d.%d %s %lld %lld\n", c->pod, c->number, what, c->ways[0].given, c->ways[1].given);
+	fprintf(events, "%s.%d %s %lld %lld\n", called(c->pod), c->number, what, c->ways[0].given, c->ways[1].given);
 	fflush(events);
 }
 
@@ -198,6 +289,9 @@ static int meant_port(int telling, int from)
 
 static int pod_number(int port)
 {
+	for (int i = 0; i < name_count; i++)
+		if (names[i].port == port)
+			return NAMED - i;
 	for (int i = 0; i < pod_count; i++)
 		if (pods[i].port == port)
 			return i + 1;
@@ -205,6 +299,11 @@ static int pod_number(int port)
 		exit(3);
 	pods[pod_count].port = port;
 	return ++pod_count;
+}
+
+static int *conns_of(int pod)
+{
+	return pod <= NAMED ? &names[NAMED - pod].conns : &pods[pod - 1].conns;
 }
 
 static void accept_one(int listener, int telling)
@@ -222,11 +321,11 @@ static void accept_one(int listener, int telling)
 	}
 	struct conn *c = &conns[conn_count];
 	*c = (struct conn){.fd = {client, -1}, .pod = pod_number(port)};
-	c->number = ++pods[c->pod - 1].conns;
+	c->number = ++*conns_of(c->pod);
 	c->rule = rule_for(c->pod, c->number);
 	for (int i = 0; i < 2; i++)
 		c->ways[i].last = &c->ways[i].first;
-	fprintf(events, "%d.%d open %d %s\n", c->pod, c->number, port, c->rule->text);
+	fprintf(events, "%s.%d open %d %s\n", called(c->pod), c->number, port, c->rule->text);
 	fflush(events);
 	setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (c->rule->action == RUN)
@@ -241,6 +340,15 @@ static void accept_one(int listener, int telling)
 	conn_count++;
 }
 
+static void asked(struct conn *c)
+{
+	if (c->asking)
+		fprintf(events, "%s.%d asked %lld %lld\n", called(c->pod), c->number, c->ways[0].given - c->ways[0].base,
+			c->ways[1].given - c->ways[1].base);
+	fflush(events);
+	c->asking = false;
+}
+
 static void conn_free(struct conn *c)
 {
 	for (int i = 0; i < 2; i++) {
@@ -252,9 +360,10 @@ static void conn_free(struct conn *c)
 		if (c->fd[i] >= 0)
 			close(c->fd[i]);
 	}
-	bool spoke = c->ways[1].taken > 0 || c->rule->action == SILENT || c->fired;
+	bool spoke = c->pod <= NAMED || c->ways[1].taken > 0 || c->rule->action == SILENT || c->fired;
 	if (!spoke)
-		pods[c->pod - 1].conns--;
+		--*conns_of(c->pod);
+	asked(c);
 	note(c, spoke ? "over" : "void");
 }
 
@@ -265,11 +374,69 @@ static bool spoils(const struct conn *c, enum action a, int way)
 	return c->rule->action == a && c->rule->down == way;
 }
 
+static bool holds(const struct chunk *k, const struct rule *r)
+{
+	return memmem(k->bytes, k->len, r->request, strlen(r->request)) || (r->packed_len && memmem(k->bytes, k->len, r->packed, r->packed_len));
+}
+
+/* Something is sent: is it a request that a rule waits for? */
+static void look_for_requests(struct conn *c, const struct chunk *k)
+{
+	if (c->asking && c->ways[1].taken > c->ways[1].base) /* the last one was answered */
+		asked(c);
+	for (int i = 0; i < rule_count; i++) {
+		struct rule *r = &rules[i];
+		if (!*r->request || !is_about(r, c->pod) || !holds(k, r) || (++r->met != r->conn && r->conn))
+			continue;
+		if (c->rule != &pass && !c->fired)
+			continue; /* another one holds here */
+		c->rule = r;
+		c->fired = false;
+		c->asking = memmem(k->bytes, k->len, r->request, strlen(r->request)) != NULL; /* HTTP/1.1: its end can be told */
+		c->ways[0].base = c->ways[0].taken;
+		c->ways[1].base = c->ways[1].taken;
+		fprintf(events, "%s.%d meets %s\n", called(c->pod), c->number, r->text);
+		fflush(events);
+	}
+}
+
+/* The chunk as it goes on. It has room for twice its bytes. */
+static void spoil(struct conn *c, int way, struct chunk *k)
+{
+	const struct rule *r = c->rule;
+	long long at = c->ways[way].base + r->number - c->ways[way].taken;
+
+	if (!spoils(c, FLIP, way) && !spoils(c, BIT, way) && !spoils(c, DROP, way) && !spoils(c, DUP, way))
+		return;
+	bool within = at >= 0 && at < (long long)k->len;
+	if (r->action == DROP && at < 0 && at + r->len > 0) { /* the rest of what is left out */
+		long long more = at + r->len < (long long)k->len ? at + r->len : (long long)k->len;
+		memmove(k->bytes, k->bytes + more, k->len - (size_t)more);
+		k->len -= (size_t)more;
+		return;
+	}
+	if (!within)
+		return;
+	size_t len = r->len < (long long)k->len - at ? (size_t)r->len : k->len - (size_t)at;
+	char *from = k->bytes + at;
+	if (r->action == FLIP || r->action == BIT) {
+		*from ^= (char)(r->action == FLIP ? 0xff : 1);
+	} else if (r->action == DROP) {
+		memmove(from, from + len, k->len - (size_t)at - len);
+		k->len -= len;
+	} else {
+		memmove(from + len, from, k->len - (size_t)at);
+		k->len += len;
+	}
+	c->fired = true;
+	note(c, "fired");
+}
+
 /* False: the connection broke by itself. */
 static bool take(struct conn *c, int way)
 {
 	struct way *w = &c->ways[way];
-	struct chunk *k = malloc(sizeof(*k) + CHUNK);
+	struct chunk *k = malloc(sizeof(*k) + 2 * CHUNK);
 	ssize_t n = recv(c->fd[way], k->bytes, CHUNK, 0);
 
 	if (n <= 0) {
@@ -281,14 +448,15 @@ static bool take(struct conn *c, int way)
 		free(k); /* nobody is there any more */
 		return true;
 	}
-	*k = (struct chunk){.len = (size_t)n, .due_ms = now_ms() + (c->rule->action == DELAY ? c->rule->number : 0)};
-	if (spoils(c, FLIP, way) && w->taken <= c->rule->number && c->rule->number < w->taken + n) {
-		k->bytes[c->rule->number - w->taken] ^= (char)0xff;
-		c->fired = true;
-		note(c, "fired");
-	}
+	k->len = (size_t)n;
+	if (way == 0)
+		look_for_requests(c, k);
+	spoil(c, way, k);
 	w->taken += n;
-	w->held += (size_t)n;
+	k->next = NULL;
+	k->at = 0;
+	k->due_ms = now_ms() + (c->rule->action == DELAY ? c->rule->number : 0);
+	w->held += k->len;
 	*w->last = k;
 	w->last = &k->next;
 	return true;
@@ -320,19 +488,20 @@ static bool give(struct conn *c, int way)
 	struct way *w = &c->ways[way];
 	int to = c->fd[!way];
 	bool limited = !c->fired && (spoils(c, CUT, way) || spoils(c, RESET, way) || spoils(c, STALL, way));
+	long long limit = w->base + c->rule->number;
 
 	while (w->first && w->first->due_ms <= now_ms() && !c->stalled && !c->close_at_ms) {
 		struct chunk *k = w->first;
 		size_t most = k->len - k->at;
-		if (limited && (long long)most > c->rule->number - w->given)
-			most = (size_t)(c->rule->number - w->given);
+		if (limited && (long long)most > limit - w->given)
+			most = (size_t)(limit - w->given);
 		ssize_t n = most ? send(to, k->bytes + k->at, most, MSG_NOSIGNAL) : 0;
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR;
 		k->at += (size_t)n;
 		w->given += n;
 		w->held -= (size_t)n;
-		if (limited && w->given == c->rule->number) {
+		if (limited && w->given == limit) {
 			fire(c);
 			return true;
 		}
@@ -394,15 +563,43 @@ static struct pollfd entry(const struct conn *c, int side)
 	return (struct pollfd){.fd = events_wanted ? c->fd[side] : -1, .events = events_wanted};
 }
 
+static void on_signal(int signal)
+{
+	(void)signal;
+	cut_all = 1;
+}
+
+static void cut_named(void)
+{
+	cut_all = 0;
+	for (int i = 0; i < conn_count; i++) {
+		struct conn *c = &conns[i];
+		if (c->pod > NAMED || c->close_at_ms)
+			continue;
+		c->fired = true;
+		note(c, "signalled");
+		for (int k = 0; k < 2; k++) {
+			reset(c->fd[k]);
+			c->fd[k] = -1;
+		}
+		c->close_at_ms = 1;
+	}
+}
+
 static void turn(int listener, int telling)
 {
 	struct pollfd set[1 + 2 * CONNS_MAX] = {{.fd = listener, .events = POLLIN}};
 
+	if (cut_all)
+		cut_named();
 	for (int i = 0; i < conn_count; i++)
 		for (int k = 0; k < 2; k++)
 			set[1 + 2 * i + k] = entry(&conns[i], k);
-	if (poll(set, (nfds_t)(1 + 2 * conn_count), wait_ms()) < 0 && errno != EINTR)
-		die("poll");
+	if (poll(set, (nfds_t)(1 + 2 * conn_count), wait_ms()) < 0) {
+		if (errno != EINTR)
+			die("poll");
+		return;
+	}
 	for (int i = conn_count; i-- > 0;) {
 		short got[2] = {set[1 + 2 * i].revents, set[2 + 2 * i].revents};
 		if (serve(&conns[i], got))
@@ -427,10 +624,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: relay SOCKET LOG [POD.CONN=ACTION]...\n");
 		return 2;
 	}
+	names_read(getenv("RELAY_NAMES"));
 	rules = calloc((size_t)argc, sizeof(*rules));
 	for (int i = 3; i < argc; i++)
 		rules[rule_count++] = rule_read(argv[i]);
 	signal(SIGCHLD, SIG_IGN);
+	sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	events = fopen(argv[2], "ae");
 	if (!events)
 		die(argv[2]);

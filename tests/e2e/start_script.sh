@@ -284,6 +284,19 @@ test_runpod() {
 	POD_PATH=
 }
 
+# The key goes nowhere but to the address that we gave.
+test_runpod_leads_elsewhere() {
+	for tool in curl wget python3 perl; do
+		command -v $tool >/dev/null || continue
+		only_tools $tool
+		runpod "GET /v2/pods/pod7x 302 http://localhost:$api/elsewhere" 'GET /elsewhere 200'
+		until_true grep -q "bad http 302 $tool" "$dir/home/switch"
+		check "requests by $tool that went elsewhere" "$(grep -c ' /elsewhere ' "$top/requests")" 0
+		kill -9 $pid
+	done
+	POD_PATH=
+}
+
 test_runpod_refused() {
 	only_tools curl
 	runpod 'GET /v2/pods/pod7x 403' 'POST /v2/pods/pod7x/action 500' 'POST /graphql 500' 'DELETE /v2/pods/pod7x 403'

@@ -3,7 +3,7 @@
 // A request's message is JSON: {"answers":[ANSWER...]}. The nth request with the same x-idempotency-key (message, without one) gets the nth answer (the
 // last one for ever). An answer: status, type (of the content), head, trailers (objects of headers), pieces (hex, each a write of
 // its own), zeros (a message of so many), bytewise (each byte a write of its own), and end: "trailers" (default), "only"
-// (trailers-only), "none" (no trailers), "reset" (with code), "cut" (the connection, at once), "hang". /t.Test/Heard answers with
+// (trailers-only), "none" (no trailers), "reset" (with code), "cut" (the connection, at once), "dead" (the same without a word), "hang". /t.Test/Heard answers with
 // what was heard since the last time, as JSON in one message; /t.Test/Echo with the request's own message;
 // /modal.client.ModalClient/NAME with what /t.Test/Can was told to answer there ({"NAME":"hex"}). The ports are the first line of stdout: in the clear, and with TLS when
 // a key and a certificate are named (else 0). The end of stdin is ours.
@@ -34,6 +34,7 @@ function answer(stream, a) {
 	if (a.echo) pieces = [frame(a.echo)];
 	if (a.zeros) pieces = [frame(Buffer.alloc(a.zeros))];
 	if (end === 'cut') return stream.session.destroy();
+	if (end === 'dead') return [...sockets].forEach((socket) => socket.resetAndDestroy());
 	if (end === 'hang' && !a.pieces) return;
 	if (end === 'reset' && !a.pieces) return stream.close(a.code);
 	if (end === 'only') return stream.respond({ ...head, ...trailers }, { endStream: true });
@@ -74,7 +75,12 @@ function heard(stream, headers, body) {
 	answer(stream, answers[Math.min(nth, answers.length - 1)]);
 }
 
+const sockets = new Set(); // the bare ones, below TLS
 function listen(server, then) {
+	server.on('connection', (socket) => {
+		sockets.add(socket);
+		socket.on('close', () => sockets.delete(socket)).on('error', () => {});
+	});
 	server.on('session', (session) => {
 		connections++;
 		session.on('error', () => {});

@@ -368,7 +368,7 @@ static void test_json_drives_no_terminal(void **state)
 	CLEANUP(json_decref) json_t *again = json_loads(line, 0, NULL);
 
 	(void)state;
-	assert_string_equal(line, "{\"gpu\":\"\\u009B2J\\u007F\\u202E\\u061C\xc3\xa4\xf0\x9f\x98\x80\\u001B[m\"}");
+	assert_string_equal(line, "{\"gpu\":\"\\u009b2J\\u007f\\u202e\\u061c\xc3\xa4\xf0\x9f\x98\x80\\u001B[m\"}");
 	assert_string_equal(json_string_value(json_object_get(again, "gpu")), foreign);
 }
 

@@ -685,6 +685,29 @@ static void test_ambiguous_is_found_when_it_is_over(void **state)
 	tear_down(&b);
 }
 
+/* The answer to its create was held up for longer than its offer's pods take to boot. */
+static void test_ambiguous_is_adopted_late(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct offer_past past = {.boot_ms = 15 * SECOND};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start(&b);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .past = &past, .count = 1});
+	check_int("limit", "s", pod(&b, 0)->boot_limit_ms / 1000, 60);
+	b.now += 2 * MINUTE;
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+	list_in(&b, POD_STATE_RUNNING, 0, -1);
+	check_phase(&b, "it has been there all the time", 0, POD_CONNECTING);
+	wait_ms(&b, 59 * SECOND);
+	check_phase(&b, "it may be reached", 0, POD_CONNECTING);
+	wait_ms(&b, 2 * SECOND);
+	check_phase(&b, "but not for ever", 0, POD_RELEASING);
+	tear_down(&b);
+}
+
 static const struct {
 	const char *name;
 	int64_t looks_s[4]; /* when a listing without it was asked for, after the reply was lost */
@@ -2237,6 +2260,7 @@ int main(void)
 		cmocka_unit_test(test_price_of_a_listing),
 		cmocka_unit_test(test_ambiguous_is_adopted),
 		cmocka_unit_test(test_ambiguous_is_found_when_it_is_over),
+		cmocka_unit_test(test_ambiguous_is_adopted_late),
 		cmocka_unit_test(test_ambiguous_is_given_up),
 		cmocka_unit_test(test_ambiguous_is_looked_for_often_at_first),
 		cmocka_unit_test(test_surfaces_after_all),

@@ -88,7 +88,7 @@ static bool answer_one(int fd, int nth)
 		pthread_mutex_unlock(&server.lock);
 		atomic_fetch_add(&server.requests, 1);
 		if (a->manner == HANG)
-			kept = recv(fd, &c, 1, 0) == 1;
+			kept = say(fd, a) && recv(fd, &c, 1, 0) == 1;
 		else if (a->manner != RESET_AFTER && !(a->manner == ONCE_THEN_RESET && nth))
 			kept = say(fd, a) && strstr(a->text, "keep-alive");
 	}
@@ -621,6 +621,44 @@ static void test_files(void **state)
 	assert_int_equal(path_remove_tree(dir, NULL), 0);
 }
 
+/* The timeout of a file's transfer may be an hour: one that stands still is over long before. */
+static void test_files_that_stand_still(void **state)
+{
+	static const struct answer some = {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", HANG};
+	char dir[] = "/tmp/burst-http-XXXXXX";
+	struct str text = STR_INIT;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	CLEANUP(free_text) char *file = path_join(dir, "file");
+	assert_int_equal(path_write(file, "to go", 5, 0600, NULL), 0);
+	http_set_silence(http, 1);
+	struct got got[3] = {0};
+	for (int i = 0; i < 3; i++) {
+		struct call call = request(i == 1 ? "PUT" : "GET", &some);
+		call.timeout_ms = i == 2 ? 9000 : 3600000; /* of any other call its own timeout holds */
+		call.body_to = i == 0 ? path_join(dir, "came") : NULL;
+		call.body_from = i == 1 ? xstrdup(file) : NULL;
+		http_send(http, &call, on_done, &got[i]);
+		call_free(&call);
+	}
+	TURN_UNTIL(loop, got[0].count && got[1].count && got[2].count);
+	for (int i = 0; i < 3; i++) {
+		assert_true(got[i].reply.failed && got[i].reply.was_sent);
+		assert_int_equal(got[i].reply.err.kind, ERR_NETWORK);
+		print_message("   %s\n", got[i].reply.err.msg);
+		if (i == 2)
+			assert_true(got[i].reply.wall_ms >= 8900);
+		reply_free(&got[i].reply);
+	}
+	CLEANUP(free_text) char *came = path_join(dir, "came");
+	path_read(came, 100, &text, NULL);
+	assert_string_equal(str_text(&text), "abc");
+	str_free(&text);
+	http_set_silence(http, 60);
+	assert_int_equal(path_remove_tree(dir, NULL), 0);
+}
+
 /* ---- TLS ---- */
 
 /* openssl's own little server, with a certificate of its own for 127.0.0.1. */
@@ -855,6 +893,7 @@ int main(void)
 		cmocka_unit_test(test_kept_connections),
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_files_that_stand_still),
 		cmocka_unit_test(test_tls_is_verified),
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_trace_hides_secrets),

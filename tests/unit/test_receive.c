@@ -107,7 +107,21 @@ static const struct {
 	{"not UTF-8", "a\xff", 1, NULL},
 	{"a part", "x.wav.part", 1, NULL},
 	{"a split", "x.wav.split", 1, NULL},
+	{"into git's folder", "a/.git/hooks/post-checkout", 1, NULL},
+	{"into git's folder where case is none", ".GIT/config", 1, NULL},
+	{"into git's folder by Windows' ways", ".git. ./config", 1, NULL},
+	{"... and its short names", "GIT~1/config", 1, NULL},
+	{"the manifest", "manifest.jsonl", 1, NULL},
+	{"the manifest where case is none", "Manifest.JSONL", 1, NULL},
+	{"what the manifest is written as", "manifest.jsonl.tmp-12", 1, NULL},
+	{"a probe of ours", ".burst-probe-1", 1, NULL},
+	{"a part too long", "a/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 1, NULL},
+	{"8-bit control", "a\xc2\x9b""2Jb", 1, NULL},
+	{"another direction", "a\xe2\x80\xae""b", 1, NULL},
 	{"negative", "a", -1, NULL},
+	{"least", "a", INT64_MIN, NULL},
 	{"no hash", "a", 1, ""},
 	{"short hash", "a", 1, "abcd"},
 	{"capitals", "a", 1, "ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789"},
@@ -133,7 +147,7 @@ static void names_of_every_safe_shape(void **state)
 {
 	static const char *const names[] = {
 		"a",         ".a",  "a b", "-rf", "\xc3\xa4/\xf0\x9f\x8e\xac.mp4",
-		"a/b/c/d/e", "...", "$(x)"};
+		"a/b/c/d/e", "...", "$(x)", ".gitignore", "a.git/b", "sub/manifest.jsonl"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		CLEANUP(free_text) char *dir = xasprintf("%s/%zu", (char *)*state, i);

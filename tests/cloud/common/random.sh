@@ -10,14 +10,16 @@
 #   vendor_config TEXT, pods_alive, strike POD JSON, all_paid_for, no_secrets_in
 #   creates_ever                                  how many creates there were in all rounds
 #   NOW_AND_THEN='KEY = VALUE;'                    in one of four configs; OTHER_END=EXIT/STATUS   also right for a client
+#   judge_too                                     what else must be so after each client, which may have $pods
+#   ENDS_OF=8                                     of so many clients four are ended by a signal
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # c_ functions are called by names put together
-DURATION_S=${DURATION_S:-60} SEED=1
+DURATION_S=${DURATION_S:-60} SEED=1 LONG=
 case ${1:-} in
 '' | t_*) ;;
 *[!0-9]*) echo "$(basename "$0" .sh): want SECONDS SEED, not \"$*\"" >&2; exit 2 ;;
 *)
-	DURATION_S=$1 SEED=${2:-1}
+	DURATION_S=$1 SEED=${2:-1} LONG=yes
 	shift $(($# > 1 ? 2 : 1))
 	;;
 esac
@@ -87,7 +89,7 @@ draw_blows() { # in BLOWS
 client() { # client N COMMAND...
 	local n=$1 end='' at=0 began
 	shift
-	draw 8
+	draw "${ENDS_OF:-8}"
 	case $D in
 	0 | 1 | 2) end=KILL ;;
 	3) end=TERM ;;
@@ -135,6 +137,7 @@ judge() { # judge SEGMENTS
 	fi
 	is "$(json '[.pods[] | select(.billed_seconds < .compute_seconds) | .id] | join(" ")')" "" "pods that computed longer than they were paid for"
 	[ "$STATUS" != 0 ] || all_right "$1"
+	! declare -F judge_too >/dev/null || judge_too
 }
 
 # ---- one round ----

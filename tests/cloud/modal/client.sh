@@ -1,6 +1,7 @@
 # client.sh - burst as a client of the stand-in for Modal: `. tests/cloud/modal/client.sh` after tests/e2e/lib.sh.
 #
 #   cloud, cloud_over       begin and end of a test with one stand-in; cloud skips the test where there can be none
+#                           (CLOUD_OPTIONS: for its server)
 #   md_config KEY=VALUE;... burst.cfg for it; MODAL="..." and JOB="..." add to the groups, GPUS='"none"' is the list
 #   and what common/client.sh has: cases, slow_worker, all_done, in_vain
 # shellcheck shell=bash
@@ -26,7 +27,8 @@ md_config() {
 cloud() { # or the test is skipped
 	local why
 	why=$(md_can) || { skip "$why"; return 1; }
-	md_start
+	# shellcheck disable=SC2086
+	md_start ${CLOUD_OPTIONS:-}
 }
 cloud_over() { # what must be true at the end of every test
 	is "$(md_sandboxes | wc -l)" 0 "sandboxes that are left: $(md_sandboxes)"

@@ -7,7 +7,7 @@
 // the client), requests.jsonl (every call, with what was answered) and volumes/ID (what of the volumes is committed).
 // Ends with SIGTERM or when its stdin is a pipe that closes (--tied), and takes every sandbox with it.
 //
-// At side.url, HTTP/1.1: /blocks/TOKEN, where the blocks of volumes' files are put and got, and the control, as JSON:
+// At side.url, HTTP/1.1 (the blocks, with --tls, at blocks.url): /blocks/TOKEN, where the blocks of volumes' files are put and got, and the control, as JSON:
 //   GET  /_control/state                    sandboxes (also those that are over), apps, images, secrets' names, volumes, settings
 //   POST /_control/settings {..}            merged into settings (below)
 //   POST /_control/fault {"fault":"late_sshd","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;
@@ -24,6 +24,7 @@ const { execFileSync } = require('child_process');
 const crypto = require('crypto');
 const fs = require('fs');
 const http = require('http');
+const https = require('https');
 const path = require('path');
 const clock = require('../common/clock');
 const { options, merge, make_random, record, listen, keep_file } = require('../common/server');
@@ -373,7 +374,7 @@ async function handle_side(world, req, res) {
 		if (found) {
 			for (const name of Object.keys(req.headers)) if (/^x-modal|^authorization$/.test(name)) world.remark(`a block's URL is given the header ${name}`);
 			const { status, body: text } = world.volumes.serve(req.method, found[1], body);
-			record(world, { n: world.requests.length, at_ms: clock.now(), op: `block:${req.method}`, status, bytes: req.method === 'GET' ? text.length : body.length });
+			record(world, { n: world.requests.length, at_ms: clock.now(), op: `block:${req.method}`, headers: req.headers, status, bytes: req.method === 'GET' ? text.length : body.length });
 			res.writeHead(status, { 'Content-Length': Buffer.byteLength(text) });
 			return void res.end(text);
 		}
@@ -399,15 +400,16 @@ async function shutdown(world) {
 	ending = true;
 	world.server.end_all();
 	world.side.close();
+	if (world.blocks) world.blocks.close();
 	await world.sandboxes.end_all();
 	clock.stop();
 	process.exit(0);
 }
 
-// For localhost, by nobody but itself.
+// For localhost and modal.test, by nobody but itself.
 function make_certificate(dir) {
 	const [key, cert] = [path.join(dir, 'key.pem'), path.join(dir, 'cert.pem')];
-	const how = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+	const how = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,DNS:modal.test,IP:127.0.0.1'];
 	execFileSync('openssl', ['req', ...how, '-keyout', key, '-out', cert], { stdio: 'ignore' });
 	return { key: fs.readFileSync(key), cert: fs.readFileSync(cert) };
 }
@@ -421,6 +423,12 @@ async function main() {
 	world.side = http.createServer((req, res) => handle_side(world, req, res));
 	world.port = await listen(world.server, Number(opt.port));
 	world.side_port = await listen(world.side, 0);
+	world.blocks_url = `http://127.0.0.1:${world.side_port}`;
+	if (opt.tls) {
+		world.blocks = https.createServer(world.tls, (req, res) => handle_side(world, req, res));
+		world.blocks_url = `https://127.0.0.1:${await listen(world.blocks, 0)}`;
+	}
+	keep_file(world, 'blocks.url', world.blocks_url);
 	world.url = opt.tls ? `https://localhost:${world.port}` : `http://127.0.0.1:${world.port}`;
 	keep_file(world, 'token.id', world.token.id);
 	keep_file(world, 'token.secret', world.token.secret);

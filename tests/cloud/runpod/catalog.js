@@ -102,6 +102,7 @@ class Catalog {
 	// A test's order: {gpu,dc,cloud} choose cells (absent: all), {free,spot,cuda} are set there, {price,bid} on the GPU types
 	// ({secure,community}, or one figure for both), {cpu} = free vCPUs per data centre, {flavour,price} a CPU flavour's.
 	set(order) {
+		if (order.rename) this.rename(order.gpu, order.rename);
 		for (const cell of this.cells) {
 			if (order.gpu && cell.gpu !== order.gpu) continue;
 			if (order.dc && cell.dc !== order.dc) continue;
@@ -121,6 +122,12 @@ class Catalog {
 		if (order.gpu && order.dc && !this.cells.some((c) => c.gpu === order.gpu && c.dc === order.dc) && order.free !== undefined)
 			this.cells.push({ gpu: order.gpu, dc: order.dc, cloud: order.cloud || 'SECURE', free: order.free,
 				spot: order.spot || 0, cuda: order.cuda || this.gpu(order.gpu).cuda });
+	}
+
+	// {gpu, rename}: a type that nobody has heard of.
+	rename(from, to) {
+		for (const gpu of this.gpus) if (gpu.id === from) Object.assign(gpu, { id: to, name: to });
+		for (const cell of this.cells) if (cell.gpu === from) cell.gpu = to;
 	}
 
 	level(free, count) {

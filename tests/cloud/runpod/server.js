@@ -433,7 +433,7 @@ async function handle(req, res, world) {
 	} catch (e) {
 		if (e instanceof rest.Problem) problem(c, e.status, e.message, e.errors);
 		else {
-			process.stderr.write(`${e.stack}\n`);
+			if (e.code !== 'ECONNRESET') process.stderr.write(`${e.stack}\n`); // whoever asked has gone in the middle of it
 			if (!res.headersSent) problem(c, 500, quiet ? e.message : 'internal error');
 		}
 	}

@@ -1,0 +1,203 @@
+#!/bin/bash
+# modal_network.sh [SECONDS [SEED]] - the lines to Modal's API (HTTP/2), to its volumes' blocks and through its tunnels are cut,
+# reset, held up and spoilt at chosen bytes, refused, answered by a captive portal or in TLS; and the same with TLS, where no
+# spoilt byte may ever be taken for data and names may not be known. Named cases, then rounds that draw by a seed. Whatever
+# the line does, the outputs are right and the sandboxes gone, or the exit status and one line say what is so.
+#
+# A round that fails prints its seed; `modal_network.sh 0 SEED` plays it again. NAMED=all: all cases of the tables; ONLY=expression:
+# some of them; VERBOSE=1: how long each took; AT_ONCE=so many at once.
+# shellcheck disable=SC2317 # called by random.sh and network.sh
+. "$(dirname "$0")/../cloud/common/random.sh"
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/modal/client.sh"
+. "$ROOT/tests/cloud/common/network.sh"
+
+vendor_config() { md_config "$@"; }
+pods_alive() { md_sandboxes; }
+strike() { md_control "sandboxes/$1" "$2"; }
+clear_faults() { unspoilt; }
+creates_ever() { cat c_*/modal/requests.jsonl | grep -c '"op":"SandboxCreate"'; }
+wires() {
+	local files
+	files=$(cat "$MD_STATE/blocks.url")
+	echo "api:${MODAL_SERVER_URL##*:} files:${files##*:}"
+}
+pods_times() { md_control state | jq -r '.sandboxes[] | select(.started_ms) | "\(.started_ms) \(.ended_ms // "-")"'; }
+
+# ---- named ----
+
+# A call's name stands for its path, as the client writes it.
+calls() { sed -E 's|api~([A-Z][A-Za-z0-9]*)\.|api~/modal.client.ModalClient/\1.|g'; }
+
+# A create that nobody heard takes a minute of looks that do not find it.
+table < <(calls <<-'E'
+	create_is_cut_in_its_preface | done 1 | api~SandboxCreate.1=cut:up:20 | WAIT=2m
+	create_is_cut_in_its_body | done 1 | api~SandboxCreate.1=cut:up:1500 | WAIT=2m
+	create_is_reset_in_its_body | done 1 | api~SandboxCreate.1=reset:up:2500 | WAIT=2m
+	+create_answer_is_reset_before_its_first_byte | done 1 | api~SandboxCreate.1=reset:down:0
+	create_answer_is_cut_in_a_frames_head | done 1 | api~SandboxCreate.1=cut:down:40
+	+create_answer_is_cut_in_its_message | done 1 | api~SandboxCreate.1=cut:down:120
+	create_answer_is_reset_in_its_message | done 1 | api~SandboxCreate.1=reset:down:130
+	create_answer_is_held_up | done 1 | api~SandboxCreate.1=stall:down:30 | WAIT=2m BOOT_LIMIT=50s
+	create_answer_has_a_wrong_byte_in_a_frames_head | truth | api~SandboxCreate.1=flip:down:3
+	+create_answer_has_a_wrong_byte_in_its_headers | truth | api~SandboxCreate.1=flip:down:60
+	create_answer_has_a_wrong_byte_in_its_message | truth | api~SandboxCreate.1=flip:down:125
+	create_answer_has_a_wrong_letter_in_its_message | truth | api~SandboxCreate.1=bit:down:128
+	create_answer_lacks_bytes | truth | api~SandboxCreate.1=drop:down:100:30
+	create_answer_has_bytes_twice | truth | api~SandboxCreate.1=dup:down:30:40
+	create_has_a_wrong_byte_in_a_frames_head | truth | api~SandboxCreate.1=flip:up:27 | WAIT=2m
+	create_has_a_wrong_byte | truth | api~SandboxCreate.1=flip:up:1500 | WAIT=2m
+	create_lacks_bytes | truth | api~SandboxCreate.1=drop:up:1500:20 | WAIT=2m
+	create_is_slow | done 1 | api~SandboxCreate.1=delay:2000
+E
+)
+table < <(calls <<-'E'
+	+each_is_cut_once | done 1 | api~AuthTokenGet.1=cut:down:30 | api~AppGetOrCreate.1=reset:up:40 | api~VolumeGetOrCreate.1=cut:down:0 | api~ImageGetOrCreate.1=cut:up:300 | api~ImageJoinStreaming.1=cut:down:60 | api~SecretGetOrCreate.1=cut:down:100 | api~SandboxList.1=reset:down:20 | api~SandboxTerminate.1=cut:down:0
+	each_has_a_wrong_byte_once | done 1 | api~AuthTokenGet.1=flip:down:30 | api~AppGetOrCreate.1=flip:down:3 | api~VolumeGetOrCreate.1=flip:down:70 | api~SandboxList.1=flip:down:12 | api~SandboxTerminate.1=flip:down:8
+	each_lacks_bytes_once | done 1 | api~AuthTokenGet.1=drop:down:30:5 | api~AppGetOrCreate.1=drop:down:0:9 | api~SandboxList.1=drop:down:80:10 | api~SandboxTerminate.1=drop:up:30:8
+	each_has_bytes_twice_once | done 1 | api~AuthTokenGet.1=dup:down:30:5 | api~AppGetOrCreate.1=dup:down:0:9 | api~SandboxList.1=dup:down:80:10 | api~SandboxTerminate.1=dup:up:30:8
+	token_is_held_up | done 1 | api~AuthTokenGet.1=stall:down:0
+	list_is_held_up | done 1 | api~SandboxList.2=stall:down:40
+	+end_is_cut_again_and_again | done 1 | api~SandboxTerminate.1=cut:up:40 | api~SandboxTerminate.2=reset:down:0 | api~SandboxTerminate.3=cut:down:0 | api~SandboxTerminate.4=cut:down:40
+	end_is_held_up | done 1 | api~SandboxTerminate.1=stall:up:40
+	+first_connections_are_refused | done 1 | api.1=refuse | api.2=refuse | api.5=refuse
+	+whole_line_is_slow | done 1 | *.*=delay:150
+	portal_for_a_while | done 1 | api.4=run:portal | api.5=run:portal | api.6=run:portal
+	+portal_for_ever | fails 6 | api.*=run:portal
+	+api_speaks_tls | fails 6 | api.*=run:alert
+	api_says_nothing | fails 6 | api.*=silent
+	+volume_is_behind_a_portal | done 1 | files.*=run:portal
+	volume_is_refused | done 1 | files.*=refuse
+	+volume_is_cut | done 1 | files.1=cut:up:100 | files.2=cut:down:0
+E
+)
+# The same to their sshd.
+table <<-'E'
+	+ssh_is_cut_one_after_another | done 1 | pod.1=cut:down:500 | pod.2=reset:up:100000 | pod.3=cut:down:1500
+	ssh_has_a_wrong_byte | done 1 | pod.1=flip:up:120000 | pod.2=bit:down:2000
+	ssh_lacks_bytes | done 1 | pod.1=drop:up:50000:100 | pod.2=dup:up:30000:100
+	portal_in_the_tunnel | fails 6 | pod.*=run:portal
+	tunnel_falls_silent | done 1 | pod.1=stall:up:170000
+E
+
+# Large files by way of the volume: the line to the sandboxes is slow. Never a wrong one under its name.
+large_files() { # large_files RULE...
+	mkdir -p code
+	head -c 9000000 /dev/urandom >code/blob
+	sha256sum <code/blob >blob.sum
+	md_config 'code = { path = "code"; };'
+	sed -i '/^job = /d' burst.cfg
+	# shellcheck disable=SC2016
+	echo 'job = { name = "e2e"; type = "command"; run = "sha256sum <blob >blob.sum; for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >sums"; outputs = ["*.bin", "sums", "blob.sum"]; output = "out"; };' >>burst.cfg
+	spoil "$@" 'pod.*=delay:80'
+	LIMIT=300 burst run --json -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	(cd out && sha256sum -c --quiet sums >/dev/null 2>&1) || complain "a file is not what it was in the sandbox"
+	is "$(cat out/blob.sum)" "$(cat blob.sum)" "what the sandbox had been sent"
+	[ -z "$(find out -name '*.part')" ] || complain "half files: $(find out -name '*.part')"
+	is "$(pods_ever)" 1 "sandboxes that ever were"
+	had_its_chance "$1"
+	line_over
+}
+c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~PUT /.2=reset:down:0'; }
+c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
+c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
+c_an_upload_is_held_up() { large_files 'files~PUT /.1=stall:up:2000000'; }
+c_downloads_are_cut() { large_files 'files~GET /.1=cut:down:1000000' 'files~GET /.2=reset:down:2500000' 'files~GET /.3=cut:down:100'; }
+c_downloads_have_wrong_bytes() { large_files 'files~GET /.1=flip:down:1000000' 'files~GET /.2=bit:down:3999999' 'files~GET /.3=bit:down:20'; }
+c_downloads_have_bytes_twice_and_lack_others() { large_files 'files~GET /.1=dup:down:1000000:500' 'files~GET /.2=drop:down:2000000:500'; }
+c_a_download_is_held_up() { large_files 'files~GET /.1=stall:down:1000000'; }
+also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
+	downloads_have_bytes_twice_and_lack_others a_download_is_held_up
+
+# ---- names, and who answers there ----
+
+nowhere() { # nowhere URL WORDS
+	slow_worker
+	md_config 'code = { path = "code"; }; wait = "3s";'
+	MODAL_SERVER_URL=$1 burst run --json
+	is "$(wavs)" 0 files
+	is "$(pods_ever)" 0 "sandboxes that ever were"
+	is "$STATUS" 6 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	judge 6
+	json .error.message >message
+	has message "$2"
+}
+c_its_name_is_unknown() { nowhere https://api.modal.invalid "resolve"; }
+c_it_does_not_speak_tls() { nowhere https://127.0.0.1:${MODAL_SERVER_URL##*:} "127.0.0.1"; }
+c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; }
+c_it_is_away_at_the_end() {
+	slow_worker
+	md_config 'code = { path = "code"; };'
+	spoil 'pod.*=delay:1'
+	burst_bg run --json -v
+	wait_for 60 "the last file" file_count out 5
+	away api
+	wait_for 30 "a release that is not heard" grep -q "refused\|connect" err.txt
+	rm -f away
+	burst_wait
+	all_done 6 1
+	line_over
+}
+also +its_name_is_unknown +it_does_not_speak_tls nobody_listens_there +it_is_away_at_the_end
+
+# ---- with TLS, as Modal is in earnest: one connection for all, and nothing spoilt is ever taken for data ----
+
+eval "any_$(declare -f cloud)"
+cloud() { # for a case tls_..., and for every other round, one that speaks TLS
+	case ${T##*/} in
+	c_tls_* | c_*[13579]) CLOUD_OPTIONS=--tls ;;
+	esac
+	any_cloud || return
+	[ -z "${CLOUD_OPTIONS:-}" ] || export CURL_CA_BUNDLE=$MD_STATE/cert.pem
+}
+bad_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/localhost/modal.test}; } # a name that detour.so knows
+good_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/modal.test/localhost}; }
+table <<-'E'
+	+tls_is_cut_now_and_then | done 1 | api.1=cut:down:9000 | api.2=reset:down:4000 | api.3=cut:up:6000
+	tls_is_cut_in_its_handshake | done 1 | api.1=cut:down:100 | api.2=reset:up:30 | api.3=cut:down:900
+	+tls_has_wrong_bytes | done 1 | api.1=flip:down:3000 | api.2=bit:up:2500 | api.3=bit:down:1500 | api.4=flip:down:20
+	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:1500:30 | api.3=dup:down:2500:50
+	tls_stands_still | done 1 | api.1=stall:down:5000
+	+tls_gives_way_to_a_portal | fails 6 | api.*=run:portal
+	tls_gives_way_to_plain_for_a_while | done 1 | api.2=run:portal | api.1=cut:down:9000
+E
+# Names are not known at first.
+c_tls_names_come_late() {
+	slow_worker
+	md_config 'code = { path = "code"; };'
+	spoil 'api.1=cut:down:5000'
+	: >no-names
+	burst_bg run --json --trace
+	wait_for 60 "the line to be missed" grep -q "resolve" err.txt
+	rm no-names
+	burst_wait
+	all_done 6 1
+	line_over
+}
+c_tls_certificate_of_somebody_else() {
+	unset CURL_CA_BUNDLE
+	slow_worker
+	md_config 'code = { path = "code"; }; wait = "3s";'
+	burst run --json
+	in_vain 6 0
+	judge 6
+	json .error.message >message
+	has message certificate
+}
+also +tls_names_come_late +tls_certificate_of_somebody_else
+
+# ---- the walk ----
+
+WIRES_KNOWN=(api api files pod pod)
+SERVICE=/modal.client.ModalClient
+CALLS=("api~$SERVICE/SandboxCreate" "api~$SERVICE/SandboxCreate" "api~$SERVICE/SandboxList" "api~$SERVICE/SandboxList" "api~$SERVICE/SandboxTerminate"
+	"api~$SERVICE/SandboxGetTunnels" "api~$SERVICE/AuthTokenGet" "api~$SERVICE/Image" "api~$SERVICE/Volume" "api~$SERVICE/App" 'files~PUT /' 'files~GET /')
+BLOWS_KNOWN=('{"end":"TERMINATED","hard":true}' '{"drop":true}')
+what_goes_wrong() { the_line_goes_wrong; }
+
+t_lines() { named_and_some 1 2 3 4; }
+if [ -n "$LONG" ]; then
+	t_random_lines() { random_faults; }
+fi
+run_tests "${ARGS[@]}"

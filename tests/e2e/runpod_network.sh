@@ -1,0 +1,170 @@
+#!/bin/bash
+# runpod_network.sh [SECONDS [SEED]] - the lines to RunPod's API, to its storage and to its pods are cut, reset, held up and
+# spoilt at chosen bytes, refused, answered by a captive portal or by something that speaks TLS: named cases, then rounds that draw by a
+# seed. Whatever the line does, the outputs are right and the pods gone, or the exit status and one line say what is so.
+#
+# A round that fails prints its seed; `runpod_network.sh 0 SEED` plays it again. NAMED=all: all cases of the tables; ONLY=expression:
+# some of them; VERBOSE=1: how long each took; AT_ONCE=so many at once.
+# shellcheck disable=SC2317 # called by random.sh and network.sh
+. "$(dirname "$0")/../cloud/common/random.sh"
+. "$(dirname "$0")/lib.sh"
+. "$ROOT/tests/cloud/runpod/client.sh"
+. "$ROOT/tests/cloud/common/network.sh"
+
+vendor_config() { rp_config "$@"; }
+pods_alive() { rp_pods; }
+strike() { rp_control "pods/$1" "$2"; }
+clear_faults() { unspoilt; }
+creates_ever() { cat c_*/cloud/requests.jsonl | grep -cE '"op":"(createPod|graphql:podRent)'; }
+port_of() { local rest=${1#*://}; rest=${rest%%/*}; echo "${rest##*:}"; }
+wires() { echo "api:$(port_of "$RUNPOD_API_URL") files:$(port_of "$RUNPOD_S3_URL")"; }
+pods_times() { rp_control state | jq -r '.pods[] | "\(.created_ms) \(.ended_ms // "-")"'; }
+
+# ---- named ----
+
+# A create that nobody heard takes a minute of looks that do not find it.
+table <<-'E'
+	create_is_cut_in_its_body | done 1 | api~POST /v2/pods .1=cut:up:900 | WAIT=2m
+	create_is_cut_in_its_head | done 1 | api~POST /v2/pods .1=cut:up:40 | WAIT=2m
+	create_is_reset_before_its_first_byte | done 1 | api~POST /v2/pods .1=reset:up:0 | WAIT=2m
+	+create_answer_is_reset_before_its_first_byte | done 1 | api~POST /v2/pods .1=reset:down:0
+	create_answer_is_cut_before_its_first_byte | done 1 | api~POST /v2/pods .1=cut:down:0
+	create_answer_is_cut_in_its_head | done 1 | api~POST /v2/pods .1=cut:down:60
+	+create_answer_is_cut_in_its_body | done 1 | api~POST /v2/pods .1=cut:down:700
+	create_answer_is_reset_in_its_body | done 1 | api~POST /v2/pods .1=reset:down:500
+	create_answer_is_held_up | done 1 | api~POST /v2/pods .1=stall:down:100 | WAIT=4m BOOT_LIMIT=90s
+	create_is_held_up | done 1 | api~POST /v2/pods .1=stall:up:500 | WAIT=4m BOOT_LIMIT=90s
+	+create_answer_has_a_wrong_byte_in_its_json | done 1 | api~POST /v2/pods .1=flip:down:520
+	create_answer_has_a_wrong_byte_in_its_head | truth | api~POST /v2/pods .1=flip:down:3 | WAIT=2m
+	create_answer_lacks_bytes | done 1 | api~POST /v2/pods .1=drop:down:520:20
+	create_answer_has_bytes_twice | truth | api~POST /v2/pods .1=dup:down:500:40
+	create_has_a_wrong_byte | truth | api~POST /v2/pods .1=flip:up:800 | WAIT=2m
+	create_lacks_bytes | truth | api~POST /v2/pods .1=drop:up:800:20 | WAIT=2m
+	create_is_slow | done 1 | api~POST /v2/pods .1=delay:2000
+E
+table <<-'E'
+	+each_is_cut_once | done 1 | api~GET /v2/catalog.1=cut:down:200 | api~GET /v2/network-volumes.1=reset:up:30 | api~POST /v2/network-volumes.1=cut:down:80 | api~GET /v2/pods .1=cut:down:10 | api~DELETE /v2/pods/.1=reset:down:0
+	each_has_a_wrong_byte_once | done 1 | api~GET /v2/catalog.1=flip:down:700 | api~GET /v2/network-volumes.1=flip:down:2 | api~GET /v2/pods .2=flip:down:500
+	each_lacks_bytes_once | done 1 | api~GET /v2/catalog.1=drop:down:500:9 | api~GET /v2/pods .1=drop:down:100:40 | api~DELETE /v2/pods/.1=drop:up:5:7
+	each_has_bytes_twice_once | done 1 | api~GET /v2/catalog.1=dup:down:500:9 | api~GET /v2/pods .1=dup:down:100:40 | api~DELETE /v2/pods/.1=dup:up:5:7
+	list_is_held_up | done 1 | api~GET /v2/pods .1=stall:down:50
+	+delete_is_cut_again_and_again | done 1 | api~DELETE /v2/pods/.1=cut:up:10 | api~DELETE /v2/pods/.2=reset:down:0 | api~DELETE /v2/pods/.3=cut:down:0 | api~DELETE /v2/pods/.4=cut:down:30
+	delete_is_held_up | done 1 | api~DELETE /v2/pods/.1=stall:up:20
+	+first_connections_are_refused | done 1 | api.1=refuse | api.2=refuse
+	+whole_line_is_slow | done 1 | *.*=delay:150
+	portal_for_a_while | done 1 | api.1=run:portal | api.2=run:portal | api.3=run:portal
+	+portal_for_ever | fails 6 | api.*=run:portal
+	+api_speaks_tls | fails 6 | api.*=run:alert
+	api_says_nothing | fails 6 | api.*=silent
+	+storage_is_behind_a_portal | done 1 | files.*=run:portal
+	storage_is_refused | done 1 | files.*=refuse
+	+storage_is_cut | done 1 | files.1=cut:up:300 | files.2=cut:down:0
+E
+# The same to their sshd.
+table <<-'E'
+	+ssh_is_cut_one_after_another | done 1 | pod.1=cut:down:500 | pod.2=reset:up:100000 | pod.3=cut:down:1500
+	ssh_has_a_wrong_byte | done 1 | pod.1=flip:up:120000 | pod.2=bit:down:2000
+	ssh_lacks_bytes | done 1 | pod.1=drop:up:50000:100 | pod.2=dup:up:30000:100
+	portal_at_the_pods | fails 6 | pod.*=run:portal
+	ssh_falls_silent | done 1 | pod.1=stall:up:170000
+E
+
+# Large files by way of the storage: the line to the pods is slow. Never a wrong one under its name.
+large_files() { # large_files RULE...
+	mkdir -p code
+	head -c 9000000 /dev/urandom >code/blob # goes first
+	sha256sum <code/blob >blob.sum
+	rp_config 'code = { path = "code"; };'
+	sed -i '/^job = /d' burst.cfg
+	# shellcheck disable=SC2016
+	echo 'job = { name = "e2e"; type = "command"; run = "sha256sum <blob >blob.sum; for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >sums"; outputs = ["*.bin", "sums", "blob.sum"]; output = "out"; };' >>burst.cfg
+	spoil "$@" 'pod.*=delay:80'
+	LIMIT=300 burst run --json -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	(cd out && sha256sum -c --quiet sums >/dev/null 2>&1) || complain "a file is not what it was in the pod"
+	is "$(cat out/blob.sum)" "$(cat blob.sum)" "what the pod had been sent"
+	[ -z "$(find out -name '*.part')" ] || complain "half files: $(find out -name '*.part')"
+	is "$(pods_ever)" 1 "pods that ever were"
+	had_its_chance "$1"
+	line_over
+}
+c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~HEAD /.1=reset:down:0'; }
+c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
+c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
+c_an_upload_is_held_up() { large_files 'files~PUT /.1=stall:up:2000000'; }
+c_downloads_are_cut() { large_files 'files~GET /.1=cut:down:1000000' 'files~GET /.2=reset:down:2500000' 'files~GET /.3=cut:down:100'; }
+c_downloads_have_wrong_bytes() { large_files 'files~GET /.1=flip:down:1000000' 'files~GET /.2=bit:down:3999999' 'files~GET /.3=bit:down:20'; }
+c_downloads_have_bytes_twice_and_lack_others() { large_files 'files~GET /.1=dup:down:1000000:500' 'files~GET /.2=drop:down:2000000:500'; }
+c_a_download_is_held_up() { large_files 'files~GET /.1=stall:down:1000000'; }
+also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
+	downloads_have_bytes_twice_and_lack_others a_download_is_held_up
+
+# ---- names, and who answers there ----
+
+nowhere() { # nowhere URL WORDS
+	slow_worker
+	rp_config 'code = { path = "code"; }; wait = "3s";'
+	RUNPOD_API_URL=$1 burst run --json
+	is "$(wavs)" 0 files
+	is "$(pods_ever)" 0 "pods that ever were"
+	judge 6
+	json .error.message >message
+	has message "$2"
+}
+c_its_name_is_unknown() { nowhere https://api.runpod.invalid "resolve"; is "$STATUS" 6 "exit status"; }
+c_it_does_not_speak_tls() { nowhere "https://127.0.0.1:$(port_of "$RUNPOD_API_URL")" "127.0.0.1"; is "$STATUS" 6 "exit status"; }
+c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; is "$STATUS" 6 "exit status"; }
+c_its_storage_is_unknown() {
+	slow_worker
+	rp_config 'code = { path = "code"; };'
+	RUNPOD_S3_URL=https://s3.runpod.invalid burst run --json -v
+	all_done 6 1
+}
+# It is away when the pods are to be given back: they are, as soon as it is back.
+c_it_is_away_at_the_end() {
+	slow_worker
+	rp_config 'code = { path = "code"; };'
+	spoil 'pod.*=delay:1'
+	burst_bg run --json -v
+	wait_for 60 "the last file" file_count out 5
+	away api
+	wait_for 30 "a release that is not heard" grep -q "release" err.txt
+	rm -f away
+	burst_wait
+	all_done 6 1
+	line_over
+}
+# For good: it says what may still bill, and how to end it.
+c_it_is_away_for_good() {
+	slow_worker
+	DURATION=3m rp_config 'code = { path = "code"; };'
+	spoil 'pod.*=delay:1'
+	LIMIT=300 burst_bg run --json -v
+	wait_for 60 "the last file" file_count out 5
+	away api
+	wait_for 90 "the first words of it" grep -q "asking again until it is gone" err.txt
+	kill -INT "$PID"
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "burst reap"
+	is "$(wavs)" 6 files
+	judge 6
+	line_over
+}
+also +its_name_is_unknown +it_does_not_speak_tls nobody_listens_there +its_storage_is_unknown +it_is_away_at_the_end it_is_away_for_good
+
+# ---- the walk ----
+
+WIRES_KNOWN=(api api files pod pod)
+CALLS=('api~POST /v2/pods ' 'api~POST /v2/pods ' 'api~GET /v2/pods ' 'api~GET /v2/pods ' 'api~DELETE /v2/pods/' 'api~GET /v2/catalog' 'api~/v2/network-volumes'
+	'api~POST /graphql' 'files~PUT /' 'files~GET /' 'files~HEAD /')
+BLOWS_KNOWN=('{"preempt":"TERMINATED"}' '{"preempt":"EXITED"}' '{"drop_ssh":true}')
+NOW_AND_THEN='spot = true;'
+what_goes_wrong() { the_line_goes_wrong; }
+
+t_lines() { named_and_some 1 2 3 4; }
+if [ -n "$LONG" ]; then
+	t_random_lines() { random_faults; }
+fi
+run_tests "${ARGS[@]}"

@@ -1,0 +1,230 @@
+#!/bin/bash
+# project.sh - a cloned repository's burst.cfg, and what lies beside it, are not trusted: they run nothing here, lead no key
+# astray, read nothing of their user's and write nothing outside of the project; and however odd they are, the answer is one
+# line, soon.
+#
+# shellcheck disable=SC2088 # a tilde is burst's to expand here
+. "$(dirname "$0")/../e2e/lib.sh"
+
+refused() { # refused WORDS WHAT: exit 2, one line that says so, nothing rented
+	is "$STATUS" 2 "$2: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "$1"
+	is "$(grep -c '^burst: ' err.txt)" 1 "$2: lines of error"
+	[ ! -e "$BURST_STATE_DIR/ledger.db" ] || is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 0 "$2: pods"
+}
+clone() { # a home with things in it, and a repository below; we are in the repository
+	mkdir -p "$HOME"/{.ssh,.config/burst,src/repo/.git/hooks,other}
+	echo "a private key" >"$HOME/.ssh/id_rsa"
+	cd "$HOME/src/repo" || return
+	script_lines 2
+}
+tts() { # tts JOB-SETTINGS [SETTINGS]
+	cat >burst.cfg <<-E2
+		provider = "local";
+		job = { name = "p"; type = "tts"; input = "script.jsonl"; output = "out"; $1 };
+		${2:-}
+	E2
+	# the last one of a key counts here
+	case $1 in *input*) sed -i 's/input = "script.jsonl"; //' burst.cfg ;; esac
+	case $1 in *output*) sed -i 's/output = "out"; //' burst.cfg ;; esac
+}
+
+t_it_runs_nothing_here() {
+	clone
+	local key
+	for key in 'on_exit = "touch ran";' 'providers = { runpod = { api_key_command = "touch ran"; }; };' \
+		'providers = { runpod = { s3_secret_key_command = "touch ran"; }; };' 'providers = { modal = { token_id_command = "touch ran"; }; };' \
+		'providers = { modal = { token_secret_command = "touch ran"; }; };' 'providers = { runpod = { api_url = "http://127.0.0.1:1"; }; };' \
+		'providers = { runpod = { s3_url = "http://127.0.0.1:1"; }; };' 'providers = { modal = { server_url = "http://127.0.0.1:1"; }; };' \
+		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { api_key = "k"; }; };'; do
+		tts '' "$key"
+		burst run
+		refused 'a project must not run commands here, nor lead keys astray' "$key"
+		[ ! -e ran ] || complain "$key: it ran"
+	done
+	cp err.txt "$T"
+}
+t_it_reads_nothing_of_its_users() {
+	clone
+	local path
+	ln -s "$HOME/.ssh" keys
+	ln -s / disk
+	ln -s "$HOME/.ssh/id_rsa" lines.txt
+	for path in / // /. "$HOME" "~" ../.. ../../.. "$HOME/.ssh" '~/.ssh' ../../.ssh keys keys/../.ssh disk /etc /proc/self /root/../etc ./../../.config; do
+		tts '' "code = { path = \"$path\"; };"
+		burst run
+		refused "a project may not send that to pods" "code.path $path"
+	done
+	for path in '~/.ssh/id_rsa' lines.txt ../../.ssh/id_rsa keys/id_rsa /etc/passwd /proc/self/environ; do
+		tts "input = \"$path\";"
+		burst run
+		refused "a project may not send that to pods" "job.input $path"
+	done
+	# elsewhere: told, and done
+	cp script.jsonl ../../other/lines.jsonl
+	tts 'input = "../../other/lines.jsonl";'
+	burst run
+	is "$STATUS" 0 "an input beside the project: exit status ($(tail -n 2 err.txt))"
+	has err.txt "job.input leads out of the project: $HOME/other/lines.jsonl travels to the pods"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_it_writes_nothing_outside() {
+	clone
+	local path
+	ln -s "$HOME" dir
+	ln -s ../../.ssh out
+	tts ''
+	burst run
+	refused "job.output is hidden in your home folder ($HOME/.ssh)" "a link called out, the default"
+	for path in / "$HOME" '~' ../.. dir out out/x '~/.config/autostart' ../../.bashrc.d .git .git/hooks sub/../.git/hooks .GIT/hooks /etc/cron.d /usr/local/bin /var/spool/cron /proc/self; do
+		tts "output = \"$path\";"
+		burst run
+		refused "a project may not write there" "job.output $path"
+	done
+	is "$(find "$HOME/.ssh" .git -type f | wc -l)" 1 "files in hidden places"
+	tts 'output = "/etc/burst-test";'
+	burst run -o fine
+	is "$STATUS" 0 "named by a flag instead: exit status ($(tail -n 2 err.txt))"
+	is "$(wavs fine)" 2 files
+	tts 'output = "../../other";'
+	burst run
+	is "$STATUS" 0 "beside the project: exit status"
+	has err.txt "job.output leads out of the project: $HOME/other is written to"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_a_whole_repository_is_the_project() { # its burst.cfg may lie in a folder of it
+	clone
+	mkdir -p jobs/quiz
+	mv script.jsonl jobs/quiz
+	printf '%s\n' out.txt err.txt >.gitignore # of this test
+	cp .gitignore ../../
+	cd jobs/quiz || return
+	tts 'output = "../../out";' 'code = { path = "../.."; };'
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	hasnt err.txt "leads out"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_its_own_users_file_may() {
+	clone
+	tts 'output = "../../.hidden";'
+	cp burst.cfg "$HOME/.config/burst/burst.cfg"
+	cp script.jsonl "$HOME/.config/burst/"
+	burst run "$HOME/.config/burst/burst.cfg"
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_outputs_stay_out_of_gits_folder() { # what lies there is run by git, and no clone brings it along
+	clone
+	local name
+	for name in .git/hooks/post-checkout .GIT/config .git./x 'sub/.git/hooks/*' git~1/hooks/x; do
+		cat >burst.cfg <<-E2
+			provider = "local";
+			job = { name = "p"; type = "command"; run = "true"; outputs = ["$name"]; output = "."; };
+		E2
+		burst run
+		refused "nothing is written into git's own folder" "$name"
+	done
+	# a pattern that says nothing of it
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "p"; type = "command"; run = "mkdir -p .git/hooks sub; echo evil | tee .git/hooks/post-checkout >sub/fine"; outputs = ["**"]; output = "."; };
+	E2
+	burst run
+	[ "$STATUS" != 0 ] || complain "exit status 0"
+	[ ! -e .git/hooks/post-checkout ] || complain "it wrote a hook"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+
+# ---- files that are no settings ----
+t_includes_show_nothing_of_other_files() {
+	clone
+	echo 'root:$6$topsecret:1::::' >"$HOME/.ssh/shadow"
+	local line
+	for line in "@include \"$HOME/.ssh/shadow\"" "  @include \"$HOME/.ssh/shadow\"" "$(printf '\t@include "%s"' "$HOME/.ssh/shadow")" \
+		"x = 1; @include \"$HOME/.ssh/shadow\""; do
+		tts '' "$line"
+		burst run -v --trace
+		is "$STATUS" 2 "$line: exit status"
+		hasnt err.txt topsecret
+	done
+	rm burst.cfg
+	ln -s "$HOME/.ssh/shadow" burst.cfg
+	burst run
+	is "$STATUS" 2 "a link to another file: exit status"
+	hasnt err.txt topsecret
+	echo 'apikey = "topsecret' >"$HOME/.ssh/shadow"
+	burst run -v --trace
+	is "$STATUS" 2 "a link to a file of keys: exit status"
+	hasnt err.txt topsecret
+	printf 'pods = "topsecret";\n' >"$HOME/.ssh/shadow"
+	burst run -v --trace
+	is "$STATUS" 2 "a link to a file that reads like settings: exit status"
+	hasnt err.txt topsecret
+	cp err.txt "$T"
+	cd "$T" || return
+}
+soon() { # soon WHAT: refused, in no time and with no memory to speak of
+	local began=$SECONDS
+	burst run
+	is "$STATUS" 2 "$1: exit status ($(tail -n 1 err.txt | head -c 300))"
+	[ $((SECONDS - began)) -lt 30 ] || complain "$1: it took $((SECONDS - began)) s"
+	[ "$(wc -c <err.txt)" -lt 2000 ] || complain "$1: $(wc -c <err.txt) bytes of words"
+	is "$(grep -c '^burst: ' err.txt)" 1 "$1: lines of error"
+}
+t_odd_files_are_refused_soon() {
+	clone
+	head -c 100000000 /dev/zero | tr '\0' '\n' >burst.cfg
+	soon "100 MB"
+	: >burst.cfg
+	truncate -s 20G burst.cfg
+	soon "a hole of 20 GB"
+	python3 -c 'print("code = " + "{ a = " * 100000 + "1;" + " };" * 100000)' >burst.cfg
+	soon "groups in groups"
+	python3 -c 'print("gpu = " + "(" * 300000 + ")" * 300000 + ";")' >burst.cfg
+	soon "lists in lists"
+	python3 -c 'print("pods = " + "9" * 500000 + ";")' >burst.cfg
+	soon "a long number"
+	tts '' 'pods = 99999999999999999999L;'
+	soon "a number that does not fit"
+	tts '' 'caps = { max_cost = 1e308; };'
+	soon "more money than there is"
+	python3 -c 'print("/* " + "x" * 900000)' >burst.cfg
+	soon "a comment without end"
+	head -c 500000 /dev/urandom >burst.cfg
+	soon "noise"
+	rm burst.cfg
+	mkfifo burst.cfg
+	soon "a pipe"
+	rm burst.cfg
+	ln -s /dev/zero burst.cfg
+	soon "a link to a device"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_burstignore_bombs() { # rules that a matcher could choke on, and names for them
+	clone
+	mkdir -p code
+	(cd code && for i in $(seq 60); do : >"$(printf 'a%.0s' $(seq 200))$i"; done)
+	python3 - >code/.burstignore <<-'E2'
+		for i in range(2000):
+		    print("*a" * 60 + "b")
+		    print("**/" * 40 + "[!a-" + "a" * 100 + "]")
+	E2
+	tts '' 'code = { path = "code"; };'
+	LIMIT=60
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	head -c 3000000 /dev/zero | tr '\0' '*' >code/.burstignore
+	burst run --force
+	[ "$STATUS" = 0 ] || [ "$STATUS" = 2 ] || complain "3 MB of stars: exit status $STATUS"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+
+run_tests "$@"
