@@ -219,6 +219,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
+bool pod_can_be_paid(struct core *c, struct core_pod *p); /* at its price; false: it was let go */
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
 void pod_name_attempt(struct core *c, struct core_pod *p);
 /* Its offer is not taken for so long; ... longer each time, at least so long. */

@@ -168,6 +168,21 @@ static bool fits_cap(struct core *c, struct core_pod *p)
 	return budget_useful(c, p->hard_end_ms);
 }
 
+bool pod_can_be_paid(struct core *c, struct core_pod *p)
+{
+	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
+		pod_rest_offer(c, p, NEVER / 2);
+		pod_let_go(c, pod_index(c, p), ERR_CAP, "its price is above caps.max_price_per_hour");
+		return false;
+	}
+	if (!fits_cap(c, p)) {
+		pod_rest_offer(c, p, NEVER / 2);
+		pod_let_go(c, pod_index(c, p), ERR_CAP, "it is dearer than it was offered: caps.max_cost would not hold");
+		return false;
+	}
+	return true;
+}
+
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	COPY_TEXT(p->id, view->id);
@@ -189,15 +204,6 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 		pod_release_now(c, pod_index(c, p));
 		return;
 	}
-	if (c->conf.max_price_microusd_h && p->price_microusd_h > c->conf.max_price_microusd_h) {
-		pod_rest_offer(c, p, NEVER / 2);
-		pod_let_go(c, pod_index(c, p), ERR_CAP, "its price is above caps.max_price_per_hour");
-		return;
-	}
-	if (!fits_cap(c, p)) {
-		pod_rest_offer(c, p, NEVER / 2);
-		pod_let_go(c, pod_index(c, p), ERR_CAP, "it is dearer than it was offered: caps.max_cost would not hold");
-		return;
-	}
-	pod_take_view(c, p, view);
+	if (pod_can_be_paid(c, p))
+		pod_take_view(c, p, view);
 }

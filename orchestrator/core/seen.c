@@ -11,6 +11,16 @@ void pod_connect(struct core *c, struct core_pod *p)
 	core_act(c, ACT_CONNECT, pod_index(c, p));
 }
 
+/* The answer to a create may not say it, or not the last word of it. False: the pod is too dear, and let go. */
+static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microusd_h)
+{
+	if (price_microusd_h <= p->price_microusd_h)
+		return true;
+	p->price_microusd_h = price_microusd_h;
+	pod_save(c, p);
+	return p->unwanted || pod_can_be_paid(c, p);
+}
+
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	p->view = *view;
@@ -20,6 +30,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 	if (view->state == POD_STATE_RUNNING && !p->running_at)
 		p->running_at = c->now;
 	if (p->phase == POD_CONFIRMING || p->phase == POD_RELEASING)
+		return;
+	if (!takes_price(c, p, view->price_microusd_h))
 		return;
 	switch (view->state) {
 	case POD_STATE_UNKNOWN:

@@ -22,6 +22,7 @@ struct auth_token {
 	char *text; /* NULL: none yet */
 	int64_t refresh_at_ms, dead_at_ms;
 	int64_t backoff_ms; /* after a refresh that failed */
+	unsigned number;    /* counts those that were taken */
 };
 
 /* Where a sandbox's sshd is, which does not change. */
@@ -70,6 +71,9 @@ struct op {
 	bool creating; /* the call under way is the one that must not be carried twice */
 	bool asking_token;
 	struct call waiting; /* the call that waits for the token */
+	struct call bare;    /* the one under way, as it was before it got the token; url NULL: it is not sent with another one */
+	unsigned bears;	     /* ... which token that is */
+	bool again;	     /* it is under way for the second time, with a new one */
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	/* images, and renting */
 	char image_id[MODAL_ID_MAX], registry_id[MODAL_ID_MAX], last_entry[64];
@@ -146,6 +150,7 @@ const char *modal_text(const char *text);			  /* "" for NULL */
 
 bool modal_token_is_due(const struct auth_token *token); /* to be fetched before the next call */
 bool modal_token_is_usable(const struct auth_token *token);
+void modal_token_drop(struct auth_token *token); /* it is not taken any more */
 void modal_token_take(struct auth_token *token, const char *text);
 void modal_token_failed(struct auth_token *token);
 void modal_token_free(struct auth_token *token);

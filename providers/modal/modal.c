@@ -175,8 +175,24 @@ static enum op_next step(struct turn *t)
 	return OP_FAILED;
 }
 
+static void copy_call(struct call *to, const struct call *from)
+{
+	*to = *from;
+	to->body = STR_INIT;
+	str_addn(&to->body, from->body.s, from->body.len);
+	to->url = xstrdup(from->url);
+	to->headers = NULL;
+	to->header_count = to->header_cap = 0;
+	for (size_t i = 0; i < from->header_count; i++)
+		call_header(to, "%s", from->headers[i]);
+}
+
 static enum op_next send_with_token(struct op *op, struct call *call)
 {
+	call_free(&op->bare);
+	if (!op->again)
+		copy_call(&op->bare, call);
+	op->bears = op->provider->token.number;
 	call_header(call, "x-modal-auth-token: %s", op->provider->token.text);
 	op->creating = !call->may_repeat;
 	return OP_CALL;
@@ -197,6 +213,22 @@ static enum op_next with_token(struct turn *t)
 		return OP_CALL;
 	}
 	return send_with_token(op, t->call);
+}
+
+/* It was good when the call was made, and over when the call came there: a call that is sent again, after a sleep perhaps, bears
+ * the token that it was made with. Nothing was carried out: it is made again, once, with a new one. */
+static bool token_was_over(struct turn *t)
+{
+	struct op *op = t->op;
+
+	if (!t->reply || t->reply->failed || t->reply->grpc_status != 16 || !op->bare.url)
+		return false;
+	if (op->bears == op->provider->token.number)
+		modal_token_drop(&op->provider->token);
+	*t->call = op->bare;
+	op->bare = (struct call){0};
+	op->again = true;
+	return true;
 }
 
 static int take_token(struct turn *t)
@@ -247,6 +279,9 @@ static enum op_next modal_next(struct op *op, const struct reply *reply, struct 
 		op->waiting = (struct call){0};
 		return send_with_token(op, call);
 	}
+	if (token_was_over(&t))
+		return with_token(&t);
+	op->again = false;
 	enum op_next what = step(&t);
 	if (what == OP_CALL || what == OP_WAIT) {
 		result->text = op->said;
@@ -261,6 +296,7 @@ static void modal_op_free(struct op *op)
 		return;
 	op_result_free(&op->got);
 	call_free(&op->waiting);
+	call_free(&op->bare);
 	str_free(&op->said);
 	modal_volumes_op_free(op);
 	modal_stage_op_free(op);

@@ -490,8 +490,11 @@ enum op_next modal_release_next(struct turn *t)
 		request.sandbox_id = (char *)t->op->want->id;
 		return modal_ask(t, CALL_RELEASE, "SandboxTerminate", &request.base, 0);
 	}
-	if (modal_answered(t, "ending a sandbox") < 0 && t->err->kind != ERR_NOT_FOUND)
-		return OP_FAILED;
+	if (modal_answered(t, "ending a sandbox") < 0) {
+		if (t->err->kind != ERR_NOT_FOUND)
+			return OP_FAILED;
+		t->op->got.release = RELEASE_ABSENT; /* so soon after its birth that may be no proof */
+	}
 	err_clear(t->err);
 	return modal_done(t);
 }

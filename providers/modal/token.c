@@ -66,6 +66,12 @@ void modal_token_take(struct auth_token *token, const char *text)
 	/* not all processes of an account at the same moment */
 	token->refresh_at_ms = now + life / 2 + (int64_t)(random_u64() % (uint64_t)(life / 10 + 1));
 	token->backoff_ms = 0;
+	token->number++;
+}
+
+void modal_token_drop(struct auth_token *token)
+{
+	token->dead_at_ms = INT64_MIN;
 }
 
 void modal_token_failed(struct auth_token *token)

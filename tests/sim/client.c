@@ -1,6 +1,6 @@
 /* client.c - burst itself as the core sees it: carries actions, tells what came of them, keeps the ledger, dies and comes
  * back; and after each step holds the core to what it must guarantee. */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -333,6 +333,7 @@ void client_start(struct client *cl, bool reap)
 	cl->unsaved = xcalloc(cl->unsaved_cap, sizeof(*cl->unsaved));
 	trace(cl->sim, "client %c: life %d begins%s", name_of(cl), cl->life, reap ? " (reap)" : "");
 	struct event ev = {.type = EV_START};
+	wire_begin_life(cl);
 	step(cl, &ev);
 }
 
@@ -340,6 +341,7 @@ static void check_known(struct client *cl);
 
 static void client_dies(struct client *cl)
 {
+	wire_end_life(cl);
 	check_known(cl);
 	core_free(cl->core);
 	cl->core = NULL;
@@ -373,7 +375,7 @@ static void reboots(struct client *cl, int64_t away)
 	}
 }
 
-static void client_crash(struct client *cl, const struct fault *f)
+void client_crash(struct client *cl, const struct fault *f)
 {
 	trace(cl->sim, "client %c: dies (%s)", name_of(cl), fault_names[f->kind]);
 	if (f->kind == F_CRASH_FOREVER) {
@@ -607,6 +609,8 @@ static void rent(struct client *cl, const struct action *a)
 	*c = (struct create){.client = cl->number, .provider = p->provider, .offer = atoi(p->offer.id),
 			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s};
 	COPY_TEXT(c->attempt, p->attempt);
+	if (wire_rent(cl, a->pod))
+		return;
 	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
 
@@ -733,6 +737,8 @@ static void close_connection(struct client *cl, const struct action *a)
 
 static void act(struct client *cl, const struct action *a)
 {
+	if (wire_act(cl, a))
+		return;
 	switch (a->type) {
 	case ACT_OFFERS: call(cl, a, W_OFFERS, 0, -1, 0); break;
 	case ACT_VOLUME: call(cl, a, W_VOLUME, 0, -1, 0); break;
@@ -814,15 +820,19 @@ static struct err trouble(enum err_kind kind, int64_t retry_ms)
 	return err;
 }
 
+void client_told(struct client *cl, struct event *ev, const struct err *err)
+{
+	ev->err = err;
+	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl), (int)ev->type, ev->pod, ev->provider, ev->segment,
+	      (int)ev->batch, err ? " " : "", err ? err->msg : "");
+	step(cl, ev);
+}
+
 static void send_event(struct client *cl, struct event *ev, enum err_kind kind)
 {
 	struct err err = trouble(kind, cl->retry_ms);
 
-	if (kind != ERR_NONE)
-		ev->err = &err;
-	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl), (int)ev->type, ev->pod, ev->provider, ev->segment,
-	      (int)ev->batch, kind ? " " : "", kind ? err.msg : "");
-	step(cl, ev);
+	client_told(cl, ev, kind ? &err : NULL);
 }
 
 static void entry_heard(struct client *cl, int machine, size_t n)
@@ -997,6 +1007,8 @@ static void mark_host(struct client *cl, const struct action *a, int64_t at)
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	const struct vendor_plan *v = &cl->sim->plan->vendors[p->provider];
 
+	if (wire_mark_host(cl, a->pod, at))
+		return;
 	for (int i = 0; i < v->offer_count; i++)
 		if (!strcmp(v->offers[i].id, p->offer.id))
 			cl->laptop->bad_at[p->provider][i] = at;
@@ -1133,6 +1145,8 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_SALVAGED: salvaged(cl, h); break;
 	case W_SYNCED: synced(cl, h); break;
 	case W_LOG: log_read(cl, h); break;
+	case W_WIRE_REPLY:
+	case W_WIRE_AGAIN: wire_hears(cl, h); break;
 	case W_RELEASED: send_event(cl, &ev, h->kind); break;
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;

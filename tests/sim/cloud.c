@@ -1,5 +1,5 @@
 /* cloud.c - up to three vendors of pods: what they make, list, take back, charge for and get wrong. */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdlib.h>
 
@@ -22,7 +22,9 @@ static int number_of(const struct sim *s, const struct machine *m)
 
 struct machine *cloud_machine(struct sim *s, const char *id)
 {
-	return id[0] == 'm' ? &s->machines[atoi(id + 1)] : NULL;
+	const char *number = strrchr(id, 'm'); /* "m7"; "9k2m7" of RunPod's kind, "sb-0000m00007" of Modal's */
+
+	return number ? &s->machines[atoi(number + 1)] : NULL;
 }
 
 /* ---- creating ---- */
@@ -71,14 +73,24 @@ static void fit_faults(struct sim *s, struct machine *m)
 	}
 }
 
-static struct machine *make_machine(struct sim *s, const struct create *c, bool duplicate)
+static void name_machine(struct sim *s, struct machine *m)
+{
+	static const char *const forms[] = {[WIRE_NONE] = "m%d", [WIRE_RUNPOD] = "9k2m%d", [WIRE_MODAL] = "sb-0000000000000000m%05d"};
+	const char *form = forms[vendor(s, m)->wire];
+	size_t len = strcspn(form, "%");
+
+	memcpy(m->id, form, len);
+	snprintf(m->id + len, sizeof(m->id) - len, form[len + 1] == '0' ? "%05d" : "%d", number_of(s, m));
+}
+
+struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate)
 {
 	GROW(s->machines, s->machine_count, s->machine_cap);
 	struct machine *m = &s->machines[s->machine_count++];
 
 	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
-	snprintf(m->id, sizeof(m->id), "m%zu", s->machine_count - 1);
+	name_machine(s, m);
 	COPY_TEXT(m->attempt, c->attempt);
 	m->offered = c->price;
 	m->price = s->prices[c->provider][c->offer];
@@ -93,6 +105,8 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 	for (int w = 0; w < WORKERS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
+	f = vendor(s, m)->wire ? strikes(s, F_ODD_STATE) : NULL;
+	m->odd_until = f ? s->now + f->ms % 120000 : 0;
 	s->in_use[c->provider][c->offer]++;
 	struct happening *h = later(s, m->runs_at - s->now, W_CONTAINER);
 	h->machine = number_of(s, m);
@@ -101,9 +115,8 @@ static struct machine *make_machine(struct sim *s, const struct create *c, bool 
 	return m;
 }
 
-void cloud_create(struct sim *s, struct happening *h)
+enum err_kind cloud_refuses(struct sim *s, const struct create *c)
 {
-	const struct create *c = &s->creates[h->x];
 	static const struct {
 		enum fault_kind fault;
 		enum err_kind kind;
@@ -114,28 +127,36 @@ void cloud_create(struct sim *s, struct happening *h)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(refusals); i++)
-		if (strikes(s, refusals[i].fault)) {
-			answer(s, h, refusals[i].kind, NULL);
-			return;
-		}
-	if (s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer]) {
-		answer(s, h, ERR_NO_CAPACITY, NULL);
+		if (strikes(s, refusals[i].fault))
+			return refusals[i].kind;
+	return s->in_use[c->provider][c->offer] >= s->plan->vendors[c->provider].capacity[c->offer] ? ERR_NO_CAPACITY : ERR_NONE;
+}
+
+void cloud_create(struct sim *s, struct happening *h)
+{
+	const struct create *c = &s->creates[h->x];
+	enum err_kind kind = cloud_refuses(s, c);
+
+	if (kind != ERR_NONE) {
+		answer(s, h, kind, NULL);
 		return;
 	}
-	struct machine *m = make_machine(s, c, false);
+	struct machine *m = cloud_make(s, c, false);
 	m->reply_lost = strikes(s, F_CREATE_LOST_MADE);
 	if (m->reply_lost)
 		answer(s, h, ERR_AMBIGUOUS, NULL);
 	else
 		answer(s, h, ERR_NONE, m);
 	if (strikes(s, F_CREATE_TWICE))
-		make_machine(s, c, true);
+		cloud_make(s, c, true);
 }
 
 /* ---- a pod's life, as the vendor sees it ---- */
 
 void cloud_container(struct sim *s, struct machine *m)
 {
+	if (!m->is_over && m->failed && vendor(s, m)->wire == WIRE_MODAL)
+		cloud_end(s, m, "it could not be set up");
 	if (m->is_over || m->never_runs || m->failed)
 		return;
 	m->running = true;
@@ -153,15 +174,22 @@ void cloud_end(struct sim *s, struct machine *m, const char *why)
 	m->ended = s->now;
 	s->in_use[m->vendor][m->offer]--;
 	pod_gone(s, m);
+	if (vendor(s, m)->wire == WIRE_MODAL)
+		wire_freed(s, m->vendor, m->offer);
 }
 
 void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms)
 {
 	if (m->is_over || m->stopped)
 		return;
-	switch (how) {
+	m->evicted = how == F_STOPPED && vendor(s, m)->wire == WIRE_MODAL;
+	switch (m->evicted ? F_PREEMPTED : how) {
+	case F_LIFE_OVER:
+		m->life_over = true;
+		cloud_end(s, m, "its lifetime is over");
+		return;
 	case F_PREEMPTED:
-		m->preempted = true;
+		m->preempted = !m->evicted;
 		cloud_end(s, m, "preempted");
 		return;
 	case F_STOPPED:
@@ -189,18 +217,16 @@ static struct happening *release_answered(struct sim *s, const struct happening 
 	return r;
 }
 
-void cloud_release(struct sim *s, struct happening *h)
+enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 {
-	struct machine *m = &s->machines[h->machine];
 	enum err_kind kind = ERR_NONE;
 
 	const struct client *owner = &s->clients[m->client];
-	if (h->client != m->client && client_wants(owner, m))
+	if (by != m->client && client_wants(owner, m))
 		broke(s, "pod %s is released by another run than its own, which lives and wants it", m->id);
 	if (plant(PLANT_RELEASE_FAKED)) {
 		m->visible = INT64_MAX;
-		account_says(s, release_answered(s, h, m, ERR_NONE), m->vendor);
-		return;
+		return ERR_NONE;
 	}
 	if (m->release_asked < 0)
 		m->release_asked = s->now;
@@ -214,10 +240,18 @@ void cloud_release(struct sim *s, struct happening *h)
 		trace(s, "cloud: release of %s accepted and forgotten", m->id);
 	} else if (m->linger) {
 		struct happening *end = later(s, m->linger, W_ENDS);
-		end->machine = h->machine;
+		end->machine = number_of(s, m);
 	} else {
 		cloud_end(s, m, "released");
 	}
+	return kind;
+}
+
+void cloud_release(struct sim *s, struct happening *h)
+{
+	struct machine *m = &s->machines[h->machine];
+	enum err_kind kind = cloud_let_go(s, m, h->client);
+
 	if (strikes(s, F_RELEASE_LOST))
 		kind = ERR_NETWORK;
 	account_says(s, release_answered(s, h, m, kind), m->vendor);
@@ -261,7 +295,7 @@ static struct pod_view view_of(struct sim *s, const struct machine *m)
 	return v;
 }
 
-static bool listed_now(struct sim *s, const struct machine *m, int provider)
+bool cloud_listed_now(struct sim *s, const struct machine *m, int provider)
 {
 	if (m->vendor != provider || m->visible > s->now)
 		return false;
@@ -275,34 +309,47 @@ void cloud_sweep(struct sim *s, const struct client *by)
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
 		bool overdue = pod_is_overdue(view_of(s, m).marker.hard_end_s, wall_now(by));
-		if (!m->is_over && listed_now(s, m, m->vendor) && (overdue || plant(PLANT_SWEEP_ALL)))
+		if (!m->is_over && cloud_listed_now(s, m, m->vendor) && (overdue || plant(PLANT_SWEEP_ALL)))
 			sweep_one(s, by, m);
 	}
 }
 
-void cloud_list(struct sim *s, struct happening *h)
+enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
-	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + (f ? f->ms % 30000 : 0), W_LISTED);
+	enum err_kind kind = strikes(s, F_LIST_FAILS) ? ERR_TRANSIENT : ERR_NONE;
+
+	*slow_ms = f ? f->ms % 30000 : 0;
+	return strikes(s, F_LIST_RATE_LIMITED) ? ERR_RATE_LIMITED : kind;
+}
+
+/* Never twice in a row: that is proof for everybody. */
+bool cloud_missed(struct sim *s, struct machine *m)
+{
+	bool lossy = job_of(s, m)->conf.providers[m->vendor].look_gap_ms;
+
+	return m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE);
+}
+
+void cloud_list(struct sim *s, struct happening *h)
+{
+	int64_t slow_ms;
+	enum err_kind kind = cloud_list_fails(s, &slow_ms);
+	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + slow_ms, W_LISTED);
 
 	account_says(s, r, h->provider);
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
-	if (strikes(s, F_LIST_FAILS))
-		r->kind = ERR_TRANSIENT;
-	if (strikes(s, F_LIST_RATE_LIMITED))
-		r->kind = ERR_RATE_LIMITED;
+	r->kind = kind;
 	if (r->kind != ERR_NONE)
 		return;
 	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));
 	size_t count = 0;
-	bool lossy = s->plan->jobs[0].conf.providers[h->provider].look_gap_ms;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		struct machine *m = &s->machines[i];
-		if (!listed_now(s, m, h->provider))
+		if (!cloud_listed_now(s, m, h->provider))
 			continue;
-		m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE); /* never twice in a row: that is proof for everybody */
-		if (!m->missed)
+		if (!cloud_missed(s, m))
 			views[count++] = view_of(s, m);
 	}
 	r->data = views;
@@ -334,7 +381,7 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 {
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
 	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
+					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE] || s->plan->vendors[m->vendor].wire);
 
 	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || s->refused);
 }
@@ -343,17 +390,25 @@ static bool always_there(const struct sim *s, const struct client *cl)
 {
 	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
 						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
+	/* of a spot pod only a listing tells what it costs */
+	bool dark = s->wire && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW]);
 
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])
 			return false;
-	return !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
+	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++)
+		if (s->hit[i])
+			return false;
+	return !dark && !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
 }
 
 /* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
 static int64_t real_meter(const struct sim *s, const struct machine *m)
 {
 	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
+
+	if (m->spot)
+		ms -= m->visible - m->created + 6000;
 
 	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
 }

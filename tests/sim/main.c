@@ -1,5 +1,5 @@
 /* main.c - sim [--seeds N] [--from S] | --seed S | --plan 'SEED KNOB=VALUE...' [--trace] | --big SEGMENTS PODS */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -7,8 +7,8 @@
 enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
-	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], slowest_ms;
-	size_t twice;
+	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256];
+	struct wire_tally wires[WIRE_MODAL + 1];
 };
 
 static double seconds(void)
@@ -34,6 +34,11 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->pods += (int64_t)s.machine_count;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
+		for (int i = 0; s.wire && i <= WIRE_MODAL; i++) {
+			tally->wires[i].runs += wire_tallies(&s)[i].runs;
+			tally->wires[i].ops += wire_tallies(&s)[i].ops;
+			tally->wires[i].calls += wire_tallies(&s)[i].calls;
+		}
 		for (int i = 0; i < plan->client_count; i++)
 			tally->exits[s.clients[i].exit_status < 0 ? 255 : s.clients[i].exit_status]++;
 	}
@@ -98,6 +103,9 @@ static void summary(const struct tally *t, double took)
 	printf(" dead:%lld; faults", (long long)t->exits[255]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
+	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)
+		printf("; %s's translator: %lld schedules, %lld operations, %lld calls (%.0f calls/s)", i == WIRE_RUNPOD ? "RunPod" : "Modal",
+		       (long long)t->wires[i].runs, (long long)t->wires[i].ops, (long long)t->wires[i].calls, (double)t->wires[i].calls / took);
 	putchar('\n');
 }
 
@@ -107,9 +115,18 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
 /* ... and these, of several clients. */
-static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232};
+static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232,
+						/* with real translators */
+						SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
+						SEED_WIRE | 11018011, SEED_WIRE | 7000032828};
 
-static int many(const char *program, uint64_t from, uint64_t count, bool alone, uint64_t most_failures)
+/* Every so manieth goes through real translators. */
+static uint64_t seed_of(uint64_t number, int wires_every)
+{
+	return wires_every && number % (uint64_t)wires_every == 0 ? number | SEED_WIRE : number;
+}
+
+static int many(const char *program, uint64_t from, uint64_t count, bool alone, uint64_t most_failures, int wires_every)
 {
 	struct tally tally = {0};
 	double began = seconds();
@@ -118,7 +135,7 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone, 
 	char word[240];
 
 	for (uint64_t i = 0; i < known + count && failures < most_failures; i++) {
-		uint64_t seed = i < old ? once_broken[i] : i < known ? once_broken_together[i - old] : from + i - known;
+		uint64_t seed = i < old ? once_broken[i] : i < known ? once_broken_together[i - old] : seed_of(from + i - known, wires_every);
 		struct plan plan;
 		plan_make(&plan, seed, alone || i < old);
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
@@ -264,6 +281,7 @@ int main(int argc, char **argv)
 	const char *text = NULL, *defect = NULL;
 	bool planting = false;
 	bool tracing = false, as_it_is = false, single = false, alone = false;
+	int wires_every = 4;
 
 	for (int i = 1; i < argc; i++) {
 		const char *next = i + 1 < argc ? argv[i + 1] : "0";
@@ -273,6 +291,8 @@ int main(int argc, char **argv)
 			alone = true;
 		else if (!strcmp(argv[i], "--as-it-is"))
 			as_it_is = true;
+		else if (!strcmp(argv[i], "--wires-every"))
+			wires_every = atoi(next), i++;
 		else if (!strcmp(argv[i], "--seeds"))
 			seeds = strtoull(next, NULL, 10), i++;
 		else if (!strcmp(argv[i], "--from"))
@@ -290,7 +310,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--big") && i + 2 < argc)
 			return big(strtoull(next, NULL, 10), atoi(argv[i + 2]));
 		else {
-			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] | --seed S | --plan 'SEED KNOB=VALUE...' "
+			fprintf(stderr, "usage: sim [--seeds N] [--from S] [--failures K] [--wires-every N] | --seed S | --plan 'SEED KNOB=VALUE...' "
 					"[--trace] [--as-it-is] [--alone] [--plant DEFECT] | --plants [--seeds N] [--plant DEFECT] | --big SEGMENTS PODS\n");
 			return 2;
 		}
@@ -304,5 +324,5 @@ int main(int argc, char **argv)
 		struct plan plan;
 		return plan_read(&plan, text) < 0 ? 2 : show(&plan, argv[0], tracing, true);
 	}
-	return single ? one(seed, argv[0], alone, tracing, as_it_is) : many(argv[0], from, seeds, alone, failures);
+	return single ? one(seed, argv[0], alone, tracing, as_it_is) : many(argv[0], from, seeds, alone, failures, wires_every);
 }

@@ -184,7 +184,7 @@ static void make_more_faults(struct plan *p, uint64_t *r)
 		p->faults[i].who = (int)in(r, 0, p->client_count - 1);
 	for (int i = 0; i < more; i++)
 		p->faults[p->fault_count++] =
-			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_KINDS - 1), .n = (int)spread(r, 1, 12) - 1,
+			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_FIRST_OF_WIRES - 1), .n = (int)spread(r, 1, 12) - 1,
 				       .count = (int)spread(r, 1, 50), .ms = spread(r, 1000, 2 * HOUR_MS),
 				       .x = (int)in(r, 0, 1 << 20), .who = (int)in(r, 0, p->client_count - 1)};
 }
@@ -214,7 +214,7 @@ static void make_company(struct plan *p, uint64_t seed)
 
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
-	uint64_t state = seed * 0x2545f4914f6cdd1dull + 1, *r = &state;
+	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
 
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
@@ -243,7 +243,9 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
 	if (!alone)
-		make_company(p, seed);
+		make_company(p, seed & ~SEED_WIRE);
+	if (seed & SEED_WIRE)
+		plan_wire(p);
 }
 
 void plan_free(struct plan *p)

@@ -1,5 +1,5 @@
 /* sim.c - the virtual clock: one queue of everything that will happen, and one schedule from its first event to its last. */
-#include "sim.h"
+#include "wire.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -266,6 +266,8 @@ static void happens(struct sim *s, struct happening *h)
 	case W_RELEASED:
 	case W_LOG:
 	case W_SIGNAL:
+	case W_WIRE_REPLY:
+	case W_WIRE_AGAIN:
 	case W_ROOM:
 		if (cl->laptop->asleep)
 			put_off(s, h);
@@ -274,6 +276,7 @@ static void happens(struct sim *s, struct happening *h)
 		break;
 	case W_CALL: account_call(s, h); break;
 	case W_CREATE: cloud_create(s, h); break;
+	case W_WIRE_CALL: wire_arrives(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
 	case W_RELEASE: cloud_release(s, h); break;
 	case W_CONTAINER: cloud_container(s, &s->machines[h->machine]); break;
@@ -357,7 +360,7 @@ static void make_cloud(struct sim *s)
 	bool limited = false;
 
 	for (int v = 0; v < plan->jobs[0].conf.provider_count; v++) {
-		limited = limited || plan->vendors[v].per_minute;
+		limited = limited || plan->vendors[v].per_minute || plan->vendors[v].wire;
 		for (int i = 0; i < plan->vendors[v].offer_count; i++)
 			s->prices[v][i] = plan->vendors[v].offers[i].price_microusd_h;
 	}
@@ -412,6 +415,7 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	for (int i = 0; i < plan->client_count; i++)
 		make_client(s, i);
 	schedule_timed(s);
+	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
 		if (plan->jobs[i].off)
 			continue;
@@ -442,6 +446,7 @@ static void free_client(struct client *cl)
 
 void sim_free(struct sim *s)
 {
+	wire_free(s);
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)

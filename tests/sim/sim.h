@@ -10,6 +10,7 @@
 enum {
 	FAULTS_MAX = 12, /* of those that a lone client can meet */
 	MORE_FAULTS_MAX = 4,
+	WIRE_FAULTS_MAX = 8,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -29,7 +30,10 @@ enum {
 	X(SALVAGE_FAILS) X(LEDGER_FULL) X(DISK_FULL) X(SIGNAL) X(SLEEP) X(WALL_JUMP) X(CRASH_RESUME) X(CRASH_REAP)      \
 	X(CRASH_FOREVER)                                                                                                \
 	/* after these come those that only plans for several clients roll */                                          \
-	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)
+	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)                                                                            \
+	/* of calls to real translators' servers: wire.c */                                                             \
+	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
+	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -37,7 +41,8 @@ enum fault_kind {
 #define X(name) F_##name,
 	FAULT_KINDS(X)
 #undef X
-		F_KINDS
+		F_KINDS,
+	F_FIRST_OF_WIRES = F_CALL_LOST,
 };
 
 struct fault {
@@ -49,6 +54,9 @@ struct fault {
 	bool dropped;
 };
 
+enum wire_kind { WIRE_NONE, WIRE_RUNPOD, WIRE_MODAL };
+#define SEED_WIRE (1ull << 50) /* in a seed: one or two of its vendors are spoken to through their real translators */
+
 struct vendor_plan {
 	struct offer offers[4];
 	int capacity[4], offer_count;
@@ -58,6 +66,13 @@ struct vendor_plan {
 	bool vague;	 /* create replies carry no address; the list does */
 	int per_minute;	 /* calls that an account may make; 0: any */
 	bool says_limit; /* its replies tell what is left */
+	/* of a real translator's server */
+	enum wire_kind wire;
+	bool has_volume, community, spot;
+	bool boasts;  /* its catalog calls free what is not */
+	bool forgets; /* what its list does not show yet is not found either */
+	int quota;    /* calls a minute; 0: any */
+	int page_rows, token_s;
 };
 
 struct job_plan { /* one run: what one client is to do */
@@ -82,12 +97,13 @@ struct plan {
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX];
 	int fault_count;
 };
 
 /* alone: with one client and all vendors' patience, whatever the seed says of others. */
 void plan_make(struct plan *p, uint64_t seed, bool alone);
+void plan_wire(struct plan *p); /* wire_plan.c */
 void plan_free(struct plan *p);
 void plan_print(const struct plan *p);
 
@@ -186,9 +202,9 @@ static inline bool plant(enum plant p)
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
-	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK,
+	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
 	/* to the machine that burst runs on */
 	W_SLEEP, W_WAKE, W_JUMP, W_RESTART, W_REAP, W_PRICE,
 };
@@ -237,7 +253,7 @@ struct entry { /* of an agent's numbered log */
 struct machine {
 	int client; /* whose create made it */
 	int vendor, offer;
-	char id[24], attempt[ATTEMPT_MAX];
+	char id[40], attempt[ATTEMPT_MAX];
 	int64_t price, offered; /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
 	int64_t created, visible, runs_at, ended, release_asked;
@@ -247,6 +263,8 @@ struct machine {
 	int release_fails;
 	int64_t linger;
 	bool ignores_release;
+	bool queued, evicted, life_over, spot; /* where there is a real translator */
+	int64_t odd_until;
 	/* agent */
 	bool agent, connected, detached, ending;
 	uint64_t conn, epoch;
@@ -338,6 +356,7 @@ struct sim {
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */
 
+	struct wire *wire; /* of vendors with real translators */
 	struct laptop laptops[LAPTOPS_MAX];
 	struct client clients[CLIENTS_MAX];
 	int64_t actions, events;
@@ -366,6 +385,13 @@ void cloud_container(struct sim *s, struct machine *m);
 void cloud_struck(struct sim *s, struct machine *m, int64_t how, int64_t ms);
 void cloud_end(struct sim *s, struct machine *m, const char *why);
 struct machine *cloud_machine(struct sim *s, const char *id);
+/* What servers in memory do with it: */
+enum err_kind cloud_refuses(struct sim *s, const struct create *c); /* a create; ERR_NONE: not at all */
+struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
+enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by); /* a release */
+enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms);    /* a listing */
+bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
+bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
 /* What `burst reap` does beside its own dead runs: pods of anyone that are long past their hard end. */
@@ -409,5 +435,7 @@ void client_slept(struct client *cl);
 void client_reap(struct client *cl);  /* `burst reap`: takes what a run left whose client is dead */
 void client_restart(struct client *cl, struct happening *h);
 bool client_wants(const struct client *cl, const struct machine *m);
+void client_crash(struct client *cl, const struct fault *f);
+void client_told(struct client *cl, struct event *ev, const struct err *err);
 
 #endif

@@ -705,6 +705,27 @@ static void test_price_of_what_came(void **state)
 	}
 }
 
+/* A spot pod's create says nothing of its price: the first listing does. */
+static void test_price_of_a_listing(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = 1200000;
+		start_simply(&b);
+		rented(&b, 0);
+		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+		v.price_microusd_h = prices[i].price;
+		b.now += SECOND;
+		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
+		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
+		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h, MAX(prices[i].price, INT64_C(1000000)));
+		tear_down(&b);
+	}
+}
+
 /* ---- a create whose reply was lost ---- */
 
 static void start_ambiguous(struct bench *b)
@@ -2329,6 +2350,7 @@ int main(void)
 		cmocka_unit_test(test_no_offer_fits),
 		cmocka_unit_test(test_order_of_offers),
 		cmocka_unit_test(test_price_of_what_came),
+		cmocka_unit_test(test_price_of_a_listing),
 		cmocka_unit_test(test_ambiguous_is_adopted),
 		cmocka_unit_test(test_ambiguous_is_found_when_it_is_over),
 		cmocka_unit_test(test_ambiguous_is_adopted_late),

@@ -248,7 +248,7 @@ static void test_check(void **state)
 	assert_string_equal(p.call[0].url, "https://api.modal.com/modal.client.ModalClient/AuthTokenGet");
 	played_free(&p);
 	/* it is kept for the next operation, which says what is wrong */
-	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 16, NULL, "bad token"}}, 1);
+	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 16, NULL, "stale"}, {"AuthTokenGet", 0, &second_token, NULL}, {"TokenInfoGet", 16, NULL, "bad token"}}, 3);
 	assert_int_equal(p.last, OP_DONE); /* a finding, no failure */
 	assert_int_equal(p.err.kind, ERR_NONE);
 	assert_true(starts_with(str_text(&p.result.text), "bad: "));
@@ -513,10 +513,10 @@ static void test_rent_fails(void **state)
 		COPY_TEXT(provider->builder_version, "2025.06");
 		modal_token_take(&provider->token, "token-one");
 		bool at_secret = !strcmp(failed_rents[i].last.method, "SecretGetOrCreate");
-		struct answer answers[] = {IMAGE, SECRET, failed_rents[i].last};
+		struct answer answers[] = {IMAGE, SECRET, failed_rents[i].last, {"AuthTokenGet", 16, NULL, NULL}};
 		if (at_secret)
 			answers[1] = failed_rents[i].last;
-		struct played p = play(OP_RENT, &want, answers, at_secret ? 2 : 3);
+		struct played p = play(OP_RENT, &want, answers, (at_secret ? 2 : 3) + (failed_rents[i].last.code == 16));
 		if (p.last != OP_FAILED || p.err.kind != failed_rents[i].kind)
 			fail_msg("%s: %d, kind %d: %s", failed_rents[i].name, p.last, p.err.kind, p.err.msg);
 		played_free(&p);
@@ -987,20 +987,63 @@ static void test_release(void **state)
 {
 	(void)state;
 	struct op_want want = {.id = "sb-1"};
-	modal_token_take(&provider->token, "token-one");
 	static const struct {
 		int code;
 		enum op_next last;
 		enum err_kind kind;
 	} cases[] = {{0, OP_DONE, 0}, {5, OP_DONE, 0}, {14, OP_FAILED, ERR_TRANSIENT}, {16, OP_FAILED, ERR_CREDENTIALS}, {-1, OP_FAILED, ERR_NETWORK}};
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct played p = play(OP_RELEASE, &want, (const struct answer[]){{"SandboxTerminate", cases[i].code, NULL, NULL}}, 1);
+		modal_token_take(&provider->token, "token-one");
+		const struct answer answers[] = {{"SandboxTerminate", cases[i].code, NULL, NULL}, {"AuthTokenGet", 16, NULL, NULL}};
+		struct played p = play(OP_RELEASE, &want, answers, 1 + (cases[i].code == 16));
 		assert_int_equal(p.last, cases[i].last);
 		assert_int_equal(p.err.kind, cases[i].kind);
+		assert_int_equal(p.result.release, cases[i].code == 5 ? RELEASE_ABSENT : RELEASE_TAKEN);
 		assert_int_equal(p.call[0].class, CALL_RELEASE);
 		assert_true(p.call[0].may_repeat);
 		played_free(&p);
 	}
+}
+
+/* A call that is sent again bears the token that it was made with, which may be over by then: it is made again with a new one,
+ * once, and the rest of the operation goes on. */
+static void test_token_is_over(void **state)
+{
+	(void)state;
+	struct op_want want = renting();
+	COPY_TEXT(provider->app_id, "ap-1");
+	COPY_TEXT(provider->builder_version, "2025.06");
+	modal_token_take(&provider->token, "token-one");
+	const struct answer answers[] = {IMAGE, {"SecretGetOrCreate", 16, NULL, NULL}, {"AuthTokenGet", 0, &second_token, NULL}, SECRET,
+					 {"SandboxCreate", 0, &created, NULL}};
+	struct played p = play(OP_RENT, &want, answers, 5);
+	assert_int_equal(p.last, OP_DONE);
+	assert_string_equal(header_of(&p.call[1], "x-modal-auth-token"), "token-one");
+	assert_string_equal(header_of(&p.call[3], "x-modal-auth-token"), "token-two");
+	assert_string_equal(header_of(&p.call[4], "x-modal-auth-token"), "token-two");
+	assert_int_equal(p.call[3].body.len, p.call[1].body.len);
+	assert_memory_equal(p.call[3].body.s, p.call[1].body.s, p.call[1].body.len);
+	assert_int_equal(p.call[3].header_count, p.call[1].header_count);
+	played_free(&p);
+	/* also of the very call that the first token was fetched for */
+	modal_token_free(&provider->token);
+	struct op_want release = {.id = "sb-1"};
+	p = play(OP_RELEASE, &release, (const struct answer[]){{"AuthTokenGet", 0, &first_token, NULL}, {"SandboxTerminate", 16, NULL, NULL},
+		 {"AuthTokenGet", 0, &second_token, NULL}, {"SandboxTerminate", 0, NULL, NULL}}, 4);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	/* a create was not carried out either; lost when it is made again, it may have been */
+	p = play(OP_RENT, &want, (const struct answer[]){IMAGE, SECRET, {"SandboxCreate", 16, NULL, NULL}, {"AuthTokenGet", 0, &first_token, NULL},
+		 {"SandboxCreate", -1, NULL, NULL}}, 5);
+	assert_int_equal(p.err.kind, ERR_AMBIGUOUS);
+	assert_false(p.call[4].may_repeat);
+	played_free(&p);
+	/* refused with the new one as well: it is the account's own that is not taken */
+	want = (struct op_want){.id = "sb-1"};
+	p = play(OP_RELEASE, &want, (const struct answer[]){{"SandboxTerminate", 16, NULL, NULL}, {"AuthTokenGet", 0, &second_token, NULL},
+		 {"SandboxTerminate", 16, NULL, NULL}}, 3);
+	assert_int_equal(p.err.kind, ERR_CREDENTIALS);
+	played_free(&p);
 }
 
 static void test_logs(void **state)
@@ -1846,7 +1889,7 @@ static void test_offers(void **state)
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(offer_of(&p, "H100")->price_microusd_h, 3950000 + 4 * 150000 + 16 * 30000);
 	played_free(&p);
-	p = play(OP_OFFERS, &want, (const struct answer[]){{"WorkspaceBillingRates", 16, NULL, NULL}}, 1);
+	p = play(OP_OFFERS, &want, (const struct answer[]){{"WorkspaceBillingRates", 16, NULL, NULL}, {"AuthTokenGet", 16, NULL, NULL}}, 2);
 	assert_int_equal(p.err.kind, ERR_CREDENTIALS);
 	played_free(&p);
 }
@@ -1920,6 +1963,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_release, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_token_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_logs, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_billed_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_billed_use, set_up, tear_down),
