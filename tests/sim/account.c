@@ -3,15 +3,16 @@
  *
  * What is promised, and checked here: a poll or a create is refused for the account's limit only where another machine asked
  * and this one did not know of all: within the same window (what a reply says is left knows nothing of calls that are on their
- * way, here or there); or ever, with a vendor that does not say what is left. A release waits for nothing but a 429. After a 429 a machine leaves the account alone
- * for as long as it was told to. */
+ * way, here or there); or ever, with a vendor that does not say what is left. A release waits for nothing but a 429, and, a
+ * minute at most, for the end of a window that the vendor spoke of. After a 429 a machine leaves the account alone for as
+ * long as it was told to. */
 #include "sim.h"
 
 #include <stdlib.h>
 
 #include "orchestrator/base/str.h"
 
-enum { WINDOW_MS = 60000, RENT_QUEUE_MS = 10000, RETRY_MS = 5000 };
+enum { WINDOW_MS = 60000, RENT_QUEUE_MS = 10000, RETRY_MS = 5000, RELEASE_WAIT_MS = 60000 };
 
 struct api_call { /* on its way through the limiter, or to the vendor */
 	struct happening call;
@@ -68,17 +69,22 @@ static struct happening *wrap(struct client *cl, int64_t delay, enum what what, 
 
 /* ---- the client's side ---- */
 
-static void check_asking(struct client *cl, int provider, enum call_class class, int64_t wait)
+static void check_asking(struct client *cl, const struct api_call *k, enum call_class class, int64_t wait)
 {
 	struct sim *s = cl->sim;
+	int provider = k->call.provider;
 	bool quiet = s->now < cl->laptop->quiet_until[provider];
 
 	if (cl->laptop->jumped)
 		return;
 	if (!wait && quiet)
 		broke(s, "a call %lld ms before the time that a 429 named", (long long)(cl->laptop->quiet_until[provider] - s->now));
-	if (wait && !quiet && class == CALL_RELEASE)
-		broke(s, "a release waits for room");
+	if (!wait || quiet || class != CALL_RELEASE)
+		return;
+	if (s->now > cl->laptop->told_until[provider])
+		broke(s, "a release waits for room that nobody says is used up");
+	if (s->now - k->since > RELEASE_WAIT_MS)
+		broke(s, "a release waits for room for more than a minute");
 }
 
 static void no_room(struct client *cl, struct api_call *k, int64_t wait)
@@ -107,7 +113,7 @@ static void try_to_send(struct client *cl, struct api_call *k)
 
 	if (plant(PLANT_NO_LIMITER))
 		wait = 0;
-	check_asking(cl, provider, class, wait);
+	check_asking(cl, k, class, wait);
 	check_day(s);
 	if (wait) {
 		no_room(cl, k, wait);
@@ -150,6 +156,8 @@ void account_heard(struct client *cl, struct happening *h)
 	if (s->plan->vendors[h->provider].says_limit && h->reset_s)
 		str_addf(&r.head, "RateLimit-Policy: \"minute\";q=%d;w=60\r\nRateLimit: \"minute\";r=%d;t=%d\r\n",
 			 s->plan->vendors[h->provider].per_minute, h->left, h->reset_s);
+	if (r.head.len)
+		cl->laptop->told_until[h->provider] = MAX(cl->laptop->told_until[h->provider], s->now + (h->reset_s + 2) * 1000);
 	if (!plant(PLANT_429_UNHEARD) || !refused)
 		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
 			      &(struct limit_call){wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms,

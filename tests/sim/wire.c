@@ -853,8 +853,8 @@ static void on_reply(struct client *cl, struct carried *c)
 	if (!o)
 		return;
 	compare_clocks(cl, o, &r);
-	limiter_learn(cl->limiter, ops_of(cl->sim, o->provider)->account(life_of(cl)->handles[o->provider]), &r, o->sent_wall_ms,
-		      wall_now(cl));
+	limiter_learn(cl->limiter, ops_of(cl->sim, o->provider)->account(life_of(cl)->handles[o->provider]), &r,
+		      &(struct limit_call){o->sent_wall_ms, wall_now(cl), 0});
 	int64_t wait = again_ms(cl, o, &r);
 	if (wait >= 0) {
 		again_later(cl, o, wait, false);
