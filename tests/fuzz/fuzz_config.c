@@ -9,12 +9,12 @@
 #include "config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
-const char *__asan_default_options(void);
+const char *__lsan_default_suppressions(void);
 
 /* libconfig 1.5 itself forgets the pieces of a file that it gives up on. */
-const char *__asan_default_options(void)
+const char *__lsan_default_suppressions(void)
 {
-	return "detect_leaks=0";
+	return "leak:libconfig.so";
 }
 
 static const struct option_spec secret_keys[] = {
