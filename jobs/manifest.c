@@ -249,9 +249,10 @@ int manifest_append(const char *dir, const json_t *line, struct err *err)
 	    write(fd, "\n", 1) != 1)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	ssize_t n = write(fd, text, len);
-	if (n < 0 || (size_t)n != len || fsync(fd) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path,
-			       n < 0 ? strerror(errno) : "disk full");
+	if (n >= 0 && (size_t)n != len)
+		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again", path);
+	if (n < 0 || fsync(fd) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	return 0;
 }
 
