@@ -143,8 +143,8 @@ c_it_is_away_for_good() {
 	wait_for 60 "the last file" file_count out 5
 	away api
 	wait_for 90 "the first words of it" grep -q "asking again until it is gone" err.txt
-	kill -INT "$PID"
-	kill -INT "$PID"
+	kill -INT "$PID"; cp err.txt err.a
+	kill -INT "$PID"; cp err.txt err.a
 	burst_wait
 	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "burst reap"
