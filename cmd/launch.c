@@ -499,7 +499,9 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	COPY_TEXT(l.run.status, gone ? status : "unreleased");
 	l.run.detached = false;
 	l.run.ended_ms = l.run.ended_ms ? l.run.ended_ms : clock_wall_ms();
-	if (gone && !l.run.error[0]) {
+	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
+		COPY_TEXT(l.run.error, "a pod could not be confirmed gone when it ended; it is gone now");
+	} else if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
 		COPY_TEXT(l.run.error, "its client ended before the run did");
 	}
@@ -522,6 +524,31 @@ static bool overdue(struct cmd_context *ctx, const struct run_row *run)
 	return all;
 }
 
+/* Runs that ended without being sure of a pod: exit 9. */
+static int settle_unreleased(struct cmd_context *ctx, const char *except, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int result = 0;
+
+	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct run_row run;
+		bool seen = except && !strcmp(pods[i].run, except);
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !strcmp(pods[k].run, pods[i].run);
+		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 || strcmp(run.status, "unreleased") ||
+		    run_is_alive(ctx, run.id))
+			continue;
+		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
+		if (launch_release_run(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", err) < 0)
+			result = -1;
+	}
+	free(pods);
+	return result;
+}
+
 int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 {
 	struct run_row *runs = NULL;
@@ -542,7 +569,7 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 			result = -1;
 	}
 	free(runs);
-	return result;
+	return settle_unreleased(ctx, except, err) < 0 ? -1 : result;
 }
 
 int launch_check_detached(const struct launch *l, struct err *err)

@@ -284,7 +284,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	p->release_answered = p->release_answered || err->kind != ERR_RATE_LIMITED;
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)
-		core_note(c, NOTE_WARN, "pod %s: release: %s; asking again until it is gone", p->id, err->msg);
+		core_note(c, NOTE_WARN, "pod %s: its release is asked for again until it is gone: %s", p->id, err->msg);
 	p->wake_at = c->now + MAX(wait, err->retry_after_ms);
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;

@@ -27,6 +27,7 @@ enum {
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
 	SILENCE_S = 60, /* of a file's transfer */
+	ALONE_MS = 15 * 60 * 1000, /* by then the system has given up a connection to nobody */
 	PROBE_IDLE_S = 30, /* whether the other side of a kept gRPC connection is still there */
 	PROBE_GAP_S = 10,
 };
@@ -77,6 +78,7 @@ struct http {
 	struct http_call *calls;
 	struct http_connect *connects;
 	long silence_s;
+	int64_t alone_until; /* until then each call has a connection of its own */
 };
 
 /* What a transfer's CURLOPT_PRIVATE points to: both kinds begin with it. */
@@ -543,6 +545,10 @@ static void finish_call(struct transfer *t, CURLcode rc)
 	if (rc == CURLE_OK &&
 	    !c->head_whole) /* libcurl takes the end of the connection for the end of the head */
 		fail_call(c, ERR_NETWORK, "the connection was lost within the reply's head");
+	/* A stream of HTTP/2 that was waited for in vain leaves its connection as it is, and all that is said from then on
+	 * would be said into it, whether anybody is there or not. */
+	if (rc == CURLE_OPERATION_TIMEDOUT)
+		c->http->alone_until = clock_boot_ms() + ALONE_MS;
 	if (rc != CURLE_OK)
 		fail_call(c, kind_of(rc), *t->problem ? t->problem : curl.easy_strerror(rc));
 	tell(c);
@@ -663,7 +669,7 @@ static void set_rules(struct http_call *c, const struct call *call, const struct
 	 * keeps it from doing so: for grpc.c says in their headers which try this is. */
 	c->once = grpc && call->body.len;
 	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, call->may_repeat || c->once ? 0L : 1L);
-	if (grpc && target->plain && !keeps_plain_http2()) {
+	if ((grpc && target->plain && !keeps_plain_http2()) || clock_boot_ms() < c->http->alone_until) {
 		curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
 		curl.easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
 	}

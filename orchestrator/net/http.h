@@ -39,6 +39,7 @@ void http_free(struct http *http);
  * application/grpc is HTTP/2 also over plain http; its trailers are at the end of reply->head, and
  * all such requests to one server share a connection (none is sent twice there, may_repeat or not;
  * with libcurl 7.88, over plain http each has its own).
+ * Once a call has timed out each has its own, whatever its kind, for a quarter of an hour.
  * body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range that does not begin
  * at 0 is an error); other replies' bodies are in reply->body. */
 struct http_call *http_send(struct http *http, const struct call *call,

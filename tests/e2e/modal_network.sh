@@ -154,13 +154,13 @@ cloud() { # for a case tls_..., and for every other round, one that speaks TLS
 bad_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/localhost/modal.test}; } # a name that detour.so knows
 good_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/modal.test/localhost}; }
 table <<-'E'
-	+tls_is_cut_now_and_then | done 1 | api.1=cut:down:9000 | api.2=reset:down:4000 | api.3=cut:up:6000
+	tls_is_cut_now_and_then | done 1 | api.1=cut:down:3000 | api.2=reset:down:2500 | api.3=cut:up:6000 | WAIT=3m BOOT_LIMIT=2m
 	tls_is_cut_in_its_handshake | done 1 | api.1=cut:down:100 | api.2=reset:up:30 | api.3=cut:down:900
 	+tls_has_wrong_bytes | done 1 | api.1=flip:down:3000 | api.2=bit:up:2500 | api.3=bit:down:1500 | api.4=flip:down:20
-	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:1500:30 | api.3=dup:down:2500:50
-	tls_stands_still | done 1 | api.1=stall:down:5000
+	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:1500:30 | api.3=dup:down:2500:50 | WAIT=3m BOOT_LIMIT=2m
+	tls_stands_still | done 1 | api.1=stall:down:2500 | WAIT=3m BOOT_LIMIT=2m
 	+tls_gives_way_to_a_portal | fails 6 | api.*=run:portal
-	tls_gives_way_to_plain_for_a_while | done 1 | api.2=run:portal | api.1=cut:down:9000 | WAIT=2m BOOT_LIMIT=90s
+	tls_gives_way_to_plain_for_a_while | done 1 | api.1=cut:down:3000 | api.2=run:portal | api.3=run:portal | WAIT=2m BOOT_LIMIT=90s
 E
 # Names are not known at first.
 c_tls_names_come_late() {

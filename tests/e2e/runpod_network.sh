@@ -136,15 +136,17 @@ c_it_is_away_at_the_end() {
 }
 # For good: it says what may still bill, and how to end it.
 c_it_is_away_for_good() {
-	slow_worker
+	slow_worker SLOW=1 MAX_BATCH=1
 	DURATION=3m rp_config 'code = { path = "code"; };'
 	spoil 'pod.*=delay:1'
-	LIMIT=300 burst_bg run --json -v
-	wait_for 60 "the last file" file_count out 5
+	LIMIT=200 burst_bg run --json -v # exit 9 names the pod and the command; the next `burst run` or `reap` does it too
+	wait_for 60 "the first files" file_count out 3
 	away api
-	wait_for 90 "the first words of it" grep -q "asking again until it is gone" err.txt
-	kill -INT "$PID"
-	kill -INT "$PID"
+	wait_for 90 "the first words of it" grep -q "asked for again until it is gone" err.txt
+	until has_ended; do # the first to stop, the second to do it at once, the third to leave it
+		kill -INT "$PID" 2>/dev/null
+		read -rt 0.5 <> <(:) || :
+	done
 	burst_wait
 	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "burst reap"
@@ -152,7 +154,8 @@ c_it_is_away_for_good() {
 	judge 6
 	line_over
 }
-also +its_name_is_unknown +it_does_not_speak_tls nobody_listens_there +its_storage_is_unknown +it_is_away_at_the_end it_is_away_for_good
+has_ended() { ! running_as "$PID"; }
+also +its_name_is_unknown +it_does_not_speak_tls nobody_listens_there +its_storage_is_unknown +it_is_away_at_the_end +it_is_away_for_good
 
 # ---- the walk ----
 

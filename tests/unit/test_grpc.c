@@ -738,10 +738,18 @@ static void test_cancel(void **state)
 
 /* ---- one connection ---- */
 
+/* As in a new process: with no connection, and none that let us wait in vain. */
+static void begin_anew(void)
+{
+	http_free(http);
+	http = http_new(loop, "burst-test/1");
+}
+
 static void test_one_connection(void **state)
 {
 	(void)state;
 	NEED_SERVER();
+	begin_anew();
 	struct loop *own_loop = loop_new();
 	struct http *own = http_new(own_loop, "burst-test/2");
 	struct grpc_tries tries[8] = {0};
@@ -785,12 +793,39 @@ static void test_one_connection(void **state)
 	assert_int_equal(got[7].count, 0);
 }
 
+/* A call that nobody answers in time: its connection may lead nowhere any more. */
+static void test_no_more_of_a_connection_without_answers(void **state)
+{
+	int64_t before = 0;
+
+	(void)state;
+	NEED_SERVER();
+	begin_anew();
+	for (int i = 0; i < 4; i++) {
+		CLEANUP(json_decref) json_t *said = heard();
+		int64_t now = jsonx_int(said, "connections", 0);
+		if (i)
+			assert_int_equal(now, before + (i > 1));
+		before = now;
+		if (i != 1)
+			continue;
+		CLEANUP(free_text) char *text = script("{\"end\":\"hang\"}");
+		struct call call = asking("Say", text);
+		call.timeout_ms = 300;
+		struct got g = carry(&call);
+		assert_int_equal(g.reply.grpc_status, GRPC_DEADLINE_EXCEEDED);
+		reply_free(&g.reply);
+	}
+	begin_anew();
+}
+
 /* What is sent once is heard once, though it went over a kept connection that broke before an answer: whether it is sent again, and
  * as which try of the call, is said by us. */
 static void test_never_twice(void **state)
 {
 	(void)state;
 	NEED_SERVER();
+	begin_anew();
 	for (int i = 0; i < 4; i++) {
 		struct call call = asking("Echo", "x");
 		call.may_repeat = true;
@@ -1147,7 +1182,8 @@ int main(void)
 		cmocka_unit_test(test_frames), cmocka_unit_test(test_statuses), cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_policies), cmocka_unit_test(test_again), BOTH(test_answers), BOTH(test_request),
 		cmocka_unit_test(test_raw), BOTH(test_large), BOTH(test_deadline), BOTH(test_stream_limit), BOTH(test_cancel),
-		TLS_ONLY(test_one_connection), BOTH(test_never_twice), BOTH(test_retried), BOTH(test_put_off), BOTH(test_modal),
+		TLS_ONLY(test_one_connection), TLS_ONLY(test_no_more_of_a_connection_without_answers),
+		BOTH(test_never_twice), BOTH(test_retried), BOTH(test_put_off), BOTH(test_modal),
 		cmocka_unit_test(test_trace),
 	};
 

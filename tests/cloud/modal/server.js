@@ -128,7 +128,7 @@ function check_tokens(world, method, headers) {
 }
 
 // What every client does and no server insists on.
-function look_at_manners(world, method, headers) {
+function look_at_manners(world, method, headers, body) {
 	const odd = (text) => world.remark(`${method.name}: ${text}`);
 	if (headers.te !== 'trailers') odd('te: trailers is missing');
 	if (headers['grpc-encoding'] && headers['grpc-encoding'] !== 'identity') odd('the request is compressed');
@@ -137,7 +137,8 @@ function look_at_manners(world, method, headers) {
 	if (!key) return void odd('x-idempotency-key is missing');
 	const before = world.keys_seen.get(key);
 	if (before && before !== method.name) odd(`the idempotency key of ${before} is used again`);
-	if (before === method.name && headers['x-retry-attempt'] === '0' && !Number(headers['x-throttle-retry-attempt'] || 0)) odd('an idempotency key comes again as a first attempt');
+	const whole = !grpc.unframe(body).error; // what was cut off may be noticed late
+	if (whole && before === method.name && headers['x-retry-attempt'] === '0' && !Number(headers['x-throttle-retry-attempt'] || 0)) odd('an idempotency key comes again as a first attempt');
 	world.keys_seen.set(key, method.name);
 }
 
@@ -197,7 +198,7 @@ async function* carry_out(c, handler) {
 
 async function serve(world, c) {
 	const { method, headers, reply } = c;
-	look_at_manners(world, method, headers);
+	look_at_manners(world, method, headers, c.body);
 	if (method.service === 'ModalClient') {
 		check_client(world, headers);
 		check_tokens(world, method, headers);
