@@ -12,6 +12,8 @@
 #include "providers/modal/impl.h"
 #include "providers/modal/modal.h"
 
+enum { UNAUTHENTICATED = 16 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static struct provider *open_once(void)
@@ -168,8 +170,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			assert(call.kind == CALL_GRPC || !call.header_count || !strcmp(call.headers[0], "Content-Type: application/octet-stream"));
 			assert(call.header_count < 2 || call.kind == CALL_GRPC);
 			assert(call.body_from_offset + call.body_from_bytes <= want.file.blocks.bytes);
-			creates += ends_with(call.url, "/SandboxCreate");
 			take_reply(&reply, &call, &data, &len);
+			/* who is not let in has made nothing, and asks once more with a new token */
+			creates += call.kind == CALL_GRPC && ends_with(call.url, "/SandboxCreate") && reply.grpc_status != UNAUTHENTICATED;
 		}
 		assert(next != OP_WAIT || wait_ms > 0);
 		call_free(&call);
