@@ -294,8 +294,11 @@ static void widen(struct core *c)
 		if (active && !worth_another(c, working))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
-		if (!k && ask_next_vendor(c))
+		if (!k && ask_next_vendor(c)) {
+			if (!active && out_of_patience(c)) /* the answer may not come for an hour, where limits are used up */
+				no_capacity(c, active, again_at);
 			return;
+		}
 		if (!k)
 			k = offers_pick(c, true, &again_at);
 		if (!k && active && limits_shut(c))
@@ -577,6 +580,8 @@ static void note_wake(struct core *c)
 		at = MIN(at, c->offers_again_at);
 	if (c->deadline_at && !core_stopping(c) && !dispatch_settled(c))
 		at = MIN(at, c->deadline_at);
+	if (c->capacity_since && !core_stopping(c) && c->capacity_since + c->conf.wait_ms > c->now)
+		at = MIN(at, c->capacity_since + c->conf.wait_ms);
 	if (core_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
 	c->wake_at = c->ended ? NEVER : at;

@@ -517,6 +517,26 @@ static void test_limits_of_the_account(void **state)
 	tear_down(&b);
 }
 
+/* Limits that are used up for an hour keep back the offers, too, which are asked for anew. */
+static void test_offers_do_not_come(void **state)
+{
+	struct err err = {.retry_after_ms = 30 * MINUTE};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = MINUTE;
+	start_simply(&b);
+	err_set(&err, ERR_RATE_LIMITED, "no room");
+	tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = 0, .err = &err});
+	wait_ms(&b, 59 * SECOND);
+	assert_false(core_stopping(b.core));
+	wait_ms(&b, 2 * SECOND);
+	assert_true(core_stopping(b.core));
+	assert_int_equal(exit_status(&b), 6);
+	tear_down(&b);
+}
+
 /* Sixty a minute: the last of a thousand waits for a quarter of an hour, and is not given up before its turn. */
 static void test_releases_wait_for_their_turn(void **state)
 {
@@ -2344,6 +2364,7 @@ int main(void)
 		cmocka_unit_test(test_refused_creates),
 		cmocka_unit_test(test_wide_runs_rent_a_few_at_once),
 		cmocka_unit_test(test_limits_of_the_account),
+		cmocka_unit_test(test_offers_do_not_come),
 		cmocka_unit_test(test_releases_wait_for_their_turn),
 		cmocka_unit_test(test_sold_out_rests_longer),
 		cmocka_unit_test(test_spot_refused_twice),
