@@ -177,7 +177,7 @@ clock_off() { # clock_off OFFSET: the client's clock stands wrong from its start
 	script_lines 6
 	config
 	STATUS=0
-	timeout -k 5 90 faketime -f "$1" "$BURST" run >out.txt 2>err.txt </dev/null || STATUS=$?
+	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f "$1" "$BURST" run >out.txt 2>err.txt </dev/null || STATUS=$?
 	is "$STATUS" 0 "exit status with $1 ($(tail -n 2 err.txt))"
 	all_right 6
 }
@@ -190,7 +190,7 @@ clock_jumps() { # clock_jumps OFFSET: the client's wall clock jumps while files 
 	script_lines 120
 	config 'pods = 2;'
 	echo +0 >clock.txt
-	LD_PRELOAD=$lib FAKETIME_TIMESTAMP_FILE=$T/clock.txt FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 \
+	LD_PRELOAD=$lib FAKETIME_TIMESTAMP_FILE=$T/clock.txt FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1 \
 		timeout -k 5 90 "$BURST" run >out.txt 2>err.txt </dev/null &
 	SHELL_PID=$!
 	wait_for 40 "files" file_count out 3

@@ -520,7 +520,7 @@ static void test_limits_of_the_account(void **state)
 /* Limits that are used up for an hour keep back the offers, too, which are asked for anew. */
 static void test_offers_do_not_come(void **state)
 {
-	struct err err = {.retry_after_ms = 30 * MINUTE};
+	struct err err = {0};
 	struct bench b;
 
 	(void)state;
@@ -528,6 +528,7 @@ static void test_offers_do_not_come(void **state)
 	b.conf.wait_ms = MINUTE;
 	start_simply(&b);
 	err_set(&err, ERR_RATE_LIMITED, "no room");
+	err.retry_after_ms = 30 * MINUTE;
 	tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = 0, .err = &err});
 	wait_ms(&b, 59 * SECOND);
 	assert_false(core_stopping(b.core));

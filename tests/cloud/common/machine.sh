@@ -249,7 +249,7 @@ no_pod_lives() { [ -z "$(pods_alive)" ]; }
 
 faked() { # faked COMMAND...: by the clock in clock.txt
 	LD_PRELOAD=$(faketime -f +0 sh -c 'echo "$LD_PRELOAD"') FAKETIME_TIMESTAMP_FILE=$T/clock.txt FAKETIME_NO_CACHE=1 \
-		FAKETIME_DONT_FAKE_MONOTONIC=1 timeout -k 5 120 "$@"
+		FAKETIME_DONT_FAKE_MONOTONIC=1 NO_FAKE_STAT=1 timeout -k 5 120 "$@"
 }
 can_fake() {
 	command -v faketime >/dev/null || { skip "no faketime"; return 1; }
