@@ -18,24 +18,23 @@ static uint64_t roll(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-static int64_t in(uint64_t *r, int64_t least, int64_t most)
+int64_t roll_in(uint64_t *r, int64_t least, int64_t most)
 {
 	return least + (int64_t)(roll(r) % (uint64_t)(most - least + 1));
 }
 
-static bool chance(uint64_t *r, int percent)
+bool roll_chance(uint64_t *r, int percent)
 {
-	return in(r, 1, 100) <= percent;
+	return roll_in(r, 1, 100) <= percent;
 }
 
-/* From least to about most, small values as likely as large ones. */
-static int64_t spread(uint64_t *r, int64_t least, int64_t most)
+int64_t roll_spread(uint64_t *r, int64_t least, int64_t most)
 {
 	int64_t top = least;
 
-	while (top < most && chance(r, 80))
+	while (top < most && roll_chance(r, 80))
 		top *= 2;
-	return in(r, least, MIN(MAX(top, least + 1), most));
+	return roll_in(r, least, MIN(MAX(top, least + 1), most));
 }
 
 static void make_vendor(struct plan *p, struct core_conf *c, uint64_t *r, int i)
@@ -45,26 +44,26 @@ static void make_vendor(struct plan *p, struct core_conf *c, uint64_t *r, int i)
 	struct core_provider *k = &c->providers[i];
 
 	COPY_TEXT(k->name, names[i]);
-	p->vendors[i].apart = chance(r, 50);
-	k->poll_ms = in(r, 500, 3000);
-	k->look_gap_ms = chance(r, 25) ? 0 : 5000;
-	v->latency_ms = in(r, 20, 800);
-	v->boot_ms = spread(r, 500, 90000);
+	p->vendors[i].apart = roll_chance(r, 50);
+	k->poll_ms = roll_in(r, 500, 3000);
+	k->look_gap_ms = roll_chance(r, 25) ? 0 : 5000;
+	v->latency_ms = roll_in(r, 20, 800);
+	v->boot_ms = roll_spread(r, 500, 90000);
 	k->makes_image = v->boot_ms % 3 == 0;
-	v->lag_ms = k->look_gap_ms ? in(r, 0, 1500) : 0;
-	v->self_end_ms = in(r, 0, POD_SELF_END_MS - 1000);
-	v->keeps_gone = chance(r, 40);
-	v->vague = chance(r, 50);
-	v->offer_count = (int)in(r, 1, 4);
+	v->lag_ms = k->look_gap_ms ? roll_in(r, 0, 1500) : 0;
+	v->self_end_ms = roll_in(r, 0, POD_SELF_END_MS - 1000);
+	v->keeps_gone = roll_chance(r, 40);
+	v->vague = roll_chance(r, 50);
+	v->offer_count = (int)roll_in(r, 1, 4);
 	for (int n = 0; n < v->offer_count; n++) {
 		struct offer *o = &v->offers[n];
 		COPY_TEXT(o->provider, k->name);
 		snprintf(o->id, sizeof(o->id), "%d", n);
 		snprintf(o->gpu, sizeof(o->gpu), "GPU %d", n);
-		snprintf(o->region, sizeof(o->region), "r%d", (int)in(r, 0, 1));
-		o->price_microusd_h = chance(r, 5) ? 0 : in(r, 200000, 2500000);
+		snprintf(o->region, sizeof(o->region), "r%d", (int)roll_in(r, 0, 1));
+		o->price_microusd_h = roll_chance(r, 5) ? 0 : roll_in(r, 200000, 2500000);
 		o->wish = n / 2;
-		v->capacity[n] = (int)in(r, 0, 5);
+		v->capacity[n] = (int)roll_in(r, 0, 5);
 	}
 }
 
@@ -76,74 +75,74 @@ static void name_run(struct core_conf *c, int number, int laptop)
 
 static void make_wishes(struct core_conf *c, bool *knows_boots, uint64_t *r)
 {
-	c->want_volume = chance(r, 60);
-	c->pods = (int)in(r, 1, 5);
-	c->workers = (int)in(r, 1, 3);
-	c->command = chance(r, 10);
-	c->max_batch = c->command ? 1 : (int)in(r, 1, 8);
-	c->max_batch_weight = chance(r, 30) ? 25 : 0;
-	c->canary = chance(r, 70);
-	c->needs_gpu = chance(r, 30);
-	c->detached = chance(r, 30);
-	c->unproven_ok = chance(r, 30);
-	c->max_cost_microusd = chance(r, 60) ? spread(r, 5000, 1000000) : 0;
-	c->max_duration_ms = chance(r, 50) ? spread(r, 60000, HOUR_MS) : 0;
-	c->retry_until_up = c->max_duration_ms && chance(r, 20);
-	c->max_price_microusd_h = chance(r, 20) ? in(r, 400000, 2500000) : 0;
-	c->wait_ms = in(r, 10000, 600000);
-	c->lease_ms = in(r, 120000, 600000);
-	*knows_boots = chance(r, 50);
-	c->boot_limit_ms = in(r, 60000, 600000);
-	c->keep_ms = chance(r, 10) ? 60000 : 0;
-	c->check_tries = (int)in(r, 1, 3);
+	c->want_volume = roll_chance(r, 60);
+	c->pods = (int)roll_in(r, 1, 5);
+	c->workers = (int)roll_in(r, 1, 3);
+	c->command = roll_chance(r, 10);
+	c->max_batch = c->command ? 1 : (int)roll_in(r, 1, 8);
+	c->max_batch_weight = roll_chance(r, 30) ? 25 : 0;
+	c->canary = roll_chance(r, 70);
+	c->needs_gpu = roll_chance(r, 30);
+	c->detached = roll_chance(r, 30);
+	c->unproven_ok = roll_chance(r, 30);
+	c->max_cost_microusd = roll_chance(r, 60) ? roll_spread(r, 5000, 1000000) : 0;
+	c->max_duration_ms = roll_chance(r, 50) ? roll_spread(r, 60000, HOUR_MS) : 0;
+	c->retry_until_up = c->max_duration_ms && roll_chance(r, 20);
+	c->max_price_microusd_h = roll_chance(r, 20) ? roll_in(r, 400000, 2500000) : 0;
+	c->wait_ms = roll_in(r, 10000, 600000);
+	c->lease_ms = roll_in(r, 120000, 600000);
+	*knows_boots = roll_chance(r, 50);
+	c->boot_limit_ms = roll_in(r, 60000, 600000);
+	c->keep_ms = roll_chance(r, 10) ? 60000 : 0;
+	c->check_tries = (int)roll_in(r, 1, 3);
 }
 
 static void make_segments(const struct plan *p, struct job_plan *job, int64_t most, uint64_t *r)
 {
-	job->count = (size_t)(chance(r, 3) ? 0 : spread(r, 1, most));
+	job->count = (size_t)(roll_chance(r, 3) ? 0 : roll_spread(r, 1, most));
 	job->segments = xcalloc(job->count, sizeof(*job->segments));
-	uint32_t groups = (uint32_t)in(r, 1, 3);
-	bool cached = chance(r, 20);
+	uint32_t groups = (uint32_t)roll_in(r, 1, 3);
+	bool cached = roll_chance(r, 20);
 	for (size_t i = 0; i < job->count; i++) {
 		struct core_segment *s = &job->segments[i];
-		s->weight = (double)in(r, 1, 10);
+		s->weight = (double)roll_in(r, 1, 10);
 		s->est_s = s->weight * (double)p->ms_per_weight / 1000;
 		s->group = (uint32_t)roll(r) % groups;
-		s->done = cached && chance(r, 50);
+		s->done = cached && roll_chance(r, 50);
 	}
 }
 
 static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 {
-	*f = (struct fault){.kind = (enum fault_kind)in(r, 0, F_REAP - 1), .n = (int)spread(r, 1, 12) - 1,
-			    .count = (int)spread(r, 1, 6), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
+	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, 0, F_REAP - 1), .n = (int)roll_spread(r, 1, 12) - 1,
+			    .count = (int)roll_spread(r, 1, 6), .ms = roll_spread(r, 200, 900000), .x = (int)roll_in(r, 0, 1 << 20)};
 	switch (f->kind) {
 	case F_POISON:
 	case F_CHECK_BAD:
-		f->n = p->jobs[0].count ? (int)in(r, 0, (int64_t)p->jobs[0].count - 1) : 0;
+		f->n = p->jobs[0].count ? (int)roll_in(r, 0, (int64_t)p->jobs[0].count - 1) : 0;
 		break;
 	case F_LIST_FAILS:
 	case F_LIST_RATE_LIMITED:
 	case F_FETCH_UNTRUSTED:
 	case F_FETCH_DROPS:
 	case F_FILE_MISSING:
-		f->n = (int)spread(r, 1, 40) - 1;
+		f->n = (int)roll_spread(r, 1, 40) - 1;
 		break;
 	case F_RELEASE_FAILS:
-		f->ms = in(r, 1, 9);
+		f->ms = roll_in(r, 1, 9);
 		break;
 	case F_LIST_MISSES_ONE: /* once: two listings in a row that both miss it are proof for everybody */
-		f->n = (int)spread(r, 1, 40) - 1;
+		f->n = (int)roll_spread(r, 1, 40) - 1;
 		f->count = 1;
 		break;
 	case F_LEDGER_FULL:
 	case F_DISK_FULL:
-		f->n = (int)spread(r, 1, 60) - 1;
-		f->count = chance(r, 50) ? 1 << 20 : f->count;
+		f->n = (int)roll_spread(r, 1, 60) - 1;
+		f->count = roll_chance(r, 50) ? 1 << 20 : f->count;
 		break;
 	case F_SIGNAL:
-		f->ms = spread(r, 10, 600000);
-		f->x = (int)in(r, 0, 3);
+		f->ms = roll_spread(r, 10, 600000);
+		f->x = (int)roll_in(r, 0, 3);
 		break;
 	case F_SLEEP:
 	case F_WALL_JUMP:
@@ -151,7 +150,7 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 	case F_CRASH_RESUME:
 	case F_CRASH_REAP:
 	case F_CRASH_FOREVER:
-		f->n = (int)spread(r, 1, 600) - 1;
+		f->n = (int)roll_spread(r, 1, 600) - 1;
 		f->count = 1;
 		break;
 	default:
@@ -166,9 +165,9 @@ static void make_another(struct plan *p, int i, int *laptops, uint64_t *r)
 	struct job_plan *job = &p->jobs[i];
 	bool ignored;
 
-	job->laptop = (int)in(r, 0, MIN(*laptops, LAPTOPS_MAX - 1));
+	job->laptop = (int)roll_in(r, 0, MIN(*laptops, LAPTOPS_MAX - 1));
 	*laptops = MAX(*laptops, job->laptop + 1);
-	job->starts_at = chance(r, 30) ? 0 : spread(r, 100, 600000);
+	job->starts_at = roll_chance(r, 30) ? 0 : roll_spread(r, 100, 600000);
 	job->conf = p->jobs[0].conf;
 	name_run(&job->conf, i, job->laptop);
 	make_wishes(&job->conf, &ignored, r);
@@ -178,21 +177,21 @@ static void make_another(struct plan *p, int i, int *laptops, uint64_t *r)
 
 static void make_more_faults(struct plan *p, uint64_t *r)
 {
-	int more = (int)spread(r, 1, MORE_FAULTS_MAX + 1) - 1;
+	int more = (int)roll_spread(r, 1, MORE_FAULTS_MAX + 1) - 1;
 
 	for (int i = 0; i < p->fault_count; i++)
-		p->faults[i].who = (int)in(r, 0, p->client_count - 1);
+		p->faults[i].who = (int)roll_in(r, 0, p->client_count - 1);
 	for (int i = 0; i < more; i++)
 		p->faults[p->fault_count++] =
-			(struct fault){.kind = (enum fault_kind)in(r, F_REAP, F_FIRST_OF_WIRES - 1), .n = (int)spread(r, 1, 12) - 1,
-				       .count = (int)spread(r, 1, 50), .ms = spread(r, 1000, 2 * HOUR_MS),
-				       .x = (int)in(r, 0, 1 << 20), .who = (int)in(r, 0, p->client_count - 1)};
+			(struct fault){.kind = (enum fault_kind)roll_in(r, F_REAP, F_FIRST_OF_WIRES - 1), .n = (int)roll_spread(r, 1, 12) - 1,
+				       .count = (int)roll_spread(r, 1, 50), .ms = roll_spread(r, 1000, 2 * HOUR_MS),
+				       .x = (int)roll_in(r, 0, 1 << 20), .who = (int)roll_in(r, 0, p->client_count - 1)};
 }
 
 static void make_company(struct plan *p, uint64_t seed)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x5851f42d4c957f2dull, *r = &state;
-	int percent = (int)in(r, 1, 100), laptops = 1;
+	int percent = (int)roll_in(r, 1, 100), laptops = 1;
 
 	if (percent <= 75)
 		return;
@@ -201,13 +200,13 @@ static void make_company(struct plan *p, uint64_t seed)
 		make_another(p, i, &laptops, r);
 	p->laptops_made = laptops;
 	for (int i = 0; i < LAPTOPS_MAX; i++) {
-		p->wall_offset_ms[i] = chance(r, 50) ? in(r, -45000, 45000) : 0;
+		p->wall_offset_ms[i] = roll_chance(r, 50) ? roll_in(r, -45000, 45000) : 0;
 		if (i)
-			p->boot_clock_ms[i] = in(r, 1, 1ll << 40);
+			p->boot_clock_ms[i] = roll_in(r, 1, 1ll << 40);
 	}
 	for (int i = 0; i < VENDORS_MAX; i++) {
-		p->vendors[i].per_minute = chance(r, 60) ? (int)in(r, 20, 120) : 0;
-		p->vendors[i].says_limit = chance(r, 60);
+		p->vendors[i].per_minute = roll_chance(r, 60) ? (int)roll_in(r, 20, 120) : 0;
+		p->vendors[i].says_limit = roll_chance(r, 60);
 	}
 	make_more_faults(p, r);
 }
@@ -219,19 +218,19 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
 	p->alone = alone;
-	p->rtt_ms = in(r, 1, 150);
-	p->prepare_ms = spread(r, 200, 120000);
-	p->install_ms = spread(r, 100, 20000);
-	p->load_ms = spread(r, 100, 40000);
-	p->ms_per_weight = spread(r, 10, 4000);
-	p->keep_latency_ms = in(r, 1, 200);
-	p->boot_clock_ms[0] = chance(r, 50) ? in(r, 1, 100000) : in(r, 0, 1ll << 40);
-	p->replay_first = chance(r, 70);
-	p->own_ready = chance(r, 70);
+	p->rtt_ms = roll_in(r, 1, 150);
+	p->prepare_ms = roll_spread(r, 200, 120000);
+	p->install_ms = roll_spread(r, 100, 20000);
+	p->load_ms = roll_spread(r, 100, 40000);
+	p->ms_per_weight = roll_spread(r, 10, 4000);
+	p->keep_latency_ms = roll_in(r, 1, 200);
+	p->boot_clock_ms[0] = roll_chance(r, 50) ? roll_in(r, 1, 100000) : roll_in(r, 0, 1ll << 40);
+	p->replay_first = roll_chance(r, 70);
+	p->own_ready = roll_chance(r, 70);
 	p->client_count = 1;
 	struct core_conf *c = &p->jobs[0].conf;
 	name_run(c, 0, 0);
-	c->provider_count = (int)in(r, 1, VENDORS_MAX);
+	c->provider_count = (int)roll_in(r, 1, VENDORS_MAX);
 	for (int i = 0; i < c->provider_count; i++)
 		make_vendor(p, c, r, i);
 	p->vendors_made = c->provider_count;
@@ -239,7 +238,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	make_wishes(c, &p->knows_boots, r);
 	make_segments(p, &p->jobs[0], 80, r);
 	c->seed = roll(r);
-	p->fault_count = (int)(chance(r, 10) ? 0 : spread(r, 1, FAULTS_MAX));
+	p->fault_count = (int)(roll_chance(r, 10) ? 0 : roll_spread(r, 1, FAULTS_MAX));
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
 	if (!alone)

@@ -105,6 +105,10 @@ struct plan {
 void plan_make(struct plan *p, uint64_t seed, bool alone);
 void plan_wire(struct plan *p); /* wire_plan.c */
 void plan_free(struct plan *p);
+/* What a stream of random numbers gives next. */
+int64_t roll_in(uint64_t *stream, int64_t least, int64_t most);
+bool roll_chance(uint64_t *stream, int percent);
+int64_t roll_spread(uint64_t *stream, int64_t least, int64_t most); /* small values as likely as large ones; to about most */
 void plan_print(const struct plan *p);
 
 /* shrink.c */

@@ -51,6 +51,13 @@ extern const char *const wire_datacenters[2];
 
 struct wired *wire_of(struct sim *s, const struct machine *m);
 struct machine *wire_find(struct sim *s, int vendor, const char *id);
+struct exchange { /* one call at a server, and its answer */
+	struct sim *s;
+	struct server *v;
+	const struct vendor_plan *plan;
+	const struct call *call;
+	struct answer *a;
+};
 void runpod_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 /* Too many, in the vendor's own words, with or without when to come again. */

@@ -12,14 +12,6 @@
 enum { CREATES_PER_S = 5, DAY_S = 86400 };
 #define VOLUME_ID "vo-000000000000000001"
 
-struct exchange {
-	struct sim *s;
-	struct server *v;
-	const struct vendor_plan *plan;
-	const struct call *call;
-	struct answer *a;
-};
-
 /* ---- answering ---- */
 
 static void begin_head(struct answer *a)

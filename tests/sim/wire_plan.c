@@ -6,29 +6,6 @@
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
 
-static int64_t in(uint64_t *r, int64_t least, int64_t most)
-{
-	uint64_t z = (*r += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return least + (int64_t)((z ^ (z >> 31)) % (uint64_t)(most - least + 1));
-}
-
-static bool chance(uint64_t *r, int percent)
-{
-	return in(r, 1, 100) <= percent;
-}
-
-static int64_t spread(uint64_t *r, int64_t least, int64_t most)
-{
-	int64_t top = least;
-
-	while (top < most && chance(r, 80))
-		top *= 2;
-	return in(r, least, MIN(MAX(top, least + 1), most));
-}
-
 /* One price for one kind of GPU, and none for nothing. */
 static void set_offers(struct vendor_plan *v, const char *name)
 {
@@ -46,15 +23,15 @@ static void set_vendor(struct plan *p, uint64_t *r, int i, enum wire_kind kind)
 	struct vendor_plan *v = &p->vendors[i];
 
 	v->wire = kind;
-	v->has_volume = chance(r, 50);
-	v->community = chance(r, 30);
-	v->spot = kind == WIRE_RUNPOD && chance(r, 25);
-	v->boasts = chance(r, 50);
-	v->forgets = chance(r, 30);
-	v->quota = chance(r, 80) ? 0 : (int)in(r, 60, 400);
-	v->page_rows = (int)in(r, 2, 5); /* a page begins with the last row of the one before */
-	v->token_s = chance(r, 50) ? 1200 : (int)in(r, 600, 3600);
-	v->lag_ms = v->lag_ms ? v->lag_ms : in(r, 0, 1500);
+	v->has_volume = roll_chance(r, 50);
+	v->community = roll_chance(r, 30);
+	v->spot = kind == WIRE_RUNPOD && roll_chance(r, 25);
+	v->boasts = roll_chance(r, 50);
+	v->forgets = roll_chance(r, 30);
+	v->quota = roll_chance(r, 80) ? 0 : (int)roll_in(r, 60, 400);
+	v->page_rows = (int)roll_in(r, 2, 5); /* a page begins with the last row of the one before */
+	v->token_s = roll_chance(r, 50) ? 1200 : (int)roll_in(r, 600, 3600);
+	v->lag_ms = v->lag_ms ? v->lag_ms : roll_in(r, 0, 1500);
 	set_offers(v, ops->name);
 	for (int n = 0; n < p->client_count; n++) {
 		struct core_provider *k = &p->jobs[n].conf.providers[i];
@@ -71,26 +48,26 @@ static void add_fault(struct plan *p, uint64_t *r)
 {
 	struct fault *f = &p->faults[p->fault_count++];
 
-	*f = (struct fault){.kind = (enum fault_kind)in(r, F_FIRST_OF_WIRES, F_KINDS - 1), .n = (int)spread(r, 1, 80) - 1,
-			    .count = (int)spread(r, 1, 8), .ms = spread(r, 200, 900000), .x = (int)in(r, 0, 1 << 20)};
+	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, F_FIRST_OF_WIRES, F_KINDS - 1), .n = (int)roll_spread(r, 1, 80) - 1,
+			    .count = (int)roll_spread(r, 1, 8), .ms = roll_spread(r, 200, 900000), .x = (int)roll_in(r, 0, 1 << 20)};
 	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE || f->kind == F_LIFE_OVER)
-		f->n = (int)spread(r, 1, 6) - 1;
-	f->who = (int)in(r, 0, p->client_count - 1);
+		f->n = (int)roll_spread(r, 1, 6) - 1;
+	f->who = (int)roll_in(r, 0, p->client_count - 1);
 	if (f->kind == F_CRASH_AT_CALL)
-		f->count = chance(r, 70) ? 1 : 2;
+		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
 void plan_wire(struct plan *p)
 {
 	uint64_t state = p->seed ^ 0x77697265ull, *r = &state;
-	int vendors = p->jobs[0].conf.provider_count, first = (int)in(r, 0, vendors - 1);
-	enum wire_kind kind = chance(r, 50) ? WIRE_RUNPOD : WIRE_MODAL;
+	int vendors = p->jobs[0].conf.provider_count, first = (int)roll_in(r, 0, vendors - 1);
+	enum wire_kind kind = roll_chance(r, 50) ? WIRE_RUNPOD : WIRE_MODAL;
 
 	set_vendor(p, r, first, kind);
-	if (vendors > 1 && chance(r, 40))
+	if (vendors > 1 && roll_chance(r, 40))
 		set_vendor(p, r, (first + 1) % vendors, kind == WIRE_RUNPOD ? WIRE_MODAL : WIRE_RUNPOD);
-	if (chance(r, 20))
+	if (roll_chance(r, 20))
 		return;
-	for (int left = (int)spread(r, 1, WIRE_FAULTS_MAX); left; left--)
+	for (int left = (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
 		add_fault(p, r);
 }

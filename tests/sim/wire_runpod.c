@@ -10,14 +10,6 @@
 #define CAPACITY "There are no longer any instances available with the requested specifications. Please refresh and try again."
 #define PASSING	 "Something went wrong. Please try again later or contact support."
 
-struct exchange {
-	struct sim *s;
-	struct server *v;
-	const struct vendor_plan *plan;
-	const struct call *call;
-	struct answer *a;
-};
-
 static void say(struct exchange *x, int status)
 {
 	x->a->status = status;
