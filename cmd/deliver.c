@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
@@ -348,7 +347,6 @@ static void become(struct delivery *d, int out)
 			      ctx->verbose > 0 ? "--verbose" : "--yes", NULL};
 
 	setpgid(0, 0);
-	files_give_back();
 	dup2(out, STDOUT_FILENO);
 	guard_leave();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);

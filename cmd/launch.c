@@ -666,7 +666,6 @@ static void on_exit_command(struct launch *l)
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
-		files_give_back();
 		dup2(pipes[0], STDIN_FILENO);
 		close(pipes[0]);
 		close(pipes[1]);

@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/files.h"
 #include "base/guard.h"
 #include "base/str.h"
 
@@ -47,7 +46,6 @@ static int start(const char *const *argv, int stderr_fd, pid_t *pid)
 	dup2(null, 0);
 	dup2(null, 1);
 	dup2(stderr_fd, 2);
-	files_give_back();
 	guard_leave();
 	environ = env;
 	execvp(argv[0], (char *const *)argv);

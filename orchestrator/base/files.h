@@ -8,7 +8,7 @@
 long files_raise(void);
 /* How many are open; a guess where the system does not say. */
 int files_open(void);
-/* Between fork and exec: the limit that this process began with. Calls nothing that may not be called there. */
+/* Between fork and exec, by guard_leave(): the limit that this process began with. Calls nothing that may not be called there. */
 void files_give_back(void);
 
 #endif

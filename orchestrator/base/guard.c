@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "files.h"
 #include "mem.h"
 
 extern char **environ;
@@ -41,6 +42,7 @@ void guard_leave(void)
 {
 	struct rlimit limit;
 
+	files_give_back();
 	if (!state.began || getrlimit(RLIMIT_CORE, &limit) < 0)
 		return;
 	limit.rlim_cur = state.cores;

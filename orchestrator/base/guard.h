@@ -8,7 +8,7 @@
 /* Once, at the start. No core dump from here on. closed: nor may another process of this user look into this one (Linux);
  * whoever makes user namespaces cannot be closed, since it writes its own /proc/self/uid_map. */
 void guard_begin(bool closed);
-/* In a child between fork and exec: it may dump core as the user has it. Calls nothing that is not safe there. */
+/* In a child between fork and exec: it may dump core, and open as many files, as the user has it. Calls nothing that is not safe there. */
 void guard_leave(void);
 
 /* The variable of this name holds a key of ours. Not while other threads run. */

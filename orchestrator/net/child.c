@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/files.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -355,7 +354,6 @@ static void default_signals(void)
 static void become(const struct plan *plan)
 {
 	setpgid(0, 0);
-	files_give_back();
 	default_signals();
 	guard_leave();
 	dup2(plan->in, 0);
