@@ -275,15 +275,15 @@ t_volume_in_use_is_not_removed() {
 	is "$STATUS" 2 "rm of a volume in use"
 	has rm.txt "volume v: a pod uses it now (see \`burst ps\`)"
 	[ -d "state/volumes/v/runs/$RUN" ] || complain "its files are gone"
-	# the vendor refuses too, whatever our ledger says
+	# the vendor refuses too, whatever our ledger says (the run is dead by then: it would end at the loss of its ledger)
+	kill -9 "$PID"
+	burst_wait
 	mv state/ledger.db their-ledger && rm -f state/ledger.db-wal state/ledger.db-shm
 	STATUS=0
 	"$BURST" volume rm v -y >rm.txt 2>&1 </dev/null || STATUS=$?
 	[ "$STATUS" != 0 ] || complain "a volume in use was removed"
 	has rm.txt "in use by pod"
 	[ -d "state/volumes/v/runs/$RUN" ] || complain "its files are gone"
-	kill -9 "$PID"
-	burst_wait
 	for pod in $(pods_left); do "$BURST" reap "$pod" --force >>reap.txt 2>&1; done
 }
 

@@ -288,13 +288,13 @@ c_clock_a_day_behind() { clock_is_off -1d "behind"; }
 c_reap_a_day_ahead() {
 	can_fake || return
 	at_work
-	local before
-	before=$(pods_alive | wc -l)
 	echo +1d >clock.txt
 	STATUS=0
 	BURST_STATE_DIR=$T/elsewhere faked "$BURST" reap --provider "$VENDOR" >reap.txt 2>&1 </dev/null || STATUS=$?
 	is "$STATUS" 0 "reap ($(tail -n 2 reap.txt))"
-	is "$(grep -c "left alone" reap.txt)" "$before" "pods that it leaves alone"
+	# one pod or two: the second may still be on its way
+	grep -q "left alone" reap.txt || complain "it saw no pod at work"
+	is "$(grep -v "left alone" reap.txt)" "" "pods that it does not leave alone"
 	burst_wait
 	all_done 6
 }
