@@ -164,7 +164,7 @@ static int faults_left(const struct plan *p)
 	return n;
 }
 
-static void say_found(const struct plan *p, uint64_t seed, int tries)
+static void say_found(const struct plan *p, int tries)
 {
 	size_t segments = 0;
 	int runs = 0;
@@ -174,7 +174,7 @@ static void say_found(const struct plan *p, uint64_t seed, int tries)
 		segments += p->jobs[i].off ? 0 : p->jobs[i].count;
 	}
 	printf("sim: planted %s: seed %llu; after %d tries %d faults, %d runs, %zu segments are left\n", planted_defects[planted].name,
-	       (unsigned long long)seed, tries, faults_left(p), runs, segments);
+	       (unsigned long long)p->seed, tries, faults_left(p), runs, segments);
 }
 
 /* What is printed for it plays the same again. */
@@ -203,7 +203,7 @@ static bool is_found(uint64_t seeds)
 	for (uint64_t seed = 1; seed <= seeds; seed++) {
 		struct plan plan;
 		struct sim s = {0};
-		plan_make(&plan, seed, false);
+		plan_make(&plan, planted >= PLANT_FIRST_OF_WIRES ? seed | SEED_WIRE : seed, false);
 		sim_run(&s, &plan, false);
 		bool found = strstr(s.broken, says) != NULL;
 		int tries = found ? shrink(&plan, s.how, PLANTED_SHRINK_S) : 0;
@@ -211,7 +211,7 @@ static bool is_found(uint64_t seeds)
 		bool again = found && plays_again(&plan, s.how);
 		sim_free(&s);
 		if (found)
-			say_found(&plan, seed, tries);
+			say_found(&plan, tries);
 		plan_free(&plan);
 		if (found && left > FAULTS_LEFT_MAX)
 			printf("sim: planted %s: more than %d faults are left\n", planted_defects[planted].name, FAULTS_LEFT_MAX);

@@ -276,7 +276,7 @@ static void happens(struct sim *s, struct happening *h)
 		break;
 	case W_CALL: account_call(s, h); break;
 	case W_CREATE: cloud_create(s, h); break;
-	case W_WIRE_CALL: wire_arrives(s, h); break;
+	case W_WIRE_CALL: line_arrives(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
 	case W_RELEASE: cloud_release(s, h); break;
 	case W_CONTAINER: cloud_container(s, &s->machines[h->machine]); break;

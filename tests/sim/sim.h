@@ -183,13 +183,21 @@ extern const char *const fault_names[F_KINDS];
 	X(EXIT_3, "no credentials were refused") \
 	X(EXIT_130, "there was no signal") \
 	X(EXIT_WORDLESS, "without a word") \
-	X(COMPUTE_MORE, "computed")
+	X(COMPUTE_MORE, "computed") \
+	/* of calls to real translators' servers: caller.c is lied to */ \
+	X(CREATE_AGAIN, "carried again") \
+	X(TRIES_FOR_EVER, "and never answered") \
+	X(RELEASE_LAST, "though nobody told it to") \
+	X(RETRY_AFTER_UNHEARD, "that was named for it") \
+	X(CREATE_WAITS, "for its turn") \
+	X(CLOCK_UNHEARD, "a create by a clock")
 
 enum plant {
 #define X(name, says) PLANT_##name,
 	PLANTS(X)
 #undef X
-		PLANTS_COUNT
+		PLANTS_COUNT,
+	PLANT_FIRST_OF_WIRES = PLANT_CREATE_AGAIN,
 };
 extern enum plant planted;
 struct planted_defect {
@@ -338,6 +346,7 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
+	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
 };
 
 struct sim {
@@ -361,7 +370,8 @@ struct sim {
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */
 
-	struct wire *wire; /* of vendors with real translators */
+	struct wire *wire;   /* of vendors with real translators */
+	struct lines *lines; /* ... and the calls to them */
 	struct laptop laptops[LAPTOPS_MAX];
 	struct client clients[CLIENTS_MAX];
 	int64_t actions, events;

@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "orchestrator/net/http.h"
+#include "orchestrator/net/loop.h"
 #include "sim.h"
 
 /* ---- a server's side ---- */
@@ -15,6 +17,8 @@ struct answer { /* as it leaves the server */
 	struct str head, body; /* gRPC: its trailers are in the head, its messages framed */
 	int64_t delay_ms;   /* it was thought about for so long */
 	bool endless;	    /* a stream that says no more, but does not end */
+	int64_t again_ms;   /* it names a time before which the same is not to be asked; 0: it does not */
+	bool dated;
 };
 
 struct wired { /* what a server keeps of a machine beside what the cloud knows */
@@ -67,11 +71,82 @@ void modal_status(struct answer *a, int code, const char *words);
 void answer_free(struct answer *a);
 const char *call_header_of(const struct call *call, const char *name); /* "" without it */
 
+/* ---- the line: line.c ---- */
+
+/* What net/loop.h and net/http.h leave open. */
+struct loop {
+	struct client *cl;
+	bool cut; /* nothing leaves any more: its client is dead */
+};
+struct http { /* of one life of one client */
+	struct loop loop;
+	struct provider *handles[VENDORS_MAX];
+	struct op *ops; /* under way */
+};
+struct http_call { /* one trip of a call; its memory is used again */
+	size_t slot;
+	uint64_t serial; /* of this use */
+	struct client *cl;
+	struct op *op; /* while it is heard of */
+	int provider, number;
+	struct call call;
+	struct answer answer;
+	int64_t sent_at; /* true time */
+	int64_t slow_reply_ms;
+	bool on_way, wanted; /* to its server; by who sent it */
+	bool failed, was_sent, cut, open, hung_up;
+	bool puts_off, fails_before, fails_after, loses_reply;
+	int garbage, x; /* 0: none */
+	int64_t sent_offset; /* of the wall clock */
+	struct reply reply; /* as far as it has come */
+	http_on_piece *on_piece;
+	void (*done)(void *ctx, struct reply *reply);
+	void *ctx;
+};
+
+void line_open(struct sim *s);
+void line_close(struct sim *s);
+/* Whose code runs from now on (its clock, its chance); returns whose ran before, for line_leave(). */
+struct client *line_enter(struct client *cl);
+void line_leave(struct client *was);
+struct client *line_caller(void);
+void line_arrives(struct sim *s, const struct happening *h); /* a call reaches its server */
+void line_hears(struct sim *s, const struct happening *h);   /* its answer is back */
+void line_fires(const struct happening *h);		     /* a timer */
+
+/* ---- the rules of calling: rules.c ---- */
+
+struct op { /* of a translator, as caller.c has it in hand */
+	struct op *next;
+	struct http *line;
+	struct client *cl;
+	uint64_t serial;
+	int provider;
+	enum op_kind kind;
+	const struct op_want *want;
+	struct op *inner; /* the translator's own */
+	struct call call; /* what it wants carried, borrowed; */
+	bool asks;	  /* ... now */
+	bool flying;
+	char key[40]; /* of a gRPC call that was sent */
+	int64_t wants_since, not_before; /* true time */
+	int sends, failures;
+	bool refused; /* nothing was done: that is certain */
+};
+const struct provider_ops *rules_ops(const struct sim *s, int vendor);
+struct op *rules_asker(struct client *cl, const struct call *call);
+void rules_sent(struct http_call *c);
+void rules_heard(struct http_call *c, const struct reply *r);
+
 /* ---- a client's side ---- */
 
 struct wire_tally {
 	int64_t runs, ops, calls;
 };
+struct wire_tally *wire_tally_of(struct sim *s, int vendor);
+const struct provider_ops *wire_ops(const struct sim *s, int vendor); /* the translator itself */
+struct http *wire_line(struct client *cl);
+void wire_serve(struct sim *s, int vendor, int client, const struct call *call, struct answer *a);
 
 void wire_open(struct sim *s);
 void wire_free(struct sim *s);
@@ -82,8 +157,7 @@ void wire_end_life(struct client *cl);
 bool wire_act(struct client *cl, const struct action *a);
 bool wire_rent(struct client *cl, int pod);
 bool wire_mark_host(struct client *cl, int pod, int64_t at);
-void wire_arrives(struct sim *s, const struct happening *h); /* a call reaches its server */
-void wire_hears(struct client *cl, const struct happening *h); /* a reply is back, or a wait is over */
+void wire_hears(struct client *cl, const struct happening *h); /* a reply is back, or a timer is over */
 /* A pod of Modal's ends: one that waits for its kind of GPU gets it. */
 void wire_freed(struct sim *s, int vendor, int offer);
 const struct wire_tally *wire_tallies(const struct sim *s); /* by enum wire_kind */

@@ -50,6 +50,7 @@ void modal_put_off(struct answer *a, int code, const char *words, double seconds
 	float after = (float)seconds;
 
 	modal_status(a, code, words);
+	a->again_ms = (int64_t)(seconds * 1000);
 	str_addc(&policy, 1 << 3 | 5);
 	str_addn(&policy, &after, sizeof(after)); /* little-endian, as everything this runs on */
 	add_field(&any, 1, url, strlen(url));
@@ -801,12 +802,31 @@ static const struct {
 	{"VolumeGetOrCreate", volume_get_or_create, false},
 };
 
-void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a)
+/* The one message in its frame. */
+static bool unframe(struct exchange *x, struct call *bare)
 {
+	const unsigned char *p = (const unsigned char *)str_text(&bare->body);
+
+	if (strcmp(bare->method, "POST") || strcmp(call_header_of(bare, "Content-Type"), "application/grpc") ||
+	    strcmp(call_header_of(bare, "TE"), "trailers") || bare->body.len < 5 || p[0] ||
+	    bare->body.len - 5 != ((size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4])) {
+		malformed(x, "that is not gRPC");
+		return false;
+	}
+	bare->body.s += 5;
+	bare->body.len -= 5;
+	return true;
+}
+
+void modal_serve(struct sim *s, struct server *v, const struct call *framed, struct answer *a)
+{
+	struct call bare = *framed, *call = &bare;
 	struct exchange x = {s, v, &s->plan->vendors[v->vendor], call, a};
 	static const char root[] = "https://api.modal.com/modal.client.ModalClient/";
 	const char *name = starts_with(call->url, root) ? call->url + strlen(root) : "?";
 
+	if (!unframe(&x, call))
+		return;
 	if (strcmp(call_header_of(call, "x-modal-token-id"), "ak-test1") || strcmp(call_header_of(call, "x-modal-token-secret"), "as-test2") ||
 	    strcmp(call_header_of(call, "x-modal-client-type"), "8") || !call_header_of(call, "x-modal-client-version")[0]) {
 		malformed(&x, "who asks?");
@@ -818,7 +838,7 @@ void modal_serve(struct sim *s, struct server *v, const struct call *call, struc
 	}
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (!strcmp(calls[i].name, name)) {
-			if (calls[i].stream != call->stream)
+			if (calls[i].stream == (call_header_of(call, "x-idempotency-key")[0] != 0))
 				malformed(&x, "a stream is none");
 			calls[i].serve(&x);
 			return;

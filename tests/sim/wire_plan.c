@@ -57,6 +57,13 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
+/* Now and then a machine's clock is so far off that none of these vendors may be rented from by it. */
+static void set_clock(struct plan *p, uint64_t *r)
+{
+	if (roll_chance(r, 4))
+		p->wall_offset_ms[roll_in(r, 0, p->laptops_made - 1)] = roll_in(r, 125000, 200000) * (roll_chance(r, 50) ? 1 : -1);
+}
+
 void plan_wire(struct plan *p)
 {
 	uint64_t state = p->seed ^ 0x77697265ull, *r = &state;
@@ -66,8 +73,7 @@ void plan_wire(struct plan *p)
 	set_vendor(p, r, first, kind);
 	if (vendors > 1 && roll_chance(r, 40))
 		set_vendor(p, r, (first + 1) % vendors, kind == WIRE_RUNPOD ? WIRE_MODAL : WIRE_RUNPOD);
-	if (roll_chance(r, 20))
-		return;
-	for (int left = (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
+	for (int left = roll_chance(r, 20) ? 0 : (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
 		add_fault(p, r);
+	set_clock(p, r);
 }

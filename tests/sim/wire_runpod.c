@@ -32,6 +32,7 @@ static void malformed(struct exchange *x, const char *what)
 void runpod_put_off(struct sim *s, struct answer *a, int seconds)
 {
 	(void)s;
+	a->again_ms = seconds * 1000;
 	a->status = 429;
 	str_addf(&a->head, "HTTP/1.1 429 X\r\nContent-Type: application/problem+json\r\nRetry-After: %d\r\n", seconds);
 	str_addf(&a->head, "RateLimit: \"minute\";r=0;t=%d, \"hour\";r=2800;t=1812\r\n", seconds + 1);
