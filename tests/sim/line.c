@@ -244,6 +244,7 @@ static void spoil_grpc(struct http_call *c)
 	case 1: /* it ends in the middle of a message */
 		str_reset(&a->body);
 		str_addn(&a->body, "\0\0\0\0\7abc", 8);
+		c->cut = true;
 		return;
 	case 2: /* ... without a status */
 		a->again_ms = 0;
@@ -400,7 +401,7 @@ static void take_in(struct http_call *c)
 			fail(c, err.kind, err.msg);
 	if (!c->on_piece)
 		str_addn(&r->body, body->s, body->len);
-	if (c->cut)
+	if (c->cut && !c->on_piece)
 		fail(c, ERR_NETWORK, "the connection was lost");
 }
 

@@ -41,6 +41,8 @@ static void note_wish(struct op *o, struct call *call)
 	}
 	o->call = *call;
 	o->asks = true;
+	o->put_off_ms = 0;
+	COPY_TEXT(o->last_key, o->key);
 	o->key[0] = '\0';
 	o->wants_since = o->cl->sim->now;
 	call->may_repeat = call->may_repeat || plant(PLANT_CREATE_AGAIN);
@@ -58,10 +60,28 @@ static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms, stru
 	return ops->next(o->inner, NULL, call, wait_ms, result, err);
 }
 
+/* What a translator hears is what came over the line. */
+static void check_heard(const struct op *o, const struct reply *r)
+{
+	bool grpc = o->call.kind == CALL_GRPC, failed = o->said.failed || (grpc && o->said.cut && o->said.code == GRPC_OK);
+
+	if (o->said.hung_up && grpc && r->failed && r->was_sent)
+		broke(o->cl->sim, "%s: hung up on, and taken for a failure: %s", o->call.url, r->err.msg);
+	if (failed && !r->failed)
+		broke(o->cl->sim, "%s: broken off, and taken for an answer", o->call.url);
+	if (r->status != o->said.status || (grpc && !r->failed && o->said.code >= 0 && r->grpc_status != o->said.code))
+		broke(o->cl->sim, "%s: said %d, heard %d", o->call.url, o->said.status, r->status);
+	if ((r->failed || r->grpc_status) && !r->err.kind)
+		broke(o->cl->sim, "%s: a failure of no kind is heard", o->call.url);
+}
+
 static enum op_next shim_next(struct op *o, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
 			      struct err *err)
 {
 	const struct provider_ops *ops = wire_ops(o->cl->sim, o->provider);
+
+	if (reply)
+		check_heard(o, reply);
 	enum op_next what = ops->next(o->inner, reply, call, wait_ms, result, err);
 
 	if (what == OP_FAILED)
@@ -102,11 +122,14 @@ struct op *rules_asker(struct client *cl, const struct call *call)
 {
 	const char *key = call_header_of(call, "x-idempotency-key");
 
-	for (struct op *o = wire_line(cl)->ops; o; o = o->next)
-		if (o->asks && o->call.kind == CALL_HTTP ? o->call.url == call->url : is_its(o, call, key)) {
-			COPY_TEXT(o->key, key);
-			return o;
-		}
+	for (struct op *o = wire_line(cl)->ops; o; o = o->next) {
+		if (o->asks && o->call.kind == CALL_HTTP ? o->call.url != call->url : !is_its(o, call, key))
+			continue;
+		if (key[0] && !strcmp(key, o->last_key))
+			broke(cl->sim, "%s: bears the key of another call", call->url);
+		COPY_TEXT(o->key, key);
+		return o;
+	}
 	broke(cl->sim, "a call that nobody wants: %s", call->url);
 	return NULL;
 }
@@ -160,6 +183,8 @@ static void check_tries(struct http_call *c)
 		broke(c->cl->sim, "%s: carried again, and nobody knows what came of it", c->call.url);
 	if (o->failures >= TRIES_MAX)
 		broke(c->cl->sim, "%s: tried %d times and never answered, and tried again", c->call.url, o->failures);
+	if (o->put_off_ms > (o->call.put_off_ms ? o->call.put_off_ms : 60000))
+		broke(c->cl->sim, "%s: put off for %lld ms, and carried again", c->call.url, (long long)o->put_off_ms);
 	if (o->call.class == CALL_CREATE && o->kind == OP_RENT && !o->sends && c->cl->sim->now - o->wants_since > 2 * RENT_WAIT_MS &&
 	    !c->cl->laptop->ever_slept)
 		broke(c->cl->sim, "a create waited for %lld ms for its turn", (long long)(c->cl->sim->now - o->wants_since));
@@ -230,11 +255,16 @@ void rules_heard(struct http_call *c, const struct reply *r)
 {
 	struct op *o = c->op;
 	int code = c->on_piece ? grpc_code(r) : -1;
+	int64_t took = c->cl->sim->now - c->sent_at, most = o->call.stream ? o->call.stream_limit_ms : 0;
 
+	if (most && took > most && !c->cl->laptop->ever_slept)
+		broke(c->cl->sim, "%s: listened to for %lld ms, and %lld were wanted", c->call.url, (long long)took, (long long)most);
 	note_limits(c, r);
 	note_clock(c, r);
 	o->flying = false;
 	o->refused = is_refusal(c, r, code);
 	o->failures = is_failure(c, r, code) ? o->failures + !c->answer.again_ms : 0;
 	o->not_before = !r->failed && c->on_piece && c->answer.again_ms ? c->cl->sim->now + c->answer.again_ms : 0;
+	o->put_off_ms += o->not_before ? c->answer.again_ms : 0;
+	o->said = (struct said){.failed = r->failed, .hung_up = c->hung_up, .cut = c->cut && !c->hung_up, .status = r->status, .code = code};
 }

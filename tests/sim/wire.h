@@ -116,6 +116,10 @@ void line_fires(const struct happening *h);		     /* a timer */
 
 /* ---- the rules of calling: rules.c ---- */
 
+struct said { /* over the line, the last time */
+	bool failed, hung_up, cut;
+	int status, code; /* gRPC: -1: none */
+};
 struct op { /* of a translator, as caller.c has it in hand */
 	struct op *next;
 	struct http *line;
@@ -128,9 +132,11 @@ struct op { /* of a translator, as caller.c has it in hand */
 	struct call call; /* what it wants carried, borrowed; */
 	bool asks;	  /* ... now */
 	bool flying;
-	char key[40]; /* of a gRPC call that was sent */
+	char key[40], last_key[40]; /* of a gRPC call that was sent, and of the one before */
 	int64_t wants_since, not_before; /* true time */
 	int sends, failures;
+	int64_t put_off_ms;
+	struct said said;
 	bool refused; /* nothing was done: that is certain */
 };
 const struct provider_ops *rules_ops(const struct sim *s, int vendor);
