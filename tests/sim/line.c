@@ -213,6 +213,7 @@ static void hear_later(struct http_call *c, int64_t delay)
 static void break_off(struct http_call *c)
 {
 	c->failed = true;
+	c->answer.again_ms = 0;
 	str_reset(&c->answer.head);
 	str_reset(&c->answer.body);
 }
@@ -221,6 +222,7 @@ static void spoil_http(struct http_call *c)
 {
 	struct str *body = &c->answer.body;
 
+	c->answer.again_ms = 0;
 	if (body->len)
 		body->len = body->len / 2;
 	switch (c->garbage) {
@@ -285,7 +287,7 @@ static void serve(struct sim *s, struct http_call *c)
 	size_t machines = s->machine_count;
 
 	if (c->puts_off && grpc)
-		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", 0.5 + c->number % 5);
+		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", c->number % 7 ? 0.5 + c->number % 5 : 25);
 	else if (c->puts_off)
 		runpod_put_off(s, &c->answer, 1 + c->number % 4);
 	else if (c->fails_before)

@@ -69,6 +69,13 @@ static void check_heard(const struct op *o, const struct reply *r)
 		broke(o->cl->sim, "%s: hung up on, and taken for a failure: %s", o->call.url, r->err.msg);
 	if (failed && !r->failed)
 		broke(o->cl->sim, "%s: broken off, and taken for an answer", o->call.url);
+	if (grpc && !failed && o->said.code == GRPC_OK && r->failed)
+		broke(o->cl->sim, "%s: answered, and taken for a failure: %s", o->call.url, r->err.msg);
+	if (!grpc && o->call.may_repeat && o->failures && o->failures < TRIES_MAX)
+		broke(o->cl->sim, "%s: given up after %d tries", o->call.url, o->failures);
+	if (!failed && r->retry_after_ms < o->said.again_ms)
+		broke(o->cl->sim, "%s: is to be asked again in %lld ms, and %lld were said", o->call.url, (long long)r->retry_after_ms,
+		      (long long)o->said.again_ms);
 	if (r->status != o->said.status || (grpc && !r->failed && o->said.code >= 0 && r->grpc_status != o->said.code))
 		broke(o->cl->sim, "%s: said %d, heard %d", o->call.url, o->said.status, r->status);
 	if ((r->failed || r->grpc_status) && !r->err.kind)
@@ -266,5 +273,6 @@ void rules_heard(struct http_call *c, const struct reply *r)
 	o->failures = is_failure(c, r, code) ? o->failures + !c->answer.again_ms : 0;
 	o->not_before = !r->failed && c->on_piece && c->answer.again_ms ? c->cl->sim->now + c->answer.again_ms : 0;
 	o->put_off_ms += o->not_before ? c->answer.again_ms : 0;
-	o->said = (struct said){.failed = r->failed, .hung_up = c->hung_up, .cut = c->cut && !c->hung_up, .status = r->status, .code = code};
+	o->said = (struct said){.failed = r->failed, .hung_up = c->hung_up, .cut = c->cut && !c->hung_up, .status = r->status, .code = code,
+				.again_ms = r->failed ? 0 : c->answer.again_ms};
 }

@@ -119,6 +119,7 @@ void line_fires(const struct happening *h);		     /* a timer */
 struct said { /* over the line, the last time */
 	bool failed, hung_up, cut;
 	int status, code; /* gRPC: -1: none */
+	int64_t again_ms;
 };
 struct op { /* of a translator, as caller.c has it in hand */
 	struct op *next;
