@@ -118,8 +118,9 @@ SIM_WRAP := $(addprefix -Xlinker --wrap=,clock_boot_ms clock_wall_ms random_u64 
 $(BUILD)/tests/sim: $(SIM_OBJ) $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SIM_WRAP) -o $@ $(SIM_OBJ) $(BUILD)/libburst.a $(LIBS)
-$(BUILD)/obj/tests/sim/wire_modal.o: ALL_CFLAGS += -I$(BUILD)/gen
-$(BUILD)/obj/tests/sim/wire_modal.o: | $(BUILD)/gen/modal.pb-c.h
+SIM_MODAL := $(BUILD)/obj/tests/sim/wire_modal.o $(BUILD)/obj/tests/sim/wire_modal_files.o
+$(SIM_MODAL): ALL_CFLAGS += -I$(BUILD)/gen
+$(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)

@@ -26,6 +26,8 @@ struct happening *client_later(struct client *cl, int64_t delay, enum what what)
 	return h;
 }
 
+enum { BILLING_MS = 3000 }; /* as engine.c has it */
+
 static char name_of(const struct client *cl)
 {
 	return (char)('A' + cl->number);
@@ -171,7 +173,7 @@ static void step(struct client *cl, struct event *ev)
 {
 	struct timespec a, b;
 
-	if (!cl->up)
+	if (!cl->up || cl->bills_open)
 		return;
 	ev->now_ms = boot_now(cl);
 	ev->wall_ms = wall_now(cl);
@@ -341,6 +343,7 @@ static void check_known(struct client *cl);
 
 static void client_dies(struct client *cl)
 {
+	cl->bills_open = 0;
 	wire_end_life(cl);
 	check_known(cl);
 	core_free(cl->core);
@@ -534,7 +537,19 @@ static void end(struct client *cl)
 			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
 	check_exit(cl, &sum);
-	client_dies(cl);
+	if (cl->sim->wire)
+		wire_bill(cl);
+	if (cl->bills_open)
+		client_later(cl, BILLING_MS, W_BILLED);
+	else
+		client_dies(cl);
+}
+
+/* The bills are there, or are not waited for any longer. */
+void client_leaves(struct client *cl)
+{
+	if (cl->up)
+		client_dies(cl);
 }
 
 /* ---- actions ---- */
@@ -621,6 +636,9 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 
 	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL])
 		return false;
+	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++) /* its log, or the file, was asked for in vain */
+		if (hit[i])
+			return false;
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (!ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
@@ -688,6 +706,8 @@ static void fetch(struct client *cl, const struct action *a)
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	if (!p->via_volume && !p->connected)
 		broke(cl->sim, "a fetch from a pod without a connection");
+	if (p->via_volume && wire_fetch(cl, a->pod, a->segment))
+		return;
 	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
 	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
 	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
@@ -750,7 +770,10 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_BAD_HOST: mark_host(cl, a, wall_now(cl)); break;
 	case ACT_GOOD_HOST: mark_host(cl, a, 0); break;
 	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
-	case ACT_PREPARE: command(cl, a, C_PREPARE); break;
+	case ACT_PREPARE:
+		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->provider);
+		command(cl, a, C_PREPARE);
+		break;
 	case ACT_SEND: command(cl, a, C_SEND); break;
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
@@ -763,7 +786,10 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_FETCH: fetch(cl, a); break;
 	case ACT_KEEP: ask(cl, a, cl->sim->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
 	case ACT_DISCARD: break;
-	case ACT_SALVAGE: ask(cl, a, 2 * api(cl, a), W_SALVAGED); break;
+	case ACT_SALVAGE:
+		if (!wire_salvage(cl, a->pod))
+			ask(cl, a, 2 * api(cl, a), W_SALVAGED);
+		break;
 	case ACT_SYNC: sync_volume(cl, a); break;
 	case ACT_RELEASE: release(cl, a); break;
 	case ACT_CLOSE: close_connection(cl, a); break;
@@ -924,6 +950,14 @@ static bool check_is_bad(struct client *cl, uint32_t segment)
 	return true;
 }
 
+/* It is here, and what its hash says. */
+void client_home(struct client *cl, int pod, uint32_t segment)
+{
+	struct event ev = {.type = EV_HOME, .pod = pod, .segment = segment, .ok = true, .check_ok = !check_is_bad(cl, segment)};
+
+	send_event(cl, &ev, ERR_NONE);
+}
+
 static void fetched(struct client *cl, struct happening *h)
 {
 	struct machine *m = &cl->sim->machines[h->machine];
@@ -938,10 +972,7 @@ static void fetched(struct client *cl, struct happening *h)
 	} else if (!m->files[h->segment]) {
 		broke(cl->sim, "a fetch of a file that never was");
 	} else {
-		ev.type = EV_HOME;
-		ev.ok = true;
-		ev.check_ok = !check_is_bad(cl, h->segment);
-		send_event(cl, &ev, ERR_NONE);
+		client_home(cl, h->pod, h->segment);
 	}
 }
 
@@ -1150,6 +1181,7 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_RELEASED: send_event(cl, &ev, h->kind); break;
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
+	case W_BILLED: client_leaves(cl); break;
 	default: break;
 	}
 }

@@ -11,6 +11,8 @@
 #include "orchestrator/engine/caller.h"
 #include "orchestrator/net/grpc.h"
 
+enum { SILENCE_MS = 60000 }; /* as http.c has it */
+
 struct timer { /* the data of its happening */
 	void (*fire)(void *ctx); /* NULL: no more */
 	void *ctx;
@@ -164,7 +166,11 @@ static void copy_call(struct call *to, const struct call *from)
 	to->headers = xcalloc(from->header_count, sizeof(*to->headers));
 	for (size_t i = 0; i < from->header_count; i++)
 		to->headers[i] = xstrdup(from->headers[i]);
-	to->sigv4 = to->user = to->password = to->body_to = to->body_from = NULL;
+	to->sigv4 = from->sigv4 ? xstrdup(from->sigv4) : NULL;
+	to->user = from->user ? xstrdup(from->user) : NULL;
+	to->password = from->password ? xstrdup(from->password) : NULL;
+	to->body_to = from->body_to ? xstrdup(from->body_to) : NULL;
+	to->body_from = NULL;
 }
 
 static struct http_call *new_call(struct client *cl, struct op *op, const struct call *call)
@@ -184,6 +190,10 @@ static struct http_call *new_call(struct client *cl, struct op *op, const struct
 				.sent_at = cl->sim->now, .sent_offset = cl->laptop->wall_offset, .wanted = true, .was_sent = true};
 	c->number = (int)++wire_tally_of(cl->sim, op->provider)->calls;
 	copy_call(&c->call, call);
+	if (call->body_from)
+		wire_read_local(cl, call->body_from, call->body_from_offset, call->body_from_bytes, &c->call.body);
+	if (call->body_from || call->body_to) /* not a byte of it moves */
+		c->call.timeout_ms = MIN(c->call.timeout_ms, (int64_t)SILENCE_MS);
 	return c;
 }
 
@@ -225,17 +235,17 @@ static void spoil_http(struct http_call *c)
 	c->answer.again_ms = 0;
 	if (body->len)
 		body->len = body->len / 2;
+	if (body->s)
+		body->s[body->len] = '\0';
 	switch (c->garbage) {
 	case 1: c->cut = true; return; /* fewer bytes than were announced */
-	case 2: break;
+	case 2: c->cut = strstr(str_text(&c->answer.head), "Content-Length") != NULL; return;
 	case 3:
 		str_reset(body);
 		str_add(body, "<html><body>Please wait</body></html>");
 		break;
 	default: str_reset(body); str_add(body, "{\"zebra\":{\"stripes\":[1,2]}}");
 	}
-	if (body->s)
-		body->s[body->len] = '\0';
 }
 
 static void spoil_grpc(struct http_call *c)
@@ -283,7 +293,7 @@ static void answer_failure(struct http_call *c, bool grpc)
 
 static void serve(struct sim *s, struct http_call *c)
 {
-	bool grpc = s->plan->vendors[c->provider].wire == WIRE_MODAL, refused = c->puts_off || c->fails_before;
+	bool grpc = c->on_piece, refused = c->puts_off || c->fails_before;
 	size_t machines = s->machine_count;
 
 	if (c->puts_off && grpc)
@@ -401,8 +411,12 @@ static void take_in(struct http_call *c)
 	for (size_t i = 0; i < ARRAY_LEN(len) && c->on_piece && !r->failed; i++)
 		if (len[i] && c->on_piece(c->ctx, r, body->s + i * half, len[i], &err) < 0)
 			fail(c, err.kind, err.msg);
-	if (!c->on_piece)
+	if (c->call.body_to && (r->status == 200 || r->status == 206)) {
+		wire_write_local(c->cl, c->call.body_to, body->s, body->len);
+		r->to_bytes = (int64_t)body->len;
+	} else if (!c->on_piece) {
 		str_addn(&r->body, body->s, body->len);
+	}
 	if (c->cut && !c->on_piece)
 		fail(c, ERR_NETWORK, "the connection was lost");
 }

@@ -29,7 +29,7 @@ static struct op *shim_begin(struct provider *p, enum op_kind kind, const struct
 
 static bool same_call(const struct call *a, const struct call *b)
 {
-	return a->url && !strcmp(a->url, b->url) && a->body.len == b->body.len && !memcmp(str_text(&a->body), str_text(&b->body), b->body.len);
+	return a->url && a->kind == b->kind && (a->kind == CALL_GRPC || !strcmp(a->method, b->method)) && !strcmp(a->url, b->url) && a->body.len == b->body.len && !memcmp(str_text(&a->body), str_text(&b->body), b->body.len);
 }
 
 static void note_wish(struct op *o, struct call *call)
@@ -50,7 +50,15 @@ static void note_wish(struct op *o, struct call *call)
 		call->class = CALL_POLL;
 }
 
-/* As if a translator tried again of its own. */
+/* Of its own will, and later. */
+static void looks_again(struct op *o)
+{
+	o->failures = 0;
+	if (o->call.class != CALL_CREATE)
+		o->sends = 0;
+}
+
+/* As if a translator tried again at once. */
 static enum op_next anew(struct op *o, struct call *call, int64_t *wait_ms, struct op_result *result, struct err *err)
 {
 	const struct provider_ops *ops = wire_ops(o->cl->sim, o->provider);
@@ -99,7 +107,7 @@ static enum op_next shim_next(struct op *o, const struct reply *reply, struct ca
 	if (what == OP_CALL)
 		note_wish(o, call);
 	else if (what == OP_WAIT)
-		o->failures = 0; /* it looks again, later */
+		looks_again(o);
 	return what;
 }
 

@@ -268,6 +268,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_SIGNAL:
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN:
+	case W_BILLED:
 	case W_ROOM:
 		if (cl->laptop->asleep)
 			put_off(s, h);
@@ -315,7 +316,7 @@ static struct client *tick_is_next(struct sim *s, int64_t *at)
 	*at = INT64_MAX;
 	for (int i = 0; i < s->plan->client_count; i++) {
 		struct client *cl = &s->clients[i];
-		int64_t wake = cl->up && !cl->laptop->asleep ? core_wake_at(cl->core) : INT64_MAX;
+		int64_t wake = cl->up && !cl->bills_open && !cl->laptop->asleep ? core_wake_at(cl->core) : INT64_MAX;
 		if (wake != INT64_MAX)
 			wake = MAX(wake - cl->laptop->boot_offset, s->now);
 		if (wake >= *at)

@@ -214,7 +214,7 @@ static inline bool plant(enum plant p)
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_WIRE_REPLY, W_WIRE_AGAIN,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_BILLED, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
 	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
 	/* to the machine that burst runs on */
@@ -346,6 +346,7 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
+	int bills_open;	  /* the run is over, and asks what it cost */
 	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
 };
 
@@ -451,6 +452,8 @@ void client_reap(struct client *cl);  /* `burst reap`: takes what a run left who
 void client_restart(struct client *cl, struct happening *h);
 bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);
+void client_home(struct client *cl, int pod, uint32_t segment);
+void client_leaves(struct client *cl);
 void client_told(struct client *cl, struct event *ev, const struct err *err);
 
 #endif

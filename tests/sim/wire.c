@@ -9,26 +9,13 @@
 #include "providers/runpod/runpod.h"
 
 enum { LOG_FRESH_MS = 5000 }; /* as in vendor.c */
-enum { ENV_MAX = 24, BAD_MAX = 16, KINDS = WIRE_MODAL + 1 };
+enum { BAD_MAX = 16, KINDS = WIRE_MODAL + 1 };
 
 const struct wire_gpu wire_gpus[2] = {{"NVIDIA L40S", "L40S", "L40S", 48}, {"NVIDIA L4", "L4", "L4", 24}};
 const char *const wire_datacenters[2] = {"EU-RO-1", "US-KS-2"};
 static const char *const wishes[] = {"L40S", "L4", NULL};
 
 /* ---- what there is ---- */
-
-struct asked { /* what an answer needs of its question */
-	struct asked *next, **link;
-	struct client *cl;
-	struct wire_life *life;
-	int provider, pod;
-	int64_t asked_at;
-	struct op_want want;
-	struct env_pair env[ENV_MAX];
-	size_t env_count;
-	char image[IMAGE_MAX];
-	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
-};
 
 struct pod_log { /* of one pod of this life */
 	bool asked;
@@ -43,6 +30,7 @@ struct wire_life { /* of one client */
 	struct caller *caller;
 	struct volume volumes[VENDORS_MAX];
 	struct asked *asked;
+	struct stage stages[VENDORS_MAX];
 	struct pod_log *logs;
 	size_t log_count;
 	int inside; /* its caller.c is at work */
@@ -98,6 +86,21 @@ static struct wire_life *life_of(struct client *cl)
 struct http *wire_line(struct client *cl)
 {
 	return &life_of(cl)->line;
+}
+
+struct asked *wire_asked(struct client *cl)
+{
+	return life_of(cl)->asked;
+}
+
+struct stage *wire_stage(struct client *cl, int provider)
+{
+	return &life_of(cl)->stages[provider];
+}
+
+const json_t *wire_staged(struct sim *s, int vendor, const char *path)
+{
+	return json_object_get(s->wire->servers[vendor].files, path);
 }
 
 static struct ledger *ledger_of(struct client *cl, int vendor)
@@ -183,7 +186,8 @@ void wire_open(struct sim *s)
 		if (!w)
 			s->wire = w = xcalloc(1, sizeof(*w));
 		w->conf[i] = conf_of(&s->plan->vendors[i]);
-		w->servers[i] = (struct server){.vendor = i, .images = json_object(), .secrets = json_object()};
+		w->servers[i] = (struct server){.vendor = i, .images = json_object(), .secrets = json_object(), .files = json_object(),
+					     .blocks = json_object()};
 		w->servers[i].volumes = s->plan->vendors[i].has_volume;
 		w->tally[s->plan->vendors[i].wire].runs = 1;
 	}
@@ -201,6 +205,8 @@ static void asked_free(struct asked *a)
 		free(a->env[i].name);
 		free(a->env[i].value);
 	}
+	free(a->path);
+	str_free(&a->got);
 	free(a);
 }
 
@@ -265,6 +271,8 @@ void wire_free(struct sim *s)
 	for (int i = 0; i < VENDORS_MAX; i++) {
 		json_decref(w->servers[i].images);
 		json_decref(w->servers[i].secrets);
+		json_decref(w->servers[i].files);
+		json_decref(w->servers[i].blocks);
 		section_free(w->conf[i]);
 	}
 	free(w->machines);
@@ -302,7 +310,7 @@ void wire_hears(struct client *cl, const struct happening *h)
 	leave(l, was);
 }
 
-static struct asked *asked_new(struct client *cl, int provider, int pod)
+struct asked *wire_asked_new(struct client *cl, int provider, int pod)
 {
 	struct wire_life *l = life_of(cl);
 	struct asked *a = xcalloc(1, sizeof(*a));
@@ -322,14 +330,26 @@ static void over(void *ctx, struct op_result *result, const struct err *err)
 	asked_free(a);
 }
 
-static void begin(struct asked *a, enum op_kind kind, void (*done)(struct asked *a, struct op_result *result, const struct err *err))
+struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
+			     void (*done)(struct asked *a, struct op_result *result, const struct err *err))
 {
 	struct wire_life *l = life_of(a->cl);
 	struct engine_provider vendor = {rules_ops(a->cl->sim, a->provider), l->line.handles[a->provider], a->cl->laptop->facts};
 	struct client *was = enter(l);
 
 	a->done = done;
-	caller_begin(l->caller, &vendor, kind, &a->want, over, a);
+	struct caller_op *op = caller_begin(l->caller, &vendor, kind, &a->want, over, a);
+	leave(l, was);
+	return op;
+}
+
+void wire_cancel(struct asked *a, struct caller_op *op)
+{
+	struct wire_life *l = a->life;
+	struct client *was = enter(l);
+
+	caller_cancel(op);
+	asked_free(a);
 	leave(l, was);
 }
 
@@ -376,13 +396,20 @@ static void offers_done(struct asked *a, struct op_result *result, const struct 
 
 static void ask_offers(struct client *cl, int provider)
 {
-	struct asked *a = asked_new(cl, provider, -1);
+	struct asked *a = wire_asked_new(cl, provider, -1);
 
 	a->want.offers.gpus = wishes;
 	a->want.offers.spot = !cl->reaping && cl->sim->plan->vendors[provider].spot;
 	a->want.offers.cpu = a->want.offers.memory_gb = 1;
 	a->want.offers.volume = life_of(cl)->volumes[provider];
-	begin(a, OP_OFFERS, offers_done);
+	wire_begin(a, OP_OFFERS, offers_done);
+}
+
+void wire_tell_volume(struct client *cl, int provider)
+{
+	struct event ev = {.type = EV_VOLUME, .provider = provider, .volume = &life_of(cl)->volumes[provider]};
+
+	client_told(cl, &ev, NULL);
 }
 
 static void volume_done(struct asked *a, struct op_result *result, const struct err *err)
@@ -391,25 +418,30 @@ static void volume_done(struct asked *a, struct op_result *result, const struct 
 	struct event ev = {.type = EV_VOLUME, .provider = a->provider, .volume = v};
 	struct err none = {0};
 
-	if (result && result->volume_count) {
-		*v = result->volumes[0];
-		v->apart = provider_can_fetch(rules_ops(a->cl->sim, a->provider), a->life->line.handles[a->provider], v);
-	} else if (!err) {
-		err_set(&none, ERR_TRANSIENT, "it named no volume");
-		err = &none;
+	if (err) {
+		client_told(a->cl, &ev, err);
+		return;
 	}
-	client_told(a->cl, &ev, err);
+	if (!result->volume_count) {
+		err_set(&none, ERR_TRANSIENT, "it named no volume");
+		client_told(a->cl, &ev, &none);
+		return;
+	}
+	*v = result->volumes[0];
+	v->apart = provider_can_fetch(rules_ops(a->cl->sim, a->provider), a->life->line.handles[a->provider], v);
+	if (!wire_stage_begin(a->cl, a->provider, v))
+		wire_tell_volume(a->cl, a->provider);
 }
 
 static void ask_volume(struct client *cl, int provider)
 {
-	struct asked *a = asked_new(cl, provider, -1);
+	struct asked *a = wire_asked_new(cl, provider, -1);
 
 	a->want.volume.name = "cache";
 	a->want.volume.size_gb = 50;
 	a->want.volume.create = true;
 	a->want.volume.gpus = wishes;
-	begin(a, OP_VOLUME, volume_done);
+	wire_begin(a, OP_VOLUME, volume_done);
 }
 
 static void list_done(struct asked *a, struct op_result *result, const struct err *err)
@@ -453,10 +485,10 @@ static void image_done(struct asked *a, struct op_result *result, const struct e
 
 static void ask_image(struct client *cl, int provider)
 {
-	struct asked *a = asked_new(cl, provider, -1);
+	struct asked *a = wire_asked_new(cl, provider, -1);
 
 	add_recipe(a);
-	begin(a, OP_IMAGE, image_done);
+	wire_begin(a, OP_IMAGE, image_done);
 }
 
 static void rent_done(struct asked *a, struct op_result *result, const struct err *err)
@@ -494,7 +526,7 @@ bool wire_rent(struct client *cl, int pod)
 	}
 	if (cl->heard_off_ms[p->provider] > CALLER_CLOCK_OFF_MS)
 		broke(cl->sim, "a create by a clock that is off by %lld s and more", (long long)cl->heard_off_ms[p->provider] / 1000);
-	struct asked *a = asked_new(cl, p->provider, pod);
+	struct asked *a = wire_asked_new(cl, p->provider, pod);
 	struct rent_request *r = &a->want.rent;
 	r->offer = p->offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
@@ -516,7 +548,7 @@ bool wire_rent(struct client *cl, int pod)
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
 	r->env = a->env;
 	r->env_count = a->env_count;
-	begin(a, OP_RENT, rent_done);
+	wire_begin(a, OP_RENT, rent_done);
 	return true;
 }
 
@@ -571,10 +603,10 @@ static void about_pod(struct client *cl, int pod, enum op_kind kind,
 		      void (*done)(struct asked *a, struct op_result *result, const struct err *err))
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	struct asked *a = asked_new(cl, p->provider, pod);
+	struct asked *a = wire_asked_new(cl, p->provider, pod);
 
 	COPY_TEXT(a->want.id, p->id);
-	begin(a, kind, done);
+	wire_begin(a, kind, done);
 }
 
 static void release_done(struct asked *a, struct op_result *result, const struct err *err)
@@ -634,7 +666,7 @@ bool wire_act(struct client *cl, const struct action *a)
 	case ACT_OFFERS: ask_offers(cl, provider); return true;
 	case ACT_VOLUME: ask_volume(cl, provider); return true;
 	case ACT_IMAGE: ask_image(cl, provider); return true;
-	case ACT_LIST: begin(asked_new(cl, provider, -1), OP_LIST, list_done); return true;
+	case ACT_LIST: wire_begin(wire_asked_new(cl, provider, -1), OP_LIST, list_done); return true;
 	case ACT_LOG: about_pod(cl, a->pod, OP_LOGS, log_done); return true;
 	case ACT_RELEASE: release(cl, a->pod); return true;
 	default: return false;

@@ -41,6 +41,8 @@ struct server {
 	char builder[16];
 	json_t *images;	 /* recipe -> [id, built at] */
 	json_t *secrets; /* id -> environment */
+	json_t *files;	 /* put there without a pod: path -> text, or its size */
+	json_t *blocks;	 /* by hash: true, or of what they are */
 	int made;	 /* ids given */
 	int64_t token_made, second_began;
 	int token_number, second_creates;
@@ -52,6 +54,7 @@ struct wire_gpu {
 };
 extern const struct wire_gpu wire_gpus[2]; /* offers 0 and 1 of a vendor are the first kind, 2 and 3 the second */
 extern const char *const wire_datacenters[2];
+enum { MODAL_ADDRESS_MS = 20000 };
 
 struct wired *wire_of(struct sim *s, const struct machine *m);
 struct machine *wire_find(struct sim *s, int vendor, const char *id);
@@ -64,6 +67,8 @@ struct exchange { /* one call at a server, and its answer */
 };
 void runpod_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
+/* A file of its volume; false: there is none. */
+bool wire_file(struct sim *s, const struct server *v, const char *path, struct str *to);
 /* Too many, in the vendor's own words, with or without when to come again. */
 void runpod_put_off(struct sim *s, struct answer *a, int seconds);
 void modal_put_off(struct answer *a, int code, const char *words, double seconds);
@@ -155,6 +160,36 @@ const struct provider_ops *wire_ops(const struct sim *s, int vendor); /* the tra
 struct http *wire_line(struct client *cl);
 void wire_serve(struct sim *s, int vendor, int client, const struct call *call, struct answer *a);
 
+enum { ENV_MAX = 24 };
+struct asked { /* what an answer needs of its question */
+	struct asked *next, **link;
+	struct client *cl;
+	struct wire_life *life;
+	int provider, pod;
+	uint32_t segment;
+	int64_t asked_at;
+	struct op_want want;
+	struct env_pair env[ENV_MAX];
+	size_t env_count;
+	char image[IMAGE_MAX];
+	char *path, local[40]; /* of a file, there and here; */
+	struct str got;	       /* ... what is in it here */
+	struct file_block blocks[3];
+	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
+};
+struct stage { /* the code on a volume, before there is a pod */
+	struct caller_op *op;
+	struct asked *asked;
+	bool holds, there;
+};
+struct asked *wire_asked(struct client *cl); /* the first */
+struct asked *wire_asked_new(struct client *cl, int provider, int pod);
+struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
+			     void (*done)(struct asked *a, struct op_result *result, const struct err *err));
+void wire_cancel(struct asked *a, struct caller_op *op);
+struct stage *wire_stage(struct client *cl, int provider);
+const json_t *wire_staged(struct sim *s, int vendor, const char *path);
+void wire_tell_volume(struct client *cl, int provider);
 void wire_open(struct sim *s);
 void wire_free(struct sim *s);
 bool wire_is(const struct sim *s, int vendor);
@@ -163,6 +198,14 @@ void wire_end_life(struct client *cl);
 /* Carries the action if it is one for such a vendor. */
 bool wire_act(struct client *cl, const struct action *a);
 bool wire_rent(struct client *cl, int pod);
+/* wire_files.c: */
+bool wire_fetch(struct client *cl, int pod, uint32_t segment);
+bool wire_salvage(struct client *cl, int pod);
+bool wire_stage_begin(struct client *cl, int provider, const struct volume *v);
+void wire_stage_stop(struct client *cl, int provider);
+void wire_bill(struct client *cl); /* asks for the bills of pods that are gone; client_leaves() when they are there */
+void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes, struct str *to);
+void wire_write_local(struct client *cl, const char *local, const void *bytes, size_t len);
 bool wire_mark_host(struct client *cl, int pod, int64_t at);
 void wire_hears(struct client *cl, const struct happening *h); /* a reply is back, or a timer is over */
 /* A pod of Modal's ends: one that waits for its kind of GPU gets it. */
