@@ -221,7 +221,7 @@ static void on_reply(void *ctx, struct reply *reply)
 
 	hang_up(o);
 	compare_clocks(o, reply);
-	if (o->call.kind != CALL_CHILD)
+	if (o->call.kind != CALL_CHILD && !o->call.unlimited)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
 			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls});
 	int64_t wait = again_ms(o, reply);

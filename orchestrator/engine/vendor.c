@@ -25,6 +25,8 @@ struct asked { /* one operation under way, with what its want points to */
 	char *local, *path;
 	char image[IMAGE_MAX];
 	bool told; /* of an image: people know that it is built */
+	struct caller_op *op;
+	struct timer *timer; /* of a log before a release: when that is not waited for any longer */
 };
 
 static struct asked *asked_new(struct engine *e, int provider, int pod)
@@ -54,6 +56,7 @@ static void asked_free(struct asked *a)
 		free(a->env[i].name);
 		free(a->env[i].value);
 	}
+	loop_untimer(a->timer);
 	free(a->local);
 	free(a->path);
 	free(a);
@@ -388,6 +391,17 @@ static void logs_done(void *ctx, struct op_result *result, const struct err *err
 	asked_free(a);
 }
 
+/* It waits for its turn among the polls, perhaps, and the pod bills. */
+static void logs_over(void *ctx)
+{
+	struct asked *a = ctx;
+
+	a->timer = NULL;
+	caller_cancel(a->op);
+	send_release(a->e, a->pod);
+	asked_free(a);
+}
+
 /* Has the provider written this line before? A container that ends and is started again, for ever, makes no progress. */
 static bool is_new_line(struct epod *p, const char *line, size_t len)
 {
@@ -491,14 +505,13 @@ static void send_release(struct engine *e, int pod)
 	begin(a, OP_RELEASE, release_done);
 }
 
-/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. A provider
- * answers within seconds or not at all. */
+/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. */
 void vendor_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct asked *a;
 
-	if (p->fault == ERR_NONE || p->fault == ERR_CAP || p->connected_at || e->pods[pod].logs_asked) {
+	if (e->pods[pod].logs_asked || !core_log_first(p, clock_boot_ms())) {
 		send_release(e, pod);
 		return;
 	}
@@ -510,7 +523,8 @@ void vendor_release(struct engine *e, int pod)
 	}
 	a = asked_new(e, p->provider, pod);
 	COPY_TEXT(a->want.id, p->id);
-	begin(a, OP_LOGS, logs_done);
+	a->op = begin(a, OP_LOGS, logs_done);
+	a->timer = loop_timer(e->loop, CORE_LOG_LOOK_MS, logs_over, a);
 }
 
 /* ---- the volume of a pod that is gone ---- */

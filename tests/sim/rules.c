@@ -249,7 +249,7 @@ static void note_limits(struct http_call *c, const struct reply *r)
 	char text[128];
 	const char *t;
 
-	if (r->failed)
+	if (r->failed || c->call.unlimited) /* another service's word is not the API's */
 		return;
 	if (reply_header(r, "RateLimit", text, sizeof(text)) && (t = strstr(text, ";t=")))
 		l->told_until[c->provider] = MAX(l->told_until[c->provider], c->cl->sim->now + (atoi(t + 3) + 2) * 1000);

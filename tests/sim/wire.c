@@ -205,6 +205,7 @@ static void asked_free(struct asked *a)
 		free(a->env[i].name);
 		free(a->env[i].value);
 	}
+	loop_untimer(a->timer);
 	free(a->path);
 	str_free(&a->got);
 	free(a);
@@ -599,14 +600,15 @@ static void log_done(struct asked *a, struct op_result *result, const struct err
 	client_told(a->cl, &ev, err);
 }
 
-static void about_pod(struct client *cl, int pod, enum op_kind kind,
-		      void (*done)(struct asked *a, struct op_result *result, const struct err *err))
+static struct asked *about_pod(struct client *cl, int pod, enum op_kind kind,
+			       void (*done)(struct asked *a, struct op_result *result, const struct err *err))
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct asked *a = wire_asked_new(cl, p->provider, pod);
 
 	COPY_TEXT(a->want.id, p->id);
-	wire_begin(a, kind, done);
+	a->op = wire_begin(a, kind, done);
+	return a;
 }
 
 static void release_done(struct asked *a, struct op_result *result, const struct err *err)
@@ -622,6 +624,17 @@ static void last_log_done(struct asked *a, struct op_result *result, const struc
 	about_pod(a->cl, a->pod, OP_RELEASE, release_done);
 }
 
+static void last_log_over(void *ctx)
+{
+	struct asked *a = ctx;
+	struct client *cl = a->cl;
+	int pod = a->pod;
+
+	a->timer = NULL;
+	wire_cancel(a, a->op);
+	about_pod(cl, pod, OP_RELEASE, release_done);
+}
+
 static void release(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
@@ -632,12 +645,14 @@ static void release(struct client *cl, int pod)
 		m->let_go = true;
 	else
 		broke(cl->sim, "a release of \"%s\", which nobody made", p->id);
-	bool asks = p->fault != ERR_NONE && p->fault != ERR_CAP && !p->connected_at && !log->asked;
+	bool asks = !log->asked && core_log_first(p, boot_now(cl));
 	log->asked = log->asked || asks;
-	if (asks && !(log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS))
-		about_pod(cl, pod, OP_LOGS, last_log_done);
-	else
+	if (!asks || (log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS)) {
 		about_pod(cl, pod, OP_RELEASE, release_done);
+		return;
+	}
+	struct asked *a = about_pod(cl, pod, OP_LOGS, last_log_done);
+	a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_LOOK_MS, last_log_over, a);
 }
 
 bool wire_mark_host(struct client *cl, int pod, int64_t at)
