@@ -371,6 +371,9 @@ static void reboots(struct client *cl, int64_t away)
 {
 	cl->laptop->boot_offset = 5000 - cl->sim->now - away;
 	cl->laptop->off_until = cl->sim->now + away;
+	struct client *reaper = &cl->sim->clients[CLIENTS_MAX + (cl->laptop - cl->sim->laptops)];
+	if (reaper->up)
+		reaper_ends(reaper);
 	for (int i = 0; i < cl->sim->plan->client_count; i++) {
 		struct client *other = &cl->sim->clients[i];
 		if (other != cl && other->laptop == cl->laptop && other->up)
@@ -381,6 +384,10 @@ static void reboots(struct client *cl, int64_t away)
 void client_crash(struct client *cl, const struct fault *f)
 {
 	trace(cl->sim, "client %c: dies (%s)", name_of(cl), fault_names[f->kind]);
+	if (cl->number >= CLIENTS_MAX) {
+		reaper_ends(cl);
+		return;
+	}
 	if (f->kind == F_CRASH_FOREVER) {
 		client_dies(cl);
 		cl->ever_crashed = cl->dead_forever = true;
@@ -404,19 +411,6 @@ void client_restart(struct client *cl, struct happening *h)
 	again->x = h->x;
 }
 
-static bool left_something(const struct client *cl)
-{
-	for (size_t i = 0; i < cl->laptop->row_count; i++) {
-		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (!ours(cl, &cl->laptop->rows[i]) || !pod_may_bill(p))
-			continue;
-		/* agents finish what was handed over to them */
-		if (!p->detached || pod_is_overdue(p->hard_end_s, wall_now(cl)))
-			return true;
-	}
-	return false;
-}
-
 /* As if nobody looked at the run's lock. */
 static void release_live(struct client *cl)
 {
@@ -438,7 +432,7 @@ void client_reap(struct client *cl)
 {
 	if (cl->up && plant(PLANT_REAP_LIVE))
 		release_live(cl);
-	if (!cl->up && left_something(cl))
+	if (!cl->up && reap_wants_run(cl))
 		client_start(cl, true);
 }
 

@@ -220,16 +220,6 @@ static void prices_move(struct sim *s, int64_t x)
 		s->prices[vendor][i] = s->prices[vendor][i] * (50 + x % 151) / 100;
 }
 
-static void reap(struct sim *s, const struct client *by)
-{
-	trace(s, "`burst reap` on machine %d", by->job->laptop);
-	s->hit[F_REAP] = true;
-	for (int i = 0; i < s->plan->client_count; i++)
-		if (s->clients[i].laptop == by->laptop)
-			client_reap(&s->clients[i]);
-	cloud_sweep(s, by);
-}
-
 static bool put_off_to_boot(struct sim *s, struct happening *h)
 {
 	int64_t off_until = s->clients[h->client].laptop->off_until;
@@ -386,6 +376,14 @@ static void make_client(struct sim *s, int number)
 		cl->safe[i] = job->segments[i].done;
 }
 
+/* `burst reap` on one of the machines. */
+static void make_reaper(struct sim *s, int laptop)
+{
+	int number = CLIENTS_MAX + laptop;
+
+	s->clients[number] = (struct client){.sim = s, .job = &s->plan->jobs[0], .number = number, .laptop = &s->laptops[laptop]};
+}
+
 static void play(struct sim *s)
 {
 	while (!s->broken[0]) {
@@ -415,6 +413,8 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	make_cloud(s);
 	for (int i = 0; i < plan->client_count; i++)
 		make_client(s, i);
+	for (int i = 0; i < LAPTOPS_MAX; i++)
+		make_reaper(s, i);
 	schedule_timed(s);
 	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
@@ -448,7 +448,7 @@ static void free_client(struct client *cl)
 void sim_free(struct sim *s)
 {
 	wire_free(s);
-	for (int i = 0; i < CLIENTS_MAX; i++)
+	for (int i = 0; i < CLIENTS_ALL; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)
 		free(s->laptops[i].rows), store_close(s->laptops[i].facts);

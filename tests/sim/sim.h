@@ -15,6 +15,7 @@ enum {
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
 	LAPTOPS_MAX = 3,
+	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
 	POD_SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
 	HOUR_MS = 3600 * 1000,
 };
@@ -190,7 +191,8 @@ extern const char *const fault_names[F_KINDS];
 	X(RELEASE_LAST, "though nobody told it to") \
 	X(RETRY_AFTER_UNHEARD, "that was named for it") \
 	X(CREATE_WAITS, "for its turn") \
-	X(CLOCK_UNHEARD, "a create by a clock")
+	X(CLOCK_UNHEARD, "a create by a clock") \
+	X(ORPHAN_ALL, "whose agent was given work")
 
 enum plant {
 #define X(name, says) PLANT_##name,
@@ -346,7 +348,7 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
-	int bills_open;	  /* the run is over, and asks what it cost */
+	int bills_open;	  /* the run is over, and asks what it cost; of a reaper: what it waits for */
 	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
 };
 
@@ -374,7 +376,7 @@ struct sim {
 	struct wire *wire;   /* of vendors with real translators */
 	struct lines *lines; /* ... and the calls to them */
 	struct laptop laptops[LAPTOPS_MAX];
-	struct client clients[CLIENTS_MAX];
+	struct client clients[CLIENTS_ALL];
 	int64_t actions, events;
 	double core_s; /* spent in core_step, when measured */
 	bool measuring;
@@ -410,8 +412,12 @@ bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
-/* What `burst reap` does beside its own dead runs: pods of anyone that are long past their hard end. */
-void cloud_sweep(struct sim *s, const struct client *by);
+struct pod_view cloud_view(struct sim *s, const struct machine *m);
+
+/* reap.c */
+void reap(struct sim *s, struct client *by);
+bool reap_wants_run(const struct client *cl); /* a dead one */
+void reaper_ends(struct client *reaper);
 
 /* account.c */
 void account_send(struct client *cl, const struct happening *call, int64_t extra);

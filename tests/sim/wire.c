@@ -51,7 +51,7 @@ struct wire {
 	struct server servers[VENDORS_MAX];
 	struct wired *machines;
 	size_t machine_count;
-	struct wire_life *lives[CLIENTS_MAX];
+	struct wire_life *lives[CLIENTS_ALL];
 	struct ledger ledgers[LAPTOPS_MAX][VENDORS_MAX];
 	struct wire_tally tally[KINDS];
 };
@@ -91,6 +91,16 @@ struct http *wire_line(struct client *cl)
 struct asked *wire_asked(struct client *cl)
 {
 	return life_of(cl)->asked;
+}
+
+int64_t wire_time_there(struct client *cl, int provider)
+{
+	struct wire_life *l = life_of(cl);
+	struct client *was = line_enter(cl);
+	int64_t now_ms = caller_time_there(l->caller, rules_ops(cl->sim, provider));
+
+	line_leave(was);
+	return now_ms;
 }
 
 struct stage *wire_stage(struct client *cl, int provider)
@@ -260,7 +270,7 @@ void wire_free(struct sim *s)
 
 	if (!w)
 		return;
-	for (int i = 0; i < CLIENTS_MAX; i++)
+	for (int i = 0; i < CLIENTS_ALL; i++)
 		if (s->clients[i].sim)
 			wire_end_life(&s->clients[i]);
 	line_close(s);

@@ -189,6 +189,7 @@ struct asked *wire_asked_new(struct client *cl, int provider, int pod);
 struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
 			     void (*done)(struct asked *a, struct op_result *result, const struct err *err));
 void wire_cancel(struct asked *a, struct caller_op *op);
+int64_t wire_time_there(struct client *cl, int provider); /* caller_time_there() */
 struct stage *wire_stage(struct client *cl, int provider);
 const json_t *wire_staged(struct sim *s, int vendor, const char *path);
 void wire_tell_volume(struct client *cl, int provider);

@@ -1,0 +1,18 @@
+#include "reap.h"
+
+enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced, int64_t now_ms)
+{
+	if (view->state == POD_STATE_GONE || !view->marker.attempt[0])
+		return REAP_PASS;
+	if (pod_is_overdue(view->marker.hard_end_s, now_ms))
+		return REAP_PAST;
+	if (forced)
+		return REAP_FORCED;
+	/* a run that is not detached was given back as a whole */
+	return known->ours && !known->alive && known->detached && !known->at_work ? REAP_ORPHAN : REAP_LEAVE;
+}
+
+bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms)
+{
+	return !detached || pod_is_overdue(last_hard_end_s, now_ms);
+}
