@@ -392,6 +392,9 @@ void client_crash(struct client *cl, const struct fault *f)
 		client_dies(cl);
 		cl->ever_crashed = cl->dead_forever = true;
 		cl->died_at = cl->sim->now;
+		if (f->x % 3 == 0) /* somebody looks, a little later or, once, the next day */
+			later(cl->sim, f->x % 2 || cl->sim->now > HOUR_MS ? 1000 + f->x % 300000 : 24 * (int64_t)HOUR_MS + f->x % HOUR_MS, W_REAP)
+				->client = cl->number;
 		return;
 	}
 	int64_t away = 1000 + f->ms % 1200000;
@@ -749,6 +752,15 @@ static void close_connection(struct client *cl, const struct action *a)
 	}
 }
 
+/* Who began a detached run may be gone for good once its agents have the rest, and somebody may reap what it left. */
+static void may_die_soon(struct client *cl)
+{
+	const struct fault *f = strikes(cl->sim, F_CRASH_HANDED);
+
+	if (f)
+		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x = f->x - (f->x % 4 ? f->x % 3 : 0);
+}
+
 static void act(struct client *cl, const struct action *a)
 {
 	if (wire_act(cl, a))
@@ -775,6 +787,7 @@ static void act(struct client *cl, const struct action *a)
 		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !cl->sim->hit[F_LEDGER_FULL])
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);
+		may_die_soon(cl);
 		break;
 	case ACT_TAKEOVER: command(cl, a, C_TAKEOVER); break;
 	case ACT_FETCH: fetch(cl, a); break;
@@ -1176,6 +1189,7 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
 	case W_BILLED: client_leaves(cl); break;
+	case W_CRASH: client_crash(cl, &(struct fault){.kind = F_CRASH_FOREVER, .x = (int)h->x}); break;
 	default: break;
 	}
 }

@@ -259,6 +259,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN:
 	case W_BILLED:
+	case W_CRASH:
 	case W_ROOM:
 		if (cl->laptop->asleep)
 			put_off(s, h);

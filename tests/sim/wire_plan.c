@@ -53,6 +53,12 @@ static void add_fault(struct plan *p, uint64_t *r)
 	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE || f->kind == F_LIFE_OVER)
 		f->n = (int)roll_spread(r, 1, 6) - 1;
 	f->who = (int)roll_in(r, 0, p->client_count - 1);
+	f->who = (int)roll_in(r, 0, p->client_count - 1);
+	if (f->kind == F_CRASH_HANDED) { /* there is a run to be handed over, and its agents have work for a while */
+		f->n = 0;
+		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
+		p->jobs[f->who].conf.detached = p->jobs[f->who].conf.want_volume = true;
+	}
 	if (f->kind == F_CRASH_AT_CALL)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
