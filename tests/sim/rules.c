@@ -279,8 +279,8 @@ void rules_heard(struct http_call *c, const struct reply *r)
 	o->flying = false;
 	o->refused = is_refusal(c, r, code);
 	o->failures = is_failure(c, r, code) ? o->failures + !c->answer.again_ms : 0;
-	o->not_before = !r->failed && c->on_piece && c->answer.again_ms ? c->cl->sim->now + c->answer.again_ms : 0;
-	o->put_off_ms += o->not_before ? c->answer.again_ms : 0;
-	o->said = (struct said){.failed = r->failed, .hung_up = c->hung_up, .cut = c->cut && !c->hung_up, .status = r->status, .code = code,
-				.again_ms = r->failed ? 0 : c->answer.again_ms};
+	int64_t again_ms = r->failed || !r->status ? 0 : c->answer.again_ms; /* as far as it was heard */
+	o->not_before = c->on_piece && again_ms ? c->cl->sim->now + again_ms : 0;
+	o->put_off_ms += c->on_piece ? again_ms : 0;
+	o->said = (struct said){.failed = r->failed, .hung_up = c->hung_up, .cut = c->cut && !c->hung_up, .status = r->status, .code = code, .again_ms = again_ms};
 }
