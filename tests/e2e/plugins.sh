@@ -111,5 +111,15 @@ t_what_cannot_be_used() {
 	has err.txt "$T/away.so: No such file"
 	is "$(BURST_PROVIDER_PATH=$T/many "$BURST" words providers | wc -l)" 11 "providers"
 }
+# What the program shows to such objects must not stand in for what a library calls by the same name.
+t_no_library_calls_ours() {
+	local program=$ROOT/build/burst
+	RUNPOD_API_KEY=x RUNPOD_API_URL=http://127.0.0.1:1 LD_BIND_NOW=1 LD_DEBUG=bindings LD_DEBUG_OUTPUT=$T/bindings "$program" doctor -p runpod >out.txt 2>err.txt </dev/null
+	cat bindings.* >all
+	grep -q "libcurl[^ ]* \[0\] to " all || complain "nothing is known of libcurl: $(head -n 3 all)"
+	# the versioned ones are copies that the linker made of glibc's own data
+	is "$(grep -F " to $program [0]: normal symbol" all | grep -vF "binding file $program " | grep -v '\[GLIBC_' | sed 's/.*binding file/from/' | head -n 3)" "" \
+		"names that libraries find in burst"
+}
 
 run_tests "$@"
