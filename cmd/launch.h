@@ -15,6 +15,7 @@ struct launch {
 	struct pod_row *adopted;
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
 	int rented_at_count;
+	int out_of_reach; /* pods to give back whose account cannot be opened */
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	struct err err;			     /* of the run, once it has ended */
 	struct pod_row *unsaved;	     /* pods as they are, where the ledger could not be told */
