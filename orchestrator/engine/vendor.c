@@ -1,6 +1,7 @@
 /* vendor.c - the core's wishes that are operations of a provider: what is asked, and what the answer means as an event. */
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/clock.h"
 #include "../base/jsonx.h"
@@ -9,7 +10,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16 };
+enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -24,6 +25,8 @@ struct asked { /* one operation under way, with what its want points to */
 	size_t env_count;
 	char *local, *path;
 	char image[IMAGE_MAX];
+	int lock; /* while a volume may be made; 0: none */
+	struct timer *timer;
 	bool told; /* of an image: people know that it is built */
 };
 
@@ -56,6 +59,9 @@ static void asked_free(struct asked *a)
 	}
 	free(a->local);
 	free(a->path);
+	if (a->lock)
+		close(a->lock);
+	loop_untimer(a->timer);
 	free(a);
 }
 
@@ -148,6 +154,22 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	asked_free(a);
 }
 
+/* Of clients that start at once only one finds that there is no volume, and makes it. */
+static void ask_volume(void *ctx)
+{
+	struct asked *a = ctx;
+	const char *run_dir = a->e->setup->run_dir;
+	CLEANUP(free_text) char *path = run_dir ? xasprintf("%s/../../volume.lock", run_dir) : NULL;
+	struct err err;
+
+	a->timer = NULL;
+	if (path && a->want.volume.create && path_lock(path, "makes a volume\n", &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
+		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, ask_volume, a);
+		return;
+	}
+	begin(a, OP_VOLUME, volume_done);
+}
+
 void vendor_volume(struct engine *e, int provider)
 {
 	struct asked *a = asked_new(e, provider, -1);
@@ -156,7 +178,7 @@ void vendor_volume(struct engine *e, int provider)
 	a->want.volume.size_gb = e->setup->volume_gb;
 	a->want.volume.create = e->setup->volume_create;
 	a->want.volume.gpus = e->setup->gpus;
-	begin(a, OP_VOLUME, volume_done);
+	ask_volume(a);
 }
 
 /* ---- looking ---- */
