@@ -212,7 +212,7 @@ static void add_env(struct asked *a, const char *name, char *value, bool secret)
 }
 
 /* The start script's contract: jobs/agent/CONTROL.md, part 1. */
-static void start_env(struct asked *a, const struct core_pod *p)
+static void start_env(struct asked *a, const struct core_pod *p, int64_t ahead_s)
 {
 	struct engine *e = a->e;
 	CLEANUP(str_free) struct str host_key = STR_INIT;
@@ -223,8 +223,8 @@ static void start_env(struct asked *a, const struct core_pod *p)
 	add_env(a, "BURST_RUN", xstrdup(e->setup->run->id), false);
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt), false);
 	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
-	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)p->hard_end_s), false);
-	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)p->first_lease_end_s), false);
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)), false);
+	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)), false);
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)), false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(e->pods[a->pod].client.public_line), false);
@@ -365,12 +365,14 @@ void vendor_rent(struct engine *e, int pod)
 	}
 	struct asked *a = asked_new(e, p->provider, pod);
 	struct rent_request *r = &a->want.rent;
+	/* it ends itself by a clock that goes with its vendor's: not later than ours would have it */
+	int64_t ahead_s = (caller_clock_ahead_ms(e->caller, e->setup->providers[p->provider].ops) + 999) / 1000;
 	r->offer = p->offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
 	COPY_TEXT(r->marker.machine, e->setup->conf.machine);
 	COPY_TEXT(r->marker.run, e->setup->run->id);
 	COPY_TEXT(r->marker.attempt, p->attempt);
-	r->marker.hard_end_s = p->hard_end_s;
+	r->marker.hard_end_s = p->hard_end_s - ahead_s;
 	r->volume = p->volume;
 	r->mount = "/workspace";
 	r->disk_gb = e->setup->disk_gb;
@@ -379,7 +381,7 @@ void vendor_rent(struct engine *e, int pod)
 	add_recipe(e, r);
 	hand_image(a);
 	r->start_script = pod_kit()->start_script;
-	start_env(a, p);
+	start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;
 	begin(a, OP_RENT, rent_done);
