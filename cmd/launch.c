@@ -759,6 +759,22 @@ static void say_end(struct launch *l)
 	free(pods);
 }
 
+void launch_say_suspects(const struct launch *l)
+{
+	size_t count = 0, suspects = 0, first = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+
+	for (size_t i = count; i-- > 0;)
+		if (l->setup.results[i].state == SEGMENT_SAFE && l->setup.results[i].suspect) {
+			suspects++;
+			first = i;
+		}
+	if (suspects)
+		log_line(LOG_WARN, "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): \"suspect\" in manifest.jsonl; "
+			 "what is removed is rendered again", suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
+			 list[first].id, suspects == 1 ? "" : " first", l->setup.results[first].reason);
+}
+
 void launch_print_json(struct launch *l)
 {
 	if (l->ctx->json)
@@ -819,6 +835,7 @@ int launch_run(struct launch *l)
 	progress_free(p);
 	shown = NULL;
 	say_end(l);
+	launch_say_suspects(l);
 	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
