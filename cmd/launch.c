@@ -340,6 +340,7 @@ static int take_over_pods(struct launch *l, struct err *err)
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);
 	l->adopted = pods;
+	s->handed_over = l->run.detached;
 	s->adopt = pods;
 	s->adopt_count = open;
 	return 0;
@@ -423,6 +424,7 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
+	l->run.detached = false; /* its pods are ours to keep alive, and to be settled should we die */
 	return store_put_run(l->ctx->store, &l->run, err);
 }
 
