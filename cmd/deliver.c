@@ -17,7 +17,7 @@
 #include "jobs/manifest.h"
 #include "net/child.h"
 
-enum { LEAST_MICROUSD = 10000, LEAST_MS = 60000, REPLY_MAX_BYTES = 16 << 20 };
+enum { REPLY_MAX_BYTES = 16 << 20 };
 
 struct output {
 	char *name, *path; /* path: on the volume; NULL: it is not there */
@@ -259,7 +259,7 @@ static void write_job(struct delivery *d, struct str *to)
 	str_add(to, "];\n};\n");
 }
 
-/* What is left of the caps is what a delivery may use of them. */
+/* What is left of the caps is what a delivery may use of them; if that is nothing, its own run says so. */
 static void write_caps(struct delivery *d, struct str *to)
 {
 	const struct run_row *run = &d->l->run;
@@ -267,8 +267,8 @@ static void write_caps(struct delivery *d, struct str *to)
 	int64_t cost = section_int(caps, "max_cost") - run->cost_microusd;
 	int64_t left_ms = section_int(caps, "max_duration") - (run->started_ms ? clock_wall_ms() - run->started_ms : 0);
 
-	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, LEAST_MICROUSD) / 1e6,
-		 (long long)MAX(left_ms, LEAST_MS) / 1000);
+	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, 1) / 1e6,
+		 (long long)MAX(left_ms, 1000) / 1000);
 }
 
 static void write_providers(struct delivery *d, struct str *to)
