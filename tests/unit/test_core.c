@@ -644,6 +644,48 @@ static void test_no_offer_fits(void **state)
 	}
 }
 
+/* The one names what it never has; that is the run's end only where nobody else could have it. */
+static void test_one_vendor_of_two_has_never(void **state)
+{
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		start(&b);
+		int64_t began_at = b.now;
+		tell_err(&b, EV_OFFERS, 0, ERR_CONFIG);
+		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+			if (did(&b, ACT_OFFERS, -1) && both)
+				tell(&b, (struct event){.type = EV_OFFERS,
+							.provider = 1,
+							.err = &(struct err){.kind = ERR_CONFIG, .msg = "no such GPU"}});
+			else if (did(&b, ACT_OFFERS, -1))
+				tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .count = 0});
+			if (!core_ended(b.core))
+				wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		check_int("two vendors", "exit", exit_status(&b), both ? 2 : 4);
+		check_int("two vendors", "waited", (b.now - began_at) / 1000, both ? 0 : 60);
+		tear_down(&b);
+	}
+}
+
+/* Nobody makes it while the run waits. */
+static void test_volume_is_missing(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.want_volume = true;
+	start(&b);
+	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
+	assert_true(core_ended(b.core));
+	assert_int_equal(exit_status(&b), 2);
+	tear_down(&b);
+}
+
 static void test_order_of_offers(void **state)
 {
 	/* the wish counts before the price, the price before the region */
@@ -2370,6 +2412,10 @@ int main(void)
 		cmocka_unit_test(test_sold_out_rests_longer),
 		cmocka_unit_test(test_spot_refused_twice),
 		cmocka_unit_test(test_no_offer_fits),
+		cmocka_unit_test(test_one_vendor_of_two_has_never),
+		cmocka_unit_test(test_volume_is_missing),
+		cmocka_unit_test(test_one_vendor_of_two_has_never),
+		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_order_of_offers),
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_price_of_a_listing),
