@@ -57,6 +57,15 @@ static void add_offers(struct launch *l, int provider, const struct op_result *f
 	free(past);
 }
 
+static void tell_remarks(const char *provider, const char *text)
+{
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		log_line(LOG_WARN, "%s: %.*s", provider, (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
 static int ask_offers(struct launch *l, int (*order)(const void *, const void *), struct known_offer **out, size_t *count, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -86,6 +95,7 @@ static int ask_offers(struct launch *l, int (*order)(const void *, const void *)
 			err_clear(err);
 			continue;
 		}
+		tell_remarks(p->ops->name, str_text(&result.text));
 		add_offers(l, i, &result, out, count);
 		op_result_free(&result);
 	}

@@ -202,6 +202,19 @@ static int nothing_fits(struct turn *t)
 		       str_text(&wished), want->offers.vram_gb);
 }
 
+/* Misspelt, beside others that are there. What Modal alone has not got is no mistake. */
+static void add_remarks(struct op *op)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++) {
+		const char *near = nearest_gpu(wishes[i]);
+		if (!at_modal(wishes[i]) && !gpu_find(wishes[i]))
+			str_addf(&op->got.text, "Modal has no GPU called \"%.40s\"%s%s%s\n", wishes[i], near ? "; did you mean \"" : "",
+				 near ? near : "", near ? "\"?" : "");
+	}
+}
+
 static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 {
 	const char *const *wishes = t->op->want->offers.gpus;
@@ -211,8 +224,10 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 		add_wish(t, rates, NULL, 0, &unpriced);
 	for (int i = 0; wishes && wishes[i]; i++)
 		add_wish(t, rates, wishes[i], i, &unpriced);
-	if (t->op->got.offer_count)
+	if (t->op->got.offer_count) {
+		add_remarks(t->op);
 		return modal_done(t);
+	}
 	if (!unpriced.len && wishes && wishes[0]) {
 		nothing_fits(t);
 		return OP_FAILED;

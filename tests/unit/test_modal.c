@@ -1816,7 +1816,8 @@ static void test_offers(void **state)
 	const struct answer rated_offers[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
 	const int64_t rest = 4 * 250000 + 16 * 30000;
 	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL},
-				 *misspelt[] = {"H10O", "5900", NULL}, *small[] = {"L4", "5090", NULL};
+				 *misspelt[] = {"H10O", "5900", NULL}, *small[] = {"L4", "5090", NULL},
+				 *one_wrong[] = {"H10O", "5090", "L4", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
@@ -1887,6 +1888,11 @@ static void test_offers(void **state)
 	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
 	assert_string_equal(p.err.msg, "Modal has no GPU called \"H10O\", \"5900\"; did you mean \"H100\"?");
+	played_free(&p);
+	want.offers.gpus = one_wrong;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(str_text(&p.result.text), "Modal has no GPU called \"H10O\"; did you mean \"H100\"?\n");
 	played_free(&p);
 	want.offers.gpus = small;
 	want.offers.vram_gb = 48;
