@@ -392,13 +392,19 @@ t_volume_warm_that_fails() { # with the setup's own words; nothing half made is 
 t_doctor() {
 	config
 	burst doctor
+	is "$STATUS" 1 "exit status without the script"
+	has out.txt "bad  input: script.jsonl: No such file"
+	script_lines 2
+	burst doctor
 	is "$STATUS" 0 "doctor ($(grep bad out.txt))"
+	has out.txt 'job "e2e": 2 segments'
 	has out.txt "ledger in"
 }
 
 t_doctor_fails_when_a_run_would() {
 	LOCAL='isolation = "namespaces";'
 	config
+	script_lines 2
 	STATUS=0
 	unshare -m true 2>/dev/null || { skip "not root"; return; }
 	mkdir -p state
