@@ -123,6 +123,7 @@ static bool in_ledger_alive(const struct cmd_context *ctx, const struct pod_view
 
 struct tally {
 	int ended, left, failed;
+	bool seen; /* the pod that was named */
 };
 
 /* now_ms: by the provider's clock; ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
@@ -132,6 +133,8 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
 	char when[32];
+
+	tally->seen = tally->seen || named(ctx, view);
 
 	if (past || forced) {
 		struct err why = {0};
@@ -195,12 +198,36 @@ static int open_accounts(struct cmd_context *ctx, struct launch *l, struct err *
 	return 0;
 }
 
+static void add_names(struct str *to, const struct launch *l)
+{
+	for (int i = 0; i < l->setup.provider_count; i++)
+		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
+}
+
 static void say_nothing_found(const struct launch *l)
 {
-	fprintf(stderr, "nothing of burst's runs at");
-	for (int i = 0; i < l->setup.provider_count; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
-	fputc('\n', stderr);
+	CLEANUP(str_free) struct str names = STR_INIT;
+
+	add_names(&names, l);
+	output_line(stderr, "nothing of burst's is left at%s", str_text(&names));
+}
+
+/* Whoever names one fears for that very one. */
+static void say_of_named(struct cmd_context *ctx, const struct launch *l, const char *name)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+	struct pod_row pod;
+	char when[32];
+
+	add_names(&names, l);
+	if (store_pod(ctx->store, name, &pod, NULL) < 0)
+		output_line(stdout, "pod %s: none of burst's is called so at%s, and this ledger never knew it: gone, or misspelt", name,
+			    str_text(&names));
+	else if (pod.gone_ms > 0)
+		output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
+			    clock_rfc3339(when, sizeof(when), pod.gone_ms));
+	else
+		output_line(stdout, "pod %s of %s: not there", name, pod.provider);
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)
@@ -213,7 +240,9 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	int status = open_accounts(ctx, &l, err);
 	if (status == 0)
 		status = sweep(ctx, &l, &tally, err);
-	if (status == 0 && settled == 0 && !tally.failed && !tally.ended && !tally.left)
+	if (status == 0 && ctx->arg_count && !tally.seen)
+		say_of_named(ctx, &l, ctx->args[0]);
+	else if (status == 0 && settled == 0 && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
 	if (status < 0)

@@ -544,6 +544,8 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
 		if (launch_release_run(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", err) < 0)
 			result = -1;
+		else
+			log_line(LOG_NOTE, "run %s: nothing of it bills any more", run.id);
 	}
 	free(pods);
 	return result;
@@ -567,6 +569,8 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
 		if (launch_release_run(ctx, &runs[i], "interrupted", err) < 0)
 			result = -1;
+		else
+			log_line(LOG_NOTE, "run %s: nothing of it bills any more", runs[i].id);
 	}
 	free(runs);
 	return settle_unreleased(ctx, except, err) < 0 ? -1 : result;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "output.h"
 #include "report.h"
 #include "table.h"
@@ -72,7 +73,10 @@ static int print_people(struct cmd_context *ctx, const struct pod_row *pods, siz
 	print_table(pods, count, now);
 	if (count)
 		putchar('\n');
-	return report_volumes(ctx->store, stdout, NULL, err) < 0 ? -1 : 0;
+	int volumes = report_volumes(ctx->store, stdout, NULL, err);
+	if (!count && volumes >= 0)
+		log_line(LOG_NOTE, "by this ledger no pod bills now%s; `burst reap` asks the providers", volumes ? "" : ", and no volume");
+	return volumes < 0 ? -1 : 0;
 }
 
 static int run(struct cmd_context *ctx, struct err *err)

@@ -283,6 +283,43 @@ int report_find_run(struct store *store, const char *id, struct run_row *out, st
 		       : -1;
 }
 
+static int count_segments(struct store *store, struct run_row *run, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_segments(store, run->id, &rows, &count, err) < 0)
+		return -1;
+	run->rendered = run->failed = 0;
+	for (size_t i = 0; i < count; i++) {
+		run->rendered += rows[i].state == SEGMENT_ROW_SAFE;
+		run->failed += rows[i].state == SEGMENT_ROW_FAILED;
+	}
+	free(rows);
+	return 0;
+}
+
+int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
+{
+	bool running = !strcmp(run->status, "running");
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!running && strcmp(run->status, "unreleased"))
+		return 0;
+	if ((running && count_segments(store, run, err) < 0) || store_pods(store, run->id, false, &pods, &count, err) < 0)
+		return -1;
+	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
+	for (size_t i = 0; i < count; i++) {
+		run->billed_ms += report_billed_ms(&pods[i], now_ms);
+		run->cost_microusd += report_cost_microusd(&pods[i], now_ms);
+		run->compute_ms += pods[i].compute_ms;
+		run->wasted_ms += pods[i].wasted_ms;
+	}
+	free(pods);
+	return 0;
+}
+
 static json_t *volume_json(const struct volume_row *v)
 {
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider",

@@ -47,6 +47,10 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 /* The run that the user means: ERR_USAGE with a hint when there is none. */
 int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err);
 
+/* The row of a run has its sums only once it has ended: until then, and while one of its pods may bill, they are what its pods
+ * and segments say now. */
+int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
+
 /* Volumes with what they cost a month: lines on `to`, or appended to the array. Returns how many,
  * -1 on error. */
 int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err);
