@@ -55,6 +55,8 @@ static const struct {
 	{"cluster", "render -qvvy", "yes= quiet verbose=2"},
 	{"cluster that ends in a value", "render -yp local", "yes= provider=local"},
 	{"the last one counts", "render --max-cost 5 --max-cost=6", "max-cost=6"},
+	{"of a list all count", "render -p local --provider modal",
+	 "render: --provider is there twice: write one list, as --provider \"local,modal\" (see `burst help render`)"},
 	{"a value like a flag", "render --max-cost -5", "max-cost=-5"},
 	{"optional value left out", "render --keep a", "a keep="},
 	{"optional value", "render --keep=5m a", "a keep=5m"},
