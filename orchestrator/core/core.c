@@ -863,8 +863,10 @@ static void verdict(const struct core *c, struct core_summary *s)
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 {
 	*s = (struct core_summary){.err_pod = -1, .total = c->seg_count, .safe = c->safe, .failed = c->failed,
-				   .cached = c->cached, .weight_left = c->weight_todo};
+				   .cached = c->cached};
 	int slots = 0;
+	for (size_t i = 0; i < c->seg_count; i++) /* what a pod holds is not rendered yet */
+		s->weight_left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);
