@@ -60,15 +60,15 @@ static void print_table(const struct cmd_context *ctx, const struct run_row *run
 	CLEANUP(table_free) struct table *t = table_new();
 	char text[32];
 
-	table_column(t, "RUN", TABLE_LEFT, false);
-	table_column(t, "JOB", TABLE_LEFT, true);
-	table_column(t, "STARTED (UTC)", TABLE_LEFT, false);
-	table_column(t, "STATUS", TABLE_LEFT, false);
-	table_column(t, "DONE", TABLE_RIGHT, false);
-	table_column(t, "BILLED", TABLE_RIGHT, false);
-	table_column(t, "COMPUTE", TABLE_RIGHT, false);
-	table_column(t, "USED", TABLE_RIGHT, false);
-	table_column(t, "COST", TABLE_RIGHT, false);
+	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "STARTED (UTC)", TABLE_LEFT, 4);
+	table_column(t, "STATUS", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "DONE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "BILLED", TABLE_RIGHT, 1);
+	table_column(t, "COMPUTE", TABLE_RIGHT, 2);
+	table_column(t, "USED", TABLE_RIGHT, 3);
+	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct run_row *run = &runs[i];
 		table_cell(t, "%s", run->id);

@@ -151,16 +151,16 @@ static void print_offers(FILE *to, const struct known_offer *offers, size_t coun
 	char text[32], why[160];
 	bool any_avoided = count && offers[count - 1].avoided;
 
-	table_column(t, "PROVIDER", TABLE_LEFT, false);
-	table_column(t, "GPU", TABLE_LEFT, true);
-	table_column(t, "VRAM", TABLE_RIGHT, false);
-	table_column(t, "REGION", TABLE_LEFT, true);
-	table_column(t, "KIND", TABLE_LEFT, false);
-	table_column(t, "STOCK", TABLE_LEFT, false);
-	table_column(t, "$/H", TABLE_RIGHT, false);
-	table_column(t, "WITH", TABLE_LEFT, true);
+	table_column(t, "PROVIDER", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "GPU", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "VRAM", TABLE_RIGHT, 1);
+	table_column(t, "REGION", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "KIND", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "STOCK", TABLE_LEFT, 2);
+	table_column(t, "$/H", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "WITH", TABLE_LEFT, 3);
 	if (any_avoided)
-		table_column(t, "AVOIDED", TABLE_LEFT, true);
+		table_column(t, "AVOIDED", TABLE_LEFT, TABLE_SHRINKS);
 	for (size_t i = 0; i < count; i++) {
 		const struct offer *o = &offers[i].offer;
 		table_cell(t, "%s", o->provider);

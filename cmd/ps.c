@@ -43,15 +43,15 @@ static void print_table(const struct pod_row *pods, size_t count, int64_t now)
 	CLEANUP(table_free) struct table *t = table_new();
 	char text[32];
 
-	table_column(t, "RUN", TABLE_LEFT, false);
-	table_column(t, "POD", TABLE_LEFT, true);
-	table_column(t, "PROVIDER", TABLE_LEFT, false);
-	table_column(t, "GPU", TABLE_LEFT, true);
-	table_column(t, "REGION", TABLE_LEFT, true);
-	table_column(t, "STATE", TABLE_LEFT, false);
-	table_column(t, "AGE", TABLE_RIGHT, false);
-	table_column(t, "$/H", TABLE_RIGHT, false);
-	table_column(t, "SO FAR", TABLE_RIGHT, false);
+	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "PROVIDER", TABLE_LEFT, 3);
+	table_column(t, "GPU", TABLE_LEFT, 1);
+	table_column(t, "REGION", TABLE_LEFT, 4);
+	table_column(t, "STATE", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "AGE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "$/H", TABLE_RIGHT, 2);
+	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		table_cell(t, "%s", pod->run);

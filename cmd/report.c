@@ -49,6 +49,16 @@ static int64_t end_of(const struct pod_row *pod, int64_t now_ms)
 	return pod->gone_ms > 0 ? pod->gone_ms : MAX(now_ms, pod->create_ms);
 }
 
+/* Work that was cut off has no mark of its end, and yet it was no fetching. */
+static int64_t work_ended_ms(const struct pod_row *pod)
+{
+	int64_t least = pod->ready_ms > 0 ? pod->ready_ms + pod->compute_ms : 0;
+
+	if (pod->worked_ms <= 0 && pod->safe_ms <= 0)
+		return 0;
+	return pod->safe_ms > 0 ? MIN(MAX(pod->worked_ms, least), MAX(pod->safe_ms, pod->worked_ms)) : MAX(pod->worked_ms, least);
+}
+
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES])
 {
 	struct timeline t = {.at_ms = pod->create_ms, .phase_ms = phase_ms};
@@ -62,7 +72,7 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 	pass(&t, PHASE_CONNECT, pod->connected_ms);
 	pass(&t, PHASE_SYNC, pod->synced_ms);
 	pass(&t, PHASE_LOAD, pod->ready_ms);
-	pass(&t, PHASE_COMPUTE, pod->worked_ms);
+	pass(&t, PHASE_COMPUTE, pod->compute_ms > 0 ? work_ended_ms(pod) : pod->worked_ms);
 	pass(&t, PHASE_FETCH, pod->safe_ms);
 	pass_until_release(&t, pod->release_ms > 0 ? pod->release_ms : end);
 	if (end > t.at_ms)
@@ -243,16 +253,18 @@ static void phases_row(struct table *t, const char *name, const int64_t phase_ms
 
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
+	static const int spare[PHASES] = {[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2, [PHASE_CONNECT] = 5, [PHASE_SYNC] = 8, [PHASE_LOAD] = 7,
+					  [PHASE_COMPUTE] = TABLE_WHOLE, [PHASE_IDLE] = 4, [PHASE_FETCH] = 6, [PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
 	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0;
 	size_t shown = 0;
 
-	table_column(t, "POD", TABLE_LEFT, true);
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
 	for (int i = 0; i < PHASES; i++)
-		table_column(t, phase_names[i], TABLE_RIGHT, false);
-	table_column(t, "BILLED", TABLE_RIGHT, false);
-	table_column(t, "USED", TABLE_RIGHT, false);
-	table_column(t, "COST", TABLE_RIGHT, false);
+		table_column(t, phase_names[i], TABLE_RIGHT, spare[i]);
+	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "USED", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		int64_t phase_ms[PHASES];
@@ -334,12 +346,12 @@ static void print_volumes(FILE *to, const struct volume_row *rows, size_t count)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 
-	table_column(t, "VOLUME", TABLE_LEFT, true);
-	table_column(t, "ID", TABLE_LEFT, true);
-	table_column(t, "PROVIDER", TABLE_LEFT, false);
-	table_column(t, "REGION", TABLE_LEFT, false);
-	table_column(t, "GB", TABLE_RIGHT, false);
-	table_column(t, "$/MONTH", TABLE_RIGHT, false);
+	table_column(t, "VOLUME", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "ID", TABLE_LEFT, 1);
+	table_column(t, "PROVIDER", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "REGION", TABLE_LEFT, 2);
+	table_column(t, "GB", TABLE_RIGHT, 3);
+	table_column(t, "$/MONTH", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		char price[32];
 		table_cell(t, "%s", rows[i].name);
