@@ -19,7 +19,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
+enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -647,6 +647,24 @@ static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
 	return pods;
 }
 
+/* What failed, and why; of very many the first ones. */
+static void add_failures(struct launch *l, json_t *errors)
+{
+	const struct engine_setup *s = &l->setup;
+	const struct segment *list;
+	size_t count = 0;
+
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text) char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
+	}
+}
+
 static json_t *result_json(struct launch *l)
 {
 	size_t count = 0;
@@ -654,6 +672,7 @@ static json_t *result_json(struct launch *l)
 
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
 	if (l->delivered)
 		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
 	return object;

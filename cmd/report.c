@@ -178,12 +178,32 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 			 phases_json(pod, now_ms), "released", gone);
 }
 
-static json_t *error_json(const struct run_row *run)
+json_t *report_error_json(const char *code, const char *message, const char *pod)
 {
+	return json_pack("{s:o, s:o, s:o}", "code", report_text(code), "message", report_text(message), "pod", text_or_null(pod));
+}
+
+/* Of a run that could not give all back: the pod that may still bill. */
+static json_t *error_json(const struct run_row *run, const struct pod_row *pods, size_t count)
+{
+	const char *pod = "";
+
 	if (!run->error_code[0])
 		return json_null();
-	return json_pack("{s:o, s:o, s:n}", "code", report_text(run->error_code), "message",
-			 report_text(run->error), "pod");
+	for (size_t i = 0; i < count && !*pod && !strcmp(run->status, "unreleased"); i++)
+		if (!never_existed(&pods[i]) && strcmp(pods[i].state, "gone") != 0)
+			pod = pods[i].id[0] ? pods[i].id : pods[i].attempt;
+	return report_error_json(run->error_code, run->error, pod);
+}
+
+static json_t *errors_json(const struct pod_row *pods, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].error[0] && !never_existed(&pods[i]))
+			json_array_append_new(list, report_error_json("pod", pods[i].error, pods[i].id[0] ? pods[i].id : pods[i].attempt));
+	return list;
 }
 
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
@@ -196,7 +216,7 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
 	return json_pack(
 		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:[]}",
+		"s:o, s:o, s:o}",
 		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status",
 		report_text(run->status), "output", report_text(run->output), "started_at",
 		report_time(run->started_ms), "ended_at", report_time(run->ended_ms), "segments",
@@ -204,8 +224,8 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		(json_int_t)run->cached, "failed", (json_int_t)run->failed, "billed_seconds",
 		report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
 		"wasted_seconds", report_seconds(run->wasted_ms), "cost_usd",
-		report_dollars(run->cost_microusd), "pods", list, "error", error_json(run),
-		"errors");
+		report_dollars(run->cost_microusd), "pods", list, "error", error_json(run, pods, count),
+		"errors", errors_json(pods, count));
 }
 
 json_t *report_delivery_json(const json_t *said)

@@ -33,6 +33,7 @@ int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms);
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms);
+json_t *report_error_json(const char *code, const char *message, const char *pod); /* pod "": none */
 json_t *report_delivery_json(const json_t *said); /* of what the delivery's own run said */
 json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
 json_t *report_dollars(int64_t microusd); /* with 6 */

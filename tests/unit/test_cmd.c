@@ -397,6 +397,20 @@ static void test_json_of_odd_bytes(void **state)
 	assert_non_null(strstr(line, "\"billed_seconds\":0.3,"));
 }
 
+static void test_json_names_what_may_bill(void **state)
+{
+	struct run_row run = {.id = "r1", .status = "unreleased", .error_code = "unreleased", .error = "a pod is left"};
+	struct pod_row pods[] = {{.create_ms = 1, .id = "p1", .state = "gone", .gone_ms = 2, .error = "it stopped by itself"},
+				 {.create_ms = 1, .id = "p2", .state = "live"}};
+	json_t *object = report_run_json(&run, pods, 2, 2000);
+	CLEANUP(free_text) char *line = output_json_line(object);
+
+	(void)state;
+	json_decref(object);
+	assert_non_null(strstr(line, "\"error\":{\"code\":\"unreleased\",\"message\":\"a pod is left\",\"pod\":\"p2\"}"));
+	assert_non_null(strstr(line, "\"errors\":[{\"code\":\"pod\",\"message\":\"it stopped by itself\",\"pod\":\"p1\"}]"));
+}
+
 static void test_json_drives_no_terminal(void **state)
 {
 	static const char foreign[] = "\xc2\x9b""2J\x7f\xe2\x80\xae\xd8\x9c\xc3\xa4\xf0\x9f\x98\x80\033[m";
@@ -421,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_json_of_odd_bytes),
+		cmocka_unit_test(test_json_names_what_may_bill),
 		cmocka_unit_test(test_json_drives_no_terminal),
 	};
 
