@@ -231,7 +231,7 @@ static void print_estimate(struct launch *l, const struct offer *best)
 		int64_t wall_ms = (int64_t)(work_s * 1000 / (pods * MAX(needs->workers, 1)));
 		int64_t cost_microusd = money_for(best->price_microusd_h, wall_ms * pods);
 		output_line(stdout, "about %s of rendering on %s %s: about %s, starting up not counted; the cap is %s",
-			    duration_show(time, sizeof(time), wall_ms), best->provider, best->gpu,
+			    duration_show(time, sizeof(time), wall_ms), best->provider, strcmp(best->gpu, "none") ? best->gpu : "without a GPU",
 			    money_show(cost, sizeof(cost), cost_microusd), cap);
 	} else {
 		printf("no estimate for this engine yet; the cap is %s\n", cap);
