@@ -102,7 +102,7 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 		print_json(runs, count);
 	else if (result == 0)
 		print_table(ctx, runs, count);
-	if (result == 0 && !count)
+	if (result == 0 && !count && !ctx->json)
 		log_line(LOG_NOTE, "no run yet");
 	free(runs);
 	return result;
