@@ -12,7 +12,7 @@
 #include "output.h"
 #include "report.h"
 
-enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000 };
+enum { CLIENT_STOP_MS = 360 * 1000 /* 30 s for files, five minutes until it gives a pod up */, ASK_MS = 60000 };
 
 /* ---- cancel ---- */
 
@@ -28,15 +28,22 @@ static long client_of(const struct cmd_context *ctx, const char *run)
 }
 
 /* Its client is asked to stop (it releases its pods itself); if it does not, we do it. */
-static void stop_client(const struct cmd_context *ctx, const char *run)
+static int stop_client(const struct cmd_context *ctx, const char *run, struct err *err)
 {
 	int64_t until = clock_boot_ms() + CLIENT_STOP_MS;
 	long pid = client_of(ctx, run);
 
-	if (pid > 1)
+	if (pid > 1) {
 		kill((pid_t)pid, SIGTERM);
+		kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
+	}
 	while (run_is_alive(ctx, run) && clock_boot_ms() < until)
 		poll(NULL, 0, 100);
+	if (run_is_alive(ctx, run))
+		return err_set(err, ERR_UNRELEASED,
+			       "run %s: its client (process %ld) does not end: its pods may still be billing; end it with `kill -9 %ld`, "
+			       "then cancel again", run, pid, pid);
+	return 0;
 }
 
 static int run_cancel(struct cmd_context *ctx, struct err *err)
@@ -45,8 +52,8 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	if (run_is_alive(ctx, row.id))
-		stop_client(ctx, row.id);
+	if (run_is_alive(ctx, row.id) && stop_client(ctx, row.id, err) < 0)
+		return -1;
 	if (store_run(ctx->store, row.id, &row, err) < 0)
 		return -1;
 	struct pod_row *pods = NULL;
@@ -119,12 +126,15 @@ static void look_up(const struct cmd_context *ctx, const struct pod_view *view, 
 {
 	struct run_row run;
 	struct pod_row row;
+	char machine[20] = "";
 
 	*known = (struct reap_known){0};
-	if (store_run(ctx->store, view->marker.run, &run, NULL) < 0)
+	store_fact(ctx->store, "machine", machine, sizeof(machine));
+	if (strcmp(view->marker.machine, machine) || store_run(ctx->store, view->marker.run, &run, NULL) < 0)
 		return;
 	known->ours = true;
 	known->alive = run_is_alive(ctx, run.id);
+	known->ended = strcmp(run.status, "running") != 0;
 	known->detached = run.detached;
 	/* a create that was answered twice has made another one of this attempt, which nobody reaches */
 	known->at_work = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 && !strcmp(row.id, view->id) &&
@@ -133,6 +143,7 @@ static void look_up(const struct cmd_context *ctx, const struct pod_view *view, 
 
 struct tally {
 	int ended, left, failed;
+	bool named; /* the pod that was asked for was among them */
 };
 
 static void end_pod(const struct engine_provider *p, const struct pod_view *view, const char *why, struct tally *tally, struct err *err)
@@ -156,11 +167,13 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 	char when[32];
 
 	look_up(ctx, view, &known);
+	tally->named = tally->named || (named(ctx, view) && view->state != POD_STATE_GONE);
 	switch (reap_pod(view, &known, named(ctx, view) && opt_has(ctx, "force"), now_ms)) {
 	case REAP_PASS: return;
 	case REAP_PAST: end_pod(p, view, "past its hard end", tally, err); return;
-	case REAP_ORPHAN: end_pod(p, view, "its client is gone, and it has nothing to do", tally, err); return;
 	case REAP_FORCED: end_pod(p, view, "as you asked", tally, err); return;
+	case REAP_ENDED: end_pod(p, view, "its run has ended", tally, err); return;
+	case REAP_ORPHAN: end_pod(p, view, "its client is gone, and it has nothing to do", tally, err); return;
 	case REAP_LEAVE: break;
 	}
 	tally->left++;
@@ -211,12 +224,42 @@ static int open_accounts(struct cmd_context *ctx, struct launch *l, struct err *
 	return 0;
 }
 
+static void add_names(struct str *to, const struct launch *l)
+{
+	for (int i = 0; i < l->setup.provider_count; i++)
+		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
+}
+
+/* Whoever names a pod wants to know what became of that one. */
+static int check_named(const struct cmd_context *ctx, const struct launch *l, const struct tally *tally, struct err *err)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+	const char *name = ctx->arg_count ? ctx->args[0] : NULL;
+	struct pod_row pod;
+	char when[32];
+
+	if (!name || tally->named)
+		return 0;
+	if (store_pod(ctx->store, name, &pod, NULL) == 0 && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))) {
+		if (pod.gone_ms > 0)
+			output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
+				    clock_rfc3339(when, sizeof(when), pod.gone_ms));
+		else
+			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
+		return 0;
+	}
+	add_names(&names, l);
+	return err_set(err, ERR_UNRELEASED,
+		       "pod %s: not among burst's pods at%s: gone, of another account, or misspelt; look at its provider's console",
+		       name, str_text(&names));
+}
+
 static void say_nothing_found(const struct launch *l)
 {
-	fprintf(stderr, "nothing of burst's runs at");
-	for (int i = 0; i < l->setup.provider_count; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
-	fputc('\n', stderr);
+	CLEANUP(str_free) struct str names = STR_INIT;
+
+	add_names(&names, l);
+	output_line(stderr, "nothing of burst's is left at%s", str_text(&names));
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)
@@ -229,7 +272,9 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	int status = open_accounts(ctx, &l, err);
 	if (status == 0)
 		status = sweep(ctx, &l, &tally, err);
-	if (status == 0 && settled == 0 && !tally.failed && !tally.ended && !tally.left)
+	if (status == 0)
+		status = check_named(ctx, &l, &tally, err);
+	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
 	if (status < 0)

@@ -20,7 +20,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
+enum { OVERDUE_ASK_MS = 60000, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -67,7 +67,7 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 		if (!strcmp(provider_registry[i]->name, name))
 			ops = provider_registry[i];
 	if (!ops)
-		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\"", name);
+		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names objects that hold more)", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0)
@@ -341,6 +341,7 @@ static int take_over_pods(struct launch *l, struct err *err)
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);
 	l->adopted = pods;
+	s->handed_over = l->run.detached;
 	s->adopt = pods;
 	s->adopt_count = open;
 	return 0;
@@ -352,9 +353,16 @@ static int adopt_providers(struct launch *l, struct err *err)
 {
 	struct err why;
 
-	for (size_t i = 0; i < l->setup.adopt_count; i++)
-		if (launch_open_provider(l, l->setup.adopt[i].provider, err) < 0)
-			return err_wrap(err, "pod %s", l->setup.adopt[i].id[0] ? l->setup.adopt[i].id : l->setup.adopt[i].attempt);
+	for (size_t i = 0; i < l->setup.adopt_count; i++) {
+		const struct pod_row *pod = &l->setup.adopt[i];
+		if (launch_open_provider(l, pod->provider, err) == 0)
+			continue;
+		err_wrap(err, "pod %s", pod->id[0] ? pod->id : pod->attempt);
+		if (!l->setup.conf.reap)
+			return -1;
+		log_line(LOG_WARN, "%s", err->msg); /* the others are given back all the same */
+		l->out_of_reach++;
+	}
 	for (int i = 0; i < l->rented_at_count; i++) {
 		if (launch_open_provider(l, l->rented_at[i], &why) < 0)
 			continue;
@@ -417,6 +425,7 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
+	l->run.detached = false; /* its pods are ours to keep alive, and to be settled should we die */
 	return store_put_run(l->ctx->store, &l->run, err);
 }
 
@@ -471,6 +480,43 @@ int launch_check_balance(struct launch *l, struct err *err)
 
 /* ---- giving back ---- */
 
+/* The run's pods as the ledger has them, and as they are where it could not be told. */
+static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
+{
+	struct pod_row *pods = NULL;
+	size_t n = 0, at;
+
+	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
+		pods = NULL, n = 0;
+	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
+	for (size_t i = 0; i < l->unsaved_count; i++) {
+		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
+			;
+		pods[at] = l->unsaved[i];
+		n += at == n;
+	}
+	*count = n;
+	return pods;
+}
+
+static void name_unreleased(const struct pod_row *pods, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
+			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
+}
+
+static void say_unreleased(const struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = pods_of_run(l, &count);
+
+	name_unreleased(pods, count);
+	free(pods);
+}
+
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
 {
 	struct launch l;
@@ -485,7 +531,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 		launch_free(&l);
 		return -1;
 	}
-	if (l.setup.adopt_count || l.setup.provider_count) {
+	if (l.setup.provider_count) {
 		struct engine *e = engine_new(&l.setup);
 		int exit_status = engine_run(e, err);
 		struct core_summary s;
@@ -497,6 +543,12 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
 		engine_free(e);
 	}
+	if (l.out_of_reach) {
+		gone = false;
+		result = err_set(err, ERR_UNRELEASED, "a pod could not be asked for: it may still be billing");
+	}
+	if (!gone)
+		say_unreleased(&l);
 	COPY_TEXT(l.run.status, gone ? status : "unreleased");
 	l.run.detached = false;
 	l.run.ended_ms = l.run.ended_ms ? l.run.ended_ms : clock_wall_ms();
@@ -511,6 +563,22 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	return result;
 }
 
+/* By its provider's clock: ours may be wrong, and then its pods are at work. Who cannot be asked now is asked the next time. */
+static bool overdue_there(struct cmd_context *ctx, const struct pod_row *pod)
+{
+	struct op_result result = {0};
+	struct err err = {0};
+	struct launch l;
+	int64_t now_ms = 0;
+
+	launch_init(&l, ctx);
+	bool told = launch_open_provider(&l, pod->provider, &err) == 0 &&
+		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0;
+	op_result_free(&result);
+	launch_free(&l);
+	return told && pod_is_overdue(pod->hard_end_s, now_ms);
+}
+
 static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct pod_row *pods = NULL;
@@ -521,8 +589,12 @@ static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 		return !run->detached;
 	for (size_t i = 0; i < count; i++)
 		last_s = MAX(last_s, pods[i].hard_end_s);
+	bool left = reap_run(run->detached, last_s, clock_wall_ms());
+	for (size_t i = 0; i < count && left && run->detached; i++)
+		if (!i || strcmp(pods[i].provider, pods[i - 1].provider) != 0)
+			left = overdue_there(ctx, &pods[i]);
 	free(pods);
-	return reap_run(run->detached, last_s, clock_wall_ms());
+	return left;
 }
 
 /* Runs that ended without being sure of a pod: exit 9. */
@@ -545,6 +617,8 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
 		if (launch_release_run(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", err) < 0)
 			result = -1;
+		else
+			log_line(LOG_NOTE, "run %s: nothing of it bills any more", run.id);
 	}
 	free(pods);
 	return result;
@@ -568,6 +642,8 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
 		if (launch_release_run(ctx, &runs[i], "interrupted", err) < 0)
 			result = -1;
+		else
+			log_line(LOG_NOTE, "run %s: nothing of it bills any more", runs[i].id);
 	}
 	free(runs);
 	return settle_unreleased(ctx, except, err) < 0 ? -1 : result;
@@ -625,23 +701,22 @@ static void show_output(void *ctx, const char *pod, const char *line)
 	output_line(stderr, "%s | %s", pod, line);
 }
 
-/* The run's pods as the ledger has them, and as they are where it could not be told. */
-static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
+/* What failed, and why; of very many the first ones. */
+static void add_failures(struct launch *l, json_t *errors)
 {
-	struct pod_row *pods = NULL;
-	size_t n = 0, at;
+	const struct engine_setup *s = &l->setup;
+	const struct segment *list;
+	size_t count = 0;
 
-	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
-		pods = NULL, n = 0;
-	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
-	for (size_t i = 0; i < l->unsaved_count; i++) {
-		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
-			;
-		pods[at] = l->unsaved[i];
-		n += at == n;
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text) char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
 	}
-	*count = n;
-	return pods;
 }
 
 static json_t *result_json(struct launch *l)
@@ -651,6 +726,7 @@ static json_t *result_json(struct launch *l)
 
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
 	if (l->delivered)
 		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
 	return object;
@@ -692,16 +768,6 @@ static void on_exit_command(struct launch *l)
 		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static void name_unreleased(struct launch *l, const struct pod_row *pods, size_t count)
-{
-	(void)l;
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
-			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
-				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
-				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
-}
-
 static void say_end(struct launch *l)
 {
 	size_t count = 0;
@@ -713,11 +779,27 @@ static void say_end(struct launch *l)
 		fputc('\n', stderr);
 	}
 	if (!strcmp(r->status, "unreleased"))
-		name_unreleased(l, pods, count);
+		name_unreleased(pods, count);
 	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
 		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id, r->status,
 			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
 	free(pods);
+}
+
+void launch_say_suspects(const struct launch *l)
+{
+	size_t count = 0, suspects = 0, first = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+
+	for (size_t i = count; i-- > 0;)
+		if (l->setup.results[i].state == SEGMENT_SAFE && l->setup.results[i].suspect) {
+			suspects++;
+			first = i;
+		}
+	if (suspects)
+		log_line(LOG_WARN, "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): \"suspect\" in manifest.jsonl; "
+			 "what is removed is rendered again", suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
+			 list[first].id, suspects == 1 ? "" : " first", l->setup.results[first].reason);
 }
 
 void launch_print_json(struct launch *l)
@@ -780,7 +862,8 @@ int launch_run(struct launch *l)
 	progress_free(p);
 	shown = NULL;
 	say_end(l);
-	if (status == 0)
+	launch_say_suspects(l);
+	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);

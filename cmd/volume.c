@@ -1,7 +1,9 @@
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
@@ -66,7 +68,11 @@ static int look(struct launch *l, struct err *err)
 
 static int list(struct launch *l, struct err *err)
 {
-	return look(l, err) < 0 || report_volumes(l->ctx->store, stdout, NULL, err) < 0 ? -1 : 0;
+	int count = look(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
+
+	if (!count)
+		log_line(LOG_NOTE, "no volume");
+	return count < 0 ? -1 : 0;
 }
 
 static int find(struct launch *l, const char *name, struct volume_row *out, struct err *err)
@@ -88,13 +94,30 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 		       name);
 }
 
+/* A run that starts now may make the same one: engine/vendor.c has this lock, too. */
+static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "volume.lock");
+	int64_t until = clock_boot_ms() + ASK_MS;
+
+	while (path_lock(path, "makes a volume\n", lock, err) < 0) {
+		if (err->kind != ERR_BUSY || clock_boot_ms() >= until)
+			return -1;
+		poll(NULL, 0, 100);
+	}
+	return 0;
+}
+
 static int make(struct launch *l, const char *name, struct err *err)
 {
 	struct engine_provider *p = &l->setup.providers[0];
 	struct op_want want = {0};
 	struct op_result result = {0};
+	CLEANUP(fd_close) int lock = -1;
 	char price[32];
 
+	if (lock_volumes(l->ctx, &lock, err) < 0)
+		return -1;
 	want.volume.name = name;
 	want.volume.create = true;
 	want.volume.size_gb = section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
@@ -232,7 +255,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else if (!strcmp(what, "warm") && name)
 		status = fill(&l, name, err);
 	else
-		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME | gc [NAME] | warm NAME");
+		status = err_set(err, ERR_USAGE, "volume: it wants ls, create NAME, rm NAME, gc [NAME] or warm NAME (see `burst help volume`)");
 	launch_free(&l);
 	return status ? status : cmd_flush(err);
 }

@@ -213,10 +213,13 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 
 	if (!c->capacity_since)
 		c->capacity_since = c->now;
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (c->vendors[i].err.kind && gravity(c->vendors[i].err.kind) > gravity(err.kind))
-			err = c->vendors[i].err;
 	bool hopeless = !any_vendor_left(c);
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct err *why = &c->vendors[i].err;
+		/* what one vendor cannot have at all is no reason while another one could */
+		if (why->kind && gravity(why->kind) > gravity(err.kind) && (hopeless || why->kind != ERR_CONFIG))
+			err = *why;
+	}
 	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
 	if (active || (patient && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
@@ -394,6 +397,8 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	const struct core_provider *k = &c->conf.providers[p->provider];
 	int64_t age = c->now - p->create_at;
 
+	if (p->unprovable)
+		return UNPROVABLE_LOOK_MS;
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
@@ -489,6 +494,22 @@ static bool all_looked(struct core *c)
 	return all;
 }
 
+/* A create whose answer was lost may have made two pods, and no list could be had since the second would be in it. */
+static bool lost_sight(struct core *c)
+{
+	bool lost = false;
+
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (!v->used || v->surfaced_at < 0 || v->listed_at >= v->surfaced_at || c->signals > 1)
+			continue;
+		lost = true;
+		core_note(c, NOTE_WARN, "%s: no list of its pods could be had since the answer to a create was lost: a pod too many may be "
+			  "billing; `burst reap` looks again", c->conf.providers[i].name);
+	}
+	return lost;
+}
+
 static bool pods_over(struct core *c)
 {
 	bool over = true;
@@ -499,9 +520,9 @@ static bool pods_over(struct core *c)
 			over = false;
 		if (!pod_may_bill(p))
 			continue;
-		bool given_up = p->phase == POD_AMBIGUOUS ?
+		bool given_up = p->unprovable || (p->phase == POD_AMBIGUOUS ?
 			c->signals > 1 || c->now - p->rented_at > 5 * AMBIGUOUS_GAP_MS :
-			p->phase >= POD_RELEASING && c->now >= p->deadline_at;
+			p->phase >= POD_RELEASING && c->now >= p->deadline_at);
 		over = over && given_up;
 	}
 	return over;
@@ -523,6 +544,7 @@ static void try_to_end(struct core *c)
 				if (c->pods[i].unhome > 0)
 					return;
 	}
+	c->unreleased = lost_sight(c);
 	for (int i = 0; i < c->pod_count; i++)
 		c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
 	c->ended = true;
@@ -625,7 +647,9 @@ static void vendor_answered(struct core *c, const struct event *ev)
 	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
 	if (ev->err) {
 		v->err = *ev->err;
-		v->dead = ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_CONFIG;
+		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
+			v->err.kind = ERR_CONFIG; /* it will not come by itself */
+		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
 		/* where it is the last one, this is what the run ends with */
 		core_note(c, v->dead && any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
 			  c->conf.providers[ev->provider].name, ev->err->msg);
@@ -858,8 +882,10 @@ static void verdict(const struct core *c, struct core_summary *s)
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 {
 	*s = (struct core_summary){.err_pod = -1, .total = c->seg_count, .safe = c->safe, .failed = c->failed,
-				   .cached = c->cached, .weight_left = c->weight_todo};
+				   .cached = c->cached};
 	int slots = 0;
+	for (size_t i = 0; i < c->seg_count; i++) /* what a pod holds is not rendered yet */
+		s->weight_left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);

@@ -8,8 +8,12 @@ enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *kn
 		return REAP_PAST;
 	if (forced)
 		return REAP_FORCED;
+	if (!known->ours || known->alive)
+		return REAP_LEAVE;
+	if (known->ended)
+		return REAP_ENDED;
 	/* a run that is not detached was given back as a whole */
-	return known->ours && !known->alive && known->detached && !known->at_work ? REAP_ORPHAN : REAP_LEAVE;
+	return known->detached && !known->at_work ? REAP_ORPHAN : REAP_LEAVE;
 }
 
 bool reap_run(bool detached, int64_t last_hard_end_s, int64_t now_ms)

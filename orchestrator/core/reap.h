@@ -8,13 +8,15 @@ enum reap_what {
 	REAP_PASS,   /* gone, or none of burst's: not spoken of */
 	REAP_LEAVE,  /* told of, and left alone */
 	REAP_PAST,   /* ended: past its hard end, whoever made it */
+	REAP_ENDED,  /* ended: its run is over: a second pod of one create, or one that surfaced late */
 	REAP_ORPHAN, /* ended: its client is dead, and no agent on it was left with work */
 	REAP_FORCED, /* ended: it was named, with --force */
 };
 
 struct reap_known { /* what our ledger says of it */
-	bool ours;     /* its run is one of ours; */
+	bool ours;     /* this machine made it, and its run stands there; */
 	bool alive;    /* ... whose client lives */
+	bool ended;    /* ... which has ended */
 	bool detached; /* ... whose agents go on with what was left */
 	bool at_work;  /* this pod's, too: its workers were ready, and nobody had asked for its release */
 };

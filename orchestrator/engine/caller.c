@@ -220,6 +220,13 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 	return clock_wall_ms() - (k ? k->off_ms : 0);
 }
 
+int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
+{
+	const struct vendor_clock *k = clock_of(caller, ops);
+
+	return k ? MAX(k->off_ms, 0) : 0;
+}
+
 static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;

@@ -46,6 +46,8 @@ void caller_cancel(struct caller_op *op);
 /* Whether this machine's clock agrees with the provider's, by the last of its replies that bore a date: -1 and *err
  * (ERR_CONFIG) when they are more than CALLER_CLOCK_OFF_MS apart. Pods are told by this clock when to end. */
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err);
+/* By how much ours is ahead of it, 0 when it is not, or not known. */
+int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops);
 
 /* What time it is by the provider's clock, as far as its replies have told: wall clock ms. */
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops);

@@ -280,7 +280,7 @@ static void say_tree(struct engine *e, const struct tree *tree)
 
 	for (int i = 0; i < TREE_SKIP_KINDS; i++)
 		left_out += tree->skipped[i];
-	engine_log(e, LOG_NOTE, "code: %zu entries, %lld kB; %lld left out (-v names them)", tree->count,
+	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count, tree->count == 1 ? "entry" : "entries",
 		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
 }
 
@@ -456,10 +456,12 @@ static void make_core(struct engine *e)
 	for (size_t i = 0; i < e->setup->adopt_count; i++) {
 		struct core_pod pod;
 		core_pod_of_row(e, &e->setup->adopt[i], &pod);
-		if (pod.provider >= 0)
-			core_adopt(e->core, &pod);
+		if (pod.provider < 0)
+			continue;
+		int at = core_adopt(e->core, &pod);
+		match_pods(e);
+		COPY_TEXT(e->pods[at].account, e->setup->adopt[i].account);
 	}
-	match_pods(e);
 }
 
 static long files_for(long pods)

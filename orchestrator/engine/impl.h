@@ -76,6 +76,7 @@ struct epod { /* beside core_pod */
 	size_t log_line_count, log_line_cap;
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
+	char account[64]; /* as its row says, where it was taken over; "": ours */
 	char detail[64];
 	char fault[200];
 	char said_unsaved[POD_ID_MAX]; /* what it was called when it was last said that the ledger does not know of it */
@@ -111,6 +112,7 @@ struct engine {
 	bool unwritten; /* the ledger, and it was said why */
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
+	bool remarked[CORE_PROVIDERS_MAX]; /* what it had to say of the offers was told */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */
 	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */

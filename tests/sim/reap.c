@@ -26,7 +26,9 @@ static struct reap_known look_up(const struct sim *s, const struct laptop *l, co
 		if (strcmp(p->attempt, view->marker.attempt))
 			continue;
 		bool at_work = !strcmp(p->id, view->id) && p->phase < POD_RELEASING && p->ready_at;
-		return (struct reap_known){true, s->clients[client].up, run_detached(l, client), at_work && !plant(PLANT_ORPHAN_ALL)};
+		const struct client *cl = &s->clients[client];
+		return (struct reap_known){.ours = true, .alive = cl->up, .ended = cl->exit_status >= 0 && !cl->dead_forever,
+					   .detached = run_detached(l, client), .at_work = at_work && !plant(PLANT_ORPHAN_ALL)};
 	}
 	return (struct reap_known){0};
 }

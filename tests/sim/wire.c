@@ -544,7 +544,9 @@ bool wire_rent(struct client *cl, int pod)
 	COPY_TEXT(r->marker.machine, cl->job->conf.machine);
 	COPY_TEXT(r->marker.run, cl->job->conf.run);
 	COPY_TEXT(r->marker.attempt, p->attempt);
-	r->marker.hard_end_s = p->hard_end_s;
+	/* as vendor.c: it ends itself by a clock that goes with its vendor's */
+	int64_t ahead_s = (caller_clock_ahead_ms(life_of(cl)->caller, rules_ops(cl->sim, p->provider)) + 999) / 1000;
+	r->marker.hard_end_s = p->hard_end_s - ahead_s;
 	r->volume = p->volume;
 	r->mount = "/workspace";
 	r->cpu = r->memory_gb = 1;
@@ -554,8 +556,8 @@ bool wire_rent(struct client *cl, int pod)
 	add_env(a, "BURST_RUN", xstrdup(cl->job->conf.run));
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt));
 	add_env(a, "BURST_MACHINE", xstrdup(cl->job->conf.machine));
-	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)p->hard_end_s));
-	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)p->first_lease_end_s));
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)));
+	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)));
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
 	r->env = a->env;
 	r->env_count = a->env_count;

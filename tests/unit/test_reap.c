@@ -11,6 +11,7 @@ enum { NOW_S = 1800000000 };
 
 static const struct reap_known stranger = {0}, living = {.ours = true, .alive = true}, living_detached = {.ours = true, .alive = true, .detached = true},
 			       dead = {.ours = true}, working = {.ours = true, .detached = true, .at_work = true},
+			       over = {.ours = true, .ended = true}, again = {.ours = true, .ended = true, .alive = true},
 			       idle = {.ours = true, .detached = true};
 
 static const struct {
@@ -31,6 +32,8 @@ static const struct {
 	{"its client lives", &living, POD_STATE_CREATING, 600, false, false, REAP_LEAVE},
 	{"its client lives, and has handed over what was left", &living_detached, POD_STATE_CREATING, 600, false, false, REAP_LEAVE},
 	{"its client is dead: that run was given back before", &dead, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
+	{"its run has ended: nobody waits for it", &over, POD_STATE_RUNNING, 600, false, false, REAP_ENDED},
+	{"its run has ended, and is at it again", &again, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
 	{"its client is dead, and its agent works on", &working, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
 	{"its client is dead, and it never came up", &idle, POD_STATE_CREATING, 600, false, false, REAP_ORPHAN},
 	{"its client is dead, and it was being released", &idle, POD_STATE_RUNNING, 600, false, false, REAP_ORPHAN},

@@ -233,6 +233,12 @@ static void what_cannot_be_offered_says_why(void **state)
 	check_failed("unknown", &p, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "did you mean \"RTX 5090\"?"));
 	played_free(&p);
+	want.offers.vram_gb = 48;
+	want.offers.gpus = there;
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_failed("too small", &p, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "this job needs a GPU with 48 GB of memory; those in gpu have 32 at most");
+	played_free(&p);
 	want = wanting(odd);
 	p = play(OP_OFFERS, &want, NULL, 0);
 	check_failed("no count", &p, ERR_CONFIG);
@@ -251,6 +257,23 @@ static void what_cannot_be_offered_says_why(void **state)
 	section_add_item(conf, "datacenters", "US-KS-2", "burst.cfg:8");
 	p = play(OP_OFFERS, &want, NULL, 0);
 	check_failed("a volume elsewhere", &p, ERR_CONFIG);
+}
+
+/* Something can be had; what was wished for besides, and cannot, is not passed over in silence. */
+static void what_is_passed_over_is_said(void **state)
+{
+	static const char *const gpus[] = {"RTX 4900", "5090", "L40S", "B300", "RTX 4090", NULL};
+	struct op_want want = wanting(gpus);
+
+	(void)state;
+	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_done("one is there", &p);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(str_text(&p.result.text),
+			    "RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX 4090\"?\n"
+			    "5090 is free in US-KS-2, but not in EU-RO-1, where volume \"cache\" is: passed over\n");
+	played_free(&p);
 }
 
 static void clouds_and_datacenters_narrow_it(void **state)
@@ -1132,7 +1155,7 @@ static void a_volume_is_found_by_name(void **state)
 static void a_volume_is_made_near_the_gpus(void **state)
 {
 	struct op_want want = a_volume(true);
-	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")});
+	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, VOLUMES("")});
 
 	(void)state;
 	check_done("made", &p);
@@ -1142,7 +1165,7 @@ static void a_volume_is_made_near_the_gpus(void **state)
 	assert_string_equal(str_text(&p.call[2].body), "{\"name\":\"cache\",\"size\":20,\"dataCenter\":\"EU-RO-1\",\"type\":\"STANDARD\"}");
 	played_free(&p);
 	section_add_item(conf, "datacenters", "US-GA-1", "test");
-	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "US-GA-1")});
+	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "US-GA-1")}, {500});
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-GA-1"));
 	played_free(&p);
 	section_clear_items(conf, "datacenters");
@@ -1162,10 +1185,45 @@ static void a_volume_is_made_near_cpu_pods(void **state)
 			       {200, "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],\"cpuAvailability\":[{"
 				     "\"id\":\"cpu3c\",\"availability\":\"LOW\"}]},{\"id\":\"US-TX-3\",\"networkVolumeTypes\":"
 				     "[\"STANDARD\"],\"cpuAvailability\":[{\"id\":\"cpu3c\",\"availability\":\"HIGH\"}]}]}"},
-			       {201, VOLUME("v9", "cache", "US-TX-3")});
+			       {201, VOLUME("v9", "cache", "US-TX-3")}, {200, VOLUMES(VOLUME("v9", "cache", "US-TX-3"))});
 	check_done("made", &p);
 	check_call(&p, 1, "GET", ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY");
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-TX-3"));
+	played_free(&p);
+}
+
+/* Two machines at the same moment: both take the one whose id comes first, whoever made it. */
+static void a_volume_that_another_machine_made_too(void **state)
+{
+	static const struct {
+		const char *name, *list, *id; /* NULL: it fails */
+	} cases[] = {
+		{"theirs comes first", VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")), "v2"},
+		{"ours comes first", VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")), "v9"},
+		{"ours is not listed yet", VOLUMES(VOLUME("v2", "cache", "EU-RO-1")), "v2"},
+		{"another name", VOLUMES(VOLUME("v2", "other", "EU-RO-1")), "v9"},
+		{"elsewhere: people must say which", VOLUMES(VOLUME("v2", "cache", "US-KS-2")), NULL},
+	};
+	struct op_want want = a_volume(true);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")},
+				       {200, cases[i].list});
+		if (cases[i].id) {
+			check_done(cases[i].name, &p);
+			assert_int_equal(p.result.volume_count, 1);
+			assert_string_equal(p.result.volumes[0].id, cases[i].id);
+		} else {
+			check_failed(cases[i].name, &p, ERR_CONFIG);
+			assert_non_null(strstr(p.err.msg, "burst volume rm"));
+		}
+		played_free(&p);
+	}
+	want = a_volume(false);
+	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES(VOLUME("v3", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1"))});
+	check_done("both are there later on", &p);
+	assert_string_equal(p.result.volumes[0].id, "v2");
 	played_free(&p);
 }
 
@@ -1511,6 +1569,7 @@ int main(void)
 		T(offers_are_read),
 		T(names_are_taken_as_people_write_them),
 		T(what_cannot_be_offered_says_why),
+		T(what_is_passed_over_is_said),
 		T(clouds_and_datacenters_narrow_it),
 		T(spot_is_a_tenth_above_the_floor),
 		T(cpu_pods_are_offered),
@@ -1540,6 +1599,7 @@ int main(void)
 		T(a_volume_is_made_near_the_gpus),
 		T(a_volume_is_made_near_cpu_pods),
 		T(a_lost_volume_is_looked_for_never_made_twice),
+		T(a_volume_that_another_machine_made_too),
 		T(volumes_are_listed_and_removed),
 		T(files_need_keys_and_a_place),
 		T(an_upload_is_looked_at_afterwards),
