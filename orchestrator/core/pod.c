@@ -345,7 +345,8 @@ static void useless(struct core *c, struct core_pod *p, const struct err *err)
 
 static void prepare_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
-	if (p->phase != POD_PREPARING && p->phase != POD_LOADING)
+	/* also of one that seemed to work: by what an agent before this one had logged */
+	if (p->phase != POD_PREPARING && p->phase != POD_LOADING && p->phase != POD_WORKING)
 		return;
 	if (err->kind == ERR_JOB || err->kind == ERR_CONFIG || err->kind == ERR_LOCAL) {
 		pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);

@@ -115,7 +115,7 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
 /* ... and these, of several clients. */
-static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232,
+static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232, 8000255729,
 						/* with real translators */
 						SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
 						SEED_WIRE | 11018011, SEED_WIRE | 7000032828};

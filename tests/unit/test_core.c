@@ -2487,6 +2487,23 @@ static void test_no_work_no_pod(void **state)
 	tear_down(&b);
 }
 
+/* What an agent had logged before it began anew is told once more, and its pod seems to be at work. */
+static void test_failed_to_prepare_at_work(void **state)
+{
+	struct bench b;
+	struct err err = {0};
+
+	(void)state;
+	err_set(&err, ERR_TRANSIENT, "the mirror is away");
+	set_up(&b, 4);
+	start_simply(&b);
+	bring_up(&b, 0);
+	check_int("at work", "sent", did(&b, ACT_SEND, 0) > 0, true);
+	tell(&b, (struct event){.type = EV_PREPARE_FAILED, .pod = 0, .err = &err});
+	check_int("it has no workers after all", "released", did(&b, ACT_RELEASE, 0), true);
+	tear_down(&b);
+}
+
 static void test_unproven_pods_get_no_work(void **state)
 {
 	static const struct {
@@ -2597,6 +2614,7 @@ int main(void)
 		cmocka_unit_test(test_signal_while_renting),
 		cmocka_unit_test(test_exit_precedence),
 		cmocka_unit_test(test_no_work_no_pod),
+		cmocka_unit_test(test_failed_to_prepare_at_work),
 		cmocka_unit_test(test_unproven_pods_get_no_work),
 	};
 
