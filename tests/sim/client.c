@@ -470,15 +470,25 @@ static bool in_doubt(const struct core_pod *p, const struct machine *m)
 	return pod_may_bill(p) && (p->id[0] ? !strcmp(p->id, m->id) : !strcmp(p->attempt, m->attempt));
 }
 
+/* Of two pods of one create the one that was found first has the row of its attempt, the other one a row of its own. */
+static bool is_known(struct client *cl, const struct machine *m)
+{
+	const struct row *row = row_of(cl, m->attempt);
+
+	for (size_t i = 0; i < cl->laptop->row_count; i++)
+		if (!strcmp(cl->laptop->rows[i].pod.id, m->id) && in_doubt(&cl->laptop->rows[i].pod, m))
+			return true;
+	return row && in_doubt(&row->pod, m);
+}
+
 /* Whatever lives and is not the second of one create stands in the ledger as something that may bill. */
 static void check_known(struct client *cl)
 {
 	for (size_t i = 0; i < cl->sim->machine_count; i++) {
 		const struct machine *m = &cl->sim->machines[i];
-		const struct row *row = m->client == cl->number && !m->is_over && !m->duplicate ? row_of(cl, m->attempt) : NULL;
 		if (m->client != cl->number || m->is_over || m->duplicate || cl->sim->hit[F_LEDGER_FULL])
 			continue;
-		if (!row || !in_doubt(&row->pod, m))
+		if (!is_known(cl, m))
 			broke(cl->sim, "pod %s lives, and the ledger does not know it", m->id);
 	}
 }
