@@ -1817,7 +1817,7 @@ static void test_offers(void **state)
 	const int64_t rest = 4 * 250000 + 16 * 30000;
 	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL},
 				 *misspelt[] = {"H10O", "5900", NULL}, *small[] = {"L4", "5090", NULL},
-				 *one_wrong[] = {"H10O", "5090", "L4", NULL};
+				 *one_wrong[] = {"H10O", "5090", "L4", NULL}, *many[] = {"L40S:9", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
@@ -1898,9 +1898,13 @@ static void test_offers(void **state)
 	want.offers.vram_gb = 48;
 	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
-	assert_non_null(strstr(p.err.msg, "none of these with the 48 GB"));
+	assert_non_null(strstr(p.err.msg, "none of these with the 48 GB that this job needs"));
 	played_free(&p);
 	want.offers.vram_gb = 0;
+	want.offers.gpus = many;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_string_equal(p.err.msg, "gpu = [\"L40S:9\"]: no sandbox of Modal's has so many (8 at most)");
+	played_free(&p);
 	/* prices of one's own go before Modal's, and do where those may not be seen */
 	section_add_item(conf, "gpu_prices", "H100=3.95", "t");
 	want.offers.gpus = h100;
