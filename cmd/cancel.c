@@ -248,7 +248,8 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	if (status < 0)
 		return -1;
 	if (settled < 0 || tally.failed) {
-		err->kind = ERR_UNRELEASED;
+		if (tally.failed || err->kind != ERR_INTERRUPTED) /* a Ctrl-C hurries it; what is gone is gone */
+			err->kind = ERR_UNRELEASED;
 		return -1;
 	}
 	return cmd_flush(err) < 0 ? -1 : 0;

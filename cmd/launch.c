@@ -470,6 +470,25 @@ int launch_check_balance(struct launch *l, struct err *err)
 
 /* ---- giving back ---- */
 
+static void name_unreleased(const struct pod_row *pods, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
+			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
+				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
+}
+
+static void name_what_is_left(struct cmd_context *ctx, const char *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, run, true, &pods, &count, NULL) == 0)
+		name_unreleased(pods, count);
+	free(pods);
+}
+
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
 {
 	struct launch l;
@@ -507,6 +526,8 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	}
 	store_put_run(ctx->store, &l.run, NULL);
 	launch_free(&l);
+	if (!gone)
+		name_what_is_left(ctx, run->id);
 	return result;
 }
 
@@ -524,12 +545,25 @@ static bool overdue(struct cmd_context *ctx, const struct run_row *run)
 	return all;
 }
 
+/* Of several that went wrong the one that may cost money is told. */
+static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status, int result, struct err *err)
+{
+	struct err why = {0};
+
+	if (launch_release_run(ctx, run, status, &why) == 0) {
+		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
+		return result;
+	}
+	if (result == 0 || why.kind == ERR_UNRELEASED)
+		*err = why;
+	return -1;
+}
+
 /* Runs that ended without being sure of a pod: exit 9. */
-static int settle_unreleased(struct cmd_context *ctx, const char *except, struct err *err)
+static int settle_unreleased(struct cmd_context *ctx, const char *except, int result, struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
-	int result = 0;
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
@@ -542,10 +576,7 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		    run_is_alive(ctx, run.id))
 			continue;
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
-		if (launch_release_run(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", err) < 0)
-			result = -1;
-		else
-			log_line(LOG_NOTE, "run %s: nothing of it bills any more", run.id);
+		result = settle_one(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", result, err);
 	}
 	free(pods);
 	return result;
@@ -567,13 +598,10 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 		if (runs[i].detached && !overdue(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */
 		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
-		if (launch_release_run(ctx, &runs[i], "interrupted", err) < 0)
-			result = -1;
-		else
-			log_line(LOG_NOTE, "run %s: nothing of it bills any more", runs[i].id);
+		result = settle_one(ctx, &runs[i], "interrupted", result, err);
 	}
 	free(runs);
-	return settle_unreleased(ctx, except, err) < 0 ? -1 : result;
+	return settle_unreleased(ctx, except, result, err);
 }
 
 int launch_check_detached(const struct launch *l, struct err *err)
@@ -714,16 +742,6 @@ static void on_exit_command(struct launch *l)
 		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-static void name_unreleased(struct launch *l, const struct pod_row *pods, size_t count)
-{
-	(void)l;
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
-			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
-				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
-				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
-}
-
 static void say_end(struct launch *l)
 {
 	size_t count = 0;
@@ -735,7 +753,7 @@ static void say_end(struct launch *l)
 		fputc('\n', stderr);
 	}
 	if (!strcmp(r->status, "unreleased"))
-		name_unreleased(l, pods, count);
+		name_unreleased(pods, count);
 	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
 		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id, r->status,
 			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
