@@ -11,7 +11,7 @@
 #include "output.h"
 #include "report.h"
 
-enum { CLIENT_STOP_MS = 120 * 1000, ASK_MS = 60000 };
+enum { CLIENT_STOP_MS = 360 * 1000 /* 30 s for files, five minutes until it gives a pod up */, ASK_MS = 60000 };
 
 /* ---- cancel ---- */
 
@@ -27,15 +27,22 @@ static long client_of(const struct cmd_context *ctx, const char *run)
 }
 
 /* Its client is asked to stop (it releases its pods itself); if it does not, we do it. */
-static void stop_client(const struct cmd_context *ctx, const char *run)
+static int stop_client(const struct cmd_context *ctx, const char *run, struct err *err)
 {
 	int64_t until = clock_boot_ms() + CLIENT_STOP_MS;
 	long pid = client_of(ctx, run);
 
-	if (pid > 1)
+	if (pid > 1) {
 		kill((pid_t)pid, SIGTERM);
+		kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
+	}
 	while (run_is_alive(ctx, run) && clock_boot_ms() < until)
 		poll(NULL, 0, 100);
+	if (run_is_alive(ctx, run))
+		return err_set(err, ERR_UNRELEASED,
+			       "run %s: its client (process %ld) does not end: its pods may still be billing; end it with `kill -9 %ld`, "
+			       "then cancel again", run, pid, pid);
+	return 0;
 }
 
 static int run_cancel(struct cmd_context *ctx, struct err *err)
@@ -44,8 +51,8 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	if (run_is_alive(ctx, row.id))
-		stop_client(ctx, row.id);
+	if (run_is_alive(ctx, row.id) && stop_client(ctx, row.id, err) < 0)
+		return -1;
 	if (store_run(ctx->store, row.id, &row, err) < 0)
 		return -1;
 	struct pod_row *pods = NULL;
@@ -121,9 +128,20 @@ static bool in_ledger_alive(const struct cmd_context *ctx, const struct pod_view
 	return store_run(ctx->store, view->marker.run, &run, NULL) == 0 && run_is_alive(ctx, view->marker.run);
 }
 
+/* A second pod of one create, or one that surfaced late: its run has ended, nobody of this machine waits for it. */
+static bool left_by_ended_run(const struct cmd_context *ctx, const struct pod_view *view)
+{
+	struct run_row run;
+	char machine[20] = "";
+
+	store_fact(ctx->store, "machine", machine, sizeof(machine));
+	return !strcmp(view->marker.machine, machine) && store_run(ctx->store, view->marker.run, &run, NULL) == 0 &&
+	       strcmp(run.status, "running") != 0 && !run_is_alive(ctx, view->marker.run);
+}
+
 struct tally {
 	int ended, left, failed;
-	bool seen; /* the pod that was named */
+	bool named; /* the pod that was asked for was among them */
 };
 
 /* now_ms: by the provider's clock; ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
@@ -132,11 +150,11 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 {
 	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
+	bool ours = left_by_ended_run(ctx, view);
 	char when[32];
 
-	tally->seen = tally->seen || named(ctx, view);
-
-	if (past || forced) {
+	tally->named = tally->named || named(ctx, view);
+	if (past || forced || ours) {
 		struct err why = {0};
 		if (release_view(p, view, &why) < 0) {
 			output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, why.msg);
@@ -144,7 +162,8 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 			*err = why;
 			return;
 		}
-		output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, past ? "past its hard end" : "as you asked");
+		output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, past ? "past its hard end" : forced ? "as you asked" :
+			    "its run has ended");
 		tally->ended++;
 		return;
 	}
@@ -204,30 +223,36 @@ static void add_names(struct str *to, const struct launch *l)
 		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
 }
 
+/* Whoever names a pod wants to know what became of that one. */
+static int check_named(const struct cmd_context *ctx, const struct launch *l, const struct tally *tally, struct err *err)
+{
+	CLEANUP(str_free) struct str names = STR_INIT;
+	const char *name = ctx->arg_count ? ctx->args[0] : NULL;
+	struct pod_row pod;
+	char when[32];
+
+	if (!name || tally->named)
+		return 0;
+	if (store_pod(ctx->store, name, &pod, NULL) == 0 && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))) {
+		if (pod.gone_ms > 0)
+			output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
+				    clock_rfc3339(when, sizeof(when), pod.gone_ms));
+		else
+			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
+		return 0;
+	}
+	add_names(&names, l);
+	return err_set(err, ERR_UNRELEASED,
+		       "pod %s: not among burst's pods at%s: gone, of another account, or misspelt; look at its provider's console",
+		       name, str_text(&names));
+}
+
 static void say_nothing_found(const struct launch *l)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
 
 	add_names(&names, l);
 	output_line(stderr, "nothing of burst's is left at%s", str_text(&names));
-}
-
-/* Whoever names one fears for that very one. */
-static void say_of_named(struct cmd_context *ctx, const struct launch *l, const char *name)
-{
-	CLEANUP(str_free) struct str names = STR_INIT;
-	struct pod_row pod;
-	char when[32];
-
-	add_names(&names, l);
-	if (store_pod(ctx->store, name, &pod, NULL) < 0)
-		output_line(stdout, "pod %s: none of burst's is called so at%s, and this ledger never knew it: gone, or misspelt", name,
-			    str_text(&names));
-	else if (pod.gone_ms > 0)
-		output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
-			    clock_rfc3339(when, sizeof(when), pod.gone_ms));
-	else
-		output_line(stdout, "pod %s of %s: not there", name, pod.provider);
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)
@@ -240,9 +265,9 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	int status = open_accounts(ctx, &l, err);
 	if (status == 0)
 		status = sweep(ctx, &l, &tally, err);
-	if (status == 0 && ctx->arg_count && !tally.seen)
-		say_of_named(ctx, &l, ctx->args[0]);
-	else if (status == 0 && settled == 0 && !tally.failed && !tally.ended && !tally.left)
+	if (status == 0)
+		status = check_named(ctx, &l, &tally, err);
+	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
 	if (status < 0)

@@ -17,7 +17,7 @@
 #include "jobs/manifest.h"
 #include "net/child.h"
 
-enum { LEAST_MICROUSD = 10000, LEAST_MS = 60000, REPLY_MAX_BYTES = 16 << 20 };
+enum { REPLY_MAX_BYTES = 16 << 20 };
 
 struct output {
 	char *name, *path; /* path: on the volume; NULL: it is not there */
@@ -259,7 +259,7 @@ static void write_job(struct delivery *d, struct str *to)
 	str_add(to, "];\n};\n");
 }
 
-/* What is left of the caps is what a delivery may use of them. */
+/* What is left of the caps is what a delivery may use of them; if that is nothing, its own run says so. */
 static void write_caps(struct delivery *d, struct str *to)
 {
 	const struct run_row *run = &d->l->run;
@@ -267,8 +267,8 @@ static void write_caps(struct delivery *d, struct str *to)
 	int64_t cost = section_int(caps, "max_cost") - run->cost_microusd;
 	int64_t left_ms = section_int(caps, "max_duration") - (run->started_ms ? clock_wall_ms() - run->started_ms : 0);
 
-	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, LEAST_MICROUSD) / 1e6,
-		 (long long)MAX(left_ms, LEAST_MS) / 1000);
+	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, 1) / 1e6,
+		 (long long)MAX(left_ms, 1000) / 1000);
 }
 
 static void write_providers(struct delivery *d, struct str *to)
@@ -281,7 +281,7 @@ static void write_providers(struct delivery *d, struct str *to)
 	str_addf(to, ";\nproviders = { %s = { ", all_of);
 	const struct section *s = config_provider(d->l->ctx->config, all_of);
 	if (s)
-		config_write(to, s, NULL);
+		config_print(to, s, NULL);
 	str_add(to, "}; };\n");
 }
 
@@ -293,7 +293,7 @@ static int write_config(struct delivery *d, struct err *err)
 	CLEANUP(str_free) struct str to = STR_INIT;
 
 	str_add(&to, "# written by burst for one delivery\n");
-	config_write(&to, top, own);
+	config_print(&to, top, own);
 	write_providers(d, &to);
 	str_add(&to, "gpu = [\"none\"];\npods = 1;\nvolume = { name = ");
 	config_quote(&to, section_text(section_group(top, "volume"), "name"));
@@ -303,7 +303,7 @@ static int write_config(struct delivery *d, struct err *err)
 	config_quote(&to, d->dir);
 	str_add(&to, "; };\npod = { ");
 	static const char *const pod_keys[] = {"run", "on", "outputs", "env", NULL};
-	config_write(&to, d->conf, pod_keys);
+	config_print(&to, d->conf, pod_keys);
 	str_add(&to, "};\n");
 	write_job(d, &to);
 	return path_write(d->config, str_text(&to), to.len, 0600, err);

@@ -100,7 +100,7 @@ static int keep(struct gather *g, size_t index, const char *local, struct segmen
 		result->state = SEGMENT_SAFE;
 		result->seconds = check.seconds > 0 ? check.seconds : result->seconds;
 		result->sample_rate = check.sample_rate > 0 ? check.sample_rate : result->sample_rate;
-		status = setup->job_ops->record(setup->job, index, result, err);
+		status = setup->job_ops->record(setup->job, index, result, 1, err);
 	}
 	if (status == 0)
 		status = receive_keep(r, err);

@@ -19,7 +19,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
+enum { OVERDUE_ASK_MS = 60000, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -66,7 +66,7 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 		if (!strcmp(provider_registry[i]->name, name))
 			ops = provider_registry[i];
 	if (!ops)
-		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\"", name);
+		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names objects that hold more)", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0)
@@ -340,6 +340,7 @@ static int take_over_pods(struct launch *l, struct err *err)
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);
 	l->adopted = pods;
+	s->handed_over = l->run.detached;
 	s->adopt = pods;
 	s->adopt_count = open;
 	return 0;
@@ -351,9 +352,16 @@ static int adopt_providers(struct launch *l, struct err *err)
 {
 	struct err why;
 
-	for (size_t i = 0; i < l->setup.adopt_count; i++)
-		if (launch_open_provider(l, l->setup.adopt[i].provider, err) < 0)
-			return err_wrap(err, "pod %s", l->setup.adopt[i].id[0] ? l->setup.adopt[i].id : l->setup.adopt[i].attempt);
+	for (size_t i = 0; i < l->setup.adopt_count; i++) {
+		const struct pod_row *pod = &l->setup.adopt[i];
+		if (launch_open_provider(l, pod->provider, err) == 0)
+			continue;
+		err_wrap(err, "pod %s", pod->id[0] ? pod->id : pod->attempt);
+		if (!l->setup.conf.reap)
+			return -1;
+		log_line(LOG_WARN, "%s", err->msg); /* the others are given back all the same */
+		l->out_of_reach++;
+	}
 	for (int i = 0; i < l->rented_at_count; i++) {
 		if (launch_open_provider(l, l->rented_at[i], &why) < 0)
 			continue;
@@ -416,6 +424,7 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
+	l->run.detached = false; /* its pods are ours to keep alive, and to be settled should we die */
 	return store_put_run(l->ctx->store, &l->run, err);
 }
 
@@ -470,6 +479,25 @@ int launch_check_balance(struct launch *l, struct err *err)
 
 /* ---- giving back ---- */
 
+/* The run's pods as the ledger has them, and as they are where it could not be told. */
+static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
+{
+	struct pod_row *pods = NULL;
+	size_t n = 0, at;
+
+	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
+		pods = NULL, n = 0;
+	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
+	for (size_t i = 0; i < l->unsaved_count; i++) {
+		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
+			;
+		pods[at] = l->unsaved[i];
+		n += at == n;
+	}
+	*count = n;
+	return pods;
+}
+
 static void name_unreleased(const struct pod_row *pods, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -479,13 +507,12 @@ static void name_unreleased(const struct pod_row *pods, size_t count)
 				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
 }
 
-static void name_what_is_left(struct cmd_context *ctx, const char *run)
+static void say_unreleased(const struct launch *l)
 {
-	struct pod_row *pods = NULL;
 	size_t count = 0;
+	struct pod_row *pods = pods_of_run(l, &count);
 
-	if (store_pods(ctx->store, run, true, &pods, &count, NULL) == 0)
-		name_unreleased(pods, count);
+	name_unreleased(pods, count);
 	free(pods);
 }
 
@@ -503,7 +530,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 		launch_free(&l);
 		return -1;
 	}
-	if (l.setup.adopt_count || l.setup.provider_count) {
+	if (l.setup.provider_count) {
 		struct engine *e = engine_new(&l.setup);
 		int exit_status = engine_run(e, err);
 		struct core_summary s;
@@ -515,6 +542,12 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
 		engine_free(e);
 	}
+	if (l.out_of_reach) {
+		gone = false;
+		result = err_set(err, ERR_UNRELEASED, "a pod could not be asked for: it may still be billing");
+	}
+	if (!gone)
+		say_unreleased(&l);
 	COPY_TEXT(l.run.status, gone ? status : "unreleased");
 	l.run.detached = false;
 	l.run.ended_ms = l.run.ended_ms ? l.run.ended_ms : clock_wall_ms();
@@ -526,9 +559,23 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	}
 	store_put_run(ctx->store, &l.run, NULL);
 	launch_free(&l);
-	if (!gone)
-		name_what_is_left(ctx, run->id);
 	return result;
+}
+
+/* By its provider's clock: ours may be wrong, and then its pods are at work. Who cannot be asked now is asked the next time. */
+static bool overdue_there(struct cmd_context *ctx, const struct pod_row *pod)
+{
+	struct op_result result = {0};
+	struct err err = {0};
+	struct launch l;
+	int64_t now_ms = 0;
+
+	launch_init(&l, ctx);
+	bool told = launch_open_provider(&l, pod->provider, &err) == 0 &&
+		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0;
+	op_result_free(&result);
+	launch_free(&l);
+	return told && pod_is_overdue(pod->hard_end_s, now_ms);
 }
 
 static bool overdue(struct cmd_context *ctx, const struct run_row *run)
@@ -541,6 +588,9 @@ static bool overdue(struct cmd_context *ctx, const struct run_row *run)
 		return false;
 	for (size_t i = 0; i < count; i++)
 		all = all && pod_is_overdue(pods[i].hard_end_s, clock_wall_ms());
+	for (size_t i = 0; i < count && all; i++)
+		if (!i || strcmp(pods[i].provider, pods[i - 1].provider) != 0)
+			all = overdue_there(ctx, &pods[i]);
 	free(pods);
 	return all;
 }
@@ -656,25 +706,6 @@ static void show_output(void *ctx, const char *pod, const char *line)
 	output_line(stderr, "%s | %s", pod, line);
 }
 
-/* The run's pods as the ledger has them, and as they are where it could not be told. */
-static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
-{
-	struct pod_row *pods = NULL;
-	size_t n = 0, at;
-
-	if (!l->run.id[0] || store_pods(l->ctx->store, l->run.id, false, &pods, &n, NULL) < 0)
-		pods = NULL, n = 0;
-	pods = xrealloc(pods, (n + l->unsaved_count + 1) * sizeof(*pods));
-	for (size_t i = 0; i < l->unsaved_count; i++) {
-		for (at = 0; at < n && strcmp(pods[at].attempt, l->unsaved[i].attempt); at++)
-			;
-		pods[at] = l->unsaved[i];
-		n += at == n;
-	}
-	*count = n;
-	return pods;
-}
-
 /* What failed, and why; of very many the first ones. */
 static void add_failures(struct launch *l, json_t *errors)
 {
@@ -760,6 +791,22 @@ static void say_end(struct launch *l)
 	free(pods);
 }
 
+void launch_say_suspects(const struct launch *l)
+{
+	size_t count = 0, suspects = 0, first = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+
+	for (size_t i = count; i-- > 0;)
+		if (l->setup.results[i].state == SEGMENT_SAFE && l->setup.results[i].suspect) {
+			suspects++;
+			first = i;
+		}
+	if (suspects)
+		log_line(LOG_WARN, "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): \"suspect\" in manifest.jsonl; "
+			 "what is removed is rendered again", suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
+			 list[first].id, suspects == 1 ? "" : " first", l->setup.results[first].reason);
+}
+
 void launch_print_json(struct launch *l)
 {
 	if (l->ctx->json)
@@ -820,7 +867,8 @@ int launch_run(struct launch *l)
 	progress_free(p);
 	shown = NULL;
 	say_end(l);
-	if (status == 0)
+	launch_say_suspects(l);
+	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);

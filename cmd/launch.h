@@ -15,6 +15,7 @@ struct launch {
 	struct pod_row *adopted;
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
 	int rented_at_count;
+	int out_of_reach; /* pods to give back whose account cannot be opened */
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	struct err err;			     /* of the run, once it has ended */
 	struct pod_row *unsaved;	     /* pods as they are, where the ledger could not be told */
@@ -53,6 +54,8 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err);
 
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns the exit status. */
 int launch_run(struct launch *l);
+/* A warning, where files were kept that never sounded right: they are done for the exit status, not for whoever listens. */
+void launch_say_suspects(const struct launch *l);
 /* What is left to do when all segments are safe: the delivery. The exit status; the run's row says when it failed. */
 int launch_deliver(struct launch *l, struct err *err);
 /* The one object of `--json`, if it was asked for. */

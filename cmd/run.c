@@ -52,6 +52,7 @@ static int all_cached(struct launch *l, struct err *err)
 		output_lines(stderr, str_text(&notes));
 		output_line(stderr, "all %zu segments are there already: nothing to render, nothing rented", count);
 	}
+	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->err);
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);

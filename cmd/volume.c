@@ -1,7 +1,9 @@
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
@@ -92,13 +94,30 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 		       name);
 }
 
+/* A run that starts now may make the same one: engine/vendor.c has this lock, too. */
+static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "volume.lock");
+	int64_t until = clock_boot_ms() + ASK_MS;
+
+	while (path_lock(path, "makes a volume\n", lock, err) < 0) {
+		if (err->kind != ERR_BUSY || clock_boot_ms() >= until)
+			return -1;
+		poll(NULL, 0, 100);
+	}
+	return 0;
+}
+
 static int make(struct launch *l, const char *name, struct err *err)
 {
 	struct engine_provider *p = &l->setup.providers[0];
 	struct op_want want = {0};
 	struct op_result result = {0};
+	CLEANUP(fd_close) int lock = -1;
 	char price[32];
 
+	if (lock_volumes(l->ctx, &lock, err) < 0)
+		return -1;
 	want.volume.name = name;
 	want.volume.create = true;
 	want.volume.size_gb = section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");

@@ -51,9 +51,9 @@ static int warm_check(const struct job *job, size_t index, const char *file, str
 	return 0;
 }
 
-static int warm_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+static int warm_record(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err)
 {
-	(void)job, (void)index, (void)result, (void)err;
+	(void)job, (void)index, (void)results, (void)count, (void)err;
 	return 0; /* it leaves no file here */
 }
 

@@ -229,33 +229,6 @@ static char *compact_line(const json_t *line)
 	return json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12));
 }
 
-int manifest_append(const char *dir, const json_t *line, struct err *err)
-{
-	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
-	CLEANUP(free_text) char *compact = compact_line(line);
-	CLEANUP(free_text) char *text = xasprintf("%s\n", compact);
-	/* a repository may bring a link along, to a file that others believe */
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-	size_t len = strlen(text);
-	struct stat st;
-	char last = '\n';
-
-	if (fd < 0 && errno == ELOOP)
-		return err_set(err, ERR_LOCAL, "%s: is a link, and nothing is written through it: remove it", path);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	/* a line that a full disk cut off must not swallow the next one */
-	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
-	    write(fd, "\n", 1) != 1)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	ssize_t n = write(fd, text, len);
-	if (n >= 0 && (size_t)n != len)
-		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again", path);
-	if (n < 0 || fsync(fd) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	return 0;
-}
-
 static void add_line(struct str *text, const json_t *line)
 {
 	CLEANUP(free_text) char *compact = compact_line(line);
@@ -307,6 +280,30 @@ void manifest_lines_free(struct manifest_lines *lines)
 	free(lines->files);
 	str_free(&lines->text);
 	*lines = (struct manifest_lines){0};
+}
+
+int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
+	/* a repository may bring a link along, to a file that others believe */
+	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+	struct stat st;
+	char last = '\n';
+
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, ERR_LOCAL, "%s: is a link, and nothing is written through it: remove it", path);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	/* a line that a full disk cut off must not swallow the next one */
+	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
+	    write(fd, "\n", 1) != 1)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	ssize_t n = write(fd, str_text(&lines->text), lines->text.len);
+	if (n >= 0 && (size_t)n != lines->text.len)
+		return err_set(err, ERR_LOCAL, "%s: the disk is full: make room and try again", path);
+	if (n < 0 || fsync(fd) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return 0;
 }
 
 int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *err)

@@ -55,9 +55,7 @@ json_t *manifest_line(const struct segment *segment, const struct segment_result
 /* Adds what comes from the result alone: provider, gpu, batch, attempt, cached, tries, suspect. */
 void manifest_add_result(json_t *line, const struct segment_result *result);
 
-/* One write at the end of the file, synced. Safe from several threads and processes at once. */
-int manifest_append(const char *dir, const json_t *line, struct err *err);
-/* The lines of a file that is written anew; {0} is none. There may be a hundred thousand: they are kept as text. */
+/* Lines to be written; {0} is none. There may be a hundred thousand: they are kept as text. */
 struct manifest_lines {
 	struct str text;
 	char **files;
@@ -65,6 +63,8 @@ struct manifest_lines {
 };
 void manifest_lines_add(struct manifest_lines *lines, json_t *line); /* line is taken */
 void manifest_lines_free(struct manifest_lines *lines);
+/* At the end of the file, in one write, synced. Safe from several threads and processes at once. */
+int manifest_append(const char *dir, const struct manifest_lines *lines, struct err *err);
 /* Writes the whole file anew: the given lines (whose files are sorted here), then those of old files that are still there and
  * not among them, marked "former", so that they stay known as ours. */
 int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *err);

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/section.h"
 
-#define JOB_ABI 1u
+#define JOB_ABI 2u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -108,10 +108,10 @@ struct job_ops {
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
 	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
 	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);
-	/* Appends one line to OUT/manifest.jsonl, synced, so that a later run knows the file. Called when the file is verified
-	 * and just before the rename: a line without its file is harmless, a file without a line would look foreign after a
-	 * crash. May be called in a worker thread. */
-	int (*record)(struct job *job, size_t index, const struct segment_result *result, struct err *err);
+	/* Appends a line for each result (one; of a command some of its outputs) to OUT/manifest.jsonl, synced, so that a later
+	 * run knows the files. Called when they are verified and just before their renames: a line without its file is harmless,
+	 * a file without a line would look foreign after a crash. May be called in a worker thread. */
+	int (*record)(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err);
 	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
 	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */
 	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes, struct err *err);

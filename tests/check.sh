@@ -7,7 +7,8 @@ logs=build/check
 rm -rf $logs
 mkdir -p $logs
 passed=0 failed=0 skipped=0
-jobs=$(nproc)
+jobs=$(nproc) lanes=$(nproc)
+beside=none # the process that runs beside the lanes
 began=$SECONDS
 
 note() { printf '%4ds  %s\n' $((SECONDS - began)) "$*"; }
@@ -21,11 +22,16 @@ must() { # must WHAT COMMAND...: a step that counts as one test
 	local what=$1 log
 	log=$logs/$(echo "$what" | tr -c 'a-z0-9\n' _).log
 	shift
-	if "$@" >"$log" 2>&1; then
+	"$@" >"$log" 2>&1
+	echo $? >"$log.status"
+	count_step "$what" "$log"
+}
+count_step() { # count_step WHAT LOG
+	if [ "$(cat "$2.status")" = 0 ]; then
 		pass 1
-		note "$what"
+		note "$1"
 	else
-		fail 1 "$what" "$log"
+		fail 1 "$1" "$2"
 		return 1
 	fi
 }
@@ -52,21 +58,16 @@ count_lines() { # count_lines NAME LOG STATUS: "ok ...", "FAILED ...", "skip ...
 	[ "$3" = 0 ] || [ "$f" -gt 0 ] || f=1
 	[ "$f" = 0 ] || fail "$f" "$1" "$2"
 }
-# in_parallel SUFFIX COMMAND-PREFIX... -- FILE...: each FILE as an argument, $jobs at once; logs NAME.SUFFIX.log and .status
-in_parallel() {
-	local suffix=$1 prefix=() file
+# queue NAME COMMAND...: as soon as fewer than $lanes are at work; its log is NAME.log, its status NAME.log.status. What runs beside
+# (see below) has no lane.
+queue() {
+	local log=$logs/$1.log
 	shift
-	while [ "$1" != -- ]; do prefix+=("$1"); shift; done
-	shift
-	for file in "$@"; do
-		while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
-		(
-			log=$logs/$(basename "$file").$suffix.log
-			timeout -k 10 900 "${prefix[@]}" "$file" >"$log" 2>&1 </dev/null
-			echo $? >"$log.status"
-		) &
-	done
-	wait
+	while [ "$(jobs -rp | grep -vcx "$beside")" -ge "$lanes" ]; do wait -n; done
+	(
+		timeout -k 10 900 "$@" >"$log" 2>&1 </dev/null
+		echo $? >"$log.status"
+	) &
 }
 
 must "build" make -j"$jobs" BUILD=build all sim podbox e2e-tools || exit 1
@@ -78,72 +79,77 @@ must "lint" make lint
 export ASAN_OPTIONS=detect_leaks=1:exitcode=99
 units=()
 for t in tests/unit/test_*.c; do units+=("$(basename "$t" .c)"); done
-in_parallel asan -- "${units[@]/#/build/asan/unit/}"
-for t in "${units[@]/#/build/asan/unit/}"; do
-	log=$logs/$(basename "$t").asan.log
-	count_cmocka "$(basename "$t") (sanitizers)" "$log" "$(cat "$log.status")"
-done
+for t in "${units[@]}"; do queue "$t.asan" "build/asan/unit/$t"; done
+wait
+for t in "${units[@]}"; do count_cmocka "$t (sanitizers)" "$logs/$t.asan.log" "$(cat "$logs/$t.asan.log.status")"; done
 note "unit tests with sanitizers: $passed passed so far"
-
-# The suites that start real servers, pods or thousands of children are left to the sanitizers.
-under_valgrind=()
-for t in "${units[@]/#/build/unit/}"; do
-	case $t in *test_local_cloud | *test_ssh | *test_child | *test_agent | *test_join) continue ;; esac
-	under_valgrind+=("$t")
-done
-in_parallel valgrind env IN_VALGRIND=1 valgrind -q --error-exitcode=98 --leak-check=full --errors-for-leak-kinds=definite \
-	--child-silent-after-fork=yes -- "${under_valgrind[@]}"
-for t in "${under_valgrind[@]}"; do
-	log=$logs/$(basename "$t").valgrind.log
-	count_cmocka "$(basename "$t") (valgrind)" "$log" "$(cat "$log.status")"
-done
-note "unit tests under valgrind"
 
 must "simulator: 50,000 schedules" build/tests/sim --seeds 50000
 must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000
 must "simulator: planted defects are found" build/tests/sim --plants --seeds 5000
-must "fuzzers: 10 s each" make -j"$jobs" fuzz
-must "agent and start script" make check-agent
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 
-e2e=()
+# ---- beside all that follows, which mostly waits, and with what that leaves of the processor: valgrind and the fuzzers ----
+# The suites that start real servers, pods or thousands of children are left to the sanitizers.
+under_valgrind=()
+for t in "${units[@]}"; do
+	case $t in test_local_cloud | test_ssh | test_child | test_agent | test_join) continue ;; esac
+	under_valgrind+=("$t")
+done
+(
+	renice -n 19 $BASHPID >/dev/null
+	lanes=$jobs
+	for t in "${under_valgrind[@]}"; do
+		queue "$t.valgrind" env IN_VALGRIND=1 valgrind -q --error-exitcode=98 --leak-check=full --errors-for-leak-kinds=definite \
+			--child-silent-after-fork=yes "build/unit/$t"
+	done
+	wait
+	make -j"$jobs" fuzz FUZZ_SECONDS=15 >$logs/fuzzers.log 2>&1
+	echo $? >$logs/fuzzers.log.status
+) &
+beside=$!
+
+# ---- end to end ----
+# Each is a command to which names of tests can be added; what a false clock and the sanitizers cannot do together is done without.
+declare -A e2e only
 for t in tests/e2e/*.sh tests/security/*.sh; do
 	case $t in */lib.sh | */cli.sh | */agent*.sh | */espeak_worker.sh | */start_script.sh) continue ;; esac
-	e2e+=("$t")
+	e2e[$(basename "$t" .sh)]="env BURST=$PWD/build/asan/burst bash $t"
 done
-export BURST=$PWD/build/asan/burst CHECKING=1
-# they wait more than they compute: one more than there are cores
-jobs=$((jobs + 1)) in_parallel e2e bash -- "${e2e[@]}"
+for t in client runpod_machine modal_machine; do
+	e2e[$t.clock]="env BURST=$PWD/build/burst bash tests/e2e/$t.sh"
+	only[$t.clock]=$(sed -n 's/^\(t_[a-z_]*clock[a-z_]*\)() .*/\1/p' tests/e2e/$t.sh)
+done
+export CHECKING=1
+lanes=$((2 * jobs)) # they wait more than they compute
+queue agent_and_start_script make check-agent
+mapfile -t names < <(printf '%s\n' "${!e2e[@]}" | sort)
+for t in "${names[@]}"; do
+	# shellcheck disable=SC2086 # words
+	queue "$t.e2e" ${e2e[$t]} ${only[$t]:-}
+done
+wait
 # what failed is run once more, alone, and said aloud: a fault that comes back fails, one that does not is to be looked into
-again() { # again SCRIPT LOG
-	local name
-	for name in $(sed -n 's/^FAILED [^/]*\/\(t_[a-z0-9_]*\):.*/\1/p' "$2"); do
-		grep "^FAILED .*/$name:" "$2"
-		if timeout -k 10 300 bash "$1" "$name" >"$2.$name" 2>&1 </dev/null; then
+again() { # again NAME
+	local name log=$logs/$1.e2e.log
+	# shellcheck disable=SC2013 # names
+	for name in $(sed -n 's/^FAILED [^/]*\/\(t_[a-z0-9_]*\):.*/\1/p' "$log"); do
+		grep "^FAILED .*/$name:" "$log"
+		# shellcheck disable=SC2086
+		if timeout -k 10 300 ${e2e[$1]} "$name" >"$log.$name" 2>&1 </dev/null; then
 			note "FLAKY: $name failed once and passed alone"
-			sed -i "s|^FAILED \([^/]*\)/$name:|ok \1/$name (at the second try):|" "$2"
-			grep -q '^FAILED ' "$2" || echo 0 >"$2.status"
+			sed -i "s|^FAILED \([^/]*\)/$name:|ok \1/$name (at the second try):|" "$log"
+			grep -q '^FAILED ' "$log" || echo 0 >"$log.status"
 		fi
 	done
 }
-for t in "${e2e[@]}"; do again "$t" "$logs/$(basename "$t").e2e.log"; done
-# what a false clock and the sanitizers cannot do together
-clocks() {
-	BURST=$PWD/build/burst bash tests/e2e/client.sh t_clock_a_day_ahead t_clock_jumps_ahead t_clock_jumps_back &
-	BURST=$PWD/build/burst bash tests/e2e/runpod_machine.sh t_its_clock_is_wrong &
-	BURST=$PWD/build/burst bash tests/e2e/modal_machine.sh t_its_clock_is_wrong &
-	local pid result=0
-	for pid in $(jobs -p); do wait "$pid" || result=1; done
-	return $result
-}
-clocks >"$logs/clocks.e2e.log" 2>&1 </dev/null
-echo $? >"$logs/clocks.e2e.log.status"
-count_lines "clocks" "$logs/clocks.e2e.log" "$(cat "$logs/clocks.e2e.log.status")"
-for t in "${e2e[@]}"; do
-	log=$logs/$(basename "$t").e2e.log
-	count_lines "$(basename "$t")" "$log" "$(cat "$log.status")"
-done
+for t in "${names[@]}"; do again "$t"; done
+for t in "${names[@]}"; do count_lines "$t" "$logs/$t.e2e.log" "$(cat "$logs/$t.e2e.log.status")"; done
 note "end to end"
+
+for t in "${under_valgrind[@]}"; do count_cmocka "$t (valgrind)" "$logs/$t.valgrind.log" "$(cat "$logs/$t.valgrind.log.status")"; done
+count_step "agent and start script" $logs/agent_and_start_script.log
+count_step "fuzzers: 15 s each" $logs/fuzzers.log
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]

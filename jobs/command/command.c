@@ -273,16 +273,24 @@ static int command_check(const struct job *job, size_t index, const char *file, 
 	return 0;
 }
 
-static int command_record(struct job *job, size_t index, const struct segment_result *result,
-			  struct err *err)
+static json_t *line_of(const struct job *job, size_t index, const struct segment_result *result)
 {
-	if (!result->file)
-		return 0; /* the command itself is no file */
-	CLEANUP(json_decref)
 	json_t *line = manifest_line(&job->segments[index], result, result->file);
+
 	json_object_set_new(line, "engine", json_string("command"));
 	manifest_add_result(line, result);
-	return manifest_append(job->output, line, err);
+	return line;
+}
+
+static int command_record(struct job *job, size_t index, const struct segment_result *results,
+			  size_t count, struct err *err)
+{
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
+
+	for (size_t i = 0; i < count; i++)
+		if (results[i].file) /* the command itself is no file */
+			manifest_lines_add(&lines, line_of(job, index, &results[i]));
+	return lines.count ? manifest_append(job->output, &lines, err) : 0;
 }
 
 /* ---- the end ---- */

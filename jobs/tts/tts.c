@@ -506,12 +506,14 @@ static json_t *line_of(const struct job *job, size_t index, const struct segment
 	return line;
 }
 
-static int tts_record(struct job *job, size_t index, const struct segment_result *result,
-		      struct err *err)
+static int tts_record(struct job *job, size_t index, const struct segment_result *results,
+		      size_t count, struct err *err)
 {
-	CLEANUP(json_decref) json_t *line = line_of(job, index, result);
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
 
-	return manifest_append(job->output, line, err);
+	for (size_t i = 0; i < count; i++)
+		manifest_lines_add(&lines, line_of(job, index, &results[i]));
+	return manifest_append(job->output, &lines, err);
 }
 
 /* ---- the end ---- */

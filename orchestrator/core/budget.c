@@ -20,7 +20,7 @@ int64_t budget_committed(const struct core *c)
 		const struct core_pod *p = &c->pods[i];
 		if (!pod_may_bill(p))
 			continue;
-		int64_t until = p->released_at ? c->now : p->hard_end_ms + SELF_END_MS;
+		int64_t until = p->released_at && !p->elsewhere ? c->now : p->hard_end_ms + SELF_END_MS;
 		sum += money_for(p->price_microusd_h, (until > c->now ? until : c->now) - p->create_at);
 	}
 	return sum;

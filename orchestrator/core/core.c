@@ -397,6 +397,8 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	const struct core_provider *k = &c->conf.providers[p->provider];
 	int64_t age = c->now - p->create_at;
 
+	if (p->unprovable)
+		return UNPROVABLE_LOOK_MS;
 	switch (p->phase) {
 	case POD_BOOTING:
 	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
@@ -492,6 +494,22 @@ static bool all_looked(struct core *c)
 	return all;
 }
 
+/* A create whose answer was lost may have made two pods, and no list could be had since the second would be in it. */
+static bool lost_sight(struct core *c)
+{
+	bool lost = false;
+
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (!v->used || v->surfaced_at < 0 || v->listed_at >= v->surfaced_at || c->signals > 1)
+			continue;
+		lost = true;
+		core_note(c, NOTE_WARN, "%s: no list of its pods could be had since the answer to a create was lost: a pod too many may be "
+			  "billing; `burst reap` looks again", c->conf.providers[i].name);
+	}
+	return lost;
+}
+
 static bool pods_over(struct core *c)
 {
 	bool over = true;
@@ -502,9 +520,9 @@ static bool pods_over(struct core *c)
 			over = false;
 		if (!pod_may_bill(p))
 			continue;
-		bool given_up = p->phase == POD_AMBIGUOUS ?
+		bool given_up = p->unprovable || (p->phase == POD_AMBIGUOUS ?
 			c->signals > 1 || c->now - p->rented_at > 5 * AMBIGUOUS_GAP_MS :
-			p->phase >= POD_RELEASING && c->now >= p->deadline_at;
+			p->phase >= POD_RELEASING && c->now >= p->deadline_at);
 		over = over && given_up;
 	}
 	return over;
@@ -526,6 +544,7 @@ static void try_to_end(struct core *c)
 				if (c->pods[i].unhome > 0)
 					return;
 	}
+	c->unreleased = lost_sight(c);
 	for (int i = 0; i < c->pod_count; i++)
 		c->unreleased = c->unreleased || pod_may_bill(&c->pods[i]);
 	c->ended = true;

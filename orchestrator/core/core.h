@@ -142,6 +142,9 @@ struct core_pod {
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool release_answered;
 	bool absent; /* whoever accepted its release knew of no such pod */
+	bool asked_twice; /* ... the second time, too */
+	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */
+	bool unprovable; /* ... and it was not seen: reported */
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;

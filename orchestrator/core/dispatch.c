@@ -287,7 +287,7 @@ void dispatch_deal(struct core *c)
 	while (c->todo && dealt) {
 		dealt = false;
 		for (int i = 0; i < c->pod_count && c->todo; i++)
-			if (c->pods[i].phase == POD_WORKING && c->pods[i].connected && !c->pods[i].unwanted)
+			if (c->pods[i].phase == POD_WORKING && c->pods[i].connected && !c->pods[i].unwanted && !c->pods[i].draining)
 				dealt = send_next(c, i) || dealt;
 	}
 }

@@ -32,6 +32,7 @@ enum {
 	LOG_WAIT_MS = 20 * 1000,	   /* for that log, which takes some seconds by its nature */
 	OFFERS_RETRY_MS = 10 * 1000,
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
+	UNPROVABLE_LOOK_MS = 60 * 1000,	   /* at pods that may be another account's */
 	LAST_LOOK_MS = 30 * 1000,	   /* ... nor when one is under way for so long: its limits may leave no room for an hour */
 	LOSSES_MAX = 4,			   /* pods a segment may be lost with */
 	FETCH_TRIES_MAX = 5,		   /* of one file, where the transfer broke and the pod did not */
@@ -41,6 +42,7 @@ enum {
 	REFETCH_MAX_MS = 15 * 1000,
 	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
+	PAST_HARD_END_MS = 5 * 60 * 1000,  /* after its hard end, whatever clock it goes by: then it has ended itself */
 	SELF_END_MS = 5 * 1000,		   /* from its hard end until a pod that ends itself bills no more */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	SLOW_CANARY_FACTOR = 20,

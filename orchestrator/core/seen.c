@@ -72,6 +72,30 @@ int64_t pod_proof_at(const struct core *c, const struct core_pod *p)
 	return MAX(p->clean_at + c->conf.providers[p->provider].look_gap_ms, surfaced_by(c, p));
 }
 
+/* Nothing was seen of a pod that this key may have no right to see. After its hard end it has ended itself. */
+static bool cannot_be_told(struct core *c, struct core_pod *p)
+{
+	if (!p->elsewhere || c->wall >= p->hard_end_s * 1000 + PAST_HARD_END_MS)
+		return false;
+	if (p->unprovable)
+		return true;
+	p->unprovable = true;
+	core_note(c, NOTE_WARN, "pod %s of %s was rented with another key, and the one in use sees nothing of it: it may still be billing; "
+		  "with that key `burst reap` ends it", p->id[0] ? p->id : p->attempt, p->offer.provider);
+	return true;
+}
+
+/* The release may have come too early for whoever knew of no such pod, and it was in no list since: once more, to be sure. */
+static bool asks_again(struct core *c, struct core_pod *p)
+{
+	if (!p->absent || p->listed || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
+		return false;
+	p->asked_twice = true;
+	core_act(c, ACT_RELEASE, pod_index(c, p));
+	pod_enter(c, p, POD_RELEASING);
+	return true;
+}
+
 static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
 {
 	if (asked_at < p->released_at)
@@ -88,9 +112,9 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 	}
 	if (p->clean_looks++ == 0)
 		p->clean_at = asked_at;
-	if (asked_at >= pod_proof_at(c, p))
-		pod_mark_gone(c, p);
 	c->dirty = true;
+	if (asked_at >= pod_proof_at(c, p) && !asks_again(c, p) && !cannot_be_told(c, p))
+		pod_mark_gone(c, p);
 }
 
 static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
@@ -107,7 +131,7 @@ static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 		p->clean_at = asked_at;
 	} else if (asked_at - p->clean_at >= gap_ms && !p->late_clean_at && look_gap_ms) {
 		p->late_clean_at = asked_at;
-	} else if (asked_at - p->clean_at >= gap_ms && asked_at - p->late_clean_at >= look_gap_ms) {
+	} else if (asked_at - p->clean_at >= gap_ms && asked_at - p->late_clean_at >= look_gap_ms && !cannot_be_told(c, p)) {
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		pod_rest_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */
@@ -183,6 +207,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		if (!p || (over && p->phase != POD_AMBIGUOUS))
 			return;
 		p->listed = true;
+		p->elsewhere = false;
 		if (p->phase == POD_RENTING)
 			return; /* its reply is still under way */
 		/* a create whose reply was lost: it exists after all */
@@ -207,6 +232,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		return;
 	}
 	p->listed = true;
+	p->elsewhere = p->unprovable = false;
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (asked_at >= p->rented_at)

@@ -213,6 +213,13 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 		       clock_rfc3339(now, sizeof(now), clock_wall_ms() - k->off_ms));
 }
 
+int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
+{
+	const struct vendor_clock *k = clock_of(caller, ops);
+
+	return k ? MAX(k->off_ms, 0) : 0;
+}
+
 static void on_reply(void *ctx, struct reply *reply)
 {
 	struct caller_op *o = ctx;

@@ -46,6 +46,8 @@ void caller_cancel(struct caller_op *op);
 /* Whether this machine's clock agrees with the provider's, by the last of its replies that bore a date: -1 and *err
  * (ERR_CONFIG) when they are more than CALLER_CLOCK_OFF_MS apart. Pods are told by this clock when to end. */
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err);
+/* By how much ours is ahead of it, 0 when it is not, or not known. */
+int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops);
 
 /* The same for a command that has nothing else to do: waits until it is done, at most most_ms. OP_CHECK's text says
  * so when the clocks do not agree. */

@@ -456,10 +456,12 @@ static void make_core(struct engine *e)
 	for (size_t i = 0; i < e->setup->adopt_count; i++) {
 		struct core_pod pod;
 		core_pod_of_row(e, &e->setup->adopt[i], &pod);
-		if (pod.provider >= 0)
-			core_adopt(e->core, &pod);
+		if (pod.provider < 0)
+			continue;
+		int at = core_adopt(e->core, &pod);
+		match_pods(e);
+		COPY_TEXT(e->pods[at].account, e->setup->adopt[i].account);
 	}
-	match_pods(e);
 }
 
 static long files_for(long pods)

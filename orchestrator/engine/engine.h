@@ -37,6 +37,7 @@ struct engine_setup {
 	bool used_before[CORE_PROVIDERS_MAX]; /* of `providers`: an earlier life of this run rented there */
 	const struct pod_row *adopt; /* pods of an earlier life that may still bill */
 	size_t adopt_count;
+	bool handed_over; /* that life had left them alone: their agents keep them alive */
 	bool ignore_hangup;	/* a background client outlives its terminal */
 	bool verbose;
 	long files; /* descriptors that may be opened; 0: as many as are wanted */

@@ -76,6 +76,7 @@ struct epod { /* beside core_pod */
 	size_t log_line_count, log_line_cap;
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
+	char account[64]; /* as its row says, where it was taken over; "": ours */
 	char detail[64];
 	char fault[200];
 	char said_unsaved[POD_ID_MAX]; /* what it was called when it was last said that the ledger does not know of it */

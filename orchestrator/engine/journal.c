@@ -18,6 +18,12 @@ static int64_t to_boot(int64_t wall_ms)
 	return wall_ms ? wall_ms - clock_wall_ms() + clock_boot_ms() : 0;
 }
 
+/* Of what has happened: not in the future, though the clock was set back since. */
+static int64_t past_boot(int64_t wall_ms)
+{
+	return MIN(to_boot(wall_ms), clock_boot_ms());
+}
+
 static const char *row_state(const struct core_pod *p)
 {
 	switch (p->phase) {
@@ -47,7 +53,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	COPY_TEXT(row.attempt, p->attempt);
 	COPY_TEXT(row.run, e->setup->run->id);
 	COPY_TEXT(row.provider, v->ops->name);
-	COPY_TEXT(row.account, v->ops->account(v->handle));
+	COPY_TEXT(row.account, pod < e->pod_count && e->pods[pod].account[0] ? e->pods[pod].account : v->ops->account(v->handle));
 	snprintf(row.name, sizeof(row.name), "burst-%s", p->attempt);
 	COPY_TEXT(row.id, p->id);
 	COPY_TEXT(row.state, row_state(p));
@@ -96,6 +102,14 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	return row;
 }
 
+/* A key may have been renewed, or be another account's: only what is seen with it is known to be within its reach. */
+static bool is_elsewhere(const struct engine *e, int provider, const struct pod_row *row)
+{
+	const struct engine_provider *v = &e->setup->providers[provider];
+
+	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
+}
+
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -129,16 +143,19 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->hard_end_s = row->hard_end_s;
 	p->hard_end_ms = to_boot(row->hard_end_s * 1000);
 	p->first_lease_end_s = row->hard_end_s;
-	p->create_at = to_boot(row->create_ms);
-	p->rented_at = known ? to_boot(row->rented_ms ? row->rented_ms : row->create_ms) : clock_boot_ms();
-	p->running_at = to_boot(row->running_ms);
-	p->listed = p->running_at > p->rented_at; /* that it runs was said by a listing, unless the create's reply said so */
-	p->reached_at = to_boot(row->reached_ms);
-	p->connected_at = to_boot(row->connected_ms);
-	p->synced_at = to_boot(row->synced_ms);
-	p->ready_at = to_boot(row->ready_ms);
-	p->release_at = to_boot(row->release_ms);
-	p->released_at = to_boot(row->released_ms);
+	p->detached = known && e->setup->handed_over;
+	p->elsewhere = p->provider >= 0 && is_elsewhere(e, p->provider, row);
+	p->released_at = past_boot(row->released_ms);
+	/* whatever the clock says by now, it has cost what was written down */
+	p->create_at = MIN(past_boot(row->create_ms), (row->released_ms ? p->released_at : clock_boot_ms()) - row->billed_ms);
+	p->rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms) : clock_boot_ms();
+	p->running_at = past_boot(row->running_ms);
+	p->listed = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms); /* that it runs was said by a listing, unless the create's reply said so */
+	p->reached_at = past_boot(row->reached_ms);
+	p->connected_at = past_boot(row->connected_ms);
+	p->synced_at = past_boot(row->synced_ms);
+	p->ready_at = past_boot(row->ready_ms);
+	p->release_at = past_boot(row->release_ms);
 	p->compute_ms = row->compute_ms;
 	p->wasted_ms = row->wasted_ms;
 	COPY_TEXT(p->reason, row->error);

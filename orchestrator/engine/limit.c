@@ -53,8 +53,9 @@ static bool keeps_back(const struct limits *l, const struct limit_window *w, enu
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
+	bool set_back = now_ms < l->refused_at_ms - SAME_WINDOW_MS; /* the clock, since that was said */
 
-	if (now_ms < blocked && blocked - now_ms < LONGEST_S * INT64_C(1000))
+	if (now_ms < blocked && !set_back && blocked - now_ms < LONGEST_S * INT64_C(1000))
 		return until(blocked, now_ms);
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
@@ -159,6 +160,7 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 		each_item(l, text, call, take_state);
 	if (reply->status != 429)
 		return;
+	l->refused_at_ms = now_ms;
 	l->refused_until_ms = now_ms + (reply->retry_after_ms > 0 ? reply->retry_after_ms : NOTHING_SAID_MS);
 	l->blocked_until_ms = l->refused_until_ms;
 	for (size_t i = 0; i < l->count; i++)
@@ -170,8 +172,8 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 {
-	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld", (long long)l->refused_until_ms, (long long)l->blocked_until_ms,
-			  (long long)l->released_ms);
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld", (long long)l->refused_at_ms, (long long)l->refused_until_ms,
+			  (long long)l->blocked_until_ms, (long long)l->released_ms);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
@@ -190,14 +192,15 @@ static bool sound(long long ms, const struct limit_window *w)
 
 void limits_read(struct limits *l, const char *text)
 {
-	long long refused, blocked, released, quota, length, left, reset;
+	long long at, refused, blocked, released, quota, length, left, reset;
 	char name[16];
 	int used, said;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld %lld%n", &refused, &blocked, &released, &used) != 3 || !sound(refused, NULL) ||
-	    !sound(blocked, NULL) || !sound(released, NULL))
+	if (sscanf(text, "%lld %lld %lld %lld%n", &at, &refused, &blocked, &released, &used) != 4 || !sound(at, NULL) ||
+	    !sound(refused, NULL) || !sound(blocked, NULL) || !sound(released, NULL))
 		return;
+	l->refused_at_ms = at;
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
 	l->released_ms = released;

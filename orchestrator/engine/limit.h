@@ -22,6 +22,7 @@ struct limit_window {
 struct limits {
 	struct limit_window windows[LIMIT_WINDOWS];
 	size_t count;
+	int64_t refused_at_ms;	  /* when the newest 429 was heard */
 	int64_t refused_until_ms; /* after a 429: nobody asks */
 	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
 	int64_t released_ms;	  /* when the newest release was let through */

@@ -6,6 +6,8 @@
 #include "../base/path.h"
 #include "impl.h"
 
+enum { KEEP_AT_ONCE = 256 };
+
 struct getting { /* one file under way: the context of its fetch */
 	struct engine *e;
 	uint32_t segment;
@@ -243,10 +245,8 @@ struct keeping {
 	struct err err;
 };
 
-/* The manifest's line first, then the rename: a line without its file is harmless, a file without a line looks foreign. */
-static int record_and_keep(struct keeping *k, size_t file)
+static struct segment_result result_of(const struct keeping *k, size_t file)
 {
-	const struct engine_setup *setup = k->e->setup;
 	struct segment_result result = k->result;
 
 	if (k->command) {
@@ -254,9 +254,21 @@ static int record_and_keep(struct keeping *k, size_t file)
 		COPY_TEXT(result.sha256, k->hashes[file]);
 		result.bytes = receive_bytes(k->list[file]);
 	}
-	if (setup->job_ops->record(setup->job, k->segment, &result, &k->err) < 0)
-		return -1;
-	return receive_keep(k->list[file], &k->err);
+	return result;
+}
+
+/* The manifest's lines first, then the renames: a line without its file is harmless, a file without a line looks foreign. Both
+ * are synced for so many files at once. */
+static int record_and_keep(struct keeping *k, size_t from, size_t count)
+{
+	const struct engine_setup *setup = k->e->setup;
+	struct segment_result *results = xcalloc(count, sizeof(*results));
+
+	for (size_t i = 0; i < count; i++)
+		results[i] = result_of(k, from + i);
+	int done = setup->job_ops->record(setup->job, k->segment, results, count, &k->err);
+	free(results);
+	return done < 0 ? -1 : receive_keep_all(k->list + from, count, &k->err);
 }
 
 static void work_keep(void *arg)
@@ -264,8 +276,8 @@ static void work_keep(void *arg)
 	struct keeping *k = arg;
 
 	k->result.state = SEGMENT_SAFE;
-	for (size_t i = 0; i < k->count; i++)
-		if (record_and_keep(k, i) < 0)
+	for (size_t at = 0; at < k->count; at += KEEP_AT_ONCE)
+		if (record_and_keep(k, at, MIN(k->count - at, (size_t)KEEP_AT_ONCE)) < 0)
 			return;
 }
 

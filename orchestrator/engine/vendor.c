@@ -1,6 +1,7 @@
 /* vendor.c - the core's wishes that are operations of a provider: what is asked, and what the answer means as an event. */
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/clock.h"
 #include "../base/jsonx.h"
@@ -9,7 +10,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16 };
+enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -24,6 +25,8 @@ struct asked { /* one operation under way, with what its want points to */
 	size_t env_count;
 	char *local, *path;
 	char image[IMAGE_MAX];
+	int lock; /* while a volume may be made; 0: none */
+	struct timer *timer;
 	bool told; /* of an image: people know that it is built */
 };
 
@@ -56,6 +59,9 @@ static void asked_free(struct asked *a)
 	}
 	free(a->local);
 	free(a->path);
+	if (a->lock)
+		close(a->lock);
+	loop_untimer(a->timer);
 	free(a);
 }
 
@@ -161,6 +167,22 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	asked_free(a);
 }
 
+/* Of clients that start at once only one finds that there is no volume, and makes it. */
+static void ask_volume(void *ctx)
+{
+	struct asked *a = ctx;
+	const char *run_dir = a->e->setup->run_dir;
+	CLEANUP(free_text) char *path = run_dir ? xasprintf("%s/../../volume.lock", run_dir) : NULL;
+	struct err err;
+
+	a->timer = NULL;
+	if (path && a->want.volume.create && path_lock(path, "makes a volume\n", &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
+		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, ask_volume, a);
+		return;
+	}
+	begin(a, OP_VOLUME, volume_done);
+}
+
 void vendor_volume(struct engine *e, int provider)
 {
 	struct asked *a = asked_new(e, provider, -1);
@@ -169,7 +191,7 @@ void vendor_volume(struct engine *e, int provider)
 	a->want.volume.size_gb = e->setup->volume_gb;
 	a->want.volume.create = e->setup->volume_create;
 	a->want.volume.gpus = e->setup->gpus;
-	begin(a, OP_VOLUME, volume_done);
+	ask_volume(a);
 }
 
 /* ---- looking ---- */
@@ -203,7 +225,7 @@ static void add_env(struct asked *a, const char *name, char *value, bool secret)
 }
 
 /* The start script's contract: jobs/agent/CONTROL.md, part 1. */
-static void start_env(struct asked *a, const struct core_pod *p)
+static void start_env(struct asked *a, const struct core_pod *p, int64_t ahead_s)
 {
 	struct engine *e = a->e;
 	CLEANUP(str_free) struct str host_key = STR_INIT;
@@ -214,8 +236,8 @@ static void start_env(struct asked *a, const struct core_pod *p)
 	add_env(a, "BURST_RUN", xstrdup(e->setup->run->id), false);
 	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt), false);
 	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
-	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)p->hard_end_s), false);
-	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)p->first_lease_end_s), false);
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)), false);
+	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)), false);
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)), false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(e->pods[a->pod].client.public_line), false);
@@ -356,12 +378,14 @@ void vendor_rent(struct engine *e, int pod)
 	}
 	struct asked *a = asked_new(e, p->provider, pod);
 	struct rent_request *r = &a->want.rent;
+	/* it ends itself by a clock that goes with its vendor's: not later than ours would have it */
+	int64_t ahead_s = (caller_clock_ahead_ms(e->caller, e->setup->providers[p->provider].ops) + 999) / 1000;
 	r->offer = p->offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
 	COPY_TEXT(r->marker.machine, e->setup->conf.machine);
 	COPY_TEXT(r->marker.run, e->setup->run->id);
 	COPY_TEXT(r->marker.attempt, p->attempt);
-	r->marker.hard_end_s = p->hard_end_s;
+	r->marker.hard_end_s = p->hard_end_s - ahead_s;
 	r->volume = p->volume;
 	r->mount = "/workspace";
 	r->disk_gb = e->setup->disk_gb;
@@ -370,7 +394,7 @@ void vendor_rent(struct engine *e, int pod)
 	add_recipe(e, r);
 	hand_image(a);
 	r->start_script = pod_kit()->start_script;
-	start_env(a, p);
+	start_env(a, p, ahead_s);
 	r->env = a->env;
 	r->env_count = a->env_count;
 	begin(a, OP_RENT, rent_done);

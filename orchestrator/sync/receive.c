@@ -489,7 +489,7 @@ static int wake(struct receive *r, struct err *err)
 	return err_set(err, ERR_LOCAL, "%s: somebody has taken it away after it was verified", r->part_path);
 }
 
-int receive_keep(struct receive *r, struct err *err)
+static int rename_into_place(struct receive *r, struct err *err)
 {
 	if (!r->verified)
 		return err_set(err, ERR_BUG, "%s: is kept before it was verified", r->path);
@@ -498,14 +498,50 @@ int receive_keep(struct receive *r, struct err *err)
 	if (!r->kept && renameat(r->dir, r->part, r->dir, r->base) < 0)
 		return local_error(r, "rename", err);
 	r->kept = true;
-	if (r->dir < 0)
-		return 0; /* a second time */
-	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
-	if (fsync(r->dir) < 0 && errno != EINVAL)
-		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path,
-			       strerror(errno));
-	close_both(r); /* one command's thousands of outputs are kept in a row, and dropped afterwards */
 	return 0;
+}
+
+static bool same_folder(const struct receive *a, const struct receive *b)
+{
+	struct stat x, y;
+
+	return fstat(a->dir, &x) == 0 && fstat(b->dir, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* One command's thousands of outputs are kept in a row, and dropped afterwards: their descriptors go now. */
+static int sync_folder(struct receive *r, struct err *err)
+{
+	/* some file systems refuse fsync on folders (EINVAL): nothing more can be done there */
+	int result = fsync(r->dir) < 0 && errno != EINVAL ?
+		err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", r->path, strerror(errno)) : 0;
+
+	if (result == 0)
+		close_both(r);
+	return result;
+}
+
+int receive_keep_all(struct receive *const *list, size_t count, struct err *err)
+{
+	struct receive *last = NULL; /* its folder is not synced yet */
+
+	for (size_t i = 0; i < count; i++) {
+		struct receive *r = list[i];
+		if (rename_into_place(r, err) < 0)
+			return -1;
+		if (r->dir < 0)
+			continue; /* a second time */
+		if (last && same_folder(last, r))
+			close_both(last);
+		else if (last && sync_folder(last, err) < 0)
+			return -1;
+		last = r;
+	}
+	return last ? sync_folder(last, err) : 0;
+}
+
+int receive_keep(struct receive *r, struct err *err)
+{
+	return receive_keep_all(&r, 1, err);
 }
 
 static void leave_or_remove(struct receive *r, bool keep_part)

@@ -67,6 +67,8 @@ const char *receive_path(const struct receive *r);
 /* After receive_finish(): renames into place (replacing a file of that name) and fsyncs the folder.
  * Now the file is safe. */
 int receive_keep(struct receive *r, struct err *err);
+/* All of them; the folder of those in a row that share one is fsynced once. */
+int receive_keep_all(struct receive *const *list, size_t count, struct err *err);
 /* Ends it and frees r, whatever happened before. Not kept yet: the part is removed, or left for a
  * later try where that can help (keep_part, and its bytes are not known to be wrong). NULL is fine.
  */

@@ -6,7 +6,7 @@
 
 #include "base/section.h"
 
-enum { ANSWER_MS = 30000, CREATE_MS = 60000, GRACE_MS = 20000, REPLY_MOST = 2 << 20 };
+enum { ANSWER_MS = 30000, RELEASE_MS = 10000 /* asked again at once */, CREATE_MS = 60000, GRACE_MS = 20000, REPLY_MOST = 2 << 20 };
 
 /* ---- asking ---- */
 
@@ -50,7 +50,8 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 enum op_next modal_ask(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message, int wait_s)
 {
 	return begin_call(t, class, method, message,
-			  wait_s ? wait_s * 1000 + GRACE_MS : class == CALL_CREATE ? CREATE_MS : ANSWER_MS);
+			  wait_s ? wait_s * 1000 + GRACE_MS : class == CALL_CREATE ? CREATE_MS :
+			  class == CALL_RELEASE ? RELEASE_MS : ANSWER_MS);
 }
 
 enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message, int wait_s)

@@ -9,7 +9,7 @@
 
 #include "base/jsonx.h"
 
-enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 30000, REPLY_MOST = 8 << 20, LIST_MOST = 64 << 20, WORDS_MOST = 300 };
+enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 10000 /* asked again at once */, LIST_MS = 15000, REPLY_MOST = 8 << 20, LIST_MOST = 64 << 20, WORDS_MOST = 300 };
 
 /* ---- asking ---- */
 
@@ -61,6 +61,7 @@ enum op_next api_ask_pods(struct turn *t)
 	enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods");
 
 	t->call->max_bytes = LIST_MOST;
+	t->call->timeout_ms = LIST_MS; /* who hangs blinds us to all pods: asked again */
 	return next;
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 
 enum { SIZE_LEAST_GB = 10, SIZE_MOST_GB = 4096, FIRST_TB_GB = 1000, LOOK_AGAIN_MS = 3000, LOOKS_MOST = 5 };
+enum { LOOK_FOR_ANOTHER = 9 }; /* a step */
 enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
 
 static int64_t price_of(int64_t size_gb)
@@ -188,6 +189,32 @@ static int several(struct turn *t)
 		       t->op->got.volume_count, t->op->want->volume.name, str_text(&ids));
 }
 
+static bool in_one_place(const struct op *op)
+{
+	for (size_t i = 1; i < op->got.volume_count; i++)
+		if (strcmp(op->got.volumes[i].region, op->got.volumes[0].region))
+			return false;
+	return true;
+}
+
+/* Two machines made one at the same moment. All of them must take the same: the one whose id comes first. */
+static void take_first(struct op *op)
+{
+	struct volume *all = op->got.volumes, first = all[0];
+	CLEANUP(str_free) struct str spare = STR_INIT;
+
+	for (size_t i = 1; i < op->got.volume_count; i++)
+		if (strcmp(all[i].id, first.id) < 0)
+			first = all[i];
+	for (size_t i = 0; i < op->got.volume_count; i++)
+		if (strcmp(all[i].id, first.id))
+			str_addf(&spare, " `burst volume rm %s`", all[i].id);
+	log_line(LOG_WARN, "runpod: %zu volumes are called \"%s\" in %s, and all of them are billed: %s is used; what ends the rest:%s",
+		 op->got.volume_count, first.name, first.region, first.id, str_text(&spare));
+	all[0] = first;
+	op->got.volume_count = 1;
+}
+
 /* A name may be used twice at RunPod; the config's data centres may tell which is meant. */
 static int pick_one(struct turn *t)
 {
@@ -200,6 +227,8 @@ static int pick_one(struct turn *t)
 		if (datacenter_is_wanted(op->provider, op->got.volumes[i].region))
 			op->got.volumes[kept++] = op->got.volumes[i];
 	op->got.volume_count = kept ? kept : op->got.volume_count;
+	if (op->got.volume_count > 1 && in_one_place(op))
+		take_first(op);
 	return op->got.volume_count == 1 ? 0 : several(t);
 }
 
@@ -236,7 +265,8 @@ static enum op_next made_or_not(struct turn *t)
 
 	if (answer && read_volume(answer, &v, t->err) == 0) {
 		add_volume(t->op, &v);
-		return api_done(t);
+		t->op->step = LOOK_FOR_ANOTHER;
+		return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
@@ -262,6 +292,25 @@ static enum op_next look_again(struct turn *t)
 	return OP_FAILED;
 }
 
+/* Another machine may have made one since we looked. Ours is known, whether it is in the list by now or not. */
+static enum op_next look_for_another(struct turn *t)
+{
+	struct op *op = t->op;
+	struct volume ours = op->got.volumes[0];
+	bool listed = false;
+
+	op->got.volume_count = 0;
+	if (read_list(t, op->want->volume.name) < 0) {
+		err_clear(t->err);
+		op->got.volume_count = 0;
+	}
+	for (size_t i = 0; i < op->got.volume_count; i++)
+		listed = listed || !strcmp(op->got.volumes[i].id, ours.id);
+	if (!listed)
+		add_volume(op, &ours);
+	return pick_one(t) < 0 ? OP_FAILED : api_done(t);
+}
+
 enum op_next volume_next(struct turn *t)
 {
 	switch (t->op->step) {
@@ -269,6 +318,7 @@ enum op_next volume_next(struct turn *t)
 	case 1: return found_or_not(t);
 	case 2: t->op->step++; return ask_create(t);
 	case 3: return made_or_not(t);
+	case LOOK_FOR_ANOTHER: return look_for_another(t);
 	default: return look_again(t);
 	}
 }

@@ -182,8 +182,8 @@ t_reap_a_strangers_pod() {
 		has out.txt "pod $pod of local: gone (as you asked)"
 	done
 	burst reap "$pod" --force
-	is "$STATUS" 0 "reap of one that is gone"
-	has out.txt "pod $pod: none of burst's is called so at local"
+	is "$STATUS" 9 "reap of one that is nowhere, and that this ledger never knew"
+	has err.txt "pod $pod: not among burst's pods at local"
 	burst ssh "$pod"
 	is "$STATUS" 2 "ssh to one that nobody knows"
 	is "$(cat err.txt)" "burst: no pod \"$pod\" in this ledger; \`burst ps\` lists them" words
@@ -219,6 +219,101 @@ t_reap_a_pod_past_its_hard_end() {
 	is "$(pods_left)" "$(jq -r '.pods[0].id' rent2.txt)" "who is left"
 	burst reap "$(pods_left)" --force
 	is "$STATUS" 0 "reap --force"
+}
+
+strangers_pod() { # strangers_pod RUN ATTEMPT MACHINE: a pod that no row names; its id in $ID
+	jq -n --arg run "$1" --arg attempt "$2" --arg machine "$3" --argjson over $(($(date +%s) + 600)) '{conf: {price: 690000},
+		name: "burst-\($attempt)", script: "exec sleep 300", volume: "", env: {BURST_SSH_PORT: "22", BURST_HOME: "/run/burst"},
+		marker: {machine: $machine, run: $run, attempt: $attempt, hard_end_s: $over}}' |
+		"$BURST" local-cloud rent "$BURST_STATE_DIR" >rent.txt 2>&1 || complain "rent: $(cat rent.txt)"
+	ID=$(jq -r '.pods[0].id' rent.txt)
+}
+t_many_outputs_are_synced_together() { # each before it has its name, what is written of them before that, their folders after it
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	case $BURST in */asan/*) ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 ;; esac
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		caps = { max_cost = 1.00; max_duration = "10m"; };
+		job = { name = "many"; type = "command"; output = "out"; outputs = ["a/*", "b/*"];
+			run = "mkdir a b; for i in $(seq 300); do echo $i >a/$i; echo $i >b/$i; done"; };
+	E
+	STATUS=0
+	timeout -k 5 120 strace -f -y -o calls -e trace=fsync,fdatasync,rename,renameat,renameat2 "$BURST" run >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(find out/a out/b -type f -size +0 | wc -l)" 600 files
+	is "$(jq -r '.sha256 + "  out/" + .file' out/manifest.jsonl | sha256sum -c --quiet 2>&1 | wc -l)" 0 "files that the manifest does not know"
+	# the first line of a call tells its order; the pods' own folder is not looked at
+	awk -v out="$T/out" 'index($0, out "/") || index($0, out ">") {
+		part = ""
+		if (match($0, /\/[ab]\/[0-9]+\.part>/)) part = substr($0, RSTART + 1, RLENGTH - 7)
+		if (/fsync\(/ && part != "") synced[part] = 1
+		if (/fsync\(/ && /manifest\.jsonl>/) written++
+		if (/fsync\(/ && /\/out\/[ab]>/) folders++
+		if (/renameat\(/ && match($0, /\/[ab]>, "[0-9]+\.part"/)) {
+			split(substr($0, RSTART + 1, RLENGTH - 7), of, />, "/)
+			named++
+			if (!synced[of[1] "/" of[2]]) early++
+			if (!written) unwritten++
+		}
+	}
+	END {print named + 0, early + 0, unwritten + 0; print written + 0, folders + 0}' calls >counted
+	is "$(head -n 1 counted)" "600 0 0" "renames, those before the file was synced, those before the manifest was"
+	[ "$(tail -n 1 counted | awk '{print $1 + $2}')" -le 20 ] || complain "the manifest and the folders are synced so often: $(tail -n 1 counted)"
+}
+t_reap_what_an_ended_run_left() { # a second pod of one create, in no list before the run had ended
+	local machine
+	script_lines 2
+	config
+	burst run
+	is "$STATUS" 0 "run"
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+	machine=$(sqlite3 state/ledger.db "select value from fact where name = 'machine'")
+	strangers_pod "$RUN" aaaaaaaaaaaaaaaa 00000000000000aa
+	local theirs=$ID
+	strangers_pod "$RUN" bbbbbbbbbbbbbbbb "$machine"
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	has out.txt "pod $ID of local: gone (its run has ended)"
+	is "$(pods_left)" "$theirs" "who is left"
+	burst reap "$theirs" --force
+	is "$STATUS" 0 "reap --force"
+}
+t_reap_a_pod_that_nobody_knows() { # whoever names a pod is told of that one
+	script_lines 2
+	config
+	burst run
+	burst reap nosuchpod --force
+	is "$STATUS" 9 "a pod that is nowhere"
+	has err.txt "pod nosuchpod: not among burst's pods at local"
+	has err.txt "misspelt"
+	burst reap "$(sqlite3 state/ledger.db 'select id from pod')" --force
+	is "$STATUS" 0 "one that the ledger knows is gone ($(tail -n 1 err.txt))"
+	has out.txt ": gone"
+}
+t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot be asked for is named
+	living_run
+	kill_it
+	sqlite3 state/ledger.db "create temp table t as select * from pod limit 1;
+		update t set seq = null, attempt = 'cccccccccccccccc', id = 'rp1', provider = 'runpod', account = 'x';
+		insert into pod select * from t"
+	unset RUNPOD_API_KEY
+	burst reap
+	is "$STATUS" 9 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(pods_left)" "" "pods here"
+	has err.txt "pod rp1 of runpod may still be billing; end it with: burst reap rp1 --force"
+	is "$("$BURST" ledger "$RUN" --json | jq -r .status)" unreleased "the run"
+}
+t_cancel_a_client_that_was_suspended() { # Ctrl-Z in another terminal
+	living_run
+	kill -STOP "$PID"
+	"$BURST" cancel "$RUN" >cancel.txt 2>&1 </dev/null &
+	local cancelling=$!
+	wait_for 60 "its pods to be gone" no_pods
+	STATUS=0
+	wait $cancelling || STATUS=$?
+	is "$STATUS" 0 "cancel ($(tail -n 2 cancel.txt))"
+	burst_wait
+	is "$STATUS" 143 "the run"
 }
 
 t_attach_to_a_living_run() {

@@ -106,6 +106,23 @@ t_client_dies() { # the delivery's own client goes on; what it leaves is settled
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 3 err.txt))"
 }
+t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delivers nothing
+	script_lines 4
+	delivering 'exit 7'
+	sed -i 's/max_cost = 1.00/max_cost = 0.0095/' burst.cfg
+	burst run --json
+	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
+	left=$(sed -n 's/.*max_cost = \([0-9.]*\);.*/\1/p' state/jobs/*.cfg)
+	is "$(json ".cost_usd > 0.0001 and .cost_usd + $left < 0.009502")" true "cost $(json .cost_usd) and a delivery that may cost $left"
+	burst volume warm v
+	is "$STATUS" 0 "volume warm ($(tail -n 2 err.txt))"
+	hasnt err.txt delivering
+	is "$(runs)" 3 "runs: a render, its delivery, a warming"
+	sed -i 's/max_cost = 0.0095/max_cost = 0.000001/' burst.cfg
+	burst run --json
+	is "$STATUS" 5 "exit status of a delivery that nothing is left for"
+	is "$(sqlite3 state/ledger.db "select count(*) from pod where run = (select id from run order by seq desc limit 1)")" 0 "its pods"
+}
 t_refused() {
 	script_lines 2
 	config 'deliver = { on = "cpu"; };'

@@ -98,6 +98,22 @@ t_bad_sound_is_rendered_again_and_told() {
 	has err.txt "first segments"
 }
 
+t_what_sounds_wrong_is_kept_and_told() { # the best that could be had; nobody may overlook it, cron neither
+	script_lines 6
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "NOISE=1 SILENCE_ON=s005 sh \"$BURST_CODE/worker.sh\""; check = { tries = 2; min_duration = 0.0; clipping = 1.0; };'
+	config 'code = { path = "code"; };'
+	burst run --json --quiet
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	is "$(jq -r 'select(.suspect) | "\(.id) \(.tries)"' out/manifest.jsonl)" "s005 2" "what is suspect, and after how many tries"
+	has err.txt "warning: 1 of 6 files sounds wrong and was kept all the same"
+	has err.txt "s005"
+	burst run --quiet
+	has err.txt "warning: 1 of 6 files sounds wrong"
+}
+
 t_pod_vanishes_in_the_middle() {
 	LOCAL='preempt = "all"; preempt_after = "2s";'
 	faulty 24 "SLOW=0.2 MAX_BATCH=2" 'pods = 2;'

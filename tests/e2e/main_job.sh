@@ -104,6 +104,33 @@ t_detached_run_is_attached() {
 	is "$(wavs)" 20 files
 }
 
+handed_over() { [ "$(sqlite3 state/ledger.db 'select detached from run')" = 1 ]; }
+taken_over() { grep -qs '"mode":"attached"' state/volumes/v/runs/*/*/events.jsonl; }
+t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods alive from then on, and is settled like anybody
+	script_lines 60
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.3 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; };'
+	burst run -d
+	is "$STATUS" 0 "exit status"
+	wait_for 60 "the queue to be handed over" handed_over
+	kill -9 "$(sed -n 's/^process //p' state/runs/*/lock)"
+	burst_bg attach "$(cat out.txt)"
+	wait_for 60 "its pod to be taken over" taken_over
+	wait_for 60 "files" file_count out 5
+	is "$(sqlite3 state/ledger.db 'select detached from run')" 0 "what the ledger calls it"
+	is "$(sqlite3 state/ledger.db 'select count(*) from pod')" 1 "pods"
+	kill -9 "$PID"
+	burst_wait
+	sed -i 's/SLOW=0.3/SLOW=0/' burst.cfg
+	burst run
+	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
+	has err.txt "its client is gone; releasing what it left"
+	is "$(wavs | tr -d ' ')" 60 files
+}
+
 t_interrupt_gives_back() {
 	script_lines 600
 	config 'pods = 2;'

@@ -34,6 +34,26 @@ t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
 	cloud_over
 }
 
+t_two_clients_make_one_volume() { # it bills every month: of those that start at once one makes it
+	cloud || return
+	rp_control fault '{"times":-1,"when":{"op":"listDataCenters"},"do":{"delay_ms":1500}}' >/dev/null
+	local one two
+	for one in a b; do
+		mkdir "$one"
+		(cd "$one" && script_lines 3 && rp_config)
+		(cd "$one" && exec timeout -k 5 90 "$BURST" run >out.txt 2>err.txt </dev/null) &
+		[ $one = a ] && two=$!
+	done
+	one=$!
+	burst volume create v
+	is "$STATUS" 0 "volume create ($(tail -n 1 err.txt))"
+	wait "$one" || complain "a run: $(tail -n 2 b/err.txt)"
+	wait "$two" || complain "the other run: $(tail -n 2 a/err.txt)"
+	is "$(asked createVolume)" 1 "volumes that were made"
+	is "$(wavs a/out) $(wavs b/out)" "3 3" files
+	cloud_over
+}
+
 t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod finds the environment and does not set it up
 	cloud || return
 	script_lines 6

@@ -115,15 +115,21 @@ static int job_check(const struct job *job, size_t index, const char *file, stru
 	return 0;
 }
 
-static int job_record(struct job *job, size_t index, const struct segment_result *result, struct err *err)
+static void one_record(size_t index, const struct segment_result *result)
 {
 	const char *name = result->file ? result->file : segments[index].file;
 
-	(void)job, (void)err;
 	assert(path_is_safe(name) && result->bytes >= 0 && result->seconds >= 0 && result->sample_rate >= 0);
 	assert(world.kept_count < KEPT_MAX);
 	world.kept[world.kept_count].name = xstrdup(name);
 	COPY_TEXT(world.kept[world.kept_count++].sha256, result->sha256);
+}
+
+static int job_record(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err)
+{
+	(void)job, (void)err;
+	for (size_t i = 0; i < count; i++)
+		one_record(index, &results[i]);
 	return 0;
 }
 

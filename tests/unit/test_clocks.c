@@ -78,6 +78,7 @@ static void test_replies(void **state)
 
 struct provider {
 	int port, rents;
+	int64_t hard_end_s; /* of the newest create */
 	bool list_asks;
 };
 struct op {
@@ -89,9 +90,10 @@ static struct op *begin(struct provider *p, enum op_kind kind, const struct op_w
 {
 	struct op *op = xcalloc(1, sizeof(*op));
 
-	(void)want;
 	*op = (struct op){p, kind};
 	p->rents += kind == OP_RENT;
+	if (kind == OP_RENT)
+		p->hard_end_s = want->rent.marker.hard_end_s;
 	return op;
 }
 
@@ -164,6 +166,7 @@ static const struct {
 } clocks[] = {
 	{"right", 0, NULL},
 	{"a minute and a half", 90, NULL},
+	{"a minute and a half ahead", -90, NULL},
 	{"three minutes", 180, "clock is 3m00s behind cloudy's"},
 	{"a day behind", 86400, "clock is 24h00m behind cloudy's"},
 	{"an hour ahead (a time zone set by hand)", -3600, "clock is 1h00m ahead of cloudy's"},
@@ -222,6 +225,8 @@ static void test_list_tells_their_time(void **state)
 
 /* ---- a run there ---- */
 
+enum { LIFE_S = 3600 };
+
 static struct segment one_segment = {.id = (char *)"s1", .weight = 1, .group = (char *)"", .file = (char *)"s1.wav"};
 
 static struct segment *segments(struct job *job, size_t *count)
@@ -259,7 +264,7 @@ static void test_nothing_is_rented(void **state)
 		struct err err = {0};
 		pthread_t thread;
 		struct engine_setup setup = {
-			.conf = {.run = "r1", .machine = "m", .pods = 1, .boot_limit_ms = 60000, .lease_ms = 60000,
+			.conf = {.run = "r1", .machine = "m", .pods = 1, .max_duration_ms = LIFE_S * 1000, .boot_limit_ms = 60000, .lease_ms = 60000,
 				 .check_tries = 1},
 			.providers = {{&cloudy, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result,
 			.run = &row,
@@ -279,6 +284,9 @@ static void test_nothing_is_rented(void **state)
 		path_remove_tree(dir, NULL);
 		if (p.rents != !clocks[i].words)
 			fail_msg("%s: %d creates", clocks[i].name, p.rents);
+		int64_t end_s = time(NULL) + LIFE_S + MIN(clocks[i].off_s, 0);
+		if (p.rents && (p.hard_end_s > end_s + 2 || p.hard_end_s < end_s - 10))
+			fail_msg("%s: a pod would end %lld s late by its vendor's clock", clocks[i].name, (long long)(p.hard_end_s - end_s));
 		if (clocks[i].words && (status != 2 || !strstr(err.msg, clocks[i].words)))
 			fail_msg("%s: exit %d, \"%s\"", clocks[i].name, status, err.msg);
 		if (!clocks[i].words && !strstr(err.msg, "not today"))

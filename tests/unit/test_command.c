@@ -149,7 +149,7 @@ static void bring_home(struct job *job, size_t index, const char *file, const ch
 	assert_int_equal(sha256_file(path, result.sha256, &result.bytes, &err), 0);
 	assert_int_equal(job_command.check(job, index, path, &check, &err), 0);
 	assert_true(check.ok);
-	if (job_command.record(job, index, &result, &err) < 0)
+	if (job_command.record(job, index, &result, 1, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 

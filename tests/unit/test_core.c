@@ -1032,6 +1032,60 @@ static void test_late_twin_of_a_lost_create(void **state)
 	tear_down(&b);
 }
 
+/* ... and when no list can be had by then, nobody knows whether there is one. */
+static void test_lost_sight_of_a_lost_create(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	list_running(&b, 0);
+	connected(&b, 0);
+	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
+	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
+		render_batch(&b, 0, batch, SECOND, true);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	for (int k = 0; k < 3; k++) {
+		b.now += 6 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "gone", 0, POD_GONE);
+	for (int k = 0; k < 20 && !core_ended(b.core); k++) {
+		tell_err(&b, EV_LISTED, 0, ERR_NETWORK);
+		if (!core_ended(b.core))
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	check_int("no list", "ended", core_ended(b.core), true);
+	check_int("no list", "exit", exit_status(&b), 9);
+	tear_down(&b);
+}
+
+/* An attempt of an earlier client whose key was another one: that this one sees nothing proves nothing, and it is no use to wait. */
+static void test_lost_create_of_another_key(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct core_pod was = {.phase = POD_AMBIGUOUS, .attempt = "a1", .elsewhere = true, .price_microusd_h = 1000000};
+		struct bench b;
+		set_up(&b, 0);
+		b.conf.reap = true;
+		b.core = core_new(&b.conf, b.segments, b.count);
+		was.create_at = b.now - MINUTE;
+		was.hard_end_ms = b.now + HOUR - 2 * late * HOUR;
+		was.hard_end_s = (WALL_MS + was.hard_end_ms) / 1000;
+		core_adopt(b.core, &was);
+		tell(&b, (struct event){.type = EV_START});
+		for (int k = 0; k < 30 && !core_ended(b.core); k++) {
+			b.now += 5 * SECOND;
+			list_nothing(&b);
+		}
+		check_int("an attempt elsewhere", "ended", core_ended(b.core), true);
+		check_int("an attempt elsewhere", "exit", exit_status(&b), late ? 0 : 9);
+		tear_down(&b);
+	}
+}
+
 /* ---- the canary ---- */
 
 static void test_canary_before_width(void **state)
@@ -2075,6 +2129,32 @@ static void test_looks_for_the_never_listed(void **state)
 	tear_down(&b);
 }
 
+/* ... and whoever knew of no such pod when it was released, so soon after its create, is asked once more before it counts as gone. */
+static void test_released_before_it_was_known(void **state)
+{
+	struct bench b;
+	int releases = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGINT});
+	rented(&b, 0);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	for (int k = 0; k < 40 && !core_ended(b.core); k++) {
+		b.now += 4 * SECOND;
+		list_nothing(&b);
+		if (!did(&b, ACT_RELEASE, 0))
+			continue;
+		releases++;
+		check_phase(&b, "asked once more", 0, POD_RELEASING);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	}
+	check_phase(&b, "in the end", 0, POD_GONE);
+	check_int("before it counts as gone", "releases", releases, 1);
+	tear_down(&b);
+}
+
 /* ... and a pod that is only late in the list is not given up while it boots. */
 static void test_late_in_the_list(void **state)
 {
@@ -2468,6 +2548,8 @@ int main(void)
 		cmocka_unit_test(test_ambiguous_is_looked_for_often_at_first),
 		cmocka_unit_test(test_surfaces_after_all),
 		cmocka_unit_test(test_late_twin_of_a_lost_create),
+		cmocka_unit_test(test_lost_sight_of_a_lost_create),
+		cmocka_unit_test(test_lost_create_of_another_key),
 		cmocka_unit_test(test_second_pod_of_one_create),
 		cmocka_unit_test(test_canary_before_width),
 		cmocka_unit_test(test_canary_judged),
@@ -2502,6 +2584,7 @@ int main(void)
 		cmocka_unit_test(test_two_looks),
 		cmocka_unit_test(test_never_listed),
 		cmocka_unit_test(test_looks_for_the_never_listed),
+		cmocka_unit_test(test_released_before_it_was_known),
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_committed),

@@ -275,9 +275,28 @@ static void processes_share_it(void **state)
 	assert_int_equal(system(str_text(&rm)), 0);
 }
 
+/* "Wait for ten minutes" was said by a clock that is set right since: that is no reason to let a pod bill for a day. */
+static void a_clock_set_back_blocks_nobody(void **state)
+{
+	struct limits l = {0}, read;
+	char text[LIMIT_TEXT_MAX];
+
+	(void)state;
+	learn(&l, 429, "HTTP/1.1 429 x\r\nRateLimit: \"hour\";r=0;t=600\r\nRateLimit-Policy: \"hour\";q=100;w=3600\r\n", 600000);
+	limits_write(&l, text);
+	limits_read(&read, text);
+	for (int class = 0; class <= CALL_POLL; class++) {
+		struct limits again = read;
+		assert_true(limits_take(&again, (enum call_class)class, NOW + 599000) > 0);
+		again = read;
+		assert_int_equal(limits_take(&again, (enum call_class)class, NOW - 86400000), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clock_set_back_blocks_nobody),
 		cmocka_unit_test(each_class_leaves_something_to_those_before_it),
 		cmocka_unit_test(releases_of_a_wide_run_keep_within_the_word),
 		cmocka_unit_test(what_is_under_way_is_counted),

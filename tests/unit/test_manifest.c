@@ -130,7 +130,7 @@ static void render(struct job *job, size_t index, double seconds, struct segment
 					  .attempt = "a1",
 					  .batch = "b1"};
 	assert_int_equal(sha256_file(path, result->sha256, &result->bytes, &err), 0);
-	if (job_tts.record(job, index, result, &err) < 0)
+	if (job_tts.record(job, index, result, 1, &err) < 0)
 		fail_msg("%s", err.msg);
 }
 
@@ -230,7 +230,7 @@ static void a_crash_before_the_rename(void **state)
 	struct job *job = job_of(SCRIPT, false);
 	render(job, 0, 0.5, &results[0]);
 	COPY_TEXT(results[0].sha256, HASH);
-	assert_int_equal(job_tts.record(job, 0, &results[0], &err), 0);
+	assert_int_equal(job_tts.record(job, 0, &results[0], 1, &err), 0);
 	assert_int_equal(cached(job, results, false, &err), 0);
 	assert_true(results[0].cached);
 	job_tts.free(job);

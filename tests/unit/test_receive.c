@@ -112,6 +112,36 @@ static void those_that_rest_have_no_descriptors(void **state)
 	assert_int_equal(files_open(), open);
 }
 
+/* Many at once, of folders that take turns: none is left out, and no descriptor stays open. */
+static void many_are_kept_at_once(void **state)
+{
+	static const char *const names[] = {"a/1", "a/2", "b/1", "3", "a/3", "b/c/1", "b/2"};
+	struct receive *all[ARRAY_LEN(names)];
+	int open = files_open();
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		all[i] = one_that_rests(*state, names[i]);
+	MUST(receive_keep_all(all, ARRAY_LEN(all), err));
+	assert_int_equal(files_open(), open);
+	MUST(receive_keep_all(all, ARRAY_LEN(all), err)); /* a second time */
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		receive_drop(all[i], false);
+		want_file(*state, names[i], text, TEXT_LEN);
+	}
+
+	/* one that cannot be kept: those after it are not */
+	for (size_t i = 0; i < 3; i++)
+		all[i] = one_that_rests(*state, i == 0 ? "x/0" : i == 1 ? "x/1" : "x/2");
+	CLEANUP(free_text) char *part = path_join(*state, "x/1.part");
+	MUST(path_remove_tree(part, err));
+	MUST_FAIL(receive_keep_all(all, 3, err), ERR_LOCAL);
+	for (size_t i = 0; i < 3; i++)
+		receive_drop(all[i], false);
+	assert_true(have(*state, "x/0"));
+	assert_false(have(*state, "x/2"));
+	assert_int_equal(files_open(), open);
+}
+
 /* What was verified is what is kept: nobody puts another file in its place while it rests, nor a link in the place of its folder. */
 static void one_that_rests_is_not_exchanged(void **state)
 {
@@ -571,6 +601,7 @@ int main(void)
 		IN_SCRATCH(hostile_ranges),
 		IN_SCRATCH(a_crash_between_ranges),
 		IN_SCRATCH(those_that_rest_have_no_descriptors),
+		IN_SCRATCH(many_are_kept_at_once),
 		IN_SCRATCH(one_that_rests_is_not_exchanged),
 		cmocka_unit_test_setup_teardown(a_full_disk, scratch_make, unmount_small),
 	};

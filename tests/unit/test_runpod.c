@@ -1155,7 +1155,7 @@ static void a_volume_is_found_by_name(void **state)
 static void a_volume_is_made_near_the_gpus(void **state)
 {
 	struct op_want want = a_volume(true);
-	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")});
+	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")}, {200, VOLUMES("")});
 
 	(void)state;
 	check_done("made", &p);
@@ -1165,7 +1165,7 @@ static void a_volume_is_made_near_the_gpus(void **state)
 	assert_string_equal(str_text(&p.call[2].body), "{\"name\":\"cache\",\"size\":20,\"dataCenter\":\"EU-RO-1\",\"type\":\"STANDARD\"}");
 	played_free(&p);
 	section_add_item(conf, "datacenters", "US-GA-1", "test");
-	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "US-GA-1")});
+	p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "US-GA-1")}, {500});
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-GA-1"));
 	played_free(&p);
 	section_clear_items(conf, "datacenters");
@@ -1185,10 +1185,45 @@ static void a_volume_is_made_near_cpu_pods(void **state)
 			       {200, "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],\"cpuAvailability\":[{"
 				     "\"id\":\"cpu3c\",\"availability\":\"LOW\"}]},{\"id\":\"US-TX-3\",\"networkVolumeTypes\":"
 				     "[\"STANDARD\"],\"cpuAvailability\":[{\"id\":\"cpu3c\",\"availability\":\"HIGH\"}]}]}"},
-			       {201, VOLUME("v9", "cache", "US-TX-3")});
+			       {201, VOLUME("v9", "cache", "US-TX-3")}, {200, VOLUMES(VOLUME("v9", "cache", "US-TX-3"))});
 	check_done("made", &p);
 	check_call(&p, 1, "GET", ROOT "/v2/catalog/datacenters?include=GPU_AVAILABILITY,CPU_AVAILABILITY");
 	assert_non_null(strstr(str_text(&p.call[2].body), "US-TX-3"));
+	played_free(&p);
+}
+
+/* Two machines at the same moment: both take the one whose id comes first, whoever made it. */
+static void a_volume_that_another_machine_made_too(void **state)
+{
+	static const struct {
+		const char *name, *list, *id; /* NULL: it fails */
+	} cases[] = {
+		{"theirs comes first", VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")), "v2"},
+		{"ours comes first", VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")), "v9"},
+		{"ours is not listed yet", VOLUMES(VOLUME("v2", "cache", "EU-RO-1")), "v2"},
+		{"another name", VOLUMES(VOLUME("v2", "other", "EU-RO-1")), "v9"},
+		{"elsewhere: people must say which", VOLUMES(VOLUME("v2", "cache", "US-KS-2")), NULL},
+	};
+	struct op_want want = a_volume(true);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")},
+				       {200, cases[i].list});
+		if (cases[i].id) {
+			check_done(cases[i].name, &p);
+			assert_int_equal(p.result.volume_count, 1);
+			assert_string_equal(p.result.volumes[0].id, cases[i].id);
+		} else {
+			check_failed(cases[i].name, &p, ERR_CONFIG);
+			assert_non_null(strstr(p.err.msg, "burst volume rm"));
+		}
+		played_free(&p);
+	}
+	want = a_volume(false);
+	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES(VOLUME("v3", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1"))});
+	check_done("both are there later on", &p);
+	assert_string_equal(p.result.volumes[0].id, "v2");
 	played_free(&p);
 }
 
@@ -1564,6 +1599,7 @@ int main(void)
 		T(a_volume_is_made_near_the_gpus),
 		T(a_volume_is_made_near_cpu_pods),
 		T(a_lost_volume_is_looked_for_never_made_twice),
+		T(a_volume_that_another_machine_made_too),
 		T(volumes_are_listed_and_removed),
 		T(files_need_keys_and_a_place),
 		T(an_upload_is_looked_at_afterwards),

@@ -9,6 +9,7 @@
 #	SLOW=s        takes this long for each segment            CHATTY=1      writes log on both channels
 #	SILENT=1      never says hello                            BAD_HELLO=1   says hello with an error
 #	MAX_BATCH=n   in its hello (8)                            FORGET_ON=id  never mentions this segment
+#	NOISE=1       speaks noise, not silence               SILENCE_ON=id but silence here
 # Faults named ONCE_* happen only the first time (a file in BURST_OUT remembers).
 
 say() {
@@ -20,10 +21,12 @@ once() { # NAME
 	: >"$BURST_OUT/.once-$1"
 }
 
-# 44 bytes of header for 8000 Hz, 16 bit, mono, then 800 samples of silence: 0.1 s
-wav() {
+# 44 bytes of header for 8000 Hz, 16 bit, mono, then 800 samples: 0.1 s
+wav() { # ID
 	printf 'RIFF\144\006\000\000WAVEfmt \020\000\000\000\001\000\001\000\100\037\000\000\200\076\000\000\002\000\020\000data\100\006\000\000'
-	dd if=/dev/zero bs=1600 count=1 2>/dev/null
+	samples=/dev/zero
+	[ -z "$NOISE" ] || [ "$1" = "$SILENCE_ON" ] || samples=/dev/urandom
+	dd if=$samples bs=1600 count=1 2>/dev/null
 }
 
 fault() { # ID
@@ -47,7 +50,7 @@ speak() { # ID
 	"$MISSING_ON") ;;
 	"$LINK_ON") ln -sf /etc/passwd "$BURST_OUT/$1.wav" ;;
 	"$ESCAPE_ON") say "{\"segment\":\"$1\",\"ok\":true,\"file\":\"../../$1.wav\"}"; return ;;
-	*) wav >"$BURST_OUT/$1.wav.tmp" && mv "$BURST_OUT/$1.wav.tmp" "$BURST_OUT/$1.wav" ;;
+	*) wav "$1" >"$BURST_OUT/$1.wav.tmp" && mv "$BURST_OUT/$1.wav.tmp" "$BURST_OUT/$1.wav" ;;
 	esac
 	say "{\"segment\":\"$1\",\"ok\":true,\"file\":\"$1.wav\"}"
 }

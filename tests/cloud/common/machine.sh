@@ -298,6 +298,22 @@ c_reap_a_day_ahead() {
 	burst_wait
 	all_done 6
 }
+# ... nor does whoever settles what dead clients left end the pods of a run that was handed over to them.
+c_handed_over_a_day_ahead() {
+	can_fake || return
+	at_work
+	killed
+	sqlite3 state/ledger.db "update run set detached = 1"
+	pods_alive | cut -d' ' -f1 >before.txt
+	echo +1d >clock.txt
+	STATUS=0
+	faked "$BURST" reap --provider "$VENDOR" >reap.txt 2>&1 </dev/null || STATUS=$?
+	is "$STATUS" 0 "reap ($(tail -n 2 reap.txt))"
+	is "$(pods_alive | cut -d' ' -f1)" "$(cat before.txt)" "pods that it left"
+	is "$(grep -c "left alone" reap.txt)" "$(grep -c . before.txt)" "pods that it says it left"
+	burst cancel
+	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
+}
 
 # all_of_it [CASE...]: these while the disk's calls are counted, then the full disk
 all_of_it() {
@@ -313,5 +329,5 @@ ledger_cases() {
 		c_ledger_of_a_newer_burst
 }
 its_clock_is_wrong() {
-	cases c_clock_jumps_ahead c_clock_jumps_back c_clock_a_day_ahead c_clock_a_day_behind c_reap_a_day_ahead
+	cases c_clock_jumps_ahead c_clock_jumps_back c_clock_a_day_ahead c_clock_a_day_behind c_reap_a_day_ahead c_handed_over_a_day_ahead
 }

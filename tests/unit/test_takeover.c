@@ -1,0 +1,190 @@
+/* test_takeover.c - pods of an earlier client, as its ledger has them: whose they are, what they have cost, when they count as
+ * gone. The vendor is one that answers at once, out of a table. */
+#include "net_test.h"
+
+#include <stdlib.h>
+
+#include "base/path.h"
+#include "base/str.h"
+#include "engine/impl.h"
+
+#define DAY_MS INT64_C(86400000)
+
+enum there { NOWHERE, UNTIL_RELEASED };
+
+struct provider {
+	enum there there;
+	bool ended; /* who releases it hears that it was there */
+	int releases;
+};
+struct op {
+	struct provider *p;
+	enum op_kind kind;
+};
+
+static struct op *begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+{
+	struct op *op = xcalloc(1, sizeof(*op));
+
+	(void)want;
+	*op = (struct op){p, kind};
+	return op;
+}
+
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms,
+			 struct op_result *result, struct err *err)
+{
+	struct provider *p = op->p;
+
+	(void)reply, (void)call, (void)wait_ms;
+	switch (op->kind) {
+	case OP_LIST:
+		if (p->there == UNTIL_RELEASED && !p->releases) {
+			result->pods = xcalloc(1, sizeof(*result->pods));
+			result->pod_count = 1;
+			COPY_TEXT(result->pods[0].id, "pod1");
+			result->pods[0].state = POD_STATE_RUNNING;
+		}
+		return OP_DONE;
+	case OP_RELEASE:
+		p->releases++;
+		result->release = p->ended || p->there == UNTIL_RELEASED ? RELEASE_ENDED : RELEASE_ABSENT;
+		return OP_DONE;
+	default: err_set(err, ERR_NOT_FOUND, "no such thing here"); return OP_FAILED;
+	}
+}
+
+static void op_free(struct op *op)
+{
+	free(op);
+}
+
+static const char *account(const struct provider *p)
+{
+	(void)p;
+	return "tester";
+}
+
+static const struct provider_ops cloudy = {.abi = PROVIDER_ABI, .name = "cloudy", .account = account, .begin = begin,
+					   .next = next, .op_free = op_free};
+
+/* What became of a row whose pod was released by another process: the exit status. */
+static int give_back(struct provider *p, struct pod_row *row)
+{
+	struct run_row run = {.id = "r1"};
+	struct err err = {0};
+	char dir[] = "/tmp/burst-takeover-XXXXXX";
+	struct engine_setup setup = {
+		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .reap = true},
+		.providers = {{&cloudy, p}}, .provider_count = 1, .run = &run, .adopt = row, .adopt_count = 1,
+	};
+
+	assert_non_null(mkdtemp(dir));
+	setup.run_dir = dir;
+	setup.store = store_memory();
+	assert_int_equal(store_put_pod(setup.store, row, &err), 0);
+	struct engine *e = engine_new(&setup);
+	int status = engine_run(e, &err);
+	engine_free(e);
+	assert_int_equal(store_pod(setup.store, row->attempt, row, &err), 0);
+	store_close(setup.store);
+	path_remove_tree(dir, NULL);
+	return status;
+}
+
+static struct pod_row row_of(const char *of)
+{
+	struct pod_row row = {.attempt = "a1", .run = "r1", .provider = "cloudy", .id = "pod1", .state = "live",
+			      .price_microusd_h = 3600000000};
+	int64_t now_ms = clock_wall_ms();
+
+	COPY_TEXT(row.account, of);
+	row.create_ms = now_ms - 60000;
+	row.rented_ms = now_ms - 59000;
+	row.hard_end_s = (now_ms + DAY_MS) / 1000;
+	return row;
+}
+
+/* ---- whose it is ---- */
+
+static const struct {
+	const char *name, *of;
+	enum there there;
+	bool ended;
+	int64_t hard_end_ms; /* from now */
+	int status;
+	const char *state;
+} accounts[] = {
+	{"ours, not there any more", "tester", NOWHERE, false, DAY_MS, 0, "gone"},
+	{"of a ledger that does not know whose", "", NOWHERE, false, DAY_MS, 0, "gone"},
+	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE, false, DAY_MS, 9, "releasing"},
+	{"... nor does it shortly after its hard end", "somebody", NOWHERE, false, -60000, 9, "releasing"},
+	{"... it has ended itself long ago", "somebody", NOWHERE, false, -DAY_MS, 0, "gone"},
+	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, false, DAY_MS, 0, "gone"},
+	{"the key was renewed: we could end it", "somebody", NOWHERE, true, DAY_MS, 0, "gone"},
+};
+
+static void test_whose_pod_it_is(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(accounts); i++) {
+		struct provider p = {.there = accounts[i].there, .ended = accounts[i].ended};
+		struct pod_row row = row_of(accounts[i].of);
+		row.hard_end_s = (clock_wall_ms() + accounts[i].hard_end_ms) / 1000;
+		int status = give_back(&p, &row);
+		if (status != accounts[i].status || strcmp(row.state, accounts[i].state))
+			fail_msg("%s: exit %d and %s, not %d and %s", accounts[i].name, status, row.state, accounts[i].status,
+				 accounts[i].state);
+		if (!p.releases)
+			fail_msg("%s: nobody tried to release it", accounts[i].name);
+		if (accounts[i].status && strcmp(row.account, accounts[i].of))
+			fail_msg("%s: the ledger calls it %s's now", accounts[i].name, row.account);
+	}
+}
+
+/* ---- what it has cost, by a clock that was set back ---- */
+
+static const struct {
+	const char *name;
+	int64_t back_ms;
+	bool released;
+	int64_t least_ms, most_ms; /* billed in the end */
+} clocks[] = {
+	{"as it was", 0, false, 60000, 90000},
+	{"set back by a day", DAY_MS, false, 50000, 80000},
+	{"set back by half of its life", 30000, false, 50000, 80000},
+	{"as it was, released before", 0, true, 50000, 50000},
+	{"set back by a day, released before", DAY_MS, true, 50000, 50000},
+};
+
+static void test_clock_was_set_back(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
+		struct provider p = {.there = NOWHERE};
+		struct pod_row row = row_of("tester");
+		row.create_ms += clocks[i].back_ms;
+		row.rented_ms += clocks[i].back_ms;
+		row.billed_ms = 50000;
+		if (clocks[i].released)
+			row.released_ms = row.create_ms + 50000;
+		int status = give_back(&p, &row);
+		if (status || row.billed_ms < clocks[i].least_ms || row.billed_ms > clocks[i].most_ms)
+			fail_msg("%s: exit %d, %lld ms are billed", clocks[i].name, status, (long long)row.billed_ms);
+		if (row.cost_microusd != row.billed_ms * 1000)
+			fail_msg("%s: it cost %lld", clocks[i].name, (long long)row.cost_microusd);
+	}
+}
+
+int main(void)
+{
+	struct err err;
+	if (engine_ready(&err) < 0)
+		return 1;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whose_pod_it_is),
+		cmocka_unit_test(test_clock_was_set_back),
+	};
+
+	return cmocka_run_group_tests_name("takeover", tests, NULL, NULL);
+}
