@@ -259,8 +259,9 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
 	struct tally tally = {0};
+	struct err left = {0};
 
-	int settled = launch_settle(ctx, NULL, err);
+	int settled = launch_settle(ctx, NULL, &left);
 	launch_init(&l, ctx);
 	int status = open_accounts(ctx, &l, err);
 	if (status == 0)
@@ -270,13 +271,19 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
-	if (status < 0)
-		return -1;
-	if (settled < 0 || tally.failed) {
-		if (tally.failed || err->kind != ERR_INTERRUPTED) /* a Ctrl-C hurries it; what is gone is gone */
-			err->kind = ERR_UNRELEASED;
+	/* what may still bill goes before all else that went wrong; a Ctrl-C hurries it, and what is gone then is gone */
+	if (settled < 0 && left.kind != ERR_INTERRUPTED)
+		return err_set(err, ERR_UNRELEASED, "%s", left.msg);
+	if (tally.failed) {
+		err->kind = ERR_UNRELEASED;
 		return -1;
 	}
+	if (status == 0 && settled < 0) {
+		*err = left;
+		return -1;
+	}
+	if (status < 0)
+		return -1;
 	return cmd_flush(err) < 0 ? -1 : 0;
 }
 
