@@ -343,9 +343,11 @@ c_reap_names_what_is_left() {
 	burst_wait
 	rp_fault F16 '"times":-1'
 	burst_bg reap
-	until [ -z "$PID" ] || ! running_as "$PID"; do
+	wait_for 60 "it to begin" grep -q "releasing what it left" err.txt
+	local began=$SECONDS
+	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
 		kill -INT "$PID" 2>/dev/null
-		read -rt 0.5 <> <(:) || :
+		read -rt 1 <> <(:) || :
 	done
 	burst_wait
 	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
