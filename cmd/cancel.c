@@ -263,10 +263,11 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 	int settled = launch_settle(ctx, NULL, &left);
 	launch_init(&l, ctx);
-	int status = open_accounts(ctx, &l, err);
-	if (status == 0)
+	bool wants_out = left.kind == ERR_UNRELEASED && left.signal;
+	int status = wants_out ? 0 : open_accounts(ctx, &l, err);
+	if (status == 0 && !wants_out)
 		status = sweep(ctx, &l, &tally, err);
-	if (status == 0)
+	if (status == 0 && !wants_out)
 		status = check_named(ctx, &l, &tally, err);
 	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);

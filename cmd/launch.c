@@ -609,15 +609,22 @@ static int settle_one(struct cmd_context *ctx, const struct run_row *run, const 
 	return -1;
 }
 
+/* Three times interrupted: the next run's pods would only ask for as much again. */
+static bool wants_out(int result, const struct err *err)
+{
+	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
+}
+
 /* Runs that ended without being sure of a pod: exit 9. */
-static int settle_unreleased(struct cmd_context *ctx, const char *except, int result, struct err *err)
+static int settle_unreleased(struct cmd_context *ctx, const char *except, struct err *err)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
+	int result = 0;
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !wants_out(result, err); i++) {
 		struct run_row run;
 		bool seen = except && !strcmp(pods[i].run, except);
 		for (size_t k = 0; k < i && !seen; k++)
@@ -636,11 +643,13 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	int result = 0;
+	int result = settle_unreleased(ctx, except, err); /* first: what fails below is not to be tried twice */
 
+	if (wants_out(result, err))
+		return -1;
 	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !wants_out(result, err); i++) {
 		if (except && !strcmp(runs[i].id, except))
 			continue;
 		if (run_is_alive(ctx, runs[i].id))
@@ -651,7 +660,7 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 		result = settle_one(ctx, &runs[i], "interrupted", result, err);
 	}
 	free(runs);
-	return settle_unreleased(ctx, except, result, err);
+	return result;
 }
 
 int launch_check_detached(const struct launch *l, struct err *err)

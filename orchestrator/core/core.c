@@ -861,6 +861,7 @@ static void verdict(const struct core *c, struct core_summary *s)
 	if (c->unreleased) {
 		s->status = "unreleased";
 		err_set(&s->err, ERR_UNRELEASED, "a pod could not be confirmed gone: it may still be billing");
+		s->err.signal = c->signals >= 3 ? c->signal : 0;
 	} else if (c->signals) {
 		s->status = "interrupted";
 		err_set(&s->err, ERR_INTERRUPTED, "interrupted");

@@ -350,6 +350,7 @@ c_reap_names_what_is_left() {
 		read -rt 1 <> <(:) || :
 	done
 	burst_wait
+	is "$(grep -c "releasing it\|releasing what it left" err.txt)" 1 "how often it was tried"
 	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "may still be billing; end it with: burst reap $(rp_pods | cut -d' ' -f1) --force"
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
