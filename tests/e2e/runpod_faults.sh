@@ -343,7 +343,7 @@ c_reap_names_what_is_left() {
 	burst_wait
 	rp_fault F16 '"times":-1'
 	burst_bg reap
-	wait_for 60 "it to begin" grep -q "releasing what it left" err.txt
+	wait_for 60 "it to be refused" grep -q "asked for again until it is gone" err.txt
 	local began=$SECONDS
 	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
 		kill -INT "$PID" 2>/dev/null
