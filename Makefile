@@ -46,7 +46,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
-.PHONY: all deps deps-test demo check lint bench soak fuzz install uninstall clean unit unit-build sim podbox e2e help
+.PHONY: all deps deps-test demo check lint bench soak fuzz install install-headers uninstall clean unit unit-build sim podbox e2e help
 all: $(BUILD)/burst
 # `make V=1` shows every command
 Q := $(if $(V),,@)
@@ -104,7 +104,8 @@ $(BUILD)/libburst.a: $(LIB_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $(LIB_OBJ)
 $(BUILD)/burst: $(CMD_OBJ) $(BUILD)/libburst.a
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -Wl,--dynamic-list=providers/plugin.syms -o $@ $(CMD_OBJ) $(BUILD)/libburst.a $(LIBS)
+$(BUILD)/burst: providers/plugin.syms
 
 # ---- tests ----
 $(BUILD)/libcmd.a: $(filter-out %/main.o,$(CMD_OBJ))
@@ -247,7 +248,11 @@ help:
 
 # ---- installing ----
 DESTDIR ?=
-install: all
+# what a provider outside the tree is compiled with (-I PREFIX/include/burst)
+HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h jsonx.h log.h mem.h path.h section.h str.h)
+install-headers:
+	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
+install: all install-headers
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
@@ -257,6 +262,7 @@ install: all
 	$(BUILD)/burst completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst
 	$(BUILD)/burst completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/burst.fish
 uninstall:
+	rm -rf $(DESTDIR)$(PREFIX)/include/burst
 	rm -f $(DESTDIR)$(PREFIX)/bin/burst $(DESTDIR)$(PREFIX)/share/man/man1/burst.1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/burst \
 		$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_burst \

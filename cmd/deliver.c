@@ -281,7 +281,7 @@ static void write_providers(struct delivery *d, struct str *to)
 	str_addf(to, ";\nproviders = { %s = { ", all_of);
 	const struct section *s = config_provider(d->l->ctx->config, all_of);
 	if (s)
-		config_write(to, s, NULL);
+		config_print(to, s, NULL);
 	str_add(to, "}; };\n");
 }
 
@@ -293,7 +293,7 @@ static int write_config(struct delivery *d, struct err *err)
 	CLEANUP(str_free) struct str to = STR_INIT;
 
 	str_add(&to, "# written by burst for one delivery\n");
-	config_write(&to, top, own);
+	config_print(&to, top, own);
 	write_providers(d, &to);
 	str_add(&to, "gpu = [\"none\"];\npods = 1;\nvolume = { name = ");
 	config_quote(&to, section_text(section_group(top, "volume"), "name"));
@@ -303,7 +303,7 @@ static int write_config(struct delivery *d, struct err *err)
 	config_quote(&to, d->dir);
 	str_add(&to, "; };\npod = { ");
 	static const char *const pod_keys[] = {"run", "on", "outputs", "env", NULL};
-	config_write(&to, d->conf, pod_keys);
+	config_print(&to, d->conf, pod_keys);
 	str_add(&to, "};\n");
 	write_job(d, &to);
 	return path_write(d->config, str_text(&to), to.len, 0600, err);

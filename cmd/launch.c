@@ -66,7 +66,7 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err)
 		if (!strcmp(provider_registry[i]->name, name))
 			ops = provider_registry[i];
 	if (!ops)
-		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\"", name);
+		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names objects that hold more)", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
 		return err_set(err, ERR_CONFIG, "more than %d providers", CORE_PROVIDERS_MAX);
 	if (engine_ready(err) < 0)

@@ -135,11 +135,31 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	return config_check(ctx->config, err);
 }
 
+/* ---- providers outside the tree ---- */
+
+/* One that cannot be used stops nothing by itself: pods at other vendors must be given back all the same. */
+static struct str bad_providers;
+
+static void load_providers(const char *command)
+{
+	if (strcmp(command, cmd_local_cloud.name) != 0)
+		providers_load(getenv("BURST_PROVIDER_PATH"), &bad_providers);
+}
+
+static void tell_bad_providers(void)
+{
+	for (const char *line = str_text(&bad_providers); *line; line += strcspn(line, "\n") + 1)
+		log_line(LOG_WARN, "BURST_PROVIDER_PATH: %.*s; going on without it", (int)strcspn(line, "\n"), line);
+}
+
 static int perform(struct cmd_context *ctx, struct err *err)
 {
 	unsigned needs = ctx->cmd->needs;
+	bool configured = needs & (NEED_ACCOUNTS | NEED_CONFIG | NEED_JOB);
 
-	if ((needs & (NEED_ACCOUNTS | NEED_CONFIG | NEED_JOB)) && open_config(ctx, err) < 0)
+	if (configured)
+		tell_bad_providers();
+	if (configured && open_config(ctx, err) < 0)
 		return -1;
 	if ((needs & (NEED_STATE | NEED_LEDGER)) && open_state(ctx, err) < 0)
 		return -1;
@@ -218,6 +238,7 @@ int main(int argc, char **argv)
 
 	open_standard_files();
 	guard_begin(index >= argc || strcmp(argv[index], cmd_local_cloud.name));
+	load_providers(index < argc ? argv[index] : "");
 	secrets_hide(provider_registry);
 	find_self(argv[0]);
 	signal(SIGPIPE, SIG_IGN);
@@ -238,6 +259,7 @@ int main(int argc, char **argv)
 			ctx.cmd->failed(&ctx, &err);
 	}
 	log_setup(LOG_ERROR, NULL, NULL);
+	str_free(&bad_providers);
 	cmd_context_free(&ctx);
 	return status;
 }

@@ -39,6 +39,8 @@ static const struct {
 	  {"RUNPOD_API_URL, RUNPOD_S3_URL, MODAL_SERVER_URL", "Other endpoints, for tests."},
 	  {"RUNPOD_S3_ACCESS_KEY, RUNPOD_S3_SECRET_KEY",
 	   "For files of a network volume without a pod."},
+	  {"BURST_PROVIDER_PATH",
+	   "Providers outside this program: shared objects, or folders of them, by absolute paths with \":\" between."},
 	  {"BURST_STATE_DIR, XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", "Where the files above are."},
 	  {"NO_COLOR", "When set to anything: no colours."},
 };

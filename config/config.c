@@ -323,15 +323,23 @@ static struct account *find_account(const struct config *c, const char *name)
 	return NULL;
 }
 
-static const char *nearest_provider(const struct config *c, const char *name)
+/* `before`: what stands in front of it in the message ("burst.cfg:3"). */
+static int no_provider(const struct config *c, const char *before, const char *name, struct err *err)
 {
+	CLEANUP(str_free) struct str there = STR_INIT;
 	const char *names[64];
 	size_t n = MIN(c->account_count, ARRAY_LEN(names) - 1);
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		names[i] = c->accounts[i].ops->name;
+		str_addf(&there, "%s%s", i ? ", " : "", names[i]);
+	}
 	names[n] = NULL;
-	return nearest_word(name, names);
+	const char *near = nearest_word(name, names);
+	if (near)
+		return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\", did you mean \"%s\"?", before, name, near);
+	return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\" (there are %s; BURST_PROVIDER_PATH adds others)", before, name,
+		       str_text(&there));
 }
 
 static int want_group(const struct place *at, const config_setting_t *setting, const char *example,
@@ -354,8 +362,9 @@ static int read_providers(struct config *c, const struct place *at, const config
 		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
 		struct account *account = find_account(c, name_of(setting));
 		struct place outer = {at->source, "providers."};
+		CLEANUP(free_text) char *where = where_of(at->source, setting);
 		if (!account)
-			return unknown(&outer, setting, nearest_provider(c, name_of(setting)), err);
+			return no_provider(c, where, name_of(setting), err);
 		if (want_group(&outer, setting, "{ key = value; }", err) < 0)
 			return -1;
 		CLEANUP(free_text) char *path = xasprintf("providers.%s.", account->ops->name);
@@ -832,11 +841,8 @@ static int check_providers(const struct config *c, struct err *err)
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = section_item(c->top, "provider", i);
-		const char *near = nearest_provider(c, name);
 		if (!find_account(c, name))
-			return err_set(err, ERR_CONFIG, "%s: no provider \"%.40s\"%s%s%s", where,
-				       name, near ? ", did you mean \"" : "", near ? near : "",
-				       near ? "\"?" : "");
+			return no_provider(c, where, name, err);
 	}
 	if (!count)
 		return err_set(err, ERR_CONFIG,

@@ -45,7 +45,7 @@ static void write_value(struct str *to, const struct section *s, const struct op
 	case OPTION_TEXTS: write_items(to, s, spec->key); break;
 	case OPTION_GROUP:
 		str_add(to, "{ ");
-		config_write(to, section_group(s, spec->key), NULL);
+		config_print(to, section_group(s, spec->key), NULL);
 		str_add(to, "}");
 		break;
 	}
@@ -59,7 +59,7 @@ static bool among(const char *key, const char *const *list)
 	return false;
 }
 
-void config_write(struct str *to, const struct section *s, const char *const *leave_out)
+void config_print(struct str *to, const struct section *s, const char *const *leave_out)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		bool theirs = spec->flags & (OPTION_SECRET | OPTION_USER_ONLY);

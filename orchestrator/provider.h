@@ -343,7 +343,16 @@ bool provider_can_stage(const struct provider_ops *ops, const struct provider *p
 bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
-/* The registry (providers/registry.c): NULL-terminated. cmd/ hands it to the engine. */
-extern const struct provider_ops *const provider_registry[];
+/* The registry (providers/registry.c): NULL-terminated; this program's own, then those that were loaded. cmd/ hands it to the
+ * engine. */
+extern const struct provider_ops *provider_registry[];
+enum { PLUGINS_MAX = 8 };
+
+/* A shared object outside the tree offers one vendor: the very struct provider_ops, under this name. It may call what these
+ * headers declare (providers/plugin.syms), and is held to the same contract. */
+#define PROVIDER_SYMBOL "burst_provider"
+/* Adds such objects to the registry, for good. path: absolute paths with ':' between, each an object or a folder, of which all
+ * NAME.so are taken in order of their names. One that cannot be used is left out, and a line in `bad` names it and says why. */
+void providers_load(const char *path, struct str *bad);
 
 #endif

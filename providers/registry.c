@@ -5,9 +5,10 @@
 #include "modal/modal.h"
 #include "runpod/runpod.h"
 
-const struct provider_ops *const provider_registry[] = {
+enum { BUILT_IN = 3 };
+
+const struct provider_ops *provider_registry[BUILT_IN + PLUGINS_MAX + 1] = {
 	&provider_local,
 	&provider_runpod,
 	&provider_modal,
-	NULL,
 };

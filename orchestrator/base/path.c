@@ -78,8 +78,10 @@ int path_read(const char *path, size_t max, struct str *out, struct err *err)
 	}
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
+int fd_write_all(int fd, const void *from, size_t len)
 {
+	const char *bytes = from;
+
 	while (len) {
 		ssize_t n = write(fd, bytes, len);
 		if (n < 0 && errno == EINTR)
@@ -117,7 +119,7 @@ int path_write(const char *path, const void *bytes, size_t len, mode_t mode, str
 
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
-	bool bad = write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
+	bool bad = fd_write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
 	int why = errno;
 	if (close(fd) < 0 && !bad) {
 		bad = true;

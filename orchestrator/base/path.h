@@ -21,6 +21,8 @@ int path_write(const char *path, const void *bytes, size_t len, mode_t mode, str
 /* A file that was not there before, whatever stood under this name: a link is removed, not gone through. A descriptor, or -1
  * and errno. */
 int path_open_new(const char *path, int flags, mode_t mode);
+/* All of it, whatever interrupts; -1 and errno. */
+int fd_write_all(int fd, const void *from, size_t len);
 int path_fsync_dir(const char *dir, struct err *err);
 bool path_exists(const char *path);
 /* Removes a file or a whole tree without following links out of it; absent is success. */

@@ -231,20 +231,6 @@ static ssize_t read_some(int fd, char *to, size_t room)
 	return n > 0 ? n : -1;
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static void take_output(struct child *c, const char *bytes, size_t len)
 {
 	if (c->reply.failed)
@@ -254,7 +240,7 @@ static void take_output(struct child *c, const char *bytes, size_t len)
 		give_up(c, ERR_UNTRUSTED, "its output is larger than allowed");
 	else if (c->to_fd < 0)
 		str_addn(&c->reply.body, bytes, len);
-	else if (write_all(c->to_fd, bytes, len) < 0)
+	else if (fd_write_all(c->to_fd, bytes, len) < 0)
 		give_up(c, ERR_LOCAL, strerror(errno));
 }
 

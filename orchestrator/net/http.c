@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "net/http_curl.h"
 #include "net/http_trace.h"
 
@@ -353,20 +354,6 @@ static size_t on_head(char *bytes, size_t size, size_t n, void *ctx)
 	return 0;
 }
 
-static int write_file(struct http_call *c, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(c->to_fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int open_to(struct http_call *c, long status)
 {
 	if (status == 200 && c->ranged) {
@@ -408,7 +395,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 	}
 	if (c->to_fd < 0 && open_to(c, status) < 0)
 		return 0;
-	if (write_file(c, bytes, len) < 0) {
+	if (fd_write_all(c->to_fd, bytes, len) < 0) {
 		fail_call(c, ERR_LOCAL, strerror(errno));
 		return 0;
 	}

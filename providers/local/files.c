@@ -127,20 +127,6 @@ static int open_folder(const struct store *store, const char *name, const char *
 	return fd;
 }
 
-static int write_all(int fd, const char *bytes, size_t len)
-{
-	while (len) {
-		ssize_t n = write(fd, bytes, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		bytes += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 /* Copies until the end, or max bytes (0: no limit). */
 static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err *err)
 {
@@ -156,7 +142,7 @@ static int copy_bytes(int from, int to, int64_t max, int64_t *moved, struct err 
 			return err_set(err, ERR_LOCAL, "reading: %s", strerror(errno));
 		if (n == 0)
 			break;
-		if (write_all(to, buf, (size_t)n) < 0)
+		if (fd_write_all(to, buf, (size_t)n) < 0)
 			return err_set(err, ERR_LOCAL, "writing: %s", strerror(errno));
 		*moved += n;
 	}

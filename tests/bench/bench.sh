@@ -12,7 +12,7 @@ unset XDG_CONFIG_HOME XDG_STATE_HOME
 clean_up() {
 	local p
 	for p in "$work"/*.id; do
-		[ -e "$p" ] && jq -n --arg id "$(cat "$p")" '{id: $id}' | cloud release >/dev/null 2>&1
+		[ -e "$p" ] && jq -n --arg id "$(cat "$p")" '{id: $id}' | local_cloud release >/dev/null 2>&1
 	done
 	rm -rf "$work"
 }

@@ -1,8 +1,9 @@
 # load.sh - the part `load` of bench.sh, in a shell of its own: one burst with 1, 50 and 1,000 pods of the stand-in for RunPod that
 # are light (SSH and the agent's half are real, what is behind them is not), a job of 100,000 segments, and 100 real pods of this
 # machine. LOAD_MINUTE_S (6): how long the stand-in's minute of 60 requests is; with 60 a thousand pods take forty minutes.
-# LOAD="wide long local": only those.
+# LOAD="wide long local": only those; LOAD_PODS="1 50 1000": only so many.
 # shellcheck shell=bash disable=SC2154
+export BURST=$burst # not the one with sanitizers
 . tests/e2e/lib.sh
 . tests/cloud/runpod/wide.sh
 complain() { echo "bench: $*" >&2; }
@@ -14,7 +15,7 @@ load_wide() { # one row per width; the peer is one ssh client with an idle sessi
 	echo "# pods of a stand-in in one burst, 20 segments of 0.5 s for each (8 s where there are 1,000), the vendor's minute shortened to ${LOAD_MINUTE_S:-6} s (aims: no lost"
 	echo "# event, none of 60 requests a minute exceeded)"
 	peer=$(ssh_kb)
-	for n in 1 50 1000; do
+	for n in ${LOAD_PODS:-1 50 1000}; do
 		T=$work/wide$n
 		mkdir -p "$T/home" && cd "$T" || return
 		export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state

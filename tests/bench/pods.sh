@@ -3,7 +3,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 
 kit_print=$PWD/build/e2e/kit_print
-cloud() { # cloud VERB: request on stdin, answer on stdout
+local_cloud() { # local_cloud VERB: request on stdin, answer on stdout
 	"$burst" local-cloud "$1" "$BURST_STATE_DIR"
 }
 pod_keys() { # once for all of them
@@ -11,7 +11,7 @@ pod_keys() { # once for all of them
 	ssh-keygen -q -t ed25519 -N '' -C host -f "$work/host"
 	echo "pods $(cut -d' ' -f1,2 "$work/host.pub")" >"$work/known_hosts"
 	"$kit_print" script >"$work/start.sh"
-	echo '{"name":"peers","create":true}' | cloud volume >/dev/null
+	echo '{"name":"peers","create":true}' | local_cloud volume >/dev/null
 }
 pod_rent() { # pod_rent NAME ROUND_TRIP_MS: its files are $work/NAME.*; comes back when it is asked for, not when it is up
 	local now
@@ -24,7 +24,7 @@ pod_rent() { # pod_rent NAME ROUND_TRIP_MS: its files are $work/NAME.*; comes ba
 		env: {BURST_VENDOR: "local", BURST_RUN: "bench", BURST_ATTEMPT: $name, BURST_MACHINE: "bench", BURST_HARD_END: $first,
 			BURST_FIRST_LEASE_END: $first, BURST_LEASE_S: "1800", BURST_HOST_KEY_B64: $host, BURST_AUTHORIZED_KEY: $client,
 			BURST_SSH_PORT: "22", BURST_VOLUME: "/workspace", BURST_HOME: "/run/burst"}}' |
-		cloud rent | jq -r '.pods[0].id' >"$work/$1.id"
+		local_cloud rent | jq -r '.pods[0].id' >"$work/$1.id"
 }
 pod_wait() { # until its sshd lets us in
 	local tries=0 id port
@@ -32,7 +32,7 @@ pod_wait() { # until its sshd lets us in
 	while true; do
 		tries=$((tries + 1))
 		[ "$tries" -lt 100 ] || { echo "bench: pod $1 does not come up" >&2; return 1; }
-		port=$(jq -n --arg id "$id" '{id: $id}' | cloud inspect | jq -r '.pods[0].port')
+		port=$(jq -n --arg id "$id" '{id: $id}' | local_cloud inspect | jq -r '.pods[0].port')
 		cat >"$work/$1.ssh" <<-E
 			Host pod
 				HostName 127.0.0.1
@@ -50,5 +50,5 @@ pod_wait() { # until its sshd lets us in
 	done
 }
 pod_release() {
-	jq -n --arg id "$(cat "$work/$1.id")" '{id: $id}' | cloud release >/dev/null
+	jq -n --arg id "$(cat "$work/$1.id")" '{id: $id}' | local_cloud release >/dev/null
 }

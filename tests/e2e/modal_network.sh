@@ -12,6 +12,7 @@
 . "$ROOT/tests/cloud/modal/client.sh"
 . "$ROOT/tests/cloud/common/network.sh"
 
+API_URL=MODAL_SERVER_URL
 vendor_config() { md_config "$@"; }
 pods_alive() { md_sandboxes; }
 strike() { md_control "sandboxes/$1" "$2"; }
@@ -80,25 +81,7 @@ table <<-'E'
 	tunnel_falls_silent | done 1 | pod.1=stall:up:5000 | BOOT_LIMIT=2m
 E
 
-# Large files by way of the volume: the line to the sandboxes is slow. Never a wrong one under its name.
-large_files() { # large_files RULE...
-	mkdir -p code
-	head -c 9000000 /dev/urandom >code/blob
-	sha256sum <code/blob >blob.sum
-	md_config 'code = { path = "code"; };'
-	sed -i '/^job = /d' burst.cfg
-	# shellcheck disable=SC2016
-	echo 'job = { name = "e2e"; type = "command"; run = "sha256sum <blob >blob.sum; for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >sums"; outputs = ["*.bin", "sums", "blob.sum"]; output = "out"; };' >>burst.cfg
-	spoil "$@" 'pod.*=delay:80'
-	LIMIT=300 burst run --json -v
-	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
-	(cd out && sha256sum -c --quiet sums >/dev/null 2>&1) || complain "a file is not what it was in the sandbox"
-	is "$(cat out/blob.sum)" "$(cat blob.sum)" "what the sandbox had been sent"
-	[ -z "$(find out -name '*.part')" ] || complain "half files: $(find out -name '*.part')"
-	is "$(pods_ever)" 1 "sandboxes that ever were"
-	had_its_chance "$1"
-	line_over
-}
+# Large files by way of the volume.
 c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~PUT /.2=reset:down:0'; }
 c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
 c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
@@ -112,17 +95,6 @@ also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload
 
 # ---- names, and who answers there ----
 
-nowhere() { # nowhere URL WORDS
-	slow_worker
-	md_config 'code = { path = "code"; }; wait = "3s";'
-	MODAL_SERVER_URL=$1 burst run --json
-	is "$(wavs)" 0 files
-	is "$(pods_ever)" 0 "sandboxes that ever were"
-	is "$STATUS" 6 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	judge 6
-	json .error.message >message
-	has message "$2"
-}
 c_its_name_is_unknown() { nowhere https://api.modal.invalid "resolve"; }
 c_it_does_not_speak_tls() { nowhere https://127.0.0.1:${MODAL_SERVER_URL##*:} "127.0.0.1"; }
 c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; }

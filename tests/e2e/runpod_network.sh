@@ -11,6 +11,7 @@
 . "$ROOT/tests/cloud/runpod/client.sh"
 . "$ROOT/tests/cloud/common/network.sh"
 
+API_URL=RUNPOD_API_URL
 vendor_config() { rp_config "$@"; }
 pods_alive() { rp_pods; }
 strike() { rp_control "pods/$1" "$2"; }
@@ -69,25 +70,7 @@ table <<-'E'
 	ssh_falls_silent | done 1 | pod.1=stall:up:170000 | BOOT_LIMIT=2m
 E
 
-# Large files by way of the storage: the line to the pods is slow. Never a wrong one under its name.
-large_files() { # large_files RULE...
-	mkdir -p code
-	head -c 9000000 /dev/urandom >code/blob # goes first
-	sha256sum <code/blob >blob.sum
-	rp_config 'code = { path = "code"; };'
-	sed -i '/^job = /d' burst.cfg
-	# shellcheck disable=SC2016
-	echo 'job = { name = "e2e"; type = "command"; run = "sha256sum <blob >blob.sum; for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >sums"; outputs = ["*.bin", "sums", "blob.sum"]; output = "out"; };' >>burst.cfg
-	spoil "$@" 'pod.*=delay:80'
-	LIMIT=300 burst run --json -v
-	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
-	(cd out && sha256sum -c --quiet sums >/dev/null 2>&1) || complain "a file is not what it was in the pod"
-	is "$(cat out/blob.sum)" "$(cat blob.sum)" "what the pod had been sent"
-	[ -z "$(find out -name '*.part')" ] || complain "half files: $(find out -name '*.part')"
-	is "$(pods_ever)" 1 "pods that ever were"
-	had_its_chance "$1"
-	line_over
-}
+# Large files by way of the storage.
 c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~HEAD /.1=reset:down:0'; }
 c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
 c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
@@ -101,19 +84,9 @@ also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload
 
 # ---- names, and who answers there ----
 
-nowhere() { # nowhere URL WORDS
-	slow_worker
-	rp_config 'code = { path = "code"; }; wait = "3s";'
-	RUNPOD_API_URL=$1 burst run --json
-	is "$(wavs)" 0 files
-	is "$(pods_ever)" 0 "pods that ever were"
-	judge 6
-	json .error.message >message
-	has message "$2"
-}
-c_its_name_is_unknown() { nowhere https://api.runpod.invalid "resolve"; is "$STATUS" 6 "exit status"; }
-c_it_does_not_speak_tls() { nowhere "https://127.0.0.1:$(port_of "$RUNPOD_API_URL")" "127.0.0.1"; is "$STATUS" 6 "exit status"; }
-c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; is "$STATUS" 6 "exit status"; }
+c_its_name_is_unknown() { nowhere https://api.runpod.invalid "resolve"; }
+c_it_does_not_speak_tls() { nowhere "https://127.0.0.1:$(port_of "$RUNPOD_API_URL")" "127.0.0.1"; }
+c_nobody_listens_there() { nowhere http://127.0.0.1:1 "127.0.0.1"; }
 c_its_storage_is_unknown() {
 	slow_worker
 	rp_config 'code = { path = "code"; };'

@@ -139,7 +139,7 @@ static const struct {
 	{"unknown provider", "provider = [\"local\",\n \"runpdo\"];",
 	 "burst.cfg:1: no provider \"runpdo\", did you mean \"runpod\"?"},
 	{"unknown provider's group", "providers = { loacl = {}; };",
-	 "burst.cfg:1: unknown key \"providers.loacl\", did you mean \"local\"?"},
+	 "burst.cfg:1: no provider \"loacl\", did you mean \"local\"?"},
 	{"unknown key of a provider", "providers = { runpod = { clod = \"x\"; }; };",
 	 "burst.cfg:1: unknown key \"providers.runpod.clod\", did you mean \"cloud\"?"},
 	{"no provider", "provider = [];",

@@ -3,6 +3,7 @@
 #
 # To be read after common/random.sh, lib.sh and the vendor's client.sh. The vendor's script says, beside what random.sh wants:
 #   wires                      "api:PORT files:PORT": the ports that are no pods, by their names
+#   API_URL                    the variable that tells burst the API's address
 #   CALLS=(WIRE~TEXT ...)      requests that a rule can name, as the relay has it
 #   bad_line, good_line        (or not) what else is to be done when the line goes bad and is good again
 #   pods_times                 a line "BEGAN ENDED" in ms (or -) for each pod that ever was
@@ -229,4 +230,41 @@ the_line_goes_wrong() {
 		plan "  $D away from $n ms on for $for_ms ms"
 		an_outage "$n" "$for_ms" "$D"
 	fi
+}
+
+# ---- jobs of cases ----
+
+# Large files by way of the storage: the line to the pods is slow. Never a wrong one under its name.
+large_files() { # large_files RULE...
+	mkdir -p code
+	head -c 9000000 /dev/urandom >code/blob # goes first
+	sha256sum <code/blob >blob.sum
+	vendor_config 'code = { path = "code"; };'
+	sed -i '/^job = /d' burst.cfg
+	# shellcheck disable=SC2016
+	echo 'job = { name = "e2e"; type = "command"; run = "sha256sum <blob >blob.sum; for i in 1 2 3 4 5 6; do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >sums"; outputs = ["*.bin", "sums", "blob.sum"]; output = "out"; };' >>burst.cfg
+	spoil "$@" 'pod.*=delay:80'
+	LIMIT=300 burst run --json -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	(cd out && sha256sum -c --quiet sums >/dev/null 2>&1) || complain "a file is not what it was in the pod"
+	is "$(cat out/blob.sum)" "$(cat blob.sum)" "what the pod had been sent"
+	[ -z "$(find out -name '*.part')" ] || complain "half files: $(find out -name '*.part')"
+	is "$(pods_ever)" 1 "pods that ever were"
+	had_its_chance "$1"
+	line_over
+}
+# At this address there is nobody, or somebody else: nothing is rented, and the message says so.
+nowhere() { # nowhere URL WORDS
+	slow_worker
+	vendor_config 'code = { path = "code"; }; wait = "3s";'
+	local there=${!API_URL}
+	export "$API_URL=$1"
+	burst run --json
+	export "$API_URL=$there"
+	is "$(wavs)" 0 files
+	is "$(pods_ever)" 0 "pods that ever were"
+	is "$STATUS" 6 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	judge 6
+	json .error.message >message
+	has message "$2"
 }

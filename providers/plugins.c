@@ -1,0 +1,131 @@
+/* plugins.c - vendors outside the tree: shared objects that the user named. They run with all that the user may do, so an object
+ * that others can write to is not loaded, and none is looked for below the current folder. */
+#include <ctype.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "provider.h"
+
+/* What stands at a path, when it is nobody else's to change. */
+static int look(const char *path, struct stat *st, struct err *err)
+{
+	if (path[0] != '/')
+		return err_set(err, ERR_CONFIG, "%s: not an absolute path", path);
+	if (stat(path, st) < 0)
+		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+	if ((st->st_uid != geteuid() && st->st_uid != 0) || st->st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(err, ERR_CONFIG, "%s: others can change it (it must be yours or root's, and writable by its owner alone)", path);
+	return 0;
+}
+
+static bool is_name(const char *name)
+{
+	for (const char *p = name; *p; p++)
+		if (!islower((unsigned char)*p) && (p == name || (!isdigit((unsigned char)*p) && *p != '_')))
+			return false;
+	return *name && strlen(name) < PROVIDER_NAME_MAX;
+}
+
+static int judge(const struct provider_ops *ops, const char *path, struct err *err)
+{
+	size_t count = 0;
+
+	if (ops->abi != PROVIDER_ABI)
+		return err_set(err, ERR_CONFIG, "%s: made for version %u of the provider contract, this burst has %u: build it again", path,
+			       (unsigned)ops->abi, PROVIDER_ABI);
+	if (!ops->name || !is_name(ops->name))
+		return err_set(err, ERR_CONFIG, "%s: its name is not of a-z, 0-9 and _, at most %d", path, PROVIDER_NAME_MAX - 1);
+	if (!ops->options || !ops->open || !ops->close || !ops->account || !ops->begin || !ops->next || !ops->op_free)
+		return err_set(err, ERR_CONFIG, "%s: provider \"%s\" lacks options or a function that the contract asks for", path, ops->name);
+	for (; provider_registry[count]; count++)
+		if (!strcmp(provider_registry[count]->name, ops->name))
+			return err_set(err, ERR_CONFIG, "%s: there is a provider \"%s\" already", path, ops->name);
+	return 0;
+}
+
+static int load(const char *path, struct err *err)
+{
+	size_t count = 0;
+	void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	if (!object) {
+		const char *why = dlerror(); /* mostly with the path in front */
+		return err_set(err, ERR_CONFIG, "%s: %s", path, starts_with(why, path) ? why + strlen(path) + 2 : why);
+	}
+	const struct provider_ops *ops = dlsym(object, PROVIDER_SYMBOL);
+	if (!ops)
+		err_set(err, ERR_CONFIG, "%s: no provider in it (no symbol %s)", path, PROVIDER_SYMBOL);
+	if (!ops || judge(ops, path, err) < 0) {
+		dlclose(object);
+		return -1;
+	}
+	while (provider_registry[count])
+		count++;
+	provider_registry[count] = ops;
+	return 0;
+}
+
+static int load_one(const char *path, int *room, struct err *err)
+{
+	struct stat st;
+
+	if (look(path, &st, err) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: neither a file nor a folder", path);
+	if (*room == 0)
+		return err_set(err, ERR_CONFIG, "%s: more than %d", path, PLUGINS_MAX);
+	if (load(path, err) < 0)
+		return -1;
+	--*room;
+	return 0;
+}
+
+static void tell(struct str *bad, const struct err *err)
+{
+	str_addf(bad, "%s\n", err->msg);
+}
+
+static int is_object(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && ends_with(entry->d_name, ".so");
+}
+
+static void load_folder(const char *dir, int *room, struct str *bad)
+{
+	struct dirent **entries = NULL;
+	struct err err;
+	int count = scandir(dir, &entries, is_object, alphasort);
+
+	if (count < 0) {
+		err_set(&err, ERR_CONFIG, "%s: %s", dir, strerror(errno));
+		tell(bad, &err);
+	}
+	for (int i = 0; i < count; i++) {
+		CLEANUP(free_text) char *path = xasprintf("%s/%s", dir, entries[i]->d_name);
+		if (load_one(path, room, &err) < 0)
+			tell(bad, &err);
+		free(entries[i]);
+	}
+	free(entries);
+}
+
+void providers_load(const char *path, struct str *bad)
+{
+	int room = PLUGINS_MAX;
+	struct stat st;
+	struct err err;
+
+	for (size_t n; path && *path; path += n + (path[n] == ':')) {
+		n = strcspn(path, ":");
+		CLEANUP(free_text) char *one = xstrndup(path, n);
+		if (n && look(one, &st, &err) == 0 && S_ISDIR(st.st_mode))
+			load_folder(one, &room, bad);
+		else if (n && load_one(one, &room, &err) < 0)
+			tell(bad, &err);
+	}
+}

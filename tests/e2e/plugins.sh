@@ -1,0 +1,125 @@
+#!/bin/bash
+# plugins.sh - providers outside the tree: BURST_PROVIDER_PATH. The local provider's translator, under another name, is compiled
+# with nothing but the headers that are installed, and has real pods behind it.
+. "$(dirname "$0")/lib.sh"
+
+headers() { make -s -C "$ROOT" install-headers DESTDIR="$T/root" PREFIX=/usr || complain "no headers"; }
+object() { # object FILE SOURCE...: a shared object
+	local to=$1
+	shift
+	# shellcheck disable=SC2046
+	cc -std=gnu17 -D_GNU_SOURCE -O1 -fPIC -shared -I root/usr/include/burst -I "$ROOT/providers/local" \
+		$(pkg-config --cflags jansson) -o "$to" "$@" >cc.txt 2>&1 || complain "$to does not compile: $(head -n 3 cc.txt)"
+}
+twin() { # twin FILE: the local provider, called "twin"
+	mkdir -p src
+	sed -e 's/"local"/"twin"/g' -e 's/\bprovider_local\b/burst_provider/g' "$ROOT/providers/local/local.c" >src/twin.c
+	# its own headers, and nothing else of the tree
+	cp "$ROOT"/providers/local/{local,wire}.h "$ROOT/providers/local/wire.c" src/
+	object "$1" src/twin.c src/wire.c
+}
+twin_config() {
+	script_lines 4
+	config
+	sed -i 's/provider = "local"/provider = "twin"/; s/providers = { local/providers = { twin/' burst.cfg
+}
+
+t_a_vendor_of_ones_own() {
+	headers
+	mkdir plugins
+	twin plugins/twin.so
+	twin_config
+	burst doctor
+	has err.txt 'burst.cfg:5: no provider "twin" (there are local, runpod, modal; BURST_PROVIDER_PATH adds others)'
+	export BURST_PROVIDER_PATH=$T/plugins
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	hasnt err.txt BURST_PROVIDER_PATH
+	is "$(wavs)" 4 files
+	is "$("$BURST" ledger "$("$BURST" ledger --json | jq -r '.[0].run')" --json | jq -r '[.pods[].provider] | unique | join(",")')" twin "whose pods they were"
+	is "$("$BURST" offers --json | jq -r '[.[].provider] | unique | join(",")')" twin offers
+	is "$("$BURST" words providers | tr '\n' ' ')" "local runpod modal twin " "what completion offers"
+	burst doctor
+	is "$STATUS" 0 "doctor ($(tail -n 2 err.txt))"
+	has out.txt "twin: 0 pods of burst there now"
+	unset BURST_PROVIDER_PATH
+}
+t_its_pods_are_reaped() {
+	headers
+	twin twin.so
+	twin_config
+	slow='sleep 30'
+	sed -i "s/type = \"tts\"; engine = \"espeak\"; input = \"script.jsonl\"; voice = \"en\";/type = \"command\"; run = \"$slow\";/" burst.cfg
+	export BURST_PROVIDER_PATH=$T/twin.so
+	burst_bg run
+	wait_for 60 "a pod" some_pod
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	unset BURST_PROVIDER_PATH
+	burst reap
+	is "$STATUS" 9 "reap without the object"
+	has err.txt 'this burst has no provider "twin" (BURST_PROVIDER_PATH names objects that hold more)'
+	export BURST_PROVIDER_PATH=$T/twin.so
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
+	is "$(pods_left)" "" "pods after reap"
+	unset BURST_PROVIDER_PATH
+}
+some_pod() { [ -n "$(pods_left)" ] && [ "$(sqlite3 -readonly state/ledger.db "select count(*) from pod where id != ''")" = 1 ]; }
+
+refused() { # refused OBJECT WORDS: it is named, and a run goes on without it
+	BURST_PROVIDER_PATH=$1 "$BURST" plan >out.txt 2>err.txt </dev/null || complain "with $1: $(tail -n 1 err.txt)"
+	has err.txt "BURST_PROVIDER_PATH: $1: $2; going on without it"
+	is "$(grep -c BURST_PROVIDER_PATH err.txt)" 1 "lines about $1"
+}
+t_what_cannot_be_used() {
+	headers
+	script_lines 2
+	config
+	twin twin.so
+	echo 'int nothing;' >none.c
+	object none.so none.c
+	sed 's/\.abi = PROVIDER_ABI/.abi = PROVIDER_ABI + 1/' src/twin.c >src/newer.c
+	object newer.so src/newer.c src/wire.c
+	sed 's/\.name = "twin"/.name = "local"/' src/twin.c >src/again.c
+	object again.so src/again.c src/wire.c
+	sed 's/\.name = "twin"/.name = "Twin; rm"/' src/twin.c >src/odd.c
+	object odd.so src/odd.c src/wire.c
+	sed '/\.op_free = /d' src/twin.c >src/less.c
+	object less.so src/less.c src/wire.c
+	echo "no object" >text.so
+	cp twin.so open.so
+	chmod 666 open.so
+	refused "$T/none.so" "no provider in it (no symbol burst_provider)"
+	refused "$T/newer.so" "made for version 5 of the provider contract, this burst has 4: build it again"
+	refused "$T/again.so" 'there is a provider "local" already'
+	refused "$T/odd.so" "its name is not of a-z, 0-9 and _, at most 23"
+	refused "$T/less.so" 'provider "twin" lacks options or a function that the contract asks for'
+	refused "$T/open.so" "others can change it (it must be yours or root's, and writable by its owner alone)"
+	refused "$T/text.so" "file too short"
+	refused "$T/away.so" "No such file or directory"
+	refused "twin.so" "not an absolute path"
+	refused /dev/null "others can change it (it must be yours or root's, and writable by its owner alone)"
+	mkdir many
+	for i in 1 2 3 4 5 6 7 8 9; do
+		sed "s/\.name = \"twin\"/.name = \"twin$i\"/" src/twin.c >src/n.c
+		object many/$i.so src/n.c src/wire.c
+	done
+	BURST_PROVIDER_PATH=$T/many:$T/away.so burst plan
+	is "$STATUS" 0 "a plan with nine ($(tail -n 1 err.txt))"
+	has err.txt "$T/many/9.so: more than 8"
+	has err.txt "$T/away.so: No such file"
+	is "$(BURST_PROVIDER_PATH=$T/many "$BURST" words providers | wc -l)" 11 "providers"
+}
+# What the program shows to such objects must not stand in for what a library calls by the same name.
+t_no_library_calls_ours() {
+	local program=$ROOT/build/burst
+	RUNPOD_API_KEY=x RUNPOD_API_URL=http://127.0.0.1:1 LD_BIND_NOW=1 LD_DEBUG=bindings LD_DEBUG_OUTPUT=$T/bindings "$program" doctor -p runpod >out.txt 2>err.txt </dev/null
+	cat bindings.* >all
+	grep -q "libcurl[^ ]* \[0\] to " all || complain "nothing is known of libcurl: $(head -n 3 all)"
+	# the versioned ones are copies that the linker made of glibc's own data
+	is "$(grep -F " to $program [0]: normal symbol" all | grep -vF "binding file $program " | grep -v '\[GLIBC_' | sed 's/.*binding file/from/' | head -n 3)" "" \
+		"names that libraries find in burst"
+}
+
+run_tests "$@"
