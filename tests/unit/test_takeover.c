@@ -142,6 +142,47 @@ static void test_whose_pod_it_is(void **state)
 	}
 }
 
+/* ---- what is done with it ---- */
+
+static const struct {
+	const char *name, *state;
+	bool handed_over;
+	enum pod_phase phase;
+	bool unwanted, detached;
+} states[] = {
+	{"at work", "live", false, POD_BOOTING, false, false},
+	{"at work by itself", "live", true, POD_BOOTING, false, true},
+	{"its release was under way: it gets no work, and is released", "releasing", false, POD_BOOTING, true, false},
+	{"its create was under way", "intent", true, POD_AMBIGUOUS, false, false},
+};
+
+static void test_what_is_done_with_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+		struct provider p = {0};
+		struct run_row run = {.id = "r1"};
+		struct pod_row row = row_of("tester");
+		struct engine_setup setup = {
+			.conf = {.run = "r1", .machine = "m", .lease_ms = 60000}, .providers = {{&cloudy, &p}}, .provider_count = 1,
+			.run = &run, .adopt = &row, .adopt_count = 1, .handed_over = states[i].handed_over,
+		};
+		COPY_TEXT(row.state, states[i].state);
+		if (!strcmp(row.state, "intent"))
+			row.id[0] = '\0';
+		if (!strcmp(row.state, "releasing"))
+			row.released_ms = row.rented_ms + 1000;
+		setup.store = store_memory();
+		struct engine *e = engine_new(&setup);
+		const struct core_pod *got = core_pod_at(engine_core(e), 0);
+		if (got->phase != states[i].phase || got->unwanted != states[i].unwanted || got->detached != states[i].detached)
+			fail_msg("%s: %s%s%s", states[i].name, pod_phase_name(got->phase), got->unwanted ? ", unwanted" : "",
+				 got->detached ? ", detached" : "");
+		engine_free(e);
+		store_close(setup.store);
+	}
+}
+
 /* ---- what it has cost, by a clock that was set back ---- */
 
 static const struct {
@@ -183,6 +224,7 @@ int main(void)
 		return 1;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_pod_it_is),
+		cmocka_unit_test(test_what_is_done_with_it),
 		cmocka_unit_test(test_clock_was_set_back),
 	};
 
