@@ -14,7 +14,7 @@ enum there { NOWHERE, UNTIL_RELEASED };
 
 struct provider {
 	enum there there;
-	bool ended; /* who releases it hears that it was there */
+	enum release_word word; /* what is said to who releases it where it is in no list */
 	int releases;
 };
 struct op {
@@ -48,7 +48,7 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 		return OP_DONE;
 	case OP_RELEASE:
 		p->releases++;
-		result->release = p->ended || p->there == UNTIL_RELEASED ? RELEASE_ENDED : RELEASE_ABSENT;
+		result->release = p->there == UNTIL_RELEASED ? RELEASE_ENDED : p->word;
 		return OP_DONE;
 	default: err_set(err, ERR_NOT_FOUND, "no such thing here"); return OP_FAILED;
 	}
@@ -110,25 +110,26 @@ static struct pod_row row_of(const char *of)
 static const struct {
 	const char *name, *of;
 	enum there there;
-	bool ended;
+	enum release_word word;
 	int64_t hard_end_ms; /* from now */
 	int status;
 	const char *state;
 } accounts[] = {
-	{"ours, not there any more", "tester", NOWHERE, false, DAY_MS, 0, "gone"},
-	{"of a ledger that does not know whose", "", NOWHERE, false, DAY_MS, 0, "gone"},
-	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE, false, DAY_MS, 9, "releasing"},
-	{"... nor does it shortly after its hard end", "somebody", NOWHERE, false, -60000, 9, "releasing"},
-	{"... it has ended itself long ago", "somebody", NOWHERE, false, -DAY_MS, 0, "gone"},
-	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, false, DAY_MS, 0, "gone"},
-	{"the key was renewed: we could end it", "somebody", NOWHERE, true, DAY_MS, 0, "gone"},
+	{"ours, not there any more", "tester", NOWHERE, RELEASE_ABSENT, DAY_MS, 0, "gone"},
+	{"of a ledger that does not know whose", "", NOWHERE, RELEASE_ABSENT, DAY_MS, 0, "gone"},
+	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE, RELEASE_ABSENT, DAY_MS, 9, "releasing"},
+	{"... nor does it shortly after its hard end", "somebody", NOWHERE, RELEASE_ABSENT, -60000, 9, "releasing"},
+	{"... it has ended itself long ago", "somebody", NOWHERE, RELEASE_ABSENT, -DAY_MS, 0, "gone"},
+	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, RELEASE_ABSENT, DAY_MS, 0, "gone"},
+	{"the key was renewed: we could end it", "somebody", NOWHERE, RELEASE_ENDED, DAY_MS, 0, "gone"},
+	{"the key was renewed: its release is accepted", "somebody", NOWHERE, RELEASE_TAKEN, DAY_MS, 0, "gone"},
 };
 
 static void test_whose_pod_it_is(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(accounts); i++) {
-		struct provider p = {.there = accounts[i].there, .ended = accounts[i].ended};
+		struct provider p = {.there = accounts[i].there, .word = accounts[i].word};
 		struct pod_row row = row_of(accounts[i].of);
 		row.hard_end_s = (clock_wall_ms() + accounts[i].hard_end_ms) / 1000;
 		int status = give_back(&p, &row);
@@ -202,7 +203,7 @@ static void test_clock_was_set_back(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
-		struct provider p = {.there = NOWHERE};
+		struct provider p = {.there = NOWHERE, .word = RELEASE_ABSENT};
 		struct pod_row row = row_of("tester");
 		row.create_ms += clocks[i].back_ms;
 		row.rented_ms += clocks[i].back_ms;
