@@ -223,40 +223,42 @@ static int open_accounts(struct cmd_context *ctx, struct launch *l, struct err *
 	return 0;
 }
 
+static void add_names(struct str *to, const struct launch *l)
+{
+	for (int i = 0; i < l->setup.provider_count; i++)
+		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
+}
+
 /* Whoever names a pod wants to know what became of that one. */
 static int check_named(const struct cmd_context *ctx, const struct launch *l, const struct tally *tally, struct err *err)
 {
-	CLEANUP(str_free) struct str where = STR_INIT;
+	CLEANUP(str_free) struct str names = STR_INIT;
 	const char *name = ctx->arg_count ? ctx->args[0] : NULL;
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-	bool gone = false;
+	struct pod_row pod;
+	char when[32];
 
 	if (!name || tally->named)
 		return 0;
-	if (store_pods(ctx->store, NULL, false, &pods, &count, err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		gone = gone || ((!strcmp(pods[i].id, name) || !strcmp(pods[i].attempt, name)) &&
-				(!strcmp(pods[i].state, "gone") || !strcmp(pods[i].state, "failed")));
-	free(pods);
-	if (gone) {
-		output_line(stdout, "pod %s: gone", name);
+	if (store_pod(ctx->store, name, &pod, NULL) == 0 && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))) {
+		if (pod.gone_ms > 0)
+			output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
+				    clock_rfc3339(when, sizeof(when), pod.gone_ms));
+		else
+			output_line(stdout, "pod %s of %s: gone", name, pod.provider);
 		return 0;
 	}
-	for (int i = 0; i < l->setup.provider_count; i++)
-		str_addf(&where, "%s%s", i ? ", " : "", l->setup.providers[i].ops->name);
+	add_names(&names, l);
 	return err_set(err, ERR_UNRELEASED,
-		       "pod %s: not among burst's pods at %s: gone, of another account, or misspelt; look at its provider's console",
-		       name, str_text(&where));
+		       "pod %s: not among burst's pods at%s: gone, of another account, or misspelt; look at its provider's console",
+		       name, str_text(&names));
 }
 
 static void say_nothing_found(const struct launch *l)
 {
-	fprintf(stderr, "nothing of burst's runs at");
-	for (int i = 0; i < l->setup.provider_count; i++)
-		fprintf(stderr, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
-	fputc('\n', stderr);
+	CLEANUP(str_free) struct str names = STR_INIT;
+
+	add_names(&names, l);
+	output_line(stderr, "nothing of burst's is left at%s", str_text(&names));
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)

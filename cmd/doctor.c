@@ -12,6 +12,7 @@ enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
 
 struct findings {
 	int bad;
+	int usable; /* providers from which this job could rent, now or in a while */
 };
 
 static void say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
@@ -75,22 +76,100 @@ static void print_check(struct findings *f, const char *provider, const char *te
 	}
 }
 
-static void check_provider(struct launch *l, const struct engine_provider *p, struct findings *f)
+/* One of several that cannot be rented from keeps no run from its work. */
+static const char *stops(const struct launch *l)
 {
+	return l->setup.provider_count > 1 ? "warn" : "bad";
+}
+
+static bool check_balance(struct launch *l, const struct engine_provider *p, struct findings *f)
+{
+	int64_t cap = l->setup.job ? section_int(section_group(config_top(l->ctx->config), "caps"), "max_cost") : 0;
 	struct op_result result = {0};
 	struct err err = {0};
-	char text[32];
+	char text[32], most[32];
+	bool enough = true;
+
+	if (caller_ask(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 && result.balance_microusd >= 0) {
+		money_show(text, sizeof(text), result.balance_microusd);
+		enough = result.balance_microusd >= cap;
+		if (!enough)
+			say(f, stops(l), "%s: balance %s cannot pay a run's cap of %s: add credit, or lower caps.max_cost", p->ops->name,
+			    text, money_show(most, sizeof(most), cap));
+		else
+			say(f, "ok", "%s: balance %s", p->ops->name, text);
+	}
+	op_result_free(&result);
+	return enough;
+}
+
+/* What this job would rent. */
+static bool check_offers(struct launch *l, int provider, struct findings *f)
+{
+	const char *name = l->setup.providers[provider].ops->name;
+	struct op_result result = {0};
+	struct err err = {0};
+	char price[32];
+
+	if (!l->setup.job)
+		return true;
+	if (launch_ask_offers(l, provider, true, &result, &err) < 0) {
+		say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name, err.msg);
+		return err.kind != ERR_CONFIG;
+	}
+	for (const char *line = str_text(&result.text); *line; line += strcspn(line, "\n"), line += *line == '\n')
+		say(f, "warn", "%s: %.*s", name, (int)strcspn(line, "\n"), line);
+	const struct offer *best = result.offers;
+	for (size_t i = 1; i < result.offer_count; i++)
+		if (result.offers[i].wish < best->wish ||
+		    (result.offers[i].wish == best->wish && result.offers[i].price_microusd_h < best->price_microusd_h))
+			best = &result.offers[i];
+	if (result.offer_count)
+		say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", name, result.offer_count,
+		    result.offer_count == 1 ? "" : "s", strcmp(best->gpu, "none") ? best->gpu : "no GPU",
+		    money_show(price, sizeof(price), best->price_microusd_h));
+	else
+		say(f, "warn", "%s: nothing is on offer now", name);
+	op_result_free(&result);
+	return true;
+}
+
+/* What its pods have said of it, as podlink.c keeps it: "WORD DATE WORDS". */
+static void check_switch(struct launch *l, const char *provider, struct findings *f)
+{
+	char name[64], fact[200], word[16] = "", day[16] = "";
+
+	snprintf(name, sizeof(name), "switch.%s", provider);
+	if (!store_fact(l->ctx->store, name, fact, sizeof(fact)) || sscanf(fact, "%15s %15s", word, day) != 2)
+		say(f, "", "%s: no pod here has told yet whether it can end itself", provider);
+	else if (!strcmp(word, "bad"))
+		say(f, "warn", "%s: a pod could not have ended itself on %s (%s): such pods get no work", provider, day,
+		    fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
+	else if (!strcmp(word, "ok"))
+		say(f, "ok", "%s: its pods can end themselves, as seen on %s", provider, day);
+	else
+		say(f, "ok", "%s: its pods' own way to end themselves answered on %s; that one ended so was not seen", provider, day);
+}
+
+static void check_provider(struct launch *l, int provider, struct findings *f)
+{
+	const struct engine_provider *p = &l->setup.providers[provider];
+	struct op_result result = {0};
+	struct err err = {0};
+	int before = f->bad;
 
 	if (caller_ask(p, OP_CHECK, NULL, ASK_MS, &result, &err) < 0)
 		say(f, "bad", "%s: %s", p->ops->name, err.msg);
 	else
 		print_check(f, p->ops->name, str_text(&result.text));
 	op_result_free(&result);
-	if (caller_ask(p, OP_BALANCE, NULL, ASK_MS, &result, &err) == 0 && result.balance_microusd >= 0)
-		say(f, "ok", "%s: balance %s", p->ops->name, money_show(text, sizeof(text), result.balance_microusd));
-	op_result_free(&result);
+	bool bad = f->bad > before, can_pay = check_balance(l, p, f);
+	if (!bad && check_offers(l, provider, f) && can_pay)
+		f->usable++;
+	check_switch(l, p->ops->name, f);
 	if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, &err) < 0) {
-		say(f, "bad", "%s: its pods cannot be listed: %s", p->ops->name, err.msg);
+		if (!bad) /* else it was said */
+			say(f, "bad", "%s: its pods cannot be listed: %s", p->ops->name, err.msg);
 		return;
 	}
 	int live = 0;
@@ -99,7 +178,22 @@ static void check_provider(struct launch *l, const struct engine_provider *p, st
 	say(f, live ? "warn" : "ok", "%s: %d pod%s of burst there now%s", p->ops->name, live, live == 1 ? "" : "s",
 	    live ? " (see `burst ps`, `burst reap`)" : "");
 	op_result_free(&result);
-	(void)l;
+}
+
+/* In a folder without a job there is none to check. */
+static void check_job(struct launch *l, struct findings *f)
+{
+	struct err err = {0};
+	size_t count;
+
+	if (!config_job(l->ctx->config))
+		return;
+	if (launch_read_job(l, &err) < 0) {
+		say(f, "bad", "%s", err.msg);
+		return;
+	}
+	l->setup.job_ops->segments(l->setup.job, &count);
+	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count, count == 1 ? "" : "s");
 }
 
 static void check_ledger(struct cmd_context *ctx, struct findings *f)
@@ -126,12 +220,15 @@ static int run(struct cmd_context *ctx, struct err *err)
 	check_machine(ctx, &f);
 	check_ledger(ctx, &f);
 	launch_init(&l, ctx);
+	check_job(&l, &f);
 	if (launch_open_providers(&l, err) < 0) {
 		say(&f, "bad", "%s", err->msg);
 		err_clear(err);
 	}
 	for (int i = 0; i < l.setup.provider_count; i++)
-		check_provider(&l, &l.setup.providers[i], &f);
+		check_provider(&l, i, &f);
+	if (l.setup.provider_count > 1 && !f.usable)
+		say(&f, "bad", "none of these providers can be rented from");
 	launch_free(&l);
 	printf("     before a pod's container runs only `burst` and `burst reap` can end it; from then on it ends itself\n");
 	report_volumes(ctx->store, stdout, NULL, NULL);

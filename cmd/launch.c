@@ -19,7 +19,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { OVERDUE_ASK_MS = 60000, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
+enum { OVERDUE_ASK_MS = 60000, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -615,6 +615,8 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
 		if (launch_release_run(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", err) < 0)
 			result = -1;
+		else
+			log_line(LOG_NOTE, "run %s: nothing of it bills any more", run.id);
 	}
 	free(pods);
 	return result;
@@ -638,6 +640,8 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
 		if (launch_release_run(ctx, &runs[i], "interrupted", err) < 0)
 			result = -1;
+		else
+			log_line(LOG_NOTE, "run %s: nothing of it bills any more", runs[i].id);
 	}
 	free(runs);
 	return settle_unreleased(ctx, except, err) < 0 ? -1 : result;
@@ -695,6 +699,24 @@ static void show_output(void *ctx, const char *pod, const char *line)
 	output_line(stderr, "%s | %s", pod, line);
 }
 
+/* What failed, and why; of very many the first ones. */
+static void add_failures(struct launch *l, json_t *errors)
+{
+	const struct engine_setup *s = &l->setup;
+	const struct segment *list;
+	size_t count = 0;
+
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text) char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
+	}
+}
+
 static json_t *result_json(struct launch *l)
 {
 	size_t count = 0;
@@ -702,6 +724,7 @@ static json_t *result_json(struct launch *l)
 
 	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
 	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
 	if (l->delivered)
 		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
 	return object;

@@ -62,6 +62,9 @@ int launch_deliver(struct launch *l, struct err *err);
 void launch_print_json(struct launch *l);
 /* For struct cmd.failed: the object of a run that never began. */
 void launch_failed(struct cmd_context *ctx, const struct err *err);
+/* What one provider would rent us now; as_run: what a run would find there, tied to its volume. With kind ERR_CONFIG a run
+ * would never rent there. op_result_free(out) on success. */
+int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_result *out, struct err *err);
 /* `plan` and `run --dry-run`: offers and the simple estimate. Returns the exit status. */
 int launch_plan(struct launch *l, struct err *err);
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "bill.h"
+#include "launch.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
@@ -47,26 +49,32 @@ static void time_cell(struct table *t, int64_t wall_ms)
 	table_cell(t, "%.16s", text);
 }
 
-static void print_table(const struct run_row *runs, size_t count)
+/* Its client died: nobody watches it, and its pods bill until their leases end. */
+static bool is_left(const struct cmd_context *ctx, const struct run_row *run)
+{
+	return !strcmp(run->status, "running") && !run->detached && !run_is_alive(ctx, run->id);
+}
+
+static void print_table(const struct cmd_context *ctx, const struct run_row *runs, size_t count)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 	char text[32];
 
-	table_column(t, "RUN", TABLE_LEFT, false);
-	table_column(t, "JOB", TABLE_LEFT, true);
-	table_column(t, "STARTED (UTC)", TABLE_LEFT, false);
-	table_column(t, "STATUS", TABLE_LEFT, false);
-	table_column(t, "DONE", TABLE_RIGHT, false);
-	table_column(t, "BILLED", TABLE_RIGHT, false);
-	table_column(t, "COMPUTE", TABLE_RIGHT, false);
-	table_column(t, "USED", TABLE_RIGHT, false);
-	table_column(t, "COST", TABLE_RIGHT, false);
+	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "JOB", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "STARTED (UTC)", TABLE_LEFT, 4);
+	table_column(t, "STATUS", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "DONE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "BILLED", TABLE_RIGHT, 1);
+	table_column(t, "COMPUTE", TABLE_RIGHT, 2);
+	table_column(t, "USED", TABLE_RIGHT, 3);
+	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct run_row *run = &runs[i];
 		table_cell(t, "%s", run->id);
 		table_cell(t, "%s", run->job);
 		time_cell(t, run->started_ms);
-		table_cell(t, "%s", run->status);
+		table_cell(t, "%s", is_left(ctx, run) ? "no client" : run->status);
 		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached),
 			   (long long)run->total);
 		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
@@ -87,12 +95,17 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 	if (opt_int(ctx, "most", 0, 1000000, &most, err) < 0 ||
 	    store_runs(ctx->store, NULL, false, (size_t)most, &runs, &count, err) < 0)
 		return -1;
-	if (ctx->json)
+	int result = 0;
+	for (size_t i = 0; i < count && result == 0; i++)
+		result = report_so_far(ctx->store, &runs[i], clock_wall_ms(), err);
+	if (result == 0 && ctx->json)
 		print_json(runs, count);
-	else
-		print_table(runs, count);
+	else if (result == 0)
+		print_table(ctx, runs, count);
+	if (result == 0 && !count && !ctx->json)
+		log_line(LOG_NOTE, "no run yet");
 	free(runs);
-	return 0;
+	return result;
 }
 
 /* ---- one run ---- */
@@ -103,7 +116,7 @@ static void print_line(const char *label, const char *text)
 	output_safe_line(stdout, text, strlen(text));
 }
 
-static void print_run(const struct run_row *run)
+static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 {
 	char text[400], billed[32], compute[32], wasted[32], ratio[32], cost[32];
 
@@ -111,9 +124,14 @@ static void print_run(const struct run_row *run)
 	print_line("job", run->job);
 	print_line("config", run->config);
 	print_line("output", run->output);
-	snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status,
-		 run->detached ? ", detached" : "");
-	print_line("status", strcmp(run->status, "running") ? text : "running");
+	if (is_left(ctx, run))
+		snprintf(text, sizeof(text), "running, but its client is gone: `burst resume %s` goes on with it, `burst reap` ends its pods",
+			 run->id);
+	else if (!strcmp(run->status, "running"))
+		snprintf(text, sizeof(text), "running%s", run->detached ? ", detached" : "");
+	else
+		snprintf(text, sizeof(text), "%s (exit status %d)%s", run->status, run->exit_status, run->detached ? ", detached" : "");
+	print_line("status", text);
 	if (run->error[0])
 		print_line("error", run->error);
 	print_line("started", clock_rfc3339(text, sizeof(text), run->started_ms));
@@ -160,13 +178,13 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 	struct run_row run;
 	size_t count = 0;
 
-	if (report_find_run(ctx->store, id, &run, err) < 0 ||
+	if (report_find_run(ctx->store, id, &run, err) < 0 || report_so_far(ctx->store, &run, now, err) < 0 ||
 	    store_pods(ctx->store, run.id, false, &pods, &count, err) < 0)
 		return -1;
 	if (ctx->json) {
 		output_json(report_run_json(&run, pods, count, now));
 	} else {
-		print_run(&run);
+		print_run(ctx, &run);
 		print_vendors(pods, count);
 		if (count)
 			putchar('\n');

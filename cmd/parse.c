@@ -120,12 +120,20 @@ static void take_common(struct parser *p, const struct opt *o)
 	}
 }
 
-static void take(struct parser *p, const struct opt *o, const char *value)
+/* The last one counts; but of a list the one before would be lost, and with it what was wanted most. */
+static int take(struct parser *p, const struct opt *o, const char *value)
 {
-	if (o >= common_opts && o < common_opts + COMMON_COUNT)
+	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu"));
+
+	if (o >= common_opts && o < common_opts + COMMON_COUNT) {
 		take_common(p, o);
-	else
-		p->ctx->values[o - opts_of(p->cmd)] = value;
+		return 0;
+	}
+	const char **at = &p->ctx->values[o - opts_of(p->cmd)];
+	if (is_list && *at && strcmp(*at, value) != 0)
+		return usage(p, "--%s is there twice: write one list, as --%s \"%.60s,%.60s\"", o->name, o->name, *at, value);
+	*at = value;
+	return 0;
 }
 
 static int take_long(struct parser *p, const char *word)
@@ -148,8 +156,7 @@ static int take_long(struct parser *p, const char *word)
 			return usage(p, "--%s wants a value: --%s %s", o->name, o->name, o->arg);
 		value = p->argv[p->at++];
 	}
-	take(p, o, value ? value : "");
-	return 0;
+	return take(p, o, value ? value : "");
 }
 
 /* -qv, -p local, -plocal */
@@ -166,12 +173,10 @@ static int take_short(struct parser *p, const char *word)
 			continue;
 		}
 		if (c[1])
-			take(p, o, c[1] == '=' ? c + 2 : c + 1);
-		else if (p->at < p->argc)
-			take(p, o, p->argv[p->at++]);
-		else
-			return usage(p, "-%c wants a value: -%c %s", *c, *c, o->arg);
-		return 0;
+			return take(p, o, c[1] == '=' ? c + 2 : c + 1);
+		if (p->at < p->argc)
+			return take(p, o, p->argv[p->at++]);
+		return usage(p, "-%c wants a value: -%c %s", *c, *c, o->arg);
 	}
 	return 0;
 }

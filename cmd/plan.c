@@ -57,9 +57,45 @@ static void add_offers(struct launch *l, int provider, const struct op_result *f
 	free(past);
 }
 
-static int ask_offers(struct launch *l, int (*order)(const void *, const void *), struct known_offer **out, size_t *count, struct err *err)
+static void tell_remarks(const char *provider, const char *text)
 {
-	const struct section *top = config_top(l->ctx->config);
+	while (*text) {
+		size_t n = strcspn(text, "\n");
+		log_line(LOG_WARN, "%s: %.*s", provider, (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+/* A run's volume ties its pods to where it is; one that is missing keeps it from renting there at all. */
+static int find_volume(struct launch *l, const struct engine_provider *p, struct volume *out, struct err *err)
+{
+	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
+	struct op_want want = {.volume.name = section_text(conf, "name")};
+	struct op_result result = {0};
+
+	if (!want.volume.name || !want.volume.name[0])
+		return 0;
+	if (caller_ask(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0) {
+		if (result.volume_count)
+			*out = result.volumes[0];
+		op_result_free(&result);
+		return 0;
+	}
+	if (err->kind != ERR_NOT_FOUND)
+		return -1;
+	if (!section_bool(conf, "create")) {
+		err->kind = ERR_CONFIG;
+		return -1;
+	}
+	err_clear(err);
+	log_line(LOG_NOTE, "%s: a run would make volume \"%s\", and then rent only where that is", p->ops->name, want.volume.name);
+	return 0;
+}
+
+int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_result *out, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config), *pod = section_group(top, "pod");
+	const struct engine_provider *p = &l->setup.providers[provider];
 	size_t gpus = section_count(top, "gpu");
 	struct op_want want = {0};
 
@@ -69,28 +105,43 @@ static int ask_offers(struct launch *l, int (*order)(const void *, const void *)
 		l->gpus[i] = section_item(top, "gpu", i);
 	want.offers.gpus = gpus ? l->gpus : NULL;
 	want.offers.spot = section_bool(top, "spot");
-	want.offers.cpu = section_int(section_group(top, "pod"), "cpu");
-	want.offers.memory_gb = section_int(section_group(top, "pod"), "memory_gb");
-	want.offers.disk_gb = section_int(section_group(top, "pod"), "disk_gb");
+	want.offers.cpu = section_int(pod, "cpu");
+	want.offers.memory_gb = section_int(pod, "memory_gb");
+	want.offers.disk_gb = section_int(pod, "disk_gb");
 	if (l->setup.job)
 		want.offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
+	if (as_run && find_volume(l, p, &want.offers.volume, err) < 0)
+		return -1;
+	return caller_ask(p, OP_OFFERS, &want, ASK_MS, out, err);
+}
+
+static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, size_t *count, struct err *err)
+{
+	enum err_kind why = ERR_NONE;
+	int failed = 0;
+
 	*out = NULL;
 	*count = 0;
 	for (int i = 0; i < l->setup.provider_count; i++) {
+		const char *name = l->setup.providers[i].ops->name;
 		struct op_result result = {0};
-		const struct engine_provider *p = &l->setup.providers[i];
-		if (caller_ask(p, OP_OFFERS, &want, ASK_MS, &result, err) < 0) {
+		if (launch_ask_offers(l, i, as_run, &result, err) < 0) {
 			if (l->setup.provider_count == 1 && err->kind != ERR_NO_CAPACITY)
-				return err_wrap(err, "%s", p->ops->name);
-			log_line(LOG_WARN, "%s: %s", p->ops->name, err->msg);
+				return err_wrap(err, "%s", name);
+			log_line(LOG_WARN, "%s: %s", name, err->msg);
+			failed += err->kind != ERR_NO_CAPACITY;
+			why = err->kind;
 			err_clear(err);
 			continue;
 		}
+		tell_remarks(name, str_text(&result.text));
 		add_offers(l, i, &result, out, count);
 		op_result_free(&result);
 	}
+	if (failed && failed == l->setup.provider_count)
+		return err_set(err, why, "none of the %d providers can be rented from", failed);
 	if (*count)
-		qsort(*out, *count, sizeof(**out), order);
+		qsort(*out, *count, sizeof(**out), as_run ? by_turn : by_price);
 	return 0;
 }
 
@@ -100,16 +151,16 @@ static void print_offers(FILE *to, const struct known_offer *offers, size_t coun
 	char text[32], why[160];
 	bool any_avoided = count && offers[count - 1].avoided;
 
-	table_column(t, "PROVIDER", TABLE_LEFT, false);
-	table_column(t, "GPU", TABLE_LEFT, true);
-	table_column(t, "VRAM", TABLE_RIGHT, false);
-	table_column(t, "REGION", TABLE_LEFT, true);
-	table_column(t, "KIND", TABLE_LEFT, false);
-	table_column(t, "STOCK", TABLE_LEFT, false);
-	table_column(t, "$/H", TABLE_RIGHT, false);
-	table_column(t, "WITH", TABLE_LEFT, true);
+	table_column(t, "PROVIDER", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "GPU", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "VRAM", TABLE_RIGHT, 1);
+	table_column(t, "REGION", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "KIND", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "STOCK", TABLE_LEFT, 2);
+	table_column(t, "$/H", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "WITH", TABLE_LEFT, 3);
 	if (any_avoided)
-		table_column(t, "AVOIDED", TABLE_LEFT, true);
+		table_column(t, "AVOIDED", TABLE_LEFT, TABLE_SHRINKS);
 	for (size_t i = 0; i < count; i++) {
 		const struct offer *o = &offers[i].offer;
 		table_cell(t, "%s", o->provider);
@@ -164,8 +215,13 @@ static void print_estimate(struct launch *l, const struct offer *best)
 		work_s += segments[i].est_seconds;
 	}
 	int pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 1;
-	printf("%zu segments, %zu to render, %s on %d pod%s with %d worker%s each\n", count, open, needs->engine, pods,
-	       pods == 1 ? "" : "s", needs->workers, needs->workers == 1 ? "" : "s");
+	if (!open) {
+		printf("all %zu segments are there already: a run would rent nothing\n", count);
+		return;
+	}
+	pods = (int)MIN((size_t)pods, count);
+	printf("%zu segments, %zu to render, %s on %d pod%s with %d worker%s%s\n", count, open, needs->engine, pods,
+	       pods == 1 ? "" : "s", needs->workers, needs->workers == 1 ? "" : "s", pods == 1 ? "" : " each");
 	if (!best) {
 		printf("nobody offers what is wanted\n");
 		return;
@@ -175,11 +231,24 @@ static void print_estimate(struct launch *l, const struct offer *best)
 		int64_t wall_ms = (int64_t)(work_s * 1000 / (pods * MAX(needs->workers, 1)));
 		int64_t cost_microusd = money_for(best->price_microusd_h, wall_ms * pods);
 		output_line(stdout, "about %s of rendering on %s %s: about %s, starting up not counted; the cap is %s",
-			    duration_show(time, sizeof(time), wall_ms), best->provider, best->gpu,
+			    duration_show(time, sizeof(time), wall_ms), best->provider, strcmp(best->gpu, "none") ? best->gpu : "without a GPU",
 			    money_show(cost, sizeof(cost), cost_microusd), cap);
 	} else {
 		printf("no estimate for this engine yet; the cap is %s\n", cap);
 	}
+}
+
+static size_t within_price(struct launch *l, struct known_offer *offers, size_t count)
+{
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	size_t kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!most || offers[i].offer.price_microusd_h <= most)
+			offers[kept++] = offers[i];
+	if (kept < count)
+		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour", count - kept, count - kept == 1 ? " is" : "s are");
+	return kept;
 }
 
 int launch_plan(struct launch *l, struct err *err)
@@ -187,8 +256,9 @@ int launch_plan(struct launch *l, struct err *err)
 	struct known_offer *offers = NULL;
 	size_t count = 0;
 
-	if (ask_offers(l, by_turn, &offers, &count, err) < 0)
+	if (ask_offers(l, true, &offers, &count, err) < 0)
 		return -1;
+	count = within_price(l, offers, count);
 	print_offers(stdout, offers, count);
 	if (count)
 		putchar('\n');
@@ -243,7 +313,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	read_need(&l);
 	int status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = ask_offers(&l, by_price, &offers, &count, err);
+		status = ask_offers(&l, false, &offers, &count, err);
 	if (status == 0 && ctx->json) {
 		json_t *list = json_array();
 		for (size_t i = 0; i < count; i++)

@@ -9,7 +9,7 @@
 #include "output.h"
 #include "table.h"
 
-enum { PLAIN_EVERY_MS = 10000, PODS_SHOWN = 16 };
+enum { PLAIN_EVERY_MS = 10000, PODS_SHOWN = 16, NARROW_COLUMNS = 100 };
 
 struct progress {
 	const struct cmd_context *ctx;
@@ -42,8 +42,20 @@ void progress_clear(struct progress *p)
 {
 	if (!p || !p->lines)
 		return;
-	fprintf(stderr, "\x1b[%dA\x1b[J", p->lines);
+	fprintf(stderr, "\r\x1b[%dA\x1b[J", p->lines); /* the cursor stands behind "^C" when that was typed */
 	p->lines = 0;
+}
+
+/* Where a line has no room for all, what it costs goes before what it does. */
+static void narrow_pod_line(struct str *to, const struct engine *e, int i, int64_t now)
+{
+	const struct core_pod *p = core_pod_at(engine_core(e), i);
+	const char *detail = engine_phase_detail(e, i);
+	char age[24], cost[32];
+
+	str_addf(to, "  %-14.14s %-10s %4d done  %5s  %s%s%s", p->id[0] ? p->id : p->offer.provider, pod_phase_name(p->phase),
+		 engine_pod_rendered(e, i), duration_show(age, sizeof(age), now - p->create_at),
+		 money_show(cost, sizeof(cost), core_cost(p, now)), detail[0] ? "  " : "", detail);
 }
 
 static void pod_line(struct str *to, const struct engine *e, int i, int64_t now)
@@ -105,7 +117,7 @@ static void draw_live(struct progress *p, const struct engine *e, int64_t now)
 			continue;
 		}
 		str_reset(&line);
-		pod_line(&line, e, i, now);
+		(terminal_width(stderr) < NARROW_COLUMNS ? narrow_pod_line : pod_line)(&line, e, i, now);
 		put_line(p, &line);
 	}
 	str_reset(&line);
@@ -118,8 +130,20 @@ static void draw_live(struct progress *p, const struct engine *e, int64_t now)
 	fflush(stderr);
 }
 
+/* ", $0.69 an hour" where money begins to be spent. */
+static const char *price_if_new(char *to, size_t room, const struct core_pod *pod)
+{
+	char money[32];
+
+	if (pod->phase != POD_BOOTING || !pod->price_microusd_h)
+		return "";
+	snprintf(to, room, ", %s an hour", money_show(money, sizeof(money), pod->price_microusd_h));
+	return to;
+}
+
 static void tell_phases(struct progress *p, const struct engine *e)
 {
+	char price[48];
 	int count = core_pod_count(engine_core(e));
 
 	p->phases = xrealloc(p->phases, (size_t)(count + 1) * sizeof(*p->phases));
@@ -132,8 +156,9 @@ static void tell_phases(struct progress *p, const struct engine *e)
 		p->phases[i] = pod->phase;
 		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED || pod->phase == POD_LOADING)
 			continue;
-		output_line(stderr, "pod %s (%s %s): %s", pod->id[0] ? pod->id : pod->attempt, pod->offer.provider,
-			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod_phase_name(pod->phase));
+		output_line(stderr, "pod %s (%s %s%s%s): %s", pod->id[0] ? pod->id : pod->attempt, pod->offer.provider,
+			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod->offer.spot ? " spot" : "",
+			    price_if_new(price, sizeof(price), pod), pod_phase_name(pod->phase));
 	}
 }
 

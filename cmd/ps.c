@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "output.h"
 #include "report.h"
 #include "table.h"
@@ -42,15 +43,15 @@ static void print_table(const struct pod_row *pods, size_t count, int64_t now)
 	CLEANUP(table_free) struct table *t = table_new();
 	char text[32];
 
-	table_column(t, "RUN", TABLE_LEFT, false);
-	table_column(t, "POD", TABLE_LEFT, true);
-	table_column(t, "PROVIDER", TABLE_LEFT, false);
-	table_column(t, "GPU", TABLE_LEFT, true);
-	table_column(t, "REGION", TABLE_LEFT, true);
-	table_column(t, "STATE", TABLE_LEFT, false);
-	table_column(t, "AGE", TABLE_RIGHT, false);
-	table_column(t, "$/H", TABLE_RIGHT, false);
-	table_column(t, "SO FAR", TABLE_RIGHT, false);
+	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "PROVIDER", TABLE_LEFT, 3);
+	table_column(t, "GPU", TABLE_LEFT, 1);
+	table_column(t, "REGION", TABLE_LEFT, 4);
+	table_column(t, "STATE", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "AGE", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "$/H", TABLE_RIGHT, 2);
+	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		table_cell(t, "%s", pod->run);
@@ -72,7 +73,10 @@ static int print_people(struct cmd_context *ctx, const struct pod_row *pods, siz
 	print_table(pods, count, now);
 	if (count)
 		putchar('\n');
-	return report_volumes(ctx->store, stdout, NULL, err) < 0 ? -1 : 0;
+	int volumes = report_volumes(ctx->store, stdout, NULL, err);
+	if (!count && volumes >= 0)
+		log_line(LOG_NOTE, "by this ledger no pod bills now%s; `burst reap` asks the providers", volumes ? "" : ", and no volume");
+	return volumes < 0 ? -1 : 0;
 }
 
 static int run(struct cmd_context *ctx, struct err *err)

@@ -287,14 +287,14 @@ static void print_table(const struct reconciliation *r)
 	CLEANUP(table_free) struct table *t = table_new();
 	struct sums sums = sum_of(r);
 
-	table_column(t, "POD", TABLE_LEFT, false);
-	table_column(t, "RUN", TABLE_LEFT, false);
-	table_column(t, "OUR TIME", TABLE_RIGHT, false);
-	table_column(t, "OUR COST", TABLE_RIGHT, false);
-	table_column(t, "ITS TIME", TABLE_RIGHT, false);
-	table_column(t, "", TABLE_LEFT, false);
-	table_column(t, "ITS COST", TABLE_RIGHT, false);
-	table_column(t, "MORE", TABLE_RIGHT, false);
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "RUN", TABLE_LEFT, 4);
+	table_column(t, "OUR TIME", TABLE_RIGHT, 1);
+	table_column(t, "OUR COST", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "ITS TIME", TABLE_RIGHT, 2);
+	table_column(t, "", TABLE_LEFT, 3);
+	table_column(t, "ITS COST", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "MORE", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < r->count; i++)
 		print_pod(t, &r->pods[i].row);
 	if (sums.known > 1) {

@@ -49,6 +49,16 @@ static int64_t end_of(const struct pod_row *pod, int64_t now_ms)
 	return pod->gone_ms > 0 ? pod->gone_ms : MAX(now_ms, pod->create_ms);
 }
 
+/* Work that was cut off has no mark of its end, and yet it was no fetching. */
+static int64_t work_ended_ms(const struct pod_row *pod)
+{
+	int64_t least = pod->ready_ms > 0 ? pod->ready_ms + pod->compute_ms : 0;
+
+	if (pod->worked_ms <= 0 && pod->safe_ms <= 0)
+		return 0;
+	return pod->safe_ms > 0 ? MIN(MAX(pod->worked_ms, least), MAX(pod->safe_ms, pod->worked_ms)) : MAX(pod->worked_ms, least);
+}
+
 void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[PHASES])
 {
 	struct timeline t = {.at_ms = pod->create_ms, .phase_ms = phase_ms};
@@ -62,7 +72,7 @@ void report_phases(const struct pod_row *pod, int64_t now_ms, int64_t phase_ms[P
 	pass(&t, PHASE_CONNECT, pod->connected_ms);
 	pass(&t, PHASE_SYNC, pod->synced_ms);
 	pass(&t, PHASE_LOAD, pod->ready_ms);
-	pass(&t, PHASE_COMPUTE, pod->worked_ms);
+	pass(&t, PHASE_COMPUTE, pod->compute_ms > 0 ? work_ended_ms(pod) : pod->worked_ms);
 	pass(&t, PHASE_FETCH, pod->safe_ms);
 	pass_until_release(&t, pod->release_ms > 0 ? pod->release_ms : end);
 	if (end > t.at_ms)
@@ -168,12 +178,32 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 			 phases_json(pod, now_ms), "released", gone);
 }
 
-static json_t *error_json(const struct run_row *run)
+json_t *report_error_json(const char *code, const char *message, const char *pod)
 {
+	return json_pack("{s:o, s:o, s:o}", "code", report_text(code), "message", report_text(message), "pod", text_or_null(pod));
+}
+
+/* Of a run that could not give all back: the pod that may still bill. */
+static json_t *error_json(const struct run_row *run, const struct pod_row *pods, size_t count)
+{
+	const char *pod = "";
+
 	if (!run->error_code[0])
 		return json_null();
-	return json_pack("{s:o, s:o, s:n}", "code", report_text(run->error_code), "message",
-			 report_text(run->error), "pod");
+	for (size_t i = 0; i < count && !*pod && !strcmp(run->status, "unreleased"); i++)
+		if (!never_existed(&pods[i]) && strcmp(pods[i].state, "gone") != 0)
+			pod = pods[i].id[0] ? pods[i].id : pods[i].attempt;
+	return report_error_json(run->error_code, run->error, pod);
+}
+
+static json_t *errors_json(const struct pod_row *pods, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].error[0] && !never_existed(&pods[i]))
+			json_array_append_new(list, report_error_json("pod", pods[i].error, pods[i].id[0] ? pods[i].id : pods[i].attempt));
+	return list;
 }
 
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
@@ -186,7 +216,7 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
 	return json_pack(
 		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:[]}",
+		"s:o, s:o, s:o}",
 		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status",
 		report_text(run->status), "output", report_text(run->output), "started_at",
 		report_time(run->started_ms), "ended_at", report_time(run->ended_ms), "segments",
@@ -194,8 +224,8 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		(json_int_t)run->cached, "failed", (json_int_t)run->failed, "billed_seconds",
 		report_seconds(run->billed_ms), "compute_seconds", report_seconds(run->compute_ms),
 		"wasted_seconds", report_seconds(run->wasted_ms), "cost_usd",
-		report_dollars(run->cost_microusd), "pods", list, "error", error_json(run),
-		"errors");
+		report_dollars(run->cost_microusd), "pods", list, "error", error_json(run, pods, count),
+		"errors", errors_json(pods, count));
 }
 
 json_t *report_delivery_json(const json_t *said)
@@ -243,16 +273,18 @@ static void phases_row(struct table *t, const char *name, const int64_t phase_ms
 
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
+	static const int spare[PHASES] = {[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2, [PHASE_CONNECT] = 5, [PHASE_SYNC] = 8, [PHASE_LOAD] = 7,
+					  [PHASE_COMPUTE] = TABLE_WHOLE, [PHASE_IDLE] = 4, [PHASE_FETCH] = 6, [PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
 	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0;
 	size_t shown = 0;
 
-	table_column(t, "POD", TABLE_LEFT, true);
+	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
 	for (int i = 0; i < PHASES; i++)
-		table_column(t, phase_names[i], TABLE_RIGHT, false);
-	table_column(t, "BILLED", TABLE_RIGHT, false);
-	table_column(t, "USED", TABLE_RIGHT, false);
-	table_column(t, "COST", TABLE_RIGHT, false);
+		table_column(t, phase_names[i], TABLE_RIGHT, spare[i]);
+	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "USED", TABLE_RIGHT, TABLE_WHOLE);
+	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		int64_t phase_ms[PHASES];
@@ -283,6 +315,43 @@ int report_find_run(struct store *store, const char *id, struct run_row *out, st
 		       : -1;
 }
 
+static int count_segments(struct store *store, struct run_row *run, struct err *err)
+{
+	struct segment_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_segments(store, run->id, &rows, &count, err) < 0)
+		return -1;
+	run->rendered = run->failed = 0;
+	for (size_t i = 0; i < count; i++) {
+		run->rendered += rows[i].state == SEGMENT_ROW_SAFE;
+		run->failed += rows[i].state == SEGMENT_ROW_FAILED;
+	}
+	free(rows);
+	return 0;
+}
+
+int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
+{
+	bool running = !strcmp(run->status, "running");
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!running && strcmp(run->status, "unreleased"))
+		return 0;
+	if ((running && count_segments(store, run, err) < 0) || store_pods(store, run->id, false, &pods, &count, err) < 0)
+		return -1;
+	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
+	for (size_t i = 0; i < count; i++) {
+		run->billed_ms += report_billed_ms(&pods[i], now_ms);
+		run->cost_microusd += report_cost_microusd(&pods[i], now_ms);
+		run->compute_ms += pods[i].compute_ms;
+		run->wasted_ms += pods[i].wasted_ms;
+	}
+	free(pods);
+	return 0;
+}
+
 static json_t *volume_json(const struct volume_row *v)
 {
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "volume", "provider",
@@ -297,12 +366,12 @@ static void print_volumes(FILE *to, const struct volume_row *rows, size_t count)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 
-	table_column(t, "VOLUME", TABLE_LEFT, true);
-	table_column(t, "ID", TABLE_LEFT, true);
-	table_column(t, "PROVIDER", TABLE_LEFT, false);
-	table_column(t, "REGION", TABLE_LEFT, false);
-	table_column(t, "GB", TABLE_RIGHT, false);
-	table_column(t, "$/MONTH", TABLE_RIGHT, false);
+	table_column(t, "VOLUME", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "ID", TABLE_LEFT, 1);
+	table_column(t, "PROVIDER", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "REGION", TABLE_LEFT, 2);
+	table_column(t, "GB", TABLE_RIGHT, 3);
+	table_column(t, "$/MONTH", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		char price[32];
 		table_cell(t, "%s", rows[i].name);

@@ -33,6 +33,7 @@ int64_t report_wall_ms(const struct pod_row *pod, int64_t now_ms);
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms);
 json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, size_t count,
 			int64_t now_ms);
+json_t *report_error_json(const char *code, const char *message, const char *pod); /* pod "": none */
 json_t *report_delivery_json(const json_t *said); /* of what the delivery's own run said */
 json_t *report_seconds(int64_t ms);       /* a number with 3 decimals */
 json_t *report_dollars(int64_t microusd); /* with 6 */
@@ -46,6 +47,10 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 
 /* The run that the user means: ERR_USAGE with a hint when there is none. */
 int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err);
+
+/* The row of a run has its sums only once it has ended: until then, and while one of its pods may bill, they are what its pods
+ * and segments say now. */
+int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
 
 /* Volumes with what they cost a month: lines on `to`, or appended to the array. Returns how many,
  * -1 on error. */

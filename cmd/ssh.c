@@ -14,7 +14,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	struct pod_row pod;
 
 	if (store_pod(ctx->store, ctx->args[0], &pod, err) < 0)
-		return err_wrap(err, "pod %s", ctx->args[0]);
+		return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE, "no pod \"%.60s\" in this ledger; `burst ps` lists them", ctx->args[0]) : -1;
 	if (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))
 		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
 	if (!pod.port)

@@ -8,14 +8,16 @@
 #include "base/str.h"
 
 #define COLUMNS_MAX 20
+#define READABLE    12 /* cut no shorter while something can be left out */
 #define NARROWEST   6
 #define BETWEEN     2
 
 struct column {
 	const char *title;
 	enum table_align align;
-	bool may_shrink;
+	int spare;
 	int width;
+	bool left_out;
 };
 
 struct table {
@@ -40,11 +42,10 @@ void table_free(struct table *t)
 	free(t);
 }
 
-void table_column(struct table *t, const char *title, enum table_align align, bool may_shrink)
+void table_column(struct table *t, const char *title, enum table_align align, int spare)
 {
 	if (t->column_count < COLUMNS_MAX)
-		t->columns[t->column_count++] =
-			(struct column){title, align, may_shrink, text_width(title)};
+		t->columns[t->column_count++] = (struct column){title, align, spare, text_width(title), false};
 }
 
 void table_cell(struct table *t, const char *fmt, ...)
@@ -151,27 +152,59 @@ static int total_width(const struct column *columns, int count)
 	int total = 0;
 
 	for (int i = 0; i < count; i++)
-		total += columns[i].width + (i ? BETWEEN : 0);
+		if (!columns[i].left_out)
+			total += columns[i].width + (total ? BETWEEN : 0);
 	return total;
 }
 
-static struct column *widest(struct column *columns, int count)
+static struct column *widest(struct column *columns, int count, int least)
 {
 	struct column *best = NULL;
 
 	for (int i = 0; i < count; i++)
-		if (columns[i].may_shrink && columns[i].width > NARROWEST &&
+		if (columns[i].spare && !columns[i].left_out && columns[i].width > least &&
 		    (!best || columns[i].width > best->width))
 			best = &columns[i];
 	return best;
 }
 
-static void shrink(struct column *columns, int count, int width)
+/* True when it fits now. */
+static bool shrink(struct column *columns, int count, int width, int least)
 {
 	struct column *c;
 
-	while (width && total_width(columns, count) > width && (c = widest(columns, count)))
+	while (total_width(columns, count) > width) {
+		if (!(c = widest(columns, count, least)))
+			return false;
 		c->width--;
+	}
+	return true;
+}
+
+static struct column *most_spare(struct column *columns, int count)
+{
+	struct column *best = NULL;
+
+	for (int i = 0; i < count; i++)
+		if (columns[i].spare > 0 && !columns[i].left_out && (!best || columns[i].spare > best->spare))
+			best = &columns[i];
+	return best;
+}
+
+static void fit(const struct table *t, struct column *columns, int width)
+{
+	struct column *c;
+
+	memcpy(columns, t->columns, sizeof(t->columns));
+	while (width && !shrink(columns, t->column_count, width, READABLE)) {
+		if (!(c = most_spare(columns, t->column_count))) {
+			shrink(columns, t->column_count, width, NARROWEST);
+			return;
+		}
+		c->left_out = true;
+		for (int i = 0; i < t->column_count; i++)
+			columns[i].width = t->columns[i].width;
+	}
 }
 
 static void add_cell(struct str *line, const struct column *c, const char *text)
@@ -191,7 +224,9 @@ static void print_row(FILE *to, const struct column *columns, int count, char *c
 	CLEANUP(str_free) struct str line = STR_INIT;
 
 	for (int i = 0; i < count; i++) {
-		if (i)
+		if (columns[i].left_out)
+			continue;
+		if (line.len)
 			str_addf(&line, "%*s", BETWEEN, "");
 		add_cell(&line, &columns[i], cells ? cells[i] : columns[i].title);
 	}
@@ -208,8 +243,7 @@ void table_print(const struct table *t, FILE *to, int width)
 
 	if (!t->cell_count)
 		return;
-	memcpy(columns, t->columns, sizeof(columns));
-	shrink(columns, t->column_count, width);
+	fit(t, columns, width);
 	print_row(to, columns, t->column_count, NULL);
 	for (size_t i = 0; i + count <= t->cell_count; i += count)
 		print_row(to, columns, t->column_count, t->cells + i);

@@ -14,9 +14,10 @@ enum table_align { TABLE_LEFT, TABLE_RIGHT };
 
 struct table *table_new(void);
 void table_free(struct table *t); /* NULL is fine */
-/* Before the first cell. A column that may shrink is cut (with an ellipsis) when the terminal is
- * too narrow. */
-void table_column(struct table *t, const char *title, enum table_align align, bool may_shrink);
+/* Before the first cell. spare: what becomes of the column when the terminal is too narrow: TABLE_WHOLE stays as it is,
+ * TABLE_SHRINKS is cut (with an ellipsis), 1 and more is left out, the largest number first. */
+enum { TABLE_WHOLE = 0, TABLE_SHRINKS = -1 };
+void table_column(struct table *t, const char *title, enum table_align align, int spare);
 /* The next cell, row by row. What comes from outside is made printable. */
 void table_cell(struct table *t, const char *fmt, ...) PRINTF(2, 3);
 /* width 0: as wide as it likes. Nothing at all when there is no row. */

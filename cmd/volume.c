@@ -68,7 +68,11 @@ static int look(struct launch *l, struct err *err)
 
 static int list(struct launch *l, struct err *err)
 {
-	return look(l, err) < 0 || report_volumes(l->ctx->store, stdout, NULL, err) < 0 ? -1 : 0;
+	int count = look(l, err) < 0 ? -1 : report_volumes(l->ctx->store, stdout, NULL, err);
+
+	if (!count)
+		log_line(LOG_NOTE, "no volume");
+	return count < 0 ? -1 : 0;
 }
 
 static int find(struct launch *l, const char *name, struct volume_row *out, struct err *err)
@@ -251,7 +255,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else if (!strcmp(what, "warm") && name)
 		status = fill(&l, name, err);
 	else
-		status = err_set(err, ERR_USAGE, "burst volume ls | create NAME | rm NAME | gc [NAME] | warm NAME");
+		status = err_set(err, ERR_USAGE, "volume: it wants ls, create NAME, rm NAME, gc [NAME] or warm NAME (see `burst help volume`)");
 	launch_free(&l);
 	return status ? status : cmd_flush(err);
 }

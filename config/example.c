@@ -68,9 +68,25 @@ static void add_default(struct str *to, const struct option_spec *spec)
 	}
 }
 
+/* Where there is no default, a value that does when the mark of the comment is taken away. */
+static const char *sensible(const char *key)
+{
+	static const struct {
+		const char *key, *value;
+	} values[] = {{"loudness", "-18"}, {"disk_gb", "40"}, {"cpu", "4"}, {"memory_gb", "16"}, {"vram_gb", "8"}, {"max_batch", "8"},
+		      {"max_price_per_hour", "1.20"}, {"bid", "0.50"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(values); i++)
+		if (!strcmp(values[i].key, key))
+			return values[i].value;
+	return NULL;
+}
+
 void example_line(struct str *to, const struct option_spec *spec, const char *value)
 {
 	str_addf(to, "%s = ", spec->key);
+	if (!value && !spec->def)
+		value = sensible(spec->key);
 	if (value)
 		str_add(to, value);
 	else

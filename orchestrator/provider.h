@@ -117,7 +117,8 @@ struct env_pair {
 
 enum op_kind {
 	OP_CHECK,	  /* credentials and surroundings, for doctor: result.text has lines "ok|warn|bad: words" */
-	OP_OFFERS,	  /* want.offers -> result.offers */
+	/* want.offers -> result.offers; result.text: lines for people about GPUs that were wished for and are not among them */
+	OP_OFFERS,
 	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise */
 	OP_VOLUMES,	  /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */

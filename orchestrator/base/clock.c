@@ -142,7 +142,10 @@ char *money_show(char *to, size_t room, int64_t microusd)
 {
 	double dollars = (double)microusd / 1e6;
 
-	snprintf(to, room, dollars != 0 && dollars < 1 && dollars > -1 ? "$%.4f" : "$%.2f", dollars);
+	if (microusd > 0 && microusd < 50) /* it is not nothing */
+		snprintf(to, room, "<$0.0001");
+	else
+		snprintf(to, room, dollars != 0 && dollars < 1 && dollars > -1 ? "$%.4f" : "$%.2f", dollars);
 	return to;
 }
 

@@ -213,10 +213,13 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 
 	if (!c->capacity_since)
 		c->capacity_since = c->now;
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (c->vendors[i].err.kind && gravity(c->vendors[i].err.kind) > gravity(err.kind))
-			err = c->vendors[i].err;
 	bool hopeless = !any_vendor_left(c);
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct err *why = &c->vendors[i].err;
+		/* what one vendor cannot have at all is no reason while another one could */
+		if (why->kind && gravity(why->kind) > gravity(err.kind) && (hopeless || why->kind != ERR_CONFIG))
+			err = *why;
+	}
 	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
 	if (active || (patient && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
@@ -644,7 +647,9 @@ static void vendor_answered(struct core *c, const struct event *ev)
 	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
 	if (ev->err) {
 		v->err = *ev->err;
-		v->dead = ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_CONFIG;
+		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
+			v->err.kind = ERR_CONFIG; /* it will not come by itself */
+		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
 		/* where it is the last one, this is what the run ends with */
 		core_note(c, v->dead && any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
 			  c->conf.providers[ev->provider].name, ev->err->msg);
@@ -877,8 +882,10 @@ static void verdict(const struct core *c, struct core_summary *s)
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *s)
 {
 	*s = (struct core_summary){.err_pod = -1, .total = c->seg_count, .safe = c->safe, .failed = c->failed,
-				   .cached = c->cached, .weight_left = c->weight_todo};
+				   .cached = c->cached};
 	int slots = 0;
+	for (size_t i = 0; i < c->seg_count; i++) /* what a pod holds is not rendered yet */
+		s->weight_left += c->segs[i].state <= SEG_HELD ? c->segs[i].weight : 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		s->billed_ms += core_billed_ms(p, now_ms);

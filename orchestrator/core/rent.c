@@ -17,9 +17,21 @@ static int64_t boot_limit(const struct core *c, const struct candidate *from)
 	return from->past.boot_ms ? MIN(MAX(BOOT_FACTOR * from->past.boot_ms, least), most) : most;
 }
 
+/* The next vendor may cost several times as much: why it is taken is said. What is wrong with the one before was, if it is. */
+static void tell_next_vendor(struct core *c, int provider)
+{
+	const struct vendor *before = provider ? &c->vendors[provider - 1] : NULL;
+	const struct err *why = before && before->err.kind ? &before->err : &c->capacity;
+
+	if (before && !before->dead && !c->vendors[provider].used && why->kind)
+		core_note(c, NOTE_NOTE, "going on at %s; %s: %s", c->conf.providers[provider].name, c->conf.providers[provider - 1].name,
+			  why->msg);
+}
+
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
 	offers_tell(c, from);
+	tell_next_vendor(c, from->provider);
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 	int64_t first_lease = c->conf.boot_limit_ms + c->conf.lease_ms;

@@ -280,7 +280,7 @@ static void say_tree(struct engine *e, const struct tree *tree)
 
 	for (int i = 0; i < TREE_SKIP_KINDS; i++)
 		left_out += tree->skipped[i];
-	engine_log(e, LOG_NOTE, "code: %zu entries, %lld kB; %lld left out (-v names them)", tree->count,
+	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count, tree->count == 1 ? "entry" : "entries",
 		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
 }
 

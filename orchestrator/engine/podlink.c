@@ -109,7 +109,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		snprintf(story, sizeof(story), "the command ended with exit code %d%s%s", code,
-			 words[0] ? ": " : "", code < 0 ? words : "");
+			 code < 0 && words[0] ? ": " : "", code < 0 ? words : "");
 		e->command_code = code;
 	} else {
 		snprintf(story, sizeof(story), "%s: %s", cause, words);
@@ -321,11 +321,31 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 	tell_synced(e, pod, (int)podlink_bounded(event, "turn", 0, INT32_MAX), ok);
 }
 
+/* For doctor: the last word of this vendor's pods, and when it changed. One that ended itself is not outdone by one that has
+ * only been let in. */
+static void remember_switch(struct engine *e, int pod, const char *how)
+{
+	const char *provider = e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name;
+	char name[64], old[200] = "", fresh[200], when[32], words[120];
+
+	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
+		return;
+	snprintf(name, sizeof(name), "switch.%s", provider);
+	store_fact(e->setup->store, name, old, sizeof(old));
+	size_t word = strcspn(how, " ");
+	if ((old[0] && !strncmp(old, how, word) && old[word] == ' ') || (starts_with(old, "ok") && starts_with(how, "unproven")))
+		return;
+	podlink_shown(words, sizeof(words), how + word + (how[word] == ' '));
+	snprintf(fresh, sizeof(fresh), "%.*s %.10s %s", (int)word, how, clock_rfc3339(when, sizeof(when), clock_wall_ms()), words);
+	store_put_fact(e->setup->store, name, fresh, NULL);
+}
+
 /* Nothing yet is not bad: it is still asking. */
 static bool switch_works(struct engine *e, int pod, const char *how)
 {
 	char words[160];
 
+	remember_switch(e, pod, how);
 	if (!starts_with(how, "bad"))
 		return true;
 	podlink_shown(words, sizeof(words), how);

@@ -81,6 +81,18 @@ static struct caller_op *begin(struct asked *a, enum op_kind kind,
 
 /* ---- offers and the volume ---- */
 
+/* Once: offers are asked for again and again. */
+static void tell_remarks(struct engine *e, int provider, const char *text)
+{
+	while (*text && !e->remarked[provider]) {
+		size_t n = strcspn(text, "\n");
+		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name, (int)n, text);
+		text += n + (text[n] == '\n');
+		if (!*text)
+			e->remarked[provider] = true;
+	}
+}
+
 static void offers_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
@@ -92,6 +104,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 	if (result && caller_check_clock(a->e->caller, ops, &off) < 0) {
 		err = &off;
 	} else if (result) {
+		tell_remarks(a->e, a->provider, str_text(&result->text));
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.past = past = past_of_offers(a->e->setup->store, ev.offers, ev.count, clock_wall_ms());

@@ -158,6 +158,63 @@ static void add_wish(struct turn *t, const struct modal_rates *rates, const char
 	}
 }
 
+static const char *nearest_gpu(const char *wish)
+{
+	size_t rows, n = 0;
+	const struct gpu *row = gpu_catalog(&rows);
+	const char **names = xcalloc(rows + 1, sizeof(*names));
+
+	for (; rows--; row++)
+		if (row->modal)
+			names[n++] = row->modal;
+	const char *near = gpu_find(wish) ? NULL : nearest_word(wish, names);
+	free(names);
+	return near;
+}
+
+static bool at_modal(const char *wish)
+{
+	size_t rows;
+	const struct gpu *row = gpu_catalog(&rows);
+
+	for (; rows--; row++)
+		if (row->modal && gpu_satisfies(wish, row->name))
+			return true;
+	return !strcasecmp(wish, "none");
+}
+
+/* None of them is at Modal, now or in ten minutes: it lists no stock. */
+static int nothing_fits(struct turn *t)
+{
+	const struct op_want *want = t->op->want;
+	CLEANUP(str_free) struct str wished = STR_INIT;
+	const char *near = nearest_gpu(want->offers.gpus[0]);
+	bool any = false;
+
+	for (int i = 0; want->offers.gpus[i]; i++) {
+		str_addf(&wished, "%s\"%.40s\"", i ? ", " : "", want->offers.gpus[i]);
+		any = any || at_modal(want->offers.gpus[i]);
+	}
+	if (!any)
+		return err_set(t->err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished), near ? "; did you mean \"" : "",
+			       near ? near : "", near ? "\"?" : "");
+	return err_set(t->err, ERR_CONFIG, "gpu = [%s]: Modal has none of these with the %d GB that this job needs, or not so many in one sandbox",
+		       str_text(&wished), want->offers.vram_gb);
+}
+
+/* Misspelt, beside others that are there. What Modal alone has not got is no mistake. */
+static void add_remarks(struct op *op)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++) {
+		const char *near = nearest_gpu(wishes[i]);
+		if (!at_modal(wishes[i]) && !gpu_find(wishes[i]))
+			str_addf(&op->got.text, "Modal has no GPU called \"%.40s\"%s%s%s\n", wishes[i], near ? "; did you mean \"" : "",
+				 near ? near : "", near ? "\"?" : "");
+	}
+}
+
 static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 {
 	const char *const *wishes = t->op->want->offers.gpus;
@@ -167,7 +224,15 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 		add_wish(t, rates, NULL, 0, &unpriced);
 	for (int i = 0; wishes && wishes[i]; i++)
 		add_wish(t, rates, wishes[i], i, &unpriced);
-	if (t->op->got.offer_count || !unpriced.len)
+	if (t->op->got.offer_count) {
+		add_remarks(t->op);
+		return modal_done(t);
+	}
+	if (!unpriced.len && wishes && wishes[0]) {
+		nothing_fits(t);
+		return OP_FAILED;
+	}
+	if (!unpriced.len)
 		return modal_done(t);
 	err_set(t->err, ERR_CONFIG,
 		"Modal does not say what %s costs on this account: set providers.modal.gpu_prices, as [\"L40S=1.95\"] (dollars an hour)",

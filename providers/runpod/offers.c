@@ -352,22 +352,96 @@ static int read_floors(struct turn *t, const struct question *q)
 
 /* ---- the result ---- */
 
-static int unknown_gpu(struct turn *t)
+static void add_unknown(struct str *to, const struct op *op, const char *wish)
 {
-	size_t count = json_array_size(t->op->kept), n = 0;
+	size_t count = json_array_size(op->kept), n = 0;
 	const char **names = xcalloc(count + 1, sizeof(*names));
-	const char *wish = t->op->want->offers.gpus[cpu_wish(t->op) == 0];
 
 	for (size_t i = 0; i < count; i++) {
-		const char *name = jsonx_text(json_array_get(t->op->kept, i), "name", NULL);
+		const char *name = jsonx_text(json_array_get(op->kept, i), "name", NULL);
 		if (name)
 			names[n++] = name;
 	}
 	const char *near = nearest_word(wish, names);
-	err_set(t->err, ERR_CONFIG, "RunPod's catalog has no GPU called \"%.60s\"%s%.60s%s", wish,
-		near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+	str_addf(to, "RunPod's catalog has no GPU called \"%.60s\"%s%.60s%s", wish, near ? "; did you mean \"" : "",
+		 near ? near : "", near ? "\"?" : "");
 	free(names);
-	return -1;
+}
+
+static int unknown_gpu(struct turn *t)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	add_unknown(&text, t->op, t->op->want->offers.gpus[cpu_wish(t->op) == 0]);
+	return err_set(t->err, ERR_CONFIG, "%s", str_text(&text));
+}
+
+/* The largest memory among the GPUs that were wished for; more than any, where a pod without one would do. */
+static int64_t most_vram_gb(const struct op *op)
+{
+	const char *const *wishes = op->want->offers.gpus;
+	const json_t *gpu;
+	int64_t most = 0;
+	size_t i;
+
+	for (int w = 0; wishes && wishes[w]; w++) {
+		if (cpu_is_meant(wishes[w]))
+			return INT64_MAX;
+		json_array_foreach (op->kept, i, gpu)
+			if (gpu_meant(wishes[w], jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+				most = MAX(most, jsonx_int(gpu, "memory", 0));
+	}
+	return wishes && wishes[0] ? most : INT64_MAX;
+}
+
+static bool is_offered(const struct op *op, int wish)
+{
+	for (size_t i = 0; i < op->got.offer_count; i++)
+		if (op->got.offers[i].wish == wish)
+			return true;
+	return false;
+}
+
+/* Where it is free, as the catalog says. False: the catalog does not know it at all. */
+static bool find_wished(const struct op *op, const char *wish, struct str *places)
+{
+	const json_t *gpu, *item;
+	bool known = false;
+	size_t i, k;
+
+	json_array_foreach (op->kept, i, gpu) {
+		if (!gpu_meant(wish, jsonx_text(gpu, "id", ""), jsonx_text(gpu, "name", "")))
+			continue;
+		known = true;
+		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
+			const char *id = jsonx_text(item, "id", "");
+			if (id[0] && !offers_sold_out(item) && !strstr(str_text(places), id) && places->len < 120)
+				str_addf(places, "%s%.40s", places->len ? ", " : "", id);
+		}
+	}
+	return known;
+}
+
+/* Something else is on offer, but what was wished for as well is misspelt, or only where we cannot go. */
+static void add_remarks(struct op *op)
+{
+	const struct volume *volume = &op->want->offers.volume;
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++) {
+		CLEANUP(str_free) struct str places = STR_INIT;
+		if (is_offered(op, i) || cpu_is_meant(wishes[i]))
+			continue;
+		bool known = find_wished(op, wishes[i], &places);
+		if (!known && !gpu_find(wishes[i])) /* else it may be another vendor's */
+			add_unknown(&op->got.text, op, wishes[i]);
+		else if (known && places.len && volume->region[0])
+			str_addf(&op->got.text, "%.60s is free in %s, but not in %s, where volume \"%s\" is: passed over", wishes[i],
+				 str_text(&places), volume->region, volume->name);
+		else
+			continue;
+		str_addc(&op->got.text, '\n');
+	}
 }
 
 static int nothing_free(struct turn *t)
@@ -388,6 +462,20 @@ static int nothing_free(struct turn *t)
 	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 
+static int nothing_offered(struct turn *t)
+{
+	const struct op *op = t->op;
+	bool named = op->want->offers.gpus && op->want->offers.gpus[0];
+	int64_t most_gb = most_vram_gb(op);
+
+	if (named && !op->tries && json_array_size(op->kept))
+		return unknown_gpu(t);
+	if (named && op->tries && most_gb < op->want->offers.vram_gb)
+		return err_set(t->err, ERR_CONFIG, "this job needs a GPU with %d GB of memory; those in gpu have %lld at most",
+			       op->want->offers.vram_gb, (long long)most_gb);
+	return nothing_free(t);
+}
+
 static enum op_next conclude(struct turn *t)
 {
 	struct op *op = t->op;
@@ -397,11 +485,11 @@ static enum op_next conclude(struct turn *t)
 		return OP_FAILED;
 	}
 	if (!op->got.offer_count) {
-		bool named = op->want->offers.gpus && op->want->offers.gpus[0];
-		(void)(named && !op->tries && json_array_size(op->kept) ? unknown_gpu(t) : nothing_free(t));
+		nothing_offered(t);
 		return OP_FAILED;
 	}
 	str_free(&op->got.text);
+	add_remarks(op);
 	return api_done(t);
 }
 

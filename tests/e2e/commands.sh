@@ -50,12 +50,25 @@ t_offers() {
 t_ps_with_live_pods() {
 	burst ps --json
 	is "$(cat out.txt)" "[]" "ps of nothing"
+	burst ps
+	has err.txt "by this ledger no pod bills now, and no volume"
 	living_run
 	"$BURST" ps --json >ps.json
 	"$BURST" ps >ps.txt
 	is "$(jq '[.[] | select(.kind == "pod")] | length > 0' ps.json)" true "pods in ps"
 	has ps.txt "$RUN"
+	# what it cost until now is no secret of the run's end
+	"$BURST" ledger --json >ledger.json
+	"$BURST" ledger "$RUN" --json >run.json
+	is "$(jq '.[0] | .status == "running" and .cost_usd > 0 and .billed_seconds > 0 and .segments.rendered > 0' ledger.json)" true \
+		"the ledger of a living run ($(cat ledger.json))"
+	is "$(jq '.cost_usd > 0 and .segments.rendered > 0' run.json)" true "the run itself ($(cat run.json))"
+	schema ledger ledger.json
 	kill_it
+	burst ledger
+	has out.txt "no client"
+	burst ledger "$RUN"
+	has out.txt "its client is gone: \`burst resume $RUN\`"
 	burst ps --json
 	schema ps
 	burst cancel "$RUN"
@@ -166,8 +179,27 @@ t_reap_a_strangers_pod() {
 	for pod in $(pods_left); do
 		burst reap "$pod" --force
 		is "$STATUS" 0 "reap --force ($(tail -n 1 err.txt))"
+		has out.txt "pod $pod of local: gone (as you asked)"
 	done
+	burst reap "$pod" --force
+	is "$STATUS" 9 "reap of one that is nowhere, and that this ledger never knew"
+	has err.txt "pod $pod: not among burst's pods at local"
+	burst ssh "$pod"
+	is "$STATUS" 2 "ssh to one that nobody knows"
+	is "$(cat err.txt)" "burst: no pod \"$pod\" in this ledger; \`burst ps\` lists them" words
 }
+
+t_reap_tells_of_the_pod() { # that was named
+	living_run
+	local pod
+	pod=$(a_pod)
+	kill_it
+	burst reap "$pod"
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	has err.txt "run $RUN: nothing of it bills any more"
+	has out.txt "pod $pod of local: gone (seen at "
+}
+
 
 t_reap_a_pod_past_its_hard_end() {
 	# a pod of another machine, whose own switch does not work, 400 s past its hard end; and one that is not
@@ -487,13 +519,19 @@ t_volume_warm_that_fails() { # with the setup's own words; nothing half made is 
 t_doctor() {
 	config
 	burst doctor
+	is "$STATUS" 1 "exit status without the script"
+	has out.txt "bad  input: script.jsonl: No such file"
+	script_lines 2
+	burst doctor
 	is "$STATUS" 0 "doctor ($(grep bad out.txt))"
+	has out.txt 'job "e2e": 2 segments'
 	has out.txt "ledger in"
 }
 
 t_doctor_fails_when_a_run_would() {
 	LOCAL='isolation = "namespaces";'
 	config
+	script_lines 2
 	STATUS=0
 	unshare -m true 2>/dev/null || { skip "not root"; return; }
 	mkdir -p state

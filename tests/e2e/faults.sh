@@ -187,6 +187,8 @@ t_command_fails() {
 	is "$STATUS" 1 "exit status"
 	has err.txt "before"
 	is "$(json .error.message)" "the command ended with exit code 3" message
+	is "$(json '.errors | map(.message) | join("|")')" "command-0: the command ended with exit code 3" "what failed"
+	schema run <(tail -n 1 out.txt)
 }
 
 t_command_outputs() {

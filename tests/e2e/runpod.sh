@@ -119,6 +119,52 @@ t_a_cpu_pod_must_do() { # what it cannot be is said before anything is rented; a
 	cloud_over
 }
 
+t_told_beforehand() { # what a run would rent, and what would stop it
+	cloud || return
+	script_lines 3
+	rp_config
+	sed -i 's/create = true/create = false/' burst.cfg
+	burst run --json
+	is "$STATUS" 2 "exit status of a run without its volume"
+	has err.txt 'no volume "v" at RunPod: `burst volume create v`'
+	burst plan
+	is "$STATUS" 2 "exit status of plan"
+	burst doctor
+	is "$STATUS" 1 "exit status of doctor"
+	has out.txt 'bad  runpod: no volume "v" at RunPod'
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-TX-3"}'
+	burst plan
+	is "$(grep -oE '[A-Z]+-[A-Z]+-[0-9]' out.txt | sort -u)" US-TX-3 "where plan looks"
+	burst offers
+	has out.txt EU-RO-1 # all there is
+	burst doctor
+	is "$STATUS" 0 "exit status of doctor ($(grep ^bad out.txt))"
+	has out.txt "runpod: 2 offers for this job, first RTX 4090 at \$0.6900 an hour"
+	has out.txt "runpod: no pod here has told yet whether it can end itself"
+	GPUS='"H100 SXM", "RTX 4900", "RTX 4090"' rp_config
+	burst run --json
+	all_done 3 1
+	has err.txt 'catalog has no GPU called "RTX 4900"; did you mean "RTX 4090"?'
+	has err.txt 'but not in US-TX-3, where volume "v" is: passed over'
+	burst doctor
+	has out.txt "runpod: its pods' own way to end themselves answered on"
+	GPUS='"RTX 4900"' rp_config
+	rm -r out
+	for how in run doctor; do
+		burst $how
+		has <(cat out.txt err.txt) 'catalog has no GPU called "RTX 4900"; did you mean "RTX 4090"?'
+	done
+	is "$STATUS" 1 "exit status of doctor with a GPU that there is not"
+	rp_config
+	rp_control settings '{"balance":1.25}' >/dev/null
+	burst doctor
+	is "$STATUS" 1 "exit status of doctor without money"
+	has out.txt 'bad  runpod: balance $1.25 cannot pay'
+	RUNPOD_API_KEY=wrong burst doctor
+	is "$(grep -c "HTTP 401" out.txt)" 1 "how often a wrong key is told"
+	cloud_over
+}
+
 t_a_volume_is_tidied() { # over S3, file by file; what lists say is not relied upon
 	cloud || return
 	script_lines 5

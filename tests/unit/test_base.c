@@ -368,6 +368,8 @@ static void money_is_shown_and_counted(void **state)
 
 	(void)state;
 	check_text("nothing", money_show(got, sizeof(got), 0), "$0.00");
+	check_text("next to nothing", money_show(got, sizeof(got), 49), "<$0.0001");
+	check_text("a hundredth of a cent", money_show(got, sizeof(got), 50), "$0.0001");
 	check_text("cents", money_show(got, sizeof(got), 12300), "$0.0123");
 	check_text("dollars", money_show(got, sizeof(got), 5250000), "$5.25");
 	check_int("an hour", money_for(690000, 3600000), 690000);

@@ -55,6 +55,8 @@ static const struct {
 	{"cluster", "render -qvvy", "yes= quiet verbose=2"},
 	{"cluster that ends in a value", "render -yp local", "yes= provider=local"},
 	{"the last one counts", "render --max-cost 5 --max-cost=6", "max-cost=6"},
+	{"of a list all count", "render -p local --provider modal",
+	 "render: --provider is there twice: write one list, as --provider \"local,modal\" (see `burst help render`)"},
 	{"a value like a flag", "render --max-cost -5", "max-cost=-5"},
 	{"optional value left out", "render --keep a", "a keep="},
 	{"optional value", "render --keep=5m a", "a keep=5m"},
@@ -218,8 +220,8 @@ static void test_wrap(void **state)
 
 static void fill(struct table *t)
 {
-	table_column(t, "NAME", TABLE_LEFT, true);
-	table_column(t, "$/H", TABLE_RIGHT, false);
+	table_column(t, "NAME", TABLE_LEFT, TABLE_SHRINKS);
+	table_column(t, "$/H", TABLE_RIGHT, TABLE_WHOLE);
 	table_cell(t, "%s", "\xe5\xb1\xb1\xe5\xb1\xb1 a long name that wraps");
 	table_cell(t, "%d", 1);
 	table_cell(t, "e\xcc\x81 \x1b[2J");
@@ -242,11 +244,28 @@ static void print_narrow(FILE *to)
 	table_print(t, to, 16);
 }
 
+/* What a person must be able to copy is not cut, what it costs is not left out. */
+static void print_narrower(FILE *to)
+{
+	for (int width = 60; width >= 10; width -= width > 40 ? 14 : 18) {
+		CLEANUP(table_free) struct table *t = table_new();
+		table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
+		table_column(t, "GPU", TABLE_LEFT, 1);
+		table_column(t, "REGION", TABLE_LEFT, 2);
+		table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
+		table_cell(t, "zvdwjhfqffdxnp");
+		table_cell(t, "NVIDIA GeForce RTX 4090");
+		table_cell(t, "US-KS-2");
+		table_cell(t, "$0.69");
+		table_print(t, to, width);
+	}
+}
+
 static void print_empty(FILE *to)
 {
 	CLEANUP(table_free) struct table *t = table_new();
 
-	table_column(t, "NAME", TABLE_LEFT, true);
+	table_column(t, "NAME", TABLE_LEFT, TABLE_SHRINKS);
 	table_print(t, to, 0);
 }
 
@@ -254,7 +273,17 @@ static void test_tables(void **state)
 {
 	CLEANUP(free_text) char *wide = captured(print_wide);
 	CLEANUP(free_text) char *narrow = captured(print_narrow);
+	CLEANUP(free_text) char *narrower = captured(print_narrower);
 	CLEANUP(free_text) char *empty = captured(print_empty);
+
+	assert_string_equal(narrower, "POD             GPU                      REGION    COST\n"
+				      "zvdwjhfqffdxnp  NVIDIA GeForce RTX 4090  US-KS-2  $0.69\n"
+				      "POD             GPU             REGION    COST\n"
+				      "zvdwjhfqffdxnp  NVIDIA GeForc\xe2\x80\xa6  US-KS-2  $0.69\n"
+				      "POD              COST\n"
+				      "zvdwjhfqffdxnp  $0.69\n"
+				      "POD              COST\n"
+				      "zvdwjhfqffdxnp  $0.69\n");
 
 	(void)state;
 	assert_string_equal(wide, "NAME                          $/H\n"
@@ -303,6 +332,14 @@ static const struct {
 	{"cut off at work",
 	 {LIVED, .ready_ms = 5000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
 	 {2000, 500, 100, 1000, 400, 3500, 500, 0, 1000},
+	 9000},
+	{"cut off at work, and what was finished came home",
+	 {LIVED, .ready_ms = 5000, .safe_ms = 9000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
+	 {2000, 500, 100, 1000, 400, 3500, 0, 500, 1000},
+	 9000},
+	{"cut off in its second batch",
+	 {LIVED, .ready_ms = 5000, .worked_ms = 6000, .safe_ms = 9000, .release_ms = 9000, .gone_ms = 10000, .compute_ms = 3500},
+	 {2000, 500, 100, 1000, 400, 3500, 0, 500, 1000},
 	 9000},
 	{"it lives and works",
 	 {LIVED, .ready_ms = 5000, .compute_ms = 2000},
@@ -360,6 +397,20 @@ static void test_json_of_odd_bytes(void **state)
 	assert_non_null(strstr(line, "\"billed_seconds\":0.3,"));
 }
 
+static void test_json_names_what_may_bill(void **state)
+{
+	struct run_row run = {.id = "r1", .status = "unreleased", .error_code = "unreleased", .error = "a pod is left"};
+	struct pod_row pods[] = {{.create_ms = 1, .id = "p1", .state = "gone", .gone_ms = 2, .error = "it stopped by itself"},
+				 {.create_ms = 1, .id = "p2", .state = "live"}};
+	json_t *object = report_run_json(&run, pods, 2, 2000);
+	CLEANUP(free_text) char *line = output_json_line(object);
+
+	(void)state;
+	json_decref(object);
+	assert_non_null(strstr(line, "\"error\":{\"code\":\"unreleased\",\"message\":\"a pod is left\",\"pod\":\"p2\"}"));
+	assert_non_null(strstr(line, "\"errors\":[{\"code\":\"pod\",\"message\":\"it stopped by itself\",\"pod\":\"p1\"}]"));
+}
+
 static void test_json_drives_no_terminal(void **state)
 {
 	static const char foreign[] = "\xc2\x9b""2J\x7f\xe2\x80\xae\xd8\x9c\xc3\xa4\xf0\x9f\x98\x80\033[m";
@@ -384,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_json_of_odd_bytes),
+		cmocka_unit_test(test_json_names_what_may_bill),
 		cmocka_unit_test(test_json_drives_no_terminal),
 	};
 

@@ -644,6 +644,86 @@ static void test_no_offer_fits(void **state)
 	}
 }
 
+/* The one names what it never has; that is the run's end only where nobody else could have it. */
+static void test_one_vendor_of_two_has_never(void **state)
+{
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		start(&b);
+		int64_t began_at = b.now;
+		tell_err(&b, EV_OFFERS, 0, ERR_CONFIG);
+		for (int round = 0; round < 30 && !core_ended(b.core); round++) {
+			if (did(&b, ACT_OFFERS, -1) && both)
+				tell(&b, (struct event){.type = EV_OFFERS,
+							.provider = 1,
+							.err = &(struct err){.kind = ERR_CONFIG, .msg = "no such GPU"}});
+			else if (did(&b, ACT_OFFERS, -1))
+				tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .count = 0});
+			if (!core_ended(b.core))
+				wait_ms(&b, core_wake_at(b.core) - b.now);
+		}
+		check_int("two vendors", "exit", exit_status(&b), both ? 2 : 4);
+		check_int("two vendors", "waited", (b.now - began_at) / 1000, both ? 0 : 60);
+		tear_down(&b);
+	}
+}
+
+/* It may be dearer, and then nobody likes to learn it from the bill. */
+static void test_next_vendor_is_told(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	COPY_TEXT(b.conf.providers[0].name, "one");
+	COPY_TEXT(b.conf.providers[1].name, "two");
+	start(&b);
+	tell(&b, (struct event){.type = EV_OFFERS, .err = &(struct err){.kind = ERR_NO_CAPACITY, .msg = "nothing is free"}});
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	assert_string_equal(first(&b, ACT_NOTE)->text, "going on at two; one: nothing is free");
+	tear_down(&b);
+}
+
+/* What is told of the time to go counts what pods hold as well. */
+static void test_what_is_left(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct core_summary before, after;
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_with(&b, &o, 1);
+	core_summary(b.core, b.now, &before);
+	bring_up(&b, 0);
+	assert_true(did(&b, ACT_SEND, 0) > 0);
+	core_summary(b.core, b.now, &after);
+	assert_true(before.weight_left > 0);
+	assert_true(after.weight_left == before.weight_left);
+	tear_down(&b);
+}
+
+/* Nobody makes it while the run waits. */
+static void test_volume_is_missing(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.want_volume = true;
+	start(&b);
+	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
+	assert_true(core_ended(b.core));
+	assert_int_equal(exit_status(&b), 2);
+	tear_down(&b);
+}
+
 static void test_order_of_offers(void **state)
 {
 	/* the wish counts before the price, the price before the region */
@@ -2450,6 +2530,14 @@ int main(void)
 		cmocka_unit_test(test_sold_out_rests_longer),
 		cmocka_unit_test(test_spot_refused_twice),
 		cmocka_unit_test(test_no_offer_fits),
+		cmocka_unit_test(test_one_vendor_of_two_has_never),
+		cmocka_unit_test(test_next_vendor_is_told),
+		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_volume_is_missing),
+		cmocka_unit_test(test_one_vendor_of_two_has_never),
+		cmocka_unit_test(test_next_vendor_is_told),
+		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_order_of_offers),
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_price_of_a_listing),

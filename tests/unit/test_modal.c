@@ -1843,7 +1843,9 @@ static void test_offers(void **state)
 	Modal__Client__WorkspaceBillingRatesResponse said = {.base = MESSAGE(workspace_billing_rates_response), .n_rates = ARRAY_LEN(rates), .rates = list};
 	const struct answer rated_offers[] = {{"WorkspaceBillingRates", 0, &said, NULL}}, hidden[] = {{"WorkspaceBillingRates", 7, NULL, "no"}};
 	const int64_t rest = 4 * 250000 + 16 * 30000;
-	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL};
+	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL},
+				 *misspelt[] = {"H10O", "5900", NULL}, *small[] = {"L4", "5090", NULL},
+				 *one_wrong[] = {"H10O", "5090", "L4", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
@@ -1898,7 +1900,7 @@ static void test_offers(void **state)
 	assert_int_equal(p.err.kind, ERR_CONFIG);
 	played_free(&p);
 	want.offers.memory_gb = 0;
-	/* no price: said, with what to do; a GPU that Modal has not: no offers */
+	/* no price: said, with what to do; GPUs that Modal has not, now or later: the config is wrong */
 	want.offers.gpus = h100;
 	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
@@ -1907,9 +1909,26 @@ static void test_offers(void **state)
 	played_free(&p);
 	want.offers.gpus = rtx;
 	p = play(OP_OFFERS, &want, rated_offers, 1);
-	assert_int_equal(p.last, OP_DONE);
-	assert_int_equal(p.result.offer_count, 0);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "Modal has no GPU called \"RTX 4090\"");
 	played_free(&p);
+	want.offers.gpus = misspelt;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "Modal has no GPU called \"H10O\", \"5900\"; did you mean \"H100\"?");
+	played_free(&p);
+	want.offers.gpus = one_wrong;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(str_text(&p.result.text), "Modal has no GPU called \"H10O\"; did you mean \"H100\"?\n");
+	played_free(&p);
+	want.offers.gpus = small;
+	want.offers.vram_gb = 48;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_int_equal(p.err.kind, ERR_CONFIG);
+	assert_non_null(strstr(p.err.msg, "none of these with the 48 GB"));
+	played_free(&p);
+	want.offers.vram_gb = 0;
 	/* prices of one's own go before Modal's, and do where those may not be seen */
 	section_add_item(conf, "gpu_prices", "H100=3.95", "t");
 	want.offers.gpus = h100;

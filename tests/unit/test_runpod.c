@@ -233,6 +233,12 @@ static void what_cannot_be_offered_says_why(void **state)
 	check_failed("unknown", &p, ERR_CONFIG);
 	assert_non_null(strstr(p.err.msg, "did you mean \"RTX 5090\"?"));
 	played_free(&p);
+	want.offers.vram_gb = 48;
+	want.offers.gpus = there;
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_failed("too small", &p, ERR_CONFIG);
+	assert_string_equal(p.err.msg, "this job needs a GPU with 48 GB of memory; those in gpu have 32 at most");
+	played_free(&p);
 	want = wanting(odd);
 	p = play(OP_OFFERS, &want, NULL, 0);
 	check_failed("no count", &p, ERR_CONFIG);
@@ -251,6 +257,23 @@ static void what_cannot_be_offered_says_why(void **state)
 	section_add_item(conf, "datacenters", "US-KS-2", "burst.cfg:8");
 	p = play(OP_OFFERS, &want, NULL, 0);
 	check_failed("a volume elsewhere", &p, ERR_CONFIG);
+}
+
+/* Something can be had; what was wished for besides, and cannot, is not passed over in silence. */
+static void what_is_passed_over_is_said(void **state)
+{
+	static const char *const gpus[] = {"RTX 4900", "5090", "L40S", "B300", "RTX 4090", NULL};
+	struct op_want want = wanting(gpus);
+
+	(void)state;
+	want.offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
+	struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+	check_done("one is there", &p);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(str_text(&p.result.text),
+			    "RunPod's catalog has no GPU called \"RTX 4900\"; did you mean \"RTX 4090\"?\n"
+			    "5090 is free in US-KS-2, but not in EU-RO-1, where volume \"cache\" is: passed over\n");
+	played_free(&p);
 }
 
 static void clouds_and_datacenters_narrow_it(void **state)
@@ -1555,6 +1578,7 @@ int main(void)
 		T(offers_are_read),
 		T(names_are_taken_as_people_write_them),
 		T(what_cannot_be_offered_says_why),
+		T(what_is_passed_over_is_said),
 		T(clouds_and_datacenters_narrow_it),
 		T(spot_is_a_tenth_above_the_floor),
 		T(cpu_pods_are_offered),
