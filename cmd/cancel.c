@@ -148,9 +148,10 @@ struct tally {
 static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
-	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
+	bool marked = view->marker.attempt[0] != '\0';
+	bool past = marked && pod_is_overdue(view->marker.hard_end_s, now_ms);
 	bool forced = named(ctx, view) && opt_has(ctx, "force");
-	bool ours = left_by_ended_run(ctx, view);
+	bool ours = marked && left_by_ended_run(ctx, view);
 	char when[32];
 
 	tally->named = tally->named || named(ctx, view);
@@ -168,6 +169,11 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 		return;
 	}
 	tally->left++;
+	if (!marked) {
+		output_line(stdout, "pod %s of %s: its name is %s, and its mark was taken from it; left alone (burst reap %s --force ends it)",
+			    view->id, p->ops->name, view->name, view->id);
+		return;
+	}
 	output_line(stdout, "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)",
 		    view->id, p->ops->name, view->marker.run, view->marker.machine,
 		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
@@ -182,7 +188,7 @@ static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, s
 	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
-		if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
+		if (result.pods[k].state != POD_STATE_GONE)
 			judge(ctx, p, &result.pods[k], now_ms, tally, err);
 	op_result_free(&result);
 	return 0;
