@@ -113,13 +113,15 @@ $(BUILD)/libcmd.a: $(filter-out %/main.o,$(CMD_OBJ))
 	$(Q)ar rcs $@ $^
 # the simulator: real core, virtual clock, a cloud in memory (tests/sim/main.c says how it is called)
 SIM_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/sim/*.c))
-# (the translators of providers/ are told the virtual time and its chance)
-SIM_WRAP := -Wl,--wrap=clock_boot_ms,--wrap=clock_wall_ms,--wrap=random_u64,--wrap=log_secret
+# (the translators of providers/ and what carries their calls are told the virtual time and its chance, over a line of its own)
+SIM_WRAP := $(addprefix -Xlinker --wrap=,clock_boot_ms clock_wall_ms random_u64 random_bytes log_secret loop_timer loop_untimer \
+	http_send http_send_pieces http_hang_up http_cancel)
 $(BUILD)/tests/sim: $(SIM_OBJ) $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(SIM_WRAP) -o $@ $(SIM_OBJ) $(BUILD)/libburst.a $(LIBS)
-$(BUILD)/obj/tests/sim/wire_modal.o: ALL_CFLAGS += -I$(BUILD)/gen
-$(BUILD)/obj/tests/sim/wire_modal.o: | $(BUILD)/gen/modal.pb-c.h
+SIM_MODAL := $(BUILD)/obj/tests/sim/wire_modal.o $(BUILD)/obj/tests/sim/wire_modal_files.o
+$(SIM_MODAL): ALL_CFLAGS += -I$(BUILD)/gen
+$(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)

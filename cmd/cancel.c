@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "core/reap.h"
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
@@ -121,22 +122,23 @@ static bool named(const struct cmd_context *ctx, const struct pod_view *view)
 	return ctx->arg_count && (!strcmp(ctx->args[0], view->id) || !strcmp(ctx->args[0], view->marker.attempt));
 }
 
-static bool in_ledger_alive(const struct cmd_context *ctx, const struct pod_view *view)
+static void look_up(const struct cmd_context *ctx, const struct pod_view *view, struct reap_known *known)
 {
 	struct run_row run;
-
-	return store_run(ctx->store, view->marker.run, &run, NULL) == 0 && run_is_alive(ctx, view->marker.run);
-}
-
-/* A second pod of one create, or one that surfaced late: its run has ended, nobody of this machine waits for it. */
-static bool left_by_ended_run(const struct cmd_context *ctx, const struct pod_view *view)
-{
-	struct run_row run;
+	struct pod_row row;
 	char machine[20] = "";
 
+	*known = (struct reap_known){0};
 	store_fact(ctx->store, "machine", machine, sizeof(machine));
-	return !strcmp(view->marker.machine, machine) && store_run(ctx->store, view->marker.run, &run, NULL) == 0 &&
-	       strcmp(run.status, "running") != 0 && !run_is_alive(ctx, view->marker.run);
+	if (strcmp(view->marker.machine, machine) || store_run(ctx->store, view->marker.run, &run, NULL) < 0)
+		return;
+	known->ours = true;
+	known->alive = run_is_alive(ctx, run.id);
+	known->ended = strcmp(run.status, "running") != 0;
+	known->detached = run.detached;
+	/* a create that was answered twice has made another one of this attempt, which nobody reaches */
+	known->at_work = store_pod(ctx->store, view->marker.attempt, &row, NULL) == 0 && !strcmp(row.id, view->id) &&
+			 !strcmp(row.state, "live") && row.ready_ms;
 }
 
 struct tally {
@@ -144,34 +146,45 @@ struct tally {
 	bool named; /* the pod that was asked for was among them */
 };
 
-/* now_ms: by the provider's clock; ours may be wrong, and then a pod that another machine wants could seem to be of the past. */
+static void end_pod(const struct engine_provider *p, const struct pod_view *view, const char *why, struct tally *tally, struct err *err)
+{
+	struct err failure = {0};
+
+	if (release_view(p, view, &failure) < 0) {
+		output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, failure.msg);
+		tally->failed++;
+		*err = failure;
+		return;
+	}
+	output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, why);
+	tally->ended++;
+}
+
 static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
-	bool past = pod_is_overdue(view->marker.hard_end_s, now_ms);
-	bool forced = named(ctx, view) && opt_has(ctx, "force");
-	bool ours = left_by_ended_run(ctx, view);
+	struct reap_known known;
 	char when[32];
 
-	tally->named = tally->named || named(ctx, view);
-	if (past || forced || ours) {
-		struct err why = {0};
-		if (release_view(p, view, &why) < 0) {
-			output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, why.msg);
-			tally->failed++;
-			*err = why;
-			return;
-		}
-		output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, past ? "past its hard end" : forced ? "as you asked" :
-			    "its run has ended");
-		tally->ended++;
-		return;
+	look_up(ctx, view, &known);
+	tally->named = tally->named || (named(ctx, view) && view->state != POD_STATE_GONE);
+	switch (reap_pod(view, &known, named(ctx, view) && opt_has(ctx, "force"), now_ms)) {
+	case REAP_PASS: return;
+	case REAP_PAST: end_pod(p, view, "past its hard end", tally, err); return;
+	case REAP_FORCED: end_pod(p, view, "as you asked", tally, err); return;
+	case REAP_ENDED: end_pod(p, view, "its run has ended", tally, err); return;
+	case REAP_ORPHAN: end_pod(p, view, "its client is gone, and it has nothing to do", tally, err); return;
+	case REAP_LEAVE: break;
 	}
 	tally->left++;
+	if (!view->marker.attempt[0]) {
+		output_line(stdout, "pod %s of %s: its name is %s, and its mark was taken from it; left alone (burst reap %s --force ends it)",
+			    view->id, p->ops->name, view->name, view->id);
+		return;
+	}
 	output_line(stdout, "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)",
 		    view->id, p->ops->name, view->marker.run, view->marker.machine,
-		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000),
-		    in_ledger_alive(ctx, view) ? ", its client lives here" : "", view->id);
+		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000), known.alive ? ", its client lives here" : "", view->id);
 }
 
 static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, struct tally *tally, struct err *err)
@@ -182,8 +195,7 @@ static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, s
 	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
-		if (result.pods[k].state != POD_STATE_GONE && result.pods[k].marker.attempt[0])
-			judge(ctx, p, &result.pods[k], now_ms, tally, err);
+		judge(ctx, p, &result.pods[k], now_ms, tally, err);
 	op_result_free(&result);
 	return 0;
 }
@@ -299,7 +311,8 @@ const struct cmd cmd_reap = {
 	.args = "[POD]",
 	.max_args = 1,
 	.summary = "find pods that nobody wants any more and end them",
-	.details = "Ends the pods of this machine's dead runs, and pods of any machine that are five minutes past their hard end. "
+	.details = "Ends the pods of this machine's dead runs (of a detached one those that its agents do not work on), and pods of any "
+		   "machine that are five minutes past their hard end. "
 		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. Exit status 0: all gone, 9: not.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,

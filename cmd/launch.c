@@ -13,6 +13,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "core/reap.h"
 #include "deliver.h"
 #include "output.h"
 #include "report.h"
@@ -578,21 +579,22 @@ static bool overdue_there(struct cmd_context *ctx, const struct pod_row *pod)
 	return told && pod_is_overdue(pod->hard_end_s, now_ms);
 }
 
-static bool overdue(struct cmd_context *ctx, const struct run_row *run)
+static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
-	bool all = true;
+	int64_t last_s = 0;
 
 	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
-		return false;
+		return !run->detached;
 	for (size_t i = 0; i < count; i++)
-		all = all && pod_is_overdue(pods[i].hard_end_s, clock_wall_ms());
-	for (size_t i = 0; i < count && all; i++)
+		last_s = MAX(last_s, pods[i].hard_end_s);
+	bool left = reap_run(run->detached, last_s, clock_wall_ms());
+	for (size_t i = 0; i < count && left && run->detached; i++)
 		if (!i || strcmp(pods[i].provider, pods[i - 1].provider) != 0)
-			all = overdue_there(ctx, &pods[i]);
+			left = overdue_there(ctx, &pods[i]);
 	free(pods);
-	return all;
+	return left;
 }
 
 /* Of several that went wrong the one that may cost money is told. */
@@ -654,7 +656,7 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 			continue;
 		if (run_is_alive(ctx, runs[i].id))
 			continue;
-		if (runs[i].detached && !overdue(ctx, &runs[i]))
+		if (!is_left(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */
 		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
 		result = settle_one(ctx, &runs[i], "interrupted", result, err);

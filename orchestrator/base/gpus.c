@@ -73,11 +73,15 @@ const struct gpu *gpu_catalog(size_t *count)
 
 static bool is_noise(const char *word, size_t len)
 {
-	static const char *const noise[] = {"NVIDIA",   "AMD",        "GEFORCE", "TESLA",
-					    "INSTINCT", "GENERATION", "EDITION"};
+#define WORD(text) {text, sizeof(text) - 1}
+	static const struct {
+		const char *word;
+		size_t len;
+	} noise[] = {WORD("NVIDIA"), WORD("AMD"), WORD("GEFORCE"), WORD("TESLA"), WORD("INSTINCT"), WORD("GENERATION"), WORD("EDITION")};
+#undef WORD
 
 	for (size_t i = 0; i < ARRAY_LEN(noise); i++)
-		if (strlen(noise[i]) == len && !memcmp(word, noise[i], len))
+		if (noise[i].len == len && !memcmp(word, noise[i].word, len))
 			return true;
 	return false;
 }

@@ -278,6 +278,10 @@ int64_t core_wake_at(const struct core *c);
 bool core_ended(const struct core *c);
 int core_pod_count(const struct core *c);
 const struct core_pod *core_pod_at(const struct core *c, int pod);
+/* Whether its provider's log is read before a pod is given back, for CORE_LOG_LOOK_MS at most: it never came up, and the look ends
+ * before its hard end, up to which its cost is within the caps. */
+enum { CORE_LOG_LOOK_MS = 10 * 1000 };
+bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
 int core_seg_tries(const struct core *c, uint32_t segment); /* re-renders asked for so far: the task's attempt number */

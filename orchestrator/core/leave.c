@@ -51,6 +51,13 @@ static void count_failure(struct core *c, const struct core_pod *p)
 	core_fault(c, pod_index(c, p), &err);
 }
 
+bool core_log_first(const struct core_pod *p, int64_t now_ms)
+{
+	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP && !p->connected_at;
+
+	return in_doubt && p->hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
+}
+
 void pod_release_now(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
@@ -272,7 +279,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		if (!p->released_at || word == RELEASE_ENDED)
 			p->released_at = c->now;
 		p->absent = word == RELEASE_ABSENT;
-		p->elsewhere = p->elsewhere && word != RELEASE_ENDED;
+		p->elsewhere = p->elsewhere && p->absent; /* it was ours to end */
 		if (!p->release_answered)
 			wait_on(c, p->provider);
 		p->release_answered = true;

@@ -213,6 +213,13 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 		       clock_rfc3339(now, sizeof(now), clock_wall_ms() - k->off_ms));
 }
 
+int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops)
+{
+	const struct vendor_clock *k = clock_of(caller, ops);
+
+	return clock_wall_ms() - (k ? k->off_ms : 0);
+}
+
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
 {
 	const struct vendor_clock *k = clock_of(caller, ops);
@@ -228,7 +235,7 @@ static void on_reply(void *ctx, struct reply *reply)
 
 	hang_up(o);
 	compare_clocks(o, reply);
-	if (o->call.kind != CALL_CHILD)
+	if (o->call.kind != CALL_CHILD && !o->call.unlimited)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
 			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls});
 	int64_t wait = again_ms(o, reply);
@@ -478,7 +485,7 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 }
 
 static int ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
-	       struct op_result *result, int64_t *clock_off_ms, struct err *err)
+	       struct op_result *result, int64_t *there_ms, struct err *err)
 {
 	if (http_ready(err) < 0)
 		return -1;
@@ -498,8 +505,7 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, const 
 		*err = a.err;
 		return -1;
 	}
-	const struct vendor_clock *k = clock_of(caller, provider->ops);
-	*clock_off_ms = k ? k->off_ms : 0;
+	*there_ms = caller_time_there(caller, provider->ops);
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;
@@ -511,17 +517,12 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, const 
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err)
 {
-	int64_t off_ms;
+	int64_t there_ms;
 
-	return ask(provider, kind, want, most_ms, result, &off_ms, err);
+	return ask(provider, kind, want, most_ms, result, &there_ms, err);
 }
 
 int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err)
 {
-	int64_t off_ms;
-
-	if (ask(provider, OP_LIST, NULL, most_ms, result, &off_ms, err) < 0)
-		return -1;
-	*now_ms = clock_wall_ms() - off_ms;
-	return 0;
+	return ask(provider, OP_LIST, NULL, most_ms, result, now_ms, err);
 }

@@ -49,13 +49,16 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 /* By how much ours is ahead of it, 0 when it is not, or not known. */
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops);
 
+/* What time it is by the provider's clock, as far as its replies have told: wall clock ms. */
+int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops);
+
 /* The same for a command that has nothing else to do: waits until it is done, at most most_ms. OP_CHECK's text says
  * so when the clocks do not agree. */
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err);
 
-/* OP_LIST, likewise, and what time it is by the provider's clock (ours where its replies bear no date): who judges other
- * machines' pods by a clock of its own that is wrong ends them at work. */
+/* OP_LIST, likewise, and caller_time_there(): who judges other machines' pods by a clock of its own that is wrong ends them at
+ * work. */
 int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err);
 
 DEFINE_CLEANUP(caller_free, struct caller *)

@@ -227,6 +227,7 @@ struct limiter {
 	struct store *store;
 	char account[80]; /* whose limits these are, where there is no ledger */
 	struct limits alone;
+	char shared[160], name[32]; /* the account that was last asked for, and where its limits stand */
 };
 
 struct limiter *limiter_new(struct store *store)
@@ -242,23 +243,27 @@ void limiter_free(struct limiter *l)
 	free(l);
 }
 
-static void fact_name(const char *account, char name[32])
+static const char *fact_name(struct limiter *l, const char *account)
 {
 	char hex[SHA256_HEX];
 
+	if (l->name[0] && !strcmp(l->shared, account))
+		return l->name;
+	COPY_TEXT(l->shared, account);
 	sha256_hex(account, strlen(account), hex);
-	snprintf(name, 32, "rate:%.16s", hex);
+	snprintf(l->name, sizeof(l->name), "rate:%.16s", hex);
+	return l->name;
 }
 
 /* False: there is no ledger to share, or it cannot be had now. */
-static bool open_shared(struct limiter *l, const char *account, char name[32], struct limits *limits)
+static bool open_shared(struct limiter *l, const char *account, const char **name, struct limits *limits)
 {
 	char text[LIMIT_TEXT_MAX] = "";
 
-	fact_name(account, name);
+	*name = fact_name(l, account);
 	if (!l->store || store_begin(l->store, NULL) < 0)
 		return false;
-	store_fact(l->store, name, text, sizeof(text));
+	store_fact(l->store, *name, text, sizeof(text));
 	limits_read(limits, text);
 	return true;
 }
@@ -293,9 +298,9 @@ static void assume(struct limits *limits, int per_minute)
 int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enum call_class class, int64_t now_ms)
 {
 	struct limits shared;
-	char name[32];
+	const char *name;
 
-	if (!open_shared(l, account, name, &shared)) {
+	if (!open_shared(l, account, &name, &shared)) {
 		struct limits *own = alone(l, account);
 		assume(own, per_minute);
 		return limits_take(own, class, now_ms);
@@ -312,11 +317,12 @@ int64_t limiter_take(struct limiter *l, const char *account, int per_minute, enu
 void limiter_learn(struct limiter *l, const char *account, const struct reply *reply, const struct limit_call *call)
 {
 	struct limits shared;
-	char name[32], text[8];
+	const char *name;
+	char text[8];
 
 	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
 		return;
-	if (!open_shared(l, account, name, &shared)) {
+	if (!open_shared(l, account, &name, &shared)) {
 		limits_learn(alone(l, account), reply, call);
 		return;
 	}

@@ -26,8 +26,9 @@ struct asked { /* one operation under way, with what its want points to */
 	char *local, *path;
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
-	struct timer *timer;
+	struct timer *timer; /* of a lock; of a log before a release: when that is not waited for any longer */
 	bool told; /* of an image: people know that it is built */
+	struct caller_op *op;
 };
 
 static struct asked *asked_new(struct engine *e, int provider, int pod)
@@ -425,6 +426,17 @@ static void logs_done(void *ctx, struct op_result *result, const struct err *err
 	asked_free(a);
 }
 
+/* It waits for its turn among the polls, perhaps, and the pod bills. */
+static void logs_over(void *ctx)
+{
+	struct asked *a = ctx;
+
+	a->timer = NULL;
+	caller_cancel(a->op);
+	send_release(a->e, a->pod);
+	asked_free(a);
+}
+
 /* Has the provider written this line before? A container that ends and is started again, for ever, makes no progress. */
 static bool is_new_line(struct epod *p, const char *line, size_t len)
 {
@@ -528,14 +540,13 @@ static void send_release(struct engine *e, int pod)
 	begin(a, OP_RELEASE, release_done);
 }
 
-/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. A provider
- * answers within seconds or not at all. */
+/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. */
 void vendor_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 	struct asked *a;
 
-	if (p->fault == ERR_NONE || p->fault == ERR_CAP || p->connected_at || e->pods[pod].logs_asked) {
+	if (e->pods[pod].logs_asked || !core_log_first(p, clock_boot_ms())) {
 		send_release(e, pod);
 		return;
 	}
@@ -547,7 +558,8 @@ void vendor_release(struct engine *e, int pod)
 	}
 	a = asked_new(e, p->provider, pod);
 	COPY_TEXT(a->want.id, p->id);
-	begin(a, OP_LOGS, logs_done);
+	a->op = begin(a, OP_LOGS, logs_done);
+	a->timer = loop_timer(e->loop, CORE_LOG_LOOK_MS, logs_over, a);
 }
 
 /* ---- the volume of a pod that is gone ---- */

@@ -26,6 +26,8 @@ struct happening *client_later(struct client *cl, int64_t delay, enum what what)
 	return h;
 }
 
+enum { BILLING_MS = 3000 }; /* as engine.c has it */
+
 static char name_of(const struct client *cl)
 {
 	return (char)('A' + cl->number);
@@ -171,7 +173,7 @@ static void step(struct client *cl, struct event *ev)
 {
 	struct timespec a, b;
 
-	if (!cl->up)
+	if (!cl->up || cl->bills_open)
 		return;
 	ev->now_ms = boot_now(cl);
 	ev->wall_ms = wall_now(cl);
@@ -341,6 +343,7 @@ static void check_known(struct client *cl);
 
 static void client_dies(struct client *cl)
 {
+	cl->bills_open = 0;
 	wire_end_life(cl);
 	check_known(cl);
 	core_free(cl->core);
@@ -368,6 +371,9 @@ static void reboots(struct client *cl, int64_t away)
 {
 	cl->laptop->boot_offset = 5000 - cl->sim->now - away;
 	cl->laptop->off_until = cl->sim->now + away;
+	struct client *reaper = &cl->sim->clients[CLIENTS_MAX + (cl->laptop - cl->sim->laptops)];
+	if (reaper->up)
+		reaper_ends(reaper);
 	for (int i = 0; i < cl->sim->plan->client_count; i++) {
 		struct client *other = &cl->sim->clients[i];
 		if (other != cl && other->laptop == cl->laptop && other->up)
@@ -378,10 +384,17 @@ static void reboots(struct client *cl, int64_t away)
 void client_crash(struct client *cl, const struct fault *f)
 {
 	trace(cl->sim, "client %c: dies (%s)", name_of(cl), fault_names[f->kind]);
+	if (cl->number >= CLIENTS_MAX) {
+		reaper_ends(cl);
+		return;
+	}
 	if (f->kind == F_CRASH_FOREVER) {
 		client_dies(cl);
 		cl->ever_crashed = cl->dead_forever = true;
 		cl->died_at = cl->sim->now;
+		if (f->x % 3 == 0) /* somebody looks, a little later or, once, the next day */
+			later(cl->sim, f->x % 2 || cl->sim->now > HOUR_MS ? 1000 + f->x % 300000 : 24 * (int64_t)HOUR_MS + f->x % HOUR_MS, W_REAP)
+				->client = cl->number;
 		return;
 	}
 	int64_t away = 1000 + f->ms % 1200000;
@@ -399,19 +412,6 @@ void client_restart(struct client *cl, struct happening *h)
 	struct happening *again = later(cl->sim, 60000, W_RESTART); /* `burst reap` is at it: the run is locked */
 	again->client = h->client;
 	again->x = h->x;
-}
-
-static bool left_something(const struct client *cl)
-{
-	for (size_t i = 0; i < cl->laptop->row_count; i++) {
-		const struct core_pod *p = &cl->laptop->rows[i].pod;
-		if (!ours(cl, &cl->laptop->rows[i]) || !pod_may_bill(p))
-			continue;
-		/* agents finish what was handed over to them */
-		if (!p->detached || pod_is_overdue(p->hard_end_s, wall_now(cl)))
-			return true;
-	}
-	return false;
 }
 
 /* As if nobody looked at the run's lock. */
@@ -435,7 +435,7 @@ void client_reap(struct client *cl)
 {
 	if (cl->up && plant(PLANT_REAP_LIVE))
 		release_live(cl);
-	if (!cl->up && left_something(cl))
+	if (!cl->up && reap_wants_run(cl))
 		client_start(cl, true);
 }
 
@@ -534,7 +534,19 @@ static void end(struct client *cl)
 			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
 	check_exit(cl, &sum);
-	client_dies(cl);
+	if (cl->sim->wire)
+		wire_bill(cl);
+	if (cl->bills_open)
+		client_later(cl, BILLING_MS, W_BILLED);
+	else
+		client_dies(cl);
+}
+
+/* The bills are there, or are not waited for any longer. */
+void client_leaves(struct client *cl)
+{
+	if (cl->up)
+		client_dies(cl);
 }
 
 /* ---- actions ---- */
@@ -621,6 +633,9 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 
 	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL])
 		return false;
+	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++) /* its log, or the file, was asked for in vain */
+		if (hit[i])
+			return false;
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (!ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
@@ -688,6 +703,8 @@ static void fetch(struct client *cl, const struct action *a)
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
 	if (!p->via_volume && !p->connected)
 		broke(cl->sim, "a fetch from a pod without a connection");
+	if (p->via_volume && wire_fetch(cl, a->pod, a->segment))
+		return;
 	struct fault *slow = strikes(cl->sim, F_FETCH_SLOW);
 	int64_t took = p->via_volume ? api(cl, a) : cl->sim->plan->rtt_ms + pick(cl->sim, 0, 30);
 	struct happening *h = ask(cl, a, took + (slow ? slow->ms % 60000 : 0), W_FETCHED);
@@ -735,6 +752,15 @@ static void close_connection(struct client *cl, const struct action *a)
 	}
 }
 
+/* Who began a detached run may be gone for good once its agents have the rest, and somebody may reap what it left. */
+static void may_die_soon(struct client *cl)
+{
+	const struct fault *f = strikes(cl->sim, F_CRASH_HANDED);
+
+	if (f)
+		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x = f->x - (f->x % 4 ? f->x % 3 : 0);
+}
+
 static void act(struct client *cl, const struct action *a)
 {
 	if (wire_act(cl, a))
@@ -750,7 +776,10 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_BAD_HOST: mark_host(cl, a, wall_now(cl)); break;
 	case ACT_GOOD_HOST: mark_host(cl, a, 0); break;
 	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
-	case ACT_PREPARE: command(cl, a, C_PREPARE); break;
+	case ACT_PREPARE:
+		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->provider);
+		command(cl, a, C_PREPARE);
+		break;
 	case ACT_SEND: command(cl, a, C_SEND); break;
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
@@ -758,12 +787,16 @@ static void act(struct client *cl, const struct action *a)
 		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !cl->sim->hit[F_LEDGER_FULL])
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);
+		may_die_soon(cl);
 		break;
 	case ACT_TAKEOVER: command(cl, a, C_TAKEOVER); break;
 	case ACT_FETCH: fetch(cl, a); break;
 	case ACT_KEEP: ask(cl, a, cl->sim->plan->keep_latency_ms, W_KEPT)->x = a->flag; break;
 	case ACT_DISCARD: break;
-	case ACT_SALVAGE: ask(cl, a, 2 * api(cl, a), W_SALVAGED); break;
+	case ACT_SALVAGE:
+		if (!wire_salvage(cl, a->pod))
+			ask(cl, a, 2 * api(cl, a), W_SALVAGED);
+		break;
 	case ACT_SYNC: sync_volume(cl, a); break;
 	case ACT_RELEASE: release(cl, a); break;
 	case ACT_CLOSE: close_connection(cl, a); break;
@@ -924,6 +957,14 @@ static bool check_is_bad(struct client *cl, uint32_t segment)
 	return true;
 }
 
+/* It is here, and what its hash says. */
+void client_home(struct client *cl, int pod, uint32_t segment)
+{
+	struct event ev = {.type = EV_HOME, .pod = pod, .segment = segment, .ok = true, .check_ok = !check_is_bad(cl, segment)};
+
+	send_event(cl, &ev, ERR_NONE);
+}
+
 static void fetched(struct client *cl, struct happening *h)
 {
 	struct machine *m = &cl->sim->machines[h->machine];
@@ -938,10 +979,7 @@ static void fetched(struct client *cl, struct happening *h)
 	} else if (!m->files[h->segment]) {
 		broke(cl->sim, "a fetch of a file that never was");
 	} else {
-		ev.type = EV_HOME;
-		ev.ok = true;
-		ev.check_ok = !check_is_bad(cl, h->segment);
-		send_event(cl, &ev, ERR_NONE);
+		client_home(cl, h->pod, h->segment);
 	}
 }
 
@@ -1150,6 +1188,8 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_RELEASED: send_event(cl, &ev, h->kind); break;
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
+	case W_BILLED: client_leaves(cl); break;
+	case W_CRASH: client_crash(cl, &(struct fault){.kind = F_CRASH_FOREVER, .x = (int)h->x}); break;
 	default: break;
 	}
 }

@@ -257,19 +257,9 @@ void cloud_release(struct sim *s, struct happening *h)
 	account_says(s, release_answered(s, h, m, kind), m->vendor);
 }
 
-static void sweep_one(struct sim *s, const struct client *by, const struct machine *m)
-{
-	if (m->hard_end > s->now)
-		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
-	struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
-	h->client = by->number;
-	h->life = -1; /* no run waits for the answer */
-	h->machine = number_of(s, m);
-}
-
 /* ---- listing ---- */
 
-static struct pod_view view_of(struct sim *s, const struct machine *m)
+struct pod_view cloud_view(struct sim *s, const struct machine *m)
 {
 	struct pod_view v = {.state = POD_STATE_CREATING, .price_microusd_h = m->price};
 
@@ -302,16 +292,6 @@ bool cloud_listed_now(struct sim *s, const struct machine *m, int provider)
 	if (m->is_over && !(vendor(s, m)->keeps_gone && s->now - m->ended < 300000))
 		return false;
 	return true;
-}
-
-void cloud_sweep(struct sim *s, const struct client *by)
-{
-	for (size_t i = 0; i < s->machine_count; i++) {
-		const struct machine *m = &s->machines[i];
-		bool overdue = pod_is_overdue(view_of(s, m).marker.hard_end_s, wall_now(by));
-		if (!m->is_over && cloud_listed_now(s, m, m->vendor) && (overdue || plant(PLANT_SWEEP_ALL)))
-			sweep_one(s, by, m);
-	}
 }
 
 enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms)
@@ -350,7 +330,7 @@ void cloud_list(struct sim *s, struct happening *h)
 		if (!cloud_listed_now(s, m, h->provider))
 			continue;
 		if (!cloud_missed(s, m))
-			views[count++] = view_of(s, m);
+			views[count++] = cloud_view(s, m);
 	}
 	r->data = views;
 	r->count = count;

@@ -220,16 +220,6 @@ static void prices_move(struct sim *s, int64_t x)
 		s->prices[vendor][i] = s->prices[vendor][i] * (50 + x % 151) / 100;
 }
 
-static void reap(struct sim *s, const struct client *by)
-{
-	trace(s, "`burst reap` on machine %d", by->job->laptop);
-	s->hit[F_REAP] = true;
-	for (int i = 0; i < s->plan->client_count; i++)
-		if (s->clients[i].laptop == by->laptop)
-			client_reap(&s->clients[i]);
-	cloud_sweep(s, by);
-}
-
 static bool put_off_to_boot(struct sim *s, struct happening *h)
 {
 	int64_t off_until = s->clients[h->client].laptop->off_until;
@@ -268,6 +258,8 @@ static void happens(struct sim *s, struct happening *h)
 	case W_SIGNAL:
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN:
+	case W_BILLED:
+	case W_CRASH:
 	case W_ROOM:
 		if (cl->laptop->asleep)
 			put_off(s, h);
@@ -276,7 +268,7 @@ static void happens(struct sim *s, struct happening *h)
 		break;
 	case W_CALL: account_call(s, h); break;
 	case W_CREATE: cloud_create(s, h); break;
-	case W_WIRE_CALL: wire_arrives(s, h); break;
+	case W_WIRE_CALL: line_arrives(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
 	case W_RELEASE: cloud_release(s, h); break;
 	case W_CONTAINER: cloud_container(s, &s->machines[h->machine]); break;
@@ -315,7 +307,7 @@ static struct client *tick_is_next(struct sim *s, int64_t *at)
 	*at = INT64_MAX;
 	for (int i = 0; i < s->plan->client_count; i++) {
 		struct client *cl = &s->clients[i];
-		int64_t wake = cl->up && !cl->laptop->asleep ? core_wake_at(cl->core) : INT64_MAX;
+		int64_t wake = cl->up && !cl->bills_open && !cl->laptop->asleep ? core_wake_at(cl->core) : INT64_MAX;
 		if (wake != INT64_MAX)
 			wake = MAX(wake - cl->laptop->boot_offset, s->now);
 		if (wake >= *at)
@@ -385,6 +377,14 @@ static void make_client(struct sim *s, int number)
 		cl->safe[i] = job->segments[i].done;
 }
 
+/* `burst reap` on one of the machines. */
+static void make_reaper(struct sim *s, int laptop)
+{
+	int number = CLIENTS_MAX + laptop;
+
+	s->clients[number] = (struct client){.sim = s, .job = &s->plan->jobs[0], .number = number, .laptop = &s->laptops[laptop]};
+}
+
 static void play(struct sim *s)
 {
 	while (!s->broken[0]) {
@@ -414,6 +414,8 @@ void sim_run(struct sim *s, struct plan *plan, bool tracing)
 	make_cloud(s);
 	for (int i = 0; i < plan->client_count; i++)
 		make_client(s, i);
+	for (int i = 0; i < LAPTOPS_MAX; i++)
+		make_reaper(s, i);
 	schedule_timed(s);
 	wire_open(s);
 	for (int i = 0; i < plan->client_count; i++)
@@ -447,7 +449,7 @@ static void free_client(struct client *cl)
 void sim_free(struct sim *s)
 {
 	wire_free(s);
-	for (int i = 0; i < CLIENTS_MAX; i++)
+	for (int i = 0; i < CLIENTS_ALL; i++)
 		free_client(&s->clients[i]);
 	for (int i = 0; i < LAPTOPS_MAX; i++)
 		free(s->laptops[i].rows), store_close(s->laptops[i].facts);

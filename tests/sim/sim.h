@@ -15,6 +15,7 @@ enum {
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
 	LAPTOPS_MAX = 3,
+	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
 	POD_SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
 	HOUR_MS = 3600 * 1000,
 };
@@ -33,7 +34,7 @@ enum {
 	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)                                                                            \
 	/* of calls to real translators' servers: wire.c */                                                             \
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
-	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER)
+	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -183,13 +184,22 @@ extern const char *const fault_names[F_KINDS];
 	X(EXIT_3, "no credentials were refused") \
 	X(EXIT_130, "there was no signal") \
 	X(EXIT_WORDLESS, "without a word") \
-	X(COMPUTE_MORE, "computed")
+	X(COMPUTE_MORE, "computed") \
+	/* of calls to real translators' servers: caller.c is lied to */ \
+	X(CREATE_AGAIN, "carried again") \
+	X(TRIES_FOR_EVER, "and never answered") \
+	X(RELEASE_LAST, "though nobody told it to") \
+	X(RETRY_AFTER_UNHEARD, "that was named for it") \
+	X(CREATE_WAITS, "for its turn") \
+	X(CLOCK_UNHEARD, "a create by a clock") \
+	X(ORPHAN_ALL, "whose agent was given work")
 
 enum plant {
 #define X(name, says) PLANT_##name,
 	PLANTS(X)
 #undef X
-		PLANTS_COUNT
+		PLANTS_COUNT,
+	PLANT_FIRST_OF_WIRES = PLANT_CREATE_AGAIN,
 };
 extern enum plant planted;
 struct planted_defect {
@@ -206,7 +216,7 @@ static inline bool plant(enum plant p)
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_WIRE_REPLY, W_WIRE_AGAIN,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_BILLED, W_CRASH, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
 	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
 	/* to the machine that burst runs on */
@@ -338,6 +348,8 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
+	int bills_open;	  /* the run is over, and asks what it cost; of a reaper: what it waits for */
+	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
 };
 
 struct sim {
@@ -361,9 +373,10 @@ struct sim {
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */
 
-	struct wire *wire; /* of vendors with real translators */
+	struct wire *wire;   /* of vendors with real translators */
+	struct lines *lines; /* ... and the calls to them */
 	struct laptop laptops[LAPTOPS_MAX];
-	struct client clients[CLIENTS_MAX];
+	struct client clients[CLIENTS_ALL];
 	int64_t actions, events;
 	double core_s; /* spent in core_step, when measured */
 	bool measuring;
@@ -399,8 +412,12 @@ bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
-/* What `burst reap` does beside its own dead runs: pods of anyone that are long past their hard end. */
-void cloud_sweep(struct sim *s, const struct client *by);
+struct pod_view cloud_view(struct sim *s, const struct machine *m);
+
+/* reap.c */
+void reap(struct sim *s, struct client *by);
+bool reap_wants_run(const struct client *cl); /* a dead one */
+void reaper_ends(struct client *reaper);
 
 /* account.c */
 void account_send(struct client *cl, const struct happening *call, int64_t extra);
@@ -441,6 +458,8 @@ void client_reap(struct client *cl);  /* `burst reap`: takes what a run left who
 void client_restart(struct client *cl, struct happening *h);
 bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);
+void client_home(struct client *cl, int pod, uint32_t segment);
+void client_leaves(struct client *cl);
 void client_told(struct client *cl, struct event *ev, const struct err *err);
 
 #endif

@@ -1,63 +1,21 @@
-/* wire.c - carries the operations of real translators over the virtual clock, as engine/caller.c does over real lines, and hands
- * what comes of them to the core as engine/vendor.c does. What goes wrong on the way goes wrong here, call by call. */
+/* wire.c - a client's side of vendors that are spoken to through their real translators: the real engine/caller.c carries their
+ * operations (over line.c), and what comes of them goes to the core as engine/vendor.c hands it on. */
 #include "wire.h"
 
 #include <stdlib.h>
-#include <time.h>
 
-#include "orchestrator/base/clock.h"
-#include "orchestrator/base/crypto.h"
-#include "orchestrator/base/log.h"
 #include "orchestrator/engine/caller.h"
-#include "orchestrator/engine/limit.h"
-#include "orchestrator/net/grpc.h"
 #include "providers/modal/modal.h"
 #include "providers/runpod/runpod.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, RENT_QUEUE_MS = 10000, LOG_FRESH_MS = 5000 }; /* as in caller.c and vendor.c */
-enum { ENV_MAX = 24, BAD_MAX = 16, KINDS = WIRE_MODAL + 1 };
+enum { LOG_FRESH_MS = 5000 }; /* as in vendor.c */
+enum { BAD_MAX = 16, KINDS = WIRE_MODAL + 1 };
 
 const struct wire_gpu wire_gpus[2] = {{"NVIDIA L40S", "L40S", "L40S", 48}, {"NVIDIA L4", "L4", "L4", 24}};
 const char *const wire_datacenters[2] = {"EU-RO-1", "US-KS-2"};
 static const char *const wishes[] = {"L40S", "L4", NULL};
 
 /* ---- what there is ---- */
-
-struct sent { /* a call; whoever carries or may repeat it holds it */
-	int refs;
-	struct call call;
-};
-
-struct carried { /* one trip of a call */
-	bool used;
-	uint64_t op;
-	int number, life;
-	struct sent *sent;
-	struct answer answer;
-	int64_t sent_at; /* true time */
-	int64_t slow_reply_ms;
-	bool failed, was_sent, cut, hung_up;
-	bool puts_off, fails_before, fails_after, loses_reply;
-	int garbage, x; /* 0: none */
-};
-
-struct wire_op {
-	struct wire_op *next;
-	uint64_t serial;
-	int provider, pod;
-	enum op_kind kind;
-	struct op *op;
-	struct op_want want;
-	struct env_pair env[ENV_MAX];
-	size_t env_count;
-	char image[IMAGE_MAX];
-	int64_t asked_at;
-	struct sent *sent;
-	int repeats;
-	struct grpc_tries tries;
-	int64_t sent_wall_ms, queued_at;
-	void (*done)(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err);
-};
 
 struct pod_log { /* of one pod of this life */
 	bool asked;
@@ -67,13 +25,15 @@ struct pod_log { /* of one pod of this life */
 };
 
 struct wire_life { /* of one client */
-	struct provider *handles[VENDORS_MAX];
+	struct client *cl;
+	struct http line;
+	struct caller *caller;
 	struct volume volumes[VENDORS_MAX];
-	struct wire_op *ops;
+	struct asked *asked;
+	struct stage stages[VENDORS_MAX];
 	struct pod_log *logs;
 	size_t log_count;
-	int64_t clock_off[VENDORS_MAX];
-	bool clock_known[VENDORS_MAX];
+	int inside; /* its caller.c is at work */
 };
 
 struct bad_offer {
@@ -91,60 +51,12 @@ struct wire {
 	struct server servers[VENDORS_MAX];
 	struct wired *machines;
 	size_t machine_count;
-	struct wire_life lives[CLIENTS_MAX];
+	struct wire_life *lives[CLIENTS_ALL];
 	struct ledger ledgers[LAPTOPS_MAX][VENDORS_MAX];
-	struct carried *carried;
-	size_t carried_count, carried_cap;
-	uint64_t serials, random;
 	struct wire_tally tally[KINDS];
 };
 
-/* ---- the clocks and the chance that translators know (see the Makefile: --wrap) ---- */
-
-static struct client *calling;
-
-int64_t __real_clock_boot_ms(void);
-int64_t __real_clock_wall_ms(void);
-uint64_t __real_random_u64(void);
-int64_t __wrap_clock_boot_ms(void);
-int64_t __wrap_clock_wall_ms(void);
-uint64_t __wrap_random_u64(void);
-void __wrap_log_secret(const char *text);
-
-int64_t __wrap_clock_boot_ms(void)
-{
-	return calling ? boot_now(calling) : __real_clock_boot_ms();
-}
-
-int64_t __wrap_clock_wall_ms(void)
-{
-	return calling ? wall_now(calling) : __real_clock_wall_ms();
-}
-
-uint64_t __wrap_random_u64(void)
-{
-	if (!calling)
-		return __real_random_u64();
-	uint64_t z = (calling->sim->wire->random += 0x9e3779b97f4a7c15ull);
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	return z ^ (z >> 31);
-}
-
-/* Millions of tokens of sessions would be remembered. */
-void __wrap_log_secret(const char *text)
-{
-	(void)text;
-}
-
 /* ---- small things ---- */
-
-static struct str take_str(struct str *from)
-{
-	struct str taken = *from;
-
-	*from = STR_INIT;
-	return taken;
-}
 
 bool wire_is(const struct sim *s, int vendor)
 {
@@ -156,14 +68,49 @@ const struct wire_tally *wire_tallies(const struct sim *s)
 	return s->wire ? s->wire->tally : NULL;
 }
 
-static const struct provider_ops *ops_of(const struct sim *s, int vendor)
+struct wire_tally *wire_tally_of(struct sim *s, int vendor)
+{
+	return &s->wire->tally[s->plan->vendors[vendor].wire];
+}
+
+const struct provider_ops *wire_ops(const struct sim *s, int vendor)
 {
 	return s->plan->vendors[vendor].wire == WIRE_RUNPOD ? &provider_runpod : &provider_modal;
 }
 
 static struct wire_life *life_of(struct client *cl)
 {
-	return &cl->sim->wire->lives[cl->number];
+	return cl->sim->wire->lives[cl->number];
+}
+
+struct http *wire_line(struct client *cl)
+{
+	return &life_of(cl)->line;
+}
+
+struct asked *wire_asked(struct client *cl)
+{
+	return life_of(cl)->asked;
+}
+
+int64_t wire_time_there(struct client *cl, int provider)
+{
+	struct wire_life *l = life_of(cl);
+	struct client *was = line_enter(cl);
+	int64_t now_ms = caller_time_there(l->caller, rules_ops(cl->sim, provider));
+
+	line_leave(was);
+	return now_ms;
+}
+
+struct stage *wire_stage(struct client *cl, int provider)
+{
+	return &life_of(cl)->stages[provider];
+}
+
+const json_t *wire_staged(struct sim *s, int vendor, const char *path)
+{
+	return json_object_get(s->wire->servers[vendor].files, path);
 }
 
 static struct ledger *ledger_of(struct client *cl, int vendor)
@@ -188,14 +135,6 @@ void answer_free(struct answer *a)
 	*a = (struct answer){0};
 }
 
-static void let_go(struct sent *sent)
-{
-	if (!sent || --sent->refs)
-		return;
-	call_free(&sent->call);
-	free(sent);
-}
-
 struct wired *wire_of(struct sim *s, const struct machine *m)
 {
 	struct wire *w = s->wire;
@@ -216,6 +155,14 @@ struct machine *wire_find(struct sim *s, int vendor, const char *id)
 		if (s->machines[i].vendor == vendor && !strcmp(s->machines[i].id, id))
 			return &s->machines[i];
 	return NULL;
+}
+
+void wire_serve(struct sim *s, int vendor, int client, const struct call *call, struct answer *a)
+{
+	struct server *v = &s->wire->servers[vendor];
+
+	v->asked_by = client;
+	(s->plan->vendors[vendor].wire == WIRE_RUNPOD ? runpod_serve : modal_serve)(s, v, call, a);
 }
 
 /* ---- beginning and end of a schedule, and of a client's life ---- */
@@ -249,12 +196,72 @@ void wire_open(struct sim *s)
 		if (!w)
 			s->wire = w = xcalloc(1, sizeof(*w));
 		w->conf[i] = conf_of(&s->plan->vendors[i]);
-		w->servers[i] = (struct server){.vendor = i, .images = json_object(), .secrets = json_object()};
+		w->servers[i] = (struct server){.vendor = i, .images = json_object(), .secrets = json_object(), .files = json_object(),
+					     .blocks = json_object()};
 		w->servers[i].volumes = s->plan->vendors[i].has_volume;
 		w->tally[s->plan->vendors[i].wire].runs = 1;
 	}
-	if (w)
-		w->random = s->plan->seed;
+	if (!w)
+		return;
+	line_open(s);
+}
+
+static void asked_free(struct asked *a)
+{
+	*a->link = a->next;
+	if (a->next)
+		a->next->link = a->link;
+	for (size_t i = 0; i < a->env_count; i++) {
+		free(a->env[i].name);
+		free(a->env[i].value);
+	}
+	loop_untimer(a->timer);
+	free(a->path);
+	str_free(&a->got);
+	free(a);
+}
+
+static void bury(struct wire_life *l)
+{
+	struct client *was = line_enter(l->cl);
+
+	caller_free(l->caller);
+	line_leave(was);
+	while (l->asked)
+		asked_free(l->asked);
+	for (int i = 0; i < VENDORS_MAX; i++)
+		if (l->line.handles[i])
+			wire_ops(l->cl->sim, i)->close(l->line.handles[i]);
+	for (size_t i = 0; i < l->log_count; i++)
+		free(l->logs[i].lines);
+	free(l->logs);
+	free(l);
+}
+
+static struct client *enter(struct wire_life *l)
+{
+	l->inside++;
+	return line_enter(l->cl);
+}
+
+static void leave(struct wire_life *l, struct client *was)
+{
+	line_leave(was);
+	if (!--l->inside && l->line.loop.cut)
+		bury(l);
+}
+
+/* It may die in the middle of caller.c's work, which is then done to its end, but nothing comes of it. */
+void wire_end_life(struct client *cl)
+{
+	struct wire_life *l = cl->sim->wire ? life_of(cl) : NULL;
+
+	if (!l)
+		return;
+	cl->sim->wire->lives[cl->number] = NULL;
+	l->line.loop.cut = true;
+	if (!l->inside)
+		bury(l);
 }
 
 void wire_free(struct sim *s)
@@ -263,13 +270,10 @@ void wire_free(struct sim *s)
 
 	if (!w)
 		return;
-	for (int i = 0; i < CLIENTS_MAX; i++)
+	for (int i = 0; i < CLIENTS_ALL; i++)
 		if (s->clients[i].sim)
 			wire_end_life(&s->clients[i]);
-	for (size_t i = 0; i < w->carried_count; i++) {
-		let_go(w->carried[i].sent);
-		answer_free(&w->carried[i].answer);
-	}
+	line_close(s);
 	for (size_t i = 0; i < w->machine_count; i++) {
 		json_decref(w->machines[i].env);
 		json_decref(w->machines[i].tags);
@@ -278,10 +282,11 @@ void wire_free(struct sim *s)
 	for (int i = 0; i < VENDORS_MAX; i++) {
 		json_decref(w->servers[i].images);
 		json_decref(w->servers[i].secrets);
+		json_decref(w->servers[i].files);
+		json_decref(w->servers[i].blocks);
 		section_free(w->conf[i]);
 	}
 	free(w->machines);
-	free(w->carried);
 	free(w);
 	s->wire = NULL;
 }
@@ -293,610 +298,102 @@ void wire_begin_life(struct client *cl)
 
 	if (!w)
 		return;
-	struct wire_life *l = life_of(cl);
-	*l = (struct wire_life){0};
-	for (int i = 0; i < VENDORS_MAX; i++)
-		if (wire_is(cl->sim, i) && ops_of(cl->sim, i)->open(&l->handles[i], w->conf[i], "/", &err) < 0)
+	struct wire_life *l = w->lives[cl->number] = xcalloc(1, sizeof(*l));
+	l->cl = l->line.loop.cl = cl;
+	l->caller = caller_new(&l->line.loop, &l->line);
+	for (int i = 0; i < VENDORS_MAX; i++) {
+		cl->heard_off_ms[i] = 0;
+		if (wire_is(cl->sim, i) && wire_ops(cl->sim, i)->open(&l->line.handles[i], w->conf[i], "/", &err) < 0)
 			broke(cl->sim, "the provider cannot be opened: %s", err.msg);
-}
-
-static void op_end(struct client *cl, struct wire_op *o)
-{
-	struct wire_op **link = &life_of(cl)->ops;
-
-	while (*link != o)
-		link = &(*link)->next;
-	*link = o->next;
-	calling = cl;
-	ops_of(cl->sim, o->provider)->op_free(o->op);
-	calling = NULL;
-	for (size_t i = 0; i < o->env_count; i++) {
-		free(o->env[i].name);
-		free(o->env[i].value);
-	}
-	let_go(o->sent);
-	free(o);
-}
-
-void wire_end_life(struct client *cl)
-{
-	if (!cl->sim->wire)
-		return;
-	struct wire_life *l = life_of(cl);
-	while (l->ops)
-		op_end(cl, l->ops);
-	for (int i = 0; i < VENDORS_MAX; i++)
-		if (l->handles[i])
-			ops_of(cl->sim, i)->close(l->handles[i]);
-	for (size_t i = 0; i < l->log_count; i++)
-		free(l->logs[i].lines);
-	free(l->logs);
-	*l = (struct wire_life){0};
-}
-
-/* ---- carrying: engine/caller.c ---- */
-
-static void step(struct client *cl, struct wire_op *o, const struct reply *reply);
-
-static void again_later(struct client *cl, const struct wire_op *o, int64_t ms, bool whole_step)
-{
-	struct happening *h = client_later(cl, ms, W_WIRE_AGAIN);
-
-	h->x = (int64_t)o->serial;
-	h->y = whole_step;
-}
-
-static void finish(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
-{
-	struct wire_op copy = *o; /* what done() needs of it outlives it */
-	struct err why = err ? *err : (struct err){0};
-
-	if (err)
-		trace(cl->sim, "op %llu (%s): %s: %s", (unsigned long long)o->serial, ops_of(cl->sim, o->provider)->name,
-		      err_kind_name(why.kind), why.msg);
-	op_end(cl, o);
-	copy.done(cl, &copy, result, err ? &why : NULL);
-}
-
-static int64_t room_in(struct client *cl, const struct wire_op *o)
-{
-	const struct provider_ops *ops = ops_of(cl->sim, o->provider);
-
-	return limiter_take(cl->limiter, ops->account(life_of(cl)->handles[o->provider]), ops->calls_per_minute, o->sent->call.class,
-			    wall_now(cl));
-}
-
-static void wait_for_room(struct client *cl, struct wire_op *o, int64_t wait_ms)
-{
-	struct err err = {0};
-
-	if (!o->queued_at)
-		o->queued_at = boot_now(cl);
-	if (o->kind != OP_RENT || o->sent->call.class != CALL_CREATE || boot_now(cl) - o->queued_at < RENT_QUEUE_MS) {
-		again_later(cl, o, wait_ms, false);
-		return;
-	}
-	err_set(&err, ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
-	err.retry_after_ms = wait_ms;
-	finish(cl, o, NULL, &err);
-}
-
-static struct carried *new_carried(struct wire *w)
-{
-	for (size_t i = 0; i < w->carried_count; i++)
-		if (!w->carried[i].used)
-			return &w->carried[i];
-	GROW(w->carried, w->carried_count, w->carried_cap);
-	return &w->carried[w->carried_count++];
-}
-
-static void free_carried(struct carried *c)
-{
-	let_go(c->sent);
-	answer_free(&c->answer);
-	*c = (struct carried){0};
-}
-
-static struct happening *back_later(struct client *cl, struct sim *s, const struct carried *c, int64_t delay)
-{
-	struct happening *h = client_later(cl, delay, W_WIRE_REPLY);
-
-	h->life = c->life;
-	h->x = c - s->wire->carried;
-	return h;
-}
-
-/* What the faults of the plan do to this trip. */
-static void fit_faults(struct sim *s, struct carried *c)
-{
-	const struct fault *f;
-
-	c->puts_off = strikes(s, F_CALL_429);
-	f = strikes(s, F_CALL_5XX);
-	if (f && f->x & 1)
-		c->fails_before = true;
-	else if (f)
-		c->fails_after = true;
-	c->x = f ? f->x >> 1 : 0;
-	c->loses_reply = strikes(s, F_CALL_REPLY_LOST);
-	f = strikes(s, F_CALL_GARBAGE);
-	c->garbage = f ? 1 + f->x % 4 : 0;
-}
-
-static void show_call(struct sim *s, const struct carried *c, int provider)
-{
-	const struct call *call = &c->sent->call;
-
-	if (!s->tracing)
-		return;
-	const char *name = call->kind == CALL_GRPC ? strrchr(call->url, '/') + 1 : call->url;
-	trace(s, "call %d (op %llu): %s: %s %s, %zu bytes", c->number, (unsigned long long)c->op, ops_of(s, provider)->name,
-	      call->kind == CALL_GRPC ? "gRPC" : call->method, name, call->body.len);
-}
-
-/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the client's to cap. */
-static void note_release(struct client *cl, const struct wire_op *o, const struct carried *c)
-{
-	struct machine *m = o->kind == OP_RELEASE ? wire_find(cl->sim, o->provider, o->want.id) : NULL;
-	bool comes_there = !c->failed && !c->puts_off && !c->fails_before;
-
-	if (m && !comes_there && m->release_asked < 0)
-		m->release_asked = cl->sim->now;
-}
-
-/* The request is on its way, and nobody is there any more to hear the answer. */
-static void crash_now(struct client *cl)
-{
-	static const enum fault_kind kinds[] = {F_CRASH_RESUME, F_CRASH_REAP, F_CRASH_RESUME, F_CRASH_RESUME};
-	const struct fault *f = strikes(cl->sim, F_CRASH_AT_CALL);
-
-	if (!f)
-		return;
-	struct fault crash = *f;
-	crash.kind = kinds[(f->x >> 1) % 4];
-	client_crash(cl, &crash);
-}
-
-static void carry(struct client *cl, struct wire_op *o)
-{
-	struct sim *s = cl->sim;
-	struct wire *w = s->wire;
-	const struct fault *f;
-
-	o->sent_wall_ms = wall_now(cl);
-	int64_t wait = o->sent->call.unlimited ? 0 : room_in(cl, o), latency = s->plan->vendors[o->provider].latency_ms;
-	if (wait > 0) {
-		wait_for_room(cl, o, wait);
-		return;
-	}
-	o->queued_at = 0;
-	struct carried *c = new_carried(w);
-	*c = (struct carried){.used = true, .op = o->serial, .life = cl->life, .sent = o->sent, .sent_at = s->now, .was_sent = true};
-	o->sent->refs++;
-	c->number = (int)++w->tally[s->plan->vendors[o->provider].wire].calls;
-	show_call(s, c, o->provider);
-	f = strikes(s, F_CALL_LOST);
-	if (f) { /* not connected, reset, or never answered */
-		c->failed = true;
-		c->was_sent = f->x % 3;
-		note_release(cl, o, c);
-		back_later(cl, s, c, f->x % 3 == 2 ? o->sent->call.timeout_ms : latency);
-		return;
-	}
-	f = strikes(s, F_CALL_SLOW);
-	int64_t slow = f && f->x & 1 ? f->ms % 10000 : 0;
-	c->slow_reply_ms = f && !(f->x & 1) ? f->ms % 70000 : 0;
-	fit_faults(s, c);
-	note_release(cl, o, c);
-	struct happening *h = client_later(cl, latency + slow, W_WIRE_CALL);
-	h->provider = o->provider;
-	h->x = c - w->carried;
-	crash_now(cl);
-}
-
-static void step(struct client *cl, struct wire_op *o, const struct reply *reply)
-{
-	struct op_result result = {0};
-	struct err err = {0};
-	int64_t wait_ms = 0;
-	struct call next = {0};
-
-	calling = cl;
-	enum op_next what = ops_of(cl->sim, o->provider)->next(o->op, reply, &next, &wait_ms, &result, &err);
-	calling = NULL;
-	if (what == OP_CALL || what == OP_WAIT)
-		op_result_free(&result);
-	switch (what) {
-	case OP_CALL:
-		let_go(o->sent);
-		o->sent = xcalloc(1, sizeof(*o->sent));
-		*o->sent = (struct sent){1, next};
-		carry(cl, o);
-		return;
-	case OP_WAIT: again_later(cl, o, wait_ms, true); return;
-	case OP_DONE: finish(cl, o, &result, NULL); break;
-	case OP_FAILED: finish(cl, o, NULL, &err); break;
-	}
-	op_result_free(&result);
-}
-
-static struct wire_op *begin(struct client *cl, int provider, int pod, enum op_kind kind,
-			     void (*done)(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err))
-{
-	struct wire_life *l = life_of(cl);
-	struct wire_op *o = xcalloc(1, sizeof(*o));
-
-	o->serial = ++cl->sim->wire->serials;
-	o->provider = provider;
-	o->pod = pod;
-	o->kind = kind;
-	o->done = done;
-	o->asked_at = boot_now(cl);
-	o->next = l->ops;
-	l->ops = o;
-	cl->sim->wire->tally[cl->sim->plan->vendors[provider].wire].ops++;
-	return o;
-}
-
-/* Its want is filled in. It never calls back from inside. */
-static void go(struct client *cl, struct wire_op *o)
-{
-	calling = cl;
-	o->op = ops_of(cl->sim, o->provider)->begin(life_of(cl)->handles[o->provider], o->kind, &o->want);
-	calling = NULL;
-	again_later(cl, o, 0, true);
-}
-
-/* ---- at the server ---- */
-
-static void break_off(struct carried *c)
-{
-	c->failed = true;
-	str_reset(&c->answer.head);
-	str_reset(&c->answer.body);
-}
-
-static void spoil_http(struct carried *c)
-{
-	struct str *body = &c->answer.body;
-
-	if (body->len)
-		body->len = body->len / 2;
-	switch (c->garbage) {
-	case 1: c->cut = true; return; /* fewer bytes than were announced */
-	case 2: break;
-	case 3:
-		str_reset(body);
-		str_add(body, "<html><body>Please wait</body></html>");
-		break;
-	default: str_reset(body); str_add(body, "{\"zebra\":{\"stripes\":[1,2]}}");
-	}
-	if (body->s)
-		body->s[body->len] = '\0';
-}
-
-static void spoil_grpc(struct carried *c)
-{
-	struct answer *a = &c->answer;
-
-	switch (c->garbage) {
-	case 1: /* it ends in the middle of a message */
-		str_reset(&a->body);
-		str_addn(&a->body, "\0\0\0\0\7abc", 8);
-		return;
-	case 2: /* ... without a status */
-		str_reset(&a->head);
-		str_add(&a->head, "HTTP/2 200\r\nContent-Type: application/grpc\r\n");
-		return;
-	case 3: /* of something between the server and us */
-		str_reset(&a->head);
-		str_reset(&a->body);
-		str_add(&a->head, "HTTP/2 200\r\nContent-Type: text/html\r\n");
-		str_add(&a->body, "<html></html>");
-		return;
-	default: /* no message of this kind */
-		str_reset(&a->body);
-		grpc_add_frame(&a->body, "\xff\xff\xff", 3);
 	}
 }
 
-static void answer_failure(struct sim *s, struct carried *c, bool grpc)
-{
-	static const int http[] = {500, 502, 503, 504}, codes[] = {GRPC_UNAVAILABLE, GRPC_INTERNAL, GRPC_UNKNOWN};
-	struct answer *a = &c->answer;
-
-	(void)s;
-	if (grpc && c->x % 4) {
-		modal_status(a, codes[c->x % 4 - 1], "it broke: 50% of it");
-		return;
-	}
-	answer_free(a);
-	a->status = http[c->x % 4];
-	str_addf(&a->head, "HTTP/1.1 %d X\r\nContent-Type: text/html\r\n", a->status);
-	str_add(&a->body, "<html><body>Bad gateway</body></html>");
-}
-
-static void serve(struct sim *s, struct carried *c, int provider, int client)
-{
-	bool grpc = s->plan->vendors[provider].wire == WIRE_MODAL, refused = false;
-	size_t machines = s->machine_count;
-
-	s->wire->servers[provider].asked_by = client;
-	if (c->puts_off && grpc)
-		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", 0.5 + c->number % 5);
-	else if (c->puts_off)
-		runpod_put_off(s, &c->answer, 1 + c->number % 4);
-	else if (c->fails_before)
-		answer_failure(s, c, grpc);
-	else if (grpc)
-		modal_serve(s, &s->wire->servers[provider], &c->sent->call, &c->answer);
-	else
-		runpod_serve(s, &s->wire->servers[provider], &c->sent->call, &c->answer);
-	refused = c->puts_off || c->fails_before;
-	if (!refused && c->fails_after)
-		answer_failure(s, c, grpc);
-	else if (!refused && c->garbage && grpc)
-		spoil_grpc(c);
-	else if (!refused && c->garbage)
-		spoil_http(c);
-	if (c->loses_reply || !c->answer.status)
-		break_off(c);
-	bool spoilt = c->failed || c->fails_after || c->garbage || c->slow_reply_ms;
-	for (size_t i = machines; spoilt && i < s->machine_count; i++)
-		s->machines[i].reply_lost = true;
-}
-
-/* When the client hears of it: it does not wait for ever. */
-static int64_t heard_after(struct sim *s, struct carried *c, int64_t latency)
-{
-	const struct call *call = &c->sent->call;
-	int64_t took = s->now - c->sent_at + latency + c->answer.delay_ms + c->slow_reply_ms;
-
-	if (!c->failed && call->stream && call->stream_limit_ms && (c->answer.endless || took > call->stream_limit_ms)) {
-		c->hung_up = true;
-		if (!c->answer.endless) /* nothing had come by then */
-			answer_free(&c->answer);
-		return MAX(c->sent_at + call->stream_limit_ms - s->now, INT64_C(0));
-	}
-	if (took > call->timeout_ms || (!c->failed && c->answer.endless)) {
-		if (!c->answer.endless)
-			break_off(c);
-		c->failed = true;
-		return MAX(c->sent_at + call->timeout_ms - s->now, INT64_C(0));
-	}
-	return took - (s->now - c->sent_at);
-}
-
-static void add_date(struct sim *s, struct answer *a)
-{
-	time_t now = (time_t)((WALL_EPOCH_MS + s->now) / 1000);
-	struct tm tm;
-	char text[48];
-
-	gmtime_r(&now, &tm);
-	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
-	str_addf(&a->head, "Date: %s\r\n", text);
-}
-
-void wire_arrives(struct sim *s, const struct happening *h)
-{
-	struct carried *c = &s->wire->carried[h->x];
-	struct client *cl = &s->clients[h->client];
-
-	serve(s, c, h->provider, h->client);
-	if (!c->failed)
-		add_date(s, &c->answer);
-	int64_t wait = heard_after(s, c, s->plan->vendors[h->provider].latency_ms);
-	if (c->life != cl->life) {
-		free_carried(c);
-		return;
-	}
-	back_later(cl, s, c, wait);
-}
-
-/* ---- the reply, as net/http.c and net/grpc.c make it ---- */
-
-static void fail_reply(struct reply *r, const struct carried *c)
-{
-	r->failed = true;
-	r->was_sent = c->was_sent;
-	err_set(&r->err, ERR_NETWORK, c->was_sent ? "the connection was lost" : "not connected");
-}
-
-static void take_http(struct carried *c, struct reply *r)
-{
-	char after[16];
-
-	r->status = c->answer.status;
-	r->body = take_str(&c->answer.body);
-	r->head = take_str(&c->answer.head);
-	if (c->failed || c->cut)
-		fail_reply(r, c);
-	else if (reply_header(r, "Retry-After", after, sizeof(after)))
-		r->retry_after_ms = atoll(after) * 1000;
-}
-
-static void grpc_failed(struct reply *r, enum err_kind kind, const char *what)
-{
-	r->failed = r->was_sent = true;
-	err_set(&r->err, kind, "%s", what);
-	r->grpc_status = grpc_code_of_kind(kind);
-}
-
-static void grpc_said(struct reply *r, const struct str *words)
-{
-	err_set(&r->err, grpc_err_kind(r->grpc_status), "%s: %s", grpc_code_name(r->grpc_status), str_text(words));
-}
-
-/* grpc.c: judge(), on_http() */
-static void take_grpc(struct carried *c, const struct call *call, struct reply *r)
-{
-	CLEANUP(str_free) struct str words = STR_INIT;
-	struct str messages = STR_INIT;
-	struct grpc_reader reader = {.stream = call->stream, .most = call->max_bytes, .to = &messages};
-	char type[32] = "";
-	struct err err = {0};
-	int64_t after_ms;
-
-	r->status = c->answer.status;
-	r->head = take_str(&c->answer.head);
-	bool grpc = r->status == 200 && reply_header(r, "Content-Type", type, sizeof(type)) && !strncmp(type, "application/grpc", 16);
-	bool framed = !grpc || grpc_read(&reader, c->answer.body.s, c->answer.body.len, &err) == 0;
-	if (c->failed) {
-		fail_reply(r, c);
-		r->grpc_status = GRPC_UNAVAILABLE;
-	} else if (!framed) {
-		grpc_failed(r, err.kind, err.msg);
-	} else if (grpc_read_status(r, &r->grpc_status, &words, &r->details)) {
-		if (r->grpc_status != GRPC_OK)
-			grpc_said(r, &words);
-		else if (!c->hung_up && grpc_read_end(&reader, &err) < 0)
-			grpc_failed(r, err.kind, err.msg);
-	} else if (c->hung_up && (!r->status || grpc)) {
-		r->grpc_status = GRPC_OK;
-	} else if (grpc) {
-		grpc_failed(r, ERR_NETWORK, "the reply ends without a status");
-		r->grpc_status = GRPC_UNKNOWN;
-	} else {
-		r->grpc_status = grpc_code_of_http(r->status);
-		str_addf(&words, "HTTP status %d and no word of gRPC", r->status);
-		grpc_said(r, &words);
-	}
-	if (grpc_read_retry_policy(r->details.s, r->details.len, &after_ms))
-		r->retry_after_ms = after_ms;
-	r->err.retry_after_ms = r->err.kind ? r->retry_after_ms : 0;
-	grpc_read_drop(&reader);
-	if (call->stream || (!r->failed && r->grpc_status == GRPC_OK)) {
-		r->body = messages;
-		return;
-	}
-	str_free(&messages);
-}
-
-static void compare_clocks(struct client *cl, const struct wire_op *o, const struct reply *r)
-{
-	struct wire_life *l = life_of(cl);
-	int64_t off_ms;
-
-	if (r->failed || !reply_clock_off(r, o->sent_wall_ms, wall_now(cl), &off_ms))
-		return;
-	l->clock_off[o->provider] = off_ms;
-	l->clock_known[o->provider] = true;
-}
-
-/* caller.c: caller_check_clock() */
-static int check_clock(struct client *cl, int provider, struct err *err)
-{
-	const struct wire_life *l = life_of(cl);
-
-	if (!l->clock_known[provider] || llabs(l->clock_off[provider]) <= CALLER_CLOCK_OFF_MS)
-		return 0;
-	return err_set(err, ERR_CONFIG, "this machine's clock is off by %lld s", (long long)l->clock_off[provider] / 1000);
-}
-
-/* caller.c: again_ms() */
-static int64_t again_ms(struct client *cl, struct wire_op *o, const struct reply *r)
-{
-	int64_t wait;
-
-	if (o->sent->call.kind == CALL_GRPC) {
-		calling = cl;
-		wait = grpc_again_ms(&o->tries, &o->sent->call, r);
-		calling = NULL;
-		return wait;
-	}
-	if (!o->sent->call.may_repeat || o->repeats >= REPEATS_MAX)
-		return -1;
-	if (r->failed ? r->err.kind != ERR_NETWORK && r->err.kind != ERR_TRANSIENT : r->status < 500)
-		return -1;
-	wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
-	calling = cl;
-	wait += (int64_t)(random_u64() % (uint64_t)wait);
-	calling = NULL;
-	return MAX(wait, r->retry_after_ms);
-}
-
-static void show_reply(struct sim *s, const struct carried *c, const struct reply *r)
-{
-	if (r->failed)
-		trace(s, "reply %d: failed: %s", c->number, r->err.msg);
-	else if (c->sent->call.kind == CALL_GRPC)
-		trace(s, "reply %d: %s, %zu bytes%s%s", c->number, grpc_code_name(r->grpc_status), r->body.len, r->err.kind ? ": " : "",
-		      r->err.kind ? r->err.msg : c->hung_up ? ", hung up" : "");
-	else
-		trace(s, "reply %d: %d, %zu bytes%s%.80s", c->number, r->status, r->body.len, r->status >= 300 ? ": " : "",
-		      r->status >= 300 ? str_text(&r->body) : "");
-}
-
-static struct wire_op *find_op(struct client *cl, uint64_t serial)
-{
-	for (struct wire_op *o = life_of(cl)->ops; o; o = o->next)
-		if (o->serial == serial)
-			return o;
-	return NULL;
-}
-
-static void on_reply(struct client *cl, struct carried *c)
-{
-	__attribute__((cleanup(reply_free))) struct reply r = {0};
-	struct wire_op *o = find_op(cl, c->op);
-
-	/* the machine slept too long over it */
-	if (!c->failed && cl->sim->now - c->sent_at > c->sent->call.timeout_ms)
-		break_off(c);
-	if (c->sent->call.kind == CALL_GRPC)
-		take_grpc(c, &c->sent->call, &r);
-	else
-		take_http(c, &r);
-	show_reply(cl->sim, c, &r);
-	free_carried(c);
-	if (!o)
-		return;
-	compare_clocks(cl, o, &r);
-	limiter_learn(cl->limiter, ops_of(cl->sim, o->provider)->account(life_of(cl)->handles[o->provider]), &r,
-		      &(struct limit_call){o->sent_wall_ms, wall_now(cl), 0});
-	int64_t wait = again_ms(cl, o, &r);
-	if (wait >= 0) {
-		again_later(cl, o, wait, false);
-		return;
-	}
-	o->repeats = 0;
-	o->tries = (struct grpc_tries){0};
-	step(cl, o, &r);
-}
-
+/* A reply is back, or a timer is over. */
 void wire_hears(struct client *cl, const struct happening *h)
 {
-	if (h->what == W_WIRE_REPLY) {
-		on_reply(cl, &cl->sim->wire->carried[h->x]);
-		return;
-	}
-	struct wire_op *o = find_op(cl, (uint64_t)h->x);
-	if (o && h->y)
-		step(cl, o, NULL);
-	else if (o)
-		carry(cl, o);
+	struct wire_life *l = life_of(cl);
+	struct client *was = enter(l);
+
+	if (h->what == W_WIRE_REPLY)
+		line_hears(cl->sim, h);
+	else
+		line_fires(h);
+	leave(l, was);
+}
+
+struct asked *wire_asked_new(struct client *cl, int provider, int pod)
+{
+	struct wire_life *l = life_of(cl);
+	struct asked *a = xcalloc(1, sizeof(*a));
+
+	*a = (struct asked){.cl = cl, .life = l, .provider = provider, .pod = pod, .asked_at = boot_now(cl), .next = l->asked, .link = &l->asked};
+	if (a->next)
+		a->next->link = &a->next;
+	return l->asked = a;
+}
+
+static void over(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+
+	if (!a->life->line.loop.cut)
+		a->done(a, result, err);
+	asked_free(a);
+}
+
+struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
+			     void (*done)(struct asked *a, struct op_result *result, const struct err *err))
+{
+	struct wire_life *l = life_of(a->cl);
+	struct engine_provider vendor = {rules_ops(a->cl->sim, a->provider), l->line.handles[a->provider], a->cl->laptop->facts};
+	struct client *was = enter(l);
+
+	a->done = done;
+	struct caller_op *op = caller_begin(l->caller, &vendor, kind, &a->want, over, a);
+	leave(l, was);
+	return op;
+}
+
+void wire_cancel(struct asked *a, struct caller_op *op)
+{
+	struct wire_life *l = a->life;
+	struct client *was = enter(l);
+
+	caller_cancel(op);
+	asked_free(a);
+	leave(l, was);
+}
+
+static int check_clock(struct client *cl, int provider, struct err *err)
+{
+	struct wire_life *l = life_of(cl);
+	struct client *was = enter(l);
+	int rc = caller_check_clock(l->caller, rules_ops(cl->sim, provider), err);
+
+	leave(l, was);
+	return rc;
 }
 
 /* ---- what is asked and what the answers mean: engine/vendor.c ---- */
 
-static void offers_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void offers_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_OFFERS, .provider = o->provider};
+	struct client *cl = a->cl;
+	struct event ev = {.type = EV_OFFERS, .provider = a->provider};
 	struct offer_past *past = NULL;
 	struct err off = {0};
 
-	if (result && check_clock(cl, o->provider, &off) < 0) {
+	if (result && check_clock(cl, a->provider, &off) < 0) {
 		err = &off;
 	} else if (result) {
-		const struct vendor_plan *v = &cl->sim->plan->vendors[o->provider];
+		const struct vendor_plan *v = &cl->sim->plan->vendors[a->provider];
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
 		ev.past = past = xcalloc(ev.count + 1, sizeof(*past));
 		for (size_t i = 0; i < ev.count; i++) {
 			past[i].boot_ms = cl->sim->plan->knows_boots ? v->boot_ms : 0;
 			for (int k = 0; k < BAD_MAX; k++) {
-				const struct bad_offer *b = &ledger_of(cl, o->provider)->bad[k];
+				const struct bad_offer *b = &ledger_of(cl, a->provider)->bad[k];
 				if (!b->at || strcmp(b->id, ev.offers[i].id))
 					continue;
 				past[i].bad_at_ms = b->at;
@@ -904,70 +401,82 @@ static void offers_done(struct client *cl, struct wire_op *o, struct op_result *
 			}
 		}
 	}
-	client_told(cl, &ev, err);
+	client_told(a->cl, &ev, err);
 	free(past);
 }
 
 static void ask_offers(struct client *cl, int provider)
 {
-	struct wire_op *o = begin(cl, provider, -1, OP_OFFERS, offers_done);
+	struct asked *a = wire_asked_new(cl, provider, -1);
 
-	o->want.offers.gpus = wishes;
-	o->want.offers.spot = !cl->reaping && cl->sim->plan->vendors[provider].spot;
-	o->want.offers.cpu = o->want.offers.memory_gb = 1;
-	o->want.offers.volume = life_of(cl)->volumes[provider];
-	go(cl, o);
+	a->want.offers.gpus = wishes;
+	a->want.offers.spot = !cl->reaping && cl->sim->plan->vendors[provider].spot;
+	a->want.offers.cpu = a->want.offers.memory_gb = 1;
+	a->want.offers.volume = life_of(cl)->volumes[provider];
+	wire_begin(a, OP_OFFERS, offers_done);
 }
 
-static void volume_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+void wire_tell_volume(struct client *cl, int provider)
 {
-	struct volume *v = &life_of(cl)->volumes[o->provider];
-	struct event ev = {.type = EV_VOLUME, .provider = o->provider, .volume = v};
+	struct event ev = {.type = EV_VOLUME, .provider = provider, .volume = &life_of(cl)->volumes[provider]};
+
+	client_told(cl, &ev, NULL);
+}
+
+static void volume_done(struct asked *a, struct op_result *result, const struct err *err)
+{
+	struct volume *v = &a->life->volumes[a->provider];
+	struct event ev = {.type = EV_VOLUME, .provider = a->provider, .volume = v};
 	struct err none = {0};
 
-	if (result && result->volume_count) {
-		*v = result->volumes[0];
-		v->apart = provider_can_fetch(ops_of(cl->sim, o->provider), life_of(cl)->handles[o->provider], v);
-	} else if (!err) {
-		err_set(&none, ERR_TRANSIENT, "it named no volume");
-		err = &none;
+	if (err) {
+		client_told(a->cl, &ev, err);
+		return;
 	}
-	client_told(cl, &ev, err);
+	if (!result->volume_count) {
+		err_set(&none, ERR_TRANSIENT, "it named no volume");
+		client_told(a->cl, &ev, &none);
+		return;
+	}
+	*v = result->volumes[0];
+	v->apart = provider_can_fetch(rules_ops(a->cl->sim, a->provider), a->life->line.handles[a->provider], v);
+	if (!wire_stage_begin(a->cl, a->provider, v))
+		wire_tell_volume(a->cl, a->provider);
 }
 
 static void ask_volume(struct client *cl, int provider)
 {
-	struct wire_op *o = begin(cl, provider, -1, OP_VOLUME, volume_done);
+	struct asked *a = wire_asked_new(cl, provider, -1);
 
-	o->want.volume.name = "cache";
-	o->want.volume.size_gb = 50;
-	o->want.volume.create = true;
-	o->want.volume.gpus = wishes;
-	go(cl, o);
+	a->want.volume.name = "cache";
+	a->want.volume.size_gb = 50;
+	a->want.volume.create = true;
+	a->want.volume.gpus = wishes;
+	wire_begin(a, OP_VOLUME, volume_done);
 }
 
-static void list_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void list_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_LISTED, .provider = o->provider, .asked_at = o->asked_at};
+	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;
 	}
-	client_told(cl, &ev, err);
+	client_told(a->cl, &ev, err);
 }
 
-static void add_recipe(struct client *cl, struct wire_op *o)
+static void add_recipe(struct asked *a)
 {
-	struct rent_request *r = &o->want.rent;
+	struct rent_request *r = &a->want.rent;
 	static const char *const packages[] = {"espeak-ng", NULL};
 
 	r->packages = packages;
 	r->agent = "the agent";
 	r->agent_len = 9;
 	r->agent_path = "/usr/local/bin/burst-agent";
-	COPY_TEXT(o->image, ledger_of(cl, o->provider)->image);
-	r->known_image = o->image[0] ? o->image : NULL;
+	COPY_TEXT(a->image, ledger_of(a->cl, a->provider)->image);
+	r->known_image = a->image[0] ? a->image : NULL;
 }
 
 static void keep_image(struct client *cl, int provider, const char *image)
@@ -976,40 +485,40 @@ static void keep_image(struct client *cl, int provider, const char *image)
 		COPY_TEXT(ledger_of(cl, provider)->image, image);
 }
 
-static void image_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void image_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_IMAGE, .provider = o->provider};
+	struct event ev = {.type = EV_IMAGE, .provider = a->provider};
 
 	if (result)
-		keep_image(cl, o->provider, result->image);
-	client_told(cl, &ev, err);
+		keep_image(a->cl, a->provider, result->image);
+	client_told(a->cl, &ev, err);
 }
 
 static void ask_image(struct client *cl, int provider)
 {
-	struct wire_op *o = begin(cl, provider, -1, OP_IMAGE, image_done);
+	struct asked *a = wire_asked_new(cl, provider, -1);
 
-	add_recipe(cl, o);
-	go(cl, o);
+	add_recipe(a);
+	wire_begin(a, OP_IMAGE, image_done);
 }
 
-static void rent_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void rent_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = o->pod, .provider = o->provider};
+	struct event ev = {.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
 
 	if (result) {
 		ev.views = result->pods;
 		ev.count = 1;
-		keep_image(cl, o->provider, result->image);
-		if (!wire_find(cl->sim, o->provider, result->pods[0].id))
-			broke(cl->sim, "rented pod \"%s\", which nobody made", result->pods[0].id);
+		keep_image(a->cl, a->provider, result->image);
+		if (!wire_find(a->cl->sim, a->provider, result->pods[0].id))
+			broke(a->cl->sim, "rented pod \"%s\", which nobody made", result->pods[0].id);
 	}
-	client_told(cl, &ev, err);
+	client_told(a->cl, &ev, err);
 }
 
-static void add_env(struct wire_op *o, const char *name, char *value)
+static void add_env(struct asked *a, const char *name, char *value)
 {
-	o->env[o->env_count++] = (struct env_pair){xstrdup(name), value, false};
+	a->env[a->env_count++] = (struct env_pair){xstrdup(name), value, false};
 }
 
 bool wire_rent(struct client *cl, int pod)
@@ -1026,29 +535,33 @@ bool wire_rent(struct client *cl, int pod)
 		h->kind = err.kind;
 		return true;
 	}
-	struct wire_op *o = begin(cl, p->provider, pod, OP_RENT, rent_done);
-	struct rent_request *r = &o->want.rent;
+	if (cl->heard_off_ms[p->provider] > CALLER_CLOCK_OFF_MS)
+		broke(cl->sim, "a create by a clock that is off by %lld s and more", (long long)cl->heard_off_ms[p->provider] / 1000);
+	struct asked *a = wire_asked_new(cl, p->provider, pod);
+	struct rent_request *r = &a->want.rent;
 	r->offer = p->offer;
 	snprintf(r->name, sizeof(r->name), "burst-%s", p->attempt);
 	COPY_TEXT(r->marker.machine, cl->job->conf.machine);
 	COPY_TEXT(r->marker.run, cl->job->conf.run);
 	COPY_TEXT(r->marker.attempt, p->attempt);
-	r->marker.hard_end_s = p->hard_end_s;
+	/* as vendor.c: it ends itself by a clock that goes with its vendor's */
+	int64_t ahead_s = (caller_clock_ahead_ms(life_of(cl)->caller, rules_ops(cl->sim, p->provider)) + 999) / 1000;
+	r->marker.hard_end_s = p->hard_end_s - ahead_s;
 	r->volume = p->volume;
 	r->mount = "/workspace";
 	r->cpu = r->memory_gb = 1;
-	add_recipe(cl, o);
+	add_recipe(a);
 	r->start_script = "exec burst\n";
-	add_env(o, "BURST_VENDOR", xstrdup(ops_of(cl->sim, p->provider)->name));
-	add_env(o, "BURST_RUN", xstrdup(cl->job->conf.run));
-	add_env(o, "BURST_ATTEMPT", xstrdup(p->attempt));
-	add_env(o, "BURST_MACHINE", xstrdup(cl->job->conf.machine));
-	add_env(o, "BURST_HARD_END", xasprintf("%lld", (long long)p->hard_end_s));
-	add_env(o, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)p->first_lease_end_s));
-	add_env(o, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
-	r->env = o->env;
-	r->env_count = o->env_count;
-	go(cl, o);
+	add_env(a, "BURST_VENDOR", xstrdup(rules_ops(cl->sim, p->provider)->name));
+	add_env(a, "BURST_RUN", xstrdup(cl->job->conf.run));
+	add_env(a, "BURST_ATTEMPT", xstrdup(p->attempt));
+	add_env(a, "BURST_MACHINE", xstrdup(cl->job->conf.machine));
+	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)));
+	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)));
+	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
+	r->env = a->env;
+	r->env_count = a->env_count;
+	wire_begin(a, OP_RENT, rent_done);
 	return true;
 }
 
@@ -1082,13 +595,13 @@ static bool is_new_line(struct pod_log *p, const char *line, size_t len)
 	return true;
 }
 
-static void log_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void log_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_LOG, .pod = o->pod, .provider = o->provider};
-	struct pod_log *p = log_of(cl, o->pod);
+	struct event ev = {.type = EV_LOG, .pod = a->pod, .provider = a->provider};
+	struct pod_log *p = log_of(a->cl, a->pod);
 
 	if (!err) {
-		p->read_at = boot_now(cl);
+		p->read_at = boot_now(a->cl);
 		for (const char *line = str_text(&result->text); *line;) {
 			size_t len = strcspn(line, "\n");
 			if (len && !starts_with(line, "container: "))
@@ -1096,31 +609,42 @@ static void log_done(struct client *cl, struct wire_op *o, struct op_result *res
 			line += len + (line[len] == '\n');
 		}
 	}
-	client_told(cl, &ev, err);
+	client_told(a->cl, &ev, err);
 }
 
-static struct wire_op *about_pod(struct client *cl, int pod, enum op_kind kind,
-				 void (*done)(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err))
+static struct asked *about_pod(struct client *cl, int pod, enum op_kind kind,
+			       void (*done)(struct asked *a, struct op_result *result, const struct err *err))
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
-	struct wire_op *o = begin(cl, p->provider, pod, kind, done);
+	struct asked *a = wire_asked_new(cl, p->provider, pod);
 
-	COPY_TEXT(o->want.id, p->id);
-	go(cl, o);
-	return o;
+	COPY_TEXT(a->want.id, p->id);
+	a->op = wire_begin(a, kind, done);
+	return a;
 }
 
-static void release_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void release_done(struct asked *a, struct op_result *result, const struct err *err)
 {
-	struct event ev = {.type = EV_RELEASED, .pod = o->pod, .provider = o->provider, .number = err ? RELEASE_TAKEN : (int)result->release};
+	struct event ev = {.type = EV_RELEASED, .pod = a->pod, .provider = a->provider, .number = err ? RELEASE_TAKEN : (int)result->release};
 
-	client_told(cl, &ev, err);
+	client_told(a->cl, &ev, err);
 }
 
-static void last_log_done(struct client *cl, struct wire_op *o, struct op_result *result, const struct err *err)
+static void last_log_done(struct asked *a, struct op_result *result, const struct err *err)
 {
 	(void)result, (void)err;
-	about_pod(cl, o->pod, OP_RELEASE, release_done);
+	about_pod(a->cl, a->pod, OP_RELEASE, release_done);
+}
+
+static void last_log_over(void *ctx)
+{
+	struct asked *a = ctx;
+	struct client *cl = a->cl;
+	int pod = a->pod;
+
+	a->timer = NULL;
+	wire_cancel(a, a->op);
+	about_pod(cl, pod, OP_RELEASE, release_done);
 }
 
 static void release(struct client *cl, int pod)
@@ -1133,12 +657,14 @@ static void release(struct client *cl, int pod)
 		m->let_go = true;
 	else
 		broke(cl->sim, "a release of \"%s\", which nobody made", p->id);
-	bool asks = p->fault != ERR_NONE && p->fault != ERR_CAP && !p->connected_at && !log->asked;
+	bool asks = !log->asked && core_log_first(p, boot_now(cl));
 	log->asked = log->asked || asks;
-	if (asks && !(log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS))
-		about_pod(cl, pod, OP_LOGS, last_log_done);
-	else
+	if (!asks || (log->read_at && boot_now(cl) - log->read_at < LOG_FRESH_MS)) {
 		about_pod(cl, pod, OP_RELEASE, release_done);
+		return;
+	}
+	struct asked *a = about_pod(cl, pod, OP_LOGS, last_log_done);
+	a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_LOOK_MS, last_log_over, a);
 }
 
 bool wire_mark_host(struct client *cl, int pod, int64_t at)
@@ -1167,7 +693,7 @@ bool wire_act(struct client *cl, const struct action *a)
 	case ACT_OFFERS: ask_offers(cl, provider); return true;
 	case ACT_VOLUME: ask_volume(cl, provider); return true;
 	case ACT_IMAGE: ask_image(cl, provider); return true;
-	case ACT_LIST: go(cl, begin(cl, provider, -1, OP_LIST, list_done)); return true;
+	case ACT_LIST: wire_begin(wire_asked_new(cl, provider, -1), OP_LIST, list_done); return true;
 	case ACT_LOG: about_pod(cl, a->pod, OP_LOGS, log_done); return true;
 	case ACT_RELEASE: release(cl, a->pod); return true;
 	default: return false;

@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "orchestrator/net/http.h"
+#include "orchestrator/net/loop.h"
 #include "sim.h"
 
 /* ---- a server's side ---- */
@@ -15,6 +17,8 @@ struct answer { /* as it leaves the server */
 	struct str head, body; /* gRPC: its trailers are in the head, its messages framed */
 	int64_t delay_ms;   /* it was thought about for so long */
 	bool endless;	    /* a stream that says no more, but does not end */
+	int64_t again_ms;   /* it names a time before which the same is not to be asked; 0: it does not */
+	bool dated;
 };
 
 struct wired { /* what a server keeps of a machine beside what the cloud knows */
@@ -37,6 +41,8 @@ struct server {
 	char builder[16];
 	json_t *images;	 /* recipe -> [id, built at] */
 	json_t *secrets; /* id -> environment */
+	json_t *files;	 /* put there without a pod: path -> text, or its size */
+	json_t *blocks;	 /* by hash: true, or of what they are */
 	int made;	 /* ids given */
 	int64_t token_made, second_began;
 	int token_number, second_creates;
@@ -48,6 +54,7 @@ struct wire_gpu {
 };
 extern const struct wire_gpu wire_gpus[2]; /* offers 0 and 1 of a vendor are the first kind, 2 and 3 the second */
 extern const char *const wire_datacenters[2];
+enum { MODAL_ADDRESS_MS = 20000 };
 
 struct wired *wire_of(struct sim *s, const struct machine *m);
 struct machine *wire_find(struct sim *s, int vendor, const char *id);
@@ -60,6 +67,8 @@ struct exchange { /* one call at a server, and its answer */
 };
 void runpod_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
 void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a);
+/* A file of its volume; false: there is none. */
+bool wire_file(struct sim *s, const struct server *v, const char *path, struct str *to);
 /* Too many, in the vendor's own words, with or without when to come again. */
 void runpod_put_off(struct sim *s, struct answer *a, int seconds);
 void modal_put_off(struct answer *a, int code, const char *words, double seconds);
@@ -67,12 +76,123 @@ void modal_status(struct answer *a, int code, const char *words);
 void answer_free(struct answer *a);
 const char *call_header_of(const struct call *call, const char *name); /* "" without it */
 
+/* ---- the line: line.c ---- */
+
+/* What net/loop.h and net/http.h leave open. */
+struct loop {
+	struct client *cl;
+	bool cut; /* nothing leaves any more: its client is dead */
+};
+struct http { /* of one life of one client */
+	struct loop loop;
+	struct provider *handles[VENDORS_MAX];
+	struct op *ops; /* under way */
+};
+struct http_call { /* one trip of a call; its memory is used again */
+	size_t slot;
+	uint64_t serial; /* of this use */
+	struct client *cl;
+	struct op *op; /* while it is heard of */
+	int provider, number;
+	struct call call;
+	struct answer answer;
+	int64_t sent_at; /* true time */
+	int64_t slow_reply_ms;
+	bool on_way, wanted; /* to its server; by who sent it */
+	bool failed, was_sent, cut, open, hung_up;
+	bool puts_off, fails_before, fails_after, loses_reply;
+	int garbage, x; /* 0: none */
+	int64_t sent_offset; /* of the wall clock */
+	struct reply reply; /* as far as it has come */
+	http_on_piece *on_piece;
+	void (*done)(void *ctx, struct reply *reply);
+	void *ctx;
+};
+
+void line_open(struct sim *s);
+void line_close(struct sim *s);
+/* Whose code runs from now on (its clock, its chance); returns whose ran before, for line_leave(). */
+struct client *line_enter(struct client *cl);
+void line_leave(struct client *was);
+struct client *line_caller(void);
+void line_arrives(struct sim *s, const struct happening *h); /* a call reaches its server */
+void line_hears(struct sim *s, const struct happening *h);   /* its answer is back */
+void line_fires(const struct happening *h);		     /* a timer */
+
+/* ---- the rules of calling: rules.c ---- */
+
+struct said { /* over the line, the last time */
+	bool failed, hung_up, cut;
+	int status, code; /* gRPC: -1: none */
+	int64_t again_ms;
+};
+struct op { /* of a translator, as caller.c has it in hand */
+	struct op *next;
+	struct http *line;
+	struct client *cl;
+	uint64_t serial;
+	int provider;
+	enum op_kind kind;
+	const struct op_want *want;
+	struct op *inner; /* the translator's own */
+	struct call call; /* what it wants carried, borrowed; */
+	bool asks;	  /* ... now */
+	bool flying;
+	char key[40], last_key[40]; /* of a gRPC call that was sent, and of the one before */
+	int64_t wants_since, not_before; /* true time */
+	int sends, failures;
+	int64_t put_off_ms;
+	struct said said;
+	bool refused; /* nothing was done: that is certain */
+};
+const struct provider_ops *rules_ops(const struct sim *s, int vendor);
+struct op *rules_asker(struct client *cl, const struct call *call);
+void rules_sent(struct http_call *c);
+void rules_heard(struct http_call *c, const struct reply *r);
+
 /* ---- a client's side ---- */
 
 struct wire_tally {
 	int64_t runs, ops, calls;
 };
+struct wire_tally *wire_tally_of(struct sim *s, int vendor);
+const struct provider_ops *wire_ops(const struct sim *s, int vendor); /* the translator itself */
+struct http *wire_line(struct client *cl);
+void wire_serve(struct sim *s, int vendor, int client, const struct call *call, struct answer *a);
 
+enum { ENV_MAX = 24 };
+struct asked { /* what an answer needs of its question */
+	struct asked *next, **link;
+	struct client *cl;
+	struct wire_life *life;
+	int provider, pod;
+	uint32_t segment;
+	int64_t asked_at;
+	struct op_want want;
+	struct env_pair env[ENV_MAX];
+	size_t env_count;
+	char image[IMAGE_MAX];
+	char *path, local[40]; /* of a file, there and here; */
+	struct str got;	       /* ... what is in it here */
+	struct file_block blocks[3];
+	struct caller_op *op;
+	struct timer *timer;
+	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
+};
+struct stage { /* the code on a volume, before there is a pod */
+	struct caller_op *op;
+	struct asked *asked;
+	bool holds, there;
+};
+struct asked *wire_asked(struct client *cl); /* the first */
+struct asked *wire_asked_new(struct client *cl, int provider, int pod);
+struct caller_op *wire_begin(struct asked *a, enum op_kind kind,
+			     void (*done)(struct asked *a, struct op_result *result, const struct err *err));
+void wire_cancel(struct asked *a, struct caller_op *op);
+int64_t wire_time_there(struct client *cl, int provider); /* caller_time_there() */
+struct stage *wire_stage(struct client *cl, int provider);
+const json_t *wire_staged(struct sim *s, int vendor, const char *path);
+void wire_tell_volume(struct client *cl, int provider);
 void wire_open(struct sim *s);
 void wire_free(struct sim *s);
 bool wire_is(const struct sim *s, int vendor);
@@ -81,9 +201,16 @@ void wire_end_life(struct client *cl);
 /* Carries the action if it is one for such a vendor. */
 bool wire_act(struct client *cl, const struct action *a);
 bool wire_rent(struct client *cl, int pod);
+/* wire_files.c: */
+bool wire_fetch(struct client *cl, int pod, uint32_t segment);
+bool wire_salvage(struct client *cl, int pod);
+bool wire_stage_begin(struct client *cl, int provider, const struct volume *v);
+void wire_stage_stop(struct client *cl, int provider);
+void wire_bill(struct client *cl); /* asks for the bills of pods that are gone; client_leaves() when they are there */
+void wire_read_local(struct client *cl, const char *local, int64_t offset, int64_t bytes, struct str *to);
+void wire_write_local(struct client *cl, const char *local, const void *bytes, size_t len);
 bool wire_mark_host(struct client *cl, int pod, int64_t at);
-void wire_arrives(struct sim *s, const struct happening *h); /* a call reaches its server */
-void wire_hears(struct client *cl, const struct happening *h); /* a reply is back, or a wait is over */
+void wire_hears(struct client *cl, const struct happening *h); /* a reply is back, or a timer is over */
 /* A pod of Modal's ends: one that waits for its kind of GPU gets it. */
 void wire_freed(struct sim *s, int vendor, int offer);
 const struct wire_tally *wire_tallies(const struct sim *s); /* by enum wire_kind */

@@ -1,20 +1,18 @@
 /* wire_modal.c - Modal in memory: the calls of modal.client.ModalClient that are used, each message unpacked from the very bytes
  * and answered with packed ones, over the machines of the cloud. What it would call an invalid argument is our own mistake. */
-#include "wire.h"
+#include "wire_modal.h"
 
 #include <stdlib.h>
 
-#include "modal.pb-c.h"
 #include "orchestrator/base/clock.h"
 #include "orchestrator/base/crypto.h"
 #include "orchestrator/net/grpc_wire.h"
 
 enum { CREATES_PER_S = 5, DAY_S = 86400 };
-#define VOLUME_ID "vo-000000000000000001"
 
 /* ---- answering ---- */
 
-static void begin_head(struct answer *a)
+void modal_begin_head(struct answer *a)
 {
 	str_reset(&a->head);
 	str_reset(&a->body);
@@ -24,7 +22,7 @@ static void begin_head(struct answer *a)
 
 void modal_status(struct answer *a, int code, const char *words)
 {
-	begin_head(a);
+	modal_begin_head(a);
 	str_addf(&a->head, "grpc-status: %d\r\ngrpc-message: ", code);
 	for (const char *p = words; *p; p++)
 		if (*p == '%' || *p < ' ')
@@ -50,6 +48,7 @@ void modal_put_off(struct answer *a, int code, const char *words, double seconds
 	float after = (float)seconds;
 
 	modal_status(a, code, words);
+	a->again_ms = (int64_t)(seconds * 1000);
 	str_addc(&policy, 1 << 3 | 5);
 	str_addn(&policy, &after, sizeof(after)); /* little-endian, as everything this runs on */
 	add_field(&any, 1, url, strlen(url));
@@ -62,18 +61,18 @@ void modal_put_off(struct answer *a, int code, const char *words, double seconds
 	str_add(&a->head, "\r\n");
 }
 
-static void no(struct exchange *x, enum grpc_code code, const char *words)
+void modal_no(struct exchange *x, enum grpc_code code, const char *words)
 {
 	modal_status(x->a, code, words);
 }
 
-static void malformed(struct exchange *x, const char *what)
+void modal_malformed(struct exchange *x, const char *what)
 {
 	broke(x->s, "Modal would refuse this as malformed: %s: %s", what, x->call->url);
-	no(x, GRPC_INVALID_ARGUMENT, what);
+	modal_no(x, GRPC_INVALID_ARGUMENT, what);
 }
 
-static void add_frame(struct exchange *x, const ProtobufCMessage *message)
+void modal_add_frame(struct exchange *x, const ProtobufCMessage *message)
 {
 	uint8_t few[4096], *bytes = few;
 	size_t len = protobuf_c_message_get_packed_size(message);
@@ -86,34 +85,28 @@ static void add_frame(struct exchange *x, const ProtobufCMessage *message)
 		free(bytes);
 }
 
-static void yes(struct exchange *x, const ProtobufCMessage *message)
+void modal_yes(struct exchange *x, const ProtobufCMessage *message)
 {
-	begin_head(x->a);
-	add_frame(x, message);
+	modal_begin_head(x->a);
+	modal_add_frame(x, message);
 	str_add(&x->a->head, "grpc-status: 0\r\n");
 }
 
-static void *read_request(struct exchange *x, const ProtobufCMessageDescriptor *type)
+void *modal_request(struct exchange *x, const ProtobufCMessageDescriptor *type)
 {
 	void *message = protobuf_c_message_unpack(type, NULL, x->call->body.len, (const uint8_t *)str_text(&x->call->body));
 
 	if (!message)
-		malformed(x, type->short_name);
+		modal_malformed(x, type->short_name);
 	return message;
 }
 
-static void free_request(void *variable)
+void modal_request_free(void *variable)
 {
 	ProtobufCMessage *message = *(ProtobufCMessage **)variable;
 
 	if (message)
 		protobuf_c_message_free_unpacked(message, NULL);
-}
-#define REQUEST(type, name, x, descriptor) __attribute__((cleanup(free_request))) type *name = read_request((x), &(descriptor))
-
-static const char *plain(const char *text)
-{
-	return text ? text : "";
 }
 
 static void name_thing(struct exchange *x, char *to, size_t room, const char *prefix)
@@ -149,7 +142,7 @@ static void auth_token_get(struct exchange *x)
 	CLEANUP(free_text) char *token = session(x);
 
 	answer.token = token;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 static void app_get_or_create(struct exchange *x)
@@ -160,13 +153,13 @@ static void app_get_or_create(struct exchange *x)
 	if (!r)
 		return;
 	if (strcmp(plain(r->app_name), "burst"))
-		malformed(x, "app_name");
+		modal_malformed(x, "app_name");
 	else if (!x->v->has_app && r->object_creation_type != 1)
-		no(x, GRPC_NOT_FOUND, "App 'burst' not found.");
+		modal_no(x, GRPC_NOT_FOUND, "App 'burst' not found.");
 	else {
 		x->v->has_app = true;
 		answer.app_id = (char *)"ap-0000000000000000000001";
-		yes(x, &answer.base);
+		modal_yes(x, &answer.base);
 	}
 }
 
@@ -179,7 +172,7 @@ static void environment_get(struct exchange *x)
 	settings.image_builder_version = (char *)"2025.06";
 	metadata.settings = &settings;
 	answer.metadata = &metadata;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 /* ---- images ---- */
@@ -214,11 +207,11 @@ static void image_get_or_create(struct exchange *x)
 		return;
 	if (!x->v->has_app || !starts_with(plain(r->app_id), "ap-") || !r->image || !r->image->n_dockerfile_commands ||
 	    !starts_with(r->image->dockerfile_commands[0], "FROM ")) {
-		malformed(x, "app_id, image");
+		modal_malformed(x, "app_id, image");
 		return;
 	}
 	if (strikes(x->s, F_VOLUME_FAILS)) {
-		no(x, GRPC_UNAVAILABLE, "the builder is away: 50% of it");
+		modal_no(x, GRPC_UNAVAILABLE, "the builder is away: 50% of it");
 		return;
 	}
 	for (size_t i = 0; i < r->image->n_dockerfile_commands; i++)
@@ -234,7 +227,7 @@ static void image_get_or_create(struct exchange *x)
 	result.status = 1;
 	if (json_integer_value(json_array_get(have, 1)) <= x->s->now)
 		answer.result = &result;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 /* Says so at once when it is built, else for as long as it was asked to wait. */
@@ -249,16 +242,16 @@ static void image_join(struct exchange *x)
 	if (!r)
 		return;
 	if (!image_by_id(x, plain(r->image_id), &image)) {
-		no(x, GRPC_NOT_FOUND, "no such image");
+		modal_no(x, GRPC_NOT_FOUND, "no such image");
 		return;
 	}
 	int64_t wait = image.at - x->s->now;
-	begin_head(x->a);
+	modal_begin_head(x->a);
 	line.data = (char *)"apt-get: unpacking\n";
 	log.n_task_logs = 1;
 	log.task_logs = lines;
 	log.entry_id = (char *)"1-0";
-	add_frame(x, &log.base);
+	modal_add_frame(x, &log.base);
 	x->a->endless = wait > (int64_t)(r->timeout * 1000);
 	x->a->delay_ms = MAX(wait, INT64_C(0));
 	if (x->a->endless) {
@@ -269,7 +262,7 @@ static void image_join(struct exchange *x)
 	result.status = 1;
 	end.result = &result;
 	end.has_eof = end.eof = true;
-	add_frame(x, &end.base);
+	modal_add_frame(x, &end.base);
 	str_add(&x->a->head, "grpc-status: 0\r\n");
 }
 
@@ -282,11 +275,11 @@ static void image_from_id(struct exchange *x)
 	if (!r)
 		return;
 	if (!image_by_id(x, plain(r->image_id), &image)) {
-		no(x, GRPC_NOT_FOUND, "no such image");
+		modal_no(x, GRPC_NOT_FOUND, "no such image");
 		return;
 	}
 	answer.image_id = r->image_id;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 /* ---- secrets ---- */
@@ -300,7 +293,7 @@ static void secret_get_or_create(struct exchange *x)
 	if (!r)
 		return;
 	if (r->object_creation_type != 5 || !starts_with(plain(r->app_id), "ap-")) {
-		malformed(x, "object_creation_type, app_id");
+		modal_malformed(x, "object_creation_type, app_id");
 		return;
 	}
 	json_t *env = json_object();
@@ -309,7 +302,7 @@ static void secret_get_or_create(struct exchange *x)
 	name_thing(x, id, sizeof(id), "st-");
 	json_object_set_new(x->v->secrets, id, env);
 	answer.secret_id = id;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 /* ---- sandboxes: made ---- */
@@ -371,12 +364,12 @@ static bool refused(struct exchange *x, const struct create *c)
 		if (x->s->now % 2)
 			modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded", 1.5);
 		else
-			no(x, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded");
+			modal_no(x, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded");
 		break;
-	case ERR_TRANSIENT: no(x, GRPC_UNAVAILABLE, "no worker can be asked"); break;
-	case ERR_CREDENTIALS: no(x, GRPC_UNAUTHENTICATED, "Token missing or invalid"); break;
-	case ERR_REFUSED: no(x, GRPC_FAILED_PRECONDITION, "Workspace budget limit reached"); break;
-	default: no(x, x->s->now % 2 ? GRPC_INTERNAL : GRPC_DEADLINE_EXCEEDED, "internal error"); break;
+	case ERR_TRANSIENT: modal_no(x, GRPC_UNAVAILABLE, "no worker can be asked"); break;
+	case ERR_CREDENTIALS: modal_no(x, GRPC_UNAUTHENTICATED, "Token missing or invalid"); break;
+	case ERR_REFUSED: modal_no(x, GRPC_FAILED_PRECONDITION, "Workspace budget limit reached"); break;
+	default: modal_no(x, x->s->now % 2 ? GRPC_INTERNAL : GRPC_DEADLINE_EXCEEDED, "internal error"); break;
 	}
 	return true;
 }
@@ -420,13 +413,13 @@ static void make(struct exchange *x, const struct create *c, const Modal__Client
 	answer.sandbox_id = m->id;
 	if (strikes(x->s, F_CREATE_TWICE)) { /* it came twice: the second time its name is in use, and that answer is what gets back */
 		m->reply_lost = true;
-		no(x, GRPC_ALREADY_EXISTS, "Sandbox with this name already exists.");
+		modal_no(x, GRPC_ALREADY_EXISTS, "Sandbox with this name already exists.");
 	} else if (m->reply_lost && x->s->now % 2)
-		no(x, x->s->now % 4 == 1 ? GRPC_INTERNAL : GRPC_UNAVAILABLE, "internal error");
+		modal_no(x, x->s->now % 4 == 1 ? GRPC_INTERNAL : GRPC_UNAVAILABLE, "internal error");
 	else if (m->reply_lost)
 		x->a->status = 0;
 	else
-		yes(x, &answer.base);
+		modal_yes(x, &answer.base);
 }
 
 static void sandbox_create(struct exchange *x)
@@ -446,25 +439,25 @@ static void sandbox_create(struct exchange *x)
 			intent = &x->s->creates[i];
 	int offer = wrong || !d->resources->gpu_config ? -1 : offer_of(x, plain(d->resources->gpu_config->gpu_type));
 	if (wrong || !env || !intent || offer < 0 || r->n_tags != 5) {
-		malformed(x, wrong ? wrong : "secret, attempt, gpu, tags");
+		modal_malformed(x, wrong ? wrong : "secret, attempt, gpu, tags");
 		return;
 	}
 	if (d->n_volume_mounts && (!x->v->volumes || strcmp(plain(d->volume_mounts[0]->volume_id), VOLUME_ID) != 0)) {
-		malformed(x, "volume");
+		modal_malformed(x, "volume");
 		return;
 	}
 	if (strikes(x->s, F_IMAGE_GONE))
 		json_object_clear(x->v->images);
 	if (!image_by_id(x, plain(d->image_id), &image)) {
-		no(x, GRPC_NOT_FOUND, "Image not found.");
+		modal_no(x, GRPC_NOT_FOUND, "Image not found.");
 		return;
 	}
 	if (image.at > x->s->now) {
-		malformed(x, "the image is not built");
+		modal_malformed(x, "the image is not built");
 		return;
 	}
 	if (name_is_used(x, d->name)) {
-		no(x, GRPC_ALREADY_EXISTS, "Sandbox with this name already exists.");
+		modal_no(x, GRPC_ALREADY_EXISTS, "Sandbox with this name already exists.");
 		return;
 	}
 	struct create c = *intent;
@@ -478,14 +471,14 @@ static void sandbox_create(struct exchange *x)
 		x->v->second_creates = 0;
 	}
 	if (x->v->second_creates++ >= CREATES_PER_S)
-		no(x, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded");
+		modal_no(x, GRPC_RESOURCE_EXHAUSTED, "Sandbox creation rate limit (5/s) exceeded");
 	else
 		make(x, &c, r, env);
 }
 
 /* ---- sandboxes: told ---- */
 
-static void set_result(const struct machine *m, Modal__Client__GenericResult *to)
+void modal_set_result(const struct machine *m, Modal__Client__GenericResult *to)
 {
 	to->has_status = true;
 	if (m->life_over)
@@ -499,14 +492,14 @@ static void set_result(const struct machine *m, Modal__Client__GenericResult *to
 	to->exception = m->failed ? (char *)"failed to mount the image" : NULL;
 }
 
-static double seconds(struct exchange *x, const struct machine *m, int64_t at)
+double modal_seconds(struct exchange *x, const struct machine *m, int64_t at)
 {
 	return (double)(WALL_EPOCH_MS + at) / 1000 + (double)(m - x->s->machines) * 1e-6;
 }
 
 static double made_at(struct exchange *x, const struct machine *m)
 {
-	return seconds(x, m, m->created);
+	return modal_seconds(x, m, m->created);
 }
 
 static bool bears(const struct wired *w, const char *name, const char *value)
@@ -572,7 +565,7 @@ static void tell_row(struct exchange *x, struct machine *m, struct row_told *to)
 	modal__client__task_info__init(&to->task);
 	to->task.gpu_type = (char *)wire_gpus[m->offer / 2].modal;
 	to->task.has_started_at = m->running;
-	to->task.started_at = m->running ? seconds(x, m, m->runs_at) : 0;
+	to->task.started_at = m->running ? modal_seconds(x, m, m->runs_at) : 0;
 	to->info.task_info = &to->task;
 	if (m->running && !x->plan->vague) {
 		set_tunnel(x, m, &to->tunnel);
@@ -595,7 +588,7 @@ static void sandbox_list(struct exchange *x)
 	switch ((int)cloud_list_fails(x->s, &x->a->delay_ms)) {
 	case ERR_NONE: break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 2); return;
-	default: no(x, GRPC_UNAVAILABLE, "the connection to the backend was lost: 50% of it"); return;
+	default: modal_no(x, GRPC_UNAVAILABLE, "the connection to the backend was lost: 50% of it"); return;
 	}
 	for (size_t i = x->s->machine_count; i-- > 0 && answer.n_sandboxes < (size_t)x->plan->page_rows;) {
 		struct machine *m = &x->s->machines[i];
@@ -606,7 +599,7 @@ static void sandbox_list(struct exchange *x)
 		answer.n_sandboxes++;
 	}
 	answer.sandboxes = rows;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 static void sandbox_get_tunnels(struct exchange *x)
@@ -622,7 +615,7 @@ static void sandbox_get_tunnels(struct exchange *x)
 	result.has_status = true;
 	answer.result = &result;
 	if (!m || m->is_over) {
-		no(x, m && x->s->now % 2 ? GRPC_FAILED_PRECONDITION : GRPC_NOT_FOUND, "Sandbox has already completed");
+		modal_no(x, m && x->s->now % 2 ? GRPC_FAILED_PRECONDITION : GRPC_NOT_FOUND, "Sandbox has already completed");
 		return;
 	}
 	if (m->running) {
@@ -634,7 +627,7 @@ static void sandbox_get_tunnels(struct exchange *x)
 		result.status = 4;
 		x->a->delay_ms = (int64_t)(r->timeout * 1000);
 	}
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 static void sandbox_wait(struct exchange *x)
@@ -647,16 +640,16 @@ static void sandbox_wait(struct exchange *x)
 	if (!r)
 		return;
 	if (!m || (m->visible > x->s->now && x->plan->forgets)) {
-		no(x, GRPC_NOT_FOUND, "Sandbox not found.");
+		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}
 	if (m->is_over) {
-		set_result(m, &result);
+		modal_set_result(m, &result);
 		answer.result = &result;
 	} else if (x->s->now % 2) { /* running: absent, or a status of 0 */
 		answer.result = &result;
 	}
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 static void sandbox_terminate(struct exchange *x)
@@ -671,17 +664,17 @@ static void sandbox_terminate(struct exchange *x)
 	if (!m || (m->visible > x->s->now && x->plan->forgets)) {
 		if (m && m->release_asked < 0)
 			m->release_asked = x->s->now; /* it does not let go of it */
-		no(x, GRPC_NOT_FOUND, "Sandbox not found.");
+		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}
 	if (m->is_over) {
-		set_result(m, &result);
+		modal_set_result(m, &result);
 		answer.existing_result = &result;
 	}
 	switch ((int)cloud_let_go(x->s, m, x->v->asked_by)) {
-	case ERR_NONE: yes(x, &answer.base); break;
+	case ERR_NONE: modal_yes(x, &answer.base); break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 3); break;
-	default: no(x, GRPC_INTERNAL, "internal error"); break;
+	default: modal_no(x, GRPC_INTERNAL, "internal error"); break;
 	}
 	if (strikes(x->s, F_RELEASE_LOST))
 		x->a->status = 0;
@@ -696,11 +689,11 @@ static void sandbox_get_logs(struct exchange *x)
 	if (!r)
 		return;
 	if (!m) {
-		no(x, GRPC_NOT_FOUND, "Sandbox not found.");
+		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}
 	int64_t loaded_ms = m->never_runs ? 0 : MIN(x->s->now, m->runs_at) - m->created;
-	begin_head(x->a);
+	modal_begin_head(x->a);
 	for (int64_t i = 0; i <= MIN(loaded_ms / 4000, INT64_C(100)) && r->file_descriptor != 2; i++) {
 		Modal__Client__TaskLogsBatch batch = MODAL__CLIENT__TASK_LOGS_BATCH__INIT;
 		Modal__Client__TaskLogs item = MODAL__CLIENT__TASK_LOGS__INIT, *items[] = {&item};
@@ -711,7 +704,7 @@ static void sandbox_get_logs(struct exchange *x)
 		item.data = line;
 		batch.n_items = 1;
 		batch.items = items;
-		add_frame(x, &batch.base);
+		modal_add_frame(x, &batch.base);
 	}
 	x->a->endless = !m->is_over;
 	if (m->is_over)
@@ -727,7 +720,7 @@ static void billing_rates(struct exchange *x)
 	char price[2][32];
 
 	if (strikes(x->s, F_OFFERS_FAIL)) {
-		no(x, GRPC_UNAVAILABLE, "away");
+		modal_no(x, GRPC_UNAVAILABLE, "away");
 		return;
 	}
 	int count = strikes(x->s, F_OFFERS_EMPTY) ? 0 : (x->plan->offer_count + 1) / 2;
@@ -746,7 +739,7 @@ static void billing_rates(struct exchange *x)
 	}
 	answer.n_rates = (size_t)count + 2;
 	answer.rates = entries;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 static void volume_get_or_create(struct exchange *x)
@@ -758,15 +751,15 @@ static void volume_get_or_create(struct exchange *x)
 	if (!r)
 		return;
 	if (strcmp(plain(r->deployment_name), "cache")) {
-		malformed(x, "deployment_name");
+		modal_malformed(x, "deployment_name");
 		return;
 	}
 	if (strikes(x->s, F_VOLUME_FAILS)) {
-		no(x, GRPC_INTERNAL, "away");
+		modal_no(x, GRPC_INTERNAL, "away");
 		return;
 	}
 	if (!x->v->volumes && r->object_creation_type != 1) {
-		no(x, GRPC_NOT_FOUND, "no such volume");
+		modal_no(x, GRPC_NOT_FOUND, "no such volume");
 		return;
 	}
 	x->v->volumes = 1;
@@ -774,7 +767,7 @@ static void volume_get_or_create(struct exchange *x)
 	metadata.has_version = true;
 	metadata.version = 2;
 	answer.metadata = &metadata;
-	yes(x, &answer.base);
+	modal_yes(x, &answer.base);
 }
 
 /* ---- which of them ---- */
@@ -799,29 +792,57 @@ static const struct {
 	{"SandboxGetLogs", sandbox_get_logs, true},
 	{"WorkspaceBillingRates", billing_rates, false},
 	{"VolumeGetOrCreate", volume_get_or_create, false},
+	{"VolumeGetFile2", modal_get_file, false},
+	{"VolumePutFiles2", modal_put_files, false},
+	{"SandboxGetTaskId", modal_task_id, false},
+	{"TaskGetInfo", modal_task_info, false},
+	{"SandboxGetResourceUsage", modal_usage, false},
 };
 
-void modal_serve(struct sim *s, struct server *v, const struct call *call, struct answer *a)
+/* The one message in its frame. */
+static bool unframe(struct exchange *x, struct call *bare)
 {
+	const unsigned char *p = (const unsigned char *)str_text(&bare->body);
+
+	if (strcmp(bare->method, "POST") || strcmp(call_header_of(bare, "Content-Type"), "application/grpc") ||
+	    strcmp(call_header_of(bare, "TE"), "trailers") || bare->body.len < 5 || p[0] ||
+	    bare->body.len - 5 != ((size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4])) {
+		modal_malformed(x, "that is not gRPC");
+		return false;
+	}
+	bare->body.s += 5;
+	bare->body.len -= 5;
+	return true;
+}
+
+void modal_serve(struct sim *s, struct server *v, const struct call *framed, struct answer *a)
+{
+	struct call bare = *framed, *call = &bare;
 	struct exchange x = {s, v, &s->plan->vendors[v->vendor], call, a};
 	static const char root[] = "https://api.modal.com/modal.client.ModalClient/";
 	const char *name = starts_with(call->url, root) ? call->url + strlen(root) : "?";
 
+	if (starts_with(call->url, MODAL_BLOBS)) {
+		modal_blob(&x);
+		return;
+	}
+	if (!unframe(&x, call))
+		return;
 	if (strcmp(call_header_of(call, "x-modal-token-id"), "ak-test1") || strcmp(call_header_of(call, "x-modal-token-secret"), "as-test2") ||
 	    strcmp(call_header_of(call, "x-modal-client-type"), "8") || !call_header_of(call, "x-modal-client-version")[0]) {
-		malformed(&x, "who asks?");
+		modal_malformed(&x, "who asks?");
 		return;
 	}
 	if (strcmp(name, "AuthTokenGet") && !token_is_good(&x)) {
-		no(&x, GRPC_UNAUTHENTICATED, "Token is over");
+		modal_no(&x, GRPC_UNAUTHENTICATED, "Token is over");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
 		if (!strcmp(calls[i].name, name)) {
-			if (calls[i].stream != call->stream)
-				malformed(&x, "a stream is none");
+			if (calls[i].stream == (call_header_of(call, "x-idempotency-key")[0] != 0))
+				modal_malformed(&x, "a stream is none");
 			calls[i].serve(&x);
 			return;
 		}
-	malformed(&x, "no such call");
+	modal_malformed(&x, "no such call");
 }

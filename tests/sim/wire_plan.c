@@ -53,8 +53,21 @@ static void add_fault(struct plan *p, uint64_t *r)
 	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE || f->kind == F_LIFE_OVER)
 		f->n = (int)roll_spread(r, 1, 6) - 1;
 	f->who = (int)roll_in(r, 0, p->client_count - 1);
+	f->who = (int)roll_in(r, 0, p->client_count - 1);
+	if (f->kind == F_CRASH_HANDED) { /* there is a run to be handed over, and its agents have work for a while */
+		f->n = 0;
+		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
+		p->jobs[f->who].conf.detached = p->jobs[f->who].conf.want_volume = true;
+	}
 	if (f->kind == F_CRASH_AT_CALL)
 		f->count = roll_chance(r, 70) ? 1 : 2;
+}
+
+/* Now and then a machine's clock is so far off that none of these vendors may be rented from by it. */
+static void set_clock(struct plan *p, uint64_t *r)
+{
+	if (roll_chance(r, 4))
+		p->wall_offset_ms[roll_in(r, 0, p->laptops_made - 1)] = roll_in(r, 125000, 200000) * (roll_chance(r, 50) ? 1 : -1);
 }
 
 void plan_wire(struct plan *p)
@@ -66,8 +79,7 @@ void plan_wire(struct plan *p)
 	set_vendor(p, r, first, kind);
 	if (vendors > 1 && roll_chance(r, 40))
 		set_vendor(p, r, (first + 1) % vendors, kind == WIRE_RUNPOD ? WIRE_MODAL : WIRE_RUNPOD);
-	if (roll_chance(r, 20))
-		return;
-	for (int left = (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
+	for (int left = roll_chance(r, 20) ? 0 : (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
 		add_fault(p, r);
+	set_clock(p, r);
 }

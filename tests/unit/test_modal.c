@@ -312,6 +312,34 @@ static void test_token_renewed(void **state)
 
 /* ---- opening ---- */
 
+static char *account_of(const char *token_id, const char *environment)
+{
+	CLEANUP(section_free) struct section *s = section_new(provider_modal.options, "t");
+	struct provider *p = NULL;
+	struct err err;
+
+	section_set_text(s, "token_id", token_id, "t");
+	section_set_text(s, "token_secret", "as-1", "t");
+	if (environment)
+		section_set_text(s, "environment", environment, "t");
+	assert_int_equal(provider_modal.open(&p, s, "/", &err), 0);
+	char *account = xstrdup(provider_modal.account(p));
+	provider_modal.close(p);
+	return account;
+}
+
+/* What a list does not show is gone only where it was asked for where the pod was rented. */
+static void test_account(void **state)
+{
+	CLEANUP(free_text) char *one = account_of("ak-1", NULL), *same = account_of("ak-1", NULL), *dev = account_of("ak-1", "dev"),
+				*other = account_of("ak-2", "dev");
+
+	(void)state;
+	assert_string_equal(one, same);
+	assert_string_not_equal(one, dev);
+	assert_string_not_equal(dev, other);
+}
+
 static void test_open(void **state)
 {
 	static const struct {
@@ -1976,6 +2004,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_token_renewed, set_up, tear_down),
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_account),
 		cmocka_unit_test_setup_teardown(test_rent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),

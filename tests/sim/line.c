@@ -1,0 +1,563 @@
+/* line.c - what lies below the real engine/caller.c and net/grpc.c: a loop whose timers are happenings on the virtual clock, and
+ * HTTP to servers in memory that read the very bytes (see the Makefile: --wrap). What goes wrong on the way goes wrong here, call
+ * by call; and who stands here sees whether those two keep their own rules. */
+#include "wire.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "orchestrator/base/clock.h"
+#include "orchestrator/base/crypto.h"
+#include "orchestrator/engine/caller.h"
+#include "orchestrator/net/grpc.h"
+
+enum { SILENCE_MS = 60000 }; /* as http.c has it */
+
+struct timer { /* the data of its happening */
+	void (*fire)(void *ctx); /* NULL: no more */
+	void *ctx;
+};
+
+struct lines { /* all trips of a schedule */
+	struct http_call **calls, **idle;
+	size_t count, cap, idle_count, idle_cap;
+	uint64_t serials, random;
+};
+
+/* ---- whose code runs now: its clock, and its chance ---- */
+
+static struct client *calling;
+
+struct client *line_caller(void)
+{
+	return calling;
+}
+
+struct client *line_enter(struct client *cl)
+{
+	struct client *was = calling;
+
+	calling = cl;
+	return was;
+}
+
+void line_leave(struct client *was)
+{
+	calling = was;
+}
+
+int64_t __real_clock_boot_ms(void);
+int64_t __real_clock_wall_ms(void);
+uint64_t __real_random_u64(void);
+void __real_random_bytes(void *to, size_t len);
+int64_t __wrap_clock_boot_ms(void);
+int64_t __wrap_clock_wall_ms(void);
+uint64_t __wrap_random_u64(void);
+void __wrap_random_bytes(void *to, size_t len);
+void __wrap_log_secret(const char *text);
+struct timer *__wrap_loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx);
+void __wrap_loop_untimer(struct timer *t);
+struct http_call *__wrap_http_send(struct http *http, const struct call *call, void (*done)(void *ctx, struct reply *reply), void *ctx);
+struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *call, http_on_piece *on_piece,
+					  void (*done)(void *ctx, struct reply *reply), void *ctx);
+void __wrap_http_hang_up(struct http_call *c);
+void __wrap_http_cancel(struct http_call *c);
+
+int64_t __wrap_clock_boot_ms(void)
+{
+	return calling ? boot_now(calling) : __real_clock_boot_ms();
+}
+
+int64_t __wrap_clock_wall_ms(void)
+{
+	return calling ? wall_now(calling) : __real_clock_wall_ms();
+}
+
+uint64_t __wrap_random_u64(void)
+{
+	if (!calling)
+		return __real_random_u64();
+	uint64_t z = (calling->sim->lines->random += 0x9e3779b97f4a7c15ull);
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	return z ^ (z >> 31);
+}
+
+void __wrap_random_bytes(void *to, size_t len)
+{
+	if (!calling) {
+		__real_random_bytes(to, len);
+		return;
+	}
+	for (size_t i = 0; i < len; i += 8) {
+		uint64_t few = __wrap_random_u64();
+		memcpy((char *)to + i, &few, MIN(len - i, sizeof(few)));
+	}
+}
+
+/* Millions of tokens of sessions would be remembered. */
+void __wrap_log_secret(const char *text)
+{
+	(void)text;
+}
+
+/* ---- the loop ---- */
+
+struct timer *__wrap_loop_timer(struct loop *loop, int64_t after_ms, void (*fire)(void *ctx), void *ctx)
+{
+	if (loop->cut)
+		return NULL;
+	struct timer *t = xcalloc(1, sizeof(*t));
+	*t = (struct timer){fire, ctx};
+	client_later(loop->cl, after_ms, W_WIRE_AGAIN)->data = t;
+	return t;
+}
+
+void __wrap_loop_untimer(struct timer *t)
+{
+	if (t)
+		t->fire = NULL;
+}
+
+void line_fires(const struct happening *h)
+{
+	struct timer *t = h->data;
+
+	if (t->fire)
+		t->fire(t->ctx);
+}
+
+/* ---- trips ---- */
+
+void line_open(struct sim *s)
+{
+	s->lines = xcalloc(1, sizeof(*s->lines));
+	s->lines->random = s->plan->seed;
+}
+
+static void empty(struct http_call *c)
+{
+	call_free(&c->call);
+	answer_free(&c->answer);
+	reply_free(&c->reply);
+}
+
+void line_close(struct sim *s)
+{
+	struct lines *l = s->lines;
+
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->count; i++) {
+		empty(l->calls[i]);
+		free(l->calls[i]);
+	}
+	free(l->calls);
+	free(l->idle);
+	free(l);
+	s->lines = NULL;
+}
+
+static void copy_call(struct call *to, const struct call *from)
+{
+	*to = *from;
+	to->url = xstrdup(from->url);
+	to->body = STR_INIT;
+	str_addn(&to->body, from->body.s, from->body.len);
+	to->headers = xcalloc(from->header_count, sizeof(*to->headers));
+	for (size_t i = 0; i < from->header_count; i++)
+		to->headers[i] = xstrdup(from->headers[i]);
+	to->sigv4 = from->sigv4 ? xstrdup(from->sigv4) : NULL;
+	to->user = from->user ? xstrdup(from->user) : NULL;
+	to->password = from->password ? xstrdup(from->password) : NULL;
+	to->body_to = from->body_to ? xstrdup(from->body_to) : NULL;
+	to->body_from = NULL;
+}
+
+static struct http_call *new_call(struct client *cl, struct op *op, const struct call *call)
+{
+	struct lines *l = cl->sim->lines;
+	struct http_call *c;
+
+	if (l->idle_count) {
+		c = l->idle[--l->idle_count];
+	} else {
+		c = xcalloc(1, sizeof(*c));
+		c->slot = l->count;
+		GROW(l->calls, l->count, l->cap);
+		l->calls[l->count++] = c;
+	}
+	*c = (struct http_call){.slot = c->slot, .serial = ++l->serials, .cl = cl, .op = op, .provider = op->provider,
+				.sent_at = cl->sim->now, .sent_offset = cl->laptop->wall_offset, .wanted = true, .was_sent = true};
+	c->number = (int)++wire_tally_of(cl->sim, op->provider)->calls;
+	copy_call(&c->call, call);
+	if (call->body_from)
+		wire_read_local(cl, call->body_from, call->body_from_offset, call->body_from_bytes, &c->call.body);
+	if (call->body_from || call->body_to) /* not a byte of it moves */
+		c->call.timeout_ms = MIN(c->call.timeout_ms, (int64_t)SILENCE_MS);
+	return c;
+}
+
+/* Nobody hears of it, and it has been where it was going to. */
+static void put_back(struct http_call *c)
+{
+	struct lines *l = c->cl->sim->lines;
+
+	if (c->on_way || c->wanted)
+		return;
+	empty(c);
+	c->serial = 0;
+	GROW(l->idle, l->idle_count, l->idle_cap);
+	l->idle[l->idle_count++] = c;
+}
+
+static void hear_later(struct http_call *c, int64_t delay)
+{
+	struct happening *h = client_later(c->cl, delay, W_WIRE_REPLY);
+
+	h->x = (int64_t)c->slot;
+	h->y = (int64_t)c->serial;
+}
+
+/* ---- at the server ---- */
+
+static void break_off(struct http_call *c)
+{
+	c->failed = true;
+	c->answer.again_ms = 0;
+	str_reset(&c->answer.head);
+	str_reset(&c->answer.body);
+}
+
+static void spoil_http(struct http_call *c)
+{
+	struct str *body = &c->answer.body;
+
+	c->answer.again_ms = 0;
+	if (body->len)
+		body->len = body->len / 2;
+	if (body->s)
+		body->s[body->len] = '\0';
+	switch (c->garbage) {
+	case 1: c->cut = true; return; /* fewer bytes than were announced */
+	case 2: c->cut = strstr(str_text(&c->answer.head), "Content-Length") != NULL; return;
+	case 3:
+		str_reset(body);
+		str_add(body, "<html><body>Please wait</body></html>");
+		break;
+	default: str_reset(body); str_add(body, "{\"zebra\":{\"stripes\":[1,2]}}");
+	}
+}
+
+static void spoil_grpc(struct http_call *c)
+{
+	struct answer *a = &c->answer;
+
+	switch (c->garbage) {
+	case 1: /* it ends in the middle of a message */
+		str_reset(&a->body);
+		str_addn(&a->body, "\0\0\0\0\7abc", 8);
+		c->cut = true;
+		return;
+	case 2: /* ... without a status */
+		a->again_ms = 0;
+		str_reset(&a->head);
+		str_add(&a->head, "HTTP/2 200\r\nContent-Type: application/grpc\r\n");
+		return;
+	case 3: /* of something between the server and us */
+		a->again_ms = 0;
+		str_reset(&a->head);
+		str_reset(&a->body);
+		str_add(&a->head, "HTTP/2 200\r\nContent-Type: text/html\r\n");
+		str_add(&a->body, "<html></html>");
+		return;
+	default: /* no message of this kind */
+		str_reset(&a->body);
+		grpc_add_frame(&a->body, "\xff\xff\xff", 3);
+	}
+}
+
+static void answer_failure(struct http_call *c, bool grpc)
+{
+	static const int http[] = {500, 502, 503, 504}, codes[] = {GRPC_UNAVAILABLE, GRPC_INTERNAL, GRPC_UNKNOWN};
+	struct answer *a = &c->answer;
+
+	answer_free(a);
+	if (grpc && c->x % 4) {
+		modal_status(a, codes[c->x % 4 - 1], "it broke: 50% of it");
+		return;
+	}
+	a->status = http[c->x % 4];
+	str_addf(&a->head, "HTTP/1.1 %d X\r\nContent-Type: text/html\r\n", a->status);
+	str_add(&a->body, "<html><body>Bad gateway</body></html>");
+}
+
+static void serve(struct sim *s, struct http_call *c)
+{
+	bool grpc = c->on_piece, refused = c->puts_off || c->fails_before;
+	size_t machines = s->machine_count;
+
+	if (c->puts_off && grpc)
+		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", c->number % 7 ? 0.5 + c->number % 5 : 25);
+	else if (c->puts_off)
+		runpod_put_off(s, &c->answer, 1 + c->number % 4);
+	else if (c->fails_before)
+		answer_failure(c, grpc);
+	else
+		wire_serve(s, c->provider, c->cl->number, &c->call, &c->answer);
+	if (!refused && c->fails_after)
+		answer_failure(c, grpc);
+	else if (!refused && c->garbage && grpc)
+		spoil_grpc(c);
+	else if (!refused && c->garbage)
+		spoil_http(c);
+	if (c->loses_reply || !c->answer.status)
+		break_off(c);
+	bool spoilt = c->failed || c->fails_after || c->garbage || c->slow_reply_ms;
+	for (size_t i = machines; spoilt && i < s->machine_count; i++)
+		s->machines[i].reply_lost = true;
+}
+
+static void add_date(struct sim *s, struct answer *a)
+{
+	time_t now = (time_t)((WALL_EPOCH_MS + s->now) / 1000);
+	struct tm tm;
+	char text[48];
+
+	if (plant(PLANT_CLOCK_UNHEARD))
+		return;
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	str_addf(&a->head, "Date: %s\r\n", text);
+}
+
+/* A call reaches its server. */
+void line_arrives(struct sim *s, const struct happening *h)
+{
+	struct http_call *c = s->lines->calls[h->x];
+
+	c->on_way = false;
+	serve(s, c);
+	if (!c->wanted) {
+		put_back(c);
+		return;
+	}
+	if (!c->failed) {
+		c->answer.dated = true;
+		add_date(s, &c->answer);
+	}
+	int64_t took = s->now - c->sent_at + s->plan->vendors[h->provider].latency_ms + c->answer.delay_ms + c->slow_reply_ms;
+	if (took > c->call.timeout_ms)
+		break_off(c);
+	hear_later(c, MIN(took, c->call.timeout_ms) - (s->now - c->sent_at));
+}
+
+/* ---- the reply ---- */
+
+static void fail(struct http_call *c, enum err_kind kind, const char *what)
+{
+	if (c->reply.failed)
+		return;
+	c->reply.failed = true;
+	err_set(&c->reply.err, kind, "%s", what);
+}
+
+static void show_reply(struct http_call *c, const struct reply *r)
+{
+	if (r->failed)
+		trace(c->cl->sim, "reply %d: failed: %s", c->number, r->err.msg);
+	else
+		trace(c->cl->sim, "reply %d: %d, %zu bytes%s%s%.80s", c->number, r->status, c->answer.body.len, c->hung_up ? ", hung up" : "",
+		      r->status >= 300 ? ": " : "", r->status >= 300 ? str_text(&c->answer.body) : "");
+}
+
+/* The call is gone before its owner hears of it. */
+static void tell(struct http_call *c)
+{
+	struct reply r = c->reply;
+	void (*done)(void *, struct reply *) = c->done;
+	void *ctx = c->ctx;
+	char after[16];
+
+	c->reply = (struct reply){0};
+	r.was_sent = c->was_sent;
+	r.wall_ms = c->cl->sim->now - c->sent_at;
+	if (reply_header(&r, "Retry-After", after, sizeof(after)))
+		r.retry_after_ms = atoll(after) * 1000;
+	show_reply(c, &r);
+	rules_heard(c, &r);
+	if (plant(PLANT_RETRY_AFTER_UNHEARD) && r.status == 429)
+		r.status = 503;
+	c->wanted = false;
+	put_back(c);
+	done(ctx, &r);
+	reply_free(&r);
+}
+
+/* In two pieces where somebody takes pieces. */
+static void take_in(struct http_call *c)
+{
+	struct reply *r = &c->reply;
+	struct str *body = &c->answer.body;
+	size_t half = body->len / 2, len[] = {half, body->len - half};
+	struct err err = {0};
+
+	r->status = c->answer.status;
+	r->head = c->answer.head;
+	c->answer.head = STR_INIT;
+	if (body->len > c->call.max_bytes) {
+		fail(c, ERR_UNTRUSTED, "the reply is larger than allowed");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(len) && c->on_piece && !r->failed; i++)
+		if (len[i] && c->on_piece(c->ctx, r, body->s + i * half, len[i], &err) < 0)
+			fail(c, err.kind, err.msg);
+	if (c->call.body_to && (r->status == 200 || r->status == 206)) {
+		wire_write_local(c->cl, c->call.body_to, body->s, body->len);
+		r->to_bytes = (int64_t)body->len;
+	} else if (!c->on_piece) {
+		str_addn(&r->body, body->s, body->len);
+	}
+	if (c->cut && !c->on_piece)
+		fail(c, ERR_NETWORK, "the connection was lost");
+}
+
+/* Its answer is there, or its time is over, or it was hung up on. */
+void line_hears(struct sim *s, const struct happening *h)
+{
+	struct http_call *c = s->lines->calls[h->x];
+	bool late = s->now - c->sent_at > c->call.timeout_ms; /* the machine slept too long over it */
+
+	if (c->serial != (uint64_t)h->y)
+		return;
+	if (c->hung_up) {
+		tell(c);
+		return;
+	}
+	if (late && !c->open)
+		break_off(c);
+	if (!c->open && !c->failed)
+		take_in(c);
+	else
+		fail(c, ERR_NETWORK, c->was_sent ? "the connection was lost" : "not connected");
+	if (c->answer.endless && !c->open && !c->reply.failed) {
+		c->open = true;
+		hear_later(c, c->sent_at + c->call.timeout_ms - s->now);
+		return;
+	}
+	tell(c);
+}
+
+void __wrap_http_hang_up(struct http_call *c)
+{
+	c->hung_up = true;
+	hear_later(c, 0);
+}
+
+void __wrap_http_cancel(struct http_call *c)
+{
+	if (!c)
+		return;
+	c->wanted = false;
+	put_back(c);
+}
+
+/* ---- sending ---- */
+
+/* What the faults of the plan do to this trip. */
+static void fit_faults(struct sim *s, struct http_call *c)
+{
+	const struct fault *f;
+
+	c->puts_off = strikes(s, F_CALL_429);
+	f = strikes(s, F_CALL_5XX);
+	if (f && f->x & 1)
+		c->fails_before = true;
+	else if (f)
+		c->fails_after = true;
+	c->x = f ? f->x >> 1 : 0;
+	c->loses_reply = strikes(s, F_CALL_REPLY_LOST);
+	f = strikes(s, F_CALL_GARBAGE);
+	c->garbage = f ? 1 + f->x % 4 : 0;
+}
+
+static void show_call(struct sim *s, const struct http_call *c)
+{
+	const struct call *call = &c->call;
+
+	if (!s->tracing)
+		return;
+	const char *name = c->on_piece ? strrchr(call->url, '/') + 1 : call->url;
+	trace(s, "call %d (op %llu): %s: %s %s, %zu bytes", c->number, (unsigned long long)c->op->serial,
+	      s->plan->jobs[0].conf.providers[c->provider].name, call->method, name, call->body.len);
+}
+
+/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the client's to cap. */
+static void note_release(struct sim *s, const struct http_call *c)
+{
+	struct machine *m = c->op->kind == OP_RELEASE ? wire_find(s, c->provider, c->op->want->id) : NULL;
+	bool comes_there = !c->failed && !c->puts_off && !c->fails_before;
+
+	if (m && !comes_there && m->release_asked < 0)
+		m->release_asked = s->now;
+}
+
+/* The request is on its way, and nobody is there any more to hear the answer. */
+static void crash_now(struct client *cl)
+{
+	static const enum fault_kind kinds[] = {F_CRASH_RESUME, F_CRASH_REAP, F_CRASH_RESUME, F_CRASH_RESUME};
+	const struct fault *f = strikes(cl->sim, F_CRASH_AT_CALL);
+
+	if (!f)
+		return;
+	struct fault crash = *f;
+	crash.kind = kinds[(f->x >> 1) % 4];
+	client_crash(cl, &crash);
+}
+
+static void send_out(struct http_call *c)
+{
+	struct sim *s = c->cl->sim;
+	int64_t latency = s->plan->vendors[c->provider].latency_ms;
+	const struct fault *f = strikes(s, F_CALL_LOST);
+
+	if (f) { /* not connected, reset, or never answered */
+		c->failed = true;
+		c->was_sent = f->x % 3;
+		note_release(s, c);
+		hear_later(c, f->x % 3 == 2 ? c->call.timeout_ms : latency);
+		return;
+	}
+	f = strikes(s, F_CALL_SLOW);
+	int64_t slow = f && f->x & 1 ? f->ms % 10000 : 0;
+	c->slow_reply_ms = f && !(f->x & 1) ? f->ms % 70000 : 0;
+	fit_faults(s, c);
+	note_release(s, c);
+	c->on_way = true;
+	struct happening *h = client_later(c->cl, latency + slow, W_WIRE_CALL);
+	h->provider = c->provider;
+	h->x = (int64_t)c->slot;
+	crash_now(c->cl);
+}
+
+struct http_call *__wrap_http_send_pieces(struct http *http, const struct call *call, http_on_piece *on_piece,
+					  void (*done)(void *ctx, struct reply *reply), void *ctx)
+{
+	struct client *cl = http->loop.cl;
+	struct op *o = http->loop.cut ? NULL : rules_asker(cl, call);
+
+	if (!o)
+		return NULL;
+	struct http_call *c = new_call(cl, o, call);
+	c->on_piece = on_piece;
+	c->done = done;
+	c->ctx = ctx;
+	show_call(cl->sim, c);
+	rules_sent(c);
+	send_out(c);
+	return c;
+}
+
+struct http_call *__wrap_http_send(struct http *http, const struct call *call, void (*done)(void *ctx, struct reply *reply), void *ctx)
+{
+	return __wrap_http_send_pieces(http, call, NULL, done, ctx);
+}

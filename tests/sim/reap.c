@@ -1,0 +1,158 @@
+/* reap.c - `burst reap`, a process of its own: gives back what dead runs of its machine left, then lists each account and ends
+ * whatever the real rule (core/reap.h) says. Of vendors behind real translators it asks as the program does, with all that can
+ * go wrong on the way; others show it their listing at once. */
+#include "wire.h"
+
+#include <stdlib.h>
+
+#include "orchestrator/core/reap.h"
+#include "orchestrator/engine/caller.h"
+
+/* ---- what the ledger knows ---- */
+
+static bool run_detached(const struct laptop *l, int client)
+{
+	for (size_t i = 0; i < l->row_count; i++)
+		if (l->rows[i].client == client && l->rows[i].pod.detached)
+			return true;
+	return false;
+}
+
+static struct reap_known look_up(const struct sim *s, const struct laptop *l, const struct pod_view *view)
+{
+	for (size_t i = 0; i < l->row_count; i++) {
+		const struct core_pod *p = &l->rows[i].pod;
+		int client = l->rows[i].client;
+		if (strcmp(p->attempt, view->marker.attempt))
+			continue;
+		bool at_work = !strcmp(p->id, view->id) && p->phase < POD_RELEASING && p->ready_at;
+		const struct client *cl = &s->clients[client];
+		return (struct reap_known){.ours = true, .alive = cl->up, .ended = cl->exit_status >= 0 && !cl->dead_forever,
+					   .detached = run_detached(l, client), .at_work = at_work && !plant(PLANT_ORPHAN_ALL)};
+	}
+	return (struct reap_known){0};
+}
+
+bool reap_wants_run(const struct client *cl)
+{
+	const struct laptop *l = cl->laptop;
+	int64_t last_s = 0;
+	bool open = false;
+
+	for (size_t i = 0; i < l->row_count; i++) {
+		if (l->rows[i].client != cl->number || !pod_may_bill(&l->rows[i].pod))
+			continue;
+		open = true;
+		last_s = MAX(last_s, l->rows[i].pod.hard_end_s);
+	}
+	return open && reap_run(run_detached(l, cl->number), last_s, wall_now(cl));
+}
+
+/* ---- the sweep ---- */
+
+/* What the rule says, and whether it is right in truth. */
+static bool ends(struct client *reaper, const struct machine *m, const struct pod_view *view, int64_t now_ms)
+{
+	struct sim *s = reaper->sim;
+	struct reap_known known = look_up(s, reaper->laptop, view);
+	enum reap_what what = plant(PLANT_SWEEP_ALL) && view->state != POD_STATE_GONE ? REAP_PAST : reap_pod(view, &known, false, now_ms);
+
+	if (what == REAP_PASS || what == REAP_LEAVE)
+		return false;
+	trace(s, "reap ends pod %s: %s", m->id, what == REAP_PAST ? "past its hard end" : "nothing to do");
+	if (what == REAP_PAST && m->hard_end > s->now)
+		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
+	if (what == REAP_ORPHAN && m->detached && !m->is_over && !s->hit[F_LEDGER_FULL])
+		broke(s, "reap ends pod %s, whose agent was given work", m->id);
+	return true;
+}
+
+static void sweep_plain(struct client *reaper)
+{
+	struct sim *s = reaper->sim;
+
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		struct pod_view view = cloud_view(s, m);
+		if (wire_is(s, m->vendor) || !cloud_listed_now(s, m, m->vendor) || !ends(reaper, m, &view, WALL_EPOCH_MS + s->now))
+			continue;
+		struct happening *h = later(s, s->plan->vendors[m->vendor].latency_ms, W_RELEASE);
+		h->client = reaper->number;
+		h->life = -1; /* whatever is answered */
+		h->machine = (int)i;
+	}
+}
+
+void reaper_ends(struct client *reaper)
+{
+	wire_end_life(reaper);
+	reaper->up = false;
+	reaper->life++;
+}
+
+static void one_less(struct client *reaper)
+{
+	if (!--reaper->bills_open)
+		reaper_ends(reaper);
+}
+
+static void released(struct asked *a, struct op_result *result, const struct err *err)
+{
+	(void)result, (void)err;
+	one_less(a->cl);
+}
+
+static void end_pod(struct client *reaper, int provider, const char *id)
+{
+	struct asked *a = wire_asked_new(reaper, provider, -1);
+
+	COPY_TEXT(a->want.id, id);
+	reaper->bills_open++;
+	wire_begin(a, OP_RELEASE, released);
+}
+
+static void swept(struct asked *a, struct op_result *result, const struct err *err)
+{
+	struct sim *s = a->cl->sim;
+	int64_t now_ms = wire_time_there(a->cl, a->provider);
+
+	for (size_t i = 0; !err && i < result->pod_count; i++) {
+		const struct machine *m = wire_find(s, a->provider, result->pods[i].id);
+		if (!m)
+			broke(s, "a listing shows pod \"%s\", which nobody made", result->pods[i].id);
+		else if (ends(a->cl, m, &result->pods[i], now_ms))
+			end_pod(a->cl, a->provider, m->id);
+	}
+	one_less(a->cl);
+}
+
+static void sweep_wires(struct client *reaper)
+{
+	reaper->up = true;
+	wire_begin_life(reaper);
+	reaper->bills_open = 1;
+	for (int i = 0; i < VENDORS_MAX; i++) {
+		if (!wire_is(reaper->sim, i))
+			continue;
+		reaper->bills_open++;
+		wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept);
+	}
+	one_less(reaper);
+}
+
+void reap(struct sim *s, struct client *by)
+{
+	int laptop = (int)(by->laptop - s->laptops);
+	struct client *reaper = &s->clients[CLIENTS_MAX + laptop];
+
+	trace(s, "`burst reap` on machine %d", laptop);
+	s->hit[F_REAP] = true;
+	for (int i = 0; i < s->plan->client_count; i++)
+		if (s->clients[i].laptop == by->laptop)
+			client_reap(&s->clients[i]);
+	if (s->broken[0] || reaper->up)
+		return;
+	sweep_plain(reaper);
+	if (s->wire)
+		sweep_wires(reaper);
+}

@@ -1,0 +1,233 @@
+/* test_caller.c - what one call means for the next: whose limits a refusal speaks of, and that a release waits for no look at a log. */
+#include "net_test.h"
+
+#include <pthread.h>
+
+#include "base/path.h"
+#include "base/str.h"
+#include "engine/impl.h"
+#include "engine/limit.h"
+
+/* ---- a vendor whose storage is another service ---- */
+
+struct provider {
+	int port;
+	bool unlimited;
+	/* of pods */
+	int rents, releases;
+	int64_t failed_at, released_at;
+};
+struct op {
+	struct provider *p;
+	enum op_kind kind;
+	bool waited;
+};
+
+static struct op *begin(struct provider *p, enum op_kind kind, const struct op_want *want)
+{
+	struct op *op = xcalloc(1, sizeof(*op));
+
+	(void)want;
+	*op = (struct op){.p = p, .kind = kind};
+	return op;
+}
+
+static void op_free(struct op *op)
+{
+	free(op);
+}
+
+static const char *account(const struct provider *p)
+{
+	(void)p;
+	return "tester";
+}
+
+static enum op_next ask_once(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
+			     struct err *err)
+{
+	(void)wait_ms, (void)result;
+	if (!reply) {
+		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = PATIENCE_MS, .unlimited = op->p->unlimited};
+		call->url = xasprintf("http://127.0.0.1:%d/", op->p->port);
+		return OP_CALL;
+	}
+	err_set(err, ERR_RATE_LIMITED, "HTTP %d", reply->status);
+	return OP_FAILED;
+}
+
+static const struct provider_ops stored = {.abi = PROVIDER_ABI, .name = "stored", .account = account, .begin = begin, .next = ask_once,
+					   .op_free = op_free};
+
+static void *refuse_once(void *arg)
+{
+	char request[4096];
+	int fd = accept(*(int *)arg, NULL, NULL);
+
+	if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
+		dprintf(fd, "HTTP/1.1 429 Slow Down\r\nRetry-After: 3600\r\nRateLimit: \"minute\";r=0;t=60\r\nContent-Length: 0\r\n"
+			    "Connection: close\r\n\r\n");
+	close(fd);
+	return NULL;
+}
+
+static const struct {
+	const char *name;
+	bool unlimited, waits;
+} refusals[] = {
+	{"the API's own: everything waits, releases too", false, true},
+	{"that of the storage beside it: nothing does", true, false},
+};
+
+static void test_whose_limits(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		struct provider p = {.unlimited = refusals[i].unlimited};
+		struct store *store = store_memory();
+		struct op_result result = {0};
+		struct err err = {0};
+		pthread_t thread;
+		int listener = listen_on_loopback(&p.port);
+		pthread_create(&thread, NULL, refuse_once, &listener);
+		assert_int_equal(caller_ask(&(struct engine_provider){&stored, &p, store}, OP_FETCH, NULL, PATIENCE_MS, &result, &err), -1);
+		pthread_join(thread, NULL);
+		close(listener);
+		assert_string_equal(err.msg, "HTTP 429");
+		struct limiter *l = limiter_new(store);
+		int64_t wait = limiter_take(l, "tester", 60, CALL_RELEASE, clock_wall_ms());
+		if ((wait > 0) != refusals[i].waits)
+			fail_msg("%s: a release waits %lld ms", refusals[i].name, (long long)wait);
+		limiter_free(l);
+		store_close(store);
+	}
+}
+
+/* ---- a vendor whose log is not to be had for a while, and whose pod has failed ---- */
+
+enum { LOG_MS = 25000 };
+
+static void set_pod(struct op_result *result, enum pod_state state)
+{
+	result->pods = xcalloc(1, sizeof(*result->pods));
+	result->pod_count = 1;
+	COPY_TEXT(result->pods[0].id, "p1");
+	result->pods[0].state = state;
+	result->pods[0].price_microusd_h = 3600000;
+}
+
+static enum op_next rent(struct provider *p, struct op_result *result, struct err *err)
+{
+	if (p->rents++) {
+		err_set(err, ERR_REFUSED, "not today");
+		return OP_FAILED;
+	}
+	set_pod(result, POD_STATE_CREATING);
+	return OP_DONE;
+}
+
+static enum op_next next(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
+			 struct err *err)
+{
+	struct provider *p = op->p;
+	(void)reply, (void)call;
+
+	switch ((int)op->kind) {
+	case OP_OFFERS:
+		result->offers = xcalloc(1, sizeof(*result->offers));
+		result->offers[0] = (struct offer){.provider = "slow", .id = "1", .gpu = "none", .price_microusd_h = 3600000};
+		result->offer_count = 1;
+		return OP_DONE;
+	case OP_RENT: return rent(p, result, err);
+	case OP_LIST:
+		if (!p->rents || p->releases)
+			return OP_DONE;
+		p->failed_at = p->failed_at ? p->failed_at : clock_boot_ms();
+		set_pod(result, POD_STATE_FAILED);
+		return OP_DONE;
+	case OP_LOGS:
+		*wait_ms = LOG_MS;
+		op->waited = !op->waited;
+		return op->waited ? OP_WAIT : OP_DONE;
+	case OP_RELEASE:
+		p->releases++;
+		p->released_at = clock_boot_ms();
+		return OP_DONE;
+	default: err_set(err, ERR_NOT_FOUND, "nothing of the kind"); return OP_FAILED;
+	}
+}
+
+static const struct provider_ops slow = {.abi = PROVIDER_ABI, .name = "slow", .account = account, .begin = begin, .next = next,
+					 .op_free = op_free, .poll_ms = 50};
+
+static struct segment one_segment = {.id = (char *)"s1", .weight = 1, .group = (char *)"", .file = (char *)"s1.wav"};
+
+static struct segment *segments(struct job *job, size_t *count)
+{
+	(void)job;
+	*count = 1;
+	return &one_segment;
+}
+
+static const struct job_needs *needs(struct job *job)
+{
+	static const struct job_needs n = {.engine = "none", .workers = 1, .max_batch = 1, .worker = "true", .tries = 1};
+
+	(void)job;
+	return &n;
+}
+
+static int finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	(void)job, (void)results, (void)notes, (void)err;
+	return 0;
+}
+
+static const struct job_ops small_job = {.abi = JOB_ABI, .type = "small", .segments = segments, .needs = needs, .finish = finish};
+
+static const struct {
+	const char *name;
+	int64_t max_cost_microusd; /* of a pod that costs a dollar in 1000 s */
+	int64_t least_ms, most_ms; /* from its failure to its release */
+} looks[] = {
+	{"there is time for a look, and an end to it", 0, CORE_LOG_LOOK_MS - 1000, LOG_MS - 1000},
+	{"its hard end comes before that of a look", 15000, 0, CORE_LOG_LOOK_MS - 1000},
+};
+
+static void test_release_waits_for_no_log(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
+		struct provider p = {0};
+		struct segment_result result = {0};
+		struct run_row row = {.id = "r1"};
+		struct err err = {0};
+		struct engine_setup setup = {
+			.conf = {.run = "r1", .machine = "m", .pods = 1, .boot_limit_ms = 60000, .lease_ms = 60000, .check_tries = 1,
+				 .max_cost_microusd = looks[i].max_cost_microusd},
+			.providers = {{&slow, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result, .run = &row,
+		};
+		char dir[] = "/tmp/burst-caller-XXXXXX";
+		setup.run_dir = mkdtemp(dir);
+		assert_non_null(setup.run_dir);
+		setup.store = store_memory();
+		struct engine *e = engine_new(&setup);
+		engine_run(e, &err);
+		engine_free(e);
+		store_close(setup.store);
+		path_remove_tree(dir, NULL);
+		int64_t took = p.released_at - p.failed_at;
+		if (!p.failed_at || p.releases != 1 || took < looks[i].least_ms || took > looks[i].most_ms)
+			fail_msg("%s: %d rents, %d releases, after %lld ms: %s", looks[i].name, p.rents, p.releases, (long long)took, err.msg);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whose_limits),
+		cmocka_unit_test(test_release_waits_for_no_log),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
