@@ -131,6 +131,29 @@ t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods 
 	is "$(wavs | tr -d ' ')" 60 files
 }
 
+t_detached_run_is_reaped_in_part() { # its client died: what was being given back is, what its agents work on is not
+	script_lines 200
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; }; pods = 2;'
+	burst run -d
+	is "$STATUS" 0 "exit status"
+	wait_for 60 "the queue to be handed over" handed_over
+	kill -9 "$(sed -n 's/^process //p' state/runs/*/lock)"
+	local idle
+	idle=$(sqlite3 state/ledger.db "update pod set state = 'releasing' where id = (select min(id) from pod); select min(id) from pod")
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
+	has out.txt "pod $idle of local: gone (its client is gone, and it has nothing to do)"
+	is "$(grep -c 'left alone' out.txt)" 1 "pods that work on"
+	is "$(sqlite3 state/ledger.db 'select status, detached from run')" 'running|1' "the run"
+	burst cancel "$(sqlite3 state/ledger.db 'select id from run')"
+	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
+	is "$(pods_left)" "" "pods"
+}
+
 t_interrupt_gives_back() {
 	script_lines 600
 	config 'pods = 2;'
