@@ -177,6 +177,11 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 	case REAP_LEAVE: break;
 	}
 	tally->left++;
+	if (!view->marker.attempt[0]) {
+		output_line(stdout, "pod %s of %s: its name is %s, and its mark was taken from it; left alone (burst reap %s --force ends it)",
+			    view->id, p->ops->name, view->name, view->id);
+		return;
+	}
 	output_line(stdout, "pod %s of %s: run %s of machine %s, hard end %s%s; left alone (burst reap %s --force ends it)",
 		    view->id, p->ops->name, view->marker.run, view->marker.machine,
 		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000), known.alive ? ", its client lives here" : "", view->id);
@@ -266,23 +271,32 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
 	struct tally tally = {0};
+	struct err left = {0};
 
-	int settled = launch_settle(ctx, NULL, err);
+	int settled = launch_settle(ctx, NULL, &left);
 	launch_init(&l, ctx);
-	int status = open_accounts(ctx, &l, err);
-	if (status == 0)
+	bool wants_out = left.kind == ERR_UNRELEASED && left.signal;
+	int status = wants_out ? 0 : open_accounts(ctx, &l, err);
+	if (status == 0 && !wants_out)
 		status = sweep(ctx, &l, &tally, err);
-	if (status == 0)
+	if (status == 0 && !wants_out)
 		status = check_named(ctx, &l, &tally, err);
 	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
-	if (status < 0)
-		return -1;
-	if (settled < 0 || tally.failed) {
+	/* what may still bill goes before all else that went wrong; a Ctrl-C hurries it, and what is gone then is gone */
+	if (settled < 0 && left.kind != ERR_INTERRUPTED)
+		return err_set(err, ERR_UNRELEASED, "%s", left.msg);
+	if (tally.failed) {
 		err->kind = ERR_UNRELEASED;
 		return -1;
 	}
+	if (status == 0 && settled < 0) {
+		*err = left;
+		return -1;
+	}
+	if (status < 0)
+		return -1;
 	return cmd_flush(err) < 0 ? -1 : 0;
 }
 

@@ -597,6 +597,26 @@ static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 	return left;
 }
 
+/* Of several that went wrong the one that may cost money is told. */
+static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status, int result, struct err *err)
+{
+	struct err why = {0};
+
+	if (launch_release_run(ctx, run, status, &why) == 0) {
+		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
+		return result;
+	}
+	if (result == 0 || why.kind == ERR_UNRELEASED)
+		*err = why;
+	return -1;
+}
+
+/* Three times interrupted: the next run's pods would only ask for as much again. */
+static bool wants_out(int result, const struct err *err)
+{
+	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
+}
+
 /* Runs that ended without being sure of a pod: exit 9. */
 static int settle_unreleased(struct cmd_context *ctx, const char *except, struct err *err)
 {
@@ -606,7 +626,7 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !wants_out(result, err); i++) {
 		struct run_row run;
 		bool seen = except && !strcmp(pods[i].run, except);
 		for (size_t k = 0; k < i && !seen; k++)
@@ -615,10 +635,7 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		    run_is_alive(ctx, run.id))
 			continue;
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
-		if (launch_release_run(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", err) < 0)
-			result = -1;
-		else
-			log_line(LOG_NOTE, "run %s: nothing of it bills any more", run.id);
+		result = settle_one(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", result, err);
 	}
 	free(pods);
 	return result;
@@ -628,11 +645,13 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	int result = 0;
+	int result = settle_unreleased(ctx, except, err); /* first: what fails below is not to be tried twice */
 
+	if (wants_out(result, err))
+		return -1;
 	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count && !wants_out(result, err); i++) {
 		if (except && !strcmp(runs[i].id, except))
 			continue;
 		if (run_is_alive(ctx, runs[i].id))
@@ -640,13 +659,10 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 		if (!is_left(ctx, &runs[i]))
 			continue; /* its agents finish it; `burst attach` brings the files home */
 		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
-		if (launch_release_run(ctx, &runs[i], "interrupted", err) < 0)
-			result = -1;
-		else
-			log_line(LOG_NOTE, "run %s: nothing of it bills any more", runs[i].id);
+		result = settle_one(ctx, &runs[i], "interrupted", result, err);
 	}
 	free(runs);
-	return settle_unreleased(ctx, except, err) < 0 ? -1 : result;
+	return result;
 }
 
 int launch_check_detached(const struct launch *l, struct err *err)

@@ -297,6 +297,8 @@ static void say_cautions(const struct launch *l, const struct known_offer *offer
 	for (size_t i = 0; i < count; i++) {
 		int k = offers[i].provider;
 		const char *caution = l->setup.providers[k].ops->caution;
+		if (!strcmp(offers[i].offer.gpu, "none"))
+			continue;
 		if (caution && !said[k])
 			log_line(LOG_NOTE, "%s", caution);
 		said[k] = true;

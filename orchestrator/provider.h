@@ -124,7 +124,8 @@ enum op_kind {
 	OP_VOLUME_REMOVE, /* want.id */
 	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
 	OP_INSPECT,	  /* want.id -> result.pods[0] (state GONE when the vendor has forgotten it) */
-	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker */
+	OP_LIST,	  /* -> result.pods: every pod of this account that bears a burst marker, or has lost
+			   * it and can be told for ours all the same (its marker is empty) */
 	OP_RELEASE,	  /* want.id -> done when the vendor has accepted; already gone is success */
 	/* want.id, want.since_s (when it was rented, 0: not known), want.bill -> result.billing; ERR_NOT_FOUND while the vendor
 	 * has no record */

@@ -32,7 +32,7 @@ enum err_kind {
 
 struct err { /* on the caller's stack; nothing to free */
 	enum err_kind kind;
-	int signal;		/* ERR_INTERRUPTED: which */
+	int signal;		/* ERR_INTERRUPTED: which; ERR_UNRELEASED: the one that would not wait any longer */
 	int64_t retry_after_ms; /* 0: the other side did not say */
 	char msg[512];
 };

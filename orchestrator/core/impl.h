@@ -149,15 +149,26 @@ struct core {
 	struct actions *out;
 };
 
-/* core.c */
+/* state.c */
 struct action *core_act(struct core *c, enum action_type type, int pod);
 enum note_level { NOTE_WARN = 1, NOTE_NOTE = 2, NOTE_INFO = 3 }; /* as enum log_level */
 void core_note(struct core *c, enum note_level level, const char *fmt, ...) PRINTF(3, 4);
 /* No new work from now on; what is finished is fetched, pods are let go. The first reason is kept, a graver one replaces it. */
 void core_fault(struct core *c, int pod, const struct err *err);
+void core_stop(struct core *c); /* ... without a reason of its own */
+int core_gravity(enum err_kind kind);
 uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
 bool core_reads_old(const struct core *c);
+bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
+bool pod_may_bill(const struct core_pod *p);
+bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
+bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
+struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
+int pod_index(const struct core *c, const struct core_pod *p);
+void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
+void pod_save(struct core *c, const struct core_pod *p);
+void pod_look_soon(struct core *c, int provider);
 
 /* offers.c */
 /* past: one for each offer, or NULL: then what was known of them stays. */
@@ -206,15 +217,6 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */
 void pod_after_work(struct core *c, int pod); /* something of its work ended: feed it, or let it go */
 void pod_after_queue(struct core *c, int pod); /* it waits for the volume: is it its turn, or ready? */
-bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
-bool pod_may_bill(const struct core_pod *p);
-bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
-bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
-struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
-int pod_index(const struct core *c, const struct core_pod *p);
-void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
-void pod_save(struct core *c, const struct core_pod *p);
-void pod_look_soon(struct core *c, int provider);
 
 /* rent.c: from the wish to the answer */
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
@@ -230,8 +232,17 @@ void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t le
 /* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
 void pod_bad_host(struct core *c, int pod, const char *why);
 
-/* seen.c: what the vendor's listings say */
-void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at);
+/* width.c: how many pods */
+void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
+void width_ask_again(struct core *c); /* every vendor, what it has now */
+void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
+void width_image(struct core *c, const struct event *ev);
+
+/* seen.c: when the vendors are asked for their listings, and what those say */
+void seen_ask(struct core *c);
+void seen_listed(struct core *c, const struct event *ev);
+/* Every account that was used has been looked at since nothing more can turn up there, or cannot be. */
+bool seen_all_looked(struct core *c);
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
 void pod_connect(struct core *c, struct core_pod *p);
 /* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */

@@ -279,7 +279,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		if (!p->released_at || word == RELEASE_ENDED)
 			p->released_at = c->now;
 		p->absent = word == RELEASE_ABSENT;
-		p->elsewhere = p->elsewhere && word != RELEASE_ENDED;
+		p->elsewhere = p->elsewhere && p->absent; /* it was ours to end */
 		if (!p->release_answered)
 			wait_on(c, p->provider);
 		p->release_answered = true;

@@ -2,8 +2,10 @@
 
 enum reap_what reap_pod(const struct pod_view *view, const struct reap_known *known, bool forced, int64_t now_ms)
 {
-	if (view->state == POD_STATE_GONE || !view->marker.attempt[0])
+	if (view->state == POD_STATE_GONE)
 		return REAP_PASS;
+	if (!view->marker.attempt[0]) /* nobody knows whose it was, nor until when */
+		return forced ? REAP_FORCED : REAP_LEAVE;
 	if (pod_is_overdue(view->marker.hard_end_s, now_ms))
 		return REAP_PAST;
 	if (forced)

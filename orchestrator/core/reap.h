@@ -5,7 +5,7 @@
 #include "../provider.h"
 
 enum reap_what {
-	REAP_PASS,   /* gone, or none of burst's: not spoken of */
+	REAP_PASS,   /* gone: not spoken of */
 	REAP_LEAVE,  /* told of, and left alone */
 	REAP_PAST,   /* ended: past its hard end, whoever made it */
 	REAP_ENDED,  /* ended: its run is over: a second pod of one create, or one that surfaced late */

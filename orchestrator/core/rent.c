@@ -51,7 +51,8 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);
 	core_act(c, ACT_RENT, pod_index(c, p));
-	if (!pod_vendor(c, p)->used && c->conf.providers[p->provider].caution)
+	bool has_gpu = strcmp(p->offer.gpu, "none") != 0; /* the others are not taken back */
+	if (!pod_vendor(c, p)->used && has_gpu && c->conf.providers[p->provider].caution)
 		core_note(c, NOTE_NOTE, "%s", c->conf.providers[p->provider].caution);
 	pod_vendor(c, p)->used = true;
 }

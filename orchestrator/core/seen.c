@@ -1,4 +1,5 @@
-/* seen.c - what the vendor's listings say of pods: those that come up, end, surface late, or are there without being wanted. */
+/* seen.c - what the vendor's listings say of pods: those that come up, end, surface late, or are there without being wanted;
+ * and when those are asked for. */
 #include "impl.h"
 
 #include "../base/clock.h"
@@ -247,7 +248,7 @@ static bool in_list(const struct core_pod *p, const struct pod_view *views, size
 	return false;
 }
 
-void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at)
+static void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at)
 {
 	for (size_t i = 0; i < count; i++)
 		one_seen(c, provider, &views[i], asked_at);
@@ -262,4 +263,106 @@ void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t
 		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
 			missing(c, p, asked_at);
 	}
+}
+
+/* ---- one listing for all pods of an account ---- */
+
+static int64_t list_interval(const struct core *c, const struct vendor *v, const struct core_pod *p)
+{
+	const struct core_provider *k = &c->conf.providers[p->provider];
+	int64_t age = c->now - p->create_at;
+
+	if (p->unprovable)
+		return UNPROVABLE_LOOK_MS;
+	switch (p->phase) {
+	case POD_BOOTING:
+	case POD_CONNECTING: return MIN(MAX(age / 8, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
+	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited for */
+		return p->late_clean_at ? MAX(k->look_gap_ms, 1000) : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
+	case POD_CONFIRMING:
+		if (p->clean_looks)
+			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));
+		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
+	case POD_PREPARING:
+	case POD_QUEUED:
+	case POD_LOADING:
+	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_WANTED:
+	case POD_RENTING:
+	case POD_RELEASING:
+	case POD_GONE:
+	case POD_NEVER: break;
+	}
+	return NEVER;
+}
+
+void seen_ask(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		int64_t at = v->list_at;
+		for (int k = 0; k < c->pod_count; k++) {
+			if (c->pods[k].provider != i)
+				continue;
+			int64_t interval = list_interval(c, v, &c->pods[k]);
+			if (interval != NEVER)
+				at = MIN(at, MAX(v->listed_at, v->listing_since) + interval);
+		}
+		v->list_at = at;
+		if (v->listing || MAX(at, v->list_not_before) > c->now)
+			continue;
+		v->listing = true;
+		v->listing_since = c->now;
+		v->list_at = NEVER;
+		core_act(c, ACT_LIST, -1)->provider = i;
+	}
+}
+
+/* Without its list no pod comes up and none is known to be gone. A list that burst cannot read stays so. */
+static void note_no_list(struct core *c, int provider, const struct err *err)
+{
+	int failures = c->vendors[provider].list_failures;
+
+	if (failures == (err->kind == ERR_BUG || err->kind == ERR_CREDENTIALS ? 0 : 2))
+		core_note(c, NOTE_WARN, "%s: %s", c->conf.providers[provider].name, err->msg);
+	if (err->kind == ERR_BUG && failures + 1 >= LIST_FAILURES_MAX)
+		core_fault(c, -1, err);
+}
+
+void seen_listed(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+
+	v->listing = false;
+	c->dirty = true;
+	if (ev->err) {
+		note_no_list(c, ev->provider, ev->err);
+		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
+		v->list_at = v->list_not_before =
+			c->now + MAX(ev->err->retry_after_ms,
+				     MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
+		return;
+	}
+	v->list_failures = 0;
+	v->listed_at = ev->asked_at;
+	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at);
+}
+
+bool seen_all_looked(struct core *c)
+{
+	bool all = true;
+
+	/* the listing before the exit: nothing of ours may be there that we do not know of */
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		int64_t from = c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
+		if (!v->used || v->listed_at >= from)
+			continue;
+		if (v->list_failures >= LIST_FAILURES_MAX ||
+		    (v->listing && c->now - MAX(v->listing_since, from) >= LAST_LOOK_MS))
+			continue;
+		all = false;
+		v->list_at = MIN(v->list_at, MAX(c->now, from));
+	}
+	return all;
 }

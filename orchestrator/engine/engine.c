@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "../base/clock.h"
@@ -19,79 +18,7 @@ enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3
  * and further connections for a large sync. */
 enum { POD_FILES = 3, OWN_FILES = 80, LEAST_SHARED_FILES = 8, MOST_SHARED_FILES = 96, LEAST_LANES = 3, MOST_LANES = 28 };
 
-/* ---- what people and the run's log hear ---- */
-
-void engine_log(struct engine *e, int level, const char *fmt, ...)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	char *raw = NULL;
-	char when[32];
-	va_list ap;
-
-	va_start(ap, fmt);
-	int len = vasprintf(&raw, fmt, ap);
-	va_end(ap);
-	if (len < 0)
-		return;
-	str_add(&text, raw);
-	free(raw);
-	log_redact(&text);
-	if (e->log && level <= LOG_INFO) {
-		str_add_printable(&shown, str_text(&text), text.len, 0); /* whoever reads the file has a terminal, too */
-		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&shown));
-		fflush(e->log);
-	}
-	log_line((enum log_level)level, "%s", str_text(&text));
-}
-
-const char *pod_called(const struct engine *e, int pod)
-{
-	const struct core_pod *p = core_pod_at(e->core, pod);
-
-	return p->id[0] ? p->id : p->attempt;
-}
-
-/* ---- events on their way to the core ---- */
-
-void post(struct engine *e, const struct event *ev, const struct err *err)
-{
-	struct queued *q = xcalloc(1, sizeof(*q));
-
-	q->ev = *ev;
-	if (err) {
-		q->err = *err;
-		q->ev.err = &q->err;
-	}
-	if (ev->offers && ev->count) {
-		q->offers = xcalloc(ev->count, sizeof(*q->offers));
-		memcpy(q->offers, ev->offers, ev->count * sizeof(*q->offers));
-	}
-	q->ev.offers = q->offers;
-	if (ev->past && ev->count) {
-		q->past = xcalloc(ev->count, sizeof(*q->past));
-		memcpy(q->past, ev->past, ev->count * sizeof(*q->past));
-	}
-	q->ev.past = q->past;
-	if (ev->views && ev->count) {
-		q->views = xcalloc(ev->count, sizeof(*q->views));
-		memcpy(q->views, ev->views, ev->count * sizeof(*q->views));
-	}
-	q->ev.views = q->views;
-	if (ev->volume) {
-		q->volume = *ev->volume;
-		q->ev.volume = &q->volume;
-	}
-	*e->last = q;
-	e->last = &q->next;
-}
-
-void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)
-{
-	struct event ev = {.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
-
-	post(e, &ev, err);
-}
+/* ---- events and actions ---- */
 
 /* The core may have made new pods in this step. */
 static void match_pods(struct engine *e)
@@ -234,96 +161,6 @@ static void signals_look(struct engine *e)
 	}
 }
 
-/* ---- trees ---- */
-
-struct scan_job {
-	struct engine *e;
-	struct tree *tree, *old;
-	struct err err;
-};
-
-static void told_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
-{
-	(void)ctx, (void)bytes;
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	str_add_printable(&shown, path, strlen(path), 200);
-	log_line(LOG_INFO, "code: %s stays here (%s)", str_text(&shown), tree_skip_name(why));
-}
-
-/* The output folder as the tree would name it, however the two are written; NULL: it is not there, or elsewhere. */
-static char *output_inside(const struct engine_setup *setup)
-{
-	CLEANUP(free_text) char *root = realpath(setup->code_path, NULL);
-	CLEANUP(free_text) char *output = setup->output_dir ? realpath(setup->output_dir, NULL) : NULL;
-	size_t len = root ? strlen(root) : 0;
-
-	return output && root && starts_with(output, root) && output[len] == '/' ? xstrdup(output + len + 1) : NULL;
-}
-
-static void work_scan(void *arg)
-{
-	struct scan_job *s = arg;
-	const char *root = s->e->setup->code_path;
-	CLEANUP(free_text) char *output = output_inside(s->e->setup); /* it stays behind */
-	const char *inside[2] = {output, NULL};
-
-	tree_load(&s->old, s->e->cache_path, NULL);
-	struct tree_scan_options opts = {.known = s->old, .exclude = inside, .skipped = told_skipped};
-	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
-		return;
-	tree_save(s->tree, s->e->cache_path, NULL);
-}
-
-static void say_tree(struct engine *e, const struct tree *tree)
-{
-	int64_t left_out = 0;
-
-	for (int i = 0; i < TREE_SKIP_KINDS; i++)
-		left_out += tree->skipped[i];
-	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count, tree->count == 1 ? "entry" : "entries",
-		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
-}
-
-static void scanned(void *arg)
-{
-	struct scan_job *s = arg;
-	struct engine *e = s->e;
-
-	e->tree_scanning = false;
-	e->code_tree = s->tree;
-	e->code_base = s->old;
-	if (!s->tree)
-		e->tree_error = s->err;
-	else
-		say_tree(e, s->tree);
-	free(s);
-	stage_tree_ready(e);
-	prepare_tree_ready(e);
-}
-
-static void make_trees(struct engine *e)
-{
-	struct err err = {0};
-	char hex[SHA256_HEX];
-
-	if (e->needs && e->needs->file_count) {
-		e->kit_tree = tree_new();
-		for (size_t i = 0; i < e->needs->file_count; i++) {
-			const struct job_file *f = &e->needs->files[i];
-			if (tree_add(e->kit_tree, f->name, f->data, f->len, (f->mode & 0100) != 0, &err) < 0)
-				e->tree_error = err;
-		}
-	}
-	if (!e->setup->code_path || !e->needs)
-		return;
-	sha256_hex(e->setup->code_path, strlen(e->setup->code_path), hex);
-	e->cache_path = xasprintf("%s/../tree-%.16s", e->setup->run_dir, hex);
-	struct scan_job *s = xcalloc(1, sizeof(*s));
-	s->e = e;
-	e->tree_scanning = true;
-	pool_run(e->pool, work_scan, scanned, s);
-}
-
 /* ---- what needs no pod ---- */
 
 static void work_finish(void *arg)
@@ -384,23 +221,6 @@ static const struct engine *sort_engine;
 static int by_id(const void *a, const void *b)
 {
 	return strcmp(sort_engine->segments[*(const uint32_t *)a].id, sort_engine->segments[*(const uint32_t *)b].id);
-}
-
-int64_t segment_by_id(const struct engine *e, const char *id)
-{
-	size_t low = 0, high = e->segment_count;
-
-	while (low < high) {
-		size_t mid = (low + high) / 2;
-		int order = strcmp(e->segments[e->by_id[mid]].id, id);
-		if (!order)
-			return e->by_id[mid];
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return -1;
 }
 
 static struct core_segment *core_segments(struct engine *e)
@@ -590,7 +410,7 @@ int engine_run(struct engine *e, struct err *err)
 
 	e->started_ms = clock_boot_ms();
 	signals_take(e);
-	make_trees(e);
+	trees_make(e);
 	struct event start = {.type = EV_START};
 	feed(e, &start);
 	while (!e->over)

@@ -150,13 +150,16 @@ struct engine {
 	int64_t progress_at;
 };
 
-/* engine.c */
+/* post.c */
 void post(struct engine *e, const struct event *ev, const struct err *err); /* a copy is queued */
 void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err);
 void engine_log(struct engine *e, int level, const char *fmt, ...) PRINTF(3, 4);
 int64_t segment_by_id(const struct engine *e, const char *id);
 /* How pods are called in messages: its id, else its attempt. */
 const char *pod_called(const struct engine *e, int pod);
+
+/* trees.c */
+void trees_make(struct engine *e);
 
 /* journal.c */
 void journal_pod(struct engine *e, int pod);

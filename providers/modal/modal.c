@@ -90,10 +90,12 @@ static int check_plain(const struct section *s, const char *key, struct err *err
 	return 0;
 }
 
-/* Every burst that uses this token must come to the same name, and the name must not tell the token. */
-static char *account_name(const char *token_id)
+/* Every burst that uses this token must come to the same name, and the name must not tell the token. An environment's sandboxes
+ * are listed in it alone: whoever asks another one does not see them. */
+static char *account_name(const char *token_id, const char *environment)
 {
-	CLEANUP(free_text) char *text = xasprintf("burst modal account\n%s", token_id);
+	CLEANUP(free_text) char *text = xasprintf("burst modal account\n%s%s%s", token_id, environment ? "\n" : "",
+						  environment ? environment : "");
 	char hex[SHA256_HEX];
 
 	sha256_hex(text, strlen(text), hex);
@@ -129,7 +131,7 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	p->conf = s;
 	if (section_text(s, "image_builder_version"))
 		COPY_TEXT(p->builder_version, section_text(s, "image_builder_version"));
-	p->account = account_name(id);
+	p->account = account_name(id, section_text(s, "environment"));
 	*out = p;
 	return 0;
 }

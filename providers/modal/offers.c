@@ -198,8 +198,10 @@ static int nothing_fits(struct turn *t)
 	if (!any)
 		return err_set(t->err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished), near ? "; did you mean \"" : "",
 			       near ? near : "", near ? "\"?" : "");
-	return err_set(t->err, ERR_CONFIG, "gpu = [%s]: Modal has none of these with the %d GB that this job needs, or not so many in one sandbox",
-		       str_text(&wished), want->offers.vram_gb);
+	if (!want->offers.vram_gb)
+		return err_set(t->err, ERR_CONFIG, "gpu = [%s]: no sandbox of Modal's has so many (%d at most)", str_text(&wished), COUNT_MOST);
+	return err_set(t->err, ERR_CONFIG, "gpu = [%s]: Modal has none of these with the %d GB that this job needs", str_text(&wished),
+		       want->offers.vram_gb);
 }
 
 /* Misspelt, beside others that are there. What Modal alone has not got is no mistake. */

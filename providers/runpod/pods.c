@@ -426,6 +426,15 @@ static int check_whole(const json_t *answer, struct err *err)
 	return 0;
 }
 
+/* "burst-ATTEMPT": whoever has changed its environment at RunPod's console has not made another pod of it. What is not in the
+ * list counts as gone. */
+static bool has_our_name(const json_t *pod)
+{
+	const char *name = jsonx_text(pod, "name", "");
+
+	return starts_with(name, "burst-") && strspn(name + 6, "0123456789abcdef") == 16 && !name[22];
+}
+
 static int read_list(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "pods"), *item;
@@ -439,7 +448,7 @@ static int read_list(struct turn *t, const json_t *answer)
 	json_array_foreach (list, i, item) {
 		struct marker marker = {0};
 		read_marker(json_object_get(item, "env"), &marker);
-		if (!marker.attempt[0])
+		if (!marker.attempt[0] && !has_our_name(item))
 			continue; /* not one of burst's */
 		if (pods_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");

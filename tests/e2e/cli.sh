@@ -105,7 +105,9 @@ fi
 # ---- an empty ledger ----
 expect 0 "ps" "$burst" ps
 silent out "ps"
-silent err "ps"
+says err "ps" "by this ledger no pod bills now, and no volume"
+expect 0 "ps -q" "$burst" ps -q
+silent err "ps -q"
 expect 0 "ps --json" "$burst" ps --json
 [ "$(cat out)" = "[]" ] || fail "ps --json: $(cat out)"
 expect 0 "ledger" "$burst" ledger

@@ -214,6 +214,8 @@ t_offers_of_two_vendors() {
 	is "$(json '[.[].price_usd_hour] | . == sort')" true "by price"
 	is "$(json '[.[] | select(.provider == "modal") | .with] | unique | join("|")')" "4 cores, 16 GB" "with a sandbox"
 	is "$(grep -c "$CAUTION" err.txt)" 1 "how often the caution is said"
+	"$BURST" offers -p modal --gpu none >/dev/null 2>err2.txt || complain "offers without a GPU: $(cat err2.txt)"
+	hasnt err2.txt "$CAUTION"
 	local small
 	small=$(json '[.[] | select(.provider == "modal" and .gpu == "L4")][0].price_usd_hour')
 	burst offers

@@ -334,6 +334,30 @@ c_a_list_that_never_is_whole() {
 
 # ---- the end ----
 
+c_reap_names_what_is_left() {
+	slow_worker SLOW=1
+	rp_config 'code = { path = "code"; };'
+	burst_bg run --json
+	wait_for 60 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait
+	rp_fault F16 '"times":-1'
+	burst_bg reap
+	wait_for 60 "it to be refused" grep -q "asked for again until it is gone" err.txt
+	local began=$SECONDS
+	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
+		kill -INT "$PID" 2>/dev/null
+		read -rt 1 <> <(:) || :
+	done
+	burst_wait
+	is "$(grep -c "releasing it\|releasing what it left" err.txt)" 1 "how often it was tried"
+	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "may still be billing; end it with: burst reap $(rp_pods | cut -d' ' -f1) --force"
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	burst reap
+	is "$STATUS" 0 "exit status of reap again"
+	has err.txt "nothing of it bills any more"
+}
 c_delete_fails_at_first() {
 	rp_fault F16 '"times":6'
 	render

@@ -243,9 +243,24 @@ c_left_by_another_machine() {
 	has out.txt "pod $young of runpod: run 1101-000000-aaaa of machine elsewhere"
 	reap "$young" --force
 	is "$(rp_pods | cut -d' ' -f3)" mine "what is nobody's of ours"
+	# somebody took its mark away, at the console
+	marked burst-0123456789abcded $((now - 400))
+	rp_api PATCH "/v2/pods/$ID" '{"env":{}}'
+	reap
+	has out.txt "pod $ID of runpod: its name is burst-0123456789abcded, and its mark was taken from it; left alone"
+	is "$(rp_pods | wc -l)" 2 "pods that it left alone"
+	reap "$ID" --force
 	rp_api DELETE "/v2/pods/$(rp_pods | cut -d' ' -f1)"
 	touch state/ledger.db
-	echo "$old $young $(rp_control state | jq -r '.pods[2].id')" >state/ledger.db.not # they are in no ledger, and need not be
+	rp_control state | jq -r '.pods[].id' >state/ledger.db.not # they are in no ledger, and need not be
+}
+c_changed_at_the_console() { # renamed, its mark taken away, stopped: it is given back all the same, and its work done elsewhere
+	working 20
+	rp_api PATCH "/v2/pods/$ID" '{"name":"my pod"}'
+	rp_api POST "/v2/pods/$ID/action" '{"action":"stop"}'
+	burst_wait
+	all_done 20 2
+	is "$(rp_get "$ID" .status)" TERMINATED "the one that was stopped"
 }
 c_two_machines() {
 	mkdir -p other/home
@@ -268,7 +283,7 @@ c_two_machines() {
 
 t_the_next_burst() {
 	cases c_killed_in_a_create_then_reap c_killed_in_a_create_then_run c_killed_in_a_create_then_resume c_two_machines \
-		c_killed_at_work_then_resume c_killed_at_work_then_reap c_left_by_another_machine
+		c_killed_at_work_then_resume c_killed_at_work_then_reap c_left_by_another_machine c_changed_at_the_console
 }
 
 run_tests "$@"

@@ -312,6 +312,34 @@ static void test_token_renewed(void **state)
 
 /* ---- opening ---- */
 
+static char *account_of(const char *token_id, const char *environment)
+{
+	CLEANUP(section_free) struct section *s = section_new(provider_modal.options, "t");
+	struct provider *p = NULL;
+	struct err err;
+
+	section_set_text(s, "token_id", token_id, "t");
+	section_set_text(s, "token_secret", "as-1", "t");
+	if (environment)
+		section_set_text(s, "environment", environment, "t");
+	assert_int_equal(provider_modal.open(&p, s, "/", &err), 0);
+	char *account = xstrdup(provider_modal.account(p));
+	provider_modal.close(p);
+	return account;
+}
+
+/* What a list does not show is gone only where it was asked for where the pod was rented. */
+static void test_account(void **state)
+{
+	CLEANUP(free_text) char *one = account_of("ak-1", NULL), *same = account_of("ak-1", NULL), *dev = account_of("ak-1", "dev"),
+				*other = account_of("ak-2", "dev");
+
+	(void)state;
+	assert_string_equal(one, same);
+	assert_string_not_equal(one, dev);
+	assert_string_not_equal(dev, other);
+}
+
 static void test_open(void **state)
 {
 	static const struct {
@@ -1817,7 +1845,7 @@ static void test_offers(void **state)
 	const int64_t rest = 4 * 250000 + 16 * 30000;
 	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL},
 				 *misspelt[] = {"H10O", "5900", NULL}, *small[] = {"L4", "5090", NULL},
-				 *one_wrong[] = {"H10O", "5090", "L4", NULL};
+				 *one_wrong[] = {"H10O", "5090", "L4", NULL}, *many[] = {"L40S:9", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
@@ -1898,9 +1926,13 @@ static void test_offers(void **state)
 	want.offers.vram_gb = 48;
 	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_int_equal(p.err.kind, ERR_CONFIG);
-	assert_non_null(strstr(p.err.msg, "none of these with the 48 GB"));
+	assert_non_null(strstr(p.err.msg, "none of these with the 48 GB that this job needs"));
 	played_free(&p);
 	want.offers.vram_gb = 0;
+	want.offers.gpus = many;
+	p = play(OP_OFFERS, &want, rated_offers, 1);
+	assert_string_equal(p.err.msg, "gpu = [\"L40S:9\"]: no sandbox of Modal's has so many (8 at most)");
+	played_free(&p);
 	/* prices of one's own go before Modal's, and do where those may not be seen */
 	section_add_item(conf, "gpu_prices", "H100=3.95", "t");
 	want.offers.gpus = h100;
@@ -1972,6 +2004,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_token_renewed, set_up, tear_down),
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_account),
 		cmocka_unit_test_setup_teardown(test_rent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_built, set_up, tear_down),

@@ -23,7 +23,8 @@ static const struct {
 	enum reap_what want;
 } pods[] = {
 	{"gone already", &idle, POD_STATE_GONE, -9000, true, false, REAP_PASS},
-	{"none of burst's", &stranger, POD_STATE_RUNNING, -9000, true, true, REAP_PASS},
+	{"its mark was taken from it: nobody knows until when it is wanted", &stranger, POD_STATE_RUNNING, -9000, false, true, REAP_LEAVE},
+	{"its mark was taken from it, and it was named", &stranger, POD_STATE_RUNNING, -9000, true, true, REAP_FORCED},
 	{"of another machine", &stranger, POD_STATE_RUNNING, 600, false, false, REAP_LEAVE},
 	{"of another machine, at its hard end", &stranger, POD_STATE_RUNNING, -299, false, false, REAP_LEAVE},
 	{"of another machine, long past it", &stranger, POD_STATE_RUNNING, -301, false, false, REAP_PAST},

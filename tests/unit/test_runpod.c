@@ -867,6 +867,15 @@ static void only_marked_pods_are_listed(void **state)
 	assert_string_equal(p.result.pods[0].gpu, "RTX 4090");
 	assert_string_equal(p.result.pods[1].id, "p2");
 	played_free(&p);
+	/* somebody has edited its environment: it bills all the same */
+	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[{\"id\":\"p3\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\",\"env\":{}},"
+				       "{\"id\":\"p4\",\"name\":\"burst-pipe\",\"status\":\"RUNNING\"},"
+				       "{\"id\":\"p5\",\"name\":\"burst-0123456789abcdef0\",\"status\":\"RUNNING\"}]}"});
+	check_done("its mark is gone", &p);
+	assert_int_equal(p.result.pod_count, 1);
+	assert_string_equal(p.result.pods[0].id, "p3");
+	assert_string_equal(p.result.pods[0].marker.attempt, "");
+	played_free(&p);
 	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"abc\"}"});
 	check_failed("F29: one page", &p, ERR_BUG);
 	played_free(&p);

@@ -14,7 +14,7 @@ enum there { NOWHERE, UNTIL_RELEASED };
 
 struct provider {
 	enum there there;
-	bool ended; /* who releases it hears that it was there */
+	enum release_word word; /* what is said to who releases it where it is in no list */
 	int releases;
 };
 struct op {
@@ -48,7 +48,7 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 		return OP_DONE;
 	case OP_RELEASE:
 		p->releases++;
-		result->release = p->ended || p->there == UNTIL_RELEASED ? RELEASE_ENDED : RELEASE_ABSENT;
+		result->release = p->there == UNTIL_RELEASED ? RELEASE_ENDED : p->word;
 		return OP_DONE;
 	default: err_set(err, ERR_NOT_FOUND, "no such thing here"); return OP_FAILED;
 	}
@@ -110,25 +110,26 @@ static struct pod_row row_of(const char *of)
 static const struct {
 	const char *name, *of;
 	enum there there;
-	bool ended;
+	enum release_word word;
 	int64_t hard_end_ms; /* from now */
 	int status;
 	const char *state;
 } accounts[] = {
-	{"ours, not there any more", "tester", NOWHERE, false, DAY_MS, 0, "gone"},
-	{"of a ledger that does not know whose", "", NOWHERE, false, DAY_MS, 0, "gone"},
-	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE, false, DAY_MS, 9, "releasing"},
-	{"... nor does it shortly after its hard end", "somebody", NOWHERE, false, -60000, 9, "releasing"},
-	{"... it has ended itself long ago", "somebody", NOWHERE, false, -DAY_MS, 0, "gone"},
-	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, false, DAY_MS, 0, "gone"},
-	{"the key was renewed: we could end it", "somebody", NOWHERE, true, DAY_MS, 0, "gone"},
+	{"ours, not there any more", "tester", NOWHERE, RELEASE_ABSENT, DAY_MS, 0, "gone"},
+	{"of a ledger that does not know whose", "", NOWHERE, RELEASE_ABSENT, DAY_MS, 0, "gone"},
+	{"another key's: that we see nothing of it proves nothing", "somebody", NOWHERE, RELEASE_ABSENT, DAY_MS, 9, "releasing"},
+	{"... nor does it shortly after its hard end", "somebody", NOWHERE, RELEASE_ABSENT, -60000, 9, "releasing"},
+	{"... it has ended itself long ago", "somebody", NOWHERE, RELEASE_ABSENT, -DAY_MS, 0, "gone"},
+	{"the key was renewed: it is in our list", "somebody", UNTIL_RELEASED, RELEASE_ABSENT, DAY_MS, 0, "gone"},
+	{"the key was renewed: we could end it", "somebody", NOWHERE, RELEASE_ENDED, DAY_MS, 0, "gone"},
+	{"the key was renewed: its release is accepted", "somebody", NOWHERE, RELEASE_TAKEN, DAY_MS, 0, "gone"},
 };
 
 static void test_whose_pod_it_is(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(accounts); i++) {
-		struct provider p = {.there = accounts[i].there, .ended = accounts[i].ended};
+		struct provider p = {.there = accounts[i].there, .word = accounts[i].word};
 		struct pod_row row = row_of(accounts[i].of);
 		row.hard_end_s = (clock_wall_ms() + accounts[i].hard_end_ms) / 1000;
 		int status = give_back(&p, &row);
@@ -139,6 +140,47 @@ static void test_whose_pod_it_is(void **state)
 			fail_msg("%s: nobody tried to release it", accounts[i].name);
 		if (accounts[i].status && strcmp(row.account, accounts[i].of))
 			fail_msg("%s: the ledger calls it %s's now", accounts[i].name, row.account);
+	}
+}
+
+/* ---- what is done with it ---- */
+
+static const struct {
+	const char *name, *state;
+	bool handed_over;
+	enum pod_phase phase;
+	bool unwanted, detached;
+} states[] = {
+	{"at work", "live", false, POD_BOOTING, false, false},
+	{"at work by itself", "live", true, POD_BOOTING, false, true},
+	{"its release was under way: it gets no work, and is released", "releasing", false, POD_BOOTING, true, false},
+	{"its create was under way", "intent", true, POD_AMBIGUOUS, false, false},
+};
+
+static void test_what_is_done_with_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(states); i++) {
+		struct provider p = {0};
+		struct run_row run = {.id = "r1"};
+		struct pod_row row = row_of("tester");
+		struct engine_setup setup = {
+			.conf = {.run = "r1", .machine = "m", .lease_ms = 60000}, .providers = {{&cloudy, &p}}, .provider_count = 1,
+			.run = &run, .adopt = &row, .adopt_count = 1, .handed_over = states[i].handed_over,
+		};
+		COPY_TEXT(row.state, states[i].state);
+		if (!strcmp(row.state, "intent"))
+			row.id[0] = '\0';
+		if (!strcmp(row.state, "releasing"))
+			row.released_ms = row.rented_ms + 1000;
+		setup.store = store_memory();
+		struct engine *e = engine_new(&setup);
+		const struct core_pod *got = core_pod_at(engine_core(e), 0);
+		if (got->phase != states[i].phase || got->unwanted != states[i].unwanted || got->detached != states[i].detached)
+			fail_msg("%s: %s%s%s", states[i].name, pod_phase_name(got->phase), got->unwanted ? ", unwanted" : "",
+				 got->detached ? ", detached" : "");
+		engine_free(e);
+		store_close(setup.store);
 	}
 }
 
@@ -161,7 +203,7 @@ static void test_clock_was_set_back(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
-		struct provider p = {.there = NOWHERE};
+		struct provider p = {.there = NOWHERE, .word = RELEASE_ABSENT};
 		struct pod_row row = row_of("tester");
 		row.create_ms += clocks[i].back_ms;
 		row.rented_ms += clocks[i].back_ms;
@@ -183,6 +225,7 @@ int main(void)
 		return 1;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_pod_it_is),
+		cmocka_unit_test(test_what_is_done_with_it),
 		cmocka_unit_test(test_clock_was_set_back),
 	};
 

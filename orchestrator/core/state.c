@@ -1,0 +1,184 @@
+/* state.c - what all files of core/ do with the state of a run: actions and notes, the reason to stop, small questions about a pod. */
+#include "impl.h"
+
+#include <stdarg.h>
+
+#include "../base/clock.h"
+
+/* ---- actions ---- */
+
+struct action *core_act(struct core *c, enum action_type type, int pod)
+{
+	struct actions *out = c->out;
+
+	GROW(out->list, out->count, out->cap);
+	struct action *a = &out->list[out->count++];
+	*a = (struct action){.type = type, .pod = pod};
+	if (pod >= 0)
+		a->provider = c->pods[pod].provider;
+	return a;
+}
+
+void core_note(struct core *c, enum note_level level, const char *fmt, ...)
+{
+	struct action *a = core_act(c, ACT_NOTE, -1);
+	va_list ap;
+
+	a->number = (int)level;
+	va_start(ap, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	va_end(ap);
+}
+
+uint64_t core_random(struct core *c)
+{
+	/* splitmix64: distinct for every call from one seed */
+	uint64_t z = (c->random += 0x9e3779b97f4a7c15ull);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+	return z ^ (z >> 31);
+}
+
+/* ---- stopping ---- */
+
+/* Which of two reasons decides the exit status: 9, signals, 5, 3, 6, 4, 1. */
+int core_gravity(enum err_kind kind)
+{
+	struct err err = {.kind = kind};
+
+	switch (err_exit_status(&err)) {
+	case 9: return 9;
+	case 5: return 7;
+	case 3: return 6;
+	case 2:
+	case 6: return 5;
+	case 4: return 4;
+	case 1: return 3;
+	default: return kind == ERR_INTERRUPTED ? 8 : 0;
+	}
+}
+
+bool core_stopping(const struct core *c)
+{
+	return c->fault.kind != ERR_NONE || c->signals > 0 || c->conf.reap;
+}
+
+void core_stop(struct core *c)
+{
+	c->grace_until = c->now + FETCH_GRACE_MS;
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].phase == POD_WORKING && c->pods[i].connected)
+			core_act(c, ACT_REVOKE, i);
+	c->dirty = true;
+}
+
+void core_fault(struct core *c, int pod, const struct err *err)
+{
+	bool first = !core_stopping(c);
+
+	if (core_gravity(err->kind) > core_gravity(c->fault.kind)) {
+		c->fault = *err;
+		c->fault_pod = pod;
+	}
+	if (pod >= 0 && err->kind == ERR_JOB)
+		c->pods[pod].failed_here = true;
+	if (!first)
+		return;
+	core_stop(c);
+}
+
+/* What an earlier life finished is being learnt: nothing of it is rendered again meanwhile. */
+bool core_reads_old(const struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].salvaging && c->pods[i].adopted)
+			return true;
+	return false;
+}
+
+/* ---- a pod ---- */
+
+const char *pod_phase_name(enum pod_phase phase)
+{
+	switch (phase) {
+	case POD_WANTED: return "wanted";
+	case POD_RENTING: return "renting";
+	case POD_AMBIGUOUS: return "ambiguous";
+	case POD_BOOTING: return "booting";
+	case POD_CONNECTING: return "connecting";
+	case POD_PREPARING: return "preparing";
+	case POD_QUEUED: return "waiting";
+	case POD_LOADING: return "loading";
+	case POD_WORKING: return "working";
+	case POD_RELEASING: return "releasing";
+	case POD_CONFIRMING: return "confirming";
+	case POD_GONE: return "gone";
+	case POD_NEVER: return "never existed";
+	}
+	return "?";
+}
+
+bool pod_active(const struct core_pod *p)
+{
+	return p->phase <= POD_WORKING && !p->unwanted;
+}
+
+bool pod_may_bill(const struct core_pod *p)
+{
+	return p->phase != POD_GONE && p->phase != POD_NEVER;
+}
+
+bool pod_nothing_comes(const struct core *c, const struct core_pod *p)
+{
+	return c->todo == 0 || p->draining || core_stopping(c);
+}
+
+struct vendor *pod_vendor(struct core *c, const struct core_pod *p)
+{
+	return &c->vendors[p->provider];
+}
+
+bool pod_files_outlive(const struct core_pod *p)
+{
+	return p->volume.id[0] && p->volume.apart;
+}
+
+void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase)
+{
+	p->phase = phase;
+	p->wake_at = NEVER;
+	c->dirty = true;
+}
+
+int pod_index(const struct core *c, const struct core_pod *p)
+{
+	return (int)(p - c->pods);
+}
+
+void pod_save(struct core *c, const struct core_pod *p)
+{
+	core_act(c, ACT_SAVE, pod_index(c, p));
+}
+
+void pod_look_soon(struct core *c, int provider)
+{
+	c->vendors[provider].list_at = c->now;
+	c->dirty = true;
+}
+
+/* ---- what it costs ---- */
+
+int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
+{
+	if (p->phase == POD_NEVER || !p->create_at)
+		return 0;
+	int64_t end = p->released_at ? p->released_at : now_ms;
+	int64_t ms = end - p->create_at;
+	return ms <= 0 ? 0 : (ms + 999) / 1000 * 1000;
+}
+
+int64_t core_cost(const struct core_pod *p, int64_t now_ms)
+{
+	return money_for(p->price_microusd_h, core_billed_ms(p, now_ms));
+}

@@ -1,0 +1,334 @@
+/* width.c - how many pods: what the vendors are asked for, when another pod is worth its cold start, what becomes of those that
+ * have nothing to do, and when a detached run is handed over. */
+#include "impl.h"
+
+#include "../base/clock.h"
+
+/* ---- how wide ---- */
+
+static int count_active(const struct core *c, int *working, int *coming)
+{
+	int active = 0;
+
+	*working = *coming = 0;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (!pod_active(p))
+			continue;
+		active++;
+		*working += p->phase == POD_WORKING && !p->draining;
+		*coming += p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS;
+	}
+	return active;
+}
+
+/* A replacement is worth its cold start only if there is more work left than it takes to come up. */
+static bool worth_another(const struct core *c, int working)
+{
+	double rate = dispatch_rate(c) * c->conf.workers;
+
+	if (!working || rate <= 0 || !c->cold_ms)
+		return true;
+	return c->weight_todo / (rate * working) * 1000 > (double)c->cold_ms;
+}
+
+static int width_now(const struct core *c)
+{
+	if (!c->todo)
+		return 0;
+	if (!c->canary_ok)
+		return 1;
+	size_t most = c->todo; /* no more pods than segments */
+	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
+}
+
+/* ---- what the vendors have ---- */
+
+static bool ask_next_vendor(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
+			continue;
+		if (v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED)
+			return true;
+		if (c->conf.want_volume && v->volume_ask == ASK_NOT) {
+			v->volume_ask = ASK_ASKED;
+			core_act(c, ACT_VOLUME, -1)->provider = i;
+			return true;
+		}
+		if (v->offers_ask == ASK_NOT) {
+			v->offers_ask = ASK_ASKED;
+			core_act(c, ACT_OFFERS, -1)->provider = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool any_vendor_left(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead)
+			return true;
+	return false;
+}
+
+void width_ask_again(struct core *c)
+{
+	c->offers_again_at = 0;
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->offers_ask != ASK_ASKED)
+			v->offers_ask = ASK_NOT;
+		if (v->volume_ask == ASK_FAILED)
+			v->volume_ask = ASK_NOT;
+	}
+	c->dirty = true;
+}
+
+void width_answered(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
+
+	c->dirty = true;
+	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
+	if (ev->err) {
+		v->err = *ev->err;
+		if (ev->type == EV_VOLUME && v->err.kind == ERR_NOT_FOUND)
+			v->err.kind = ERR_CONFIG; /* it will not come by itself */
+		v->dead = v->err.kind == ERR_CREDENTIALS || v->err.kind == ERR_CONFIG;
+		/* where it is the last one, this is what the run ends with */
+		core_note(c, v->dead && any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s",
+			  c->conf.providers[ev->provider].name, ev->err->msg);
+		return;
+	}
+	if (!v->dead) /* why it is stays, whatever was still under way */
+		memset(&v->err, 0, sizeof(v->err));
+	if (ev->type == EV_VOLUME)
+		v->volume = *ev->volume;
+	else
+		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
+}
+
+/* A recipe that cannot be built is wrong whichever offer is taken; all else may be better in a while. */
+void width_image(struct core *c, const struct event *ev)
+{
+	struct vendor *v = &c->vendors[ev->provider];
+	const char *name = c->conf.providers[ev->provider].name;
+
+	c->dirty = true;
+	if (!ev->err) {
+		v->image_ask = ASK_HAVE;
+		v->image_failures = 0;
+		c->capacity_since = c->now; /* nothing could be rented until now */
+		return;
+	}
+	v->image_ask = ASK_NOT;
+	if (ev->err->kind == ERR_CONFIG || ev->err->kind == ERR_CREDENTIALS || ev->err->kind == ERR_REFUSED) {
+		v->dead = true;
+		v->err = *ev->err;
+		core_note(c, any_vendor_left(c) ? NOTE_WARN : NOTE_INFO, "%s: %s", name, ev->err->msg);
+		return;
+	}
+	if (!v->image_failures)
+		c->capacity_since = c->now; /* how long it took until now is not held against it */
+	core_note(c, NOTE_INFO, "%s: %s; trying again", name, ev->err->msg);
+	err_set(&c->capacity, ev->err->kind, "%s: %s", name, ev->err->msg);
+	int64_t rest = MAX(ev->err->retry_after_ms, 2000LL << MIN(v->image_failures++, 5));
+	for (size_t i = 0; i < c->candidate_count; i++)
+		if (c->candidates[i].provider == ev->provider)
+			c->candidates[i].rest_until = MAX(c->candidates[i].rest_until, c->now + rest);
+}
+
+/* ---- renting ---- */
+
+/* Offers may be listed for ever while every create says that they are sold out. */
+static bool out_of_patience(const struct core *c)
+{
+	return !c->conf.retry_until_up && c->capacity_since && c->now - c->capacity_since >= c->conf.wait_ms &&
+	       c->capacity.kind != ERR_NONE;
+}
+
+static void no_capacity(struct core *c, int active, int64_t again_at)
+{
+	struct err err = {0};
+	char waited[24];
+
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	bool hopeless = !any_vendor_left(c);
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct err *why = &c->vendors[i].err;
+		/* what one vendor cannot have at all is no reason while another one could */
+		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) && (hopeless || why->kind != ERR_CONFIG))
+			err = *why;
+	}
+	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
+	if (active || (patient && !hopeless)) {
+		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
+		if (!c->conf.retry_until_up && !active)
+			at = MIN(at, c->capacity_since + c->conf.wait_ms);
+		if (!active)
+			core_note(c, NOTE_NOTE, "no pod to be had now (%s); asking again",
+				  c->capacity.msg[0] ? c->capacity.msg : err.msg[0] ? err.msg : "no offers");
+		c->offers_again_at = at;
+		return;
+	}
+	if (err.kind == ERR_NONE) {
+		duration_show(waited, sizeof(waited), c->now - c->capacity_since);
+		err_set(&err, c->capacity.kind ? c->capacity.kind : ERR_NO_CAPACITY, "no usable pod could be rented within %s: %s",
+			waited, c->capacity.msg[0] ? c->capacity.msg : "nobody offers what is wanted");
+	}
+	core_fault(c, -1, &err);
+}
+
+/* What a pod on its way out can still cost is held back until it is confirmed gone; then most of that is there again. */
+static bool room_may_return(const struct core *c)
+{
+	if (c->deadline_at && !budget_useful(c, c->deadline_at))
+		return false;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
+			return true;
+	}
+	return false;
+}
+
+/* No pod is there, and nothing is billed, while its image is built. */
+static bool has_image(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!c->conf.providers[provider].makes_image)
+		return true;
+	if (v->image_ask == ASK_NOT) {
+		v->image_ask = ASK_ASKED;
+		core_act(c, ACT_IMAGE, -1)->provider = provider;
+	}
+	return v->image_ask == ASK_HAVE;
+}
+
+static bool limits_shut(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && c->vendors[i].rent_not_before > c->now)
+			return true;
+	return false;
+}
+
+/* A thousand creates at once would all wait for the account's limits, and for each other. */
+static bool rents_enough(const struct core *c, int provider)
+{
+	int most = c->vendors[provider].rents_at_once ? c->vendors[provider].rents_at_once : RENTS_AT_ONCE;
+	int under_way = 0;
+
+	for (int i = 0; i < c->pod_count; i++)
+		under_way += c->pods[i].provider == provider && c->pods[i].phase <= POD_RENTING;
+	return under_way >= most;
+}
+
+static void widen(struct core *c)
+{
+	int working, coming, active = count_active(c, &working, &coming);
+	int64_t again_at;
+	struct err err;
+
+	if (core_reads_old(c))
+		return;
+	while (active < width_now(c)) {
+		if (active && !worth_another(c, working))
+			return;
+		struct candidate *k = offers_pick(c, false, &again_at);
+		if (!k && ask_next_vendor(c)) {
+			if (!active && out_of_patience(c)) /* the answer may not come for an hour, where limits are used up */
+				no_capacity(c, active, again_at);
+			return;
+		}
+		if (!k)
+			k = offers_pick(c, true, &again_at);
+		if (!k && active && limits_shut(c))
+			return; /* it is no lack of pods */
+		if (!k) {
+			if (c->now >= c->offers_again_at)
+				no_capacity(c, active, again_at);
+			return;
+		}
+		if (!active && out_of_patience(c)) {
+			no_capacity(c, active, again_at);
+			return;
+		}
+		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active);
+		if (end < 0) {
+			if (active || room_may_return(c))
+				return;
+			c->capped = true;
+			err_set(&err, ERR_CAP, "%s", c->deadline_at && !budget_useful(c, c->deadline_at) ?
+				"caps.max_duration was reached" : "caps.max_cost leaves no room for another pod");
+			core_fault(c, -1, &err);
+			return;
+		}
+		if (!has_image(c, k->provider) || rents_enough(c, k->provider))
+			return;
+		pod_rent(c, k, end);
+		active++;
+	}
+}
+
+/* ---- those that are there ---- */
+
+/* Work may have come back from one pod while another had nothing to do; and who has nothing to do is let go. */
+static void use_pods(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->phase == POD_WORKING)
+			pod_after_work(c, i);
+		else if (!c->todo && pod_active(p) && !p->batches && !p->unhome)
+			pod_let_go(c, i, ERR_NONE, "no work is left for it");
+		else if (p->phase == POD_QUEUED)
+			pod_after_queue(c, i);
+	}
+}
+
+/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. */
+static void hand_over(struct core *c)
+{
+	int working, coming;
+
+	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c) || core_reads_old(c))
+		return;
+	bool asking = false;
+	count_active(c, &working, &coming);
+	for (int i = 0; i < c->conf.provider_count; i++)
+		asking = asking || c->vendors[i].offers_ask == ASK_ASKED || c->vendors[i].volume_ask == ASK_ASKED ||
+			 c->vendors[i].image_ask == ASK_ASKED;
+	if (!working || coming || asking)
+		return;
+	c->handed_over = true;
+	dispatch_deal(c);
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining)
+			continue;
+		if (!pod_files_outlive(p)) {
+			core_note(c, NOTE_WARN, "pod %s: its files cannot be fetched without it, so it is not left alone",
+				  p->id);
+			continue;
+		}
+		p->detached = true;
+		core_act(c, ACT_SAVE, i);
+		core_act(c, ACT_HANDOVER, i);
+	}
+}
+
+void width_advance(struct core *c)
+{
+	use_pods(c);
+	widen(c);
+	hand_over(c);
+	if (!c->todo)
+		use_pods(c); /* the last of the work was just dealt out */
+}

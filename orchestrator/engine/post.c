@@ -1,0 +1,100 @@
+/* post.c - what all files of engine/ say: to people, to the run's log, to the core. */
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/log.h"
+#include "impl.h"
+
+/* ---- what people and the run's log hear ---- */
+
+void engine_log(struct engine *e, int level, const char *fmt, ...)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	char *raw = NULL;
+	char when[32];
+	va_list ap;
+
+	va_start(ap, fmt);
+	int len = vasprintf(&raw, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	str_add(&text, raw);
+	free(raw);
+	log_redact(&text);
+	if (e->log && level <= LOG_INFO) {
+		str_add_printable(&shown, str_text(&text), text.len, 0); /* whoever reads the file has a terminal, too */
+		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&shown));
+		fflush(e->log);
+	}
+	log_line((enum log_level)level, "%s", str_text(&text));
+}
+
+const char *pod_called(const struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+
+	return p->id[0] ? p->id : p->attempt;
+}
+
+/* ---- events on their way to the core ---- */
+
+void post(struct engine *e, const struct event *ev, const struct err *err)
+{
+	struct queued *q = xcalloc(1, sizeof(*q));
+
+	q->ev = *ev;
+	if (err) {
+		q->err = *err;
+		q->ev.err = &q->err;
+	}
+	if (ev->offers && ev->count) {
+		q->offers = xcalloc(ev->count, sizeof(*q->offers));
+		memcpy(q->offers, ev->offers, ev->count * sizeof(*q->offers));
+	}
+	q->ev.offers = q->offers;
+	if (ev->past && ev->count) {
+		q->past = xcalloc(ev->count, sizeof(*q->past));
+		memcpy(q->past, ev->past, ev->count * sizeof(*q->past));
+	}
+	q->ev.past = q->past;
+	if (ev->views && ev->count) {
+		q->views = xcalloc(ev->count, sizeof(*q->views));
+		memcpy(q->views, ev->views, ev->count * sizeof(*q->views));
+	}
+	q->ev.views = q->views;
+	if (ev->volume) {
+		q->volume = *ev->volume;
+		q->ev.volume = &q->volume;
+	}
+	*e->last = q;
+	e->last = &q->next;
+}
+
+void post_pod(struct engine *e, enum event_type type, int pod, const struct err *err)
+{
+	struct event ev = {.type = type, .pod = pod, .provider = core_pod_at(e->core, pod)->provider};
+
+	post(e, &ev, err);
+}
+
+/* ---- who is who ---- */
+
+int64_t segment_by_id(const struct engine *e, const char *id)
+{
+	size_t low = 0, high = e->segment_count;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		int order = strcmp(e->segments[e->by_id[mid]].id, id);
+		if (!order)
+			return e->by_id[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return -1;
+}

@@ -1,0 +1,94 @@
+/* trees.c - what is synced to the pods: the job's own files, and the code, which is walked while the first pod is being rented. */
+#include <stdlib.h>
+
+#include "../base/crypto.h"
+#include "../base/log.h"
+#include "impl.h"
+
+struct scan_job {
+	struct engine *e;
+	struct tree *tree, *old;
+	struct err err;
+};
+
+static void told_skipped(void *ctx, const char *path, enum tree_skip why, int64_t bytes)
+{
+	(void)ctx, (void)bytes;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, path, strlen(path), 200);
+	log_line(LOG_INFO, "code: %s stays here (%s)", str_text(&shown), tree_skip_name(why));
+}
+
+/* The output folder as the tree would name it, however the two are written; NULL: it is not there, or elsewhere. */
+static char *output_inside(const struct engine_setup *setup)
+{
+	CLEANUP(free_text) char *root = realpath(setup->code_path, NULL);
+	CLEANUP(free_text) char *output = setup->output_dir ? realpath(setup->output_dir, NULL) : NULL;
+	size_t len = root ? strlen(root) : 0;
+
+	return output && root && starts_with(output, root) && output[len] == '/' ? xstrdup(output + len + 1) : NULL;
+}
+
+static void work_scan(void *arg)
+{
+	struct scan_job *s = arg;
+	const char *root = s->e->setup->code_path;
+	CLEANUP(free_text) char *output = output_inside(s->e->setup); /* it stays behind */
+	const char *inside[2] = {output, NULL};
+
+	tree_load(&s->old, s->e->cache_path, NULL);
+	struct tree_scan_options opts = {.known = s->old, .exclude = inside, .skipped = told_skipped};
+	if (tree_scan(&s->tree, root, &opts, &s->err) < 0)
+		return;
+	tree_save(s->tree, s->e->cache_path, NULL);
+}
+
+static void say_tree(struct engine *e, const struct tree *tree)
+{
+	int64_t left_out = 0;
+
+	for (int i = 0; i < TREE_SKIP_KINDS; i++)
+		left_out += tree->skipped[i];
+	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count, tree->count == 1 ? "entry" : "entries",
+		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
+}
+
+static void scanned(void *arg)
+{
+	struct scan_job *s = arg;
+	struct engine *e = s->e;
+
+	e->tree_scanning = false;
+	e->code_tree = s->tree;
+	e->code_base = s->old;
+	if (!s->tree)
+		e->tree_error = s->err;
+	else
+		say_tree(e, s->tree);
+	free(s);
+	stage_tree_ready(e);
+	prepare_tree_ready(e);
+}
+
+void trees_make(struct engine *e)
+{
+	struct err err = {0};
+	char hex[SHA256_HEX];
+
+	if (e->needs && e->needs->file_count) {
+		e->kit_tree = tree_new();
+		for (size_t i = 0; i < e->needs->file_count; i++) {
+			const struct job_file *f = &e->needs->files[i];
+			if (tree_add(e->kit_tree, f->name, f->data, f->len, (f->mode & 0100) != 0, &err) < 0)
+				e->tree_error = err;
+		}
+	}
+	if (!e->setup->code_path || !e->needs)
+		return;
+	sha256_hex(e->setup->code_path, strlen(e->setup->code_path), hex);
+	e->cache_path = xasprintf("%s/../tree-%.16s", e->setup->run_dir, hex);
+	struct scan_job *s = xcalloc(1, sizeof(*s));
+	s->e = e;
+	e->tree_scanning = true;
+	pool_run(e->pool, work_scan, scanned, s);
+}
