@@ -740,6 +740,8 @@ static void sync_volume(struct client *cl, const struct action *a)
 	struct machine *m = machine_of(cl, a->pod);
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
+	if (!p->connected && p->phase >= POD_RELEASING)
+		return; /* said before the connection was dropped in the same step, as other commands may be */
 	if (!p->connected || !m)
 		broke(cl->sim, "a sync of a pod without a connection");
 	if (!m)

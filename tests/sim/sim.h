@@ -32,7 +32,7 @@ enum {
 	X(CRASH_FOREVER)                                                                                                \
 	/* after these come those that only plans for several clients roll */                                          \
 	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)                                                                            \
-	/* of calls to real translators' servers: wire.c */                                                             \
+	/* of calls to real translators' servers: line.c */                                                             \
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
 	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED)
 
