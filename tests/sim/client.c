@@ -478,7 +478,9 @@ static bool is_known(struct client *cl, const struct machine *m)
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
 		if (!strcmp(cl->laptop->rows[i].pod.id, m->id) && in_doubt(&cl->laptop->rows[i].pod, m))
 			return true;
-	return row && in_doubt(&row->pod, m);
+	bool second = row && row->pod.id[0] && strcmp(row->pod.id, m->id) != 0 && cl->sim->hit[F_CREATE_TWICE];
+
+	return second || (row && in_doubt(&row->pod, m));
 }
 
 /* Whatever lives and is not the second of one create stands in the ledger as something that may bill. */

@@ -363,7 +363,10 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
 					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE] || s->plan->vendors[m->vendor].wire);
 
-	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || s->refused);
+	/* a release waits for the end of a window that by the vendor's own word is used up */
+	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit;
+
+	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || waits);
 }
 
 static bool always_there(const struct sim *s, const struct client *cl)
