@@ -113,9 +113,9 @@ spoilt() { # spoilt RULE...: one run with this line; the first rule must have ha
 	is "$(json '.pods | length')" 1 "$*: pods"
 	is "$(cat state/volumes/v/runs/*/*/events.jsonl | grep -c '"ev":"segment"')" 12 "$*: segments rendered, none twice"
 	is "$(relayed "$first" fired)" 1 "$*: the line was spoilt"
-	# what is under way when a connection breaks may come again, what is home may not
+	# what is under way when a connection breaks may come again (on a busy machine some files), what is home may not
 	wait_for 10 "the relay to have seen the end" all_over
-	[ "$(awk '$2 == "over" { n += $4 } END { print n + 0 }' relay.log)" -lt $((2750000 + $# * 300000)) ] ||
+	[ "$(awk '$2 == "over" { n += $4 } END { print n + 0 }' relay.log)" -lt $((2750000 + $# * 800000)) ] ||
 		complain "$*: what was home came again: $(grep over relay.log)"
 	nothing_left
 }
