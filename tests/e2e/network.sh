@@ -42,7 +42,7 @@ cuts() { # cuts SIGNAL FILES...: when so many files are home
 	all_home "${LINES_CUT:-300}"
 }
 t_cut_during_batches() { cuts KILL 3; }
-t_cut_again_and_again() { LINES_CUT=500 cuts KILL 2 60 200; }
+t_cut_again_and_again() { LINES_CUT=1200 cuts KILL 2 60 200; }
 t_frozen_connection() { cuts STOP 3; }
 t_cut_during_sync() {
 	local i
