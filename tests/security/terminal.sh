@@ -27,9 +27,9 @@ unhurt() {
 		! grep -qx "forged line.*" "$file" || complain "$(basename "$file"): a vendor's text begins a line of its own"
 	done
 }
-# What a terminal gets of a live display, without the sequences that are burst's own: up, clear, colours.
+# What a terminal gets of a live display, without the sequences that are burst's own: to the line's begin and up, clear, colours.
 as_shown() {
-	sed -e 's/\x1b\[[0-9]*A\x1b\[J//g' -e 's/\x1b\[\(31\|33\|2\|0\)m//g' -e 's/\r$//' "$1"
+	sed -e 's/\r\?\x1b\[[0-9]*A\x1b\[J//g' -e 's/\x1b\[\(31\|33\|2\|0\)m//g' -e 's/\r$//' "$1"
 }
 rule() { rp_control fault "{\"when\":{\"op\":\"$1\"},\"times\":${3:--1},\"do\":$2}" >/dev/null; }
 say_all() { # say_all NAME: what every command that looks at such things prints

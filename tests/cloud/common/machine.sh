@@ -302,6 +302,7 @@ c_reap_a_day_ahead() {
 c_handed_over_a_day_ahead() {
 	can_fake || return
 	at_work
+	wait_for 60 "both pods at work" both_work # one that is not would be ended: nobody handed it anything
 	killed
 	sqlite3 state/ledger.db "update run set detached = 1"
 	pods_alive | cut -d' ' -f1 >before.txt
@@ -314,6 +315,8 @@ c_handed_over_a_day_ahead() {
 	burst cancel
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
 }
+
+both_work() { [ "$(sqlite3 -readonly state/ledger.db "select count(*) from pod where state = 'live' and ready_ms > 0")" = 2 ]; }
 
 # all_of_it [CASE...]: these while the disk's calls are counted, then the full disk
 all_of_it() {
