@@ -122,15 +122,14 @@ static bool named(const struct cmd_context *ctx, const struct pod_view *view)
 	return ctx->arg_count && (!strcmp(ctx->args[0], view->id) || !strcmp(ctx->args[0], view->marker.attempt));
 }
 
-static void look_up(const struct cmd_context *ctx, const struct pod_view *view, struct reap_known *known)
+static void look_up(const struct launch *l, const struct pod_view *view, struct reap_known *known)
 {
+	const struct cmd_context *ctx = l->ctx;
 	struct run_row run;
 	struct pod_row row;
-	char machine[20] = "";
 
 	*known = (struct reap_known){0};
-	store_fact(ctx->store, "machine", machine, sizeof(machine));
-	if (strcmp(view->marker.machine, machine) || store_run(ctx->store, view->marker.run, &run, NULL) < 0)
+	if (strcmp(view->marker.machine, l->machine) || store_run(ctx->store, view->marker.run, &run, NULL) < 0)
 		return;
 	known->ours = true;
 	known->alive = run_is_alive(ctx, run.id);
@@ -160,13 +159,14 @@ static void end_pod(const struct engine_provider *p, const struct pod_view *view
 	tally->ended++;
 }
 
-static void judge(struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
+static void judge(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
 		  struct tally *tally, struct err *err)
 {
+	const struct cmd_context *ctx = l->ctx;
 	struct reap_known known;
 	char when[32];
 
-	look_up(ctx, view, &known);
+	look_up(l, view, &known);
 	tally->named = tally->named || (named(ctx, view) && view->state != POD_STATE_GONE);
 	switch (reap_pod(view, &known, named(ctx, view) && opt_has(ctx, "force"), now_ms)) {
 	case REAP_PASS: return;
@@ -187,7 +187,7 @@ static void judge(struct cmd_context *ctx, const struct engine_provider *p, cons
 		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000), known.alive ? ", its client lives here" : "", view->id);
 }
 
-static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, struct tally *tally, struct err *err)
+static int sweep_one(const struct launch *l, const struct engine_provider *p, struct tally *tally, struct err *err)
 {
 	struct op_result result = {0};
 	int64_t now_ms;
@@ -195,18 +195,18 @@ static int sweep_one(struct cmd_context *ctx, const struct engine_provider *p, s
 	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
-		judge(ctx, p, &result.pods[k], now_ms, tally, err);
+		judge(l, p, &result.pods[k], now_ms, tally, err);
 	op_result_free(&result);
 	return 0;
 }
 
 /* One account that does not answer keeps nobody from looking at the others. */
-static int sweep(struct cmd_context *ctx, struct launch *l, struct tally *tally, struct err *err)
+static int sweep(const struct launch *l, struct tally *tally, struct err *err)
 {
 	struct err first = {0};
 
 	for (int i = 0; i < l->setup.provider_count; i++)
-		if (sweep_one(ctx, &l->setup.providers[i], tally, err) < 0 && !first.kind)
+		if (sweep_one(l, &l->setup.providers[i], tally, err) < 0 && !first.kind)
 			first = *err;
 	if (!first.kind)
 		return 0;
@@ -275,10 +275,10 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 	int settled = launch_settle(ctx, NULL, &left);
 	launch_init(&l, ctx);
-	bool wants_out = left.kind == ERR_UNRELEASED && left.signal;
+	bool wants_out = launch_wants_out(settled, &left);
 	int status = wants_out ? 0 : open_accounts(ctx, &l, err);
 	if (status == 0 && !wants_out)
-		status = sweep(ctx, &l, &tally, err);
+		status = sweep(&l, &tally, err);
 	if (status == 0 && !wants_out)
 		status = check_named(ctx, &l, &tally, err);
 	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)

@@ -379,7 +379,7 @@ static int list_pods(const struct cmd_context *ctx, struct err *err)
 	if (store_pods(ctx->store, NULL, true, &rows, &count, err) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
-		puts(rows[i].id[0] ? rows[i].id : rows[i].attempt);
+		puts(pod_row_called(&rows[i]));
 	free(rows);
 	return 0;
 }

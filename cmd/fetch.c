@@ -178,7 +178,7 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 	COPY_TEXT(volume.region, pod->region);
 	if (!pod->volume_id[0] || !provider_can_fetch(p->ops, p->handle, &volume)) {
 		log_line(LOG_NOTE, "pod %s had no volume that can be read without a pod: nothing is left of it",
-			 pod->id[0] ? pod->id : pod->attempt);
+			 pod_row_called(pod));
 		return 0;
 	}
 	CLEANUP(free_text) char *local = from_volume(g, p, pod, path, "events", EVENTS_MAX_BYTES, err);
@@ -187,7 +187,7 @@ static int gather_pod(struct gather *g, const struct pod_row *pod, struct err *e
 		return 0; /* it never came so far as to finish anything */
 	}
 	if (!local || path_read(local, EVENTS_MAX_BYTES, &text, err) < 0)
-		return err_wrap(err, "pod %s", pod->id[0] ? pod->id : pod->attempt);
+		return err_wrap(err, "pod %s", pod_row_called(pod));
 	take_events(g, p, pod, str_text(&text));
 	return 0;
 }

@@ -58,14 +58,11 @@ void launch_free(struct launch *l)
 int launch_open_provider(struct launch *l, const char *name, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
-	const struct provider_ops *ops = NULL;
+	const struct provider_ops *ops = provider_find(name);
 
 	for (int i = 0; i < s->provider_count; i++)
 		if (!strcmp(s->providers[i].ops->name, name))
 			return 0;
-	for (size_t i = 0; provider_registry[i]; i++)
-		if (!strcmp(provider_registry[i]->name, name))
-			ops = provider_registry[i];
 	if (!ops)
 		return err_set(err, ERR_CONFIG, "this burst has no provider \"%s\" (BURST_PROVIDER_PATH names objects that hold more)", name);
 	if (s->provider_count == CORE_PROVIDERS_MAX)
@@ -357,7 +354,7 @@ static int adopt_providers(struct launch *l, struct err *err)
 		const struct pod_row *pod = &l->setup.adopt[i];
 		if (launch_open_provider(l, pod->provider, err) == 0)
 			continue;
-		err_wrap(err, "pod %s", pod->id[0] ? pod->id : pod->attempt);
+		err_wrap(err, "pod %s", pod_row_called(pod));
 		if (!l->setup.conf.reap)
 			return -1;
 		log_line(LOG_WARN, "%s", err->msg); /* the others are given back all the same */
@@ -504,8 +501,8 @@ static void name_unreleased(const struct pod_row *pods, size_t count)
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
 			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
-				    pods[i].id[0] ? pods[i].id : pods[i].attempt, pods[i].provider,
-				    pods[i].id[0] ? pods[i].id : pods[i].attempt);
+				    pod_row_called(&pods[i]), pods[i].provider,
+				    pod_row_called(&pods[i]));
 }
 
 static void say_unreleased(const struct launch *l)
@@ -611,8 +608,7 @@ static int settle_one(struct cmd_context *ctx, const struct run_row *run, const 
 	return -1;
 }
 
-/* Three times interrupted: the next run's pods would only ask for as much again. */
-static bool wants_out(int result, const struct err *err)
+bool launch_wants_out(int result, const struct err *err)
 {
 	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
 }
@@ -626,7 +622,7 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 
 	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count && !wants_out(result, err); i++) {
+	for (size_t i = 0; i < count && !launch_wants_out(result, err); i++) {
 		struct run_row run;
 		bool seen = except && !strcmp(pods[i].run, except);
 		for (size_t k = 0; k < i && !seen; k++)
@@ -647,11 +643,11 @@ int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)
 	size_t count = 0;
 	int result = settle_unreleased(ctx, except, err); /* first: what fails below is not to be tried twice */
 
-	if (wants_out(result, err))
+	if (launch_wants_out(result, err))
 		return -1;
 	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
 		return -1;
-	for (size_t i = 0; i < count && !wants_out(result, err); i++) {
+	for (size_t i = 0; i < count && !launch_wants_out(result, err); i++) {
 		if (except && !strcmp(runs[i].id, except))
 			continue;
 		if (run_is_alive(ctx, runs[i].id))

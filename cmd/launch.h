@@ -39,6 +39,8 @@ size_t launch_open_segments(const struct launch *l); /* not done yet */
 /* Settles runs whose client died: releases their pods, proves them gone, marks them. Prints what it did. -1 with
  * ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to leave alone (about to be resumed); NULL. */
 int launch_settle(struct cmd_context *ctx, const char *except, struct err *err);
+/* By its result: three times interrupted, so that whatever follows would only ask for as much again. */
+bool launch_wants_out(int result, const struct err *err);
 /* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
 /* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts as able. */
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */

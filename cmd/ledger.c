@@ -50,7 +50,7 @@ static void time_cell(struct table *t, int64_t wall_ms)
 }
 
 /* Its client died: nobody watches it, and its pods bill until their leases end. */
-static bool is_left(const struct cmd_context *ctx, const struct run_row *run)
+static bool has_no_client(const struct cmd_context *ctx, const struct run_row *run)
 {
 	return !strcmp(run->status, "running") && !run->detached && !run_is_alive(ctx, run->id);
 }
@@ -74,7 +74,7 @@ static void print_table(const struct cmd_context *ctx, const struct run_row *run
 		table_cell(t, "%s", run->id);
 		table_cell(t, "%s", run->job);
 		time_cell(t, run->started_ms);
-		table_cell(t, "%s", is_left(ctx, run) ? "no client" : run->status);
+		table_cell(t, "%s", has_no_client(ctx, run) ? "no client" : run->status);
 		table_cell(t, "%lld/%lld", (long long)(run->rendered + run->cached),
 			   (long long)run->total);
 		table_cell(t, "%s", duration_show(text, sizeof(text), run->billed_ms));
@@ -124,7 +124,7 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	print_line("job", run->job);
 	print_line("config", run->config);
 	print_line("output", run->output);
-	if (is_left(ctx, run))
+	if (has_no_client(ctx, run))
 		snprintf(text, sizeof(text), "running, but its client is gone: `burst resume %s` goes on with it, `burst reap` ends its pods",
 			 run->id);
 	else if (!strcmp(run->status, "running"))

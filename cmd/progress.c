@@ -156,7 +156,7 @@ static void tell_phases(struct progress *p, const struct engine *e)
 		p->phases[i] = pod->phase;
 		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED || pod->phase == POD_LOADING)
 			continue;
-		output_line(stderr, "pod %s (%s %s%s%s): %s", pod->id[0] ? pod->id : pod->attempt, pod->offer.provider,
+		output_line(stderr, "pod %s (%s %s%s%s): %s", core_pod_called(pod), pod->offer.provider,
 			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod->offer.spot ? " spot" : "",
 			    price_if_new(price, sizeof(price), pod), pod_phase_name(pod->phase));
 	}

@@ -55,7 +55,7 @@ static void print_table(const struct pod_row *pods, size_t count, int64_t now)
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		table_cell(t, "%s", pod->run);
-		table_cell(t, "%s", pod->id[0] ? pod->id : pod->attempt);
+		table_cell(t, "%s", pod_row_called(pod));
 		table_cell(t, "%s", pod->provider);
 		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
 		table_cell(t, "%s", pod->region);

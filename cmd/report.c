@@ -192,7 +192,7 @@ static json_t *error_json(const struct run_row *run, const struct pod_row *pods,
 		return json_null();
 	for (size_t i = 0; i < count && !*pod && !strcmp(run->status, "unreleased"); i++)
 		if (!never_existed(&pods[i]) && strcmp(pods[i].state, "gone") != 0)
-			pod = pods[i].id[0] ? pods[i].id : pods[i].attempt;
+			pod = pod_row_called(&pods[i]);
 	return report_error_json(run->error_code, run->error, pod);
 }
 
@@ -202,7 +202,7 @@ static json_t *errors_json(const struct pod_row *pods, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		if (pods[i].error[0] && !never_existed(&pods[i]))
-			json_array_append_new(list, report_error_json("pod", pods[i].error, pods[i].id[0] ? pods[i].id : pods[i].attempt));
+			json_array_append_new(list, report_error_json("pod", pods[i].error, pod_row_called(&pods[i])));
 	return list;
 }
 

@@ -94,13 +94,12 @@ static int find(struct launch *l, const char *name, struct volume_row *out, stru
 		       name);
 }
 
-/* A run that starts now may make the same one: engine/vendor.c has this lock, too. */
+/* A run that starts now may make the same one. */
 static int lock_volumes(const struct cmd_context *ctx, int *lock, struct err *err)
 {
-	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "volume.lock");
 	int64_t until = clock_boot_ms() + ASK_MS;
 
-	while (path_lock(path, "makes a volume\n", lock, err) < 0) {
+	while (engine_lock_volumes(ctx->state_dir, lock, err) < 0) {
 		if (err->kind != ERR_BUSY || clock_boot_ms() >= until)
 			return -1;
 		poll(NULL, 0, 100);

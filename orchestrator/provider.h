@@ -348,6 +348,8 @@ bool provider_pods_are_free(const struct provider_ops *ops, const struct provide
  * engine. */
 extern const struct provider_ops *provider_registry[];
 enum { PLUGINS_MAX = 8 };
+/* The one of that name; NULL: there is none. */
+const struct provider_ops *provider_find(const char *name);
 
 /* A shared object outside the tree offers one vendor: the very struct provider_ops, under this name. It may call what these
  * headers declare (providers/plugin.syms), and is held to the same contract. */

@@ -32,8 +32,6 @@ static bool is_name(const char *name)
 
 static int judge(const struct provider_ops *ops, const char *path, struct err *err)
 {
-	size_t count = 0;
-
 	if (ops->abi != PROVIDER_ABI)
 		return err_set(err, ERR_CONFIG, "%s: made for version %u of the provider contract, this burst has %u: build it again", path,
 			       (unsigned)ops->abi, PROVIDER_ABI);
@@ -41,9 +39,8 @@ static int judge(const struct provider_ops *ops, const char *path, struct err *e
 		return err_set(err, ERR_CONFIG, "%s: its name is not of a-z, 0-9 and _, at most %d", path, PROVIDER_NAME_MAX - 1);
 	if (!ops->options || !ops->open || !ops->close || !ops->account || !ops->begin || !ops->next || !ops->op_free)
 		return err_set(err, ERR_CONFIG, "%s: provider \"%s\" lacks options or a function that the contract asks for", path, ops->name);
-	for (; provider_registry[count]; count++)
-		if (!strcmp(provider_registry[count]->name, ops->name))
-			return err_set(err, ERR_CONFIG, "%s: there is a provider \"%s\" already", path, ops->name);
+	if (provider_find(ops->name))
+		return err_set(err, ERR_CONFIG, "%s: there is a provider \"%s\" already", path, ops->name);
 	return 0;
 }
 

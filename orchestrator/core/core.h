@@ -296,6 +296,8 @@ struct core_summary {
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
+/* How people know it: its id, else its attempt. */
+const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);

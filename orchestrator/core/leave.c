@@ -43,7 +43,7 @@ static void count_failure(struct core *c, const struct core_pod *p)
 		return;
 	/* should nothing else be on offer, this is why */
 	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
-		p->id[0] ? p->id : p->attempt, p->reason);
+		core_pod_called(p), p->reason);
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
 		return;
 	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
@@ -150,7 +150,7 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 	va_end(ap);
 	p->fault = fault;
 	if (fault != ERR_NONE) {
-		core_note(c, NOTE_WARN, "pod %s: %s", p->id[0] ? p->id : p->attempt, p->reason);
+		core_note(c, NOTE_WARN, "pod %s: %s", core_pod_called(p), p->reason);
 		count_failure(c, p);
 	}
 	p->failed_here = p->failed_here || fault == ERR_JOB;

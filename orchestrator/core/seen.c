@@ -82,7 +82,7 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
 		return true;
 	p->unprovable = true;
 	core_note(c, NOTE_WARN, "pod %s of %s was rented with another key, and the one in use sees nothing of it: it may still be billing; "
-		  "with that key `burst reap` ends it", p->id[0] ? p->id : p->attempt, p->offer.provider);
+		  "with that key `burst reap` ends it", core_pod_called(p), p->offer.provider);
 	return true;
 }
 

@@ -167,6 +167,11 @@ void pod_look_soon(struct core *c, int provider)
 	c->dirty = true;
 }
 
+const char *core_pod_called(const struct core_pod *p)
+{
+	return p->id[0] ? p->id : p->attempt;
+}
+
 /* ---- what it costs ---- */
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)

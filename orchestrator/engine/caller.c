@@ -210,7 +210,7 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 		       "this machine's clock is %s %s's, which says %s: pods would end at the wrong time, so none is rented "
 		       "there; set the clock (\"timedatectl set-ntp true\" as root, or by hand) and run this again",
 		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
-		       clock_rfc3339(now, sizeof(now), clock_wall_ms() - k->off_ms));
+		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
 }
 
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops)

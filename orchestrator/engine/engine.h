@@ -53,6 +53,8 @@ struct engine_setup {
 int engine_pods_fit(long limit, int open);
 /* Before the first engine: can this machine run one? ERR_LOCAL: libcurl is missing. */
 int engine_ready(struct err *err);
+/* Of clients that would make a volume at once only one finds that there is none: who holds this lock. path_lock()'s rules. */
+int engine_lock_volumes(const char *state_dir, int *lock, struct err *err);
 /* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest (run.cost etc. are in the
  * ledger already). setup is borrowed until engine_free(). */
 struct engine *engine_new(const struct engine_setup *setup);

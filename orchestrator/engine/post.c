@@ -34,9 +34,7 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 
 const char *pod_called(const struct engine *e, int pod)
 {
-	const struct core_pod *p = core_pod_at(e->core, pod);
-
-	return p->id[0] ? p->id : p->attempt;
+	return core_pod_called(core_pod_at(e->core, pod));
 }
 
 /* ---- events on their way to the core ---- */

@@ -85,12 +85,13 @@ static struct caller_op *begin(struct asked *a, enum op_kind kind,
 /* Once: offers are asked for again and again. */
 static void tell_remarks(struct engine *e, int provider, const char *text)
 {
-	while (*text && !e->remarked[provider]) {
+	if (!*text || e->remarked[provider])
+		return;
+	e->remarked[provider] = true;
+	while (*text) {
 		size_t n = strcspn(text, "\n");
 		engine_log(e, LOG_WARN, "%s: %.*s", e->setup->providers[provider].ops->name, (int)n, text);
 		text += n + (text[n] == '\n');
-		if (!*text)
-			e->remarked[provider] = true;
 	}
 }
 
@@ -168,16 +169,22 @@ static void volume_done(void *ctx, struct op_result *result, const struct err *e
 	asked_free(a);
 }
 
-/* Of clients that start at once only one finds that there is no volume, and makes it. */
+int engine_lock_volumes(const char *state_dir, int *lock, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(state_dir, "volume.lock");
+
+	return path_lock(path, "makes a volume\n", lock, err);
+}
+
 static void ask_volume(void *ctx)
 {
 	struct asked *a = ctx;
 	const char *run_dir = a->e->setup->run_dir;
-	CLEANUP(free_text) char *path = run_dir ? xasprintf("%s/../../volume.lock", run_dir) : NULL;
+	CLEANUP(free_text) char *state_dir = run_dir ? xasprintf("%s/../..", run_dir) : NULL;
 	struct err err;
 
 	a->timer = NULL;
-	if (path && a->want.volume.create && path_lock(path, "makes a volume\n", &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
+	if (state_dir && a->want.volume.create && engine_lock_volumes(state_dir, &a->lock, &err) < 0 && err.kind == ERR_BUSY) {
 		a->timer = loop_timer(a->e->loop, VOLUME_LOCK_MS, ask_volume, a);
 		return;
 	}

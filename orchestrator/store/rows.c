@@ -154,3 +154,8 @@ void row_copy(const struct table *table, void *to, const void *from)
 			*(double *)field = row_fraction(*(double *)field);
 	}
 }
+
+const char *pod_row_called(const struct pod_row *row)
+{
+	return row->id[0] ? row->id : row->attempt;
+}

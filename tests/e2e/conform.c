@@ -79,9 +79,7 @@ static void conforms(void **state)
 	struct err err;
 
 	(void)state;
-	for (size_t i = 0; provider_registry[i]; i++)
-		if (!strcmp(provider_registry[i]->name, name))
-			c.ops = provider_registry[i];
+	c.ops = provider_find(name);
 	assert_non_null(c.ops);
 	c.names_repeat = !strcmp(name, "runpod");
 	c.stranger = !strcmp(name, "modal") ? "sb-0neverwasthere000000000" : NULL;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "engine/impl.h"
 #include "engine/limit.h"
+#include "small_job.h"
 
 /* ---- a vendor whose storage is another service ---- */
 
@@ -159,31 +160,6 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 
 static const struct provider_ops slow = {.abi = PROVIDER_ABI, .name = "slow", .account = account, .begin = begin, .next = next,
 					 .op_free = op_free, .poll_ms = 50};
-
-static struct segment one_segment = {.id = (char *)"s1", .weight = 1, .group = (char *)"", .file = (char *)"s1.wav"};
-
-static struct segment *segments(struct job *job, size_t *count)
-{
-	(void)job;
-	*count = 1;
-	return &one_segment;
-}
-
-static const struct job_needs *needs(struct job *job)
-{
-	static const struct job_needs n = {.engine = "none", .workers = 1, .max_batch = 1, .worker = "true", .tries = 1};
-
-	(void)job;
-	return &n;
-}
-
-static int finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
-{
-	(void)job, (void)results, (void)notes, (void)err;
-	return 0;
-}
-
-static const struct job_ops small_job = {.abi = JOB_ABI, .type = "small", .segments = segments, .needs = needs, .finish = finish};
 
 static const struct {
 	const char *name;

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "engine/impl.h"
+#include "small_job.h"
 
 static const struct {
 	const char *text;
@@ -226,32 +227,6 @@ static void test_list_tells_their_time(void **state)
 /* ---- a run there ---- */
 
 enum { LIFE_S = 3600 };
-
-static struct segment one_segment = {.id = (char *)"s1", .weight = 1, .group = (char *)"", .file = (char *)"s1.wav"};
-
-static struct segment *segments(struct job *job, size_t *count)
-{
-	(void)job;
-	*count = 1;
-	return &one_segment;
-}
-
-static const struct job_needs *needs(struct job *job)
-{
-	static const struct job_needs n = {.engine = "none", .workers = 1, .max_batch = 1, .worker = "true", .tries = 1};
-
-	(void)job;
-	return &n;
-}
-
-static int finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
-{
-	(void)job, (void)results, (void)notes, (void)err;
-	return 0;
-}
-
-static const struct job_ops small_job = {.abi = JOB_ABI, .type = "small", .segments = segments, .needs = needs,
-					 .finish = finish};
 
 static void test_nothing_is_rented(void **state)
 {
