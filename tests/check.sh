@@ -113,13 +113,11 @@ for t in "${units[@]}"; do
 	case $t in test_local_cloud | test_ssh | test_child | test_agent | test_join) continue ;; esac
 	under_valgrind+=("$t")
 done
+valgrind=(env IN_VALGRIND=1 valgrind -q --error-exitcode=98 --leak-check=full --errors-for-leak-kinds=definite --child-silent-after-fork=yes)
 (
 	renice -n 19 $BASHPID >/dev/null
 	lanes=$jobs
-	for t in "${under_valgrind[@]}"; do
-		queue "$t.valgrind" env IN_VALGRIND=1 valgrind -q --error-exitcode=98 --leak-check=full --errors-for-leak-kinds=definite \
-			--child-silent-after-fork=yes "build/unit/$t"
-	done
+	for t in "${under_valgrind[@]}"; do queue "$t.valgrind" "${valgrind[@]}" "build/unit/$t"; done
 	wait
 	make -j"$jobs" fuzz FUZZ_SECONDS=15 >$logs/fuzzers.log 2>&1
 	echo $? >$logs/fuzzers.log.status
@@ -161,6 +159,15 @@ again() { # again NAME
 	done
 }
 for t in "${names[@]}"; do again "$t"; done
+for t in "${under_valgrind[@]}"; do
+	log=$logs/$t.valgrind.log
+	[ "$(cat "$log.status")" = 0 ] && continue
+	grep -E "FAILED|error|rror:" "$log" | head -n 15
+	mv "$log" "$log.first"
+	queue "$t.valgrind" "${valgrind[@]}" "build/unit/$t"
+	wait
+	[ "$(cat "$log.status")" != 0 ] || note "FLAKY: $t (valgrind) failed once and passed alone"
+done
 for t in "${names[@]}"; do count_lines "$t" "$logs/$t.e2e.log" "$(cat "$logs/$t.e2e.log.status")"; done
 note "end to end"
 

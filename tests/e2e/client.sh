@@ -6,7 +6,7 @@
 # ---- kill -9, then `resume`, `reap` or `run` ----
 come_back() { # come_back resume|reap|run N
 	stamp >stamp.txt
-	if [ "$1" = resume ] && [ -n "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select id from run' 2>/dev/null)" ]; then
+	if [ "$1" = resume ] && [ -n "$(ledger 'select id from run' 2>/dev/null)" ]; then
 		burst resume
 	elif [ "$1" = run ]; then
 		burst run
@@ -34,9 +34,9 @@ killed_when() { # killed_when resume|reap WHAT COMMAND...: killed as soon as the
 	come_back "$how" 8
 }
 row_says() { # a pod is in this state
-	[ -n "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select id from pod where $1" 2>/dev/null)" ]
+	[ -n "$(ledger "select id from pod where $1" 2>/dev/null)" ]
 }
-row_exists() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select count(*) from pod where $1" 2>/dev/null | grep -qv '^0$'; }
+row_exists() { ledger "select count(*) from pod where $1" 2>/dev/null | grep -qv '^0$'; }
 
 t_killed_at_intent_reap() { killed_when reap "a row" row_exists "1"; }
 t_killed_at_intent_resume() { killed_when resume "a row" row_exists "1"; }
@@ -156,7 +156,7 @@ t_streams_closed() {
 	is "$STATUS" 0 "exit status"
 	all_right 6
 }
-run_ended() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select status from run')" != running ]; }
+run_ended() { [ "$(ledger "select count(*) from run where status != 'running'")" = 1 ]; }
 t_terminal_closed() {
 	command -v script >/dev/null || { skip "no script(1)"; return; }
 	script_lines 600 # it must not be done before the terminal goes
@@ -167,7 +167,7 @@ t_terminal_closed() {
 	kill -9 "$terminal"
 	wait "$terminal" 2>/dev/null
 	wait_for 60 "the run to end" run_ended
-	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select status, exit_status from run')" "interrupted|129" "the run"
+	is "$(ledger 'select status, exit_status from run')" "interrupted|129" "the run"
 }
 
 # ---- clocks ----
@@ -217,7 +217,7 @@ detached_and_killed() { # its background client is killed once the pods have the
 	wait_for 40 "the queue to be handed over" handed_over
 	kill -9 "$(background_client "$run")"
 }
-handed_over() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select detached from run')" = 1 ]; }
+handed_over() { [ "$(ledger 'select detached from run')" = 1 ]; }
 t_detached_client_killed_then_attach() {
 	detached_and_killed
 	stamp >stamp.txt
@@ -255,7 +255,7 @@ t_stopped_past_the_lease_detached() {
 	all_right 100
 	is "$(rented_pods)" "$rented" "pods: none rented again"
 }
-rented_pods() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select count(distinct attempt) from pod'; }
+rented_pods() { ledger 'select count(distinct attempt) from pod'; }
 t_second_run_beside_detached_pods() {
 	detached_and_killed
 	burst run

@@ -154,7 +154,7 @@ t_reconcile() { # this machine's own pods have a vendor too, which knows how lon
 t_ssh_passes_the_exit_code() {
 	living_run
 	local pod
-	pod=$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select id from pod where port > 0 and state = 'live' limit 1")
+	pod=$(ledger "select id from pod where port > 0 and state = 'live' limit 1")
 	STATUS=0
 	"$BURST" ssh "$pod" 'echo hello; exit 7' >ssh.txt 2>ssh-err.txt </dev/null || STATUS=$?
 	is "$STATUS" 7 "exit code ($(cat ssh-err.txt))"
@@ -267,7 +267,7 @@ t_reap_what_an_ended_run_left() { # a second pod of one create, in no list befor
 	burst run
 	is "$STATUS" 0 "run"
 	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
-	machine=$(sqlite3 state/ledger.db "select value from fact where name = 'machine'")
+	machine=$(ledger "select value from fact where name = 'machine'")
 	strangers_pod "$RUN" aaaaaaaaaaaaaaaa 00000000000000aa
 	local theirs=$ID
 	strangers_pod "$RUN" bbbbbbbbbbbbbbbb "$machine"
@@ -286,14 +286,14 @@ t_reap_a_pod_that_nobody_knows() { # whoever names a pod is told of that one
 	is "$STATUS" 9 "a pod that is nowhere"
 	has err.txt "pod nosuchpod: not among burst's pods at local"
 	has err.txt "misspelt"
-	burst reap "$(sqlite3 state/ledger.db 'select id from pod')" --force
+	burst reap "$(ledger 'select id from pod')" --force
 	is "$STATUS" 0 "one that the ledger knows is gone ($(tail -n 1 err.txt))"
 	has out.txt ": gone"
 }
 t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot be asked for is named
 	living_run
 	kill_it
-	sqlite3 state/ledger.db "create temp table t as select * from pod limit 1;
+	ledger "create temp table t as select * from pod limit 1;
 		update t set seq = null, attempt = 'cccccccccccccccc', id = 'rp1', provider = 'runpod', account = 'x';
 		insert into pod select * from t"
 	unset RUNPOD_API_KEY

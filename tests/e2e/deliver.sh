@@ -7,7 +7,7 @@
 delivering() { # delivering 'COMMAND' [MORE KEYS]
 	config "deliver = { run = \"$1\"; ${2:-} };"
 }
-runs() { sqlite3 "$BURST_STATE_DIR/ledger.db" "select count(*) from run ${1:-}"; }
+runs() { ledger "select count(*) from run ${1:-}"; }
 
 t_it_finds_what_was_rendered() {
 	script_lines 8
@@ -121,7 +121,7 @@ t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delive
 	sed -i 's/max_cost = 0.0095/max_cost = 0.000001/' burst.cfg
 	burst run --json
 	is "$STATUS" 5 "exit status of a delivery that nothing is left for"
-	is "$(sqlite3 state/ledger.db "select count(*) from pod where run = (select id from run order by seq desc limit 1)")" 0 "its pods"
+	is "$(ledger "select count(*) from pod where run = (select id from run order by seq desc limit 1)")" 0 "its pods"
 }
 t_refused() {
 	script_lines 2

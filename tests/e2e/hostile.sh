@@ -71,7 +71,7 @@ seen_through() { # seen_through CASE [WORDS]: the pod is let go and the next one
 	is "$(wavs)" 6 "$1: files"
 	is "$(jq -r .provider,.attempt out/manifest.jsonl | grep -c local)" 6 "$1: lines"
 	# what came whole before the first lie is verified and stays
-	[ "$(sqlite3 state/ledger.db "select count(distinct attempt) from segment where state = 1")" -le "${WHOSE:-1}" ] ||
+	[ "$(ledger "select count(distinct attempt) from segment where state = 1")" -le "${WHOSE:-1}" ] ||
 		complain "$1: files of the pod that lies were taken"
 	[ -z "${2:-}" ] || has err.txt "$2"
 	nothing_left

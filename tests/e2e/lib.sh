@@ -134,9 +134,14 @@ wavs() { # how many verified files: RIFF and not empty
 	find "${1:-out}" -name '*.wav' -not -name joined.wav -size +1k 2>/dev/null | wc -l
 }
 
+# ---- the ledger ----
+ledger() { # ledger SQL: nothing where there is none; burst may be writing
+	sqlite3 -cmd '.timeout 10000' "file:$BURST_STATE_DIR/ledger.db?mode=rw" "$1"
+}
+
 # ---- what was safe stays as it was ----
 safe_files() { # what the ledger calls safe
-	sqlite3 "$BURST_STATE_DIR/ledger.db" "select file from segment where state = 1 order by file" 2>/dev/null
+	ledger "select file from segment where state = 1 order by file" 2>/dev/null
 }
 stamp() { # name, inode, mtime of each file that the ledger calls safe
 	local f

@@ -104,7 +104,7 @@ t_detached_run_is_attached() {
 	is "$(wavs)" 20 files
 }
 
-handed_over() { [ "$(sqlite3 state/ledger.db 'select detached from run')" = 1 ]; }
+handed_over() { [ "$(ledger 'select detached from run')" = 1 ]; }
 taken_over() { grep -qs '"mode":"attached"' state/volumes/v/runs/*/*/events.jsonl; }
 t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods alive from then on, and is settled like anybody
 	script_lines 60
@@ -120,8 +120,8 @@ t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods 
 	burst_bg attach "$(cat out.txt)"
 	wait_for 60 "its pod to be taken over" taken_over
 	wait_for 60 "files" file_count out 5
-	is "$(sqlite3 state/ledger.db 'select detached from run')" 0 "what the ledger calls it"
-	is "$(sqlite3 state/ledger.db 'select count(*) from pod')" 1 "pods"
+	is "$(ledger 'select detached from run')" 0 "what the ledger calls it"
+	is "$(ledger 'select count(*) from pod')" 1 "pods"
 	kill -9 "$PID"
 	burst_wait
 	sed -i 's/SLOW=0.3/SLOW=0/' burst.cfg
@@ -143,13 +143,13 @@ t_detached_run_is_reaped_in_part() { # its client died: what was being given bac
 	wait_for 60 "the queue to be handed over" handed_over
 	kill -9 "$(sed -n 's/^process //p' state/runs/*/lock)"
 	local idle
-	idle=$(sqlite3 state/ledger.db "update pod set state = 'releasing' where id = (select min(id) from pod); select min(id) from pod")
+	idle=$(ledger "update pod set state = 'releasing' where id = (select min(id) from pod); select min(id) from pod")
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 2 err.txt))"
 	has out.txt "pod $idle of local: gone (its client is gone, and it has nothing to do)"
 	is "$(grep -c 'left alone' out.txt)" 1 "pods that work on"
-	is "$(sqlite3 state/ledger.db 'select status, detached from run')" 'running|1' "the run"
-	burst cancel "$(sqlite3 state/ledger.db 'select id from run')"
+	is "$(ledger 'select status, detached from run')" 'running|1' "the run"
+	burst cancel "$(ledger 'select id from run')"
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
 	is "$(pods_left)" "" "pods"
 }

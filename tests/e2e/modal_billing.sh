@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$ROOT/tests/cloud/modal/client.sh"
 
-ledger() { sqlite3 state/ledger.db "$1"; }
 rendered() { # one run on one pod; its id in $RUN, the sandbox's in $BOX
 	slow_worker
 	md_config 'code = { path = "code"; };'

@@ -114,7 +114,7 @@ t_staged_code_serves_all() { # each sandbox has its own sight of the volume
 	md_stop
 }
 
-handed_over() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" 'select detached from run')" = 1 ]; }
+handed_over() { [ "$(ledger 'select detached from run')" = 1 ]; }
 no_sandboxes() { [ -z "$(md_sandboxes)" ]; }
 
 t_outputs_come_after_the_end() { # nobody watches: the sandbox works, syncs and ends; what it made is fetched from the volume

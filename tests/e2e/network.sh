@@ -13,7 +13,7 @@ signal_sessions() { # shellcheck disable=SC2046
 }
 stamp() {
 	local f
-	for f in $(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select file from segment where state = 1"); do
+	for f in $(ledger "select file from segment where state = 1"); do
 		stat -c '%n %i %y' "out/$f"
 	done
 }

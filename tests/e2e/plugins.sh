@@ -65,7 +65,7 @@ t_its_pods_are_reaped() {
 	is "$(pods_left)" "" "pods after reap"
 	unset BURST_PROVIDER_PATH
 }
-some_pod() { [ -n "$(pods_left)" ] && [ "$(sqlite3 -readonly state/ledger.db "select count(*) from pod where id != ''")" = 1 ]; }
+some_pod() { [ -n "$(pods_left)" ] && [ "$(ledger "select count(*) from pod where id != ''")" = 1 ]; }
 
 refused() { # refused OBJECT WORDS: it is named, and a run goes on without it
 	BURST_PROVIDER_PATH=$1 "$BURST" plan >out.txt 2>err.txt </dev/null || complain "with $1: $(tail -n 1 err.txt)"

@@ -16,7 +16,6 @@ rendered() { # one run on one pod whose image takes some seconds to pull; its id
 	RUN=$(json .run)
 	POD=$(json '.pods[0].id')
 }
-ledger() { sqlite3 state/ledger.db "$1"; }
 reconciled() { # reconciled EXIT-STATUS STATE WHY: of the one pod there is
 	burst ledger --reconcile --json
 	is "$STATUS" "$1" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"

@@ -203,7 +203,7 @@ pods_came_up_in() {
 		all_done 6 "$i"
 	done
 	rm -rf out
-	sqlite3 "$BURST_STATE_DIR/ledger.db" "UPDATE pod SET connected_ms = create_ms + ${1}000" || complain "the ledger cannot be changed"
+	ledger "UPDATE pod SET connected_ms = create_ms + ${1}000" || complain "the ledger cannot be changed"
 }
 c_stuck_host_is_given_up_early_and_avoided() {
 	command -v sqlite3 >/dev/null || { skip "no sqlite3"; return; }

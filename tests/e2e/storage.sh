@@ -105,9 +105,9 @@ t_pods_go_before_their_files_are_home() {
 	all_there
 	is "$(grep -c 'come from there while nothing bills' err.txt)" 2 "pods let go early"
 	is "$(json '[.pods[] | select(.phases.fetch_s < 3)] | length')" 2 "pods that waited for their files: $(json '[.pods[].phases.fetch_s]')"
-	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select sum(volume_safe) from pod')" 2 "what the ledger knows"
+	is "$(ledger 'select sum(volume_safe) from pod')" 2 "what the ledger knows"
 }
-gone_in_the_ledger() { [ "$(sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "select count(*) from pod where volume_safe and state in ('gone','releasing')")" = 2 ]; }
+gone_in_the_ledger() { [ "$(ledger "select count(*) from pod where volume_safe and state in ('gone','releasing')")" = 2 ]; }
 t_client_dies_when_they_are_gone() { # nothing is rendered again: the volumes have it
 	rendering
 	burst_bg run -v
@@ -117,7 +117,7 @@ t_client_dies_when_they_are_gone() { # nothing is rendered again: the volumes ha
 	is "$STATUS" 137 "the client's end"
 	burst resume -v
 	all_there
-	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
+	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
 t_client_dies_and_its_pods_are_reaped() {
 	rendering
@@ -127,9 +127,9 @@ t_client_dies_and_its_pods_are_reaped() {
 	burst_wait
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 3 err.txt))"
-	burst resume "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select id from run limit 1')"
+	burst resume "$(ledger 'select id from run limit 1')"
 	all_there
-	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
+	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
 t_storage_is_away_for_a_while() { # what is on it is asked for again, and not rendered again
 	rendering
@@ -144,7 +144,7 @@ t_storage_is_away_for_a_while() { # what is on it is asked for again, and not re
 	mv away "$BURST_STATE_DIR/volumes/v"
 	burst_wait
 	all_there
-	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 2 "pods in all"
+	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
 t_little_is_waited_for() { # files that are here in a moment: no need to go by way of the volume
 	script_lines 12

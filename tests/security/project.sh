@@ -10,7 +10,7 @@ refused() { # refused WORDS WHAT: exit 2, one line that says so, nothing rented
 	is "$STATUS" 2 "$2: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "$1"
 	is "$(grep -c '^burst: ' err.txt)" 1 "$2: lines of error"
-	[ ! -e "$BURST_STATE_DIR/ledger.db" ] || is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" 'select count(*) from pod')" 0 "$2: pods"
+	[ ! -e "$BURST_STATE_DIR/ledger.db" ] || is "$(ledger 'select count(*) from pod')" 0 "$2: pods"
 }
 clone() { # a home with things in it, and a repository below; we are in the repository
 	mkdir -p "$HOME"/{.ssh,.config/burst,src/repo/.git/hooks,other}

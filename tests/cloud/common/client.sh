@@ -75,7 +75,7 @@ cases() {
 	cases_over "$@"
 }
 
-in_ledger() { sqlite3 -readonly "$BURST_STATE_DIR/ledger.db" "$1" 2>/dev/null; }
+in_ledger() { ledger "$1" 2>/dev/null; }
 intent_is_known() { [ "$(in_ledger "select count(*) from pod where id = ''")" = 1 ]; } # and its pod is not
 # paid_for: lines "ID MS", what the vendor's meter shows; the ledger has never fewer.
 paid_for() {

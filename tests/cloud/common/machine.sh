@@ -80,7 +80,10 @@ at_work() { # the client is at work on two pods and has a file home
 	two_pods
 	burst_bg run --json
 	wait_for 60 "a file" file_count out 1
+	wait_for 60 "both pods to be rented" both_rented # or one would come up behind the back of who looks for them
 }
+both_rented() { [ "$(ledger "select count(*) from pod where id != ''")" = 2 ]; }
+both_work() { [ "$(ledger "select count(*) from pod where state = 'live' and ready_ms > 0")" = 2 ]; }
 killed() {
 	kill -9 "$PID"
 	burst_wait 2>/dev/null
@@ -220,7 +223,7 @@ c_ledger_removed_and_killed() {
 }
 c_ledger_of_a_newer_burst() {
 	at_work
-	sqlite3 state/ledger.db "PRAGMA user_version = 99" || complain "no other version"
+	ledger "PRAGMA user_version = 99" || complain "no other version"
 	killed
 	found_by_their_marks "ledger.db: was written by a newer burst"
 }
@@ -304,7 +307,7 @@ c_handed_over_a_day_ahead() {
 	at_work
 	wait_for 60 "both pods at work" both_work # one that is not would be ended: nobody handed it anything
 	killed
-	sqlite3 state/ledger.db "update run set detached = 1"
+	ledger "update run set detached = 1"
 	pods_alive | cut -d' ' -f1 >before.txt
 	echo +1d >clock.txt
 	STATUS=0
@@ -315,8 +318,6 @@ c_handed_over_a_day_ahead() {
 	burst cancel
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
 }
-
-both_work() { [ "$(sqlite3 -readonly state/ledger.db "select count(*) from pod where state = 'live' and ready_ms > 0")" = 2 ]; }
 
 # all_of_it [CASE...]: these while the disk's calls are counted, then the full disk
 all_of_it() {

@@ -29,7 +29,7 @@ wide_run() {
 	rp_control light >light.json
 	rp_control requests >requests.json
 	sqlite3 -json "$BURST_STATE_DIR/ledger.db" "select attempt, event, state from pod where id <> ''" >pods.json
-	sqlite3 "$BURST_STATE_DIR/ledger.db" "pragma wal_checkpoint(truncate)" >/dev/null
+	ledger "pragma wal_checkpoint(truncate)" >/dev/null
 	jq -n --argjson minute "$minute" --slurpfile watch watch.json --slurpfile light light.json --slurpfile asked requests.json --slurpfile rows pods.json \
 		--argjson ledger "$(stat -c %s "$BURST_STATE_DIR/ledger.db")" '
 		def spread: sort | {least: .[0], median: .[length / 2 | floor], most: .[-1]};
@@ -49,7 +49,7 @@ wide_run() {
 wide_right() { # wide_right PODS SEGMENTS
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
 	is "$(wavs)" "$2" files
-	is "$(sqlite3 "$BURST_STATE_DIR/ledger.db" "select count(*), count(distinct id) from segment where state = 1")" "$2|$2" "safe exactly once"
+	is "$(ledger "select count(*), count(distinct id) from segment where state = 1")" "$2|$2" "safe exactly once"
 	is "$(jq .rendered wide.json)" "$2" "rendered, each once"
 	is "$(jq ".pods_made > $1 * 3 / 4 and .pods_made <= $1" wide.json)" true "pods that were made ($(jq .pods_made wide.json))" # not those that came too late
 	is "$(jq '.connections == .pods_made' wide.json)" true "connections ($(jq .connections wide.json)), one a pod"
