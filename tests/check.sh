@@ -162,7 +162,7 @@ for t in "${names[@]}"; do again "$t"; done
 for t in "${under_valgrind[@]}"; do
 	log=$logs/$t.valgrind.log
 	[ "$(cat "$log.status")" = 0 ] && continue
-	grep -E "FAILED|error|rror:" "$log" | head -n 15
+	grep -E "FAILED|[Ee]rror" "$log" | head -n 15
 	mv "$log" "$log.first"
 	queue "$t.valgrind" "${valgrind[@]}" "build/unit/$t"
 	wait
