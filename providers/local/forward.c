@@ -158,11 +158,12 @@ static bool wants_read(const struct forward *f, const struct half *h)
 	return !h->ended && h->held < (f->round_trip_ms ? SLOW_BYTES : FAST_BYTES);
 }
 
-/* When the next thing of this direction is due; INT64_MAX: nothing waits. */
-static int64_t due(const struct half *h)
+/* When the clock has something to do in this direction; INT64_MAX: never. Bytes that are due already
+ * wait for their socket; an end waits for nothing else. */
+static int64_t next_due(const struct forward *f, const struct half *h)
 {
 	if (h->first)
-		return h->first->due_ms;
+		return h->first->due_ms > f->now_ms ? h->first->due_ms : INT64_MAX;
 	return h->ended && !h->shut ? h->end_due_ms : INT64_MAX;
 }
 
@@ -194,11 +195,7 @@ size_t forward_wants(struct forward *f, struct pollfd *set, int64_t *next_ms)
 		} else {
 			client = entry_for(f, c->client, &c->up, &c->down);
 			pod = entry_for(f, c->pod, &c->down, &c->up);
-			/* what is due already waits for its socket, not for the clock */
-			if (due(&c->up) > f->now_ms)
-				*next_ms = MIN(*next_ms, due(&c->up));
-			if (due(&c->down) > f->now_ms)
-				*next_ms = MIN(*next_ms, due(&c->down));
+			*next_ms = MIN(*next_ms, MIN(next_due(f, &c->up), next_due(f, &c->down)));
 		}
 		set[n++] = client;
 		set[n++] = pod;

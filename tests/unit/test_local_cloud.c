@@ -957,6 +957,42 @@ static void a_line_can_be_long(void **state)
 	waitpid(forwarder, NULL, 0);
 }
 
+/* An end falls due while nobody looks: it is passed on all the same. */
+static void an_end_is_never_late_for_ever(void **state)
+{
+	enum { ROUND_TRIP_MS = 40 };
+	int door, inside;
+	int door_fd = listen_anywhere(&door);
+	CLEANUP(fd_close) int inside_fd = listen_anywhere(&inside);
+	struct forward *f = forward_new(door_fd, inside, ROUND_TRIP_MS);
+	CLEANUP(fd_close) int client = connect_to(door);
+	struct pollfd set[FORWARD_POLL_MAX], asked = {.fd = inside_fd, .events = POLLIN};
+	int64_t next_ms;
+	char c;
+
+	(void)state;
+	for (int i = 0; i < 100 && poll(&asked, 1, 0) == 0; i++) { /* until the pod is dialled */
+		size_t n = forward_wants(f, set, &next_ms);
+		poll(set, n, 10);
+		forward_serve(f, set, n);
+	}
+	CLEANUP(fd_close) int pod = accept(inside_fd, NULL, NULL);
+	size_t n = forward_wants(f, set, &next_ms);
+	poll(set, n, 0);
+	forward_serve(f, set, n); /* the pod is there */
+	shutdown(client, SHUT_WR);
+	n = forward_wants(f, set, &next_ms);
+	assert_int_equal(poll(set, n, LIMIT_MS), 1);
+	forward_serve(f, set, n); /* the client's end is heard */
+	poll(NULL, 0, 2 * ROUND_TRIP_MS);
+	n = forward_wants(f, set, &next_ms);
+	assert_true(next_ms <= clock_boot_ms());
+	poll(set, n, 0);
+	forward_serve(f, set, n);
+	assert_int_equal(recv(pod, &c, 1, MSG_DONTWAIT), 0);
+	forward_free(f);
+}
+
 /* ---- the suite of all providers ---- */
 
 enum { FILE_MOST = 64 << 20 };
@@ -1087,6 +1123,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(forwards_both_ways_and_half_closed),
 		cmocka_unit_test(a_line_can_be_long),
+		cmocka_unit_test(an_end_is_never_late_for_ever),
 		EVERY_BODY(0),
 		EVERY_BODY(1),
 		EVERY_BODY(2),
