@@ -134,7 +134,8 @@ struct core_pod {
 	bool syncing;	     /* ACT_SYNC was not answered yet */
 	uint32_t sync_turn;  /* answers to an earlier ACT_SYNC do not count: it was given work since */
 	int64_t sync_at;     /* when to ask again */
-	int64_t refetch_at, rescue_until; /* of files on the volume of a durable pod */
+	int64_t refetch_at;   /* its files that are not home are asked for again */
+	int64_t rescue_until; /* of files on the volume of a durable pod */
 	int refetches;
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;

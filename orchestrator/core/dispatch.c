@@ -597,7 +597,10 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 	if (drop && !p->via_volume && !p->connected)
 		return; /* asked for again when the connection is back: pod.c */
 	if (drop && ++s->fetch_tries < FETCH_TRIES_MAX) {
-		ask_file(c, ev->pod, ev->segment);
+		if (s->fetch_tries == 1)
+			ask_file(c, ev->pod, ev->segment);
+		else
+			pod_file_delayed(c, ev->pod); /* what broke twice may need a moment */
 		return;
 	}
 	bool first = s->home_tries == 0;

@@ -263,7 +263,7 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 void pod_ask_durable(struct core *c, struct core_pod *p);
 void pod_synced(struct core *c, struct core_pod *p, const struct event *ev);
 void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err);
-void pod_file_delayed(struct core *c, int pod); /* of a durable pod: it is asked for again later */
+void pod_file_delayed(struct core *c, int pod); /* what is not home of it is asked for again later */
 void pod_file_came(struct core *c, int pod);
 
 #endif

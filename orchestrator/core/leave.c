@@ -19,7 +19,7 @@ static void rescue_files(struct core *c, struct core_pod *p)
 	}
 }
 
-/* Files of a durable pod are not rendered again because they cannot be had just now. */
+/* Files are not rendered again because they cannot be had just now. */
 void pod_file_delayed(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];

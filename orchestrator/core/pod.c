@@ -422,7 +422,7 @@ void pod_tick(struct core *c, int pod)
 		p->refetch_at = 0;
 		if (p->salvaging)
 			core_act(c, ACT_SALVAGE, pod);
-		else
+		else if (p->connected || p->via_volume)
 			dispatch_refetch(c, pod);
 		c->dirty = true;
 	}

@@ -654,7 +654,7 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 {
 	const bool *hit = cl->sim->hit;
 
-	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL])
+	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL] || drops_beyond_patience(cl->sim))
 		return false;
 	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++) /* its log, or the file, was asked for in vain */
 		if (hit[i])

@@ -184,14 +184,25 @@ static void feed_workers(struct sim *s, struct machine *m)
 	finish_detached(s, m);
 }
 
+/* A file whose transfer breaks so often, the pod and its connection being well, is taken for lost. */
+bool drops_beyond_patience(const struct sim *s)
+{
+	enum { PATIENCE = 5 };
+	int drops = 0;
+
+	for (int i = 0; i < s->plan->fault_count; i++)
+		if (s->plan->faults[i].kind == F_FETCH_DROPS && !s->plan->faults[i].dropped)
+			drops += s->plan->faults[i].count;
+	return s->hit[F_FETCH_DROPS] && drops >= PATIENCE;
+}
+
 /* It was rendered before, and nothing happened to what came of it. */
 static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t seg)
 {
-	static const enum fault_kind excuses[] = {F_CHECK_BAD, F_FETCH_UNTRUSTED, F_FETCH_DROPS, F_DISK_FULL, F_LEDGER_FULL,
-						  F_SALVAGE_FAILS};
+	static const enum fault_kind excuses[] = {F_CHECK_BAD, F_FETCH_UNTRUSTED, F_DISK_FULL, F_LEDGER_FULL, F_SALVAGE_FAILS};
 	const struct client *cl = client_of(s, m);
 
-	if (!cl->renders[seg] || cl->ever_crashed || cl->laptop->ever_slept || s->measuring)
+	if (!cl->renders[seg] || cl->ever_crashed || cl->laptop->ever_slept || s->measuring || drops_beyond_patience(s))
 		return;
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])

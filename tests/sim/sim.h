@@ -437,6 +437,7 @@ void pod_cut(struct sim *s, struct machine *m, int64_t ms); /* the connection dr
 void pod_attach(struct sim *s, struct machine *m);	    /* a connection begins */
 void pod_gone(struct sim *s, struct machine *m);
 void pod_stream(struct sim *s, struct machine *m, size_t from); /* log entries go to the client */
+bool drops_beyond_patience(const struct sim *s);
 enum command { C_PREPARE, C_SEND, C_REVOKE, C_RENEW, C_HANDOVER, C_TAKEOVER };
 
 /* plant.c */

@@ -1934,6 +1934,48 @@ static void test_durable_pods_go_first(void **state)
 	tear_down(&b);
 }
 
+static void test_a_transfer_that_breaks(void **state)
+{
+	static const int pauses[] = {500, 1000, 2000};
+	struct bench b;
+
+	(void)state;
+	all_but_home(&b, false, true);
+	check_int("rendered", "fetches", did(&b, ACT_FETCH, 0), 0); /* with its event; this is of the batch's end */
+	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+	check_int("broke once", "fetches", did(&b, ACT_FETCH, 0), 1);
+	for (size_t i = 0; i < ARRAY_LEN(pauses); i++) {
+		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+		check_int("broke again", "fetches at once", did(&b, ACT_FETCH, 0), 0);
+		wait_ms(&b, pauses[i] - 100);
+		check_int("broke again", "fetches before its pause is over", did(&b, ACT_FETCH, 0), 0);
+		wait_ms(&b, 200);
+		check_int("broke again", "fetches", did(&b, ACT_FETCH, 0), 1);
+	}
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	wait_ms(&b, 500);
+	check_int("no connection", "fetches", did(&b, ACT_FETCH, 0), 0);
+	tear_down(&b);
+
+	all_but_home(&b, false, true);
+	for (int i = 0; i < 4; i++) {
+		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+		wait_ms(&b, 5 * SECOND);
+	}
+	assert_int_equal(core_seg_state(b.core, 0), SEG_RENDERED);
+	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK); /* there is something about this file: it is rendered again */
+	assert_int_not_equal(core_seg_state(b.core, 0), SEG_RENDERED);
+	tear_down(&b);
+
+	all_but_home(&b, false, true);
+	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+	tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK);
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK); /* in the pause */
+	wait_ms(&b, SECOND);
+	check_int("the connection went in the pause", "fetches", did(&b, ACT_FETCH, 0), 0);
+	tear_down(&b);
+}
+
 static void test_files_of_durable_pods_are_waited_for(void **state)
 {
 	static const enum err_kind kinds[] = {ERR_NOT_FOUND, ERR_NETWORK, ERR_CREDENTIALS, ERR_RATE_LIMITED};
@@ -2595,7 +2637,7 @@ int main(void)
 		cmocka_unit_test(test_release_of_the_idle_one),
 		cmocka_unit_test(test_sync_before_the_files_are_home),
 		cmocka_unit_test(test_durable_pods_go_first),
-		cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
+		cmocka_unit_test(test_a_transfer_that_breaks), cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
 		cmocka_unit_test(test_durable_pods_of_an_earlier_life),
 		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
