@@ -311,8 +311,8 @@ const struct cmd cmd_reap = {
 	.args = "[POD]",
 	.max_args = 1,
 	.summary = "find pods that nobody wants any more and end them",
-	.details = "Ends the pods of this machine's dead runs (of a detached one those that its agents do not work on), and pods of any "
-		   "machine that are five minutes past their hard end. "
+	.details = "Ends the pods of this machine's dead runs (of a detached one those that its agents do not work on), "
+		   "what its ended runs left, and pods of any machine that are five minutes past their hard end. "
 		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. Exit status 0: all gone, 9: not.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
