@@ -258,7 +258,7 @@ t_the_wire() {
 t_life_of_a_sandbox() {
 	begin || return
 	account
-	md_fault late_schedule '"ms":700'
+	md_fault late_schedule '"ms":3000'
 	create life "$SSHD"
 	want 0 SandboxCreate
 	local task

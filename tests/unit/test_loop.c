@@ -55,9 +55,9 @@ static void test_timers_fire_in_order(void **state)
 	struct note n = {.loop = loop};
 
 	(void)state;
-	loop_timer(loop, 30, fire_b, &n);
+	loop_timer(loop, 1000, fire_b, &n);
 	loop_timer(loop, 0, fire_a, &n);
-	loop_timer(loop, 30, fire_a, &n);
+	loop_timer(loop, 1000, fire_a, &n);
 	TURN_UNTIL(loop, strlen(n.seen) == 3);
 	assert_string_equal(n.seen, "aba");
 }
