@@ -656,9 +656,6 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 
 	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL] || drops_beyond_patience(cl->sim))
 		return false;
-	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++) /* its log, or the file, was asked for in vain */
-		if (hit[i])
-			return false;
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (!ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])

@@ -361,7 +361,7 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 {
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
 	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE] || s->plan->vendors[m->vendor].wire);
+					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
 
 	/* a release waits for the end of a window that by the vendor's own word is used up */
 	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit;
@@ -378,9 +378,6 @@ static bool always_there(const struct sim *s, const struct client *cl)
 
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])
-			return false;
-	for (int i = F_FIRST_OF_WIRES; i < F_KINDS; i++)
-		if (s->hit[i])
 			return false;
 	return !dark && !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
 }
