@@ -2,12 +2,14 @@
 # shellcheck shell=bash
 PODBOX=${PODBOX:-$ROOT/build/tests/podbox}
 
-cloud_can() { # may this machine have such pods? says why not
+cloud_can() { # may this machine have such pods? says why not; a script asks once
+	[ ! -e "$WORK/cloud_can" ] || return 0
 	command -v node >/dev/null || { echo "no node (Debian package nodejs)"; return 1; }
 	[ "$(node -p 'process.versions.node.split(".")[0] >= 18')" = true ] 2>/dev/null || { echo "node 18 or newer is needed, here is $(node --version 2>&1 | tail -n 1)"; return 1; }
 	[ -n "${CHECKING:-}" ] || make -s -C "$ROOT" BUILD=build podbox >/dev/null || { echo "podbox does not build"; return 1; }
 	[ "$(id -u)" = 0 ] || { echo "pods of this kind need root"; return 1; }
 	[ -x /usr/sbin/sshd ] || { echo "no sshd (Debian package openssh-server)"; return 1; }
+	: >"$WORK/cloud_can"
 }
 
 # Every process in the network of one of our pods, whoever its parent is by now.

@@ -5,16 +5,37 @@
 const fs = require('fs');
 const path = require('path');
 const Module = require('module');
+const vm = require('vm');
 
 const NAMES = ['ModalClientDefinition', 'TaskCommandRouterDefinition', 'RPCStatus', 'RPCRetryPolicy', 'BinaryReader', 'BinaryWriter'];
 const STRANGE = 28001; // a field number that nobody has
 
+// The package is large; what was compiled once is there in half the time.
+const compiled_of = (file) => `${file}.${process.version}`;
+function read_compiled(file) {
+	try {
+		return fs.readFileSync(compiled_of(file));
+	} catch {
+		return undefined;
+	}
+}
+function keep_compiled(file, script) {
+	const own = `${compiled_of(file)}.${process.pid}`;
+	try {
+		fs.writeFileSync(own, script.createCachedData());
+		fs.renameSync(own, compiled_of(file)); // others may start beside us
+	} catch {
+		fs.rmSync(own, { force: true }); // not ours to write to
+	}
+}
+
 function load() {
 	const file = path.join(process.env.MD_PACKAGE || path.join(__dirname, '../../../build/modal'), 'node_modules/modal/dist/index.cjs');
-	const it = new Module(file, null);
-	it.filename = file;
-	it.paths = Module._nodeModulePaths(path.dirname(file));
-	it._compile(`${fs.readFileSync(file, 'utf8')}\nmodule.exports = { ${NAMES.join(', ')} };`, file);
+	const it = { exports: {} };
+	const wrapped = Module.wrap(`${fs.readFileSync(file, 'utf8')}\nmodule.exports = { ${NAMES.join(', ')} };`);
+	const script = new vm.Script(wrapped, { filename: file, cachedData: read_compiled(file) });
+	script.runInThisContext()(it.exports, Module.createRequire(file), it, file, path.dirname(file));
+	if (script.cachedDataRejected !== false) keep_compiled(file, script);
 	return it.exports;
 }
 
