@@ -211,6 +211,8 @@ void podlink_detail(struct engine *e, int pod, const char *text);
 void podlink_say(struct engine *e, int pod, json_t *line);
 /* Text of a pod, made fit to be shown. */
 void podlink_shown(char *to, size_t room, const char *from);
+/* Which GPU an agent says that it sees, called as offers call it. */
+void podlink_gpu_seen(struct epod *p, const char *said);
 /* A number of a pod, held between 0 and most. */
 int64_t podlink_bounded(const json_t *event, const char *key, int64_t absent, int64_t most);
 

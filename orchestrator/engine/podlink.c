@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "../base/clock.h"
+#include "../base/gpus.h"
 #include "../base/jsonx.h"
 #include "../base/log.h"
 #include "../base/path.h"
@@ -28,6 +29,14 @@ void podlink_shown(char *to, size_t room, const char *from)
 
 	str_add_printable(&text, from, strlen(from), room - 8);
 	copy_text(to, room, str_text(&text));
+}
+
+void podlink_gpu_seen(struct epod *p, const char *said)
+{
+	const struct gpu *known = gpu_find(said);
+
+	if (said[0])
+		podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), known ? known->name : said);
 }
 
 /* A number of an agent, brought into the range that such a number can have. */
@@ -488,8 +497,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching);
-	if (json_array_size(gpus))
-		podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), jsonx_text(json_array_get(gpus, 0), "name", ""));
+	podlink_gpu_seen(p, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		p->workers_ready = (int)workers;
 		p->step = PREP_DONE;

@@ -309,9 +309,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		p->workers_ready++;
 		p->step = PREP_DONE;
 		podlink_detail(e, pod, "");
-		const char *gpu = jsonx_text(event, "gpu", "");
-		if (gpu[0])
-			podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), gpu);
+		podlink_gpu_seen(p, jsonx_text(event, "gpu", ""));
 	} else if (!strcmp(state, "exited")) {
 		p->workers_ready -= p->workers_ready > 0;
 		podlink_shown(words, sizeof(words), jsonx_text(event, "error", ""));

@@ -10,7 +10,7 @@ t_renders_and_gives_back() {
 	md_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --trace
 	all_done 40 2
-	is "$(json '.pods[0].gpu')" "NVIDIA L40S" "the GPU that it saw"
+	is "$(json '.pods[0].gpu')" "L40S" "the GPU that it saw"
 	is "$(json '[.pods[].cost_usd > 0] | all')" true "it costs"
 	cloud_over
 }

@@ -128,8 +128,8 @@ c_keys() {
 c_a_better_gpu() { # at the price of the one that was asked for
 	md_fault other_gpu
 	rendered
-	is "$(json '.pods[0].gpu')" "NVIDIA H200" "the GPU that it had"
-	is "$(ledger 'select gpu, gpu_offered from pod')" "NVIDIA H200|L40S" "the ledger"
+	is "$(json '.pods[0].gpu')" "H200 SXM" "the GPU that it had"
+	is "$(ledger 'select gpu, gpu_offered from pod')" "H200 SXM|L40S" "the ledger"
 	reconciled 0 agrees "^agrees$LATER\$"
 	as_billed
 }

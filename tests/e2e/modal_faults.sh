@@ -124,7 +124,7 @@ c_one_gpu_is_closed_to_us() {
 	md_fault refused '"times":-1,"when":{"gpu":"L40S"},"status":"FAILED_PRECONDITION","message":"L40S needs another plan"'
 	render
 	all_done 6 1
-	is "$(gpus_used)" "NVIDIA A100-SXM4-40GB" "where it went"
+	is "$(gpus_used)" "A100 40GB" "where it went"
 	has err.txt "L40S needs another plan"
 }
 c_what_we_ask_for_is_wrong() {
@@ -320,7 +320,7 @@ c_never_scheduled() { # ended at our own limit: it must not begin later; then th
 	md_fault never_scheduled
 	render 'boot_limit = "6s";'
 	another_did "did not come up within"
-	is "$(gpus_used)" "L40S,NVIDIA A100-SXM4-40GB" "what was tried"
+	is "$(gpus_used)" "L40S,A100 40GB" "what was tried"
 	[ "$(asked SandboxTerminate)" -ge 2 ] || complain "the one that waits was not ended"
 }
 c_scheduled_and_never_starts() {
@@ -411,7 +411,7 @@ c_a_better_gpu_than_asked_for() {
 	md_fault other_gpu
 	render
 	all_done 6 1
-	is "$(json '.pods[0].gpu')" "NVIDIA H200" "the GPU that it got"
+	is "$(json '.pods[0].gpu')" "H200 SXM" "the GPU that it got"
 }
 
 # ---- at work ----

@@ -10,7 +10,7 @@ t_renders_and_gives_back() {
 	rp_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --trace
 	all_done 40 2
-	is "$(json '.pods[0].gpu')" "NVIDIA GeForce RTX 4090" gpu
+	is "$(json '.pods[0].gpu')" "RTX 4090" gpu
 	is "$(json '[.pods[].cost_usd > 0] | all')" true "it costs"
 	cloud_over
 }
@@ -74,7 +74,7 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	is "$(cat "$folder/times")" once "setups, on a pod without a GPU"
 	burst run --json
 	all_done 6 3
-	is "$(json '.pods[0].gpu')" "NVIDIA GeForce RTX 4090" "what the run rented"
+	is "$(json '.pods[0].gpu')" "RTX 4090" "what the run rented"
 	is "$(cat "$folder/times")" once "setups"
 	is "$(json '[.pods[].phases.sync_s + .pods[].phases.load_s | . < 2] | all')" true "no setup time"
 	cloud_over

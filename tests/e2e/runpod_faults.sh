@@ -82,7 +82,7 @@ c_a_pool_that_is_closed_to_us() {
 	rp_fault F8 "\"times\":-1,\"when\":{\"gpu\":\"$RTX4090\"}"
 	render
 	all_done 6 1
-	is "$(gpus_used)" "NVIDIA L40S" "where it went"
+	is "$(gpus_used)" "L40S" "where it went"
 }
 c_wrong_key() {
 	export RUNPOD_API_KEY=rpa_NOBODYKNOWSTHIS
@@ -216,7 +216,7 @@ c_stuck_host_is_given_up_early_and_avoided() {
 	local lived
 	lived=$(rp_control state | jq '[.pods[] | .ended_ms - .created_ms] | .[3] / 1000 | floor')
 	[ "$lived" -ge 66 ] && [ "$lived" -lt 90 ] || complain "the stuck pod lived for $lived s"
-	is "$(gpus_used)" "RTX 4090,NVIDIA L40S" "what was tried"
+	is "$(gpus_used)" "RTX 4090,L40S" "what was tried"
 	burst offers --json
 	is "$(json '[.[] | select(.avoided) | "\(.gpu): \(.avoided.reason)"] | join(",")')" "RTX 4090: its container never ran" "avoided"
 	is "$(json '.[-1].gpu')" "RTX 4090" "the last offer"
@@ -225,7 +225,7 @@ c_stuck_host_is_given_up_early_and_avoided() {
 	rm -rf out
 	render
 	all_done 6 6
-	is "$(gpus_used)" "NVIDIA L40S" "where the next run went"
+	is "$(gpus_used)" "L40S" "where the next run went"
 	has err.txt "its container never ran; others go before it"
 	rm -rf out
 	burst run --json --gpu "RTX 4090" # nothing else will do
