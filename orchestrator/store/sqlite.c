@@ -418,7 +418,11 @@ static int read_number(struct sqlite *q, const char *sql, int *out, struct err *
 
 static int read_version(struct sqlite *q, int *version, struct err *err)
 {
-	return read_number(q, "PRAGMA user_version", version, err);
+	if (read_number(q, "PRAGMA user_version", version, err) < 0)
+		return -1;
+	if (*version < 0) /* its bytes are spoilt: SQLite hands out what they say */
+		return err_set(err, ERR_LOCAL, "%s: %s", q->path, advice(q->db, SQLITE_CORRUPT));
+	return 0;
 }
 
 struct identity {

@@ -87,6 +87,7 @@ seeds_ledger() {
 	printf '\0%b%b' "\\0\\0\\2\\010a\\033[2J\\377\\342$(printf '\\0%.0s' {1..9})\\1\\177\\377\\377\\377\\377\\377\\377\\377\\1\\200\\0\\0\\0\\0\\0\\0\\0$(printf '\\0%.0s' {1..12})" \
 		"\\1\\2\\2ab\\0\\0\\3\\2\\0a\\4\\177\\360\\0\\0\\0\\0\\0\\0\\5$(printf '\\0%.0s' {1..40})" | seed ledger
 	printf '\1\020\0\377\0\144\5' | seed ledger
+	printf '\1\020\140\117\225\177\021\074\0\0\1\020\117\0\140\021\0\074\225\177\377\144\140\0\5' | seed ledger # a version below nothing
 }
 seeds_local() {
 	local pod='{"id":"local-1","name":"burst-a","marker":{"machine":"m","run":"r","attempt":"a","hard_end_s":9},"state":"running","host":"127.0.0.1","port":22,"user":"u","gpu":"none","region":"here","spot":false,"price":690000,"detail":"","created_ms":5,"started_ms":6,"ended_ms":0,"volume":"v","namespaces":true,"supervisor":{"pid":5,"start":6,"boot":"b"},"init":{"pid":7,"start":8,"boot":"b"}}'

@@ -945,6 +945,15 @@ static void a_newer_ledger_is_refused(void **state)
 	check_refused(bed->path, "newer burst (version 256");
 }
 
+static void a_ledger_without_a_true_version_is_damaged(void **state)
+{
+	struct bed *bed = *state;
+
+	make_ledger(bed);
+	poke(bed->path, AT_USER_VERSION, "\x94\xff\0\2", 4);
+	check_refused(bed->path, "is damaged: move it away");
+}
+
 /* As the first burst made it, with rows in it. */
 static void a_ledger_of_version_1_is_brought_up(void **state)
 {
@@ -1563,7 +1572,7 @@ int main(void)
 		OPENED(a_ledger_is_there_again),
 		CLOSED(nobody_else_can_read_it),
 		CLOSED(what_is_no_ledger_is_refused),
-		CLOSED(a_newer_ledger_is_refused),
+		CLOSED(a_newer_ledger_is_refused), CLOSED(a_ledger_without_a_true_version_is_damaged),
 		CLOSED(a_ledger_of_version_1_is_brought_up),
 		CLOSED(numbers_of_others_have_bounds),
 		CLOSED(a_damaged_ledger_is_refused),
