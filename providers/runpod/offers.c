@@ -444,6 +444,32 @@ static void add_remarks(struct op *op)
 	}
 }
 
+/* Data centres that are named in the config, and not in the catalog, are most likely misspelt. */
+static void add_unknown_datacenters(struct str *to, const struct op *op)
+{
+	const char **ids = NULL;
+	const json_t *gpu, *item;
+	size_t n = 0, i, k;
+
+	json_array_foreach (op->kept, i, gpu)
+		json_array_foreach (json_object_get(gpu, "dataCenters"), k, item) {
+			ids = xrealloc(ids, (n + 2) * sizeof(*ids));
+			ids[n++] = jsonx_text(item, "id", "");
+			ids[n] = NULL;
+		}
+	for (i = 0; n && i < section_count(op->provider->conf, "datacenters"); i++) {
+		const char *id = section_item(op->provider->conf, "datacenters", i);
+		for (k = 0; k < n && strcmp(ids[k], id) != 0; k++)
+			;
+		if (k < n)
+			continue;
+		const char *near = nearest_word(id, ids);
+		str_addf(to, "; its catalog has no data centre \"%.20s\"%s%.20s%s", id, near ? ", did you mean \"" : "", near ? near : "",
+			 near ? "\"?" : "");
+	}
+	free(ids);
+}
+
 static int nothing_free(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
@@ -459,6 +485,7 @@ static int nothing_free(struct turn *t)
 		str_add(&text, " in the data centres of providers.runpod.datacenters");
 	if (t->op->got.text.len)
 		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
+	add_unknown_datacenters(&text, t->op);
 	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 

@@ -299,6 +299,13 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	assert_int_equal(p.result.offer_count, 1);
 	assert_string_equal(p.result.offers[0].region, "US-KS-2");
 	played_free(&p);
+	section_clear_items(conf, "datacenters");
+	section_add_item(conf, "datacenters", "US-KS-22", "test");
+	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
+	check_failed("no such data centre", &p, ERR_NO_CAPACITY);
+	assert_string_equal(p.err.msg, "no RTX 4090 is free at RunPod now in the data centres of providers.runpod.datacenters (there is some in "
+				       "EU-RO-1, US-KS-2); its catalog has no data centre \"US-KS-22\", did you mean \"US-KS-2\"?");
+	played_free(&p);
 }
 
 #define FLOORS                                                                                                             \
