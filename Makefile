@@ -180,7 +180,7 @@ clean:
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
               libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
-DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck git rsync zstd sox jq sqlite3 curl procps \
+DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \
               nodejs debootstrap openssl
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

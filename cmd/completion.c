@@ -218,8 +218,8 @@ static void print_zsh(const struct shell *sh)
 	      "$fpath, as _burst\n"
 	      "_burst_list() {\n"
 	      "\tlocal -a found\n"
-	      "\tfound=(${(f)\"$(burst words $1 2>/dev/null)\"})\n"
-	      "\tcompadd -a found\n"
+	      "\tfound=(${(f)\"$(burst words $argv[-1] 2>/dev/null)\"})\n"
+	      "\tcompadd \"${(@)argv[1,-2]}\" -a found\n" /* _arguments puts words of its own in front of ours */
 	      "}\n"
 	      "_burst() {\n"
 	      "\tlocal context state line\n"
@@ -233,8 +233,11 @@ static void print_zsh(const struct shell *sh)
 			fputs("'\n", to);
 		}
 	fputs("\t)\n"
-	      "\t_arguments -C '--version[show the version]' '1:command:->command' "
-	      "'*::argument:->argument' && return\n"
+	      "\t_arguments -C -A '-*' '--version[show the version]'",
+	      to);
+	for (const struct opt *o = common_opts; o->name; o++)
+		zsh_opt(to, o);
+	fputs(" \\\n\t\t'1:command:->command' '*::argument:->argument' && return\n"
 	      "\tcase $state in\n"
 	      "\tcommand) _describe command commands ;;\n"
 	      "\targument)\n"
