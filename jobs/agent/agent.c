@@ -2046,8 +2046,12 @@ static void kill_group(pid_t pid)
 		kill(-pid, SIGKILL);
 }
 
-/* Whatever our workers left behind has become our child (PR_SET_CHILD_SUBREAPER): end all that we do not know. */
-static void kill_orphans(struct agent *a)
+struct process {
+	pid_t pid, parent;
+};
+
+/* All that live. */
+static void processes(struct buf *out)
 {
 	DIR *d = opendir("/proc");
 	struct dirent *e;
@@ -2055,20 +2059,62 @@ static void kill_orphans(struct agent *a)
 		pid_t pid = atoi(e->d_name), parent = 0;
 		if (pid <= 1)
 			continue;
-		bool known = pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid;
-		for (int i = 0; i < a->worker_count; i++)
-			known = known || pid == a->workers[i].pid;
-		char *file = xprintf("/proc/%d/stat", pid);
+		char *file = xprintf("/proc/%d/stat", pid), state = 0;
 		struct buf text = { 0 };
 		const char *after;
-		if (!known && read_file(file, 1024, &text) == 0 && text.len && (after = strrchr(text.p, ')')) &&
-		    sscanf(after, ") %*c %d", &parent) == 1 && parent == getpid())
-			kill(pid, SIGKILL);
+		if (read_file(file, 1024, &text) == 0 && text.len && (after = strrchr(text.p, ')')) &&
+		    sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
+			buf_add(out, &(struct process){ pid, parent }, sizeof(struct process));
 		buf_free(&text);
 		free(file);
 	}
 	if (d)
 		closedir(d);
+}
+
+static bool is_known(const struct agent *a, pid_t pid)
+{
+	for (int i = 0; i < a->worker_count; i++)
+		if (pid == a->workers[i].pid)
+			return true;
+	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid;
+}
+
+/* Does it descend from us (PR_SET_CHILD_SUBREAPER), and from nothing that we know? */
+static bool is_stray(const struct agent *a, const struct process *all, size_t n, struct process p)
+{
+	for (size_t steps = 0; steps < n && !is_known(a, p.pid); steps++) {
+		size_t i = 0;
+		if (p.parent == getpid())
+			return true;
+		while (i < n && all[i].pid != p.parent)
+			i++;
+		if (i == n)
+			return false;
+		p = all[i];
+	}
+	return false;
+}
+
+/* What our workers left behind, however deep: one whose parent is being ended becomes our child only when that is over. */
+static void kill_strays(struct agent *a)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		struct buf list = { 0 };
+		size_t found = 0;
+		processes(&list);
+		const struct process *all = (const struct process *)list.p;
+		size_t n = list.len / sizeof(*all);
+		for (size_t i = 0; i < n; i++)
+			if (is_stray(a, all, n, all[i])) {
+				kill(all[i].pid, SIGKILL);
+				found++;
+			}
+		buf_free(&list);
+		if (!found)
+			return;
+		nanosleep(&(struct timespec){ .tv_nsec = 10 * 1000000 }, NULL);
+	}
 }
 
 /* ---- the queue ---- */
@@ -3788,7 +3834,7 @@ static void stop_work(struct agent *a)
 		a->deferred = next;
 	}
 	kill_group(a->task.pid);
-	kill_orphans(a);
+	kill_strays(a);
 }
 
 /* ---- the loop of `serve` ---- */

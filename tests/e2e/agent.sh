@@ -395,19 +395,20 @@ test_command_leaves_nothing_behind() {
 	tell '{"op":"start","workers":1,"command":true}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sleep 4321 & echo gone"}]}'
 	expect '"id":"c1".*"ok":true'
-	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"setsid sleep 4322 & sleep 4323"}]}'
+	# one that left its group, and a child of it that left that one
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"setsid sh -c \"setsid sleep 4322 & exec sleep 4324\" & sleep 4323"}]}'
 	expect '"id":"b2","state":"started"'
 	for _ in $(seq 100); do
-		pgrep -f 'sleep 4323' >/dev/null && break
+		[ "$(pgrep -fc '^sleep 432[234]')" = 3 ] && break
 		sleep 0.05
 	done
 	tell '{"op":"stop"}'
 	expect '"ev":"stopped"'
 	for _ in $(seq 100); do
-		pgrep -f 'sleep 432[123]' >/dev/null || break
+		pgrep -f 'sleep 432[1234]' >/dev/null || break
 		sleep 0.05
 	done
-	pgrep -f 'sleep 432[123]' >/dev/null && fail 'processes are left'
+	pgrep -f 'sleep 432[1234]' >/dev/null && fail 'processes are left'
 }
 
 test_log_flood() {
