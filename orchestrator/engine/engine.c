@@ -145,10 +145,13 @@ static void signals_take(struct engine *e)
 	}
 }
 
-static void signals_give_back(void)
+/* Whoever wants out has been heard, and the command is about to end: one more would but take away its true exit status. */
+static void signals_give_back(bool for_good)
 {
+	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
+
 	for (int i = 0; i < 3; i++)
-		sigaction(signal_numbers[i], &signals.was[i], NULL);
+		sigaction(signal_numbers[i], for_good ? &deaf : &signals.was[i], NULL);
 	signals.loop = NULL;
 }
 
@@ -422,7 +425,7 @@ int engine_run(struct engine *e, struct err *err)
 	while (e->finishing && !e->finished)
 		loop_turn(e->loop, 1000);
 	ask_billing(e);
-	signals_give_back();
+	signals_give_back(s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
 	say_notes(e);

@@ -116,9 +116,9 @@ c_it_is_away_for_good() {
 	wait_for 60 "the first files" file_count out 3
 	away api
 	wait_for 90 "the first words of it" grep -q "asked for again until it is gone" err.txt
-	until has_ended; do # the first to stop, the second to do it at once, the third to leave it
+	until has_ended; do # the first to stop, the second to do it at once, the third to leave it; more of them change nothing
 		kill -INT "$PID" 2>/dev/null
-		read -rt 0.5 <> <(:) || :
+		read -rt 0.002 <> <(:) || :
 	done
 	burst_wait
 	is "$STATUS" 9 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
