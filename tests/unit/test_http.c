@@ -441,7 +441,7 @@ static void test_slow_and_cancel(void **state)
 	assert_true(g.reply.failed);
 	assert_true(g.reply.was_sent);
 	assert_int_equal(g.reply.err.kind, ERR_NETWORK);
-	assert_in_range(clock_boot_ms() - since, 1500, 10000);
+	assert_in_range(clock_boot_ms() - since, 1400, 10000);
 	reply_free(&g.reply);
 
 	struct got never = {0};
