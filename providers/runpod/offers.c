@@ -352,6 +352,16 @@ static int read_floors(struct turn *t, const struct question *q)
 
 /* ---- the result ---- */
 
+/* What the catalog does not have, and what it has that is called nearly so. */
+static void add_missing(struct str *to, const char *what, const char *word, const char *joint, const char *const *names)
+{
+	const char *near = nearest_word(word, names);
+
+	str_addf(to, "catalog has no %s \"%.60s\"", what, word);
+	if (near)
+		str_addf(to, "%s did you mean \"%.60s\"?", joint, near);
+}
+
 static void add_unknown(struct str *to, const struct op *op, const char *wish)
 {
 	size_t count = json_array_size(op->kept), n = 0;
@@ -362,9 +372,8 @@ static void add_unknown(struct str *to, const struct op *op, const char *wish)
 		if (name)
 			names[n++] = name;
 	}
-	const char *near = nearest_word(wish, names);
-	str_addf(to, "RunPod's catalog has no GPU called \"%.60s\"%s%.60s%s", wish, near ? "; did you mean \"" : "",
-		 near ? near : "", near ? "\"?" : "");
+	str_add(to, "RunPod's ");
+	add_missing(to, "GPU called", wish, ";", names);
 	free(names);
 }
 
@@ -463,9 +472,8 @@ static void add_unknown_datacenters(struct str *to, const struct op *op)
 			;
 		if (k < n)
 			continue;
-		const char *near = nearest_word(id, ids);
-		str_addf(to, "; its catalog has no data centre \"%.20s\"%s%.20s%s", id, near ? ", did you mean \"" : "", near ? near : "",
-			 near ? "\"?" : "");
+		str_add(to, "; its ");
+		add_missing(to, "data centre", id, ",", ids);
 	}
 	free(ids);
 }
