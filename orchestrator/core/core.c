@@ -154,6 +154,7 @@ static void note_wake(struct core *c)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
 	if (core_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
+	at = MIN(at, width_wake_at(c));
 	c->wake_at = c->ended ? NEVER : at;
 }
 

@@ -14,6 +14,7 @@ enum {
 	AMBIGUOUS_SHORT_MS = 5 * 1000,	   /* ... where the vendor's list is the truth: only a create still on its way is waited for */
 	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
+	SETTLED_MS = 10 * 1000,		   /* all is safe: for agents to say that their batches are over */
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
@@ -129,6 +130,7 @@ struct core {
 	int signals, signal;
 	int64_t grace_until; /* after the first signal or a fault: fetch until then */
 	int64_t began_at, deadline_at, capacity_since, offers_again_at;
+	int64_t settled_at; /* no segment is open any more; 0: one is */
 	int64_t spent_microusd; /* by pods that are gone */
 	struct err fault;	/* why no more work is begun */
 	int fault_pod;
@@ -234,6 +236,7 @@ void pod_bad_host(struct core *c, int pod, const char *why);
 
 /* width.c: how many pods */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
+int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
 void width_ask_again(struct core *c); /* every vendor, what it has now */
 void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
 void width_image(struct core *c, const struct event *ev);

@@ -293,6 +293,27 @@ static void use_pods(struct core *c)
 	}
 }
 
+/* Whether an agent says that its batches are over or not: when all is safe, it bills for nothing. */
+static void leave_settled(struct core *c)
+{
+	if (!dispatch_settled(c)) {
+		c->settled_at = 0;
+		return;
+	}
+	if (!c->settled_at)
+		c->settled_at = c->now;
+	if (c->now < c->settled_at + SETTLED_MS)
+		return;
+	for (int i = 0; i < c->pod_count; i++)
+		if (pod_active(&c->pods[i]) && c->pods[i].batches > 0)
+			pod_let_go(c, i, ERR_NONE, "done, though its agent does not say so");
+}
+
+int64_t width_wake_at(const struct core *c)
+{
+	return c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
+}
+
 /* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. */
 static void hand_over(struct core *c)
 {
@@ -331,4 +352,5 @@ void width_advance(struct core *c)
 	hand_over(c);
 	if (!c->todo)
 		use_pods(c); /* the last of the work was just dealt out */
+	leave_settled(c);
 }

@@ -1279,6 +1279,29 @@ static void test_failed_segments(void **state)
 	}
 }
 
+/* Found by fuzzing a pod: one whose agent never called its batch done was paid for until its hard end. */
+static void test_batch_that_never_ends(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 2);
+	start_simply(&b);
+	bring_up(&b, 0);
+	began(&b, 0, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		rendered(&b, 0, i);
+		safe(&b, 0, i, true);
+	}
+	wait_ms(&b, 9 * SECOND);
+	check_phase(&b, "its word is waited for", 0, POD_WORKING);
+	wait_ms(&b, 2 * SECOND);
+	check_int("all is safe", "releases", did(&b, ACT_RELEASE, 0), 1);
+	end_well(&b);
+	check_int("all is safe", "exit status", exit_status(&b), 0);
+	tear_down(&b);
+}
+
 static void test_poison_stays_failed(void **state)
 {
 	struct err err;
@@ -2616,6 +2639,7 @@ int main(void)
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
+		cmocka_unit_test(test_batch_that_never_ends),
 		cmocka_unit_test(test_poison_stays_failed),
 		cmocka_unit_test(test_ends_are_told_apart),
 		cmocka_unit_test(test_ends_of_detached_pods),
