@@ -2,11 +2,34 @@
 
 #include "base/clock.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <strings.h>
 
 enum { OVERDUE_S = 300 };
+
+static bool take_whole(char *to, size_t room, const char *text)
+{
+	if (!*text || strlen(text) >= room)
+		return false;
+	copy_text(to, room, text);
+	return true;
+}
+
+bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt, const char *hard_end_s)
+{
+	struct marker m = {0};
+	char *end;
+	long long at_s = strtoll(hard_end_s, &end, 10);
+
+	if (!isdigit((unsigned char)hard_end_s[0]) || *end || at_s <= 0 || !take_whole(m.machine, sizeof(m.machine), machine) ||
+	    !take_whole(m.run, sizeof(m.run), run) || !take_whole(m.attempt, sizeof(m.attempt), attempt))
+		return false;
+	m.hard_end_s = MIN(at_s, EPOCH_MOST_S);
+	*out = m;
+	return true;
+}
 
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms)
 {

@@ -43,6 +43,9 @@ struct marker {
 	char attempt[ATTEMPT_MAX]; /* 16 hex digits, never used twice */
 	int64_t hard_end_s;
 };
+/* From the four texts that a vendor keeps with a pod of ours (hard_end_s in decimal), all of it or nothing: half a marker must
+ * not make a stranger's pod ours. False, and *out as it was: it bears none. */
+bool marker_read(struct marker *out, const char *machine, const char *run, const char *attempt, const char *hard_end_s);
 /* By now it has ended itself, whoever made it, or never will: `burst reap` ends it. */
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms);
 

@@ -151,5 +151,7 @@ char *money_show(char *to, size_t room, int64_t microusd)
 
 int64_t money_for(int64_t price_microusd_h, int64_t ms)
 {
-	return (int64_t)(((__int128)price_microusd_h * ms + 3599999) / 3600000);
+	__int128 money = ((__int128)price_microusd_h * ms + 3599999) / 3600000;
+
+	return (int64_t)MIN(MAX(money, -(__int128)MONEY_MOST), (__int128)MONEY_MOST);
 }

@@ -28,7 +28,12 @@ char *duration_show(char *to, size_t room, int64_t ms);
 /* Dollars in decimal ("5", "0.69") to micro-dollars, and back: "$0.0123" for people. room >= 32. */
 int money_parse(const char *text, int64_t *out_microusd, struct err *err);
 char *money_show(char *to, size_t room, int64_t microusd);
-/* Micro-dollars for `ms` at an hourly price, rounded up. */
+/* Micro-dollars for `ms` at an hourly price, rounded up, within MONEY_MOST either way. */
 int64_t money_for(int64_t price_microusd_h, int64_t ms);
+
+/* What lies beyond was not meant: a moment in the year 5138 (seconds since 1970), a billion dollars. Readers of foreign numbers
+ * and money_for() stop there, so that sums and products of some thousand of them stay within an int64_t. */
+#define EPOCH_MOST_S INT64_C(100000000000)
+#define MONEY_MOST INT64_C(1000000000000000)
 
 #endif

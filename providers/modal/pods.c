@@ -126,14 +126,6 @@ static int read_tunnels(struct turn *t, struct pod_view *view)
 
 /* ---- reading ---- */
 
-static bool take_whole(char *to, size_t room, const char *text)
-{
-	if (!*text || strlen(text) >= room)
-		return false;
-	copy_text(to, room, text);
-	return true;
-}
-
 static const char *tag(Modal__Client__SandboxTag *const *tags, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -142,24 +134,15 @@ static const char *tag(Modal__Client__SandboxTag *const *tags, size_t count, con
 	return "";
 }
 
-/* All of it or nothing: half a marker must not make a stranger's sandbox ours. */
 static void read_marker(Modal__Client__SandboxTag *const *tags, size_t count, struct marker *out)
 {
-	const char *end_text = tag(tags, count, MODAL_TAG_END);
-	struct marker m = {0};
-	char *end;
-
-	m.hard_end_s = strtoll(end_text, &end, 10);
-	if (isdigit((unsigned char)end_text[0]) && !*end && m.hard_end_s > 0 &&
-	    take_whole(m.machine, sizeof(m.machine), tag(tags, count, MODAL_TAG_MACHINE)) &&
-	    take_whole(m.run, sizeof(m.run), tag(tags, count, MODAL_TAG_RUN)) &&
-	    take_whole(m.attempt, sizeof(m.attempt), tag(tags, count, MODAL_TAG_ATTEMPT)))
-		*out = m;
+	(void)marker_read(out, tag(tags, count, MODAL_TAG_MACHINE), tag(tags, count, MODAL_TAG_RUN), tag(tags, count, MODAL_TAG_ATTEMPT),
+			  tag(tags, count, MODAL_TAG_END));
 }
 
 static int64_t seconds(double at)
 {
-	return at > 0 && at < 1e11 ? (int64_t)at : 0;
+	return at > 0 && at < EPOCH_MOST_S ? (int64_t)at : 0;
 }
 
 /* Modal has no word for "preempted": a sandbox that it takes back is terminated, as one that anybody ends. Only those with GPUs

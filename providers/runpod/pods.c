@@ -29,29 +29,10 @@ static enum pod_state state_of(const char *status)
 	return POD_STATE_UNKNOWN;
 }
 
-static bool take_whole(char *to, size_t room, const json_t *env, const char *name)
-{
-	const char *text = jsonx_text(env, name, "");
-
-	if (!*text || strlen(text) >= room)
-		return false;
-	copy_text(to, room, text);
-	return true;
-}
-
-/* All of it or nothing: half a marker must not make a stranger's pod ours. */
 static void read_marker(const json_t *env, struct marker *out)
 {
-	const char *end_text = jsonx_text(env, "BURST_HARD_END", "");
-	struct marker m = {0};
-	char *end;
-
-	m.hard_end_s = strtoll(end_text, &end, 10);
-	if (isdigit((unsigned char)end_text[0]) && !*end && m.hard_end_s > 0 &&
-	    take_whole(m.machine, sizeof(m.machine), env, "BURST_MACHINE") &&
-	    take_whole(m.run, sizeof(m.run), env, "BURST_RUN") &&
-	    take_whole(m.attempt, sizeof(m.attempt), env, "BURST_ATTEMPT"))
-		*out = m;
+	(void)marker_read(out, jsonx_text(env, "BURST_MACHINE", ""), jsonx_text(env, "BURST_RUN", ""), jsonx_text(env, "BURST_ATTEMPT", ""),
+			  jsonx_text(env, "BURST_HARD_END", ""));
 }
 
 static void set_address(struct pod_view *view, const char *host, int64_t port, const char *user)

@@ -16,18 +16,35 @@ enum { UNAUTHENTICATED = 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static struct provider *open_once(void)
+/* What two of the flavour's bits ask for, whatever the operation is. */
+enum {
+	ALONE = 64, /* one wish only: a CPU pod, or with 1 a GPU */
+	OWN = 128   /* prices, an image of one's own behind a registry's password, packages, an agent */
+};
+
+static const struct section *config(bool own)
 {
-	static struct section *conf;
+	static struct section *made[2];
+
+	if (!made[own]) {
+		struct section *conf = made[own] = section_new(provider_modal.options, "fuzz");
+		section_set_text(conf, "token_id", "ak-fuzzfuzz", "fuzz");
+		section_set_text(conf, "token_secret", "as-fuzzfuzz", "fuzz");
+		if (own) {
+			section_add_item(conf, "gpu_prices", "L40S=1.95", "fuzz");
+			section_add_item(conf, "registry_secrets", "ghcr.io/me=mine", "fuzz");
+			section_set_text(conf, "environment", "dev", "fuzz");
+		}
+	}
+	return made[own];
+}
+
+static struct provider *open_provider(uint8_t flavour)
+{
 	struct provider *p = NULL;
 	struct err err;
 
-	if (!conf) {
-		conf = section_new(provider_modal.options, "fuzz");
-		section_set_text(conf, "token_id", "ak-fuzzfuzz", "fuzz");
-		section_set_text(conf, "token_secret", "as-fuzzfuzz", "fuzz");
-	}
-	if (provider_modal.open(&p, conf, "/", &err) < 0)
+	if (provider_modal.open(&p, config(flavour & OWN), "/", &err) < 0)
 		abort();
 	return p;
 }
@@ -35,19 +52,22 @@ static struct provider *open_once(void)
 /* What OP_IMAGE says where all goes well: such an image is known to the next operation. */
 static void know_image(struct provider *p, const struct op_want *want, char image[IMAGE_MAX])
 {
-	static const char *const good[] = {"\n\1t", "\n\4ap-1", "\n\4im-1\22\2\10\1"};
+	static const char *const ours[] = {"\n\1t", "\n\4ap-1", "\n\4st-1", "\n\4im-1\22\2\10\1"};
+	static const char *const public[] = {"\n\1t", "\n\4ap-1", "\n\4im-1\22\2\10\1"};
+	const char *const *good = want->rent.image ? ours : public;
+	size_t count = want->rent.image ? ARRAY_LEN(ours) : ARRAY_LEN(public);
 	struct op_result result = {0};
 	struct op *op = provider_modal.begin(p, OP_IMAGE, want);
 	struct err err;
 
 	COPY_TEXT(p->builder_version, "2025.06");
-	for (size_t i = 0; i <= ARRAY_LEN(good); i++) {
+	for (size_t i = 0; i <= count; i++) {
 		struct reply reply = {.status = 200};
 		struct call call = {0};
 		int64_t wait_ms;
 		if (i)
 			str_add(&reply.body, good[i - 1]);
-		if (provider_modal.next(op, i ? &reply : NULL, &call, &wait_ms, &result, &err) != (i < ARRAY_LEN(good) ? OP_CALL : OP_DONE))
+		if (provider_modal.next(op, i ? &reply : NULL, &call, &wait_ms, &result, &err) != (i < count ? OP_CALL : OP_DONE))
 			abort();
 		reply_free(&reply);
 		call_free(&call);
@@ -65,11 +85,12 @@ static void check_said(const struct op_result *r)
 
 static void fill_want(struct op_want *want, uint8_t flavour)
 {
-	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL};
+	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL}, *const cpu[] = {"none", NULL}, *const gpu[] = {"L40S:3", NULL};
+	static const char *const packages[] = {"espeak-ng", "ffmpeg", NULL};
 	static struct env_pair env = {(char *)"BURST_RUN", (char *)"r1", false};
 
 	COPY_TEXT(want->id, flavour & 8 ? "vo-1" : "sb-1");
-	want->offers.gpus = flavour & 1 ? gpus : NULL;
+	want->offers.gpus = !(flavour & ALONE) ? (flavour & 1 ? gpus : NULL) : flavour & 1 ? gpu : cpu;
 	want->volume.name = "cache";
 	want->volume.create = flavour & 1;
 	COPY_TEXT(want->rent.offer.id, flavour & 2 ? "L40S:2" : "CPU");
@@ -86,6 +107,14 @@ static void fill_want(struct op_want *want, uint8_t flavour)
 		want->file.blocks = (struct file_blocks){row, 4, 3 * 8388608 + 1};
 	want->offers.cpu = flavour & 16 ? 2 : 0;
 	want->offers.memory_gb = flavour & 32 ? 64 : 0;
+	want->offers.vram_gb = flavour & 32 ? 48 : 0;
+	if (flavour & OWN) {
+		want->rent.image = "ghcr.io/me/voice:1";
+		want->rent.packages = packages;
+		want->rent.agent = "agent";
+		want->rent.agent_len = 5;
+		want->rent.agent_path = "/opt/agent";
+	}
 }
 
 static void take_reply(struct reply *r, const struct call *call, const uint8_t **data, size_t *len)
@@ -140,12 +169,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 2)
 		return 0;
 	enum op_kind kind = data[0] % (OP_IMAGE + 1);
-	fill_want(&want, data[1]);
+	uint8_t flavour = data[1];
+	fill_want(&want, flavour);
 	data += 2;
 	len -= 2;
-	struct provider *p = open_once();
+	struct provider *p = open_provider(flavour);
 	char image[IMAGE_MAX];
-	if (data[-1] & 16) {
+	if (flavour & 16) {
 		know_image(p, &want, image);
 		want.rent.known_image = image;
 	}

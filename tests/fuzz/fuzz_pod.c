@@ -10,6 +10,8 @@
  *   K, k   the agent's channel, that of files ends           X      that of a tree ends, with this exit code
  *   W      that of a tree takes more                         w      bytes of its stderr
  *   E      a line of the event log on the volume             V      the vendor takes the pod away
+ *   P{...  the vendor lists one more pod, S{... says this of the last one (keys: view_add(); numbers within what translators let
+ *          pass)                                             R, r   what create, list say next: this kind of error
  *   T      time passes: 10^n ms                              L, U   the connection is lost, is not to be trusted
  *   1..9   from now on it is that connection that speaks */
 #include "still.h"
@@ -19,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "orchestrator/base/log.h"
@@ -27,7 +30,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 enum flavour { COMMAND = 1, STREAM = 2, VOLUME = 4, TWO_PODS = 8, DETACHED = 16, SETUP = 32, GPU = 64, CANARY = 128 };
-enum { SEGMENTS = 4, PODS_MAX = 64, KEPT_MAX = 4096, FILES_BYTES = 16 };
+enum { SEGMENTS = 4, PODS_MAX = 64, RENTED_MAX = 64, KEPT_MAX = 4096, FILES_BYTES = 16 };
 
 static const char good_bytes[FILES_BYTES + 1] = "sixteen of these";
 static char good_hash[SHA256_HEX], root[64];
@@ -37,8 +40,9 @@ static struct {
 	uint8_t flavour;
 	const char *at, *end; /* what is left of the input */
 	int speaker, checked;
-	struct pod_view pods[PODS_MAX];
+	struct pod_view pods[PODS_MAX + RENTED_MAX];
 	int pod_count;
+	enum err_kind create_fails, list_fails; /* once */
 	struct str events;
 	struct { /* what was recorded of an output */
 		char *name, sha256[SHA256_HEX];
@@ -206,7 +210,7 @@ static void add_view(struct op_result *r, const struct pod_view *v)
 
 static void vendor_make(const struct rent_request *want, struct op_result *r)
 {
-	assert(world.pod_count < PODS_MAX);
+	assert(world.pod_count < PODS_MAX + RENTED_MAX);
 	struct pod_view *v = &world.pods[world.pod_count];
 	*v = (struct pod_view){.marker = want->marker, .state = POD_STATE_RUNNING, .port = 22,
 			       .price_microusd_h = want->offer.price_microusd_h};
@@ -221,6 +225,97 @@ static void vendor_end(const char *id)
 	for (int i = 0; i < world.pod_count; i++)
 		if (!strcmp(world.pods[i].id, id))
 			world.pods[i].state = POD_STATE_GONE;
+}
+
+static int64_t number(const json_t *from, const char *key, int64_t most)
+{
+	return MIN(MAX(jsonx_int(from, key, 0), 0), most);
+}
+
+/* What a translator may make of anything that a vendor says of a pod. */
+static void view_change(struct pod_view *v, const json_t *from)
+{
+	v->state = (enum pod_state)number(from, "state", POD_STATE_GONE);
+	v->end = (enum pod_end)number(from, "end", POD_END_VENDOR);
+	v->preempted = jsonx_bool(from, "preempted", false);
+	v->price_microusd_h = number(from, "price", MONEY_MOST);
+	v->created_at_s = number(from, "created", EPOCH_MOST_S);
+	v->started_at_s = number(from, "started", EPOCH_MOST_S);
+	v->ended_at_s = number(from, "ended", EPOCH_MOST_S);
+	v->port = (int)number(from, "port", 65535);
+	COPY_TEXT(v->host, v->port ? "192.0.2.2" : "");
+	COPY_TEXT(v->gpu, jsonx_text(from, "gpu", ""));
+	COPY_TEXT(v->region, jsonx_text(from, "region", ""));
+	COPY_TEXT(v->detail, jsonx_text(from, "detail", ""));
+}
+
+/* Another pod is listed: of another run, of this one and nobody asked for it, or a twin ("of": the number of a pod). */
+static void view_add(const json_t *from)
+{
+	int64_t of = jsonx_int(from, "of", -1);
+
+	if (world.pod_count == PODS_MAX)
+		return;
+	struct pod_view *v = &world.pods[world.pod_count];
+	*v = (struct pod_view){0};
+	snprintf(v->id, sizeof(v->id), "pod%d", ++world.pod_count);
+	if (of >= 0 && of < world.pod_count - 1)
+		v->marker = world.pods[of].marker;
+	else
+		(void)marker_read(&v->marker, jsonx_text(from, "machine", ""), jsonx_text(from, "run", "r1"), jsonx_text(from, "attempt", ""),
+				  jsonx_text(from, "hard_end", ""));
+	view_change(v, from);
+}
+
+static enum err_kind chosen(const enum err_kind *kinds, size_t count, char letter)
+{
+	return kinds[(unsigned char)(letter - '0') % count];
+}
+
+static void vendor_says(const char *line, size_t len)
+{
+	static const enum err_kind create[] = {ERR_AMBIGUOUS, ERR_NO_CAPACITY, ERR_TRANSIENT, ERR_RATE_LIMITED, ERR_REFUSED, ERR_NETWORK,
+					       ERR_BALANCE, ERR_CREDENTIALS, ERR_CONFIG, ERR_LOCAL};
+	static const enum err_kind list[] = {ERR_TRANSIENT, ERR_NETWORK, ERR_RATE_LIMITED};
+	CLEANUP(json_decref) json_t *said = jsonx_parse(line + 1, len - 1, NULL);
+
+	if (line[0] == 'P')
+		view_add(said);
+	else if (line[0] == 'S' && world.pod_count && world.pods[world.pod_count - 1].state != POD_STATE_GONE)
+		view_change(&world.pods[world.pod_count - 1], said);
+	else if (line[0] == 'V' && world.pod_count)
+		world.pods[world.pod_count - 1].state = POD_STATE_GONE;
+	else if (line[0] == 'R' && len > 1)
+		world.create_fails = chosen(create, ARRAY_LEN(create), line[1]);
+	else if (line[0] == 'r' && len > 1)
+		world.list_fails = chosen(list, ARRAY_LEN(list), line[1]);
+}
+
+/* What is still there is of no concern to this run. */
+static bool is_anothers(const struct pod_view *v)
+{
+	return !v->marker.attempt[0] || strcmp(v->marker.run, "r1") != 0;
+}
+
+/* True: it fails, as was said it would, this once. */
+static bool fails(enum err_kind *kind, struct err *err)
+{
+	if (*kind == ERR_NONE)
+		return false;
+	err_set(err, *kind, "the vendor fails");
+	*kind = ERR_NONE;
+	return true;
+}
+
+static enum op_next rent_out(const struct rent_request *want, struct op_result *r, struct err *err)
+{
+	bool lost = world.create_fails == ERR_AMBIGUOUS, failed = fails(&world.create_fails, err);
+	struct op_result unseen = {0};
+
+	if (!failed || lost)
+		vendor_make(want, failed ? &unseen : r);
+	op_result_free(&unseen);
+	return failed ? OP_FAILED : OP_DONE;
 }
 
 static int vendor_fetch_file(const struct op_want *want, struct op_result *r, struct err *err)
@@ -250,8 +345,10 @@ static enum op_next vendor_next(struct op *op, const struct reply *reply, struct
 		*r->volumes = (struct volume){.provider = "fuzz", .id = "v1", .name = "cache", .used_bytes = -1};
 		r->volume_count = 1;
 		return OP_DONE;
-	case OP_RENT: vendor_make(&want->rent, r); return OP_DONE;
+	case OP_RENT: return rent_out(&want->rent, r, err);
 	case OP_LIST:
+		if (fails(&world.list_fails, err))
+			return OP_FAILED;
 		for (int i = 0; i < world.pod_count; i++)
 			if (world.pods[i].state != POD_STATE_GONE)
 				add_view(r, &world.pods[i]);
@@ -423,8 +520,8 @@ static bool still_step(void)
 		pass_time(line, len);
 	else if (line[0] == 'E')
 		add_line(&world.events, line + 1, len - 1), str_addc(&world.events, '\n');
-	else if (line[0] == 'V' && world.pod_count)
-		world.pods[world.pod_count - 1].state = POD_STATE_GONE;
+	else if (strchr("PSVRr", line[0]))
+		vendor_says(line, len);
 	else if (line[0] >= '1' && line[0] <= '9')
 		world.speaker = line[0] - '1';
 	else
@@ -482,7 +579,7 @@ static void check_end(const struct engine_setup *setup, int status, const struct
 	size_t safe = 0;
 
 	for (int i = 0; i < world.pod_count; i++)
-		assert(world.pods[i].state == POD_STATE_GONE);
+		assert(world.pods[i].state == POD_STATE_GONE || is_anothers(&world.pods[i]));
 	assert(status >= 0 && status <= 6);
 	assert(!status == (err->kind == ERR_NONE));
 	check_shown(err->msg);

@@ -16,33 +16,66 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static const int statuses[] = {200, 201, 204, 206, 400, 401, 402, 403, 404, 409, 410, 416, 422, 429, 500, 502};
 
-static struct provider *open_once(void)
-{
-	static struct section *conf;
-	struct provider *p = NULL;
-	struct err err;
+/* What the flavour's bits ask for, beside what they mean to single operations. */
+enum {
+	WISHES = 1,    /* by name, else any GPU */
+	SPOT = 2,
+	LARGE = 4,     /* much memory, many cores, a large disk */
+	ALONE = 8,     /* one wish only: a CPU pod, or with SPOT a GPU */
+	VOLUME = 16,   /* that has to be reached */
+	CHOOSY = 32,   /* data centres, a bid and so on in the config */
+	MUCH_VRAM = 64 /* a GPU with much memory */
+};
 
-	if (!conf) {
-		conf = section_new(provider_runpod.options, "fuzz");
+static const struct section *config(bool choosy)
+{
+	static const char *const places[] = {"EU-RO-1", "EU-CZ-1", NULL};
+	static struct section *made[2];
+
+	if (!made[choosy]) {
+		struct section *conf = made[choosy] = section_new(provider_runpod.options, "fuzz");
 		section_set_text(conf, "api_key", "rpa_" SECRET, "fuzz");
 		section_set_text(conf, "s3_access_key", "user_1", "fuzz");
 		section_set_text(conf, "s3_secret_key", "rps_" SECRET, "fuzz");
 		section_set_text(conf, "cloud", "ANY", "fuzz");
+		for (size_t i = 0; choosy && places[i]; i++)
+			section_add_item(conf, "datacenters", places[i], "fuzz");
+		if (choosy) {
+			section_set_text(conf, "min_cuda", "none", "fuzz");
+			section_set_int(conf, "bid", 200000, "fuzz");
+			section_set_bool(conf, "placement_filters", true, "fuzz");
+			section_set_text(conf, "registry", "cred1", "fuzz");
+		}
 	}
-	if (provider_runpod.open(&p, conf, "/", &err) < 0)
+	return made[choosy];
+}
+
+static struct provider *open_provider(uint8_t flavour)
+{
+	struct provider *p = NULL;
+	struct err err;
+
+	if (provider_runpod.open(&p, config(flavour & CHOOSY), "/", &err) < 0)
 		abort();
 	return p;
 }
 
 static void fill_want(struct op_want *want, uint8_t flavour)
 {
-	static const char *const gpus[] = {"RTX 4090", "L40S:2", "none", NULL};
+	static const char *const gpus[] = {"RTX 4090", "L40S:2", "RTX 5091", "none", NULL}, *const cpu[] = {"none", NULL}, *const gpu[] = {"L40S", NULL};
 
 	COPY_TEXT(want->id, "pod1");
 	want->since_s = flavour;
-	want->offers.gpus = flavour & 1 ? gpus : NULL;
-	want->offers.spot = flavour & 2;
-	want->offers.memory_gb = flavour & 4 ? 64 : 0;
+	want->offers.gpus = !(flavour & WISHES) ? NULL : !(flavour & ALONE) ? gpus : flavour & SPOT ? gpu : cpu;
+	want->offers.spot = flavour & SPOT;
+	if (flavour & LARGE) {
+		want->offers.memory_gb = 64;
+		want->offers.cpu = 4;
+		want->offers.disk_gb = 100;
+	}
+	want->offers.vram_gb = flavour & MUCH_VRAM ? 48 : 0;
+	if (flavour & VOLUME)
+		want->offers.volume = (struct volume){.id = "vol1", .name = "cache", .region = "EU-RO-1"};
 	want->volume.name = "cache";
 	want->volume.create = flavour & 1;
 	want->volume.gpus = flavour & 2 ? gpus : NULL;
@@ -110,10 +143,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	enum op_kind kind = data[0] % (OP_VOLUME_SIZE + 1);
 	bool told = memmem(data, len, SECRET, strlen(SECRET)); /* the server may say it by chance; then it may come back */
-	fill_want(&want, data[1]);
+	uint8_t flavour = data[1];
+	fill_want(&want, flavour);
 	data += 2;
 	len -= 2;
-	struct provider *p = open_once();
+	struct provider *p = open_provider(flavour);
 	struct op *op = provider_runpod.begin(p, kind, &want);
 	enum op_next next = OP_CALL;
 	int turns = 0;

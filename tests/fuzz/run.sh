@@ -35,7 +35,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99 UBSAN_OPTIONS=${UBSAN_OPTIONS:
 # seed NAME KIND: stdin becomes a seed whose first byte, when KIND is a number, chooses the reader
 seed() {
 	local file
-	file=$out/seeds/$1/$(printf '%03d' "$(find "$out/seeds/$1" -type f | wc -l)")
+	file=$(mktemp "$out/seeds/$1/XXXXXXXX")
 	if [ -n "${2:-}" ]; then printf "\\$(printf '%03o' "$2")" >"$file"; else : >"$file"; fi
 	cat >>"$file"
 }
@@ -70,7 +70,9 @@ seeds_grpc() {
 	printf "$policy" | seed grpc 2
 }
 seeds_input() {
-	printf 'One line. And\n\nanother, of a second paragraph!\n' | tee >(seed input 0) >(seed input 1) >/dev/null
+	local words='One line. And\n\nanother, of a second paragraph!\n'
+	printf "$words" | seed input 0
+	printf "$words" | seed input 1
 	head -n 3 config/examples/quiz/quiz.jsonl | seed input 2
 	printf 'id,text,voice\nq1,"Hello, ""you""",en\nq2,Bye,de\n' | seed input 3
 	printf 'id\ttext\nq1\tHello\n' | seed input 4
@@ -94,7 +96,9 @@ seeds_local() {
 	printf '\0{"text":"ok: namespaces\\nwarn: x"}' | seed local 0
 	printf '\0{"offers":[{"id":"local","gpu":"L4","region":"here","gpus":1,"vram_gb":24,"spot":true,"price":5,"stock":"high"}]}' | seed local 1
 	printf '\0{"volumes":[{"name":"cache","used_bytes":5,"size_gb":1}]}' | seed local 2
-	printf '\0{"pods":[%s]}' "$pod" | tee >(seed local 5) >(seed local 7) >/dev/null
+	printf '\0{"pods":[%s]}' "$pod" | seed local 5
+	printf '\0{"pods":[%s]}' "$pod" | seed local 6
+	printf '\0{"pods":[%s,%s]}' "$pod" "${pod//local-1/local-2}" | seed local 7
 	printf '\1{"error":{"kind":"not found","message":"no such pod"}}' | seed local 8
 	printf '\0{"billed_ms":5,"cost":6}' | seed local 9
 	printf '\0{"entries":[{"name":"a","folder":true,"bytes":1,"files":2,"changed_s":3}]}' | seed local 14
@@ -118,6 +122,12 @@ seeds_modal() {
 	# an image is built, and one is looked for
 	printf '\x11\2'"$token"'\0\6\0\x0a\4ap-1\0\7\0\x12\5\x12\3\x0a\x012\0\6\0\x0a\4im-1\0\x0e\0\0\0\0\x0a\x12\4\x0a\2hi\x0a\2\x08\1' | seed modal
 	printf '\5\x12\0\6\0\x0a\4st-1\xaf\0\0\xaf\0\0\0\x0a\0\x0a\4im-1\x12\2\x08\1\0\6\0\x0a\4st-1\0\6\0\x0a\4sb-1' | seed modal
+	# an image of one's own: the password of its registry, packages, an agent; and one with what is known of it
+	printf '\x11\200'"$token"'\0\6\0\x0a\4ap-1\0\x0b\0\x12\x09\x12\7\x0a\0052025a\0\6\0\x0a\4st-1\0\6\0\x0a\4im-1\0\x0e\0\0\0\0\x0a\x12\4\x0a\2hi\x0a\2\x08\1' | seed modal
+	printf '\x11\220\0\0\0\0\6\0\x0a\4im-1\0\x0e\0\0\0\0\x0a\x12\4\x0a\2hi\x0a\2\x08\1' | seed modal
+	# what nobody has, alone and beside others
+	printf '\1\301'"$token"'\0\x12\0\x0a\x10\x0a\x08gpu_l40s\x12\0042.00' | seed modal
+	printf '\1\140'"$token"'\0\x12\0\x0a\x10\x0a\x08cpu_core\x12\0042.00' | seed modal
 	# one is listed, runs and has an address
 	printf '\7\0'"$token"'\0\x69\0\x0a\x67\x0a\4sb-1\x19\0\0\0\0\0\0\x59\x40\x32\x12\x0a\x0dburst-machine\x12\1m\x32\x0e\x0a\x09burst-run\x12\1r\x32\x12\x0a\x0dburst-attempt\x12\1a\x32\x13\x0a\x0eburst-hard-end\x12\0019\x22\x09\x11\0\0\0\0\0\0\x59\x40\0\0\0\0\x0b\0\x12\x09\x1a\1h\x20\x16\x28\x16' | seed modal
 	printf '\x0d\0'"$token"'\0\x0d\0\x0a\x09https://a\x10\x09' | seed modal
@@ -129,6 +139,37 @@ seeds_modal() {
 	printf '\x10\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
 	printf '\x0f\0'"$token"'\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7\0\0\0' | seed modal
 	printf '\3\0'"$token"'\0\x0f\0\x0a\x0d\x0a\1v\x12\4vo-1\x22\2\x08\2\0\x0f\0\0\0\0\x0b\x0a\x09\x0a\3a/b\x10\1\x20\7' | seed modal
+}
+# One reply: its status is the one at this place of fuzz_runpod.c's list, 0: 200.
+reply() {
+	printf "\\$(printf '%03o' "$1")\\$(printf '%03o' $((${#2} & 255)))\\$(printf '%03o' $((${#2} >> 8)))"
+	printf '%s' "$2"
+}
+seeds_runpod() {
+	local dc='"dataCenters":[{"id":"EU-RO-1","availability":"LOW"},{"id":"US-KS-2","availability":"HIGH"},{"id":"US-TX-3","availability":"NONE"}]'
+	local gpus cpus floors none
+	gpus='{"gpus":[{"id":"NVIDIA L40S","name":"L40S","manufacturer":"NVIDIA","memory":48,"price":{"secure":0.86,"community":0.7},"maxCount":{"secure":8},"availability":"HIGH",'$dc'},{"id":"NVIDIA GeForce RTX 4090","name":"RTX 4090","memory":24,"price":{"secure":0.69,"community":0.34},"availability":"LOW",'$dc'}]}'
+	cpus='{"cpus":[{"id":"cpu3c","vcpu":{"min":2,"max":32},"ramGbPerVcpu":2.5,"price":{"securePerVcpu":0.04},"availability":"HIGH",'$dc'},{"id":"cpu3m","vcpu":{"min":2,"max":8},"ramGbPerVcpu":16,"price":{"securePerVcpu":0.06},"availability":"MEDIUM"}]}'
+	floors='{"data":{"gpuTypes":[{"id":"NVIDIA L40S","lowestPrice":{"minimumBidPrice":0.3,"uninterruptablePrice":0.86,"stockStatus":"Low"}},{"id":"NVIDIA GeForce RTX 4090","lowestPrice":{"minimumBidPrice":0.1,"stockStatus":"High"}}]}}'
+	none=${gpus//'"HIGH"'/'"NONE"'} none=${none//'"LOW"'/'"NONE"'}
+	# offers: what replies say of them, by what is asked for (the bits of fuzz_runpod.c: 1 wishes, 2 spot, 4 large, 8 one of them,
+	# 16 beside a volume, 32 a choosy config, 64 much memory)
+	local flavour
+	for flavour in '\011' '\015' '\031' '\051' '\111'; do { printf "$flavour"; reply 0 "$cpus"; } | seed runpod 1; done
+	for flavour in '\013' '\0' '\020' '\040' '\060' '\113' '\133'; do
+		{ printf "$flavour"; reply 0 "$gpus"; reply 0 "$floors"; reply 0 "$gpus"; reply 0 "$floors"; } | seed runpod 1
+		{ printf "$flavour"; reply 0 "$none"; reply 0 "$floors"; reply 0 "$none"; reply 0 "$floors"; } | seed runpod 1
+	done
+	for flavour in '\1' '\21' '\41' '\61' '\101'; do
+		{ printf "$flavour"; reply 0 "$gpus"; reply 0 "$gpus"; reply 0 "$none"; reply 0 "$gpus"; reply 0 "$cpus"; } | seed runpod 1
+		{ printf "$flavour"; reply 0 "$none"; reply 0 "$none"; reply 0 "$none"; reply 0 "$none"; reply 0 "${cpus//'"max":'/'"max":-'}"; } | seed runpod 1
+		{ printf "$flavour"; reply 0 "${gpus//L40S/L40}"; reply 0 "${gpus//4090/4091}"; reply 0 "$none"; reply 13 ''; reply 0 "$cpus"; } | seed runpod 1
+	done
+	{ printf '\013'; reply 0 "${gpus//L40S/L40}"; reply 0 "$floors"; reply 0 "${gpus//L40S/L40}"; reply 0 "$floors"; } | seed runpod 1
+	{ printf '\113'; reply 0 "${gpus//48/24}"; reply 0 "$floors"; reply 0 "${gpus//48/24}"; reply 0 "$floors"; } | seed runpod 1
+	{ printf '\0'; reply 0 "${gpus//NVIDIA/AMD}"; reply 0 "${gpus//'"price"'/'"cost"'}"; } | seed runpod 1
+	# a bid, a filter and a credential in what is asked of a create
+	{ printf '\046'; reply 1 '{"id":"pod1","name":"burst-a","desiredStatus":"RUNNING","costPerHr":0.2}'; } | seed runpod 5
 }
 # A pod of the given flavour; its lines as fuzz_pod.c says
 pod_hello='{"ev":"hello","agent":"0","protocol":1,"began_s":1790000000,"t":1,"next":1,"switch":"ok exit","gpus":[{"name":"L4"}],"zstd":false,"workers":0,"running":[]}'
@@ -164,6 +205,11 @@ seeds_pod() {
 		"$(sed 's/^/E/' <<<"$files")" "$pod_hello" "$pod_ready" "$(sed 's/"bytes":16/"bytes":9000000/' <<<"$files")" | seed pod
 	# what it lacks is packed and sent, and not taken
 	printf '\40\0B\n%s\n{"n":1,"t":3,"ev":"start","ok":false}\nW\nT1\nW\nwno room\nT1\nX1\nT5\nB\n%s\nW\nX0\n' "$pod_hello" "$pod_hello" | seed pod
+	# the vendor lists another's pods, one too many, a twin; says odd things of one; does not answer
+	printf '\0\0B\n%s\nP{"run":"r9","attempt":"b","machine":"m","hard_end":"99","state":2}\nT4\nP{"attempt":"c","machine":"m","hard_end":"99999999999999","state":2,"created":1700000000,"price":9,"gpu":"L4","region":"here"}\nT4\nP{"of":0,"state":2,"detail":"\\u001b[2J"}\nT4\n%s\n%s\ng\ng\ng\ng\nT4\n' \
+		"$pod_hello" "$pod_ready" "$files" | seed pod
+	printf '\10\0S{"state":3,"detail":"stopped"}\nT4\nR1\nS{"state":4,"detail":"no driver"}\nT4\nR0\nS{"state":5,"end":6,"detail":"no image"}\nT5\nB\n%s\nr0\nT4\nS{"state":5,"preempted":true}\nT4\nR3\nr1\nT5\nS{"state":2,"price":9000000,"port":22}\nT4\nB\n%s\n%s\n%s\ng\ng\nT5\n' \
+		"$pod_hello" "$pod_hello" "$pod_ready" "$files" | seed pod
 	# handed over; what else it may say
 	printf '\24\0B\n%s\n%s\n{"n":2,"t":6,"ev":"mode","mode":"detached"}\n%s\n{"n":20,"t":7,"ev":"synced","turn":1,"ok":true}\n{"n":21,"t":7,"ev":"revoked","ids":["f-1","f-2"]}\n{"ev":"switch","switch":"bad http 403"}\n{"n":22,"t":8,"ev":"batch","id":"f-1","state":"retry","reason":"oom"}\n{"ev":"usage","gpu":5}\n{"n":23,"t":9,"ev":"segment","id":"q1","ok":false,"reason":"poison","error":"x"}\n{"n":24,"t":9,"ev":"segment","id":"q2","ok":false,"reason":"mismatch","error":"x"}\n{"n":25,"t":9,"ev":"fatal","error":"full"}\nU\nT6\n' \
 		"$pod_hello" "$pod_ready" "$files" | seed pod

@@ -375,6 +375,8 @@ static void money_is_shown_and_counted(void **state)
 	check_int("an hour", money_for(690000, 3600000), 690000);
 	check_int("rounded up", money_for(690000, 1), 1);
 	check_int("nothing", money_for(690000, 0), 0);
+	check_int("what nobody wrote", money_for(INT64_MAX, INT64_MAX), MONEY_MOST);
+	check_int("... and below nothing", money_for(INT64_MAX, INT64_MIN), -MONEY_MOST);
 	check_int("years of the dearest", money_for(100000000, 315360000000), 8760000000000);
 }
 

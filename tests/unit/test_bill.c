@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "../../cmd/bill.h"
+#include "base/clock.h"
 
 #define NOON  1795262400000 /* 2026-11-21T12:00:00Z */
 #define S     INT64_C(1000)
@@ -277,6 +278,25 @@ static void our_own_dollars_by_the_hour(void **state)
 	assert_int_equal(bill_ours_between(&pod, noon - 3600, noon), 0);
 }
 
+/* Found by fuzzing the ledger: the dollars of such a pod overflowed. */
+static void numbers_that_nobody_wrote_overflow_nothing(void **state)
+{
+	static const int64_t odd[] = {STORE_NUMBER_MOST, -STORE_NUMBER_MOST, 0, 1};
+	struct bill_verdict v;
+
+	(void)state;
+	for (int i = 0; i < 4 * 4 * 4 * 4 * 2; i++) {
+		struct pod_row pod = pod_of(600, i >= 256, NOON + 26 * HOUR);
+		pod.price_microusd_h = odd[i % 4];
+		pod.billed_vendor_ms = odd[i / 4 % 4];
+		pod.cost_vendor_microusd = odd[i / 16 % 4];
+		pod.billed_ms = odd[i / 64 % 4];
+		bill_judge(&pod, NULL, &v);
+		assert_true(v.why[0]);
+		assert_true(bill_ours_between(&pod, 0, NOON) >= -MONEY_MOST);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +312,7 @@ int main(void)
 		cmocka_unit_test(a_start_that_only_we_saw),
 		cmocka_unit_test(dollars_without_a_price),
 		cmocka_unit_test(our_own_dollars_by_the_hour),
+		cmocka_unit_test(numbers_that_nobody_wrote_overflow_nothing),
 	};
 
 	return cmocka_run_group_tests_name("bill", tests, NULL, NULL);

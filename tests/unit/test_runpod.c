@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
 #include "job.h"
@@ -873,6 +874,14 @@ static void only_marked_pods_are_listed(void **state)
 	assert_string_equal(p.result.pods[0].user, "root");
 	assert_string_equal(p.result.pods[0].gpu, "RTX 4090");
 	assert_string_equal(p.result.pods[1].id, "p2");
+	played_free(&p);
+	/* an end beyond all time is one that can be reckoned with */
+	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[{\"id\":\"p6\",\"env\":{\"BURST_RUN\":\"r\",\"BURST_ATTEMPT\":\"a\",\"BURST_MACHINE\":\"m\","
+				       "\"BURST_HARD_END\":\"99999999999999999999\"}}]}"});
+	check_done("no end", &p);
+	assert_int_equal(p.result.pod_count, 1);
+	assert_int_equal(p.result.pods[0].marker.hard_end_s, EPOCH_MOST_S);
+	assert_false(pod_is_overdue(p.result.pods[0].marker.hard_end_s, INT64_C(1800000000000)));
 	played_free(&p);
 	/* somebody has edited its environment: it bills all the same */
 	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[{\"id\":\"p3\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\",\"env\":{}},"
