@@ -554,6 +554,7 @@ static bool json_yes(const struct json *object, const char *key)
 
 /* ---- JSON, writing: foreign bytes become valid texts ---- */
 
+/* A NUL, which no text of C holds, is a byte that is none. */
 static void js_quote(struct buf *b, const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -562,9 +563,9 @@ static void js_quote(struct buf *b, const char *text, size_t len)
 		size_t n = utf8_at(p + i, len - i);
 		if (p[i] == '"' || p[i] == '\\')
 			buf_printf(b, "\\%c", p[i]);
-		else if (p[i] < 0x20 || p[i] == 0x7f)
+		else if ((p[i] && p[i] < 0x20) || p[i] == 0x7f)
 			buf_printf(b, "\\u%04x", p[i]);
-		else if (n)
+		else if (n && p[i])
 			buf_add(b, p + i, n);
 		else
 			buf_text(b, "\xef\xbf\xbd");

@@ -591,4 +591,20 @@ t_two_parts_make_the_same_file() { # one of the two would be lost: said, and not
 	is "$(cat out/same.txt | wc -l)" 1 "the file that is there"
 }
 
+t_words_that_are_no_text() { # whatever bytes it prints are its log, and no fault of the pod's
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		pods = 1;
+		job = { name = "t"; type = "command"; run = "printf 'a\\000b\\377\\033[2Jc\\n'; printf 'd\\000\\n' >&2; head -c 3000 /dev/urandom; echo 1 >$BURST_INDEX.txt";
+			outputs = ["*.txt"]; output = "out"; };
+	E
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(json .segments.failed)" 0 "failed"
+	is "$(cat out/*.txt | wc -l)" "$(json .segments.total)" "files"
+	burst logs "$(json .run)"
+	LC_ALL=C grep -q '[[:cntrl:]]' out.txt && complain "the log drives a terminal"
+	has out.txt "a"
+}
+
 run_tests "$@"

@@ -1,6 +1,6 @@
 /* fuzz_agent.c - foreign bytes into the agent: JSON and hashes (as jansson and libcrypto have them), environments, patterns, WAV
- * headers, tar streams, lines of a worker that holds a batch, what nvidia-smi prints, streams in several lanes, requests for
- * files. The first byte chooses. */
+ * headers, tar streams, lines of a worker that holds batches and of its client, what nvidia-smi prints, streams in several lanes,
+ * requests for files. The first byte chooses. */
 #define main agent_main
 int agent_main(int argc, char **argv);
 #include "jobs/agent/agent.c"
@@ -12,20 +12,40 @@ int agent_main(int argc, char **argv);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-static char root_path[] = "/tmp/burst-fuzz.XXXXXX";
+static char root_path[64];
 
 static void remove_root(void)
 {
 	remove_at(AT_FDCWD, root_path);
 }
 
+/* A second of silence, what is no sound, a folder, a link. */
+static void fill_root(int dir)
+{
+	static const char wav[44 + 64] = "RIFF\x64\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x20\0\0\0\x40\0\0\0\x02\0\x10\0data\x40\0\0\0";
+	static const char *const names[] = { "q1.wav", "d/q2.wav", "q3.txt" };
+	if (mkdirat(dir, "d", 0755) < 0 || symlinkat("q1.wav", dir, "link.wav") < 0)
+		abort();
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		int fd = openat(dir, names[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		if (fd < 0 || write_all(fd, wav, strstr(names[i], ".wav") ? sizeof(wav) : 20) < 0)
+			abort();
+		close(fd);
+	}
+}
+
 static int open_root(void)
 {
-	static bool made;
-	if (!made && (!mkdtemp(root_path) || atexit(remove_root) != 0))
-		abort();
-	made = true;
-	return open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool made = root_path[0];
+	if (!made) {
+		snprintf(root_path, sizeof(root_path), "%s/burst-fuzz.XXXXXX", access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+		if (!mkdtemp(root_path) || atexit(remove_root) != 0)
+			abort();
+	}
+	int dir = open(root_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!made)
+		fill_root(dir);
+	return dir;
 }
 
 static int memory_file(const void *data, size_t len)
@@ -188,30 +208,64 @@ static void fuzz_tar(const void *bytes, size_t len)
 	free(copy);
 }
 
+/* What a client may ask for without a process being started or ended. */
+static void client_line(struct agent *a, const char *line, size_t len)
+{
+	static const char *const harmless[] = { "batch", "revoke", "drain", "handover", "takeover", "note", "renew" };
+	struct json_doc doc;
+	const char *op = json_text(json_read(&doc, line, len), "op", "");
+	bool fine = false;
+	for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
+		fine = fine || !strcmp(op, harmless[i]);
+	json_free(&doc);
+	if (fine)
+		obey(a, line, len);
+}
+
+/* Whatever a worker said: each event is a line of JSON, and they are numbered without a gap. */
+static void check_events(const struct agent *a)
+{
+	char *text = xalloc((size_t)a->events_size + 1);
+	json_int_t n = 0;
+	must(pread(a->events, text, (size_t)a->events_size, 0) == a->events_size);
+	for (char *line = text, *nl; (nl = memchr(line, '\n', (size_t)(text + a->events_size - line))); line = nl + 1) {
+		json_t *event = json_loadb(line, (size_t)(nl - line), JSON_REJECT_DUPLICATES, NULL);
+		must(json_is_object(event) && json_integer_value(json_object_get(event, "n")) == ++n);
+		must(json_is_string(json_object_get(event, "ev")));
+		json_decref(event);
+	}
+	free(text);
+}
+
+/* Lines of a worker; behind a '!' those of a client. */
 static void fuzz_worker(const char *bytes, size_t len)
 {
-	static const char batch[] = "{\"id\":\"b\",\"segments\":[{\"id\":\"q1\"},{\"id\":\"q2\"},{\"id\":\"q3\"}]}";
+	static const char batch[] = "{\"op\":\"batch\",\"id\":\"b\",\"segments\":[{\"id\":\"q1\"},{\"id\":\"q2\"},{\"id\":\"q3\"}]}";
 	struct worker *w = xalloc(sizeof(*w));
-	struct agent a = { .run = "r", .attempt = "a", .events = -1, .dir_fd = open_root(), .listener = -1, .signals = -1,
-			   .workers = w, .worker_count = 1, .fatal = true };
+	struct agent a = { .run = "r", .attempt = "a", .events = memory_file("", 0), .dir_fd = open_root(), .listener = -1,
+			   .signals = -1, .workers = w, .worker_count = 1, .place = { .home = root_path, .volume = root_path } };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a.clients[i].fd = -1;
 	*w = (struct worker){ .state = WORKER_LOADING, .in = -1, .out = -1, .err = -1, .max_batch = 8 };
-	struct json_doc doc;
 	events_index(&a, 0);
-	a.fatal = false;
-	op_batch(&a, json_read(&doc, batch, strlen(batch)));
-	json_free(&doc);
+	client_line(&a, batch, strlen(batch));
 	for (const char *p = bytes, *end = bytes + len; p < end;) {
 		const char *nl = memchr(p, '\n', (size_t)(end - p));
 		size_t n = (size_t)((nl ? nl : end) - p);
-		worker_line(&a, w, p, n);
+		if (n && *p == '!')
+			client_line(&a, p + 1, n - 1);
+		else
+			worker_line(&a, w, p, n);
 		w->killed_for = NULL;
 		dispatch(&a);
 		w->to.len = 0;
 		jobs_step(&a);
 		p += n + 1;
 	}
+	for (int i = 0; a.jobs && i < 10000; i++)
+		jobs_step(&a);
+	must(!a.jobs);
+	check_events(&a);
 	a.stop_due = false;
 	stop_workers_only(&a);
 	while (a.queue) {
@@ -221,6 +275,7 @@ static void fuzz_worker(const char *bytes, size_t len)
 	}
 	while (a.jobs)
 		job_done(&a);
+	a.place.home = a.place.volume = NULL;
 	agent_free(&a);
 }
 

@@ -57,7 +57,7 @@ static void one_operation(enum op_kind kind, int status, const char *bytes, size
 {
 	struct op_want want = {0};
 	struct op_result result = {0};
-	struct reply reply = {.status = status & 0x7f, .failed = status & 0x80, .was_sent = true};
+	struct reply reply = {.status = status, .failed = status == 255, .was_sent = true};
 	struct err err = {0};
 	enum op_next next = OP_CALL;
 	bool have = false;

@@ -50,9 +50,17 @@ seeds_agent() {
 	mkdir -p "$out/seeds/tree" && (cd "$out/seeds/tree" && echo one >a && ln -sf a b && mkdir -p d && echo two >d/c &&
 		tar -cf - --format=ustar --owner=0 --group=0 a b d) | seed agent 3
 	rm -rf "$out/seeds/tree"
-	printf '%s\n' '{"hello":{"protocol":1,"engine":"e","version":"1","sample_rate":22050,"max_batch":4}}' \
-		'{"segment":"q1","file":"q1.wav","seconds":1.5}' '{"segment":"q2","error":"no"}' '{"batch":"b","ok":true}' 'noise' |
-		seed agent 4
+	local hello='{"hello":1,"protocol":1,"engine":"e","version":"1","sample_rate":22050,"gpu":true,"max_batch":2}'
+	printf '%s\n' "$hello" '{"segment":"q1","ok":true,"file":"q1.wav","seconds":1.5,"rate":32,"ms":5}' 'noise' \
+		'{"segment":"q2","ok":true,"file":"d/q2.wav","bytes":108}' '{"batch":"b","done":true}' '{"segment":"q3","ok":false,"error":"no"}' \
+		'{"batch":"b","done":true}' | seed agent 4
+	printf '%s\n' "$hello" '{"oom":true,"error":"x"}' '{"segment":"q1","ok":true,"file":"../q1.wav"}' '{"batch":"b","done":false,"error":"y"}' \
+		'{"segment":"q2","ok":true,"file":"link.wav"}' '{"batch":"b","done":true}' '{"oom":true}' '{"oom":true}' '{"oom":true}' | seed agent 4
+	printf '%s\n' "$hello" '!{"op":"batch","id":"c","estimate_s":2,"segments":[{"id":"q4","file":"q3.txt"},{"id":"q5"}]}' \
+		'{"segment":"q1","ok":true,"file":"none.wav"}' '!{"op":"revoke","ids":["c"]}' '{"batch":"b","done":true}' '!{"op":"handover","lease_s":60}' \
+		'{"segment":"q3","ok":true,"file":"q1.wav","sha256":"'"$(printf '%064d' 0)"'"}' '!{"op":"takeover"}' '!{"op":"revoke","all":true}' \
+		'{"batch":"b","done":true}' '!{"op":"note","text":"x"}' '!{"op":"drain"}' | seed agent 4
+	printf '%s\n' '{"error":"no model"}' '{"hello":1,"protocol":9}' | seed agent 4
 	printf 'NVIDIA GeForce RTX 4090, 24564\nTesla "T4", 15360\n97, 2000\n3, 1\n' | seed agent 5
 	printf '\0\044\0\0\0\0\0\0\0\0\0\0\0\2ab\0\0\0\0\0\0\0\2\0\0\0\1d\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\1\0\0\0\1c' | seed agent 6
 	printf '{"path":"runs/r1/a/q1.wav","offset":0,"length":-1}\n{"path":"."}\n{}\n' | seed agent 7
@@ -100,6 +108,8 @@ seeds_local() {
 	printf '\0{"pods":[%s]}' "$pod" | seed local 6
 	printf '\0{"pods":[%s,%s]}' "$pod" "${pod//local-1/local-2}" | seed local 7
 	printf '\1{"error":{"kind":"not found","message":"no such pod"}}' | seed local 8
+	printf '\1{"error":{"kind":"not found","message":"no such pod"}}' | seed local 6
+	printf '\211' | seed local 5
 	printf '\0{"billed_ms":5,"cost":6}' | seed local 9
 	printf '\0{"entries":[{"name":"a","folder":true,"bytes":1,"files":2,"changed_s":3}]}' | seed local 14
 	printf '\0%s' "$pod" | seed local 18
