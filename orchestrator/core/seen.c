@@ -22,9 +22,22 @@ static bool takes_price(struct core *c, struct core_pod *p, int64_t price_microu
 	return p->unwanted || pod_can_be_paid(c, p);
 }
 
+/* An address that a list leaves out for once is still the one to try. */
+static void keep_address(struct pod_view *now, const struct pod_view *before)
+{
+	if (now->port)
+		return;
+	now->port = before->port;
+	COPY_TEXT(now->host, before->host);
+	COPY_TEXT(now->user, before->user);
+}
+
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
+	struct pod_view before = p->view;
+
 	p->view = *view;
+	keep_address(&p->view, &before);
 	p->looks = 0;
 	if (!p->vendor_started_s)
 		p->vendor_started_s = view->started_at_s; /* a container that starts again was billed before, too */

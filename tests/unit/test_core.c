@@ -1279,6 +1279,29 @@ static void test_failed_segments(void **state)
 	}
 }
 
+/* Found by fuzzing a vendor's list: without its address a pod that was lost could not be tried again. */
+static void test_address_that_a_list_leaves_out(void **state)
+{
+	struct bench b;
+	struct pod_view v;
+
+	(void)state;
+	set_up(&b, 2);
+	start_simply(&b);
+	bring_up(&b, 0);
+	check_int("brought up", "port", pod(&b, 0)->view.port, 22);
+	v = view_of(&b, 0, POD_STATE_RUNNING);
+	v.port = 0;
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	check_int("lost", "connects", did(&b, ACT_CONNECT, 0), 1);
+	check_int("lost", "port", pod(&b, 0)->view.port, 22);
+	v.port = 2022;
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	check_int("listed with another", "port", pod(&b, 0)->view.port, 2022);
+	tear_down(&b);
+}
+
 /* Found by fuzzing a pod: one whose agent never called its batch done was paid for until its hard end. */
 static void test_batch_that_never_ends(void **state)
 {
@@ -2639,6 +2662,7 @@ int main(void)
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
+		cmocka_unit_test(test_address_that_a_list_leaves_out),
 		cmocka_unit_test(test_batch_that_never_ends),
 		cmocka_unit_test(test_poison_stays_failed),
 		cmocka_unit_test(test_ends_are_told_apart),
