@@ -11,6 +11,7 @@
 #include "base/jsonx.h"
 #include "base/pattern.h"
 #include "jobs/manifest.h"
+#include "jobs/tts/check.h"
 #include "jobs/tts/script.h"
 #include "jobs/tts/wav.h"
 
@@ -107,21 +108,62 @@ static void read_manifest(const char *bytes, size_t len)
 	manifest_free(&m);
 }
 
-static void read_wav(const char *bytes, size_t len)
+static FILE *file_of(const void *bytes, size_t len, char path[40])
 {
 	int fd = memfd_create("wav", 0);
-	struct wav_info info;
-	struct wav_sound sound;
-	struct err err = {0};
 
 	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
 		abort();
-	CLEANUP(file_close) FILE *f = fdopen(fd, "r");
-	if (wav_read_header(f, &info, &err) < 0)
+	snprintf(path, 40, "/proc/self/fd/%d", fd);
+	return fdopen(fd, "r");
+}
+
+/* A header that we write for sound of this kind says the same. */
+static void write_header(const struct wav_info *info)
+{
+	unsigned char header[WAV_HEADER_BYTES + 64] = {0};
+	uint32_t bytes = (uint32_t)(64 / wav_frame_bytes(&info->format) * wav_frame_bytes(&info->format));
+	struct wav_info back;
+	char path[40];
+	struct err err;
+
+	wav_make_header(header, &info->format, bytes);
+	CLEANUP(file_close) FILE *f = file_of(header, WAV_HEADER_BYTES + bytes, path);
+	assert(wav_read_header(f, &back, &err) == 0 && wav_same_format(&back.format, &info->format));
+	assert(back.data_offset == WAV_HEADER_BYTES && back.frames * wav_frame_bytes(&back.format) == bytes);
+}
+
+/* A sound is good, or what is wrong with it is said; and it is as long as its header has it. */
+static void judge(const char *path, const struct wav_info *info)
+{
+	static const struct check_limits limits = {.min_duration = 0.3, .max_duration = 3, .max_silence = 2, .max_clipped = 0.001,
+						   .cap_s = 40, .speed = 1};
+	struct check verdict = {0};
+	struct err err = {0};
+
+	if (check_wav(path, "W, \xc3\xa9.", &limits, &verdict, &err) < 0)
+		abort();
+	assert(verdict.ok || verdict.reason[0]);
+	if (info)
+		assert(verdict.seconds >= 0 && verdict.sample_rate == info->format.rate);
+}
+
+static void read_wav(const char *bytes, size_t len)
+{
+	struct wav_info info;
+	struct wav_sound sound;
+	char path[40];
+	struct err err = {0};
+	CLEANUP(file_close) FILE *f = file_of(bytes, len, path);
+
+	bool is_wav = wav_read_header(f, &info, &err) == 0;
+	judge(path, is_wav ? &info : NULL);
+	if (!is_wav)
 		return;
 	assert(info.data_offset + info.frames * wav_frame_bytes(&info.format) <= (int64_t)len);
 	if (wav_listen(f, &info, &sound, &err) == 0)
 		assert(sound.peak >= 0 && sound.clipped >= 0 && sound.clipped <= 1);
+	write_header(&info);
 }
 
 static void match_pattern(const char *bytes, size_t len)

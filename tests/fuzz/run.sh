@@ -39,8 +39,10 @@ seed() {
 	if [ -n "${2:-}" ]; then printf "\\$(printf '%03o' "$2")" >"$file"; else : >"$file"; fi
 	cat >>"$file"
 }
-wav() { # a header of 44 bytes and a little sound
-	printf 'RIFF\x64\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x22\x56\0\0\x44\xac\0\0\x02\0\x10\0data\x40\0\0\0'
+wav() { # wav [KIND BYTES BITS]: a header of 44 bytes and a little sound, of one channel; KIND 1: whole numbers, 3: fractions
+	printf 'RIFF\x64\0\0\0WAVEfmt \x10\0\0\0'
+	printf "\\x0${1:-1}\\0\\x01\\0\\x22\\x56\\0\\0\\x44\\xac\\0\\0\\x0${2:-2}\\0\\x${3:-10}\\0"
+	printf 'data\x40\0\0\0'
 	head -c 64 Makefile
 }
 seeds_agent() {
@@ -88,6 +90,9 @@ seeds_input() {
 	printf '{"id":"q1","text":"Hello","file":"q1.wav","sha256":"%064d","bytes":44,"seconds":1.0,"sample_rate":22050,"key":"%064d","provider":"local","gpu":"L4","batch":"f-0","attempt":"a","tries":2,"suspect":true,"reason":"odd"}\n' 0 1 |
 		seed input 6
 	wav | seed input 7
+	wav 3 4 20 | seed input 7
+	wav 3 8 40 | seed input 7
+	wav 1 4 20 | seed input 7
 	printf 'out/**/[a-c]*.mp?out/x/a1.mp4' | seed input 8
 }
 seeds_ledger() {
@@ -135,6 +140,11 @@ seeds_modal() {
 	# an image of one's own: the password of its registry, packages, an agent; and one with what is known of it
 	printf '\x11\200'"$token"'\0\6\0\x0a\4ap-1\0\x0b\0\x12\x09\x12\7\x0a\0052025a\0\6\0\x0a\4st-1\0\6\0\x0a\4im-1\0\x0e\0\0\0\0\x0a\x12\4\x0a\2hi\x0a\2\x08\1' | seed modal
 	printf '\x11\220\0\0\0\0\6\0\x0a\4im-1\0\x0e\0\0\0\0\x0a\x12\4\x0a\2hi\x0a\2\x08\1' | seed modal
+	# a token that is over already, again and again; one that says when it will be
+	local over='\0\x15\0\x0a\x13a.eyJleHAiOjE3MH0.b' later='\0\x1e\0\x0a\x1ca.eyJleHAiOjQwMDAwMDAwMDB9.b'
+	printf '\7\0'"$over$over$over$over$over"'\0\0\0\0\0\0' | seed modal
+	printf '\7\0'"$later"'\0\0\0\0\0\0' | seed modal
+	printf '\7\0'"$later"'\260\0\0'"$over"'\0\0\0' | seed modal
 	# what nobody has, alone and beside others
 	printf '\1\301'"$token"'\0\x12\0\x0a\x10\x0a\x08gpu_l40s\x12\0042.00' | seed modal
 	printf '\1\140'"$token"'\0\x12\0\x0a\x10\x0a\x08cpu_core\x12\0042.00' | seed modal
