@@ -70,6 +70,11 @@ seeds_agent() {
 seeds_config() {
 	local f
 	for f in config/examples/*/burst.cfg; do seed config <"$f"; done
+	printf '%s\n' 'provider = ["runpod", "modal"]; gpu = ["L40S:2", "none"]; pods = 3; spot = true; on_exit = "x"; volume = { name = "v"; size_gb = 20; };' \
+		'caps = { max_cost = 2.5; max_price_per_hour = 1; max_duration = "2h"; }; pod = { cpu = 2; image = "a/b:1"; };' \
+		'job = { type = "tts"; name = "n"; engine = "espeak"; input = "a.txt"; voice = "en"; check = { tries = 2; silence = 1.5; }; join = { gap = 1; loudness = -18.5; }; };' \
+		'providers = { runpod = { cloud = "ANY"; datacenters = ["EU-RO-1"]; bid = 0.3; api_url = "https://x"; }; modal = { app = "b"; gpu_prices = ["L40S=1"]; }; };' | seed config
+	printf '%s\n' 'job = { type = "command"; run = "make"; outputs = ["*.o"]; env = ["A=1"]; hang = "3m"; };' | seed config
 }
 seeds_grpc() {
 	local policy='\x08\x08\x12\x04slow\x1a\x33\x0a\x2atype.modal.com/modal.client.RPCRetryPolicy\x12\x05\x0d\0\0\0\x3f'
