@@ -353,7 +353,7 @@ static bool immortal(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
 
-	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
+	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->ever_left);
 }
 
 /* Until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap. */
@@ -366,20 +366,32 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 	/* a release waits for the end of a window that by the vendor's own word is used up */
 	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit;
 
-	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->exit_status == 9 || unseen || waits);
+	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->ever_left || unseen || waits);
+}
+
+/* Of a spot pod only a listing tells what it costs in the end. */
+static bool is_dark(const struct sim *s, const struct client *cl)
+{
+	static const enum fault_kind kinds[] = {F_LIST_FAILS, F_LIST_RATE_LIMITED, F_LIST_SLOW, F_CALL_LOST, F_CALL_REPLY_LOST,
+						F_CALL_5XX,   F_CALL_429,	   F_CALL_GARBAGE, F_CALL_SLOW};
+	bool spot = false, hit = false;
+
+	for (size_t i = 0; i < s->machine_count; i++)
+		spot = spot || (s->machines[i].client == cl->number && s->machines[i].spot);
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		hit = hit || s->hit[kinds[i]];
+	return s->wire && spot && hit;
 }
 
 static bool always_there(const struct sim *s, const struct client *cl)
 {
 	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
 						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
-	/* of a spot pod only a listing tells what it costs */
-	bool dark = s->wire && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW]);
 
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])
 			return false;
-	return !dark && !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && cl->exit_status != 9;
+	return !is_dark(s, cl) && !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && !cl->ever_left;
 }
 
 /* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */

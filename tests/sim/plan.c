@@ -211,6 +211,34 @@ static void make_company(struct plan *p, uint64_t seed)
 	make_more_faults(p, r);
 }
 
+/* ---- what runs that died or left in a hurry leave behind, with a reap that comes by while it is there ---- */
+
+static void add_leftover(struct plan *p, enum fault_kind kind, int n, int64_t ms, int x)
+{
+	p->faults[p->fault_count++] = (struct fault){.kind = kind, .n = n, .count = 1, .ms = ms, .x = x};
+}
+
+static void make_leftovers(struct plan *p, uint64_t seed)
+{
+	static const enum fault_kind kinds[] = {F_CREATE_TWICE, F_CREATE_LOST_MADE, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_SURFACES_LATE};
+	uint64_t state = seed * 0x8ebc6af09c88c6e3ull + 0x589965cc75374cc3ull, *r = &state;
+	struct core_conf *c = &p->jobs[0].conf;
+
+	if (!roll_chance(r, 3))
+		return;
+	for (int i = 0; i < 2; i++)
+		add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], (int)roll_in(r, 0, 2), roll_spread(r, 1000, 60000),
+			     (int)roll_in(r, 0, 99));
+	if (roll_chance(r, 60)) {
+		c->detached = c->want_volume = true;
+		p->ms_per_weight = MAX(p->ms_per_weight, roll_in(r, 1000, 15000));
+		add_leftover(p, F_CRASH_HANDED, 0, roll_spread(r, 1, 10000), 3); /* and never comes back */
+	} else {
+		add_leftover(p, F_SIGNAL, 0, roll_spread(r, 1000, 300000), 3);
+	}
+	add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
+}
+
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
 	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
@@ -241,8 +269,10 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	p->fault_count = (int)(roll_chance(r, 10) ? 0 : roll_spread(r, 1, FAULTS_MAX));
 	for (int i = 0; i < p->fault_count; i++)
 		make_fault(p, r, &p->faults[i]);
-	if (!alone)
+	if (!alone) {
 		make_company(p, seed & ~SEED_WIRE);
+		make_leftovers(p, seed & ~SEED_WIRE);
+	}
 	if (seed & SEED_WIRE)
 		plan_wire(p);
 }

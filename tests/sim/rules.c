@@ -262,8 +262,8 @@ static void note_clock(struct http_call *c, const struct reply *r)
 {
 	int64_t off = llabs(c->cl->laptop->wall_offset) - (c->cl->sim->now - c->sent_at) - SLACK_MS;
 
-	if (!r->failed && c->answer.dated && c->sent_offset == c->cl->laptop->wall_offset)
-		c->cl->heard_off_ms[c->provider] = off;
+	if (!r->failed && c->answer.dated) /* nothing is certain of a clock that was set while the call was under way */
+		c->cl->heard_off_ms[c->provider] = c->sent_offset == c->cl->laptop->wall_offset ? off : 0;
 }
 
 void rules_heard(struct http_call *c, const struct reply *r)

@@ -11,6 +11,7 @@ enum {
 	FAULTS_MAX = 12, /* of those that a lone client can meet */
 	MORE_FAULTS_MAX = 4,
 	WIRE_FAULTS_MAX = 8,
+	LEFTOVERS_MAX = 4,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -98,7 +99,7 @@ struct plan {
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX];
 	int fault_count;
 };
 
@@ -337,6 +338,7 @@ struct client {
 	struct actions out;
 	int life;
 	bool up, reaping, dead_forever, ever_crashed;
+	bool ever_left; /* with exit 9, before a reap */
 	size_t *seen, seen_cap; /* log entries dealt with, by machine */
 	bool *unsaved;		/* by pod of this life */
 	size_t unsaved_cap;
