@@ -750,17 +750,31 @@ static bool path_inside(const char *path)
 	return true;
 }
 
-/* And it cannot confuse a terminal or a reader of JSON: UTF-8 without control characters. */
+/* Control characters, those of Unicode, and marks that turn the direction of what is read. */
+static bool char_hostile(const unsigned char *p, size_t n)
+{
+	if (n == 1)
+		return p[0] < 0x20 || p[0] == 0x7f;
+	if (n == 2)
+		return (p[0] == 0xc2 && p[1] < 0xa0) || (p[0] == 0xd8 && p[1] == 0x9c);
+	if (n != 3 || p[0] != 0xe2)
+		return false;
+	return (p[1] == 0x80 && (p[2] == 0x8e || p[2] == 0x8f || (p[2] >= 0xa8 && p[2] <= 0xae))) ||
+	       (p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9);
+}
+
+/* And it cannot confuse a terminal, a shell or a reader of JSON: what burst takes for a safe path, and no other. */
 static bool path_safe(const char *path)
 {
 	size_t len = strlen(path);
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_at((const unsigned char *)path + i, len - i);
-		if (!n || (unsigned char)path[i] < 0x20 || path[i] == 0x7f)
+		const unsigned char *p = (const unsigned char *)path + i;
+		size_t n = utf8_at(p, len - i);
+		if (!n || char_hostile(p, n) || *p == '\\')
 			return false;
 		i += n;
 	}
-	return path_inside(path);
+	return len <= 1024 && path_inside(path);
 }
 
 static bool name_safe(const char *name)
@@ -1194,6 +1208,7 @@ struct command {
 	int watches;
 	struct output *outputs[OUTPUT_ROWS]; /* reported so far, by a hash of the name: there may be a hundred thousand */
 	long output_count;
+	bool unfit; /* one that cannot be fetched by its name was reported */
 	bool exited;
 	int code;
 	int64_t drain_until_ms;
@@ -2876,10 +2891,25 @@ static bool is_input(const struct agent *a, const char *name, const struct stat 
 	return same;
 }
 
+/* It is wanted, and has a name by which it cannot be fetched: said, once for a command. */
+static void output_unfit(struct agent *a, struct command *c, const char *name)
+{
+	if (c->unfit)
+		return;
+	c->unfit = true;
+	struct buf *b = event_begin(a, "output");
+	js_text(b, "id", c->id);
+	js_text(b, "name", name);
+	js_text(b, "error", "name");
+	event_end(a);
+}
+
 static void output_offer(struct agent *a, struct command *c, const char *name, const struct stat *st)
 {
-	if (!S_ISREG(st->st_mode) || !is_output(a, name) || !path_safe(name) || is_input(a, name, st))
+	if (!S_ISREG(st->st_mode) || !is_output(a, name) || is_input(a, name, st))
 		return;
+	if (!path_safe(name))
+		return output_unfit(a, c, name);
 	struct output *o = output_find(c, name);
 	if (o && o->ino == st->st_ino && o->size == st->st_size && o->mtime.tv_sec == st->st_mtim.tv_sec &&
 	    o->mtime.tv_nsec == st->st_mtim.tv_nsec)

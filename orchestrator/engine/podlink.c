@@ -237,25 +237,30 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	post(e, &ev, NULL);
 }
 
-/* Two parts of a command that write the same name: one of the two would be lost. */
-static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
+/* It makes a file of this name, and that is the job's own doing: another try would do the same. */
+static void name_fails(struct engine *e, int pod, uint32_t segment, const char *name, const char *why)
 {
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	struct segment_result *result = &e->setup->results[segment];
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	struct err err;
 
-	if (!name || !receive_takes_name(name))
-		return false; /* refused elsewhere */
-	uint32_t owner = outfiles_claim(e, segment, name);
-	if (owner == segment)
-		return false;
-	str_add_printable(&shown, name, strlen(name), 100);
-	struct segment_result *result = &e->setup->results[segment];
-	snprintf(result->reason, sizeof(result->reason), "makes %s, as %s does: put $BURST_INDEX into the name", str_text(&shown),
-		 e->segments[owner].id);
+	str_add_printable(&shown, name, strlen(name), 60);
+	snprintf(result->reason, sizeof(result->reason), "makes %s, %s", str_text(&shown), why);
 	err_set(&err, ERR_JOB, "%s: %s", e->segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
-	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
+}
+
+/* Two parts of a command that write the same name: one of the two would be lost. */
+static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
+{
+	uint32_t owner = outfiles_claim(e, segment, name);
+
+	if (owner == segment)
+		return false;
+	CLEANUP(free_text) char *why = xasprintf("as %s does: put $BURST_INDEX into the name", e->segments[owner].id);
+	name_fails(e, pod, segment, name, why);
 	return true;
 }
 
@@ -266,7 +271,11 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 
 	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
 		return;
-	if (name_is_taken(e, pod, (uint32_t)segment, name))
+	if (name && (jsonx_text(event, "error", NULL) || !receive_takes_name(name))) {
+		name_fails(e, pod, (uint32_t)segment, name, "which cannot come here by that name: rename it, or leave it out of job.outputs");
+		return;
+	}
+	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
 	begin_report(e, pod, (uint32_t)segment);
 	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)

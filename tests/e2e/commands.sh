@@ -591,6 +591,39 @@ t_two_parts_make_the_same_file() { # one of the two would be lost: said, and not
 	is "$(cat out/same.txt | wc -l)" 1 "the file that is there"
 }
 
+odd_names() { # a run of the commands on stdin
+	mkdir -p code && cat >code/go.sh
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		code = { path = "code"; };
+		job = { name = "t"; type = "command"; run = "sh go.sh"; outputs = ["*.txt", "f/**"]; output = "out"; };
+	E
+	burst run --json
+}
+t_outputs_with_odd_names() { # come home, as long as they are
+	odd_names <<-'E'
+		echo 1 >' a b.txt'; echo 2 >-c.txt; echo 3 >'~d.txt'; echo 4 >'é.txt'; echo 5 >'e:?*".txt'; : >empty.txt
+		echo 6 >"$(printf 'x%.0s' $(seq 251)).txt"; d=f/$(printf 'y%.0s' $(seq 255)); mkdir -p "$d"; echo 7 >"$d/$(printf 'z%.0s' $(seq 255))"
+	E
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(find out -type f -not -name manifest.jsonl | wc -l)" 8 "files"
+	is "$(cat "out/$(printf 'x%.0s' {1..251}).txt")" 6 "the longest name"
+	burst run --json
+	is "$STATUS" 0 "again: over its own"
+}
+t_outputs_that_cannot_come() { # by the name they have: the segment fails at once, and says which
+	local name
+	for name in 'a\377.txt' 'b\nc.txt' 'd\\e.txt' 'f\342\200\256.txt' 'f/.git/config' 'f/x.part'; do
+		rm -rf out
+		odd_names <<-E
+			mkdir -p f/.git; echo 1 >"\$(printf '$name')"; echo 2 >good.txt
+		E
+		is "$STATUS" 1 "$name: exit status ($(tail -n 2 err.txt))"
+		has err.txt "which cannot come here by that name: rename it, or leave it out of job.outputs"
+		is "$(grep -c 'cannot come here' err.txt)" 2 "$name: said" # as it happens, and at the end
+		is "$(json '.pods | length')" 1 "$name: pods"
+	done
+}
 t_words_that_are_no_text() { # whatever bytes it prints are its log, and no fault of the pod's
 	cat >burst.cfg <<-'E'
 		provider = "local";

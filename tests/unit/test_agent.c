@@ -230,6 +230,28 @@ static void paths(void **state)
 			fail_msg("path_safe(\"%s\")", cases[i].path);
 }
 
+bool path_is_safe(const char *path); /* what burst takes for one (base/path.h) */
+
+static void safe_is_what_burst_calls_safe(void **state)
+{
+	(void)state;
+	static const char *const bits[] = { "a", "/", ".", "..", "\\", "\n", "\x7f", "\xc2\x9b", "\xc2\xa0", "\xd8\x9c", "\xe2\x80\x8d",
+					    "\xe2\x80\xae", "\xe2\x81\xa6", "\xe2\x81\xa5", "\xc3\xa4", "\xff", "\xed\xa0\x80", "\xf0\x9f\x98\x80",
+					    "\xf4\x90\x80\x80", " ", "-", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" };
+	int safe = 0;
+	for (int i = 0; i < 200000; i++) {
+		struct buf b = { 0 };
+		for (unsigned k = dice(dice(4) ? 5 : 40); k; k--)
+			buf_text(&b, bits[dice(dice(2) ? ARRAY_LEN(bits) : 2)]);
+		const char *path = buf_str(&b);
+		safe += path_safe(path);
+		if (path_safe(path) != path_is_safe(path))
+			fail_msg("the agent says %d of \"%s\"", path_safe(path), path);
+		buf_free(&b);
+	}
+	assert_in_range(safe, 10000, 190000);
+}
+
 static void links_stay_inside(void **state)
 {
 	(void)state;
@@ -519,6 +541,7 @@ int main(void)
 		cmocka_unit_test(json_reads_as_jansson_does), cmocka_unit_test(json_refuses),
 		cmocka_unit_test(json_written_is_json),	      cmocka_unit_test(sha256_is_libcrypto_s),
 		cmocka_unit_test(paths),		      cmocka_unit_test(links_stay_inside),
+		cmocka_unit_test(safe_is_what_burst_calls_safe),
 		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
 		cmocka_unit_test(environment_as_shells_quote_it), cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/file.h>
 #ifdef __linux__
@@ -62,6 +63,29 @@ static void a_file_comes_home(void **state)
 	receive_drop(r, true);
 	want_file(*state, "sub/folder/a.wav", text, TEXT_LEN);
 	assert_false(have(*state, "sub/folder/a.wav.part"));
+}
+
+/* The longest name there is leaves no room for what a part is called otherwise. */
+static void the_longest_name(void **state)
+{
+	char name[4 + NAME_MAX + 1] = "sub/";
+
+	memset(name + 4, 'x', NAME_MAX);
+	name[4 + NAME_MAX] = '\0';
+	for (int end = 4 + NAME_MAX; end > 4 + NAME_MAX - 8; end--) {
+		name[end] = '\0';
+		struct receive *r = begin(*state, name, text, TEXT_LEN);
+		MUST(receive_add(r, text, 10, err));
+		receive_drop(r, true); /* it is gone on with */
+		r = begin(*state, name, text, TEXT_LEN);
+		assert_int_equal(receive_offset(r), 10);
+		MUST(receive_add(r, text + 10, TEXT_LEN - 10, err));
+		MUST(receive_finish(r, err));
+		assert_true(path_exists(receive_part_path(r)));
+		MUST(receive_keep(r, err));
+		receive_drop(r, true);
+		want_file(*state, name, text, TEXT_LEN);
+	}
 }
 
 static void an_empty_file(void **state)
@@ -584,6 +608,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_SCRATCH(a_file_comes_home),
+		IN_SCRATCH(the_longest_name),
 		IN_SCRATCH(an_empty_file),
 		IN_SCRATCH(an_old_file_is_replaced),
 		IN_SCRATCH(hostile_announcements),
