@@ -133,6 +133,18 @@ static int lock_output(struct launch *l, struct err *err)
 	return 0;
 }
 
+/* What travels travels as JSON: a value that is no text would arrive empty. */
+static int check_env(const struct section *conf, const struct job_needs *needs, struct err *err)
+{
+	for (const char *const *name = needs->env_names; name && *name; name++) {
+		const char *value = getenv(*name);
+		if (value && !utf8_valid(value, strlen(value)))
+			return err_set(err, ERR_CONFIG, "%s: job.env: the value of %s in your environment is no UTF-8 text, and cannot travel to pods",
+				       section_where(conf, "env"), *name);
+	}
+	return 0;
+}
+
 int launch_read_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -150,7 +162,9 @@ int launch_read_job(struct launch *l, struct err *err)
 		.verbose = ctx->verbose > 0,
 	};
 	s->job_ops = config_job_ops(ctx->config);
-	return s->job_ops->load(&s->job, &setup, err);
+	if (s->job_ops->load(&s->job, &setup, err) < 0)
+		return -1;
+	return check_env(job, s->job_ops->needs(s->job), err);
 }
 
 int launch_load_job(struct launch *l, struct err *err)

@@ -624,6 +624,19 @@ t_outputs_that_cannot_come() { # by the name they have: the segment fails at onc
 		is "$(json '.pods | length')" 1 "$name: pods"
 	done
 }
+t_values_of_variables() { # arrive as they are, whatever text they are; others are no value
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { name = "t"; type = "command"; run = "printf %s \"$V\" >v.txt"; outputs = ["v.txt"]; output = "out"; env = ["V"]; };
+	E
+	V=$'two\nlines "q" \'s\' \\ $x `id` é \001 ' burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/v.txt; echo .)" $'two\nlines "q" \'s\' \\ $x `id` é \001 .' "the value"
+	V=$'a\xff' burst run
+	is "$STATUS" 2 "no text: exit status"
+	has err.txt "the value of V in your environment is no UTF-8 text, and cannot travel to pods"
+	is "$("$BURST" ledger --json | jq length)" 1 "runs"
+}
 t_words_that_are_no_text() { # whatever bytes it prints are its log, and no fault of the pod's
 	cat >burst.cfg <<-'E'
 		provider = "local";
