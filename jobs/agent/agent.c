@@ -1560,10 +1560,16 @@ static bool log_room(struct agent *a, size_t len)
 }
 
 /* id names a segment or a task; NULL: worker w. */
+/* Of a line that was written over again and again (a progress bar) the last state, as a terminal would show it. */
 static void log_line(struct agent *a, int w, const char *id, const char *line, size_t len)
 {
 	while (len && (line[len - 1] == '\r' || line[len - 1] == '\n'))
 		len--;
+	const char *cr = len ? memrchr(line, '\r', len) : NULL;
+	if (cr) {
+		len -= (size_t)(cr + 1 - line);
+		line = cr + 1;
+	}
 	len = MIN(len, (size_t)LOG_LINE_MAX);
 	if (!len || !log_room(a, len + 48))
 		return;
@@ -2495,7 +2501,7 @@ static void worker_line(struct agent *a, struct worker *w, const char *line, siz
 		log_line(a, w->w, NULL, line, len);
 }
 
-/* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped. */
+/* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped, unless it is written over. */
 static void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, const char *id)
 {
 	size_t from = 0;
@@ -2507,6 +2513,9 @@ static void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, con
 		from = (size_t)(nl - b->p) + 1;
 	}
 	buf_drop(b, from);
+	const char *cr = b->len > 4 * LOG_LINE_MAX ? memrchr(b->p, '\r', b->len - 1) : NULL;
+	if (cr) /* what it was written over with counts alone */
+		buf_drop(b, (size_t)(cr - b->p));
 	if (b->len > 4 * LOG_LINE_MAX) {
 		if (!*skipping)
 			log_line(a, w, id, b->p, b->len);

@@ -637,6 +637,16 @@ t_values_of_variables() { # arrive as they are, whatever text they are; others a
 	has err.txt "the value of V in your environment is no UTF-8 text, and cannot travel to pods"
 	is "$("$BURST" ledger --json | jq length)" 1 "runs"
 }
+t_progress_bars() { # of a line that is written over the last state is told
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { name = "t"; type = "command"; output = "out";
+			run = "for i in $(seq 3000); do printf '\\r%5d of 3000 |##########          |' $i; done; printf '\\rall of it\\r\\n'; printf '1 %%\\r2 %%\\n' >&2"; };
+	E
+	burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(grep -o '| .*' err.txt | grep -E 'all of it|%|of 3000' | tr '\n' ,)" "| all of it,| 2 %," "told"
+}
 t_words_that_are_no_text() { # whatever bytes it prints are its log, and no fault of the pod's
 	cat >burst.cfg <<-'E'
 		provider = "local";
