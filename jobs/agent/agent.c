@@ -1561,15 +1561,20 @@ static bool log_room(struct agent *a, size_t len)
 
 /* id names a segment or a task; NULL: worker w. */
 /* Of a line that was written over again and again (a progress bar) the last state, as a terminal would show it. */
+static const char *last_state(const char *line, size_t *len)
+{
+	while (*len && (line[*len - 1] == '\r' || line[*len - 1] == '\n'))
+		--*len;
+	const char *cr = *len ? memrchr(line, '\r', *len) : NULL;
+	if (!cr)
+		return line;
+	*len -= (size_t)(cr + 1 - line);
+	return cr + 1;
+}
+
 static void log_line(struct agent *a, int w, const char *id, const char *line, size_t len)
 {
-	while (len && (line[len - 1] == '\r' || line[len - 1] == '\n'))
-		len--;
-	const char *cr = len ? memrchr(line, '\r', len) : NULL;
-	if (cr) {
-		len -= (size_t)(cr + 1 - line);
-		line = cr + 1;
-	}
+	line = last_state(line, &len);
 	len = MIN(len, (size_t)LOG_LINE_MAX);
 	if (!len || !log_room(a, len + 48))
 		return;
@@ -2492,6 +2497,7 @@ static void worker_line(struct agent *a, struct worker *w, const char *line, siz
 	w->line_ms = now_ms(a);
 	struct json_doc doc = { 0 };
 	bool obeyed = false;
+	line = last_state(line, &len); /* a library's progress bar may stand before what the worker says */
 	if (len && line[0] == '{' && w->state != WORKER_FAILED && !w->killed_for) {
 		const struct json *value = json_read(&doc, line, len);
 		obeyed = value && value->type == J_OBJECT && worker_obeyed(a, w, value);
@@ -2499,6 +2505,14 @@ static void worker_line(struct agent *a, struct worker *w, const char *line, siz
 	}
 	if (!obeyed)
 		log_line(a, w->w, NULL, line, len);
+}
+
+/* Of a line as long as that, not whole yet, only what it was written over with counts. */
+static void written_over(struct buf *b, size_t most)
+{
+	const char *cr = b->len > most ? memrchr(b->p, '\r', b->len - 1) : NULL;
+	if (cr)
+		buf_drop(b, (size_t)(cr - b->p));
 }
 
 /* Hands every whole line of `b` on. A log line that never ends is cut, what follows it is skipped, unless it is written over. */
@@ -2513,9 +2527,7 @@ static void log_lines(struct agent *a, struct buf *b, bool *skipping, int w, con
 		from = (size_t)(nl - b->p) + 1;
 	}
 	buf_drop(b, from);
-	const char *cr = b->len > 4 * LOG_LINE_MAX ? memrchr(b->p, '\r', b->len - 1) : NULL;
-	if (cr) /* what it was written over with counts alone */
-		buf_drop(b, (size_t)(cr - b->p));
+	written_over(b, 4 * LOG_LINE_MAX);
 	if (b->len > 4 * LOG_LINE_MAX) {
 		if (!*skipping)
 			log_line(a, w, id, b->p, b->len);
@@ -2554,6 +2566,7 @@ static bool worker_read_out(struct agent *a, struct worker *w, int rounds)
 			from = (size_t)(nl - w->line.p) + 1;
 		}
 		buf_drop(&w->line, from);
+		written_over(&w->line, LINE_MAX_BYTES);
 		if (w->line.len > LINE_MAX_BYTES) {
 			log_line(a, w->w, NULL, w->line.p, 200);
 			worker_kill(w, "garbage");

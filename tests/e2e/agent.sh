@@ -135,6 +135,15 @@ test_renders() {
 	expect '"ev":"idle"'
 }
 
+# ... of which one is longer than a line may be
+test_progress_bars_before_its_words() {
+	start 1 '"BAR":"30000"'
+	batch b1 q1 q2
+	expect '"ev":"batch","id":"b1","state":"done"'
+	equal 'segments' "$(count '"ev":"segment".*"ok":true')" 2
+	equal 'crashes' "$(count '"state":"retry"')" 0
+}
+
 test_keeps_the_lease() {
 	tell '{"op":"renew","lease_s":100}'
 	expect '"ev":"lease","left_s":(100|99)'
@@ -498,7 +507,7 @@ run() {
 	[ "$fails" = "$failed_before" ] && echo "ok: $name"
 }
 
-for t in $(sed -n 's/^test_\([a-z_]*\)() {$/\1/p' "$0"); do
+for t in $(sed -n 's/^test_\([a-z_]*\)() {.*/\1/p' "$0"); do
 	run "$t"
 done
 [ $fails = 0 ]

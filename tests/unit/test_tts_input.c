@@ -240,6 +240,10 @@ static void broken_json(void **state)
 	assert_int_equal(load("b.jsonl", INPUT_AUTO, &s, &err), -1);
 	if (!starts_with(err.msg, "b.jsonl:2: not JSON: "))
 		fail_msg("%s", err.msg);
+	script_free(&s);
+	put_text("n.jsonl", "{\"text\":\"a\\u0000b\"}\n");
+	assert_int_equal(load("n.jsonl", INPUT_AUTO, &s, &err), -1);
+	assert_true(starts_with(err.msg, "n.jsonl:1: not JSON: a text holds \\u0000"));
 }
 
 static void modes(void **state)

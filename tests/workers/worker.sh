@@ -9,6 +9,7 @@
 #	SLOW=s        takes this long for each segment            CHATTY=1      writes log on both channels
 #	SILENT=1      never says hello                            BAD_HELLO=1   says hello with an error
 #	MAX_BATCH=n   in its hello (8)                            FORGET_ON=id  never mentions this segment
+#	BAR=n         draws a bar of n states before it says something
 #	NOISE=1       speaks noise, not silence               SILENCE_ON=id but silence here
 # Faults named ONCE_* happen only the first time (a file in BURST_OUT remembers).
 
@@ -43,6 +44,7 @@ fault() { # ID
 speak() { # ID
 	fault "$1"
 	[ -z "$SLOW" ] || sleep "$SLOW"
+	[ -z "$BAR" ] || awk -v n="$BAR" 'BEGIN { for (i = 1; i <= n; i++) printf "\r%60d of %d", i, n; printf "\r" }'
 	[ -z "$CHATTY" ] || { say "now $1"; echo "err $1" >&2; }
 	case $1 in
 	"$REFUSE_ON") say "{\"segment\":\"$1\",\"ok\":false,\"error\":\"cannot say that\"}"; return ;;
