@@ -1121,6 +1121,8 @@ static void test_modal(void **state)
 	provider_modal.close(modal);
 	static const char *const asked[] = {"AuthTokenGet", "SandboxTerminate", "SandboxWait", "SandboxList", "SandboxGetTaskId"};
 	CLEANUP(json_decref) json_t *said = heard();
+	for (size_t i = 0; requests_in(said) != ARRAY_LEN(asked) && i < requests_in(said); i++)
+		print_message("asked: %s\n", header_of(said, i, ":path"));
 	assert_int_equal(requests_in(said), ARRAY_LEN(asked));
 	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
 		assert_string_equal(strrchr(header_of(said, i, ":path"), '/') + 1, asked[i]);
