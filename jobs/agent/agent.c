@@ -560,12 +560,12 @@ static void js_quote(struct buf *b, const char *text, size_t len)
 	const unsigned char *p = (const unsigned char *)text;
 	buf_char(b, '"');
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_at(p + i, len - i);
+		size_t n = p[i] ? utf8_at(p + i, len - i) : 0;
 		if (p[i] == '"' || p[i] == '\\')
 			buf_printf(b, "\\%c", p[i]);
-		else if ((p[i] && p[i] < 0x20) || p[i] == 0x7f)
+		else if (n == 1 && (p[i] < 0x20 || p[i] == 0x7f))
 			buf_printf(b, "\\u%04x", p[i]);
-		else if (n && p[i])
+		else if (n)
 			buf_add(b, p + i, n);
 		else
 			buf_text(b, "\xef\xbf\xbd");
@@ -1559,7 +1559,6 @@ static bool log_room(struct agent *a, size_t len)
 	return true;
 }
 
-/* id names a segment or a task; NULL: worker w. */
 /* Of a line that was written over again and again (a progress bar) the last state, as a terminal would show it. */
 static const char *last_state(const char *line, size_t *len)
 {
@@ -1572,6 +1571,7 @@ static const char *last_state(const char *line, size_t *len)
 	return cr + 1;
 }
 
+/* id names a segment or a task; NULL: worker w. */
 static void log_line(struct agent *a, int w, const char *id, const char *line, size_t len)
 {
 	line = last_state(line, &len);

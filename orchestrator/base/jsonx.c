@@ -20,6 +20,11 @@ int64_t jsonx_int(const json_t *object, const char *key, int64_t absent)
 	return absent;
 }
 
+int64_t jsonx_bounded(const json_t *object, const char *key, int64_t absent, int64_t most)
+{
+	return MIN(MAX(jsonx_int(object, key, absent), 0), most);
+}
+
 double jsonx_number(const json_t *object, const char *key, double absent)
 {
 	const json_t *value = json_object_get(object, key);

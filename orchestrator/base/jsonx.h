@@ -10,6 +10,8 @@
 
 const char *jsonx_text(const json_t *object, const char *key, const char *absent); /* borrowed */
 int64_t jsonx_int(const json_t *object, const char *key, int64_t absent);	   /* takes 3 and 3.0 */
+/* ... brought into the range from 0 to most: a number of somebody else's */
+int64_t jsonx_bounded(const json_t *object, const char *key, int64_t absent, int64_t most);
 double jsonx_number(const json_t *object, const char *key, double absent);
 bool jsonx_bool(const json_t *object, const char *key, bool absent);
 /* Parses exactly one object of at most len bytes (ERR_BUG with the place on a mistake); json_decref() it. NULL on error. */

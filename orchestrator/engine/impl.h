@@ -214,7 +214,6 @@ void podlink_shown(char *to, size_t room, const char *from);
 /* Which GPU an agent says that it sees, called as offers call it. */
 void podlink_gpu_seen(struct epod *p, const char *said);
 /* A number of a pod, held between 0 and most. */
-int64_t podlink_bounded(const json_t *event, const char *key, int64_t absent, int64_t most);
 
 /* prepare.c: what a pod needs before it can work. shared: also what its volume keeps for all pods. */
 void prepare_pod(struct engine *e, int pod, bool shared);

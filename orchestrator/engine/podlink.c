@@ -39,18 +39,10 @@ void podlink_gpu_seen(struct epod *p, const char *said)
 		podlink_shown(p->gpu_seen, sizeof(p->gpu_seen), known ? known->name : said);
 }
 
-/* A number of an agent, brought into the range that such a number can have. */
-int64_t podlink_bounded(const json_t *event, const char *key, int64_t absent, int64_t most)
-{
-	int64_t n = jsonx_int(event, key, absent);
-
-	return n < 0 ? 0 : MIN(n, most);
-}
-
 /* A time that it has measured: it cannot have begun before it was rented. */
 static int64_t measured_ms(const struct engine *e, int pod, const json_t *event, const char *key)
 {
-	return podlink_bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
+	return jsonx_bounded(event, key, 0, MAX(clock_boot_ms() - core_pod_at(e->core, pod)->create_at, 0));
 }
 
 void podlink_say(struct engine *e, int pod, json_t *line)
@@ -233,7 +225,7 @@ static void segment_event(struct engine *e, int pod, const json_t *event)
 	e->pods[pod].rendered++;
 	podlink_shown(s->batch, sizeof(s->batch), jsonx_text(event, "batch", ""));
 	s->seconds = MAX(jsonx_number(event, "seconds", 0), 0);
-	s->rate = (int)podlink_bounded(event, "rate", 0, 1 << 24);
+	s->rate = (int)jsonx_bounded(event, "rate", 0, 1 << 24);
 	post(e, &ev, NULL);
 }
 
@@ -336,7 +328,7 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
 
 	if (!ok)
 		engine_log(e, LOG_INFO, "pod %s: its volume cannot be synced: its files come by way of the pod", pod_called(e, pod));
-	tell_synced(e, pod, (int)podlink_bounded(event, "turn", 0, INT32_MAX), ok);
+	tell_synced(e, pod, (int)jsonx_bounded(event, "turn", 0, INT32_MAX), ok);
 }
 
 /* For doctor: the last word of this vendor's pods, and when it changed. One that ended itself is not outdone by one that has
@@ -475,9 +467,9 @@ static void greet_when_caught_up(struct engine *e, int pod)
 
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms)
 {
-	int64_t began_s = podlink_bounded(hello, "began_s", 0, CLOCK_MOST_S);
+	int64_t began_s = jsonx_bounded(hello, "began_s", 0, CLOCK_MOST_S);
 
-	return began_s ? began_s * 1000 + podlink_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) - wall_ms : 0;
+	return began_s ? began_s * 1000 + jsonx_bounded(hello, "t", 0, CLOCK_MOST_S * 1000) - wall_ms : 0;
 }
 
 /* It reads its hard end, an epoch, from a clock of its own. */
@@ -500,7 +492,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	struct epod *p = &e->pods[at->pod];
 	const char *how = jsonx_text(hello, "switch", "bad nothing was said");
 	const json_t *gpus = json_object_get(hello, "gpus");
-	int64_t workers = podlink_bounded(hello, "workers", 0, 1000);
+	int64_t workers = jsonx_bounded(hello, "workers", 0, 1000);
 
 	p->helloed = true;
 	compare_clocks(e, at->pod, hello);
@@ -517,9 +509,9 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 			   .workers_alive = workers > 0};
 	/* what happened while nobody listened comes first: only then is it known what is left to be done there */
 	p->greeting = ev;
-	p->caught_up_at = podlink_bounded(hello, "next", 1, INT64_MAX) - 1;
+	p->caught_up_at = jsonx_bounded(hello, "next", 1, INT64_MAX) - 1;
 	p->running = json_incref(json_object_get(hello, "running"));
-	p->running_t = podlink_bounded(hello, "t", 0, INT64_MAX);
+	p->running_t = jsonx_bounded(hello, "t", 0, INT64_MAX);
 	greet_when_caught_up(e, at->pod);
 }
 

@@ -330,7 +330,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		return;
 	}
 	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
-			   .max_batch = (int)podlink_bounded(event, "max_batch", 0, INT32_MAX)};
+			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX)};
 	post(e, &ev, NULL);
 }
 

@@ -326,18 +326,13 @@ static int read_entries(const json_t *from, struct op_result *result, struct err
 	return 0;
 }
 
-static int64_t moment_s(const json_t *from, const char *key_ms)
-{
-	return MIN(MAX(jsonx_int(from, key_ms, 0), 0) / 1000, EPOCH_MOST_S);
-}
-
 static int read_pod(const json_t *from, struct pod_view *view, struct err *err)
 {
 	if (wire_read_view(from, view, err) < 0)
 		return -1;
-	view->created_at_s = moment_s(from, "created_ms");
-	view->started_at_s = moment_s(from, "started_ms");
-	view->ended_at_s = moment_s(from, "ended_ms");
+	view->created_at_s = jsonx_bounded(from, "created_ms", 0, EPOCH_MOST_S * 1000) / 1000;
+	view->started_at_s = jsonx_bounded(from, "started_ms", 0, EPOCH_MOST_S * 1000) / 1000;
+	view->ended_at_s = jsonx_bounded(from, "ended_ms", 0, EPOCH_MOST_S * 1000) / 1000;
 	return 0;
 }
 

@@ -110,7 +110,7 @@ static int read_marker(const json_t *from, struct marker *marker, struct err *er
 	    copy_whole(marker->run, sizeof(marker->run), from, "run", err) < 0 ||
 	    copy_whole(marker->attempt, sizeof(marker->attempt), from, "attempt", err) < 0)
 		return err_wrap(err, "marker");
-	marker->hard_end_s = MIN(MAX(jsonx_int(from, "hard_end_s", 0), 0), EPOCH_MOST_S);
+	marker->hard_end_s = jsonx_bounded(from, "hard_end_s", 0, EPOCH_MOST_S);
 	return 0;
 }
 
@@ -120,7 +120,7 @@ int wire_read_view(const json_t *from, struct pod_view *out, struct err *err)
 		.state = read_state(jsonx_text(from, "state", "")),
 		.preempted = jsonx_bool(from, "preempted", false),
 		.spot = jsonx_bool(from, "spot", false),
-		.price_microusd_h = MIN(MAX(jsonx_int(from, "price", 0), 0), MONEY_MOST),
+		.price_microusd_h = jsonx_bounded(from, "price", 0, MONEY_MOST),
 	};
 	int64_t port = jsonx_int(from, "port", 0);
 

@@ -227,22 +227,17 @@ static void vendor_end(const char *id)
 			world.pods[i].state = POD_STATE_GONE;
 }
 
-static int64_t number(const json_t *from, const char *key, int64_t most)
-{
-	return MIN(MAX(jsonx_int(from, key, 0), 0), most);
-}
-
 /* What a translator may make of anything that a vendor says of a pod. */
 static void view_change(struct pod_view *v, const json_t *from)
 {
-	v->state = (enum pod_state)number(from, "state", POD_STATE_GONE);
-	v->end = (enum pod_end)number(from, "end", POD_END_VENDOR);
+	v->state = (enum pod_state)jsonx_bounded(from, "state", 0, POD_STATE_GONE);
+	v->end = (enum pod_end)jsonx_bounded(from, "end", 0, POD_END_VENDOR);
 	v->preempted = jsonx_bool(from, "preempted", false);
-	v->price_microusd_h = number(from, "price", MONEY_MOST);
-	v->created_at_s = number(from, "created", EPOCH_MOST_S);
-	v->started_at_s = number(from, "started", EPOCH_MOST_S);
-	v->ended_at_s = number(from, "ended", EPOCH_MOST_S);
-	v->port = (int)number(from, "port", 65535);
+	v->price_microusd_h = jsonx_bounded(from, "price", 0, MONEY_MOST);
+	v->created_at_s = jsonx_bounded(from, "created", 0, EPOCH_MOST_S);
+	v->started_at_s = jsonx_bounded(from, "started", 0, EPOCH_MOST_S);
+	v->ended_at_s = jsonx_bounded(from, "ended", 0, EPOCH_MOST_S);
+	v->port = (int)jsonx_bounded(from, "port", 0, 65535);
 	COPY_TEXT(v->host, v->port ? "192.0.2.2" : "");
 	COPY_TEXT(v->gpu, jsonx_text(from, "gpu", ""));
 	COPY_TEXT(v->region, jsonx_text(from, "region", ""));
