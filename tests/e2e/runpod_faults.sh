@@ -411,6 +411,23 @@ c_spot_is_taken_back() {
 	is "$(json '.pods[0].spot')" true spot
 	has err.txt "it is gone"
 }
+# The create's answer is lost, its client dies, and the vendor takes the pod back before any list shows it.
+c_taken_back_before_anybody_saw_it() {
+	rp_fault F2
+	rp_fault F3 '"list":true,"ms":60000'
+	rp_config 'spot = true;'
+	burst_bg run --json
+	wait_for 10 "a pod" eval '[ -n "$(rp_pods)" ]'
+	kill -KILL "$PID"
+	burst_wait 2>/dev/null
+	is "$(intent_is_known && echo yes)" yes "the intent alone is known"
+	rp_control "pods/$(rp_pods | cut -d' ' -f1)" '{"preempt":"TERMINATED"}' >/dev/null
+	is "$(rp_control billing | jq '[.[] | select(.unasked)] | length')" 1 "pods that nobody could learn of"
+	burst run --json
+	all_done 6 2
+	has err.txt "was never answered; looking for its pod, for 60 s or more"
+	is "$(in_ledger "select count(*) from pod where state not in ('gone', 'failed')")" 0 "pods that the ledger holds for open"
+}
 c_its_files_are_saved_from_the_volume() { # although the storage fails at first
 	rp_fault F15 '"ms":8000,"to":"TERMINATED"'
 	rp_fault F23 '"times":2'
@@ -475,10 +492,10 @@ c_quiz_on_four_pods() {
 # Each waits at most for what must be waited for: the slowest come first.
 t_every_fault() {
 	# shellcheck disable=SC2046
-	cases c_create_says_500_and_made_it c_create_is_cut_and_made_it c_create_answers_in_half_a_sentence c_never_listed c_a_list_that_never_is_whole \
+	cases c_create_says_500_and_made_it c_create_is_cut_and_made_it c_create_answers_in_half_a_sentence c_never_listed c_a_list_that_never_is_whole c_taken_back_before_anybody_saw_it \
 		c_stuck_host_is_given_up_early_and_avoided c_pull_that_moves_is_waited_for \
 		c_stuck_before_its_image c_running_without_a_port c_dearer_than_it_was_offered c_so_dear_that_the_cap_would_break \
-		$(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxE "c_create_(says_500|is_cut|answers_in).*|c_never_listed|c_a_list_that_never.*|c_stuck_host_is_given_up.*|c_pull_that_moves.*|c_stuck_before_its_image|c_running_without_a_port|c_dearer.*|c_so_dear.*")
+		$(declare -F | sed -n 's/^declare -f \(c_.*\)/\1/p' | grep -vxE "c_create_(says_500|is_cut|answers_in).*|c_never_listed|c_a_list_that_never.*|c_taken_back_before.*|c_stuck_host_is_given_up.*|c_pull_that_moves.*|c_stuck_before_its_image|c_running_without_a_port|c_dearer.*|c_so_dear.*")
 }
 
 run_tests "$@"

@@ -37,9 +37,9 @@ cloud_over() { # what must be true at the end of every test
 	all_in_ledger
 	rp_stop
 }
-all_in_ledger() { # every pod that ever was
+all_in_ledger() { # every pod that ever was and that anybody could learn of
 	# shellcheck disable=SC2046
-	ids_in_ledger $(rp_control state | jq -r '.pods[].id')
+	ids_in_ledger $(rp_control state | jq -r '.pods[] | select(.unasked | not).id')
 }
 
 # ---- what happened ----
@@ -51,7 +51,7 @@ asked() { # asked OP [JQ CONDITION]: how many such requests
 # ---- what the ledger says ----
 
 all_paid_for() {
-	paid_for < <(rp_control billing | jq -r '.[] | "\(.id) \(.seconds * 1000 | floor)"')
+	paid_for < <(rp_control billing | jq -r '.[] | select(.unasked | not) | "\(.id) \(.seconds * 1000 | floor)"')
 }
 no_secrets_in() { # no_secrets_in FILE...: also folders
 	{

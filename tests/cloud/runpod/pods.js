@@ -421,6 +421,7 @@ class Pods {
 	preempt(pod, to) {
 		if (pod.ended_ms || pod.status === 'EXITED') return;
 		this.say(pod, 'outbid');
+		pod.taken_back = to === 'TERMINATED';
 		const why = `Outbid: ${new Date(clock.now()).toString()}`;
 		if (to === 'TERMINATED') this.terminate(pod, why);
 		else this.stop(pod, why);

@@ -180,11 +180,14 @@ const pods = {
 			if (!hides(pod)) return true;
 			return c.does.hide === true && hidden++ > 0;
 		});
+		for (const pod of list) pod.told = true;
 		return { status: 200, body: { pods: list.map((pod) => c.world.pods.view(pod)) } };
 	},
 
 	getPod(c) {
-		return { status: 200, body: c.world.pods.view(visible_pod(c)) };
+		const pod = visible_pod(c);
+		pod.told = true;
+		return { status: 200, body: c.world.pods.view(pod) };
 	},
 
 	patchPod(c) {

@@ -316,10 +316,14 @@ async function serve_graphql(c) {
 
 // ---- control ----
 
+// It was taken back before anybody was told of it: whose client died in its create cannot know it.
+const unasked = (pod) => !!pod.taken_back && !pod.told;
+
 function pod_state(world, pod) {
 	const { id, name, status, quirks, spot, bid, rate, created_ms, started_ms, ended_ms, starts, key, spans } = pod;
 	return {
 		id, name, status, quirks, spot, bid, rate, created_ms, started_ms, ended_ms, starts, key, spans,
+		unasked: unasked(pod),
 		view: world.pods.view(pod),
 		port: pod.door ? pod.door.port : null,
 		pid: pod.machine ? pod.machine.pid : 0,
@@ -363,7 +367,7 @@ function control(c) {
 		});
 	if (req.method === 'GET' && what === 'requests') return ok(world.requests.slice(Number(url.searchParams.get('from') || 0)));
 	if (req.method === 'GET' && what === 'billing')
-		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, ...so_far(world.pods, pod) })));
+		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, unasked: unasked(pod), ...so_far(world.pods, pod) })));
 	if (req.method === 'GET' && what === 'light') return world.light.stats().then(ok);
 	if (req.method === 'GET' && what === 'invariants') return ok({ broken: invariants(world) });
 	if (req.method === 'DELETE' && head === 'faults') {
