@@ -363,6 +363,9 @@ void pod_take_over(struct core *c, int pod)
 		p->rented_at = c->now; /* its create call may have been on its way until now, and have made two */
 		if (c->conf.providers[p->provider].look_gap_ms)
 			pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+		core_note(c, NOTE_NOTE, "%s: a create of an earlier client was never answered; looking for its pod, for %d s or more",
+			  c->conf.providers[p->provider].name,
+			  (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS) / 1000);
 		return;
 	}
 	if (p->unwanted)
