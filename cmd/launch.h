@@ -41,11 +41,11 @@ size_t launch_open_segments(const struct launch *l); /* not done yet */
 int launch_settle(struct cmd_context *ctx, const char *except, struct err *err);
 /* By its result: three times interrupted, so that whatever follows would only ask for as much again. */
 bool launch_wants_out(int result, const struct err *err);
-/* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
-/* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts as able. */
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */
 int launch_check_width(struct launch *l, struct err *err);
+/* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts as able. */
 int launch_check_balance(struct launch *l, struct err *err);
+/* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
 int launch_check_detached(const struct launch *l, struct err *err);
 /* Releases the pods of one run (its client must be dead) and marks it `status`. */
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err);

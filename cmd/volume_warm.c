@@ -78,21 +78,15 @@ static const struct job_ops warm_ops = {
 static int load(struct launch *l, struct err *err)
 {
 	static char id[] = "prepare", group[] = "";
-	const struct cmd_context *ctx = l->ctx;
-	struct job_setup setup = {.conf = config_job(ctx->config), .base_dir = config_dir(ctx->config),
-				  .name = config_job_name(ctx->config), .verbose = ctx->verbose > 0};
-	struct job *job = xcalloc(1, sizeof(*job)), *real = NULL;
 
-	setup.output_dir = section_text(setup.conf, "output");
-	job->ops = config_job_ops(ctx->config);
-	if (job->ops->load(&real, &setup, err) < 0) {
-		free(job);
+	if (launch_read_job(l, err) < 0)
 		return -1;
-	}
-	job->real = real;
+	struct job *job = xcalloc(1, sizeof(*job));
+	job->ops = l->setup.job_ops;
+	job->real = l->setup.job;
 	job->segment = (struct segment){.id = id, .weight = 1, .group = group};
 	sha256_hex(id, strlen(id), job->segment.key);
-	job->needs = *job->ops->needs(real);
+	job->needs = *job->ops->needs(job->real);
 	job->needs.gpu = job->needs.stream = false;
 	job->needs.vram_gb = 0;
 	job->needs.command = true;
@@ -105,7 +99,6 @@ static int load(struct launch *l, struct err *err)
 	l->setup.job = job;
 	l->setup.results = xcalloc(1, sizeof(*l->setup.results));
 	/* nothing is written there: what a run's output folder is does not travel with the code */
-	l->output_dir = xstrdup(setup.output_dir);
 	l->setup.output_dir = l->output_dir;
 	return 0;
 }

@@ -635,6 +635,10 @@ t_values_of_variables() { # arrive as they are, whatever text they are; others a
 	V=$'a\xff' burst run
 	is "$STATUS" 2 "no text: exit status"
 	has err.txt "the value of V in your environment is no UTF-8 text, and cannot travel to pods"
+	burst volume create v
+	V=$'a\xff' burst volume warm v
+	is "$STATUS" 2 "no text, volume warm: exit status"
+	has err.txt "the value of V in your environment is no UTF-8 text"
 	is "$("$BURST" ledger --json | jq length)" 1 "runs"
 }
 t_progress_bars() { # of a line that is written over the last state is told
