@@ -12,7 +12,11 @@
 #include "output.h"
 #include "report.h"
 
-enum { CLIENT_STOP_MS = 360 * 1000 /* 30 s for files, five minutes until it gives a pod up */, ASK_MS = 60000 };
+enum {
+	CLIENT_STOP_MS = 360 * 1000, /* 30 s for files, five minutes until it gives a pod up */
+	SAY_MS = 3000,		     /* so long nothing is said of the waiting */
+	ASK_MS = 60000,
+};
 
 /* ---- cancel ---- */
 
@@ -30,15 +34,21 @@ static long client_of(const struct cmd_context *ctx, const char *run)
 /* Its client is asked to stop (it releases its pods itself); if it does not, we do it. */
 static int stop_client(const struct cmd_context *ctx, const char *run, struct err *err)
 {
-	int64_t until = clock_boot_ms() + CLIENT_STOP_MS;
+	int64_t began = clock_boot_ms();
 	long pid = client_of(ctx, run);
+	bool said = false;
 
 	if (pid > 1) {
 		kill((pid_t)pid, SIGTERM);
 		kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
 	}
-	while (run_is_alive(ctx, run) && clock_boot_ms() < until)
+	while (run_is_alive(ctx, run) && clock_boot_ms() - began < CLIENT_STOP_MS) {
+		if (!said && clock_boot_ms() - began >= SAY_MS) {
+			log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to release its pods", run, pid);
+			said = true;
+		}
 		poll(NULL, 0, 100);
+	}
 	if (run_is_alive(ctx, run))
 		return err_set(err, ERR_UNRELEASED,
 			       "run %s: its client (process %ld) does not end: its pods may still be billing; end it with `kill -9 %ld`, "

@@ -171,9 +171,12 @@ t_terminal_closed() {
 }
 
 # ---- clocks ----
+false_clock() { # or the test is skipped
+	command -v faketime >/dev/null || { skip "no faketime"; return 1; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return 1 ;; esac
+}
 clock_off() { # clock_off OFFSET: the client's clock stands wrong from its start
-	command -v faketime >/dev/null || { skip "no faketime"; return; }
-	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	false_clock || return 0
 	script_lines 6
 	config
 	STATUS=0
@@ -183,8 +186,7 @@ clock_off() { # clock_off OFFSET: the client's clock stands wrong from its start
 }
 t_clock_a_day_ahead() { clock_off +1d; }
 clock_jumps() { # clock_jumps OFFSET: the client's wall clock jumps while files come home
-	command -v faketime >/dev/null || { skip "no faketime"; return; }
-	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	false_clock || return 0
 	local lib
 	lib=$(faketime -f +0 sh -c 'echo "$LD_PRELOAD"')
 	script_lines 120
@@ -262,6 +264,29 @@ t_second_run_beside_detached_pods() {
 	is "$STATUS" 7 "a second run ($(tail -n 2 err.txt))"
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel"
+}
+t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said; then who it is and what to do
+	false_clock || return 0
+	script_lines 300
+	config 'pods = 1; lease = "1m";'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	local run
+	run=$(ledger 'select id from run')
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; exec sleep 60" &
+	local wedged=$!
+	wait_for 10 "the lock" grep -q "process $wedged" "state/runs/$run/lock"
+	STATUS=0
+	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x100' "$BURST" cancel "$run" >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 9 "exit status"
+	has err.txt "run $run: its client (process $wedged) was asked to stop; waiting for it to release its pods"
+	has err.txt "run $run: its client (process $wedged) does not end: its pods may still be billing; end it with \`kill -9 $wedged\`"
+	kill -9 $wedged
+	wait $wedged 2>/dev/null
+	burst cancel "$run"
+	is "$STATUS" 0 "cancel, when it has ended"
 }
 t_dead_run_is_settled_by_the_next() {
 	script_lines 300

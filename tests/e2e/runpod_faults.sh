@@ -377,6 +377,19 @@ c_delete_knows_nothing_of_it() {
 	all_paid_for
 	[ "$(rp_control billing | jq '.[0].seconds | floor')" -lt 16 ] || complain "it was not asked again when it was seen: $(rp_control billing)"
 }
+# An answer that does not come is not waited for: the end is asked for again, the list too.
+c_delete_is_never_answered() {
+	rp_control fault '{"when":{"op":"deletePod"},"times":1,"do":{"delay_ms":100000}}' >/dev/null
+	render
+	all_done 6 1
+	is "$(json '.pods[0].phases.release_s | . > 10 and . < 30')" true "10 s to 30 s for its release"
+}
+c_list_is_never_answered() {
+	rp_control fault '{"when":{"op":"listPods"},"times":2,"do":{"delay_ms":100000}}' >/dev/null
+	render
+	all_done 6 1
+	[ "$SECONDS" -le 60 ] || complain "it took $SECONDS s"
+}
 c_locked() {
 	rp_fault F27
 	render
