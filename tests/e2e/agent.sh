@@ -15,6 +15,7 @@ cleanup() {
 	for pid in $(cat "$top"/*/pids 2>/dev/null); do
 		kill -9 "$pid" 2>/dev/null
 	done
+	umount "$top"/*/full 2>/dev/null
 	rm -rf "$top"
 }
 trap cleanup EXIT

@@ -9,8 +9,13 @@ top=$(mktemp -d "${TMPDIR:-/tmp}/burst-start-test.XXXXXX")
 fails=0 n=0
 
 cleanup() {
-	for pid in $(cat "$top"/pids "$top"/*/home/sshd.pid 2>/dev/null); do
+	for pid in $(cat "$top"/pids 2>/dev/null); do
 		kill -9 "$pid" 2>/dev/null
+	done
+	# and what they began, however lately
+	for p in $(grep -lsF "$top/" /proc/[0-9]*/environ /proc/[0-9]*/cmdline); do
+		p=${p#/proc/}
+		[ "${p%%/*}" = $$ ] || kill -9 "${p%%/*}" 2>/dev/null
 	done
 	rm -rf "$top"
 }
