@@ -15,11 +15,12 @@ cleanup() {
 	for pid in $(cat "$top"/*/pids 2>/dev/null); do
 		kill -9 "$pid" 2>/dev/null
 	done
-	umount "$top"/*/full 2>/dev/null
+	umount -l "$top"/*/full 2>/dev/null
 	rm -rf "$top"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
+trap 'exit 141' PIPE
 
 # A fresh pod: its own home and volume.
 pod() {
@@ -70,6 +71,10 @@ leave() {
 	detach
 	for pid in $(serve_pid); do
 		kill "$pid" 2>/dev/null
+		for _ in $(seq 200); do # what it has open is in use until then
+			kill -0 "$pid" 2>/dev/null || break
+			sleep 0.05
+		done
 	done
 }
 
