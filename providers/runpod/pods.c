@@ -123,14 +123,18 @@ static struct pod_view *add_pod(struct op *op)
 
 /* ---- renting ---- */
 
-/* The script as one command that any splitter of words takes apart alike: single quotes around, within them neither quotes
- * nor backslashes nor dollars. */
-static void add_start_command(struct str *to, const char *script)
+/* As JSON, which sets both: a bare string would only be words for whatever entrypoint the image has, and that may never come to them
+ * (docs.runpod.io, manage templates: container start command). A new string. */
+static char *start_command(const char *script)
 {
-	str_add(to, "sh -c 'umask 077; echo ");
-	base64_add(to, script, strlen(script));
-	str_add(to, " >/tmp/burst-start.b64; base64 -d /tmp/burst-start.b64 >/tmp/burst-start || "
-		    "openssl base64 -d -A -in /tmp/burst-start.b64 -out /tmp/burst-start; exec sh /tmp/burst-start'");
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_add(&text, "umask 077; echo ");
+	base64_add(&text, script, strlen(script));
+	str_add(&text, " >/tmp/burst-start.b64; base64 -d /tmp/burst-start.b64 >/tmp/burst-start || "
+		       "openssl base64 -d -A -in /tmp/burst-start.b64 -out /tmp/burst-start; exec sh /tmp/burst-start");
+	CLEANUP(json_decref) json_t *command = json_pack("{s:[s,s],s:[s]}", "entrypoint", "/bin/sh", "-c", "cmd", str_text(&text));
+	return jsonx_line(command);
 }
 
 static json_t *start_env(const struct op *op)
@@ -196,10 +200,9 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
 	const char *registry = section_text(op->provider->conf, "registry");
-	CLEANUP(str_free) struct str args = STR_INIT;
+	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *body = json_object();
 
-	add_start_command(&args, rent->start_script);
 	json_object_set_new(body, "name", json_string(rent->name));
 	json_object_set_new(body, "image", json_string(image_of(op)));
 	json_object_set_new(body, "cloud", json_string(where->community ? "COMMUNITY" : "SECURE"));
@@ -217,7 +220,7 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 					      rent->mount ? rent->mount : "/workspace"));
 	if (registry)
 		json_object_set_new(body, "registry", json_string(registry));
-	json_object_set_new(body, "args", json_string(str_text(&args)));
+	json_object_set_new(body, "args", json_string(args));
 	json_object_set_new(body, "env", start_env(op));
 	return body;
 }
@@ -244,10 +247,9 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	const struct rent_request *rent = &op->want->rent;
 	const char *cuda = cuda_floor(op->provider, image_of(op)), *name;
 	CLEANUP(json_decref) json_t *env = start_env(op);
-	CLEANUP(str_free) struct str args = STR_INIT;
+	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *input = json_object(), *pairs = json_array(), *value;
 
-	add_start_command(&args, rent->start_script);
 	json_object_foreach (env, name, value)
 		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
 	json_object_set_new(input, "name", json_string(rent->name));
@@ -266,7 +268,7 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	if (cuda)
 		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
 	json_object_set_new(input, "ports", json_string("22/tcp"));
-	json_object_set_new(input, "dockerArgs", json_string(str_text(&args)));
+	json_object_set_new(input, "dockerArgs", json_string(args));
 	json_object_set_new(input, "env", pairs);
 	return input;
 }

@@ -46,6 +46,13 @@ c_client_is_killed() {
 	reap
 	is "$(asked createPod)" 1 creates
 }
+c_image_with_its_own_entrypoint() { # which would never have come to our command
+	IMAGE=entered/serving:1
+	working
+	killed
+	ended_itself 25
+	reap
+}
 c_shells_are_killed_in_the_pod() {
 	working
 	inside pkill -KILL sh
@@ -173,7 +180,7 @@ c_it_is_left_to_itself() {
 
 t_the_pod_ends_itself() {
 	cases c_api_is_away_when_it_is_time c_image_without_curl c_line_is_cut_and_the_client_lives c_key_without_rights \
-		c_container_begins_anew c_container_begins_anew_on_its_disk c_client_is_killed c_shells_are_killed_in_the_pod c_out_of_memory_in_the_pod \
+		c_container_begins_anew c_container_begins_anew_on_its_disk c_client_is_killed c_image_with_its_own_entrypoint c_shells_are_killed_in_the_pod c_out_of_memory_in_the_pod \
 		c_only_the_old_api_may_end_it c_key_without_rights_is_allowed c_it_learns_late_that_it_may_not c_it_is_left_to_itself
 }
 

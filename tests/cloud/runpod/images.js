@@ -4,7 +4,8 @@
 //   debian:..., ubuntu:...      "minimal": a debootstrap root without curl, certificates or sshd, built and cached in
 //                               RP_IMAGE_CACHE by minimal_root.sh; its apt finds them in a mirror of their packages
 //   host/...                    this machine's own root, command "bash"
-// A test may say more: settings.images = { "regular expression": "official|minimal|host|missing|unpullable" }.
+//   entered/...                 the same, with an entrypoint of its own that never comes to the command
+// A test may say more: settings.images = { "regular expression": "official|minimal|host|entered|missing|unpullable" }.
 
 const fs = require('fs');
 const path = require('path');
@@ -14,6 +15,7 @@ const DEFAULTS = [
 	['runpod/.*', 'official'],
 	['(docker.io/(library/)?)?(debian|ubuntu)(:.*)?', 'minimal'],
 	['host/.*', 'host'],
+	['entered/.*', 'entered'],
 ];
 
 function kind_of(name, settings) {
@@ -44,6 +46,7 @@ function make_image(name, settings, cache) {
 	const kind = kind_of(name, settings);
 	const base = { kind, entrypoint: [], env: {}, files: host_files, remove: () => HOST_KEYS, mounts: () => [], root: () => '/' };
 	if (kind === 'minimal') return { ...minimal(cache), kind };
+	if (kind === 'entered') return { ...base, entrypoint: ['/bin/sh', '-c', 'echo serving; sleep 1', 'serve'], cmd: ['--model', 'm'] };
 	if (kind === 'host') return { ...base, cmd: ['bash'] };
 	if (kind === 'unpullable') return { ...base, cmd: [], root: () => null, why: 'toomanyrequests: You have reached your pull rate limit' };
 	return {
