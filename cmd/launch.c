@@ -627,6 +627,11 @@ bool launch_wants_out(int result, const struct err *err)
 	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
 }
 
+static const char *ended_as(const struct run_row *run)
+{
+	return run->rendered + run->cached < run->total ? "partial" : "done";
+}
+
 /* Runs that ended without being sure of a pod: exit 9. */
 static int settle_unreleased(struct cmd_context *ctx, const char *except, struct err *err)
 {
@@ -645,10 +650,26 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		    run_is_alive(ctx, run.id))
 			continue;
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
-		result = settle_one(ctx, &run, run.rendered + run.cached < run.total ? "partial" : "done", result, err);
+		result = settle_one(ctx, &run, ended_as(&run), result, err);
 	}
 	free(pods);
 	return result;
+}
+
+int launch_settle_run(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	struct run_row run;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_run(ctx->store, id, &run, err) < 0 || store_pods(ctx->store, run.id, true, &pods, &count, err) < 0)
+		return -1;
+	free(pods);
+	if (count || run_is_alive(ctx, run.id))
+		return 0;
+	if (!strcmp(run.status, "unreleased"))
+		return settle_one(ctx, &run, ended_as(&run), 0, err);
+	return strcmp(run.status, "running") ? 0 : settle_one(ctx, &run, "interrupted", 0, err);
 }
 
 int launch_settle(struct cmd_context *ctx, const char *except, struct err *err)

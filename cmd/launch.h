@@ -39,6 +39,8 @@ size_t launch_open_segments(const struct launch *l); /* not done yet */
 /* Settles runs whose client died: releases their pods, proves them gone, marks them. Prints what it did. -1 with
  * ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to leave alone (about to be resumed); NULL. */
 int launch_settle(struct cmd_context *ctx, const char *except, struct err *err);
+/* One run, whose client is dead, if it has not been settled and none of its pods is open any more. */
+int launch_settle_run(struct cmd_context *ctx, const char *id, struct err *err);
 /* By its result: three times interrupted, so that whatever follows would only ask for as much again. */
 bool launch_wants_out(int result, const struct err *err);
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */

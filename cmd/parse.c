@@ -201,6 +201,17 @@ static int take_words(struct parser *p)
 	return 0;
 }
 
+/* What a script had in a variable that was never set is no name of anything: least of all of what bears none. */
+static int check_empty(const struct parser *p)
+{
+	int n = p->cmd->passes_on ? MIN(p->ctx->arg_count, 1) : p->ctx->arg_count;
+
+	for (int i = 0; i < n; i++)
+		if (!p->ctx->args[i][0])
+			return usage(p, "an empty argument (a variable that is not set?) where %s may stand", p->cmd->args);
+	return 0;
+}
+
 static int check_args(const struct parser *p)
 {
 	int n = p->ctx->arg_count;
@@ -213,7 +224,7 @@ static int check_args(const struct parser *p)
 		return p->cmd->args ? usage(p, "\"%.60s\" is one argument too many",
 					    p->ctx->args[p->cmd->max_args])
 				    : usage(p, "it takes no arguments");
-	return 0;
+	return check_empty(p);
 }
 
 int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **argv, bool *help,

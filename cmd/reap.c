@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "core/reap.h"
 #include "engine/caller.h"
 #include "launch.h"
@@ -9,7 +10,8 @@
 
 enum { ASK_MS = 60000 };
 
-static int release_view(const struct engine_provider *p, const struct pod_view *view, struct err *err)
+/* accepted_ms: wall clock, when its provider took the release. */
+static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
 	struct op_result result = {0};
@@ -18,6 +20,7 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 	if (caller_ask(p, OP_RELEASE, &want, ASK_MS, &result, err) < 0)
 		return -1;
 	op_result_free(&result);
+	*accepted_ms = clock_wall_ms();
 	int64_t until = clock_boot_ms() + ASK_MS;
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
@@ -37,9 +40,12 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 	return 0;
 }
 
+/* A pod that lost its mark has no attempt: only its id names it. */
 static bool named(const struct cmd_context *ctx, const struct pod_view *view)
 {
-	return ctx->arg_count && (!strcmp(ctx->args[0], view->id) || !strcmp(ctx->args[0], view->marker.attempt));
+	const char *name = ctx->arg_count ? ctx->args[0] : "";
+
+	return name[0] && (!strcmp(name, view->id) || !strcmp(name, view->marker.attempt));
 }
 
 static void look_up(const struct launch *l, const struct pod_view *view, struct reap_known *known)
@@ -62,14 +68,55 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 
 struct tally {
 	int ended, left, failed;
-	bool named; /* the pod that was asked for was among them */
+	bool named;	     /* the pod that was asked for was among them, */
+	bool named_left;     /* ... and was left alone */
+	char (*touched)[24]; /* runs whose rows say now that a pod of theirs is gone */
+	size_t touched_count;
 };
 
-static void end_pod(const struct engine_provider *p, const struct pod_view *view, const char *why, struct tally *tally, struct err *err)
+/* The row of our ledger that stands for this pod. A create that was answered twice has made another one of that attempt. */
+static bool row_of(const struct cmd_context *ctx, const struct engine_provider *p, const struct pod_view *view, struct pod_row *row)
+{
+	const char *name = view->marker.attempt[0] ? view->marker.attempt : view->id;
+
+	return store_pod(ctx->store, name, row, NULL) == 0 && (!row->id[0] || !strcmp(row->id, view->id)) &&
+	       !strcmp(row->provider, p->ops->name) && strcmp(row->state, "gone") != 0;
+}
+
+/* What was ended here bills no more by our ledger either. A client that lives finds that out itself, and writes it. */
+static void write_gone(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, int64_t asked_ms,
+		       int64_t accepted_ms, struct tally *tally)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct pod_row row;
+	struct err err = {0};
+
+	if (!row_of(ctx, p, view, &row) || run_is_alive(ctx, row.run))
+		return;
+	CLEANUP(free_text) char *dir = xasprintf("%s/runs/%s", ctx->state_dir, row.run);
+	COPY_TEXT(row.id, view->id);
+	COPY_TEXT(row.state, "gone");
+	row.release_ms = row.release_ms > 0 ? row.release_ms : asked_ms;
+	row.released_ms = row.released_ms > 0 ? row.released_ms : accepted_ms;
+	row.gone_ms = clock_wall_ms();
+	row.billed_ms = MAX(row.billed_ms, (row.released_ms - row.create_ms + 999) / 1000 * 1000);
+	row.cost_microusd = MAX(row.cost_microusd, money_for(row.price_microusd_h, row.billed_ms));
+	if (store_put_pod(ctx->store, &row, &err) < 0) {
+		log_line(LOG_WARN, "pod %s is gone, and the ledger could not be told: %s", view->id, err.msg);
+		return;
+	}
+	engine_drop_keys(dir, row.attempt);
+	tally->touched = xrealloc(tally->touched, (tally->touched_count + 1) * sizeof(*tally->touched));
+	COPY_TEXT(tally->touched[tally->touched_count++], row.run);
+}
+
+static void end_pod(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, const char *why,
+		    struct tally *tally, struct err *err)
 {
 	struct err failure = {0};
+	int64_t asked_ms = clock_wall_ms(), accepted_ms = 0;
 
-	if (release_view(p, view, &failure) < 0) {
+	if (release_view(p, view, &accepted_ms, &failure) < 0) {
 		output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, failure.msg);
 		tally->failed++;
 		*err = failure;
@@ -77,6 +124,7 @@ static void end_pod(const struct engine_provider *p, const struct pod_view *view
 	}
 	output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, why);
 	tally->ended++;
+	write_gone(l, p, view, asked_ms, accepted_ms, tally);
 }
 
 static void judge(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
@@ -90,13 +138,14 @@ static void judge(const struct launch *l, const struct engine_provider *p, const
 	tally->named = tally->named || (named(ctx, view) && view->state != POD_STATE_GONE);
 	switch (reap_pod(view, &known, named(ctx, view) && opt_has(ctx, "force"), now_ms)) {
 	case REAP_PASS: return;
-	case REAP_PAST: end_pod(p, view, "past its hard end", tally, err); return;
-	case REAP_FORCED: end_pod(p, view, "as you asked", tally, err); return;
-	case REAP_ENDED: end_pod(p, view, "its run has ended", tally, err); return;
-	case REAP_ORPHAN: end_pod(p, view, "its client is gone, and it has nothing to do", tally, err); return;
+	case REAP_PAST: end_pod(l, p, view, "past its hard end", tally, err); return;
+	case REAP_FORCED: end_pod(l, p, view, "as you asked", tally, err); return;
+	case REAP_ENDED: end_pod(l, p, view, "its run has ended", tally, err); return;
+	case REAP_ORPHAN: end_pod(l, p, view, "its client is gone, and it has nothing to do", tally, err); return;
 	case REAP_LEAVE: break;
 	}
 	tally->left++;
+	tally->named_left = tally->named_left || named(ctx, view);
 	if (!view->marker.attempt[0]) {
 		output_line(stdout, "pod %s of %s: its name is %s, and its mark was taken from it; left alone (burst reap %s --force ends it)",
 			    view->id, p->ops->name, view->name, view->id);
@@ -163,6 +212,9 @@ static int check_named(const struct cmd_context *ctx, const struct launch *l, co
 	struct pod_row pod;
 	char when[32];
 
+	if (tally->named_left)
+		return err_set(err, ERR_UNRELEASED, "pod %s was left alone and may still be billing; end it with: burst reap %s --force",
+			       name, name);
 	if (!name || tally->named)
 		return 0;
 	if (store_pod(ctx->store, name, &pod, NULL) == 0 && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))) {
@@ -187,23 +239,50 @@ static void say_nothing_found(const struct launch *l)
 	output_line(stderr, "nothing of burst's is left at%s", str_text(&names));
 }
 
+/* Runs whose last pod was ended here have ended: nothing else of theirs is left to be found. */
+static int settle_touched(struct cmd_context *ctx, const struct tally *tally, struct err *err)
+{
+	struct err why = {0};
+	int result = 0;
+
+	for (size_t i = 0; i < tally->touched_count; i++)
+		if (launch_settle_run(ctx, tally->touched[i], &why) < 0) {
+			*err = why;
+			result = -1;
+		}
+	return result;
+}
+
+static int look_everywhere(struct launch *l, struct tally *tally, struct err *err)
+{
+	struct err why = {0};
+	int status = open_accounts(l->ctx, l, err);
+
+	if (status == 0)
+		status = sweep(l, tally, err);
+	if (settle_touched(l->ctx, tally, &why) < 0) {
+		*err = why;
+		status = -1;
+	}
+	return status == 0 ? check_named(l->ctx, l, tally, err) : -1;
+}
+
 static int run_reap(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
 	struct tally tally = {0};
 	struct err left = {0};
 
+	if (opt_has(ctx, "force") && !ctx->arg_count)
+		return err_set(err, ERR_USAGE, "reap: --force wants the POD that is to be ended (`burst reap` lists them)");
 	int settled = launch_settle(ctx, NULL, &left);
 	launch_init(&l, ctx);
 	bool wants_out = launch_wants_out(settled, &left);
-	int status = wants_out ? 0 : open_accounts(ctx, &l, err);
-	if (status == 0 && !wants_out)
-		status = sweep(&l, &tally, err);
-	if (status == 0 && !wants_out)
-		status = check_named(ctx, &l, &tally, err);
+	int status = wants_out ? 0 : look_everywhere(&l, &tally, err);
 	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
+	free(tally.touched);
 	/* what may still bill goes before all else that went wrong; a Ctrl-C hurries it, and what is gone then is gone */
 	if (settled < 0 && left.kind != ERR_INTERRUPTED)
 		return err_set(err, ERR_UNRELEASED, "%s", left.msg);
@@ -233,7 +312,8 @@ const struct cmd cmd_reap = {
 	.summary = "find pods that nobody wants any more and end them",
 	.details = "Ends the pods of this machine's dead runs (of a detached one those that its agents do not work on), "
 		   "what its ended runs left, and pods of any machine that are five minutes past their hard end. "
-		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. Exit status 0: all gone, 9: not.",
+		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. "
+		   "Exit status 0: all gone, and POD, if it was named; 9: not.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

@@ -73,5 +73,7 @@ int engine_pod_rendered(const struct engine *e, int pod); /* segments it has fin
 struct pod_row engine_pod_row(const struct engine *e, int pod);
 /* The rows that the ledger should have and does not, as it could not be written. The caller frees the list. */
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
+/* The SSH keys of an attempt whose pod is gone, from its run's folder; none there is fine. */
+void engine_drop_keys(const char *run_dir, const char *attempt);
 
 #endif

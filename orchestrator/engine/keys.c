@@ -52,7 +52,7 @@ int keys_load(struct engine *e, int pod, struct err *err)
 }
 
 /* Also what a client left that died while it wrote them. */
-static void remove_files(const char *dir, const char *attempt)
+void engine_drop_keys(const char *dir, const char *attempt)
 {
 	size_t len = strlen(attempt);
 	DIR *d = opendir(dir);
@@ -72,7 +72,7 @@ void keys_drop(struct engine *e, int pod)
 	if (p->gone_over)
 		return;
 	p->gone_over = true;
-	remove_files(e->setup->run_dir, core_pod_at(e->core, pod)->attempt);
+	engine_drop_keys(e->setup->run_dir, core_pod_at(e->core, pod)->attempt);
 	ssh_key_free(&p->client);
 	ssh_key_free(&p->host);
 }

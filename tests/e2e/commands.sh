@@ -223,7 +223,7 @@ t_reap_a_pod_past_its_hard_end() {
 
 strangers_pod() { # strangers_pod RUN ATTEMPT MACHINE: a pod that no row names; its id in $ID
 	jq -n --arg run "$1" --arg attempt "$2" --arg machine "$3" --argjson over $(($(date +%s) + 600)) '{conf: {price: 690000},
-		name: "burst-\($attempt)", script: "exec sleep 300", volume: "", env: {BURST_SSH_PORT: "22", BURST_HOME: "/run/burst"},
+		name: "burst-\(if $attempt == "" then "0" else $attempt end)", script: "exec sleep 300", volume: "", env: {BURST_SSH_PORT: "22", BURST_HOME: "/run/burst"},
 		marker: {machine: $machine, run: $run, attempt: $attempt, hard_end_s: $over}}' |
 		"$BURST" local-cloud rent "$BURST_STATE_DIR" >rent.txt 2>&1 || complain "rent: $(cat rent.txt)"
 	ID=$(jq -r '.pods[0].id' rent.txt)
@@ -289,6 +289,38 @@ t_reap_a_pod_that_nobody_knows() { # whoever names a pod is told of that one
 	burst reap "$(ledger 'select id from pod')" --force
 	is "$STATUS" 0 "one that the ledger knows is gone ($(tail -n 1 err.txt))"
 	has out.txt ": gone"
+}
+t_reap_of_an_empty_name() { # `burst reap "$POD" --force` with POD unset: it is no pod's name, least of all of those that lost their mark
+	local command words
+	script_lines 2
+	config
+	strangers_pod r1 "" ""
+	[ -n "$(pods_left)" ] || complain "there is no pod"
+	for command in 'reap|--force' 'reap|-p|local|--force' 'reap|' cancel resume attach logs fetch ledger ssh 'volume|rm|-y'; do
+		IFS='|' read -ra words <<<"$command"
+		burst "${words[@]}" ""
+		is "$STATUS" 2 "$command of nothing"
+		has err.txt "an empty argument"
+	done
+	burst reap --force
+	is "$STATUS" 2 "reap --force without a name ($(cat err.txt))"
+	has err.txt "wants the POD"
+	is "$(pods_left)" "$ID" "who is left"
+	burst reap "$ID" --force
+	is "$STATUS" 0 "by its id"
+}
+t_reap_leaves_the_one_that_is_named() { # somebody else's, and it was not to be forced: it goes on billing, and that is no success
+	config
+	strangers_pod r1 aaaaaaaaaaaaaaaa 00000000000000aa
+	local first=$ID
+	burst reap
+	is "$STATUS" 0 "reap of all that is to be reaped"
+	burst reap "$first"
+	is "$STATUS" 9 "reap without --force"
+	has err.txt "pod $first was left alone and may still be billing; end it with: burst reap $first --force"
+	is "$(pods_left)" "$first" "who is left"
+	burst reap "$first" --force
+	is "$STATUS" 0 "reap --force"
 }
 t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot be asked for is named
 	living_run

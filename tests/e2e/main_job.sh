@@ -154,6 +154,39 @@ t_detached_run_is_reaped_in_part() { # its client died: what was being given bac
 	is "$(pods_left)" "" "pods"
 }
 
+both_at_work() { [ "$(ledger "select count(*) from pod where state = 'live' and ready_ms > 0")" = 2 ]; }
+t_detached_run_is_reaped_by_force() { # pod for pod, its client dead: what was ended here bills no more by the ledger, and the run has ended
+	local pod first=''
+	script_lines 200
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; }; pods = 2;'
+	burst run -d
+	is "$STATUS" 0 "exit status"
+	wait_for 60 "the queue to be handed over" handed_over
+	wait_for 60 "the second pod" both_at_work
+	kill -9 "$(sed -n 's/^process //p' state/runs/*/lock)"
+	for pod in $(ledger "select id from pod"); do
+		burst reap "$pod"
+		is "$STATUS" 9 "reap of a pod that works on, by name"
+		burst reap "$pod" --force
+		is "$STATUS" 0 "reap --force ($(tail -n 2 err.txt))"
+		is "$(ledger "select state, gone_ms >= released_ms and released_ms >= release_ms and release_ms > create_ms,
+			billed_ms >= released_ms - create_ms and billed_ms % 1000 = 0, cost_microusd > 0 from pod where id = '$pod'")" 'gone|1|1|1' "its row"
+		is "$("$BURST" ps --json | jq -r '.[] | select(.kind == "pod") | .id' | grep -cx "$pod")" 0 "what ps lists of it"
+		is "$(find state/runs -name "$(ledger "select attempt from pod where id = '$pod'").*")" "" "its keys"
+		[ -n "$first" ] || is "$(ledger 'select status from run')" running "a run with one pod left"
+		first=$pod
+	done
+	is "$(ledger 'select status, detached, ended_ms > 0 from run')" 'interrupted|0|1' "the run"
+	is "$(ledger 'select (select sum(cost_microusd) from pod) - cost_microusd from run')" 0 "cost of its pods without that of the run"
+	sed -i 's/SLOW=0.5/SLOW=0/' burst.cfg
+	burst run
+	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
+}
+
 t_interrupt_gives_back() {
 	script_lines 600
 	config 'pods = 2;'

@@ -42,7 +42,7 @@ static const struct cmd raw = {
 static const struct cmd *const commands[] = {&render, &plain, &shell, &raw, NULL};
 
 static const struct {
-	const char *name, *line; /* words with blanks between */
+	const char *name, *line; /* words with blanks between; _: an empty one */
 	const char *result;      /* of show_result(), or the error */
 } lines[] = {
 	{"nothing", "render", ""},
@@ -81,6 +81,12 @@ static const struct {
 	{"too many", "render a b",
 	 "render: \"b\" is one argument too many (see `burst help render`)"},
 	{"none taken", "plain a", "plain: it takes no arguments (see `burst help plain`)"},
+	{"an empty argument", "render _",
+	 "render: an empty argument (a variable that is not set?) where [CONFIG] may stand (see `burst help render`)"},
+	{"an empty pod", "shell _ ls",
+	 "shell: an empty argument (a variable that is not set?) where POD [COMMAND...] may stand (see `burst help shell`)"},
+	{"an empty word of another program", "shell pod grep _", "pod grep "},
+	{"help wins over an empty argument", "render -h _", "help"},
 	{"too few", "shell", "shell: it wants POD [COMMAND...] (see `burst help shell`)"},
 	{"no --json here", "plain --json", "plain: unknown flag --json (see `burst help plain`)"},
 };
@@ -91,7 +97,7 @@ static int split(char *line, char **argv, int most)
 
 	for (char *save, *word = strtok_r(line, " ", &save); word && n < most;
 	     word = strtok_r(NULL, " ", &save))
-		argv[n++] = word;
+		argv[n++] = strcmp(word, "_") ? word : word + 1;
 	argv[n] = NULL;
 	return n;
 }
