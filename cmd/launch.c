@@ -85,7 +85,7 @@ int launch_open_providers(struct launch *l, struct err *err)
 	for (size_t i = 0; i < count; i++) {
 		if (launch_open_provider(l, section_item(top, "provider", i), err) == 0)
 			continue;
-		if (err->kind != ERR_CREDENTIALS || count == 1)
+		if (!err_is_credentials(err->kind) || count == 1)
 			return -1;
 		log_line(LOG_WARN, "%s; going on without it", err->msg);
 	}
@@ -375,8 +375,11 @@ static int adopt_providers(struct launch *l, struct err *err)
 		l->out_of_reach++;
 	}
 	for (int i = 0; i < l->rented_at_count; i++) {
-		if (launch_open_provider(l, l->rented_at[i], &why) < 0)
+		if (launch_open_provider(l, l->rented_at[i], &why) < 0) {
+			log_line(LOG_WARN, "%s: its account cannot be looked at for a pod that run %s may have left there: %s",
+				 l->rented_at[i], l->run.id, why.msg);
 			continue;
+		}
 		for (int k = 0; k < l->setup.provider_count; k++)
 			if (!strcmp(l->setup.providers[k].ops->name, l->rented_at[i]))
 				l->setup.used_before[k] = true;

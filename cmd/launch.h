@@ -26,7 +26,8 @@ struct launch {
 void launch_init(struct launch *l, struct cmd_context *ctx);
 void launch_free(struct launch *l);
 
-/* Opens the providers of the config (all that are named) or one by its name. ERR_CREDENTIALS of one of several is a warning. */
+/* Opens the providers of the config (all that are named) or one by its name. Without ERR_NO_ACCOUNT: there is one, even if its key
+ * cannot be had now. Either is a warning, of one of several. */
 int launch_open_providers(struct launch *l, struct err *err);
 int launch_open_provider(struct launch *l, const char *name, struct err *err);
 

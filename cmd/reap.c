@@ -72,6 +72,7 @@ struct tally {
 	bool named_left;     /* ... and was left alone */
 	char (*touched)[24]; /* runs whose rows say now that a pod of theirs is gone */
 	size_t touched_count;
+	struct err failure; /* of the last one that could not be ended */
 };
 
 /* The row of our ledger that stands for this pod. A create that was answered twice has made another one of that attempt. */
@@ -111,7 +112,7 @@ static void write_gone(const struct launch *l, const struct engine_provider *p, 
 }
 
 static void end_pod(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, const char *why,
-		    struct tally *tally, struct err *err)
+		    struct tally *tally)
 {
 	struct err failure = {0};
 	int64_t asked_ms = clock_wall_ms(), accepted_ms = 0;
@@ -119,7 +120,7 @@ static void end_pod(const struct launch *l, const struct engine_provider *p, con
 	if (release_view(p, view, &accepted_ms, &failure) < 0) {
 		output_line(stderr, "burst: pod %s of %s could not be ended: %s", view->id, p->ops->name, failure.msg);
 		tally->failed++;
-		*err = failure;
+		tally->failure = failure;
 		return;
 	}
 	output_line(stdout, "pod %s of %s: gone (%s)", view->id, p->ops->name, why);
@@ -128,7 +129,7 @@ static void end_pod(const struct launch *l, const struct engine_provider *p, con
 }
 
 static void judge(const struct launch *l, const struct engine_provider *p, const struct pod_view *view, int64_t now_ms,
-		  struct tally *tally, struct err *err)
+		  struct tally *tally)
 {
 	const struct cmd_context *ctx = l->ctx;
 	struct reap_known known;
@@ -138,10 +139,10 @@ static void judge(const struct launch *l, const struct engine_provider *p, const
 	tally->named = tally->named || (named(ctx, view) && view->state != POD_STATE_GONE);
 	switch (reap_pod(view, &known, named(ctx, view) && opt_has(ctx, "force"), now_ms)) {
 	case REAP_PASS: return;
-	case REAP_PAST: end_pod(l, p, view, "past its hard end", tally, err); return;
-	case REAP_FORCED: end_pod(l, p, view, "as you asked", tally, err); return;
-	case REAP_ENDED: end_pod(l, p, view, "its run has ended", tally, err); return;
-	case REAP_ORPHAN: end_pod(l, p, view, "its client is gone, and it has nothing to do", tally, err); return;
+	case REAP_PAST: end_pod(l, p, view, "past its hard end", tally); return;
+	case REAP_FORCED: end_pod(l, p, view, "as you asked", tally); return;
+	case REAP_ENDED: end_pod(l, p, view, "its run has ended", tally); return;
+	case REAP_ORPHAN: end_pod(l, p, view, "its client is gone, and it has nothing to do", tally); return;
 	case REAP_LEAVE: break;
 	}
 	tally->left++;
@@ -164,38 +165,71 @@ static int sweep_one(const struct launch *l, const struct engine_provider *p, st
 	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
 	for (size_t k = 0; k < result.pod_count; k++)
-		judge(l, p, &result.pods[k], now_ms, tally, err);
+		judge(l, p, &result.pods[k], now_ms, tally);
 	op_result_free(&result);
 	return 0;
 }
 
-/* One account that does not answer keeps nobody from looking at the others. */
-static int sweep(const struct launch *l, struct tally *tally, struct err *err)
+/* What may bill counts most; of the others the first. It is told at the end, the rest now. */
+static void note_failure(struct err *worst, const struct err *why)
 {
-	struct err first = {0};
+	bool worse = !worst->kind || (why->kind == ERR_UNRELEASED && worst->kind != ERR_UNRELEASED);
+	const struct err *other = worse ? worst : why;
 
-	for (int i = 0; i < l->setup.provider_count; i++)
-		if (sweep_one(l, &l->setup.providers[i], tally, err) < 0 && !first.kind)
-			first = *err;
-	if (!first.kind)
-		return 0;
-	*err = first;
-	return -1;
+	if (other->kind)
+		log_line(LOG_WARN, "%s", other->msg);
+	if (worse)
+		*worst = *why;
 }
 
-/* What is to be found may be of another folder's job, or of another machine: wherever there is an account. */
-static int open_accounts(struct cmd_context *ctx, struct launch *l, struct err *err)
+static void sweep(const struct launch *l, struct tally *tally, struct err *worst)
 {
 	struct err why = {0};
 
-	if (opt_has(ctx, "provider"))
-		return launch_open_providers(l, err);
-	for (size_t i = 0; provider_registry[i]; i++)
-		if (launch_open_provider(l, provider_registry[i]->name, &why) < 0 && why.kind != ERR_CREDENTIALS) {
-			*err = why;
-			return -1;
-		}
-	return 0;
+	for (int i = 0; i < l->setup.provider_count; i++)
+		if (sweep_one(l, &l->setup.providers[i], tally, &why) < 0)
+			note_failure(worst, &why);
+}
+
+/* Of pods that are nobody's now, if the ledger has one there: it cannot be looked at, and may bill. */
+static void out_of_sight(const struct launch *l, const char *provider, struct err *why)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(l->ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count && why->kind != ERR_UNRELEASED; i++)
+		if (!strcmp(pods[i].provider, provider) && !run_is_alive(l->ctx, pods[i].run))
+			err_set(why, ERR_UNRELEASED, "%s; pod %s of %s may still be billing", why->msg, pod_row_called(&pods[i]), provider);
+	free(pods);
+}
+
+/* One account that cannot be opened, or does not answer, keeps nobody from looking at the others. */
+static void open_one(struct launch *l, const char *name, bool asked_for, struct err *worst)
+{
+	struct err why = {0};
+
+	if (launch_open_provider(l, name, &why) == 0)
+		return;
+	err_wrap(&why, "%s was not looked at", name);
+	out_of_sight(l, name, &why);
+	if (why.kind != ERR_NO_ACCOUNT || asked_for)
+		note_failure(worst, &why);
+}
+
+/* What is to be found may be of another folder's job, or of another machine: wherever there is an account. One whose key cannot
+ * be had is there all the same. */
+static void open_accounts(struct launch *l, struct err *worst)
+{
+	const struct section *top = config_top(l->ctx->config);
+
+	if (opt_has(l->ctx, "provider"))
+		for (size_t i = 0; i < section_count(top, "provider"); i++)
+			open_one(l, section_item(top, "provider", i), true, worst);
+	else
+		for (size_t i = 0; provider_registry[i]; i++)
+			open_one(l, provider_registry[i]->name, false, worst);
 }
 
 static void add_names(struct str *to, const struct launch *l)
@@ -240,31 +274,31 @@ static void say_nothing_found(const struct launch *l)
 }
 
 /* Runs whose last pod was ended here have ended: nothing else of theirs is left to be found. */
-static int settle_touched(struct cmd_context *ctx, const struct tally *tally, struct err *err)
+static void settle_touched(struct cmd_context *ctx, const struct tally *tally, struct err *worst)
 {
 	struct err why = {0};
-	int result = 0;
 
 	for (size_t i = 0; i < tally->touched_count; i++)
-		if (launch_settle_run(ctx, tally->touched[i], &why) < 0) {
-			*err = why;
-			result = -1;
-		}
-	return result;
+		if (launch_settle_run(ctx, tally->touched[i], &why) < 0)
+			note_failure(worst, &why);
 }
 
 static int look_everywhere(struct launch *l, struct tally *tally, struct err *err)
 {
-	struct err why = {0};
-	int status = open_accounts(l->ctx, l, err);
+	struct err unseen = {0}, worst = {0};
 
-	if (status == 0)
-		status = sweep(l, tally, err);
-	if (settle_touched(l->ctx, tally, &why) < 0) {
-		*err = why;
-		status = -1;
+	open_accounts(l, &unseen);
+	sweep(l, tally, &unseen);
+	settle_touched(l->ctx, tally, &worst);
+	if (tally->named && unseen.kind) /* whoever names a pod has been told of it */
+		log_line(LOG_WARN, "%s", unseen.msg);
+	else if (unseen.kind)
+		note_failure(&worst, &unseen);
+	if (worst.kind) {
+		*err = worst;
+		return -1;
 	}
-	return status == 0 ? check_named(l->ctx, l, tally, err) : -1;
+	return check_named(l->ctx, l, tally, err);
 }
 
 static int run_reap(struct cmd_context *ctx, struct err *err)
@@ -287,6 +321,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	if (settled < 0 && left.kind != ERR_INTERRUPTED)
 		return err_set(err, ERR_UNRELEASED, "%s", left.msg);
 	if (tally.failed) {
+		*err = tally.failure;
 		err->kind = ERR_UNRELEASED;
 		return -1;
 	}

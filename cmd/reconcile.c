@@ -117,8 +117,8 @@ static void give_up(struct reconciliation *r, const char *provider, const struct
 	if (r->failed_count < CORE_PROVIDERS_MAX)
 		copy_text(r->failed[r->failed_count++], PROVIDER_NAME_MAX, provider);
 	if (r->failure.kind)
-		log_line(LOG_WARN, "%s", r->failure.kind == ERR_CREDENTIALS ? why->msg : r->failure.msg);
-	if (!r->failure.kind || (why->kind == ERR_CREDENTIALS && r->failure.kind != ERR_CREDENTIALS))
+		log_line(LOG_WARN, "%s", err_is_credentials(r->failure.kind) ? why->msg : r->failure.msg);
+	if (!r->failure.kind || (err_is_credentials(why->kind) && !err_is_credentials(r->failure.kind)))
 		r->failure = *why;
 }
 

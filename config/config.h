@@ -52,7 +52,7 @@ const char *config_dir(const struct config *c);
  * "runpod", and so on for every key that is secret or the user's own). NULL: no such provider. */
 const struct section *config_provider(const struct config *c, const char *name);
 /* The same with its secrets looked up (config/secrets.h), commands run where need be: only for
- * providers that are about to be used. ERR_CREDENTIALS when a required one is nowhere: the message
+ * providers that are about to be used. ERR_NO_ACCOUNT when a required one is nowhere: the message
  * says where it was looked for. */
 const struct section *config_account(struct config *c, const char *name, struct err *err);
 

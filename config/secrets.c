@@ -369,6 +369,38 @@ static int look_up(char **out, char **where, const char *provider, const struct 
 	return from_vendor(out, provider, spec->key, err);
 }
 
+static bool note_anywhere(void *ctx, const char *table, const char *key, const char *value)
+{
+	struct search *s = ctx;
+
+	(void)table;
+	s->several = s->several || (!strcmp(key, s->key) && *value);
+	return !s->several;
+}
+
+/* The vendor's file has the key, if not in the profile that is in use. */
+static bool in_another_profile(const struct vendor_file *file, const char *key)
+{
+	CLEANUP(free_text) char *path = vendor_path(file);
+	CLEANUP(str_wipe) struct str text = STR_INIT;
+	struct search s = {.key = key};
+
+	return path && path_read(path, 1 << 20, &text, NULL) == 0 &&
+	       toml_read(str_text(&text), text.len, "", note_anywhere, &s, NULL) == 0 && s.several;
+}
+
+/* A vendor of which we have a part of what it takes has an account here, and pods there may be. */
+static bool has_account(const char *provider, const struct section *s)
+{
+	const struct vendor_file *file = vendor_file(provider);
+
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
+		if ((spec->flags & OPTION_SECRET) && (spec->flags & OPTION_REQUIRED) &&
+		    (section_text(s, spec->key) || (file && vendor_has(file, spec->key) && in_another_profile(file, spec->key))))
+			return true;
+	return false;
+}
+
 static int missing(const char *provider, const struct section *s, const char *key,
 		   const char *user_shown, struct err *err)
 {
@@ -382,7 +414,7 @@ static int missing(const char *provider, const struct section *s, const char *ke
 		str_addf(&ways, ", or providers.%s.%s in %s", provider, command, user_shown);
 	if (file && vendor_has(file, key))
 		str_addf(&ways, ", or log in with `%s` (~/%s)", file->login, file->below_home);
-	return err_set(err, ERR_CREDENTIALS, "%s: no %s: %s", provider, key, str_text(&ways));
+	return err_set(err, has_account(provider, s) ? ERR_CREDENTIALS : ERR_NO_ACCOUNT, "%s: no %s: %s", provider, key, str_text(&ways));
 }
 
 static int fill_one(const char *provider, struct section *s, const struct option_spec *spec,
@@ -409,6 +441,7 @@ static int fill_one(const char *provider, struct section *s, const struct option
 int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err)
 {
 	const struct vendor_file *file = vendor_file(provider);
+	const char *first_missing = NULL;
 
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		bool secret = spec->flags & OPTION_SECRET;
@@ -420,8 +453,8 @@ int secrets_fill(const char *provider, struct section *s, const char *user_shown
 		if (!secret)
 			continue;
 		log_secret(section_text(s, spec->key));
-		if ((spec->flags & OPTION_REQUIRED) && !section_text(s, spec->key))
-			return missing(provider, s, spec->key, user_shown, err);
+		if ((spec->flags & OPTION_REQUIRED) && !section_text(s, spec->key) && !first_missing)
+			first_missing = spec->key;
 	}
-	return 0;
+	return first_missing ? missing(provider, s, first_missing, user_shown, err) : 0;
 }

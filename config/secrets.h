@@ -12,7 +12,8 @@
 #include "provider.h"
 
 /* Fills the OPTION_SECRET keys of the provider's section that are still empty, and what else the
- * vendor's file says about keys of the section. ERR_CREDENTIALS when a required one is nowhere.
+ * vendor's file says about keys of the section. ERR_NO_ACCOUNT when no required one is anywhere; ERR_CREDENTIALS when some
+ * are, or one cannot be had: its command fails, its file cannot be read, what is found is no key.
  * user_shown: how messages call the user's file. */
 int secrets_fill(const char *provider, struct section *s, const char *user_shown, struct err *err);
 

@@ -48,7 +48,8 @@ const char *err_kind_name(enum err_kind kind)
 	case ERR_NONE: return "none";
 	case ERR_USAGE: return "usage";
 	case ERR_CONFIG: return "config";
-	case ERR_CREDENTIALS: return "credentials";
+	case ERR_CREDENTIALS:
+	case ERR_NO_ACCOUNT: return "credentials";
 	case ERR_BALANCE: return "balance";
 	case ERR_NO_CAPACITY: return "no_capacity";
 	case ERR_REFUSED: return "refused";
@@ -69,6 +70,11 @@ const char *err_kind_name(enum err_kind kind)
 	return "unknown";
 }
 
+bool err_is_credentials(enum err_kind kind)
+{
+	return kind == ERR_CREDENTIALS || kind == ERR_NO_ACCOUNT;
+}
+
 int err_exit_status(const struct err *err)
 {
 	switch (err->kind) {
@@ -76,6 +82,7 @@ int err_exit_status(const struct err *err)
 	case ERR_USAGE:
 	case ERR_CONFIG: return 2;
 	case ERR_CREDENTIALS:
+	case ERR_NO_ACCOUNT:
 	case ERR_BALANCE: return 3;
 	case ERR_NO_CAPACITY: return 4;
 	case ERR_CAP: return 5;

@@ -2,6 +2,7 @@
 #ifndef BURST_BASE_ERR_H
 #define BURST_BASE_ERR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mem.h"
@@ -28,6 +29,7 @@ enum err_kind {
 	ERR_UNRELEASED,	  /* a pod could not be confirmed gone */
 	ERR_INTERRUPTED,  /* a signal; see err.signal */
 	ERR_BUG,	  /* we or the vendor broke the protocol */
+	ERR_NO_ACCOUNT,	  /* nobody has given us a key for this vendor, anywhere: there is nothing to be refused */
 };
 
 struct err { /* on the caller's stack; nothing to free */
@@ -45,6 +47,8 @@ void err_clear(struct err *err);
 
 /* "no capacity", "rate limited" ...: the words of the JSON output's error.code. Static. */
 const char *err_kind_name(enum err_kind kind);
+/* No key, or one that is not taken. */
+bool err_is_credentials(enum err_kind kind);
 /* The process's exit status for a failure of this kind (0 for ERR_NONE). */
 int err_exit_status(const struct err *err);
 

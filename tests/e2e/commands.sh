@@ -335,6 +335,59 @@ t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot 
 	has err.txt "pod rp1 of runpod may still be billing; end it with: burst reap rp1 --force"
 	is "$("$BURST" ledger "$RUN" --json | jq -r .status)" unreleased "the run"
 }
+not_looked_at() { # not_looked_at WHAT WHY: reap had an account there that it could not open
+	burst reap
+	is "$STATUS" 3 "$1 ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "runpod was not looked at: $2"
+	hasnt err.txt "nothing of burst's is left"
+	burst reap -p runpod
+	is "$STATUS" 3 "$1, asked for by name"
+	burst reap -p local,runpod
+	is "$STATUS" 3 "$1, one of two that are asked for"
+	has err.txt "runpod was not looked at: $2"
+}
+t_reap_without_the_key_of_an_account() { # a password store that is locked, at night: that is not "nothing is left"
+	local user=$XDG_CONFIG_HOME/burst/burst.cfg
+	unset RUNPOD_API_KEY
+	burst reap
+	is "$STATUS" 0 "no account at all ($(cat err.txt))"
+	has err.txt "nothing of burst's is left at local"
+	burst reap -p runpod
+	is "$STATUS" 3 "no account, asked for by name"
+	mkdir -p "${user%/*}" "$HOME/.runpod"
+	echo 'providers = { runpod = { api_key_command = "exit 2"; }; };' >"$user"
+	not_looked_at "a command that fails" "~/.config/burst/burst.cfg:1: api_key_command: the command failed with exit status 2"
+	echo 'providers = { runpod = { api_key_command = "true"; }; };' >"$user"
+	not_looked_at "a command that prints nothing" "~/.config/burst/burst.cfg:1: api_key_command: what the command prints is no key: it is empty"
+	rm "$user"
+	export RUNPOD_API_KEY='a b'
+	not_looked_at "a key that is none" "RUNPOD_API_KEY: api_key: it has a character that no key has"
+	unset RUNPOD_API_KEY
+	printf '[default\napi_key = "x"\n' >"$HOME/.runpod/config.toml"
+	not_looked_at "a file that cannot be read" "~/.runpod/config.toml:1: a table's name must end with ]"
+	# pods of this machine's own are given back all the same; one that may be there is named
+	strangers_pod r1 aaaaaaaaaaaaaaaa 00000000000000aa
+	burst reap "$ID" --force
+	is "$STATUS" 0 "a pod of another account, by its name ($(tail -n 2 err.txt))"
+	has err.txt "runpod was not looked at: "
+	rm "$HOME/.runpod/config.toml"
+	script_lines 2
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	ledger "create temp table t as select * from pod limit 1;
+		update t set seq = null, attempt = 'cccccccccccccccc', id = 'rp1', provider = 'runpod', account = 'x', state = 'live', gone_ms = 0,
+			hard_end_s = unixepoch() + 3600;
+		insert into pod select * from t;
+		update run set status = 'running', detached = 1"
+	export RUNPOD_API_KEY='a b'
+	burst reap
+	is "$STATUS" 9 "with a pod there ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1 of runpod may still be billing"
+	unset RUNPOD_API_KEY
+	burst reap
+	is "$STATUS" 9 "the same without a key ($(tail -n 2 err.txt | tr '\n' '|'))"
+}
 t_cancel_a_client_that_was_suspended() { # Ctrl-Z in another terminal
 	living_run
 	kill -STOP "$PID"

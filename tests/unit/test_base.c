@@ -100,6 +100,7 @@ static void err_gives_the_exit_status(void **state)
 	} cases[] = {
 		{ERR_NONE, 0, 0},          {ERR_JOB, 0, 1},           {ERR_LOCAL, 0, 1},
 		{ERR_USAGE, 0, 2},         {ERR_CONFIG, 0, 2},        {ERR_CREDENTIALS, 0, 3},
+		{ERR_NO_ACCOUNT, 0, 3},
 		{ERR_NO_CAPACITY, 0, 4},   {ERR_CAP, 0, 5},           {ERR_NETWORK, 0, 6},
 		{ERR_AMBIGUOUS, 0, 6},     {ERR_BUSY, 0, 7},          {ERR_UNRELEASED, 0, 9},
 		{ERR_INTERRUPTED, 1, 129}, {ERR_INTERRUPTED, 2, 130}, {ERR_INTERRUPTED, 0, 143},

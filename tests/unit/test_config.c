@@ -409,7 +409,7 @@ static void test_account(void **state)
 	assert_non_null(s);
 	assert_string_equal(section_text(s, "api_key"), "rp_1234567");
 	assert_null(config_account(none, "runpod", &err));
-	assert_int_equal(err.kind, ERR_CREDENTIALS);
+	assert_int_equal(err.kind, ERR_NO_ACCOUNT);
 	assert_string_equal(err.msg, "runpod: no api_key: set RUNPOD_API_KEY, or "
 				     "providers.runpod.api_key_command in " USER
 				     ", or log in with `runpodctl config` (~/.runpod/config.toml)");
