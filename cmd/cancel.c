@@ -13,57 +13,88 @@ enum {
 	SAY_MS = 3000,		     /* so long nothing is said of the waiting */
 };
 
-static long client_of(const struct cmd_context *ctx, const char *run)
+/* Who holds the run's lock: a client's number, else 0 and the note, if there is one (on a full disk it may be empty). */
+static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", ctx->state_dir, run);
 	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str shown = STR_INIT;
 	long pid = 0;
 
-	if (path_read(path, 256, &text, NULL) < 0 || sscanf(str_text(&text), "process %ld", &pid) != 1)
-		return 0;
-	return pid;
+	if (path_read(path, 256, &text, NULL) < 0)
+		str_reset(&text);
+	str_add_printable(&shown, str_text(&text), strcspn(str_text(&text), "\n"), 100);
+	copy_text(note, room, shown.len ? str_text(&shown) : "another process");
+	return sscanf(str_text(&text), RUN_CLIENT " %ld", &pid) == 1 && pid > 1 ? pid : 0;
 }
 
-/* Its client is asked to stop (it releases its pods itself); if it does not, we do it. */
-static int stop_client(const struct cmd_context *ctx, const char *run, struct err *err)
+static int still_held(const struct cmd_context *ctx, const char *run, long pid, const char *holder, struct err *err)
+{
+	if (pid)
+		return err_set(err, ERR_UNRELEASED,
+			       "run %s: its client (process %ld) does not end: its pods may still be billing; end it with `kill -9 %ld`, "
+			       "then cancel again", run, pid, pid);
+	return err_set(err, ERR_UNRELEASED,
+		       "run %s: its pods may still be billing: %s holds %s/runs/%s/lock and does not let go; when it has ended, cancel again",
+		       run, holder, ctx->state_dir, run);
+}
+
+/* Its client is asked to stop (it releases its pods itself); if it does not, we do it. Who holds the lock for another reason
+ * (another run that settles this one) is no client of its, and is waited for. */
+static int wait_for_holder(const struct cmd_context *ctx, const char *run, struct err *err)
 {
 	int64_t began = clock_boot_ms();
-	long pid = client_of(ctx, run);
+	char holder[128] = "";
+	long pid = 0;
 	bool said = false;
 
-	if (pid > 1) {
-		kill((pid_t)pid, SIGTERM);
-		kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
-	}
 	while (run_is_alive(ctx, run) && clock_boot_ms() - began < CLIENT_STOP_MS) {
+		if (!pid && (pid = holder_of(ctx, run, holder, sizeof(holder)))) {
+			kill((pid_t)pid, SIGTERM);
+			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
+		}
 		if (!said && clock_boot_ms() - began >= SAY_MS) {
-			log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to release its pods", run, pid);
+			if (pid)
+				log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to release its pods",
+					 run, pid);
+			else
+				log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s", run, holder);
 			said = true;
 		}
 		poll(NULL, 0, 100);
 	}
-	if (run_is_alive(ctx, run))
-		return err_set(err, ERR_UNRELEASED,
-			       "run %s: its client (process %ld) does not end: its pods may still be billing; end it with `kill -9 %ld`, "
-			       "then cancel again", run, pid, pid);
+	return run_is_alive(ctx, run) ? still_held(ctx, run, pid, holder, err) : 0;
+}
+
+static int open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err)
+{
+	struct pod_row *pods = NULL;
+
+	if (store_pods(ctx->store, run, true, &pods, count, err) < 0)
+		return -1;
+	free(pods);
 	return 0;
+}
+
+static bool has_ended(const struct run_row *run)
+{
+	return strcmp(run->status, "running") && strcmp(run->status, "unreleased");
 }
 
 static int run_cancel(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
+	size_t count = 0;
 
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	if (run_is_alive(ctx, row.id) && stop_client(ctx, row.id, err) < 0)
+	if (open_pods(ctx, row.id, &count, err) < 0)
 		return -1;
-	if (store_run(ctx->store, row.id, &row, err) < 0)
-		return -1;
-	struct pod_row *pods = NULL;
-	size_t count = 0;
-	if (store_pods(ctx->store, row.id, true, &pods, &count, err) < 0)
-		return -1;
-	free(pods);
+	if ((count || !has_ended(&row)) && run_is_alive(ctx, row.id)) {
+		if (wait_for_holder(ctx, row.id, err) < 0 || store_run(ctx->store, row.id, &row, err) < 0 ||
+		    open_pods(ctx, row.id, &count, err) < 0)
+			return -1;
+	}
 	if (!count) {
 		if (!strcmp(row.status, "running")) {
 			COPY_TEXT(row.status, "interrupted");

@@ -207,12 +207,13 @@ bool run_is_alive(const struct cmd_context *ctx, const char *run)
 
 	if (fd < 0)
 		return false;
-	bool alive = flock(fd, LOCK_EX | LOCK_NB) < 0;
+	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0; /* shared: two that look at once take neither for a client */
 	close(fd);
 	return alive;
 }
 
-static int take_run(struct launch *l, struct err *err)
+/* who: RUN_CLIENT, or what else holds it; `cancel` stops clients. */
+static int take_run(struct launch *l, const char *who, struct err *err)
 {
 	CLEANUP(free_text) char *lock = NULL;
 	char note[64];
@@ -221,10 +222,12 @@ static int take_run(struct launch *l, struct err *err)
 	if (path_mkdirs(l->run_dir, 0700, err) < 0)
 		return -1;
 	lock = path_join(l->run_dir, "lock");
-	snprintf(note, sizeof(note), "process %ld\n", (long)getpid());
+	snprintf(note, sizeof(note), "%s %ld\n", who, (long)getpid());
 	if (path_lock(lock, note, &l->run_lock, err) < 0) {
-		if (err->kind == ERR_BUSY)
+		if (err->kind == ERR_BUSY && !strncmp(err->msg, RUN_CLIENT " ", sizeof(RUN_CLIENT)))
 			err_set(err, ERR_BUSY, "run %s has a client already (see `burst attach %s`)", l->run.id, l->run.id);
+		else if (err->kind == ERR_BUSY)
+			err_wrap(err, "run %s: try again in a moment: its lock is held", l->run.id);
 		return -1;
 	}
 	l->setup.run_dir = l->run_dir;
@@ -311,7 +314,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
 	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
 	r->total = (int64_t)segments;
-	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0)
+	if (take_run(l, RUN_CLIENT, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0)
 		return -1;
 	return store_put_run(ctx->store, r, err);
 }
@@ -421,7 +424,7 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 
 	l->run = *run;
 	conf_from_config(l);
-	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
+	if (take_run(l, RUN_CLIENT, err) < 0 || check_keys(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
 		return -1;
 	/* what this very run rendered is not "cached" */
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
@@ -541,7 +544,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	l.run = *run;
 	l.setup.conf.reap = true;
 	l.setup.conf.lease_ms = 600000;
-	if (take_run(&l, err) < 0 || take_over_pods(&l, err) < 0 || adopt_providers(&l, err) < 0) {
+	if (take_run(&l, "settled by process", err) < 0 || take_over_pods(&l, err) < 0 || adopt_providers(&l, err) < 0) {
 		launch_free(&l);
 		return -1;
 	}

@@ -76,7 +76,9 @@ int launch_plan(struct launch *l, struct err *err);
 /* Reads the config that the run was started with, whatever folder we stand in, into ctx->config. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);
 
-/* Somebody's client holds the run's lock. */
+/* Somebody holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number; or, for a while, who settles
+ * it or removes its files. */
+#define RUN_CLIENT "process"
 bool run_is_alive(const struct cmd_context *ctx, const char *run);
 /* Newest run whose client lives or that has pods, for commands without RUN. */
 int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);

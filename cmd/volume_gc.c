@@ -1,8 +1,7 @@
 #include "volume_gc.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/file.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/path.h"
@@ -169,8 +168,13 @@ static bool hold(const struct gc *gc, const char *run, int *fd)
 {
 	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", gc->ctx->state_dir, run);
 
-	*fd = open(path, O_RDWR | O_CLOEXEC);
-	return *fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) == 0;
+	char note[64];
+
+	*fd = -1;
+	if (!path_exists(path))
+		return true;
+	snprintf(note, sizeof(note), "volume gc, process %ld\n", (long)getpid());
+	return path_lock(path, note, fd, NULL) == 0;
 }
 
 static int known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)

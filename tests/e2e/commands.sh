@@ -388,6 +388,71 @@ t_reap_without_the_key_of_an_account() { # a password store that is locked, at n
 	burst reap
 	is "$STATUS" 9 "the same without a key ($(tail -n 2 err.txt | tr '\n' '|'))"
 }
+holding() { # holding NOTE: somebody holds the run's lock and has written that into it; who, in $HOLDER
+	local lock=state/runs/$RUN/lock
+	bash -c "exec 9<>'$lock'; flock 9; echo '$1' >'$lock'; exec sleep 120" &
+	HOLDER=$!
+	wait_for 20 "the lock" grep -qx "$1" "$lock"
+}
+let_go() {
+	kill -9 "$HOLDER"
+	wait "$HOLDER" 2>/dev/null
+}
+t_cancel_stops_nobody_else() { # whose number stands in the lock for another reason
+	local by cancelling
+	living_run
+	kill_it
+	sleep 120 &
+	by=$!
+	holding "volume gc, process $by"
+	"$BURST" cancel "$RUN" >cancel.txt 2>&1 </dev/null &
+	cancelling=$!
+	wait_for 30 "cancel to wait" grep -q "run $RUN: waiting for who holds its lock: volume gc, process $by" cancel.txt
+	running_as $by || complain "a bystander was ended"
+	let_go
+	STATUS=0
+	wait $cancelling || STATUS=$?
+	is "$STATUS" 0 "cancel ($(tail -n 2 cancel.txt))"
+	has cancel.txt "run $RUN: its"
+	# of a run that has ended there is nobody to be stopped and nothing to wait for
+	holding "process $by"
+	burst cancel "$RUN"
+	is "$STATUS" 0 "cancel of a run that has ended"
+	has err.txt "run $RUN: interrupted; nothing of it bills"
+	running_as $by || complain "a bystander was ended by the cancel of a run that has ended"
+	let_go
+	kill $by
+	wait $by 2>/dev/null
+}
+settling() { # settling RUN: another run holds its lock and stands still there; who, in $PID
+	PID=$(sed -n 's/^settled by process //p' "state/runs/$1/lock")
+	[ -n "$PID" ] && grep -q ') [Tt] ' "/proc/$PID/stat"
+}
+t_cancel_beside_a_run_that_settles_it() { # that run goes on
+	local first cancelling
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	case $BURST in */asan/*) ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 ;; esac
+	living_run
+	first=$RUN
+	kill_it
+	script_lines 30
+	# it stands still as soon as it holds the first run's lock and has said so there
+	timeout -k 5 120 strace -f -o /dev/null -P "$T/state/runs/$first/lock" -e trace=pwrite64 -e inject=pwrite64:signal=STOP:when=1 \
+		"$BURST" run -o "$T/second" --force >out.txt 2>err.txt </dev/null &
+	SHELL_PID=$!
+	wait_for 60 "the second run to settle the first" settling "$first"
+	"$BURST" cancel "$first" >cancel.txt 2>&1 </dev/null &
+	cancelling=$!
+	wait_for 30 "cancel to wait" grep -q "waiting for who holds its lock: settled by process $PID" cancel.txt
+	kill -CONT "$PID"
+	burst_wait
+	is "$STATUS" 0 "the run that settles ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(wavs second)" 30 "its files"
+	STATUS=0
+	wait $cancelling || STATUS=$?
+	is "$STATUS" 0 "cancel ($(tail -n 2 cancel.txt))"
+	has cancel.txt "run $first: interrupted; nothing of it bills"
+}
 t_cancel_a_client_that_was_suspended() { # Ctrl-Z in another terminal
 	living_run
 	kill -STOP "$PID"
@@ -517,6 +582,7 @@ t_volume_gc() {
 	burst volume gc
 	is "$STATUS" 0 "gc ($(tail -n 1 err.txt))"
 	is "$(cat out.txt)" "v: 0 folders, 0.0 kB freed" "gc of a young run"
+	has "state/runs/$RUN/lock" "volume gc, process " # no client's: nothing for \`cancel\` to stop
 	burst volume gc v --older-than 0s -n
 	has out.txt "v: runs/$RUN would go ("
 	has out.txt "all outputs home"
