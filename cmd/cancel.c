@@ -97,8 +97,7 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	}
 	if (!count) {
 		if (!strcmp(row.status, "running")) {
-			COPY_TEXT(row.status, "interrupted");
-			row.ended_ms = clock_wall_ms();
+			run_end(&row, "interrupted");
 			store_put_run(ctx->store, &row, NULL);
 		}
 		fprintf(stderr, "run %s: %s; nothing of it bills\n", row.id, row.status);

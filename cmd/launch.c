@@ -1,6 +1,7 @@
 #include "launch.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -534,6 +535,23 @@ static void say_unreleased(const struct launch *l)
 	free(pods);
 }
 
+/* Whoever asks an ended run how it ended (`attach && publish`) gets what its client would have said. */
+void run_end(struct run_row *run, const char *status)
+{
+	static const struct {
+		const char *status;
+		int exit_status;
+	} ends[] = {{"done", 0}, {"partial", 1}, {"interrupted", 128 + SIGTERM}, {"unreleased", 9}};
+
+	COPY_TEXT(run->status, status);
+	run->exit_status = 1;
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+		if (!strcmp(ends[i].status, status))
+			run->exit_status = ends[i].exit_status;
+	run->detached = false;
+	run->ended_ms = run->ended_ms ? run->ended_ms : clock_wall_ms();
+}
+
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
 {
 	struct launch l;
@@ -566,9 +584,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	}
 	if (!gone)
 		say_unreleased(&l);
-	COPY_TEXT(l.run.status, gone ? status : "unreleased");
-	l.run.detached = false;
-	l.run.ended_ms = l.run.ended_ms ? l.run.ended_ms : clock_wall_ms();
+	run_end(&l.run, gone ? status : "unreleased");
 	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
 		COPY_TEXT(l.run.error, "a pod could not be confirmed gone when it ended; it is gone now");
 	} else if (gone && !l.run.error[0]) {

@@ -50,6 +50,8 @@ int launch_check_width(struct launch *l, struct err *err);
 int launch_check_balance(struct launch *l, struct err *err);
 /* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
 int launch_check_detached(const struct launch *l, struct err *err);
+/* Writes into the row that the run has ended so, and with which exit status. */
+void run_end(struct run_row *run, const char *status);
 /* Releases the pods of one run (its client must be dead) and marks it `status`. */
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err);
 

@@ -5,7 +5,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/path.h"
+#include "launch.h"
 #include "output.h"
 #include "report.h"
 
@@ -63,6 +65,15 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 	if (store_run(ctx->store, id, &run, err) < 0)
 		return -1;
 	*running = !strcmp(run.status, "running");
+	if (*running && !run_is_alive(ctx, run.id)) {
+		/* it may have ended since its row was read */
+		if (store_run(ctx->store, id, &run, err) < 0)
+			return -1;
+		if (!strcmp(run.status, "running"))
+			log_line(LOG_NOTE, "run %s: its client is gone: it says no more (`burst resume %s` goes on with it, `burst reap` ends it)",
+				 run.id, run.id);
+		*running = false;
+	}
 	return 0;
 }
 

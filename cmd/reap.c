@@ -290,7 +290,7 @@ static int look_everywhere(struct launch *l, struct tally *tally, struct err *er
 	open_accounts(l, &unseen);
 	sweep(l, tally, &unseen);
 	settle_touched(l->ctx, tally, &worst);
-	if (tally->named && unseen.kind) /* whoever names a pod has been told of it */
+	if (l->ctx->arg_count && unseen.kind) /* whoever names a pod is told of that one */
 		log_line(LOG_WARN, "%s", unseen.msg);
 	else if (unseen.kind)
 		note_failure(&worst, &unseen);

@@ -1,6 +1,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "launch.h"
 #include "output.h"
@@ -48,6 +49,21 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 	return config_check(ctx->config, err);
 }
 
+/* The object of a run that nothing is left to be done for here; its exit status. */
+static int tell_end(struct cmd_context *ctx, const struct run_row *row, int status, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (!ctx->json)
+		return status;
+	if (store_pods(ctx->store, row->id, false, &pods, &count, err) < 0)
+		return -1;
+	output_json(report_run_json(row, pods, count, clock_wall_ms()));
+	free(pods);
+	return cmd_flush(err) < 0 ? -1 : status;
+}
+
 static int run_resume(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
@@ -58,11 +74,34 @@ static int run_resume(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)", row.id, row.id);
 	if (!strcmp(row.status, "done")) {
 		fprintf(stderr, "run %s is done already\n", row.id);
-		return 0;
+		return tell_end(ctx, &row, 0, err);
 	}
 	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;
 	return come_back(ctx, &row, err);
+}
+
+/* Before our eyes: what it had rented is nobody's now. */
+static int client_died(struct cmd_context *ctx, struct run_row *row, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	struct err why = {0};
+	size_t count = 0;
+
+	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 || store_pods(ctx->store, row->id, true, &pods, &count, err) < 0)
+		return -1;
+	free(pods);
+	if (count)
+		err_set(&why, ERR_UNRELEASED,
+			"run %s: its client died: %zu pod%s of it may still be billing: `burst resume %s` goes on with it, `burst reap` ends it",
+			row->id, count, count == 1 ? "" : "s", row->id);
+	else
+		err_set(&why, ERR_JOB, "run %s: its client died: nothing of it bills; `burst resume %s` goes on with it", row->id, row->id);
+	output_error(ctx, &why);
+	COPY_TEXT(row->status, count ? "unreleased" : "interrupted"); /* as far as anybody can say now: it is not written down */
+	COPY_TEXT(row->error_code, err_kind_name(why.kind));
+	COPY_TEXT(row->error, why.msg);
+	return tell_end(ctx, row, err_exit_status(&why), err);
 }
 
 /* A living client writes the run's log; we read along until it ends, and end as it did. */
@@ -94,8 +133,10 @@ static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
 		output_lines(stderr, line);
 	if (store_run(ctx->store, row->id, row, err) < 0)
 		return -1;
+	if (!strcmp(row->status, "running"))
+		return client_died(ctx, row, err);
 	fprintf(stderr, "run %s: %s\n", row->id, row->status);
-	return strcmp(row->status, "running") ? row->exit_status : 1;
+	return tell_end(ctx, row, row->exit_status, err);
 }
 
 static int run_attach(struct cmd_context *ctx, struct err *err)
@@ -108,7 +149,7 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 		return follow(ctx, &row, err);
 	if (strcmp(row.status, "running")) {
 		fprintf(stderr, "run %s has ended: %s\n", row.id, row.status);
-		return row.exit_status;
+		return tell_end(ctx, &row, row.exit_status, err);
 	}
 	if (launch_its_config(ctx, &row, err) < 0)
 		return -1;

@@ -156,6 +156,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
 
+	if (opt_has(ctx, "dry-run") && ctx->json)
+		return err_set(err, ERR_USAGE, "run: -n shows a table, for people: not with --json (`burst offers --json` has the offers)");
 	if (opt_has(ctx, "detach") && client_fd() < 0)
 		return detach(ctx, err);
 	launch_init(&l, ctx);

@@ -38,6 +38,16 @@ t_dry_run_and_plan() {
 	done
 }
 
+t_a_plan_has_no_object() {
+	script_lines 3
+	config
+	burst run -n --json
+	is "$STATUS" 2 "run -n --json"
+	is "$(wc -l <out.txt)" 1 "lines on stdout"
+	schema run
+	is "$(json .error.code)" usage "its error"
+}
+
 t_offers() {
 	config
 	burst offers --json
@@ -104,6 +114,55 @@ t_logs() {
 	is "$STATUS" 2 "logs of nothing"
 }
 
+t_logs_of_a_run_whose_client_died() {
+	living_run
+	kill_it
+	burst logs -f "$RUN"
+	is "$STATUS" 0 "logs -f ($(tail -n 1 err.txt))"
+	[ -s out.txt ] || complain "the log is empty"
+	has err.txt "run $RUN: its client is gone"
+	burst reap
+	is "$STATUS" 0 reap
+	burst logs -f "$RUN"
+	is "$STATUS" 0 "logs -f of a run that was settled"
+	hasnt err.txt "its client is gone"
+}
+
+t_attach_when_the_client_dies() { # `burst attach && publish`: nothing is published
+	living_run
+	"$BURST" attach "$RUN" --json >attach.txt 2>attach-err.txt </dev/null &
+	local attached=$!
+	wait_for 20 "attach to show progress" grep -q "/800 home" attach-err.txt
+	kill_it
+	STATUS=0
+	wait $attached || STATUS=$?
+	is "$STATUS" 9 "attach ($(tail -n 1 attach-err.txt))"
+	has attach-err.txt "run $RUN: its client died: "
+	has attach-err.txt "\`burst resume $RUN\` goes on with it, \`burst reap\` ends it"
+	schema run attach.txt
+	is "$(jq -r '"\(.run) \(.status) \(.error.code) \(.pods | length > 0)"' attach.txt)" "$RUN unreleased unreleased true" "its object"
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	burst attach "$RUN" --json
+	is "$STATUS" 143 "attach to a run that was settled"
+	has err.txt "run $RUN has ended: interrupted"
+	schema run
+	is "$(json '"\(.run) \(.status) \([.pods[].released] | all)"')" "$RUN interrupted true" "its object"
+	is "$("$BURST" ledger --json | jq '.[0].exit_status')" 143 "what the ledger says"
+}
+
+t_cancelled_before_it_had_a_pod() { # its client died in between
+	script_lines 2
+	config
+	burst run
+	ledger "update run set status = 'running', exit_status = 0"
+	RUN=$("$BURST" ledger --json | jq -r '.[0].run')
+	burst cancel "$RUN"
+	is "$STATUS" 0 cancel
+	burst attach "$RUN"
+	is "$STATUS" 143 "attach to a run that was cancelled"
+}
+
 t_resume_of_a_done_run() {
 	script_lines 3
 	config
@@ -114,6 +173,12 @@ t_resume_of_a_done_run() {
 	has err.txt "run $RUN is done already"
 	burst attach "$RUN"
 	is "$STATUS" 0 attach
+	for how in resume attach; do
+		burst $how "$RUN" --json
+		is "$STATUS" 0 "$how --json"
+		schema run
+		is "$(json '"\(.run) \(.status) \(.segments.rendered) \(.pods | length)"')" "$RUN done 3 1" "what $how --json prints"
+	done
 	burst ledger --json
 	schema ledger
 	burst ledger "$RUN" --json
@@ -334,6 +399,8 @@ t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot 
 	is "$(pods_left)" "" "pods here"
 	has err.txt "pod rp1 of runpod may still be billing; end it with: burst reap rp1 --force"
 	is "$("$BURST" ledger "$RUN" --json | jq -r .status)" unreleased "the run"
+	burst attach "$RUN"
+	is "$STATUS" 9 "attach to it"
 }
 not_looked_at() { # not_looked_at WHAT WHY: reap had an account there that it could not open
 	burst reap
