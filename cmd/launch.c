@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "core/reap.h"
 #include "deliver.h"
+#include "jobs/common.h"
 #include "output.h"
 #include "report.h"
 #include "run_keys.h"
@@ -168,20 +169,69 @@ int launch_read_job(struct launch *l, struct err *err)
 	return check_env(job, s->job_ops->needs(s->job), err);
 }
 
-int launch_load_job(struct launch *l, struct err *err)
+static int read_whole_job(struct launch *l, struct err *err)
 {
-	struct cmd_context *ctx = l->ctx;
 	struct engine_setup *s = &l->setup;
 	size_t count;
 
-	if (deliver_check(ctx->config, err) < 0 || launch_read_job(l, err) < 0)
+	if (deliver_check(l->ctx->config, err) < 0 || launch_read_job(l, err) < 0)
 		return -1;
 	s->output_dir = l->output_dir;
 	s->job_ops->segments(s->job, &count);
 	s->results = xcalloc(count, sizeof(*s->results));
-	if (lock_job(l, err) < 0 || lock_output(l, err) < 0)
+	return 0;
+}
+
+static bool may_overwrite(const struct cmd_context *ctx)
+{
+	return ctx->cmd == &cmd_run && opt_has(ctx, "force");
+}
+
+int launch_load_job(struct launch *l, struct err *err)
+{
+	if (read_whole_job(l, err) < 0 || lock_job(l, err) < 0 || lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
 		return -1;
-	return s->job_ops->find_cached(s->job, s->results, ctx->cmd == &cmd_run && opt_has(ctx, "force"), err);
+	return l->setup.job_ops->find_cached(l->setup.job, l->setup.results, may_overwrite(l->ctx), err);
+}
+
+int launch_check_output(const struct launch *l, struct err *err)
+{
+	CLEANUP(free_text) char *path = xstrdup(l->output_dir);
+
+	while (!path_exists(path) && strcmp(path, "/") && strcmp(path, ".")) {
+		char *above = path_dir(path);
+		free(path);
+		path = above;
+	}
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || access(path, W_OK | X_OK) < 0)
+		return err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->output_dir, path);
+	return 0;
+}
+
+static bool is_locked(const char *dir)
+{
+	CLEANUP(fd_close) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+}
+
+int launch_look_at_job(struct launch *l, struct err *err)
+{
+	struct engine_setup *s = &l->setup;
+	size_t count;
+
+	if (read_whole_job(l, err) < 0 || launch_check_output(l, err) < 0)
+		return -1;
+	if (s->job_ops->find_cached(s->job, s->results, may_overwrite(l->ctx), err) == 0)
+		return 0;
+	/* a file that came after the manifest was read is a living run's, and nobody else's */
+	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))
+		return -1;
+	err_clear(err);
+	s->job_ops->segments(s->job, &count);
+	memset(s->results, 0, count * sizeof(*s->results));
+	return s->job_ops->find_cached(s->job, s->results, true, err);
 }
 
 size_t launch_open_segments(const struct launch *l)

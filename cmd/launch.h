@@ -33,6 +33,10 @@ int launch_open_provider(struct launch *l, const char *name, struct err *err);
 
 /* The job of the config as it is, without locks: for its needs alone. */
 int launch_read_job(struct launch *l, struct err *err);
+/* Reads the job and finds what is done already, beside a run that may be at work on it: takes no lock, makes no folder. */
+int launch_look_at_job(struct launch *l, struct err *err);
+/* Whether the output folder could be written, or made, without making it. */
+int launch_check_output(const struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is running. */
 int launch_load_job(struct launch *l, struct err *err);
 size_t launch_open_segments(const struct launch *l); /* not done yet */

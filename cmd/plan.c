@@ -272,7 +272,7 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 	struct launch l;
 
 	launch_init(&l, ctx);
-	int status = launch_load_job(&l, err);
+	int status = launch_look_at_job(&l, err);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)

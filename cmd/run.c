@@ -163,7 +163,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	launch_init(&l, ctx);
 	int status = launch_check_width(&l, err);
 	if (status == 0)
-		status = launch_load_job(&l, err);
+		status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_job(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);
 	else if (status == 0)

@@ -103,7 +103,8 @@ struct job_ops {
 	/* The line a worker (or the agent, for commands) gets for a segment, try 0, 1, ...: a new seed each. New reference. */
 	json_t *(*task)(struct job *job, size_t index, int attempt);
 	/* Which segments are done already: their file is in the output folder and matches the manifest by key and hash.
-	 * Fills results[i]. A foreign file under a name of ours is ERR_CONFIG unless force. Called once, before any renting. */
+	 * Fills results[i]. A foreign file under a name of ours is ERR_CONFIG unless force. Writes and makes nothing, nor needs the
+	 * folder to be there. Called before any renting. */
 	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
 	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */

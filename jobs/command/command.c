@@ -242,8 +242,7 @@ static int command_find_cached(struct job *job, struct segment_result *results, 
 	struct search search = {.job = job, .manifest = &m};
 
 	(void)results;
-	if (job_check_output(job->output, err) < 0 ||
-	    manifest_read(job->output, force, &m, err) < 0)
+	if (manifest_read(job->output, force, &m, err) < 0)
 		return -1;
 	if (force)
 		return 0;

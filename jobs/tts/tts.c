@@ -439,8 +439,7 @@ static int tts_find_cached(struct job *job, struct segment_result *results, bool
 	size_t more = 0;
 	bool absent;
 
-	if (job_check_output(job->output, err) < 0 ||
-	    manifest_read(job->output, force, &m, err) < 0 ||
+	if (manifest_read(job->output, force, &m, err) < 0 ||
 	    (!force && check_joined_names(job, &m, err) < 0))
 		return -1;
 	for (size_t i = 0; i < job->segments.count; i++) {

@@ -35,17 +35,71 @@ t_dry_run_and_plan() {
 		is "$STATUS" 0 "$how ($(tail -n 2 err.txt))"
 		has out.txt "3 segments, 3 to render"
 		is "$("$BURST" ledger --json)" "[]" "runs after $how"
+		[ ! -e out ] || complain "$how made the output folder"
+	done
+	touch out
+	burst plan
+	is "$STATUS" 2 "plan of a job whose output is no folder"
+	has err.txt "output $T/out: "
+}
+
+t_a_run_beside_a_plan() { # which waits for a vendor: it keeps nobody from rendering, cron least of all
+	local how user=$XDG_CONFIG_HOME/burst/burst.cfg planning
+	script_lines 2
+	config
+	sed -i 's/^provider = .*/provider = ["local", "runpod"];/' burst.cfg
+	mkdir -p "${user%/*}"
+	echo "providers = { runpod = { api_key_command = \"touch '$T/asked'; until [ -e '$T/go' ]; do sleep 0.1; done; exit 1\"; }; };" >"$user"
+	unset RUNPOD_API_KEY
+	for how in "run --dry-run" plan; do
+		rm -rf asked go out
+		# shellcheck disable=SC2086
+		timeout -k 5 60 "$BURST" $how >plan.txt 2>plan-err.txt </dev/null &
+		planning=$!
+		wait_for 20 "$how to ask a vendor" test -e asked
+		burst run -p local
+		is "$STATUS" 0 "run beside $how ($(tail -n 1 err.txt))"
+		is "$(wavs)" 2 "its files"
+		touch go
+		STATUS=0
+		wait $planning || STATUS=$?
+		is "$STATUS" 0 "$how ($(tail -n 1 plan-err.txt))"
 	done
 }
 
-t_a_plan_has_no_object() {
-	script_lines 3
-	config
-	burst run -n --json
-	is "$STATUS" 2 "run -n --json"
-	is "$(wc -l <out.txt)" 1 "lines on stdout"
-	schema run
-	is "$(json .error.code)" usage "its error"
+t_a_plan_beside_a_run() {
+	local how holder
+	script_lines 100
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; };'
+	burst_bg run
+	wait_for 40 "some files" file_count out 2
+	for how in "run --dry-run" plan; do
+		STATUS=0
+		# shellcheck disable=SC2086
+		"$BURST" $how >plan.txt 2>plan-err.txt </dev/null || STATUS=$?
+		is "$STATUS" 0 "$how beside a living run ($(tail -n 1 plan-err.txt))"
+		has plan.txt "100 segments, "
+	done
+	running_as "$PID" || complain "the run is over already"
+	kill -INT "$PID"
+	burst_wait
+	is "$STATUS" 130 "the run"
+	# a file that came home after the plan had read the manifest
+	echo mine >out/s099.wav
+	flock out sleep 60 &
+	holder=$!
+	wait_for 20 "the folder's lock" eval '! flock -n out true'
+	burst plan
+	is "$STATUS" 0 "plan beside a run that wrote a file meanwhile ($(tail -n 1 err.txt))"
+	pkill -P $holder
+	wait $holder 2>/dev/null
+	burst plan
+	is "$STATUS" 2 "plan with a foreign file"
+	has err.txt "out/s099.wav is there and was not made by this job"
 }
 
 t_offers() {

@@ -2,6 +2,7 @@
  * manifest grows. */
 #include "tts_helpers.h"
 
+#include "jobs/common.h"
 #include "jobs/manifest.h"
 #include "jobs/tts/tts.h"
 
@@ -140,8 +141,12 @@ static void render(struct job *job, size_t index, double seconds, struct segment
 
 static int cached(struct job *job, struct segment_result results[3], bool force, struct err *err)
 {
+	CLEANUP(free_text) char *out = xasprintf("%s/out", folder);
+
 	memset(results, 0, 3 * sizeof(*results));
 	*err = (struct err){0};
+	if (job_check_output(out, err) < 0)
+		return -1;
 	return job_tts.find_cached(job, results, force, err);
 }
 
