@@ -103,6 +103,40 @@ static bool check_balance(struct launch *l, const struct engine_provider *p, str
 	return enough;
 }
 
+/* Those that the cap on the price leaves, moved to the front; how many. */
+static size_t within_price(const struct launch *l, struct op_result *result)
+{
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	size_t kept = 0;
+
+	for (size_t i = 0; i < result->offer_count; i++)
+		if (!most || result->offers[i].price_microusd_h <= most)
+			result->offers[kept++] = result->offers[i];
+	return kept;
+}
+
+static int64_t cheapest(const struct op_result *result)
+{
+	int64_t least = INT64_MAX;
+
+	for (size_t i = 0; i < result->offer_count; i++)
+		least = MIN(least, result->offers[i].price_microusd_h);
+	return least;
+}
+
+/* The one that a run would take first. */
+static void say_best(struct findings *f, const char *provider, const struct offer *offers, size_t count)
+{
+	const struct offer *best = offers;
+	char price[32];
+
+	for (size_t i = 1; i < count; i++)
+		if (offers[i].wish < best->wish || (offers[i].wish == best->wish && offers[i].price_microusd_h < best->price_microusd_h))
+			best = &offers[i];
+	say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", provider, count, count == 1 ? "" : "s",
+	    strcmp(best->gpu, "none") ? best->gpu : "no GPU", money_show(price, sizeof(price), best->price_microusd_h));
+}
+
 /* What this job would rent. */
 static bool check_offers(struct launch *l, int provider, struct findings *f)
 {
@@ -119,19 +153,17 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 	}
 	for (const char *line = str_text(&result.text); *line; line += strcspn(line, "\n"), line += *line == '\n')
 		say(f, "warn", "%s: %.*s", name, (int)strcspn(line, "\n"), line);
-	const struct offer *best = result.offers;
-	for (size_t i = 1; i < result.offer_count; i++)
-		if (result.offers[i].wish < best->wish ||
-		    (result.offers[i].wish == best->wish && result.offers[i].price_microusd_h < best->price_microusd_h))
-			best = &result.offers[i];
-	if (result.offer_count)
-		say(f, "ok", "%s: %zu offer%s for this job, first %s at %s an hour", name, result.offer_count,
-		    result.offer_count == 1 ? "" : "s", strcmp(best->gpu, "none") ? best->gpu : "no GPU",
-		    money_show(price, sizeof(price), best->price_microusd_h));
+	int64_t least = cheapest(&result);
+	size_t offered = result.offer_count, count = within_price(l, &result);
+	if (count)
+		say_best(f, name, result.offers, count);
+	else if (offered)
+		say(f, stops(l), "%s: the cheapest offer for this job is %s an hour, above caps.max_price_per_hour", name,
+		    money_show(price, sizeof(price), least));
 	else
 		say(f, "warn", "%s: nothing is on offer now", name);
 	op_result_free(&result);
-	return true;
+	return count || !offered;
 }
 
 /* What its pods have said of it, as podlink.c keeps it: "WORD DATE WORDS". */
@@ -188,8 +220,13 @@ static void check_job(struct launch *l, struct findings *f)
 
 	if (!config_job(l->ctx->config))
 		return;
-	if (launch_read_job(l, &err) < 0) {
+	if (launch_check_width(l, &err) < 0)
 		say(f, "bad", "%s", err.msg);
+	if (launch_look_at_job(l, &err) < 0) {
+		say(f, "bad", "%s", err.msg);
+		/* what it would rent can be told all the same, unless it is the job that cannot be read */
+		if (!l->output_dir)
+			launch_read_job(l, &err);
 		return;
 	}
 	l->setup.job_ops->segments(l->setup.job, &count);

@@ -827,6 +827,45 @@ t_doctor_fails_when_a_run_would() {
 	is "$STATUS" 0 "exit status when all is well ($(grep ^bad out.txt))"
 }
 
+told_by_both() { # told_by_both STATUS WORDS: `run` ends so, and `doctor` says beforehand that it would
+	burst doctor
+	is "$STATUS" 1 "doctor, where run says $2 ($(grep ^bad out.txt))"
+	grep -q "^bad  .*$2" out.txt || complain "doctor does not say \"$2\": $(cat out.txt)"
+	[ ! -d out ] || complain "doctor made the output folder"
+	burst run
+	is "$STATUS" "$1" "run, where doctor says $2 ($(tail -n 1 err.txt))"
+	rm -rf out
+}
+t_doctor_knows_what_stops_a_run() {
+	script_lines 2
+	config 'wait = "2s";'
+	sed -i 's/max_duration/max_price_per_hour = 0.60; max_duration/' burst.cfg
+	told_by_both 4 'the cheapest offer for this job is \$0.6900 an hour, above caps.max_price_per_hour'
+	sed -i 's/max_price_per_hour = 0.60/max_price_per_hour = 0.69/' burst.cfg
+	burst doctor
+	is "$STATUS" 0 "doctor with the very price ($(grep ^bad out.txt))"
+	has out.txt "local: 1 offer for this job"
+	[ ! -e out ] || complain "doctor made the output folder"
+	config 'deliver = { on = "cpu"; };'
+	told_by_both 2 'deliver needs run'
+	config 'pods = 100;'
+	printf '#!/bin/sh\nulimit -n 128\nexec "%s" "$@"\n' "$BURST" >few && chmod 755 few
+	CLIENT=$T/few
+	told_by_both 2 'more than fit'
+	CLIENT=''
+	config
+	touch out
+	told_by_both 2 'output'
+	mkdir out
+	echo mine >out/s001.wav
+	burst doctor
+	is "$STATUS" 1 "doctor with a foreign file"
+	has out.txt "was not made by this job"
+	rm -r out
+	burst doctor
+	is "$STATUS" 0 "doctor when all is well ($(grep ^bad out.txt))"
+}
+
 t_on_exit_gets_the_json() {
 	script_lines 2
 	config
