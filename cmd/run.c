@@ -75,8 +75,7 @@ static void spawn_exec(char **argv, int fd)
 
 	setsid();
 	int null = open("/dev/null", O_RDWR);
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
+	dup2(null, STDIN_FILENO); /* stdout is kept until there is a run: whoever asked for --json hears why there is none */
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(CLIENT_FD_NAME, number, 1);
@@ -113,12 +112,25 @@ static int detach(struct cmd_context *ctx, struct err *err)
 	return err_set(err, ERR_LOCAL, "the detached client died at once");
 }
 
+/* Whoever reads what our starter prints waits for nothing of ours. */
+static void let_stdout_go(void)
+{
+	fflush(stdout);
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (null >= 0) {
+		dup2(null, STDOUT_FILENO);
+		close(null);
+	}
+}
+
 /* The one who started us may go; from now on words go to the run's folder. */
 static void let_starter_go(struct launch *l, int fd)
 {
 	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
 	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
+	let_stdout_go();
 	dprintf(fd, "%s\n", l->run.id);
 	close(fd);
 	unsetenv(CLIENT_FD_NAME);

@@ -102,6 +102,38 @@ t_a_plan_beside_a_run() {
 	has err.txt "out/s099.wav is there and was not made by this job"
 }
 
+t_a_detached_run_that_never_began_has_an_object() {
+	local id
+	config
+	burst run -d --json
+	is "$STATUS" 2 "without its script"
+	schema run
+	is "$(json '"\(.status) \(.error.code)"')" "failed config" "its object"
+	script_lines 2
+	burst run
+	burst run -d --json
+	is "$STATUS" 0 "nothing left to render ($(tail -n 1 err.txt))"
+	schema run
+	is "$(json '"\(.status) \(.segments.cached)"')" "done 2" "its object"
+	# and one that began prints its id, and keeps nobody waiting who reads it
+	script_lines 300
+	config
+	id=$(timeout 60 "$BURST" run -d --force 2>err.txt </dev/null) || complain "run -d: $(tail -n 1 err.txt)"
+	is "$("$BURST" ledger "$id" --json | jq '.segments.rendered < 300')" true "whether it went on without us"
+	burst cancel "$id"
+	is "$STATUS" 0 "cancel ($(tail -n 1 err.txt))"
+}
+
+t_a_plan_has_no_object() {
+	script_lines 3
+	config
+	burst run -n --json
+	is "$STATUS" 2 "run -n --json"
+	is "$(wc -l <out.txt)" 1 "lines on stdout"
+	schema run
+	is "$(json .error.code)" usage "its error"
+}
+
 t_offers() {
 	config
 	burst offers --json
