@@ -116,10 +116,14 @@ t_a_detached_run_that_never_began_has_an_object() {
 	schema run
 	is "$(json '"\(.status) \(.segments.cached)"')" "done 2" "its object"
 	# and one that began prints its id, and keeps nobody waiting who reads it
-	script_lines 300
-	config
-	id=$(timeout 60 "$BURST" run -d --force 2>err.txt </dev/null) || complain "run -d: $(tail -n 1 err.txt)"
-	is "$("$BURST" ledger "$id" --json | jq '.segments.rendered < 300')" true "whether it went on without us"
+	script_lines 60
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'code = { path = "code"; };'
+	id=$(timeout 90 "$BURST" run -d -o more 2>err.txt </dev/null) || complain "run -d: $(tail -n 1 err.txt)"
+	is "$("$BURST" ledger "$id" --json | jq -r .status)" running "what it did meanwhile"
 	burst cancel "$id"
 	is "$STATUS" 0 "cancel ($(tail -n 1 err.txt))"
 }
