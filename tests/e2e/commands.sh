@@ -529,7 +529,7 @@ t_doctor() {
 }
 
 t_doctor_fails_when_a_run_would() {
-	LOCAL='isolation = "namespaces";'
+	local -x LOCAL_ISOLATION=namespaces
 	config
 	script_lines 2
 	STATUS=0
