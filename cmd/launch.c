@@ -17,6 +17,7 @@
 #include "deliver.h"
 #include "output.h"
 #include "report.h"
+#include "run_flags.h"
 #include "run_keys.h"
 #include "volume_warm.h"
 
@@ -311,7 +312,8 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
 	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
 	r->total = (int64_t)segments;
-	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0)
+	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
+	    run_flags_write(ctx, l->run_dir, err) < 0)
 		return -1;
 	return store_put_run(ctx->store, r, err);
 }
@@ -418,7 +420,8 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 
 	l->run = *run;
 	conf_from_config(l);
-	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
+	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || run_flags_write(l->ctx, l->run_dir, err) < 0 ||
+	    take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
 		return -1;
 	/* what this very run rendered is not "cached" */
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);

@@ -258,6 +258,47 @@ t_stopped_past_the_lease_detached() {
 	is "$(rented_pods)" "$rented" "pods: none rented again"
 }
 rented_pods() { ledger 'select count(distinct attempt) from pod'; }
+# ---- what a run was told when it began ----
+t_a_resumed_run_keeps_its_caps() {
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "c"; type = "command"; run = "sleep 13; echo done >f"; outputs = ["f"]; output = "out"; };
+		providers = { local = { price_per_hour = 36.0; }; };
+	E2
+	burst run --max-cost 0.18 --max-duration 12s -q
+	is "$STATUS" 5 "the run: exit status ($(tail -n 2 err.txt))"
+	local run before
+	run=$(ledger 'select id from run')
+	before=$(ledger 'select cost_microusd from run')
+	[ "$before" -gt 0 ] || complain "nothing was rented: $(cat err.txt)"
+	burst resume
+	is "$STATUS" 5 "resume: exit status ($(tail -n 2 err.txt))"
+	is "$(ledger 'select cost_microusd <= 180000 from run')" 1 "what it cost in all ($(ledger 'select cost_microusd from run'), before $before)"
+	burst attach "$run" --max-cost 0
+	is "$STATUS" 5 "attach to what has ended"
+	burst resume --max-cost 0
+	is "$STATUS" 2 "no cap at all: exit status"
+	burst resume --max-cost 1 --max-duration 2m --json
+	is "$STATUS" 0 "resume with other caps: exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/f)" "done" "its output"
+	is "$(json ".cost_usd > $before / 1000000")" true "what it cost in all ($(json .cost_usd))"
+}
+t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a vendor; its output folder is that of then, too
+	script_lines 100
+	config 'pods = 1;'
+	sed -i 's/provider = "local"/provider = "runpod"/' burst.cfg
+	mkdir elsewhere
+	burst_bg run -p local --pods 2 -o there
+	wait_for 40 "a file" file_count there 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	cd elsewhere || return
+	burst attach --max-cost 0.9
+	cd ..
+	is "$STATUS" 0 "attach: exit status ($(tail -n 2 elsewhere/err.txt))"
+	is "$(ledger 'select group_concat(distinct provider) from pod')" local "who was rented from"
+	is "$(wavs there)" 100 files
+}
 t_second_run_beside_detached_pods() {
 	detached_and_killed
 	burst run

@@ -329,6 +329,9 @@ t_attach_to_a_living_run() {
 	wait $second 2>/dev/null
 	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"
 	running_as "$PID" || complain "the run ended"
+	burst attach --max-cost 9 "$RUN"
+	is "$STATUS" 2 "attach with a cap, to a client that has its own"
+	has err.txt "run $RUN has a client, which keeps to the caps that it was started with"
 	kill -INT "$PID"
 	burst_wait
 	is "$STATUS" 130 "the run"
