@@ -312,6 +312,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
 	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
 	r->total = (int64_t)segments;
+	engine_hold_signals(); /* from here on the ledger says that it runs: the engine will hear them, and say how it ended */
 	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
 	    run_flags_write(ctx, l->run_dir, err) < 0)
 		return -1;
@@ -420,6 +421,7 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 
 	l->run = *run;
 	conf_from_config(l);
+	engine_hold_signals();
 	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || run_flags_write(l->ctx, l->run_dir, err) < 0 ||
 	    take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
 		return -1;

@@ -258,6 +258,73 @@ t_stopped_past_the_lease_detached() {
 	is "$(rented_pods)" "$rented" "pods: none rented again"
 }
 rented_pods() { ledger 'select count(distinct attempt) from pod'; }
+# ---- run -d, before there is an id: a key's command holds it up until there is a file called go ----
+detaching() { # the starter's pid in $PID
+	script_lines 20
+	config 'pods = 1;'
+	sed -i 's/provider = "local"/provider = ["local", "runpod"]/' burst.cfg
+	mkdir -p home/.config/burst
+	echo "providers = { runpod = { api_url = \"http://127.0.0.1:1\"; api_key_command = \"touch '$T/asked'; until [ -e '$T/go' ]; do sleep 0.1; done; echo k\"; }; };" \
+		>home/.config/burst/burst.cfg
+	burst_bg run -d
+	wait_for 20 "the key's command" test -e asked
+}
+runs_and_pods() { ledger 'select (select count(*) from run) || " " || (select count(*) from pod)' 2>/dev/null; }
+t_detaching_is_interrupted() { # the client is in a session of its own, where no Ctrl-C comes
+	detaching
+	kill -INT -- "-$SHELL_PID"
+	burst_wait
+	: >go
+	is "$STATUS" 130 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "interrupted before the run was handed over: it has ended"
+	is "$(cat out.txt)" "" "an id"
+	wait_for 10 "its processes to end" no_processes
+	is "$(runs_and_pods)" "0 0" "runs and pods"
+}
+t_detaching_and_nobody_waits() { # whoever started it never had the id: nothing is rented
+	detaching
+	local client
+	client=$(pgrep -P "$PID")
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	: >go
+	[ -n "$client" ] || complain "no client"
+	ended() { ! running_as "$client"; }
+	wait_for 30 "the client to end" ended
+	is "$(ledger 'select status from run')" interrupted "the run"
+	is "$(runs_and_pods)" "1 0" "runs and pods"
+}
+t_detaching_and_the_terminal_closes() { # with -d it goes on
+	detaching
+	kill -HUP "$PID"
+	: >go
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	local run
+	run=$(cat out.txt)
+	burst attach "$run"
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	is "$(wavs)" 20 files
+}
+
+t_interrupted_as_it_begins() { # at each write of the ledger, up to the one after the run's row: it is no run of a dead client
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	script_lines 20
+	config 'pods = 1;'
+	local k
+	for k in 1 2 3 4; do
+		burst doctor
+		STATUS=0
+		ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout -k 5 60 strace -o /dev/null -e trace=fdatasync -e inject="fdatasync:signal=TERM:when=$k" "$BURST" run >out.txt 2>err.txt </dev/null ||
+			STATUS=$?
+		is "$STATUS" 143 "write $k: exit status"
+		is "$(ledger "select count(*) from run where status = 'running'")" 0 "write $k: runs of a dead client"
+		[ "$k" != 4 ] || is "$(ledger 'select status from run')" interrupted "write $k: the run"
+		wait_for 20 "its pods to be gone" no_pods
+		rm -rf state out
+	done
+}
+
 # ---- what a run was told when it began ----
 t_a_resumed_run_keeps_its_caps() {
 	cat >burst.cfg <<-'E2'
