@@ -361,16 +361,58 @@ static int take_over_pods(struct launch *l, struct err *err)
 	return 0;
 }
 
+int launch_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
+{
+	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
+	int64_t most_ms = pod->create_ms ? MAX(end_ms - pod->create_ms, 0) : 0;
+
+	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
+	pod->billed_ms = MAX(pod->billed_ms, (most_ms + 999) / 1000 * 1000);
+	pod->cost_microusd = MAX(pod->cost_microusd, money_for(pod->price_microusd_h, pod->billed_ms));
+	COPY_TEXT(pod->state, "gone");
+	COPY_TEXT(pod->error, "nobody could be asked whether it is gone");
+	return store_put_pod(ctx->store, pod, err);
+}
+
+/* It has ended itself long ago, if ever it was; and whoever could be asked cannot be opened, maybe for ever. */
+static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err *why, struct err *err)
+{
+	struct core_conf *conf = &l->setup.conf;
+	char when[32];
+
+	if (launch_write_off(l->ctx, pod, err) < 0)
+		return -1;
+	log_line(LOG_WARN, "pod %s of %s: %s; it was to end itself at %s and counts as gone: look at its provider's console",
+		 pod_row_called(pod), pod->provider, why->msg, clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
+	l->run.billed_ms += pod->billed_ms;
+	l->run.compute_ms += pod->compute_ms;
+	l->run.wasted_ms += pod->wasted_ms;
+	l->run.cost_microusd += pod->cost_microusd;
+	if (conf->max_cost_microusd)
+		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
+	return 0;
+}
+
 /* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
  * have left a pod that no row names. */
 static int adopt_providers(struct launch *l, struct err *err)
 {
-	struct err why;
+	size_t count = l->setup.adopt_count;
+	struct err why = {0};
 
-	for (size_t i = 0; i < l->setup.adopt_count; i++) {
-		const struct pod_row *pod = &l->setup.adopt[i];
-		if (launch_open_provider(l, pod->provider, err) == 0)
+	l->setup.adopt_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row *pod = &l->adopted[i];
+		bool over = !strcmp(pod->state, "gone"), reached = launch_open_provider(l, pod->provider, &why) == 0;
+		if (!reached && !over && pod_is_overdue(pod->hard_end_s, clock_wall_ms())) {
+			if (take_for_gone(l, pod, &why, err) < 0)
+				return -1;
 			continue;
+		}
+		l->adopted[l->setup.adopt_count++] = *pod;
+		if (reached)
+			continue;
+		*err = why;
 		err_wrap(err, "pod %s", pod_row_called(pod));
 		if (!l->setup.conf.reap)
 			return -1;
@@ -703,6 +745,26 @@ int launch_check_detached(const struct launch *l, struct err *err)
 	return result;
 }
 
+/* The newest one that has pods which may bill; false: none has. */
+static bool run_with_pods(struct cmd_context *ctx, struct run_row *out)
+{
+	struct pod_row *pods = NULL;
+	struct run_row run;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_pods(ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (store_run(ctx->store, pods[i].run, &run, NULL) < 0 || (found && run.started_ms <= out->started_ms))
+			continue;
+		*out = run;
+		found = true;
+	}
+	free(pods);
+	return found;
+}
+
 int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
 {
 	struct run_row *runs = NULL;
@@ -710,8 +772,11 @@ int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *o
 
 	if (name)
 		return report_find_run(ctx->store, name, out, err);
-	if (store_runs(ctx->store, NULL, true, 1, &runs, &count, err) < 0 ||
-	    (!count && store_runs(ctx->store, NULL, false, 1, &runs, &count, err) < 0))
+	if (store_runs(ctx->store, NULL, true, 1, &runs, &count, err) < 0)
+		return -1;
+	if (!count && run_with_pods(ctx, out))
+		return 0;
+	if (!count && store_runs(ctx->store, NULL, false, 1, &runs, &count, err) < 0)
 		return -1;
 	if (count)
 		*out = runs[0];

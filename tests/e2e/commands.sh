@@ -303,6 +303,51 @@ t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot 
 	has err.txt "pod rp1 of runpod may still be billing; end it with: burst reap rp1 --force"
 	is "$("$BURST" ledger "$RUN" --json | jq -r .status)" unreleased "the run"
 }
+pod_out_of_reach() { # pod_out_of_reach ID SECONDS: the oldest run has a pod at RunPod, too, whose hard end is in so many seconds
+	ledger "create temp table t as select * from pod where id not like 'rp%' limit 1;
+		update t set seq = null, attempt = '$1' || '_attempt', id = '$1', provider = 'runpod', account = 'x', state = 'live', gone_ms = 0, released_ms = 0,
+			hard_end_s = strftime('%s') + $2, create_ms = (strftime('%s') + $2 - 600) * 1000, price_microusd_h = 600000, billed_ms = 0;
+		insert into pod select * from t;
+		update run set status = 'unreleased' where id = (select run from t)"
+}
+t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard end, and not for ever
+	script_lines 2
+	config
+	unset RUNPOD_API_KEY
+	burst run
+	local old
+	old=$(ledger 'select id from run')
+	pod_out_of_reach rp1 600
+	script_lines 4
+	burst run
+	is "$STATUS" 9 "a run before its hard end: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1 of runpod may still be billing"
+	# a newer run, which nothing bills for, is not the one that is meant
+	ledger "create temp table t as select * from run; update t set seq = null, id = '9999-1', status = 'done', started_ms = started_ms + 1000; insert into run select * from t"
+	burst cancel
+	is "$STATUS" 9 "cancel: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1"
+	ledger "update pod set hard_end_s = hard_end_s - 2592000, create_ms = create_ms - 2592000000 where id = 'rp1'"
+	burst run
+	is "$STATUS" 0 "a run after its hard end: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1 of runpod: runpod: no api_key"
+	has err.txt "and counts as gone: look at its provider's console"
+	is "$(wavs)" 4 files
+	is "$(ledger "select state || ' ' || billed_ms || ' ' || cost_microusd from pod where id = 'rp1'")" "gone 600000 100000" "the pod"
+	is "$(ledger "select status from run where id = '$old'")" "done" "the old run"
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 2 err.txt | tr '\n' '|'))"
+	hasnt err.txt rp1
+	# not before, unless somebody says so
+	pod_out_of_reach rp2 600
+	burst reap rp2 --force
+	is "$STATUS" 9 "reap --force: exit status"
+	has err.txt "pod rp2 of runpod is written off: nobody was asked, and it may bill until 20"
+	is "$(ledger "select state from pod where id = 'rp2'")" gone "the pod"
+	burst reap
+	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(ledger "select count(*) from run where status = 'unreleased'")" 0 "runs that are not released"
+}
 t_cancel_a_client_that_was_suspended() { # Ctrl-Z in another terminal
 	living_run
 	kill -STOP "$PID"
