@@ -575,19 +575,35 @@ static void say_unreleased(const struct launch *l)
 	free(pods);
 }
 
-int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+/* The run is ours from here on: 0. Its row may have been read long ago: 1, where somebody else has settled it since, or does, or
+ * it is no longer what it was judged as. */
+static int take_to_release(struct launch *l, const struct run_row *judged, struct err *err)
+{
+	l->setup.conf.reap = true;
+	l->setup.conf.lease_ms = 600000;
+	l->run = *judged;
+	if (take_run(l, err) < 0)
+		return err->kind == ERR_BUSY ? 1 : -1;
+	if (store_run(l->ctx->store, judged->id, &l->run, err) < 0)
+		return -1;
+	if (strcmp(l->run.status, judged->status) || l->run.detached != judged->detached) {
+		err_set(err, ERR_BUSY, "run %s: somebody else took it up meanwhile", judged->id);
+		return 1;
+	}
+	return take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0 ? -1 : 0;
+}
+
+/* 0: its pods are gone; 1: it is not ours to release (ERR_BUSY). */
+static int release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
 {
 	struct launch l;
-	int result = 0;
 	bool gone = true;
 
 	launch_init(&l, ctx);
-	l.run = *run;
-	l.setup.conf.reap = true;
-	l.setup.conf.lease_ms = 600000;
-	if (take_run(&l, err) < 0 || take_over_pods(&l, err) < 0 || adopt_providers(&l, err) < 0) {
+	int result = take_to_release(&l, run, err);
+	if (result) {
 		launch_free(&l);
-		return -1;
+		return result;
 	}
 	if (l.setup.provider_count) {
 		struct engine *e = engine_new(&l.setup);
@@ -621,36 +637,50 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	return result;
 }
 
-/* By its provider's clock: ours may be wrong, and then its pods are at work. Who cannot be asked now is asked the next time. */
-static bool overdue_there(struct cmd_context *ctx, const struct pod_row *pod)
+int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+{
+	return release_run(ctx, run, status, err) ? -1 : 0;
+}
+
+/* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
+ * asked the next time; where there is nobody to ask, ours must do. */
+static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	struct op_result result = {0};
 	struct err err = {0};
 	struct launch l;
-	int64_t now_ms = 0;
+	int64_t now_ms = clock_wall_ms();
 
 	launch_init(&l, ctx);
-	bool told = launch_open_provider(&l, pod->provider, &err) == 0 &&
+	bool told = launch_open_provider(&l, provider, &err) < 0 ||
 		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0;
 	op_result_free(&result);
 	launch_free(&l);
-	return told && pod_is_overdue(pod->hard_end_s, now_ms);
+	return told && pod_is_overdue(last_s, now_ms);
+}
+
+/* The latest hard end of the pods there; provider NULL: of all. */
+static int64_t last_end(const struct pod_row *pods, size_t count, const char *provider)
+{
+	int64_t last_s = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!provider || !strcmp(pods[i].provider, provider))
+			last_s = MAX(last_s, pods[i].hard_end_s);
+	return last_s;
 }
 
 static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
-	int64_t last_s = 0;
 
 	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
 		return !run->detached;
-	for (size_t i = 0; i < count; i++)
-		last_s = MAX(last_s, pods[i].hard_end_s);
-	bool left = reap_run(run->detached, last_s, clock_wall_ms());
+	bool left = reap_run(run->detached, last_end(pods, count, NULL), clock_wall_ms());
 	for (size_t i = 0; i < count && left && run->detached; i++)
-		if (!i || strcmp(pods[i].provider, pods[i - 1].provider) != 0)
-			left = overdue_there(ctx, &pods[i]);
+		if (last_end(pods, i, pods[i].provider) == 0) /* the first one there */
+			left = overdue_there(ctx, pods[i].provider, last_end(pods, count, pods[i].provider));
 	free(pods);
 	return left;
 }
@@ -660,10 +690,13 @@ static int settle_one(struct cmd_context *ctx, const struct run_row *run, const 
 {
 	struct err why = {0};
 
-	if (launch_release_run(ctx, run, status, &why) == 0) {
+	int released = release_run(ctx, run, status, &why);
+	if (released == 0)
 		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
+	if (released > 0)
+		log_line(LOG_NOTE, "run %s: somebody else sees to it", run->id);
+	if (released >= 0)
 		return result;
-	}
 	if (result == 0 || why.kind == ERR_UNRELEASED)
 		*err = why;
 	return -1;

@@ -396,6 +396,90 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel, when it has ended"
 }
+two_jobs() { # in folders a and b
+	local name
+	for name in a b; do
+		mkdir -p $name
+		sed "s/name = \"e2e\"/name = \"$name\"/" burst.cfg >$name/burst.cfg
+		cp script.jsonl $name/
+	done
+}
+t_dead_run_is_settled_by_two_at_once() { # two timers in the same second: who comes second to it renders all the same
+	script_lines 300
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	script_lines 3
+	two_jobs
+	(cd a && burst run && exit "$STATUS") &
+	local first=$! one=0
+	(cd b && burst run && exit "$STATUS")
+	is "$?" 0 "one of them ($(tail -n 2 b/err.txt))"
+	wait $first || one=$?
+	is "$one" 0 "the other one ($(tail -n 2 a/err.txt))"
+	is "$(wavs a/out) $(wavs b/out)" "3 3" files
+	is "$(ledger "select count(*) from run where status = 'interrupted'")" 1 "the dead one"
+	cp a/err.txt .
+}
+# A dead run, detached and past its hard end, at a vendor whose key takes its time: until there is a file called go, the next run
+# has judged it and not taken it up. The run's id in $run
+settling() {
+	script_lines 2
+	config
+	burst run
+	run=$(ledger 'select id from run')
+	ledger "create temp table t as select * from pod;
+		update t set seq = null, attempt = 'cccccccccccccccc', id = 'rp1', provider = 'runpod', account = 'x', state = 'live', gone_ms = 0,
+			released_ms = 0, hard_end_s = hard_end_s - 864000, create_ms = create_ms - 864000000;
+		insert into pod select * from t;
+		update run set status = 'running', detached = 1, ended_ms = 0"
+	mkdir -p home/.config/burst
+	echo "providers = { runpod = { api_key_command = \"touch '$T/asked'; until [ -e '$T/go' ]; do sleep 0.1; done; exit 1\"; }; };" >home/.config/burst/burst.cfg
+	script_lines 3
+	two_jobs
+	cd a || return
+	burst_bg run
+	cd .. || return
+	wait_for 20 "the key's command" test -e asked
+}
+t_settled_by_somebody_else_meanwhile() { # its row stays as that one wrote it
+	local run
+	settling
+	ledger "update run set status = 'done', detached = 0, ended_ms = 7 where id = '$run'"
+	: >go
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
+	has a/err.txt "run $run: somebody else sees to it"
+	is "$(ledger "select status || ' ' || ended_ms from run where id = '$run'")" "done 7" "its row"
+	is "$(ledger "select state from pod where id = 'rp1'")" live "its pod"
+	is "$(wavs a/out)" 3 files
+	ledger "update pod set state = 'gone' where id = 'rp1'"
+	cp a/err.txt .
+}
+t_settled_by_somebody_else_just_now() { # who holds its lock
+	local run
+	settling
+	mkdir -p "state/runs/$run"
+	exec 7>>"state/runs/$run/lock"
+	flock 7 || complain "no lock"
+	: >go
+	burst_wait
+	exec 7>&-
+	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
+	has a/err.txt "run $run: somebody else sees to it"
+	is "$(wavs a/out)" 3 files
+	# nobody does any more
+	cd b || return
+	burst run
+	cd .. || return
+	is "$STATUS" 0 "the next one: exit status ($(tail -n 2 b/err.txt))"
+	has b/err.txt "pod rp1 of runpod"
+	is "$(ledger "select state from pod where id = 'rp1'")" gone "its pod"
+	is "$(ledger "select status from run where id = '$run'")" interrupted "its row"
+	cp b/err.txt .
+}
 t_dead_run_is_settled_by_the_next() {
 	script_lines 300
 	config 'pods = 2;'
