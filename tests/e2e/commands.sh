@@ -348,6 +348,24 @@ t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard e
 	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(ledger "select count(*) from run where status = 'unreleased'")" 0 "runs that are not released"
 }
+t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loaded, as from cron; a value that is out of its range
+	living_run
+	kill_it
+	mkdir -p home/.config/burst
+	echo 'provider = ["mine"]; providers = { mine = { key = 1; }; }; lease = "5s"; pots = 2;' >home/.config/burst/burst.cfg
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(pods_left)" "" "pods"
+	has err.txt 'no provider "mine"'
+	has err.txt 'unknown key "pots", did you mean "pods"?; going on without it'
+	has err.txt 'lease is out of range'
+	burst cancel "$RUN"
+	is "$STATUS" 0 "cancel ($(tail -n 3 err.txt | tr '\n' '|'))"
+	burst run
+	is "$STATUS" 2 "but a run: exit status"
+	burst reap -p mine
+	is "$STATUS" 2 "and a flag: exit status"
+}
 t_cancel_a_client_that_was_suspended() { # Ctrl-Z in another terminal
 	living_run
 	kill -STOP "$PID"
