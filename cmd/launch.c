@@ -153,7 +153,7 @@ int launch_read_job(struct launch *l, struct err *err)
 	struct engine_setup *s = &l->setup;
 	const struct section *job = config_job(ctx->config);
 
-	l->output_dir = xstrdup(section_text(job, "output"));
+	l->output_dir = path_join(config_dir(ctx->config), section_text(job, "output"));
 	struct job_setup setup = {
 		.conf = job,
 		.base_dir = config_dir(ctx->config),

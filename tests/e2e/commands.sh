@@ -644,6 +644,18 @@ t_completion_and_help() {
 	has out.txt "usage: burst fetch RUN"
 }
 
+t_a_job_in_another_folder() { # its outputs are beside its config where that does not say where, also when it is resumed from elsewhere
+	mkdir project
+	cat >project/burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "c"; type = "command"; run = "echo $((6 * 7)) >f"; outputs = ["f"]; };
+	E2
+	burst run project
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat project/out/f)" 42 "its output"
+	[ ! -e out ] || complain "a folder here"
+	is "$(ledger 'select output from run')" "$T/project/out" "what the ledger says"
+}
 t_two_parts_make_the_same_file() { # one of the two would be lost: said, and not rendered again
 	cat >burst.cfg <<-'E'
 		provider = "local";
