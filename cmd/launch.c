@@ -285,6 +285,15 @@ static int room_for_ledger(const struct launch *l, struct err *err)
 	return 0;
 }
 
+/* Half a path in the ledger would be another folder, or another job. */
+static int fits_ledger(const char *what, const char *path, size_t room, struct err *err)
+{
+	if (strlen(path) < room)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name another: %.200s...", what,
+		       strlen(path), room - 1, path);
+}
+
 int launch_begin(struct launch *l, bool detached, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -292,9 +301,11 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	size_t segments = 0;
 	char random[5];
 
+	const char *config = config_path(ctx->config) ? config_path(ctx->config) : "";
 	conf_from_config(l);
 	l->setup.conf.detached = detached;
-	if (room_for_ledger(l, err) < 0)
+	if (fits_ledger("burst.cfg", config, sizeof(r->config), err) < 0 ||
+	    fits_ledger("the output folder", l->output_dir, sizeof(r->output), err) < 0 || room_for_ledger(l, err) < 0)
 		return -1;
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 	/* sortable by time, unique by chance: 1121-004107-9f3a */
@@ -304,7 +315,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	snprintf(r->id, sizeof(r->id), "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
 	COPY_TEXT(r->job, config_job_name(ctx->config));
 	COPY_TEXT(r->type, l->setup.job_ops->type);
-	COPY_TEXT(r->config, config_path(ctx->config) ? config_path(ctx->config) : "");
+	COPY_TEXT(r->config, config);
 	COPY_TEXT(r->output, l->output_dir);
 	COPY_TEXT(r->machine, l->machine);
 	COPY_TEXT(r->status, "running");

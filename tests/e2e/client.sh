@@ -366,6 +366,40 @@ t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a v
 	is "$(ledger 'select group_concat(distinct provider) from pod')" local "who was rented from"
 	is "$(wavs there)" 100 files
 }
+deep() { # deep BYTES: an absolute path of so many bytes below this folder
+	local path=$PWD
+	while [ ${#path} -lt $(($1 - 201)) ]; do path=$path/$(printf 'd%.0s' $(seq 99)); done
+	while [ ${#path} -lt $(($1 - 101)) ]; do path=$path/$(printf 'e%.0s' $(seq 49)); done
+	printf '%s/%s' "$path" "$(printf 'f%.0s' $(seq $(($1 - ${#path} - 1))))"
+}
+t_long_paths() { # the ledger has them whole, or nothing is rented
+	script_lines 100
+	config 'pods = 1;'
+	local out
+	out=$(deep 511)
+	burst_bg run -o "$out"
+	wait_for 40 "a file" file_count "$out" 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	burst resume
+	is "$STATUS" 0 "an output folder of 511 bytes: resume ($(tail -n 2 err.txt | cut -c 1-300))"
+	is "$(wavs "$out")" 100 files
+	local pods
+	pods=$(ledger 'select count(*) from pod')
+	burst run -o "$(deep 512)"
+	is "$STATUS" 2 "an output folder of 512 bytes: exit status"
+	has err.txt "the output folder has a path of 512 bytes, and the ledger takes 511"
+	is "$(ledger 'select count(*) from pod')" "$pods" "pods"
+	out=$(dirname "$(deep 512)")
+	mkdir -p "$out"
+	out=$out/$(printf 'g%.0s' $(seq $((512 - ${#out} - 1))))
+	cp burst.cfg "$out"
+	cp script.jsonl "$(dirname "$out")"
+	burst run -o there "$out"
+	is "$STATUS" 2 "a config of 512 bytes: exit status ($(tail -n 2 err.txt | cut -c 1-300))"
+	has err.txt "burst.cfg has a path of 512 bytes"
+	is "$(ledger 'select count(*) from pod')" "$pods" "pods"
+}
 t_second_run_beside_detached_pods() {
 	detached_and_killed
 	burst run
