@@ -404,6 +404,21 @@ static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err
 	return 0;
 }
 
+/* The key is there, and is refused. */
+static bool key_is_refused(struct launch *l, const char *provider, struct err *why)
+{
+	struct op_result result = {0};
+	bool refused = false;
+	int64_t now_ms;
+
+	for (int i = 0; i < l->setup.provider_count; i++)
+		if (!strcmp(l->setup.providers[i].ops->name, provider))
+			refused = caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &now_ms, why) < 0 &&
+				  why->kind == ERR_CREDENTIALS;
+	op_result_free(&result);
+	return refused;
+}
+
 /* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
  * have left a pod that no row names. */
 static int adopt_providers(struct launch *l, struct err *err)
@@ -414,8 +429,9 @@ static int adopt_providers(struct launch *l, struct err *err)
 	l->setup.adopt_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row *pod = &l->adopted[i];
-		bool over = !strcmp(pod->state, "gone"), reached = launch_open_provider(l, pod->provider, &why) == 0;
-		if (!reached && !over && pod_is_overdue(pod->hard_end_s, clock_wall_ms())) {
+		bool past = strcmp(pod->state, "gone") != 0 && pod_is_overdue(pod->hard_end_s, clock_wall_ms());
+		bool reached = launch_open_provider(l, pod->provider, &why) == 0;
+		if (past && (!reached || key_is_refused(l, pod->provider, &why))) {
 			if (take_for_gone(l, pod, &why, err) < 0)
 				return -1;
 			continue;

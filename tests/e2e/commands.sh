@@ -348,6 +348,28 @@ t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard e
 	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(ledger "select count(*) from run where status = 'unreleased'")" 0 "runs that are not released"
 }
+t_a_vendor_whose_key_is_refused() { # that it is there does not help
+	script_lines 2
+	config
+	burst run
+	pod_out_of_reach rp1 -864000
+	echo 'GET /v2/pods.* 401' >codes
+	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
+	local stub=$!
+	wait_for 10 "a stub of the vendor's" test -s port
+	local -x RUNPOD_API_KEY=revoked RUNPOD_API_URL
+	RUNPOD_API_URL=http://127.0.0.1:$(cat port)
+	script_lines 4
+	LIMIT=60
+	burst run
+	kill $stub
+	wait $stub 2>/dev/null
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); it was to end itself at"
+	has asked "GET /v2/pods"
+	is "$(wavs)" 4 files
+	is "$(ledger "select state from pod where id = 'rp1'")" gone "the pod"
+}
 t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loaded, as from cron; a value that is out of its range
 	living_run
 	kill_it
