@@ -1099,6 +1099,17 @@ t_progress_bars() { # of a line that is written over the last state is told
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	is "$(grep -o '| .*' err.txt | grep -E 'all of it|%|of 3000' | tr '\n' ,)" "| all of it,| 2 %," "told"
 }
+t_a_streamed_file_that_is_replaced() { # what it is in the end comes home
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { name = "t"; type = "command"; stream = true; outputs = ["a.txt"]; output = "out";
+			run = "sleep 1; echo first >x; mv x a.txt; sleep 2; echo second and last >x; mv x a.txt; sleep 1"; };
+	E
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/a.txt)" "second and last" "the file"
+	is "$(jq -r 'select(.file == "a.txt") | .sha256' out/manifest.jsonl | tail -n 1)" "$(sha256sum <out/a.txt | cut -d' ' -f1)" "its hash"
+}
 t_words_that_are_no_text() { # whatever bytes it prints are its log, and no fault of the pod's
 	cat >burst.cfg <<-'E'
 		provider = "local";
