@@ -1201,13 +1201,14 @@ enum worker_state { WORKER_LOADING, WORKER_IDLE, WORKER_BUSY, WORKER_RESTARTING,
 struct command {
 	int index; /* in the batch */
 	char *id, *dir;
+	int try;
 	int log_fd;
 	int64_t log_bytes;
 	int notify;	      /* inotify, -1 when there is none */
 	char **watched;	      /* folder of each watch descriptor */
 	int watches;
 	struct output *outputs[OUTPUT_ROWS]; /* reported so far, by a hash of the name: there may be a hundred thousand */
-	long output_count;
+	long output_count; /* less those that could not be kept */
 	bool unfit; /* one that cannot be fetched by its name was reported */
 	bool exited;
 	int code;
@@ -1250,7 +1251,7 @@ struct job {
 	int try, rate, code;
 	double seconds;
 	int64_t ms, bytes, claimed_bytes;
-	long outputs;
+	long outputs, lost;
 	int fd, to;
 	struct sha256 sha;
 };
@@ -1523,10 +1524,13 @@ static bool volume_full(struct agent *a)
 	return full;
 }
 
+/* Leaves errno as it is: callers have something to tell. */
 static void check_volume(struct agent *a)
 {
+	int saved = errno;
 	if (!a->fatal && volume_full(a))
 		fatal(a, "the volume is full or cannot be written");
+	errno = saved;
 }
 
 /* ---- log events: so many bytes a second, so many in all ---- */
@@ -1850,24 +1854,30 @@ static void job_segment(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. */
-static int job_output_open(struct agent *a, struct job *j)
+/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until it is whole it has this name in
+ * P: one is enough, since one after the other is copied. */
+static const char OUTPUT_PART[] = ".output.part";
+
+/* ENOENT: the command has taken it away again. */
+static int job_output_open(struct job *j)
 {
 	struct stat st;
 	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	j->fd = tree < 0 ? -1 : open_below(tree, j->name, &st);
-	close_fd(&tree);
-	if (j->fd < 0)
+	if (tree < 0) {
+		errno = errno == ENOENT ? ESTALE : errno;
 		return -1;
-	char *path = xprintf("out/%s/%s", j->id, j->name);
-	const char *name;
-	int dir = open_parent(a->dir_fd, path, true, &name);
-	char *temp = xprintf("%.200s.part", name);
-	j->to = dir < 0 ? -1 : openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	close_fd(&dir);
-	free(temp);
-	free(path);
+	}
+	j->fd = open_below(tree, j->name, &st);
+	int saved = errno;
+	close_fd(&tree);
+	errno = saved;
+	return j->fd < 0 ? -1 : 0;
+}
+
+static int job_output_begin(struct agent *a, struct job *j)
+{
 	sha256_start(&j->sha);
+	j->to = openat(a->dir_fd, OUTPUT_PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (j->to < 0)
 		check_volume(a);
 	return j->to < 0 ? -1 : 0;
@@ -1877,28 +1887,67 @@ static int job_output_close(struct agent *a, struct job *j)
 {
 	char *path = xprintf("out/%s/%s", j->id, j->name);
 	const char *name;
-	int dir = open_parent(a->dir_fd, path, false, &name);
-	char *temp = xprintf("%.200s.part", name);
-	int failed = fsync(j->to) < 0 || dir < 0 || renameat(dir, temp, dir, name) < 0;
+	int dir = open_parent(a->dir_fd, path, true, &name);
+	int failed = dir < 0 || fsync(j->to) < 0 || renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
+	int saved = errno;
 	close_fd(&dir);
-	free(temp);
 	free(path);
+	errno = saved;
 	if (failed)
 		check_volume(a);
 	return failed ? -1 : 0;
 }
 
+static void output_forget(struct command *c, const char *name);
+
+static struct command *job_command_running(const struct agent *a, const struct job *j)
+{
+	for (int i = 0; i < a->worker_count; i++) {
+		struct command *c = a->workers[i].command;
+		if (c && !strcmp(c->id, j->id) && c->try == j->try)
+			return c;
+	}
+	return NULL;
+}
+
+/* While the command runs, the look at its exit offers what is still there once more. After that it is lost, and the command
+ * has not done what it was to do. */
+static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
+{
+	char *line = xprintf("output %s could not be kept: %s", j->name, why);
+	struct command *c = job_command_running(a, j);
+	struct job *end = j->next;
+	log_line(a, 0, j->id, line, strlen(line));
+	if (j->to >= 0)
+		unlinkat(a->dir_fd, OUTPUT_PART, 0);
+	while (end && (end->kind != JOB_COMMAND || strcmp(end->id, j->id) || end->try != j->try))
+		end = end->next;
+	if (c) {
+		output_forget(c, j->name);
+		c->output_count--;
+	} else if (end) {
+		end->outputs--;
+		end->lost += !gone;
+		if (!gone && !end->name)
+			end->name = xcopy(line, strlen(line));
+	}
+	free(line);
+	job_done(a);
+}
+
 static void job_output(struct agent *a, struct job *j)
 {
 	bool end = false;
-	if (j->fd < 0 && job_output_open(a, j) < 0)
-		goto lost;
+	if (j->fd < 0 && job_output_open(j) < 0)
+		return job_output_lost(a, j, strerror(errno), errno == ENOENT);
+	if (j->to < 0 && job_output_begin(a, j) < 0)
+		return job_output_lost(a, j, strerror(errno), false);
 	if (!job_read(a, j, &end))
-		goto lost;
+		return job_output_lost(a, j, strerror(errno), false);
 	if (!end)
 		return;
 	if (job_output_close(a, j) < 0)
-		goto lost;
+		return job_output_lost(a, j, strerror(errno), false);
 	char hex[65];
 	sha256_hex(&j->sha, hex);
 	struct buf *b = event_begin(a, "output");
@@ -1910,12 +1959,6 @@ static void job_output(struct agent *a, struct job *j)
 	js_int(b, "bytes", j->bytes);
 	js_text(b, "sha256", hex);
 	event_end(a);
-	job_done(a);
-	return;
-lost:;
-	char *line = xprintf("output %s could not be kept: %s", j->name, strerror(errno));
-	log_line(a, 0, j->id, line, strlen(line));
-	free(line);
 	job_done(a);
 }
 
@@ -1941,22 +1984,22 @@ static void remove_in_background(const char *dir)
 	_exit(0);
 }
 
-/* The command has exited and all its outputs are kept. */
+/* The command has exited, and what could be kept of its outputs is. */
 static void job_command(struct agent *a, struct job *j)
 {
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
 	js_int(b, "try", j->try);
-	js_bool(b, "ok", j->code == 0);
+	js_bool(b, "ok", j->code == 0 && !j->lost);
 	js_int(b, "code", j->code);
 	js_int(b, "ms", j->ms);
 	js_int(b, "outputs", j->outputs);
 	char *log = xprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
 	js_text(b, "log", log);
 	free(log);
-	if (j->code) {
-		js_text(b, "reason", "worker");
+	if (j->code || j->lost) {
+		js_text(b, "reason", j->code ? "worker" : "missing");
 		js_text(b, "error", j->name ? j->name : "");
 	}
 	event_end(a);
@@ -2902,6 +2945,19 @@ static struct output *output_find(struct command *c, const char *name)
 	return NULL;
 }
 
+/* As if it had not been seen yet. */
+static void output_forget(struct command *c, const char *name)
+{
+	struct output **at = output_row(c, name), *o;
+	while ((o = *at) && strcmp(o->name, name))
+		at = &o->next;
+	if (!o)
+		return;
+	*at = o->next;
+	free(o->name);
+	free(o);
+}
+
 /* It came with the code and is as it came (copying keeps the times). */
 static bool is_input(const struct agent *a, const char *name, const struct stat *st)
 {
@@ -2947,6 +3003,7 @@ static void output_offer(struct agent *a, struct command *c, const char *name, c
 	o->mtime = st->st_mtim;
 	c->output_count++;
 	struct job *j = job_add(a, JOB_OUTPUT, c->id);
+	j->try = c->try;
 	j->name = xcopy(name, strlen(name));
 	j->dir = xcopy(c->dir, strlen(c->dir));
 }
@@ -3055,6 +3112,7 @@ static void command_start(struct agent *a, struct worker *w)
 	int out = -1;
 	w->command = c;
 	c->id = xcopy(s->id, strlen(s->id));
+	c->try = s->tries;
 	c->dir = xprintf("%s/work/%s", a->place.home, s->id);
 	c->notify = -1;
 	remove_at(AT_FDCWD, c->dir);
@@ -3149,7 +3207,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	struct segment *s = &b->seg[w->part->at[0]];
 	j->batch_id = xcopy(b->id, strlen(b->id));
 	j->dir = xcopy(c->dir, strlen(c->dir));
-	j->try = s->tries;
+	j->try = c->try;
 	j->code = c->code;
 	j->ms = now_ms(a) - w->began_ms;
 	j->outputs = c->output_count;
@@ -4254,6 +4312,7 @@ static int serve_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* too large a file is an error like others */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 

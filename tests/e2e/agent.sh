@@ -406,6 +406,47 @@ test_command_streams() {
 	expect '"id":"c1".*"ok":true.*"outputs":2'
 }
 
+# A folder now, a file before: what cannot be kept is no success of the command.
+test_output_lost() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["r/*.txt","good.txt","gone/*"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; mkdir r; echo y >r/a.txt; echo z >good.txt"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":1,.*"reason":"missing","error":"output r/a.txt could not be kept: [^"]'
+	equal outputs "$(count '"ev":"output"')" 1
+	expect '"ev":"output","id":"c1","name":"good.txt"'
+	equal 'half files' "$(find "$P" -name '*.part')" ''
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; mkdir r; echo y >r/a.txt; exit 4"}]}'
+	expect '"ev":"segment","id":"c2".*"ok":false,"code":4,.*"outputs":0,.*"reason":"worker","error":"exit status 4"'
+}
+
+# With `stream` it may be lost while the command runs: the look at its exit takes it once more. One that the command has taken
+# away again is not lost.
+test_output_lost_in_the_stream() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["r/*.txt"],"stream":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT r; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; until [ -e go ]; do for f in a b; do echo $f >r/$f.tmp; mv r/$f.tmp r/$f.txt; done; sleep 0.1; done; rm r/b.txt $BURST_OUT/out/$BURST_SEGMENT/r"}]}'
+	expect 'output r/a.txt could not be kept'
+	expect 'output r/b.txt could not be kept'
+	refuse '"ev":"output"'
+	: >"$BURST_HOME/work/c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
+	equal outputs "$(count '"ev":"output","id":"c1","name":"r/a.txt"')" 1
+}
+
+# A file larger than a file may be, on a volume that has room: it is lost, the agent lives, and no half of it stays.
+test_output_too_large() {
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	limit_was=$(ulimit -f)
+	ulimit -S -f 400
+	attach 0
+	ulimit -S -f "$limit_was"
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"ulimit -S -f unlimited; head -c 300000 /dev/zero >big.bin"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":0,.*"reason":"missing","error":"output big.bin could not be kept: File too large"'
+	refuse '"ev":"fatal"'
+	equal 'half files' "$(find "$P" -name '*.part')" ''
+}
+
 test_command_leaves_nothing_behind() {
 	tell '{"op":"start","workers":1,"command":true}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sleep 4321 & echo gone"}]}'
