@@ -1736,9 +1736,18 @@ static void job_done(struct agent *a)
 	job_free(j);
 }
 
+/* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment, which can be had elsewhere. */
+static bool volume_is_to_blame(struct agent *a)
+{
+	check_volume(a);
+	return a->fatal;
+}
+
 static void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
 			   const char *error)
 {
+	if (volume_is_to_blame(a))
+		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", id);
 	js_text(b, "batch", batch);
@@ -1987,6 +1996,8 @@ static void remove_in_background(const char *dir)
 /* The command has exited, and what could be kept of its outputs is. */
 static void job_command(struct agent *a, struct job *j)
 {
+	if (j->code && volume_is_to_blame(a))
+		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
@@ -2459,7 +2470,6 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	if (!json_yes(line, "ok")) {
 		segment_failed(a, w->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
 		s->settled = true;
-		check_volume(a);
 		return true;
 	}
 	const char *file = json_text(line, "file", s->file);

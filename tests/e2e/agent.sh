@@ -521,8 +521,9 @@ test_no_volume() {
 	expect '"ev":"error"'
 }
 
-test_volume_full() {
-	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return 0
+# A fresh pod whose volume is of one megabyte, at $full; fails where none can be made.
+pod_with_little_room() {
+	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return
 	detach
 	for pid in $(serve_pid); do kill "$pid"; done
 	full=$dir/full
@@ -530,12 +531,53 @@ test_volume_full() {
 	BURST_VOLUME=$full
 	sed "s|^BURST_VOLUME=.*|BURST_VOLUME='$full'|" "$BURST_HOME/env" >"$dir/env" && mv "$dir/env" "$BURST_HOME/env"
 	attach 0
-	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"head -c 3000000 /dev/zero >big.bin"}]}'
-	expect '"ev":"fatal","error":".*(full|written)'
+}
+
+leave_little_room() {
 	leave
 	umount "$full"
 	attach 0
+}
+
+test_volume_full() {
+	pod_with_little_room || return 0
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"head -c 3000000 /dev/zero >big.bin"}]}'
+	expect '"ev":"fatal","error":".*(full|written)'
+	refuse '"ok":false'
+	leave_little_room
+}
+
+# What fails then is no fault of the segments: another pod may have room for them.
+test_volume_fills_up_under_a_worker() {
+	pod_with_little_room || return 0
+	cat >"$dir/worker.sh" <<-'E'
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":8}'
+		read -r batch
+		cat /dev/zero >"$BURST_OUT/fill" 2>/dev/null
+		no='"ok":false,"error":"No space left on device"'
+		printf '{"segment":"%s",'"$no"'}\n' q1 q2 q3
+		echo '{"batch":"b1","done":true}'
+		read -r batch
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	batch b1 q1 q2 q3 q4
+	expect '"ev":"fatal","error":"the volume is full'
+	tell '{"op":"note","text":"after it"}'
+	expect '"after it"'
+	refuse '"ev":"segment"'
+	leave_little_room
+}
+
+test_volume_fills_up_under_a_command() {
+	pod_with_little_room || return 0
+	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat /dev/zero >$BURST_OUT/fill 2>/dev/null"}]}'
+	expect '"ev":"fatal","error":"the volume is full'
+	tell '{"op":"note","text":"after it"}'
+	expect '"after it"'
+	refuse '"ev":"segment"'
+	leave_little_room
 }
 
 run() {
