@@ -1614,7 +1614,8 @@ static void lease_renew(struct agent *a, int64_t lease_s)
 	a->renewed_ms = now_ms(a);
 }
 
-/* Until we write one, the lease is what the start script was told, or what an agent before us wrote. */
+/* Until we write one, the lease is what the start script was told, or what an agent before us wrote: by the wall clock, or by
+ * the uptime where that is over sooner, since it may have begun anew meanwhile. */
 static void lease_find(struct agent *a)
 {
 	a->hard_end_s = atoll(env_get(&a->place.env, "BURST_HARD_END", "0"));
@@ -1626,8 +1627,8 @@ static void lease_find(struct agent *a)
 	struct buf text = { 0 };
 	long long wall, up;
 	if (read_file(file, 200, &text) == 0 && text.len && sscanf(text.p, "%63s %lld %lld", who, &wall, &up) == 3 &&
-	    !strcmp(who, a->attempt))
-		a->lease_end_up_s = up;
+	    !strcmp(who, a->attempt) && wall > 0 && wall < 1ll << 40)
+		a->lease_end_up_s = MIN((int64_t)up, uptime_s() + (int64_t)wall - time(NULL));
 	buf_free(&text);
 	free(file);
 }

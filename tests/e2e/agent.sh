@@ -162,6 +162,19 @@ test_keeps_the_lease() {
 	expect '"ev":"lease","left_s":3[56][0-9][0-9]'
 }
 
+# The lease of an earlier life: its uptime may have begun anew, its wall clock may have been set.
+test_lease_of_an_earlier_life() {
+	for lease in "100 4000000" "4000 100"; do
+		detach
+		for pid in $(serve_pid); do kill "$pid"; done
+		pod
+		read -r now _ </proc/uptime
+		echo "$BURST_ATTEMPT $(($(date +%s) + ${lease% *})) $((${now%.*} + ${lease#* }))" >"$BURST_HOME/lease"
+		attach 0
+		expect '"ev":"hello".*"lease_left_s":(100|9[0-9]|[78][0-9]),'
+	done
+}
+
 test_environment_of_workers() {
 	tell '{"op":"start","workers":1,"worker":"echo env $QUOTED $MINE/$BURST_WORKER/$BURST_OUT/$BURST_KIT/$BURST_CODE/$BURST_ENV/$RUNPOD_API_KEY/; pwd; sleep 100","kit":"kit/k","code":"code/c","env_hash":"e","env":{"MINE":"a b"}}'
 	mkdir -p "$BURST_VOLUME/code/c"
