@@ -5278,8 +5278,10 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 	}
 	if (args->base && (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
-	const char *attempt = getenv("BURST_ATTEMPT");
-	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt ? attempt : "", getpid());
+	/* sessions of our sshd have no more than two folders in their environment; on a volume that several pods build on at
+	 * once, a number of a process names nobody */
+	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
+	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt, getpid());
 	struct tar t = { 0 };
 	remove_at(dir, temp);
 	int failed = tree_build(&t, dir, temp, args);

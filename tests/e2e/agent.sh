@@ -450,8 +450,10 @@ test_output_too_large() {
 	for pid in $(serve_pid); do kill "$pid"; done
 	pod
 	limit_was=$(ulimit -f)
+	# shellcheck disable=SC3045 # every sh that we know can set the soft one alone
 	ulimit -S -f 400
 	attach 0
+	# shellcheck disable=SC3045
 	ulimit -S -f "$limit_was"
 	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"ulimit -S -f unlimited; head -c 300000 /dev/zero >big.bin"}]}'
