@@ -1323,7 +1323,7 @@ struct agent {
 	struct job *jobs, *jobs_last;
 	struct task task;
 	struct deferred *deferred;
-	bool fatal, stop_due, setup_failed;
+	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
 	char fatal_error[400];
 
 	pid_t gpu_pid, usage_pid;
@@ -3299,7 +3299,10 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 	if (!ok)
 		js_text(b, "error", error);
 	event_end(a);
-	a->setup_failed = a->setup_failed || !ok;
+	if (!strcmp(kind, "setup"))
+		a->setup_failed = !ok;
+	else
+		a->install_failed = !ok;
 }
 
 static void task_env(struct agent *a, struct env *env)
@@ -3711,7 +3714,7 @@ static void op_start(struct agent *a, const struct json *op)
 	for (int i = 0; i < count; i++)
 		a->workers[i] = (struct worker){ .w = i, .in = -1, .out = -1, .err = -1, .max_batch = 1 };
 	for (int i = 0; i < count && !a->fatal; i++) {
-		if (a->setup_failed)
+		if (a->setup_failed || a->install_failed)
 			worker_failed(a, &a->workers[i], "what it needs could not be set up");
 		else if (a->command)
 			command_slot_ready(a, &a->workers[i]);
@@ -3869,7 +3872,6 @@ static void op_takeover(struct agent *a, const struct json *op)
 
 static void op_setup(struct agent *a, const struct json *op)
 {
-	a->setup_failed = false;
 	task_start(a, "setup", op);
 }
 

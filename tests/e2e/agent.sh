@@ -384,6 +384,33 @@ test_setup_once() {
 	expect '"ev":"install","ok":false,"skipped":false.*too long'
 }
 
+# What failed is forgotten once it has succeeded, and nothing else makes up for it.
+test_install_again() {
+	tell '{"op":"install","script":"exit 1"}'
+	tell '{"op":"install","script":"true"}'
+	start 1 ''
+	expect '"ev":"install","ok":false'
+	expect '"ev":"install","ok":true'
+	expect '"ev":"worker".*"state":"ready"'
+	tell '{"op":"install","script":"exit 1"}'
+	tell '{"op":"setup","hash":"h1","script":"true"}'
+	start 1 ''
+	expect '"ev":"setup","ok":true'
+	expect '"state":"failed","error":"what it needs could not be set up"'
+}
+
+test_setup_again() {
+	tell '{"op":"setup","hash":"h1","script":"exit 1"}'
+	tell '{"op":"setup","hash":"h1","script":"true"}'
+	start 1 ''
+	expect '"ev":"worker".*"state":"ready"'
+	tell '{"op":"setup","hash":"h2","script":"exit 1"}'
+	tell '{"op":"install","script":"true"}'
+	start 1 ''
+	expect '"ev":"install","ok":true'
+	expect '"state":"failed","error":"what it needs could not be set up"'
+}
+
 test_command() {
 	mkdir -p "$BURST_VOLUME/code/c/out"
 	echo data >"$BURST_VOLUME/code/c/in.txt"
