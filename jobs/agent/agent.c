@@ -941,12 +941,26 @@ static int copy_link(int from, int to, const char *name)
 	return symlinkat(target, to, name);
 }
 
-/* How a tree is copied, and which part of it by this process: each makes the folders that it meets missing, and the files of
- * every `of`th folder are its own. */
+/* FNV-1a, from `hash` on. */
+static uint32_t hash_text(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash;
+}
+
+static uint32_t hash_pick(uint32_t hash, uint32_t of)
+{
+	return (hash ^ hash >> 16) % of;
+}
+
+/* How a tree is copied, and which part of it by this process: each makes the folders that it meets missing, and one folder in
+ * `of` is its own with the files in it. Whose a folder is its path says, since that is the same for all whatever comes to the
+ * tree meanwhile and in whatever order it is listed. */
 struct copying {
 	enum copy_how how;
 	int mine, of;
-	long folders;
+	uint32_t path; /* a hash of where it is */
 };
 
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too);
@@ -957,7 +971,7 @@ static int copy_tree(int from, int to, struct copying *c)
 	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (!d)
 		return -1;
-	bool files_too = c->folders++ % c->of == c->mine;
+	bool files_too = (int)hash_pick(c->path, (uint32_t)c->of) == c->mine;
 	int failed = 0;
 	struct dirent *e;
 	while (!failed && (e = readdir(d)))
@@ -972,10 +986,13 @@ static int copy_tree(int from, int to, struct copying *c)
 static int copy_folder(int from, int to, const char *name, mode_t mode, struct copying *c)
 {
 	struct stat st;
+	uint32_t above = c->path;
 	int failed = mkdirat(to, name, 0755) < 0 && (c->of == 1 || errno != EEXIST);
 	int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	c->path = hash_text(hash_text(above, "/"), name);
 	failed = failed || in < 0 || out < 0 || copy_tree(in, out, c) < 0;
+	c->path = above;
 	if (out >= 0 && fstat(out, &st) == 0 && (st.st_mode & 0777) != mode)
 		fchmod(out, mode);
 	close_fd(&in);
@@ -2941,11 +2958,7 @@ static bool may_hold_output(const struct agent *a, const char *dir)
 
 static struct output **output_row(struct command *c, const char *name)
 {
-	uint32_t hash = 2166136261u;
-
-	for (const char *p = name; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 16777619u;
-	return &c->outputs[(hash ^ hash >> 16) % OUTPUT_ROWS];
+	return &c->outputs[hash_pick(hash_text(2166136261u, name), OUTPUT_ROWS)];
 }
 
 static struct output *output_find(struct command *c, const char *name)
