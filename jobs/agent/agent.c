@@ -941,12 +941,26 @@ static int copy_link(int from, int to, const char *name)
 	return symlinkat(target, to, name);
 }
 
-/* How a tree is copied, and which part of it by this process: each makes the folders that it meets missing, and the files of
- * every `of`th folder are its own. */
+/* FNV-1a, from `hash` on. */
+static uint32_t hash_text(uint32_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash;
+}
+
+static uint32_t hash_pick(uint32_t hash, uint32_t of)
+{
+	return (hash ^ hash >> 16) % of;
+}
+
+/* How a tree is copied, and which part of it by this process: each makes the folders that it meets missing, and one folder in
+ * `of` is its own with the files in it. Whose a folder is its path says, since that is the same for all whatever comes to the
+ * tree meanwhile and in whatever order it is listed. */
 struct copying {
 	enum copy_how how;
 	int mine, of;
-	long folders;
+	uint32_t path; /* a hash of where it is */
 };
 
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too);
@@ -957,7 +971,7 @@ static int copy_tree(int from, int to, struct copying *c)
 	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 	if (!d)
 		return -1;
-	bool files_too = c->folders++ % c->of == c->mine;
+	bool files_too = (int)hash_pick(c->path, (uint32_t)c->of) == c->mine;
 	int failed = 0;
 	struct dirent *e;
 	while (!failed && (e = readdir(d)))
@@ -972,10 +986,13 @@ static int copy_tree(int from, int to, struct copying *c)
 static int copy_folder(int from, int to, const char *name, mode_t mode, struct copying *c)
 {
 	struct stat st;
+	uint32_t above = c->path;
 	int failed = mkdirat(to, name, 0755) < 0 && (c->of == 1 || errno != EEXIST);
 	int in = openat(from, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	c->path = hash_text(hash_text(above, "/"), name);
 	failed = failed || in < 0 || out < 0 || copy_tree(in, out, c) < 0;
+	c->path = above;
 	if (out >= 0 && fstat(out, &st) == 0 && (st.st_mode & 0777) != mode)
 		fchmod(out, mode);
 	close_fd(&in);
@@ -1201,13 +1218,14 @@ enum worker_state { WORKER_LOADING, WORKER_IDLE, WORKER_BUSY, WORKER_RESTARTING,
 struct command {
 	int index; /* in the batch */
 	char *id, *dir;
+	int try;
 	int log_fd;
 	int64_t log_bytes;
 	int notify;	      /* inotify, -1 when there is none */
 	char **watched;	      /* folder of each watch descriptor */
 	int watches;
 	struct output *outputs[OUTPUT_ROWS]; /* reported so far, by a hash of the name: there may be a hundred thousand */
-	long output_count;
+	long output_count; /* less those that could not be kept */
 	bool unfit; /* one that cannot be fetched by its name was reported */
 	bool exited;
 	int code;
@@ -1250,7 +1268,7 @@ struct job {
 	int try, rate, code;
 	double seconds;
 	int64_t ms, bytes, claimed_bytes;
-	long outputs;
+	long outputs, lost;
 	int fd, to;
 	struct sha256 sha;
 };
@@ -1322,7 +1340,7 @@ struct agent {
 	struct job *jobs, *jobs_last;
 	struct task task;
 	struct deferred *deferred;
-	bool fatal, stop_due, setup_failed;
+	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
 	char fatal_error[400];
 
 	pid_t gpu_pid, usage_pid;
@@ -1523,10 +1541,13 @@ static bool volume_full(struct agent *a)
 	return full;
 }
 
+/* Leaves errno as it is: callers have something to tell. */
 static void check_volume(struct agent *a)
 {
+	int saved = errno;
 	if (!a->fatal && volume_full(a))
 		fatal(a, "the volume is full or cannot be written");
+	errno = saved;
 }
 
 /* ---- log events: so many bytes a second, so many in all ---- */
@@ -1610,7 +1631,8 @@ static void lease_renew(struct agent *a, int64_t lease_s)
 	a->renewed_ms = now_ms(a);
 }
 
-/* Until we write one, the lease is what the start script was told, or what an agent before us wrote. */
+/* Until we write one, the lease is what the start script was told, or what an agent before us wrote: by the wall clock, or by
+ * the uptime where that is over sooner, since it may have begun anew meanwhile. */
 static void lease_find(struct agent *a)
 {
 	a->hard_end_s = atoll(env_get(&a->place.env, "BURST_HARD_END", "0"));
@@ -1622,8 +1644,8 @@ static void lease_find(struct agent *a)
 	struct buf text = { 0 };
 	long long wall, up;
 	if (read_file(file, 200, &text) == 0 && text.len && sscanf(text.p, "%63s %lld %lld", who, &wall, &up) == 3 &&
-	    !strcmp(who, a->attempt))
-		a->lease_end_up_s = up;
+	    !strcmp(who, a->attempt) && wall > 0 && wall < 1ll << 40)
+		a->lease_end_up_s = MIN((int64_t)up, uptime_s() + (int64_t)wall - time(NULL));
 	buf_free(&text);
 	free(file);
 }
@@ -1732,9 +1754,18 @@ static void job_done(struct agent *a)
 	job_free(j);
 }
 
+/* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment, which can be had elsewhere. */
+static bool volume_is_to_blame(struct agent *a)
+{
+	check_volume(a);
+	return a->fatal;
+}
+
 static void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
 			   const char *error)
 {
+	if (volume_is_to_blame(a))
+		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", id);
 	js_text(b, "batch", batch);
@@ -1850,24 +1881,30 @@ static void job_segment(struct agent *a, struct job *j)
 	job_done(a);
 }
 
-/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. */
-static int job_output_open(struct agent *a, struct job *j)
+/* A command's output: from its private tree to P/out/SEGMENT/NAME, whole or not at all. Until it is whole it has this name in
+ * P: one is enough, since one after the other is copied. */
+static const char OUTPUT_PART[] = ".output.part";
+
+/* ENOENT: the command has taken it away again. */
+static int job_output_open(struct job *j)
 {
 	struct stat st;
 	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	j->fd = tree < 0 ? -1 : open_below(tree, j->name, &st);
-	close_fd(&tree);
-	if (j->fd < 0)
+	if (tree < 0) {
+		errno = errno == ENOENT ? ESTALE : errno;
 		return -1;
-	char *path = xprintf("out/%s/%s", j->id, j->name);
-	const char *name;
-	int dir = open_parent(a->dir_fd, path, true, &name);
-	char *temp = xprintf("%.200s.part", name);
-	j->to = dir < 0 ? -1 : openat(dir, temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	close_fd(&dir);
-	free(temp);
-	free(path);
+	}
+	j->fd = open_below(tree, j->name, &st);
+	int saved = errno;
+	close_fd(&tree);
+	errno = saved;
+	return j->fd < 0 ? -1 : 0;
+}
+
+static int job_output_begin(struct agent *a, struct job *j)
+{
 	sha256_start(&j->sha);
+	j->to = openat(a->dir_fd, OUTPUT_PART, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (j->to < 0)
 		check_volume(a);
 	return j->to < 0 ? -1 : 0;
@@ -1877,28 +1914,67 @@ static int job_output_close(struct agent *a, struct job *j)
 {
 	char *path = xprintf("out/%s/%s", j->id, j->name);
 	const char *name;
-	int dir = open_parent(a->dir_fd, path, false, &name);
-	char *temp = xprintf("%.200s.part", name);
-	int failed = fsync(j->to) < 0 || dir < 0 || renameat(dir, temp, dir, name) < 0;
+	int dir = open_parent(a->dir_fd, path, true, &name);
+	int failed = dir < 0 || fsync(j->to) < 0 || renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
+	int saved = errno;
 	close_fd(&dir);
-	free(temp);
 	free(path);
+	errno = saved;
 	if (failed)
 		check_volume(a);
 	return failed ? -1 : 0;
 }
 
+static void output_forget(struct command *c, const char *name);
+
+static struct command *job_command_running(const struct agent *a, const struct job *j)
+{
+	for (int i = 0; i < a->worker_count; i++) {
+		struct command *c = a->workers[i].command;
+		if (c && !strcmp(c->id, j->id) && c->try == j->try)
+			return c;
+	}
+	return NULL;
+}
+
+/* While the command runs, the look at its exit offers what is still there once more. After that it is lost, and the command
+ * has not done what it was to do. */
+static void job_output_lost(struct agent *a, struct job *j, const char *why, bool gone)
+{
+	char *line = xprintf("output %s could not be kept: %s", j->name, why);
+	struct command *c = job_command_running(a, j);
+	struct job *end = j->next;
+	log_line(a, 0, j->id, line, strlen(line));
+	if (j->to >= 0)
+		unlinkat(a->dir_fd, OUTPUT_PART, 0);
+	while (end && (end->kind != JOB_COMMAND || strcmp(end->id, j->id) || end->try != j->try))
+		end = end->next;
+	if (c) {
+		output_forget(c, j->name);
+		c->output_count--;
+	} else if (end) {
+		end->outputs--;
+		end->lost += !gone;
+		if (!gone && !end->name)
+			end->name = xcopy(line, strlen(line));
+	}
+	free(line);
+	job_done(a);
+}
+
 static void job_output(struct agent *a, struct job *j)
 {
 	bool end = false;
-	if (j->fd < 0 && job_output_open(a, j) < 0)
-		goto lost;
+	if (j->fd < 0 && job_output_open(j) < 0)
+		return job_output_lost(a, j, strerror(errno), errno == ENOENT);
+	if (j->to < 0 && job_output_begin(a, j) < 0)
+		return job_output_lost(a, j, strerror(errno), false);
 	if (!job_read(a, j, &end))
-		goto lost;
+		return job_output_lost(a, j, strerror(errno), false);
 	if (!end)
 		return;
 	if (job_output_close(a, j) < 0)
-		goto lost;
+		return job_output_lost(a, j, strerror(errno), false);
 	char hex[65];
 	sha256_hex(&j->sha, hex);
 	struct buf *b = event_begin(a, "output");
@@ -1910,12 +1986,6 @@ static void job_output(struct agent *a, struct job *j)
 	js_int(b, "bytes", j->bytes);
 	js_text(b, "sha256", hex);
 	event_end(a);
-	job_done(a);
-	return;
-lost:;
-	char *line = xprintf("output %s could not be kept: %s", j->name, strerror(errno));
-	log_line(a, 0, j->id, line, strlen(line));
-	free(line);
 	job_done(a);
 }
 
@@ -1941,22 +2011,24 @@ static void remove_in_background(const char *dir)
 	_exit(0);
 }
 
-/* The command has exited and all its outputs are kept. */
+/* The command has exited, and what could be kept of its outputs is. */
 static void job_command(struct agent *a, struct job *j)
 {
+	if (j->code && volume_is_to_blame(a))
+		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
 	js_int(b, "try", j->try);
-	js_bool(b, "ok", j->code == 0);
+	js_bool(b, "ok", j->code == 0 && !j->lost);
 	js_int(b, "code", j->code);
 	js_int(b, "ms", j->ms);
 	js_int(b, "outputs", j->outputs);
 	char *log = xprintf("runs/%s/%s/%s.log", a->run, a->attempt, j->id);
 	js_text(b, "log", log);
 	free(log);
-	if (j->code) {
-		js_text(b, "reason", "worker");
+	if (j->code || j->lost) {
+		js_text(b, "reason", j->code ? "worker" : "missing");
 		js_text(b, "error", j->name ? j->name : "");
 	}
 	event_end(a);
@@ -2416,7 +2488,6 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	if (!json_yes(line, "ok")) {
 		segment_failed(a, w->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
 		s->settled = true;
-		check_volume(a);
 		return true;
 	}
 	const char *file = json_text(line, "file", s->file);
@@ -2887,11 +2958,7 @@ static bool may_hold_output(const struct agent *a, const char *dir)
 
 static struct output **output_row(struct command *c, const char *name)
 {
-	uint32_t hash = 2166136261u;
-
-	for (const char *p = name; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 16777619u;
-	return &c->outputs[(hash ^ hash >> 16) % OUTPUT_ROWS];
+	return &c->outputs[hash_pick(hash_text(2166136261u, name), OUTPUT_ROWS)];
 }
 
 static struct output *output_find(struct command *c, const char *name)
@@ -2900,6 +2967,19 @@ static struct output *output_find(struct command *c, const char *name)
 		if (!strcmp(o->name, name))
 			return o;
 	return NULL;
+}
+
+/* As if it had not been seen yet. */
+static void output_forget(struct command *c, const char *name)
+{
+	struct output **at = output_row(c, name), *o;
+	while ((o = *at) && strcmp(o->name, name))
+		at = &o->next;
+	if (!o)
+		return;
+	*at = o->next;
+	free(o->name);
+	free(o);
 }
 
 /* It came with the code and is as it came (copying keeps the times). */
@@ -2947,6 +3027,7 @@ static void output_offer(struct agent *a, struct command *c, const char *name, c
 	o->mtime = st->st_mtim;
 	c->output_count++;
 	struct job *j = job_add(a, JOB_OUTPUT, c->id);
+	j->try = c->try;
 	j->name = xcopy(name, strlen(name));
 	j->dir = xcopy(c->dir, strlen(c->dir));
 }
@@ -3055,6 +3136,7 @@ static void command_start(struct agent *a, struct worker *w)
 	int out = -1;
 	w->command = c;
 	c->id = xcopy(s->id, strlen(s->id));
+	c->try = s->tries;
 	c->dir = xprintf("%s/work/%s", a->place.home, s->id);
 	c->notify = -1;
 	remove_at(AT_FDCWD, c->dir);
@@ -3149,7 +3231,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	struct segment *s = &b->seg[w->part->at[0]];
 	j->batch_id = xcopy(b->id, strlen(b->id));
 	j->dir = xcopy(c->dir, strlen(c->dir));
-	j->try = s->tries;
+	j->try = c->try;
 	j->code = c->code;
 	j->ms = now_ms(a) - w->began_ms;
 	j->outputs = c->output_count;
@@ -3230,7 +3312,10 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 	if (!ok)
 		js_text(b, "error", error);
 	event_end(a);
-	a->setup_failed = a->setup_failed || !ok;
+	if (!strcmp(kind, "setup"))
+		a->setup_failed = !ok;
+	else
+		a->install_failed = !ok;
 }
 
 static void task_env(struct agent *a, struct env *env)
@@ -3642,7 +3727,7 @@ static void op_start(struct agent *a, const struct json *op)
 	for (int i = 0; i < count; i++)
 		a->workers[i] = (struct worker){ .w = i, .in = -1, .out = -1, .err = -1, .max_batch = 1 };
 	for (int i = 0; i < count && !a->fatal; i++) {
-		if (a->setup_failed)
+		if (a->setup_failed || a->install_failed)
 			worker_failed(a, &a->workers[i], "what it needs could not be set up");
 		else if (a->command)
 			command_slot_ready(a, &a->workers[i]);
@@ -3800,7 +3885,6 @@ static void op_takeover(struct agent *a, const struct json *op)
 
 static void op_setup(struct agent *a, const struct json *op)
 {
-	a->setup_failed = false;
 	task_start(a, "setup", op);
 }
 
@@ -4254,6 +4338,7 @@ static int serve_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* too large a file is an error like others */
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
@@ -5208,8 +5293,10 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 	}
 	if (args->base && (fstatat(dir, args->base, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
 		return EXIT_NO_BASE;
-	const char *attempt = getenv("BURST_ATTEMPT");
-	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt ? attempt : "", getpid());
+	/* sessions of our sshd have no more than two folders in their environment; on a volume that several pods build on at
+	 * once, a number of a process names nobody */
+	const char *attempt = env_get(&place->env, "BURST_ATTEMPT", "");
+	char *temp = xprintf(".%s.%.20s.%d", args->id, attempt, getpid());
 	struct tar t = { 0 };
 	remove_at(dir, temp);
 	int failed = tree_build(&t, dir, temp, args);

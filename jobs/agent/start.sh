@@ -91,14 +91,31 @@ set_limits() {
 		hard_up=$((up + hard_end - now))
 		lease_up=$((up + lease_wall - now))
 	}
+	take_old_lease
+}
+
+# Fails where there is none for us.
+read_lease_file() {
+	[ -r "$home/lease" ] || return
+	who='' wall='' upto='' rest=''
+	read -r who wall upto rest <"$home/lease"
+	[ "$who" = "$BURST_ATTEMPT" ] && is_number "$wall" && is_number "$upto" && [ -z "$rest" ]
+}
+
+# A container that starts again finds the lease that it had. Its uptime may have begun anew meanwhile: of that lease the wall
+# clock counts, once, or the uptime where that is over sooner.
+take_old_lease() {
+	old_lease=
+	read_lease_file || return
+	old_lease="$wall $upto" lease_wall=$wall
+	[ -n "$up" ] || return
+	lease_up=$((up + wall - now))
+	[ "$upto" -ge "$lease_up" ] || lease_up=$upto
 }
 
 read_lease() {
-	[ -r "$home/lease" ] || return 0
-	who='' wall='' upto='' rest=''
-	read -r who wall upto rest <"$home/lease"
-	[ "$who" = "$BURST_ATTEMPT" ] && is_number "$wall" && is_number "$upto" && [ -z "$rest" ] || return 0
-	lease_wall=$wall lease_up=$upto
+	read_lease_file && [ "$wall $upto" != "$old_lease" ] || return 0
+	lease_wall=$wall lease_up=$upto old_lease=
 }
 
 # Sets $reason when this pod's time is over.

@@ -110,7 +110,7 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
 		snprintf(story, sizeof(story), "the command ended with exit code %d%s%s", code,
-			 code < 0 && words[0] ? ": " : "", code < 0 ? words : "");
+			 code <= 0 && words[0] ? ": " : "", code <= 0 ? words : "");
 		e->command_code = code;
 	} else {
 		snprintf(story, sizeof(story), "%s: %s", cause, words);

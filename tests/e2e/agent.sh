@@ -162,6 +162,19 @@ test_keeps_the_lease() {
 	expect '"ev":"lease","left_s":3[56][0-9][0-9]'
 }
 
+# The lease of an earlier life: its uptime may have begun anew, its wall clock may have been set.
+test_lease_of_an_earlier_life() {
+	for lease in "100 4000000" "4000 100"; do
+		detach
+		for pid in $(serve_pid); do kill "$pid"; done
+		pod
+		read -r now _ </proc/uptime
+		echo "$BURST_ATTEMPT $(($(date +%s) + ${lease% *})) $((${now%.*} + ${lease#* }))" >"$BURST_HOME/lease"
+		attach 0
+		expect '"ev":"hello".*"lease_left_s":(100|9[0-9]|[78][0-9]),'
+	done
+}
+
 test_environment_of_workers() {
 	tell '{"op":"start","workers":1,"worker":"echo env $QUOTED $MINE/$BURST_WORKER/$BURST_OUT/$BURST_KIT/$BURST_CODE/$BURST_ENV/$RUNPOD_API_KEY/; pwd; sleep 100","kit":"kit/k","code":"code/c","env_hash":"e","env":{"MINE":"a b"}}'
 	mkdir -p "$BURST_VOLUME/code/c"
@@ -371,6 +384,33 @@ test_setup_once() {
 	expect '"ev":"install","ok":false,"skipped":false.*too long'
 }
 
+# What failed is forgotten once it has succeeded, and nothing else makes up for it.
+test_install_again() {
+	tell '{"op":"install","script":"exit 1"}'
+	tell '{"op":"install","script":"true"}'
+	start 1 ''
+	expect '"ev":"install","ok":false'
+	expect '"ev":"install","ok":true'
+	expect '"ev":"worker".*"state":"ready"'
+	tell '{"op":"install","script":"exit 1"}'
+	tell '{"op":"setup","hash":"h1","script":"true"}'
+	start 1 ''
+	expect '"ev":"setup","ok":true'
+	expect '"state":"failed","error":"what it needs could not be set up"'
+}
+
+test_setup_again() {
+	tell '{"op":"setup","hash":"h1","script":"exit 1"}'
+	tell '{"op":"setup","hash":"h1","script":"true"}'
+	start 1 ''
+	expect '"ev":"worker".*"state":"ready"'
+	tell '{"op":"setup","hash":"h2","script":"exit 1"}'
+	tell '{"op":"install","script":"true"}'
+	start 1 ''
+	expect '"ev":"install","ok":true'
+	expect '"state":"failed","error":"what it needs could not be set up"'
+}
+
 test_command() {
 	mkdir -p "$BURST_VOLUME/code/c/out"
 	echo data >"$BURST_VOLUME/code/c/in.txt"
@@ -404,6 +444,49 @@ test_command_streams() {
 	: >"$BURST_HOME/work/c1/go"
 	expect '"ev":"output","id":"c1","name":"out/b.mp4".*"bytes":11'
 	expect '"id":"c1".*"ok":true.*"outputs":2'
+}
+
+# A folder now, a file before: what cannot be kept is no success of the command.
+test_output_lost() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["r/*.txt","good.txt","gone/*"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; mkdir r; echo y >r/a.txt; echo z >good.txt"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":1,.*"reason":"missing","error":"output r/a.txt could not be kept: [^"]'
+	equal outputs "$(count '"ev":"output"')" 1
+	expect '"ev":"output","id":"c1","name":"good.txt"'
+	equal 'half files' "$(find "$P" -name '*.part')" ''
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; mkdir r; echo y >r/a.txt; exit 4"}]}'
+	expect '"ev":"segment","id":"c2".*"ok":false,"code":4,.*"outputs":0,.*"reason":"worker","error":"exit status 4"'
+}
+
+# With `stream` it may be lost while the command runs: the look at its exit takes it once more. One that the command has taken
+# away again is not lost.
+test_output_lost_in_the_stream() {
+	tell '{"op":"start","workers":1,"command":true,"outputs":["r/*.txt"],"stream":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT r; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; until [ -e go ]; do for f in a b; do echo $f >r/$f.tmp; mv r/$f.tmp r/$f.txt; done; sleep 0.1; done; rm r/b.txt $BURST_OUT/out/$BURST_SEGMENT/r"}]}'
+	expect 'output r/a.txt could not be kept'
+	expect 'output r/b.txt could not be kept'
+	refuse '"ev":"output"'
+	: >"$BURST_HOME/work/c1/go"
+	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
+	equal outputs "$(count '"ev":"output","id":"c1","name":"r/a.txt"')" 1
+}
+
+# A file larger than a file may be, on a volume that has room: it is lost, the agent lives, and no half of it stays.
+test_output_too_large() {
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	limit_was=$(ulimit -f)
+	# shellcheck disable=SC3045 # every sh that we know can set the soft one alone
+	ulimit -S -f 400
+	attach 0
+	# shellcheck disable=SC3045
+	ulimit -S -f "$limit_was"
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"ulimit -S -f unlimited; head -c 300000 /dev/zero >big.bin"}]}'
+	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":0,.*"reason":"missing","error":"output big.bin could not be kept: File too large"'
+	refuse '"ev":"fatal"'
+	equal 'half files' "$(find "$P" -name '*.part')" ''
 }
 
 test_command_leaves_nothing_behind() {
@@ -480,8 +563,9 @@ test_no_volume() {
 	expect '"ev":"error"'
 }
 
-test_volume_full() {
-	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return 0
+# A fresh pod whose volume is of one megabyte, at $full; fails where none can be made.
+pod_with_little_room() {
+	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return
 	detach
 	for pid in $(serve_pid); do kill "$pid"; done
 	full=$dir/full
@@ -489,12 +573,53 @@ test_volume_full() {
 	BURST_VOLUME=$full
 	sed "s|^BURST_VOLUME=.*|BURST_VOLUME='$full'|" "$BURST_HOME/env" >"$dir/env" && mv "$dir/env" "$BURST_HOME/env"
 	attach 0
-	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"head -c 3000000 /dev/zero >big.bin"}]}'
-	expect '"ev":"fatal","error":".*(full|written)'
+}
+
+leave_little_room() {
 	leave
 	umount "$full"
 	attach 0
+}
+
+test_volume_full() {
+	pod_with_little_room || return 0
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.bin"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"head -c 3000000 /dev/zero >big.bin"}]}'
+	expect '"ev":"fatal","error":".*(full|written)'
+	refuse '"ok":false'
+	leave_little_room
+}
+
+# What fails then is no fault of the segments: another pod may have room for them.
+test_volume_fills_up_under_a_worker() {
+	pod_with_little_room || return 0
+	cat >"$dir/worker.sh" <<-'E'
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":8}'
+		read -r batch
+		cat /dev/zero >"$BURST_OUT/fill" 2>/dev/null
+		no='"ok":false,"error":"No space left on device"'
+		printf '{"segment":"%s",'"$no"'}\n' q1 q2 q3
+		echo '{"batch":"b1","done":true}'
+		read -r batch
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	batch b1 q1 q2 q3 q4
+	expect '"ev":"fatal","error":"the volume is full'
+	tell '{"op":"note","text":"after it"}'
+	expect '"after it"'
+	refuse '"ev":"segment"'
+	leave_little_room
+}
+
+test_volume_fills_up_under_a_command() {
+	pod_with_little_room || return 0
+	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat /dev/zero >$BURST_OUT/fill 2>/dev/null"}]}'
+	expect '"ev":"fatal","error":"the volume is full'
+	tell '{"op":"note","text":"after it"}'
+	expect '"after it"'
+	refuse '"ev":"segment"'
+	leave_little_room
 }
 
 run() {

@@ -15,8 +15,11 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-export BURST_HOME=$top/home BURST_VOLUME=$top/volume BURST_RUN=r BURST_ATTEMPT=a
+# as in a session of the pod's sshd: what else there is to know stands in the file that the start script has left
+export BURST_HOME=$top/home BURST_VOLUME=$top/volume
+unset BURST_RUN BURST_ATTEMPT
 mkdir "$BURST_HOME" "$BURST_VOLUME"
+printf "BURST_RUN='r'\nBURST_ATTEMPT='0123456789abcdef'\n" >"$BURST_HOME/env"
 V=$BURST_VOLUME
 
 check() { # WHAT GOT WANT
@@ -131,6 +134,22 @@ rm -rf "$V"/code/lanes*
 check 'already there' $? 98
 "$AGENT" tree --dir code --id t9 --base none </dev/null
 check 'no such base' $? 99
+
+# ---- while it is built its name is no other pod's: they may share the volume, and a number of a process
+mkfifo "$top/held"
+"$AGENT" tree --dir code --id held <"$top/held" >/dev/null &
+held=$!
+exec 4>"$top/held"
+for _ in $(seq 400); do
+	[ -n "$(find "$V/code" -name '.held.*')" ] && break
+	sleep 0.05
+done
+check 'a tree that is being built' "$(find "$V/code" -maxdepth 1 -name '*held*' -printf '%f')" ".held.0123456789abcdef.$held"
+cat "$top/src.tar" >&4
+exec 4>&-
+wait $held
+check 'a tree that was held up' "$?$(listing "$V/code/held")" "0$(listing "$top/src")"
+rm -r "$V/code/held"
 
 # ---- a difference
 cp -a "$top/src" "$top/new"

@@ -1072,6 +1072,22 @@ t_outputs_that_cannot_come() { # by the name they have: the segment fails at onc
 		is "$(json '.pods | length')" 1 "$name: pods"
 	done
 }
+t_output_that_the_volume_does_not_take() { # something is in its way: the command has not done its work, and is run again
+	odd_names <<-'E'
+		b=$BURST_OUT/out/$BURST_SEGMENT; mkdir -p "$b" f; echo 1 >f/a
+		if [ -e "$b/f" ]; then rm -rf "$b/f"; else echo 2 >"$b/f"; fi
+	E
+	is "$STATUS" 0 "once: exit status ($(tail -n 2 err.txt))"
+	has err.txt "output f/a could not be kept: "
+	is "$(cat out/f/a)" 1 "the file"
+	rm -rf out
+	odd_names <<-'E'
+		b=$BURST_OUT/out/$BURST_SEGMENT; mkdir -p "$b" f; echo 1 >f/a; rm -rf "$b/f"; echo 2 >"$b/f"
+	E
+	is "$STATUS" 1 "for good: exit status"
+	is "$(json .segments.rendered),$(json .segments.failed)" 0,1 "segments"
+	is "$(grep -c "the command ended with exit code 0: output f/a could not be kept: " err.txt)" 4 "said" # each time, and at the end
+}
 t_values_of_variables() { # arrive as they are, whatever text they are; others are no value
 	cat >burst.cfg <<-'E'
 		provider = "local";

@@ -201,6 +201,35 @@ test_uptime_counts() {
 	grep -q 'wall clock' "$dir/home/start.log" || fail 'reason without uptime'
 }
 
+# pod_with_lease SECONDS UPTIME FIRST-LEASE: starts with a lease of its own there, as after an end of its container or its host.
+pod_with_lease() {
+	mkdir -p "$top/$((n + 1))/home"
+	wall=$(($(date +%s) + $1))
+	echo "att1 $wall $2" >"$top/$((n + 1))/home/lease"
+	pod local $3 60
+}
+
+not_before() { # EPOCH: a second is lost to rounding
+	[ "$(date +%s)" -ge $(($1 - 1)) ] || fail "ended $(($1 - $(date +%s))) s too early"
+}
+
+test_lease_of_an_earlier_life() {
+	pod_with_lease 4 "$(up_in 4000000)" -1 # of an uptime that has begun anew; the first lease is long over
+	gone_within 20
+	not_before $wall
+	grep -q 'the lease is over$' "$dir/home/start.log" || fail reason
+	pod_with_lease -3 "$(up_in 4000000)" 50
+	gone_within 20
+	pod_with_lease 4000 "$(up_in 3)" 50 # the wall clock was set back
+	gone_within 20
+	pod_with_lease 4 "$(up_in 4000000)" -1
+	until_true test -e "$dir/home/switch"
+	wall=$(($(date +%s) + 6))
+	echo "att1 $wall $(up_in 6)" >"$dir/home/lease"
+	gone_within 20
+	not_before $wall
+}
+
 # As process 1 of a namespace nothing inside can end it, and its end ends all.
 test_first_process() {
 	unshare -pf --mount-proc true 2>/dev/null || { echo "skipped: no pid namespaces here"; return 0; }

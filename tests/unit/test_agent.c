@@ -378,6 +378,66 @@ static int make_root(char *path)
 	return open(path, O_RDONLY | O_DIRECTORY);
 }
 
+/* ---- a tree copied by several ---- */
+
+enum { COPY_PARTS = 4, COPY_TOP = 12, COPY_BELOW = 3 };
+
+static void make_folder_with_a_file(int root, const char *folder)
+{
+	char file[80];
+	snprintf(file, sizeof(file), "%s/file", folder);
+	assert_int_equal(mkdirat(root, folder, 0755), 0);
+	int fd = openat(root, file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* How many of the files that were there at the start the copy has. */
+static int copied(int to)
+{
+	int n = 0;
+	for (int i = 0; i < COPY_TOP * (1 + COPY_BELOW); i++) {
+		char file[80];
+		snprintf(file, sizeof(file), i < COPY_TOP ? "d%d/file" : "d%d/e%d/file", i % COPY_TOP, i / COPY_TOP);
+		n += faccessat(to, file, F_OK, 0) == 0;
+	}
+	return n;
+}
+
+static void copied_in_parts_while_folders_come(void **state)
+{
+	(void)state;
+	char from_path[64], to_path[64], name[80];
+	int from = make_root(from_path), to = make_root(to_path), before = 0, parts_at_work = 0;
+	for (int i = 0; i < COPY_TOP; i++) {
+		snprintf(name, sizeof(name), "d%d", i);
+		make_folder_with_a_file(from, name);
+		for (int k = 1; k <= COPY_BELOW; k++) {
+			snprintf(name, sizeof(name), "d%d/e%d", i, k);
+			make_folder_with_a_file(from, name);
+		}
+	}
+	for (int part = 0; part < COPY_PARTS; part++) {
+		assert_int_equal(copy_tree(from, to, &(struct copying){ .how = COPY_LINKS, .mine = part, .of = COPY_PARTS }), 0);
+		int now = copied(to);
+		parts_at_work += now > before;
+		before = now;
+		/* as a run of Python leaves them, wherever the list may have them */
+		for (int i = 0; i < COPY_TOP; i += 2) {
+			snprintf(name, sizeof(name), "d%d/cache%d", i, part);
+			make_folder_with_a_file(from, name);
+			snprintf(name, sizeof(name), "cache%d-%d", part, i);
+			make_folder_with_a_file(from, name);
+		}
+	}
+	assert_int_equal(before, COPY_TOP * (1 + COPY_BELOW));
+	assert_int_equal(parts_at_work, COPY_PARTS);
+	close(from);
+	close(to);
+	remove_at(AT_FDCWD, from_path);
+	remove_at(AT_FDCWD, to_path);
+}
+
 static void tar_hostile(void **state)
 {
 	(void)state;
@@ -543,7 +603,8 @@ int main(void)
 		cmocka_unit_test(paths),		      cmocka_unit_test(links_stay_inside),
 		cmocka_unit_test(safe_is_what_burst_calls_safe),
 		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
-		cmocka_unit_test(environment_as_shells_quote_it), cmocka_unit_test(tar_hostile),
+		cmocka_unit_test(environment_as_shells_quote_it),
+		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
 		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(wav_true_lengths),
 	};
