@@ -90,12 +90,15 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
+/* There is no code for it: whoever reads the words knows it, and they change (runpod/containers looks for the same). */
 bool api_is_capacity(const char *text)
 {
 	static const char *const words[] = {
 		"no longer any instances available", "no instances currently available", "no instances available",
-		"does not have the resources",	     "try a different machine",		 "insufficient capacity",
-		"not enough free gpus",		     "out of stock",			 "sold out",
+		"no machines available",	     "no gpus available",		 "no hosts available",
+		"no capacity available",	     "does not have the resources",	 "try a different machine",
+		"insufficient capacity",	     "not enough free gpus",		 "out of stock",
+		"sold out",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
@@ -106,7 +109,13 @@ bool api_is_capacity(const char *text)
 
 static bool is_passing(const char *text)
 {
-	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later");
+	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later") || strcasestr(text, "please try again");
+}
+
+/* Said of a request that was looked at and not carried out; from a server in trouble it would mean nothing of the kind. */
+static bool is_unavailable(const char *text)
+{
+	return strcasestr(text, "unavailable") || strcasestr(text, "refresh and try again");
 }
 
 /* The server's own words: problem+json's detail and the list of what is wrong, else the body's first bytes. What a body
@@ -170,16 +179,31 @@ static bool is_create(const struct turn *t)
 	return t->op->kind == OP_RENT || (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
 }
 
+/* A create is refused so for what is wrong with it and for what is not to be had there: the next offer tells (OpenAPI file, POST
+ * /v2/pods). */
+static enum err_kind kind_of_400(bool rent, const char *words)
+{
+	if (api_is_capacity(words))
+		return ERR_NO_CAPACITY;
+	if (is_passing(words))
+		return ERR_TRANSIENT;
+	if (rent && is_unavailable(words))
+		return ERR_NO_CAPACITY;
+	return rent ? ERR_REFUSED : ERR_CONFIG;
+}
+
 static enum err_kind kind_of_status(const struct turn *t, int status, const char *words)
 {
+	bool rent = t->op->kind == OP_RENT;
+
+	/* where GraphQL has changed or is gone there is no spot any more, and all else as ever */
+	if (rent && t->op->want->rent.offer.spot && (status == 404 || status == 410 || status == 422))
+		return ERR_REFUSED;
 	switch (status) {
-	case 400:
-		if (api_is_capacity(words))
-			return ERR_NO_CAPACITY;
-		return is_passing(words) ? ERR_TRANSIENT : ERR_CONFIG;
+	case 400: return kind_of_400(rent, words);
 	case 401: return ERR_CREDENTIALS;
 	case 402: return ERR_BALANCE;
-	case 403: return t->op->kind == OP_RENT ? ERR_REFUSED : ERR_CREDENTIALS; /* a pool that the account may not use */
+	case 403: return rent ? ERR_REFUSED : ERR_CREDENTIALS; /* a pool that the account may not use */
 	case 404: return ERR_NOT_FOUND;
 	case 408: return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
 	case 409: return ERR_REFUSED;

@@ -42,6 +42,32 @@ c_sold_out_for_ever() {
 	in_vain 4 0
 	is "$(json .error.code)" no_capacity code
 }
+says_400() { # says_400 TIMES WORDS
+	rp_control fault "{\"times\":$1,\"when\":{\"op\":\"createPod\"},\"do\":{\"status\":400,\"detail\":\"$2\"}}" >/dev/null
+}
+c_refused_in_words_of_no_kind() { # the next offer tells
+	says_400 1 "request could not be processed"
+	render
+	all_done 6 1
+	is "$(asked createPod)" 2 creates
+	is "$(gpus_used)" "L40S" "where it went"
+	has err.txt "request could not be processed"
+}
+c_refused_at_every_offer() { # whatever it waits for capacity
+	says_400 -1 "request could not be processed"
+	render 'wait = "10m";'
+	in_vain 6 0
+	is "$(asked createPod)" 2 creates
+	is "$(json .error.code)" refused code
+	has err.txt "runpod refuses what is asked for, at each of its offers (2): look at pod and providers.runpod"
+	has err.txt "request could not be processed"
+}
+c_sold_out_in_other_words() {
+	says_400 2 "No GPUs available"
+	render
+	all_done 6 1
+	is "$(asked createPod)" 3 creates
+}
 c_too_many_requests() {
 	rp_control settings '{"quotas":{"minute":60,"hour":3000,"day":50000}}' >/dev/null # those that the fault speaks of
 	rp_fault F6 '"op":"createPod"'

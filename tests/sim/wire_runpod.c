@@ -218,7 +218,12 @@ static bool refused(struct exchange *x, const struct create *c)
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 2); break;
 	case ERR_TRANSIENT: problem(x, 400, PASSING); break;
 	case ERR_CREDENTIALS: problem(x, 401, "missing bearer token"); break;
-	case ERR_REFUSED: problem(x, 403, "access denied"); break;
+	case ERR_REFUSED:
+		if (x->s->now % 2)
+			problem(x, 403, "access denied");
+		else
+			problem(x, 400, "request could not be processed");
+		break;
 	default:
 		if (x->s->now % 2)
 			problem(x, 500, "internal error");

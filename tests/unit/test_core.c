@@ -463,6 +463,75 @@ static void test_refused_creates(void **state)
 	}
 }
 
+/* What each of three offers answers, in turn, and whether the vendor is given up then. */
+static const struct {
+	const char *name;
+	enum err_kind kinds[3]; /* ERR_NONE: it is given, and of no use */
+	int64_t max_price;
+	int status; /* at once; -1: the run goes on */
+} all_refused[] = {
+	{"all refused", {ERR_REFUSED, ERR_REFUSED, ERR_REFUSED}, 0, 6},
+	{"one may be there again", {ERR_REFUSED, ERR_NO_CAPACITY, ERR_REFUSED}, 0, -1},
+	{"one was given", {ERR_NONE, ERR_REFUSED, ERR_REFUSED}, 0, -1},
+	{"all that the caps allow", {ERR_REFUSED, ERR_REFUSED}, 1200000, 6},
+};
+
+static void test_all_offers_are_refused(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1100000), offer(2, 1300000)};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all_refused); i++) {
+		const char *name = all_refused[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = all_refused[i].max_price;
+		start_with(&b, offers, ARRAY_LEN(offers));
+		for (int k = 0; k < 3 && !core_stopping(b.core); k++) {
+			if (all_refused[i].kinds[k]) {
+				tell_err(&b, EV_RENT_FAILED, k, all_refused[i].kinds[k]);
+				continue;
+			}
+			rented(&b, k);
+			list_in(&b, POD_STATE_FAILED, k, -1);
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = offers + 1, .count = 2}); /* that one is not free any more */
+		}
+		check_int(name, "stopping", core_stopping(b.core), all_refused[i].status >= 0);
+		if (core_stopping(b.core)) {
+			end_well(&b);
+			check_int(name, "exit", exit_status(&b), all_refused[i].status);
+		}
+		tear_down(&b);
+	}
+}
+
+/* The other one is not held to it, and is why a run ends that waits for it. */
+static void test_refused_by_one_vendor_of_two(void **state)
+{
+	struct offer o = offer(0, 1000000), other = offer(1, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	start_with(&b, &o, 1);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_REFUSED);
+	int64_t began_at = b.now;
+	COPY_TEXT(other.provider, "beta");
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	for (int k = 1; k < 99 && !core_ended(b.core); k++) {
+		if (k < core_pod_count(b.core))
+			tell_err(&b, EV_RENT_FAILED, k, ERR_NO_CAPACITY);
+		wait_ms(&b, core_wake_at(b.core) - b.now);
+		if (did(&b, ACT_OFFERS, -1))
+			tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
+	}
+	assert_true(b.now - began_at >= MINUTE);
+	assert_int_equal(exit_status(&b), 4);
+	tear_down(&b);
+}
+
 /* A thousand creates at once would wait for the account's limits and for each other. */
 static void test_wide_runs_rent_a_few_at_once(void **state)
 {
@@ -2628,6 +2697,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
 		cmocka_unit_test(test_refused_creates),
+		cmocka_unit_test(test_all_offers_are_refused),
+		cmocka_unit_test(test_refused_by_one_vendor_of_two),
 		cmocka_unit_test(test_wide_runs_rent_a_few_at_once),
 		cmocka_unit_test(test_limits_of_the_account),
 		cmocka_unit_test(test_offers_do_not_come),

@@ -660,7 +660,14 @@ static const struct {
 	 ERR_NO_CAPACITY, ERR_NONE, "no longer any instances"},
 	{"the machine is full", {400, PROBLEM(400, "This machine does not have the resources to deploy your pod.")},
 	 ERR_NO_CAPACITY, ERR_NONE, ""},
-	{"a rule", {400, PROBLEM(400, "minCudaVersion and allowedCudaVersions are exclusive")}, ERR_CONFIG, ERR_CONFIG, "exclusive"},
+	{"no GPUs", {400, PROBLEM(400, "No GPUs available")}, ERR_NO_CAPACITY, ERR_NONE, ""},
+	{"no machines", {400, PROBLEM(400, "no machines available in EU-RO-1")}, ERR_NO_CAPACITY, ERR_NONE, ""},
+	{"unavailable", {400, PROBLEM(400, "this GPU type is unavailable")}, ERR_NO_CAPACITY, ERR_CONFIG, ""},
+	{"refresh", {400, PROBLEM(400, "Please refresh and try again.")}, ERR_NO_CAPACITY, ERR_CONFIG, ""},
+	/* the next offer may be given all the same; to a question it is a no */
+	{"words of no kind", {400, PROBLEM(400, "request could not be processed")}, ERR_REFUSED, ERR_CONFIG, "could not be processed"},
+	{"a rule", {400, PROBLEM(400, "minCudaVersion and allowedCudaVersions are exclusive")}, ERR_REFUSED, ERR_CONFIG, "exclusive"},
+	{"no place", {400, PROBLEM(400, "Failed to find data center, please try again.")}, ERR_TRANSIENT, ERR_TRANSIENT, ""},
 	{"a hiccup", {400, PROBLEM(400, "Something went wrong. Please try again later or contact support.")}, ERR_TRANSIENT,
 	 ERR_TRANSIENT, ""},
 	{"401", {401, PROBLEM(401, "missing bearer token")}, ERR_CREDENTIALS, ERR_CREDENTIALS, "missing bearer token"},
@@ -699,6 +706,31 @@ static void every_failure_has_its_kind(void **state)
 			continue;
 		p = PLAY(OP_LIST, &none, failures[i].answer);
 		check_failed(failures[i].name, &p, failures[i].list);
+		played_free(&p);
+	}
+}
+
+/* A GraphQL that has changed, or is gone, ends spot and nothing else. */
+static void a_spot_pod_is_refused_by_http(void **state)
+{
+	static const struct {
+		struct answer answer;
+		enum err_kind kind;
+	} refusals[] = {
+		{{400, "{\"errors\":[{\"message\":\"Unknown type \\\"PodRentInterruptableInput\\\".\"}]}"}, ERR_REFUSED},
+		{{404, PROBLEM(404, "resource not found")}, ERR_REFUSED},
+		{{410, "Gone"}, ERR_REFUSED},
+		{{422, PROBLEM(422, "no")}, ERR_REFUSED},
+		{{401, PROBLEM(401, "no")}, ERR_CREDENTIALS},
+		{{500, "oops"}, ERR_AMBIGUOUS},
+	};
+	struct op_want want = a_rent();
+
+	(void)state;
+	want.rent.offer.spot = true;
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		struct played p = PLAY(OP_RENT, &want, refusals[i].answer);
+		check_failed("spot", &p, refusals[i].kind);
 		played_free(&p);
 	}
 }
@@ -1612,6 +1644,7 @@ int main(void)
 		T(a_plain_create_names_no_more_than_it_must),
 		T(filters_that_the_server_does_not_know_are_left_out),
 		T(every_failure_has_its_kind),
+		T(a_spot_pod_is_refused_by_http),
 		T(a_429_waits_for_every_window),
 		T(a_spot_pod_is_bid_for),
 		T(a_volume_pins_the_create),
