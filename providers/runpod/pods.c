@@ -268,6 +268,8 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	if (cuda)
 		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
 	json_object_set_new(input, "ports", json_string("22/tcp"));
+	if (where->community) /* its hosts need not have an address of their own: no ssh.direct then */
+		json_object_set_new(input, "supportPublicIp", json_true());
 	json_object_set_new(input, "dockerArgs", json_string(args));
 	json_object_set_new(input, "env", pairs);
 	return input;

@@ -450,6 +450,14 @@ c_spot_is_taken_back() {
 	is "$(json '.pods[0].spot')" true spot
 	has err.txt "it is gone"
 }
+c_spot_at_hosts_without_an_address() { # of their own, unless one is asked for
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"bid\":0.1}" >/dev/null
+	RUNPOD='cloud = "COMMUNITY";' rp_config 'spot = true;'
+	sed -i '/^volume/d' burst.cfg # there are none
+	burst run --json
+	all_done 6 1
+	is "$(json '.pods[0].spot')" true spot
+}
 # The create's answer is lost, its client dies, and the vendor takes the pod back before any list shows it.
 c_taken_back_before_anybody_saw_it() {
 	rp_fault F2

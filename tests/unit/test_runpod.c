@@ -766,6 +766,7 @@ static void a_spot_pod_is_bid_for(void **state)
 	assert_string_equal(jsonx_text(input, "gpuTypeId", ""), "NVIDIA GeForce RTX 4090");
 	assert_true(jsonx_number(input, "bidPerGpu", 0) > 0.2199 && jsonx_number(input, "bidPerGpu", 0) < 0.2201);
 	assert_string_equal(jsonx_text(input, "ports", ""), "22/tcp");
+	assert_null(json_object_get(input, "supportPublicIp")); /* SECURE hosts have one */
 	assert_string_equal(jsonx_text(input, "networkVolumeId", ""), "agv6w2qcg7");
 	assert_string_equal(jsonx_text(json_array_get(json_object_get(input, "allowedCudaVersions"), 0), "", "-"), "-");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(input, "allowedCudaVersions"), 0)), "12.8");

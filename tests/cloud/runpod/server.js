@@ -437,6 +437,7 @@ async function handle(req, res, world) {
 		c.body = await read_body(req);
 		if (world.settings.rtt_ms && !quiet) await new Promise((resolve) => setTimeout(resolve, world.settings.rtt_ms));
 		if (quiet) await control(c);
+		else if (/^Python-urllib/.test(req.headers['user-agent'] || '')) answer(c, 403, 'error code: 1010'); // what guards the API
 		else if (url.pathname === '/graphql') await serve_graphql(c);
 		else await serve_rest(c);
 	} catch (e) {
