@@ -16,7 +16,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 4u
+#define PROVIDER_ABI 5u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -177,6 +177,7 @@ struct op_want {
 		struct volume volume; /* id empty: none; else offers must be able to attach it */
 		int vram_gb;	      /* at least; 0: any */
 		int64_t cpu, memory_gb, disk_gb; /* at least, where the price hangs on them; 0: the provider's default */
+		const char *image;		 /* what is to run there; NULL: the provider's default */
 	} offers;
 	struct {
 		const char *name;

@@ -119,8 +119,10 @@ int placement_read(const char *id, struct placement *out);	       /* -1: none of
 void gpu_shown(char to[GPU_MAX], const char *type, const char *name);
 /* Whether people who write `wish` mean this type; name: what the catalog calls it, may be "". */
 bool gpu_meant(const char *wish, const char *type, const char *name);
-/* The floor of the host's CUDA that this image needs; NULL: none. */
-const char *cuda_floor(const struct provider *p, const char *image);
+/* What such a pod runs; NULL: nothing was wished for. */
+const char *image_of(const struct provider *p, const char *wanted);
+/* The floor of the host's CUDA that it needs; NULL: none. */
+const char *cuda_floor(const struct provider *p, const char *wanted);
 /* The data centres of the config; true when there is no such list. */
 bool datacenter_is_wanted(const struct provider *p, const char *id);
 

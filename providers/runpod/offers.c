@@ -61,13 +61,18 @@ int placement_read(const char *id, struct placement *out)
 	return 0;
 }
 
-const char *cuda_floor(const struct provider *p, const char *image)
+const char *image_of(const struct provider *p, const char *wanted)
+{
+	return wanted ? wanted : section_text(p->conf, "image");
+}
+
+const char *cuda_floor(const struct provider *p, const char *wanted)
 {
 	const char *set = section_text(p->conf, "min_cuda");
 
 	if (set)
 		return strcmp(set, "none") ? set : NULL;
-	return !image || !strcmp(image, RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
+	return !strcmp(image_of(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
 }
 
 bool datacenter_is_wanted(const struct provider *p, const char *id)
@@ -288,7 +293,7 @@ static int read_catalog(struct turn *t, const struct question *q)
 
 static enum op_next ask_catalog(struct turn *t, const struct question *q)
 {
-	const char *cuda = cuda_floor(t->op->provider, section_text(t->op->provider->conf, "image"));
+	const char *cuda = cuda_floor(t->op->provider, t->op->want->offers.image);
 
 	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s", q->gpus,
 		       q->community ? "COMMUNITY" : "SECURE", cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");

@@ -160,11 +160,6 @@ static json_t *start_env(const struct op *op)
 	return env;
 }
 
-static const char *image_of(const struct op *op)
-{
-	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
-}
-
 static int64_t disk_of(const struct rent_request *rent, const struct placement *where)
 {
 	/* less is refused as if it were for want of GPUs */
@@ -181,7 +176,7 @@ static bool sends_filters(const struct op *op)
 
 static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 {
-	const char *cuda = cuda_floor(op->provider, image_of(op));
+	const char *cuda = cuda_floor(op->provider, op->want->rent.image);
 	const struct rent_request *rent = &op->want->rent;
 	json_t *gpu = json_object();
 
@@ -204,7 +199,7 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 	json_t *body = json_object();
 
 	json_object_set_new(body, "name", json_string(rent->name));
-	json_object_set_new(body, "image", json_string(image_of(op)));
+	json_object_set_new(body, "image", json_string(image_of(op->provider, rent->image)));
 	json_object_set_new(body, "cloud", json_string(where->community ? "COMMUNITY" : "SECURE"));
 	if (where->datacenter[0])
 		json_object_set_new(body, "dataCenterIds", json_pack("[s]", where->datacenter));
@@ -245,7 +240,7 @@ static json_t *cuda_versions(const char *floor)
 static json_t *spot_input(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *cuda = cuda_floor(op->provider, image_of(op)), *name;
+	const char *cuda = cuda_floor(op->provider, rent->image), *name;
 	CLEANUP(json_decref) json_t *env = start_env(op);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *input = json_object(), *pairs = json_array(), *value;
@@ -253,7 +248,7 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	json_object_foreach (env, name, value)
 		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
 	json_object_set_new(input, "name", json_string(rent->name));
-	json_object_set_new(input, "imageName", json_string(image_of(op)));
+	json_object_set_new(input, "imageName", json_string(image_of(op->provider, rent->image)));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
 	json_object_set_new(input, "gpuCount", json_integer(where->count));
 	json_object_set_new(input, "bidPerGpu", json_real((double)(rent->offer.price_microusd_h / where->count) / 1e6));

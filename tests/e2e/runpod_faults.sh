@@ -68,6 +68,20 @@ c_sold_out_in_other_words() {
 	all_done 6 1
 	is "$(asked createPod)" 3 creates
 }
+c_hosts_too_old_for_the_default_image() { # which is not what runs there
+	rp_control stock '{"cuda":["12.4"]}' >/dev/null
+	rp_config
+	burst offers --json
+	is "$(json 'map(select(.gpu == "RTX 4090")) | length > 0')" true "offers"
+	burst doctor
+	has out.txt "RTX 4090"
+	burst run --json
+	all_done 6 1
+	is "$(asked listGpus '.url | test("minCuda")')" 0 "catalogs with a floor"
+	sed -i '/^pod/d' burst.cfg # so it runs the default one
+	burst offers --json
+	is "$STATUS $(tail -n 1 out.txt)" "0 []" "offers for the default image"
+}
 c_too_many_requests() {
 	rp_control settings '{"quotas":{"minute":60,"hour":3000,"day":50000}}' >/dev/null # those that the fault speaks of
 	rp_fault F6 '"op":"createPod"'

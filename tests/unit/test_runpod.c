@@ -735,6 +735,37 @@ static void a_spot_pod_is_refused_by_http(void **state)
 	}
 }
 
+/* The catalog hides no host from an image that could run there, and a create asks for the same floor. */
+static void the_image_decides_the_floor(void **state)
+{
+	static const struct {
+		const char *conf, *wanted, *floor;
+	} cases[] = {
+		{NULL, NULL, "&minCudaVersion=12.8"},
+		{NULL, RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+		{NULL, "me/mine:1", ""},
+		{"me/mine:1", NULL, ""},
+		{"me/mine:1", RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+	};
+	static const char *const gpus[] = {"RTX 4090", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(free_text) char *url = xasprintf(CATALOG_URL "&count=1&cloud=SECURE%s", cases[i].floor);
+		struct op_want want = wanting(gpus), rent = a_rent();
+		section_set_text(conf, "image", cases[i].conf ? cases[i].conf : RUNPOD_IMAGE, "test");
+		want.offers.image = rent.rent.image = cases[i].wanted;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+		check_done("offers", &p);
+		check_call(&p, 0, "GET", url);
+		played_free(&p);
+		p = PLAY(OP_RENT, &rent, {201, "{\"id\":\"p1\"}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") != NULL, cases[i].floor[0] != '\0');
+		played_free(&p);
+	}
+}
+
 /* F6: the window that is exhausted may open later than Retry-After says. */
 static void a_429_waits_for_every_window(void **state)
 {
@@ -1632,6 +1663,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(offers_are_read),
+		T(the_image_decides_the_floor),
 		T(names_are_taken_as_people_write_them),
 		T(what_cannot_be_offered_says_why),
 		T(what_is_passed_over_is_said),
