@@ -200,7 +200,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	pod_never_existed(c, p, err);
 }
 
-/* Dearer than it was offered. A little (some vendors bill the disk beside the GPU): it lives the shorter for it, by our clock.
+/* Dearer than it was offered. A little: it lives the shorter for it, by our clock.
  * More than that, and it could break the cap on cost in our absence: its own end was reckoned by the offer. */
 static bool fits_cap(struct core *c, struct core_pod *p)
 {
@@ -240,8 +240,8 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 		pod_vendor(c, p)->spot_refusals = 0;
 	if (pod_vendor(c, p)->rents_at_once)
 		pod_vendor(c, p)->rents_at_once = MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
-	if (view->price_microusd_h > 0)
-		p->price_microusd_h = view->price_microusd_h;
+	/* some vendors leave out what they bill beside it */
+	p->price_microusd_h = MAX(view->price_microusd_h, p->offer.price_microusd_h);
 	pod_enter(c, p, POD_BOOTING);
 	/* the answer to its create may have taken longer than a boot, or come by way of a list: it has stood there meanwhile */
 	p->deadline_at = MAX(p->deadline_at, MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p)));

@@ -140,6 +140,10 @@ int cpus_read(struct turn *t);
 /* No more than such a pod may have. */
 int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
 
+/* Of the container, where so much is wanted (0: the default). It is billed beside what runs there, while that runs. */
+int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
+int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
+
 /* A pod as v2 describes it. ERR_TRANSIENT when it is none. */
 int pods_read(const json_t *from, struct pod_view *out, struct err *err);
 

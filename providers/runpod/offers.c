@@ -268,7 +268,8 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 		return;
 	COPY_TEXT(where.type, type);
 	COPY_TEXT(offer.provider, "runpod");
-	COPY_TEXT(offer.with, "cores, memory"); /* as many as the host has for each GPU */
+	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
+	COPY_TEXT(offer.with, "cores, memory, disk"); /* as many as the host has for each GPU */
 	gpu_shown(offer.gpu, type, name);
 	offers_place(op, gpu, &offer, &where);
 }
@@ -333,11 +334,12 @@ static void add_spot(struct op *op, const json_t *type, const struct question *q
 		if (offer.spot || placement_read(offer.id, &where) < 0 || where.cpu || where.count != q->gpus ||
 		    where.community != q->community || strcmp(where.type, id) || !strcasecmp(stock, "none"))
 			continue;
-		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), offer.price_microusd_h / q->gpus);
+		int64_t disk = disk_microusd_h(op->want->offers.disk_gb, &where);
+		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), (offer.price_microusd_h - disk) / q->gpus);
 		if (!bid)
 			continue;
 		offer.spot = true;
-		offer.price_microusd_h = bid * q->gpus;
+		offer.price_microusd_h = bid * q->gpus + disk;
 		add_offer(op, &offer);
 	}
 }

@@ -9,6 +9,7 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 
+enum { DISK_GB_MICROUSD = 100000, MONTH_H = 730 }; /* a month */
 enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20, CLOCKS_APART_S = 120 };
 
 /* ---- reading ---- */
@@ -160,12 +161,17 @@ static json_t *start_env(const struct op *op)
 	return env;
 }
 
-static int64_t disk_of(const struct rent_request *rent, const struct placement *where)
+int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
 {
 	/* less is refused as if it were for want of GPUs */
-	int64_t wanted_gb = MAX(rent->disk_gb ? rent->disk_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
+	int64_t gb = MAX(wanted_gb ? wanted_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
 
-	return where->cpu ? cpu_disk_gb(wanted_gb, where->count) : wanted_gb;
+	return where->cpu ? cpu_disk_gb(gb, where->count) : gb;
+}
+
+int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where)
+{
+	return (disk_gb_of(wanted_gb, where) * DISK_GB_MICROUSD + MONTH_H - 1) / MONTH_H;
 }
 
 static bool sends_filters(const struct op *op)
@@ -207,7 +213,7 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 		json_object_set_new(body, "cpu", json_pack("{s:s,s:i}", "id", where->type, "vcpuCount", where->count));
 	else
 		json_object_set_new(body, "gpu", gpu_wanted(op, where));
-	json_object_set_new(body, "disk", json_integer(disk_of(rent, where)));
+	json_object_set_new(body, "disk", json_integer(disk_gb_of(rent->disk_gb, where)));
 	json_object_set_new(body, "ports", json_pack("[s]", "22/tcp"));
 	if (rent->volume.id[0])
 		json_object_set_new(body, "mounts",
@@ -251,9 +257,10 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	json_object_set_new(input, "imageName", json_string(image_of(op->provider, rent->image)));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
 	json_object_set_new(input, "gpuCount", json_integer(where->count));
-	json_object_set_new(input, "bidPerGpu", json_real((double)(rent->offer.price_microusd_h / where->count) / 1e6));
+	int64_t bid = rent->offer.price_microusd_h - disk_microusd_h(rent->disk_gb, where);
+	json_object_set_new(input, "bidPerGpu", json_real((double)(bid / where->count) / 1e6));
 	json_object_set_new(input, "cloudType", json_string(where->community ? "COMMUNITY" : "SECURE"));
-	json_object_set_new(input, "containerDiskInGb", json_integer(disk_of(rent, where)));
+	json_object_set_new(input, "containerDiskInGb", json_integer(disk_gb_of(rent->disk_gb, where)));
 	json_object_set_new(input, "volumeInGb", json_integer(0));
 	json_object_set_new(input, "volumeMountPath", json_string(rent->mount ? rent->mount : "/workspace"));
 	if (rent->volume.id[0])
@@ -574,26 +581,12 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	bill->cost_microusd += hour->cost_microusd;
 }
 
-/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's rate. Whether that rate pays for the
- * container's disk is not told either: it does when it lies above the list price by about the share that the bill shows. */
-static bool price_pays_for_disk(const struct op_want *want, int64_t compute, int64_t disk)
+/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's price, which holds the disk's. */
+static void imply_seconds(struct op_bill *bill, const struct op_want *want)
 {
-	double share = compute > 0 ? (double)disk / (double)compute : 0;
-	int64_t over = want->bill.price_microusd_h - want->bill.list_microusd_h;
-
-	return want->bill.list_microusd_h > 0 && (double)over > share * (double)want->bill.list_microusd_h / 2;
-}
-
-static void imply_seconds(struct op_bill *bill, const struct op_want *want, int64_t compute)
-{
-	int64_t disk = MAX(bill->cost_microusd - compute, (int64_t)0);
-	bool whole = price_pays_for_disk(want, compute, disk);
-
-	bill->beside_microusd = whole ? 0 : disk;
-	COPY_TEXT(bill->beside_for, "the disk");
 	if (want->bill.price_microusd_h <= 0)
 		return;
-	double ms = (double)(whole ? bill->cost_microusd : compute) * 3600000.0 / (double)want->bill.price_microusd_h;
+	double ms = (double)bill->cost_microusd * 3600000.0 / (double)want->bill.price_microusd_h;
 	bill->billed_ms = (int64_t)MIN(ms, 1e15);
 }
 
@@ -601,7 +594,6 @@ static int read_bill(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "records"), *item;
 	struct op_bill *bill = &t->op->got.billing;
-	int64_t compute = 0;
 	size_t i, cap = 0;
 
 	if (!json_is_array(list))
@@ -610,12 +602,11 @@ static int read_bill(struct turn *t, const json_t *answer)
 		if (strcmp(jsonx_text(item, "podId", ""), t->op->want->id))
 			continue;
 		take_hour(bill, item, &cap);
-		compute += api_microusd(item, "gpuAmount") + api_microusd(item, "cpuAmount");
 	}
 	if (!bill->hour_count)
 		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet", t->op->want->id);
 	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), by_start);
-	imply_seconds(bill, t->op->want, compute);
+	imply_seconds(bill, t->op->want);
 	return 0;
 }
 

@@ -167,6 +167,32 @@ c_so_dear_that_the_cap_would_break() {
 	has err.txt "caps.max_cost would not hold"
 	[ "$(json .cost_usd | cut -d. -f1)" -lt 2 ] || complain "it cost $(json .cost_usd)"
 }
+# The vendor's meter runs for the disk too, whether the pod's price shows it or not: the caps hold by that meter.
+big_disk() { # big_disk COST_WITH_DISK: 500 GB on what costs $0.25
+	rp_control settings "{\"billing\":{\"cost_with_disk\":$1}}" >/dev/null
+	GPUS='"RTX A4000"' POD='disk_gb = 500;'
+	rp_config
+	sed -i '/^volume/d' burst.cfg
+	burst offers --json
+	is "$(json 'map(.price_usd_hour) | min')" 0.318494 "the price with its disk"
+	sed -i 's/caps = {/& max_price_per_hour = 0.318494;/; s/max_cost = 2.00/max_cost = 0.004/' burst.cfg
+	slow_worker SLOW=0.4
+	script_lines 300
+	sed -i "s/engine = \"[a-z]*\"/engine = \"test\"/; s/output = \"out\";/& $(sed 's/[\&/]/\\&/g' <<<"$JOB")/" burst.cfg
+	echo 'code = { path = "code"; };' >>burst.cfg
+	burst run --json
+	is "$STATUS $(json .status)" "5 capped" "the end"
+	[ "$(wavs)" -ge 1 ] || complain "nothing was rendered"
+	[ "$(rp_control billing | jq '([.[].usd] | add) <= 0.004')" = true ] || complain "the meter shows $(rp_control billing | jq -c '[.[].usd]')"
+	[ "$(rp_control billing | jq --argjson ours "$(json .cost_usd)" '([.[].usd] | add) <= $ours')" = true ] ||
+		complain "the meter shows $(rp_control billing | jq -c '[.[].usd]'), we say $(json .cost_usd)"
+}
+c_a_big_disk_that_the_price_shows() {
+	big_disk true
+}
+c_a_big_disk_that_the_price_does_not_show() {
+	big_disk false
+}
 c_a_little_dearer_is_taken() {
 	rp_fault F22 '"cost":0.7'
 	MAX_COST=0.05

@@ -231,6 +231,8 @@ static bool refused(struct exchange *x, const struct create *c)
 	return true;
 }
 
+enum { DISK_MICROUSD_H = 5480 }; /* 40 GB: in the pod's cost and on its bill, and in no catalog */
+
 static struct machine *make(struct exchange *x, const struct create *c, const json_t *body, const char *cloud, int64_t bid, bool twin)
 {
 	struct machine *m = cloud_make(x->s, c, twin);
@@ -240,6 +242,7 @@ static struct machine *make(struct exchange *x, const struct create *c, const js
 		m->spot = true;
 		m->price = m->price * bid / x->s->prices[c->provider][c->offer];
 	}
+	m->price += DISK_MICROUSD_H;
 	COPY_TEXT(w->name, jsonx_text(body, "name", ""));
 	w->locked = strikes(x->s, F_POD_LOCKED) != NULL;
 	w->env = json_incref(json_object_get(body, "env"));

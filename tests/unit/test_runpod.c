@@ -162,6 +162,9 @@ static void check_call(const struct played *p, int i, const char *method, const 
 		GPU("NVIDIA GeForce RTX 5090", "RTX 5090", "32", "0.99", "0.69", "MEDIUM", DC("US-KS-2", "MEDIUM")) ","         \
 		GPU("NVIDIA L40S", "L40S", "48", "0.86", "0.79", "NONE", "") ","                                               \
 		GPU("NVIDIA GeForce RTX 3090 Ti", "RTX 3090 Ti", "24", "0.46", "0.27", "LOW", DC("EU-RO-1", "LOW")) "]}"
+/* what a container's disk costs an hour: of 40 GB, which is the default, and of 20 GB */
+enum { DISK_40 = 5480, DISK_20 = 2740 };
+
 #define CATALOG_URL ROOT "/v2/catalog/gpus?include=AVAILABILITY&product=POD"
 
 static struct op_want wanting(const char *const *gpus)
@@ -186,7 +189,7 @@ static void offers_are_read(void **state)
 	assert_string_equal(o->gpu, "RTX 4090");
 	assert_string_equal(o->region, "EU-RO-1");
 	assert_string_equal(o->stock, "low");
-	assert_int_equal(o->price_microusd_h, 690000);
+	assert_int_equal(o->price_microusd_h, 690000 + DISK_40);
 	assert_int_equal(o->vram_gb, 24);
 	assert_int_equal(o->wish, 1);
 	assert_string_equal(p.result.offers[1].region, "US-KS-2");
@@ -212,7 +215,7 @@ static void names_are_taken_as_people_write_them(void **state)
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 		check_done(cases[i].wish, &p);
 		if ((int)p.result.offer_count != cases[i].offers || p.result.offers[0].gpus != cases[i].gpus ||
-		    p.result.offers[0].price_microusd_h != cases[i].price)
+		    p.result.offers[0].price_microusd_h != cases[i].price + DISK_40)
 			fail_msg("%s: %zu offers", cases[i].wish, p.result.offer_count);
 		played_free(&p);
 	}
@@ -292,7 +295,7 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	assert_int_equal(p.result.offer_count, 3);
 	/* naming data centres keeps a COMMUNITY pod from being placed at all */
 	assert_string_equal(p.result.offers[2].id, "COMMUNITY//1/NVIDIA GeForce RTX 4090");
-	assert_int_equal(p.result.offers[2].price_microusd_h, 340000);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 340000 + DISK_40);
 	played_free(&p);
 	section_add_item(conf, "datacenters", "US-KS-2", "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
@@ -325,7 +328,7 @@ static void spot_is_a_tenth_above_the_floor(void **state)
 	check_call(&p, 1, "POST", ROOT "/graphql");
 	assert_int_equal(p.result.offer_count, 4);
 	assert_true(p.result.offers[2].spot);
-	assert_int_equal(p.result.offers[2].price_microusd_h, 220000);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 220000 + DISK_40);
 	played_free(&p);
 	section_set_int(conf, "bid", 150000, "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
@@ -506,9 +509,9 @@ static void cpu_pods_are_offered(void **state)
 	assert_string_equal(o->stock, "low");
 	assert_int_equal(o->gpus, 0);
 	assert_int_equal(o->vram_gb, 0);
-	assert_int_equal(o->price_microusd_h, 80000);
+	assert_int_equal(o->price_microusd_h, 80000 + DISK_20);
 	assert_string_equal(p.result.offers[2].id, "SECURE/US-KS-2/2 vCPU/cpu3m");
-	assert_int_equal(p.result.offers[2].price_microusd_h, 120000);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 120000 + DISK_20);
 	played_free(&p);
 	/* spot is not asked for: there is none */
 	want.offers.spot = true;
@@ -786,7 +789,7 @@ static void a_spot_pod_is_bid_for(void **state)
 
 	(void)state;
 	want.rent.offer.spot = true;
-	want.rent.offer.price_microusd_h = 440000;
+	want.rent.offer.price_microusd_h = 440000 + DISK_40; /* the bid is for the GPUs alone */
 	struct played p = PLAY(OP_RENT, &want, {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\",\"desiredStatus\":"
 						     "\"RUNNING\",\"imageName\":\"x\",\"machineId\":\"m\"}}}"});
 	check_done("spot", &p);
@@ -803,7 +806,7 @@ static void a_spot_pod_is_bid_for(void **state)
 	assert_string_equal(json_string_value(json_array_get(json_object_get(input, "allowedCudaVersions"), 0)), "12.8");
 	check_start_command(jsonx_text(input, "dockerArgs", ""), want.rent.start_script);
 	assert_true(p.result.pods[0].spot);
-	assert_int_equal(p.result.pods[0].price_microusd_h, 440000);
+	assert_int_equal(p.result.pods[0].price_microusd_h, 440000 + DISK_40);
 	played_free(&p);
 
 	static const struct {
@@ -1086,8 +1089,8 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 		 {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "," RECORD("a", "0.07", "0.06") "," RECORD("b", "9", "9") "]}"});
 	check_done("records", &p);
 	assert_int_equal(p.result.billing.cost_microusd, 200000);
-	assert_int_equal(p.result.billing.billed_ms, 900000);
-	assert_int_equal(p.result.billing.beside_microusd, 20000);
+	assert_int_equal(p.result.billing.billed_ms, 1000000);
+	assert_int_equal(p.result.billing.beside_microusd, 0);
 	assert_false(p.result.billing.reported);
 	assert_int_equal(p.result.billing.hour_count, 2);
 	assert_int_equal(p.result.billing.hours[1].cost_microusd, 70000);
@@ -1104,29 +1107,30 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	played_free(&p);
 }
 
-/* An hour of a GPU at 0.44 with a disk at 0.0055: whether the pod's price holds the disk shows against the list price. */
-static void a_price_may_pay_for_the_disk(void **state)
+/* The disk is in each offer's price, for what was asked for. */
+static void a_price_pays_for_the_disk(void **state)
 {
 	static const struct {
-		const char *name;
-		int64_t price, list, billed_ms, beside;
-	} cases[] = {
-		{"the disk beside the price", 440000, 440000, 3600000, 5500},
-		{"the disk within it", 445500, 440000, 3600000, 0},
-		{"a discount, the disk beside it", 400000, 440000, 3960000, 5500},
-		{"no list price: the GPU alone", 440000, 0, 3600000, 5500},
-	};
+		int64_t disk_gb, price;
+	} cases[] = {{0, 690000 + DISK_40}, {40, 690000 + DISK_40}, {10, 690000 + DISK_20}, {500, 690000 + 68494}, {1000, 690000 + 136987}};
+	static const char *const gpus[] = {"RTX 4090", NULL};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct op_want want = {.id = "a"};
-		want.bill.price_microusd_h = cases[i].price;
-		want.bill.list_microusd_h = cases[i].list;
-		struct played p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "0.4455", "0.44") "]}"});
-		check_done(cases[i].name, &p);
-		if (p.result.billing.billed_ms != cases[i].billed_ms || p.result.billing.beside_microusd != cases[i].beside)
-			fail_msg("%s: got %lld ms and %lld beside", cases[i].name, (long long)p.result.billing.billed_ms,
-				 (long long)p.result.billing.beside_microusd);
+		struct op_want want = wanting(gpus), rent = a_rent();
+		want.offers.disk_gb = rent.rent.disk_gb = cases[i].disk_gb;
+		want.offers.spot = true;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
+		check_done("offers", &p);
+		assert_int_equal(p.result.offers[0].price_microusd_h, cases[i].price);
+		assert_int_equal(p.result.offers[2].price_microusd_h, cases[i].price - 690000 + 220000);
+		rent.rent.offer = p.result.offers[2];
+		rent.rent.volume.id[0] = '\0';
+		played_free(&p);
+		p = PLAY(OP_RENT, &rent, {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\"}}}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
+		assert_int_equal((int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5), 220000);
 		played_free(&p);
 	}
 }
@@ -1690,7 +1694,7 @@ int main(void)
 		T(what_is_no_id_never_stands_in_a_url),
 		T(logs_are_what_came_in_time),
 		T(bills_are_dollars_and_imply_seconds),
-		T(a_price_may_pay_for_the_disk),
+		T(a_price_pays_for_the_disk),
 		T(the_balance_is_told),
 		T(doctor_hears_what_is_wrong),
 		T(a_volume_is_found_by_name),
