@@ -26,6 +26,9 @@ struct op {
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	json_t *kept;	      /* likewise */
 	struct err first;     /* why the first way did not work, where there are several */
+	char cursor[512];     /* of a list's next page; "": the first one */
+	int pages;	      /* of this list, read until now */
+	struct volume made;
 };
 
 /* One step, as provider_ops.next has it. */
@@ -44,8 +47,13 @@ struct turn {
  * twice has the class CALL_CREATE. */
 enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
 	PRINTF(5, 6);
-/* GET /pods */
+/* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_ask_pods(struct turn *t);
+enum op_next api_ask_volumes(struct turn *t);
+/* Of a page of a list that was asked for so: 1: there are further ones, ask again; 0: that was all of it; -1: there are, and they
+ * cannot be had. A page must not pass for the whole: what is missing in it would be taken for gone, or made a second time. */
+int api_further_pages(struct turn *t, const json_t *page, const char *what);
+void api_first_page(struct op *op); /* the list is asked for anew */
 /* POST /graphql; variables are taken (NULL: none). */
 enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables);
 /* What has been gathered in op->got is the result. */

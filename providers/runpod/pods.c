@@ -390,29 +390,6 @@ enum op_next inspect_next(struct turn *t)
 	return api_done(t);
 }
 
-/* A page of a list must not pass for the whole: what is missing in it would be taken for gone. */
-static int check_whole(const json_t *answer, struct err *err)
-{
-	static const char *const words[] = {"nextcursor",    "next_cursor",   "cursor",	 "next",
-					    "nextpagetoken", "nextpage",      "next_page", "pagetoken"};
-	const char *key;
-	json_t *value;
-
-	json_object_foreach ((json_t *)answer, key, value) {
-		for (size_t i = 0; i < ARRAY_LEN(words); i++)
-			if (!strcasecmp(key, words[i]) && json_string_length(value))
-				return err_set(err, ERR_BUG,
-					       "RunPod's list of pods has further pages (\"%s\"), which this burst cannot ask "
-					       "for: look at RunPod's console, and get a newer burst",
-					       key);
-		if (json_is_object(value) && (!strcasecmp(key, "page") || !strcasecmp(key, "pagination") ||
-					      !strcasecmp(key, "metadata") || !strcasecmp(key, "meta")) &&
-		    check_whole(value, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* "burst-ATTEMPT": whoever has changed its environment at RunPod's console has not made another pod of it. What is not in the
  * list counts as gone. */
 static bool has_our_name(const json_t *pod)
@@ -422,7 +399,16 @@ static bool has_our_name(const json_t *pod)
 	return starts_with(name, "burst-") && strspn(name + 6, "0123456789abcdef") == 16 && !name[22];
 }
 
-static int read_list(struct turn *t, const json_t *answer)
+static bool is_listed(const struct op *op, const char *id)
+{
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		if (!strcmp(op->got.pods[i].id, id))
+			return true;
+	return false;
+}
+
+/* 1: there are further pages. */
+static int read_page(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "pods"), *item;
 	struct pod_view view;
@@ -430,8 +416,6 @@ static int read_list(struct turn *t, const json_t *answer)
 
 	if (!json_is_array(list))
 		return err_set(t->err, ERR_TRANSIENT, "listing pods: the answer has no list");
-	if (check_whole(answer, t->err) < 0)
-		return -1;
 	json_array_foreach (list, i, item) {
 		struct marker marker = {0};
 		read_marker(json_object_get(item, "env"), &marker);
@@ -439,9 +423,10 @@ static int read_list(struct turn *t, const json_t *answer)
 			continue; /* not one of burst's */
 		if (pods_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");
-		*add_pod(t->op) = view;
+		if (!t->op->pages || !is_listed(t->op, view.id)) /* others came and went between two pages */
+			*add_pod(t->op) = view;
 	}
-	return 0;
+	return api_further_pages(t, answer, "pods");
 }
 
 enum op_next list_next(struct turn *t)
@@ -449,7 +434,10 @@ enum op_next list_next(struct turn *t)
 	if (!t->reply)
 		return api_ask_pods(t);
 	CLEANUP(json_decref) json_t *answer = api_object(t, "listing pods");
-	return answer && read_list(t, answer) == 0 ? api_done(t) : OP_FAILED;
+	int more = answer ? read_page(t, answer) : -1;
+	if (more > 0)
+		return api_ask_pods(t);
+	return more < 0 ? OP_FAILED : api_done(t);
 }
 
 /* ---- ending ---- */

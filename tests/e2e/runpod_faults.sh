@@ -379,14 +379,26 @@ c_more_than_it_should_say() {
 	render
 	all_done 6 1
 }
-c_a_list_with_further_pages() {
+c_lists_come_in_pages() { # of one row each: what is on the second one is neither gone nor to be made
+	local name
+	for name in a b v; do rp_api POST /v2/network-volumes "{\"name\":\"$name\",\"size\":10,\"dataCenter\":\"EU-RO-1\"}"; done
+	rp_control settings '{"page":1}' >/dev/null
+	slow_worker SLOW=0.4
+	script_lines 40
+	rp_config 'pods = 2; code = { path = "code"; };'
+	burst run --json
+	all_done 40 2
+	is "$(asked createVolume)" 3 "volumes that were made"
+	[ "$(asked listPods '(.url | test("cursor="))')" -ge 1 ] || complain "no second page was asked for"
+}
+c_a_list_with_further_pages() { # which cannot be had: its cursor leads to the first one
 	rp_fault F29 '"times":3,"when":{"op":"listPods"}'
 	render
 	all_done 6 1
 	has err.txt "has further pages"
 }
 c_a_list_that_never_is_whole() {
-	rp_fault F29 '"times":-1'
+	rp_fault F29 '"times":-1,"when":{"op":"listPods"}'
 	rp_config
 	burst_bg run --json
 	wait_for 20 "it to say so" grep -q "has further pages" err.txt

@@ -966,15 +966,50 @@ static void only_marked_pods_are_listed(void **state)
 	assert_string_equal(p.result.pods[0].id, "p3");
 	assert_string_equal(p.result.pods[0].marker.attempt, "");
 	played_free(&p);
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"abc\"}"});
-	check_failed("F29: one page", &p, ERR_BUG);
+}
+
+#define POD_ROW(id) "{\"id\":\"" id "\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\"}"
+#define PAGE(rows, more) "{\"pods\":[" rows "],\"pagination\":" more "}"
+#define MORE(cursor) "{\"hasNextPage\":true,\"nextCursor\":\"" cursor "\"}"
+
+static void a_list_of_several_pages_is_read_to_its_end(void **state)
+{
+	struct op_want want = {0};
+	struct played p = PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1") "," POD_ROW("p2"), MORE("a+b/c="))},
+			       {200, PAGE(POD_ROW("p2") "," POD_ROW("p3"), MORE("z"))},
+			       {200, PAGE(POD_ROW("p4"), "{\"hasNextPage\":false,\"nextCursor\":null}")});
+
+	(void)state;
+	check_done("three pages", &p);
+	check_call(&p, 0, "GET", ROOT "/v2/pods");
+	check_call(&p, 1, "GET", ROOT "/v2/pods?cursor=a%2Bb%2Fc%3D");
+	check_call(&p, 2, "GET", ROOT "/v2/pods?cursor=z");
+	assert_int_equal(p.result.pod_count, 4); /* what stood on two of them is one */
+	assert_string_equal(p.result.pods[3].id, "p4");
 	played_free(&p);
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"pagination\":{\"next\":\"abc\"}}"});
-	check_failed("F29: one page, said elsewhere", &p, ERR_BUG);
+	p = PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1"), MORE("a"))}, {500, "oops"});
+	check_failed("half a list is none", &p, ERR_TRANSIENT);
 	played_free(&p);
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":null,\"next\":\"\"}"});
-	check_done("the last page", &p);
-	played_free(&p);
+
+	static const struct {
+		const char *name, *page;
+		bool failed;
+	} pages[] = {
+		{"the same page again", PAGE("", MORE("a")), true},
+		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"), true},
+		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
+		{"the last one", "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
+		if (pages[i].failed) {
+			check_failed(pages[i].name, &p, ERR_BUG);
+			assert_non_null(strstr(p.err.msg, "has further pages"));
+		} else {
+			check_done(pages[i].name, &p);
+		}
+		played_free(&p);
+	}
 }
 
 /* ---- ending ---- */
@@ -1376,6 +1411,29 @@ static struct op_want a_file(void)
 					 .max_bytes = 100}};
 }
 
+/* It would be made a second time else, and billed for ever. */
+static void a_volume_on_a_later_page_is_found(void **state)
+{
+	struct op_want want = {.volume = {.name = "cache", .size_gb = 20, .create = true}};
+	struct played p = PLAY(OP_VOLUME, &want,
+			       {200, "{\"networkVolumes\":[" VOLUME("v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
+			       {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
+
+	(void)state;
+	check_done("found", &p);
+	check_call(&p, 1, "GET", ROOT "/v2/network-volumes?cursor=c2");
+	assert_string_equal(p.result.volumes[0].id, "v2");
+	played_free(&p);
+	p = PLAY(OP_VOLUMES, &want, {200, "{\"networkVolumes\":[" VOLUME("v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
+		 {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
+	check_done("all", &p);
+	assert_int_equal(p.result.volume_count, 2);
+	played_free(&p);
+	p = PLAY(OP_VOLUME, &want, {200, "{\"networkVolumes\":[],\"pagination\":{\"hasNextPage\":true}}"});
+	check_failed("more, and not where", &p, ERR_BUG);
+	played_free(&p);
+}
+
 static void with_s3_keys(void)
 {
 	section_set_text(conf, "s3_access_key", "user_1", "test");
@@ -1689,6 +1747,8 @@ int main(void)
 		T(a_preempted_spot_pod_is_known),
 		T(a_thousand_pods_can_be_listed),
 		T(only_marked_pods_are_listed),
+		T(a_list_of_several_pages_is_read_to_its_end),
+		T(a_volume_on_a_later_page_is_found),
 		T(a_release_is_done_when_accepted_or_gone),
 		T(a_locked_pod_is_unlocked),
 		T(what_is_no_id_never_stands_in_a_url),

@@ -53,6 +53,7 @@ const SETTINGS = {
 	crash_keeps_disk: true,
 	start_without_gpu: false,
 	rtt_ms: 0,
+	page: 0, // how many pods or volumes a page of their list holds; 0: all
 	quotas: { minute: 60, hour: 3000, day: 50000 },
 	lengths: { minute: 60, hour: 3600, day: 86400 }, // in seconds: a test may have shorter minutes
 	billing: { from: 'created', lag_s: 300, cost_with_disk: false }, // from: created | running
