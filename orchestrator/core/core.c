@@ -76,7 +76,7 @@ static bool pods_over(struct core *c)
 		if (!pod_may_bill(p))
 			continue;
 		bool given_up = p->unprovable || (p->phase == POD_AMBIGUOUS ?
-			c->signals > 1 || c->now - p->rented_at > 5 * AMBIGUOUS_GAP_MS :
+			c->signals > 1 || c->now >= p->rented_at + AMBIGUOUS_LIMIT_MS :
 			p->phase >= POD_RELEASING && c->now >= p->deadline_at);
 		over = over && given_up;
 	}
@@ -139,10 +139,12 @@ static void note_wake(struct core *c)
 		at = MIN(at, pod_wake_at(c, &c->pods[i]));
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (v->listing && v->listing_since + LAST_LOOK_MS > c->now)
-			at = MIN(at, v->listing_since + LAST_LOOK_MS);
-		else if (!v->listing && v->list_at != NEVER)
+		if (seen_give_up_at(c, v) > c->now)
+			at = MIN(at, seen_give_up_at(c, v));
+		if (!v->listing && v->list_at != NEVER)
 			at = MIN(at, MAX(v->list_at, v->list_not_before));
+		if (width_is_asked(v) && v->asked_at + ASK_PATIENCE_MS > c->now && !core_stopping(c))
+			at = MIN(at, v->asked_at + ASK_PATIENCE_MS);
 		if (v->rent_not_before > c->now)
 			at = MIN(at, v->rent_not_before);
 	}
@@ -192,8 +194,19 @@ static void slept(struct core *c)
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->vendors[i].used)
 			c->vendors[i].list_at = c->now;
-	for (int i = 0; i < c->pod_count; i++)
-		c->pods[i].renew_at = c->now;
+	for (int i = 0; i < c->pod_count; i++) {
+		struct core_pod *p = &c->pods[i];
+		p->renew_at = c->now;
+		/* what it could not do or see while it slept it has not failed to do */
+		if (p->phase == POD_RELEASING)
+			p->wake_at = MIN(p->wake_at, c->now);
+		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)
+			p->deadline_at = MAX(p->deadline_at, c->now + CONFIRM_LIMIT_MS);
+		else if (p->phase == POD_BOOTING || p->phase == POD_CONNECTING)
+			p->deadline_at = MAX(p->deadline_at, c->now + WOKEN_BOOT_MS);
+		else if (p->phase == POD_AMBIGUOUS)
+			p->rented_at = MAX(p->rented_at, c->now - AMBIGUOUS_LIMIT_MS + LAST_LOOK_MS);
+	}
 	c->dirty = true;
 }
 

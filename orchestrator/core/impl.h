@@ -11,6 +11,8 @@ enum {
 	CONNECT_RETRY_MAX_MS = 2000,
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
+	OUT_OF_SIGHT_MS = 2 * 60 * 1000, /* so long the work waits for it, where its vendor cannot be asked */
+	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000, /* a run that could end is not kept by it for longer: exit 9 */
 	AMBIGUOUS_SHORT_MS = 5 * 1000,	   /* ... where the vendor's list is the truth: only a create still on its way is waited for */
 	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
@@ -18,6 +20,7 @@ enum {
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
+	RELEASE_AFTER_MOST_MS = 60 * 1000, /* longer than that no vendor's word keeps a release from being asked for again */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
 	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long */
 	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */
@@ -32,6 +35,8 @@ enum {
 	LOG_WORTH_MS = 30 * 1000,	   /* with less time than this to come up, its provider's log is not waited for */
 	LOG_WAIT_MS = 20 * 1000,	   /* for that log, which takes some seconds by its nature */
 	OFFERS_RETRY_MS = 10 * 1000,
+	ASK_PATIENCE_MS = 30 * 1000,	   /* who has not said by then what it offers is passed over while there is another one */
+	WOKEN_BOOT_MS = 30 * 1000,	   /* after a sleep a pod that is coming up is looked at for so long at least */
 	LIST_FAILURES_MAX = 5,		   /* in a row: no listing can be had before the exit */
 	UNPROVABLE_LOOK_MS = 60 * 1000,	   /* at pods that may be another account's */
 	LAST_LOOK_MS = 30 * 1000,	   /* ... nor when one is under way for so long: its limits may leave no room for an hour */
@@ -83,6 +88,7 @@ enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 
 struct vendor { /* what the run knows of one provider */
 	enum ask volume_ask, offers_ask, image_ask;
+	int64_t asked_at; /* for its volume or its offers */
 	int image_failures; /* in a row */
 	struct volume volume;
 	bool used;	    /* a create was sent there */
@@ -238,6 +244,7 @@ void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t le
 void pod_bad_host(struct core *c, int pod, const char *why);
 
 /* width.c: how many pods */
+bool width_is_asked(const struct vendor *v); /* and has not answered */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
 void width_ask_again(struct core *c); /* every vendor, what it has now */
@@ -249,6 +256,8 @@ void seen_ask(struct core *c);
 void seen_listed(struct core *c, const struct event *ev);
 /* Every account that was used has been looked at since nothing more can turn up there, or cannot be. */
 bool seen_all_looked(struct core *c);
+/* When it is not waited for its listing any more before the exit; NEVER: it can be asked for at once. */
+int64_t seen_give_up_at(const struct core *c, const struct vendor *v);
 void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *view);
 void pod_connect(struct core *c, struct core_pod *p);
 /* When (boot clock) a listing without it must have been asked for to prove it gone, once p->clean_at is known. */

@@ -293,7 +293,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)
 		core_note(c, NOTE_WARN, "pod %s: its release is asked for again until it is gone: %s", p->id, err->msg);
-	p->wake_at = c->now + MAX(wait, err->retry_after_ms);
+	/* it bills: the vendor's word on when to come again may be off, and the limiter lets through what there is room for */
+	p->wake_at = c->now + MAX(wait, MIN(err->retry_after_ms, (int64_t)RELEASE_AFTER_MOST_MS));
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;
 }

@@ -468,6 +468,8 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 		return MIN(at, p->deadline_at > c->now ? MIN(p->wake_at, p->deadline_at) : p->wake_at);
 	if (p->sync_at)
 		at = MIN(at, p->sync_at);
+	if (p->phase == POD_AMBIGUOUS && p->rented_at + AMBIGUOUS_LIMIT_MS > c->now)
+		at = MIN(at, p->rented_at + AMBIGUOUS_LIMIT_MS);
 	if (p->phase > POD_AMBIGUOUS) {
 		int64_t margin = budget_margin(p->hard_end_ms - p->create_at);
 		at = MIN(at, MIN(p->wake_at, p->hard_end_ms - (p->draining ? margin : 2 * margin)));

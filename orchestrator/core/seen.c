@@ -354,11 +354,26 @@ void seen_listed(struct core *c, const struct event *ev)
 		v->list_at = v->list_not_before =
 			c->now + MAX(ev->err->retry_after_ms,
 				     MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
+		if (v->list_failures >= LIST_FAILURES_MAX) /* what would be made there could not be seen */
+			v->rent_not_before = MAX(v->rent_not_before, v->list_not_before + LAST_LOOK_MS);
 		return;
 	}
 	v->list_failures = 0;
 	v->listed_at = ev->asked_at;
 	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at);
+}
+
+/* From when on a listing of this vendor counts as the last look. */
+static int64_t last_look_from(const struct core *c, const struct vendor *v)
+{
+	return c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
+}
+
+int64_t seen_give_up_at(const struct core *c, const struct vendor *v)
+{
+	bool waits = v->listing || v->list_not_before > c->now;
+
+	return waits && v->used ? MAX(v->listing_since, last_look_from(c, v)) + LAST_LOOK_MS : NEVER;
 }
 
 bool seen_all_looked(struct core *c)
@@ -368,11 +383,10 @@ bool seen_all_looked(struct core *c)
 	/* the listing before the exit: nothing of ours may be there that we do not know of */
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		int64_t from = c->signals > 1 ? v->created_at + 1 : MAX(v->created_at + 1, v->surfaced_at);
+		int64_t from = last_look_from(c, v);
 		if (!v->used || v->listed_at >= from)
 			continue;
-		if (v->list_failures >= LIST_FAILURES_MAX ||
-		    (v->listing && c->now - MAX(v->listing_since, from) >= LAST_LOOK_MS))
+		if (v->list_failures >= LIST_FAILURES_MAX || c->now >= seen_give_up_at(c, v))
 			continue;
 		all = false;
 		v->list_at = MIN(v->list_at, MAX(c->now, from));

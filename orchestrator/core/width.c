@@ -6,6 +6,14 @@
 
 /* ---- how wide ---- */
 
+/* A create whose answer was lost, at a vendor that cannot be asked: nobody knows when there will be word of it. What it may cost is
+ * held back; the work goes elsewhere. */
+static bool is_out_of_sight(const struct core *c, const struct core_pod *p)
+{
+	return p->phase == POD_AMBIGUOUS && c->now - p->rented_at >= OUT_OF_SIGHT_MS &&
+	       c->vendors[p->provider].list_failures >= LIST_FAILURES_MAX;
+}
+
 static int count_active(const struct core *c, int *working, int *coming)
 {
 	int active = 0;
@@ -13,7 +21,7 @@ static int count_active(const struct core *c, int *working, int *coming)
 	*working = *coming = 0;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_active(p))
+		if (!pod_active(p) || is_out_of_sight(c, p))
 			continue;
 		active++;
 		*working += p->phase == POD_WORKING && !p->draining;
@@ -44,26 +52,52 @@ static int width_now(const struct core *c)
 
 /* ---- what the vendors have ---- */
 
+bool width_is_asked(const struct vendor *v)
+{
+	return v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED;
+}
+
+/* Its answer may not come for an hour, where limits are used up: the next one is asked, and it is welcome when it comes. */
+static void note_no_answer(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (v->err.kind != ERR_NONE)
+		return;
+	err_set(&v->err, ERR_TRANSIENT, "%s: no answer to what it offers", c->conf.providers[provider].name);
+	core_note(c, NOTE_WARN, "%s has not said for %d s what it offers (its limits may be used up)", c->conf.providers[provider].name,
+		  ASK_PATIENCE_MS / 1000);
+}
+
+static bool is_late(const struct core *c, const struct vendor *v)
+{
+	return width_is_asked(v) && c->now >= v->asked_at + ASK_PATIENCE_MS;
+}
+
 static bool ask_next_vendor(struct core *c)
 {
+	bool asked = false;
+
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
 		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
 			continue;
-		if (v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED)
-			return true;
-		if (c->conf.want_volume && v->volume_ask == ASK_NOT) {
-			v->volume_ask = ASK_ASKED;
-			core_act(c, ACT_VOLUME, -1)->provider = i;
-			return true;
+		if (width_is_asked(v)) {
+			asked = true;
+			if (!is_late(c, v))
+				return true;
+			note_no_answer(c, i);
+			continue;
 		}
-		if (v->offers_ask == ASK_NOT) {
-			v->offers_ask = ASK_ASKED;
-			core_act(c, ACT_OFFERS, -1)->provider = i;
-			return true;
-		}
+		enum action_type what = c->conf.want_volume && v->volume_ask == ASK_NOT ? ACT_VOLUME : ACT_OFFERS;
+		if (what == ACT_OFFERS && v->offers_ask != ASK_NOT)
+			continue;
+		*(what == ACT_VOLUME ? &v->volume_ask : &v->offers_ask) = ASK_ASKED;
+		v->asked_at = c->now;
+		core_act(c, what, -1)->provider = i;
+		return true;
 	}
-	return false;
+	return asked;
 }
 
 static bool any_vendor_left(const struct core *c)
@@ -144,11 +178,24 @@ void width_image(struct core *c, const struct event *ev)
 
 /* ---- renting ---- */
 
+static bool has_waited(const struct core *c)
+{
+	return !c->conf.retry_until_up && c->capacity_since && c->now - c->capacity_since >= c->conf.wait_ms;
+}
+
 /* Offers may be listed for ever while every create says that they are sold out. */
 static bool out_of_patience(const struct core *c)
 {
-	return !c->conf.retry_until_up && c->capacity_since && c->now - c->capacity_since >= c->conf.wait_ms &&
-	       c->capacity.kind != ERR_NONE;
+	return has_waited(c) && c->capacity.kind != ERR_NONE;
+}
+
+/* ... or no vendor say what it offers. */
+static bool nobody_answers(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (width_is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i]))
+			return false;
+	return has_waited(c);
 }
 
 static void no_capacity(struct core *c, int active, int64_t again_at)
@@ -192,6 +239,8 @@ static bool room_may_return(const struct core *c)
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
+		if (has_waited(c) && is_out_of_sight(c, p))
+			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
 			return true;
 	}
@@ -244,7 +293,7 @@ static void widen(struct core *c)
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
 		if (!k && ask_next_vendor(c)) {
-			if (!active && out_of_patience(c)) /* the answer may not come for an hour, where limits are used up */
+			if (!active && (out_of_patience(c) || nobody_answers(c)))
 				no_capacity(c, active, again_at);
 			return;
 		}

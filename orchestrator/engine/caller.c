@@ -9,7 +9,7 @@
 #include "../net/grpc.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, CLASSES = CALL_POLL + 1 };
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, CLASSES = CALL_POLL + 1 };
 
 struct vendor_clock {
 	const struct provider_ops *ops;
@@ -162,6 +162,8 @@ static int64_t again_ms(struct caller_op *o, const struct reply *r)
 		return -1;
 	if (r->failed ? r->err.kind != ERR_NETWORK && r->err.kind != ERR_TRANSIENT : o->call.kind != CALL_HTTP || r->status < 500)
 		return -1;
+	if (r->retry_after_ms > REPEAT_AFTER_MOST_MS)
+		return -1; /* whoever asked has a better use for the time, and may ask sooner */
 	int64_t wait = (int64_t)REPEAT_FIRST_MS << o->repeats++;
 	wait += (int64_t)(random_u64() % (uint64_t)wait);
 	return MAX(wait, r->retry_after_ms);

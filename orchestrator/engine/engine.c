@@ -354,10 +354,9 @@ static void turn(struct engine *e)
 
 	set_wake(e);
 	loop_turn(e->loop, e->setup->progress ? MAX(e->progress_at - now, 0) : 1000);
-	if (loop_gap_ms(e->loop) > SLEPT_MS) {
-		struct event ev = {.type = EV_SLEPT};
-		post(e, &ev, NULL);
-	}
+	/* before the ticks that were due meanwhile: what it could not see it must not judge */
+	if (loop_gap_ms(e->loop) > SLEPT_MS && !e->over)
+		feed(e, &(struct event){.type = EV_SLEPT});
 	signals_look(e);
 	feed_all(e);
 	maybe_finish(e, false);

@@ -556,10 +556,13 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 		c->headers = curl.slist_append(
 			c->headers, empty ? semicolon : line); /* libcurl drops "Name:" */
 	}
-	c->headers = curl.slist_append(c->headers, "Expect:");
-	if (!header_value(call, "Content-Type"))
-		c->headers = curl.slist_append(c->headers,
-					       "Content-Type:"); /* not libcurl's own guess */
+	/* libcurl before 8.3 signs also what is only named so that it is not sent, and no server can then verify that (curl's issue
+	 * 11664): whoever signs says the type of a body, and bears with an Expect. */
+	if (!call->sigv4) {
+		c->headers = curl.slist_append(c->headers, "Expect:");
+		if (!header_value(call, "Content-Type"))
+			c->headers = curl.slist_append(c->headers, "Content-Type:"); /* not libcurl's own guess */
+	}
 	curl.easy_setopt(c->transfer.easy, CURLOPT_HTTPHEADER, c->headers);
 	return 0;
 }

@@ -9,7 +9,7 @@
 #include "base/path.h"
 
 /* It answers 502 under load, for a while. */
-enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
+enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, LOST_MOST = 3, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
 
 static const char *const reached[] = {"EU-CZ-1",  "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
 				      "US-GA-2",  "US-IL-1", "US-KS-2",	 "US-MD-1",  "US-MO-1",
@@ -193,6 +193,15 @@ static enum op_next stored(struct turn *t)
 	return api_done(t);
 }
 
+/* A busy server may close before the upload is whole and its answer read. */
+static bool broke_off(struct turn *t, enum op_next *next)
+{
+	if (!t->reply->failed || t->reply->err.kind != ERR_NETWORK || t->op->tries >= LOST_MOST)
+		return false;
+	*next = api_wait(t, (int64_t)WAIT_FIRST_MS << t->op->tries++);
+	return true;
+}
+
 /* Steps: 0 PUT is asked, 1 its reply is awaited, 2 HEAD's. */
 enum op_next stage_next(struct turn *t)
 {
@@ -201,7 +210,7 @@ enum op_next stage_next(struct turn *t)
 
 	if (op->step == 0 && s3_check(op, t->err) < 0)
 		return OP_FAILED;
-	if (t->reply && s3_busy(t, &next))
+	if (t->reply && (s3_busy(t, &next) || broke_off(t, &next)))
 		return next;
 	if (t->reply && op->step == 2)
 		return stored(t);

@@ -604,8 +604,13 @@ static int active_now(struct client *cl, int but)
 {
 	int active = 0;
 
-	for (int i = 0; i < core_pod_count(cl->core); i++)
-		active += i != but && pod_active(core_pod_at(cl->core, i));
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		/* a create without an answer, at a vendor that has not been able to say for two minutes what is there, is not waited for */
+		bool lost = p->phase == POD_AMBIGUOUS && cl->core->now - p->rented_at >= 120000 &&
+			    cl->core->vendors[p->provider].list_failures >= 5;
+		active += i != but && pod_active(p) && !lost;
+	}
 	return active;
 }
 

@@ -356,12 +356,25 @@ static bool immortal(const struct sim *s, const struct machine *m)
 	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->ever_left);
 }
 
+/* A list may have failed, or lacked what is there. */
+static bool lists_failed(const struct sim *s)
+{
+	static const enum fault_kind kinds[] = {F_LIST_FAILS, F_LIST_RATE_LIMITED, F_LIST_SLOW, F_LIST_MISSES_ONE, F_SURFACES_LATE};
+	static const enum fault_kind calls[] = {F_CALL_LOST, F_CALL_REPLY_LOST, F_CALL_5XX, F_CALL_429, F_CALL_GARBAGE, F_CALL_SLOW};
+	bool hit = false;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		hit = hit || s->hit[kinds[i]];
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+		hit = hit || (s->wire && s->hit[calls[i]]);
+	return hit;
+}
+
 /* Until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap. */
 static bool nobodys(const struct sim *s, const struct client *cl, const struct machine *m)
 {
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-	bool unseen = m->reply_lost && (s->hit[F_LIST_FAILS] || s->hit[F_LIST_RATE_LIMITED] || s->hit[F_LIST_SLOW] ||
-					s->hit[F_LIST_MISSES_ONE] || s->hit[F_SURFACES_LATE]);
+	bool unseen = m->reply_lost && lists_failed(s);
 
 	/* a release waits for the end of a window that by the vendor's own word is used up */
 	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit;

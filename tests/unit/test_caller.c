@@ -13,7 +13,7 @@
 
 struct provider {
 	int port;
-	bool unlimited;
+	bool unlimited, may_repeat;
 	/* of pods */
 	int rents, releases;
 	int64_t failed_at, released_at;
@@ -49,7 +49,8 @@ static enum op_next ask_once(struct op *op, const struct reply *reply, struct ca
 {
 	(void)wait_ms, (void)result;
 	if (!reply) {
-		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = PATIENCE_MS, .unlimited = op->p->unlimited};
+		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = PATIENCE_MS, .unlimited = op->p->unlimited,
+				      .may_repeat = op->p->may_repeat};
 		call->url = xasprintf("http://127.0.0.1:%d/", op->p->port);
 		return OP_CALL;
 	}
@@ -102,6 +103,40 @@ static void test_whose_limits(void **state)
 		limiter_free(l);
 		store_close(store);
 	}
+}
+
+/* "Come again in an hour" with a 503: that is whoever asked to decide, and at once. */
+static void *away_for_an_hour(void *arg)
+{
+	char request[4096];
+
+	for (int k = 0; k < 2; k++) {
+		int fd = accept(*(int *)arg, NULL, NULL);
+		if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
+			dprintf(fd, "HTTP/1.1 503 Away\r\nRetry-After: %d\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", k ? 3600 : 0);
+		close(fd);
+	}
+	return NULL;
+}
+
+static void test_a_pause_that_is_too_long(void **state)
+{
+	struct provider p = {.unlimited = true, .may_repeat = true};
+	struct store *store = store_memory();
+	struct op_result result = {0};
+	struct err err = {0};
+	pthread_t thread;
+	int64_t began = clock_boot_ms();
+
+	(void)state;
+	int listener = listen_on_loopback(&p.port);
+	pthread_create(&thread, NULL, away_for_an_hour, &listener);
+	assert_int_equal(caller_ask(&(struct engine_provider){&stored, &p, store}, OP_LIST, NULL, PATIENCE_MS, &result, &err), -1);
+	pthread_join(thread, NULL);
+	close(listener);
+	assert_string_equal(err.msg, "HTTP 503"); /* the second answer: the first was followed by another call */
+	assert_true(clock_boot_ms() - began < PATIENCE_MS / 2);
+	store_close(store);
 }
 
 /* ---- a vendor whose log is not to be had for a while, and whose pod has failed ---- */
@@ -202,6 +237,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_limits),
+		cmocka_unit_test(test_a_pause_that_is_too_long),
 		cmocka_unit_test(test_release_waits_for_no_log),
 	};
 

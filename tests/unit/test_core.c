@@ -759,6 +759,35 @@ static void test_next_vendor_is_told(void **state)
 	tear_down(&b);
 }
 
+/* The first question of all may wait for an hour, where limits are used up: the next vendor is asked, and its own answer is welcome. */
+static void test_offers_never_come(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	for (int vendors = 1; vendors <= 2; vendors++) {
+		set_up(&b, 4);
+		b.conf.provider_count = vendors;
+		start(&b);
+		check_int("first", "questions", did(&b, ACT_OFFERS, -1), 1);
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		check_int("in vain", "questions", did(&b, ACT_OFFERS, -1), vendors - 1);
+		assert_string_equal(first(&b, ACT_NOTE)->text, "alpha has not said for 30 s what it offers (its limits may be used up)");
+		if (vendors == 2) {
+			check_int("the next", "whom", first(&b, ACT_OFFERS)->provider, 1);
+			COPY_TEXT(o.provider, "beta");
+			tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+			check_int("the next", "creates", did(&b, ACT_RENT, -1), 1);
+		} else {
+			wait_ms(&b, b.conf.wait_ms);
+			check_int("alone", "stopping", core_stopping(b.core), true);
+			check_int("alone", "exit", exit_status(&b), 6);
+		}
+		tear_down(&b);
+	}
+}
+
 /* What is told of the time to go counts what pods hold as well. */
 static void test_what_is_left(void **state)
 {
@@ -1127,6 +1156,94 @@ static void test_lost_sight_of_a_lost_create(void **state)
 	}
 	check_int("no list", "ended", core_ended(b.core), true);
 	check_int("no list", "exit", exit_status(&b), 9);
+	tear_down(&b);
+}
+
+/* ... nor by when the vendor, by its limits, may be asked again: the exit does not wait for that. */
+static void test_last_look_that_limits_keep_back(void **state)
+{
+	struct err err = {0};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	rented(&b, 0);
+	err_set(&err, ERR_RATE_LIMITED, "no room");
+	err.retry_after_ms = 12 * HOUR;
+	tell(&b, (struct event){.type = EV_LISTED, .err = &err});
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	wait_ms(&b, CONFIRM_LIMIT_MS + LAST_LOOK_MS);
+	check_int("limits", "ended", core_ended(b.core), true);
+	check_int("limits", "exit", exit_status(&b), 9);
+	tear_down(&b);
+}
+
+/* A list that never comes, as when the caller waits for room: a run that is told to end does. */
+static void test_ambiguous_and_a_signal(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_ambiguous(&b);
+	wait_ms(&b, 10 * SECOND);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = SIGTERM});
+	wait_ms(&b, 4 * MINUTE);
+	check_int("looked for", "ended", core_ended(b.core), false);
+	wait_ms(&b, 2 * MINUTE);
+	check_int("given up", "ended", core_ended(b.core), true);
+	check_int("given up", "exit", exit_status(&b), 9);
+	tear_down(&b);
+}
+
+/* Its vendor cannot be asked any more: the work goes to the next one, and what it may cost stays counted. */
+static void test_ambiguous_out_of_sight(void **state)
+{
+	struct offer o = offer(0, 1000000), other = offer(1, 2000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	b.conf.max_cost_microusd = 0;
+	start_with(&b, &o, 1);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+	int64_t lost_at = b.now;
+	while (b.core->vendors[1].offers_ask == ASK_NOT) {
+		tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
+		wait_ms(&b, core_wake_at(b.core) - b.now);
+		assert_true(b.now < lost_at + OUT_OF_SIGHT_MS + 30 * SECOND && !did(&b, ACT_RENT, -1));
+	}
+	assert_true(b.now >= lost_at + OUT_OF_SIGHT_MS);
+	int64_t held = budget_committed(b.core);
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
+	check_int("elsewhere", "creates", did(&b, ACT_RENT, -1), 1);
+	check_int("elsewhere", "provider", pod(&b, 1)->provider, 1);
+	check_phase(&b, "the lost one", 0, POD_AMBIGUOUS);
+	assert_true(held > 0 && budget_committed(b.core) > held);
+	tear_down(&b);
+}
+
+/* ... and where the cap leaves no room beside it, the run ends when it has waited as long as it was told to. */
+static void test_ambiguous_holds_the_cap(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = HOUR;
+	b.conf.max_cost_microusd = 2000000;
+	start_simply(&b);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+	for (int k = 0; k < 59 && !core_stopping(b.core); k++) {
+		tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
+		wait_ms(&b, MINUTE);
+	}
+	check_int("an hour", "stopping", core_stopping(b.core), false);
+	tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
+	wait_ms(&b, 2 * MINUTE);
+	check_int("an hour", "stopping", core_stopping(b.core), true);
 	tear_down(&b);
 }
 
@@ -2364,6 +2481,87 @@ static void test_release_is_repeated_and_reported(void **state)
 	tear_down(&b);
 }
 
+/* The vendor's word on when to come again does not keep a pod for half an hour. */
+static void test_release_that_limits_keep_back(void **state)
+{
+	struct err err = {0};
+	struct bench b;
+	int asked = 1;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	bring_up(&b, 0);
+	render_batch(&b, 0, 0, SECOND, true);
+	err_set(&err, ERR_RATE_LIMITED, "no room");
+	err.retry_after_ms = 30 * MINUTE;
+	for (int k = 0; k < 4; k++) {
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .err = &err});
+		wait_ms(&b, MINUTE);
+		asked += did(&b, ACT_RELEASE, 0);
+		if (did(&b, ACT_LIST, -1))
+			list_running(&b, 0);
+	}
+	check_int("limits", "releases", asked, 5);
+	check_int("limits", "ended", core_ended(b.core), false);
+	tear_down(&b);
+}
+
+/* The lid was closed for an hour: it looks before it judges. */
+static void test_slept_over_a_release(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	for (int answered = 0; answered < 2; answered++) {
+		set_up(&b, 1);
+		start_simply(&b);
+		bring_up(&b, 0);
+		render_batch(&b, 0, 0, SECOND, true);
+		check_phase(&b, "asleep", 0, POD_RELEASING);
+		if (answered)
+			tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+		else
+			tell_err(&b, EV_RELEASED, 0, ERR_TRANSIENT);
+		if (did(&b, ACT_LIST, -1))
+			list_nothing(&b);
+		b.now += HOUR;
+		tell(&b, (struct event){.type = EV_SLEPT});
+		int looks = did(&b, ACT_LIST, -1);
+		wait_ms(&b, 0);
+		check_int("awake", "ended", core_ended(b.core), false);
+		check_int("awake", "looks", looks + did(&b, ACT_LIST, -1), 1);
+		check_int("awake", "releases", did(&b, ACT_RELEASE, 0), !answered);
+		if (!answered)
+			tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+		for (int k = 0; k < 3 && !core_ended(b.core); k++) {
+			list_nothing(&b);
+			b.now += 6 * SECOND;
+		}
+		check_int("seen", "exit", exit_status(&b), 0);
+		tear_down(&b);
+	}
+}
+
+static void test_slept_over_a_boot(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	rented(&b, 0);
+	list_in(&b, POD_STATE_CREATING, 0, -1);
+	b.now += b.conf.boot_limit_ms + MINUTE;
+	tell(&b, (struct event){.type = EV_SLEPT});
+	check_int("awake", "looks", did(&b, ACT_LIST, -1), 1);
+	wait_ms(&b, 10 * SECOND);
+	check_phase(&b, "awake", 0, POD_BOOTING);
+	list_running(&b, 0);
+	check_phase(&b, "it had come up", 0, POD_CONNECTING);
+	tear_down(&b);
+}
+
 /* ---- money and time ---- */
 
 static void test_committed(void **state)
@@ -2708,10 +2906,10 @@ int main(void)
 		cmocka_unit_test(test_no_offer_fits),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
 		cmocka_unit_test(test_next_vendor_is_told),
+		cmocka_unit_test(test_offers_never_come),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
-		cmocka_unit_test(test_next_vendor_is_told),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_order_of_offers),
@@ -2725,6 +2923,10 @@ int main(void)
 		cmocka_unit_test(test_surfaces_after_all),
 		cmocka_unit_test(test_late_twin_of_a_lost_create),
 		cmocka_unit_test(test_lost_sight_of_a_lost_create),
+		cmocka_unit_test(test_last_look_that_limits_keep_back),
+		cmocka_unit_test(test_ambiguous_and_a_signal),
+		cmocka_unit_test(test_ambiguous_out_of_sight),
+		cmocka_unit_test(test_ambiguous_holds_the_cap),
 		cmocka_unit_test(test_lost_create_of_another_key),
 		cmocka_unit_test(test_second_pod_of_one_create),
 		cmocka_unit_test(test_canary_before_width),
@@ -2765,6 +2967,9 @@ int main(void)
 		cmocka_unit_test(test_released_before_it_was_known),
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
+		cmocka_unit_test(test_release_that_limits_keep_back),
+		cmocka_unit_test(test_slept_over_a_release),
+		cmocka_unit_test(test_slept_over_a_boot),
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_hard_end),
 		cmocka_unit_test(test_margin),

@@ -623,6 +623,41 @@ static void test_files(void **state)
 	assert_int_equal(path_remove_tree(dir, NULL), 0);
 }
 
+/* What is signed and not sent no server can verify. */
+static void test_only_what_is_sent_is_signed(void **state)
+{
+	static const char *const methods[] = {"GET", "HEAD", "PUT", "DELETE"};
+	static const struct answer fine = {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", WHOLE};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		struct call call = request(methods[i], &fine);
+		bool put = !strcmp(methods[i], "PUT");
+		call.sigv4 = xstrdup("aws:amz:eu-ro-1:s3");
+		call.user = xstrdup("user_key");
+		call.password = xstrdup("rps_secret");
+		call_header(&call, "x-amz-content-sha256: UNSIGNED-PAYLOAD");
+		if (put) {
+			call_header(&call, "Content-Type: application/octet-stream");
+			str_add(&call.body, "words");
+		}
+		struct got g = carry(&call);
+		assert_int_equal(g.reply.status, 200);
+		const char *heard = str_text(&server.heard), *signed_ones = strstr(heard, "SignedHeaders=");
+		assert_non_null(signed_ones);
+		signed_ones += strlen("SignedHeaders=");
+		CLEANUP(free_text) char *list = xstrndup(signed_ones, strcspn(signed_ones, ","));
+		print_message("   %s: %s\n", methods[i], list);
+		assert_int_equal(!strncmp(list, "content-type;", 13), put);
+		for (char *rest = list, *name; (name = strsep(&rest, ";"));) {
+			CLEANUP(free_text) char *line = xasprintf("\r\n%s:", name);
+			if (!strcasestr(heard, line))
+				fail_msg("%s: %s is signed and not sent", methods[i], name);
+		}
+		reply_free(&g.reply);
+	}
+}
+
 /* The timeout of a file's transfer may be an hour: one that stands still is over long before. */
 static void test_files_that_stand_still(void **state)
 {
@@ -895,6 +930,7 @@ int main(void)
 		cmocka_unit_test(test_kept_connections),
 		cmocka_unit_test(test_retry_after),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_only_what_is_sent_is_signed),
 		cmocka_unit_test(test_files_that_stand_still),
 		cmocka_unit_test(test_tls_is_verified),
 		cmocka_unit_test(test_connect),

@@ -1484,6 +1484,14 @@ static void an_upload_is_looked_at_afterwards(void **state)
 	assert_true(has_header(&p.call[0], "x-amz-content-sha256: UNSIGNED-PAYLOAD"));
 	assert_int_equal(p.result.bytes, 77);
 	played_free(&p);
+	p = PLAY(OP_STAGE, &want, {0}, {0}, {200}, {200, "", "Content-Length: 77"});
+	check_done("staged, after it broke off twice", &p);
+	assert_int_equal(p.waits, 2);
+	played_free(&p);
+	p = PLAY(OP_STAGE, &want, {0}, {0}, {0}, {0}, {200});
+	check_failed("it breaks off for ever", &p, ERR_NETWORK);
+	assert_int_equal(p.calls, 4);
+	played_free(&p);
 	p = PLAY(OP_STAGE, &want, {200}, {404});
 	check_failed("F23: not there", &p, ERR_TRANSIENT);
 	played_free(&p);

@@ -82,6 +82,9 @@ function check_signature(req, url, world) {
 		throw new S3Error(403, 'RequestTimeTooSkewed', 'The difference between the request time and the current time is too large.');
 	if (!auth.headers.includes('host') || !auth.headers.includes('x-amz-date'))
 		throw new S3Error(403, 'AccessDenied', 'There were headers present in the request which were not signed');
+	const absent = auth.headers.filter((h) => !(h in req.headers));
+	if (absent.length)
+		throw new S3Error(403, 'SignatureDoesNotMatch', `Headers are signed that were not sent: ${absent.join(', ')}`);
 	const unsigned = Object.keys(req.headers).filter((h) => h.startsWith('x-amz-') && !auth.headers.includes(h));
 	if (unsigned.length)
 		throw new S3Error(403, 'AccessDenied', `There were headers present in the request which were not signed: ${unsigned.join(', ')}`);
