@@ -206,7 +206,7 @@ deps-test: deps
 # first, and what pkg-config knows is only known afterwards: hence the second make.
 demo: deps
 	@$(MAKE) --no-print-directory all
-	@$(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
+	@LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} $(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
 
 check: deps-test
 	@bash tests/check.sh

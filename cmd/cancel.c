@@ -245,8 +245,37 @@ static void add_names(struct str *to, const struct launch *l)
 		str_addf(to, "%s %s", i ? "," : "", l->setup.providers[i].ops->name);
 }
 
+/* What no account of ours reaches would keep every later run from ending well: whoever names it takes it upon himself. */
+static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
+{
+	struct pod_row *open = NULL;
+	struct run_row run;
+	size_t count = 0;
+	char when[32];
+
+	if (launch_write_off(ctx, pod, err) < 0 || store_pods(ctx->store, pod->run, true, &open, &count, err) < 0)
+		return -1;
+	free(open);
+	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 && !strcmp(run.status, "unreleased")) {
+		COPY_TEXT(run.status, run.rendered + run.cached < run.total ? "partial" : "done");
+		COPY_TEXT(run.error, "a pod of it was written off: nobody could be asked whether it is gone");
+		if (store_put_run(ctx->store, &run, err) < 0)
+			return -1;
+	}
+	log_line(LOG_WARN, "pod %s of %s is written off: nobody was asked, and it may bill until %s", pod_row_called(pod), pod->provider,
+		 clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
+	return err_set(err, ERR_UNRELEASED, "pod %s: look at the console of %s whether it is gone", pod_row_called(pod), pod->provider);
+}
+
+static bool out_of_reach(const struct cmd_context *ctx, struct launch *l, const struct pod_row *pod)
+{
+	struct err why = {0};
+
+	return launch_open_provider(l, pod->provider, &why) < 0 && !run_is_alive(ctx, pod->run);
+}
+
 /* Whoever names a pod wants to know what became of that one. */
-static int check_named(const struct cmd_context *ctx, const struct launch *l, const struct tally *tally, struct err *err)
+static int check_named(struct cmd_context *ctx, struct launch *l, const struct tally *tally, struct err *err)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
 	const char *name = ctx->arg_count ? ctx->args[0] : NULL;
@@ -255,7 +284,10 @@ static int check_named(const struct cmd_context *ctx, const struct launch *l, co
 
 	if (!name || tally->named)
 		return 0;
-	if (store_pod(ctx->store, name, &pod, NULL) == 0 && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))) {
+	bool known = store_pod(ctx->store, name, &pod, NULL) == 0, over = known && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"));
+	if (known && !over && opt_has(ctx, "force") && out_of_reach(ctx, l, &pod))
+		return write_off(ctx, &pod, err);
+	if (over) {
 		if (pod.gone_ms > 0)
 			output_line(stdout, "pod %s of %s: gone (seen at %s)", name, pod.provider,
 				    clock_rfc3339(when, sizeof(when), pod.gone_ms));

@@ -90,6 +90,9 @@ void cmd_context_free(struct cmd_context *ctx);
 /* NULL and *err with the nearest name. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
 
+/* Sets the config keys that flags stand for in ctx->config: the user's word over the files'. */
+int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
+
 /* Asks on the terminal; true for yes. -y (when the command has it) is yes; without a terminal it is
  * no. */
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);

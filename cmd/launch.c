@@ -17,6 +17,7 @@
 #include "deliver.h"
 #include "output.h"
 #include "report.h"
+#include "run_flags.h"
 #include "run_keys.h"
 #include "volume_warm.h"
 
@@ -152,7 +153,7 @@ int launch_read_job(struct launch *l, struct err *err)
 	struct engine_setup *s = &l->setup;
 	const struct section *job = config_job(ctx->config);
 
-	l->output_dir = xstrdup(section_text(job, "output"));
+	l->output_dir = path_join(config_dir(ctx->config), section_text(job, "output"));
 	struct job_setup setup = {
 		.conf = job,
 		.base_dir = config_dir(ctx->config),
@@ -284,6 +285,15 @@ static int room_for_ledger(const struct launch *l, struct err *err)
 	return 0;
 }
 
+/* Half a path in the ledger would be another folder, or another job. */
+static int fits_ledger(const char *what, const char *path, size_t room, struct err *err)
+{
+	if (strlen(path) < room)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name another: %.200s...", what,
+		       strlen(path), room - 1, path);
+}
+
 int launch_begin(struct launch *l, bool detached, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -291,9 +301,11 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	size_t segments = 0;
 	char random[5];
 
+	const char *config = config_path(ctx->config) ? config_path(ctx->config) : "";
 	conf_from_config(l);
 	l->setup.conf.detached = detached;
-	if (room_for_ledger(l, err) < 0)
+	if (fits_ledger("burst.cfg", config, sizeof(r->config), err) < 0 ||
+	    fits_ledger("the output folder", l->output_dir, sizeof(r->output), err) < 0 || room_for_ledger(l, err) < 0)
 		return -1;
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 	/* sortable by time, unique by chance: 1121-004107-9f3a */
@@ -303,7 +315,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	snprintf(r->id, sizeof(r->id), "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
 	COPY_TEXT(r->job, config_job_name(ctx->config));
 	COPY_TEXT(r->type, l->setup.job_ops->type);
-	COPY_TEXT(r->config, config_path(ctx->config) ? config_path(ctx->config) : "");
+	COPY_TEXT(r->config, config);
 	COPY_TEXT(r->output, l->output_dir);
 	COPY_TEXT(r->machine, l->machine);
 	COPY_TEXT(r->status, "running");
@@ -311,7 +323,9 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;
 	r->deadline_ms = l->setup.conf.max_duration_ms ? r->started_ms + l->setup.conf.max_duration_ms : 0;
 	r->total = (int64_t)segments;
-	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0)
+	engine_hold_signals(); /* from here on the ledger says that it runs: the engine will hear them, and say how it ended */
+	if (take_run(l, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
+	    run_flags_write(ctx, l->run_dir, err) < 0)
 		return -1;
 	return store_put_run(ctx->store, r, err);
 }
@@ -358,16 +372,74 @@ static int take_over_pods(struct launch *l, struct err *err)
 	return 0;
 }
 
+int launch_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
+{
+	int64_t now_ms = clock_wall_ms(), end_ms = MIN(now_ms, pod->hard_end_s * 1000);
+	int64_t most_ms = pod->create_ms ? MAX(end_ms - pod->create_ms, 0) : 0;
+
+	pod->gone_ms = pod->create_ms ? MAX(end_ms, pod->create_ms) : now_ms;
+	pod->billed_ms = MAX(pod->billed_ms, (most_ms + 999) / 1000 * 1000);
+	pod->cost_microusd = MAX(pod->cost_microusd, money_for(pod->price_microusd_h, pod->billed_ms));
+	COPY_TEXT(pod->state, "gone");
+	COPY_TEXT(pod->error, "nobody could be asked whether it is gone");
+	return store_put_pod(ctx->store, pod, err);
+}
+
+/* It has ended itself long ago, if ever it was; and whoever could be asked cannot be opened, maybe for ever. */
+static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err *why, struct err *err)
+{
+	struct core_conf *conf = &l->setup.conf;
+	char when[32];
+
+	if (launch_write_off(l->ctx, pod, err) < 0)
+		return -1;
+	log_line(LOG_WARN, "pod %s of %s: %s; it was to end itself at %s and counts as gone: look at its provider's console",
+		 pod_row_called(pod), pod->provider, why->msg, clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
+	l->run.billed_ms += pod->billed_ms;
+	l->run.compute_ms += pod->compute_ms;
+	l->run.wasted_ms += pod->wasted_ms;
+	l->run.cost_microusd += pod->cost_microusd;
+	if (conf->max_cost_microusd)
+		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
+	return 0;
+}
+
+/* The key is there, and is refused. */
+static bool key_is_refused(struct launch *l, const char *provider, struct err *why)
+{
+	struct op_result result = {0};
+	bool refused = false;
+	int64_t now_ms;
+
+	for (int i = 0; i < l->setup.provider_count; i++)
+		if (!strcmp(l->setup.providers[i].ops->name, provider))
+			refused = caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &now_ms, why) < 0 &&
+				  why->kind == ERR_CREDENTIALS;
+	op_result_free(&result);
+	return refused;
+}
+
 /* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
  * have left a pod that no row names. */
 static int adopt_providers(struct launch *l, struct err *err)
 {
-	struct err why;
+	size_t count = l->setup.adopt_count;
+	struct err why = {0};
 
-	for (size_t i = 0; i < l->setup.adopt_count; i++) {
-		const struct pod_row *pod = &l->setup.adopt[i];
-		if (launch_open_provider(l, pod->provider, err) == 0)
+	l->setup.adopt_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct pod_row *pod = &l->adopted[i];
+		bool past = strcmp(pod->state, "gone") != 0 && pod_is_overdue(pod->hard_end_s, clock_wall_ms());
+		bool reached = launch_open_provider(l, pod->provider, &why) == 0;
+		if (past && (!reached || key_is_refused(l, pod->provider, &why))) {
+			if (take_for_gone(l, pod, &why, err) < 0)
+				return -1;
 			continue;
+		}
+		l->adopted[l->setup.adopt_count++] = *pod;
+		if (reached)
+			continue;
+		*err = why;
 		err_wrap(err, "pod %s", pod_row_called(pod));
 		if (!l->setup.conf.reap)
 			return -1;
@@ -418,7 +490,9 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 
 	l->run = *run;
 	conf_from_config(l);
-	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
+	engine_hold_signals();
+	if (take_run(l, err) < 0 || check_keys(l, err) < 0 || run_flags_write(l->ctx, l->run_dir, err) < 0 ||
+	    take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
 		return -1;
 	/* what this very run rendered is not "cached" */
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
@@ -528,19 +602,35 @@ static void say_unreleased(const struct launch *l)
 	free(pods);
 }
 
-int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+/* The run is ours from here on: 0. Its row may have been read long ago: 1, where somebody else has settled it since, or does, or
+ * it is no longer what it was judged as. */
+static int take_to_release(struct launch *l, const struct run_row *judged, struct err *err)
+{
+	l->setup.conf.reap = true;
+	l->setup.conf.lease_ms = 600000;
+	l->run = *judged;
+	if (take_run(l, err) < 0)
+		return err->kind == ERR_BUSY ? 1 : -1;
+	if (store_run(l->ctx->store, judged->id, &l->run, err) < 0)
+		return -1;
+	if (strcmp(l->run.status, judged->status) || l->run.detached != judged->detached) {
+		err_set(err, ERR_BUSY, "run %s: somebody else took it up meanwhile", judged->id);
+		return 1;
+	}
+	return take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0 ? -1 : 0;
+}
+
+/* 0: its pods are gone; 1: it is not ours to release (ERR_BUSY). */
+static int release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
 {
 	struct launch l;
-	int result = 0;
 	bool gone = true;
 
 	launch_init(&l, ctx);
-	l.run = *run;
-	l.setup.conf.reap = true;
-	l.setup.conf.lease_ms = 600000;
-	if (take_run(&l, err) < 0 || take_over_pods(&l, err) < 0 || adopt_providers(&l, err) < 0) {
+	int result = take_to_release(&l, run, err);
+	if (result) {
 		launch_free(&l);
-		return -1;
+		return result;
 	}
 	if (l.setup.provider_count) {
 		struct engine *e = engine_new(&l.setup);
@@ -574,36 +664,50 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 	return result;
 }
 
-/* By its provider's clock: ours may be wrong, and then its pods are at work. Who cannot be asked now is asked the next time. */
-static bool overdue_there(struct cmd_context *ctx, const struct pod_row *pod)
+int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+{
+	return release_run(ctx, run, status, err) ? -1 : 0;
+}
+
+/* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
+ * asked the next time; where there is nobody to ask, ours must do. */
+static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	struct op_result result = {0};
 	struct err err = {0};
 	struct launch l;
-	int64_t now_ms = 0;
+	int64_t now_ms = clock_wall_ms();
 
 	launch_init(&l, ctx);
-	bool told = launch_open_provider(&l, pod->provider, &err) == 0 &&
+	bool told = launch_open_provider(&l, provider, &err) < 0 ||
 		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0;
 	op_result_free(&result);
 	launch_free(&l);
-	return told && pod_is_overdue(pod->hard_end_s, now_ms);
+	return told && pod_is_overdue(last_s, now_ms);
+}
+
+/* The latest hard end of the pods there; provider NULL: of all. */
+static int64_t last_end(const struct pod_row *pods, size_t count, const char *provider)
+{
+	int64_t last_s = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!provider || !strcmp(pods[i].provider, provider))
+			last_s = MAX(last_s, pods[i].hard_end_s);
+	return last_s;
 }
 
 static bool is_left(struct cmd_context *ctx, const struct run_row *run)
 {
 	struct pod_row *pods = NULL;
 	size_t count = 0;
-	int64_t last_s = 0;
 
 	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
 		return !run->detached;
-	for (size_t i = 0; i < count; i++)
-		last_s = MAX(last_s, pods[i].hard_end_s);
-	bool left = reap_run(run->detached, last_s, clock_wall_ms());
+	bool left = reap_run(run->detached, last_end(pods, count, NULL), clock_wall_ms());
 	for (size_t i = 0; i < count && left && run->detached; i++)
-		if (!i || strcmp(pods[i].provider, pods[i - 1].provider) != 0)
-			left = overdue_there(ctx, &pods[i]);
+		if (last_end(pods, i, pods[i].provider) == 0) /* the first one there */
+			left = overdue_there(ctx, pods[i].provider, last_end(pods, count, pods[i].provider));
 	free(pods);
 	return left;
 }
@@ -613,10 +717,13 @@ static int settle_one(struct cmd_context *ctx, const struct run_row *run, const 
 {
 	struct err why = {0};
 
-	if (launch_release_run(ctx, run, status, &why) == 0) {
+	int released = release_run(ctx, run, status, &why);
+	if (released == 0)
 		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
+	if (released > 0)
+		log_line(LOG_NOTE, "run %s: somebody else sees to it", run->id);
+	if (released >= 0)
 		return result;
-	}
 	if (result == 0 || why.kind == ERR_UNRELEASED)
 		*err = why;
 	return -1;
@@ -698,6 +805,26 @@ int launch_check_detached(const struct launch *l, struct err *err)
 	return result;
 }
 
+/* The newest one that has pods which may bill; false: none has. */
+static bool run_with_pods(struct cmd_context *ctx, struct run_row *out)
+{
+	struct pod_row *pods = NULL;
+	struct run_row run;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_pods(ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (store_run(ctx->store, pods[i].run, &run, NULL) < 0 || (found && run.started_ms <= out->started_ms))
+			continue;
+		*out = run;
+		found = true;
+	}
+	free(pods);
+	return found;
+}
+
 int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
 {
 	struct run_row *runs = NULL;
@@ -705,8 +832,11 @@ int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *o
 
 	if (name)
 		return report_find_run(ctx->store, name, out, err);
-	if (store_runs(ctx->store, NULL, true, 1, &runs, &count, err) < 0 ||
-	    (!count && store_runs(ctx->store, NULL, false, 1, &runs, &count, err) < 0))
+	if (store_runs(ctx->store, NULL, true, 1, &runs, &count, err) < 0)
+		return -1;
+	if (!count && run_with_pods(ctx, out))
+		return 0;
+	if (!count && store_runs(ctx->store, NULL, false, 1, &runs, &count, err) < 0)
 		return -1;
 	if (count)
 		*out = runs[0];

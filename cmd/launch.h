@@ -50,6 +50,9 @@ int launch_check_detached(const struct launch *l, struct err *err);
 /* Releases the pods of one run (its client must be dead) and marks it `status`. */
 int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err);
 
+/* A pod whose provider cannot be asked is closed in the ledger, at what it can have cost by its hard end. */
+int launch_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err);
+
 /* A new run in the ledger, with its folder and its lock; or the old one, with its pods to take over. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
 int launch_resume(struct launch *l, const struct run_row *run, struct err *err);
@@ -75,7 +78,7 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 
 /* Somebody's client holds the run's lock. */
 bool run_is_alive(const struct cmd_context *ctx, const char *run);
-/* Newest run whose client lives or that has pods, for commands without RUN. */
+/* By its name; NULL: the newest that is running, else the newest with pods that may bill, else the newest. */
 int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
 
 /* progress.c: the display of a running engine. */

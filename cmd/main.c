@@ -90,22 +90,6 @@ static int open_state(struct cmd_context *ctx, struct err *err)
 	return result;
 }
 
-static int apply_flags(struct cmd_context *ctx, struct err *err)
-{
-	const struct opt *o = ctx->cmd->opts;
-
-	for (size_t i = 0; o && o[i].name; i++) {
-		const char *value = ctx->values[i];
-		CLEANUP(free_text) char *flag = xasprintf("--%s", o[i].name);
-		if (!o[i].key || !value)
-			continue;
-		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) <
-		    0)
-			return -1;
-	}
-	return 0;
-}
-
 /* By the first argument, or by --config where a command has it. */
 static const char *config_file(const struct cmd_context *ctx)
 {
@@ -130,7 +114,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 		.jobs = job_registry,
 	};
 
-	if (config_open(&ctx->config, &ask, err) < 0 || apply_flags(ctx, err) < 0)
+	if (config_open(&ctx->config, &ask, err) < 0 || cmd_apply_flags(ctx, err) < 0)
 		return -1;
 	return config_check(ctx->config, err);
 }

@@ -342,3 +342,18 @@ int cmd_flush(struct err *err)
 		return 0;
 	return err_set(err, ERR_LOCAL, "writing the output: %s", strerror(errno));
 }
+
+int cmd_apply_flags(struct cmd_context *ctx, struct err *err)
+{
+	const struct opt *o = ctx->cmd->opts;
+
+	for (size_t i = 0; o && o[i].name; i++) {
+		const char *value = ctx->values[i];
+		CLEANUP(free_text) char *flag = xasprintf("--%s", o[i].name);
+		if (!o[i].key || !value)
+			continue;
+		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) < 0)
+			return -1;
+	}
+	return 0;
+}

@@ -5,6 +5,7 @@
 #include "launch.h"
 #include "output.h"
 #include "report.h"
+#include "run_flags.h"
 #include "volume_warm.h"
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished is brought home, the
@@ -29,7 +30,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	return status;
 }
 
-/* The config that the run was started with, whatever folder we stand in. */
+/* The config that the run was started with, whatever folder we stand in, and what it was told beside; our own flags go before. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
 	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true,
@@ -40,9 +41,10 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 			       "run %s filled a volume and has no files: `burst volume warm` does it again, `burst cancel %s` gives its "
 			       "pod back",
 			       row->id, row->id);
+	CLEANUP(free_text) char *run_dir = xasprintf("%s/runs/%s", ctx->state_dir, row->id);
 	config_free(ctx->config);
 	ctx->config = NULL;
-	if (config_open(&ctx->config, &ask, err) < 0 ||
+	if (config_open(&ctx->config, &ask, err) < 0 || run_flags_apply(ctx, run_dir, err) < 0 || cmd_apply_flags(ctx, err) < 0 ||
 	    config_override(ctx->config, "job.output", row->output, "--output", err) < 0)
 		return -1;
 	return config_check(ctx->config, err);
@@ -104,6 +106,9 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
+	if (run_is_alive(ctx, row.id) && (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
+		return err_set(err, ERR_USAGE, "run %s has a client, which keeps to the caps that it was started with: `burst cancel %s` "
+			       "ends it, then `burst resume %s` takes other ones", row.id, row.id, row.id);
 	if (run_is_alive(ctx, row.id))
 		return follow(ctx, &row, err);
 	if (strcmp(row.status, "running")) {
@@ -115,14 +120,21 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 	return come_back(ctx, &row, err);
 }
 
+static const struct opt opts[] = {
+	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost", false},
+	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0},
+};
+
 const struct cmd cmd_resume = {
 	.name = "resume",
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "go on with a run whose client died or was stopped",
 	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. A job "
-		   "whose text or settings have changed is not resumed. Without "
-		   "RUN: the newest one.",
+		   "whose text or settings have changed is not resumed. The flags that the run was started with, its caps among them, "
+		   "hold on, and what it has cost so far counts. Without RUN: the newest one.",
+	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.json = true,
@@ -136,7 +148,8 @@ const struct cmd cmd_attach = {
 	.max_args = 1,
 	.summary = "watch a run, or take it over if nobody watches it",
 	.details = "While its client lives, shows what it says and ends with its exit status. A detached run whose client is "
-		   "gone is taken over: its files are brought home, its pods released.",
+		   "gone is taken over, with the flags that it was started with: its files are brought home, its pods released.",
+	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
 	.json = true,

@@ -1,10 +1,13 @@
 #include "cmd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -62,14 +65,22 @@ static int all_cached(struct launch *l, struct err *err)
 
 /* ---- detached: a client of its own, in a session of its own ---- */
 
+/* -1: we are no detached client. Children are told nothing of it: while one of them held it open, the starter would wait. */
 static int client_fd(void)
 {
+	static int fd = -2;
 	const char *text = getenv(CLIENT_FD_NAME);
 
-	return text ? atoi(text) : -1;
+	if (fd == -2) {
+		fd = text ? atoi(text) : -1;
+		if (fd >= 0)
+			fcntl(fd, F_SETFD, FD_CLOEXEC);
+		unsetenv(CLIENT_FD_NAME);
+	}
+	return fd;
 }
 
-static void spawn_exec(char **argv, int fd)
+static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 {
 	char number[16];
 
@@ -81,53 +92,114 @@ static void spawn_exec(char **argv, int fd)
 	snprintf(number, sizeof(number), "%d", fd);
 	setenv(CLIENT_FD_NAME, number, 1);
 	guard_leave();
+	signal(SIGHUP, SIG_IGN); /* the terminal's, from before it had a session of its own */
+	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(child_self() ? child_self() : argv[0], argv);
 	_exit(127);
+}
+
+/* Until the run has an id, its starter's signals are the client's: nobody would know what to cancel. */
+static volatile sig_atomic_t client, interrupted;
+
+static void pass_on(int number)
+{
+	int saved = errno;
+
+	interrupted = number;
+	kill(client, SIGTERM);
+	errno = saved;
+}
+
+static pid_t start_client(struct cmd_context *ctx, int pipes[2])
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	sigset_t held, before;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaddset(&held, numbers[i]);
+	sigprocmask(SIG_BLOCK, &held, &before);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(pipes[0]);
+		spawn_exec(ctx->argv, pipes[1], &before);
+	}
+	client = pid;
+	struct sigaction act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	for (size_t i = 0; i < ARRAY_LEN(numbers) && pid > 0; i++) {
+		act.sa_handler = numbers[i] == SIGHUP ? SIG_IGN : pass_on;
+		sigaction(numbers[i], &act, NULL);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+/* It ended before there was a run, and said why; or because we were told to end. */
+static int client_ended(pid_t pid, struct err *err)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	bool by_signal = WIFSIGNALED(status) || WEXITSTATUS(status) > 128;
+	if (!interrupted || !by_signal)
+		return WIFEXITED(status) ? WEXITSTATUS(status) : err_set(err, ERR_LOCAL, "the detached client died at once");
+	err_set(err, ERR_INTERRUPTED, "interrupted before the run was handed over: it has ended");
+	err->signal = interrupted;
+	return -1;
 }
 
 static int detach(struct cmd_context *ctx, struct err *err)
 {
 	char id[32] = "";
-	int pipes[2], status = 0;
+	int pipes[2];
 
 	if (pipe(pipes) < 0)
 		return err_set(err, ERR_LOCAL, "pipe: %m");
 	fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
-	fflush(NULL);
-	pid_t pid = fork();
+	pid_t pid = start_client(ctx, pipes);
 	if (pid < 0)
 		return err_set(err, ERR_LOCAL, "fork: %m");
-	if (pid == 0)
-		spawn_exec(ctx->argv, pipes[1]);
 	close(pipes[1]);
 	ssize_t n = read(pipes[0], id, sizeof(id) - 1);
-	close(pipes[0]);
 	if (n > 0) {
 		id[strcspn(id, "\n")] = '\0';
 		puts(id);
-		return cmd_flush(err);
 	}
-	/* it ended before there was a run, and said why */
-	if (waitpid(pid, &status, 0) == pid && WIFEXITED(status))
-		return WEXITSTATUS(status);
-	return err_set(err, ERR_LOCAL, "the detached client died at once");
+	int status = n > 0 && !interrupted ? cmd_flush(err) : client_ended(pid, err);
+	close(pipes[0]);
+	return status;
+}
+
+/* Nobody knows of it: nothing has been rented, and nothing is. */
+static int give_up(struct launch *l, struct err *err)
+{
+	err_set(err, ERR_LOCAL, "run %s: whoever started it is gone, and never had its id", l->run.id);
+	COPY_TEXT(l->run.status, "interrupted");
+	COPY_TEXT(l->run.error_code, err_kind_name(ERR_INTERRUPTED));
+	COPY_TEXT(l->run.error, err->msg);
+	l->run.ended_ms = clock_wall_ms();
+	l->run.exit_status = err_exit_status(err);
+	store_put_run(l->ctx->store, &l->run, NULL);
+	return -1;
 }
 
 /* The one who started us may go; from now on words go to the run's folder. */
-static void let_starter_go(struct launch *l, int fd)
+static int let_starter_go(struct launch *l, int fd, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
 	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	bool told = dprintf(fd, "%s\n", l->run.id) > 0;
 
-	dprintf(fd, "%s\n", l->run.id);
 	close(fd);
-	unsetenv(CLIENT_FD_NAME);
 	if (log >= 0) {
 		dup2(log, STDERR_FILENO);
 		close(log);
 	}
 	l->setup.ignore_hangup = true;
 	l->ctx->live = l->ctx->color = false;
+	return told ? 0 : give_up(l, err);
 }
 
 /* ---- the command ---- */
@@ -144,9 +216,9 @@ static int render(struct launch *l, struct err *err)
 	if (launch_settle(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
-	if (fd >= 0)
-		let_starter_go(l, fd);
-	else if (!ctx->quiet)
+	if (fd >= 0 && let_starter_go(l, fd, err) < 0)
+		return -1;
+	if (fd < 0 && !ctx->quiet)
 		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id, launch_open_segments(l),
 			(long long)l->run.total);
 	return launch_run(l);

@@ -38,6 +38,7 @@ struct config {
 	struct account *accounts;
 	size_t account_count;
 	const struct job_ops *const *jobs;
+	bool lenient; /* pods are to be given back: what says how to rent them is in nobody's way */
 };
 
 /* One file while it is read. */
@@ -295,6 +296,16 @@ static int check_trust(const struct place *at, const config_setting_t *setting,
 			at->path, spec->key, at->source->user_shown);
 }
 
+/* A mistake that is in the way; else a warning. */
+static int mistake(const struct config *c, struct err *err)
+{
+	if (!c->lenient)
+		return -1;
+	log_line(LOG_WARN, "%s; going on without it", err->msg);
+	err_clear(err);
+	return 0;
+}
+
 static int read_group(const struct place *at, const config_setting_t *group, struct section *s,
 		      struct err *err)
 {
@@ -363,8 +374,12 @@ static int read_providers(struct config *c, const struct place *at, const config
 		struct account *account = find_account(c, name_of(setting));
 		struct place outer = {at->source, "providers."};
 		CLEANUP(free_text) char *where = where_of(at->source, setting);
-		if (!account)
-			return no_provider(c, where, name_of(setting), err);
+		if (!account) {
+			no_provider(c, where, name_of(setting), err);
+			if (mistake(c, err) < 0)
+				return -1;
+			continue;
+		}
 		if (want_group(&outer, setting, "{ key = value; }", err) < 0)
 			return -1;
 		CLEANUP(free_text) char *path = xasprintf("providers.%s.", account->ops->name);
@@ -453,7 +468,7 @@ static int read_root(struct config *c, const struct source *source, const config
 			result = -1;
 		else
 			result = read_value(&at, setting, c->top, spec, err);
-		if (result < 0)
+		if (result < 0 && (!strcmp(name, "providers") || mistake(c, err) < 0))
 			return -1;
 	}
 	return 0;
@@ -752,6 +767,7 @@ static int load(struct config *c, const struct config_ask *ask, struct err *err)
 	c->top = section_new(config_keys, "burst.cfg");
 	c->jobs = ask->jobs;
 	c->providers = ask->providers;
+	c->lenient = ask->user_only;
 	open_accounts(c, ask->providers);
 	return read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
 }
@@ -888,8 +904,20 @@ static int check_trusted(const struct config *c, struct err *err)
 	return check_paths_of(c, section_group(c->top, "code"), "code", err);
 }
 
+/* What the user's own file says of renting is no matter here; a flag is. */
+static int check_leniently(const struct config *c, struct err *err)
+{
+	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
+
+	if (keys_check_ranges(c->top, err) < 0 && mistake(c, err) < 0)
+		return -1;
+	return check_providers(c, err) < 0 && (by_flag || mistake(c, err) < 0) ? -1 : 0;
+}
+
 int config_check(const struct config *c, struct err *err)
 {
+	if (c->lenient)
+		return check_leniently(c, err);
 	if (keys_check_ranges(c->top, err) < 0 || check_providers(c, err) < 0)
 		return -1;
 	return check_trusted(c, err);

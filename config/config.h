@@ -18,7 +18,9 @@ struct config;
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
 	bool need_job;    /* it is an error when no file has a `job` group */
-	bool user_only;   /* leave the project's file alone (reap must work beside a broken one) */
+	/* Leave the project's file alone (reap must work beside a broken one); of the user's, mistakes outside of the groups of
+	 * providers that there are, are warnings: pods must be given back. */
+	bool user_only;
 	const struct provider_ops *const *providers; /* NULL-terminated */
 	const struct job_ops *const *jobs;           /* NULL-terminated */
 };

@@ -133,6 +133,21 @@ static void on_signal(int number)
 	errno = saved;
 }
 
+static void signals_mask(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 3; i++)
+		sigaddset(&set, signal_numbers[i]);
+	pthread_sigmask(how, &set, NULL);
+}
+
+void engine_hold_signals(void)
+{
+	signals_mask(SIG_BLOCK);
+}
+
 static void signals_take(struct engine *e)
 {
 	signals.count = signals.seen = 0;
@@ -143,6 +158,7 @@ static void signals_take(struct engine *e)
 			act.sa_handler = SIG_IGN;
 		sigaction(signal_numbers[i], &act, &signals.was[i]);
 	}
+	signals_mask(SIG_UNBLOCK);
 }
 
 /* Whoever wants out has been heard, and the command is about to end: one more would but take away its true exit status. */

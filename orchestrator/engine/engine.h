@@ -58,6 +58,8 @@ int engine_lock_volumes(const char *state_dir, int *lock, struct err *err);
 /* Runs to the end. Returns the exit status of design part 7; *summary and *run tell the rest (run.cost etc. are in the
  * ledger already). setup is borrowed until engine_free(). */
 struct engine *engine_new(const struct engine_setup *setup);
+/* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which hears of those that came. */
+void engine_hold_signals(void);
 int engine_run(struct engine *e, struct err *err);
 void engine_free(struct engine *e);
 

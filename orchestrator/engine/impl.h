@@ -26,7 +26,7 @@ struct outfile {
 	char *name, *path, sha256[SHA256_HEX];
 	int64_t bytes;
 	struct receive *r; /* home, verified, not renamed yet */
-	bool under_way;
+	bool under_way, superseded; /* superseded: what is under way is not what the pod has now */
 	unsigned turn;
 	int retries;
 };
@@ -237,8 +237,10 @@ void stage_free(struct engine *e);
 
 /* outfiles.c: from finished there to safe here */
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment);
-/* The one that was added last, while its command still runs. */
-void outfiles_stream(struct engine *e, int pod, uint32_t segment);
+/* One that was added just now, while its command still runs. */
+void outfiles_stream(struct engine *e, int pod, uint32_t segment, const struct outfile *f);
+/* What came, or did not, was asked for before the file was another one: that is asked for now. f: NULL, nothing is known of it. */
+void outfiles_stale(struct engine *e, int pod, uint32_t segment, struct outfile *f);
 void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch_want *want);
 void outfiles_keep(struct engine *e, uint32_t segment, bool suspect);
 void outfiles_discard(struct engine *e, uint32_t segment);
@@ -248,7 +250,8 @@ uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name);
 void outfiles_free_claims(struct engine *e);
 /* Of this pod's finished segments, as announced: bytes of files that are not here yet. */
 int64_t outfiles_left(const struct engine *e, int pod);
+/* is_new: it was not told before; then a file of that name replaces the one that is known. */
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
-			     const char *sha256);
+			     const char *sha256, bool is_new);
 
 #endif

@@ -67,15 +67,36 @@ static struct claim *claim_of(struct engine *e, const char *name)
 	return found ? *found : NULL;
 }
 
+/* A command that goes on has replaced or lengthened what it had told of. */
+static void supersede(struct seg_state *s, struct outfile *f, const char *path, int64_t bytes, const char *sha256)
+{
+	if (f->bytes == bytes && !strcmp(f->sha256, sha256) && !strcmp(f->path, path))
+		return;
+	if (f->r) {
+		receive_drop(TAKE(f->r), false);
+		s->home--;
+	}
+	f->superseded = f->under_way; /* its part is taken until that has ended */
+	f->turn++;
+	f->retries = 0;
+	free(f->path);
+	f->path = xstrdup(path);
+	f->bytes = bytes;
+	COPY_TEXT(f->sha256, sha256);
+}
+
 struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *name, const char *path, int64_t bytes,
-			     const char *sha256)
+			     const char *sha256, bool is_new)
 {
 	struct seg_state *s = &e->segs[segment];
 	struct claim *claim = e->needs->command ? claim_of(e, name) : NULL;
 	size_t at = claim ? claim->file : 0;
 
-	if (at < s->count && !strcmp(s->files[at].name, name))
-		return &s->files[at]; /* told twice (an event log read again) */
+	if (at < s->count && !strcmp(s->files[at].name, name)) {
+		if (is_new && !s->reported)
+			supersede(s, &s->files[at], path, bytes, sha256);
+		return &s->files[at]; /* else it is told twice (an event log read again) */
+	}
 	if (claim)
 		claim->file = s->count;
 	GROW(s->files, s->count, s->cap);
@@ -130,6 +151,14 @@ static void announce_home(struct engine *e, uint32_t segment)
 
 static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file);
 
+void outfiles_stale(struct engine *e, int pod, uint32_t segment, struct outfile *f)
+{
+	if (!f || !f->superseded)
+		return;
+	f->superseded = f->under_way = false;
+	outfiles_stream(e, pod, segment, f);
+}
+
 static void arrived(void *ctx, struct receive *r, const struct err *err)
 {
 	struct getting *g = ctx;
@@ -139,8 +168,13 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 	bool current = f && f->under_way && f->turn == g->turn;
 
 	if (!current) {
-		receive_drop(r, false); /* the segment went elsewhere meanwhile */
-	} else if (err && err->kind == ERR_NETWORK && e->pods[g->pod].fetcher && f->retries++ < 3) {
+		receive_drop(r, false); /* the segment went elsewhere meanwhile, or the file is another one now */
+		outfiles_stale(e, g->pod, g->segment, f);
+	} else if (err && err->kind == ERR_NETWORK && !e->pods[g->pod].fetcher) {
+		f->under_way = false; /* the connection is gone: all that is not home is asked for when it is back */
+		if (core_pod_at(e->core, g->pod)->via_volume && !e->over)
+			vendor_fetch(e, g->pod, g->segment);
+	} else if (err && err->kind == ERR_NETWORK && f->retries++ < 3) {
 		f->under_way = false; /* only the channel broke */
 		fetch_one(e, g->pod, g->segment, g->file);
 	} else if (err) {
@@ -190,12 +224,12 @@ static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file)
 	fetcher_get(e->pods[pod].fetcher, &want);
 }
 
-void outfiles_stream(struct engine *e, int pod, uint32_t segment)
+void outfiles_stream(struct engine *e, int pod, uint32_t segment, const struct outfile *f)
 {
 	if (core_pod_at(e->core, pod)->via_volume)
 		outfiles_fetch(e, pod, segment);
 	else
-		fetch_one(e, pod, segment, e->segs[segment].count - 1);
+		fetch_one(e, pod, segment, (size_t)(f - e->segs[segment].files));
 }
 
 void outfiles_fetch(struct engine *e, int pod, uint32_t segment)

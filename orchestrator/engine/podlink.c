@@ -138,8 +138,8 @@ static void distrust(struct engine *e, int pod, const char *what)
 	pod_down(e, pod, &err);
 }
 
-/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). */
-static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
+/* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). NULL: it is not taken. */
+static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
 	const char *path = jsonx_text(event, "path", "");
 	const char *hash = jsonx_text(event, "sha256", "");
@@ -149,11 +149,11 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 
 	if (e->segs[segment].count >= FILES_MAX) {
 		distrust(e, pod, "it reports more files than any segment has");
-		return false;
+		return NULL;
 	}
 	if (name && receive_takes_name(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
-		outfiles_add(e, segment, name, path, bytes, hash);
-		return true;
+		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
+		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
 	}
 	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right (%s); it is not fetched",
@@ -162,12 +162,12 @@ static bool take_file(struct engine *e, int pod, uint32_t segment, const json_t 
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
 	if (name && receive_takes_name(name) && e->pods[pod].link) {
 		distrust(e, pod, err.msg);
-		return false;
+		return NULL;
 	}
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	post(e, &ev, &err);
-	return false;
+	return NULL;
 }
 
 static void begin_report(struct engine *e, int pod, uint32_t segment)
@@ -270,8 +270,9 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
 	begin_report(e, pod, (uint32_t)segment);
-	if (take_file(e, pod, (uint32_t)segment, event, name) && e->needs->stream)
-		outfiles_stream(e, pod, (uint32_t)segment);
+	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
+	if (f && e->needs->stream)
+		outfiles_stream(e, pod, (uint32_t)segment, f);
 }
 
 static void log_event(struct engine *e, int pod, const json_t *event)

@@ -33,7 +33,7 @@ struct upsync {
 	struct ssh_channel *channel;
 	struct str said, complaint;
 	int64_t sent;
-	bool busy, cancelled, remote_over, eof_sent;
+	bool busy, cancelled, remote_over, eof_sent, lane_lost;
 	struct carrier carriers[LANES_LONG];
 	int carrier_count;
 	bool lanes_judged;
@@ -109,6 +109,8 @@ static void settle(struct upsync *u)
 		err = u->result;
 	else if (u->remote.kind)
 		err = u->remote;
+	else if (u->lane_lost)
+		err_set(&err, ERR_NETWORK, "a further connection was lost near the end of %s", u->want.dir);
 	else
 		err_set(&err, ERR_JOB, "the pod could not unpack %s: %s", u->want.dir,
 			u->complaint.len ? str_text(&u->complaint) : "no reason given");
@@ -210,10 +212,13 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 	struct upsync *u = c->u;
 	bool joined = c->ready;
 
-	(void)exit_code, (void)signal;
 	c->ready = false;
-	if (!joined || u->eof_sent || u->remote_over)
+	if (!joined || u->remote_over)
 		return;
+	if (u->eof_sent) { /* all was given to it, not all may have gone: the pod says whether that mattered */
+		u->lane_lost = u->lane_lost || err || signal || exit_code;
+		return;
+	}
 	err_set(&u->remote, ERR_NETWORK, "a further connection was lost%s%s", err ? ": " : "", err ? err->msg : "");
 	cut(u);
 }
@@ -308,7 +313,7 @@ static void start_channel(struct upsync *u)
 			 u->want.staged_sha256);
 	else
 		str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
-	u->remote_over = u->eof_sent = u->lanes_judged = false;
+	u->remote_over = u->eof_sent = u->lane_lost = u->lanes_judged = false;
 	u->exit_code = 0;
 	u->frame = 0;
 	err_clear(&u->remote);

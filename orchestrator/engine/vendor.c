@@ -19,6 +19,7 @@ struct asked { /* one operation under way, with what its want points to */
 	void (*file_done)(void *ctx, struct op_result *result, const struct err *err);
 	int provider, pod;
 	uint32_t segment;
+	unsigned turn; /* of its file, when that was asked for */
 	int64_t asked_at;
 	struct op_want want;
 	struct env_pair env[24];
@@ -670,11 +671,15 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;
 	struct engine *e = a->e;
+	struct seg_state *s = &e->segs[a->segment];
 	size_t file = (size_t)a->want.since_s;
+	struct outfile *f = s->pod == a->pod && file < s->count ? &s->files[file] : NULL;
 	(void)result;
 
-	struct outfile *f = &e->segs[a->segment].files[file];
-	if (err) {
+	if (!f || !f->under_way || f->turn != a->turn) {
+		path_remove_tree(a->local, NULL); /* the segment went elsewhere meanwhile, or the file is another one now */
+		outfiles_stale(e, a->pod, a->segment, f);
+	} else if (err) {
 		struct segment_result *r = &e->setup->results[a->segment];
 		f->under_way = false;
 		snprintf(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst fetch %s` tries again): %.80s",
@@ -696,12 +701,13 @@ void vendor_fetch(struct engine *e, int pod, uint32_t segment)
 	for (size_t i = 0; i < s->count; i++) {
 		if (s->files[i].under_way || s->files[i].r)
 			continue;
-		CLEANUP(free_text) char *name = xasprintf("%u-%zu", segment, i);
+		CLEANUP(free_text) char *name = xasprintf("%s-%u-%zu", core_pod_at(e->core, pod)->attempt, segment, i);
 		struct asked *a = ask_file(e, pod, s->files[i].path, name);
 		a->segment = segment;
 		a->want.since_s = (int64_t)i; /* not used by FETCH: remembers which file it is */
 		a->want.file.max_bytes = s->files[i].bytes + 1;
 		s->files[i].under_way = true;
+		a->turn = ++s->files[i].turn;
 		begin_file(a, fetched);
 	}
 }

@@ -208,17 +208,23 @@ static void fill_record(struct pod_record *record, const struct local_conf *conf
 	record->namespaces = namespaces;
 }
 
-/* True: namespaces. ERR_LOCAL when they are insisted on and do not work here. */
+static int no_namespaces(const struct err *why, struct err *err)
+{
+	return err_set(err, ERR_CONFIG,
+		       "pods cannot have namespaces of their own here (%.200s); with isolation = \"process\" among providers.local of your "
+		       "own burst.cfg, or LOCAL_ISOLATION=process, jobs run as you do, and reach all your files",
+		       why->msg);
+}
+
+/* True: namespaces. ERR_CONFIG when they do not work here: a job out of somebody's repository never gets a plain process that
+ * was not asked for in one's own name. */
 static int choose_isolation(const struct store *store, const struct local_conf *conf,
 			    bool *namespaces, struct err *err)
 {
 	struct err why = {0};
 
 	*namespaces = conf->isolation != ISOLATION_PROCESS && sandbox_probe(store->dir, &why) == 0;
-	if (*namespaces || conf->isolation != ISOLATION_NAMESPACES)
-		return 0;
-	*err = why;
-	return err_wrap(err, "isolation = \"namespaces\" does not work here");
+	return *namespaces || conf->isolation != ISOLATION_NAMESPACES ? 0 : no_namespaces(&why, err);
 }
 
 static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
@@ -297,9 +303,14 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	CLEANUP(fd_close) int lock = -1;
 	json_t *list = json_array();
 	struct local_conf conf;
+	struct err why;
+	bool namespaces;
 
 	json_object_set_new(answer, "offers", list);
 	wire_read_conf(json_object_get(request, "conf"), &conf);
+	/* what else a rent would lack it says itself */
+	if (need_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)
+		return -1;
 	if (store_lock(store, &lock, err) < 0)
 		return -1;
 	int64_t living = sweep(store);
@@ -443,9 +454,11 @@ static void check_isolation(const struct store *store, const struct local_conf *
 		str_addf(to, "ok: pods are namespaces of their own (%s; %s network)\n",
 			 geteuid() == 0 ? "made by root" : "user namespace",
 			 conf->shared_network ? "the machine's" : "private");
-	else if (conf->isolation == ISOLATION_NAMESPACES)
-		str_addf(to, "bad: isolation = \"namespaces\" does not work here: %s\n", why.msg);
-	else
+	else if (conf->isolation == ISOLATION_NAMESPACES) {
+		struct err err = {0};
+		no_namespaces(&why, &err);
+		str_addf(to, "bad: %s\n", err.msg);
+	} else
 		str_addf(to,
 			 "warn: pods are process groups that share this machine's files and "
 			 "network, since "

@@ -27,11 +27,11 @@ static const struct option_spec options[] = {
 	{"preempt", OPTION_TEXT, 0, "spot", "which pods preempt_after takes: \"spot\" or \"all\""},
 	{"fail_rents", OPTION_INT, 0, "0",
 	 "this many rents fail for want of capacity before one succeeds"},
-	{"network", OPTION_TEXT, 0, "private",
+	{"network", OPTION_TEXT, OPTION_USER_ONLY, "private",
 	 "\"private\": pods reach nothing but themselves; \"host\": they share the machine's "
 	 "network"},
-	{"isolation", OPTION_TEXT, 0, "auto",
-	 "\"namespaces\", \"process\" (a process group), or \"auto\""},
+	{"isolation", OPTION_TEXT, OPTION_USER_ONLY, "namespaces",
+	 "\"namespaces\"; \"process\": pods reach all that you do; \"auto\": process where namespaces do not work"},
 	{NULL},
 };
 

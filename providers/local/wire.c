@@ -56,7 +56,7 @@ void wire_read_conf(const json_t *from, struct local_conf *conf)
 	};
 	COPY_TEXT(conf->gpu, jsonx_text(from, "gpu", "none"));
 	COPY_TEXT(conf->region, jsonx_text(from, "region", "here"));
-	(void)isolation_parse(jsonx_text(from, "isolation", "auto"), &conf->isolation);
+	(void)isolation_parse(jsonx_text(from, "isolation", "namespaces"), &conf->isolation);
 }
 
 static json_t *marker_json(const struct marker *marker)

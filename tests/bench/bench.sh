@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit
 burst=$PWD/build/burst
 work=$(mktemp -d "${TMPDIR:-/tmp}/burst-bench-XXXXXX")
-export BURST_STATE_DIR=$work/state HOME=$work
+export BURST_STATE_DIR=$work/state HOME=$work LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
 unset XDG_CONFIG_HOME XDG_STATE_HOME
 . tests/bench/pods.sh
 clean_up() {

@@ -258,6 +258,148 @@ t_stopped_past_the_lease_detached() {
 	is "$(rented_pods)" "$rented" "pods: none rented again"
 }
 rented_pods() { ledger 'select count(distinct attempt) from pod'; }
+# ---- run -d, before there is an id: a key's command holds it up until there is a file called go ----
+detaching() { # the starter's pid in $PID
+	script_lines 20
+	config 'pods = 1;'
+	sed -i 's/provider = "local"/provider = ["local", "runpod"]/' burst.cfg
+	mkdir -p home/.config/burst
+	echo "providers = { runpod = { api_url = \"http://127.0.0.1:1\"; api_key_command = \"touch '$T/asked'; until [ -e '$T/go' ]; do sleep 0.1; done; echo k\"; }; };" \
+		>home/.config/burst/burst.cfg
+	burst_bg run -d
+	wait_for 20 "the key's command" test -e asked
+}
+runs_and_pods() { ledger 'select (select count(*) from run) || " " || (select count(*) from pod)' 2>/dev/null; }
+t_detaching_is_interrupted() { # the client is in a session of its own, where no Ctrl-C comes
+	detaching
+	kill -INT -- "-$SHELL_PID"
+	burst_wait
+	: >go
+	is "$STATUS" 130 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "interrupted before the run was handed over: it has ended"
+	is "$(cat out.txt)" "" "an id"
+	wait_for 10 "its processes to end" no_processes
+	is "$(runs_and_pods)" "0 0" "runs and pods"
+}
+t_detaching_and_nobody_waits() { # whoever started it never had the id: nothing is rented
+	detaching
+	local client
+	client=$(pgrep -P "$PID")
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	: >go
+	[ -n "$client" ] || complain "no client"
+	ended() { ! running_as "$client"; }
+	wait_for 30 "the client to end" ended
+	is "$(ledger 'select status from run')" interrupted "the run"
+	is "$(runs_and_pods)" "1 0" "runs and pods"
+}
+t_detaching_and_the_terminal_closes() { # with -d it goes on
+	detaching
+	kill -HUP "$PID"
+	: >go
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	local run
+	run=$(cat out.txt)
+	burst attach "$run"
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	is "$(wavs)" 20 files
+}
+
+t_interrupted_as_it_begins() { # at each write of the ledger, up to the one after the run's row: it is no run of a dead client
+	command -v strace >/dev/null || { skip "no strace"; return; }
+	script_lines 20
+	config 'pods = 1;'
+	local k
+	for k in 1 2 3 4; do
+		burst doctor
+		STATUS=0
+		ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout -k 5 60 strace -o /dev/null -e trace=fdatasync -e inject="fdatasync:signal=TERM:when=$k" "$BURST" run >out.txt 2>err.txt </dev/null ||
+			STATUS=$?
+		is "$STATUS" 143 "write $k: exit status"
+		is "$(ledger "select count(*) from run where status = 'running'")" 0 "write $k: runs of a dead client"
+		[ "$k" != 4 ] || is "$(ledger 'select status from run')" interrupted "write $k: the run"
+		wait_for 20 "its pods to be gone" no_pods
+		rm -rf state out
+	done
+}
+
+# ---- what a run was told when it began ----
+t_a_resumed_run_keeps_its_caps() {
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "c"; type = "command"; run = "sleep 13; echo done >f"; outputs = ["f"]; output = "out"; };
+		providers = { local = { price_per_hour = 36.0; }; };
+	E2
+	burst run --max-cost 0.18 --max-duration 12s -q
+	is "$STATUS" 5 "the run: exit status ($(tail -n 2 err.txt))"
+	local run before
+	run=$(ledger 'select id from run')
+	before=$(ledger 'select cost_microusd from run')
+	[ "$before" -gt 0 ] || complain "nothing was rented: $(cat err.txt)"
+	burst resume
+	is "$STATUS" 5 "resume: exit status ($(tail -n 2 err.txt))"
+	is "$(ledger 'select cost_microusd <= 180000 from run')" 1 "what it cost in all ($(ledger 'select cost_microusd from run'), before $before)"
+	burst attach "$run" --max-cost 0
+	is "$STATUS" 5 "attach to what has ended"
+	burst resume --max-cost 0
+	is "$STATUS" 2 "no cap at all: exit status"
+	burst resume --max-cost 1 --max-duration 2m --json
+	is "$STATUS" 0 "resume with other caps: exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/f)" "done" "its output"
+	is "$(json ".cost_usd > $before / 1000000")" true "what it cost in all ($(json .cost_usd))"
+}
+t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a vendor; its output folder is that of then, too
+	script_lines 100
+	config 'pods = 1;'
+	sed -i 's/provider = "local"/provider = "runpod"/' burst.cfg
+	mkdir elsewhere
+	burst_bg run -p local --pods 2 -o there
+	wait_for 40 "a file" file_count there 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	cd elsewhere || return
+	burst attach --max-cost 0.9
+	cd ..
+	is "$STATUS" 0 "attach: exit status ($(tail -n 2 elsewhere/err.txt))"
+	is "$(ledger 'select group_concat(distinct provider) from pod')" local "who was rented from"
+	is "$(wavs there)" 100 files
+}
+deep() { # deep BYTES: an absolute path of so many bytes below this folder
+	local path=$PWD
+	while [ ${#path} -lt $(($1 - 201)) ]; do path=$path/$(printf 'd%.0s' $(seq 99)); done
+	while [ ${#path} -lt $(($1 - 101)) ]; do path=$path/$(printf 'e%.0s' $(seq 49)); done
+	printf '%s/%s' "$path" "$(printf 'f%.0s' $(seq $(($1 - ${#path} - 1))))"
+}
+t_long_paths() { # the ledger has them whole, or nothing is rented
+	script_lines 100
+	config 'pods = 1;'
+	local out
+	out=$(deep 511)
+	burst_bg run -o "$out"
+	wait_for 40 "a file" file_count "$out" 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	burst resume
+	is "$STATUS" 0 "an output folder of 511 bytes: resume ($(tail -n 2 err.txt | cut -c 1-300))"
+	is "$(wavs "$out")" 100 files
+	local pods
+	pods=$(ledger 'select count(*) from pod')
+	burst run -o "$(deep 512)"
+	is "$STATUS" 2 "an output folder of 512 bytes: exit status"
+	has err.txt "the output folder has a path of 512 bytes, and the ledger takes 511"
+	is "$(ledger 'select count(*) from pod')" "$pods" "pods"
+	out=$(dirname "$(deep 512)")
+	mkdir -p "$out"
+	out=$out/$(printf 'g%.0s' $(seq $((512 - ${#out} - 1))))
+	cp burst.cfg "$out"
+	cp script.jsonl "$(dirname "$out")"
+	burst run -o there "$out"
+	is "$STATUS" 2 "a config of 512 bytes: exit status ($(tail -n 2 err.txt | cut -c 1-300))"
+	has err.txt "burst.cfg has a path of 512 bytes"
+	is "$(ledger 'select count(*) from pod')" "$pods" "pods"
+}
 t_second_run_beside_detached_pods() {
 	detached_and_killed
 	burst run
@@ -287,6 +429,90 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	wait $wedged 2>/dev/null
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel, when it has ended"
+}
+two_jobs() { # in folders a and b
+	local name
+	for name in a b; do
+		mkdir -p $name
+		sed "s/name = \"e2e\"/name = \"$name\"/" burst.cfg >$name/burst.cfg
+		cp script.jsonl $name/
+	done
+}
+t_dead_run_is_settled_by_two_at_once() { # two timers in the same second: who comes second to it renders all the same
+	script_lines 300
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	script_lines 3
+	two_jobs
+	(cd a && burst run && exit "$STATUS") &
+	local first=$! one=0
+	(cd b && burst run && exit "$STATUS")
+	is "$?" 0 "one of them ($(tail -n 2 b/err.txt))"
+	wait $first || one=$?
+	is "$one" 0 "the other one ($(tail -n 2 a/err.txt))"
+	is "$(wavs a/out) $(wavs b/out)" "3 3" files
+	is "$(ledger "select count(*) from run where status = 'interrupted'")" 1 "the dead one"
+	cp a/err.txt .
+}
+# A dead run, detached and past its hard end, at a vendor whose key takes its time: until there is a file called go, the next run
+# has judged it and not taken it up. The run's id in $run
+settling() {
+	script_lines 2
+	config
+	burst run
+	run=$(ledger 'select id from run')
+	ledger "create temp table t as select * from pod;
+		update t set seq = null, attempt = 'cccccccccccccccc', id = 'rp1', provider = 'runpod', account = 'x', state = 'live', gone_ms = 0,
+			released_ms = 0, hard_end_s = hard_end_s - 864000, create_ms = create_ms - 864000000;
+		insert into pod select * from t;
+		update run set status = 'running', detached = 1, ended_ms = 0"
+	mkdir -p home/.config/burst
+	echo "providers = { runpod = { api_key_command = \"touch '$T/asked'; until [ -e '$T/go' ]; do sleep 0.1; done; exit 1\"; }; };" >home/.config/burst/burst.cfg
+	script_lines 3
+	two_jobs
+	cd a || return
+	burst_bg run
+	cd .. || return
+	wait_for 20 "the key's command" test -e asked
+}
+t_settled_by_somebody_else_meanwhile() { # its row stays as that one wrote it
+	local run
+	settling
+	ledger "update run set status = 'done', detached = 0, ended_ms = 7 where id = '$run'"
+	: >go
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
+	has a/err.txt "run $run: somebody else sees to it"
+	is "$(ledger "select status || ' ' || ended_ms from run where id = '$run'")" "done 7" "its row"
+	is "$(ledger "select state from pod where id = 'rp1'")" live "its pod"
+	is "$(wavs a/out)" 3 files
+	ledger "update pod set state = 'gone' where id = 'rp1'"
+	cp a/err.txt .
+}
+t_settled_by_somebody_else_just_now() { # who holds its lock
+	local run
+	settling
+	mkdir -p "state/runs/$run"
+	exec 7>>"state/runs/$run/lock"
+	flock 7 || complain "no lock"
+	: >go
+	burst_wait
+	exec 7>&-
+	is "$STATUS" 0 "exit status ($(tail -n 2 a/err.txt))"
+	has a/err.txt "run $run: somebody else sees to it"
+	is "$(wavs a/out)" 3 files
+	# nobody does any more
+	cd b || return
+	burst run
+	cd .. || return
+	is "$STATUS" 0 "the next one: exit status ($(tail -n 2 b/err.txt))"
+	has b/err.txt "pod rp1 of runpod"
+	is "$(ledger "select state from pod where id = 'rp1'")" gone "its pod"
+	is "$(ledger "select status from run where id = '$run'")" interrupted "its row"
+	cp b/err.txt .
 }
 t_dead_run_is_settled_by_the_next() {
 	script_lines 300

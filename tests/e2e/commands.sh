@@ -303,6 +303,91 @@ t_reap_without_one_of_two_accounts() { # what can be given back is; what cannot 
 	has err.txt "pod rp1 of runpod may still be billing; end it with: burst reap rp1 --force"
 	is "$("$BURST" ledger "$RUN" --json | jq -r .status)" unreleased "the run"
 }
+pod_out_of_reach() { # pod_out_of_reach ID SECONDS: the oldest run has a pod at RunPod, too, whose hard end is in so many seconds
+	ledger "create temp table t as select * from pod where id not like 'rp%' limit 1;
+		update t set seq = null, attempt = '$1' || '_attempt', id = '$1', provider = 'runpod', account = 'x', state = 'live', gone_ms = 0, released_ms = 0,
+			hard_end_s = strftime('%s') + $2, create_ms = (strftime('%s') + $2 - 600) * 1000, price_microusd_h = 600000, billed_ms = 0;
+		insert into pod select * from t;
+		update run set status = 'unreleased' where id = (select run from t)"
+}
+t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard end, and not for ever
+	script_lines 2
+	config
+	unset RUNPOD_API_KEY
+	burst run
+	local old
+	old=$(ledger 'select id from run')
+	pod_out_of_reach rp1 600
+	script_lines 4
+	burst run
+	is "$STATUS" 9 "a run before its hard end: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1 of runpod may still be billing"
+	# a newer run, which nothing bills for, is not the one that is meant
+	ledger "create temp table t as select * from run; update t set seq = null, id = '9999-1', status = 'done', started_ms = started_ms + 1000; insert into run select * from t"
+	burst cancel
+	is "$STATUS" 9 "cancel: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1"
+	ledger "update pod set hard_end_s = hard_end_s - 2592000, create_ms = create_ms - 2592000000 where id = 'rp1'"
+	burst run
+	is "$STATUS" 0 "a run after its hard end: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "pod rp1 of runpod: runpod: no api_key"
+	has err.txt "and counts as gone: look at its provider's console"
+	is "$(wavs)" 4 files
+	is "$(ledger "select state || ' ' || billed_ms || ' ' || cost_microusd from pod where id = 'rp1'")" "gone 600000 100000" "the pod"
+	is "$(ledger "select status from run where id = '$old'")" "done" "the old run"
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 2 err.txt | tr '\n' '|'))"
+	hasnt err.txt rp1
+	# not before, unless somebody says so
+	pod_out_of_reach rp2 600
+	burst reap rp2 --force
+	is "$STATUS" 9 "reap --force: exit status"
+	has err.txt "pod rp2 of runpod is written off: nobody was asked, and it may bill until 20"
+	is "$(ledger "select state from pod where id = 'rp2'")" gone "the pod"
+	burst reap
+	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(ledger "select count(*) from run where status = 'unreleased'")" 0 "runs that are not released"
+}
+t_a_vendor_whose_key_is_refused() { # that it is there does not help
+	script_lines 2
+	config
+	burst run
+	pod_out_of_reach rp1 -864000
+	echo 'GET /v2/pods.* 401' >codes
+	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
+	local stub=$!
+	wait_for 10 "a stub of the vendor's" test -s port
+	local -x RUNPOD_API_KEY=revoked RUNPOD_API_URL
+	RUNPOD_API_URL=http://127.0.0.1:$(cat port)
+	script_lines 4
+	LIMIT=60
+	burst run
+	kill $stub
+	wait $stub 2>/dev/null
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); it was to end itself at"
+	has asked "GET /v2/pods"
+	is "$(wavs)" 4 files
+	is "$(ledger "select state from pod where id = 'rp1'")" gone "the pod"
+}
+t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loaded, as from cron; a value that is out of its range
+	living_run
+	kill_it
+	mkdir -p home/.config/burst
+	echo 'provider = ["mine"]; providers = { mine = { key = 1; }; }; lease = "5s"; pots = 2;' >home/.config/burst/burst.cfg
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(pods_left)" "" "pods"
+	has err.txt 'no provider "mine"'
+	has err.txt 'unknown key "pots", did you mean "pods"?; going on without it'
+	has err.txt 'lease is out of range'
+	burst cancel "$RUN"
+	is "$STATUS" 0 "cancel ($(tail -n 3 err.txt | tr '\n' '|'))"
+	burst run
+	is "$STATUS" 2 "but a run: exit status"
+	burst reap -p mine
+	is "$STATUS" 2 "and a flag: exit status"
+}
 t_cancel_a_client_that_was_suspended() { # Ctrl-Z in another terminal
 	living_run
 	kill -STOP "$PID"
@@ -329,6 +414,9 @@ t_attach_to_a_living_run() {
 	wait $second 2>/dev/null
 	"$BURST" ps --json | jq -e 'any(.[]; .kind == "pod")' >/dev/null || complain "the pods went with it"
 	running_as "$PID" || complain "the run ended"
+	burst attach --max-cost 9 "$RUN"
+	is "$STATUS" 2 "attach with a cap, to a client that has its own"
+	has err.txt "run $RUN has a client, which keeps to the caps that it was started with"
 	kill -INT "$PID"
 	burst_wait
 	is "$STATUS" 130 "the run"
@@ -529,7 +617,7 @@ t_doctor() {
 }
 
 t_doctor_fails_when_a_run_would() {
-	LOCAL='isolation = "namespaces";'
+	local -x LOCAL_ISOLATION=namespaces
 	config
 	script_lines 2
 	STATUS=0
@@ -578,6 +666,18 @@ t_completion_and_help() {
 	has out.txt "usage: burst fetch RUN"
 }
 
+t_a_job_in_another_folder() { # its outputs are beside its config where that does not say where, also when it is resumed from elsewhere
+	mkdir project
+	cat >project/burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "c"; type = "command"; run = "echo $((6 * 7)) >f"; outputs = ["f"]; };
+	E2
+	burst run project
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat project/out/f)" 42 "its output"
+	[ ! -e out ] || complain "a folder here"
+	is "$(ledger 'select output from run')" "$T/project/out" "what the ledger says"
+}
 t_two_parts_make_the_same_file() { # one of the two would be lost: said, and not rendered again
 	cat >burst.cfg <<-'E'
 		provider = "local";
@@ -650,6 +750,17 @@ t_progress_bars() { # of a line that is written over the last state is told
 	burst run -v
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	is "$(grep -o '| .*' err.txt | grep -E 'all of it|%|of 3000' | tr '\n' ,)" "| all of it,| 2 %," "told"
+}
+t_a_streamed_file_that_is_replaced() { # what it is in the end comes home
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		job = { name = "t"; type = "command"; stream = true; outputs = ["a.txt"]; output = "out";
+			run = "sleep 1; echo first >x; mv x a.txt; sleep 2; echo second and last >x; mv x a.txt; sleep 1"; };
+	E
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/a.txt)" "second and last" "the file"
+	is "$(jq -r 'select(.file == "a.txt") | .sha256' out/manifest.jsonl | tail -n 1)" "$(sha256sum <out/a.txt | cut -d' ' -f1)" "its hash"
 }
 t_words_that_are_no_text() { # whatever bytes it prints are its log, and no fault of the pod's
 	cat >burst.cfg <<-'E'

@@ -32,7 +32,7 @@ t_it_finds_what_was_rendered() {
 t_it_fails_and_is_tried_again() {
 	script_lines 4
 	delivering 'test -e '"$T"'/now || { echo no room at the other end >&2; exit 7; }'
-	sed -i 's/local = {/local = { isolation = "process";/' burst.cfg
+	local -x LOCAL_ISOLATION=process
 	burst run --json
 	is "$STATUS" 1 "exit status"
 	is "$(wavs)" 4 "files at home all the same"

@@ -57,6 +57,28 @@ t_cut_during_sync() {
 	all_home 6
 }
 
+t_cut_while_many_files_of_one_command_come() { # they are asked for again; the command is not run again
+	cat >burst.cfg <<-'E'
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; outputs = ["*.bin"]; output = "out";
+			run = "echo ran >>$BURST_VOLUME/ran; for i in $(seq 20); do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >$BURST_VOLUME/sums"; };
+		providers = { local = { round_trip = "300ms"; }; };
+	E
+	burst_bg run
+	local parts
+	for parts in 2 6; do
+		wait_for 60 "$parts files under way" eval '[ "$(find out -name "*.part" 2>/dev/null | wc -l)" -ge '$parts' ]'
+		wait_for 10 "a session" has_session
+		signal_sessions KILL
+	done
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat state/volumes/v/ran)" ran "how often it ran"
+	is "$(cat state/volumes/v/runs/*/*/events.jsonl | grep -c '"ev":"segment"')" 1 "segments rendered"
+	(cd out && sha256sum --quiet -c ../state/volumes/v/sums) || complain "files differ"
+}
+
 hash_code() { # a command that hashes what it was sent, over a line of that length
 	cat >burst.cfg <<-E
 		provider = "local";

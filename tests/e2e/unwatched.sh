@@ -21,7 +21,7 @@ t_cron_line() {
 	quiz_folder
 	line=$(printed cron | sed 's/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* //')
 	has <(printed cron) "burst run"
-	env -i PATH="$T/bin:/usr/bin:/bin" HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOGNAME=x SHELL=/bin/sh \
+	env -i PATH="$T/bin:/usr/bin:/bin" HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" LOGNAME=x SHELL=/bin/sh \
 		timeout 90 sh -c "$line" </dev/null >cron.out 2>&1
 	is "$?" 0 "exit status"
 	is "$(wavs home/quiz/out)" 4 "files ($(tail -n 2 home/quiz/burst.log))"
@@ -33,7 +33,7 @@ t_cron_line_says_what_failed() {
 	quiz_folder
 	rm home/quiz/script.jsonl
 	line=$(printed cron | sed 's/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* //')
-	env -i PATH="$T/bin:/usr/bin:/bin" HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" timeout 90 sh -c "$line" </dev/null >/dev/null 2>&1
+	env -i PATH="$T/bin:/usr/bin:/bin" HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" timeout 90 sh -c "$line" </dev/null >/dev/null 2>&1
 	has home/quiz/burst.log "burst: exit 2"
 	has home/quiz/burst.log "script.jsonl"
 }
@@ -51,7 +51,7 @@ t_systemd_service() {
 	dir=$(sed -n 's/^WorkingDirectory=//p' burst.service | sed "s|%h|$T/home|")
 	has burst.timer "OnCalendar="
 	# shellcheck disable=SC2086
-	(cd "$dir" && env -i PATH=/usr/bin:/bin HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" timeout 90 $command </dev/null) >svc.txt 2>&1
+	(cd "$dir" && env -i PATH=/usr/bin:/bin HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" timeout 90 $command </dev/null) >svc.txt 2>&1
 	is "$?" 0 "exit status ($(tail -n 2 svc.txt))"
 	is "$(wavs home/quiz/out)" 4 files
 }

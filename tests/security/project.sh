@@ -36,13 +36,53 @@ t_it_runs_nothing_here() {
 		'providers = { runpod = { s3_secret_key_command = "touch ran"; }; };' 'providers = { modal = { token_id_command = "touch ran"; }; };' \
 		'providers = { modal = { token_secret_command = "touch ran"; }; };' 'providers = { runpod = { api_url = "http://127.0.0.1:1"; }; };' \
 		'providers = { runpod = { s3_url = "http://127.0.0.1:1"; }; };' 'providers = { modal = { server_url = "http://127.0.0.1:1"; }; };' \
-		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { api_key = "k"; }; };'; do
+		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { api_key = "k"; }; };' \
+		'providers = { local = { isolation = "process"; }; };' 'providers = { local = { isolation = "auto"; }; };' \
+		'providers = { local = { network = "host"; }; };'; do
 		tts '' "$key"
 		burst run
 		refused 'a project must not run commands here, nor lead keys astray' "$key"
 		[ ! -e ran ] || complain "$key: it ran"
 	done
 	cp err.txt "$T"
+}
+without_namespaces() { # runs burst where no pod can have a namespace of its own
+	STATUS=0
+	timeout -k 5 90 setpriv --inh-caps=-sys_admin --bounding-set=-sys_admin "$BURST" "$@" >out.txt 2>err.txt </dev/null || STATUS=$?
+}
+t_its_commands_run_in_namespaces_or_not_at_all() {
+	clone
+	local -x LOCAL_ISOLATION=
+	local steal="cat $HOME/.ssh/id_rsa >stolen; touch $HOME/ran; echo done >fine"
+	cat >burst.cfg <<-E2
+		provider = "local";
+		job = { name = "p"; type = "command"; run = "$steal"; outputs = ["stolen", "fine"]; output = "out"; };
+	E2
+	if "$BURST" local-cloud check "$T" <<<'{}' | grep -q 'ok: pods are namespaces'; then
+		burst run
+		is "$STATUS" 0 "in a namespace: exit status ($(tail -n 2 err.txt))"
+		is "$(cat out/fine)" "done" "its output"
+		[ ! -s out/stolen ] || complain "it read a key: $(cat out/stolen)"
+		wait_for 20 "its pod to be gone" no_pods
+		rm -rf out "$BURST_STATE_DIR"
+	fi
+	[ "$(id -u)" = 0 ] || { cd "$T" || return; skip "not root: namespaces cannot be taken away"; return; }
+	without_namespaces run
+	refused 'with isolation = "process" among providers.local of your own burst.cfg' "without namespaces"
+	[ ! -e out/fine ] || complain "it ran"
+	without_namespaces plan
+	[ "$STATUS" = 2 ] || complain "plan: exit status $STATUS ($(tail -n 2 err.txt))"
+	without_namespaces doctor
+	is "$STATUS" 1 "doctor: exit status"
+	has out.txt 'bad  local: pods cannot have namespaces of their own here'
+	[ ! -e "$HOME/ran" ] || complain "it ran here"
+	# one's own word
+	echo 'providers = { local = { isolation = "process"; }; };' >"$HOME/.config/burst/burst.cfg"
+	without_namespaces run
+	is "$STATUS" 0 "with the user's word: exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/fine)" "done" "its output"
+	cp err.txt "$T"
+	cd "$T" || return
 }
 t_it_reads_nothing_of_its_users() {
 	clone

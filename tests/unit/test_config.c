@@ -429,6 +429,49 @@ static void test_a_broken_project_is_left_alone(void **state)
 	config_free(c);
 }
 
+/* Pods are given back whatever the user's file says about renting; an account that is not as it should be is in the way. */
+static void test_mistakes_that_are_in_nobodys_way(void **state)
+{
+	static const struct {
+		const char *file;
+		bool stops;
+	} cases[] = {
+		{"providers = { mine = { key = 1; }; };", false},
+		{"provider = [\"mine\"];", false},
+		{"provider = [];", false},
+		{"lease = \"5s\";", false},
+		{"lease = \"soon\"; caps = { max_cost = \"much\"; };", false},
+		{"no_such_key = 1;", false},
+		{"providers = { runpod = { no_such_key = 1; }; };", true},
+		{"providers = 1;", true},
+		{"lease = ", true},
+	};
+	struct config_ask ask = {.user_only = true, .providers = providers, .jobs = jobs};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct config *c = NULL;
+		struct err err = {0};
+		put("home/.config/burst/burst.cfg", cases[i].file);
+		bool stops = config_open(&c, &ask, &err) < 0 || config_check(c, &err) < 0;
+		config_free(c);
+		if (stops != cases[i].stops)
+			fail_msg("%s: %s", cases[i].file, stops ? err.msg : "it is in nobody's way");
+		if (stops)
+			continue;
+		unlink("burst.cfg");
+		assert_int_equal(open_config(&c, false, &err), -1);
+		config_free(c);
+	}
+	put("home/.config/burst/burst.cfg", "");
+	struct config *c = NULL;
+	struct err err = {0};
+	assert_int_equal(config_open(&c, &ask, &err), 0);
+	assert_int_equal(config_override(c, "provider", "mine", "--provider", &err), 0);
+	assert_int_equal(config_check(c, &err), -1);
+	config_free(c);
+}
+
 static void test_folder_and_own_file(void **state)
 {
 	struct err err = {0};
@@ -568,6 +611,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_account),
 		cmocka_unit_test(test_a_broken_project_is_left_alone),
+		cmocka_unit_test(test_mistakes_that_are_in_nobodys_way),
 		cmocka_unit_test(test_folder_and_own_file),
 		cmocka_unit_test(test_overrides),
 		cmocka_unit_test(test_example_opens),

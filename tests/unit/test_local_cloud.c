@@ -476,7 +476,7 @@ static void there_is_so_much_room(void)
 {
 	CLEANUP(free_text) char *id = rent_pod(STAY, json_pack("{s:i}", "capacity", 1));
 	CLEANUP(json_decref)
-	json_t *offers = ask("offers", json_pack("{s:{s:i}}", "conf", "capacity", 1));
+	json_t *offers = ask("offers", json_pack("{s:{s:i, s:s}}", "conf", "capacity", 1, "isolation", kind->isolation));
 
 	assert_int_equal(json_array_size(json_object_get(offers, "offers")), 0);
 	refused("rent", order("burst-one-more", STAY, json_pack("{s:i}", "capacity", 1)),
@@ -1057,6 +1057,16 @@ static void (*const bodies[])(void) = {
 	conforms,
 };
 
+/* A plain process reaches all that its user does: unless somebody says so, there is no pod, nor an offer of one. */
+static void nothing_is_rented_unasked(void)
+{
+	CLEANUP(json_decref) json_t *said = ask("check", json_object());
+
+	assert_true(starts_with(jsonx_text(said, "text", ""), "bad: pods cannot have namespaces of their own here"));
+	refused("offers", json_pack("{s:{}}", "conf"), "config");
+	refused("rent", json_pack("{s:s, s:s, s:{}, s:{}}", "name", "burst-u", "script", "true", "env", "conf"), "config");
+}
+
 /* False, said aloud: this machine cannot do this kind. */
 static bool possible(void)
 {
@@ -1067,9 +1077,10 @@ static bool possible(void)
 	if (!strcmp(kind->isolation, "process"))
 		return true;
 	if (kind->forbidden) {
-		CLEANUP(json_decref) json_t *said = ask("check", json_object());
+		CLEANUP(json_decref) json_t *said = ask("check", json_pack("{s:{s:s}}", "conf", "isolation", "auto"));
 		assert_true(
 			starts_with(jsonx_text(said, "text", ""), "warn: pods are process groups"));
+		nothing_is_rented_unasked();
 		return true;
 	}
 	CLEANUP(json_decref)

@@ -1,0 +1,63 @@
+#include "run_flags.h"
+
+#include <stdlib.h>
+
+#include "base/jsonx.h"
+#include "base/path.h"
+
+enum { FLAGS_MAX_BYTES = 1 << 20 };
+
+/* NULL: it cannot be read. An empty object when there is none. */
+static json_t *read_flags(const char *path, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	json_t *flags;
+
+	if (path_read(path, FLAGS_MAX_BYTES, &text, err) < 0) {
+		if (err->kind != ERR_NOT_FOUND)
+			return NULL;
+		err_clear(err);
+		return json_object();
+	}
+	flags = jsonx_parse(str_text(&text), text.len, err);
+	if (!flags)
+		err_wrap(err, "%s", path);
+	return flags;
+}
+
+int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err)
+{
+	const struct opt *o = ctx->cmd->opts;
+	CLEANUP(free_text) char *path = path_join(run_dir, "flags");
+	CLEANUP(json_decref) json_t *flags = read_flags(path, err);
+
+	if (!flags)
+		return -1;
+	for (size_t i = 0; o && o[i].name; i++) {
+		const char *value = ctx->values[i];
+		if (!o[i].key || !value || !strcmp(o[i].key, "job.output"))
+			continue;
+		if (json_object_set_new(flags, o[i].key, json_string(o[i].arg ? value : "true")) < 0)
+			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text", o[i].name);
+	}
+	CLEANUP(free_text) char *line = jsonx_line(flags);
+	return path_write(path, line, strlen(line), 0600, err);
+}
+
+int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(run_dir, "flags");
+	CLEANUP(json_decref) json_t *flags = read_flags(path, err);
+	const char *key;
+	json_t *value;
+
+	if (!flags)
+		return -1;
+	json_object_foreach (flags, key, value) {
+		if (!json_is_string(value))
+			return err_set(err, ERR_LOCAL, "%s: %s is no text", path, key);
+		if (config_override(ctx->config, key, json_string_value(value), path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
