@@ -67,7 +67,7 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	folder=$RP_STATE/volumes/$(jq -r .id reply.json)
 	burst volume warm v --memory 7
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt 'volume v of runpod in US-KS-2: filled from a pod without a GPU for $0.0855 an hour; at most $0.0242 in all'
+	has err.txt 'volume v of runpod in US-KS-2: filled from a pod without a GPU for $0.0827 an hour; at most $0.0242 in all'
 	has out.txt 'volume v of runpod: ready for job "e2e", for $'
 	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body | [.cpu, .gpu, .disk, .dataCenterIds]' >created
 	is "$(cat created)" '[{"id":"cpu3g","vcpuCount":2},null,20,["US-KS-2"]]' "what was rented"
