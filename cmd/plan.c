@@ -108,6 +108,7 @@ int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_res
 	want.offers.cpu = section_int(pod, "cpu");
 	want.offers.memory_gb = section_int(pod, "memory_gb");
 	want.offers.disk_gb = section_int(pod, "disk_gb");
+	want.offers.image = section_text(pod, "image");
 	if (l->setup.job)
 		want.offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
 	if (as_run && find_volume(l, p, &want.offers.volume, err) < 0)

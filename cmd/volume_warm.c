@@ -125,7 +125,7 @@ static void keep_provider(struct launch *l, const char *name)
 static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memory_gb, int64_t *least, int64_t *most, struct err *err)
 {
 	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
-	struct op_want want = {.offers = {.gpus = no_gpu, .memory_gb = memory_gb}};
+	struct op_want want = {.offers = {.gpus = no_gpu, .memory_gb = memory_gb, .image = l->setup.image}};
 	struct op_result result = {0};
 
 	COPY_TEXT(want.offers.volume.provider, v->provider);

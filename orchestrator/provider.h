@@ -16,7 +16,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 4u
+#define PROVIDER_ABI 5u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -177,6 +177,7 @@ struct op_want {
 		struct volume volume; /* id empty: none; else offers must be able to attach it */
 		int vram_gb;	      /* at least; 0: any */
 		int64_t cpu, memory_gb, disk_gb; /* at least, where the price hangs on them; 0: the provider's default */
+		const char *image;		 /* what is to run there; NULL: the provider's default */
 	} offers;
 	struct {
 		const char *name;
@@ -186,7 +187,7 @@ struct op_want {
 	} volume;
 	struct rent_request rent;
 	struct { /* for vendors that tell dollars alone; 0: not known */
-		int64_t price_microusd_h; /* the pod's, as the vendor gave it */
+		int64_t price_microusd_h; /* the pod's, as the vendor gave it, or the offer's where that is more */
 		int64_t list_microusd_h;  /* the offer's */
 		char gpu[GPU_MAX];	  /* the offer's: another one may have been given, at its price */
 	} bill;
@@ -204,7 +205,7 @@ struct op_bill {
 	int64_t billed_ms;	 /* 0, not reported: the price is not known, and dollars are all the vendor tells */
 	int64_t cost_microusd;	 /* all of it; 0 where the pod has a price: seconds are all the vendor tells */
 	int64_t beside_microusd; /* ... and what of it the pod's price does not pay for */
-	char beside_for[80];	 /* ... which is "the disk" */
+	char beside_for[80];	 /* ... which is "its use above what was asked for" */
 	bool reported;		 /* the vendor said how long (0 ms: it never ran); false: implied from dollars and the price */
 	char note[300];		 /* what else the vendor tells of it, for people */
 	struct bill_hour *hours; /* in order of time where the vendor tells it by the hour, else NULL */

@@ -319,14 +319,15 @@ tell_switch() {
 }
 
 # Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. The key goes by file or stdin, and to this
-# address alone: whereto an answer leads is not followed.
+# address alone: whereto an answer leads is not followed. What guards the API refuses some tools by the name they give themselves.
+calls_itself=burst/1
 
 write_api_files() {
 	printf 'Authorization: Bearer %s' "$api_key" >"$home/api.auth"
-	printf 'header = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\n' \
-		"$api_key" >"$home/api.curl"
-	printf 'header = Authorization: Bearer %s\nheader = Content-Type: application/json\n' \
-		"$api_key" >"$home/api.wget"
+	printf 'header = "Authorization: Bearer %s"\nheader = "Content-Type: application/json"\nuser-agent = "%s"\n' \
+		"$api_key" "$calls_itself" >"$home/api.curl"
+	printf 'header = Authorization: Bearer %s\nheader = Content-Type: application/json\nuser_agent = %s\n' \
+		"$api_key" "$calls_itself" >"$home/api.wget"
 }
 
 via_curl() {
@@ -351,28 +352,28 @@ via_python3() {
 	# shellcheck disable=SC2016
 	bounded 45 python3 -c '
 import sys, urllib.request, urllib.error
-method, url, auth, body = sys.argv[1:5]
+method, url, auth, body, agent = sys.argv[1:6]
 name, value = open(auth).read().split(": ", 1)
 class Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args):
         return None
 r = urllib.request.Request(url, data=body.encode() or None, method=method,
-    headers={name: value, "Content-Type": "application/json"})
+    headers={name: value, "Content-Type": "application/json", "User-Agent": agent})
 try:
     print(urllib.request.build_opener(Stay).open(r, timeout=30).status)
 except urllib.error.HTTPError as e:
-    print(e.code)' "$1" "$2" "$home/api.auth" "$3"
+    print(e.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself"
 }
 
 via_perl() {
 	# shellcheck disable=SC2016
 	bounded 45 perl -MHTTP::Tiny -e '
-my ($method, $url, $auth, $body) = @ARGV;
+my ($method, $url, $auth, $body, $agent) = @ARGV;
 open my $f, "<", $auth or die; my (undef, $value) = split /: /, <$f>, 2;
 my %o = (headers => {Authorization => $value, "Content-Type" => "application/json"});
 $o{content} = $body if length $body;
-my $r = HTTP::Tiny->new(timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
-print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3"
+my $r = HTTP::Tiny->new(agent => $agent, timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
+print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself"
 }
 
 via_openssl() {
@@ -389,8 +390,8 @@ via_openssl() {
 	*) host=$host:443 ;;
 	esac
 	{
-		printf '%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Type: application/json\r\n' \
-			"$1" "$path" "$name"
+		printf '%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\nContent-Type: application/json\r\n' \
+			"$1" "$path" "$name" "$calls_itself"
 		cat "$home/api.auth"
 		printf '\r\nContent-Length: %s\r\n\r\n%s' "${#3}" "$3"
 	} | bounded 40 openssl s_client -quiet -verify_return_error -verify_hostname "$name" -servername "$name" \
@@ -420,13 +421,23 @@ tools() {
 	done
 }
 
-# Tries every tool here on one harmless question: may this pod's key see its own pod?
+# Tries every tool here on one harmless question: may this pod's key see its own pod? A 403 may be meant for the tool.
 ask_about_self() {
-	http=000 way=none
+	http=000 way=none refused_way=
 	for way in $(tools); do
 		ask "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
-		[ "$http" != 000 ] && break
+		case $http in
+		000) ;;
+		403) refused_way=${refused_way:-$way} ;;
+		*) return ;;
+		esac
 	done
+	[ -z "$refused_way" ] || http=403 way=$refused_way
+}
+
+# Something else to ask with may be answered. False: there is nothing.
+is_for_the_tool() {
+	[ "$http" = 403 ] && [ -z "$sought" ] && ! command -v curl >/dev/null 2>&1
 }
 
 # A pod that was just made may be unknown for a while to the API that made it: for a minute that is no answer.
@@ -448,6 +459,10 @@ check_runpod() {
 	while [ $try -lt 60 ]; do
 		try=$((try + 1))
 		ask_about_self
+		if is_for_the_tool; then
+			sought=1
+			install_in_turn curl ca-certificates >>"$log" 2>&1 && continue
+		fi
 		case $http in
 		000)
 			[ -z "$sought" ] || tell_switch "bad no answer from the API ($way)"

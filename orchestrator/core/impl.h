@@ -79,6 +79,7 @@ struct candidate {
 	int provider;
 	int64_t rest_until;
 	int refusals;
+	bool refused;	 /* for good */
 	struct offer_past past;
 	bool told; /* people know that it is avoided */
 };
@@ -91,6 +92,7 @@ struct vendor { /* what the run knows of one provider */
 	int image_failures; /* in a row */
 	struct volume volume;
 	bool used;	    /* a create was sent there */
+	bool accepted;	    /* ... and one was carried out: what we ask for is not wrong in itself */
 	bool listing;	    /* a list call is under way */
 	int64_t listing_since, list_at; /* when to ask again */
 	int64_t list_not_before;	/* the vendor wants to be left alone until then */
@@ -187,6 +189,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 /* Before it is rented: people hear which better ones are avoided for it, or that it is avoided itself. */
 void offers_tell(struct core *c, const struct candidate *chosen);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
+bool offers_too_dear(const struct core *c, const struct candidate *k); /* for caps.max_price_per_hour */
 
 /* budget.c */
 /* When a pod at this price must be over (boot clock) if rented now, `more` pods still to come with it; -1: no room. */

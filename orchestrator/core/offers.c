@@ -59,7 +59,7 @@ void offers_take(struct core *c, int provider, const struct offer *list, const s
 		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
 }
 
-static bool too_dear(const struct core *c, const struct candidate *k)
+bool offers_too_dear(const struct core *c, const struct candidate *k)
 {
 	return c->conf.max_price_microusd_h && k->offer.price_microusd_h > c->conf.max_price_microusd_h;
 }
@@ -71,7 +71,7 @@ static bool spot_rests(const struct core *c, const struct candidate *k)
 		return false;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		const struct candidate *other = &c->candidates[i];
-		if (other->provider == k->provider && !other->offer.spot && !too_dear(c, other) && other->rest_until <= c->now)
+		if (other->provider == k->provider && !other->offer.spot && !offers_too_dear(c, other) && other->rest_until <= c->now)
 			return true;
 	}
 	return false;
@@ -84,7 +84,7 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 		struct candidate *k = &c->candidates[i];
 		if (c->vendors[k->provider].dead)
 			continue;
-		if (too_dear(c, k)) {
+		if (offers_too_dear(c, k)) {
 			if (c->capacity.kind == ERR_NONE)
 				err_set(&c->capacity, ERR_NO_CAPACITY,
 					"%s: %s costs more than caps.max_price_per_hour",
@@ -138,7 +138,7 @@ static void tell_avoided(struct core *c, struct candidate *k, const char *so)
 void offers_tell(struct core *c, const struct candidate *chosen)
 {
 	for (struct candidate *k = c->candidates; k <= chosen; k++) {
-		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead || too_dear(c, k) || k->rest_until > c->now)
+		if (!offer_avoided(&k->past, c->wall) || c->vendors[k->provider].dead || offers_too_dear(c, k) || k->rest_until > c->now)
 			continue;
 		tell_avoided(c, k, k == chosen ? "nothing else is to be had, so it is tried again" : "others go before it");
 	}

@@ -119,6 +119,42 @@ void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why
 	pod_save(c, p);
 }
 
+static bool all_are_refused(const struct core *c, int provider, int *count)
+{
+	*count = 0;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *k = &c->candidates[i];
+		if (k->provider != provider || offers_too_dear(c, k))
+			continue;
+		if (!k->refused)
+			return false;
+		++*count;
+	}
+	return *count > 0;
+}
+
+/* The next offer may be given. Where all of a vendor's are refused, and none ever was given, it is our request that is wrong, and no
+ * wait will mend it. */
+static void refused(struct core *c, const struct core_pod *p, const struct err *err)
+{
+	const char *name = c->conf.providers[p->provider].name;
+	struct vendor *v = pod_vendor(c, p);
+	struct candidate *k = offers_of(c, p);
+	int count;
+
+	core_note(c, NOTE_WARN, "%s %s%s%s: %s", p->offer.provider, p->offer.gpu, p->offer.region[0] ? " in " : "", p->offer.region,
+		  err->msg);
+	pod_rest_offer(c, p, NEVER / 2);
+	if (k)
+		k->refused = true;
+	spot_refused(c, p);
+	if (v->accepted || !all_are_refused(c, p->provider, &count))
+		return;
+	v->dead = true;
+	err_set(&v->err, err->kind, "%s refuses what is asked for, at each of its offers (%d): look at pod and providers.%s in burst.cfg: %s", name,
+		count, name, err->msg);
+}
+
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
@@ -159,15 +195,12 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	case ERR_NETWORK:
 		pod_rest_after_trouble(c, p, err->retry_after_ms);
 		break;
-	default:
-		core_note(c, NOTE_WARN, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
-		pod_rest_offer(c, p, NEVER / 2);
-		break;
+	default: refused(c, p, err); break;
 	}
 	pod_never_existed(c, p, err);
 }
 
-/* Dearer than it was offered. A little (some vendors bill the disk beside the GPU): it lives the shorter for it, by our clock.
+/* Dearer than it was offered. A little: it lives the shorter for it, by our clock.
  * More than that, and it could break the cap on cost in our absence: its own end was reckoned by the offer. */
 static bool fits_cap(struct core *c, struct core_pod *p)
 {
@@ -202,12 +235,13 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	p->rented_at = c->now;
 	c->capacity_since = 0;
 	pod_vendor(c, p)->created_at = c->now;
+	pod_vendor(c, p)->accepted = true;
 	if (p->offer.spot)
 		pod_vendor(c, p)->spot_refusals = 0;
 	if (pod_vendor(c, p)->rents_at_once)
 		pod_vendor(c, p)->rents_at_once = MIN(2 * pod_vendor(c, p)->rents_at_once, RENTS_AT_ONCE);
-	if (view->price_microusd_h > 0)
-		p->price_microusd_h = view->price_microusd_h;
+	/* some vendors leave out what they bill beside it */
+	p->price_microusd_h = MAX(view->price_microusd_h, p->offer.price_microusd_h);
 	pod_enter(c, p, POD_BOOTING);
 	/* the answer to its create may have taken longer than a boot, or come by way of a list: it has stood there meanwhile */
 	p->deadline_at = MAX(p->deadline_at, MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p)));

@@ -209,7 +209,8 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct err *why = &c->vendors[i].err;
 		/* what one vendor cannot have at all is no reason while another one could */
-		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) && (hopeless || why->kind != ERR_CONFIG))
+		bool never = c->vendors[i].dead && why->kind != ERR_CREDENTIALS && why->kind != ERR_BALANCE;
+		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) && (hopeless || !never))
 			err = *why;
 	}
 	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;

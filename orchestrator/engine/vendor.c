@@ -127,6 +127,7 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.cpu = e->setup->cpu;
 	a->want.offers.memory_gb = e->setup->memory_gb;
 	a->want.offers.disk_gb = e->setup->disk_gb;
+	a->want.offers.image = e->setup->image;
 	a->want.offers.volume = e->volumes[provider]; /* asked for first, where one is wanted */
 	begin(a, OP_OFFERS, offers_done);
 }

@@ -53,7 +53,7 @@ struct pod_row {
 	bool spot;
 	bool volume_safe; /* its finished files are on the volume for good */
 	char volume_id[80], volume_name[64];
-	int64_t price_microusd_h;      /* of the pod, as its vendor says */
+	int64_t price_microusd_h;      /* of the pod, as its vendor says; never less than it was offered for */
 	int64_t price_list_microusd_h; /* of the offer it was rented by; 0: not known */
 	int64_t hard_end_s; /* epoch seconds */
 	char host[128];

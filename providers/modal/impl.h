@@ -36,6 +36,9 @@ struct address {
 struct known {
 	struct pod_view view; /* as it was seen last; id empty: none */
 	bool ours;	      /* it was we who asked for its end */
+	bool scheduled;	      /* it has a task */
+	/* clock_boot_ms() when it was seen first, and when an address of it was asked for while it was not said to run */
+	int64_t seen_ms, asked_ms;
 };
 
 struct provider {
@@ -87,7 +90,7 @@ struct op {
 	int broken, rebuilds;
 	/* listing */
 	double before;
-	int pages, asked_tunnels;
+	int pages, asked_tunnels, asked_early;
 	size_t looked, looked_known;
 	struct use use; /* billing */
 	/* fetching */

@@ -13,6 +13,9 @@ enum {
 	PAGES_MOST = 200,
 	TUNNEL_S = 1,	/* how long one look for an address may take: it is asked again with the next listing */
 	TUNNELS_MOST = 16, /* of one listing */
+	EARLY_MOST = 4,	   /* ... for those of which it does not say that they run */
+	EARLY_GAP_MS = 5000, /* between two such questions about the same one */
+	UNSCHEDULED_MS = 10000, /* no such question before, where the list does not tell whether it has a task */
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
@@ -46,7 +49,7 @@ void modal_remember(struct provider *p, const struct pod_view *view)
 		COPY_TEXT(gpu, k->view.gpu);
 	} else {
 		k = &p->known[p->next_known++ % ARRAY_LEN(p->known)];
-		*k = (struct known){0};
+		*k = (struct known){.seen_ms = clock_boot_ms()};
 	}
 	k->view = *view;
 	if (!view->gpu[0])
@@ -91,8 +94,9 @@ static void set_address(struct provider *p, struct pod_view *view)
 {
 	const struct address *a = address_of(p, view->id);
 
-	if (!a || view->state != POD_STATE_RUNNING)
+	if (!a || (view->state != POD_STATE_RUNNING && view->state != POD_STATE_CREATING))
 		return;
+	view->state = POD_STATE_RUNNING;
 	COPY_TEXT(view->host, a->host);
 	COPY_TEXT(view->user, "root");
 	view->port = a->port;
@@ -261,12 +265,13 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	COPY_TEXT(view->id, info->id);
 	COPY_TEXT(view->name, modal_text(info->name));
 	view->marker = marker;
-	view->state = POD_STATE_CREATING;
+	view->state = info->ready_at > 0 || info->n_tunnels ? POD_STATE_RUNNING : POD_STATE_CREATING;
 	view->created_at_s = seconds(info->created_at);
 	if (info->n_regions == 1)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
 	read_task(t->op->provider, view, info->task_info);
 	modal_remember(t->op->provider, view);
+	known_of(t->op->provider, view->id)->scheduled = info->task_info && modal_text(info->task_info->id)[0];
 	if (!address_of(t->op->provider, view->id))
 		take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
@@ -364,14 +369,31 @@ static int take_missing(struct turn *t)
 	return 0;
 }
 
-/* The next of those listed that runs and whose way in is not known yet. */
+/* When a sandbox runs the list may well not say (no client of Modal's goes by started_at): it has an address then, and is asked for
+ * it every now and then. */
+static bool is_worth_a_try(struct op *op, const struct pod_view *view)
+{
+	struct known *k = known_of(op->provider, view->id);
+	int64_t now = clock_boot_ms();
+
+	if (!k || view->state != POD_STATE_CREATING || op->asked_early == EARLY_MOST || now < k->asked_ms + EARLY_GAP_MS ||
+	    (!k->scheduled && now < k->seen_ms + UNSCHEDULED_MS))
+		return false;
+	k->asked_ms = now;
+	op->asked_early++;
+	return true;
+}
+
+/* The next of those listed whose way in is not known yet. */
 static enum op_next next_address(struct turn *t)
 {
 	struct op *op = t->op;
 
 	for (; op->looked < op->got.pod_count && op->asked_tunnels < TUNNELS_MOST; op->looked++) {
 		struct pod_view *view = &op->got.pods[op->looked];
-		if (view->state == POD_STATE_RUNNING && !address_of(op->provider, view->id)) {
+		if (address_of(op->provider, view->id))
+			continue;
+		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
 			op->asked_tunnels++;
 			return ask_tunnels(t, view->id);
 		}

@@ -9,7 +9,7 @@
 
 #include "base/jsonx.h"
 
-enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 10000 /* asked again at once */, LIST_MS = 15000, REPLY_MOST = 8 << 20, LIST_MOST = 64 << 20, WORDS_MOST = 300 };
+enum { READ_MS = 30000, CREATE_MS = 120000, RELEASE_MS = 10000 /* asked again at once */, LIST_MS = 15000, REPLY_MOST = 8 << 20, LIST_MOST = 64 << 20, WORDS_MOST = 300, PAGES_MOST = 200 };
 
 /* ---- asking ---- */
 
@@ -55,10 +55,23 @@ enum op_next api_ask(struct turn *t, enum call_class class, const char *method, 
 	return begin_call(t, class, method, body, str_text(&whole));
 }
 
+static enum op_next ask_page(struct turn *t, const char *path)
+{
+	CLEANUP(str_free) struct str cursor = STR_INIT;
+
+	api_escape(&cursor, t->op->cursor, "-_.~");
+	return api_ask(t, CALL_POLL, "GET", NULL, "%s%s%s", path, cursor.len ? "?cursor=" : "", str_text(&cursor));
+}
+
+enum op_next api_ask_volumes(struct turn *t)
+{
+	return ask_page(t, "/network-volumes");
+}
+
 /* Each pod is shown with all that it was asked for, its start command of 20 kB too, and there may be a thousand. */
 enum op_next api_ask_pods(struct turn *t)
 {
-	enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods");
+	enum op_next next = ask_page(t, "/pods");
 
 	t->call->max_bytes = LIST_MOST;
 	t->call->timeout_ms = LIST_MS; /* who hangs blinds us to all pods: asked again */
@@ -90,12 +103,15 @@ enum op_next api_wait(struct turn *t, int64_t ms)
 
 /* ---- what an answer means ---- */
 
+/* There is no code for it: whoever reads the words knows it, and they change (runpod/containers looks for the same). */
 bool api_is_capacity(const char *text)
 {
 	static const char *const words[] = {
 		"no longer any instances available", "no instances currently available", "no instances available",
-		"does not have the resources",	     "try a different machine",		 "insufficient capacity",
-		"not enough free gpus",		     "out of stock",			 "sold out",
+		"no machines available",	     "no gpus available",		 "no hosts available",
+		"no capacity available",	     "does not have the resources",	 "try a different machine",
+		"insufficient capacity",	     "not enough free gpus",		 "out of stock",
+		"sold out",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(words); i++)
@@ -106,7 +122,13 @@ bool api_is_capacity(const char *text)
 
 static bool is_passing(const char *text)
 {
-	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later");
+	return strcasestr(text, "something went wrong") || strcasestr(text, "try again later") || strcasestr(text, "please try again");
+}
+
+/* Said of a request that was looked at and not carried out; from a server in trouble it would mean nothing of the kind. */
+static bool is_unavailable(const char *text)
+{
+	return strcasestr(text, "unavailable") || strcasestr(text, "refresh and try again");
 }
 
 /* The server's own words: problem+json's detail and the list of what is wrong, else the body's first bytes. What a body
@@ -170,16 +192,31 @@ static bool is_create(const struct turn *t)
 	return t->op->kind == OP_RENT || (t->op->kind == OP_VOLUME && t->op->want->volume.create && t->op->kept);
 }
 
+/* A create is refused so for what is wrong with it and for what is not to be had there: the next offer tells (OpenAPI file, POST
+ * /v2/pods). */
+static enum err_kind kind_of_400(bool rent, const char *words)
+{
+	if (api_is_capacity(words))
+		return ERR_NO_CAPACITY;
+	if (is_passing(words))
+		return ERR_TRANSIENT;
+	if (rent && is_unavailable(words))
+		return ERR_NO_CAPACITY;
+	return rent ? ERR_REFUSED : ERR_CONFIG;
+}
+
 static enum err_kind kind_of_status(const struct turn *t, int status, const char *words)
 {
+	bool rent = t->op->kind == OP_RENT;
+
+	/* where GraphQL has changed or is gone there is no spot any more, and all else as ever */
+	if (rent && t->op->want->rent.offer.spot && (status == 404 || status == 410 || status == 422))
+		return ERR_REFUSED;
 	switch (status) {
-	case 400:
-		if (api_is_capacity(words))
-			return ERR_NO_CAPACITY;
-		return is_passing(words) ? ERR_TRANSIENT : ERR_CONFIG;
+	case 400: return kind_of_400(rent, words);
 	case 401: return ERR_CREDENTIALS;
 	case 402: return ERR_BALANCE;
-	case 403: return t->op->kind == OP_RENT ? ERR_REFUSED : ERR_CREDENTIALS; /* a pool that the account may not use */
+	case 403: return rent ? ERR_REFUSED : ERR_CREDENTIALS; /* a pool that the account may not use */
 	case 404: return ERR_NOT_FOUND;
 	case 408: return is_create(t) ? ERR_AMBIGUOUS : ERR_TRANSIENT;
 	case 409: return ERR_REFUSED;
@@ -268,6 +305,71 @@ json_t *api_data(struct turn *t, const char *doing, json_t **whole)
 		return NULL;
 	}
 	return data;
+}
+
+/* ---- lists in pages: {"pods":[..],"pagination":{"hasNextPage":true,"nextCursor":".."}}, as other clients of v2 read them ---- */
+
+void api_first_page(struct op *op)
+{
+	op->cursor[0] = '\0';
+	op->pages = 0;
+}
+
+/* What a page says of the next one. */
+struct further {
+	const char *cursor; /* NULL: none */
+	const char *word;   /* that there is one, in a way that we cannot follow; NULL: nothing of the kind */
+};
+
+static void look_for_further(const json_t *in, struct further *to)
+{
+	static const char *const words[] = {"cursor", "next", "nextpagetoken", "nextpage", "next_page", "pagetoken"};
+	static const char *const groups[] = {"page", "pagination", "metadata", "meta"};
+	const char *key;
+	json_t *value;
+
+	json_object_foreach ((json_t *)in, key, value) {
+		if ((!strcasecmp(key, "nextcursor") || !strcasecmp(key, "next_cursor")) && json_string_length(value))
+			to->cursor = json_string_value(value);
+		if ((!strcasecmp(key, "hasnextpage") || !strcasecmp(key, "has_next_page")) && json_is_true(value))
+			to->word = key;
+		for (size_t i = 0; i < ARRAY_LEN(words); i++)
+			if (!strcasecmp(key, words[i]) && json_string_length(value))
+				to->word = key;
+		for (size_t i = 0; i < ARRAY_LEN(groups) && json_is_object(value); i++)
+			if (!strcasecmp(key, groups[i]))
+				look_for_further(value, to);
+	}
+}
+
+static int lost_in_pages(struct turn *t, const char *what, const char *why)
+{
+	api_first_page(t->op);
+	return err_set(t->err, ERR_BUG, "RunPod's list of %s has further pages (%s), which this burst cannot ask for: look at RunPod's "
+		       "console, and get a newer burst", what, why);
+}
+
+int api_further_pages(struct turn *t, const json_t *page, const char *what)
+{
+	struct further further = {0};
+	struct op *op = t->op;
+
+	look_for_further(page, &further);
+	if (!further.cursor) {
+		CLEANUP(free_text) char *word = further.word ? xasprintf("\"%.40s\"", further.word) : NULL;
+		if (word)
+			return lost_in_pages(t, what, word);
+		api_first_page(op);
+		return 0;
+	}
+	if (strlen(further.cursor) >= sizeof(op->cursor))
+		return lost_in_pages(t, what, "its cursor is too long");
+	if (!strcmp(further.cursor, op->cursor))
+		return lost_in_pages(t, what, "its cursor leads to the same page");
+	if (++op->pages == PAGES_MOST)
+		return lost_in_pages(t, what, "it does not end");
+	COPY_TEXT(op->cursor, further.cursor);
+	return 1;
 }
 
 /* ---- small things ---- */

@@ -97,10 +97,11 @@ static bool read_flavour(struct op *op, const json_t *flavour)
 	offer.price_microusd_h = api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
 	if (offer.price_microusd_h <= 0 || offers_sold_out(flavour))
 		return true;
+	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
 	COPY_TEXT(where.type, id);
 	COPY_TEXT(offer.provider, "runpod");
 	COPY_TEXT(offer.gpu, "none");
-	snprintf(offer.with, sizeof(offer.with), "%d vCPUs, memory", where.count);
+	snprintf(offer.with, sizeof(offer.with), "%d vCPUs, memory, disk", where.count);
 	offers_place(op, flavour, &offer, &where);
 	return true;
 }

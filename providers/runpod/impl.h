@@ -26,6 +26,9 @@ struct op {
 	struct op_result got; /* what was learnt so far; freed with the operation */
 	json_t *kept;	      /* likewise */
 	struct err first;     /* why the first way did not work, where there are several */
+	char cursor[512];     /* of a list's next page; "": the first one */
+	int pages;	      /* of this list, read until now */
+	struct volume made;
 };
 
 /* One step, as provider_ops.next has it. */
@@ -44,8 +47,13 @@ struct turn {
  * twice has the class CALL_CREATE. */
 enum op_next api_ask(struct turn *t, enum call_class class, const char *method, json_t *body, const char *path, ...)
 	PRINTF(5, 6);
-/* GET /pods */
+/* GET /pods, GET /network-volumes: the page at op->cursor */
 enum op_next api_ask_pods(struct turn *t);
+enum op_next api_ask_volumes(struct turn *t);
+/* Of a page of a list that was asked for so: 1: there are further ones, ask again; 0: that was all of it; -1: there are, and they
+ * cannot be had. A page must not pass for the whole: what is missing in it would be taken for gone, or made a second time. */
+int api_further_pages(struct turn *t, const json_t *page, const char *what);
+void api_first_page(struct op *op); /* the list is asked for anew */
 /* POST /graphql; variables are taken (NULL: none). */
 enum op_next api_ask_graphql(struct turn *t, enum call_class class, const char *query, json_t *variables);
 /* What has been gathered in op->got is the result. */
@@ -119,8 +127,10 @@ int placement_read(const char *id, struct placement *out);	       /* -1: none of
 void gpu_shown(char to[GPU_MAX], const char *type, const char *name);
 /* Whether people who write `wish` mean this type; name: what the catalog calls it, may be "". */
 bool gpu_meant(const char *wish, const char *type, const char *name);
-/* The floor of the host's CUDA that this image needs; NULL: none. */
-const char *cuda_floor(const struct provider *p, const char *image);
+/* What such a pod runs; NULL: nothing was wished for. */
+const char *image_of(const struct provider *p, const char *wanted);
+/* The floor of the host's CUDA that it needs; NULL: none. */
+const char *cuda_floor(const struct provider *p, const char *wanted);
 /* The data centres of the config; true when there is no such list. */
 bool datacenter_is_wanted(const struct provider *p, const char *id);
 
@@ -137,6 +147,10 @@ enum op_next cpus_ask(struct turn *t);
 int cpus_read(struct turn *t);
 /* No more than such a pod may have. */
 int64_t cpu_disk_gb(int64_t wanted_gb, int vcpus);
+
+/* Of the container, where so much is wanted (0: the default). It is billed beside what runs there, while that runs. */
+int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where);
+int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where);
 
 /* A pod as v2 describes it. ERR_TRANSIENT when it is none. */
 int pods_read(const json_t *from, struct pod_view *out, struct err *err);

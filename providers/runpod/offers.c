@@ -61,13 +61,18 @@ int placement_read(const char *id, struct placement *out)
 	return 0;
 }
 
-const char *cuda_floor(const struct provider *p, const char *image)
+const char *image_of(const struct provider *p, const char *wanted)
+{
+	return wanted ? wanted : section_text(p->conf, "image");
+}
+
+const char *cuda_floor(const struct provider *p, const char *wanted)
 {
 	const char *set = section_text(p->conf, "min_cuda");
 
 	if (set)
 		return strcmp(set, "none") ? set : NULL;
-	return !image || !strcmp(image, RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
+	return !strcmp(image_of(p, wanted), RUNPOD_IMAGE) ? RUNPOD_IMAGE_CUDA : NULL;
 }
 
 bool datacenter_is_wanted(const struct provider *p, const char *id)
@@ -263,7 +268,8 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 		return;
 	COPY_TEXT(where.type, type);
 	COPY_TEXT(offer.provider, "runpod");
-	COPY_TEXT(offer.with, "cores, memory"); /* as many as the host has for each GPU */
+	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
+	COPY_TEXT(offer.with, "cores, memory, disk"); /* as many as the host has for each GPU */
 	gpu_shown(offer.gpu, type, name);
 	offers_place(op, gpu, &offer, &where);
 }
@@ -288,7 +294,7 @@ static int read_catalog(struct turn *t, const struct question *q)
 
 static enum op_next ask_catalog(struct turn *t, const struct question *q)
 {
-	const char *cuda = cuda_floor(t->op->provider, section_text(t->op->provider->conf, "image"));
+	const char *cuda = cuda_floor(t->op->provider, t->op->want->offers.image);
 
 	return api_ask(t, CALL_POLL, "GET", NULL, "/catalog/gpus?include=AVAILABILITY&product=POD&count=%d&cloud=%s%s%s", q->gpus,
 		       q->community ? "COMMUNITY" : "SECURE", cuda ? "&minCudaVersion=" : "", cuda ? cuda : "");
@@ -328,11 +334,12 @@ static void add_spot(struct op *op, const json_t *type, const struct question *q
 		if (offer.spot || placement_read(offer.id, &where) < 0 || where.cpu || where.count != q->gpus ||
 		    where.community != q->community || strcmp(where.type, id) || !strcasecmp(stock, "none"))
 			continue;
-		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), offer.price_microusd_h / q->gpus);
+		int64_t disk = disk_microusd_h(op->want->offers.disk_gb, &where);
+		int64_t bid = bid_for(op, api_microusd(lowest, "minimumBidPrice"), (offer.price_microusd_h - disk) / q->gpus);
 		if (!bid)
 			continue;
 		offer.spot = true;
-		offer.price_microusd_h = bid * q->gpus;
+		offer.price_microusd_h = bid * q->gpus + disk;
 		add_offer(op, &offer);
 	}
 }

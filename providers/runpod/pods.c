@@ -9,6 +9,7 @@
 #include "base/gpus.h"
 #include "base/jsonx.h"
 
+enum { DISK_GB_MICROUSD = 100000, MONTH_H = 730 }; /* a month */
 enum { LOG_WAIT_MS = 8000, LOG_LINES = 200, LOG_MOST = 64 << 10, BLOCK_MOST_BYTES = 1 << 20, CLOCKS_APART_S = 120 };
 
 /* ---- reading ---- */
@@ -160,17 +161,17 @@ static json_t *start_env(const struct op *op)
 	return env;
 }
 
-static const char *image_of(const struct op *op)
-{
-	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
-}
-
-static int64_t disk_of(const struct rent_request *rent, const struct placement *where)
+int64_t disk_gb_of(int64_t wanted_gb, const struct placement *where)
 {
 	/* less is refused as if it were for want of GPUs */
-	int64_t wanted_gb = MAX(rent->disk_gb ? rent->disk_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
+	int64_t gb = MAX(wanted_gb ? wanted_gb : RUNPOD_DISK_GB, (int64_t)RUNPOD_DISK_LEAST_GB);
 
-	return where->cpu ? cpu_disk_gb(wanted_gb, where->count) : wanted_gb;
+	return where->cpu ? cpu_disk_gb(gb, where->count) : gb;
+}
+
+int64_t disk_microusd_h(int64_t wanted_gb, const struct placement *where)
+{
+	return (disk_gb_of(wanted_gb, where) * DISK_GB_MICROUSD + MONTH_H - 1) / MONTH_H;
 }
 
 static bool sends_filters(const struct op *op)
@@ -181,7 +182,7 @@ static bool sends_filters(const struct op *op)
 
 static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 {
-	const char *cuda = cuda_floor(op->provider, image_of(op));
+	const char *cuda = cuda_floor(op->provider, op->want->rent.image);
 	const struct rent_request *rent = &op->want->rent;
 	json_t *gpu = json_object();
 
@@ -204,7 +205,7 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 	json_t *body = json_object();
 
 	json_object_set_new(body, "name", json_string(rent->name));
-	json_object_set_new(body, "image", json_string(image_of(op)));
+	json_object_set_new(body, "image", json_string(image_of(op->provider, rent->image)));
 	json_object_set_new(body, "cloud", json_string(where->community ? "COMMUNITY" : "SECURE"));
 	if (where->datacenter[0])
 		json_object_set_new(body, "dataCenterIds", json_pack("[s]", where->datacenter));
@@ -212,7 +213,7 @@ static json_t *create_body(const struct op *op, const struct placement *where)
 		json_object_set_new(body, "cpu", json_pack("{s:s,s:i}", "id", where->type, "vcpuCount", where->count));
 	else
 		json_object_set_new(body, "gpu", gpu_wanted(op, where));
-	json_object_set_new(body, "disk", json_integer(disk_of(rent, where)));
+	json_object_set_new(body, "disk", json_integer(disk_gb_of(rent->disk_gb, where)));
 	json_object_set_new(body, "ports", json_pack("[s]", "22/tcp"));
 	if (rent->volume.id[0])
 		json_object_set_new(body, "mounts",
@@ -245,7 +246,7 @@ static json_t *cuda_versions(const char *floor)
 static json_t *spot_input(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *cuda = cuda_floor(op->provider, image_of(op)), *name;
+	const char *cuda = cuda_floor(op->provider, rent->image), *name;
 	CLEANUP(json_decref) json_t *env = start_env(op);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *input = json_object(), *pairs = json_array(), *value;
@@ -253,12 +254,13 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	json_object_foreach (env, name, value)
 		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
 	json_object_set_new(input, "name", json_string(rent->name));
-	json_object_set_new(input, "imageName", json_string(image_of(op)));
+	json_object_set_new(input, "imageName", json_string(image_of(op->provider, rent->image)));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
 	json_object_set_new(input, "gpuCount", json_integer(where->count));
-	json_object_set_new(input, "bidPerGpu", json_real((double)(rent->offer.price_microusd_h / where->count) / 1e6));
+	int64_t bid = rent->offer.price_microusd_h - disk_microusd_h(rent->disk_gb, where);
+	json_object_set_new(input, "bidPerGpu", json_real((double)(bid / where->count) / 1e6));
 	json_object_set_new(input, "cloudType", json_string(where->community ? "COMMUNITY" : "SECURE"));
-	json_object_set_new(input, "containerDiskInGb", json_integer(disk_of(rent, where)));
+	json_object_set_new(input, "containerDiskInGb", json_integer(disk_gb_of(rent->disk_gb, where)));
 	json_object_set_new(input, "volumeInGb", json_integer(0));
 	json_object_set_new(input, "volumeMountPath", json_string(rent->mount ? rent->mount : "/workspace"));
 	if (rent->volume.id[0])
@@ -268,6 +270,8 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	if (cuda)
 		json_object_set_new(input, "allowedCudaVersions", cuda_versions(cuda));
 	json_object_set_new(input, "ports", json_string("22/tcp"));
+	if (where->community) /* its hosts need not have an address of their own: no ssh.direct then */
+		json_object_set_new(input, "supportPublicIp", json_true());
 	json_object_set_new(input, "dockerArgs", json_string(args));
 	json_object_set_new(input, "env", pairs);
 	return input;
@@ -386,29 +390,6 @@ enum op_next inspect_next(struct turn *t)
 	return api_done(t);
 }
 
-/* A page of a list must not pass for the whole: what is missing in it would be taken for gone. */
-static int check_whole(const json_t *answer, struct err *err)
-{
-	static const char *const words[] = {"nextcursor",    "next_cursor",   "cursor",	 "next",
-					    "nextpagetoken", "nextpage",      "next_page", "pagetoken"};
-	const char *key;
-	json_t *value;
-
-	json_object_foreach ((json_t *)answer, key, value) {
-		for (size_t i = 0; i < ARRAY_LEN(words); i++)
-			if (!strcasecmp(key, words[i]) && json_string_length(value))
-				return err_set(err, ERR_BUG,
-					       "RunPod's list of pods has further pages (\"%s\"), which this burst cannot ask "
-					       "for: look at RunPod's console, and get a newer burst",
-					       key);
-		if (json_is_object(value) && (!strcasecmp(key, "page") || !strcasecmp(key, "pagination") ||
-					      !strcasecmp(key, "metadata") || !strcasecmp(key, "meta")) &&
-		    check_whole(value, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 /* "burst-ATTEMPT": whoever has changed its environment at RunPod's console has not made another pod of it. What is not in the
  * list counts as gone. */
 static bool has_our_name(const json_t *pod)
@@ -418,7 +399,16 @@ static bool has_our_name(const json_t *pod)
 	return starts_with(name, "burst-") && strspn(name + 6, "0123456789abcdef") == 16 && !name[22];
 }
 
-static int read_list(struct turn *t, const json_t *answer)
+static bool is_listed(const struct op *op, const char *id)
+{
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		if (!strcmp(op->got.pods[i].id, id))
+			return true;
+	return false;
+}
+
+/* 1: there are further pages. */
+static int read_page(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "pods"), *item;
 	struct pod_view view;
@@ -426,8 +416,6 @@ static int read_list(struct turn *t, const json_t *answer)
 
 	if (!json_is_array(list))
 		return err_set(t->err, ERR_TRANSIENT, "listing pods: the answer has no list");
-	if (check_whole(answer, t->err) < 0)
-		return -1;
 	json_array_foreach (list, i, item) {
 		struct marker marker = {0};
 		read_marker(json_object_get(item, "env"), &marker);
@@ -435,9 +423,10 @@ static int read_list(struct turn *t, const json_t *answer)
 			continue; /* not one of burst's */
 		if (pods_read(item, &view, t->err) < 0)
 			return err_wrap(t->err, "listing pods");
-		*add_pod(t->op) = view;
+		if (!t->op->pages || !is_listed(t->op, view.id)) /* others came and went between two pages */
+			*add_pod(t->op) = view;
 	}
-	return 0;
+	return api_further_pages(t, answer, "pods");
 }
 
 enum op_next list_next(struct turn *t)
@@ -445,7 +434,10 @@ enum op_next list_next(struct turn *t)
 	if (!t->reply)
 		return api_ask_pods(t);
 	CLEANUP(json_decref) json_t *answer = api_object(t, "listing pods");
-	return answer && read_list(t, answer) == 0 ? api_done(t) : OP_FAILED;
+	int more = answer ? read_page(t, answer) : -1;
+	if (more > 0)
+		return api_ask_pods(t);
+	return more < 0 ? OP_FAILED : api_done(t);
 }
 
 /* ---- ending ---- */
@@ -577,26 +569,12 @@ static void take_hour(struct op_bill *bill, const json_t *record, size_t *cap)
 	bill->cost_microusd += hour->cost_microusd;
 }
 
-/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's rate. Whether that rate pays for the
- * container's disk is not told either: it does when it lies above the list price by about the share that the bill shows. */
-static bool price_pays_for_disk(const struct op_want *want, int64_t compute, int64_t disk)
+/* Dollars an hour are all that RunPod tells; the seconds in them follow from the pod's price, which holds the disk's. */
+static void imply_seconds(struct op_bill *bill, const struct op_want *want)
 {
-	double share = compute > 0 ? (double)disk / (double)compute : 0;
-	int64_t over = want->bill.price_microusd_h - want->bill.list_microusd_h;
-
-	return want->bill.list_microusd_h > 0 && (double)over > share * (double)want->bill.list_microusd_h / 2;
-}
-
-static void imply_seconds(struct op_bill *bill, const struct op_want *want, int64_t compute)
-{
-	int64_t disk = MAX(bill->cost_microusd - compute, (int64_t)0);
-	bool whole = price_pays_for_disk(want, compute, disk);
-
-	bill->beside_microusd = whole ? 0 : disk;
-	COPY_TEXT(bill->beside_for, "the disk");
 	if (want->bill.price_microusd_h <= 0)
 		return;
-	double ms = (double)(whole ? bill->cost_microusd : compute) * 3600000.0 / (double)want->bill.price_microusd_h;
+	double ms = (double)bill->cost_microusd * 3600000.0 / (double)want->bill.price_microusd_h;
 	bill->billed_ms = (int64_t)MIN(ms, 1e15);
 }
 
@@ -604,7 +582,6 @@ static int read_bill(struct turn *t, const json_t *answer)
 {
 	const json_t *list = json_object_get(answer, "records"), *item;
 	struct op_bill *bill = &t->op->got.billing;
-	int64_t compute = 0;
 	size_t i, cap = 0;
 
 	if (!json_is_array(list))
@@ -613,12 +590,11 @@ static int read_bill(struct turn *t, const json_t *answer)
 		if (strcmp(jsonx_text(item, "podId", ""), t->op->want->id))
 			continue;
 		take_hour(bill, item, &cap);
-		compute += api_microusd(item, "gpuAmount") + api_microusd(item, "cpuAmount");
 	}
 	if (!bill->hour_count)
 		return err_set(t->err, ERR_NOT_FOUND, "RunPod has no record of pod %s's costs yet", t->op->want->id);
 	qsort(bill->hours, bill->hour_count, sizeof(*bill->hours), by_start);
-	imply_seconds(bill, t->op->want, compute);
+	imply_seconds(bill, t->op->want);
 	return 0;
 }
 

@@ -42,8 +42,16 @@ static void add_volume(struct op *op, const struct volume *v)
 	op->got.volumes[op->got.volume_count++] = *v;
 }
 
-/* Those of this name; NULL: all. */
-static int read_list(struct turn *t, const char *name)
+static bool is_listed(const struct op *op, const char *id)
+{
+	for (size_t i = 0; i < op->got.volume_count; i++)
+		if (!strcmp(op->got.volumes[i].id, id))
+			return true;
+	return false;
+}
+
+/* Those of this name; NULL: all. 1: there are further pages. */
+static int read_page(struct turn *t, const char *name)
 {
 	CLEANUP(json_decref) json_t *answer = api_object(t, "listing volumes");
 	const json_t *list = json_object_get(answer, "networkVolumes"), *item;
@@ -59,16 +67,20 @@ static int read_list(struct turn *t, const char *name)
 			continue;
 		if (read_volume(item, &v, t->err) < 0)
 			return -1;
-		add_volume(t->op, &v);
+		if (!t->op->pages || !is_listed(t->op, v.id))
+			add_volume(t->op, &v);
 	}
-	return 0;
+	return api_further_pages(t, answer, "volumes");
 }
 
 enum op_next volumes_next(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
-	return read_list(t, NULL) < 0 ? OP_FAILED : api_done(t);
+		return api_ask_volumes(t);
+	int more = read_page(t, NULL);
+	if (more > 0)
+		return api_ask_volumes(t);
+	return more < 0 ? OP_FAILED : api_done(t);
 }
 
 enum op_next volume_remove_next(struct turn *t)
@@ -235,8 +247,11 @@ static int pick_one(struct turn *t)
 static enum op_next found_or_not(struct turn *t)
 {
 	const struct op_want *want = t->op->want;
+	int more = read_page(t, want->volume.name);
 
-	if (read_list(t, want->volume.name) < 0 || pick_one(t) < 0)
+	if (more > 0)
+		return api_ask_volumes(t);
+	if (more < 0 || pick_one(t) < 0)
 		return OP_FAILED;
 	if (t->op->got.volume_count)
 		return api_done(t);
@@ -264,9 +279,9 @@ static enum op_next made_or_not(struct turn *t)
 	struct volume v;
 
 	if (answer && read_volume(answer, &v, t->err) == 0) {
-		add_volume(t->op, &v);
+		t->op->made = v;
 		t->op->step = LOOK_FOR_ANOTHER;
-		return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
+		return api_ask_volumes(t);
 	}
 	if (t->err->kind != ERR_AMBIGUOUS && !answer)
 		return OP_FAILED;
@@ -281,11 +296,16 @@ static enum op_next made_or_not(struct turn *t)
 static enum op_next look_again(struct turn *t)
 {
 	if (!t->reply)
-		return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
-	if (read_list(t, t->op->want->volume.name) == 0 && t->op->got.volume_count)
+		return api_ask_volumes(t);
+	int more = read_page(t, t->op->want->volume.name);
+	if (more > 0)
+		return api_ask_volumes(t);
+	if (more == 0 && t->op->got.volume_count)
 		return pick_one(t) < 0 ? OP_FAILED : api_done(t);
 	if (++t->op->tries < LOOKS_MOST) {
 		err_clear(t->err);
+		api_first_page(t->op);
+		t->op->got.volume_count = 0;
 		return api_wait(t, LOOK_AGAIN_MS);
 	}
 	*t->err = t->op->first;
@@ -296,25 +316,23 @@ static enum op_next look_again(struct turn *t)
 static enum op_next look_for_another(struct turn *t)
 {
 	struct op *op = t->op;
-	struct volume ours = op->got.volumes[0];
-	bool listed = false;
+	int more = read_page(t, op->want->volume.name);
 
-	op->got.volume_count = 0;
-	if (read_list(t, op->want->volume.name) < 0) {
+	if (more > 0)
+		return api_ask_volumes(t);
+	if (more < 0) {
 		err_clear(t->err);
 		op->got.volume_count = 0;
 	}
-	for (size_t i = 0; i < op->got.volume_count; i++)
-		listed = listed || !strcmp(op->got.volumes[i].id, ours.id);
-	if (!listed)
-		add_volume(op, &ours);
+	if (!is_listed(op, op->made.id))
+		add_volume(op, &op->made);
 	return pick_one(t) < 0 ? OP_FAILED : api_done(t);
 }
 
 enum op_next volume_next(struct turn *t)
 {
 	switch (t->op->step) {
-	case 0: t->op->step++; return api_ask(t, CALL_POLL, "GET", NULL, "/network-volumes");
+	case 0: t->op->step++; return api_ask_volumes(t);
 	case 1: return found_or_not(t);
 	case 2: t->op->step++; return ask_create(t);
 	case 3: return made_or_not(t);

@@ -1,6 +1,6 @@
 # A vendor's API for start scripts: perl http_stub.pl PORTFILE LOG CODES. Writes its port to PORTFILE, then for each request
-# a line "METHOD PATH AUTHORIZATION BODY" to LOG. CODES is a file of "METHOD PATH-REGEX STATUS [LOCATION]" lines, read again
-# each time.
+# a line "METHOD PATH AUTHORIZATION BODY" to LOG, and what the client calls itself to LOG.agents. CODES is a file of
+# "METHOD PATH-REGEX STATUS [LOCATION]" lines, read again each time. Python's own name is refused, as by what guards RunPod's API.
 use strict;
 use warnings;
 use IO::Socket::INET;
@@ -14,11 +14,12 @@ rename "$portfile.new", $portfile;
 $SIG{PIPE} = 'IGNORE';
 while (my $c = $server->accept) {
 	my ($method, $path) = split / /, (<$c> // next);
-	my ($length, $auth) = (0, '-');
+	my ($length, $auth, $agent) = (0, '-', '-');
 	while (defined(my $line = <$c>)) {
 		$line =~ s/\r?\n$//;
 		last if $line eq '';
 		$length = $1 if $line =~ /^content-length:\s*(\d+)/i;
+		$agent = $1 if $line =~ /^user-agent:\s*(.*)/i;
 		$auth = $1 if $line =~ /^authorization:\s*(.*)/i;
 	}
 	my $body = '';
@@ -30,6 +31,10 @@ while (my $c = $server->accept) {
 		if ($m eq $method && $path =~ /^$re$/) { $status = $s; $location = "Location: $to\r\n" if $to; last }
 	}
 	close $f;
+	$status = 403 if $agent =~ /^Python-urllib/;
+	open my $a, '>>', "$log.agents" or die;
+	print $a "$agent\n";
+	close $a;
 	open my $l, '>>', $log or die;
 	print $l "$method $path $auth $body\n";
 	close $l;

@@ -339,6 +339,19 @@ c_running_without_a_tunnel() {
 	render 'boot_limit = "6s";'
 	another_did "did not come up within"
 }
+lists() { # lists TASKS: its rows say so much of a sandbox's task, and nothing of tunnels
+	md_control settings "{\"list_tasks\":\"$1\",\"list_tunnels\":false}" >/dev/null
+	render 'boot_limit = "60s";'
+	all_done 6 1
+	[ "$(asked SandboxGetTunnels)" -ge 1 ] || complain "nobody asked for its address"
+	[ "$(asked SandboxGetTunnels)" -le 13 ] || complain "$(asked SandboxGetTunnels) questions for its address"
+}
+c_lists_do_not_say_when_it_started() {
+	lists unstarted
+}
+c_lists_say_nothing_of_the_task() {
+	lists none
+}
 c_only_the_tunnel_with_tls() {
 	md_fault tls_only
 	render 'boot_limit = "6s";'

@@ -22,7 +22,7 @@ t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
 	rp_control stock '{"flavour":"cpu5g","price":0.01}' >/dev/null # the cheapest now
 	GPUS='"none"' POD='cpu = 3; memory_gb = 24;' rp_config
 	burst offers --json
-	is "$(json 'first | "\(.gpu) \(.gpus) \(.price_usd_hour)"')" "none 0 0.08" "the cheapest offer"
+	is "$(json 'first | "\(.gpu) \(.gpus) \(.price_usd_hour)"')" "none 0 0.08548" "the cheapest offer"
 	burst run --json --trace
 	all_done 12 1
 	is "$(json '.pods[0] | "\(.gpu) \(.region)"')" "none US-KS-2" "where it ran"
@@ -67,7 +67,7 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	folder=$RP_STATE/volumes/$(jq -r .id reply.json)
 	burst volume warm v --memory 7
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt 'volume v of runpod in US-KS-2: filled from a pod without a GPU for $0.0800 an hour; at most $0.0233 in all'
+	has err.txt 'volume v of runpod in US-KS-2: filled from a pod without a GPU for $0.0827 an hour; at most $0.0242 in all'
 	has out.txt 'volume v of runpod: ready for job "e2e", for $'
 	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body | [.cpu, .gpu, .disk, .dataCenterIds]' >created
 	is "$(cat created)" '[{"id":"cpu3g","vcpuCount":2},null,20,["US-KS-2"]]' "what was rented"
@@ -139,7 +139,7 @@ t_told_beforehand() { # what a run would rent, and what would stop it
 	has out.txt EU-RO-1 # all there is
 	burst doctor
 	is "$STATUS" 0 "exit status of doctor ($(grep ^bad out.txt))"
-	has out.txt "runpod: 2 offers for this job, first RTX 4090 at \$0.6900 an hour"
+	has out.txt "runpod: 2 offers for this job, first RTX 4090 at \$0.6955 an hour"
 	has out.txt "runpod: no pod here has told yet whether it can end itself"
 	GPUS='"H100 SXM", "RTX 4900", "RTX 4090"' rp_config
 	burst run --json

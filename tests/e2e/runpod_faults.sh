@@ -42,6 +42,46 @@ c_sold_out_for_ever() {
 	in_vain 4 0
 	is "$(json .error.code)" no_capacity code
 }
+says_400() { # says_400 TIMES WORDS
+	rp_control fault "{\"times\":$1,\"when\":{\"op\":\"createPod\"},\"do\":{\"status\":400,\"detail\":\"$2\"}}" >/dev/null
+}
+c_refused_in_words_of_no_kind() { # the next offer tells
+	says_400 1 "request could not be processed"
+	render
+	all_done 6 1
+	is "$(asked createPod)" 2 creates
+	is "$(gpus_used)" "L40S" "where it went"
+	has err.txt "request could not be processed"
+}
+c_refused_at_every_offer() { # whatever it waits for capacity
+	says_400 -1 "request could not be processed"
+	render 'wait = "10m";'
+	in_vain 6 0
+	is "$(asked createPod)" 2 creates
+	is "$(json .error.code)" refused code
+	has err.txt "runpod refuses what is asked for, at each of its offers (2): look at pod and providers.runpod"
+	has err.txt "request could not be processed"
+}
+c_sold_out_in_other_words() {
+	says_400 2 "No GPUs available"
+	render
+	all_done 6 1
+	is "$(asked createPod)" 3 creates
+}
+c_hosts_too_old_for_the_default_image() { # which is not what runs there
+	rp_control stock '{"cuda":["12.4"]}' >/dev/null
+	rp_config
+	burst offers --json
+	is "$(json 'map(select(.gpu == "RTX 4090")) | length > 0')" true "offers"
+	burst doctor
+	has out.txt "RTX 4090"
+	burst run --json
+	all_done 6 1
+	is "$(asked listGpus '.url | test("minCuda")')" 0 "catalogs with a floor"
+	sed -i '/^pod/d' burst.cfg # so it runs the default one
+	burst offers --json
+	is "$STATUS $(tail -n 1 out.txt)" "0 []" "offers for the default image"
+}
 c_too_many_requests() {
 	rp_control settings '{"quotas":{"minute":60,"hour":3000,"day":50000}}' >/dev/null # those that the fault speaks of
 	rp_fault F6 '"op":"createPod"'
@@ -126,6 +166,32 @@ c_so_dear_that_the_cap_would_break() {
 	all_done 6 2
 	has err.txt "caps.max_cost would not hold"
 	[ "$(json .cost_usd | cut -d. -f1)" -lt 2 ] || complain "it cost $(json .cost_usd)"
+}
+# The vendor's meter runs for the disk too, whether the pod's price shows it or not: the caps hold by that meter.
+big_disk() { # big_disk COST_WITH_DISK: 500 GB on what costs $0.25
+	rp_control settings "{\"billing\":{\"cost_with_disk\":$1}}" >/dev/null
+	GPUS='"RTX A4000"' POD='disk_gb = 500;'
+	rp_config
+	sed -i '/^volume/d' burst.cfg
+	burst offers --json
+	is "$(json 'map(.price_usd_hour) | min')" 0.318494 "the price with its disk"
+	sed -i 's/caps = {/& max_price_per_hour = 0.318494;/; s/max_cost = 2.00/max_cost = 0.004/' burst.cfg
+	slow_worker SLOW=0.4
+	script_lines 300
+	sed -i "s/engine = \"[a-z]*\"/engine = \"test\"/; s/output = \"out\";/& $(sed 's/[\&/]/\\&/g' <<<"$JOB")/" burst.cfg
+	echo 'code = { path = "code"; };' >>burst.cfg
+	burst run --json
+	is "$STATUS $(json .status)" "5 capped" "the end"
+	[ "$(wavs)" -ge 1 ] || complain "nothing was rendered"
+	[ "$(rp_control billing | jq '([.[].usd] | add) <= 0.004')" = true ] || complain "the meter shows $(rp_control billing | jq -c '[.[].usd]')"
+	[ "$(rp_control billing | jq --argjson ours "$(json .cost_usd)" '([.[].usd] | add) <= $ours')" = true ] ||
+		complain "the meter shows $(rp_control billing | jq -c '[.[].usd]'), we say $(json .cost_usd)"
+}
+c_a_big_disk_that_the_price_shows() {
+	big_disk true
+}
+c_a_big_disk_that_the_price_does_not_show() {
+	big_disk false
 }
 c_a_little_dearer_is_taken() {
 	rp_fault F22 '"cost":0.7'
@@ -313,14 +379,26 @@ c_more_than_it_should_say() {
 	render
 	all_done 6 1
 }
-c_a_list_with_further_pages() {
+c_lists_come_in_pages() { # of one row each: what is on the second one is neither gone nor to be made
+	local name
+	for name in a b v; do rp_api POST /v2/network-volumes "{\"name\":\"$name\",\"size\":10,\"dataCenter\":\"EU-RO-1\"}"; done
+	rp_control settings '{"page":1}' >/dev/null
+	slow_worker SLOW=0.4
+	script_lines 40
+	rp_config 'pods = 2; code = { path = "code"; };'
+	burst run --json
+	all_done 40 2
+	is "$(asked createVolume)" 3 "volumes that were made"
+	[ "$(asked listPods '(.url | test("cursor="))')" -ge 1 ] || complain "no second page was asked for"
+}
+c_a_list_with_further_pages() { # which cannot be had: its cursor leads to the first one
 	rp_fault F29 '"times":3,"when":{"op":"listPods"}'
 	render
 	all_done 6 1
 	has err.txt "has further pages"
 }
 c_a_list_that_never_is_whole() {
-	rp_fault F29 '"times":-1'
+	rp_fault F29 '"times":-1,"when":{"op":"listPods"}'
 	rp_config
 	burst_bg run --json
 	wait_for 20 "it to say so" grep -q "has further pages" err.txt
@@ -423,6 +501,14 @@ c_spot_is_taken_back() {
 	all_done 16 2
 	is "$(json '.pods[0].spot')" true spot
 	has err.txt "it is gone"
+}
+c_spot_at_hosts_without_an_address() { # of their own, unless one is asked for
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"bid\":0.1}" >/dev/null
+	RUNPOD='cloud = "COMMUNITY";' rp_config 'spot = true;'
+	sed -i '/^volume/d' burst.cfg # there are none
+	burst run --json
+	all_done 6 1
+	is "$(json '.pods[0].spot')" true spot
 }
 # The create's answer is lost, its client dies, and the vendor takes the pod back before any list shows it.
 c_taken_back_before_anybody_saw_it() {

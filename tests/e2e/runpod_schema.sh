@@ -52,6 +52,8 @@ def problem(method, url, body):
         return f"{template} takes no {method}"
     known = {p["name"]: p for p in map(resolve, item.get("parameters", []) + op.get("parameters", [])) if p["in"] == "query"}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if name == "cursor" and template in ("/v2/pods", "/v2/network-volumes"):
+            continue  # sent to a server that has named one, which this version of the file's does not
         if name not in known:
             return f"{template} knows no parameter {name}"
         schema = resolve(known[name].get("schema", {}))

@@ -315,7 +315,56 @@ test_runpod() {
 		grep -q rpa_secret "$top/argv" && fail "the key stood in argv of $tool"
 		kill -9 $pid
 	done
+	check 'what the tools call themselves' "$(sort -u "$top/requests.agents")" burst/1
 	POD_PATH=
+}
+
+# A tool that is refused with everything it asks; what it was told on stdin is kept.
+refused_tool() { # NAME
+	printf '#!/bin/sh\necho "%s" >>"%s/refused"\necho 403\n' "$1" "$top" >"$farm/$1"
+	chmod 755 "$farm/$1"
+}
+
+# 403 may be meant for the tool: the next one is asked with, and where there is none, curl is installed.
+test_runpod_refuses_the_tool() {
+	: >"$top/refused"
+	only_tools perl
+	refused_tool python3
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 204'
+	until_true test -e "$dir/home/switch"
+	check 'switch' "$(cat "$dir/home/switch")" 'unproven http 200 perl'
+	echo over >"$dir/home/end"
+	until_true grep -q '^ok http 204 perl' "$dir/home/switch"
+	check 'who was refused' "$(sort -u "$top/refused")" python3
+	kill -9 $pid
+	rm -f "$farm/python3"
+
+	only_tools
+	refused_tool python3
+	rm -f "$farm/apt-get" "$farm/curl"
+	printf '#!/bin/sh\necho 0\n' >"$farm/id.new"
+	printf '#!/bin/sh\n[ "$1" = add ] && ln -s "%s" "%s/curl"\n' "$(command -v curl)" "$farm" >"$farm/apk.new"
+	for f in id apk; do chmod 755 "$farm/$f.new" && mv -f "$farm/$f.new" "$farm/$f"; done
+	runpod 'GET /v2/pods/pod7x 200'
+	until_true test -e "$dir/home/switch"
+	check 'switch after an install' "$(cat "$dir/home/switch")" 'unproven http 200 curl'
+	kill -9 $pid
+	rm -f "$farm/curl" "$farm/python3" "$farm/apk"
+	POD_PATH=
+}
+
+test_openssl_says_who_it_is() {
+	only_tools
+	printf '#!/bin/sh\ncat >>"%s/openssl.said"\nprintf "HTTP/1.1 200 OK\\r\\n"\n' "$top" >"$farm/openssl"
+	chmod 755 "$farm/openssl"
+	sed "s|^PATH=.*|PATH=\$PATH|" "$here/jobs/agent/start.sh" >"$top/start.sh"
+	SCRIPT=$top/start.sh
+	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL=https://localhost:1
+	until_true grep -q '^unproven http 200 openssl' "$dir/home/switch"
+	tr -d '\r' <"$top/openssl.said" | grep -qx 'User-Agent: burst/1' || fail 'no User-Agent by openssl'
+	kill -9 $pid
+	rm -f "$farm/openssl"
+	SCRIPT=$here/jobs/agent/start.sh POD_PATH=
 }
 
 # The key goes nowhere but to the address that we gave.

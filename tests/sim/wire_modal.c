@@ -564,8 +564,9 @@ static void tell_row(struct exchange *x, struct machine *m, struct row_told *to)
 	to->info.tags = to->tags;
 	modal__client__task_info__init(&to->task);
 	to->task.gpu_type = (char *)wire_gpus[m->offer / 2].modal;
-	to->task.has_started_at = m->running;
-	to->task.started_at = m->running ? modal_seconds(x, m, m->runs_at) : 0;
+	bool told = m->running && !(x->plan->vague && (m - x->s->machines) % 2); /* nobody has promised that it is */
+	to->task.has_started_at = told;
+	to->task.started_at = told ? modal_seconds(x, m, m->runs_at) : 0;
 	to->info.task_info = &to->task;
 	if (m->running && !x->plan->vague) {
 		set_tunnel(x, m, &to->tunnel);

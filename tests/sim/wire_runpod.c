@@ -218,13 +218,20 @@ static bool refused(struct exchange *x, const struct create *c)
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 2); break;
 	case ERR_TRANSIENT: problem(x, 400, PASSING); break;
 	case ERR_CREDENTIALS: problem(x, 401, "missing bearer token"); break;
-	case ERR_REFUSED: problem(x, 403, "access denied"); break;
+	case ERR_REFUSED:
+		if (x->s->now % 2)
+			problem(x, 403, "access denied");
+		else
+			problem(x, 400, "request could not be processed");
+		break;
 	default:
 		if (x->s->now % 2)
 			problem(x, 500, "internal error");
 	}
 	return true;
 }
+
+enum { DISK_MICROUSD_H = 5480 }; /* 40 GB: in the pod's cost and on its bill, and in no catalog */
 
 static struct machine *make(struct exchange *x, const struct create *c, const json_t *body, const char *cloud, int64_t bid, bool twin)
 {
@@ -235,6 +242,7 @@ static struct machine *make(struct exchange *x, const struct create *c, const js
 		m->spot = true;
 		m->price = m->price * bid / x->s->prices[c->provider][c->offer];
 	}
+	m->price += DISK_MICROUSD_H;
 	COPY_TEXT(w->name, jsonx_text(body, "name", ""));
 	w->locked = strikes(x->s, F_POD_LOCKED) != NULL;
 	w->env = json_incref(json_object_get(body, "env"));

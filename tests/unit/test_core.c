@@ -463,6 +463,77 @@ static void test_refused_creates(void **state)
 	}
 }
 
+/* What each of three offers answers, in turn, and whether the vendor is given up then. */
+static const struct {
+	const char *name;
+	enum err_kind kinds[3]; /* ERR_NONE: it is given, and of no use */
+	int64_t max_price;
+	int status; /* at once; -1: the run goes on */
+} all_refused[] = {
+	{"all refused", {ERR_REFUSED, ERR_REFUSED, ERR_REFUSED}, 0, 6},
+	{"one may be there again", {ERR_REFUSED, ERR_NO_CAPACITY, ERR_REFUSED}, 0, -1},
+	{"one was given", {ERR_NONE, ERR_REFUSED, ERR_REFUSED}, 0, -1},
+	{"all that the caps allow", {ERR_REFUSED, ERR_REFUSED}, 1200000, 6},
+};
+
+static void test_all_offers_are_refused(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1100000), offer(2, 1300000)};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all_refused); i++) {
+		const char *name = all_refused[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_price_microusd_h = all_refused[i].max_price;
+		start_with(&b, offers, ARRAY_LEN(offers));
+		for (int k = 0; k < 3 && !core_stopping(b.core); k++) {
+			if (all_refused[i].kinds[k]) {
+				tell_err(&b, EV_RENT_FAILED, k, all_refused[i].kinds[k]);
+				continue;
+			}
+			rented(&b, k);
+			list_in(&b, POD_STATE_FAILED, k, -1);
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = offers + 1, .count = 2}); /* that one is not free any more */
+		}
+		check_int(name, "stopping", core_stopping(b.core), all_refused[i].status >= 0);
+		if (core_stopping(b.core)) {
+			end_well(&b);
+			check_int(name, "exit", exit_status(&b), all_refused[i].status);
+		}
+		tear_down(&b);
+	}
+}
+
+/* The other one is not held to it, and is why a run ends that waits for it. */
+static void test_refused_by_one_vendor_of_two(void **state)
+{
+	struct offer o = offer(0, 1000000), other = offer(1, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	start_with(&b, &o, 1);
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_REFUSED);
+	int64_t began_at = b.now;
+	COPY_TEXT(other.provider, "beta");
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	for (int k = 0; k < 99 && !core_ended(b.core); k++) {
+		int last = core_pod_count(b.core) - 1;
+		if (did(&b, ACT_OFFERS, -1))
+			tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &other, .count = 1});
+		else if (pod(&b, last)->phase == POD_RENTING)
+			tell_err(&b, EV_RENT_FAILED, last, ERR_NO_CAPACITY);
+		else
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+	}
+	assert_true(b.now - began_at >= MINUTE);
+	assert_int_equal(exit_status(&b), 4);
+	tear_down(&b);
+}
+
 /* A thousand creates at once would wait for the account's limits and for each other. */
 static void test_wide_runs_rent_a_few_at_once(void **state)
 {
@@ -813,6 +884,7 @@ static const struct {
 	{"at the cap", 1200000, true},
 	{"above the cap", 1200001, false},
 	{"the vendor does not say", 0, true},
+	{"less: what it bills beside is left out", 900000, true},
 };
 
 static void test_price_of_what_came(void **state)
@@ -829,8 +901,7 @@ static void test_price_of_what_came(void **state)
 		check_phase(&b, prices[i].name, 0, prices[i].kept ? POD_CONNECTING : POD_RELEASING);
 		check_int(prices[i].name, "releases", did(&b, ACT_RELEASE, 0), !prices[i].kept);
 		check_int(prices[i].name, "creates", did(&b, ACT_RENT, -1), 0);
-		if (prices[i].price)
-			check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h, prices[i].price);
+		check_int(prices[i].name, "price", pod(&b, 0)->price_microusd_h, MAX(prices[i].price, INT64_C(1000000)));
 		tear_down(&b);
 	}
 }
@@ -2826,6 +2897,8 @@ int main(void)
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
 		cmocka_unit_test(test_refused_creates),
+		cmocka_unit_test(test_all_offers_are_refused),
+		cmocka_unit_test(test_refused_by_one_vendor_of_two),
 		cmocka_unit_test(test_wide_runs_rent_a_few_at_once),
 		cmocka_unit_test(test_limits_of_the_account),
 		cmocka_unit_test(test_offers_do_not_come),

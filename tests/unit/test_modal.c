@@ -869,6 +869,75 @@ static void test_list(void **state)
 	played_free(&p);
 }
 
+static void forget_known(void)
+{
+	memset(provider->known, 0, sizeof(provider->known));
+	provider->next_known = 0;
+}
+
+/* That a sandbox runs may be told by its row in other ways, or by its having an address alone. */
+static void test_rows_that_do_not_say_when_it_started(void **state)
+{
+	(void)state;
+	Modal__Client__TunnelData ssh = {.base = MESSAGE(tunnel_data), .unencrypted_host = (char *)"r435.modal.host", .has_unencrypted_port = true,
+					 .unencrypted_port = 34797, .has_container_port = true, .container_port = 22};
+	Modal__Client__TunnelData *tunnels[] = {&ssh};
+	Modal__Client__GenericResult late = {.base = MESSAGE(generic_result), .has_status = true, .status = 4};
+	Modal__Client__SandboxGetTunnelsResponse not_yet = {.base = MESSAGE(sandbox_get_tunnels_response), .result = &late};
+	Modal__Client__SandboxGetTunnelsResponse up = {.base = MESSAGE(sandbox_get_tunnels_response), .result = &success, .n_tunnels = 1, .tunnels = tunnels};
+	Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .id = (char *)"ta-1"};
+	Modal__Client__SandboxInfo ready = row("sb-ready", 400, 5, NULL), shown = row("sb-shown", 300, 5, NULL), queued = row("sb-queued", 200, 5, NULL),
+				   scheduled = row("sb-scheduled", 100, 5, &task);
+	Modal__Client__SandboxInfo *rows[] = {&ready, &shown, &queued, &scheduled}, *one[] = {&scheduled}, *other[] = {&queued};
+	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 4, .sandboxes = rows};
+	Modal__Client__SandboxListResponse page1 = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = one};
+	Modal__Client__SandboxListResponse page2 = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = other};
+
+	ready.has_ready_at = true;
+	ready.ready_at = 410;
+	shown.n_tunnels = 1;
+	shown.tunnels = tunnels;
+	/* the ready one and the scheduled one are asked for theirs; the queued one has only just been seen */
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){TOKEN, LIST(&page), LIST(NULL), {"SandboxGetTunnels", 0, &not_yet, NULL},
+								      {"SandboxGetTunnels", 0, &not_yet, NULL}}, 5);
+	assert_int_equal(p.last, OP_DONE);
+	UNPACKED(SandboxGetTunnelsRequest, t1, &p.call[3], sandbox_get_tunnels_request);
+	UNPACKED(SandboxGetTunnelsRequest, t2, &p.call[4], sandbox_get_tunnels_request);
+	assert_string_equal(t1->sandbox_id, "sb-ready");
+	assert_string_equal(t2->sandbox_id, "sb-scheduled");
+	assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+	assert_int_equal(p.result.pods[1].state, POD_STATE_RUNNING);
+	assert_int_equal(p.result.pods[1].port, 34797);
+	assert_int_equal(p.result.pods[2].state, POD_STATE_CREATING);
+	assert_int_equal(p.result.pods[3].state, POD_STATE_CREATING);
+	played_free(&p);
+	forget_known();
+	/* each no more often than every few seconds */
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), LIST(NULL), {"SandboxGetTunnels", 0, &not_yet, NULL}}, 3);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), LIST(NULL)}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pods[0].state, POD_STATE_CREATING);
+	played_free(&p);
+	provider->known[0].asked_ms -= 60000;
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), LIST(NULL), {"SandboxGetTunnels", 0, &up, NULL}}, 3);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+	assert_string_equal(p.result.pods[0].host, "r435.modal.host");
+	played_free(&p);
+	/* without a word of its task: after a while */
+	forget_known();
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page2), LIST(NULL)}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	played_free(&p);
+	provider->known[0].seen_ms -= 60000;
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page2), LIST(NULL), {"SandboxGetTunnels", 0, &up, NULL}}, 3);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+	played_free(&p);
+}
+
 /* The list has the living alone: what it lacks, and was there, is asked how it ended. */
 static void test_ends(void **state)
 {
@@ -937,7 +1006,7 @@ static void test_ends(void **state)
 		played_free(&p);
 	}
 	/* one that was made here and never listed; who knows of no such sandbox proves nothing */
-	memset(provider->known, 0, sizeof(provider->known));
+	forget_known();
 	modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_CREATING});
 	struct played p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 5, NULL, NULL}}, 2);
 	assert_int_equal(p.last, OP_DONE);
@@ -2011,6 +2080,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_image_recipe, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_image_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_rows_that_do_not_say_when_it_started, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),

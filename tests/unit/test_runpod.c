@@ -162,6 +162,9 @@ static void check_call(const struct played *p, int i, const char *method, const 
 		GPU("NVIDIA GeForce RTX 5090", "RTX 5090", "32", "0.99", "0.69", "MEDIUM", DC("US-KS-2", "MEDIUM")) ","         \
 		GPU("NVIDIA L40S", "L40S", "48", "0.86", "0.79", "NONE", "") ","                                               \
 		GPU("NVIDIA GeForce RTX 3090 Ti", "RTX 3090 Ti", "24", "0.46", "0.27", "LOW", DC("EU-RO-1", "LOW")) "]}"
+/* what a container's disk costs an hour: of 40 GB, which is the default, and of 20 GB */
+enum { DISK_40 = 5480, DISK_20 = 2740 };
+
 #define CATALOG_URL ROOT "/v2/catalog/gpus?include=AVAILABILITY&product=POD"
 
 static struct op_want wanting(const char *const *gpus)
@@ -186,7 +189,7 @@ static void offers_are_read(void **state)
 	assert_string_equal(o->gpu, "RTX 4090");
 	assert_string_equal(o->region, "EU-RO-1");
 	assert_string_equal(o->stock, "low");
-	assert_int_equal(o->price_microusd_h, 690000);
+	assert_int_equal(o->price_microusd_h, 690000 + DISK_40);
 	assert_int_equal(o->vram_gb, 24);
 	assert_int_equal(o->wish, 1);
 	assert_string_equal(p.result.offers[1].region, "US-KS-2");
@@ -212,7 +215,7 @@ static void names_are_taken_as_people_write_them(void **state)
 		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
 		check_done(cases[i].wish, &p);
 		if ((int)p.result.offer_count != cases[i].offers || p.result.offers[0].gpus != cases[i].gpus ||
-		    p.result.offers[0].price_microusd_h != cases[i].price)
+		    p.result.offers[0].price_microusd_h != cases[i].price + DISK_40)
 			fail_msg("%s: %zu offers", cases[i].wish, p.result.offer_count);
 		played_free(&p);
 	}
@@ -292,7 +295,7 @@ static void clouds_and_datacenters_narrow_it(void **state)
 	assert_int_equal(p.result.offer_count, 3);
 	/* naming data centres keeps a COMMUNITY pod from being placed at all */
 	assert_string_equal(p.result.offers[2].id, "COMMUNITY//1/NVIDIA GeForce RTX 4090");
-	assert_int_equal(p.result.offers[2].price_microusd_h, 340000);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 340000 + DISK_40);
 	played_free(&p);
 	section_add_item(conf, "datacenters", "US-KS-2", "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, CATALOG});
@@ -325,7 +328,7 @@ static void spot_is_a_tenth_above_the_floor(void **state)
 	check_call(&p, 1, "POST", ROOT "/graphql");
 	assert_int_equal(p.result.offer_count, 4);
 	assert_true(p.result.offers[2].spot);
-	assert_int_equal(p.result.offers[2].price_microusd_h, 220000);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 220000 + DISK_40);
 	played_free(&p);
 	section_set_int(conf, "bid", 150000, "test");
 	p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
@@ -506,9 +509,9 @@ static void cpu_pods_are_offered(void **state)
 	assert_string_equal(o->stock, "low");
 	assert_int_equal(o->gpus, 0);
 	assert_int_equal(o->vram_gb, 0);
-	assert_int_equal(o->price_microusd_h, 80000);
+	assert_int_equal(o->price_microusd_h, 80000 + DISK_20);
 	assert_string_equal(p.result.offers[2].id, "SECURE/US-KS-2/2 vCPU/cpu3m");
-	assert_int_equal(p.result.offers[2].price_microusd_h, 120000);
+	assert_int_equal(p.result.offers[2].price_microusd_h, 120000 + DISK_20);
 	played_free(&p);
 	/* spot is not asked for: there is none */
 	want.offers.spot = true;
@@ -660,7 +663,14 @@ static const struct {
 	 ERR_NO_CAPACITY, ERR_NONE, "no longer any instances"},
 	{"the machine is full", {400, PROBLEM(400, "This machine does not have the resources to deploy your pod.")},
 	 ERR_NO_CAPACITY, ERR_NONE, ""},
-	{"a rule", {400, PROBLEM(400, "minCudaVersion and allowedCudaVersions are exclusive")}, ERR_CONFIG, ERR_CONFIG, "exclusive"},
+	{"no GPUs", {400, PROBLEM(400, "No GPUs available")}, ERR_NO_CAPACITY, ERR_NONE, ""},
+	{"no machines", {400, PROBLEM(400, "no machines available in EU-RO-1")}, ERR_NO_CAPACITY, ERR_NONE, ""},
+	{"unavailable", {400, PROBLEM(400, "this GPU type is unavailable")}, ERR_NO_CAPACITY, ERR_CONFIG, ""},
+	{"refresh", {400, PROBLEM(400, "Please refresh and try again.")}, ERR_NO_CAPACITY, ERR_CONFIG, ""},
+	/* the next offer may be given all the same; to a question it is a no */
+	{"words of no kind", {400, PROBLEM(400, "request could not be processed")}, ERR_REFUSED, ERR_CONFIG, "could not be processed"},
+	{"a rule", {400, PROBLEM(400, "minCudaVersion and allowedCudaVersions are exclusive")}, ERR_REFUSED, ERR_CONFIG, "exclusive"},
+	{"no place", {400, PROBLEM(400, "Failed to find data center, please try again.")}, ERR_TRANSIENT, ERR_TRANSIENT, ""},
 	{"a hiccup", {400, PROBLEM(400, "Something went wrong. Please try again later or contact support.")}, ERR_TRANSIENT,
 	 ERR_TRANSIENT, ""},
 	{"401", {401, PROBLEM(401, "missing bearer token")}, ERR_CREDENTIALS, ERR_CREDENTIALS, "missing bearer token"},
@@ -703,6 +713,62 @@ static void every_failure_has_its_kind(void **state)
 	}
 }
 
+/* A GraphQL that has changed, or is gone, ends spot and nothing else. */
+static void a_spot_pod_is_refused_by_http(void **state)
+{
+	static const struct {
+		struct answer answer;
+		enum err_kind kind;
+	} refusals[] = {
+		{{400, "{\"errors\":[{\"message\":\"Unknown type \\\"PodRentInterruptableInput\\\".\"}]}"}, ERR_REFUSED},
+		{{404, PROBLEM(404, "resource not found")}, ERR_REFUSED},
+		{{410, "Gone"}, ERR_REFUSED},
+		{{422, PROBLEM(422, "no")}, ERR_REFUSED},
+		{{401, PROBLEM(401, "no")}, ERR_CREDENTIALS},
+		{{500, "oops"}, ERR_AMBIGUOUS},
+	};
+	struct op_want want = a_rent();
+
+	(void)state;
+	want.rent.offer.spot = true;
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		struct played p = PLAY(OP_RENT, &want, refusals[i].answer);
+		check_failed("spot", &p, refusals[i].kind);
+		played_free(&p);
+	}
+}
+
+/* The catalog hides no host from an image that could run there, and a create asks for the same floor. */
+static void the_image_decides_the_floor(void **state)
+{
+	static const struct {
+		const char *conf, *wanted, *floor;
+	} cases[] = {
+		{NULL, NULL, "&minCudaVersion=12.8"},
+		{NULL, RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+		{NULL, "me/mine:1", ""},
+		{"me/mine:1", NULL, ""},
+		{"me/mine:1", RUNPOD_IMAGE, "&minCudaVersion=12.8"},
+	};
+	static const char *const gpus[] = {"RTX 4090", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(free_text) char *url = xasprintf(CATALOG_URL "&count=1&cloud=SECURE%s", cases[i].floor);
+		struct op_want want = wanting(gpus), rent = a_rent();
+		section_set_text(conf, "image", cases[i].conf ? cases[i].conf : RUNPOD_IMAGE, "test");
+		want.offers.image = rent.rent.image = cases[i].wanted;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG});
+		check_done("offers", &p);
+		check_call(&p, 0, "GET", url);
+		played_free(&p);
+		p = PLAY(OP_RENT, &rent, {201, "{\"id\":\"p1\"}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		assert_int_equal(json_object_get(json_object_get(body, "gpu"), "minCudaVersion") != NULL, cases[i].floor[0] != '\0');
+		played_free(&p);
+	}
+}
+
 /* F6: the window that is exhausted may open later than Retry-After says. */
 static void a_429_waits_for_every_window(void **state)
 {
@@ -723,7 +789,7 @@ static void a_spot_pod_is_bid_for(void **state)
 
 	(void)state;
 	want.rent.offer.spot = true;
-	want.rent.offer.price_microusd_h = 440000;
+	want.rent.offer.price_microusd_h = 440000 + DISK_40; /* the bid is for the GPUs alone */
 	struct played p = PLAY(OP_RENT, &want, {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\",\"desiredStatus\":"
 						     "\"RUNNING\",\"imageName\":\"x\",\"machineId\":\"m\"}}}"});
 	check_done("spot", &p);
@@ -734,12 +800,13 @@ static void a_spot_pod_is_bid_for(void **state)
 	assert_string_equal(jsonx_text(input, "gpuTypeId", ""), "NVIDIA GeForce RTX 4090");
 	assert_true(jsonx_number(input, "bidPerGpu", 0) > 0.2199 && jsonx_number(input, "bidPerGpu", 0) < 0.2201);
 	assert_string_equal(jsonx_text(input, "ports", ""), "22/tcp");
+	assert_null(json_object_get(input, "supportPublicIp")); /* SECURE hosts have one */
 	assert_string_equal(jsonx_text(input, "networkVolumeId", ""), "agv6w2qcg7");
 	assert_string_equal(jsonx_text(json_array_get(json_object_get(input, "allowedCudaVersions"), 0), "", "-"), "-");
 	assert_string_equal(json_string_value(json_array_get(json_object_get(input, "allowedCudaVersions"), 0)), "12.8");
 	check_start_command(jsonx_text(input, "dockerArgs", ""), want.rent.start_script);
 	assert_true(p.result.pods[0].spot);
-	assert_int_equal(p.result.pods[0].price_microusd_h, 440000);
+	assert_int_equal(p.result.pods[0].price_microusd_h, 440000 + DISK_40);
 	played_free(&p);
 
 	static const struct {
@@ -899,15 +966,50 @@ static void only_marked_pods_are_listed(void **state)
 	assert_string_equal(p.result.pods[0].id, "p3");
 	assert_string_equal(p.result.pods[0].marker.attempt, "");
 	played_free(&p);
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"abc\"}"});
-	check_failed("F29: one page", &p, ERR_BUG);
+}
+
+#define POD_ROW(id) "{\"id\":\"" id "\",\"name\":\"burst-0123456789abcdef\",\"status\":\"RUNNING\"}"
+#define PAGE(rows, more) "{\"pods\":[" rows "],\"pagination\":" more "}"
+#define MORE(cursor) "{\"hasNextPage\":true,\"nextCursor\":\"" cursor "\"}"
+
+static void a_list_of_several_pages_is_read_to_its_end(void **state)
+{
+	struct op_want want = {0};
+	struct played p = PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1") "," POD_ROW("p2"), MORE("a+b/c="))},
+			       {200, PAGE(POD_ROW("p2") "," POD_ROW("p3"), MORE("z"))},
+			       {200, PAGE(POD_ROW("p4"), "{\"hasNextPage\":false,\"nextCursor\":null}")});
+
+	(void)state;
+	check_done("three pages", &p);
+	check_call(&p, 0, "GET", ROOT "/v2/pods");
+	check_call(&p, 1, "GET", ROOT "/v2/pods?cursor=a%2Bb%2Fc%3D");
+	check_call(&p, 2, "GET", ROOT "/v2/pods?cursor=z");
+	assert_int_equal(p.result.pod_count, 4); /* what stood on two of them is one */
+	assert_string_equal(p.result.pods[3].id, "p4");
 	played_free(&p);
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"pagination\":{\"next\":\"abc\"}}"});
-	check_failed("F29: one page, said elsewhere", &p, ERR_BUG);
+	p = PLAY(OP_LIST, &want, {200, PAGE(POD_ROW("p1"), MORE("a"))}, {500, "oops"});
+	check_failed("half a list is none", &p, ERR_TRANSIENT);
 	played_free(&p);
-	p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":null,\"next\":\"\"}"});
-	check_done("the last page", &p);
-	played_free(&p);
+
+	static const struct {
+		const char *name, *page;
+		bool failed;
+	} pages[] = {
+		{"the same page again", PAGE("", MORE("a")), true},
+		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"), true},
+		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
+		{"the last one", "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
+		if (pages[i].failed) {
+			check_failed(pages[i].name, &p, ERR_BUG);
+			assert_non_null(strstr(p.err.msg, "has further pages"));
+		} else {
+			check_done(pages[i].name, &p);
+		}
+		played_free(&p);
+	}
 }
 
 /* ---- ending ---- */
@@ -1022,8 +1124,8 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 		 {200, "{\"records\":[" RECORD("a", "0.13", "0.12") "," RECORD("a", "0.07", "0.06") "," RECORD("b", "9", "9") "]}"});
 	check_done("records", &p);
 	assert_int_equal(p.result.billing.cost_microusd, 200000);
-	assert_int_equal(p.result.billing.billed_ms, 900000);
-	assert_int_equal(p.result.billing.beside_microusd, 20000);
+	assert_int_equal(p.result.billing.billed_ms, 1000000);
+	assert_int_equal(p.result.billing.beside_microusd, 0);
 	assert_false(p.result.billing.reported);
 	assert_int_equal(p.result.billing.hour_count, 2);
 	assert_int_equal(p.result.billing.hours[1].cost_microusd, 70000);
@@ -1040,29 +1142,30 @@ static void bills_are_dollars_and_imply_seconds(void **state)
 	played_free(&p);
 }
 
-/* An hour of a GPU at 0.44 with a disk at 0.0055: whether the pod's price holds the disk shows against the list price. */
-static void a_price_may_pay_for_the_disk(void **state)
+/* The disk is in each offer's price, for what was asked for. */
+static void a_price_pays_for_the_disk(void **state)
 {
 	static const struct {
-		const char *name;
-		int64_t price, list, billed_ms, beside;
-	} cases[] = {
-		{"the disk beside the price", 440000, 440000, 3600000, 5500},
-		{"the disk within it", 445500, 440000, 3600000, 0},
-		{"a discount, the disk beside it", 400000, 440000, 3960000, 5500},
-		{"no list price: the GPU alone", 440000, 0, 3600000, 5500},
-	};
+		int64_t disk_gb, price;
+	} cases[] = {{0, 690000 + DISK_40}, {40, 690000 + DISK_40}, {10, 690000 + DISK_20}, {500, 690000 + 68494}, {1000, 690000 + 136987}};
+	static const char *const gpus[] = {"RTX 4090", NULL};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct op_want want = {.id = "a"};
-		want.bill.price_microusd_h = cases[i].price;
-		want.bill.list_microusd_h = cases[i].list;
-		struct played p = PLAY(OP_BILLING, &want, {200, "{\"records\":[" RECORD("a", "0.4455", "0.44") "]}"});
-		check_done(cases[i].name, &p);
-		if (p.result.billing.billed_ms != cases[i].billed_ms || p.result.billing.beside_microusd != cases[i].beside)
-			fail_msg("%s: got %lld ms and %lld beside", cases[i].name, (long long)p.result.billing.billed_ms,
-				 (long long)p.result.billing.beside_microusd);
+		struct op_want want = wanting(gpus), rent = a_rent();
+		want.offers.disk_gb = rent.rent.disk_gb = cases[i].disk_gb;
+		want.offers.spot = true;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, FLOORS});
+		check_done("offers", &p);
+		assert_int_equal(p.result.offers[0].price_microusd_h, cases[i].price);
+		assert_int_equal(p.result.offers[2].price_microusd_h, cases[i].price - 690000 + 220000);
+		rent.rent.offer = p.result.offers[2];
+		rent.rent.volume.id[0] = '\0';
+		played_free(&p);
+		p = PLAY(OP_RENT, &rent, {200, "{\"data\":{\"podRentInterruptable\":{\"id\":\"spot1\"}}}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const json_t *input = json_object_get(json_object_get(body, "variables"), "input");
+		assert_int_equal((int64_t)(jsonx_number(input, "bidPerGpu", 0) * 1e6 + 0.5), 220000);
 		played_free(&p);
 	}
 }
@@ -1306,6 +1409,29 @@ static struct op_want a_file(void)
 					 .path = "runs/r 1/a#b.wav",
 					 .local = "/tmp/x",
 					 .max_bytes = 100}};
+}
+
+/* It would be made a second time else, and billed for ever. */
+static void a_volume_on_a_later_page_is_found(void **state)
+{
+	struct op_want want = {.volume = {.name = "cache", .size_gb = 20, .create = true}};
+	struct played p = PLAY(OP_VOLUME, &want,
+			       {200, "{\"networkVolumes\":[" VOLUME("v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
+			       {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
+
+	(void)state;
+	check_done("found", &p);
+	check_call(&p, 1, "GET", ROOT "/v2/network-volumes?cursor=c2");
+	assert_string_equal(p.result.volumes[0].id, "v2");
+	played_free(&p);
+	p = PLAY(OP_VOLUMES, &want, {200, "{\"networkVolumes\":[" VOLUME("v1", "a", "EU-RO-1") "],\"pagination\":" MORE("c2") "}"},
+		 {200, VOLUMES(VOLUME("v2", "cache", "US-KS-2"))});
+	check_done("all", &p);
+	assert_int_equal(p.result.volume_count, 2);
+	played_free(&p);
+	p = PLAY(OP_VOLUME, &want, {200, "{\"networkVolumes\":[],\"pagination\":{\"hasNextPage\":true}}"});
+	check_failed("more, and not where", &p, ERR_BUG);
+	played_free(&p);
 }
 
 static void with_s3_keys(void)
@@ -1607,6 +1733,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(offers_are_read),
+		T(the_image_decides_the_floor),
 		T(names_are_taken_as_people_write_them),
 		T(what_cannot_be_offered_says_why),
 		T(what_is_passed_over_is_said),
@@ -1620,6 +1747,7 @@ int main(void)
 		T(a_plain_create_names_no_more_than_it_must),
 		T(filters_that_the_server_does_not_know_are_left_out),
 		T(every_failure_has_its_kind),
+		T(a_spot_pod_is_refused_by_http),
 		T(a_429_waits_for_every_window),
 		T(a_spot_pod_is_bid_for),
 		T(a_volume_pins_the_create),
@@ -1627,12 +1755,14 @@ int main(void)
 		T(a_preempted_spot_pod_is_known),
 		T(a_thousand_pods_can_be_listed),
 		T(only_marked_pods_are_listed),
+		T(a_list_of_several_pages_is_read_to_its_end),
+		T(a_volume_on_a_later_page_is_found),
 		T(a_release_is_done_when_accepted_or_gone),
 		T(a_locked_pod_is_unlocked),
 		T(what_is_no_id_never_stands_in_a_url),
 		T(logs_are_what_came_in_time),
 		T(bills_are_dollars_and_imply_seconds),
-		T(a_price_may_pay_for_the_disk),
+		T(a_price_pays_for_the_disk),
 		T(the_balance_is_told),
 		T(doctor_hears_what_is_wrong),
 		T(a_volume_is_found_by_name),

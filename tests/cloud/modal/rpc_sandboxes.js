@@ -128,6 +128,11 @@ function task_info(sb) {
 	};
 }
 
+function listed_task(sb, how) {
+	if (how === 'none') return {};
+	return { taskInfo: { ...task_info(sb), ...(how === 'unstarted' ? { startedAt: 0 } : {}) } };
+}
+
 function list({ world, message, does }) {
 	const { appId, beforeTimestamp, includeFinished, tags } = message;
 	const before_s = beforeTimestamp || Infinity;
@@ -143,7 +148,7 @@ function list({ world, message, does }) {
 		sandboxes: rows.slice(0, world.settings.page).map((sb) => ({
 			id: sb.id,
 			createdAt: sb.created_ms / 1000,
-			taskInfo: task_info(sb),
+			...listed_task(sb, world.settings.list_tasks),
 			appId: sb.app.id,
 			tags: sb.tags,
 			name: sb.name || '',

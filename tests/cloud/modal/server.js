@@ -49,6 +49,7 @@ const SETTINGS = {
 	timeout_from: 'created', // or 'running': when timeout_secs begins to count
 	tunnels_of_ended: 'NOT_FOUND', // or FAILED_PRECONDITION
 	list_tunnels: true, // do the rows of a list bear them?
+	list_tasks: 'whole', // and the task's info? 'unstarted': without started_at; 'none'
 	auth_token_s: 1200,
 	auth_token_everywhere: false, // also calls of the first kind need the auth token
 	router_token_s: 600,

@@ -46,7 +46,10 @@ function create(world, does, input, spot) {
 	if (!gpu || (spot && input.bidPerGpu < gpu.bid)) fail(CAPACITY);
 	const body = as_v2(input);
 	if (body.mounts.network && body.cloud === 'ALL') body.cloud = 'SECURE';
-	const pod = make_pod(world, body, does.pod, { spot, bid: input.bidPerGpu, country: input.countryCode });
+	const quirks = { ...does.pod };
+	// hosts there need not have a public address: only who asks for one has it
+	if (body.cloud === 'COMMUNITY' && !input.supportPublicIp) quirks.no_ssh = true;
+	const pod = make_pod(world, body, quirks, { spot, bid: input.bidPerGpu, country: input.countryCode });
 	return view(world, pod);
 }
 

@@ -164,6 +164,19 @@ function terminate(c, pod) {
 	return { status: 204 };
 }
 
+// A page of a list, where there are any: what the vendor's other clients read.
+function paged(c, name, list, view) {
+	const { page } = c.world.settings;
+	if (!page) return { status: 200, body: { [name]: list.map(view) } };
+	const after = c.query.get('cursor');
+	const from = after === null ? 0 : list.findIndex((one) => one.id === Buffer.from(after, 'base64url').toString()) + 1;
+	if (after !== null && !from) throw new Problem(400, 'invalid cursor');
+	const part = list.slice(from, from + page);
+	const more = from + page < list.length;
+	const nextCursor = more ? Buffer.from(part[part.length - 1].id).toString('base64url') : null;
+	return { status: 200, body: { [name]: part.map(view), pagination: { hasNextPage: more, nextCursor } } };
+}
+
 const pods = {
 	createPod(c) {
 		check_create(c.body, c.world);
@@ -181,7 +194,7 @@ const pods = {
 			return c.does.hide === true && hidden++ > 0;
 		});
 		for (const pod of list) pod.told = true;
-		return { status: 200, body: { pods: list.map((pod) => c.world.pods.view(pod)) } };
+		return paged(c, 'pods', list, (pod) => c.world.pods.view(pod));
 	},
 
 	getPod(c) {
@@ -284,7 +297,7 @@ function find_volume(c) {
 const volumes = {
 	listVolumes(c) {
 		const list = [...c.world.volumes.all.values()].filter((v) => !v.deleted_ms);
-		return { status: 200, body: { networkVolumes: list.map(c.world.volumes.view) } };
+		return paged(c, 'networkVolumes', list, c.world.volumes.view);
 	},
 	createVolume(c) {
 		must_fit('CreateNetworkVolumeRequest', c.body);

@@ -53,6 +53,7 @@ const SETTINGS = {
 	crash_keeps_disk: true,
 	start_without_gpu: false,
 	rtt_ms: 0,
+	page: 0, // how many pods or volumes a page of their list holds; 0: all
 	quotas: { minute: 60, hour: 3000, day: 50000 },
 	lengths: { minute: 60, hour: 3600, day: 86400 }, // in seconds: a test may have shorter minutes
 	billing: { from: 'created', lag_s: 300, cost_with_disk: false }, // from: created | running
@@ -437,6 +438,7 @@ async function handle(req, res, world) {
 		c.body = await read_body(req);
 		if (world.settings.rtt_ms && !quiet) await new Promise((resolve) => setTimeout(resolve, world.settings.rtt_ms));
 		if (quiet) await control(c);
+		else if (/^Python-urllib/.test(req.headers['user-agent'] || '')) answer(c, 403, 'error code: 1010'); // what guards the API
 		else if (url.pathname === '/graphql') await serve_graphql(c);
 		else await serve_rest(c);
 	} catch (e) {
