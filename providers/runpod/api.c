@@ -319,6 +319,7 @@ void api_first_page(struct op *op)
 struct further {
 	const char *cursor; /* NULL: none */
 	const char *word;   /* that there is one, in a way that we cannot follow; NULL: nothing of the kind */
+	bool none;	    /* in so many words */
 };
 
 static void look_for_further(const json_t *in, struct further *to)
@@ -331,8 +332,10 @@ static void look_for_further(const json_t *in, struct further *to)
 	json_object_foreach ((json_t *)in, key, value) {
 		if ((!strcasecmp(key, "nextcursor") || !strcasecmp(key, "next_cursor")) && json_string_length(value))
 			to->cursor = json_string_value(value);
-		if ((!strcasecmp(key, "hasnextpage") || !strcasecmp(key, "has_next_page")) && json_is_true(value))
-			to->word = key;
+		if (!strcasecmp(key, "hasnextpage") || !strcasecmp(key, "has_next_page")) {
+			to->none = json_is_false(value);
+			to->word = json_is_true(value) ? key : to->word;
+		}
 		for (size_t i = 0; i < ARRAY_LEN(words); i++)
 			if (!strcasecmp(key, words[i]) && json_string_length(value))
 				to->word = key;
@@ -355,8 +358,8 @@ int api_further_pages(struct turn *t, const json_t *page, const char *what)
 	struct op *op = t->op;
 
 	look_for_further(page, &further);
-	if (!further.cursor) {
-		CLEANUP(free_text) char *word = further.word ? xasprintf("\"%.40s\"", further.word) : NULL;
+	if (!further.cursor || further.none) {
+		CLEANUP(free_text) char *word = further.word && !further.none ? xasprintf("\"%.40s\"", further.word) : NULL;
 		if (word)
 			return lost_in_pages(t, what, word);
 		api_first_page(op);

@@ -999,6 +999,7 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"), true},
 		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
 		{"the last one", "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
+		{"the last one, which says where it is itself", "{\"pods\":[],\"pagination\":{\"cursor\":\"abc\",\"nextCursor\":\"abc\",\"hasNextPage\":false}}", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
 		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
