@@ -66,16 +66,6 @@ static int wait_for_holder(const struct cmd_context *ctx, const char *run, struc
 	return run_is_alive(ctx, run) ? still_held(ctx, run, pid, holder, err) : 0;
 }
 
-static int open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err)
-{
-	struct pod_row *pods = NULL;
-
-	if (store_pods(ctx->store, run, true, &pods, count, err) < 0)
-		return -1;
-	free(pods);
-	return 0;
-}
-
 static bool has_ended(const struct run_row *run)
 {
 	return strcmp(run->status, "running") && strcmp(run->status, "unreleased");
@@ -88,11 +78,11 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	if (open_pods(ctx, row.id, &count, err) < 0)
+	if (run_open_pods(ctx, row.id, &count, err) < 0)
 		return -1;
 	if ((count || !has_ended(&row)) && run_is_alive(ctx, row.id)) {
 		if (wait_for_holder(ctx, row.id, err) < 0 || store_run(ctx->store, row.id, &row, err) < 0 ||
-		    open_pods(ctx, row.id, &count, err) < 0)
+		    run_open_pods(ctx, row.id, &count, err) < 0)
 			return -1;
 	}
 	if (!count) {

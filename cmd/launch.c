@@ -393,6 +393,14 @@ static void note_provider(struct launch *l, const char *name)
 		COPY_TEXT(l->rented_at[l->rented_at_count++], name);
 }
 
+static void add_up(struct run_row *run, const struct pod_row *pod)
+{
+	run->billed_ms += pod->billed_ms;
+	run->compute_ms += pod->compute_ms;
+	run->wasted_ms += pod->wasted_ms;
+	run->cost_microusd += pod->cost_microusd;
+}
+
 /* Pods that are gone already have cost what their rows say: that much of the cap is used up. What some of them finished may
  * still be on its volume only. */
 static int take_over_pods(struct launch *l, struct err *err)
@@ -406,16 +414,13 @@ static int take_over_pods(struct launch *l, struct err *err)
 	l->run.billed_ms = l->run.compute_ms = l->run.wasted_ms = l->run.cost_microusd = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct pod_row pod = pods[i];
-		bool over = !strcmp(pod.state, "gone") || !strcmp(pod.state, "failed");
+		bool over = pod_row_over(&pod);
 		note_provider(l, pod.provider);
 		if (!over || (pod.volume_safe && !s->conf.reap))
 			pods[open++] = pod;
 		if (!over)
 			continue;
-		l->run.billed_ms += pod.billed_ms;
-		l->run.compute_ms += pod.compute_ms;
-		l->run.wasted_ms += pod.wasted_ms;
-		l->run.cost_microusd += pod.cost_microusd;
+		add_up(&l->run, &pod);
 	}
 	if (s->conf.max_cost_microusd)
 		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);
@@ -449,10 +454,7 @@ static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err
 		return -1;
 	log_line(LOG_WARN, "pod %s of %s: %s; it was to end itself at %s and counts as gone: look at its provider's console",
 		 pod_row_called(pod), pod->provider, why->msg, clock_rfc3339(when, sizeof(when), pod->hard_end_s * 1000));
-	l->run.billed_ms += pod->billed_ms;
-	l->run.compute_ms += pod->compute_ms;
-	l->run.wasted_ms += pod->wasted_ms;
-	l->run.cost_microusd += pod->cost_microusd;
+	add_up(&l->run, pod);
 	if (conf->max_cost_microusd)
 		conf->max_cost_microusd = MAX(conf->max_cost_microusd - pod->cost_microusd, 1);
 	return 0;
@@ -644,7 +646,7 @@ static struct pod_row *pods_of_run(const struct launch *l, size_t *count)
 static void name_unreleased(const struct pod_row *pods, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strcmp(pods[i].state, "gone") && strcmp(pods[i].state, "failed"))
+		if (!pod_row_over(&pods[i]))
 			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
 				    pod_row_called(&pods[i]), pods[i].provider,
 				    pod_row_called(&pods[i]));
@@ -806,7 +808,7 @@ bool launch_wants_out(int result, const struct err *err)
 	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
 }
 
-static const char *ended_as(const struct run_row *run)
+const char *run_ended_as(const struct run_row *run)
 {
 	return run->rendered + run->cached < run->total ? "partial" : "done";
 }
@@ -829,25 +831,33 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		    run_is_alive(ctx, run.id))
 			continue;
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
-		result = settle_one(ctx, &run, ended_as(&run), result, err);
+		result = settle_one(ctx, &run, run_ended_as(&run), result, err);
 	}
 	free(pods);
 	return result;
 }
 
+int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err)
+{
+	struct pod_row *pods = NULL;
+
+	if (store_pods(ctx->store, run, true, &pods, count, err) < 0)
+		return -1;
+	free(pods);
+	return 0;
+}
+
 int launch_settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	struct run_row run;
-	struct pod_row *pods = NULL;
-	size_t count = 0;
+	size_t count;
 
-	if (store_run(ctx->store, id, &run, err) < 0 || store_pods(ctx->store, run.id, true, &pods, &count, err) < 0)
+	if (store_run(ctx->store, id, &run, err) < 0 || run_open_pods(ctx, run.id, &count, err) < 0)
 		return -1;
-	free(pods);
 	if (count || run_is_alive(ctx, run.id))
 		return 0;
 	if (!strcmp(run.status, "unreleased"))
-		return settle_one(ctx, &run, ended_as(&run), 0, err);
+		return settle_one(ctx, &run, run_ended_as(&run), 0, err);
 	return strcmp(run.status, "running") ? 0 : settle_one(ctx, &run, "interrupted", 0, err);
 }
 

@@ -241,16 +241,14 @@ static void add_names(struct str *to, const struct launch *l)
 /* What no account of ours reaches would keep every later run from ending well: whoever names it takes it upon himself. */
 static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err)
 {
-	struct pod_row *open = NULL;
 	struct run_row run;
-	size_t count = 0;
+	size_t count;
 	char when[32];
 
-	if (launch_write_off(ctx, pod, err) < 0 || store_pods(ctx->store, pod->run, true, &open, &count, err) < 0)
+	if (launch_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
 		return -1;
-	free(open);
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 && !strcmp(run.status, "unreleased")) {
-		run_end(&run, run.rendered + run.cached < run.total ? "partial" : "done");
+		run_end(&run, run_ended_as(&run));
 		COPY_TEXT(run.error, "a pod of it was written off: nobody could be asked whether it is gone");
 		if (store_put_run(ctx->store, &run, err) < 0)
 			return -1;
@@ -280,7 +278,7 @@ static int check_named(struct cmd_context *ctx, struct launch *l, const struct t
 			       name, name);
 	if (!name || tally->named)
 		return 0;
-	bool known = store_pod(ctx->store, name, &pod, NULL) == 0, over = known && (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"));
+	bool known = store_pod(ctx->store, name, &pod, NULL) == 0, over = known && pod_row_over(&pod);
 	if (known && !over && opt_has(ctx, "force") && out_of_reach(ctx, l, &pod))
 		return write_off(ctx, &pod, err);
 	if (over) {

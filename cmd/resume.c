@@ -86,13 +86,11 @@ static int run_resume(struct cmd_context *ctx, struct err *err)
 /* Before our eyes: what it had rented is nobody's now. */
 static int client_died(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
-	struct pod_row *pods = NULL;
 	struct err why = {0};
-	size_t count = 0;
+	size_t count;
 
-	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 || store_pods(ctx->store, row->id, true, &pods, &count, err) < 0)
+	if (report_so_far(ctx->store, row, clock_wall_ms(), err) < 0 || run_open_pods(ctx, row->id, &count, err) < 0)
 		return -1;
-	free(pods);
 	if (count)
 		err_set(&why, ERR_UNRELEASED,
 			"run %s: its client died: %zu pod%s of it may still be billing: `burst resume %s` goes on with it, `burst reap` ends it",

@@ -15,7 +15,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (store_pod(ctx->store, ctx->args[0], &pod, err) < 0)
 		return err->kind == ERR_NOT_FOUND ? err_set(err, ERR_USAGE, "no pod \"%.60s\" in this ledger; `burst ps` lists them", ctx->args[0]) : -1;
-	if (!strcmp(pod.state, "gone") || !strcmp(pod.state, "failed"))
+	if (pod_row_over(&pod))
 		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
 	if (!pod.port)
 		return err_set(err, ERR_USAGE, "pod %s has no address yet (see `burst ps`): try again in a moment", ctx->args[0]);

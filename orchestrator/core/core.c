@@ -143,8 +143,6 @@ static void note_wake(struct core *c)
 			at = MIN(at, seen_give_up_at(c, v));
 		if (!v->listing && v->list_at != NEVER)
 			at = MIN(at, MAX(v->list_at, v->list_not_before));
-		if (width_is_asked(v) && v->asked_at + ASK_PATIENCE_MS > c->now && !core_stopping(c))
-			at = MIN(at, v->asked_at + ASK_PATIENCE_MS);
 		if (v->rent_not_before > c->now)
 			at = MIN(at, v->rent_not_before);
 	}

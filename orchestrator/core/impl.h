@@ -244,7 +244,6 @@ void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t le
 void pod_bad_host(struct core *c, int pod, const char *why);
 
 /* width.c: how many pods */
-bool width_is_asked(const struct vendor *v); /* and has not answered */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
 void width_ask_again(struct core *c); /* every vendor, what it has now */

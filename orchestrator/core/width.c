@@ -52,7 +52,8 @@ static int width_now(const struct core *c)
 
 /* ---- what the vendors have ---- */
 
-bool width_is_asked(const struct vendor *v)
+/* For its volume or its offers, without an answer until now. */
+static bool is_asked(const struct vendor *v)
 {
 	return v->volume_ask == ASK_ASKED || v->offers_ask == ASK_ASKED;
 }
@@ -71,7 +72,7 @@ static void note_no_answer(struct core *c, int provider)
 
 static bool is_late(const struct core *c, const struct vendor *v)
 {
-	return width_is_asked(v) && c->now >= v->asked_at + ASK_PATIENCE_MS;
+	return is_asked(v) && c->now >= v->asked_at + ASK_PATIENCE_MS;
 }
 
 static bool ask_next_vendor(struct core *c)
@@ -82,7 +83,7 @@ static bool ask_next_vendor(struct core *c)
 		struct vendor *v = &c->vendors[i];
 		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
 			continue;
-		if (width_is_asked(v)) {
+		if (is_asked(v)) {
 			asked = true;
 			if (!is_late(c, v))
 				return true;
@@ -193,7 +194,7 @@ static bool out_of_patience(const struct core *c)
 static bool nobody_answers(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
-		if (width_is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i]))
+		if (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i]))
 			return false;
 	return has_waited(c);
 }
@@ -361,7 +362,12 @@ static void leave_settled(struct core *c)
 
 int64_t width_wake_at(const struct core *c)
 {
-	return c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
+	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
+
+	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
+		if (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i]))
+			at = MIN(at, c->vendors[i].asked_at + ASK_PATIENCE_MS);
+	return at;
 }
 
 /* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. */
@@ -374,8 +380,7 @@ static void hand_over(struct core *c)
 	bool asking = false;
 	count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking || c->vendors[i].offers_ask == ASK_ASKED || c->vendors[i].volume_ask == ASK_ASKED ||
-			 c->vendors[i].image_ask == ASK_ASKED;
+		asking = asking || is_asked(&c->vendors[i]) || c->vendors[i].image_ask == ASK_ASKED;
 	if (!working || coming || asking)
 		return;
 	c->handed_over = true;

@@ -195,7 +195,7 @@ void journal_pod(struct engine *e, int pod)
 		return;
 	}
 	unwritten(e, &err);
-	if (strcmp(row.state, "gone") && strcmp(row.state, "failed"))
+	if (!pod_row_over(&row))
 		say_unsaved(e, pod, &row);
 }
 

@@ -268,10 +268,8 @@ static bool pod_of(const void *row, const char *text)
 
 static bool pod_open(const void *row, const char *text)
 {
-	const struct pod_row *pod = row;
-
 	(void)text;
-	return strcmp(pod->state, "gone") && strcmp(pod->state, "failed");
+	return !pod_row_over(row);
 }
 
 static bool pod_open_of(const void *row, const char *text)

@@ -155,6 +155,11 @@ void row_copy(const struct table *table, void *to, const void *from)
 	}
 }
 
+bool pod_row_over(const struct pod_row *row)
+{
+	return !strcmp(row->state, "gone") || !strcmp(row->state, "failed");
+}
+
 const char *pod_row_called(const struct pod_row *row)
 {
 	return row->id[0] ? row->id : row->attempt;

@@ -116,6 +116,8 @@ void store_rollback(struct store *s);
 int store_put_run(struct store *s, const struct run_row *row, struct err *err);
 /* How people know it: its id, else its attempt. */
 const char *pod_row_called(const struct pod_row *row);
+/* It is gone, or never existed: it bills no more. */
+bool pod_row_over(const struct pod_row *row);
 int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
 /* All of them or none. */
 int store_put_segments(struct store *s, const struct segment_row *rows, size_t count, struct err *err);

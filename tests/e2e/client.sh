@@ -436,6 +436,14 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel, when it has ended"
 }
+dead_run() { # it had brought a file home
+	script_lines 300
+	config 'pods = 2;'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+}
 two_jobs() { # in folders a and b
 	local name
 	for name in a b; do
@@ -445,12 +453,7 @@ two_jobs() { # in folders a and b
 	done
 }
 t_dead_run_is_settled_by_two_at_once() { # two timers in the same second: who comes second to it renders all the same
-	script_lines 300
-	config 'pods = 2;'
-	burst_bg run
-	wait_for 40 "a file" file_count out 1
-	kill -9 "$PID"
-	burst_wait 2>/dev/null
+	dead_run
 	script_lines 3
 	two_jobs
 	(cd a && burst run && exit "$STATUS") &
@@ -521,12 +524,7 @@ t_settled_by_somebody_else_just_now() { # who holds its lock
 	cp b/err.txt .
 }
 t_dead_run_is_settled_by_the_next() {
-	script_lines 300
-	config 'pods = 2;'
-	burst_bg run
-	wait_for 40 "a file" file_count out 1
-	kill -9 "$PID"
-	burst_wait 2>/dev/null
+	dead_run
 	burst run
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
 	has err.txt "its client is gone; releasing what it left"

@@ -131,7 +131,7 @@ t_detached_run_is_taken_over() { # its client died: who attaches keeps the pods 
 	is "$(wavs | tr -d ' ')" 60 files
 }
 
-t_detached_run_is_reaped_in_part() { # its client died: what was being given back is, what its agents work on is not
+two_slow_pods_detached() { # until they have the queue
 	script_lines 200
 	mkdir code
 	cp "$ROOT/tests/workers/worker.sh" code/
@@ -141,6 +141,9 @@ t_detached_run_is_reaped_in_part() { # its client died: what was being given bac
 	burst run -d
 	is "$STATUS" 0 "exit status"
 	wait_for 60 "the queue to be handed over" handed_over
+}
+t_detached_run_is_reaped_in_part() { # its client died: what was being given back is, what its agents work on is not
+	two_slow_pods_detached
 	kill -9 "$(sed -n 's/^process //p' state/runs/*/lock)"
 	local idle
 	idle=$(ledger "update pod set state = 'releasing' where id = (select min(id) from pod); select min(id) from pod")
@@ -157,15 +160,7 @@ t_detached_run_is_reaped_in_part() { # its client died: what was being given bac
 both_at_work() { [ "$(ledger "select count(*) from pod where state = 'live' and ready_ms > 0")" = 2 ]; }
 t_detached_run_is_reaped_by_force() { # pod for pod, its client dead: what was ended here bills no more by the ledger, and the run has ended
 	local pod first=''
-	script_lines 200
-	mkdir code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
-	config 'code = { path = "code"; }; pods = 2;'
-	burst run -d
-	is "$STATUS" 0 "exit status"
-	wait_for 60 "the queue to be handed over" handed_over
+	two_slow_pods_detached
 	wait_for 60 "the second pod" both_at_work
 	kill -9 "$(sed -n 's/^process //p' state/runs/*/lock)"
 	for pod in $(ledger "select id from pod"); do
