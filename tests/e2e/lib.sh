@@ -45,7 +45,7 @@ wait_for() { # wait_for SECONDS WHAT COMMAND...: until the command succeeds
 	shift 2
 	until "$@" >/dev/null 2>&1; do
 		if [ $SECONDS -ge $until ]; then
-			complain "waited in vain for $what"
+			complain "waited in vain for $what ($(tail -qn 1 out.txt err.txt 2>/dev/null | tr '\n' '|'))"
 			return 1
 		fi
 		read -rt 0.05 <> <(:) || :
