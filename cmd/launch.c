@@ -460,19 +460,28 @@ static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err
 	return 0;
 }
 
-/* The key is there, and is refused. */
-static bool key_is_refused(struct launch *l, const char *provider, struct err *why)
-{
-	struct op_result result = {0};
-	bool refused = false;
-	int64_t now_ms;
+/* What the providers said to their keys; each is asked once, however many pods it has. */
+struct key_words {
+	bool asked[CORE_PROVIDERS_MAX];
+	struct err told[CORE_PROVIDERS_MAX];
+};
 
-	for (int i = 0; i < l->setup.provider_count; i++)
-		if (!strcmp(l->setup.providers[i].ops->name, provider))
-			refused = caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &now_ms, why) < 0 &&
-				  why->kind == ERR_CREDENTIALS;
-	op_result_free(&result);
-	return refused;
+/* The key is there, and is refused. */
+static bool key_is_refused(struct launch *l, const char *provider, struct key_words *words, struct err *why)
+{
+	int64_t now_ms;
+	int i = 0;
+
+	while (strcmp(l->setup.providers[i].ops->name, provider))
+		i++;
+	if (!words->asked[i]) {
+		struct op_result result = {0};
+		caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &now_ms, &words->told[i]);
+		op_result_free(&result);
+		words->asked[i] = true;
+	}
+	*why = words->told[i];
+	return why->kind == ERR_CREDENTIALS;
 }
 
 /* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
@@ -480,6 +489,7 @@ static bool key_is_refused(struct launch *l, const char *provider, struct err *w
 static int adopt_providers(struct launch *l, struct err *err)
 {
 	size_t count = l->setup.adopt_count;
+	struct key_words words = {0};
 	struct err why = {0};
 
 	l->setup.adopt_count = 0;
@@ -487,7 +497,7 @@ static int adopt_providers(struct launch *l, struct err *err)
 		struct pod_row *pod = &l->adopted[i];
 		bool past = strcmp(pod->state, "gone") != 0 && pod_is_overdue(pod->hard_end_s, clock_wall_ms());
 		bool reached = launch_open_provider(l, pod->provider, &why) == 0;
-		if (past && (!reached || key_is_refused(l, pod->provider, &why))) {
+		if (past && (!reached || key_is_refused(l, pod->provider, &words, &why))) {
 			if (take_for_gone(l, pod, &why, err) < 0)
 				return -1;
 			continue;
