@@ -216,6 +216,16 @@ static int no_namespaces(const struct err *why, struct err *err)
 		       why->msg);
 }
 
+/* Of a pod that is a plain process. */
+static int need_shell(struct err *err)
+{
+	if (sandbox_has_shell())
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "the password file gives the user %s no shell, so sshd lets nobody in: chsh -s /bin/sh %s, or isolation = \"namespaces\"",
+		       sandbox_user(), sandbox_user());
+}
+
 /* True: namespaces. ERR_CONFIG when they do not work here: a job out of somebody's repository never gets a plain process that
  * was not asked for in one's own name. */
 static int choose_isolation(const struct store *store, const struct local_conf *conf,
@@ -224,7 +234,9 @@ static int choose_isolation(const struct store *store, const struct local_conf *
 	struct err why = {0};
 
 	*namespaces = conf->isolation != ISOLATION_PROCESS && sandbox_probe(store->dir, &why) == 0;
-	return *namespaces || conf->isolation != ISOLATION_NAMESPACES ? 0 : no_namespaces(&why, err);
+	if (*namespaces)
+		return 0;
+	return conf->isolation == ISOLATION_NAMESPACES ? no_namespaces(&why, err) : need_shell(err);
 }
 
 static int launch(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
@@ -441,29 +453,38 @@ static int do_logs(const struct store *store, const json_t *request, json_t *ans
 
 /* ---- check ---- */
 
+/* Where pods are plain processes. */
+static void check_shell(struct str *to)
+{
+	struct err err = {0};
+
+	if (need_shell(&err) < 0)
+		str_addf(to, "bad: %s\n", err.msg);
+}
+
 static void check_isolation(const struct store *store, const struct local_conf *conf,
 			    struct str *to)
 {
-	struct err why = {0};
+	struct err why = {0}, err = {0};
 
-	if (conf->isolation == ISOLATION_PROCESS)
+	if (conf->isolation == ISOLATION_PROCESS) {
 		str_add(to, "warn: pods are process groups, as isolation = \"process\" says: they "
-			    "share this "
-			    "machine's files and network\n");
-	else if (sandbox_probe(store->dir, &why) == 0)
+			    "share this machine's files and network\n");
+		check_shell(to);
+	} else if (sandbox_probe(store->dir, &why) == 0)
 		str_addf(to, "ok: pods are namespaces of their own (%s; %s network)\n",
 			 geteuid() == 0 ? "made by root" : "user namespace",
 			 conf->shared_network ? "the machine's" : "private");
 	else if (conf->isolation == ISOLATION_NAMESPACES) {
-		struct err err = {0};
 		no_namespaces(&why, &err);
 		str_addf(to, "bad: %s\n", err.msg);
-	} else
+	} else {
 		str_addf(to,
 			 "warn: pods are process groups that share this machine's files and "
-			 "network, since "
-			 "namespaces do not work here: %s\n",
+			 "network, since namespaces do not work here: %s\n",
 			 why.msg);
+		check_shell(to);
+	}
 }
 
 static void check_sshd(struct str *to)

@@ -208,8 +208,33 @@ static int hide_tty_group(const struct sandbox *box, const char *root, struct er
 	return show_changed(box, root, "group", str_text(&text), 0644, err);
 }
 
+/* sshd lets nobody in whom the password file does not know, and starts commands by the shell that
+ * it says there: an account of a service has none, a container's user often no line at all. */
+static int give_shell(const struct sandbox *box, const char *root, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT, changed = STR_INIT;
+	CLEANUP(free_text) char *start = xasprintf("%s:", sandbox_user());
+
+	if (sandbox_has_shell())
+		return 0;
+	path_read("/etc/passwd", 1 << 20, &text, NULL);
+	char *line = find_line(&text, start);
+	size_t before = line ? (size_t)(line - text.s) : text.len;
+	if (before)
+		str_addn(&changed, text.s, before);
+	if (before && text.s[before - 1] != '\n')
+		str_add(&changed, "\n");
+	str_addf(&changed, "%sx:%ld:%ld::%s:/bin/sh\n", start, (long)geteuid(), (long)getegid(),
+		 sandbox_home());
+	if (line && (line = strchr(line, '\n')))
+		str_add(&changed, line + 1);
+	return show_changed(box, root, "passwd", str_text(&changed), 0644, err);
+}
+
 static int adapt_accounts(const struct sandbox *box, const char *root, struct err *err)
 {
+	if (give_shell(box, root, err) < 0)
+		return -1;
 	return geteuid() == 0 ? unlock_root(box, root, err) : hide_tty_group(box, root, err);
 }
 
@@ -481,6 +506,18 @@ const char *sandbox_user(void)
 		return pw->pw_name;
 	snprintf(made_up, sizeof(made_up), "%ld", (long)geteuid());
 	return made_up;
+}
+
+bool sandbox_has_shell(void)
+{
+	static const char *const none[] = {"nologin", "false", "true", "sync"};
+	const struct passwd *pw = getpwuid(geteuid());
+	const char *shell = pw && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh";
+
+	for (size_t i = 0; i < ARRAY_LEN(none); i++)
+		if (!strcmp(path_base(shell), none[i]))
+			return false;
+	return pw && access(shell, X_OK) == 0;
 }
 
 const char *sandbox_home(void)

@@ -42,5 +42,8 @@ int sandbox_probe(const char *dir, struct err *err);
  * that will do. Static. */
 const char *sandbox_user(void);
 const char *sandbox_home(void);
+/* Whether that user can have commands run by sshd as the password file stands. In a namespace it is
+ * given a shell that can. */
+bool sandbox_has_shell(void);
 
 #endif

@@ -182,6 +182,30 @@ t_detached_run_is_reaped_by_force() { # pod for pod, its client dead: what was e
 	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
 }
 
+t_user_without_an_account() { # as in a container with a user of its own: the password file knows no such number, and no shell of it
+	[ "$(id -u)" = 0 ] || { skip "only root can be somebody else"; return; }
+	setpriv --reuid 54321 --regid 54321 --clear-groups unshare -Urn true 2>/dev/null || { skip "no user namespaces"; return; }
+	script_lines 3
+	config
+	cp "$BURST" burst
+	printf '#!/bin/sh\nexec setpriv --reuid 54321 --regid 54321 --clear-groups "%s" "$@"\n' "$T/burst" >other
+	chmod 755 burst other
+	chmod 711 "$WORK"
+	chown -R 54321:54321 "$T"
+	local CLIENT=$T/other
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(wavs)" 3 files
+	# a plain process has the password file of the machine
+	script_lines 4
+	local -x LOCAL_ISOLATION=process
+	LIMIT=20
+	burst run
+	is "$STATUS" 2 "as a plain process: exit status"
+	has err.txt "gives the user 54321 no shell, so sshd lets nobody in: chsh"
+	burst doctor
+	has out.txt "bad  local: the password file gives the user 54321 no shell"
+}
 t_interrupt_gives_back() {
 	script_lines 600
 	config 'pods = 2;'
