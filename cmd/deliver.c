@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,22 +13,23 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "config/write.h"
+#include "deliver_folder.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
 
 enum { REPLY_MAX_BYTES = 16 << 20 };
 
-struct output {
-	char *name, *path; /* path: on the volume; NULL: it is not there */
-	char sha256[SHA256_HEX];
-};
-
 struct delivery {
 	struct launch *l;
 	const struct section *conf;
-	struct output *outputs;
+	struct deliver_output *outputs;
 	size_t count, cap, missing;
-	char provider[PROVIDER_NAME_MAX]; /* whose volume has most of the outputs */
+	struct volume_row *volumes; /* all that are known */
+	size_t volume_count;
+	char provider[PROVIDER_NAME_MAX]; /* whose volume has the outputs; "": nobody's */
+	struct pod_row pod;		  /* the one that path_there() asked for last */
+	bool pod_counts;		  /* the volume has what it rendered */
+	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
 	char fact[64], state[SHA256_HEX];
@@ -57,6 +57,7 @@ static void delivery_free(struct delivery *d)
 		free(d->outputs[i].path);
 	}
 	free(d->outputs);
+	free(d->volumes);
 	free(d->dir);
 	free(d->config);
 }
@@ -68,14 +69,30 @@ static inline void delivery_free_cleanup(struct delivery *d)
 
 /* ---- what there is to deliver ---- */
 
-static struct output *add_output(struct delivery *d, const char *name, const char *sha256)
+static struct deliver_output *add_output(struct delivery *d, const char *name, const char *sha256)
 {
 	GROW(d->outputs, d->count, d->cap);
-	struct output *o = &d->outputs[d->count++];
+	struct deliver_output *o = &d->outputs[d->count++];
 
-	*o = (struct output){.name = xstrdup(name)};
+	*o = (struct deliver_output){.name = xstrdup(name)};
 	COPY_TEXT(o->sha256, sha256);
 	return o;
+}
+
+/* Is what this pod rendered on the volume that the delivery's pod will have? */
+static bool pod_counts(struct delivery *d, const struct pod_row *pod)
+{
+	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
+
+	if (strcmp(pod->volume_name, volume) || (d->provider[0] && strcmp(pod->provider, d->provider)))
+		return false;
+	for (size_t i = 0; i < d->volume_count; i++)
+		if (!strcmp(d->volumes[i].provider, pod->provider) && !strcmp(d->volumes[i].id, pod->volume_id) &&
+		    !strcmp(d->volumes[i].name, volume)) {
+			COPY_TEXT(d->provider, pod->provider);
+			return true;
+		}
+	return false; /* it was removed since, or made anew */
 }
 
 /* Where the pod that rendered it left it. */
@@ -83,16 +100,18 @@ static char *path_there(struct delivery *d, const struct manifest_entry *e, bool
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 	const char *attempt = jsonx_text(line, "attempt", "");
-	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
-	struct pod_row pod;
 	struct err none;
 
-	if (!attempt[0] || store_pod(d->l->ctx->store, attempt, &pod, &none) < 0 || strcmp(pod.volume_name, volume) ||
-	    (d->provider[0] && strcmp(pod.provider, d->provider)))
+	if (!attempt[0])
 		return NULL;
-	COPY_TEXT(d->provider, pod.provider);
-	return command ? xasprintf("runs/%s/%s/out/%s/%s", pod.run, pod.attempt, e->id, e->file) :
-			 xasprintf("runs/%s/%s/%s", pod.run, pod.attempt, e->file);
+	if (strcmp(attempt, d->pod.attempt)) {
+		d->pod_counts = store_pod(d->l->ctx->store, attempt, &d->pod, &none) == 0 && pod_counts(d, &d->pod);
+		COPY_TEXT(d->pod.attempt, attempt);
+	}
+	if (!d->pod_counts)
+		return NULL;
+	return command ? xasprintf("runs/%s/%s/out/%s/%s", d->pod.run, d->pod.attempt, e->id, e->file) :
+			 xasprintf("runs/%s/%s/%s", d->pod.run, d->pod.attempt, e->file);
 }
 
 static bool is_plain(const char *name)
@@ -109,7 +128,8 @@ static int read_outputs(struct delivery *d, struct err *err)
 	CLEANUP(manifest_free) struct manifest m = {0};
 	bool command = d->l->setup.job_ops->needs(d->l->setup.job)->command;
 
-	if (manifest_read(d->l->output_dir, true, &m, err) < 0)
+	if (store_volumes(d->l->ctx->store, &d->volumes, &d->volume_count, err) < 0 ||
+	    manifest_read(d->l->output_dir, true, &m, err) < 0)
 		return -1;
 	for (size_t i = 0; i < m.count; i++) {
 		const struct manifest_entry *e = &m.entries[i];
@@ -118,11 +138,28 @@ static int read_outputs(struct delivery *d, struct err *err)
 			continue;
 		if (!is_plain(e->file))
 			return err_set(err, ERR_JOB, "an output's name has a control character or a backslash in it: it cannot be delivered");
-		struct output *o = add_output(d, e->file, e->sha256);
+		struct deliver_output *o = add_output(d, e->file, e->sha256);
 		o->path = path_there(d, e, command);
 		d->missing += !o->path;
 	}
 	return 0;
+}
+
+/* The newest volume of that name is the one that a pod would have. */
+static void find_code(struct delivery *d)
+{
+	const struct section *top = config_top(d->l->ctx->config);
+	const char *provider = d->provider[0] ? d->provider : section_item(top, "provider", 0);
+	const char *name = section_text(section_group(top, "volume"), "name");
+	const struct volume_row *newest = NULL;
+
+	for (size_t i = 0; i < d->volume_count; i++) {
+		const struct volume_row *v = &d->volumes[i];
+		if (!strcmp(v->provider, provider) && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
+			newest = v;
+	}
+	if (!newest || !engine_code_there(d->l->ctx->store, &d->l->run, provider, newest->id, d->tree))
+		d->tree[0] = '\0';
 }
 
 /* What was delivered, in one hash: delivered again when any of it changes. */
@@ -153,81 +190,17 @@ static bool delivered_already(const struct delivery *d)
 
 /* ---- what its pod is given ---- */
 
-/* The pod has no list of its own of what is current; what other volumes have, or none, travels. */
-static const char begin_script[] =
-	"# what was rendered, under its own names: $BURST_OUTPUTS\n"
-	"BURST_OUTPUTS=$PWD/.deliver/outputs\n"
-	"export BURST_OUTPUTS\n"
-	"mkdir -p \"$BURST_OUTPUTS\"\n"
-	"while IFS='\t' read -r name from; do\n"
-	"	case $name in */*) mkdir -p \"$BURST_OUTPUTS/${name%/*}\" ;; esac\n"
-	"	case $from in '') from=$PWD/.deliver/missing/$name ;; *) from=$BURST_VOLUME/$from ;; esac\n"
-	"	if ! [ -f \"$from\" ]; then\n"
-	"		echo \"burst: $name is not on the volume any more\" >&2\n"
-	"		exit 66\n"
-	"	fi\n"
-	"	ln -s \"$from\" \"$BURST_OUTPUTS/$name\" || exit 66\n"
-	"done <.deliver/list\n"
-	"cp .deliver/missing/manifest.jsonl \"$BURST_OUTPUTS/manifest.jsonl\" || exit 66\n";
-
-static int copy_here(struct delivery *d, const char *name, struct err *err)
-{
-	CLEANUP(free_text) char *from = path_join(d->l->output_dir, name);
-	CLEANUP(free_text) char *below = xasprintf(".deliver/missing/%s", name);
-	CLEANUP(free_text) char *to = path_join(d->dir, below);
-	CLEANUP(free_text) char *folder = xstrdup(to);
-	CLEANUP(str_free) struct str bytes = STR_INIT;
-
-	*strrchr(folder, '/') = '\0';
-	if (path_mkdirs(folder, 0700, err) < 0)
-		return -1;
-	if (link(from, to) == 0)
-		return 0;
-	if (path_read(from, INT32_MAX, &bytes, err) < 0)
-		return -1;
-	return path_write(to, str_text(&bytes), bytes.len, 0600, err);
-}
-
+/* After a render it is the code that its pods had; else what is here now, as nobody rendered with it yet. */
 static int make_folder(struct delivery *d, struct err *err)
 {
-	CLEANUP(str_free) struct str list = STR_INIT;
-	CLEANUP(free_text) char *below = path_join(d->dir, ".deliver");
-	CLEANUP(free_text) char *list_path = path_join(below, "list");
-	CLEANUP(free_text) char *script_path = path_join(below, "begin.sh");
+	const char *code = section_text(section_group(config_top(d->l->ctx->config), "code"), "path");
+	CLEANUP(free_text) char *runs = path_join(d->l->ctx->state_dir, "runs");
+	CLEANUP(free_text) char *scan = code && !d->l->run.id[0] ? engine_scan_path(runs, code) : NULL;
+	struct deliver_folder f = {.dir = d->dir, .output_dir = d->l->output_dir, .outputs = d->outputs, .count = d->count,
+				   .code_path = code, .tree = d->tree, .scan_path = scan,
+				   .tells_always = !section_count(d->conf, "outputs")};
 
-	path_remove_tree(d->dir, NULL);
-	if (path_mkdirs(below, 0700, err) < 0)
-		return -1;
-	for (size_t i = 0; i < d->count; i++) {
-		const struct output *o = &d->outputs[i];
-		str_addf(&list, "%s\t%s\n", o->name, o->path ? o->path : "");
-		if (!o->path && copy_here(d, o->name, err) < 0)
-			return -1;
-	}
-	if (copy_here(d, "manifest.jsonl", err) < 0 || path_write(list_path, str_text(&list), list.len, 0600, err) < 0)
-		return -1;
-	return path_write(script_path, begin_script, sizeof(begin_script) - 1, 0600, err);
-}
-
-/* The job's own code, as its pods have it. */
-static void add_code(struct delivery *d, struct str *run)
-{
-	struct launch *l = d->l;
-	struct volume_row *rows = NULL;
-	size_t count = 0;
-	char tree[SHA256_HEX];
-
-	if (!l->setup.code_path || store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", rows[i].provider, rows[i].id);
-		if (strcmp(rows[i].provider, d->provider) || strcmp(rows[i].name, l->setup.volume_name) ||
-		    !store_fact(l->ctx->store, fact, tree, sizeof(tree)))
-			continue;
-		str_addf(run, "cp -a \"$BURST_VOLUME/code/%s/.\" . || exit 66\n", tree);
-		break;
-	}
-	free(rows);
+	return deliver_folder_make(&f, err);
 }
 
 static void write_job(struct delivery *d, struct str *to)
@@ -236,8 +209,7 @@ static void write_job(struct delivery *d, struct str *to)
 	const struct section *job = config_job(c);
 	CLEANUP(str_free) struct str run = STR_INIT;
 
-	add_code(d, &run);
-	str_addf(&run, ". ./.deliver/begin.sh\n%s", section_text(d->conf, "run"));
+	str_addf(&run, DELIVER_BEGIN "%s", section_text(d->conf, "run"));
 	str_add(to, "job = {\ntype = \"command\";\nname = ");
 	CLEANUP(free_text) char *name = xasprintf("%.50s-deliver", config_job_name(c));
 	config_quote(to, name);
@@ -247,9 +219,10 @@ static void write_job(struct delivery *d, struct str *to)
 	config_quote(to, str_text(&run));
 	str_add(to, ";\noutputs = [");
 	for (size_t i = 0; i < section_count(d->conf, "outputs"); i++) {
-		str_add(to, i ? ", " : "");
 		config_quote(to, section_item(d->conf, "outputs", i));
+		str_add(to, ", ");
 	}
+	config_quote(to, DELIVER_ABSENT);
 	str_add(to, "];\nenv = [");
 	const struct section *from = section_has(d->conf, "env") ? d->conf : job;
 	for (size_t i = 0; i < section_count(from, "env"); i++) {
@@ -382,6 +355,60 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 	return status;
 }
 
+/* ---- what the volume lacked after all: somebody else removed it ---- */
+
+/* How many of ours are told. The numbers are the pod's word. */
+static size_t read_absent(struct delivery *d)
+{
+	CLEANUP(free_text) char *path = path_join(d->l->output_dir, DELIVER_ABSENT);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t told = 0;
+
+	if (path_read(path, REPLY_MAX_BYTES, &text, NULL) < 0)
+		return 0;
+	unlink(path);
+	for (const char *line = str_text(&text); *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
+		unsigned long number = strtoul(line, NULL, 10);
+		if (number == 0 && d->tree[0]) {
+			d->tree[0] = '\0';
+			told++;
+		} else if (number > 0 && number <= d->count && d->outputs[number - 1].path) {
+			free(TAKE(d->outputs[number - 1].path));
+			told++;
+		}
+	}
+	d->missing += told;
+	return told;
+}
+
+static int go(struct delivery *d, json_t **object, struct err *err)
+{
+	CLEANUP(free_text) char *absent = path_join(d->l->output_dir, DELIVER_ABSENT);
+
+	unlink(absent);
+	if (make_folder(d, err) < 0 || write_config(d, err) < 0)
+		return -1;
+	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
+		 d->missing ? " (those that its volume does not have travel with it)" : "");
+	fd_close(d->l->output_lock);
+	d->l->output_lock = -1;
+	return run_it(d, object, err);
+}
+
+static int go_until_all_is_there(struct delivery *d, json_t **object, struct err *err)
+{
+	int status = go(d, object, err);
+	size_t absent = read_absent(d);
+
+	if (status != 0 || !absent)
+		return status;
+	log_line(LOG_NOTE, "%zu of what is needed was removed from the volume: it is delivered again, with that", absent);
+	json_decref(TAKE(*object));
+	status = go(d, object, err);
+	return status == 0 && read_absent(d) ? err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
+					       status;
+}
+
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
 	CLEANUP(delivery_free) struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
@@ -397,13 +424,8 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	d.config = xasprintf("%s.cfg", d.dir);
 	if (!d.count || delivered_already(&d))
 		return 0;
-	if (make_folder(&d, err) < 0 || write_config(&d, err) < 0)
-		return -1;
-	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d.count,
-		 d.missing ? " (those that its volume does not have travel with it)" : "");
-	fd_close(l->output_lock);
-	l->output_lock = -1;
-	int status = run_it(&d, object, err);
+	find_code(&d);
+	int status = go_until_all_is_there(&d, object, err);
 	if (status == 0) {
 		store_put_fact(l->ctx->store, d.fact, d.state, NULL);
 		path_remove_tree(d.dir, NULL);

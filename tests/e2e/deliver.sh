@@ -83,6 +83,61 @@ t_it_has_the_code_and_the_outputs_of_a_command() {
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
 	is "$(tr '\n' ' ' <out/all.txt)" "PART 0 PART 1 " "what was delivered"
 }
+t_of_two_projects_each_gets_its_own() { # though they share a volume, and the other one rendered and delivered last
+	local -x LOCAL_ISOLATION=process
+	local p
+	for p in a b; do
+		mkdir -p $p/code
+		echo "echo \"$p has \$(cat \"\$BURST_OUTPUTS\"/*.txt)\" >all" >$p/code/up.sh
+		cat >$p/burst.cfg <<-E
+			provider = "local";
+			volume = { name = "v"; size_gb = 1; create = true; };
+			code = { path = "code"; };
+			job = { name = "t"; type = "command"; outputs = ["*.txt"]; output = "out";
+				run = "echo rendered; until [ -e '$T/$p-may' ]; do sleep 0.1; done; echo what $p made >$p.txt"; };
+			deliver = { run = "sh up.sh"; outputs = ["all"]; };
+		E
+	done
+	: >b-may
+	cd a || return
+	burst_bg run
+	wait_for 60 "the render of a" grep -q "| rendered" err.txt
+	cd ../b || return
+	burst run
+	is "$STATUS" 0 "exit status of b ($(tail -n 3 err.txt))"
+	: >../a-may
+	cd ../a || return
+	burst_wait
+	cd ..
+	is "$STATUS" 0 "exit status of a ($(tail -n 3 a/err.txt))"
+	is "$(cat a/out/all b/out/all)" "a has what a made
+b has what b made" "what was delivered"
+}
+t_it_has_the_code_without_a_render() { # as it is here by then: whoever mends it need not render again
+	script_lines 3
+	mkdir -p code/deep
+	echo 'cat deep/words; cat gone 2>/dev/null; exit 7' >code/up.sh
+	echo these >code/deep/words
+	echo these >code/gone
+	delivering 'sh up.sh >all || exit' 'outputs = ["all"];'
+	echo 'code = { path = "code"; };' >>burst.cfg
+	burst run
+	is "$STATUS" 1 "exit status"
+	has err.txt "the command ended with exit code 7"
+	burst run
+	has err.txt "the command ended with exit code 7"
+	rm code/gone
+	echo 'cat deep/words; cat gone 2>/dev/null; true' >code/up.sh
+	burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	has err.txt "nothing to render"
+	is "$(cat out/all)" these "what it delivered"
+	# nothing is known of the volume: all of the code travels
+	rm -rf "$BURST_STATE_DIR"/ledger.db*
+	burst run
+	is "$STATUS" 0 "exit status of the last ($(tail -n 3 err.txt))"
+	is "$(cat out/all)" these "what it delivered then"
+}
 t_interrupted() {
 	script_lines 4
 	delivering 'echo begun; sleep 100'
