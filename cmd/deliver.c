@@ -16,6 +16,7 @@
 #include "deliver_folder.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
+#include "volume_gc.h"
 
 enum { REPLY_MAX_BYTES = 16 << 20 };
 
@@ -84,7 +85,8 @@ static bool pod_counts(struct delivery *d, const struct pod_row *pod)
 {
 	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 
-	if (strcmp(pod->volume_name, volume) || (d->provider[0] && strcmp(pod->provider, d->provider)))
+	if (strcmp(pod->volume_name, volume) || (d->provider[0] && strcmp(pod->provider, d->provider)) ||
+	    volume_gc_took(d->l->ctx->store, pod->run, pod->provider, pod->volume_id))
 		return false;
 	for (size_t i = 0; i < d->volume_count; i++)
 		if (!strcmp(d->volumes[i].provider, pod->provider) && !strcmp(d->volumes[i].id, pod->volume_id) &&
@@ -357,6 +359,20 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 
 /* ---- what the volume lacked after all: somebody else removed it ---- */
 
+/* The next delivery asks no pod for what its run has left there. */
+static void let_go(struct delivery *d, struct deliver_output *o)
+{
+	struct store *store = d->l->ctx->store;
+	CLEANUP(free_text) char *path = TAKE(o->path);
+	char attempt[ATTEMPT_MAX] = "";
+
+	if (sscanf(path, "runs/%*[^/]/%19[^/]", attempt) != 1 || (!strcmp(attempt, d->pod.attempt) && !d->pod_counts))
+		return; /* noted already */
+	d->pod_counts = false;
+	if (store_pod(store, attempt, &d->pod, NULL) == 0)
+		volume_gc_note(store, d->pod.run, d->pod.provider, d->pod.volume_id, NULL);
+}
+
 /* How many of ours are told. The numbers are the pod's word. */
 static size_t read_absent(struct delivery *d)
 {
@@ -373,7 +389,7 @@ static size_t read_absent(struct delivery *d)
 			d->tree[0] = '\0';
 			told++;
 		} else if (number > 0 && number <= d->count && d->outputs[number - 1].path) {
-			free(TAKE(d->outputs[number - 1].path));
+			let_go(d, &d->outputs[number - 1]);
 			told++;
 		}
 	}

@@ -138,6 +138,42 @@ t_it_has_the_code_without_a_render() { # as it is here by then: whoever mends it
 	is "$STATUS" 0 "exit status of the last ($(tail -n 3 err.txt))"
 	is "$(cat out/all)" these "what it delivered then"
 }
+deliver_all() { # with a script of the code
+	script_lines 4
+	mkdir -p code
+	echo '(cd "$BURST_OUTPUTS" && cat *.wav | sha256sum) >sum' >code/up.sh
+	config 'deliver = { run = "sh up.sh"; outputs = ["sum"]; }; code = { path = "code"; };'
+	burst run
+	is "$STATUS" 0 "exit status of the first run ($(tail -n 3 err.txt))"
+}
+again() { # again WHAT: one line more, and all of them are delivered
+	script_lines $(($(wc -l <script.jsonl) + 1))
+	burst run
+	is "$STATUS" 0 "exit status after $1 ($(tail -n 3 err.txt))"
+	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after $1"
+	is "$(find out -name '.burst*')" "" "what is left of it in the output folder"
+}
+t_what_is_gone_from_the_volume_travels() { # one's own gc is remembered; what others took is told by the pod, and goes with a second one
+	deliver_all
+	burst volume gc v --older-than 0s
+	has out.txt "all outputs home"
+	again gc
+	has err.txt "those that its volume does not have travel with it"
+	is "$(runs)" 4 "runs in the ledger"
+	rm -rf "$BURST_STATE_DIR"/volumes/v/runs/*
+	again "others took the files"
+	has err.txt "1 of what is needed was removed from the volume: it is delivered again, with that"
+	rm -rf "$BURST_STATE_DIR"/volumes/v/code out/sum
+	sed -i 's/sh up.sh/sh up.sh; true/' burst.cfg # which renders nothing, and puts no code there again
+	burst run
+	is "$STATUS" 0 "exit status after others took the code ($(tail -n 3 err.txt))"
+	has err.txt "nothing to render"
+	has err.txt "1 of what is needed was removed"
+	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after others took the code"
+	burst volume rm -y v
+	burst volume create v
+	again "a new volume"
+}
 t_interrupted() {
 	script_lines 4
 	delivering 'echo begun; sleep 100'
