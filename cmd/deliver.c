@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
@@ -33,6 +32,7 @@ struct delivery {
 	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
+	int64_t spent_microusd; /* on a pod that could not deliver */
 	char fact[64], state[SHA256_HEX];
 };
 
@@ -234,16 +234,33 @@ static void write_job(struct delivery *d, struct str *to)
 	str_add(to, "];\n};\n");
 }
 
-/* What is left of the caps is what a delivery may use of them; if that is nothing, its own run says so. */
+static void write_group(struct str *to, const struct section *top, const char *group, const char *const *leave_out)
+{
+	str_addf(to, "%s = { ", group);
+	config_print(to, section_group(top, group), leave_out);
+}
+
+/* What is left of the dollars is what a delivery may cost; if that is nothing, its own run says so. The time is that of a pod, and
+ * its pod is a new one. */
 static void write_caps(struct delivery *d, struct str *to)
 {
-	const struct run_row *run = &d->l->run;
-	const struct section *caps = section_group(config_top(d->l->ctx->config), "caps");
-	int64_t cost = section_int(caps, "max_cost") - run->cost_microusd;
-	int64_t left_ms = section_int(caps, "max_duration") - (run->started_ms ? clock_wall_ms() - run->started_ms : 0);
+	static const char *const own[] = {"max_cost", NULL};
+	const struct section *top = config_top(d->l->ctx->config);
+	int64_t left = section_int(section_group(top, "caps"), "max_cost") - d->l->run.cost_microusd - d->spent_microusd;
 
-	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, 1) / 1e6,
-		 (long long)MAX(left_ms, 1000) / 1000);
+	write_group(to, top, "caps", own);
+	str_addf(to, "max_cost = %.6f; };\n", (double)MAX(left, 1) / 1e6);
+}
+
+/* A machine of its own; how far it is to be trusted is said of all pods. */
+static void write_pod(struct delivery *d, struct str *to)
+{
+	static const char *const not_pods[] = {"run", "on", "outputs", "env", NULL};
+	static const char *const of_a_render[] = {"image", "disk_gb", "cpu", "memory_gb", NULL};
+
+	write_group(to, config_top(d->l->ctx->config), "pod", of_a_render);
+	config_print(to, d->conf, not_pods);
+	str_add(to, "};\n");
 }
 
 static void write_providers(struct delivery *d, struct str *to)
@@ -270,16 +287,14 @@ static int write_config(struct delivery *d, struct err *err)
 	str_add(&to, "# written by burst for one delivery\n");
 	config_print(&to, top, own);
 	write_providers(d, &to);
-	str_add(&to, "gpu = [\"none\"];\npods = 1;\nvolume = { name = ");
-	config_quote(&to, section_text(section_group(top, "volume"), "name"));
-	str_add(&to, "; };\n");
+	str_add(&to, "gpu = [\"none\"];\npods = 1;\n");
+	write_group(&to, top, "volume", NULL);
+	str_add(&to, "};\n");
 	write_caps(d, &to);
 	str_add(&to, "code = { path = ");
 	config_quote(&to, d->dir);
-	str_add(&to, "; };\npod = { ");
-	static const char *const pod_keys[] = {"run", "on", "outputs", "env", NULL};
-	config_print(&to, d->conf, pod_keys);
-	str_add(&to, "};\n");
+	str_add(&to, "; };\n");
+	write_pod(d, &to);
 	write_job(d, &to);
 	return path_write(d->config, str_text(&to), to.len, 0600, err);
 }
@@ -419,6 +434,7 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 	if (status != 0 || !absent)
 		return status;
 	log_line(LOG_NOTE, "%zu of what is needed was removed from the volume: it is delivered again, with that", absent);
+	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
 	json_decref(TAKE(*object));
 	status = go(d, object, err);
 	return status == 0 && read_absent(d) ? err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :

@@ -214,6 +214,42 @@ t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delive
 	is "$STATUS" 5 "exit status of a delivery that nothing is left for"
 	is "$(ledger "select count(*) from pod where run = (select id from run order by seq desc limit 1)")" 0 "its pods"
 }
+t_it_keeps_to_the_other_caps() { # and to what is said of the volume, and of pods that are not proven
+	script_lines 4
+	LOCAL='spot_price_per_hour = 0.20; preempt_after = "0s";'
+	delivering 'exit 7'
+	sed -i 's/max_duration/max_price_per_hour = 0.30; &/' burst.cfg
+	cat >>burst.cfg <<-'E'
+		spot = true;
+		wait = "0s";
+		pod = { allow_unproven_switch = true; cpu = 1; };
+	E
+	burst run --json
+	is "$(wavs)" 4 "files at home"
+	is "$STATUS" 4 "exit status ($(tail -n 3 err.txt))"
+	is "$(ledger "select count(*) from pod where price_microusd_h > 300000")" 0 "pods that are dearer than the cap"
+	is "$(ledger "select count(*) from pod where price_microusd_h = 200000")" 1 "pods that are not"
+	has err.txt "caps.max_price_per_hour"
+	grep -q '^max_price_per_hour = 0.300000;' state/jobs/*.cfg || complain "the cap on the price: $(cat state/jobs/*.cfg)"
+	grep -q ' allow_unproven_switch = true;' state/jobs/*.cfg || complain "unproven pods: $(cat state/jobs/*.cfg)"
+	grep -q '^size_gb = 1L;' state/jobs/*.cfg || complain "the volume's size: $(cat state/jobs/*.cfg)"
+	! grep -q 'cpu =' state/jobs/*.cfg || complain "the cores of a render's pod: $(cat state/jobs/*.cfg)"
+}
+t_of_a_run_that_was_resumed() { # long after it began: what its pod may take begins with the pod
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >count; [ -e '"$T"'/now ] || sleep 100' 'outputs = ["count"];'
+	burst_bg run
+	wait_for 60 "the render" file_count out 3
+	kill -KILL "$PID"
+	burst_wait
+	ledger "update run set started_ms = started_ms - 900000"
+	: >now
+	burst resume --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(json .deliver.status)" "done" "the delivery"
+	is "$(cat out/count)" 3 "files that it found"
+}
 t_refused() {
 	script_lines 2
 	config 'deliver = { on = "cpu"; };'
