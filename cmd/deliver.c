@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ enum { REPLY_MAX_BYTES = 16 << 20 };
 struct delivery {
 	struct launch *l;
 	const struct section *conf;
+	struct manifest was; /* of the output folder, as the render left it */
 	struct deliver_output *outputs;
 	size_t count, cap, missing;
 	struct volume_row *volumes; /* all that are known */
@@ -57,6 +59,7 @@ static void delivery_free(struct delivery *d)
 		free(d->outputs[i].name);
 		free(d->outputs[i].path);
 	}
+	manifest_free(&d->was);
 	free(d->outputs);
 	free(d->volumes);
 	free(d->dir);
@@ -124,19 +127,24 @@ static bool is_plain(const char *name)
 	return true;
 }
 
+static bool is_former(const struct manifest_entry *e)
+{
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+
+	return jsonx_bool(line, "former", false);
+}
+
 /* The manifest is in the order of the script and has a line for each file. */
 static int read_outputs(struct delivery *d, struct err *err)
 {
-	CLEANUP(manifest_free) struct manifest m = {0};
 	bool command = d->l->setup.job_ops->needs(d->l->setup.job)->command;
 
 	if (store_volumes(d->l->ctx->store, &d->volumes, &d->volume_count, err) < 0 ||
-	    manifest_read(d->l->output_dir, true, &m, err) < 0)
+	    manifest_read(d->l->output_dir, true, &d->was, err) < 0)
 		return -1;
-	for (size_t i = 0; i < m.count; i++) {
-		const struct manifest_entry *e = &m.entries[i];
-		CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
-		if (jsonx_bool(line, "former", false))
+	for (size_t i = 0; i < d->was.count; i++) {
+		const struct manifest_entry *e = &d->was.entries[i];
+		if (is_former(e))
 			continue;
 		if (!is_plain(e->file))
 			return err_set(err, ERR_JOB, "an output's name has a control character or a backslash in it: it cannot be delivered");
@@ -441,6 +449,90 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 					       status;
 }
 
+/* ---- the manifest, which the delivery's run has written as if the folder were its own ---- */
+
+/* Of the last delivery, which may have been an earlier call of ours. */
+static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, struct err *err)
+{
+	CLEANUP(free_text) char *state = realpath(d->l->ctx->state_dir, NULL);
+	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : "", strchr(d->fact, ':') + 1);
+	struct run_row *run = NULL;
+	size_t found = 0;
+
+	*count = 0;
+	if (store_runs(d->l->ctx->store, config, false, 1, &run, &found, err) < 0)
+		return -1;
+	int status = found ? store_pods(d->l->ctx->store, run->id, false, pods, count, err) : 0;
+	free(run);
+	return status;
+}
+
+static bool is_delivered(const struct manifest_entry *e, const struct pod_row *pods, size_t count)
+{
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(jsonx_text(line, "attempt", ""), pods[i].attempt))
+			return true;
+	return false;
+}
+
+/* What was rendered, but what the delivery has written over. */
+static void add_rendered(const struct delivery *d, const struct manifest *now, const struct pod_row *pods, size_t count,
+			 struct manifest_lines *lines)
+{
+	for (size_t i = 0; i < d->was.count; i++) {
+		const struct manifest_entry *e = &d->was.entries[i];
+		size_t same;
+		struct manifest_entry *const *latest = manifest_find(now, e->file, &same);
+		if (!is_former(e) && latest && !is_delivered(*latest, pods, count))
+			manifest_lines_add(lines, manifest_entry_json(e));
+	}
+}
+
+static int add_delivered(const struct delivery *d, const struct manifest *now, const struct pod_row *pods, size_t count,
+			 struct manifest_lines *lines, struct err *err)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		const struct manifest_entry *kept, *latest = now->by_file[i];
+		bool absent;
+		if ((i > 0 && !strcmp(now->by_file[i - 1]->file, latest->file)) || !is_delivered(latest, pods, count))
+			continue;
+		if (manifest_match(now, d->l->output_dir, latest->file, latest->key, &kept, &absent, err) < 0)
+			return -1;
+		if (kept != latest)
+			continue;
+		json_t *line = manifest_entry_json(latest);
+		json_object_del(line, "former");
+		manifest_lines_add(lines, line);
+	}
+	return 0;
+}
+
+/* What was rendered is as current as before, in the same order; behind it what was delivered. */
+static int mend_manifest(struct delivery *d, struct err *err)
+{
+	struct launch *l = d->l;
+	CLEANUP(manifest_free) struct manifest now = {0};
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (l->output_lock < 0)
+		l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
+		return 0; /* another job has begun there, and writes it anew */
+	int status = its_pods(d, &pods, &count, err);
+	if (status == 0)
+		status = manifest_read(l->output_dir, true, &now, err);
+	if (status == 0) {
+		add_rendered(d, &now, pods, count, &lines);
+		status = add_delivered(d, &now, pods, count, &lines, err);
+	}
+	free(pods);
+	return status < 0 ? -1 : manifest_rewrite(l->output_dir, &lines, err);
+}
+
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
 	CLEANUP(delivery_free) struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
@@ -454,10 +546,17 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	/* the job's lock is ours; what stays after a failure is there for `burst resume` */
 	d.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, strchr(d.fact, ':') + 1);
 	d.config = xasprintf("%s.cfg", d.dir);
-	if (!d.count || delivered_already(&d))
+	if (!d.count)
 		return 0;
-	find_code(&d);
-	int status = go_until_all_is_there(&d, object, err);
+	bool already = delivered_already(&d);
+	if (!already)
+		find_code(&d);
+	int status = already ? 0 : go_until_all_is_there(&d, object, err);
+	struct err why;
+	if (mend_manifest(&d, &why) < 0)
+		log_line(LOG_WARN, "manifest.jsonl: what was rendered stands there as \"former\" until the next run: %s", why.msg);
+	if (already)
+		return 0;
 	if (status == 0) {
 		store_put_fact(l->ctx->store, d.fact, d.state, NULL);
 		path_remove_tree(d.dir, NULL);

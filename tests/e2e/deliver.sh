@@ -250,6 +250,29 @@ t_of_a_run_that_was_resumed() { # long after it began: what its pod may take beg
 	is "$(json .deliver.status)" "done" "the delivery"
 	is "$(cat out/count)" 3 "files that it found"
 }
+t_the_manifest_knows_both() { # what was rendered, in the script's order, and what was delivered
+	printf '{"id":"%s","text":"This is said."}\n' z c m a >script.jsonl
+	delivering 'echo one >all.txt; echo two >c.txt; [ ! -e '"$T"'/now ] || exit 7' 'outputs = ["*.txt"];'
+	local -x LOCAL_ISOLATION=process
+	local both=$'z.wav\tnull\nc.wav\tnull\nm.wav\tnull\na.wav\tnull\nall.txt\tnull\nc.txt\tnull'
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(jq -r '[.file, (.former|tostring)] | @tsv' out/manifest.jsonl)" "$both" "the manifest"
+	burst run
+	is "$STATUS" 0 "exit status of a run that has nothing to do ($(tail -n 3 err.txt))"
+	hasnt err.txt delivering
+	is "$(jq -r '[.file, (.former|tostring)] | @tsv' out/manifest.jsonl)" "$both" "the manifest after it"
+	: >now
+	printf '{"id":"%s","text":"This is said."}\n' z b m a >script.jsonl
+	burst run
+	is "$STATUS" 1 "exit status of a delivery that fails"
+	is "$(jq -r 'select(.former | not) | .file' out/manifest.jsonl | tr '\n' ' ')" "z.wav b.wav m.wav a.wav " "what is current after it"
+	is "$(jq -r 'select(.former) | .file' out/manifest.jsonl | sort | tr '\n' ' ')" "all.txt c.txt c.wav " "what is former"
+	rm now
+	burst run
+	is "$STATUS" 0 "exit status of the last run ($(tail -n 3 err.txt))"
+	is "$(jq -r 'select(.former | not) | .file' out/manifest.jsonl | tr '\n' ' ')" "z.wav b.wav m.wav a.wav all.txt c.txt " "what is current then"
+}
 t_refused() {
 	script_lines 2
 	config 'deliver = { on = "cpu"; };'
