@@ -189,14 +189,24 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
 	return store_fact(store, name, tree, SHA256_HEX) && strlen(tree) == SHA256_HEX - 1;
 }
 
+/* A delivery, or another project, may have put its own there since. */
+static bool has_code(const struct engine *e, int provider, const struct volume *v, const struct tree *tree)
+{
+	const char *name = e->setup->providers[provider].ops->name;
+	char known[SHA256_HEX];
+
+	return volume_has(e, provider, v, "tree", tree->id) ||
+	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) && !strcmp(known, tree->id));
+}
+
 bool prepare_has_tree(const struct engine *e, int provider, const struct volume *volume)
 {
-	return volume_has(e, provider, volume, "tree", e->code_tree->id);
+	return has_code(e, provider, volume, e->code_tree);
 }
 
 const struct tree *prepare_known_base(const struct engine *e, int provider, const struct volume *volume)
 {
-	return e->code_base && volume_has(e, provider, volume, "tree", e->code_base->id) ? e->code_base : NULL;
+	return e->code_base && has_code(e, provider, volume, e->code_base) ? e->code_base : NULL;
 }
 
 static void kit_over(void *ctx, int64_t sent, const struct err *err)
@@ -289,7 +299,7 @@ void prepare_early(struct engine *e, int pod)
 	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
 		return;
 	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
-	    (e->code_tree && !remembered(e, pod, "tree", e->code_tree->id)) ||
+	    (e->code_tree && !has_code(e, c->provider, &c->volume, e->code_tree)) ||
 	    (setup_hash(e, hash) && !remembered(e, pod, "env", hash)))
 		return;
 	if (e->code_tree)

@@ -142,7 +142,8 @@ deliver_all() { # with a script of the code
 	script_lines 4
 	mkdir -p code
 	echo '(cd "$BURST_OUTPUTS" && cat *.wav | sha256sum) >sum' >code/up.sh
-	config 'deliver = { run = "sh up.sh"; outputs = ["sum"]; }; code = { path = "code"; };'
+	config 'deliver = { run = "sh up.sh"; outputs = ["sum"]; };'
+	echo 'code = { path = "code"; };' >>burst.cfg
 	burst run
 	is "$STATUS" 0 "exit status of the first run ($(tail -n 3 err.txt))"
 }
@@ -272,6 +273,22 @@ t_the_manifest_knows_both() { # what was rendered, in the script's order, and wh
 	burst run
 	is "$STATUS" 0 "exit status of the last run ($(tail -n 3 err.txt))"
 	is "$(jq -r 'select(.former | not) | .file' out/manifest.jsonl | tr '\n' ' ')" "z.wav b.wav m.wav a.wav all.txt c.txt " "what is current then"
+}
+t_the_next_render_sends_what_changed() { # though the delivery was the last to put something on the volume
+	deliver_all
+	head -c 3000000 /dev/urandom >code/large
+	sed -i 's/^deliver/# deliver/' burst.cfg
+	script_lines 5
+	burst run
+	sed -i 's/^# deliver/deliver/' burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status of the delivery ($(tail -n 3 err.txt))"
+	echo more >code/small
+	script_lines 6
+	burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	sent=$(sed -n 's/.*: code: \([0-9]*\) bytes$/\1/p' err.txt | head -n 1)
+	[ "${sent:-3000000}" -lt 100000 ] || complain "a small file was added, and $sent bytes of code were sent"
 }
 t_refused() {
 	script_lines 2
