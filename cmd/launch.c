@@ -23,7 +23,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { OVERDUE_ASK_MS = 60000, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
+enum { OVERDUE_ASK_MS = 90 * 1000 /* a minute of it for the account's limits */, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {

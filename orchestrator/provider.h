@@ -244,8 +244,9 @@ void op_result_free(struct op_result *r);
 /* ---- how it travels ---- */
 
 enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };
-/* Who goes first when an account's rate limit is near; a part of each window is kept for releases. */
-enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL };
+/* Who goes first when an account's rate limit is near; a part of each window is kept for releases. CALL_LOOK is the engine's: a
+ * poll by which pods are found that are to be ended, or proven gone. */
+enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL, CALL_LOOK };
 
 struct call {
 	enum call_kind kind;
