@@ -249,7 +249,7 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	if (launch_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
 		return -1;
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 && !strcmp(run.status, "unreleased")) {
-		run_end(&run, run_ended_as(&run));
+		run_end(&run, run_ended_as(ctx, &run));
 		COPY_TEXT(run.error, "a pod of it was written off: nobody could be asked whether it is gone");
 		if (store_put_run(ctx->store, &run, err) < 0)
 			return -1;

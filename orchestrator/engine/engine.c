@@ -399,6 +399,43 @@ static void ask_billing(struct engine *e)
 			journal_pod(e, i);
 }
 
+static void unfinished_name(char name[48], const char *run)
+{
+	snprintf(name, 48, "unfinished:%s", run);
+}
+
+void engine_note_unfinished(struct store *store, const char *run, bool unfinished)
+{
+	char name[48];
+
+	unfinished_name(name, run);
+	if (unfinished || engine_is_unfinished(store, run))
+		store_put_fact(store, name, unfinished ? "1" : "0", NULL);
+}
+
+bool engine_is_unfinished(struct store *store, const char *run)
+{
+	char name[48], value[4];
+
+	unfinished_name(name, run);
+	return store_fact(store, name, value, sizeof(value)) && !strcmp(value, "1");
+}
+
+/* What finish() says counts where nothing worse has happened, and is said in any case. */
+static void judge_finish(struct engine *e, struct core_summary *s)
+{
+	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
+		engine_note_unfinished(e->setup->store, e->setup->run->id, e->finish_error.kind || e->setup->more_to_come);
+	if (!e->finish_error.kind)
+		return;
+	if (s->err.kind != ERR_NONE) {
+		engine_log(e, LOG_ERROR, "%s", e->finish_error.msg);
+		return;
+	}
+	s->err = e->finish_error;
+	s->status = "partial";
+}
+
 static void write_end(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;
@@ -444,8 +481,7 @@ int engine_run(struct engine *e, struct err *err)
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
 	say_notes(e);
-	if (s.err.kind == ERR_NONE && e->finish_error.kind)
-		s.err = e->finish_error;
+	judge_finish(e, &s);
 	if (s.err.kind == ERR_JOB && e->needs && e->needs->command && e->command_code)
 		err_set(&s.err, ERR_JOB, "the command ended with exit code %d", e->command_code);
 	*err = s.err;
