@@ -758,7 +758,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 }
 
 /* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
- * asked the next time; where there is nobody to ask, ours must do. */
+ * asked the next time; where there is nobody to ask, or who is asked refuses the key, ours must do. */
 static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	struct op_result result = {0};
@@ -768,7 +768,8 @@ static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t
 
 	launch_init(&l, ctx);
 	bool told = launch_open_provider(&l, provider, &err) < 0 ||
-		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0;
+		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0 ||
+		    err.kind == ERR_CREDENTIALS;
 	op_result_free(&result);
 	launch_free(&l);
 	return told && pod_is_overdue(last_s, now_ms);
