@@ -349,6 +349,11 @@ bool provider_can_stage(const struct provider_ops *ops, const struct provider *p
 bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
 
+/* A key whose items are "ghcr.io/me=NAME": the name of what reads the private images below ghcr.io/me. It is shown to no other
+ * registry, whatever image a project's file asks for. NULL: there is none for this image. */
+const char *provider_registry_name(const struct section *conf, const char *key, const char *image);
+int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err);
+
 /* The registry (providers/registry.c): NULL-terminated; this program's own, then those that were loaded. cmd/ hands it to the
  * engine. */
 extern const struct provider_ops *provider_registry[];
