@@ -10,7 +10,8 @@
 #include "../base/path.h"
 #include "impl.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16 };
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16,
+       LAST_WORK_MS = 30 * 1000 };
 
 /* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is shared: calls and children
  * (with three pipes each), of which there are no more than pods; what a run has open for itself (the ledger, locks, logs,
@@ -222,6 +223,22 @@ static void maybe_finish(struct engine *e, bool at_end)
 	e->finishing = true;
 	mark_failed(e);
 	pool_run(e->pool, work_finish, finish_over, e);
+}
+
+/* A file that is on its way to its final name has its line in the manifest already: finish() would drop it, and the file look
+ * foreign. Where that takes too long a line too many does no harm. */
+static void finish_at_end(struct engine *e)
+{
+	int64_t until = clock_boot_ms() + LAST_WORK_MS;
+
+	while (!pool_idle(e->pool) && clock_boot_ms() < until) {
+		loop_turn(e->loop, 100);
+		feed_all(e);
+	}
+	if (pool_idle(e->pool))
+		maybe_finish(e, true);
+	while (e->finishing && !e->finished)
+		loop_turn(e->loop, 1000);
 }
 
 static void say_notes(struct engine *e)
@@ -473,9 +490,7 @@ int engine_run(struct engine *e, struct err *err)
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
 	core_summary(e->core, clock_boot_ms(), &s);
-	maybe_finish(e, true);
-	while (e->finishing && !e->finished)
-		loop_turn(e->loop, 1000);
+	finish_at_end(e);
 	ask_billing(e);
 	signals_give_back(s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)

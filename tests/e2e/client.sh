@@ -115,6 +115,29 @@ t_two_interrupts() {
 	is "$STATUS" 130 "exit status"
 	is "$(json '[.pods[].released] | all')" true "all released"
 }
+t_interrupted_while_files_get_their_names() { # the manifest, which is made anew at the end, has a line for each of them
+	make -s -C "$ROOT" e2e-tools || { complain "failer.so cannot be built"; return; }
+	script_lines 200
+	config 'pods = 2;'
+	cat >client <<-E
+		#!/bin/sh
+		export FAIL_AT="late 300 rename" FAIL_UNDER='$T/out' ASAN_OPTIONS='$ASAN_OPTIONS:verify_asan_link_order=0'
+		LD_PRELOAD='$ROOT/build/e2e/failer.so' exec '$BURST' "\$@"
+	E
+	chmod 755 client
+	CLIENT=$T/client burst_bg run
+	wait_for 60 "a few files" file_count out 8
+	while running_as "$PID"; do # several at once may be heard as one
+		kill -INT "$PID" 2>/dev/null
+		read -rt 0.3 <> <(:) || :
+	done
+	burst_wait
+	[ "$STATUS" = 130 ] || [ "$STATUS" = 9 ] || complain "exit status $STATUS"
+	is "$(find out -name '*.wav' -printf '%f\n' | sort)" "$(jq -r .file out/manifest.jsonl | sort -u)" "the manifest's files"
+	burst run
+	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
+	all_right 200
+}
 
 # ---- a client that stands still ----
 gone_by_itself() { [ -z "$(pods_left)" ]; }
