@@ -459,6 +459,33 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel, when it has ended"
 }
+t_client_that_looks_for_a_lost_pod_on_cancel_clock() { # is waited for as long as anything happens
+	false_clock || return 0
+	script_lines 300
+	config 'pods = 1; lease = "1m";'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	local run holder i
+	run=$(ledger 'select id from run')
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	ledger "update pod set state = 'intent'"
+	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; while [ -e state ] && ! [ -e free ]; do sleep 0.1; done" &
+	holder=$!
+	wait_for 10 "the lock" grep -q "process $holder" "state/runs/$run/lock"
+	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x60' "$BURST" cancel "$run" >out.txt 2>err.txt </dev/null &
+	SHELL_PID=$!
+	for i in ambiguous live releasing; do # each 3 minutes there
+		ledger "update pod set state = '$i'"
+		read -rt 3 <> <(:) || :
+	done
+	running_as $SHELL_PID || complain "it was not waited for ($(tail -n 1 err.txt))"
+	has err.txt "waiting for it to find out what a create whose answer is lost has made"
+	hasnt err.txt "kill -9"
+	: >free
+	burst_wait
+	is "$STATUS" 0 "cancel, when it has ended ($(tail -n 2 err.txt | tr '\n' '|'))"
+}
 dead_run() { # it had brought a file home
 	script_lines 300
 	config 'pods = 2;'
