@@ -1033,11 +1033,18 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		{"the same page again", PAGE("", MORE("a")), true},
 		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"), true},
 		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
+		{"by a number", PAGE("", "{\"next\":2}"), true},
+		{"by a word alone", "{\"pods\":[],\"hasMore\":true}", true},
+		{"by a link", "{\"pods\":[],\"links\":{\"self\":\"/a\",\"next\":\"/b\"}}", true},
+		{"by a link that is an object", "{\"pods\":[],\"_links\":{\"next\":{\"href\":\"/b\"}}}", true},
+		{"by how many there are", "{\"pods\":[" POD_ROW("p2") "],\"total\":3}", true},
+		{"all that there are", "{\"pods\":[" POD_ROW("p2") "," POD_ROW("p3") "],\"total\":3}", false},
+		{"no more", "{\"pods\":[],\"hasMore\":false,\"total\":900,\"links\":{\"next\":null}}", false},
 		{"the last one", "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
 		{"the last one, which says where it is itself", "{\"pods\":[],\"pagination\":{\"cursor\":\"abc\",\"nextCursor\":\"abc\",\"hasNextPage\":false}}", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
+		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[" POD_ROW("p1") "],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
 		if (pages[i].failed) {
 			check_failed(pages[i].name, &p, ERR_BUG);
 			assert_non_null(strstr(p.err.msg, "has further pages"));
@@ -1046,6 +1053,17 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		}
 		played_free(&p);
 	}
+	static const struct answer linked[] = {
+		{200, "{\"pods\":[]}", "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"next\""},
+		{200, "{\"pods\":[]}", "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"nextdoor\""},
+	};
+	p = play(OP_LIST, &want, &linked[0], 1);
+	check_failed("by a header", &p, ERR_BUG);
+	assert_non_null(strstr(p.err.msg, "has further pages (by its Link header)"));
+	played_free(&p);
+	p = play(OP_LIST, &want, &linked[1], 1);
+	check_done("another header", &p);
+	played_free(&p);
 }
 
 /* ---- ending ---- */
