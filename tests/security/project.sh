@@ -36,7 +36,7 @@ t_it_runs_nothing_here() {
 		'providers = { runpod = { s3_secret_key_command = "touch ran"; }; };' 'providers = { modal = { token_id_command = "touch ran"; }; };' \
 		'providers = { modal = { token_secret_command = "touch ran"; }; };' 'providers = { runpod = { api_url = "http://127.0.0.1:1"; }; };' \
 		'providers = { runpod = { s3_url = "http://127.0.0.1:1"; }; };' 'providers = { modal = { server_url = "http://127.0.0.1:1"; }; };' \
-		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { api_key = "k"; }; };' \
+		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { registry = "x=y"; }; };' 'providers = { runpod = { api_key = "k"; }; };' \
 		'providers = { local = { isolation = "process"; }; };' 'providers = { local = { isolation = "auto"; }; };' \
 		'providers = { local = { network = "host"; }; };'; do
 		tts '' "$key"
