@@ -13,6 +13,7 @@ struct speaker {
 	const char *worker;         /* the user's own command; NULL: the engine's */
 	const char *voice;          /* for items without one; NULL: the engine's own choice */
 	const char *voices_dir;     /* NULL: none */
+	const struct job_setup *setup; /* who may read which of them; NULL: all may */
 	json_t *options;            /* never NULL */
 	int64_t seed;
 	struct split_limits limits;
