@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "../base/jsonx.h"
 #include "../base/path.h"
 
@@ -16,6 +17,8 @@ enum {
 	SLICE = 256 << 10,	   /* written at once */
 	HELD_FREE = 2 * SLICE,	   /* ... so many are always let in: when they are there, some of them are being written */
 	HEADER_MAX = 4096,
+	TICKS = 4, /* in which a channel must bring something; counted, so that a machine that slept gives it the same chance again */
+	SILENCES_MAX = 4, /* channels in a row that fell silent; then its files do not come at all */
 };
 
 enum stage { ST_WAITING, ST_OPENING, ST_READY, ST_ASKED, ST_ARRIVING, ST_FINISHING, ST_OVER };
@@ -61,6 +64,13 @@ struct fetcher {
 	bool paused, closed;
 	bool failing; /* nothing new is asked for before all that was asked for is settled */
 	struct str header;
+	int64_t silent_ms;
+	void (*stuck)(void *ctx, const char *why);
+	void *ctx;
+	struct timer *tick; /* while something is asked for */
+	bool heard;
+	int unheard_ticks, silences;
+	size_t fresh; /* bytes of files since the last silence */
 };
 
 static void pump(struct fetcher *f);
@@ -283,6 +293,7 @@ static struct fetch *take_asked(struct fetcher *f)
 static void fail_asked(struct fetcher *f, enum err_kind kind, const char *why)
 {
 	f->channel = NULL;
+	f->paused = false;
 	str_reset(&f->header);
 	f->asked_count = 0;
 	f->arriving = NULL;
@@ -300,6 +311,46 @@ static void broken(struct fetcher *f, const char *why)
 	ssh_channel_close(f->channel);
 	fail_asked(f, ERR_UNTRUSTED, why);
 	pump(f);
+}
+
+/* ---- a channel that says nothing ---- */
+
+static void watch(struct fetcher *f);
+
+/* The pod bills meanwhile, and nothing else would end that: its agent may well be alive. False: the fetcher is gone. */
+static bool fell_silent(struct fetcher *f)
+{
+	char time[24];
+	CLEANUP(free_text) char *why = xasprintf("nothing of it came for %s", duration_show(time, sizeof(time), f->silent_ms));
+
+	f->unheard_ticks = 0;
+	f->fresh = 0;
+	if (++f->silences >= SILENCES_MAX) {
+		f->stuck(f->ctx, why);
+		return false;
+	}
+	ssh_channel_close(f->channel);
+	fail_asked(f, ERR_NETWORK, why);
+	pump(f);
+	return true;
+}
+
+static void on_tick(void *ctx)
+{
+	struct fetcher *f = ctx;
+	bool waits = f->asked_count || f->arriving;
+
+	f->tick = NULL;
+	f->unheard_ticks = f->heard || f->paused || !waits ? 0 : f->unheard_ticks + 1;
+	f->heard = false;
+	if (f->unheard_ticks <= TICKS || fell_silent(f))
+		watch(f);
+}
+
+static void watch(struct fetcher *f)
+{
+	if (!f->tick && (f->asked_count || f->arriving))
+		f->tick = loop_timer(f->loop, MAX(f->silent_ms / TICKS, 1), on_tick, f);
 }
 
 static void answered(struct fetcher *f, const char *line, size_t len)
@@ -336,6 +387,9 @@ static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
 	str_addn(&x->in, bytes, n);
 	set_held(f, f->held + n);
 	x->arrived += (int64_t)n;
+	f->fresh += n;
+	if (f->fresh >= SLICE || x->arrived == x->bytes - x->offset)
+		f->silences = 0;
 	if (x->arrived == x->bytes - x->offset) {
 		x->all_here = true;
 		x->stage = ST_FINISHING;
@@ -372,6 +426,7 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 
 	if (stream != 0)
 		return;
+	f->heard = true;
 	const struct ssh_channel *of = f->channel;
 	while (len && f->channel == of) { /* what is left over from one that broke is nobody's */
 		size_t n = f->arriving ? take_bytes(f, p, len) : take_header(f, p, len);
@@ -412,6 +467,7 @@ static void ask(struct fetcher *f, struct fetch *x)
 	ssh_write(f->channel, "\n", 1);
 	x->stage = ST_ASKED;
 	f->asked[(f->asked_first + f->asked_count++) % ASKED_MAX] = x;
+	watch(f);
 }
 
 static void open_more(struct fetcher *f)
@@ -444,7 +500,8 @@ static void pump(struct fetcher *f)
 	}
 }
 
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share)
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share, int64_t silent_ms,
+			    void (*stuck)(void *ctx, const char *why), void *ctx)
 {
 	struct fetcher *f = xcalloc(1, sizeof(*f));
 
@@ -453,6 +510,9 @@ struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *poo
 	f->pool = pool;
 	f->last = &f->first;
 	f->share = share;
+	f->silent_ms = silent_ms;
+	f->stuck = stuck;
+	f->ctx = ctx;
 	return f;
 }
 
@@ -508,6 +568,7 @@ void fetcher_close(struct fetcher *f)
 		fetch_fail(x, ERR_NETWORK, "connection lost");
 	}
 	set_held(f, 0);
+	loop_untimer(f->tick);
 	str_free(&f->header);
 	free(f);
 }

@@ -34,8 +34,10 @@ struct fetch_share {
 	size_t held; /* bytes that wait for the disk */
 };
 
-/* share is borrowed. */
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share);
+/* share is borrowed. A channel that is asked for files and brings not one byte for silent_ms, though we take them in, is given up:
+ * ERR_NETWORK for what was asked for on it. After some in a row stuck(ctx) is called instead, which closes the fetcher. */
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share, int64_t silent_ms,
+			    void (*stuck)(void *ctx, const char *why), void *ctx);
 /* Strings are copied. */
 void fetcher_get(struct fetcher *f, const struct fetch_want *want);
 /* The connection is gone or going: all that is under way ends with ERR_NETWORK. NULL is fine. */

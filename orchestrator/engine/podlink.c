@@ -14,6 +14,7 @@ enum {
 	FILES_MAX = 100000, /* of one segment */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
+	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
 };
 
 #define CLOCK_MOST_S INT64_C(1000000000000)
@@ -486,6 +487,14 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms), off_ms < 0 ? "late" : "early");
 }
 
+static void on_stuck(void *ctx, const char *why)
+{
+	struct at *at = ctx;
+	CLEANUP(free_text) char *what = xasprintf("its files do not come: %s, again and again", why);
+
+	distrust(at->e, at->pod, what);
+}
+
 static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 {
 	struct at *at = ctx;
@@ -498,7 +507,8 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->helloed = true;
 	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
-	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching);
+	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
+				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4), on_stuck, at);
 	podlink_gpu_seen(p, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		p->workers_ready = (int)workers;

@@ -186,6 +186,31 @@ t_the_channel_ends_while_many_files_wait() { # only the channel: all is asked fo
 	[ -e taken/ended ] || complain "the channel never ended"
 }
 
+t_a_channel_that_falls_silent() { # only the channel, while all else of the pod lives: a quarter of the lease, then it is asked anew
+	hostile_job
+	echo 'lease = "10s";' >>burst.cfg
+	take_over stalls_once
+	burst run --json
+	within_bounds stalls_once
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(wavs)" 6 files
+	is "$(json '.pods | length')" 1 pods
+	[ -e taken/stalled ] || complain "it never fell silent"
+}
+t_files_that_never_come() { # its lease is renewed all the while: nothing but the files says that it will never be done
+	command_job
+	echo 'lease = "10s";' >>burst.cfg
+	take_over stalls
+	burst run --json --force
+	within_bounds stalls
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/out/a.txt)" x "the file"
+	is "$(json '.pods | length')" 2 pods
+	is "$(json '[.pods[].released] | all')" true "released"
+	has err.txt "its files do not come: nothing of it came for 2.5s, again and again"
+	nothing_left
+}
+
 # ---- what lies on the volume ----
 t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it is mended
 	script_lines 3

@@ -41,7 +41,12 @@ def send():
         for _ in range(16):  # as many as are asked for at once; the others wait
             sys.stdin.readline()
         sys.exit(0)
+    if CASE == "stalls_once" and not os.path.exists(STATE + "/stalled"):
+        open(STATE + "/stalled", "w").close()
+        sys.stdin.read()  # until nobody wants it any more
     for request in sys.stdin:
+        if CASE == "stalls":
+            continue
         ask = json.loads(request)
         body, offset = WAV, ask["offset"]
         rest = body[offset:]
@@ -171,7 +176,7 @@ def output(batch, seg):
             "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
           sha256=hashlib.sha256(WAV).hexdigest())
-    for i in range(40 if CASE == "ends_once_of_forty" else 0):
+    for i in range(40 if CASE in ("ends_once_of_forty", "stalls") else 0):
         event("output", id=seg["id"], name="out/%d.txt" % i, path="runs/r/a/%d.txt" % i, bytes=len(WAV),
               sha256=hashlib.sha256(WAV).hexdigest())
     event("segment", id=seg["id"], batch=batch, ok=True, code=0, ms=5, outputs=1)
