@@ -90,6 +90,36 @@ static bool holds_too_much(const struct fetcher *f, int part)
 
 /* ---- one file ---- */
 
+static bool is_asked_for(const struct fetcher *f, const struct fetch *x)
+{
+	for (int i = 0; i < f->asked_count; i++)
+		if (f->asked[(f->asked_first + i) % ASKED_MAX] == x)
+			return true;
+	return f->arriving == x;
+}
+
+static void forget_channel(struct fetcher *f)
+{
+	f->channel = NULL;
+	f->paused = false;
+	str_reset(&f->header);
+	f->asked_count = 0;
+	f->arriving = NULL;
+}
+
+/* Nobody wants the rest of a file that is on its way: the others are asked for on a new channel, from where they are. */
+static void begin_anew(struct fetcher *f)
+{
+	ssh_channel_close(f->channel);
+	forget_channel(f);
+	for (struct fetch *x = f->first; x && x != f->waiting; x = x->next)
+		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING) {
+			x->offset += x->arrived;
+			x->arrived = 0;
+			x->stage = ST_READY;
+		}
+}
+
 static void unlink_fetch(struct fetch *x)
 {
 	struct fetcher *f = x->fetcher;
@@ -109,8 +139,8 @@ static void unlink_fetch(struct fetch *x)
 		f->count--;
 	}
 	set_held(f, f->held - x->in.len);
-	if (f->arriving == x)
-		f->arriving = NULL;
+	if (f->channel && is_asked_for(f, x))
+		begin_anew(f);
 	x->fetcher = NULL;
 }
 
@@ -292,11 +322,7 @@ static struct fetch *take_asked(struct fetcher *f)
  * while we still walk the list: that waits. */
 static void fail_asked(struct fetcher *f, enum err_kind kind, const char *why)
 {
-	f->channel = NULL;
-	f->paused = false;
-	str_reset(&f->header);
-	f->asked_count = 0;
-	f->arriving = NULL;
+	forget_channel(f);
 	f->failing = true;
 	for (struct fetch *x = f->first, *next; x && x != f->waiting; x = next) {
 		next = x->next;

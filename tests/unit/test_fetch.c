@@ -1,6 +1,9 @@
 /* Files that come home over one channel, which here is the test's own: what it is asked is seen, what it answers is said. */
 #include "sync_help.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
@@ -273,12 +276,45 @@ static void a_slow_channel_is_waited_for(void **state)
 	end(&b);
 }
 
+/* Its neighbours on the channel have no part in that, nor has the pod. */
+static void a_file_that_cannot_be_written(void **state)
+{
+	struct file large = {.name = "large", .len = 3000000}, small = {.name = "small", .len = 1000};
+	struct rlimit was, little = {300000, RLIM_INFINITY};
+	struct bench b;
+
+	begin(&b, *state, SILENT_MS * 1000);
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &was);
+	little.rlim_max = was.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &little);
+	want(&b, &large);
+	UNTIL(&b, channel_count && asked_for(&channels[0]) == 1);
+	want(&b, &small);
+	UNTIL(&b, asked_for(&channels[0]) == 2);
+	answer(&channels[0], &large, 0, 600000);
+	UNTIL(&b, large.done);
+	if (!channels[0].closed) {
+		say(&channels[0], large.bytes + 600000, large.len - 600000);
+		answer(&channels[0], &small, 0, SIZE_MAX);
+	} else {
+		UNTIL(&b, channel_count == 2 && asked_for(&channels[1]) == 1);
+		answer(&channels[1], &small, 0, SIZE_MAX);
+	}
+	UNTIL(&b, small.done);
+	setrlimit(RLIMIT_FSIZE, &was);
+	is_over(&large, ERR_LOCAL, "File too large");
+	is_home(&small);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_is_asked_for_comes, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_channel_that_says_nothing_is_given_up, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(files_that_never_come, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_slow_channel_is_waited_for, scratch_make, scratch_remove),
 	};
 
