@@ -573,6 +573,18 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 	open_more(f);
 }
 
+void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg), const void *arg)
+{
+	f->failing = true;
+	for (struct fetch *x = f->first, *next; x; x = next) {
+		next = x->next;
+		if (is_one(x->ctx, arg))
+			fetch_fail(x, ERR_INTERRUPTED, "not wanted any more");
+	}
+	f->failing = false;
+	pump(f);
+}
+
 size_t fetcher_pending(const struct fetcher *f)
 {
 	return f->count;

@@ -211,6 +211,18 @@ t_files_that_never_come() { # its lease is renewed all the while: nothing but th
 	nothing_left
 }
 
+t_an_output_that_fails_beside_one_that_is_slow() { # the command is run again, once; what was still on its way is in nobody's way
+	command_job
+	take_over one_fails_one_is_slow
+	burst run --json --force -v
+	within_bounds one_fails_one_is_slow
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(wc -l <taken/runs)" 2 "runs of the command"
+	is "$(json '.pods | length')" 1 pods
+	is "$(find out/out -name '?.txt' -size +1k | wc -l)" 2 files
+	hasnt err.txt "received already"
+}
+
 # ---- what lies on the volume ----
 t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it is mended
 	script_lines 3

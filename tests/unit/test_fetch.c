@@ -308,6 +308,52 @@ static void a_file_that_cannot_be_written(void **state)
 	end(&b);
 }
 
+static bool is_named(const void *ctx, const void *name)
+{
+	return !strcmp(((const struct file *)ctx)->name, name);
+}
+
+/* In the middle of its bytes, asked for, or waiting: its name is free for the next one, the others come. */
+static void what_is_not_wanted_any_more(void **state)
+{
+	struct file first = {.name = "first", .len = 3000000}, second = {.name = "second", .len = 1000},
+		    again = {.name = "first", .len = 3000}, third = {.name = "third", .len = 1000};
+	struct bench b;
+
+	begin(&b, *state, SILENT_MS * 1000);
+	want(&b, &first);
+	UNTIL(&b, channel_count && asked_for(&channels[0]) == 1);
+	want(&b, &second);
+	UNTIL(&b, asked_for(&channels[0]) == 2);
+	want(&b, &third);
+	answer(&channels[0], &first, 0, 600000);
+	fetcher_cancel(b.fetcher, is_named, "first");
+	fetcher_cancel(b.fetcher, is_named, "third");
+	UNTIL(&b, first.done && third.done);
+	is_over(&first, ERR_INTERRUPTED, "not wanted");
+	is_over(&third, ERR_INTERRUPTED, "not wanted");
+	assert_false(have(*state, "first.part"));
+	UNTIL(&b, channel_count == 2 && asked_for(&channels[1]) == 1);
+	want(&b, &again);
+	UNTIL(&b, asked_for(&channels[1]) == 2);
+	answer(&channels[1], &second, 0, SIZE_MAX);
+	answer(&channels[1], &again, 0, 2000);
+	/* another one goes, and this one goes on from where it is */
+	third.done = 0;
+	third.bytes = NULL;
+	want(&b, &third);
+	UNTIL(&b, asked_for(&channels[1]) == 3);
+	fetcher_cancel(b.fetcher, is_named, "third");
+	UNTIL(&b, channel_count == 3 && asked_for(&channels[2]) == 1);
+	answer(&channels[2], &again, 2000, SIZE_MAX);
+	UNTIL(&b, second.done && again.done && third.done);
+	is_home(&second);
+	is_home(&again);
+	is_over(&third, ERR_INTERRUPTED, "not wanted");
+	assert_int_equal(channel_count, 3);
+	end(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +361,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_channel_that_says_nothing_is_given_up, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(files_that_never_come, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_slow_channel_is_waited_for, scratch_make, scratch_remove),
 	};
 
