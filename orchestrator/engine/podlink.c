@@ -6,6 +6,7 @@
 #include "../base/jsonx.h"
 #include "../base/log.h"
 #include "../base/path.h"
+#include "../base/pattern.h"
 #include "impl.h"
 
 enum {
@@ -139,14 +140,30 @@ static void distrust(struct engine *e, int pod, const char *what)
 	pod_down(e, pod, &err);
 }
 
+static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name, const char *what)
+{
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	struct err err;
+	char shown[100];
+
+	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched", e->segments[segment].id, what, shown);
+	e->segs[segment].refused = true;
+	/* a name may be the job's own doing; what the agent says of the file itself is not */
+	if (name && receive_takes_name(name) && e->pods[pod].link) {
+		distrust(e, pod, err.msg);
+		return;
+	}
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	post(e, &ev, &err);
+}
+
 /* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). NULL: it is not taken. */
 static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
 	const char *path = jsonx_text(event, "path", "");
 	const char *hash = jsonx_text(event, "sha256", "");
 	int64_t bytes = jsonx_int(event, "bytes", -1);
-	struct err err;
-	char shown[100];
 
 	if (e->segs[segment].count >= FILES_MAX) {
 		distrust(e, pod, "it reports more files than any segment has");
@@ -156,18 +173,7 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
 		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
 	}
-	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
-	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right (%s); it is not fetched",
-		e->segments[segment].id, shown);
-	e->segs[segment].refused = true;
-	/* a name may be the job's own doing; what the agent says of the file itself is not */
-	if (name && receive_takes_name(name) && e->pods[pod].link) {
-		distrust(e, pod, err.msg);
-		return NULL;
-	}
-	engine_log(e, LOG_WARN, "%s", err.msg);
-	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
-	post(e, &ev, &err);
+	refuse_file(e, pod, segment, name, "a file that cannot be right");
 	return NULL;
 }
 
@@ -257,6 +263,15 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	return true;
 }
 
+/* Agents report nothing else; what else lies in the output folder is not theirs to replace. */
+static bool is_wanted(const struct engine *e, const char *name)
+{
+	for (const char *const *o = e->needs->outputs; o && *o; o++)
+		if (pattern_match(*o, name))
+			return true;
+	return false;
+}
+
 static void output_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
@@ -266,6 +281,10 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !receive_takes_name(name))) {
 		name_fails(e, pod, (uint32_t)segment, name, "which cannot come here by that name: rename it, or leave it out of job.outputs");
+		return;
+	}
+	if (name && !is_wanted(e, name)) {
+		refuse_file(e, pod, (uint32_t)segment, name, "a file that nobody asked for");
 		return;
 	}
 	if (name && name_is_taken(e, pod, (uint32_t)segment, name))

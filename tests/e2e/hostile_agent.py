@@ -184,7 +184,7 @@ def output(batch, seg):
             "name_through_link": "link/evil.txt", "name_part": "out/a.txt.part", "name_dot": "out/./a.txt",
             "name_empty": "", "name_none": None, "name_git": "out/.git/hooks/x",
             "name_git_case": ".GIT/config", "name_manifest": "manifest.jsonl", "name_manifest_case": "MANIFEST.jsonl",
-            "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
+            "name_unmatched": "notes.md", "name_manifest_folder": "manifest.jsonl/x.txt", "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
           sha256=hashlib.sha256(WAV).hexdigest())
     if CASE == "one_fails_one_is_slow":
