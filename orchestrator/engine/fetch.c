@@ -176,17 +176,22 @@ static void fetch_end(struct fetch *x, const struct err *err)
 		pump(f);
 }
 
+static int check_size(const struct fetch *x, struct err *err)
+{
+	if (x->bytes >= 0 && x->bytes <= x->max_bytes)
+		return 0;
+	return err_set(err, ERR_UNTRUSTED, "%s: the pod announces %lld bytes, more than such a file can have", x->name,
+		       (long long)x->bytes);
+}
+
+/* What an earlier try has left is there already. */
 static int check_room(const struct fetch *x, struct err *err)
 {
-	int64_t room = path_free_bytes(x->output_dir);
+	int64_t room = path_free_bytes(x->output_dir), needed = x->bytes - receive_offset(x->r);
 
-	if (x->bytes < 0 || x->bytes > x->max_bytes)
-		return err_set(err, ERR_UNTRUSTED, "%s: the pod announces %lld bytes, more than such a file can have",
-			       x->name, (long long)x->bytes);
-	if (room >= 0 && x->bytes > room)
-		return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name,
-			       x->output_dir, (long long)x->bytes);
-	return 0;
+	if (room < 0 || needed <= room)
+		return 0;
+	return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name, x->output_dir, (long long)needed);
 }
 
 static void work_open(void *arg)
@@ -194,9 +199,10 @@ static void work_open(void *arg)
 	struct fetch *x = arg;
 
 	err_clear(&x->result);
-	if (check_room(x, &x->result) < 0)
+	if (check_size(x, &x->result) < 0 ||
+	    receive_open(&x->r, x->output_dir, x->name, x->bytes, x->sha256, &x->result) < 0)
 		return;
-	receive_open(&x->r, x->output_dir, x->name, x->bytes, x->sha256, &x->result);
+	check_room(x, &x->result);
 }
 
 static void work_write(void *arg)

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "base/crypto.h"
@@ -47,6 +48,17 @@ void ssh_channel_close(struct ssh_channel *c)
 {
 	if (c)
 		c->closed = true;
+}
+
+/* ---- in place of the C library's ---- */
+
+static int64_t room = -1; /* bytes free, as the file system says it; -1: plenty */
+
+int statvfs(const char *path, struct statvfs *out)
+{
+	(void)path;
+	*out = (struct statvfs){.f_frsize = 1, .f_bavail = room < 0 ? (fsblkcnt_t)1 << 40 : (fsblkcnt_t)room};
+	return 0;
 }
 
 /* ---- a connection, and the files that are wanted ---- */
@@ -276,6 +288,28 @@ static void a_slow_channel_is_waited_for(void **state)
 	end(&b);
 }
 
+/* What an earlier try has brought needs no room. */
+static void a_disk_with_room_for_the_rest(void **state)
+{
+	struct file a = {.name = "a", .len = 1000}, b_full = {.name = "b", .len = 1000};
+	struct bench b;
+
+	begin(&b, *state, SILENT_MS * 1000);
+	room = 600;
+	put(*state, "a.part", bytes_of(&a), 500);
+	put(*state, "b.part", bytes_of(&b_full), 300);
+	want(&b, &a);
+	want(&b, &b_full);
+	UNTIL(&b, channel_count && asked_for(&channels[0]) == 1 && b_full.done);
+	answer(&channels[0], &a, 500, SIZE_MAX);
+	UNTIL(&b, a.done);
+	room = -1;
+	is_home(&a);
+	is_over(&b_full, ERR_LOCAL, "is full (700 bytes needed)");
+	assert_true(have(*state, "b.part"));
+	end(&b);
+}
+
 /* Its neighbours on the channel have no part in that, nor has the pod. */
 static void a_file_that_cannot_be_written(void **state)
 {
@@ -362,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_that_never_come, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_file_that_cannot_be_written, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_disk_with_room_for_the_rest, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_slow_channel_is_waited_for, scratch_make, scratch_remove),
 	};
 
