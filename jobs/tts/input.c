@@ -269,7 +269,7 @@ static int read_member(struct script *s, const char *dir, const char *dir_name, 
 	CLEANUP(free_text) char *name = path_join(dir_name, file);
 	struct script_item item = {.source = script_source(s, name), .line = 1, .chapter = -1};
 
-	if (job_read_member(s->setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
+	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
 	    check_bytes(name, &text, err) < 0)
 		return -1;
 	item.id = xstrndup(file, strlen(file) - strlen(".txt"));

@@ -72,7 +72,7 @@ static int load_voice(struct segments *s, const struct speaker *speaker, const c
 	for (*index = 0; *index < s->file_count; ++*index)
 		if (!strcmp(s->files[*index].name, name))
 			return 0;
-	if (job_read_member(speaker->setup, "voices", path, VOICE_MAX_BYTES, &bytes, err) < 0 ||
+	if (job_read_member(speaker->job_setup, "voices", path, VOICE_MAX_BYTES, &bytes, err) < 0 ||
 	    check_is_wav(path, &bytes, err) < 0)
 		return -1;
 	GROW(s->hashes, s->file_count, s->hash_cap);
@@ -104,6 +104,8 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	add_field(h, voice_hash);
 	add_field(h, options);
 	add_field(h, seed);
+	if (speaker->worker && speaker->setup)
+		add_field(h, speaker->setup); /* it names the versions of its engine */
 	sha256_finish(h, segment->key);
 	free(options);
 }

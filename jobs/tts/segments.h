@@ -11,9 +11,10 @@ struct speaker {
 	const char *engine;
 	const struct engine *known; /* NULL: an engine of the user's own */
 	const char *worker;         /* the user's own command; NULL: the engine's */
+	const char *setup;          /* what makes its environment; NULL: nothing */
 	const char *voice;          /* for items without one; NULL: the engine's own choice */
 	const char *voices_dir;     /* NULL: none */
-	const struct job_setup *setup; /* who may read which of them; NULL: all may */
+	const struct job_setup *job_setup; /* who may read which of them; NULL: all may */
 	json_t *options;            /* never NULL */
 	int64_t seed;
 	struct split_limits limits;

@@ -304,13 +304,13 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 		return -1;
 	job->script.check_voice = segments_check_voice;
 	job->script.ctx = speaker;
-	job->script.setup = speaker->setup = setup;
+	job->script.job_setup = speaker->job_setup = setup;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
 	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode,
 			&speaker->limits, err) < 0)
 		return -1;
 	job->script.ctx = NULL;
-	job->script.setup = NULL;
+	job->script.job_setup = NULL;
 	return segments_make(&job->segments, &job->script, speaker, err);
 }
 
@@ -375,6 +375,7 @@ static int tts_load(struct job **out, const struct job_setup *setup, struct err 
 		.engine = job->engine_name,
 		.known = job->engine,
 		.worker = job->worker,
+		.setup = section_text(conf, "setup"),
 		.options = job->options,
 		.seed = section_int(conf, "seed"),
 	};
