@@ -148,6 +148,11 @@ static int check_env(const struct section *conf, const struct job_needs *needs, 
 	return 0;
 }
 
+static int may_read(void *ctx, const char *key, const char *real, struct err *err)
+{
+	return config_may_read(ctx, key, real, err);
+}
+
 int launch_read_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -163,6 +168,8 @@ int launch_read_job(struct launch *l, struct err *err)
 		.name = config_job_name(ctx->config),
 		.pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0,
 		.verbose = ctx->verbose > 0,
+		.may_read = may_read,
+		.ctx = ctx->config,
 	};
 	s->job_ops = config_job_ops(ctx->config);
 	if (s->job_ops->load(&s->job, &setup, err) < 0)

@@ -723,7 +723,7 @@ void vendor_fetch(struct engine *e, int pod, uint32_t segment)
 		a->want.since_s = (int64_t)i; /* not used by FETCH: remembers which file it is */
 		a->want.file.max_bytes = s->files[i].bytes + 1;
 		s->files[i].under_way = true;
-		a->turn = ++s->files[i].turn;
+		a->turn = s->files[i].turn = ++e->fetch_turns;
 		begin_file(a, fetched);
 	}
 }
