@@ -175,6 +175,7 @@ static void start(struct core *c)
 	c->capacity_since = c->now;
 	if (c->conf.max_duration_ms)
 		c->deadline_at = c->now + c->conf.max_duration_ms;
+	budget_fit_adopted(c);
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->conf.providers[i].used_before) {
 			c->vendors[i].used = true;

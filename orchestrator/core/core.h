@@ -103,6 +103,7 @@ struct core_pod {
 	struct volume volume;
 	int64_t price_microusd_h;
 	int64_t hard_end_ms;	/* boot clock */
+	int64_t cut_ms;		/* by so much that is before the end that it knows itself, which is hard_end_s */
 	int64_t hard_end_s;	/* epoch */
 	int64_t first_lease_end_s;
 	bool connected;		/* the control channel is up */

@@ -196,6 +196,8 @@ bool offers_too_dear(const struct core *c, const struct candidate *k); /* for ca
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
 bool budget_useful(const struct core *c, int64_t end); /* a pod rented now and over then could do some work */
 int64_t budget_committed(const struct core *c);
+/* The caps of this life of the run may be lower than those that its pods were rented by. */
+void budget_fit_adopted(struct core *c);
 int64_t budget_margin(int64_t life_ms);
 
 /* dispatch.c */

@@ -350,6 +350,24 @@ t_a_resumed_run_keeps_its_caps() {
 	is "$(cat out/f)" "done" "its output"
 	is "$(json ".cost_usd > $before / 1000000")" true "what it cost in all ($(json .cost_usd))"
 }
+t_a_lower_cap_holds_for_a_living_pod() { # ... which was rented to live for five minutes; at $0.10 a second there are 15 s left
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "c"; type = "command"; run = "sleep 60; echo done >f"; outputs = ["f"]; output = "out"; };
+		providers = { local = { price_per_hour = 360.0; }; };
+	E2
+	burst_bg run --max-cost 30 --max-duration 5m
+	wait_for 40 "a pod at work" row_says "ready_ms > 0"
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	local cap
+	cap=$(ledger "select cast((strftime('%s', 'now') + 1 - create_ms / 1000) / 10.0 + 1.5 as text) from pod")
+	burst resume --max-cost "$cap" --json
+	is "$STATUS" 5 "resume --max-cost $cap: exit status ($(tail -n 2 err.txt))"
+	has err.txt "the caps leave it less time than it was rented for"
+	is "$(json ".cost_usd <= $cap")" true "what it cost in all ($(json .cost_usd), with a cap of $cap)"
+	is "$(pods_left)" "" "pods"
+}
 t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a vendor; its output folder is that of then, too
 	script_lines 100
 	config 'pods = 1;'

@@ -2725,6 +2725,114 @@ static void test_caps_end_the_run(void **state)
 	}
 }
 
+static const struct event alive_again = {.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .number = 1};
+
+/* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at $1 an hour each; listed as
+ * running, not connected yet. */
+static void find_living(struct bench *b, int pods)
+{
+	b->core = core_new(&b->conf, b->segments, b->count);
+	for (int i = 0; i < pods; i++) {
+		struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE,
+				     .running_at = b->now - MINUTE, .listed = true, .hard_end_ms = b->now + 4 * HOUR,
+				     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
+		snprintf(p.id, sizeof(p.id), "p%d", i);
+		snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
+		COPY_TEXT(p.offer.provider, "alpha");
+		p.offer.price_microusd_h = p.price_microusd_h;
+		core_adopt(b->core, &p);
+	}
+	tell(b, (struct event){.type = EV_START});
+	list_in(b, POD_STATE_RUNNING, 0, pods > 1 ? 1 : -1);
+}
+
+static void take_over(struct bench *b, int pods)
+{
+	find_living(b, pods);
+	for (int i = 0; i < pods; i++) {
+		struct event ev = alive_again;
+		ev.pod = i;
+		tell(b, ev);
+	}
+}
+
+/* Whoever goes on with a run may have lowered its caps: they hold for the pods that he finds, too. */
+static void test_lower_caps_hold_for_pods_taken_over(void **state)
+{
+	static const struct {
+		const char *name;
+		int pods;
+		int64_t max_cost, max_duration_ms;
+		int64_t ends_s, margin_s; /* from now */
+	} cases[] = {
+		{"caps.max_cost: six minutes, one of them over", 1, 100000, 0, 300 - 5, 20},
+		{"... for two pods", 2, 100000, 0, 120 - 5, 17},
+		{"caps.max_cost is used up", 1, 10000, 0, 0, 0},
+		{"caps.max_duration", 1, 0, 10 * MINUTE, 600, 20},
+		{"room for all of it", 2, 9000000, 5 * HOUR, 4 * 3600, 20},
+	};
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.pods = cases[i].pods;
+		b.conf.max_cost_microusd = cases[i].max_cost;
+		b.conf.max_duration_ms = cases[i].max_duration_ms;
+		int64_t began_at = b.now;
+		take_over(&b, cases[i].pods);
+		while (pod(&b, 0)->phase < POD_RELEASING) {
+			assert_true(b.now - began_at < 5 * HOUR);
+			wait_ms(&b, MAX(core_wake_at(b.core) - b.now, 0));
+			if (did(&b, ACT_LIST, -1))
+				list_in(&b, POD_STATE_RUNNING, 0, cases[i].pods > 1 ? 1 : -1);
+		}
+		int64_t went_s = (b.now - began_at) / 1000;
+		if (llabs(went_s - (cases[i].ends_s - cases[i].margin_s)) > 2)
+			fail_msg("%s: goes after %lld s", name, (long long)went_s);
+		for (int k = 0; k < cases[i].pods; k++) {
+			check_phase(&b, name, k, POD_RELEASING);
+			check_int(name, "its own end", pod(&b, k)->hard_end_ms + pod(&b, k)->cut_ms, began_at + 4 * HOUR);
+		}
+		if (cases[i].ends_s && cases[i].max_cost)
+			check_int(name, "within the cap", summary(&b).cost_microusd <= cases[i].max_cost, 1);
+		if (cases[i].ends_s < HOUR / 1000) {
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+			end_well(&b);
+			check_int(name, "exit", exit_status(&b), 5);
+		}
+		tear_down(&b);
+	}
+}
+
+/* ... which is not held against what it finished: that comes home first. */
+static void test_lower_price_for_a_pod_taken_over(void **state)
+{
+	(void)state;
+	for (int dear = 0; dear < 2; dear++) {
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.max_price_microusd_h = 1000000 - dear;
+		take_over(&b, 1);
+		check_phase(&b, "taken over", 0, dear ? POD_RELEASING : POD_WORKING);
+		check_int("taken over", "sent", did(&b, ACT_SEND, 0) > 0, !dear);
+		tear_down(&b);
+	}
+	struct bench b;
+	set_up(&b, 40);
+	b.conf.max_price_microusd_h = 900000;
+	find_living(&b, 1);
+	rendered(&b, 0, 3); /* as its log says */
+	tell(&b, alive_again);
+	check_int("with a file", "fetches", did(&b, ACT_FETCH, 0), 1);
+	check_int("with a file", "releases", did(&b, ACT_RELEASE, 0), 0);
+	safe(&b, 0, 3, true);
+	check_int("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	tear_down(&b);
+}
+
 /* ---- stopping ---- */
 
 /* A pod with one segment rendered but not home, and a batch in hand. */
@@ -2978,6 +3086,8 @@ int main(void)
 		cmocka_unit_test(test_hard_end_of_a_pod),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_caps_end_the_run),
+		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
+		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_signal_while_renting),
 		cmocka_unit_test(test_exit_precedence),
