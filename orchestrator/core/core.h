@@ -124,6 +124,7 @@ struct core_pod {
 	char reason[160];	/* why it was let go, for people */
 	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */
 	/* private to core/ */
+	int64_t there_at; /* when its vendor was last asked and had it */
 	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
 	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
 	int64_t log_at;	       /* when its provider's log is to be read for the first time; 0: not (any more) */

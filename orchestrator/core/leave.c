@@ -171,12 +171,22 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 		pod_release_now(c, pod);
 }
 
-void pod_mark_gone(struct core *c, struct core_pod *p)
+/* Nobody may have asked for a day, after a power cut or a sleep: a pod that was seen by none since its hard end has ended itself
+ * then, and the time until somebody looked was not billed. */
+static int64_t billed_until(const struct core *c, const struct core_pod *p)
 {
 	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
+	int64_t until = p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at);
+	int64_t own_end = p->hard_end_ms + p->cut_ms;
 
-	if (!p->released_at)
-		p->released_at = MAX(MIN(ended, c->now), p->create_at);
+	if (until < own_end + PAST_HARD_END_MS)
+		return until;
+	return MIN(until, MAX(MAX(own_end + SELF_END_MS, p->there_at), p->create_at));
+}
+
+void pod_mark_gone(struct core *c, struct core_pod *p)
+{
+	p->released_at = billed_until(c, p);
 	p->gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
 	pod_enter(c, p, POD_GONE);
@@ -278,6 +288,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	if (!err) {
 		if (!p->released_at || word == RELEASE_ENDED)
 			p->released_at = c->now;
+		if (word == RELEASE_ENDED)
+			p->there_at = c->now;
 		p->absent = word == RELEASE_ABSENT;
 		p->elsewhere = p->elsewhere && p->absent; /* it was ours to end */
 		if (!p->release_answered)

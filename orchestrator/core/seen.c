@@ -174,7 +174,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 
-	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX, .listed = true};
+	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX, .listed = true, .there_at = c->now};
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	pod_name_attempt(c, p);
 	COPY_TEXT(p->id, view->id);
@@ -221,6 +221,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		if (!p || (over && p->phase != POD_AMBIGUOUS))
 			return;
 		p->listed = true;
+		p->there_at = over ? p->there_at : asked_at;
 		p->elsewhere = false;
 		if (p->phase == POD_RENTING)
 			return; /* its reply is still under way */
@@ -246,6 +247,8 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		return;
 	}
 	p->listed = true;
+	if (view->state != POD_STATE_GONE)
+		p->there_at = MAX(p->there_at, asked_at);
 	p->elsewhere = p->unprovable = false;
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);

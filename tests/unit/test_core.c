@@ -2833,6 +2833,55 @@ static void test_lower_price_for_a_pod_taken_over(void **state)
 	tear_down(&b);
 }
 
+/* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create. */
+static void test_found_gone_the_next_day(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t hard_end_s; /* from its create */
+		enum pod_state listed; /* UNKNOWN: not */
+		enum release_word word;
+		int64_t billed_s;
+	} cases[] = {
+		{"its vendor knows of none", 3600, POD_STATE_UNKNOWN, RELEASE_ABSENT, 3605},
+		{"... and does not say so, but lists none", 3600, POD_STATE_UNKNOWN, RELEASE_TAKEN, 3605},
+		{"its vendor calls it gone, and not since when", 3600, POD_STATE_GONE, RELEASE_TAKEN, 3605},
+		{"it was there until now", 3600, POD_STATE_UNKNOWN, RELEASE_ENDED, 12 * 3600 + 1},
+		{"it was listed", 3600, POD_STATE_RUNNING, RELEASE_TAKEN, 12 * 3600},
+		{"it was to end itself a minute ago, by a clock that may be off", 12 * 3600 - 60, POD_STATE_UNKNOWN, RELEASE_ABSENT, 12 * 3600 + 1},
+	};
+	struct offer o = offer(0, 690000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.now += 48 * HOUR;
+		b.conf.max_cost_microusd = 5000000;
+		int64_t create_at = b.now - 12 * HOUR, hard_end = create_at + cases[i].hard_end_s * SECOND;
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 690000, .create_at = create_at,
+				     .rented_at = create_at, .hard_end_ms = hard_end, .hard_end_s = (WALL_MS + hard_end) / 1000};
+		b.core = core_new(&b.conf, b.segments, b.count);
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		if (cases[i].listed != POD_STATE_UNKNOWN)
+			list_in(&b, cases[i].listed, 0, -1);
+		wait_ms(&b, SECOND);
+		for (int k = 0; k < 40 && pod(&b, 0)->phase != POD_GONE; k++) {
+			if (pod(&b, 0)->phase == POD_RELEASING)
+				tell(&b, (struct event){.type = EV_RELEASED, .number = cases[i].word});
+			wait_ms(&b, 5 * SECOND);
+			list_nothing(&b);
+		}
+		check_phase(&b, name, 0, POD_GONE);
+		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int(name, "goes on", did(&b, ACT_RENT, -1), cases[i].billed_s < 4 * 3600);
+		tear_down(&b);
+	}
+}
+
 /* ---- stopping ---- */
 
 /* A pod with one segment rendered but not home, and a batch in hand. */
@@ -3088,6 +3137,7 @@ int main(void)
 		cmocka_unit_test(test_caps_end_the_run),
 		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
 		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
+		cmocka_unit_test(test_found_gone_the_next_day),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_signal_while_renting),
 		cmocka_unit_test(test_exit_precedence),
