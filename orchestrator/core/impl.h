@@ -21,6 +21,7 @@ enum {
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	RELEASE_AFTER_MOST_MS = 60 * 1000, /* longer than that no vendor's word keeps a release from being asked for again */
+	LIST_AFTER_MOST_MS = 60 * 1000,	   /* ... nor its pods from being looked for */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
 	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long */
 	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */

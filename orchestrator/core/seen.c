@@ -355,7 +355,7 @@ void seen_listed(struct core *c, const struct event *ev)
 		note_no_list(c, ev->provider, ev->err);
 		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
 		v->list_at = v->list_not_before =
-			c->now + MAX(ev->err->retry_after_ms,
+			c->now + MAX(MIN(ev->err->retry_after_ms, (int64_t)LIST_AFTER_MOST_MS),
 				     MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
 		if (v->list_failures >= LIST_FAILURES_MAX) /* what would be made there could not be seen */
 			v->rent_not_before = MAX(v->rent_not_before, v->list_not_before + LAST_LOOK_MS);

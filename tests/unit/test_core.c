@@ -2509,6 +2509,31 @@ static void test_release_that_limits_keep_back(void **state)
 	tear_down(&b);
 }
 
+/* ... and no list that says for how long it wants to be left alone keeps a run from looking for its pods. */
+static void test_list_that_wants_to_be_left_alone(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_TRANSIENT, ERR_RATE_LIMITED};
+	struct err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		start_simply(&b);
+		rented(&b, 0);
+		err_set(&err, kinds[i], "HTTP 503");
+		err.retry_after_ms = 24 * HOUR;
+		tell(&b, (struct event){.type = EV_LISTED, .err = &err});
+		wait_ms(&b, 20 * SECOND);
+		check_int("asked for a little patience", "lists", did(&b, ACT_LIST, -1), 0);
+		wait_ms(&b, 41 * SECOND);
+		check_int("... and for a day", "lists", did(&b, ACT_LIST, -1), 1);
+		list_running(&b, 0);
+		check_phase(&b, "seen", 0, POD_CONNECTING);
+		tear_down(&b);
+	}
+}
+
 /* The lid was closed for an hour: it looks before it judges. */
 static void test_slept_over_a_release(void **state)
 {
@@ -3127,6 +3152,7 @@ int main(void)
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_release_that_limits_keep_back),
+		cmocka_unit_test(test_list_that_wants_to_be_left_alone),
 		cmocka_unit_test(test_slept_over_a_release),
 		cmocka_unit_test(test_slept_over_a_boot),
 		cmocka_unit_test(test_committed),
