@@ -197,6 +197,8 @@ static void slept(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		p->renew_at = c->now;
 		/* what it could not do or see while it slept it has not failed to do */
+		if (p->via_volume)
+			p->rescue_until = c->now + RESCUE_LIMIT_MS;
 		if (p->phase == POD_RELEASING)
 			p->wake_at = MIN(p->wake_at, c->now);
 		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)

@@ -2237,6 +2237,27 @@ static void test_files_of_durable_pods_are_waited_for(void **state)
 	}
 }
 
+static void test_slept_over_files_of_a_durable_pod(void **state)
+{
+	(void)state;
+	for (int slept = 0; slept < 2; slept++) {
+		struct bench b;
+		all_but_home(&b, true, false);
+		tell(&b, (struct event){.type = EV_SYNCED, .number = first(&b, ACT_SYNC)->number, .ok = true});
+		tell(&b, (struct event){.type = EV_RELEASED});
+		b.now += HOUR;
+		if (slept)
+			tell(&b, (struct event){.type = EV_SLEPT});
+		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK); /* there is none yet */
+		check_int(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0), slept ? SEG_RENDERED : SEG_FAILED);
+		if (slept) {
+			wait_ms(&b, SECOND);
+			check_int("slept", "fetches", did(&b, ACT_FETCH, 0), 1);
+		}
+		tear_down(&b);
+	}
+}
+
 static void test_durable_pods_of_an_earlier_life(void **state)
 {
 	struct bench b;
@@ -3143,6 +3164,7 @@ int main(void)
 		cmocka_unit_test(test_sync_before_the_files_are_home),
 		cmocka_unit_test(test_durable_pods_go_first),
 		cmocka_unit_test(test_a_transfer_that_breaks), cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
+		cmocka_unit_test(test_slept_over_files_of_a_durable_pod),
 		cmocka_unit_test(test_durable_pods_of_an_earlier_life),
 		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
