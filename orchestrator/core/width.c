@@ -380,7 +380,7 @@ static void hand_over(struct core *c)
 	bool asking = false;
 	count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking || is_asked(&c->vendors[i]) || c->vendors[i].image_ask == ASK_ASKED;
+		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) || c->vendors[i].image_ask == ASK_ASKED;
 	if (!working || coming || asking)
 		return;
 	c->handed_over = true;

@@ -411,6 +411,35 @@ static void test_journal_before_handover(void **state)
 	tear_down(&b);
 }
 
+/* Whether it could have another pod by a vendor that does not say what it offers is not waited for. */
+static void test_handover_beside_a_late_vendor(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct volume v = {.id = "v1", .apart = true};
+		struct offer o = offer(0, 1000000);
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.detached = true;
+		b.conf.provider_count = 2;
+		start(&b);
+		if (late) {
+			wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+			COPY_TEXT(o.provider, "beta");
+		}
+		tell(&b, (struct event){.type = EV_OFFERS, .provider = late, .offers = &o, .count = 1});
+		b.core->pods[0].volume = v;
+		rented(&b, 0);
+		struct pod_view view = view_of(&b, 0, POD_STATE_RUNNING);
+		tell(&b, (struct event){.type = EV_LISTED, .provider = late, .views = &view, .count = 1, .asked_at = b.now});
+		connected(&b, 0);
+		tell(&b, (struct event){.type = EV_SHARED_READY});
+		tell(&b, (struct event){.type = EV_WORKERS, .number = 1});
+		check_int(late ? "late" : "it answered", "handed over", did(&b, ACT_HANDOVER, 0), 1);
+		tear_down(&b);
+	}
+}
+
 static const struct {
 	const char *name;
 	enum err_kind kind;
@@ -3099,6 +3128,7 @@ int main(void)
 		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
+		cmocka_unit_test(test_handover_beside_a_late_vendor),
 		cmocka_unit_test(test_refused_creates),
 		cmocka_unit_test(test_all_offers_are_refused),
 		cmocka_unit_test(test_refused_by_one_vendor_of_two),
