@@ -819,6 +819,61 @@ static void test_offers_never_come(void **state)
 	}
 }
 
+/* Whether the first vendor answers or not: the next one that is sold out is tried again, until the run has waited enough. */
+static void test_sold_out_beside_a_late_vendor(void **state)
+{
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (int for_ever = 0; for_ever < 2; for_ever++) {
+		struct bench b;
+		int creates = 0, next = 0;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		b.conf.wait_ms = 10 * MINUTE;
+		b.conf.retry_until_up = for_ever;
+		start(&b);
+		int64_t began_at = b.now;
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		COPY_TEXT(o.provider, "beta");
+		while (!core_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
+			if (did(&b, ACT_OFFERS, -1))
+				tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+			while (did(&b, ACT_RENT, -1)) {
+				creates++;
+				tell_err(&b, EV_RENT_FAILED, next++, ERR_NO_CAPACITY);
+			}
+			if (!core_stopping(b.core))
+				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("sold out", "creates", creates >= (for_ever ? 18 : 9), true);
+		check_int("sold out", "stopping", core_stopping(b.core), !for_ever);
+		if (!for_ever) {
+			check_int("sold out", "waited", (b.now - began_at) / 1000, 600);
+			check_int("sold out", "exit", exit_status(&b), 6);
+		}
+		tear_down(&b);
+	}
+}
+
+static void test_avoided_offer_beside_a_late_vendor(void **state)
+{
+	struct offer_past past = {.bad_why = "sshd never spoke"};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	start(&b);
+	wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+	COPY_TEXT(o.provider, "beta");
+	past.bad_until_ms = WALL_MS + b.now + HOUR;
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .past = &past, .count = 1});
+	check_int("nothing else is to be had", "creates", did(&b, ACT_RENT, -1), 1);
+	tear_down(&b);
+}
+
 /* What is told of the time to go counts what pods hold as well. */
 static void test_what_is_left(void **state)
 {
@@ -3142,6 +3197,8 @@ int main(void)
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
 		cmocka_unit_test(test_next_vendor_is_told),
 		cmocka_unit_test(test_offers_never_come),
+		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
+		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
