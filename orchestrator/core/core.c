@@ -190,9 +190,14 @@ static void start(struct core *c)
 
 static void slept(struct core *c)
 {
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (c->vendors[i].used)
-			c->vendors[i].list_at = c->now;
+	width_slept(c);
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->used)
+			v->list_at = c->now;
+		if (v->listing) /* its answer may be here, and not have been read */
+			v->listing_since = c->now;
+	}
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		p->renew_at = c->now;

@@ -249,6 +249,7 @@ void pod_bad_host(struct core *c, int pod, const char *why);
 /* width.c: how many pods */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
+void width_slept(struct core *c);
 void width_ask_again(struct core *c); /* every vendor, what it has now */
 void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
 void width_image(struct core *c, const struct event *ev);

@@ -108,6 +108,16 @@ static bool all_are_asked(const struct core *c)
 	return true;
 }
 
+/* Answers to what was asked before a sleep may be here and not have been read; those that are not have their time from now on. */
+void width_slept(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (is_asked(&c->vendors[i]))
+			c->vendors[i].asked_at = c->now;
+	if (c->capacity_since)
+		c->capacity_since = MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
+}
+
 static bool any_vendor_left(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)

@@ -1185,26 +1185,33 @@ static void test_second_pod_of_one_create(void **state)
 	tear_down(&b);
 }
 
-/* A create whose answer was lost may have made two: one is found and does the work, the other may surface late. */
+/* A create whose answer was lost may have made two: one is found, does the work and is gone. When the answer was lost. */
+static int64_t lose_sight_of_a_twin(struct bench *b)
+{
+	start_ambiguous(b);
+	int64_t lost_at = b->now;
+	list_running(b, 0);
+	connected(b, 0);
+	tell(b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
+	for (uint32_t batch = 0; pod(b, 0)->phase == POD_WORKING; batch++)
+		render_batch(b, 0, batch, SECOND, true);
+	tell(b, (struct event){.type = EV_RELEASED, .pod = 0});
+	for (int k = 0; k < 3; k++) {
+		b->now += 6 * SECOND;
+		list_nothing(b);
+	}
+	check_phase(b, "gone", 0, POD_GONE);
+	return lost_at;
+}
+
+/* ... the other may surface late. */
 static void test_late_twin_of_a_lost_create(void **state)
 {
 	struct bench b;
 
 	(void)state;
-	start_ambiguous(&b);
-	int64_t lost_at = b.now;
-	list_running(&b, 0);
-	connected(&b, 0);
-	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
-	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
-	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
-		render_batch(&b, 0, batch, SECOND, true);
-	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	for (int k = 0; k < 3; k++) {
-		b.now += 6 * SECOND;
-		list_nothing(&b);
-	}
-	check_phase(&b, "gone", 0, POD_GONE);
+	int64_t lost_at = lose_sight_of_a_twin(&b);
 	check_int("another may surface", "ended", core_ended(b.core), false);
 	wait_ms(&b, lost_at + SURFACE_LIMIT_MS - 1 - b.now);
 	int looks = did(&b, ACT_LIST, -1);
@@ -1222,19 +1229,7 @@ static void test_lost_sight_of_a_lost_create(void **state)
 	struct bench b;
 
 	(void)state;
-	start_ambiguous(&b);
-	list_running(&b, 0);
-	connected(&b, 0);
-	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
-	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
-	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
-		render_batch(&b, 0, batch, SECOND, true);
-	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	for (int k = 0; k < 3; k++) {
-		b.now += 6 * SECOND;
-		list_nothing(&b);
-	}
-	check_phase(&b, "gone", 0, POD_GONE);
+	lose_sight_of_a_twin(&b);
 	for (int k = 0; k < 20 && !core_ended(b.core); k++) {
 		tell_err(&b, EV_LISTED, 0, ERR_NETWORK);
 		if (!core_ended(b.core))
@@ -2694,6 +2689,61 @@ static void test_slept_over_a_boot(void **state)
 	tear_down(&b);
 }
 
+/* The answers may be here, and are read after it is known that it slept. */
+static void test_slept_over_the_first_offers(void **state)
+{
+	static const int64_t waits_ms[] = {10 * MINUTE, 10 * SECOND};
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
+		struct bench b;
+		int64_t left_ms = MIN(waits_ms[i], (int64_t)ASK_PATIENCE_MS);
+		set_up(&b, 4);
+		b.conf.wait_ms = waits_ms[i];
+		start(&b);
+		b.now += 8 * HOUR;
+		tell(&b, (struct event){.type = EV_SLEPT});
+		wait_ms(&b, left_ms - 1);
+		check_int("awake", "stopping", core_stopping(b.core), false);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int("read", "creates", did(&b, ACT_RENT, -1), 1);
+		tear_down(&b);
+
+		set_up(&b, 4);
+		b.conf.wait_ms = waits_ms[i];
+		start(&b);
+		b.now += 8 * HOUR;
+		tell(&b, (struct event){.type = EV_SLEPT});
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		check_int("nothing came", "exit", exit_status(&b), 6);
+		tear_down(&b);
+	}
+}
+
+static void test_slept_over_the_last_look(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	int64_t lost_at = lose_sight_of_a_twin(&b);
+	int looks = 0;
+	while (b.now < lost_at + SURFACE_LIMIT_MS) {
+		wait_ms(&b, core_wake_at(b.core) - b.now);
+		looks += did(&b, ACT_LIST, -1);
+	}
+	check_int("a minute after the loss", "looks", looks, 1);
+	int64_t asked_at = b.now;
+	b.now += HOUR;
+	tell(&b, (struct event){.type = EV_SLEPT});
+	wait_ms(&b, 0);
+	check_int("awake", "ended", core_ended(b.core), false);
+	tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked_at});
+	check_int("read", "ended", core_ended(b.core), true);
+	check_int("read", "exit", exit_status(&b), 0);
+	tear_down(&b);
+}
+
 /* ---- money and time ---- */
 
 static void test_committed(void **state)
@@ -3264,6 +3314,8 @@ int main(void)
 		cmocka_unit_test(test_list_that_wants_to_be_left_alone),
 		cmocka_unit_test(test_slept_over_a_release),
 		cmocka_unit_test(test_slept_over_a_boot),
+		cmocka_unit_test(test_slept_over_the_first_offers),
+		cmocka_unit_test(test_slept_over_the_last_look),
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_hard_end),
 		cmocka_unit_test(test_margin),
