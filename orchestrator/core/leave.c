@@ -19,6 +19,21 @@ static void rescue_files(struct core *c, struct core_pod *p)
 	}
 }
 
+/* Its log, which is on the volume, says what it finished. */
+static void salvage(struct core *c, struct core_pod *p)
+{
+	dispatch_forget_fetches(c, pod_index(c, p));
+	p->salvaging = p->via_volume = true;
+	core_act(c, ACT_SALVAGE, pod_index(c, p));
+}
+
+/* Nobody has read in this life of the run what it finished in an earlier one. */
+static bool is_unread(const struct core *c, const struct core_pod *p)
+{
+	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) && (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED &&
+	       !core_stopping(c);
+}
+
 /* Files are not rendered again because they cannot be had just now. */
 void pod_file_delayed(struct core *c, int pod)
 {
@@ -74,7 +89,10 @@ void pod_release_now(struct core *c, int pod)
 	pod_enter(c, p, POD_RELEASING);
 	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
 	dispatch_lost(c, pod);
-	rescue_files(c, p);
+	if (is_unread(c, p))
+		salvage(c, p);
+	else
+		rescue_files(c, p);
 	pod_save(c, p);
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && !v->shared_ready)
@@ -181,7 +199,8 @@ static int64_t billed_until(const struct core *c, const struct core_pod *p)
 
 	if (until < own_end + PAST_HARD_END_MS)
 		return until;
-	return MIN(until, MAX(MAX(own_end + SELF_END_MS, p->there_at), p->create_at));
+	int64_t least = MAX(own_end + SELF_END_MS, p->create_at);
+	return MIN(until, p->there_at ? MAX(least, p->there_at) : least);
 }
 
 void pod_mark_gone(struct core *c, struct core_pod *p)
@@ -214,7 +233,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
-	bool salvage = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
+	bool may_have_files = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
 	if (!gone) {
 		p->release_at = c->now;
 		p->tries = 0;
@@ -227,10 +246,8 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	} else {
 		pod_mark_gone(c, p);
 	}
-	if (salvage) {
-		dispatch_forget_fetches(c, pod);
-		p->salvaging = p->via_volume = true;
-		core_act(c, ACT_SALVAGE, pod);
+	if (may_have_files) {
+		salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
 		dispatch_lost_files(c, pod);

@@ -153,7 +153,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 	if (p->phase != POD_CONNECTING)
 		return;
-	p->connected = true;
+	p->connected = p->heard = true;
 	p->lost = false;
 	p->renew_at = c->now;
 	if (!p->connected_at) {

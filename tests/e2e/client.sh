@@ -228,6 +228,26 @@ t_detached_client_killed_then_attach() {
 	unchanged stamp.txt
 	all_right 40
 }
+t_attached_ten_days_after_it_was_handed_over() { # its pods finished it and are over: all comes from their volume, and nothing is rented
+	script_lines 200
+	config 'pods = 2;'
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	local run
+	run=$(cat out.txt)
+	wait_for 40 "the queue to be handed over" handed_over
+	wait_for 40 "its pods to know" file_count out $(($(wavs) + 5))
+	kill -9 "$(background_client "$run")"
+	wait_for 90 "its pods to finish it" no_pods
+	[ "$(wavs)" -lt 200 ] || complain "nothing is left for an attach"
+	ledger "update pod set hard_end_s = hard_end_s - 864000, create_ms = create_ms - 864000000, rented_ms = rented_ms - 864000000,
+		running_ms = running_ms - 864000000, connected_ms = connected_ms - 864000000"
+	burst attach "$run" --json
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	all_right 200
+	is "$(json '.pods | length')" 2 "pods, those of then"
+	is "$(json '.cost_usd < 1')" true "what it cost ($(json .cost_usd))"
+}
 t_detached_client_killed_then_resume() {
 	detached_and_killed
 	stamp >stamp.txt

@@ -2363,6 +2363,47 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 	tear_down(&b);
 }
 
+/* ... nor is what a pod finished that was handed over, and has had its time since: nobody needs to reach it for that. */
+static void test_files_of_a_pod_whose_time_was_over(void **state)
+{
+	static const struct {
+		const char *name;
+		bool apart, was_reached;
+		int64_t hard_end_s;
+		bool salvaged;
+	} cases[] = {
+		{"its volume can be read without it", true, true, -3600, true},
+		{"it cannot", false, true, -3600, false},
+		{"nobody ever reached it", true, false, -3600, false},
+		{"it has time left", true, true, 3600, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 2);
+		b.now += 24 * HOUR;
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .detached = true, .volume = {.id = "v1", .apart = cases[i].apart},
+				     .create_at = b.now - 2 * HOUR, .rented_at = b.now - 2 * HOUR, .hard_end_ms = b.now + cases[i].hard_end_s * SECOND};
+		p.connected_at = cases[i].was_reached ? p.create_at + MINUTE : 0;
+		b.core = core_new(&b.conf, b.segments, b.count);
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		wait_ms(&b, 0);
+		check_int(name, "released", did(&b, ACT_RELEASE, 0), cases[i].hard_end_s < 0);
+		check_int(name, "salvages", did(&b, ACT_SALVAGE, 0), cases[i].salvaged);
+		if (cases[i].salvaged) {
+			rendered(&b, 0, 1);
+			check_int(name, "fetches", did(&b, ACT_FETCH, 0), 1);
+			tell(&b, (struct event){.type = EV_SALVAGED});
+			assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
+			assert_int_equal(core_seg_state(b.core, 1), SEG_RENDERED);
+		}
+		tear_down(&b);
+	}
+}
+
 static void test_release_of_one_out_of_reach(void **state)
 {
 	struct bench b;
@@ -3013,7 +3054,7 @@ static void test_lower_price_for_a_pod_taken_over(void **state)
 	tear_down(&b);
 }
 
-/* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create. */
+/* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create; the boot clock began anew since. */
 static void test_found_gone_the_next_day(void **state)
 {
 	static const struct {
@@ -3037,7 +3078,6 @@ static void test_found_gone_the_next_day(void **state)
 		const char *name = cases[i].name;
 		struct bench b;
 		set_up(&b, 4);
-		b.now += 48 * HOUR;
 		b.conf.max_cost_microusd = 5000000;
 		int64_t create_at = b.now - 12 * HOUR, hard_end = create_at + cases[i].hard_end_s * SECOND;
 		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 690000, .create_at = create_at,
@@ -3303,6 +3343,7 @@ int main(void)
 		cmocka_unit_test(test_a_transfer_that_breaks), cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
 		cmocka_unit_test(test_slept_over_files_of_a_durable_pod),
 		cmocka_unit_test(test_durable_pods_of_an_earlier_life),
+		cmocka_unit_test(test_files_of_a_pod_whose_time_was_over),
 		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
 		cmocka_unit_test(test_never_listed),
