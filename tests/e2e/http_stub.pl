@@ -1,6 +1,6 @@
 # A vendor's API for start scripts: perl http_stub.pl PORTFILE LOG CODES. Writes its port to PORTFILE, then for each request
 # a line "METHOD PATH AUTHORIZATION BODY" to LOG, and what the client calls itself to LOG.agents. CODES is a file of
-# "METHOD PATH-REGEX STATUS [LOCATION]" lines, read again each time. Python's own name is refused, as by what guards RunPod's API.
+# "METHOD PATH-REGEX STATUS [LOCATION]" lines, read again each time; what stands in CODES.reply (else {}) is the body of answers. Python's own name is refused, as by what guards RunPod's API.
 use strict;
 use warnings;
 use IO::Socket::INET;
@@ -39,6 +39,7 @@ while (my $c = $server->accept) {
 	print $l "$method $path $auth $body\n";
 	close $l;
 	my $text = $status == 204 ? '' : '{}';
+	if ($text && open my $r, '<', "$codes.reply") { local $/; $text = <$r>; close $r }
 	print $c "HTTP/1.1 $status X\r\n${location}Content-Length: " . length($text) . "\r\nConnection: close\r\n\r\n$text";
 	close $c;
 }

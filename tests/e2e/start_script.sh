@@ -276,13 +276,14 @@ only_tools() {
 }
 
 # The script itself adds the system's folders to PATH: in these tests it must not find them.
-runpod() { # CODES...
+runpod() { # CODES... [NAME=VALUE...]
 	[ -n "$api" ] || start_api
-	printf '%s\n' "$@" >"$top/codes"
+	printf '%s\n' "$@" | grep -v '^[A-Z_]*=' >"$top/codes"
 	: >"$top/requests"
 	sed "s|^PATH=.*|PATH=\$PATH|" "$SCRIPT" >"$top/start.sh"
 	SCRIPT=$top/start.sh
-	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="http://127.0.0.1:$api" BURST_SWITCH_PAUSE_S=1
+	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="http://127.0.0.1:$api" BURST_SWITCH_PAUSE_S=1 \
+		$(printf '%s\n' "$@" | grep '^[A-Z_]*=')
 	SCRIPT=$here/jobs/agent/start.sh
 }
 
@@ -394,6 +395,48 @@ test_runpod_refused() {
 	until_true asked '^POST /graphql .*podStop' 2
 	until_true grep -q '^bad ending this pod is refused: http 500 curl' "$dir/home/switch"
 	kill -9 $pid
+	POD_PATH=
+}
+
+# An openssl that reads the request and answers as the codes say; TLS itself is the next test's subject.
+made_up_openssl() {
+	cat >"$farm/openssl" <<-END
+		#!/bin/sh
+		read -r method path rest
+		while read -r line && [ "\$line" != "\$(printf '\r')" ]; do :; done
+		read -r body
+		echo "\$method \$path - \$body" >>"$top/requests"
+		code=\$(sed -n "s|^\$method \$path \([0-9]*\)\$|\1|p" "$top/codes")
+		printf 'HTTP/1.1 %s X\r\nNel: {"data":1,"errors":0}\r\n\r\n' "\$code"
+		cat "$top/codes.reply"
+	END
+	chmod 755 "$farm/openssl"
+}
+
+# GraphQL refuses with a 200: only what it says in the body tells. A pod that may stop itself and no more does that.
+test_runpod_graphql_refuses() {
+	for tool in curl wget python3 perl openssl; do
+		command -v $tool >/dev/null || continue
+		only_tools $tool
+		url=
+		[ $tool != openssl ] || { made_up_openssl; url=BURST_API_URL=https://localhost:1; }
+		echo '{"errors":[{"message":"not allowed"}],"data":{"podTerminate":null,"podStop":null}}' >"$top/codes.reply"
+		runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 403' 'POST /v2/pods/pod7x/action 403' 'POST /graphql 200' $url
+		until_true grep -q "^unproven http 200 $tool" "$dir/home/switch"
+		echo over >"$dir/home/end"
+		until_true asked '^POST /graphql .*podStop'
+		asked '^POST /v2/pods/pod7x/action .*{"action":"stop"}' || fail "no stop was asked for by $tool"
+		until_true grep -q "^bad ending this pod is refused: http 200 $tool" "$dir/home/switch"
+		grep -q 'switch: ok' "$dir/home/start.log" && fail "errors were taken for success ($tool)"
+		: >"$top/codes.reply"
+		again=$(grep -c podStop "$top/requests")
+		until_true asked podStop $((again + 2))
+		grep -q 'switch: ok' "$dir/home/start.log" && fail "nothing was taken for success ($tool)"
+		echo '{"data":{"podTerminate":null}}' >"$top/codes.reply"
+		until_true grep -q "^ok http 200 $tool" "$dir/home/switch"
+		kill -9 $pid
+		rm -f "$farm/openssl" "$top/codes.reply"
+	done
 	POD_PATH=
 }
 
