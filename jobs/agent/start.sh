@@ -497,8 +497,13 @@ check_runpod() {
 	done
 }
 
+# True unless the last answer was a yes. That the vendor is busy or out of order is no refusal, unless it stays so.
 refuses() {
-	[ "$http" = 000 ] || refused=1
+	case $http in
+	000) ;;
+	401 | 403 | 404 | 405 | 409 | 410) refused=1 ;;
+	*) [ "$round" -lt 6 ] || refused=1 ;;
+	esac
 	! accepted
 }
 
@@ -521,8 +526,9 @@ end_runpod_once() { # TOOL
 }
 
 end_runpod() {
+	round=0
 	while :; do
-		ended=
+		ended='' round=$((round + 1))
 		http=000 way=
 		for way in $(tools); do
 			end_runpod_once "$way" && ended=1 && break

@@ -76,8 +76,8 @@ gone_within() {
 	took=$(($(date +%s) - since))
 }
 
-until_true() { # COMMAND...: at most 15 s
-	for _ in $(seq 150); do
+until_true() { # COMMAND...: at most 30 s
+	for _ in $(seq 300); do
 		"$@" 2>/dev/null && return 0
 		sleep 0.1
 	done
@@ -411,6 +411,29 @@ made_up_openssl() {
 		cat "$top/codes.reply"
 	END
 	chmod 755 "$farm/openssl"
+}
+
+# That the vendor is busy or out of order for a while is no reason to stop, which costs the disk and leaves nobody to ask again.
+test_runpod_is_busy() {
+	only_tools curl
+	for busy in 429 503; do
+		runpod 'GET /v2/pods/pod7x 200' "DELETE /v2/pods/pod7x $busy,204" "POST /v2/pods/pod7x/action $busy" "POST /graphql $busy"
+		until_true grep -q '^unproven' "$dir/home/switch"
+		echo over >"$dir/home/end"
+		until_true grep -q '^ok http 204 curl' "$dir/home/switch"
+		check "DELETE after $busy" "$(grep -c '^DELETE' "$top/requests")" 2
+		check "asked to stop after $busy" "$(grep -c 'stop\|podStop' "$top/requests")" 0
+		kill -9 $pid
+	done
+	# but where it stays so
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500,500,500,500,500,500,200' 'POST /graphql 500'
+	until_true grep -q '^unproven' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true asked '{"action":"stop"}'
+	asked '^DELETE' 6 || fail 'it gave up at once'
+	until_true grep -q '^ok http 200 curl' "$dir/home/switch"
+	kill -9 $pid
+	POD_PATH=
 }
 
 # GraphQL refuses with a 200: only what it says in the body tells. A pod that may stop itself and no more does that.
