@@ -502,7 +502,7 @@ refuses() {
 	case $http in
 	000) ;;
 	401 | 403 | 404 | 405 | 409 | 410) refused=1 ;;
-	*) [ "$round" -lt 6 ] || refused=1 ;;
+	*) [ "$round" -lt 8 ] || refused=1 ;; # some three minutes
 	esac
 	! accepted
 }
@@ -525,8 +525,19 @@ end_runpod_once() { # TOOL
 	accepted_by_graphql
 }
 
+# Seconds until the next round: few at first, since it bills meanwhile; pods that end together do not all ask together.
+pause_of_round() {
+	longest=${BURST_SWITCH_PAUSE_S:-60}
+	pause=$((round < 6 ? 1 << round : 60))
+	[ -z "$ended" ] && [ "$pause" -lt "$longest" ] || pause=$longest
+	echo $((pause + (seed >> round % 32 & 1)))
+}
+
 end_runpod() {
 	round=0
+	seed=$(printf %s "$BURST_ATTEMPT" | cksum 2>/dev/null)
+	seed=${seed%% *}
+	is_number "$seed" || seed=0
 	while :; do
 		ended='' round=$((round + 1))
 		http=000 way=
@@ -544,7 +555,7 @@ end_runpod() {
 			install_after=$(($(date +%s) + 600))
 			install_in_turn curl ca-certificates >>"$log" 2>&1 &
 		}
-		sleep "${BURST_SWITCH_PAUSE_S:-60}"
+		sleep "$(pause_of_round)"
 	done
 }
 

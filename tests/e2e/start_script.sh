@@ -426,12 +426,28 @@ test_runpod_is_busy() {
 		kill -9 $pid
 	done
 	# but where it stays so
-	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500,500,500,500,500,500,200' 'POST /graphql 500'
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500,500,500,500,500,500,500,500,200' 'POST /graphql 500' \
+		BURST_SWITCH_PAUSE_S=0
 	until_true grep -q '^unproven' "$dir/home/switch"
 	echo over >"$dir/home/end"
 	until_true asked '{"action":"stop"}'
-	asked '^DELETE' 6 || fail 'it gave up at once'
+	asked '^DELETE' 8 || fail 'it gave up at once'
 	until_true grep -q '^ok http 200 curl' "$dir/home/switch"
+	kill -9 $pid
+	POD_PATH=
+}
+
+# One refusal of everything, as of a vendor that is restarted, costs seconds and not a minute.
+test_runpod_is_away_for_a_moment() {
+	only_tools curl
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 503,503,204' 'POST /v2/pods/pod7x/action 503' 'POST /graphql 503' \
+		BURST_SWITCH_PAUSE_S=60
+	until_true grep -q '^unproven' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true asked '^DELETE'
+	until_true asked '^DELETE' 2
+	until_true grep -q '^ok http 204 curl' "$dir/home/switch" # the pauses are 2 and 4 s, and one more at most
+	check 'DELETE' "$(grep -c '^DELETE' "$top/requests")" 3
 	kill -9 $pid
 	POD_PATH=
 }
