@@ -60,6 +60,7 @@ enum {
 	HELLO_SILENCE_MS = 300 * 1000,
 	HELLO_MAX_MS = 1800 * 1000,
 	HANG_DEFAULT_MS = 60 * 1000,
+	KILL_WAIT_S = 30, /* a process that does not end by then does not end at all */
 	RENEW_EVERY_MS = 5 * 1000,
 	SYNC_AGAIN_MS = 3 * 1000,
 	SYNC_PATIENCE_MS = 60 * 1000,
@@ -1245,7 +1246,8 @@ struct worker {
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
 	bool said_oom; /* since its last batch */
-	const char *killed_for; /* we killed it: why */
+	const char *killed_for; /* we killed it: why, and since when it should be gone */
+	int64_t killed_ms;
 	struct command *command;
 };
 
@@ -1311,7 +1313,7 @@ struct agent {
 	int dir_fd, home_fd;
 	const char *run, *attempt;
 	int64_t began_ms, began_s, hard_end_s, lease_end_up_s; /* the last in the pod's uptime */
-	int64_t lease_s, renewed_ms;
+	int64_t lease_s, renewed_ms, kill_wait_ms;
 	bool detached, draining, drained, idle, stopped, over, quit;
 
 	int events; /* file; -1 when it cannot be written any more */
@@ -2145,6 +2147,14 @@ static void kill_group(pid_t pid)
 		kill(-pid, SIGKILL);
 }
 
+/* Of a child that was not waited for: it may have left its group. */
+static void kill_child(pid_t pid)
+{
+	kill_group(pid);
+	if (pid > 0)
+		kill(pid, SIGKILL);
+}
+
 struct process {
 	pid_t pid, parent;
 };
@@ -2411,11 +2421,13 @@ static void worker_start(struct agent *a, struct worker *w)
 		worker_failed(a, w, strerror(errno));
 }
 
-static void worker_kill(struct worker *w, const char *why)
+static void worker_kill(struct agent *a, struct worker *w, const char *why)
 {
-	if (!w->killed_for)
+	if (!w->killed_for) {
 		w->killed_for = why;
-	kill_group(w->pid);
+		w->killed_ms = now_ms(a);
+	}
+	kill_child(w->pid);
 }
 
 /* The batch's part is over, well or not; the worker keeps nothing of it. */
@@ -2447,7 +2459,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 		error = "it speaks another protocol";
 	if (error) {
 		char *copy = xcopy(error, strlen(error));
-		kill_group(w->pid);
+		kill_child(w->pid);
 		worker_failed(a, w, copy);
 		free(copy);
 		return;
@@ -2559,7 +2571,7 @@ static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *
 	}
 	w->progress_ms = now_ms(a);
 	if (!fine)
-		worker_kill(w, "garbage");
+		worker_kill(a, w, "garbage");
 	return true;
 }
 
@@ -2640,7 +2652,7 @@ static bool worker_read_out(struct agent *a, struct worker *w, int rounds)
 		written_over(&w->line, LINE_MAX_BYTES);
 		if (w->line.len > LINE_MAX_BYTES) {
 			log_line(a, w->w, NULL, w->line.p, 200);
-			worker_kill(w, "garbage");
+			worker_kill(a, w, "garbage");
 			w->line.len = 0;
 		}
 	}
@@ -2729,6 +2741,19 @@ static void worker_exited(struct agent *a, struct worker *w, int status)
 	free(copy);
 }
 
+static void worker_give_back(struct agent *a, struct worker *w);
+static void command_exited(struct agent *a, struct worker *w, int status);
+
+/* SIGKILL does not end it: a driver or a file system holds it. That is this machine's fault and no segment's. */
+static void worker_undead(struct agent *a, struct worker *w)
+{
+	if (w->command)
+		return command_exited(a, w, SIGKILL);
+	if (w->batch)
+		worker_give_back(a, w);
+	worker_failed(a, w, "it was killed and does not end");
+}
+
 static int64_t hang_limit_ms(const struct agent *a, const struct batch *b)
 {
 	return MAX(a->hang_ms, (int64_t)(MIN(b->estimate_s, 1e6) * 10000));
@@ -2740,15 +2765,17 @@ static void worker_look(struct agent *a, struct worker *w)
 	int64_t now = now_ms(a), silent = now - w->line_ms;
 	if (w->state == WORKER_RESTARTING && now >= w->restart_ms) {
 		worker_start(a, w);
+	} else if (w->killed_for && w->pid > 0 && w->state != WORKER_FAILED && now - w->killed_ms > a->kill_wait_ms) {
+		worker_undead(a, w);
 	} else if (w->state == WORKER_LOADING && !w->killed_for &&
 		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) || now - w->began_ms > HELLO_MAX_MS)) {
-		worker_kill(w, "hang");
+		worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && !w->command && !w->killed_for) {
 		int64_t limit = hang_limit_ms(a, w->batch);
 		if (silent > limit || now - w->progress_ms > 10 * limit)
-			worker_kill(w, "hang");
+			worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for && silent > a->hang_ms) {
-		worker_kill(w, "hang");
+		worker_kill(a, w, "hang");
 	}
 }
 
@@ -3275,7 +3302,7 @@ static void worker_give_back(struct agent *a, struct worker *w)
 
 static void worker_stop(struct agent *a, struct worker *w)
 {
-	kill_group(w->pid);
+	kill_child(w->pid);
 	worker_close(w);
 	if (w->command) {
 		remove_in_background(w->command->dir);
@@ -3970,7 +3997,7 @@ static void stop_work(struct agent *a)
 		free(a->deferred);
 		a->deferred = next;
 	}
-	kill_group(a->task.pid);
+	kill_child(a->task.pid);
 	kill_strays(a);
 }
 
@@ -4044,10 +4071,12 @@ static void tick(struct agent *a)
 		worker_look(a, &a->workers[i]);
 	if (a->task.kind && now > a->task.until_ms) {
 		a->task.timed_out = true;
-		kill_group(a->task.pid);
+		kill_child(a->task.pid);
 	}
+	if (a->task.kind && now > a->task.until_ms + a->kill_wait_ms)
+		task_exited(a, SIGKILL);
 	if (a->gpu_pid && now > a->gpu_until_ms)
-		kill_group(a->gpu_pid);
+		kill_child(a->gpu_pid);
 	usage_look(a);
 	look_switch(a);
 	look_detached(a);
@@ -4352,6 +4381,8 @@ static void agent_init(struct agent *a)
 	a->attempt = marker(a, "BURST_ATTEMPT");
 	a->began_ms = boot_ms();
 	a->began_s = time(NULL);
+	int64_t wait_s = atoll(env_get(&a->place.env, "BURST_KILL_WAIT_S", "0"));
+	a->kill_wait_ms = (wait_s > 0 && wait_s < KILL_WAIT_S ? wait_s : KILL_WAIT_S) * 1000;
 	lease_find(a);
 }
 
