@@ -3359,6 +3359,11 @@ static void task_env(struct agent *a, struct env *env)
 	free(final);
 }
 
+/* After what the start script is installing: packages are installed by one at a time. */
+#define TASK_RUNS                                                                                          \
+	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep 1; done; " \
+	"exec sh \"$BURST_HOME/%s.sh\""
+
 static void task_start(struct agent *a, const char *kind, const struct json *op)
 {
 	struct task *t = &a->task;
@@ -3369,7 +3374,7 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	if (setup && env_ready(a, hash))
 		return task_answer(a, kind, true, true, 0, NULL);
 	int out = -1;
-	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf("exec sh \"$BURST_HOME/%s.sh\"", kind);
+	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf(TASK_RUNS, kind);
 	*t = (struct task){ .kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a) };
 	t->until_ms = now_ms(a) + MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
 	if (setup) {

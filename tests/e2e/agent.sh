@@ -484,6 +484,18 @@ test_setup_once() {
 }
 
 # What failed is forgotten once it has succeeded, and nothing else makes up for it.
+test_install_waits_for_the_start_scripts() {
+	mkdir "$BURST_HOME/installing"
+	tell '{"op":"install","script":"[ ! -e \"$BURST_HOME/installing\" ]"}'
+	for _ in $(seq 200); do
+		[ -e "$BURST_HOME/install.sh" ] && break
+		sleep 0.05
+	done
+	sleep 0.5
+	rmdir "$BURST_HOME/installing"
+	expect '"ev":"install","ok":true'
+}
+
 test_install_again() {
 	tell '{"op":"install","script":"exit 1"}'
 	tell '{"op":"install","script":"true"}'
