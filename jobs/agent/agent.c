@@ -66,6 +66,10 @@ enum {
 	SYNC_PATIENCE_MS = 60 * 1000,
 	CLIENTS_MAX = 8,
 	WATCHES_MAX = 8192,
+	PROBE_PIECE = 64 << 10,
+	PROBE_MORE = 1 << 20,
+	PROBE_LEAST = 4 << 20,
+	PROBE_MOST = 64 << 20,
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
@@ -1324,6 +1328,7 @@ struct agent {
 	struct buf spill;
 	bool events_dirty;
 	struct buf text; /* the event being written */
+	int64_t largest; /* of the files that workers made */
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
 
@@ -1529,27 +1534,42 @@ static void fatal(struct agent *a, const char *fmt, ...)
 	a->stop_due = true;
 }
 
-/* Has the volume room for a few bytes? Free space in statvfs means nothing under a quota, so it is tried. */
-static bool volume_full(struct agent *a)
+static bool write_zeros(int fd, int64_t bytes)
 {
-	char *zeros = xalloc(64 << 10);
+	char *zeros = xalloc(PROBE_PIECE);
+	bool fine = true;
+	for (; fine && bytes > 0; bytes -= PROBE_PIECE)
+		fine = write_all(fd, zeros, PROBE_PIECE) == 0;
+	free(zeros);
+	return fine && fsync(fd) == 0;
+}
+
+/* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it is tried. */
+static bool volume_full(struct agent *a, int64_t bytes)
+{
 	int fd = openat(a->dir_fd, ".probe", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO
-			   : write_all(fd, zeros, 64 << 10) < 0 || fsync(fd) < 0;
+	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO : !write_zeros(fd, bytes);
 	if (fd >= 0)
 		close(fd);
 	unlinkat(a->dir_fd, ".probe", 0);
-	free(zeros);
 	return full;
 }
 
-/* Leaves errno as it is: callers have something to tell. */
-static void check_volume(struct agent *a)
+/* What failed is gone again, and with it what it took: there has to be room for a file like the others, or for a far larger one
+ * where it was said that there was none. Leaves errno as it is: callers have something to tell. */
+static void check_volume_for(struct agent *a, const char *words)
 {
 	int saved = errno;
-	if (!a->fatal && volume_full(a))
+	bool no_room = strstr(words, strerror(ENOSPC)) || strstr(words, strerror(EDQUOT));
+	int64_t bytes = MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST);
+	if (!a->fatal && volume_full(a, no_room ? PROBE_MOST : MIN(bytes, (int64_t)PROBE_MOST)))
 		fatal(a, "the volume is full or cannot be written");
 	errno = saved;
+}
+
+static void check_volume(struct agent *a)
+{
+	check_volume_for(a, "");
 }
 
 /* ---- log events: so many bytes a second, so many in all ---- */
@@ -1757,16 +1777,16 @@ static void job_done(struct agent *a)
 }
 
 /* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment, which can be had elsewhere. */
-static bool volume_is_to_blame(struct agent *a)
+static bool volume_is_to_blame(struct agent *a, const char *words)
 {
-	check_volume(a);
+	check_volume_for(a, words);
 	return a->fatal;
 }
 
 static void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
 			   const char *error)
 {
-	if (volume_is_to_blame(a))
+	if (volume_is_to_blame(a, error))
 		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", id);
@@ -1878,6 +1898,7 @@ static void job_segment(struct agent *a, struct job *j)
 	js_int(b, "rate", j->rate);
 	js_int(b, "ms", j->ms);
 	event_end(a);
+	a->largest = MAX(a->largest, j->bytes);
 	if (a->detached)
 		lease_renew(a, a->lease_s);
 	job_done(a);
@@ -2016,7 +2037,7 @@ static void remove_in_background(const char *dir)
 /* The command has exited, and what could be kept of its outputs is. */
 static void job_command(struct agent *a, struct job *j)
 {
-	if (j->code && volume_is_to_blame(a))
+	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);

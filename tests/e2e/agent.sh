@@ -674,9 +674,9 @@ test_no_volume() {
 	expect '"ev":"error"'
 }
 
-# A fresh pod whose volume is of one megabyte, at $full; fails where none can be made.
+# A fresh pod whose volume is of one megabyte (or MEGABYTES), at $full; fails where none can be made.
 pod_with_little_room() {
-	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return
+	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o "size=${1:-1}m" none "$dir/full" 2>/dev/null || return
 	detach
 	for pid in $(serve_pid); do kill "$pid"; done
 	full=$dir/full
@@ -719,6 +719,57 @@ test_volume_fills_up_under_a_worker() {
 	tell '{"op":"note","text":"after it"}'
 	expect '"after it"'
 	refuse '"ev":"segment"'
+	leave_little_room
+}
+
+# ... also of one that takes away what it could not write whole, so that there is room again for what is small.
+untidy_worker() { # WORDS [BYTES that it keeps of the first segment]
+	cat >"$dir/worker.sh" <<-E
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":1}'
+		read -r batch
+		if [ -n "$2" ]; then
+			head -c "$2" /dev/zero >"\$BURST_OUT/q1.wav"
+			echo '{"segment":"q1","ok":true,"file":"q1.wav"}'
+			echo '{"batch":"b1","done":true}'
+			read -r batch
+		fi
+		cat /dev/zero >"\$BURST_OUT/q2.wav.tmp" 2>/dev/null
+		rm "\$BURST_OUT/q2.wav.tmp"
+		echo '{"segment":"q2","ok":false,"error":"$1"}'
+		echo '{"batch":"b2","done":true}'
+		read -r batch
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+}
+
+test_volume_fills_up_and_is_tidied() {
+	pod_with_little_room || return 0
+	untidy_worker 'it could not be written'
+	batch b2 q2
+	expect '"ev":"fatal","error":"the volume is full'
+	leave_little_room
+	pod_with_little_room 16
+	untidy_worker 'q2.wav.tmp: No space left on device'
+	batch b2 q2
+	expect '"ev":"fatal","error":"the volume is full'
+	leave_little_room
+	pod_with_little_room 16
+	untidy_worker 'it could not be written' 9000000 # there is room for 7 MB more
+	batch b1 q1
+	expect '"id":"q1".*"ok":true'
+	batch b2 q2
+	expect '"ev":"fatal","error":"the volume is full'
+	refuse '"ok":false'
+	leave_little_room
+}
+
+test_a_segment_that_cannot_be_had_is_no_fault_of_the_volume() {
+	pod_with_little_room 16 || return 0
+	untidy_worker 'it cannot say that'
+	batch b2 q2
+	expect '"id":"q2".*"ok":false,"reason":"worker","error":"it cannot say that"'
+	expect '"id":"b2","state":"done"'
+	refuse '"ev":"fatal"'
 	leave_little_room
 }
 
