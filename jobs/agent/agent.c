@@ -923,7 +923,7 @@ static int copy_plain(int from, int to, const char *name, const struct stat *st,
 	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
 		return 0;
 	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
+	int out = in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
 	int failed = in < 0 || out < 0 || (ioctl(out, FICLONE_REQUEST, in) < 0 && copy_bytes(in, out) < 0);
 	if (!failed) {
 		fchmod(out, st->st_mode & 0777);
@@ -1005,7 +1005,7 @@ static int copy_folder(int from, int to, const char *name, mode_t mode, struct c
 	return failed ? -1 : 0;
 }
 
-static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+static int copy_listed(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
 {
 	struct stat st;
 	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
@@ -1020,6 +1020,19 @@ static int copy_entry(int from, int to, const struct dirent *e, struct copying *
 	if (files_too && S_ISLNK(st.st_mode))
 		return copy_link(from, to, e->d_name);
 	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
+}
+
+/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes: what was listed and is gone when
+ * its turn comes was never there. */
+static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+{
+	struct stat st;
+	if (copy_listed(from, to, e, c, files_too) == 0)
+		return 0;
+	int saved = errno;
+	bool gone = saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+	errno = saved;
+	return gone ? 0 : -1;
 }
 
 /* ---- clocks, and where this pod keeps things ---- */
