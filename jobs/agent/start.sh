@@ -165,6 +165,18 @@ is_local() {
 	[ "${BURST_VENDOR:-local}" = local ]
 }
 
+# A container that is started again in the middle of an install has packages that are half there: nothing is installed until those
+# are settled.
+apt_install() { # PACKAGE...
+	export DEBIAN_FRONTEND=noninteractive
+	bounded 300 dpkg --configure -a
+	bounded 300 apt-get -q update
+	set -- -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 install "$@"
+	bounded 600 apt-get "$@" && return
+	bounded 600 apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 -f install
+	bounded 600 apt-get "$@"
+}
+
 install_packages() { # PACKAGE...
 	is_root || return 1
 	is_local && return 1
@@ -173,9 +185,7 @@ install_packages() { # PACKAGE...
 		policy=/usr/sbin/policy-rc.d
 		[ -e "$policy" ] && policy= || printf '#!/bin/sh\nexit 101\n' >"$policy"
 		[ -z "$policy" ] || chmod 755 "$policy"
-		bounded 300 apt-get -q update
-		DEBIAN_FRONTEND=noninteractive bounded 600 apt-get -q -y --no-install-recommends \
-			-o DPkg::Lock::Timeout=120 install "$@"
+		apt_install "$@"
 		status=$?
 		[ -z "$policy" ] || rm -f "$policy"
 		return $status

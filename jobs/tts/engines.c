@@ -6,7 +6,7 @@
 /* Debian packages are kept as files on the volume, one folder per release and architecture, so that
  * the next container installs them without the network. A library that is there already ends it at
  * once. Something else may be installing: the image's own start, or ours, which wants curl; apt does
- * not wait for all that it locks. */
+ * not wait for all that it locks. An install that was cut off has to be settled first. */
 static const char espeak_install[] =
 	"have() {\n"
 	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
@@ -26,6 +26,7 @@ static const char espeak_install[] =
 	"log=$(mktemp) || exit 1\n"
 	"trap 'rm -f \"$log\"' EXIT\n"
 	"get() {\n"
+	"	timeout 120 dpkg --configure -a\n"
 	"	if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb && have && return; fi\n"
 	"	timeout 120 apt-get -q -o Acquire::Retries=2 update &&\n"
 	"	mkdir -p /tmp/burst-debs/partial &&\n"

@@ -89,10 +89,13 @@ install_it() {
 			echo \$((n + 1)) >"$top/apt/updates"
 			[ "\$n" -ge $1 ] || { echo "E: $2"; exit 100; }
 			;;
-		*' install '*) : >"$top/apt/espeak-ng" ;;
+		*' install '*)
+			[ -e "$top/apt/settled" ] || { echo "E: dpkg was interrupted"; exit 100; }
+			: >"$top/apt/espeak-ng"
+			;;
 		esac
 	END
-	printf '#!/bin/sh\necho amd64\n' >"$top/apt/bin/dpkg"
+	printf '#!/bin/sh\n[ "$1" != --configure ] || : >"%s"\necho amd64\n' "$top/apt/settled" >"$top/apt/bin/dpkg"
 	printf '#!/bin/sh\necho 0\n' >"$top/apt/bin/id"
 	chmod 755 "$top"/apt/bin/*
 	"$KIT_PRINT" install espeak | sed "s#/[^ ]*/libespeak#$top/apt/libespeak#g; s#command -v espeak-ng#[ -e '$top/apt/espeak-ng' ]#; s#/tmp/burst-debs#$top/apt/debs#g" \

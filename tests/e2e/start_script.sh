@@ -280,7 +280,7 @@ runpod() { # CODES... [NAME=VALUE...]
 	[ -n "$api" ] || start_api
 	printf '%s\n' "$@" | grep -v '^[A-Z_]*=' >"$top/codes"
 	: >"$top/requests"
-	sed "s|^PATH=.*|PATH=\$PATH|" "$SCRIPT" >"$top/start.sh"
+	sed "s|^PATH=.*|PATH=\$PATH|; s|/usr/sbin/policy-rc.d|$top/policy-rc.d|" "$SCRIPT" >"$top/start.sh"
 	SCRIPT=$top/start.sh
 	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="http://127.0.0.1:$api" BURST_SWITCH_PAUSE_S=1 \
 		$(printf '%s\n' "$@" | grep '^[A-Z_]*=')
@@ -351,6 +351,33 @@ test_runpod_refuses_the_tool() {
 	check 'switch after an install' "$(cat "$dir/home/switch")" 'unproven http 200 curl'
 	kill -9 $pid
 	rm -f "$farm/curl" "$farm/python3" "$farm/apk"
+	POD_PATH=
+}
+
+# An apt whose last run was cut off by an end of the container.
+test_install_was_cut_off() {
+	only_tools
+	: >"$top/half" >"$top/unmet"
+	rm -f "$farm/apt-get" "$farm/dpkg" "$farm/id" "$farm/curl"
+	printf '#!/bin/sh\necho 0\n' >"$farm/id"
+	printf '#!/bin/sh\n[ "$*" != "--configure -a" ] || rm -f "%s"\n' "$top/half" >"$farm/dpkg"
+	cat >"$farm/apt-get" <<-END
+		#!/bin/sh
+		[ ! -e "$top/half" ] || { echo "E: dpkg was interrupted, you must manually run 'dpkg --configure -a'"; exit 100; }
+		case " \$* " in
+		*' update '*) exit 0 ;;
+		*' -f install ') rm -f "$top/unmet" ;;
+		esac
+		[ ! -e "$top/unmet" ] || { echo "E: Unmet dependencies."; exit 100; }
+		ln -sf "$(command -v curl)" "$farm/curl"
+	END
+	chmod 755 "$farm/id" "$farm/dpkg" "$farm/apt-get"
+	runpod 'GET /v2/pods/pod7x 200'
+	until_true test -e "$dir/home/switch"
+	until_true grep -q '^unproven http 200 curl' "$dir/home/switch"
+	check 'what is left of it' "$(ls "$top/half" "$top/unmet" "$top/policy-rc.d" 2>/dev/null)" ''
+	kill -9 $pid
+	rm -f "$farm/curl" "$farm/id" "$farm/dpkg" "$farm/apt-get"
 	POD_PATH=
 }
 
