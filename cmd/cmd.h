@@ -62,6 +62,7 @@ struct cmd_context {
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
 	bool live;                      /* stderr is a terminal on which lines may be redrawn */
 	int verbose;                    /* how many -v */
+	bool overwrite;                 /* foreign files of the output folder: `run --force`, and the run that began with it */
 	char *state_dir;
 	struct config *config;
 	struct store *store;

@@ -183,16 +183,11 @@ static int read_whole_job(struct launch *l, struct err *err)
 	return 0;
 }
 
-static bool may_overwrite(const struct cmd_context *ctx)
-{
-	return ctx->cmd == &cmd_run && opt_has(ctx, "force");
-}
-
 int launch_load_job(struct launch *l, struct err *err)
 {
 	if (read_whole_job(l, err) < 0 || lock_job(l, err) < 0 || lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
 		return -1;
-	return l->setup.job_ops->find_cached(l->setup.job, l->setup.results, may_overwrite(l->ctx), err);
+	return l->setup.job_ops->find_cached(l->setup.job, l->setup.results, l->ctx->overwrite, err);
 }
 
 int launch_check_output(const struct launch *l, struct err *err)
@@ -224,7 +219,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 
 	if (read_whole_job(l, err) < 0 || launch_check_output(l, err) < 0)
 		return -1;
-	if (s->job_ops->find_cached(s->job, s->results, may_overwrite(l->ctx), err) == 0)
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0)
 		return 0;
 	/* a file that came after the manifest was read is a living run's, and nobody else's */
 	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))

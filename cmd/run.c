@@ -245,6 +245,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE, "run: -n shows a table, for people: not with --json (`burst offers --json` has the offers)");
 	if (opt_has(ctx, "detach") && client_fd() < 0)
 		return detach(ctx, err);
+	ctx->overwrite = opt_has(ctx, "force");
 	launch_init(&l, ctx);
 	int status = launch_check_width(&l, err);
 	if (status == 0)

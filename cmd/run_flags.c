@@ -40,6 +40,8 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 		if (json_object_set_new(flags, o[i].key, json_string(o[i].arg ? value : "true")) < 0)
 			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text", o[i].name);
 	}
+	if (ctx->overwrite)
+		json_object_set_new(flags, "force", json_string("true"));
 	CLEANUP(free_text) char *line = jsonx_line(flags);
 	return path_write(path, line, strlen(line), 0600, err);
 }
@@ -56,7 +58,9 @@ int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *er
 	json_object_foreach (flags, key, value) {
 		if (!json_is_string(value))
 			return err_set(err, ERR_LOCAL, "%s: %s is no text", path, key);
-		if (config_override(ctx->config, key, json_string_value(value), path, err) < 0)
+		if (!strcmp(key, "force"))
+			ctx->overwrite = true;
+		else if (config_override(ctx->config, key, json_string_value(value), path, err) < 0)
 			return -1;
 	}
 	return 0;

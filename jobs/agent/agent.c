@@ -5067,7 +5067,7 @@ static int lanes_merge(struct lanes *l)
 {
 	static char room[256 << 10];
 	while (!l->ended) {
-		struct pollfd set[1 + LANES_MAX] = { { .fd = l->listener, .events = POLLIN } };
+		struct pollfd set[2 + LANES_MAX] = { { .fd = l->listener, .events = POLLIN } };
 		int count = l->count;
 		bool wait = false;
 		for (int i = 0; i < count; i++) {
@@ -5075,9 +5075,12 @@ static int lanes_merge(struct lanes *l)
 			set[1 + i] = (struct pollfd){ .fd = wanted ? l->list[i].fd : -1, .events = POLLIN };
 			wait = wait || wanted;
 		}
-		int ready = poll(set, (nfds_t)(1 + count), wait ? -1 : 0);
+		set[1 + count] = (struct pollfd){ .fd = 1 }; /* who hears what becomes of it */
+		int ready = poll(set, (nfds_t)(2 + count), wait ? -1 : 0);
 		if (ready < 0 && errno == EINTR)
 			continue;
+		if (set[1 + count].revents & (POLLERR | POLLHUP))
+			return lane_broken("the sender has given up");
 		if (ready < 0 || (!ready && !wait)) /* who has a frame had joined before it was sent */
 			return lane_broken("a part of the stream is missing");
 		for (int i = 0; i < count && !l->ended; i++) {

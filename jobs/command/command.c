@@ -335,6 +335,18 @@ static void note_results(const struct job *job, const struct segment_result *res
 		}
 }
 
+/* That nothing is there to be fetched is what a wrong pattern, or another folder, looks like from here. */
+static int check_brought(const struct job *job, const struct segment_result *results, size_t files, struct err *err)
+{
+	if (files || !*job->outputs)
+		return 0;
+	for (size_t i = 0; i < job->count; i++)
+		if (results[i].state != SEGMENT_SAFE)
+			return 0; /* that has its own words */
+	return err_set(err, ERR_JOB, "the command went well, but no file of its folder matches outputs (%s%s): nothing came home",
+		       job->outputs[0], job->outputs[1] ? ", ..." : "");
+}
+
 static int command_finish(struct job *job, const struct segment_result *results, struct str *notes,
 			  struct err *err)
 {
@@ -346,7 +358,7 @@ static int command_finish(struct job *job, const struct segment_result *results,
 	    manifest_rewrite(job->output, &lines, err) < 0)
 		return -1;
 	note_results(job, results, lines.count, notes);
-	return 0;
+	return check_brought(job, results, lines.count, err);
 }
 
 const struct job_ops job_command = {

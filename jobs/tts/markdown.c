@@ -336,9 +336,15 @@ static bool is_definition(const char *p, const char *end)
 	return close && close + 1 < end && close[1] == ':';
 }
 
+/* In the middle of a paragraph a number is a line's first word and no list, unless it is 1 (CommonMark 0.31, 5.3). */
+static bool begins_list(const struct reader *r, const char *p)
+{
+	return !r->paragraph.len || r->in_list || !isdigit((unsigned char)*p) || (*p == '1' && !isdigit((unsigned char)p[1]));
+}
+
 static void read_body(struct reader *r, const char *p, const char *end)
 {
-	const char *item = skip_bullet(p, end);
+	const char *item = begins_list(r, p) ? skip_bullet(p, end) : NULL;
 
 	if (r->paragraph.len && (*p == '=' || *p == '-') && is_rule(p, end, 1) &&
 	    !memchr(p, ' ', (size_t)(end - p)))

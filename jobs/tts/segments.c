@@ -105,6 +105,8 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	add_field(h, voice_hash);
 	add_field(h, options);
 	add_field(h, seed);
+	if (speaker->worker && speaker->setup)
+		add_field(h, speaker->setup); /* it names the versions of its engine */
 	sha256_finish(h, segment->key);
 	free(options);
 }

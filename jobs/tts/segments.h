@@ -11,6 +11,7 @@ struct speaker {
 	const char *engine;
 	const struct engine *known; /* NULL: an engine of the user's own */
 	const char *worker;         /* the user's own command; NULL: the engine's */
+	const char *setup;          /* what makes its environment; NULL: nothing */
 	const char *voice;          /* for items without one; NULL: the engine's own choice */
 	const char *voices_dir;     /* NULL: none */
 	json_t *options;            /* never NULL */

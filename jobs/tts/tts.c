@@ -373,6 +373,7 @@ static int tts_load(struct job **out, const struct job_setup *setup, struct err 
 		.engine = job->engine_name,
 		.known = job->engine,
 		.worker = job->worker,
+		.setup = section_text(conf, "setup"),
 		.options = job->options,
 		.seed = section_int(conf, "seed"),
 	};

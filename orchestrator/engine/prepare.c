@@ -207,7 +207,7 @@ static void step_trees(struct engine *e, int pod)
 	podlink_detail(e, pod, "syncing code");
 	if (e->kit_tree) {
 		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .lanes_left = &e->lanes_left, .done = kit_over, .ctx = p->at};
-		p->kit_sync = upsync_start(p->link, e->pool, &want);
+		p->kit_sync = upsync_start(e->loop, p->link, e->pool, &want);
 	}
 	if (e->code_tree) {
 		const struct core_pod *c = core_pod_at(e->core, pod);
@@ -216,7 +216,7 @@ static void step_trees(struct engine *e, int pod)
 					   .lanes_left = &e->lanes_left, .done = code_over, .ctx = p->at};
 		if (stage_take(e, c->provider, &want))
 			podlink_detail(e, pod, "unpacking code");
-		p->code_sync = upsync_start(p->link, e->pool, &want);
+		p->code_sync = upsync_start(e->loop, p->link, e->pool, &want);
 	}
 	trees_done(e, pod);
 }

@@ -14,6 +14,7 @@ enum {
 	LANES_FROM_BYTES = 16 << 20,
 	LANES_FROM_RTT_MS = 5,
 	LANES_LONG_RTT_MS = 40,
+	LATE_MS = 20000, /* for the pod's word when all has gone, but for what a lost session may have had */
 	LANES = 3,
 	LANES_LONG = 7, /* sshd begins to refuse beyond ten that log in at once */
 };
@@ -29,11 +30,15 @@ struct upsync {
 	struct link *link;
 	struct pool *pool;
 	struct upsync_want want;
+	struct loop *loop;
 	bool with_base, staged;
 	struct ssh_channel *channel;
 	struct str said, complaint;
 	int64_t sent;
-	bool busy, cancelled, remote_over, eof_sent, lane_lost;
+	bool busy, cancelled, remote_over, eof_sent;
+	bool lane_lost, link_lost; /* what may have taken frames with it */
+	bool alone;		   /* without further sessions: one was lost before */
+	struct timer *late;
 	struct carrier carriers[LANES_LONG];
 	int carrier_count;
 	bool lanes_judged;
@@ -59,11 +64,20 @@ static void close_lanes(struct upsync *u)
 	u->carrier_count = 0;
 }
 
-static void drop(struct upsync *u)
+/* What was prepared and sent so far counts no more. */
+static void clear(struct upsync *u)
 {
+	loop_untimer(u->late);
+	u->late = NULL;
 	close_lanes(u);
 	pack_close(u->pack);
+	u->pack = NULL;
 	tree_diff_free(&u->diff);
+}
+
+static void drop(struct upsync *u)
+{
+	clear(u);
 	str_free(&u->said);
 	str_free(&u->complaint);
 	free(u->slice);
@@ -96,12 +110,15 @@ static void settle(struct upsync *u)
 	}
 	if ((u->exit_code == 99 && u->with_base) || (u->exit_code == 97 && u->staged)) {
 		/* the volume does not have what we thought: everything, then */
-		close_lanes(u);
-		pack_close(u->pack);
-		u->pack = NULL;
-		tree_diff_free(&u->diff);
+		clear(u);
 		u->with_base = u->with_base && u->exit_code == 97;
 		u->staged = false;
+		start_channel(u);
+		return;
+	}
+	if (u->lane_lost && !u->link_lost && !u->alone && !u->result.kind) {
+		clear(u);
+		u->alone = true;
 		start_channel(u);
 		return;
 	}
@@ -109,8 +126,6 @@ static void settle(struct upsync *u)
 		err = u->result;
 	else if (u->remote.kind)
 		err = u->remote;
-	else if (u->lane_lost)
-		err_set(&err, ERR_NETWORK, "a further connection was lost near the end of %s", u->want.dir);
 	else
 		err_set(&err, ERR_JOB, "the pod could not unpack %s: %s", u->want.dir,
 			u->complaint.len ? str_text(&u->complaint) : "no reason given");
@@ -205,7 +220,16 @@ static void on_lane_writable(void *ctx)
 		more(c->u);
 }
 
-/* One that never joined is no loss; one that did may have taken frames with it. */
+static void on_late(void *ctx)
+{
+	struct upsync *u = ctx;
+
+	u->late = NULL;
+	err_set(&u->remote, ERR_NETWORK, "a further connection was lost near the end");
+	cut(u);
+}
+
+/* One that never joined is no loss; one that did may have taken frames with it: then it all goes once more, over one. */
 static void on_lane_closed(void *ctx, int exit_code, const char *signal, const struct err *err)
 {
 	struct carrier *c = ctx;
@@ -213,10 +237,12 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 	bool joined = c->ready;
 
 	c->ready = false;
-	if (!joined || u->remote_over)
+	if (!joined || u->remote_over || (u->eof_sent && !err && !signal && !exit_code))
 		return;
-	if (u->eof_sent) { /* all was given to it, not all may have gone: the pod says whether that mattered */
-		u->lane_lost = u->lane_lost || err || signal || exit_code;
+	u->lane_lost = true;
+	if (u->eof_sent) { /* all was given to it, not all may have gone: the pod says whether that mattered, if it learns of it */
+		if (!u->late)
+			u->late = loop_timer(u->loop, LATE_MS, on_late, u);
 		return;
 	}
 	err_set(&u->remote, ERR_NETWORK, "a further connection was lost%s%s", err ? ": " : "", err ? err->msg : "");
@@ -230,7 +256,7 @@ static void judge_lanes(struct upsync *u, int64_t bytes)
 	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
 	CLEANUP(str_free) struct str command = STR_INIT;
 
-	if (u->lanes_judged)
+	if (u->lanes_judged || u->alone)
 		return;
 	u->lanes_judged = true;
 	if (bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
@@ -287,6 +313,7 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 	u->channel = NULL;
 	u->remote_over = true;
 	u->exit_code = exit_code;
+	u->link_lost = err != NULL;
 	if (err)
 		u->remote = *err;
 	else if (signal)
@@ -313,7 +340,7 @@ static void start_channel(struct upsync *u)
 			 u->want.staged_sha256);
 	else
 		str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
-	u->remote_over = u->eof_sent = u->lane_lost = u->lanes_judged = false;
+	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = u->lanes_judged = false;
 	u->exit_code = 0;
 	u->frame = 0;
 	err_clear(&u->remote);
@@ -327,10 +354,11 @@ static void start_channel(struct upsync *u)
 		judge_lanes(u, u->want.tree->bytes); /* they are some round trips behind: the first one will be expected */
 }
 
-struct upsync *upsync_start(struct link *link, struct pool *pool, const struct upsync_want *want)
+struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *pool, const struct upsync_want *want)
 {
 	struct upsync *u = xcalloc(1, sizeof(*u));
 
+	u->loop = loop;
 	u->link = link;
 	u->pool = pool;
 	u->want = *want;

@@ -1,6 +1,6 @@
 /* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent that is there already. Where
  * there is much to send over a long line, the stream is cut into frames that travel over several sessions and are put
- * together again on the pod (jobs/agent/CONTROL.md, `tree --lanes`). */
+ * together again on the pod (jobs/agent/CONTROL.md, `tree --lanes`); when one of those is lost all goes again, over one. */
 #ifndef BURST_ENGINE_UPSYNC_H
 #define BURST_ENGINE_UPSYNC_H
 
@@ -26,7 +26,7 @@ struct upsync_want {
 };
 
 /* The link stays the caller's and outlives the transfer. */
-struct upsync *upsync_start(struct link *link, struct pool *pool, const struct upsync_want *want);
+struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *pool, const struct upsync_want *want);
 void upsync_cancel(struct upsync *u); /* no done() afterwards; NULL is fine */
 
 #endif

@@ -366,6 +366,25 @@ t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a v
 	is "$(ledger 'select group_concat(distinct provider) from pod')" local "who was rented from"
 	is "$(wavs there)" 100 files
 }
+t_a_resumed_run_may_overwrite_as_before() { # what --force allowed the run it allows whoever comes back to it, and nobody else
+	script_lines 100
+	config 'pods = 1;'
+	mkdir out
+	echo mine >out/s099.wav
+	burst run
+	is "$STATUS" 2 "a run without --force: exit status"
+	has err.txt "s099.wav is there and was not made by this job"
+	burst_bg run --force
+	wait_for 40 "a file" file_count out 3
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	burst fetch "$(ledger 'select id from run')"
+	is "$STATUS" 0 "fetch: exit status ($(tail -n 2 err.txt))"
+	burst resume
+	is "$STATUS" 0 "resume: exit status ($(tail -n 2 err.txt))"
+	is "$(head -c 4 out/s099.wav)" RIFF "the file that stood there"
+	is "$(wavs)" 100 files
+}
 deep() { # deep BYTES: an absolute path of so many bytes below this folder
 	local path=$PWD
 	while [ ${#path} -lt $(($1 - 201)) ]; do path=$path/$(printf 'd%.0s' $(seq 99)); done

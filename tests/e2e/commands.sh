@@ -611,6 +611,23 @@ t_cancel_beside_a_run_that_settles_it() { # that run goes on
 	is "$STATUS" 0 "cancel ($(tail -n 2 cancel.txt))"
 	has cancel.txt "run $first: interrupted; nothing of it bills"
 }
+t_outputs_that_match_nothing() { # the pod is gone with what it wrote: that is no success
+	cat >burst.cfg <<-'E2'
+		provider = "local"; pods = 2;
+		job = { name = "c"; type = "command"; run = "[ $BURST_INDEX = 0 ] && echo x >film.MP4; true"; outputs = ["*.mp4"]; output = "out"; };
+	E2
+	burst run --quiet
+	is "$STATUS" 1 "exit status"
+	has err.txt 'no file of its folder matches outputs (*.mp4): nothing came home'
+	sed -i 's/film.MP4/film.mp4/' burst.cfg
+	burst run --quiet
+	is "$STATUS" 0 "one pod of two has one ($(tail -n 2 err.txt))"
+	is "$(cat err.txt)" "" "what is said then"
+	rm -rf out
+	sed -i 's/film.mp4/&; exit 3/' burst.cfg
+	burst run --quiet
+	has err.txt "exit code 3"
+}
 pod_out_of_reach() { # pod_out_of_reach ID SECONDS: the oldest run has a pod at RunPod, too, whose hard end is in so many seconds
 	ledger "create temp table t as select * from pod where id not like 'rp%' limit 1;
 		update t set seq = null, attempt = '$1' || '_attempt', id = '$1', provider = 'runpod', account = 'x', state = 'live', gone_ms = 0, released_ms = 0,

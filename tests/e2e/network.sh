@@ -112,6 +112,16 @@ t_one_of_several_sessions_is_cut() {
 	kill -KILL "$(sessions | tail -n 1)"
 	burst_wait
 	code_arrived
+	is "$(ledger 'select count(*) from pod')" 1 pods
+}
+t_one_of_several_sessions_is_lost_at_the_end() { # all else has come when what it carried is missed: it comes again
+	big_code 60
+	hash_code 60ms
+	through '1.3=stall:up:20000:8000'
+	burst run --json
+	is "$(relayed 1.3 fired)" 1 "the line was spoilt"
+	code_arrived
+	is "$(json '.pods | length')" 1 pods
 }
 
 # ---- to the byte ----

@@ -15,7 +15,7 @@
  *
  *     cut:DIR:N    DIR is up (to the pod) or down: after exactly N bytes of it both sides are closed
  *     reset:DIR:N  the same with a TCP reset
- *     stall:DIR:N  after N bytes nothing passes any more, either way; nobody is told
+ *     stall:DIR:N[:MS]  after N bytes nothing passes any more, either way; nobody is told, or both sides are closed MS later
  *     flip:DIR:N   the byte at offset N arrives with its bits turned over
  *     bit:DIR:N    it arrives with its lowest bit turned over: one letter or digit becomes another
  *     drop:DIR:N:L  L bytes from offset N on do not arrive, what follows does
@@ -468,6 +468,7 @@ static void fire(struct conn *c)
 	note(c, "fired");
 	if (c->rule->action == STALL) {
 		c->stalled = true;
+		c->close_at_ms = c->rule->len ? now_ms() + c->rule->len : 0;
 		return;
 	}
 	if (c->rule->action == RESET) {

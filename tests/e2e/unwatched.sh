@@ -8,6 +8,9 @@ printed() { # printed NAME: the block of README under <!-- test: NAME -->
 		on && /^$/ { print ""; next }
 		on && seen { exit }' "$ROOT/README.md"
 }
+cron_line() { # as cron runs it, with the program where it is here
+	printed cron | sed "s/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* //; s|/usr/local/bin/burst|$BURST|"
+}
 quiz_folder() {
 	mkdir -p home/quiz bin
 	ln -s "$BURST" bin/burst
@@ -19,9 +22,9 @@ quiz_folder() {
 
 t_cron_line() {
 	quiz_folder
-	line=$(printed cron | sed 's/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* //')
+	line=$(cron_line)
 	has <(printed cron) "burst run"
-	env -i PATH="$T/bin:/usr/bin:/bin" HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" LOGNAME=x SHELL=/bin/sh \
+	env -i PATH=/usr/bin:/bin HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" LOGNAME=x SHELL=/bin/sh \
 		timeout 90 sh -c "$line" </dev/null >cron.out 2>&1
 	is "$?" 0 "exit status"
 	is "$(wavs home/quiz/out)" 4 "files ($(tail -n 2 home/quiz/burst.log))"
@@ -32,8 +35,8 @@ t_cron_line() {
 t_cron_line_says_what_failed() {
 	quiz_folder
 	rm home/quiz/script.jsonl
-	line=$(printed cron | sed 's/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* //')
-	env -i PATH="$T/bin:/usr/bin:/bin" HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" timeout 90 sh -c "$line" </dev/null >/dev/null 2>&1
+	line=$(cron_line)
+	env -i PATH=/usr/bin:/bin HOME="$T/home" BURST_STATE_DIR="$BURST_STATE_DIR" LOCAL_ISOLATION="${LOCAL_ISOLATION:-}" timeout 90 sh -c "$line" </dev/null >/dev/null 2>&1
 	has home/quiz/burst.log "burst: exit 2"
 	has home/quiz/burst.log "script.jsonl"
 }

@@ -578,6 +578,30 @@ static void lanes_are_one_stream(void **state)
 	}
 }
 
+/* What is missing may never come, and whoever would be told is gone. */
+static void lanes_end_with_their_sender(void **state)
+{
+	(void)state;
+	int quiet[2], told[2], status = 0;
+	assert_int_equal(pipe(quiet) | pipe(told), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct lanes l = { .list = { { .fd = quiet[0] } }, .count = 1, .listener = -1, .out = -1 };
+		alarm(20);
+		dup2(told[1], 1);
+		close(told[0]);
+		close(told[1]);
+		_exit(lanes_merge(&l) < 0 ? 7 : 0);
+	}
+	close(told[1]);
+	close(told[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+	close(quiet[0]);
+	close(quiet[1]);
+}
+
 static void wav_true_lengths(void **state)
 {
 	(void)state;
@@ -606,7 +630,7 @@ int main(void)
 		cmocka_unit_test(environment_as_shells_quote_it),
 		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
-		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(wav_true_lengths),
+		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(lanes_end_with_their_sender), cmocka_unit_test(wav_true_lengths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,11 @@ static const struct {
 	 "001:The first thing of the list|002:The second thing of the list|003:A numbered thing in "
 	 "a list|"
 	 "004:A quoted line of text, and its end."},
+	{"a number at the start of a line of prose", "a.md",
+	 "My grandmother was born in the year\n1912. Her mother had come to the house with the number\n7) which is gone.\n\n"
+	 "Three things are in this list:\n1. the first of its things\n2. the second of its things\n",
+	 "001:My grandmother was born in the year 1912. Her mother had come to the house with the number 7) which is gone.|"
+	 "002:Three things are in this list:|003:the first of its things|004:the second of its things"},
 	{"tables", "a.md",
 	 "| Name of it | What it is |\n|---|:-:|\n| An apple | A sort of fruit |\n",
 	 "001:Name of it, What it is|002:An apple, A sort of fruit"},
@@ -476,6 +481,7 @@ static void keys(void **state)
 		 false},
 		{"the seed", "{\"text\":\"Hello there.\"}", {"seed", "1"}, false},
 		{"the worker", "{\"text\":\"Hello there.\"}", {"worker", "python3 w.py"}, false},
+		{"the setup of an engine of burst's own", "{\"text\":\"Hello there.\"}", {"setup", "pip install x"}, true},
 		{"the number of workers", "{\"text\":\"Hello there.\"}", {"workers", "4"}, true},
 		{"what is only carried along",
 		 "{\"text\":\"Hello there.\",\"note\":1}",
@@ -491,6 +497,28 @@ static void keys(void **state)
 			fail_msg("%s: the key is %s", others[i].what,
 				 others[i].same ? "another" : "the same");
 	}
+}
+
+/* An engine of one's own: what its setup installs is what speaks. */
+static void keys_of_own_engines(void **state)
+{
+	struct setting settings[] = {{"engine", "mine"}, {"worker", "python3 w.py"}, {"setup", "pip install x==1"}};
+	struct err err = {0};
+	size_t count;
+
+	(void)state;
+	put_text("k.jsonl", "{\"text\":\"Hello there.\"}");
+	struct job *one = load_job("k.jsonl", settings, 3, &err);
+	settings[2].text = "pip install x==2";
+	struct job *two = load_job("k.jsonl", settings, 3, &err);
+	struct job *none = load_job("k.jsonl", settings, 2, &err);
+	if (!one || !two || !none)
+		fail_msg("%s", err.msg);
+	assert_string_not_equal(job_tts.segments(one, &count)[0].key, job_tts.segments(two, &count)[0].key);
+	assert_string_not_equal(job_tts.segments(one, &count)[0].key, job_tts.segments(none, &count)[0].key);
+	job_tts.free(one);
+	job_tts.free(two);
+	job_tts.free(none);
 }
 
 static void long_texts(void **state)
@@ -567,7 +595,7 @@ int main(void)
 		cmocka_unit_test(job_faults),
 		cmocka_unit_test(voices_of_espeak),
 		cmocka_unit_test(voices_that_are_files),
-		cmocka_unit_test(keys),
+		cmocka_unit_test(keys), cmocka_unit_test(keys_of_own_engines),
 		cmocka_unit_test(long_texts),
 		cmocka_unit_test(needs_of_espeak),
 	};
