@@ -8,10 +8,40 @@
 #include "base/path.h"
 #include "launch.h"
 
+/* How long nothing happens to the pods of a client that is well. */
 enum {
 	CLIENT_STOP_MS = 360 * 1000, /* 30 s for files, five minutes until it gives a pod up */
-	SAY_MS = 3000,		     /* so long nothing is said of the waiting */
+	LOST_MS = 480 * 1000,	     /* two minutes for the answer to a create, five until its pod turns up or never does */
+	LOOK_MS = 1000,
+	SAY_MS = 3000, /* so long nothing is said of the waiting */
 };
+
+struct pods_seen {
+	struct str text; /* other than before when anything has happened to them */
+	int64_t since;
+	bool lost; /* one of them may be what a create has made whose answer has not come */
+};
+
+static void look_at_pods(const struct cmd_context *ctx, const char *run, struct pods_seen *seen)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, run, true, &pods, &count, NULL) < 0)
+		return;
+	seen->lost = false;
+	for (size_t i = 0; i < count; i++) {
+		str_addf(&text, "%s %s %s\n", pods[i].attempt, pods[i].state, pods[i].id);
+		seen->lost = seen->lost || !strcmp(pods[i].state, "intent") || !strcmp(pods[i].state, "ambiguous");
+	}
+	free(pods);
+	if (seen->since && !strcmp(str_text(&text), str_text(&seen->text)))
+		return;
+	str_reset(&seen->text);
+	str_add(&seen->text, str_text(&text));
+	seen->since = clock_boot_ms();
+}
 
 /* Who holds the run's lock: a client's number, else 0 and the note, if there is one (on a full disk it may be empty). */
 static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
@@ -39,30 +69,41 @@ static int still_held(const struct cmd_context *ctx, const char *run, long pid, 
 		       run, holder, ctx->state_dir, run);
 }
 
+static void say_waiting(const char *run, long pid, const char *holder, bool lost)
+{
+	if (pid)
+		log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to %s", run, pid,
+			 lost ? "find out what a create whose answer is lost has made, which takes some minutes" : "release its pods");
+	else
+		log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s", run, holder);
+}
+
 /* Its client is asked to stop (it releases its pods itself); if it does not, we do it. Who holds the lock for another reason
  * (another run that settles this one) is no client of its, and is waited for. */
 static int wait_for_holder(const struct cmd_context *ctx, const char *run, struct err *err)
 {
-	int64_t began = clock_boot_ms();
+	struct pods_seen seen = {.text = STR_INIT};
+	int64_t began = clock_boot_ms(), now = began, look_at = began;
 	char holder[128] = "";
 	long pid = 0;
-	bool said = false;
+	int said = 0; /* 2: that it looks for a pod */
 
-	while (run_is_alive(ctx, run) && clock_boot_ms() - began < CLIENT_STOP_MS) {
+	for (; run_is_alive(ctx, run) && now - MAX(seen.since, began) < (seen.lost ? LOST_MS : CLIENT_STOP_MS); now = clock_boot_ms()) {
 		if (!pid && (pid = holder_of(ctx, run, holder, sizeof(holder)))) {
 			kill((pid_t)pid, SIGTERM);
 			kill((pid_t)pid, SIGCONT); /* Ctrl-Z may have put it to sleep */
 		}
-		if (!said && clock_boot_ms() - began >= SAY_MS) {
-			if (pid)
-				log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to release its pods",
-					 run, pid);
-			else
-				log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s", run, holder);
-			said = true;
+		if (now >= look_at) {
+			look_at_pods(ctx, run, &seen);
+			look_at = now + LOOK_MS;
+		}
+		if (now - began >= SAY_MS && said < 1 + (pid && seen.lost)) {
+			say_waiting(run, pid, holder, seen.lost);
+			said = 1 + (pid && seen.lost);
 		}
 		poll(NULL, 0, 100);
 	}
+	str_free(&seen.text);
 	return run_is_alive(ctx, run) ? still_held(ctx, run, pid, holder, err) : 0;
 }
 

@@ -23,7 +23,7 @@
 #include "run_keys.h"
 #include "volume_warm.h"
 
-enum { OVERDUE_ASK_MS = 60000, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
+enum { OVERDUE_ASK_MS = 90 * 1000 /* a minute of it for the account's limits */, LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, ERRORS_MOST = 100 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -148,6 +148,11 @@ static int check_env(const struct section *conf, const struct job_needs *needs, 
 	return 0;
 }
 
+static int may_read(void *ctx, const char *key, const char *real, struct err *err)
+{
+	return config_may_read(ctx, key, real, err);
+}
+
 int launch_read_job(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -163,6 +168,8 @@ int launch_read_job(struct launch *l, struct err *err)
 		.name = config_job_name(ctx->config),
 		.pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0,
 		.verbose = ctx->verbose > 0,
+		.may_read = may_read,
+		.ctx = ctx->config,
 	};
 	s->job_ops = config_job_ops(ctx->config);
 	if (s->job_ops->load(&s->job, &setup, err) < 0)
@@ -314,6 +321,7 @@ static void conf_from_config(struct launch *l)
 	s->volume_gb = section_int(volume, "size_gb");
 	s->volume_create = section_bool(volume, "create");
 	s->code_path = section_text(section_group(top, "code"), "path");
+	s->more_to_come = section_has(top, "deliver");
 	s->image = section_text(pod, "image");
 	s->disk_gb = section_int(pod, "disk_gb");
 	s->cpu = section_int(pod, "cpu");
@@ -733,7 +741,10 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 		say_unreleased(&l);
 	run_end(&l.run, gone ? status : "unreleased");
 	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
-		COPY_TEXT(l.run.error, "a pod could not be confirmed gone when it ended; it is gone now");
+		COPY_TEXT(l.run.error, engine_is_unfinished(ctx->store, l.run.id) ?
+			  "a pod could not be confirmed gone when it ended; it is gone now, and what follows the render is left to be done: "
+			  "`burst resume` does it" :
+			  "a pod could not be confirmed gone when it ended; it is gone now");
 	} else if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
 		COPY_TEXT(l.run.error, "its client ended before the run did");
@@ -749,7 +760,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 }
 
 /* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
- * asked the next time; where there is nobody to ask, ours must do. */
+ * asked the next time; where there is nobody to ask, or who is asked refuses the key, ours must do. */
 static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	struct op_result result = {0};
@@ -759,7 +770,8 @@ static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t
 
 	launch_init(&l, ctx);
 	bool told = launch_open_provider(&l, provider, &err) < 0 ||
-		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0;
+		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0 ||
+		    err.kind == ERR_CREDENTIALS;
 	op_result_free(&result);
 	launch_free(&l);
 	return told && pod_is_overdue(last_s, now_ms);
@@ -813,9 +825,9 @@ bool launch_wants_out(int result, const struct err *err)
 	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
 }
 
-const char *run_ended_as(const struct run_row *run)
+const char *run_ended_as(const struct cmd_context *ctx, const struct run_row *run)
 {
-	return run->rendered + run->cached < run->total ? "partial" : "done";
+	return run->rendered + run->cached < run->total || engine_is_unfinished(ctx->store, run->id) ? "partial" : "done";
 }
 
 /* Runs that ended without being sure of a pod: exit 9. */
@@ -836,7 +848,7 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 		    run_is_alive(ctx, run.id))
 			continue;
 		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
-		result = settle_one(ctx, &run, run_ended_as(&run), result, err);
+		result = settle_one(ctx, &run, run_ended_as(ctx, &run), result, err);
 	}
 	free(pods);
 	return result;
@@ -862,7 +874,7 @@ int launch_settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 	if (count || run_is_alive(ctx, run.id))
 		return 0;
 	if (!strcmp(run.status, "unreleased"))
-		return settle_one(ctx, &run, run_ended_as(&run), 0, err);
+		return settle_one(ctx, &run, run_ended_as(ctx, &run), 0, err);
 	return strcmp(run.status, "running") ? 0 : settle_one(ctx, &run, "interrupted", 0, err);
 }
 
@@ -1097,8 +1109,10 @@ int launch_deliver(struct launch *l, struct err *err)
 	COPY_TEXT(l->run.error_code, err_kind_name(err->kind));
 	COPY_TEXT(l->run.error, err->msg);
 	l->run.exit_status = status;
-	if (l->run.id[0])
+	if (l->run.id[0]) {
+		engine_note_unfinished(l->ctx->store, l->run.id, true);
 		store_put_run(l->ctx->store, &l->run, NULL);
+	}
 	return status;
 }
 

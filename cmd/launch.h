@@ -57,7 +57,7 @@ int launch_check_detached(const struct launch *l, struct err *err);
 /* Writes into the row that the run has ended so, and with which exit status. */
 void run_end(struct run_row *run, const char *status);
 /* What an unreleased one is when its pods are gone: "done" or "partial". */
-const char *run_ended_as(const struct run_row *run);
+const char *run_ended_as(const struct cmd_context *ctx, const struct run_row *run);
 /* How many of its pods may still bill. */
 int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err);
 /* Releases the pods of one run (its client must be dead) and marks it `status`. */

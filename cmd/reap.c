@@ -8,7 +8,8 @@
 #include "launch.h"
 #include "output.h"
 
-enum { ASK_MS = 60000 };
+/* Longer than the account's limits may keep such a question waiting: a minute each. */
+enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000 };
 
 /* accepted_ms: wall clock, when its provider took the release. */
 static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
@@ -21,7 +22,7 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 		return -1;
 	op_result_free(&result);
 	*accepted_ms = clock_wall_ms();
-	int64_t until = clock_boot_ms() + ASK_MS;
+	int64_t until = clock_boot_ms() + GONE_MS;
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
@@ -248,7 +249,7 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	if (launch_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
 		return -1;
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 && !strcmp(run.status, "unreleased")) {
-		run_end(&run, run_ended_as(&run));
+		run_end(&run, run_ended_as(ctx, &run));
 		COPY_TEXT(run.error, "a pod of it was written off: nobody could be asked whether it is gone");
 		if (store_put_run(ctx->store, &run, err) < 0)
 			return -1;

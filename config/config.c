@@ -875,18 +875,34 @@ static bool is_projects_word(const struct config *c, const struct section *s, co
 	return !section_has(s, key) || (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
 }
 
+static int check_path(const struct config *c, const struct section *s, const char *group, const char *name, const char *path,
+		      struct err *err)
+{
+	CLEANUP(free_text) char *key = xasprintf("%s.%s", group, name);
+	const char *where = section_where(s, name);
+
+	if (trust_path(key, path, !strcmp(name, "output"), c->dir, where, err) < 0)
+		return err_wrap(err, "%s", where);
+	return 0;
+}
+
 static int check_paths_of(const struct config *c, const struct section *s, const char *group, struct err *err)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		if (spec->type != OPTION_PATH || !section_text(s, spec->key) || !is_projects_word(c, s, spec->key))
 			continue;
 		CLEANUP(free_text) char *path = path_join(c->dir, section_text(s, spec->key));
-		CLEANUP(free_text) char *key = xasprintf("%s.%s", group, spec->key);
-		const char *where = section_where(s, spec->key);
-		if (trust_path(key, path, !strcmp(spec->key, "output"), c->dir, where, err) < 0)
-			return err_wrap(err, "%s", where);
+		if (check_path(c, s, group, spec->key, path, err) < 0)
+			return -1;
 	}
 	return 0;
+}
+
+int config_may_read(const struct config *c, const char *key, const char *real, struct err *err)
+{
+	if (!c->project_shown || !c->job || !is_projects_word(c, c->job, key))
+		return 0;
+	return check_path(c, c->job, "job", key, real, err);
 }
 
 static int check_trusted(const struct config *c, struct err *err)

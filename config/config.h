@@ -37,6 +37,10 @@ int config_override(struct config *c, const char *key, const char *text, const c
 /* What no single key can show (ranges, known providers); to be called once after the overrides. */
 int config_check(const struct config *c, struct err *err);
 
+/* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file named the folder, and may not
+ * name that path itself (trust.h). */
+int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
+
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
 /* NULL when there is no job. Paths that the file names are absolute; a default ("out") is as its table

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,39 @@ int job_check_env(const struct section *conf, struct err *err)
 				"only; the value is taken from your environment)",
 				section_where(conf, "env"), name);
 	}
+	return 0;
+}
+
+/* The folder was looked at when the config was read; what lies in it under its own name is part of it. */
+static bool is_link(const char *path, const char *real)
+{
+	CLEANUP(free_text) char *dir = path_dir(path);
+	char folder[PATH_MAX];
+
+	if (!realpath(dir, folder))
+		return true;
+	CLEANUP(free_text) char *plain = path_join(folder, path_base(path));
+	return strcmp(plain, real) != 0;
+}
+
+int job_read_member(const struct job_setup *setup, const char *key, const char *path, size_t max, struct str *out, struct err *err)
+{
+	char real[PATH_MAX];
+	struct err why = {0};
+	struct stat st;
+
+	if (!realpath(path, real))
+		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+	if (setup && setup->may_read && is_link(path, real) && setup->may_read(setup->ctx, key, real, err) < 0)
+		return -1;
+	/* whatever it is, it does not hold us up; and it is still no link */
+	CLEANUP(fd_close) int fd = open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: is no plain file", path);
+	if (fd_read_all(fd, path, max, out, &why) < 0)
+		return err_set(err, ERR_CONFIG, "%s", why.msg);
 	return 0;
 }
 

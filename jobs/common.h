@@ -3,6 +3,7 @@
 #ifndef BURST_JOBS_COMMON_H
 #define BURST_JOBS_COMMON_H
 
+#include "base/str.h"
 #include "job.h"
 
 /* The rows of job_ops.options that mean the same for every type; to be put first in a table. */
@@ -20,6 +21,9 @@ char **job_texts(const struct section *conf, const char *key);
 void job_texts_free(char **texts);
 /* ERR_CONFIG naming a variable of `env` whose name no shell would take. */
 int job_check_env(const struct section *conf, struct err *err);
+/* A file of the folder that `key` of the config names: a plain one, and where it is a link, one that may be read. setup NULL: all
+ * may. ERR_CONFIG. */
+int job_read_member(const struct job_setup *setup, const char *key, const char *path, size_t max, struct str *out, struct err *err);
 /* Makes the output folder if needed; ERR_CONFIG when it is a file or nothing can be written there.
  */
 int job_check_output(const char *dir, struct err *err);

@@ -87,6 +87,10 @@ struct job_setup {
 	const char *name;
 	int pods; /* as configured; 0: absent */
 	bool verbose;
+	/* What conf's `key` names is a folder, and a file of it is a link to this real path: may that be read? What is read travels
+	 * to pods. NULL: all may. */
+	int (*may_read)(void *ctx, const char *key, const char *real, struct err *err);
+	void *ctx;
 };
 
 struct job_ops {

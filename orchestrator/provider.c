@@ -49,6 +49,29 @@ const char *pod_state_name(enum pod_state state)
 	return "unknown";
 }
 
+const char *provider_registry_name(const struct section *conf, const char *key, const char *image)
+{
+	for (size_t i = 0; i < section_count(conf, key); i++) {
+		const char *item = section_item(conf, key, i);
+		size_t len = strcspn(item, "=");
+		if (!strncmp(image, item, len) && (!image[len] || strchr("/:@", image[len]) || item[len - 1] == '/'))
+			return item + len + 1;
+	}
+	return NULL;
+}
+
+int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, key); i++) {
+		const char *item = section_item(conf, key, i), *equals = strchr(item, '=');
+		if (!equals || equals == item || !equals[1] || item[strcspn(item, " \t")])
+			return err_set(err, ERR_CONFIG,
+				       "%s: providers.%s.%s: \"%s\" is not like \"ghcr.io/me=NAME\": the images it is for, and what reads them",
+				       section_where(conf, key), vendor, key, item);
+	}
+	return 0;
+}
+
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v)
 {
 	return ops->can_fetch && (!ops->files_ready || ops->files_ready(p, v));

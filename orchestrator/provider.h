@@ -244,8 +244,9 @@ void op_result_free(struct op_result *r);
 /* ---- how it travels ---- */
 
 enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };
-/* Who goes first when an account's rate limit is near; a part of each window is kept for releases. */
-enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL };
+/* Who goes first when an account's rate limit is near; a part of each window is kept for releases. CALL_LOOK is the engine's: a
+ * poll by which pods are found that are to be ended, or proven gone. */
+enum call_class { CALL_RELEASE, CALL_CREATE, CALL_POLL, CALL_LOOK };
 
 struct call {
 	enum call_kind kind;
@@ -347,6 +348,11 @@ bool provider_can_stage(const struct provider_ops *ops, const struct provider *p
 /* And be removed there. */
 bool provider_can_tidy(const struct provider_ops *ops, const struct provider *p, const struct volume *v);
 bool provider_pods_are_free(const struct provider_ops *ops, const struct provider *p);
+
+/* A key whose items are "ghcr.io/me=NAME": the name of what reads the private images below ghcr.io/me. It is shown to no other
+ * registry, whatever image a project's file asks for. NULL: there is none for this image. */
+const char *provider_registry_name(const struct section *conf, const char *key, const char *image);
+int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err);
 
 /* The registry (providers/registry.c): NULL-terminated; this program's own, then those that were loaded. cmd/ hands it to the
  * engine. */

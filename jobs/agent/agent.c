@@ -5439,15 +5439,25 @@ static int send_header(const char *path, int64_t offset, int64_t bytes)
 	return failed;
 }
 
+/* A volume over a network may fail for a moment; tries: so many more of the whole file. */
+static ssize_t read_patiently(int fd, void *to, size_t len, int64_t offset, int *tries)
+{
+	ssize_t n;
+	while ((n = pread(fd, to, len, offset)) < 0 && (*tries)-- > 0)
+		if (errno != EINTR)
+			nanosleep(&(struct timespec){ .tv_nsec = 50 * 1000000 }, NULL);
+	return n;
+}
+
 /* Exactly `left` bytes, whatever happens to the file meanwhile: the hash at the other end will tell. */
 static int send_bytes(int fd, int64_t offset, int64_t left)
 {
 	char *part = xalloc(SLICE);
-	int failed = 0;
+	int failed = 0, tries = 20;
 	posix_fadvise(fd, offset, left, POSIX_FADV_SEQUENTIAL);
 	while (left > 0 && !failed) {
 		size_t most = (size_t)MIN(left, (int64_t)SLICE);
-		ssize_t n = pread(fd, part, most, offset);
+		ssize_t n = read_patiently(fd, part, most, offset, &tries);
 		if (n <= 0) {
 			memset(part, 0, most);
 			n = (ssize_t)most;

@@ -9,6 +9,7 @@
 
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "jobs/common.h"
 
 #define INPUT_MAX_BYTES ((size_t)256 << 20)
 
@@ -212,12 +213,8 @@ static bool is_utf16(const struct str *text)
 	       (!memcmp(text->s, "\xff\xfe", 2) || !memcmp(text->s, "\xfe\xff", 2));
 }
 
-static int read_bytes(const char *path, const char *name, struct str *text, struct err *err)
+static int check_bytes(const char *name, struct str *text, struct err *err)
 {
-	struct err why = {0};
-
-	if (path_read(path, INPUT_MAX_BYTES, text, &why) < 0)
-		return err_set(err, ERR_CONFIG, "input: %s", why.msg);
 	if (is_utf16(text))
 		return err_set(err, ERR_CONFIG, "%s: is UTF-16; save it as UTF-8", name);
 	if (text->len >= 3 && !memcmp(text->s, "\xef\xbb\xbf", 3))
@@ -230,8 +227,11 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *ext = extension(path), *source = script_source(s, name);
+	struct err why = {0};
 
-	if (read_bytes(path, name, &text, err) < 0)
+	if (path_read(path, INPUT_MAX_BYTES, &text, &why) < 0)
+		return err_set(err, ERR_CONFIG, "input: %s", why.msg);
+	if (check_bytes(name, &text, err) < 0)
 		return -1;
 	if (is_one_of(ext, "txt", "text"))
 		input_read_text(s, source, str_text(&text), text.len, mode);
@@ -269,7 +269,8 @@ static int read_member(struct script *s, const char *dir, const char *dir_name, 
 	CLEANUP(free_text) char *name = path_join(dir_name, file);
 	struct script_item item = {.source = script_source(s, name), .line = 1, .chapter = -1};
 
-	if (read_bytes(path, name, &text, err) < 0)
+	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0 ||
+	    check_bytes(name, &text, err) < 0)
 		return -1;
 	item.id = xstrndup(file, strlen(file) - strlen(".txt"));
 	script_add(s, &item, str_text(&text), text.len);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "job.h"
 #include "split.h"
 
 struct script_item {
@@ -33,6 +34,7 @@ struct script {
 	size_t source_count, source_cap;
 	json_t *ids; /* id -> index */
 
+	const struct job_setup *job_setup; /* who may read which file of a folder; NULL: all may */
 	/* Is this voice known? -1 with a message when not. NULL: all are. */
 	int (*check_voice)(void *ctx, const char *voice, struct err *err);
 	void *ctx;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
+#include "jobs/common.h"
 #include "voices.h"
 #include "wav.h"
 
@@ -47,14 +48,14 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 	return 0; /* a worker of the user's own knows its voices */
 }
 
-static int check_is_wav(const char *path, struct err *err)
+static int check_is_wav(const char *path, const struct str *bytes, struct err *err)
 {
-	CLEANUP(file_close) FILE *f = fopen(path, "re");
+	CLEANUP(file_close) FILE *f = bytes->len ? fmemopen(bytes->s, bytes->len, "r") : NULL;
 	struct wav_info info;
 	struct err why = {0};
 
 	if (!f)
-		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
+		return err_set(err, ERR_CONFIG, "%s: the file is empty", path);
 	if (wav_read_header(f, &info, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", path, why.msg);
 	return 0;
@@ -67,15 +68,13 @@ static int load_voice(struct segments *s, const struct speaker *speaker, const c
 	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", voice);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
 	CLEANUP(str_free) struct str bytes = STR_INIT;
-	struct err why = {0};
 
 	for (*index = 0; *index < s->file_count; ++*index)
 		if (!strcmp(s->files[*index].name, name))
 			return 0;
-	if (check_is_wav(path, err) < 0)
+	if (job_read_member(speaker->job_setup, "voices", path, VOICE_MAX_BYTES, &bytes, err) < 0 ||
+	    check_is_wav(path, &bytes, err) < 0)
 		return -1;
-	if (path_read(path, VOICE_MAX_BYTES, &bytes, &why) < 0)
-		return err_set(err, ERR_CONFIG, "%s", why.msg);
 	GROW(s->hashes, s->file_count, s->hash_cap);
 	GROW(s->files, s->file_count, s->file_cap);
 	sha256_hex(str_text(&bytes), bytes.len, s->hashes[s->file_count]);

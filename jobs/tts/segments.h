@@ -14,6 +14,7 @@ struct speaker {
 	const char *setup;          /* what makes its environment; NULL: nothing */
 	const char *voice;          /* for items without one; NULL: the engine's own choice */
 	const char *voices_dir;     /* NULL: none */
+	const struct job_setup *job_setup; /* who may read which of them; NULL: all may */
 	json_t *options;            /* never NULL */
 	int64_t seed;
 	struct split_limits limits;

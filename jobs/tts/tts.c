@@ -304,11 +304,13 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 		return -1;
 	job->script.check_voice = segments_check_voice;
 	job->script.ctx = speaker;
+	job->script.job_setup = speaker->job_setup = setup;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
 	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode,
 			&speaker->limits, err) < 0)
 		return -1;
 	job->script.ctx = NULL;
+	job->script.job_setup = NULL;
 	return segments_make(&job->segments, &job->script, speaker, err);
 }
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #define QUIET             0.00316 /* -50 dBFS */
 #define FULL_SCALE        0.99996 /* 32767 of 16 bits; what a limiter leaves just below is not clipped */
@@ -118,22 +117,22 @@ int wav_read_header(FILE *f, struct wav_info *out, struct err *err)
 {
 	unsigned char head[12], chunk[8], fmt[40];
 	struct wav_info info = {0};
-	struct stat st;
+	int64_t bytes = fseeko(f, 0, SEEK_END) < 0 ? -1 : (int64_t)ftello(f);
 
-	if (fstat(fileno(f), &st) < 0 || fseeko(f, 0, SEEK_SET) < 0)
+	if (bytes < 0 || fseeko(f, 0, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
-	if (st.st_size == 0)
+	if (bytes == 0)
 		return bad(err, "the file is empty");
 	if (fread(head, 1, sizeof(head), f) != sizeof(head))
 		return ferror(f) ? err_set(err, ERR_LOCAL, "%s", strerror(errno)) : cut_header(err);
-	if (check_riff(head, st.st_size, err) < 0)
+	if (check_riff(head, bytes, err) < 0)
 		return -1;
 	for (int i = 0; i < MAX_HEADER_CHUNKS; i++) {
 		if (fread(chunk, 1, sizeof(chunk), f) != sizeof(chunk))
 			return cut_header(err);
 		uint32_t len = le(chunk + 4, 4), use = 0;
 		if (!memcmp(chunk, "data", 4)) {
-			if (take_data(&info, ftello(f), len, st.st_size, err) < 0)
+			if (take_data(&info, ftello(f), len, bytes, err) < 0)
 				return -1;
 			*out = info;
 			return 0;

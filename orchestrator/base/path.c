@@ -55,14 +55,11 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
-int path_read(const char *path, size_t max, struct str *out, struct err *err)
+int fd_read_all(int fd, const char *path, size_t max, struct str *out, struct err *err)
 {
-	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char buf[65536];
 	size_t total = 0;
 
-	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path, strerror(errno));
 	for (;;) {
 		ssize_t n = read(fd, buf, sizeof(buf));
 		if (n < 0 && errno == EINTR)
@@ -76,6 +73,15 @@ int path_read(const char *path, size_t max, struct str *out, struct err *err)
 			return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes", path, max);
 		str_addn(out, buf, (size_t)n);
 	}
+}
+
+int path_read(const char *path, size_t max, struct str *out, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return fd_read_all(fd, path, max, out, err);
 }
 
 int fd_write_all(int fd, const void *from, size_t len)

@@ -16,6 +16,8 @@ const char *path_base(const char *path);
 int path_mkdirs(const char *path, mode_t mode, struct err *err);
 /* Whole file into *out (at most max bytes, ERR_CONFIG when larger; ERR_NOT_FOUND when absent). */
 int path_read(const char *path, size_t max, struct str *out, struct err *err);
+/* The same of what is open; path is for messages. */
+int fd_read_all(int fd, const char *path, size_t max, struct str *out, struct err *err);
 /* Writes beside, fsyncs, renames into place, fsyncs the folder: afterwards the old file or the new one is there, whole. */
 int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err);
 /* A file that was not there before, whatever stood under this name: a link is removed, not gone through. A descriptor, or -1

@@ -9,7 +9,7 @@
 #include "../net/grpc.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, CLASSES = CALL_POLL + 1 };
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, CLASSES = CALL_LOOK + 1 };
 
 struct vendor_clock {
 	const struct provider_ops *ops;
@@ -46,6 +46,7 @@ struct caller_op {
 	const struct provider *provider;
 	struct store *store;
 	enum op_kind kind;
+	bool pressed;
 	struct op *op;
 	struct op_want want;
 	void (*done)(void *ctx, struct op_result *result, const struct err *err);
@@ -357,11 +358,12 @@ static int64_t serve_class(struct row *r, enum call_class class)
 
 static void serve(struct caller *c)
 {
+	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LOOK, CALL_POLL};
 	int64_t at = INT64_MAX;
 
-	for (int class = 0; class < CLASSES; class++)
+	for (size_t i = 0; i < ARRAY_LEN(order); i++)
 		for (struct row *r = c->rows; r; r = r->next)
-			at = MIN(at, serve_class(r, (enum call_class)class));
+			at = MIN(at, serve_class(r, order[i]));
 	loop_untimer(c->room);
 	c->room = at == INT64_MAX ? NULL : loop_timer(c->loop, MAX(at - clock_boot_ms(), 1), on_room, c);
 }
@@ -415,6 +417,8 @@ static void step(struct caller_op *o, const struct reply *reply)
 	case OP_CALL:
 		call_free(&o->call);
 		o->call = next;
+		if (o->pressed && next.class == CALL_POLL)
+			o->call.class = CALL_LOOK;
 		carry(o);
 		return;
 	case OP_WAIT:
@@ -460,6 +464,11 @@ void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *line
 	o->said = said;
 }
 
+void caller_press(struct caller_op *o)
+{
+	o->pressed = true;
+}
+
 void caller_cancel(struct caller_op *o)
 {
 	if (!o)
@@ -486,7 +495,7 @@ static void on_answer(void *ctx, struct op_result *result, const struct err *err
 		*a->result = *result, memset(result, 0, sizeof(*result));
 }
 
-static int ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
+static int ask(const struct engine_provider *provider, enum op_kind kind, bool pressed, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, int64_t *there_ms, struct err *err)
 {
 	if (http_ready(err) < 0)
@@ -498,7 +507,7 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, const 
 	struct err clock;
 	int64_t until = clock_boot_ms() + most_ms;
 
-	caller_begin(caller, provider, kind, want, on_answer, &a);
+	caller_begin(caller, provider, kind, want, on_answer, &a)->pressed = pressed;
 	while (!a.have && clock_boot_ms() < until)
 		loop_turn(loop, until - clock_boot_ms());
 	if (!a.have)
@@ -521,10 +530,10 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 {
 	int64_t there_ms;
 
-	return ask(provider, kind, want, most_ms, result, &there_ms, err);
+	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, result, &there_ms, err);
 }
 
 int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err)
 {
-	return ask(provider, OP_LIST, NULL, most_ms, result, now_ms, err);
+	return ask(provider, OP_LIST, true, NULL, most_ms, result, now_ms, err);
 }

@@ -10,7 +10,8 @@
 #include "../base/path.h"
 #include "impl.h"
 
-enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16 };
+enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16,
+       LAST_WORK_MS = 30 * 1000 };
 
 /* Descriptors. A pod has its connection and one file on its way home, which has two. The rest is shared: calls and children
  * (with three pipes each), of which there are no more than pods; what a run has open for itself (the ledger, locks, logs,
@@ -224,6 +225,22 @@ static void maybe_finish(struct engine *e, bool at_end)
 	pool_run(e->pool, work_finish, finish_over, e);
 }
 
+/* A file that is on its way to its final name has its line in the manifest already: finish() would drop it, and the file look
+ * foreign. Where that takes too long a line too many does no harm. */
+static void finish_at_end(struct engine *e)
+{
+	int64_t until = clock_boot_ms() + LAST_WORK_MS;
+
+	while (!pool_idle(e->pool) && clock_boot_ms() < until) {
+		loop_turn(e->loop, 100);
+		feed_all(e);
+	}
+	if (pool_idle(e->pool))
+		maybe_finish(e, true);
+	while (e->finishing && !e->finished)
+		loop_turn(e->loop, 1000);
+}
+
 static void say_notes(struct engine *e)
 {
 	for (const char *line = str_text(&e->notes); *line;) {
@@ -399,6 +416,43 @@ static void ask_billing(struct engine *e)
 			journal_pod(e, i);
 }
 
+static void unfinished_name(char name[48], const char *run)
+{
+	snprintf(name, 48, "unfinished:%s", run);
+}
+
+void engine_note_unfinished(struct store *store, const char *run, bool unfinished)
+{
+	char name[48];
+
+	unfinished_name(name, run);
+	if (unfinished || engine_is_unfinished(store, run))
+		store_put_fact(store, name, unfinished ? "1" : "0", NULL);
+}
+
+bool engine_is_unfinished(struct store *store, const char *run)
+{
+	char name[48], value[4];
+
+	unfinished_name(name, run);
+	return store_fact(store, name, value, sizeof(value)) && !strcmp(value, "1");
+}
+
+/* What finish() says counts where nothing worse has happened, and is said in any case. */
+static void judge_finish(struct engine *e, struct core_summary *s)
+{
+	if (e->setup->job_ops && s->err.kind == ERR_UNRELEASED)
+		engine_note_unfinished(e->setup->store, e->setup->run->id, e->finish_error.kind || e->setup->more_to_come);
+	if (!e->finish_error.kind)
+		return;
+	if (s->err.kind != ERR_NONE) {
+		engine_log(e, LOG_ERROR, "%s", e->finish_error.msg);
+		return;
+	}
+	s->err = e->finish_error;
+	s->status = "partial";
+}
+
 static void write_end(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;
@@ -436,16 +490,13 @@ int engine_run(struct engine *e, struct err *err)
 	for (int i = 0; i < e->pod_count; i++)
 		podlink_close(e, i);
 	core_summary(e->core, clock_boot_ms(), &s);
-	maybe_finish(e, true);
-	while (e->finishing && !e->finished)
-		loop_turn(e->loop, 1000);
+	finish_at_end(e);
 	ask_billing(e);
 	signals_give_back(s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
 	say_notes(e);
-	if (s.err.kind == ERR_NONE && e->finish_error.kind)
-		s.err = e->finish_error;
+	judge_finish(e, &s);
 	if (s.err.kind == ERR_JOB && e->needs && e->needs->command && e->command_code)
 		err_set(&s.err, ERR_JOB, "the command ended with exit code %d", e->command_code);
 	*err = s.err;

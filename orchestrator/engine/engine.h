@@ -40,6 +40,7 @@ struct engine_setup {
 	bool handed_over; /* that life had left them alone: their agents keep them alive */
 	bool ignore_hangup;	/* a background client outlives its terminal */
 	bool verbose;
+	bool more_to_come; /* when all is home, whoever set this up has more to do (a delivery) */
 	long files; /* descriptors that may be opened; 0: as many as are wanted */
 
 	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
@@ -62,6 +63,11 @@ struct engine *engine_new(const struct engine_setup *setup);
 void engine_hold_signals(void);
 int engine_run(struct engine *e, struct err *err);
 void engine_free(struct engine *e);
+
+/* A run that ends without being sure of a pod keeps in the ledger whether something is left to do for it though all its files
+ * are home: joining failed, a delivery did not go well. */
+void engine_note_unfinished(struct store *store, const char *run, bool unfinished);
+bool engine_is_unfinished(struct store *store, const char *run);
 
 /* For displays and the JSON result. */
 const struct core *engine_core(const struct engine *e);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../base/clock.h"
 #include "../base/jsonx.h"
 #include "../base/path.h"
 
@@ -16,6 +17,8 @@ enum {
 	SLICE = 256 << 10,	   /* written at once */
 	HELD_FREE = 2 * SLICE,	   /* ... so many are always let in: when they are there, some of them are being written */
 	HEADER_MAX = 4096,
+	TICKS = 4, /* in which a channel must bring something; counted, so that a machine that slept gives it the same chance again */
+	SILENCES_MAX = 4, /* channels in a row that fell silent; then its files do not come at all */
 };
 
 enum stage { ST_WAITING, ST_OPENING, ST_READY, ST_ASKED, ST_ARRIVING, ST_FINISHING, ST_OVER };
@@ -61,6 +64,13 @@ struct fetcher {
 	bool paused, closed;
 	bool failing; /* nothing new is asked for before all that was asked for is settled */
 	struct str header;
+	int64_t silent_ms;
+	void (*stuck)(void *ctx, const char *why);
+	void *ctx;
+	struct timer *tick; /* while something is asked for */
+	bool heard;
+	int unheard_ticks, silences;
+	size_t fresh; /* bytes of files since the last silence */
 };
 
 static void pump(struct fetcher *f);
@@ -79,6 +89,36 @@ static bool holds_too_much(const struct fetcher *f, int part)
 }
 
 /* ---- one file ---- */
+
+static bool is_asked_for(const struct fetcher *f, const struct fetch *x)
+{
+	for (int i = 0; i < f->asked_count; i++)
+		if (f->asked[(f->asked_first + i) % ASKED_MAX] == x)
+			return true;
+	return f->arriving == x;
+}
+
+static void forget_channel(struct fetcher *f)
+{
+	f->channel = NULL;
+	f->paused = false;
+	str_reset(&f->header);
+	f->asked_count = 0;
+	f->arriving = NULL;
+}
+
+/* Nobody wants the rest of a file that is on its way: the others are asked for on a new channel, from where they are. */
+static void begin_anew(struct fetcher *f)
+{
+	ssh_channel_close(f->channel);
+	forget_channel(f);
+	for (struct fetch *x = f->first; x && x != f->waiting; x = x->next)
+		if (x->stage == ST_ASKED || x->stage == ST_ARRIVING) {
+			x->offset += x->arrived;
+			x->arrived = 0;
+			x->stage = ST_READY;
+		}
+}
 
 static void unlink_fetch(struct fetch *x)
 {
@@ -99,8 +139,8 @@ static void unlink_fetch(struct fetch *x)
 		f->count--;
 	}
 	set_held(f, f->held - x->in.len);
-	if (f->arriving == x)
-		f->arriving = NULL;
+	if (f->channel && is_asked_for(f, x))
+		begin_anew(f);
 	x->fetcher = NULL;
 }
 
@@ -136,17 +176,22 @@ static void fetch_end(struct fetch *x, const struct err *err)
 		pump(f);
 }
 
+static int check_size(const struct fetch *x, struct err *err)
+{
+	if (x->bytes >= 0 && x->bytes <= x->max_bytes)
+		return 0;
+	return err_set(err, ERR_UNTRUSTED, "%s: the pod announces %lld bytes, more than such a file can have", x->name,
+		       (long long)x->bytes);
+}
+
+/* What an earlier try has left is there already. */
 static int check_room(const struct fetch *x, struct err *err)
 {
-	int64_t room = path_free_bytes(x->output_dir);
+	int64_t room = path_free_bytes(x->output_dir), needed = x->bytes - receive_offset(x->r);
 
-	if (x->bytes < 0 || x->bytes > x->max_bytes)
-		return err_set(err, ERR_UNTRUSTED, "%s: the pod announces %lld bytes, more than such a file can have",
-			       x->name, (long long)x->bytes);
-	if (room >= 0 && x->bytes > room)
-		return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name,
-			       x->output_dir, (long long)x->bytes);
-	return 0;
+	if (room < 0 || needed <= room)
+		return 0;
+	return err_set(err, ERR_LOCAL, "%s: the disk of %s is full (%lld bytes needed)", x->name, x->output_dir, (long long)needed);
 }
 
 static void work_open(void *arg)
@@ -154,9 +199,10 @@ static void work_open(void *arg)
 	struct fetch *x = arg;
 
 	err_clear(&x->result);
-	if (check_room(x, &x->result) < 0)
+	if (check_size(x, &x->result) < 0 ||
+	    receive_open(&x->r, x->output_dir, x->name, x->bytes, x->sha256, &x->result) < 0)
 		return;
-	receive_open(&x->r, x->output_dir, x->name, x->bytes, x->sha256, &x->result);
+	check_room(x, &x->result);
 }
 
 static void work_write(void *arg)
@@ -282,10 +328,7 @@ static struct fetch *take_asked(struct fetcher *f)
  * while we still walk the list: that waits. */
 static void fail_asked(struct fetcher *f, enum err_kind kind, const char *why)
 {
-	f->channel = NULL;
-	str_reset(&f->header);
-	f->asked_count = 0;
-	f->arriving = NULL;
+	forget_channel(f);
 	f->failing = true;
 	for (struct fetch *x = f->first, *next; x && x != f->waiting; x = next) {
 		next = x->next;
@@ -300,6 +343,46 @@ static void broken(struct fetcher *f, const char *why)
 	ssh_channel_close(f->channel);
 	fail_asked(f, ERR_UNTRUSTED, why);
 	pump(f);
+}
+
+/* ---- a channel that says nothing ---- */
+
+static void watch(struct fetcher *f);
+
+/* The pod bills meanwhile, and nothing else would end that: its agent may well be alive. False: the fetcher is gone. */
+static bool fell_silent(struct fetcher *f)
+{
+	char time[24];
+	CLEANUP(free_text) char *why = xasprintf("nothing of it came for %s", duration_show(time, sizeof(time), f->silent_ms));
+
+	f->unheard_ticks = 0;
+	f->fresh = 0;
+	if (++f->silences >= SILENCES_MAX) {
+		f->stuck(f->ctx, why);
+		return false;
+	}
+	ssh_channel_close(f->channel);
+	fail_asked(f, ERR_NETWORK, why);
+	pump(f);
+	return true;
+}
+
+static void on_tick(void *ctx)
+{
+	struct fetcher *f = ctx;
+	bool waits = f->asked_count || f->arriving;
+
+	f->tick = NULL;
+	f->unheard_ticks = f->heard || f->paused || !waits ? 0 : f->unheard_ticks + 1;
+	f->heard = false;
+	if (f->unheard_ticks <= TICKS || fell_silent(f))
+		watch(f);
+}
+
+static void watch(struct fetcher *f)
+{
+	if (!f->tick && (f->asked_count || f->arriving))
+		f->tick = loop_timer(f->loop, MAX(f->silent_ms / TICKS, 1), on_tick, f);
 }
 
 static void answered(struct fetcher *f, const char *line, size_t len)
@@ -336,6 +419,9 @@ static size_t take_bytes(struct fetcher *f, const char *bytes, size_t len)
 	str_addn(&x->in, bytes, n);
 	set_held(f, f->held + n);
 	x->arrived += (int64_t)n;
+	f->fresh += n;
+	if (f->fresh >= SLICE || x->arrived == x->bytes - x->offset)
+		f->silences = 0;
 	if (x->arrived == x->bytes - x->offset) {
 		x->all_here = true;
 		x->stage = ST_FINISHING;
@@ -372,6 +458,7 @@ static void on_data(void *ctx, int stream, const void *bytes, size_t len)
 
 	if (stream != 0)
 		return;
+	f->heard = true;
 	const struct ssh_channel *of = f->channel;
 	while (len && f->channel == of) { /* what is left over from one that broke is nobody's */
 		size_t n = f->arriving ? take_bytes(f, p, len) : take_header(f, p, len);
@@ -412,6 +499,7 @@ static void ask(struct fetcher *f, struct fetch *x)
 	ssh_write(f->channel, "\n", 1);
 	x->stage = ST_ASKED;
 	f->asked[(f->asked_first + f->asked_count++) % ASKED_MAX] = x;
+	watch(f);
 }
 
 static void open_more(struct fetcher *f)
@@ -444,7 +532,8 @@ static void pump(struct fetcher *f)
 	}
 }
 
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share)
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share, int64_t silent_ms,
+			    void (*stuck)(void *ctx, const char *why), void *ctx)
 {
 	struct fetcher *f = xcalloc(1, sizeof(*f));
 
@@ -453,6 +542,9 @@ struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *poo
 	f->pool = pool;
 	f->last = &f->first;
 	f->share = share;
+	f->silent_ms = silent_ms;
+	f->stuck = stuck;
+	f->ctx = ctx;
 	return f;
 }
 
@@ -487,6 +579,18 @@ void fetcher_get(struct fetcher *f, const struct fetch_want *want)
 	open_more(f);
 }
 
+void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg), const void *arg)
+{
+	f->failing = true;
+	for (struct fetch *x = f->first, *next; x; x = next) {
+		next = x->next;
+		if (is_one(x->ctx, arg))
+			fetch_fail(x, ERR_INTERRUPTED, "not wanted any more");
+	}
+	f->failing = false;
+	pump(f);
+}
+
 size_t fetcher_pending(const struct fetcher *f)
 {
 	return f->count;
@@ -508,6 +612,7 @@ void fetcher_close(struct fetcher *f)
 		fetch_fail(x, ERR_NETWORK, "connection lost");
 	}
 	set_held(f, 0);
+	loop_untimer(f->tick);
 	str_free(&f->header);
 	free(f);
 }

@@ -23,7 +23,8 @@ struct fetch_want {
 	void (*inspect)(void *ctx, const char *part_path);
 	/* In the loop, exactly once. err NULL: *r is the verified file under its .part name, now the callee's, and rests
 	 * (receive_rest). Otherwise
-	 * ERR_NETWORK (connection lost: what arrived is kept for the next try), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL. */
+	 * ERR_NETWORK (connection lost: what arrived is kept for the next try), ERR_NOT_FOUND, ERR_UNTRUSTED, ERR_LOCAL, ERR_BUSY (an
+	 * older one of that name has not ended yet), ERR_INTERRUPTED (cancelled). */
 	void (*done)(void *ctx, struct receive *r, const struct err *err);
 	void *ctx;
 };
@@ -34,10 +35,14 @@ struct fetch_share {
 	size_t held; /* bytes that wait for the disk */
 };
 
-/* share is borrowed. */
-struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share);
+/* share is borrowed. A channel that is asked for files and brings not one byte for silent_ms, though we take them in, is given up:
+ * ERR_NETWORK for what was asked for on it. After some in a row stuck(ctx) is called instead, which closes the fetcher. */
+struct fetcher *fetcher_new(struct ssh *ssh, struct loop *loop, struct pool *pool, struct fetch_share *share, int64_t silent_ms,
+			    void (*stuck)(void *ctx, const char *why), void *ctx);
 /* Strings are copied. */
 void fetcher_get(struct fetcher *f, const struct fetch_want *want);
+/* Those whose ctx is_one() are not wanted any more: ERR_INTERRUPTED, at once or when a thread is done with them. */
+void fetcher_cancel(struct fetcher *f, bool (*is_one)(const void *ctx, const void *arg), const void *arg);
 /* The connection is gone or going: all that is under way ends with ERR_NETWORK. NULL is fine. */
 void fetcher_close(struct fetcher *f);
 size_t fetcher_pending(const struct fetcher *f);

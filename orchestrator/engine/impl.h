@@ -27,7 +27,7 @@ struct outfile {
 	int64_t bytes;
 	struct receive *r; /* home, verified, not renamed yet */
 	bool under_way, superseded; /* superseded: what is under way is not what the pod has now */
-	unsigned turn;
+	unsigned turn; /* of the fetch that counts */
 	int retries;
 };
 
@@ -101,6 +101,7 @@ struct engine {
 	struct asked *asked; /* operations under way (vendor.c) */
 	struct pool *pool;
 	struct fetch_share fetching;
+	unsigned fetch_turns; /* given to fetches; none is given twice */
 	int lanes_left;			       /* further connections that may be open */
 	struct asked *file_first, **file_last; /* files on volumes that are to be fetched without a pod, in a row: vendor.c */
 	int files_asked;

@@ -6,7 +6,7 @@
 #include "../base/crypto.h"
 
 enum { WAIT_MOST_MS = 5000, WAIT_LEAST_MS = 50, NOTHING_SAID_MS = 2000, LONG_WINDOW_MS = 5 * 60 * 1000, LONGEST_S = 7 * 86400,
-       RELEASE_WAIT_MS = 60 * 1000, SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
+       PRESSING_WAIT_MS = 60 * 1000, SAME_WINDOW_MS = 1500 /* seconds are rounded */ };
 
 /* ---- counting ---- */
 
@@ -21,7 +21,8 @@ static int64_t kept_back(const struct limit_window *w, enum call_class class, in
 	switch (class) {
 	case CALL_RELEASE: return 0;
 	case CALL_CREATE: return MAX(quota / 10, 1);
-	case CALL_POLL: return MAX(quota * 3 / 10, 2);
+	case CALL_POLL:
+	case CALL_LOOK: return MAX(quota * 3 / 10, 2);
 	}
 	return 0;
 }
@@ -42,28 +43,45 @@ static int64_t until(int64_t at_ms, int64_t now_ms)
 	return MAX(MIN(at_ms - now_ms, WAIT_MOST_MS), WAIT_LEAST_MS);
 }
 
-/* A release is kept back by what the vendor has said, not by what we count, and not for ever: it may be wrong. */
-static bool keeps_back(const struct limits *l, const struct limit_window *w, enum call_class class, int64_t now_ms)
+/* Pods bill on it: what was said may be wrong, and one a minute finds out. NULL: it waits for as long as it is told to. */
+static int64_t *pressing(struct limits *l, enum call_class class)
 {
-	if (!w->quota || w->left > kept_back(w, class, now_ms))
-		return false;
-	return class != CALL_RELEASE || (w->said && now_ms - l->released_ms < RELEASE_WAIT_MS);
+	return class == CALL_RELEASE ? &l->released_ms : class == CALL_LOOK ? &l->looked_ms : NULL;
+}
+
+static int64_t blocked_until(struct limits *l, enum call_class class)
+{
+	int64_t *newest = pressing(l, class);
+	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
+
+	return newest ? MIN(blocked, MAX(l->refused_at_ms, *newest) + PRESSING_WAIT_MS) : blocked;
+}
+
+/* A release is kept back by what the vendor has said, not by what we count. */
+static bool keeps_back(const struct limit_window *w, enum call_class class, int64_t now_ms)
+{
+	return w->quota && w->left <= kept_back(w, class, now_ms) && (class != CALL_RELEASE || w->said);
 }
 
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
-	int64_t blocked = class == CALL_RELEASE ? l->refused_until_ms : l->blocked_until_ms;
+	int64_t blocked = blocked_until(l, class), *newest = pressing(l, class);
 	bool set_back = now_ms < l->refused_at_ms - SAME_WINDOW_MS; /* the clock, since that was said */
+	bool no_room = now_ms < l->blocked_until_ms;
 
 	if (now_ms < blocked && !set_back && blocked - now_ms < LONGEST_S * INT64_C(1000))
 		return until(blocked, now_ms);
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
-	for (size_t i = 0; i < l->count; i++)
-		if (keeps_back(l, &l->windows[i], class, now_ms))
+	for (size_t i = 0; i < l->count; i++) {
+		if (!keeps_back(&l->windows[i], class, now_ms))
+			continue;
+		if (!newest || now_ms - *newest < PRESSING_WAIT_MS)
 			return until(l->windows[i].reset_at_ms, now_ms);
-	if (class == CALL_RELEASE)
-		l->released_ms = now_ms;
+		no_room = true;
+	}
+	if (newest && (no_room || class == CALL_RELEASE))
+		*newest = now_ms;
 	for (size_t i = 0; i < l->count; i++)
 		l->windows[i].left = MAX(l->windows[i].left - 1, 0);
 	return 0;
@@ -172,8 +190,9 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 {
-	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld", (long long)l->refused_at_ms, (long long)l->refused_until_ms,
-			  (long long)l->blocked_until_ms, (long long)l->released_ms);
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld %lld", (long long)l->refused_at_ms,
+			  (long long)l->refused_until_ms, (long long)l->blocked_until_ms, (long long)l->released_ms,
+			  (long long)l->looked_ms);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
@@ -192,18 +211,19 @@ static bool sound(long long ms, const struct limit_window *w)
 
 void limits_read(struct limits *l, const char *text)
 {
-	long long at, refused, blocked, released, quota, length, left, reset;
+	long long at, refused, blocked, released, looked, quota, length, left, reset;
 	char name[16];
 	int used, said;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld %lld %lld%n", &at, &refused, &blocked, &released, &used) != 4 || !sound(at, NULL) ||
-	    !sound(refused, NULL) || !sound(blocked, NULL) || !sound(released, NULL))
+	if (sscanf(text, "%lld %lld %lld %lld %lld%n", &at, &refused, &blocked, &released, &looked, &used) != 5 ||
+	    !sound(at, NULL) || !sound(refused, NULL) || !sound(blocked, NULL) || !sound(released, NULL) || !sound(looked, NULL))
 		return;
 	l->refused_at_ms = at;
 	l->refused_until_ms = refused;
 	l->blocked_until_ms = blocked;
 	l->released_ms = released;
+	l->looked_ms = looked;
 	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length, &left, &reset, &said, &used) == 6;
 	     text += used) {
 		struct limit_window *w = window(l, name, strlen(name));

@@ -2,8 +2,9 @@
  *
  * What the vendor says about its windows (RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, 429 with
  * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
- * releases alone; a release waits only after a 429 and, a minute at most, for a window that by the vendor's own word is used
- * up: asked once more it would only be refused. Times are wall clock ms, since several processes share them. */
+ * releases alone; a release waits only after a 429 and for a window that by the vendor's own word is used up: asked once more
+ * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills; and so does a look at what
+ * is to be released. Times are wall clock ms, since several processes share them. */
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 
@@ -23,9 +24,10 @@ struct limits {
 	struct limit_window windows[LIMIT_WINDOWS];
 	size_t count;
 	int64_t refused_at_ms;	  /* when the newest 429 was heard */
-	int64_t refused_until_ms; /* after a 429: nobody asks */
+	int64_t refused_until_ms; /* after a 429: nobody asks, or one a minute of what ends pods */
 	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
 	int64_t released_ms;	  /* when the newest release was let through */
+	int64_t looked_ms;	  /* when the newest look was, for which there was no room */
 };
 
 /* One call that was answered. */

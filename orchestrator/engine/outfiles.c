@@ -68,7 +68,7 @@ static struct claim *claim_of(struct engine *e, const char *name)
 }
 
 /* A command that goes on has replaced or lengthened what it had told of. */
-static void supersede(struct seg_state *s, struct outfile *f, const char *path, int64_t bytes, const char *sha256)
+static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, const char *path, int64_t bytes, const char *sha256)
 {
 	if (f->bytes == bytes && !strcmp(f->sha256, sha256) && !strcmp(f->path, path))
 		return;
@@ -77,7 +77,7 @@ static void supersede(struct seg_state *s, struct outfile *f, const char *path, 
 		s->home--;
 	}
 	f->superseded = f->under_way; /* its part is taken until that has ended */
-	f->turn++;
+	f->turn = ++e->fetch_turns;
 	f->retries = 0;
 	free(f->path);
 	f->path = xstrdup(path);
@@ -94,7 +94,7 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
 		if (is_new && !s->reported)
-			supersede(s, &s->files[at], path, bytes, sha256);
+			supersede(e, s, &s->files[at], path, bytes, sha256);
 		return &s->files[at]; /* else it is told twice (an event log read again) */
 	}
 	if (claim)
@@ -106,11 +106,21 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 	return f;
 }
 
+static bool is_of(const void *ctx, const void *segment)
+{
+	const struct getting *g = ctx;
+
+	return g->segment == *(const uint32_t *)segment;
+}
+
 void outfiles_reset(struct engine *e, uint32_t segment)
 {
 	struct seg_state *s = &e->segs[segment];
+	struct fetcher *fetcher = s->pod >= 0 ? e->pods[s->pod].fetcher : NULL;
+	bool under_way = false;
 
 	for (size_t i = 0; i < s->count; i++) {
+		under_way = under_way || s->files[i].under_way;
 		receive_drop(s->files[i].r, false);
 		free(s->files[i].name);
 		free(s->files[i].path);
@@ -119,6 +129,8 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	s->files = NULL;
 	s->count = s->cap = s->home = 0;
 	s->reported = s->announced = false;
+	if (under_way && fetcher)
+		fetcher_cancel(fetcher, is_of, &segment); /* they would keep the next try's files from coming */
 }
 
 /* In a worker thread. */
@@ -180,8 +192,11 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 	} else if (err) {
 		f->under_way = false;
 		struct event ev = {.type = EV_HOME_FAILED, .pod = g->pod, .segment = g->segment};
-		engine_log(e, LOG_INFO, "%s: %s", e->segments[g->segment].id, err->msg);
-		post(e, &ev, err);
+		struct err why = *err;
+		if (why.kind == ERR_BUSY)
+			why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to end */
+		engine_log(e, LOG_INFO, "%s: %s", e->segments[g->segment].id, why.msg);
+		post(e, &ev, &why);
 	} else {
 		f->under_way = false;
 		f->r = r;
@@ -198,7 +213,8 @@ void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch
 	struct outfile *f = &e->segs[segment].files[file];
 	struct getting *g = xcalloc(1, sizeof(*g));
 
-	*g = (struct getting){.e = e, .segment = segment, .file = file, .pod = e->segs[segment].pod, .turn = ++f->turn};
+	*g = (struct getting){.e = e, .segment = segment, .file = file, .pod = e->segs[segment].pod, .turn = ++e->fetch_turns};
+	f->turn = g->turn;
 	*want = (struct fetch_want){
 		.output_dir = e->setup->output_dir,
 		.name = f->name,

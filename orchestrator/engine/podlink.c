@@ -6,6 +6,7 @@
 #include "../base/jsonx.h"
 #include "../base/log.h"
 #include "../base/path.h"
+#include "../base/pattern.h"
 #include "impl.h"
 
 enum {
@@ -14,6 +15,7 @@ enum {
 	FILES_MAX = 100000, /* of one segment */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
+	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
 };
 
 #define CLOCK_MOST_S INT64_C(1000000000000)
@@ -138,14 +140,30 @@ static void distrust(struct engine *e, int pod, const char *what)
 	pod_down(e, pod, &err);
 }
 
+static void refuse_file(struct engine *e, int pod, uint32_t segment, const char *name, const char *what)
+{
+	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
+	struct err err;
+	char shown[100];
+
+	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
+	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched", e->segments[segment].id, what, shown);
+	e->segs[segment].refused = true;
+	/* a name may be the job's own doing; what the agent says of the file itself is not */
+	if (name && receive_takes_name(name) && e->pods[pod].link) {
+		distrust(e, pod, err.msg);
+		return;
+	}
+	engine_log(e, LOG_WARN, "%s", err.msg);
+	post(e, &ev, &err);
+}
+
 /* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). NULL: it is not taken. */
 static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
 	const char *path = jsonx_text(event, "path", "");
 	const char *hash = jsonx_text(event, "sha256", "");
 	int64_t bytes = jsonx_int(event, "bytes", -1);
-	struct err err;
-	char shown[100];
 
 	if (e->segs[segment].count >= FILES_MAX) {
 		distrust(e, pod, "it reports more files than any segment has");
@@ -155,18 +173,7 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
 		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
 	}
-	podlink_shown(shown, sizeof(shown), name ? name : "without a name");
-	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports a file that cannot be right (%s); it is not fetched",
-		e->segments[segment].id, shown);
-	e->segs[segment].refused = true;
-	/* a name may be the job's own doing; what the agent says of the file itself is not */
-	if (name && receive_takes_name(name) && e->pods[pod].link) {
-		distrust(e, pod, err.msg);
-		return NULL;
-	}
-	engine_log(e, LOG_WARN, "%s", err.msg);
-	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
-	post(e, &ev, &err);
+	refuse_file(e, pod, segment, name, "a file that cannot be right");
 	return NULL;
 }
 
@@ -256,6 +263,15 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	return true;
 }
 
+/* Agents report nothing else; what else lies in the output folder is not theirs to replace. */
+static bool is_wanted(const struct engine *e, const char *name)
+{
+	for (const char *const *o = e->needs->outputs; o && *o; o++)
+		if (pattern_match(*o, name))
+			return true;
+	return false;
+}
+
 static void output_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
@@ -265,6 +281,10 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		return;
 	if (name && (jsonx_text(event, "error", NULL) || !receive_takes_name(name))) {
 		name_fails(e, pod, (uint32_t)segment, name, "which cannot come here by that name: rename it, or leave it out of job.outputs");
+		return;
+	}
+	if (name && !is_wanted(e, name)) {
+		refuse_file(e, pod, (uint32_t)segment, name, "a file that nobody asked for");
 		return;
 	}
 	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
@@ -486,6 +506,14 @@ static void compare_clocks(struct engine *e, int pod, const json_t *hello)
 		   pod_called(e, pod), clock_off_show(off, sizeof(off), off_ms), off_ms < 0 ? "late" : "early");
 }
 
+static void on_stuck(void *ctx, const char *why)
+{
+	struct at *at = ctx;
+	CLEANUP(free_text) char *what = xasprintf("its files do not come: %s, again and again", why);
+
+	distrust(at->e, at->pod, what);
+}
+
 static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 {
 	struct at *at = ctx;
@@ -498,7 +526,8 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->helloed = true;
 	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
-	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching);
+	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
+				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4), on_stuck, at);
 	podlink_gpu_seen(p, jsonx_text(json_array_get(gpus, 0), "name", ""));
 	if (workers > 0) {
 		p->workers_ready = (int)workers;

@@ -219,9 +219,25 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	asked_free(a);
 }
 
+/* By what is there, something is to be ended, or proven gone. */
+static bool ends_pods(const struct engine *e, int provider)
+{
+	bool ends = e->setup->conf.reap;
+
+	for (int i = 0; i < e->pod_count && !ends; i++) {
+		const struct core_pod *p = core_pod_at(e->core, i);
+		ends = p->provider == provider &&
+		       (p->phase == POD_AMBIGUOUS || p->phase == POD_RELEASING || p->phase == POD_CONFIRMING);
+	}
+	return ends;
+}
+
 void vendor_list(struct engine *e, int provider)
 {
-	begin(asked_new(e, provider, -1), OP_LIST, list_done);
+	struct caller_op *op = begin(asked_new(e, provider, -1), OP_LIST, list_done);
+
+	if (ends_pods(e, provider))
+		caller_press(op);
 }
 
 /* ---- renting ---- */
@@ -707,7 +723,7 @@ void vendor_fetch(struct engine *e, int pod, uint32_t segment)
 		a->want.since_s = (int64_t)i; /* not used by FETCH: remembers which file it is */
 		a->want.file.max_bytes = s->files[i].bytes + 1;
 		s->files[i].under_way = true;
-		a->turn = ++s->files[i].turn;
+		a->turn = s->files[i].turn = ++e->fetch_turns;
 		begin_file(a, fetched);
 	}
 }

@@ -54,13 +54,15 @@ static int local_error(const struct receive *r, const char *what, struct err *er
 
 /* ---- opening ---- */
 
-/* "manifest.jsonl" is what later runs believe of the folder; the others are names that burst writes to beside outputs. */
+/* "manifest.jsonl" is what later runs believe of the folder, and no folder in its place; the others are names that burst writes to
+ * beside outputs. */
 static bool is_ours(const char *name)
 {
 	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {"manifest.jsonl.tmp-", ".burst-probe-"};
+	size_t len = strcspn(name, "/");
 
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
-		if (!strcasecmp(name, whole[i]))
+		if (len == strlen(whole[i]) && !strncasecmp(name, whole[i], len))
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
 		if (!strncasecmp(name, begun[i], strlen(begun[i])))

@@ -83,19 +83,6 @@ static int take_builder(struct turn *t)
 
 /* ---- the secret with which a private registry is read ---- */
 
-/* "ghcr.io/me=NAME": a name and a password are shown to no other registry than the one they are for, whatever image a
- * project's file asks for. */
-int modal_check_registries(const struct section *conf, struct err *err)
-{
-	for (size_t i = 0; i < section_count(conf, "registry_secrets"); i++) {
-		const char *item = section_item(conf, "registry_secrets", i), *equals = strchr(item, '=');
-		if (!equals || equals == item || !equals[1] || item[strcspn(item, " \t")])
-			return err_set(err, ERR_CONFIG, "%s: providers.modal.registry_secrets: \"%s\" is not like \"ghcr.io/me=NAME\"",
-				       section_where(conf, "registry_secrets"), item);
-	}
-	return 0;
-}
-
 static const char *image_name(const struct op *op)
 {
 	return op->want->rent.image ? op->want->rent.image : section_text(op->provider->conf, "image");
@@ -104,16 +91,9 @@ static const char *image_name(const struct op *op)
 /* "" where the image is public. */
 static const char *registry_secret(const struct op *op)
 {
-	const struct section *conf = op->provider->conf;
-	const char *image = image_name(op);
+	const char *name = provider_registry_name(op->provider->conf, "registry_secrets", image_name(op));
 
-	for (size_t i = 0; i < section_count(conf, "registry_secrets"); i++) {
-		const char *item = section_item(conf, "registry_secrets", i);
-		size_t len = strcspn(item, "=");
-		if (!strncmp(image, item, len) && (!image[len] || strchr("/:@", image[len]) || item[len - 1] == '/'))
-			return item + len + 1;
-	}
-	return "";
+	return name ? name : "";
 }
 
 static enum op_next ask_registry(struct turn *t)

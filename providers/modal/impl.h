@@ -172,7 +172,6 @@ enum op_next modal_rent_on(struct turn *t); /* the image is known: op->image_id 
 /* image.c */
 enum { MODAL_IMAGE_STEPS = 10 }; /* below: its own */
 enum op_next modal_image_next(struct turn *t);
-int modal_check_registries(const struct section *conf, struct err *err);
 /* A create has not found something, *err says so. Is it the image? */
 enum op_next modal_image_doubted(struct turn *t);
 enum op_next modal_ask_app(struct turn *t, bool create);

@@ -28,6 +28,7 @@ struct op {
 	struct err first;     /* why the first way did not work, where there are several */
 	char cursor[512];     /* of a list's next page; "": the first one */
 	int pages;	      /* of this list, read until now */
+	int64_t rows; /* ... and what it held */
 	struct volume made;
 };
 

@@ -200,12 +200,13 @@ static json_t *gpu_wanted(const struct op *op, const struct placement *where)
 static json_t *create_body(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *registry = section_text(op->provider->conf, "registry");
+	const char *image = image_of(op->provider, rent->image);
+	const char *registry = provider_registry_name(op->provider->conf, "registry", image);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *body = json_object();
 
 	json_object_set_new(body, "name", json_string(rent->name));
-	json_object_set_new(body, "image", json_string(image_of(op->provider, rent->image)));
+	json_object_set_new(body, "image", json_string(image));
 	json_object_set_new(body, "cloud", json_string(where->community ? "COMMUNITY" : "SECURE"));
 	if (where->datacenter[0])
 		json_object_set_new(body, "dataCenterIds", json_pack("[s]", where->datacenter));

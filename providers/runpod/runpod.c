@@ -16,7 +16,8 @@ static const struct option_spec options[] = {
 	{"image", OPTION_TEXT, 0, RUNPOD_IMAGE, "what pods run when pod.image does not say"},
 	{"min_cuda", OPTION_TEXT, 0, NULL,
 	 "least CUDA version of the host, as \"12.8\"; the default image's own when absent, \"none\": any"},
-	{"registry", OPTION_TEXT, 0, NULL, "id of the credential that pulls a private image"},
+	{"registry", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "as \"ghcr.io/me=ID\": the credential that pulls the private images below ghcr.io/me"},
 	{"bid", OPTION_MONEY, 0, NULL, "what a spot GPU may cost an hour; a tenth above the floor when absent"},
 	{"placement_filters", OPTION_BOOL, 0, "false",
 	 "send pod.cpu and pod.memory_gb as the least a host must have for each GPU"},
@@ -87,7 +88,8 @@ static int check_conf(const struct section *s, struct err *err)
 {
 	const char *cuda = section_text(s, "min_cuda"), *cloud = section_text(s, "cloud");
 
-	if (check_url(s, "api_url", err) < 0 || check_url(s, "s3_url", err) < 0 || check_datacenters(s, err) < 0)
+	if (check_url(s, "api_url", err) < 0 || check_url(s, "s3_url", err) < 0 || check_datacenters(s, err) < 0 ||
+	    provider_check_registries(s, "runpod", "registry", err) < 0)
 		return -1;
 	if (strcmp(cloud, "SECURE") && strcmp(cloud, "COMMUNITY") && strcmp(cloud, "ANY"))
 		return complain(s, "cloud", "\"SECURE\", \"COMMUNITY\" or \"ANY\"", err);

@@ -115,6 +115,29 @@ t_two_interrupts() {
 	is "$STATUS" 130 "exit status"
 	is "$(json '[.pods[].released] | all')" true "all released"
 }
+t_interrupted_while_files_get_their_names() { # the manifest, which is made anew at the end, has a line for each of them
+	make -s -C "$ROOT" e2e-tools || { complain "failer.so cannot be built"; return; }
+	script_lines 200
+	config 'pods = 2;'
+	cat >client <<-E
+		#!/bin/sh
+		export FAIL_AT="late 300 rename" FAIL_UNDER='$T/out' ASAN_OPTIONS='$ASAN_OPTIONS:verify_asan_link_order=0'
+		LD_PRELOAD='$ROOT/build/e2e/failer.so' exec '$BURST' "\$@"
+	E
+	chmod 755 client
+	CLIENT=$T/client burst_bg run
+	wait_for 60 "a few files" file_count out 8
+	while running_as "$PID"; do # several at once may be heard as one
+		kill -INT "$PID" 2>/dev/null
+		read -rt 0.3 <> <(:) || :
+	done
+	burst_wait
+	[ "$STATUS" = 130 ] || [ "$STATUS" = 9 ] || complain "exit status $STATUS"
+	is "$(find out -name '*.wav' -printf '%f\n' | sort)" "$(jq -r .file out/manifest.jsonl | sort -u)" "the manifest's files"
+	burst run
+	is "$STATUS" 0 "the next run ($(tail -n 2 err.txt))"
+	all_right 200
+}
 
 # ---- a client that stands still ----
 gone_by_itself() { [ -z "$(pods_left)" ]; }
@@ -454,6 +477,33 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	wait $wedged 2>/dev/null
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel, when it has ended"
+}
+t_client_that_looks_for_a_lost_pod_on_cancel_clock() { # is waited for as long as anything happens
+	false_clock || return 0
+	script_lines 300
+	config 'pods = 1; lease = "1m";'
+	burst_bg run
+	wait_for 40 "a file" file_count out 1
+	local run holder i
+	run=$(ledger 'select id from run')
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	ledger "update pod set state = 'intent'"
+	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; while [ -e state ] && ! [ -e free ]; do sleep 0.1; done" &
+	holder=$!
+	wait_for 10 "the lock" grep -q "process $holder" "state/runs/$run/lock"
+	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x60' "$BURST" cancel "$run" >out.txt 2>err.txt </dev/null &
+	SHELL_PID=$!
+	for i in ambiguous live releasing; do # each 3 minutes there
+		ledger "update pod set state = '$i'"
+		read -rt 3 <> <(:) || :
+	done
+	running_as $SHELL_PID || complain "it was not waited for ($(tail -n 1 err.txt))"
+	has err.txt "waiting for it to find out what a create whose answer is lost has made"
+	hasnt err.txt "kill -9"
+	: >free
+	burst_wait
+	is "$STATUS" 0 "cancel, when it has ended ($(tail -n 2 err.txt | tr '\n' '|'))"
 }
 dead_run() { # it had brought a file home
 	script_lines 300

@@ -673,11 +673,7 @@ t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard e
 	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(ledger "select count(*) from run where status = 'unreleased'")" 0 "runs that are not released"
 }
-t_a_vendor_whose_key_is_refused() { # that it is there does not help
-	script_lines 2
-	config
-	burst run
-	pod_out_of_reach rp1 -864000
+refused_keys() { # refused_keys TIMES: a run where RunPod refuses the key, and has two pods of an old run by the ledger
 	ledger "create temp table t as select * from pod where id = 'rp1'; update t set seq = null, attempt = 'b', id = 'rp2'; insert into pod select * from t"
 	echo 'GET /v2/pods.* 401' >codes
 	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
@@ -692,9 +688,25 @@ t_a_vendor_whose_key_is_refused() { # that it is there does not help
 	wait $stub 2>/dev/null
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); it was to end itself at"
-	is "$(grep -c "GET /v2/pods" asked)" 2 "how often it was asked: once for its pods, once for those that no row names"
+	is "$(grep -c "GET /v2/pods" asked)" "$1" "how often it was asked"
 	is "$(wavs)" 4 files
 	is "$(ledger "select group_concat(distinct state) from pod where id like 'rp%'")" gone "the pods"
+}
+t_a_vendor_whose_key_is_refused() { # that it is there does not help
+	script_lines 2
+	config
+	burst run
+	pod_out_of_reach rp1 -864000
+	refused_keys 2 # once for its pods, once for those that no row names
+}
+t_a_vendor_whose_key_is_refused_to_a_detached_run() { # whose pods would be left to finish its queue
+	script_lines 2
+	config
+	burst run
+	pod_out_of_reach rp1 -864000
+	ledger "update run set status = 'running', detached = 1"
+	refused_keys 3 # and once for the time there
+	is "$(ledger "select status from run order by seq limit 1")" interrupted "the run"
 }
 t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loaded, as from cron; a value that is out of its range
 	living_run

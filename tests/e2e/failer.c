@@ -2,6 +2,7 @@
  * or it and all that come after it. The program's children are spared, and so is what stdio writes (the run's log).
  *
  *     FAIL_AT="once|on N ERROR"     ERROR: ENOSPC, EROFS or EIO. N 0: none fails
+ *     FAIL_AT="late MS rename"      none fails, each rename takes so long
  *     FAIL_UNDER=FOLDER[:FOLDER]    absolute; a file's name does as well ("/state/ledger.db" is also its -wal)
  *     FAIL_LOG=FILE                 each such call is a line there: number, call, file
  *
@@ -67,6 +68,11 @@ static bool fails(const char *call, const char *path)
 		int n = snprintf(line, sizeof(line), "%d %s %s\n", count, call, path);
 		if (plain_write()(log_fd, line, (size_t)n) != n)
 			abort();
+	}
+	if (!strcmp(how, "late")) {
+		if (!strcmp(call, "rename"))
+			usleep((useconds_t)number * 1000);
+		return false;
 	}
 	if (!number || (strcmp(how, "on") ? count != number : count < number))
 		return false;

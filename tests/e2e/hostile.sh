@@ -138,34 +138,48 @@ t_a_hello_that_never_catches_up() {
 }
 
 # ---- names of outputs, which a command chooses ----
-command_job() {
+command_job() { # command_job [PATTERN]
 	mkdir -p outside out
 	ln -sfn ../outside out/link
-	cat >burst.cfg <<-'E2'
+	cat >burst.cfg <<-E2
 		provider = "local";
 		spot = true;
-		job = { name = "cmd"; type = "command"; run = "mkdir -p out && echo x >out/a.txt"; outputs = ["out/**.txt"]; output = "out"; };
+		job = { name = "cmd"; type = "command"; run = "mkdir -p out && echo x >out/a.txt"; outputs = ["${1:-out/**.txt}"]; output = "out"; };
 		volume = { name = "v"; size_gb = 1; create = true; };
 		providers = { local = { spot_price_per_hour = 0.30; price_per_hour = 0.69; }; };
 	E2
 }
 bad_name() { # bad_name CASE
 	rm -rf out state taken outside
-	command_job
+	command_job '**' # whatever it is called, it is wanted
 	take_over "$1"
 	burst run --json --force
 	within_bounds "$1"
 	[ "$STATUS" != 0 ] || complain "$1: exit status 0"
 	[ -z "$(find outside out -type f -not -path out/manifest.jsonl)" ] || complain "$1: a file came: $(find outside out -type f)"
+	[ ! -d out/manifest.jsonl ] || complain "$1: a folder stands where the manifest belongs"
 	is "$(json '[.pods[].released] | all')" true "$1: released"
 	nothing_left
 }
 t_names() {
 	local one
 	for one in name_up name_absolute name_control name_through_link name_part name_dot name_empty name_none \
-		name_git name_git_case name_manifest name_manifest_case name_manifest_temp; do
+		name_git name_git_case name_manifest name_manifest_case name_manifest_temp name_manifest_folder; do
 		[ -n "$WHY" ] || bad_name "$one"
 	done
+}
+t_names_that_nobody_asked_for() { # nobody's file is replaced by what no pattern of outputs says
+	command_job
+	echo mine >out/notes.md
+	take_over name_unmatched
+	burst run --json
+	within_bounds name_unmatched
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/notes.md)" mine "the user's own file"
+	is "$(cat out/out/a.txt)" x "the output, of the next pod"
+	is "$(json '.pods | length')" 2 pods
+	has err.txt "reports a file that nobody asked for (notes.md)"
+	! grep -q notes.md out/manifest.jsonl || complain "it stands in the manifest"
 }
 t_honest_output() {
 	command_job
@@ -184,6 +198,43 @@ t_the_channel_ends_while_many_files_wait() { # only the channel: all is asked fo
 	is "$(find out/out -name '*.txt' | wc -l)" 41 files
 	is "$(json '.pods | length')" 1 pods
 	[ -e taken/ended ] || complain "the channel never ended"
+}
+
+t_a_channel_that_falls_silent() { # only the channel, while all else of the pod lives: a quarter of the lease, then it is asked anew
+	hostile_job
+	echo 'lease = "10s";' >>burst.cfg
+	take_over stalls_once
+	burst run --json
+	within_bounds stalls_once
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(wavs)" 6 files
+	is "$(json '.pods | length')" 1 pods
+	[ -e taken/stalled ] || complain "it never fell silent"
+}
+t_files_that_never_come() { # its lease is renewed all the while: nothing but the files says that it will never be done
+	command_job
+	echo 'lease = "10s";' >>burst.cfg
+	take_over stalls
+	burst run --json --force
+	within_bounds stalls
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/out/a.txt)" x "the file"
+	is "$(json '.pods | length')" 2 pods
+	is "$(json '[.pods[].released] | all')" true "released"
+	has err.txt "its files do not come: nothing of it came for 2.5s, again and again"
+	nothing_left
+}
+
+t_an_output_that_fails_beside_one_that_is_slow() { # the command is run again, once; what was still on its way is in nobody's way
+	command_job
+	take_over one_fails_one_is_slow
+	burst run --json --force -v
+	within_bounds one_fails_one_is_slow
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(wc -l <taken/runs)" 2 "runs of the command"
+	is "$(json '.pods | length')" 1 pods
+	is "$(find out/out -name '?.txt' -size +1k | wc -l)" 2 files
+	hasnt err.txt "received already"
 }
 
 # ---- what lies on the volume ----

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 
 CASE = os.environ["CASE"]
 STATE = os.environ["CASE_STATE"]  # a folder that outlives a channel
@@ -41,7 +42,12 @@ def send():
         for _ in range(16):  # as many as are asked for at once; the others wait
             sys.stdin.readline()
         sys.exit(0)
+    if CASE == "stalls_once" and not os.path.exists(STATE + "/stalled"):
+        open(STATE + "/stalled", "w").close()
+        sys.stdin.read()  # until nobody wants it any more
     for request in sys.stdin:
+        if CASE == "stalls":
+            continue
         ask = json.loads(request)
         body, offset = WAV, ask["offset"]
         rest = body[offset:]
@@ -63,6 +69,16 @@ def send():
         elif CASE == "endless_file":
             put(json.dumps(head).encode() + b"\n" + rest)
             flood(b"\0" * 65536)
+        elif CASE == "one_fails_one_is_slow" and not os.path.exists(STATE + "/failed"):
+            open(STATE + "/failed", "w").close()
+            say(path=ask["path"], error="Stale file handle")
+            continue
+        elif CASE == "one_fails_one_is_slow" and not os.path.exists(STATE + "/slow"):
+            open(STATE + "/slow", "w").close()
+            put(json.dumps(head).encode() + b"\n" + rest[:len(rest) // 2])
+            time.sleep(4)
+            put(rest[len(rest) // 2:])
+            continue
         elif CASE == "no_file":
             say(path=ask["path"], error=ESC)
             continue
@@ -168,10 +184,14 @@ def output(batch, seg):
             "name_through_link": "link/evil.txt", "name_part": "out/a.txt.part", "name_dot": "out/./a.txt",
             "name_empty": "", "name_none": None, "name_git": "out/.git/hooks/x",
             "name_git_case": ".GIT/config", "name_manifest": "manifest.jsonl", "name_manifest_case": "MANIFEST.jsonl",
-            "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
+            "name_unmatched": "notes.md", "name_manifest_folder": "manifest.jsonl/x.txt", "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
     event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
           sha256=hashlib.sha256(WAV).hexdigest())
-    for i in range(40 if CASE == "ends_once_of_forty" else 0):
+    if CASE == "one_fails_one_is_slow":
+        open(STATE + "/runs", "a").write("run\n")
+        event("output", id=seg["id"], name="out/b.txt", path="runs/r/a/b.txt", bytes=len(WAV),
+              sha256=hashlib.sha256(WAV).hexdigest())
+    for i in range(40 if CASE in ("ends_once_of_forty", "stalls") else 0):
         event("output", id=seg["id"], name="out/%d.txt" % i, path="runs/r/a/%d.txt" % i, bytes=len(WAV),
               sha256=hashlib.sha256(WAV).hexdigest())
     event("segment", id=seg["id"], batch=batch, ok=True, code=0, ms=5, outputs=1)

@@ -436,6 +436,49 @@ c_reap_names_what_is_left() {
 	is "$STATUS" 0 "exit status of reap again"
 	has err.txt "nothing of it bills any more"
 }
+unreleased_run() { # all is home, its pod is not given up, and nobody waits for that: exit 9; then `burst reap` could end it
+	wait_for 60 "the release to be refused" grep -q "asked for again until it is gone" err.txt
+	local began=$SECONDS
+	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
+		kill -INT "$PID" 2>/dev/null
+		read -rt 1 <> <(:) || :
+	done
+	burst_wait
+	is "$STATUS $(json .status)" "9 unreleased" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(wavs)" 6 "files"
+	cp err.txt run-err.txt
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	burst reap
+	is "$STATUS" 0 "exit status of reap"
+}
+is_left_to_do() { # is_left_to_do FILE: until `burst resume` does it, the run has not gone well
+	burst attach
+	is "$STATUS" 1 "attach, once its pod is gone"
+	is "$(ledger 'select status from run order by seq limit 1')" partial "the run by the ledger"
+	burst resume --json
+	is "$STATUS $(json .status)" "0 done" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
+	[ -f "out/$1" ] || complain "no $1"
+}
+c_ended_with_9_before_its_delivery() {
+	rp_fault F16 '"times":-1'
+	rp_config 'deliver = { run = "touch delivered"; outputs = ["delivered"]; };'
+	burst_bg run --json
+	unreleased_run
+	is_left_to_do delivered
+}
+c_ended_with_9_and_could_not_join() {
+	rp_fault F16 '"times":-1'
+	script_lines 6
+	rp_slow_worker SLOW=0.5 MAX_BATCH=2
+	JOB="$JOB join = { gap = 0.1; };" rp_config 'code = { path = "code"; };'
+	burst_bg run --json
+	wait_for 60 "a file" file_count out 1
+	mkdir out/joined.wav
+	unreleased_run
+	has run-err.txt "joined.wav"
+	rmdir out/joined.wav
+	is_left_to_do joined.wav
+}
 c_delete_fails_at_first() {
 	rp_fault F16 '"times":6'
 	render

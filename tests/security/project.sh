@@ -36,7 +36,7 @@ t_it_runs_nothing_here() {
 		'providers = { runpod = { s3_secret_key_command = "touch ran"; }; };' 'providers = { modal = { token_id_command = "touch ran"; }; };' \
 		'providers = { modal = { token_secret_command = "touch ran"; }; };' 'providers = { runpod = { api_url = "http://127.0.0.1:1"; }; };' \
 		'providers = { runpod = { s3_url = "http://127.0.0.1:1"; }; };' 'providers = { modal = { server_url = "http://127.0.0.1:1"; }; };' \
-		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { api_key = "k"; }; };' \
+		'providers = { modal = { registry_secrets = ["x=y"]; }; };' 'providers = { runpod = { registry = "x=y"; }; };' 'providers = { runpod = { api_key = "k"; }; };' \
 		'providers = { local = { isolation = "process"; }; };' 'providers = { local = { isolation = "auto"; }; };' \
 		'providers = { local = { network = "host"; }; };'; do
 		tts '' "$key"
@@ -109,6 +109,50 @@ t_it_reads_nothing_of_its_users() {
 	cp err.txt "$T"
 	cd "$T" || return
 }
+t_it_reads_nothing_through_links_in_its_folders() {
+	clone
+	local path
+	mkdir texts voices
+	ln -s "$HOME/.ssh" keys
+	ln -s keys/id_rsa again
+	tts 'input = "texts";'
+	for path in /proc/self/environ /proc/self/fd/0 /etc/passwd /dev/zero ../../../.ssh/id_rsa "$HOME/.ssh/id_rsa" ../keys/id_rsa ../again; do
+		ln -sfn "$path" texts/a.txt
+		burst run
+		refused "a project may not send that to pods" "a text that is a link to $path"
+		has err.txt "burst.cfg:2: job.input is "
+	done
+	ln -sfn nowhere texts/a.txt
+	burst run
+	refused "texts/a.txt: No such file" "a link to nothing"
+	rm texts/a.txt
+	mkfifo texts/a.txt
+	burst run
+	refused "texts/a.txt: is no plain file" "a pipe"
+	rm texts/a.txt
+	tts 'engine = "own"; worker = "true"; voices = "voices"; voice = "v";'
+	for path in ../../../.ssh/id_rsa ../keys/id_rsa ../again /proc/self/environ; do
+		ln -sfn "$path" voices/v.wav
+		burst run
+		refused "a project may not send that to pods" "a voice that is a link to $path"
+		has err.txt "burst.cfg:2: job.voices is "
+	done
+	# inside: nothing to say; elsewhere: told, and done
+	echo "A line of the project." >lines
+	echo "Another line." >../../other/b.txt
+	ln -s ../lines texts/a.txt
+	tts 'input = "texts";'
+	burst run
+	is "$STATUS" 0 "a link within the project: exit status ($(tail -n 2 err.txt))"
+	hasnt err.txt "leads out"
+	ln -s ../../../other/b.txt texts/b.txt
+	burst run
+	is "$STATUS" 0 "a link to what lies beside the project: exit status ($(tail -n 2 err.txt))"
+	has err.txt "job.input leads out of the project: $HOME/other/b.txt travels to the pods"
+	is "$(wavs)" 2 files
+	cp err.txt "$T"
+	cd "$T" || return
+}
 t_it_writes_nothing_outside() {
 	clone
 	local path
@@ -155,6 +199,14 @@ t_its_own_users_file_may() {
 	cp script.jsonl "$HOME/.config/burst/"
 	burst run "$HOME/.config/burst/burst.cfg"
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	# a link that one has made oneself
+	mkdir "$HOME/.config/burst/texts"
+	echo "A line of my own." >"$HOME/.ssh/line"
+	ln -s "$HOME/.ssh/line" "$HOME/.config/burst/texts/a.txt"
+	tts 'input = "texts";'
+	cp burst.cfg "$HOME/.config/burst/burst.cfg"
+	burst run "$HOME/.config/burst/burst.cfg"
+	is "$STATUS" 0 "a text that is a link: exit status ($(tail -n 2 err.txt))"
 	cp err.txt "$T"
 	cd "$T" || return
 }

@@ -185,6 +185,17 @@ t_an_accounts_key_does_not_travel() {
 		has err.txt "deliver.env: $name is a key of your account"
 	done
 }
+t_a_link_in_a_project_does_not_get_it_either() { # "texts" is full of links, of which one is to the client's own environment
+	mkdir texts
+	ln -s /proc/self/environ texts/a.txt
+	config
+	sed -i 's/script.jsonl/texts/' burst.cfg
+	local -x RUNPOD_API_KEY=rpa_FORNOBODYELSE0123456789
+	burst run --json -v
+	is "$STATUS" 2 "exit status"
+	has err.txt "a project may not send that to pods"
+	! grep -rqs FORNOBODYELSE out state out.txt err.txt || complain "the key is in $(grep -rls FORNOBODYELSE out state out.txt err.txt | head -n 1)"
+}
 
 # ---- files of keys ----
 t_files_that_others_can_read() { # are read, and told of

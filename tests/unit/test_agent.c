@@ -11,7 +11,23 @@ int agent_main(int argc, char **argv);
 #include <openssl/evp.h>
 #include <sys/mman.h>
 
+#include <sys/syscall.h>
+
 #include "pattern_cases.h"
+
+/* In place of the C library's: fails so often first. */
+static int pread_fails;
+static int pread_errno;
+
+ssize_t pread(int fd, void *to, size_t len, off_t offset)
+{
+	if (pread_fails > 0) {
+		pread_fails--;
+		errno = pread_errno;
+		return -1;
+	}
+	return syscall(SYS_pread64, fd, to, len, offset);
+}
 
 static uint64_t dice_state = 88172645463325252u;
 
@@ -602,6 +618,44 @@ static void lanes_end_with_their_sender(void **state)
 	close(quiet[1]);
 }
 
+/* What comes of it all is the file, or as many bytes: the other files on the channel must find their place. */
+static void sent_from_a_volume_that_fails(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int fails, why;
+		bool right;
+	} cases[] = {
+		{ "it works", 0, 0, true },
+		{ "a signal", 1, EINTR, true },
+		{ "for a moment", 3, EIO, true },
+		{ "for good", 1000, EIO, false },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char text[1000], got[2000], zeros[1000] = { 0 };
+		int to[2], out = dup(1);
+		FILE *f = tmpfile();
+		memset(text, 'a', sizeof(text));
+		fwrite(text, sizeof(text), 1, f);
+		fflush(f);
+		assert_int_equal(pipe(to), 0);
+		dup2(to[1], 1);
+		pread_fails = cases[i].fails;
+		pread_errno = cases[i].why;
+		int failed = send_bytes(fileno(f), 0, sizeof(text));
+		pread_fails = 0;
+		dup2(out, 1);
+		ssize_t n = read(to[0], got, sizeof(got));
+		if (failed || n != sizeof(text) || memcmp(got, cases[i].right ? text : zeros, sizeof(text)) != 0)
+			fail_msg("%s: failed %d, %zd bytes, the first one %d", cases[i].name, failed, n, got[0]);
+		close(to[0]);
+		close(to[1]);
+		close(out);
+		fclose(f);
+	}
+}
+
 static void wav_true_lengths(void **state)
 {
 	(void)state;
@@ -630,7 +684,8 @@ int main(void)
 		cmocka_unit_test(environment_as_shells_quote_it),
 		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
-		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(lanes_end_with_their_sender), cmocka_unit_test(wav_true_lengths),
+		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(lanes_end_with_their_sender),
+		cmocka_unit_test(sent_from_a_volume_that_fails), cmocka_unit_test(wav_true_lengths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

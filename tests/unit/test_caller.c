@@ -1,4 +1,5 @@
-/* test_caller.c - what one call means for the next: whose limits a refusal speaks of, and that a release waits for no look at a log. */
+/* test_caller.c - what one call means for the next: whose limits a refusal speaks of, what does not wait as long as a vendor says,
+ * and that a release waits for no look at a log. */
 #include "net_test.h"
 
 #include <pthread.h>
@@ -14,6 +15,7 @@
 struct provider {
 	int port;
 	bool unlimited, may_repeat;
+	enum call_class class;
 	/* of pods */
 	int rents, releases;
 	int64_t failed_at, released_at;
@@ -50,7 +52,7 @@ static enum op_next ask_once(struct op *op, const struct reply *reply, struct ca
 	(void)wait_ms, (void)result;
 	if (!reply) {
 		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = PATIENCE_MS, .unlimited = op->p->unlimited,
-				      .may_repeat = op->p->may_repeat};
+				      .may_repeat = op->p->may_repeat, .class = op->p->class};
 		call->url = xasprintf("http://127.0.0.1:%d/", op->p->port);
 		return OP_CALL;
 	}
@@ -137,6 +139,96 @@ static void test_a_pause_that_is_too_long(void **state)
 	assert_string_equal(err.msg, "HTTP 503"); /* the second answer: the first was followed by another call */
 	assert_true(clock_boot_ms() - began < PATIENCE_MS / 2);
 	store_close(store);
+}
+
+/* ---- "come again in an hour", and pods that bill ---- */
+
+static void *answer_all(void *arg)
+{
+	char request[4096];
+
+	for (int fd; (fd = accept(*(int *)arg, NULL, NULL)) >= 0; close(fd))
+		if (recv(fd, request, sizeof(request), 0) > 0)
+			dprintf(fd, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+	return NULL;
+}
+
+/* A pod that is gone, and a list without it that is a call. */
+static enum op_next list_by_call(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
+				 struct err *err)
+{
+	if (op->kind == OP_LIST && !reply)
+		return ask_once(op, reply, call, wait_ms, result, err);
+	op->p->releases += op->kind == OP_RELEASE;
+	result->release = RELEASE_ENDED;
+	return OP_DONE;
+}
+
+static const struct provider_ops listed = {.abi = PROVIDER_ABI, .name = "listed", .account = account, .begin = begin,
+					   .next = list_by_call, .op_free = op_free};
+
+/* A minute ago. */
+static void refuse_for_an_hour(struct store *store)
+{
+	struct reply reply = {.status = 429, .retry_after_ms = 3600 * 1000};
+	int64_t then = clock_wall_ms() - 61000;
+	struct limiter *l = limiter_new(store);
+
+	limiter_learn(l, "tester", &reply, &(struct limit_call){then, then, 0});
+	limiter_free(l);
+}
+
+static int give_back(struct store *store, struct provider *p, struct err *err)
+{
+	struct run_row run = {.id = "r1"};
+	struct pod_row row = {.attempt = "a1", .run = "r1", .provider = "listed", .account = "tester", .id = "pod1", .state = "live"};
+	char dir[] = "/tmp/burst-caller-XXXXXX";
+	struct engine_setup setup = {
+		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .reap = true}, .providers = {{&listed, p, store}},
+		.provider_count = 1, .run = &run, .adopt = &row, .adopt_count = 1, .store = store,
+	};
+
+	setup.run_dir = mkdtemp(dir);
+	row.create_ms = row.rented_ms = clock_wall_ms() - 60000;
+	row.hard_end_s = clock_wall_ms() / 1000 + 86400;
+	assert_int_equal(store_put_pod(store, &row, err), 0);
+	struct engine *e = engine_new(&setup);
+	int status = engine_run(e, err);
+	engine_free(e);
+	path_remove_tree(dir, NULL);
+	return status;
+}
+
+/* Who ends pods asks in spite of it, once a minute; nobody else does. */
+static void test_looks_that_end_pods(void **state)
+{
+	struct provider p = {.class = CALL_POLL};
+	struct store *store = store_memory(), *another = store_memory();
+	struct engine_provider at = {&stored, &p, store};
+	struct op_result result = {0};
+	struct err err = {0};
+	pthread_t thread;
+	int64_t there_ms;
+
+	(void)state;
+	refuse_for_an_hour(store);
+	int listener = listen_on_loopback(&p.port);
+	pthread_create(&thread, NULL, answer_all, &listener);
+	assert_int_equal(caller_ask(&at, OP_LIST, NULL, 300, &result, &err), -1);
+	assert_int_equal(err.kind, ERR_NETWORK); /* not sent */
+	assert_int_equal(caller_list(&at, PATIENCE_MS, &result, &there_ms, &err), -1);
+	assert_string_equal(err.msg, "HTTP 204");
+	assert_int_equal(caller_list(&at, 300, &result, &there_ms, &err), -1);
+	assert_int_equal(err.kind, ERR_NETWORK);
+	refuse_for_an_hour(another);
+	err = (struct err){0};
+	if (give_back(another, &p, &err) || p.releases != 1)
+		fail_msg("%d releases: %s", p.releases, err.msg);
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+	store_close(store);
+	store_close(another);
 }
 
 /* ---- a vendor whose log is not to be had for a while, and whose pod has failed ---- */
@@ -238,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_limits),
 		cmocka_unit_test(test_a_pause_that_is_too_long),
+		cmocka_unit_test(test_looks_that_end_pods),
 		cmocka_unit_test(test_release_waits_for_no_log),
 	};
 

@@ -187,6 +187,42 @@ static void a_refusal_is_waited_out(void **state)
 	assert_int_equal(limits_take(&l, CALL_POLL, NOW + 2000), 0);
 }
 
+/* "Come again in an hour": pods that are to be released bill meanwhile. */
+static void nobody_keeps_a_pod_billing_for_an_hour(void **state)
+{
+	static const enum call_class pressing[] = {CALL_RELEASE, CALL_LOOK};
+
+	(void)state;
+	for (int said = 0; said < 2; said++) {
+		struct limits l = {0};
+		learn(&l, 429, said ? "RateLimit: \"hour\";r=0;t=3600\r\nRateLimit-Policy: \"hour\";q=3000;w=3600\r\n" : "", 3600000);
+		for (size_t i = 0; i < ARRAY_LEN(pressing); i++) { /* neither takes the other's turn */
+			assert_true(limits_take(&l, pressing[i], NOW + 59999) > 0);
+			assert_int_equal(go_through(&l, pressing[i], NOW + 60000), 1);
+			assert_true(limits_take(&l, pressing[i], NOW + 119999) > 0);
+			assert_int_equal(go_through(&l, pressing[i], NOW + 120000), 1);
+		}
+		for (int minute = 3; minute < 60; minute++) {
+			assert_int_equal(limits_take(&l, CALL_RELEASE, NOW + minute * 60000), 0);
+			assert_true(limits_take(&l, CALL_POLL, NOW + minute * 60000) > 0);
+			assert_true(limits_take(&l, CALL_CREATE, NOW + minute * 60000) > 0);
+		}
+		assert_int_equal(limits_take(&l, CALL_POLL, NOW + 3600000), 0);
+	}
+}
+
+/* A look is a poll as long as there is room for polls: it takes nothing of what is kept for releases but one a minute. */
+static void a_look_is_a_poll_but_once_a_minute(void **state)
+{
+	struct limits l = a_minute(60, 60);
+
+	(void)state;
+	l.windows[0].reset_at_ms = NOW + 60000;
+	assert_int_equal(go_through(&l, CALL_LOOK, NOW), 60 - 18 + 1);
+	assert_int_equal(go_through(&l, CALL_LOOK, NOW + 59999), 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 59999), 1000);
+}
+
 static void nonsense_limits_nothing(void **state)
 {
 	static const char *const heads[] = {
@@ -220,9 +256,10 @@ static void a_clock_set_back_does_not_block(void **state)
 
 static void text_and_back(void **state)
 {
-	static const char *const bad[] = {"", "x", "1", "1 2 3 minute", "1 2 3 minute 3 4 5 6", "1 2 3 mi\"nute 1 2 3 4 1",
-					  "1 2 3 hour 9223372036854775807 3600000 5 9223372036854775807 1", "-9223372036854775808 2 3 hour 1 2 3 4 1",
-					  "1 2 3 minute 60 60000 12 5 1 hour 3000 9223372036854775807 1 4 1", "1 2 3 hour 3 4 -5 6 1"};
+	static const char *const bad[] = {"", "x", "1", "1 2 3 4 minute", "1 2 3 4 minute 3 4 5 6 1", "1 2 3 4 5 minute 3 4 5 6", "1 2 3 4 5 mi\"nute 1 2 3 4 1",
+					  "1 2 3 4 5 hour 9223372036854775807 3600000 5 9223372036854775807 1", "-9223372036854775808 2 3 4 5 hour 1 2 3 4 1",
+					  "1 2 3 4 5 minute 60 60000 12 5 1 hour 3000 9223372036854775807 1 4 1", "1 2 3 4 5 hour 3 4 -5 6 1",
+					  "1 2 3 4 -5 hour 3 4 5 6 1"};
 	struct limits l = a_minute(60, 12), got;
 	char text[LIMIT_TEXT_MAX];
 
@@ -232,6 +269,7 @@ static void text_and_back(void **state)
 	l.refused_until_ms = NOW + 1;
 	l.blocked_until_ms = NOW + 2;
 	l.released_ms = NOW - 1;
+	l.looked_ms = NOW - 3;
 	l.windows[1].said = 1;
 	limits_write(&l, text);
 	limits_read(&got, text);
@@ -285,9 +323,9 @@ static void a_clock_set_back_blocks_nobody(void **state)
 	learn(&l, 429, "HTTP/1.1 429 x\r\nRateLimit: \"hour\";r=0;t=600\r\nRateLimit-Policy: \"hour\";q=100;w=3600\r\n", 600000);
 	limits_write(&l, text);
 	limits_read(&read, text);
-	for (int class = 0; class <= CALL_POLL; class++) {
+	for (int class = 0; class <= CALL_LOOK; class++) {
 		struct limits again = read;
-		assert_true(limits_take(&again, (enum call_class)class, NOW + 599000) > 0);
+		assert_true(limits_take(&again, (enum call_class)class, NOW + 59000) > 0);
 		again = read;
 		assert_int_equal(limits_take(&again, (enum call_class)class, NOW - 86400000), 0);
 	}
@@ -305,6 +343,8 @@ int main(void)
 		cmocka_unit_test(headers_overrule),
 		cmocka_unit_test(calls_on_their_way_count),
 		cmocka_unit_test(a_refusal_is_waited_out),
+		cmocka_unit_test(nobody_keeps_a_pod_billing_for_an_hour),
+		cmocka_unit_test(a_look_is_a_poll_but_once_a_minute),
 		cmocka_unit_test(nonsense_limits_nothing),
 		cmocka_unit_test(a_clock_set_back_does_not_block),
 		cmocka_unit_test(text_and_back),

@@ -229,6 +229,8 @@ static const struct {
 	{"... and its short names", "GIT~1/config", 1, NULL},
 	{"the manifest", "manifest.jsonl", 1, NULL},
 	{"the manifest where case is none", "Manifest.JSONL", 1, NULL},
+	{"a folder in the manifest's place", "manifest.jsonl/x.txt", 1, NULL},
+	{"the same in other letters", "Manifest.JSONL/x/y", 1, NULL},
 	{"what the manifest is written as", "manifest.jsonl.tmp-12", 1, NULL},
 	{"a probe of ours", ".burst-probe-1", 1, NULL},
 	{"a part too long", "a/bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
@@ -263,7 +265,7 @@ static void names_of_every_safe_shape(void **state)
 {
 	static const char *const names[] = {
 		"a",         ".a",  "a b", "-rf", "\xc3\xa4/\xf0\x9f\x8e\xac.mp4",
-		"a/b/c/d/e", "...", "$(x)", ".gitignore", "a.git/b", "sub/manifest.jsonl"};
+		"a/b/c/d/e", "...", "$(x)", ".gitignore", "a.git/b", "sub/manifest.jsonl", "manifest.jsonl2/x", "manifest/x"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		CLEANUP(free_text) char *dir = xasprintf("%s/%zu", (char *)*state, i);

@@ -769,6 +769,41 @@ static void the_image_decides_the_floor(void **state)
 	}
 }
 
+/* A project's image is not pulled with its user's credential for another registry. */
+static void a_credential_is_for_its_own_images(void **state)
+{
+	static const struct {
+		const char *image, *registry;
+	} cases[] = {
+		{"ghcr.io/acme/voices:1", "cred1"}, {"ghcr.io/acme/voices@sha256:0", "cred1"}, {"ghcr.io/acme", "cred1"},
+		{"ghcr.io/acmeevil/voices:1", NULL}, {"evil.example/ghcr.io/acme/voices:1", NULL}, {"evil.example/x", NULL},
+		{"acme/voices:1", "cred2"}, {"ghcr.io/ac", NULL}, {NULL, NULL},
+	};
+	struct err err;
+
+	(void)state;
+	section_add_item(conf, "registry", "ghcr.io/acme=cred1", "t:4");
+	section_add_item(conf, "registry", "acme/=cred2", "t:4");
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = a_rent();
+		want.rent.image = cases[i].image;
+		struct played p = PLAY(OP_RENT, &want, {201, "{\"id\":\"p1\"}"});
+		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
+		const char *got = json_string_value(json_object_get(body, "registry"));
+		if (!got != !cases[i].registry || (got && strcmp(got, cases[i].registry)))
+			fail_msg("%s: %s", cases[i].image, got);
+		played_free(&p);
+	}
+	CLEANUP(section_free) struct section *old = section_new(provider_runpod.options, "test");
+	struct provider *opened = NULL;
+	section_set_text(old, "api_key", "rpa_X", "t:1");
+	section_add_item(old, "registry", "cred1", "t:2");
+	assert_int_equal(provider_runpod.open(&opened, old, "/tmp", &err), -1);
+	assert_int_equal(err.kind, ERR_CONFIG);
+	assert_string_equal(err.msg, "t:2: providers.runpod.registry: \"cred1\" is not like \"ghcr.io/me=NAME\": the images it is for, "
+				     "and what reads them");
+}
+
 /* F6: the window that is exhausted may open later than Retry-After says. */
 static void a_429_waits_for_every_window(void **state)
 {
@@ -998,11 +1033,18 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		{"the same page again", PAGE("", MORE("a")), true},
 		{"more, and not where", PAGE("", "{\"hasNextPage\":true,\"nextCursor\":null}"), true},
 		{"in a way of its own", PAGE("", "{\"next\":\"abc\"}"), true},
+		{"by a number", PAGE("", "{\"next\":2}"), true},
+		{"by a word alone", "{\"pods\":[],\"hasMore\":true}", true},
+		{"by a link", "{\"pods\":[],\"links\":{\"self\":\"/a\",\"next\":\"/b\"}}", true},
+		{"by a link that is an object", "{\"pods\":[],\"_links\":{\"next\":{\"href\":\"/b\"}}}", true},
+		{"by how many there are", "{\"pods\":[" POD_ROW("p2") "],\"total\":3}", true},
+		{"all that there are", "{\"pods\":[" POD_ROW("p2") "," POD_ROW("p3") "],\"total\":3}", false},
+		{"no more", "{\"pods\":[],\"hasMore\":false,\"total\":900,\"links\":{\"next\":null}}", false},
 		{"the last one", "{\"pods\":[],\"nextCursor\":null,\"next\":\"\",\"hasNextPage\":false}", false},
 		{"the last one, which says where it is itself", "{\"pods\":[],\"pagination\":{\"cursor\":\"abc\",\"nextCursor\":\"abc\",\"hasNextPage\":false}}", false},
 	};
 	for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
-		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
+		p = PLAY(OP_LIST, &want, {200, "{\"pods\":[" POD_ROW("p1") "],\"nextCursor\":\"a\"}"}, {200, pages[i].page});
 		if (pages[i].failed) {
 			check_failed(pages[i].name, &p, ERR_BUG);
 			assert_non_null(strstr(p.err.msg, "has further pages"));
@@ -1011,6 +1053,17 @@ static void a_list_of_several_pages_is_read_to_its_end(void **state)
 		}
 		played_free(&p);
 	}
+	static const struct answer linked[] = {
+		{200, "{\"pods\":[]}", "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"next\""},
+		{200, "{\"pods\":[]}", "HTTP/1.1 200\r\nLink: </a>; rel=\"prev\", </b>; rel=\"nextdoor\""},
+	};
+	p = play(OP_LIST, &want, &linked[0], 1);
+	check_failed("by a header", &p, ERR_BUG);
+	assert_non_null(strstr(p.err.msg, "has further pages (by its Link header)"));
+	played_free(&p);
+	p = play(OP_LIST, &want, &linked[1], 1);
+	check_done("another header", &p);
+	played_free(&p);
 }
 
 /* ---- ending ---- */
@@ -1749,6 +1802,7 @@ int main(void)
 		T(filters_that_the_server_does_not_know_are_left_out),
 		T(every_failure_has_its_kind),
 		T(a_spot_pod_is_refused_by_http),
+		T(a_credential_is_for_its_own_images),
 		T(a_429_waits_for_every_window),
 		T(a_spot_pod_is_bid_for),
 		T(a_volume_pins_the_create),
