@@ -60,11 +60,16 @@ enum {
 	HELLO_SILENCE_MS = 300 * 1000,
 	HELLO_MAX_MS = 1800 * 1000,
 	HANG_DEFAULT_MS = 60 * 1000,
+	KILL_WAIT_S = 30, /* a process that does not end by then does not end at all */
 	RENEW_EVERY_MS = 5 * 1000,
 	SYNC_AGAIN_MS = 3 * 1000,
 	SYNC_PATIENCE_MS = 60 * 1000,
 	CLIENTS_MAX = 8,
 	WATCHES_MAX = 8192,
+	PROBE_PIECE = 64 << 10,
+	PROBE_MORE = 1 << 20,
+	PROBE_LEAST = 4 << 20,
+	PROBE_MOST = 64 << 20,
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
@@ -918,7 +923,7 @@ static int copy_plain(int from, int to, const char *name, const struct stat *st,
 	if (how == COPY_LINKS && linkat(from, name, to, name, 0) == 0)
 		return 0;
 	int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
+	int out = in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st->st_mode & 0777);
 	int failed = in < 0 || out < 0 || (ioctl(out, FICLONE_REQUEST, in) < 0 && copy_bytes(in, out) < 0);
 	if (!failed) {
 		fchmod(out, st->st_mode & 0777);
@@ -1000,7 +1005,7 @@ static int copy_folder(int from, int to, const char *name, mode_t mode, struct c
 	return failed ? -1 : 0;
 }
 
-static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+static int copy_listed(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
 {
 	struct stat st;
 	if (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && !files_too)
@@ -1015,6 +1020,19 @@ static int copy_entry(int from, int to, const struct dirent *e, struct copying *
 	if (files_too && S_ISLNK(st.st_mode))
 		return copy_link(from, to, e->d_name);
 	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
+}
+
+/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes: what was listed and is gone when
+ * its turn comes was never there. */
+static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
+{
+	struct stat st;
+	if (copy_listed(from, to, e, c, files_too) == 0)
+		return 0;
+	int saved = errno;
+	bool gone = saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+	errno = saved;
+	return gone ? 0 : -1;
 }
 
 /* ---- clocks, and where this pod keeps things ---- */
@@ -1245,7 +1263,8 @@ struct worker {
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
 	bool said_oom; /* since its last batch */
-	const char *killed_for; /* we killed it: why */
+	const char *killed_for; /* we killed it: why, and since when it should be gone */
+	int64_t killed_ms;
 	struct command *command;
 };
 
@@ -1311,7 +1330,7 @@ struct agent {
 	int dir_fd, home_fd;
 	const char *run, *attempt;
 	int64_t began_ms, began_s, hard_end_s, lease_end_up_s; /* the last in the pod's uptime */
-	int64_t lease_s, renewed_ms;
+	int64_t lease_s, renewed_ms, kill_wait_ms;
 	bool detached, draining, drained, idle, stopped, over, quit;
 
 	int events; /* file; -1 when it cannot be written any more */
@@ -1322,6 +1341,7 @@ struct agent {
 	struct buf spill;
 	bool events_dirty;
 	struct buf text; /* the event being written */
+	int64_t largest; /* of the files that workers made */
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
 
@@ -1527,27 +1547,43 @@ static void fatal(struct agent *a, const char *fmt, ...)
 	a->stop_due = true;
 }
 
-/* Has the volume room for a few bytes? Free space in statvfs means nothing under a quota, so it is tried. */
-static bool volume_full(struct agent *a)
+static bool write_zeros(int fd, int64_t bytes)
 {
-	char *zeros = xalloc(64 << 10);
+	char *zeros = xalloc(PROBE_PIECE);
+	bool fine = true;
+	for (; fine && bytes > 0; bytes -= PROBE_PIECE)
+		fine = write_all(fd, zeros, PROBE_PIECE) == 0;
+	fine = fine || errno == EFBIG; /* a limit of files is not one of the volume */
+	free(zeros);
+	return fine && fsync(fd) == 0;
+}
+
+/* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it is tried. */
+static bool volume_full(struct agent *a, int64_t bytes)
+{
 	int fd = openat(a->dir_fd, ".probe", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO
-			   : write_all(fd, zeros, 64 << 10) < 0 || fsync(fd) < 0;
+	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO : !write_zeros(fd, bytes);
 	if (fd >= 0)
 		close(fd);
 	unlinkat(a->dir_fd, ".probe", 0);
-	free(zeros);
 	return full;
 }
 
-/* Leaves errno as it is: callers have something to tell. */
-static void check_volume(struct agent *a)
+/* What failed is gone again, and with it what it took: there has to be room for a file like the others, or for a far larger one
+ * where it was said that there was none. Leaves errno as it is: callers have something to tell. */
+static void check_volume_for(struct agent *a, const char *words)
 {
 	int saved = errno;
-	if (!a->fatal && volume_full(a))
+	bool no_room = strstr(words, strerror(ENOSPC)) || strstr(words, strerror(EDQUOT));
+	int64_t bytes = MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST);
+	if (!a->fatal && volume_full(a, no_room ? PROBE_MOST : MIN(bytes, (int64_t)PROBE_MOST)))
 		fatal(a, "the volume is full or cannot be written");
 	errno = saved;
+}
+
+static void check_volume(struct agent *a)
+{
+	check_volume_for(a, "");
 }
 
 /* ---- log events: so many bytes a second, so many in all ---- */
@@ -1755,16 +1791,16 @@ static void job_done(struct agent *a)
 }
 
 /* On a full volume whatever is tried fails: that is this pod's end and no fault of the segment, which can be had elsewhere. */
-static bool volume_is_to_blame(struct agent *a)
+static bool volume_is_to_blame(struct agent *a, const char *words)
 {
-	check_volume(a);
+	check_volume_for(a, words);
 	return a->fatal;
 }
 
 static void segment_failed(struct agent *a, const char *batch, const char *id, int try, const char *reason,
 			   const char *error)
 {
-	if (volume_is_to_blame(a))
+	if (volume_is_to_blame(a, error))
 		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", id);
@@ -1876,6 +1912,7 @@ static void job_segment(struct agent *a, struct job *j)
 	js_int(b, "rate", j->rate);
 	js_int(b, "ms", j->ms);
 	event_end(a);
+	a->largest = MAX(a->largest, j->bytes);
 	if (a->detached)
 		lease_renew(a, a->lease_s);
 	job_done(a);
@@ -2014,7 +2051,7 @@ static void remove_in_background(const char *dir)
 /* The command has exited, and what could be kept of its outputs is. */
 static void job_command(struct agent *a, struct job *j)
 {
-	if (j->code && volume_is_to_blame(a))
+	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
@@ -2143,6 +2180,14 @@ static void kill_group(pid_t pid)
 {
 	if (pid > 0)
 		kill(-pid, SIGKILL);
+}
+
+/* Of a child that was not waited for: it may have left its group. */
+static void kill_child(pid_t pid)
+{
+	kill_group(pid);
+	if (pid > 0)
+		kill(pid, SIGKILL);
 }
 
 struct process {
@@ -2411,11 +2456,13 @@ static void worker_start(struct agent *a, struct worker *w)
 		worker_failed(a, w, strerror(errno));
 }
 
-static void worker_kill(struct worker *w, const char *why)
+static void worker_kill(struct agent *a, struct worker *w, const char *why)
 {
-	if (!w->killed_for)
+	if (!w->killed_for) {
 		w->killed_for = why;
-	kill_group(w->pid);
+		w->killed_ms = now_ms(a);
+	}
+	kill_child(w->pid);
 }
 
 /* The batch's part is over, well or not; the worker keeps nothing of it. */
@@ -2447,7 +2494,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 		error = "it speaks another protocol";
 	if (error) {
 		char *copy = xcopy(error, strlen(error));
-		kill_group(w->pid);
+		kill_child(w->pid);
 		worker_failed(a, w, copy);
 		free(copy);
 		return;
@@ -2559,7 +2606,7 @@ static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *
 	}
 	w->progress_ms = now_ms(a);
 	if (!fine)
-		worker_kill(w, "garbage");
+		worker_kill(a, w, "garbage");
 	return true;
 }
 
@@ -2640,7 +2687,7 @@ static bool worker_read_out(struct agent *a, struct worker *w, int rounds)
 		written_over(&w->line, LINE_MAX_BYTES);
 		if (w->line.len > LINE_MAX_BYTES) {
 			log_line(a, w->w, NULL, w->line.p, 200);
-			worker_kill(w, "garbage");
+			worker_kill(a, w, "garbage");
 			w->line.len = 0;
 		}
 	}
@@ -2729,6 +2776,19 @@ static void worker_exited(struct agent *a, struct worker *w, int status)
 	free(copy);
 }
 
+static void worker_give_back(struct agent *a, struct worker *w);
+static void command_exited(struct agent *a, struct worker *w, int status);
+
+/* SIGKILL does not end it: a driver or a file system holds it. That is this machine's fault and no segment's. */
+static void worker_undead(struct agent *a, struct worker *w)
+{
+	if (w->command)
+		return command_exited(a, w, SIGKILL);
+	if (w->batch)
+		worker_give_back(a, w);
+	worker_failed(a, w, "it was killed and does not end");
+}
+
 static int64_t hang_limit_ms(const struct agent *a, const struct batch *b)
 {
 	return MAX(a->hang_ms, (int64_t)(MIN(b->estimate_s, 1e6) * 10000));
@@ -2740,15 +2800,17 @@ static void worker_look(struct agent *a, struct worker *w)
 	int64_t now = now_ms(a), silent = now - w->line_ms;
 	if (w->state == WORKER_RESTARTING && now >= w->restart_ms) {
 		worker_start(a, w);
+	} else if (w->killed_for && w->pid > 0 && w->state != WORKER_FAILED && now - w->killed_ms > a->kill_wait_ms) {
+		worker_undead(a, w);
 	} else if (w->state == WORKER_LOADING && !w->killed_for &&
 		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) || now - w->began_ms > HELLO_MAX_MS)) {
-		worker_kill(w, "hang");
+		worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && !w->command && !w->killed_for) {
 		int64_t limit = hang_limit_ms(a, w->batch);
 		if (silent > limit || now - w->progress_ms > 10 * limit)
-			worker_kill(w, "hang");
+			worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for && silent > a->hang_ms) {
-		worker_kill(w, "hang");
+		worker_kill(a, w, "hang");
 	}
 }
 
@@ -3275,7 +3337,7 @@ static void worker_give_back(struct agent *a, struct worker *w)
 
 static void worker_stop(struct agent *a, struct worker *w)
 {
-	kill_group(w->pid);
+	kill_child(w->pid);
 	worker_close(w);
 	if (w->command) {
 		remove_in_background(w->command->dir);
@@ -3332,6 +3394,11 @@ static void task_env(struct agent *a, struct env *env)
 	free(final);
 }
 
+/* After what the start script is installing: packages are installed by one at a time. */
+#define TASK_RUNS                                                                                          \
+	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep 1; done; " \
+	"exec sh \"$BURST_HOME/%s.sh\""
+
 static void task_start(struct agent *a, const char *kind, const struct json *op)
 {
 	struct task *t = &a->task;
@@ -3342,7 +3409,7 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	if (setup && env_ready(a, hash))
 		return task_answer(a, kind, true, true, 0, NULL);
 	int out = -1;
-	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf("exec sh \"$BURST_HOME/%s.sh\"", kind);
+	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf(TASK_RUNS, kind);
 	*t = (struct task){ .kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a) };
 	t->until_ms = now_ms(a) + MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
 	if (setup) {
@@ -3970,7 +4037,7 @@ static void stop_work(struct agent *a)
 		free(a->deferred);
 		a->deferred = next;
 	}
-	kill_group(a->task.pid);
+	kill_child(a->task.pid);
 	kill_strays(a);
 }
 
@@ -4044,10 +4111,12 @@ static void tick(struct agent *a)
 		worker_look(a, &a->workers[i]);
 	if (a->task.kind && now > a->task.until_ms) {
 		a->task.timed_out = true;
-		kill_group(a->task.pid);
+		kill_child(a->task.pid);
 	}
+	if (a->task.kind && now > a->task.until_ms + a->kill_wait_ms)
+		task_exited(a, SIGKILL);
 	if (a->gpu_pid && now > a->gpu_until_ms)
-		kill_group(a->gpu_pid);
+		kill_child(a->gpu_pid);
 	usage_look(a);
 	look_switch(a);
 	look_detached(a);
@@ -4352,6 +4421,8 @@ static void agent_init(struct agent *a)
 	a->attempt = marker(a, "BURST_ATTEMPT");
 	a->began_ms = boot_ms();
 	a->began_s = time(NULL);
+	int64_t wait_s = atoll(env_get(&a->place.env, "BURST_KILL_WAIT_S", "0"));
+	a->kill_wait_ms = (wait_s > 0 && wait_s < KILL_WAIT_S ? wait_s : KILL_WAIT_S) * 1000;
 	lease_find(a);
 }
 

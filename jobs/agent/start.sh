@@ -165,6 +165,18 @@ is_local() {
 	[ "${BURST_VENDOR:-local}" = local ]
 }
 
+# A container that is started again in the middle of an install has packages that are half there: nothing is installed until those
+# are settled.
+apt_install() { # PACKAGE...
+	export DEBIAN_FRONTEND=noninteractive
+	bounded 300 dpkg --configure -a
+	bounded 300 apt-get -q update
+	set -- -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 install "$@"
+	bounded 600 apt-get "$@" && return
+	bounded 600 apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 -f install
+	bounded 600 apt-get "$@"
+}
+
 install_packages() { # PACKAGE...
 	is_root || return 1
 	is_local && return 1
@@ -173,9 +185,7 @@ install_packages() { # PACKAGE...
 		policy=/usr/sbin/policy-rc.d
 		[ -e "$policy" ] && policy= || printf '#!/bin/sh\nexit 101\n' >"$policy"
 		[ -z "$policy" ] || chmod 755 "$policy"
-		bounded 300 apt-get -q update
-		DEBIAN_FRONTEND=noninteractive bounded 600 apt-get -q -y --no-install-recommends \
-			-o DPkg::Lock::Timeout=120 install "$@"
+		apt_install "$@"
 		status=$?
 		[ -z "$policy" ] || rm -f "$policy"
 		return $status
@@ -318,8 +328,9 @@ tell_switch() {
 	echo "$*" >"$home/switch.new" && mv -f "$home/switch.new" "$home/switch"
 }
 
-# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. The key goes by file or stdin, and to this
-# address alone: whereto an answer leads is not followed. What guards the API refuses some tools by the name they give themselves.
+# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none, and puts the answer's body into api.reply. The key
+# goes by file or stdin, and to this address alone: whereto an answer leads is not followed. What guards the API refuses some
+# tools by the name they give themselves.
 calls_itself=burst/1
 
 write_api_files() {
@@ -352,7 +363,7 @@ via_python3() {
 	# shellcheck disable=SC2016
 	bounded 45 python3 -c '
 import sys, urllib.request, urllib.error
-method, url, auth, body, agent = sys.argv[1:6]
+method, url, auth, body, agent, reply = sys.argv[1:7]
 name, value = open(auth).read().split(": ", 1)
 class Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args):
@@ -360,20 +371,25 @@ class Stay(urllib.request.HTTPRedirectHandler):
 r = urllib.request.Request(url, data=body.encode() or None, method=method,
     headers={name: value, "Content-Type": "application/json", "User-Agent": agent})
 try:
-    print(urllib.request.build_opener(Stay).open(r, timeout=30).status)
+    got = urllib.request.build_opener(Stay).open(r, timeout=30)
 except urllib.error.HTTPError as e:
-    print(e.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself"
+    got = e
+try:
+    open(reply, "wb").write(got.read(65536))
+finally:
+    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$home/api.reply"
 }
 
 via_perl() {
 	# shellcheck disable=SC2016
 	bounded 45 perl -MHTTP::Tiny -e '
-my ($method, $url, $auth, $body, $agent) = @ARGV;
+my ($method, $url, $auth, $body, $agent, $reply) = @ARGV;
 open my $f, "<", $auth or die; my (undef, $value) = split /: /, <$f>, 2;
 my %o = (headers => {Authorization => $value, "Content-Type" => "application/json"});
 $o{content} = $body if length $body;
 my $r = HTTP::Tiny->new(agent => $agent, timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
-print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself"
+if (open my $o, ">", $reply) { print $o $r->{content} // ""; close $o }
+print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$home/api.reply"
 }
 
 via_openssl() {
@@ -395,11 +411,14 @@ via_openssl() {
 		cat "$home/api.auth"
 		printf '\r\nContent-Length: %s\r\n\r\n%s' "${#3}" "$3"
 	} | bounded 40 openssl s_client -quiet -verify_return_error -verify_hostname "$name" -servername "$name" \
-		-connect "$host" 2>>"$log" | sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p'
+		-connect "$host" 2>>"$log" | tr -d '\r' >"$home/api.answer"
+	sed '1,/^$/d' "$home/api.answer" >"$home/api.reply"
+	sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' "$home/api.answer"
 }
 
 # Asks with one tool; sets $http.
 ask() { # TOOL METHOD PATH BODY
+	rm -f "$home/api.reply"
 	http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
 	case $http in
 	[1-5][0-9][0-9]) ;;
@@ -413,6 +432,11 @@ accepted() {
 	2??) return 0 ;;
 	esac
 	return 1
+}
+
+# GraphQL says 200 to what it refuses; what it has done is in the answer.
+accepted_by_graphql() {
+	accepted && grep -q '"data"' "$home/api.reply" 2>/dev/null && ! grep -q '"errors"' "$home/api.reply"
 }
 
 tools() {
@@ -483,8 +507,13 @@ check_runpod() {
 	done
 }
 
+# True unless the last answer was a yes. That the vendor is busy or out of order is no refusal, unless it stays so.
 refuses() {
-	[ "$http" = 000 ] || refused=1
+	case $http in
+	000) ;;
+	401 | 403 | 404 | 405 | 409 | 410) refused=1 ;;
+	*) [ "$round" -lt 8 ] || refused=1 ;; # some three minutes
+	esac
 	! accepted
 }
 
@@ -497,18 +526,30 @@ end_runpod_once() { # TOOL
 	refuses || return 0
 	# GraphQL may be gone
 	ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}"
-	accepted && ! grep -q '"errors"' "$home/api.reply" 2>/dev/null && return
+	accepted_by_graphql && return
 	# a stopped pod still costs its disk, and cannot ask again: only where nothing better is allowed
 	[ -n "$refused" ] || return
 	ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}'
 	accepted && return
 	ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}"
-	accepted && ! grep -q '"errors"' "$home/api.reply" 2>/dev/null
+	accepted_by_graphql
+}
+
+# Seconds until the next round: few at first, since it bills meanwhile; pods that end together do not all ask together.
+pause_of_round() {
+	longest=${BURST_SWITCH_PAUSE_S:-60}
+	pause=$((round < 6 ? 1 << round : 60))
+	[ -z "$ended" ] && [ "$pause" -lt "$longest" ] || pause=$longest
+	echo $((pause + (seed >> round % 32 & 1)))
 }
 
 end_runpod() {
+	round=0
+	seed=$(printf %s "$BURST_ATTEMPT" | cksum 2>/dev/null)
+	seed=${seed%% *}
+	is_number "$seed" || seed=0
 	while :; do
-		ended=
+		ended='' round=$((round + 1))
 		http=000 way=
 		for way in $(tools); do
 			end_runpod_once "$way" && ended=1 && break
@@ -524,7 +565,7 @@ end_runpod() {
 			install_after=$(($(date +%s) + 600))
 			install_in_turn curl ca-certificates >>"$log" 2>&1 &
 		}
-		sleep "${BURST_SWITCH_PAUSE_S:-60}"
+		sleep "$(pause_of_round)"
 	done
 }
 

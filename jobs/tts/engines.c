@@ -5,7 +5,8 @@
 
 /* Debian packages are kept as files on the volume, one folder per release and architecture, so that
  * the next container installs them without the network. A library that is there already ends it at
- * once. */
+ * once. Something else may be installing: the image's own start, or ours, which wants curl; apt does
+ * not wait for all that it locks. An install that was cut off has to be settled first. */
 static const char espeak_install[] =
 	"have() {\n"
 	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
@@ -19,22 +20,28 @@ static const char espeak_install[] =
 	"apt-get' >&2; exit 1; }\n"
 	"[ \"$(id -u)\" = 0 ] || { echo 'espeak-ng is missing and only root can install it' >&2; "
 	"exit 1; }\n"
-	"export DEBIAN_FRONTEND=noninteractive\n"
+	"export LC_ALL=C DEBIAN_FRONTEND=noninteractive\n"
 	"release=$(. /etc/os-release; echo \"$ID-$VERSION_ID\")-$(dpkg --print-architecture)\n"
 	"debs=${BURST_VOLUME:-/var/cache/burst}/debs/$release/espeak-ng\n"
 	"log=$(mktemp) || exit 1\n"
 	"trap 'rm -f \"$log\"' EXIT\n"
-	"if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb >\"$log\" 2>&1 && have && exit 0; "
-	"fi\n"
 	"get() {\n"
+	"	timeout 120 dpkg --configure -a\n"
+	"	if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb && have && return; fi\n"
 	"	timeout 120 apt-get -q -o Acquire::Retries=2 update &&\n"
 	"	mkdir -p /tmp/burst-debs/partial &&\n"
 	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o "
 	"APT::Keep-Downloaded-Packages=true \\\n"
 	"		-o Dir::Cache::archives=/tmp/burst-debs -o APT::Sandbox::User=root \\\n"
+	"		-o DPkg::Lock::Timeout=120 \\\n"
 	"		install --no-install-recommends espeak-ng\n"
 	"}\n"
-	"if ! get >\"$log\" 2>&1; then tail -n 5 \"$log\" >&2; exit 1; fi\n"
+	"end=$(($(date +%s) + 120))\n"
+	"until get >\"$log\" 2>&1; do\n"
+	"	grep -qE 'Could not get lock|Unable to lock|locked by another' \"$log\" &&\n"
+	"		[ \"$(date +%s)\" -lt \"$end\" ] || { tail -n 5 \"$log\" >&2; exit 1; }\n"
+	"	sleep 2\n"
+	"done\n"
 	"have || { echo 'espeak-ng was installed and is still not found' >&2; exit 1; }\n"
 	"if [ ! -e \"$debs/.done\" ] && mkdir -p \"$debs.$$\" && cp /tmp/burst-debs/*.deb "
 	"\"$debs.$$\" 2>/dev/null; then\n"

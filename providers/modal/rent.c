@@ -78,8 +78,9 @@ static void set_resources(const struct rent_request *rent, Modal__Client__Resour
 	r->milli_cpu = (uint32_t)cores * 1000;
 	r->memory_mb = (uint32_t)memory_gb * 1024;
 	/* what is used beyond the request is billed: a pod must not cost more than its offer said */
-	r->has_milli_cpu_max = true;
+	r->has_milli_cpu_max = r->has_memory_mb_max = true;
 	r->milli_cpu_max = r->milli_cpu;
+	r->memory_mb_max = r->memory_mb;
 }
 
 struct tags {

@@ -260,6 +260,105 @@ test_hang_is_ended() {
 	equal good "$(count '"ev":"segment".*"ok":true')" 2
 }
 
+test_hang_outside_of_its_group() {
+	cat >"$dir/worker.py" <<-'E'
+		import os, time
+		print('{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":8}', flush=True)
+		input()
+		child = os.fork()
+		os.setpgid(child or 0, child or 0)
+		if child:
+		    os.setpgid(0, child)
+		time.sleep(1000)
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec python3 $dir/worker.py\",\"hang_s\":1}"
+	batch b1 q1
+	expect '"ev":"worker","w":0,"state":"exited","code":137,"error":"hang"'
+	expect '"id":"b1","state":"retry".*"reason":"hang"'
+}
+
+# WORKERS: each is followed by a tracer, which never looks at what becomes of it. Killed, it stays, as one that a driver holds.
+# Fails where nothing may trace here.
+start_undead() {
+	echo "BURST_KILL_WAIT_S='1'" >>"$BURST_HOME/env"
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	for _ in $(seq 200); do
+		[ -z "$(serve_pid)" ] && break
+		sleep 0.05
+	done
+	attach 0
+	cat >"$dir/worker.py" <<-'E'
+		import ctypes, os, sys, time
+		libc = ctypes.CDLL(None, use_errno=True)
+		def undead():
+		    ready, told = os.pipe()
+		    me, child = os.getpid(), os.fork()
+		    if child == 0:
+		        os.setpgid(0, 0)
+		        os.read(ready, 1)
+		        traces = libc.ptrace(0x4206, me, None, None) == 0
+		        print('undead' if traces else 'nothing may trace here', file=sys.stderr, flush=True)
+		        time.sleep(1000)
+		    libc.prctl(0x59616D61, child, 0, 0, 0)
+		    os.write(told, b'x')
+		    time.sleep(1000)
+		if len(sys.argv) > 1:
+		    undead()
+		print('{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":8}', flush=True)
+		input()
+		undead()
+	E
+	tell "{\"op\":\"start\",\"workers\":$1,\"worker\":\"exec python3 $dir/worker.py\",\"hang_s\":1}"
+}
+
+test_worker_that_does_not_die() {
+	start_undead 2
+	batch b1 q1
+	expect '"line":"(undead|nothing may trace here)"'
+	grep -q '"line":"nothing may' "$said" && { echo "skipped: nothing may trace here"; return 0; }
+	expect '"ev":"worker","w":.,"state":"failed","error":"it was killed and does not end"'
+	refuse '"ev":"fatal"'
+	expect '"id":"b1","state":"started"' 2 # by the other one
+	expect '"ev":"worker","w":.,"state":"failed","error":"it was killed and does not end"' 2
+	expect '"ev":"fatal","error":"no worker can be kept running: it was killed and does not end"'
+	refuse '"ev":"segment"'
+}
+
+test_worker_that_does_not_die_detached() {
+	start_undead 1
+	batch b1 q1
+	tell '{"op":"handover","lease_s":20}'
+	expect '"line":"(undead|nothing may trace here)"'
+	grep -q '"line":"nothing may' "$said" && { echo "skipped: nothing may trace here"; return 0; }
+	detach
+	for _ in $(seq 400); do
+		[ -e "$BURST_HOME/end" ] && break
+		sleep 0.05
+	done
+	grep -q 'does not end' "$BURST_HOME/end" || fail 'it holds its pod'
+	attach 0
+}
+
+test_command_that_does_not_die() {
+	start_undead 0
+	tell '{"op":"start","workers":1,"command":true,"hang_s":1}'
+	tell "{\"op\":\"batch\",\"id\":\"b1\",\"segments\":[{\"id\":\"c1\",\"run\":\"exec python3 $dir/worker.py command\"},{\"id\":\"c2\",\"run\":\"exit 5\"}]}"
+	expect '"line":"(undead|nothing may trace here)"'
+	grep -q '"line":"nothing may' "$said" && { echo "skipped: nothing may trace here"; return 0; }
+	expect '"id":"c1".*"code":137.*"error":"it was silent for too long and was ended"'
+	expect '"id":"c2".*"code":5'
+	expect '"ev":"idle"'
+}
+
+test_setup_that_does_not_die() {
+	start_undead 0
+	tell "{\"op\":\"setup\",\"hash\":\"h1\",\"script\":\"exec python3 $dir/worker.py setup\",\"timeout_s\":3}"
+	expect '"line":"(undead|nothing may trace here)"'
+	grep -q '"line":"nothing may' "$said" && { echo "skipped: nothing may trace here"; return 0; }
+	expect '"ev":"setup","ok":false.*"error":"it took too long; '
+}
+
 test_out_of_memory_halves() {
 	start 1 '"OOM_OVER":"2"'
 	batch b1 q1 q2 q3 q4 q5 q6 q7 q8
@@ -385,6 +484,18 @@ test_setup_once() {
 }
 
 # What failed is forgotten once it has succeeded, and nothing else makes up for it.
+test_install_waits_for_the_start_scripts() {
+	mkdir "$BURST_HOME/installing"
+	tell '{"op":"install","script":"[ ! -e \"$BURST_HOME/installing\" ]"}'
+	for _ in $(seq 200); do
+		[ -e "$BURST_HOME/install.sh" ] && break
+		sleep 0.05
+	done
+	sleep 0.5
+	rmdir "$BURST_HOME/installing"
+	expect '"ev":"install","ok":true'
+}
+
 test_install_again() {
 	tell '{"op":"install","script":"exit 1"}'
 	tell '{"op":"install","script":"true"}'
@@ -563,9 +674,9 @@ test_no_volume() {
 	expect '"ev":"error"'
 }
 
-# A fresh pod whose volume is of one megabyte, at $full; fails where none can be made.
+# A fresh pod whose volume is of one megabyte (or MEGABYTES), at $full; fails where none can be made.
 pod_with_little_room() {
-	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o size=1m none "$dir/full" 2>/dev/null || return
+	[ "$(id -u)" = 0 ] && mkdir -p "$dir/full" && mount -t tmpfs -o "size=${1:-1}m" none "$dir/full" 2>/dev/null || return
 	detach
 	for pid in $(serve_pid); do kill "$pid"; done
 	full=$dir/full
@@ -608,6 +719,57 @@ test_volume_fills_up_under_a_worker() {
 	tell '{"op":"note","text":"after it"}'
 	expect '"after it"'
 	refuse '"ev":"segment"'
+	leave_little_room
+}
+
+# ... also of one that takes away what it could not write whole, so that there is room again for what is small.
+untidy_worker() { # WORDS [BYTES that it keeps of the first segment]
+	cat >"$dir/worker.sh" <<-E
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":1}'
+		read -r batch
+		if [ -n "$2" ]; then
+			head -c "$2" /dev/zero >"\$BURST_OUT/q1.wav"
+			echo '{"segment":"q1","ok":true,"file":"q1.wav"}'
+			echo '{"batch":"b1","done":true}'
+			read -r batch
+		fi
+		cat /dev/zero >"\$BURST_OUT/q2.wav.tmp" 2>/dev/null
+		rm "\$BURST_OUT/q2.wav.tmp"
+		echo '{"segment":"q2","ok":false,"error":"$1"}'
+		echo '{"batch":"b2","done":true}'
+		read -r batch
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+}
+
+test_volume_fills_up_and_is_tidied() {
+	pod_with_little_room || return 0
+	untidy_worker 'it could not be written'
+	batch b2 q2
+	expect '"ev":"fatal","error":"the volume is full'
+	leave_little_room
+	pod_with_little_room 16
+	untidy_worker 'q2.wav.tmp: No space left on device'
+	batch b2 q2
+	expect '"ev":"fatal","error":"the volume is full'
+	leave_little_room
+	pod_with_little_room 16
+	untidy_worker 'it could not be written' 9000000 # there is room for 7 MB more
+	batch b1 q1
+	expect '"id":"q1".*"ok":true'
+	batch b2 q2
+	expect '"ev":"fatal","error":"the volume is full'
+	refuse '"ok":false'
+	leave_little_room
+}
+
+test_a_segment_that_cannot_be_had_is_no_fault_of_the_volume() {
+	pod_with_little_room 16 || return 0
+	untidy_worker 'it cannot say that'
+	batch b2 q2
+	expect '"id":"q2".*"ok":false,"reason":"worker","error":"it cannot say that"'
+	expect '"id":"b2","state":"done"'
+	refuse '"ev":"fatal"'
 	leave_little_room
 }
 

@@ -166,6 +166,29 @@ check 'a difference' "$(listing "$V/code/t4")" "$(listing "$top/new")"
 check 'the base is as it was' "$(listing "$V/code/t1")" "$(listing "$top/src")"
 check 'what did not change is shared' "$(stat -c %i "$V/code/t4/big")" "$(stat -c %i "$V/code/t1/big")"
 
+# ---- ... where workers of an earlier run are at work in the base: what they write beside the code comes and goes
+mkdir -p "$top/busy/cache"
+for i in $(seq 200); do echo "$i" >"$top/busy/cache/keep$i"; done
+tar -C "$top/busy" -cf - . | "$AGENT" tree --dir code --id busy >/dev/null
+perl -e 'my ($d, $n) = (@ARGV, 0);
+	while (-d $d) {
+		$n = ($n + 1) % 50;
+		open my $f, ">", "$d/t.$n" or next;
+		close $f;
+		mkdir "$d/dir.$n";
+		rename "$d/t.$n", "$d/c.$n";
+		rmdir "$d/dir.$n";
+	}' "$V/code/busy/cache" &
+busy=$!
+made=0
+for i in $(seq 40); do
+	head -c 10240 /dev/zero | "$AGENT" tree --dir code --id "of-busy$i" --base busy >/dev/null 2>>"$top/of-busy" &&
+		[ "$(cat "$V/code/of-busy$i"/cache/keep* | sha256sum)" = "$(cat "$top"/busy/cache/keep* | sha256sum)" ] && made=$((made + 1))
+done
+kill "$busy"
+check "a base that changes ($(sort -u "$top/of-busy" | head -n 1))" "$made" 40
+rm -rf "$V"/code/busy "$V"/code/of-busy*
+
 # ---- a stream that was put on the volume beforehand, in parts
 stage() { # stage FILE NAME: in parts of a megabyte
 	mkdir -p "$V/staged"

@@ -74,4 +74,42 @@ if command -v python3 >/dev/null; then
 	check 'the example of PROTOCOL.md' "$(bytes s) $(sed 's/ //g' "$top/said" | tail -n 2 | tr '\n' ' ')" \
 		'8044 {"segment":"s","ok":true,"file":"s.wav"} {"batch":"b1","done":true} '
 fi
+
+# Its packages, on a pod where somebody else is installing some: apt says so and gives up, except for the last of its locks.
+# LOCKED (how often apt-get finds a lock) WORDS
+install_it() {
+	rm -rf "$top/apt" "$top/volume"
+	mkdir -p "$top/apt/bin" "$top/volume"
+	echo 0 >"$top/apt/updates"
+	cat >"$top/apt/bin/apt-get" <<-END
+		#!/bin/sh
+		case " \$* " in
+		*' update '*)
+			n=\$(cat "$top/apt/updates")
+			echo \$((n + 1)) >"$top/apt/updates"
+			[ "\$n" -ge $1 ] || { echo "E: $2"; exit 100; }
+			;;
+		*' install '*)
+			[ -e "$top/apt/settled" ] || { echo "E: dpkg was interrupted"; exit 100; }
+			: >"$top/apt/espeak-ng"
+			;;
+		esac
+	END
+	printf '#!/bin/sh\n[ "$1" != --configure ] || : >"%s"\necho amd64\n' "$top/apt/settled" >"$top/apt/bin/dpkg"
+	printf '#!/bin/sh\necho 0\n' >"$top/apt/bin/id"
+	chmod 755 "$top"/apt/bin/*
+	"$KIT_PRINT" install espeak | sed "s#/[^ ]*/libespeak#$top/apt/libespeak#g; s#command -v espeak-ng#[ -e '$top/apt/espeak-ng' ]#; s#/tmp/burst-debs#$top/apt/debs#g" \
+		>"$top/install.sh"
+	PATH=$top/apt/bin:$PATH BURST_VOLUME=$top/volume sh "$top/install.sh" >"$top/said" 2>&1
+	echo "status $? updates $(cat "$top/apt/updates") words $(grep -c "$2" "$top/said")"
+}
+
+KIT_PRINT=${KIT_PRINT:-$here/build/e2e/kit_print}
+if [ -x "$KIT_PRINT" ]; then
+	check 'packages while others are installed' \
+		"$(install_it 2 'Could not get lock /var/lib/apt/lists/lock. It is held by process 123 (apt-get)')" 'status 0 updates 3 words 0'
+	check 'packages without a network' "$(install_it 9 'Temporary failure resolving')" 'status 1 updates 1 words 1'
+else
+	echo "skipped: the packages of espeak (no $KIT_PRINT: make check-agent)"
+fi
 [ $fails = 0 ]

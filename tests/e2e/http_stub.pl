@@ -1,11 +1,20 @@
 # A vendor's API for start scripts: perl http_stub.pl PORTFILE LOG CODES. Writes its port to PORTFILE, then for each request
 # a line "METHOD PATH AUTHORIZATION BODY" to LOG, and what the client calls itself to LOG.agents. CODES is a file of
-# "METHOD PATH-REGEX STATUS [LOCATION]" lines, read again each time. Python's own name is refused, as by what guards RunPod's API.
+# "METHOD PATH-REGEX STATUS[,STATUS..] [LOCATION]" lines, read again each time (several: for the first, the second ... such request
+# that LOG has, the last for all others); what stands in CODES.reply (else {}) is the body of answers. Python's own name is refused, as by what guards RunPod's API.
 use strict;
 use warnings;
 use IO::Socket::INET;
 
 my ($portfile, $log, $codes) = @ARGV;
+
+sub nth {
+	my ($method, $re, @statuses) = @_;
+	my $n = 0;
+	if (open my $l, '<', $log) { while (<$l>) { $n++ if /^$method $re / } close $l }
+	return $statuses[$n < $#statuses ? $n : $#statuses];
+}
+
 my $server = IO::Socket::INET->new(Listen => 20, LocalAddr => '127.0.0.1', ReuseAddr => 1) or die "listen: $!";
 open my $p, '>', "$portfile.new" or die;
 print $p $server->sockport;
@@ -28,7 +37,7 @@ while (my $c = $server->accept) {
 	open my $f, '<', $codes or die;
 	while (<$f>) {
 		my ($m, $re, $s, $to) = split;
-		if ($m eq $method && $path =~ /^$re$/) { $status = $s; $location = "Location: $to\r\n" if $to; last }
+		if ($m eq $method && $path =~ /^$re$/) { $status = nth($m, $re, split /,/, $s); $location = "Location: $to\r\n" if $to; last }
 	}
 	close $f;
 	$status = 403 if $agent =~ /^Python-urllib/;
@@ -39,6 +48,7 @@ while (my $c = $server->accept) {
 	print $l "$method $path $auth $body\n";
 	close $l;
 	my $text = $status == 204 ? '' : '{}';
+	if ($text && open my $r, '<', "$codes.reply") { local $/; $text = <$r>; close $r }
 	print $c "HTTP/1.1 $status X\r\n${location}Content-Length: " . length($text) . "\r\nConnection: close\r\n\r\n$text";
 	close $c;
 }

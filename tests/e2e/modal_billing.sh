@@ -98,9 +98,16 @@ c_rates_of_ones_own() {
 	is "$(json '.[0].price_usd_hour')" "$(jq -n '3.60 + 4 * 0.72 + 16 * 0.036')" "its price"
 	about "$(json '.[0].cost_vendor_usd')" "$(jq -n "$(json '.[0].billed_vendor_s') * $(json '.[0].price_usd_hour') / 3600")" 0.00002 "dollars at those prices"
 }
-c_more_than_was_asked_for() { # Modal bills what is used; that is no fault of the bill
+c_more_than_was_asked_for() { # Modal bills what is used: it cannot use more
 	rendered
 	md_control sandboxes/"$BOX" '{"quirks":{"used_gib":1000}}' >/dev/null
+	reconciled 0 agrees "^agrees$LATER\$"
+	as_billed
+	is "$(json '.[0] | .cost_vendor_usd <= .price_usd_hour * .billed_seconds / 3600')" true "its price is the most that it costs"
+}
+c_rates_have_changed() { # that is no fault of the bill
+	rendered
+	md_control settings '{"rates":{"CPU":7.2,"Memory":0.72}}' >/dev/null
 	reconciled 0 agrees "^agrees; \\\$0\\.[0-9]+ of it is for cores and memory used above what was asked for, or rates that have changed, billed beside the price$LATER\$"
 	as_billed
 	is "$(json '.[0].cost_beside_usd > 0')" true "beside"
@@ -135,7 +142,7 @@ c_a_better_gpu() { # at the price of the one that was asked for
 }
 t_what_is_billed() {
 	command -v sqlite3 >/dev/null || { skip "no sqlite3"; return; }
-	cases c_counted c_from_its_start c_seconds_alone c_hours_of_the_app c_rates_of_ones_own c_more_than_was_asked_for c_too_much c_keys c_a_better_gpu
+	cases c_counted c_from_its_start c_seconds_alone c_hours_of_the_app c_rates_of_ones_own c_more_than_was_asked_for c_rates_have_changed c_too_much c_keys c_a_better_gpu
 }
 
 # ---- how they end ----

@@ -76,8 +76,8 @@ gone_within() {
 	took=$(($(date +%s) - since))
 }
 
-until_true() { # COMMAND...: at most 15 s
-	for _ in $(seq 150); do
+until_true() { # COMMAND...: at most 30 s
+	for _ in $(seq 300); do
 		"$@" 2>/dev/null && return 0
 		sleep 0.1
 	done
@@ -276,13 +276,14 @@ only_tools() {
 }
 
 # The script itself adds the system's folders to PATH: in these tests it must not find them.
-runpod() { # CODES...
+runpod() { # CODES... [NAME=VALUE...]
 	[ -n "$api" ] || start_api
-	printf '%s\n' "$@" >"$top/codes"
+	printf '%s\n' "$@" | grep -v '^[A-Z_]*=' >"$top/codes"
 	: >"$top/requests"
-	sed "s|^PATH=.*|PATH=\$PATH|" "$SCRIPT" >"$top/start.sh"
+	sed "s|^PATH=.*|PATH=\$PATH|; s|/usr/sbin/policy-rc.d|$top/policy-rc.d|" "$SCRIPT" >"$top/start.sh"
 	SCRIPT=$top/start.sh
-	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="http://127.0.0.1:$api" BURST_SWITCH_PAUSE_S=1
+	pod runpod 60 60 RUNPOD_POD_ID=pod7x RUNPOD_API_KEY=rpa_secret BURST_API_URL="http://127.0.0.1:$api" BURST_SWITCH_PAUSE_S=1 \
+		$(printf '%s\n' "$@" | grep '^[A-Z_]*=')
 	SCRIPT=$here/jobs/agent/start.sh
 }
 
@@ -353,6 +354,33 @@ test_runpod_refuses_the_tool() {
 	POD_PATH=
 }
 
+# An apt whose last run was cut off by an end of the container.
+test_install_was_cut_off() {
+	only_tools
+	: >"$top/half" >"$top/unmet"
+	rm -f "$farm/apt-get" "$farm/dpkg" "$farm/id" "$farm/curl"
+	printf '#!/bin/sh\necho 0\n' >"$farm/id"
+	printf '#!/bin/sh\n[ "$*" != "--configure -a" ] || rm -f "%s"\n' "$top/half" >"$farm/dpkg"
+	cat >"$farm/apt-get" <<-END
+		#!/bin/sh
+		[ ! -e "$top/half" ] || { echo "E: dpkg was interrupted, you must manually run 'dpkg --configure -a'"; exit 100; }
+		case " \$* " in
+		*' update '*) exit 0 ;;
+		*' -f install ') rm -f "$top/unmet" ;;
+		esac
+		[ ! -e "$top/unmet" ] || { echo "E: Unmet dependencies."; exit 100; }
+		ln -sf "$(command -v curl)" "$farm/curl"
+	END
+	chmod 755 "$farm/id" "$farm/dpkg" "$farm/apt-get"
+	runpod 'GET /v2/pods/pod7x 200'
+	until_true test -e "$dir/home/switch"
+	until_true grep -q '^unproven http 200 curl' "$dir/home/switch"
+	check 'what is left of it' "$(ls "$top/half" "$top/unmet" "$top/policy-rc.d" 2>/dev/null)" ''
+	kill -9 $pid
+	rm -f "$farm/curl" "$farm/id" "$farm/dpkg" "$farm/apt-get"
+	POD_PATH=
+}
+
 test_openssl_says_who_it_is() {
 	only_tools
 	printf '#!/bin/sh\ncat >>"%s/openssl.said"\nprintf "HTTP/1.1 200 OK\\r\\n"\n' "$top" >"$farm/openssl"
@@ -394,6 +422,87 @@ test_runpod_refused() {
 	until_true asked '^POST /graphql .*podStop' 2
 	until_true grep -q '^bad ending this pod is refused: http 500 curl' "$dir/home/switch"
 	kill -9 $pid
+	POD_PATH=
+}
+
+# An openssl that reads the request and answers as the codes say; TLS itself is the next test's subject.
+made_up_openssl() {
+	cat >"$farm/openssl" <<-END
+		#!/bin/sh
+		read -r method path rest
+		while read -r line && [ "\$line" != "\$(printf '\r')" ]; do :; done
+		read -r body
+		echo "\$method \$path - \$body" >>"$top/requests"
+		code=\$(sed -n "s|^\$method \$path \([0-9]*\)\$|\1|p" "$top/codes")
+		printf 'HTTP/1.1 %s X\r\nNel: {"data":1,"errors":0}\r\n\r\n' "\$code"
+		cat "$top/codes.reply"
+	END
+	chmod 755 "$farm/openssl"
+}
+
+# That the vendor is busy or out of order for a while is no reason to stop, which costs the disk and leaves nobody to ask again.
+test_runpod_is_busy() {
+	only_tools curl
+	for busy in 429 503; do
+		runpod 'GET /v2/pods/pod7x 200' "DELETE /v2/pods/pod7x $busy,204" "POST /v2/pods/pod7x/action $busy" "POST /graphql $busy"
+		until_true grep -q '^unproven' "$dir/home/switch"
+		echo over >"$dir/home/end"
+		until_true grep -q '^ok http 204 curl' "$dir/home/switch"
+		check "DELETE after $busy" "$(grep -c '^DELETE' "$top/requests")" 2
+		check "asked to stop after $busy" "$(grep -c 'stop\|podStop' "$top/requests")" 0
+		kill -9 $pid
+	done
+	# but where it stays so
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500,500,500,500,500,500,500,500,200' 'POST /graphql 500' \
+		BURST_SWITCH_PAUSE_S=0
+	until_true grep -q '^unproven' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true asked '{"action":"stop"}'
+	asked '^DELETE' 8 || fail 'it gave up at once'
+	until_true grep -q '^ok http 200 curl' "$dir/home/switch"
+	kill -9 $pid
+	POD_PATH=
+}
+
+# One refusal of everything, as of a vendor that is restarted, costs seconds and not a minute.
+test_runpod_is_away_for_a_moment() {
+	only_tools curl
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 503,503,204' 'POST /v2/pods/pod7x/action 503' 'POST /graphql 503' \
+		BURST_SWITCH_PAUSE_S=60
+	until_true grep -q '^unproven' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true asked '^DELETE'
+	until_true asked '^DELETE' 2
+	until_true grep -q '^ok http 204 curl' "$dir/home/switch" # the pauses are 2 and 4 s, and one more at most
+	check 'DELETE' "$(grep -c '^DELETE' "$top/requests")" 3
+	kill -9 $pid
+	POD_PATH=
+}
+
+# GraphQL refuses with a 200: only what it says in the body tells. A pod that may stop itself and no more does that.
+test_runpod_graphql_refuses() {
+	for tool in curl wget python3 perl openssl; do
+		command -v $tool >/dev/null || continue
+		only_tools $tool
+		url=
+		[ $tool != openssl ] || { made_up_openssl; url=BURST_API_URL=https://localhost:1; }
+		echo '{"errors":[{"message":"not allowed"}],"data":{"podTerminate":null,"podStop":null}}' >"$top/codes.reply"
+		runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 403' 'POST /v2/pods/pod7x/action 403' 'POST /graphql 200' $url
+		until_true grep -q "^unproven http 200 $tool" "$dir/home/switch"
+		echo over >"$dir/home/end"
+		until_true asked '^POST /graphql .*podStop'
+		asked '^POST /v2/pods/pod7x/action .*{"action":"stop"}' || fail "no stop was asked for by $tool"
+		until_true grep -q "^bad ending this pod is refused: http 200 $tool" "$dir/home/switch"
+		grep -q 'switch: ok' "$dir/home/start.log" && fail "errors were taken for success ($tool)"
+		: >"$top/codes.reply"
+		again=$(grep -c podStop "$top/requests")
+		until_true asked podStop $((again + 2))
+		grep -q 'switch: ok' "$dir/home/start.log" && fail "nothing was taken for success ($tool)"
+		echo '{"data":{"podTerminate":null}}' >"$top/codes.reply"
+		until_true grep -q "^ok http 200 $tool" "$dir/home/switch"
+		kill -9 $pid
+		rm -f "$farm/openssl" "$top/codes.reply"
+	done
 	POD_PATH=
 }
 

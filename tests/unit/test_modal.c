@@ -473,7 +473,7 @@ static void test_rent(void **state)
 	assert_int_equal(d->resources->milli_cpu, 4000);
 	assert_int_equal(d->resources->milli_cpu_max, 4000);
 	assert_int_equal(d->resources->memory_mb, 16384);
-	assert_false(d->resources->has_memory_mb_max);
+	assert_int_equal(d->resources->memory_mb_max, 16384);
 	assert_int_equal(d->resources->gpu_config->count, 2);
 	assert_string_equal(d->resources->gpu_config->gpu_type, "L40S");
 	assert_in_range(d->timeout_secs, 3600 + 110, 3600 + 121);
@@ -507,6 +507,7 @@ static void test_rent(void **state)
 	assert_int_equal(c2->definition->resources->milli_cpu, 2000);
 	assert_int_equal(c2->definition->resources->milli_cpu_max, 2000);
 	assert_int_equal(c2->definition->resources->memory_mb, 5120);
+	assert_int_equal(c2->definition->resources->memory_mb_max, 5120);
 	assert_int_equal(c2->definition->timeout_secs, 86400);
 	assert_string_equal(c2->definition->scheduler_placement->regions[0], "us-east");
 	played_free(&p);

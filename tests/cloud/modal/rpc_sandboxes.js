@@ -55,6 +55,8 @@ function check_definition(def) {
 	if (def.entrypointArgs.reduce((n, arg) => n + Buffer.byteLength(arg) + 1, 0) > ARGS_MAX_BYTES) throw invalid('Total length of entrypoint arguments is too long');
 	if (!def.networkAccess || !def.networkAccess.networkAccessType) throw invalid('network_access is missing');
 	if (def.resources && def.resources.ephemeralDiskMb) throw invalid('ephemeral_disk is not supported for sandboxes');
+	for (const [what, asked, most] of [['memory', 'memoryMb', 'memoryMbMax'], ['CPU', 'milliCpu', 'milliCpuMax']])
+		if (def.resources && def.resources[most] && def.resources[most] < def.resources[asked]) throw invalid(`The ${what} limit is below the request`);
 	if (def.idleTimeoutSecs === 0) throw invalid('idle_timeout_secs must be positive');
 	if (def.readinessProbe && !def.readinessProbe.intervalMs) throw invalid('readiness_probe: interval_ms is missing');
 }
@@ -94,6 +96,7 @@ function create({ world, message, does }) {
 		gpu: gpu_of(resources.gpuConfig, world.settings),
 		cpu: (resources.milliCpu || 125) / 1000,
 		memory_gib: (resources.memoryMb || 128) / 1024,
+		memory_max_gib: resources.memoryMbMax ? resources.memoryMbMax / 1024 : Infinity,
 		timeout_s: def.timeoutSecs,
 		idle_s: def.idleTimeoutSecs,
 		workdir: def.workdir || image.workdir,

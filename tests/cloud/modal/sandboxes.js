@@ -6,7 +6,7 @@
 //   stuck "QUEUED"|"SCHEDULED"   unlisted_ms the list lacks it so long   schedule_ms   no_tunnel   tls_only no raw tunnel
 //   door, drop_after_bytes, drop_times   deaf_ms the tunnel's connections are reset so long   reset_conns N the first N are
 //   preempt_after_ms   evict_after_ms   init_failure TEXT   term_ms the end takes so long   lose_unsynced its end commits no
-//   volume   fail_sync   gpu_got the GPU that it really gets   no_gpu   used_gib more memory than was asked for
+//   volume   fail_sync   gpu_got the GPU that it really gets   no_gpu   used_gib wants more memory than was asked for
 
 const { EventEmitter } = require('events');
 const fs = require('fs');
@@ -386,9 +386,9 @@ class Sandboxes {
 		if (sb.ended_ms) sb.ended_ms += to_s * 1000;
 	}
 
-	// What was used counts where it is more than what was asked for.
+	// What was used counts where it is more than what was asked for; what would use more than it may is killed.
 	memory_gib(sb) {
-		return Math.max(sb.memory_gib, sb.quirks.used_gib || 0);
+		return Math.max(sb.memory_gib, Math.min(sb.quirks.used_gib || 0, sb.memory_max_gib));
 	}
 
 	usage(sb) {
