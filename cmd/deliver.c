@@ -4,34 +4,37 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/guard.h"
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "config/write.h"
+#include "deliver_folder.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
+#include "volume_gc.h"
 
 enum { REPLY_MAX_BYTES = 16 << 20 };
-
-struct output {
-	char *name, *path; /* path: on the volume; NULL: it is not there */
-	char sha256[SHA256_HEX];
-};
 
 struct delivery {
 	struct launch *l;
 	const struct section *conf;
-	struct output *outputs;
+	struct manifest was; /* of the output folder, as the render left it */
+	struct deliver_output *outputs;
 	size_t count, cap, missing;
-	char provider[PROVIDER_NAME_MAX]; /* whose volume has most of the outputs */
+	struct volume_row *volumes; /* all that are known */
+	size_t volume_count;
+	char provider[PROVIDER_NAME_MAX]; /* whose volume has the outputs; "": nobody's */
+	struct pod_row pod;		  /* the one that path_there() asked for last */
+	bool pod_counts;		  /* the volume has what it rendered */
+	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
+	int64_t spent_microusd; /* on a pod that could not deliver */
 	char fact[64], state[SHA256_HEX];
 };
 
@@ -56,7 +59,9 @@ static void delivery_free(struct delivery *d)
 		free(d->outputs[i].name);
 		free(d->outputs[i].path);
 	}
+	manifest_free(&d->was);
 	free(d->outputs);
+	free(d->volumes);
 	free(d->dir);
 	free(d->config);
 }
@@ -68,14 +73,31 @@ static inline void delivery_free_cleanup(struct delivery *d)
 
 /* ---- what there is to deliver ---- */
 
-static struct output *add_output(struct delivery *d, const char *name, const char *sha256)
+static struct deliver_output *add_output(struct delivery *d, const char *name, const char *sha256)
 {
 	GROW(d->outputs, d->count, d->cap);
-	struct output *o = &d->outputs[d->count++];
+	struct deliver_output *o = &d->outputs[d->count++];
 
-	*o = (struct output){.name = xstrdup(name)};
+	*o = (struct deliver_output){.name = xstrdup(name)};
 	COPY_TEXT(o->sha256, sha256);
 	return o;
+}
+
+/* Is what this pod rendered on the volume that the delivery's pod will have? */
+static bool pod_counts(struct delivery *d, const struct pod_row *pod)
+{
+	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
+
+	if (strcmp(pod->volume_name, volume) || (d->provider[0] && strcmp(pod->provider, d->provider)) ||
+	    volume_gc_took(d->l->ctx->store, pod->run, pod->provider, pod->volume_id))
+		return false;
+	for (size_t i = 0; i < d->volume_count; i++)
+		if (!strcmp(d->volumes[i].provider, pod->provider) && !strcmp(d->volumes[i].id, pod->volume_id) &&
+		    !strcmp(d->volumes[i].name, volume)) {
+			COPY_TEXT(d->provider, pod->provider);
+			return true;
+		}
+	return false; /* it was removed since, or made anew */
 }
 
 /* Where the pod that rendered it left it. */
@@ -83,16 +105,18 @@ static char *path_there(struct delivery *d, const struct manifest_entry *e, bool
 {
 	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
 	const char *attempt = jsonx_text(line, "attempt", "");
-	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
-	struct pod_row pod;
 	struct err none;
 
-	if (!attempt[0] || store_pod(d->l->ctx->store, attempt, &pod, &none) < 0 || strcmp(pod.volume_name, volume) ||
-	    (d->provider[0] && strcmp(pod.provider, d->provider)))
+	if (!attempt[0])
 		return NULL;
-	COPY_TEXT(d->provider, pod.provider);
-	return command ? xasprintf("runs/%s/%s/out/%s/%s", pod.run, pod.attempt, e->id, e->file) :
-			 xasprintf("runs/%s/%s/%s", pod.run, pod.attempt, e->file);
+	if (strcmp(attempt, d->pod.attempt)) {
+		d->pod_counts = store_pod(d->l->ctx->store, attempt, &d->pod, &none) == 0 && pod_counts(d, &d->pod);
+		COPY_TEXT(d->pod.attempt, attempt);
+	}
+	if (!d->pod_counts)
+		return NULL;
+	return command ? xasprintf("runs/%s/%s/out/%s/%s", d->pod.run, d->pod.attempt, e->id, e->file) :
+			 xasprintf("runs/%s/%s/%s", d->pod.run, d->pod.attempt, e->file);
 }
 
 static bool is_plain(const char *name)
@@ -103,26 +127,49 @@ static bool is_plain(const char *name)
 	return true;
 }
 
+static bool is_former(const struct manifest_entry *e)
+{
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+
+	return jsonx_bool(line, "former", false);
+}
+
 /* The manifest is in the order of the script and has a line for each file. */
 static int read_outputs(struct delivery *d, struct err *err)
 {
-	CLEANUP(manifest_free) struct manifest m = {0};
 	bool command = d->l->setup.job_ops->needs(d->l->setup.job)->command;
 
-	if (manifest_read(d->l->output_dir, true, &m, err) < 0)
+	if (store_volumes(d->l->ctx->store, &d->volumes, &d->volume_count, err) < 0 ||
+	    manifest_read(d->l->output_dir, true, &d->was, err) < 0)
 		return -1;
-	for (size_t i = 0; i < m.count; i++) {
-		const struct manifest_entry *e = &m.entries[i];
-		CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
-		if (jsonx_bool(line, "former", false))
+	for (size_t i = 0; i < d->was.count; i++) {
+		const struct manifest_entry *e = &d->was.entries[i];
+		if (is_former(e))
 			continue;
 		if (!is_plain(e->file))
 			return err_set(err, ERR_JOB, "an output's name has a control character or a backslash in it: it cannot be delivered");
-		struct output *o = add_output(d, e->file, e->sha256);
+		struct deliver_output *o = add_output(d, e->file, e->sha256);
 		o->path = path_there(d, e, command);
 		d->missing += !o->path;
 	}
 	return 0;
+}
+
+/* The newest volume of that name is the one that a pod would have. */
+static void find_code(struct delivery *d)
+{
+	const struct section *top = config_top(d->l->ctx->config);
+	const char *provider = d->provider[0] ? d->provider : section_item(top, "provider", 0);
+	const char *name = section_text(section_group(top, "volume"), "name");
+	const struct volume_row *newest = NULL;
+
+	for (size_t i = 0; i < d->volume_count; i++) {
+		const struct volume_row *v = &d->volumes[i];
+		if (!strcmp(v->provider, provider) && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
+			newest = v;
+	}
+	if (!newest || !engine_code_there(d->l->ctx->store, &d->l->run, provider, newest->id, d->tree))
+		d->tree[0] = '\0';
 }
 
 /* What was delivered, in one hash: delivered again when any of it changes. */
@@ -153,81 +200,17 @@ static bool delivered_already(const struct delivery *d)
 
 /* ---- what its pod is given ---- */
 
-/* The pod has no list of its own of what is current; what other volumes have, or none, travels. */
-static const char begin_script[] =
-	"# what was rendered, under its own names: $BURST_OUTPUTS\n"
-	"BURST_OUTPUTS=$PWD/.deliver/outputs\n"
-	"export BURST_OUTPUTS\n"
-	"mkdir -p \"$BURST_OUTPUTS\"\n"
-	"while IFS='\t' read -r name from; do\n"
-	"	case $name in */*) mkdir -p \"$BURST_OUTPUTS/${name%/*}\" ;; esac\n"
-	"	case $from in '') from=$PWD/.deliver/missing/$name ;; *) from=$BURST_VOLUME/$from ;; esac\n"
-	"	if ! [ -f \"$from\" ]; then\n"
-	"		echo \"burst: $name is not on the volume any more\" >&2\n"
-	"		exit 66\n"
-	"	fi\n"
-	"	ln -s \"$from\" \"$BURST_OUTPUTS/$name\" || exit 66\n"
-	"done <.deliver/list\n"
-	"cp .deliver/missing/manifest.jsonl \"$BURST_OUTPUTS/manifest.jsonl\" || exit 66\n";
-
-static int copy_here(struct delivery *d, const char *name, struct err *err)
-{
-	CLEANUP(free_text) char *from = path_join(d->l->output_dir, name);
-	CLEANUP(free_text) char *below = xasprintf(".deliver/missing/%s", name);
-	CLEANUP(free_text) char *to = path_join(d->dir, below);
-	CLEANUP(free_text) char *folder = xstrdup(to);
-	CLEANUP(str_free) struct str bytes = STR_INIT;
-
-	*strrchr(folder, '/') = '\0';
-	if (path_mkdirs(folder, 0700, err) < 0)
-		return -1;
-	if (link(from, to) == 0)
-		return 0;
-	if (path_read(from, INT32_MAX, &bytes, err) < 0)
-		return -1;
-	return path_write(to, str_text(&bytes), bytes.len, 0600, err);
-}
-
+/* After a render it is the code that its pods had; else what is here now, as nobody rendered with it yet. */
 static int make_folder(struct delivery *d, struct err *err)
 {
-	CLEANUP(str_free) struct str list = STR_INIT;
-	CLEANUP(free_text) char *below = path_join(d->dir, ".deliver");
-	CLEANUP(free_text) char *list_path = path_join(below, "list");
-	CLEANUP(free_text) char *script_path = path_join(below, "begin.sh");
+	const char *code = section_text(section_group(config_top(d->l->ctx->config), "code"), "path");
+	CLEANUP(free_text) char *runs = path_join(d->l->ctx->state_dir, "runs");
+	CLEANUP(free_text) char *scan = code && !d->l->run.id[0] ? engine_scan_path(runs, code) : NULL;
+	struct deliver_folder f = {.dir = d->dir, .output_dir = d->l->output_dir, .outputs = d->outputs, .count = d->count,
+				   .code_path = code, .tree = d->tree, .scan_path = scan,
+				   .tells_always = !section_count(d->conf, "outputs")};
 
-	path_remove_tree(d->dir, NULL);
-	if (path_mkdirs(below, 0700, err) < 0)
-		return -1;
-	for (size_t i = 0; i < d->count; i++) {
-		const struct output *o = &d->outputs[i];
-		str_addf(&list, "%s\t%s\n", o->name, o->path ? o->path : "");
-		if (!o->path && copy_here(d, o->name, err) < 0)
-			return -1;
-	}
-	if (copy_here(d, "manifest.jsonl", err) < 0 || path_write(list_path, str_text(&list), list.len, 0600, err) < 0)
-		return -1;
-	return path_write(script_path, begin_script, sizeof(begin_script) - 1, 0600, err);
-}
-
-/* The job's own code, as its pods have it. */
-static void add_code(struct delivery *d, struct str *run)
-{
-	struct launch *l = d->l;
-	struct volume_row *rows = NULL;
-	size_t count = 0;
-	char tree[SHA256_HEX];
-
-	if (!l->setup.code_path || store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
-		return;
-	for (size_t i = 0; i < count; i++) {
-		CLEANUP(free_text) char *fact = xasprintf("tree:%s:%s", rows[i].provider, rows[i].id);
-		if (strcmp(rows[i].provider, d->provider) || strcmp(rows[i].name, l->setup.volume_name) ||
-		    !store_fact(l->ctx->store, fact, tree, sizeof(tree)))
-			continue;
-		str_addf(run, "cp -a \"$BURST_VOLUME/code/%s/.\" . || exit 66\n", tree);
-		break;
-	}
-	free(rows);
+	return deliver_folder_make(&f, err);
 }
 
 static void write_job(struct delivery *d, struct str *to)
@@ -236,8 +219,7 @@ static void write_job(struct delivery *d, struct str *to)
 	const struct section *job = config_job(c);
 	CLEANUP(str_free) struct str run = STR_INIT;
 
-	add_code(d, &run);
-	str_addf(&run, ". ./.deliver/begin.sh\n%s", section_text(d->conf, "run"));
+	str_addf(&run, DELIVER_BEGIN "%s", section_text(d->conf, "run"));
 	str_add(to, "job = {\ntype = \"command\";\nname = ");
 	CLEANUP(free_text) char *name = xasprintf("%.50s-deliver", config_job_name(c));
 	config_quote(to, name);
@@ -247,9 +229,10 @@ static void write_job(struct delivery *d, struct str *to)
 	config_quote(to, str_text(&run));
 	str_add(to, ";\noutputs = [");
 	for (size_t i = 0; i < section_count(d->conf, "outputs"); i++) {
-		str_add(to, i ? ", " : "");
 		config_quote(to, section_item(d->conf, "outputs", i));
+		str_add(to, ", ");
 	}
+	config_quote(to, DELIVER_ABSENT);
 	str_add(to, "];\nenv = [");
 	const struct section *from = section_has(d->conf, "env") ? d->conf : job;
 	for (size_t i = 0; i < section_count(from, "env"); i++) {
@@ -259,16 +242,33 @@ static void write_job(struct delivery *d, struct str *to)
 	str_add(to, "];\n};\n");
 }
 
-/* What is left of the caps is what a delivery may use of them; if that is nothing, its own run says so. */
+static void write_group(struct str *to, const struct section *top, const char *group, const char *const *leave_out)
+{
+	str_addf(to, "%s = { ", group);
+	config_print(to, section_group(top, group), leave_out);
+}
+
+/* What is left of the dollars is what a delivery may cost; if that is nothing, its own run says so. The time is that of a pod, and
+ * its pod is a new one. */
 static void write_caps(struct delivery *d, struct str *to)
 {
-	const struct run_row *run = &d->l->run;
-	const struct section *caps = section_group(config_top(d->l->ctx->config), "caps");
-	int64_t cost = section_int(caps, "max_cost") - run->cost_microusd;
-	int64_t left_ms = section_int(caps, "max_duration") - (run->started_ms ? clock_wall_ms() - run->started_ms : 0);
+	static const char *const own[] = {"max_cost", NULL};
+	const struct section *top = config_top(d->l->ctx->config);
+	int64_t left = section_int(section_group(top, "caps"), "max_cost") - d->l->run.cost_microusd - d->spent_microusd;
 
-	str_addf(to, "caps = { max_cost = %.6f; max_duration = \"%llds\"; };\n", (double)MAX(cost, 1) / 1e6,
-		 (long long)MAX(left_ms, 1000) / 1000);
+	write_group(to, top, "caps", own);
+	str_addf(to, "max_cost = %.6f; };\n", (double)MAX(left, 1) / 1e6);
+}
+
+/* A machine of its own; how far it is to be trusted is said of all pods. */
+static void write_pod(struct delivery *d, struct str *to)
+{
+	static const char *const not_pods[] = {"run", "on", "outputs", "env", NULL};
+	static const char *const of_a_render[] = {"image", "disk_gb", "cpu", "memory_gb", NULL};
+
+	write_group(to, config_top(d->l->ctx->config), "pod", of_a_render);
+	config_print(to, d->conf, not_pods);
+	str_add(to, "};\n");
 }
 
 static void write_providers(struct delivery *d, struct str *to)
@@ -295,16 +295,14 @@ static int write_config(struct delivery *d, struct err *err)
 	str_add(&to, "# written by burst for one delivery\n");
 	config_print(&to, top, own);
 	write_providers(d, &to);
-	str_add(&to, "gpu = [\"none\"];\npods = 1;\nvolume = { name = ");
-	config_quote(&to, section_text(section_group(top, "volume"), "name"));
-	str_add(&to, "; };\n");
+	str_add(&to, "gpu = [\"none\"];\npods = 1;\n");
+	write_group(&to, top, "volume", NULL);
+	str_add(&to, "};\n");
 	write_caps(d, &to);
 	str_add(&to, "code = { path = ");
 	config_quote(&to, d->dir);
-	str_add(&to, "; };\npod = { ");
-	static const char *const pod_keys[] = {"run", "on", "outputs", "env", NULL};
-	config_print(&to, d->conf, pod_keys);
-	str_add(&to, "};\n");
+	str_add(&to, "; };\n");
+	write_pod(d, &to);
 	write_job(d, &to);
 	return path_write(d->config, str_text(&to), to.len, 0600, err);
 }
@@ -382,6 +380,159 @@ static int run_it(struct delivery *d, json_t **object, struct err *err)
 	return status;
 }
 
+/* ---- what the volume lacked after all: somebody else removed it ---- */
+
+/* The next delivery asks no pod for what its run has left there. */
+static void let_go(struct delivery *d, struct deliver_output *o)
+{
+	struct store *store = d->l->ctx->store;
+	CLEANUP(free_text) char *path = TAKE(o->path);
+	char attempt[ATTEMPT_MAX] = "";
+
+	if (sscanf(path, "runs/%*[^/]/%19[^/]", attempt) != 1 || (!strcmp(attempt, d->pod.attempt) && !d->pod_counts))
+		return; /* noted already */
+	d->pod_counts = false;
+	if (store_pod(store, attempt, &d->pod, NULL) == 0)
+		volume_gc_note(store, d->pod.run, d->pod.provider, d->pod.volume_id, NULL);
+}
+
+/* How many of ours are told. The numbers are the pod's word. */
+static size_t read_absent(struct delivery *d)
+{
+	CLEANUP(free_text) char *path = path_join(d->l->output_dir, DELIVER_ABSENT);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t told = 0;
+
+	if (path_read(path, REPLY_MAX_BYTES, &text, NULL) < 0)
+		return 0;
+	unlink(path);
+	for (const char *line = str_text(&text); *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
+		unsigned long number = strtoul(line, NULL, 10);
+		if (number == 0 && d->tree[0]) {
+			d->tree[0] = '\0';
+			told++;
+		} else if (number > 0 && number <= d->count && d->outputs[number - 1].path) {
+			let_go(d, &d->outputs[number - 1]);
+			told++;
+		}
+	}
+	d->missing += told;
+	return told;
+}
+
+static int go(struct delivery *d, json_t **object, struct err *err)
+{
+	CLEANUP(free_text) char *absent = path_join(d->l->output_dir, DELIVER_ABSENT);
+
+	unlink(absent);
+	if (make_folder(d, err) < 0 || write_config(d, err) < 0)
+		return -1;
+	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
+		 d->missing ? " (those that its volume does not have travel with it)" : "");
+	fd_close(d->l->output_lock);
+	d->l->output_lock = -1;
+	return run_it(d, object, err);
+}
+
+static int go_until_all_is_there(struct delivery *d, json_t **object, struct err *err)
+{
+	int status = go(d, object, err);
+	size_t absent = read_absent(d);
+
+	if (status != 0 || !absent)
+		return status;
+	log_line(LOG_NOTE, "%zu of what is needed was removed from the volume: it is delivered again, with that", absent);
+	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
+	json_decref(TAKE(*object));
+	status = go(d, object, err);
+	return status == 0 && read_absent(d) ? err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
+					       status;
+}
+
+/* ---- the manifest, which the delivery's run has written as if the folder were its own ---- */
+
+/* Of the last delivery, which may have been an earlier call of ours. */
+static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, struct err *err)
+{
+	CLEANUP(free_text) char *state = realpath(d->l->ctx->state_dir, NULL);
+	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : "", strchr(d->fact, ':') + 1);
+	struct run_row *run = NULL;
+	size_t found = 0;
+
+	*count = 0;
+	if (store_runs(d->l->ctx->store, config, false, 1, &run, &found, err) < 0)
+		return -1;
+	int status = found ? store_pods(d->l->ctx->store, run->id, false, pods, count, err) : 0;
+	free(run);
+	return status;
+}
+
+static bool is_delivered(const struct manifest_entry *e, const struct pod_row *pods, size_t count)
+{
+	CLEANUP(json_decref) json_t *line = manifest_entry_json(e);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(jsonx_text(line, "attempt", ""), pods[i].attempt))
+			return true;
+	return false;
+}
+
+/* What was rendered, but what the delivery has written over. */
+static void add_rendered(const struct delivery *d, const struct manifest *now, const struct pod_row *pods, size_t count,
+			 struct manifest_lines *lines)
+{
+	for (size_t i = 0; i < d->was.count; i++) {
+		const struct manifest_entry *e = &d->was.entries[i];
+		size_t same;
+		struct manifest_entry *const *latest = manifest_find(now, e->file, &same);
+		if (!is_former(e) && latest && !is_delivered(*latest, pods, count))
+			manifest_lines_add(lines, manifest_entry_json(e));
+	}
+}
+
+static int add_delivered(const struct delivery *d, const struct manifest *now, const struct pod_row *pods, size_t count,
+			 struct manifest_lines *lines, struct err *err)
+{
+	for (size_t i = 0; i < now->count; i++) {
+		const struct manifest_entry *kept, *latest = now->by_file[i];
+		bool absent;
+		if ((i > 0 && !strcmp(now->by_file[i - 1]->file, latest->file)) || !is_delivered(latest, pods, count))
+			continue;
+		if (manifest_match(now, d->l->output_dir, latest->file, latest->key, &kept, &absent, err) < 0)
+			return -1;
+		if (kept != latest)
+			continue;
+		json_t *line = manifest_entry_json(latest);
+		json_object_del(line, "former");
+		manifest_lines_add(lines, line);
+	}
+	return 0;
+}
+
+/* What was rendered is as current as before, in the same order; behind it what was delivered. */
+static int mend_manifest(struct delivery *d, struct err *err)
+{
+	struct launch *l = d->l;
+	CLEANUP(manifest_free) struct manifest now = {0};
+	CLEANUP(manifest_lines_free) struct manifest_lines lines = {0};
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (l->output_lock < 0)
+		l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
+		return 0; /* another job has begun there, and writes it anew */
+	int status = its_pods(d, &pods, &count, err);
+	if (status == 0)
+		status = manifest_read(l->output_dir, true, &now, err);
+	if (status == 0) {
+		add_rendered(d, &now, pods, count, &lines);
+		status = add_delivered(d, &now, pods, count, &lines, err);
+	}
+	free(pods);
+	return status < 0 ? -1 : manifest_rewrite(l->output_dir, &lines, err);
+}
+
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
 	CLEANUP(delivery_free) struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
@@ -395,15 +546,17 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	/* the job's lock is ours; what stays after a failure is there for `burst resume` */
 	d.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, strchr(d.fact, ':') + 1);
 	d.config = xasprintf("%s.cfg", d.dir);
-	if (!d.count || delivered_already(&d))
+	if (!d.count)
 		return 0;
-	if (make_folder(&d, err) < 0 || write_config(&d, err) < 0)
-		return -1;
-	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d.count,
-		 d.missing ? " (those that its volume does not have travel with it)" : "");
-	fd_close(l->output_lock);
-	l->output_lock = -1;
-	int status = run_it(&d, object, err);
+	bool already = delivered_already(&d);
+	if (!already)
+		find_code(&d);
+	int status = already ? 0 : go_until_all_is_there(&d, object, err);
+	struct err why;
+	if (mend_manifest(&d, &why) < 0)
+		log_line(LOG_WARN, "manifest.jsonl: what was rendered stands there as \"former\" until the next run: %s", why.msg);
+	if (already)
+		return 0;
 	if (status == 0) {
 		store_put_fact(l->ctx->store, d.fact, d.state, NULL);
 		path_remove_tree(d.dir, NULL);

@@ -47,6 +47,7 @@ static int all_cached(struct launch *l, struct err *err)
 	ops->segments(l->setup.job, &count);
 	l->run.total = l->run.cached = (int64_t)count;
 	COPY_TEXT(l->run.job, config_job_name(l->ctx->config));
+	COPY_TEXT(l->run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
 	COPY_TEXT(l->run.output, l->output_dir);
 	COPY_TEXT(l->run.status, "done");
 	if (ops->finish(l->setup.job, l->setup.results, &notes, err) < 0)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/path.h"
 #include "engine/caller.h"
 #include "output.h"
@@ -177,6 +178,31 @@ static bool hold(const struct gc *gc, const char *run, int *fd)
 	return path_lock(path, note, fd, NULL) == 0;
 }
 
+static void gone_fact(char name[64], const char *run, const char *provider, const char *volume_id)
+{
+	CLEANUP(free_text) char *volume = xasprintf("%s\n%s", provider, volume_id);
+	char hex[SHA256_HEX];
+
+	sha256_hex(volume, strlen(volume), hex);
+	snprintf(name, 64, "gone:%s:%.24s", run, hex);
+}
+
+bool volume_gc_took(struct store *store, const char *run, const char *provider, const char *volume_id)
+{
+	char name[64], when[32];
+
+	gone_fact(name, run, provider, volume_id);
+	return store_fact(store, name, when, sizeof(when));
+}
+
+int volume_gc_note(struct store *store, const char *run, const char *provider, const char *volume_id, struct err *err)
+{
+	char name[64], when[32];
+
+	gone_fact(name, run, provider, volume_id);
+	return store_put_fact(store, name, clock_rfc3339(when, sizeof(when), clock_wall_ms()), err);
+}
+
 static int known_run(struct gc *gc, const char *path, struct volume_entry *e, struct err *err)
 {
 	CLEANUP(fd_close) int lock = -1;
@@ -209,6 +235,9 @@ static int known_run(struct gc *gc, const char *path, struct volume_entry *e, st
 		snprintf(why, sizeof(why), "%s, ended %.10s, %lld outputs never came home", run.status, when, (long long)open);
 	else
 		snprintf(why, sizeof(why), "%s, ended %.10s, all outputs home", run.status, when);
+	/* noted before it goes: half of it is of no use either */
+	if (!gc->want->dry_run && volume_gc_note(gc->ctx->store, run.id, gc->v->provider, gc->v->id, err) < 0)
+		return -1;
 	return goes(gc, path, e, why, err);
 }
 

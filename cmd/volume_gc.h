@@ -14,5 +14,8 @@ struct gc_want {
  * lock is held while its folder goes. ERR_USAGE when the provider cannot do it without a pod. */
 int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const struct volume_row *v,
 	      const struct gc_want *want, struct err *err);
+/* The files of this run are not on this volume any more, or not all of them: noted; and whether that is so. */
+int volume_gc_note(struct store *store, const char *run, const char *provider, const char *volume_id, struct err *err);
+bool volume_gc_took(struct store *store, const char *run, const char *provider, const char *volume_id);
 
 #endif

@@ -83,5 +83,10 @@ struct pod_row engine_pod_row(const struct engine *e, int pod);
 size_t engine_unsaved_pods(const struct engine *e, struct pod_row **out);
 /* The SSH keys of an attempt whose pod is gone, from its run's folder; none there is fine. */
 void engine_drop_keys(const char *run_dir, const char *attempt);
+/* Where the last scan of a code folder is kept (sync/tree.h), below the folder of all runs. To be freed by the caller. */
+char *engine_scan_path(const char *runs_dir, const char *code_path);
+/* The code tree that pods of this job (the row's config and job) last had on a volume, code/TREE there; false: none is known. */
+bool engine_code_there(struct store *store, const struct run_row *job, const char *provider, const char *volume_id,
+		       char tree[SHA256_HEX]);
 
 #endif

@@ -2,6 +2,7 @@
  * its workers. */
 #include <stdlib.h>
 
+#include "../base/crypto.h"
 #include "../base/jsonx.h"
 #include "../base/log.h"
 #include "../net/http_trace.h"
@@ -158,14 +159,54 @@ static bool remembered(const struct engine *e, int pod, const char *kind, const 
 	return volume_has(e, p->provider, &p->volume, kind, id);
 }
 
+/* What was put there last may be another job's; this is what pods of this one had. */
+static void code_fact(const struct run_row *job, const char *provider, const char *volume_id, char name[64])
+{
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s", job->config, job->job, provider, volume_id);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "code:%.40s", hex);
+}
+
+static void remember_code(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	char name[64];
+
+	if (!p->volume.id[0])
+		return;
+	code_fact(e->setup->run, e->setup->providers[p->provider].ops->name, p->volume.id, name);
+	store_put_fact(e->setup->store, name, e->code_tree->id, NULL);
+}
+
+bool engine_code_there(struct store *store, const struct run_row *job, const char *provider, const char *volume_id,
+		       char tree[SHA256_HEX])
+{
+	char name[64];
+
+	code_fact(job, provider, volume_id, name);
+	return store_fact(store, name, tree, SHA256_HEX) && strlen(tree) == SHA256_HEX - 1;
+}
+
+/* A delivery, or another project, may have put its own there since. */
+static bool has_code(const struct engine *e, int provider, const struct volume *v, const struct tree *tree)
+{
+	const char *name = e->setup->providers[provider].ops->name;
+	char known[SHA256_HEX];
+
+	return volume_has(e, provider, v, "tree", tree->id) ||
+	       (v->id[0] && engine_code_there(e->setup->store, e->setup->run, name, v->id, known) && !strcmp(known, tree->id));
+}
+
 bool prepare_has_tree(const struct engine *e, int provider, const struct volume *volume)
 {
-	return volume_has(e, provider, volume, "tree", e->code_tree->id);
+	return has_code(e, provider, volume, e->code_tree);
 }
 
 const struct tree *prepare_known_base(const struct engine *e, int provider, const struct volume *volume)
 {
-	return e->code_base && volume_has(e, provider, volume, "tree", e->code_base->id) ? e->code_base : NULL;
+	return e->code_base && has_code(e, provider, volume, e->code_base) ? e->code_base : NULL;
 }
 
 static void kit_over(void *ctx, int64_t sent, const struct err *err)
@@ -181,8 +222,10 @@ static void code_over(void *ctx, int64_t sent, const struct err *err)
 {
 	struct at *at = ctx;
 
-	if (!err)
+	if (!err) {
 		remember(at->e, at->pod, "tree", at->e->code_tree->id);
+		remember_code(at->e, at->pod);
+	}
 	sync_over(at, sent, err, &at->e->pods[at->pod].code_sync, "code");
 }
 
@@ -256,9 +299,11 @@ void prepare_early(struct engine *e, int pod)
 	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
 		return;
 	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
-	    (e->code_tree && !remembered(e, pod, "tree", e->code_tree->id)) ||
+	    (e->code_tree && !has_code(e, c->provider, &c->volume, e->code_tree)) ||
 	    (setup_hash(e, hash) && !remembered(e, pod, "env", hash)))
 		return;
+	if (e->code_tree)
+		remember_code(e, pod);
 	p->early = true;
 	p->workers_ready = p->workers_failed = 0;
 	if (e->needs->install)

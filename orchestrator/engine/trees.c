@@ -70,10 +70,17 @@ static void scanned(void *arg)
 	prepare_tree_ready(e);
 }
 
+char *engine_scan_path(const char *runs_dir, const char *code_path)
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(code_path, strlen(code_path), hex);
+	return xasprintf("%s/tree-%.16s", runs_dir, hex);
+}
+
 void trees_make(struct engine *e)
 {
 	struct err err = {0};
-	char hex[SHA256_HEX];
 
 	if (e->needs && e->needs->file_count) {
 		e->kit_tree = tree_new();
@@ -85,8 +92,8 @@ void trees_make(struct engine *e)
 	}
 	if (!e->setup->code_path || !e->needs)
 		return;
-	sha256_hex(e->setup->code_path, strlen(e->setup->code_path), hex);
-	e->cache_path = xasprintf("%s/../tree-%.16s", e->setup->run_dir, hex);
+	CLEANUP(free_text) char *runs = xasprintf("%s/..", e->setup->run_dir);
+	e->cache_path = engine_scan_path(runs, e->setup->code_path);
 	struct scan_job *s = xcalloc(1, sizeof(*s));
 	s->e = e;
 	e->tree_scanning = true;

@@ -83,6 +83,98 @@ t_it_has_the_code_and_the_outputs_of_a_command() {
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
 	is "$(tr '\n' ' ' <out/all.txt)" "PART 0 PART 1 " "what was delivered"
 }
+t_of_two_projects_each_gets_its_own() { # though they share a volume, and the other one rendered and delivered last
+	local -x LOCAL_ISOLATION=process
+	local p
+	for p in a b; do
+		mkdir -p $p/code
+		echo "echo \"$p has \$(cat \"\$BURST_OUTPUTS\"/*.txt)\" >all" >$p/code/up.sh
+		cat >$p/burst.cfg <<-E
+			provider = "local";
+			volume = { name = "v"; size_gb = 1; create = true; };
+			code = { path = "code"; };
+			job = { name = "t"; type = "command"; outputs = ["*.txt"]; output = "out";
+				run = "echo rendered; until [ -e '$T/$p-may' ]; do sleep 0.1; done; echo what $p made >$p.txt"; };
+			deliver = { run = "sh up.sh"; outputs = ["all"]; };
+		E
+	done
+	: >b-may
+	cd a || return
+	burst_bg run
+	wait_for 60 "the render of a" grep -q "| rendered" err.txt
+	cd ../b || return
+	burst run
+	is "$STATUS" 0 "exit status of b ($(tail -n 3 err.txt))"
+	: >../a-may
+	cd ../a || return
+	burst_wait
+	cd ..
+	is "$STATUS" 0 "exit status of a ($(tail -n 3 a/err.txt))"
+	is "$(cat a/out/all b/out/all)" "a has what a made
+b has what b made" "what was delivered"
+}
+t_it_has_the_code_without_a_render() { # as it is here by then: whoever mends it need not render again
+	script_lines 3
+	mkdir -p code/deep
+	echo 'cat deep/words; cat gone 2>/dev/null; exit 7' >code/up.sh
+	echo these >code/deep/words
+	echo these >code/gone
+	delivering 'sh up.sh >all || exit' 'outputs = ["all"];'
+	echo 'code = { path = "code"; };' >>burst.cfg
+	burst run
+	is "$STATUS" 1 "exit status"
+	has err.txt "the command ended with exit code 7"
+	burst run
+	has err.txt "the command ended with exit code 7"
+	rm code/gone
+	echo 'cat deep/words; cat gone 2>/dev/null; true' >code/up.sh
+	burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	has err.txt "nothing to render"
+	is "$(cat out/all)" these "what it delivered"
+	# nothing is known of the volume: all of the code travels
+	rm -rf "$BURST_STATE_DIR"/ledger.db*
+	burst run
+	is "$STATUS" 0 "exit status of the last ($(tail -n 3 err.txt))"
+	is "$(cat out/all)" these "what it delivered then"
+}
+deliver_all() { # with a script of the code
+	script_lines 4
+	mkdir -p code
+	echo '(cd "$BURST_OUTPUTS" && cat *.wav | sha256sum) >sum' >code/up.sh
+	config 'deliver = { run = "sh up.sh"; outputs = ["sum"]; };'
+	echo 'code = { path = "code"; };' >>burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status of the first run ($(tail -n 3 err.txt))"
+}
+again() { # again WHAT: one line more, and all of them are delivered
+	script_lines $(($(wc -l <script.jsonl) + 1))
+	burst run
+	is "$STATUS" 0 "exit status after $1 ($(tail -n 3 err.txt))"
+	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after $1"
+	is "$(find out -name '.burst*')" "" "what is left of it in the output folder"
+}
+t_what_is_gone_from_the_volume_travels() { # one's own gc is remembered; what others took is told by the pod, and goes with a second one
+	deliver_all
+	burst volume gc v --older-than 0s
+	has out.txt "all outputs home"
+	again gc
+	has err.txt "those that its volume does not have travel with it"
+	is "$(runs)" 4 "runs in the ledger"
+	rm -rf "$BURST_STATE_DIR"/volumes/v/runs/*
+	again "others took the files"
+	has err.txt "1 of what is needed was removed from the volume: it is delivered again, with that"
+	rm -rf "$BURST_STATE_DIR"/volumes/v/code out/sum
+	sed -i 's/sh up.sh/sh up.sh; true/' burst.cfg # which renders nothing, and puts no code there again
+	burst run
+	is "$STATUS" 0 "exit status after others took the code ($(tail -n 3 err.txt))"
+	has err.txt "nothing to render"
+	has err.txt "1 of what is needed was removed"
+	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after others took the code"
+	burst volume rm -y v
+	burst volume create v
+	again "a new volume"
+}
 t_interrupted() {
 	script_lines 4
 	delivering 'echo begun; sleep 100'
@@ -122,6 +214,81 @@ t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delive
 	burst run --json
 	is "$STATUS" 5 "exit status of a delivery that nothing is left for"
 	is "$(ledger "select count(*) from pod where run = (select id from run order by seq desc limit 1)")" 0 "its pods"
+}
+t_it_keeps_to_the_other_caps() { # and to what is said of the volume, and of pods that are not proven
+	script_lines 4
+	LOCAL='spot_price_per_hour = 0.20; preempt_after = "0s";'
+	delivering 'exit 7'
+	sed -i 's/max_duration/max_price_per_hour = 0.30; &/' burst.cfg
+	cat >>burst.cfg <<-'E'
+		spot = true;
+		wait = "0s";
+		pod = { allow_unproven_switch = true; cpu = 1; };
+	E
+	burst run --json
+	is "$(wavs)" 4 "files at home"
+	is "$STATUS" 4 "exit status ($(tail -n 3 err.txt))"
+	is "$(ledger "select count(*) from pod where price_microusd_h > 300000")" 0 "pods that are dearer than the cap"
+	is "$(ledger "select count(*) from pod where price_microusd_h = 200000")" 1 "pods that are not"
+	has err.txt "caps.max_price_per_hour"
+	grep -q '^max_price_per_hour = 0.300000;' state/jobs/*.cfg || complain "the cap on the price: $(cat state/jobs/*.cfg)"
+	grep -q ' allow_unproven_switch = true;' state/jobs/*.cfg || complain "unproven pods: $(cat state/jobs/*.cfg)"
+	grep -q '^size_gb = 1L;' state/jobs/*.cfg || complain "the volume's size: $(cat state/jobs/*.cfg)"
+	! grep -q 'cpu =' state/jobs/*.cfg || complain "the cores of a render's pod: $(cat state/jobs/*.cfg)"
+}
+t_of_a_run_that_was_resumed() { # long after it began: what its pod may take begins with the pod
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >count; [ -e '"$T"'/now ] || sleep 100' 'outputs = ["count"];'
+	burst_bg run
+	wait_for 60 "the render" file_count out 3
+	kill -KILL "$PID"
+	burst_wait
+	ledger "update run set started_ms = started_ms - 900000"
+	: >now
+	burst resume --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(json .deliver.status)" "done" "the delivery"
+	is "$(cat out/count)" 3 "files that it found"
+}
+t_the_manifest_knows_both() { # what was rendered, in the script's order, and what was delivered
+	printf '{"id":"%s","text":"This is said."}\n' z c m a >script.jsonl
+	delivering 'echo one >all.txt; echo two >c.txt; [ ! -e '"$T"'/now ] || exit 7' 'outputs = ["*.txt"];'
+	local -x LOCAL_ISOLATION=process
+	local both=$'z.wav\tnull\nc.wav\tnull\nm.wav\tnull\na.wav\tnull\nall.txt\tnull\nc.txt\tnull'
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(jq -r '[.file, (.former|tostring)] | @tsv' out/manifest.jsonl)" "$both" "the manifest"
+	burst run
+	is "$STATUS" 0 "exit status of a run that has nothing to do ($(tail -n 3 err.txt))"
+	hasnt err.txt delivering
+	is "$(jq -r '[.file, (.former|tostring)] | @tsv' out/manifest.jsonl)" "$both" "the manifest after it"
+	: >now
+	printf '{"id":"%s","text":"This is said."}\n' z b m a >script.jsonl
+	burst run
+	is "$STATUS" 1 "exit status of a delivery that fails"
+	is "$(jq -r 'select(.former | not) | .file' out/manifest.jsonl | tr '\n' ' ')" "z.wav b.wav m.wav a.wav " "what is current after it"
+	is "$(jq -r 'select(.former) | .file' out/manifest.jsonl | sort | tr '\n' ' ')" "all.txt c.txt c.wav " "what is former"
+	rm now
+	burst run
+	is "$STATUS" 0 "exit status of the last run ($(tail -n 3 err.txt))"
+	is "$(jq -r 'select(.former | not) | .file' out/manifest.jsonl | tr '\n' ' ')" "z.wav b.wav m.wav a.wav all.txt c.txt " "what is current then"
+}
+t_the_next_render_sends_what_changed() { # though the delivery was the last to put something on the volume
+	deliver_all
+	head -c 3000000 /dev/urandom >code/large
+	sed -i 's/^deliver/# deliver/' burst.cfg
+	script_lines 5
+	burst run
+	sed -i 's/^# deliver/deliver/' burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status of the delivery ($(tail -n 3 err.txt))"
+	echo more >code/small
+	script_lines 6
+	burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	sent=$(sed -n 's/.*: code: \([0-9]*\) bytes$/\1/p' err.txt | head -n 1)
+	[ "${sent:-3000000}" -lt 100000 ] || complain "a small file was added, and $sent bytes of code were sent"
 }
 t_refused() {
 	script_lines 2

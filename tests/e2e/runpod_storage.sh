@@ -105,6 +105,15 @@ c_it_is_delivered_without_a_gpu() {
 	rp_control requests | jq -c '.[] | select(.op == "createPod" and .body.cpu) | [.body.cpu.vcpuCount, .body.gpu, .body.mounts.network[0].volumeId]' >created
 	is "$(cat created)" "[4,null,\"$(rp_control state | jq -r '.volumes[0].id')\"]" "the pod that delivered"
 	is "$(order | tr ' ' '\n' | grep -v s3: | uniq | tr '\n' ' ')" "createPod deletePod createPod deletePod " "the GPU pod went before the other one came"
+	# a new volume of that name has nothing of it, which is known before a pod is rented
+	burst volume rm -y v
+	burst volume create v
+	is "$STATUS" 0 "making the volume anew ($(tail -n 2 err.txt))"
+	script_lines 7
+	burst run -v
+	is "$STATUS" 0 "exit status with a new volume ($(tail -n 3 err.txt))"
+	is "$(cat out/count)" 7 "files that it found then"
+	hasnt err.txt "was removed from the volume"
 }
 t_volumes_without_a_pod() {
 	cases c_code_goes_first c_little_code_goes_meanwhile c_an_upload_is_lost c_the_storage_is_full c_the_storage_is_busy \

@@ -1,0 +1,163 @@
+#include "deliver_folder.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "sync/tree.h"
+
+/* Behind `tree` and `tells`. The pod starts in a copy of this folder: the job's code takes its place. */
+static const char begin_script[] =
+	"rm -rf .deliver .burstignore\n"
+	"if [ -n \"$tree\" ] && [ -d \"$tree\" ]; then cp -a \"$tree/.\" . || exit 66; fi\n"
+	"while IFS= read -r name; do rm -rf \"./$name\"; done <\"$BURST_CODE/.deliver/removed\"\n"
+	"cp -a \"$BURST_CODE/.deliver/code/.\" . || exit 66\n"
+	"rm -rf .deliver/outputs " DELIVER_ABSENT "\n"
+	"[ -z \"$tells\" ] || : >" DELIVER_ABSENT "\n"
+	"[ -z \"$tree\" ] || [ -d \"$tree\" ] || echo 0 >>" DELIVER_ABSENT "\n"
+	"# what was rendered, under its own names: $BURST_OUTPUTS\n"
+	"BURST_OUTPUTS=$PWD/.deliver/outputs\n"
+	"export BURST_OUTPUTS\n"
+	"mkdir -p \"$BURST_OUTPUTS\" || exit 66\n"
+	"number=0\n"
+	"while IFS='\t' read -r name from; do\n"
+	"	number=$((number + 1))\n"
+	"	case $name in */*) mkdir -p \"$BURST_OUTPUTS/${name%/*}\" ;; esac\n"
+	"	case $from in '') from=$BURST_CODE/.deliver/missing/$name ;; *) from=$BURST_VOLUME/$from ;; esac\n"
+	"	if [ -f \"$from\" ]; then\n"
+	"		ln -s \"$from\" \"$BURST_OUTPUTS/$name\" || exit 66\n"
+	"	else\n"
+	"		echo $number >>" DELIVER_ABSENT "\n"
+	"	fi\n"
+	"done <\"$BURST_CODE/.deliver/list\"\n"
+	"[ ! -s " DELIVER_ABSENT " ] || exit 0\n"
+	"cp \"$BURST_CODE/.deliver/missing/manifest.jsonl\" \"$BURST_OUTPUTS/manifest.jsonl\" || exit 66\n"
+	"unset tree tells number name from\n";
+
+static int write_begin(const struct deliver_folder *f, const char *tree, const char *below, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(below, "begin.sh");
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_addf(&text, "tree=%s%s\ntells=%s\n%s", tree[0] ? "$BURST_VOLUME/code/" : "", tree, f->tells_always ? "yes" : "",
+		 begin_script);
+	return path_write(path, str_text(&text), text.len, 0600, err);
+}
+
+static int copy_file(const char *from, const char *to, mode_t mode, struct err *err)
+{
+	CLEANUP(str_free) struct str bytes = STR_INIT;
+
+	if (link(from, to) == 0)
+		return 0;
+	if (path_read(from, INT32_MAX, &bytes, err) < 0)
+		return -1;
+	return path_write(to, str_text(&bytes), bytes.len, mode, err);
+}
+
+static int copy_output(const struct deliver_folder *f, const char *name, struct err *err)
+{
+	CLEANUP(free_text) char *from = path_join(f->output_dir, name);
+	CLEANUP(free_text) char *to = xasprintf("%s/.deliver/missing/%s", f->dir, name);
+	CLEANUP(free_text) char *folder = path_dir(to);
+
+	return path_mkdirs(folder, 0700, err) < 0 ? -1 : copy_file(from, to, 0600, err);
+}
+
+/* ---- the job's code, where the volume does not have it ---- */
+
+static int copy_entry(const struct tree_entry *e, const char *from, const char *to, struct err *err)
+{
+	switch (e->type) {
+	case TREE_FOLDER: return path_mkdirs(to, 0700, err);
+	case TREE_FILE: return copy_file(from, to, e->executable ? 0700 : 0600, err);
+	case TREE_LINK: return symlink(e->target, to) < 0 ? err_set(err, ERR_LOCAL, "%s: %m", to) : 0;
+	}
+	return 0;
+}
+
+/* The output folder stays behind, as it does when the job's pods get the code. */
+static char *output_inside(const struct deliver_folder *f)
+{
+	CLEANUP(free_text) char *root = realpath(f->code_path, NULL);
+	CLEANUP(free_text) char *output = realpath(f->output_dir, NULL);
+	size_t len = root ? strlen(root) : 0;
+
+	return output && root && starts_with(output, root) && output[len] == '/' ? xstrdup(output + len + 1) : NULL;
+}
+
+/* What the pod's copy of `base` lacks, and in *removed what goes from it first. */
+static int copy_code(const struct deliver_folder *f, const struct tree *base, const char *below, struct str *removed, struct err *err)
+{
+	CLEANUP(tree_free) struct tree *tree = NULL;
+	CLEANUP(tree_diff_free) struct tree_diff diff = {0};
+	CLEANUP(free_text) char *inside = output_inside(f);
+	const char *exclude[] = {inside, NULL};
+	struct tree_scan_options opts = {.known = base, .exclude = exclude};
+
+	if (tree_scan(&tree, f->code_path, &opts, err) < 0)
+		return -1;
+	tree_diff(&diff, base, tree);
+	for (size_t i = 0; i < diff.removed_count; i++)
+		str_addf(removed, "%s\n", diff.removed[i]);
+	for (size_t i = 0; i < diff.changed_count; i++) {
+		const struct tree_entry *e = diff.changed[i];
+		CLEANUP(free_text) char *from = path_join(f->code_path, e->path);
+		CLEANUP(free_text) char *to = xasprintf("%s/code/%s", below, e->path);
+		CLEANUP(free_text) char *folder = path_dir(to);
+		if (path_mkdirs(folder, 0700, err) < 0 || copy_entry(e, from, to, err) < 0)
+			return -1;
+		if (base && e->type != TREE_FOLDER)
+			str_addf(removed, "%s\n", e->path);
+	}
+	return 0;
+}
+
+/* *tree: what of the volume the pod begins with. */
+static int add_code(const struct deliver_folder *f, const char *below, const char **tree, struct err *err)
+{
+	CLEANUP(tree_free) struct tree *base = NULL;
+	CLEANUP(str_free) struct str removed = STR_INIT;
+	CLEANUP(free_text) char *list = path_join(below, "removed");
+	CLEANUP(free_text) char *code = path_join(below, "code");
+	bool as_it_is = f->code_path && (f->scan_path || !f->tree[0]);
+
+	*tree = f->code_path ? f->tree : "";
+	if (as_it_is && f->tree[0] && (tree_load(&base, f->scan_path, NULL) < 0 || strcmp(base->id, f->tree))) {
+		tree_free(TAKE(base));
+		*tree = "";
+	}
+	if (path_mkdirs(code, 0700, err) < 0 || (as_it_is && copy_code(f, base, below, &removed, err) < 0))
+		return -1;
+	return path_write(list, str_text(&removed), removed.len, 0600, err);
+}
+
+static int write_list(const struct deliver_folder *f, const char *below, struct err *err)
+{
+	CLEANUP(str_free) struct str list = STR_INIT;
+	CLEANUP(free_text) char *path = path_join(below, "list");
+
+	for (size_t i = 0; i < f->count; i++) {
+		const struct deliver_output *o = &f->outputs[i];
+		str_addf(&list, "%s\t%s\n", o->name, o->path ? o->path : "");
+		if (!o->path && copy_output(f, o->name, err) < 0)
+			return -1;
+	}
+	return path_write(path, str_text(&list), list.len, 0600, err);
+}
+
+int deliver_folder_make(const struct deliver_folder *f, struct err *err)
+{
+	CLEANUP(free_text) char *below = path_join(f->dir, ".deliver");
+	CLEANUP(free_text) char *rules = path_join(f->dir, ".burstignore");
+	const char *tree;
+
+	path_remove_tree(f->dir, NULL);
+	/* what travels is decided: no rules of the code, or of an output, count here */
+	if (path_mkdirs(below, 0700, err) < 0 || path_write(rules, "", 0, 0600, err) < 0)
+		return -1;
+	if (copy_output(f, "manifest.jsonl", err) < 0 || write_list(f, below, err) < 0 || add_code(f, below, &tree, err) < 0)
+		return -1;
+	return write_begin(f, tree, below, err);
+}
