@@ -34,6 +34,54 @@ bool budget_useful(const struct core *c, int64_t end)
 	return life >= USEFUL_MIN_MS && life - 2 * budget_margin(life) > c->cold_ms;
 }
 
+/* What it can still cost, if it is there and nobody ever touches it again; 0: nothing more. */
+static int64_t still_to_come(const struct core *c, const struct core_pod *p)
+{
+	if (!pod_may_bill(p) || (p->released_at && !p->elsewhere))
+		return 0;
+	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
+}
+
+/* Its own end is where it was; a pod that knows nothing of it is ended by us. */
+static void end_sooner(struct core_pod *p, int64_t at)
+{
+	p->cut_ms += MAX(p->hard_end_ms - at, 0);
+	p->hard_end_ms = MIN(p->hard_end_ms, at);
+}
+
+static void fit_duration(struct core *c)
+{
+	for (int i = 0; c->deadline_at && i < c->pod_count; i++)
+		if (still_to_come(c, &c->pods[i]))
+			end_sooner(&c->pods[i], c->deadline_at);
+}
+
+/* What is left is shared by how much each of them was to have. */
+static void fit_cost(struct core *c)
+{
+	int64_t committed = budget_committed(c), to_come = 0;
+
+	if (!c->conf.max_cost_microusd || committed <= c->conf.max_cost_microusd)
+		return;
+	for (int i = 0; i < c->pod_count; i++)
+		to_come += money_for(c->pods[i].price_microusd_h, still_to_come(c, &c->pods[i]));
+	int64_t left = MAX(c->conf.max_cost_microusd - (committed - to_come), 0);
+	for (int i = 0; i < c->pod_count && to_come; i++) {
+		struct core_pod *p = &c->pods[i];
+		int64_t life = (int64_t)((__int128)still_to_come(c, p) * left / to_come);
+		if (still_to_come(c, p))
+			end_sooner(p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
+	}
+}
+
+void budget_fit_adopted(struct core *c)
+{
+	if (c->conf.reap)
+		return;
+	fit_duration(c);
+	fit_cost(c);
+}
+
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
 {
 	int64_t end = NEVER;

@@ -175,6 +175,7 @@ static void start(struct core *c)
 	c->capacity_since = c->now;
 	if (c->conf.max_duration_ms)
 		c->deadline_at = c->now + c->conf.max_duration_ms;
+	budget_fit_adopted(c);
 	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->conf.providers[i].used_before) {
 			c->vendors[i].used = true;
@@ -189,13 +190,20 @@ static void start(struct core *c)
 
 static void slept(struct core *c)
 {
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (c->vendors[i].used)
-			c->vendors[i].list_at = c->now;
+	width_slept(c);
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		struct vendor *v = &c->vendors[i];
+		if (v->used)
+			v->list_at = c->now;
+		if (v->listing) /* its answer may be here, and not have been read */
+			v->listing_since = c->now;
+	}
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		p->renew_at = c->now;
 		/* what it could not do or see while it slept it has not failed to do */
+		if (p->via_volume)
+			p->rescue_until = c->now + RESCUE_LIMIT_MS;
 		if (p->phase == POD_RELEASING)
 			p->wake_at = MIN(p->wake_at, c->now);
 		if (p->phase == POD_RELEASING || p->phase == POD_CONFIRMING)

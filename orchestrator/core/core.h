@@ -103,6 +103,7 @@ struct core_pod {
 	struct volume volume;
 	int64_t price_microusd_h;
 	int64_t hard_end_ms;	/* boot clock */
+	int64_t cut_ms;		/* by so much that is before the end that it knows itself, which is hard_end_s */
 	int64_t hard_end_s;	/* epoch */
 	int64_t first_lease_end_s;
 	bool connected;		/* the control channel is up */
@@ -123,6 +124,7 @@ struct core_pod {
 	char reason[160];	/* why it was let go, for people */
 	enum err_kind fault;	/* ERR_NONE: it did what it was rented for */
 	/* private to core/ */
+	int64_t there_at; /* when its vendor was last asked and had it; 0: not in this life of the run */
 	int64_t wake_at, deadline_at, renew_at, look_at, clean_at, late_clean_at;
 	int64_t boot_limit_ms; /* its own; 0: adopted, or a stray */
 	int64_t log_at;	       /* when its provider's log is to be read for the first time; 0: not (any more) */
@@ -140,6 +142,7 @@ struct core_pod {
 	int busy;	     /* workers that hold a batch, by the agent's clock */
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
+	bool heard;	/* connected in this life of the run: its log was read */
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool release_answered;
 	bool absent; /* whoever accepted its release knew of no such pod */

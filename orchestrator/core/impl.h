@@ -21,6 +21,7 @@ enum {
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	RELEASE_AFTER_MOST_MS = 60 * 1000, /* longer than that no vendor's word keeps a release from being asked for again */
+	LIST_AFTER_MOST_MS = 60 * 1000,	   /* ... nor its pods from being looked for */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
 	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long */
 	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */
@@ -196,6 +197,8 @@ bool offers_too_dear(const struct core *c, const struct candidate *k); /* for ca
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
 bool budget_useful(const struct core *c, int64_t end); /* a pod rented now and over then could do some work */
 int64_t budget_committed(const struct core *c);
+/* The caps of this life of the run may be lower than those that its pods were rented by. */
+void budget_fit_adopted(struct core *c);
 int64_t budget_margin(int64_t life_ms);
 
 /* dispatch.c */
@@ -246,6 +249,7 @@ void pod_bad_host(struct core *c, int pod, const char *why);
 /* width.c: how many pods */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
+void width_slept(struct core *c);
 void width_ask_again(struct core *c); /* every vendor, what it has now */
 void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
 void width_image(struct core *c, const struct event *ev);

@@ -19,6 +19,21 @@ static void rescue_files(struct core *c, struct core_pod *p)
 	}
 }
 
+/* Its log, which is on the volume, says what it finished. */
+static void salvage(struct core *c, struct core_pod *p)
+{
+	dispatch_forget_fetches(c, pod_index(c, p));
+	p->salvaging = p->via_volume = true;
+	core_act(c, ACT_SALVAGE, pod_index(c, p));
+}
+
+/* Nobody has read in this life of the run what it finished in an earlier one. */
+static bool is_unread(const struct core *c, const struct core_pod *p)
+{
+	return p->adopted && !p->heard && !p->salvaging && pod_files_outlive(p) && (p->connected_at || p->listed) && p->fault != ERR_UNTRUSTED &&
+	       !core_stopping(c);
+}
+
 /* Files are not rendered again because they cannot be had just now. */
 void pod_file_delayed(struct core *c, int pod)
 {
@@ -74,7 +89,10 @@ void pod_release_now(struct core *c, int pod)
 	pod_enter(c, p, POD_RELEASING);
 	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
 	dispatch_lost(c, pod);
-	rescue_files(c, p);
+	if (is_unread(c, p))
+		salvage(c, p);
+	else
+		rescue_files(c, p);
 	pod_save(c, p);
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && !v->shared_ready)
@@ -171,12 +189,23 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 		pod_release_now(c, pod);
 }
 
-void pod_mark_gone(struct core *c, struct core_pod *p)
+/* Nobody may have asked for a day, after a power cut or a sleep: a pod that was seen by none since its hard end has ended itself
+ * then, and the time until somebody looked was not billed. */
+static int64_t billed_until(const struct core *c, const struct core_pod *p)
 {
 	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
+	int64_t until = p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at);
+	int64_t own_end = p->hard_end_ms + p->cut_ms;
 
-	if (!p->released_at)
-		p->released_at = MAX(MIN(ended, c->now), p->create_at);
+	if (until < own_end + PAST_HARD_END_MS)
+		return until;
+	int64_t least = MAX(own_end + SELF_END_MS, p->create_at);
+	return MIN(until, p->there_at ? MAX(least, p->there_at) : least);
+}
+
+void pod_mark_gone(struct core *c, struct core_pod *p)
+{
+	p->released_at = billed_until(c, p);
 	p->gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
 	pod_enter(c, p, POD_GONE);
@@ -204,7 +233,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	struct vendor *v = pod_vendor(c, p);
 	if (v->owner == pod && !v->shared_ready)
 		v->owner = -1;
-	bool salvage = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
+	bool may_have_files = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
 	if (!gone) {
 		p->release_at = c->now;
 		p->tries = 0;
@@ -217,10 +246,8 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	} else {
 		pod_mark_gone(c, p);
 	}
-	if (salvage) {
-		dispatch_forget_fetches(c, pod);
-		p->salvaging = p->via_volume = true;
-		core_act(c, ACT_SALVAGE, pod);
+	if (may_have_files) {
+		salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
 		dispatch_lost_files(c, pod);
@@ -278,6 +305,8 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 	if (!err) {
 		if (!p->released_at || word == RELEASE_ENDED)
 			p->released_at = c->now;
+		if (word == RELEASE_ENDED)
+			p->there_at = c->now;
 		p->absent = word == RELEASE_ABSENT;
 		p->elsewhere = p->elsewhere && p->absent; /* it was ours to end */
 		if (!p->release_answered)

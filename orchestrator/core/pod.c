@@ -153,7 +153,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 
 	if (p->phase != POD_CONNECTING)
 		return;
-	p->connected = true;
+	p->connected = p->heard = true;
 	p->lost = false;
 	p->renew_at = c->now;
 	if (!p->connected_at) {
@@ -183,6 +183,8 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		return;
 	}
 	dispatch_refetch(c, pod);
+	if (p->adopted && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
+		return;
 	if (ev->workers_alive) {
 		back_at_work(c, p);
 		return;
@@ -350,6 +352,7 @@ void pod_event(struct core *c, const struct event *ev)
 void pod_take_over(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
+	char sooner[24];
 
 	if (p->durable && !c->conf.reap && pod_files_outlive(p)) {
 		p->salvaging = p->via_volume = true;
@@ -358,6 +361,9 @@ void pod_take_over(struct core *c, int pod)
 	}
 	if (p->phase == POD_GONE)
 		return;
+	if (p->cut_ms && !p->unwanted)
+		core_note(c, NOTE_NOTE, "pod %s: the caps leave it less time than it was rented for: it goes %s sooner", core_pod_called(p),
+			  duration_show(sooner, sizeof(sooner), p->cut_ms));
 	p->deadline_at = p->detached ? NEVER : c->now + c->conf.boot_limit_ms;
 	if (p->phase == POD_AMBIGUOUS) {
 		p->rented_at = c->now; /* its create call may have been on its way until now, and have made two */

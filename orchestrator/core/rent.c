@@ -210,7 +210,9 @@ static bool fits_cap(struct core *c, struct core_pod *p)
 		return true;
 	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
 		return false;
-	p->hard_end_ms -= (over * 3600 / p->price_microusd_h + 1) * 1000;
+	int64_t sooner = (over * 3600 / p->price_microusd_h + 1) * 1000;
+	p->hard_end_ms -= sooner;
+	p->cut_ms += sooner;
 	return budget_useful(c, p->hard_end_ms);
 }
 

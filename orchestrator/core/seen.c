@@ -174,7 +174,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
 
-	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX, .listed = true};
+	*p = (struct core_pod){.provider = provider, .view = *view, .last_group = UINT32_MAX, .listed = true, .there_at = c->now};
 	/* a row of its own in the ledger: that of its twin must not be lost */
 	pod_name_attempt(c, p);
 	COPY_TEXT(p->id, view->id);
@@ -221,6 +221,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		if (!p || (over && p->phase != POD_AMBIGUOUS))
 			return;
 		p->listed = true;
+		p->there_at = over ? p->there_at : asked_at;
 		p->elsewhere = false;
 		if (p->phase == POD_RENTING)
 			return; /* its reply is still under way */
@@ -246,6 +247,8 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		return;
 	}
 	p->listed = true;
+	if (view->state != POD_STATE_GONE)
+		p->there_at = MAX(p->there_at, asked_at);
 	p->elsewhere = p->unprovable = false;
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
@@ -352,7 +355,7 @@ void seen_listed(struct core *c, const struct event *ev)
 		note_no_list(c, ev->provider, ev->err);
 		v->list_failures += ev->err->kind == ERR_CREDENTIALS ? LIST_FAILURES_MAX : 1;
 		v->list_at = v->list_not_before =
-			c->now + MAX(ev->err->retry_after_ms,
+			c->now + MAX(MIN(ev->err->retry_after_ms, (int64_t)LIST_AFTER_MOST_MS),
 				     MIN((int64_t)1000 << MIN(v->list_failures, 5), (int64_t)15000));
 		if (v->list_failures >= LIST_FAILURES_MAX) /* what would be made there could not be seen */
 			v->rent_not_before = MAX(v->rent_not_before, v->list_not_before + LAST_LOOK_MS);

@@ -75,16 +75,14 @@ static bool is_late(const struct core *c, const struct vendor *v)
 	return is_asked(v) && c->now >= v->asked_at + ASK_PATIENCE_MS;
 }
 
+/* True: one is asked that may answer in time. Who is late is not waited for. */
 static bool ask_next_vendor(struct core *c)
 {
-	bool asked = false;
-
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
 		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
 			continue;
 		if (is_asked(v)) {
-			asked = true;
 			if (!is_late(c, v))
 				return true;
 			note_no_answer(c, i);
@@ -98,7 +96,26 @@ static bool ask_next_vendor(struct core *c)
 		core_act(c, what, -1)->provider = i;
 		return true;
 	}
-	return asked;
+	return false;
+}
+
+/* Nobody else is there to be asked than those that are late. */
+static bool all_are_asked(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (!c->vendors[i].dead && !is_asked(&c->vendors[i]))
+			return false;
+	return true;
+}
+
+/* Answers to what was asked before a sleep may be here and not have been read; those that are not have their time from now on. */
+void width_slept(struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (is_asked(&c->vendors[i]))
+			c->vendors[i].asked_at = c->now;
+	if (c->capacity_since)
+		c->capacity_since = MAX(c->capacity_since, c->now - MAX(c->conf.wait_ms - ASK_PATIENCE_MS, 0));
 }
 
 static bool any_vendor_left(const struct core *c)
@@ -190,15 +207,6 @@ static bool out_of_patience(const struct core *c)
 	return has_waited(c) && c->capacity.kind != ERR_NONE;
 }
 
-/* ... or no vendor say what it offers. */
-static bool nobody_answers(const struct core *c)
-{
-	for (int i = 0; i < c->conf.provider_count; i++)
-		if (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i]))
-			return false;
-	return has_waited(c);
-}
-
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
 	struct err err = {0};
@@ -219,7 +227,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
 		if (!c->conf.retry_until_up && !active)
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
-		if (!active)
+		if (!active && !all_are_asked(c))
 			core_note(c, NOTE_NOTE, "no pod to be had now (%s); asking again",
 				  c->capacity.msg[0] ? c->capacity.msg : err.msg[0] ? err.msg : "no offers");
 		c->offers_again_at = at;
@@ -294,7 +302,7 @@ static void widen(struct core *c)
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
 		if (!k && ask_next_vendor(c)) {
-			if (!active && (out_of_patience(c) || nobody_answers(c)))
+			if (!active && out_of_patience(c))
 				no_capacity(c, active, again_at);
 			return;
 		}
@@ -380,7 +388,7 @@ static void hand_over(struct core *c)
 	bool asking = false;
 	count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
-		asking = asking || is_asked(&c->vendors[i]) || c->vendors[i].image_ask == ASK_ASKED;
+		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) || c->vendors[i].image_ask == ASK_ASKED;
 	if (!working || coming || asking)
 		return;
 	c->handed_over = true;

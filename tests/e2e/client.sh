@@ -251,6 +251,26 @@ t_detached_client_killed_then_attach() {
 	unchanged stamp.txt
 	all_right 40
 }
+t_attached_ten_days_after_it_was_handed_over() { # its pods finished it and are over: all comes from their volume, and nothing is rented
+	script_lines 200
+	config 'pods = 2;'
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	local run
+	run=$(cat out.txt)
+	wait_for 40 "the queue to be handed over" handed_over
+	wait_for 40 "its pods to know" file_count out $(($(wavs) + 5))
+	kill -9 "$(background_client "$run")"
+	wait_for 90 "its pods to finish it" no_pods
+	[ "$(wavs)" -lt 200 ] || complain "nothing is left for an attach"
+	ledger "update pod set hard_end_s = hard_end_s - 864000, create_ms = create_ms - 864000000, rented_ms = rented_ms - 864000000,
+		running_ms = running_ms - 864000000, connected_ms = connected_ms - 864000000"
+	burst attach "$run" --json
+	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
+	all_right 200
+	is "$(json '.pods | length')" 2 "pods, those of then"
+	is "$(json '.cost_usd < 1')" true "what it cost ($(json .cost_usd))"
+}
 t_detached_client_killed_then_resume() {
 	detached_and_killed
 	stamp >stamp.txt
@@ -372,6 +392,24 @@ t_a_resumed_run_keeps_its_caps() {
 	is "$STATUS" 0 "resume with other caps: exit status ($(tail -n 2 err.txt))"
 	is "$(cat out/f)" "done" "its output"
 	is "$(json ".cost_usd > $before / 1000000")" true "what it cost in all ($(json .cost_usd))"
+}
+t_a_lower_cap_holds_for_a_living_pod() { # ... which was rented to live for five minutes; at $0.10 a second there are 15 s left
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "c"; type = "command"; run = "sleep 60; echo done >f"; outputs = ["f"]; output = "out"; };
+		providers = { local = { price_per_hour = 360.0; }; };
+	E2
+	burst_bg run --max-cost 30 --max-duration 5m
+	wait_for 40 "a pod at work" row_says "ready_ms > 0"
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	local cap
+	cap=$(ledger "select cast((strftime('%s', 'now') + 1 - create_ms / 1000) / 10.0 + 1.5 as text) from pod")
+	burst resume --max-cost "$cap" --json
+	is "$STATUS" 5 "resume --max-cost $cap: exit status ($(tail -n 2 err.txt))"
+	has err.txt "the caps leave it less time than it was rented for"
+	is "$(json ".cost_usd <= $cap")" true "what it cost in all ($(json .cost_usd), with a cap of $cap)"
+	is "$(pods_left)" "" "pods"
 }
 t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a vendor; its output folder is that of then, too
 	script_lines 100

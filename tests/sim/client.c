@@ -350,6 +350,7 @@ static void client_dies(struct client *cl)
 	cl->core = NULL;
 	cl->up = false;
 	cl->life++;
+	memset(cl->list_failed, 0, sizeof(cl->list_failed));
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
 		if (cl->sim->machines[i].connected && cl->sim->machines[i].client == cl->number) {
 			cl->sim->machines[i].connected = false;
@@ -789,6 +790,23 @@ static void may_die_soon(struct client *cl)
 		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x = f->x - (f->x % 4 ? f->x % 3 : 0);
 }
 
+/* Whatever a vendor says of when it is to be asked again: a pod bills meanwhile. */
+static void check_list(struct client *cl, int provider)
+{
+	enum { LOOKED_FOR_MS = 75 * 1000 };
+	int64_t failed = cl->list_failed[provider];
+
+	if (!failed || cl->laptop->ever_slept || boot_now(cl) - failed <= LOOKED_FOR_MS)
+		return;
+	for (int i = 0; i < cl->core->pod_count; i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		if (p->provider == provider && ((p->phase == POD_BOOTING && p->rented_at && p->rented_at < failed) ||
+						(p->phase == POD_CONFIRMING && p->released_at && p->released_at < failed)))
+			broke(cl->sim, "pod %s is not looked for again for %lld ms after a list that failed", p->id,
+			      (long long)(boot_now(cl) - failed));
+	}
+}
+
 static void act(struct client *cl, const struct action *a)
 {
 	if (wire_act(cl, a))
@@ -799,7 +817,10 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_IMAGE: call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms); break;
 	case ACT_SAVE: save(cl, a->pod); break;
 	case ACT_RENT: rent(cl, a); break;
-	case ACT_LIST: call(cl, a, W_LIST, boot_now(cl), -1, 0); break;
+	case ACT_LIST:
+		check_list(cl, a->provider);
+		call(cl, a, W_LIST, boot_now(cl), -1, 0);
+		break;
 	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
 	case ACT_BAD_HOST: mark_host(cl, a, wall_now(cl)); break;
 	case ACT_GOOD_HOST: mark_host(cl, a, 0); break;
@@ -876,8 +897,7 @@ static struct err trouble(enum err_kind kind, int64_t retry_ms)
 	struct err err = {0};
 
 	err_set(&err, kind, "trouble: %s", err_kind_name(kind));
-	if (kind == ERR_RATE_LIMITED)
-		err.retry_after_ms = retry_ms ? retry_ms : 5000;
+	err.retry_after_ms = kind == ERR_RATE_LIMITED && !retry_ms ? 5000 : retry_ms;
 	return err;
 }
 
@@ -1106,7 +1126,10 @@ static void listed(struct client *cl, struct happening *h)
 {
 	struct event ev = {.type = EV_LISTED, .provider = h->provider, .views = h->data, .count = h->count, .asked_at = h->x};
 
+	cl->list_failed[h->provider] = h->kind ? boot_now(cl) : 0;
 	send_event(cl, &ev, h->kind);
+	if (h->kind && plant(PLANT_LIST_PATIENT))
+		cl->core->vendors[h->provider].list_not_before = cl->core->vendors[h->provider].list_at = boot_now(cl) + 600000;
 }
 
 static void offered(struct client *cl, struct happening *h)
@@ -1130,6 +1153,7 @@ static void offered(struct client *cl, struct happening *h)
 		return;
 	}
 	if (strikes(cl->sim, F_OFFERS_FAIL)) {
+		cl->retry_ms = cloud_patience(v);
 		send_event(cl, &ev, ERR_TRANSIENT);
 		return;
 	}

@@ -214,6 +214,8 @@ static struct happening *release_answered(struct sim *s, const struct happening 
 	r->provider = m->vendor;
 	r->pod = h->pod;
 	r->kind = kind;
+	if (kind == ERR_TRANSIENT)
+		r->retry_ms = cloud_patience(vendor(s, m));
 	return r;
 }
 
@@ -294,6 +296,12 @@ bool cloud_listed_now(struct sim *s, const struct machine *m, int provider)
 	return true;
 }
 
+/* Up to two hours. */
+int64_t cloud_patience(const struct vendor_plan *v)
+{
+	return v->latency_ms % 4 ? 0 : v->boot_ms % 7200 * 1000;
+}
+
 enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
@@ -321,6 +329,8 @@ void cloud_list(struct sim *s, struct happening *h)
 	r->provider = h->provider;
 	r->x = h->x; /* when it was asked for, by the client's clock */
 	r->kind = kind;
+	if (kind == ERR_TRANSIENT)
+		r->retry_ms = cloud_patience(&s->plan->vendors[h->provider]);
 	if (r->kind != ERR_NONE)
 		return;
 	struct pod_view *views = xcalloc(s->machine_count, sizeof(*views));

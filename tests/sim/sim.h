@@ -176,6 +176,7 @@ extern const char *const fault_names[F_KINDS];
 	X(OFFERS_STORM, "100000 events") \
 	X(END_UNHEARD, "waits for nothing") \
 	X(LAST_LOOK, "does not end") \
+	X(LIST_PATIENT, "is not looked for again") \
 	X(EXIT_0, "exit 0, and a segment is missing") \
 	X(EXIT_1, "and all went well") \
 	X(EXIT_SIGNAL_1, "after a signal") \
@@ -350,6 +351,7 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
+	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest went well */
 	int bills_open;	  /* the run is over, and asks what it cost; of a reaper: what it waits for */
 	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
 };
@@ -409,6 +411,7 @@ struct machine *cloud_machine(struct sim *s, const char *id);
 enum err_kind cloud_refuses(struct sim *s, const struct create *c); /* a create; ERR_NONE: not at all */
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
 enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by); /* a release */
+int64_t cloud_patience(const struct vendor_plan *v);		     /* how long it wants not to be asked, when it cannot answer */
 enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms);    /* a listing */
 bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */

@@ -411,6 +411,35 @@ static void test_journal_before_handover(void **state)
 	tear_down(&b);
 }
 
+/* Whether it could have another pod by a vendor that does not say what it offers is not waited for. */
+static void test_handover_beside_a_late_vendor(void **state)
+{
+	(void)state;
+	for (int late = 0; late < 2; late++) {
+		struct volume v = {.id = "v1", .apart = true};
+		struct offer o = offer(0, 1000000);
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.detached = true;
+		b.conf.provider_count = 2;
+		start(&b);
+		if (late) {
+			wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+			COPY_TEXT(o.provider, "beta");
+		}
+		tell(&b, (struct event){.type = EV_OFFERS, .provider = late, .offers = &o, .count = 1});
+		b.core->pods[0].volume = v;
+		rented(&b, 0);
+		struct pod_view view = view_of(&b, 0, POD_STATE_RUNNING);
+		tell(&b, (struct event){.type = EV_LISTED, .provider = late, .views = &view, .count = 1, .asked_at = b.now});
+		connected(&b, 0);
+		tell(&b, (struct event){.type = EV_SHARED_READY});
+		tell(&b, (struct event){.type = EV_WORKERS, .number = 1});
+		check_int(late ? "late" : "it answered", "handed over", did(&b, ACT_HANDOVER, 0), 1);
+		tear_down(&b);
+	}
+}
+
 static const struct {
 	const char *name;
 	enum err_kind kind;
@@ -790,6 +819,61 @@ static void test_offers_never_come(void **state)
 	}
 }
 
+/* Whether the first vendor answers or not: the next one that is sold out is tried again, until the run has waited enough. */
+static void test_sold_out_beside_a_late_vendor(void **state)
+{
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (int for_ever = 0; for_ever < 2; for_ever++) {
+		struct bench b;
+		int creates = 0, next = 0;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		b.conf.wait_ms = 10 * MINUTE;
+		b.conf.retry_until_up = for_ever;
+		start(&b);
+		int64_t began_at = b.now;
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		COPY_TEXT(o.provider, "beta");
+		while (!core_stopping(b.core) && b.now < began_at + 20 * MINUTE) {
+			if (did(&b, ACT_OFFERS, -1))
+				tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .count = 1});
+			while (did(&b, ACT_RENT, -1)) {
+				creates++;
+				tell_err(&b, EV_RENT_FAILED, next++, ERR_NO_CAPACITY);
+			}
+			if (!core_stopping(b.core))
+				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("sold out", "creates", creates >= (for_ever ? 18 : 9), true);
+		check_int("sold out", "stopping", core_stopping(b.core), !for_ever);
+		if (!for_ever) {
+			check_int("sold out", "waited", (b.now - began_at) / 1000, 600);
+			check_int("sold out", "exit", exit_status(&b), 6);
+		}
+		tear_down(&b);
+	}
+}
+
+static void test_avoided_offer_beside_a_late_vendor(void **state)
+{
+	struct offer_past past = {.bad_why = "sshd never spoke"};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	start(&b);
+	wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+	COPY_TEXT(o.provider, "beta");
+	past.bad_until_ms = WALL_MS + b.now + HOUR;
+	tell(&b, (struct event){.type = EV_OFFERS, .provider = 1, .offers = &o, .past = &past, .count = 1});
+	check_int("nothing else is to be had", "creates", did(&b, ACT_RENT, -1), 1);
+	tear_down(&b);
+}
+
 /* What is told of the time to go counts what pods hold as well. */
 static void test_what_is_left(void **state)
 {
@@ -1101,26 +1185,33 @@ static void test_second_pod_of_one_create(void **state)
 	tear_down(&b);
 }
 
-/* A create whose answer was lost may have made two: one is found and does the work, the other may surface late. */
+/* A create whose answer was lost may have made two: one is found, does the work and is gone. When the answer was lost. */
+static int64_t lose_sight_of_a_twin(struct bench *b)
+{
+	start_ambiguous(b);
+	int64_t lost_at = b->now;
+	list_running(b, 0);
+	connected(b, 0);
+	tell(b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell(b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
+	for (uint32_t batch = 0; pod(b, 0)->phase == POD_WORKING; batch++)
+		render_batch(b, 0, batch, SECOND, true);
+	tell(b, (struct event){.type = EV_RELEASED, .pod = 0});
+	for (int k = 0; k < 3; k++) {
+		b->now += 6 * SECOND;
+		list_nothing(b);
+	}
+	check_phase(b, "gone", 0, POD_GONE);
+	return lost_at;
+}
+
+/* ... the other may surface late. */
 static void test_late_twin_of_a_lost_create(void **state)
 {
 	struct bench b;
 
 	(void)state;
-	start_ambiguous(&b);
-	int64_t lost_at = b.now;
-	list_running(&b, 0);
-	connected(&b, 0);
-	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
-	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
-	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
-		render_batch(&b, 0, batch, SECOND, true);
-	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	for (int k = 0; k < 3; k++) {
-		b.now += 6 * SECOND;
-		list_nothing(&b);
-	}
-	check_phase(&b, "gone", 0, POD_GONE);
+	int64_t lost_at = lose_sight_of_a_twin(&b);
 	check_int("another may surface", "ended", core_ended(b.core), false);
 	wait_ms(&b, lost_at + SURFACE_LIMIT_MS - 1 - b.now);
 	int looks = did(&b, ACT_LIST, -1);
@@ -1138,19 +1229,7 @@ static void test_lost_sight_of_a_lost_create(void **state)
 	struct bench b;
 
 	(void)state;
-	start_ambiguous(&b);
-	list_running(&b, 0);
-	connected(&b, 0);
-	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
-	tell(&b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
-	for (uint32_t batch = 0; pod(&b, 0)->phase == POD_WORKING; batch++)
-		render_batch(&b, 0, batch, SECOND, true);
-	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
-	for (int k = 0; k < 3; k++) {
-		b.now += 6 * SECOND;
-		list_nothing(&b);
-	}
-	check_phase(&b, "gone", 0, POD_GONE);
+	lose_sight_of_a_twin(&b);
 	for (int k = 0; k < 20 && !core_ended(b.core); k++) {
 		tell_err(&b, EV_LISTED, 0, ERR_NETWORK);
 		if (!core_ended(b.core))
@@ -2237,6 +2316,27 @@ static void test_files_of_durable_pods_are_waited_for(void **state)
 	}
 }
 
+static void test_slept_over_files_of_a_durable_pod(void **state)
+{
+	(void)state;
+	for (int slept = 0; slept < 2; slept++) {
+		struct bench b;
+		all_but_home(&b, true, false);
+		tell(&b, (struct event){.type = EV_SYNCED, .number = first(&b, ACT_SYNC)->number, .ok = true});
+		tell(&b, (struct event){.type = EV_RELEASED});
+		b.now += HOUR;
+		if (slept)
+			tell(&b, (struct event){.type = EV_SLEPT});
+		tell_err(&b, EV_HOME_FAILED, 0, ERR_NETWORK); /* there is none yet */
+		check_int(slept ? "slept" : "an hour in vain", "state", core_seg_state(b.core, 0), slept ? SEG_RENDERED : SEG_FAILED);
+		if (slept) {
+			wait_ms(&b, SECOND);
+			check_int("slept", "fetches", did(&b, ACT_FETCH, 0), 1);
+		}
+		tear_down(&b);
+	}
+}
+
 static void test_durable_pods_of_an_earlier_life(void **state)
 {
 	struct bench b;
@@ -2261,6 +2361,47 @@ static void test_durable_pods_of_an_earlier_life(void **state)
 	assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
 	assert_int_equal(core_seg_state(b.core, 1), SEG_RENDERED);
 	tear_down(&b);
+}
+
+/* ... nor is what a pod finished that was handed over, and has had its time since: nobody needs to reach it for that. */
+static void test_files_of_a_pod_whose_time_was_over(void **state)
+{
+	static const struct {
+		const char *name;
+		bool apart, was_reached;
+		int64_t hard_end_s;
+		bool salvaged;
+	} cases[] = {
+		{"its volume can be read without it", true, true, -3600, true},
+		{"it cannot", false, true, -3600, false},
+		{"nobody ever reached it", true, false, -3600, false},
+		{"it has time left", true, true, 3600, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 2);
+		b.now += 24 * HOUR;
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .detached = true, .volume = {.id = "v1", .apart = cases[i].apart},
+				     .create_at = b.now - 2 * HOUR, .rented_at = b.now - 2 * HOUR, .hard_end_ms = b.now + cases[i].hard_end_s * SECOND};
+		p.connected_at = cases[i].was_reached ? p.create_at + MINUTE : 0;
+		b.core = core_new(&b.conf, b.segments, b.count);
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		wait_ms(&b, 0);
+		check_int(name, "released", did(&b, ACT_RELEASE, 0), cases[i].hard_end_s < 0);
+		check_int(name, "salvages", did(&b, ACT_SALVAGE, 0), cases[i].salvaged);
+		if (cases[i].salvaged) {
+			rendered(&b, 0, 1);
+			check_int(name, "fetches", did(&b, ACT_FETCH, 0), 1);
+			tell(&b, (struct event){.type = EV_SALVAGED});
+			assert_int_equal(core_seg_state(b.core, 0), SEG_TODO);
+			assert_int_equal(core_seg_state(b.core, 1), SEG_RENDERED);
+		}
+		tear_down(&b);
+	}
 }
 
 static void test_release_of_one_out_of_reach(void **state)
@@ -2509,6 +2650,31 @@ static void test_release_that_limits_keep_back(void **state)
 	tear_down(&b);
 }
 
+/* ... and no list that says for how long it wants to be left alone keeps a run from looking for its pods. */
+static void test_list_that_wants_to_be_left_alone(void **state)
+{
+	static const enum err_kind kinds[] = {ERR_TRANSIENT, ERR_RATE_LIMITED};
+	struct err err = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		struct bench b;
+		set_up(&b, 4);
+		start_simply(&b);
+		rented(&b, 0);
+		err_set(&err, kinds[i], "HTTP 503");
+		err.retry_after_ms = 24 * HOUR;
+		tell(&b, (struct event){.type = EV_LISTED, .err = &err});
+		wait_ms(&b, 20 * SECOND);
+		check_int("asked for a little patience", "lists", did(&b, ACT_LIST, -1), 0);
+		wait_ms(&b, 41 * SECOND);
+		check_int("... and for a day", "lists", did(&b, ACT_LIST, -1), 1);
+		list_running(&b, 0);
+		check_phase(&b, "seen", 0, POD_CONNECTING);
+		tear_down(&b);
+	}
+}
+
 /* The lid was closed for an hour: it looks before it judges. */
 static void test_slept_over_a_release(void **state)
 {
@@ -2561,6 +2727,61 @@ static void test_slept_over_a_boot(void **state)
 	check_phase(&b, "awake", 0, POD_BOOTING);
 	list_running(&b, 0);
 	check_phase(&b, "it had come up", 0, POD_CONNECTING);
+	tear_down(&b);
+}
+
+/* The answers may be here, and are read after it is known that it slept. */
+static void test_slept_over_the_first_offers(void **state)
+{
+	static const int64_t waits_ms[] = {10 * MINUTE, 10 * SECOND};
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(waits_ms); i++) {
+		struct bench b;
+		int64_t left_ms = MIN(waits_ms[i], (int64_t)ASK_PATIENCE_MS);
+		set_up(&b, 4);
+		b.conf.wait_ms = waits_ms[i];
+		start(&b);
+		b.now += 8 * HOUR;
+		tell(&b, (struct event){.type = EV_SLEPT});
+		wait_ms(&b, left_ms - 1);
+		check_int("awake", "stopping", core_stopping(b.core), false);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int("read", "creates", did(&b, ACT_RENT, -1), 1);
+		tear_down(&b);
+
+		set_up(&b, 4);
+		b.conf.wait_ms = waits_ms[i];
+		start(&b);
+		b.now += 8 * HOUR;
+		tell(&b, (struct event){.type = EV_SLEPT});
+		wait_ms(&b, ASK_PATIENCE_MS + SECOND);
+		check_int("nothing came", "exit", exit_status(&b), 6);
+		tear_down(&b);
+	}
+}
+
+static void test_slept_over_the_last_look(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	int64_t lost_at = lose_sight_of_a_twin(&b);
+	int looks = 0;
+	while (b.now < lost_at + SURFACE_LIMIT_MS) {
+		wait_ms(&b, core_wake_at(b.core) - b.now);
+		looks += did(&b, ACT_LIST, -1);
+	}
+	check_int("a minute after the loss", "looks", looks, 1);
+	int64_t asked_at = b.now;
+	b.now += HOUR;
+	tell(&b, (struct event){.type = EV_SLEPT});
+	wait_ms(&b, 0);
+	check_int("awake", "ended", core_ended(b.core), false);
+	tell(&b, (struct event){.type = EV_LISTED, .asked_at = asked_at});
+	check_int("read", "ended", core_ended(b.core), true);
+	check_int("read", "exit", exit_status(&b), 0);
 	tear_down(&b);
 }
 
@@ -2721,6 +2942,162 @@ static void test_caps_end_the_run(void **state)
 		check_int(cases[i].name, "exit", exit_status(&b), cases[i].status);
 		check_int(cases[i].name, "below the cap", !cases[i].max_cost || summary(&b).cost_microusd <= cases[i].max_cost, 1);
 		check_int(cases[i].name, "pods", core_pod_count(b.core), 1);
+		tear_down(&b);
+	}
+}
+
+static const struct event alive_again = {.type = EV_CONNECTED, .switch_ok = true, .workers_alive = true, .number = 1};
+
+/* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at $1 an hour each; listed as
+ * running, not connected yet. */
+static void find_living(struct bench *b, int pods)
+{
+	b->core = core_new(&b->conf, b->segments, b->count);
+	for (int i = 0; i < pods; i++) {
+		struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE,
+				     .running_at = b->now - MINUTE, .listed = true, .hard_end_ms = b->now + 4 * HOUR,
+				     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
+		snprintf(p.id, sizeof(p.id), "p%d", i);
+		snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
+		COPY_TEXT(p.offer.provider, "alpha");
+		p.offer.price_microusd_h = p.price_microusd_h;
+		core_adopt(b->core, &p);
+	}
+	tell(b, (struct event){.type = EV_START});
+	list_in(b, POD_STATE_RUNNING, 0, pods > 1 ? 1 : -1);
+}
+
+static void take_over(struct bench *b, int pods)
+{
+	find_living(b, pods);
+	for (int i = 0; i < pods; i++) {
+		struct event ev = alive_again;
+		ev.pod = i;
+		tell(b, ev);
+	}
+}
+
+/* Whoever goes on with a run may have lowered its caps: they hold for the pods that he finds, too. */
+static void test_lower_caps_hold_for_pods_taken_over(void **state)
+{
+	static const struct {
+		const char *name;
+		int pods;
+		int64_t max_cost, max_duration_ms;
+		int64_t ends_s, margin_s; /* from now */
+	} cases[] = {
+		{"caps.max_cost: six minutes, one of them over", 1, 100000, 0, 300 - 5, 20},
+		{"... for two pods", 2, 100000, 0, 120 - 5, 17},
+		{"caps.max_cost is used up", 1, 10000, 0, 0, 0},
+		{"caps.max_duration", 1, 0, 10 * MINUTE, 600, 20},
+		{"room for all of it", 2, 9000000, 5 * HOUR, 4 * 3600, 20},
+	};
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.pods = cases[i].pods;
+		b.conf.max_cost_microusd = cases[i].max_cost;
+		b.conf.max_duration_ms = cases[i].max_duration_ms;
+		int64_t began_at = b.now;
+		take_over(&b, cases[i].pods);
+		while (pod(&b, 0)->phase < POD_RELEASING) {
+			assert_true(b.now - began_at < 5 * HOUR);
+			wait_ms(&b, MAX(core_wake_at(b.core) - b.now, 0));
+			if (did(&b, ACT_LIST, -1))
+				list_in(&b, POD_STATE_RUNNING, 0, cases[i].pods > 1 ? 1 : -1);
+		}
+		int64_t went_s = (b.now - began_at) / 1000;
+		if (llabs(went_s - (cases[i].ends_s - cases[i].margin_s)) > 2)
+			fail_msg("%s: goes after %lld s", name, (long long)went_s);
+		for (int k = 0; k < cases[i].pods; k++) {
+			check_phase(&b, name, k, POD_RELEASING);
+			check_int(name, "its own end", pod(&b, k)->hard_end_ms + pod(&b, k)->cut_ms, began_at + 4 * HOUR);
+		}
+		if (cases[i].ends_s && cases[i].max_cost)
+			check_int(name, "within the cap", summary(&b).cost_microusd <= cases[i].max_cost, 1);
+		if (cases[i].ends_s < HOUR / 1000) {
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+			end_well(&b);
+			check_int(name, "exit", exit_status(&b), 5);
+		}
+		tear_down(&b);
+	}
+}
+
+/* ... which is not held against what it finished: that comes home first. */
+static void test_lower_price_for_a_pod_taken_over(void **state)
+{
+	(void)state;
+	for (int dear = 0; dear < 2; dear++) {
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.max_price_microusd_h = 1000000 - dear;
+		take_over(&b, 1);
+		check_phase(&b, "taken over", 0, dear ? POD_RELEASING : POD_WORKING);
+		check_int("taken over", "sent", did(&b, ACT_SEND, 0) > 0, !dear);
+		tear_down(&b);
+	}
+	struct bench b;
+	set_up(&b, 40);
+	b.conf.max_price_microusd_h = 900000;
+	find_living(&b, 1);
+	rendered(&b, 0, 3); /* as its log says */
+	tell(&b, alive_again);
+	check_int("with a file", "fetches", did(&b, ACT_FETCH, 0), 1);
+	check_int("with a file", "releases", did(&b, ACT_RELEASE, 0), 0);
+	safe(&b, 0, 3, true);
+	check_int("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	tear_down(&b);
+}
+
+/* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create; the boot clock began anew since. */
+static void test_found_gone_the_next_day(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t hard_end_s; /* from its create */
+		enum pod_state listed; /* UNKNOWN: not */
+		enum release_word word;
+		int64_t billed_s;
+	} cases[] = {
+		{"its vendor knows of none", 3600, POD_STATE_UNKNOWN, RELEASE_ABSENT, 3605},
+		{"... and does not say so, but lists none", 3600, POD_STATE_UNKNOWN, RELEASE_TAKEN, 3605},
+		{"its vendor calls it gone, and not since when", 3600, POD_STATE_GONE, RELEASE_TAKEN, 3605},
+		{"it was there until now", 3600, POD_STATE_UNKNOWN, RELEASE_ENDED, 12 * 3600 + 1},
+		{"it was listed", 3600, POD_STATE_RUNNING, RELEASE_TAKEN, 12 * 3600},
+		{"it was to end itself a minute ago, by a clock that may be off", 12 * 3600 - 60, POD_STATE_UNKNOWN, RELEASE_ABSENT, 12 * 3600 + 1},
+	};
+	struct offer o = offer(0, 690000);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.max_cost_microusd = 5000000;
+		int64_t create_at = b.now - 12 * HOUR, hard_end = create_at + cases[i].hard_end_s * SECOND;
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 690000, .create_at = create_at,
+				     .rented_at = create_at, .hard_end_ms = hard_end, .hard_end_s = (WALL_MS + hard_end) / 1000};
+		b.core = core_new(&b.conf, b.segments, b.count);
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		if (cases[i].listed != POD_STATE_UNKNOWN)
+			list_in(&b, cases[i].listed, 0, -1);
+		wait_ms(&b, SECOND);
+		for (int k = 0; k < 40 && pod(&b, 0)->phase != POD_GONE; k++) {
+			if (pod(&b, 0)->phase == POD_RELEASING)
+				tell(&b, (struct event){.type = EV_RELEASED, .number = cases[i].word});
+			wait_ms(&b, 5 * SECOND);
+			list_nothing(&b);
+		}
+		check_phase(&b, name, 0, POD_GONE);
+		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int(name, "goes on", did(&b, ACT_RENT, -1), cases[i].billed_s < 4 * 3600);
 		tear_down(&b);
 	}
 }
@@ -2896,6 +3273,7 @@ int main(void)
 		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
+		cmocka_unit_test(test_handover_beside_a_late_vendor),
 		cmocka_unit_test(test_refused_creates),
 		cmocka_unit_test(test_all_offers_are_refused),
 		cmocka_unit_test(test_refused_by_one_vendor_of_two),
@@ -2909,6 +3287,8 @@ int main(void)
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
 		cmocka_unit_test(test_next_vendor_is_told),
 		cmocka_unit_test(test_offers_never_come),
+		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
+		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
@@ -2961,7 +3341,9 @@ int main(void)
 		cmocka_unit_test(test_sync_before_the_files_are_home),
 		cmocka_unit_test(test_durable_pods_go_first),
 		cmocka_unit_test(test_a_transfer_that_breaks), cmocka_unit_test(test_files_of_durable_pods_are_waited_for),
+		cmocka_unit_test(test_slept_over_files_of_a_durable_pod),
 		cmocka_unit_test(test_durable_pods_of_an_earlier_life),
+		cmocka_unit_test(test_files_of_a_pod_whose_time_was_over),
 		cmocka_unit_test(test_release_of_one_out_of_reach),
 		cmocka_unit_test(test_two_looks),
 		cmocka_unit_test(test_never_listed),
@@ -2970,14 +3352,20 @@ int main(void)
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_release_that_limits_keep_back),
+		cmocka_unit_test(test_list_that_wants_to_be_left_alone),
 		cmocka_unit_test(test_slept_over_a_release),
 		cmocka_unit_test(test_slept_over_a_boot),
+		cmocka_unit_test(test_slept_over_the_first_offers),
+		cmocka_unit_test(test_slept_over_the_last_look),
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_hard_end),
 		cmocka_unit_test(test_margin),
 		cmocka_unit_test(test_hard_end_of_a_pod),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_caps_end_the_run),
+		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
+		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
+		cmocka_unit_test(test_found_gone_the_next_day),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_signal_while_renting),
 		cmocka_unit_test(test_exit_precedence),
