@@ -2986,8 +2986,8 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 		int64_t max_cost, max_duration_ms;
 		int64_t ends_s, margin_s; /* from now */
 	} cases[] = {
-		{"caps.max_cost: six minutes, one of them over", 1, 100000, 0, 300 - 5, 20},
-		{"... for two pods", 2, 100000, 0, 120 - 5, 17},
+		{"caps.max_cost: six minutes, one of them over", 1, 100000, 0, 300 - SELF_END_MS / 1000, 20},
+		{"... for two pods", 2, 100000, 0, 120 - SELF_END_MS / 1000, 17},
 		{"caps.max_cost is used up", 1, 10000, 0, 0, 0},
 		{"caps.max_duration", 1, 0, 10 * MINUTE, 600, 20},
 		{"room for all of it", 2, 9000000, 5 * HOUR, 4 * 3600, 20},
@@ -3064,9 +3064,9 @@ static void test_found_gone_the_next_day(void **state)
 		enum release_word word;
 		int64_t billed_s;
 	} cases[] = {
-		{"its vendor knows of none", 3600, POD_STATE_UNKNOWN, RELEASE_ABSENT, 3605},
-		{"... and does not say so, but lists none", 3600, POD_STATE_UNKNOWN, RELEASE_TAKEN, 3605},
-		{"its vendor calls it gone, and not since when", 3600, POD_STATE_GONE, RELEASE_TAKEN, 3605},
+		{"its vendor knows of none", 3600, POD_STATE_UNKNOWN, RELEASE_ABSENT, 3600 + SELF_END_MS / 1000},
+		{"... and does not say so, but lists none", 3600, POD_STATE_UNKNOWN, RELEASE_TAKEN, 3600 + SELF_END_MS / 1000},
+		{"its vendor calls it gone, and not since when", 3600, POD_STATE_GONE, RELEASE_TAKEN, 3600 + SELF_END_MS / 1000},
 		{"it was there until now", 3600, POD_STATE_UNKNOWN, RELEASE_ENDED, 12 * 3600 + 1},
 		{"it was listed", 3600, POD_STATE_RUNNING, RELEASE_TAKEN, 12 * 3600},
 		{"it was to end itself a minute ago, by a clock that may be off", 12 * 3600 - 60, POD_STATE_UNKNOWN, RELEASE_ABSENT, 12 * 3600 + 1},
