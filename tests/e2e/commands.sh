@@ -708,6 +708,32 @@ t_a_vendor_whose_key_is_refused_to_a_detached_run() { # whose pods would be left
 	refused_keys 3 # and once for the time there
 	is "$(ledger "select status from run order by seq limit 1")" interrupted "the run"
 }
+t_by_its_vendors_clock_one_of_two_pods_works_on() { # ours is two hours ahead: the last of their ends counts, not the first
+	script_lines 2
+	config
+	burst run
+	pod_out_of_reach rp1 -864000
+	ledger "create temp table t as select * from pod where id = 'rp1'; update t set seq = null, attempt = 'b', id = 'rp2', hard_end_s = strftime('%s') - 3600;
+		insert into pod select * from t; update run set status = 'running', detached = 1"
+	echo 'GET /v2/pods.* 200' >codes
+	echo '{"pods":[]}' >codes.reply
+	echo -7200 >codes.date
+	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
+	local stub=$!
+	wait_for 10 "a stub of the vendor's" test -s port
+	local -x RUNPOD_API_KEY=k RUNPOD_API_URL
+	RUNPOD_API_URL=http://127.0.0.1:$(cat port)
+	script_lines 4
+	burst run
+	is "$STATUS" 7 "while one may be at work: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has asked "GET /v2/pods"
+	echo 0 >codes.date
+	burst run
+	is "$STATUS" 0 "when both are over: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(ledger "select group_concat(distinct state) from pod where id like 'rp%'")" gone "the pods"
+	kill $stub
+	wait $stub 2>/dev/null
+}
 t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loaded, as from cron; a value that is out of its range
 	living_run
 	kill_it
