@@ -103,7 +103,7 @@ note "unit tests with sanitizers: $passed passed so far"
 
 must "simulator: 50,000 schedules" build/tests/sim --seeds 50000
 must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000
-must "simulator: planted defects are found" build/tests/sim --plants --seeds 5000
+must "simulator: planted defects are found" build/tests/sim --plants --seeds 20000
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 
 # ---- beside all that follows, which mostly waits, and with what that leaves of the processor: valgrind and the fuzzers ----

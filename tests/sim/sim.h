@@ -17,7 +17,7 @@ enum {
 	CLIENTS_MAX = 4,
 	LAPTOPS_MAX = 3,
 	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
-	POD_SELF_END_MS = 4000, /* the longest that a pod takes to end itself once it has decided to */
+	POD_SELF_END_MS = 9000, /* the longest that a pod takes to end itself once it has decided to, its vendor refusing once */
 	HOUR_MS = 3600 * 1000,
 };
 
