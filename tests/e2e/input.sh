@@ -197,7 +197,7 @@ t_disk_full_on_the_volume() {
 	small_disk "$T/state/volumes" 1600k || return
 	burst run --json
 	[ "$STATUS" != 0 ] || complain "it says that all is well"
-	has err.txt "o space left"
+	has err.txt "the volume is full"
 	last_json full
 	is "$(json '[.pods[].released] | all')" true "all released"
 	wait_for 20 "the pods to go" no_pods
