@@ -2039,13 +2039,17 @@ static void job_batch(struct agent *a, struct job *j)
 	job_done(a);
 }
 
+/* It is out of the way at once: the same segment may come again, into a folder of this name. */
 static void remove_in_background(const char *dir)
 {
-	pid_t pid = fork();
-	if (pid)
-		return;
-	remove_at(AT_FDCWD, dir);
-	_exit(0);
+	static unsigned gone;
+	char *aside = xprintf("%s.gone.%u.%d", dir, gone++, getpid());
+	bool moved = rename(dir, aside) == 0;
+	if (fork() == 0) {
+		remove_at(AT_FDCWD, moved ? aside : dir);
+		_exit(0);
+	}
+	free(aside);
 }
 
 /* The command has exited, and what could be kept of its outputs is. */
@@ -2053,6 +2057,7 @@ static void job_command(struct agent *a, struct job *j)
 {
 	if (j->code && volume_is_to_blame(a, j->name ? j->name : ""))
 		return;
+	remove_in_background(j->dir);
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
@@ -2069,7 +2074,6 @@ static void job_command(struct agent *a, struct job *j)
 		js_text(b, "error", j->name ? j->name : "");
 	}
 	event_end(a);
-	remove_in_background(j->dir);
 	job_done(a);
 }
 

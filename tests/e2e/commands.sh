@@ -1142,7 +1142,7 @@ t_output_that_the_volume_does_not_take() { # something is in its way: the comman
 	E
 	is "$STATUS" 1 "for good: exit status"
 	is "$(json .segments.rendered),$(json .segments.failed)" 0,1 "segments"
-	is "$(grep -c "the command ended with exit code 0: output f/a could not be kept: " err.txt)" 4 "said" # each time, and at the end
+	is "$(grep -c "the command ended with exit code 0: output f/a could not be kept: " err.txt)" 4 "said in $(grep -E 'warning|failed' err.txt | tr '\n' '|')" # each time, and at the end
 }
 t_values_of_variables() { # arrive as they are, whatever text they are; others are no value
 	cat >burst.cfg <<-'E'
