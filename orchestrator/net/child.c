@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@ enum {
 	STDOUT_MOST = 16 << 20, /* where the call names no max_bytes */
 	FEW_MS = 5,             /* first look whether it is dead; then rarer and rarer up to: */
 	MANY_MS = 100,
+	EXEC_MOST_MS = 5000,
 	KILL_AFTER_MS = 2000,
 	LINGER_MS = 1000,    /* how long after its death its pipes may stay open */
 	FDS_UNKNOWN = 65536, /* how many to close where the system does not say which are open */
@@ -355,10 +357,29 @@ static void become(const struct plan *plan)
 	_exit(127);
 }
 
-/* Forks and waits for the exec, which takes about a millisecond. 0 or an errno. */
+/* What the child says of its exec: an errno, or 0 when that went well. It takes about a millisecond; a program on a disk that
+ * does not answer must not hold up the loop, by which leases are renewed: ETIMEDOUT. */
+static int exec_result(int report)
+{
+	struct pollfd heard = {.fd = report, .events = POLLIN};
+	int64_t until = clock_boot_ms() + EXEC_MOST_MS;
+	int why = 0, ready;
+	ssize_t n;
+
+	do
+		ready = poll(&heard, 1, (int)MAX(until - clock_boot_ms(), 0));
+	while (ready < 0 && errno == EINTR);
+	if (ready == 0)
+		return ETIMEDOUT;
+	do
+		n = read(report, &why, sizeof(why));
+	while (n < 0 && errno == EINTR);
+	return n <= 0 ? 0 : why;
+}
+
+/* Forks and waits for the exec. 0 or an errno. */
 static int start(struct child *c, struct plan *plan, int report[2])
 {
-	int why = 0;
 	pid_t pid = fork();
 
 	if (pid < 0)
@@ -368,15 +389,13 @@ static int start(struct child *c, struct plan *plan, int report[2])
 	setpgid(pid, pid); /* here too: a kill must find the group however soon it comes */
 	close(report[1]);
 	report[1] = -1;
-	ssize_t n;
-	do
-		n = read(report[0], &why, sizeof(why));
-	while (n < 0 && errno == EINTR);
-	if (n <= 0) {
+	int why = exec_result(report[0]);
+	if (!why) {
 		c->pid = pid;
 		return 0;
 	}
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, why == ETIMEDOUT ? WNOHANG : 0) < 0 && errno == EINTR)
 		;
 	return why;
 }
@@ -386,10 +405,8 @@ static int above_stdio(int fd)
 {
 	if (fd < 0)
 		return -1;
-	int high = fcntl(fd, F_DUPFD, 3);
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	close(fd);
-	if (high >= 0)
-		fcntl(high, F_SETFD, FD_CLOEXEC);
 	return high;
 }
 
@@ -397,7 +414,7 @@ static int make_pipe(int ends[2])
 {
 	int raw[2];
 
-	if (pipe(raw) < 0)
+	if (pipe2(raw, O_CLOEXEC) < 0) /* a thread may start a program of its own at any moment */
 		return -1;
 	ends[0] = above_stdio(raw[0]);
 	ends[1] = above_stdio(raw[1]);
@@ -408,7 +425,7 @@ static int open_input(const struct call *call, int in[2])
 {
 	if (!call->body_from && call->body.len)
 		return make_pipe(in);
-	in[0] = above_stdio(open(call->body_from ? call->body_from : "/dev/null", O_RDONLY));
+	in[0] = above_stdio(open(call->body_from ? call->body_from : "/dev/null", O_RDONLY | O_CLOEXEC));
 	return in[0] < 0 ? -1 : 0;
 }
 
@@ -445,7 +462,10 @@ static int start_call(struct child *c, const struct call *call, struct err *err)
 		struct plan plan = {program, call->argv, guard_environ(), in[0], out[1], errs[1], report[1], fd_end()};
 		int why = start(c, &plan, report);
 		free(plan.envp);
-		rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
+		if (why == ETIMEDOUT)
+			rc = err_set(err, ERR_LOCAL, "%s: did not start within %d s", c->name, EXEC_MOST_MS / 1000);
+		else
+			rc = why ? err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(why)) : 0;
 	}
 	if (rc == 0) {
 		c->in_fd = in[1];

@@ -1,6 +1,7 @@
 /* child.c with the shell as the child. */
 #include "net_test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -149,6 +150,34 @@ static void test_failures(void **state)
 	reply_free(&a.reply);
 }
 
+/* Between fork and exec, as on a disk that does not answer. */
+static bool hangs;
+static void hang_in_child(void)
+{
+	while (hangs)
+		pause();
+}
+
+static void test_never_starts(void **state)
+{
+	struct call call = shell("true");
+	int64_t since = clock_boot_ms();
+
+	(void)state;
+	assert_int_equal(pthread_atfork(NULL, NULL, hang_in_child), 0);
+	hangs = true;
+	struct answer a = carry(&call);
+	hangs = false;
+	assert_true(a.reply.failed);
+	assert_false(a.reply.was_sent);
+	assert_string_equal(a.reply.err.msg, "sh: did not start within 5 s");
+	assert_true(clock_boot_ms() - since < PATIENCE_MS / 2);
+	call = shell("true");
+	a = carry(&call);
+	assert_false(a.reply.failed);
+	reply_free(&a.reply);
+}
+
 static void test_time_limit(void **state)
 {
 	struct call call = shell("sleep 1000 & sleep 1000");
@@ -291,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_children),
 		cmocka_unit_test(test_big_input_and_output),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_never_starts),
 		cmocka_unit_test(test_time_limit),
 		cmocka_unit_test(test_lingering_grandchild),
 		cmocka_unit_test(test_files),
