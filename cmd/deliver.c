@@ -496,7 +496,7 @@ static int add_delivered(const struct delivery *d, const struct manifest *now, c
 	for (size_t i = 0; i < now->count; i++) {
 		const struct manifest_entry *kept, *latest = now->by_file[i];
 		bool absent;
-		if ((i > 0 && !strcmp(now->by_file[i - 1]->file, latest->file)) || !is_delivered(latest, pods, count))
+		if (!manifest_is_latest(now, i) || !is_delivered(latest, pods, count))
 			continue;
 		if (manifest_match(now, d->l->output_dir, latest->file, latest->key, &kept, &absent, err) < 0)
 			return -1;

@@ -77,22 +77,13 @@ static int copy_entry(const struct tree_entry *e, const char *from, const char *
 	return 0;
 }
 
-/* The output folder stays behind, as it does when the job's pods get the code. */
-static char *output_inside(const struct deliver_folder *f)
-{
-	CLEANUP(free_text) char *root = realpath(f->code_path, NULL);
-	CLEANUP(free_text) char *output = realpath(f->output_dir, NULL);
-	size_t len = root ? strlen(root) : 0;
-
-	return output && root && starts_with(output, root) && output[len] == '/' ? xstrdup(output + len + 1) : NULL;
-}
-
-/* What the pod's copy of `base` lacks, and in *removed what goes from it first. */
+/* What the pod's copy of `base` lacks, and in *removed what goes from it first. The output folder stays behind, as it does when the
+ * job's pods get the code. */
 static int copy_code(const struct deliver_folder *f, const struct tree *base, const char *below, struct str *removed, struct err *err)
 {
 	CLEANUP(tree_free) struct tree *tree = NULL;
 	CLEANUP(tree_diff_free) struct tree_diff diff = {0};
-	CLEANUP(free_text) char *inside = output_inside(f);
+	CLEANUP(free_text) char *inside = path_below(f->code_path, f->output_dir);
 	const char *exclude[] = {inside, NULL};
 	struct tree_scan_options opts = {.known = base, .exclude = exclude};
 

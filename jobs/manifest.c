@@ -123,6 +123,11 @@ void manifest_free(struct manifest *m)
 	*m = (struct manifest){0};
 }
 
+bool manifest_is_latest(const struct manifest *m, size_t i)
+{
+	return i == 0 || strcmp(m->by_file[i - 1]->file, m->by_file[i]->file) != 0;
+}
+
 struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file,
 					    size_t *count)
 {
@@ -251,7 +256,7 @@ static int add_former(struct str *text, const char *dir, const struct manifest *
 		const char *file = old->by_file[i]->file;
 		const struct manifest_entry *kept;
 		bool absent;
-		if ((i > 0 && !strcmp(old->by_file[i - 1]->file, file)) ||
+		if (!manifest_is_latest(old, i) ||
 		    (now->count && bsearch(&file, now->files, now->count, sizeof(*now->files), by_text)))
 			continue;
 		if (manifest_match(old, dir, file, NULL, &kept, &absent, err) < 0)

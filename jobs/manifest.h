@@ -32,6 +32,8 @@ int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient
 		   struct manifest *out, struct err *err);
 void manifest_free(struct manifest *m);
 
+/* by_file[i] is the latest line about its file. */
+bool manifest_is_latest(const struct manifest *m, size_t i);
 /* The lines about a file, latest first: the first one and how many follow; NULL when there is none.
  */
 struct manifest_entry *const *manifest_find(const struct manifest *m, const char *file,

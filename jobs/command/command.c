@@ -174,20 +174,12 @@ struct search {
 	size_t more, seen;
 };
 
-static bool is_output(const struct job *job, const char *path)
-{
-	for (char **o = job->outputs; *o; o++)
-		if (pattern_match(*o, path))
-			return true;
-	return false;
-}
-
 static int look_at_file(struct search *search, const char *path, struct err *err)
 {
 	const struct manifest_entry *entry;
 	bool absent;
 
-	if (!is_output(search->job, path))
+	if (!pattern_match_any((const char *const *)search->job->outputs, path))
 		return 0;
 	if (manifest_match(search->manifest, search->job->output, path, NULL, &entry, &absent,
 			   err) < 0)
@@ -311,8 +303,7 @@ static int current_lines(const struct job *job, const struct manifest *m,
 		for (size_t i = 0; i < m->count; i++) {
 			const struct manifest_entry *entry, *latest = m->by_file[i];
 			bool absent;
-			if ((i > 0 && !strcmp(m->by_file[i - 1]->file, latest->file)) ||
-			    !is_current(job, results, s, latest))
+			if (!manifest_is_latest(m, i) || !is_current(job, results, s, latest))
 				continue;
 			if (manifest_match(m, job->output, latest->file, latest->key, &entry,
 					   &absent, err) < 0)

@@ -55,6 +55,15 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
+char *path_below(const char *root, const char *dir)
+{
+	CLEANUP(free_text) char *above = realpath(root, NULL);
+	CLEANUP(free_text) char *real = realpath(dir, NULL);
+	size_t len = above ? strlen(above) : 0;
+
+	return real && above && starts_with(real, above) && real[len] == '/' ? xstrdup(real + len + 1) : NULL;
+}
+
 int fd_read_all(int fd, const char *path, size_t max, struct str *out, struct err *err)
 {
 	char buf[65536];

@@ -14,6 +14,8 @@ char *path_dir(const char *path);
 const char *path_base(const char *path);
 /* Creates the folder and its parents with this mode; an existing folder is success. */
 int path_mkdirs(const char *path, mode_t mode, struct err *err);
+/* The folder as it is called below root, however the two are written; NULL: it is not there, or elsewhere. To be freed. */
+char *path_below(const char *root, const char *dir);
 /* Whole file into *out (at most max bytes, ERR_CONFIG when larger; ERR_NOT_FOUND when absent). */
 int path_read(const char *path, size_t max, struct str *out, struct err *err);
 /* The same of what is open; path is for messages. */

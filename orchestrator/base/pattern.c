@@ -101,3 +101,11 @@ bool pattern_match(const char *pattern, const char *path)
 
 	return glob_match(&kind, pattern, path);
 }
+
+bool pattern_match_any(const char *const *patterns, const char *path)
+{
+	for (; patterns && *patterns; patterns++)
+		if (pattern_match(*patterns, path))
+			return true;
+	return false;
+}

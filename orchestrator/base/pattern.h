@@ -17,5 +17,7 @@
 
 /* Time grows at most with length of pattern x square of the length of path. */
 bool pattern_match(const char *pattern, const char *path);
+/* Any of them, up to a NULL; patterns NULL: none. */
+bool pattern_match_any(const char *const *patterns, const char *path);
 
 #endif

@@ -263,15 +263,6 @@ static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const cha
 	return true;
 }
 
-/* Agents report nothing else; what else lies in the output folder is not theirs to replace. */
-static bool is_wanted(const struct engine *e, const char *name)
-{
-	for (const char *const *o = e->needs->outputs; o && *o; o++)
-		if (pattern_match(*o, name))
-			return true;
-	return false;
-}
-
 static void output_event(struct engine *e, int pod, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
@@ -283,7 +274,8 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		name_fails(e, pod, (uint32_t)segment, name, "which cannot come here by that name: rename it, or leave it out of job.outputs");
 		return;
 	}
-	if (name && !is_wanted(e, name)) {
+	/* agents report nothing else; what else lies in the output folder is not theirs to replace */
+	if (name && !pattern_match_any(e->needs->outputs, name)) {
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that nobody asked for");
 		return;
 	}

@@ -3,6 +3,7 @@
 
 #include "../base/crypto.h"
 #include "../base/log.h"
+#include "../base/path.h"
 #include "impl.h"
 
 struct scan_job {
@@ -19,21 +20,12 @@ static void told_skipped(void *ctx, const char *path, enum tree_skip why, int64_
 	log_line(LOG_INFO, "code: %s stays here (%s)", str_text(&shown), tree_skip_name(why));
 }
 
-/* The output folder as the tree would name it, however the two are written; NULL: it is not there, or elsewhere. */
-static char *output_inside(const struct engine_setup *setup)
-{
-	CLEANUP(free_text) char *root = realpath(setup->code_path, NULL);
-	CLEANUP(free_text) char *output = setup->output_dir ? realpath(setup->output_dir, NULL) : NULL;
-	size_t len = root ? strlen(root) : 0;
-
-	return output && root && starts_with(output, root) && output[len] == '/' ? xstrdup(output + len + 1) : NULL;
-}
-
 static void work_scan(void *arg)
 {
 	struct scan_job *s = arg;
 	const char *root = s->e->setup->code_path;
-	CLEANUP(free_text) char *output = output_inside(s->e->setup); /* it stays behind */
+	const char *output_dir = s->e->setup->output_dir;
+	CLEANUP(free_text) char *output = output_dir ? path_below(root, output_dir) : NULL; /* it stays behind */
 	const char *inside[2] = {output, NULL};
 
 	tree_load(&s->old, s->e->cache_path, NULL);
