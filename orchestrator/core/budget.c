@@ -11,6 +11,14 @@ int64_t budget_margin(int64_t life_ms)
 	return tenth < 20000 ? tenth : 20000;
 }
 
+/* What it can still cost, if it is there and nobody ever touches it again; 0: nothing more. */
+static int64_t still_to_come(const struct core *c, const struct core_pod *p)
+{
+	if (!pod_may_bill(p) || (p->released_at && !p->elsewhere))
+		return 0;
+	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
+}
+
 /* What has been spent, and what living pods can still cost if nobody ever touches them again. */
 int64_t budget_committed(const struct core *c)
 {
@@ -18,10 +26,8 @@ int64_t budget_committed(const struct core *c)
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (!pod_may_bill(p))
-			continue;
-		int64_t until = p->released_at && !p->elsewhere ? c->now : p->hard_end_ms + SELF_END_MS;
-		sum += money_for(p->price_microusd_h, (until > c->now ? until : c->now) - p->create_at);
+		if (pod_may_bill(p))
+			sum += money_for(p->price_microusd_h, c->now - p->create_at + still_to_come(c, p));
 	}
 	return sum;
 }
@@ -34,16 +40,7 @@ bool budget_useful(const struct core *c, int64_t end)
 	return life >= USEFUL_MIN_MS && life - 2 * budget_margin(life) > c->cold_ms;
 }
 
-/* What it can still cost, if it is there and nobody ever touches it again; 0: nothing more. */
-static int64_t still_to_come(const struct core *c, const struct core_pod *p)
-{
-	if (!pod_may_bill(p) || (p->released_at && !p->elsewhere))
-		return 0;
-	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
-}
-
-/* Its own end is where it was; a pod that knows nothing of it is ended by us. */
-static void end_sooner(struct core_pod *p, int64_t at)
+void budget_end_sooner(struct core_pod *p, int64_t at)
 {
 	p->cut_ms += MAX(p->hard_end_ms - at, 0);
 	p->hard_end_ms = MIN(p->hard_end_ms, at);
@@ -53,7 +50,7 @@ static void fit_duration(struct core *c)
 {
 	for (int i = 0; c->deadline_at && i < c->pod_count; i++)
 		if (still_to_come(c, &c->pods[i]))
-			end_sooner(&c->pods[i], c->deadline_at);
+			budget_end_sooner(&c->pods[i], c->deadline_at);
 }
 
 /* What is left is shared by how much each of them was to have. */
@@ -70,7 +67,7 @@ static void fit_cost(struct core *c)
 		struct core_pod *p = &c->pods[i];
 		int64_t life = (int64_t)((__int128)still_to_come(c, p) * left / to_come);
 		if (still_to_come(c, p))
-			end_sooner(p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
+			budget_end_sooner(p, c->now + MAX(life / 1000 * 1000 - SELF_END_MS, 0));
 	}
 }
 

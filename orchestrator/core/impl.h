@@ -197,6 +197,8 @@ bool offers_too_dear(const struct core *c, const struct candidate *k); /* for ca
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more);
 bool budget_useful(const struct core *c, int64_t end); /* a pod rented now and over then could do some work */
 int64_t budget_committed(const struct core *c);
+/* By our clock, not later than it was to: its own end is where it was, so a pod that knows nothing of it is ended by us. */
+void budget_end_sooner(struct core_pod *p, int64_t at);
 /* The caps of this life of the run may be lower than those that its pods were rented by. */
 void budget_fit_adopted(struct core *c);
 int64_t budget_margin(int64_t life_ms);
@@ -282,6 +284,7 @@ void pod_ask_durable(struct core *c, struct core_pod *p);
 void pod_synced(struct core *c, struct core_pod *p, const struct event *ev);
 void pod_salvaged(struct core *c, struct core_pod *p, const struct err *err);
 void pod_file_delayed(struct core *c, int pod); /* what is not home of it is asked for again later */
+void pod_salvage(struct core *c, struct core_pod *p); /* its log, which is on the volume, says what it finished */
 void pod_file_came(struct core *c, int pod);
 
 #endif

@@ -19,8 +19,7 @@ static void rescue_files(struct core *c, struct core_pod *p)
 	}
 }
 
-/* Its log, which is on the volume, says what it finished. */
-static void salvage(struct core *c, struct core_pod *p)
+void pod_salvage(struct core *c, struct core_pod *p)
 {
 	dispatch_forget_fetches(c, pod_index(c, p));
 	p->salvaging = p->via_volume = true;
@@ -90,7 +89,7 @@ void pod_release_now(struct core *c, int pod)
 	p->deadline_at = c->now + CONFIRM_LIMIT_MS;
 	dispatch_lost(c, pod);
 	if (is_unread(c, p))
-		salvage(c, p);
+		pod_salvage(c, p);
 	else
 		rescue_files(c, p);
 	pod_save(c, p);
@@ -247,7 +246,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		pod_mark_gone(c, p);
 	}
 	if (may_have_files) {
-		salvage(c, p);
+		pod_salvage(c, p);
 	} else {
 		dispatch_lost(c, pod);
 		dispatch_lost_files(c, pod);

@@ -355,9 +355,8 @@ void pod_take_over(struct core *c, int pod)
 	char sooner[24];
 
 	if (p->durable && !c->conf.reap && pod_files_outlive(p)) {
-		p->salvaging = p->via_volume = true;
 		pod_file_came(c, pod);
-		core_act(c, ACT_SALVAGE, pod);
+		pod_salvage(c, p);
 	}
 	if (p->phase == POD_GONE)
 		return;

@@ -210,9 +210,7 @@ static bool fits_cap(struct core *c, struct core_pod *p)
 		return true;
 	if (p->price_microusd_h > p->offer.price_microusd_h + p->offer.price_microusd_h / 20)
 		return false;
-	int64_t sooner = (over * 3600 / p->price_microusd_h + 1) * 1000;
-	p->hard_end_ms -= sooner;
-	p->cut_ms += sooner;
+	budget_end_sooner(p, p->hard_end_ms - (over * 3600 / p->price_microusd_h + 1) * 1000);
 	return budget_useful(c, p->hard_end_ms);
 }
 
