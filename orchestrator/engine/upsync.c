@@ -225,7 +225,6 @@ static void on_late(void *ctx)
 	struct upsync *u = ctx;
 
 	u->late = NULL;
-	err_set(&u->remote, ERR_NETWORK, "a further connection was lost near the end");
 	cut(u);
 }
 
@@ -240,13 +239,10 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 	if (!joined || u->remote_over || (u->eof_sent && !err && !signal && !exit_code))
 		return;
 	u->lane_lost = true;
-	if (u->eof_sent) { /* all was given to it, not all may have gone: the pod says whether that mattered, if it learns of it */
-		if (!u->late)
-			u->late = loop_timer(u->loop, LATE_MS, on_late, u);
-		return;
-	}
-	err_set(&u->remote, ERR_NETWORK, "a further connection was lost%s%s", err ? ": " : "", err ? err->msg : "");
-	cut(u);
+	if (!u->eof_sent)
+		cut(u);
+	else if (!u->late) /* all was given to it, not all may have gone: the pod says whether that mattered, if it learns of it */
+		u->late = loop_timer(u->loop, LATE_MS, on_late, u);
 }
 
 static const struct ssh_channel_ops lane_ops = {.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
@@ -256,7 +252,7 @@ static void judge_lanes(struct upsync *u, int64_t bytes)
 	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
 	CLEANUP(str_free) struct str command = STR_INIT;
 
-	if (u->lanes_judged || u->alone)
+	if (u->lanes_judged)
 		return;
 	u->lanes_judged = true;
 	if (bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
@@ -340,7 +336,8 @@ static void start_channel(struct upsync *u)
 			 u->want.staged_sha256);
 	else
 		str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
-	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = u->lanes_judged = false;
+	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = false;
+	u->lanes_judged = u->alone;
 	u->exit_code = 0;
 	u->frame = 0;
 	err_clear(&u->remote);
