@@ -741,10 +741,9 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 		say_unreleased(&l);
 	run_end(&l.run, gone ? status : "unreleased");
 	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
-		COPY_TEXT(l.run.error, engine_is_unfinished(ctx->store, l.run.id) ?
-			  "a pod could not be confirmed gone when it ended; it is gone now, and what follows the render is left to be done: "
-			  "`burst resume` does it" :
-			  "a pod could not be confirmed gone when it ended; it is gone now");
+		snprintf(l.run.error, sizeof(l.run.error), "a pod could not be confirmed gone when it ended; it is gone now%s",
+			 engine_is_unfinished(ctx->store, l.run.id) ?
+			 ", and what follows the render is left to be done: `burst resume` does it" : "");
 	} else if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
 		COPY_TEXT(l.run.error, "its client ended before the run did");

@@ -673,19 +673,25 @@ t_a_vendor_whose_key_is_gone() { # stops what comes after until the pod's hard e
 	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(ledger "select count(*) from run where status = 'unreleased'")" 0 "runs that are not released"
 }
+stub_of_the_vendor() { # its pid in $STUB, its address in the caller's RUNPOD_API_URL
+	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
+	STUB=$!
+	wait_for 10 "a stub of the vendor's" test -s port
+	RUNPOD_API_URL=http://127.0.0.1:$(cat port)
+}
+stub_over() {
+	kill "$STUB"
+	wait "$STUB" 2>/dev/null
+}
 refused_keys() { # refused_keys TIMES: a run where RunPod refuses the key, and has two pods of an old run by the ledger
 	ledger "create temp table t as select * from pod where id = 'rp1'; update t set seq = null, attempt = 'b', id = 'rp2'; insert into pod select * from t"
 	echo 'GET /v2/pods.* 401' >codes
-	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
-	local stub=$!
-	wait_for 10 "a stub of the vendor's" test -s port
 	local -x RUNPOD_API_KEY=revoked RUNPOD_API_URL
-	RUNPOD_API_URL=http://127.0.0.1:$(cat port)
+	stub_of_the_vendor
 	script_lines 4
 	LIMIT=60
 	burst run
-	kill $stub
-	wait $stub 2>/dev/null
+	stub_over
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "HTTP 401 from RunPod (is the API key right, and not expired?); it was to end itself at"
 	is "$(grep -c "GET /v2/pods" asked)" "$1" "how often it was asked"
@@ -718,11 +724,8 @@ t_by_its_vendors_clock_one_of_two_pods_works_on() { # ours is two hours ahead: t
 	echo 'GET /v2/pods.* 200' >codes
 	echo '{"pods":[]}' >codes.reply
 	echo -7200 >codes.date
-	perl "$ROOT/tests/e2e/http_stub.pl" "$T/port" "$T/asked" "$T/codes" &
-	local stub=$!
-	wait_for 10 "a stub of the vendor's" test -s port
 	local -x RUNPOD_API_KEY=k RUNPOD_API_URL
-	RUNPOD_API_URL=http://127.0.0.1:$(cat port)
+	stub_of_the_vendor
 	script_lines 4
 	burst run
 	is "$STATUS" 7 "while one may be at work: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
@@ -731,8 +734,7 @@ t_by_its_vendors_clock_one_of_two_pods_works_on() { # ours is two hours ahead: t
 	burst run
 	is "$STATUS" 0 "when both are over: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(ledger "select group_concat(distinct state) from pod where id like 'rp%'")" gone "the pods"
-	kill $stub
-	wait $stub 2>/dev/null
+	stub_over
 }
 t_reap_whatever_ones_file_says_of_renting() { # a vendor whose object is not loaded, as from cron; a value that is out of its range
 	living_run

@@ -412,6 +412,15 @@ c_a_list_that_never_is_whole() {
 
 # ---- the end ----
 
+left_at_once() { # it is interrupted until it leaves, while a release is refused
+	wait_for 60 "the release to be refused" grep -q "asked for again until it is gone" err.txt
+	local began=$SECONDS
+	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
+		kill -INT "$PID" 2>/dev/null
+		read -rt 1 <> <(:) || :
+	done
+	burst_wait
+}
 c_reap_names_what_is_left() {
 	slow_worker SLOW=1
 	rp_config 'code = { path = "code"; };'
@@ -421,13 +430,7 @@ c_reap_names_what_is_left() {
 	burst_wait
 	rp_fault F16 '"times":-1'
 	burst_bg reap
-	wait_for 60 "it to be refused" grep -q "asked for again until it is gone" err.txt
-	local began=$SECONDS
-	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
-		kill -INT "$PID" 2>/dev/null
-		read -rt 1 <> <(:) || :
-	done
-	burst_wait
+	left_at_once
 	is "$(grep -c "releasing it\|releasing what it left" err.txt)" 1 "how often it was tried"
 	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has err.txt "may still be billing; end it with: burst reap $(rp_pods | cut -d' ' -f1) --force"
@@ -437,13 +440,7 @@ c_reap_names_what_is_left() {
 	has err.txt "nothing of it bills any more"
 }
 unreleased_run() { # all is home, its pod is not given up, and nobody waits for that: exit 9; then `burst reap` could end it
-	wait_for 60 "the release to be refused" grep -q "asked for again until it is gone" err.txt
-	local began=$SECONDS
-	until grep -q "leaving at once" err.txt || [ $((SECONDS - began)) -ge 60 ]; do # the third one leaves
-		kill -INT "$PID" 2>/dev/null
-		read -rt 1 <> <(:) || :
-	done
-	burst_wait
+	left_at_once
 	is "$STATUS $(json .status)" "9 unreleased" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(wavs)" 6 "files"
 	cp err.txt run-err.txt
