@@ -106,11 +106,15 @@ t_what_is_paid_for_is_rented() { # GPUs, cores and memory: what an offer costs i
 t_staged_code_serves_all() { # each sandbox has its own sight of the volume
 	cloud || return
 	PODS=3 job
+	sed -i 's/run = "/run = "sleep 3; /' burst.cfg # so that one that comes late is still needed
 	head -c 3000000 /dev/urandom >code/large
 	burst run --json -v
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(cat out/sum-* | cut -c1-64 | sort | uniq -c | tr -s ' ')" " 3 $(sha256sum <code/large | cut -c1-64)" "what the jobs saw"
-	is "$(grep -c 'code: on the volume already' err.txt)" 3 "sandboxes that took it from the volume"
+	local ready took # a busy machine's third sandbox may come when all is done
+	ready=$(grep -c ': code: ' err.txt) took=$(grep -c ': code: on the volume already' err.txt)
+	[ "$took" -ge 2 ] || complain "$took sandboxes took it from the volume"
+	is "$took" "$ready" "sandboxes that took it from the volume, of those that came"
 	md_stop
 }
 

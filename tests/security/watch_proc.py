@@ -36,8 +36,10 @@ def look(pid, cmdlines, environs):
     seen[pid] = (cmdline, env)
     cmdlines.write(cmdline.replace(b"\0", b"\n") + b"\n")
     words = cmdline.replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    if len(words) > 600:  # a script as an argument: what it begins and what it ends with tell whose it is
+        words = words[:300] + " ... " + words[-300:]
     variables = [v.decode("utf-8", "replace") for v in env.split(b"\0") if v]
-    environs.write(json.dumps({"pid": pid, "parents": parents(pid), "cmdline": words[:300], "env": variables}) + "\n")
+    environs.write(json.dumps({"pid": pid, "parents": parents(pid), "cmdline": words, "env": variables}) + "\n")
 
 
 rounds = 0
