@@ -138,8 +138,9 @@ function look_at_manners(world, method, headers, body) {
 	if (!key) return void odd('x-idempotency-key is missing');
 	const before = world.keys_seen.get(key);
 	if (before && before !== method.name) odd(`the idempotency key of ${before} is used again`);
-	const { messages: parts, error: cut } = grpc.unframe(body); // what was cut off may be noticed late
-	if (!cut && parts.length && before === method.name && headers['x-retry-attempt'] === '0' && !Number(headers['x-throttle-retry-attempt'] || 0)) odd('an idempotency key comes again as a first attempt');
+	const { messages: parts, error: cut } = grpc.unframe(body);
+	if (cut || !parts.length) return; // a library may send again, as it was, what it has not sent whole
+	if (before === method.name && headers['x-retry-attempt'] === '0' && !Number(headers['x-throttle-retry-attempt'] || 0)) odd('an idempotency key comes again as a first attempt');
 	world.keys_seen.set(key, method.name);
 }
 
