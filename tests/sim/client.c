@@ -116,7 +116,7 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 	const struct core_pod *o = &row->pod;
 	int64_t by = row->wall_minus_boot - (wall_now(cl) - boot_now(cl));
 	struct core_pod p = {.provider = o->provider, .offer = o->offer, .volume = o->volume,
-			     .price_microusd_h = o->price_microusd_h, .hard_end_ms = o->hard_end_ms + by,
+			     .price_microusd_h = o->price_microusd_h, .hard_end_ms = o->hard_end_ms + o->cut_ms + by,
 			     .hard_end_s = o->hard_end_s, .first_lease_end_s = o->first_lease_end_s,
 			     .detached = o->detached, .compute_ms = o->compute_ms, .wasted_ms = o->wasted_ms};
 
@@ -231,8 +231,9 @@ static void check_pod(struct client *cl, int pod)
 		broke(cl->sim, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
 	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
+	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at); /* by a list, after a lost reply */
 	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && p->boot_limit_ms && !p->connected_at &&
-	    !cl->laptop->ever_slept && c->now > p->create_at + 2 * cl->job->conf.boot_limit_ms + LOG_WAIT_MS)
+	    !cl->laptop->ever_slept && c->now > found_at + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
@@ -268,6 +269,22 @@ static void check_step(struct client *cl, const struct event *ev)
 
 /* ---- lives ---- */
 
+/* What this life may spend in all, and what it finds. */
+static void take_caps(struct client *cl, bool reap)
+{
+	int percent = cl->life ? cl->job->later_cap_percent : 100;
+
+	cl->cap_now = cl->job->conf.max_cost_microusd * percent / 100;
+	cl->cap_most = MAX(cl->cap_most, reap ? 0 : cl->cap_now);
+	cl->metered = 0;
+	for (size_t i = 0; i < cl->sim->machine_count; i++)
+		if (cl->sim->machines[i].client == cl->number)
+			cl->metered += meter(cl->sim, &cl->sim->machines[i]);
+	cl->unsure = reap;
+	for (size_t i = 0; i < cl->laptop->row_count; i++)
+		cl->unsure = cl->unsure || (ours(cl, &cl->laptop->rows[i]) && !cl->laptop->rows[i].pod.id[0]);
+}
+
 static struct core_conf conf_now(struct client *cl, bool reap)
 {
 	struct core_conf conf = cl->job->conf;
@@ -282,7 +299,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 		any_safe = any_safe || (cl->safe[i] && !cl->job->segments[i].done);
 	conf.canary = conf.canary && !any_safe;
 	if (conf.max_cost_microusd) {
-		conf.max_cost_microusd -= spent_before(cl);
+		conf.max_cost_microusd = (plant(PLANT_CAP_AS_IT_WAS) ? conf.max_cost_microusd : cl->cap_now) - spent_before(cl);
 		if (!conf.max_cost_microusd)
 			conf.max_cost_microusd = -1;
 	}
@@ -313,6 +330,7 @@ void client_start(struct client *cl, bool reap)
 	}
 	cl->dead_forever = false;
 	struct core_segment *segments = xcalloc(cl->job->count, sizeof(*segments));
+	take_caps(cl, reap);
 	struct core_conf conf = conf_now(cl, reap);
 
 	for (size_t i = 0; i < cl->job->count; i++) {

@@ -406,7 +406,8 @@ static bool is_dark(const struct sim *s, const struct client *cl)
 	return s->wire && spot && hit;
 }
 
-static bool always_there(const struct sim *s, const struct client *cl)
+/* Nothing kept it from hearing of its pods and ending them. */
+static bool nothing_in_its_way(const struct sim *s, const struct client *cl)
 {
 	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
 						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
@@ -414,7 +415,33 @@ static bool always_there(const struct sim *s, const struct client *cl)
 	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
 		if (s->hit[excuses[i]])
 			return false;
-	return !is_dark(s, cl) && !cl->ever_crashed && !cl->laptop->ever_slept && !s->refused && !cl->ever_left;
+	return !is_dark(s, cl) && !cl->laptop->ever_slept && !s->refused && !cl->ever_left;
+}
+
+static bool always_there(const struct sim *s, const struct client *cl)
+{
+	return nothing_in_its_way(s, cl) && !cl->ever_crashed;
+}
+
+/* A lower cap than the one that its pods were rented by is kept by the client alone, from when it is there again: what was spent by
+ * then is spent. */
+static void check_later_cap(struct sim *s, const struct client *cl)
+{
+	int64_t sum = 0, slack = 0;
+
+	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever || !nothing_in_its_way(s, cl) || lists_failed(s))
+		return;
+	for (size_t i = 0; i < s->machine_count; i++) {
+		const struct machine *m = &s->machines[i];
+		if (m->client != cl->number || m->duplicate || nobodys(s, cl, m))
+			continue;
+		sum += meter(s, m);
+		/* a vendor's turns until it has heard of the end */
+		slack += money_for(m->price, 1000 + cl->laptop->wall_error + 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000);
+	}
+	if (sum > MAX(cl->cap_now, cl->metered) + slack)
+		broke(s, "the cloud's bill is %lld, %lld when it was resumed, and its later cap is %lld", (long long)sum,
+		      (long long)cl->metered, (long long)cl->cap_now);
 }
 
 /* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
@@ -430,7 +457,7 @@ static int64_t real_meter(const struct sim *s, const struct machine *m)
 
 static void check_money(struct sim *s, const struct client *cl)
 {
-	int64_t cap = cl->job->conf.max_cost_microusd, sum = 0, real = 0, slack = 0;
+	int64_t cap = cl->cap_most, sum = 0, real = 0, slack = 0;
 
 	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
@@ -444,6 +471,8 @@ static void check_money(struct sim *s, const struct client *cl)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
 	if (cap && real > cap + slack && always_there(s, cl))
 		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
+	if (cap)
+		check_later_cap(s, cl);
 }
 
 /* What its own switch promises, from the moment its container runs; before that only a client can end it. */

@@ -239,6 +239,16 @@ static void make_leftovers(struct plan *p, uint64_t seed)
 	add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
+/* ---- whoever resumes a run may have other caps by then ---- */
+
+static void make_later_caps(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0xda942042e4dd58b5ull + 0x2127599bf4325c37ull, *r = &state;
+
+	for (int i = 0; i < p->client_count; i++)
+		p->jobs[i].later_cap_percent = roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
+}
+
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
 	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
@@ -273,6 +283,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 		make_company(p, seed & ~SEED_WIRE);
 		make_leftovers(p, seed & ~SEED_WIRE);
 	}
+	make_later_caps(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);
 }
@@ -294,6 +305,8 @@ static void print_job(const struct job_plan *job, int i)
 	printf("    max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
 	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
 	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);
+	if (c->max_cost_microusd && job->later_cap_percent != 100)
+		printf("    a later life of it has %d %% of max_cost\n", job->later_cap_percent);
 }
 
 void plan_print(const struct plan *p)

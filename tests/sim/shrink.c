@@ -89,6 +89,7 @@ static void job_knobs(struct knobs *ks, struct job_plan *job, char name)
 	KNOB(ks, c, command, 0, "%c.command", name);
 	KNOB(ks, c, retry_until_up, 0, "%c.retry_until_up", name);
 	KNOB(ks, c, max_cost_microusd, 0, "%c.max_cost", name);
+	KNOB(ks, job, later_cap_percent, 100, "%c.later_cap", name);
 	KNOB(ks, c, max_duration_ms, 0, "%c.max_duration", name);
 	KNOB(ks, c, max_price_microusd_h, 0, "%c.max_price", name);
 	KNOB(ks, c, keep_ms, 0, "%c.keep", name);

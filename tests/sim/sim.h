@@ -83,6 +83,7 @@ struct job_plan { /* one run: what one client is to do */
 	size_t count;
 	int laptop;
 	int64_t starts_at;
+	int later_cap_percent; /* of conf.max_cost_microusd is the cap of each life after the first */
 	bool off;   /* left out */
 	bool plain; /* all segments alike, none done */
 };
@@ -144,6 +145,7 @@ extern const char *const fault_names[F_KINDS];
 	X(HARD_END_IGNORED, "outlived its hard end") \
 	X(AGENT_HOLDS_LEASE, "after its client had died") \
 	X(CAP_FORGOTTEN, "the cloud's bill is") \
+	X(CAP_AS_IT_WAS, "its later cap is") \
 	X(PRICE_UNSEEN, "at its own prices") \
 	X(BEYOND_CAP, "rented beyond the cap") \
 	X(DURATION_FORGOTTEN, "may outlive caps.max_duration") \
@@ -334,6 +336,9 @@ struct client {
 	int number;
 	bool began;
 	int64_t began_at, died_at;
+	int64_t cap_now, cap_most; /* of this life, and the highest of all so far; 0: none. Not of a reap's */
+	int64_t metered; /* by the cloud, when this life began */
+	bool unsure;	 /* ... and a create was open then */
 	struct limiter *limiter;
 	struct core *core;
 	struct actions out;
