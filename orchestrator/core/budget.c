@@ -19,6 +19,13 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 	return MAX(p->hard_end_ms + SELF_END_MS - c->now, 0);
 }
 
+/* Until when it has cost something (boot clock). One that was not seen since its own end has ended itself by then, as it was reckoned
+ * to: after a day away nothing is taken from the others for it. */
+static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
+{
+	return MIN(c->now, MAX(p->hard_end_ms + p->cut_ms + SELF_END_MS, p->there_at));
+}
+
 /* What has been spent, and what living pods can still cost if nobody ever touches them again. */
 int64_t budget_committed(const struct core *c)
 {
@@ -27,7 +34,7 @@ int64_t budget_committed(const struct core *c)
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
 		if (pod_may_bill(p))
-			sum += money_for(p->price_microusd_h, c->now - p->create_at + still_to_come(c, p));
+			sum += money_for(p->price_microusd_h, billed_by_now(c, p) - p->create_at + still_to_come(c, p));
 	}
 	return sum;
 }

@@ -239,6 +239,9 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at);
 void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view);
 int64_t pod_boot_end(const struct core *c, const struct core_pod *p);
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err);
+/* `at` (boot clock), or earlier: nobody may have asked for a day, after a power cut or a sleep, and a pod that was seen by none
+ * since its hard end has ended itself then; the time from then on is not billed. */
+int64_t pod_billed_until(const struct core_pod *p, int64_t at);
 bool pod_can_be_paid(struct core *c, struct core_pod *p); /* at its price; false: it was let go */
 void pod_never_existed(struct core *c, struct core_pod *p, const struct err *why);
 void pod_name_attempt(struct core *c, struct core_pod *p);

@@ -188,23 +188,21 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 		pod_release_now(c, pod);
 }
 
-/* Nobody may have asked for a day, after a power cut or a sleep: a pod that was seen by none since its hard end has ended itself
- * then, and the time until somebody looked was not billed. */
-static int64_t billed_until(const struct core *c, const struct core_pod *p)
+int64_t pod_billed_until(const struct core_pod *p, int64_t at)
 {
-	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
-	int64_t until = p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at);
 	int64_t own_end = p->hard_end_ms + p->cut_ms;
 
-	if (until < own_end + PAST_HARD_END_MS)
-		return until;
+	if (at < own_end + PAST_HARD_END_MS)
+		return at;
 	int64_t least = MAX(own_end + SELF_END_MS, p->create_at);
-	return MIN(until, p->there_at ? MAX(least, p->there_at) : least);
+	return MIN(at, p->there_at ? MAX(least, p->there_at) : least);
 }
 
 void pod_mark_gone(struct core *c, struct core_pod *p)
 {
-	p->released_at = billed_until(c, p);
+	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
+
+	p->released_at = pod_billed_until(p, p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at));
 	p->gone_at = c->now;
 	c->spent_microusd += core_cost(p, c->now);
 	pod_enter(c, p, POD_GONE);

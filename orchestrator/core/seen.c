@@ -149,7 +149,7 @@ static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		pod_rest_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */
-		c->spent_microusd += money_for(p->price_microusd_h, MIN(asked_at, p->hard_end_ms) - p->create_at);
+		c->spent_microusd += money_for(p->price_microusd_h, pod_billed_until(p, asked_at) - p->create_at);
 		pod_never_existed(c, p, &err);
 	}
 }

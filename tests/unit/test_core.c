@@ -3028,6 +3028,37 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 	}
 }
 
+/* A day away is not billed: one that has ended itself meanwhile takes nothing from another that works. */
+static void test_one_that_ended_itself_shortens_no_other(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.now += 24 * HOUR;
+	b.conf.pods = 2;
+	b.conf.max_cost_microusd = 10000000;
+	b.core = core_new(&b.conf, b.segments, b.count);
+	for (int i = 0; i < 2; i++) { /* began 8 hours ago: for 4 hours at $1.20, for 10 at $0.50, which is 9.80 */
+		int64_t began = b.now - 8 * HOUR, end = began + (i ? 10 : 4) * HOUR;
+		struct core_pod p = {.phase = POD_BOOTING, .detached = true, .price_microusd_h = i ? 500000 : 1200000, .create_at = began,
+				     .rented_at = began, .running_at = began, .connected_at = began + MINUTE, .listed = true,
+				     .hard_end_ms = end, .hard_end_s = (WALL_MS + end) / 1000};
+		snprintf(p.id, sizeof(p.id), "p%d", i);
+		snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
+		COPY_TEXT(p.offer.provider, "alpha");
+		p.offer.price_microusd_h = p.price_microusd_h;
+		core_adopt(b.core, &p);
+	}
+	int64_t end = pod(&b, 1)->hard_end_ms;
+	tell(&b, (struct event){.type = EV_START});
+	wait_ms(&b, SECOND);
+	check_phase(&b, "at work", 1, POD_BOOTING);
+	check_int("at work", "its hard end", pod(&b, 1)->hard_end_ms, end);
+	assert_int_equal(did(&b, ACT_RELEASE, 1), 0);
+	tear_down(&b);
+}
+
 /* ... which is not held against what it finished: that comes home first. */
 static void test_lower_price_for_a_pod_taken_over(void **state)
 {
@@ -3364,6 +3395,7 @@ int main(void)
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_caps_end_the_run),
 		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
+		cmocka_unit_test(test_one_that_ended_itself_shortens_no_other),
 		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
 		cmocka_unit_test(test_found_gone_the_next_day),
 		cmocka_unit_test(test_signals),
