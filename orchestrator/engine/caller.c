@@ -240,7 +240,7 @@ static void on_reply(void *ctx, struct reply *reply)
 	compare_clocks(o, reply);
 	if (o->call.kind != CALL_CHILD && !o->call.unlimited)
 		limiter_learn(limiter_of(o), o->ops->account(o->provider), reply,
-			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls});
+			      &(struct limit_call){o->sent_wall_ms, clock_wall_ms(), c->calls, o->call.class});
 	int64_t wait = again_ms(o, reply);
 	if (wait >= 0) {
 		log_line(LOG_DEBUG, "%s: again in %lld ms: %s", o->ops->name, (long long)wait,
@@ -391,8 +391,10 @@ static struct row *row_of(struct caller_op *o)
 static void carry(struct caller_op *o)
 {
 	struct row *r = row_of(o);
-	bool first = !r->first[o->call.class];
 
+	if (o->pressed && o->call.class == CALL_POLL)
+		o->call.class = CALL_LOOK;
+	bool first = !r->first[o->call.class];
 	o->row = r;
 	*r->last[o->call.class] = o;
 	r->last[o->call.class] = &o->behind;
@@ -417,8 +419,6 @@ static void step(struct caller_op *o, const struct reply *reply)
 	case OP_CALL:
 		call_free(&o->call);
 		o->call = next;
-		if (o->pressed && next.class == CALL_POLL)
-			o->call.class = CALL_LOOK;
 		carry(o);
 		return;
 	case OP_WAIT:
@@ -464,9 +464,16 @@ void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *line
 	o->said = said;
 }
 
-void caller_press(struct caller_op *o)
+bool caller_press(struct caller_op *o)
 {
+	bool waits = o->row && o->call.class == CALL_POLL;
+
 	o->pressed = true;
+	if (waits) {
+		leave_row(o);
+		carry(o);
+	}
+	return waits;
 }
 
 void caller_cancel(struct caller_op *o)
@@ -512,11 +519,11 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 		loop_turn(loop, until - clock_boot_ms());
 	if (!a.have)
 		return err_set(err, ERR_NETWORK, "%s: no answer in time", provider->ops->name);
+	*there_ms = caller_time_there(caller, provider->ops); /* a refusal tells the time, too */
 	if (a.err.kind) {
 		*err = a.err;
 		return -1;
 	}
-	*there_ms = caller_time_there(caller, provider->ops);
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;

@@ -40,8 +40,9 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 /* Hears of what next() says on the way (op_result.text of OP_CALL and OP_WAIT), with the ctx of done. */
 void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lines));
 
-/* Pods are ended, or proven gone, by what it says: its polls wait no longer than a release does (CALL_LOOK). */
-void caller_press(struct caller_op *op);
+/* Pods are ended, or proven gone, by what it says: its polls wait no longer than a release does (CALL_LOOK), also one that
+ * waits already: true, if so. */
+bool caller_press(struct caller_op *op);
 
 /* The operation ends without a callback; NULL is fine. Not from inside its own done(). */
 void caller_cancel(struct caller_op *op);
@@ -60,7 +61,7 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 int caller_ask(const struct engine_provider *provider, enum op_kind kind, const struct op_want *want, int64_t most_ms,
 	       struct op_result *result, struct err *err);
 
-/* OP_LIST, likewise, pressed, and caller_time_there(): who judges other machines' pods by a clock of its own that is wrong ends them at
+/* OP_LIST, likewise, pressed, and caller_time_there(), also where it fails but was answered: who judges other machines' pods by a clock of its own that is wrong ends them at
  * work. */
 int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err);
 

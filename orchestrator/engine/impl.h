@@ -114,6 +114,7 @@ struct engine {
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	bool remarked[CORE_PROVIDERS_MAX]; /* what it had to say of the offers was told */
+	struct asked *looks[CORE_PROVIDERS_MAX]; /* the list that is under way; NULL: none */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */
 	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */
@@ -184,6 +185,7 @@ void vendor_image(struct engine *e, int provider);
 /* The core hears of the volume that was found (e->volumes). */
 void vendor_volume_ready(struct engine *e, int provider);
 void vendor_list(struct engine *e, int provider);
+void vendor_press(struct engine *e); /* lists that were asked for before there was something to end: they wait no longer than it does */
 void vendor_rent(struct engine *e, int pod);
 void vendor_forget(struct engine *e); /* what was under way when the caller was freed */
 void vendor_release(struct engine *e, int pod);

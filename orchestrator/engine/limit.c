@@ -165,6 +165,13 @@ static void take_state(struct limit_window *w, const char *item, size_t len, con
 	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
+/* There is room for releases, whatever was said before it was sent. */
+static bool accepted_release(const struct limits *l, const struct reply *reply, const struct limit_call *call)
+{
+	return call->class == CALL_RELEASE && !reply->failed && reply->status < 500 && reply->status != 429 &&
+	       !reply->grpc_status && call->sent_ms >= l->refused_at_ms && call->now_ms < l->refused_until_ms;
+}
+
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call)
 {
 	int64_t now_ms = call->now_ms;
@@ -172,6 +179,8 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 	if (reply->failed)
 		return;
+	if (accepted_release(l, reply, call))
+		l->refused_until_ms = now_ms;
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
 		each_item(l, text, call, take_policy);
 	if (reply_header(reply, "RateLimit", text, sizeof(text)))
@@ -339,11 +348,16 @@ void limiter_learn(struct limiter *l, const char *account, const struct reply *r
 	struct limits shared;
 	const char *name;
 	char text[8];
+	bool says = reply->status == 429 || reply_header(reply, "RateLimit", text, sizeof(text));
 
-	if (reply->failed || (reply->status != 429 && !reply_header(reply, "RateLimit", text, sizeof(text))))
+	if (reply->failed || (!says && call->class != CALL_RELEASE))
 		return;
 	if (!open_shared(l, account, &name, &shared)) {
 		limits_learn(alone(l, account), reply, call);
+		return;
+	}
+	if (!says && !accepted_release(&shared, reply, call)) {
+		store_rollback(l->store);
 		return;
 	}
 	limits_learn(&shared, reply, call);

@@ -3,8 +3,8 @@
  * What the vendor says about its windows (RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, 429 with
  * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
  * releases alone; a release waits only after a 429 and for a window that by the vendor's own word is used up: asked once more
- * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills; and so does a look at what
- * is to be released. Times are wall clock ms, since several processes share them. */
+ * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills, and not at all once one was
+ * accepted; a look at what is to be released waits a minute at most, too. Times are wall clock ms, since several processes share them. */
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 
@@ -34,6 +34,7 @@ struct limits {
 struct limit_call {
 	int64_t sent_ms, now_ms;
 	int under_way; /* other calls that the server may not have counted yet */
+	enum call_class class;
 };
 
 /* The pure part. take: 0 and counted, or how many ms to wait before asking again. */

@@ -29,6 +29,7 @@ struct asked { /* one operation under way, with what its want points to */
 	int lock; /* while a volume may be made; 0: none */
 	struct timer *timer; /* of a lock; of a log before a release: when that is not waited for any longer */
 	bool told; /* of an image: people know that it is built */
+	bool pressed; /* of a list */
 	struct caller_op *op;
 };
 
@@ -69,6 +70,7 @@ static void asked_free(struct asked *a)
 
 void vendor_forget(struct engine *e)
 {
+	memset(e->looks, 0, sizeof(e->looks));
 	while (e->asked)
 		asked_free(e->asked);
 }
@@ -211,6 +213,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	struct asked *a = ctx;
 	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
+	a->e->looks[a->provider] = NULL;
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;
@@ -219,25 +222,37 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	asked_free(a);
 }
 
-/* By what is there, something is to be ended, or proven gone. */
+/* By what is there, something is to be found, or proven gone. Before a release is answered there is nothing to prove. */
 static bool ends_pods(const struct engine *e, int provider)
 {
 	bool ends = e->setup->conf.reap;
 
 	for (int i = 0; i < e->pod_count && !ends; i++) {
 		const struct core_pod *p = core_pod_at(e->core, i);
-		ends = p->provider == provider &&
-		       (p->phase == POD_AMBIGUOUS || p->phase == POD_RELEASING || p->phase == POD_CONFIRMING);
+		ends = p->provider == provider && (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING);
 	}
 	return ends;
 }
 
 void vendor_list(struct engine *e, int provider)
 {
-	struct caller_op *op = begin(asked_new(e, provider, -1), OP_LIST, list_done);
+	struct asked *a = asked_new(e, provider, -1);
 
-	if (ends_pods(e, provider))
-		caller_press(op);
+	a->op = begin(a, OP_LIST, list_done);
+	e->looks[provider] = a;
+	vendor_press(e);
+}
+
+void vendor_press(struct engine *e)
+{
+	for (int i = 0; i < e->setup->provider_count; i++) {
+		struct asked *a = e->looks[i];
+		if (a && !a->pressed && ends_pods(e, i)) {
+			a->pressed = true;
+			if (caller_press(a->op))
+				a->asked_at = clock_boot_ms(); /* it shows what is there from now on */
+		}
+	}
 }
 
 /* ---- renting ---- */

@@ -100,7 +100,7 @@ static void reply_heads(const char *text, size_t len)
 		char shown[48];
 		check_line(clock_off_show(shown, sizeof(shown), off_ms));
 	}
-	limits_learn(&limits, &r, &(struct limit_call){now, now, 0});
+	limits_learn(&limits, &r, &(struct limit_call){now, now, 0, CALL_POLL});
 	limits_write(&limits, written);
 	limits_read(&again, written);
 	assert(again.count == limits.count && again.blocked_until_ms == limits.blocked_until_ms);

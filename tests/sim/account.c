@@ -160,8 +160,8 @@ void account_heard(struct client *cl, struct happening *h)
 		cl->laptop->told_until[h->provider] = MAX(cl->laptop->told_until[h->provider], s->now + (h->reset_s + 2) * 1000);
 	if (!plant(PLANT_429_UNHEARD) || !refused)
 		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
-			      &(struct limit_call){wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms,
-						   wall_now(cl), 0});
+			      &(struct limit_call){.sent_ms = wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms,
+						   .now_ms = wall_now(cl), .class = h->what == W_RELEASED ? CALL_RELEASE : CALL_POLL});
 	if (refused)
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
 	reply_free(&r);

@@ -3,6 +3,7 @@
 #include "net_test.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "base/path.h"
 #include "base/str.h"
@@ -174,27 +175,45 @@ static void refuse_for_an_hour(struct store *store)
 	int64_t then = clock_wall_ms() - 61000;
 	struct limiter *l = limiter_new(store);
 
-	limiter_learn(l, "tester", &reply, &(struct limit_call){then, then, 0});
+	limiter_learn(l, "tester", &reply, &(struct limit_call){then, then, 0, CALL_POLL});
 	limiter_free(l);
 }
 
-static int give_back(struct store *store, struct provider *p, struct err *err)
+static void *interrupt(void *arg)
+{
+	(void)arg;
+	usleep(400000);
+	kill(getpid(), SIGINT);
+	return NULL;
+}
+
+/* reap: it is what the run is for. Else its pod is waited for, and asked for, when it is interrupted. */
+static int give_back(struct store *store, struct provider *p, bool reap, struct err *err)
 {
 	struct run_row run = {.id = "r1"};
 	struct pod_row row = {.attempt = "a1", .run = "r1", .provider = "listed", .account = "tester", .id = "pod1", .state = "live"};
 	char dir[] = "/tmp/burst-caller-XXXXXX";
+	struct segment_result results = {0};
+	pthread_t thread;
 	struct engine_setup setup = {
-		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .reap = true}, .providers = {{&listed, p, store}},
+		.conf = {.run = "r1", .machine = "m", .lease_ms = 60000, .boot_limit_ms = 60000, .pods = 1, .check_tries = 1,
+			 .reap = reap}, .providers = {{&listed, p, store}}, .job_ops = reap ? NULL : &small_job, .results = &results,
 		.provider_count = 1, .run = &run, .adopt = &row, .adopt_count = 1, .store = store,
 	};
 
 	setup.run_dir = mkdtemp(dir);
 	row.create_ms = row.rented_ms = clock_wall_ms() - 60000;
+	row.running_ms = row.create_ms + 1000;
 	row.hard_end_s = clock_wall_ms() / 1000 + 86400;
 	assert_int_equal(store_put_pod(store, &row, err), 0);
+	engine_hold_signals();
+	if (!reap)
+		pthread_create(&thread, NULL, interrupt, NULL);
 	struct engine *e = engine_new(&setup);
 	int status = engine_run(e, err);
 	engine_free(e);
+	if (!reap)
+		pthread_join(thread, NULL);
 	path_remove_tree(dir, NULL);
 	return status;
 }
@@ -203,7 +222,7 @@ static int give_back(struct store *store, struct provider *p, struct err *err)
 static void test_looks_that_end_pods(void **state)
 {
 	struct provider p = {.class = CALL_POLL};
-	struct store *store = store_memory(), *another = store_memory();
+	struct store *store = store_memory(), *another;
 	struct engine_provider at = {&stored, &p, store};
 	struct op_result result = {0};
 	struct err err = {0};
@@ -220,15 +239,59 @@ static void test_looks_that_end_pods(void **state)
 	assert_string_equal(err.msg, "HTTP 204");
 	assert_int_equal(caller_list(&at, 300, &result, &there_ms, &err), -1);
 	assert_int_equal(err.kind, ERR_NETWORK);
-	refuse_for_an_hour(another);
-	err = (struct err){0};
-	if (give_back(another, &p, &err) || p.releases != 1)
-		fail_msg("%d releases: %s", p.releases, err.msg);
+	for (int reap = 0; reap < 2; reap++) {
+		another = store_memory();
+		refuse_for_an_hour(another);
+		err = (struct err){0};
+		p.releases = 0;
+		int64_t began = clock_boot_ms();
+		int status = give_back(another, &p, reap, &err);
+		if (status != (reap ? 0 : 130) || p.releases != 1 || (!reap && clock_boot_ms() - began > 30000))
+			fail_msg("%s: exit %d, %d releases after %lld ms: %s", reap ? "reap" : "a list waited already", status, p.releases,
+				 (long long)(clock_boot_ms() - began), err.msg);
+		store_close(another);
+	}
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);
 	store_close(store);
-	store_close(another);
+}
+
+/* ---- who refuses tells the time all the same ---- */
+
+static void *refuse_two_hours_ago(void *arg)
+{
+	char request[4096], date[64];
+	time_t then = time(NULL) - 7200;
+	struct tm tm;
+	int fd = accept(*(int *)arg, NULL, NULL);
+
+	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&then, &tm));
+	if (fd >= 0 && recv(fd, request, sizeof(request), 0) > 0)
+		dprintf(fd, "HTTP/1.1 401 No\r\nDate: %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", date);
+	close(fd);
+	return NULL;
+}
+
+static void test_a_refusal_tells_the_time(void **state)
+{
+	struct provider p = {.class = CALL_POLL};
+	struct store *store = store_memory();
+	struct engine_provider at = {&stored, &p, store};
+	struct op_result result = {0};
+	struct err err = {0};
+	pthread_t thread;
+	int64_t there_ms = 0;
+
+	(void)state;
+	int listener = listen_on_loopback(&p.port);
+	pthread_create(&thread, NULL, refuse_two_hours_ago, &listener);
+	assert_int_equal(caller_list(&at, PATIENCE_MS, &result, &there_ms, &err), -1);
+	assert_string_equal(err.msg, "HTTP 401");
+	assert_true(llabs(clock_wall_ms() - 7200 * 1000 - there_ms) < 60000);
+	pthread_join(thread, NULL);
+	close(listener);
+	store_close(store);
 }
 
 /* ---- a vendor whose log is not to be had for a while, and whose pod has failed ---- */
@@ -331,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_whose_limits),
 		cmocka_unit_test(test_a_pause_that_is_too_long),
 		cmocka_unit_test(test_looks_that_end_pods),
+		cmocka_unit_test(test_a_refusal_tells_the_time),
 		cmocka_unit_test(test_release_waits_for_no_log),
 	};
 

@@ -31,7 +31,7 @@ static void learn(struct limits *l, int status, const char *head, int64_t retry_
 {
 	struct reply r = answer(status, head, retry_after_ms);
 
-	limits_learn(l, &r, &(struct limit_call){NOW, NOW, 0});
+	limits_learn(l, &r, &(struct limit_call){NOW, NOW, 0, CALL_POLL});
 	reply_free(&r);
 }
 
@@ -82,11 +82,11 @@ static void what_is_under_way_is_counted(void **state)
 	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=30\r\n", 0);
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 60);
 	late = answer(200, "RateLimit: \"minute\";r=59;t=30\r\n", 0);
-	limits_learn(&l, &late, &(struct limit_call){NOW, NOW + 20, 59});
+	limits_learn(&l, &late, &(struct limit_call){NOW, NOW + 20, 59, CALL_POLL});
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 21) > 0);
 	reply_free(&late);
 	late = answer(200, "RateLimit: \"minute\";r=50;t=60\r\n", 0); /* of the next minute, in which the rest may be counted */
-	limits_learn(&l, &late, &(struct limit_call){NOW + 30000, NOW + 30000, 8});
+	limits_learn(&l, &late, &(struct limit_call){NOW + 30000, NOW + 30000, 8, CALL_POLL});
 	assert_int_equal(l.windows[0].left, 42);
 	reply_free(&late);
 }
@@ -160,7 +160,7 @@ static void calls_on_their_way_count(void **state)
 	learn(&l, 200, "RateLimit-Policy: \"minute\";q=100;w=60\r\nRateLimit: \"minute\";r=90;t=40\r\n", 0);
 	assert_int_equal(l.windows[0].left, 70); /* and there is more than was thought */
 	struct reply slow = answer(200, "RateLimit: \"minute\";r=80;t=50\r\n", 0);
-	limits_learn(&l, &slow, &(struct limit_call){NOW - 10000, NOW, 0}); /* written when its call came */
+	limits_learn(&l, &slow, &(struct limit_call){NOW - 10000, NOW, 0, CALL_POLL}); /* written when its call came */
 	assert_int_equal(l.windows[0].left, 70);
 	assert_int_equal(l.windows[0].reset_at_ms, NOW + 40000);
 	reply_free(&slow);
@@ -208,6 +208,43 @@ static void nobody_keeps_a_pod_billing_for_an_hour(void **state)
 			assert_true(limits_take(&l, CALL_CREATE, NOW + minute * 60000) > 0);
 		}
 		assert_int_equal(limits_take(&l, CALL_POLL, NOW + 3600000), 0);
+	}
+}
+
+/* ... and where one is accepted there is room for those behind it, whatever was said before. */
+static void an_accepted_release_opens_the_way(void **state)
+{
+	static const struct {
+		const char *name;
+		int status;
+		bool failed;
+		int grpc_status;
+		int64_t sent_ms;
+		enum call_class class;
+		bool opens;
+	} cases[] = {
+		{"accepted", 204, false, 0, 60000, CALL_RELEASE, true},
+		{"there is no such pod", 404, false, 0, 60000, CALL_RELEASE, true},
+		{"refused again", 429, false, 0, 60000, CALL_RELEASE, false},
+		{"out of order", 503, false, 0, 60000, CALL_RELEASE, false},
+		{"no answer", 0, true, 0, 60000, CALL_RELEASE, false},
+		{"too many, as gRPC says it", 200, false, 8, 60000, CALL_RELEASE, false},
+		{"sent before the refusal", 204, false, 0, -100, CALL_RELEASE, false},
+		{"a look", 200, false, 0, 60000, CALL_LOOK, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct limits l = {0};
+		struct reply r = {.status = cases[i].status, .failed = cases[i].failed, .grpc_status = cases[i].grpc_status};
+		learn(&l, 429, "", 3600000);
+		assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 60000), 1);
+		limits_learn(&l, &r, &(struct limit_call){NOW + cases[i].sent_ms, NOW + 60100, 0, cases[i].class});
+		int64_t wait = limits_take(&l, CALL_RELEASE, NOW + 60101);
+		if ((wait == 0) != cases[i].opens)
+			fail_msg("%s: the next one waits %lld ms", cases[i].name, (long long)wait);
+		assert_true(limits_take(&l, CALL_POLL, NOW + 60101) > 0);
+		assert_true(limits_take(&l, CALL_CREATE, NOW + 60101) > 0);
 	}
 }
 
@@ -302,7 +339,7 @@ static void processes_share_it(void **state)
 	assert_int_equal(limiter_take(c, "runpod:x", 20, CALL_POLL, clock_wall_ms()), 0);
 	struct reply r = answer(429, "", 60000);
 	int64_t now = clock_wall_ms();
-	limiter_learn(b, "runpod:x", &r, &(struct limit_call){now, now, 0});
+	limiter_learn(b, "runpod:x", &r, &(struct limit_call){now, now, 0, CALL_POLL});
 	reply_free(&r);
 	assert_true(limiter_take(a, "runpod:x", 20, CALL_RELEASE, clock_wall_ms()) > 0);
 	assert_int_equal(limiter_take(a, "local", 0, CALL_POLL, clock_wall_ms()), 0);
@@ -344,6 +381,7 @@ int main(void)
 		cmocka_unit_test(calls_on_their_way_count),
 		cmocka_unit_test(a_refusal_is_waited_out),
 		cmocka_unit_test(nobody_keeps_a_pod_billing_for_an_hour),
+		cmocka_unit_test(an_accepted_release_opens_the_way),
 		cmocka_unit_test(a_look_is_a_poll_but_once_a_minute),
 		cmocka_unit_test(nonsense_limits_nothing),
 		cmocka_unit_test(a_clock_set_back_does_not_block),
