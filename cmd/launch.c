@@ -467,24 +467,25 @@ static int take_for_gone(struct launch *l, struct pod_row *pod, const struct err
 struct key_words {
 	bool asked[CORE_PROVIDERS_MAX];
 	struct err told[CORE_PROVIDERS_MAX];
+	int64_t now_ms[CORE_PROVIDERS_MAX]; /* by their clocks, which a refusal tells, too */
 };
 
-/* The key is there, and is refused. */
-static bool key_is_refused(struct launch *l, const char *provider, struct key_words *words, struct err *why)
+/* The key is there and is refused, and it is past that time there. */
+static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct key_words *words, struct err *why)
 {
-	int64_t now_ms;
 	int i = 0;
 
-	while (strcmp(l->setup.providers[i].ops->name, provider))
+	while (strcmp(l->setup.providers[i].ops->name, pod->provider))
 		i++;
 	if (!words->asked[i]) {
 		struct op_result result = {0};
-		caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &now_ms, &words->told[i]);
+		words->now_ms[i] = clock_wall_ms();
+		caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &words->now_ms[i], &words->told[i]);
 		op_result_free(&result);
 		words->asked[i] = true;
 	}
 	*why = words->told[i];
-	return why->kind == ERR_CREDENTIALS;
+	return why->kind == ERR_CREDENTIALS && pod_is_overdue(pod->hard_end_s, words->now_ms[i]);
 }
 
 /* Who has pods that may still bill must be asked; of the others, who can be: a create that was answered twice, or late, may
@@ -500,7 +501,7 @@ static int adopt_providers(struct launch *l, struct err *err)
 		struct pod_row *pod = &l->adopted[i];
 		bool past = strcmp(pod->state, "gone") != 0 && pod_is_overdue(pod->hard_end_s, clock_wall_ms());
 		bool reached = launch_open_provider(l, pod->provider, &why) == 0;
-		if (past && (!reached || key_is_refused(l, pod->provider, &words, &why))) {
+		if (past && (!reached || is_refused_past(l, pod, &words, &why))) {
 			if (take_for_gone(l, pod, &why, err) < 0)
 				return -1;
 			continue;
@@ -759,7 +760,7 @@ int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const
 }
 
 /* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
- * asked the next time; where there is nobody to ask, or who is asked refuses the key, ours must do. */
+ * asked the next time; where there is nobody to ask ours must do. Who refuses the key tells the time all the same. */
 static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
 	struct op_result result = {0};

@@ -201,6 +201,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and its code are put there");
 	if (launch_settle(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_begin(l, false, err) < 0)
 		return -1;
+	l->setup.more_to_come = false; /* a delivery is of files, and it makes none */
 	use_cheapest(&l->setup, v, memory_gb);
 	int status = launch_run(l);
 	if (status == 0)
