@@ -329,8 +329,10 @@ static int wait_for(pid_t pid)
 	delivering = pid;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &act, &was[i]);
+	engine_let_signals_in(); /* those that came since the render ended, too */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	engine_hold_signals();
 	delivering = 0;
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		sigaction(numbers[i], &was[i], NULL);
@@ -347,6 +349,7 @@ static void become(struct delivery *d, int out)
 	setpgid(0, 0);
 	dup2(out, STDOUT_FILENO);
 	guard_leave();
+	engine_let_signals_in();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
 	_exit(127);
 }

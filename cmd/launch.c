@@ -1057,7 +1057,8 @@ static void say_end(struct launch *l)
 	if (!strcmp(r->status, "unreleased"))
 		name_unreleased(pods, count);
 	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
-		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id, r->status,
+		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id,
+			    strcmp(r->status, "running") ? r->status : "all home",
 			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
 	free(pods);
 }
@@ -1097,22 +1098,33 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	cmd_flush(NULL);
 }
 
+/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended. */
+static void write_end(struct launch *l, int status, const struct err *err)
+{
+	struct run_row *r = &l->run;
+	struct err why = {0};
+
+	COPY_TEXT(r->status, status == 0 ? "done" : status == 9 ? "unreleased" : status > 128 ? "interrupted" : "partial");
+	COPY_TEXT(r->error_code, status ? err_kind_name(err->kind) : "");
+	COPY_TEXT(r->error, status ? err->msg : "");
+	r->exit_status = status;
+	if (!r->id[0])
+		return;
+	r->ended_ms = clock_wall_ms();
+	engine_note_unfinished(l->ctx->store, r->id, status != 0);
+	if (store_put_run(l->ctx->store, r, &why) < 0)
+		log_line(LOG_ERROR, "the ledger could not be written: %s", why.msg);
+}
+
 int launch_deliver(struct launch *l, struct err *err)
 {
+	engine_hold_signals(); /* the delivery's own run hears of them */
 	int status = deliver(l, &l->delivered, err);
 
-	if (status == 0)
-		return 0;
 	if (status < 0)
 		status = err_exit_status(err);
-	COPY_TEXT(l->run.status, status == 9 ? "unreleased" : status > 128 ? "interrupted" : "partial");
-	COPY_TEXT(l->run.error_code, err_kind_name(err->kind));
-	COPY_TEXT(l->run.error, err->msg);
-	l->run.exit_status = status;
-	if (l->run.id[0]) {
-		engine_note_unfinished(l->ctx->store, l->run.id, true);
-		store_put_run(l->ctx->store, &l->run, NULL);
-	}
+	if (status || !strcmp(l->run.status, "running"))
+		write_end(l, status, err);
 	return status;
 }
 
@@ -1143,6 +1155,7 @@ int launch_run(struct launch *l)
 	launch_say_suspects(l);
 	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
+	engine_let_signals_in();
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
 	on_exit_command(l);

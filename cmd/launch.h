@@ -74,7 +74,8 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err);
 int launch_run(struct launch *l);
 /* A warning, where files were kept that never sounded right: they are done for the exit status, not for whoever listens. */
 void launch_say_suspects(const struct launch *l);
-/* What is left to do when all segments are safe: the delivery. The exit status; the run's row says when it failed. */
+/* What is left to do when all segments are safe: the delivery. The exit status; the run's row says then how it ended. Signals are
+ * held when it returns. */
 int launch_deliver(struct launch *l, struct err *err);
 /* The one object of `--json`, if it was asked for. */
 void launch_print_json(struct launch *l);

@@ -58,6 +58,7 @@ static int all_cached(struct launch *l, struct err *err)
 	}
 	launch_say_suspects(l);
 	int status = launch_deliver(l, &l->err);
+	engine_let_signals_in();
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
 	launch_print_json(l);

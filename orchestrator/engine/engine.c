@@ -150,6 +150,11 @@ void engine_hold_signals(void)
 	signals_mask(SIG_BLOCK);
 }
 
+void engine_let_signals_in(void)
+{
+	signals_mask(SIG_UNBLOCK);
+}
+
 static void signals_take(struct engine *e)
 {
 	signals.count = signals.seen = 0;
@@ -163,11 +168,14 @@ static void signals_take(struct engine *e)
 	signals_mask(SIG_UNBLOCK);
 }
 
-/* Whoever wants out has been heard, and the command is about to end: one more would but take away its true exit status. */
-static void signals_give_back(bool for_good)
+/* Whoever wants out has been heard, and the command is about to end: one more would but take away its true exit status. Where
+ * more is to come they wait for who does that. */
+static void signals_give_back(const struct engine *e, bool for_good)
 {
 	static const struct sigaction deaf = {.sa_handler = SIG_IGN};
 
+	if (e->setup->more_to_come)
+		engine_hold_signals();
 	for (int i = 0; i < 3; i++)
 		sigaction(signal_numbers[i], for_good ? &deaf : &signals.was[i], NULL);
 	signals.loop = NULL;
@@ -454,12 +462,14 @@ static void judge_finish(struct engine *e, struct core_summary *s)
 	s->status = "partial";
 }
 
+/* While more is to come the run has not ended: whoever asks for it, or finds it without a client, is not told that it is done. */
 static void write_end(struct engine *e, const struct core_summary *s, int status)
 {
 	struct run_row *run = e->setup->run;
+	bool goes_on = status == 0 && e->setup->more_to_come;
 
-	COPY_TEXT(run->status, s->status);
-	run->ended_ms = clock_wall_ms();
+	COPY_TEXT(run->status, goes_on ? "running" : s->status);
+	run->ended_ms = goes_on ? 0 : clock_wall_ms();
 	run->exit_status = status;
 	run->total = (int64_t)s->total;
 	run->cached = 0; /* what this very run rendered in an earlier life is not cached */
@@ -493,7 +503,7 @@ int engine_run(struct engine *e, struct err *err)
 	core_summary(e->core, clock_boot_ms(), &s);
 	finish_at_end(e);
 	ask_billing(e);
-	signals_give_back(s.err.kind == ERR_UNRELEASED && s.err.signal);
+	signals_give_back(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
 	say_notes(e);

@@ -40,7 +40,7 @@ struct engine_setup {
 	bool handed_over; /* that life had left them alone: their agents keep them alive */
 	bool ignore_hangup;	/* a background client outlives its terminal */
 	bool verbose;
-	bool more_to_come; /* when all is home, whoever set this up has more to do (a delivery) */
+	bool more_to_come; /* when all is home, whoever set this up has more to do (a delivery), and writes the run's end */
 	long files; /* descriptors that may be opened; 0: as many as are wanted */
 
 	/* Called now and then, at least every 250 ms, for a display. May be NULL. */
@@ -61,6 +61,8 @@ int engine_lock_volumes(const char *state_dir, int *lock, struct err *err);
 struct engine *engine_new(const struct engine_setup *setup);
 /* From here on SIGINT, SIGTERM and SIGHUP wait for engine_run(), which hears of those that came. */
 void engine_hold_signals(void);
+/* What was held comes now: also after an engine_run() with more to come, which holds them at its end. */
+void engine_let_signals_in(void);
 int engine_run(struct engine *e, struct err *err);
 void engine_free(struct engine *e);
 

@@ -187,16 +187,34 @@ t_interrupted() {
 	is "$(json .status)" interrupted status
 	is "$(runs "where status = 'running'")" 0 "runs that are still called running"
 }
-t_client_dies() { # the delivery's own client goes on; what it leaves is settled like any other run
+first_run() { ledger 'select id from run order by seq limit 1'; }
+client_died() { # in the midst of a delivery, and the delivery's own with it; the next one would go well
 	script_lines 4
-	delivering 'echo begun; sleep 100'
+	delivering '[ -e '"$T"'/now ] || { echo begun; sleep 100; }; echo delivered >all' 'outputs = ["all"];'
 	burst_bg run --json
-	wait_for 40 "the delivery" grep -q "| begun" err.txt
+	wait_for 60 "the delivery" grep -q "| begun" err.txt
 	# shellcheck disable=SC2046
 	kill -KILL $(pgrep -P "$PID") "$PID"
 	burst_wait
+	: >now
+}
+t_client_dies() { # the delivery's own client goes on; what it leaves is settled like any other run, and the run is not done
+	local -x LOCAL_ISOLATION=process
+	client_died
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 3 err.txt))"
+	burst attach "$(first_run)"
+	is "$STATUS" 143 "attach ($(tail -n 1 err.txt))"
+	burst resume "$(first_run)"
+	is "$STATUS $(cat out/all)" "0 delivered" "resume ($(tail -n 3 err.txt))"
+	is "$(runs "where status = 'done'")" 2 "runs that are done"
+}
+t_client_dies_and_somebody_attaches() {
+	local -x LOCAL_ISOLATION=process
+	client_died
+	burst attach "$(first_run)"
+	is "$STATUS $(cat out/all)" "0 delivered" "attach ($(tail -n 3 err.txt))"
+	is "$(ledger "select status from run order by seq" | tr '\n' ' ')" "done interrupted done " "the run, its delivery, and the next"
 }
 t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delivers nothing
 	script_lines 4
