@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "config/write.h"
 #include "deliver_folder.h"
+#include "deliver_run.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
 #include "volume_gc.h"
@@ -35,7 +36,7 @@ struct delivery {
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
 	int64_t spent_microusd; /* on a pod that could not deliver */
-	char fact[64], state[SHA256_HEX];
+	char key[32], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
 
 int deliver_check(const struct config *c, struct err *err)
@@ -182,20 +183,13 @@ static void know_state(struct delivery *d)
 	char hex[SHA256_HEX];
 
 	sha256_hex(identity, strlen(identity), hex);
-	snprintf(d->fact, sizeof(d->fact), "delivered:%.24s", hex);
+	snprintf(d->key, sizeof(d->key), "%.24s", hex);
 	sha256_add(h, run, strlen(run) + 1);
 	for (size_t i = 0; i < d->count; i++) {
 		sha256_add(h, d->outputs[i].name, strlen(d->outputs[i].name) + 1);
 		sha256_add(h, d->outputs[i].sha256, strlen(d->outputs[i].sha256) + 1);
 	}
 	sha256_finish(h, d->state);
-}
-
-static bool delivered_already(const struct delivery *d)
-{
-	char known[SHA256_HEX];
-
-	return store_fact(d->l->ctx->store, d->fact, known, sizeof(known)) && !strcmp(known, d->state);
 }
 
 /* ---- what its pod is given ---- */
@@ -428,7 +422,8 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	CLEANUP(free_text) char *absent = path_join(d->l->output_dir, DELIVER_ABSENT);
 
 	unlink(absent);
-	if (make_folder(d, err) < 0 || write_config(d, err) < 0)
+	if (make_folder(d, err) < 0 || write_config(d, err) < 0 ||
+	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.id, d->state, err) < 0)
 		return -1;
 	log_line(LOG_NOTE, "delivering %zu files from a pod without a GPU%s", d->count,
 		 d->missing ? " (those that its volume does not have travel with it)" : "");
@@ -442,14 +437,16 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 	int status = go(d, object, err);
 	size_t absent = read_absent(d);
 
-	if (status != 0 || !absent)
+	if (!absent || status != err_exit_status(err) || err->kind != ERR_JOB)
 		return status;
+	err_clear(err);
 	log_line(LOG_NOTE, "%zu of what is needed was removed from the volume: it is delivered again, with that", absent);
 	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
 	json_decref(TAKE(*object));
 	status = go(d, object, err);
-	return status == 0 && read_absent(d) ? err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
-					       status;
+	return read_absent(d) && err->kind == ERR_JOB ?
+		       err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
+		       status;
 }
 
 /* ---- the manifest, which the delivery's run has written as if the folder were its own ---- */
@@ -458,7 +455,7 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, struct err *err)
 {
 	CLEANUP(free_text) char *state = realpath(d->l->ctx->state_dir, NULL);
-	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : "", strchr(d->fact, ':') + 1);
+	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : "", d->key);
 	struct run_row *run = NULL;
 	size_t found = 0;
 
@@ -547,23 +544,22 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 		return -1;
 	know_state(&d);
 	/* the job's lock is ours; what stays after a failure is there for `burst resume` */
-	d.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, strchr(d.fact, ':') + 1);
+	d.dir = xasprintf("%s/jobs/%s", l->ctx->state_dir, d.key);
 	d.config = xasprintf("%s.cfg", d.dir);
 	if (!d.count)
 		return 0;
-	bool already = delivered_already(&d);
+	bool already = deliver_run_went_well(l->ctx->store, d.key, d.state);
 	if (!already)
 		find_code(&d);
 	int status = already ? 0 : go_until_all_is_there(&d, object, err);
 	struct err why;
 	if (mend_manifest(&d, &why) < 0)
 		log_line(LOG_WARN, "manifest.jsonl: what was rendered stands there as \"former\" until the next run: %s", why.msg);
-	if (already)
-		return 0;
 	if (status == 0) {
-		store_put_fact(l->ctx->store, d.fact, d.state, NULL);
+		CLEANUP(free_text) char *reply = xasprintf("%s.json", d.config); /* of a delivery that outlived who waited for it */
 		path_remove_tree(d.dir, NULL);
 		unlink(d.config);
+		unlink(reply);
 	}
 	return status;
 }

@@ -16,6 +16,7 @@
 #include "base/path.h"
 #include "core/reap.h"
 #include "deliver.h"
+#include "deliver_run.h"
 #include "jobs/common.h"
 #include "output.h"
 #include "report.h"
@@ -321,7 +322,7 @@ static void conf_from_config(struct launch *l)
 	s->volume_gb = section_int(volume, "size_gb");
 	s->volume_create = section_bool(volume, "create");
 	s->code_path = section_text(section_group(top, "code"), "path");
-	s->more_to_come = section_has(top, "deliver");
+	s->more_to_come = section_has(top, "deliver") || (config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config)));
 	s->image = section_text(pod, "image");
 	s->disk_gb = section_int(pod, "disk_gb");
 	s->cpu = section_int(pod, "cpu");
@@ -1119,7 +1120,7 @@ static void write_end(struct launch *l, int status, const struct err *err)
 int launch_deliver(struct launch *l, struct err *err)
 {
 	engine_hold_signals(); /* the delivery's own run hears of them */
-	int status = deliver(l, &l->delivered, err);
+	int status = deliver_run_is(l->ctx, l->run.config) ? deliver_run_judge(l, err) : deliver(l, &l->delivered, err);
 
 	if (status < 0)
 		status = err_exit_status(err);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "deliver_run.h"
 #include "launch.h"
 #include "output.h"
 #include "report.h"
@@ -42,6 +43,8 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 			       "run %s filled a volume and has no files: `burst volume warm` does it again, `burst cancel %s` gives its "
 			       "pod back",
 			       row->id, row->id);
+	if (deliver_run_is(ctx, row->config))
+		return deliver_run_refuse(ctx, row, err);
 	CLEANUP(free_text) char *run_dir = xasprintf("%s/runs/%s", ctx->state_dir, row->id);
 	config_free(ctx->config);
 	ctx->config = NULL;
@@ -70,7 +73,7 @@ static int run_resume(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
-	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	if (run_is_alive(ctx, row.id))
 		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)", row.id, row.id);
@@ -143,7 +146,7 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
-	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	if (run_is_alive(ctx, row.id) && (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
 		return err_set(err, ERR_USAGE, "run %s has a client, which keeps to the caps that it was started with: `burst cancel %s` "

@@ -216,6 +216,52 @@ t_client_dies_and_somebody_attaches() {
 	is "$STATUS $(cat out/all)" "0 delivered" "attach ($(tail -n 3 err.txt))"
 	is "$(ledger "select status from run order by seq" | tr '\n' ' ')" "done interrupted done " "the run, its delivery, and the next"
 }
+last_run() { ledger 'select id from run order by seq desc limit 1'; }
+t_whoever_resumes_means_the_render() { # not its delivery, which is the newest run: by itself it delivers what is there no more
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering '[ -e '"$T"'/now ] || exit 7; echo delivered >all' 'outputs = ["all"];'
+	burst run
+	is "$STATUS" 1 "exit status"
+	: >now
+	burst volume gc v --older-than 0s
+	local delivery
+	delivery=$(last_run)
+	burst resume "$delivery"
+	is "$STATUS" 2 "resume of the delivery ($(tail -n 1 err.txt))"
+	has err.txt "run $delivery is a delivery of run $(first_run): \`burst resume $(first_run)\` does it again"
+	burst resume
+	is "$STATUS $(cat out/all)" "0 delivered" "resume ($(tail -n 3 err.txt))"
+	is "$(jq -r 'select(.former) | .file' out/manifest.jsonl)" "" "what is former after it"
+	is "$(runs "where status = 'done'")" 2 "runs that are done"
+	burst resume
+	is "$STATUS" 0 "resume of what is done"
+	has err.txt "run $(first_run) is done already"
+}
+t_what_its_volume_lacks_is_no_success() { # of the delivery's own run, which is followed by one that brings it
+	deliver_all
+	rm -rf "$BURST_STATE_DIR"/volumes/v/runs/*
+	again "others took the files"
+	is "$(ledger "select status from run where job = 'e2e-deliver' order by seq" | tr '\n' ' ')" "done partial done " "deliveries"
+	has err.txt "nothing was delivered: 4 of what is needed is not on the volume any more"
+}
+t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not done twice
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'echo begun; until [ -e '"$T"'/now ]; do sleep 0.1; done; echo delivered >>'"$T"'/uploads'
+	burst_bg run
+	wait_for 60 "the delivery" grep -q "| begun" err.txt
+	kill -KILL "$PID"
+	burst_wait
+	: >now
+	wait_for 60 "its end" delivery_is_done
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	hasnt err.txt delivering
+	is "$(cat uploads)" delivered "what was delivered"
+	is "$(find "$BURST_STATE_DIR/jobs" -name '*.cfg*' | wc -l)" 0 "what is left of it"
+}
+delivery_is_done() { [ "$(ledger "select status from run where job = 'e2e-deliver'")" = "done" ] && no_processes; }
 t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delivers nothing
 	script_lines 4
 	delivering 'exit 7'

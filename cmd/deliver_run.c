@@ -1,0 +1,128 @@
+#include "deliver_run.h"
+
+#include <stdlib.h>
+
+#include "base/path.h"
+#include "deliver_folder.h"
+
+enum { ABSENT_MAX_BYTES = 16 << 20 };
+
+/* ---- what the ledger keeps of it, by its key ---- */
+
+static void fact_name(char name[64], const char *what, const char *key)
+{
+	snprintf(name, 64, "%s:%.24s", what, key);
+}
+
+/* The key in the path of its config; NULL: it is none. To be freed. */
+static char *key_of(const struct cmd_context *ctx, const char *config)
+{
+	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
+	CLEANUP(free_text) char *below = xasprintf("%s/jobs/", state ? state : ctx->state_dir);
+	size_t len = strlen(config), before = strlen(below);
+
+	if (strncmp(config, below, before) || len < before + 5 || strcmp(config + len - 4, ".cfg"))
+		return NULL;
+	return xasprintf("%.*s", (int)(len - before - 4), config + before);
+}
+
+bool deliver_run_is(const struct cmd_context *ctx, const char *config)
+{
+	CLEANUP(free_text) char *key = key_of(ctx, config);
+
+	return key != NULL;
+}
+
+int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err)
+{
+	char name[64];
+
+	fact_name(name, "delivers", key);
+	if (parent[0] && store_put_fact(store, name, parent, err) < 0)
+		return -1;
+	fact_name(name, "delivering", key);
+	return store_put_fact(store, name, state, err);
+}
+
+bool deliver_run_went_well(struct store *store, const char *key, const char *state)
+{
+	char name[64], known[SHA256_HEX];
+
+	fact_name(name, "delivered", key);
+	return store_fact(store, name, known, sizeof(known)) && !strcmp(known, state);
+}
+
+/* ---- its own client ---- */
+
+/* How much of what it needs its pod did not find. */
+static size_t count_absent(const struct launch *l)
+{
+	CLEANUP(free_text) char *path = path_join(l->output_dir, DELIVER_ABSENT);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t lines = 0;
+
+	if (path_read(path, ABSENT_MAX_BYTES, &text, NULL) < 0)
+		return 0;
+	for (const char *at = str_text(&text); *at; at++)
+		lines += *at == '\n';
+	return lines;
+}
+
+int deliver_run_judge(struct launch *l, struct err *err)
+{
+	CLEANUP(free_text) char *key = key_of(l->ctx, l->run.config);
+	char name[64], state[SHA256_HEX];
+	size_t absent = count_absent(l);
+
+	if (absent)
+		return err_set(err, ERR_JOB, "nothing was delivered: %zu of what is needed is not on the volume any more", absent);
+	fact_name(name, "delivering", key);
+	if (!store_fact(l->ctx->store, name, state, sizeof(state)))
+		return 0;
+	/* here, and not where it was waited for: nobody may be waiting any more */
+	fact_name(name, "delivered", key);
+	return store_put_fact(l->ctx->store, name, state, err);
+}
+
+/* ---- whoever looks for a run ---- */
+
+static bool find_parent(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
+{
+	CLEANUP(free_text) char *key = key_of(ctx, run->config);
+	char name[64], parent[sizeof(out->id)];
+
+	fact_name(name, "delivers", key ? key : "");
+	return key && store_fact(ctx->store, name, parent, sizeof(parent)) && store_run(ctx->store, parent, out, NULL) == 0;
+}
+
+int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
+{
+	struct run_row parent;
+
+	if (!find_parent(ctx, run, &parent))
+		return err_set(err, ERR_USAGE, "run %s is a delivery: `burst run` of its job does it again, if it did not go well", run->id);
+	if (!strcmp(parent.status, "done"))
+		return err_set(err, ERR_USAGE, "run %s is a delivery of run %s, which is done: `burst run %s` does it again, if it did not go well",
+			       run->id, parent.id, parent.config);
+	return err_set(err, ERR_USAGE, "run %s is a delivery of run %s: `burst resume %s` does it again, if it did not go well", run->id,
+		       parent.id, parent.id);
+}
+
+int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
+{
+	struct run_row found;
+
+	if (launch_find_run(ctx, name, out, err) < 0)
+		return -1;
+	if (name || !deliver_run_is(ctx, out->config))
+		return 0;
+	found = *out;
+	bool known = find_parent(ctx, &found, out);
+	if (known && (run_is_alive(ctx, out->id) || strcmp(out->status, "done")))
+		return 0;
+	if (run_is_alive(ctx, found.id)) { /* it is all that can be watched */
+		*out = found;
+		return 0;
+	}
+	return known && !strcmp(found.status, "done") ? 0 : deliver_run_refuse(ctx, &found, err);
+}

@@ -1,0 +1,20 @@
+/* deliver_run.h - a delivery in the ledger: a run of its own, which knows whose outputs it delivers. */
+#ifndef BURST_CMD_DELIVER_RUN_H
+#define BURST_CMD_DELIVER_RUN_H
+
+#include "launch.h"
+
+/* Is this config, by its path, one that burst has written for a delivery? */
+bool deliver_run_is(const struct cmd_context *ctx, const char *config);
+/* Of the delivery that goes by this key, STATE/jobs/KEY.cfg: it begins now, for this run ("": for none), with these outputs. */
+int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err);
+/* It went well for these very outputs, the last time that it did. */
+bool deliver_run_went_well(struct store *store, const char *key, const char *state);
+/* A delivery's own client: its command has ended well, if it was begun at all. The exit status, noted; -1 with *err. */
+int deliver_run_judge(struct launch *l, struct err *err);
+/* The run to come back to: that of a delivery, where that is the one that launch_find_run() finds unasked. */
+int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
+/* What to do instead of coming back to a delivery; -1. */
+int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err);
+
+#endif
