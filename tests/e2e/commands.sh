@@ -1178,6 +1178,18 @@ t_what_is_safe_of_a_command_is_not_run_again() { # by whoever resumes its run; w
 	is "$(brought | wc -w) $(brought | cut -d ' ' -f 2)" "2 $second" "the other one"
 	is "$(json '.pods | length')" $((pods + 2)) "pods, with the one for what was gone"
 }
+t_a_log_beside_the_code() { # `burst run -v >log 2>&1` in the folder that travels: what is written meanwhile does not
+	mkdir code
+	cat >code/burst.cfg <<-'E'
+		provider = "local"; code = { path = "."; };
+		job = { name = "t"; type = "command"; outputs = ["names"]; output = "../out"; run = "ls >names"; };
+	E
+	for round in 1 2; do
+		(cd code && timeout 60 "$BURST" run -v >>log 2>&1 </dev/null) || complain "round $round: exit $? ($(tail -n 2 code/log))"
+	done
+	has code/log "code: log stays here (what this command writes)"
+	is "$(tr '\n' ' ' <out/names)" "burst.cfg names " "what travelled"
+}
 t_values_of_variables() { # arrive as they are, whatever text they are; others are no value
 	cat >burst.cfg <<-'E'
 		provider = "local";
