@@ -144,7 +144,7 @@ static void sweep_wires(struct client *reaper)
 		if (!wire_is(reaper->sim, i))
 			continue;
 		reaper->bills_open++;
-		wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept);
+		caller_press(wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept));
 	}
 	one_less(reaper);
 }
