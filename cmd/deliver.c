@@ -194,12 +194,12 @@ static void know_state(struct delivery *d)
 
 /* ---- what its pod is given ---- */
 
-/* After a render it is the code that its pods had; else what is here now, as nobody rendered with it yet. */
+/* After a render it is the code that its pods had; else what is here now, also where a run is resumed. */
 static int make_folder(struct delivery *d, struct err *err)
 {
 	const char *code = section_text(section_group(config_top(d->l->ctx->config), "code"), "path");
 	CLEANUP(free_text) char *runs = path_join(d->l->ctx->state_dir, "runs");
-	CLEANUP(free_text) char *scan = code && !d->l->run.id[0] ? engine_scan_path(runs, code) : NULL;
+	CLEANUP(free_text) char *scan = code && !d->l->had_work ? engine_scan_path(runs, code) : NULL;
 	struct deliver_folder f = {.dir = d->dir, .output_dir = d->l->output_dir, .outputs = d->outputs, .count = d->count,
 				   .code_path = code, .tree = d->tree, .scan_path = scan,
 				   .tells_always = !section_count(d->conf, "outputs")};

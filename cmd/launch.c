@@ -1155,6 +1155,7 @@ int launch_run(struct launch *l)
 	l->setup.ctx = p;
 	shown = p;
 	output_before_line(line_in_between);
+	l->had_work = l->setup.job && launch_open_segments(l) > 0;
 	struct engine *e = engine_new(&l->setup);
 	int status = engine_run(e, &l->err);
 	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);

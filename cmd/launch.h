@@ -20,6 +20,7 @@ struct launch {
 	struct err err;			     /* of the run, once it has ended */
 	struct pod_row *unsaved;	     /* pods as they are, where the ledger could not be told */
 	size_t unsaved_count;
+	bool had_work;			     /* something was left to render when it went on */
 	json_t *delivered;		     /* what the delivery's own run said; NULL: there was none */
 };
 

@@ -138,6 +138,18 @@ t_it_has_the_code_without_a_render() { # as it is here by then: whoever mends it
 	is "$STATUS" 0 "exit status of the last ($(tail -n 3 err.txt))"
 	is "$(cat out/all)" these "what it delivered then"
 }
+t_a_resumed_run_delivers_with_the_code_as_it_is() {
+	script_lines 3
+	mkdir code
+	echo 'echo old; exit 7' >code/up.sh
+	delivering 'sh up.sh >all' 'outputs = ["all"];'
+	echo 'code = { path = "code"; };' >>burst.cfg
+	burst run
+	is "$STATUS" 1 "exit status"
+	echo 'echo mended' >code/up.sh
+	burst resume
+	is "$STATUS $(cat out/all)" "0 mended" "resume ($(tail -n 3 err.txt))"
+}
 deliver_all() { # with a script of the code
 	script_lines 4
 	mkdir -p code
