@@ -547,6 +547,46 @@ test_command() {
 	ls -d "$BURST_HOME"/work/c2* 2>/dev/null && fail 'the private copy is still there'
 }
 
+# hold_up COMMAND: who opens the first file of code/c is held up until COMMAND was run there. Fails where that cannot be.
+hold_up() {
+	mkdir -p "$BURST_VOLUME/code/c"
+	for i in $(seq 20); do echo "$i" >"$BURST_VOLUME/code/c/f$i"; done
+	python3 "$here/tests/e2e/hold_up.py" "$BURST_VOLUME/code/c" "$1" >"$dir/holds" 2>"$dir/holder" &
+	holder=$!
+	echo $holder >>"$dir/pids"
+	for _ in $(seq 400); do
+		grep -qs held "$dir/holds" && return
+		kill -0 $holder 2>/dev/null || break
+		sleep 0.05
+	done
+	wait $holder
+	equal 'who holds it up' "$?" 77
+	echo "skipped: no leases here"
+	return 1
+}
+
+# A temporary file of somebody at work beside the code went while it was copied: it is copied again.
+test_code_that_changes_under_a_copy() {
+	hold_up 'for f in f*; do [ $f = $HELD ] || { rm $f; break; }; done' || return 0
+	tell '{"op":"start","workers":1,"command":true,"code":"code/c"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat f* | wc -l"}]}'
+	expect '"id":"c1".*"ok":true'
+	expect '"id":"c1","line":"19"'
+	wait $holder
+	equal 'who held it up' "$?" 0
+}
+
+# No command runs on half of its code.
+test_code_that_goes_under_a_copy() {
+	hold_up 'mv ../c ../gone; for f in f*; do [ $f = $HELD ] || rm $f; done' || return 0
+	tell '{"op":"start","workers":1,"command":true,"code":"code/c"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"echo it runs"}]}'
+	expect '"id":"c1".*"ok":false,"code":125.*"error":"exit status 125: burst-agent: cannot copy .*/code/c: No such file'
+	refuse 'it runs'
+	wait $holder
+	equal 'who held it up' "$?" 0
+}
+
 # Whoever hears that a command has failed may send it again at once: its old folder, which takes a while to go, is not in the way.
 test_command_leaves_its_place() {
 	tell '{"op":"start","workers":1,"command":true}'
