@@ -70,6 +70,8 @@ enum {
 	PROBE_MORE = 1 << 20,
 	PROBE_LEAST = 4 << 20,
 	PROBE_MOST = 64 << 20,
+	PROBE_HOLDS_TIMES = 10, /* as long as it took */
+	PROBE_HOLDS_MS = 10 * 1000,
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
@@ -1352,6 +1354,7 @@ struct agent {
 	bool events_dirty;
 	struct buf text; /* the event being written */
 	int64_t largest; /* of the files that workers made */
+	int64_t room_bytes, room_until_ms; /* what the volume had room for, and for how long that is believed */
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
 
@@ -1571,12 +1574,22 @@ static bool write_zeros(int fd, int64_t bytes)
 /* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it is tried. */
 static bool volume_full(struct agent *a, int64_t bytes)
 {
+	int64_t began = now_ms(a);
 	int fd = openat(a->dir_fd, ".probe", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO : !write_zeros(fd, bytes);
 	if (fd >= 0)
 		close(fd);
 	unlinkat(a->dir_fd, ".probe", 0);
+	int64_t now = now_ms(a);
+	a->room_bytes = full ? 0 : bytes;
+	a->room_until_ms = now + MIN((now - began) * PROBE_HOLDS_TIMES, (int64_t)PROBE_HOLDS_MS);
 	return full;
+}
+
+/* Nothing else is done meanwhile: where many fail at once it is not tried for each of them. */
+static bool room_is_known(struct agent *a, int64_t bytes)
+{
+	return bytes <= a->room_bytes && now_ms(a) < a->room_until_ms;
 }
 
 /* What failed is gone again, and with it what it took: there has to be room for a file like the others, or for a far larger one
@@ -1585,8 +1598,8 @@ static void check_volume_for(struct agent *a, const char *words)
 {
 	int saved = errno;
 	bool no_room = strstr(words, strerror(ENOSPC)) || strstr(words, strerror(EDQUOT));
-	int64_t bytes = MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST);
-	if (!a->fatal && volume_full(a, no_room ? PROBE_MOST : MIN(bytes, (int64_t)PROBE_MOST)))
+	int64_t bytes = no_room ? PROBE_MOST : MIN(MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST), (int64_t)PROBE_MOST);
+	if (!a->fatal && !room_is_known(a, bytes) && volume_full(a, bytes))
 		fatal(a, "the volume is full or cannot be written");
 	errno = saved;
 }

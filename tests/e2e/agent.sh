@@ -821,6 +821,52 @@ test_a_segment_that_cannot_be_had_is_no_fault_of_the_volume() {
 	leave_little_room
 }
 
+# Each of many that fail is no reason to write a large file: whoever renews the lease is waiting meanwhile.
+test_many_fail_at_once() {
+	cat >"$dir/worker.py" <<-'E'
+		import json
+		print('{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":1000}', flush=True)
+		batch = json.loads(input())
+		for s in batch["segments"]:
+		    print(json.dumps({"segment": s["id"], "ok": False, "error": "s.tmp: No space left on device"}))
+		print(json.dumps({"batch": batch["batch"], "done": True}), flush=True)
+		input()
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec python3 $dir/worker.py\"}"
+	expect '"state":"ready"'
+	batch b1 $(seq -f 's%.0f' 800)
+	renewed=0
+	until grep -q '"id":"b1","state":"done"' "$said"; do
+		tell '{"op":"renew","lease_s":100}'
+		renewed=$((renewed + 1))
+		expect '"ev":"lease"' $renewed || break
+	done
+	equal 'segments' "$(count '"reason":"worker","error":"s.tmp: No space')" 800
+	refuse '"ev":"fatal"'
+}
+
+# ... but one that fills up after that is noticed.
+test_volume_fills_up_later() {
+	pod_with_little_room 100 || return 0
+	cat >"$dir/worker.sh" <<-'E'
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":1000}'
+		read -r batch
+		for i in $(seq 400); do
+			echo '{"segment":"q'$i'","ok":false,"error":"q.tmp: No space left on device"}'
+			[ $i != 1 ] || until [ -e "$0.go" ]; do sleep 0.1; done
+			[ -e "$BURST_OUT/fill" ] || cat /dev/zero >"$BURST_OUT/fill" 2>/dev/null
+			sleep 0.1
+		done
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	batch b1 $(seq -f 'q%.0f' 400)
+	expect '"id":"q1".*"ok":false'
+	refuse '"ev":"fatal"'
+	: >"$dir/worker.sh.go"
+	expect '"ev":"fatal","error":"the volume is full'
+	leave_little_room
+}
+
 test_volume_fills_up_under_a_command() {
 	pod_with_little_room || return 0
 	tell '{"op":"start","workers":1,"command":true}'
