@@ -576,10 +576,20 @@ int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
 	for (size_t k = 0; k < segments && count; k++) {
 		struct segment_row wanted = {0};
 		COPY_TEXT(wanted.id, list[k].id);
-		if (bsearch(&wanted, rows, count, sizeof(*rows), by_row_id))
-			l->setup.results[k].cached = false;
+		const struct segment_row *row = bsearch(&wanted, rows, count, sizeof(*rows), by_row_id);
+		struct segment_result *result = &l->setup.results[k];
+		if (!row)
+			continue;
+		result->cached = false;
+		if (l->setup.job_ops->recall && row->state == SEGMENT_ROW_SAFE && !strcmp(row->key, list[k].key)) {
+			COPY_TEXT(result->attempt, row->attempt);
+			result->seconds = row->seconds;
+			result->tries = row->tries;
+		}
 	}
 	free(rows);
+	if (l->setup.job_ops->recall && l->setup.job_ops->recall(l->setup.job, l->setup.results, err) < 0)
+		return -1;
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/section.h"
 
-#define JOB_ABI 2u
+#define JOB_ABI 3u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -110,6 +110,10 @@ struct job_ops {
 	 * Fills results[i]. A foreign file under a name of ours is ERR_CONFIG unless force. Writes and makes nothing, nor needs the
 	 * folder to be there. Called before any renting. */
 	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
+	/* For jobs whose find_cached() finds nothing, since they are done anew by each run; NULL for others. When a run is resumed,
+	 * results[i].attempt names the attempt by which it was safe ("": it was not): fills results[i] where all that it brought is
+	 * still in the output folder, and forgets that attempt where it is not. */
+	int (*recall)(struct job *job, struct segment_result *results, struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
 	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
 	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);

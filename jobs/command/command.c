@@ -252,6 +252,57 @@ static int command_find_cached(struct job *job, struct segment_result *results, 
 		job->output, foreign, others);
 }
 
+static size_t segment_of(const struct job *job, const char *id, size_t guess)
+{
+	if (guess < job->count && !strcmp(job->segments[guess].id, id))
+		return guess;
+	for (size_t i = 0; i < job->count; i++)
+		if (!strcmp(job->segments[i].id, id))
+			return i;
+	return job->count;
+}
+
+/* Is the newest line of a file of this attempt's, and the file another one by now, or gone? */
+static int is_missing(const struct job *job, const struct manifest *m, const struct manifest_entry *line,
+		      const char *attempt, bool *missing, struct err *err)
+{
+	CLEANUP(json_decref) json_t *json = manifest_entry_json(line);
+	const struct manifest_entry *entry;
+	bool absent;
+
+	*missing = false;
+	if (strcmp(jsonx_text(json, "attempt", ""), attempt))
+		return 0;
+	if (manifest_match(m, job->output, line->file, line->key, &entry, &absent, err) < 0)
+		return -1;
+	*missing = !entry || strcmp(entry->sha256, line->sha256);
+	return 0;
+}
+
+/* Within a run what is safe is not run again. */
+static int command_recall(struct job *job, struct segment_result *results, struct err *err)
+{
+	CLEANUP(manifest_free) struct manifest m = {0};
+	size_t s = 0;
+
+	if (manifest_read(job->output, true, &m, err) < 0)
+		return -1;
+	for (size_t i = 0; i < job->count; i++)
+		results[i].state = results[i].attempt[0] ? SEGMENT_SAFE : SEGMENT_OPEN;
+	for (size_t i = 0; i < m.count; i++) {
+		const struct manifest_entry *line = m.by_file[i];
+		bool missing;
+		s = segment_of(job, line->id, s);
+		if (!manifest_is_latest(&m, i) || s == job->count || results[s].state != SEGMENT_SAFE)
+			continue;
+		if (is_missing(job, &m, line, results[s].attempt, &missing, err) < 0)
+			return -1;
+		if (missing)
+			results[s] = (struct segment_result){.state = SEGMENT_OPEN};
+	}
+	return 0;
+}
+
 /* What a command writes is its own affair; the file must only be there. */
 static int command_check(const struct job *job, size_t index, const char *file, struct check *out,
 			 struct err *err)
@@ -363,6 +414,7 @@ const struct job_ops job_command = {
 	.needs = command_needs,
 	.task = command_task,
 	.find_cached = command_find_cached,
+	.recall = command_recall,
 	.check = command_check,
 	.record = command_record,
 	.finish = command_finish,

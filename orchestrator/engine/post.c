@@ -24,12 +24,13 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	str_add(&text, raw);
 	free(raw);
 	log_redact(&text);
+	/* a vendor's and a pod's words are in it, and whoever reads the file has a terminal, too */
+	str_add_printable(&shown, str_text(&text), text.len, 0);
 	if (e->log && level <= LOG_INFO) {
-		str_add_printable(&shown, str_text(&text), text.len, 0); /* whoever reads the file has a terminal, too */
 		fprintf(e->log, "%s %s\n", clock_rfc3339(when, sizeof(when), clock_wall_ms()), str_text(&shown));
 		fflush(e->log);
 	}
-	log_line((enum log_level)level, "%s", str_text(&text));
+	log_line((enum log_level)level, "%s", str_text(&shown));
 }
 
 const char *pod_called(const struct engine *e, int pod)

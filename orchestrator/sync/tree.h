@@ -41,6 +41,7 @@ enum tree_skip {
 			      inside */
 	TREE_SKIP_OUTSIDE, /* a symlink that leaves the tree */
 	TREE_SKIP_SPECIAL, /* socket, device, pipe */
+	TREE_SKIP_WRITTEN, /* what this process's output is written to: it grows meanwhile */
 	TREE_SKIP_NAME,    /* not path_is_safe(), too long, or TREE_DELETE_NAME */
 	TREE_SKIP_KINDS
 };

@@ -124,6 +124,18 @@ static int take_folder(struct scan *s, const char *path, const struct stat *st)
 	return result;
 }
 
+/* `burst run >log` beside its code. */
+static bool is_our_output(const struct stat *st)
+{
+	struct stat out;
+
+	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fstat(fd, &out) == 0 && out.st_dev == st->st_dev && out.st_ino == st->st_ino &&
+		    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+			return true;
+	return false;
+}
+
 static int take(struct scan *s, const char *path)
 {
 	struct stat st;
@@ -144,6 +156,8 @@ static int take(struct scan *s, const char *path)
 		return take_folder(s, path, &st);
 	else if (S_ISLNK(st.st_mode))
 		return take_link(s, path, &st);
+	else if (S_ISREG(st.st_mode) && is_our_output(&st))
+		skip(s, path, TREE_SKIP_WRITTEN, &st);
 	else if (S_ISREG(st.st_mode))
 		describe(tree_append(s->tree, path, TREE_FILE), &st);
 	else

@@ -1146,6 +1146,50 @@ t_output_that_the_volume_does_not_take() { # something is in its way: the comman
 	is "$(json .segments.rendered),$(json .segments.failed)" 0,1 "segments"
 	is "$(grep -c "the command ended with exit code 0: output f/a could not be kept: " err.txt)" 4 "said in $(grep -E 'warning|failed' err.txt | tr '\n' '|')" # each time, and at the end
 }
+brought() { # what each of them wrote, in short
+	sha256sum out/*.txt | cut -c1-8 | tr '\n' ' '
+}
+t_what_is_safe_of_a_command_is_not_run_again() { # by whoever resumes its run; what is gone is
+	mkdir code
+	cat >burst.cfg <<-'E'
+		provider = "local"; pods = 3; code = { path = "code"; };
+		job = { name = "t"; type = "command"; outputs = ["*.txt"]; output = "out";
+			run = "[ $BURST_INDEX != 1 ] || [ -e ok ] || exit 4; [ $BURST_INDEX = 2 ] || head -c 16 /dev/urandom >$BURST_INDEX.txt"; };
+	E
+	burst run --json
+	is "$STATUS" 1 "exit status"
+	local was first second pods run
+	run=$(json .run)
+	was=$(brought)
+	pods=$(json '.pods | length')
+	touch code/ok
+	burst resume "$run" --json
+	is "$STATUS" 0 "resumed: exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods | length')" $((pods + 1)) "pods, with the one for what had failed"
+	is "$(json '"\(.segments.rendered) \(.segments.cached) \(.segments.failed)"')" "3 0 0" "segments"
+	read -r first second <<<"$(brought)"
+	is "$first " "$was" "what was safe"
+	[ -n "$second" ] || complain "nothing came of what had failed"
+	is "$(jq -r .file out/manifest.jsonl | tr '\n' ' ')" "0.txt 1.txt " "files in the manifest"
+	ledger "update run set status = 'partial' where id = '$run'" # as one that has something left to do
+	rm out/0.txt
+	burst resume "$run" --json
+	is "$STATUS" 0 "resumed without a file: exit status ($(tail -n 2 err.txt))"
+	is "$(brought | wc -w) $(brought | cut -d ' ' -f 2)" "2 $second" "the other one"
+	is "$(json '.pods | length')" $((pods + 2)) "pods, with the one for what was gone"
+}
+t_a_log_beside_the_code() { # `burst run -v >log 2>&1` in the folder that travels: what is written meanwhile does not
+	mkdir code
+	cat >code/burst.cfg <<-'E'
+		provider = "local"; code = { path = "."; };
+		job = { name = "t"; type = "command"; outputs = ["names"]; output = "../out"; run = "ls >names"; };
+	E
+	for round in 1 2; do
+		(cd code && timeout 60 "$BURST" run -v >>log 2>&1 </dev/null) || complain "round $round: exit $? ($(tail -n 2 code/log))"
+	done
+	has code/log "code: log stays here (what this command writes)"
+	is "$(tr '\n' ' ' <out/names)" "burst.cfg names " "what travelled"
+}
 t_values_of_variables() { # arrive as they are, whatever text they are; others are no value
 	cat >burst.cfg <<-'E'
 		provider = "local";

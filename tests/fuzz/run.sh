@@ -233,7 +233,7 @@ seeds_pod() {
 	# the vendor lists another's pods, one too many, a twin; says odd things of one; does not answer
 	printf '\0\0B\n%s\nP{"run":"r9","attempt":"b","machine":"m","hard_end":"99","state":2}\nT4\nP{"attempt":"c","machine":"m","hard_end":"99999999999999","state":2,"created":1700000000,"price":9,"gpu":"L4","region":"here"}\nT4\nP{"of":0,"state":2,"detail":"\\u001b[2J"}\nT4\n%s\n%s\ng\ng\ng\ng\nT4\n' \
 		"$pod_hello" "$pod_ready" "$files" | seed pod
-	printf '\10\0S{"state":3,"detail":"stopped"}\nT4\nR1\nS{"state":4,"detail":"no driver"}\nT4\nR0\nS{"state":5,"end":6,"detail":"no image"}\nT5\nB\n%s\nr0\nT4\nS{"state":5,"preempted":true}\nT4\nR3\nr1\nT5\nS{"state":2,"price":9000000,"port":22}\nT4\nB\n%s\n%s\n%s\ng\ng\nT5\n' \
+	printf '\10\0S{"state":3,"detail":"stopped"}\nT4\nR1\nS{"state":4,"detail":"no d\\u001b[2Jriver"}\nT4\nR0\nS{"state":5,"end":6,"detail":"no image"}\nT5\nB\n%s\nr0\nT4\nS{"state":5,"preempted":true}\nT4\nR3\nr1\nT5\nS{"state":2,"price":9000000,"port":22}\nT4\nB\n%s\n%s\n%s\ng\ng\nT5\n' \
 		"$pod_hello" "$pod_hello" "$pod_ready" "$files" | seed pod
 	# handed over; what else it may say
 	printf '\24\0B\n%s\n%s\n{"n":2,"t":6,"ev":"mode","mode":"detached"}\n%s\n{"n":20,"t":7,"ev":"synced","turn":1,"ok":true}\n{"n":21,"t":7,"ev":"revoked","ids":["f-1","f-2"]}\n{"ev":"switch","switch":"bad http 403"}\n{"n":22,"t":8,"ev":"batch","id":"f-1","state":"retry","reason":"oom"}\n{"ev":"usage","gpu":5}\n{"n":23,"t":9,"ev":"segment","id":"q1","ok":false,"reason":"poison","error":"x"}\n{"n":24,"t":9,"ev":"segment","id":"q2","ok":false,"reason":"mismatch","error":"x"}\n{"n":25,"t":9,"ev":"fatal","error":"full"}\nU\nT6\n' \

@@ -154,6 +154,7 @@ function visible_pod(c) {
 function live_pod(c) {
 	const pod = find_pod(c);
 	const hidden = pod.quirks.delete_404_ms && clock.now() < pod.created_ms + pod.quirks.delete_404_ms;
+	if (hidden) pod.told = false; // as far as anybody was told, it is gone
 	if (pod.ended_ms || hidden) throw new Problem(404, 'pod not found');
 	return pod;
 }
