@@ -77,7 +77,7 @@ static void check_asking(struct client *cl, const struct api_call *k, enum call_
 
 	if (cl->laptop->jumped)
 		return;
-	if (!wait && quiet)
+	if (!wait && quiet && !(class == CALL_RELEASE && cl->laptop->takes_releases[provider]))
 		broke(s, "a call %lld ms before the time that a 429 named", (long long)(cl->laptop->quiet_until[provider] - s->now));
 	if (!wait || quiet || class != CALL_RELEASE)
 		return;
@@ -162,6 +162,8 @@ void account_heard(struct client *cl, struct happening *h)
 		limiter_learn(cl->limiter, cl->job->conf.providers[h->provider].name, &r,
 			      &(struct limit_call){.sent_ms = wall_now(cl) - (s->now - h->said_at) - s->plan->vendors[h->provider].latency_ms,
 						   .now_ms = wall_now(cl), .class = h->what == W_RELEASED ? CALL_RELEASE : CALL_POLL});
+	if (refused || h->what == W_RELEASED)
+		cl->laptop->takes_releases[h->provider] = !refused;
 	if (refused)
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
 	reply_free(&r);

@@ -188,6 +188,7 @@ static void step(struct client *cl, struct event *ev)
 	count_events(cl);
 	plant_stepped(cl);
 	perform(cl);
+	wire_press(cl);
 	if (cl->up && !cl->sim->measuring)
 		check_step(cl, ev);
 }

@@ -299,7 +299,7 @@ static void serve(struct sim *s, struct http_call *c)
 	if (c->puts_off && grpc)
 		modal_put_off(&c->answer, GRPC_RESOURCE_EXHAUSTED, "slower, please", c->number % 7 ? 0.5 + c->number % 5 : 25);
 	else if (c->puts_off)
-		runpod_put_off(s, &c->answer, 1 + c->number % 4);
+		runpod_put_off(s, &c->answer, c->number % 5 ? 1 + c->number % 4 : 900 * (1 + c->number % 8));
 	else if (c->fails_before)
 		answer_failure(c, grpc);
 	else

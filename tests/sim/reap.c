@@ -50,6 +50,15 @@ bool reap_wants_run(const struct client *cl)
 
 /* ---- the sweep ---- */
 
+/* Its run asked for its release, whoever heard that. */
+static bool was_let_go(const struct laptop *l, const struct machine *m)
+{
+	for (size_t i = 0; i < l->row_count; i++)
+		if (!strcmp(l->rows[i].pod.id, m->id) && l->rows[i].pod.phase >= POD_RELEASING)
+			return true;
+	return false;
+}
+
 /* What the rule says, and whether it is right in truth. */
 static bool ends(struct client *reaper, const struct machine *m, const struct pod_view *view, int64_t now_ms)
 {
@@ -62,7 +71,7 @@ static bool ends(struct client *reaper, const struct machine *m, const struct po
 	trace(s, "reap ends pod %s: %s", m->id, what == REAP_PAST ? "past its hard end" : "nothing to do");
 	if (what == REAP_PAST && m->hard_end > s->now)
 		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
-	if (what == REAP_ORPHAN && m->detached && !m->is_over && !s->hit[F_LEDGER_FULL])
+	if (what == REAP_ORPHAN && m->detached && !m->is_over && !was_let_go(reaper->laptop, m) && !s->hit[F_LEDGER_FULL])
 		broke(s, "reap ends pod %s, whose agent was given work", m->id);
 	return true;
 }
@@ -135,7 +144,7 @@ static void sweep_wires(struct client *reaper)
 		if (!wire_is(reaper->sim, i))
 			continue;
 		reaper->bills_open++;
-		wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept);
+		caller_press(wire_begin(wire_asked_new(reaper, i, -1), OP_LIST, swept));
 	}
 	one_less(reaper);
 }

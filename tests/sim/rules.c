@@ -170,7 +170,10 @@ const struct provider_ops *rules_ops(const struct sim *s, int vendor)
 static void check_quiet(struct http_call *c)
 {
 	const struct laptop *l = c->cl->laptop;
-	int64_t now = c->cl->sim->now, until = MAX(l->quiet_until[c->provider], c->op->not_before);
+	bool taken = c->op->call.class == CALL_RELEASE && l->takes_releases[c->provider];
+	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LOOK; /* one a minute finds out */
+	int64_t quiet = pressing ? MIN(l->quiet_until[c->provider], l->refused_at[c->provider] + 60000) : l->quiet_until[c->provider];
+	int64_t now = c->cl->sim->now, until = MAX(taken ? 0 : quiet, c->op->not_before);
 
 	if (!c->call.unlimited && !l->jumped && now < until)
 		broke(c->cl->sim, "%s: a call %lld ms before the time that was named for it", c->call.url, (long long)(until - now));
@@ -253,8 +256,12 @@ static void note_limits(struct http_call *c, const struct reply *r)
 		return;
 	if (reply_header(r, "RateLimit", text, sizeof(text)) && (t = strstr(text, ";t=")))
 		l->told_until[c->provider] = MAX(l->told_until[c->provider], c->cl->sim->now + (atoi(t + 3) + 2) * 1000);
-	if (r->status == 429)
-		l->quiet_until[c->provider] = c->cl->sim->now + r->retry_after_ms; /* the newest word counts */
+	if (c->op->call.class == CALL_RELEASE || r->status == 429)
+		l->takes_releases[c->provider] = r->status < 500 && r->status != 429 && !r->grpc_status;
+	if (r->status != 429)
+		return;
+	l->refused_at[c->provider] = c->cl->sim->now;
+	l->quiet_until[c->provider] = c->cl->sim->now + r->retry_after_ms; /* the newest word counts */
 }
 
 /* How far the clock is off for certain, by what was heard. */

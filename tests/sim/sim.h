@@ -326,6 +326,8 @@ struct laptop { /* one clock, one ledger */
 	int64_t bad_at[VENDORS_MAX][4]; /* wall clock: offers that the ledger holds something against; 0: nothing */
 	struct store *facts;		/* what its limiters share; NULL: no account is limited */
 	int64_t quiet_until[VENDORS_MAX]; /* what a 429 asked for */
+	int64_t refused_at[VENDORS_MAX];
+	bool takes_releases[VENDORS_MAX]; /* it has accepted one since */
 	int64_t told_until[VENDORS_MAX];  /* the end of the window that the vendor spoke of */
 };
 

@@ -31,6 +31,7 @@ struct wire_life { /* of one client */
 	struct volume volumes[VENDORS_MAX];
 	struct asked *asked;
 	struct stage stages[VENDORS_MAX];
+	struct asked *looks[VENDORS_MAX];
 	struct pod_log *logs;
 	size_t log_count;
 	int inside; /* its caller.c is at work */
@@ -459,11 +460,47 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 {
 	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
+	a->life->looks[a->provider] = NULL;
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;
 	}
 	client_told(a->cl, &ev, err);
+}
+
+static void look(struct client *cl, int provider)
+{
+	struct asked *a = wire_asked_new(cl, provider, -1);
+
+	a->op = wire_begin(a, OP_LIST, list_done);
+	life_of(cl)->looks[provider] = a;
+}
+
+static bool has_to_prove(const struct client *cl, int provider)
+{
+	bool has = cl->reaping;
+
+	for (int i = 0; i < core_pod_count(cl->core); i++) {
+		const struct core_pod *p = core_pod_at(cl->core, i);
+		has = has || (p->provider == provider && (p->phase == POD_AMBIGUOUS || p->phase == POD_CONFIRMING));
+	}
+	return has;
+}
+
+void wire_press(struct client *cl)
+{
+	struct wire_life *l = cl->sim->wire && cl->up ? life_of(cl) : NULL;
+
+	for (int i = 0; l && i < VENDORS_MAX; i++) {
+		struct asked *a = l->looks[i];
+		if (!a || a->pressed || !has_to_prove(cl, i))
+			continue;
+		a->pressed = true;
+		struct client *was = enter(l);
+		if (caller_press(a->op))
+			a->asked_at = boot_now(cl);
+		leave(l, was);
+	}
 }
 
 static void add_recipe(struct asked *a)
@@ -693,7 +730,7 @@ bool wire_act(struct client *cl, const struct action *a)
 	case ACT_OFFERS: ask_offers(cl, provider); return true;
 	case ACT_VOLUME: ask_volume(cl, provider); return true;
 	case ACT_IMAGE: ask_image(cl, provider); return true;
-	case ACT_LIST: wire_begin(wire_asked_new(cl, provider, -1), OP_LIST, list_done); return true;
+	case ACT_LIST: look(cl, provider); return true;
 	case ACT_LOG: about_pod(cl, a->pod, OP_LOGS, log_done); return true;
 	case ACT_RELEASE: release(cl, a->pod); return true;
 	default: return false;

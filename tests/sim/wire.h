@@ -176,6 +176,7 @@ struct asked { /* what an answer needs of its question */
 	struct str got;	       /* ... what is in it here */
 	struct file_block blocks[3];
 	struct caller_op *op;
+	bool pressed;
 	struct timer *timer;
 	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
 };
@@ -200,6 +201,7 @@ void wire_begin_life(struct client *cl);
 void wire_end_life(struct client *cl);
 /* Carries the action if it is one for such a vendor. */
 bool wire_act(struct client *cl, const struct action *a);
+void wire_press(struct client *cl); /* vendor_press() */
 bool wire_rent(struct client *cl, int pod);
 /* wire_files.c: */
 bool wire_fetch(struct client *cl, int pod, uint32_t segment);
