@@ -70,6 +70,8 @@ enum {
 	PROBE_MORE = 1 << 20,
 	PROBE_LEAST = 4 << 20,
 	PROBE_MOST = 64 << 20,
+	PROBE_HOLDS_TIMES = 10, /* as long as it took */
+	PROBE_HOLDS_MS = 10 * 1000,
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
@@ -849,13 +851,11 @@ static int open_below(int root, const char *path, struct stat *st)
 }
 
 /* A file or a whole tree; links are removed, not followed. 0 also when there was nothing. */
-static int remove_at(int dir, const char *name)
+static int remove_at(int dir, const char *name);
+
+/* Everything in the folder `fd`, which is closed. */
+static int remove_inside(int fd)
 {
-	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
-		return 0;
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
 	fchmod(fd, 0700);
 	DIR *d = fdopendir(fd);
 	if (!d)
@@ -866,6 +866,17 @@ static int remove_at(int dir, const char *name)
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			failed |= remove_at(fd, e->d_name);
 	closedir(d);
+	return failed;
+}
+
+static int remove_at(int dir, const char *name)
+{
+	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	int failed = remove_inside(fd);
 	return unlinkat(dir, name, AT_REMOVEDIR) < 0 || failed ? -1 : 0;
 }
 
@@ -966,6 +977,7 @@ struct copying {
 	enum copy_how how;
 	int mine, of;
 	uint32_t path; /* a hash of where it is */
+	bool lost;     /* something was listed and is gone: the copy ends there */
 };
 
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too);
@@ -1022,17 +1034,17 @@ static int copy_listed(int from, int to, const struct dirent *e, struct copying 
 	return files_too && S_ISREG(st.st_mode) ? copy_plain(from, to, e->d_name, &st, c->how) : 0;
 }
 
-/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes: what was listed and is gone when
- * its turn comes was never there. */
+/* Workers run in such trees, and what they write beside the code (__pycache__) comes and goes. But so does what is in a tree that
+ * is being removed, and nothing tells the one from the other. */
 static int copy_entry(int from, int to, const struct dirent *e, struct copying *c, bool files_too)
 {
 	struct stat st;
 	if (copy_listed(from, to, e, c, files_too) == 0)
 		return 0;
 	int saved = errno;
-	bool gone = saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+	c->lost = c->lost || (saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT);
 	errno = saved;
-	return gone ? 0 : -1;
+	return -1;
 }
 
 /* ---- clocks, and where this pod keeps things ---- */
@@ -1342,6 +1354,7 @@ struct agent {
 	bool events_dirty;
 	struct buf text; /* the event being written */
 	int64_t largest; /* of the files that workers made */
+	int64_t room_bytes, room_until_ms; /* what the volume had room for, and for how long that is believed */
 	int64_t log_second, log_bytes, log_total;
 	long log_dropped;
 
@@ -1561,12 +1574,22 @@ static bool write_zeros(int fd, int64_t bytes)
 /* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it is tried. */
 static bool volume_full(struct agent *a, int64_t bytes)
 {
+	int64_t began = now_ms(a);
 	int fd = openat(a->dir_fd, ".probe", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO : !write_zeros(fd, bytes);
 	if (fd >= 0)
 		close(fd);
 	unlinkat(a->dir_fd, ".probe", 0);
+	int64_t now = now_ms(a);
+	a->room_bytes = full ? 0 : bytes;
+	a->room_until_ms = now + MIN((now - began) * PROBE_HOLDS_TIMES, (int64_t)PROBE_HOLDS_MS);
 	return full;
+}
+
+/* Nothing else is done meanwhile: where many fail at once it is not tried for each of them. */
+static bool room_is_known(struct agent *a, int64_t bytes)
+{
+	return bytes <= a->room_bytes && now_ms(a) < a->room_until_ms;
 }
 
 /* What failed is gone again, and with it what it took: there has to be room for a file like the others, or for a far larger one
@@ -1575,8 +1598,8 @@ static void check_volume_for(struct agent *a, const char *words)
 {
 	int saved = errno;
 	bool no_room = strstr(words, strerror(ENOSPC)) || strstr(words, strerror(EDQUOT));
-	int64_t bytes = MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST);
-	if (!a->fatal && volume_full(a, no_room ? PROBE_MOST : MIN(bytes, (int64_t)PROBE_MOST)))
+	int64_t bytes = no_room ? PROBE_MOST : MIN(MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST), (int64_t)PROBE_MOST);
+	if (!a->fatal && !room_is_known(a, bytes) && volume_full(a, bytes))
 		fatal(a, "the volume is full or cannot be written");
 	errno = saved;
 }
@@ -2110,15 +2133,39 @@ static void child_say(const char *what, const char *name)
 	_exit(125);
 }
 
+/* Whole, or not at all: a tree that is not there any more at the end may have been on its way out at the beginning. */
+static bool child_copied(const char *from, int to, struct copying *c)
+{
+	struct stat st;
+	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool whole = in >= 0 && copy_tree(in, to, c) == 0 && stat(from, &st) == 0;
+	int saved = errno;
+	close_fd(&in);
+	errno = saved;
+	return whole;
+}
+
 static void child_copy(const char *from, const char *to)
 {
+	enum { TRIES = 5, PAUSE_MS = 100 };
 	if (mkdirs(to, 0755) < 0)
 		child_say("cannot make", to);
-	int in = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (in < 0 || out < 0 || copy_tree(in, out, &(struct copying){ .how = COPY_BYTES, .of = 1 }) < 0)
-		child_say("cannot copy", from);
-	close(in);
-	close(out);
+	for (int i = 0; i < TRIES; i++) {
+		struct copying c = { .how = COPY_BYTES, .of = 1 };
+		int out = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		bool whole = out >= 0 && child_copied(from, out, &c);
+		if (!whole && !c.lost)
+			child_say("cannot copy", from);
+		if (whole) {
+			close(out);
+			return;
+		}
+		/* the folder itself stays: it may be watched already */
+		remove_inside(out);
+		poll(NULL, 0, PAUSE_MS << i);
+	}
+	dprintf(2, "burst-agent: cannot copy %s: files go from it all the time\n", from);
+	_exit(125);
 }
 
 /* When memory runs out, the kernel should take a worker and leave the agent and the watch. */
@@ -5156,7 +5203,7 @@ struct tree_args {
 	const char *from, *sha256; /* a stream that lies in parts on the volume, and what it must be */
 	const char *parts;
 	const char *volume;
-	bool zstd, lanes, unstaged;
+	bool zstd, lanes, unstaged, baseless;
 };
 
 static int tree_usage(void)
@@ -5295,42 +5342,55 @@ static int tree_receive(struct tar *t, int root, struct tree_args *args)
 	return result;
 }
 
+enum { COPY_FAILED = 1, COPY_LOST };
+
+static int copy_share(int from, int to, struct copying c)
+{
+	if (copy_tree(from, to, &c) == 0)
+		return 0;
+	return c.lost ? COPY_LOST : COPY_FAILED;
+}
+
 /* The same by several processes at once: folders lie on file systems where each entry waits for the other side of a network,
- * or on machines with many cores. */
+ * or on machines with many cores. 0, COPY_LOST, or COPY_FAILED with errno. */
 static int copy_tree_wide(int from, int to, enum copy_how how)
 {
 	enum { WIDE_MAX = 16 };
 	pid_t pids[WIDE_MAX];
-	int of = MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), failed = 0;
+	int of = MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX));
 	for (int i = 1; i < of; i++) {
 		pids[i] = fork();
 		if (pids[i] == 0)
-			_exit(copy_tree(from, to, &(struct copying){ .how = how, .mine = i, .of = of }) < 0 ? 1 : 0);
+			_exit(copy_share(from, to, (struct copying){ .how = how, .mine = i, .of = of }));
 	}
-	failed = copy_tree(from, to, &(struct copying){ .how = how, .of = of }) < 0;
-	int saved = errno;
+	int result = copy_share(from, to, (struct copying){ .how = how, .of = of }), saved = errno;
 	for (int i = 1; i < of; i++) {
-		int status = 0;
+		int status = 0, share = COPY_FAILED;
+		errno = EIO;
 		if (pids[i] < 0)
-			failed = failed || copy_tree(from, to, &(struct copying){ .how = how, .mine = i, .of = of }) < 0;
-		else if (waitpid(pids[i], &status, 0) < 0 || status) {
-			failed = 1;
-			saved = EIO;
-		}
+			share = copy_share(from, to, (struct copying){ .how = how, .mine = i, .of = of });
+		else if (waitpid(pids[i], &status, 0) == pids[i] && WIFEXITED(status))
+			share = WEXITSTATUS(status);
+		saved = share == COPY_FAILED ? errno : saved;
+		result = MAX(result, share);
 	}
 	errno = saved;
-	return failed ? -1 : 0;
+	return result;
 }
 
-/* Hard links of the base where the volume has them; tree entries replace files, they never write into one. */
+/* Hard links of the base where the volume has them; tree entries replace files, they never write into one. The difference brings
+ * nothing that the base should have had: one that lost something meanwhile, or was removed under its name, is as good as none. */
 static int tree_from_base(int dir, const char *base, int root)
 {
+	struct stat st;
 	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	int failed = from < 0 || copy_tree_wide(from, root, COPY_LINKS) < 0;
+	int result = from >= 0 ? copy_tree_wide(from, root, COPY_LINKS) : errno == ENOENT ? COPY_LOST : COPY_FAILED;
 	int saved = errno;
+	if (!result && fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		result = COPY_LOST;
 	close_fd(&from);
 	errno = saved;
-	return failed ? -1 : 0;
+	return result;
 }
 
 static void sync_in_background(const struct place *place)
@@ -5349,8 +5409,10 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 {
 	int root = mkdirat(dir, temp, 0755) < 0 ? -1 : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
-	if (!failed && args->base && tree_from_base(dir, args->base, root) < 0)
-		failed = tar_error(t, "cannot begin from %s: %s", args->base, strerror(errno));
+	int begun = !failed && args->base ? tree_from_base(dir, args->base, root) : 0;
+	args->baseless = begun == COPY_LOST;
+	if (begun)
+		failed = tar_error(t, "cannot begin from %s: %s", args->base, args->baseless ? "files went from it" : strerror(errno));
 	if (!failed)
 		failed = tree_receive(t, root, args);
 	close_fd(&root);
@@ -5384,7 +5446,7 @@ static int tree_into(const struct place *place, int dir, struct tree_args *args)
 		js_quote(&text, t.error, strlen(t.error));
 		fprintf(stderr, "burst-agent: tree: %.*s\n", (int)text.len - 2, text.p + 1);
 		buf_free(&text);
-		return args->unstaged ? EXIT_NOT_STAGED : 1;
+		return args->unstaged ? EXIT_NOT_STAGED : args->baseless ? EXIT_NO_BASE : 1;
 	}
 	staged_remove(args);
 	printf("{\"tree\":\"%s\",\"files\":%ld}\n", args->id, t.files);
@@ -5586,6 +5648,21 @@ static int cmd_ls(const char *path)
 	return failed;
 }
 
+/* A tree or an environment goes from under its name before anything in it does: whoever meets the name finds it whole. What is left
+ * when this is interrupted has the name of something half built, and goes with such. */
+static int remove_whole(int dir, const char *path, const char *name)
+{
+	struct stat st;
+	char *aside = xprintf(".%s.gone.%d", name, getpid());
+	bool moves = (!strncmp(path, "code/", 5) || !strncmp(path, "env/", 4)) && name[0] != '.' &&
+		     fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) && renameat(dir, name, dir, aside) == 0;
+	int failed = remove_at(dir, moves ? aside : name);
+	int saved = errno;
+	free(aside);
+	errno = saved;
+	return failed;
+}
+
 static int cmd_rm(int count, char **paths)
 {
 	struct place place = { 0 };
@@ -5595,7 +5672,7 @@ static int cmd_rm(int count, char **paths)
 	for (int i = 0; i < count; i++) {
 		const char *name;
 		int dir = root >= 0 && path_inside(paths[i]) ? open_parent(root, paths[i], false, &name) : -1;
-		bool gone = dir >= 0 ? remove_at(dir, name) == 0 : root >= 0 && path_inside(paths[i]) && errno == ENOENT;
+		bool gone = dir >= 0 ? remove_whole(dir, paths[i], name) == 0 : root >= 0 && path_inside(paths[i]) && errno == ENOENT;
 		if (!gone) {
 			fprintf(stderr, "burst-agent: rm: %s: %s\n", paths[i],
 				path_inside(paths[i]) ? strerror(errno) : "not a path below the volume");

@@ -512,14 +512,18 @@ refuses() {
 	case $http in
 	000) ;;
 	401 | 403 | 404 | 405 | 409 | 410) refused=1 ;;
-	*) [ "$round" -lt 8 ] || refused=1 ;; # some three minutes
+	429 | 5??)
+		busy=1
+		[ "$round" -lt 8 ] || refused=1 # some three minutes
+		;;
+	*) [ "$round" -lt 8 ] || refused=1 ;;
 	esac
 	! accepted
 }
 
 # One round of everything that may end this pod, the thorough ways first. Returns at the first that is accepted.
 end_runpod_once() { # TOOL
-	id=$RUNPOD_POD_ID refused=
+	id=$RUNPOD_POD_ID refused='' busy=
 	ask "$1" DELETE "/v2/pods/$id" ''
 	refuses || return 0
 	ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}'
@@ -543,6 +547,18 @@ pause_of_round() {
 	echo $((pause + (seed >> round % 32 & 1)))
 }
 
+# Every tool here, since a refusal may be meant for one. That the vendor is busy is meant for all: its patience is kept for later.
+end_runpod_by_any() {
+	http=000 way='' refusal=
+	for way in $(tools); do
+		end_runpod_once "$way" && return
+		[ -z "$refused" ] || refusal="http $http $way"
+		[ -z "$busy" ] || [ -n "$refused" ] || break
+	done
+	[ "$round" -lt 8 ] || refusal=${refusal:-http $http ${way:-none}}
+	return 1
+}
+
 end_runpod() {
 	round=0
 	seed=$(printf %s "$BURST_ATTEMPT" | cksum 2>/dev/null)
@@ -550,15 +566,12 @@ end_runpod() {
 	is_number "$seed" || seed=0
 	while :; do
 		ended='' round=$((round + 1))
-		http=000 way=
-		for way in $(tools); do
-			end_runpod_once "$way" && ended=1 && break
-		done
+		end_runpod_by_any && ended=1
 		# whoever still looks on learns it now: this key can end its pod, or cannot
 		if [ -n "$ended" ]; then
 			tell_switch "ok http $http $way"
-		else
-			tell_switch "bad ending this pod is refused: http $http ${way:-none}"
+		elif [ -n "$refusal" ]; then
+			tell_switch "bad ending this pod is refused: $refusal"
 		fi
 		copy_log_to_volume &
 		[ -n "$ended" ] || [ "$(date +%s)" -lt "${install_after:-0}" ] || {

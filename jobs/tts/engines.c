@@ -6,7 +6,9 @@
 /* Debian packages are kept as files on the volume, one folder per release and architecture, so that
  * the next container installs them without the network. A library that is there already ends it at
  * once. Something else may be installing: the image's own start, or ours, which wants curl; apt does
- * not wait for all that it locks. An install that was cut off has to be settled first. */
+ * not wait for all that it locks. An install that was cut off has to be settled first: what it has
+ * unpacked is there and does not work. What lies on the volume is what the image that it was kept
+ * for lacked: this one may lack more. */
 static const char espeak_install[] =
 	"have() {\n"
 	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
@@ -15,7 +17,11 @@ static const char espeak_install[] =
 	"] && return 0; done\n"
 	"	command -v espeak-ng >/dev/null 2>&1\n"
 	"}\n"
-	"have && exit 0\n"
+	"half() {\n"
+	"	dpkg-query -W -f '${db:Status-Status}\\n' 'espeak-ng*' 'libespeak-ng*' 2>/dev/null | "
+	"grep -qE '^(half-|unpacked)'\n"
+	"}\n"
+	"have && ! half && exit 0\n"
 	"command -v apt-get >/dev/null 2>&1 || { echo 'espeak-ng is missing and there is no "
 	"apt-get' >&2; exit 1; }\n"
 	"[ \"$(id -u)\" = 0 ] || { echo 'espeak-ng is missing and only root can install it' >&2; "
@@ -25,16 +31,18 @@ static const char espeak_install[] =
 	"debs=${BURST_VOLUME:-/var/cache/burst}/debs/$release/espeak-ng\n"
 	"log=$(mktemp) || exit 1\n"
 	"trap 'rm -f \"$log\"' EXIT\n"
+	"apt() {\n"
+	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o "
+	"APT::Keep-Downloaded-Packages=true \\\n"
+	"		-o Dir::Cache::archives=/tmp/burst-debs -o APT::Sandbox::User=root \\\n"
+	"		-o DPkg::Lock::Timeout=120 --no-install-recommends \"$@\"\n"
+	"}\n"
 	"get() {\n"
 	"	timeout 120 dpkg --configure -a\n"
 	"	if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb && have && return; fi\n"
 	"	timeout 120 apt-get -q -o Acquire::Retries=2 update &&\n"
 	"	mkdir -p /tmp/burst-debs/partial &&\n"
-	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o "
-	"APT::Keep-Downloaded-Packages=true \\\n"
-	"		-o Dir::Cache::archives=/tmp/burst-debs -o APT::Sandbox::User=root \\\n"
-	"		-o DPkg::Lock::Timeout=120 \\\n"
-	"		install --no-install-recommends espeak-ng\n"
+	"	{ apt install espeak-ng || { apt -f install && apt install espeak-ng; }; }\n"
 	"}\n"
 	"end=$(($(date +%s) + 120))\n"
 	"until get >\"$log\" 2>&1; do\n"

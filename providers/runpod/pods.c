@@ -247,7 +247,9 @@ static json_t *cuda_versions(const char *floor)
 static json_t *spot_input(const struct op *op, const struct placement *where)
 {
 	const struct rent_request *rent = &op->want->rent;
-	const char *cuda = cuda_floor(op->provider, rent->image), *name;
+	const char *image = image_of(op->provider, rent->image), *name;
+	const char *cuda = cuda_floor(op->provider, rent->image);
+	const char *registry = provider_registry_name(op->provider->conf, "registry", image);
 	CLEANUP(json_decref) json_t *env = start_env(op);
 	CLEANUP(free_text) char *args = start_command(rent->start_script);
 	json_t *input = json_object(), *pairs = json_array(), *value;
@@ -255,7 +257,9 @@ static json_t *spot_input(const struct op *op, const struct placement *where)
 	json_object_foreach (env, name, value)
 		json_array_append_new(pairs, json_pack("{s:s,s:O}", "key", name, "value", value));
 	json_object_set_new(input, "name", json_string(rent->name));
-	json_object_set_new(input, "imageName", json_string(image_of(op->provider, rent->image)));
+	json_object_set_new(input, "imageName", json_string(image));
+	if (registry) /* not in its published specification; a server that did not know it would make no pod */
+		json_object_set_new(input, "containerRegistryAuthId", json_string(registry));
 	json_object_set_new(input, "gpuTypeId", json_string(where->type));
 	json_object_set_new(input, "gpuCount", json_integer(where->count));
 	int64_t bid = rent->offer.price_microusd_h - disk_microusd_h(rent->disk_gb, where);

@@ -547,6 +547,46 @@ test_command() {
 	ls -d "$BURST_HOME"/work/c2* 2>/dev/null && fail 'the private copy is still there'
 }
 
+# hold_up COMMAND: who opens the first file of code/c is held up until COMMAND was run there. Fails where that cannot be.
+hold_up() {
+	mkdir -p "$BURST_VOLUME/code/c"
+	for i in $(seq 20); do echo "$i" >"$BURST_VOLUME/code/c/f$i"; done
+	python3 "$here/tests/e2e/hold_up.py" "$BURST_VOLUME/code/c" "$1" >"$dir/holds" 2>"$dir/holder" &
+	holder=$!
+	echo $holder >>"$dir/pids"
+	for _ in $(seq 400); do
+		grep -qs held "$dir/holds" && return
+		kill -0 $holder 2>/dev/null || break
+		sleep 0.05
+	done
+	wait $holder
+	equal 'who holds it up' "$?" 77
+	echo "skipped: no leases here"
+	return 1
+}
+
+# A temporary file of somebody at work beside the code went while it was copied: it is copied again.
+test_code_that_changes_under_a_copy() {
+	hold_up 'for f in f*; do [ $f = $HELD ] || { rm $f; break; }; done' || return 0
+	tell '{"op":"start","workers":1,"command":true,"code":"code/c"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat f* | wc -l"}]}'
+	expect '"id":"c1".*"ok":true'
+	expect '"id":"c1","line":"19"'
+	wait $holder
+	equal 'who held it up' "$?" 0
+}
+
+# No command runs on half of its code.
+test_code_that_goes_under_a_copy() {
+	hold_up 'mv ../c ../gone; for f in f*; do [ $f = $HELD ] || rm $f; done' || return 0
+	tell '{"op":"start","workers":1,"command":true,"code":"code/c"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"echo it runs"}]}'
+	expect '"id":"c1".*"ok":false,"code":125.*"error":"exit status 125: burst-agent: cannot copy .*/code/c: No such file'
+	refuse 'it runs'
+	wait $holder
+	equal 'who held it up' "$?" 0
+}
+
 # Whoever hears that a command has failed may send it again at once: its old folder, which takes a while to go, is not in the way.
 test_command_leaves_its_place() {
 	tell '{"op":"start","workers":1,"command":true}'
@@ -778,6 +818,52 @@ test_a_segment_that_cannot_be_had_is_no_fault_of_the_volume() {
 	expect '"id":"q2".*"ok":false,"reason":"worker","error":"it cannot say that"'
 	expect '"id":"b2","state":"done"'
 	refuse '"ev":"fatal"'
+	leave_little_room
+}
+
+# Each of many that fail is no reason to write a large file: whoever renews the lease is waiting meanwhile.
+test_many_fail_at_once() {
+	cat >"$dir/worker.py" <<-'E'
+		import json
+		print('{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":1000}', flush=True)
+		batch = json.loads(input())
+		for s in batch["segments"]:
+		    print(json.dumps({"segment": s["id"], "ok": False, "error": "s.tmp: No space left on device"}))
+		print(json.dumps({"batch": batch["batch"], "done": True}), flush=True)
+		input()
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec python3 $dir/worker.py\"}"
+	expect '"state":"ready"'
+	batch b1 $(seq -f 's%.0f' 800)
+	renewed=0
+	until grep -q '"id":"b1","state":"done"' "$said"; do
+		tell '{"op":"renew","lease_s":100}'
+		renewed=$((renewed + 1))
+		expect '"ev":"lease"' $renewed || break
+	done
+	equal 'segments' "$(count '"reason":"worker","error":"s.tmp: No space')" 800
+	refuse '"ev":"fatal"'
+}
+
+# ... but one that fills up after that is noticed.
+test_volume_fills_up_later() {
+	pod_with_little_room 100 || return 0
+	cat >"$dir/worker.sh" <<-'E'
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":1000}'
+		read -r batch
+		for i in $(seq 400); do
+			echo '{"segment":"q'$i'","ok":false,"error":"q.tmp: No space left on device"}'
+			[ $i != 1 ] || until [ -e "$0.go" ]; do sleep 0.1; done
+			[ -e "$BURST_OUT/fill" ] || cat /dev/zero >"$BURST_OUT/fill" 2>/dev/null
+			sleep 0.1
+		done
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	batch b1 $(seq -f 'q%.0f' 400)
+	expect '"id":"q1".*"ok":false'
+	refuse '"ev":"fatal"'
+	: >"$dir/worker.sh.go"
+	expect '"ev":"fatal","error":"the volume is full'
 	leave_little_room
 }
 

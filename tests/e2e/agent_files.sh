@@ -9,6 +9,7 @@ AGENT=${AGENT:-$here/build/kit/burst-agent}
 top=$(mktemp -d "${TMPDIR:-/tmp}/burst-files-test.XXXXXX")
 fails=0
 cleanup() {
+	umount -l "$top"/volume/code/*/m 2>/dev/null
 	chmod -R u+w "$top" 2>/dev/null
 	rm -rf "$top"
 }
@@ -180,14 +181,49 @@ perl -e 'my ($d, $n) = (@ARGV, 0);
 		rmdir "$d/dir.$n";
 	}' "$V/code/busy/cache" &
 busy=$!
-made=0
+sound=0
 for i in $(seq 40); do
-	head -c 10240 /dev/zero | "$AGENT" tree --dir code --id "of-busy$i" --base busy >/dev/null 2>>"$top/of-busy" &&
-		[ "$(cat "$V/code/of-busy$i"/cache/keep* | sha256sum)" = "$(cat "$top"/busy/cache/keep* | sha256sum)" ] && made=$((made + 1))
+	head -c 10240 /dev/zero | "$AGENT" tree --dir code --id "of-busy$i" --base busy >/dev/null 2>>"$top/of-busy"
+	case $? in
+	0) [ "$(cat "$V/code/of-busy$i"/cache/keep* | sha256sum)" = "$(cat "$top"/busy/cache/keep* | sha256sum)" ] && sound=$((sound + 1)) ;;
+	99) [ -e "$V/code/of-busy$i" ] || sound=$((sound + 1)) ;;
+	esac
 done
 kill "$busy"
-check "a base that changes ($(sort -u "$top/of-busy" | head -n 1))" "$made" 40
+check "a base that changes ($(sort -u "$top/of-busy" | head -n 1))" "$sound" 40
 rm -rf "$V"/code/busy "$V"/code/of-busy*
+
+# ---- ... or is removed meanwhile: files in a file system of their own are no links, and who opens one can be held up
+mkdir -p "$V/code/lossy/m"
+from_lossy() { # COMMAND, which is run in the middle of it; prints the exit status
+	mount -t tmpfs none "$V/code/lossy/m"
+	for i in $(seq 40); do echo "$i" >"$V/code/lossy/m/f$i"; done
+	mkfifo "$top/holds"
+	python3 "$here/tests/e2e/hold_up.py" "$V/code/lossy/m" "$1" >"$top/holds" &
+	holder=$!
+	read -r _ <"$top/holds"
+	rm "$top/holds"
+	head -c 10240 /dev/zero | "$AGENT" tree --dir code --id of-lossy --base lossy >/dev/null 2>>"$top/of-lossy.err"
+	echo "$? $(cat "$V"/code/of-lossy/m/f* 2>/dev/null | wc -l)"
+	wait $holder
+	echo "$?" >>"$top/of-lossy.err"
+	umount "$V/code/lossy/m" 2>/dev/null || umount "$V/code/elsewhere/m"
+	rm -rf "$V/code/of-lossy"
+}
+if unshare -m true 2>/dev/null && mount -t tmpfs none "$V/code/lossy/m" 2>/dev/null && umount "$V/code/lossy/m"; then
+	check 'a base of which a file is held up' "$(from_lossy :)" '0 40'
+	check 'a base that loses files' "$(from_lossy 'for f in f*; do [ $f = $HELD ] || rm $f; done')" '99 0'
+	check 'a base that is renamed' "$(from_lossy 'mv ../../lossy ../../elsewhere')" '99 0'
+	mv "$V/code/elsewhere" "$V/code/lossy"
+	mount -t tmpfs none "$V/code/lossy/m"
+	"$AGENT" rm code/lossy 2>/dev/null # its mount point cannot go
+	check 'a tree that cannot be removed whole has no name' "$? $(ls -A "$V/code" | sed 's/[0-9]*$//' | tr '\n' ' ')" '1 .lossy.gone. t t t t '
+	umount "$V"/code/.lossy.gone.*/m
+	rm -r "$V"/code/.lossy.gone.*
+else
+	echo "skipped: nothing can be mounted here"
+fi
+rm -rf "$V/code/lossy"
 
 # ---- a stream that was put on the volume beforehand, in parts
 stage() { # stage FILE NAME: in parts of a megabyte

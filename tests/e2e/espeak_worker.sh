@@ -76,11 +76,12 @@ if command -v python3 >/dev/null; then
 fi
 
 # Its packages, on a pod where somebody else is installing some: apt says so and gives up, except for the last of its locks.
-# LOCKED (how often apt-get finds a lock) WORDS
+# LOCKED (how often apt-get finds a lock) WORDS [STATE...: espeak-ng is there, half of it, or what it needs is unmet]
 install_it() {
 	rm -rf "$top/apt" "$top/volume"
 	mkdir -p "$top/apt/bin" "$top/volume"
 	echo 0 >"$top/apt/updates"
+	for f in $3; do : >"$top/apt/$f"; done
 	cat >"$top/apt/bin/apt-get" <<-END
 		#!/bin/sh
 		case " \$* " in
@@ -88,13 +89,20 @@ install_it() {
 			n=\$(cat "$top/apt/updates")
 			echo \$((n + 1)) >"$top/apt/updates"
 			[ "\$n" -ge $1 ] || { echo "E: $2"; exit 100; }
+			exit 0
 			;;
-		*' install '*)
-			[ -e "$top/apt/settled" ] || { echo "E: dpkg was interrupted"; exit 100; }
+		esac
+		[ -e "$top/apt/settled" ] || { echo "E: dpkg was interrupted"; exit 100; }
+		case " \$* " in
+		*' -f install ') rm -f "$top/apt/unmet" ;;
+		*' install espeak-ng ')
+			[ ! -e "$top/apt/unmet" ] || { echo "E: Unmet dependencies."; exit 100; }
+			rm -f "$top/apt/half"
 			: >"$top/apt/espeak-ng"
 			;;
 		esac
 	END
+	printf '#!/bin/sh\n[ ! -e "%s" ] || echo unpacked\n' "$top/apt/half" >"$top/apt/bin/dpkg-query"
 	printf '#!/bin/sh\n[ "$1" != --configure ] || : >"%s"\necho amd64\n' "$top/apt/settled" >"$top/apt/bin/dpkg"
 	printf '#!/bin/sh\necho 0\n' >"$top/apt/bin/id"
 	chmod 755 "$top"/apt/bin/*
@@ -108,6 +116,9 @@ KIT_PRINT=${KIT_PRINT:-$here/build/e2e/kit_print}
 if [ -x "$KIT_PRINT" ]; then
 	check 'packages while others are installed' \
 		"$(install_it 2 'Could not get lock /var/lib/apt/lists/lock. It is held by process 123 (apt-get)')" 'status 0 updates 3 words 0'
+	check 'packages that are there' "$(install_it 0 E: espeak-ng)" 'status 0 updates 0 words 0'
+	check 'packages that are there by half' "$(install_it 0 E: 'espeak-ng half')" 'status 0 updates 1 words 0'
+	check 'packages that lack others' "$(install_it 0 E: 'espeak-ng half unmet')" 'status 0 updates 1 words 0'
 	check 'packages without a network' "$(install_it 9 'Temporary failure resolving')" 'status 1 updates 1 words 1'
 else
 	echo "skipped: the packages of espeak (no $KIT_PRINT: make check-agent)"

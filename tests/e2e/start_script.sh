@@ -448,6 +448,7 @@ test_runpod_is_busy() {
 		until_true grep -q '^ok http 204 curl' "$dir/home/switch"
 		asked '^DELETE' 2 || fail "no DELETE after $busy"
 		check "asked to stop after $busy" "$(grep -c 'stop\|podStop' "$top/requests")" 0
+		check "the switch was bad after $busy" "$(grep -c 'switch: bad' "$dir/home/start.log")" 0
 		kill -9 $pid
 	done
 	# but where it stays so
@@ -457,6 +458,26 @@ test_runpod_is_busy() {
 	until_true asked '{"action":"stop"}'
 	asked '^DELETE' 8 || fail 'it gave up at once'
 	until_true grep -q '^ok http 200 curl' "$dir/home/switch"
+	kill -9 $pid
+	POD_PATH=
+}
+
+# ... nor is it the doing of the tool that asked: another one would only take more of what the vendor grants its user.
+test_runpod_is_busy_for_every_tool() {
+	command -v perl >/dev/null || { echo "skipped: no perl here"; return 0; }
+	only_tools curl perl
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 503,429,204' 'POST /v2/pods/pod7x/action 503' 'POST /graphql 503'
+	until_true grep -q '^unproven' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true grep -q '^ok http 204 curl' "$dir/home/switch"
+	check 'what another tool asked for' "$(grep ' perl: ' "$dir/home/start.log")" ''
+	kill -9 $pid
+	# where it stays so, they are asked: it may be meant for the one
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 503' 'POST /v2/pods/pod7x/action 503' 'POST /graphql 503'
+	until_true grep -q '^unproven' "$dir/home/switch"
+	echo over >"$dir/home/end"
+	until_true grep -q '^bad ending this pod is refused: http 503 perl' "$dir/home/switch"
+	until_true grep -q ' perl: DELETE' "$dir/home/start.log"
 	kill -9 $pid
 	POD_PATH=
 }

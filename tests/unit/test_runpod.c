@@ -784,14 +784,19 @@ static void a_credential_is_for_its_own_images(void **state)
 	(void)state;
 	section_add_item(conf, "registry", "ghcr.io/acme=cred1", "t:4");
 	section_add_item(conf, "registry", "acme/=cred2", "t:4");
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+	for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+		const char *image = cases[i / 2].image, *registry = cases[i / 2].registry;
+		bool spot = i % 2;
 		struct op_want want = a_rent();
-		want.rent.image = cases[i].image;
-		struct played p = PLAY(OP_RENT, &want, {201, "{\"id\":\"p1\"}"});
+		want.rent.image = image;
+		want.rent.offer.spot = spot;
+		struct played p = PLAY(OP_RENT, &want, {spot ? 200 : 201, spot ? "{\"data\":{\"podRentInterruptable\":{\"id\":\"p1\"}}}" : "{\"id\":\"p1\"}"});
+		check_done(image, &p);
 		CLEANUP(json_decref) json_t *body = body_of(&p.call[0]);
-		const char *got = json_string_value(json_object_get(body, "registry"));
-		if (!got != !cases[i].registry || (got && strcmp(got, cases[i].registry)))
-			fail_msg("%s: %s", cases[i].image, got);
+		const json_t *input = spot ? json_object_get(json_object_get(body, "variables"), "input") : body;
+		const char *got = json_string_value(json_object_get(input, spot ? "containerRegistryAuthId" : "registry"));
+		if (!got != !registry || (got && strcmp(got, registry)))
+			fail_msg("%s, spot %d: %s", image, spot, got);
 		played_free(&p);
 	}
 	CLEANUP(section_free) struct section *old = section_new(provider_runpod.options, "test");
