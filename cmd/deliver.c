@@ -35,6 +35,7 @@ struct delivery {
 	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
+	bool as_rendered; /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
 	char key[32], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
@@ -84,12 +85,22 @@ static struct deliver_output *add_output(struct delivery *d, const char *name, c
 	return o;
 }
 
+static bool is_asked(const struct delivery *d, const char *provider)
+{
+	const struct section *top = config_top(d->l->ctx->config);
+
+	for (size_t i = 0; i < section_count(top, "provider"); i++)
+		if (!strcmp(section_item(top, "provider", i), provider))
+			return true;
+	return false;
+}
+
 /* Is what this pod rendered on the volume that the delivery's pod will have? */
 static bool pod_counts(struct delivery *d, const struct pod_row *pod)
 {
 	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 
-	if (strcmp(pod->volume_name, volume) || (d->provider[0] && strcmp(pod->provider, d->provider)) ||
+	if (strcmp(pod->volume_name, volume) || !is_asked(d, pod->provider) || (d->provider[0] && strcmp(pod->provider, d->provider)) ||
 	    volume_gc_took(d->l->ctx->store, pod->run, pod->provider, pod->volume_id))
 		return false;
 	for (size_t i = 0; i < d->volume_count; i++)
@@ -156,20 +167,39 @@ static int read_outputs(struct delivery *d, struct err *err)
 	return 0;
 }
 
-/* The newest volume of that name is the one that a pod would have. */
+/* Did a pod of this run have it? Then the code that is there is what its files were made with. */
+static bool had_volume(struct delivery *d, const struct volume_row *v)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	bool had = false;
+
+	if (!d->l->run.id[0] || store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		had = had || (!strcmp(pods[i].provider, v->provider) && !strcmp(pods[i].volume_id, v->id) && pods[i].synced_ms);
+	free(pods);
+	return had;
+}
+
+/* The newest volume of that name is the one that a pod would have. Where nothing of the outputs is on any, it is rented where there
+ * is one: another would have to be made. */
 static void find_code(struct delivery *d)
 {
-	const struct section *top = config_top(d->l->ctx->config);
-	const char *provider = d->provider[0] ? d->provider : section_item(top, "provider", 0);
-	const char *name = section_text(section_group(top, "volume"), "name");
+	const char *name = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 	const struct volume_row *newest = NULL;
 
 	for (size_t i = 0; i < d->volume_count; i++) {
 		const struct volume_row *v = &d->volumes[i];
-		if (!strcmp(v->provider, provider) && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
+		bool fits = d->provider[0] ? !strcmp(v->provider, d->provider) : is_asked(d, v->provider);
+		if (fits && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
 			newest = v;
 	}
-	if (!newest || !engine_code_there(d->l->ctx->store, &d->l->run, provider, newest->id, d->tree))
+	if (!newest)
+		return;
+	COPY_TEXT(d->provider, newest->provider);
+	d->as_rendered = d->l->had_work && had_volume(d, newest);
+	if (!engine_code_there(d->l->ctx->store, &d->l->run, d->provider, newest->id, d->tree))
 		d->tree[0] = '\0';
 }
 
@@ -199,7 +229,7 @@ static int make_folder(struct delivery *d, struct err *err)
 {
 	const char *code = section_text(section_group(config_top(d->l->ctx->config), "code"), "path");
 	CLEANUP(free_text) char *runs = path_join(d->l->ctx->state_dir, "runs");
-	CLEANUP(free_text) char *scan = code && !d->l->had_work ? engine_scan_path(runs, code) : NULL;
+	CLEANUP(free_text) char *scan = code && !d->as_rendered ? engine_scan_path(runs, code) : NULL;
 	struct deliver_folder f = {.dir = d->dir, .output_dir = d->l->output_dir, .outputs = d->outputs, .count = d->count,
 				   .code_path = code, .tree = d->tree, .scan_path = scan,
 				   .tells_always = !section_count(d->conf, "outputs")};
@@ -268,15 +298,23 @@ static void write_pod(struct delivery *d, struct str *to)
 static void write_providers(struct delivery *d, struct str *to)
 {
 	const struct section *top = config_top(d->l->ctx->config);
-	const char *all_of = d->provider[0] ? d->provider : section_item(top, "provider", 0);
+	size_t count = d->provider[0] ? 1 : section_count(top, "provider");
 
-	str_add(to, "provider = ");
-	config_quote(to, all_of);
-	str_addf(to, ";\nproviders = { %s = { ", all_of);
-	const struct section *s = config_provider(d->l->ctx->config, all_of);
-	if (s)
-		config_print(to, s, NULL);
-	str_add(to, "}; };\n");
+	str_add(to, "provider = [");
+	for (size_t i = 0; i < count; i++) {
+		str_add(to, i ? ", " : "");
+		config_quote(to, d->provider[0] ? d->provider : section_item(top, "provider", i));
+	}
+	str_add(to, "];\nproviders = { ");
+	for (size_t i = 0; i < count; i++) {
+		const char *name = d->provider[0] ? d->provider : section_item(top, "provider", i);
+		const struct section *s = config_provider(d->l->ctx->config, name);
+		str_addf(to, "%s = { ", name);
+		if (s)
+			config_print(to, s, NULL);
+		str_add(to, "}; ");
+	}
+	str_add(to, "};\n");
 }
 
 static int write_config(struct delivery *d, struct err *err)
@@ -432,6 +470,17 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 	return run_it(d, object, err);
 }
 
+/* What a delivery cost is what all of its pods did. */
+static void add_costs(json_t *to, json_t *from)
+{
+	static const char *const sums[] = {"cost_usd", "billed_seconds", "compute_seconds"};
+
+	for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+		if (json_object_get(to, sums[i]))
+			json_object_set_new(to, sums[i], json_real(jsonx_number(to, sums[i], 0) + jsonx_number(from, sums[i], 0)));
+	json_decref(from);
+}
+
 static int go_until_all_is_there(struct delivery *d, json_t **object, struct err *err)
 {
 	int status = go(d, object, err);
@@ -442,8 +491,9 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 	err_clear(err);
 	log_line(LOG_NOTE, "%zu of what is needed was removed from the volume: it is delivered again, with that", absent);
 	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
-	json_decref(TAKE(*object));
+	json_t *first = TAKE(*object);
 	status = go(d, object, err);
+	add_costs(*object, first);
 	return read_absent(d) && err->kind == ERR_JOB ?
 		       err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
 		       status;

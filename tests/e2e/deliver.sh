@@ -161,7 +161,7 @@ deliver_all() { # with a script of the code
 }
 again() { # again WHAT: one line more, and all of them are delivered
 	script_lines $(($(wc -l <script.jsonl) + 1))
-	burst run
+	burst run --json -v
 	is "$STATUS" 0 "exit status after $1 ($(tail -n 3 err.txt))"
 	is "$(cat out/sum)" "$(cat out/s*.wav | sha256sum)" "what was delivered after $1"
 	is "$(find out -name '.burst*')" "" "what is left of it in the output folder"
@@ -256,6 +256,25 @@ t_what_its_volume_lacks_is_no_success() { # of the delivery's own run, which is 
 	again "others took the files"
 	is "$(ledger "select status from run where job = 'e2e-deliver' order by seq" | tr '\n' ' ')" "done partial done " "deliveries"
 	has err.txt "nothing was delivered: 4 of what is needed is not on the volume any more"
+	is "$(json '.deliver | "\(.billed_seconds * 1000 | round)"')" \
+		"$(ledger "select sum(billed_ms) from (select * from run where job = 'e2e-deliver' order by seq desc limit 2)")" "what both of them were billed"
+}
+t_it_goes_where_its_volume_is() { # not to the first vendor, where another one would be made, or which cannot be asked
+	script_lines 3
+	delivering true
+	sed -i 's/^provider = .*/provider = ["runpod", "local"];/' burst.cfg
+	unset RUNPOD_API_KEY
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	burst volume gc v --older-than 0s
+	sed -i 's/run = "true"/run = "true; true"/' burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status after gc ($(tail -n 2 err.txt))"
+	is "$(ledger "select group_concat(provider) from pod where run in (select id from run where job = 'e2e-deliver')")" local,local "where"
+	sed -i 's/"true; true"/"true; false"/' burst.cfg
+	burst run
+	is "$STATUS" 1 "exit status of one that fails"
+	is "$(sed -n 's/^provider = //p' state/jobs/*.cfg)" '["local"];' "who is asked"
 }
 t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not done twice
 	local -x LOCAL_ISOLATION=process
