@@ -1109,16 +1109,17 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	cmd_flush(NULL);
 }
 
-/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended. */
+/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended. A pod that may still bill is the
+ * delivery's, whose own run says so until it is settled: of this one there is only a look left to be done. */
 static void write_end(struct launch *l, int status, const struct err *err)
 {
 	struct run_row *r = &l->run;
 	struct err why = {0};
 
-	COPY_TEXT(r->status, status == 0 ? "done" : status == 9 ? "unreleased" : status > 128 ? "interrupted" : "partial");
+	COPY_TEXT(r->status, status == 0 ? "done" : status > 128 ? "interrupted" : "partial");
 	COPY_TEXT(r->error_code, status ? err_kind_name(err->kind) : "");
 	COPY_TEXT(r->error, status ? err->msg : "");
-	r->exit_status = status;
+	r->exit_status = status == 9 ? 1 : status;
 	if (!r->id[0])
 		return;
 	r->ended_ms = clock_wall_ms();
@@ -1146,6 +1147,15 @@ static void line_in_between(void)
 	progress_clear(shown);
 }
 
+/* A delivery that went well is not done again because nobody is sure of its pod. */
+static void keep_what_went_well(struct launch *l)
+{
+	struct err none;
+
+	if (deliver_run_is(l->ctx, l->run.config) && l->run.rendered + l->run.cached == l->run.total && deliver_run_judge(l, &none) == 0)
+		engine_note_unfinished(l->ctx->store, l->run.id, false);
+}
+
 int launch_run(struct launch *l)
 {
 	struct progress *p = progress_new(l->ctx);
@@ -1167,6 +1177,8 @@ int launch_run(struct launch *l)
 	launch_say_suspects(l);
 	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
+	else if (status == 9)
+		keep_what_went_well(l);
 	engine_let_signals_in();
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);

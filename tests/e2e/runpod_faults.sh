@@ -463,6 +463,23 @@ c_ended_with_9_before_its_delivery() {
 	unreleased_run
 	is_left_to_do delivered
 }
+c_its_delivery_ended_with_9() { # and had gone well: it is not done again
+	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["delivered"]; };'
+	burst_bg run --json
+	wait_for 60 "its delivery" grep -q "delivering" err.txt
+	rp_fault F16 '"times":-1'
+	left_at_once
+	is "$STATUS $(json .status)" "9 partial" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	cp out/delivered was
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	burst reap
+	is "$STATUS" 0 "exit status of reap"
+	is "$(ledger 'select group_concat(status) from run order by seq')" "partial,done" "the runs by the ledger"
+	burst resume --json
+	is "$STATUS $(json .status)" "0 done" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cat out/delivered)" "$(cat was)" "what was delivered"
+	is "$(ledger 'select count(*) from run')" 2 "runs"
+}
 c_ended_with_9_and_could_not_join() {
 	rp_fault F16 '"times":-1'
 	script_lines 6
