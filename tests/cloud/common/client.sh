@@ -77,11 +77,13 @@ cases() {
 
 in_ledger() { ledger "$1" 2>/dev/null; }
 intent_is_known() { [ "$(in_ledger "select count(*) from pod where id = ''")" = 1 ]; } # and its pod is not
-# paid_for: lines "ID MS", what the vendor's meter shows for each pod that anybody could learn of; the ledger has never fewer.
+# paid_for: lines "ID MS [TOLD]", what the vendor's meter shows for each pod that anybody could learn of; the ledger has never fewer.
+# TOLD false: no list ever showed it, so that it is unknown where the answer to its create was lost.
 paid_for() {
-	local id vendor_ms ours_ms
-	while read -r id vendor_ms; do
+	local id vendor_ms told ours_ms
+	while read -r id vendor_ms told; do
 		ours_ms=$(in_ledger "select sum(billed_ms) from pod where id = '$id'")
+		[ -n "$ours_ms" ] || [ "$told" != false ] || continue
 		[ "${ours_ms:-0}" -ge "$vendor_ms" ] || complain "pod $id: the vendor bills $vendor_ms ms, the ledger knows of ${ours_ms:-none}"
 	done
 	is "$(in_ledger "select group_concat(id) from pod where compute_ms > billed_ms")" "" "pods that computed longer than they were paid for"

@@ -51,7 +51,7 @@ asked() { # asked OP [JQ CONDITION]: how many such requests
 # ---- what the ledger says ----
 
 all_paid_for() {
-	paid_for < <(rp_control billing | jq -r '.[] | select(.unasked | not) | "\(.id) \(.seconds * 1000 | floor)"')
+	paid_for < <(rp_control billing | jq -r '.[] | select(.unasked | not) | "\(.id) \(.seconds * 1000 | floor) \(.told)"')
 }
 no_secrets_in() { # no_secrets_in FILE...: also folders
 	{

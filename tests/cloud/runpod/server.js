@@ -368,7 +368,7 @@ function control(c) {
 		});
 	if (req.method === 'GET' && what === 'requests') return ok(world.requests.slice(Number(url.searchParams.get('from') || 0)));
 	if (req.method === 'GET' && what === 'billing')
-		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, unasked: unasked(pod), ...so_far(world.pods, pod) })));
+		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, unasked: unasked(pod), told: !!pod.told, ...so_far(world.pods, pod) })));
 	if (req.method === 'GET' && what === 'light') return world.light.stats().then(ok);
 	if (req.method === 'GET' && what === 'invariants') return ok({ broken: invariants(world) });
 	if (req.method === 'DELETE' && head === 'faults') {
