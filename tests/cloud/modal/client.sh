@@ -34,7 +34,7 @@ cloud_over() { # what must be true at the end of every test
 	is "$(md_sandboxes | wc -l)" 0 "sandboxes that are left: $(md_sandboxes)"
 	md_invariants
 	# shellcheck disable=SC2046
-	ids_in_ledger $(md_control state | jq -r '.sandboxes[] | select(.unasked | not).id')
+	ids_in_ledger $(md_control state | jq -r '.sandboxes[] | select((.unasked | not) and .told).id')
 	md_stop
 }
 
@@ -48,7 +48,7 @@ asked() { # asked METHOD [JQ CONDITION]: how many such requests
 # ---- what the ledger says ----
 
 all_paid_for() { # until their end was asked for: what they take for it the ledger holds as the vendor's own figure
-	paid_for < <(md_control state | jq -r '.sandboxes[] | select(.started_ms and .ended_ms and (.unasked | not)) | "\(.id) \([.ending_ms - .started_ms, 0] | max | floor)"')
+	paid_for < <(md_control state | jq -r '.sandboxes[] | select(.started_ms and .ended_ms and (.unasked | not)) | "\(.id) \([.ending_ms - .started_ms, 0] | max | floor) \(.told)"')
 }
 no_secrets_in() { # no_secrets_in FILE...: also folders
 	{

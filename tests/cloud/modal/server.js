@@ -240,7 +240,7 @@ async function handle(world, at, headers, body, reply) {
 		status = { code: known ? e.code : CODES.UNKNOWN, message: e.message };
 		if (e.retry_after_s) status.details = messages.retry_details(status.code, e.message, e.retry_after_s);
 	}
-	Object.assign(entry, { status: status.code, error: status.message, message: without_secrets(c.message), answer: c.answer });
+	Object.assign(entry, { garbled: !!(c.does.wire && c.does.wire.flag), status: status.code, error: status.message, message: without_secrets(c.message), answer: c.answer });
 	fs.appendFileSync(path.join(world.dir, 'requests.jsonl'), `${JSON.stringify(entry)}\n`);
 	await reply.end(status);
 	return undefined;
@@ -261,6 +261,7 @@ function sandbox_state(world, sb) {
 		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
 		ended: word || null,
 		unasked: !!sb.ended_ms && !world.requests.some((r) => r.at_ms > sb.created_ms && r.at_ms < sb.ended_ms), // nobody could learn of it
+		told: !sb.ended_ms || world.requests.some((r) => /^SandboxList/.test(r.op) && !r.garbled && r.at_ms > sb.created_ms && r.at_ms < sb.ended_ms),
 		app: sb.app.id,
 		image: sb.image.id,
 		env: Object.keys(sb.env),
