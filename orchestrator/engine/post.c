@@ -40,6 +40,15 @@ const char *pod_called(const struct engine *e, int pod)
 
 /* ---- events on their way to the core ---- */
 
+/* A vendor's own words become a pod's reason, a run's error. */
+static void clean_words(struct pod_view *view)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	str_add_printable(&shown, view->detail, strlen(view->detail), sizeof(view->detail) - 8);
+	COPY_TEXT(view->detail, str_text(&shown));
+}
+
 void post(struct engine *e, const struct event *ev, const struct err *err)
 {
 	struct queued *q = xcalloc(1, sizeof(*q));
@@ -62,6 +71,8 @@ void post(struct engine *e, const struct event *ev, const struct err *err)
 	if (ev->views && ev->count) {
 		q->views = xcalloc(ev->count, sizeof(*q->views));
 		memcpy(q->views, ev->views, ev->count * sizeof(*q->views));
+		for (size_t i = 0; i < ev->count; i++)
+			clean_words(&q->views[i]);
 	}
 	q->ev.views = q->views;
 	if (ev->volume) {
