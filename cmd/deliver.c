@@ -85,10 +85,13 @@ static struct deliver_output *add_output(struct delivery *d, const char *name, c
 	return o;
 }
 
-static bool is_asked(const struct delivery *d, const char *provider)
+/* Of those that are asked for, the one that has the outputs, where one has. */
+static bool may_go_to(const struct delivery *d, const char *provider)
 {
 	const struct section *top = config_top(d->l->ctx->config);
 
+	if (d->provider[0])
+		return !strcmp(d->provider, provider);
 	for (size_t i = 0; i < section_count(top, "provider"); i++)
 		if (!strcmp(section_item(top, "provider", i), provider))
 			return true;
@@ -100,7 +103,7 @@ static bool pod_counts(struct delivery *d, const struct pod_row *pod)
 {
 	const char *volume = section_text(section_group(config_top(d->l->ctx->config), "volume"), "name");
 
-	if (strcmp(pod->volume_name, volume) || !is_asked(d, pod->provider) || (d->provider[0] && strcmp(pod->provider, d->provider)) ||
+	if (strcmp(pod->volume_name, volume) || !may_go_to(d, pod->provider) ||
 	    volume_gc_took(d->l->ctx->store, pod->run, pod->provider, pod->volume_id))
 		return false;
 	for (size_t i = 0; i < d->volume_count; i++)
@@ -191,8 +194,7 @@ static void find_code(struct delivery *d)
 
 	for (size_t i = 0; i < d->volume_count; i++) {
 		const struct volume_row *v = &d->volumes[i];
-		bool fits = d->provider[0] ? !strcmp(v->provider, d->provider) : is_asked(d, v->provider);
-		if (fits && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
+		if (may_go_to(d, v->provider) && !strcmp(v->name, name) && (!newest || v->seen_ms > newest->seen_ms))
 			newest = v;
 	}
 	if (!newest)
@@ -298,23 +300,24 @@ static void write_pod(struct delivery *d, struct str *to)
 static void write_providers(struct delivery *d, struct str *to)
 {
 	const struct section *top = config_top(d->l->ctx->config);
-	size_t count = d->provider[0] ? 1 : section_count(top, "provider");
+	CLEANUP(str_free) struct str groups = STR_INIT;
+	const char *before = "";
 
 	str_add(to, "provider = [");
-	for (size_t i = 0; i < count; i++) {
-		str_add(to, i ? ", " : "");
-		config_quote(to, d->provider[0] ? d->provider : section_item(top, "provider", i));
-	}
-	str_add(to, "];\nproviders = { ");
-	for (size_t i = 0; i < count; i++) {
-		const char *name = d->provider[0] ? d->provider : section_item(top, "provider", i);
+	for (size_t i = 0; i < section_count(top, "provider"); i++) {
+		const char *name = section_item(top, "provider", i);
 		const struct section *s = config_provider(d->l->ctx->config, name);
-		str_addf(to, "%s = { ", name);
+		if (!may_go_to(d, name))
+			continue;
+		str_add(to, before);
+		config_quote(to, name);
+		before = ", ";
+		str_addf(&groups, "%s = { ", name);
 		if (s)
-			config_print(to, s, NULL);
-		str_add(to, "}; ");
+			config_print(&groups, s, NULL);
+		str_add(&groups, "}; ");
 	}
-	str_add(to, "};\n");
+	str_addf(to, "];\nproviders = { %s};\n", str_text(&groups));
 }
 
 static int write_config(struct delivery *d, struct err *err)
