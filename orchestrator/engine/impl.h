@@ -114,7 +114,7 @@ struct engine {
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
 	bool remarked[CORE_PROVIDERS_MAX]; /* what it had to say of the offers was told */
-	struct asked *looks[CORE_PROVIDERS_MAX]; /* the list that is under way; NULL: none */
+	struct asked *looks[CORE_PROVIDERS_MAX]; /* the list that is under way and not pressed yet; NULL: none */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */
 	char doing[200];
 	char life[8]; /* tells this client's batch ids from an earlier client's */

@@ -16,6 +16,8 @@ void engine_log(struct engine *e, int level, const char *fmt, ...)
 	char when[32];
 	va_list ap;
 
+	if (level > LOG_INFO && !log_wants((enum log_level)level))
+		return; /* the run's log has none of it either */
 	va_start(ap, fmt);
 	int len = vasprintf(&raw, fmt, ap);
 	va_end(ap);

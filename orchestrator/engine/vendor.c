@@ -29,7 +29,6 @@ struct asked { /* one operation under way, with what its want points to */
 	int lock; /* while a volume may be made; 0: none */
 	struct timer *timer; /* of a lock; of a log before a release: when that is not waited for any longer */
 	bool told; /* of an image: people know that it is built */
-	bool pressed; /* of a list */
 	struct caller_op *op;
 };
 
@@ -247,11 +246,11 @@ void vendor_press(struct engine *e)
 {
 	for (int i = 0; i < e->setup->provider_count; i++) {
 		struct asked *a = e->looks[i];
-		if (a && !a->pressed && ends_pods(e, i)) {
-			a->pressed = true;
-			if (caller_press(a->op))
-				a->asked_at = clock_boot_ms(); /* it shows what is there from now on */
-		}
+		if (!a || !ends_pods(e, i))
+			continue;
+		e->looks[i] = NULL;
+		if (caller_press(a->op))
+			a->asked_at = clock_boot_ms(); /* it shows what is there from now on */
 	}
 }
 

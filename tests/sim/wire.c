@@ -493,9 +493,9 @@ void wire_press(struct client *cl)
 
 	for (int i = 0; l && i < VENDORS_MAX; i++) {
 		struct asked *a = l->looks[i];
-		if (!a || a->pressed || !has_to_prove(cl, i))
+		if (!a || !has_to_prove(cl, i))
 			continue;
-		a->pressed = true;
+		l->looks[i] = NULL;
 		struct client *was = enter(l);
 		if (caller_press(a->op))
 			a->asked_at = boot_now(cl);

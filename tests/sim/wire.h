@@ -176,7 +176,6 @@ struct asked { /* what an answer needs of its question */
 	struct str got;	       /* ... what is in it here */
 	struct file_block blocks[3];
 	struct caller_op *op;
-	bool pressed;
 	struct timer *timer;
 	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
 };
