@@ -25,6 +25,8 @@ struct scan {
 	struct tree *tree;
 	struct ignore *ignore;
 	char *room;
+	struct stat written[2]; /* what this process's output goes to */
+	int written_count;
 	struct err *err;
 };
 
@@ -125,13 +127,19 @@ static int take_folder(struct scan *s, const char *path, const struct stat *st)
 }
 
 /* `burst run >log` beside its code. */
-static bool is_our_output(const struct stat *st)
+static void find_our_output(struct scan *s)
 {
-	struct stat out;
+	struct stat st;
 
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fstat(fd, &out) == 0 && out.st_dev == st->st_dev && out.st_ino == st->st_ino &&
-		    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+		if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY)
+			s->written[s->written_count++] = st;
+}
+
+static bool is_our_output(const struct scan *s, const struct stat *st)
+{
+	for (int i = 0; i < s->written_count; i++)
+		if (s->written[i].st_dev == st->st_dev && s->written[i].st_ino == st->st_ino)
 			return true;
 	return false;
 }
@@ -156,7 +164,7 @@ static int take(struct scan *s, const char *path)
 		return take_folder(s, path, &st);
 	else if (S_ISLNK(st.st_mode))
 		return take_link(s, path, &st);
-	else if (S_ISREG(st.st_mode) && is_our_output(&st))
+	else if (S_ISREG(st.st_mode) && is_our_output(s, &st))
 		skip(s, path, TREE_SKIP_WRITTEN, &st);
 	else if (S_ISREG(st.st_mode))
 		describe(tree_append(s->tree, path, TREE_FILE), &st);
@@ -335,6 +343,7 @@ int tree_scan(struct tree **out, const char *root, const struct tree_scan_option
 		return err_set(err, errno == ENOTDIR || errno == ENOENT ? ERR_CONFIG : ERR_LOCAL,
 			       "%s: %s", root, strerror(errno));
 	tree->scanned_ns = clock_wall_ms() * 1000000;
+	find_our_output(&s);
 	if (ignore_open(&ignore, root, err) < 0)
 		return -1;
 	s.ignore = ignore;
