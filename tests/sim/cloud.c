@@ -425,20 +425,10 @@ static bool always_there(const struct sim *s, const struct client *cl)
 
 /* A lower cap than the one that its pods were rented by is kept by the client alone, from when it is there again: what was spent by
  * then is spent. */
-static void check_later_cap(struct sim *s, const struct client *cl)
+static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum, int64_t slack)
 {
-	int64_t sum = 0, slack = 0;
-
 	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever || !nothing_in_its_way(s, cl) || lists_failed(s))
 		return;
-	for (size_t i = 0; i < s->machine_count; i++) {
-		const struct machine *m = &s->machines[i];
-		if (m->client != cl->number || m->duplicate || nobodys(s, cl, m))
-			continue;
-		sum += meter(s, m);
-		/* a vendor's turns until it has heard of the end */
-		slack += money_for(m->price, 1000 + cl->laptop->wall_error + 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000);
-	}
 	if (sum > MAX(cl->cap_now, cl->metered) + slack)
 		broke(s, "the cloud's bill is %lld, %lld when it was resumed, and its later cap is %lld", (long long)sum,
 		      (long long)cl->metered, (long long)cl->cap_now);
@@ -457,7 +447,7 @@ static int64_t real_meter(const struct sim *s, const struct machine *m)
 
 static void check_money(struct sim *s, const struct client *cl)
 {
-	int64_t cap = cl->cap_most, sum = 0, real = 0, slack = 0;
+	int64_t cap = cl->cap_most, sum = 0, real = 0, slack = 0, slack_later = 0;
 
 	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
@@ -465,14 +455,17 @@ static void check_money(struct sim *s, const struct client *cl)
 			continue;
 		sum += meter(s, m);
 		real += real_meter(s, m);
-		slack += money_for(m->price, 1000 + cl->laptop->wall_error);
+		int64_t off = 1000 + cl->laptop->wall_error;
+		slack += money_for(m->price, off);
+		/* a vendor's turns until it has heard of the end */
+		slack_later += money_for(m->price, off + 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000);
 	}
 	if (cap && sum > cap + slack)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
 	if (cap && real > cap + slack && always_there(s, cl))
 		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
 	if (cap)
-		check_later_cap(s, cl);
+		check_later_cap(s, cl, sum, slack_later);
 }
 
 /* What its own switch promises, from the moment its container runs; before that only a client can end it. */
