@@ -175,7 +175,7 @@ const struct cmd cmd_resume = {
 	.summary = "go on with a run whose client died or was stopped",
 	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. A job "
 		   "whose text or settings have changed is not resumed. The flags that the run was started with, its caps among them, "
-		   "hold on, and what it has cost so far counts. Without RUN: the newest one.",
+		   "hold on, and what it has cost so far counts. Without RUN: the newest one; where that is a delivery, the run that it delivers.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

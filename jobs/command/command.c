@@ -226,7 +226,7 @@ static int look_into(struct search *search, const char *below, int depth, struct
 	return result;
 }
 
-/* A command always runs again; only what its outputs would overwrite is looked at. */
+/* Each run runs it anew (a resumed one not all of it: command_recall()); only what its outputs would overwrite is looked at. */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {
