@@ -386,8 +386,8 @@ static bool nobodys(const struct sim *s, const struct client *cl, const struct m
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
 	bool unseen = m->reply_lost && lists_failed(s);
 
-	/* a release waits for the end of a window that by the vendor's own word is used up */
-	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit;
+	/* a release waits for the end of a window that by the vendor's own word is used up, or a minute after a 429 that names hours */
+	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit || (s->wire && s->hit[F_CALL_429]);
 
 	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->ever_left || unseen || waits);
 }
