@@ -37,6 +37,22 @@ static bool is_variable_name(const char *name)
 	return true;
 }
 
+int job_check_outputs(const struct section *conf, struct err *err)
+{
+	for (size_t i = 0; i < section_count(conf, "outputs"); i++) {
+		const char *pattern = section_item(conf, "outputs", i);
+		if (!path_is_safe(pattern))
+			return err_set(err, ERR_CONFIG,
+				       "%s: outputs: \"%s\" must be a path inside the tree, "
+				       "without .. or a leading /",
+				       section_where(conf, "outputs"), pattern);
+		if (path_in_git_folder(pattern))
+			return err_set(err, ERR_CONFIG, "%s: outputs: \"%s\": nothing is written into git's own folder",
+				       section_where(conf, "outputs"), pattern);
+	}
+	return 0;
+}
+
 int job_check_env(const struct section *conf, struct err *err)
 {
 	for (size_t i = 0; i < section_count(conf, "env"); i++) {

@@ -19,6 +19,8 @@
 /* The items of a TEXTS key as a NULL-terminated array of copies; free with job_texts_free(). */
 char **job_texts(const struct section *conf, const char *key);
 void job_texts_free(char **texts);
+/* ERR_CONFIG naming a pattern of `outputs` that no output can match. */
+int job_check_outputs(const struct section *conf, struct err *err);
 /* ERR_CONFIG naming a variable of `env` whose name no shell would take. */
 int job_check_env(const struct section *conf, struct err *err);
 /* A file of the folder that `key` of the config names: a plain one, and where it is a link, one that may be read. setup NULL: all

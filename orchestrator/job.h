@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/section.h"
 
-#define JOB_ABI 3u
+#define JOB_ABI 4u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -124,6 +124,9 @@ struct job_ops {
 	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
 	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */
 	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes, struct err *err);
+	/* What finish() may write beside the manifest, names in the output folder, NULL-terminated. In a folder with a manifest they
+	 * are ours. NULL: nothing. */
+	const char *const *finish_names;
 };
 
 extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-terminated */

@@ -11,11 +11,10 @@
 #include "base/path.h"
 #include "base/pattern.h"
 #include "jobs/common.h"
+#include "jobs/foreign.h"
 #include "jobs/manifest.h"
 
 #define PODS_MAX    1000
-#define DEPTH_MAX   32
-#define FILES_MAX   200000
 #define KEY_VERSION "burst-command-1"
 
 static const struct option_spec options[] = {
@@ -60,22 +59,6 @@ static inline void command_free_cleanup(struct job **job)
 }
 
 /* ---- reading the settings ---- */
-
-static int check_patterns(const struct section *conf, struct err *err)
-{
-	for (size_t i = 0; i < section_count(conf, "outputs"); i++) {
-		const char *pattern = section_item(conf, "outputs", i);
-		if (!path_is_safe(pattern))
-			return err_set(err, ERR_CONFIG,
-				       "%s: outputs: \"%s\" must be a path inside the tree, "
-				       "without .. or a leading /",
-				       section_where(conf, "outputs"), pattern);
-		if (path_in_git_folder(pattern))
-			return err_set(err, ERR_CONFIG, "%s: outputs: \"%s\": nothing is written into git's own folder",
-				       section_where(conf, "outputs"), pattern);
-	}
-	return 0;
-}
 
 static bool is_empty(const char *text)
 {
@@ -136,7 +119,7 @@ static int command_load(struct job **out, const struct job_setup *setup, struct 
 			       section_where(conf, NULL));
 	if (setup->pods > PODS_MAX)
 		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
-	if (check_patterns(conf, err) < 0 || job_check_env(conf, err) < 0)
+	if (job_check_outputs(conf, err) < 0 || job_check_env(conf, err) < 0)
 		return -1;
 	job->output = xstrdup(setup->output_dir);
 	job->run = xstrdup(section_text(conf, "run"));
@@ -167,89 +150,16 @@ static json_t *command_task(struct job *job, size_t index, int attempt)
 
 /* ---- the output folder ---- */
 
-struct search {
-	const struct job *job;
-	const struct manifest *manifest;
-	char *foreign; /* the first file that a pattern would overwrite and that is not ours */
-	size_t more, seen;
-};
-
-static int look_at_file(struct search *search, const char *path, struct err *err)
-{
-	const struct manifest_entry *entry;
-	bool absent;
-
-	if (!pattern_match_any((const char *const *)search->job->outputs, path))
-		return 0;
-	if (manifest_match(search->manifest, search->job->output, path, NULL, &entry, &absent,
-			   err) < 0)
-		return -1;
-	if (!entry && !absent && search->foreign)
-		search->more++;
-	else if (!entry && !absent)
-		search->foreign = xstrdup(path);
-	return 0;
-}
-
-static int look_into(struct search *search, const char *below, int depth, struct err *err);
-
-static int look_at(struct search *search, const char *below, const char *name, int depth,
-		   struct err *err)
-{
-	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
-	CLEANUP(free_text) char *full = path_join(search->job->output, path);
-	struct stat st;
-
-	if (lstat(full, &st) < 0)
-		return 0;
-	if (++search->seen > FILES_MAX)
-		return err_set(err, ERR_CONFIG,
-			       "output folder %s: more than %d files are in it; name another one",
-			       search->job->output, FILES_MAX);
-	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err)
-				   : look_at_file(search, path, err);
-}
-
-static int look_into(struct search *search, const char *below, int depth, struct err *err)
-{
-	CLEANUP(free_text)
-	char *full = *below ? path_join(search->job->output, below) : xstrdup(search->job->output);
-	DIR *dir = depth <= DEPTH_MAX ? opendir(full) : NULL;
-	struct dirent *entry;
-	int result = 0;
-
-	while (dir && result == 0 && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			result = look_at(search, below, entry->d_name, depth, err);
-	if (dir)
-		closedir(dir);
-	return result;
-}
-
 /* Each run runs it anew (a resumed one not all of it: command_recall()); only what its outputs would overwrite is looked at. */
 static int command_find_cached(struct job *job, struct segment_result *results, bool force,
 			       struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
-	struct search search = {.job = job, .manifest = &m};
 
 	(void)results;
 	if (manifest_read(job->output, force, &m, err) < 0)
 		return -1;
-	if (force)
-		return 0;
-	int result = look_into(&search, "", 0, err);
-	CLEANUP(free_text) char *foreign = search.foreign;
-	if (result < 0 || !foreign)
-		return result;
-	char others[40] = "";
-	if (search.more)
-		snprintf(others, sizeof(others), " (and %zu more)", search.more);
-	return err_set(
-		err, ERR_CONFIG,
-		"%s/%s is there%s and was not made by this job; use --force to overwrite, or "
-		"another output folder",
-		job->output, foreign, others);
+	return force ? 0 : foreign_check(job->output, (const char *const *)job->outputs, &m, NULL, err);
 }
 
 static size_t segment_of(const struct job *job, const char *id, size_t guess)

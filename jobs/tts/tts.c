@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "check.h"
 #include "jobs/common.h"
+#include "jobs/foreign.h"
 #include "jobs/manifest.h"
 #include "join.h"
 #include "segments.h"
@@ -416,14 +417,13 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 			 spoken->options);
 }
 
-/* Names that finish() writes; in a folder without a manifest they can only be somebody else's. */
+static const char *const joined_names[] = {"joined.wav", "joined.srt", "joined.vtt", "chapters.txt", NULL};
+
+/* In a folder without a manifest they can only be somebody else's. */
 static int check_joined_names(const struct job *job, const struct manifest *m, struct err *err)
 {
-	static const char *const names[] = {"joined.wav", "joined.srt", "joined.vtt",
-					    "chapters.txt"};
-
-	for (size_t i = 0; job->join && !m->present && i < ARRAY_LEN(names); i++) {
-		CLEANUP(free_text) char *path = path_join(job->output, names[i]);
+	for (const char *const *name = joined_names; job->join && !m->present && *name; name++) {
+		CLEANUP(free_text) char *path = path_join(job->output, *name);
 		if (path_exists(path))
 			return err_set(err, ERR_CONFIG,
 				       "%s is there and was not made by this job; use --force to "
@@ -457,16 +457,7 @@ static int tts_find_cached(struct job *job, struct segment_result *results, bool
 			foreign = foreign ? foreign : segment->file;
 		}
 	}
-	if (!foreign)
-		return 0;
-	char others[40] = "";
-	if (more)
-		snprintf(others, sizeof(others), " (and %zu more)", more);
-	return err_set(
-		err, ERR_CONFIG,
-		"%s/%s is there%s and was not made by this job; use --force to overwrite, or "
-		"another output folder",
-		job->output, foreign, others);
+	return foreign ? foreign_refuse(job->output, foreign, more, err) : 0;
 }
 
 static int tts_check(const struct job *job, size_t index, const char *file, struct check *out,
@@ -601,4 +592,5 @@ const struct job_ops job_tts = {
 	.check = tts_check,
 	.record = tts_record,
 	.finish = tts_finish,
+	.finish_names = joined_names,
 };

@@ -266,6 +266,27 @@ bool path_is_safe(const char *path)
 	return true;
 }
 
+/* "manifest.jsonl" is what later runs believe of the folder, and no folder in its place; the others are names that burst writes to
+ * beside outputs. */
+static bool is_own_name(const char *path)
+{
+	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {"manifest.jsonl.tmp-", ".burst-probe-"};
+	size_t len = strcspn(path, "/");
+
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (len == strlen(whole[i]) && !strncasecmp(path, whole[i], len))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
+		if (!strncasecmp(path, begun[i], strlen(begun[i])))
+			return true;
+	return ends_with(path, PATH_PART) || ends_with(path, PATH_SPLIT);
+}
+
+bool path_may_be_output(const char *path)
+{
+	return path_is_safe(path) && !path_in_git_folder(path) && !is_own_name(path);
+}
+
 int64_t path_free_bytes(const char *path)
 {
 	struct statvfs fs;

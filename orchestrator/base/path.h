@@ -39,6 +39,12 @@ int path_lock(const char *path, const char *note, int *fd, struct err *err);
 bool path_is_safe(const char *path);
 /* Whether it leads into a folder that is git's own: what lies there is run by git, and no clone brings it along. */
 bool path_in_git_folder(const char *path);
+/* What a file is called while it comes home: behind its name. */
+#define PATH_PART  ".part"
+#define PATH_SPLIT ".split"
+/* Whether a pod may call an output so, below an output folder: a safe path, not into git's folder, and no name that burst itself
+ * uses there ("x.part"). */
+bool path_may_be_output(const char *path);
 /* Bytes free for us on the file system of path, -1 when unknown. */
 int64_t path_free_bytes(const char *path);
 

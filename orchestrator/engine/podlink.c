@@ -150,7 +150,7 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 	err_set(&err, ERR_UNTRUSTED, "%s: the pod reports %s (%s); it is not fetched", e->segments[segment].id, what, shown);
 	e->segs[segment].refused = true;
 	/* a name may be the job's own doing; what the agent says of the file itself is not */
-	if (name && receive_takes_name(name) && e->pods[pod].link) {
+	if (name && path_may_be_output(name) && e->pods[pod].link) {
 		distrust(e, pod, err.msg);
 		return;
 	}
@@ -169,7 +169,7 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		distrust(e, pod, "it reports more files than any segment has");
 		return NULL;
 	}
-	if (name && receive_takes_name(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
+	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
 		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
 		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
 	}
@@ -270,7 +270,7 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 
 	if (segment < 0 || settled(e, (uint32_t)segment, pod) || e->segs[segment].refused)
 		return;
-	if (name && (jsonx_text(event, "error", NULL) || !receive_takes_name(name))) {
+	if (name && (jsonx_text(event, "error", NULL) || !path_may_be_output(name))) {
 		name_fails(e, pod, (uint32_t)segment, name, "which cannot come here by that name: rename it, or leave it out of job.outputs");
 		return;
 	}

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <strings.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +16,6 @@
 
 #define READ_ROOM   (256u << 10)
 #define RANGE_ALIGN (INT64_C(1) << 20)
-#define PART	    ".part"
-#define SPLIT	    ".split"
 #define OPEN_TRIES  8 /* of a part that somebody else renames or removes meanwhile */
 
 /* Bytes [from, to) that came by receive_add_at(). */
@@ -54,33 +51,12 @@ static int local_error(const struct receive *r, const char *what, struct err *er
 
 /* ---- opening ---- */
 
-/* "manifest.jsonl" is what later runs believe of the folder, and no folder in its place; the others are names that burst writes to
- * beside outputs. */
-static bool is_ours(const char *name)
-{
-	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {"manifest.jsonl.tmp-", ".burst-probe-"};
-	size_t len = strcspn(name, "/");
-
-	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
-		if (len == strlen(whole[i]) && !strncasecmp(name, whole[i], len))
-			return true;
-	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
-		if (!strncasecmp(name, begun[i], strlen(begun[i])))
-			return true;
-	return false;
-}
-
-bool receive_takes_name(const char *name)
-{
-	return path_is_safe(name) && !path_in_git_folder(name) && !is_ours(name) && !ends_with(name, PART) && !ends_with(name, SPLIT);
-}
-
 static int check_foreign(const char *name, int64_t bytes, const char *sha256, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 
 	str_add_printable(&shown, name, strlen(name), 100);
-	if (!receive_takes_name(name))
+	if (!path_may_be_output(name))
 		return err_set(err, ERR_UNTRUSTED, "the pod names an output '%s'",
 			       str_text(&shown));
 	if (bytes < 0)
@@ -258,8 +234,8 @@ int receive_open(struct receive **out, const char *output_dir, const char *name,
 	r->name = xstrdup(name);
 	r->path = path_join(output_dir, name);
 	r->base = xstrdup(path_base(name));
-	r->part = beside(r->base, PART);
-	r->split = beside(r->base, SPLIT);
+	r->part = beside(r->base, PATH_PART);
+	r->split = beside(r->base, PATH_SPLIT);
 	r->part_path = xasprintf("%.*s%s", (int)(strlen(r->path) - strlen(r->base)), r->path, r->part);
 	COPY_TEXT(r->sha256, sha256);
 	r->bytes = bytes;

@@ -26,8 +26,6 @@
 
 struct receive;
 
-/* Whether a pod may call an output so: a safe path, not into git's folder, and no name that burst itself uses there ("x.part"). */
-bool receive_takes_name(const char *name);
 /* Opens (or makes) output_dir/name.part; the hash of what an earlier try left in it is computed
  * here. output_dir is ours and made if missing; name, bytes and sha256 (64 lower-case hex digits)
  * are foreign: ERR_UNTRUSTED when they are not fit for use (also: a name that ends in ".part", or

@@ -192,6 +192,27 @@ static void outputs_and_their_manifest(void **state)
 	job_command.free(job);
 }
 
+/* "**" matches what burst itself has in the folder, too, and a pod never writes there. */
+static void names_that_are_no_outputs(void **state)
+{
+	static const char *const own[] = {"out/a.txt.part", "out/f/b.split", "out/manifest.jsonl.tmp-1", "out/.burst-probe-1"};
+	struct segment_result result = {.state = SEGMENT_SAFE, .attempt = "p0"};
+	struct err err = {0};
+
+	(void)state;
+	clear_folder();
+	struct job *job = load_job("x", "**", 1, &err);
+	bring_home(job, 0, "a.txt", "p0");
+	for (size_t i = 0; i < ARRAY_LEN(own); i++)
+		put_text(own[i], "begun");
+	if (job_command.find_cached(job, &result, false, &err) < 0)
+		fail_msg("%s", err.msg);
+	put_text("out/f/manifest.jsonl", "mine");
+	assert_int_equal(job_command.find_cached(job, &result, false, &err), -1);
+	assert_non_null(strstr(err.msg, "/out/f/manifest.jsonl is there"));
+	job_command.free(job);
+}
+
 static void bad_variable(void **state)
 {
 	struct section *conf = section_new(job_command.options, "burst.cfg:1");
@@ -218,6 +239,7 @@ int main(void)
 		cmocka_unit_test(settings),
 		cmocka_unit_test(one_pod_or_several),
 		cmocka_unit_test(outputs_and_their_manifest),
+		cmocka_unit_test(names_that_are_no_outputs),
 		cmocka_unit_test(bad_variable),
 	};
 

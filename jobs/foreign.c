@@ -1,0 +1,92 @@
+#include "foreign.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/path.h"
+#include "base/pattern.h"
+
+enum { DEPTH_MAX = 32, FILES_MAX = 200000 };
+
+struct search {
+	const char *dir;
+	const char *const *patterns, *const *also;
+	const struct manifest *manifest;
+	char *foreign; /* the first one */
+	size_t more, seen;
+};
+
+static bool is_among(const char *const *names, const char *name)
+{
+	for (; names && *names; names++)
+		if (!strcmp(*names, name))
+			return true;
+	return false;
+}
+
+static int look_at_file(struct search *search, const char *path, struct err *err)
+{
+	const struct manifest_entry *entry;
+	bool absent;
+
+	if (!pattern_match_any(search->patterns, path) || !path_may_be_output(path) || is_among(search->also, path))
+		return 0;
+	if (manifest_match(search->manifest, search->dir, path, NULL, &entry, &absent, err) < 0)
+		return -1;
+	if (!entry && !absent && search->foreign)
+		search->more++;
+	else if (!entry && !absent)
+		search->foreign = xstrdup(path);
+	return 0;
+}
+
+static int look_into(struct search *search, const char *below, int depth, struct err *err);
+
+static int look_at(struct search *search, const char *below, const char *name, int depth, struct err *err)
+{
+	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
+	CLEANUP(free_text) char *full = path_join(search->dir, path);
+	struct stat st;
+
+	if (lstat(full, &st) < 0)
+		return 0;
+	if (++search->seen > FILES_MAX)
+		return err_set(err, ERR_CONFIG, "output folder %s: more than %d files are in it; name another one", search->dir,
+			       FILES_MAX);
+	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err) : look_at_file(search, path, err);
+}
+
+static int look_into(struct search *search, const char *below, int depth, struct err *err)
+{
+	CLEANUP(free_text) char *full = *below ? path_join(search->dir, below) : xstrdup(search->dir);
+	DIR *dir = depth <= DEPTH_MAX ? opendir(full) : NULL;
+	struct dirent *entry;
+	int result = 0;
+
+	while (dir && result == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			result = look_at(search, below, entry->d_name, depth, err);
+	if (dir)
+		closedir(dir);
+	return result;
+}
+
+int foreign_refuse(const char *dir, const char *name, size_t more, struct err *err)
+{
+	char others[40] = "";
+
+	if (more)
+		snprintf(others, sizeof(others), " (and %zu more)", more);
+	return err_set(err, ERR_CONFIG, "%s/%s is there%s and was not made by this job; use --force to overwrite, or another output folder",
+		       dir, name, others);
+}
+
+int foreign_check(const char *dir, const char *const *patterns, const struct manifest *m, const char *const *also, struct err *err)
+{
+	struct search search = {.dir = dir, .patterns = patterns, .also = also, .manifest = m};
+	int result = look_into(&search, "", 0, err);
+	CLEANUP(free_text) char *foreign = search.foreign;
+
+	return result < 0 || !foreign ? result : foreign_refuse(dir, foreign, search.more, err);
+}
