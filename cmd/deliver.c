@@ -15,6 +15,8 @@
 #include "config/write.h"
 #include "deliver_folder.h"
 #include "deliver_run.h"
+#include "jobs/common.h"
+#include "jobs/foreign.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
 #include "volume_gc.h"
@@ -52,7 +54,23 @@ int deliver_check(const struct config *c, struct err *err)
 		return err_set(err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent", section_where(conf, "on"));
 	if (!section_text(section_group(top, "volume"), "name"))
 		return err_set(err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it", section_where(conf, NULL));
-	return 0;
+	return job_check_outputs(conf, err) < 0 || job_check_env(conf, err) < 0 ? -1 : 0;
+}
+
+int deliver_check_output(const struct launch *l, struct err *err)
+{
+	const struct section *conf = section_group(config_top(l->ctx->config), "deliver");
+	CLEANUP(manifest_free) struct manifest m = {0};
+
+	if (l->ctx->overwrite || !section_count(conf, "outputs"))
+		return 0;
+	if (manifest_read(l->output_dir, false, &m, err) < 0)
+		return -1;
+	char **patterns = job_texts(conf, "outputs");
+	int result = foreign_check(l->output_dir, (const char *const *)patterns, &m,
+				   m.present ? l->setup.job_ops->finish_names : NULL, err);
+	job_texts_free(patterns);
+	return result;
 }
 
 static void delivery_free(struct delivery *d)

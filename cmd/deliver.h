@@ -6,6 +6,9 @@
 
 /* ERR_CONFIG when the config asks for a delivery that cannot be: before anything is rented. */
 int deliver_check(const struct config *c, struct err *err);
+/* ERR_CONFIG that names a file of the output folder that `deliver.outputs` would write over and that no run has made, unless it was
+ * asked for (--force). l's job is loaded. */
+int deliver_check_output(const struct launch *l, struct err *err);
 /* Runs `deliver.run` on a pod without a GPU on the run's volume, as a run of its own, unless nothing changed since it last went
  * well. All segments must be safe and l's output folder is given free. l->run.id may be empty: nothing was rendered. *object
  * gets what --json says of it, or NULL when there was nothing to do. Returns the exit status; not 0 with *err. */

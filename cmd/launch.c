@@ -227,7 +227,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 
 	if (read_whole_job(l, err) < 0 || launch_check_output(l, err) < 0)
 		return -1;
-	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0)
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 && deliver_check_output(l, err) == 0)
 		return 0;
 	/* a file that came after the manifest was read is a living run's, and nobody else's */
 	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))

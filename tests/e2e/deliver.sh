@@ -385,8 +385,48 @@ t_the_next_render_sends_what_changed() { # though the delivery was the last to p
 	sent=$(sed -n 's/.*: code: \([0-9]*\) bytes$/\1/p' err.txt | head -n 1)
 	[ "${sent:-3000000}" -lt 100000 ] || complain "a small file was added, and $sent bytes of code were sent"
 }
+t_a_file_of_ones_own_stays() { # that it would write over; what earlier runs made, and what joins them, is burst's
+	script_lines 3
+	JOB='join = { gap = 0.1; };' delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >all.txt; echo wrong >joined.wav' 'outputs = ["*.txt", "*.wav"];'
+	mkdir out
+	echo precious >out/all.txt
+	for what in "run" "run -n" plan; do
+		# shellcheck disable=SC2086
+		burst $what
+		is "$STATUS" 2 "exit status of $what"
+		has err.txt "out/all.txt is there and was not made by this job; use --force"
+	done
+	is "$(cat out/all.txt)" precious "the file"
+	is "$(runs)" 0 "runs"
+	mv out/all.txt out/notes.md
+	burst run
+	is "$STATUS" 0 "exit status without it ($(tail -n 3 err.txt))"
+	is "$(cat out/all.txt)" 3 "what was delivered"
+	is "$(cat out/joined.wav)" wrong "what was delivered under burst's own name"
+	script_lines 4
+	burst run
+	is "$STATUS" 0 "exit status with what the last one brought ($(tail -n 3 err.txt))"
+	is "$(cat out/all.txt)" 4 "what was delivered then"
+	script_lines 5
+	echo precious >out/all.txt
+	burst run
+	is "$STATUS" 2 "exit status where what was delivered was changed"
+	is "$(cat out/all.txt)" precious "the file"
+	burst run --force
+	is "$STATUS" 0 "exit status with --force ($(tail -n 3 err.txt))"
+	is "$(cat out/all.txt)" 5 "what was delivered with --force"
+	is "$(cat out/notes.md)" precious "the other file"
+}
 t_refused() {
 	script_lines 2
+	config 'deliver = { run = "true"; outputs = ["../x"]; };'
+	burst run
+	is "$STATUS" 2 "with a pattern that leads outside"
+	has err.txt 'burst.cfg:6: outputs: "../x" must be a path inside the tree'
+	config 'deliver = { run = "true"; env = ["A B"]; };'
+	burst run
+	is "$STATUS" 2 "with a variable that is none"
+	has err.txt "A B"
 	config 'deliver = { on = "cpu"; };'
 	burst run
 	is "$STATUS" 2 "without a command"
