@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "deliver_run.h"
 #include "launch.h"
 
 /* How long nothing happens to the pods of a client that is well. */
@@ -112,32 +113,44 @@ static bool has_ended(const struct run_row *run)
 	return strcmp(run->status, "running") && strcmp(run->status, "unreleased");
 }
 
-static int run_cancel(struct cmd_context *ctx, struct err *err)
+static int cancel(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
-	struct run_row row;
 	size_t count = 0;
 
-	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (run_open_pods(ctx, row->id, &count, err) < 0)
 		return -1;
-	if (run_open_pods(ctx, row.id, &count, err) < 0)
-		return -1;
-	if ((count || !has_ended(&row)) && run_is_alive(ctx, row.id)) {
-		if (wait_for_holder(ctx, row.id, err) < 0 || store_run(ctx->store, row.id, &row, err) < 0 ||
-		    run_open_pods(ctx, row.id, &count, err) < 0)
+	if ((count || !has_ended(row)) && run_is_alive(ctx, row->id)) {
+		if (wait_for_holder(ctx, row->id, err) < 0 || store_run(ctx->store, row->id, row, err) < 0 ||
+		    run_open_pods(ctx, row->id, &count, err) < 0)
 			return -1;
 	}
 	if (!count) {
-		if (!strcmp(row.status, "running")) {
-			run_end(&row, "interrupted");
-			store_put_run(ctx->store, &row, NULL);
+		if (!strcmp(row->status, "running")) {
+			run_end(row, "interrupted");
+			store_put_run(ctx->store, row, NULL);
 		}
-		fprintf(stderr, "run %s: %s; nothing of it bills\n", row.id, row.status);
+		fprintf(stderr, "run %s: %s; nothing of it bills\n", row->id, row->status);
 		return 0;
 	}
-	if (launch_release_run(ctx, &row, "interrupted", err) < 0)
+	if (launch_release_run(ctx, row, "interrupted", err) < 0)
 		return -1;
-	fprintf(stderr, "run %s: its %zu pod%s gone\n", row.id, count, count == 1 ? " is" : "s are");
+	fprintf(stderr, "run %s: its %zu pod%s gone\n", row->id, count, count == 1 ? " is" : "s are");
 	return 0;
+}
+
+/* A client ends its delivery with itself. Where it was killed, that one goes on, or has left a pod: it is what the run waits for. */
+static int run_cancel(struct cmd_context *ctx, struct err *err)
+{
+	struct run_row row, delivery;
+	struct err second;
+
+	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+		return -1;
+	bool had_ended = has_ended(&row);
+	int status = cancel(ctx, &row, err);
+	if (had_ended || !deliver_run_of(ctx, &row, &delivery) || has_ended(&delivery))
+		return status;
+	return cancel(ctx, &delivery, status < 0 ? &second : err) < 0 ? -1 : status;
 }
 
 const struct cmd cmd_cancel = {

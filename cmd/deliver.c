@@ -39,7 +39,7 @@ struct delivery {
 	char *config;
 	bool as_rendered; /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
-	char key[32], state[SHA256_HEX]; /* which job's it is, and what is delivered */
+	char key[DELIVER_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
 
 int deliver_check(const struct config *c, struct err *err)
@@ -227,13 +227,10 @@ static void find_code(struct delivery *d)
 static void know_state(struct delivery *d)
 {
 	const struct config *c = d->l->ctx->config;
-	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config_path(c) ? config_path(c) : "", config_job_name(c));
 	struct sha256 *h = sha256_new();
 	const char *run = section_text(d->conf, "run");
-	char hex[SHA256_HEX];
 
-	sha256_hex(identity, strlen(identity), hex);
-	snprintf(d->key, sizeof(d->key), "%.24s", hex);
+	deliver_run_key(config_path(c) ? config_path(c) : "", config_job_name(c), d->key);
 	sha256_add(h, run, strlen(run) + 1);
 	for (size_t i = 0; i < d->count; i++) {
 		sha256_add(h, d->outputs[i].name, strlen(d->outputs[i].name) + 1);

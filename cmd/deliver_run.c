@@ -33,6 +33,15 @@ bool deliver_run_is(const struct cmd_context *ctx, const char *config)
 	return key != NULL;
 }
 
+void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY])
+{
+	CLEANUP(free_text) char *identity = xasprintf("%s\n%s", config, job);
+	char hex[SHA256_HEX];
+
+	sha256_hex(identity, strlen(identity), hex);
+	snprintf(key, DELIVER_KEY, "%.24s", hex);
+}
+
 int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err)
 {
 	char name[64];
@@ -93,6 +102,22 @@ static bool find_parent(struct cmd_context *ctx, const struct run_row *run, stru
 
 	fact_name(name, "delivers", key ? key : "");
 	return key && store_fact(ctx->store, name, parent, sizeof(parent)) && store_run(ctx->store, parent, out, NULL) == 0;
+}
+
+bool deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
+{
+	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
+	struct run_row parent, *newest = NULL;
+	char key[DELIVER_KEY];
+	size_t count = 0;
+
+	deliver_run_key(run->config, run->job, key);
+	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
+	if (store_runs(ctx->store, config, false, 1, &newest, &count, NULL) < 0 || !count)
+		return false;
+	*out = *newest;
+	free(newest);
+	return find_parent(ctx, out, &parent) && !strcmp(parent.id, run->id);
 }
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
