@@ -146,9 +146,8 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	bool had_ended = has_ended(&row);
 	int status = cancel(ctx, &row, err);
-	if (had_ended || !deliver_run_of(ctx, &row, &delivery) || has_ended(&delivery))
+	if (!deliver_run_of(ctx, &row, &delivery) || has_ended(&delivery))
 		return status;
 	return cancel(ctx, &delivery, status < 0 ? &second : err) < 0 ? -1 : status;
 }
