@@ -476,7 +476,14 @@ static size_t read_absent(struct delivery *d)
 static int go(struct delivery *d, json_t **object, struct err *err)
 {
 	CLEANUP(free_text) char *absent = path_join(d->l->output_dir, DELIVER_ABSENT);
+	int number = engine_held_signal();
 
+	if (number) {
+		log_line(LOG_NOTE, "interrupted before the delivery: all outputs are home, and `burst resume` delivers them");
+		err_set(err, ERR_INTERRUPTED, "interrupted before the delivery");
+		err->signal = number;
+		return -1;
+	}
 	unlink(absent);
 	if (make_folder(d, err) < 0 || write_config(d, err) < 0 ||
 	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.id, d->state, err) < 0)

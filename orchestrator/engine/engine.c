@@ -155,6 +155,20 @@ void engine_let_signals_in(void)
 	signals_mask(SIG_UNBLOCK);
 }
 
+int engine_held_signal(void)
+{
+	static const struct timespec at_once = {0};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 3; i++) {
+		struct sigaction now;
+		if (sigaction(signal_numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			sigaddset(&set, signal_numbers[i]);
+	}
+	return MAX(sigtimedwait(&set, NULL, &at_once), 0);
+}
+
 static void signals_take(struct engine *e)
 {
 	signals.count = signals.seen = 0;
@@ -179,6 +193,13 @@ static void signals_give_back(const struct engine *e, bool for_good)
 	for (int i = 0; i < 3; i++)
 		sigaction(signal_numbers[i], for_good ? &deaf : &signals.was[i], NULL);
 	signals.loop = NULL;
+}
+
+/* One that came since the core has ended, while what needs no pod was done: it stops what would come now. */
+static void signals_pass_on(void)
+{
+	if (signals.seen < signals.count)
+		raise(signals.last);
 }
 
 static void signals_look(struct engine *e)
@@ -514,6 +535,8 @@ int engine_run(struct engine *e, struct err *err)
 	int status = err_exit_status(&s.err);
 	if (e->setup->job_ops)
 		write_end(e, &s, status);
+	if (status == 0 && e->setup->more_to_come)
+		signals_pass_on();
 	return status;
 }
 

@@ -63,6 +63,8 @@ struct engine *engine_new(const struct engine_setup *setup);
 void engine_hold_signals(void);
 /* What was held comes now: also after an engine_run() with more to come, which holds them at its end. */
 void engine_let_signals_in(void);
+/* While they are held: takes one that came, and gives its number; 0: none came. */
+int engine_held_signal(void);
 int engine_run(struct engine *e, struct err *err);
 void engine_free(struct engine *e);
 

@@ -313,6 +313,31 @@ t_client_dies_and_is_canceled() { # its delivery goes on, or is dead, too: it en
 	done
 }
 delivery_is_done() { [ "$(ledger "select status from run where job = 'e2e-deliver'")" = "done" ] && no_processes; }
+pods_are_gone() { [ "$(ledger "select count(*) from pod where state <> 'gone'")" = 0 ]; }
+t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then nothing is rented for a delivery, either
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	JOB='join = { loudness = -16.0; };' delivering 'echo delivered >'"$T"'/upload'
+	mkdir bin
+	printf '#!/bin/sh\n: >%s/joining\nuntil [ -e %s/on ]; do sleep 0.1; done\nexit 1\n' "$T" "$T" >bin/ffmpeg
+	chmod +x bin/ffmpeg
+	PATH=$T/bin:$PATH burst_bg run --json
+	wait_for 60 "the joining" [ -e joining ]
+	wait_for 20 "the end of its pod" pods_are_gone
+	sleep 0.5
+	kill -TERM "$PID"
+	sleep 0.3
+	: >on
+	burst_wait
+	is "$STATUS" 143 "exit status ($(tail -n 3 err.txt))"
+	is "$(json .status)" interrupted status
+	has err.txt "interrupted before the delivery: all outputs are home, and \`burst resume\` delivers them"
+	is "$(runs)" 1 runs
+	[ ! -e upload ] || complain "it was delivered"
+	burst resume
+	is "$STATUS" 0 "exit status of resume ($(tail -n 3 err.txt))"
+	is "$(cat upload)" delivered "what was delivered then"
+}
 t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delivers nothing
 	script_lines 4
 	delivering 'exit 7'
