@@ -20,10 +20,13 @@ static int64_t still_to_come(const struct core *c, const struct core_pod *p)
 }
 
 /* Until when it has cost something (boot clock). One that was not seen since its own end has ended itself by then, as it was reckoned
- * to: after a day away nothing is taken from the others for it. */
+ * to: after a day away nothing is taken from the others for it. Where its vendor cannot be told to end it, it cannot tell it, either. */
 static int64_t billed_by_now(const struct core *c, const struct core_pod *p)
 {
-	return MIN(c->now, MAX(p->hard_end_ms + p->cut_ms + SELF_END_MS, p->there_at));
+	int64_t own_end = p->hard_end_ms + p->cut_ms;
+	bool untold = p->phase == POD_RELEASING && (p->tries || c->now < own_end + PAST_HARD_END_MS);
+
+	return untold ? c->now : MIN(c->now, MAX(own_end + SELF_END_MS, p->there_at));
 }
 
 /* What has been spent, and what living pods can still cost if nobody ever touches them again. */
@@ -37,6 +40,18 @@ int64_t budget_committed(const struct core *c)
 			sum += money_for(p->price_microusd_h, billed_by_now(c, p) - p->create_at + still_to_come(c, p));
 	}
 	return sum;
+}
+
+bool budget_is_known(const struct core *c)
+{
+	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		const struct vendor *v = &c->vendors[p->provider];
+		if (p->adopted && pod_may_bill(p) && c->now > p->hard_end_ms + p->cut_ms && v->listed_at < c->began_at &&
+		    v->list_failures < LIST_FAILURES_MAX)
+			return false;
+	}
+	return true;
 }
 
 /* Long enough for a pod to come up, if it takes as long as the newest did, and to be given work before it is drained. */

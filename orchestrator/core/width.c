@@ -295,7 +295,7 @@ static void widen(struct core *c)
 	int64_t again_at;
 	struct err err;
 
-	if (core_reads_old(c))
+	if (core_reads_old(c) || !budget_is_known(c))
 		return;
 	while (active < width_now(c)) {
 		if (active && !worth_another(c, working))

@@ -3059,6 +3059,63 @@ static void test_one_that_ended_itself_shortens_no_other(void **state)
 	tear_down(&b);
 }
 
+static void adopt_of_four_hours(struct bench *b, int64_t end) /* at $1.20, to end itself then */
+{
+	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1200000, .create_at = b->now - 4 * HOUR,
+			     .rented_at = b->now - 4 * HOUR, .hard_end_ms = end, .hard_end_s = (WALL_MS + end) / 1000};
+
+	b->conf.max_cost_microusd = 10000000;
+	b->conf.wait_ms = 10 * HOUR;
+	b->core = core_new(&b->conf, b->segments, b->count);
+	core_adopt(b->core, &p);
+	tell(b, (struct event){.type = EV_START});
+}
+
+/* An outage: nobody can end it, not it itself either, and what it costs meanwhile is nobody else's. */
+static void test_what_cannot_be_ended_is_paid_for(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.now += 24 * HOUR;
+	adopt_of_four_hours(&b, b.now + MINUTE);
+	list_running(&b, 0);
+	for (int64_t until = b.now + 3 * HOUR; b.now < until;) {
+		if (pod(&b, 0)->phase == POD_RELEASING)
+			tell_err(&b, EV_RELEASED, 0, ERR_TRANSIENT);
+		wait_ms(&b, 10 * SECOND);
+	}
+	check_phase(&b, "after hours", 0, POD_RELEASING);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	int64_t left = (10 - 7 * 1.2) * 3600;
+	assert_in_range((pod(&b, 1)->hard_end_ms - b.now) / 1000, left - 60, left); /* at $1 */
+	tear_down(&b);
+}
+
+/* Its container may never have run, and so not ended it: nothing is rented on the guess that it has. */
+static void test_nothing_is_rented_unseen(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.now += 24 * HOUR;
+	adopt_of_four_hours(&b, b.now - 3 * HOUR);
+	tell_err(&b, EV_LISTED, 0, ERR_TRANSIENT);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	wait_ms(&b, 10 * SECOND);
+	assert_int_equal(did(&b, ACT_RENT, -1), 0);
+	list_running(&b, 0); /* it is there: 4.80 are spent, and are growing */
+	assert_int_equal(did(&b, ACT_RENT, -1), 1);
+	assert_in_range((pod(&b, 1)->hard_end_ms - b.now) / 1000, 5 * 3600, 52 * 360);
+	tear_down(&b);
+}
+
 /* ... which is not held against what it finished: that comes home first. */
 static void test_lower_price_for_a_pod_taken_over(void **state)
 {
@@ -3396,6 +3453,8 @@ int main(void)
 		cmocka_unit_test(test_caps_end_the_run),
 		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
 		cmocka_unit_test(test_one_that_ended_itself_shortens_no_other),
+		cmocka_unit_test(test_what_cannot_be_ended_is_paid_for),
+		cmocka_unit_test(test_nothing_is_rented_unseen),
 		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
 		cmocka_unit_test(test_found_gone_the_next_day),
 		cmocka_unit_test(test_signals),
