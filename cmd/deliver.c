@@ -66,9 +66,9 @@ int deliver_check_output(const struct launch *l, struct err *err)
 		return 0;
 	if (manifest_read(l->output_dir, false, &m, err) < 0)
 		return -1;
+	const char *const *also = m.present && l->setup.job_ops->finish_names ? l->setup.job_ops->finish_names(l->setup.job) : NULL;
 	char **patterns = job_texts(conf, "outputs");
-	int result = foreign_check(l->output_dir, (const char *const *)patterns, &m,
-				   m.present ? l->setup.job_ops->finish_names : NULL, err);
+	int result = foreign_check(l->output_dir, (const char *const *)patterns, &m, also, err);
 	job_texts_free(patterns);
 	return result;
 }
@@ -529,17 +529,10 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 /* Of the last delivery, which may have been an earlier call of ours. */
 static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, struct err *err)
 {
-	CLEANUP(free_text) char *state = realpath(d->l->ctx->state_dir, NULL);
-	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : "", d->key);
-	struct run_row *run = NULL;
-	size_t found = 0;
+	struct run_row run;
 
 	*count = 0;
-	if (store_runs(d->l->ctx->store, config, false, 1, &run, &found, err) < 0)
-		return -1;
-	int status = found ? store_pods(d->l->ctx->store, run->id, false, pods, count, err) : 0;
-	free(run);
-	return status;
+	return deliver_run_newest(d->l->ctx, d->key, &run) ? store_pods(d->l->ctx->store, run.id, false, pods, count, err) : 0;
 }
 
 static bool is_delivered(const struct manifest_entry *e, const struct pod_row *pods, size_t count)
@@ -608,6 +601,17 @@ static int mend_manifest(struct delivery *d, struct err *err)
 	return status < 0 ? -1 : manifest_rewrite(l->output_dir, &lines, err);
 }
 
+/* Whose client was killed goes on for itself, with what was rendered then: what it has begun with is not taken from it. */
+static int may_go(struct delivery *d, struct err *err)
+{
+	struct run_row newest;
+
+	if (deliver_run_newest(d->l->ctx, d->key, &newest) && run_is_alive(d->l->ctx, newest.id))
+		return err_set(err, ERR_BUSY, "all outputs are home, but run %s still delivers earlier ones (see `burst attach %s`); "
+			       "`burst run` delivers these when it has ended", newest.id, newest.id);
+	return deliver_check_output(d->l, err) < 0 ? err_wrap(err, "all outputs are home, and nothing was delivered") : 0;
+}
+
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
 	CLEANUP(delivery_free) struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
@@ -626,7 +630,7 @@ int deliver(struct launch *l, json_t **object, struct err *err)
 	bool already = deliver_run_went_well(l->ctx->store, d.key, d.state);
 	if (!already)
 		find_code(&d);
-	int status = already ? 0 : go_until_all_is_there(&d, object, err);
+	int status = already ? 0 : may_go(&d, err) < 0 ? -1 : go_until_all_is_there(&d, object, err);
 	struct err why;
 	if (mend_manifest(&d, &why) < 0)
 		log_line(LOG_WARN, "manifest.jsonl: what was rendered stands there as \"former\" until the next run: %s", why.msg);

@@ -104,20 +104,27 @@ static bool find_parent(struct cmd_context *ctx, const struct run_row *run, stru
 	return key && store_fact(ctx->store, name, parent, sizeof(parent)) && store_run(ctx->store, parent, out, NULL) == 0;
 }
 
-bool deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
+bool deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out)
 {
 	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
-	struct run_row parent, *newest = NULL;
-	char key[DELIVER_KEY];
+	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
+	struct run_row *newest = NULL;
 	size_t count = 0;
 
-	deliver_run_key(run->config, run->job, key);
-	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
 	if (store_runs(ctx->store, config, false, 1, &newest, &count, NULL) < 0 || !count)
 		return false;
 	*out = *newest;
 	free(newest);
-	return find_parent(ctx, out, &parent) && !strcmp(parent.id, run->id);
+	return true;
+}
+
+bool deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
+{
+	struct run_row parent;
+	char key[DELIVER_KEY];
+
+	deliver_run_key(run->config, run->job, key);
+	return deliver_run_newest(ctx, key, out) && find_parent(ctx, out, &parent) && !strcmp(parent.id, run->id);
 }
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)

@@ -9,6 +9,8 @@ bool deliver_run_is(const struct cmd_context *ctx, const char *config);
 enum { DELIVER_KEY = 32 };
 /* Of a job, by the path of its config and its name, what its deliveries go by: STATE/jobs/KEY.cfg. */
 void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY]);
+/* The newest delivery that goes by it; false: there is none. */
+bool deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out);
 /* The newest delivery of what this run has rendered, over or not; false: there is none. */
 bool deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out);
 /* Of the delivery that goes by this key: it begins now, for this run ("": for none), with these outputs. */

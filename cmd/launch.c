@@ -227,7 +227,8 @@ int launch_look_at_job(struct launch *l, struct err *err)
 
 	if (read_whole_job(l, err) < 0 || launch_check_output(l, err) < 0)
 		return -1;
-	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 && deliver_check_output(l, err) == 0)
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
+	    (!launch_open_segments(l) || deliver_check_output(l, err) == 0))
 		return 0;
 	/* a file that came after the manifest was read is a living run's, and nobody else's */
 	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))
@@ -557,41 +558,75 @@ static int by_row_id(const void *a, const void *b)
 	return strcmp(((const struct segment_row *)a)->id, ((const struct segment_row *)b)->id);
 }
 
-int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
+static struct segment_row *row_of(struct segment_row *rows, size_t count, const struct segment *segment)
+{
+	struct segment_row wanted = {0};
+
+	COPY_TEXT(wanted.id, segment->id);
+	return count ? bsearch(&wanted, rows, count, sizeof(*rows), by_row_id) : NULL;
+}
+
+/* What is open again is so by the ledger, too: this life may end before it is safe anew. */
+static int recall(struct launch *l, struct segment_row *rows, size_t count, struct err *err)
+{
+	const struct job_ops *ops = l->setup.job_ops;
+	struct segment_result *results = l->setup.results;
+	size_t segments, again = 0;
+	const struct segment *list = ops->segments(l->setup.job, &segments);
+
+	for (size_t k = 0; k < segments; k++) {
+		const struct segment_row *row = row_of(rows, count, &list[k]);
+		if (!row || row->state != SEGMENT_ROW_SAFE || strcmp(row->key, list[k].key))
+			continue;
+		COPY_TEXT(results[k].attempt, row->attempt);
+		COPY_TEXT(results[k].sha256, row->sha256);
+		results[k].seconds = row->seconds;
+		results[k].tries = row->tries;
+	}
+	if (ops->recall(l->setup.job, results, err) < 0)
+		return -1;
+	for (size_t k = 0; k < segments; k++) {
+		struct segment_row *row = row_of(rows, count, &list[k]);
+		if (!row || row->state != SEGMENT_ROW_SAFE || results[k].state == SEGMENT_SAFE)
+			continue;
+		row->state = SEGMENT_ROW_FAILED;
+		COPY_TEXT(row->reason, "what it brought was changed or removed");
+		again++;
+		if (store_put_segments(l->ctx->store, row, 1, err) < 0)
+			return -1;
+	}
+	if (again)
+		log_line(LOG_NOTE, "%zu of the command's segments run again: what they brought was changed or removed", again);
+	return 0;
+}
+
+static int recall_segments(struct launch *l, struct err *err)
 {
 	struct segment_row *rows = NULL;
 	size_t count = 0, segments = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
 
+	if (store_segments(l->ctx->store, l->run.id, &rows, &count, err) < 0)
+		return -1;
+	if (count)
+		qsort(rows, count, sizeof(*rows), by_row_id);
+	for (size_t k = 0; k < segments; k++)
+		if (row_of(rows, count, &list[k])) /* what this very run rendered is not "cached" */
+			l->setup.results[k].cached = false;
+	l->setup.conf.canary = l->setup.conf.canary && !count;
+	int status = l->setup.job_ops->recall ? recall(l, rows, count, err) : 0;
+	free(rows);
+	return status;
+}
+
+int launch_resume(struct launch *l, const struct run_row *run, struct err *err)
+{
 	l->run = *run;
 	conf_from_config(l);
 	engine_hold_signals();
 	if (take_run(l, RUN_CLIENT, err) < 0 || check_keys(l, err) < 0 || run_flags_write(l->ctx, l->run_dir, err) < 0 ||
-	    take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0)
+	    take_over_pods(l, err) < 0 || adopt_providers(l, err) < 0 || recall_segments(l, err) < 0)
 		return -1;
-	/* what this very run rendered is not "cached" */
-	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
-	if (store_segments(l->ctx->store, run->id, &rows, &count, err) < 0)
-		return -1;
-	if (count)
-		qsort(rows, count, sizeof(*rows), by_row_id);
-	for (size_t k = 0; k < segments && count; k++) {
-		struct segment_row wanted = {0};
-		COPY_TEXT(wanted.id, list[k].id);
-		const struct segment_row *row = bsearch(&wanted, rows, count, sizeof(*rows), by_row_id);
-		struct segment_result *result = &l->setup.results[k];
-		if (!row)
-			continue;
-		result->cached = false;
-		if (l->setup.job_ops->recall && row->state == SEGMENT_ROW_SAFE && !strcmp(row->key, list[k].key)) {
-			COPY_TEXT(result->attempt, row->attempt);
-			result->seconds = row->seconds;
-			result->tries = row->tries;
-		}
-	}
-	free(rows);
-	if (l->setup.job_ops->recall && l->setup.job_ops->recall(l->setup.job, l->setup.results, err) < 0)
-		return -1;
-	l->setup.conf.canary = l->setup.conf.canary && !count;
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
 	l->run.detached = false; /* its pods are ours to keep alive, and to be settled should we die */
@@ -1147,7 +1182,7 @@ static void line_in_between(void)
 	progress_clear(shown);
 }
 
-/* A delivery that went well is not done again because nobody is sure of its pod. */
+/* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted out while it was given back. */
 static void keep_what_went_well(struct launch *l)
 {
 	struct err none;
@@ -1177,7 +1212,7 @@ int launch_run(struct launch *l)
 	launch_say_suspects(l);
 	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
-	else if (status == 9)
+	else if (status == 9 || status > 128)
 		keep_what_went_well(l);
 	engine_let_signals_in();
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)

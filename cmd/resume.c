@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "deliver.h"
 #include "deliver_run.h"
 #include "launch.h"
 #include "output.h"
@@ -17,12 +16,11 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 {
 	struct launch l;
 
+	ctx->overwrite = ctx->overwrite || opt_has(ctx, "force");
 	launch_init(&l, ctx);
 	int status = launch_check_width(&l, err);
 	if (status == 0)
 		status = launch_load_job(&l, err);
-	if (status == 0)
-		status = deliver_check_output(&l, err);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)
@@ -168,6 +166,7 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0},
 };
 

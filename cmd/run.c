@@ -253,7 +253,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	int status = launch_check_width(&l, err);
 	if (status == 0)
 		status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_job(&l, err);
-	if (status == 0 && !opt_has(ctx, "dry-run"))
+	if (status == 0 && !opt_has(ctx, "dry-run") && launch_open_segments(&l))
 		status = deliver_check_output(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);

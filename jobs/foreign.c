@@ -7,14 +7,14 @@
 #include "base/path.h"
 #include "base/pattern.h"
 
-enum { DEPTH_MAX = 32, FILES_MAX = 200000 };
+enum { DEPTH_MAX = 32 };
 
 struct search {
 	const char *dir;
 	const char *const *patterns, *const *also;
 	const struct manifest *manifest;
 	char *foreign; /* the first one */
-	size_t more, seen;
+	size_t more;
 };
 
 static bool is_among(const char *const *names, const char *name)
@@ -25,12 +25,24 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
+/* What joining leaves where it was killed. */
+static bool is_left_over(const char *path)
+{
+	static const char *const begun[] = {".joined.", "joined.srt.tmp-", "joined.vtt.tmp-", "chapters.txt.tmp-"};
+
+	for (size_t i = 0; i < ARRAY_LEN(begun); i++)
+		if (!strncmp(path, begun[i], strlen(begun[i])))
+			return true;
+	return false;
+}
+
 static int look_at_file(struct search *search, const char *path, struct err *err)
 {
 	const struct manifest_entry *entry;
 	bool absent;
 
-	if (!pattern_match_any(search->patterns, path) || !path_may_be_output(path) || is_among(search->also, path))
+	if (!pattern_match_any(search->patterns, path) || !path_may_be_output(path) || is_left_over(path) ||
+	    is_among(search->also, path))
 		return 0;
 	if (manifest_match(search->manifest, search->dir, path, NULL, &entry, &absent, err) < 0)
 		return -1;
@@ -51,9 +63,6 @@ static int look_at(struct search *search, const char *below, const char *name, i
 
 	if (lstat(full, &st) < 0)
 		return 0;
-	if (++search->seen > FILES_MAX)
-		return err_set(err, ERR_CONFIG, "output folder %s: more than %d files are in it; name another one", search->dir,
-			       FILES_MAX);
 	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err) : look_at_file(search, path, err);
 }
 

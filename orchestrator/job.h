@@ -111,8 +111,8 @@ struct job_ops {
 	 * folder to be there. Called before any renting. */
 	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
 	/* For jobs whose find_cached() finds nothing, since they are done anew by each run; NULL for others. When a run is resumed,
-	 * results[i].attempt names the attempt by which it was safe ("": it was not): fills results[i] where all that it brought is
-	 * still in the output folder, and forgets that attempt where it is not. */
+	 * results[i].attempt names the attempt by which it was safe ("": it was not), and .sha256 is not "" where it brought a file:
+	 * fills results[i] where all that it brought is still in the output folder, and forgets that attempt where it is not. */
 	int (*recall)(struct job *job, struct segment_result *results, struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
 	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
@@ -124,9 +124,9 @@ struct job_ops {
 	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
 	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */
 	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes, struct err *err);
-	/* What finish() may write beside the manifest, names in the output folder, NULL-terminated. In a folder with a manifest they
-	 * are ours. NULL: nothing. */
-	const char *const *finish_names;
+	/* What finish() writes beside the manifest: names in the output folder, NULL-terminated, the job's. In a folder with a manifest
+	 * they are ours. NULL: nothing. */
+	const char *const *(*finish_names)(struct job *job);
 };
 
 extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-terminated */

@@ -172,24 +172,28 @@ static size_t segment_of(const struct job *job, const char *id, size_t guess)
 	return job->count;
 }
 
-/* Is the newest line of a file of this attempt's, and the file another one by now, or gone? */
+/* A line of this attempt's: is its file another one by now, or gone? */
 static int is_missing(const struct job *job, const struct manifest *m, const struct manifest_entry *line,
-		      const char *attempt, bool *missing, struct err *err)
+		      bool *missing, struct err *err)
 {
-	CLEANUP(json_decref) json_t *json = manifest_entry_json(line);
 	const struct manifest_entry *entry;
 	bool absent;
 
-	*missing = false;
-	if (strcmp(jsonx_text(json, "attempt", ""), attempt))
-		return 0;
 	if (manifest_match(m, job->output, line->file, line->key, &entry, &absent, err) < 0)
 		return -1;
 	*missing = !entry || strcmp(entry->sha256, line->sha256);
 	return 0;
 }
 
-/* Within a run what is safe is not run again. */
+static bool is_of(const struct manifest_entry *line, const char *attempt)
+{
+	CLEANUP(json_decref) json_t *json = manifest_entry_json(line);
+
+	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
+}
+
+/* Within a run what is safe is not run again: each file that it brought has a line, and is still that line's. A folder that was
+ * moved away has no lines, and where somebody else has written the file since, the newest line is his. */
 static int command_recall(struct job *job, struct segment_result *results, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
@@ -197,20 +201,30 @@ static int command_recall(struct job *job, struct segment_result *results, struc
 
 	if (manifest_read(job->output, true, &m, err) < 0)
 		return -1;
+	bool *brought = xcalloc(job->count + 1, sizeof(*brought));
+	int status = 0;
 	for (size_t i = 0; i < job->count; i++)
 		results[i].state = results[i].attempt[0] ? SEGMENT_SAFE : SEGMENT_OPEN;
-	for (size_t i = 0; i < m.count; i++) {
+	for (size_t i = 0, latest = 0; i < m.count && status == 0; i++) {
 		const struct manifest_entry *line = m.by_file[i];
-		bool missing;
+		bool missing = false;
+		latest = manifest_is_latest(&m, i) ? i : latest;
 		s = segment_of(job, line->id, s);
-		if (!manifest_is_latest(&m, i) || s == job->count || results[s].state != SEGMENT_SAFE)
+		if (s == job->count || results[s].state != SEGMENT_SAFE || !is_of(line, results[s].attempt))
 			continue;
-		if (is_missing(job, &m, line, results[s].attempt, &missing, err) < 0)
-			return -1;
+		brought[s] = true;
+		if (latest == i)
+			status = is_missing(job, &m, line, &missing, err);
+		else
+			missing = !is_of(m.by_file[latest], results[s].attempt);
 		if (missing)
 			results[s] = (struct segment_result){.state = SEGMENT_OPEN};
 	}
-	return 0;
+	for (size_t i = 0; i < job->count; i++)
+		if (results[i].state == SEGMENT_SAFE && results[i].sha256[0] && !brought[i])
+			results[i] = (struct segment_result){.state = SEGMENT_OPEN};
+	free(brought);
+	return status;
 }
 
 /* What a command writes is its own affair; the file must only be there. */

@@ -79,6 +79,7 @@ struct job {
 	struct check_limits check;
 	bool join;
 	struct join_options join_as;
+	const char *joined_names[5]; /* what it writes; NULL ends them */
 };
 
 static char *copy_or_null(const char *text)
@@ -277,6 +278,21 @@ static const char *shown_path(const char *path, const char *base_dir)
 		       : path;
 }
 
+static void name_joined(struct job *job)
+{
+	size_t n = 0;
+
+	if (!job->join)
+		return;
+	job->joined_names[n++] = "joined.wav";
+	if (job->join_as.subtitles) {
+		job->joined_names[n++] = "joined.srt";
+		job->joined_names[n++] = "joined.vtt";
+	}
+	if (job->script.chapter_count)
+		job->joined_names[n++] = "chapters.txt";
+}
+
 static int check_reserved(const struct job *job, struct err *err)
 {
 	for (size_t i = 0; job->join && i < job->segments.count; i++)
@@ -386,6 +402,7 @@ static int tts_load(struct job **out, const struct job_setup *setup, struct err 
 	read_join(job, conf);
 	if (check_reserved(job, err) < 0)
 		return -1;
+	name_joined(job);
 	fill_needs(job, conf);
 	*out = TAKE(job);
 	return 0;
@@ -417,12 +434,15 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 			 spoken->options);
 }
 
-static const char *const joined_names[] = {"joined.wav", "joined.srt", "joined.vtt", "chapters.txt", NULL};
+static const char *const *tts_finish_names(struct job *job)
+{
+	return job->joined_names;
+}
 
 /* In a folder without a manifest they can only be somebody else's. */
 static int check_joined_names(const struct job *job, const struct manifest *m, struct err *err)
 {
-	for (const char *const *name = joined_names; job->join && !m->present && *name; name++) {
+	for (const char *const *name = job->joined_names; !m->present && *name; name++) {
 		CLEANUP(free_text) char *path = path_join(job->output, *name);
 		if (path_exists(path))
 			return err_set(err, ERR_CONFIG,
@@ -592,5 +612,5 @@ const struct job_ops job_tts = {
 	.check = tts_check,
 	.record = tts_record,
 	.finish = tts_finish,
-	.finish_names = joined_names,
+	.finish_names = tts_finish_names,
 };

@@ -1152,7 +1152,7 @@ brought() { # what each of them wrote, in short
 t_what_is_safe_of_a_command_is_not_run_again() { # by whoever resumes its run; what is gone is
 	mkdir code
 	cat >burst.cfg <<-'E'
-		provider = "local"; pods = 3; code = { path = "code"; };
+		provider = "local"; pods = 3; code = { path = "code"; }; providers = { local = { price_per_hour = 0.69; }; };
 		job = { name = "t"; type = "command"; outputs = ["*.txt"]; output = "out";
 			run = "[ $BURST_INDEX != 1 ] || [ -e ok ] || exit 4; [ $BURST_INDEX = 2 ] || head -c 16 /dev/urandom >$BURST_INDEX.txt"; };
 	E
@@ -1177,6 +1177,18 @@ t_what_is_safe_of_a_command_is_not_run_again() { # by whoever resumes its run; w
 	is "$STATUS" 0 "resumed without a file: exit status ($(tail -n 2 err.txt))"
 	is "$(brought | wc -w) $(brought | cut -d ' ' -f 2)" "2 $second" "the other one"
 	is "$(json '.pods | length')" $((pods + 2)) "pods, with the one for what was gone"
+	local went
+	for went in "mv out out.before" "rm -r out" "rm out/0.txt"; do
+		ledger "update run set status = 'partial' where id = '$run'"
+		$went
+		if [ "$went" = "rm out/0.txt" ]; then # and the first one that resumes gets nowhere
+			burst resume "$run" --max-cost 0.000001
+			is "$STATUS" 5 "resumed with too little ($(tail -n 2 err.txt))"
+		fi
+		burst resume "$run" --max-cost 1
+		is "$STATUS" 0 "resumed after $went: exit status ($(tail -n 2 err.txt))"
+		is "$(brought | wc -w)" 2 "files after $went"
+	done
 }
 t_a_log_beside_the_code() { # `burst run -v >log 2>&1` in the folder that travels: what is written meanwhile does not
 	mkdir code

@@ -452,8 +452,11 @@ t_a_file_of_ones_own_stays() { # that it would write over; what earlier runs mad
 	burst run
 	is "$STATUS" 0 "exit status with what the last one brought ($(tail -n 3 err.txt))"
 	is "$(cat out/all.txt)" 4 "what was delivered then"
-	script_lines 5
+	echo left >out/.joined.loud.wav # by a joining that was killed
 	echo precious >out/all.txt
+	burst run
+	is "$STATUS" 0 "exit status where nothing is to be delivered ($(tail -n 3 err.txt))"
+	script_lines 5
 	burst run
 	is "$STATUS" 2 "exit status where what was delivered was changed"
 	is "$(cat out/all.txt)" precious "the file"
@@ -461,6 +464,44 @@ t_a_file_of_ones_own_stays() { # that it would write over; what earlier runs mad
 	is "$STATUS" 0 "exit status with --force ($(tail -n 3 err.txt))"
 	is "$(cat out/all.txt)" 5 "what was delivered with --force"
 	is "$(cat out/notes.md)" precious "the other file"
+}
+a_pod_is_rented() { [ "$(ledger 'select count(*) from pod' 2>/dev/null)" = 1 ]; }
+t_a_file_that_came_meanwhile_stays() { # while it was rendered: all is home, and nothing delivered
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'echo delivered >joined.wav' 'outputs = ["joined.wav"];' # nothing is joined: it is one's own
+	burst_bg run
+	wait_for 60 "a pod" a_pod_is_rented
+	echo precious >out/joined.wav
+	burst_wait
+	is "$STATUS" 2 "exit status ($(tail -n 3 err.txt))"
+	has err.txt "all outputs are home, and nothing was delivered: $T/out/joined.wav is there"
+	is "$(runs) $(wavs)" "1 3" "runs, and files rendered"
+	burst resume
+	is "$STATUS" 2 "exit status of resume"
+	is "$(cat out/joined.wav)" precious "the file"
+	burst resume --force
+	is "$STATUS" 0 "exit status of resume --force ($(tail -n 3 err.txt))"
+	is "$(cat out/joined.wav)" delivered "what was delivered"
+}
+t_another_render_while_it_goes_on() { # that of a client which was killed: each is delivered, once
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	delivering 'ls \"$BURST_OUTPUTS\" | grep -c wav >>'"$T"'/uploads; until [ -e '"$T"'/now ]; do sleep 0.1; done'
+	burst_bg run
+	wait_for 60 "the delivery" [ -e uploads ]
+	kill -KILL "$PID"
+	burst_wait
+	script_lines 5
+	burst run --output out2
+	is "$STATUS" 7 "exit status of the other ($(tail -n 3 err.txt))"
+	has err.txt "all outputs are home, but run"
+	is "$(find out2 -name '*.wav' | wc -l)" 5 "files of the other"
+	: >now
+	wait_for 60 "its end" delivery_is_done
+	burst run --output out2
+	is "$STATUS" 0 "exit status then ($(tail -n 3 err.txt))"
+	is "$(tr '\n' ' ' <uploads)" "3 5 " "what was delivered"
 }
 t_refused() {
 	script_lines 2

@@ -480,6 +480,22 @@ c_its_delivery_ended_with_9() { # and had gone well: it is not done again
 	is "$(cat out/delivered)" "$(cat was)" "what was delivered"
 	is "$(ledger 'select count(*) from run')" 2 "runs"
 }
+c_its_delivery_is_interrupted_after_it_went_well() { # while its pod is given back: it is not done again
+	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["delivered"]; };'
+	burst_bg run --json
+	wait_for 60 "its delivery" grep -q "delivering" err.txt
+	rp_fault F16 '"way":"lingers","ms":8000'
+	wait_for 60 "what it brings" [ -e out/delivered ]
+	sleep 1
+	kill -TERM "$PID"
+	burst_wait
+	is "$STATUS $(json .status)" "143 interrupted" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	cp out/delivered was
+	burst resume --json
+	is "$STATUS $(json .status)" "0 done" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cat out/delivered)" "$(cat was)" "what was delivered"
+	is "$(ledger 'select count(*) from run')" 2 "runs"
+}
 c_ended_with_9_and_could_not_join() {
 	rp_fault F16 '"times":-1'
 	script_lines 6
