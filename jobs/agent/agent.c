@@ -991,9 +991,13 @@ static int copy_tree(int from, int to, struct copying *c)
 	bool files_too = (int)hash_pick(c->path, (uint32_t)c->of) == c->mine;
 	int failed = 0;
 	struct dirent *e;
-	while (!failed && (e = readdir(d)))
+	while (!failed && (errno = 0, e = readdir(d)))
 		if (strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
 			failed = copy_entry(from, to, e, c, files_too) < 0;
+	if (!failed && errno) { /* the list ended before its end */
+		failed = 1;
+		c->lost = c->lost || errno == ENOENT || errno == ESTALE;
+	}
 	int saved = errno;
 	closedir(d);
 	errno = saved;
@@ -5382,11 +5386,11 @@ static int copy_tree_wide(int from, int to, enum copy_how how)
  * nothing that the base should have had: one that lost something meanwhile, or was removed under its name, is as good as none. */
 static int tree_from_base(int dir, const char *base, int root)
 {
-	struct stat st;
+	struct stat was, st;
 	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int result = from >= 0 ? copy_tree_wide(from, root, COPY_LINKS) : errno == ENOENT ? COPY_LOST : COPY_FAILED;
 	int saved = errno;
-	if (!result && fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 || was.st_ino != st.st_ino))
 		result = COPY_LOST;
 	close_fd(&from);
 	errno = saved;

@@ -15,6 +15,19 @@ int agent_main(int argc, char **argv);
 
 #include "pattern_cases.h"
 
+/* In place of the C library's: the one that comes after so many fails. 0: none. */
+static int readdir_fails_in;
+static int readdir_errno;
+
+struct dirent *readdir(DIR *d)
+{
+	if (readdir_fails_in && --readdir_fails_in == 0) {
+		errno = readdir_errno;
+		return NULL;
+	}
+	return (struct dirent *)readdir64(d);
+}
+
 /* In place of the C library's: fails so often first. */
 static int pread_fails;
 static int pread_errno;
@@ -454,6 +467,32 @@ static void copied_in_parts_while_folders_come(void **state)
 	remove_at(AT_FDCWD, to_path);
 }
 
+/* As a network's file system may: what is not listed would be missing from the copy for good. */
+static void copied_from_a_list_that_fails(void **state)
+{
+	(void)state;
+	char from_path[64], to_path[64];
+	int from = make_root(from_path);
+	make_folder_with_a_file(from, "d");
+	make_folder_with_a_file(from, "d/e");
+	for (int at = 1; at < 40; at++) {
+		for (int gone = 0; gone < 2; gone++) {
+			struct copying c = { .how = COPY_LINKS, .of = 1 };
+			int to = make_root(to_path);
+			readdir_fails_in = at;
+			readdir_errno = gone ? ENOENT : EIO;
+			int result = copy_tree(from, to, &c);
+			assert_int_equal(result, readdir_fails_in ? 0 : -1); /* there are not so many */
+			assert_int_equal(c.lost, !readdir_fails_in && gone);
+			readdir_fails_in = 0;
+			close(to);
+			remove_at(AT_FDCWD, to_path);
+		}
+	}
+	close(from);
+	remove_at(AT_FDCWD, from_path);
+}
+
 static void tar_hostile(void **state)
 {
 	(void)state;
@@ -682,7 +721,8 @@ int main(void)
 		cmocka_unit_test(safe_is_what_burst_calls_safe),
 		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
 		cmocka_unit_test(environment_as_shells_quote_it),
-		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(tar_hostile),
+		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(copied_from_a_list_that_fails),
+		cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
 		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(lanes_end_with_their_sender),
 		cmocka_unit_test(sent_from_a_volume_that_fails), cmocka_unit_test(wav_true_lengths),
