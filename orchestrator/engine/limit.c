@@ -165,11 +165,20 @@ static void take_state(struct limit_window *w, const char *item, size_t len, con
 	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
+/* By the vendor's own word. */
+static bool is_used_up(const struct limits *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->windows[i].quota && l->windows[i].said && l->windows[i].left <= 0)
+			return true;
+	return false;
+}
+
 /* There is room for releases, whatever was said before it was sent. */
 static bool accepted_release(const struct limits *l, const struct reply *reply, const struct limit_call *call)
 {
 	return call->class == CALL_RELEASE && !reply->failed && reply->status < 500 && reply->status != 429 &&
-	       !reply->grpc_status && call->sent_ms >= l->refused_at_ms && call->now_ms < l->refused_until_ms;
+	       !reply->grpc_status && call->sent_ms >= l->refused_at_ms && (call->now_ms < l->refused_until_ms || is_used_up(l));
 }
 
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call)
@@ -179,8 +188,10 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 	if (reply->failed)
 		return;
-	if (accepted_release(l, reply, call))
-		l->refused_until_ms = now_ms;
+	if (accepted_release(l, reply, call)) {
+		l->refused_until_ms = MIN(l->refused_until_ms, now_ms);
+		l->released_ms = 0; /* one at a time, and each that is accepted lets the next one through */
+	}
 	if (reply_header(reply, "RateLimit-Policy", text, sizeof(text)))
 		each_item(l, text, call, take_policy);
 	if (reply_header(reply, "RateLimit", text, sizeof(text)))

@@ -248,6 +248,28 @@ static void an_accepted_release_opens_the_way(void **state)
 	}
 }
 
+/* ... also beyond a window that is used up by the vendor's own word, where it takes them all the same: each the next one. */
+static void an_accepted_release_opens_the_way_beyond_a_window(void **state)
+{
+	static const char head[] = "RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=1800\r\n";
+	struct limits l = {0};
+
+	(void)state;
+	learn(&l, 429, head, 1800000);
+	for (int i = 0; i < 3; i++) {
+		int64_t now = NOW + 60000 + i * 200;
+		assert_int_equal(go_through(&l, CALL_RELEASE, now), 1);
+		assert_true(limits_take(&l, CALL_RELEASE, now + 50) > 0);
+		struct reply r = {.status = 204};
+		limits_learn(&l, &r, &(struct limit_call){now, now + 100, 0, CALL_RELEASE});
+		assert_true(limits_take(&l, CALL_CREATE, now + 150) > 0);
+	}
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 61000), 1);
+	struct reply r = {.status = 429, .retry_after_ms = 1800000};
+	limits_learn(&l, &r, &(struct limit_call){NOW + 61000, NOW + 61100, 0, CALL_RELEASE});
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 62000) > 0);
+}
+
 /* A look is a poll as long as there is room for polls: it takes nothing of what is kept for releases but one a minute. */
 static void a_look_is_a_poll_but_once_a_minute(void **state)
 {
@@ -382,6 +404,7 @@ int main(void)
 		cmocka_unit_test(a_refusal_is_waited_out),
 		cmocka_unit_test(nobody_keeps_a_pod_billing_for_an_hour),
 		cmocka_unit_test(an_accepted_release_opens_the_way),
+		cmocka_unit_test(an_accepted_release_opens_the_way_beyond_a_window),
 		cmocka_unit_test(a_look_is_a_poll_but_once_a_minute),
 		cmocka_unit_test(nonsense_limits_nothing),
 		cmocka_unit_test(a_clock_set_back_does_not_block),
