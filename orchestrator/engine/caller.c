@@ -466,14 +466,14 @@ void caller_listen(struct caller_op *o, void (*said)(void *ctx, const char *line
 
 bool caller_press(struct caller_op *o)
 {
-	bool waits = o->row && o->call.class == CALL_POLL;
+	bool waits = o->row && o->call.class == CALL_POLL, begun = o->sent_wall_ms;
 
 	o->pressed = true;
 	if (waits) {
 		leave_row(o);
 		carry(o);
 	}
-	return waits;
+	return waits && !begun;
 }
 
 void caller_cancel(struct caller_op *o)

@@ -41,7 +41,7 @@ struct caller_op *caller_begin(struct caller *caller, const struct engine_provid
 void caller_listen(struct caller_op *op, void (*said)(void *ctx, const char *lines));
 
 /* Pods are ended, or proven gone, by what it says: its polls wait no longer than a release does (CALL_LOOK), also one that
- * waits already: true, if so. */
+ * waits already: true, if so, and nothing of it was sent before, so that its answer is of now. */
 bool caller_press(struct caller_op *op);
 
 /* The operation ends without a callback; NULL is fine. Not from inside its own done(). */

@@ -250,7 +250,7 @@ void vendor_press(struct engine *e)
 			continue;
 		e->looks[i] = NULL;
 		if (caller_press(a->op))
-			a->asked_at = clock_boot_ms(); /* it shows what is there from now on */
+			a->asked_at = clock_boot_ms(); /* none of it is older */
 	}
 }
 

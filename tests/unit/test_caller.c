@@ -257,6 +257,65 @@ static void test_looks_that_end_pods(void **state)
 	store_close(store);
 }
 
+/* ---- a list of several calls ---- */
+
+static enum op_next two_pages(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
+			      struct err *err)
+{
+	if (reply && op->waited)
+		return OP_DONE;
+	op->waited = reply != NULL;
+	return ask_once(op, NULL, call, wait_ms, result, err);
+}
+
+static const struct provider_ops paged = {.abi = PROVIDER_ABI, .name = "paged", .account = account, .begin = begin,
+					  .next = two_pages, .op_free = op_free};
+
+static void count_answer(void *ctx, struct op_result *result, const struct err *err)
+{
+	(void)result;
+	*(int *)ctx += err ? 100 : 1;
+}
+
+/* What a list that is pressed while it waits shows is of now, unless a part of it was read before. */
+static void test_a_list_that_was_begun(void **state)
+{
+	struct provider p = {.class = CALL_POLL};
+	struct store *store = store_memory();
+	struct engine_provider at = {&paged, &p, store};
+	pthread_t thread;
+	int answers = 0;
+
+	(void)state;
+	int listener = listen_on_loopback(&p.port);
+	pthread_create(&thread, NULL, answer_all, &listener);
+	for (int begun = 0; begun < 2; begun++) {
+		struct limiter *l = limiter_new(store); /* room for as many polls */
+		CLEANUP(str_free) struct str head = STR_INIT;
+		str_addf(&head, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=%d;t=60\r\n", 18 + begun);
+		struct reply reply = {.status = 200, .head = head};
+		limiter_learn(l, "tester", &reply, &(struct limit_call){clock_wall_ms(), clock_wall_ms(), 0, CALL_POLL});
+		limiter_free(l);
+		struct loop *loop = loop_new();
+		struct http *http = http_new(loop, "test");
+		struct caller *caller = caller_new(loop, http);
+		struct caller_op *op = caller_begin(caller, &at, OP_LIST, NULL, count_answer, &answers);
+		for (int64_t until = clock_boot_ms() + 700; clock_boot_ms() < until;)
+			loop_turn(loop, 50);
+		assert_int_equal(caller_press(op), !begun);
+		caller_free(caller);
+		http_free(http);
+		loop_free(loop);
+		store_close(store);
+		at.store = store = store_memory();
+	}
+	assert_int_equal(answers, 0); /* both waited */
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+	store_close(store);
+}
+
 /* ---- who refuses tells the time all the same ---- */
 
 static void *refuse_two_hours_ago(void *arg)
@@ -394,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_whose_limits),
 		cmocka_unit_test(test_a_pause_that_is_too_long),
 		cmocka_unit_test(test_looks_that_end_pods),
+		cmocka_unit_test(test_a_list_that_was_begun),
 		cmocka_unit_test(test_a_refusal_tells_the_time),
 		cmocka_unit_test(test_release_waits_for_no_log),
 	};
