@@ -150,11 +150,13 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 		return 0;
 	found = *out;
 	bool known = find_parent(ctx, &found, out);
-	if (known && (run_is_alive(ctx, out->id) || strcmp(out->status, "done")))
+	if (known && run_is_alive(ctx, out->id))
 		return 0;
 	if (run_is_alive(ctx, found.id)) { /* it is all that can be watched */
 		*out = found;
 		return 0;
 	}
+	if (known && strcmp(out->status, "done"))
+		return 0;
 	return known && !strcmp(found.status, "done") ? 0 : deliver_run_refuse(ctx, &found, err);
 }

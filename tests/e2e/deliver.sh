@@ -284,7 +284,13 @@ t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not 
 	wait_for 60 "the delivery" grep -q "| begun" err.txt
 	kill -KILL "$PID"
 	burst_wait
+	burst resume
+	is "$STATUS" 7 "exit status of resume meanwhile"
+	burst_bg attach
+	wait_for 30 "attach to watch it" grep -q home err.txt
 	: >now
+	burst_wait
+	is "$STATUS" 0 "exit status of attach ($(tail -n 3 err.txt))"
 	wait_for 60 "its end" delivery_is_done
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
