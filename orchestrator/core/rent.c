@@ -162,6 +162,11 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	v->created_at = c->now;
 	switch (err->kind) {
 	case ERR_AMBIGUOUS:
+		if (p->view.id[0]) { /* a list has shown it meanwhile */
+			struct pod_view seen = p->view;
+			pod_rented(c, p, &seen);
+			return;
+		}
 		pod_enter(c, p, POD_AMBIGUOUS);
 		p->rented_at = c->now; /* listings asked for from now on tell */
 		if (c->conf.providers[p->provider].look_gap_ms)

@@ -223,8 +223,10 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->listed = true;
 		p->there_at = over ? p->there_at : asked_at;
 		p->elsewhere = false;
-		if (p->phase == POD_RENTING)
-			return; /* its reply is still under way */
+		if (p->phase == POD_RENTING) { /* its reply is still under way, and may be lost */
+			p->view = *view;
+			return;
+		}
 		/* a create whose reply was lost: it exists after all */
 		bool unwanted = p->unwanted || p->phase == POD_NEVER;
 		p->phase = POD_AMBIGUOUS;

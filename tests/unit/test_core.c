@@ -276,6 +276,32 @@ static void end_well(struct bench *b)
 
 /* ---- renting ---- */
 
+/* The answer takes longer than its lease: by then it has ended itself, and only a list of before has told its id. */
+static void test_listed_while_its_create_is_under_way(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	b.now += 20 * SECOND;
+	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
+	check_phase(&b, "listed", 0, POD_RENTING);
+	b.now += 100 * SECOND;
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+	assert_string_equal(pod(&b, 0)->id, "p0");
+	for (int round = 0; round < 40 && pod(&b, 0)->phase != POD_GONE; round++) {
+		wait_ms(&b, 10 * SECOND);
+		list_nothing(&b);
+		if (pod(&b, 0)->phase == POD_RELEASING)
+			tell(&b, (struct event){.type = EV_RELEASED, .number = RELEASE_ABSENT});
+	}
+	check_phase(&b, "in the end", 0, POD_GONE);
+	assert_in_range(core_billed_ms(pod(&b, 0), b.now), 20 * SECOND, 3 * MINUTE);
+	tear_down(&b);
+}
+
 /* The row that stands right before it says what is about to be done. */
 static void check_saved_first(const struct bench *b, const char *name, enum action_type type, int i)
 {
@@ -3357,6 +3383,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_journal_before_rent),
+		cmocka_unit_test(test_listed_while_its_create_is_under_way),
 		cmocka_unit_test(test_image_before_pods),
 		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),

@@ -159,6 +159,11 @@ function live_pod(c) {
 	return pod;
 }
 
+// Whoever asks knows of it from now on; what a pod asks about itself tells nobody else.
+function tell(c, pod) {
+	if (c.caller.kind !== 'pod') pod.told = true;
+}
+
 function terminate(c, pod) {
 	if (pod.locked) throw new Problem(409, 'pod is locked');
 	c.world.pods.terminate(pod);
@@ -194,13 +199,13 @@ const pods = {
 			if (!hides(pod)) return true;
 			return c.does.hide === true && hidden++ > 0;
 		});
-		for (const pod of list) pod.told = true;
+		for (const pod of list) tell(c, pod);
 		return paged(c, 'pods', list, (pod) => c.world.pods.view(pod));
 	},
 
 	getPod(c) {
 		const pod = visible_pod(c);
-		pod.told = true;
+		tell(c, pod);
 		return { status: 200, body: c.world.pods.view(pod) };
 	},
 
