@@ -19,6 +19,7 @@
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
 #include "net/child.h"
+#include "report.h"
 #include "volume_gc.h"
 
 enum { REPLY_MAX_BYTES = 16 << 20 };
@@ -296,6 +297,13 @@ static void write_caps(struct delivery *d, struct str *to)
 	static const char *const own[] = {"max_cost", NULL};
 	const struct section *top = config_top(d->l->ctx->config);
 	int64_t left = section_int(section_group(top, "caps"), "max_cost") - d->l->run.cost_microusd - d->spent_microusd;
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (d->l->run.id[0] && store_pods(d->l->ctx->store, d->l->run.id, false, &pods, &count, NULL) == 0)
+		for (size_t i = 0; i < count; i++)
+			left -= report_may_have_cost(&pods[i]);
+	free(pods);
 
 	write_group(to, top, "caps", own);
 	str_addf(to, "max_cost = %.6f; };\n", (double)MAX(left, 1) / 1e6);

@@ -413,6 +413,7 @@ static int take_over_pods(struct launch *l, struct err *err)
 	struct engine_setup *s = &l->setup;
 	struct pod_row *pods = NULL;
 	size_t count, open = 0;
+	int64_t maybe = 0;
 
 	if (store_pods(l->ctx->store, l->run.id, false, &pods, &count, err) < 0)
 		return -1;
@@ -426,9 +427,10 @@ static int take_over_pods(struct launch *l, struct err *err)
 		if (!over)
 			continue;
 		add_up(&l->run, &pod);
+		maybe += report_may_have_cost(&pod);
 	}
 	if (s->conf.max_cost_microusd)
-		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd, 1);
+		s->conf.max_cost_microusd = MAX(s->conf.max_cost_microusd - l->run.cost_microusd - maybe, 1);
 	l->adopted = pods;
 	s->handed_over = l->run.detached;
 	s->adopt = pods;

@@ -111,6 +111,13 @@ int64_t report_cost_microusd(const struct pod_row *pod, int64_t now_ms)
 		   money_for(pod->price_microusd_h, report_billed_ms(pod, now_ms)));
 }
 
+int64_t report_may_have_cost(const struct pod_row *pod)
+{
+	bool maybe = !strcmp(pod->state, "failed") && pod->create_ms > 0 && pod->released_ms > pod->create_ms;
+
+	return maybe ? money_for(pod->price_microusd_h, pod->released_ms - pod->create_ms) : 0;
+}
+
 /* ---- JSON ---- */
 
 /* output_json_line() prints no more decimals than we give here. */

@@ -305,6 +305,9 @@ const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms);
 int64_t core_cost(const struct core_pod *p, int64_t now_ms);
+/* What was made by a create whose answer was lost, if anything was, and ended while nobody knew it: no cost of the run's, but the cap
+ * counts it as spent, in later lives, too. 0 of all others. */
+int64_t core_may_have_cost(const struct core_pod *p);
 const char *pod_phase_name(enum pod_phase phase);
 
 #endif

@@ -149,8 +149,9 @@ static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 		err_set(&err, ERR_TRANSIENT, "%s", p->reason);
 		pod_rest_after_trouble(c, p, 0);
 		/* it may have lived between two looks, or before it would have been listed: the cap counts all that as spent */
-		c->spent_microusd += money_for(p->price_microusd_h, pod_billed_until(p, asked_at) - p->create_at);
+		p->released_at = pod_billed_until(p, asked_at);
 		pod_never_existed(c, p, &err);
+		c->spent_microusd += core_may_have_cost(p);
 	}
 }
 
@@ -229,6 +230,8 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		}
 		/* a create whose reply was lost: it exists after all */
 		bool unwanted = p->unwanted || p->phase == POD_NEVER;
+		c->spent_microusd -= core_may_have_cost(p);
+		p->released_at = 0;
 		p->phase = POD_AMBIGUOUS;
 		p->unwanted = unwanted;
 		p->fault = ERR_NONE;
@@ -241,7 +244,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		if (view->state == POD_STATE_GONE || asked_at <= p->gone_at)
 			return;
 		core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again", p->id);
-		c->spent_microusd -= core_cost(p, c->now);
+		c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
 		p->released_at = 0;
 		p->unwanted = true;
 		pod_enter(c, p, POD_BOOTING);
@@ -305,9 +308,9 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_QUEUED:
 	case POD_LOADING:
 	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
+	case POD_RELEASING: return p->tries ? 30000 : NEVER; /* while it cannot be told: a second pod of its create is told all the same */
 	case POD_WANTED:
 	case POD_RENTING:
-	case POD_RELEASING:
 	case POD_GONE:
 	case POD_NEVER: break;
 	}

@@ -183,6 +183,11 @@ int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 	return ms <= 0 ? 0 : (ms + 999) / 1000 * 1000;
 }
 
+int64_t core_may_have_cost(const struct core_pod *p)
+{
+	return p->phase == POD_NEVER && p->released_at ? money_for(p->price_microusd_h, p->released_at - p->create_at) : 0;
+}
+
 int64_t core_cost(const struct core_pod *p, int64_t now_ms)
 {
 	return money_for(p->price_microusd_h, core_billed_ms(p, now_ms));

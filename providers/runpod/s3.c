@@ -9,7 +9,8 @@
 #include "base/path.h"
 
 /* It answers 502 under load, for a while. */
-enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, LOST_MOST = 3, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000 };
+enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, LOST_MOST = 3, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000,
+       TOLD_MOST_MS = 60000 /* of what the storage asks for: pods wait for it */ };
 
 static const char *const reached[] = {"EU-CZ-1",  "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
 				      "US-GA-2",  "US-IL-1", "US-KS-2",	 "US-MD-1",  "US-MO-1",
@@ -126,7 +127,7 @@ bool s3_busy(struct turn *t, enum op_next *next)
 		return false;
 	int64_t wait = MIN((int64_t)WAIT_FIRST_MS << MIN(op->tries, 8), (int64_t)WAIT_MOST_MS);
 	op->tries++;
-	*next = api_wait(t, MAX(wait, t->reply->retry_after_ms));
+	*next = api_wait(t, MAX(wait, MIN(t->reply->retry_after_ms, (int64_t)TOLD_MOST_MS)));
 	return true;
 }
 

@@ -67,19 +67,24 @@ static struct happening *wrap(struct client *cl, int64_t delay, enum what what, 
 	return h;
 }
 
+/* Windows are counted by a clock that has been set in one of them. */
+bool account_was_set(const struct client *cl)
+{
+	return cl->laptop->jumped_at >= 0 && cl->sim->now - cl->laptop->jumped_at < 2 * WINDOW_MS;
+}
+
 /* ---- the client's side ---- */
 
 static void check_asking(struct client *cl, const struct api_call *k, enum call_class class, int64_t wait)
 {
 	struct sim *s = cl->sim;
 	int provider = k->call.provider;
-	bool quiet = s->now < cl->laptop->quiet_until[provider];
+	bool set_since = cl->laptop->jumped_at >= cl->laptop->refused_at[provider]; /* the clock that it was told by */
+	bool quiet = s->now < cl->laptop->quiet_until[provider] && !set_since;
 
-	if (cl->laptop->jumped)
-		return;
 	if (!wait && quiet && !(class == CALL_RELEASE && cl->laptop->takes_releases[provider]))
 		broke(s, "a call %lld ms before the time that a 429 named", (long long)(cl->laptop->quiet_until[provider] - s->now));
-	if (!wait || quiet || class != CALL_RELEASE)
+	if (!wait || quiet || class != CALL_RELEASE || account_was_set(cl))
 		return;
 	if (s->now > cl->laptop->told_until[provider])
 		broke(s, "a release waits for room that nobody says is used up");
@@ -164,8 +169,10 @@ void account_heard(struct client *cl, struct happening *h)
 						   .now_ms = wall_now(cl), .class = h->what == W_RELEASED ? CALL_RELEASE : CALL_POLL});
 	if (refused || h->what == W_RELEASED)
 		cl->laptop->takes_releases[h->provider] = !refused;
-	if (refused)
+	if (refused) {
+		cl->laptop->refused_at[h->provider] = s->now;
 		cl->laptop->quiet_until[h->provider] = s->now + h->retry_ms; /* the newest word counts */
+	}
 	reply_free(&r);
 }
 
@@ -207,8 +214,13 @@ static void refuse(struct sim *s, struct happening *h, const struct api_call *k)
 	struct client *cl = &s->clients[h->client];
 	int64_t told = s->accounts[k->call.provider].began + WINDOW_MS - s->now;
 
+	/* where nothing is said, windows that were begun by a clock before it was set are out of step for good */
+	bool out_of_step = account_was_set(cl) || (cl->laptop->jumped_at >= 0 && !s->plan->vendors[k->call.provider].says_limit);
+
 	s->refused++;
-	if (class_of(k->call.what) != CALL_RELEASE && !cl->laptop->jumped && !could_not_know(s, cl, k->call.provider))
+	if (k->call.what == W_RELEASE)
+		cloud_asked(s, &s->machines[k->call.machine]);
+	if (class_of(k->call.what) != CALL_RELEASE && !out_of_step && !could_not_know(s, cl, k->call.provider))
 		broke(s, "a call over the limit of %d a minute, and no other machine asked unheard",
 		      s->plan->vendors[k->call.provider].per_minute);
 	struct happening *r = reply_later(s, h, s->plan->vendors[k->call.provider].latency_ms, answer_to(k->call.what));

@@ -17,6 +17,12 @@ int64_t wall_now(const struct client *cl)
 	return WALL_EPOCH_MS + cl->sim->now + cl->laptop->wall_offset;
 }
 
+/* By its boot clock; long ago: it never slept. */
+static int64_t woke_at(const struct client *cl)
+{
+	return cl->laptop->woke_at < 0 ? INT64_MIN / 2 : cl->laptop->woke_at + cl->laptop->boot_offset;
+}
+
 struct happening *client_later(struct client *cl, int64_t delay, enum what what)
 {
 	struct happening *h = later(cl->sim, delay, what);
@@ -79,8 +85,14 @@ static bool save(struct client *cl, int pod)
 {
 	const struct core_pod *p = core_pod_at(cl->core, pod);
 	struct row *row = row_of(cl, p->attempt);
+	struct machine *m = p->id[0] ? machine_of(cl, pod) : NULL;
 
-	if (strikes(cl->sim, F_LEDGER_FULL)) {
+	if (m && m->known_at < 0)
+		m->known_at = cl->sim->now;
+	bool full = strikes(cl->sim, F_LEDGER_FULL);
+	if (m)
+		m->unsaved = full;
+	if (full) {
 		struct happening *h = client_later(cl, 1, W_SAVE_FAILED);
 		h->pod = p->phase == POD_RENTING && !p->id[0] ? pod : -1;
 		if (h->pod >= 0)
@@ -148,6 +160,8 @@ static int64_t spent_before(const struct client *cl)
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (ours(cl, &cl->laptop->rows[i]) && p->phase == POD_GONE)
 			sum += money_for(p->price_microusd_h, (p->gone_at - p->create_at + 999) / 1000 * 1000);
+		if (ours(cl, &cl->laptop->rows[i]))
+			sum += core_may_have_cost(p);
 	}
 	return sum;
 }
@@ -221,6 +235,12 @@ static bool pod_counted_right(const struct core *c, int pod)
 	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches;
 }
 
+/* Of caps.max_duration, when this life began. */
+static int64_t duration_left(const struct client *cl)
+{
+	return MAX(cl->job->conf.max_duration_ms - (cl->core->began_at - cl->laptop->boot_offset - cl->began_at), 1);
+}
+
 static void check_pod(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
@@ -230,11 +250,16 @@ static void check_pod(struct client *cl, int pod)
 
 	if (!pod_counted_right(c, pod))
 		broke(cl->sim, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
+	bool goes = p->unwanted && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
+	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), woke_at(cl)) + 2000)
+		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod, (long long)(c->now - p->look_at));
 	if (p->phase >= POD_RELEASING || p->unwanted)
 		return;
 	int64_t found_at = MAX(p->create_at + 2 * cl->job->conf.boot_limit_ms, p->rented_at); /* by a list, after a lost reply */
-	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && p->boot_limit_ms && !p->connected_at &&
-	    !cl->laptop->ever_slept && c->now > found_at + LOG_WAIT_MS)
+	found_at = MAX(found_at, woke_at(cl) + WOKEN_BOOT_MS);
+	if (!p->boot_limit_ms) /* of an earlier life */
+		found_at = MAX(found_at, c->began_at + cl->job->conf.boot_limit_ms);
+	if ((p->phase == POD_BOOTING || p->phase == POD_CONNECTING) && !p->connected_at && !p->detached && c->now > found_at + LOG_WAIT_MS)
 		broke(cl->sim, "pod %d is not up after %lld s and is waited for", pod, (long long)(c->now - p->create_at) / 1000);
 	if (bare && !c->todo && c->started)
 		broke(cl->sim, "pod %d (%s) has nothing to do and is kept", pod, pod_phase_name(p->phase));
@@ -243,8 +268,7 @@ static void check_pod(struct client *cl, int pod)
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
 	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS + 1) /* core_adopt() knows no 0 */
 		broke(cl->sim, "pod %d may live for more than a day", pod);
-	if (cl->job->conf.max_duration_ms && !cl->ever_crashed &&
-	    p->hard_end_ms > c->began_at + cl->job->conf.max_duration_ms)
+	if (cl->job->conf.max_duration_ms && !c->conf.reap && p->hard_end_ms > c->began_at + duration_left(cl))
 		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
 }
 
@@ -263,7 +287,7 @@ static void check_step(struct client *cl, const struct event *ev)
 		cl->settled_at = -1;
 	else if (cl->settled_at < 0)
 		cl->settled_at = cl->sim->now;
-	if (cl->settled_at >= 0 && cl->sim->now - cl->settled_at > 15 * 60000 && !cl->laptop->ever_slept)
+	if (cl->settled_at >= 0 && cl->sim->now - MAX(cl->settled_at, cl->laptop->woke_at) > 15 * 60000)
 		broke(cl->sim, "the work is over since %lld s and the run does not end",
 		      (long long)(cl->sim->now - cl->settled_at) / 1000);
 }
@@ -342,6 +366,7 @@ void client_start(struct client *cl, bool reap)
 	free(segments);
 	adopt_rows(cl);
 	cl->up = true;
+	cloud_alone(cl, false);
 	cl->reaping = reap;
 	cl->good_safe = false;
 	cl->settled_at = -1;
@@ -368,6 +393,7 @@ static void client_dies(struct client *cl)
 	core_free(cl->core);
 	cl->core = NULL;
 	cl->up = false;
+	cloud_alone(cl, true);
 	cl->life++;
 	memset(cl->list_failed, 0, sizeof(cl->list_failed));
 	for (size_t i = 0; i < cl->sim->machine_count; i++)
@@ -508,7 +534,7 @@ static void check_known(struct client *cl)
 {
 	for (size_t i = 0; i < cl->sim->machine_count; i++) {
 		const struct machine *m = &cl->sim->machines[i];
-		if (m->client != cl->number || m->is_over || m->duplicate || cl->sim->hit[F_LEDGER_FULL])
+		if (m->client != cl->number || m->is_over || m->duplicate || m->unsaved)
 			continue;
 		if (!is_known(cl, m))
 			broke(cl->sim, "pod %s lives, and the ledger does not know it", m->id);
@@ -524,6 +550,21 @@ static bool lost_sight(const struct client *cl)
 			return true;
 	}
 	return false;
+}
+
+/* Nothing went wrong with a create, a listing or a release, and it was there all the time. */
+static bool all_was_well(const struct client *cl)
+{
+	static const enum fault_kind kinds[] = {F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE, F_SURFACES_LATE, F_RELEASE_FAILS,
+						F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_POD_LOCKED};
+	const struct sim *s = cl->sim;
+	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 && !s->refused;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+		well = well && !s->hit[kinds[i]];
+	for (int v = 0; v < VENDORS_MAX; v++)
+		well = well && s->unlisted_at[v] < 0;
+	return well;
 }
 
 static void check_exit(struct client *cl, const struct core_summary *sum)
@@ -544,6 +585,8 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d, and a pod still lives", cl->exit_status);
 	if (cl->exit_status == 9 && !open && !lost_sight(cl))
 		broke(cl->sim, "exit 9, and no pod is in doubt");
+	if (cl->exit_status == 9 && all_gone && all_was_well(cl))
+		broke(cl->sim, "exit 9, and nothing kept it from seeing that all pods are gone");
 	if (cl->exit_status != 9 && open)
 		broke(cl->sim, "exit %d, and a pod is in doubt", cl->exit_status);
 	if (cl->exit_status == 0 && !all_safe && !cl->reaping)
@@ -568,12 +611,12 @@ static void end(struct client *cl)
 
 	core_summary(cl->core, boot_now(cl), &sum);
 	cl->exit_status = err_exit_status(&sum.err);
-	cl->ever_left = cl->ever_left || cl->exit_status == 9;
 	plant_exit(cl, &sum);
 	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status, cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
-		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) && !cl->laptop->wall_error)
+		int64_t off = 2 * cl->laptop->wall_error; /* what an earlier life wrote down was by that clock */
+		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) + off)
 			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id, (long long)p->compute_ms,
 			      (long long)core_billed_ms(p, boot_now(cl)));
 	}
@@ -643,7 +686,7 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	for (size_t i = 0; i < cl->sim->create_count; i++)
 		if (!strcmp(cl->sim->creates[i].attempt, p->attempt))
 			broke(cl->sim, "attempt %s is used twice", p->attempt);
-	if (cl->job->conf.canary && !cl->good_safe && cl->core->canary_ok && !cl->ever_crashed)
+	if (cl->core->conf.canary && !cl->good_safe && cl->core->canary_ok)
 		broke(cl->sim, "the canary counts as good before a good segment is safe");
 	int active = active_now(cl, pod);
 	if (active && !cl->core->canary_ok)
@@ -678,9 +721,7 @@ static void rent(struct client *cl, const struct action *a)
 /* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
 static bool on_a_volume(struct client *cl, uint32_t segment)
 {
-	const bool *hit = cl->sim->hit;
-
-	if (hit[F_CHECK_BAD] || hit[F_FETCH_UNTRUSTED] || hit[F_SALVAGE_FAILS] || hit[F_LEDGER_FULL] || drops_beyond_patience(cl->sim))
+	if (cl->spoilt || drops_beyond_patience(cl->sim))
 		return false;
 	for (size_t i = 0; i < cl->laptop->row_count; i++) {
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
@@ -747,7 +788,7 @@ static void fetch(struct client *cl, const struct action *a)
 
 	if (cl->safe[a->segment])
 		broke(cl->sim, "segment %u is safe and is fetched again", a->segment);
-	if (!p->via_volume && !p->connected)
+	if (!p->via_volume && !p->connected && p->phase < POD_RELEASING) /* whose release follows in the same step: it is dropped */
 		broke(cl->sim, "a fetch from a pod without a connection");
 	if (p->via_volume && wire_fetch(cl, a->pod, a->segment))
 		return;
@@ -810,12 +851,12 @@ static void may_die_soon(struct client *cl)
 }
 
 /* Whatever a vendor says of when it is to be asked again: a pod bills meanwhile. */
-static void check_list(struct client *cl, int provider)
+void client_check_list(struct client *cl, int provider)
 {
 	enum { LOOKED_FOR_MS = 75 * 1000 };
 	int64_t failed = cl->list_failed[provider];
 
-	if (!failed || cl->laptop->ever_slept || boot_now(cl) - failed <= LOOKED_FOR_MS)
+	if (!failed || boot_now(cl) - MAX(failed, woke_at(cl)) <= LOOKED_FOR_MS)
 		return;
 	for (int i = 0; i < cl->core->pod_count; i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
@@ -837,7 +878,7 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_SAVE: save(cl, a->pod); break;
 	case ACT_RENT: rent(cl, a); break;
 	case ACT_LIST:
-		check_list(cl, a->provider);
+		client_check_list(cl, a->provider);
 		call(cl, a, W_LIST, boot_now(cl), -1, 0);
 		break;
 	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
@@ -852,7 +893,7 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;
 	case ACT_RENEW: command(cl, a, C_RENEW); break;
 	case ACT_HANDOVER:
-		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !cl->sim->hit[F_LEDGER_FULL])
+		if (!row_of(cl, core_pod_at(cl->core, a->pod)->attempt)->pod.detached && !machine_of(cl, a->pod)->unsaved)
 			broke(cl->sim, "handed over before the ledger knows");
 		command(cl, a, C_HANDOVER);
 		may_die_soon(cl);
@@ -1020,7 +1061,7 @@ static bool check_is_bad(struct client *cl, uint32_t segment)
 	if (cl->bad_checks[segment] <= 0)
 		return false;
 	cl->bad_checks[segment]--;
-	cl->sim->hit[F_CHECK_BAD] = true;
+	cl->sim->hit[F_CHECK_BAD] = cl->spoilt = true;
 	return true;
 }
 
@@ -1040,6 +1081,7 @@ static void fetched(struct client *cl, struct happening *h)
 	if (!h->y && h->conn != m->conn)
 		return; /* with the connection */
 	if (strikes(cl->sim, F_FETCH_UNTRUSTED)) {
+		cl->spoilt = true;
 		send_event(cl, &ev, ERR_UNTRUSTED);
 	} else if (strikes(cl->sim, F_FETCH_DROPS)) {
 		send_event(cl, &ev, ERR_NETWORK);
@@ -1075,6 +1117,7 @@ static void salvaged(struct client *cl, struct happening *h)
 	struct event over = {.type = EV_SALVAGED, .pod = h->pod};
 
 	if (strikes(cl->sim, F_SALVAGE_FAILS)) {
+		cl->spoilt = true;
 		send_event(cl, &over, ERR_NETWORK);
 		return;
 	}
@@ -1276,6 +1319,8 @@ void client_slept(struct client *cl)
 {
 	struct event ev = {.type = EV_SLEPT};
 
-	if (cl->up)
-		send_event(cl, &ev, ERR_NONE);
+	if (!cl->up)
+		return;
+	cloud_alone(cl, false);
+	send_event(cl, &ev, ERR_NONE);
 }

@@ -89,13 +89,16 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	struct machine *m = &s->machines[s->machine_count++];
 
 	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
-			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1};
+			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1, .known_at = -1,
+			      .asked_at = -1, .alone_until = -1};
 	name_machine(s, m);
 	COPY_TEXT(m->attempt, c->attempt);
 	m->offered = c->price;
 	m->price = s->prices[c->provider][c->offer];
 	if (strikes(s, F_PRICE_ABOVE_OFFER))
 		m->price = m->price * 3 / 2;
+	const struct client *cl = &s->clients[c->client];
+	m->alone = !cl->up || cl->laptop->asleep;
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
 	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
@@ -151,6 +154,29 @@ void cloud_create(struct sim *s, struct happening *h)
 		cloud_make(s, c, true);
 }
 
+/* ---- how long its client may take to let it go ---- */
+
+enum { RELEASE_WAIT_MS = 67000 /* as rules.c has it */, ASKED_AGAIN_MS = 90000, CALL_TAKES_MS = 120000 };
+
+/* One that is there waits for a release for a minute at most: for the end of a window that by the vendor's own word is used up, or
+ * after a 429 that names hours. */
+static bool may_wait(const struct sim *s, const struct machine *m)
+{
+	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
+
+	return v->per_minute || v->quota || (v->wire && s->hit[F_CALL_429]);
+}
+
+/* Whatever its vendor answers, and whether it does what it says: until the pod is gone its release is asked for again. */
+static void check_asked(struct sim *s, const struct machine *m)
+{
+	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
+	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms + (may_wait(s, m) ? 2 * RELEASE_WAIT_MS : 0) + (v->wire ? CALL_TAKES_MS : 0);
+
+	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most && s->unlisted_at[m->vendor] + RELEASE_WAIT_MS < m->asked_at)
+		broke(s, "pod %s is not asked for its release again for %lld ms", m->id, (long long)(s->now - m->asked_at));
+}
+
 /* ---- a pod's life, as the vendor sees it ---- */
 
 void cloud_container(struct sim *s, struct machine *m)
@@ -169,6 +195,7 @@ void cloud_end(struct sim *s, struct machine *m, const char *why)
 	if (m->is_over)
 		return;
 	trace(s, "cloud: %s is over: %s", m->id, why);
+	check_asked(s, m);
 	m->is_over = true;
 	m->running = false;
 	m->ended = s->now;
@@ -230,8 +257,7 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 		m->visible = INT64_MAX;
 		return ERR_NONE;
 	}
-	if (m->release_asked < 0)
-		m->release_asked = s->now;
+	cloud_asked(s, m);
 	if (m->is_over) {
 		trace(s, "cloud: release of %s: already gone", m->id);
 	} else if (m->release_fails > 0) {
@@ -302,13 +328,16 @@ int64_t cloud_patience(const struct vendor_plan *v)
 	return v->latency_ms % 4 ? 0 : v->boot_ms % 7200 * 1000;
 }
 
-enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms)
+enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
 {
 	struct fault *f = strikes(s, F_LIST_SLOW);
 	enum err_kind kind = strikes(s, F_LIST_FAILS) ? ERR_TRANSIENT : ERR_NONE;
 
 	*slow_ms = f ? f->ms % 30000 : 0;
-	return strikes(s, F_LIST_RATE_LIMITED) ? ERR_RATE_LIMITED : kind;
+	kind = strikes(s, F_LIST_RATE_LIMITED) ? ERR_RATE_LIMITED : kind;
+	if (f || kind)
+		s->unlisted_at[provider] = s->now;
+	return kind;
 }
 
 /* Never twice in a row: that is proof for everybody. */
@@ -316,13 +345,16 @@ bool cloud_missed(struct sim *s, struct machine *m)
 {
 	bool lossy = job_of(s, m)->conf.providers[m->vendor].look_gap_ms;
 
-	return m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE);
+	m->missed = !m->missed && lossy && strikes(s, F_LIST_MISSES_ONE);
+	if (m->missed)
+		s->unlisted_at[m->vendor] = s->now;
+	return m->missed;
 }
 
 void cloud_list(struct sim *s, struct happening *h)
 {
 	int64_t slow_ms;
-	enum err_kind kind = cloud_list_fails(s, &slow_ms);
+	enum err_kind kind = cloud_list_fails(s, h->provider, &slow_ms);
 	struct happening *r = reply_later(s, h, s->plan->vendors[h->provider].latency_ms + slow_ms, W_LISTED);
 
 	account_says(s, r, h->provider);
@@ -348,14 +380,48 @@ void cloud_list(struct sim *s, struct happening *h)
 
 /* ---- what it cost, and who is left ---- */
 
-/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go, is another test. */
-int64_t meter(const struct sim *s, const struct machine *m)
+/* Its client is not there any more, or is there again. */
+void cloud_alone(struct client *cl, bool alone)
 {
-	int64_t end = m->is_over ? m->ended : s->now;
+	struct sim *s = cl->sim;
+
+	for (size_t i = 0; i < s->machine_count; i++) {
+		struct machine *m = &s->machines[i];
+		if (m->client != cl->number || m->is_over)
+			continue;
+		check_asked(s, m);
+		m->asked_at = -1;
+		if (m->release_asked >= 0)
+			continue;
+		m->alone = alone;
+		m->alone_until = s->now;
+	}
+}
+
+/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the client's to cap. */
+void cloud_asked(struct sim *s, struct machine *m)
+{
+	const struct client *cl = &s->clients[m->client];
+
+	check_asked(s, m);
+	m->asked_at = cl->up && !cl->laptop->asleep ? s->now : -1;
+	if (m->release_asked < 0)
+		m->release_asked = s->now;
+}
+
+/* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go, is another test. */
+static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t most)
+{
+	int64_t end = MIN(m->is_over ? m->ended : s->now, most);
 
 	if (m->release_asked >= 0 && m->release_asked < end)
 		end = m->release_asked;
-	return money_for(MIN(m->price, m->offered), (end - m->created + 999) / 1000 * 1000);
+	return money_for(MIN(m->price, m->offered), (MAX(end - m->created, 0) + 999) / 1000 * 1000);
+}
+
+int64_t meter(const struct sim *s, const struct machine *m)
+{
+	return meter_until(s, m, INT64_MAX);
 }
 
 /* Nobody but a client can end these, and there is none any more. */
@@ -363,86 +429,76 @@ static bool immortal(const struct sim *s, const struct machine *m)
 {
 	const struct client *cl = &s->clients[m->client];
 
-	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->ever_left);
+	return (m->never_runs || m->failed || m->stopped) && (cl->dead_forever || cl->exit_status == 9);
 }
 
-/* A list may have failed, or lacked what is there. */
-static bool lists_failed(const struct sim *s)
+/* No answer of its vendor's since its create, or shortly before, was kept from those who look for it, and it was not late in them. */
+static bool was_shown(const struct sim *s, const struct machine *m)
 {
-	static const enum fault_kind kinds[] = {F_LIST_FAILS, F_LIST_RATE_LIMITED, F_LIST_SLOW, F_LIST_MISSES_ONE, F_SURFACES_LATE};
-	static const enum fault_kind calls[] = {F_CALL_LOST, F_CALL_REPLY_LOST, F_CALL_5XX, F_CALL_429, F_CALL_GARBAGE, F_CALL_SLOW};
-	bool hit = false;
+	bool late = m->visible > m->created + s->plan->vendors[m->vendor].lag_ms;
 
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		hit = hit || s->hit[kinds[i]];
-	for (size_t i = 0; i < ARRAY_LEN(calls); i++)
-		hit = hit || (s->wire && s->hit[calls[i]]);
-	return hit;
+	return !late && s->unlisted_at[m->vendor] + RELEASE_WAIT_MS < m->created;
 }
 
-/* Until its container runs only a client that knows of a pod can end it: else that time is nobody's to cap. */
-static bool nobodys(const struct sim *s, const struct client *cl, const struct machine *m)
+/* When its client lets it go: a tenth of its life before its end, at most 20 s, and a moment for that. */
+static int64_t near_end(const struct machine *m)
+{
+	return m->hard_end - MIN((m->hard_end - m->created) / 10, INT64_C(20000)) - 2000;
+}
+
+static bool was_known(const struct machine *m)
+{
+	return m->known_at >= 0 && m->known_at < near_end(m);
+}
+
+/* Nobody who knew of it was there when its end was near. */
+static bool was_alone(const struct sim *s, const struct machine *m)
+{
+	bool unseen = m->reply_lost && !was_known(m) && !was_shown(s, m);
+
+	return m->alone || m->alone_until > near_end(m) || unseen;
+}
+
+/* Until its container runs only a client that knows of a pod can end it: else what comes after its end is nobody's to cap. Until
+ * then it was reckoned with. */
+static int64_t owed(const struct sim *s, const struct machine *m)
 {
 	bool late = m->never_runs || m->failed || m->stopped || m->runs_at >= m->hard_end;
-	bool unseen = m->reply_lost && lists_failed(s);
+	int64_t all = meter(s, m), in_time = meter_until(s, m, m->hard_end);
 
-	/* a release waits for the end of a window that by the vendor's own word is used up, or a minute after a 429 that names hours */
-	bool waits = s->refused || s->plan->vendors[m->vendor].says_limit || (s->wire && s->hit[F_CALL_429]);
-
-	return late && (cl->ever_crashed || cl->laptop->ever_slept || cl->ever_left || unseen || waits);
-}
-
-/* Of a spot pod only a listing tells what it costs in the end. */
-static bool is_dark(const struct sim *s, const struct client *cl)
-{
-	static const enum fault_kind kinds[] = {F_LIST_FAILS, F_LIST_RATE_LIMITED, F_LIST_SLOW, F_CALL_LOST, F_CALL_REPLY_LOST,
-						F_CALL_5XX,   F_CALL_429,	   F_CALL_GARBAGE, F_CALL_SLOW};
-	bool spot = false, hit = false;
-
-	for (size_t i = 0; i < s->machine_count; i++)
-		spot = spot || (s->machines[i].client == cl->number && s->machines[i].spot);
-	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-		hit = hit || s->hit[kinds[i]];
-	return s->wire && spot && hit;
-}
-
-/* Nothing kept it from hearing of its pods and ending them. */
-static bool nothing_in_its_way(const struct sim *s, const struct client *cl)
-{
-	static const enum fault_kind excuses[] = {F_RELEASE_FAILS, F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER,
-						  F_CREATE_LOST_MADE, F_LIST_MISSES_ONE};
-
-	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
-		if (s->hit[excuses[i]])
-			return false;
-	return !is_dark(s, cl) && !cl->laptop->ever_slept && !s->refused && !cl->ever_left;
-}
-
-static bool always_there(const struct sim *s, const struct client *cl)
-{
-	return nothing_in_its_way(s, cl) && !cl->ever_crashed;
+	if (!late)
+		return all;
+	if (was_alone(s, m))
+		return in_time;
+	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASE_WAIT_MS) : all;
 }
 
 /* A lower cap than the one that its pods were rented by is kept by the client alone, from when it is there again: what was spent by
  * then is spent. */
 static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum, int64_t slack)
 {
-	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever || !nothing_in_its_way(s, cl) || lists_failed(s))
+	if (cl->cap_now >= cl->cap_most || cl->unsure || cl->dead_forever)
 		return;
 	if (sum > MAX(cl->cap_now, cl->metered) + slack)
 		broke(s, "the cloud's bill is %lld, %lld when it was resumed, and its later cap is %lld", (long long)sum,
 		      (long long)cl->metered, (long long)cl->cap_now);
 }
 
-/* Also at the prices that were asked in the end, where the client was there to see them: dearer pods than offered go at once. */
-static int64_t real_meter(const struct sim *s, const struct machine *m)
+/* Also at the price that was asked in the end, where its client was there to see it: dearer pods than offered go at once. */
+static int64_t owed_really(const struct sim *s, const struct machine *m)
 {
-	int64_t ms = m->ended - m->created - 4 * s->plan->vendors[m->vendor].latency_ms - 2000;
+	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
+	bool seen = !m->alone && m->alone_until < 0 && was_shown(s, m) && !m->reply_lost;
+	int64_t end = m->is_over ? m->ended : s->now;
 
-	if (m->spot)
+	if (m->price <= m->offered || !seen)
+		return owed(s, m);
+	if (m->release_asked >= 0)
+		end = MIN(end, m->release_asked);
+	int64_t ms = end - m->created - 4 * v->latency_ms - 2000 - (may_wait(s, m) ? RELEASE_WAIT_MS : 0);
+	if (m->spot) /* only a listing tells what it costs in the end */
 		ms -= m->visible - m->created + 6000;
-
-	return m->price > m->offered ? money_for(m->price, MAX(ms, 0)) : meter(s, m);
+	return money_for(m->price, MAX(ms, 0));
 }
 
 static void check_money(struct sim *s, const struct client *cl)
@@ -451,18 +507,19 @@ static void check_money(struct sim *s, const struct client *cl)
 
 	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		if (m->client != cl->number || m->duplicate || nobodys(s, cl, m))
+		if (m->client != cl->number || m->duplicate)
 			continue;
-		sum += meter(s, m);
-		real += real_meter(s, m);
-		int64_t off = 1000 + cl->laptop->wall_error;
+		sum += owed(s, m);
+		real += owed_really(s, m);
+		bool by_itself = m->alone || m->alone_until >= 0 || !was_known(m) || may_wait(s, m); /* it went by a clock that may be off */
+		int64_t off = 1000 + (by_itself ? cl->laptop->wall_error : 0);
 		slack += money_for(m->price, off);
 		/* a vendor's turns until it has heard of the end */
 		slack_later += money_for(m->price, off + 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000);
 	}
 	if (cap && sum > cap + slack)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);
-	if (cap && real > cap + slack && always_there(s, cl))
+	if (cap && real > cap + slack)
 		broke(s, "the cloud's bill at its own prices is %lld, the cap %lld", (long long)real, (long long)cap);
 	if (cap)
 		check_later_cap(s, cl, sum, slack_later);
@@ -485,6 +542,18 @@ static void check_life(struct sim *s, const struct machine *m)
 		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
+/* A second pod of one create is in no plan; but who is there hears of it by the next listing, and lets it go. */
+static void check_twin(struct sim *s, const struct machine *m)
+{
+	int64_t end = m->is_over ? m->ended : s->now;
+	bool seen = !m->alone && m->alone_until < 0 && was_shown(s, m) && !may_wait(s, m);
+
+	if (m->known_at >= 0) /* its brother may be gone, and it works in his place */
+		end = MIN(end, m->known_at);
+	if (m->duplicate && seen && end > m->visible + 32000 + 6 * s->plan->vendors[m->vendor].latency_ms)
+		broke(s, "pod %s, the second of one create, bills for %lld ms and nobody knows it", m->id, (long long)(end - m->visible));
+}
+
 void cloud_check(struct sim *s)
 {
 	for (size_t i = 0; i < s->machine_count; i++) {
@@ -492,6 +561,7 @@ void cloud_check(struct sim *s)
 		if (!m->is_over && !immortal(s, m))
 			broke(s, "pod %s lives for ever", m->id);
 		check_life(s, m);
+		check_twin(s, m);
 	}
 	for (int i = 0; i < s->plan->client_count; i++)
 		check_money(s, &s->clients[i]);

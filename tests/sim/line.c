@@ -190,6 +190,8 @@ static struct http_call *new_call(struct client *cl, struct op *op, const struct
 				.sent_at = cl->sim->now, .sent_offset = cl->laptop->wall_offset, .wanted = true, .was_sent = true};
 	c->number = (int)++wire_tally_of(cl->sim, op->provider)->calls;
 	copy_call(&c->call, call);
+	if (op->kind == OP_RELEASE)
+		COPY_TEXT(c->ends, op->want->id);
 	if (call->body_from)
 		wire_read_local(cl, call->body_from, call->body_from_offset, call->body_from_bytes, &c->call.body);
 	if (call->body_from || call->body_to) /* not a byte of it moves */
@@ -330,6 +332,16 @@ static void add_date(struct sim *s, struct answer *a)
 	str_addf(&a->head, "Date: %s\r\n", text);
 }
 
+/* Its vendor was asked to end a pod, and was not told so, or turned that away. */
+static void note_release(struct sim *s, const struct http_call *c)
+{
+	struct machine *m = c->ends[0] ? wire_find(s, c->provider, c->ends) : NULL;
+	bool comes_there = !c->failed && !c->puts_off && !c->fails_before && c->answer.status != 429;
+
+	if (m && !comes_there)
+		cloud_asked(s, m);
+}
+
 /* A call reaches its server. */
 void line_arrives(struct sim *s, const struct happening *h)
 {
@@ -337,6 +349,8 @@ void line_arrives(struct sim *s, const struct happening *h)
 
 	c->on_way = false;
 	serve(s, c);
+	if (c->answer.status == 429)
+		note_release(s, c);
 	if (!c->wanted) {
 		put_back(c);
 		return;
@@ -491,16 +505,6 @@ static void show_call(struct sim *s, const struct http_call *c)
 	      s->plan->jobs[0].conf.providers[c->provider].name, call->method, name, call->body.len);
 }
 
-/* From then on a pod bills because its vendor cannot be told, or does not listen: that is not the client's to cap. */
-static void note_release(struct sim *s, const struct http_call *c)
-{
-	struct machine *m = c->op->kind == OP_RELEASE ? wire_find(s, c->provider, c->op->want->id) : NULL;
-	bool comes_there = !c->failed && !c->puts_off && !c->fails_before;
-
-	if (m && !comes_there && m->release_asked < 0)
-		m->release_asked = s->now;
-}
-
 /* The request is on its way, and nobody is there any more to hear the answer. */
 static void crash_now(struct client *cl)
 {
@@ -520,6 +524,8 @@ static void send_out(struct http_call *c)
 	int64_t latency = s->plan->vendors[c->provider].latency_ms;
 	const struct fault *f = strikes(s, F_CALL_LOST);
 
+	if (f)
+		s->unlisted_at[c->provider] = s->now;
 	if (f) { /* not connected, reset, or never answered */
 		c->failed = true;
 		c->was_sent = f->x % 3;
@@ -531,6 +537,8 @@ static void send_out(struct http_call *c)
 	int64_t slow = f && f->x & 1 ? f->ms % 10000 : 0;
 	c->slow_reply_ms = f && !(f->x & 1) ? f->ms % 70000 : 0;
 	fit_faults(s, c);
+	if (f || c->puts_off || c->fails_before || c->fails_after || c->loses_reply || c->garbage)
+		s->unlisted_at[c->provider] = s->now;
 	note_release(s, c);
 	c->on_way = true;
 	struct happening *h = client_later(c->cl, latency + slow, W_WIRE_CALL);

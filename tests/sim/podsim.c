@@ -199,17 +199,13 @@ bool drops_beyond_patience(const struct sim *s)
 /* It was rendered before, and nothing happened to what came of it. */
 static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t seg)
 {
-	static const enum fault_kind excuses[] = {F_CHECK_BAD, F_FETCH_UNTRUSTED, F_DISK_FULL, F_LEDGER_FULL, F_SALVAGE_FAILS};
 	const struct client *cl = client_of(s, m);
 
-	if (!cl->renders[seg] || cl->ever_crashed || cl->laptop->ever_slept || s->measuring || drops_beyond_patience(s))
+	if (!cl->renders[seg] || cl->ever_crashed || cl->spoilt || s->measuring || drops_beyond_patience(s))
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(excuses); i++)
-		if (s->hit[excuses[i]])
-			return;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *k = &s->machines[i];
-		if (k->client == m->client && k->files[seg] && (k->was_cut || k->is_over || k->let_go))
+		if (k->client == m->client && k->files[seg] && ((k->was_cut && !s->plan->replay_first) || k->is_over || k->let_go))
 			return;
 	}
 	broke(s, "segment %u is paid for twice, at last on %s", seg, m->id);

@@ -71,7 +71,7 @@ static bool ends(struct client *reaper, const struct machine *m, const struct po
 	trace(s, "reap ends pod %s: %s", m->id, what == REAP_PAST ? "past its hard end" : "nothing to do");
 	if (what == REAP_PAST && m->hard_end > s->now)
 		broke(s, "reap ends pod %s %lld s before its hard end", m->id, (long long)(m->hard_end - s->now) / 1000);
-	if (what == REAP_ORPHAN && m->detached && !m->is_over && !was_let_go(reaper->laptop, m) && !s->hit[F_LEDGER_FULL])
+	if (what == REAP_ORPHAN && m->detached && !m->is_over && !was_let_go(reaper->laptop, m) && !m->unsaved)
 		broke(s, "reap ends pod %s, whose agent was given work", m->id);
 	return true;
 }

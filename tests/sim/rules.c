@@ -8,7 +8,8 @@
 
 #include "orchestrator/net/grpc.h"
 
-enum { TRIES_MAX = 4, SLACK_MS = 2000, RENT_WAIT_MS = 10000, RELEASE_WAIT_MS = 60000 };
+enum { TRIES_MAX = 4, SLACK_MS = 2000, RENT_WAIT_MS = 10000, RELEASE_WAIT_MS = 60000,
+       ROOM_LOOK_MS = 5000 /* as limit.c: so often it is seen whether there is room */ };
 
 /* ---- between caller.c and a translator: what is wanted is written down, to be compared with what is sent ---- */
 
@@ -173,9 +174,10 @@ static void check_quiet(struct http_call *c)
 	bool taken = c->op->call.class == CALL_RELEASE && l->takes_releases[c->provider];
 	bool pressing = c->call.class == CALL_RELEASE || c->call.class == CALL_LOOK; /* one a minute finds out */
 	int64_t quiet = pressing ? MIN(l->quiet_until[c->provider], l->refused_at[c->provider] + 60000) : l->quiet_until[c->provider];
-	int64_t now = c->cl->sim->now, until = MAX(taken ? 0 : quiet, c->op->not_before);
+	bool set_since = l->jumped_at >= l->refused_at[c->provider]; /* the clock that it was told by */
+	int64_t now = c->cl->sim->now, until = MAX(taken || set_since ? 0 : quiet, c->op->not_before);
 
-	if (!c->call.unlimited && !l->jumped && now < until)
+	if (!c->call.unlimited && now < until)
 		broke(c->cl->sim, "%s: a call %lld ms before the time that was named for it", c->call.url, (long long)(until - now));
 }
 
@@ -185,11 +187,11 @@ static void check_release(struct http_call *c)
 	const struct op *o = c->op;
 	int64_t now = c->cl->sim->now, waited = now - o->wants_since;
 
-	if (o->call.class != CALL_RELEASE || o->sends || !waited || l->jumped || l->ever_slept)
+	if (o->call.class != CALL_RELEASE || o->sends || !waited || account_was_set(c->cl) || l->woke_at >= o->wants_since)
 		return;
 	if (MAX(l->told_until[c->provider], l->quiet_until[c->provider] + SLACK_MS) < now)
 		broke(c->cl->sim, "a release has waited for %lld ms, though nobody told it to", (long long)waited);
-	if (waited > RELEASE_WAIT_MS + SLACK_MS && l->quiet_until[c->provider] + SLACK_MS < now)
+	if (waited > RELEASE_WAIT_MS + ROOM_LOOK_MS + SLACK_MS && l->quiet_until[c->provider] + SLACK_MS < now)
 		broke(c->cl->sim, "a release has waited for more than a minute");
 }
 
@@ -203,15 +205,14 @@ static void check_tries(struct http_call *c)
 		broke(c->cl->sim, "%s: tried %d times and never answered, and tried again", c->call.url, o->failures);
 	if (o->put_off_ms > (o->call.put_off_ms ? o->call.put_off_ms : 60000))
 		broke(c->cl->sim, "%s: put off for %lld ms, and carried again", c->call.url, (long long)o->put_off_ms);
-	if (o->call.class == CALL_CREATE && o->kind == OP_RENT && !o->sends && c->cl->sim->now - o->wants_since > 2 * RENT_WAIT_MS &&
-	    !c->cl->laptop->ever_slept)
+	if (o->call.class == CALL_CREATE && o->kind == OP_RENT && !o->sends &&
+	    c->cl->sim->now - MAX(o->wants_since, c->cl->laptop->woke_at) > 2 * RENT_WAIT_MS)
 		broke(c->cl->sim, "a create waited for %lld ms for its turn", (long long)(c->cl->sim->now - o->wants_since));
 }
 
 void rules_sent(struct http_call *c)
 {
-	if (!c->cl->laptop->ever_slept)
-		check_quiet(c);
+	check_quiet(c);
 	check_release(c);
 	check_tries(c);
 	c->op->sends++;
@@ -279,7 +280,7 @@ void rules_heard(struct http_call *c, const struct reply *r)
 	int code = c->on_piece ? grpc_code(r) : -1;
 	int64_t took = c->cl->sim->now - c->sent_at, most = o->call.stream ? o->call.stream_limit_ms : 0;
 
-	if (most && took > most && !c->cl->laptop->ever_slept)
+	if (most && took > most && c->cl->laptop->woke_at < c->sent_at)
 		broke(c->cl->sim, "%s: listened to for %lld ms, and %lld were wanted", c->call.url, (long long)took, (long long)most);
 	note_limits(c, r);
 	note_clock(c, r);

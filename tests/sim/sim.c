@@ -184,9 +184,12 @@ static void sleep_now(struct sim *s, struct laptop *l, int64_t ms)
 		return;
 	trace(s, "the machine sleeps for %lld s", (long long)ms / 1000);
 	s->hit[F_SLEEP] = true;
-	l->asleep = l->ever_slept = true;
+	l->asleep = true;
 	l->wakes_at = s->now + ms;
 	later(s, ms, W_WAKE)->x = l - s->laptops;
+	for (int i = 0; i < s->plan->client_count; i++)
+		if (s->clients[i].laptop == l)
+			cloud_alone(&s->clients[i], true);
 	for (size_t i = 0; ms > 30000 && i < s->machine_count; i++)
 		if (s->clients[s->machines[i].client].laptop == l)
 			pod_cut(s, &s->machines[i], 0);
@@ -195,6 +198,7 @@ static void sleep_now(struct sim *s, struct laptop *l, int64_t ms)
 static void wakes(struct sim *s, struct laptop *l)
 {
 	l->asleep = false;
+	l->woke_at = s->now;
 	for (int i = 0; i < s->plan->client_count; i++)
 		if (s->clients[i].laptop == l)
 			client_slept(&s->clients[i]);
@@ -203,7 +207,7 @@ static void wakes(struct sim *s, struct laptop *l)
 static void jump(struct sim *s, struct laptop *l, int64_t ms)
 {
 	l->wall_offset += ms;
-	l->jumped = true;
+	l->jumped_at = s->now;
 	l->wall_error = MAX(l->wall_error, llabs(l->wall_offset));
 	s->hit[F_WALL_JUMP] = true;
 	trace(s, "the wall clock jumps by %lld s", (long long)ms / 1000);
@@ -341,6 +345,7 @@ static void make_laptop(struct sim *s, int number, bool limited)
 	struct laptop *l = &s->laptops[number];
 
 	l->boot_offset = s->plan->boot_clock_ms[number];
+	l->woke_at = l->jumped_at = -1;
 	l->wall_offset = s->plan->wall_offset_ms[number];
 	l->wall_error = llabs(l->wall_offset);
 	l->facts = limited ? store_memory() : NULL;
@@ -356,6 +361,8 @@ static void make_cloud(struct sim *s)
 		for (int i = 0; i < plan->vendors[v].offer_count; i++)
 			s->prices[v][i] = plan->vendors[v].offers[i].price_microusd_h;
 	}
+	for (int v = 0; v < VENDORS_MAX; v++)
+		s->unlisted_at[v] = INT64_MIN / 2;
 	for (int i = 0; i < LAPTOPS_MAX; i++)
 		make_laptop(s, i, limited);
 }

@@ -275,6 +275,11 @@ struct machine {
 	int64_t price, offered; /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
 	int64_t created, visible, runs_at, ended, release_asked;
+	int64_t known_at;    /* its client knows its id; -1: never */
+	int64_t alone_until; /* its client was not there; -1: it always was */
+	bool alone;	     /* ... and is not */
+	int64_t asked_at;    /* when its release was asked for last, by who is there since; -1: it was not */
+	bool unsaved;	     /* its row is not what its client knows */
 	bool running, is_over, stopped, failed, preempted, duplicate, never_runs, bad_key, bad_switch, no_gpu, unreachable;
 	bool reply_lost;  /* the answer to its create never came */
 	bool lease_shown; /* its lease was renewed at least once */
@@ -317,8 +322,9 @@ struct create { /* a request on its way */
 };
 
 struct laptop { /* one clock, one ledger */
-	bool asleep, ever_slept, jumped;
+	bool asleep;
 	int64_t boot_offset, wall_offset, wakes_at;
+	int64_t woke_at, jumped_at; /* true time; -1: it never slept, its clock was never set */
 	int64_t off_until; /* it boots anew */
 	int64_t wall_error; /* the furthest that its wall clock was off */
 	struct row *rows;
@@ -346,10 +352,10 @@ struct client {
 	struct actions out;
 	int life;
 	bool up, reaping, dead_forever, ever_crashed;
-	bool ever_left; /* with exit 9, before a reap */
 	size_t *seen, seen_cap; /* log entries dealt with, by machine */
 	bool *unsaved;		/* by pod of this life */
 	size_t unsaved_cap;
+	bool spoilt;	/* one of its files was bad, or could not be had */
 	bool good_safe; /* a segment with a good check was kept in this life */
 	bool *safe, *poison;
 	uint8_t *renders; /* of each segment */
@@ -383,6 +389,7 @@ struct sim {
 	int64_t prices[VENDORS_MAX][4]; /* as they are now */
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */
+	int64_t unlisted_at[VENDORS_MAX]; /* a listing failed, or lacked what is there, or was slow */
 
 	struct wire *wire;   /* of vendors with real translators */
 	struct lines *lines; /* ... and the calls to them */
@@ -419,9 +426,11 @@ enum err_kind cloud_refuses(struct sim *s, const struct create *c); /* a create;
 struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate);
 enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by); /* a release */
 int64_t cloud_patience(const struct vendor_plan *v);		     /* how long it wants not to be asked, when it cannot answer */
-enum err_kind cloud_list_fails(struct sim *s, int64_t *slow_ms);    /* a listing */
+enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms); /* a listing */
 bool cloud_listed_now(struct sim *s, const struct machine *m, int provider);
 bool cloud_missed(struct sim *s, struct machine *m); /* left out, for once */
+void cloud_alone(struct client *cl, bool alone);
+void cloud_asked(struct sim *s, struct machine *m); /* for its release */
 void cloud_check(struct sim *s); /* at the very end */
 int64_t meter(const struct sim *s, const struct machine *m);
 struct pod_view cloud_view(struct sim *s, const struct machine *m);
@@ -433,6 +442,7 @@ void reaper_ends(struct client *reaper);
 
 /* account.c */
 void account_send(struct client *cl, const struct happening *call, int64_t extra);
+bool account_was_set(const struct client *cl); /* its clock, a moment ago */
 void account_room(struct client *cl, struct happening *h);
 void account_heard(struct client *cl, struct happening *h);
 void account_call(struct sim *s, struct happening *h);
@@ -473,6 +483,7 @@ bool client_wants(const struct client *cl, const struct machine *m);
 void client_crash(struct client *cl, const struct fault *f);
 void client_home(struct client *cl, int pod, uint32_t segment);
 void client_leaves(struct client *cl);
+void client_check_list(struct client *cl, int provider);
 void client_told(struct client *cl, struct event *ev, const struct err *err);
 
 #endif

@@ -461,6 +461,7 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
 	a->life->looks[a->provider] = NULL;
+	a->cl->list_failed[a->provider] = err ? boot_now(a->cl) : 0;
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;
@@ -472,6 +473,7 @@ static void look(struct client *cl, int provider)
 {
 	struct asked *a = wire_asked_new(cl, provider, -1);
 
+	client_check_list(cl, provider);
 	a->op = wire_begin(a, OP_LIST, list_done);
 	life_of(cl)->looks[provider] = a;
 }

@@ -96,6 +96,7 @@ struct http_call { /* one trip of a call; its memory is used again */
 	int provider, number;
 	struct call call;
 	struct answer answer;
+	char ends[40];	 /* the pod that is to end by it */
 	int64_t sent_at; /* true time */
 	int64_t slow_reply_ms;
 	bool on_way, wanted; /* to its server; by who sent it */

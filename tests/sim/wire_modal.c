@@ -586,7 +586,7 @@ static void sandbox_list(struct exchange *x)
 
 	if (!r)
 		return;
-	switch ((int)cloud_list_fails(x->s, &x->a->delay_ms)) {
+	switch ((int)cloud_list_fails(x->s, x->v->vendor, &x->a->delay_ms)) {
 	case ERR_NONE: break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 2); return;
 	default: modal_no(x, GRPC_UNAVAILABLE, "the connection to the backend was lost: 50% of it"); return;
@@ -663,8 +663,8 @@ static void sandbox_terminate(struct exchange *x)
 	if (!r)
 		return;
 	if (!m || (m->visible > x->s->now && x->plan->forgets)) {
-		if (m && m->release_asked < 0)
-			m->release_asked = x->s->now; /* it does not let go of it */
+		if (m)
+			cloud_asked(x->s, m); /* it does not let go of it */
 		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
 		return;
 	}

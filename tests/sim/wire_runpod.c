@@ -334,7 +334,7 @@ static void list_pods(struct exchange *x)
 {
 	bool any = false;
 
-	switch ((int)cloud_list_fails(x->s, &x->a->delay_ms)) {
+	switch ((int)cloud_list_fails(x->s, x->v->vendor, &x->a->delay_ms)) {
 	case ERR_NONE: break;
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 5); return;
 	default: problem(x, 503, "upstream is unavailable"); return;
@@ -374,14 +374,13 @@ static void delete_pod(struct exchange *x, struct machine *m)
 	struct wired *w = m ? wire_of(x->s, m) : NULL;
 
 	if (!m || m->is_over || !surfaced(x, m)) {
-		if (m && m->release_asked < 0)
-			m->release_asked = x->s->now; /* it does not let go of it */
+		if (m)
+			cloud_asked(x->s, m); /* it does not let go of it */
 		problem(x, 404, "pod not found");
 		return;
 	}
 	if (w->locked) {
-		if (m->release_asked < 0)
-			m->release_asked = x->s->now;
+		cloud_asked(x->s, m);
 		problem(x, 409, "pod is locked");
 		return;
 	}
