@@ -325,6 +325,7 @@ function pod_state(world, pod) {
 	return {
 		id, name, status, quirks, spot, bid, rate, created_ms, started_ms, ended_ms, starts, key, spans,
 		unasked: unasked(pod),
+		told: !!pod.told,
 		view: world.pods.view(pod),
 		port: pod.door ? pod.door.port : null,
 		pid: pod.machine ? pod.machine.pid : 0,
