@@ -1190,6 +1190,21 @@ t_what_is_safe_of_a_command_is_not_run_again() { # by whoever resumes its run; w
 		is "$(brought | wc -w)" 2 "files after $went"
 	done
 }
+t_what_a_lost_create_may_have_cost() { # counts against the cap of whoever resumes, and is no cost of the run's
+	script_lines 3
+	LOCAL='fail_rents = 1;' config
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(ledger "select count(*) from pod where state = 'failed'")" 1 "creates that failed"
+	local hours
+	for hours in 2 1; do # at $0.69, within a cap of $1: as if its answer had been lost, and it had lived for so long
+		rm -f out/s002.wav
+		ledger "update run set status = 'partial'; update pod set released_ms = create_ms + $hours * 3600000, price_microusd_h = 690000 where state = 'failed'"
+		burst resume --json
+		is "$STATUS" $((hours == 2 ? 5 : 0)) "exit status after $hours h ($(tail -n 2 err.txt))"
+	done
+	is "$(json '.cost_usd < 0.1')" true "the run's cost, $(json .cost_usd)"
+}
 t_a_log_beside_the_code() { # `burst run -v >log 2>&1` in the folder that travels: what is written meanwhile does not
 	mkdir code
 	cat >code/burst.cfg <<-'E'
