@@ -151,8 +151,8 @@ up_in() { # SECONDS
 	echo $((${up%.*} + $1))
 }
 
-test_lease_renewed() { # beyond the first one, which is long enough for a busy machine to get there
-	pod local 6 60
+test_lease_renewed() {
+	pod local 6 60 # long enough for a busy machine to get there
 	until_true test -e "$dir/home/switch"
 	echo "att1 $(($(date +%s) + 10)) $(up_in 10)" >"$dir/home/lease"
 	gone_within 17
