@@ -147,9 +147,11 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = cancel(ctx, &row, err);
-	if (!deliver_run_of(ctx, &row, &delivery) || has_ended(&delivery))
-		return status;
-	return cancel(ctx, &delivery, status < 0 ? &second : err) < 0 ? -1 : status;
+	struct err *also = status < 0 ? &second : err; /* the first one's words are told */
+	int found = deliver_run_of(ctx, &row, &delivery, also);
+	if (found > 0 && !has_ended(&delivery))
+		found = cancel(ctx, &delivery, also);
+	return found < 0 ? -1 : status;
 }
 
 const struct cmd cmd_cancel = {
@@ -157,7 +159,7 @@ const struct cmd cmd_cancel = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "stop a run and release its pods",
-	.details = "Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
+	.details = "A delivery of what it rendered ends with it. Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_cancel,

@@ -540,7 +540,8 @@ static int its_pods(struct delivery *d, struct pod_row **pods, size_t *count, st
 	struct run_row run;
 
 	*count = 0;
-	return deliver_run_newest(d->l->ctx, d->key, &run) ? store_pods(d->l->ctx->store, run.id, false, pods, count, err) : 0;
+	int found = deliver_run_newest(d->l->ctx, d->key, &run, err);
+	return found > 0 ? store_pods(d->l->ctx->store, run.id, false, pods, count, err) : found;
 }
 
 static bool is_delivered(const struct manifest_entry *e, const struct pod_row *pods, size_t count)
@@ -614,7 +615,10 @@ static int may_go(struct delivery *d, struct err *err)
 {
 	struct run_row newest;
 
-	if (deliver_run_newest(d->l->ctx, d->key, &newest) && run_is_alive(d->l->ctx, newest.id))
+	int found = deliver_run_newest(d->l->ctx, d->key, &newest, err);
+	if (found < 0)
+		return -1;
+	if (found && run_is_alive(d->l->ctx, newest.id))
 		return err_set(err, ERR_BUSY, "all outputs are home, but run %s still delivers earlier ones (see `burst attach %s`); "
 			       "`burst run` delivers these when it has ended", newest.id, newest.id);
 	return deliver_check_output(d->l, err) < 0 ? err_wrap(err, "all outputs are home, and nothing was delivered") : 0;

@@ -104,27 +104,29 @@ static bool find_parent(struct cmd_context *ctx, const struct run_row *run, stru
 	return key && store_fact(ctx->store, name, parent, sizeof(parent)) && store_run(ctx->store, parent, out, NULL) == 0;
 }
 
-bool deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out)
+int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out, struct err *err)
 {
 	CLEANUP(free_text) char *state = realpath(ctx->state_dir, NULL);
 	CLEANUP(free_text) char *config = xasprintf("%s/jobs/%s.cfg", state ? state : ctx->state_dir, key);
 	struct run_row *newest = NULL;
 	size_t count = 0;
 
-	if (store_runs(ctx->store, config, false, 1, &newest, &count, NULL) < 0 || !count)
-		return false;
-	*out = *newest;
+	if (store_runs(ctx->store, config, false, 1, &newest, &count, err) < 0)
+		return -1;
+	if (count)
+		*out = *newest;
 	free(newest);
-	return true;
+	return count > 0;
 }
 
-bool deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
+int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out, struct err *err)
 {
 	struct run_row parent;
 	char key[DELIVER_KEY];
 
 	deliver_run_key(run->config, run->job, key);
-	return deliver_run_newest(ctx, key, out) && find_parent(ctx, out, &parent) && !strcmp(parent.id, run->id);
+	int found = deliver_run_newest(ctx, key, out, err);
+	return found > 0 ? find_parent(ctx, out, &parent) && !strcmp(parent.id, run->id) : found;
 }
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
@@ -156,7 +158,6 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 		*out = found;
 		return 0;
 	}
-	if (known && strcmp(out->status, "done"))
-		return 0;
-	return known && !strcmp(found.status, "done") ? 0 : deliver_run_refuse(ctx, &found, err);
+	bool means_render = known && (strcmp(out->status, "done") || !strcmp(found.status, "done"));
+	return means_render ? 0 : deliver_run_refuse(ctx, &found, err);
 }

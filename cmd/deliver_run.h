@@ -9,10 +9,10 @@ bool deliver_run_is(const struct cmd_context *ctx, const char *config);
 enum { DELIVER_KEY = 32 };
 /* Of a job, by the path of its config and its name, what its deliveries go by: STATE/jobs/KEY.cfg. */
 void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY]);
-/* The newest delivery that goes by it; false: there is none. */
-bool deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out);
-/* The newest delivery of what this run has rendered, over or not; false: there is none. */
-bool deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out);
+/* The newest delivery that goes by it. 1: there is one; 0: none; -1 with *err. */
+int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out, struct err *err);
+/* The newest delivery of what this run has rendered, over or not. Likewise. */
+int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out, struct err *err);
 /* Of the delivery that goes by this key: it begins now, for this run ("": for none), with these outputs. */
 int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err);
 /* It went well for these very outputs, the last time that it did. */

@@ -156,7 +156,7 @@ void cloud_create(struct sim *s, struct happening *h)
 
 /* ---- how long its client may take to let it go ---- */
 
-enum { RELEASE_WAIT_MS = 67000 /* as rules.c has it */, ASKED_AGAIN_MS = 90000, CALL_TAKES_MS = 120000 };
+enum { ASKED_AGAIN_MS = 90000, CALL_TAKES_MS = 120000 };
 
 /* One that is there waits for a release for a minute at most: for the end of a window that by the vendor's own word is used up, or
  * after a 429 that names hours. */
@@ -171,9 +171,9 @@ static bool may_wait(const struct sim *s, const struct machine *m)
 static void check_asked(struct sim *s, const struct machine *m)
 {
 	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
-	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms + (may_wait(s, m) ? 2 * RELEASE_WAIT_MS : 0) + (v->wire ? CALL_TAKES_MS : 0);
+	int64_t most = ASKED_AGAIN_MS + 8 * v->latency_ms + (may_wait(s, m) ? 2 * RELEASED_WITHIN_MS : 0) + (v->wire ? CALL_TAKES_MS : 0);
 
-	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most && s->unlisted_at[m->vendor] + RELEASE_WAIT_MS < m->asked_at)
+	if (m->asked_at >= 0 && !m->is_over && s->now - m->asked_at > most && s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->asked_at)
 		broke(s, "pod %s is not asked for its release again for %lld ms", m->id, (long long)(s->now - m->asked_at));
 }
 
@@ -437,7 +437,7 @@ static bool was_shown(const struct sim *s, const struct machine *m)
 {
 	bool late = m->visible > m->created + s->plan->vendors[m->vendor].lag_ms;
 
-	return !late && s->unlisted_at[m->vendor] + RELEASE_WAIT_MS < m->created;
+	return !late && s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
 }
 
 /* When its client lets it go: a tenth of its life before its end, at most 20 s, and a moment for that. */
@@ -470,7 +470,7 @@ static int64_t owed(const struct sim *s, const struct machine *m)
 		return all;
 	if (was_alone(s, m))
 		return in_time;
-	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASE_WAIT_MS) : all;
+	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASED_WITHIN_MS) : all;
 }
 
 /* A lower cap than the one that its pods were rented by is kept by the client alone, from when it is there again: what was spent by
@@ -495,7 +495,7 @@ static int64_t owed_really(const struct sim *s, const struct machine *m)
 		return owed(s, m);
 	if (m->release_asked >= 0)
 		end = MIN(end, m->release_asked);
-	int64_t ms = end - m->created - 4 * v->latency_ms - 2000 - (may_wait(s, m) ? RELEASE_WAIT_MS : 0);
+	int64_t ms = end - m->created - 4 * v->latency_ms - 2000 - (may_wait(s, m) ? RELEASED_WITHIN_MS : 0);
 	if (m->spot) /* only a listing tells what it costs in the end */
 		ms -= m->visible - m->created + 6000;
 	return money_for(m->price, MAX(ms, 0));

@@ -8,8 +8,7 @@
 
 #include "orchestrator/net/grpc.h"
 
-enum { TRIES_MAX = 4, SLACK_MS = 2000, RENT_WAIT_MS = 10000, RELEASE_WAIT_MS = 60000,
-       ROOM_LOOK_MS = 5000 /* as limit.c: so often it is seen whether there is room */ };
+enum { TRIES_MAX = 4, SLACK_MS = 2000, RENT_WAIT_MS = 10000 };
 
 /* ---- between caller.c and a translator: what is wanted is written down, to be compared with what is sent ---- */
 
@@ -191,7 +190,7 @@ static void check_release(struct http_call *c)
 		return;
 	if (MAX(l->told_until[c->provider], l->quiet_until[c->provider] + SLACK_MS) < now)
 		broke(c->cl->sim, "a release has waited for %lld ms, though nobody told it to", (long long)waited);
-	if (waited > RELEASE_WAIT_MS + ROOM_LOOK_MS + SLACK_MS && l->quiet_until[c->provider] + SLACK_MS < now)
+	if (waited > RELEASED_WITHIN_MS && l->quiet_until[c->provider] + SLACK_MS < now)
 		broke(c->cl->sim, "a release has waited for more than a minute");
 }
 

@@ -18,6 +18,7 @@ enum {
 	LAPTOPS_MAX = 3,
 	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
 	POD_SELF_END_MS = 9000, /* the longest that a pod takes to end itself once it has decided to, its vendor refusing once */
+	RELEASED_WITHIN_MS = 60000 + 5000 + 2000, /* a minute, the 5 s after which limit.c looks for room again, and a moment */
 	HOUR_MS = 3600 * 1000,
 };
 
