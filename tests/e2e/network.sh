@@ -49,7 +49,7 @@ t_cut_during_sync() {
 	mkdir code
 	for i in $(seq 2000); do head -c 4096 /dev/urandom >"code/f$i"; done
 	script_lines 6
-	config 'code = { path = "code"; };'
+	LOCAL='round_trip = "300ms";' config 'code = { path = "code"; };'
 	burst_bg run
 	wait_for 40 "a session" has_session
 	signal_sessions KILL
