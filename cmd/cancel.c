@@ -7,7 +7,8 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "deliver_run.h"
-#include "launch.h"
+#include "runs.h"
+#include "settle.h"
 
 /* How long nothing happens to the pods of a client that is well. */
 enum {
@@ -132,7 +133,7 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, struct err *err)
 		fprintf(stderr, "run %s: %s; nothing of it bills\n", row->id, row->status);
 		return 0;
 	}
-	if (launch_release_run(ctx, row, "interrupted", err) < 0)
+	if (settle_release(ctx, row, "interrupted", err) < 0)
 		return -1;
 	fprintf(stderr, "run %s: its %zu pod%s gone\n", row->id, count, count == 1 ? " is" : "s are");
 	return 0;
@@ -144,7 +145,7 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	struct run_row row, delivery;
 	struct err second;
 
-	if (launch_find_run(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
+	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
 	int status = cancel(ctx, &row, err);
 	struct err *also = status < 0 ? &second : err; /* the first one's words are told */

@@ -20,6 +20,7 @@
 #include "jobs/manifest.h"
 #include "net/child.h"
 #include "report.h"
+#include "runs.h"
 #include "volume_gc.h"
 
 enum { REPLY_MAX_BYTES = 16 << 20 };

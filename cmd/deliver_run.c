@@ -4,6 +4,7 @@
 
 #include "base/path.h"
 #include "deliver_folder.h"
+#include "runs.h"
 
 enum { ABSENT_MAX_BYTES = 16 << 20 };
 
@@ -146,7 +147,7 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 {
 	struct run_row found;
 
-	if (launch_find_run(ctx, name, out, err) < 0)
+	if (run_find(ctx, name, out, err) < 0)
 		return -1;
 	if (name || !deliver_run_is(ctx, out->config))
 		return 0;

@@ -19,7 +19,7 @@ int deliver_run_begins(struct store *store, const char *key, const char *parent,
 bool deliver_run_went_well(struct store *store, const char *key, const char *state);
 /* A delivery's own client: its command has ended well, if it was begun at all. The exit status, noted; -1 with *err. */
 int deliver_run_judge(struct launch *l, struct err *err);
-/* The run to come back to: that of a delivery, where that is the one that launch_find_run() finds unasked. */
+/* The run to come back to: that of a delivery, where that is the one that run_find() finds unasked. */
 int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
 /* What to do instead of coming back to a delivery; -1. */
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err);

@@ -7,6 +7,7 @@
 #include "launch.h"
 #include "output.h"
 #include "report.h"
+#include "runs.h"
 
 enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
 

@@ -11,6 +11,7 @@
 #include "launch.h"
 #include "output.h"
 #include "run_keys.h"
+#include "runs.h"
 #include "sync/receive.h"
 
 enum { ASK_MS = 600000, EVENTS_MAX_BYTES = 512 << 20, FILE_MAX_BYTES = 256 << 20 };
@@ -231,7 +232,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	struct launch l;
 	struct run_row row;
 
-	if (launch_find_run(ctx, ctx->args[0], &row, err) < 0)
+	if (run_find(ctx, ctx->args[0], &row, err) < 0)
 		return -1;
 	if (run_is_alive(ctx, row.id))
 		return err_set(err, ERR_BUSY, "run %s brings its files home itself (see `burst attach %s`)", row.id, row.id);

@@ -42,34 +42,20 @@ int launch_check_output(const struct launch *l, struct err *err);
 int launch_load_job(struct launch *l, struct err *err);
 size_t launch_open_segments(const struct launch *l); /* not done yet */
 
-/* Settles runs whose client died: releases their pods, proves them gone, marks them. Prints what it did. -1 with
- * ERR_UNRELEASED if a pod could not be confirmed gone. except: a run to leave alone (about to be resumed); NULL. */
-int launch_settle(struct cmd_context *ctx, const char *except, struct err *err);
-/* One run, whose client is dead, if it has not been settled and none of its pods is open any more. */
-int launch_settle_run(struct cmd_context *ctx, const char *id, struct err *err);
-/* By its result: three times interrupted, so that whatever follows would only ask for as much again. */
-bool launch_wants_out(int result, const struct err *err);
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */
 int launch_check_width(struct launch *l, struct err *err);
 /* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts as able. */
 int launch_check_balance(struct launch *l, struct err *err);
 /* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
 int launch_check_detached(const struct launch *l, struct err *err);
-/* Writes into the row that the run has ended so, and with which exit status. */
-void run_end(struct run_row *run, const char *status);
-/* What an unreleased one is when its pods are gone: "done" or "partial". */
-const char *run_ended_as(const struct cmd_context *ctx, const struct run_row *run);
-/* How many of its pods may still bill. */
-int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err);
-/* Releases the pods of one run (its client must be dead) and marks it `status`. */
-int launch_release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err);
-
-/* A pod whose provider cannot be asked is closed in the ledger, at what it can have cost by its hard end. */
-int launch_write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *err);
-
-/* A new run in the ledger, with its folder and its lock; or the old one, with its pods to take over. */
+/* What the config says, for the engine; the job has been read. */
+void launch_conf_from_config(struct launch *l);
+/* Makes and locks the folder of l->run. who: RUN_CLIENT, or what else holds it; `cancel` stops clients. ERR_BUSY: it is held. */
+int launch_take_run(struct launch *l, const char *who, struct err *err);
+/* A new run in the ledger, with its folder and its lock. */
 int launch_begin(struct launch *l, bool detached, struct err *err);
-int launch_resume(struct launch *l, const struct run_row *run, struct err *err);
+/* The run's pods as the ledger has them, and as they are where it could not be told; the caller frees them. */
+struct pod_row *launch_pods(const struct launch *l, size_t *count);
 
 /* Runs the engine with the live display; prints phases, JSON and on_exit as the flags say. Returns the exit status. */
 int launch_run(struct launch *l);
@@ -90,13 +76,6 @@ int launch_plan(struct launch *l, struct err *err);
 
 /* Reads the config that the run was started with, whatever folder we stand in, into ctx->config. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);
-
-/* Somebody holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number; or, for a while, who settles
- * it or removes its files. */
-#define RUN_CLIENT "process"
-bool run_is_alive(const struct cmd_context *ctx, const char *run);
-/* By its name; NULL: the newest that is running, else the newest with pods that may bill, else the newest. */
-int launch_find_run(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
 
 /* progress.c: the display of a running engine. */
 struct progress;

@@ -5,10 +5,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bill.h"
-#include "launch.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
+#include "runs.h"
 #include "table.h"
 
 /* ---- all runs ---- */

@@ -7,9 +7,9 @@
 
 #include "base/log.h"
 #include "base/path.h"
-#include "launch.h"
 #include "output.h"
 #include "report.h"
+#include "runs.h"
 
 #define LOOK_AGAIN_MS  200
 #define LINE_MAX_BYTES 65536

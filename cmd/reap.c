@@ -7,6 +7,9 @@
 #include "engine/caller.h"
 #include "launch.h"
 #include "output.h"
+#include "runs.h"
+#include "settle.h"
+#include "takeover.h"
 
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
 enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000 };
@@ -246,7 +249,7 @@ static int write_off(struct cmd_context *ctx, struct pod_row *pod, struct err *e
 	size_t count;
 	char when[32];
 
-	if (launch_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
+	if (takeover_write_off(ctx, pod, err) < 0 || run_open_pods(ctx, pod->run, &count, err) < 0)
 		return -1;
 	if (!count && store_run(ctx->store, pod->run, &run, NULL) == 0 && !strcmp(run.status, "unreleased")) {
 		run_end(&run, run_ended_as(ctx, &run));
@@ -310,7 +313,7 @@ static void settle_touched(struct cmd_context *ctx, const struct tally *tally, s
 	struct err why = {0};
 
 	for (size_t i = 0; i < tally->touched_count; i++)
-		if (launch_settle_run(ctx, tally->touched[i], &why) < 0)
+		if (settle_run(ctx, tally->touched[i], &why) < 0)
 			note_failure(worst, &why);
 }
 
@@ -340,9 +343,9 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 	if (opt_has(ctx, "force") && !ctx->arg_count)
 		return err_set(err, ERR_USAGE, "reap: --force wants the POD that is to be ended (`burst reap` lists them)");
-	int settled = launch_settle(ctx, NULL, &left);
+	int settled = settle_runs(ctx, NULL, &left);
 	launch_init(&l, ctx);
-	bool wants_out = launch_wants_out(settled, &left);
+	bool wants_out = settle_wants_out(settled, &left);
 	int status = wants_out ? 0 : look_everywhere(&l, &tally, err);
 	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
+#include "output.h"
 #include "table.h"
 
 const char *const phase_names[PHASES] = {"queue",   "boot", "connect", "sync",   "load",
@@ -404,4 +405,13 @@ int report_volumes(struct store *store, FILE *to, json_t *array, struct err *err
 		print_volumes(to, rows, count);
 	free(rows);
 	return (int)count;
+}
+
+void report_unreleased(const struct pod_row *pods, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!pod_row_over(&pods[i]))
+			output_line(stderr, "burst: pod %s of %s may still be billing; end it with: burst reap %s --force",
+				    pod_row_called(&pods[i]), pods[i].provider,
+				    pod_row_called(&pods[i]));
 }

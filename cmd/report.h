@@ -47,6 +47,9 @@ char *report_ratio(char *to, size_t room, int64_t compute_ms, int64_t billed_ms)
 /* The table of phases that ends a run: one line a pod, a line for all. */
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms);
 
+/* Names each pod that may still bill, and what ends it, on stderr. */
+void report_unreleased(const struct pod_row *pods, size_t count);
+
 /* The run that the user means: ERR_USAGE with a hint when there is none. */
 int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err);
 

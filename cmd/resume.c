@@ -8,6 +8,9 @@
 #include "output.h"
 #include "report.h"
 #include "run_flags.h"
+#include "runs.h"
+#include "settle.h"
+#include "takeover.h"
 #include "volume_warm.h"
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished is brought home, the
@@ -24,9 +27,9 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = launch_settle(ctx, row->id, err);
+		status = settle_runs(ctx, row->id, err);
 	if (status == 0)
-		status = launch_resume(&l, row, err);
+		status = takeover_resume(&l, row, err);
 	if (status == 0)
 		status = launch_run(&l);
 	launch_free(&l);

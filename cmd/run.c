@@ -15,6 +15,7 @@
 #include "launch.h"
 #include "net/child.h"
 #include "output.h"
+#include "settle.h"
 
 /* A detached client tells the one who started it its run's id through this descriptor. */
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"
@@ -43,7 +44,7 @@ static int all_cached(struct launch *l, struct err *err)
 	const struct job_ops *ops = l->setup.job_ops;
 	size_t count = 0;
 
-	if (launch_settle(l->ctx, NULL, err) < 0)
+	if (settle_runs(l->ctx, NULL, err) < 0)
 		return -1;
 	ops->segments(l->setup.job, &count);
 	l->run.total = l->run.cached = (int64_t)count;
@@ -229,7 +230,7 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, err);
-	if (launch_settle(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
+	if (settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (fd >= 0 && let_starter_go(l, fd, err) < 0)

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "engine/caller.h"
 #include "output.h"
+#include "settle.h"
 
 enum { ASK_MS = 60000 };
 
@@ -199,7 +200,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	say_price(l, v, least, most);
 	if (!l->setup.job_ops->needs(l->setup.job)->setup)
 		log_line(LOG_NOTE, "this job has no setup: only its worker files, its packages and its code are put there");
-	if (launch_settle(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_begin(l, false, err) < 0)
+	if (settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_begin(l, false, err) < 0)
 		return -1;
 	l->setup.more_to_come = false; /* a delivery is of files, and it makes none */
 	use_cheapest(&l->setup, v, memory_gb);

@@ -1,0 +1,226 @@
+#include "launch.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "deliver.h"
+#include "deliver_run.h"
+#include "output.h"
+#include "report.h"
+#include "volume_warm.h"
+
+enum { ERRORS_MOST = 100 };
+
+static void draw(void *ctx, const struct engine *e)
+{
+	progress_draw(ctx, e);
+}
+
+static void show_output(void *ctx, const char *pod, const char *line)
+{
+	progress_clear(ctx);
+	output_line(stderr, "%s | %s", pod, line);
+}
+
+/* What failed, and why; of very many the first ones. */
+static void add_failures(struct launch *l, json_t *errors)
+{
+	const struct engine_setup *s = &l->setup;
+	const struct segment *list;
+	size_t count = 0;
+
+	if (!s->job || !s->results)
+		return;
+	list = s->job_ops->segments(s->job, &count);
+	for (size_t i = 0; i < count && json_array_size(errors) < ERRORS_MOST; i++) {
+		if (s->results[i].state != SEGMENT_FAILED)
+			continue;
+		CLEANUP(free_text) char *text = xasprintf("%s: %s", list[i].id, s->results[i].reason);
+		json_array_append_new(errors, report_error_json(err_kind_name(ERR_JOB), text, ""));
+	}
+}
+
+static json_t *result_json(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = launch_pods(l, &count);
+
+	json_t *object = report_run_json(&l->run, pods, count, clock_wall_ms());
+	free(pods);
+	add_failures(l, json_object_get(object, "errors"));
+	if (l->delivered)
+		json_object_set_new(object, "deliver", report_delivery_json(l->delivered));
+	return object;
+}
+
+/* The user's own command gets the JSON; what it does is not our business, but it may not keep us. */
+static void on_exit_command(struct launch *l)
+{
+	const char *command = section_text(config_top(l->ctx->config), "on_exit");
+	int pipes[2];
+
+	if (!command || pipe(pipes) < 0)
+		return;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(pipes[0], STDIN_FILENO);
+		close(pipes[0]);
+		close(pipes[1]);
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		guard_leave();
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	close(pipes[0]);
+	json_t *result = result_json(l);
+	char *text = output_json_line(result);
+	json_decref(result);
+	for (size_t at = 0, len = strlen(text); at < len;) {
+		ssize_t n = write(pipes[1], text + at, len - at);
+		if (n <= 0)
+			break;
+		at += (size_t)n;
+	}
+	free(text);
+	close(pipes[1]);
+	int status = 0;
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status)
+		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+static void say_end(struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = launch_pods(l, &count);
+	struct run_row *r = &l->run;
+
+	if (!l->ctx->quiet && count) {
+		report_print_phases(stderr, pods, count, clock_wall_ms());
+		fputc('\n', stderr);
+	}
+	if (!strcmp(r->status, "unreleased"))
+		report_unreleased(pods, count);
+	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
+		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id,
+			    strcmp(r->status, "running") ? r->status : "all home",
+			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
+	free(pods);
+}
+
+void launch_say_suspects(const struct launch *l)
+{
+	size_t count = 0, suspects = 0, first = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+
+	for (size_t i = count; i-- > 0;)
+		if (l->setup.results[i].state == SEGMENT_SAFE && l->setup.results[i].suspect) {
+			suspects++;
+			first = i;
+		}
+	if (suspects)
+		log_line(LOG_WARN, "%zu of %zu files sound%s wrong and %s kept all the same (%s%s: %s): \"suspect\" in manifest.jsonl; "
+			 "what is removed is rendered again", suspects, count, suspects == 1 ? "s" : "", suspects == 1 ? "was" : "were",
+			 list[first].id, suspects == 1 ? "" : " first", l->setup.results[first].reason);
+}
+
+void launch_print_json(struct launch *l)
+{
+	if (l->ctx->json)
+		output_json(result_json(l));
+	cmd_flush(NULL);
+}
+
+void launch_failed(struct cmd_context *ctx, const struct err *err)
+{
+	struct launch l = {.ctx = ctx};
+
+	COPY_TEXT(l.run.status, err->kind == ERR_INTERRUPTED ? "interrupted" : err->kind == ERR_UNRELEASED ? "unreleased" :
+		  err->kind == ERR_CAP ? "capped" : "failed");
+	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
+	COPY_TEXT(l.run.error, err->msg);
+	output_json(result_json(&l));
+	cmd_flush(NULL);
+}
+
+/* Written once: whoever reads the row before, or finds that we died, sees a run that has not ended. A pod that may still bill is the
+ * delivery's, whose own run says so until it is settled: of this one there is only a look left to be done. */
+static void write_end(struct launch *l, int status, const struct err *err)
+{
+	struct run_row *r = &l->run;
+	struct err why = {0};
+
+	COPY_TEXT(r->status, status == 0 ? "done" : status > 128 ? "interrupted" : "partial");
+	COPY_TEXT(r->error_code, status ? err_kind_name(err->kind) : "");
+	COPY_TEXT(r->error, status ? err->msg : "");
+	r->exit_status = status == 9 ? 1 : status;
+	if (!r->id[0])
+		return;
+	r->ended_ms = clock_wall_ms();
+	engine_note_unfinished(l->ctx->store, r->id, status != 0);
+	if (store_put_run(l->ctx->store, r, &why) < 0)
+		log_line(LOG_ERROR, "the ledger could not be written: %s", why.msg);
+}
+
+int launch_deliver(struct launch *l, struct err *err)
+{
+	engine_hold_signals(); /* the delivery's own run hears of them */
+	int status = deliver_run_is(l->ctx, l->run.config) ? deliver_run_judge(l, err) : deliver(l, &l->delivered, err);
+
+	if (status < 0)
+		status = err_exit_status(err);
+	if (status || !strcmp(l->run.status, "running"))
+		write_end(l, status, err);
+	return status;
+}
+
+static struct progress *shown;
+
+static void line_in_between(void)
+{
+	progress_clear(shown);
+}
+
+/* A delivery that went well is not done again because nobody is sure of its pod, or somebody wanted out while it was given back. */
+static void keep_what_went_well(struct launch *l)
+{
+	struct err none;
+
+	if (deliver_run_is(l->ctx, l->run.config) && l->run.rendered + l->run.cached == l->run.total && deliver_run_judge(l, &none) == 0)
+		engine_note_unfinished(l->ctx->store, l->run.id, false);
+}
+
+int launch_run(struct launch *l)
+{
+	struct progress *p = progress_new(l->ctx);
+
+	l->setup.progress = draw;
+	l->setup.output = show_output;
+	l->setup.ctx = p;
+	shown = p;
+	output_before_line(line_in_between);
+	l->had_work = l->setup.job && launch_open_segments(l) > 0;
+	struct engine *e = engine_new(&l->setup);
+	int status = engine_run(e, &l->err);
+	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);
+	engine_free(e);
+	output_before_line(NULL);
+	progress_free(p);
+	shown = NULL;
+	say_end(l);
+	launch_say_suspects(l);
+	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
+		status = launch_deliver(l, &l->err);
+	else if (status == 9 || status > 128)
+		keep_what_went_well(l);
+	engine_let_signals_in();
+	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
+		output_error(l->ctx, &l->err);
+	on_exit_command(l);
+	launch_print_json(l);
+	return status;
+}

@@ -1,0 +1,22 @@
+/* runs.h - runs as the ledger and their locks show them: which one is meant, whether somebody sees to it, how it ended. */
+#ifndef BURST_CMD_RUNS_H
+#define BURST_CMD_RUNS_H
+
+#include "cmd.h"
+
+/* Where it keeps its lock, keys, flags and logs; the caller frees it. */
+char *run_folder(const struct cmd_context *ctx, const char *run);
+/* Somebody holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number; or, for a while, who settles
+ * it or removes its files. */
+#define RUN_CLIENT "process"
+bool run_is_alive(const struct cmd_context *ctx, const char *run);
+/* By its name; NULL: the newest that is running, else the newest with pods that may bill, else the newest. */
+int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
+/* How many of its pods may still bill. */
+int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err);
+/* Writes into the row that the run has ended so, and with which exit status. */
+void run_end(struct run_row *run, const char *status);
+/* What an unreleased one is when its pods are gone: "done" or "partial". */
+const char *run_ended_as(const struct cmd_context *ctx, const struct run_row *run);
+
+#endif

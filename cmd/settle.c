@@ -1,0 +1,214 @@
+#include "settle.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/reap.h"
+#include "report.h"
+#include "runs.h"
+#include "takeover.h"
+
+/* The run is ours from here on: 0. Its row may have been read long ago: 1, where somebody else has settled it since, or does, or
+ * it is no longer what it was judged as. */
+static int take_to_release(struct launch *l, const struct run_row *judged, struct err *err)
+{
+	l->setup.conf.reap = true;
+	l->setup.conf.lease_ms = 600000;
+	l->run = *judged;
+	if (launch_take_run(l, "settled by process", err) < 0)
+		return err->kind == ERR_BUSY ? 1 : -1;
+	if (store_run(l->ctx->store, judged->id, &l->run, err) < 0)
+		return -1;
+	if (strcmp(l->run.status, judged->status) || l->run.detached != judged->detached) {
+		err_set(err, ERR_BUSY, "run %s: somebody else took it up meanwhile", judged->id);
+		return 1;
+	}
+	return takeover_pods(l, err);
+}
+
+static void say_unreleased(const struct launch *l)
+{
+	size_t count = 0;
+	struct pod_row *pods = launch_pods(l, &count);
+
+	report_unreleased(pods, count);
+	free(pods);
+}
+
+/* 0: its pods are gone; 1: it is not ours to release (ERR_BUSY). */
+static int release_run(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+{
+	struct launch l;
+	bool gone = true;
+
+	launch_init(&l, ctx);
+	int result = take_to_release(&l, run, err);
+	if (result) {
+		launch_free(&l);
+		return result;
+	}
+	if (l.setup.provider_count) {
+		struct engine *e = engine_new(&l.setup);
+		int exit_status = engine_run(e, err);
+		struct core_summary s;
+		core_summary(engine_core(e), clock_boot_ms(), &s);
+		l.run.billed_ms += s.billed_ms;
+		l.run.cost_microusd += s.cost_microusd;
+		l.run.compute_ms += s.compute_ms;
+		result = exit_status ? -1 : 0;
+		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
+		engine_free(e);
+	}
+	if (l.out_of_reach) {
+		gone = false;
+		result = err_set(err, ERR_UNRELEASED, "a pod could not be asked for: it may still be billing");
+	}
+	if (!gone)
+		say_unreleased(&l);
+	run_end(&l.run, gone ? status : "unreleased");
+	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
+		snprintf(l.run.error, sizeof(l.run.error), "a pod could not be confirmed gone when it ended; it is gone now%s",
+			 engine_is_unfinished(ctx->store, l.run.id) ?
+			 ", and what follows the render is left to be done: `burst resume` does it" : "");
+	} else if (gone && !l.run.error[0]) {
+		COPY_TEXT(l.run.error_code, "interrupted");
+		COPY_TEXT(l.run.error, "its client ended before the run did");
+	}
+	store_put_run(ctx->store, &l.run, NULL);
+	launch_free(&l);
+	return result;
+}
+
+int settle_release(struct cmd_context *ctx, const struct run_row *run, const char *status, struct err *err)
+{
+	return release_run(ctx, run, status, err) ? -1 : 0;
+}
+
+/* By its provider's clock: ours, by which it is over, may be wrong, and then its pods are at work. Who cannot be asked now is
+ * asked the next time; where there is nobody to ask ours must do. Who refuses the key tells the time all the same. */
+static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
+{
+	struct op_result result = {0};
+	struct err err = {0};
+	struct launch l;
+	int64_t now_ms = clock_wall_ms();
+
+	launch_init(&l, ctx);
+	bool told = launch_open_provider(&l, provider, &err) < 0 ||
+		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0 ||
+		    err.kind == ERR_CREDENTIALS;
+	op_result_free(&result);
+	launch_free(&l);
+	return told && pod_is_overdue(last_s, now_ms);
+}
+
+/* The latest hard end of the pods there; provider NULL: of all. */
+static int64_t last_end(const struct pod_row *pods, size_t count, const char *provider)
+{
+	int64_t last_s = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (!provider || !strcmp(pods[i].provider, provider))
+			last_s = MAX(last_s, pods[i].hard_end_s);
+	return last_s;
+}
+
+static bool is_left(struct cmd_context *ctx, const struct run_row *run)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(ctx->store, run->id, true, &pods, &count, NULL) < 0)
+		return !run->detached;
+	bool left = reap_run(run->detached, last_end(pods, count, NULL), clock_wall_ms());
+	for (size_t i = 0; i < count && left && run->detached; i++)
+		if (last_end(pods, i, pods[i].provider) == 0) /* the first one there */
+			left = overdue_there(ctx, pods[i].provider, last_end(pods, count, pods[i].provider));
+	free(pods);
+	return left;
+}
+
+/* Of several that went wrong the one that may cost money is told. */
+static int settle_one(struct cmd_context *ctx, const struct run_row *run, const char *status, int result, struct err *err)
+{
+	struct err why = {0};
+
+	int released = release_run(ctx, run, status, &why);
+	if (released == 0)
+		log_line(LOG_NOTE, "run %s: nothing of it bills any more", run->id);
+	if (released > 0)
+		log_line(LOG_NOTE, "run %s: somebody else sees to it", run->id);
+	if (released >= 0)
+		return result;
+	if (result == 0 || why.kind == ERR_UNRELEASED)
+		*err = why;
+	return -1;
+}
+
+bool settle_wants_out(int result, const struct err *err)
+{
+	return result < 0 && err->kind == ERR_UNRELEASED && err->signal;
+}
+
+/* Runs that ended without being sure of a pod: exit 9. */
+static int settle_unreleased(struct cmd_context *ctx, const char *except, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	int result = 0;
+
+	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && !settle_wants_out(result, err); i++) {
+		struct run_row run;
+		bool seen = except && !strcmp(pods[i].run, except);
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !strcmp(pods[k].run, pods[i].run);
+		if (seen || store_run(ctx->store, pods[i].run, &run, NULL) < 0 || strcmp(run.status, "unreleased") ||
+		    run_is_alive(ctx, run.id))
+			continue;
+		log_line(LOG_NOTE, "run %s: it ended with a pod that may still bill; releasing it", run.id);
+		result = settle_one(ctx, &run, run_ended_as(ctx, &run), result, err);
+	}
+	free(pods);
+	return result;
+}
+
+int settle_run(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	struct run_row run;
+	size_t count;
+
+	if (store_run(ctx->store, id, &run, err) < 0 || run_open_pods(ctx, run.id, &count, err) < 0)
+		return -1;
+	if (count || run_is_alive(ctx, run.id))
+		return 0;
+	if (!strcmp(run.status, "unreleased"))
+		return settle_one(ctx, &run, run_ended_as(ctx, &run), 0, err);
+	return strcmp(run.status, "running") ? 0 : settle_one(ctx, &run, "interrupted", 0, err);
+}
+
+int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	int result = settle_unreleased(ctx, except, err); /* first: what fails below is not to be tried twice */
+
+	if (settle_wants_out(result, err))
+		return -1;
+	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && !settle_wants_out(result, err); i++) {
+		if (except && !strcmp(runs[i].id, except))
+			continue;
+		if (run_is_alive(ctx, runs[i].id))
+			continue;
+		if (!is_left(ctx, &runs[i]))
+			continue; /* its agents finish it; `burst attach` brings the files home */
+		log_line(LOG_NOTE, "run %s: its client is gone; releasing what it left", runs[i].id);
+		result = settle_one(ctx, &runs[i], "interrupted", result, err);
+	}
+	free(runs);
+	return result;
+}
