@@ -162,6 +162,8 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	v->created_at = c->now;
 	switch (err->kind) {
 	case ERR_AMBIGUOUS:
+		if (c->conf.providers[p->provider].look_gap_ms) /* it may have made two */
+			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		if (p->view.id[0]) { /* a list has shown it meanwhile */
 			struct pod_view seen = p->view;
 			pod_rented(c, p, &seen);
@@ -169,8 +171,6 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		}
 		pod_enter(c, p, POD_AMBIGUOUS);
 		p->rented_at = c->now; /* listings asked for from now on tell */
-		if (c->conf.providers[p->provider].look_gap_ms)
-			v->surfaced_at = c->now + SURFACE_LIMIT_MS;
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);

@@ -99,10 +99,10 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
 	return true;
 }
 
-/* The release may have come too early for whoever knew of no such pod, and it was in no list since: once more, to be sure. */
+/* Whoever knew of no such pod may have been wrong, as he is of new ones, and lists may miss one twice: once more, to be sure. */
 static bool asks_again(struct core *c, struct core_pod *p)
 {
-	if (!p->absent || p->listed || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
+	if (!p->absent || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
 		return false;
 	p->asked_twice = true;
 	core_act(c, ACT_RELEASE, pod_index(c, p));

@@ -1211,12 +1211,8 @@ static void test_second_pod_of_one_create(void **state)
 	tear_down(&b);
 }
 
-/* A create whose answer was lost may have made two: one is found, does the work and is gone. When the answer was lost. */
-static int64_t lose_sight_of_a_twin(struct bench *b)
+static void work_and_be_gone(struct bench *b)
 {
-	start_ambiguous(b);
-	int64_t lost_at = b->now;
-	list_running(b, 0);
 	connected(b, 0);
 	tell(b, (struct event){.type = EV_SHARED_READY, .pod = 0});
 	tell(b, (struct event){.type = EV_WORKERS, .pod = 0, .number = 1});
@@ -1228,7 +1224,28 @@ static int64_t lose_sight_of_a_twin(struct bench *b)
 		list_nothing(b);
 	}
 	check_phase(b, "gone", 0, POD_GONE);
+}
+
+/* A create whose answer was lost may have made two: one is found, does the work and is gone. When the answer was lost. */
+static int64_t lose_sight_of_a_twin(struct bench *b)
+{
+	start_ambiguous(b);
+	int64_t lost_at = b->now;
+	list_running(b, 0);
+	work_and_be_gone(b);
 	return lost_at;
+}
+
+static void check_for_a_twin(struct bench *b, int64_t lost_at)
+{
+	check_int("another may surface", "ended", core_ended(b->core), false);
+	wait_ms(b, lost_at + SURFACE_LIMIT_MS - 1 - b->now);
+	int looks = did(b, ACT_LIST, -1);
+	wait_ms(b, 1);
+	check_int("a minute after the loss", "looks", looks + did(b, ACT_LIST, -1), 1);
+	list_nothing(b);
+	check_int("none did", "ended", core_ended(b->core), true);
+	check_int("none did", "exit", exit_status(b), 0);
 }
 
 /* ... the other may surface late. */
@@ -1238,14 +1255,26 @@ static void test_late_twin_of_a_lost_create(void **state)
 
 	(void)state;
 	int64_t lost_at = lose_sight_of_a_twin(&b);
-	check_int("another may surface", "ended", core_ended(b.core), false);
-	wait_ms(&b, lost_at + SURFACE_LIMIT_MS - 1 - b.now);
-	int looks = did(&b, ACT_LIST, -1);
-	wait_ms(&b, 1);
-	check_int("a minute after the loss", "looks", looks + did(&b, ACT_LIST, -1), 1);
-	list_nothing(&b);
-	check_int("none did", "ended", core_ended(b.core), true);
-	check_int("none did", "exit", exit_status(&b), 0);
+	check_for_a_twin(&b, lost_at);
+	tear_down(&b);
+}
+
+/* ... also where the first one was listed before the answer was lost. */
+static void test_late_twin_of_one_that_was_listed(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	b.now += 2 * SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "listed", 0, POD_RENTING);
+	b.now += SECOND;
+	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
+	int64_t lost_at = b.now;
+	work_and_be_gone(&b);
+	check_for_a_twin(&b, lost_at);
 	tear_down(&b);
 }
 
@@ -2598,6 +2627,37 @@ static void test_released_before_it_was_known(void **state)
 	tear_down(&b);
 }
 
+/* ... as is one that the list had shown: whoever knew of none may err, and lists may miss it twice. */
+static void test_released_and_not_known_though_it_was_listed(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	bring_up(&b, 0);
+	render_batch(&b, 0, 0, SECOND, true);
+	check_phase(&b, "all is home", 0, POD_RELEASING);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	b.now += SECOND;
+	list_nothing(&b);
+	b.now += 6 * SECOND;
+	list_nothing(&b);
+	check_phase(&b, "asked once more", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+	b.now += SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "there it is", 0, POD_RELEASING);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
+	for (int k = 0; k < 3; k++) {
+		b.now += 6 * SECOND;
+		list_nothing(&b);
+	}
+	check_phase(&b, "in the end", 0, POD_GONE);
+	tear_down(&b);
+}
+
 /* ... and a pod that is only late in the list is not given up while it boots. */
 static void test_late_in_the_list(void **state)
 {
@@ -3419,6 +3479,7 @@ int main(void)
 		cmocka_unit_test(test_ambiguous_is_looked_for_often_at_first),
 		cmocka_unit_test(test_surfaces_after_all),
 		cmocka_unit_test(test_late_twin_of_a_lost_create),
+		cmocka_unit_test(test_late_twin_of_one_that_was_listed),
 		cmocka_unit_test(test_lost_sight_of_a_lost_create),
 		cmocka_unit_test(test_last_look_that_limits_keep_back),
 		cmocka_unit_test(test_ambiguous_and_a_signal),
@@ -3464,6 +3525,7 @@ int main(void)
 		cmocka_unit_test(test_never_listed),
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),
+		cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_release_that_limits_keep_back),
