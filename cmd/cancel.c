@@ -114,7 +114,8 @@ static bool has_ended(const struct run_row *run)
 	return strcmp(run->status, "running") && strcmp(run->status, "unreleased");
 }
 
-static int cancel(struct cmd_context *ctx, struct run_row *row, struct err *err)
+/* delivers: something of it goes on that is not among its own pods. */
+static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, struct err *err)
 {
 	size_t count = 0;
 
@@ -130,7 +131,8 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, struct err *err)
 			run_end(row, "interrupted");
 			store_put_run(ctx->store, row, NULL);
 		}
-		fprintf(stderr, "run %s: %s; nothing of it bills\n", row->id, row->status);
+		fprintf(stderr, "run %s: %s; %s\n", row->id, row->status,
+			delivers ? "its delivery is ended now" : "nothing of it bills");
 		return 0;
 	}
 	if (settle_release(ctx, row, "interrupted", err) < 0)
@@ -147,11 +149,12 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 
 	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	int status = cancel(ctx, &row, err);
+	bool delivers = deliver_run_of(ctx, &row, &delivery, &second) > 0 && !has_ended(&delivery);
+	int status = cancel(ctx, &row, delivers, err);
 	struct err *also = status < 0 ? &second : err; /* the first one's words are told */
-	int found = deliver_run_of(ctx, &row, &delivery, also);
+	int found = deliver_run_of(ctx, &row, &delivery, also); /* it may have begun, or ended, meanwhile */
 	if (found > 0 && !has_ended(&delivery))
-		found = cancel(ctx, &delivery, also);
+		found = cancel(ctx, &delivery, false, also);
 	return found < 0 ? -1 : status;
 }
 

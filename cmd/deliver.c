@@ -482,13 +482,19 @@ static size_t read_absent(struct delivery *d)
 	return told;
 }
 
+/* A run goes on with its delivery; where all was there there is no run, and another one finds it so again. */
+static const char *what_delivers(const struct delivery *d)
+{
+	return d->l->run.id[0] ? "resume" : "run";
+}
+
 static int go(struct delivery *d, json_t **object, struct err *err)
 {
 	CLEANUP(free_text) char *absent = path_join(d->l->output_dir, DELIVER_ABSENT);
 	int number = engine_held_signal();
 
 	if (number) {
-		log_line(LOG_NOTE, "interrupted before the delivery: all outputs are home, and `burst resume` delivers them");
+		log_line(LOG_NOTE, "interrupted before the delivery: all outputs are home, and `burst %s` delivers them", what_delivers(d));
 		err_set(err, ERR_INTERRUPTED, "interrupted before the delivery");
 		err->signal = number;
 		return -1;
@@ -527,7 +533,10 @@ static int go_until_all_is_there(struct delivery *d, json_t **object, struct err
 	d->spent_microusd = (int64_t)(jsonx_number(*object, "cost_usd", 0) * 1e6 + 1);
 	json_t *first = TAKE(*object);
 	status = go(d, object, err);
-	add_costs(*object, first);
+	if (*object)
+		add_costs(*object, first);
+	else
+		*object = first;
 	return read_absent(d) && err->kind == ERR_JOB ?
 		       err_set(err, ERR_JOB, "all outputs are home, but what its volume has goes while it is delivered") :
 		       status;
@@ -621,8 +630,9 @@ static int may_go(struct delivery *d, struct err *err)
 		return -1;
 	if (found && run_is_alive(d->l->ctx, newest.id))
 		return err_set(err, ERR_BUSY, "all outputs are home, but run %s still delivers earlier ones (see `burst attach %s`); "
-			       "`burst run` delivers these when it has ended", newest.id, newest.id);
-	return deliver_check_output(d->l, err) < 0 ? err_wrap(err, "all outputs are home, and nothing was delivered") : 0;
+			       "`burst %s` delivers these when it has ended", newest.id, newest.id, what_delivers(d));
+	return deliver_check_output(d->l, err) < 0 ?
+		       err_wrap(err, "all outputs are home, and nothing was delivered (`burst %s` does it)", what_delivers(d)) : 0;
 }
 
 int deliver(struct launch *l, json_t **object, struct err *err)

@@ -168,13 +168,15 @@ static void write_end(struct launch *l, int status, const struct err *err)
 
 int launch_deliver(struct launch *l, struct err *err)
 {
-	engine_hold_signals(); /* the delivery's own run hears of them */
+	engine_hold_signals(); /* the delivery's own run hears of them; what came when there was nothing left to stop is forgotten */
 	int status = deliver_run_is(l->ctx, l->run.config) ? deliver_run_judge(l, err) : deliver(l, &l->delivered, err);
 
 	if (status < 0)
 		status = err_exit_status(err);
 	if (status || !strcmp(l->run.status, "running"))
 		write_end(l, status, err);
+	while (engine_held_signal())
+		;
 	return status;
 }
 
@@ -206,6 +208,7 @@ int launch_run(struct launch *l)
 	l->had_work = l->setup.job && launch_open_segments(l) > 0;
 	struct engine *e = engine_new(&l->setup);
 	int status = engine_run(e, &l->err);
+	bool finished_well = engine_finished_well(e);
 	l->unsaved_count = engine_unsaved_pods(e, &l->unsaved);
 	engine_free(e);
 	output_before_line(NULL);
@@ -215,7 +218,7 @@ int launch_run(struct launch *l)
 	launch_say_suspects(l);
 	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
 		status = launch_deliver(l, &l->err);
-	else if (status == 9 || status > 128)
+	else if ((status == 9 || status > 128) && finished_well)
 		keep_what_went_well(l);
 	engine_let_signals_in();
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)

@@ -99,6 +99,8 @@ static void write_gone(const struct launch *l, const struct engine_provider *p, 
 	if (!row_of(ctx, p, view, &row) || run_is_alive(ctx, row.run))
 		return;
 	CLEANUP(free_text) char *dir = xasprintf("%s/runs/%s", ctx->state_dir, row.run);
+	if (!strcmp(row.state, "failed")) /* given up as one that never was: what its row says of its end is a guess */
+		row.release_ms = row.released_ms = 0;
 	COPY_TEXT(row.id, view->id);
 	COPY_TEXT(row.state, "gone");
 	row.release_ms = row.release_ms > 0 ? row.release_ms : asked_ms;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "deliver.h"
 #include "deliver_run.h"
 #include "launch.h"
 #include "output.h"
@@ -24,6 +25,8 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	int status = launch_check_width(&l, err);
 	if (status == 0)
 		status = launch_load_job(&l, err);
+	if (status == 0 && launch_open_segments(&l))
+		status = deliver_check_output(&l, err);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)

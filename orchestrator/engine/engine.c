@@ -157,16 +157,19 @@ void engine_let_signals_in(void)
 
 int engine_held_signal(void)
 {
-	static const struct timespec at_once = {0};
-	sigset_t set;
+	sigset_t pending, one;
+	int number = 0;
 
-	sigemptyset(&set);
+	sigpending(&pending);
 	for (int i = 0; i < 3; i++) {
 		struct sigaction now;
-		if (sigaction(signal_numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-			sigaddset(&set, signal_numbers[i]);
+		if (!sigismember(&pending, signal_numbers[i]) || sigaction(signal_numbers[i], NULL, &now) < 0 || now.sa_handler == SIG_IGN)
+			continue;
+		sigemptyset(&one);
+		sigaddset(&one, signal_numbers[i]);
+		return sigwait(&one, &number) == 0 ? number : 0;
 	}
-	return MAX(sigtimedwait(&set, NULL, &at_once), 0);
+	return 0;
 }
 
 static void signals_take(struct engine *e)
@@ -538,6 +541,11 @@ int engine_run(struct engine *e, struct err *err)
 	if (status == 0 && e->setup->more_to_come)
 		signals_pass_on();
 	return status;
+}
+
+bool engine_finished_well(const struct engine *e)
+{
+	return e->finished && !e->finish_error.kind;
 }
 
 void engine_free(struct engine *e)

@@ -66,6 +66,8 @@ void engine_let_signals_in(void);
 /* While they are held: takes one that came, and gives its number; 0: none came. */
 int engine_held_signal(void);
 int engine_run(struct engine *e, struct err *err);
+/* After engine_run(): the job's finish() was called, and had nothing to complain of. */
+bool engine_finished_well(const struct engine *e);
 void engine_free(struct engine *e);
 
 /* A run that ends without being sure of a pod keeps in the ledger whether something is left to do for it though all its files

@@ -433,6 +433,19 @@ t_reap_what_an_ended_run_left() { # a second pod of one create, in no list befor
 	burst reap "$theirs" --force
 	is "$STATUS" 0 "reap --force"
 }
+t_reap_what_was_taken_for_unmade() { # its create was answered by nobody, and lists missed it: it billed until it was reaped
+	living_run
+	local pod
+	pod=$(a_pod)
+	kill_it
+	ledger "update run set status = 'interrupted'"
+	ledger "update pod set id = '', state = 'failed', release_ms = 0, released_ms = create_ms + 1 where id = '$pod'"
+	read -rt 2 <> <(:)
+	burst reap
+	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
+	is "$(ledger "select state, billed_ms >= 2000 and released_ms - create_ms >= 2000 and cost_microusd > 0 from pod where id = '$pod'")" "gone|1" \
+		"what its row says: $(ledger "select state, billed_ms, released_ms - create_ms, cost_microusd from pod where id = '$pod'")"
+}
 t_reap_a_pod_that_nobody_knows() { # whoever names a pod is told of that one
 	script_lines 2
 	config

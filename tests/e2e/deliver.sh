@@ -343,6 +343,61 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	burst resume
 	is "$STATUS" 0 "exit status of resume ($(tail -n 3 err.txt))"
 	is "$(cat upload)" delivered "what was delivered then"
+	rm out/s001.wav joining on # rendered anew it is the same: there is nothing to deliver, and nothing left to stop
+	PATH=$T/bin:$PATH burst_bg run --json
+	wait_for 60 "the joining" [ -e joining ]
+	wait_for 20 "the end of its pod" pods_are_gone
+	sleep 0.5
+	kill -TERM "$PID"
+	sleep 0.3
+	: >on
+	burst_wait
+	is "$STATUS $(json .status)" "0 done" "where all was delivered ($(tail -n 3 err.txt))"
+}
+t_it_writes_over_what_was_rendered() { # by a command: that is safe, and is not run again by whoever resumes
+	local -x LOCAL_ISOLATION=process
+	cat >burst.cfg <<-E
+		provider = "local";
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; run = "echo ran >>$T/ran; echo film >film"; outputs = ["film"]; output = "out"; };
+		deliver = { run = "rev <\"\$BURST_OUTPUTS\"/film >film; echo delivered >>$T/delivered; while [ -e $T/wait ]; do sleep 0.1; done"; outputs = ["film"]; };
+	E
+	burst run
+	is "$STATUS $(cat out/film)" "0 mlif" "exit status and film ($(tail -n 3 err.txt))"
+	local run
+	run=$(ledger "select id from run order by seq limit 1")
+	ledger "update run set status = 'partial' where id = '$run'"
+	burst resume "$run"
+	is "$STATUS $(wc -l <ran)" "0 1" "resumed: exit status, and how often it ran ($(tail -n 3 err.txt))"
+	rm -r out ran state/ledger.db*
+	: >wait
+	burst_bg run
+	wait_for 60 "the delivery" eval '[ "$(wc -l <delivered)" -ge 2 ]'
+	kill -KILL "$PID"
+	burst_wait
+	rm wait
+	wait_for 60 "its end" eval '[ "$(ledger "select count(*) from run where status = \"done\"")" = 1 ]'
+	burst resume "$(ledger "select id from run order by seq limit 1")"
+	is "$STATUS $(wc -l <ran) $(cat out/film)" "0 1 mlif" "its client died: exit status, how often it ran, and film ($(tail -n 3 err.txt))"
+	rm out/film # and what is gone is gone
+	ledger "update run set status = 'partial' where seq = 1"
+	burst resume "$(ledger "select id from run order by seq limit 1")"
+	is "$STATUS $(wc -l <ran)" "0 2" "without it: exit status, and how often it ran ($(tail -n 3 err.txt))"
+}
+t_a_file_of_ones_own_before_a_resume() { # is told of before anything is rented
+	script_lines 300
+	delivering 'echo delivered >all.txt' 'outputs = ["all.txt"];'
+	burst_bg run
+	wait_for 60 "a file" file_count out 1
+	kill -KILL "$PID"
+	burst_wait
+	echo precious >out/all.txt
+	burst resume
+	is "$STATUS $(cat out/all.txt)" "2 precious" "exit status ($(tail -n 3 err.txt))"
+	has err.txt "out/all.txt is there and was not made by this job"
+	[ "$(ledger "select count(*) from segment where state = 1")" -lt 300 ] || complain "all was rendered first"
+	burst resume --force
+	is "$STATUS $(cat out/all.txt)" "0 delivered" "exit status of resume --force ($(tail -n 3 err.txt))"
 }
 t_it_keeps_within_what_is_left() { # of the caps; and what fills a volume delivers nothing
 	script_lines 4
@@ -481,7 +536,7 @@ t_a_file_that_came_meanwhile_stays() { # while it was rendered: all is home, and
 	echo precious >out/joined.wav
 	burst_wait
 	is "$STATUS" 2 "exit status ($(tail -n 3 err.txt))"
-	has err.txt "all outputs are home, and nothing was delivered: $T/out/joined.wav is there"
+	has err.txt "all outputs are home, and nothing was delivered (\`burst resume\` does it): $T/out/joined.wav is there"
 	is "$(runs) $(wavs)" "1 3" "runs, and files rendered"
 	burst resume
 	is "$STATUS" 2 "exit status of resume"

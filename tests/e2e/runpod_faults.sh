@@ -496,6 +496,19 @@ c_its_delivery_is_interrupted_after_it_went_well() { # while its pod is given ba
 	is "$(cat out/delivered)" "$(cat was)" "what was delivered"
 	is "$(ledger 'select count(*) from run')" 2 "runs"
 }
+c_its_delivery_is_interrupted_and_brought_nothing() { # while its pod is given back: it is still to be done
+	rp_config 'deliver = { run = "date +%N >delivered; sleep 2"; outputs = ["*.mp3"]; };'
+	burst_bg run --json
+	wait_for 60 "its delivery" grep -q "delivering" err.txt
+	rp_fault F16 '"way":"lingers","ms":8000'
+	wait_for 60 "the end of its command" eval "[ \"\$(ledger \"select count(*) from pod where release_ms > 0\")\" = 2 ]"
+	kill -TERM "$PID"
+	burst_wait
+	is "$STATUS $(json .status)" "143 interrupted" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	burst resume --json
+	is "$STATUS $(json .status)" "1 partial" "resume ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "no file of its folder matches outputs (*.mp3"
+}
 c_ended_with_9_and_could_not_join() {
 	rp_fault F16 '"times":-1'
 	script_lines 6
