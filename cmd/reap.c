@@ -12,31 +12,61 @@
 #include "takeover.h"
 
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
-enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000 };
+enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000 };
 
-/* accepted_ms: wall clock, when its provider took the release. */
+/* A release of it that its provider took, or says that there is nothing to release. */
+struct asked {
+	bool absent;
+	int64_t at; /* boot clock */
+};
+
+static int ask_release(const struct engine_provider *p, const struct op_want *want, struct asked *asked, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (caller_ask(p, OP_RELEASE, want, ASK_MS, &result, err) < 0)
+		return -1;
+	*asked = (struct asked){.absent = result.release == RELEASE_ABSENT, .at = clock_boot_ms()};
+	op_result_free(&result);
+	return 0;
+}
+
+/* 1: the provider does not show it, or as one that has ended; 0: it is there. */
+static int is_gone_now(const struct engine_provider *p, const struct op_want *want, struct err *err)
+{
+	struct op_result result = {0};
+
+	if (caller_ask(p, OP_INSPECT, want, ASK_MS, &result, err) < 0)
+		return err->kind == ERR_NOT_FOUND ? 1 : -1;
+	bool gone = !result.pod_count || result.pods[0].state == POD_STATE_GONE;
+	op_result_free(&result);
+	return gone;
+}
+
+/* Until two looks do not see it. While they do it is released again where its provider knew nothing of it, or has had its time.
+ * accepted_ms: wall clock, when its provider took the release. */
 static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
-	struct op_result result = {0};
+	struct asked asked;
 
 	COPY_TEXT(want.id, view->id);
-	if (caller_ask(p, OP_RELEASE, &want, ASK_MS, &result, err) < 0)
-		return -1;
-	op_result_free(&result);
-	*accepted_ms = clock_wall_ms();
 	int64_t until = clock_boot_ms() + GONE_MS;
+	if (ask_release(p, &want, &asked, err) < 0)
+		return -1;
+	*accepted_ms = clock_wall_ms();
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
 				       p->ops->name);
-		if (caller_ask(p, OP_INSPECT, &want, ASK_MS, &result, err) < 0) {
-			if (err->kind != ERR_NOT_FOUND)
+		int gone = is_gone_now(p, &want, err);
+		if (gone < 0)
+			return -1;
+		clean = gone ? clean + 1 : 0;
+		if (!gone && (asked.absent || clock_boot_ms() - asked.at > AGAIN_MS)) {
+			if (ask_release(p, &want, &asked, err) < 0)
 				return -1;
-			clean++;
-		} else {
-			clean = result.pod_count && result.pods[0].state != POD_STATE_GONE ? 0 : clean + 1;
-			op_result_free(&result);
+			*accepted_ms = clock_wall_ms();
 		}
 		if (clean < 2)
 			poll(NULL, 0, (int)MAX(p->ops->look_gap_ms, clean ? 0 : 200));

@@ -320,13 +320,7 @@ t_client_dies_and_is_canceled() { # its delivery goes on, or is dead, too: it en
 }
 delivery_is_done() { [ "$(ledger "select status from run where job = 'e2e-deliver'")" = "done" ] && no_processes; }
 pods_are_gone() { [ "$(ledger "select count(*) from pod where state <> 'gone'")" = 0 ]; }
-t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then nothing is rented for a delivery, either
-	local -x LOCAL_ISOLATION=process
-	script_lines 3
-	JOB='join = { loudness = -16.0; };' delivering 'echo delivered >'"$T"'/upload'
-	mkdir bin
-	printf '#!/bin/sh\n: >%s/joining\nuntil [ -e %s/on ]; do sleep 0.1; done\nexit 1\n' "$T" "$T" >bin/ffmpeg
-	chmod +x bin/ffmpeg
+ended_while_it_joins() {
 	PATH=$T/bin:$PATH burst_bg run --json
 	wait_for 60 "the joining" [ -e joining ]
 	wait_for 20 "the end of its pod" pods_are_gone
@@ -335,6 +329,15 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	sleep 0.3
 	: >on
 	burst_wait
+}
+t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then nothing is rented for a delivery, either
+	local -x LOCAL_ISOLATION=process
+	script_lines 3
+	JOB='join = { loudness = -16.0; };' delivering 'echo delivered >'"$T"'/upload'
+	mkdir bin
+	printf '#!/bin/sh\n: >%s/joining\nuntil [ -e %s/on ]; do sleep 0.1; done\nexit 1\n' "$T" "$T" >bin/ffmpeg
+	chmod +x bin/ffmpeg
+	ended_while_it_joins
 	is "$STATUS" 143 "exit status ($(tail -n 3 err.txt))"
 	is "$(json .status)" interrupted status
 	has err.txt "interrupted before the delivery: all outputs are home, and \`burst resume\` delivers them"
@@ -344,14 +347,7 @@ t_a_signal_while_its_files_are_joined() { # all is home, nothing bills: then not
 	is "$STATUS" 0 "exit status of resume ($(tail -n 3 err.txt))"
 	is "$(cat upload)" delivered "what was delivered then"
 	rm out/s001.wav joining on # rendered anew it is the same: there is nothing to deliver, and nothing left to stop
-	PATH=$T/bin:$PATH burst_bg run --json
-	wait_for 60 "the joining" [ -e joining ]
-	wait_for 20 "the end of its pod" pods_are_gone
-	sleep 0.5
-	kill -TERM "$PID"
-	sleep 0.3
-	: >on
-	burst_wait
+	ended_while_it_joins
 	is "$STATUS $(json .status)" "0 done" "where all was delivered ($(tail -n 3 err.txt))"
 }
 t_it_writes_over_what_was_rendered() { # by a command: that is safe, and is not run again by whoever resumes

@@ -439,6 +439,19 @@ c_reap_names_what_is_left() {
 	is "$STATUS" 0 "exit status of reap again"
 	has err.txt "nothing of it bills any more"
 }
+c_reap_of_one_that_is_denied() { # nothing is known of it where its release is asked for; it is shown all the same
+	rp_fault F16 '"way":"appears","ms":20000'
+	slow_worker SLOW=1
+	rp_config 'code = { path = "code"; };'
+	burst_bg run --json
+	wait_for 60 "a file" file_count out 1
+	kill -9 "$PID"
+	burst_wait
+	ledger "update run set status = 'interrupted'"
+	burst reap
+	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has out.txt "gone (its run has ended)"
+}
 unreleased_run() { # all is home, its pod is not given up, and nobody waits for that: exit 9; then `burst reap` could end it
 	left_at_once
 	is "$STATUS $(json .status)" "9 unreleased" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"

@@ -556,7 +556,7 @@ static bool lost_sight(const struct client *cl)
 static bool all_was_well(const struct client *cl)
 {
 	static const enum fault_kind kinds[] = {F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE, F_SURFACES_LATE, F_RELEASE_FAILS,
-						F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_POD_LOCKED};
+						F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_POD_LOCKED, F_RELEASE_UNKNOWN};
 	const struct sim *s = cl->sim;
 	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 && !s->refused;
 

@@ -36,7 +36,7 @@ enum {
 	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)                                                                            \
 	/* of calls to real translators' servers: line.c */                                                             \
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
-	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED)
+	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED) X(RELEASE_UNKNOWN)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 

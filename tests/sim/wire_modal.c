@@ -662,7 +662,7 @@ static void sandbox_terminate(struct exchange *x)
 
 	if (!r)
 		return;
-	if (!m || (m->visible > x->s->now && x->plan->forgets)) {
+	if (!m || (m->visible > x->s->now && x->plan->forgets) || (!m->is_over && strikes(x->s, F_RELEASE_UNKNOWN))) {
 		if (m)
 			cloud_asked(x->s, m); /* it does not let go of it */
 		modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");

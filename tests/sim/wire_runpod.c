@@ -373,7 +373,7 @@ static void delete_pod(struct exchange *x, struct machine *m)
 {
 	struct wired *w = m ? wire_of(x->s, m) : NULL;
 
-	if (!m || m->is_over || !surfaced(x, m)) {
+	if (!m || m->is_over || !surfaced(x, m) || strikes(x->s, F_RELEASE_UNKNOWN)) {
 		if (m)
 			cloud_asked(x->s, m); /* it does not let go of it */
 		problem(x, 404, "pod not found");
