@@ -511,7 +511,9 @@ static void check_money(struct sim *s, const struct client *cl)
 			continue;
 		sum += owed(s, m);
 		real += owed_really(s, m);
-		bool by_itself = m->alone || m->alone_until >= 0 || !was_known(m) || may_wait(s, m); /* it went by a clock that may be off */
+		/* it went by a clock that may be off: its client did not know of it before its end by that clock */
+		bool known = m->known_at >= 0 && m->known_at + cl->laptop->wall_error < near_end(m);
+		bool by_itself = m->alone || m->alone_until >= 0 || !known || may_wait(s, m);
 		int64_t off = 1000 + (by_itself ? cl->laptop->wall_error : 0);
 		slack += money_for(m->price, off);
 		/* a vendor's turns until it has heard of the end */
