@@ -136,6 +136,11 @@ function listed_task(sb, how) {
 	return { taskInfo: { ...task_info(sb), ...(how === 'unstarted' ? { startedAt: 0 } : {}) } };
 }
 
+// An answer that a client can make use of; whoever gets it knows of what is in it.
+function arrives({ status, wire = {} }) {
+	return !status && !['flag', 'no_status', 'late_error', 'reset', 'merge', 'goaway'].some((how) => wire[how]);
+}
+
 function list({ world, message, does }) {
 	const { appId, beforeTimestamp, includeFinished, tags } = message;
 	const before_s = beforeTimestamp || Infinity;
@@ -147,8 +152,10 @@ function list({ world, message, does }) {
 	);
 	if (does.hide) return { sandboxes: [] };
 	rows.sort((a, b) => b.created_ms - a.created_ms);
+	const page = rows.slice(0, world.settings.page);
+	for (const sb of page) sb.told = sb.told || (arrives(does) && !sb.ended_ms);
 	return {
-		sandboxes: rows.slice(0, world.settings.page).map((sb) => ({
+		sandboxes: page.map((sb) => ({
 			id: sb.id,
 			createdAt: sb.created_ms / 1000,
 			...listed_task(sb, world.settings.list_tasks),

@@ -261,7 +261,7 @@ function sandbox_state(world, sb) {
 		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
 		ended: word || null,
 		unasked: !!sb.ended_ms && !world.requests.some((r) => r.at_ms > sb.created_ms && r.at_ms < sb.ended_ms), // nobody could learn of it
-		told: !sb.ended_ms || world.requests.some((r) => /^SandboxList/.test(r.op) && !r.garbled && r.at_ms > sb.created_ms && r.at_ms < sb.ended_ms),
+		told: !sb.ended_ms || !!sb.told, // by a list, while it lived
 		app: sb.app.id,
 		image: sb.image.id,
 		env: Object.keys(sb.env),
