@@ -172,6 +172,7 @@ enum event_type {
 	EV_START,
 	EV_TICK,
 	EV_OFFERS,	   /* provider; offers, count; past: one each, or NULL. Or err */
+	EV_VOLUME_FILLS,   /* provider: its volume is known, and what goes there first is under way; EV_VOLUME follows */
 	EV_VOLUME,	   /* provider; volume. Or err */
 	EV_IMAGE,	   /* provider: the image of its pods is there. Or err */
 	EV_RENTED,	   /* pod; view */

@@ -90,6 +90,7 @@ enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 struct vendor { /* what the run knows of one provider */
 	enum ask volume_ask, offers_ask, image_ask;
 	int64_t asked_at; /* for its volume or its offers */
+	bool filling;	  /* its volume has answered, and takes as long as it takes */
 	int image_failures; /* in a row */
 	struct volume volume;
 	bool used;	    /* a create was sent there */
@@ -259,6 +260,7 @@ int64_t width_wake_at(const struct core *c); /* when it has something to do next
 void width_slept(struct core *c);
 void width_ask_again(struct core *c); /* every vendor, what it has now */
 void width_answered(struct core *c, const struct event *ev); /* EV_OFFERS, EV_VOLUME */
+void width_volume_fills(struct core *c, const struct event *ev);
 void width_image(struct core *c, const struct event *ev);
 
 /* seen.c: when the vendors are asked for their listings, and what those say */

@@ -72,7 +72,7 @@ static void note_no_answer(struct core *c, int provider)
 
 static bool is_late(const struct core *c, const struct vendor *v)
 {
-	return is_asked(v) && c->now >= v->asked_at + ASK_PATIENCE_MS;
+	return is_asked(v) && !v->filling && c->now >= v->asked_at + ASK_PATIENCE_MS;
 }
 
 /* True: one is asked that may answer in time. Who is late is not waited for. */
@@ -139,12 +139,22 @@ void width_ask_again(struct core *c)
 	c->dirty = true;
 }
 
+void width_volume_fills(struct core *c, const struct event *ev)
+{
+	c->vendors[ev->provider].filling = true;
+	c->dirty = true;
+}
+
 void width_answered(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
 	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
 
 	c->dirty = true;
+	if (v->filling && ev->type == EV_VOLUME) {
+		v->filling = false;
+		c->capacity_since = c->capacity_since ? c->now : 0; /* nothing could be rented there until now */
+	}
 	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
 	if (ev->err) {
 		v->err = *ev->err;
@@ -373,7 +383,7 @@ int64_t width_wake_at(const struct core *c)
 	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
 
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
-		if (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i]))
+		if (is_asked(&c->vendors[i]) && !c->vendors[i].filling && !is_late(c, &c->vendors[i]))
 			at = MIN(at, c->vendors[i].asked_at + ASK_PATIENCE_MS);
 	return at;
 }

@@ -184,6 +184,7 @@ void vendor_volume(struct engine *e, int provider);
 void vendor_image(struct engine *e, int provider);
 /* The core hears of the volume that was found (e->volumes). */
 void vendor_volume_ready(struct engine *e, int provider);
+void vendor_volume_fills(struct engine *e, int provider); /* that takes long */
 void vendor_list(struct engine *e, int provider);
 void vendor_press(struct engine *e); /* lists that were asked for before there was something to end: they wait no longer than it does */
 void vendor_rent(struct engine *e, int pod);

@@ -214,11 +214,13 @@ static void begin(struct stage *s)
 	s->sha = sha256_new();
 	s->local = xasprintf("%s/staged-%d", e->setup->run_dir, s->provider);
 	s->held = s->content >= FIRST_BYTES || e->setup->providers[s->provider].ops->volume_lags;
-	if (s->held)
+	if (s->held) {
+		vendor_volume_fills(e, s->provider);
 		engine_log(e, LOG_NOTE, "code: %lld kB go to volume %s before a pod is rented", (long long)(s->content + 1023) / 1024,
 			   v->name);
-	else
+	} else {
 		vendor_volume_ready(e, s->provider);
+	}
 	next_part(s);
 }
 
@@ -248,6 +250,7 @@ void stage_volume(struct engine *e, int provider)
 	}
 	if (e->tree_scanning && may_stage(e, provider)) {
 		s->wanted = true; /* stage_tree_ready() */
+		vendor_volume_fills(e, provider);
 		return;
 	}
 	if (worthwhile(s))

@@ -140,6 +140,13 @@ void vendor_volume_ready(struct engine *e, int provider)
 	post(e, &ev, NULL);
 }
 
+void vendor_volume_fills(struct engine *e, int provider)
+{
+	struct event ev = {.type = EV_VOLUME_FILLS, .provider = provider};
+
+	post(e, &ev, NULL);
+}
+
 static void volume_done(void *ctx, struct op_result *result, const struct err *err)
 {
 	struct asked *a = ctx;

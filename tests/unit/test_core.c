@@ -798,6 +798,32 @@ static void test_one_vendor_of_two_has_never(void **state)
 }
 
 /* It may be dearer, and then nobody likes to learn it from the bill. */
+/* Code that goes to a volume first takes as long as it takes: nobody is late, and the wait for capacity has not begun. */
+static void test_a_volume_that_is_filled(void **state)
+{
+	struct volume v = {.id = "v1"};
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	b.conf.want_volume = true;
+	b.conf.wait_ms = MINUTE;
+	start(&b);
+	check_int("first", "questions", did(&b, ACT_VOLUME, -1), 1);
+	tell(&b, (struct event){.type = EV_VOLUME_FILLS});
+	for (int k = 0; k < 20; k++) {
+		wait_ms(&b, MINUTE);
+		check_int("filled", "other questions", did(&b, ACT_VOLUME, -1) + did(&b, ACT_OFFERS, -1) + did(&b, ACT_NOTE, -1), 0);
+	}
+	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+	check_int("full", "questions", did(&b, ACT_OFFERS, -1), 1);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("full", "creates", did(&b, ACT_RENT, -1), 1);
+	tear_down(&b);
+}
+
 static void test_next_vendor_is_told(void **state)
 {
 	struct offer o = offer(0, 1000000);
@@ -3460,6 +3486,7 @@ int main(void)
 		cmocka_unit_test(test_spot_refused_twice),
 		cmocka_unit_test(test_no_offer_fits),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
+		cmocka_unit_test(test_a_volume_that_is_filled),
 		cmocka_unit_test(test_next_vendor_is_told),
 		cmocka_unit_test(test_offers_never_come),
 		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
