@@ -12,7 +12,7 @@
 #include "takeover.h"
 
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
-enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000 };
+enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000, DENIED_AGAIN_MS = 4000 };
 
 /* A release of it that its provider took, or says that there is nothing to release. */
 struct asked {
@@ -48,13 +48,14 @@ static int is_gone_now(const struct engine_provider *p, const struct op_want *wa
 static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
+	struct err failure = {0};
 	struct asked asked;
 
 	COPY_TEXT(want.id, view->id);
-	int64_t until = clock_boot_ms() + GONE_MS;
 	if (ask_release(p, &want, &asked, err) < 0)
 		return -1;
 	*accepted_ms = clock_wall_ms();
+	int64_t until = clock_boot_ms() + GONE_MS;
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
@@ -63,10 +64,10 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 		if (gone < 0)
 			return -1;
 		clean = gone ? clean + 1 : 0;
-		if (!gone && (asked.absent || clock_boot_ms() - asked.at > AGAIN_MS)) {
-			if (ask_release(p, &want, &asked, err) < 0)
-				return -1;
-			*accepted_ms = clock_wall_ms();
+		if (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)) {
+			asked.at = clock_boot_ms();
+			if (ask_release(p, &want, &asked, &failure) == 0 && !asked.absent) /* else it may go by the first one yet */
+				*accepted_ms = clock_wall_ms();
 		}
 		if (clean < 2)
 			poll(NULL, 0, (int)MAX(p->ops->look_gap_ms, clean ? 0 : 200));

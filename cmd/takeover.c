@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "core/reap.h"
-#include "deliver_run.h"
 #include "report.h"
 #include "run_flags.h"
 #include "run_keys.h"
@@ -195,34 +194,6 @@ static struct segment_row *row_of(struct segment_row *rows, size_t count, const 
 	return count ? bsearch(&wanted, rows, count, sizeof(*rows), by_row_id) : NULL;
 }
 
-/* Of the pods of its delivery, NULL-terminated: into *pods, which the caller frees with the list. */
-static int its_delivery(const struct launch *l, struct pod_row **pods, const char ***attempts, struct err *err)
-{
-	struct run_row delivery;
-	size_t count = 0;
-
-	int found = deliver_run_of(l->ctx, &l->run, &delivery, err);
-	if (found < 0 || (found && store_pods(l->ctx->store, delivery.id, false, pods, &count, err) < 0))
-		return -1;
-	*attempts = xcalloc(count + 1, sizeof(**attempts));
-	for (size_t i = 0; i < count; i++)
-		(*attempts)[i] = (*pods)[i].attempt;
-	return 0;
-}
-
-static int ask_job(struct launch *l, struct err *err)
-{
-	struct pod_row *pods = NULL;
-	const char **own = NULL;
-
-	int status = its_delivery(l, &pods, &own, err);
-	if (status == 0)
-		status = l->setup.job_ops->recall(l->setup.job, l->setup.results, own, err);
-	free(own);
-	free(pods);
-	return status;
-}
-
 /* What is open again is so by the ledger, too: this life may end before it is safe anew. */
 static int recall(struct launch *l, struct segment_row *rows, size_t count, struct err *err)
 {
@@ -240,7 +211,7 @@ static int recall(struct launch *l, struct segment_row *rows, size_t count, stru
 		results[k].seconds = row->seconds;
 		results[k].tries = row->tries;
 	}
-	if (ask_job(l, err) < 0)
+	if (ops->recall(l->setup.job, results, err) < 0)
 		return -1;
 	for (size_t k = 0; k < segments; k++) {
 		struct segment_row *row = row_of(rows, count, &list[k]);

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/section.h"
 
-#define JOB_ABI 5u
+#define JOB_ABI 4u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -112,9 +112,8 @@ struct job_ops {
 	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
 	/* For jobs whose find_cached() finds nothing, since they are done anew by each run; NULL for others. When a run is resumed,
 	 * results[i].attempt names the attempt by which it was safe ("": it was not), and .sha256 is not "" where it brought a file:
-	 * fills results[i] where all that it brought is still in the output folder, and forgets that attempt where it is not.
-	 * own: attempts (NULL-terminated) of the run's delivery; what one of them has written over was there. */
-	int (*recall)(struct job *job, struct segment_result *results, const char *const *own, struct err *err);
+	 * fills results[i] where all that it brought is still in the output folder, and forgets that attempt where it is not. */
+	int (*recall)(struct job *job, struct segment_result *results, struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
 	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
 	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);

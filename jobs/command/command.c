@@ -34,7 +34,6 @@ struct job {
 	struct segment *segments;
 	size_t count;
 	struct job_needs needs;
-	bool written_over; /* by the run's own delivery: files that were brought */
 };
 
 static void command_free(struct job *job)
@@ -193,18 +192,9 @@ static bool is_of(const struct manifest_entry *line, const char *attempt)
 	return !strcmp(jsonx_text(json, "attempt", ""), attempt);
 }
 
-static bool is_of_one(const struct manifest_entry *line, const char *const *attempts)
-{
-	for (; *attempts; attempts++)
-		if (is_of(line, *attempts))
-			return true;
-	return false;
-}
-
 /* Within a run what is safe is not run again: each file that it brought has a line, and is still that line's. A folder that was
- * moved away has no lines, and where somebody else has written the file since, the newest line is his; the run's own delivery may:
- * then the line of what it has written over is there no more, or not the newest. */
-static int command_recall(struct job *job, struct segment_result *results, const char *const *own, struct err *err)
+ * moved away has no lines, and where somebody else has written the file since, the newest line is his. */
+static int command_recall(struct job *job, struct segment_result *results, struct err *err)
 {
 	CLEANUP(manifest_free) struct manifest m = {0};
 	size_t s = 0;
@@ -219,11 +209,6 @@ static int command_recall(struct job *job, struct segment_result *results, const
 		const struct manifest_entry *line = m.by_file[i];
 		bool missing = false;
 		latest = manifest_is_latest(&m, i) ? i : latest;
-		if (latest == i && is_of_one(line, own)) {
-			status = is_missing(job, &m, line, &missing, err);
-			job->written_over = job->written_over || !missing;
-			continue;
-		}
 		s = segment_of(job, line->id, s);
 		if (s == job->count || results[s].state != SEGMENT_SAFE || !is_of(line, results[s].attempt))
 			continue;
@@ -231,12 +216,12 @@ static int command_recall(struct job *job, struct segment_result *results, const
 		if (latest == i)
 			status = is_missing(job, &m, line, &missing, err);
 		else
-			missing = !is_of(m.by_file[latest], results[s].attempt) && !is_of_one(m.by_file[latest], own);
+			missing = !is_of(m.by_file[latest], results[s].attempt);
 		if (missing)
 			results[s] = (struct segment_result){.state = SEGMENT_OPEN};
 	}
 	for (size_t i = 0; i < job->count; i++)
-		if (results[i].state == SEGMENT_SAFE && results[i].sha256[0] && !brought[i] && !job->written_over)
+		if (results[i].state == SEGMENT_SAFE && results[i].sha256[0] && !brought[i])
 			results[i] = (struct segment_result){.state = SEGMENT_OPEN};
 	free(brought);
 	return status;
@@ -298,8 +283,11 @@ static int current_lines(const struct job *job, const struct manifest *m,
 			if (manifest_match(m, job->output, latest->file, latest->key, &entry,
 					   &absent, err) < 0)
 				return -1;
-			if (entry == latest)
-				manifest_lines_add(lines, manifest_entry_json(entry));
+			if (entry != latest)
+				continue;
+			json_t *line = manifest_entry_json(entry);
+			json_object_del(line, "former"); /* so called by a delivery that was not mended */
+			manifest_lines_add(lines, line);
 		}
 	return 0;
 }
@@ -319,7 +307,7 @@ static void note_results(const struct job *job, const struct segment_result *res
 /* That nothing is there to be fetched is what a wrong pattern, or another folder, looks like from here. */
 static int check_brought(const struct job *job, const struct segment_result *results, size_t files, struct err *err)
 {
-	if (files || job->written_over || !*job->outputs)
+	if (files || !*job->outputs)
 		return 0;
 	for (size_t i = 0; i < job->count; i++)
 		if (results[i].state != SEGMENT_SAFE)

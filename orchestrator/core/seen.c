@@ -246,6 +246,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again", p->id);
 		c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
 		p->released_at = 0;
+		p->asked_twice = false;
 		p->unwanted = true;
 		pod_enter(c, p, POD_BOOTING);
 		pod_release_now(c, pod_index(c, p));
