@@ -356,14 +356,14 @@ t_a_commands_client_dies_and_its_delivery_fails() { # what was rendered is as it
 		provider = "local";
 		volume = { name = "v"; size_gb = 1; create = true; };
 		job = { name = "t"; type = "command"; run = "echo ran >>$T/ran; echo film >film"; outputs = ["film"]; output = "out"; };
-		deliver = { run = "echo begun >>$T/begun; while [ -e $T/wait ]; do sleep 0.1; done; [ ! -e $T/now ] || rev <\"\$BURST_OUTPUTS\"/film >mlif"; outputs = ["mlif"]; };
+		deliver = { run = "echo begun >>$T/begun; while [ -e $T/hold ]; do sleep 0.1; done; [ ! -e $T/now ] || rev <\"\$BURST_OUTPUTS\"/film >mlif"; outputs = ["mlif"]; };
 	E
-	: >wait
+	: >hold
 	burst_bg run
 	wait_for 60 "the delivery" [ -e begun ]
 	kill -KILL "$PID"
 	burst_wait
-	rm wait
+	rm hold
 	wait_for 60 "its end" eval '[ "$(ledger "select count(*) from run where ended_ms > 0")" = 1 ]'
 	: >now
 	burst resume "$(ledger "select id from run order by seq limit 1")"
