@@ -48,7 +48,7 @@ static void look_at_pods(const struct cmd_context *ctx, const char *run, struct 
 /* Who holds the run's lock: a client's number, else 0 and the note, if there is one (on a full disk it may be empty). */
 static long holder_of(const struct cmd_context *ctx, const char *run, char *note, size_t room)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", ctx->state_dir, run);
+	CLEANUP(free_text) char *path = run_path(ctx, run, "lock");
 	CLEANUP(str_free) struct str text = STR_INIT;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	long pid = 0;

@@ -204,10 +204,10 @@ static int gather_all(struct gather *g, struct err *err)
 	if (l->setup.job_ops->needs(l->setup.job)->command)
 		return err_set(err, ERR_USAGE, "run %s is a command: `burst resume %s` brings its files home", g->run->id,
 			       g->run->id);
-	CLEANUP(free_text) char *run_dir = xasprintf("%s/runs/%s", l->ctx->state_dir, g->run->id);
+	CLEANUP(free_text) char *run_dir = run_path(l->ctx, g->run->id, NULL);
 	if (run_keys_read(&g->keys, run_dir, err) < 0)
 		return -1;
-	g->dir = xasprintf("%s/runs/%s/gather", l->ctx->state_dir, g->run->id);
+	g->dir = run_path(l->ctx, g->run->id, "gather");
 	g->segments = l->setup.job_ops->segments(l->setup.job, &g->count);
 	if (path_mkdirs(g->dir, 0700, err) < 0 ||
 	    store_pods(l->ctx->store, g->run->id, false, &pods, &pod_count, err) < 0)

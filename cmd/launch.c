@@ -191,6 +191,17 @@ int launch_load_job(struct launch *l, struct err *err)
 	return l->setup.job_ops->find_cached(l->setup.job, l->setup.results, l->ctx->overwrite, err);
 }
 
+/* Where something is left to be rendered, what its delivery would write over is told before that is paid for. */
+static int check_delivered(const struct launch *l, struct err *err)
+{
+	return launch_open_segments(l) ? deliver_check_output(l, err) : 0;
+}
+
+int launch_load_to_render(struct launch *l, struct err *err)
+{
+	return launch_load_job(l, err) < 0 ? -1 : check_delivered(l, err);
+}
+
 int launch_check_output(const struct launch *l, struct err *err)
 {
 	CLEANUP(free_text) char *path = xstrdup(l->output_dir);
@@ -220,8 +231,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 
 	if (read_whole_job(l, err) < 0 || launch_check_output(l, err) < 0)
 		return -1;
-	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 &&
-	    (!launch_open_segments(l) || deliver_check_output(l, err) == 0))
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 && check_delivered(l, err) == 0)
 		return 0;
 	/* a file that came after the manifest was read is a living run's, and nobody else's */
 	if (err->kind != ERR_CONFIG || !is_locked(l->output_dir))
@@ -249,7 +259,7 @@ int launch_take_run(struct launch *l, const char *who, struct err *err)
 	CLEANUP(free_text) char *lock = NULL;
 	char note[64];
 
-	l->run_dir = run_folder(l->ctx, l->run.id);
+	l->run_dir = run_path(l->ctx, l->run.id, NULL);
 	if (path_mkdirs(l->run_dir, 0700, err) < 0)
 		return -1;
 	lock = path_join(l->run_dir, "lock");

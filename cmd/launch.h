@@ -40,6 +40,8 @@ int launch_look_at_job(struct launch *l, struct err *err);
 int launch_check_output(const struct launch *l, struct err *err);
 /* Reads the job, locks it and its output folder, finds what is done already. ERR_BUSY: it is running. */
 int launch_load_job(struct launch *l, struct err *err);
+/* ... and ERR_CONFIG where there is something to render and a file of one's own is in the way of its delivery. */
+int launch_load_to_render(struct launch *l, struct err *err);
 size_t launch_open_segments(const struct launch *l); /* not done yet */
 
 /* Raises the limit of descriptors; ERR_CONFIG where `pods` are more than fit into it. */

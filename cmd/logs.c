@@ -112,7 +112,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (report_find_run(ctx->store, ctx->args[0], &row, err) < 0)
 		return -1;
-	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/log", ctx->state_dir, row.id);
+	CLEANUP(free_text) char *path = run_path(ctx, row.id, "log");
 	return show(ctx, row.id, path, err) < 0 ? -1 : cmd_flush(err);
 }
 

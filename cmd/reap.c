@@ -14,19 +14,21 @@
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
 enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000, DENIED_AGAIN_MS = 4000 };
 
-/* A release of it that its provider took, or says that there is nothing to release. */
+/* The last release that was asked for: when (boot clock); and whether, by the last answer, there is nothing to release. */
 struct asked {
+	int64_t at;
 	bool absent;
-	int64_t at; /* boot clock */
 };
 
 static int ask_release(const struct engine_provider *p, const struct op_want *want, struct asked *asked, struct err *err)
 {
 	struct op_result result = {0};
+	int status = caller_ask(p, OP_RELEASE, want, ASK_MS, &result, err);
 
-	if (caller_ask(p, OP_RELEASE, want, ASK_MS, &result, err) < 0)
+	asked->at = clock_boot_ms();
+	if (status < 0)
 		return -1;
-	*asked = (struct asked){.absent = result.release == RELEASE_ABSENT, .at = clock_boot_ms()};
+	asked->absent = result.release == RELEASE_ABSENT;
 	op_result_free(&result);
 	return 0;
 }
@@ -49,7 +51,7 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 {
 	struct op_want want = {0};
 	struct err failure = {0};
-	struct asked asked;
+	struct asked asked = {0};
 
 	COPY_TEXT(want.id, view->id);
 	if (ask_release(p, &want, &asked, err) < 0)
@@ -65,7 +67,6 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 			return -1;
 		clean = gone ? clean + 1 : 0;
 		if (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)) {
-			asked.at = clock_boot_ms();
 			if (ask_release(p, &want, &asked, &failure) == 0 && !asked.absent) /* else it may go by the first one yet */
 				*accepted_ms = clock_wall_ms();
 		}
@@ -129,7 +130,7 @@ static void write_gone(const struct launch *l, const struct engine_provider *p, 
 
 	if (!row_of(ctx, p, view, &row) || run_is_alive(ctx, row.run))
 		return;
-	CLEANUP(free_text) char *dir = xasprintf("%s/runs/%s", ctx->state_dir, row.run);
+	CLEANUP(free_text) char *dir = run_path(ctx, row.run, NULL);
 	if (!strcmp(row.state, "failed")) /* given up as one that never was: what its row says of its end is a guess */
 		row.release_ms = row.released_ms = 0;
 	COPY_TEXT(row.id, view->id);

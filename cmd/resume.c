@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "deliver.h"
 #include "deliver_run.h"
 #include "launch.h"
 #include "output.h"
@@ -24,9 +23,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	launch_init(&l, ctx);
 	int status = launch_check_width(&l, err);
 	if (status == 0)
-		status = launch_load_job(&l, err);
-	if (status == 0 && launch_open_segments(&l))
-		status = deliver_check_output(&l, err);
+		status = launch_load_to_render(&l, err);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)
@@ -52,7 +49,7 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 			       row->id, row->id);
 	if (deliver_run_is(ctx, row->config))
 		return deliver_run_refuse(ctx, row, err);
-	CLEANUP(free_text) char *run_dir = xasprintf("%s/runs/%s", ctx->state_dir, row->id);
+	CLEANUP(free_text) char *run_dir = run_path(ctx, row->id, NULL);
 	config_free(ctx->config);
 	ctx->config = NULL;
 	if (config_open(&ctx->config, &ask, err) < 0 || run_flags_apply(ctx, run_dir, err) < 0 || cmd_apply_flags(ctx, err) < 0 ||
@@ -117,7 +114,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 /* A living client writes the run's log; we read along until it ends, and end as it did. */
 static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/log", ctx->state_dir, row->id);
+	CLEANUP(free_text) char *path = run_path(ctx, row->id, "log");
 	CLEANUP(file_close) FILE *log = fopen(path, "re");
 	char line[4096];
 	int64_t told = -1;

@@ -11,7 +11,6 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "deliver.h"
 #include "launch.h"
 #include "net/child.h"
 #include "output.h"
@@ -253,9 +252,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	launch_init(&l, ctx);
 	int status = launch_check_width(&l, err);
 	if (status == 0)
-		status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_job(&l, err);
-	if (status == 0 && !opt_has(ctx, "dry-run") && launch_open_segments(&l))
-		status = deliver_check_output(&l, err);
+		status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_to_render(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);
 	else if (status == 0)

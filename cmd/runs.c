@@ -11,14 +11,14 @@
 #include "engine/engine.h"
 #include "report.h"
 
-char *run_folder(const struct cmd_context *ctx, const char *run)
+char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
 {
-	return xasprintf("%s/runs/%s", ctx->state_dir, run);
+	return xasprintf("%s/runs/%s%s%s", ctx->state_dir, run, name ? "/" : "", name ? name : "");
 }
 
 bool run_is_alive(const struct cmd_context *ctx, const char *run)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", ctx->state_dir, run);
+	CLEANUP(free_text) char *path = run_path(ctx, run, "lock");
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	if (fd < 0)

@@ -4,8 +4,8 @@
 
 #include "cmd.h"
 
-/* Where it keeps its lock, keys, flags and logs; the caller frees it. */
-char *run_folder(const struct cmd_context *ctx, const char *run);
+/* Of the folder where it keeps its lock, keys, flags and log (name NULL), or of one of those; the caller frees it. */
+char *run_path(const struct cmd_context *ctx, const char *run, const char *name);
 /* Somebody holds the run's lock: a client, whose note there begins with RUN_CLIENT and its number; or, for a while, who settles
  * it or removes its files. */
 #define RUN_CLIENT "process"

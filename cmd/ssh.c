@@ -5,6 +5,7 @@
 #include "base/guard.h"
 #include "base/path.h"
 #include "cmd.h"
+#include "runs.h"
 
 extern char **environ;
 
@@ -19,7 +20,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
 	if (!pod.port)
 		return err_set(err, ERR_USAGE, "pod %s has no address yet (see `burst ps`): try again in a moment", ctx->args[0]);
-	CLEANUP(free_text) char *dir = xasprintf("%s/runs/%s", ctx->state_dir, pod.run);
+	CLEANUP(free_text) char *dir = run_path(ctx, pod.run, NULL);
 	CLEANUP(free_text) char *key = xasprintf("%s/%s.key", dir, pod.attempt);
 	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", dir, pod.attempt);
 	CLEANUP(free_text) char *known = xasprintf("%s/%s.known", dir, pod.attempt);

@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "engine/caller.h"
 #include "output.h"
+#include "runs.h"
 
 enum { ASK_MS = 3600000, LIST_MS = 60000 };
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
@@ -167,7 +168,7 @@ static int has_pods(const struct gc *gc, const char *run, struct err *err)
 /* The lock of a run that is over, so that nobody resumes it meanwhile; -1 in *fd when its folder here is gone. */
 static bool hold(const struct gc *gc, const char *run, int *fd)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/runs/%s/lock", gc->ctx->state_dir, run);
+	CLEANUP(free_text) char *path = run_path(gc->ctx, run, "lock");
 
 	char note[64];
 

@@ -70,9 +70,15 @@ static void note_no_answer(struct core *c, int provider)
 		  ASK_PATIENCE_MS / 1000);
 }
 
+/* Until when its answer is waited for; NEVER: it is not asked, or has what it is asked for and fills it. */
+static int64_t patient_until(const struct vendor *v)
+{
+	return is_asked(v) && !v->filling ? v->asked_at + ASK_PATIENCE_MS : NEVER;
+}
+
 static bool is_late(const struct core *c, const struct vendor *v)
 {
-	return is_asked(v) && !v->filling && c->now >= v->asked_at + ASK_PATIENCE_MS;
+	return c->now >= patient_until(v);
 }
 
 /* True: one is asked that may answer in time. Who is late is not waited for. */
@@ -383,8 +389,8 @@ int64_t width_wake_at(const struct core *c)
 	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
 
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
-		if (is_asked(&c->vendors[i]) && !c->vendors[i].filling && !is_late(c, &c->vendors[i]))
-			at = MIN(at, c->vendors[i].asked_at + ASK_PATIENCE_MS);
+		if (!is_late(c, &c->vendors[i]))
+			at = MIN(at, patient_until(&c->vendors[i]));
 	return at;
 }
 

@@ -421,13 +421,16 @@ left_at_once() { # it is interrupted until it leaves, while a release is refused
 	done
 	burst_wait
 }
-c_reap_names_what_is_left() {
+client_is_killed_at_work() {
 	slow_worker SLOW=1
 	rp_config 'code = { path = "code"; };'
 	burst_bg run --json
 	wait_for 60 "a file" file_count out 1
 	kill -9 "$PID"
 	burst_wait
+}
+c_reap_names_what_is_left() {
+	client_is_killed_at_work
 	rp_fault F16 '"times":-1'
 	burst_bg reap
 	left_at_once
@@ -441,12 +444,7 @@ c_reap_names_what_is_left() {
 }
 c_reap_of_one_that_is_denied() { # nothing is known of it where its release is asked for; it is shown all the same
 	rp_fault F16 '"way":"appears","ms":20000'
-	slow_worker SLOW=1
-	rp_config 'code = { path = "code"; };'
-	burst_bg run --json
-	wait_for 60 "a file" file_count out 1
-	kill -9 "$PID"
-	burst_wait
+	client_is_killed_at_work
 	ledger "update run set status = 'interrupted'"
 	burst reap
 	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"

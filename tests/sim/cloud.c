@@ -446,15 +446,16 @@ static int64_t near_end(const struct machine *m)
 	return m->hard_end - MIN((m->hard_end - m->created) / 10, INT64_C(20000)) - 2000;
 }
 
-static bool was_known(const struct machine *m)
+/* By somebody whose clock may be ahead by `off`: to him its end is near so much sooner. */
+static bool was_known(const struct machine *m, int64_t off)
 {
-	return m->known_at >= 0 && m->known_at < near_end(m);
+	return m->known_at >= 0 && m->known_at + off < near_end(m);
 }
 
 /* Nobody who knew of it was there when its end was near. */
 static bool was_alone(const struct sim *s, const struct machine *m)
 {
-	bool unseen = m->reply_lost && !was_known(m) && !was_shown(s, m);
+	bool unseen = m->reply_lost && !was_known(m, 0) && !was_shown(s, m);
 
 	return m->alone || m->alone_until > near_end(m) || unseen;
 }
@@ -511,9 +512,8 @@ static void check_money(struct sim *s, const struct client *cl)
 			continue;
 		sum += owed(s, m);
 		real += owed_really(s, m);
-		/* it went by a clock that may be off: its client did not know of it before its end by that clock */
-		bool known = m->known_at >= 0 && m->known_at + cl->laptop->wall_error < near_end(m);
-		bool by_itself = m->alone || m->alone_until >= 0 || !known || may_wait(s, m);
+		/* it went by a clock that may be off */
+		bool by_itself = m->alone || m->alone_until >= 0 || !was_known(m, cl->laptop->wall_error) || may_wait(s, m);
 		int64_t off = 1000 + (by_itself ? cl->laptop->wall_error : 0);
 		slack += money_for(m->price, off);
 		/* a vendor's turns until it has heard of the end */

@@ -797,7 +797,6 @@ static void test_one_vendor_of_two_has_never(void **state)
 	}
 }
 
-/* It may be dearer, and then nobody likes to learn it from the bill. */
 /* Code that goes to a volume first takes as long as it takes: nobody is late, and the wait for capacity has not begun. */
 static void test_a_volume_that_is_filled(void **state)
 {
@@ -824,6 +823,7 @@ static void test_a_volume_that_is_filled(void **state)
 	tear_down(&b);
 }
 
+/* It may be dearer, and then nobody likes to learn it from the bill. */
 static void test_next_vendor_is_told(void **state)
 {
 	struct offer o = offer(0, 1000000);

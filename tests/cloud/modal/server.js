@@ -240,7 +240,7 @@ async function handle(world, at, headers, body, reply) {
 		status = { code: known ? e.code : CODES.UNKNOWN, message: e.message };
 		if (e.retry_after_s) status.details = messages.retry_details(status.code, e.message, e.retry_after_s);
 	}
-	Object.assign(entry, { garbled: !!(c.does.wire && c.does.wire.flag), status: status.code, error: status.message, message: without_secrets(c.message), answer: c.answer });
+	Object.assign(entry, { status: status.code, error: status.message, message: without_secrets(c.message), answer: c.answer });
 	fs.appendFileSync(path.join(world.dir, 'requests.jsonl'), `${JSON.stringify(entry)}\n`);
 	await reply.end(status);
 	return undefined;
