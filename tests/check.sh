@@ -70,22 +70,7 @@ queue() {
 	) &
 }
 
-# Who stops it stops all that it began: what runs under a limit has a process group of its own.
-descendants() { # of PID, the deepest first
-	local p
-	for p in $(pgrep -P "$1"); do
-		descendants "$p"
-		echo "$p"
-	done
-}
-stopped() {
-	trap '' INT TERM
-	# shellcheck disable=SC2046
-	kill $(descendants $$) 2>/dev/null
-	echo "stopped" >&2
-	exit 130
-}
-trap stopped INT TERM
+. tests/stop.sh
 
 must "build" make -j"$jobs" BUILD=build all sim podbox e2e-tools || exit 1
 must "build with sanitizers" make -j"$jobs" BUILD=build/asan SANITIZE=1 all sim || exit 1

@@ -294,6 +294,17 @@ static void check_step(struct client *cl, const struct event *ev)
 
 /* ---- lives ---- */
 
+/* By the cloud's meter, until now. */
+static int64_t bill(const struct client *cl)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < cl->sim->machine_count; i++)
+		if (cl->sim->machines[i].client == cl->number)
+			sum += meter(cl->sim, &cl->sim->machines[i]);
+	return sum;
+}
+
 /* What this life may spend in all, and what it finds. */
 static void take_caps(struct client *cl, bool reap)
 {
@@ -301,10 +312,7 @@ static void take_caps(struct client *cl, bool reap)
 
 	cl->cap_now = cl->job->conf.max_cost_microusd * percent / 100;
 	cl->cap_most = MAX(cl->cap_most, reap ? 0 : cl->cap_now);
-	cl->metered = 0;
-	for (size_t i = 0; i < cl->sim->machine_count; i++)
-		if (cl->sim->machines[i].client == cl->number)
-			cl->metered += meter(cl->sim, &cl->sim->machines[i]);
+	cl->metered = bill(cl);
 	cl->unsure = reap;
 	for (size_t i = 0; i < cl->laptop->row_count; i++)
 		cl->unsure = cl->unsure || (ours(cl, &cl->laptop->rows[i]) && !cl->laptop->rows[i].pod.id[0]);
@@ -1315,12 +1323,21 @@ void client_tick(struct client *cl)
 	step(cl, &ev);
 }
 
+void client_sleeps(struct client *cl)
+{
+	cl->asleep_from = bill(cl);
+	cloud_alone(cl, true);
+}
+
+/* What its pods took meanwhile, while they were rented by a higher cap, is spent: not what was beyond the later one before. */
 void client_slept(struct client *cl)
 {
 	struct event ev = {.type = EV_SLEPT};
 
 	if (!cl->up)
 		return;
+	int64_t beyond = MAX(cl->asleep_from - MAX(cl->cap_now, cl->metered), 0);
+	cl->metered = MAX(cl->metered, bill(cl) - beyond);
 	cloud_alone(cl, false);
 	send_event(cl, &ev, ERR_NONE);
 }

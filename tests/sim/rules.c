@@ -256,10 +256,11 @@ static void note_limits(struct http_call *c, const struct reply *r)
 		return;
 	if (reply_header(r, "RateLimit", text, sizeof(text)) && (t = strstr(text, ";t=")))
 		l->told_until[c->provider] = MAX(l->told_until[c->provider], c->cl->sim->now + (atoi(t + 3) + 2) * 1000);
-	if (c->op->call.class == CALL_RELEASE || r->status == 429)
-		l->takes_releases[c->provider] = r->status < 500 && r->status != 429 && !r->grpc_status;
+	if (c->op->call.class == CALL_RELEASE && r->status < 500 && !r->grpc_status)
+		l->takes_releases[c->provider] = true; /* until the next 429: a server that fails says nothing of limits */
 	if (r->status != 429)
 		return;
+	l->takes_releases[c->provider] = false;
 	l->refused_at[c->provider] = c->cl->sim->now;
 	l->quiet_until[c->provider] = c->cl->sim->now + r->retry_after_ms; /* the newest word counts */
 }

@@ -189,7 +189,7 @@ static void sleep_now(struct sim *s, struct laptop *l, int64_t ms)
 	later(s, ms, W_WAKE)->x = l - s->laptops;
 	for (int i = 0; i < s->plan->client_count; i++)
 		if (s->clients[i].laptop == l)
-			cloud_alone(&s->clients[i], true);
+			client_sleeps(&s->clients[i]);
 	for (size_t i = 0; ms > 30000 && i < s->machine_count; i++)
 		if (s->clients[s->machines[i].client].laptop == l)
 			pod_cut(s, &s->machines[i], 0);

@@ -346,8 +346,9 @@ struct client {
 	bool began;
 	int64_t began_at, died_at;
 	int64_t cap_now, cap_most; /* of this life, and the highest of all so far; 0: none. Not of a reap's */
-	int64_t metered; /* by the cloud, when this life began */
-	bool unsure;	 /* ... and a create was open then */
+	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
+	int64_t asleep_from; /* the cloud's meter then */
+	bool unsure;	     /* a create was open when this life began */
 	struct limiter *limiter;
 	struct core *core;
 	struct actions out;
@@ -477,6 +478,7 @@ struct happening *client_later(struct client *cl, int64_t delay, enum what what)
 void client_start(struct client *cl, bool reap);
 void client_tick(struct client *cl);
 void client_hears(struct client *cl, struct happening *h);
+void client_sleeps(struct client *cl);
 void client_slept(struct client *cl);
 void client_reap(struct client *cl);  /* `burst reap`: takes what a run left whose client is dead */
 void client_restart(struct client *cl, struct happening *h);

@@ -1,0 +1,47 @@
+#!/bin/bash
+# soak.sh BUILD N SECONDS [FROM] - what `make soak` runs: the simulator from seed FROM on (or from a random place), then two rows
+# beside each other: the local provider's and RunPod's kill points, full disks, random faults and spoilt lines; and Modal's. A part
+# that fails ends nothing: the rest runs, and the last line names what failed. Logs: BUILD/soak/.
+set -u
+cd "$(dirname "$0")/.." || exit
+. tests/stop.sh
+build=$1 n=$2 seconds=$3 from=${4:-}
+logs=$build/soak
+export BURST=$PWD/$build/burst
+rm -rf "$logs"
+mkdir -p "$logs"
+began=$SECONDS
+
+seed() { echo "${from:-$(od -An -N4 -tu4 /dev/urandom | tr -d " ")}"; }
+part() { # part NAME COMMAND...
+	local name=$1 at=$SECONDS status=0
+	shift
+	"$@" >"$logs/$name.log" 2>&1 || status=$?
+	echo $status >"$logs/$name.status"
+	echo "$name: $([ $status = 0 ] && echo ok || echo "FAILED, see $logs/$name.log"), $((SECONDS - at)) s"
+	grep -E '^(ok|skip|FAILED|soak:|sim:) |^    ' "$logs/$name.log" | sed 's/^/    /'
+}
+vendor() { # vendor NAME
+	part "$1_kill" env KILL_POINTS=all bash "tests/e2e/$1_kill.sh"
+	part "$1_machine" env FULL_POINTS=100 bash "tests/e2e/$1_machine.sh"
+	part "$1_random" bash "tests/e2e/$1_random.sh" "$seconds" "$(seed)"
+	part "$1_network" env NAMED=all bash "tests/e2e/$1_network.sh" "$seconds" "$(seed)"
+}
+local_and_runpod() {
+	part local_kill env KILL_POINTS=all bash tests/e2e/local_kill.sh
+	part local_machine env FULL_POINTS=all bash tests/e2e/local_machine.sh
+	vendor runpod
+}
+
+# shellcheck disable=SC2086 # no FROM: one word less
+part sim bash tests/sim/soak.sh "$build/tests/sim" "$n" $from &
+wait
+local_and_runpod &
+vendor modal &
+wait
+failed=
+for status in "$logs"/*.status; do
+	[ "$(cat "$status")" = 0 ] || failed="$failed $(basename "$status" .status)"
+done
+echo "soak: $(find "$logs" -name '*.status' | wc -l) parts in $((SECONDS - began)) s:${failed:- all well}${failed:+ FAILED}"
+[ -z "$failed" ]
