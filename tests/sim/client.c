@@ -895,7 +895,8 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_CONNECT: ask(cl, a, 3 * cl->sim->plan->rtt_ms, W_REACHED); break;
 	case ACT_PREPARE:
 		wire_stage_stop(cl, core_pod_at(cl->core, a->pod)->provider);
-		command(cl, a, C_PREPARE);
+		if (cl->up)
+			command(cl, a, C_PREPARE);
 		break;
 	case ACT_SEND: command(cl, a, C_SEND); break;
 	case ACT_REVOKE: command(cl, a, C_REVOKE); break;

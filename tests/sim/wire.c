@@ -493,7 +493,7 @@ void wire_press(struct client *cl)
 {
 	struct wire_life *l = cl->sim->wire && cl->up ? life_of(cl) : NULL;
 
-	for (int i = 0; l && i < VENDORS_MAX; i++) {
+	for (int i = 0; l && cl->up && i < VENDORS_MAX; i++) {
 		struct asked *a = l->looks[i];
 		if (!a || !has_to_prove(cl, i))
 			continue;
@@ -683,7 +683,8 @@ static void last_log_over(void *ctx)
 
 	a->timer = NULL;
 	wire_cancel(a, a->op);
-	about_pod(cl, pod, OP_RELEASE, release_done);
+	if (cl->up) /* what waited behind it is sent, and a client may die of that */
+		about_pod(cl, pod, OP_RELEASE, release_done);
 }
 
 static void release(struct client *cl, int pod)

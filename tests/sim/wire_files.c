@@ -244,8 +244,9 @@ void wire_stage_stop(struct client *cl, int provider)
 
 	if (!stage || !stage->op || stage->holds)
 		return;
-	wire_cancel(stage->asked, stage->op);
+	struct caller_op *op = stage->op;
 	stage->op = NULL;
+	wire_cancel(stage->asked, op);
 }
 
 /* ---- bills ---- */
