@@ -34,9 +34,11 @@ class Faults {
 	}
 }
 
-// What two rules say of the same thing adds up.
+// What two rules say of the same thing adds up; but what one of them refuses is not carried out because another one would have lost
+// the answer to it.
 function together(a, b) {
 	const out = { ...a };
+	if (b.status !== undefined && !b.after) delete out.after;
 	for (const [key, value] of Object.entries(b)) out[key] = is_object(value) && is_object(a[key]) ? { ...a[key], ...value } : value;
 	return out;
 }
