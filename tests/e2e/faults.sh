@@ -170,7 +170,7 @@ t_connection_is_cut() {
 	burst_bg run --json
 	for _ in 1 2 3; do
 		wait_for 30 "a file more" file_count out $(($(wavs) + 2))
-		kill_in_pods KILL "^sshd[^ ]*: .*@" || complain "no connection to cut"
+		wait_for 10 "a connection to cut" kill_in_pods KILL "^sshd[^ ]*: .*@"
 	done
 	burst_wait
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"

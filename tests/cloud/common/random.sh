@@ -152,7 +152,7 @@ round() { # round SEED
 	one_of 0.1 0.3 0.6; slow=$D
 	draw 4; batch=$((D + 1))
 	draw 3; pods=$((D + 1))
-	LIMIT=240
+	LIMIT=400 # so many pods may end of a lease of 20 s, one after another, before it is given up
 	script_lines "$segments"
 	slow_worker "SLOW=$slow" "MAX_BATCH=$batch"
 	how='lease = "10m";'
