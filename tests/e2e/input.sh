@@ -185,7 +185,8 @@ t_disk_full_at_the_output() {
 	small_disk "$T/out" 600k || return
 	burst run --json
 	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
-	has err.txt "the disk of $T/out is full"
+	# of two files that are looked at together, the second may find room and meet the end of it when it is written
+	grep -qE "the disk of $T/out is full|$T/out/.*: write: No space left" err.txt || has err.txt "the disk of $T/out is full"
 	last_json full
 	is "$(json '[.pods[].released] | all')" true "all released"
 	umount "$T/out"
