@@ -81,6 +81,15 @@ static bool is_late(const struct core *c, const struct vendor *v)
 	return c->now >= patient_until(v);
 }
 
+/* Nothing can be rented there until all of it is there, and that takes as long as it takes. */
+static bool a_volume_is_filled(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->vendors[i].filling && !c->vendors[i].dead)
+			return true;
+	return false;
+}
+
 /* True: one is asked that may answer in time. Who is late is not waited for. */
 static bool ask_next_vendor(struct core *c)
 {
@@ -112,6 +121,17 @@ static bool all_are_asked(const struct core *c)
 		if (!c->vendors[i].dead && !is_asked(&c->vendors[i]))
 			return false;
 	return true;
+}
+
+/* Beside those whose volume is filled there is one that has answered, or is late. */
+static bool another_had_its_say(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (!v->dead && !v->filling && (is_late(c, v) || v->offers_ask >= ASK_HAVE || v->volume_ask == ASK_FAILED))
+			return true;
+	}
+	return false;
 }
 
 /* Answers to what was asked before a sleep may be here and not have been read; those that are not have their time from now on. */
@@ -214,7 +234,8 @@ void width_image(struct core *c, const struct event *ev)
 
 static bool has_waited(const struct core *c)
 {
-	return !c->conf.retry_until_up && c->capacity_since && c->now - c->capacity_since >= c->conf.wait_ms;
+	return !c->conf.retry_until_up && !a_volume_is_filled(c) && c->capacity_since &&
+	       c->now - c->capacity_since >= c->conf.wait_ms;
 }
 
 /* Offers may be listed for ever while every create says that they are sold out. */
@@ -238,10 +259,9 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) && (hopeless || !never))
 			err = *why;
 	}
-	bool patient = c->conf.retry_until_up || c->now - c->capacity_since < c->conf.wait_ms;
-	if (active || (patient && !hopeless)) {
+	if (active || (!has_waited(c) && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
-		if (!c->conf.retry_until_up && !active)
+		if (!c->conf.retry_until_up && !active && !a_volume_is_filled(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
 		if (!active && !all_are_asked(c))
 			core_note(c, NOTE_NOTE, "no pod to be had now (%s); asking again",
@@ -320,6 +340,8 @@ static void widen(struct core *c)
 		if (!k && ask_next_vendor(c)) {
 			if (!active && out_of_patience(c))
 				no_capacity(c, active, again_at);
+			else if (a_volume_is_filled(c) && another_had_its_say(c) && c->now >= c->offers_again_at)
+				no_capacity(c, active, again_at); /* the others may have one before that is over */
 			return;
 		}
 		if (!k)

@@ -9,7 +9,7 @@
 #include "../net/grpc.h"
 #include "limit.h"
 
-enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, CLASSES = CALL_LOOK + 1 };
+enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLOCKS_MAX = 16, RENT_QUEUE_MS = 10000, FOR_RELEASES = 32, LOOK_WAITED_MS = 2000, CLASSES = CALL_LOOK + 1 };
 
 struct vendor_clock {
 	const struct provider_ops *ops;
@@ -58,7 +58,7 @@ struct caller_op {
 	int64_t sent_wall_ms;
 	struct row *row; /* it waits there; NULL: it does not */
 	struct caller_op *behind;
-	int64_t queued_at; /* since then it waits for room in the limits; 0: it does not */
+	int64_t queued_at; /* since then it stands in a row; 0: it does not */
 	struct http_call *http;
 	struct grpc_call *grpc;
 	struct child *child;
@@ -325,14 +325,27 @@ static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 	int64_t now = clock_boot_ms();
 	struct err err = {0};
 
-	if (!o->queued_at)
-		o->queued_at = now;
 	if (o->kind != OP_RENT || o->call.class != CALL_CREATE || now - o->queued_at < RENT_QUEUE_MS)
 		return false;
 	err_set(&err, ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
 	err.retry_after_ms = MAX(shut_until - now, 1);
 	finish(o, NULL, &err);
 	return true;
+}
+
+/* Nobody is known to be gone without a look, and a thousand releases fill every window for a quarter of an hour: once it has
+ * waited for a while one goes before them. */
+static void serve_look(struct row *r)
+{
+	struct caller_op *o = r->first[CALL_LOOK];
+
+	if (!o || !r->first[CALL_RELEASE] || clock_boot_ms() - o->queued_at < LOOK_WAITED_MS || !has_line(o))
+		return;
+	r->shut_until[CALL_LOOK] = MIN(r->shut_until[CALL_LOOK], r->shut_until[CALL_RELEASE]);
+	if (!has_room(o, r))
+		return;
+	leave_row(o);
+	dispatch(o);
 }
 
 /* Sends what can be sent of one class; when to look again, INT64_MAX: when something is over. */
@@ -361,6 +374,8 @@ static void serve(struct caller *c)
 	static const enum call_class order[CLASSES] = {CALL_RELEASE, CALL_CREATE, CALL_LOOK, CALL_POLL};
 	int64_t at = INT64_MAX;
 
+	for (struct row *r = c->rows; r; r = r->next)
+		serve_look(r);
 	for (size_t i = 0; i < ARRAY_LEN(order); i++)
 		for (struct row *r = c->rows; r; r = r->next)
 			at = MIN(at, serve_class(r, order[i]));
@@ -395,6 +410,7 @@ static void carry(struct caller_op *o)
 	if (o->pressed && o->call.class == CALL_POLL)
 		o->call.class = CALL_LOOK;
 	bool first = !r->first[o->call.class];
+	o->queued_at = o->queued_at ? o->queued_at : clock_boot_ms();
 	o->row = r;
 	*r->last[o->call.class] = o;
 	r->last[o->call.class] = &o->behind;

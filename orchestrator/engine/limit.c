@@ -63,6 +63,12 @@ static bool keeps_back(const struct limit_window *w, enum call_class class, int6
 	return w->quota && w->left <= kept_back(w, class, now_ms) && (class != CALL_RELEASE || w->said);
 }
 
+/* What it looks for it finds as well when the window opens again, if that is soon: one more call would only be refused. */
+static bool look_can_wait(const struct limit_window *w, enum call_class class, int64_t now_ms)
+{
+	return class == CALL_LOOK && w->left <= 0 && w->reset_at_ms - now_ms <= PRESSING_WAIT_MS;
+}
+
 int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 {
 	int64_t blocked = blocked_until(l, class), *newest = pressing(l, class);
@@ -74,14 +80,17 @@ int64_t limits_take(struct limits *l, enum call_class class, int64_t now_ms)
 	for (size_t i = 0; i < l->count; i++)
 		roll_over(&l->windows[i], now_ms);
 	for (size_t i = 0; i < l->count; i++) {
-		if (!keeps_back(&l->windows[i], class, now_ms))
+		const struct limit_window *w = &l->windows[i];
+		if (!keeps_back(w, class, now_ms))
 			continue;
-		if (!newest || now_ms - *newest < PRESSING_WAIT_MS)
-			return until(l->windows[i].reset_at_ms, now_ms);
+		if (!newest || now_ms - *newest < PRESSING_WAIT_MS || look_can_wait(w, class, now_ms))
+			return until(w->reset_at_ms, now_ms);
 		no_room = true;
 	}
 	if (newest && (no_room || class == CALL_RELEASE))
 		*newest = now_ms;
+	if (class == CALL_RELEASE)
+		l->beyond = no_room;
 	for (size_t i = 0; i < l->count; i++)
 		l->windows[i].left = MAX(l->windows[i].left - 1, 0);
 	return 0;
@@ -165,20 +174,12 @@ static void take_state(struct limit_window *w, const char *item, size_t len, con
 	w->reset_at_ms = call->now_ms + seconds * 1000;
 }
 
-/* By the vendor's own word. */
-static bool is_used_up(const struct limits *l)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (l->windows[i].quota && l->windows[i].said && l->windows[i].left <= 0)
-			return true;
-	return false;
-}
-
-/* There is room for releases, whatever was said before it was sent. */
+/* There is room for releases, whatever was said before it was sent. One that had room proves nothing of what is beyond. */
 static bool accepted_release(const struct limits *l, const struct reply *reply, const struct limit_call *call)
 {
 	return call->class == CALL_RELEASE && !reply->failed && reply->status < 500 && reply->status != 429 &&
-	       !reply->grpc_status && call->sent_ms >= l->refused_at_ms && (call->now_ms < l->refused_until_ms || is_used_up(l));
+	       !reply->grpc_status && call->sent_ms >= l->refused_at_ms &&
+	       (call->now_ms < l->refused_until_ms || (l->beyond && call->sent_ms >= l->released_ms));
 }
 
 void limits_learn(struct limits *l, const struct reply *reply, const struct limit_call *call)
@@ -210,9 +211,9 @@ void limits_learn(struct limits *l, const struct reply *reply, const struct limi
 
 void limits_write(const struct limits *l, char text[LIMIT_TEXT_MAX])
 {
-	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld %lld", (long long)l->refused_at_ms,
+	int at = snprintf(text, LIMIT_TEXT_MAX, "%lld %lld %lld %lld %lld %d", (long long)l->refused_at_ms,
 			  (long long)l->refused_until_ms, (long long)l->blocked_until_ms, (long long)l->released_ms,
-			  (long long)l->looked_ms);
+			  (long long)l->looked_ms, l->beyond);
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct limit_window *w = &l->windows[i];
@@ -233,10 +234,10 @@ void limits_read(struct limits *l, const char *text)
 {
 	long long at, refused, blocked, released, looked, quota, length, left, reset;
 	char name[16];
-	int used, said;
+	int used, said, beyond;
 
 	*l = (struct limits){0};
-	if (sscanf(text, "%lld %lld %lld %lld %lld%n", &at, &refused, &blocked, &released, &looked, &used) != 5 ||
+	if (sscanf(text, "%lld %lld %lld %lld %lld %d%n", &at, &refused, &blocked, &released, &looked, &beyond, &used) != 6 ||
 	    !sound(at, NULL) || !sound(refused, NULL) || !sound(blocked, NULL) || !sound(released, NULL) || !sound(looked, NULL))
 		return;
 	l->refused_at_ms = at;
@@ -244,6 +245,7 @@ void limits_read(struct limits *l, const char *text)
 	l->blocked_until_ms = blocked;
 	l->released_ms = released;
 	l->looked_ms = looked;
+	l->beyond = beyond != 0;
 	for (text += used; sscanf(text, " %15s %lld %lld %lld %lld %d%n", name, &quota, &length, &left, &reset, &said, &used) == 6;
 	     text += used) {
 		struct limit_window *w = window(l, name, strlen(name));

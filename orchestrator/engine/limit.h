@@ -3,8 +3,8 @@
  * What the vendor says about its windows (RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, 429 with
  * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
  * releases alone; a release waits only after a 429 and for a window that by the vendor's own word is used up: asked once more
- * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills, and not at all once one was
- * accepted; a look at what is to be released waits a minute at most, too. Times are wall clock ms, since several processes share them. */
+ * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills, and not at all once one
+ * was accepted for which there was no room; a look at what is to be released waits a minute at most, too. Times are wall clock ms, since several processes share them. */
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 
@@ -26,7 +26,8 @@ struct limits {
 	int64_t refused_at_ms;	  /* when the newest 429 was heard */
 	int64_t refused_until_ms; /* after a 429: nobody asks, or one a minute of what ends pods */
 	int64_t blocked_until_ms; /* ... and nobody but a release, which comes again soon enough */
-	int64_t released_ms;	  /* when the newest release was let through */
+	int64_t released_ms;	  /* when the newest release was let through, */
+	bool beyond;		  /* ... and for that one there was no room */
 	int64_t looked_ms;	  /* when the newest look was, for which there was no room */
 };
 

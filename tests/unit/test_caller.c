@@ -53,7 +53,8 @@ static enum op_next ask_once(struct op *op, const struct reply *reply, struct ca
 	(void)wait_ms, (void)result;
 	if (!reply) {
 		*call = (struct call){.kind = CALL_HTTP, .method = "GET", .timeout_ms = PATIENCE_MS, .unlimited = op->p->unlimited,
-				      .may_repeat = op->p->may_repeat, .class = op->p->class};
+				      .may_repeat = op->p->may_repeat,
+				      .class = op->kind == OP_RELEASE ? CALL_RELEASE : op->p->class};
 		call->url = xasprintf("http://127.0.0.1:%d/", op->p->port);
 		return OP_CALL;
 	}
@@ -316,6 +317,60 @@ static void test_a_list_that_was_begun(void **state)
 	store_close(store);
 }
 
+/* ---- more releases than a window takes ---- */
+
+struct turn {
+	int *turns, at;
+};
+
+static void note_turn(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct turn *t = ctx;
+
+	(void)result, (void)err;
+	t->at = ++*t->turns;
+}
+
+/* What is released is proven gone by a look, which gets its turn before all of them are through. */
+static void test_a_look_among_many_releases(void **state)
+{
+	static const char head[] = "RateLimit-Policy: \"minute\";q=5;w=2\r\nRateLimit: \"minute\";r=0;t=2\r\n";
+	struct provider p = {.class = CALL_LOOK};
+	struct store *store = store_memory();
+	struct engine_provider at = {&stored, &p, store};
+	struct reply reply = {.status = 200};
+	struct turn turns[17];
+	pthread_t thread;
+	int taken = 0;
+
+	(void)state;
+	str_add(&reply.head, head);
+	struct limiter *l = limiter_new(store);
+	limiter_learn(l, "tester", &reply, &(struct limit_call){clock_wall_ms(), clock_wall_ms(), 0, CALL_POLL});
+	limiter_free(l);
+	reply_free(&reply);
+	int listener = listen_on_loopback(&p.port);
+	pthread_create(&thread, NULL, answer_all, &listener);
+	struct loop *loop = loop_new();
+	struct http *http = http_new(loop, "test");
+	struct caller *caller = caller_new(loop, http);
+	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+		turns[i] = (struct turn){&taken, 0};
+		caller_begin(caller, &at, i ? OP_RELEASE : OP_LIST, NULL, note_turn, &turns[i]);
+	}
+	for (int64_t until = clock_boot_ms() + PATIENCE_MS; taken < (int)ARRAY_LEN(turns) && clock_boot_ms() < until;)
+		loop_turn(loop, 50);
+	assert_int_equal(taken, ARRAY_LEN(turns));
+	assert_in_range(turns[0].at, 1, 12);
+	caller_free(caller);
+	http_free(http);
+	loop_free(loop);
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+	store_close(store);
+}
+
 /* ---- who refuses tells the time all the same ---- */
 
 static void *refuse_two_hours_ago(void *arg)
@@ -454,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_a_pause_that_is_too_long),
 		cmocka_unit_test(test_looks_that_end_pods),
 		cmocka_unit_test(test_a_list_that_was_begun),
+		cmocka_unit_test(test_a_look_among_many_releases),
 		cmocka_unit_test(test_a_refusal_tells_the_time),
 		cmocka_unit_test(test_release_waits_for_no_log),
 	};

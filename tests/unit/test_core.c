@@ -823,6 +823,64 @@ static void test_a_volume_that_is_filled(void **state)
 	tear_down(&b);
 }
 
+/* Whoever is asked for offers lists the same one, of which there is none left; whoever is asked for a volume has none. */
+static int sell_out(struct bench *b, const struct offer *o, int creates, bool lists)
+{
+	for (bool more = true; more;) {
+		if (did(b, ACT_RENT, -1))
+			tell_err(b, EV_RENT_FAILED, creates++, ERR_NO_CAPACITY);
+		else if (lists && did(b, ACT_OFFERS, -1))
+			tell(b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
+		else if (did(b, ACT_VOLUME, -1))
+			tell(b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
+		else
+			more = false;
+	}
+	return creates;
+}
+
+/* It may take an hour: who was sold out is asked again meanwhile, and the wait for capacity begins when it is over. */
+static void test_sold_out_beside_a_volume_that_is_filled(void **state)
+{
+	struct volume v = {.id = "v1"};
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (int lists = 0; lists < 2; lists++) { /* the second time it is asked, too */
+		struct bench b;
+		int creates = 0;
+		set_up(&b, 4);
+		b.conf.provider_count = 2;
+		b.conf.want_volume = true;
+		b.conf.wait_ms = 10 * MINUTE;
+		start(&b);
+		tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		while (did(&b, ACT_RENT, -1))
+			tell_err(&b, EV_RENT_FAILED, creates++, ERR_NO_CAPACITY);
+		check_int("sold out", "the next vendor's volume", did(&b, ACT_VOLUME, -1), 1);
+		tell(&b, (struct event){.type = EV_VOLUME_FILLS, .provider = 1});
+		for (int64_t began_at = b.now; !core_stopping(b.core) && b.now < began_at + 60 * MINUTE;) {
+			creates = sell_out(&b, &o, creates, lists);
+			check_int("filled", "time passes", core_wake_at(b.core) > b.now, true);
+			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("filled", "creates", creates >= 50, true);
+		check_int("filled", "stopping", core_stopping(b.core), false);
+		int64_t over_at = b.now;
+		creates = sell_out(&b, &o, creates, lists);
+		tell(&b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
+		while (!core_stopping(b.core) && b.now < over_at + 60 * MINUTE) {
+			creates = sell_out(&b, &o, creates, lists);
+			if (!core_stopping(b.core))
+				wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+		}
+		check_int("over", "waited", (b.now - over_at) / 1000, 600);
+		check_int("over", "exit", exit_status(&b), 6);
+		tear_down(&b);
+	}
+}
+
 /* It may be dearer, and then nobody likes to learn it from the bill. */
 static void test_next_vendor_is_told(void **state)
 {
@@ -3487,6 +3545,7 @@ int main(void)
 		cmocka_unit_test(test_no_offer_fits),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
 		cmocka_unit_test(test_a_volume_that_is_filled),
+		cmocka_unit_test(test_sold_out_beside_a_volume_that_is_filled),
 		cmocka_unit_test(test_next_vendor_is_told),
 		cmocka_unit_test(test_offers_never_come),
 		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
@@ -3494,8 +3553,6 @@ int main(void)
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
-		cmocka_unit_test(test_what_is_left),
-		cmocka_unit_test(test_volume_is_missing),
 		cmocka_unit_test(test_order_of_offers),
 		cmocka_unit_test(test_price_of_what_came),
 		cmocka_unit_test(test_price_of_a_listing),

@@ -270,6 +270,26 @@ static void an_accepted_release_opens_the_way_beyond_a_window(void **state)
 	assert_true(limits_take(&l, CALL_RELEASE, NOW + 62000) > 0);
 }
 
+/* ... while those that are accepted within it say nothing of what is beyond: the next one waits for the next minute. */
+static void releases_that_use_up_a_window_open_nothing(void **state)
+{
+	struct limits l = {0};
+
+	(void)state;
+	learn(&l, 200, "RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=60;t=60\r\n", 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW), 60);
+	for (int left = 59; left >= 0; left--) {
+		char head[64];
+		snprintf(head, sizeof(head), "RateLimit: \"minute\";r=%d;t=60\r\n", left);
+		struct reply r = answer(204, head, 0);
+		limits_learn(&l, &r, &(struct limit_call){NOW, NOW + 100, left, CALL_RELEASE});
+		reply_free(&r);
+	}
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 5000) > 0);
+	assert_true(limits_take(&l, CALL_RELEASE, NOW + 59000) > 0);
+	assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 60100), 60);
+}
+
 /* A look is a poll as long as there is room for polls: it takes nothing of what is kept for releases but one a minute. */
 static void a_look_is_a_poll_but_once_a_minute(void **state)
 {
@@ -280,6 +300,26 @@ static void a_look_is_a_poll_but_once_a_minute(void **state)
 	assert_int_equal(go_through(&l, CALL_LOOK, NOW), 60 - 18 + 1);
 	assert_int_equal(go_through(&l, CALL_LOOK, NOW + 59999), 0);
 	assert_int_equal(go_through(&l, CALL_RELEASE, NOW + 59999), 1000);
+}
+
+/* A minute that is used up is soon over; an hour is not. */
+static void a_look_waits_for_a_window_that_opens_soon(void **state)
+{
+	static const struct {
+		const char *head;
+		int goes;
+	} cases[] = {
+		{"RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=0;t=40\r\n", 0},
+		{"RateLimit-Policy: \"hour\";q=3000;w=3600\r\nRateLimit: \"hour\";r=0;t=1800\r\n", 1},
+		{"RateLimit-Policy: \"minute\";q=60;w=60\r\nRateLimit: \"minute\";r=5;t=40\r\n", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct limits l = {0};
+		learn(&l, 200, cases[i].head, 0);
+		assert_int_equal(go_through(&l, CALL_LOOK, NOW + 1000), cases[i].goes);
+	}
 }
 
 static void nonsense_limits_nothing(void **state)
@@ -405,7 +445,9 @@ int main(void)
 		cmocka_unit_test(nobody_keeps_a_pod_billing_for_an_hour),
 		cmocka_unit_test(an_accepted_release_opens_the_way),
 		cmocka_unit_test(an_accepted_release_opens_the_way_beyond_a_window),
+		cmocka_unit_test(releases_that_use_up_a_window_open_nothing),
 		cmocka_unit_test(a_look_is_a_poll_but_once_a_minute),
+		cmocka_unit_test(a_look_waits_for_a_window_that_opens_soon),
 		cmocka_unit_test(nonsense_limits_nothing),
 		cmocka_unit_test(a_clock_set_back_does_not_block),
 		cmocka_unit_test(text_and_back),
