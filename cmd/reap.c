@@ -45,8 +45,24 @@ static int is_gone_now(const struct engine_provider *p, const struct op_want *wa
 	return gone;
 }
 
-/* Until two looks do not see it. While they do it is released again where its provider knew nothing of it, or has had its time.
- * accepted_ms: wall clock, when its provider took the release. */
+/* As is_gone_now(), by the list that showed it: what is asked for by its id may not know a young pod yet. */
+static int is_unlisted(const struct engine_provider *p, const struct op_want *want, struct err *err)
+{
+	struct op_result result = {0};
+	int64_t now_ms;
+	bool gone = true;
+
+	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
+		return -1;
+	for (size_t k = 0; k < result.pod_count; k++)
+		gone = gone && (strcmp(result.pods[k].id, want->id) || result.pods[k].state == POD_STATE_GONE);
+	op_result_free(&result);
+	return gone;
+}
+
+/* Until two looks do not see it; where its provider knew nothing of it when it was released, the second one is at the list.
+ * While they do it is released again where its provider knew nothing of it, or has had its time.
+ * accepted_ms: wall clock, when its provider took the release; of one that it never knew, when it was last seen. */
 static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
@@ -57,18 +73,25 @@ static int release_view(const struct engine_provider *p, const struct pod_view *
 	if (ask_release(p, &want, &asked, err) < 0)
 		return -1;
 	*accepted_ms = clock_wall_ms();
+	bool accepted = !asked.absent;
 	int64_t until = clock_boot_ms() + GONE_MS;
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
 				       p->ops->name);
 		int gone = is_gone_now(p, &want, err);
+		if (gone > 0 && clean && !accepted)
+			gone = is_unlisted(p, &want, err);
 		if (gone < 0)
 			return -1;
 		clean = gone ? clean + 1 : 0;
+		if (!gone && !accepted)
+			*accepted_ms = clock_wall_ms();
 		if (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)) {
-			if (ask_release(p, &want, &asked, &failure) == 0 && !asked.absent) /* else it may go by the first one yet */
+			if (ask_release(p, &want, &asked, &failure) == 0 && !asked.absent) { /* else it may go by the first one yet */
+				accepted = true;
 				*accepted_ms = clock_wall_ms();
+			}
 		}
 		if (clean < 2)
 			poll(NULL, 0, (int)MAX(p->ops->look_gap_ms, clean ? 0 : 200));

@@ -339,15 +339,12 @@ static int count_segments(struct store *store, struct run_row *run, struct err *
 	return 0;
 }
 
-int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
+int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
 {
-	bool running = !strcmp(run->status, "running");
 	struct pod_row *pods = NULL;
 	size_t count = 0;
 
-	if (!running && strcmp(run->status, "unreleased"))
-		return 0;
-	if ((running && count_segments(store, run, err) < 0) || store_pods(store, run->id, false, &pods, &count, err) < 0)
+	if (store_pods(store, run->id, false, &pods, &count, err) < 0)
 		return -1;
 	run->billed_ms = run->cost_microusd = run->compute_ms = run->wasted_ms = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -358,6 +355,15 @@ int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, stru
 	}
 	free(pods);
 	return 0;
+}
+
+int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err)
+{
+	bool running = !strcmp(run->status, "running");
+
+	if (!running && strcmp(run->status, "unreleased"))
+		return 0;
+	return running && count_segments(store, run, err) < 0 ? -1 : report_sum(store, run, now_ms, err);
 }
 
 static json_t *volume_json(const struct volume_row *v)

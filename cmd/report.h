@@ -53,6 +53,9 @@ void report_unreleased(const struct pod_row *pods, size_t count);
 /* The run that the user means: ERR_USAGE with a hint when there is none. */
 int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err);
 
+/* The billed, the computed and the wasted time of a run, and its cost, are those of its pods. */
+int report_sum(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);
+
 /* The row of a run has its sums only once it has ended: until then, and while one of its pods may bill, they are what its pods
  * and segments say now. */
 int report_so_far(struct store *store, struct run_row *run, int64_t now_ms, struct err *err);

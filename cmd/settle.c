@@ -56,6 +56,7 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 		l.run.billed_ms += s.billed_ms;
 		l.run.cost_microusd += s.cost_microusd;
 		l.run.compute_ms += s.compute_ms;
+		l.run.wasted_ms += s.wasted_ms;
 		result = exit_status ? -1 : 0;
 		gone = strcmp(s.status, "unreleased") != 0; /* also when a signal came in between */
 		engine_free(e);
@@ -186,7 +187,9 @@ int settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 		return 0;
 	if (!strcmp(run.status, "unreleased"))
 		return settle_one(ctx, &run, run_ended_as(ctx, &run), 0, err);
-	return strcmp(run.status, "running") ? 0 : settle_one(ctx, &run, "interrupted", 0, err);
+	if (!strcmp(run.status, "running"))
+		return settle_one(ctx, &run, "interrupted", 0, err);
+	return report_sum(ctx->store, &run, clock_wall_ms(), err) < 0 ? -1 : store_put_run(ctx->store, &run, err); /* it had ended without it */
 }
 
 int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)

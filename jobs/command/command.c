@@ -286,7 +286,8 @@ static int current_lines(const struct job *job, const struct manifest *m,
 			if (entry != latest)
 				continue;
 			json_t *line = manifest_entry_json(entry);
-			json_object_del(line, "former"); /* so called by a delivery that was not mended */
+			if (results[s].attempt[0]) /* this run's own: so called by a delivery that was not mended */
+				json_object_del(line, "former");
 			manifest_lines_add(lines, line);
 		}
 	return 0;

@@ -445,6 +445,8 @@ t_reap_what_was_taken_for_unmade() { # its create was answered by nobody, and li
 	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
 	is "$(ledger "select state, billed_ms >= 2000 and released_ms - create_ms >= 2000 and cost_microusd > 0 from pod where id = '$pod'")" "gone|1" \
 		"what its row says: $(ledger "select state, billed_ms, released_ms - create_ms, cost_microusd from pod where id = '$pod'")"
+	is "$(ledger "select run.billed_ms = sum(pod.billed_ms) and run.cost_microusd = sum(pod.cost_microusd) from run, pod where pod.run = run.id and run.status = 'interrupted'")" 1 \
+		"what its run's row says: $(ledger "select billed_ms, cost_microusd from run")"
 }
 t_reap_a_pod_that_nobody_knows() { # whoever names a pod is told of that one
 	script_lines 2

@@ -369,6 +369,24 @@ t_a_commands_client_dies_and_its_delivery_fails() { # what was rendered is as it
 	burst resume "$(ledger "select id from run order by seq limit 1")"
 	is "$STATUS $(cat ran out/film out/mlif | tr '\n' ' ')" "0 ran film mlif " "exit status, how often it ran, and its files ($(tail -n 3 err.txt))"
 }
+t_a_command_that_fails_brings_nothing_back_to_life() { # what an earlier one left behind stays former
+	local -x LOCAL_ISOLATION=process
+	command_of() {
+		cat >burst.cfg <<-E
+			provider = "local";
+			volume = { name = "v"; size_gb = 1; create = true; };
+			job = { name = "t"; type = "command"; run = "$1"; outputs = ["film", "cut"]; output = "out"; };
+		E
+		burst run
+	}
+	former() { jq -r 'select(.former) | .file' out/manifest.jsonl; }
+	command_of "echo film >film; echo cut >cut"
+	is "$STATUS $(former)" "0 " "exit status, and what is former ($(tail -n 3 err.txt))"
+	command_of "echo film2 >film"
+	is "$STATUS $(former)" "0 cut" "exit status, and what is former, of the second ($(tail -n 3 err.txt))"
+	command_of "exit 3"
+	is "$STATUS $(former)" "1 cut" "exit status, and what is former, of one that fails ($(tail -n 3 err.txt))"
+}
 t_a_file_of_ones_own_before_a_resume() { # is told of before anything is rented
 	script_lines 300
 	delivering 'echo delivered >all.txt' 'outputs = ["all.txt"];'

@@ -450,6 +450,19 @@ c_reap_of_one_that_is_denied() { # nothing is known of it where its release is a
 	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has out.txt "gone (its run has ended)"
 }
+c_reap_of_one_that_only_the_list_knows() { # a young pod: by its id nobody has heard of it, neither who ends it nor who asks for it
+	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"hidden_ms":15000,"delete_404_ms":15000}}}' >/dev/null
+	rp_config
+	burst_bg run --json
+	wait_for 60 "its pod" eval "ledger \"select id from pod\" | grep -q ."
+	kill -9 "$PID"
+	burst_wait
+	ledger "update run set status = 'interrupted'"
+	burst reap
+	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has out.txt "gone (its run has ended)"
+	is "$(ledger "select billed_ms >= 14000 from pod")" 1 "what it billed: $(ledger "select billed_ms from pod")"
+}
 unreleased_run() { # all is home, its pod is not given up, and nobody waits for that: exit 9; then `burst reap` could end it
 	left_at_once
 	is "$STATUS $(json .status)" "9 unreleased" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
