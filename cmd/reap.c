@@ -14,10 +14,12 @@
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
 enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000, DENIED_AGAIN_MS = 4000 };
 
-/* The last release that was asked for: when (boot clock); and whether, by the last answer, there is nothing to release. */
+/* What became of a release. */
 struct asked {
-	int64_t at;
-	bool absent;
+	int64_t at;	     /* when the last one was asked for (boot clock) */
+	bool absent;	     /* by the last answer there is nothing to release */
+	bool accepted;	     /* one was taken */
+	int64_t accepted_ms; /* the last that was (wall clock) */
 };
 
 static int ask_release(const struct engine_provider *p, const struct op_want *want, struct asked *asked, struct err *err)
@@ -29,6 +31,10 @@ static int ask_release(const struct engine_provider *p, const struct op_want *wa
 	if (status < 0)
 		return -1;
 	asked->absent = result.release == RELEASE_ABSENT;
+	if (!asked->absent) {
+		asked->accepted = true;
+		asked->accepted_ms = clock_wall_ms();
+	}
 	op_result_free(&result);
 	return 0;
 }
@@ -60,42 +66,48 @@ static int is_unlisted(const struct engine_provider *p, const struct op_want *wa
 	return gone;
 }
 
-/* Until two looks do not see it; where its provider knew nothing of it when it was released, the second one is at the list.
- * While they do it is released again where its provider knew nothing of it, or has had its time.
+/* Where nobody took its release, and so nobody may know it by its id yet, the list must not show it either. */
+static int looks_gone(const struct engine_provider *p, const struct op_want *want, const struct asked *asked, struct err *err)
+{
+	int gone = is_gone_now(p, want, err);
+
+	return gone > 0 && !asked->accepted ? is_unlisted(p, want, err) : gone;
+}
+
+/* Until two looks do not see it. While they do it is released again where its provider knew nothing of it, or has had its time;
+ * and once more where they do not and nobody took its release, since lists may miss one twice.
  * accepted_ms: wall clock, when its provider took the release; of one that it never knew, when it was last seen. */
 static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
 	struct err failure = {0};
 	struct asked asked = {0};
+	bool sure = !p->ops->look_gap_ms;
 
 	COPY_TEXT(want.id, view->id);
 	if (ask_release(p, &want, &asked, err) < 0)
 		return -1;
-	*accepted_ms = clock_wall_ms();
-	bool accepted = !asked.absent;
-	int64_t until = clock_boot_ms() + GONE_MS;
+	int64_t until = clock_boot_ms() + GONE_MS, seen_ms = clock_wall_ms();
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
 				       p->ops->name);
-		int gone = is_gone_now(p, &want, err);
-		if (gone > 0 && clean && !accepted)
-			gone = is_unlisted(p, &want, err);
+		int gone = looks_gone(p, &want, &asked, err);
 		if (gone < 0)
 			return -1;
 		clean = gone ? clean + 1 : 0;
-		if (!gone && !accepted)
-			*accepted_ms = clock_wall_ms();
-		if (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)) {
-			if (ask_release(p, &want, &asked, &failure) == 0 && !asked.absent) { /* else it may go by the first one yet */
-				accepted = true;
-				*accepted_ms = clock_wall_ms();
-			}
+		seen_ms = gone ? seen_ms : clock_wall_ms();
+		bool once_more = clean == 2 && !asked.accepted && !sure;
+		if (once_more) {
+			sure = true;
+			clean = 0;
 		}
+		if (once_more || (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)))
+			ask_release(p, &want, &asked, &failure); /* else it may go by the first one yet */
 		if (clean < 2)
 			poll(NULL, 0, (int)MAX(p->ops->look_gap_ms, clean ? 0 : 200));
 	}
+	*accepted_ms = asked.accepted ? asked.accepted_ms : seen_ms;
 	return 0;
 }
 
@@ -168,6 +180,9 @@ static void write_gone(const struct launch *l, const struct engine_provider *p, 
 		return;
 	}
 	engine_drop_keys(dir, row.attempt);
+	for (size_t i = 0; i < tally->touched_count; i++)
+		if (!strcmp(tally->touched[i], row.run))
+			return;
 	tally->touched = xrealloc(tally->touched, (tally->touched_count + 1) * sizeof(*tally->touched));
 	COPY_TEXT(tally->touched[tally->touched_count++], row.run);
 }

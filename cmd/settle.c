@@ -176,6 +176,21 @@ static int settle_unreleased(struct cmd_context *ctx, const char *except, struct
 	return result;
 }
 
+/* A pod of it was ended when the run had ended without it. Whoever takes the run up meanwhile writes its row himself. */
+static int sum_up(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	struct run_row run;
+
+	if (store_begin(ctx->store, err) < 0)
+		return -1;
+	bool write = store_run(ctx->store, id, &run, err) == 0 && strcmp(run.status, "running");
+	if (write && (report_sum(ctx->store, &run, clock_wall_ms(), err) < 0 || store_put_run(ctx->store, &run, err) < 0)) {
+		store_rollback(ctx->store);
+		return -1;
+	}
+	return store_commit(ctx->store, err);
+}
+
 int settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	struct run_row run;
@@ -189,7 +204,7 @@ int settle_run(struct cmd_context *ctx, const char *id, struct err *err)
 		return settle_one(ctx, &run, run_ended_as(ctx, &run), 0, err);
 	if (!strcmp(run.status, "running"))
 		return settle_one(ctx, &run, "interrupted", 0, err);
-	return report_sum(ctx->store, &run, clock_wall_ms(), err) < 0 ? -1 : store_put_run(ctx->store, &run, err); /* it had ended without it */
+	return sum_up(ctx, id, err);
 }
 
 int settle_runs(struct cmd_context *ctx, const char *except, struct err *err)

@@ -249,7 +249,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	struct err err = {0};
 	char waited[24];
 
-	if (!c->capacity_since)
+	if (!c->capacity_since && !active)
 		c->capacity_since = c->now;
 	bool hopeless = !any_vendor_left(c);
 	for (int i = 0; i < c->conf.provider_count; i++) {
@@ -325,12 +325,23 @@ static bool rents_enough(const struct core *c, int provider)
 	return under_way >= most;
 }
 
+/* One that was rented, and is not given back. */
+static bool has_a_pod(const struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS)
+			return true;
+	return false;
+}
+
 static void widen(struct core *c)
 {
 	int working, coming, active = count_active(c, &working, &coming);
 	int64_t again_at;
 	struct err err;
 
+	if (has_a_pod(c))
+		c->capacity_since = 0; /* how long another one is not to be had is no reason to end when this one is lost */
 	if (core_reads_old(c) || !budget_is_known(c))
 		return;
 	while (active < width_now(c)) {
@@ -340,7 +351,8 @@ static void widen(struct core *c)
 		if (!k && ask_next_vendor(c)) {
 			if (!active && out_of_patience(c))
 				no_capacity(c, active, again_at);
-			else if (a_volume_is_filled(c) && another_had_its_say(c) && c->now >= c->offers_again_at)
+			else if (a_volume_is_filled(c) && another_had_its_say(c) && c->now >= c->offers_again_at &&
+				 !(active && limits_shut(c)))
 				no_capacity(c, active, again_at); /* the others may have one before that is over */
 			return;
 		}

@@ -34,6 +34,7 @@ struct caller {
 	struct caller_op *first; /* under way */
 	struct row *rows;
 	int children, calls; /* under way now */
+	struct caller_op *early; /* a look under way in a line that is kept for releases */
 	struct timer *room; /* when a limit may have room again */
 	struct vendor_clock clocks[CLOCKS_MAX];
 	int clock_count;
@@ -97,6 +98,7 @@ static void hang_up(struct caller_op *o)
 {
 	o->caller->children -= o->child != NULL;
 	o->caller->calls -= o->http || o->grpc;
+	o->caller->early = o->caller->early == o ? NULL : o->caller->early;
 	o->http = NULL;
 	o->grpc = NULL;
 	o->child = NULL;
@@ -333,18 +335,23 @@ static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 	return true;
 }
 
-/* Nobody is known to be gone without a look, and a thousand releases fill every window for a quarter of an hour: once it has
- * waited for a while one goes before them. */
+/* Nobody is known to be gone without a look, and a thousand releases fill every window, and every line, for a quarter of an hour:
+ * once it has waited for a while one goes before them. */
 static void serve_look(struct row *r)
 {
 	struct caller_op *o = r->first[CALL_LOOK];
 
-	if (!o || !r->first[CALL_RELEASE] || clock_boot_ms() - o->queued_at < LOOK_WAITED_MS || !has_line(o))
+	if (!o || !r->first[CALL_RELEASE] || clock_boot_ms() - o->queued_at < LOOK_WAITED_MS)
+		return;
+	struct caller *c = o->caller;
+	bool early = !has_line(o);
+	if (early && (c->early || o->call.kind == CALL_CHILD || c->calls >= CALLER_CALLS))
 		return;
 	r->shut_until[CALL_LOOK] = MIN(r->shut_until[CALL_LOOK], r->shut_until[CALL_RELEASE]);
 	if (!has_room(o, r))
 		return;
 	leave_row(o);
+	c->early = early ? o : c->early;
 	dispatch(o);
 }
 

@@ -450,7 +450,7 @@ c_reap_of_one_that_is_denied() { # nothing is known of it where its release is a
 	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has out.txt "gone (its run has ended)"
 }
-c_reap_of_one_that_only_the_list_knows() { # a young pod: by its id nobody has heard of it, neither who ends it nor who asks for it
+young_pod_is_reaped() { # by its id nobody has heard of it, neither who ends it nor who asks for it
 	rp_control fault '{"when":{"op":"createPod"},"do":{"pod":{"hidden_ms":15000,"delete_404_ms":15000}}}' >/dev/null
 	rp_config
 	burst_bg run --json
@@ -458,11 +458,15 @@ c_reap_of_one_that_only_the_list_knows() { # a young pod: by its id nobody has h
 	kill -9 "$PID"
 	burst_wait
 	ledger "update run set status = 'interrupted'"
+	[ $# = 0 ] || rp_fault "$@"
 	burst reap
 	is "$STATUS $(rp_pods)" "0 " "exit status of reap, and pods ($(tail -n 2 err.txt | tr '\n' '|'))"
 	has out.txt "gone (its run has ended)"
 	is "$(ledger "select billed_ms >= 14000 from pod")" 1 "what it billed: $(ledger "select billed_ms from pod")"
 }
+c_reap_of_one_that_only_the_list_knows() { young_pod_is_reaped; }
+c_reap_of_one_that_a_list_misses() { young_pod_is_reaped F17 '"skip":1'; }          # once, when it is looked at the first time
+c_reap_of_one_that_lists_miss_twice() { young_pod_is_reaped F17 '"skip":1,"times":2'; } # then it is released once more
 unreleased_run() { # all is home, its pod is not given up, and nobody waits for that: exit 9; then `burst reap` could end it
 	left_at_once
 	is "$STATUS $(json .status)" "9 unreleased" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"

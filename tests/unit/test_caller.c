@@ -371,6 +371,68 @@ static void test_a_look_among_many_releases(void **state)
 	store_close(store);
 }
 
+static void *answer_late(void *arg)
+{
+	char request[4096];
+	int fd = *(int *)arg;
+
+	free(arg);
+	usleep(1500000);
+	if (recv(fd, request, sizeof(request), 0) > 0)
+		dprintf(fd, "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+	close(fd);
+	return NULL;
+}
+
+static void *answer_all_late(void *arg)
+{
+	pthread_t threads[512];
+	size_t count = 0;
+
+	for (int fd; count < ARRAY_LEN(threads) && (fd = accept(*(int *)arg, NULL, NULL)) >= 0; count++) {
+		int *copy = xcalloc(1, sizeof(*copy));
+		*copy = fd;
+		pthread_create(&threads[count], NULL, answer_late, copy);
+	}
+	while (count > 0)
+		pthread_join(threads[--count], NULL);
+	return NULL;
+}
+
+/* They may fill every line, too, where there is no limit and the answers take long. */
+static void test_a_look_among_slow_releases(void **state)
+{
+	struct provider p = {.class = CALL_LOOK, .unlimited = true};
+	struct store *store = store_memory();
+	struct engine_provider at = {&stored, &p, store};
+	struct turn turns[300];
+	pthread_t thread;
+	int taken = 0;
+
+	(void)state;
+	int listener = listen_on_loopback(&p.port);
+	assert_int_equal(listen(listener, 512), 0);
+	pthread_create(&thread, NULL, answer_all_late, &listener);
+	struct loop *loop = loop_new();
+	struct http *http = http_new(loop, "test");
+	struct caller *caller = caller_new(loop, http);
+	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
+		turns[i] = (struct turn){&taken, 0};
+		caller_begin(caller, &at, i + 1 < ARRAY_LEN(turns) ? OP_RELEASE : OP_LIST, NULL, note_turn, &turns[i]);
+	}
+	for (int64_t until = clock_boot_ms() + 4 * PATIENCE_MS; taken < (int)ARRAY_LEN(turns) && clock_boot_ms() < until;)
+		loop_turn(loop, 50);
+	assert_int_equal(taken, ARRAY_LEN(turns));
+	assert_in_range(turns[ARRAY_LEN(turns) - 1].at, 97, 280);
+	caller_free(caller);
+	http_free(http);
+	loop_free(loop);
+	shutdown(listener, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	close(listener);
+	store_close(store);
+}
+
 /* ---- who refuses tells the time all the same ---- */
 
 static void *refuse_two_hours_ago(void *arg)
@@ -510,6 +572,7 @@ int main(void)
 		cmocka_unit_test(test_looks_that_end_pods),
 		cmocka_unit_test(test_a_list_that_was_begun),
 		cmocka_unit_test(test_a_look_among_many_releases),
+		cmocka_unit_test(test_a_look_among_slow_releases),
 		cmocka_unit_test(test_a_refusal_tells_the_time),
 		cmocka_unit_test(test_release_waits_for_no_log),
 	};

@@ -823,16 +823,25 @@ static void test_a_volume_that_is_filled(void **state)
 	tear_down(&b);
 }
 
+static int first_renting(const struct bench *b)
+{
+	for (int i = 0; i < core_pod_count(b->core); i++)
+		if (pod(b, i)->phase == POD_RENTING)
+			return i;
+	return -1;
+}
+
 /* Whoever is asked for offers lists the same one, of which there is none left; whoever is asked for a volume has none. */
 static int sell_out(struct bench *b, const struct offer *o, int creates, bool lists)
 {
 	for (bool more = true; more;) {
-		if (did(b, ACT_RENT, -1))
-			tell_err(b, EV_RENT_FAILED, creates++, ERR_NO_CAPACITY);
-		else if (lists && did(b, ACT_OFFERS, -1))
+		int i = first_renting(b);
+		if (lists && did(b, ACT_OFFERS, -1))
 			tell(b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
 		else if (did(b, ACT_VOLUME, -1))
 			tell(b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no answer"}});
+		else if (i >= 0)
+			tell_err(b, EV_RENT_FAILED, i, ERR_NO_CAPACITY), creates++;
 		else
 			more = false;
 	}
@@ -879,6 +888,42 @@ static void test_sold_out_beside_a_volume_that_is_filled(void **state)
 		check_int("over", "exit", exit_status(&b), 6);
 		tear_down(&b);
 	}
+}
+
+/* That no second pod was to be had while the first one worked is no reason to end when that one is lost. */
+static void test_sold_out_while_a_pod_works(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+	int creates = 2;
+
+	(void)state;
+	set_up(&b, 400);
+	b.conf.pods = 2;
+	start_with(&b, &o, 1);
+	check_int("at first", "creates", did(&b, ACT_RENT, -1), 2);
+	bring_up(&b, 0);
+	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
+	for (int64_t until = b.now + 5 * MINUTE; b.now < until; wait_ms(&b, 5 * SECOND)) {
+		creates = sell_out(&b, &o, creates, true);
+		list_running(&b, 0);
+		creates = sell_out(&b, &o, creates, true);
+	}
+	check_int("meanwhile", "creates", creates >= 5, true);
+	check_phase(&b, "meanwhile", 0, POD_WORKING);
+	list_in(&b, POD_STATE_GONE, 0, -1);
+	check_phase(&b, "lost", 0, POD_GONE);
+	check_int("lost", "stopping", core_stopping(b.core), false);
+	int64_t lost_at = b.now, before = creates;
+	while (!core_stopping(b.core) && b.now < lost_at + 10 * MINUTE) {
+		creates = sell_out(&b, &o, creates, true);
+		if (!core_stopping(b.core))
+			wait_ms(&b, MIN(core_wake_at(b.core) - b.now, MINUTE));
+	}
+	check_int("lost", "creates", creates > before, true);
+	check_int("lost", "waited s", (b.now - lost_at) / 1000, 75); /* the first refusal came after 15 s */
+	check_int("lost", "exit", exit_status(&b), 4);
+	tear_down(&b);
 }
 
 /* It may be dearer, and then nobody likes to learn it from the bill. */
@@ -3546,6 +3591,7 @@ int main(void)
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
 		cmocka_unit_test(test_a_volume_that_is_filled),
 		cmocka_unit_test(test_sold_out_beside_a_volume_that_is_filled),
+		cmocka_unit_test(test_sold_out_while_a_pod_works),
 		cmocka_unit_test(test_next_vendor_is_told),
 		cmocka_unit_test(test_offers_never_come),
 		cmocka_unit_test(test_sold_out_beside_a_late_vendor),
