@@ -87,7 +87,7 @@ for t in "${units[@]}"; do count_cmocka "$t (sanitizers)" "$logs/$t.asan.log" "$
 note "unit tests with sanitizers: $passed passed so far"
 
 must "simulator: 50,000 schedules" build/tests/sim --seeds 50000
-must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000
+must "simulator with sanitizers: 2,000 schedules" build/asan/tests/sim --seeds 2000 --from 50001
 must "simulator: planted defects are found" build/tests/sim --plants --seeds 20000
 must "command line" env TERM=dumb tests/e2e/cli.sh build/asan/burst
 

@@ -182,6 +182,7 @@ static void start(struct core *c)
 			pod_look_soon(c, i);
 		}
 	for (int i = 0; i < c->pod_count; i++) {
+		c->pods[i].heard_by = c->pods[i].ready_at ? c->now + HEARD_WITHIN_MS : 0;
 		c->vendors[c->pods[i].provider].used = true;
 		pod_look_soon(c, c->pods[i].provider);
 		pod_take_over(c, i);

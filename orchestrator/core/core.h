@@ -143,6 +143,7 @@ struct core_pod {
 	int64_t busy_since_t, last_t;
 	bool lost, listed, draining, adopted;
 	bool heard;	/* connected in this life of the run: its log was read */
+	int64_t heard_by; /* adopted: until then no work is dealt out without knowing what it has done, and has in hand; 0: it had none */
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool release_answered;
 	bool absent; /* whoever accepted its release knew of no such pod */

@@ -9,6 +9,7 @@
 enum {
 	CONNECT_RETRY_MIN_MS = 50,
 	CONNECT_RETRY_MAX_MS = 2000,
+	HEARD_WITHIN_MS = 20 * 1000,	   /* from when a pod that is taken over can be reached until it is not waited for any more */
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */
 	OUT_OF_SIGHT_MS = 2 * 60 * 1000, /* so long the work waits for it, where its vendor cannot be asked */
@@ -172,6 +173,7 @@ int core_gravity(enum err_kind kind);
 uint64_t core_random(struct core *c);
 bool core_stopping(const struct core *c);
 bool core_reads_old(const struct core *c);
+bool pod_is_awaited(const struct core *c, const struct core_pod *p);
 bool pod_active(const struct core_pod *p);  /* rented or being rented, not on its way out */
 bool pod_may_bill(const struct core_pod *p);
 bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */

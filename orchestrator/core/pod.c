@@ -488,6 +488,8 @@ int64_t pod_wake_at(const struct core *c, const struct core_pod *p)
 			at = MIN(at, p->look_at);
 		if (p->connected && !p->detached)
 			at = MIN(at, p->renew_at);
+		if (pod_is_awaited(c, p))
+			at = MIN(at, p->heard_by);
 	}
 	return at;
 }

@@ -88,11 +88,16 @@ void core_fault(struct core *c, int pod, const struct err *err)
 	core_stop(c);
 }
 
-/* What an earlier life finished is being learnt: nothing of it is rendered again meanwhile. */
+bool pod_is_awaited(const struct core *c, const struct core_pod *p)
+{
+	return p->adopted && !p->heard && pod_active(p) && c->now < p->heard_by;
+}
+
+/* What an earlier life finished, or had begun, is being learnt: nothing of it is rendered again meanwhile. */
 bool core_reads_old(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].salvaging && c->pods[i].adopted)
+		if ((c->pods[i].salvaging && c->pods[i].adopted) || pod_is_awaited(c, &c->pods[i]))
 			return true;
 	return false;
 }
@@ -148,6 +153,8 @@ void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase)
 {
 	p->phase = phase;
 	p->wake_at = NEVER;
+	if (phase == POD_CONNECTING && p->heard_by)
+		p->heard_by = c->now + HEARD_WITHIN_MS;
 	c->dirty = true;
 }
 

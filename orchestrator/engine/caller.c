@@ -194,7 +194,7 @@ static void compare_clocks(struct caller_op *o, const struct reply *r)
 	struct caller *c = o->caller;
 	int64_t off_ms;
 
-	if (o->call.kind == CALL_CHILD || r->failed || !reply_clock_off(r, o->sent_wall_ms, clock_wall_ms(), &off_ms))
+	if (o->call.kind == CALL_CHILD || !reply_clock_off(r, o->sent_wall_ms, clock_wall_ms(), &off_ms))
 		return;
 	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, o->ops);
 	if (!k && c->clock_count == CLOCKS_MAX)

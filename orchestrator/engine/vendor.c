@@ -719,8 +719,8 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 	} else if (err) {
 		struct segment_result *r = &e->setup->results[a->segment];
 		f->under_way = false;
-		snprintf(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst fetch %s` tries again): %.80s",
-			 e->setup->run->id, err->msg);
+		snprintf(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst %s %s` tries again): %.80s",
+			 e->needs && e->needs->command ? "resume" : "fetch", e->setup->run->id, err->msg);
 		struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
 		post(e, &ev, err);
 	} else {

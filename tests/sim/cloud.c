@@ -99,6 +99,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 		m->price = m->price * 3 / 2;
 	const struct client *cl = &s->clients[c->client];
 	m->alone = !cl->up || cl->laptop->asleep;
+	m->clock_error = llabs(cl->laptop->wall_offset);
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
 	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
@@ -514,7 +515,7 @@ static void check_money(struct sim *s, const struct client *cl)
 		real += owed_really(s, m);
 		/* it went by a clock that may be off */
 		bool by_itself = m->alone || m->alone_until >= 0 || !was_known(m, cl->laptop->wall_error) || may_wait(s, m);
-		int64_t off = 1000 + (by_itself ? cl->laptop->wall_error : 0);
+		int64_t off = 1000 + (by_itself ? m->clock_error : 0);
 		slack += money_for(m->price, off);
 		/* a vendor's turns until it has heard of the end */
 		slack_later += money_for(m->price, off + 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000);

@@ -112,6 +112,14 @@ static void make_segments(const struct plan *p, struct job_plan *job, int64_t mo
 	}
 }
 
+/* A lid that is closed for a moment, for lunch, for the night: ms. */
+static int how_long(int x)
+{
+	uint64_t state = (uint64_t)x * 0x9e3779b97f4a7c15ull + 1, *r = &state; /* what else a seed means stays */
+
+	return (int)(roll_chance(r, 40) ? 1000 + x : roll_chance(r, 30) ? roll_spread(r, 1000, 10 * HOUR_MS) : roll_in(r, 60000, 10 * HOUR_MS));
+}
+
 static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 {
 	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, 0, F_REAP - 1), .n = (int)roll_spread(r, 1, 12) - 1,
@@ -145,7 +153,10 @@ static void make_fault(struct plan *p, uint64_t *r, struct fault *f)
 		f->x = (int)roll_in(r, 0, 3);
 		break;
 	case F_SLEEP:
+		f->x = how_long(f->x);
+		break;
 	case F_WALL_JUMP:
+		f->x = (f->x % 181 - 90) * 1000;
 		break;
 	case F_CRASH_RESUME:
 	case F_CRASH_REAP:

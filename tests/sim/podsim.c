@@ -196,16 +196,23 @@ bool drops_beyond_patience(const struct sim *s)
 	return s->hit[F_FETCH_DROPS] && drops >= PATIENCE;
 }
 
+/* Whoever takes a pod over takes back what waits there. What is begun before he is heard is then done twice. */
+static bool crossed(const struct client *cl, const struct machine *m, const struct machine *k)
+{
+	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first);
+}
+
 /* It was rendered before, and nothing happened to what came of it. */
 static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t seg)
 {
 	const struct client *cl = client_of(s, m);
 
-	if (!cl->renders[seg] || cl->ever_crashed || cl->spoilt || s->measuring || drops_beyond_patience(s))
+	if (!cl->renders[seg] || m->let_go || cl->spoilt || s->measuring || drops_beyond_patience(s))
 		return;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *k = &s->machines[i];
-		if (k->client == m->client && k->files[seg] && ((k->was_cut && !s->plan->replay_first) || k->is_over || k->let_go))
+		bool is_lost = k->is_over || k->let_go || (k->was_cut && !s->plan->replay_first) || crossed(cl, m, k);
+		if (k->client == m->client && k->files[seg] && is_lost)
 			return;
 	}
 	broke(s, "segment %u is paid for twice, at last on %s", seg, m->id);

@@ -157,9 +157,9 @@ static void schedule_one(struct sim *s, int i)
 		for (int k = 0; k <= f->x % 4 && k < 3; k++)
 			at_client(s, f->who, f->ms + k * (1 + f->x % 9000), W_SIGNAL)->x = i;
 	} else if (f->kind == F_SLEEP) {
-		at_client(s, f->who, f->ms, W_SLEEP)->x = 1000 + f->x % (2 * HOUR_MS);
+		at_client(s, f->who, f->ms, W_SLEEP)->x = f->x;
 	} else if (f->kind == F_WALL_JUMP) {
-		at_client(s, f->who, f->ms, W_JUMP)->x = (f->x % 181 - 90) * 1000;
+		at_client(s, f->who, f->ms, W_JUMP)->x = f->x;
 	} else if (f->kind == F_POISON && cl->job->count) {
 		cl->poison[(size_t)f->n % cl->job->count] = true;
 	} else if (f->kind == F_CHECK_BAD && cl->job->count) {

@@ -275,6 +275,7 @@ struct machine {
 	char id[40], attempt[ATTEMPT_MAX];
 	int64_t price, offered; /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
+	int64_t clock_error;	       /* how far off the clock was by which they were reckoned */
 	int64_t created, visible, runs_at, ended, release_asked;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */

@@ -64,11 +64,18 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
-/* Now and then a machine's clock is so far off that none of these vendors may be rented from by it. */
+/* Now and then a machine's clock is so far off, or jumps so far, that none of these vendors may be rented from by it. */
 static void set_clock(struct plan *p, uint64_t *r)
 {
+	bool all_tell = true; /* the time, which those without wires do not */
+
 	if (roll_chance(r, 4))
 		p->wall_offset_ms[roll_in(r, 0, p->laptops_made - 1)] = roll_in(r, 125000, 200000) * (roll_chance(r, 50) ? 1 : -1);
+	for (int i = 0; i < p->jobs[0].conf.provider_count; i++)
+		all_tell = all_tell && p->vendors[i].wire;
+	for (int i = 0; i < p->fault_count && all_tell; i++)
+		if (p->faults[i].kind == F_WALL_JUMP && roll_chance(r, 70))
+			p->faults[i].x = (int)roll_in(r, -26 * HOUR_MS, 26 * HOUR_MS);
 }
 
 void plan_wire(struct plan *p)

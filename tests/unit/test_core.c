@@ -3192,6 +3192,67 @@ static void take_over(struct bench *b, int pods)
 	}
 }
 
+/* What two pods have in hand, and have done, is known before either is given work: the first to answer would do it again. */
+static void test_taken_over_one_after_the_other(void **state)
+{
+	static const struct {
+		const char *name;
+		bool worked, answers;
+		int64_t waits_s;
+	} cases[] = {
+		{"both answer", true, true, 0},
+		{"the other one is not reached", true, false, 20},
+		{"the other one had never worked", false, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct event ev = alive_again;
+		struct bench b;
+		set_up(&b, 8);
+		b.conf.pods = 2;
+		b.conf.max_batch = 1;
+		b.core = core_new(&b.conf, b.segments, b.count);
+		for (int k = 0; k < 2; k++) {
+			struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b.now - MINUTE,
+					     .rented_at = b.now - MINUTE, .running_at = b.now - MINUTE, .listed = true,
+					     .ready_at = k && !cases[i].worked ? 0 : b.now - MINUTE / 2, .hard_end_ms = b.now + HOUR,
+					     .hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
+			snprintf(p.id, sizeof(p.id), "p%d", k);
+			snprintf(p.attempt, sizeof(p.attempt), "a%d", k);
+			COPY_TEXT(p.offer.provider, "alpha");
+			core_adopt(b.core, &p);
+		}
+		tell(&b, (struct event){.type = EV_START});
+		wait_ms(&b, 5 * SECOND);
+		list_in(&b, POD_STATE_RUNNING, 0, 1);
+		int64_t listed_at = b.now;
+		rendered(&b, 0, 0);
+		tell(&b, ev);
+		check_phase(&b, cases[i].name, 0, POD_WORKING);
+		int sent = did(&b, ACT_SEND, -1);
+		if (cases[i].answers) {
+			check_int(cases[i].name, "sent too early", sent, 0);
+			b.now += SECOND;
+			rendered(&b, 1, 1);
+			tell(&b, (struct event){.type = EV_RUNNING, .pod = 1, .segment = 2, .t = b.now});
+			ev.pod = 1;
+			tell(&b, ev);
+			check_int(cases[i].name, "sent to the first", did(&b, ACT_SEND, 0), 2);
+			check_int(cases[i].name, "sent to the second", did(&b, ACT_SEND, 1), 1);
+			check_int(cases[i].name, "is done", core_seg_state(b.core, 1), SEG_RENDERED);
+			check_int(cases[i].name, "is in hand", core_seg_state(b.core, 2), SEG_HELD);
+		} else {
+			while (!sent && b.now < listed_at + MINUTE) {
+				wait_ms(&b, SECOND);
+				sent = did(&b, ACT_SEND, 0);
+			}
+			check_int(cases[i].name, "sent after s", (b.now - listed_at) / 1000, cases[i].waits_s);
+		}
+		tear_down(&b);
+	}
+}
+
 /* Whoever goes on with a run may have lowered its caps: they hold for the pods that he finds, too. */
 static void test_lower_caps_hold_for_pods_taken_over(void **state)
 {
@@ -3670,6 +3731,7 @@ int main(void)
 		cmocka_unit_test(test_hard_end_of_a_pod),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_caps_end_the_run),
+		cmocka_unit_test(test_taken_over_one_after_the_other),
 		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
 		cmocka_unit_test(test_one_that_ended_itself_shortens_no_other),
 		cmocka_unit_test(test_what_cannot_be_ended_is_paid_for),
