@@ -149,6 +149,21 @@ t_storage_is_away_for_a_while() { # what is on it is asked for again, and not re
 	all_there
 	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
+t_storage_comes_back_too_late() { # nobody waited for it: what was finished is brought later, and not rendered again
+	rendering
+	sed -i 's/150ms/400ms/' burst.cfg
+	burst_bg run -v
+	wait_for 60 "both commands to work" eval '[ "$(ls "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | wc -l)" = 2 ]'
+	mv "$BURST_STATE_DIR/volumes/v" away
+	wait_for 60 "the pods to go" gone_in_the_ledger
+	wait_for 20 "it to leave" eval 'kill -INT "$PID" 2>/dev/null; read -rt 0.5 <> <(:); ! running_as "$PID"'
+	burst_wait
+	is "$STATUS" 130 "exit status ($(tail -n 3 err.txt))"
+	mv away "$BURST_STATE_DIR/volumes/v"
+	burst resume
+	all_there
+	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
+}
 t_little_is_waited_for() { # files that are here in a moment: no need to go by way of the volume
 	script_lines 12
 	config
