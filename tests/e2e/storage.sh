@@ -149,16 +149,27 @@ t_storage_is_away_for_a_while() { # what is on it is asked for again, and not re
 	all_there
 	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
-t_storage_comes_back_too_late() { # nobody waited for it: what was finished is brought later, and not rendered again
+t_storage_comes_back_too_late() { # after ten minutes in vain, of a clock that is quick from then on: what was finished is brought later
+	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
 	rendering
 	sed -i 's/150ms/400ms/' burst.cfg
-	burst_bg run -v
+	cat >client <<-E
+		#!/bin/sh
+		export LD_PRELOAD='$(faketime -f +0 sh -c 'echo "$LD_PRELOAD"')' FAKETIME_TIMESTAMP_FILE='$T/clock.txt' FAKETIME_NO_CACHE=1 NO_FAKE_STAT=1
+		exec '$BURST' "\$@"
+	E
+	chmod 755 client
+	echo +0 >clock.txt
+	CLIENT=$T/client burst_bg run -v
 	wait_for 60 "both commands to work" eval '[ "$(ls "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | wc -l)" = 2 ]'
 	mv "$BURST_STATE_DIR/volumes/v" away
 	wait_for 60 "the pods to go" gone_in_the_ledger
-	wait_for 20 "it to leave" eval 'kill -INT "$PID" 2>/dev/null; read -rt 0.5 <> <(:); ! running_as "$PID"'
+	echo '+0 x20' >clock.txt
 	burst_wait
-	is "$STATUS" 130 "exit status ($(tail -n 3 err.txt))"
+	is "$STATUS" 1 "exit status ($(tail -n 3 err.txt))"
+	# to what asks for a file, too, five seconds are a quarter of one: on a busy machine the run may end with that
+	grep -qE "finished, but not home from the volume|did not start within 5 s" err.txt || complain "not told: $(tail -n 3 err.txt | tr '\n' '|')"
 	mv away "$BURST_STATE_DIR/volumes/v"
 	burst resume
 	all_there
