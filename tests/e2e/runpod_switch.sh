@@ -29,9 +29,6 @@ ended_itself() { # ended_itself [SECONDS]: since it was killed, with the pod's o
 first_process() { # of the pod's container
 	rp_control state | jq -r --arg id "$ID" '.pods[] | select(.id == $id) | .pid'
 }
-inside() { # inside COMMAND...: in the pod's container
-	nsenter -t "$(first_process)" -m -p "$@"
-}
 reap() {
 	burst reap "$@"
 	is "$STATUS" 0 "reap's exit status ($(tail -n 1 err.txt))"
