@@ -112,9 +112,25 @@ fi
 if command -v shellcheck >/dev/null; then
 	git ls-files -- '*.sh' .ci/run | xargs shellcheck -S warning -e SC2034,SC1010 || complain "shellcheck"
 fi
-# what README says happens is what a test shows
+# what README says happens is what a test shows: `FILE/NAME` of the end-to-end scripts (a case may be a line "+NAME | ..." of a
+# table), or `tests/PATH NAME`, a function that is run, or what a `check` says; never a file alone
+is_shown() { # is_shown PATH NAME
+	case "$1 $2" in
+	*.c\ *) grep -qE "(cmocka_unit_test[a-z_]*|T)\\($2[,)]" "$1" 2>/dev/null;;
+	*.sh\ check\ *) grep -qF -- "$2 " "$1" 2>/dev/null;;
+	*.sh\ *) grep -q "^$2() {" "$1" 2>/dev/null;;
+	*) return 1;;
+	esac
+}
 for name in $(grep -oE '`[a-z_]+/[tc]_[a-z0-9_]+`' README.md | tr -d '`'); do
-	grep -qE "(^|[^a-z0-9_])${name#*/}([^a-z0-9_]|\$)" tests/{e2e,security}/"${name%%/*}.sh" 2>/dev/null || complain "README.md names the test $name, which is not there"
+	grep -qE "(^|[^a-z0-9_])${name#*/}([^a-z0-9_]|\$)|^[[:space:]]*\+${name#*/c_} \|" tests/{e2e,security}/"${name%%/*}.sh" 2>/dev/null ||
+		complain "README.md names the test $name, which is not there"
 done
+while read -r file name; do
+	is_shown "$file" "$name" || complain "README.md names the test \"$file $name\", which is not there"
+done < <(sed -n '/^## What happens when/,/^## /s/^|.*|\([^|]*\)|$/\1/p' README.md | grep -oE '`tests/[^`]*`' | tr -d '`' | sort -u)
+while read -r row; do
+	complain "README.md: no test stands behind: $row"
+done < <(sed -n '/^## What happens when/,/^## /p' README.md | sed -n '4,$s/^| //p' | grep -vE '^(when|---) |\| (`[a-z_]+/[tc]_[a-z0-9_]+`|`tests/[^`]*`)(, (`[a-z_]+/[tc]_[a-z0-9_]+`|`tests/[^`]*`))* \|$')
 [ $bad = 0 ] && echo "lint: fine"
 exit $bad

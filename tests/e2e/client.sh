@@ -111,7 +111,9 @@ t_two_interrupts() {
 	wait_for 40 "a file" file_count out 1
 	kill -INT "$PID"
 	kill -INT "$PID"
+	local began=$SECONDS
 	burst_wait
+	[ $((SECONDS - began)) -le 20 ] || complain "it took $((SECONDS - began)) s"
 	is "$STATUS" 130 "exit status"
 	is "$(json '[.pods[].released] | all')" true "all released"
 }
@@ -220,12 +222,16 @@ clock_jumps() { # clock_jumps OFFSET: the client's wall clock jumps while files 
 	SHELL_PID=$!
 	wait_for 40 "files" file_count out 3
 	stamp >stamp.txt
+	local end
+	end=$(first_end)
 	echo "$1" >clock.txt
 	burst_wait
 	is "$STATUS" 0 "exit status after a jump by $1 ($(tail -n 2 err.txt))"
+	is "$(first_end)" "$end" "the hard end of its first pod"
 	unchanged stamp.txt
 	all_right 120
 }
+first_end() { ledger 'select id, hard_end_s from pod order by seq limit 1'; }
 t_clock_jumps_ahead() { clock_jumps +1d; }
 t_clock_jumps_back() { clock_jumps -1d; }
 
@@ -270,6 +276,8 @@ t_attached_ten_days_after_it_was_handed_over() { # its pods finished it and are 
 	all_right 200
 	is "$(json '.pods | length')" 2 "pods, those of then"
 	is "$(json '.cost_usd < 1')" true "what it cost ($(json .cost_usd))"
+	ledger "select billed_ms, hard_end_s * 1000 - create_ms from pod" >billed.txt
+	is "$(awk -F '|' '$1 < $2 || $1 > $2 + 15000' billed.txt)" "" "pods that are not billed until their hard end, or for long after it"
 }
 t_detached_client_killed_then_resume() {
 	detached_and_killed
@@ -411,6 +419,27 @@ t_a_lower_cap_holds_for_a_living_pod() { # ... which was rented to live for five
 	is "$(json ".cost_usd <= $cap")" true "what it cost in all ($(json .cost_usd), with a cap of $cap)"
 	is "$(pods_left)" "" "pods"
 }
+t_a_lower_price_holds_for_a_living_pod() { # as burst.cfg has it by then: it goes at once
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		wait = "3s";
+		job = { name = "c"; type = "command"; run = "sleep 60; echo done >f"; outputs = ["f"]; output = "out"; };
+		caps = { max_cost = 30.0; max_duration = "5m"; };
+		providers = { local = { price_per_hour = 36.0; }; };
+	E2
+	burst_bg run
+	wait_for 40 "a pod at work" row_says "ready_ms > 0"
+	kill -9 "$PID"
+	burst_wait 2>/dev/null
+	sed -i 's/^caps = {/& max_price_per_hour = 35.0;/' burst.cfg
+	local began=$SECONDS
+	burst resume --json
+	is "$STATUS" 4 "resume: exit status ($(tail -n 2 err.txt))"
+	[ $((SECONDS - began)) -le 30 ] || complain "it took $((SECONDS - began)) s"
+	has err.txt "its price is above caps.max_price_per_hour"
+	is "$(json '.pods | length')" 1 pods
+	is "$(pods_left)" "" "pods that are left"
+}
 t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a vendor; its output folder is that of then, too
 	script_lines 100
 	config 'pods = 1;'
@@ -487,6 +516,12 @@ t_second_run_beside_detached_pods() {
 	burst cancel "$run"
 	is "$STATUS" 0 "cancel"
 }
+fast_cancel() { # fast_cancel RUN: by a clock on which a second is a minute; how long it took by that in $MINUTES
+	local began=${EPOCHREALTIME/./}
+	STATUS=0
+	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x60' "$BURST" cancel "$1" >out.txt 2>err.txt </dev/null || STATUS=$?
+	MINUTES=$(((${EPOCHREALTIME/./} - began) / 1000000))
+}
 t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said; then who it is and what to do
 	false_clock || return 0
 	script_lines 300
@@ -500,9 +535,9 @@ t_client_that_does_not_end_on_cancel_clock() { # it is waited for, which is said
 	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; exec sleep 60" &
 	local wedged=$!
 	wait_for 10 "the lock" grep -q "process $wedged" "state/runs/$run/lock"
-	STATUS=0
-	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x100' "$BURST" cancel "$run" >out.txt 2>err.txt </dev/null || STATUS=$?
+	fast_cancel "$run"
 	is "$STATUS" 9 "exit status"
+	[ $MINUTES -ge 6 ] && [ $MINUTES -lt 8 ] || complain "it was waited for $MINUTES minutes"
 	has err.txt "run $run: its client (process $wedged) was asked to stop; waiting for it to release its pods"
 	has err.txt "run $run: its client (process $wedged) does not end: its pods may still be billing; end it with \`kill -9 $wedged\`"
 	: >"state/runs/$run/lock" # written on a full disk: nobody knows who it is, and no command is made up
@@ -530,6 +565,9 @@ t_client_that_looks_for_a_lost_pod_on_cancel_clock() { # is waited for as long a
 	bash -c "trap '' TERM; exec 9<>state/runs/$run/lock; flock 9; echo process \$\$ >state/runs/$run/lock; while [ -e state ] && ! [ -e free ]; do sleep 0.1; done" &
 	holder=$!
 	wait_for 10 "the lock" grep -q "process $holder" "state/runs/$run/lock"
+	fast_cancel "$run"
+	is "$STATUS" 9 "exit status, when nothing happens"
+	[ $MINUTES -ge 8 ] && [ $MINUTES -lt 10 ] || complain "it was waited for $MINUTES minutes"
 	NO_FAKE_STAT=1 timeout -k 5 90 faketime -f '+0 x60' "$BURST" cancel "$run" >out.txt 2>err.txt </dev/null &
 	SHELL_PID=$!
 	for i in ambiguous live releasing; do # each 3 minutes there

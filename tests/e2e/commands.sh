@@ -1204,6 +1204,23 @@ t_what_is_safe_of_a_command_is_not_run_again() { # by whoever resumes its run; w
 		is "$STATUS" 0 "resumed after $went: exit status ($(tail -n 2 err.txt))"
 		is "$(brought | wc -w)" 2 "files after $went"
 	done
+	burst run --force -q # another run writes over both
+	is "$STATUS" 0 "another run: exit status ($(tail -n 2 err.txt))"
+	was=$(brought)
+	ledger "update run set status = 'partial' where id = '$run'"
+	burst resume "$run"
+	is "$STATUS" 0 "resumed after another run: exit status ($(tail -n 2 err.txt))"
+	is "$(brought | wc -w) $(brought | tr ' ' '\n' | grep -cxF -f <(tr ' ' '\n' <<<"$was" | grep .))" "2 0" "files, and those that stayed as the other run made them"
+	was=$(brought)
+	echo mine >out/0.txt
+	ledger "update run set status = 'partial' where id = '$run'"
+	burst resume "$run"
+	is "$STATUS $(cat out/0.txt)" "2 mine" "resumed after a change by hand ($(tail -n 2 err.txt))"
+	has err.txt "0.txt is there and was not made by this job; use --force"
+	burst resume "$run" --force
+	is "$STATUS" 0 "... with --force: exit status ($(tail -n 2 err.txt))"
+	is "$(brought | cut -d ' ' -f 2)" "$(cut -d ' ' -f 2 <<<"$was")" "the other one, which stays"
+	! grep -aqx mine out/0.txt || complain "it was not written over"
 }
 t_what_a_lost_create_may_have_cost() { # counts against the cap of whoever resumes, and is no cost of the run's
 	script_lines 3

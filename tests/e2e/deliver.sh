@@ -275,6 +275,14 @@ t_it_goes_where_its_volume_is() { # not to the first vendor, where another one w
 	burst run
 	is "$STATUS" 1 "exit status of one that fails"
 	is "$(sed -n 's/^provider = //p' state/jobs/*.cfg)" '["local"];' "who is asked"
+	# the vendor that has it is not named any more: nothing goes there
+	sed -i 's/^provider = .*/provider = "runpod";/' burst.cfg
+	local pods
+	pods=$(ledger 'select count(*) from pod')
+	burst run
+	[ "$STATUS" != 0 ] || complain "it was delivered by nobody"
+	is "$(ledger 'select count(*) from pod')" "$pods" "pods, when its vendor is not named any more"
+	hasnt err.txt "of local"
 }
 t_client_dies_and_its_delivery_does_not() { # which nobody waits for: it is not done twice
 	local -x LOCAL_ISOLATION=process

@@ -16,6 +16,6 @@ cloud() { make -s -C "$ROOT" e2e-tools || complain "failer.so cannot be built"; 
 cloud_over() { nothing_left; }
 
 # shellcheck disable=SC2046
-t_the_machine_fails() { SAMPLE=6 all_of_it $(ledger_cases); }
+t_the_machine_fails() { SAMPLE=6 all_of_it $(ledger_cases); } # c_ledger_is_replaced, c_ledger_locked_for_good and others
 
 run_tests "$@"

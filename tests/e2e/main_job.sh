@@ -211,11 +211,16 @@ t_interrupt_gives_back() {
 	config 'pods = 2;'
 	burst_bg run --json
 	wait_for 40 "a file" file_count out 1
+	local known began=$SECONDS
+	known=$(wavs)
 	kill -INT "$PID"
 	burst_wait
 	is "$STATUS" 130 "exit status"
 	is "$(json .status)" interrupted status
 	is "$(json '[.pods[].released] | all')" true "all released"
+	[ $((SECONDS - began)) -le 45 ] || complain "it took $((SECONDS - began)) s" # 30 for the files, then the look that the pods are gone
+	[ "$(wavs)" -ge "$known" ] || complain "$(wavs) files, $known before"
+	all_right "$(wavs)"
 }
 
 run_tests "$@"

@@ -131,7 +131,7 @@ table <<-'E'
 	+tls_has_wrong_bytes | done 1 | api.1=flip:down:3000 | api.2=bit:up:2500 | api.3=bit:down:1500 | api.4=flip:down:20
 	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:1500:30 | api.3=dup:down:2500:50 | WAIT=3m BOOT_LIMIT=2m
 	tls_stands_still | done 1 | api.1=stall:down:2500 | WAIT=3m BOOT_LIMIT=2m
-	+tls_gives_way_to_a_portal | fails 6 | api.*=run:portal
+	+tls_gives_way_to_a_portal | fails 6 modal.test | api.*=run:portal
 	tls_gives_way_to_plain_for_a_while | done 1 | api.1=cut:down:3000 | api.2=run:portal | api.3=run:portal | WAIT=2m BOOT_LIMIT=90s
 E
 # Names are not known at first.

@@ -150,11 +150,12 @@ t_told_beforehand() { # what a run would rent, and what would stop it
 	has out.txt "runpod: its pods' own way to end themselves answered on"
 	GPUS='"RTX 4900"' rp_config
 	rm -r out
-	for how in run doctor; do
+	for how in run plan doctor; do
 		burst $how
 		has <(cat out.txt err.txt) 'catalog has no GPU called "RTX 4900"; did you mean "RTX 4090"?'
+		is "$how $STATUS" "$how $([ $how = doctor ] && echo 1 || echo 2)" "exit status with a GPU that there is not"
 	done
-	is "$STATUS" 1 "exit status of doctor with a GPU that there is not"
+	is "$(pods_ever)" 1 "pods that ever were"
 	rp_config
 	rp_control settings '{"balance":1.25}' >/dev/null
 	burst doctor

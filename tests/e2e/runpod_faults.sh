@@ -198,6 +198,7 @@ c_a_little_dearer_is_taken() {
 	MAX_COST=0.05
 	render
 	all_done 6 1
+	is "$(ledger 'select price_microusd_h from pod')" 700000 "the price that counts"
 }
 
 # ---- pods that do not come up ----
@@ -615,6 +616,8 @@ c_spot_is_taken_back() {
 	all_done 16 2
 	is "$(json '.pods[0].spot')" true spot
 	has err.txt "it is gone"
+	rendered=$(find cloud/volumes -name events.jsonl -exec cat {} + | grep -c '"ev":"segment".*"ok":true')
+	[ "$rendered" -le 18 ] || complain "$rendered were rendered, where a batch has 2 of 16"
 }
 c_spot_at_hosts_without_an_address() { # of their own, unless one is asked for
 	rp_control stock "{\"gpu\":\"$RTX4090\",\"bid\":0.1}" >/dev/null

@@ -54,7 +54,7 @@ table <<-'E'
 	first_connections_are_refused | done 1 | api.1=refuse | api.2=refuse
 	+whole_line_is_slow | done 1 | *.*=delay:150
 	portal_for_a_while | done 1 | api.1=run:portal | api.2=run:portal | api.3=run:portal | WAIT=2m BOOT_LIMIT=90s
-	+portal_for_ever | fails 6 | api.*=run:portal
+	+portal_for_ever | fails 6 the answer cannot be read: not JSON | api.*=run:portal
 	+api_speaks_tls | fails 6 | api.*=run:alert
 	api_says_nothing | fails 6 | api.*=silent
 	+storage_is_behind_a_portal | done 1 | files.*=run:portal

@@ -149,6 +149,32 @@ t_storage_is_away_for_a_while() { # what is on it is asked for again, and not re
 	all_there
 	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
+t_storage_comes_back_too_late() { # after ten minutes in vain, of a clock that is quick from then on: what was finished is brought later
+	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	case $BURST in */asan/*) skip "faketime and the sanitizers do not go together"; return ;; esac
+	rendering
+	sed -i 's/150ms/400ms/' burst.cfg
+	cat >client <<-E
+		#!/bin/sh
+		export LD_PRELOAD='$(faketime -f +0 sh -c 'echo "$LD_PRELOAD"')' FAKETIME_TIMESTAMP_FILE='$T/clock.txt' FAKETIME_NO_CACHE=1 NO_FAKE_STAT=1
+		exec '$BURST' "\$@"
+	E
+	chmod 755 client
+	echo +0 >clock.txt
+	CLIENT=$T/client burst_bg run -v
+	wait_for 60 "both commands to work" eval '[ "$(ls "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | wc -l)" = 2 ]'
+	mv "$BURST_STATE_DIR/volumes/v" away
+	wait_for 60 "the pods to go" gone_in_the_ledger
+	echo '+0 x20' >clock.txt
+	burst_wait
+	is "$STATUS" 1 "exit status ($(tail -n 3 err.txt))"
+	# to what asks for a file, too, five seconds are a quarter of one: on a busy machine the run may end with that
+	grep -qE "finished, but not home from the volume|did not start within 5 s" err.txt || complain "not told: $(tail -n 3 err.txt | tr '\n' '|')"
+	mv away "$BURST_STATE_DIR/volumes/v"
+	burst resume
+	all_there
+	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
+}
 t_little_is_waited_for() { # files that are here in a moment: no need to go by way of the volume
 	script_lines 12
 	config

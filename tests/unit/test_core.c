@@ -3095,6 +3095,38 @@ static void test_hard_end_of_a_pod(void **state)
 	tear_down(&b);
 }
 
+/* ... though there is work, and a pod that waits for it: what that has finished comes home, then it goes, and none is rented. */
+static void test_nothing_is_begun_beside_the_cap(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.max_duration_ms = 100 * SECOND;
+	start_simply(&b);
+	int64_t hard_end = b.now + 100 * SECOND;
+	bring_up(&b, 0);
+	check_int("early", "batches", did(&b, ACT_SEND, 0) > 0, true);
+	began(&b, 0, 0);
+	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
+	rendered(&b, 0, segment);
+	wait_ms(&b, hard_end - 20 * SECOND - b.now);
+	check_int("near the cap", "batches", did(&b, ACT_SEND, 0), 0);
+	done(&b, 0, 0);
+	check_int("it has done what it had", "batches", did(&b, ACT_SEND, 0), 0);
+	check_int("a file is on its way", "releases", did(&b, ACT_RELEASE, 0), 0);
+	safe(&b, 0, segment, true);
+	wait_ms(&b, hard_end - 10 * SECOND - b.now);
+	check_int("it is home", "batches", did(&b, ACT_SEND, 0), 0);
+	check_int("it is home", "releases", did(&b, ACT_RELEASE, 0), 1);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("beside the cap", "creates", did(&b, ACT_RENT, -1), 0);
+	end_well(&b);
+	check_int("in the end", "exit", exit_status(&b), 5);
+	tear_down(&b);
+}
+
 static void test_lease(void **state)
 {
 	struct bench b;
@@ -3602,6 +3634,42 @@ static void test_failed_to_prepare_at_work(void **state)
 	tear_down(&b);
 }
 
+/* The volume of a pod fills up: others may have room for what it was to do. Where nothing was ever rendered none would. */
+static void test_workers_cannot_go_on(void **state)
+{
+	struct offer o = offer(0, 1000000);
+
+	(void)state;
+	for (int some = 0; some < 2; some++) {
+		struct bench b;
+		struct err err = {0};
+		err_set(&err, ERR_JOB, "the volume is full or cannot be written");
+		set_up(&b, 8);
+		b.conf.max_batch = 2;
+		start_simply(&b);
+		bring_up(&b, 0);
+		if (some)
+			render_batch(&b, 0, 0, SECOND, true);
+		tell(&b, (struct event){.type = EV_WORKERS_FAILED, .pod = 0, .err = &err});
+		check_int("full", "releases", did(&b, ACT_RELEASE, 0), 1);
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		wait_ms(&b, SECOND);
+		int failed = 0, todo = 0;
+		for (uint32_t i = 0; i < 8; i++) {
+			failed += core_seg_state(b.core, i) == SEG_FAILED;
+			todo += core_seg_state(b.core, i) == SEG_TODO;
+		}
+		check_int("full", "failed segments", failed, 0);
+		check_int("full", "segments for others", todo, some ? 6 : 8);
+		check_int("full", "pods", core_pod_count(b.core), 1 + some);
+		if (!some) {
+			end_well(&b);
+			check_int("full from the start", "exit", exit_status(&b), 1);
+		}
+		tear_down(&b);
+	}
+}
+
 static void test_unproven_pods_get_no_work(void **state)
 {
 	static const struct {
@@ -3729,6 +3797,7 @@ int main(void)
 		cmocka_unit_test(test_hard_end),
 		cmocka_unit_test(test_margin),
 		cmocka_unit_test(test_hard_end_of_a_pod),
+		cmocka_unit_test(test_nothing_is_begun_beside_the_cap),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_caps_end_the_run),
 		cmocka_unit_test(test_taken_over_one_after_the_other),
@@ -3743,6 +3812,7 @@ int main(void)
 		cmocka_unit_test(test_exit_precedence),
 		cmocka_unit_test(test_no_work_no_pod),
 		cmocka_unit_test(test_failed_to_prepare_at_work),
+		cmocka_unit_test(test_workers_cannot_go_on),
 		cmocka_unit_test(test_unproven_pods_get_no_work),
 	};
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/jsonx.h"
+#include "base/log.h"
 #include "job.h"
 #include "providers/runpod/impl.h"
 #include "providers/runpod/runpod.h"
@@ -1387,23 +1388,35 @@ static void a_volume_is_made_near_cpu_pods(void **state)
 }
 
 /* Two machines at the same moment: both take the one whose id comes first, whoever made it. */
+static void keep_line(void *ctx, enum log_level level, const char *line)
+{
+	(void)level;
+	str_add(ctx, line);
+}
+
 static void a_volume_that_another_machine_made_too(void **state)
 {
 	static const struct {
 		const char *name, *list, *id; /* NULL: it fails */
+		const char *spare;	      /* what people are told ends the other one */
 	} cases[] = {
-		{"theirs comes first", VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")), "v2"},
-		{"ours comes first", VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")), "v9"},
+		{"theirs comes first", VOLUMES(VOLUME("v9", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1")), "v2", "`burst volume rm v9`"},
+		{"ours comes first", VOLUMES(VOLUME("w1", "cache", "EU-RO-1") "," VOLUME("v9", "cache", "EU-RO-1")), "v9", "`burst volume rm w1`"},
 		{"ours is not listed yet", VOLUMES(VOLUME("v2", "cache", "EU-RO-1")), "v2"},
 		{"another name", VOLUMES(VOLUME("v2", "other", "EU-RO-1")), "v9"},
 		{"elsewhere: people must say which", VOLUMES(VOLUME("v2", "cache", "US-KS-2")), NULL},
 	};
 	struct op_want want = a_volume(true);
+	struct str told = STR_INIT;
 
 	(void)state;
+	log_setup(LOG_WARN, keep_line, &told);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		str_reset(&told);
 		struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, CENTRES}, {201, VOLUME("v9", "cache", "EU-RO-1")},
 				       {200, cases[i].list});
+		if (cases[i].spare && !strstr(str_text(&told), cases[i].spare))
+			fail_msg("%s: told is \"%s\"", cases[i].name, str_text(&told));
 		if (cases[i].id) {
 			check_done(cases[i].name, &p);
 			assert_int_equal(p.result.volume_count, 1);
@@ -1418,7 +1431,10 @@ static void a_volume_that_another_machine_made_too(void **state)
 	struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES(VOLUME("v3", "cache", "EU-RO-1") "," VOLUME("v2", "cache", "EU-RO-1"))});
 	check_done("both are there later on", &p);
 	assert_string_equal(p.result.volumes[0].id, "v2");
+	assert_non_null(strstr(str_text(&told), "v2 is used; what ends the rest: `burst volume rm v3`"));
 	played_free(&p);
+	log_setup(LOG_ERROR, NULL, NULL);
+	str_free(&told);
 }
 
 static void a_lost_volume_is_looked_for_never_made_twice(void **state)

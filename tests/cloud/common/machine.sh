@@ -159,6 +159,7 @@ c_ledger_read_only_at_work() {
 	two_pods
 	with_a_failing_disk on 60 EROFS "$T/state/ledger.db"
 	truly_over "ledger.db.*(read-only|disk failed|cannot be written)" 2
+	is "$STATUS" 1 "exit status"
 	stamp >stamp.txt
 	goes_on
 }
@@ -167,6 +168,7 @@ c_ledger_locked_for_good() {
 	at_work
 	locked
 	lives_on "ledger.db: another process holds it"
+	is "$STATUS" 1 "exit status"
 	has first.txt "ledger.db: another process holds it"
 	unlocked
 	goes_on
@@ -210,8 +212,19 @@ c_ledger_spoilt_and_killed() {
 c_ledger_is_removed() {
 	at_work
 	rm state/ledger.db*
-	lives_on "ledger.db: was removed"
-	has first.txt "ledger.db: was removed"
+	lost_its_ledger
+}
+c_ledger_is_replaced() { # by one that knows nothing
+	at_work
+	BURST_STATE_DIR=$T/fresh "$BURST" ledger >fresh.txt 2>&1 || complain "no other ledger: $(cat fresh.txt)"
+	rm state/ledger.db-*
+	mv fresh/ledger.db state/ledger.db
+	lost_its_ledger
+}
+lost_its_ledger() {
+	lives_on "ledger.db: was removed or replaced"
+	is "$STATUS" 1 "exit status"
+	has first.txt "ledger.db: was removed or replaced"
 	goes_on
 	no_ledger_knows_them
 }
@@ -329,7 +342,7 @@ all_of_it() {
 }
 ledger_cases() {
 	echo c_ledger_read_only_at_work c_ledger_locked_for_good c_ledger_locked_from_the_start c_ledger_header_is_spoilt \
-		c_ledger_middle_is_spoilt c_ledger_wal_is_spoilt c_ledger_spoilt_and_killed c_ledger_is_removed c_ledger_removed_and_killed \
+		c_ledger_middle_is_spoilt c_ledger_wal_is_spoilt c_ledger_spoilt_and_killed c_ledger_is_removed c_ledger_is_replaced c_ledger_removed_and_killed \
 		c_ledger_of_a_newer_burst
 }
 its_clock_is_wrong() {
