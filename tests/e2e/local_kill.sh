@@ -1,6 +1,6 @@
 #!/bin/bash
-# local_kill.sh - the client dies of SIGKILL at one of its ledger's writes, or of its orders to the local provider, each a process
-# of its own: whoever comes next finishes the work, and `reap` leaves nothing. (client.sh does that at its files.)
+# local_kill.sh - the client dies of SIGKILL at one of its ledger's writes, its orders to agents, or its orders to the local
+# provider, each a process of its own: whoever comes next finishes the work, and `reap` leaves nothing. (client.sh does that at its files.)
 #
 # A spread sample of the points; KILL_POINTS=all: all of them (make soak). ONLY='order_after_12$' one of them again.
 # shellcheck disable=SC2317 # called by kill.sh and client.sh
@@ -20,5 +20,6 @@ cloud_over() { nothing_left; }
 
 t_killed_at_ledger_writes() { NO_LAG=1 killed_at_ledger_writes; }
 t_killed_at_orders() { SAMPLE=6 NO_LAG=1 killed_at_requests order; }
+t_killed_at_orders_to_agents() { SAMPLE=6 NO_LAG=1 killed_at_orders_to_agents; }
 
 run_tests "$@"

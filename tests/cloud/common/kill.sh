@@ -1,11 +1,12 @@
 # kill.sh - for scripts that kill the client while it has pods at some vendor, after that vendor's client.sh: before and after each
-# write of its ledger; before each request to the vendor, when all of it has been sent, and when its reply has come. Whoever
-# comes next, `run` or `resume` in turn, finishes the work, renders nothing that was safe, and `reap` leaves nothing. A spread
-# sample of the points; KILL_POINTS=all: all of them; SECOND=resume: each meets the other of the two.
+# write of its ledger; before each request to the vendor, when all of it has been sent, and when its reply has come; before and
+# after each order to an agent. Whoever comes next, `run` or `resume` in turn, finishes the work, renders nothing that was safe,
+# and `reap` leaves nothing. A spread sample of the points; KILL_POINTS=all: all of them; SECOND=resume: each meets the other.
 #
 # The vendor's script says: vendor_config TEXT (writes burst.cfg), pods_alive, all_paid_for, no_secrets_in; for the second of these
 # also delayed_create MS (the next create is carried out so late) and create_has_begun (it has been sent). It calls
-# killed_at_ledger_writes, killed_at_requests net|order (killer.c) and killed_while_a_create_is_under_way.
+# killed_at_ledger_writes, killed_at_requests net|order (killer.c), killed_at_orders_to_agents and
+# killed_while_a_create_is_under_way.
 # shellcheck shell=bash
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 SAMPLE=${SAMPLE:-8}
@@ -14,7 +15,7 @@ two_pods() { # so slow that both find work
 	slow_worker SLOW=2 MAX_BATCH=1 RENDERED=rendered
 	vendor_config 'pods = 2; code = { path = "code"; };'
 }
-render() { # render ledger|net|order [before|during|after N]: what was counted is in points
+render() { # render ledger|net|order|agent [before|during|after N]: what was counted is in points
 	two_pods
 	STATUS=0
 	{ timeout -k 5 180 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
@@ -23,7 +24,7 @@ render() { # render ledger|net|order [before|during|after N]: what was counted i
 rendered_after() { # rendered_after UPTIME: the ids of what any worker has begun since then, by what lies on volumes and in pods
 	find . -path ./home -prune -o -type f -name 'rendered.*' -exec cat {} + | awk -v since="$1" '$2 > since {print $1}' | sort -u
 }
-at_point() { # at_point run|resume ledger|net|order before|during|after N
+at_point() { # at_point run|resume ledger|net|order|agent before|during|after N
 	local dead second=$1 LIMIT=240 # a minute of it may be for a list that lags
 	render "$2" "$3" "$4"
 	read -r dead _ </proc/uptime
@@ -53,10 +54,12 @@ at_point() { # at_point run|resume ledger|net|order before|during|after N
 }
 
 # "ledger before N" for each write, and "ledger after N" too for what makes it durable; "net before N", "net during N" and
-# "net after N" for each request.
+# "net after N" for each request; "agent before N" and "agent after N" for each order, in turn which of them is first.
 points() { # points KIND FILE
 	if [ "$1" = ledger ]; then
 		awk '{print "ledger before", $1} $3 == "fdatasync" {print "ledger after", $1}' "$2"
+	elif [ "$1" = agent ]; then
+		awk '{odd = $1 % 2; print "agent", odd ? "before" : "after", $1; print "agent", odd ? "after" : "before", $1}' "$2"
 	else
 		awk -v kind="$1" '{print kind, "before", $1; print kind, "during", $1; print kind, "after", $1}' "$2"
 	fi
@@ -103,9 +106,11 @@ come_again() { # come_again KIND NAME...: into $again
 }
 killed_at_ledger_writes() { killed_at ledger; }
 killed_at_requests() { killed_at "$1"; }
+killed_at_orders_to_agents() { killed_at agent; }
 c_count_ledger() { counted ledger; }
 c_count_net() { counted net; }
 c_count_order() { counted order; }
+c_count_agent() { counted agent; }
 counted() {
 	render "$1"
 	all_done 6
