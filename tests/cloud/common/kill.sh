@@ -65,13 +65,14 @@ points() { # points KIND FILE
 	fi
 }
 # A spread sample; without those between a create and the first listing that shows its pod: there the next client must wait a
-# minute for a list that may lag (NO_LAG: where it does not).
+# minute for a list that may lag (NO_LAG: where it does not); with them where that leaves few.
 sample() { # sample KIND
 	local windows
 	windows=$(cd "c_count_$1" && sqlite3 -separator ' ' state/ledger.db "select create_ms - 200, connected_ms + 300 from pod" | tr '\n' ' ')
 	[ -z "${NO_LAG:-}" ] || windows=''
 	awk -v windows="$windows" 'BEGIN {n = split(windows, w, " ")}
 		{for (i = 1; i < n; i += 2) if ($2 > w[i] && $2 < w[i + 1]) next; print}' "c_count_$1/points" >quick_points
+	[ $(($(wc -l <quick_points) * 2)) -ge "$(wc -l <"c_count_$1/points")" ] || cp "c_count_$1/points" quick_points
 	points "$1" quick_points | awk -v n="$SAMPLE" '{all[NR] = $0} END {for (i = 0; i < n && i < NR; i++) print all[int(NR * (i + 0.5) / n) + 1]}'
 }
 killed_at() { # killed_at ledger|net|order|agent
@@ -87,7 +88,7 @@ killed_at() { # killed_at ledger|net|order|agent
 	total=$(find . -name killed | wc -l)
 	come_again "$1" "${names[@]}"
 	[ ${#again[@]} = 0 ] || ONLY='' cases "${again[@]}"
-	killed=$(grep -lx 137 ./c_*/killed | wc -l)
+	killed=$(find . -name killed -exec grep -lx 137 {} + | wc -l)
 	[ $(((total - killed) * 10)) -le "$total" ] || [ "$killed" -ge $((total - 1)) ] || complain "only $killed of $total were killed"
 	echo "    ${#names[@]} of $(points "$1" "c_count_$1/points" | wc -l) points, $killed killed there (tried twice: ${#again[@]}), $(cat "c_count_$1/pods") pods"
 }
