@@ -77,7 +77,8 @@ sample() { # sample KIND
 }
 killed_at() { # killed_at ledger|net|order|agent
 	ONLY='' cases "c_count_$1"
-	[ -s "c_count_$1/points" ] || return
+	[ ! -e "c_count_$1/skipped" ] || return
+	[ -s "c_count_$1/points" ] || { complain "no such point was counted: $1"; return; }
 	local kind moment n second=${SECOND:-run} names=() again=() total killed
 	while read -r kind moment n; do # their odd number of kinds lets each meet both
 		eval "c_${kind}_${moment}_$n() { at_point $second $kind $moment $n; }"
