@@ -7,6 +7,7 @@
  *         net       a request to a vendor. Before it is sent; during: all of it has been sent, nothing of the reply read; after:
  *                   the reply has come, and burst has not looked at it. Connections to pods do not count
  *         order     a child process, as the local provider's orders are. During: it has been started
+ *         agent     an order to an agent. Before it is given to the connection; after: it has been sent
  *     KILL_LOG=FILE    each such call is a line there: number, wall clock ms, call, file (net: method, path) */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
@@ -14,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <libssh2.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -186,6 +189,44 @@ pid_t waitpid(pid_t pid, int *status, int options)
 			die("after", children[i].number);
 		}
 	return ended;
+}
+
+/* ---- orders to agents ----
+ * Each is a line of JSON, the first of those that lie ready counts. One thread has all connections: what it sends next is that. */
+
+static const char *refused; /* the connection had no room for it: it comes again */
+static int to_be_sent, refused_number;
+
+ssize_t libssh2_channel_write_ex(LIBSSH2_CHANNEL *channel, int stream, const char *bytes, size_t len)
+{
+	typedef ssize_t on_write(LIBSSH2_CHANNEL *, int, const char *, size_t);
+	static const char begins[] = "{\"op\":\"";
+	int count = 0;
+
+	if (victim == getpid() && !strcmp(which, "agent") && len > sizeof(begins) && !memcmp(bytes, begins, sizeof(begins) - 1)) {
+		char name[17] = "";
+		sscanf(bytes + sizeof(begins) - 1, "%16[a-z_-]", name);
+		count = bytes == refused ? refused_number : one_more("agent", name);
+	}
+	die("before", count);
+	ssize_t n = ((on_write *)dlsym(RTLD_NEXT, "libssh2_channel_write_ex"))(channel, stream, bytes, len);
+	refused = count && n <= 0 ? bytes : NULL;
+	refused_number = count;
+	if (count && n > 0)
+		to_be_sent = count;
+	return n;
+}
+
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+	typedef ssize_t on_bytes_sent(int, const void *, size_t, int);
+	ssize_t n = ((on_bytes_sent *)dlsym(RTLD_NEXT, "send"))(fd, bytes, len, flags);
+
+	if (to_be_sent && n == (ssize_t)len) {
+		die("after", to_be_sent);
+		to_be_sent = 0;
+	}
+	return n;
 }
 
 /* ---- requests ----

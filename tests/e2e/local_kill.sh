@@ -1,6 +1,6 @@
 #!/bin/bash
-# local_kill.sh - the client dies of SIGKILL at one of its orders to the local provider, each a process of its own: whoever
-# comes next finishes the work, and `reap` leaves nothing. (client.sh does that at its writes.)
+# local_kill.sh - the client dies of SIGKILL at one of its ledger's writes, its orders to agents, or its orders to the local
+# provider, each a process of its own: whoever comes next finishes the work, and `reap` leaves nothing. (client.sh does that at its files.)
 #
 # A spread sample of the points; KILL_POINTS=all: all of them (make soak). ONLY='order_after_12$' one of them again.
 # shellcheck disable=SC2317 # called by kill.sh and client.sh
@@ -18,6 +18,8 @@ no_secrets_in() { ! grep -rqa "PRIVATE KEY" state || complain "a private key is 
 cloud() { make -s -C "$ROOT" e2e-tools || complain "killer.so cannot be built"; }
 cloud_over() { nothing_left; }
 
+t_killed_at_ledger_writes() { NO_LAG=1 killed_at_ledger_writes; }
 t_killed_at_orders() { SAMPLE=6 NO_LAG=1 killed_at_requests order; }
+t_killed_at_orders_to_agents() { SAMPLE=6 NO_LAG=1 killed_at_orders_to_agents; }
 
 run_tests "$@"

@@ -18,7 +18,8 @@ t_the_machine_fails() {
 		# shellcheck disable=SC2046
 		all_of_it c_stopped_past_the_lease $(ledger_cases)
 	else
-		all_of_it c_stopped_past_the_lease c_ledger_locked_for_good c_ledger_is_removed c_ledger_spoilt_and_killed
+		all_of_it c_stopped_past_the_lease c_ledger_locked_for_good c_ledger_is_removed c_ledger_spoilt_and_killed \
+			c_ledger_locked_and_killed c_ledger_read_only_and_killed
 	fi
 }
 t_its_clock_is_wrong() { its_clock_is_wrong; }

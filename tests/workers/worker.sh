@@ -11,6 +11,7 @@
 #	MAX_BATCH=n   in its hello (8)                            FORGET_ON=id  never mentions this segment
 #	BAR=n         draws a bar of n states before it says something
 #	NOISE=1       speaks noise, not silence               SILENCE_ON=id but silence here
+#	RENDERED=name a line "ID UPTIME" for each segment that it begins, in the file NAME.ATTEMPT of its volume
 # Faults named ONCE_* happen only the first time (a file in BURST_OUT remembers).
 
 say() {
@@ -42,6 +43,7 @@ fault() { # ID
 }
 
 speak() { # ID
+	[ -z "$RENDERED" ] || { read -r up _ </proc/uptime && echo "$1 $up" >>"$BURST_VOLUME/$RENDERED.$BURST_ATTEMPT"; }
 	fault "$1"
 	[ -z "$SLOW" ] || sleep "$SLOW"
 	[ -z "$BAR" ] || awk -v n="$BAR" 'BEGIN { for (i = 1; i <= n; i++) printf "\r%60d of %d", i, n; printf "\r" }'

@@ -90,10 +90,7 @@ killed() {
 }
 # Its client dies; nobody can read the ledger. Moved away, as the message says, the pods are found by their marks.
 found_by_their_marks() { # found_by_their_marks TEXT: what reap has to say of the ledger
-	burst reap --provider "$VENDOR"
-	[ "$STATUS" != 0 ] || complain "reap with a broken ledger: exit 0"
-	grep -qE "$1" err.txt || complain "reap does not say \"$1\": $(tail -n 2 err.txt | tr '\n' '|')"
-	is "$(grep -c . err.txt)" 1 "lines that reap says ($(head -n 2 err.txt | tr '\n' '|'))"
+	cannot_reap "$1"
 	moved_away
 	ended_by_their_marks
 }
@@ -234,6 +231,86 @@ c_ledger_removed_and_killed() {
 	killed
 	ended_by_their_marks
 }
+# What it can read tells it what to give back; that it cannot write that down is said once, and found out by the next reap.
+c_ledger_locked_and_killed() {
+	local LIMIT=240 # many a write waits for whoever holds it
+	about_to_lock
+	at_work
+	killed
+	locked
+	[ -n "$(pods_alive)" ] || complain "no pod was left to be ended"
+	burst reap --provider "$VENDOR"
+	is "$STATUS" 0 "reap with a locked ledger ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(pods_alive)" "" "pods after it"
+	is "$(grep -c "ledger.db: another process holds it: try again when that has ended" err.txt)" 1 "times that it is said ($(tail -n 4 err.txt | tr '\n' '|'))"
+	unlocked
+	reaped_as_ever
+	is "$(ledger "select count(*) from pod where state not in ('gone', 'failed')")" 0 "pods that live by the ledger"
+}
+# Whoever holds it lets nobody read it either, and never ends.
+c_ledger_held_and_killed() {
+	at_work
+	killed
+	held_whole
+	found_by_their_marks "ledger.db: another process holds it: try again when that has ended"
+	unlocked
+}
+c_ledger_held_and_killed_then_free() {
+	at_work
+	killed
+	held_whole
+	cannot_reap "ledger.db: another process holds it: try again when that has ended"
+	[ -n "$(pods_alive)" ] || complain "no pod was left to be ended"
+	unlocked
+	reaped_as_ever
+}
+held_whole() { # until unlocked
+	python3 -c '
+import signal, sqlite3
+ledger = sqlite3.connect("state/ledger.db", isolation_level=None, timeout=20)
+ledger.execute("PRAGMA locking_mode = EXCLUSIVE")
+ledger.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+signal.pause()' >lock.txt 2>&1 &
+	LOCK_PID=$!
+	wait_for 60 "the ledger to be held" grep -q held lock.txt
+}
+c_ledger_read_only_and_killed() {
+	unshare -m true 2>/dev/null || { skip "not root"; return; }
+	at_work
+	killed
+	with_a_read_only_ledger
+	cannot_reap "ledger.db: (cannot be written|the file system is read-only)"
+	CLIENT=
+	if [ "$VENDOR" = local ]; then # its pods are told of in the very folder
+		[ -n "$(pods_alive)" ] || complain "no pod was left to be ended"
+		reaped_as_ever
+	else
+		BURST_STATE_DIR=$T/elsewhere
+		ended_by_their_marks
+		BURST_STATE_DIR=$T/state
+	fi
+}
+with_a_read_only_ledger() { # the client is one that may write nothing there
+	cat >client <<-E
+		#!/bin/sh
+		exec unshare -m sh -c 'mount --bind "\$0/state" "\$0/state" && mount -o remount,bind,ro "\$0/state" && exec "\$@"' '$T' '$BURST' "\$@"
+	E
+	chmod 755 client
+	CLIENT=$T/client
+}
+cannot_reap() { # cannot_reap TEXT: it says so in one line, and touches nothing
+	burst reap --provider "$VENDOR"
+	[ "$STATUS" != 0 ] || complain "reap: exit 0"
+	grep -qE "$1" err.txt || complain "reap does not say \"$1\": $(tail -n 2 err.txt | tr '\n' '|')"
+	is "$(grep -c . err.txt)" 1 "lines that reap says ($(head -n 2 err.txt | tr '\n' '|'))"
+	cp err.txt reap.txt
+}
+reaped_as_ever() {
+	burst reap --provider "$VENDOR"
+	is "$STATUS" 0 "reap afterwards ($(tail -n 2 err.txt))"
+	is "$(pods_alive)" "" "pods after reap"
+}
 c_ledger_of_a_newer_burst() {
 	at_work
 	ledger "PRAGMA user_version = 99" || complain "no other version"
@@ -341,7 +418,8 @@ all_of_it() {
 	disk_is_full_at_one_call
 }
 ledger_cases() {
-	echo c_ledger_read_only_at_work c_ledger_locked_for_good c_ledger_locked_from_the_start c_ledger_header_is_spoilt \
+	echo c_ledger_read_only_at_work c_ledger_locked_for_good c_ledger_locked_from_the_start c_ledger_locked_and_killed \
+		c_ledger_held_and_killed c_ledger_held_and_killed_then_free c_ledger_read_only_and_killed c_ledger_header_is_spoilt \
 		c_ledger_middle_is_spoilt c_ledger_wal_is_spoilt c_ledger_spoilt_and_killed c_ledger_is_removed c_ledger_is_replaced c_ledger_removed_and_killed \
 		c_ledger_of_a_newer_burst
 }
