@@ -146,7 +146,7 @@ class Volumes {
 	url(way, what, dead) {
 		const token = crypto.randomBytes(16).toString('hex');
 		this.urls.set(token, { way, until_ms: dead ? 0 : clock.now() + this.world.settings.url_s * 1000, ...what });
-		return `${this.world.blocks_url}/blocks/${token}`;
+		return `${this.world.settings.blocks_at || this.world.blocks_url}/blocks/${token}`;
 	}
 
 	// padded: with the zeros at the end of each block that whoever put it left out; dead: the URLs have expired already.
