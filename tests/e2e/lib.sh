@@ -121,6 +121,14 @@ relayed() { # relayed POD.CONN WORD: so many such lines in the relay's log
 	grep -c "^$1 $2" relay.log
 }
 
+came_to() { # came_to WORD RULE: so many lines of the relay's log in which that happens by this very rule
+	local word rest n=0
+	while read -r _ word rest; do
+		[ "$word" != "$1" ] || [[ " $rest" != *" $2" ]] || n=$((n + 1))
+	done <relay.log
+	echo $n
+}
+
 json() { # json EXPR: of the last line of out.txt
 	tail -n 1 out.txt | jq -r "$1"
 }

@@ -81,15 +81,16 @@ table <<-'E'
 	tunnel_falls_silent | done 1 | pod.1=stall:up:5000 | BOOT_LIMIT=2m
 E
 
-# Large files by way of the volume.
+# Large files by way of the volume; small ones come by it, too, and before them.
 c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~PUT /.2=reset:down:0'; }
 c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
 c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
 c_an_upload_is_held_up() { large_files 'files~PUT /.1=stall:up:2000000'; }
-c_downloads_are_cut() { large_files 'files~GET /.1=cut:down:1000000' 'files~GET /.2=reset:down:2500000' 'files~GET /.3=cut:down:100'; }
-c_downloads_have_wrong_bytes() { large_files 'files~GET /.1=flip:down:1000000' 'files~GET /.2=bit:down:3999999' 'files~GET /.3=bit:down:20'; }
-c_downloads_have_bytes_twice_and_lack_others() { large_files 'files~GET /.1=dup:down:1000000:500' 'files~GET /.2=drop:down:2000000:500'; }
-c_a_download_is_held_up() { large_files 'files~GET /.1=stall:down:1000000' 'files~GET /.2=stall:down:1000000' 'files~GET /.3=stall:down:1000000'; }
+LARGE='files~?4000000 '
+c_downloads_are_cut() { large_files "$LARGE.1=cut:down:1000000" "$LARGE.2=reset:down:2500000" "$LARGE.3=cut:down:100"; }
+c_downloads_have_wrong_bytes() { large_files "$LARGE.1=flip:down:1000000" "$LARGE.2=bit:down:3999999" "$LARGE.3=bit:down:20"; }
+c_downloads_have_bytes_twice_and_lack_others() { large_files "$LARGE.1=dup:down:1000000:500" "$LARGE.2=drop:down:2000000:500"; }
+c_a_download_is_held_up() { large_files "$LARGE.1=stall:down:1000000" "$LARGE.2=stall:down:1000000" "$LARGE.3=stall:down:1000000"; }
 also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
 	downloads_have_bytes_twice_and_lack_others a_download_is_held_up
 
@@ -128,8 +129,8 @@ good_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/modal.test/localhost}; }
 table <<-'E'
 	tls_is_cut_now_and_then | done 1 | api.1=cut:down:3000 | api.2=reset:down:2500 | api.3=cut:up:6000 | WAIT=3m BOOT_LIMIT=2m
 	tls_is_cut_in_its_handshake | done 1 | api.1=cut:down:100 | api.2=reset:up:30 | api.3=cut:down:900
-	+tls_has_wrong_bytes | done 1 | api.1=flip:down:3000 | api.2=bit:up:2500 | api.3=bit:down:1500 | api.4=flip:down:20
-	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:1500:30 | api.3=dup:down:2500:50 | WAIT=3m BOOT_LIMIT=2m
+	+tls_has_wrong_bytes | done 1 | api.1=flip:down:3000 | api.2=bit:up:550 | api.3=bit:down:1200 | api.4=flip:down:20
+	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:550:30 | api.3=dup:down:1200:50 | WAIT=3m BOOT_LIMIT=2m
 	tls_stands_still | done 1 | api.1=stall:down:2500 | WAIT=3m BOOT_LIMIT=2m
 	+tls_gives_way_to_a_portal | fails 6 modal.test | api.*=run:portal
 	tls_gives_way_to_plain_for_a_while | done 1 | api.1=cut:down:3000 | api.2=run:portal | api.3=run:portal | WAIT=2m BOOT_LIMIT=90s

@@ -26,9 +26,9 @@
  *     to:PORT      another server of the loopback answers
  *     run:PROGRAM  this program answers, with the connection as its stdin and stdout
  *
- * LOG has a line for what happens: "POD.CONN open PORT RULE", "POD.CONN fired UP DOWN", "POD.CONN over UP DOWN" (bytes),
- * or "void" in place of over; and "POD.CONN asked UP DOWN" when a request of HTTP/1.1 that a rule has named by its text is over
- * and the next one begins, or the connection ends: its bytes. */
+ * LOG has a line for what happens: "POD.CONN open PORT RULE", "POD.CONN meets RULE" where it is by a request's text,
+ * "POD.CONN fired UP DOWN RULE", "POD.CONN over UP DOWN" (bytes), or "void" in place of over; and "POD.CONN asked UP DOWN" when a
+ * request of HTTP/1.1 that a rule has named by its text is over and the next one begins, or the connection ends: its bytes. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,7 @@ static void names_read(const char *list)
 		name_count++;
 }
 
-/* RFC 7541, appendix B, as far as paths need it. */
+/* RFC 7541, appendix B, as far as paths need it. What is short would also be found in what is sent as a file. */
 static void pack(struct rule *r)
 {
 	static const char five[] = "012aceiost", six[] = " %-./3456789=A_bdfghlmnpru", seven[] = ":BCDEFGHIJKLMNOPQRSTUVWYjkqvwxyz";
@@ -145,6 +145,8 @@ static void pack(struct rule *r)
 		for (count += len; count >= 8; count -= 8)
 			r->packed[r->packed_len++] = (unsigned char)(bits >> (count - 8));
 	}
+	if (r->packed_len < 8)
+		r->packed_len = 0;
 }
 
 static bool where_read(struct rule *r, const char *text, size_t len)
@@ -222,6 +224,12 @@ static const char *called(int pod)
 static void note(const struct conn *c, const char *what)
 {
 	fprintf(events, "%s.%d %s %lld %lld\n", called(c->pod), c->number, what, c->ways[0].given, c->ways[1].given);
+	fflush(events);
+}
+
+static void note_fired(const struct conn *c)
+{
+	fprintf(events, "%s.%d fired %lld %lld %s\n", called(c->pod), c->number, c->ways[0].given, c->ways[1].given, c->rule->text);
 	fflush(events);
 }
 
@@ -429,7 +437,7 @@ static void spoil(struct conn *c, int way, struct chunk *k)
 		k->len += len;
 	}
 	c->fired = true;
-	note(c, "fired");
+	note_fired(c);
 }
 
 /* False: the connection broke by itself. */
@@ -465,7 +473,7 @@ static bool take(struct conn *c, int way)
 static void fire(struct conn *c)
 {
 	c->fired = true;
-	note(c, "fired");
+	note_fired(c);
 	if (c->rule->action == STALL) {
 		c->stalled = true;
 		c->close_at_ms = c->rule->len ? now_ms() + c->rule->len : 0;

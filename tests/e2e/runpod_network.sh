@@ -48,6 +48,8 @@ table <<-'E'
 	each_has_a_wrong_byte_once | done 1 | api~GET /v2/catalog.1=flip:down:700 | api~GET /v2/network-volumes.1=flip:down:2 | api~GET /v2/pods .2=flip:down:500 | WAIT=2m BOOT_LIMIT=90s
 	each_lacks_bytes_once | done 1 | api~GET /v2/catalog.1=drop:down:500:9 | api~GET /v2/pods .1=drop:down:100:40 | api~DELETE /v2/pods/.1=drop:up:5:7 | WAIT=2m BOOT_LIMIT=90s
 	each_has_bytes_twice_once | done 1 | api~GET /v2/catalog.1=dup:down:500:9 | api~GET /v2/pods .1=dup:down:100:40 | api~DELETE /v2/pods/.1=dup:up:5:7 | WAIT=2m BOOT_LIMIT=90s
+	+answers_lack_bytes | done 1 | api~GET /v2/catalog.1=drop:down:0:9 | api~GET /v2/pods .1=drop:down:4:8 | api~DELETE /v2/pods/.1=drop:down:0:12
+	+answers_have_bytes_twice | done 1 | api~GET /v2/pods .1=dup:down:500:40 | api~DELETE /v2/pods/.1=dup:down:0:9
 	list_is_held_up | done 1 | api~GET /v2/pods .1=stall:down:50 | BOOT_LIMIT=2m
 	+delete_is_cut_again_and_again | done 1 | api~DELETE /v2/pods/.1=cut:up:10 | api~DELETE /v2/pods/.2=reset:down:0 | api~DELETE /v2/pods/.3=cut:down:0 | api~DELETE /v2/pods/.4=cut:down:30
 	delete_is_held_up | done 1 | api~DELETE /v2/pods/.1=stall:up:20
@@ -65,22 +67,25 @@ E
 table <<-'E'
 	+ssh_is_cut_one_after_another | done 1 | pod.1=cut:down:500 | pod.2=reset:up:100000 | pod.3=cut:down:1500
 	ssh_has_a_wrong_byte | done 1 | pod.1=flip:up:120000 | pod.2=bit:down:2000 | BOOT_LIMIT=2m
-	ssh_lacks_bytes | done 1 | pod.1=drop:up:50000:100 | pod.2=dup:up:30000:100 | BOOT_LIMIT=2m
+	+ssh_lacks_bytes | done 1 | pod.1=drop:up:50000:100 | pod.2=dup:up:30000:100 | BOOT_LIMIT=2m
 	portal_at_the_pods | fails 6 | pod.*=run:portal
 	ssh_falls_silent | done 1 | pod.1=stall:up:170000 | BOOT_LIMIT=2m
 E
 
-# Large files by way of the storage.
+# Large files by way of the storage; small ones come by it, too, and before them.
 c_uploads_are_cut() { large_files 'files~PUT /.1=cut:up:3000000' 'files~HEAD /.1=reset:down:0'; }
 c_an_upload_has_a_wrong_byte() { large_files 'files~PUT /.1=flip:up:5000000'; }
+c_an_upload_has_bytes_twice() { large_files 'files~PUT /.1=dup:up:4000000:500'; }
 c_an_upload_lacks_bytes() { large_files 'files~PUT /.1=drop:up:4000000:1000'; }
 c_an_upload_is_held_up() { large_files 'files~PUT /.1=stall:up:2000000'; }
-c_downloads_are_cut() { large_files 'files~GET /.1=cut:down:1000000' 'files~GET /.2=reset:down:2500000' 'files~GET /.3=cut:down:100'; }
-c_downloads_have_wrong_bytes() { large_files 'files~GET /.1=flip:down:1000000' 'files~GET /.2=bit:down:3999999' 'files~GET /.3=bit:down:20'; }
-c_downloads_have_bytes_twice_and_lack_others() { large_files 'files~GET /.1=dup:down:1000000:500' 'files~GET /.2=drop:down:2000000:500'; }
-c_a_download_is_held_up() { large_files 'files~GET /.1=stall:down:1000000' 'files~GET /.2=stall:down:1000000' 'files~GET /.3=stall:down:1000000'; }
-also +uploads_are_cut an_upload_has_a_wrong_byte an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut +downloads_have_wrong_bytes \
-	downloads_have_bytes_twice_and_lack_others a_download_is_held_up
+c_downloads_are_cut() { large_files 'files~.bin .1=cut:down:1000000' 'files~.bin .2=reset:down:2500000' 'files~.bin .3=cut:down:100'; }
+c_downloads_have_wrong_bytes() { large_files 'files~.bin .1=flip:down:1000000' 'files~.bin .2=bit:down:3999999' 'files~.bin .3=bit:down:20'; }
+c_downloads_have_bytes_twice_and_lack_others() { large_files 'files~.bin .1=dup:down:1000000:500' 'files~.bin .2=drop:down:2000000:500'; }
+c_downloads_have_bytes_twice_or_no_head() { large_files 'files~.bin .1=dup:down:1000000:500' 'files~.bin .2=drop:down:0:12'; }
+c_a_download_is_held_up() { large_files 'files~.bin .1=stall:down:1000000' 'files~.bin .2=stall:down:1000000' 'files~.bin .3=stall:down:1000000'; }
+c_storage_is_slow() { large_files 'files.*=delay:300'; }
+also +uploads_are_cut an_upload_has_a_wrong_byte +an_upload_has_bytes_twice an_upload_lacks_bytes an_upload_is_held_up +downloads_are_cut \
+	+downloads_have_wrong_bytes downloads_have_bytes_twice_and_lack_others +downloads_have_bytes_twice_or_no_head a_download_is_held_up +storage_is_slow
 
 # ---- names, and who answers there ----
 

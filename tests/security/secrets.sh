@@ -60,6 +60,8 @@ c_a_render_at_runpod() {
 	nowhere
 	echo "$HF_TOKEN" >secrets
 	untold requests.json
+	# the switch's alone, and for its own pod: what else is asked for by it cloud_over tells of
+	[ "$(asked getPod '.key == "pod" and .status == 200')" -gt 0 ] || complain "nothing was asked for by the pod's key"
 	# within pods: only the first process, which was started with it, has the pod's key and its host key
 	{
 		rp_control state | jq -r '.pods[].key'

@@ -45,11 +45,12 @@ asks() { # asks VENDOR URL: what a command that shows a key says; its status in 
 	case $1 in
 	runpod) RUNPOD_API_URL=$2 burst offers -p runpod ;;
 	modal) MODAL_SERVER_URL=$2 burst reap -p modal ;;
+	s3) RUNPOD_S3_URL=$2 burst volume gc v --older-than 0s ;; # of a stand-in's volume
 	esac
 }
 untrusted() { # untrusted NAME HOST WORDS: no key is shown there, and the message says why
 	local vendor
-	for vendor in runpod modal; do
+	for vendor in ${VENDORS:-runpod modal}; do
 		: >"$1/heard"
 		asks $vendor "https://$2:$PORT"
 		is "$STATUS" 6 "$vendor, $1: exit status ($(tail -n 1 err.txt))"
@@ -57,13 +58,29 @@ untrusted() { # untrusted NAME HOST WORDS: no key is shown there, and the messag
 		never_heard "$1" "$vendor, $1"
 	done
 }
-t_servers_must_prove_who_they_are() {
-	can || return
-	with_keys
+certificates() { # of an authority that nobody knows, and of others; what is right but for the authority is "good"
 	authority
 	certificate good IP:127.0.0.1,DNS:localhost
 	certificate other DNS:other.example
 	command -v faketime >/dev/null && certificate expired IP:127.0.0.1 faketime -f -400d
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.crt -days 2 -subj /CN=self \
+		-addext subjectAltName=IP:127.0.0.1 2>/dev/null
+}
+wrong_ones() { # with the authority known
+	serve other tls other.crt other.key
+	untrusted other 127.0.0.1 'name|IP address'
+	untrusted other localhost 'name'
+	if [ -e expired.crt ]; then
+		serve expired tls expired.crt expired.key
+		untrusted expired 127.0.0.1 'expired'
+	fi
+	serve self tls self.crt self.key
+	untrusted self 127.0.0.1 'self.signed'
+}
+t_servers_must_prove_who_they_are() {
+	can || return
+	with_keys
+	certificates
 	serve good tls good.crt good.key
 	untrusted good 127.0.0.1 'certificate'
 	export CURL_CA_BUNDLE=$T/ca.crt
@@ -72,17 +89,7 @@ t_servers_must_prove_who_they_are() {
 		is "$STATUS" 3 "a good server at $host refuses the key ($(tail -n 1 err.txt))"
 	done
 	grep -q rpa_FORONEALONE good/heard || complain "the good server did not hear the key: nothing was tested"
-	serve other tls other.crt other.key
-	untrusted other 127.0.0.1 'name|IP address'
-	untrusted other localhost 'name'
-	if [ -e expired.crt ]; then
-		serve expired tls expired.crt expired.key
-		untrusted expired 127.0.0.1 'expired'
-	fi
-	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout self.key -out self.crt -days 2 -subj /CN=self \
-		-addext subjectAltName=IP:127.0.0.1 2>/dev/null
-	serve self tls self.crt self.key
-	untrusted self 127.0.0.1 'self.signed'
+	wrong_ones
 	servers_end
 }
 t_old_tls_is_refused() { # also where this machine's own settings would allow it
@@ -167,9 +174,25 @@ c_s3_leads_elsewhere() {
 	touch "$BURST_STATE_DIR/ledger.db"
 	servers_end
 }
-t_storage_that_leads_elsewhere() {
+c_s3_must_prove_who_it_is() {
+	SERVERS='' VENDORS=s3
+	script_lines 2
+	rp_config
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"EU-RO-1"}'
+	certificates
+	serve good tls good.crt good.key
+	untrusted good 127.0.0.1 'certificate'
+	export CURL_CA_BUNDLE=$T/ca.crt
+	asks s3 "https://127.0.0.1:$PORT"
+	grep -q AWS4-HMAC good/heard || complain "the good server was not asked: nothing was tested"
+	wrong_ones
+	touch "$BURST_STATE_DIR/ledger.db"
+	servers_end
+}
+t_storage_that_leads_elsewhere_or_is_somebody_else() {
+	can || return
 	. "$ROOT/tests/cloud/runpod/client.sh"
-	cases c_s3_leads_elsewhere
+	cases c_s3_leads_elsewhere c_s3_must_prove_who_it_is
 }
 c_tokens_stay_with_the_api() { # addresses of files carry rights of their own
 	script_lines 3
@@ -182,9 +205,40 @@ c_tokens_stay_with_the_api() { # addresses of files carry rights of their own
 	[ -s blocks ] || complain "no block was put or read"
 	! grep -qiE "x-modal|authorization|cookie|$MODAL_TOKEN_ID|$MODAL_TOKEN_SECRET" blocks || complain "a token went to an address of files: $(sort -u blocks | head -n 2)"
 }
-t_tokens_stay_with_modals_api() {
+# Blocks go to no server that does not prove who it is: then they take another way.
+blocks_at() { # blocks_at CERTIFICATE: the API says that they go there
+	SERVERS=''
+	certificates
+	serve there tls "$1.crt" "$1.key"
+	md_control settings "{\"blocks_at\":\"https://127.0.0.1:$PORT\"}" >/dev/null
+	script_lines 3
+	slow_worker SLOW=0.1
+	md_config 'code = { path = "code"; };'
+	burst run --json -v
+	all_done 3
+	[ "$(asked VolumePutFiles2)" -gt 0 ] || complain "nothing was to be put"
+	servers_end
+}
+c_blocks_of_an_unknown_authority() {
+	blocks_at good
+	[ -s there/met ] || complain "nobody was there: nothing was tested"
+	never_heard there "whom nobody vouches for"
+}
+c_blocks_of_another_name() {
+	export CURL_CA_BUNDLE=$T/ca.crt
+	blocks_at other
+	[ -s there/met ] || complain "nobody was there: nothing was tested"
+	never_heard there "who has another name"
+}
+c_blocks_of_one_that_proves_it() {
+	export CURL_CA_BUNDLE=$T/ca.crt
+	blocks_at good
+	grep -q '^PUT /blocks/' there/heard || complain "it was not asked: $(head -n 2 there/heard)"
+}
+t_tokens_stay_with_modals_api_and_blocks_with_whom_it_names() {
+	can || return
 	. "$ROOT/tests/cloud/modal/client.sh"
-	cases c_tokens_stay_with_the_api
+	cases c_tokens_stay_with_the_api c_blocks_of_an_unknown_authority c_blocks_of_another_name c_blocks_of_one_that_proves_it
 }
 
 run_tests "$@"

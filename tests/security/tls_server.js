@@ -1,7 +1,8 @@
 'use strict';
 // tls_server.js - servers that a client should not trust. For Debian's own Node.
 //
-//   node tls_server.js DIR KIND [ARGUMENTS]     prints its port; what it hears goes to DIR/heard, a line "METHOD URL HEADERS" each
+//   node tls_server.js DIR KIND [ARGUMENTS]     prints its port; what it hears goes to DIR/heard, a line "METHOD URL HEADERS" each; DIR/met is
+//                                               there as soon as somebody has connected
 //
 //   tls CERT KEY [VERSION]    https that answers 401 to everything; VERSION: no other one ("TLSv1.1")
 //   plain                     http, likewise
@@ -36,5 +37,6 @@ function make() {
 	return https.createServer({ cert: fs.readFileSync(cert), key: fs.readFileSync(key), ...old }, refuse);
 }
 const server = make();
+server.on('connection', () => fs.appendFileSync(`${dir}/met`, '.'));
 server.on('tlsClientError', (e) => fs.appendFileSync(`${dir}/handshakes`, `${e.code || e.message}\n`));
 server.listen(0, '127.0.0.1', () => console.log(server.address().port));

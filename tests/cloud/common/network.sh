@@ -66,12 +66,17 @@ judge_too() {
 	never_more_than "${pods:-1}"
 	clear_words
 }
-had_its_chance() { # had_its_chance RULE: it was met by a connection, and fired if it is one that fires
-	local word=' open '
-	case $1 in
-	*=cut:* | *=reset:* | *=stall:* | *=flip:* | *=bit:* | *=drop:* | *=dup:*) word=' fired ' ;;
-	esac
-	grep -qF -- " ${1}" relay.log && grep -q -- "$word" relay.log || complain "$1: the line was never spoilt"
+had_their_chance() { # had_their_chance RULE...: each was met by a connection or a request, and fired if it is one that fires
+	local rule words word n
+	for rule; do
+		case $rule in
+		*=cut:* | *=reset:* | *=stall:* | *=flip:* | *=bit:* | *=drop:* | *=dup:*) words=fired ;;
+		*) words="open meets" ;;
+		esac
+		n=0
+		for word in $words; do n=$((n + $(came_to "$word" "$rule"))); done
+		[ $n -gt 0 ] || complain "$rule: the line was never spoilt by it"
+	done
 }
 line_over() { # with a good line again nothing is left, and all is known
 	unspoilt
@@ -90,7 +95,7 @@ one_spoilt() { # one_spoilt WANT RULE...
 	spoil "$@"
 	LIMIT=300 burst run --json -v
 	ended_as "$want"
-	had_its_chance "$1"
+	had_their_chance "$@"
 	line_over
 }
 ended_as() { # ended_as WANT
@@ -250,7 +255,7 @@ large_files() { # large_files RULE...
 	is "$(cat out/blob.sum)" "$(cat blob.sum)" "what the pod had been sent"
 	[ -z "$(find out -name '*.part')" ] || complain "half files: $(find out -name '*.part')"
 	is "$(pods_ever)" 1 "pods that ever were"
-	had_its_chance "$1"
+	had_their_chance "$@"
 	line_over
 }
 # At this address there is nobody, or somebody else: nothing is rented, and the message says so.

@@ -66,6 +66,7 @@ const SETTINGS = {
 	builder_version: '2025.06',
 	builder_versions: ['2023.12', '2024.04', '2024.10', '2025.06', 'PREVIEW'],
 	environments: ['main'], // the first is the default; what is in them is not kept apart
+	blocks_at: '', // or the root of another server that blocks' URLs name
 	warnings: [],
 	images: {}, // regular expression of a tag -> why it cannot be had
 	billing: { allowed: true, lag_s: 300, usage: true },

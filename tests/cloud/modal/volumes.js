@@ -146,7 +146,12 @@ class Volumes {
 	url(way, what, dead) {
 		const token = crypto.randomBytes(16).toString('hex');
 		this.urls.set(token, { way, until_ms: dead ? 0 : clock.now() + this.world.settings.url_s * 1000, ...what });
-		return `${this.world.blocks_url}/blocks/${token}`;
+		return `${this.world.settings.blocks_at || this.world.blocks_url}/blocks/${token}`;
+	}
+
+	// Its size is there for rules of a relay that are about large ones.
+	get_url(what, dead) {
+		return `${this.url('GET', what, dead)}?${what.to - what.from}`;
 	}
 
 	// padded: with the zeros at the end of each block that whoever put it left out; dead: the URLs have expired already.
@@ -158,7 +163,7 @@ class Volumes {
 		const end = len ? Math.min(start + len, size) : size;
 		const urls = [];
 		for (let at = start; at < end; at = Math.min(end, (Math.floor(at / BLOCK) + 1) * BLOCK))
-			urls.push(this.url('GET', { file, padded, from: at, to: Math.min(end, (Math.floor(at / BLOCK) + 1) * BLOCK) }, dead));
+			urls.push(this.get_url({ file, padded, from: at, to: Math.min(end, (Math.floor(at / BLOCK) + 1) * BLOCK) }, dead));
 		return { getUrls: urls, size, start, len: end - start };
 	}
 

@@ -107,7 +107,7 @@ function caller_of(req, url, world) {
 	if (key === world.account_key) return { kind: 'account' };
 	if (key === world.readonly_key) return { kind: 'readonly' };
 	const pod = world.pods.by_key(key);
-	if (pod) return pod.ended_ms ? { kind: 'wrong' } : { kind: 'pod', pod };
+	if (pod) return { kind: pod.ended_ms ? 'wrong' : 'pod', pod };
 	return { kind: 'wrong' };
 }
 
@@ -334,12 +334,31 @@ function pod_state(world, pod) {
 	};
 }
 
+// All that a pod's key is for: the switch asks about its own pod, and ends it. Of a request that broke off the body is unknown.
+function of_the_switch(r) {
+	const own = `/v2/pods/${r.pod}`;
+	const body = JSON.stringify(r.body);
+	const one_of = (...bodies) => (r.op === 'unknown' && r.body === undefined) || bodies.some((b) => JSON.stringify(b) === body);
+	switch (`${r.method} ${r.url}`) {
+	case `GET ${own}`:
+	case `DELETE ${own}`:
+		return r.body === undefined;
+	case `POST ${own}/action`:
+		return one_of({ action: 'terminate' }, { action: 'stop' });
+	case 'POST /graphql':
+		return one_of({ query: `mutation{podTerminate(input:{podId:"${r.pod}"})}` }, { query: `mutation{podStop(input:{podId:"${r.pod}"}){id}}` });
+	default:
+		return false;
+	}
+}
+
 // What must be true at the end of a test; each broken one as a line of text.
 function invariants(world) {
 	const broken = world.pods.live().map((pod) => `pod ${pod.id} (${pod.name}) is still there, ${pod.status}`);
 	const posted = new Map();
 	world.requests.forEach((r, i) => {
 		if (r.key_in_url) broken.push(`request ${i} carries a key in its URL: ${r.method}`);
+		if (r.pod && !of_the_switch(r)) broken.push(`request ${i} is by the key of pod ${r.pod} and not its switch's: ${r.method} ${r.url} ${JSON.stringify(r.body)}`);
 		if (r.op !== 'createPod' && !/^graphql:pod(Rent|Find)/.test(r.op)) return;
 		const body = r.body || {};
 		const name = body.name || ((body.variables || {}).input || {}).name;

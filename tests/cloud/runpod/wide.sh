@@ -5,9 +5,11 @@
 #                                                 Leaves wide.json: what it took, and the counts of both sides
 #   wide_right PODS SEGMENTS                      complains of whatever is not as it must be
 #   long_job SEGMENTS PODS [RENDER_MS]            one burst on pods of this machine; watch.json says what it took
+#   long_right SEGMENTS PODS                      complains of whatever is not as it must be
 # shellcheck shell=bash
 # shellcheck source-path=SCRIPTDIR
 . "$ROOT/tests/cloud/runpod/client.sh"
+MEMORY_KB=36000 MEMORY_POD_KB=360 MEMORY_SEGMENT_KB=9 # twice of what it takes
 
 wide_can() {
 	rp_can >/dev/null || { rp_can; return 1; }
@@ -46,6 +48,21 @@ wide_run() {
 			pods_left: ([$rows[0][] | select(.state != "gone")] | length), stand_in_cpu_s: $light[0].cpu_s
 		}' >wide.json || complain "no figures: $(tail -n 2 err.txt | tr '\n' '|')"
 }
+# No more memory than a bound that grows with the pods and the segments. Sanitizers take a multiple.
+memory_right() { # memory_right PODS SEGMENTS: of watch.json
+	local kb=$((MEMORY_KB + $1 * MEMORY_POD_KB + $2 * MEMORY_SEGMENT_KB))
+	! grep -qa __asan_init "$BURST" || kb=$((kb * 4 + 400000))
+	is "$(jq ".most_kb <= $kb" watch.json)" true "memory ($(jq .most_kb watch.json) kB, at most $kb)"
+}
+# Work is shared out: no pod that was ready in the first half of the time in which there was work got nothing, and none got more than
+# three times what the one in the middle of all got.
+shared_right() {
+	ledger "select ready_ms, worked_ms, (select count(*) from segment where segment.attempt = pod.attempt and segment.state = 1) from pod where ready_ms > 0" |
+		jq -Rn '[inputs | split("|") | map(tonumber)] | (map(.[0]) | min) as $first | (map(.[1]) | max) as $last
+			| (map(.[2]) | sort) as $all | ([.[] | select(.[0] <= $first + ($last - $first) / 2) | .[2]] | sort) as $early
+			| {early: ($early | length), least: $early[0], median: $all[length / 2 | floor], most: $all[-1]}' >shared.json
+	is "$(jq '.early > 0 and .least > 0 and .most <= 3 * .median' shared.json)" true "how the segments are shared out ($(jq -c . shared.json))"
+}
 wide_right() { # wide_right PODS SEGMENTS
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
 	is "$(wavs)" "$2" files
@@ -58,6 +75,8 @@ wide_right() { # wide_right PODS SEGMENTS
 	is "$(jq '.most_a_minute <= 60' wide.json)" true "requests a minute ($(jq .most_a_minute wide.json))"
 	is "$(jq .pods_left wide.json)" 0 "pods that are not gone"
 	is "$(rp_pods | wc -l)" 0 "pods that are left"
+	memory_right "$1" "$2"
+	shared_right
 }
 long_job() { # by a worker that takes no time
 	mkdir -p code
@@ -69,4 +88,23 @@ long_job() { # by a worker that takes no time
 	sed -i 's/max_duration = "10m"/max_duration = "10h"/; s/max_cost = 1.00/max_cost = 1000.0/' burst.cfg
 	python3 "$ROOT/tests/cloud/common/watch.py" - "$2" watch.json "$BURST" run --json >out.txt 2>err.txt </dev/null
 	STATUS=$(jq .status watch.json)
+}
+# Nothing that a pod said went unheard, whether or not it was of use: its own list of events is with its files.
+long_heard() {
+	ledger "select attempt, event from pod" | while IFS='|' read -r attempt event; do
+		cat "$BURST_STATE_DIR"/volumes/v/runs/*/"$attempt"/events.jsonl 2>/dev/null | jq -r --arg a "$attempt" --argjson heard "$event" \
+			'select(.ev == "segment" and .n > $heard) | "\($a) \(.n) of \($heard)"' | head -n 1
+	done >unheard
+	is "$(cat unheard)" "" "pods of which an event was lost"
+	is "$(cat "$BURST_STATE_DIR"/volumes/v/runs/*/*/events.jsonl | grep -c '"ev":"segment"')" "$1" "rendered, each once"
+}
+long_right() { # long_right SEGMENTS PODS
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	is "$(json '.segments | "\(.rendered) \(.failed)"')" "$1 0" rendered
+	is "$(wavs)" "$1" files
+	is "$(wc -l <out/manifest.jsonl)" "$1" "lines of the manifest"
+	is "$(json '[.pods[].released] | [length, all] | join(" ")')" "$2 true" "pods, all gone"
+	long_heard "$1"
+	memory_right "$2" "$1"
+	shared_right
 }
