@@ -48,7 +48,7 @@ t_more_pods_than_fit() { # refused with the number that fits; and so many do fit
 t_five_thousand_segments() {
 	mkdir few
 	cd few || return
-	long_job 1000 2
+	BURST_STATE_DIR=$T/few/state long_job 1000 2
 	is "$STATUS" 0 "exit status of few ($(tail -n 3 err.txt | tr '\n' '|'))"
 	cd .. || return
 	long_job 5000 2
