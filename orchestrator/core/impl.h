@@ -100,6 +100,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t listing_since, list_at; /* when to ask again */
 	int64_t list_not_before;	/* the vendor wants to be left alone until then */
 	int64_t listed_at;  /* when the newest complete listing was asked for */
+	int64_t ahead_ms;   /* our wall clock, of its */
 	int64_t created_at; /* when the newest create was answered */
 	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
@@ -179,6 +180,7 @@ bool pod_may_bill(const struct core_pod *p);
 bool pod_files_outlive(const struct core_pod *p); /* they can be read when it is gone */
 bool pod_nothing_comes(const struct core *c, const struct core_pod *p); /* no more work for it */
 struct vendor *pod_vendor(struct core *c, const struct core_pod *p);
+int64_t core_boot_of(const struct core *c, int provider, int64_t there_s); /* boot clock: what is so late by its provider's clock */
 int pod_index(const struct core *c, const struct core_pod *p);
 void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase);
 void pod_save(struct core *c, const struct core_pod *p);

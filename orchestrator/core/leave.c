@@ -200,7 +200,8 @@ int64_t pod_billed_until(const struct core_pod *p, int64_t at)
 
 void pod_mark_gone(struct core *c, struct core_pod *p)
 {
-	int64_t ended = p->view.ended_at_s ? p->view.ended_at_s * 1000 - c->wall + c->now : c->now;
+	/* within that second; and it was there when its vendor was last asked and had it */
+	int64_t ended = p->view.ended_at_s ? MAX(core_boot_of(c, p->provider, p->view.ended_at_s) + 999, p->there_at) : c->now;
 
 	p->released_at = pod_billed_until(p, p->released_at ? p->released_at : MAX(MIN(ended, c->now), p->create_at));
 	p->gone_at = c->now;

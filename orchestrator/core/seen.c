@@ -183,7 +183,7 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	COPY_TEXT(p->offer.gpu, view->gpu);
 	COPY_TEXT(p->offer.region, view->region);
 	p->price_microusd_h = view->price_microusd_h;
-	p->create_at = view->created_at_s ? MIN(c->now, view->created_at_s * 1000 - c->wall + c->now) : c->now;
+	p->create_at = view->created_at_s ? MIN(c->now, core_boot_of(c, provider, view->created_at_s)) : c->now;
 	p->rented_at = c->now;
 	p->hard_end_s = view->marker.hard_end_s;
 	p->hard_end_ms = p->hard_end_s * 1000 - c->wall + c->now;
@@ -369,6 +369,7 @@ void seen_listed(struct core *c, const struct event *ev)
 	}
 	v->list_failures = 0;
 	v->listed_at = ev->asked_at;
+	v->ahead_ms = ev->ahead_ms;
 	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at);
 }
 

@@ -158,6 +158,11 @@ void pod_enter(struct core *c, struct core_pod *p, enum pod_phase phase)
 	c->dirty = true;
 }
 
+int64_t core_boot_of(const struct core *c, int provider, int64_t there_s)
+{
+	return there_s * 1000 + c->vendors[provider].ahead_ms - c->wall + c->now;
+}
+
 int pod_index(const struct core *c, const struct core_pod *p)
 {
 	return (int)(p - c->pods);

@@ -220,6 +220,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	struct event ev = {.type = EV_LISTED, .provider = a->provider, .asked_at = a->asked_at};
 
 	a->e->looks[a->provider] = NULL;
+	ev.ahead_ms = clock_wall_ms() - caller_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;

@@ -1198,6 +1198,7 @@ static void listed(struct client *cl, struct happening *h)
 	struct event ev = {.type = EV_LISTED, .provider = h->provider, .views = h->data, .count = h->count, .asked_at = h->x};
 
 	cl->list_failed[h->provider] = h->kind ? boot_now(cl) : 0;
+	ev.ahead_ms = cl->laptop->wall_offset;
 	send_event(cl, &ev, h->kind);
 	if (h->kind && plant(PLANT_LIST_PATIENT))
 		cl->core->vendors[h->provider].list_not_before = cl->core->vendors[h->provider].list_at = boot_now(cl) + 600000;

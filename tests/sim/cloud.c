@@ -518,7 +518,8 @@ static void check_money(struct sim *s, const struct client *cl)
 		int64_t off = 1000 + (by_itself ? m->clock_error : 0);
 		slack += money_for(m->price, off);
 		/* a vendor's turns until it has heard of the end */
-		slack_later += money_for(m->price, off + 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000);
+		int64_t heard = 4 * (int64_t)s->plan->vendors[m->vendor].latency_ms + 2000;
+		slack_later += money_for(m->price, off + heard + (may_wait(s, m) ? RELEASED_WITHIN_MS : 0));
 	}
 	if (cap && sum > cap + slack)
 		broke(s, "the cloud's bill is %lld, the cap %lld", (long long)sum, (long long)cap);

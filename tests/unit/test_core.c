@@ -1813,6 +1813,43 @@ static void list_over(struct bench *b, int i, enum pod_end end, bool preempted, 
 	tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
 }
 
+/* When it ended is said by its vendor's clock, and ours may be wrong by two minutes: what it cost counts against the cap. */
+static void test_ends_by_another_clock(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t ahead_ms, there_ago_s, billed_s; /* it ended 30 s ago, after 75 s */
+	} cases[] = {
+		{"our clock is right", 0, 0, 76},
+		{"ours is ahead", 60000, 0, 76},
+		{"ours is behind", -20000, 0, 76},
+		{"it was there a moment ago", 0, 10, 95},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 2);
+		start_simply(&b);
+		int64_t made_at = b.now;
+		bring_up(&b, 0);
+		b.now = made_at + 105 * SECOND;
+		if (cases[i].there_ago_s) {
+			b.now -= cases[i].there_ago_s * SECOND;
+			list_running(&b, 0);
+			b.now += cases[i].there_ago_s * SECOND;
+		}
+		struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
+		v.end = POD_END_OUTSIDE;
+		v.preempted = true;
+		v.ended_at_s = (WALL_MS + made_at + 75 * SECOND - cases[i].ahead_ms) / 1000;
+		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now, .ahead_ms = cases[i].ahead_ms});
+		check_phase(&b, cases[i].name, 0, POD_GONE);
+		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
+		tear_down(&b);
+	}
+}
+
 static void test_ends_are_told_apart(void **state)
 {
 	static const struct {
@@ -3755,6 +3792,7 @@ int main(void)
 		cmocka_unit_test(test_address_that_a_list_leaves_out),
 		cmocka_unit_test(test_batch_that_never_ends),
 		cmocka_unit_test(test_poison_stays_failed),
+		cmocka_unit_test(test_ends_by_another_clock),
 		cmocka_unit_test(test_ends_are_told_apart),
 		cmocka_unit_test(test_ends_of_detached_pods),
 		cmocka_unit_test(test_container_that_cannot_be_made),
