@@ -29,6 +29,7 @@ enum cmd_need {
 	NEED_CONFIG = 8,   /* ctx->config: the project's file too, if there is one */
 	NEED_JOB = 16,     /* as NEED_CONFIG, and it must have a job */
 	CONFIG_ARG = 32,   /* the first argument, when given, is the project's file or folder */
+	LEDGER_IF_ANY = 64, /* with NEED_LEDGER: one that cannot be opened is stood in for by one that knows nothing */
 };
 
 enum cmd_group { CMD_GROUP_RENDER, CMD_GROUP_RUNS, CMD_GROUP_SETUP, CMD_GROUP_OTHER, CMD_GROUPS };
@@ -66,6 +67,7 @@ struct cmd_context {
 	char *state_dir;
 	struct config *config;
 	struct store *store;
+	struct err no_ledger; /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
 	const struct cmd *const *commands; /* NULL-terminated: all of them */
 	/* One per line of cmd->opts: its argument, "" for a switch, NULL: not given. */
 	const char **values;

@@ -85,6 +85,11 @@ static int open_state(struct cmd_context *ctx, struct err *err)
 	if (result == 0 && (ctx->cmd->needs & NEED_LEDGER)) {
 		CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
 		result = store_open(&ctx->store, path, err);
+		if (result < 0 && (ctx->cmd->needs & LEDGER_IF_ANY)) {
+			ctx->no_ledger = *err;
+			ctx->store = store_memory();
+			result = 0;
+		}
 	}
 	umask(before);
 	return result;

@@ -407,6 +407,17 @@ static int look_everywhere(struct launch *l, struct tally *tally, struct err *er
 	return check_named(l->ctx, l, tally, err);
 }
 
+/* What pods bear is enough to find them, and to end the one that is named; what the ledger knows beside that is not known. */
+static int without_ledger(const struct cmd_context *ctx, struct err *err)
+{
+	if (ctx->arg_count) {
+		log_line(LOG_WARN, "%s; pods were looked for by their marks alone", ctx->no_ledger.msg);
+		return 0;
+	}
+	*err = ctx->no_ledger;
+	return err_wrap(err, "pods were looked for by their marks alone");
+}
+
 static int run_reap(struct cmd_context *ctx, struct err *err)
 {
 	struct launch l;
@@ -419,7 +430,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	launch_init(&l, ctx);
 	bool wants_out = settle_wants_out(settled, &left);
 	int status = wants_out ? 0 : look_everywhere(&l, &tally, err);
-	if (status == 0 && settled == 0 && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
+	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
 		say_nothing_found(&l);
 	launch_free(&l);
 	free(tally.touched);
@@ -435,9 +446,13 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 		*err = left;
 		return -1;
 	}
+	if (status < 0 && ctx->no_ledger.kind)
+		log_line(LOG_WARN, "%s", ctx->no_ledger.msg);
 	if (status < 0)
 		return -1;
-	return cmd_flush(err) < 0 ? -1 : 0;
+	if (cmd_flush(err) < 0)
+		return -1;
+	return ctx->no_ledger.kind ? without_ledger(ctx, err) : 0;
 }
 
 static const struct opt reap_opts[] = {
@@ -456,7 +471,7 @@ const struct cmd cmd_reap = {
 		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. "
 		   "Exit status 0: all gone, and POD, if it was named; 9: not.",
 	.opts = reap_opts,
-	.needs = NEED_LEDGER | NEED_ACCOUNTS,
+	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_reap,
 };

@@ -91,19 +91,21 @@ killed() {
 # Its client dies; nobody can read the ledger. Moved away, as the message says, the pods are found by their marks.
 found_by_their_marks() { # found_by_their_marks TEXT: what reap has to say of the ledger
 	cannot_reap "$1"
+	ended_by_their_marks 1
 	moved_away
-	ended_by_their_marks
+	burst reap --provider "$VENDOR"
+	is "$STATUS" 0 "reap without a ledger ($(tail -n 2 err.txt))"
 }
-ended_by_their_marks() {
+ended_by_their_marks() { # ended_by_their_marks [STATUS]: of a reap that names none of them
 	local ids id
 	ids=$(pods_alive | cut -d' ' -f1)
 	[ -n "$ids" ] || complain "no pod was left to be found"
 	burst reap --provider "$VENDOR"
-	is "$STATUS" 0 "reap without a ledger ($(tail -n 2 err.txt))"
+	is "$STATUS" "${1:-0}" "reap without a ledger ($(tail -n 2 err.txt))"
 	for id in $ids; do
 		has out.txt "burst reap $id --force ends it"
 		STATUS=0
-		"$BURST" reap "$id" --force --provider "$VENDOR" >forced.txt 2>&1 </dev/null || STATUS=$?
+		"${CLIENT:-$BURST}" reap "$id" --force --provider "$VENDOR" >forced.txt 2>&1 </dev/null || STATUS=$?
 		is "$STATUS" 0 "reap $id --force ($(tail -n 1 forced.txt))"
 	done
 	is "$(pods_alive)" "" "pods after reap --force"
@@ -280,16 +282,16 @@ c_ledger_read_only_and_killed() {
 	at_work
 	killed
 	with_a_read_only_ledger
-	cannot_reap "ledger.db: (cannot be written|the file system is read-only)"
-	CLIENT=
-	if [ "$VENDOR" = local ]; then # its pods are told of in the very folder
-		[ -n "$(pods_alive)" ] || complain "no pod was left to be ended"
-		reaped_as_ever
+	if [ "$VENDOR" = local ]; then # a local pod is told of in the very folder
+		burst reap --provider local
+		is "$STATUS" 1 "exit status of reap"
+		has err.txt "ledger.db: cannot be written"
 	else
-		BURST_STATE_DIR=$T/elsewhere
-		ended_by_their_marks
-		BURST_STATE_DIR=$T/state
+		cannot_reap "ledger.db: (cannot be written|the file system is read-only)"
+		ended_by_their_marks 1
 	fi
+	CLIENT=
+	reaped_as_ever
 }
 with_a_read_only_ledger() { # the client is one that may write nothing there
 	cat >client <<-E
