@@ -141,7 +141,7 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone, 
 		if (breaks(&plan, false, &tally, word, sizeof(word))) {
 			failures++;
 			if (most_failures > 1)
-				printf("sim: FAILED seed %llu: %s\n", (unsigned long long)seed, word), fflush(stdout);
+				printf("sim: FAILED seed %llu%s: %s\n", (unsigned long long)seed, i < old && !alone ? " --alone" : "", word), fflush(stdout);
 			else
 				one(seed, program, alone || i < old, true, false);
 		}
