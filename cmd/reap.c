@@ -446,10 +446,11 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 		*err = left;
 		return -1;
 	}
-	if (status < 0 && ctx->no_ledger.kind)
-		log_line(LOG_WARN, "%s", ctx->no_ledger.msg);
-	if (status < 0)
+	if (status < 0) {
+		if (ctx->no_ledger.kind)
+			log_line(LOG_WARN, "%s", ctx->no_ledger.msg);
 		return -1;
+	}
 	if (cmd_flush(err) < 0)
 		return -1;
 	return ctx->no_ledger.kind ? without_ledger(ctx, err) : 0;
@@ -469,7 +470,8 @@ const struct cmd cmd_reap = {
 	.details = "Ends the pods of this machine's dead runs (of a detached one those that its agents do not work on), "
 		   "what its ended runs left, and pods of any machine that are five minutes past their hard end. "
 		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. "
-		   "Exit status 0: all gone, and POD, if it was named; 9: not.",
+		   "Where the ledger cannot be opened pods are found by their marks alone: those of dead runs are listed, too. "
+		   "Exit status 0: all gone, and POD, if it was named; 9: not; 1: without the ledger nobody knows.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

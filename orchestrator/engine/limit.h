@@ -4,7 +4,8 @@
  * Retry-After) overrules what was counted here. A part of each window is kept for creates and releases, a smaller one for
  * releases alone; a release waits only after a 429 and for a window that by the vendor's own word is used up: asked once more
  * it would only be refused. It waits a minute at most, whatever the vendor says, since its pod bills, and not at all once one
- * was accepted for which there was no room; a look at what is to be released waits a minute at most, too. Times are wall clock ms, since several processes share them. */
+ * was accepted for which there was no room; a look at what is to be released waits a minute at most, too. Times are wall clock
+ * ms, since several processes share them. */
 #ifndef BURST_ENGINE_LIMIT_H
 #define BURST_ENGINE_LIMIT_H
 

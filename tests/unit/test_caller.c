@@ -331,6 +331,29 @@ static void note_turn(void *ctx, struct op_result *result, const struct err *err
 	t->at = ++*t->turns;
 }
 
+/* Of `count` that are all begun at once one is a look, the others are releases: which of them it was to be answered, from 1 on. */
+static int turn_of_the_look(const struct engine_provider *at, int count, int look, int64_t most_ms)
+{
+	struct turn turns[300];
+	int taken = 0;
+	struct loop *loop = loop_new();
+	struct http *http = http_new(loop, "test");
+	struct caller *caller = caller_new(loop, http);
+
+	assert_in_range(count, 1, ARRAY_LEN(turns));
+	for (int i = 0; i < count; i++) {
+		turns[i] = (struct turn){&taken, 0};
+		caller_begin(caller, at, i == look ? OP_LIST : OP_RELEASE, NULL, note_turn, &turns[i]);
+	}
+	for (int64_t until = clock_boot_ms() + most_ms; taken < count && clock_boot_ms() < until;)
+		loop_turn(loop, 50);
+	assert_int_equal(taken, count);
+	caller_free(caller);
+	http_free(http);
+	loop_free(loop);
+	return turns[look].at;
+}
+
 /* What is released is proven gone by a look, which gets its turn before all of them are through. */
 static void test_a_look_among_many_releases(void **state)
 {
@@ -339,9 +362,7 @@ static void test_a_look_among_many_releases(void **state)
 	struct store *store = store_memory();
 	struct engine_provider at = {&stored, &p, store};
 	struct reply reply = {.status = 200};
-	struct turn turns[17];
 	pthread_t thread;
-	int taken = 0;
 
 	(void)state;
 	str_add(&reply.head, head);
@@ -351,20 +372,7 @@ static void test_a_look_among_many_releases(void **state)
 	reply_free(&reply);
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, answer_all, &listener);
-	struct loop *loop = loop_new();
-	struct http *http = http_new(loop, "test");
-	struct caller *caller = caller_new(loop, http);
-	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
-		turns[i] = (struct turn){&taken, 0};
-		caller_begin(caller, &at, i ? OP_RELEASE : OP_LIST, NULL, note_turn, &turns[i]);
-	}
-	for (int64_t until = clock_boot_ms() + PATIENCE_MS; taken < (int)ARRAY_LEN(turns) && clock_boot_ms() < until;)
-		loop_turn(loop, 50);
-	assert_int_equal(taken, ARRAY_LEN(turns));
-	assert_in_range(turns[0].at, 1, 12);
-	caller_free(caller);
-	http_free(http);
-	loop_free(loop);
+	assert_in_range(turn_of_the_look(&at, 17, 0, PATIENCE_MS), 1, 12);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);
@@ -405,28 +413,13 @@ static void test_a_look_among_slow_releases(void **state)
 	struct provider p = {.class = CALL_LOOK, .unlimited = true};
 	struct store *store = store_memory();
 	struct engine_provider at = {&stored, &p, store};
-	struct turn turns[300];
 	pthread_t thread;
-	int taken = 0;
 
 	(void)state;
 	int listener = listen_on_loopback(&p.port);
 	assert_int_equal(listen(listener, 512), 0);
 	pthread_create(&thread, NULL, answer_all_late, &listener);
-	struct loop *loop = loop_new();
-	struct http *http = http_new(loop, "test");
-	struct caller *caller = caller_new(loop, http);
-	for (size_t i = 0; i < ARRAY_LEN(turns); i++) {
-		turns[i] = (struct turn){&taken, 0};
-		caller_begin(caller, &at, i + 1 < ARRAY_LEN(turns) ? OP_RELEASE : OP_LIST, NULL, note_turn, &turns[i]);
-	}
-	for (int64_t until = clock_boot_ms() + 4 * PATIENCE_MS; taken < (int)ARRAY_LEN(turns) && clock_boot_ms() < until;)
-		loop_turn(loop, 50);
-	assert_int_equal(taken, ARRAY_LEN(turns));
-	assert_in_range(turns[ARRAY_LEN(turns) - 1].at, 97, 280);
-	caller_free(caller);
-	http_free(http);
-	loop_free(loop);
+	assert_in_range(turn_of_the_look(&at, 300, 299, 4 * PATIENCE_MS), 97, 280);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);
 	close(listener);

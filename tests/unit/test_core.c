@@ -3234,19 +3234,24 @@ static const struct event alive_again = {.type = EV_CONNECTED, .switch_ok = true
 
 /* Pods of an earlier life of the run that came up a minute ago and may live for four hours more, at $1 an hour each; listed as
  * running, not connected yet. */
+static void adopt_living(struct bench *b, int i, int64_t ready_at)
+{
+	struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE,
+			     .running_at = b->now - MINUTE, .ready_at = ready_at, .listed = true, .hard_end_ms = b->now + 4 * HOUR,
+			     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
+
+	snprintf(p.id, sizeof(p.id), "p%d", i);
+	snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
+	COPY_TEXT(p.offer.provider, "alpha");
+	p.offer.price_microusd_h = p.price_microusd_h;
+	core_adopt(b->core, &p);
+}
+
 static void find_living(struct bench *b, int pods)
 {
 	b->core = core_new(&b->conf, b->segments, b->count);
-	for (int i = 0; i < pods; i++) {
-		struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b->now - MINUTE, .rented_at = b->now - MINUTE,
-				     .running_at = b->now - MINUTE, .listed = true, .hard_end_ms = b->now + 4 * HOUR,
-				     .hard_end_s = (WALL_MS + b->now + 4 * HOUR) / 1000};
-		snprintf(p.id, sizeof(p.id), "p%d", i);
-		snprintf(p.attempt, sizeof(p.attempt), "a%d", i);
-		COPY_TEXT(p.offer.provider, "alpha");
-		p.offer.price_microusd_h = p.price_microusd_h;
-		core_adopt(b->core, &p);
-	}
+	for (int i = 0; i < pods; i++)
+		adopt_living(b, i, 0);
 	tell(b, (struct event){.type = EV_START});
 	list_in(b, POD_STATE_RUNNING, 0, pods > 1 ? 1 : -1);
 }
@@ -3282,16 +3287,8 @@ static void test_taken_over_one_after_the_other(void **state)
 		b.conf.pods = 2;
 		b.conf.max_batch = 1;
 		b.core = core_new(&b.conf, b.segments, b.count);
-		for (int k = 0; k < 2; k++) {
-			struct core_pod p = {.phase = POD_BOOTING, .price_microusd_h = 1000000, .create_at = b.now - MINUTE,
-					     .rented_at = b.now - MINUTE, .running_at = b.now - MINUTE, .listed = true,
-					     .ready_at = k && !cases[i].worked ? 0 : b.now - MINUTE / 2, .hard_end_ms = b.now + HOUR,
-					     .hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
-			snprintf(p.id, sizeof(p.id), "p%d", k);
-			snprintf(p.attempt, sizeof(p.attempt), "a%d", k);
-			COPY_TEXT(p.offer.provider, "alpha");
-			core_adopt(b.core, &p);
-		}
+		adopt_living(&b, 0, b.now - MINUTE / 2);
+		adopt_living(&b, 1, cases[i].worked ? b.now - MINUTE / 2 : 0);
 		tell(&b, (struct event){.type = EV_START});
 		wait_ms(&b, 5 * SECOND);
 		list_in(&b, POD_STATE_RUNNING, 0, 1);

@@ -1387,13 +1387,13 @@ static void a_volume_is_made_near_cpu_pods(void **state)
 	played_free(&p);
 }
 
-/* Two machines at the same moment: both take the one whose id comes first, whoever made it. */
 static void keep_line(void *ctx, enum log_level level, const char *line)
 {
 	(void)level;
 	str_add(ctx, line);
 }
 
+/* Two machines at the same moment: both take the one whose id comes first, whoever made it. */
 static void a_volume_that_another_machine_made_too(void **state)
 {
 	static const struct {

@@ -88,7 +88,8 @@ killed() {
 	kill -9 "$PID"
 	burst_wait 2>/dev/null
 }
-# Its client dies; nobody can read the ledger. Moved away, as the message says, the pods are found by their marks.
+# Its client dies; nobody can read the ledger. The pods are found by their marks; with it moved away, as the message says, reap
+# has nothing to complain of.
 found_by_their_marks() { # found_by_their_marks TEXT: what reap has to say of the ledger
 	cannot_reap "$1"
 	ended_by_their_marks 1
@@ -301,7 +302,7 @@ with_a_read_only_ledger() { # the client is one that may write nothing there
 	chmod 755 client
 	CLIENT=$T/client
 }
-cannot_reap() { # cannot_reap TEXT: it says so in one line, and touches nothing
+cannot_reap() { # cannot_reap TEXT: it says so in one line
 	burst reap --provider "$VENDOR"
 	[ "$STATUS" != 0 ] || complain "reap: exit 0"
 	grep -qE "$1" err.txt || complain "reap does not say \"$1\": $(tail -n 2 err.txt | tr '\n' '|')"
