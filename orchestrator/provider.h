@@ -254,7 +254,7 @@ struct call {
 	bool unlimited;	 /* another service of the vendor's (object storage): not counted against the API's limits */
 	bool may_repeat; /* carrying it twice does no harm: net/ may try again on its own */
 	int64_t timeout_ms;
-	size_t max_bytes; /* a larger reply is ERR_UNTRUSTED */
+	size_t max_bytes; /* a larger reply is ERR_UNTRUSTED; with body_to that holds for the file, a refusal may have 1 MiB */
 	struct str body;  /* HTTP: request body; CHILD: its stdin */
 	/* CALL_HTTP */
 	const char *method;

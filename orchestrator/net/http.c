@@ -24,6 +24,7 @@
 enum {
 	CONNECT_MS = 15000,
 	BODY_MOST = 16 << 20, /* where the call names no max_bytes */
+	REFUSAL_MOST = 1 << 20, /* of a body that came instead of a file */
 	HEAD_MOST = 256 << 10,
 	RETRY_AFTER_MOST_S = 24 * 3600,
 	KEPT_CONNECTIONS = 16,
@@ -375,11 +376,14 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 	size_t len = size * n;
 	long status = 0;
 
-	if ((size_t)c->to_bytes + c->reply.body.len + len > c->max_bytes) {
+	curl.easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
+	bool to_file = c->to_path && (status == 200 || status == 206);
+	/* how large the file can be says nothing of a refusal's words */
+	size_t most = c->to_path && !to_file ? MAX(c->max_bytes, (size_t)REFUSAL_MOST) : c->max_bytes;
+	if (len > most || (size_t)c->to_bytes + c->reply.body.len > most - len) {
 		fail_call(c, ERR_UNTRUSTED, "the reply is larger than allowed");
 		return 0;
 	}
-	curl.easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
 	if (c->on_piece) {
 		struct err err = {0};
 		c->reply.status = (int)status;
@@ -389,7 +393,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 		fail_call(c, err.kind, err.msg);
 		return 0;
 	}
-	if (!c->to_path || (status != 200 && status != 206)) {
+	if (!to_file) {
 		str_addn(&c->reply.body, bytes, len);
 		return len;
 	}

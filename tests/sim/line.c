@@ -418,14 +418,15 @@ static void take_in(struct http_call *c)
 	r->status = c->answer.status;
 	r->head = c->answer.head;
 	c->answer.head = STR_INIT;
-	if (body->len > c->call.max_bytes) {
+	bool refused = c->call.body_to && r->status != 200 && r->status != 206;
+	if (body->len > c->call.max_bytes && !refused) {
 		fail(c, ERR_UNTRUSTED, "the reply is larger than allowed");
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(len) && c->on_piece && !r->failed; i++)
 		if (len[i] && c->on_piece(c->ctx, r, body->s + i * half, len[i], &err) < 0)
 			fail(c, err.kind, err.msg);
-	if (c->call.body_to && (r->status == 200 || r->status == 206)) {
+	if (c->call.body_to && !refused) {
 		wire_write_local(c->cl, c->call.body_to, body->s, body->len);
 		r->to_bytes = (int64_t)body->len;
 	} else if (!c->on_piece) {

@@ -548,15 +548,19 @@ static void test_files(void **state)
 		bool failed;
 		const char *file, *body;
 		int come;
-	} gets[] = {{NULL, &none, false, NULL, "gone", 0},
-		    {NULL, &part, false, "def", "", 3},
-		    {"Range: bytes=3-", &part, false, "defdef", "", 3},
-		    {"Range: bytes=3-", &whole, true, "defdef", NULL, 0},
-		    {"Range: bytes=0-", &whole, false, "defdefabcdef", "", 6}};
+		size_t most; /* of the file; a refusal may say more */
+	} gets[] = {{NULL, &none, false, NULL, "gone", 0, 0},
+		    {NULL, &none, false, NULL, "gone", 0, 3},
+		    {NULL, &part, true, NULL, NULL, 0, 2},
+		    {NULL, &part, false, "def", "", 3, 3},
+		    {"Range: bytes=3-", &part, false, "defdef", "", 3, 0},
+		    {"Range: bytes=3-", &whole, true, "defdef", NULL, 0, 0},
+		    {"Range: bytes=0-", &whole, false, "defdefabcdef", "", 6, 0}};
 	for (size_t i = 0; i < ARRAY_LEN(gets); i++) {
 		struct str text = STR_INIT;
 		struct call call = request("GET", gets[i].answer);
 		call.body_to = xstrdup(to);
+		call.max_bytes = gets[i].most;
 		if (gets[i].range)
 			call_header(&call, "%s", gets[i].range);
 		struct got g = carry(&call);
