@@ -585,7 +585,9 @@ bool wire_rent(struct client *cl, int pod)
 	COPY_TEXT(r->marker.run, cl->job->conf.run);
 	COPY_TEXT(r->marker.attempt, p->attempt);
 	/* as vendor.c: it ends itself by a clock that goes with its vendor's */
+	struct client *was = line_enter(cl);
 	int64_t ahead_s = (caller_clock_ahead_ms(life_of(cl)->caller, rules_ops(cl->sim, p->provider)) + 999) / 1000;
+	line_leave(was);
 	r->marker.hard_end_s = p->hard_end_s - ahead_s;
 	r->volume = p->volume;
 	r->mount = "/workspace";
