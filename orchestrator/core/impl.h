@@ -51,6 +51,7 @@ enum {
 	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
 	PAST_HARD_END_MS = 5 * 60 * 1000,  /* after its hard end, whatever clock it goes by: then it has ended itself */
+	CLOCK_NOISE_MS = 2000,		   /* two clocks that agree, each read by whole seconds */
 	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	SLOW_CANARY_FACTOR = 20,

@@ -209,6 +209,21 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 	return NULL;
 }
 
+/* A pod of an earlier life was made by our clock of then, which may have been set back since: by its vendor's it has cost that much. */
+static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	int64_t made_at = core_boot_of(c, p->provider, view->created_at_s) + CLOCK_NOISE_MS;
+	char more[24];
+
+	if (!view->created_at_s || p->create_at > c->began_at || made_at >= p->create_at)
+		return;
+	core_note(c, NOTE_NOTE, "pod %s: by the clock of %s it is %s older than by ours, which was set back: that counts as billed", p->id,
+		  c->conf.providers[p->provider].name, duration_show(more, sizeof(more), p->create_at - made_at));
+	p->create_at = made_at ? made_at : -1;
+	pod_save(c, p);
+	budget_fit_adopted(c);
+}
+
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
 {
 	struct core_pod *p = pod_by_id(c, provider, view->id);
@@ -235,6 +250,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->phase = POD_AMBIGUOUS;
 		p->unwanted = unwanted;
 		p->fault = ERR_NONE;
+		take_age(c, p, view);
 		pod_rented(c, p, view);
 		return;
 	}
@@ -256,6 +272,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	if (view->state != POD_STATE_GONE)
 		p->there_at = MAX(p->there_at, asked_at);
 	p->elsewhere = p->unprovable = false;
+	take_age(c, p, view);
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (asked_at >= p->rented_at)

@@ -3370,6 +3370,48 @@ static void test_lower_caps_hold_for_pods_taken_over(void **state)
 	}
 }
 
+/* What a pod of an earlier life had cost was noted by a clock that may have been set back since. Its vendor's tells how old it is. */
+static void test_older_than_our_clock_says(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t older_s, ahead_ms; /* by its vendor's clock than by ours, which is so far ahead of it */
+		int64_t billed_s;
+		bool goes;
+	} cases[] = {
+		{"it does not say", -1, 0, 60, false},
+		{"our clock is right", 0, 0, 60, false},
+		{"... and so is its", 1, 0, 60, false},
+		{"ours was set back by two minutes", 0, -120000, 178, false},
+		{"... and it is older than the cap lets it be", 0, -360000, 418, true},
+		{"ours was set forward", 0, 120000, 60, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 40);
+		b.conf.pods = 1;
+		b.conf.max_cost_microusd = 100000; /* six minutes */
+		take_over(&b, 1);
+		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
+		/* made_at by its clock: so that by ours, put right, it is as old as its row says, or ahead_ms older */
+		int64_t wall_ms = WALL_MS + pod(&b, 0)->create_at - cases[i].older_s * SECOND;
+		v.created_at_s = cases[i].older_s < 0 ? 0 : wall_ms / 1000;
+		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now, .ahead_ms = cases[i].ahead_ms});
+		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
+		check_int(cases[i].name, "noted", did(&b, ACT_SAVE, 0) > 0, cases[i].billed_s != 60);
+		if (cases[i].goes) {
+			wait_ms(&b, 1);
+			assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
+		} else {
+			check_int(cases[i].name, "within the cap",
+				  money_for(1000000, pod(&b, 0)->hard_end_ms + SELF_END_MS - pod(&b, 0)->create_at) <= 100000, 1);
+		}
+		tear_down(&b);
+	}
+}
+
 /* A day away is not billed: one that has ended itself meanwhile takes nothing from another that works. */
 static void test_one_that_ended_itself_shortens_no_other(void **state)
 {
@@ -3837,6 +3879,7 @@ int main(void)
 		cmocka_unit_test(test_caps_end_the_run),
 		cmocka_unit_test(test_taken_over_one_after_the_other),
 		cmocka_unit_test(test_lower_caps_hold_for_pods_taken_over),
+		cmocka_unit_test(test_older_than_our_clock_says),
 		cmocka_unit_test(test_one_that_ended_itself_shortens_no_other),
 		cmocka_unit_test(test_what_cannot_be_ended_is_paid_for),
 		cmocka_unit_test(test_nothing_is_rented_unseen),
