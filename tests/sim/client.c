@@ -113,6 +113,7 @@ static bool save(struct client *cl, int pod)
 		row->pod.phase = POD_GONE;
 	row->pod.detached = p->detached && !plant(PLANT_HANDOVER_UNSAVED);
 	row->wall_minus_boot = wall_now(cl) - boot_now(cl);
+	row->billed_ms = core_billed_ms(p, boot_now(cl));
 	row->seen = p->id[0] ? *seen_of(cl, (int)(machine_of(cl, pod) - cl->sim->machines)) : 0;
 	return true;
 }
@@ -120,6 +121,12 @@ static bool save(struct client *cl, int pod)
 static int64_t moved(int64_t boot, int64_t by)
 {
 	return boot ? boot + by : 0;
+}
+
+/* What was is not yet to come, though the clock was set back. */
+static int64_t past(struct client *cl, int64_t boot, int64_t by)
+{
+	return MIN(moved(boot, by), boot_now(cl));
 }
 
 /* A row as burst reads it back: what was known, on the clock of this life. */
@@ -142,13 +149,13 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 		p.compute_ms = p.wasted_ms = 0;
 		return p;
 	}
-	p.create_at = moved(o->create_at, by);
-	p.rented_at = moved(o->rented_at, by);
-	p.running_at = moved(o->running_at, by);
-	p.reached_at = moved(o->reached_at, by);
-	p.connected_at = moved(o->connected_at, by);
-	p.synced_at = moved(o->synced_at, by);
-	p.ready_at = moved(o->ready_at, by);
+	p.create_at = MIN(past(cl, o->create_at, by), boot_now(cl) - row->billed_ms);
+	p.rented_at = p.id[0] ? past(cl, o->rented_at, by) : boot_now(cl);
+	p.running_at = past(cl, o->running_at, by);
+	p.reached_at = past(cl, o->reached_at, by);
+	p.connected_at = past(cl, o->connected_at, by);
+	p.synced_at = past(cl, o->synced_at, by);
+	p.ready_at = past(cl, o->ready_at, by);
 	return p;
 }
 
@@ -266,7 +273,8 @@ static void check_pod(struct client *cl, int pod)
 	if (p->phase == POD_WORKING && p->connected && bare && !p->draining && !core_stopping(c) && !canary_waits &&
 	    !core_reads_old(c))
 		broke(cl->sim, "pod %d starves beside %zu open segments", pod, c->todo);
-	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS + 1) /* core_adopt() knows no 0 */
+	/* core_adopt() knows no 0; its own end was noted by a clock that may have been set back since */
+	if (p->hard_end_ms > p->create_at + 24 * (int64_t)HOUR_MS + 1 + 2 * cl->laptop->wall_error)
 		broke(cl->sim, "pod %d may live for more than a day", pod);
 	if (cl->job->conf.max_duration_ms && !c->conf.reap && p->hard_end_ms > c->began_at + duration_left(cl))
 		broke(cl->sim, "pod %d may outlive caps.max_duration", pod);
@@ -498,7 +506,7 @@ bool client_wants(const struct client *cl, const struct machine *m)
 	for (int i = 0; cl->up && i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		if (!strcmp(p->id, m->id))
-			return pod_active(p) && !core_stopping(cl->core);
+			return pod_active(p) && !core_stopping(cl->core) && boot_now(cl) < p->hard_end_ms;
 	}
 	return false;
 }
@@ -719,7 +727,8 @@ static void rent(struct client *cl, const struct action *a)
 	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
 	struct create *c = &cl->sim->creates[cl->sim->create_count++];
 	*c = (struct create){.client = cl->number, .provider = p->provider, .offer = atoi(p->offer.id),
-			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s};
+			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s,
+			     .clock_error = llabs(cl->laptop->wall_offset)};
 	COPY_TEXT(c->attempt, p->attempt);
 	if (wire_rent(cl, a->pod))
 		return;

@@ -115,10 +115,11 @@ static const uint64_t once_broken[] = {43776,  56916,  81743,  112106, 120304, 1
 				       1824279, 2262549, 3234163, 5904378, 791200904268, 848017791190};
 
 /* ... and these, of several clients. */
-static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232, 8000255729,
+static const uint64_t once_broken_together[] = {13205, 14280, 5007743, 5220232, 8000255729, 61605216611,
 						/* with real translators */
 						SEED_WIRE | 568, SEED_WIRE | 7744, SEED_WIRE | 1032864, SEED_WIRE | 5101163,
-						SEED_WIRE | 11018011, SEED_WIRE | 7000032828};
+						SEED_WIRE | 11018011, SEED_WIRE | 7000032828, SEED_WIRE | 3161605259600,
+						SEED_WIRE | 88161605480788};
 
 /* Every so manieth goes through real translators. */
 static uint64_t seed_of(uint64_t number, int wires_every)

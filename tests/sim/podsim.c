@@ -199,7 +199,10 @@ bool drops_beyond_patience(const struct sim *s)
 /* Whoever takes a pod over takes back what waits there. What is begun before he is heard is then done twice. */
 static bool crossed(const struct client *cl, const struct machine *m, const struct machine *k)
 {
-	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first);
+	int64_t life_began = cl->up ? cl->core->began_at - cl->laptop->boot_offset : INT64_MAX / 2;
+	bool was_awaited = k->cut_until > life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS; /* as long as anybody is */
+
+	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first || was_awaited);
 }
 
 /* It was rendered before, and nothing happened to what came of it. */

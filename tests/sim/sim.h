@@ -303,7 +303,7 @@ struct machine {
 	int workers_started, workers_ready;
 	bool workers_never, workers_end;
 	int64_t worker_work[WORKERS_MAX]; /* index in works, -1: idle */
-	bool missed;			  /* by the newest listing */
+	bool missed, shown;		  /* by the newest listing; by any */
 	uint8_t *files;			  /* finished segments on its volume */
 	int64_t idle_since;
 };
@@ -313,7 +313,7 @@ struct machine {
 struct row { /* of the ledger: the pod as saved, times on the wall clock */
 	int client;
 	struct core_pod pod;
-	int64_t wall_minus_boot;
+	int64_t wall_minus_boot, billed_ms; /* by then */
 	size_t seen; /* of its agent's log: what was counted already */
 };
 
@@ -321,6 +321,7 @@ struct create { /* a request on its way */
 	int client, provider, offer;
 	char attempt[ATTEMPT_MAX];
 	int64_t hard_end_s, first_lease_end_s, price;
+	int64_t clock_error; /* of who asked, then */
 };
 
 struct laptop { /* one clock, one ledger */

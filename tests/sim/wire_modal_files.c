@@ -9,7 +9,7 @@
 
 /* ---- fetching ---- */
 
-/* In two blocks, where there is enough of it. */
+/* What is asked for of it, in two blocks where there is enough; its size is that of all of it. */
 void modal_get_file(struct exchange *x)
 {
 	REQUEST(Modal__Client__VolumeGetFile2Request, r, x, modal__client__volume_get_file2_request__descriptor);
@@ -19,20 +19,21 @@ void modal_get_file(struct exchange *x)
 
 	if (!r)
 		return;
-	if (strcmp(plain(r->volume_id), VOLUME_ID) || !x->v->volumes || r->start) {
-		modal_malformed(x, "volume_id, start");
+	if (strcmp(plain(r->volume_id), VOLUME_ID) || !x->v->volumes) {
+		modal_malformed(x, "volume_id");
 		return;
 	}
 	if (!wire_file(x->s, x->v, plain(r->path), &file)) {
 		modal_no(x, GRPC_NOT_FOUND, "No such file or directory");
 		return;
 	}
-	size_t half = file.len / 2;
+	size_t start = MIN(r->start, file.len), end = r->len && r->len < file.len - start ? start + r->len : file.len;
+	size_t cuts[] = {start, start + (end - start) / 2, end};
 	for (int i = 0; i < 2; i++)
-		urls[i] = xasprintf(MODAL_BLOBS "get/%zu-%zu/%s?at=%lld", i ? half : 0, i ? file.len : half, r->path, (long long)x->s->now);
+		urls[i] = xasprintf(MODAL_BLOBS "get/%zu-%zu/%s?at=%lld", cuts[i], cuts[i + 1], r->path, (long long)x->s->now);
 	answer.has_size = true;
 	answer.size = file.len;
-	answer.n_get_urls = file.len ? 2 : 0;
+	answer.n_get_urls = start < end ? 2 : 0;
 	answer.get_urls = urls;
 	modal_yes(x, &answer.base);
 	for (int i = 0; i < 2; i++)
