@@ -13,7 +13,8 @@ enum { REPEATS_MAX = 3, REPEAT_FIRST_MS = 200, REPEAT_AFTER_MOST_MS = 10000, CLO
 
 struct vendor_clock {
 	const struct provider_ops *ops;
-	int64_t ahead_of_boot_ms; /* of our boot clock, which nobody sets */
+	int64_t off_ms;		  /* ours is ahead of it so much at least */
+	int64_t ahead_of_boot_ms; /* it is ahead so much of our boot clock, which nobody sets */
 };
 
 /* Calls of one sort that wait to be sent, first come, first served within a class. Only the first of a class asks whether the
@@ -192,49 +193,45 @@ static const struct vendor_clock *clock_of(const struct caller *c, const struct 
 static void compare_clocks(struct caller_op *o, const struct reply *r)
 {
 	struct caller *c = o->caller;
-	int64_t wall = clock_wall_ms(), boot = clock_boot_ms(), off_ms;
+	int64_t wall = clock_wall_ms(), boot = clock_boot_ms(), off_ms, off_now_ms;
 
-	/* when it was sent is told by the clock of now, which may have been set since */
-	if (o->call.kind == CALL_CHILD || !reply_clock_off(r, wall - (boot - o->sent_boot_ms), wall, &off_ms))
+	if (o->call.kind == CALL_CHILD || !reply_clock_off(r, o->sent_wall_ms, wall, &off_ms))
 		return;
+	reply_clock_off(r, wall - (boot - o->sent_boot_ms), wall, &off_now_ms); /* ours may have been set since it was sent */
 	struct vendor_clock *k = (struct vendor_clock *)clock_of(c, o->ops);
 	if (!k && c->clock_count == CLOCKS_MAX)
 		return;
 	if (!k)
 		k = &c->clocks[c->clock_count++];
-	*k = (struct vendor_clock){o->ops, wall - off_ms - boot};
-}
-
-/* By so much our clock is ahead of its; 0 where it never said what time it is. */
-static int64_t clock_off(const struct caller *c, const struct provider_ops *ops)
-{
-	const struct vendor_clock *k = clock_of(c, ops);
-
-	return k ? clock_wall_ms() - (clock_boot_ms() + k->ahead_of_boot_ms) : 0;
+	*k = (struct vendor_clock){o->ops, off_ms, wall - off_now_ms - boot};
 }
 
 int caller_check_clock(const struct caller *caller, const struct provider_ops *ops, struct err *err)
 {
-	int64_t off_ms = clock_off(caller, ops);
+	const struct vendor_clock *k = clock_of(caller, ops);
 	char off[48], now[32];
 
-	if (off_ms >= -CALLER_CLOCK_OFF_MS && off_ms <= CALLER_CLOCK_OFF_MS)
+	if (!k || (k->off_ms >= -CALLER_CLOCK_OFF_MS && k->off_ms <= CALLER_CLOCK_OFF_MS))
 		return 0;
 	return err_set(err, ERR_CONFIG,
 		       "this machine's clock is %s %s's, which says %s: pods would end at the wrong time, so none is rented "
 		       "there; set the clock (\"timedatectl set-ntp true\" as root, or by hand) and run this again",
-		       clock_off_show(off, sizeof(off), off_ms), ops->name,
+		       clock_off_show(off, sizeof(off), k->off_ms), ops->name,
 		       clock_rfc3339(now, sizeof(now), caller_time_there(caller, ops)));
 }
 
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops)
 {
-	return clock_wall_ms() - clock_off(caller, ops);
+	const struct vendor_clock *k = clock_of(caller, ops);
+
+	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
 }
 
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
 {
-	return MAX(clock_off(caller, ops), 0);
+	const struct vendor_clock *k = clock_of(caller, ops);
+
+	return k ? MAX(k->off_ms, 0) : 0;
 }
 
 static void on_reply(void *ctx, struct reply *reply)

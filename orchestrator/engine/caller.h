@@ -53,7 +53,7 @@ int caller_check_clock(const struct caller *caller, const struct provider_ops *o
 /* By how much ours is ahead of it, 0 when it is not, or not known. */
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops);
 
-/* What time it is by the provider's clock, as far as its replies have told: wall clock ms. */
+/* What time it is by the provider's clock, as far as its replies have told, and ours does not matter then: wall clock ms. */
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops);
 
 /* The same for a command that has nothing else to do: waits until it is done, at most most_ms. OP_CHECK's text says
