@@ -175,6 +175,7 @@ static void feed_workers(struct sim *s, struct machine *m)
 			break;
 		struct work *k = &m->works[i];
 		k->begun = true;
+		k->crossed = m->connected && k->life < client_of(s, m)->life;
 		m->worker_work[w] = i;
 		struct entry *e = note(s, m, EV_BATCH_STARTED);
 		e->life = k->life;
@@ -206,29 +207,29 @@ static bool crossed(const struct client *cl, const struct machine *m, const stru
 }
 
 /* It was rendered before, and nothing happened to what came of it. */
-static void check_paid_twice(struct sim *s, const struct machine *m, uint32_t seg)
+static void check_paid_twice(struct sim *s, const struct machine *m, const struct work *work, uint32_t seg)
 {
 	const struct client *cl = client_of(s, m);
 
-	if (!cl->renders[seg] || m->let_go || cl->spoilt || s->measuring || drops_beyond_patience(s))
+	if (!cl->renders[seg] || work->crossed || m->let_go || cl->spoilt || s->measuring || drops_beyond_patience(s))
 		return;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *k = &s->machines[i];
-		bool is_lost = k->is_over || k->let_go || (k->was_cut && !s->plan->replay_first) || crossed(cl, m, k);
+		bool is_lost = k->is_over || k->let_go || (k->was_cut && !s->plan->replay_first) || crossed(cl, m, k) || k->files[seg] == 2;
 		if (k->client == m->client && k->files[seg] && is_lost)
 			return;
 	}
 	broke(s, "segment %u is paid for twice, at last on %s", seg, m->id);
 }
 
-static void rendered(struct sim *s, struct machine *m, uint32_t seg)
+static void rendered(struct sim *s, struct machine *m, const struct work *work, uint32_t seg)
 {
 	struct client *cl = client_of(s, m);
 
-	check_paid_twice(s, m, seg);
+	check_paid_twice(s, m, work, seg);
 	if (cl->renders[seg] < UINT8_MAX)
 		cl->renders[seg]++;
-	m->files[seg] = !plant(PLANT_FILE_UNWRITTEN);
+	m->files[seg] = plant(PLANT_FILE_UNWRITTEN) ? 0 : work->crossed ? 2 : 1;
 }
 
 static void renew(struct sim *s, struct machine *m)
@@ -252,7 +253,7 @@ static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 	e->kind = kind;
 	e->elapsed_ms = 1 + (int64_t)(cl->job->segments[seg].weight * (double)s->plan->ms_per_weight);
 	if (kind == ERR_NONE)
-		rendered(s, m, seg);
+		rendered(s, m, k, seg);
 	if (m->detached)
 		renew(s, m);
 	else if (plant(PLANT_AGENT_HOLDS_LEASE))

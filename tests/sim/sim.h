@@ -259,6 +259,7 @@ struct work {
 	uint32_t batch, *segments;
 	size_t count, next;
 	bool begun, over;
+	bool crossed; /* begun while its new client was about to take it back */
 };
 
 struct entry { /* of an agent's numbered log */
@@ -304,7 +305,7 @@ struct machine {
 	bool workers_never, workers_end;
 	int64_t worker_work[WORKERS_MAX]; /* index in works, -1: idle */
 	bool missed, shown;		  /* by the newest listing; by any */
-	uint8_t *files;			  /* finished segments on its volume */
+	uint8_t *files;			  /* finished segments on its volume; 2: of work that had crossed */
 	int64_t idle_since;
 };
 
