@@ -219,6 +219,7 @@ struct event {
 	int64_t t, elapsed_ms, asked_at;
 	int64_t ahead_ms; /* EV_LISTED: so much our wall clock is ahead of its provider's, by whose it says when pods began and ended */
 	int number, max_batch, gpus;
+	bool clock_known; /* EV_LISTED: its provider said what time it is */
 	bool switch_ok, switch_proven, ok, check_ok, workers_alive;
 };
 

@@ -51,6 +51,7 @@ enum {
 	BAD_FILES_MAX = 3,		   /* segments in a row with such files: then it is the pod */
 	HOME_TRIES_MAX = 3,		   /* renders of a segment whose file does not arrive as announced */
 	PAST_HARD_END_MS = 5 * 60 * 1000,  /* after its hard end, whatever clock it goes by: then it has ended itself */
+	OLDEST_S = 25 * 3600,		   /* before its hard end no pod was made: none is given more than a day */
 	CLOCK_NOISE_MS = 2000,		   /* two clocks that agree, each read by whole seconds */
 	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
@@ -102,6 +103,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t list_not_before;	/* the vendor wants to be left alone until then */
 	int64_t listed_at;  /* when the newest complete listing was asked for */
 	int64_t ahead_ms;   /* our wall clock, of its */
+	bool clock_known;   /* ... as far as it has said what time it is */
 	int64_t created_at; /* when the newest create was answered */
 	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
@@ -157,6 +159,7 @@ struct core {
 	uint64_t random;
 
 	bool dirty; /* timers or phases changed in this step */
+	bool aged;  /* a pod has cost more than was known */
 	int64_t wake_at;
 
 	/* of this step */

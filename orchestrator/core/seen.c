@@ -210,18 +210,20 @@ static struct core_pod *pod_by_attempt(struct core *c, int provider, const char 
 }
 
 /* A pod of an earlier life was made by our clock of then, which may have been set back since: by its vendor's it has cost that much. */
-static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view)
+static void take_age(struct core *c, struct core_pod *p, const struct pod_view *view, int64_t asked_at)
 {
-	int64_t made_at = core_boot_of(c, p->provider, view->created_at_s) + CLOCK_NOISE_MS;
+	int64_t made_at = core_boot_of(c, p->provider, view->created_at_s) + CLOCK_NOISE_MS + c->now - asked_at;
+	bool odd = !view->created_at_s || view->created_at_s < p->hard_end_s - OLDEST_S;
 	char more[24];
 
-	if (!view->created_at_s || p->create_at > c->began_at || made_at >= p->create_at)
+	if (!pod_vendor(c, p)->clock_known || odd || p->create_at > c->began_at || made_at >= p->create_at)
 		return;
-	core_note(c, NOTE_NOTE, "pod %s: by the clock of %s it is %s older than by ours, which was set back: that counts as billed", p->id,
+	core_note(c, NOTE_NOTE, "pod %s: by the clock of %s it is %s older than by ours, which was set back: that counts as billed",
+		  core_pod_called(p),
 		  c->conf.providers[p->provider].name, duration_show(more, sizeof(more), p->create_at - made_at));
 	p->create_at = made_at ? made_at : -1;
+	c->aged = true;
 	pod_save(c, p);
-	budget_fit_adopted(c);
 }
 
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
@@ -250,7 +252,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->phase = POD_AMBIGUOUS;
 		p->unwanted = unwanted;
 		p->fault = ERR_NONE;
-		take_age(c, p, view);
+		take_age(c, p, view, asked_at);
 		pod_rented(c, p, view);
 		return;
 	}
@@ -272,7 +274,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	if (view->state != POD_STATE_GONE)
 		p->there_at = MAX(p->there_at, asked_at);
 	p->elsewhere = p->unprovable = false;
-	take_age(c, p, view);
+	take_age(c, p, view, asked_at);
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (asked_at >= p->rented_at)
@@ -291,6 +293,9 @@ static void pod_seen(struct core *c, int provider, const struct pod_view *views,
 {
 	for (size_t i = 0; i < count; i++)
 		one_seen(c, provider, &views[i], asked_at);
+	if (c->aged)
+		budget_fit_adopted(c);
+	c->aged = false;
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
 		if (p->provider != provider || in_list(p, views, count))
@@ -387,6 +392,7 @@ void seen_listed(struct core *c, const struct event *ev)
 	v->list_failures = 0;
 	v->listed_at = ev->asked_at;
 	v->ahead_ms = ev->ahead_ms;
+	v->clock_known = ev->clock_known;
 	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at);
 }
 

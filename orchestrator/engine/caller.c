@@ -227,6 +227,11 @@ int64_t caller_time_there(const struct caller *caller, const struct provider_ops
 	return k ? clock_boot_ms() + k->ahead_of_boot_ms : clock_wall_ms();
 }
 
+bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops)
+{
+	return clock_of(caller, ops);
+}
+
 int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider_ops *ops)
 {
 	const struct vendor_clock *k = clock_of(caller, ops);

@@ -55,6 +55,7 @@ int64_t caller_clock_ahead_ms(const struct caller *caller, const struct provider
 
 /* What time it is by the provider's clock, as far as its replies have told, and ours does not matter then: wall clock ms. */
 int64_t caller_time_there(const struct caller *caller, const struct provider_ops *ops);
+bool caller_knows_time_there(const struct caller *caller, const struct provider_ops *ops); /* it has told */
 
 /* The same for a command that has nothing else to do: waits until it is done, at most most_ms. OP_CHECK's text says
  * so when the clocks do not agree. OP_INSPECT is pressed. */

@@ -221,6 +221,7 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 
 	a->e->looks[a->provider] = NULL;
 	ev.ahead_ms = clock_wall_ms() - caller_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
+	ev.clock_known = caller_knows_time_there(a->e->caller, a->e->setup->providers[a->provider].ops);
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;

@@ -379,7 +379,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ctx)
 	curl.easy_getinfo(c->transfer.easy, CURLINFO_RESPONSE_CODE, &status);
 	bool to_file = c->to_path && (status == 200 || status == 206);
 	/* how large the file can be says nothing of a refusal's words */
-	size_t most = c->to_path && !to_file ? MAX(c->max_bytes, (size_t)REFUSAL_MOST) : c->max_bytes;
+	size_t most = c->to_path && !to_file ? REFUSAL_MOST : c->max_bytes;
 	if (len > most || (size_t)c->to_bytes + c->reply.body.len > most - len) {
 		fail_call(c, ERR_UNTRUSTED, "the reply is larger than allowed");
 		return 0;

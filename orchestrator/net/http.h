@@ -41,7 +41,7 @@ void http_free(struct http *http);
  * with libcurl 7.88, over plain http each has its own).
  * Once a call has timed out each has its own, whatever its kind, for a quarter of an hour.
  * body_to is appended to only by a 200 or 206 reply (a 200 in answer to a Range that does not begin
- * at 0 is an error); other replies' bodies are in reply->body. */
+ * at 0 is an error), of max_bytes at most; other replies' bodies, of 1 MiB at most, are in reply->body. */
 struct http_call *http_send(struct http *http, const struct call *call,
 			    void (*done)(void *ctx, struct reply *reply), void *ctx);
 /* The same with the body of every reply going to on_piece(ctx) as it arrives, in pieces of any size,

@@ -1208,6 +1208,7 @@ static void listed(struct client *cl, struct happening *h)
 
 	cl->list_failed[h->provider] = h->kind ? boot_now(cl) : 0;
 	ev.ahead_ms = cl->laptop->wall_offset;
+	ev.clock_known = true;
 	send_event(cl, &ev, h->kind);
 	if (h->kind && plant(PLANT_LIST_PATIENT))
 		cl->core->vendors[h->provider].list_not_before = cl->core->vendors[h->provider].list_at = boot_now(cl) + 600000;

@@ -463,6 +463,7 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 	a->life->looks[a->provider] = NULL;
 	a->cl->list_failed[a->provider] = err ? boot_now(a->cl) : 0;
 	ev.ahead_ms = wall_now(a->cl) - wire_time_there(a->cl, a->provider);
+	ev.clock_known = caller_knows_time_there(a->life->caller, rules_ops(a->cl->sim, a->provider));
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;

@@ -3376,15 +3376,21 @@ static void test_older_than_our_clock_says(void **state)
 	static const struct {
 		const char *name;
 		int64_t older_s, ahead_ms; /* by its vendor's clock than by ours, which is so far ahead of it */
+		int64_t took_ms;	   /* its list */
+		bool untold;		   /* nobody knows its clock */
 		int64_t billed_s;
 		bool goes;
 	} cases[] = {
-		{"it does not say", -1, 0, 60, false},
-		{"our clock is right", 0, 0, 60, false},
-		{"... and so is its", 1, 0, 60, false},
-		{"ours was set back by two minutes", 0, -120000, 178, false},
-		{"... and it is older than the cap lets it be", 0, -360000, 418, true},
-		{"ours was set forward", 0, 120000, 60, false},
+		{"it does not say", -1, 0, 0, false, 60, false},
+		{"our clock is right", 0, 0, 0, false, 60, false},
+		{"... and so is its", 1, 0, 0, false, 60, false},
+		{"... and its answer is slow", 0, -10000, 12000, false, 72, false},
+		{"ours was set back by two minutes", 0, -120000, 0, false, 178, false},
+		{"... and its answer is slow", 0, -120000, 12000, false, 178, false},
+		{"... and it is older than the cap lets it be", 0, -360000, 0, false, 418, true},
+		{"ours was set forward", 0, 120000, 0, false, 60, false},
+		{"its clock is not known", 120, 0, 0, true, 60, false},
+		{"it was made before any pod of this run", 48 * 3600, 0, 0, false, 60, false},
 	};
 
 	(void)state;
@@ -3395,12 +3401,14 @@ static void test_older_than_our_clock_says(void **state)
 		b.conf.max_cost_microusd = 100000; /* six minutes */
 		take_over(&b, 1);
 		struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
-		/* made_at by its clock: so that by ours, put right, it is as old as its row says, or ahead_ms older */
-		int64_t wall_ms = WALL_MS + pod(&b, 0)->create_at - cases[i].older_s * SECOND;
-		v.created_at_s = cases[i].older_s < 0 ? 0 : wall_ms / 1000;
-		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now, .ahead_ms = cases[i].ahead_ms});
+		/* so that by ours, put right, it is as old as its row says, or older */
+		int64_t made_ms = WALL_MS + pod(&b, 0)->create_at - cases[i].older_s * SECOND, asked_at = b.now;
+		v.created_at_s = cases[i].older_s < 0 ? 0 : made_ms / 1000;
+		b.now += cases[i].took_ms;
+		tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = asked_at, .ahead_ms = cases[i].ahead_ms,
+					.clock_known = !cases[i].untold});
 		check_int(cases[i].name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, cases[i].billed_s);
-		check_int(cases[i].name, "noted", did(&b, ACT_SAVE, 0) > 0, cases[i].billed_s != 60);
+		check_int(cases[i].name, "saved", did(&b, ACT_SAVE, 0) > 0, pod(&b, 0)->create_at < asked_at - MINUTE);
 		if (cases[i].goes) {
 			wait_ms(&b, 1);
 			assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
