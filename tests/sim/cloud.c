@@ -90,7 +90,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 
 	*m = (struct machine){.client = c->client, .vendor = c->provider, .offer = c->offer, .created = s->now, .ended = -1, 
 			      .duplicate = duplicate, .idle_since = -1, .release_asked = -1, .known_at = -1,
-			      .asked_at = -1, .alone_until = -1};
+			      .asked_at = -1, .alone_until = -1, .reached_in = -1};
 	name_machine(s, m);
 	COPY_TEXT(m->attempt, c->attempt);
 	m->offered = c->price;

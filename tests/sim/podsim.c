@@ -82,6 +82,9 @@ void pod_stream(struct sim *s, struct machine *m, size_t from)
 void pod_attach(struct sim *s, struct machine *m)
 {
 	m->connected = true;
+	if (m->reached_in != client_of(s, m)->life)
+		m->reached_at = s->now;
+	m->reached_in = client_of(s, m)->life;
 	m->conn++;
 	m->agent = true;
 	m->idle_since = s->now;
@@ -201,7 +204,8 @@ bool drops_beyond_patience(const struct sim *s)
 static bool crossed(const struct client *cl, const struct machine *m, const struct machine *k)
 {
 	int64_t life_began = cl->up ? cl->core->began_at - cl->laptop->boot_offset : INT64_MAX / 2;
-	bool was_awaited = k->cut_until > life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS; /* as long as anybody is */
+	int64_t reached_at = k->reached_in == cl->life ? k->reached_at : cl->sim->now;
+	bool was_awaited = reached_at > life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS; /* as long as anybody is */
 
 	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first || was_awaited);
 }

@@ -295,6 +295,8 @@ struct machine {
 	bool agent, connected, detached, ending;
 	uint64_t conn, epoch;
 	int64_t lease, cut_until, watch_at;
+	int64_t reached_at; /* first in its client's life `reached_in` */
+	int reached_in;
 	int64_t renewed_at;    /* the newest reason for its lease: who holds it said so, or a segment done on its own */
 	bool was_detached, was_cut, let_go;
 	struct entry *log;
