@@ -14,6 +14,7 @@ vendor_config() { md_config "$@"; }
 pods_alive() { md_sandboxes; }
 add_fault() { md_fault "$@"; }
 add_rule() { md_control fault "$1" >/dev/null; }
+unheard() { md_control unheard "{\"ms\":$1}" >/dev/null; }
 strike() { md_control "sandboxes/$1" "$2"; }
 clear_faults() { curl -qsS -X DELETE "$MD_SIDE_URL/_control/faults" >/dev/null; }
 creates_ever() { cat c_*/modal/requests.jsonl | grep -c '"op":"SandboxCreate"'; }

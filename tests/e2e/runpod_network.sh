@@ -14,6 +14,7 @@
 API_URL=RUNPOD_API_URL
 vendor_config() { rp_config "$@"; }
 pods_alive() { rp_pods; }
+unheard() { rp_control unheard "{\"ms\":$1}" >/dev/null; }
 strike() { rp_control "pods/$1" "$2"; }
 clear_faults() { unspoilt; }
 creates_ever() { cat c_*/cloud/requests.jsonl | grep -cE '"op":"(createPod|graphql:podRent)'; }

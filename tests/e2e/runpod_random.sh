@@ -13,6 +13,7 @@ vendor_config() { rp_config "$@"; }
 pods_alive() { rp_pods; }
 add_fault() { rp_fault "$@"; }
 add_rule() { rp_control fault "$1" >/dev/null; }
+unheard() { rp_control unheard "{\"ms\":$1}" >/dev/null; }
 strike() { rp_control "pods/$1" "$2"; }
 clear_faults() {
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null

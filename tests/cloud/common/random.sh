@@ -6,6 +6,7 @@
 # of them is in ARGS). The script says:
 #   add_fault NAME [MEMBERS], add_rule JSON       order one, as the stand-in's control has it
 #   clear_faults                                  none from now on
+#   unheard MS                                    what was first told so lately may be unknown: its client was killed
 #   what_goes_wrong, BLOWS_KNOWN                  the draws of a round, and what may befall a pod, as JSON for its control
 #   vendor_config TEXT, pods_alive, strike POD JSON, all_paid_for, no_secrets_in
 #   creates_ever                                  how many creates there were in all rounds
@@ -87,7 +88,7 @@ draw_blows() { # in BLOWS
 
 # Runs it in the background and lets it live, or ends it after a time; what it says is kept as err.N, out.N.
 client() { # client N COMMAND...
-	local n=$1 end='' at=0 began
+	local n=$1 end='' at=0 began killed=0
 	shift
 	draw "${ENDS_OF:-8}"
 	case $D in
@@ -103,6 +104,7 @@ client() { # client N COMMAND...
 	while [ -n "$PID" ] && running_as "$PID"; do
 		if [ -n "$end" ] && [ $(((${EPOCHREALTIME/./} - began) / 1000)) -ge "$at" ]; then
 			kill "-$end" "$PID" 2>/dev/null
+			[ $killed != 0 ] || killed=${EPOCHREALTIME/./}
 			[ "$end" = KILL ] || end='' # and then it may take its time
 		fi
 		read -rt 0.05 <> <(:) || :
@@ -111,7 +113,9 @@ client() { # client N COMMAND...
 	plan "    exit $STATUS: $(tail -n 1 err.txt)"
 	cp err.txt "err.$n"
 	cp out.txt "out.$n"
-	[ "$STATUS" != 137 ] || [ "$end" = KILL ] || complain "it died of SIGKILL by itself"
+	[ "$STATUS" = 137 ] || return 0
+	[ "$end" = KILL ] || complain "it died of SIGKILL by itself"
+	unheard $((1000 + (${EPOCHREALTIME/./} - killed) / 1000)) # a list may come in as it dies
 }
 # Its exit status says what is so.
 judge() { # judge SEGMENTS

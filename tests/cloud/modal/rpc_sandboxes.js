@@ -153,7 +153,7 @@ function list({ world, message, does }) {
 	if (does.hide) return { sandboxes: [] };
 	rows.sort((a, b) => b.created_ms - a.created_ms);
 	const page = rows.slice(0, world.settings.page);
-	for (const sb of page) sb.told = sb.told || (arrives(does) && !sb.ended_ms);
+	for (const sb of page) if (arrives(does) && !sb.ended_ms) sb.told_ms = sb.told_ms || clock.now();
 	return {
 		sandboxes: page.map((sb) => ({
 			id: sb.id,

@@ -15,6 +15,7 @@
 //   POST /_control/sandboxes/ID {"end":"TERMINATED","hard":true,"exception":TEXT,"quirks":{..},"drop":true,"kill":9,
 //                                           "shift_s":[FROM,TO]}   what is known of its start and of its end moves so far
 //   POST /_control/images/ID {}             it is gone
+//   POST /_control/unheard {"ms":N}         whoever it told died at once: what it told first so lately may be unknown
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
 //   POST /_control/call {"method":M,"message":{..},"headers":{..},"bytes":BASE64}   one call of it over its own wire, told
 //                                           whole; a header that is null is left out; bytes in place of a message
@@ -262,7 +263,7 @@ function sandbox_state(world, sb) {
 		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
 		ended: word || null,
 		unasked: !!sb.ended_ms && !world.requests.some((r) => r.at_ms > sb.created_ms && r.at_ms < sb.ended_ms), // nobody could learn of it
-		told: !sb.ended_ms || !!sb.told, // by a list, while it lived
+		told: !sb.ended_ms || !!sb.told_ms, // by a list, while it lived
 		app: sb.app.id,
 		image: sb.image.id,
 		env: Object.keys(sb.env),
@@ -346,6 +347,10 @@ async function control(world, method, url, body) {
 	if (what === 'clock') {
 		clock.advance(Number(body.advance_s || 0) * 1000);
 		return { now_ms: clock.now() };
+	}
+	if (what === 'unheard') {
+		for (const sb of world.sandboxes.all.values()) if (sb.told_ms >= clock.now() - body.ms) sb.told_ms = 0;
+		return { ok: true };
 	}
 	if (head === 'images') {
 		if (!world.account.images.delete(id)) throw new Error(`no such image: ${id}`);

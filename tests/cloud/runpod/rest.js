@@ -154,14 +154,14 @@ function visible_pod(c) {
 function live_pod(c) {
 	const pod = find_pod(c);
 	const hidden = pod.quirks.delete_404_ms && clock.now() < pod.created_ms + pod.quirks.delete_404_ms;
-	if (hidden) pod.told = false; // as far as anybody was told, it is gone
+	if (hidden) pod.told_ms = 0; // as far as anybody was told, it is gone
 	if (pod.ended_ms || hidden) throw new Problem(404, 'pod not found');
 	return pod;
 }
 
 // Whoever asks knows of it from now on; what a pod asks about itself tells nobody else.
 function tell(c, pod) {
-	if (c.caller.kind !== 'pod') pod.told = true;
+	if (c.caller.kind !== 'pod') pod.told_ms = pod.told_ms || clock.now();
 }
 
 function terminate(c, pod) {

@@ -17,6 +17,7 @@
 //   POST /_control/fault {"fault":"F1","times":1,"skip":0,"when":{..},...}, or a rule as in faults.js;  DELETE /_control/faults
 //   POST /_control/pods/ID {"preempt":"EXITED","quirks":{..},"drop_ssh":true,"kill":9,"move_port":true,"bill_shift_s":[FROM,UNTIL]}
 //   POST /_control/clock {"advance_s":N}    the stand-in's time; what falls due happens
+//   POST /_control/unheard {"ms":N}         whoever it told died at once: what it told first so lately may be unknown
 //   GET  /_control/light                    what the pods of --light count
 //   GET  /_control/requests[?from=N]        GET /_control/billing        GET /_control/invariants
 //   POST /_control/shutdown
@@ -318,14 +319,14 @@ async function serve_graphql(c) {
 // ---- control ----
 
 // It was taken back before anybody was told of it: whose client died in its create cannot know it.
-const unasked = (pod) => !!pod.taken_back && !pod.told;
+const unasked = (pod) => !!pod.taken_back && !pod.told_ms;
 
 function pod_state(world, pod) {
 	const { id, name, status, quirks, spot, bid, rate, created_ms, started_ms, ended_ms, starts, key, spans } = pod;
 	return {
 		id, name, status, quirks, spot, bid, rate, created_ms, started_ms, ended_ms, starts, key, spans,
 		unasked: unasked(pod),
-		told: !!pod.told,
+		told: !!pod.told_ms,
 		view: world.pods.view(pod),
 		port: pod.door ? pod.door.port : null,
 		pid: pod.machine ? pod.machine.pid : 0,
@@ -388,7 +389,7 @@ function control(c) {
 		});
 	if (req.method === 'GET' && what === 'requests') return ok(world.requests.slice(Number(url.searchParams.get('from') || 0)));
 	if (req.method === 'GET' && what === 'billing')
-		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, unasked: unasked(pod), told: !!pod.told, ...so_far(world.pods, pod) })));
+		return ok([...world.pods.all.values()].map((pod) => ({ id: pod.id, name: pod.name, unasked: unasked(pod), told: !!pod.told_ms, ...so_far(world.pods, pod) })));
 	if (req.method === 'GET' && what === 'light') return world.light.stats().then(ok);
 	if (req.method === 'GET' && what === 'invariants') return ok({ broken: invariants(world) });
 	if (req.method === 'DELETE' && head === 'faults') {
@@ -408,6 +409,10 @@ function control(c) {
 	if (what === 'clock') {
 		clock.advance(Number(body.advance_s || 0) * 1000);
 		return ok({ now_ms: clock.now() });
+	}
+	if (what === 'unheard') {
+		for (const pod of world.pods.all.values()) if (pod.told_ms >= clock.now() - body.ms) pod.told_ms = 0;
+		return ok();
 	}
 	if (what === 'shutdown') {
 		ok();
