@@ -441,6 +441,9 @@ t_lists() {
 	wait_for 10 "its end" md_is "$ID" .ended TERMINATED
 	md_call SandboxList "{\"appId\":\"$APP\"}"
 	is "$(msg '.sandboxes[0].name')" box-4 "without those that are over"
+	is "$(md_get "$ID" .told)" true "was its client told of it while it lived?"
+	md_control unheard '{"ms":60000}' >/dev/null
+	is "$(md_get "$ID" .told)" false "and if that client died at once?"
 	md_call SandboxList "{\"appId\":\"$APP\",\"includeFinished\":true}"
 	is "$(msg '.sandboxes[0].name') $(msg '.sandboxes[0].taskInfo.result.status')" "box-5 GENERIC_STATUS_TERMINATED" "with those that are over"
 	md_fault unlisted

@@ -46,6 +46,11 @@ t_life_of_a_pod() {
 	# the pod's own key, from inside, through the address that this machine uses
 	is "$(pod_ssh "$ID" ". /etc/rp_environment; curl -sS -o /dev/null -w '%{http_code}' -H \"Authorization: Bearer \$RUNPOD_API_KEY\" $RUNPOD_API_URL/v2/pods/\$RUNPOD_POD_ID")" 200 "GET from inside"
 	is "$(pod_ssh "$ID" ". /etc/rp_environment; curl -sS -o /dev/null -w '%{http_code}' -H \"Authorization: Bearer \$RUNPOD_API_KEY\" $RUNPOD_API_URL/v2/pods")" 403 "list from inside"
+	is "$(rp_get "$ID" .told)" false "is anybody told of it by what it asks itself?"
+	rp_api GET "/v2/pods/$ID"
+	is "$(rp_get "$ID" .told)" true "was its client told of it while it lived?"
+	rp_control unheard '{"ms":60000}' >/dev/null
+	is "$(rp_get "$ID" .told)" false "and if that client died at once?"
 	rp_api DELETE "/v2/pods/$ID"
 	want 204 delete
 	is "$(wc -c <reply.json)" 0 "bytes of the 204"
