@@ -212,7 +212,7 @@ check: deps-test
 	@bash tests/check.sh
 
 lint:
-	@bash tests/lint.sh
+	@python3 tests/lint.py
 bench: deps-test
 	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print
 	@bash tests/bench/bench.sh $(BENCH)

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""lint.py - the rules that no compiler checks: which folder may include which, which place may use which third-party
+library, what README's tables claim; then portability (musl's headers, clang) and shellcheck. Compilers and shellcheck run
+in parallel, one process per core. Prints "lint: fine", or one line per finding and exits with 1."""
+
+import concurrent.futures
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TOP_LEVEL = {"Makefile", "README.md", "cmd", "orchestrator", "providers", "jobs", "config", "tests"}
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+# Layers that a layer may include besides itself; "providers/*" is each provider's own folder.
+MAY_INCLUDE = {
+    "cmd": {"*"},
+    "providers": {"providers/*", "base", "contract"},
+    "providers/*": {"base", "contract"},
+    "jobs": {"base", "contract"},
+    "config": {"base", "contract"},
+    "contract": {"base"},
+    "core": {"base", "contract"},
+    "net": {"base", "contract"},
+    "sync": {"base"},
+    "store": {"base"},
+    "engine": {"core", "net", "sync", "store", "base", "contract"},
+}
+# A pattern of system includes, and the only places that may have them.
+ONLY_IN = [
+    (r"curl/", ["orchestrator/net/http"]),
+    (r"libssh2", ["orchestrator/net/ssh"]),
+    (r"sqlite3", ["orchestrator/store/sqlite.c"]),
+    (r"libconfig", ["config/config.c"]),
+    (r"openssl/", ["orchestrator/base/crypto.c"]),
+    (r"archive", ["orchestrator/sync/pack.c"]),
+    (r"(protobuf-c/|modal\.pb-c)", ["providers/modal/"]),
+    # Linux-only calls stay with the local provider and with programs for pods, and behind #ifdef in base/guard.c.
+    (r"sys/(epoll|signalfd|eventfd|timerfd|inotify|sendfile|prctl|mount|pidfd)\.h",
+     ["providers/local/", "jobs/agent/", "jobs/workers/", "orchestrator/base/guard.c"]),
+]
+CORE_IO = re.compile(r"\b(clock_(boot|wall)_ms|time|gettimeofday|fopen|open|read|write|socket|rand|random_(bytes|u64|hex))\(")
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DBURST_VERSION="lint"', "-Wall", "-Wextra", "-Werror", "-Wshadow",
+         "-Wstrict-prototypes", "-Wno-missing-field-initializers", "-I.", "-Iorchestrator", "-fsyntax-only"]
+PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c"]
+POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern,guard}.c", "orchestrator/core/*.c",
+               "orchestrator/provider.c", "orchestrator/net/{loop,pool,child,grpc_wire}.c",
+               "orchestrator/sync/{ignore,receive}.c", "jobs/agent/agent.c"]
+# These include what only a build generates.
+NEEDS_BUILD = {"orchestrator/store/sqlite.c", "jobs/agent/kit.c", "jobs/workers/embed.c", "jobs/tts/chatterbox_file.c"}
+
+findings = []
+
+
+def complain(text):
+    findings.append(text)
+
+
+def git_files(*patterns):
+    out = subprocess.run(["git", "ls-files", "-z", "--", *patterns], check=True, capture_output=True, text=True).stdout
+    return [f for f in out.split("\0") if f and os.path.isfile(f)]
+
+
+def expand(pattern):
+    """Brace lists, then the shell's wildcards; without those that do not exist."""
+    brace = re.search(r"\{([^}]*)\}", pattern)
+    if brace:
+        return [f for word in brace[1].split(",") for f in expand(pattern.replace(brace[0], word, 1))]
+    return sorted(glob.glob(pattern))
+
+
+# ---- includes ----
+
+def layer(path):
+    parts = path.split("/")
+    if parts[0] == "providers" and len(parts) > 2:
+        return "providers/" + parts[1]
+    if parts[0] == "orchestrator":
+        return parts[1] if len(parts) > 2 else "contract"
+    return parts[0]
+
+
+def allowed(source, target):
+    if source == target:
+        return True
+    generic = "providers/*" if source.startswith("providers/") else source
+    targets = MAY_INCLUDE.get(generic, set())
+    return "*" in targets or target in targets or (target.startswith("providers/") and "providers/*" in targets)
+
+
+def resolve(source, name, known):
+    for at in (os.path.join(os.path.dirname(source), name), name, os.path.join("orchestrator", name)):
+        at = os.path.normpath(at)
+        if at in known:
+            return at
+    return None
+
+
+def check_includes():
+    files = git_files("*.c", "*.h")
+    known = set(files)
+    for path in files:
+        if path.startswith("tests/"):
+            continue
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        for kind, name in INCLUDE.findall(text):
+            for pattern, places in ONLY_IN:
+                if re.match(pattern, name) and not path.startswith(tuple(places)):
+                    complain(f"{path} includes {name}: that library belongs to {' '.join(places)}")
+            target = resolve(path, name, known) if kind == '"' else None
+            if target and not allowed(layer(path), layer(target)):
+                complain(f"{path} includes {target}: {layer(path)} may not know {layer(target)}")
+        if path.startswith("orchestrator/core/") and path.endswith(".c"):
+            for number, line in enumerate(text.splitlines(), 1):
+                if CORE_IO.search(line):
+                    complain(f"{path}:{number}: orchestrator/core does I/O or reads a clock: {line.strip()}")
+
+
+def check_top_level():
+    for top in sorted({path.split("/")[0] for path in git_files()}):
+        if top not in TOP_LEVEL and not top.startswith("."):
+            complain(f"{top}: no such top-level entry belongs here")
+
+
+# ---- what README says happens is what a named test shows ----
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8") as f:
+            return f.read()
+    except FileNotFoundError:
+        return ""
+
+
+def case_exists(script, name):
+    """A function of the script, or a line "+NAME | ..." of a table of cases."""
+    return any(re.search(rf"(^|[^a-z0-9_]){name}([^a-z0-9_]|$)|^\s*\+{re.sub('^c_', '', name)} \|", read(f"tests/{folder}/{script}.sh"), re.M)
+               for folder in ("e2e", "security"))
+
+
+def is_shown(path, name):
+    if path.endswith(".c"):
+        return re.search(rf"(cmocka_unit_test[a-z_]*|T)\({re.escape(name)}[,)]", read(path))
+    if name.startswith("check "):
+        return name + " " in read(path)
+    return re.search(rf"^{re.escape(name)}\(\) \{{", read(path), re.M)
+
+
+def check_readme():
+    text = read("README.md")
+    for script, name in sorted(set(re.findall(r"`([a-z_]+)/([tc]_[a-z0-9_]+)`", text))):
+        if not case_exists(script, name):
+            complain(f"README.md names the test {script}/{name}, which is not there")
+    table = re.search(r"^## What happens when.*?(?=^## )", text, re.M | re.S)[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    one = r"(`[a-z_]+/[tc]_[a-z0-9_]+`|`tests/[^`]*`)"
+    for row in rows:
+        last = row.split("|")[-2]
+        for test in re.findall(r"`tests/([^`]*)`", last):
+            path, _, name = test.partition(" ")
+            if not is_shown("tests/" + path, name):
+                complain(f'README.md names the test "tests/{path} {name}", which is not there')
+        if not re.search(rf"\| {one}(, {one})* \|$", row):
+            complain(f"README.md: no test stands behind: {row}")
+
+
+# ---- compilers and shellcheck, in parallel ----
+
+def commands():
+    """(what failed if it fails, command) for each process to run."""
+    todo = []
+    if shutil.which("musl-gcc"):
+        for path in (f for pattern in POSIX_FILES for f in expand(pattern)):
+            todo.append((f"{path} does not compile with musl", ["musl-gcc", *FLAGS, "-Wno-format-truncation", path]))
+    else:
+        complain("musl-gcc is missing (make deps)")
+    if shutil.which("clang"):
+        subprocess.run(["make", "-s", "build/gen/modal.pb-c.h"], check=True)
+        cflags = subprocess.run(["pkg-config", "--cflags", *PACKAGES], check=True, capture_output=True, text=True).stdout
+        sources = git_files("cmd/*.c", "orchestrator/**/*.c", "providers/**/*.c", "config/*.c", "jobs/*.c", "jobs/**/*.c", "tests/fuzz/*.c")
+        sources = [f for f in sources if f not in NEEDS_BUILD]
+        for i in range(0, len(sources), 8):
+            todo.append(("does not compile with clang", ["clang", *FLAGS, "-Wno-gnu", *shlex.split(cflags), "-Ibuild/gen", *sources[i:i + 8]]))
+    if shutil.which("shellcheck"):
+        # the long ones first: one of them can take as long as all small ones
+        scripts = sorted(git_files("*.sh", ".ci/run"), key=lambda f: -os.path.getsize(f))
+        for path in scripts:
+            todo.append(("shellcheck", ["shellcheck", "-S", "warning", "-e", "SC2034,SC1010", path]))
+    return todo
+
+
+def run(item):
+    what, command = item
+    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return what if result.returncode else None, result.stdout + result.stderr
+
+
+def main():
+    os.chdir(ROOT)
+    check_includes()
+    check_top_level()
+    check_readme()
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for what, said in pool.map(run, commands()):
+            if what:
+                complain(f"{what}:\n{said.rstrip()}")
+    for text in findings:
+        print(f"lint: {text}", file=sys.stderr)
+    if not findings:
+        print("lint: fine")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
