@@ -1,14 +1,15 @@
 # lib.sh - what every end-to-end script begins with: `. "$(dirname "$0")/lib.sh"`.
 #
-# A script holds functions named t_SOMETHING, each one test; `run_tests "$@"` at the end runs all, or those that are named.
+# A script holds functions named t_SOMETHING, each one test; `run_tests "$@"` at the end runs all, or those that are named. A test
+# that is only a group of cases (`cases c_ONE c_TWO`) can also be run case by case. LIST=1 prints the names of all tests, with
+# the cases of a group instead of the group.
 # Every test gets an empty folder of its own ($T, also the current folder), a state folder of its own, a small job, and must
-# leave no pod, process or mount behind. Lines "ok NAME", "FAILED NAME: why", "skip NAME: why" go to stdout; tests/check.sh
-# counts them. BURST names the program (default: the one with sanitizers, then build/burst).
+# leave no pod, process or mount behind. Lines "ok NAME", "FAILED NAME: why", "skip NAME: why" go to stdout; tests/check.py
+# counts them. BURST names the program (default: build/burst).
 # shellcheck shell=bash
 set -u
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-BURST=${BURST:-$ROOT/build/asan/burst}
-[ -x "$BURST" ] || BURST=$ROOT/build/burst
+BURST=${BURST:-$ROOT/build/burst}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
 SCRIPT=$(basename "$0" .sh)
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/burst-e2e-XXXXXX")
@@ -20,7 +21,8 @@ cleanup_all() {
 trap cleanup_all EXIT
 
 # where this machine has no namespaces the tests go on without, which nothing does by itself
-"$BURST" local-cloud check "$WORK" <<<'{}' 2>/dev/null | grep -q 'ok: pods are namespaces' || export LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
+[ -n "${LIST:-}" ] || "$BURST" local-cloud check "$WORK" <<<'{}' 2>/dev/null | grep -q 'ok: pods are namespaces' ||
+	export LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
 
 # ---- saying what is wrong: the first complaint of a test counts ----
 complain() {
@@ -213,32 +215,54 @@ no_processes() { [ -z "$(marked_processes)" ]; }
 
 one_test() {
 	local name=$1 began=$SECONDS
-	T=$WORK/$name
-	mkdir -p "$T"
-	cd "$T" || return
-	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
-	mkdir -p "$HOME"
 	unset XDG_STATE_HOME NO_COLOR BURST_CLIENT_FD
 	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
-	"$name"
-	relay_stop
-	if [ -n "$SKIP" ]; then
-		echo "skip $SCRIPT/$name: $SKIP"
-		return
-	fi
-	[ "${LEAVES_PODS:-}" = "$name" ] || nothing_left
-	! grep -qs "Sanitizer\|runtime error" err.txt || complain "sanitizer: $(grep -m 1 "Sanitizer\|runtime error" err.txt)"
+	case $name in
+	c_*) cd "$WORK" && one_case "$name" ;; # of a stand-in cloud: see tests/cloud/common/client.sh
+	*) one_test_alone "$name" ;;
+	esac
 	if [ -n "$WHY" ]; then
 		echo "FAILED $SCRIPT/$name: $WHY"
 		FAILED_TESTS=$((FAILED_TESTS + 1))
+	elif [ -n "$SKIP" ]; then
+		echo "skip $SCRIPT/$name: $SKIP"
 	else
 		echo "ok $SCRIPT/$name ($((SECONDS - began)) s)"
 	fi
 	cd "$WORK" || return
 }
+one_test_alone() {
+	local name=$1
+	T=$WORK/$name
+	mkdir -p "$T"
+	cd "$T" || return
+	export HOME=$T/home XDG_CONFIG_HOME=$T/home/.config BURST_STATE_DIR=$T/state
+	mkdir -p "$HOME"
+	"$name"
+	relay_stop
+	[ -z "$SKIP" ] || return
+	[ "${LEAVES_PODS:-}" = "$name" ] || nothing_left
+	! grep -qs "Sanitizer\|runtime error" err.txt || complain "sanitizer: $(grep -m 1 "Sanitizer\|runtime error" err.txt)"
+}
+list_tests() { # the body of a group is one line, which calls cases
+	local name group='^ *([A-Z_]+=[^ ]* )*(cases|its_clock_is_wrong|killed_while_a_create_is_under_way)( |;|$)'
+	cases() { printf '%s\n' "$@"; }
+	for name; do
+		if [ "$(declare -f "$name" | wc -l)" = 4 ] && declare -f "$name" | sed -n 3p | grep -qE "$group"; then
+			"$name"
+		else
+			echo "$name"
+		fi
+	done
+}
 run_tests() {
 	local names=$*
 	[ -n "$names" ] || names=$(declare -F | sed -n 's/^declare -f \(t_.*\)/\1/p')
+	if [ -n "${LIST:-}" ]; then
+		# shellcheck disable=SC2086 # words
+		list_tests $names
+		return
+	fi
 	for name in $names; do
 		declare -F "$name" >/dev/null || { echo "FAILED $SCRIPT/$name: there is no such test"; FAILED_TESTS=1; continue; }
 		one_test "$name"

@@ -16,6 +16,7 @@ cloud() { make -s -C "$ROOT" e2e-tools || complain "failer.so cannot be built"; 
 cloud_over() { nothing_left; }
 
 # shellcheck disable=SC2046
-t_the_machine_fails() { SAMPLE=6 all_of_it $(ledger_cases); } # c_ledger_is_replaced, c_ledger_locked_for_good and others
+t_the_machine_fails() { cases $(ledger_cases); } # c_ledger_is_replaced, c_ledger_locked_for_good and others
+t_its_disk_is_full() { SAMPLE=6 its_disk_is_full; }
 
 run_tests "$@"

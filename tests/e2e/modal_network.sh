@@ -170,7 +170,8 @@ CALLS=("api~$SERVICE/SandboxCreate" "api~$SERVICE/SandboxCreate" "api~$SERVICE/S
 BLOWS_KNOWN=('{"end":"TERMINATED","hard":true}' '{"drop":true}')
 what_goes_wrong() { the_line_goes_wrong; }
 
-t_lines() { named_and_some 1 3 4; }
+some_rounds 1 3 4
+t_lines() { cases "${NAMES[@]}"; }
 if [ -n "$LONG" ]; then
 	t_random_lines() { random_faults; }
 fi

@@ -643,7 +643,10 @@ int main(int argc, char **argv)
 	events = fopen(argv[2], "ae");
 	if (!events)
 		die(argv[2]);
-	snprintf(telling_at.sun_path, sizeof(telling_at.sun_path), "%s", argv[1]);
+	if (snprintf(telling_at.sun_path, sizeof(telling_at.sun_path), "%s", argv[1]) >= (int)sizeof(telling_at.sun_path)) {
+		errno = ENAMETOOLONG;
+		die(argv[1]);
+	}
 	int telling = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (telling < 0 || bind(telling, (struct sockaddr *)&telling_at, sizeof(telling_at)) < 0)

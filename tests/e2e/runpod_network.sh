@@ -145,7 +145,8 @@ BLOWS_KNOWN=('{"preempt":"TERMINATED"}' '{"preempt":"EXITED"}' '{"drop_ssh":true
 NOW_AND_THEN='spot = true;'
 what_goes_wrong() { the_line_goes_wrong; }
 
-t_lines() { named_and_some 1 3 4; }
+some_rounds 1 3 4
+t_lines() { cases "${NAMES[@]}"; }
 if [ -n "$LONG" ]; then
 	t_random_lines() { random_faults; }
 fi

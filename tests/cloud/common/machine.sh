@@ -412,11 +412,10 @@ c_handed_over_a_day_ahead() {
 	is "$STATUS" 0 "cancel ($(tail -n 2 err.txt))"
 }
 
-# all_of_it [CASE...]: these while the disk's calls are counted, then the full disk
-all_of_it() {
+its_disk_is_full() { # while a run does each of the calls that are sampled
 	local only=${ONLY:-}
 	ONLY=${only:+"$only|c_count_disk"}
-	cases c_count_disk "$@"
+	cases c_count_disk
 	ONLY=$only
 	disk_is_full_at_one_call
 }

@@ -140,13 +140,12 @@ also() { # also NAME...: cases that are functions, with a "+" or without
 }
 # All of them at once, and a few rounds of the walk: most of the time a case waits for looks that are seconds apart, and after a lost
 # create for a minute.
-named_and_some() { # named_and_some SEED...
-	local seed DURATION_S=0
+some_rounds() { # some_rounds SEED...: of the walk; each is a case in NAMES
+	local seed
 	for seed; do
-		eval "c_$seed() { round $seed; }"
+		eval "c_$seed() { DURATION_S=0 round $seed; }"
 		NAMES+=("c_$seed")
 	done
-	cases "${NAMES[@]}"
 }
 table_case() { # table_case WANT 'RULE | RULE'
 	local list rules=() rule want

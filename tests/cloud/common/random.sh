@@ -17,7 +17,7 @@
 # shellcheck disable=SC2317 # c_ functions are called by names put together
 DURATION_S=${DURATION_S:-60} SEED=1 LONG=
 case ${1:-} in
-'' | t_*) ;;
+'' | [tc]_*) ;;
 *[!0-9]*) echo "$(basename "$0" .sh): want SECONDS SEED, not \"$*\"" >&2; exit 2 ;;
 *)
 	DURATION_S=$1 SEED=${2:-1} LONG=yes
