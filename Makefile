@@ -94,7 +94,7 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 MODAL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard providers/modal/*.c))
 $(MODAL_OBJ): | $(BUILD)/gen/modal.pb-c.h
-$(MODAL_OBJ) $(BUILD)/unit/test_modal $(BUILD)/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
+$(MODAL_OBJ) $(BUILD)/unit/test_modal $(BUILD)/fuzz_modal $(BUILD)/replay/fuzz_modal: ALL_CFLAGS += -I$(BUILD)/gen
 
 # ---- the library of everything, and the program ----
 $(BUILD)/obj/%.o: %.c
@@ -134,10 +134,16 @@ podbox: $(BUILD)/tests/podbox
 unit-build: $(UNIT)
 # the fuzzers: clang's libFuzzer; `make fuzz` builds them with all of the library instrumented
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAYS := $(FUZZERS:$(BUILD)/%=$(BUILD)/replay/%)
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
-.PHONY: fuzz-build
+# The same readers without libFuzzer, which replay known inputs; any compiler builds them.
+$(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
+.PHONY: fuzz-build replay-build
 fuzz-build: $(FUZZERS)
+replay-build: $(REPLAYS)
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 

@@ -19,7 +19,7 @@ static struct provider *open_once(void)
 	static struct section *conf; /* it lives as long */
 	struct err err;
 
-	if (p)
+	if (conf)
 		return p;
 	conf = section_new(provider_local.options, "fuzz");
 	if (provider_local.open(&p, conf, "/nowhere", &err) < 0)

@@ -3,6 +3,8 @@
 # with the seeds that are written here, with those of tests/fuzz/seeds/NAME (replies as the unit tests have them), and with what
 # earlier runs found (build/fuzz/corpus/NAME); tests/fuzz/NAME.dict has words to try. A line for each: how fast, how much it
 # reached. Status 1 when one found something; the bytes that do it are then in build/fuzz/found/.
+# run.sh replay [NAME...] - searches nothing: each reader (build/asan/replay/fuzz_NAME) reads its seeds once. REPLAYED="build/fuzz/corpus":
+# and what lies in REPLAYED/NAME.
 #
 # Who reads what comes from elsewhere, and which fuzzer feeds it:
 #   what a pod says: the agent's lines, files, ends (engine/link, podlink, prepare, fetch, outfiles, upsync; core/)   pod
@@ -27,7 +29,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit
 seconds=${1:-10}
 shift
-case $seconds in '' | *[!0-9]* | 0) echo "fuzz: FUZZ_SECONDS must be a whole number above 0, not \"$seconds\"" >&2; exit 2 ;; esac
+case $seconds in replay) ;; '' | *[!0-9]* | 0) echo "fuzz: FUZZ_SECONDS must be a whole number above 0, not \"$seconds\"" >&2; exit 2 ;; esac
 out=build/fuzz
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:exitcode=99 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:print_stacktrace=1
 
@@ -274,12 +276,28 @@ seeds_tree() {
 }
 
 # ---- running ----
+write_seeds() { # write_seeds NAME
+	rm -rf "${out:?}/seeds/$1"
+	mkdir -p "$out/seeds/$1"
+	if declare -F "seeds_$1" >/dev/null; then "seeds_$1"; fi
+	if [ -d "tests/fuzz/seeds/$1" ]; then cp -r "tests/fuzz/seeds/$1/." "$out/seeds/$1/"; fi
+}
+replay() { # replay NAME: one line to stdout
+	local inputs=("$out/seeds/$1")
+	write_seeds "$1"
+	if [ -n "${REPLAYED:-}" ] && [ -d "$REPLAYED/$1" ]; then inputs+=("$REPLAYED/$1"); fi
+	if timeout -k 10 300 "build/asan/replay/fuzz_$1" "${inputs[@]}" >"$out/$1.replay.log" 2>&1 </dev/null; then
+		echo "ok fuzz/$1 ($(sed -n 's/^replay: //p' "$out/$1.replay.log"))"
+	else
+		grep -m 3 -E 'replay: |ERROR: |runtime error|Assertion' "$out/$1.replay.log" | cat
+		echo "FAILED fuzz/$1: see $out/$1.replay.log"
+		failed=1
+	fi
+}
 fuzz() { # fuzz NAME: its log in build/fuzz/NAME.log, its status in NAME.status
 	local name=$1
-	rm -rf "${out:?}/seeds/$name"
-	mkdir -p "$out/seeds/$name" "$out/corpus/$name" "$out/found"
-	if declare -F "seeds_$name" >/dev/null; then "seeds_$name"; fi
-	if [ -d "tests/fuzz/seeds/$name" ]; then cp -r "tests/fuzz/seeds/$name/." "$out/seeds/$name/"; fi
+	write_seeds "$name"
+	mkdir -p "$out/corpus/$name" "$out/found"
 	local words=()
 	if [ -e "tests/fuzz/$name.dict" ]; then words=("-dict=tests/fuzz/$name.dict"); fi
 	timeout -k 10 $((seconds + 120)) "$out/fuzz_$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 \
@@ -305,6 +323,10 @@ tell() {
 failed=0 names=("$@")
 if [ ${#names[@]} = 0 ]; then
 	for source in tests/fuzz/fuzz_*.c; do name=${source##*/fuzz_}; names+=("${name%.c}"); done
+fi
+if [ "$seconds" = replay ]; then
+	for name in "${names[@]}"; do replay "$name"; done
+	exit $failed
 fi
 for name in "${names[@]}"; do
 	[ -x "$out/fuzz_$name" ] || { echo "fuzz: no such fuzzer: $name (tests/fuzz/fuzz_$name.c)" >&2; exit 2; }
