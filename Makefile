@@ -3,7 +3,9 @@
 #
 ## make                       the program: build/burst
 ## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
-## make check                 all tests
+## make check [SLICE=all]     the tests that every commit runs: unit tests, the core end-to-end cases and one slice of eight
+## make check T=client/t_killed   one case, or all that begin so
+## make check-all             every test, with sanitizers, valgrind and searching fuzzers
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
 ## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
 ##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
@@ -21,7 +23,7 @@ BUILD   ?= build
 VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c
-ifneq ($(filter-out deps deps-test clean help demo check bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out libcurl,$(PKGS)) 2>/dev/null) # libcurl: loaded when it is needed
 endif
@@ -46,7 +48,7 @@ LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
 UNIT    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/test_*.c))
 
-.PHONY: all deps deps-test demo check lint bench soak fuzz install install-headers uninstall clean unit unit-build sim podbox e2e help
+.PHONY: all deps deps-test demo check check-all lint bench soak fuzz install install-headers uninstall clean unit unit-build sim podbox e2e help
 all: $(BUILD)/burst
 # `make V=1` shows every command
 Q := $(if $(V),,@)
@@ -214,8 +216,14 @@ demo: deps
 	@$(MAKE) --no-print-directory all
 	@LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} $(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
 
+T      ?=
+SLICE  ?=
+RECORD ?=
+CHECK  := python3 tests/check.py $(if $(SLICE),--slice $(SLICE)) $(if $(RECORD),--record)
 check: deps-test
-	@bash tests/check.sh
+	@$(CHECK) $(T)
+check-all: deps-test
+	@$(CHECK) --all
 
 lint:
 	@python3 tests/lint.py
