@@ -10,7 +10,7 @@ no such name.
 --record: writes how long each case took to tests/times.txt, from which the order is taken: the longest first.
 
 A case that fails runs once more, alone, at the end. One that passes then is flaky: it is listed, and more than three fail the
-check. The last line is "N passed, N failed, N skipped"; the line above it says what this tier did not run. Logs: build/check/.
+check. The last line is "N passed, N failed, N skipped"; the line above it says what this tier did not run. Logs: build/check/, or CHECK_LOGS.
 
 What a case starts belongs to this process, even when its parent dies first (PR_SET_CHILD_SUBREAPER); when the check ends or
 is stopped, it kills all of it, and removes the mounts and files below its own temporary folder.
@@ -30,7 +30,7 @@ import time
 import zlib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LOGS = "build/check"
+LOGS = os.environ.get("CHECK_LOGS", "build/check")
 TIMES = "tests/times.txt"
 CORE = "tests/core.txt"
 SLICES = 8

@@ -12,13 +12,16 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BURST=${BURST:-$ROOT/build/burst}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
 SCRIPT=$(basename "$0" .sh)
-WORK=$(mktemp -d "${TMPDIR:-/tmp}/burst-e2e-XXXXXX")
+WORK=
 FAILED_TESTS=0
 
 cleanup_all() {
 	[ -n "${KEEP:-}" ] || rm -rf "$WORK"
 }
-trap cleanup_all EXIT
+if [ -z "${LIST:-}" ]; then
+	WORK=$(mktemp -d "${TMPDIR:-/tmp}/burst-e2e-XXXXXX")
+	trap cleanup_all EXIT
+fi
 
 # where this machine has no namespaces the tests go on without, which nothing does by itself
 [ -n "${LIST:-}" ] || "$BURST" local-cloud check "$WORK" <<<'{}' 2>/dev/null | grep -q 'ok: pods are namespaces' ||
