@@ -433,6 +433,9 @@ t_reap_what_an_ended_run_left() { # a second pod of one create, in no list befor
 	burst reap "$theirs" --force
 	is "$STATUS" 0 "reap --force"
 }
+billed_for_two_seconds() { # the only pod, since its create call
+	[ "$(($(date +%s%3N) - $(ledger "select max(create_ms) from pod")))" -ge 2100 ]
+}
 t_reap_what_was_taken_for_unmade() { # its create was answered by nobody, and lists missed it: it billed until it was reaped
 	living_run
 	local pod
@@ -440,7 +443,7 @@ t_reap_what_was_taken_for_unmade() { # its create was answered by nobody, and li
 	kill_it
 	ledger "update run set status = 'interrupted'"
 	ledger "update pod set id = '', state = 'failed', release_ms = 0, released_ms = create_ms + 1 where id = '$pod'"
-	read -rt 2 <> <(:)
+	wait_for 20 "two billed seconds" billed_for_two_seconds
 	burst reap
 	is "$STATUS" 0 "reap ($(tail -n 1 err.txt))"
 	is "$(ledger "select state, billed_ms >= 2000 and released_ms - create_ms >= 2000 and cost_microusd > 0 from pod where id = '$pod'")" "gone|1" \

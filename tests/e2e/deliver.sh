@@ -332,9 +332,7 @@ ended_while_it_joins() {
 	PATH=$T/bin:$PATH burst_bg run --json
 	wait_for 60 "the joining" [ -e joining ]
 	wait_for 20 "the end of its pod" pods_are_gone
-	sleep 0.5
 	kill -TERM "$PID"
-	sleep 0.3
 	: >on
 	burst_wait
 }

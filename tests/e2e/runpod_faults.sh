@@ -515,7 +515,7 @@ c_its_delivery_is_interrupted_after_it_went_well() { # while its pod is given ba
 	wait_for 60 "its delivery" grep -q "delivering" err.txt
 	rp_fault F16 '"way":"lingers","ms":8000'
 	wait_for 60 "what it brings" [ -e out/delivered ]
-	sleep 1
+	wait_for 60 "the release of its pod" eval "[ \"\$(ledger \"select count(*) from pod where release_ms > 0\")\" = 2 ]"
 	kill -TERM "$PID"
 	burst_wait
 	is "$STATUS $(json .status)" "143 interrupted" "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
