@@ -149,14 +149,14 @@ replay-build: $(REPLAYS)
 unit: $(UNIT)
 	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
 
-# The agent with sanitizers for its own tests; what the kit prints, for shell tests; the pod's side end to end.
-build/asan/burst-agent: jobs/agent/agent.c
+# The agent with sanitizers for its own tests; what the kit prints, for shell tests.
+build/asan/burst-agent: jobs/agent/agent.c $(wildcard jobs/agent/*.h)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) -O1 -g -fsanitize=address,undefined \
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -DBURST_VERSION='"$(VERSION)"' $(WARN) -O1 -g -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -fno-omit-frame-pointer -o $@ jobs/agent/agent.c
 $(BUILD)/e2e/kit_print: tests/e2e/kit_print.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 # What stands between a client and its pods in the end-to-end tests (connections are cut, held up and spoilt there), and
 # what kills it at a given call.
 E2E_TOOLS := build/e2e/relay build/e2e/detour.so build/e2e/killer.so build/e2e/failer.so
@@ -172,14 +172,6 @@ $(BUILD)/e2e/conform: tests/e2e/conform.c $(wildcard tests/unit/provider_conform
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a -lcmocka $(LIBS)
 .PHONY: e2e-tools
 e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform
-.PHONY: check-agent
-check-agent: build/asan/burst-agent $(KIT) $(BUILD)/e2e/kit_print
-	AGENT=$(CURDIR)/build/asan/burst-agent tests/e2e/agent.sh
-	BOOTSTRAP=$(CURDIR)/$(BUILD)/e2e/kit_print tests/e2e/agent_files.sh
-	tests/e2e/espeak_worker.sh
-	@for s in dash busybox bash; do SHELLS=$$s tests/e2e/start_script.sh & pids="$$pids $$!"; done; \
-		for p in $$pids; do wait $$p || failed=1; done; [ -z "$$failed" ]
-
 clean:
 	rm -rf build
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check.py [--all] [--slice N|all] [--record] [NAME...] - builds what the tests need and runs them.
+"""check.py [--all] [--slice N|all] [--record] [--list] [NAME...] - builds what the tests need and runs them.
 
 Without arguments (`make check`): lint, all unit tests with sanitizers, the simulator, the replay of the fuzzers' inputs, and
 of the end-to-end cases the core set and one slice of eight. The core set is what tests/core.txt lists and the first test of
@@ -7,6 +7,7 @@ each row of README's table about money. The slice follows from the commit's numb
 --all (`make check-all`): every case, with sanitizers; unit tests under valgrind too; searching fuzzers.
 NAME (`make check T=NAME`): these alone, e.g. client/t_long_paths, unit/test_core, agent/test_oom; what begins so if there is
 no such name.
+--list: prints the end-to-end cases that would run, each with its slice, or "core".
 --record: writes how long each case took to tests/times.txt, from which the order is taken: the longest first.
 
 A case that fails runs once more, alone, at the end. One that passes then is flaky: it is listed, and more than three fail the
@@ -17,6 +18,7 @@ is stopped, it kills all of it, and removes the mounts and files below its own t
 """
 
 import argparse
+import concurrent.futures
 import ctypes
 import dataclasses
 import os
@@ -100,10 +102,11 @@ def burst_for(case, burst):
 
 
 def end_to_end(burst):
-    for folder in ("tests/e2e", "tests/security"):
-        for file in sorted(os.listdir(folder)):
-            if file.endswith(".sh") and file[:-3] not in NOT_CASES:
-                yield from script_cases(f"{folder}/{file}", burst)
+    scripts = [f"{folder}/{file}" for folder in ("tests/e2e", "tests/security") for file in sorted(os.listdir(folder))
+               if file.endswith(".sh") and file[:-3] not in NOT_CASES]
+    with concurrent.futures.ThreadPoolExecutor(CPUS) as pool:
+        for cases in pool.map(lambda script: list(script_cases(script, burst)), scripts):
+            yield from cases
 
 
 def pod_side():
@@ -528,9 +531,16 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--slice", type=slice_number)
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     os.chdir(ROOT)
+    if options.list:
+        core = core_names()
+        for case in chosen(options)[0]:
+            if not case.busy:
+                print("core" if case.name in core else slice_of(case.name), case.name)
+        return 0
     shutil.rmtree(LOGS, ignore_errors=True)
     os.makedirs(LOGS)
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:

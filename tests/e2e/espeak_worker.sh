@@ -121,6 +121,6 @@ if [ -x "$KIT_PRINT" ]; then
 	check 'packages that lack others' "$(install_it 0 E: 'espeak-ng half unmet')" 'status 0 updates 1 words 0'
 	check 'packages without a network' "$(install_it 9 'Temporary failure resolving')" 'status 1 updates 1 words 1'
 else
-	echo "skipped: the packages of espeak (no $KIT_PRINT: make check-agent)"
+	echo "skipped: the packages of espeak (no $KIT_PRINT: make check T=espeak_worker)"
 fi
 [ $fails = 0 ]
