@@ -1,5 +1,6 @@
 #include "launch.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,16 +64,14 @@ static void on_exit_command(struct launch *l)
 	const char *command = section_text(config_top(l->ctx->config), "on_exit");
 	int pipes[2];
 
-	if (!command || pipe(pipes) < 0)
+	if (!command || pipe2(pipes, O_CLOEXEC) < 0)
 		return;
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
 		dup2(pipes[0], STDIN_FILENO);
-		close(pipes[0]);
-		close(pipes[1]);
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		guard_leave();
+		guard_exec();
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}

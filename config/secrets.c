@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -67,38 +66,27 @@ static inline void str_wipe_cleanup(struct str *text)
 
 /* ---- a command ---- */
 
-/* burst ignores SIGPIPE; what it starts must not. */
 static int spawn_shell(const char *command, int to, pid_t *pid)
 {
-	CLEANUP(free_text) char *text = xstrdup(command);
-	char sh[] = "sh", flag[] = "-c", *argv[] = {sh, flag, text, NULL};
-	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attr;
-	sigset_t back_to_default;
-
-	sigemptyset(&back_to_default);
-	sigaddset(&back_to_default, SIGPIPE);
-	posix_spawnattr_init(&attr);
-	posix_spawnattr_setsigdefault(&attr, &back_to_default);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, to, STDOUT_FILENO);
 	char **env = guard_environ();
-	int bad = posix_spawn(pid, "/bin/sh", &actions, &attr, argv, env);
+
+	*pid = fork();
+	if (*pid == 0) {
+		dup2(to, STDOUT_FILENO);
+		guard_exec();
+		execle("/bin/sh", "sh", "-c", command, (char *)NULL, env);
+		_exit(127);
+	}
 	free(env);
-	posix_spawn_file_actions_destroy(&actions);
-	posix_spawnattr_destroy(&attr);
-	return bad;
+	return *pid < 0 ? errno : 0;
 }
 
 static int start(const char *command, pid_t *pid, int *from, struct err *err)
 {
 	int ends[2];
 
-	if (pipe(ends) < 0)
+	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
-	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 	int bad = spawn_shell(command, ends[1], pid);
 	close(ends[1]);
 	if (bad) {
@@ -146,7 +134,7 @@ static int read_command(const char *command, int64_t limit_ms, struct str *outpu
 {
 	int64_t until = clock_boot_ms() + limit_ms;
 	int status = 0;
-	pid_t pid;
+	pid_t pid = -1;
 	CLEANUP(fd_close) int from = -1;
 
 	if (start(command, &pid, &from, err) < 0)

@@ -46,7 +46,7 @@ static int start(const char *const *argv, int stderr_fd, pid_t *pid)
 	dup2(null, 0);
 	dup2(null, 1);
 	dup2(stderr_fd, 2);
-	guard_leave();
+	guard_exec();
 	environ = env;
 	execvp(argv[0], (char *const *)argv);
 	_exit(errno == ENOENT ? NOT_FOUND : NOT_STARTED);

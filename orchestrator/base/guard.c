@@ -1,13 +1,19 @@
 #include "guard.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #endif
 
 #include "files.h"
 #include "mem.h"
+
+enum { FDS_MOST = 65536 }; /* where the system cannot mark all at once */
 
 extern char **environ;
 
@@ -47,6 +53,41 @@ void guard_leave(void)
 		return;
 	limit.rlim_cur = state.cores;
 	setrlimit(RLIMIT_CORE, &limit);
+}
+
+static void default_signals(void)
+{
+	static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGCHLD,
+				      SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
+	struct sigaction def = {.sa_handler = SIG_DFL};
+	sigset_t none;
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+		sigaction(signals[i], &def, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* CLOSE_RANGE_CLOEXEC: Linux 5.11 */
+void guard_close_at_exec(void)
+{
+	long end = sysconf(_SC_OPEN_MAX);
+
+#if defined(__linux__) && defined(SYS_close_range)
+	if (syscall(SYS_close_range, 3u, ~0u, 4u) == 0)
+		return;
+#endif
+	if (end < 0 || end > FDS_MOST)
+		end = FDS_MOST;
+	for (int fd = 3; fd < (int)end; fd++)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* those that are not open: EBADF */
+}
+
+void guard_exec(void)
+{
+	default_signals();
+	guard_close_at_exec();
+	guard_leave();
 }
 
 void guard_hide(const char *name)

@@ -10,6 +10,11 @@
 void guard_begin(bool closed);
 /* In a child between fork and exec: it may dump core, and open as many files, as the user has it. Calls nothing that is not safe there. */
 void guard_leave(void);
+/* In a child between fork and exec, once its 0, 1 and 2 are in place: default signal actions, none of them blocked, no other
+ * descriptor of ours after the exec, and guard_leave(). Calls nothing that is not safe there. */
+void guard_exec(void);
+/* Every descriptor above 2 is closed at the next exec. */
+void guard_close_at_exec(void);
 
 /* The variable of this name holds a key of ours. Not while other threads run. */
 void guard_hide(const char *name);

@@ -22,7 +22,6 @@ enum {
 	EXEC_MOST_MS = 5000,
 	KILL_AFTER_MS = 2000,
 	LINGER_MS = 1000,    /* how long after its death its pipes may stay open */
-	FDS_UNKNOWN = 65536, /* how many to close where the system does not say which are open */
 };
 
 struct child {
@@ -302,54 +301,20 @@ static char *find_program(const char *name)
 	return NULL;
 }
 
-/* One more than the highest open descriptor; those that threads open meanwhile close themselves at
- * exec. */
-static int fd_end(void)
-{
-	DIR *dir = opendir("/dev/fd");
-	int end = 3;
-
-	if (!dir)
-		return (int)MIN(sysconf(_SC_OPEN_MAX) < 0 ? FDS_UNKNOWN : sysconf(_SC_OPEN_MAX),
-				FDS_UNKNOWN);
-	for (struct dirent *e; (e = readdir(dir));)
-		end = MAX(end, atoi(e->d_name) + 1);
-	closedir(dir);
-	return end;
-}
-
 struct plan { /* for the moment between fork and exec, where nothing may be allocated */
 	char *program;
 	char **argv, **envp;
 	int in, out, err, report;
-	int fd_end;
 };
-
-static void default_signals(void)
-{
-	static const int signals[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGCHLD,
-				      SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
-	struct sigaction def = {.sa_handler = SIG_DFL};
-	sigset_t none;
-
-	for (size_t i = 0; i < ARRAY_LEN(signals); i++)
-		sigaction(signals[i], &def, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
 
 /* All of the plan's descriptors are above 2: see above_stdio(). */
 static void become(const struct plan *plan)
 {
 	setpgid(0, 0);
-	default_signals();
-	guard_leave();
 	dup2(plan->in, 0);
 	dup2(plan->out, 1);
 	dup2(plan->err, 2);
-	for (int fd = 3; fd < plan->fd_end; fd++)
-		if (fd != plan->report)
-			close(fd);
+	guard_exec(); /* the report's end closes itself, which tells that all went well */
 	execve(plan->program, plan->argv, plan->envp);
 	int why = errno;
 	ssize_t n = write(plan->report, &why, sizeof(why));
@@ -459,7 +424,7 @@ static int start_call(struct child *c, const struct call *call, struct err *err)
 	} else if (make_pipe(out) < 0 || make_pipe(errs) < 0 || make_pipe(report) < 0) {
 		err_set(err, ERR_LOCAL, "%s: %s", c->name, strerror(errno));
 	} else {
-		struct plan plan = {program, call->argv, guard_environ(), in[0], out[1], errs[1], report[1], fd_end()};
+		struct plan plan = {program, call->argv, guard_environ(), in[0], out[1], errs[1], report[1]};
 		int why = start(c, &plan, report);
 		free(plan.envp);
 		if (why == ETIMEDOUT)
