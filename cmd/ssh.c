@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,6 +21,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return err_set(err, ERR_USAGE, "pod %s is gone: nobody to talk to", ctx->args[0]);
 	if (!pod.port)
 		return err_set(err, ERR_USAGE, "pod %s has no address yet (see `burst ps`): try again in a moment", ctx->args[0]);
+	const char *wrong = provider_bad_address(pod.host, pod.port, pod.user);
+	if (wrong)
+		return err_set(err, ERR_UNTRUSTED, "pod %s: the provider's answer cannot be trusted: %s is none for ssh", ctx->args[0], wrong);
 	CLEANUP(free_text) char *dir = run_path(ctx, pod.run, NULL);
 	CLEANUP(free_text) char *key = xasprintf("%s/%s.key", dir, pod.attempt);
 	CLEANUP(free_text) char *host = xasprintf("%s/%s.host", dir, pod.attempt);
@@ -34,15 +38,21 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return -1;
 	CLEANUP(free_text) char *port = xasprintf("%d", pod.port);
 	CLEANUP(free_text) char *alias = xasprintf("HostKeyAlias=burst-%s", pod.attempt);
-	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", known);
-	CLEANUP(free_text) char *where = xasprintf("%s@%s", pod.user[0] ? pod.user : "root", pod.host);
-	const char *fixed[] = {"ssh", "-F", "none", "-p", port, "-i", key, "-o", "IdentitiesOnly=yes", "-o",
-			       "StrictHostKeyChecking=yes", "-o", "LogLevel=ERROR", "-o", alias, "-o", file, where};
+	/* in that folder its files have plain names: ssh splits an option's value at blanks and replaces "%h" and "${HOME}" in it */
+	CLEANUP(free_text) char *file = xasprintf("UserKnownHostsFile=%s", path_base(known));
+	const char *fixed[] = {"ssh", "-F", "none", "-p", port, "-l", pod.user[0] ? pod.user : "root", "-i", path_base(key), "-o",
+			       "IdentitiesOnly=yes", "-o", "StrictHostKeyChecking=yes", "-o", "HostKeyAlgorithms=ssh-ed25519", "-o",
+			       "KexAlgorithms=-*-sha1", "-o", "Ciphers=-*-cbc", "-o", "MACs=-*sha1*,*md5*,umac-64*", "-o",
+			       "LogLevel=ERROR", "-o", alias, "-o", file, "--", pod.host};
 	const char **argv = xcalloc(ARRAY_LEN(fixed) + (size_t)ctx->arg_count + 1, sizeof(*argv));
 	memcpy(argv, fixed, sizeof(fixed));
 	for (int i = 1; i < ctx->arg_count; i++)
 		argv[ARRAY_LEN(fixed) + (size_t)i - 1] = ctx->args[i];
+	if (chdir(dir) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
 	environ = guard_environ();
+	signal(SIGPIPE, SIG_DFL);
+	guard_close_at_exec();
 	guard_leave();
 	execvp("ssh", (char **)argv);
 	err_set(err, ERR_LOCAL, "ssh: %s (install openssh-client)", strerror(errno));

@@ -31,6 +31,147 @@ bool marker_read(struct marker *out, const char *machine, const char *run, const
 	return true;
 }
 
+/* ---- what is believed of an answer ---- */
+
+#define PRICE_MOST_MICROUSD INT64_C(1000000000000) /* a million dollars */
+
+static bool made_of(const char *text, const char *also)
+{
+	for (; *text; text++)
+		if (!isascii((unsigned char)*text) || (!isalnum((unsigned char)*text) && !strchr(also, *text)))
+			return false;
+	return true;
+}
+
+static bool is_host(const char *host)
+{
+	return isalnum((unsigned char)host[0]) ? made_of(host, ".-_:") : host[0] == ':' && made_of(host, ":.");
+}
+
+static bool is_user(const char *user)
+{
+	return (isalnum((unsigned char)user[0]) || user[0] == '_') && made_of(user, "._-");
+}
+
+const char *provider_bad_address(const char *host, int port, const char *user)
+{
+	if (!is_host(host))
+		return "its host";
+	if (port < 1 || port > 65535)
+		return "its port";
+	return !user[0] || is_user(user) ? NULL : "its user"; /* none: root */
+}
+
+/* It becomes a part of addresses, of arguments and of what people type. */
+static bool is_id(const char *id)
+{
+	return id[0] != '-' && made_of(id, "._:@+=~/-") && !strstr(id, "..");
+}
+
+/* Where a volume is a folder, its name. */
+static bool is_volume_id(const char *id)
+{
+	const unsigned char *p = (const unsigned char *)id;
+
+	if (!utf8_valid(id, strlen(id)) || strchr("-./", id[0]) || strpbrk(id, "/\\"))
+		return false;
+	for (size_t step; *p; p += step) {
+		step = utf8_sequence(p, strlen((const char *)p));
+		if (utf8_hostile(p, step))
+			return false;
+	}
+	return true;
+}
+
+#define ENDS(field) (memchr((field), '\0', sizeof(field)) != NULL)
+
+static bool is_price(int64_t microusd)
+{
+	return microusd >= 0 && microusd <= PRICE_MOST_MICROUSD;
+}
+
+static bool is_time(int64_t epoch_s)
+{
+	return epoch_s >= 0 && epoch_s <= EPOCH_MOST_S;
+}
+
+static void check_address(struct pod_view *v)
+{
+	const char *host = v->host, *user = v->user, *wrong;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	char port[16];
+
+	if (!v->port && !host[0] && !user[0])
+		return;
+	if (!v->port) { /* not yet; nobody connects */
+		v->host[0] = v->user[0] = '\0';
+		return;
+	}
+	wrong = provider_bad_address(host, v->port, user);
+	if (!wrong)
+		return;
+	snprintf(port, sizeof(port), "%d", v->port);
+	const char *what = !strcmp(wrong, "its host") ? host : !strcmp(wrong, "its user") ? user : port;
+	str_add_printable(&shown, what, strlen(what), 60);
+	snprintf(v->detail, sizeof(v->detail), "the provider's answer cannot be trusted: it names \"%s\" as %s for ssh", str_text(&shown), wrong);
+	v->host[0] = v->user[0] = '\0';
+	v->port = 0;
+	if (v->state == POD_STATE_UNKNOWN || v->state == POD_STATE_CREATING || v->state == POD_STATE_RUNNING)
+		v->state = POD_STATE_FAILED;
+}
+
+static const char *check_pod(struct pod_view *v)
+{
+	if (!ENDS(v->id) || !ENDS(v->name) || !ENDS(v->marker.machine) || !ENDS(v->marker.run) || !ENDS(v->marker.attempt) ||
+	    !ENDS(v->host) || !ENDS(v->user) || !ENDS(v->gpu) || !ENDS(v->region) || !ENDS(v->detail))
+		return "a pod with a text that does not end";
+	if (!v->id[0] || !is_id(v->id))
+		return "a pod with an id that cannot be one";
+	if (!is_time(v->marker.hard_end_s))
+		return "a pod with a time that cannot be right";
+	if (!is_price(v->price_microusd_h))
+		return "a pod with a price that cannot be right";
+	if (!is_time(v->created_at_s) || !is_time(v->started_at_s) || !is_time(v->ended_at_s))
+		return "a pod with a time that cannot be right";
+	check_address(v);
+	return NULL;
+}
+
+static const char *check_offer(struct offer *o)
+{
+	if (!ENDS(o->provider) || !ENDS(o->id) || !ENDS(o->gpu) || !ENDS(o->region) || !ENDS(o->with) || !ENDS(o->stock))
+		return "an offer with a text that does not end";
+	if (!is_price(o->price_microusd_h))
+		return "an offer with a price that cannot be right";
+	return NULL;
+}
+
+static const char *check_volume(struct volume *v)
+{
+	if (!ENDS(v->provider) || !ENDS(v->id) || !ENDS(v->name) || !ENDS(v->region))
+		return "a volume with a text that does not end";
+	if (!v->id[0] || !is_volume_id(v->id))
+		return "a volume with an id that cannot be one";
+	if (v->size_gb < 0 || !is_price(v->price_microusd_month))
+		return "a volume with a size or a price that cannot be right";
+	return NULL;
+}
+
+int provider_check_answer(const char *provider, struct op_result *r, struct err *err)
+{
+	const char *wrong = NULL;
+
+	for (size_t i = 0; i < r->pod_count && !wrong; i++)
+		wrong = check_pod(&r->pods[i]);
+	for (size_t i = 0; i < r->offer_count && !wrong; i++)
+		wrong = check_offer(&r->offers[i]);
+	for (size_t i = 0; i < r->volume_count && !wrong; i++)
+		wrong = check_volume(&r->volumes[i]);
+	if (wrong)
+		return err_set(err, ERR_UNTRUSTED, "%s: its answer cannot be trusted: it names %s", provider, wrong);
+	return 0;
+}
+
 bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms)
 {
 	return hard_end_s + OVERDUE_S < wall_ms / 1000;

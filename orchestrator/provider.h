@@ -241,6 +241,14 @@ struct op_result {
 };
 void op_result_free(struct op_result *r);
 
+/* A vendor is not trusted, nor is a plug-in: every answer passes through here before the engine, a command or the ledger sees it.
+ * Names, details and the marks of strangers' pods may be any text: who shows them makes them printable. An address that ssh could take for an option makes its pod one that will never run
+ * (POD_STATE_FAILED, and `detail` says why), so that it is released. ERR_UNTRUSTED: ids, prices or times that cannot be right, or a text that does not end. */
+int provider_check_answer(const char *provider, struct op_result *r, struct err *err);
+/* Where an sshd may be: nothing that ssh takes for an option, and no character that it treats specially. NULL: it may be there; else what
+ * is wrong ("its user"). */
+const char *provider_bad_address(const char *host, int port, const char *user);
+
 /* ---- how it travels ---- */
 
 enum call_kind { CALL_HTTP, CALL_GRPC, CALL_CHILD };

@@ -433,6 +433,20 @@ static void carry(struct caller_op *o)
 		serve(o->caller);
 }
 
+/* An answer to a create that makes no sense: there may be a pod all the same. */
+static void deliver_answer(struct caller_op *o, struct op_result *result)
+{
+	struct err err = {0};
+
+	if (provider_check_answer(o->ops->name, result, &err) == 0) {
+		finish(o, result, NULL);
+		return;
+	}
+	if (o->kind == OP_RENT)
+		err.kind = ERR_AMBIGUOUS;
+	finish(o, NULL, &err);
+}
+
 static void step(struct caller_op *o, const struct reply *reply)
 {
 	struct op_result result = {0};
@@ -456,7 +470,7 @@ static void step(struct caller_op *o, const struct reply *reply)
 		o->timer = loop_timer(o->caller->loop, wait_ms, on_timer, o);
 		return;
 	case OP_DONE:
-		finish(o, &result, NULL);
+		deliver_answer(o, &result);
 		break;
 	case OP_FAILED:
 		finish(o, NULL, &err);

@@ -1,7 +1,6 @@
 /* pods.c - sandboxes that exist: listed, looked at, ended; their logs. */
 #include "impl.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -66,21 +65,13 @@ static struct address *address_of(struct provider *p, const char *id)
 	return NULL;
 }
 
-static bool is_host(const char *host)
-{
-	for (const char *p = host; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr(".-_:", *p))
-			return false;
-	return *host;
-}
-
 /* The raw way to port 22, if these tunnels have one. It does not change while the sandbox lives. */
 static void take_tunnels(struct provider *p, struct pod_view *view, Modal__Client__TunnelData *const *tunnels, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *host = modal_text(tunnels[i]->unencrypted_host);
 		uint32_t port = tunnels[i]->unencrypted_port;
-		if (tunnels[i]->container_port != 22 || !is_host(host) || strlen(host) >= sizeof(view->host) || !port || port > 65535)
+		if (tunnels[i]->container_port != 22 || !*host || strlen(host) >= sizeof(view->host) || !port || port > 65535)
 			continue;
 		struct address *a = &p->addresses[p->next_address++ % ARRAY_LEN(p->addresses)];
 		COPY_TEXT(a->id, view->id);

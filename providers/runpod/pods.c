@@ -1,7 +1,6 @@
 /* pods.c - pods: rented, read, ended; their logs and bills. */
 #include "impl.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -41,9 +40,6 @@ static void set_address(struct pod_view *view, const char *host, int64_t port, c
 	if (!host[0] || strlen(host) >= sizeof(view->host) || port < 1 || port > 65535 || !user[0] ||
 	    strlen(user) >= sizeof(view->user))
 		return;
-	for (const char *p = host; *p; p++)
-		if (!isalnum((unsigned char)*p) && !strchr(".-_:", *p))
-			return;
 	COPY_TEXT(view->host, host);
 	COPY_TEXT(view->user, user);
 	view->port = (int)port;

@@ -903,8 +903,6 @@ static const struct {
 	 ",\"runtime\":{\"ports\":[{\"private\":8888,\"public\":1,\"type\":\"http\",\"ip\":\"x\"},{\"private\":22,\"public\":40022,"
 	 "\"type\":\"tcp\",\"ip\":\"203.0.113.9\"}]}",
 	 POD_STATE_RUNNING, 40022},
-	{"a host that is none", "RUNNING", ",\"ssh\":{\"direct\":{\"host\":\"-o ProxyCommand=x\",\"port\":22,\"username\":\"root\"}}",
-	 POD_STATE_RUNNING, 0},
 	{"a port that is none", "RUNNING", ",\"ssh\":{\"direct\":{\"host\":\"h\",\"port\":70000,\"username\":\"root\"}}",
 	 POD_STATE_RUNNING, 0},
 	{"F15: exited, stale address", "EXITED", DIRECT, POD_STATE_STOPPED, 0},

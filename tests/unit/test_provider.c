@@ -1,0 +1,162 @@
+/* What is believed of a provider's answer, whoever wrote the provider and whoever gave the answer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+#include "provider.h"
+
+static struct pod_view good_pod(void)
+{
+	struct pod_view v = {.state = POD_STATE_RUNNING, .port = 22022, .price_microusd_h = 690000, .created_at_s = 1800000000};
+
+	COPY_TEXT(v.id, "7h9k2m4n6p");
+	COPY_TEXT(v.host, "203.0.113.9");
+	COPY_TEXT(v.user, "root");
+	COPY_TEXT(v.marker.machine, "0123456789abcdef");
+	COPY_TEXT(v.marker.run, "1122-101500-ab12");
+	COPY_TEXT(v.marker.attempt, "fedcba9876543210");
+	return v;
+}
+
+static int check(struct pod_view *v, struct err *err)
+{
+	struct op_result r = {.pods = v, .pod_count = 1};
+
+	return provider_check_answer("acme", &r, err);
+}
+
+static void addresses(void **state)
+{
+	static const struct {
+		const char *name, *host, *user;
+		int port;
+		const char *detail; /* NULL: it is believed */
+	} cases[] = {
+		{"an IPv4 address", "203.0.113.9", "root", 22, NULL},
+		{"a name", "r435.modal.host", "root", 443, NULL},
+		{"an IPv6 address", "2001:db8::1", "root", 22, NULL},
+		{"the loopback address", "::1", "", 22, NULL},
+		{"a user of a proxy", "ssh.example.com", "7h9k2m-64410a21", 22, NULL},
+		{"a user that is an option", "h", "-oProxyCommand=touch x", 22, "it names \"-oProxyCommand=touch x\" as its user for ssh"},
+		{"a user with a host", "h", "a@b", 22, "as its user"},
+		{"a user with a blank", "h", "a b", 22, "as its user"},
+		{"a user with a control character", "h", "a\033[2J", 22, "it names \"a\\x1b[2J\" as its user"},
+		{"a user with a quote", "h", "a'b", 22, "as its user"},
+		{"a host that is an option", "-oProxyCommand=x", "root", 22, "it names \"-oProxyCommand=x\" as its host"},
+		{"a host with a blank", "h -o x", "root", 22, "as its host"},
+		{"a host with a user", "root@h", "root", 22, "as its host"},
+		{"a host with a percent sign", "fe80::1%eth0", "root", 22, "as its host"},
+		{"no host", "", "root", 22, "as its host"},
+		{"a port beyond", "h", "root", 70000, "it names \"70000\" as its port"},
+		{"a negative port", "h", "root", -1, "it names \"-1\" as its port"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pod_view v = good_pod();
+		struct err err = {0};
+		COPY_TEXT(v.host, cases[i].host);
+		COPY_TEXT(v.user, cases[i].user);
+		v.port = cases[i].port;
+		if (check(&v, &err) < 0)
+			fail_msg("%s: %s", cases[i].name, err.msg);
+		if (!cases[i].detail && (v.state != POD_STATE_RUNNING || v.port != cases[i].port))
+			fail_msg("%s: not believed: %s", cases[i].name, v.detail);
+		if (cases[i].detail && (v.state != POD_STATE_FAILED || v.port || v.host[0] || v.user[0] || !strstr(v.detail, cases[i].detail)))
+			fail_msg("%s: %s at %s@%s:%d: %s", cases[i].name, pod_state_name(v.state), v.user, v.host, v.port, v.detail);
+	}
+}
+
+static void a_pod_that_is_over_stays_over(void **state)
+{
+	struct pod_view v = good_pod();
+	struct err err = {0};
+
+	(void)state;
+	v.state = POD_STATE_GONE;
+	COPY_TEXT(v.host, "-x");
+	assert_int_equal(check(&v, &err), 0);
+	assert_int_equal(v.state, POD_STATE_GONE);
+	assert_int_equal(v.port, 0);
+}
+
+static void spoil_id(struct pod_view *v) { COPY_TEXT(v->id, "../../x"); }
+static void spoil_id_option(struct pod_view *v) { COPY_TEXT(v->id, "-rf"); }
+static void spoil_id_escape(struct pod_view *v) { COPY_TEXT(v->id, "a\033b"); }
+static void spoil_id_empty(struct pod_view *v) { v->id[0] = '\0'; }
+static void spoil_id_endless(struct pod_view *v) { memset(v->id, 'a', sizeof(v->id)); }
+static void spoil_name_endless(struct pod_view *v) { memset(v->name, 'a', sizeof(v->name)); }
+static void spoil_end(struct pod_view *v) { v->marker.hard_end_s = INT64_MAX; }
+static void spoil_price(struct pod_view *v) { v->price_microusd_h = -690000; }
+static void spoil_price_huge(struct pod_view *v) { v->price_microusd_h = INT64_MAX; }
+static void spoil_time(struct pod_view *v) { v->created_at_s = INT64_MIN; }
+
+static void answers_that_cannot_be_right(void **state)
+{
+	static const struct {
+		const char *name;
+		void (*spoil)(struct pod_view *v);
+	} cases[] = {
+		{"an id that is a path", spoil_id},	 {"an id that is an option", spoil_id_option},
+		{"an id with an escape", spoil_id_escape}, {"no id", spoil_id_empty},
+		{"an id that does not end", spoil_id_endless}, {"a name that does not end", spoil_name_endless},
+		{"a hard end beyond all", spoil_end},
+		{"a price below zero", spoil_price},	 {"a price beyond all", spoil_price_huge},
+		{"a time beyond all", spoil_time},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct pod_view v = good_pod();
+		struct err err = {0};
+		cases[i].spoil(&v);
+		if (check(&v, &err) == 0 || err.kind != ERR_UNTRUSTED || !strstr(err.msg, "acme: its answer cannot be trusted"))
+			fail_msg("%s: %s", cases[i].name, err.msg);
+	}
+}
+
+/* Who shows them makes them printable; a stranger's pod must not keep us from seeing our own. */
+static void texts_for_people_may_be_any(void **state)
+{
+	struct pod_view v = good_pod();
+	struct err err = {0};
+
+	(void)state;
+	COPY_TEXT(v.detail, "\033]0;title\007");
+	COPY_TEXT(v.marker.run, "r\033[31m");
+	assert_int_equal(check(&v, &err), 0);
+	assert_string_equal(v.marker.run, "r\033[31m");
+}
+
+static void offers_and_volumes(void **state)
+{
+	struct offer o = {.price_microusd_h = -1};
+	struct volume vol = {.size_gb = 1};
+	struct err err = {0};
+	struct op_result dear = {.offers = &o, .offer_count = 1}, odd = {.volumes = &vol, .volume_count = 1};
+
+	(void)state;
+	assert_int_equal(provider_check_answer("acme", &dear, &err), -1);
+	COPY_TEXT(vol.id, "../elsewhere");
+	assert_int_equal(provider_check_answer("acme", &odd, &err), -1);
+	COPY_TEXT(vol.id, "tts-cache");
+	assert_int_equal(provider_check_answer("acme", &odd, &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(addresses),
+		cmocka_unit_test(a_pod_that_is_over_stays_over),
+		cmocka_unit_test(answers_that_cannot_be_right),
+		cmocka_unit_test(texts_for_people_may_be_any),
+		cmocka_unit_test(offers_and_volumes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
