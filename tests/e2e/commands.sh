@@ -320,6 +320,19 @@ t_ssh_passes_the_exit_code() {
 	is "$STATUS" 2 "ssh to a pod that is gone"
 }
 
+t_ssh_from_a_state_folder_with_odd_characters() { # ssh splits values at blanks, and replaces "%h" and "${HOME}"
+	local pod
+	export BURST_STATE_DIR="$T/state of a%h\"b \${HOME}"
+	living_run
+	pod=$(ledger "select id from pod where port > 0 and state = 'live' limit 1")
+	STATUS=0
+	"$BURST" ssh "$pod" 'echo hello; exit 7' >ssh.txt 2>ssh-err.txt </dev/null || STATUS=$?
+	is "$STATUS" 7 "exit code ($(cat ssh-err.txt))"
+	has ssh.txt hello
+	kill -TERM "$PID"
+	burst_wait
+}
+
 t_reap_a_strangers_pod() {
 	living_run
 	local pod
