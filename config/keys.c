@@ -1,6 +1,7 @@
 #include "keys.h"
 
 #include "base/clock.h"
+#include "provider.h"
 
 /* clang-format off */
 static const struct option_spec volume_keys[] = {
@@ -117,5 +118,7 @@ int keys_check_ranges(const struct section *top, struct err *err)
 				       section_where(s, key), group ? group : "", group ? "." : "",
 				       key, bounds[i].wanted);
 	}
-	return 0;
+	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0)
+		return -1;
+	return provider_check_image(section_group(top, "deliver"), "deliver", "image", err);
 }

@@ -201,6 +201,34 @@ const char *provider_registry_name(const struct section *conf, const char *key, 
 	return NULL;
 }
 
+/* Parts of letters and digits, with single signs (or "--", "__") between them. */
+static bool is_reference(const char *image)
+{
+	char before = '/';
+
+	if (!made_of(image, "._-/:@+") || strlen(image) > 255)
+		return false;
+	for (const char *p = image; *p; p++) {
+		bool sign = !isalnum((unsigned char)*p), after_sign = !isalnum((unsigned char)before);
+		if (sign && after_sign && !(*p == before && strchr("_-", *p)))
+			return false;
+		before = *p;
+	}
+	return isalnum((unsigned char)before);
+}
+
+int provider_check_image(const struct section *conf, const char *group, const char *key, struct err *err)
+{
+	const char *image = section_text(conf, key);
+
+	if (!image || !*image || is_reference(image))
+		return 0;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, image, strlen(image), 80);
+	return err_set(err, ERR_CONFIG, "%s: %s.%s: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"",
+		       section_where(conf, key), group, key, str_text(&shown));
+}
+
 int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err)
 {
 	for (size_t i = 0; i < section_count(conf, key); i++) {

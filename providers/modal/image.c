@@ -172,9 +172,6 @@ static int make_recipe(const struct op *op, struct recipe *r, struct err *err)
 	const struct rent_request *rent = &op->want->rent;
 	const char *from = image_name(op);
 
-	for (const char *p = from; *p; p++)
-		if (*p <= ' ' || *p >= 127)
-			return err_set(err, ERR_CONFIG, "image: pod.image is not the name of an image");
 	r->line[r->count++] = xasprintf("FROM %s", from);
 	if (add_install(r, rent->packages, err) < 0)
 		return -1;

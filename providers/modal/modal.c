@@ -121,7 +121,8 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (!id || !*id || !secret || !*secret)
 		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
-	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || provider_check_registries(s, "modal", "registry_secrets", err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || provider_check_registries(s, "modal", "registry_secrets", err) < 0 ||
+	    provider_check_image(s, "providers.modal", "image", err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
 	if (set_server(p, s, err) < 0) {

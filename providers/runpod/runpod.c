@@ -89,7 +89,7 @@ static int check_conf(const struct section *s, struct err *err)
 	const char *cuda = section_text(s, "min_cuda"), *cloud = section_text(s, "cloud");
 
 	if (check_url(s, "api_url", err) < 0 || check_url(s, "s3_url", err) < 0 || check_datacenters(s, err) < 0 ||
-	    provider_check_registries(s, "runpod", "registry", err) < 0)
+	    provider_check_registries(s, "runpod", "registry", err) < 0 || provider_check_image(s, "providers.runpod", "image", err) < 0)
 		return -1;
 	if (strcmp(cloud, "SECURE") && strcmp(cloud, "COMMUNITY") && strcmp(cloud, "ANY"))
 		return complain(s, "cloud", "\"SECURE\", \"COMMUNITY\" or \"ANY\"", err);

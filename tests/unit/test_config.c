@@ -173,6 +173,8 @@ static const struct {
 	 "burst.cfg:1: caps is a list; it wants a group, like { max_cost = ...; }"},
 	{"too many pods", "\n\npods = 1001;",
 	 "burst.cfg:3: pods is out of range: it must be 1 to 1000"},
+	{"an image that climbs", "pod = { image = \"ghcr.io/me/../other/evil\"; };",
+	 "burst.cfg:1: pod.image: \"ghcr.io/me/../other/evil\" is not the name of an image, like \"ghcr.io/me/voices:1\""},
 	{"no pods", "pods = 0;", "burst.cfg:1: pods is out of range: it must be 1 to 1000"},
 	{"short lease", "lease = \"9s\";",
 	 "burst.cfg:1: lease is out of range: it must be \"10s\" to \"24h\""},

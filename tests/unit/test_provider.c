@@ -148,6 +148,45 @@ static void offers_and_volumes(void **state)
 	assert_int_equal(provider_check_answer("acme", &odd, &err), 0);
 }
 
+static void images(void **state)
+{
+	static const struct option_spec table[] = {{"image", OPTION_TEXT, 0, NULL, "", NULL}, {NULL}};
+	static const struct {
+		const char *image;
+		bool good;
+	} cases[] = {
+		{"debian", true},
+		{"debian:12", true},
+		{"nvidia/cuda:12.8.1-base-ubuntu24.04", true},
+		{"ghcr.io/me/my_voices--x:1.0", true},
+		{"registry.example.com:5000/a/b@sha256:0123456789abcdef", true},
+		{"ghcr.io/me/../other/evil", false},
+		{"..", false},
+		{"ghcr.io/me/..", false},
+		{"ghcr.io/me/.hidden", false},
+		{"ghcr.io//me", false},
+		{"/me", false},
+		{"me/", false},
+		{"-v", false},
+		{"a b", false},
+		{"a\nRUN x", false},
+		{"a%2e%2e/b", false},
+		{"", true}, /* as in the example: the provider's own */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(section_free) struct section *s = section_new(table, "burst.cfg:1");
+		struct err err = {0};
+		section_set_text(s, "image", cases[i].image, "burst.cfg:3");
+		bool good = provider_check_image(s, "pod", "image", &err) == 0;
+		if (good != cases[i].good || (!good && (err.kind != ERR_CONFIG || !starts_with(err.msg, "burst.cfg:3: pod.image: "))))
+			fail_msg("%s: %s", cases[i].image, err.msg);
+	}
+	CLEANUP(section_free) struct section *none = section_new(table, "burst.cfg:1");
+	assert_int_equal(provider_check_image(none, "pod", "image", NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,6 +195,7 @@ int main(void)
 		cmocka_unit_test(answers_that_cannot_be_right),
 		cmocka_unit_test(texts_for_people_may_be_any),
 		cmocka_unit_test(offers_and_volumes),
+		cmocka_unit_test(images),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,7 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 		result->pods = xcalloc(1, sizeof(*result->pods));
 		result->pod_count = pods_live;
 		result->pods[0].state = POD_STATE_RUNNING;
+		COPY_TEXT(result->pods[0].id, "p1");
 		return OP_DONE;
 	}
 	if (op->kind == OP_VOLUME_SIZE) {
