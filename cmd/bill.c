@@ -112,7 +112,7 @@ static void clause(struct look *l, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vformat_text(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	str_addf(l->why, "%s%s", l->why->len ? "; " : "", text);
 }

@@ -13,11 +13,12 @@
 #include "deliver.h"
 #include "deliver_run.h"
 #include "jobs/common.h"
+#include "net/http_trace.h"
 #include "run_flags.h"
 #include "run_keys.h"
 #include "runs.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024 };
+enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -130,11 +131,14 @@ static int lock_output(struct launch *l, struct err *err)
 	return 0;
 }
 
-/* What travels travels as JSON: a value that is no text would arrive empty. */
+/* What travels travels as JSON: a value that is no text would arrive empty. From here on no log, trace, error or ledger shows the
+ * values: short ones that no name calls secret ("1", "debug") would only make the words around them unreadable. */
 static int check_env(const struct section *conf, const struct job_needs *needs, struct err *err)
 {
 	for (const char *const *name = needs->env_names; name && *name; name++) {
 		const char *value = getenv(*name);
+		if (value && (strlen(value) >= SECRET_LEAST || http_trace_hides(*name)))
+			log_secret(value);
 		if (value && !utf8_valid(value, strlen(value)))
 			return err_set(err, ERR_CONFIG, "%s: job.env: the value of %s in your environment is no UTF-8 text, and cannot travel to pods",
 				       section_where(conf, "env"), *name);
@@ -334,8 +338,8 @@ static int fits_ledger(const char *what, const char *path, size_t room, struct e
 {
 	if (strlen(path) < room)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name another: %.200s...", what,
-		       strlen(path), room - 1, path);
+	return err_set(err, ERR_CONFIG, "%s has a path of %zu bytes, and the ledger takes %zu: move it, or name another: %.*s...", what,
+		       strlen(path), room - 1, utf8_fit(path, 200), path);
 }
 
 int launch_begin(struct launch *l, bool detached, struct err *err)

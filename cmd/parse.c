@@ -62,7 +62,7 @@ static int usage(const struct parser *p, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	vformat_text(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	return err_set(p->err, ERR_USAGE, "%s: %s (see `burst help %s`)", p->cmd->name, what,
 		       p->cmd->name);

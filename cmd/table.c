@@ -55,7 +55,7 @@ void table_cell(struct table *t, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(raw, sizeof(raw), fmt, ap);
+	vformat_text(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
 	str_add_printable(&cell, raw, strlen(raw), 0);
 	struct column *column = &t->columns[t->cell_count % (size_t)t->column_count];

@@ -92,7 +92,7 @@ static int complain(const struct place *at, const config_setting_t *setting, str
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	vformat_text(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	return err_set(err, ERR_CONFIG, "%s:%u: %s", at->source->shown,
 		       config_setting_source_line(setting), what);

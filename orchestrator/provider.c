@@ -113,7 +113,7 @@ static void check_address(struct pod_view *v)
 	snprintf(port, sizeof(port), "%d", v->port);
 	const char *what = !strcmp(wrong, "its host") ? host : !strcmp(wrong, "its user") ? user : port;
 	str_add_printable(&shown, what, strlen(what), 60);
-	snprintf(v->detail, sizeof(v->detail), "the provider's answer cannot be trusted: it names \"%s\" as %s for ssh", str_text(&shown), wrong);
+	format_text(v->detail, sizeof(v->detail), "the provider's answer cannot be trusted: it names \"%s\" as %s for ssh", str_text(&shown), wrong);
 	v->host[0] = v->user[0] = '\0';
 	v->port = 0;
 	if (v->state == POD_STATE_UNKNOWN || v->state == POD_STATE_CREATING || v->state == POD_STATE_RUNNING)

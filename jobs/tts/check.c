@@ -78,7 +78,7 @@ static int blame(struct check *out, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(out->reason, sizeof(out->reason), fmt, ap);
+	vformat_text(out->reason, sizeof(out->reason), fmt, ap);
 	va_end(ap);
 	out->ok = false;
 	return 0;

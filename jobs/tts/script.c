@@ -24,12 +24,12 @@ void script_complain(struct script *s, const char *source, size_t line, const ch
 	if (s->complaints++)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
+	vformat_text(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	if (line)
-		snprintf(s->complaint, sizeof(s->complaint), "%.90s:%zu: %s", source, line, what);
+		format_text(s->complaint, sizeof(s->complaint), "%.*s:%zu: %s", utf8_fit(source, 90), source, line, what);
 	else
-		snprintf(s->complaint, sizeof(s->complaint), "%.90s: %s", source, what);
+		format_text(s->complaint, sizeof(s->complaint), "%.*s: %s", utf8_fit(source, 90), source, what);
 }
 
 static void drop_item(struct script_item *item)
@@ -142,8 +142,8 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	if (!text.len)
 		script_complain(s, item->source, item->line, "the text is empty");
 	else if (!split_has_words(str_text(&text)))
-		script_complain(s, item->source, item->line, "there is nothing to say in \"%.40s\"",
-				str_text(&text));
+		script_complain(s, item->source, item->line, "there is nothing to say in \"%.*s\"",
+				utf8_fit(str_text(&text), 40), str_text(&text));
 	item->text = str_detach(&text);
 	return true;
 }
@@ -236,7 +236,7 @@ void script_number(struct script *s)
 int script_verdict(const struct script *s, const char *name, struct err *err)
 {
 	if (s->complaints > 1)
-		return err_set(err, ERR_CONFIG, "%.450s (and %zu more)", s->complaint,
+		return err_set(err, ERR_CONFIG, "%.*s (and %zu more)", utf8_fit(s->complaint, 450), s->complaint,
 			       s->complaints - 1);
 	if (s->complaints)
 		return err_set(err, ERR_CONFIG, "%s", s->complaint);

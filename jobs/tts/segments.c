@@ -23,8 +23,8 @@ static int check_voice_file(const struct speaker *speaker, const char *voice, st
 	const char *fault = script_id_fault(voice);
 
 	if (fault)
-		return err_set(err, ERR_CONFIG, "voice \"%.60s\" cannot name a file: %s", voice,
-			       fault);
+		return err_set(err, ERR_CONFIG, "voice \"%.*s\" cannot name a file: %s",
+			       utf8_fit(voice, 60), voice, fault);
 	if (!speaker->voices_dir)
 		return err_set(err, ERR_CONFIG,
 			       "voice \"%s\": %s takes voices from files: name their folder, as in "

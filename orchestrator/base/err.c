@@ -2,16 +2,22 @@
 
 #include <stdarg.h>
 
+#include "log.h"
+
+/* A secret that is cut at the end of a message would not be known for one. */
+enum { WHOLE_MAX = 4096 };
+
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
-	char msg[sizeof(err->msg)]; /* an argument may be the old message */
+	char msg[WHOLE_MAX]; /* an argument may be the old message */
 	va_list ap;
 
 	if (!err)
 		return -1;
 	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
+	vformat_text(msg, sizeof(msg), fmt, ap);
 	va_end(ap);
+	log_redact_field(msg, sizeof(msg)); /* messages reach logs, the ledger and reports */
 	err->kind = kind;
 	err->signal = 0;
 	err->retry_after_ms = 0;
@@ -27,13 +33,13 @@ int err_wrap(struct err *err, const char *fmt, ...)
 	if (!err)
 		return -1;
 	va_start(ap, fmt);
-	vsnprintf(front, sizeof(front), fmt, ap);
+	vformat_text(front, sizeof(front), fmt, ap);
 	va_end(ap);
+	log_redact_field(front, sizeof(front));
 	copy_text(old, sizeof(old), err->msg);
 	size_t used = strlen(front);
 	memcpy(err->msg, front, used);
-	snprintf(err->msg + used, sizeof(err->msg) - used, ": %.*s",
-		 (int)(sizeof(err->msg) - used - 3), old);
+	format_text(err->msg + used, sizeof(err->msg) - used, ": %s", old);
 	return -1;
 }
 

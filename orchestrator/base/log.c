@@ -93,6 +93,16 @@ void log_redact(struct str *text)
 	pthread_mutex_unlock(&state.lock);
 }
 
+void log_redact_field(char *field, size_t room)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	str_add(&text, field);
+	log_redact(&text);
+	if (text.len && strcmp(text.s, field))
+		copy_text(field, room, text.s);
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
 	if (!log_wants(level))

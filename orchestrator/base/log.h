@@ -18,5 +18,6 @@ void log_line(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 void log_secret(const char *text);
 /* Replaces every known secret in the text. */
 void log_redact(struct str *text);
+void log_redact_field(char *field, size_t room); /* of a fixed size; cut where it becomes too long */
 
 #endif

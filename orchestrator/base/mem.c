@@ -89,6 +89,45 @@ void copy_text(char *to, size_t room, const char *from)
 	to[len] = '\0';
 }
 
+int utf8_fit(const char *text, size_t most)
+{
+	size_t len = strnlen(text, most);
+
+	return (int)(len && text[len] ? len - partial_character(text, len) : len);
+}
+
+/* Whether text[0..len) ends in the middle of a character, and where that begins. */
+static bool ends_in_part(const char *text, size_t len, size_t *begin)
+{
+	size_t at = len;
+
+	while (at && len - at < 3 && continues(text[at - 1]))
+		at--;
+	if (!at)
+		return false;
+	unsigned char lead = (unsigned char)text[at - 1];
+	size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+	*begin = at - 1;
+	return size > len - *begin;
+}
+
+void vformat_text(char *to, size_t room, const char *fmt, va_list ap)
+{
+	size_t begin;
+
+	if (vsnprintf(to, room, fmt, ap) >= (int)room && ends_in_part(to, room - 1, &begin))
+		to[begin] = '\0';
+}
+
+void format_text(char *to, size_t room, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(to, room, fmt, ap);
+	va_end(ap);
+}
+
 void free_text(char *text)
 {
 	free(text);

@@ -5,6 +5,7 @@
 #ifndef BURST_BASE_MEM_H
 #define BURST_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,6 +52,12 @@ void *grow_array(void *list, size_t count, size_t *cap, size_t element);
 /* Copies text into a fixed field, cut between two UTF-8 characters if too long, always terminated. */
 void copy_text(char *to, size_t room, const char *from);
 #define COPY_TEXT(field, from) copy_text((field), sizeof(field), (from))
+
+/* How many bytes of text to use if at most so many may be: fewer where that would cut a UTF-8 character in two. For "%.*s". */
+int utf8_fit(const char *text, size_t most);
+/* snprintf() and vsnprintf(), cut between two UTF-8 characters. */
+void format_text(char *to, size_t room, const char *fmt, ...) PRINTF(3, 4);
+void vformat_text(char *to, size_t room, const char *fmt, va_list ap) PRINTF(3, 0);
 
 void free_text(char *text);
 void file_close(FILE *f);

@@ -163,7 +163,7 @@ void pod_let_go(struct core *c, int pod, enum err_kind fault, const char *fmt, .
 	if (p->phase >= POD_RELEASING || (p->kept_until && pod_kept(c, pod)))
 		return;
 	va_start(ap, fmt);
-	vsnprintf(p->reason, sizeof(p->reason), fmt, ap);
+	vformat_text(p->reason, sizeof(p->reason), fmt, ap);
 	va_end(ap);
 	p->fault = fault;
 	if (fault != ERR_NONE) {
@@ -222,7 +222,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 
 	if (p->phase >= POD_RELEASING)
 		return;
-	snprintf(p->reason, sizeof(p->reason), "%s", how);
+	COPY_TEXT(p->reason, how);
 	if (!finished && !c->conf.reap) {
 		p->fault = ERR_TRANSIENT;
 		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id, how);

@@ -26,7 +26,7 @@ void core_note(struct core *c, enum note_level level, const char *fmt, ...)
 
 	a->number = (int)level;
 	va_start(ap, fmt);
-	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	vformat_text(a->text, sizeof(a->text), fmt, ap);
 	va_end(ap);
 }
 

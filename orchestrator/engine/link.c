@@ -157,7 +157,7 @@ static void on_control_closed(void *ctx, int exit_code, const char *signal, cons
 
 	l->control = NULL;
 	if (err)
-		snprintf(words, sizeof(words), "%s", err->msg);
+		COPY_TEXT(words, err->msg);
 	else if (signal)
 		snprintf(words, sizeof(words), "the agent was killed by SIG%.20s", signal);
 	else

@@ -27,10 +27,12 @@ void podlink_detail(struct engine *e, int pod, const char *text)
 
 void podlink_shown(char *to, size_t room, const char *from)
 {
-	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(str_free) struct str text = STR_INIT, shown = STR_INIT;
 
-	str_add_printable(&text, from, strlen(from), room - 8);
-	copy_text(to, room, str_text(&text));
+	str_add(&text, from);
+	log_redact(&text); /* before it is cut: the rest of a secret would not be known for one */
+	str_add_printable(&shown, str_text(&text), text.len, room - 8);
+	copy_text(to, room, str_text(&shown));
 }
 
 void podlink_gpu_seen(struct epod *p, const char *said)
@@ -111,13 +113,13 @@ static void segment_failed(struct engine *e, int pod, uint32_t segment, const js
 	if (e->needs->command) {
 		int64_t said = jsonx_int(event, "code", -1);
 		int code = said >= -255 && said <= 255 ? (int)said : -1;
-		snprintf(story, sizeof(story), "the command ended with exit code %d%s%s", code,
+		format_text(story, sizeof(story), "the command ended with exit code %d%s%s", code,
 			 code <= 0 && words[0] ? ": " : "", code <= 0 ? words : "");
 		e->command_code = code;
 	} else {
-		snprintf(story, sizeof(story), "%s: %s", cause, words);
+		format_text(story, sizeof(story), "%s: %s", cause, words);
 	}
-	COPY_TEXT(result->reason, story); /* which cuts no character in two */
+	COPY_TEXT(result->reason, story);
 	err_set(&err, failure_kind(reason), "%s: %s", e->segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
@@ -241,11 +243,11 @@ static void name_fails(struct engine *e, int pod, uint32_t segment, const char *
 {
 	struct event ev = {.type = EV_SEGMENT_FAILED, .pod = pod, .segment = segment};
 	struct segment_result *result = &e->setup->results[segment];
-	CLEANUP(str_free) struct str shown = STR_INIT;
+	char shown[80];
 	struct err err;
 
-	str_add_printable(&shown, name, strlen(name), 60);
-	snprintf(result->reason, sizeof(result->reason), "makes %s, %s", str_text(&shown), why);
+	podlink_shown(shown, sizeof(shown), name);
+	format_text(result->reason, sizeof(result->reason), "makes %s, %s", shown, why);
 	err_set(&err, ERR_JOB, "%s: %s", e->segments[segment].id, result->reason);
 	engine_log(e, LOG_WARN, "%s", err.msg);
 	post(e, &ev, &err);

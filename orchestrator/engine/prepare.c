@@ -5,7 +5,6 @@
 #include "../base/crypto.h"
 #include "../base/jsonx.h"
 #include "../base/log.h"
-#include "../net/http_trace.h"
 #include "impl.h"
 
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
@@ -16,7 +15,7 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(words, sizeof(words), fmt, ap);
+	vformat_text(words, sizeof(words), fmt, ap);
 	va_end(ap);
 	err_set(&err, kind, "%s", words);
 	e->pods[pod].step = PREP_NONE;
@@ -40,8 +39,6 @@ static void send_start(struct engine *e, int pod, bool if_there)
 
 	for (const char *const *name = n->env_names; name && *name; name++) {
 		const char *value = getenv(*name);
-		if (value && http_trace_hides(*name))
-			log_secret(value); /* whatever a worker prints goes into logs */
 		if (value)
 			json_object_set_new(env, *name, json_string(value));
 		else

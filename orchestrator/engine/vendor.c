@@ -351,7 +351,7 @@ static void image_said(void *ctx, const char *lines)
 		str_add_printable(&shown, line, len, 300);
 		if (shown.len) {
 			engine_log(e, LOG_INFO, "%s: image: %s", name, str_text(&shown));
-			snprintf(e->doing, sizeof(e->doing), "%s: image: %s", name, str_text(&shown));
+			format_text(e->doing, sizeof(e->doing), "%s: image: %s", name, str_text(&shown));
 		}
 		line += len + (line[len] == '\n');
 	}
@@ -721,7 +721,7 @@ static void fetched(void *ctx, struct op_result *result, const struct err *err)
 	} else if (err) {
 		struct segment_result *r = &e->setup->results[a->segment];
 		f->under_way = false;
-		snprintf(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst %s %s` tries again): %.80s",
+		format_text(r->reason, sizeof(r->reason), "finished, but not home from the volume (`burst %s %s` tries again): %s",
 			 e->needs && e->needs->command ? "resume" : "fetch", e->setup->run->id, err->msg);
 		struct event ev = {.type = EV_HOME_FAILED, .pod = a->pod, .segment = a->segment};
 		post(e, &ev, err);

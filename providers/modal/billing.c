@@ -187,7 +187,7 @@ static void note(struct turn *t, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vformat_text(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	snprintf(to + len, sizeof(t->op->got.billing.note) - len, "%s%s", len ? "; " : "", text);
 }

@@ -29,6 +29,15 @@ t_it_finds_what_was_rendered() {
 	is "$(json '.deliver')" null "a second delivery"
 	is "$(runs)" 2 "runs in the ledger"
 }
+t_the_jobs_name_is_long_and_not_ascii() { # its delivery's name is cut, between two characters
+	script_lines 2
+	delivering 'echo x >count' 'outputs = ["count"];'
+	sed -i 's/name = "e2e"/name = "aééééééééééééééééééééééééééééé"/' burst.cfg
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(json .deliver.status)" "done" "the delivery"
+	is "$(cat out/count)" x "what it brought"
+}
 t_it_fails_and_is_tried_again() {
 	script_lines 4
 	delivering 'test -e '"$T"'/now || { echo no room at the other end >&2; exit 7; }'

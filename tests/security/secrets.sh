@@ -173,6 +173,27 @@ t_an_on_exit_command_is_the_users_own() { # it gets what the user's shell gives 
 }
 
 # ---- what job.env may name ----
+t_values_of_job_env_are_secrets_whatever_they_are_called() { # where a pod says them: in its log and in errors
+	local -x DATABASE=postgres://render:hunter2@db STAGE=blue
+	mkdir code
+	cat >code/says.sh <<-'E2'
+		echo "$DATABASE at $STAGE"
+		exit 1
+	E2
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "e2e"; type = "command"; run = "sh says.sh"; outputs = ["out/**"]; output = "out"; env = ["DATABASE", "STAGE"]; };
+		code = { path = "code"; };
+		providers = { local = { price_per_hour = 0.69; }; };
+	E2
+	burst run --json --trace -v
+	[ "$STATUS" = 1 ] || complain "exit status $STATUS ($(tail -n 2 err.txt))"
+	grep -q "\[secret\] at blue" out.txt err.txt state/runs/*/log || complain "the pod's words are not there: $(tail -n 5 err.txt)"
+	"$BURST" logs "$(json .run)" >logs.txt 2>&1
+	"$BURST" ledger "$(json .run)" --json >ledger.json 2>&1
+	rm -rf state/local # what the pods themselves kept
+	! grep -rlsF hunter2 out.txt err.txt logs.txt ledger.json state >found.txt || complain "told by $(tr '\n' ' ' <found.txt)"
+}
 t_an_accounts_key_does_not_travel() {
 	local name
 	script_lines 1

@@ -635,6 +635,46 @@ static const struct option_spec test_table[] = {
 	{0},
 };
 
+static void texts_are_cut_between_characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t room;
+		const char *want;
+	} cases[] = {
+		{"abc", 4, "abc"},	 {"abcd", 4, "abc"},	{"ab\u00e9", 4, "ab"},
+		{"a\u00e9", 4, "a\u00e9"}, {"\u20ac\u20ac", 6, "\u20ac"}, {"\U0001f600\U0001f600", 8, "\U0001f600"},
+		{"\U0001f600", 4, ""},	 {"", 1, ""},
+	};
+	char to[16];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		format_text(to, cases[i].room, "%s", cases[i].text);
+		assert_string_equal(to, cases[i].want);
+		copy_text(to, cases[i].room, cases[i].text);
+		assert_string_equal(to, cases[i].want);
+		assert_int_equal(utf8_fit(cases[i].text, cases[i].room - 1), strlen(cases[i].want));
+	}
+}
+
+static void messages_hold_no_secret(void **state)
+{
+	struct err err;
+	char big[600];
+
+	(void)state;
+	log_secret("hunter2hunter2");
+	err_set(&err, ERR_JOB, "it said %s", "hunter2hunter2");
+	assert_string_equal(err.msg, "it said [secret]");
+	err_wrap(&err, "at %s", "hunter2hunter2");
+	assert_string_equal(err.msg, "at [secret]: it said [secret]");
+	memset(big, 'x', sizeof(big));
+	strcpy(big + sizeof(err.msg) - 6, "hunter2hunter2"); /* cut, it would not be known for one */
+	err_set(&err, ERR_JOB, "%s", big);
+	assert_null(strstr(err.msg, "hunt"));
+}
+
 static void a_section_has_its_defaults(void **state)
 {
 	CLEANUP(section_free) struct section *s = section_new(test_table, "burst.cfg:1");
@@ -911,6 +951,8 @@ int main(void)
 		cmocka_unit_test(a_lock_holds_across_processes),
 		cmocka_unit_test(a_dead_process_leaves_no_lock),
 		cmocka_unit_test(free_room_is_known),
+		cmocka_unit_test(texts_are_cut_between_characters),
+		cmocka_unit_test(messages_hold_no_secret),
 		cmocka_unit_test(a_section_has_its_defaults),
 		cmocka_unit_test(a_section_takes_what_the_file_says),
 		cmocka_unit_test(an_empty_list_is_empty),
