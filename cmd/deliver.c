@@ -398,6 +398,16 @@ static int wait_for(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static void hand_output(const struct delivery *d)
+{
+	char number[16];
+	int fd = path_open_dir(d->l->output_dir);
+
+	snprintf(number, sizeof(number), "%d", fd);
+	if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0 || setenv(OUTPUT_FD_NAME, number, 1) < 0)
+		_exit(127);
+}
+
 /* A group of its own: a signal reaches it once, through us. */
 static void become(struct delivery *d, int out)
 {
@@ -407,6 +417,7 @@ static void become(struct delivery *d, int out)
 
 	setpgid(0, 0);
 	dup2(out, STDOUT_FILENO);
+	hand_output(d);
 	guard_leave();
 	engine_let_signals_in();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
@@ -461,13 +472,13 @@ static void let_go(struct delivery *d, struct deliver_output *o)
 /* How many of ours are told. The numbers are the pod's word. */
 static size_t read_absent(struct delivery *d)
 {
-	CLEANUP(free_text) char *path = path_join(d->l->output_dir, DELIVER_ABSENT);
+	CLEANUP(fd_close) int folder = path_open_dir(d->l->output_dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t told = 0;
 
-	if (path_read(path, REPLY_MAX_BYTES, &text, NULL) < 0)
+	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT, REPLY_MAX_BYTES, &text, NULL) < 0)
 		return 0;
-	unlink(path);
+	unlinkat(folder, DELIVER_ABSENT, 0);
 	for (const char *line = str_text(&text); *line; line += strcspn(line, "\n") + (line[strcspn(line, "\n")] == '\n')) {
 		unsigned long number = strtoul(line, NULL, 10);
 		if (number == 0 && d->tree[0]) {
@@ -490,7 +501,7 @@ static const char *what_delivers(const struct delivery *d)
 
 static int go(struct delivery *d, json_t **object, struct err *err)
 {
-	CLEANUP(free_text) char *absent = path_join(d->l->output_dir, DELIVER_ABSENT);
+	CLEANUP(fd_close) int folder = path_open_dir(d->l->output_dir);
 	int number = engine_held_signal();
 
 	if (number) {
@@ -499,7 +510,7 @@ static int go(struct delivery *d, json_t **object, struct err *err)
 		err->signal = number;
 		return -1;
 	}
-	unlink(absent);
+	unlinkat(folder, DELIVER_ABSENT, 0);
 	if (make_folder(d, err) < 0 || write_config(d, err) < 0 ||
 	    deliver_run_begins(d->l->ctx->store, d->key, d->l->run.id, d->state, err) < 0)
 		return -1;
@@ -606,7 +617,7 @@ static int mend_manifest(struct delivery *d, struct err *err)
 	size_t count = 0;
 
 	if (l->output_lock < 0)
-		l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		l->output_lock = path_open_dir(l->output_dir);
 	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
 		return 0; /* another job has begun there, and writes it anew */
 	int status = its_pods(d, &pods, &count, err);

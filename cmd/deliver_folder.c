@@ -1,5 +1,6 @@
 #include "deliver_folder.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,33 +46,41 @@ static int write_begin(const struct deliver_folder *f, const char *tree, const c
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-static int copy_file(const char *from, const char *to, mode_t mode, struct err *err)
+/* Plain files, through no link: below a folder that is held, in which they were a moment ago. */
+static int copy_file(int dir, const char *name, const char *to, mode_t mode, struct err *err)
 {
 	CLEANUP(str_free) struct str bytes = STR_INIT;
+	const char *base;
+	CLEANUP(fd_close) int parent = path_open_parent(dir, name, &base);
+	struct stat st;
 
-	if (link(from, to) == 0)
+	if (parent < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", name);
+	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && linkat(parent, base, AT_FDCWD, to, 0) == 0)
 		return 0;
-	if (path_read(from, INT32_MAX, &bytes, err) < 0)
+	if (path_read_plain_at(parent, base, name, INT32_MAX, &bytes, err) < 0)
 		return -1;
 	return path_write(to, str_text(&bytes), bytes.len, mode, err);
 }
 
 static int copy_output(const struct deliver_folder *f, const char *name, struct err *err)
 {
-	CLEANUP(free_text) char *from = path_join(f->output_dir, name);
+	CLEANUP(fd_close) int output = path_open_dir(f->output_dir);
 	CLEANUP(free_text) char *to = xasprintf("%s/.deliver/missing/%s", f->dir, name);
 	CLEANUP(free_text) char *folder = path_dir(to);
 
-	return path_mkdirs(folder, 0700, err) < 0 ? -1 : copy_file(from, to, 0600, err);
+	if (output < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", f->output_dir);
+	return path_mkdirs(folder, 0700, err) < 0 ? -1 : copy_file(output, name, to, 0600, err);
 }
 
 /* ---- the job's code, where the volume does not have it ---- */
 
-static int copy_entry(const struct tree_entry *e, const char *from, const char *to, struct err *err)
+static int copy_entry(int code, const struct tree_entry *e, const char *to, struct err *err)
 {
 	switch (e->type) {
 	case TREE_FOLDER: return path_mkdirs(to, 0700, err);
-	case TREE_FILE: return copy_file(from, to, e->executable ? 0700 : 0600, err);
+	case TREE_FILE: return copy_file(code, e->path, to, e->executable ? 0700 : 0600, err);
 	case TREE_LINK: return symlink(e->target, to) < 0 ? err_set(err, ERR_LOCAL, "%s: %m", to) : 0;
 	}
 	return 0;
@@ -87,6 +96,10 @@ static int copy_code(const struct deliver_folder *f, const struct tree *base, co
 	const char *exclude[] = {inside, NULL};
 	struct tree_scan_options opts = {.known = base, .exclude = exclude};
 
+	CLEANUP(fd_close) int code = path_open_dir(f->code_path);
+
+	if (code < 0)
+		return err_set(err, ERR_LOCAL, "%s: %m", f->code_path);
 	if (tree_scan(&tree, f->code_path, &opts, err) < 0)
 		return -1;
 	tree_diff(&diff, base, tree);
@@ -94,10 +107,9 @@ static int copy_code(const struct deliver_folder *f, const struct tree *base, co
 		str_addf(removed, "%s\n", diff.removed[i]);
 	for (size_t i = 0; i < diff.changed_count; i++) {
 		const struct tree_entry *e = diff.changed[i];
-		CLEANUP(free_text) char *from = path_join(f->code_path, e->path);
 		CLEANUP(free_text) char *to = xasprintf("%s/code/%s", below, e->path);
 		CLEANUP(free_text) char *folder = path_dir(to);
-		if (path_mkdirs(folder, 0700, err) < 0 || copy_entry(e, from, to, err) < 0)
+		if (path_mkdirs(folder, 0700, err) < 0 || copy_entry(code, e, to, err) < 0)
 			return -1;
 		if (base && e->type != TREE_FOLDER)
 			str_addf(removed, "%s\n", e->path);

@@ -67,11 +67,11 @@ bool deliver_run_went_well(struct store *store, const char *key, const char *sta
 /* How much of what it needs its pod did not find. */
 static size_t count_absent(const struct launch *l)
 {
-	CLEANUP(free_text) char *path = path_join(l->output_dir, DELIVER_ABSENT);
+	CLEANUP(fd_close) int folder = path_open_dir(l->output_dir);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	size_t lines = 0;
 
-	if (path_read(path, ABSENT_MAX_BYTES, &text, NULL) < 0)
+	if (folder < 0 || path_read_plain_at(folder, DELIVER_ABSENT, DELIVER_ABSENT, ABSENT_MAX_BYTES, &text, NULL) < 0)
 		return 0;
 	for (const char *at = str_text(&text); *at; at++)
 		lines += *at == '\n';

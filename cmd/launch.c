@@ -48,6 +48,7 @@ void launch_free(struct launch *l)
 	fd_close(l->run_lock);
 	fd_close(l->job_lock);
 	fd_close(l->output_lock);
+	path_hold_dir(NULL, -1);
 	json_decref(l->delivered);
 }
 
@@ -117,17 +118,32 @@ static int lock_job(struct launch *l, struct err *err)
 	return 0;
 }
 
+/* A delivery writes into the folder that its render has held, whatever stands at that path by now. */
+static int given_output(void)
+{
+	const char *number = getenv(OUTPUT_FD_NAME);
+	int fd = number ? atoi(number) : -1, own = fd > 2 ? openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	unsetenv(OUTPUT_FD_NAME);
+	if (own >= 0)
+		close(fd);
+	return own;
+}
+
 static int lock_output(struct launch *l, struct err *err)
 {
 	if (path_mkdirs(l->output_dir, 0777, err) < 0) {
 		err->kind = ERR_CONFIG;
 		return err_wrap(err, "output");
 	}
-	l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (l->output_lock < 0 || access(l->output_dir, W_OK | X_OK) < 0)
+	l->output_lock = given_output();
+	if (l->output_lock < 0)
+		l->output_lock = open(l->output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (l->output_lock < 0 || faccessat(l->output_lock, ".", W_OK | X_OK, 0) < 0)
 		return err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", l->output_dir);
 	if (flock(l->output_lock, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, ERR_BUSY, "output %s: another run is writing there", l->output_dir);
+	path_hold_dir(l->output_dir, l->output_lock);
 	return 0;
 }
 

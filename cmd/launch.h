@@ -5,6 +5,9 @@
 #include "cmd.h"
 #include "engine/engine.h"
 
+/* In the environment of a delivery's client: the descriptor of the output folder that it is to write into. */
+#define OUTPUT_FD_NAME "BURST_OUTPUT_FD"
+
 struct launch {
 	struct cmd_context *ctx;
 	struct engine_setup setup;

@@ -111,13 +111,14 @@ int job_check_output(const char *dir, struct err *err)
 	if (path_mkdirs(dir, 0777, &why) < 0)
 		return err_set(err, ERR_CONFIG, "output folder: %s", why.msg);
 	/* a probe file: access() says yes to root on a read-only mount of some kinds */
-	CLEANUP(free_text) char *probe = xasprintf("%s/.burst-probe-%ld", dir, (long)getpid());
-	int fd = path_open_new(probe, O_WRONLY, 0600);
+	CLEANUP(free_text) char *probe = xasprintf(".burst-probe-%ld", (long)getpid());
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
+	int fd = folder < 0 ? -1 : path_open_new_at(folder, probe, O_WRONLY, 0600);
 	if (fd < 0)
 		return err_set(err, ERR_CONFIG,
 			       "output folder %s: nothing can be written there: %s", dir,
 			       strerror(errno));
 	close(fd);
-	unlink(probe);
+	unlinkat(folder, probe, 0);
 	return 0;
 }

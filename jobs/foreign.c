@@ -1,6 +1,7 @@
 #include "foreign.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -53,31 +54,35 @@ static int look_at_file(struct search *search, const char *path, struct err *err
 	return 0;
 }
 
-static int look_into(struct search *search, const char *below, int depth, struct err *err);
+static int look_into(struct search *search, int folder, const char *below, int depth, struct err *err);
 
-static int look_at(struct search *search, const char *below, const char *name, int depth, struct err *err)
+static int look_at(struct search *search, int folder, const char *below, const char *name, int depth, struct err *err)
 {
 	CLEANUP(free_text) char *path = *below ? xasprintf("%s/%s", below, name) : xstrdup(name);
-	CLEANUP(free_text) char *full = path_join(search->dir, path);
 	struct stat st;
 
-	if (lstat(full, &st) < 0)
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;
-	return S_ISDIR(st.st_mode) ? look_into(search, path, depth + 1, err) : look_at_file(search, path, err);
+	if (!S_ISDIR(st.st_mode))
+		return look_at_file(search, path, err);
+	int next = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return next < 0 ? 0 : look_into(search, next, path, depth + 1, err);
 }
 
-static int look_into(struct search *search, const char *below, int depth, struct err *err)
+/* Takes the folder's descriptor. */
+static int look_into(struct search *search, int folder, const char *below, int depth, struct err *err)
 {
-	CLEANUP(free_text) char *full = *below ? path_join(search->dir, below) : xstrdup(search->dir);
-	DIR *dir = depth <= DEPTH_MAX ? opendir(full) : NULL;
+	DIR *dir = depth <= DEPTH_MAX ? fdopendir(folder) : NULL;
 	struct dirent *entry;
 	int result = 0;
 
 	while (dir && result == 0 && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			result = look_at(search, below, entry->d_name, depth, err);
+			result = look_at(search, folder, below, entry->d_name, depth, err);
 	if (dir)
 		closedir(dir);
+	else
+		fd_close(folder);
 	return result;
 }
 
@@ -94,7 +99,8 @@ int foreign_refuse(const char *dir, const char *name, size_t more, struct err *e
 int foreign_check(const char *dir, const char *const *patterns, const struct manifest *m, const char *const *also, struct err *err)
 {
 	struct search search = {.dir = dir, .patterns = patterns, .also = also, .manifest = m};
-	int result = look_into(&search, "", 0, err);
+	int folder = path_open_dir(dir);
+	int result = folder < 0 ? 0 : look_into(&search, folder, "", 0, err);
 	CLEANUP(free_text) char *foreign = search.foreign;
 
 	return result < 0 || !foreign ? result : foreign_refuse(dir, foreign, search.more, err);

@@ -103,9 +103,12 @@ int manifest_read(const char *dir, bool lenient, struct manifest *out, struct er
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct err why = {0};
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
 
-	if (path_read(path, MANIFEST_MAX_BYTES, &text, &why) < 0) {
-		if (why.kind != ERR_NOT_FOUND)
+	if (folder < 0 || path_read_plain_at(folder, MANIFEST_NAME, path, MANIFEST_MAX_BYTES, &text, &why) < 0) {
+		if (folder < 0 && errno != ENOENT)
+			return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
+		if (folder >= 0 && why.kind != ERR_NOT_FOUND)
 			return err_set(err, why.kind, "%s", why.msg);
 		*out = (struct manifest){0};
 		index_by_file(out);
@@ -148,20 +151,28 @@ struct manifest_entry *const *manifest_find(const struct manifest *m, const char
 int manifest_match(const struct manifest *m, const char *dir, const char *file, const char *key,
 		   const struct manifest_entry **out, bool *absent, struct err *err)
 {
-	CLEANUP(free_text) char *path = path_join(dir, file);
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
+	CLEANUP(fd_close) int parent = -1;
+	CLEANUP(fd_close) int fd = -1;
 	char hash[SHA256_HEX];
+	const char *base;
 	size_t count;
 	struct stat st;
 
 	*out = NULL;
-	*absent = lstat(path, &st) < 0;
+	if (folder >= 0)
+		parent = path_open_parent(folder, file, &base);
+	*absent = parent < 0 || fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) < 0;
 	if (*absent)
 		return 0;
 	struct manifest_entry *const *found = manifest_find(m, file, &count);
 	if (!found || !S_ISREG(st.st_mode))
 		return 0;
-	if (sha256_file(path, hash, NULL, err) < 0)
-		return -1;
+	fd = openat(parent, base, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return err_set(err, ERR_LOCAL, "%s/%s: %s", dir, file, strerror(errno));
+	if (sha256_fd(fd, hash, NULL) < 0)
+		return err_set(err, ERR_LOCAL, "%s/%s: %s", dir, file, strerror(errno));
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(found[i]->sha256, hash))
 			continue;
@@ -291,7 +302,9 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 {
 	CLEANUP(free_text) char *path = path_join(dir, MANIFEST_NAME);
 	/* a repository may bring a link along, to a file that others believe */
-	CLEANUP(fd_close) int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
+	CLEANUP(fd_close)
+	int fd = folder < 0 ? -1 : openat(folder, MANIFEST_NAME, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 	struct stat st;
 	char last = '\n';
 
@@ -299,6 +312,8 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 		return err_set(err, ERR_LOCAL, "%s: is a link, and nothing is written through it: remove it", path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_LOCAL, "%s: is not a plain file", path);
 	/* a line that a full disk cut off must not swallow the next one */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
 	    write(fd, "\n", 1) != 1)
@@ -322,5 +337,8 @@ int manifest_rewrite(const char *dir, struct manifest_lines *lines, struct err *
 		return -1;
 	if (add_former(&lines->text, dir, &old, lines, err) < 0)
 		return -1;
-	return path_write(path, str_text(&lines->text), lines->text.len, 0666, err);
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
+	if (folder < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
+	return path_write_at(folder, MANIFEST_NAME, path, str_text(&lines->text), lines->text.len, 0666, err);
 }

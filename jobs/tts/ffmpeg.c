@@ -33,7 +33,12 @@ static void read_to_end(int fd, struct str *text)
 	}
 }
 
-static int start(const char *const *argv, int stderr_fd, pid_t *pid)
+/* What a run of ffmpeg reads, and the folder that it works in; -1: nothing, and where we are. */
+struct place {
+	int from, dir;
+};
+
+static int start(const char *const *argv, const struct place *place, int stderr_fd, pid_t *pid)
 {
 	char **env = guard_environ();
 
@@ -43,9 +48,11 @@ static int start(const char *const *argv, int stderr_fd, pid_t *pid)
 		return *pid < 0 ? errno : 0;
 	}
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	dup2(null, 0);
+	dup2(place->from >= 0 ? place->from : null, 0);
 	dup2(null, 1);
 	dup2(stderr_fd, 2);
+	if (place->dir >= 0 && fchdir(place->dir) < 0)
+		_exit(NOT_STARTED);
 	guard_exec();
 	environ = env;
 	execvp(argv[0], (char *const *)argv);
@@ -61,7 +68,7 @@ static const char *last_line(struct str *text)
 	return newline ? newline + 1 : str_text(text);
 }
 
-static int run(const char *const *argv, struct str *said, struct err *err)
+static int run(const char *const *argv, const struct place *place, struct str *said, struct err *err)
 {
 	int ends[2], status;
 	pid_t pid;
@@ -69,7 +76,7 @@ static int run(const char *const *argv, struct str *said, struct err *err)
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
 	CLEANUP(fd_close) int from = ends[0];
-	int why = start(argv, ends[1], &pid);
+	int why = start(argv, place, ends[1], &pid);
 	close(ends[1]);
 	if (why)
 		return err_set(err, ERR_LOCAL, "%s: %s", argv[0], strerror(why));
@@ -92,7 +99,7 @@ bool ffmpeg_found(void)
 	const char *const argv[] = {"ffmpeg", "-nostdin", "-hide_banner", "-version", NULL};
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	return run(argv, &said, NULL) == 0;
+	return run(argv, &(struct place){-1, -1}, &said, NULL) == 0;
 }
 
 static const char *codec(const struct wav_format *format)
@@ -103,7 +110,7 @@ static const char *codec(const struct wav_format *format)
 }
 
 /* filter may be NULL; `to` NULL: measure only. */
-static int render(const char *from, const char *to, const struct wav_format *format,
+static int render(const struct place *place, const char *to, const struct wav_format *format,
 		  const char *filter, struct str *said, struct err *err)
 {
 	char rate[16], channels[16];
@@ -114,7 +121,7 @@ static int render(const char *from, const char *to, const struct wav_format *for
 	snprintf(channels, sizeof(channels), "%d", format->channels);
 	/* a file of a pod's is what it was checked to be, a WAV, and no list of other files or addresses */
 	const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-y", "-f", "wav",
-				    "-protocol_whitelist", "file", "-i", from};
+				    "-protocol_whitelist", "pipe", "-i", "pipe:0"};
 	const char *const tail[] = {"-ar",
 				    rate,
 				    "-ac",
@@ -144,17 +151,17 @@ static int render(const char *from, const char *to, const struct wav_format *for
 		argv[n++] = "-";
 	}
 	argv[n] = NULL;
-	if (to && unlink(to) < 0 && errno != ENOENT) /* it would write through a link */
-		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
-	return run(argv, said, err);
+	if (lseek(place->from, 0, SEEK_SET) < 0 || (to && unlinkat(place->dir, to, 0) < 0 && errno != ENOENT))
+		return err_set(err, ERR_LOCAL, "%s: %s", to ? to : "sound", strerror(errno));
+	return run(argv, place, said, err);
 }
 
-int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format,
+int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
 		   struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	return render(from, to, format, NULL, &said, err);
+	return render(&(struct place){from, dir}, to, format, NULL, &said, err);
 }
 
 /* The number behind a label in the summary that ends what the ebur128 filter prints. */
@@ -172,12 +179,12 @@ struct loudness {
 	double integrated, peak;
 };
 
-static int measure(const char *file, const struct wav_format *format, struct loudness *out,
+static int measure(const struct place *place, const struct wav_format *format, struct loudness *out,
 		   struct err *err)
 {
 	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
 
-	if (render(file, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
+	if (render(place, NULL, format, "ebur128=framelog=verbose:peak=true", &said, err) < 0)
 		return -1;
 	*out = (struct loudness){summed_up(&said, "I:"), summed_up(&said, "Peak:")};
 	if (isnan(out->integrated))
@@ -190,7 +197,7 @@ static int measure(const char *file, const struct wav_format *format, struct lou
 /* One gain for the whole track, so that the level never moves through the pauses as loudnorm's
  * dynamic mode lets it; where the peaks leave no room for it, a limiter at four times the rate
  * takes them down. ebur128 measures what comes out. */
-static int apply(const char *from, const char *to, const struct wav_format *format, double gain,
+static int apply(const struct place *place, const char *to, const struct wav_format *format, double gain,
 		 double peak, double *lufs, struct err *err)
 {
 	struct wav_format out = {.rate = format->rate, .channels = format->channels, .bits = 16};
@@ -204,24 +211,25 @@ static int apply(const char *from, const char *to, const struct wav_format *form
 			 "aresample=%d,",
 			 format->rate * 4, pow(10, TRUE_PEAK / 20), format->rate);
 	str_add(&filter, "ebur128=framelog=verbose");
-	if (render(from, to, &out, str_text(&filter), &said, err) < 0)
+	if (render(place, to, &out, str_text(&filter), &said, err) < 0)
 		return -1;
 	*lufs = summed_up(&said, "I:");
 	return isnan(*lufs) ? err_set(err, ERR_LOCAL, "ffmpeg printed no measurement") : 0;
 }
 
-int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format,
+int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
 		    double target, double *lufs, struct err *err)
 {
+	struct place place = {from, dir};
 	struct loudness in;
 
-	if (measure(from, format, &in, err) < 0)
+	if (measure(&place, format, &in, err) < 0)
 		return -1;
 	double gain = target - in.integrated;
-	if (apply(from, to, format, gain, in.peak, lufs, err) < 0)
+	if (apply(&place, to, format, gain, in.peak, lufs, err) < 0)
 		return -1;
 	if (fabs(target - *lufs) <= TOLERANCE_LU)
 		return 0;
 	/* the limiter took away some of it: once more with that added */
-	return apply(from, to, format, gain + target - *lufs, in.peak, lufs, err);
+	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
 }

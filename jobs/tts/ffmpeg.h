@@ -7,12 +7,13 @@
 
 /* Is it there? */
 bool ffmpeg_found(void);
-/* Writes `to` as WAV of this format. Paths are absolute. */
-int ffmpeg_convert(const char *from, const char *to, const struct wav_format *format,
+/* Writes `to`, a name in the folder `dir`, as WAV of this format; from is a descriptor of a WAV file.
+ * No path is looked up: what stands there could be a link by then. Only burst writes into dir. */
+int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
 		   struct err *err);
 /* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes, or three; same
  * length and rate, 16 bits. *lufs: what it was brought to, as ffmpeg measures it. */
-int ffmpeg_loudness(const char *from, const char *to, const struct wav_format *format,
+int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
 		    double target, double *lufs, struct err *err);
 
 #endif

@@ -15,9 +15,11 @@
 
 #define WAV_MAX_DATA ((int64_t)UINT32_MAX - WAV_HEADER_BYTES)
 
+#define WORK_NAME ".joined.work" /* a folder of our own in the output folder, while it lasts */
+
 struct track {
 	const char *dir;
-	char *part, *converted; /* temporary files, dot names in dir */
+	int out, work; /* descriptors of the two: no path is looked up twice */
 	FILE *f;
 	struct wav_format format;
 	int64_t frames;
@@ -29,12 +31,10 @@ static void track_close(struct track *t)
 {
 	file_close(t->f);
 	t->f = NULL;
-	if (t->part)
-		unlink(t->part);
-	if (t->converted)
-		unlink(t->converted);
-	free(t->part);
-	free(t->converted);
+	fd_close(t->work);
+	if (t->out >= 0)
+		path_remove_tree_at(t->out, WORK_NAME, WORK_NAME, NULL);
+	fd_close(t->out);
 	free(t->cues);
 	free(t->chapters);
 }
@@ -79,9 +79,11 @@ static int copy_samples(struct track *t, FILE *from, const struct wav_info *info
 	return 0;
 }
 
-static int open_wav(const char *path, FILE **out, struct wav_info *info, struct err *err)
+/* A plain file below the folder, through no link. */
+static int open_wav(int dir, const char *name, FILE **out, struct wav_info *info, struct err *err)
 {
-	CLEANUP(file_close) FILE *f = fopen(path, "re");
+	int fd = path_open_below(dir, name, O_RDONLY);
+	CLEANUP(file_close) FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
 
 	if (!f)
 		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
@@ -92,31 +94,27 @@ static int open_wav(const char *path, FILE **out, struct wav_info *info, struct 
 }
 
 /* A piece of another rate, number of channels or coding. */
-static int open_converted(struct track *t, const char *path, FILE **out, struct wav_info *info,
-			  struct err *err)
+static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_info *info, struct err *err)
 {
-	if (!t->converted)
-		t->converted = path_join(t->dir, ".joined.convert.wav");
-	if (ffmpeg_convert(path, t->converted, &t->format, err) < 0)
+	if (ffmpeg_convert(fileno(from), t->work, "convert.wav", &t->format, err) < 0)
 		return err_wrap(err,
 				"its sound format differs from the first segment's; converting");
-	return open_wav(t->converted, out, info, err);
+	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
 static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue,
 		     struct err *err)
 {
-	CLEANUP(free_text) char *path = path_join(t->dir, piece->file);
 	CLEANUP(file_close) FILE *f = NULL;
 	struct wav_info info;
 
-	if (open_wav(path, &f, &info, err) < 0)
+	if (open_wav(t->out, piece->file, &f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
 	if (t->frames == 0 && !t->format.rate)
 		t->format = info.format;
 	if (!wav_same_format(&info.format, &t->format)) {
-		file_close(TAKE(f));
-		if (open_converted(t, path, &f, &info, err) < 0)
+		CLEANUP(file_close) FILE *other = TAKE(f);
+		if (open_converted(t, other, &f, &info, err) < 0)
 			return err_wrap(err, "%s", piece->file);
 	}
 	if ((t->frames + info.frames) * wav_frame_bytes(&t->format) > WAV_MAX_DATA)
@@ -171,12 +169,12 @@ static int add_all(struct track *t, const struct join_piece *pieces, size_t coun
 	return 0;
 }
 
-static int check_length(const char *file, int64_t frames, struct err *err)
+static int check_length(int dir, const char *file, int64_t frames, struct err *err)
 {
 	CLEANUP(file_close) FILE *f = NULL;
 	struct wav_info info;
 
-	if (open_wav(file, &f, &info, err) < 0)
+	if (open_wav(dir, file, &f, &info, err) < 0)
 		return -1;
 	if (llabs((long long)(info.frames - frames)) * 1000 > info.format.rate) /* a millisecond */
 		return err_set(err, ERR_LOCAL, "ffmpeg changed the length by %lld samples",
@@ -187,15 +185,15 @@ static int check_length(const char *file, int64_t frames, struct err *err)
 /* The track at the wanted loudness takes the place of the plain one. */
 static int normalise(struct track *t, double target, double *lufs, struct err *err)
 {
-	CLEANUP(free_text) char *louder = path_join(t->dir, ".joined.loud.wav");
+	CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
 
-	if (ffmpeg_loudness(t->part, louder, &t->format, target, lufs, err) < 0 ||
-	    check_length(louder, t->frames, err) < 0) {
-		unlink(louder);
+	if (from < 0)
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+	if (ffmpeg_loudness(from, t->work, "loud.wav", &t->format, target, lufs, err) < 0 ||
+	    check_length(t->work, "loud.wav", t->frames, err) < 0)
 		return err_wrap(err, "loudness of joined.wav");
-	}
-	if (rename(louder, t->part) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", louder, strerror(errno));
+	if (renameat(t->work, "loud.wav", t->work, "part.wav") < 0)
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
 	return 0;
 }
 
@@ -236,7 +234,7 @@ static int put(const struct track *t, const char *name, const struct str *text, 
 {
 	CLEANUP(free_text) char *path = path_join(t->dir, name);
 
-	return path_write(path, str_text(text), text->len, 0666, err);
+	return path_write_at(t->out, name, path, str_text(text), text->len, 0666, err);
 }
 
 static int write_texts(const struct track *t, size_t count, size_t chapter_count,
@@ -263,23 +261,40 @@ static int write_texts(const struct track *t, size_t count, size_t chapter_count
 	return put(t, "chapters.txt", &chapters, err);
 }
 
+/* What an earlier one that was killed has left there is removed, whatever it is. */
+static int open_work(struct track *t, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(t->dir, WORK_NAME);
+
+	t->out = path_open_dir(t->dir);
+	if (t->out < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", t->dir, strerror(errno));
+	if (path_remove_tree_at(t->out, WORK_NAME, path, err) < 0)
+		return -1;
+	if (mkdirat(t->out, WORK_NAME, 0700) < 0 ||
+	    (t->work = openat(t->out, WORK_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
 static int open_part(struct track *t, struct err *err)
 {
-	t->part = path_join(t->dir, ".joined.part");
-	int fd = path_open_new(t->part, O_RDWR, 0666);
+	if (open_work(t, err) < 0)
+		return -1;
+	int fd = path_open_new_at(t->work, "part.wav", O_RDWR, 0666);
 	t->f = fd < 0 ? NULL : fdopen(fd, "w+");
 	if (!t->f)
-		return err_set(err, ERR_LOCAL, "%s: %s", t->part, strerror(errno));
+		return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
 	return 0;
 }
 
 static int rename_part(struct track *t, struct err *err)
 {
-	CLEANUP(free_text) char *path = path_join(t->dir, "joined.wav");
-
-	if (rename(t->part, path) < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
-	return path_fsync_dir(t->dir, err);
+	if (renameat(t->work, "part.wav", t->out, "joined.wav") < 0)
+		return err_set(err, ERR_LOCAL, "%s/joined.wav: %s", t->dir, strerror(errno));
+	if (fsync(t->out) < 0 && errno != EINVAL) /* some file systems refuse it on folders */
+		return err_set(err, ERR_LOCAL, "%s: fsync: %s", t->dir, strerror(errno));
+	return 0;
 }
 
 static int make(struct track *t, const struct join_piece *pieces, size_t count,
@@ -299,7 +314,7 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err)
 {
-	struct track t = {.dir = dir};
+	struct track t = {.dir = dir, .out = -1, .work = -1};
 
 	if (!count)
 		return 0;

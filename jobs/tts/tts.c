@@ -1,7 +1,9 @@
 #include "tts.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/jsonx.h"
 #include "base/path.h"
@@ -442,9 +444,12 @@ static const char *const *tts_finish_names(struct job *job)
 /* In a folder without a manifest they can only be somebody else's. */
 static int check_joined_names(const struct job *job, const struct manifest *m, struct err *err)
 {
-	for (const char *const *name = job->joined_names; !m->present && *name; name++) {
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	struct stat st;
+
+	for (const char *const *name = job->joined_names; folder >= 0 && !m->present && *name; name++) {
 		CLEANUP(free_text) char *path = path_join(job->output, *name);
-		if (path_exists(path))
+		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return err_set(err, ERR_CONFIG,
 				       "%s is there and was not made by this job; use --force to "
 				       "overwrite it, or another output folder",

@@ -90,22 +90,18 @@ void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX])
 
 DEFINE_CLEANUP(sha256_free, struct sha256 *)
 
-int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, struct err *err)
+int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes)
 {
-	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	CLEANUP(sha256_free) struct sha256 *h = sha256_new();
 	unsigned char buf[65536];
 	int64_t total = 0;
 	ssize_t n;
 
-	if (fd < 0)
-		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
-			       strerror(errno));
 	while ((n = read(fd, buf, sizeof(buf))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+			return -1;
 		sha256_add(h, buf, (size_t)n);
 		total += n;
 	}
@@ -113,6 +109,16 @@ int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, stru
 	if (out_bytes)
 		*out_bytes = total;
 	return 0;
+}
+
+int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", path,
+			       strerror(errno));
+	return sha256_fd(fd, hex, out_bytes) < 0 ? err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno)) : 0;
 }
 
 /* ---- random bytes ---- */

@@ -18,6 +18,8 @@ void sha256_finish(struct sha256 *h, char hex[SHA256_HEX]);
 void sha256_free(struct sha256 *h); /* without a result; NULL is fine */
 void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX]);
 void sha256_raw(const void *bytes, size_t len, unsigned char out[32]);
+/* Of what is open, from where it stands to its end. -1 and errno. */
+int sha256_fd(int fd, char hex[SHA256_HEX], int64_t *out_bytes);
 /* Of a whole file; *out_bytes (may be NULL) gets its length. */
 int sha256_file(const char *path, char hex[SHA256_HEX], int64_t *out_bytes, struct err *err);
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <sys/file.h>
@@ -93,6 +94,36 @@ int path_read(const char *path, size_t max, struct str *out, struct err *err)
 	return fd_read_all(fd, path, max, out, err);
 }
 
+int path_open_plain_at(int dir, const char *name, const char *shown, struct err *err)
+{
+	CLEANUP(fd_close) int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 && errno == ELOOP)
+		return err_set(err, ERR_CONFIG, "%s: is a link: put the file itself there", shown);
+	if (fd < 0 && errno == ENXIO)
+		return err_set(err, ERR_CONFIG, "%s: is not a plain file", shown);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", shown, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: is not a plain file", shown);
+	int plain = fd;
+	fd = -1;
+	return plain;
+}
+
+int path_read_plain_at(int dir, const char *name, const char *shown, size_t max, struct str *out, struct err *err)
+{
+	CLEANUP(fd_close) int fd = path_open_plain_at(dir, name, shown, err);
+
+	return fd < 0 ? -1 : fd_read_all(fd, shown, max, out, err);
+}
+
+int path_read_plain(const char *path, size_t max, struct str *out, struct err *err)
+{
+	return path_read_plain_at(AT_FDCWD, path, path, max, out, err);
+}
+
 int fd_write_all(int fd, const void *from, size_t len)
 {
 	const char *bytes = from;
@@ -119,36 +150,114 @@ int path_fsync_dir(const char *dir, struct err *err)
 	return 0;
 }
 
-int path_open_new(const char *path, int flags, mode_t mode)
+int path_open_new_at(int dir, const char *name, int flags, mode_t mode)
 {
-	if (unlink(path) < 0 && errno != ENOENT)
+	if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
 		return -1;
-	return open(path, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+	return openat(dir, name, flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
+int path_open_new(const char *path, int flags, mode_t mode)
 {
-	CLEANUP(free_text) char *temp = xasprintf("%s.tmp-%ld", path, (long)getpid());
-	CLEANUP(free_text) char *dir = path_dir(path);
-	int fd = path_open_new(temp, O_WRONLY, mode);
+	return path_open_new_at(AT_FDCWD, path, flags, mode);
+}
+
+/* Written beside and renamed; its folder is the caller's to sync. */
+static int write_beside(int dir, const char *name, const char *shown, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *temp = xasprintf("%s.tmp-%ld", name, (long)getpid());
+	int fd = path_open_new_at(dir, temp, O_WRONLY, mode);
 
 	if (fd < 0)
-		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
+		return err_set(err, ERR_LOCAL, "%s.tmp-%ld: %s", shown, (long)getpid(), strerror(errno));
 	bool bad = fd_write_all(fd, bytes, len) < 0 || fsync(fd) < 0;
 	int why = errno;
 	if (close(fd) < 0 && !bad) {
 		bad = true;
 		why = errno;
 	}
-	if (!bad && rename(temp, path) < 0) {
+	if (!bad && renameat(dir, temp, dir, name) < 0) {
 		bad = true;
 		why = errno;
 	}
 	if (bad) {
-		unlink(temp);
-		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(why));
+		unlinkat(dir, temp, 0);
+		return err_set(err, ERR_LOCAL, "%s: %s", shown, strerror(why));
 	}
-	return path_fsync_dir(dir, err);
+	return 0;
+}
+
+int path_write(const char *path, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *dir = path_dir(path);
+
+	return write_beside(AT_FDCWD, path, path, bytes, len, mode, err) < 0 ? -1 : path_fsync_dir(dir, err);
+}
+
+int path_write_at(int dir, const char *name, const char *shown, const void *bytes, size_t len, mode_t mode, struct err *err)
+{
+	if (write_beside(dir, name, shown, bytes, len, mode, err) < 0)
+		return -1;
+	if (fsync(dir) < 0 && errno != EINVAL) /* some file systems refuse it on folders */
+		return err_set(err, ERR_LOCAL, "%s: fsync of its folder: %s", shown, strerror(errno));
+	return 0;
+}
+
+/* ---- the folder that outputs go to ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	char *dir;
+	int fd;
+} held = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+/* An open of its own: locks and offsets are not shared with fd. */
+void path_hold_dir(const char *dir, int fd)
+{
+	pthread_mutex_lock(&held.lock);
+	free(held.dir);
+	fd_close(held.fd);
+	held.dir = NULL;
+	held.fd = fd < 0 ? -1 : openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (held.fd >= 0)
+		held.dir = xstrdup(dir);
+	pthread_mutex_unlock(&held.lock);
+}
+
+int path_open_dir(const char *dir)
+{
+	pthread_mutex_lock(&held.lock);
+	bool is_held = held.dir && !strcmp(held.dir, dir);
+	int fd = is_held ? openat(held.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int why = errno;
+	pthread_mutex_unlock(&held.lock);
+	errno = why;
+	return fd;
+}
+
+int path_open_parent(int dir, const char *name, const char **base)
+{
+	CLEANUP(fd_close) int at = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (const char *slash; at >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
+		CLEANUP(free_text) char *part = xstrndup(name, (size_t)(slash - name));
+		int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), why = errno;
+		close(at);
+		at = next;
+		errno = why;
+	}
+	*base = name;
+	int found = at;
+	at = -1;
+	return found;
+}
+
+int path_open_below(int dir, const char *name, int flags)
+{
+	const char *base;
+	CLEANUP(fd_close) int parent = path_open_parent(dir, name, &base);
+
+	return parent < 0 ? -1 : openat(parent, base, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 bool path_exists(const char *path)
@@ -200,6 +309,11 @@ int path_remove_tree(const char *path, struct err *err)
 	for (size_t len = strlen(name); len > 1 && name[len - 1] == '/'; len--)
 		name[len - 1] = '\0';
 	return remove_at(AT_FDCWD, name, path, err);
+}
+
+int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err)
+{
+	return remove_at(dir, name, shown, err);
 }
 
 int path_lock(const char *path, const char *note, int *out, struct err *err)
@@ -285,6 +399,13 @@ static bool is_own_name(const char *path)
 bool path_may_be_output(const char *path)
 {
 	return path_is_safe(path) && !path_in_git_folder(path) && !is_own_name(path);
+}
+
+int64_t fd_free_bytes(int fd)
+{
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) < 0 ? -1 : (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
 }
 
 int64_t path_free_bytes(const char *path)

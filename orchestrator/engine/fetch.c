@@ -187,7 +187,8 @@ static int check_size(const struct fetch *x, struct err *err)
 /* What an earlier try has left is there already. */
 static int check_room(const struct fetch *x, struct err *err)
 {
-	int64_t room = path_free_bytes(x->output_dir), needed = x->bytes - receive_offset(x->r);
+	CLEANUP(fd_close) int dir = path_open_dir(x->output_dir);
+	int64_t room = dir < 0 ? -1 : fd_free_bytes(dir), needed = x->bytes - receive_offset(x->r);
 
 	if (room < 0 || needed <= room)
 		return 0;
@@ -205,6 +206,16 @@ static void work_open(void *arg)
 	check_room(x, &x->result);
 }
 
+static void inspect(struct fetch *x)
+{
+	char path[32];
+
+	if (!x->inspect)
+		return;
+	receive_open_path(x->r, path);
+	x->inspect(x->ctx, access(path, R_OK) == 0 ? path : receive_part_path(x->r));
+}
+
 static void work_write(void *arg)
 {
 	struct fetch *x = arg;
@@ -215,8 +226,7 @@ static void work_write(void *arg)
 	str_reset(&x->out);
 	if (!x->finish || receive_finish(x->r, &x->result) < 0)
 		return;
-	if (x->inspect)
-		x->inspect(x->ctx, receive_part_path(x->r));
+	inspect(x);
 }
 
 static void opened(void *arg);
@@ -648,8 +658,7 @@ static void work_local(void *arg)
 	work_open(x);
 	if (x->result.kind || copy_in(x, &x->result) < 0 || receive_finish(x->r, &x->result) < 0)
 		return;
-	if (x->inspect)
-		x->inspect(x->ctx, receive_part_path(x->r));
+	inspect(x);
 }
 
 static void local_over(void *arg)

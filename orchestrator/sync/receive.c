@@ -44,6 +44,19 @@ struct receive {
 	bool verified, kept;
 };
 
+/* This machine has no place for such a name: it is too long here, or something else stands there. Another pod would not help, nor
+ * would stopping. */
+static bool is_about_name(int why)
+{
+	return why == ENAMETOOLONG || why == EILSEQ || why == EINVAL || why == ENOTDIR || why == EISDIR || why == ELOOP ||
+	       why == ENOTEMPTY || why == EEXIST;
+}
+
+static int name_error(const struct receive *r, const char *what, struct err *err)
+{
+	return err_set(err, is_about_name(errno) ? ERR_JOB : ERR_LOCAL, "%s: %s: %s", r->path, what, strerror(errno));
+}
+
 static int local_error(const struct receive *r, const char *what, struct err *err)
 {
 	return err_set(err, ERR_LOCAL, "%s: %s: %s", r->part_path, what, strerror(errno));
@@ -75,15 +88,15 @@ static int enter_folder(int dir, const char *name, const char *shown, struct err
 	bool made = mkdirat(dir, name, 0777) == 0;
 
 	if (!made && errno != EEXIST)
-		return err_set(err, ERR_LOCAL, "%s: cannot make folder: %s", shown,
-			       strerror(errno));
+		return err_set(err, is_about_name(errno) ? ERR_JOB : ERR_LOCAL,
+			       "%s: cannot make folder: %s", shown, strerror(errno));
 	if (made)
 		(void)fsync(dir); /* some file systems refuse; the rename is followed by one that
 				     counts */
 	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
-		return err_set(err, ERR_UNTRUSTED,
-			       "%s: leads through something that is not a folder", shown);
+		return err_set(err, ERR_JOB, "%s: leads through something that is not a folder",
+			       shown);
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", shown, strerror(errno));
 	return fd;
@@ -92,9 +105,12 @@ static int enter_folder(int dir, const char *name, const char *shown, struct err
 /* The folder that the file goes to; -1 on error. */
 static int open_folder(const char *output_dir, const char *name, struct err *err)
 {
-	if (path_mkdirs(output_dir, 0777, err) < 0)
+	int dir = path_open_dir(output_dir);
+
+	if (dir < 0 && errno == ENOENT && path_mkdirs(output_dir, 0777, err) < 0)
 		return -1;
-	int dir = open(output_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		dir = path_open_dir(output_dir);
 	if (dir < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", output_dir, strerror(errno));
 	for (const char *slash; dir >= 0 && (slash = strchr(name, '/')); name = slash + 1) {
@@ -141,7 +157,7 @@ static int open_part(struct receive *r, struct err *err)
 		r->fd = openat(r->dir, r->part,
 			       O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
 		if (r->fd < 0)
-			return local_error(r, "open", err);
+			return name_error(r, "open", err);
 		if (flock(r->fd, LOCK_EX | LOCK_NB) < 0)
 			return errno == EWOULDBLOCK
 				       ? err_set(err, ERR_BUSY, "%s: is being received already",
@@ -259,6 +275,12 @@ int64_t receive_offset(const struct receive *r)
 int64_t receive_bytes(const struct receive *r)
 {
 	return r->bytes;
+}
+
+void receive_open_path(const struct receive *r, char to[32])
+{
+	(void)lseek(r->fd, 0, SEEK_SET); /* where such a name is not opened anew, this is shared; we read and write at places */
+	snprintf(to, 32, "/dev/fd/%d", r->fd);
 }
 
 const char *receive_part_path(const struct receive *r)
@@ -484,7 +506,7 @@ static int rename_into_place(struct receive *r, struct err *err)
 	if (wake(r, err) < 0)
 		return -1;
 	if (!r->kept && renameat(r->dir, r->part, r->dir, r->base) < 0)
-		return local_error(r, "rename", err);
+		return name_error(r, "cannot be put there", err);
 	r->kept = true;
 	return 0;
 }

@@ -28,9 +28,10 @@ struct receive;
 
 /* Opens (or makes) output_dir/name.part; the hash of what an earlier try left in it is computed
  * here. output_dir is ours and made if missing; name, bytes and sha256 (64 lower-case hex digits)
- * are foreign: ERR_UNTRUSTED when they are not fit for use (also: a name that ends in ".part", or
- * leads through a symlink or a plain file). ERR_BUSY: the same name is being received already.
- * ERR_LOCAL: this machine. End it with receive_drop(). */
+ * are foreign: ERR_UNTRUSTED when they are not fit for use (also: a name that ends in ".part").
+ * ERR_JOB: the output folder has no place for that name: it leads through a symlink or a plain file
+ * there, or is too long. ERR_BUSY: the same name is being received already. ERR_LOCAL: this
+ * machine. End it with receive_drop(). */
 int receive_open(struct receive **out, const char *output_dir, const char *name, int64_t bytes,
 		 const char *sha256, struct err *err);
 /* The first byte that is still missing: what to ask the pod for. Equal to `bytes` when all is here
@@ -59,6 +60,8 @@ int receive_finish(struct receive *r, struct err *err);
 /* After receive_finish(), for one that is to wait before it is kept: closes its descriptors, of which it has two. It is
  * opened again where it is kept or dropped, and must then still be the very file that was verified. */
 void receive_rest(struct receive *r);
+/* For others to read it by, whatever stands at that path by now: a name of its descriptor. */
+void receive_open_path(const struct receive *r, char to[32]);
 /* output_dir/name.part, and the final path; borrowed. */
 const char *receive_part_path(const struct receive *r);
 const char *receive_path(const struct receive *r);

@@ -50,13 +50,14 @@ t_nothing_is_written_through_links() { # that a repository brought along in its 
 	mkdir -p victims out
 	local name n
 	# what burst writes there by names that one can know beforehand
-	for name in joined.wav .joined.part .joined.louder .joined.convert.wav .joined.louder.part joined.srt joined.vtt chapters.txt s001.wav s002.wav.part s003.wav.split; do
+	for name in joined.wav .joined.work .joined.part .joined.louder .joined.convert.wav .joined.louder.part joined.srt joined.vtt chapters.txt s001.wav s002.wav.part s003.wav.split; do
 		echo untouched >"victims/$name"
 		ln -s "../victims/$name" "out/$name"
 	done
 	burst run --force
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
 	for name in victims/* victims/.j*; do is "$(cat "$name")" untouched "$name"; done
+	[ ! -e out/.joined.work ] || complain "what joining works in is still there"
 	is "$(find out -name '[a-z]*.wav' -type l | wc -l)" 0 "links that are still there in place of outputs"
 	rm -rf out
 	mkdir out
@@ -73,6 +74,21 @@ t_nothing_is_written_through_links() { # that a repository brought along in its 
 	burst run --force
 	is "$STATUS" 0 "exit status"
 	is "$(cat victims/profile)" untouched "what links with the names of temporary files point at"
+}
+
+t_an_output_folder_that_is_swapped_for_a_link() { # files, manifest, track and delivery come into the folder that was there
+	slow_job 'join = { gap = 0.1; loudness = -18; subtitles = true; };'
+	echo 'deliver = { run = "echo x >delivered"; outputs = ["delivered"]; };' >>burst.cfg
+	mkdir victims
+	burst_bg run --json
+	wait_for 40 "a file" file_count out 1
+	mv out real && ln -s victims out
+	burst_wait
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	is "$(find victims -mindepth 1)" "" "what came to where the link leads"
+	is "$(wavs real)" 6 files
+	is "$(jq -r 'select(.former != true).file' real/manifest.jsonl | wc -l)" 7 "lines of the manifest"
+	is "$(find real -name 'joined.*' -o -name delivered | sort | tr '\n' ' ')" "real/delivered real/joined.srt real/joined.vtt real/joined.wav " "the rest"
 }
 
 run_tests "$@"

@@ -1,4 +1,5 @@
 /* test_base.c - what every file uses: errors, text, clocks, paths, settings, logs, JSON, memory. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -658,6 +659,39 @@ static void texts_are_cut_between_characters(void **state)
 	}
 }
 
+static void only_plain_files_are_read(void **state)
+{
+	char plain[] = "/tmp/burst-plain-XXXXXX";
+	struct err err = {0};
+
+	(void)state;
+	assert_non_null(mkdtemp(plain));
+	int dir = open(plain, O_RDONLY | O_DIRECTORY);
+	CLEANUP(free_text) char *file = path_join(plain, "file");
+	CLEANUP(free_text) char *link = path_join(plain, "link");
+	CLEANUP(free_text) char *fifo = path_join(plain, "fifo");
+	CLEANUP(free_text) char *absent = path_join(plain, "absent");
+	CLEANUP(str_free) struct str text = STR_INIT;
+	assert_int_equal(path_write(file, "text", 4, 0600, &err), 0);
+	assert_int_equal(symlink(file, link), 0);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(path_read_plain(file, 100, &text, &err), 0);
+	assert_string_equal(str_text(&text), "text");
+	assert_int_equal(path_read_plain_at(dir, "file", "file", 3, &text, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFIG);
+	assert_int_equal(path_read_plain(link, 100, &text, &err), -1);
+	assert_int_equal(err.kind, ERR_CONFIG);
+	assert_non_null(strstr(err.msg, "link: is a link"));
+	assert_int_equal(path_read_plain(fifo, 100, &text, &err), -1); /* at once: nobody writes to it */
+	assert_non_null(strstr(err.msg, "fifo: is not a plain file"));
+	assert_int_equal(path_read_plain("/dev/null", 100, &text, &err), -1);
+	assert_int_equal(path_read_plain(plain, 100, &text, &err), -1);
+	assert_int_equal(path_read_plain(absent, 100, &text, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	close(dir);
+	path_remove_tree(plain, NULL);
+}
+
 static void messages_hold_no_secret(void **state)
 {
 	struct err err;
@@ -952,6 +986,7 @@ int main(void)
 		cmocka_unit_test(a_dead_process_leaves_no_lock),
 		cmocka_unit_test(free_room_is_known),
 		cmocka_unit_test(texts_are_cut_between_characters),
+		cmocka_unit_test(only_plain_files_are_read),
 		cmocka_unit_test(messages_hold_no_secret),
 		cmocka_unit_test(a_section_has_its_defaults),
 		cmocka_unit_test(a_section_takes_what_the_file_says),

@@ -66,7 +66,7 @@ static void to_the_sample(void **state)
 	assert_string_equal(
 		str_text(&notes),
 		"joined.wav: 4.7s\njoined.srt, joined.vtt: subtitles\nchapters.txt: 2 chapters\n");
-	assert_false(is_there(".joined.part"));
+	assert_false(is_there(".joined.work"));
 }
 
 /* The samples themselves, not only their number. */
@@ -152,7 +152,7 @@ static void loudness(void **state)
 		       said = strtod(strstr(str_text(&notes), " at ") + 4, NULL);
 		if (fabs(heard - levels[i].target) > 1 || fabs(heard - said) > 0.3)
 			fail_msg("%s: measured %.1f, %s", levels[i].name, heard, str_text(&notes));
-		assert_false(is_there(".joined.loud.wav"));
+		assert_false(is_there(".joined.work"));
 	}
 }
 
@@ -191,7 +191,7 @@ static void other_formats_are_converted(void **state)
 	int64_t frames = frames_of("joined.wav", &info);
 	assert_true(frames >= 3 * 22050 - 32 && frames <= 3 * 22050 + 32);
 	assert_int_equal(info.format.channels, 1);
-	assert_false(is_there(".joined.convert.wav"));
+	assert_false(is_there(".joined.work"));
 }
 
 /* Without ffmpeg the track is there all the same, and the note says what is missing. */
@@ -219,7 +219,7 @@ static void without_ffmpeg(void **state)
 	assert_true(starts_with(
 		err.msg,
 		"b.wav: its sound format differs from the first segment's; converting: ffmpeg: "));
-	assert_false(is_there(".joined.part"));
+	assert_false(is_there(".joined.work"));
 }
 
 /* The old track survives a failure. */
@@ -239,7 +239,7 @@ static void a_missing_piece(void **state)
 	assert_string_equal(err.msg, "absent.wav: No such file or directory");
 	CLEANUP(free_text) char *old = get_text("joined.wav");
 	assert_string_equal(old, "old");
-	assert_false(is_there(".joined.part"));
+	assert_false(is_there(".joined.work"));
 }
 
 static const struct {

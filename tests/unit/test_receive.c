@@ -185,7 +185,7 @@ static void one_that_rests_is_not_exchanged(void **state)
 	CLEANUP(free_text) char *moved = path_join(*state, "moved");
 	assert_int_equal(rename(folder, moved), 0);
 	assert_int_equal(symlink("moved", folder), 0);
-	MUST_FAIL(receive_keep(r, err), ERR_UNTRUSTED);
+	MUST_FAIL(receive_keep(r, err), ERR_JOB);
 	receive_drop(r, false);
 }
 
@@ -278,6 +278,52 @@ static void names_of_every_safe_shape(void **state)
 	}
 }
 
+/* Neither another pod nor stopping would help: a name that has no place here is the job's own affair. */
+static void a_folder_stands_in_its_place(void **state)
+{
+	CLEANUP(free_text) char *out = path_join(*state, "out");
+	CLEANUP(free_text) char *folder = path_join(out, "a");
+	struct receive *r = begin(out, "a", "x", 1);
+
+	MUST(receive_add(r, "x", 1, err));
+	MUST(receive_finish(r, err));
+	assert_int_equal(mkdir(folder, 0777), 0);
+	MUST_FAIL(receive_keep(r, err), ERR_JOB);
+	receive_drop(r, false);
+}
+
+static void the_folder_that_is_held_is_written_to(void **state)
+{
+	CLEANUP(free_text) char *out = path_join(*state, "out");
+	CLEANUP(free_text) char *moved = path_join(*state, "moved");
+	CLEANUP(free_text) char *other = path_join(*state, "other");
+	struct receive *r;
+
+	assert_int_equal(mkdir(out, 0777), 0);
+	assert_int_equal(mkdir(other, 0777), 0);
+	int fd = open(out, O_RDONLY | O_DIRECTORY);
+	path_hold_dir(out, fd);
+	close(fd);
+	r = begin(out, "sub/a", "x", 1);
+	MUST(receive_add(r, "x", 1, err));
+	assert_int_equal(rename(out, moved), 0);
+	assert_int_equal(symlink("other", out), 0);
+	MUST(receive_finish(r, err));
+	receive_rest(r);
+	MUST(receive_keep(r, err));
+	receive_drop(r, false);
+	r = begin(out, "b", "y", 1);
+	MUST(receive_add(r, "y", 1, err));
+	MUST(receive_finish(r, err));
+	MUST(receive_keep(r, err));
+	receive_drop(r, false);
+	path_hold_dir(NULL, -1);
+	want_file(moved, "sub/a", "x", 1);
+	want_file(moved, "b", "y", 1);
+	assert_false(have(other, "sub"));
+	assert_false(have(other, "b"));
+}
+
 static void links_lead_nowhere(void **state)
 {
 	CLEANUP(free_text) char *out = path_join(*state, "out");
@@ -295,11 +341,10 @@ static void links_lead_nowhere(void **state)
 	put_text(out, "sub/file", "");
 	assert_int_equal(symlink(other, link), 0);
 	assert_int_equal(symlink("../../other", deep), 0);
-	MUST_FAIL(receive_open(&r, out, "link/victim", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
-	MUST_FAIL(receive_open(&r, out, "sub/link/victim", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
-	MUST_FAIL(receive_open(&r, out, "sub/link/new/deeper", 1, hash_of("x", 1), err),
-		  ERR_UNTRUSTED);
-	MUST_FAIL(receive_open(&r, out, "sub/file/x", 1, hash_of("x", 1), err), ERR_UNTRUSTED);
+	MUST_FAIL(receive_open(&r, out, "link/victim", 1, hash_of("x", 1), err), ERR_JOB);
+	MUST_FAIL(receive_open(&r, out, "sub/link/victim", 1, hash_of("x", 1), err), ERR_JOB);
+	MUST_FAIL(receive_open(&r, out, "sub/link/new/deeper", 1, hash_of("x", 1), err), ERR_JOB);
+	MUST_FAIL(receive_open(&r, out, "sub/file/x", 1, hash_of("x", 1), err), ERR_JOB);
 
 	/* links under the very names that are written to */
 	assert_int_equal(symlink(victim, part), 0);
@@ -616,6 +661,8 @@ int main(void)
 		IN_SCRATCH(hostile_announcements),
 		IN_SCRATCH(names_of_every_safe_shape),
 		IN_SCRATCH(links_lead_nowhere),
+		IN_SCRATCH(a_folder_stands_in_its_place),
+		IN_SCRATCH(the_folder_that_is_held_is_written_to),
 		IN_SCRATCH(too_many_bytes),
 		IN_SCRATCH(too_few_bytes),
 		IN_SCRATCH(wrong_bytes),
