@@ -33,6 +33,7 @@ bool marker_read(struct marker *out, const char *machine, const char *run, const
 
 /* ---- what is believed of an answer ---- */
 
+#define SIZE_MOST_GB	    (INT64_C(1) << 30)
 #define PRICE_MOST_MICROUSD INT64_C(1000000000000) /* a million dollars */
 
 static bool made_of(const char *text, const char *also)
@@ -152,7 +153,7 @@ static const char *check_volume(struct volume *v)
 		return "a volume with a text that does not end";
 	if (!v->id[0] || !is_volume_id(v->id))
 		return "a volume with an id that cannot be one";
-	if (v->size_gb < 0 || !is_price(v->price_microusd_month))
+	if (v->size_gb < 0 || v->size_gb > SIZE_MOST_GB || !is_price(v->price_microusd_month))
 		return "a volume with a size or a price that cannot be right";
 	return NULL;
 }

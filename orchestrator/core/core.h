@@ -193,7 +193,7 @@ enum event_type {
 	EV_RENDERED,	   /* pod; segment; t; elapsed_ms: it is finished on the pod */
 	EV_SEGMENT_FAILED, /* pod; segment; err: it will not succeed on this pod, nor elsewhere */
 	EV_HOME,	   /* pod; segment; ok: arrived and verified; check_ok */
-	EV_HOME_FAILED,	   /* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK ... */
+	EV_HOME_FAILED,	   /* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here) ... */
 	EV_SAFE,	   /* segment: fsynced under its final name */
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
 	EV_LOG,		   /* pod; number: lines its provider wrote of it that the last answer did not have. Or err */

@@ -580,6 +580,13 @@ void dispatch_home_failed(struct core *c, const struct event *ev)
 		pod_after_work(c, ev->pod);
 		return;
 	}
+	if (ev->err->kind == ERR_JOB) { /* it has no place here by its name: nobody else would make another one */
+		p->unhome--;
+		p->failed_here = true;
+		fail_segment(c, ev->segment);
+		pod_after_work(c, ev->pod);
+		return;
+	}
 	if (s->arrived)
 		return;
 	s->fetching = false;

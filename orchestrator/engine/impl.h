@@ -18,6 +18,8 @@ enum {
 	RENT_TIMEOUT_MS = 120 * 1000,
 	OUTPUT_MAX_BYTES = 256 << 20, /* of one segment's file; commands may have larger ones */
 };
+/* No volume that is sold holds a larger file of a command. Where the vendor says what its volume holds, that is the bound. */
+#define COMMAND_OUTPUT_MAX_BYTES (INT64_C(4) << 40)
 
 enum prepare_step { PREP_NONE, PREP_TREES, PREP_SETUP, PREP_INSTALL, PREP_START, PREP_DONE };
 
@@ -57,6 +59,7 @@ struct epod { /* beside core_pod */
 	struct ssh_key client, host; /* host.private_pem only until the create */
 	char *host_public;
 	int64_t last_event, bill_asked_ms, logged_bytes;
+	int64_t named_bytes; /* of the names and paths of its outputs that are kept here */
 	int64_t empty_events; /* since one that brought the work further */
 	int64_t counted_to; /* while its log is read once more: batches up to this event were counted */
 	struct op_bill bill; /* of the vendor; its hours are not kept */
@@ -249,9 +252,16 @@ void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch
 void outfiles_keep(struct engine *e, uint32_t segment, bool suspect);
 void outfiles_discard(struct engine *e, uint32_t segment);
 void outfiles_reset(struct engine *e, uint32_t segment);
-/* The segment whose output this name is: the first one to claim it. */
-uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name);
+/* An output's name belongs to the first segment that reports it. Another name that is a folder of it, or below it, cannot be a file
+ * beside it. owner: who has the name that is in the way. */
+enum claim_answer { CLAIM_TAKEN, CLAIM_OF_ANOTHER, CLAIM_IN_THE_WAY };
+enum claim_answer outfiles_claim(struct engine *e, uint32_t segment, const char *name, uint32_t *owner);
+void outfiles_unclaim(struct engine *e, uint32_t segment, const char *name);
 void outfiles_free_claims(struct engine *e);
+/* A pod that is not believed any more has no names: those of what is not safe are free. */
+void outfiles_disclaim(struct engine *e, int pod);
+/* The largest file that this pod can have. */
+int64_t outfiles_most_bytes(const struct engine *e, int pod);
 /* Of this pod's finished segments, as announced: bytes of files that are not here yet. */
 int64_t outfiles_left(const struct engine *e, int pod);
 /* is_new: it was not told before; then a file of that name replaces the one that is known. */

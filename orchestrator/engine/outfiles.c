@@ -18,10 +18,13 @@ struct getting { /* one file under way: the context of its fetch */
 	bool checked;
 };
 
-/* Commands: which segment an output's name belongs to, from the first one that reported it, and which of its files it is. */
+/* Commands: which segment an output's name belongs to, from the first one that reported it, and which of its files it is; or a
+ * folder that outputs lie in. */
 struct claim {
 	uint32_t segment;
+	bool is_file;
 	size_t file;
+	size_t below; /* files in this folder, and further below */
 	char name[];
 };
 
@@ -32,19 +35,107 @@ static int claim_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-uint32_t outfiles_claim(struct engine *e, uint32_t segment, const char *name)
+static void free_claim_cleanup(struct claim **c)
 {
-	struct claim *mine = xmalloc(sizeof(*mine) + strlen(name) + 1);
+	free(*c);
+}
 
-	mine->segment = segment;
-	mine->file = 0;
-	strcpy(mine->name, name);
+static struct claim *claim_new(const char *name, size_t len)
+{
+	struct claim *c = xcalloc(1, sizeof(*c) + len + 1);
+
+	memcpy(c->name, name, len);
+	return c;
+}
+
+/* One command may have a hundred thousand. len: of the part of name that is meant. */
+static struct claim *claim_find(const struct engine *e, const char *name, size_t len)
+{
+	CLEANUP(free_claim) struct claim *wanted = claim_new(name, len);
+	struct claim **found = tfind(wanted, &e->claims, claim_order);
+
+	return found ? *found : NULL;
+}
+
+static struct claim *claim_make(struct engine *e, const char *name, size_t len)
+{
+	struct claim *mine = claim_new(name, len);
 	struct claim **found = tsearch(mine, &e->claims, claim_order);
+
 	if (!found)
 		abort();
 	if (*found != mine)
 		free(mine);
-	return (*found)->segment;
+	return *found;
+}
+
+static void claim_drop(struct engine *e, struct claim *c)
+{
+	if (c->is_file || c->below)
+		return;
+	tdelete(c, &e->claims, claim_order);
+	free(c);
+}
+
+/* The folders that a name leads through, one after the other: the length of each. 0: no more. */
+static size_t next_folder(const char *name, size_t len)
+{
+	const char *slash = strchr(name + (len ? len + 1 : 0), '/');
+
+	return slash ? (size_t)(slash - name) : 0;
+}
+
+/* A name that is a file's is no folder's. */
+static const struct claim *in_the_way(const struct engine *e, const char *name)
+{
+	const struct claim *c = claim_find(e, name, strlen(name));
+
+	if (c && c->below)
+		return c;
+	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
+		c = claim_find(e, name, len);
+		if (c && c->is_file)
+			return c;
+	}
+	return NULL;
+}
+
+enum claim_answer outfiles_claim(struct engine *e, uint32_t segment, const char *name, uint32_t *owner)
+{
+	struct claim *c = claim_find(e, name, strlen(name));
+
+	if (c && c->is_file) {
+		*owner = c->segment;
+		return c->segment == segment ? CLAIM_TAKEN : CLAIM_OF_ANOTHER;
+	}
+	const struct claim *other = in_the_way(e, name);
+	if (other) {
+		*owner = other->segment;
+		return CLAIM_IN_THE_WAY;
+	}
+	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
+		struct claim *folder = claim_make(e, name, len);
+		folder->segment = folder->below++ ? folder->segment : segment;
+	}
+	c = claim_make(e, name, strlen(name));
+	c->is_file = true;
+	c->segment = segment;
+	return CLAIM_TAKEN;
+}
+
+void outfiles_unclaim(struct engine *e, uint32_t segment, const char *name)
+{
+	struct claim *c = claim_find(e, name, strlen(name));
+
+	if (!c || !c->is_file || c->segment != segment)
+		return;
+	c->is_file = false;
+	claim_drop(e, c);
+	for (size_t len = next_folder(name, 0); len; len = next_folder(name, len)) {
+		c = claim_find(e, name, len);
+		c->below--;
+		claim_drop(e, c);
+	}
 }
 
 void outfiles_free_claims(struct engine *e)
@@ -56,15 +147,36 @@ void outfiles_free_claims(struct engine *e)
 	}
 }
 
-/* One command may have a hundred thousand. */
-static struct claim *claim_of(struct engine *e, const char *name)
+static struct claim *claim_of(struct engine *e, uint32_t segment, const char *name)
 {
-	struct claim *wanted = xmalloc(sizeof(*wanted) + strlen(name) + 1);
+	struct claim *c = claim_find(e, name, strlen(name));
 
-	strcpy(wanted->name, name);
-	struct claim **found = tfind(wanted, &e->claims, claim_order);
-	free(wanted);
-	return found ? *found : NULL;
+	return c && c->is_file && c->segment == segment ? c : NULL;
+}
+
+void outfiles_disclaim(struct engine *e, int pod)
+{
+	for (uint32_t i = 0; e->needs && e->needs->command && i < e->segment_count; i++) {
+		const struct seg_state *s = &e->segs[i];
+		for (size_t k = 0; s->pod == pod && core_seg_state(e->core, i) != SEG_SAFE && k < s->count; k++)
+			outfiles_unclaim(e, i, s->files[k].name);
+	}
+}
+
+int64_t outfiles_most_bytes(const struct engine *e, int pod)
+{
+	const struct volume *v = &core_pod_at(e->core, pod)->volume;
+
+	if (!e->needs->command)
+		return OUTPUT_MAX_BYTES;
+	/* what is not sold by its size may not be held to it */
+	return v->size_gb && v->price_microusd_month ? v->size_gb << 30 : COMMAND_OUTPUT_MAX_BYTES;
+}
+
+static void count_names(struct engine *e, const struct seg_state *s, const struct outfile *f, int sign)
+{
+	if (s->pod >= 0)
+		e->pods[s->pod].named_bytes += sign * (int64_t)(sizeof(*f) + strlen(f->name) + strlen(f->path));
 }
 
 /* A command that goes on has replaced or lengthened what it had told of. */
@@ -79,8 +191,10 @@ static void supersede(struct engine *e, struct seg_state *s, struct outfile *f, 
 	f->superseded = f->under_way; /* its part is taken until that has ended */
 	f->turn = ++e->fetch_turns;
 	f->retries = 0;
+	count_names(e, s, f, -1);
 	free(f->path);
 	f->path = xstrdup(path);
+	count_names(e, s, f, 1);
 	f->bytes = bytes;
 	COPY_TEXT(f->sha256, sha256);
 }
@@ -89,7 +203,7 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 			     const char *sha256, bool is_new)
 {
 	struct seg_state *s = &e->segs[segment];
-	struct claim *claim = e->needs->command ? claim_of(e, name) : NULL;
+	struct claim *claim = e->needs->command ? claim_of(e, segment, name) : NULL;
 	size_t at = claim ? claim->file : 0;
 
 	if (at < s->count && !strcmp(s->files[at].name, name)) {
@@ -103,6 +217,7 @@ struct outfile *outfiles_add(struct engine *e, uint32_t segment, const char *nam
 	struct outfile *f = &s->files[s->count++];
 	*f = (struct outfile){.name = xstrdup(name), .path = xstrdup(path), .bytes = bytes};
 	COPY_TEXT(f->sha256, sha256);
+	count_names(e, s, f, 1);
 	return f;
 }
 
@@ -122,6 +237,9 @@ void outfiles_reset(struct engine *e, uint32_t segment)
 	for (size_t i = 0; i < s->count; i++) {
 		under_way = under_way || s->files[i].under_way;
 		receive_drop(s->files[i].r, false);
+		count_names(e, s, &s->files[i], -1);
+		if (e->needs->command)
+			outfiles_unclaim(e, segment, s->files[i].name);
 		free(s->files[i].name);
 		free(s->files[i].path);
 	}
@@ -163,6 +281,14 @@ static void announce_home(struct engine *e, uint32_t segment)
 
 static void fetch_one(struct engine *e, int pod, uint32_t segment, size_t file);
 
+/* ERR_JOB: its segment fails for it. */
+static void file_failed(struct engine *e, uint32_t segment, const struct err *why)
+{
+	if (why->kind == ERR_JOB)
+		COPY_TEXT(e->setup->results[segment].reason, why->msg);
+	engine_log(e, why->kind == ERR_JOB ? LOG_WARN : LOG_INFO, "%s: %s", e->segments[segment].id, why->msg);
+}
+
 void outfiles_stale(struct engine *e, int pod, uint32_t segment, struct outfile *f)
 {
 	if (!f || !f->superseded)
@@ -195,7 +321,7 @@ static void arrived(void *ctx, struct receive *r, const struct err *err)
 		struct err why = *err;
 		if (why.kind == ERR_BUSY)
 			why.kind = ERR_TRANSIENT; /* of our own making: what holds it is about to end */
-		engine_log(e, LOG_INFO, "%s: %s", e->segments[g->segment].id, why.msg);
+		file_failed(e, g->segment, &why);
 		post(e, &ev, &why);
 	} else {
 		f->under_way = false;
@@ -220,7 +346,7 @@ void outfiles_want(struct engine *e, uint32_t segment, size_t file, struct fetch
 		.name = f->name,
 		.path = f->path,
 		.bytes = f->bytes,
-		.max_bytes = e->needs->command ? INT64_MAX : OUTPUT_MAX_BYTES,
+		.max_bytes = outfiles_most_bytes(e, e->segs[segment].pod),
 		.sha256 = f->sha256,
 		.inspect = inspect,
 		.done = arrived,
@@ -340,7 +466,9 @@ static void kept(void *arg)
 		receive_drop(k->list[i], false);
 	if (k->err.kind) {
 		struct event ev = {.type = EV_HOME_FAILED, .pod = e->segs[k->segment].pod, .segment = k->segment};
-		k->err.kind = ERR_LOCAL;
+		if (k->err.kind != ERR_JOB)
+			k->err.kind = ERR_LOCAL;
+		file_failed(e, k->segment, &k->err);
 		post(e, &ev, &k->err);
 	} else {
 		e->setup->results[k->segment] = k->result;

@@ -13,6 +13,8 @@ enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
 	LITTLE_BYTES = 4 << 20, /* here before a volume has been asked to keep it */
 	FILES_MAX = 100000, /* of one segment */
+	NAMES_MOST_MB = 64, /* that one pod's names and paths of outputs may take here, */
+	NAMES_MORE_KB = 256, /* ... and for each segment of the job */
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
@@ -139,6 +141,7 @@ static void distrust(struct engine *e, int pod, const char *what)
 	struct err err;
 
 	err_set(&err, ERR_UNTRUSTED, "%s", what);
+	outfiles_disclaim(e, pod);
 	pod_down(e, pod, &err);
 }
 
@@ -160,6 +163,11 @@ static void refuse_file(struct engine *e, int pod, uint32_t segment, const char 
 	post(e, &ev, &err);
 }
 
+static int64_t names_most(const struct engine *e)
+{
+	return ((int64_t)NAMES_MOST_MB << 20) + ((int64_t)NAMES_MORE_KB << 10) * (int64_t)e->segment_count;
+}
+
 /* The pod names the file; what it is called here is ours to say (speech) or must be a safe path (commands). NULL: it is not taken. */
 static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, const json_t *event, const char *name)
 {
@@ -171,9 +179,19 @@ static struct outfile *take_file(struct engine *e, int pod, uint32_t segment, co
 		distrust(e, pod, "it reports more files than any segment has");
 		return NULL;
 	}
-	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0) {
+	if (e->pods[pod].named_bytes > names_most(e)) {
+		CLEANUP(free_text) char *why = xasprintf("the names of its outputs take more than %lld MB", (long long)(names_most(e) >> 20));
+		distrust(e, pod, why);
+		return NULL;
+	}
+	if (name && path_may_be_output(name) && path_is_safe(path) && good_hash(hash) && bytes >= 0 && bytes <= outfiles_most_bytes(e, pod)) {
 		bool is_new = e->pods[pod].last_event > e->pods[pod].counted_to;
 		return outfiles_add(e, segment, name, path, bytes, hash, is_new);
+	}
+	if (name && bytes > outfiles_most_bytes(e, pod)) {
+		CLEANUP(free_text) char *what = xasprintf("a file of %lld bytes, more than it can have", (long long)bytes);
+		refuse_file(e, pod, segment, name, what);
+		return NULL;
 	}
 	refuse_file(e, pod, segment, name, "a file that cannot be right");
 	return NULL;
@@ -253,13 +271,22 @@ static void name_fails(struct engine *e, int pod, uint32_t segment, const char *
 	post(e, &ev, &err);
 }
 
-/* Two parts of a command that write the same name: one of the two would be lost. */
+/* Two parts of a command that write the same name, or one a file where the other has a folder: one of the two would be lost. In one
+ * part no folder has that: then it is the pod that says so. */
 static bool name_is_taken(struct engine *e, int pod, uint32_t segment, const char *name)
 {
-	uint32_t owner = outfiles_claim(e, segment, name);
+	uint32_t owner;
 
-	if (owner == segment)
-		return false;
+	switch (outfiles_claim(e, segment, name, &owner)) {
+	case CLAIM_TAKEN: return false;
+	case CLAIM_IN_THE_WAY:
+		if (owner == segment) {
+			refuse_file(e, pod, segment, name, "a file below another one, or where a folder is");
+			return true;
+		}
+		break;
+	case CLAIM_OF_ANOTHER: break;
+	}
 	CLEANUP(free_text) char *why = xasprintf("as %s does: put $BURST_INDEX into the name", e->segments[owner].id);
 	name_fails(e, pod, segment, name, why);
 	return true;
@@ -281,10 +308,12 @@ static void output_event(struct engine *e, int pod, const json_t *event)
 		refuse_file(e, pod, (uint32_t)segment, name, "a file that nobody asked for");
 		return;
 	}
+	begin_report(e, pod, (uint32_t)segment); /* what it claimed in an earlier try is free */
 	if (name && name_is_taken(e, pod, (uint32_t)segment, name))
 		return;
-	begin_report(e, pod, (uint32_t)segment);
 	const struct outfile *f = take_file(e, pod, (uint32_t)segment, event, name);
+	if (!f && name)
+		outfiles_unclaim(e, (uint32_t)segment, name);
 	if (f && e->needs->stream)
 		outfiles_stream(e, pod, (uint32_t)segment, f);
 }

@@ -94,7 +94,7 @@ t_honest() { # the stand-in for an agent is believed as long as it tells no lie
 t_what_is_no_json() { each_seen_through binary endless_line endless_noise deep_json deep_list; }
 t_floods() { each_seen_through endless_log endless_stderr endless_events; }
 t_paths() { each_seen_through path_up path_absolute path_control path_long path_nul no_path; }
-t_sizes_and_hashes() { each_seen_through huge negative not_a_number beyond overflow hash_short hash_path; }
+t_sizes_and_hashes() { each_seen_through huge largest negative not_a_number beyond overflow hash_short hash_path; }
 t_files() {
 	each_seen_through other_bytes fewer_bytes other_size negative_size endless_head no_file silent_end
 	WHOSE=2 each_seen_through more_bytes endless_file
@@ -180,6 +180,37 @@ t_names_that_nobody_asked_for() { # nobody's file is replaced by what no pattern
 	is "$(json '.pods | length')" 2 pods
 	has err.txt "reports a file that nobody asked for (notes.md)"
 	! grep -q notes.md out/manifest.jsonl || complain "it stands in the manifest"
+}
+another_does() { # another_does CASE WORDS: the pod is let go at once, and the next one runs the command
+	rm -rf out state taken
+	command_job '**'
+	take_over "$1"
+	burst run --json --force
+	within_bounds "$1"
+	is "$STATUS" 0 "$1: exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/out/a.txt)" x "$1: the output, of the next pod"
+	is "$(json '.pods | length')" 2 "$1: pods"
+	is "$(json '[.pods[].released] | all')" true "$1: released"
+	has err.txt "$2"
+	nothing_left
+}
+t_outputs_that_cannot_be() { # a run goes on with another pod
+	another_does output_largest "a file of 9223372036854775807 bytes, more than it can have (out/a.txt)"
+	another_does name_below_file "a file below another one, or where a folder is (out/a.txt/evil.txt)"
+	another_does name_above_file "a file below another one, or where a folder is (out)"
+}
+t_names_without_end() { # what a pod may name is bounded in bytes
+	another_does many_names "the names of its outputs take more than 64 MB"
+	[ "$(cat memory_kb)" -lt 250000 ] || complain "it took $(cat memory_kb) kB of memory"
+}
+t_an_output_where_a_folder_is() { # in the output folder, from before: the job's own affair, and no other pod would help
+	command_job '**'
+	mkdir -p out/out/a.txt/kept
+	burst run --json --force
+	is "$STATUS" 1 "exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods | length')" 1 pods
+	has err.txt "out/out/a.txt: cannot be put there: Is a directory"
+	[ -d out/out/a.txt/kept ] || complain "the folder is gone"
 }
 t_honest_output() {
 	command_job

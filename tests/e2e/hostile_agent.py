@@ -143,6 +143,7 @@ def report(batch, seg):
         "path_nul": {"path": "runs/r\0/x"},
         "no_path": {"path": None},
         "huge": {"bytes": 10 << 30},
+        "largest": {"bytes": (1 << 63) - 1},
         "negative": {"bytes": -5},
         "not_a_number": {"bytes": "NaN"},
         "beyond": {"bytes": 1e300},
@@ -185,8 +186,15 @@ def output(batch, seg):
             "name_empty": "", "name_none": None, "name_git": "out/.git/hooks/x",
             "name_git_case": ".GIT/config", "name_manifest": "manifest.jsonl", "name_manifest_case": "MANIFEST.jsonl",
             "name_unmatched": "notes.md", "name_manifest_folder": "manifest.jsonl/x.txt", "name_manifest_temp": "manifest.jsonl.tmp-1"}.get(CASE, "out/a.txt")
-    event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt", bytes=len(WAV),
-          sha256=hashlib.sha256(WAV).hexdigest())
+    event("output", id=seg["id"], name=name, path="runs/r/a/out/" + seg["id"] + "/a.txt",
+          bytes=(1 << 63) - 1 if CASE == "output_largest" else len(WAV), sha256=hashlib.sha256(WAV).hexdigest())
+    below = {"name_below_file": "out/a.txt/evil.txt", "name_above_file": "out"}.get(CASE)
+    if below:
+        event("output", id=seg["id"], name=below, path="runs/r/a/b.txt", bytes=len(WAV), sha256=hashlib.sha256(WAV).hexdigest())
+    if CASE == "many_names":
+        for i in range(100000):
+            name = "out/%06d" % i + ("/" + "n" * 240) * 4 + ".txt"
+            event("output", id=seg["id"], name=name, path="runs/r/" + name[:1000], bytes=1, sha256="0" * 64)
     if CASE == "one_fails_one_is_slow":
         open(STATE + "/runs", "a").write("run\n")
         event("output", id=seg["id"], name="out/b.txt", path="runs/r/a/b.txt", bytes=len(WAV),
