@@ -83,19 +83,13 @@ int job_read_member(const struct job_setup *setup, const char *key, const char *
 {
 	char real[PATH_MAX];
 	struct err why = {0};
-	struct stat st;
 
 	if (!realpath(path, real))
 		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
 	if (setup && setup->may_read && is_link(path, real) && setup->may_read(setup->ctx, key, real, err) < 0)
 		return -1;
 	/* whatever it is, it does not hold us up; and it is still no link */
-	CLEANUP(fd_close) int fd = open(real, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(err, ERR_CONFIG, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_CONFIG, "%s: is no plain file", path);
-	if (fd_read_all(fd, path, max, out, &why) < 0)
+	if (path_read_plain_at(AT_FDCWD, real, path, max, out, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s", why.msg);
 	return 0;
 }

@@ -227,10 +227,9 @@ static int read_file(struct script *s, const char *path, const char *name, enum 
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 	const char *ext = extension(path), *source = script_source(s, name);
-	struct err why = {0};
 
-	if (path_read(path, INPUT_MAX_BYTES, &text, &why) < 0)
-		return err_set(err, ERR_CONFIG, "input: %s", why.msg);
+	if (job_read_member(s->job_setup, "input", path, INPUT_MAX_BYTES, &text, err) < 0)
+		return err_wrap(err, "input");
 	if (check_bytes(name, &text, err) < 0)
 		return -1;
 	if (is_one_of(ext, "txt", "text"))

@@ -46,7 +46,7 @@ int path_remove_tree_at(int dir, const char *name, const char *shown, struct err
 void path_hold_dir(const char *dir, int fd);
 /* A descriptor, to be closed: of the folder that is held under this very path, else of what stands there. -1 and errno. */
 int path_open_dir(const char *dir);
-/* What lies below a folder, through no link: name is path_is_safe(). flags are open()'s; O_NOFOLLOW and O_NONBLOCK are added. -1
+/* What lies below a folder, through no link: name is path_is_safe(). flags are open()'s, without O_CREAT; O_NOFOLLOW and O_NONBLOCK are added. -1
  * and errno. */
 int path_open_below(int dir, const char *name, int flags);
 /* The folder that it lies in; *base: the last part of name. */

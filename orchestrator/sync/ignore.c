@@ -1,6 +1,7 @@
 #include "ignore.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 #include "base/path.h"
@@ -26,7 +27,8 @@ struct frame {
 };
 
 struct ignore {
-	char *root;
+	char *root; /* for messages */
+	int dir;    /* its descriptor; -1: it is not there */
 	bool nested; /* .gitignore files below the root count */
 	struct frame *frames;
 	size_t count, cap;
@@ -224,10 +226,15 @@ static int read_rules(const struct ignore *ig, const char *folder, const char *n
 	CLEANUP(free_text) char *path = path_join(dir, name);
 	CLEANUP(str_free) struct str text = STR_INIT;
 	struct err why = {0};
+	const char *base;
+	CLEANUP(free_text) char *below = *folder ? path_join(folder, name) : xstrdup(name);
+	CLEANUP(fd_close) int parent = ig->dir < 0 ? -1 : path_open_parent(ig->dir, below, &base);
 
 	if (found)
-		*found = true;
-	if (path_read(path, RULES_MAX, &text, &why) == 0) {
+		*found = parent >= 0;
+	if (parent < 0)
+		return 0; /* the walk says what is wrong with the folder */
+	if (path_read_plain_at(parent, base, path, RULES_MAX, &text, &why) == 0) {
 		add_rules(frame, str_text(&text), text.len);
 		return 0;
 	}
@@ -258,6 +265,7 @@ int ignore_open(struct ignore **out, const char *root, struct err *err)
 	bool own = false;
 
 	ig->root = xstrdup(root);
+	ig->dir = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int got = read_rules(ig, "", ".burstignore", &frame, &own, err);
 	if (got == 0 && !own) {
 		ig->nested = true;
@@ -308,6 +316,7 @@ void ignore_free(struct ignore *ig)
 	for (size_t i = 0; i < ig->count; i++)
 		free_frame(&ig->frames[i]);
 	free(ig->frames);
+	fd_close(ig->dir);
 	free(ig->root);
 	free(ig);
 }

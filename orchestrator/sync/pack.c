@@ -13,6 +13,7 @@
 #endif
 
 #include "base/crypto.h"
+#include "base/path.h"
 #include "base/str.h"
 
 #define SLICE    (256u << 10) /* bytes of a file handed to the archive at once */
@@ -171,7 +172,7 @@ static int open_file(struct pack *p, const struct tree_entry *e)
 {
 	struct stat st;
 
-	p->fd = openat(p->root, e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	p->fd = path_open_below(p->root, e->path, O_RDONLY | O_NOCTTY);
 	if (p->fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP))
 		return changed(p, "is gone");
 	if (p->fd < 0 || fstat(p->fd, &st) < 0)

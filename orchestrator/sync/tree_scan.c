@@ -177,14 +177,13 @@ static int take(struct scan *s, const char *path)
  * descriptors. */
 static int list_folder(struct scan *s, const char *folder, struct str *names)
 {
-	int fd = openat(s->root, *folder ? folder : ".",
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = path_open_below(s->root, *folder ? folder : ".", O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
 	if (!dir) {
-		if (errno == ENOENT)
-			return 0;
+		if (errno == ENOENT || errno == ELOOP || errno == ENOTDIR)
+			return 0; /* it has gone, or is another thing by now */
 		local_error(s, *folder ? folder : "the folder");
 		fd_close(fd);
 		return -1;
@@ -273,7 +272,7 @@ enum read_result { READ_FAILED = -1, READ_DONE, READ_CHANGED, READ_GONE };
 static enum read_result read_once(struct scan *s, struct tree_entry *e)
 {
 	CLEANUP(fd_close)
-	int fd = openat(s->root, e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int fd = path_open_below(s->root, e->path, O_RDONLY | O_NOCTTY);
 	struct stat st;
 
 	if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))

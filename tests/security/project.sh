@@ -109,6 +109,35 @@ t_it_reads_nothing_of_its_users() {
 	cp err.txt "$T"
 	cd "$T" || return
 }
+t_its_ignore_files_and_input_are_plain_files() { # nothing waits for a writer, nor shows what a link leads to
+	local name
+	clone
+	mkdir code
+	echo hello >code/a
+	echo 'SECRET-LINE-[' >"$HOME/hidden"
+	tts 'input = "script.jsonl";'
+	echo 'code = { path = "code"; };' >>burst.cfg
+	for name in .burstignore .gitignore; do
+		rm -f code/.*ignore
+		ln -s "$HOME/hidden" "code/$name"
+		LIMIT=20 burst run -v
+		[ "$STATUS" != 0 ] && [ "$STATUS" -lt 124 ] || complain "$name, a link: exit status $STATUS"
+		has err.txt "$name: is a link"
+		hasnt err.txt SECRET-LINE
+		rm -f "code/$name"
+		mkfifo "code/$name"
+		LIMIT=20 burst run
+		[ "$STATUS" != 0 ] && [ "$STATUS" -lt 124 ] || complain "$name, a pipe: exit status $STATUS"
+		has err.txt "$name: is not a plain file"
+	done
+	rm -f code/.*ignore script.jsonl
+	mkfifo script.jsonl
+	LIMIT=20 burst run
+	is "$STATUS" 2 "an input that is a pipe: exit status"
+	has err.txt "script.jsonl: is not a plain file"
+	cp err.txt "$T"
+	cd "$T" || return
+}
 t_it_reads_nothing_through_links_in_its_folders() {
 	clone
 	local path
@@ -128,7 +157,7 @@ t_it_reads_nothing_through_links_in_its_folders() {
 	rm texts/a.txt
 	mkfifo texts/a.txt
 	burst run
-	refused "texts/a.txt: is no plain file" "a pipe"
+	refused "texts/a.txt: is not a plain file" "a pipe"
 	rm texts/a.txt
 	tts 'engine = "own"; worker = "true"; voices = "voices"; voice = "v";'
 	for path in ../../../.ssh/id_rsa ../keys/id_rsa ../again /proc/self/environ; do
