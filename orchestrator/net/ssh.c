@@ -243,7 +243,7 @@ static void fail(struct ssh *s, enum err_kind kind, const char *what)
 static void fail_session(struct ssh *s, const char *doing)
 {
 	char *words = NULL;
-	char what[256];
+	char what[320];
 
 	libssh2_session_last_error(s->session, &words, NULL, 0);
 	snprintf(what, sizeof(what), "%s: %s", doing,
@@ -321,6 +321,11 @@ static bool step_handshake(struct ssh *s)
 
 	if (would_block(rc))
 		return false;
+	if (rc == LIBSSH2_ERROR_KEX_FAILURE || rc == LIBSSH2_ERROR_KEY_EXCHANGE_FAILURE) {
+		fail_session(s, "ssh handshake: this server and burst may have no method in common; burst offers key exchange by "
+			"curve25519, ecdh-sha2 or diffie-hellman with SHA-2, AES-CTR or GCM, and hmac-sha2");
+		return true;
+	}
 	if (rc) {
 		fail_session(s, "ssh handshake");
 		return true;
@@ -835,15 +840,40 @@ static char *key_words(const char *line)
 	return xasprintf("%.*s %.*s", (int)type, line, (int)data, line + type + gap);
 }
 
+/* What is offered, best first: nothing that rests on SHA-1 or MD5, and no block chaining. What this libssh2 does not know is left
+ * out by it: Debian 12's has neither GCM, ChaCha20 nor "etm", so AES-CTR with HMAC-SHA-2 is what its sessions use. The last two
+ * key exchanges are no methods: by them servers tell what else they can, and that nobody has removed packets. */
+static const char kex_methods[] = "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"
+				  "diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,"
+				  "diffie-hellman-group14-sha256,ext-info-c,kex-strict-c-v00@openssh.com";
+static const char ciphers[] = "aes256-gcm@openssh.com,aes128-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr";
+static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
+
+static void offer_modern_methods(struct ssh *s)
+{
+	static const struct {
+		int what;
+		const char *list;
+	} methods[] = {
+		{LIBSSH2_METHOD_KEX, kex_methods},	{LIBSSH2_METHOD_CRYPT_CS, ciphers}, {LIBSSH2_METHOD_CRYPT_SC, ciphers},
+		{LIBSSH2_METHOD_MAC_CS, macs},		{LIBSSH2_METHOD_MAC_SC, macs},	    {LIBSSH2_METHOD_HOSTKEY, "ssh-ed25519"},
+		{LIBSSH2_METHOD_COMP_CS, "none"},	{LIBSSH2_METHOD_COMP_SC, "none"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+		if (libssh2_session_method_pref(s->session, methods[i].what, methods[i].list) != 0)
+			fail(s, ERR_LOCAL, methods[i].what == LIBSSH2_METHOD_HOSTKEY ? "ssh: libssh2 knows no ed25519 keys" :
+				"ssh: libssh2 is too old: it knows none of the methods that burst uses");
+}
+
 static void check_setup(struct ssh *s)
 {
 	if (!starts_with(s->host_key, "ssh-ed25519 AAAA"))
 		fail(s, ERR_CONFIG, "ssh: the expected host key is not an ed25519 key");
 	else if (!s->session)
 		fail(s, ERR_LOCAL, "ssh: no session could be made");
-	else if (libssh2_session_method_pref(s->session, LIBSSH2_METHOD_HOSTKEY, "ssh-ed25519") !=
-		 0)
-		fail(s, ERR_LOCAL, "ssh: libssh2 knows no ed25519 keys");
+	else
+		offer_modern_methods(s);
 }
 
 static void make_session(struct ssh *s)

@@ -46,38 +46,41 @@ static char *slurp(const char *name)
 	return str_detach(&text);
 }
 
-static void start_sshd(void)
+/* more: lines for its configuration. Its pid. */
+static pid_t start_sshd(const char *more, int *port)
 {
-	char conf[128];
-	int fd = listen_on_loopback(&sshd_port);
+	char conf[256];
+	int fd = listen_on_loopback(port);
 
 	close(fd);
-	snprintf(conf, sizeof(conf), "%s/sshd_config", dir);
+	snprintf(conf, sizeof(conf), "%s/sshd_config.%d", dir, *port);
 	FILE *f = fopen(conf, "w");
+	assert_non_null(f);
 	fprintf(f,
 		"Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile "
 		"%s/key.pub\nStrictModes no\n"
 		"UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPidFile "
 		"none\n"
 		"PermitRootLogin prohibit-password\nRekeyLimit 3M\nLogLevel ERROR\nMaxStartups "
-		"100\n",
-		sshd_port, dir, dir);
+		"100\n%s\n",
+		*port, dir, dir, more);
 	fclose(f);
-	sshd_pid = fork();
-	if (sshd_pid == 0) {
+	pid_t pid = fork();
+	if (pid == 0) {
 		setpgid(0, 0);
 		execl(sshd_path, sshd_path, "-D", "-e", "-f", conf, (char *)NULL);
 		_exit(127);
 	}
 	for (int64_t late = clock_boot_ms() + 10000; clock_boot_ms() < late;) {
-		int probe = connect_to_loopback(sshd_port);
+		int probe = connect_to_loopback(*port);
 		if (probe >= 0) {
 			close(probe);
-			return;
+			return pid;
 		}
 		poll(NULL, 0, 10);
 	}
-	fail_msg("sshd does not listen");
+	fail_msg("sshd does not listen (%s)", more);
+	return -1;
 }
 
 static int set_up(void **state)
@@ -98,7 +101,7 @@ static int set_up(void **state)
 	private_key = slurp("key");
 	wrong_key = slurp("other");
 	user = xstrdup(getpwuid(getuid())->pw_name);
-	start_sshd();
+	sshd_pid = start_sshd("", &sshd_port);
 	loop = loop_new();
 	return 0;
 }
@@ -525,6 +528,47 @@ static void test_wrong_host_key(void **state)
 	free(shown);
 }
 
+/* A server that offers nothing else: taken, or refused with words that say why. */
+static void test_methods(void **state)
+{
+	static const struct {
+		const char *offer;
+		bool taken;
+	} cases[] = {
+		{"KexAlgorithms curve25519-sha256", true},
+		{"KexAlgorithms curve25519-sha256@libssh.org", true},
+		{"KexAlgorithms ecdh-sha2-nistp256", true},
+		{"KexAlgorithms diffie-hellman-group14-sha256", true},
+		{"KexAlgorithms diffie-hellman-group14-sha1", false},
+		{"KexAlgorithms diffie-hellman-group1-sha1", false},
+		{"KexAlgorithms diffie-hellman-group-exchange-sha1", false},
+		{"Ciphers aes256-ctr", true},
+		{"Ciphers aes128-ctr,aes128-cbc", true},
+		{"Ciphers aes128-cbc", false},
+		{"Ciphers 3des-cbc", false},
+		{"MACs hmac-sha2-512", true},
+		{"MACs hmac-sha2-256-etm@openssh.com,hmac-sha2-256", true},
+		{"MACs hmac-sha1", false},
+		{"MACs hmac-md5", false},
+	};
+
+	(void)state;
+	NEED_SSHD();
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct session s;
+		int port;
+		pid_t pid = start_sshd(cases[i].offer, &port);
+		open_with(&s, port, host_key, private_key, 60000, 0);
+		TURN_UNTIL(loop, s.ups);
+		bool why = strstr(s.err.msg, "no method in common") != NULL;
+		if (cases[i].taken ? s.err.kind != ERR_NONE : s.err.kind != ERR_NETWORK || !why)
+			fail_msg("%s: %s", cases[i].offer, s.err.msg);
+		ssh_close(s.ssh);
+		kill(pid, SIGTERM);
+		waitpid(pid, NULL, 0);
+	}
+}
+
 static void test_bad_keys(void **state)
 {
 	(void)state;
@@ -866,6 +910,7 @@ int main(void)
 		cmocka_unit_test(test_byte_by_byte),
 		cmocka_unit_test(test_pause),
 		cmocka_unit_test(test_wrong_host_key),
+		cmocka_unit_test(test_methods),
 		cmocka_unit_test(test_bad_keys),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_frozen),
