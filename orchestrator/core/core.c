@@ -345,6 +345,11 @@ const struct core_batch *core_batch_at(const struct core *c, uint32_t batch)
 	return &c->batches[batch];
 }
 
+bool core_has_batch(const struct core *c, uint32_t batch, int pod)
+{
+	return batch < c->batch_count && c->batches[batch].pod == pod;
+}
+
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment)
 {
 	return (enum core_seg_state)c->segs[segment].state;

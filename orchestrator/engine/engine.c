@@ -426,6 +426,7 @@ static void turn(struct engine *e)
 	signals_look(e);
 	feed_all(e);
 	maybe_finish(e, false);
+	podlink_watch(e);
 	now = clock_boot_ms();
 	if (e->setup->progress && now >= e->progress_at) {
 		e->progress_at = now + PROGRESS_MS;

@@ -11,6 +11,7 @@
 #include "engine.h"
 #include "fetch.h"
 #include "link.h"
+#include "quiet.h"
 #include "upsync.h"
 
 enum {
@@ -67,6 +68,7 @@ struct epod { /* beside core_pod */
 	int64_t caught_up_at;
 	int64_t running_t;
 	json_t *running; /* of that hello: ids of the segments in its workers' hands */
+	struct quiet quiet;
 	bool save_failed, helloed, zstd, shared_part, clock_said;
 	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
@@ -152,7 +154,7 @@ struct engine {
 	struct str notes;
 	struct err finish_error;
 	FILE *log;
-	int64_t progress_at;
+	int64_t progress_at, watch_at;
 };
 
 /* post.c */
@@ -208,6 +210,7 @@ void podlink_handover(struct engine *e, int pod);
 void podlink_takeover(struct engine *e, int pod);
 void podlink_sync(struct engine *e, int pod, int turn);
 void podlink_close(struct engine *e, int pod);
+void podlink_watch(struct engine *e); /* in each turn: pods that fell silent are let go */
 /* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that does not say. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);
 /* One event of an agent, live or from the log on the volume. */

@@ -493,8 +493,10 @@ static void tell_running(struct engine *e, int pod)
 		const char *id = json_string_value(json_array_get(p->running, i));
 		int64_t segment = id ? segment_by_id(e, id) : -1;
 		struct event ev = {.type = EV_RUNNING, .pod = pod, .segment = (uint32_t)segment, .t = p->running_t};
-		if (segment >= 0)
-			post(e, &ev, NULL);
+		if (segment < 0)
+			continue;
+		p->quiet.est_ms += (int64_t)(MIN(MAX(e->segments[segment].est_seconds, 0), 1e6) * 1000); /* of one batch, or more */
+		post(e, &ev, NULL);
 	}
 }
 
@@ -547,6 +549,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	int64_t workers = jsonx_bounded(hello, "workers", 0, 1000);
 
 	p->helloed = true;
+	p->quiet = (struct quiet){.est_ms = p->quiet.est_ms};
 	compare_clocks(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
@@ -568,12 +571,64 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	greet_when_caught_up(e, at->pod);
 }
 
+/* What it says of its work that was not known. */
+static bool brings_further(const struct engine *e, int pod, const char *what, const json_t *event)
+{
+	if (says_something(e, pod, what, event))
+		return true;
+	if (strcmp(what, "batch"))
+		return false;
+	uint32_t number = batch_number(e, event, "id");
+	const char *state = jsonx_text(event, "state", "");
+	bool known = core_has_batch(e->core, number, pod);
+	return known && ((!strcmp(state, "started") && !core_batch_at(e->core, number)->started) ||
+			 (!strcmp(state, "done") && !core_batch_at(e->core, number)->over));
+}
+
 static void on_line(void *ctx, const json_t *event)
 {
 	struct at *at = ctx;
 
+	const char *what = jsonx_text(event, "ev", "");
+
+	quiet_heard(&at->e->pods[at->pod].quiet, what, brings_further(at->e, at->pod, what, event));
 	podlink_event(at->e, at->pod, event);
 	greet_when_caught_up(at->e, at->pod);
+}
+
+static enum quiet_task task_of(const struct engine *e, int pod)
+{
+	const struct core_pod *c = core_pod_at(e->core, pod);
+	const struct epod *p = &e->pods[pod];
+
+	if (c->phase == POD_WORKING)
+		return c->batches && !e->needs->command ? QUIET_BATCH : QUIET_NONE; /* a command may be silent for as long as it likes */
+	switch (p->step) {
+	case PREP_SETUP: return QUIET_SETUP;
+	case PREP_INSTALL: return QUIET_INSTALL;
+	case PREP_START: return p->early && e->needs->install ? QUIET_INSTALL : QUIET_START;
+	case PREP_NONE:
+	case PREP_TREES: /* upsync.c */
+	case PREP_DONE: break;
+	}
+	return QUIET_NONE;
+}
+
+void podlink_watch(struct engine *e)
+{
+	int64_t now = clock_boot_ms();
+	char why[100];
+
+	if (now < e->watch_at || e->over || !e->needs)
+		return;
+	e->watch_at = now + 1000;
+	for (int i = 0; i < e->pod_count; i++) {
+		struct epod *p = &e->pods[i];
+		struct quiet_now task = {.task = task_of(e, i), .hang_ms = e->needs->hang_ms, .lease_ms = e->setup->conf.lease_ms,
+					 .loading = p->workers_ready + p->workers_failed < e->needs->workers};
+		if (p->link && p->helloed && !quiet_tick(&p->quiet, &task, why, sizeof(why)))
+			distrust(e, i, why);
+	}
 }
 
 static void pod_down(struct engine *e, int pod, const struct err *err)
@@ -651,6 +706,7 @@ void podlink_send(struct engine *e, int pod, uint32_t batch)
 		estimate += e->segments[s].est_seconds;
 	}
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
+	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000), core_pod_at(e->core, pod)->batches <= 1);
 	podlink_say(e, pod, json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate, "segments", tasks));
 }
 
@@ -661,6 +717,7 @@ void podlink_revoke(struct engine *e, int pod)
 
 void podlink_renew(struct engine *e, int pod)
 {
+	e->pods[pod].quiet.answer_due = true;
 	podlink_say(e, pod, json_pack("{s:s,s:I}", "op", "renew", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
 }
 

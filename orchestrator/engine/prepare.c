@@ -7,6 +7,8 @@
 #include "../base/log.h"
 #include "impl.h"
 
+enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease where that is less */
+
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
 {
@@ -73,7 +75,7 @@ static void step_start(struct engine *e, int pod)
 
 static void send_install(struct engine *e, int pod)
 {
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", 900));
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", QUIET_INSTALL_S));
 }
 
 static void step_install(struct engine *e, int pod)
@@ -99,7 +101,7 @@ static void step_setup(struct engine *e, int pod)
 	}
 	podlink_detail(e, pod, "setting up the environment");
 	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i}", "op", "setup", "hash", hash, "script", e->needs->setup,
-				    "timeout_s", 1800));
+				    "timeout_s", QUIET_SETUP_S));
 }
 
 static void trees_done(struct engine *e, int pod)
@@ -245,15 +247,16 @@ static void step_trees(struct engine *e, int pod)
 		return;
 	}
 	podlink_detail(e, pod, "syncing code");
+	int64_t silent_ms = MIN((int64_t)TREE_SILENT_MS, e->setup->conf.lease_ms / 2);
 	if (e->kit_tree) {
-		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .lanes_left = &e->lanes_left, .done = kit_over, .ctx = p->at};
+		struct upsync_want want = {.dir = "kit", .tree = e->kit_tree, .silent_ms = silent_ms, .lanes_left = &e->lanes_left, .done = kit_over, .ctx = p->at};
 		p->kit_sync = upsync_start(e->loop, p->link, e->pool, &want);
 	}
 	if (e->code_tree) {
 		const struct core_pod *c = core_pod_at(e->core, pod);
 		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
 					   .base = prepare_known_base(e, c->provider, &c->volume), .zstd = p->zstd,
-					   .lanes_left = &e->lanes_left, .done = code_over, .ctx = p->at};
+					   .silent_ms = silent_ms, .lanes_left = &e->lanes_left, .done = code_over, .ctx = p->at};
 		if (stage_take(e, c->provider, &want))
 			podlink_detail(e, pod, "unpacking code");
 		p->code_sync = upsync_start(e->loop, p->link, e->pool, &want);

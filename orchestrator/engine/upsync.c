@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "../base/clock.h"
 #include "../sync/pack.h"
 
 enum {
@@ -14,6 +15,9 @@ enum {
 	LANES_FROM_BYTES = 16 << 20,
 	LANES_FROM_RTT_MS = 5,
 	LANES_LONG_RTT_MS = 40,
+	TICKS = 8, /* of one silence; counted, so that a machine that slept gives it the same chance again */
+	UNPACK_BYTES_S = 5 << 20, /* at least, with all that is synced: a tenth of what slow volumes do */
+	UNPACK_FILES_S = 20,
 	LATE_MS = 20000, /* for the pod's word when all has gone, but for what a lost session may have had */
 	LANES = 3,
 	LANES_LONG = 7, /* sshd begins to refuse beyond ten that log in at once */
@@ -39,6 +43,9 @@ struct upsync {
 	bool lane_lost, link_lost; /* what may have taken frames with it */
 	bool alone;		   /* without further sessions: one was lost before */
 	struct timer *late;
+	struct timer *tick;
+	int64_t moved; /* at the last tick: bytes that went over the line, and that the pod said */
+	int unmoved_ticks;
 	struct carrier carriers[LANES_LONG];
 	int carrier_count;
 	bool lanes_judged;
@@ -78,6 +85,7 @@ static void clear(struct upsync *u)
 static void drop(struct upsync *u)
 {
 	clear(u);
+	loop_untimer(u->tick);
 	str_free(&u->said);
 	str_free(&u->complaint);
 	free(u->slice);
@@ -320,6 +328,52 @@ static void on_closed(void *ctx, int exit_code, const char *signal, const struct
 
 static const struct ssh_channel_ops tree_ops = {.data = on_data, .writable = on_writable, .closed = on_closed};
 
+/* ---- a pod that takes nothing ---- */
+
+static void on_tick(void *ctx);
+
+static int64_t bytes_moved(const struct upsync *u)
+{
+	int64_t queued = u->channel ? (int64_t)ssh_queued(u->channel) : 0;
+
+	for (int i = 0; i < u->carrier_count; i++) {
+		struct ssh_channel *c = u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
+		queued += c ? (int64_t)ssh_queued(c) : 0;
+	}
+	return u->sent - queued + (int64_t)u->said.len + (int64_t)u->complaint.len;
+}
+
+/* It has all that it gets. */
+static bool unpacks(const struct upsync *u)
+{
+	return u->staged || (u->eof_sent && u->channel && !ssh_queued(u->channel));
+}
+
+static int ticks_most(const struct upsync *u)
+{
+	int64_t unpack_s = u->want.tree->bytes / UNPACK_BYTES_S + (int64_t)u->want.tree->count / UNPACK_FILES_S;
+
+	return TICKS + (int)MIN(unpacks(u) ? unpack_s * 1000 * TICKS / MAX(u->want.silent_ms, 1) : 0, (int64_t)1 << 20);
+}
+
+static void on_tick(void *ctx)
+{
+	struct upsync *u = ctx;
+	int64_t moved = bytes_moved(u);
+	char time[24];
+
+	u->tick = NULL;
+	u->unmoved_ticks = moved != u->moved || u->busy ? 0 : u->unmoved_ticks + 1;
+	u->moved = moved;
+	if (u->unmoved_ticks <= ticks_most(u)) {
+		u->tick = loop_timer(u->loop, MAX(u->want.silent_ms / TICKS, 1), on_tick, u);
+		return;
+	}
+	err_set(&u->result, ERR_TRANSIENT, "nothing of it was taken for %s",
+		duration_show(time, sizeof(time), u->unmoved_ticks * (u->want.silent_ms / TICKS)));
+	cut(u);
+}
+
 static void start_channel(struct upsync *u)
 {
 	CLEANUP(str_free) struct str command = STR_INIT;
@@ -364,6 +418,8 @@ struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *p
 	u->slice = xmalloc(SLICE);
 	u->said.max = 64 << 10;
 	u->complaint.max = 2048;
+	if (want->silent_ms > 0)
+		u->tick = loop_timer(loop, MAX(want->silent_ms / TICKS, 1), on_tick, u);
 	start_channel(u);
 	return u;
 }

@@ -19,6 +19,8 @@ struct upsync_want {
 	/* The stream lies on the volume already, as staged/TREE-ID.0 and so on; what that lacks is sent all the same. 0: no. */
 	int staged_parts;
 	char staged_sha256[SHA256_HEX];
+	int64_t silent_ms; /* without a byte that it took, or a word of it, for longer than this: it is stuck. Where all is sent, or was there,
+			    * it unpacks and syncs, and has so long as that may take */
 	int *lanes_left; /* of the further sessions that all pods may have together; borrowed */
 	/* In the loop, exactly once: sent is the bytes that went over the line (0: it was there). */
 	void (*done)(void *ctx, int64_t sent, const struct err *err);

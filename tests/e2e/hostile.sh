@@ -137,6 +137,16 @@ t_a_hello_that_never_catches_up() {
 	seen_through hello_of_the_future "it did not come up"
 }
 
+quiet_pod() { # quiet_pod CASE WORDS: it bills, its connection stands, and nothing comes of it
+	hostile_job
+	JOB="$JOB hang = \"1s\";"
+	config 'code = { path = "code"; }; pods = 1; spot = true; lease = "10s";'
+	seen_through "$1" "$2"
+}
+t_an_agent_that_says_hello_and_nothing_more() { quiet_pod only_hello "its agent has not answered for"; }
+t_an_agent_that_begins_no_batch() { quiet_pod only_leases "nothing was heard of its work for"; }
+t_a_pod_that_takes_no_code() { quiet_pod no_tree "code: nothing of it was taken for"; }
+
 # ---- names of outputs, which a command chooses ----
 command_job() { # command_job [PATTERN]
 	mkdir -p outside out

@@ -3,6 +3,7 @@ speaks enough of CONTROL.md to be believed, and lies as CASE says. Case `honest`
 import hashlib
 import json
 import os
+import select
 import sys
 import time
 
@@ -212,6 +213,8 @@ def serve():
         op = ask["op"]
         if op == "attach":
             hello()
+        elif CASE == "only_hello" or (CASE == "only_leases" and op == "batch"):
+            continue
         elif op in ("setup", "install"):
             event(op, ok=True, skipped=False, ms=1)
         elif op == "start":
@@ -228,6 +231,11 @@ def serve():
 if " send" in COMMAND:
     send()
 elif "burst-agent\" tree" in COMMAND or " tree --dir" in COMMAND:
+    if CASE == "no_tree":  # takes nothing, until nobody listens any more
+        ear = select.poll()
+        ear.register(1, 0)
+        ear.poll()
+        sys.exit(0)
     while sys.stdin.buffer.read(65536):
         pass
     print('{"tree":"x","files":1}')
