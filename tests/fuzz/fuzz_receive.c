@@ -115,7 +115,7 @@ static bool begin(struct try *t)
 	t->r = NULL;
 	t->ranges = false;
 	if (receive_open(&t->r, out, t->name, t->size, t->hash, &err) < 0) {
-		assert(err.kind == ERR_UNTRUSTED || err.kind == ERR_LOCAL || err.kind == ERR_BUSY);
+		assert(err.kind == ERR_UNTRUSTED || err.kind == ERR_JOB || err.kind == ERR_LOCAL || err.kind == ERR_BUSY);
 		return false;
 	}
 	assert(path_is_safe(t->name));

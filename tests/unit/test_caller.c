@@ -109,6 +109,46 @@ static void test_whose_limits(void **state)
 	}
 }
 
+/* ---- a vendor, or a plug-in, whose answers cannot be right ---- */
+
+static enum op_next answer_oddly(struct op *op, const struct reply *reply, struct call *call, int64_t *wait_ms, struct op_result *result,
+				 struct err *err)
+{
+	(void)op, (void)reply, (void)call, (void)wait_ms, (void)err;
+	result->pods = xcalloc(1, sizeof(*result->pods));
+	result->pod_count = 1;
+	COPY_TEXT(result->pods[0].id, "../../x");
+	return OP_DONE;
+}
+
+static const struct provider_ops odd = {.abi = PROVIDER_ABI, .name = "odd", .account = account, .begin = begin, .next = answer_oddly,
+					.op_free = op_free};
+
+static void test_answers_are_checked_once_for_all(void **state)
+{
+	static const struct {
+		enum op_kind kind;
+		enum err_kind want;
+	} cases[] = {
+		{OP_LIST, ERR_UNTRUSTED},
+		{OP_INSPECT, ERR_UNTRUSTED},
+		{OP_RENT, ERR_AMBIGUOUS}, /* there may be a pod, and it bills */
+	};
+	struct store *store = store_memory();
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct provider p = {.unlimited = true};
+		struct op_result result = {0};
+		struct err err = {0};
+		assert_int_equal(caller_ask(&(struct engine_provider){&odd, &p, store}, cases[i].kind, NULL, PATIENCE_MS, &result, &err), -1);
+		assert_int_equal(err.kind, cases[i].want);
+		assert_string_equal(err.msg, "odd: its answer cannot be trusted: it names a pod with an id that cannot be one");
+		assert_int_equal(result.pod_count, 0);
+	}
+	store_close(store);
+}
+
 /* "Come again in an hour" with a 503: that is whoever asked to decide, and at once. */
 static void *away_for_an_hour(void *arg)
 {
@@ -561,6 +601,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose_limits),
+		cmocka_unit_test(test_answers_are_checked_once_for_all),
 		cmocka_unit_test(test_a_pause_that_is_too_long),
 		cmocka_unit_test(test_looks_that_end_pods),
 		cmocka_unit_test(test_a_list_that_was_begun),
