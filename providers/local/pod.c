@@ -35,11 +35,6 @@ static void stand_alone(const struct store *store, const struct pod_record *reco
 	umask(077);
 }
 
-static int by_number(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* The grandchild: from here on nobody waits for us. That we live can be told by the lock on alive,
  * whatever happens to those who started us. */
 static void become_supervisor(const struct store *store, struct pod_record *record,
@@ -48,7 +43,6 @@ static void become_supervisor(const struct store *store, struct pod_record *reco
 	int keep[] = {alive, ready};
 	struct err err = {0};
 
-	qsort(keep, ARRAY_LEN(keep), sizeof(*keep), by_number);
 	stand_alone(store, record, keep, ARRAY_LEN(keep));
 	record->supervisor = process_of(getpid());
 	if (record_save(store, record, &err) < 0 || write(ready, "r", 1) != 1)

@@ -279,15 +279,25 @@ static void close_range_of(unsigned from, unsigned to)
 		close((int)fd);
 }
 
+/* The least of them that is not below `from`; -1: none. */
+static int next_kept(const int *keep, int count, unsigned from)
+{
+	int least = -1;
+
+	for (int i = 0; i < count; i++)
+		if (keep[i] >= (int)from && (least < 0 || keep[i] < least))
+			least = keep[i];
+	return least;
+}
+
 void process_close_all_but(const int *keep, int count)
 {
 	unsigned from = 3;
+	int fd;
 
-	for (int i = 0; i < count; i++) {
-		if (keep[i] < (int)from)
-			continue;
-		close_range_of(from, (unsigned)keep[i] - 1);
-		from = (unsigned)keep[i] + 1;
+	while ((fd = next_kept(keep, count, from)) >= 0) {
+		close_range_of(from, (unsigned)fd - 1);
+		from = (unsigned)fd + 1;
 	}
 	close_range_of(from, ~0u);
 }

@@ -34,8 +34,7 @@ int process_kill_below(int64_t ms);
  * lives after ms. */
 int process_kill_marked(const char *assignment, int64_t ms);
 
-/* Closes every descriptor from 3 on except the listed ones (ascending order; -1 entries first are
- * ignored). */
+/* Closes every descriptor from 3 on except the listed ones; -1 entries are ignored. */
 void process_close_all_but(const int *keep, int count);
 
 #endif
