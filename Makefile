@@ -22,7 +22,7 @@ PREFIX  ?= /usr/local
 BUILD   ?= build
 VERSION := 0.1.0
 
-PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c
+PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 ifneq ($(filter-out deps deps-test clean help demo check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out libcurl,$(PKGS)) 2>/dev/null) # libcurl: loaded when it is needed
@@ -178,7 +178,7 @@ clean:
 # ---- a fresh machine ----
 # Everything that building, the demo and the tests need, from Debian's packages; nothing is done when it is all there.
 DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libssh2-1-dev libjansson-dev libconfig-dev \
-              libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler
+              libsqlite3-dev libssl-dev libarchive-dev libprotobuf-c-dev libseccomp-dev protobuf-c-compiler
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \

@@ -38,6 +38,7 @@ ONLY_IN = [
     (r"libconfig", ["config/config.c"]),
     (r"openssl/", ["orchestrator/base/crypto.c"]),
     (r"archive", ["orchestrator/sync/pack.c"]),
+    (r"(linux/)?seccomp\.h", ["providers/local/lockdown.c"]),
     (r"(protobuf-c/|modal\.pb-c)", ["providers/modal/"]),
     # Linux-only calls stay with the local provider and with programs for pods, and behind #ifdef in base/guard.c.
     (r"sys/(epoll|signalfd|eventfd|timerfd|inotify|sendfile|prctl|mount|pidfd)\.h",

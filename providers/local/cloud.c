@@ -11,7 +11,9 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/path.h"
+#include "account.h"
 #include "files.h"
+#include "lockdown.h"
 #include "pod.h"
 #include "sandbox.h"
 
@@ -195,7 +197,7 @@ static void fill_record(struct pod_record *record, const struct local_conf *conf
 	struct pod_view *view = &record->view;
 
 	COPY_TEXT(view->host, "127.0.0.1");
-	COPY_TEXT(view->user, sandbox_user());
+	COPY_TEXT(view->user, namespaces ? account_in_pod() : account_name());
 	COPY_TEXT(view->gpu, conf->gpu);
 	COPY_TEXT(view->region, conf->region);
 	view->preempted = false;
@@ -210,20 +212,23 @@ static void fill_record(struct pod_record *record, const struct local_conf *conf
 
 static int no_namespaces(const struct err *why, struct err *err)
 {
+	const char *settings = geteuid() == 0 ? "" : ", kernel.unprivileged_userns_clone and kernel.apparmor_restrict_unprivileged_userns";
+
 	return err_set(err, ERR_CONFIG,
-		       "pods cannot have namespaces of their own here (%.200s); with isolation = \"process\" among providers.local of your "
-		       "own burst.cfg, or LOCAL_ISOLATION=process, jobs run as you do, and reach all your files",
-		       why->msg);
+		       "pods cannot have namespaces of their own here (%.200s): see the sysctls user.max_user_namespaces%s, or a container's "
+		       "rights; with isolation = \"process\" among providers.local of your own burst.cfg, or LOCAL_ISOLATION=process, jobs "
+		       "run as you do, and reach all your files",
+		       why->msg, settings);
 }
 
 /* Of a pod that is a plain process. */
 static int need_shell(struct err *err)
 {
-	if (sandbox_has_shell())
+	if (account_has_shell())
 		return 0;
 	return err_set(err, ERR_CONFIG,
 		       "the password file gives the user %s no shell, so sshd lets nobody in: chsh -s /bin/sh %s, or isolation = \"namespaces\"",
-		       sandbox_user(), sandbox_user());
+		       account_name(), account_name());
 }
 
 /* True: namespaces. ERR_CONFIG when they do not work here: a job out of somebody's repository never gets a plain process that
@@ -462,6 +467,22 @@ static void check_shell(struct str *to)
 		str_addf(to, "bad: %s\n", err.msg);
 }
 
+static void check_containment(const struct local_conf *conf, struct str *to)
+{
+	struct pod_ids ids = {0};
+
+	(void)ids_choose(&ids, NULL);
+	str_add(to, "ok: pods are namespaces of their own, with filtered system calls and ");
+	if (ids.count)
+		str_addf(to, "%u users of their own from %lu on", ids.count, (unsigned long)ids.first);
+	else
+		str_add(to, "you as their only user");
+	str_addf(to, " (%s network)\n", conf->shared_network ? "the machine's" : "private");
+	if (conf->shared_network && !lockdown_hides_sockets())
+		str_add(to, "warn: with network = \"host\" pods reach abstract sockets of this machine's programs (X11, D-Bus), since "
+			    "its kernel is older than Linux 6.12 or has no landlock\n");
+}
+
 static void check_isolation(const struct store *store, const struct local_conf *conf,
 			    struct str *to)
 {
@@ -472,9 +493,7 @@ static void check_isolation(const struct store *store, const struct local_conf *
 			    "share this machine's files and network\n");
 		check_shell(to);
 	} else if (sandbox_probe(store->dir, &why) == 0)
-		str_addf(to, "ok: pods are namespaces of their own (%s; %s network)\n",
-			 geteuid() == 0 ? "made by root" : "user namespace",
-			 conf->shared_network ? "the machine's" : "private");
+		check_containment(conf, to);
 	else if (conf->isolation == ISOLATION_NAMESPACES) {
 		no_namespaces(&why, &err);
 		str_addf(to, "bad: %s\n", err.msg);

@@ -96,6 +96,24 @@ json_t *volume_list(const struct store *store)
 
 /* ---- one file ---- */
 
+/* A pod's root may own the volume: what is put there for it is its own, too. */
+static int give_as_parent(int parent, int fd, struct err *err)
+{
+	struct stat st;
+
+	if (geteuid() != 0 || (fstat(parent, &st) == 0 && fchown(fd, st.st_uid, st.st_gid) == 0))
+		return 0;
+	return err_set(err, ERR_LOCAL, "owner: %s", strerror(errno));
+}
+
+static int make_folder(int parent, const char *name, struct err *err)
+{
+	if (mkdirat(parent, name, 0755) < 0)
+		return 0; /* it is there, or opening it will tell */
+	CLEANUP(fd_close) int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? 0 : give_as_parent(parent, fd, err);
+}
+
 /* The folder that holds path's last part, made where it is missing if make. *last points into path.
  * -1 on error. */
 static int open_folder(const struct store *store, const char *name, const char *path, bool make,
@@ -111,8 +129,10 @@ static int open_folder(const struct store *store, const char *name, const char *
 	const char *slash;
 	while (fd >= 0 && (slash = strchr(path, '/'))) {
 		CLEANUP(free_text) char *part = xstrndup(path, (size_t)(slash - path));
-		if (make)
-			(void)mkdirat(fd, part, 0755);
+		if (make && make_folder(fd, part, err) < 0) {
+			close(fd);
+			return -1;
+		}
 		int next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		int why = errno;
 		close(fd);
@@ -157,7 +177,7 @@ static int fill_and_name(int dir, const char *temp, const char *last, int64_t ma
 
 	if (fd < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", temp, strerror(errno));
-	if (copy_bytes(STDIN_FILENO, fd, max ? max + 1 : 0, moved, err) < 0)
+	if (give_as_parent(dir, fd, err) < 0 || copy_bytes(STDIN_FILENO, fd, max ? max + 1 : 0, moved, err) < 0)
 		return -1;
 	if (max && *moved > max)
 		return err_set(err, ERR_REFUSED, "more than %lld bytes", (long long)max);

@@ -248,7 +248,7 @@ static int open_up(const char *path, const struct stat *st, int type, struct FTW
 	(void)st;
 	(void)ftw;
 	if (type == FTW_D || type == FTW_DNR)
-		chmod(path, 0700);
+		(void)!fchmodat(AT_FDCWD, path, 0700, AT_SYMLINK_NOFOLLOW);
 	return 0;
 }
 
@@ -258,6 +258,8 @@ int record_remove_tree(const char *path, struct err *err)
 
 	if (path_remove_tree(path, &first) == 0)
 		return 0;
+	if (geteuid() == 0) /* no mode is in root's way */
+		return err_set(err, first.kind, "%s", first.msg);
 	/* a folder that cannot be read is opened when it is met, so its insides need another walk
 	 * each */
 	for (int i = 0; i < 16; i++) {

@@ -1,63 +1,44 @@
+/* sandbox.c - builds a pod's namespaces and its files. */
 #include "sandbox.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <net/if.h>
-#include <pwd.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "account.h"
 #include "base/path.h"
+#include "etc.h"
+#include "lockdown.h"
+#include "record.h"
 
 /* <linux/mount.h> and <sys/mount.h> do not go together everywhere */
 struct attr_change {
 	uint64_t set, clear, propagation, userns_fd;
 };
-enum { ATTR_RDONLY = 1, AT_RECURSIVE_TREE = 0x8000 };
+enum { ATTR_RDONLY = 1, ATTR_NOSUID = 2, ATTR_NODEV = 4, ATTR_NOEXEC = 8, AT_RECURSIVE_TREE = 0x8000 };
 #ifndef SYS_mount_setattr
 #define SYS_mount_setattr 442
 #endif
+/* a program of this machine in the pod: neither changed nor run as somebody else */
+enum { PROGRAMS = ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV, DATA = ATTR_NOSUID | ATTR_NODEV, DEVICE = ATTR_NOSUID | ATTR_NOEXEC };
 
 static int failed(struct err *err, const char *what)
 {
 	return err_set(err, ERR_LOCAL, "%s: %s", what, strerror(errno));
 }
 
-static int write_file(const char *path, const char *text, struct err *err)
-{
-	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	size_t len = strlen(text);
-
-	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
-		return failed(err, path);
-	return 0;
-}
-
-/* ---- outside: user, network, the door to a new pid namespace ---- */
-
-static int map_self(uid_t uid, gid_t gid, struct err *err)
-{
-	char line[64];
-
-	snprintf(line, sizeof(line), "%ld %ld 1\n", (long)uid, (long)uid);
-	if (write_file("/proc/self/uid_map", line, err) < 0 ||
-	    write_file("/proc/self/setgroups", "deny", err) < 0)
-		return -1;
-	snprintf(line, sizeof(line), "%ld %ld 1\n", (long)gid, (long)gid);
-	return write_file("/proc/self/gid_map", line, err);
-}
+/* ---- outside: users, network, the door to a new pid namespace ---- */
 
 static int loopback_up(struct err *err)
 {
@@ -67,66 +48,118 @@ static int loopback_up(struct err *err)
 	return fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? failed(err, "loopback") : 0;
 }
 
-int sandbox_enter(bool shared_network, struct err *err)
+/* The pod's sshd listens at 22, and has no right to in a network that is not its user namespace's. Older kernels have no such
+ * switch. */
+static void open_low_ports(void)
 {
-	uid_t uid = geteuid();
-	gid_t gid = getegid();
+	CLEANUP(fd_close) int fd = open("/proc/sys/net/ipv4/ip_unprivileged_port_start", O_WRONLY | O_CLOEXEC);
 
-	if (uid != 0 && unshare(CLONE_NEWUSER) < 0)
-		return failed(err, "no user namespace");
-	if (uid != 0 && map_self(uid, gid, err) < 0)
+	(void)!write(fd, "0", 1);
+}
+
+static int enter_users(struct sandbox_users *users, struct err *err)
+{
+	*users = (struct sandbox_users){.namespace = -1};
+	if (ids_choose(&users->ids, err) < 0)
+		return -1;
+	if (users->ids.count)
+		return ids_make_namespace(&users->ids, &users->namespace, err);
+	return ids_enter_own_namespace(err);
+}
+
+int sandbox_enter(bool shared_network, struct sandbox_users *users, struct err *err)
+{
+	if (enter_users(users, err) < 0)
 		return -1;
 	if (!shared_network) {
 		if (unshare(CLONE_NEWNET) < 0)
 			return failed(err, "no network namespace");
 		if (loopback_up(err) < 0)
 			return -1;
-		/* an ordinary user's sshd listens at 22 too; older kernels have no such switch, and
-		 * then it cannot */
-		(void)write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0", NULL);
+		open_low_ports();
 	}
 	return unshare(CLONE_NEWPID) < 0 ? failed(err, "no pid namespace") : 0;
 }
 
-/* ---- inside: files ---- */
+/* ---- inside: folders and mounts ---- */
 
-static int make_dir(const char *path, mode_t mode, struct err *err)
+/* Where the new root lies while it is built, and whose it is to be. */
+struct place {
+	const struct sandbox *box;
+	const char *root;
+	char options[64]; /* of a file system in memory that belongs to the pod's root */
+};
+
+static char *in_root(const struct place *p, const char *path)
 {
-	if (path_mkdirs(path, 0755, err) < 0)
+	return xasprintf("%s/%s", p->root, path[0] == '/' ? path + 1 : path);
+}
+
+/* A folder of the pod's, with its parents. */
+static int make_dir(const struct place *p, const char *path, mode_t mode, struct err *err)
+{
+	CLEANUP(free_text) char *parent = path_dir(path);
+
+	if (mkdir(path, mode) < 0 && errno == ENOENT) {
+		if (make_dir(p, parent, 0755, err) < 0)
+			return -1;
+		if (mkdir(path, mode) < 0)
+			return failed(err, path);
+	} else if (access(path, F_OK) < 0) {
+		return failed(err, path);
+	}
+	if (ids_give(&p->box->users.ids, path, err) < 0)
 		return -1;
 	return chmod(path, mode) < 0 ? failed(err, path) : 0;
 }
 
-static int make_read_only(const char *path, struct err *err)
+static int make_file(const struct place *p, const char *path, const char *text, mode_t mode, struct err *err)
 {
-	struct attr_change change = {.set = ATTR_RDONLY};
-	struct statvfs fs;
+	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+	size_t len = strlen(text);
 
-	if (syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE_TREE, &change,
-		    sizeof(change)) == 0)
-		return 0;
-	/* before Linux 5.12: this mount alone, and flags that are locked must be given again */
-	if (errno != ENOSYS || statvfs(path, &fs) < 0)
+	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
 		return failed(err, path);
-	unsigned long flags = fs.f_flag & (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME |
-					   MS_NODIRATIME | MS_RELATIME);
-	if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) < 0)
-		return failed(err, path);
-	return 0;
+	return ids_give(&p->box->users.ids, path, err);
 }
 
-static int bind_to(const char *from, const char *to, bool read_only, struct err *err)
+static int make_link(const struct place *p, const char *target, const char *path, struct err *err)
+{
+	return symlink(target, path) < 0 ? failed(err, path) : ids_give(&p->box->users.ids, path, err);
+}
+
+/* With all that is mounted below it. */
+static int set_attributes(const char *path, uint64_t attributes, struct err *err)
+{
+	struct attr_change change = {.set = attributes};
+
+	if (syscall(SYS_mount_setattr, AT_FDCWD, path, AT_RECURSIVE_TREE, &change, sizeof(change)) == 0)
+		return 0;
+	return errno == ENOSYS ? err_set(err, ERR_LOCAL, "the kernel cannot make mounts read-only with all below them (needs Linux 5.12)")
+			       : failed(err, path);
+}
+
+static int bind_to(const char *from, const char *to, uint64_t attributes, struct err *err)
 {
 	if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
 		return failed(err, from);
-	return read_only ? make_read_only(to, err) : 0;
+	return set_attributes(to, attributes, err);
 }
 
+static int mount_memory(const struct place *p, const char *at, const char *more, unsigned long flags, struct err *err)
+{
+	CLEANUP(free_text) char *options = xasprintf("%s%s", more, p->options);
+
+	return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | flags, options) < 0 ? failed(err, at) : 0;
+}
+
+/* ---- inside: what it shares with this machine ---- */
+
 /* A folder of the machine, or a link to one, at the same place in the new root. */
-static int show_dir(const char *root, const char *name, struct err *err)
+static int show_dir(const struct place *p, const char *name, struct err *err)
 {
 	CLEANUP(free_text) char *from = xasprintf("/%s", name);
-	CLEANUP(free_text) char *to = path_join(root, name);
+	CLEANUP(free_text) char *to = in_root(p, name);
 	char target[256];
 	struct stat st;
 
@@ -135,164 +168,189 @@ static int show_dir(const char *root, const char *name, struct err *err)
 	if (S_ISLNK(st.st_mode)) {
 		ssize_t n = readlink(from, target, sizeof(target) - 1);
 		target[MAX(n, 0)] = '\0';
-		return symlink(target, to) < 0 ? failed(err, to) : 0;
+		return make_link(p, target, to, err);
 	}
 	if (!S_ISDIR(st.st_mode))
 		return 0;
-	return make_dir(to, 0755, err) < 0 ? -1 : bind_to(from, to, true, err);
+	return make_dir(p, to, 0755, err) < 0 ? -1 : bind_to(from, to, PROGRAMS, err);
 }
 
-static int show_programs(const char *root, struct err *err)
+static int show_programs(const struct place *p, struct err *err)
 {
-	static const char *const names[] = {"usr",    "bin", "sbin", "lib", "lib32", "lib64",
-					    "libx32", "etc", "opt",  "nix", "gnu"};
+	/* no more of the latter two: beside their stores lie the sockets of daemons that act for whoever asks */
+	static const char *const names[] = {"usr",   "bin",    "sbin", "lib",	    "lib32",
+					    "lib64", "libx32", "opt",  "nix/store", "gnu/store"};
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (show_dir(root, names[i], err) < 0)
+		if (show_dir(p, names[i], err) < 0)
 			return -1;
 	return 0;
 }
 
-/* A file of /etc as the pod sees it, changed; all else of /etc is the machine's. */
-static int show_changed(const struct sandbox *box, const char *root, const char *name,
-			const char *text, mode_t mode, struct err *err)
+/* Nothing is there and nothing can be put there: a file is empty, a folder too. */
+static int mask(const struct place *p, const char *path, struct err *err)
 {
-	CLEANUP(free_text) char *copy = path_join(box->scratch, name);
-	CLEANUP(free_text) char *at = xasprintf("%s/etc/%s", root, name);
+	CLEANUP(free_text) char *at = in_root(p, path);
+	struct stat st;
 
-	if (write_file(copy, text, err) < 0)
+	if (stat(at, &st) < 0)
+		return 0;
+	if (S_ISDIR(st.st_mode))
+		return mount("burst", at, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, "mode=0555,size=4k") < 0
+			       ? failed(err, at)
+			       : 0;
+	return bind_to("/dev/null", at, DEVICE | ATTR_RDONLY, err);
+}
+
+/* Homes and state folders may lie below what is shown. */
+static int mask_private(const struct place *p, struct err *err)
+{
+	const char *places[] = {p->box->private, getenv("HOME")};
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		CLEANUP(free_text) char *real = places[i] ? realpath(places[i], NULL) : NULL;
+		if (real && strcmp(real, "/") && mask(p, real, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- inside: /proc ---- */
+
+/* As container runtimes do it: what is the whole machine's is read-only or hidden. */
+static int make_proc(const struct place *p, struct err *err)
+{
+	static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger"};
+	/* not modules: NVIDIA's libraries look there for their own */
+	static const char *const hidden[] = {
+		"proc/acpi",	    "proc/asound",     "proc/cmdline",	     "proc/config.gz",	"proc/interrupts",
+		"proc/kallsyms",    "proc/kcore",      "proc/key-users",     "proc/keys",	"proc/kmsg",
+		"proc/kpagecgroup", "proc/kpagecount", "proc/kpageflags",    "proc/latency_stats", "proc/sched_debug",
+		"proc/scsi",	    "proc/swaps",      "proc/timer_list",    "proc/timer_stats",   "proc/vmallocinfo",
+	};
+	CLEANUP(free_text) char *proc = in_root(p, "proc");
+
+	if (make_dir(p, proc, 0555, err) < 0)
 		return -1;
-	if (chmod(copy, mode) < 0)
-		return failed(err, copy);
-	return bind_to(copy, at, true, err);
+	if (mount("proc", proc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
+		return failed(err, "/proc");
+	for (size_t i = 0; i < ARRAY_LEN(read_only); i++) {
+		CLEANUP(free_text) char *at = in_root(p, read_only[i]);
+		if (path_exists(at) && bind_to(at, at, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV | ATTR_NOEXEC, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+		if (mask(p, hidden[i], err) < 0)
+			return -1;
+	return 0;
 }
 
-/* The line of a file like /etc/passwd that begins so; NULL when there is none. */
-static char *find_line(const struct str *text, const char *start)
-{
-	CLEANUP(free_text) char *inside = xasprintf("\n%s", start);
-	char *found = text->s ? strstr(text->s, inside) : NULL;
+/* ---- inside: its disk and its volume ---- */
 
-	if (text->s && starts_with(text->s, start))
-		return text->s;
-	return found ? found + 1 : NULL;
+/* The scratch folder as a file system of its own, whose mounts do not say where on this machine it lies: the options are
+ * relative. Nothing on it is ever synced, since it goes with the pod. False where overlayfs does not work. */
+static bool mount_overlay(const struct place *p, const char *disk, const char *at)
+{
+	const char *options = p->box->users.ids.count ? "volatile,lowerdir=lower,upperdir=upper,workdir=work"
+						      : "volatile,userxattr,lowerdir=lower,upperdir=upper,workdir=work";
+
+	bool mounted = chdir(disk) == 0 && mount("burst", at, "overlay", MS_NOSUID | MS_NODEV, options) == 0;
+	return chdir("/") == 0 && mounted;
 }
 
-/* sshd turns away a user whose password is locked, even with a key, and root's often is: to the pod
- * it is merely impossible. */
-static int unlock_root(const struct sandbox *box, const char *root, struct err *err)
+static int mount_disk(const struct place *p, const char *at, struct err *err)
 {
-	CLEANUP(str_free) struct str text = STR_INIT;
+	static const char *const parts[] = {"lower", "upper", "work"};
+	CLEANUP(free_text) char *disk = path_join(p->box->scratch, "disk");
+	CLEANUP(free_text) char *upper = path_join(disk, "upper");
 
-	if (path_read("/etc/shadow", 1 << 20, &text, NULL) < 0)
-		return 0;
-	char *line = find_line(&text, "root:!");
-	if (!line)
-		return 0;
-	line[strlen("root:")] = '*';
-	return show_changed(box, root, "shadow", str_text(&text), 0600, err);
-}
-
-/* sshd gives terminals to the group "tty" where there is one, and ends the session when it may not;
- * in a user namespace that group's number means nobody. */
-static int hide_tty_group(const struct sandbox *box, const char *root, struct err *err)
-{
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	if (path_read("/etc/group", 1 << 20, &text, NULL) < 0)
-		return 0;
-	char *line = find_line(&text, "tty:");
-	if (!line)
-		return 0;
-	line[0] = '_';
-	return show_changed(box, root, "group", str_text(&text), 0644, err);
-}
-
-/* sshd lets nobody in whom the password file does not know, and starts commands by the shell that
- * it says there: an account of a service has none, a container's user often no line at all. */
-static int give_shell(const struct sandbox *box, const char *root, struct err *err)
-{
-	CLEANUP(str_free) struct str text = STR_INIT, changed = STR_INIT;
-	CLEANUP(free_text) char *start = xasprintf("%s:", sandbox_user());
-
-	if (sandbox_has_shell())
-		return 0;
-	path_read("/etc/passwd", 1 << 20, &text, NULL);
-	char *line = find_line(&text, start);
-	size_t before = line ? (size_t)(line - text.s) : text.len;
-	if (before)
-		str_addn(&changed, text.s, before);
-	if (before && text.s[before - 1] != '\n')
-		str_add(&changed, "\n");
-	str_addf(&changed, "%sx:%ld:%ld::%s:/bin/sh\n", start, (long)geteuid(), (long)getegid(),
-		 sandbox_home());
-	if (line && (line = strchr(line, '\n')))
-		str_add(&changed, line + 1);
-	return show_changed(box, root, "passwd", str_text(&changed), 0644, err);
-}
-
-static int adapt_accounts(const struct sandbox *box, const char *root, struct err *err)
-{
-	if (give_shell(box, root, err) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+		CLEANUP(free_text) char *part = path_join(disk, parts[i]);
+		if (path_mkdirs(part, 0755, err) < 0 || ids_give(&p->box->users.ids, part, err) < 0)
+			return -1;
+	}
+	if (make_dir(p, at, 0755, err) < 0)
 		return -1;
-	return geteuid() == 0 ? unlock_root(box, root, err) : hide_tty_group(box, root, err);
-}
-
-/* /etc/resolv.conf is often a link into the machine's /run, which the pod does not see. */
-static int show_resolver(const char *root, struct err *err)
-{
-	CLEANUP(free_text) char *real = realpath("/etc/resolv.conf", NULL);
-	CLEANUP(str_free) struct str text = STR_INIT;
-
-	if (!real || !starts_with(real, "/run/") || path_read(real, 65536, &text, NULL) < 0)
-		return 0;
-	CLEANUP(free_text) char *to = xasprintf("%s%s", root, real);
-	CLEANUP(free_text) char *dir = path_dir(to);
-	if (make_dir(dir, 0755, err) < 0 || write_file(to, str_text(&text), err) < 0)
-		return -1;
-	return chmod(to, 0644) < 0 ? failed(err, to) : 0;
+	return mount_overlay(p, disk, at) ? 0 : bind_to(upper, at, DATA, err);
 }
 
 /* A folder on the pod's disk, seen at `at`. */
-static int place_dir(const struct sandbox *box, const char *root, const char *on_disk,
-		     const char *at, mode_t mode, struct err *err)
+static int place_dir(const struct place *p, const char *disk, const char *name, const char *at, mode_t mode, struct err *err)
 {
-	CLEANUP(free_text) char *from = path_join(box->scratch, on_disk);
-	CLEANUP(free_text) char *to = xasprintf("%s%s", root, at);
+	CLEANUP(free_text) char *from = path_join(disk, name);
+	CLEANUP(free_text) char *to = in_root(p, at);
 
-	if (make_dir(from, mode, err) < 0 || make_dir(to, mode, err) < 0)
+	if (make_dir(p, from, mode, err) < 0 || make_dir(p, to, mode, err) < 0)
 		return -1;
-	return bind_to(from, to, false, err);
+	return bind_to(from, to, DATA, err);
 }
 
-static int place_volume(const struct sandbox *box, const char *root, struct err *err)
+/* Below these are the machine's own folders and links, which might lead out of the new root. */
+static int check_mount(const char *mount, struct err *err)
 {
-	CLEANUP(free_text) char *to = xasprintf("%s%s", root, box->mount);
+	static const char *const taken[] = {"/usr", "/bin",	"/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt",
+					    "/nix", "/gnu",	"/etc",	 "/dev", "/proc",  "/sys",   "/var/run"};
 
-	if (!box->volume)
-		return place_dir(box, root, "volume", box->mount, 0755, err);
-	return make_dir(to, 0755, err) < 0 ? -1 : bind_to(box->volume, to, false, err);
+	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
+		size_t len = strlen(taken[i]);
+		if (starts_with(mount, taken[i]) && (!mount[len] || mount[len] == '/'))
+			return err_set(err, ERR_LOCAL, "mount path %s: local pods have %s for themselves", mount, taken[i]);
+	}
+	return 0;
+}
+
+static int place_volume(const struct place *p, const char *disk, struct err *err)
+{
+	CLEANUP(free_text) char *to = in_root(p, p->box->mount);
+
+	if (check_mount(p->box->mount, err) < 0)
+		return -1;
+	if (!p->box->volume)
+		return place_dir(p, disk, "volume", p->box->mount, 0755, err);
+	return make_dir(p, to, 0755, err) < 0 ? -1 : bind_to(p->box->volume, to, DATA, err);
+}
+
+static int make_places(const struct place *p, struct err *err)
+{
+	CLEANUP(free_text) char *disk = in_root(p, ".disk");
+
+	if (mount_disk(p, disk, err) < 0 || place_dir(p, disk, "tmp", "/tmp", 01777, err) < 0 ||
+	    place_dir(p, disk, "var-tmp", "/var/tmp", 01777, err) < 0 ||
+	    place_dir(p, disk, "home", account_home_in_pod(), 0700, err) < 0 || place_volume(p, disk, err) < 0)
+		return -1;
+	return umount2(disk, MNT_DETACH) < 0 || rmdir(disk) < 0 ? failed(err, disk) : 0;
 }
 
 /* ---- inside: devices ---- */
 
-static int show_device(const char *root, const char *path, struct err *err)
+static int show_device(const struct place *p, const char *path, struct err *err)
 {
-	CLEANUP(free_text) char *to = xasprintf("%s%s", root, path);
+	CLEANUP(free_text) char *to = in_root(p, path);
 	struct stat st;
 
 	if (stat(path, &st) < 0)
 		return 0;
 	if (S_ISDIR(st.st_mode))
-		return make_dir(to, 0755, err) < 0 ? -1 : bind_to(path, to, false, err);
-	int fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return failed(err, to);
-	close(fd);
-	return bind_to(path, to, false, err);
+		return make_dir(p, to, 0755, err) < 0 ? -1 : bind_to(path, to, DEVICE, err);
+	return make_file(p, to, "", 0666, err) < 0 ? -1 : bind_to(path, to, DEVICE, err);
 }
 
-static int show_gpus(const char *root, struct err *err)
+/* What CUDA reads below /sys are devices, modules and huge pages. */
+static int show_sys(const struct place *p, struct err *err)
+{
+	static const char *const hidden[] = {"sys/firmware",	    "sys/fs",		   "sys/hypervisor",
+					     "sys/kernel/debug",    "sys/kernel/security", "sys/kernel/tracing",
+					     "sys/devices/virtual/powercap"};
+
+	if (show_dir(p, "sys", err) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(hidden); i++)
+		if (mask(p, hidden[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int show_gpus(const struct place *p, struct err *err)
 {
 	DIR *dir = opendir("/dev");
 	struct dirent *entry;
@@ -302,84 +360,72 @@ static int show_gpus(const char *root, struct err *err)
 		if (!starts_with(entry->d_name, "nvidia") && strcmp(entry->d_name, "dxg"))
 			continue;
 		CLEANUP(free_text) char *path = xasprintf("/dev/%s", entry->d_name);
-		result = show_device(root, path, err);
+		result = show_device(p, path, err);
 	}
 	if (dir)
 		closedir(dir);
-	return result < 0 ? result : show_dir(root, "sys", err);
+	return result < 0 ? result : show_sys(p, err);
 }
 
-static int make_terminals(const char *root, struct err *err)
+static int make_terminals(const struct place *p, struct err *err)
 {
-	CLEANUP(free_text) char *pts = path_join(root, "dev/pts");
-	CLEANUP(free_text) char *ptmx = path_join(root, "dev/ptmx");
-	/* group 5 owns terminals on most systems; in a user namespace it does not exist */
-	const char *how = geteuid() == 0 ? "newinstance,ptmxmode=0666,mode=0620,gid=5"
-					 : "newinstance,ptmxmode=0666,mode=0620";
+	CLEANUP(free_text) char *pts = in_root(p, "dev/pts");
+	CLEANUP(free_text) char *ptmx = in_root(p, "dev/ptmx");
+	CLEANUP(free_text) char *how = xstrdup("newinstance,ptmxmode=0666,mode=0620");
+	const struct pod_ids *ids = &p->box->users.ids;
 
-	if (make_dir(pts, 0755, err) < 0)
+	/* group 5 owns terminals on most systems; a pod with one user has no such group */
+	if (ids->count) {
+		free(TAKE(how));
+		how = xasprintf("newinstance,ptmxmode=0666,mode=0620,gid=%lu", (unsigned long)ids->first + 5);
+	}
+	if (make_dir(p, pts, 0755, err) < 0)
 		return -1;
 	if (mount("devpts", pts, "devpts", MS_NOSUID | MS_NOEXEC, how) < 0)
 		return failed(err, "devpts");
-	return symlink("pts/ptmx", ptmx) < 0 ? failed(err, ptmx) : 0;
+	return make_link(p, "pts/ptmx", ptmx, err);
 }
 
-static int make_devices(const struct sandbox *box, const char *root, struct err *err)
+static int make_devices(const struct place *p, struct err *err)
 {
-	static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
-					    "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const char *const nodes[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
 	static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
 					       {"/proc/self/fd/0", "dev/stdin"},
 					       {"/proc/self/fd/1", "dev/stdout"},
 					       {"/proc/self/fd/2", "dev/stderr"}};
-	CLEANUP(free_text) char *shm = path_join(root, "dev/shm");
+	CLEANUP(free_text) char *shm = in_root(p, "dev/shm");
 
-	if (make_dir(shm, 01777, err) < 0)
+	if (make_dir(p, shm, 01777, err) < 0 || mount_memory(p, shm, "mode=1777", 0, err) < 0)
 		return -1;
-	if (mount("tmpfs", shm, "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") < 0)
-		return failed(err, shm);
 	for (size_t i = 0; i < ARRAY_LEN(nodes); i++)
-		if (show_device(root, nodes[i], err) < 0)
+		if (show_device(p, nodes[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(links); i++) {
-		CLEANUP(free_text) char *at = path_join(root, links[i][1]);
-		if (symlink(links[i][0], at) < 0)
-			return failed(err, at);
+		CLEANUP(free_text) char *at = in_root(p, links[i][1]);
+		if (make_link(p, links[i][0], at, err) < 0)
+			return -1;
 	}
-	if (make_terminals(root, err) < 0)
+	if (make_terminals(p, err) < 0)
 		return -1;
-	return box->gpu ? show_gpus(root, err) : 0;
+	return p->box->gpu ? show_gpus(p, err) : 0;
 }
 
 /* ---- inside: the whole ---- */
 
-static int make_frame(const struct sandbox *box, const char *root, struct err *err)
+static int make_frame(const struct place *p, struct err *err)
 {
-	static const char *const empty[] = {"run/sshd", "run/lock", "var/empty", "var/log",
-					    "var/lib",  "home",     "mnt"};
-	CLEANUP(free_text) char *proc = path_join(root, "proc");
-	CLEANUP(free_text) char *var_run = path_join(root, "var/run");
-	CLEANUP(free_text) char *script = xasprintf("%s%s", root, SANDBOX_SCRIPT);
+	static const char *const empty[] = {"etc", "run/sshd", "run/lock", "var/empty", "var/log", "var/lib", "home", "mnt"};
+	CLEANUP(free_text) char *var_run = in_root(p, "var/run");
+	CLEANUP(free_text) char *script = in_root(p, SANDBOX_SCRIPT);
 
 	for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
-		CLEANUP(free_text) char *path = path_join(root, empty[i]);
-		if (make_dir(path, 0755, err) < 0)
+		CLEANUP(free_text) char *path = in_root(p, empty[i]);
+		if (make_dir(p, path, 0755, err) < 0)
 			return -1;
 	}
-	if (make_dir(proc, 0555, err) < 0 || symlink("/run", var_run) < 0)
-		return failed(err, var_run);
-	if (mount("proc", proc, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0)
-		return failed(err, "/proc");
-	return write_file(script, box->script, err);
-}
-
-static int make_places(const struct sandbox *box, const char *root, struct err *err)
-{
-	if (place_dir(box, root, "tmp", "/tmp", 01777, err) < 0 ||
-	    place_dir(box, root, "var-tmp", "/var/tmp", 01777, err) < 0 ||
-	    place_dir(box, root, "home", box->home, 0700, err) < 0)
+	if (make_link(p, "../run", var_run, err) < 0)
 		return -1;
-	return place_volume(box, root, err);
+	return make_file(p, script, p->box->script, 0600, err);
 }
 
 static int enter_root(const char *root, struct err *err)
@@ -394,45 +440,41 @@ static int enter_root(const char *root, struct err *err)
 	return 0;
 }
 
+static int leave_machine(const struct sandbox *box, struct err *err)
+{
+	if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC) < 0)
+		return failed(err, "no mount, uts or ipc namespace");
+	(void)unshare(CLONE_NEWCGROUP); /* hides the name of the group alone; kernels may be built without */
+	if (sethostname(box->hostname, strlen(box->hostname)) < 0)
+		return failed(err, "hostname");
+	return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ? failed(err, "private mounts") : 0;
+}
+
 int sandbox_build(const struct sandbox *box, struct err *err)
 {
 	CLEANUP(free_text) char *root = path_join(box->scratch, "root");
+	struct etc etc = {.ids = &box->users.ids, .hostname = box->hostname, .shared_network = box->shared_network};
+	struct place p = {.box = box, .root = root};
 
-	if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC) < 0)
-		return failed(err, "no mount, uts or ipc namespace");
-	if (sethostname(box->hostname, strlen(box->hostname)) < 0)
-		return failed(err, "hostname");
-	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-		return failed(err, "private mounts");
-	umask(0);
-	if (make_dir(root, 0755, err) < 0)
+	if (box->users.ids.count)
+		snprintf(p.options, sizeof(p.options), ",uid=%lu,gid=%lu", (unsigned long)box->users.ids.first,
+			 (unsigned long)box->users.ids.first);
+	if (leave_machine(box, err) < 0)
 		return -1;
-	if (mount("burst", root, "tmpfs", MS_NOSUID, "mode=0755,size=1g") < 0)
-		return failed(err, root);
-	if (show_programs(root, err) < 0 || make_frame(box, root, err) < 0 ||
-	    make_places(box, root, err) < 0 || make_devices(box, root, err) < 0 ||
-	    adapt_accounts(box, root, err) < 0 ||
-	    (box->shared_network && show_resolver(root, err) < 0))
+	umask(0);
+	if (path_mkdirs(root, 0755, err) < 0 || mount_memory(&p, root, "mode=0755,size=1g", 0, err) < 0)
+		return -1;
+	if (show_programs(&p, err) < 0 || mask_private(&p, err) < 0 || make_frame(&p, err) < 0 || make_proc(&p, err) < 0 ||
+	    make_places(&p, err) < 0 || make_devices(&p, err) < 0 || etc_fill(&etc, root, err) < 0)
 		return -1;
 	return enter_root(root, err);
 }
 
-void sandbox_drop_powers(void)
+int sandbox_confine(const struct sandbox_users *users, struct err *err)
 {
-	/* what a container's root usually keeps: enough for sshd, chown and package tools, no more
-	 */
-	static const int kept[] = {
-		CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,           CAP_KILL,
-		CAP_SETGID,     CAP_SETUID,       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW,
-		CAP_SYS_CHROOT, CAP_AUDIT_WRITE,  CAP_SETFCAP};
-
-	for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++) {
-		bool keep = false;
-		for (size_t i = 0; i < ARRAY_LEN(kept); i++)
-			keep = keep || kept[i] == cap;
-		if (!keep)
-			prctl(PR_CAPBSET_DROP, cap);
-	}
+	if (users->namespace >= 0 && ids_enter_namespace(users->namespace, err) < 0)
+		return -1;
+	return lockdown(err);
 }
 
 /* ---- can it be done here? ---- */
@@ -444,21 +486,17 @@ static void report(int fd, const struct err *err)
 
 static int try_everything(const char *scratch, int report_fd)
 {
-	struct sandbox box = {.scratch = scratch,
-			      .mount = "/workspace",
-			      .home = sandbox_home(),
-			      .hostname = "probe",
-			      .script = ""};
+	struct sandbox box = {.scratch = scratch, .mount = "/workspace", .hostname = "probe", .script = ""};
 	struct err err = {0};
 	int status = 1;
 
-	if (sandbox_enter(false, &err) < 0) {
+	if (sandbox_enter(false, &box.users, &err) < 0) {
 		report(report_fd, &err);
 		return -1;
 	}
 	pid_t pid = fork();
 	if (pid == 0) {
-		int result = sandbox_build(&box, &err);
+		int result = sandbox_build(&box, &err) < 0 ? -1 : sandbox_confine(&box.users, &err);
 		if (result < 0)
 			report(report_fd, &err);
 		_exit(result < 0);
@@ -491,47 +529,6 @@ int sandbox_probe(const char *dir, struct err *err)
 	if (path_mkdirs(scratch, 0700, err) < 0)
 		return -1;
 	int result = probe_child(scratch, why, sizeof(why));
-	path_remove_tree(scratch, NULL);
+	record_remove_tree(scratch, NULL);
 	return result < 0 ? err_set(err, ERR_LOCAL, "%s", why[0] ? why : "no namespaces") : 0;
-}
-
-/* ---- who ---- */
-
-const char *sandbox_user(void)
-{
-	static char made_up[32];
-	const struct passwd *pw = getpwuid(geteuid());
-
-	if (pw)
-		return pw->pw_name;
-	snprintf(made_up, sizeof(made_up), "%ld", (long)geteuid());
-	return made_up;
-}
-
-bool sandbox_has_shell(void)
-{
-	static const char *const none[] = {"nologin", "false", "true", "sync"};
-	const struct passwd *pw = getpwuid(geteuid());
-	const char *shell = pw && pw->pw_shell[0] ? pw->pw_shell : "/bin/sh";
-
-	for (size_t i = 0; i < ARRAY_LEN(none); i++)
-		if (!strcmp(path_base(shell), none[i]))
-			return false;
-	return pw && access(shell, X_OK) == 0;
-}
-
-const char *sandbox_home(void)
-{
-	/* a home below what the pod sees read-only, or has of its own, cannot be made there */
-	static const char *const taken[] = {"/usr", "/bin",     "/sbin", "/lib", "/etc",
-					    "/opt", "/proc",    "/dev",  "/sys", "/run",
-					    "/tmp", "/var/run", "/nix",  "/gnu"};
-	const struct passwd *pw = getpwuid(geteuid());
-
-	if (!pw || pw->pw_dir[0] != '/' || !path_is_safe(pw->pw_dir + 1))
-		return "/home/pod";
-	for (size_t i = 0; i < ARRAY_LEN(taken); i++)
-		if (starts_with(pw->pw_dir, taken[i]))
-			return "/home/pod";
-	return pw->pw_dir;
 }

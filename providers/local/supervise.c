@@ -17,6 +17,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "forward.h"
+#include "account.h"
 #include "sandbox.h"
 
 enum { LOG_MAX_BYTES = 16 << 20, KILL_MS = 8000 };
@@ -31,6 +32,8 @@ struct supervisor {
 	int listen_fd;           /* bound in the machine's network; until `forward` owns it */
 	struct forward *forward; /* NULL: the pod shares the network, or does not run yet */
 	char *scratch, *volume;  /* volume NULL: none */
+	struct sandbox_users users;
+	int output; /* what a pod in namespaces prints: a pipe, so that it holds no file of this machine; -1: none */
 	pid_t init;              /* 0: none; it may be gone already: see ended */
 	bool asked;              /* somebody wants it released */
 	bool ended;              /* init has been waited for */
@@ -38,6 +41,15 @@ struct supervisor {
 };
 
 /* ---- time and signals ---- */
+
+/* A script that prints without end must not fill the disk; it appends, so it goes on from the start. */
+static void bound_log(void)
+{
+	struct stat st;
+
+	if (fstat(1, &st) == 0 && st.st_size > LOG_MAX_BYTES)
+		(void)!ftruncate(1, 0);
+}
 
 static void beat(struct supervisor *s)
 {
@@ -47,10 +59,23 @@ static void beat(struct supervisor *s)
 	/* who deletes the record deletes the only way to release the pod */
 	if (fstat(s->alive, &st) == 0 && st.st_nlink == 0)
 		s->asked = true;
-	/* a script that prints without end must not fill the disk; it appends, so it goes on from
-	 * the start */
-	if (fstat(1, &st) == 0 && st.st_size > LOG_MAX_BYTES)
-		(void)!ftruncate(1, 0);
+	bound_log();
+}
+
+/* False when there is nothing more for now. */
+static bool copy_output(struct supervisor *s)
+{
+	char buf[65536];
+	ssize_t n = s->output < 0 ? -1 : read(s->output, buf, sizeof(buf));
+
+	if (n > 0) {
+		(void)fd_write_all(1, buf, (size_t)n);
+		bound_log();
+	} else if (n == 0) {
+		close(s->output);
+		s->output = -1;
+	}
+	return n > 0;
 }
 
 static int open_signals(void)
@@ -92,19 +117,22 @@ static void read_signals(struct supervisor *s)
 /* One turn: until something happens, a beat is due, or the moment `until_ms` (0: none) has come. */
 static void turn(struct supervisor *s, int64_t until_ms)
 {
-	struct pollfd set[1 + FORWARD_POLL_MAX];
+	struct pollfd set[2 + FORWARD_POLL_MAX];
 	int64_t next_ms = INT64_MAX;
-	size_t count = s->forward ? forward_wants(s->forward, set + 1, &next_ms) : 0;
+	size_t count = s->forward ? forward_wants(s->forward, set + 2, &next_ms) : 0;
 
 	if (until_ms)
 		next_ms = MIN(next_ms, until_ms);
 	int64_t wait = MIN(SUPERVISE_BEAT_MS - 1000, MAX(next_ms - clock_boot_ms(), 0));
 	set[0] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-	int n = poll(set, 1 + count, (int)wait);
+	set[1] = (struct pollfd){.fd = s->output, .events = POLLIN};
+	int n = poll(set, 2 + count, (int)wait);
 	if (n > 0 && set[0].revents)
 		read_signals(s);
+	if (n > 0 && set[1].revents)
+		copy_output(s);
 	if (n >= 0 && count)
-		forward_serve(s->forward, set + 1, count);
+		forward_serve(s->forward, set + 2, count);
 }
 
 /* Beats are by the clock, not by turns: a busy connection makes thousands of turns. */
@@ -217,7 +245,7 @@ static char **make_env(const struct supervisor *s)
 	char port[8];
 
 	env_set(&env, "PATH", POD_PATH);
-	env_set(&env, "HOME", sandbox_home());
+	env_set(&env, "HOME", account_home_in_pod());
 	json_object_foreach ((json_t *)s->plan->env, name, value)
 		env_set(&env, name, json_string_value(value));
 	if (shares_network(s)) {
@@ -250,6 +278,13 @@ static void tie_to_parent(int go, int sig)
 		_exit(1);
 }
 
+/* What a pod's first process is given. */
+struct ends {
+	int go;
+	int report;
+	int output; /* -1: what it prints goes where the supervisor's goes */
+};
+
 /* report closes by itself when this becomes the script. */
 static void run_script(const char *script, char **env, int report)
 {
@@ -263,27 +298,43 @@ static void run_script(const char *script, char **env, int report)
 	_exit(127);
 }
 
-static void boot_in_namespaces(const struct supervisor *s, char **env, int go, int report)
+/* What it was started with is open no longer: the pod's first process holds its own /dev/null and a pipe. */
+static int take_own_files(int output, struct err *err)
 {
+	int in = open("/dev/null", O_RDONLY);
+
+	if (in < 0 || dup2(in, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+		return err_set(err, ERR_LOCAL, "/dev/null: %s", strerror(errno));
+	close(output);
+	if (in > 2)
+		close(in);
+	return 0;
+}
+
+static void boot_in_namespaces(const struct supervisor *s, char **env, struct ends ends)
+{
+	CLEANUP(free_text) char *state = path_dir(s->store->dir);
 	struct sandbox box = {
 		.scratch = s->scratch,
 		.volume = s->volume,
 		.mount = s->plan->mount,
-		.home = sandbox_home(),
 		.hostname = s->record->view.id,
 		.script = s->plan->script,
+		.private = state,
 		.gpu = strcmp(s->plan->conf->gpu, "none") != 0,
 		.shared_network = shares_network(s),
+		.users = s->users,
 	};
 	struct err err = {0};
 
-	if (sandbox_build(&box, &err) < 0) {
-		(void)!write(report, err.msg, strlen(err.msg));
+	if (sandbox_build(&box, &err) < 0 || take_own_files(ends.output, &err) < 0 || sandbox_confine(&box.users, &err) < 0) {
+		(void)!write(ends.report, err.msg, strlen(err.msg));
 		_exit(1);
 	}
-	sandbox_drop_powers();
-	tie_to_parent(go, SIGKILL);
-	run_script(SANDBOX_SCRIPT, env, report);
+	/* not before: it would be forgotten with the change of users */
+	tie_to_parent(ends.go, SIGKILL);
+	fd_close(box.users.namespace);
+	run_script(SANDBOX_SCRIPT, env, ends.report);
 }
 
 /* Between the supervisor and the script: should the supervisor be killed, this one kills the rest;
@@ -330,16 +381,16 @@ static void boot_in_a_group(const struct supervisor *s, char **env, int go, int 
 	mind(pid);
 }
 
-static void boot(const struct supervisor *s, int go, int report)
+static void boot(const struct supervisor *s, struct ends ends)
 {
 	char **env = make_env(s);
-	int keep[] = {MIN(go, report), MAX(go, report)};
+	int keep[] = {ends.go, ends.report, ends.output, s->users.namespace};
 
 	process_close_all_but(keep, ARRAY_LEN(keep));
 	if (s->record->namespaces)
-		boot_in_namespaces(s, env, go, report);
+		boot_in_namespaces(s, env, ends);
 	else
-		boot_in_a_group(s, env, go, report);
+		boot_in_a_group(s, env, ends.go, ends.report);
 	_exit(1);
 }
 
@@ -358,17 +409,34 @@ static int hear_report(int fd, struct err *err)
 	return err_set(err, ERR_LOCAL, "%s", text);
 }
 
+static int open_output(struct supervisor *s, int *end, struct err *err)
+{
+	int output[2];
+
+	*end = -1;
+	if (!s->record->namespaces)
+		return 0;
+	if (pipe2(output, O_CLOEXEC) < 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) < 0)
+		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
+	s->output = output[0];
+	*end = output[1];
+	return 0;
+}
+
 static int start_init(struct supervisor *s, struct err *err)
 {
-	int go[2], report[2];
+	int go[2], report[2], output;
 
+	if (open_output(s, &output, err) < 0)
+		return -1;
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(report, O_CLOEXEC) < 0)
 		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
 	s->init = fork();
 	if (s->init == 0)
-		boot(s, go[0], report[1]);
+		boot(s, (struct ends){go[0], report[1], output});
 	close(go[0]);
 	close(report[1]);
+	fd_close(output);
 	if (s->init < 0) {
 		s->init = 0;
 		return err_set(err, ERR_LOCAL, "fork: %s", strerror(errno));
@@ -384,11 +452,26 @@ static int start_init(struct supervisor *s, struct err *err)
 	return result;
 }
 
+/* Root's pods have users of their own. A process group is root itself, whose new files on the volume those do not own. */
+static int hand_over_volume(const struct supervisor *s, struct err *err)
+{
+	if (!s->volume)
+		return 0;
+	if (!s->record->namespaces)
+		return ids_take_back(s->volume, err);
+	/* the pod's other users find their way through it; nobody outside comes to it */
+	if (s->users.ids.count && chmod(s->volume, 0755) < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", s->volume, strerror(errno));
+	return ids_give_tree(&s->users.ids, s->volume, err);
+}
+
 static int start_pod(struct supervisor *s, struct err *err)
 {
 	if (mkdir(s->scratch, 0700) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", s->scratch, strerror(errno));
-	if (s->record->namespaces && sandbox_enter(s->plan->conf->shared_network, err) < 0)
+	if (s->record->namespaces && sandbox_enter(s->plan->conf->shared_network, &s->users, err) < 0)
+		return -1;
+	if (hand_over_volume(s, err) < 0)
 		return -1;
 	if (!s->record->namespaces)
 		prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -437,6 +520,8 @@ static int finish(struct supervisor *s, bool preempted)
 
 	say_how_it_ended(s, preempted);
 	kill_pod(s);
+	while (copy_output(s))
+		;
 	forward_free(s->forward);
 	fd_close(s->listen_fd);
 	s->record->ended_ms = MAX(clock_wall_ms(), s->record->created_ms);
@@ -473,7 +558,8 @@ static bool live(struct supervisor *s, int64_t *last_beat_ms)
 int supervise(const struct store *store, struct pod_record *record, const struct pod_plan *plan,
 	      int alive)
 {
-	struct supervisor s = {.store = store, .record = record, .plan = plan, .alive = alive};
+	struct supervisor s = {
+		.store = store, .record = record, .plan = plan, .alive = alive, .users = {.namespace = -1}, .output = -1};
 	struct err err = {0};
 	int64_t last_beat_ms = clock_boot_ms();
 	bool preempted = false;

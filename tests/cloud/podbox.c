@@ -38,7 +38,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "providers/local/forward.h"
-#include "providers/local/sandbox.h"
+#include "providers/local/lockdown.h"
 
 enum { PORTS_MAX = 8, LINE_MAX_BYTES = 8 << 20, FILE_MAX_BYTES = 64 << 20, OUTPUT_FD = 3, ERROR_FD = 4 };
 
@@ -464,7 +464,7 @@ static void become_container(const struct box *box, const json_t *order, int go,
 		(void)!write(report, err.msg, strlen(err.msg));
 		_exit(1);
 	}
-	sandbox_drop_powers();
+	lockdown_capabilities();
 	dup2(in, 0);
 	dup2(OUTPUT_FD, 1);
 	dup2(jsonx_bool(box->conf, "apart", false) ? ERROR_FD : OUTPUT_FD, 2);

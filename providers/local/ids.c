@@ -1,0 +1,245 @@
+/* ids.c - maps a pod's users to unprivileged ones of this machine. */
+#include "ids.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "process.h"
+
+/* FIRST: useradd, directory services (sssd: up to 2000200000), systemd and containers give out no users from there on, up to
+ * 0x7ffdffff. LEAST: root, sshd and a worker. */
+enum { FIRST = 0x7fb50000, COUNT = 65536, LEAST = 1024, DEPTH_MAX = 256 };
+
+static int failed(struct err *err, const char *what)
+{
+	return err_set(err, ERR_LOCAL, "%s: %s", what, strerror(errno));
+}
+
+static int write_map(const char *path, const char *text, struct err *err)
+{
+	CLEANUP(fd_close) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	size_t len = strlen(text);
+
+	return fd < 0 || write(fd, text, len) != (ssize_t)len ? failed(err, path) : 0;
+}
+
+/* ---- which ---- */
+
+bool ids_choose_from(const char *uid_map, struct pod_ids *ids)
+{
+	unsigned long inside, outside, count;
+	struct pod_ids best = {0};
+
+	for (const char *line = uid_map; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) != 3)
+			continue;
+		if (inside <= FIRST && inside + count >= (unsigned long)FIRST + COUNT) {
+			*ids = (struct pod_ids){FIRST, COUNT};
+			return true;
+		}
+		/* root of a container, with few users: the last of them, but never those that accounts have */
+		unsigned long end = inside + count, from = MAX(inside, end > COUNT ? end - COUNT : 0);
+		from = MAX(from, inside + count / 2);
+		if (from >= 1000 && end - from >= LEAST && end - from > best.count)
+			best = (struct pod_ids){(uid_t)from, (unsigned)(end - from)};
+	}
+	*ids = best;
+	return best.count > 0;
+}
+
+int ids_choose(struct pod_ids *ids, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	*ids = (struct pod_ids){0};
+	if (geteuid() != 0)
+		return 0;
+	if (path_read("/proc/self/uid_map", 65536, &text, err) < 0)
+		return -1;
+	if (ids_choose_from(str_text(&text), ids))
+		return 0;
+	return err_set(err, ERR_LOCAL, "root has no other users to run pods as: /proc/self/uid_map has too few");
+}
+
+/* ---- namespaces ---- */
+
+static int unshare_user(struct err *err)
+{
+	return unshare(CLONE_NEWUSER) < 0 ? failed(err, "no user namespace") : 0;
+}
+
+static int map_child(const struct pod_ids *ids, pid_t pid, int *fd, struct err *err)
+{
+	CLEANUP(free_text) char *uids = xasprintf("/proc/%ld/uid_map", (long)pid);
+	CLEANUP(free_text) char *gids = xasprintf("/proc/%ld/gid_map", (long)pid);
+	CLEANUP(free_text) char *ns = xasprintf("/proc/%ld/ns/user", (long)pid);
+	CLEANUP(free_text) char *line = xasprintf("0 %lu %u\n", (unsigned long)ids->first, ids->count);
+
+	if (write_map(uids, line, err) < 0 || write_map(gids, line, err) < 0)
+		return -1;
+	*fd = open(ns, O_RDONLY | O_CLOEXEC);
+	return *fd < 0 ? failed(err, ns) : 0;
+}
+
+/* Lives until its parent has taken hold of the namespace, or is dead. */
+static void be_first(int report, int hold)
+{
+	int keep[] = {report, hold};
+	struct err err = {0};
+	char none;
+
+	process_close_all_but(keep, ARRAY_LEN(keep));
+	if (unshare_user(&err) < 0)
+		dprintf(report, "%s", err.msg);
+	else
+		(void)!write(report, "", 1);
+	(void)!read(hold, &none, 1);
+	_exit(0);
+}
+
+int ids_make_namespace(const struct pod_ids *ids, int *fd, struct err *err)
+{
+	char said[sizeof(err->msg)];
+	int ends[2], hold[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return failed(err, "pipe");
+	if (pipe2(hold, O_CLOEXEC) < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return failed(err, "pipe");
+	}
+	pid_t pid = fork();
+	if (pid == 0)
+		be_first(ends[1], hold[0]);
+	close(ends[1]);
+	close(hold[0]);
+	ssize_t n = read(ends[0], said, sizeof(said) - 1);
+	close(ends[0]);
+	said[MAX(n, 0)] = '\0';
+	int result = n > 0 && !said[0] ? map_child(ids, pid, fd, err)
+				       : err_set(err, ERR_LOCAL, "%s", n > 0 ? said : "no process for a user namespace");
+	close(hold[1]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	return result;
+}
+
+int ids_enter_namespace(int fd, struct err *err)
+{
+	if (setns(fd, CLONE_NEWUSER) < 0)
+		return failed(err, "user namespace");
+	if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+		return failed(err, "users of the pod");
+	return 0;
+}
+
+int ids_enter_own_namespace(struct err *err)
+{
+	long uid = geteuid(), gid = getegid();
+	char line[64];
+
+	if (unshare_user(err) < 0)
+		return -1;
+	snprintf(line, sizeof(line), "%ld %ld 1\n", uid, uid);
+	if (write_map("/proc/self/uid_map", line, err) < 0 || write_map("/proc/self/setgroups", "deny", err) < 0)
+		return -1;
+	snprintf(line, sizeof(line), "%ld %ld 1\n", gid, gid);
+	return write_map("/proc/self/gid_map", line, err);
+}
+
+/* ---- whose files ---- */
+
+static bool is_theirs(const struct pod_ids *ids, uid_t id)
+{
+	return id >= ids->first && id - ids->first < ids->count;
+}
+
+static uid_t given(const struct pod_ids *ids, uid_t id)
+{
+	return is_theirs(ids, id) ? id : ids->first + (id < ids->count ? id : 0);
+}
+
+int ids_give(const struct pod_ids *ids, const char *path, struct err *err)
+{
+	if (!ids->count)
+		return 0;
+	return lchown(path, ids->first, ids->first) < 0 ? failed(err, path) : 0;
+}
+
+static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *err);
+
+/* What vanishes meanwhile is another pod's business. */
+static int give_entry(const struct pod_ids *ids, int dir, const char *name, int depth, struct err *err)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : failed(err, name);
+	if ((!is_theirs(ids, st.st_uid) || !is_theirs(ids, st.st_gid)) &&
+	    fchownat(dir, name, given(ids, st.st_uid), given(ids, st.st_gid), AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+		return failed(err, name);
+	if (!S_ISDIR(st.st_mode))
+		return 0;
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? 0 : failed(err, name);
+	return depth < DEPTH_MAX ? give_below(ids, fd, depth + 1, err) : (close(fd), 0);
+}
+
+/* Closes fd. */
+static int give_below(const struct pod_ids *ids, int fd, int depth, struct err *err)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+	int result = 0;
+
+	if (!dir) {
+		close(fd);
+		return failed(err, "a folder of a volume");
+	}
+	while (result == 0 && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+			result = give_entry(ids, fd, entry->d_name, depth, err);
+	closedir(dir);
+	return result;
+}
+
+int ids_give_tree(const struct pod_ids *ids, const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (!ids->count)
+		return 0;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		fd_close(fd);
+		return failed(err, path);
+	}
+	if (is_theirs(ids, st.st_uid)) {
+		close(fd);
+		return 0;
+	}
+	int top = dup(fd);
+	int result = top < 0 ? failed(err, path) : give_below(ids, fd, 0, err);
+	/* last: the folder's own owner says that all below it is given */
+	if (result == 0 && fchown(top, ids->first, ids->first) < 0)
+		result = failed(err, path);
+	fd_close(top);
+	return result < 0 ? err_wrap(err, "%s", path) : 0;
+}
+
+int ids_take_back(const char *path, struct err *err)
+{
+	if (geteuid() != 0)
+		return 0;
+	return lchown(path, 0, 0) < 0 ? failed(err, path) : 0;
+}

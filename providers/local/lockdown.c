@@ -1,0 +1,238 @@
+/* lockdown.c - takes from a pod's first process what jobs need not have: capabilities, keyrings, system calls. */
+#include "lockdown.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/netlink.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* ---- capabilities ---- */
+
+void lockdown_capabilities(void)
+{
+	/* enough for sshd, chown and package tools */
+	static const int kept[] = {
+		CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_FOWNER,  CAP_FSETID,           CAP_KILL,
+		CAP_SETGID,     CAP_SETUID,       CAP_SETPCAP, CAP_NET_BIND_SERVICE, CAP_NET_RAW,
+		CAP_SYS_CHROOT, CAP_AUDIT_WRITE,  CAP_SETFCAP};
+
+	for (int cap = 0; prctl(PR_CAPBSET_READ, cap) >= 0; cap++) {
+		bool keep = false;
+		for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+			keep = keep || kept[i] == cap;
+		if (!keep)
+			prctl(PR_CAPBSET_DROP, cap);
+	}
+}
+
+static void drop_more(void)
+{
+	static const int dropped[] = {CAP_NET_RAW, CAP_AUDIT_WRITE, CAP_SETFCAP};
+
+	for (size_t i = 0; i < ARRAY_LEN(dropped); i++)
+		prctl(PR_CAPBSET_DROP, dropped[i]);
+}
+
+/* ---- system calls ---- */
+
+/* The default profile of container runtimes (moby, podman), without what needs a capability that pods do not have, what reaches
+ * into the kernel's young code (io_uring, userfaultfd), and what names mounts. Everything else answers ENOSYS, so that programs
+ * and libc fall back as on an older kernel. */
+static const char *const allowed[] = {
+	"accept", "accept4", "access", "adjtimex", "alarm", "arch_prctl", "bind", "brk", "cachestat", "capget", "capset", "chdir",
+	"chmod", "chown", "chroot", "clock_getres", "clock_gettime", "clock_nanosleep", "close", "close_range", "connect",
+	"copy_file_range", "creat", "dup", "dup2", "dup3", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_ctl_old",
+	"epoll_pwait", "epoll_pwait2", "epoll_wait", "epoll_wait_old", "eventfd", "eventfd2", "execve", "execveat", "exit",
+	"exit_group", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod", "fchmodat", "fchmodat2", "fchown",
+	"fchownat", "fcntl", "fdatasync", "fgetxattr", "flistxattr", "flock", "fork", "fremovexattr", "fsetxattr", "fstat",
+	"fstatfs", "fsync", "ftruncate", "futex", "futex_requeue", "futex_wait", "futex_waitv", "futex_wake", "futimesat",
+	"get_mempolicy", "get_robust_list", "get_thread_area", "getcpu", "getcwd", "getdents", "getdents64", "getegid", "geteuid",
+	"getgid", "getgroups", "getitimer", "getpeername", "getpgid", "getpgrp", "getpid", "getppid", "getpriority", "getrandom",
+	"getresgid", "getresuid", "getrlimit", "getrusage", "getsid", "getsockname", "getsockopt", "gettid", "gettimeofday",
+	"getuid", "getxattr", "getxattrat", "inotify_add_watch", "inotify_init", "inotify_init1", "inotify_rm_watch", "io_cancel",
+	"io_destroy", "io_getevents", "io_pgetevents", "io_setup", "io_submit", "ioctl", "ioprio_get", "ioprio_set", "kcmp", "kill",
+	"landlock_add_rule", "landlock_create_ruleset", "landlock_restrict_self", "lchown", "lgetxattr", "link", "linkat", "listen",
+	"listxattr", "listxattrat", "llistxattr", "lremovexattr", "lseek", "lsetxattr", "lstat", "madvise", "map_shadow_stack",
+	"mbind", "membarrier", "memfd_create", "memfd_secret", "mincore", "mkdir", "mkdirat", "mknod", "mknodat", "mlock", "mlock2",
+	"mlockall", "mmap", "modify_ldt", "mprotect", "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend",
+	"mq_unlink", "mremap", "mseal", "msgctl", "msgget", "msgrcv", "msgsnd", "msync", "munlock", "munlockall", "munmap",
+	"nanosleep", "newfstatat", "open", "openat", "openat2", "pause", "pidfd_open", "pidfd_send_signal", "pipe", "pipe2",
+	"pkey_alloc", "pkey_free", "pkey_mprotect", "poll", "ppoll", "prctl", "pread64", "preadv", "preadv2", "prlimit64",
+	"process_madvise", "process_mrelease", "process_vm_readv", "process_vm_writev", "pselect6", "ptrace", "pwrite64", "pwritev",
+	"pwritev2", "read", "readahead", "readlink", "readlinkat", "readv", "recvfrom", "recvmmsg", "recvmsg", "remap_file_pages",
+	"removexattr", "removexattrat", "rename", "renameat", "renameat2", "restart_syscall", "riscv_hwprobe", "rmdir", "rseq",
+	"rt_sigaction", "rt_sigpending", "rt_sigprocmask", "rt_sigqueueinfo", "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait",
+	"rt_tgsigqueueinfo", "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getattr",
+	"sched_getparam", "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity", "sched_setattr", "sched_setparam",
+	"sched_setscheduler", "sched_yield", "seccomp", "select", "semctl", "semget", "semop", "semtimedop", "sendfile", "sendmmsg",
+	"sendmsg", "sendto", "set_mempolicy", "set_mempolicy_home_node", "set_robust_list", "set_thread_area", "set_tid_address",
+	"setfsgid", "setfsuid", "setgid", "setgroups", "setitimer", "setpgid", "setpriority", "setregid", "setresgid", "setresuid",
+	"setreuid", "setrlimit", "setsid", "setsockopt", "setuid", "setxattr", "setxattrat", "shmat", "shmctl", "shmdt", "shmget",
+	"shutdown", "sigaltstack", "signalfd", "signalfd4", "socketpair", "splice", "stat", "statfs", "statx", "symlink",
+	"symlinkat", "sync", "sync_file_range", "syncfs", "sysinfo", "tee", "tgkill", "time", "timer_create", "timer_delete",
+	"timer_getoverrun", "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime", "timerfd_settime", "times",
+	"tkill", "truncate", "umask", "uname", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vfork", "vmsplice", "wait4",
+	"waitid", "write", "writev",
+};
+
+/* Those that a program may take for missing permission rather than for an old kernel. */
+static const char *const refused[] = {
+	"acct", "add_key", "bpf", "clock_adjtime", "clock_settime", "delete_module", "fanotify_init", "finit_module",
+	"fsconfig", "fsmount", "fsopen", "fspick", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup", "ioperm",
+	"iopl", "kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "migrate_pages", "mount", "mount_setattr",
+	"move_mount", "move_pages", "name_to_handle_at", "open_by_handle_at", "open_tree", "perf_event_open", "pidfd_getfd",
+	"pivot_root", "quotactl", "quotactl_fd", "reboot", "request_key", "setdomainname", "sethostname", "setns", "settimeofday",
+	"swapoff", "swapon", "syslog", "umount", "umount2", "unshare", "userfaultfd", "vhangup",
+};
+
+#define LOW_32		UINT32_C(0xffffffff)
+/* every CLONE_NEW flag of clone(); CLONE_NEWTIME is one of clone3() and unshare() alone */
+#define CLONE_NAMESPACES (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
+enum { TERMINAL_INPUT = 0x5412 /* TIOCSTI */, CONSOLE = 0x541c /* TIOCLINUX */ };
+
+static int unavailable(struct err *err, int code)
+{
+	return err_set(err, ERR_LOCAL, "no seccomp filter: %s", strerror(-code));
+}
+
+static int add_names(scmp_filter_ctx filter, uint32_t action, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int number = seccomp_syscall_resolve_name(names[i]);
+		if (number == __NR_SCMP_ERROR)
+			continue; /* younger than this libseccomp, or of another architecture */
+		int code = seccomp_rule_add(filter, action, number, 0);
+		if (code < 0 && code != -EDOM)
+			return code;
+	}
+	return 0;
+}
+
+static int allow_arguments(scmp_filter_ctx filter)
+{
+	static const uint64_t families[] = {AF_UNIX, AF_INET, AF_INET6};
+	static const uint64_t personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0x40000, 0xffffffff};
+	int code = 0;
+
+	for (size_t i = 0; code == 0 && i < ARRAY_LEN(families); i++)
+		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1, SCMP_A0(SCMP_CMP_EQ, families[i]));
+	if (code == 0)
+		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+					SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
+	for (size_t i = 0; code == 0 && i < ARRAY_LEN(personalities); i++)
+		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
+					SCMP_A0(SCMP_CMP_EQ, personalities[i]));
+	if (code == 0)
+		code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+					SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0));
+	return code;
+}
+
+/* With a second filter, since one cannot say "all but": the kernel takes the stricter answer of the two. */
+static int refuse_arguments(scmp_filter_ctx filter)
+{
+	static const int commands[] = {TERMINAL_INPUT, CONSOLE};
+	int code = 0;
+
+	/* the kernel looks at 32 bits of these, so that all others must not count */
+	for (size_t i = 0; code == 0 && i < ARRAY_LEN(commands); i++)
+		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+					SCMP_A1(SCMP_CMP_MASKED_EQ, LOW_32, (uint64_t)commands[i]));
+	/* sshd takes only these errors for "no such thing here", and any other for a reason to turn everybody away */
+	for (uint64_t family = AF_INET + 1; code == 0 && family < 64; family++)
+		if (family != AF_INET6 && family != AF_NETLINK)
+			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+						SCMP_A0(SCMP_CMP_EQ, family));
+	if (code == 0)
+		code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
+					SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_GT, NETLINK_ROUTE));
+	for (uint64_t flag = 1; code == 0 && flag <= CLONE_NAMESPACES; flag <<= 1)
+		if (flag & CLONE_NAMESPACES)
+			code = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+						SCMP_A0(SCMP_CMP_MASKED_EQ, flag, flag));
+	return code == 0 ? add_names(filter, SCMP_ACT_ERRNO(EPERM), refused, ARRAY_LEN(refused)) : code;
+}
+
+static int load(scmp_filter_ctx filter)
+{
+	/* mitigations that a filter switched on in older kernels would slow down every computation; runtimes do without, too */
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_SSB, 1);
+	(void)seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	return seccomp_load(filter);
+}
+
+static int filter_calls(struct err *err)
+{
+	scmp_filter_ctx deny = seccomp_init(SCMP_ACT_ALLOW), allow = seccomp_init(SCMP_ACT_ERRNO(ENOSYS));
+	int code = deny && allow ? refuse_arguments(deny) : -ENOMEM;
+
+	if (code == 0)
+		code = add_names(allow, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
+	if (code == 0)
+		code = allow_arguments(allow);
+	/* the error of the last one counts where both say no */
+	if (code == 0)
+		code = load(allow);
+	if (code == 0)
+		code = load(deny);
+	seccomp_release(deny);
+	seccomp_release(allow);
+	return code < 0 ? unavailable(err, code) : 0;
+}
+
+/* ---- keys and sockets ---- */
+
+enum { JOIN_SESSION_KEYRING = 1 };
+
+/* Programs that were started by somebody who logged in hold his keyring. Kernels without keys have none. */
+static void leave_keyring(void)
+{
+	(void)syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL);
+}
+
+/* <linux/landlock.h> of Debian 12 does not know the last field. */
+struct ruleset {
+	uint64_t files, network, scoped;
+};
+enum { RULESET_VERSION = 1, VERSION_WITH_SCOPES = 6, SCOPE_SOCKETS_AND_SIGNALS = 3 };
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#define SYS_landlock_restrict_self  446
+#endif
+
+bool lockdown_hides_sockets(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, RULESET_VERSION) >= VERSION_WITH_SCOPES;
+}
+
+static int leave_sockets(struct err *err)
+{
+	struct ruleset rules = {.scoped = SCOPE_SOCKETS_AND_SIGNALS};
+
+	if (!lockdown_hides_sockets())
+		return 0;
+	CLEANUP(fd_close) int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+	if (fd < 0 || syscall(SYS_landlock_restrict_self, fd, 0) < 0)
+		return err_set(err, ERR_LOCAL, "landlock: %s", strerror(errno));
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+int lockdown(struct err *err)
+{
+	lockdown_capabilities();
+	drop_more();
+	leave_keyring();
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return err_set(err, ERR_LOCAL, "no_new_privs: %s", strerror(errno));
+	return leave_sockets(err) < 0 ? -1 : filter_calls(err);
+}
