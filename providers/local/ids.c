@@ -163,7 +163,7 @@ static bool is_theirs(const struct pod_ids *ids, uid_t id)
 	return id >= ids->first && id - ids->first < ids->count;
 }
 
-static uid_t given(const struct pod_ids *ids, uid_t id)
+uid_t ids_given(const struct pod_ids *ids, uid_t id)
 {
 	return is_theirs(ids, id) ? id : ids->first + (id < ids->count ? id : 0);
 }
@@ -185,7 +185,7 @@ static int give_entry(const struct pod_ids *ids, int dir, const char *name, int 
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : failed(err, name);
 	if ((!is_theirs(ids, st.st_uid) || !is_theirs(ids, st.st_gid)) &&
-	    fchownat(dir, name, given(ids, st.st_uid), given(ids, st.st_gid), AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+	    fchownat(dir, name, ids_given(ids, st.st_uid), ids_given(ids, st.st_gid), AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
 		return failed(err, name);
 	if (!S_ISDIR(st.st_mode))
 		return 0;

@@ -26,6 +26,9 @@ int ids_enter_namespace(int fd, struct err *err);
 /* The same for an ordinary user: a new namespace with that user alone, under the same number. */
 int ids_enter_own_namespace(struct err *err);
 
+/* Who of the pod's gets what this user or group has: the one with the same number inside, else the pod's root; one of the pod's
+ * already stays. */
+uid_t ids_given(const struct pod_ids *ids, uid_t id);
 /* Gives a new file to the pod's root; no effect where the pod has the caller's own user. */
 int ids_give(const struct pod_ids *ids, const char *path, struct err *err);
 /* Gives a folder and all below it to the pod's users: what N owns goes to first+N, and what is theirs already stays. Follows no

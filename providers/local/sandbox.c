@@ -350,21 +350,61 @@ static int show_sys(const struct place *p, struct err *err)
 	return 0;
 }
 
-static int show_gpus(const struct place *p, struct err *err)
+/* The same device with the same mode for the pod's users: who may use it here, root or a group, is somebody else there. */
+static int copy_node(const struct place *p, const char *nodes, const char *path, struct err *err)
 {
-	DIR *dir = opendir("/dev");
+	CLEANUP(free_text) char *node = path_join(nodes, path_base(path));
+	CLEANUP(free_text) char *to = in_root(p, path);
+	const struct pod_ids *ids = &p->box->users.ids;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISCHR(st.st_mode))
+		return 0;
+	if (mknod(node, S_IFCHR | (st.st_mode & 0666), st.st_rdev) < 0 ||
+	    chown(node, ids_given(ids, st.st_uid), ids_given(ids, st.st_gid)) < 0)
+		return failed(err, node);
+	return make_file(p, to, "", 0666, err) < 0 ? -1 : bind_to(node, to, DEVICE, err);
+}
+
+static int each_gpu_node(const struct place *p, const char *dir_path, const char *nodes, struct err *err)
+{
+	DIR *dir = opendir(dir_path);
 	struct dirent *entry;
 	int result = 0;
 
 	while (result == 0 && dir && (entry = readdir(dir))) {
 		if (!starts_with(entry->d_name, "nvidia") && strcmp(entry->d_name, "dxg"))
 			continue;
-		CLEANUP(free_text) char *path = xasprintf("/dev/%s", entry->d_name);
-		result = show_device(p, path, err);
+		CLEANUP(free_text) char *path = path_join(dir_path, entry->d_name);
+		CLEANUP(free_text) char *to = in_root(p, path);
+		struct stat st;
+		if (!nodes)
+			result = show_device(p, path, err);
+		else if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+			result = make_dir(p, to, 0755, err) < 0 ? -1 : each_gpu_node(p, path, nodes, err);
+		else
+			result = copy_node(p, nodes, path, err);
 	}
 	if (dir)
 		closedir(dir);
-	return result < 0 ? result : show_sys(p, err);
+	return result;
+}
+
+static int show_gpus(const struct place *p, struct err *err)
+{
+	CLEANUP(free_text) char *nodes = in_root(p, ".nodes");
+
+	if (!p->box->users.ids.count)
+		return each_gpu_node(p, "/dev", NULL, err) < 0 ? -1 : show_sys(p, err);
+	if (make_dir(p, nodes, 0755, err) < 0)
+		return -1;
+	if (mount("burst", nodes, "tmpfs", MS_NOSUID | MS_NOEXEC, "mode=0755,size=64k") < 0)
+		return failed(err, nodes);
+	if (each_gpu_node(p, "/dev", nodes, err) < 0)
+		return -1;
+	if (umount2(nodes, MNT_DETACH) < 0 || rmdir(nodes) < 0)
+		return failed(err, nodes);
+	return show_sys(p, err);
 }
 
 static int make_terminals(const struct place *p, struct err *err)

@@ -233,20 +233,22 @@ cat >"$WORK/with_gpu" <<-'E2'
 	mkdir -p "$0.dev" && mount -t tmpfs -o mode=755 none "$0.dev" && cd "$0.dev" && mkdir pts shm || exit 90
 	for node in null:3 zero:5 full:7 random:8 urandom:9 nvidia0:5 nvidiactl:5; do mknod -m 666 "${node%:*}" c 1 "${node#*:}"; done
 	mknod -m 666 tty c 5 0
+	chown root:video nvidia0 && chmod 660 nvidia0 # as Debian's driver packages have it
+	mkdir nvidia-caps && mknod -m 400 nvidia-caps/nvidia-cap1 c 1 5
 	mount --move "$0.dev" /dev && cd "$OLDPWD" && exec "$@"
 E2
 chmod 755 "$WORK/with_gpu"
 c_gpu() {
 	[ "$1" = root ] || return
 	: >attack.sh
-	echo 'test "$(head -c 3 /dev/nvidia0 | wc -c)" = 3 && echo gpu; ls /dev | grep -c nvidia; ls /sys/bus | grep -q . && echo buses' >>attack.sh
+	echo 'test "$(head -c 3 /dev/nvidia0 | wc -c)" = 3 && echo gpu; test -r /dev/nvidia-caps/nvidia-cap1 && stat -c "%u %a" /dev/nvidia0; ls /dev | grep -c nvidia; ls /sys/bus | grep -q . && echo buses' >>attack.sh
 	attempt firmware 'ls /sys/firmware /sys/fs /sys/kernel/debug /sys/kernel/security /sys/kernel/tracing 2>/dev/null | grep -v : | grep -q .'
 	attempt write "for f in \$(find /sys -type f -perm -u+w 2>/dev/null | head -n 300); do (: >\$f) 2>/dev/null && exit 0; done; false"
 	attempt make 'mkdir /sys/x || mkdir /sys/fs/x || mkdir /sys/fs/cgroup/x'
 	local LOCAL='gpu = "L4";' BEFORE="unshare -m $WORK/with_gpu"
 	attacked_by "$1"
 	all_refused "$1"
-	is "$(grep -v refused out/report | tr '\n' ' ')" "gpu 2 buses " "$1: what it sees of the GPU"
+	is "$(grep -v refused out/report | tr '\n' ' ')" "gpu 0 660 3 buses " "$1: what it sees of the GPU"
 }
 t_a_gpu_brings_nothing_else_along() {
 	[ "$(id -u)" = 0 ] || { skip "not root"; return; }
