@@ -40,13 +40,15 @@ static const struct kind {
 	const char *name;
 	bool ordinary; /* as an ordinary user; else as whoever runs the test */
 	const char *isolation;
-	bool forbidden; /* the kernel says no to every namespace */
+	bool forbidden;	 /* the kernel says no to every namespace */
+	bool unfiltered; /* it takes no filter of system calls */
 } kinds[] = {
 	{"namespaces", false, "namespaces"},
 	{"namespaces, ordinary user", true, "namespaces"},
 	{"process group", false, "process"},
 	{"process group, ordinary user", true, "process"},
 	{"where namespaces are forbidden", false, "auto", true},
+	{"where nothing can be filtered", false, "namespaces", false, true},
 };
 
 static const struct kind *kind; /* of the test that runs now */
@@ -99,12 +101,15 @@ static void read_back(int fd, struct str *to)
 	close(fd);
 }
 
-static void forbid_namespaces(void)
+/* Of this system call, where the low half of its first argument is `first` (-1: whatever it is). */
+static void forbid(unsigned number, int first, unsigned error)
 {
 	struct sock_filter lines[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | (first < 0 ? BPF_JGE : BPF_JEQ) | BPF_K, first < 0 ? 0 : (unsigned)first, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {ARRAY_LEN(lines), lines};
@@ -128,7 +133,11 @@ static void run_child(char *const *argv, const void *in, size_t len, struct repl
 	if (pid == 0) {
 		become_ordinary();
 		if (kind->forbidden)
-			forbid_namespaces();
+			forbid(SYS_unshare, -1, EPERM);
+		if (kind->unfiltered) { /* by the older way last: no filter could follow it */
+			forbid(SYS_seccomp, -1, ENOSYS);
+			forbid(SYS_prctl, PR_SET_SECCOMP, EINVAL);
+		}
 		for (int i = 0; i < 3; i++)
 			dup2(files[i], i);
 		_exit(local_cloud_main(argc, (char **)words));
@@ -1076,6 +1085,13 @@ static bool possible(void)
 	}
 	if (!strcmp(kind->isolation, "process"))
 		return true;
+	if (kind->unfiltered) {
+		CLEANUP(json_decref) json_t *said = ask("check", json_object());
+		if (!strstr(jsonx_text(said, "text", ""), "no seccomp filter"))
+			fail_msg("%s: %s", kind->name, jsonx_text(said, "text", ""));
+		nothing_is_rented_unasked();
+		return false;
+	}
 	if (kind->forbidden) {
 		CLEANUP(json_decref) json_t *said = ask("check", json_pack("{s:{s:s}}", "conf", "isolation", "auto"));
 		assert_true(
@@ -1140,6 +1156,7 @@ int main(void)
 		EVERY_BODY(2),
 		EVERY_BODY(3),
 		EVERY_BODY(4),
+		EVERY_BODY(5),
 	};
 
 	find_ordinary();
