@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "account.h"
@@ -561,11 +562,32 @@ static int probe_child(const char *scratch, char *why, size_t room)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0 ? 0 : -1;
 }
 
+enum { PROBE_LIFE_S = 60 };
+
+/* Of clients that were killed meanwhile. */
+static void sweep_probes(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	struct stat st;
+
+	while (dir && (entry = readdir(dir))) {
+		if (!starts_with(entry->d_name, "probe-") || fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    time(NULL) - st.st_mtim.tv_sec < PROBE_LIFE_S)
+			continue;
+		CLEANUP(free_text) char *left = path_join(path, entry->d_name);
+		record_remove_tree(left, NULL);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 int sandbox_probe(const char *dir, struct err *err)
 {
 	char why[256] = "";
 	CLEANUP(free_text) char *scratch = xasprintf("%s/probe-%ld", dir, (long)getpid());
 
+	sweep_probes(dir);
 	if (path_mkdirs(scratch, 0700, err) < 0)
 		return -1;
 	int result = probe_child(scratch, why, sizeof(why));

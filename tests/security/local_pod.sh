@@ -371,7 +371,10 @@ c_files() {
 t_what_it_leaves_is_nobodys_and_goes() { each_user c_files; }
 
 c_older() {
-	local volume=$BURST_STATE_DIR/volumes/v
+	local volume=$BURST_STATE_DIR/volumes/v killed=$BURST_STATE_DIR/local/probe-99999
+	as "$1" mkdir -p "$killed/disk/work/work" # what a client left that was killed while it tried what works here
+	as "$1" chmod 000 "$killed/disk/work/work"
+	as "$1" touch -d '2 minutes ago' "$killed"
 	as "$1" mkdir -p -m 700 "$volume/runs/old" "$volume/other"
 	as "$1" sh -c "echo before >'$volume/runs/old/file'; chmod 600 '$volume/runs/old/file'"
 	as "$1" ln -s "$T/outside" "$volume/other/link"
