@@ -178,7 +178,7 @@ static int filter_calls(struct err *err)
 		code = add_names(allow, SCMP_ACT_ALLOW, allowed, ARRAY_LEN(allowed));
 	if (code == 0)
 		code = allow_arguments(allow);
-	/* the error of the last one counts where both say no */
+	/* where both refuse, the error of the last one counts */
 	if (code == 0)
 		code = load(allow);
 	if (code == 0)
@@ -192,7 +192,7 @@ static int filter_calls(struct err *err)
 
 enum { JOIN_SESSION_KEYRING = 1 };
 
-/* Programs that were started by somebody who logged in hold his keyring. Kernels without keys have none. */
+/* A login's processes share its session keyring. A kernel without keys has none to leave. */
 static void leave_keyring(void)
 {
 	(void)syscall(SYS_keyctl, JOIN_SESSION_KEYRING, NULL);

@@ -84,7 +84,7 @@ int sandbox_enter(bool shared_network, struct sandbox_users *users, struct err *
 
 /* ---- inside: folders and mounts ---- */
 
-/* Where the new root lies while it is built, and whose it is to be. */
+/* Where the new root lies while it is built, and who will own it. */
 struct place {
 	const struct sandbox *box;
 	const char *root;
@@ -188,7 +188,7 @@ static int show_programs(const struct place *p, struct err *err)
 	return 0;
 }
 
-/* Nothing is there and nothing can be put there: a file is empty, a folder too. */
+/* Covers a file or folder with an empty, read-only one. */
 static int mask(const struct place *p, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *at = in_root(p, path);
@@ -203,7 +203,7 @@ static int mask(const struct place *p, const char *path, struct err *err)
 	return bind_to("/dev/null", at, DEVICE | ATTR_RDONLY, err);
 }
 
-/* Homes and state folders may lie below what is shown. */
+/* The user's home and the state folder may lie below a folder that is shown. */
 static int mask_private(const struct place *p, struct err *err)
 {
 	const char *places[] = {p->box->private, getenv("HOME")};
@@ -218,7 +218,7 @@ static int mask_private(const struct place *p, struct err *err)
 
 /* ---- inside: /proc ---- */
 
-/* As container runtimes do it: what is the whole machine's is read-only or hidden. */
+/* As in container runtimes, settings of the whole machine are read-only, and what tells about it is hidden. */
 static int make_proc(const struct place *p, struct err *err)
 {
 	static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys", "proc/sysrq-trigger"};
@@ -295,7 +295,7 @@ static int check_mount(const char *mount, struct err *err)
 	for (size_t i = 0; i < ARRAY_LEN(taken); i++) {
 		size_t len = strlen(taken[i]);
 		if (starts_with(mount, taken[i]) && (!mount[len] || mount[len] == '/'))
-			return err_set(err, ERR_LOCAL, "mount path %s: local pods have %s for themselves", mount, taken[i]);
+			return err_set(err, ERR_LOCAL, "mount path %s: must not be %s or below it in a local pod", mount, taken[i]);
 	}
 	return 0;
 }
@@ -351,7 +351,7 @@ static int show_sys(const struct place *p, struct err *err)
 	return 0;
 }
 
-/* The same device with the same mode for the pod's users: who may use it here, root or a group, is somebody else there. */
+/* Makes a node for the same device, with the same mode, for the pod's root and groups: the machine's own are others. */
 static int copy_node(const struct place *p, const char *nodes, const char *path, struct err *err)
 {
 	CLEANUP(free_text) char *node = path_join(nodes, path_base(path));
@@ -564,7 +564,7 @@ static int probe_child(const char *scratch, char *why, size_t room)
 
 enum { PROBE_LIFE_S = 60 };
 
-/* Of clients that were killed meanwhile. */
+/* Removes what clients left that were killed while they probed. */
 static void sweep_probes(const char *path)
 {
 	DIR *dir = opendir(path);

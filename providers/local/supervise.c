@@ -298,7 +298,7 @@ static void run_script(const char *script, char **env, int report)
 	_exit(127);
 }
 
-/* What it was started with is open no longer: the pod's first process holds its own /dev/null and a pipe. */
+/* Replaces the machine's files that are still open by the pod's own /dev/null and a pipe. */
 static int take_own_files(int output, struct err *err)
 {
 	int in = open("/dev/null", O_RDONLY);
@@ -452,14 +452,15 @@ static int start_init(struct supervisor *s, struct err *err)
 	return result;
 }
 
-/* Root's pods have users of their own. A process group is root itself, whose new files on the volume those do not own. */
+/* A pod of root's has users of its own, who must own the volume. A process group runs as root: what it adds must be given to them
+ * later. */
 static int hand_over_volume(const struct supervisor *s, struct err *err)
 {
 	if (!s->volume)
 		return 0;
 	if (!s->record->namespaces)
 		return ids_take_back(s->volume, err);
-	/* the pod's other users find their way through it; nobody outside comes to it */
+	/* the pod's other users must pass through it; the folder above keeps this machine's out */
 	if (s->users.ids.count && chmod(s->volume, 0755) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", s->volume, strerror(errno));
 	return ids_give_tree(&s->users.ids, s->volume, err);
