@@ -286,11 +286,14 @@ t_it_learns_no_path_of_the_machine() {
 }
 
 c_processes() {
-	as "$1" sleep 1234.5 &
-	local outside=$! before
+	local outside before
+	# shellcheck disable=SC2016
+	as "$1" sh -c 'echo $$ >"$0" && exec sleep 1234.5' "$T/$1/pid" >/dev/null 2>&1 &
+	wait_for 10 "$1: a process outside" [ -s "$T/$1/pid" ]
+	outside=$(cat "$T/$1/pid")
 	before=$(cut -d' ' -f22 "/proc/$outside/stat")
 	: >attack.sh
-	attempt seen "cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -v attack | grep -q 'sleep 1234'"
+	attempt seen "for one in /proc/[0-9]*/cmdline; do tr '\\0' ' ' <\$one; echo; done | grep -q '^sleep 1234'"
 	echo "kill -9 $outside" >>attack.sh
 	attempt hosts_first "! tr '\\0' ' ' </proc/1/cmdline | grep -q burst-start"
 	# shellcheck disable=SC2016
