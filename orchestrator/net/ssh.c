@@ -841,13 +841,33 @@ static char *key_words(const char *line)
 }
 
 /* What is offered, best first: nothing that rests on SHA-1 or MD5, and no block chaining. What this libssh2 does not know is left
- * out by it: Debian 12's has neither GCM, ChaCha20 nor "etm", so AES-CTR with HMAC-SHA-2 is what its sessions use. The last two
+ * out: Debian 12's has neither GCM, ChaCha20 nor "etm", so AES-CTR with HMAC-SHA-2 is what its sessions use. The last two
  * key exchanges are no methods: by them servers tell what else they can, and that nobody has removed packets. */
 static const char kex_methods[] = "curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,ecdh-sha2-nistp384,ecdh-sha2-nistp521,"
 				  "diffie-hellman-group-exchange-sha256,diffie-hellman-group16-sha512,diffie-hellman-group18-sha512,"
 				  "diffie-hellman-group14-sha256,ext-info-c,kex-strict-c-v00@openssh.com";
 static const char ciphers[] = "aes256-gcm@openssh.com,aes128-gcm@openssh.com,chacha20-poly1305@openssh.com,aes128-ctr,aes192-ctr,aes256-ctr";
 static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
+
+/* The names of `list` that this libssh2 knows, in their order; the caller frees the text. libssh2_session_method_pref() would drop
+ * the others itself, but 1.10 moves overlapping text by memcpy() while it does. */
+static char *known_methods(struct ssh *s, int what, const char *list)
+{
+	const char **known = NULL;
+	int count = libssh2_session_supported_algs(s->session, what, &known);
+	struct str kept = STR_INIT;
+
+	for (const char *name = list; *name;) {
+		size_t len = strcspn(name, ",");
+		for (int i = 0; i < count; i++)
+			if (strlen(known[i]) == len && !memcmp(known[i], name, len))
+				str_addf(&kept, "%s%.*s", kept.len ? "," : "", (int)len, name);
+		name += len + (name[len] == ',');
+	}
+	if (count > 0)
+		libssh2_free(s->session, (void *)known);
+	return kept.len ? str_detach(&kept) : xstrdup("");
+}
 
 static void offer_modern_methods(struct ssh *s)
 {
@@ -860,10 +880,12 @@ static void offer_modern_methods(struct ssh *s)
 		{LIBSSH2_METHOD_COMP_CS, "none"},	{LIBSSH2_METHOD_COMP_SC, "none"},
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-		if (libssh2_session_method_pref(s->session, methods[i].what, methods[i].list) != 0)
+	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
+		CLEANUP(free_text) char *known = known_methods(s, methods[i].what, methods[i].list);
+		if (!known[0] || libssh2_session_method_pref(s->session, methods[i].what, known) != 0)
 			fail(s, ERR_LOCAL, methods[i].what == LIBSSH2_METHOD_HOSTKEY ? "ssh: libssh2 knows no ed25519 keys" :
 				"ssh: libssh2 is too old: it knows none of the methods that burst uses");
+	}
 }
 
 static void check_setup(struct ssh *s)
