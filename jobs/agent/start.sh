@@ -328,9 +328,9 @@ tell_switch() {
 	echo "$*" >"$home/switch.new" && mv -f "$home/switch.new" "$home/switch"
 }
 
-# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none, and puts the answer's body into api.reply. The key
-# goes by file or stdin, and to this address alone: whereto an answer leads is not followed. What guards the API refuses some
-# tools by the name they give themselves.
+# Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. It puts the answer's headers, where it can, into
+# $call.head and the answer's body into $call.reply; nothing else writes to files of that name. The key goes by file or stdin, and
+# to this address alone: redirects are not followed. What guards the API refuses some tools by the name they give themselves.
 calls_itself=burst/1
 
 write_api_files() {
@@ -343,27 +343,26 @@ write_api_files() {
 
 via_curl() {
 	if [ -n "$3" ]; then
-		printf '%s' "$3" | curl -q -sS -K "$home/api.curl" -X "$1" --data-binary @- --connect-timeout 10 \
-			-m 30 -o "$home/api.reply" -w '%{http_code}' "$2"
+		curl -q -sS -K "$home/api.curl" -X "$1" --data-binary "@$call.body" --connect-timeout 10 -m 30 \
+			-D "$call.head" -o "$call.reply" -w '%{http_code}' "$2"
 	else
-		curl -q -sS -K "$home/api.curl" -X "$1" --connect-timeout 10 -m 30 -o "$home/api.reply" \
+		curl -q -sS -K "$home/api.curl" -X "$1" --connect-timeout 10 -m 30 -D "$call.head" -o "$call.reply" \
 			-w '%{http_code}' "$2"
 	fi
 }
 
 via_wget() {
 	wget --version 2>/dev/null | grep -q GNU || return
-	printf '%s' "$3" >"$home/api.body"
-	set -- "$1" "$2" ${3:+"--body-file=$home/api.body"}
-	bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$home/api.reply" -T 30 -t 1 --method="$1" ${3:+"$3"} "$2" 2>&1 |
-		sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
+	bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$call.reply" -T 30 -t 1 --method="$1" \
+		${3:+"--body-file=$call.body"} "$2" >"$call.head" 2>&1
+	sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' "$call.head" | tail -n 1
 }
 
 via_python3() {
 	# shellcheck disable=SC2016
 	bounded 45 python3 -c '
 import sys, urllib.request, urllib.error
-method, url, auth, body, agent, reply = sys.argv[1:7]
+method, url, auth, body, agent, call = sys.argv[1:7]
 name, value = open(auth).read().split(": ", 1)
 class Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args):
@@ -375,21 +374,23 @@ try:
 except urllib.error.HTTPError as e:
     got = e
 try:
-    open(reply, "wb").write(got.read(65536))
+    open(call + ".head", "w").write("Retry-After: %s\n" % got.headers.get("Retry-After", ""))
+    open(call + ".reply", "wb").write(got.read(65536))
 finally:
-    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$home/api.reply"
+    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$call"
 }
 
 via_perl() {
 	# shellcheck disable=SC2016
 	bounded 45 perl -MHTTP::Tiny -e '
-my ($method, $url, $auth, $body, $agent, $reply) = @ARGV;
+my ($method, $url, $auth, $body, $agent, $call) = @ARGV;
 open my $f, "<", $auth or die; my (undef, $value) = split /: /, <$f>, 2;
 my %o = (headers => {Authorization => $value, "Content-Type" => "application/json"});
 $o{content} = $body if length $body;
 my $r = HTTP::Tiny->new(agent => $agent, timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
-if (open my $o, ">", $reply) { print $o $r->{content} // ""; close $o }
-print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$home/api.reply"
+if (open my $o, ">", "$call.head") { print $o "Retry-After: ", $r->{headers}{"retry-after"} // "", "\n"; close $o }
+if (open my $o, ">", "$call.reply") { print $o $r->{content} // ""; close $o }
+print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$call"
 }
 
 via_openssl() {
@@ -411,19 +412,43 @@ via_openssl() {
 		cat "$home/api.auth"
 		printf '\r\nContent-Length: %s\r\n\r\n%s' "${#3}" "$3"
 	} | bounded 40 openssl s_client -quiet -verify_return_error -verify_hostname "$name" -servername "$name" \
-		-connect "$host" 2>>"$log" | tr -d '\r' >"$home/api.answer"
-	sed '1,/^$/d' "$home/api.answer" >"$home/api.reply"
-	sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' "$home/api.answer"
+		-connect "$host" 2>>"$log" | tr -d '\r' >"$call.answer"
+	sed '/^$/,$d' "$call.answer" >"$call.head"
+	sed '1,/^$/d' "$call.answer" >"$call.reply"
+	sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' "$call.answer"
 }
 
-# Asks with one tool; sets $http.
+end_call() {
+	[ -z "$call" ] || rm -f "$call".*
+}
+
+# The files of one request. The self-check and the end of the pod may ask at the same time: each has names of its own, and a body
+# is whole before a tool can see it.
+begin_call() { # BODY
+	end_call
+	calls=$((calls + 1))
+	call=$home/api.$asker.$calls
+	[ -z "$1" ] || { printf '%s' "$1" >"$call.body.new" && mv -f "$call.body.new" "$call.body"; }
+}
+
+# Seconds that the vendor wants us to wait, at most ten minutes; 0 where it names none.
+read_retry_after() {
+	after=$(sed -n 's/^ *[Rr][Ee][Tt][Rr][Yy]-[Aa][Ff][Tt][Ee][Rr]: *\([0-9][0-9]*\).*/\1/p' "$call.head" 2>/dev/null | tail -n 1)
+	is_number "$after" || after=0
+	[ "$after" -le 600 ] || after=600
+}
+
+# Asks with one tool; sets $http and $after.
 ask() { # TOOL METHOD PATH BODY
-	rm -f "$home/api.reply"
-	http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
+	http=000
+	if begin_call "$4"; then
+		http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
+	fi
 	case $http in
 	[1-5][0-9][0-9]) ;;
 	*) http=000 ;;
 	esac
+	read_retry_after
 	say "$1: $2 $3: http $http"
 }
 
@@ -436,7 +461,7 @@ accepted() {
 
 # GraphQL says 200 to what it refuses; what it has done is in the answer.
 accepted_by_graphql() {
-	accepted && grep -q '"data"' "$home/api.reply" 2>/dev/null && ! grep -q '"errors"' "$home/api.reply"
+	accepted && grep -q '"data"' "$call.reply" 2>/dev/null && ! grep -q '"errors"' "$call.reply"
 }
 
 tools() {
@@ -445,9 +470,35 @@ tools() {
 	done
 }
 
-# Tries every tool here on one harmless question: may this pod's key see its own pod? A 403 may be meant for the tool.
+# Sets $tool to the Nth tool, counted round and round; empty: there is none.
+nth_tool() { # N
+	nth=$1 tool=
+	# shellcheck disable=SC2046
+	set -- $(tools)
+	[ $# = 0 ] || shift $((nth % $#))
+	tool=$1
+}
+
+# Seconds: 1, 2, 4 ... up to MOST, and a second more for some, so that pods that were rented together do not ask together. The
+# vendor may want more.
+backoff() { # ROUND MOST
+	pause=$(($1 < 10 ? 1 << $1 : $2))
+	[ "$pause" -lt "$2" ] || pause=$2
+	pause=$((pause + (seed >> $1 % 32 & 1)))
+	[ "${after:-0}" -le "$pause" ] || pause=$after
+	echo "$pause"
+}
+
+# Tries every tool here on one harmless question: may this pod's key see its own pod? A 403 may be meant for the tool. Once all
+# have been refused, one a time is asked with.
 ask_about_self() {
 	http=000 way=none refused_way=
+	if [ -n "$all_refused" ]; then
+		nth_tool "$try"
+		way=${tool:-none}
+		[ -z "$tool" ] || ask "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
+		return
+	fi
 	for way in $(tools); do
 		ask "$way" GET "/v2/pods/$RUNPOD_POD_ID" ''
 		case $http in
@@ -456,7 +507,7 @@ ask_about_self() {
 		*) return ;;
 		esac
 	done
-	[ -z "$refused_way" ] || http=403 way=$refused_way
+	[ -z "$refused_way" ] || http=403 way=$refused_way all_refused=1
 }
 
 # Something else to ask with may be answered. False: there is nothing.
@@ -473,19 +524,19 @@ is_early() {
 }
 
 check_runpod() {
-	try=0 sought=
+	asker=check try=0 sought='' all_refused=
 	# an image may lack all it takes: until something was installed there is no answer, but not for long
 	{
 		sleep 120
 		[ -e "$home/switch" ] || tell_switch 'bad no answer from the API in two minutes'
 	} &
 	check_until=$(($(date +%s) + 60))
-	while [ $try -lt 60 ]; do
+	while [ $try -lt 200 ]; do
 		try=$((try + 1))
 		ask_about_self
 		if is_for_the_tool; then
 			sought=1
-			install_in_turn curl ca-certificates >>"$log" 2>&1 && continue
+			install_in_turn curl ca-certificates >>"$log" 2>&1 && all_refused='' && continue
 		fi
 		case $http in
 		000)
@@ -495,20 +546,37 @@ check_runpod() {
 			;;
 		2??)
 			tell_switch "unproven http $http $way"
+			end_call
 			return
 			;;
 		*) is_early || tell_switch "bad http $http $way" ;;
 		esac
 		if is_early; then
-			sleep $((try < 5 ? try : 5))
+			sleep "$(backoff $((try - 1)) 15)"
 		else
-			sleep $((try < 6 ? try : 30))
+			sleep "$(backoff $((try - 1)) 300)"
 		fi
 	done
 }
 
-# True unless the last answer was a yes. That the vendor is busy or out of order is no refusal, unless it stays so.
-refuses() {
+# What may end this pod, the thorough ways first. True: it was accepted.
+end_by() { # TOOL WAY
+	id=$RUNPOD_POD_ID
+	case $2 in
+	delete) ask "$1" DELETE "/v2/pods/$id" '' ;;
+	terminate) ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}' ;;
+	graphql) ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}" ;;
+	stop) ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}' ;;
+	graphql_stop) ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}" ;;
+	esac
+	case $2 in
+	graphql*) accepted_by_graphql ;;
+	*) accepted ;;
+	esac
+}
+
+# That the vendor is busy or out of order is no refusal, unless it stays so.
+note_refusal() {
 	case $http in
 	000) ;;
 	401 | 403 | 404 | 405 | 409 | 410) refused=1 ;;
@@ -518,59 +586,84 @@ refuses() {
 		;;
 	*) [ "$round" -lt 8 ] || refused=1 ;;
 	esac
-	! accepted
 }
 
-# One round of everything that may end this pod, the thorough ways first. Returns at the first that is accepted.
-end_runpod_once() { # TOOL
-	id=$RUNPOD_POD_ID refused='' busy=
-	ask "$1" DELETE "/v2/pods/$id" ''
-	refuses || return 0
-	ask "$1" POST "/v2/pods/$id/action" '{"action":"terminate"}'
-	refuses || return 0
-	# GraphQL may be gone
-	ask "$1" POST /graphql "{\"query\":\"mutation{podTerminate(input:{podId:\\\"$id\\\"})}\"}"
-	accepted_by_graphql && return
-	# a stopped pod still costs its disk, and cannot ask again: only where nothing better is allowed
-	[ -n "$refused" ] || return
-	ask "$1" POST "/v2/pods/$id/action" '{"action":"stop"}'
-	accepted && return
-	ask "$1" POST /graphql "{\"query\":\"mutation{podStop(input:{podId:\\\"$id\\\"}){id}}\"}"
-	accepted_by_graphql
-}
-
-# Seconds until the next round: few at first, since it bills meanwhile; pods that end together do not all ask together.
-pause_of_round() {
-	longest=${BURST_SWITCH_PAUSE_S:-60}
-	pause=$((round < 6 ? 1 << round : 60))
-	[ -z "$ended" ] && [ "$pause" -lt "$longest" ] || pause=$longest
-	echo $((pause + (seed >> round % 32 & 1)))
-}
-
-# Every tool here, since a refusal may be meant for one. That the vendor is busy is meant for all: its patience is kept for later.
-end_runpod_by_any() {
-	http=000 way='' refusal=
-	for way in $(tools); do
-		end_runpod_once "$way" && return
-		[ -z "$refused" ] || refusal="http $http $way"
-		[ -z "$busy" ] || [ -n "$refused" ] || break
+# Returns at the first way that is accepted. GraphQL may be gone. A stopped pod still costs its disk, and cannot ask again: only
+# where nothing better is allowed. To ask on where there is no answer, or not before a while, helps nobody.
+end_by_all_ways() { # TOOL
+	for step in delete terminate graphql stop graphql_stop; do
+		case $step in
+		*stop) [ -n "$refused" ] || return 1 ;;
+		esac
+		end_by "$1" $step && return
+		case $http in
+		000 | 429)
+			note_refusal
+			return 1
+			;;
+		esac
+		[ $step = graphql ] || [ $step = stop ] || note_refusal
+		case "$2 $step $http" in
+		'again delete 40'[13]) return 1 ;;
+		esac
 	done
-	[ "$round" -lt 8 ] || refusal=${refusal:-http $http ${way:-none}}
+	return 1
+}
+
+# The first round: everything. A 403 may be meant for the tool; then one question tells whether another tool does better. That the
+# vendor is busy is meant for all.
+end_runpod_first() {
+	again=''
+	for way in $(tools); do
+		end_by_all_ways "$way" $again && return
+		[ -z "$busy" ] || [ -n "$refused" ] || break
+		[ "$http" = 000 ] || again=again
+	done
+	return 1
+}
+
+# A round after that is one request, since all pods of an account share what it may ask for: the way that was accepted, else the
+# thorough one in turns with the others.
+end_runpod_again() {
+	if [ -n "$good" ]; then
+		# shellcheck disable=SC2086
+		end_by $good && return
+		good=
+		return 1
+	fi
+	nth_tool $((${#refused} * round / 2))
+	way=${tool:-none} step=delete
+	if [ $((round % 2)) = 1 ]; then
+		others=$((others + 1))
+		case $((others % (${refused:+2} + 2))) in
+		1) step=terminate ;;
+		0) step=graphql ;;
+		2) step=stop ;;
+		3) step=graphql_stop ;;
+		esac
+	fi
+	http=000
+	[ -n "$tool" ] || return 1
+	end_by "$way" $step && return
+	note_refusal
 	return 1
 }
 
 end_runpod() {
-	round=0
-	seed=$(printf %s "$BURST_ATTEMPT" | cksum 2>/dev/null)
-	seed=${seed%% *}
-	is_number "$seed" || seed=0
+	asker=end round=0 others=0 good='' refused='' busy='' refusal=''
 	while :; do
 		ended='' round=$((round + 1))
-		end_runpod_by_any && ended=1
+		if [ $round = 1 ]; then
+			end_runpod_first && ended=1
+		else
+			end_runpod_again && ended=1
+		fi
 		# whoever still looks on learns it now: this key can end its pod, or cannot
 		if [ -n "$ended" ]; then
+			good="$way $step"
 			tell_switch "ok http $http $way"
-		elif [ -n "$refusal" ]; then
+		elif [ -n "$refused" ] && [ -z "$refusal" ]; then
+			refusal="http $http ${way:-none}"
 			tell_switch "bad ending this pod is refused: $refusal"
 		fi
 		copy_log_to_volume &
@@ -580,6 +673,14 @@ end_runpod() {
 		}
 		sleep "$(pause_of_round)"
 	done
+}
+
+# Seconds until the next round: few at first, since it bills meanwhile. However long the vendor wants us to wait, an end is asked
+# for once in the longest pause.
+pause_of_round() {
+	longest=${BURST_SWITCH_PAUSE_S:-60}
+	[ -z "$ended" ] && [ "$after" -le "$longest" ] || after=0
+	backoff $((round < 6 && ${#ended} == 0 ? round : 10)) "$longest"
 }
 
 # Beside the watch: a volume that hangs must not keep the pod alive.
@@ -620,8 +721,13 @@ end_pod() {
 # ---- the watch ----
 
 now=0 tick=0 reason=
+asker=watch calls=0 call='' after=0
+seed=$(printf %s "$BURST_ATTEMPT" | cksum 2>/dev/null)
+seed=${seed%% *}
+is_number "$seed" || seed=0
 sshd_pid='' install_pid='' sshd_starts=0 sshd_next_tick=0 gave_up=''
 rmdir "$home/installing" 2>/dev/null
+rm -f "$home"/api.check.* "$home"/api.end.*
 set_limits
 write_keys
 prepare_switch

@@ -1,7 +1,7 @@
 # A vendor's API for start scripts: perl http_stub.pl PORTFILE LOG CODES. Writes its port to PORTFILE, then for each request
 # a line "METHOD PATH AUTHORIZATION BODY" to LOG, and what the client calls itself to LOG.agents. CODES is a file of
 # "METHOD PATH-REGEX STATUS[,STATUS..] [LOCATION]" lines, read again each time (several: for the first, the second ... such request
-# that LOG has, the last for all others); what stands in CODES.reply (else {}) is the body of answers, and by CODES.date seconds its clock is off. Python's own name is refused, as by what guards RunPod's API.
+# that LOG has, the last for all others); CODES.head holds further header lines; what stands in CODES.reply (else {}) is the body of answers, and by CODES.date seconds its clock is off. Python's own name is refused, as by what guards RunPod's API.
 use strict;
 use warnings;
 use IO::Socket::INET;
@@ -52,6 +52,7 @@ while (my $c = $server->accept) {
 	if ($text && open my $r, '<', "$codes.reply") { local $/; $text = <$r>; close $r }
 	my $date = '';
 	if (open my $d, '<', "$codes.date") { $date = strftime("Date: %a, %d %b %Y %H:%M:%S GMT\r\n", gmtime(time + <$d>)); close $d }
+	if (open my $h, '<', "$codes.head") { while (<$h>) { chomp; $date .= "$_\r\n" } close $h }
 	print $c "HTTP/1.1 $status X\r\n$date${location}Content-Length: " . length($text) . "\r\nConnection: close\r\n\r\n$text";
 	close $c;
 }

@@ -452,11 +452,11 @@ test_runpod_is_busy() {
 		kill -9 $pid
 	done
 	# but where it stays so
-	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500,500,500,500,500,500,500,500,200' 'POST /graphql 500'
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500,500,500,500,200' 'POST /graphql 500'
 	until_true grep -q '^unproven' "$dir/home/switch"
 	echo over >"$dir/home/end"
 	until_true asked '{"action":"stop"}'
-	asked '^DELETE' 8 || fail 'it gave up at once'
+	asked '^DELETE' 5 || fail 'it gave up at once'
 	until_true grep -q '^ok http 200 curl' "$dir/home/switch"
 	kill -9 $pid
 	POD_PATH=
@@ -476,9 +476,70 @@ test_runpod_is_busy_for_every_tool() {
 	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 503' 'POST /v2/pods/pod7x/action 503' 'POST /graphql 503'
 	until_true grep -q '^unproven' "$dir/home/switch"
 	echo over >"$dir/home/end"
-	until_true grep -q '^bad ending this pod is refused: http 503 perl' "$dir/home/switch"
+	until_true grep -q '^bad ending this pod is refused: http 503 curl' "$dir/home/switch"
 	until_true grep -q ' perl: DELETE' "$dir/home/start.log"
 	kill -9 $pid
+	POD_PATH=
+}
+
+# How many requests the log names within SECONDS of the first that matches.
+requests_within() { # SECONDS REGEX
+	sed -n 's/^[0-9-]* \([0-9]*\):\([0-9]*\):\([0-9]*\) \([a-z0-9]*: [A-Z]* [^ ]*: http\)/\1 \2 \3 \4/p' "$dir/home/start.log" |
+		awk -v most="$1" -v re="$2" '$0 ~ re { t = $1 * 3600 + $2 * 60 + $3; if (first == "") first = t; if ((t - first + 86400) % 86400 < most) n++ } END { print n + 0 }'
+}
+
+# All pods of an account share what it may ask for. A key that is refused everything asks about itself, and for its end, less and
+# less often, and each end is asked for by the thorough way in turns with the others.
+test_runpod_refused_key_backs_off() {
+	for code in 401 403; do
+		only_tools curl wget python3 perl
+		runpod "GET /v2/pods/pod7x $code" "DELETE /v2/pods/pod7x $code" "POST /v2/pods/pod7x/action $code" "POST /graphql $code" \
+			BURST_SWITCH_PAUSE_S=60
+		until_true grep -q "^bad http $code" "$dir/home/switch"
+		echo over >"$dir/home/end"
+		until_true grep -q '^bad ending this pod is refused' "$dir/home/switch"
+		until_true asked '^DELETE' 6
+		alone=$(grep -c 'GET' "$top/requests")
+		[ "$alone" -le 14 ] || fail "the self-check asked $alone times in some 15 s ($code)"
+		ends=$(requests_within 60 'DELETE|POST')
+		[ "$ends" -le 14 ] || fail "an end was asked for $ends times in some 15 s ($code)"
+		kill -9 $pid
+	done
+	POD_PATH=
+}
+
+# The self-check may run while the pod asks for its end: what the one sends is never the other's.
+test_runpod_asks_twice_at_a_time() {
+	for tool in curl wget; do
+		command -v $tool >/dev/null || continue
+		only_tools $tool
+		sed -i 's/^exec/sleep 0.5; exec/' "$farm/$tool" # what it was given to send lies there as long
+		runpod 'GET /v2/pods/pod7x 404' 'DELETE /v2/pods/pod7x 500' 'POST /v2/pods/pod7x/action 500' 'POST /graphql 500'
+		until_true asked '^GET'
+		echo over >"$dir/home/end"
+		until_true asked '^POST' 8
+		check "bodies by $tool that are empty" "$(grep -c '^POST [^ ]* Bearer rpa_secret $' "$top/requests")" 0
+		check "bodies by $tool where none belongs" "$(grep -c '^[GD][^ ]* [^ ]* Bearer rpa_secret ..*' "$top/requests")" 0
+		kill -9 $pid
+	done
+	POD_PATH=
+}
+
+# What the vendor asks for counts: one that names a time is not asked before it, but an end at least once in the longest pause.
+test_runpod_names_a_time() {
+	only_tools curl
+	echo 'Retry-After: 8' >"$top/codes.head"
+	runpod 'GET /v2/pods/pod7x 429' 'DELETE /v2/pods/pod7x 429,204' 'POST /v2/pods/pod7x/action 429' 'POST /graphql 429' \
+		BURST_SWITCH_PAUSE_S=60
+	until_true asked '^GET'
+	echo over >"$dir/home/end"
+	until_true asked '^DELETE' 2
+	apart=$(requests_within 7 DELETE)
+	check 'within the time that the vendor named' "$apart" 1
+	check 'other ways after a 429' "$(grep -c '^POST' "$top/requests")" 0
+	until_true grep -q '^ok http 204 curl' "$dir/home/switch"
+	kill -9 $pid
+	rm -f "$top/codes.head"
 	POD_PATH=
 }
 
