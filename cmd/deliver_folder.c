@@ -11,12 +11,13 @@
 /* Behind `tree` and `tells`. The pod starts in a copy of this folder: the job's code takes its place. */
 static const char begin_script[] =
 	"rm -rf .deliver .burstignore\n"
-	"if [ -n \"$tree\" ] && [ -d \"$tree\" ]; then cp -a \"$tree/.\" . || exit 66; fi\n"
+	"lacks=\n"
+	"[ -z \"$tree\" ] || \"$BURST_HOME/burst-agent\" copy \"$tree\" . || lacks=yes\n"
 	"while IFS= read -r name; do rm -rf \"./$name\"; done <\"$BURST_CODE/.deliver/removed\"\n"
 	"cp -a \"$BURST_CODE/.deliver/code/.\" . || exit 66\n"
 	"rm -rf .deliver/outputs " DELIVER_ABSENT "\n"
 	"[ -z \"$tells\" ] || : >" DELIVER_ABSENT "\n"
-	"[ -z \"$tree\" ] || [ -d \"$tree\" ] || echo 0 >>" DELIVER_ABSENT "\n"
+	"[ -z \"$lacks\" ] || echo 0 >>" DELIVER_ABSENT "\n"
 	"# what was rendered, under its own names: $BURST_OUTPUTS\n"
 	"BURST_OUTPUTS=$PWD/.deliver/outputs\n"
 	"export BURST_OUTPUTS\n"
@@ -34,14 +35,14 @@ static const char begin_script[] =
 	"done <\"$BURST_CODE/.deliver/list\"\n"
 	"[ ! -s " DELIVER_ABSENT " ] || exit 0\n"
 	"cp \"$BURST_CODE/.deliver/missing/manifest.jsonl\" \"$BURST_OUTPUTS/manifest.jsonl\" || exit 66\n"
-	"unset tree tells number name from\n";
+	"unset tree tells lacks number name from\n";
 
 static int write_begin(const struct deliver_folder *f, const char *tree, const char *below, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(below, "begin.sh");
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	str_addf(&text, "tree=%s%s\ntells=%s\n%s", tree[0] ? "$BURST_VOLUME/code/" : "", tree, f->tells_always ? "yes" : "",
+	str_addf(&text, "tree=%s%s\ntells=%s\n%s", tree[0] ? "code/" : "", tree, f->tells_always ? "yes" : "",
 		 begin_script);
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }

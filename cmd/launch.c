@@ -330,6 +330,7 @@ void launch_conf_from_config(struct launch *l)
 	s->code_path = section_text(section_group(top, "code"), "path");
 	s->more_to_come = section_has(top, "deliver") || (config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config)));
 	s->image = section_text(pod, "image");
+	s->worker_root = section_bool(pod, "worker_root");
 	s->disk_gb = section_int(pod, "disk_gb");
 	s->cpu = section_int(pod, "cpu");
 	s->memory_gb = section_int(pod, "memory_gb");

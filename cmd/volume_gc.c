@@ -297,7 +297,7 @@ static bool half_built(const char *dir, const char *name)
 {
 	const char *dot = strchr(name, '.');
 
-	if (!strcmp(dir, "code") || !strcmp(dir, "env"))
+	if (strcmp(dir, "agent") != 0 && strcmp(dir, "staged") != 0)
 		return dot == name;
 	return dot && dot[1] && dot[1 + strspn(dot + 1, "0123456789")] == '\0';
 }
@@ -322,7 +322,7 @@ static int half_builds(struct gc *gc, const char *dir, struct err *err)
 int volume_gc(struct cmd_context *ctx, const struct engine_provider *p, const struct volume_row *v,
 	      const struct gc_want *want, struct err *err)
 {
-	static const char *const built[] = {"code", "env", "agent", "staged"};
+	static const char *const built[] = {"code", "kit", "env", "debs", "agent", "staged"};
 	struct gc gc = {.ctx = ctx, .p = p, .v = v, .want = want, .now_ms = clock_wall_ms(), .pods_live = -1};
 	char size[32];
 

@@ -32,6 +32,8 @@ static const struct option_spec pod_keys[] = {
 	{"disk_gb", OPTION_INT, 0, NULL, "disk of a pod's container, in GB", NULL},
 	{"cpu", OPTION_INT, 0, NULL, "CPU cores at least", NULL},
 	{"memory_gb", OPTION_INT, 0, NULL, "memory at least, in GB", NULL},
+	{"worker_root", OPTION_BOOL, 0, "false",
+	 "run setup, workers and commands as root: they may install packages, and read the key that a provider gives its pods", NULL},
 	{"allow_unproven_switch", OPTION_BOOL, 0, "false",
 	 "give work to pods that could not show that they can end themselves", NULL},
 	{NULL},

@@ -3,7 +3,7 @@
  *	burst-agent attach    talk to the pod's one `serve` over stdin and stdout (and start it when there is none)
  *	burst-agent serve     workers, queue, event log, lease; survives lost connections
  *	burst-agent send      files of the volume to stdout     burst-agent tree   a tar stream into a folder of the volume
- *	burst-agent ls, rm    for `burst volume gc`
+ *	burst-agent ls, rm    for `burst volume gc`       burst-agent copy   a tree of the volume, checked, into a folder
  *
  * What it says and obeys is in CONTROL.md, what workers and it say to each other in ../PROTOCOL.md. One thread, one poll
  * loop. Nothing that comes from outside is trusted: lines have a cap, names are checked, links are not followed. */
@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <limits.h>
 #include <math.h>
 #include <poll.h>
@@ -26,11 +27,14 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -75,6 +79,12 @@ enum {
 	SLICE = 1 << 20,	 /* bytes hashed or copied between two looks at the descriptors */
 	PATH_BYTES_MAX = 4096,
 	PAX_MAX = 1 << 20,
+	WORKER_UID = 61001, /* where the agent may: who workers and commands are, */
+	SETUP_UID = 61002,  /* ... and who a job's setup is: what it leaves no worker can change */
+	GROUPS_MAX = 16,
+	ALIVE_MS = 5 * 1000,
+	FLUSH_BYTES = 32 << 20, /* written to the volume between two looks at what else is to be done */
+	START_CHECK_S = 3600,
 	EXIT_NOT_STAGED = 97,
 	EXIT_THERE = 98,
 	EXIT_NO_BASE = 99,
@@ -850,6 +860,21 @@ static int open_below(int root, const char *path, struct stat *st)
 	return fd;
 }
 
+/* The folder `path` below root, reached without following any link. */
+static int open_folder(int root, const char *path, bool make)
+{
+	const char *name;
+	int dir = open_parent(root, path, make, &name);
+	int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && dir >= 0 && errno == ENOENT && make && (mkdirat(dir, name, 0755) == 0 || errno == EEXIST))
+		fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int saved = errno;
+	if (dir >= 0)
+		close(dir);
+	errno = saved;
+	return fd;
+}
+
 /* A file or a whole tree; links are removed, not followed. 0 also when there was nothing. */
 static int remove_at(int dir, const char *name);
 
@@ -1049,6 +1074,613 @@ static int copy_entry(int from, int to, const struct dirent *e, struct copying *
 	c->lost = c->lost || (saved == ENOENT && fstatat(from, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT);
 	errno = saved;
 	return -1;
+}
+
+/* The entries of `from` move into `to`, folders over folders; what is in the way of anything else is removed. */
+static int move_over(int from, int to)
+{
+	DIR *d = fdopendir(openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *e;
+	int failed = !d;
+	while (!failed && (errno = 0, e = readdir(d))) {
+		struct stat st;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		int below = openat(from, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below >= 0 && fstatat(to, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+			int into = openat(to, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			failed = into < 0 || move_over(below, into) < 0;
+			close_fd(&into);
+		} else {
+			failed = remove_at(to, e->d_name) < 0 || renameat(from, e->d_name, to, e->d_name) < 0;
+		}
+		close_fd(&below);
+	}
+	if (d)
+		closedir(d);
+	return failed ? -1 : 0;
+}
+
+/* ---- listings: what a tree holds, a line each, sorted by path; the hash of the text is the tree's id (orchestrator/sync/tree.c).
+ * A tree lies on the volume with its listing in it. Others may write to the volume, so that nothing there is believed but what
+ * fits an id that the client named: a tree is copied to the container's disk, and what arrived is compared. ---- */
+
+#define LISTING_NAME  ".burst-tree"
+#define LISTING_TITLE "burst-tree 1\n"
+
+enum { LISTING_MAX = 512 << 20, LISTING_CHUNK = 32, WIDE_MAX = 16 };
+
+struct listed {
+	char *path, *target;
+	char sha256[65];
+	char type; /* 'f': a file, 'x': one that can be run, 'd': a folder, 'l': a link */
+	size_t turn;
+};
+
+struct listing {
+	struct listed *list;
+	size_t count, cap;
+};
+
+static int cpu_count(void);
+
+static void listing_free(struct listing *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		free(l->list[i].path);
+		free(l->list[i].target);
+	}
+	free(l->list);
+	*l = (struct listing){ 0 };
+}
+
+static void listing_add(struct listing *l, char type, const char *path, const char *sha256, const char *target)
+{
+	if (l->count == l->cap) {
+		l->cap = l->cap ? l->cap * 2 : 64;
+		l->list = xresize(l->list, l->cap * sizeof(*l->list));
+	}
+	struct listed *e = &l->list[l->count];
+	*e = (struct listed){ .type = type, .path = xcopy(path, strlen(path)), .turn = l->count++ };
+	if (target)
+		e->target = xcopy(target, strlen(target));
+	if (sha256)
+		memcpy(e->sha256, sha256, 65);
+}
+
+static int listed_order(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+	int order = strcmp(x->path, y->path);
+	return order ? order : x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+/* Sorted; of a path that came twice the last one counts. */
+static void listing_sort(struct listing *l)
+{
+	size_t kept = 0;
+	if (l->count)
+		qsort(l->list, l->count, sizeof(*l->list), listed_order);
+	for (size_t i = 0; i < l->count; i++) {
+		if (i + 1 < l->count && !strcmp(l->list[i].path, l->list[i + 1].path)) {
+			free(l->list[i].path);
+			free(l->list[i].target);
+		} else {
+			l->list[kept++] = l->list[i];
+		}
+	}
+	l->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->list[i].turn = i;
+}
+
+/* Only while it is sorted. */
+static struct listed *listing_find(const struct listing *l, const char *path)
+{
+	size_t low = 0, high = l->count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(l->list[mid].path, path);
+		if (!order)
+			return &l->list[mid];
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+static bool lies_below(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+	return !strncmp(path, folder, len) && (path[len] == '/' || !path[len]);
+}
+
+/* Only while it is sorted: a path, and all below it where it is a folder. */
+static void listing_remove(struct listing *l, const char *path)
+{
+	struct listed *e = listing_find(l, path);
+	bool folder = e && e->type == 'd';
+	size_t kept = e ? (size_t)(e - l->list) : l->count;
+	for (size_t i = kept; i < l->count; i++) {
+		struct listed *it = &l->list[i];
+		if (it == e || (folder && lies_below(it->path, path))) {
+			free(it->path);
+			free(it->target);
+			it->path = it->target = NULL;
+		}
+	}
+	for (size_t i = kept; i < l->count; i++)
+		if (l->list[i].path)
+			l->list[kept++] = l->list[i];
+	l->count = kept;
+}
+
+static void listing_text(const struct listing *l, struct buf *out)
+{
+	buf_text(out, LISTING_TITLE);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct listed *e = &l->list[i];
+		buf_char(out, e->type);
+		buf_char(out, ' ');
+		if (e->type == 'f' || e->type == 'x') {
+			buf_add(out, e->sha256, 64);
+			buf_char(out, ' ');
+		}
+		buf_text(out, e->path);
+		if (e->type == 'l') {
+			buf_char(out, '\t');
+			buf_text(out, e->target);
+		}
+		buf_char(out, '\n');
+	}
+}
+
+static void text_hash(const char *text, size_t len, char hex[65])
+{
+	struct sha256 sha;
+	sha256_start(&sha);
+	sha256_add(&sha, text, len);
+	sha256_hex(&sha, hex);
+}
+
+static void listing_id(const struct listing *l, char hex[65])
+{
+	struct buf text = { 0 };
+	listing_text(l, &text);
+	text_hash(text.p, text.len, hex);
+	buf_free(&text);
+}
+
+/* One line without its end. -1: it is none. */
+static int listing_line(struct listing *l, char *line)
+{
+	char type = line[0], *path = line + 2, *hash = NULL, *target = NULL;
+	if (!type || !strchr("fxdl", type) || line[1] != ' ')
+		return -1;
+	if (type == 'f' || type == 'x') {
+		hash = path;
+		if (strspn(hash, "0123456789abcdef") != 64 || hash[64] != ' ')
+			return -1;
+		hash[64] = 0;
+		path = hash + 65;
+	} else if (type == 'l') {
+		target = strchr(path, '\t');
+		if (!target || !target[1])
+			return -1;
+		*target++ = 0;
+	}
+	if (!path_inside(path) || (l->count && strcmp(l->list[l->count - 1].path, path) >= 0))
+		return -1;
+	listing_add(l, type, path, hash, target);
+	return 0;
+}
+
+/* `text` is changed. -1: no listing. */
+static int listing_parse(struct listing *l, char *text, size_t len)
+{
+	size_t title = strlen(LISTING_TITLE);
+	*l = (struct listing){ 0 };
+	if (len < title || memcmp(text, LISTING_TITLE, title) || text[len - 1] != '\n' || memchr(text, 0, len))
+		return -1;
+	for (char *p = text + title, *nl; p < text + len; p = nl + 1) {
+		nl = memchr(p, '\n', (size_t)(text + len - p));
+		*nl = 0;
+		if (listing_line(l, p) < 0) {
+			listing_free(l);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static bool is_hash(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+static int read_all(int fd, size_t most, struct buf *out)
+{
+	char part[64 << 10];
+	ssize_t n;
+	while ((n = read(fd, part, sizeof(part))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (out->len + (size_t)n > most)
+			return errno = EBADMSG, -1;
+		buf_add(out, part, (size_t)n);
+	}
+	return 0;
+}
+
+/* Of the tree in folder `dir`; id: what it must be, NULL where that does not matter. -1: there is none (ENOENT), it is
+ * another one (EBADMSG), it cannot be read. */
+static int listing_read(struct listing *l, int dir, const char *id)
+{
+	struct stat st;
+	struct buf text = { 0 };
+	char hex[65];
+	*l = (struct listing){ 0 };
+	int fd = open_below(dir, LISTING_NAME, &st);
+	int failed = fd < 0 || read_all(fd, LISTING_MAX, &text) < 0;
+	if (!failed) {
+		text_hash(buf_str(&text), text.len, hex);
+		failed = (id && strcmp(hex, id)) || listing_parse(l, text.p, text.len) < 0;
+		if (failed)
+			errno = EBADMSG;
+	}
+	int saved = errno == ELOOP ? EBADMSG : errno;
+	close_fd(&fd);
+	buf_free(&text);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+static int listing_write(const struct listing *l, int dir)
+{
+	struct buf text = { 0 };
+	remove_at(dir, LISTING_NAME);
+	int fd = openat(dir, LISTING_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	listing_text(l, &text);
+	int failed = fd < 0 || write_all(fd, text.p, text.len) < 0;
+	buf_free(&text);
+	if (fd >= 0 && close(fd) < 0)
+		failed = 1;
+	return failed ? -1 : 0;
+}
+
+/* What a folder of the container's disk holds, but for the hashes. Sockets and the like stay behind. -1: *bad is what it was
+ * about, errno why. */
+static int listing_walk(struct listing *l, int dir, const char *under, char bad[PATH_BYTES_MAX])
+{
+	DIR *d = fdopendir(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *e;
+	int failed = !d;
+	while (!failed && (errno = 0, e = readdir(d))) {
+		struct stat st;
+		char target[PATH_BYTES_MAX];
+		ssize_t n = 0;
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*under && !strcmp(e->d_name, LISTING_NAME)))
+			continue;
+		char *path = xprintf("%s%s%s", under, *under ? "/" : "", e->d_name);
+		snprintf(bad, PATH_BYTES_MAX, "%s", path);
+		failed = strpbrk(path, "\n\t") || !path_inside(path) ? (errno = EINVAL, 1) :
+			 fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+		if (!failed && S_ISREG(st.st_mode)) {
+			listing_add(l, st.st_mode & 0100 ? 'x' : 'f', path, NULL, NULL);
+		} else if (!failed && S_ISLNK(st.st_mode)) {
+			n = readlinkat(dir, e->d_name, target, sizeof(target) - 1);
+			target[MAX(n, (ssize_t)0)] = 0;
+			failed = n < 1 || strpbrk(target, "\n") ? (errno = EINVAL, 1) : 0;
+			if (!failed)
+				listing_add(l, 'l', path, NULL, target);
+		} else if (!failed && S_ISDIR(st.st_mode)) {
+			listing_add(l, 'd', path, NULL, NULL);
+			int below = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			failed = below < 0 || listing_walk(l, below, path, bad) < 0;
+			close_fd(&below);
+		}
+		free(path);
+	}
+	failed = failed || errno;
+	int saved = errno;
+	if (d)
+		closedir(d);
+	errno = saved;
+	return failed ? -1 : 0;
+}
+
+/* The files of a listing on their way from one folder to another, by several processes: folders of the volume lie on file
+ * systems where each entry waits for the other side of a network, and hashing takes one core each. */
+struct moving {
+	const struct listing *l;
+	int from, to;	    /* to -1: all is compared where it lies, and nothing else may lie there */
+	char (*hashes)[65]; /* shared with the other processes: filled in; NULL: files must be as listed */
+	int mine, of;
+	char *parent; /* whose folders are open */
+	int from_dir, to_dir;
+};
+
+enum { MOVED, MOVED_CHANGED, MOVED_FAILED = 64 /* + errno */ };
+
+static int moved_failed(void)
+{
+	return MOVED_FAILED + (errno > 0 && errno < 190 ? errno : 0);
+}
+
+/* What is gone, or of another kind, was changed; anything else is the machine's fault. */
+static int moved_lacks(void)
+{
+	return errno == ENOENT || errno == ELOOP || errno == ENOTDIR || errno == ENXIO ? MOVED_CHANGED : moved_failed();
+}
+
+static int moving_parent(struct moving *m, const char *path, const char **name)
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash ? (size_t)(slash - path) : 0;
+	*name = slash ? slash + 1 : path;
+	if (m->parent && strlen(m->parent) == len && !memcmp(m->parent, path, len))
+		return 0;
+	close_fd(&m->from_dir);
+	close_fd(&m->to_dir);
+	free(m->parent);
+	m->parent = xcopy(path, len);
+	m->from_dir = open_parent(m->from, path, false, name);
+	m->to_dir = m->to >= 0 ? open_parent(m->to, path, false, name) : -1;
+	if (m->from_dir >= 0 && (m->to < 0 || m->to_dir >= 0))
+		return 0;
+	free(m->parent);
+	m->parent = NULL;
+	return -1;
+}
+
+static int moving_bytes(int in, int out, char hex[65])
+{
+	static char part[256 << 10];
+	struct sha256 sha;
+	ssize_t n;
+	sha256_start(&sha);
+	while ((n = read(in, part, sizeof(part))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || (out >= 0 && write_all(out, part, (size_t)n) < 0))
+			return -1;
+		sha256_add(&sha, part, (size_t)n);
+	}
+	sha256_hex(&sha, hex);
+	return 0;
+}
+
+static int moving_file(struct moving *m, size_t at)
+{
+	const struct listed *e = &m->l->list[at];
+	const char *name;
+	struct stat st;
+	char hex[65];
+	if (moving_parent(m, e->path, &name) < 0)
+		return moved_lacks();
+	int in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	for (int tries = 0; in < 0 && errno == EAGAIN && tries < 1000; tries++) { /* another machine is about to give it back */
+		poll(NULL, 0, 50);
+		in = openat(m->from_dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	}
+	if (in < 0)
+		return moved_lacks();
+	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
+		return close(in), MOVED_CHANGED;
+	int out = m->to < 0 ? -1 : openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int result = m->to >= 0 && out < 0 ? moved_failed() : moving_bytes(in, out, hex) < 0 ? moved_failed() : MOVED;
+	if (result == MOVED && out >= 0) {
+		fchmod(out, e->type == 'x' ? 0755 : 0644);
+		futimens(out, (struct timespec[]){ st.st_mtim, st.st_mtim });
+	}
+	if (out >= 0 && close(out) < 0 && result == MOVED)
+		result = moved_failed();
+	close(in);
+	if (result == MOVED && m->hashes)
+		memcpy(m->hashes[at], hex, 65);
+	else if (result == MOVED && strcmp(hex, e->sha256))
+		result = MOVED_CHANGED;
+	return result;
+}
+
+static int moving_link(struct moving *m, const struct listed *e)
+{
+	const char *name;
+	char target[PATH_BYTES_MAX];
+	if (moving_parent(m, e->path, &name) < 0)
+		return moved_lacks();
+	ssize_t n = readlinkat(m->from_dir, name, target, sizeof(target) - 1);
+	if (n < 0)
+		return errno == EINVAL ? MOVED_CHANGED : moved_lacks();
+	target[n] = 0;
+	return strcmp(target, e->target) ? MOVED_CHANGED : MOVED;
+}
+
+/* Everything in this folder ("" is the root) has to be listed. */
+static int moving_folder(struct moving *m, const char *path)
+{
+	int fd = *path ? open_folder(m->from, path, false) : openat(m->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d)
+		return moved_lacks();
+	int result = MOVED;
+	struct dirent *e;
+	while (result == MOVED && (errno = 0, e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..") || (!*path && !strcmp(e->d_name, LISTING_NAME)))
+			continue;
+		char *below = xprintf("%s%s%s", path, *path ? "/" : "", e->d_name);
+		if (!listing_find(m->l, below))
+			result = MOVED_CHANGED;
+		free(below);
+	}
+	if (result == MOVED && errno)
+		result = moved_failed();
+	closedir(d);
+	return result;
+}
+
+static int moving_share(struct moving m)
+{
+	int result = m.to < 0 && m.mine == 0 ? moving_folder(&m, "") : MOVED;
+	m.from_dir = m.to_dir = -1;
+	for (size_t i = 0; i < m.l->count && result == MOVED; i++) {
+		const struct listed *e = &m.l->list[i];
+		if ((int)(i / LISTING_CHUNK % (size_t)m.of) != m.mine)
+			continue;
+		if (e->type == 'f' || e->type == 'x')
+			result = moving_file(&m, i);
+		else if (m.to < 0)
+			result = e->type == 'l' ? moving_link(&m, e) : moving_folder(&m, e->path);
+	}
+	close_fd(&m.from_dir);
+	close_fd(&m.to_dir);
+	free(m.parent);
+	return result;
+}
+
+static int moving_wide(struct moving m)
+{
+	pid_t pids[WIDE_MAX];
+	m.of = (int)MIN((size_t)MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX)), m.l->count / LISTING_CHUNK + 1);
+	for (m.mine = 1; m.mine < m.of; m.mine++) {
+		pids[m.mine] = fork();
+		if (pids[m.mine] == 0)
+			_exit(moving_share(m));
+	}
+	m.mine = 0;
+	int worst = moving_share(m);
+	for (m.mine = 1; m.mine < m.of; m.mine++) {
+		int status = 0, result = MOVED_FAILED + EIO;
+		if (pids[m.mine] < 0)
+			result = moving_share(m);
+		else if (waitpid(pids[m.mine], &status, 0) == pids[m.mine] && WIFEXITED(status))
+			result = WEXITSTATUS(status);
+		worst = MAX(worst, result);
+	}
+	if (worst >= MOVED_FAILED)
+		errno = worst - MOVED_FAILED;
+	return worst;
+}
+
+/* Folders and links, made from what the listing says: nothing but the files' bytes comes from the other side. */
+static int listing_frame(const struct listing *l, int to)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct listed *e = &l->list[i];
+		const char *name;
+		if (e->type != 'd' && e->type != 'l')
+			continue;
+		int dir = open_parent(to, e->path, false, &name);
+		int failed = dir < 0 || (e->type == 'd' ? mkdirat(dir, name, 0755) : symlinkat(e->target, dir, name)) < 0;
+		int saved = errno;
+		close_fd(&dir);
+		errno = saved;
+		if (failed)
+			return -1;
+	}
+	return 0;
+}
+
+/* Why a tree cannot be had: `missing` or `changed` are the volume's fault, and to put the tree there anew helps. */
+enum taken { TAKEN, TAKEN_MISSING, TAKEN_CHANGED, TAKEN_FAILED };
+
+static enum taken taken_of(int moved)
+{
+	return moved == MOVED ? TAKEN : moved == MOVED_CHANGED ? TAKEN_CHANGED : TAKEN_FAILED;
+}
+
+/* The tree `id` that lies in `path` below `root`, copied to the folder `name` of `to`, where only we can write. There it is
+ * whole and what its id says, or not at all. TAKEN_FAILED: errno. */
+static enum taken tree_take(int root, const char *path, const char *id, int to, const char *name)
+{
+	struct listing l;
+	int from = open_folder(root, path, false);
+	if (from < 0 || listing_read(&l, from, id) < 0) {
+		int saved = errno;
+		close_fd(&from);
+		errno = saved;
+		return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
+		       : saved == ENOENT ? TAKEN_MISSING : TAKEN_FAILED;
+	}
+	char *temp = xprintf(".%s.%d", name, getpid());
+	remove_at(to, temp);
+	int dir = mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	enum taken result = TAKEN_FAILED;
+	if (dir >= 0 && listing_frame(&l, dir) == 0)
+		result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = dir }));
+	if (result == TAKEN && renameat(to, temp, to, name) < 0)
+		result = TAKEN_FAILED;
+	int saved = errno;
+	remove_at(to, temp);
+	close_fd(&dir);
+	close_fd(&from);
+	listing_free(&l);
+	free(temp);
+	errno = saved;
+	return result;
+}
+
+/* Is what lies there, and nothing else, the tree `id`? For what is too large to be copied for each container. */
+static enum taken tree_compare(int root, const char *path, const char *id)
+{
+	struct listing l;
+	int from = open_folder(root, path, false);
+	if (from < 0 || listing_read(&l, from, id) < 0) {
+		int saved = errno;
+		close_fd(&from);
+		errno = saved;
+		return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
+		       : saved == ENOENT ? TAKEN_MISSING : TAKEN_FAILED;
+	}
+	enum taken result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = -1 }));
+	int saved = errno;
+	close_fd(&from);
+	listing_free(&l);
+	errno = saved;
+	return result;
+}
+
+/* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`. -1: errno, *bad: on what. */
+static int tree_keep(int from, int root, const char *under, const char *name, char id[65], char bad[PATH_BYTES_MAX])
+{
+	struct listing l = { 0 };
+	bad[0] = 0;
+	if (listing_walk(&l, from, "", bad) < 0)
+		return listing_free(&l), -1;
+	bad[0] = 0;
+	listing_sort(&l);
+	size_t room = (l.count + 1) * 65;
+	char(*hashes)[65] = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int to = open_folder(root, under, true);
+	char *temp = xprintf(".kept.%ld.%d", (long)time(NULL), getpid());
+	int dir = to < 0 || mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int failed = hashes == MAP_FAILED || dir < 0 || listing_frame(&l, dir) < 0;
+	if (!failed)
+		failed = moving_wide((struct moving){ .l = &l, .from = from, .to = dir, .hashes = hashes }) != MOVED;
+	for (size_t i = 0; !failed && i < l.count; i++)
+		if (l.list[i].type == 'f' || l.list[i].type == 'x')
+			memcpy(l.list[i].sha256, hashes[i], 65);
+	if (!failed) {
+		listing_id(&l, id);
+		failed = listing_write(&l, dir) < 0 || syncfs(dir) < 0;
+	}
+	if (!failed && renameat(to, temp, to, name ? name : id) < 0)
+		failed = name != NULL || (errno != EEXIST && errno != ENOTEMPTY);
+	int saved = errno;
+	if (to >= 0)
+		remove_at(to, temp);
+	if (hashes != MAP_FAILED)
+		munmap(hashes, room);
+	close_fd(&dir);
+	close_fd(&to);
+	listing_free(&l);
+	free(temp);
+	errno = saved;
+	return failed ? -1 : 0;
 }
 
 /* ---- clocks, and where this pod keeps things ---- */
@@ -1302,7 +1934,7 @@ struct job {
 	char claimed_sha256[65];
 	int try, rate, code;
 	double seconds;
-	int64_t ms, bytes, claimed_bytes;
+	int64_t ms, bytes, claimed_bytes, flushed;
 	long outputs, lost;
 	int fd, to;
 	struct sha256 sha;
@@ -1317,6 +1949,10 @@ struct task {
 	bool skipping;
 	char tail[1024];
 	char *hash, *build;
+	char *op;    /* `start`: what was asked for */
+	bool keeping; /* the script has done its part; what it left is put onto the volume */
+	bool cancelled;
+	struct buf said; /* by a child of our own */
 	int64_t began_ms, until_ms;
 	bool timed_out;
 };
@@ -1343,7 +1979,14 @@ struct gpu {
 struct agent {
 	struct place place;
 	char *dir; /* P */
-	int dir_fd, home_fd;
+	int dir_fd, volume_fd;
+	/* on the container's disk: work/ holds what workers write, tree/ what they run and cannot change */
+	char *disk, *out_dir;
+	int disk_fd, out_fd;
+	bool separate; /* workers are another user than the agent */
+	gid_t groups[GROUPS_MAX]; /* of the GPUs */
+	size_t group_count;
+	int starts; /* how often trees were copied: each time into a folder of their own */
 	const char *run, *attempt;
 	int64_t began_ms, began_s, hard_end_s, lease_end_up_s; /* the last in the pod's uptime */
 	int64_t lease_s, renewed_ms, kill_wait_ms;
@@ -1371,6 +2014,7 @@ struct agent {
 	char *worker_command, *code;
 	char **outputs;
 	bool command, stream;
+	bool worker_root; /* the job wants to be what the agent is */
 	int64_t hang_ms;
 	int64_t part_limit; /* learned from out-of-memory; 0: none */
 	struct batch *queue;
@@ -1378,9 +2022,12 @@ struct agent {
 	struct task task;
 	struct deferred *deferred;
 	bool fatal, stop_due, setup_failed, install_failed; /* the last of its kind */
+	char *built, built_id[65]; /* the environment that this pod's setup made, and its id */
 	char fatal_error[400];
 
-	pid_t gpu_pid, usage_pid;
+	pid_t gpu_pid, usage_pid, sync_pid;
+	int sync_turn, sync_next_turn; /* of the sync under way; of the one asked for meanwhile, -1: none */
+	int64_t alive_ms;
 	int gpu_out, usage_out;
 	struct buf gpu_text, usage_text;
 	struct gpu gpus[16];
@@ -1576,14 +2223,15 @@ static bool write_zeros(int fd, int64_t bytes)
 }
 
 /* Has the volume room for so many bytes? Free space in statvfs means nothing under a quota, so it is tried. */
-static bool volume_full(struct agent *a, int64_t bytes)
+static bool volume_full(struct agent *a, int dir, int64_t bytes)
 {
 	int64_t began = now_ms(a);
-	int fd = openat(a->dir_fd, ".probe", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	unlinkat(dir, ".probe", 0);
+	int fd = openat(dir, ".probe", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	bool full = fd < 0 ? errno == ENOSPC || errno == EDQUOT || errno == EROFS || errno == EIO : !write_zeros(fd, bytes);
 	if (fd >= 0)
 		close(fd);
-	unlinkat(a->dir_fd, ".probe", 0);
+	unlinkat(dir, ".probe", 0);
 	int64_t now = now_ms(a);
 	a->room_bytes = full ? 0 : bytes;
 	a->room_until_ms = now + MIN((now - began) * PROBE_HOLDS_TIMES, (int64_t)PROBE_HOLDS_MS);
@@ -1603,8 +2251,12 @@ static void check_volume_for(struct agent *a, const char *words)
 	int saved = errno;
 	bool no_room = strstr(words, strerror(ENOSPC)) || strstr(words, strerror(EDQUOT));
 	int64_t bytes = no_room ? PROBE_MOST : MIN(MAX(a->largest + PROBE_MORE, (int64_t)PROBE_LEAST), (int64_t)PROBE_MOST);
-	if (!a->fatal && !room_is_known(a, bytes) && volume_full(a, bytes))
-		fatal(a, "the volume is full or cannot be written");
+	if (!a->fatal && !room_is_known(a, bytes)) {
+		if (volume_full(a, a->dir_fd, bytes))
+			fatal(a, "the volume is full or cannot be written");
+		else if (a->out_fd >= 0 && volume_full(a, a->out_fd, bytes))
+			fatal(a, "the pod's disk is full or cannot be written");
+	}
 	errno = saved;
 }
 
@@ -1887,6 +2539,11 @@ static bool job_read(struct agent *a, struct job *j, bool *end)
 		sum += (size_t)n;
 		j->bytes += n;
 	}
+	/* a large file is not flushed in one go at its end: nothing else is done meanwhile */
+	if (j->to >= 0 && j->bytes - j->flushed >= FLUSH_BYTES) {
+		j->flushed = j->bytes;
+		fdatasync(j->to);
+	}
 	return true;
 }
 
@@ -1896,33 +2553,64 @@ static void segment_wrong(struct agent *a, struct job *j, const char *reason, co
 	job_done(a);
 }
 
-/* The worker said that it has written this file: is it there, and what is it? */
+static int job_output_begin(struct agent *a, struct job *j);
+static int job_output_close(struct agent *a, struct job *j, const char *path);
+
+/* Workers write where they may make what they like, and the agent reads what they may not: a name there can belong to a file of
+ * ours (a hard link). Only what is theirs is taken. */
+static int open_theirs(const struct agent *a, int root, const char *path, struct stat *st)
+{
+	int fd = open_below(root, path, st);
+	if (fd >= 0 && a->separate && !a->worker_root && st->st_uid != WORKER_UID) {
+		close(fd);
+		errno = EPERM;
+		return -1;
+	}
+	return fd;
+}
+
+static void segment_lost(struct agent *a, struct job *j)
+{
+	int saved = errno;
+	if (j->to >= 0)
+		unlinkat(a->dir_fd, ".output.part", 0);
+	segment_wrong(a, j, "missing", strerror(saved));
+}
+
+/* The worker said that it has written this file: is it there, and what is it? It goes to the volume from where the worker can
+ * write. */
 static void job_segment(struct agent *a, struct job *j)
 {
 	bool end = false;
 	struct stat st;
 	if (j->fd < 0) {
-		j->fd = open_below(a->dir_fd, j->name, &st);
+		j->fd = open_theirs(a, a->out_fd, j->name, &st);
 		if (j->fd < 0 && errno == ENOENT)
 			return segment_wrong(a, j, "missing", "the file that the worker reported is not there");
 		if (j->fd < 0)
 			return segment_wrong(a, j, "mismatch", "what the worker reported is not a plain file");
 		if (wav_look(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
 			j->seconds = 0;
-		sha256_start(&j->sha);
 	}
+	if (j->to < 0 && job_output_begin(a, j) < 0)
+		return segment_lost(a, j);
 	if (!job_read(a, j, &end))
-		return segment_wrong(a, j, "missing", strerror(errno));
+		return segment_lost(a, j);
 	if (!end)
 		return;
+	if (job_output_close(a, j, j->name) < 0)
+		return segment_lost(a, j);
+	const char *name;
+	int dir = open_parent(a->out_fd, j->name, false, &name);
+	if (dir >= 0)
+		unlinkat(dir, name, 0);
+	close_fd(&dir);
 	char hex[65];
 	sha256_hex(&j->sha, hex);
 	if (j->claimed_bytes >= 0 && j->claimed_bytes != j->bytes)
 		return segment_wrong(a, j, "mismatch", "the file has another size than the worker reported");
 	if (j->claimed_sha256[0] && strcmp(j->claimed_sha256, hex))
 		return segment_wrong(a, j, "mismatch", "the file has another hash than the worker reported");
-	if (a->detached)
-		fsync(j->fd);
 	struct buf *b = event_begin(a, "segment");
 	js_text(b, "id", j->id);
 	js_text(b, "batch", j->batch_id);
@@ -1950,15 +2638,15 @@ static void job_segment(struct agent *a, struct job *j)
 static const char OUTPUT_PART[] = ".output.part";
 
 /* ENOENT: the command has taken it away again. */
-static int job_output_open(struct job *j)
+static int job_output_open(const struct agent *a, struct job *j)
 {
 	struct stat st;
-	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int tree = open(j->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (tree < 0) {
 		errno = errno == ENOENT ? ESTALE : errno;
 		return -1;
 	}
-	j->fd = open_below(tree, j->name, &st);
+	j->fd = open_theirs(a, tree, j->name, &st);
 	int saved = errno;
 	close_fd(&tree);
 	errno = saved;
@@ -1974,15 +2662,15 @@ static int job_output_begin(struct agent *a, struct job *j)
 	return j->to < 0 ? -1 : 0;
 }
 
-static int job_output_close(struct agent *a, struct job *j)
+/* path: below P. Of a segment of speech it may be written again, and `sync` comes before anything relies on it. */
+static int job_output_close(struct agent *a, struct job *j, const char *path)
 {
-	char *path = xprintf("out/%s/%s", j->id, j->name);
 	const char *name;
 	int dir = open_parent(a->dir_fd, path, true, &name);
-	int failed = dir < 0 || fsync(j->to) < 0 || renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
+	bool flush = j->kind == JOB_OUTPUT || a->detached;
+	int failed = dir < 0 || (flush && fsync(j->to) < 0) || renameat(a->dir_fd, OUTPUT_PART, dir, name) < 0;
 	int saved = errno;
 	close_fd(&dir);
-	free(path);
 	errno = saved;
 	if (failed)
 		check_volume(a);
@@ -2029,7 +2717,7 @@ static void job_output_lost(struct agent *a, struct job *j, const char *why, boo
 static void job_output(struct agent *a, struct job *j)
 {
 	bool end = false;
-	if (j->fd < 0 && job_output_open(j) < 0)
+	if (j->fd < 0 && job_output_open(a, j) < 0)
 		return job_output_lost(a, j, strerror(errno), errno == ENOENT);
 	if (j->to < 0 && job_output_begin(a, j) < 0)
 		return job_output_lost(a, j, strerror(errno), false);
@@ -2037,8 +2725,11 @@ static void job_output(struct agent *a, struct job *j)
 		return job_output_lost(a, j, strerror(errno), false);
 	if (!end)
 		return;
-	if (job_output_close(a, j) < 0)
-		return job_output_lost(a, j, strerror(errno), false);
+	char *to = xprintf("out/%s/%s", j->id, j->name);
+	int failed = job_output_close(a, j, to), saved = errno;
+	free(to);
+	if (failed)
+		return job_output_lost(a, j, strerror(saved), false);
 	char hex[65];
 	sha256_hex(&j->sha, hex);
 	struct buf *b = event_begin(a, "output");
@@ -2127,6 +2818,9 @@ struct spawn {
 	const char *script; /* for sh -c */
 	const char *dir;    /* NULL: $BURST_HOME */
 	const char *copy;   /* a folder whose copy `dir` shall be; NULL: dir is there */
+	const char *kept;   /* a tree of the volume that shall lie in work/kept, where it is what it should be; or NULL */
+	bool own_dir;	    /* dir is made, and is its own */
+	uid_t uid;	    /* who it is, where the agent may choose; 0: the agent's own */
 	const struct env *env;
 	int in, out, err; /* in -1: /dev/null */
 };
@@ -2181,26 +2875,63 @@ static void child_offer_to_oom(void)
 	close_fd(&fd);
 }
 
-static void child_become(const struct spawn *s, const char *home)
+/* Where it is not what the client named, there is none. */
+static void child_take_kept(const struct agent *a, const char *id)
 {
+	char *path = xprintf("debs/%s", id);
+	int work = open_folder(a->disk_fd, "work", false);
+	remove_at(work, "kept");
+	if (is_hash(id) && tree_take(a->volume_fd, path, id, work, "kept") != TAKEN)
+		dprintf(2, "burst-agent: the packages that were kept are not what they were\n");
+	close_fd(&work);
+	free(path);
+}
+
+/* Another user for good: no program here makes it root again. What it was given to read and write becomes its own first, since
+ * /dev/stdout and the like are opened anew. */
+static int child_switch(const struct agent *a, uid_t uid)
+{
+	for (int fd = 0; fd < 3; fd++) {
+		struct stat st;
+		if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fd, uid, uid) < 0)
+			errno = 0;
+	}
+	if (setgroups(a->group_count, a->groups) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
+		return -1;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static void child_become(const struct agent *a, const struct spawn *s)
+{
+	const char *home = a->place.home;
+	uid_t uid = a->separate ? s->uid : 0;
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int sig = 1; sig < 32; sig++)
 		signal(sig, SIG_DFL);
 	setpgid(0, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	child_offer_to_oom();
 	int in = s->in >= 0 ? s->in : open("/dev/null", O_RDONLY);
 	if (dup2(in, 0) < 0 || dup2(s->out, 1) < 0 || dup2(s->err, 2) < 0)
 		_exit(125);
 	umask(022);
+	if (s->kept)
+		child_take_kept(a, s->kept);
+	if (s->dir && mkdirs(s->dir, 0755) < 0)
+		child_say("cannot make", s->dir);
+	if (uid && s->own_dir && lchown(s->dir, uid, uid) < 0)
+		child_say("cannot give away", s->dir);
+	if (uid && child_switch(a, uid) < 0)
+		child_say("cannot become another user for", s->script);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (s->copy)
 		child_copy(s->copy, s->dir);
-	else if (s->dir && mkdirs(s->dir, 0755) < 0)
-		child_say("cannot make", s->dir);
-	if (chdir(s->dir ? s->dir : home) < 0)
+	if (chdir(s->dir ? s->dir : uid ? "/" : home) < 0)
 		child_say("cannot enter", s->dir ? s->dir : home);
+	const char *prepared = env_get(s->env, "BURST_ENV", NULL);
+	if (uid && prepared && access(prepared, R_OK | X_OK) < 0 && errno == EACCES)
+		child_say("the pod's volume cannot be read by another user than root (pod.worker_root = true allows root):", prepared);
 	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)s->script, NULL };
 	execve("/bin/sh", argv, s->env->list);
 	child_say("cannot run", "/bin/sh");
@@ -2210,7 +2941,27 @@ static pid_t spawn(struct agent *a, const struct spawn *s)
 {
 	pid_t pid = fork();
 	if (pid == 0)
-		child_become(s, a->place.home);
+		child_become(a, s);
+	if (pid > 0)
+		setpgid(pid, pid);
+	return pid;
+}
+
+/* Work of our own that takes long, beside the loop: what it prints comes through `out`. */
+static pid_t spawn_own(struct agent *a, int (*work)(struct agent *a), int out)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		sigset_t none;
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGTERM, SIG_DFL);
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (out >= 0)
+			dup2(out, 1);
+		_exit(work(a));
+	}
 	if (pid > 0)
 		setpgid(pid, pid);
 	return pid;
@@ -2247,6 +2998,7 @@ static void kill_child(pid_t pid)
 
 struct process {
 	pid_t pid, parent;
+	uid_t uid;
 };
 
 /* All that live. */
@@ -2260,10 +3012,11 @@ static void processes(struct buf *out)
 			continue;
 		char *file = xprintf("/proc/%d/stat", pid), state = 0;
 		struct buf text = { 0 };
+		struct stat st;
 		const char *after;
-		if (read_file(file, 1024, &text) == 0 && text.len && (after = strrchr(text.p, ')')) &&
-		    sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
-			buf_add(out, &(struct process){ pid, parent }, sizeof(struct process));
+		if (fstatat(dirfd(d), e->d_name, &st, 0) == 0 && read_file(file, 1024, &text) == 0 && text.len &&
+		    (after = strrchr(text.p, ')')) && sscanf(after, ") %c %d", &state, &parent) == 2 && state != 'Z')
+			buf_add(out, &(struct process){ pid, parent, st.st_uid }, sizeof(struct process));
 		buf_free(&text);
 		free(file);
 	}
@@ -2276,7 +3029,7 @@ static bool is_known(const struct agent *a, pid_t pid)
 	for (int i = 0; i < a->worker_count; i++)
 		if (pid == a->workers[i].pid)
 			return true;
-	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid;
+	return pid == a->task.pid || pid == a->gpu_pid || pid == a->usage_pid || pid == a->sync_pid;
 }
 
 /* Does it descend from us (PR_SET_CHILD_SUBREAPER), and from nothing that we know? */
@@ -2462,22 +3215,56 @@ static void worker_failed(struct agent *a, struct worker *w, const char *error)
 		fatal(a, "no worker can be kept running: %s", error);
 }
 
+static void env_unset(struct env *env, const char *name)
+{
+	size_t len = strlen(name), kept = 0;
+	for (size_t i = 0; i < env->count; i++)
+		if (!strncmp(env->list[i], name, len) && env->list[i][len] == '=')
+			free(env->list[i]);
+		else
+			env->list[kept++] = env->list[i];
+	env->count = kept;
+	if (env->list)
+		env->list[kept] = NULL;
+}
+
+/* Who it is and where it keeps things. What an image has set for its root is not another user's to write. */
+static void env_user(const struct agent *a, struct env *env, uid_t uid)
+{
+	static const char *const roots[] = { "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
+					     "HF_HOME", "TORCH_HOME", "PIP_CACHE_DIR", "UV_CACHE_DIR", "MPLCONFIGDIR" };
+	if (!a->separate || !uid) {
+		if (!env_get(env, "HOME", NULL))
+			env_set(env, "HOME", a->place.home);
+		return;
+	}
+	char *home = xprintf("%s/work/%s", a->disk, uid == SETUP_UID ? "setup-home" : "home");
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++)
+		env_unset(env, roots[i]);
+	env_set(env, "HOME", home);
+	env_set(env, "USER", uid == SETUP_UID ? "burst-setup" : "burst-worker");
+	env_set(env, "LOGNAME", uid == SETUP_UID ? "burst-setup" : "burst-worker");
+	free(home);
+}
+
 static void worker_env(struct agent *a, struct env *env, int w)
 {
 	char number[24];
+	env_user(a, env, a->worker_root ? 0 : WORKER_UID);
 	for (size_t i = 0; i < a->start_env.count; i++) {
 		char *pair = xcopy(a->start_env.list[i], strlen(a->start_env.list[i])), *eq = strchr(pair, '=');
 		*eq = 0;
 		env_set(env, pair, eq + 1);
 		free(pair);
 	}
-	env_set(env, "BURST_OUT", a->dir);
+	/* what is on the volume is compared with what was put there: nothing is to be added beside it */
+	if (env_get(env, "BURST_ENV", NULL) && !env_get(env, "PYTHONDONTWRITEBYTECODE", NULL))
+		env_set(env, "PYTHONDONTWRITEBYTECODE", "1");
+	env_set(env, "BURST_OUT", a->out_dir);
 	snprintf(number, sizeof(number), "%d", w);
 	env_set(env, "BURST_WORKER", number);
 	snprintf(number, sizeof(number), "%d", a->worker_count);
 	env_set(env, "BURST_WORKERS", number);
-	if (!env_get(env, "HOME", NULL))
-		env_set(env, "HOME", a->place.home);
 }
 
 static void worker_start(struct agent *a, struct worker *w)
@@ -2485,8 +3272,9 @@ static void worker_start(struct agent *a, struct worker *w)
 	int in = -1, out = -1, err = -1;
 	struct env env = env_copy(&a->place.env);
 	worker_env(a, &env, w->w);
-	char *work = xprintf("%s/work/worker%d", a->place.home, w->w);
-	struct spawn s = { .script = a->worker_command, .dir = a->code ? a->code : work, .env = &env };
+	char *work = xprintf("%s/work/worker%d", a->disk, w->w);
+	struct spawn s = { .script = a->worker_command, .dir = a->code ? a->code : work, .own_dir = !a->code,
+			   .uid = a->worker_root ? 0 : WORKER_UID, .env = &env };
 	if (make_pipe(&in, &w->in) < 0 || make_pipe(&w->out, &out) < 0 || make_pipe(&w->err, &err) < 0) {
 		w->pid = -1;
 	} else {
@@ -3151,11 +3939,22 @@ static void output_offer(struct agent *a, struct command *c, const char *name, c
 
 static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer);
 
+/* Of its private tree; "" is the root. The command may put links where folders were, at any time: none is followed. */
+static int command_folder(const struct command *c, const char *folder)
+{
+	int root = open(c->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0 || !*folder)
+		return root;
+	int fd = open_folder(root, folder, false);
+	close(root);
+	return fd;
+}
+
 /* Everything below `folder` ("" is the root): offered when `offer`, watched when there is something to watch with. */
 static void scan_folder(struct agent *a, struct command *c, const char *folder, bool offer)
 {
-	char *path = xprintf("%s/%s", c->dir, folder);
-	DIR *d = opendir(path);
+	int fd = command_folder(c, folder);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 	while (d && (e = readdir(d))) {
 		struct stat st;
@@ -3171,15 +3970,15 @@ static void scan_folder(struct agent *a, struct command *c, const char *folder, 
 	}
 	if (d)
 		closedir(d);
-	free(path);
 }
 
 static void watch_folder(struct agent *a, struct command *c, const char *folder, bool offer)
 {
 	if (!may_hold_output(a, folder))
 		return;
-	if (c->notify >= 0 && c->watches < WATCHES_MAX) {
-		char *path = xprintf("%s/%s", c->dir, folder);
+	int fd = c->notify >= 0 && c->watches < WATCHES_MAX ? command_folder(c, folder) : -1;
+	if (fd >= 0) {
+		char *path = xprintf("/proc/self/fd/%d/.", fd);
 		int wd = inotify_add_watch(c->notify, path, IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW);
 		if (wd >= c->watches) {
 			c->watched = xresize(c->watched, ((size_t)wd + 1) * sizeof(char *));
@@ -3191,6 +3990,7 @@ static void watch_folder(struct agent *a, struct command *c, const char *folder,
 			c->watched[wd] = xcopy(folder, strlen(folder));
 		}
 		free(path);
+		close(fd);
 	}
 	scan_folder(a, c, folder, offer);
 }
@@ -3202,15 +4002,15 @@ static void watched_event(struct agent *a, struct command *c, const struct inoti
 		return;
 	const char *folder = c->watched[e->wd];
 	char *name = xprintf("%s%s%s", folder, *folder ? "/" : "", e->name);
-	char *path = xprintf("%s/%s", c->dir, name);
+	int fd = command_folder(c, folder);
 	struct stat st;
-	if (lstat(path, &st) == 0) {
+	if (fd >= 0 && fstatat(fd, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		if (S_ISDIR(st.st_mode))
 			watch_folder(a, c, name, (e->mask & IN_MOVED_TO) != 0);
 		else if (e->mask & IN_MOVED_TO)
 			output_offer(a, c, name, &st);
 	}
-	free(path);
+	close_fd(&fd);
 	free(name);
 }
 
@@ -3254,7 +4054,7 @@ static void command_start(struct agent *a, struct worker *w)
 	w->command = c;
 	c->id = xcopy(s->id, strlen(s->id));
 	c->try = s->tries;
-	c->dir = xprintf("%s/work/%s", a->place.home, s->id);
+	c->dir = xprintf("%s/work/segment.%s", a->disk, s->id);
 	c->notify = -1;
 	remove_at(AT_FDCWD, c->dir);
 	char *log = xprintf("%s.log", s->id);
@@ -3266,7 +4066,8 @@ static void command_start(struct agent *a, struct worker *w)
 	snprintf(number, sizeof(number), "%lld", (long long)s->count);
 	env_set(&env, "BURST_COUNT", number);
 	env_set(&env, "BURST_SEGMENT", s->id);
-	struct spawn how = { .script = s->run ? s->run : "echo 'no command was given'; exit 125", .dir = c->dir, .copy = a->code, .env = &env, .in = -1 };
+	struct spawn how = { .script = s->run ? s->run : "echo 'no command was given'; exit 125", .dir = c->dir, .copy = a->code,
+			     .own_dir = true, .uid = a->worker_root ? 0 : WORKER_UID, .env = &env, .in = -1 };
 	w->pid = make_pipe(&w->out, &out) < 0 ? -1 : (how.out = how.err = out, spawn(a, &how));
 	close_fd(&out);
 	if (w->out >= 0)
@@ -3405,27 +4206,16 @@ static void worker_stop(struct agent *a, struct worker *w)
 	buf_free(&w->err_line);
 }
 
-/* ---- setup and install: one script at a time ---- */
+/* ---- setup, install and what start needs: one at a time ---- */
 
-static char *env_folder(struct agent *a, const char *hash)
-{
-	return xprintf("%s/env/%s", a->place.volume, hash);
-}
-
-static bool env_ready(struct agent *a, const char *hash)
-{
-	char *marker = xprintf("%s/env/%s/.done", a->place.volume, hash);
-	bool there = access(marker, F_OK) == 0;
-	free(marker);
-	return there;
-}
-
-static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms, const char *error)
+static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms, const char *error, const char *id)
 {
 	struct buf *b = event_begin(a, kind);
 	js_bool(b, "ok", ok);
 	js_bool(b, "skipped", skipped);
 	js_int(b, "ms", ms);
+	if (ok && id && *id)
+		js_text(b, !strcmp(kind, "setup") ? "tree" : "kept", id);
 	if (!ok)
 		js_text(b, "error", error);
 	event_end(a);
@@ -3435,15 +4225,26 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 		a->install_failed = !ok;
 }
 
-static void task_env(struct agent *a, struct env *env)
+static char *work_path(const struct agent *a, const char *name)
+{
+	return xprintf("%s/work/%s", a->disk, name);
+}
+
+/* What the two scripts find: `setup` fills $BURST_ENV, `install` finds what was kept in $BURST_KEPT and leaves what is to be
+ * kept in $BURST_KEEP. All of it is on the container's disk; the agent brings it to the volume. */
+static void task_env(struct agent *a, struct env *env, uid_t uid)
 {
 	struct task *t = &a->task;
-	env_set(env, "BURST_OUT", a->dir);
-	if (!env_get(env, "HOME", NULL))
-		env_set(env, "HOME", a->place.home);
-	if (!t->hash)
+	env_set(env, "BURST_OUT", a->out_dir);
+	env_user(a, env, uid);
+	if (!t->hash) {
+		char *kept = work_path(a, "kept");
+		env_set(env, "BURST_KEPT", kept);
+		env_set(env, "BURST_KEEP", t->build);
+		free(kept);
 		return;
-	char *final = env_folder(a, t->hash);
+	}
+	char *final = xprintf("%s/env/%s", a->place.volume, t->hash);
 	env_set(env, "BURST_ENV", t->build);
 	env_set(env, "BURST_ENV_FINAL", final);
 	free(final);
@@ -3454,29 +4255,46 @@ static void task_env(struct agent *a, struct env *env)
 	"n=0; while [ -e \"$BURST_HOME/installing\" ] && [ $n -lt 120 ]; do n=$((n + 1)); sleep 1; done; " \
 	"exec sh \"$BURST_HOME/%s.sh\""
 
+static void task_forget(struct task *t)
+{
+	close_fd(&t->out);
+	buf_free(&t->line);
+	buf_free(&t->said);
+	free(t->hash);
+	free(t->build);
+	free(t->op);
+	*t = (struct task){ .out = -1 };
+}
+
+static int task_script(struct agent *a, const char *file, const char *script, uid_t uid)
+{
+	if (write_beside(file, script, 0700) < 0)
+		return -1;
+	return a->separate && uid ? chown(file, uid, uid) : 0;
+}
+
 static void task_start(struct agent *a, const char *kind, const struct json *op)
 {
 	struct task *t = &a->task;
 	const char *script = json_text(op, "script", ""), *hash = json_text(op, "hash", NULL);
 	bool setup = !strcmp(kind, "setup");
+	uid_t uid = setup && !json_yes(op, "root") ? SETUP_UID : 0;
 	if (setup && (!hash || !name_safe(hash)))
-		return task_answer(a, kind, false, false, 0, "setup needs a hash");
-	if (setup && env_ready(a, hash))
-		return task_answer(a, kind, true, true, 0, NULL);
+		return task_answer(a, kind, false, false, 0, "setup needs a hash", NULL);
+	if (setup && a->built && !strcmp(a->built, hash))
+		return task_answer(a, kind, true, true, 0, NULL, a->built_id);
 	int out = -1;
 	char *file = xprintf("%s/%s.sh", a->place.home, kind), *run = xprintf(TASK_RUNS, kind);
 	*t = (struct task){ .kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a) };
 	t->until_ms = now_ms(a) + MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
-	if (setup) {
-		t->hash = xcopy(hash, strlen(hash));
-		t->build = xprintf("%s/env/.%s.%s", a->place.volume, hash, a->attempt);
-		remove_at(AT_FDCWD, t->build);
-	}
+	t->hash = setup ? xcopy(hash, strlen(hash)) : NULL;
+	t->build = work_path(a, setup ? "env" : "keep");
+	remove_at(AT_FDCWD, t->build);
 	struct env env = env_copy(&a->place.env);
-	task_env(a, &env);
-	struct spawn s = { .script = run, .env = &env, .in = -1 };
-	if (write_beside(file, script, 0700) == 0 && (!setup || mkdirs(t->build, 0755) == 0) &&
-	    make_pipe(&t->out, &out) == 0) {
+	task_env(a, &env, uid);
+	struct spawn s = { .script = run, .kept = setup ? NULL : json_text(op, "kept", NULL), .uid = uid, .env = &env, .in = -1 };
+	bool made = mkdirs(t->build, 0755) == 0 && (!a->separate || !uid || lchown(t->build, uid, uid) == 0);
+	if (made && task_script(a, file, script, uid) == 0 && make_pipe(&t->out, &out) == 0) {
 		s.out = s.err = out;
 		t->pid = spawn(a, &s);
 		nonblocking(t->out);
@@ -3486,10 +4304,17 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	free(file);
 	free(run);
 	if (t->pid <= 0) {
-		t->kind = NULL;
-		task_answer(a, kind, false, false, 0, strerror(errno));
+		int saved = errno;
+		task_forget(t);
+		task_answer(a, kind, false, false, 0, strerror(saved), NULL);
 		check_volume(a);
 	}
+}
+
+/* A child of our own says its result; scripts are logged. */
+static bool task_is_own(const struct task *t)
+{
+	return t->op || t->keeping;
 }
 
 static bool task_read(struct agent *a, int rounds)
@@ -3498,6 +4323,10 @@ static bool task_read(struct agent *a, int rounds)
 	char part[16 << 10];
 	ssize_t n = -1;
 	while (rounds-- > 0 && (n = read(t->out, part, sizeof(part))) > 0) {
+		if (task_is_own(t)) {
+			buf_add(&t->said, part, (size_t)n);
+			continue;
+		}
 		keep_tail(t->tail, sizeof(t->tail), part, (size_t)n);
 		buf_add(&t->line, part, (size_t)n);
 		log_lines(a, &t->line, &t->skipping, 0, t->kind);
@@ -3505,48 +4334,93 @@ static bool task_read(struct agent *a, int rounds)
 	return n != 0;
 }
 
-/* The result of a setup gets its marker and its final name; another pod may have been faster. */
-static int setup_keep(struct agent *a)
+/* In a child: what the script left goes to the volume. Prints "ok ID", or why not. */
+static int task_keep(struct agent *a)
+{
+	const struct task *t = &a->task;
+	char id[65], bad[PATH_BYTES_MAX] = "";
+	int from = open(t->build, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (from < 0 || tree_keep(from, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad) < 0 || volume_flush(&a->place) < 0) {
+		printf("%s%s%s", bad, *bad ? ": " : "", errno == EINVAL && *bad ? "a name that cannot be kept" : strerror(errno));
+		fflush(stdout);
+		return 1;
+	}
+	printf("ok %s", id);
+	fflush(stdout);
+	return 0;
+}
+
+static bool folder_is_empty(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+	bool empty = true;
+	while (d && empty && (e = readdir(d)))
+		empty = !strcmp(e->d_name, ".") || !strcmp(e->d_name, "..");
+	if (d)
+		closedir(d);
+	return empty;
+}
+
+static bool task_begin_own(struct agent *a, int (*work)(struct agent *))
 {
 	struct task *t = &a->task;
-	char *marker = xprintf("%s/.done", t->build), *final = env_folder(a, t->hash);
-	int failed = write_beside(marker, "", 0644) < 0 || volume_sync(a) < 0;
-	if (!failed && rename(t->build, final) < 0) {
-		bool broken = !env_ready(a, t->hash);
-		if (broken)
-			remove_at(AT_FDCWD, final); /* a half-made one without marker */
-		failed = broken && rename(t->build, final) < 0;
-	}
-	free(marker);
-	free(final);
-	return failed ? -1 : 0;
+	int out = -1;
+	close_fd(&t->out);
+	t->pid = make_pipe(&t->out, &out) < 0 ? -1 : spawn_own(a, work, out);
+	if (t->out >= 0)
+		nonblocking(t->out);
+	close_fd(&out);
+	return t->pid > 0;
 }
+
+static void start_checked(struct agent *a, bool fine);
 
 static void task_exited(struct agent *a, int status)
 {
 	struct task *t = &a->task;
+	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	kill_group(t->pid);
+	t->pid = 0;
 	task_read(a, 64);
+	if (t->op)
+		return start_checked(a, ok);
 	if (t->line.len)
 		log_line(a, 0, t->kind, t->line.p, t->line.len);
-	bool ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	t->line.len = 0;
 	char error[1200];
-	snprintf(error, sizeof(error), "%s%s", t->timed_out ? "it took too long; " : "", t->tail);
-	if (ok && t->hash && setup_keep(a) < 0) {
-		ok = false;
-		snprintf(error, sizeof(error), "the result cannot be kept: %s", strerror(errno));
+	const char *id = "";
+	if (ok && !t->keeping) {
+		kill_strays(a); /* nothing changes any more what is kept */
+		t->keeping = true;
+		t->until_ms = MAX(t->until_ms, now_ms(a) + START_CHECK_S * 1000);
+		if (!t->hash && folder_is_empty(t->build))
+			buf_text(&t->said, "ok ");
+		else if (task_begin_own(a, task_keep))
+			return;
+		else
+			ok = false;
 	}
-	if (t->build)
-		remove_at(AT_FDCWD, t->build);
+	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
+		 t->keeping ? "the result cannot be kept: " : "", t->keeping ? buf_str(&t->said) : t->tail);
+	if (ok && !strncmp(buf_str(&t->said), "ok ", 3))
+		id = t->said.p + 3;
+	if (!ok && t->keeping && !t->hash) {
+		log_line(a, 0, t->kind, error, strlen(error)); /* the packages are installed; only the next pod misses something */
+		ok = true;
+	}
+	if (ok && t->hash) {
+		free(a->built);
+		a->built = xcopy(t->hash, strlen(t->hash));
+		snprintf(a->built_id, sizeof(a->built_id), "%s", id);
+	}
+	remove_in_background(t->build);
 	struct task done = *t;
 	*t = (struct task){ .out = -1 };
-	task_answer(a, done.kind, ok, false, now_ms(a) - done.began_ms, error);
+	task_answer(a, done.kind, ok, false, now_ms(a) - done.began_ms, error, id);
 	if (!ok)
-		check_volume(a);
-	close_fd(&done.out);
-	buf_free(&done.line);
-	free(done.hash);
-	free(done.build);
+		check_volume_for(a, error);
+	task_forget(&done);
 }
 
 /* ---- what the pod is ---- */
@@ -3724,6 +4598,7 @@ static void say_hello(struct agent *a, struct client *c)
 	js_bool(b, "zstd", have_program("zstd"));
 	js_int(b, "free_bytes", free_bytes(a->place.volume));
 	js_text(b, "mode", a->detached ? "detached" : "attached");
+	js_bool(b, "separate", a->separate);
 	say_work(a, b);
 	buf_text(b, "}\n");
 	buf_add(&c->out, b->p, b->len);
@@ -3749,27 +4624,33 @@ static void start_forget(struct agent *a)
 	a->outputs = NULL;
 }
 
-static void start_folder(struct agent *a, const char *variable, const char *under, const char *name)
+static void start_folder(struct agent *a, const char *variable, const char *path)
 {
-	if (!*name)
-		return;
-	char *path = xprintf("%s%s", under, name), *full = on_volume(&a->place, path);
-	env_set(&a->start_env, variable, full);
-	free(path);
-	free(full);
+	if (path)
+		env_set(&a->start_env, variable, path);
+}
+
+/* Where a tree of the volume lies on the container's disk. NULL: none is named. */
+static char *start_tree(const struct agent *a, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? xprintf("%s/tree/%d/%s", a->disk, a->starts, slash + 1) : NULL;
 }
 
 static void start_read_env(struct agent *a, const struct json *op)
 {
 	const struct json *env = json_get(op, "env");
+	const char *hash = json_text(op, "env_hash", "");
 	for (const struct json *m = env && env->type == J_OBJECT ? env->first : NULL; m; m = m->next)
 		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
 			env_set(&a->start_env, m->key, m->text);
-	start_folder(a, "BURST_KIT", "", json_text(op, "kit", ""));
-	start_folder(a, "BURST_CODE", "", json_text(op, "code", ""));
-	start_folder(a, "BURST_ENV", "env/", json_text(op, "env_hash", ""));
-	const char *code = env_get(&a->start_env, "BURST_CODE", NULL);
-	a->code = code && *code ? xcopy(code, strlen(code)) : NULL;
+	char *kit = start_tree(a, json_text(op, "kit", "")), *prepared = *hash ? xprintf("%s/env/%s", a->place.volume, hash) : NULL;
+	a->code = start_tree(a, json_text(op, "code", ""));
+	start_folder(a, "BURST_KIT", kit);
+	start_folder(a, "BURST_CODE", a->code);
+	start_folder(a, "BURST_ENV", prepared);
+	free(kit);
+	free(prepared);
 }
 
 static void start_read_outputs(struct agent *a, const struct json *op)
@@ -3803,41 +4684,91 @@ static void command_slot_ready(struct agent *a, struct worker *w)
 
 static void stop_workers_only(struct agent *a);
 
-/* A folder that start names; "" names none. */
-static bool start_has(const struct agent *a, const char *under, const char *name, const char *marker)
+/* What goes from under its name at once and is removed afterwards, here. */
+static void set_aside(int root, const char *path)
 {
-	struct stat st;
-	if (!*name)
-		return true;
-	char *path = xprintf("%s%s%s", under, name, marker), *full = on_volume(&a->place, path);
-	bool there = path_inside(path) && stat(full, &st) == 0;
-	free(path);
-	free(full);
-	return there;
+	const char *name;
+	int dir = open_parent(root, path, false, &name);
+	char *aside = xprintf(".%s.gone.%d", name, getpid());
+	if (dir >= 0 && renameat(dir, name, dir, aside) == 0)
+		remove_at(dir, aside);
+	close_fd(&dir);
+	free(aside);
 }
 
-static bool start_lacks(struct agent *a, const struct json *op)
+static bool start_take(struct agent *a, int to, const char *what, const char *path)
 {
-	if (start_has(a, "", json_text(op, "kit", ""), "") && start_has(a, "", json_text(op, "code", ""), "") &&
-	    start_has(a, "env/", json_text(op, "env_hash", ""), "/.done"))
-		return false;
+	const char *id = strrchr(path, '/');
+	if (!*path)
+		return true;
+	enum taken taken = !id || !path_safe(path) || !is_hash(id + 1) ? TAKEN_MISSING : tree_take(a->volume_fd, path, id + 1, to, id + 1);
+	if (taken == TAKEN)
+		return true;
+	printf("%s %s", what, taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
+	/* under its name it would be taken for what it is not, by the next `tree` too */
+	if (taken == TAKEN_CHANGED || taken == TAKEN_MISSING)
+		set_aside(a->volume_fd, path);
+	return false;
+}
+
+/* In a child. What workers run lies on the volume, where other pods can write: it is copied to the container's disk and runs only
+ * if what arrived is what the client named. An environment is too large for that and is compared where it lies. Prints what
+ * the volume lacks. */
+static int start_check(struct agent *a)
+{
+	struct json_doc doc;
+	const struct json *op = json_read(&doc, a->task.op, strlen(a->task.op));
+	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", "");
+	char *dir = xprintf("tree/%d", a->starts + 1);
+	int to = open_folder(a->disk_fd, dir, true);
+	bool fine = to >= 0;
+	if (!fine)
+		printf("disk %s", strerror(errno));
+	fine = fine && start_take(a, to, "kit", json_text(op, "kit", "")) && start_take(a, to, "code", json_text(op, "code", ""));
+	if (fine && *hash) {
+		char *path = xprintf("env/%s", hash);
+		enum taken taken = !name_safe(hash) || !is_hash(id) ? TAKEN_MISSING : tree_compare(a->volume_fd, path, id);
+		fine = taken == TAKEN;
+		if (!fine)
+			printf("env %s", taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
+		free(path);
+	}
+	fflush(stdout);
+	json_free(&doc);
+	free(dir);
+	close_fd(&to);
+	return fine ? 0 : 1;
+}
+
+static void start_lacks(struct agent *a, const char *said)
+{
+	const char *space = strchr(said, ' ');
 	struct buf *b = event_begin(a, "start");
 	js_bool(b, "ok", false);
+	js_textn(b, "lacks", said, space ? (size_t)(space - said) : 0);
+	js_text(b, "error", space ? space + 1 : "the check of its files ended early");
 	event_end(a);
-	return true;
 }
 
-static void op_start(struct agent *a, const struct json *op)
+static void trees_remove(struct agent *a, int number)
 {
-	if (json_yes(op, "if_there") && start_lacks(a, op))
-		return;
+	char *dir = xprintf("%s/tree/%d", a->disk, number);
+	if (number > 0 && access(dir, F_OK) == 0)
+		remove_in_background(dir);
+	free(dir);
+}
+
+static void start_begin(struct agent *a, const struct json *op)
+{
 	stop_workers_only(a);
 	start_forget(a);
+	trees_remove(a, a->starts++);
 	a->draining = a->drained = false;
 	a->part_limit = 0;
 	a->worker_command = put_text(op, "worker");
 	a->command = json_yes(op, "command");
 	a->stream = json_yes(op, "stream");
+	a->worker_root = json_yes(op, "root");
 	a->hang_ms = json_int(op, "hang_s", a->command ? 0 : HANG_DEFAULT_MS / 1000) * 1000;
 	start_read_env(a, op);
 	start_read_outputs(a, op);
@@ -3855,6 +4786,40 @@ static void op_start(struct agent *a, const struct json *op)
 			command_slot_ready(a, &a->workers[i]);
 		else
 			worker_start(a, &a->workers[i]);
+	}
+}
+
+static void start_checked(struct agent *a, bool fine)
+{
+	struct task done = a->task;
+	struct json_doc doc;
+	a->task = (struct task){ .out = -1 };
+	if (done.cancelled) {
+		trees_remove(a, a->starts + 1);
+	} else if (fine) {
+		start_begin(a, json_read(&doc, done.op, strlen(done.op)));
+		json_free(&doc);
+	} else {
+		trees_remove(a, a->starts + 1);
+		start_lacks(a, buf_str(&done.said));
+		check_volume_for(a, buf_str(&done.said));
+	}
+	task_forget(&done);
+}
+
+static void op_start(struct agent *a, const struct json *op)
+{
+	struct task *t = &a->task;
+	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") && !*json_text(op, "env_hash", ""))
+		return start_begin(a, op);
+	if (a->setup_failed || a->install_failed)
+		return start_begin(a, op); /* which says so */
+	trees_remove(a, a->starts + 1);
+	*t = (struct task){ .kind = "start", .out = -1, .began_ms = now_ms(a), .op = xcopy(op->raw, op->raw_len) };
+	t->until_ms = now_ms(a) + START_CHECK_S * 1000;
+	if (!task_begin_own(a, start_check)) {
+		task_forget(t);
+		say_error(a, "the files of start cannot be checked");
 	}
 }
 
@@ -3969,13 +4934,47 @@ static void op_note(struct agent *a, const struct json *op)
 	log_line(a, 0, "note", text, strlen(text));
 }
 
+static int sync_work(struct agent *a)
+{
+	return volume_flush(&a->place) < 0;
+}
+
+static void sync_say(struct agent *a, bool ok)
+{
+	struct buf *b = say_begin(a, "synced");
+	js_int(b, "turn", a->sync_turn);
+	js_bool(b, "ok", ok);
+	say_end(a);
+}
+
+static void sync_start(struct agent *a, int turn)
+{
+	events_sync(a);
+	a->sync_turn = turn;
+	a->sync_next_turn = -1;
+	a->sync_pid = spawn_own(a, sync_work, -1);
+	if (a->sync_pid <= 0) {
+		a->sync_pid = 0;
+		sync_say(a, false);
+	}
+}
+
+/* A volume may take its time, and the pod has more to do. */
+static void sync_ended(struct agent *a, int status)
+{
+	a->sync_pid = 0;
+	sync_say(a, status == 0);
+	if (a->sync_next_turn >= 0)
+		sync_start(a, a->sync_next_turn);
+}
+
 static void op_sync(struct agent *a, const struct json *op)
 {
-	bool failed = volume_sync(a) < 0;
-	struct buf *b = say_begin(a, "synced");
-	js_int(b, "turn", json_int(op, "turn", 0));
-	js_bool(b, "ok", !failed);
-	say_end(a);
+	int turn = (int)MIN(MAX(json_int(op, "turn", 0), (int64_t)0), (int64_t)INT_MAX);
+	if (a->sync_pid)
+		a->sync_next_turn = turn;
+	else
+		sync_start(a, turn);
 }
 
 static void stop_work(struct agent *a);
@@ -4092,6 +5091,7 @@ static void stop_work(struct agent *a)
 		free(a->deferred);
 		a->deferred = next;
 	}
+	a->task.cancelled = true;
 	kill_child(a->task.pid);
 	kill_strays(a);
 }
@@ -4156,6 +5156,29 @@ static void look_switch(struct agent *a)
 	say_end(a);
 }
 
+/* What takes longest of what it is doing. */
+static const char *doing(const struct agent *a)
+{
+	bool loading = false, busy = false;
+	for (int i = 0; i < a->worker_count; i++) {
+		loading = loading || a->workers[i].state == WORKER_LOADING || a->workers[i].state == WORKER_RESTARTING;
+		busy = busy || a->workers[i].state == WORKER_BUSY;
+	}
+	return a->task.keeping ? "keep" : a->task.kind ? a->task.kind : busy ? "batch" : a->jobs ? "files" : loading ? "load"
+	       : a->sync_pid ? "sync" : "wait";
+}
+
+/* The client hears from us at least so often, whatever takes long here: one that hears nothing may give us up. */
+static void look_alive(struct agent *a)
+{
+	struct client *c = attached_client(a);
+	if (!c || c->hello_due || now_ms(a) - a->alive_ms < ALIVE_MS)
+		return;
+	a->alive_ms = now_ms(a);
+	js_text(say_begin(a, "alive"), "doing", doing(a));
+	say_end(a);
+}
+
 static void tick(struct agent *a)
 {
 	int64_t now = now_ms(a);
@@ -4174,6 +5197,7 @@ static void tick(struct agent *a)
 		kill_child(a->gpu_pid);
 	usage_look(a);
 	look_switch(a);
+	look_alive(a);
 	look_detached(a);
 	/* where the start script cannot take us with it, we go by ourselves */
 	if (lease_left_s(a) < -60 || (a->over && now - a->over_ms > 30000))
@@ -4182,8 +5206,10 @@ static void tick(struct agent *a)
 
 static void child_ended(struct agent *a, pid_t pid, int status)
 {
-	if (pid == a->task.pid)
+	if (a->task.kind && pid == a->task.pid)
 		return task_exited(a, status);
+	if (pid == a->sync_pid)
+		return sync_ended(a, status);
 	if (pid == a->gpu_pid) {
 		gpu_read(a, &a->gpu_out, &a->gpu_text, gpu_line);
 		close_fd(&a->gpu_out);
@@ -4435,15 +5461,166 @@ static int serve_listen(void)
 /* P; on the container's own disk when the volume takes nothing. False then. */
 static bool serve_folder(struct agent *a)
 {
-	a->dir = xprintf("%s/runs/%s/%s", a->place.volume, a->run, a->attempt);
-	bool fine = mkdirs(a->dir, 0755) == 0 && access(a->dir, W_OK) == 0;
+	char *path = xprintf("runs/%s/%s", a->run, a->attempt);
+	a->dir = xprintf("%s/%s", a->place.volume, path);
+	mkdirs(a->place.volume, 0755);
+	a->volume_fd = open(a->place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	a->dir_fd = a->volume_fd < 0 ? -1 : open_folder(a->volume_fd, path, true);
+	bool fine = a->dir_fd >= 0 && faccessat(a->dir_fd, ".", W_OK, 0) == 0;
+	free(path);
 	if (!fine) {
+		close_fd(&a->dir_fd);
 		free(a->dir);
 		a->dir = xprintf("%s/out", a->place.home);
 		mkdirs(a->dir, 0755);
+		a->dir_fd = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	}
-	a->dir_fd = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fine;
+}
+
+enum { TMPFS = 0x01021994 };
+
+/* Programs have to run there, and what is in memory is not there for files. */
+static bool disk_fits(const char *path)
+{
+	struct statvfs v;
+	struct statfs f;
+	return statvfs(path, &v) == 0 && !(v.f_flag & ST_NOEXEC) && statfs(path, &f) == 0 && (long)f.f_type != TMPFS;
+}
+
+/* Where workers write, and what they run lies: below $BURST_HOME, or where that does not do, where a container has its disk. A
+ * pod that is a mere group of processes on somebody's machine has its home elsewhere, and looks for nothing. */
+static char *disk_find(const struct agent *a)
+{
+	static const char *const others[] = { "/var/tmp", "/tmp" };
+	bool container = strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") != 0 || !strcmp(a->place.home, "/run/burst");
+	if (container && !disk_fits(a->place.home))
+		for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+			struct stat st;
+			char *path = xprintf("%s/burst-%s", others[i], a->attempt);
+			if (disk_fits(others[i]) && (mkdir(path, 0711) == 0 || errno == EEXIST) && lstat(path, &st) == 0 &&
+			    S_ISDIR(st.st_mode) && st.st_uid == geteuid())
+				return path;
+			free(path);
+		}
+	return xcopy(a->place.home, strlen(a->place.home));
+}
+
+/* Whose device it is may use it; in a container of ours, where that is root's group alone, all may. */
+static void group_of_device(struct agent *a, int dir, const char *name)
+{
+	struct stat st;
+	const char *vendor = env_get(&a->place.env, "BURST_VENDOR", "local");
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISCHR(st.st_mode) || (st.st_mode & 06) == 06)
+		return;
+	if (st.st_gid == 0 || (st.st_mode & 060) != 060) {
+		if (strcmp(vendor, "local") != 0 && fchmodat(dir, name, (st.st_mode & 0777) | 0666, 0) < 0)
+			errno = 0;
+		return;
+	}
+	for (size_t i = 0; i < a->group_count; i++)
+		if (a->groups[i] == st.st_gid)
+			return;
+	if (a->group_count < GROUPS_MAX)
+		a->groups[a->group_count++] = st.st_gid;
+}
+
+static void groups_find(struct agent *a)
+{
+	static const struct {
+		const char *dir, *prefix;
+	} places[] = { { "/dev", "nvidia" }, { "/dev", "kfd" }, { "/dev/dri", "" }, { "/dev/nvidia-caps", "" } };
+	for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+		DIR *d = opendir(places[i].dir);
+		struct dirent *e;
+		while (d && (e = readdir(d)))
+			if (!strncmp(e->d_name, places[i].prefix, strlen(places[i].prefix)))
+				group_of_device(a, dirfd(d), e->d_name);
+		if (d)
+			closedir(d);
+	}
+}
+
+/* Some programs want to know who they are. */
+static void passwd_add(struct agent *a)
+{
+	static const struct {
+		uid_t uid;
+		const char *name, *home;
+	} users[] = { { WORKER_UID, "burst-worker", "home" }, { SETUP_UID, "burst-setup", "setup-home" } };
+	struct buf text = { 0 };
+	if (!strcmp(env_get(&a->place.env, "BURST_VENDOR", "local"), "local") || read_file("/etc/passwd", 1 << 20, &text) < 0)
+		return;
+	int fd = open("/etc/passwd", O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	for (size_t i = 0; fd >= 0 && i < ARRAY_LEN(users); i++) {
+		char *id = xprintf(":%d:", (int)users[i].uid);
+		if (!strstr(buf_str(&text), id))
+			dprintf(fd, "%s%s:x:%d:%d::%s/work/%s:/bin/sh\n", text.len && text.p[text.len - 1] != '\n' && !i ? "\n" : "",
+				users[i].name, (int)users[i].uid, (int)users[i].uid, a->disk, users[i].home);
+		free(id);
+	}
+	close_fd(&fd);
+	buf_free(&text);
+}
+
+/* True where another user can be, and can work where workers are to work. */
+static bool can_separate(struct agent *a)
+{
+	int status = 1;
+	char *home = work_path(a, "home");
+	pid_t pid = geteuid() ? -1 : fork();
+	if (pid == 0) {
+		if (child_switch(a, WORKER_UID) < 0 || chdir(a->out_dir) < 0 || mkdir(".probe", 0700) < 0 || rmdir(".probe") < 0 ||
+		    access(home, W_OK) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	free(home);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* The container's disk: nothing of an agent before us counts any more. */
+static void serve_disk(struct agent *a)
+{
+	static const struct {
+		const char *name;
+		uid_t uid;
+		mode_t mode;
+	} folders[] = { { "out", WORKER_UID, 0755 }, { "home", WORKER_UID, 0700 }, { "setup-home", SETUP_UID, 0700 } };
+	a->disk = disk_find(a);
+	a->out_dir = xprintf("%s/work/out", a->disk);
+	a->disk_fd = open(a->disk, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (a->disk_fd < 0)
+		return;
+	remove_at(a->disk_fd, "work");
+	remove_at(a->disk_fd, "tree");
+	int work = open_folder(a->disk_fd, "work", true);
+	for (size_t i = 0; work >= 0 && i < ARRAY_LEN(folders); i++) {
+		mkdirat(work, folders[i].name, folders[i].mode);
+		if (geteuid() == 0 && fchownat(work, folders[i].name, folders[i].uid, folders[i].uid, AT_SYMLINK_NOFOLLOW) < 0)
+			errno = 0;
+	}
+	a->out_fd = work < 0 ? -1 : open_folder(work, "out", false);
+	close_fd(&work);
+	if (geteuid() == 0)
+		fchmod(a->disk_fd, 0711); /* what is not for others there has modes of its own */
+	groups_find(a);
+	a->separate = can_separate(a);
+	if (a->separate) {
+		struct stat st;
+		chmod(a->place.home, 0711);
+		/* environments lie below it */
+		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && !(st.st_mode & 01))
+			fchmod(a->volume_fd, (st.st_mode & 07777) | 0111);
+		passwd_add(a);
+		return;
+	}
+	for (size_t i = 0; geteuid() == 0 && i < ARRAY_LEN(folders); i++) {
+		char *path = work_path(a, folders[i].name);
+		if (lchown(path, 0, 0) < 0)
+			errno = 0;
+		free(path);
+	}
 }
 
 static const char *marker(const struct agent *a, const char *name)
@@ -4468,7 +5645,8 @@ static int serve_signals(void)
 
 static void agent_init(struct agent *a)
 {
-	*a = (struct agent){ .idle = true, .events = -1, .gpu_out = -1, .usage_out = -1, .task.out = -1 };
+	*a = (struct agent){ .idle = true, .events = -1, .gpu_out = -1, .usage_out = -1, .task.out = -1, .volume_fd = -1, .disk_fd = -1,
+			     .out_fd = -1, .sync_next_turn = -1 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a->clients[i].fd = -1;
 	place_load(&a->place);
@@ -4489,6 +5667,13 @@ static void agent_free(struct agent *a)
 	start_forget(a);
 	close_fd(&a->events);
 	close_fd(&a->dir_fd);
+	close_fd(&a->volume_fd);
+	close_fd(&a->disk_fd);
+	close_fd(&a->out_fd);
+	task_forget(&a->task);
+	free(a->disk);
+	free(a->out_dir);
+	free(a->built);
 	close_fd(&a->listener);
 	close_fd(&a->signals);
 	free(a->offsets);
@@ -4511,6 +5696,7 @@ static int cmd_serve(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	a.signals = serve_signals();
 	bool fine = serve_folder(&a);
+	serve_disk(&a);
 	events_open(&a);
 	gpu_ask(&a);
 	a.listener = serve_listen();
@@ -4518,6 +5704,8 @@ static int cmd_serve(void)
 		return 1;
 	if (!fine || a.events < 0)
 		fatal(&a, "%s cannot be written", a.place.volume);
+	else if (a.out_fd < 0)
+		fatal(&a, "%s cannot be written", a.disk);
 	serve_loop(&a);
 	unlink("agent.sock");
 	agent_free(&a);
@@ -4616,6 +5804,7 @@ struct tar {
 	int mode;
 	char type;
 	int root;	   /* the folder that is being built */
+	struct listing *listing; /* of what it holds; NULL: nobody wants to know */
 	char *parent_path; /* the folder of the last entry, kept open */
 	int parent;
 	long files;
@@ -4862,6 +6051,12 @@ static int tree_clear(struct tar *t, int dir, const char *name)
 	return unlinkat(dir, name, 0);
 }
 
+static void tree_listed(struct tar *t, char type, const char *sha256, const char *target)
+{
+	if (t->listing)
+		listing_add(t->listing, type, t->path, sha256, target);
+}
+
 static int tree_file(struct tar *t)
 {
 	const char *name;
@@ -4874,12 +6069,18 @@ static int tree_file(struct tar *t)
 	if (fd < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	int failed = 0;
+	struct sha256 sha;
+	char hex[65];
+	sha256_start(&sha);
 	for (int64_t left = t->size; left > 0 && !failed;) {
 		char *p;
 		size_t n = tar_some(t, (size_t)MIN(left, (int64_t)SLICE), &p);
 		failed = n ? write_all(fd, p, n) : tar_error(t, "the stream ended early");
+		sha256_add(&sha, p, n);
 		left -= (int64_t)n;
 	}
+	sha256_hex(&sha, hex);
+	tree_listed(t, t->mode & 0100 ? 'x' : 'f', hex, NULL);
 	if (failed)
 		tar_error(t, "%s: %s", t->path, strerror(errno));
 	fchmod(fd, (mode_t)(t->mode | 0400));
@@ -4902,6 +6103,7 @@ static int tree_folder(struct tar *t)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
 	if (mkdirat(dir, name, 0755) < 0 && errno != EEXIST)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
+	tree_listed(t, 'd', NULL, NULL);
 	return fchmodat(dir, name, (mode_t)(t->mode | 0700), 0) < 0 ? tar_error(t, "%s: %s", t->path, strerror(errno)) : 0;
 }
 
@@ -4937,8 +6139,21 @@ static int tree_symlink(struct tar *t)
 		return -1;
 	if (tree_clear(t, dir, name) < 0 || (dir = tree_parent(t, &name)) < 0 || symlinkat(t->link, dir, name) < 0)
 		return tar_error(t, "%s: %s", t->path, strerror(errno));
+	tree_listed(t, 'l', NULL, t->link);
 	t->files++;
 	return 0;
+}
+
+/* Of what came before it; tree_fill() sorts later. */
+static void tree_listed_again(struct tar *t, const char *old)
+{
+	for (size_t i = t->listing ? t->listing->count : 0; i-- > 0;)
+		if (!strcmp(t->listing->list[i].path, old)) {
+			char hex[65];
+			memcpy(hex, t->listing->list[i].sha256, 65);
+			tree_listed(t, t->listing->list[i].type, hex, NULL);
+			return;
+		}
 }
 
 static int tree_hard_link(struct tar *t)
@@ -4953,6 +6168,7 @@ static int tree_hard_link(struct tar *t)
 	if (fine && strcmp(old, t->path)) {
 		fine = tree_clear(t, dir, name) == 0 && (dir = tree_parent(t, &name)) >= 0 &&
 		       linkat(from, old_name, dir, name, 0) == 0;
+		tree_listed_again(t, old);
 		t->files++;
 	}
 	close_fd(&from);
@@ -4973,6 +6189,8 @@ static int tree_delete(struct tar *t)
 			break;
 		}
 		int dir = open_parent(t->root, p, false, &name);
+		if (t->listing)
+			listing_remove(t->listing, p);
 		if (dir >= 0 && remove_at(dir, name) < 0)
 			failed = tar_error(t, "%s: %s", p, strerror(errno));
 		close_fd(&dir);
@@ -4989,6 +6207,8 @@ static int tree_entry(struct tar *t)
 		return t->type == '5' ? 0 : tar_error(t, "an entry without a name");
 	if (!path_inside(t->path))
 		return tar_error(t, "an entry that leaves the tree");
+	if (!strcmp(t->path, LISTING_NAME) || strpbrk(t->path, "\n\t") || strpbrk(t->link, "\n\t"))
+		return tar_error(t, "an entry whose name cannot be listed");
 	switch (t->type) {
 	case '0': case 0: case '7':
 		if (first && !strcmp(t->path, ".burst-delete"))
@@ -5005,10 +6225,10 @@ static int tree_entry(struct tar *t)
 	}
 }
 
-/* Everything from fd into the folder `root`. -1: t->error says why. */
-static int tree_fill(struct tar *t, int fd, int root)
+/* Everything from fd into the folder `root`, and onto its listing, unless that is NULL. -1: t->error says why. */
+static int tree_fill(struct tar *t, int fd, int root, struct listing *listing)
 {
-	*t = (struct tar){ .fd = fd, .root = root, .parent = -1, .first = true, .bytes = xalloc(SLICE / 4) };
+	*t = (struct tar){ .fd = fd, .root = root, .listing = listing, .parent = -1, .first = true, .bytes = xalloc(SLICE / 4) };
 	int more;
 	while ((more = tar_next(t)) == 1)
 		if (tree_entry(t) < 0) {
@@ -5022,6 +6242,8 @@ static int tree_fill(struct tar *t, int fd, int root)
 	free(t->path);
 	free(t->link);
 	free(t->bytes);
+	if (listing)
+		listing_sort(listing);
 	return more;
 }
 
@@ -5202,6 +6424,24 @@ static int cmd_lane(const char *id)
 	return 0;
 }
 
+/* Who waits for a tree hears that it is being built, whatever takes long. */
+static void say_alive(int signal_number)
+{
+	static const char line[] = "{\"alive\":true}\n";
+	int saved = errno;
+	(void)signal_number;
+	if (write(1, line, sizeof(line) - 1) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void keep_saying_alive(void)
+{
+	struct sigaction act = { .sa_handler = say_alive, .sa_flags = SA_RESTART };
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &(struct itimerval){ { ALIVE_MS / 1000, 0 }, { ALIVE_MS / 1000, 0 } }, NULL);
+}
+
 struct tree_args {
 	const char *dir, *id, *base;
 	const char *from, *sha256; /* a stream that lies in parts on the volume, and what it must be */
@@ -5317,26 +6557,26 @@ static pid_t unzstd(int *out)
 	return pid;
 }
 
-static int tree_unpack(struct tar *t, int root, bool zstd)
+static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listing)
 {
 	if (!zstd)
-		return tree_fill(t, 0, root);
+		return tree_fill(t, 0, root, listing);
 	int in = -1, status = 0;
 	pid_t pid = unzstd(&in);
-	int result = tree_fill(t, in, root);
+	int result = tree_fill(t, in, root, listing);
 	close_fd(&in);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || (result == 0 && status != 0))
 		return tar_error(t, "zstd could not unpack the stream");
 	return result;
 }
 
-static int tree_receive(struct tar *t, int root, struct tree_args *args)
+static int tree_receive(struct tar *t, int root, struct tree_args *args, struct listing *listing)
 {
 	int status = 0;
 	if (!args->lanes && !args->from)
-		return tree_unpack(t, root, args->zstd);
+		return tree_unpack(t, root, args->zstd, listing);
 	pid_t pid = args->from ? staged_start(args) : lanes_start(args->id);
-	int result = pid < 0 ? tar_error(t, "lanes: %s", strerror(errno)) : tree_unpack(t, root, args->zstd);
+	int result = pid < 0 ? tar_error(t, "lanes: %s", strerror(errno)) : tree_unpack(t, root, args->zstd, listing);
 	close(0); /* a child that still writes ends */
 	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0)) {
 		args->unstaged = args->from != NULL;
@@ -5359,7 +6599,6 @@ static int copy_share(int from, int to, struct copying c)
  * or on machines with many cores. 0, COPY_LOST, or COPY_FAILED with errno. */
 static int copy_tree_wide(int from, int to, enum copy_how how)
 {
-	enum { WIDE_MAX = 16 };
 	pid_t pids[WIDE_MAX];
 	int of = MAX(2, MIN(2 * cpu_count(), (int)WIDE_MAX));
 	for (int i = 1; i < of; i++) {
@@ -5382,14 +6621,16 @@ static int copy_tree_wide(int from, int to, enum copy_how how)
 	return result;
 }
 
-/* Hard links of the base where the volume has them; tree entries replace files, they never write into one. The difference brings
+/* Hard links of the base where the volume has them (what runs is a copy of them on the container's disk, and compared there); tree entries replace files, they never write into one. The difference brings
  * nothing that the base should have had: one that lost something meanwhile, or was removed under its name, is as good as none. */
-static int tree_from_base(int dir, const char *base, int root)
+static int tree_from_base(int dir, const char *base, int root, struct listing *listing)
 {
 	struct stat was, st;
 	int from = openat(dir, base, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int result = from >= 0 ? copy_tree_wide(from, root, COPY_LINKS) : errno == ENOENT ? COPY_LOST : COPY_FAILED;
 	int saved = errno;
+	if (!result && listing_read(listing, from, is_hash(base) ? base : NULL) < 0)
+		result = COPY_LOST;
 	if (!result && (fstat(from, &was) < 0 || fstatat(dir, base, &st, AT_SYMLINK_NOFOLLOW) < 0 || was.st_ino != st.st_ino))
 		result = COPY_LOST;
 	close_fd(&from);
@@ -5408,18 +6649,34 @@ static void sync_in_background(const struct place *place)
 	_exit(0);
 }
 
+/* Its listing lies in it; one with the name of a hash must be what that says. */
+static int tree_listing_fits(struct tar *t, int root, const struct listing *l, struct tree_args *args)
+{
+	char id[65];
+	listing_id(l, id);
+	if (is_hash(args->id) && strcmp(args->id, id)) {
+		args->baseless = args->base != NULL;
+		return tar_error(t, "what came is not tree %s", args->id);
+	}
+	return listing_write(l, root) < 0 ? tar_error(t, "%s: %s", LISTING_NAME, strerror(errno)) : 0;
+}
+
 /* The new tree in `temp`, then under its name. */
 static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args *args)
 {
+	struct listing listing = { 0 };
 	int root = mkdirat(dir, temp, 0755) < 0 ? -1 : openat(dir, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = root < 0 ? tar_error(t, "%s: %s", args->dir, strerror(errno)) : 0;
-	int begun = !failed && args->base ? tree_from_base(dir, args->base, root) : 0;
+	int begun = !failed && args->base ? tree_from_base(dir, args->base, root, &listing) : 0;
 	args->baseless = begun == COPY_LOST;
 	if (begun)
 		failed = tar_error(t, "cannot begin from %s: %s", args->base, args->baseless ? "files went from it" : strerror(errno));
 	if (!failed)
-		failed = tree_receive(t, root, args);
+		failed = tree_receive(t, root, args, &listing);
+	if (!failed)
+		failed = tree_listing_fits(t, root, &listing, args);
 	close_fd(&root);
+	listing_free(&listing);
 	struct stat st;
 	if (!failed && renameat(dir, temp, dir, args->id) < 0 && fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		failed = tar_error(t, "%s: %s", args->id, strerror(errno));
@@ -5428,10 +6685,26 @@ static int tree_build(struct tar *t, int dir, const char *temp, struct tree_args
 	return failed;
 }
 
+/* Is it there? What has its name and not its listing is removed. What its files hold is seen when they are to run. */
+static bool tree_is_there(int dir, const char *id)
+{
+	struct listing l;
+	int root = openat(dir, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0 && errno == ENOENT)
+		return false;
+	bool there = root >= 0 && (!is_hash(id) || listing_read(&l, root, id) == 0);
+	if (there && is_hash(id))
+		listing_free(&l);
+	if (!there)
+		set_aside(dir, id);
+	close_fd(&root);
+	return there;
+}
+
 static int tree_into(const struct place *place, int dir, struct tree_args *args)
 {
 	struct stat st;
-	if (fstatat(dir, args->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+	if (tree_is_there(dir, args->id)) {
 		staged_remove(args);
 		return EXIT_THERE;
 	}
@@ -5470,17 +6743,49 @@ static int cmd_tree(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	args.volume = place.volume;
 	char *path = on_volume(&place, args.dir);
-	mkdirs(path, 0755);
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	mkdirs(place.volume, 0755);
+	int volume = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dir = volume < 0 ? -1 : open_folder(volume, args.dir, true);
 	int status = 1;
+	keep_saying_alive();
 	if (dir < 0 || (args.lanes && chdir(place.home) < 0))
 		fprintf(stderr, "burst-agent: tree: %s: %s\n", path, strerror(errno));
 	else
 		status = tree_into(&place, dir, &args);
 	close_fd(&dir);
+	close_fd(&volume);
 	free(path);
 	place_free(&place);
 	return status;
+}
+
+/* ---- copy: a tree of the volume, checked ---- */
+
+/* For those who are not the agent: into a folder of theirs, over what lies there. Exit 1: it is not there, or is another one. */
+static int cmd_copy(const char *path, const char *to)
+{
+	struct place place = { 0 };
+	const char *id = strrchr(path, '/');
+	place_load(&place);
+	umask(022);
+	int volume = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
+	char *temp = xprintf(".burst-copy.%d", getpid());
+	enum taken taken = volume < 0 || into < 0 ? TAKEN_FAILED
+			   : !path_safe(path) || !id || !is_hash(id + 1) ? TAKEN_MISSING : tree_take(volume, path, id + 1, into, temp);
+	if (taken == TAKEN && ((tree = openat(into, temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0 || move_over(tree, into) < 0))
+		taken = TAKEN_FAILED;
+	if (taken != TAKEN)
+		fprintf(stderr, "burst-agent: copy: %s: %s\n", path, taken == TAKEN_MISSING ? "it is not there"
+			: taken == TAKEN_CHANGED ? "it is not what was put there" : strerror(errno));
+	if (into >= 0)
+		remove_at(into, temp);
+	close_fd(&tree);
+	close_fd(&into);
+	close_fd(&volume);
+	free(temp);
+	place_free(&place);
+	return taken == TAKEN ? 0 : 1;
 }
 
 /* ---- send: files of the volume, as asked for line by line ---- */
@@ -5702,12 +7007,14 @@ int main(int argc, char **argv)
 		return cmd_send();
 	if (!strcmp(what, "tree"))
 		return cmd_tree(argc, argv);
+	if (!strcmp(what, "copy") && argc == 4)
+		return cmd_copy(argv[2], argv[3]);
 	if (!strcmp(what, "lane") && argc == 3 && name_safe(argv[2]))
 		return cmd_lane(argv[2]);
 	if (!strcmp(what, "ls") && argc == 3)
 		return cmd_ls(argv[2]);
 	if (!strcmp(what, "rm") && argc > 2)
 		return cmd_rm(argc - 2, argv + 2);
-	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | lane ID | ls DIR | rm PATH... | --version\n");
+	fprintf(stderr, "usage: burst-agent attach | serve | send | tree ... | copy TREE DIR | lane ID | ls DIR | rm PATH... | --version\n");
 	return 2;
 }

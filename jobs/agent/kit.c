@@ -47,8 +47,9 @@ static const char bootstrap_script[] =
 	"	keep </dev/null >/dev/null 2>&1 &\n"
 	"fi\n"
 	"if ! \"$agent\" --version </dev/null >/dev/null 2>&1; then\n"
-	"	elsewhere=${TMPDIR:-/tmp}/burst-agent-$h\n"
-	"	put \"$agent\" \"$elsewhere\" && agent=$elsewhere\n"
+	"	elsewhere=${TMPDIR:-/tmp}/burst-agent-$h.d\n"
+	"	{ mkdir -m 711 \"$elsewhere\" 2>/dev/null || { [ -O \"$elsewhere\" ] && [ ! -L \"$elsewhere\" ]; }; } &&\n"
+	"	put \"$agent\" \"$elsewhere/agent\" && agent=$elsewhere/agent\n" /* in no folder that others write to */
 	"fi\n"
 	"ln -sf \"$agent\" \"$home/burst-agent\"\n" /* where further channels find it */
 	"exec \"$agent\" attach\n";

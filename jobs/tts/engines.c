@@ -3,8 +3,9 @@
 #include "jobs/workers/embed.h"
 #include "chatterbox_file.h"
 
-/* Debian packages are kept as files on the volume, one folder per release and architecture, so that
- * the next container installs them without the network. A library that is there already ends it at
+/* Debian packages are kept as files, one folder per release and architecture, so that the next
+ * container installs them without the network: what is left in $BURST_KEEP lies in $BURST_KEPT then,
+ * where the agent has found it unchanged. A library that is there already ends it at
  * once. Something else may be installing: the image's own start, or ours, which wants curl; apt does
  * not wait for all that it locks. An install that was cut off has to be settled first: what it has
  * unpacked is there and does not work. What lies on the volume is what the image that it was kept
@@ -28,20 +29,20 @@ static const char espeak_install[] =
 	"exit 1; }\n"
 	"export LC_ALL=C DEBIAN_FRONTEND=noninteractive\n"
 	"release=$(. /etc/os-release; echo \"$ID-$VERSION_ID\")-$(dpkg --print-architecture)\n"
-	"debs=${BURST_VOLUME:-/var/cache/burst}/debs/$release/espeak-ng\n"
-	"log=$(mktemp) || exit 1\n"
-	"trap 'rm -f \"$log\"' EXIT\n"
+	"debs=$BURST_KEPT/$release\n"
+	"log=$(mktemp) && archives=$(mktemp -d) || exit 1\n"
+	"trap 'rm -rf \"$log\" \"$archives\"' EXIT\n"
 	"apt() {\n"
 	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o "
 	"APT::Keep-Downloaded-Packages=true \\\n"
-	"		-o Dir::Cache::archives=/tmp/burst-debs -o APT::Sandbox::User=root \\\n"
+	"		-o Dir::Cache::archives=\"$archives\" -o APT::Sandbox::User=root \\\n"
 	"		-o DPkg::Lock::Timeout=120 --no-install-recommends \"$@\"\n"
 	"}\n"
 	"get() {\n"
 	"	timeout 120 dpkg --configure -a\n"
-	"	if [ -e \"$debs/.done\" ]; then dpkg -i \"$debs\"/*.deb && have && return; fi\n"
+	"	if [ -n \"$BURST_KEPT\" ] && [ -d \"$debs\" ]; then dpkg -i \"$debs\"/*.deb && have && return; fi\n"
 	"	timeout 120 apt-get -q -o Acquire::Retries=2 update &&\n"
-	"	mkdir -p /tmp/burst-debs/partial &&\n"
+	"	mkdir -p \"$archives/partial\" &&\n"
 	"	{ apt install espeak-ng || { apt -f install && apt install espeak-ng; }; }\n"
 	"}\n"
 	"end=$(($(date +%s) + 120))\n"
@@ -51,12 +52,11 @@ static const char espeak_install[] =
 	"	sleep 2\n"
 	"done\n"
 	"have || { echo 'espeak-ng was installed and is still not found' >&2; exit 1; }\n"
-	"if [ ! -e \"$debs/.done\" ] && mkdir -p \"$debs.$$\" && cp /tmp/burst-debs/*.deb "
-	"\"$debs.$$\" 2>/dev/null; then\n"
-	"	: >\"$debs.$$/.done\"; mv \"$debs.$$\" \"$debs\" 2>/dev/null || rm -rf "
-	"\"$debs.$$\"\n"
+	"set -- \"$archives\"/*.deb\n"
+	"if [ -n \"$BURST_KEEP\" ] && [ -e \"$1\" ]; then\n"
+	"	mkdir -p \"$BURST_KEEP/$release\" && cp \"$@\" \"$BURST_KEEP/$release/\"\n"
 	"fi\n"
-	"rm -rf /tmp/burst-debs\n"
+	"rm -rf \"$archives\"\n"
 	"exit 0\n";
 
 /* The environment and the weights stay on the volume; torch comes from the image when it has one.
@@ -104,7 +104,7 @@ static const struct engine engines[] = {
 		.seconds_per_char = 1.0 / 15,
 		.seconds_each = 0.5,
 		.cap_s = 40,
-		.worker = "HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" "
+		.worker = "HF_HUB_OFFLINE=1 HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" "
 			  "\"$BURST_KIT/chatterbox_worker.py\"",
 		.setup = chatterbox_setup,
 		.packages = chatterbox_packages,

@@ -32,6 +32,7 @@ struct engine_setup {
 	int64_t volume_gb;
 	bool volume_create;
 	const char *image;
+	bool worker_root; /* workers are root in their pods, and can read what is the pod's own */
 	bool want_spot;
 	int64_t disk_gb, cpu, memory_gb;
 	bool used_before[CORE_PROVIDERS_MAX]; /* of `providers`: an earlier life of this run rented there */

@@ -70,6 +70,8 @@ struct epod { /* beside core_pod */
 	json_t *running; /* of that hello: ids of the segments in its workers' hands */
 	struct quiet quiet;
 	bool save_failed, helloed, zstd, shared_part, clock_said;
+	char env_name[64], env_tree[SHA256_HEX]; /* the environment of its job on its volume; "": none yet */
+	int lacked; /* how often its volume did not have what it should */
 	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;

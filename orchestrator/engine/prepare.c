@@ -24,19 +24,88 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
 	post_pod(e, EV_PREPARE_FAILED, pod, &err);
 }
 
-static const char *setup_hash(const struct engine *e, char hex[SHA256_HEX])
+/* ---- what setup and install left on a volume ----
+ * Other pods may write to a volume, so that nothing on it is used but what this ledger knows by its hash. The hash came from a pod,
+ * and a pod answers for its own job alone: another job makes its own, as does another machine. */
+
+/* What scripts make depends on the image that they ran in. */
+static void made_key(const struct engine *e, const char *kind, const char *script, char hex[SHA256_HEX])
 {
-	if (!e->needs->setup)
-		return NULL;
-	sha256_hex(e->needs->setup, strlen(e->needs->setup), hex);
-	return hex;
+	const struct run_row *job = e->setup->run;
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s\n%s", kind, job->config, job->job,
+						  e->setup->image ? e->setup->image : "", script);
+
+	sha256_hex(text, strlen(text), hex);
 }
 
-/* if_there: only when everything that it names is on the volume. */
-static void send_start(struct engine *e, int pod, bool if_there)
+static bool made_fact(const struct engine *e, int pod, const char *kind, const char *script, char name[64])
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	char hex[SHA256_HEX];
+
+	if (!p->volume.id[0])
+		return false;
+	made_key(e, kind, script, hex);
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", hex, e->setup->providers[p->provider].ops->name, p->volume.id);
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "%s:%.40s", kind, hex);
+	return true;
+}
+
+static void made_remember(struct engine *e, int pod, const char *kind, const char *script, const char *value)
+{
+	char name[64];
+
+	if (made_fact(e, pod, kind, script, name))
+		store_put_fact(e->setup->store, name, value, NULL);
+}
+
+static bool is_hash(const char *hex)
+{
+	return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
+}
+
+/* The environment that this pod's volume has for us, and its hash. False: none that we know. */
+static bool env_known(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+	char name[64], value[200];
+
+	if (p->env_tree[0])
+		return true;
+	if (!made_fact(e, pod, "made-env", e->needs->setup, name) || !store_fact(e->setup->store, name, value, sizeof(value)))
+		return false;
+	char *space = strchr(value, ' ');
+	if (!space || !is_hash(space + 1))
+		return false;
+	*space = '\0';
+	COPY_TEXT(p->env_name, value);
+	COPY_TEXT(p->env_tree, space + 1);
+	return true;
+}
+
+static void env_made(struct engine *e, int pod, const char *tree)
+{
+	struct epod *p = &e->pods[pod];
+	CLEANUP(free_text) char *value = xasprintf("%s %s", p->env_name, tree);
+
+	COPY_TEXT(p->env_tree, tree);
+	made_remember(e, pod, "made-env", e->needs->setup, value);
+}
+
+/* Each build has a name of its own: nothing that lies on the volume already is taken for it, and nobody's is replaced. */
+static void env_name_build(struct engine *e, int pod)
+{
+	char hex[SHA256_HEX];
+
+	made_key(e, "made-env", e->needs->setup, hex);
+	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex, core_pod_at(e->core, pod)->attempt);
+}
+
+static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->needs;
-	char hash[SHA256_HEX];
+	const struct epod *p = &e->pods[pod];
 	json_t *env = json_object(), *outputs = json_array();
 
 	for (const char *const *name = n->env_names; name && *name; name++) {
@@ -59,10 +128,12 @@ static void send_start(struct engine *e, int pod, bool if_there)
 		CLEANUP(free_text) char *code = xasprintf("code/%s", e->code_tree->id);
 		json_object_set_new(line, "code", json_string(code));
 	}
-	if (setup_hash(e, hash))
-		json_object_set_new(line, "env_hash", json_string(hash));
-	if (if_there)
-		json_object_set_new(line, "if_there", json_true());
+	if (n->setup) {
+		json_object_set_new(line, "env_hash", json_string(p->env_name));
+		json_object_set_new(line, "env_tree", json_string(p->env_tree));
+	}
+	if (e->setup->worker_root)
+		json_object_set_new(line, "root", json_true());
 	podlink_say(e, pod, line);
 }
 
@@ -70,12 +141,18 @@ static void step_start(struct engine *e, int pod)
 {
 	e->pods[pod].step = PREP_START;
 	podlink_detail(e, pod, "starting workers");
-	send_start(e, pod, false);
+	send_start(e, pod);
 }
 
 static void send_install(struct engine *e, int pod)
 {
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", QUIET_INSTALL_S));
+	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", QUIET_INSTALL_S);
+	char name[64], kept[SHA256_HEX];
+
+	if (made_fact(e, pod, "made-debs", e->needs->install, name) && store_fact(e->setup->store, name, kept, sizeof(kept)) &&
+	    is_hash(kept))
+		json_object_set_new(line, "kept", json_string(kept));
+	podlink_say(e, pod, line);
 }
 
 static void step_install(struct engine *e, int pod)
@@ -92,16 +169,17 @@ static void step_install(struct engine *e, int pod)
 
 static void step_setup(struct engine *e, int pod)
 {
-	char hash[SHA256_HEX];
+	struct epod *p = &e->pods[pod];
 
-	e->pods[pod].step = PREP_SETUP;
-	if (!e->pods[pod].shared_part || !setup_hash(e, hash)) {
+	p->step = PREP_SETUP;
+	if (!e->needs->setup || env_known(e, pod) || !p->shared_part) { /* what is known is checked when workers start */
 		step_install(e, pod);
 		return;
 	}
+	env_name_build(e, pod);
 	podlink_detail(e, pod, "setting up the environment");
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i}", "op", "setup", "hash", hash, "script", e->needs->setup,
-				    "timeout_s", QUIET_SETUP_S));
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i,s:b}", "op", "setup", "hash", p->env_name, "script", e->needs->setup,
+				    "timeout_s", QUIET_SETUP_S, "root", e->setup->worker_root));
 }
 
 static void trees_done(struct engine *e, int pod)
@@ -255,7 +333,7 @@ static void step_trees(struct engine *e, int pod)
 	if (e->code_tree) {
 		const struct core_pod *c = core_pod_at(e->core, pod);
 		struct upsync_want want = {.dir = "code", .tree = e->code_tree, .root = e->setup->code_path,
-					   .base = prepare_known_base(e, c->provider, &c->volume), .zstd = p->zstd,
+					   .base = p->lacked ? NULL : prepare_known_base(e, c->provider, &c->volume), .zstd = p->zstd,
 					   .silent_ms = silent_ms, .lanes_left = &e->lanes_left, .done = code_over, .ctx = p->at};
 		if (stage_take(e, c->provider, &want))
 			podlink_detail(e, pod, "unpacking code");
@@ -294,13 +372,12 @@ void prepare_early(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 	const struct core_pod *c = core_pod_at(e->core, pod);
-	char hash[SHA256_HEX];
 
 	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
 		return;
 	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
 	    (e->code_tree && !has_code(e, c->provider, &c->volume, e->code_tree)) ||
-	    (setup_hash(e, hash) && !remembered(e, pod, "env", hash)))
+	    (e->needs->setup && !env_known(e, pod)))
 		return;
 	if (e->code_tree)
 		remember_code(e, pod);
@@ -308,24 +385,60 @@ void prepare_early(struct engine *e, int pod)
 	p->workers_ready = p->workers_failed = 0;
 	if (e->needs->install)
 		send_install(e, pod); /* start waits for it */
-	send_start(e, pod, true);
+	send_start(e, pod);
+}
+
+/* Its volume lacks something that it should have, or has something else under that name: what we know of it is wrong. */
+static void forget_lacking(struct engine *e, int pod, const char *lacks)
+{
+	struct epod *p = &e->pods[pod];
+
+	if (!strcmp(lacks, "env")) {
+		p->env_name[0] = p->env_tree[0] = '\0';
+		made_remember(e, pod, "made-env", e->needs->setup, "");
+	} else if (!strcmp(lacks, "kit")) {
+		remember(e, pod, "kit", "");
+	} else if (!strcmp(lacks, "code")) {
+		remember(e, pod, "tree", "");
+	}
 }
 
 static void start_event(struct engine *e, int pod, const json_t *event)
 {
+	enum { LACKS_MOST = 3 };
 	struct epod *p = &e->pods[pod];
+	char lacks[16], words[160];
 
-	if (!p->early || jsonx_bool(event, "ok", true))
+	if (jsonx_bool(event, "ok", true))
 		return;
-	p->early = false;
-	if (p->step == PREP_START)
-		step_trees(e, pod);
+	podlink_shown(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
+	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
+	engine_log(e, LOG_INFO, "pod %s: its volume: %s %s: it is put there again", pod_called(e, pod), lacks, words);
+	forget_lacking(e, pod, lacks);
+	if (p->early) {
+		p->early = false;
+		p->lacked += !strcmp(words, "is not what was put there");
+		if (p->step == PREP_START)
+			step_trees(e, pod);
+		return;
+	}
+	if (p->step != PREP_START)
+		return;
+	if (++p->lacked > LACKS_MOST || !strcmp(lacks, "disk")) {
+		prepare_failed(e, pod, ERR_JOB, "what it was given to run (%s) %s", lacks, words);
+		return;
+	}
+	p->shared_part = true;
+	step_trees(e, pod);
 }
 
 static void step_answer(struct engine *e, int pod, const json_t *event, enum prepare_step step)
 {
-	char words[300], hash[SHA256_HEX];
+	const char *tree = jsonx_text(event, step == PREP_SETUP ? "tree" : "kept", "");
+	char words[300];
 
+	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && is_hash(tree))
+		made_remember(e, pod, "made-debs", e->needs->install, tree);
 	if (e->pods[pod].step != step && !e->pods[pod].early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
@@ -336,8 +449,11 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	if (e->pods[pod].early)
 		return; /* what follows it is on its way */
 	if (step == PREP_SETUP) {
-		if (setup_hash(e, hash))
-			remember(e, pod, "env", hash);
+		if (!is_hash(tree)) {
+			prepare_failed(e, pod, ERR_UNTRUSTED, "setup: the pod does not say what it made");
+			return;
+		}
+		env_made(e, pod, tree);
 		step_install(e, pod);
 	} else {
 		step_start(e, pod);

@@ -19,6 +19,7 @@
 #define TREE_MANIFEST_MAX    (512u << 20)    /* bytes of a manifest's text */
 #define TREE_LINK_TARGET_MAX 1024            /* bytes */
 #define TREE_DELETE_NAME     ".burst-delete" /* at the root this name belongs to the pack format */
+#define TREE_LISTING_NAME    ".burst-tree"   /* ... and this one to the agent, for what the id is the hash of */
 
 enum tree_type { TREE_FILE, TREE_FOLDER, TREE_LINK };
 
@@ -42,7 +43,7 @@ enum tree_skip {
 	TREE_SKIP_OUTSIDE, /* a symlink that leaves the tree */
 	TREE_SKIP_SPECIAL, /* socket, device, pipe */
 	TREE_SKIP_WRITTEN, /* what this process's output is written to: it grows meanwhile */
-	TREE_SKIP_NAME,    /* not path_is_safe(), too long, or TREE_DELETE_NAME */
+	TREE_SKIP_NAME,    /* not path_is_safe(), too long, or a reserved one */
 	TREE_SKIP_KINDS
 };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The agent alone, without sshd: `burst-agent attach` driven through pipes in a folder of its own. AGENT=path (default:
-# the one under build/kit). Each test prints one line; the first failure shows what the agent had said.
+# the one under build/kit). SEPARATE=no: workers cannot be another user. Each test prints one line; the first failure shows what the agent had said.
 #
 # shellcheck disable=SC2016,SC2009,SC2013,SC2015,SC2086 # pod-side $ stays; paths of our own making have no blanks
 
@@ -27,10 +27,12 @@ pod() {
 	n=$((n + 1))
 	dir=$top/$n
 	mkdir -p "$dir/home" "$dir/volume"
+	[ "$SEPARATE" = no ] || chmod 755 "$top" "$dir" "$dir/home" "$dir/volume"
 	export BURST_HOME=$dir/home BURST_VOLUME=$dir/volume
 	P=$dir/volume/runs/r1/$BURST_ATTEMPT
 	printf "BURST_RUN='r1'\nBURST_ATTEMPT='%s'\nBURST_VOLUME='%s'\nBURST_HARD_END='%s'\nBURST_FIRST_LEASE_END='%s'\nPATH='%s'\nQUOTED='it'\\\\''s'\nRUNPOD_API_KEY='secret-key'\n" \
 		$BURST_ATTEMPT "$BURST_VOLUME" $(($(date +%s) + 3600)) $(($(date +%s) + 600)) "$PATH" >"$BURST_HOME/env"
+	chmod 600 "$BURST_HOME/env"
 }
 
 # attach FROM: what it says goes to $said; fd 3 is where we speak.
@@ -44,6 +46,30 @@ attach() {
 	rm "$dir/ask"
 	tell "{\"op\":\"attach\",\"from\":$1}"
 	expect '"ev":"hello"'
+}
+
+# The id of a folder as a tree (orchestrator/sync/tree.c).
+tree_id() { # FOLDER
+	(cd "$1" && {
+		echo 'burst-tree 1'
+		find . -mindepth 1 -printf '%P\n' | LC_ALL=C sort | while IFS= read -r path; do
+			if [ -L "$path" ]; then
+				printf 'l %s\t%s\n' "$path" "$(readlink "$path")"
+			elif [ -d "$path" ]; then
+				echo "d $path"
+			elif [ -x "$path" ]; then
+				echo "x $(sha256sum <"$path" | cut -c1-64) $path"
+			else
+				echo "f $(sha256sum <"$path" | cut -c1-64) $path"
+			fi
+		done
+	} | sha256sum | cut -c1-64)
+}
+
+# Puts a folder onto the volume, below code/ or kit/; its id in $tree.
+put_tree() { # code|kit FOLDER
+	tree=$(tree_id "$2")
+	tar -C "$2" -cf - . | "$AGENT" tree --dir "$1" --id "$tree" >"$dir/tree.said" 2>&1 || fail "tree: $(cat "$dir/tree.said")"
 }
 
 tell() {
@@ -176,10 +202,209 @@ test_lease_of_an_earlier_life() {
 }
 
 test_environment_of_workers() {
-	tell '{"op":"start","workers":1,"worker":"echo env $QUOTED $MINE/$BURST_WORKER/$BURST_OUT/$BURST_KIT/$BURST_CODE/$BURST_ENV/$RUNPOD_API_KEY/; pwd; sleep 100","kit":"kit/k","code":"code/c","env_hash":"e","env":{"MINE":"a b"}}'
-	mkdir -p "$BURST_VOLUME/code/c"
-	expect "\"line\":\"env it's a b/0/$P/$BURST_VOLUME/kit/k/$BURST_VOLUME/code/c/$BURST_VOLUME/env/e//\""
-	expect "\"line\":\"$BURST_VOLUME/code/c\""
+	mkdir -p "$dir/kit" "$dir/code"
+	echo kit >"$dir/kit/k"
+	echo code >"$dir/code/c"
+	put_tree kit "$dir/kit"
+	kit=$tree
+	put_tree code "$dir/code"
+	code=$tree
+	tell '{"op":"setup","hash":"e","script":"echo made >\"$BURST_ENV/e\""}'
+	expect '"ev":"setup","ok":true.*"tree":"'
+	env=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+	tell '{"op":"start","workers":1,"worker":"echo env $QUOTED $MINE/$BURST_WORKER/$BURST_ENV/$RUNPOD_API_KEY/; cat $BURST_KIT/k $BURST_CODE/c c $BURST_ENV/e; echo x >$BURST_OUT/x && echo written; sleep 100","kit":"kit/'$kit'","code":"code/'$code'","env_hash":"e","env_tree":"'$env'","env":{"MINE":"a b"}}'
+	expect "\"line\":\"env it's a b/0/$BURST_VOLUME/env/e//\""
+	expect '"line":"kit"'
+	expect '"line":"code"' 2
+	expect '"line":"made"'
+	expect '"line":"written"'
+}
+
+# Another pod on the volume has put its own where ours was: nothing of it runs, and what is bad goes from under its name.
+test_planted_code_does_not_run() {
+	for planted in 'echo evil >c' 'echo evil >>c; touch -r .burst-tree c' 'rm c; ln -s ../../../evil c' 'chmod 755 d; mv d c' \
+		'rm .burst-tree' 'sed -i s/f/x/ .burst-tree' 'rm -r f; echo x >f' 'rm -r f; ln -s ../../home f' 'rm c; mkfifo c'; do
+		rm -rf "$dir/code" "$BURST_VOLUME/code"
+		mkdir -p "$dir/code/f"
+		echo 'echo good' >"$dir/code/c"
+		echo 'echo evil' >"$dir/code/d"
+		echo far >"$dir/code/f/far"
+		echo evil >"$BURST_VOLUME/evil"
+		put_tree code "$dir/code"
+		before=$(count '"ev":"start"')
+		(cd "$BURST_VOLUME/code/$tree" && eval "$planted")
+		tell '{"op":"start","workers":1,"worker":"cat c f/far; echo it ran; sleep 100","code":"code/'$tree'"}'
+		expect '"ev":"start","ok":false,"lacks":"code","error":"is (missing|not what was put there)"' $((before + 1))
+		equal "what is left of code where $planted" "$(ls "$BURST_VOLUME/code")" ''
+	done
+	refuse 'evil|it ran'
+	put_tree code "$dir/code"
+	echo more >"$BURST_VOLUME/code/$tree/beside" # no part of the tree: it does not come along
+	tell '{"op":"start","workers":1,"worker":"sh c; ls; sleep 100","code":"code/'$tree'"}'
+	expect '"line":"good"'
+	refuse '"line":"beside"'
+}
+
+# ... nor does what changes after it was checked: it is a copy that runs.
+test_code_that_changes_later_does_not_run() {
+	mkdir -p "$dir/code"
+	echo 'echo good; sleep 0.2' >"$dir/code/c"
+	put_tree code "$dir/code"
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'"}'
+	expect '"ev":"worker".*"state":"ready"'
+	echo 'echo evil' >"$BURST_VOLUME/code/$tree/c"
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sh c"}]}'
+	expect '"id":"c1".*"ok":true'
+	expect '"line":"good"'
+	refuse evil
+}
+
+test_planted_environment_is_not_used() {
+	tell '{"op":"setup","hash":"e","script":"mkdir -p $BURST_ENV/lib/more; echo good >$BURST_ENV/lib/m; ln -s /bin/sh $BURST_ENV/sh; echo x >$BURST_ENV/x; chmod 755 $BURST_ENV/x"}'
+	expect '"ev":"setup","ok":true.*"tree":"'
+	env=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+	start='{"op":"start","workers":1,"worker":"cat $BURST_ENV/lib/m; echo it ran; sleep 100","env_hash":"e","env_tree":"'$env'"}'
+	tell "$start"
+	expect '"line":"it ran"'
+	cp -a "$BURST_VOLUME/env/e" "$dir/e"
+	times=0
+	for planted in 'echo evil >lib/m' 'echo evil >lib/sitecustomize.py' 'rm sh; ln -s /bin/evil sh' 'echo evil >lib/more/x.pth' \
+		'rm -r lib/more' 'rm x' 'rm .burst-tree' 'echo evil >m; rm lib/m; ln -s ../m lib/m' 'mkdir evil' 'echo >>.burst-tree'; do
+		(cd "$BURST_VOLUME/env/e" && eval "$planted")
+		times=$((times + 1))
+		tell "$start"
+		expect '"ev":"start","ok":false,"lacks":"env","error":"is (missing|not what was put there)"' $times
+		rm -rf "$BURST_VOLUME/env/e"
+		cp -a "$dir/e" "$BURST_VOLUME/env/e"
+	done
+	tell '{"op":"start","workers":1,"worker":"echo it ran","env_hash":"e"}' # nobody knows what it should be
+	expect '"ev":"start","ok":false,"lacks":"env"' $((times + 1))
+	refuse '"line":"evil"'
+	equal 'how often it ran' "$(count '"line":"it ran"')" 1
+	tell "$start"
+	expect '"line":"it ran"' 2
+}
+
+# What an install leaves to be kept is found by the next one, which says what it must be; what was planted there is not.
+test_packages_that_are_kept() {
+	tell '{"op":"install","script":"[ -d \"$BURST_KEPT\" ] && exit 9; mkdir \"$BURST_KEEP/r\"; echo deb >\"$BURST_KEEP/r/a.deb\""}'
+	expect '"ev":"install","ok":true.*"kept":"'
+	kept=$(sed -n 's/.*"ev":"install".*"kept":"\([0-9a-f]*\)".*/\1/p' "$said")
+	tell '{"op":"install","kept":"'$kept'","script":"cat \"$BURST_KEPT/r/a.deb\""}'
+	expect '"ev":"log","id":"install","line":"deb"'
+	expect '"ev":"install","ok":true' 2
+	equal 'kept only once' "$(ls "$BURST_VOLUME/debs")" "$kept"
+	echo evil >"$BURST_VOLUME/debs/$kept/r/a.deb"
+	tell '{"op":"install","kept":"'$kept'","script":"echo there: $(ls \"$BURST_KEPT\" 2>/dev/null)"}'
+	expect '"line":"there:'
+	refuse 'evil|there: r'
+	expect '"ev":"install","ok":true' 3
+}
+
+# Workers are not root, and what is the pod's own is not theirs: neither its environment nor its files nor its processes.
+test_workers_are_another_user() {
+	grep -q '"separate":true' "$said" || { echo "skipped: no other users here"; return 0; }
+	echo "api_key" >"$BURST_HOME/api.auth"
+	chmod 600 "$BURST_HOME/api.auth"
+	serve=$(serve_pid)
+	cat >"$dir/probe.sh" <<-E
+		echo "i am \$(id -u) \$(id -g) \$(id -G) at home in \$HOME"
+		for f in "$BURST_HOME/api.auth" "$BURST_HOME/env" /proc/$serve/environ /proc/$serve/mem; do
+			cat "\$f" >/dev/null 2>&1 && echo "it reads \$f"
+		done
+		for f in "$BURST_HOME/lease" "$BURST_HOME/end" "$BURST_HOME/switch" "$BURST_HOME/burst-agent" "$BURST_VOLUME/x" "$P/x" \
+			"\$BURST_CODE/x" "$BURST_HOME/work/x" "$BURST_HOME/tree/x"; do
+			(echo x >>"\$f") 2>/dev/null && echo "it writes \$f"
+		done
+		(echo x >>"\$BURST_CODE/c") 2>/dev/null && echo "it changes the code"
+		kill -0 $serve 2>/dev/null && echo "it kills the agent"
+		kill -0 1 2>/dev/null && echo "it kills the first process"
+		perl -MIO::Socket::UNIX -e 'exit !IO::Socket::UNIX->new(Peer => "$BURST_HOME/agent.sock")' && echo "it speaks for the client"
+		grep -q '^NoNewPrivs:.*1' /proc/self/status || echo "it may become root again"
+		echo x >/dev/stdout && : >"\$BURST_OUT/x" && : >"\$HOME/x" && : >/tmp/burst-probe.\$\$ && echo "it can work" && rm /tmp/burst-probe.\$\$
+	E
+	mkdir "$dir/code"
+	cp "$dir/probe.sh" "$dir/code/c"
+	put_tree code "$dir/code"
+	tell '{"op":"start","workers":1,"worker":"sh $BURST_CODE/c; sleep 100","code":"code/'$tree'"}'
+	expect "\"line\":\"i am 61001 61001 61001 at home in $BURST_HOME/work/home\""
+	expect '"line":"it can work"'
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"sh c; rm c && : >new && echo it is its own copy"}]}'
+	expect '"id":"c1","line":"i am 61001'
+	expect '"line":"it is its own copy"'
+	expect '"id":"c1".*"ok":true'
+	tell '{"op":"setup","hash":"e","script":"id -u; : >$BURST_ENV/x"}'
+	expect '"id":"setup","line":"61002"'
+	expect '"ev":"setup","ok":true'
+	equal 'whose it is on the volume' "$(stat -c %u "$BURST_VOLUME/env/e/x")" 0
+	refuse 'it (reads|writes|changes|kills|speaks|may)'
+	tell '{"op":"start","workers":1,"root":true,"worker":"id -u; sleep 100"}'
+	expect '"line":"0"'
+	tell '{"op":"setup","hash":"e2","root":true,"script":"echo root $(id -u)"}'
+	expect '"line":"root 0"'
+}
+
+# A link where a worker's file should be, of either kind, brings nothing that is not the worker's.
+test_links_bring_nothing_of_the_pods() {
+	grep -q '"separate":true' "$said" || { echo "skipped: no other users here"; return 0; }
+	echo "api_key" >"$BURST_HOME/api.auth"
+	tell '{"op":"start","workers":1,"command":true,"outputs":["*.txt","d/*"],"stream":true}'
+	mkdir -p "$BURST_HOME/work/kept"
+	# as a kernel lets a worker where fs.protected_hardlinks is off
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"ln -s '"$BURST_HOME"'/api.auth s.txt; ln -s '"$BURST_HOME"' d; : >ready; until [ -e hard.txt ]; do sleep 0.05; done; echo good >good.txt"}]}'
+	for _ in $(seq 200); do
+		[ -e "$BURST_HOME/work/segment.c1/ready" ] && break
+		sleep 0.05
+	done
+	ln "$BURST_HOME/api.auth" "$BURST_HOME/work/segment.c1/hard.txt"
+	expect '"ev":"segment","id":"c1".*"ok":false.*"error":"output hard.txt could not be kept: Operation not permitted"'
+	equal 'what came' "$(find "$P/out" -type f | sort)" "$P/out/c1/good.txt"
+	equal 'of the key' "$(grep -r api_key "$BURST_VOLUME" | head -n 1)" ''
+	cat >"$dir/worker.sh" <<-'E'
+		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":8}'
+		read -r batch
+		until [ -e "$BURST_OUT/q1.wav" ]; do sleep 0.05; done
+		echo '{"segment":"q1","ok":true,"file":"q1.wav"}'
+		ln -s "$BURST_HOME" "$BURST_OUT/up"
+		echo '{"segment":"q2","ok":true,"file":"up/api.auth"}'
+		echo '{"batch":"b2","done":true}'
+		read -r batch
+	E
+	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	batch b2 q1 q2
+	expect '"id":"b2","state":"started"'
+	ln "$BURST_HOME/api.auth" "$BURST_HOME/work/out/q1.wav"
+	expect '"id":"q1".*"ok":false,"reason":"mismatch"'
+	expect '"id":"q2".*"ok":false,"reason":"mismatch"'
+	equal 'of the key' "$(grep -r api_key "$BURST_VOLUME" | head -n 1)" ''
+}
+
+# Where the machine does not let the agent be several users, workers are what it is, and it says so.
+test_workers_that_are_the_same_user() {
+	tell '{"op":"end","reason":"test"}'
+	detach
+	for pid in $(serve_pid); do kill "$pid"; done
+	for _ in $(seq 200); do
+		[ -z "$(serve_pid)" ] && break
+		sleep 0.05
+	done
+	pod
+	chmod 700 "$dir"
+	attach 0
+	expect '"ev":"hello".*"separate":false'
+	tell '{"op":"start","workers":1,"worker":"echo i am $(id -u); echo x >$BURST_OUT/x && echo it can work; sleep 100"}'
+	expect "\"line\":\"i am $(id -u)\""
+	expect '"line":"it can work"'
+}
+
+# What waits long hears that the agent lives.
+test_says_that_it_is_alive() {
+	tell '{"op":"setup","hash":"e","script":"until [ -e \"$BURST_HOME/../go\" ]; do sleep 0.1; done"}'
+	expect '"ev":"alive","doing":"setup"' 2
+	: >"$dir/go"
+	expect '"ev":"setup","ok":true'
+	expect '"ev":"alive","doing":"wait"'
 }
 
 test_reconnects_with_what_is_missing() {
@@ -468,8 +693,10 @@ test_takeover() {
 test_setup_once() {
 	tell '{"op":"setup","hash":"h1","script":"echo making; echo x >\"$BURST_ENV/made\"; echo \"$BURST_ENV_FINAL\" >\"$BURST_ENV/where\"","timeout_s":20}'
 	tell '{"op":"install","script":"echo into the container"}'
-	tell '{"op":"start","workers":1,"worker":"cat $BURST_ENV/made $BURST_ENV/where; sleep 50","env_hash":"h1"}'
 	expect '"ev":"setup","ok":true,"skipped":false'
+	env=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+	equal 'its id' "$env" "$(rm -rf "$dir/env"; cp -a "$BURST_VOLUME/env/h1" "$dir/env"; rm "$dir/env/.burst-tree"; tree_id "$dir/env")"
+	tell '{"op":"start","workers":1,"worker":"cat $BURST_ENV/made $BURST_ENV/where; sleep 50","env_hash":"h1","env_tree":"'$env'"}'
 	expect '"ev":"install","ok":true'
 	expect '"ev":"log","id":"setup","line":"making"'
 	expect '"ev":"log","w":0,"line":"x"'
@@ -523,10 +750,11 @@ test_setup_again() {
 }
 
 test_command() {
-	mkdir -p "$BURST_VOLUME/code/c/out"
-	echo data >"$BURST_VOLUME/code/c/in.txt"
-	echo old >"$BURST_VOLUME/code/c/out/old.mp4"
-	tell '{"op":"start","workers":1,"command":true,"code":"code/c","outputs":["out/**.mp4","top-*.txt"]}'
+	mkdir -p "$dir/code/out"
+	echo data >"$dir/code/in.txt"
+	echo old >"$dir/code/out/old.mp4"
+	put_tree code "$dir/code"
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'","outputs":["out/**.mp4","top-*.txt"]}'
 	expect '"state":"ready","engine":"command"'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat in.txt; echo $BURST_INDEX of $BURST_COUNT; mkdir -p out/deep/er; echo film >out/deep/er/a.mp4; echo t >top-1.txt; echo no >other.txt; ln -s /etc/passwd out/evil.mp4; echo changed >>in.txt","index":2,"count":5}]}'
 	expect '"ev":"segment","id":"c1","batch":"b1","try":1,"ok":true,"code":0,"ms":[0-9]*,"outputs":2'
@@ -534,28 +762,30 @@ test_command() {
 	expect '"ev":"log","id":"c1","line":"2 of 5"'
 	hash=$(echo film | sha256sum | cut -d' ' -f1)
 	expect "\"ev\":\"output\",\"id\":\"c1\",\"name\":\"out/deep/er/a.mp4\",\"path\":\"runs/r1/$BURST_ATTEMPT/out/c1/out/deep/er/a.mp4\",\"bytes\":5,\"sha256\":\"$hash\""
-	equal 'code untouched' "$(cat "$BURST_VOLUME/code/c/in.txt")" data
+	equal 'code untouched' "$(cat "$BURST_VOLUME/code/$tree/in.txt" "$BURST_HOME"/tree/*/"$tree/in.txt" | tr '\n' ' ')" 'data data '
 	equal 'log kept' "$(cat "$P/c1.log")" "$(printf 'data\n2 of 5')"
 	equal 'outputs' "$(count '"ev":"output"')" 2
 	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"echo part >out/p.mp4; echo why; exit 7"}]}'
 	expect '"id":"c2".*"ok":false,"code":7.*"outputs":1.*"reason":"worker","error":"exit status 7: why"'
 	expect '"id":"b2","state":"done"'
 	for _ in $(seq 100); do
-		ls -d "$BURST_HOME"/work/c2* >/dev/null 2>&1 || break
+		ls -d "$BURST_HOME"/work/segment.c2* >/dev/null 2>&1 || break
 		sleep 0.05
 	done
-	ls -d "$BURST_HOME"/work/c2* 2>/dev/null && fail 'the private copy is still there'
+	ls -d "$BURST_HOME"/work/segment.c2* 2>/dev/null && fail 'the private copy is still there'
 }
 
-# hold_up COMMAND: who opens the first file of code/c is held up until COMMAND was run there. Fails where that cannot be.
+# hold_up COMMAND: who opens the first file of the code is held up until COMMAND was run there. Fails where that cannot be.
 hold_up() {
-	mkdir -p "$BURST_VOLUME/code/c"
-	for i in $(seq 20); do echo "$i" >"$BURST_VOLUME/code/c/f$i"; done
-	python3 "$here/tests/e2e/hold_up.py" "$BURST_VOLUME/code/c" "$1" >"$dir/holds" 2>"$dir/holder" &
+	mkdir -p "$dir/code"
+	for i in $(seq 20); do echo "$i" >"$dir/code/f$i"; done
+	put_tree code "$dir/code"
+	mv "$BURST_VOLUME/code/$tree/.burst-tree" "$dir/listing" # not the one that is opened first
+	(cd "$BURST_VOLUME/code/$tree" && python3 "$here/tests/e2e/hold_up.py" . "$1") >"$dir/holds" 2>"$dir/holder" &
 	holder=$!
 	echo $holder >>"$dir/pids"
 	for _ in $(seq 400); do
-		grep -qs held "$dir/holds" && return
+		grep -qs held "$dir/holds" && mv "$dir/listing" "$BURST_VOLUME/code/$tree/.burst-tree" && return
 		kill -0 $holder 2>/dev/null || break
 		sleep 0.05
 	done
@@ -565,24 +795,26 @@ hold_up() {
 	return 1
 }
 
-# A temporary file of somebody at work beside the code went while it was copied: it is copied again.
+# Files went while the code was copied from the volume: no command runs on a part of it.
 test_code_that_changes_under_a_copy() {
-	hold_up 'for f in f*; do [ $f = $HELD ] || { rm $f; break; }; done' || return 0
-	tell '{"op":"start","workers":1,"command":true,"code":"code/c"}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat f* | wc -l"}]}'
-	expect '"id":"c1".*"ok":true'
-	expect '"id":"c1","line":"19"'
+	hold_up 'for f in f*; do [ $f = $HELD ] || rm $f; done' || return 0
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'"}'
+	expect '"ev":"start","ok":false,"lacks":"code","error":"is not what was put there"'
 	wait $holder
 	equal 'who held it up' "$?" 0
+	put_tree code "$dir/code"
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat f* | wc -l"}]}'
+	expect '"id":"c1".*"ok":true'
+	expect '"id":"c1","line":"20"'
 }
 
-# No command runs on half of its code.
+# It was renamed while it was copied, and is whole.
 test_code_that_goes_under_a_copy() {
-	hold_up 'mv ../c ../gone; for f in f*; do [ $f = $HELD ] || rm $f; done' || return 0
-	tell '{"op":"start","workers":1,"command":true,"code":"code/c"}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"echo it runs"}]}'
-	expect '"id":"c1".*"ok":false,"code":125.*"error":"exit status 125: burst-agent: cannot copy .*/code/c: No such file'
-	refuse 'it runs'
+	hold_up 'mv "$PWD" ../gone' || return 0
+	tell '{"op":"start","workers":1,"command":true,"code":"code/'$tree'"}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat f* | wc -l"}]}'
+	expect '"id":"c1","line":"20"'
 	wait $holder
 	equal 'who held it up' "$?" 0
 }
@@ -592,7 +824,7 @@ test_command_leaves_its_place() {
 	tell '{"op":"start","workers":1,"command":true}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"i=0; while [ $i -lt 20000 ]; do : >f$i; i=$((i+1)); done; exit 3"}]}'
 	expect '"id":"c1".*"ok":false,"code":3'
-	[ -e "$BURST_HOME/work/c1" ] && fail 'the old folder is still there'
+	[ -e "$BURST_HOME/work/segment.c1" ] && fail 'the old folder is still there'
 }
 
 test_command_streams() {
@@ -600,32 +832,32 @@ test_command_streams() {
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir out; sleep 0.3; echo a >out/a.tmp; mv out/a.tmp out/a.mp4; echo grows >out/b.mp4; until [ -e go ]; do sleep 0.05; done; echo more >>out/b.mp4"}]}'
 	expect '"ev":"output","id":"c1","name":"out/a.mp4"'
 	refuse '"name":"out/b.mp4"'
-	: >"$BURST_HOME/work/c1/go"
+	: >"$BURST_HOME/work/segment.c1/go"
 	expect '"ev":"output","id":"c1","name":"out/b.mp4".*"bytes":11'
 	expect '"id":"c1".*"ok":true.*"outputs":2'
 }
 
 # A folder now, a file before: what cannot be kept is no success of the command.
 test_output_lost() {
-	tell '{"op":"start","workers":1,"command":true,"outputs":["r/*.txt","good.txt","gone/*"]}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; mkdir r; echo y >r/a.txt; echo z >good.txt"}]}'
+	tell '{"op":"start","workers":1,"command":true,"root":true,"outputs":["r/*.txt","good.txt","gone/*"]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"o=$BURST_VOLUME/runs/$BURST_RUN/$BURST_ATTEMPT/out/$BURST_SEGMENT; mkdir -p $o; echo x >$o/r; mkdir r; echo y >r/a.txt; echo z >good.txt"}]}'
 	expect '"ev":"segment","id":"c1".*"ok":false,"code":0,.*"outputs":1,.*"reason":"missing","error":"output r/a.txt could not be kept: [^"]'
 	equal outputs "$(count '"ev":"output"')" 1
 	expect '"ev":"output","id":"c1","name":"good.txt"'
 	equal 'half files' "$(find "$P" -name '*.part')" ''
-	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; mkdir r; echo y >r/a.txt; exit 4"}]}'
+	tell '{"op":"batch","id":"b2","segments":[{"id":"c2","run":"o=$BURST_VOLUME/runs/$BURST_RUN/$BURST_ATTEMPT/out/$BURST_SEGMENT; mkdir -p $o; echo x >$o/r; mkdir r; echo y >r/a.txt; exit 4"}]}'
 	expect '"ev":"segment","id":"c2".*"ok":false,"code":4,.*"outputs":0,.*"reason":"worker","error":"exit status 4"'
 }
 
 # With `stream` it may be lost while the command runs: the look at its exit takes it once more. One that the command has taken
 # away again is not lost.
 test_output_lost_in_the_stream() {
-	tell '{"op":"start","workers":1,"command":true,"outputs":["r/*.txt"],"stream":true}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"mkdir -p $BURST_OUT/out/$BURST_SEGMENT r; echo x >$BURST_OUT/out/$BURST_SEGMENT/r; until [ -e go ]; do for f in a b; do echo $f >r/$f.tmp; mv r/$f.tmp r/$f.txt; done; sleep 0.1; done; rm r/b.txt $BURST_OUT/out/$BURST_SEGMENT/r"}]}'
+	tell '{"op":"start","workers":1,"command":true,"root":true,"outputs":["r/*.txt"],"stream":true}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"o=$BURST_VOLUME/runs/$BURST_RUN/$BURST_ATTEMPT/out/$BURST_SEGMENT; mkdir -p $o r; echo x >$o/r; until [ -e go ]; do for f in a b; do echo $f >r/$f.tmp; mv r/$f.tmp r/$f.txt; done; sleep 0.1; done; rm r/b.txt $o/r"}]}'
 	expect 'output r/a.txt could not be kept'
 	expect 'output r/b.txt could not be kept'
 	refuse '"ev":"output"'
-	: >"$BURST_HOME/work/c1/go"
+	: >"$BURST_HOME/work/segment.c1/go"
 	expect '"ev":"segment","id":"c1".*"ok":true,.*"outputs":1,'
 	equal outputs "$(count '"ev":"output","id":"c1","name":"r/a.txt"')" 1
 }
@@ -755,7 +987,7 @@ test_volume_fills_up_under_a_worker() {
 	cat >"$dir/worker.sh" <<-'E'
 		echo '{"hello":1,"protocol":1,"engine":"t","version":"1","max_batch":8}'
 		read -r batch
-		cat /dev/zero >"$BURST_OUT/fill" 2>/dev/null
+		cat /dev/zero >"$BURST_VOLUME/fill" 2>/dev/null
 		no='"ok":false,"error":"No space left on device"'
 		printf '{"segment":"%s",'"$no"'}\n' q1 q2 q3
 		echo '{"batch":"b1","done":true}'
@@ -781,8 +1013,8 @@ untidy_worker() { # WORDS [BYTES that it keeps of the first segment]
 			echo '{"batch":"b1","done":true}'
 			read -r batch
 		fi
-		cat /dev/zero >"\$BURST_OUT/q2.wav.tmp" 2>/dev/null
-		rm "\$BURST_OUT/q2.wav.tmp"
+		cat /dev/zero >"\$BURST_VOLUME/q2.wav.tmp" 2>/dev/null
+		rm "\$BURST_VOLUME/q2.wav.tmp"
 		echo '{"segment":"q2","ok":false,"error":"$1"}'
 		echo '{"batch":"b2","done":true}'
 		read -r batch
@@ -854,7 +1086,7 @@ test_volume_fills_up_later() {
 		for i in $(seq 400); do
 			echo '{"segment":"q'$i'","ok":false,"error":"q.tmp: No space left on device"}'
 			[ $i != 1 ] || until [ -e "$0.go" ]; do sleep 0.1; done
-			[ -e "$BURST_OUT/fill" ] || cat /dev/zero >"$BURST_OUT/fill" 2>/dev/null
+			[ -e "$BURST_VOLUME/fill" ] || cat /dev/zero >"$BURST_VOLUME/fill" 2>/dev/null
 			sleep 0.1
 		done
 	E
@@ -871,7 +1103,7 @@ test_volume_fills_up_later() {
 test_volume_fills_up_under_a_command() {
 	pod_with_little_room || return 0
 	tell '{"op":"start","workers":1,"command":true}'
-	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat /dev/zero >$BURST_OUT/fill 2>/dev/null"}]}'
+	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat /dev/zero >$BURST_VOLUME/fill 2>/dev/null"}]}'
 	expect '"ev":"fatal","error":"the volume is full'
 	tell '{"op":"note","text":"after it"}'
 	expect '"after it"'

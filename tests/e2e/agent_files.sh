@@ -33,8 +33,8 @@ check() { # WHAT GOT WANT
 }
 
 listing() { # of a tree: names, modes, links, contents
-	(cd "$1" && find . -mindepth 1 -printf '%y %m %p %l\n' | grep -v '^l' | sort && find . -type l -printf '%p %l\n' | sort &&
-		find . -type f -exec sha256sum {} + | sort)
+	(cd "$1" && find . -mindepth 1 ! -path ./.burst-tree -printf '%y %m %p %l\n' | grep -v '^l' | sort && find . -type l -printf '%p %l\n' | sort &&
+		find . -type f ! -path ./.burst-tree -exec sha256sum {} + | sort)
 }
 
 # ---- a tree with everything in it
@@ -195,6 +195,7 @@ rm -rf "$V"/code/busy "$V"/code/of-busy*
 
 # ---- ... or is removed meanwhile: files in a file system of their own are no links, and who opens one can be held up
 mkdir -p "$V/code/lossy/m"
+printf 'burst-tree 1\nd m\n' >"$V/code/lossy/.burst-tree"
 from_lossy() { # COMMAND, which is run in the middle of it; prints the exit status
 	mount -t tmpfs none "$V/code/lossy/m"
 	for i in $(seq 40); do echo "$i" >"$V/code/lossy/m/f$i"; done
@@ -224,6 +225,55 @@ else
 	echo "skipped: nothing can be mounted here"
 fi
 rm -rf "$V/code/lossy"
+
+# ---- a tree whose name is a hash is what it says, or is not there
+mkdir -p "$top/plain/d"
+echo a >"$top/plain/a"
+echo b >"$top/plain/d/b"
+chmod 755 "$top/plain/d/b"
+ln -s d/b "$top/plain/l"
+hash_of() { sha256sum <"$1" | cut -c1-64; }
+plain=$(printf 'burst-tree 1\nf %s a\nd d\nx %s d/b\nl l\td/b\n' "$(hash_of "$top/plain/a")" "$(hash_of "$top/plain/d/b")" | sha256sum | cut -c1-64)
+send_plain() { tar -C "$top/plain" -cf - . | "$AGENT" tree --dir code --id "$1" >/dev/null 2>"$top/err"; }
+send_plain "$plain"
+check 'a tree by its hash' "$? $(listing "$V/code/$plain")" "0 $(listing "$top/plain")"
+other=$(echo "$plain" | tr 0-9a-f 1-9a-f0)
+send_plain "$other"
+check 'a tree that is not what its name says' "$? $(ls -A "$V/code" | grep -c "$other")" '1 0'
+grep -q "what came is not tree $other" "$top/err" || check 'and why' "$(cat "$top/err")" 'what came is not tree'
+echo 'f 0 x' >>"$V/code/$plain/.burst-tree"
+head -c 10240 /dev/zero | "$AGENT" tree --dir code --id "$other" --base "$plain" >/dev/null 2>&1
+check 'a base that was tampered with is none' $? 99
+send_plain "$plain"
+check 'a tree that was tampered with is put there again' "$? $(listing "$V/code/$plain")" "0 $(listing "$top/plain")"
+rm -rf "$V/code/$plain"
+mkdir "$V/code/$plain"
+echo evil >"$V/code/$plain/a"
+send_plain "$plain"
+check 'a folder that only has its name' "$? $(listing "$V/code/$plain")" "0 $(listing "$top/plain")"
+mkdir -p "$top/elsewhere"
+mv "$V/code/$plain" "$top/elsewhere/$plain" && ln -s "$top/elsewhere/$plain" "$V/code/$plain"
+send_plain "$plain"
+check 'nor a link' "$? $(find "$V/code/$plain" -maxdepth 0 -type d | wc -l)" '0 1'
+mkdir -p "$top/copied/d"
+echo mine >"$top/copied/d/mine"
+echo old >"$top/copied/l"
+"$AGENT" copy "code/$plain" "$top/copied"
+check 'copy' "$? $(rm "$top/copied/d/mine"; listing "$top/copied")" "0 $(listing "$top/plain")"
+echo evil >"$V/code/$plain/a"
+mkdir "$top/copied2"
+"$AGENT" copy "code/$plain" "$top/copied2" 2>"$top/err"
+check 'copy of what was tampered with' "$? $(find "$top/copied2" -mindepth 1) $(cat "$top/err")" \
+	"1  burst-agent: copy: code/$plain: it is not what was put there"
+"$AGENT" copy "code/$other" "$top/copied2" 2>/dev/null
+check 'copy of what is not there' "$? $(find "$top/copied2" -mindepth 1)" '1 '
+mv "$V/code" "$top/code" && ln -s "$top/code" "$V/code"
+"$AGENT" copy "code/$plain" "$top/copied2" 2>/dev/null
+check 'copy by way of a link' "$? $(find "$top/copied2" -mindepth 1)" '1 '
+send_plain "$other"
+check 'nothing is built by way of a link' "$? $(cat "$top/err" | grep -c 'Too many\|Not a dir')" '1 1'
+rm "$V/code" && mv "$top/code" "$V/code"
+rm -rf "$V/code/$plain"
 
 # ---- a stream that was put on the volume beforehand, in parts
 stage() { # stage FILE NAME: in parts of a megabyte

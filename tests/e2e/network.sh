@@ -59,7 +59,7 @@ t_cut_during_sync() {
 
 t_cut_while_many_files_of_one_command_come() { # they are asked for again; the command is not run again
 	cat >burst.cfg <<-'E'
-		provider = "local";
+		provider = "local"; pod = { worker_root = true; };
 		volume = { name = "v"; size_gb = 1; create = true; };
 		job = { name = "t"; type = "command"; outputs = ["*.bin"]; output = "out";
 			run = "echo ran >>$BURST_VOLUME/ran; for i in $(seq 20); do head -c 4000000 /dev/urandom >$i.bin; done; sha256sum *.bin >$BURST_VOLUME/sums"; };

@@ -58,7 +58,7 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	cloud || return
 	script_lines 6
 	rp_slow_worker SLOW=0.1
-	JOB="$JOB"' setup = "echo once >>$BURST_VOLUME/times; command -v nvidia-smi >>$BURST_VOLUME/times; sleep 3; echo x >$BURST_ENV/weights";' \
+	JOB="$JOB"' setup = "{ echo once; command -v nvidia-smi; } >$BURST_ENV/where; sleep 3; echo x >$BURST_ENV/weights";' \
 		POD='cpu = 16; memory_gb = 64; disk_gb = 40;' rp_config 'spot = true; pods = 2; code = { path = "code"; };'
 	burst volume warm v
 	is "$STATUS" 2 "exit status: there is no such volume"
@@ -71,11 +71,11 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	has out.txt 'volume v of runpod: ready for job "e2e", for $'
 	rp_control requests | jq -c '.[] | select(.op == "createPod") | .body | [.cpu, .gpu, .disk, .dataCenterIds]' >created
 	is "$(cat created)" '[{"id":"cpu3g","vcpuCount":2},null,20,["US-KS-2"]]' "what was rented"
-	is "$(cat "$folder/times")" once "setups, on a pod without a GPU"
+	is "$(cat "$folder"/env/*/where)" once "setups, on a pod without a GPU"
 	burst run --json
 	all_done 6 3
 	is "$(json '.pods[0].gpu')" "RTX 4090" "what the run rented"
-	is "$(cat "$folder/times")" once "setups"
+	is "$(cat "$folder"/env/*/where)" once "setups"
 	is "$(json '[.pods[].phases.sync_s + .pods[].phases.load_s | . < 2] | all')" true "no setup time"
 	cloud_over
 }

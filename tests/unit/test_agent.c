@@ -395,7 +395,7 @@ static int fill_from(struct tar *t, const struct buf *b, int root)
 	assert_non_null(f);
 	assert_int_equal(fwrite(b->p, 1, b->len, f), b->len);
 	rewind(f);
-	int result = tree_fill(t, fileno(f), root);
+	int result = tree_fill(t, fileno(f), root, NULL);
 	fclose(f);
 	return result;
 }

@@ -321,6 +321,7 @@ static void added_files(void **state)
 	MUST_FAIL(tree_add(tree, "a/b", "x", 1, false, err), ERR_CONFIG);
 	MUST_FAIL(tree_add(tree, "../b", "x", 1, false, err), ERR_CONFIG);
 	MUST_FAIL(tree_add(tree, TREE_DELETE_NAME, "x", 1, false, err), ERR_CONFIG);
+	MUST_FAIL(tree_add(tree, TREE_LISTING_NAME, "x", 1, false, err), ERR_CONFIG);
 	/* the same bytes in the folder itself give the same id */
 	put_text(*state, "voices/de/v.wav", "RIFF");
 	put_text(*state, "0", "");
