@@ -539,6 +539,17 @@ static void on_stuck(void *ctx, const char *why)
 	distrust(at->e, at->pod, what);
 }
 
+/* Where workers are what the agent is, they can read what the pod keeps for itself: the key of its switch, where it has one. */
+static void say_who_works(struct engine *e, int pod, const json_t *hello)
+{
+	if (e->setup->worker_root)
+		engine_log(e, LOG_NOTE, "pod %s: its workers are root in the pod (pod.worker_root), and can read the pod's own key",
+			   pod_called(e, pod));
+	else if (!jsonx_bool(hello, "separate", true))
+		engine_log(e, LOG_INFO, "pod %s: its agent cannot run workers as another user: they can read what is the pod's own",
+			   pod_called(e, pod));
+}
+
 static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 {
 	struct at *at = ctx;
@@ -551,6 +562,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	p->helloed = true;
 	p->quiet = (struct quiet){.est_ms = p->quiet.est_ms};
 	compare_clocks(e, at->pod, hello);
+	say_who_works(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4), on_stuck, at);

@@ -296,5 +296,67 @@ t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it i
 	[ ! -e state/volumes/v/was-run ] || complain "it was run"
 	wait_for 5 "the copy on the volume to be mended" cmp good "$kept"
 }
+# Another project's pods write to the volume too: what they put where our code, our environment and our worker files lie never
+# runs, and what is lacking then is put there again.
+t_planted_files_do_not_run() {
+	mkdir code
+	echo 'echo good >o.txt; cat "$BURST_ENV/m" >>o.txt' >code/go.sh
+	cat >burst.cfg <<-'E'
+		provider = "local"; code = { path = "code"; };
+		volume = { name = "v"; size_gb = 1; create = true; };
+		job = { name = "t"; type = "command"; run = "sh go.sh"; setup = "echo made >$BURST_ENV/m"; outputs = ["o.txt"]; output = "out"; };
+	E
+	burst run
+	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "the first run"
+	local volume=state/volumes/v
+	echo 'echo evil >o.txt' | tee $volume/code/*/go.sh >/dev/null
+	burst run --force
+	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "with planted code ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cat $volume/code/*/go.sh)" "$(cat code/go.sh)" "the code on the volume"
+	echo evil | tee $volume/env/*/m >/dev/null
+	burst run --force
+	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "with a planted environment ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(ls $volume/env | wc -l)" 2 "environments: a new one was made"
+	burst run --force
+	is "$STATUS $(ls $volume/env | wc -l)" "0 2" "which is used again"
+	rm -rf $volume/code/* $volume/env/*
+	burst run --force
+	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "with nothing there ($(tail -n 2 err.txt | tr '\n' '|'))"
+	# what lay there before anything of ours did
+	mkdir -p $volume/planted
+	for d in code env; do mv "$(ls -d $volume/$d/* | tail -n 1)" $volume/planted/; done
+	rm -rf $volume/code/* $volume/env/* state/ledger.db*
+	mv $volume/planted/* $volume/env/
+	for d in $volume/env/*; do echo evil >"$d/m"; done
+	burst run --force
+	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "without a ledger ($(tail -n 2 err.txt | tr '\n' '|'))"
+}
+t_a_planted_worker_does_not_run() {
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "the first run"
+	printf '#!/bin/sh\necho evil >"$BURST_OUT/evil"\nexit 1\n' | tee state/volumes/v/kit/*/espeak-worker >/dev/null
+	rm -rf out
+	burst run -v
+	is "$STATUS $(wavs)" "0 3" "with a planted worker ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "its volume: kit is not what was put there: it is put there again"
+}
+# Two projects, one volume: neither takes the other's environment for its own, though both are set up by the same words.
+t_each_project_has_an_environment_of_its_own() {
+	local project
+	for project in a b; do
+		mkdir $project
+		cat >$project/burst.cfg <<-'E'
+			provider = "local";
+			volume = { name = "v"; size_gb = 1; create = true; };
+			job = { name = "t"; type = "command"; run = "cat $BURST_ENV/m >o.txt"; setup = "pwd >/dev/null; echo made >$BURST_ENV/m";
+				outputs = ["o.txt"]; output = "out"; };
+		E
+		(cd $project && "$BURST" run >out.txt 2>err.txt) || complain "$project: $(tail -n 2 $project/err.txt)"
+		is "$(cat $project/out/o.txt)" made "its environment"
+	done
+	is "$(ls state/volumes/v/env | wc -l)" 2 environments
+}
 
 run_tests "$@"

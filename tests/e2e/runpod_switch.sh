@@ -134,6 +134,38 @@ c_line_is_cut_and_the_client_lives() {
 	all_done 16 2
 	is "$(rp_control requests | jq -r --arg p "/v2/pods/$ID" '[.[] | select(.url == $p and .key == "pod" and .status == 204)] | length')" 1 "ends asked for by the pod itself"
 }
+# With the pod's key a worker could end other pods of the account; without the switch the pod would bill until its hard end.
+c_workers_cannot_reach_the_switch() {
+	script_lines 3
+	rp_slow_worker
+	cat >code/hostile.sh <<-'E'
+		for f in /proc/1/environ /proc/1/mem "$BURST_HOME"/api.* "$BURST_HOME/host_key" "$BURST_HOME/env"; do
+			cat "$f" >/dev/null 2>&1 && echo "it reads $f"
+		done
+		for f in "$BURST_HOME/lease" "$BURST_HOME/end" "$BURST_HOME/switch" "$BURST_HOME/x" "$BURST_VOLUME/code/x" "$BURST_VOLUME/agent/x"; do
+			(echo x >>"$f") 2>/dev/null && echo "it writes $f"
+		done
+		for p in /proc/[0-9]*; do
+			[ "$(stat -c %u "$p" 2>/dev/null)" != "$(id -u)" ] && kill -0 "${p#/proc/}" 2>/dev/null && echo "it kills $(tr '\0' ' ' <"$p/cmdline")"
+		done
+		echo "tried as $(id -u)"
+		exec sh "$BURST_CODE/worker.sh"
+	E
+	JOB='worker = "sh \"$BURST_CODE/hostile.sh\""; check = { enabled = false; };'
+	rp_config 'code = { path = "code"; };'
+	burst run --json -v
+	all_done 3 1
+	has err.txt "| tried as 61001"
+	hasnt err.txt "| it "
+	# the job may ask for root, and then it has what root has
+	POD='worker_root = true;'
+	rp_config 'code = { path = "code"; };'
+	rm -rf out
+	burst run --json -v
+	has err.txt "| tried as 0"
+	has err.txt "| it reads /proc/1/environ"
+	has err.txt "its workers are root in the pod"
+}
 c_key_without_rights() {
 	rp_control settings '{"pod_key":{"get":false,"delete":false,"action":false,"graphql":false}}' >/dev/null
 	rp_config
@@ -180,7 +212,7 @@ c_it_is_left_to_itself() {
 }
 
 t_the_pod_ends_itself() {
-	cases c_api_is_away_when_it_is_time c_image_without_curl c_line_is_cut_and_the_client_lives c_key_without_rights \
+	cases c_workers_cannot_reach_the_switch c_api_is_away_when_it_is_time c_image_without_curl c_line_is_cut_and_the_client_lives c_key_without_rights \
 		c_container_begins_anew c_container_begins_anew_on_its_disk c_client_is_killed c_image_with_its_own_entrypoint c_shells_are_killed_in_the_pod c_out_of_memory_in_the_pod \
 		c_only_the_old_api_may_end_it c_key_without_rights_is_allowed c_it_learns_late_that_it_may_not c_it_is_left_to_itself
 }
