@@ -78,8 +78,8 @@ fi
 # Its packages, on a pod where somebody else is installing some: apt says so and gives up, except for the last of its locks.
 # LOCKED (how often apt-get finds a lock) WORDS [STATE...: espeak-ng is there, half of it, or what it needs is unmet]
 install_it() {
-	rm -rf "$top/apt" "$top/volume"
-	mkdir -p "$top/apt/bin" "$top/volume"
+	rm -rf "$top/apt" "$top/keep"
+	mkdir -p "$top/apt/bin" "$top/keep"
 	echo 0 >"$top/apt/updates"
 	for f in $3; do : >"$top/apt/$f"; done
 	cat >"$top/apt/bin/apt-get" <<-END
@@ -99,16 +99,18 @@ install_it() {
 			[ ! -e "$top/apt/unmet" ] || { echo "E: Unmet dependencies."; exit 100; }
 			rm -f "$top/apt/half"
 			: >"$top/apt/espeak-ng"
+			for a; do case \$a in Dir::Cache::archives=*) echo deb >"\${a#*=}/a.deb" ;; esac done
 			;;
 		esac
 	END
 	printf '#!/bin/sh\n[ ! -e "%s" ] || echo unpacked\n' "$top/apt/half" >"$top/apt/bin/dpkg-query"
-	printf '#!/bin/sh\n[ "$1" != --configure ] || : >"%s"\necho amd64\n' "$top/apt/settled" >"$top/apt/bin/dpkg"
+	printf '#!/bin/sh\n[ "$1" != --configure ] || : >"%s"\n[ "$1" != -i ] || : >"%s"\necho amd64\n' "$top/apt/settled" \
+		"$top/apt/espeak-ng" >"$top/apt/bin/dpkg"
 	printf '#!/bin/sh\necho 0\n' >"$top/apt/bin/id"
 	chmod 755 "$top"/apt/bin/*
-	"$KIT_PRINT" install espeak | sed "s#/[^ ]*/libespeak#$top/apt/libespeak#g; s#command -v espeak-ng#[ -e '$top/apt/espeak-ng' ]#; s#/tmp/burst-debs#$top/apt/debs#g" \
+	"$KIT_PRINT" install espeak | sed "s#/[^ ]*/libespeak#$top/apt/libespeak#g; s#command -v espeak-ng#[ -e '$top/apt/espeak-ng' ]#" \
 		>"$top/install.sh"
-	PATH=$top/apt/bin:$PATH BURST_VOLUME=$top/volume sh "$top/install.sh" >"$top/said" 2>&1
+	PATH=$top/apt/bin:$PATH BURST_KEEP=$top/keep BURST_KEPT=$top/kept sh "$top/install.sh" >"$top/said" 2>&1
 	echo "status $? updates $(cat "$top/apt/updates") words $(grep -c "$2" "$top/said")"
 }
 
@@ -119,6 +121,11 @@ if [ -x "$KIT_PRINT" ]; then
 	check 'packages that are there' "$(install_it 0 E: espeak-ng)" 'status 0 updates 0 words 0'
 	check 'packages that are there by half' "$(install_it 0 E: 'espeak-ng half')" 'status 0 updates 1 words 0'
 	check 'packages that lack others' "$(install_it 0 E: 'espeak-ng half unmet')" 'status 0 updates 1 words 0'
+	check 'what of them is kept' "$(ls "$top/keep"/*)" a.deb
+	mv "$top/keep" "$top/kept"
+	check 'packages that were kept' "$(install_it 9 'Temporary failure resolving' unmet)" 'status 0 updates 0 words 0'
+	check 'are not kept again' "$(ls "$top/keep")" ''
+	rm -r "$top/kept"
 	check 'packages without a network' "$(install_it 9 'Temporary failure resolving')" 'status 1 updates 1 words 1'
 else
 	echo "skipped: the packages of espeak (no $KIT_PRINT: make check T=espeak_worker)"
