@@ -1215,6 +1215,8 @@ static void listing_remove(struct listing *l, const char *path)
 		if (l->list[i].path)
 			l->list[kept++] = l->list[i];
 	l->count = kept;
+	for (size_t i = 0; i < kept; i++)
+		l->list[i].turn = i; /* what is added from now on comes after them */
 }
 
 static void listing_text(const struct listing *l, struct buf *out)
@@ -6768,7 +6770,7 @@ static int cmd_copy(const char *path, const char *to)
 	const char *id = strrchr(path, '/');
 	place_load(&place);
 	umask(022);
-	int volume = open(place.volume, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int volume = open(place.volume, O_PATH | O_DIRECTORY | O_CLOEXEC); /* it may be one that cannot be listed */
 	int into = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tree = -1;
 	char *temp = xprintf(".burst-copy.%d", getpid());
 	enum taken taken = volume < 0 || into < 0 ? TAKEN_FAILED

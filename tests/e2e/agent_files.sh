@@ -241,6 +241,16 @@ other=$(echo "$plain" | tr 0-9a-f 1-9a-f0)
 send_plain "$other"
 check 'a tree that is not what its name says' "$? $(ls -A "$V/code" | grep -c "$other")" '1 0'
 grep -q "what came is not tree $other" "$top/err" || check 'and why' "$(cat "$top/err")" 'what came is not tree'
+mkdir "$top/next"
+echo changed >"$top/next/a"
+echo new >"$top/next/e"
+ln -s a "$top/next/l"
+next=$(printf 'burst-tree 1\nf %s a\nf %s e\nl l\ta\n' "$(hash_of "$top/next/a")" "$(hash_of "$top/next/e")" | sha256sum | cut -c1-64)
+printf 'd/b\0d\0' >"$top/next/.burst-delete"
+tar -C "$top/next" -cf - .burst-delete a e l | "$AGENT" tree --dir code --id "$next" --base "$plain" >/dev/null
+rm "$top/next/.burst-delete"
+check 'a difference by its hash' "$? $(listing "$V/code/$next")" "0 $(listing "$top/next")"
+rm -rf "$V/code/$next"
 echo 'f 0 x' >>"$V/code/$plain/.burst-tree"
 head -c 10240 /dev/zero | "$AGENT" tree --dir code --id "$other" --base "$plain" >/dev/null 2>&1
 check 'a base that was tampered with is none' $? 99

@@ -148,8 +148,27 @@ static void fuzz_json(const char *text, size_t len)
 	as_libcrypto_does(text, len);
 }
 
+/* What is taken for a listing is written as it was read. */
+static void fuzz_listing(const char *bytes, size_t len)
+{
+	struct listing l;
+	struct buf text = { 0 }, again = { 0 };
+	buf_text(&text, LISTING_TITLE);
+	buf_add(&text, bytes, len);
+	char *copy = xcopy(text.p, text.len);
+	if (listing_parse(&l, copy, text.len) == 0) {
+		listing_text(&l, &again);
+		must(again.len == text.len && !memcmp(again.p, text.p, text.len));
+		listing_free(&l);
+	}
+	free(copy);
+	buf_free(&text);
+	buf_free(&again);
+}
+
 static void fuzz_texts(const char *bytes, size_t len)
 {
+	fuzz_listing(bytes, len);
 	char *text = xcopy(bytes, len), *name = strchr(text, '\n');
 	struct env env = { 0 };
 	env_parse(&env, text);
@@ -244,6 +263,7 @@ static void fuzz_worker(const char *bytes, size_t len)
 	static const char batch[] = "{\"op\":\"batch\",\"id\":\"b\",\"segments\":[{\"id\":\"q1\"},{\"id\":\"q2\"},{\"id\":\"q3\"}]}";
 	struct worker *w = xalloc(sizeof(*w));
 	struct agent a = { .run = "r", .attempt = "a", .events = memory_file("", 0), .dir_fd = open_root(), .listener = -1,
+			   .volume_fd = -1, .disk_fd = -1, .out_fd = open_root(), .task.out = -1, .sync_next_turn = -1,
 			   .signals = -1, .workers = w, .worker_count = 1, .place = { .home = root_path, .volume = root_path } };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a.clients[i].fd = -1;
@@ -282,7 +302,8 @@ static void fuzz_worker(const char *bytes, size_t len)
 
 static void fuzz_gpus(const char *bytes, size_t len)
 {
-	struct agent a = { .events = -1, .listener = -1, .signals = -1 };
+	struct agent a = { .events = -1, .listener = -1, .signals = -1, .dir_fd = -1, .volume_fd = -1, .disk_fd = -1, .out_fd = -1,
+			   .task.out = -1 };
 	struct buf hello = { 0 };
 	for (int i = 0; i < CLIENTS_MAX; i++)
 		a.clients[i].fd = -1;

@@ -695,6 +695,98 @@ static void sent_from_a_volume_that_fails(void **state)
 	}
 }
 
+/* ---- listings ---- */
+
+static void listing_lines(void **state)
+{
+	(void)state;
+#define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	static const struct {
+		const char *text;
+		int entries; /* -1: it is none */
+	} cases[] = {
+		{ "burst-tree 1\n", 0 },
+		{ "burst-tree 1\nf " HASH " a\nd b\nx " HASH " b/c d\nl e\tb/c d\n", 4 },
+		{ "burst-tree 1\nl e\t/absolute\n", 1 },
+		{ "", -1 },
+		{ "burst-tree 1", -1 },
+		{ "burst-tree 2\n", -1 },
+		{ "burst-tree 1\nd b", -1 },		      /* cut */
+		{ "burst-tree 1\n\n", -1 },
+		{ "burst-tree 1\nf " HASH "\n", -1 },
+		{ "burst-tree 1\nf " HASH "0 a\n", -1 },
+		{ "burst-tree 1\nf 0123 a\n", -1 },
+		{ "burst-tree 1\nF " HASH " a\n", -1 },
+		{ "burst-tree 1\nd a\nd a\n", -1 },	      /* twice */
+		{ "burst-tree 1\nd b\nd a\n", -1 },	      /* in no order */
+		{ "burst-tree 1\nd ../a\n", -1 },
+		{ "burst-tree 1\nd /a\n", -1 },
+		{ "burst-tree 1\nd a//b\n", -1 },
+		{ "burst-tree 1\nl a\n", -1 },
+		{ "burst-tree 1\nl a\t\n", -1 },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *copy = xcopy(cases[i].text, strlen(cases[i].text));
+		struct listing l;
+		struct buf again = { 0 };
+		int got = listing_parse(&l, copy, strlen(cases[i].text)) < 0 ? -1 : (int)l.count;
+		if (got != cases[i].entries)
+			fail_msg("%d entries, not %d: %s", got, cases[i].entries, cases[i].text);
+		if (got >= 0) {
+			listing_text(&l, &again);
+			assert_string_equal(again.p, cases[i].text);
+			listing_free(&l);
+		}
+		buf_free(&again);
+		free(copy);
+	}
+}
+
+static void listing_changes(void **state)
+{
+	(void)state;
+	struct listing l = { 0 };
+	struct buf text = { 0 };
+	listing_add(&l, 'd', "d", NULL, NULL);
+	listing_add(&l, 'f', "d/a", HASH, NULL);
+	listing_add(&l, 'f', "d-x", HASH, NULL);
+	listing_add(&l, 'f', "e", HASH, NULL);
+	listing_sort(&l);
+	listing_remove(&l, "d");
+	listing_remove(&l, "nothing");
+	listing_add(&l, 'l', "e", NULL, "d-x");
+	listing_sort(&l);
+	listing_text(&l, &text);
+	assert_string_equal(text.p, "burst-tree 1\nf " HASH " d-x\nl e\td-x\n");
+	buf_free(&text);
+	listing_free(&l);
+}
+
+/* A folder whose list ends early is not kept as if it were whole, nor taken for what it should be. */
+static void listing_of_a_folder_that_fails(void **state)
+{
+	(void)state;
+	char from_path[64], to_path[64], id[65], bad[PATH_BYTES_MAX];
+	int from = make_root(from_path), to = make_root(to_path);
+	make_folder_with_a_file(from, "one");
+	make_folder_with_a_file(from, "two");
+	assert_int_equal(tree_keep(from, to, "env", "e", id, bad), 0);
+	assert_int_equal(tree_compare(to, "env/e", id), TAKEN);
+	assert_int_equal(tree_take(to, "env/e", id, from, "copy"), TAKEN);
+	for (int n = 1; n < 8; n++) {
+		readdir_errno = EIO;
+		readdir_fails_in = n;
+		int kept = tree_keep(from, to, "env", "f", id, bad);
+		bool failed = !readdir_fails_in;
+		readdir_fails_in = 0;
+		assert_int_equal(kept, failed ? -1 : 0);
+	}
+	remove_at(AT_FDCWD, from_path);
+	remove_at(AT_FDCWD, to_path);
+	close(from);
+	close(to);
+}
+
 static void wav_true_lengths(void **state)
 {
 	(void)state;
@@ -721,6 +813,8 @@ int main(void)
 		cmocka_unit_test(safe_is_what_burst_calls_safe),
 		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
 		cmocka_unit_test(environment_as_shells_quote_it),
+		cmocka_unit_test(listing_lines), cmocka_unit_test(listing_changes),
+		cmocka_unit_test(listing_of_a_folder_that_fails),
 		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(copied_from_a_list_that_fails),
 		cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
