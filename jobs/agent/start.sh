@@ -683,10 +683,12 @@ pause_of_round() {
 	backoff $((round < 6 && ${#ended} == 0 ? round : 10)) "$longest"
 }
 
-# Beside the watch: a volume that hangs must not keep the pod alive.
+# Beside the watch: a volume that hangs must not keep the pod alive. Other pods write to it: a link there is not written through.
 copy_log_to_volume() {
 	dir=$volume/runs/$BURST_RUN/$BURST_ATTEMPT
-	[ -d "$dir" ] && cp "$log" "$dir/start.log" 2>/dev/null
+	[ -d "$dir" ] || return
+	rm -f "$dir/start.log.new" "$dir/start.log"
+	(set -C && cat "$log" >"$dir/start.log.new") 2>/dev/null && mv -f "$dir/start.log.new" "$dir/start.log"
 }
 
 prepare_switch() {

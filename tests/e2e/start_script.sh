@@ -525,6 +525,22 @@ test_runpod_asks_twice_at_a_time() {
 	POD_PATH=
 }
 
+# Another pod on the volume has put a link where the log goes: what it leads to stays as it is, and the log comes all the same.
+test_runpod_log_goes_through_no_link() {
+	only_tools curl
+	runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 204'
+	until_true test -e "$dir/home/switch"
+	mkdir -p "$dir/volume/runs/r1/att1"
+	echo precious >"$dir/precious"
+	ln -s "$dir/precious" "$dir/volume/runs/r1/att1/start.log"
+	ln -s "$dir/precious" "$dir/volume/runs/r1/att1/start.log.new"
+	echo over >"$dir/home/end"
+	until_true grep -qs 'ending this pod' "$dir/volume/runs/r1/att1/start.log"
+	check 'what the link led to' "$(cat "$dir/precious")" precious
+	kill -9 $pid
+	POD_PATH=
+}
+
 # What the vendor asks for counts: one that names a time is not asked before it, but an end at least once in the longest pause.
 test_runpod_names_a_time() {
 	only_tools curl
