@@ -50,9 +50,12 @@ static char *state_path(struct err *err)
 {
 	const char *own = getenv("BURST_STATE_DIR");
 
+	if (own && own[0] == '/')
+		return xstrdup(own);
 	if (own && own[0]) {
-		CLEANUP(free_text) char *here = getcwd(NULL, 0);
-		return path_join(here ? here : "/", own);
+		err_set(err, ERR_CONFIG, "BURST_STATE_DIR is \"%.200s\": it must be an absolute path, since each project has its own current folder",
+			own);
+		return NULL;
 	}
 	CLEANUP(free_text) char *dir = places_xdg("XDG_STATE_HOME", ".local/state");
 	if (!dir)

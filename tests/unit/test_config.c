@@ -586,6 +586,11 @@ static void test_state_dir(void **state)
 
 	(void)state;
 	setenv("BURST_STATE_DIR", "here/state", 1);
+	assert_null(config_state_dir(&err));
+	assert_non_null(strstr(err.msg, "BURST_STATE_DIR is \"here/state\": it must be an absolute path"));
+	assert_false(path_exists("here"));
+	CLEANUP(free_text) char *absolute = path_join(root, "here/state");
+	setenv("BURST_STATE_DIR", absolute, 1);
 	CLEANUP(free_text) char *dir = config_state_dir(&err);
 	assert_non_null(dir);
 	assert_int_equal(dir[0], '/');
