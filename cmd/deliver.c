@@ -39,6 +39,7 @@ struct delivery {
 	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
+	int handed; /* its text, for the run that delivers; -1: not written yet */
 	bool as_rendered; /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
 	char key[DELIVER_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
@@ -86,6 +87,7 @@ static void delivery_free(struct delivery *d)
 	free(d->volumes);
 	free(d->dir);
 	free(d->config);
+	fd_close(d->handed);
 }
 
 static inline void delivery_free_cleanup(struct delivery *d)
@@ -363,7 +365,10 @@ static int write_config(struct delivery *d, struct err *err)
 	str_add(&to, "; };\n");
 	write_pod(d, &to);
 	write_job(d, &to);
-	return path_write(d->config, str_text(&to), to.len, 0600, err);
+	fd_close(d->handed);
+	d->handed = deliver_run_hand(d->config, str_text(&to), to.len, err);
+	/* by its name it is there for people alone */
+	return d->handed < 0 ? -1 : path_write(d->config, str_text(&to), to.len, 0600, err);
 }
 
 /* ---- the run that delivers ---- */
@@ -418,6 +423,7 @@ static void become(struct delivery *d, int out)
 	setpgid(0, 0);
 	dup2(out, STDOUT_FILENO);
 	hand_output(d);
+	deliver_run_tell(d->handed);
 	guard_leave();
 	engine_let_signals_in();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);
@@ -648,7 +654,7 @@ static int may_go(struct delivery *d, struct err *err)
 
 int deliver(struct launch *l, json_t **object, struct err *err)
 {
-	CLEANUP(delivery_free) struct delivery d = {.l = l, .conf = section_group(config_top(l->ctx->config), "deliver")};
+	CLEANUP(delivery_free) struct delivery d = {.l = l, .handed = -1, .conf = section_group(config_top(l->ctx->config), "deliver")};
 
 	*object = NULL;
 	if (!section_has(config_top(l->ctx->config), "deliver"))

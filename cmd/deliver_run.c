@@ -1,18 +1,30 @@
 #include "deliver_run.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/path.h"
 #include "deliver_folder.h"
 #include "runs.h"
 
-enum { ABSENT_MAX_BYTES = 16 << 20 };
+/* A delivery's client is told the descriptor of its config by this variable. */
+#define HANDED_FD_NAME "BURST_DELIVERY_FD"
+
+enum { ABSENT_MAX_BYTES = 16 << 20, KEY_LEN = 24 };
 
 /* ---- what the ledger keeps of it, by its key ---- */
 
 static void fact_name(char name[64], const char *what, const char *key)
 {
 	snprintf(name, 64, "%s:%.24s", what, key);
+}
+
+static bool is_key(const char *text, size_t len)
+{
+	return len == KEY_LEN && strspn(text, "0123456789abcdef") >= len;
 }
 
 /* The key in the path of its config; NULL: it is none. To be freed. */
@@ -22,7 +34,8 @@ static char *key_of(const struct cmd_context *ctx, const char *config)
 	CLEANUP(free_text) char *below = xasprintf("%s/jobs/", state ? state : ctx->state_dir);
 	size_t len = strlen(config), before = strlen(below);
 
-	if (strncmp(config, below, before) || len < before + 5 || strcmp(config + len - 4, ".cfg"))
+	if (strncmp(config, below, before) || len < before + 5 || strcmp(config + len - 4, ".cfg") ||
+	    !is_key(config + before, len - before - 4))
 		return NULL;
 	return xasprintf("%.*s", (int)(len - before - 4), config + before);
 }
@@ -60,6 +73,54 @@ bool deliver_run_went_well(struct store *store, const char *key, const char *sta
 
 	fact_name(name, "delivered", key);
 	return store_fact(store, name, known, sizeof(known)) && !strcmp(known, state);
+}
+
+/* ---- its config, from parent to child ---- */
+
+int deliver_run_hand(const char *config, const char *text, size_t len, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s.handed", config);
+	CLEANUP(fd_close) int to = path_open_new(path, O_WRONLY, 0600);
+	int from = to < 0 ? -1 : open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (from < 0 || unlink(path) < 0 || fd_write_all(to, text, len) < 0) {
+		err_set(err, ERR_LOCAL, "%s: %m", path);
+		fd_close(from);
+		return -1;
+	}
+	return from;
+}
+
+void deliver_run_tell(int fd)
+{
+	char number[16];
+
+	fcntl(fd, F_SETFD, 0);
+	snprintf(number, sizeof(number), "%d", fd);
+	setenv(HANDED_FD_NAME, number, 1);
+}
+
+/* What somebody opened by its name (`burst run x.cfg 3<x.cfg`) has one. */
+static bool is_handed(int fd)
+{
+	struct stat st;
+
+	return fd > STDERR_FILENO && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0 && st.st_uid == geteuid() &&
+	       !(st.st_mode & 077);
+}
+
+int deliver_run_handed(void)
+{
+	const char *text = getenv(HANDED_FD_NAME);
+	int fd = text ? atoi(text) : -1;
+
+	if (!text)
+		return -1;
+	unsetenv(HANDED_FD_NAME);
+	if (!is_handed(fd))
+		return -1;
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
 }
 
 /* ---- its own client ---- */

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "cmd.h"
 #include "config/secrets.h"
+#include "deliver_run.h"
 #include "net/child.h"
 #include "output.h"
 
@@ -113,6 +114,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 	unsigned needs = ctx->cmd->needs;
 	struct config_ask ask = {
 		.file = config_file(ctx),
+		.handed_fd = ctx->cmd == &cmd_run ? deliver_run_handed() : -1,
 		.need_job = needs & NEED_JOB,
 		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
 		.providers = provider_registry,

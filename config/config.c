@@ -34,6 +34,7 @@ struct config {
 	const struct job_ops *job_ops;
 	char *path, *dir, *job_name, *user_shown;
 	char *project_shown; /* NULL: no project's file, or one that is the user's own */
+	uid_t project_owner;
 	const struct provider_ops *const *providers;
 	struct account *accounts;
 	size_t account_count;
@@ -48,6 +49,8 @@ struct source {
 	char *dir;
 	bool trusted; /* the user's own */
 	bool has_job; /* it may hold the job */
+	int handed_fd; /* above 2: its text comes from there */
+	uid_t owner;
 	bool open_to_others; /* anybody but its owner can read it */
 	bool elsewhere;      /* a link led to it: whose words it holds is not known, and messages quote none */
 	const char *user_shown;
@@ -474,15 +477,31 @@ static int read_root(struct config *c, const struct source *source, const config
 	return 0;
 }
 
-static int read_file(const char *path, const char *shown, struct str *text, struct err *err)
+/* What others may write must not run commands in our name. */
+static int check_own(const struct source *source, const struct stat *st, struct err *err)
 {
-	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if ((st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH))
+		return err_set(err, ERR_CONFIG, "%s: others can write it; make it yours alone: chmod 600 %s", source->shown, source->shown);
+	return 0;
+}
+
+/* The path is a real one: a link that stands there by now was put there since. */
+static int read_file(struct source *source, struct str *text, struct err *err)
+{
+	const char *shown = source->shown;
+	bool handed = source->handed_fd > STDERR_FILENO;
+	CLEANUP(fd_close) int fd = handed ? dup(source->handed_fd) :
+					    open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
 	struct stat st;
 
 	if (fd < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno));
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFIG, "%s: not a regular file", shown);
+	source->owner = st.st_uid;
+	source->open_to_others = source->trusted && !handed && (st.st_mode & (S_IRGRP | S_IROTH));
+	if (source->trusted && check_own(source, &st, err) < 0)
+		return -1;
 	text->max = FILE_MAX_BYTES;
 	for (char buf[16384];;) {
 		ssize_t n = read(fd, buf, sizeof(buf));
@@ -558,11 +577,11 @@ static int parse(struct config *c, const struct source *source, const char *text
 
 /* Windows editors put a mark in front, and some people have no last newline: libconfig stumbles
  * over both. */
-static int read_source(struct config *c, const struct source *source, struct err *err)
+static int read_source(struct config *c, struct source *source, struct err *err)
 {
 	CLEANUP(str_free) struct str text = STR_INIT;
 
-	if (read_file(source->path, source->shown, &text, err) < 0)
+	if (read_file(source, &text, err) < 0)
 		return -1;
 	if (starts_with(str_text(&text), "\xef\xbb\xbf"))
 		str_drop(&text, 3);
@@ -576,21 +595,6 @@ static int read_source(struct config *c, const struct source *source, struct err
 
 /* ---- which files ---- */
 
-/* What others may write must not run commands in our name. */
-static int check_owner(const struct source *source, bool *open_to_others, struct err *err)
-{
-	struct stat st;
-
-	if (stat(source->path, &st) < 0)
-		return err_set(err, ERR_CONFIG, "%s: %s", source->shown, strerror(errno));
-	*open_to_others = st.st_mode & (S_IRGRP | S_IROTH);
-	if ((st.st_uid != geteuid() && st.st_uid != 0) || (st.st_mode & S_IWOTH))
-		return err_set(err, ERR_CONFIG,
-			       "%s: others can write it; make it yours alone: chmod 600 %s",
-			       source->shown, source->shown);
-	return 0;
-}
-
 static void source_set(struct source *s, const char *real, const char *shown)
 {
 	s->path = xstrdup(real);
@@ -599,7 +603,7 @@ static void source_set(struct source *s, const char *real, const char *shown)
 }
 
 /* 1: there is one, 0: there is none. */
-static int find_user(struct source *s, struct err *err)
+static int find_user(struct source *s)
 {
 	CLEANUP(free_text) char *path = config_user_file();
 	char real[PATH_MAX];
@@ -609,16 +613,39 @@ static int find_user(struct source *s, struct err *err)
 	CLEANUP(free_text) char *shown = places_show(path);
 	source_set(s, real, shown);
 	s->trusted = true;
-	return check_owner(s, &s->open_to_others, err) < 0 ? -1 : 1;
+	return 1;
 }
 
-/* What `deliver` writes for its run: in the state folder, which nobody else can write. */
-static bool is_our_own(const char *real)
+/* However it is written: ~/.config/burst/burst.cfg, which may be a link to one's dotfiles. */
+static bool is_user_file(const char *path)
+{
+	CLEANUP(free_text) char *file = config_user_file();
+	CLEANUP(free_text) char *its = file ? path_dir(file) : NULL;
+	CLEANUP(free_text) char *above = path_dir(path);
+	char a[PATH_MAX], b[PATH_MAX];
+
+	return file && realpath(its, a) && realpath(above, b) && !strcmp(a, b) && !strcmp(path_base(file), path_base(path));
+}
+
+/* A repository may bring a link along: where it leads to the folder, and with it the project, would be another one. And no project
+ * lies where burst keeps what it wrote itself. */
+static int check_place(const char *path, bool is_link, const char *real, struct err *err)
 {
 	CLEANUP(free_text) char *state = places_state();
+	CLEANUP(free_text) char *above = path_dir(path);
 	char folder[PATH_MAX];
 
-	return state && realpath(state, folder) && starts_with(real, folder) && starts_with(real + strlen(folder), "/jobs/");
+	if (is_link && !realpath(above, folder))
+		return err_set(err, ERR_CONFIG, "%s: %s", above, strerror(errno));
+	if (is_link && !is_user_file(path)) {
+		CLEANUP(free_text) char *root = trust_root(folder);
+		if (!trust_is_below(real, root))
+			return err_set(err, ERR_CONFIG, "%s is a link to %.200s, out of the project: copy it, or name that file itself", path,
+				       real);
+	}
+	if (state && trust_is_below(real, state))
+		return err_set(err, ERR_CONFIG, "%s lies in burst's own folder (%.200s), where no project may be", path, state);
+	return 0;
 }
 
 static int find_project(const struct config_ask *ask, struct source *s, struct err *err)
@@ -629,6 +656,13 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 
 	if (ask->user_only)
 		return 0;
+	s->has_job = true;
+	if (ask->handed_fd > STDERR_FILENO) {
+		s->handed_fd = ask->handed_fd;
+		s->trusted = true;
+		source_set(s, realpath(path, real) ? real : path, path);
+		return 1;
+	}
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
 		char *inside = path_join(path, "burst.cfg");
 		free(path);
@@ -641,9 +675,7 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	}
 	source_set(s, real, path);
 	s->elsewhere = lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
-	s->has_job = true;
-	s->trusted = is_our_own(real);
-	return 1;
+	return check_place(path, s->elsewhere, real, err) < 0 ? -1 : 1;
 }
 
 static void set_project(struct config *c, const struct source *project)
@@ -657,8 +689,8 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 {
 	CLEANUP(source_free) struct source user = {0};
 	CLEANUP(source_free) struct source project = {0};
-	int has_user = find_user(&user, err);
-	int has_project = has_user < 0 ? -1 : find_project(ask, &project, err);
+	int has_user = find_user(&user);
+	int has_project = find_project(ask, &project, err);
 
 	if (has_project < 0)
 		return -1;
@@ -673,7 +705,10 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 		c->project_shown = xstrdup(project.shown);
 	if (has_user && read_source(c, &user, err) < 0)
 		return -1;
-	return has_project ? read_source(c, &project, err) : 0;
+	if (has_project && read_source(c, &project, err) < 0)
+		return -1;
+	c->project_owner = project.owner;
+	return 0;
 }
 
 /* ---- the environment ---- */
@@ -905,6 +940,18 @@ int config_may_read(const struct config *c, const char *key, const char *real, s
 	return check_path(c, c->job, "job", key, real, err);
 }
 
+/* Whoever may change the file decides what is spent, and which variables of the environment travel. */
+static int check_owner(const struct config *c, struct err *err)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	uid_t owner = c->project_owner;
+
+	if (owner == geteuid() || owner == 0 || (sudo && (uid_t)strtoul(sudo, NULL, 10) == owner))
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s belongs to another user (%lu), who decides by it what you spend and send to pods: copy it",
+		       c->project_shown, (unsigned long)owner);
+}
+
 static int check_trusted(const struct config *c, struct err *err)
 {
 	const struct section *deliver = section_group(c->top, "deliver");
@@ -915,6 +962,8 @@ static int check_trusted(const struct config *c, struct err *err)
 		return -1;
 	if (!c->project_shown)
 		return 0;
+	if (check_owner(c, err) < 0)
+		return -1;
 	if (c->job && check_paths_of(c, c->job, "job", err) < 0)
 		return -1;
 	return check_paths_of(c, section_group(c->top, "code"), "code", err);

@@ -3,8 +3,8 @@
  * config/keys.c, of the providers and of the job types.
  *
  * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A
- * project's file comes with a cloned repository and is not trusted: keys marked OPTION_USER_ONLY
- * are refused there. */
+ * project's file comes with a cloned repository and is not trusted, wherever it lies: keys marked OPTION_USER_ONLY are refused
+ * there; it is no link out of the project, lies in no folder of burst's own, and is its user's, or root's. */
 #ifndef BURST_CONFIG_H
 #define BURST_CONFIG_H
 
@@ -17,6 +17,9 @@ struct config;
 
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
+	/* Above 2: burst itself wrote the file's text, and its parent hands it over by this descriptor; `file` is only what it is called
+	 * by. Nothing else makes a file trusted but being the user's own. */
+	int handed_fd;
 	bool need_job;    /* it is an error when no file has a `job` group */
 	/* Leave the project's file alone (reap must work beside a broken one); of the user's, mistakes outside of the groups of
 	 * providers that there are, are warnings: pods must be given back. */

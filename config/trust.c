@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -76,6 +77,38 @@ static char *project_root(const char *project, const char *home)
 			return TAKE(at);
 	} while (go_up(at));
 	return xstrdup(project);
+}
+
+static bool same_place(const char *a, const struct stat *b)
+{
+	struct stat st;
+
+	return stat(a, &st) == 0 && st.st_dev == b->st_dev && st.st_ino == b->st_ino;
+}
+
+bool trust_is_below(const char *real, const char *folder)
+{
+	CLEANUP(free_text) char *place = real_place(folder);
+	CLEANUP(free_text) char *at = xstrdup(real);
+	struct stat st;
+
+	if (is_below(real, place))
+		return true;
+	if (stat(place, &st) < 0)
+		return false;
+	do {
+		if (same_place(at, &st))
+			return true;
+	} while (go_up(at));
+	return false;
+}
+
+char *trust_root(const char *project)
+{
+	CLEANUP(free_text) char *named_home = places_home();
+	CLEANUP(free_text) char *home = named_home ? real_place(named_home) : NULL;
+
+	return project_root(project, home);
 }
 
 /* "~/.ssh", unless the project itself lies there. */

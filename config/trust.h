@@ -15,6 +15,12 @@
  * it, and the system's folders; any other path is told (a note). */
 int trust_path(const char *key, const char *path, bool written, const char *project, const char *where, struct err *err);
 
+/* Whether a real path is the folder or lies below it, however either is written (links, bind mounts, case). */
+bool trust_is_below(const char *real, const char *folder);
+/* The folder that counts as the project of a config in this folder (a real path): that of the repository it lies in, else the
+ * folder itself. To be freed. */
+char *trust_root(const char *project);
+
 /* ERR_CONFIG when this list of variables that travel to pods names a key of one of these providers (NULL-terminated). */
 int trust_env(const char *path, const struct section *s, const char *key, const struct provider_ops *const *providers,
 	      struct err *err);

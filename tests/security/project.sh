@@ -262,6 +262,106 @@ t_outputs_stay_out_of_gits_folder() { # what lies there is run by git, and no cl
 	cd "$T" || return
 }
 
+# ---- whose file is it ----
+t_no_file_is_trusted_for_where_it_lies() { # what burst itself writes below its state folder is handed to its child, not found there
+	clone
+	local how
+	mkdir -p "$BURST_STATE_DIR/jobs/0123456789abcdef01234567/.deliver/code"
+	tts '' "on_exit = \"touch '$T/ran'\";"
+	mv burst.cfg evil.cfg
+	for how in jobs/0123456789abcdef01234567.cfg jobs/0123456789abcdef01234567/.deliver/code/burst.cfg jobs/x.cfg; do
+		cp evil.cfg script.jsonl "$BURST_STATE_DIR/${how%/*}"
+		cp evil.cfg "$BURST_STATE_DIR/$how"
+		burst run "$BURST_STATE_DIR/$how"
+		refused "lies in burst's own folder" "$how, by its name"
+		ln -sfn "$BURST_STATE_DIR/$how" burst.cfg
+		burst run
+		refused "is a link to" "$how, by a link"
+	done
+	rm burst.cfg
+	# with a state folder that the project brought along
+	mkdir -p state/jobs
+	cp evil.cfg script.jsonl state/jobs
+	BURST_STATE_DIR=state burst run state/jobs/evil.cfg
+	refused 'a project must not' "a relative state folder"
+	BURST_STATE_DIR=$PWD/state burst run state/jobs/evil.cfg
+	refused "lies in burst's own folder" "a state folder in the project"
+	# in the words that burst says to its own child
+	STATUS=0
+	BURST_DELIVERY_FD=3 timeout 30 "$BURST" run evil.cfg 3<evil.cfg >out.txt 2>err.txt </dev/null || STATUS=$?
+	refused 'a project must not' "a descriptor of a file"
+	STATUS=0
+	BURST_DELIVERY_FD=0 timeout 30 "$BURST" run evil.cfg <evil.cfg >out.txt 2>err.txt || STATUS=$?
+	refused 'a project must not' "stdin"
+	[ ! -e "$T/ran" ] || complain "it ran"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_relative_folders_of_ones_own() { # XDG: a relative one counts as unset
+	clone
+	tts '' "on_exit = \"touch '$T/ran'\";"
+	mkdir -p conf/burst
+	cp burst.cfg conf/burst/burst.cfg
+	tts ''
+	XDG_CONFIG_HOME=conf burst run
+	is "$STATUS" 0 "a relative XDG_CONFIG_HOME: exit status ($(tail -n 2 err.txt))"
+	[ ! -e "$T/ran" ] || complain "it ran"
+	rm -rf out
+	env -u BURST_STATE_DIR XDG_STATE_HOME=xdg timeout 60 "$BURST" run >out.txt 2>err.txt </dev/null || complain "a relative XDG_STATE_HOME: $(tail -n 1 err.txt)"
+	[ ! -e xdg ] || complain "state in a relative XDG_STATE_HOME"
+	[ -e "$HOME/.local/state/burst/ledger.db" ] || complain "no state at home"
+	for value in . ./state state/; do
+		BURST_STATE_DIR=$value burst ps
+		is "$STATUS" 2 "BURST_STATE_DIR=$value: exit status"
+		has err.txt "it must be an absolute path"
+	done
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_links_to_a_file() { # a project's may lead to another one of the project; one's own to anywhere
+	clone
+	mkdir -p common sub ../../dotfiles
+	tts ''
+	mv burst.cfg common/burst.cfg
+	cp script.jsonl common
+	ln -s ../common/burst.cfg sub/burst.cfg
+	burst run sub
+	is "$STATUS" 0 "a link within the repository: exit status ($(tail -n 2 err.txt))"
+	wait_for 20 "its pod to be gone" no_pods
+	rm -rf "$BURST_STATE_DIR"
+	cp common/burst.cfg script.jsonl ../../other
+	ln -sfn ../../../other/burst.cfg sub/burst.cfg
+	burst run sub
+	refused "is a link to $HOME/other/burst.cfg, out of the project" "a link out of it"
+	ln -sfn "$HOME/.config/burst/burst.cfg" sub/burst.cfg
+	cp common/burst.cfg "$HOME/.config/burst/burst.cfg"
+	burst run sub
+	refused "out of the project" "a link to one's own file"
+	burst run /proc/self/fd/3 3<common/burst.cfg
+	refused "out of the project" "a link of the kernel's"
+	echo "on_exit = \"touch '$T/ran'\";" >../../dotfiles/burst.cfg
+	chmod 600 ../../dotfiles/burst.cfg
+	ln -sfn ../../dotfiles/burst.cfg "$HOME/.config/burst/burst.cfg"
+	rm -rf common/out
+	burst run common
+	is "$STATUS" 0 "one's own file is a link: exit status ($(tail -n 2 err.txt))"
+	[ -e "$T/ran" ] || complain "one's own file was not read"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_somebody_elses_file() { # as git has it: whoever may change a project's files decides what it spends and which variables travel
+	clone
+	[ "$(id -u)" = 0 ] || { cd "$T" || return; skip "not root: no file of somebody else's can be made"; return; }
+	tts ''
+	chown 12345 burst.cfg
+	burst run
+	refused "belongs to another user (12345)" "a file of somebody else's"
+	SUDO_UID=12345 burst run
+	is "$STATUS" 0 "by sudo, of the one who called it: exit status ($(tail -n 2 err.txt))"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+
 # ---- files that are no settings ----
 t_includes_show_nothing_of_other_files() {
 	clone
