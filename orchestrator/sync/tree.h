@@ -43,6 +43,7 @@ enum tree_skip {
 	TREE_SKIP_OUTSIDE, /* a symlink that leaves the tree */
 	TREE_SKIP_SPECIAL, /* socket, device, pipe */
 	TREE_SKIP_WRITTEN, /* what this process's output is written to: it grows meanwhile */
+	TREE_SKIP_KEPT,    /* tree_keep_back() */
 	TREE_SKIP_NAME,    /* not path_is_safe(), too long, or a reserved one */
 	TREE_SKIP_KINDS
 };
@@ -77,6 +78,10 @@ struct tree_scan_options {
 	void *ctx;               /* for skipped */
 	const atomic_bool *stop; /* set by another thread: give up with ERR_INTERRUPTED; or NULL */
 };
+
+/* What this path leads to now stays behind in every scan from here on, by whatever name it is met there: it holds keys, or is
+ * burst's own. Not while a scan runs. */
+void tree_keep_back(const char *path);
 
 /* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to
  * three times, then ERR_LOCAL; so is a file or folder that cannot be read. One that vanishes

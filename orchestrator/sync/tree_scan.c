@@ -144,6 +144,29 @@ static bool is_our_output(const struct scan *s, const struct stat *st)
 	return false;
 }
 
+static struct {
+	struct stat *list;
+	size_t count, cap;
+} held_back;
+
+static bool is_kept(const struct stat *st)
+{
+	for (size_t i = 0; i < held_back.count; i++)
+		if (held_back.list[i].st_dev == st->st_dev && held_back.list[i].st_ino == st->st_ino)
+			return true;
+	return false;
+}
+
+void tree_keep_back(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0 || is_kept(&st))
+		return;
+	GROW(held_back.list, held_back.count, held_back.cap);
+	held_back.list[held_back.count++] = st;
+}
+
 static int take(struct scan *s, const char *path)
 {
 	struct stat st;
@@ -151,7 +174,9 @@ static int take(struct scan *s, const char *path)
 	if (fstatat(s->root, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : local_error(s, path);
 	bool folder = S_ISDIR(st.st_mode);
-	if (ignore_drops(s->ignore, path, folder) || excluded(s, path))
+	if (is_kept(&st))
+		skip(s, path, TREE_SKIP_KEPT, &st);
+	else if (ignore_drops(s->ignore, path, folder) || excluded(s, path))
 		skip(s, path, TREE_SKIP_IGNORED, &st);
 	else if (!tree_path_ok(path))
 		skip(s, path, TREE_SKIP_NAME, &st);

@@ -185,6 +185,32 @@ static void what_stays_behind(void **state)
 	assert_non_null(strstr(said_of.s, "pipe: a socket, pipe or device, 0\n"));
 }
 
+/* By what it is, so that neither a hard link nor a rule that takes it back helps; below the kept folder a scan goes on as ever. */
+static void what_is_kept_back(void **state)
+{
+	CLEANUP(free_text) char *folder = path_join(*state, "conf");
+	CLEANUP(free_text) char *key = path_join(*state, "key");
+	CLEANUP(free_text) char *other = path_join(*state, "d/other");
+	CLEANUP(free_text) char *absent = path_join(*state, "absent");
+
+	put_text(*state, "conf/burst.cfg", "1");
+	put_text(*state, "key", "12");
+	put_text(*state, "d/x", "");
+	put_text(*state, ".gitignore", "!key\n!conf\n");
+	make_link(*state, "to-key", "key");
+	assert_int_equal(link(key, other), 0);
+	tree_keep_back(folder);
+	tree_keep_back(key);
+	tree_keep_back(key);
+	tree_keep_back(absent);
+	CLEANUP(tree_free) struct tree *tree = scan(*state);
+	want_listing(tree, "f .gitignore|d d|f d/x|l to-key");
+	assert_int_equal(tree->skipped[TREE_SKIP_KEPT], 3);
+	assert_int_equal(tree->skipped_bytes[TREE_SKIP_KEPT], 4);
+	CLEANUP(tree_free) struct tree *below = scan(folder);
+	want_listing(below, "f burst.cfg");
+}
+
 static void no_folder_there(void **state)
 {
 	CLEANUP(free_text) char *none = path_join(*state, "none");
@@ -497,6 +523,7 @@ int main(void)
 		IN_SCRATCH(saved_and_loaded),
 		IN_SCRATCH(any_broken_byte),
 		cmocka_unit_test(foreign_bytes),
+		IN_SCRATCH(what_is_kept_back), /* last: inodes are used again */
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
