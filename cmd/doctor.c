@@ -275,6 +275,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "check these", "provider", false},
+	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
 	{0},
 };
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "config/trust.h"
 #include "deliver.h"
 #include "deliver_run.h"
 #include "jobs/common.h"
@@ -17,6 +18,7 @@
 #include "run_flags.h"
 #include "run_keys.h"
 #include "runs.h"
+#include "sync/tree.h"
 
 enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8 };
 
@@ -31,6 +33,7 @@ void launch_init(struct launch *l, struct cmd_context *ctx)
 		store_put_fact(ctx->store, "machine", l->machine, NULL);
 	}
 	COPY_TEXT(l->setup.conf.machine, l->machine);
+	trust_keep_back(tree_keep_back);
 }
 
 void launch_free(struct launch *l)

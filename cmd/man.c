@@ -24,8 +24,9 @@ static const struct {
 	  {
 		  {"./burst.cfg", "The job: what to render and on what. It comes with a project "
 				  "and is not trusted: it cannot name "
-				  "commands to run here, endpoints or keys."},
-		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults."},
+				  "commands to run here, endpoints or keys, nor paths "
+				  "outside of the project."},
+		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults, and what projects may do (allow_paths)."},
 		  {"${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}",
 		   "The ledger (ledger.db), the logs of the runs (runs/), and the volumes of the "
 		   "local provider (volumes/)."},
@@ -41,7 +42,7 @@ static const struct {
 	   "For files of a network volume without a pod."},
 	  {"BURST_PROVIDER_PATH",
 	   "Providers outside this program: shared objects, or folders of them, by absolute paths with \":\" between."},
-	  {"BURST_STATE_DIR, XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", "Where the files above are."},
+	  {"BURST_STATE_DIR, XDG_STATE_HOME, XDG_CONFIG_HOME, HOME", "Where the files above are: absolute paths."},
 	  {"NO_COLOR", "When set to anything: no colours."},
 };
 

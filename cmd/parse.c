@@ -123,7 +123,7 @@ static void take_common(struct parser *p, const struct opt *o)
 /* The last one counts; but of a list the one before would be lost, and with it what was wanted most. */
 static int take(struct parser *p, const struct opt *o, const char *value)
 {
-	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu"));
+	bool is_list = o->key && (!strcmp(o->key, "provider") || !strcmp(o->key, "gpu") || config_adds(o->key));
 
 	if (o >= common_opts && o < common_opts + COMMON_COUNT) {
 		take_common(p, o);

@@ -337,6 +337,7 @@ static const struct opt opts[] = {
 	{0, "gpu", "GPU", "only these GPUs, the best loved first", "gpu", false},
 	{0, "pods", "N", "how many pods at once", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
+	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
 	{0},
 };
 

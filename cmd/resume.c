@@ -169,6 +169,7 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
 	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0},
 };

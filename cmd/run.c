@@ -31,6 +31,7 @@ static const struct opt opts[] = {
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
 	{0, "retry-until-up", NULL, "wait for capacity without end", "retry_until_up", false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
+	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
 	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0, "keep-on-failure", "TIME", "keep pods on which the job failed so long for a look (they bill); not with -d", "keep_on_failure", false},
 	{0},

@@ -25,6 +25,15 @@ static json_t *read_flags(const char *path, struct err *err)
 	return flags;
 }
 
+/* What was allowed before holds on beside what is allowed now. */
+static char *value_to_keep(const json_t *flags, const char *key, const char *value)
+{
+	const char *before = jsonx_text(flags, key, "");
+	CLEANUP(free_text) char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
+
+	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
+}
+
 int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct err *err)
 {
 	const struct opt *o = ctx->cmd->opts;
@@ -37,7 +46,8 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 		const char *value = ctx->values[i];
 		if (!o[i].key || !value || !strcmp(o[i].key, "job.output"))
 			continue;
-		if (json_object_set_new(flags, o[i].key, json_string(o[i].arg ? value : "true")) < 0)
+		CLEANUP(free_text) char *text = value_to_keep(flags, o[i].key, o[i].arg ? value : "true");
+		if (json_object_set_new(flags, o[i].key, json_string(text)) < 0)
 			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text", o[i].name);
 	}
 	if (ctx->overwrite)

@@ -265,6 +265,7 @@ static const struct opt opts[] = {
 	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)", NULL, false},
 	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
 	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
+	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
 	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than the cheapest has", NULL, false},
 	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
 	{0},

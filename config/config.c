@@ -295,7 +295,7 @@ static int check_trust(const struct place *at, const config_setting_t *setting,
 		return 0;
 	return complain(at, setting, err,
 			"%s%s is taken from your own %s only: a project must not run commands "
-			"here, nor lead keys astray",
+			"here, lead keys astray, or allow itself anything",
 			at->path, spec->key, at->source->user_shown);
 }
 
@@ -867,6 +867,40 @@ static struct section *root_of(struct config *c, const char **key)
 	return account ? account->section : NULL;
 }
 
+bool config_adds(const char *key)
+{
+	return !strcmp(key, "allow_paths");
+}
+
+char *config_added(const char *key, const char *text)
+{
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+	CLEANUP(str_free) struct str all = STR_INIT;
+
+	if (strcmp(key, "allow_paths") != 0)
+		return xstrdup(text);
+	for (size_t len; *text; text += len + (text[len] == ',')) {
+		len = strcspn(text, ",");
+		CLEANUP(free_text) char *item = xstrndup(text, len);
+		CLEANUP(free_text) char *path = *item ? value_path(here ? here : "/", item) : NULL;
+		if (path)
+			str_addf(&all, "%s%s", all.len ? "," : "", path);
+	}
+	return xstrdup(str_text(&all));
+}
+
+/* The user's words on the command line stand beside those of his file. */
+static int add_to(struct config *c, const char *key, const char *text, const char *flag, struct err *err)
+{
+	CLEANUP(free_text) char *added = config_added(key, text);
+	CLEANUP(str_free) struct str all = STR_INIT;
+
+	for (size_t i = 0; i < section_count(c->top, key); i++)
+		str_addf(&all, "%s,", section_item(c->top, key, i));
+	str_add(&all, added);
+	return value_set(c->top, value_spec(config_keys, key), str_text(&all), "/", flag, err);
+}
+
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err)
 {
@@ -874,6 +908,8 @@ int config_override(struct config *c, const char *key, const char *text, const c
 	struct section *s = root_of(c, &rest);
 	CLEANUP(free_text) char *here = getcwd(NULL, 0);
 
+	if (config_adds(key))
+		return add_to(c, key, text, flag, err);
 	if (!s)
 		return err_set(err, ERR_USAGE, "%s: there is no job here to set %s of", flag, key);
 	s = descend(s, &rest, flag);
@@ -910,15 +946,46 @@ static bool is_projects_word(const struct config *c, const struct section *s, co
 	return !section_has(s, key) || (starts_with(where, c->project_shown) && where[strlen(c->project_shown)] == ':');
 }
 
+/* The folders that the user allows, as trust.h wants them; free with allowed_free(). */
+static char **allowed_folders(const struct config *c)
+{
+	size_t count = section_count(c->top, "allow_paths");
+	char **list = xcalloc(count + 1, sizeof(*list));
+
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(free_text) char *path = value_path("/", section_item(c->top, "allow_paths", i));
+		list[i] = trust_real(path);
+	}
+	return list;
+}
+
+static void allowed_free(char **list)
+{
+	for (char **at = list; *at; at++)
+		free(*at);
+	free(list);
+}
+
+static int check_allowed(const struct config *c, struct err *err)
+{
+	for (size_t i = 0; i < section_count(c->top, "allow_paths"); i++) {
+		CLEANUP(free_text) char *path = value_path("", section_item(c->top, "allow_paths", i));
+		if (trust_check_allowed(path, c->dir, err) < 0)
+			return err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
+	}
+	return 0;
+}
+
 static int check_path(const struct config *c, const struct section *s, const char *group, const char *name, const char *path,
 		      struct err *err)
 {
 	CLEANUP(free_text) char *key = xasprintf("%s.%s", group, name);
-	const char *where = section_where(s, name);
+	char **allowed = allowed_folders(c);
+	struct trust trust = {.project = c->dir, .allowed = (const char *const *)allowed};
 
-	if (trust_path(key, path, !strcmp(name, "output"), c->dir, where, err) < 0)
-		return err_wrap(err, "%s", where);
-	return 0;
+	int result = trust_path(&trust, key, path, !strcmp(name, "output"), err);
+	allowed_free(allowed);
+	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
 }
 
 static int check_paths_of(const struct config *c, const struct section *s, const char *group, struct err *err)
@@ -945,11 +1012,18 @@ static int check_owner(const struct config *c, struct err *err)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
 	uid_t owner = c->project_owner;
+	char **allowed = allowed_folders(c);
+	bool fine = owner == geteuid() || owner == 0 || (sudo && (uid_t)strtoul(sudo, NULL, 10) == owner);
 
-	if (owner == geteuid() || owner == 0 || (sudo && (uid_t)strtoul(sudo, NULL, 10) == owner))
+	for (char **folder = allowed; *folder && !fine; folder++)
+		fine = trust_is_below(c->dir, *folder);
+	allowed_free(allowed);
+	if (fine)
 		return 0;
-	return err_set(err, ERR_CONFIG, "%s belongs to another user (%lu), who decides by it what you spend and send to pods: copy it",
-		       c->project_shown, (unsigned long)owner);
+	return err_set(err, ERR_CONFIG,
+		       "%s belongs to another user (%lu), who decides by it what you spend and send to pods: copy it, or allow its folder: "
+		       "--allow-path %.200s",
+		       c->project_shown, (unsigned long)owner, c->dir);
 }
 
 static int check_trusted(const struct config *c, struct err *err)
@@ -959,6 +1033,8 @@ static int check_trusted(const struct config *c, struct err *err)
 	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0)
 		return -1;
 	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0)
+		return -1;
+	if (check_allowed(c, err) < 0)
 		return -1;
 	if (!c->project_shown)
 		return 0;

@@ -34,9 +34,12 @@ void config_free(struct config *c);
 
 /* A value from the command line, over what the files say: key is a path as in "caps.max_cost", text
  * is written as on a command line (lists with commas, relative paths from the current folder), flag
- * ("--max-cost") is for messages: ERR_USAGE. */
+ * ("--max-cost") is for messages: ERR_USAGE. What the user allows (config_adds()) is added to what the files say. */
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err);
+bool config_adds(const char *key);
+/* The text of such a key as it means the same in every folder. To be freed. */
+char *config_added(const char *key, const char *text);
 /* What no single key can show (ranges, known providers); to be called once after the overrides. */
 int config_check(const struct config *c, struct err *err);
 

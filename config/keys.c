@@ -76,6 +76,8 @@ const struct option_spec config_keys[] = {
 	{"pod", OPTION_GROUP, 0, NULL, "what a pod must be like", pod_keys},
 	{"deliver", OPTION_GROUP, 0, NULL,
 	 "what follows when all is rendered and needs no GPU: joins, uploads", deliver_keys},
+	{"allow_paths", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
+	 "folders outside of a project that projects may read, have synced and write to", NULL},
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},

@@ -9,14 +9,18 @@
 #include "base/path.h"
 #include "config.h"
 
+char *places_account_home(void)
+{
+	const struct passwd *who = getpwuid(geteuid());
+
+	return who && who->pw_dir && who->pw_dir[0] == '/' ? xstrdup(who->pw_dir) : NULL;
+}
+
 char *places_home(void)
 {
 	const char *home = getenv("HOME");
 
-	if (home && home[0] == '/')
-		return xstrdup(home);
-	const struct passwd *who = getpwuid(geteuid());
-	return who && who->pw_dir && who->pw_dir[0] == '/' ? xstrdup(who->pw_dir) : NULL;
+	return home && home[0] == '/' ? xstrdup(home) : places_account_home();
 }
 
 char *places_xdg(const char *name, const char *below)

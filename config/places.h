@@ -5,6 +5,8 @@
 
 /* $HOME, else what the password file says; NULL when there is neither. To be freed. */
 char *places_home(void);
+/* What the password file says alone: another one than $HOME under `sudo -E`. NULL: nothing. To be freed. */
+char *places_account_home(void);
 /* $name when it is an absolute path, else home + "/" + below. NULL without a home. To be freed. */
 char *places_xdg(const char *name, const char *below);
 /* The folder of our own state, absolute; it need not be there. NULL without a home, or where BURST_STATE_DIR is relative. To be

@@ -280,6 +280,16 @@ static char *vendor_path(const struct vendor_file *file)
 	return home ? path_join(home, file->below_home) : NULL;
 }
 
+size_t secrets_file_count(void)
+{
+	return ARRAY_LEN(vendor_files);
+}
+
+char *secrets_file(size_t index)
+{
+	return vendor_path(&vendor_files[index]);
+}
+
 static bool vendor_has(const struct vendor_file *file, const char *key)
 {
 	for (size_t i = 0; i < ARRAY_LEN(file->keys) && file->keys[i]; i++)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "config.h"
 #include "places.h"
 #include "secrets.h"
 
@@ -63,21 +64,121 @@ static bool is_below(const char *path, const char *folder)
 	return !strcmp(folder, "/") || (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
 }
 
-/* The folder of the repository that the project lies in, else its own. A repository of the whole home folder is none of a
- * project's. */
-static char *project_root(const char *project, const char *home)
+/* ---- what is never a project's ---- */
+
+/* Below the home folder; ".config/" is that of XDG, too. */
+static const char *const kept_at_home[] = {
+	".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/gcloud", ".config/rclone",
+	".config/op", ".aws", ".azure", ".boto", ".s3cfg", ".kube", ".docker/config.json", ".runpod", ".modal.toml", ".npmrc", ".pypirc",
+	".pgpass", ".my.cnf", ".vault-token", ".password-store", ".local/share/keyrings", ".huggingface", ".cache/huggingface/token",
+	".cache/huggingface/stored_tokens", ".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium",
+};
+
+struct places {
+	char **list; /* real paths, NULL-terminated */
+	size_t count, cap;
+};
+
+static void places_free(struct places *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		free(p->list[i]);
+	free(p->list);
+}
+
+static inline void places_free_cleanup(struct places *p)
+{
+	places_free(p);
+}
+
+/* Takes ownership of path; NULL is fine. */
+static void places_add(struct places *p, char *path)
+{
+	if (path && path[0] == '/') {
+		GROW(p->list, p->count, p->cap);
+		p->list[p->count++] = real_place(path);
+	}
+	free(path);
+}
+
+/* By HOME and by the password file: under `sudo -E` they differ. */
+static void find_homes(struct places *homes)
+{
+	places_add(homes, places_home());
+	places_add(homes, places_account_home());
+}
+
+static void find_kept(struct places *kept, const struct places *homes)
+{
+	CLEANUP(free_text) char *file = config_user_file();
+	CLEANUP(free_text) char *xdg = places_xdg("XDG_CONFIG_HOME", ".config");
+
+	places_add(kept, places_state());
+	places_add(kept, file ? path_dir(file) : NULL);
+	places_add(kept, file ? xstrdup(file) : NULL); /* it may be a link to one's dotfiles */
+	for (size_t i = 0; i < secrets_file_count(); i++)
+		places_add(kept, secrets_file(i));
+	for (size_t i = 0; i < ARRAY_LEN(kept_at_home); i++) {
+		for (size_t k = 0; k < homes->count; k++)
+			places_add(kept, path_join(homes->list[k], kept_at_home[i]));
+		if (xdg && starts_with(kept_at_home[i], ".config/"))
+			places_add(kept, path_join(xdg, kept_at_home[i] + strlen(".config/")));
+	}
+}
+
+void trust_keep_back(void (*keep)(const char *path))
+{
+	CLEANUP(places_free) struct places homes = {0};
+	CLEANUP(places_free) struct places kept = {0};
+
+	find_homes(&homes);
+	find_kept(&kept, &homes);
+	for (size_t i = 0; i < kept.count; i++)
+		keep(kept.list[i]);
+}
+
+/* ---- what a project is ---- */
+
+static bool holds_one_of(const char *folder, const struct places *homes)
+{
+	for (size_t i = 0; i < homes->count; i++)
+		if (is_below(homes->list[i], folder))
+			return true;
+	return false;
+}
+
+/* One that this user, or root, has made: in /tmp somebody else may have. */
+static bool is_repository(const char *folder)
+{
+	CLEANUP(free_text) char *git = path_join(folder, ".git");
+	struct stat st;
+
+	return lstat(git, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) && path_base(folder)[0] != '.';
+}
+
+/* A repository of the whole home folder, or of a hidden one of it (~/.config), is none of a project's. */
+static char *project_root(const char *project, const struct places *homes)
 {
 	CLEANUP(free_text) char *at = xstrdup(project);
 
 	do {
-		CLEANUP(free_text) char *git = path_join(at, ".git");
-		if (home && is_below(home, at))
+		if (holds_one_of(at, homes))
 			break;
-		if (path_exists(git))
+		if (is_repository(at))
 			return TAKE(at);
 	} while (go_up(at));
 	return xstrdup(project);
 }
+
+char *trust_root(const char *project)
+{
+	CLEANUP(places_free) struct places homes = {0};
+
+	find_homes(&homes);
+	return project_root(project, &homes);
+}
+
+/* ---- may it be named? ---- */
 
 static bool same_place(const char *a, const struct stat *b)
 {
@@ -103,80 +204,177 @@ bool trust_is_below(const char *real, const char *folder)
 	return false;
 }
 
-char *trust_root(const char *project)
+/* What is written to a folder may get any name below it. */
+static bool is_kept(const char *real, bool written, const struct places *kept)
 {
-	CLEANUP(free_text) char *named_home = places_home();
-	CLEANUP(free_text) char *home = named_home ? real_place(named_home) : NULL;
-
-	return project_root(project, home);
+	for (size_t i = 0; i < kept->count; i++)
+		if (trust_is_below(real, kept->list[i]) || (written && path_exists(kept->list[i]) && trust_is_below(kept->list[i], real)))
+			return true;
+	return false;
 }
 
-/* "~/.ssh", unless the project itself lies there. */
-static bool is_hidden(const char *path, const char *home, const char *project)
+/* The system's, and other people's homes: no part of a project that lies above them. */
+static bool is_apart(const char *real, const char *root)
 {
-	size_t len = strlen(home);
+	static const char *const folders[] = {"/bin",  "/boot", "/dev", "/etc",	 "/lib", "/lib32", "/lib64",
+					      "/proc", "/root", "/run", "/sbin", "/sys", "/usr",   "/var"};
+	static const char *const homes[] = {"/home", "/Users", "/export/home"};
 
-	if (!is_below(path, home) || len < 2)
-		return false;
-	for (const char *part = path + len; *part == '/'; part += 1 + strcspn(part + 1, "/")) {
-		CLEANUP(free_text) char *upto = xstrndup(path, (size_t)(part - path) + 1 + strcspn(part + 1, "/"));
-		if (part[1] == '.' && !is_below(project, upto))
+	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+		if (is_below(real, folders[i]) && !is_below(root, folders[i]))
+			return true;
+	for (size_t i = 0; i < ARRAY_LEN(homes); i++) {
+		size_t len = strlen(homes[i]);
+		if (!is_below(real, homes[i]) || !real[len])
+			continue;
+		CLEANUP(free_text) char *home = xstrndup(real, len + 1 + strcspn(real + len + 1, "/"));
+		if (!is_below(root, home))
 			return true;
 	}
 	return false;
 }
 
-static bool is_systems(const char *path, bool written)
+/* A hidden name below base, in a home folder, that does not lead to the project itself. */
+static bool is_hidden(const char *real, const char *base, const struct places *homes, const char *project)
 {
-	static const char *const folders[] = {"/etc", "/proc", "/sys", "/dev", "/boot"};
-	static const char *const programs[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/var/spool", "/var/lib"};
+	size_t len = strcmp(base, "/") ? strlen(base) : 0;
 
-	if (is_below(path, "/dev/shm"))
-		return false;
-	for (size_t i = 0; i < ARRAY_LEN(folders); i++)
-		if (is_below(path, folders[i]))
-			return true;
-	for (size_t i = 0; written && i < ARRAY_LEN(programs); i++)
-		if (is_below(path, programs[i]))
+	for (const char *part = real + len; *part == '/'; part += 1 + strcspn(part + 1, "/")) {
+		CLEANUP(free_text) char *upto = xstrndup(real, (size_t)(part - real) + 1 + strcspn(part + 1, "/"));
+		if (part[1] != '.' || is_below(project, upto))
+			continue;
+		for (size_t i = 0; i < homes->count; i++)
+			if (is_below(upto, homes->list[i]) && strcmp(upto, homes->list[i]))
+				return true;
+	}
+	return false;
+}
+
+static bool is_one_of(const char *path, const struct places *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->list[i], path))
 			return true;
 	return false;
 }
 
-static const char *why_not(const char *path, const char *home, const char *root, const char *project, bool written)
+static bool is_below_one_of(const char *path, const struct places *list)
 {
-	if (!strcmp(path, "/"))
-		return "is the whole disk";
-	if (written && path_in_git_folder(path + 1) && !path_in_git_folder(project + 1))
-		return "is git's own folder";
-	bool inside = is_below(path, root);
-	if (home && !(inside && !is_below(home, root)) && is_hidden(path, home, project))
-		return "is hidden in your home folder";
-	if (inside)
-		return NULL;
-	if (home && is_below(home, path))
-		return !strcmp(home, path) ? "is your home folder" : "has your home folder in it";
-	return is_systems(path, written) ? "is the system's" : NULL;
+	for (size_t i = 0; i < list->count; i++)
+		if (is_below(path, list->list[i]))
+			return true;
+	return false;
 }
 
-int trust_path(const char *key, const char *path, bool written, const char *project, const char *where, struct err *err)
-{
-	CLEANUP(free_text) char *named_home = places_home();
-	CLEANUP(free_text) char *home = named_home ? real_place(named_home) : NULL;
-	CLEANUP(free_text) char *real = real_place(path);
-	CLEANUP(free_text) char *root = project_root(project, home);
-	const char *why = why_not(real, home, root, project, written);
+struct judged {
+	const char *real, *project, *root;
+	struct places homes, kept;
+	bool written;
+};
 
-	if (why && written)
-		return err_set(err, ERR_CONFIG, "%s %s (%.200s): a project may not write there; if you want it, name another with --output",
-			       key, why, real);
-	if (why)
-		return err_set(err, ERR_CONFIG, "%s %s (%.200s): a project may not send that to pods", key, why, real);
-	if (home && !written && !strcmp(home, real))
-		log_line(LOG_WARN, "%s: %s is your home folder: all of it travels to the pods", where, key);
-	else if (!is_below(real, root))
-		log_line(LOG_NOTE, "%s: %s leads out of the project: %s %s", where, key, real,
-			 written ? "is written to" : "travels to the pods");
+/* The deepest folder that the user allows and that holds the path; NULL: none. */
+static const char *allowed_base(const struct judged *j, const char *const *allowed)
+{
+	const char *base = NULL;
+
+	for (; allowed && *allowed; allowed++)
+		if (is_below(j->real, *allowed) && (!base || strlen(*allowed) > strlen(base)))
+			base = *allowed;
+	return base;
+}
+
+static const char *why_not(const struct judged *j, const char *const *allowed)
+{
+	bool at_home = is_below_one_of(j->real, &j->homes) && holds_one_of(j->root, &j->homes);
+	bool inside = is_below(j->real, j->root) && (at_home || !is_apart(j->real, j->root));
+	const char *may = allowed_base(j, allowed), *base = may ? may : j->root;
+
+	if (is_kept(j->real, j->written, &j->kept))
+		return "holds keys, or is burst's own";
+	if (!strcmp(j->real, "/"))
+		return "is the whole disk";
+	if (j->written && path_in_git_folder(j->real + 1) && !path_in_git_folder(j->project + 1))
+		return "is git's own folder";
+	if (is_one_of(j->real, &j->homes) && (j->written || !inside))
+		return "is your home folder";
+	if (holds_one_of(j->real, &j->homes) && !inside)
+		return "has your home folder in it";
+	if (!inside && !may)
+		return "lies outside of the project";
+	if ((may || holds_one_of(j->root, &j->homes)) && is_hidden(j->real, base, &j->homes, j->project))
+		return "is hidden in your home folder";
+	return NULL;
+}
+
+/* The folder that would have to be allowed; NULL: none can be. */
+static char *to_allow(const struct judged *j)
+{
+	struct stat st;
+	char *folder = stat(j->real, &st) < 0 || S_ISDIR(st.st_mode) ? xstrdup(j->real) : path_dir(j->real);
+	const char *only[] = {folder, NULL};
+	struct err none;
+
+	if (trust_check_allowed(folder, j->project, &none) == 0 && !why_not(j, only))
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+int trust_path(const struct trust *t, const char *key, const char *path, bool written, struct err *err)
+{
+	CLEANUP(free_text) char *real = real_place(path);
+	CLEANUP(free_text) char *root = NULL;
+	struct judged j = {.real = real, .project = t->project, .written = written};
+
+	find_homes(&j.homes);
+	find_kept(&j.kept, &j.homes);
+	j.root = root = project_root(t->project, &j.homes);
+	const char *why = why_not(&j, t->allowed);
+	CLEANUP(free_text) char *folder = why ? to_allow(&j) : NULL;
+	bool whole_home = !why && !written && is_one_of(real, &j.homes);
+	places_free(&j.homes);
+	places_free(&j.kept);
+	if (whole_home)
+		log_line(LOG_WARN, "%s is your home folder: all of it but keys travels to the pods", key);
+	if (!why)
+		return 0;
+	const char *what = written ? "write there" : "send that to pods";
+	if (folder)
+		return err_set(err, ERR_CONFIG,
+			       "%s %s (%.200s): a project may not %s unless you allow it: --allow-path %.200s, or allow_paths in your own "
+			       "burst.cfg",
+			       key, why, real, what, folder);
+	return err_set(err, ERR_CONFIG, "%s %s (%.200s): a project may not %s%s", key, why, real, what,
+		       written ? "; if you want it, name another with --output" : "");
+}
+
+static bool is_kernels(const char *real)
+{
+	return is_below(real, "/proc") || is_below(real, "/sys") || (is_below(real, "/dev") && !is_below(real, "/dev/shm"));
+}
+
+int trust_check_allowed(const char *folder, const char *project, struct err *err)
+{
+	CLEANUP(places_free) struct places homes = {0};
+	CLEANUP(free_text) char *real = folder[0] == '/' ? real_place(folder) : NULL;
+
+	if (!real)
+		return err_set(err, ERR_CONFIG, "\"%.200s\" is no absolute path", folder);
+	find_homes(&homes);
+	CLEANUP(free_text) char *root = project_root(project, &homes);
+	CLEANUP(free_text) char *typed = plain(folder);
+	if (is_below(typed, root) && !is_below(real, root))
+		return err_set(err, ERR_CONFIG, "\"%.200s\" leads out of the project, to %.200s: name that folder itself", folder, real);
+	if (is_kernels(real))
+		return err_set(err, ERR_CONFIG, "\"%.200s\" is the kernel's, no folder of files", folder);
+	if (!strcmp(real, "/") || holds_one_of(real, &homes))
+		return err_set(err, ERR_CONFIG, "\"%.200s\" has your whole home folder in it: name the folders that are meant", folder);
 	return 0;
+}
+
+char *trust_real(const char *folder)
+{
+	return real_place(folder);
 }
 
 static bool is_key_of(const char *name, const struct provider_ops *ops)

@@ -9,11 +9,25 @@
 #include "base/section.h"
 #include "provider.h"
 
-/* key: as messages call it, "job.output"; path: absolute; written: it is written to; project: real path of the file's folder.
- * Inside the project (its folder, or the repository's that it lies in) all is fine but what is hidden in the home folder and,
- * to write to, git's own folder. Elsewhere ERR_CONFIG, without a place in front, for the disk, the home folder and what holds
- * it, and the system's folders; any other path is told (a note). */
-int trust_path(const char *key, const char *path, bool written, const char *project, const char *where, struct err *err);
+struct trust {
+	const char *project;	    /* real path of the config's folder */
+	const char *const *allowed; /* real paths of the folders that the user allows beside it; NULL-terminated; or NULL */
+};
+
+/* key: as messages call it, "job.output"; path: absolute; written: it is written to.
+ *
+ * ERR_CONFIG, without a place in front, but where the path leads into the project, or into a folder that the user allows, and there
+ * into nothing that is hidden in the home folder. The system's folders and other people's homes are part of no project that lies
+ * above them. Whatever is allowed: no key of the user's (~/.ssh, ~/.netrc, the vendors' own files), burst's config or state, nor, to
+ * be written to, git's own folder. */
+int trust_path(const struct trust *t, const char *key, const char *path, bool written, struct err *err);
+/* May the user allow that folder to projects? ERR_CONFIG, without a place in front: no absolute path, one that has the home folder in
+ * it, or a link by which this project leads elsewhere. */
+int trust_check_allowed(const char *folder, const char *project, struct err *err);
+/* Where the path really is, links followed; of what is not there yet, where it would be made. To be freed. */
+char *trust_real(const char *path);
+/* Tells what never travels, wherever it lies in a tree that is synced: keys of the user's, burst's config and state. */
+void trust_keep_back(void (*keep)(const char *path));
 
 /* Whether a real path is the folder or lies below it, however either is written (links, bind mounts, case). */
 bool trust_is_below(const char *real, const char *folder);

@@ -1256,10 +1256,10 @@ t_a_log_beside_the_code() { # `burst run -v >log 2>&1` in the folder that travel
 	mkdir code
 	cat >code/burst.cfg <<-'E'
 		provider = "local"; code = { path = "."; };
-		job = { name = "t"; type = "command"; outputs = ["names"]; output = "../out"; run = "ls >names"; };
+		job = { name = "t"; type = "command"; outputs = ["names"]; run = "ls >names"; };
 	E
 	for round in 1 2; do
-		(cd code && timeout 60 "$BURST" run -v >>log 2>&1 </dev/null) || complain "round $round: exit $? ($(tail -n 2 code/log))"
+		(cd code && timeout 60 "$BURST" run -v -o ../out >>log 2>&1 </dev/null) || complain "round $round: exit $? ($(tail -n 2 code/log))"
 	done
 	has code/log "code: log stays here (what this command writes)"
 	is "$(tr '\n' ' ' <out/names)" "burst.cfg names " "what travelled"

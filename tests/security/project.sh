@@ -41,7 +41,7 @@ t_it_runs_nothing_here() {
 		'providers = { local = { network = "host"; }; };'; do
 		tts '' "$key"
 		burst run
-		refused 'a project must not run commands here, nor lead keys astray' "$key"
+		refused 'a project must not run commands here, lead keys astray, or allow itself anything' "$key"
 		[ ! -e ran ] || complain "$key: it ran"
 	done
 	cp err.txt "$T"
@@ -90,9 +90,10 @@ t_it_reads_nothing_of_its_users() {
 	ln -s "$HOME/.ssh" keys
 	ln -s / disk
 	ln -s "$HOME/.ssh/id_rsa" lines.txt
-	for path in / // /. "$HOME" "~" ../.. ../../.. "$HOME/.ssh" '~/.ssh' ../../.ssh keys keys/../.ssh disk /etc /proc/self /root/../etc ./../../.config; do
+	for path in / // /. "$HOME" "~" ../.. ../../.. "$HOME/.ssh" '~/.ssh' ../../.ssh keys keys/../.ssh disk /etc /proc/self /root/../etc ./../../.config \
+		/run /var /var/log /home /home/somebody /root /opt /srv /tmp "$T" '~/bin' ../../other ../other /usr/share "$BURST_STATE_DIR" "$BURST_STATE_DIR/runs"; do
 		tts '' "code = { path = \"$path\"; };"
-		burst run
+		burst run --quiet
 		refused "a project may not send that to pods" "code.path $path"
 	done
 	for path in '~/.ssh/id_rsa' lines.txt ../../.ssh/id_rsa keys/id_rsa /etc/passwd /proc/self/environ; do
@@ -100,12 +101,130 @@ t_it_reads_nothing_of_its_users() {
 		burst run
 		refused "a project may not send that to pods" "job.input $path"
 	done
-	# elsewhere: told, and done
+	# elsewhere
 	cp script.jsonl ../../other/lines.jsonl
 	tts 'input = "../../other/lines.jsonl";'
+	burst run -y
+	refused "job.input lies outside of the project ($HOME/other/lines.jsonl): a project may not send that to pods unless you allow it" "beside it"
+	has err.txt "--allow-path $HOME/other"
+	burst run --allow-path ../../other
+	is "$STATUS" 0 "allowed by a flag: exit status ($(tail -n 2 err.txt))"
+	rm -r out
 	burst run
-	is "$STATUS" 0 "an input beside the project: exit status ($(tail -n 2 err.txt))"
-	has err.txt "job.input leads out of the project: $HOME/other/lines.jsonl travels to the pods"
+	is "$STATUS" 2 "which holds for one run: exit status"
+	echo 'allow_paths = ["~/nothing", "~/other"];' >"$HOME/.config/burst/burst.cfg"
+	burst run
+	is "$STATUS" 0 "allowed by one's own file: exit status ($(tail -n 2 err.txt))"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_what_is_allowed_is_no_more_than_said() {
+	clone
+	local path
+	mkdir -p ../../data/.hidden ../../data/sub
+	cp script.jsonl ../../data/sub
+	cp script.jsonl ../../data/.hidden
+	tts 'input = "../../data/sub/script.jsonl";' 'allow_paths = ["/"];'
+	burst run
+	refused "allow_paths is taken from your own" "a project that allows itself"
+	tts 'input = "../../data/sub/script.jsonl";'
+	for path in / // "$HOME" '~' "$HOME/src/../" "$HOME/.." data ../data ''; do
+		echo "allow_paths = [\"$path\"];" >"$HOME/.config/burst/burst.cfg"
+		burst run
+		is "$STATUS" 2 "allow_paths = $path: exit status"
+		has err.txt "allow_paths: "
+	done
+	# what the project made of the name that is typed
+	rm "$HOME/.config/burst/burst.cfg"
+	mkdir -p "$HOME/.mail/sub"
+	cp script.jsonl "$HOME/.mail/sub"
+	ln -s ../../.mail data
+	for path in data ./data "$PWD/data" data/sub data/../data; do
+		tts 'input = "data/sub/script.jsonl";'
+		burst run --allow-path "$path"
+		refused "leads out of the project" "--allow-path $path"
+	done
+	rm data
+	echo 'allow_paths = ["~/data"];' >"$HOME/.config/burst/burst.cfg"
+	tts 'input = "../../data/.hidden/script.jsonl";'
+	burst run
+	refused "is hidden in your home folder" "hidden below what is allowed"
+	echo 'allow_paths = ["~/data/.hidden"];' >"$HOME/.config/burst/burst.cfg"
+	burst run
+	is "$STATUS" 0 "the hidden folder by its name: exit status ($(tail -n 2 err.txt))"
+	wait_for 20 "its pod to be gone" no_pods
+	rm -rf "$BURST_STATE_DIR" out
+	# keys and burst's own folders are never allowed
+	mkdir -p "$HOME/.aws" "$BURST_STATE_DIR"
+	echo "a secret" >"$HOME/.aws/credentials"
+	for path in "$HOME/.ssh" "$HOME/.aws" "$HOME/.config/burst" "$BURST_STATE_DIR"; do
+		echo "allow_paths = [\"$path\"];" >"$HOME/.config/burst/burst.cfg"
+		tts '' "code = { path = \"$path\"; };"
+		burst run
+		refused "holds keys" "code.path $path"
+		tts "input = \"$path/x\";"
+		burst run
+		refused "holds keys" "job.input $path"
+		tts "output = \"$path/x\";"
+		burst run
+		refused "holds keys" "job.output $path"
+	done
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_a_project_in_a_hidden_folder() { # its siblings are not its own
+	clone
+	local from
+	for from in .local/share/quiz .config/quiz; do
+		mkdir -p "$HOME/$from" "$HOME/.local/share/mail" "$HOME/.config/gh" "$HOME/.config/.git"
+		echo "token" >"$HOME/.config/gh/hosts.yml"
+		cp script.jsonl "$HOME/$from"
+		cd "$HOME/$from" || return
+		for path in ../mail ../gh .. ../.. ../../.. ../gh/hosts.yml ../burst ~/.local/share/mail ~/.config/gh; do
+			tts '' "code = { path = \"$path\"; };"
+			burst run -q
+			refused "a project may not send that to pods" "from $from: $path"
+		done
+		tts '' 'code = { path = "."; };'
+		burst run
+		is "$STATUS" 0 "in $from: exit status ($(tail -n 2 err.txt))"
+		wait_for 20 "its pod to be gone" no_pods
+		rm -rf "$BURST_STATE_DIR"
+	done
+	cp err.txt "$T"
+	cd "$T" || return
+}
+t_keys_and_burst_itself_stay_behind() { # wherever they lie in what is synced, and whoever says so
+	clone
+	mkdir -p conf/burst .modal state/deep voices
+	echo 'providers = { runpod = { api_key = "rpa_STAYBEHIND"; }; };' >conf/burst/burst.cfg
+	chmod 600 conf/burst/burst.cfg
+	echo 'rpa_STAYBEHIND' >.modal/keys.toml
+	mkdir own
+	ln -s "$PWD/own/netrc" "$HOME/.netrc"
+	echo 'rpa_STAYBEHIND' >own/netrc
+	echo 'rpa_STAYBEHIND' >state/deep/file
+	ln -s ../conf/burst voices/link
+	chmod 700 state
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "p"; type = "command"; run = "grep -rl --exclude=burst.cfg STAYBEHIND . >found; find . >list; echo done >fine"; outputs = ["found", "list", "fine"]; output = "out"; };
+		code = { path = "."; };
+	E2
+	XDG_CONFIG_HOME=$PWD/conf BURST_STATE_DIR=$PWD/state MODAL_CONFIG_PATH=$PWD/.modal/keys.toml burst run -v
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(cat out/fine)" "done" "its output"
+	is "$(cat out/found)" "" "what the pod had of keys and state"
+	grep -q 'script.jsonl' out/list || complain "the pod had no code: $(head -n 3 out/list)"
+	has err.txt "conf/burst stays here (keys, or burst's own)"
+	has err.txt "code: 4 left behind that hold keys or are burst's own"
+	sed -i 's/path = "."/path = "conf\/burst"/' burst.cfg
+	XDG_CONFIG_HOME=$PWD/conf BURST_STATE_DIR=$PWD/state burst run
+	has err.txt "holds keys"
+	sed -i 's/path = "conf.burst"/path = "voices\/link"/' burst.cfg
+	XDG_CONFIG_HOME=$PWD/conf BURST_STATE_DIR=$PWD/state burst run
+	has err.txt "holds keys"
+	BURST_STATE_DIR=$PWD/state nothing_left
 	cp err.txt "$T"
 	cd "$T" || return
 }
@@ -149,7 +268,7 @@ t_it_reads_nothing_through_links_in_its_folders() {
 		ln -sfn "$path" texts/a.txt
 		burst run
 		refused "a project may not send that to pods" "a text that is a link to $path"
-		has err.txt "burst.cfg:2: job.input is "
+		has err.txt "burst.cfg:2: job.input "
 	done
 	ln -sfn nowhere texts/a.txt
 	burst run
@@ -164,7 +283,7 @@ t_it_reads_nothing_through_links_in_its_folders() {
 		ln -sfn "$path" voices/v.wav
 		burst run
 		refused "a project may not send that to pods" "a voice that is a link to $path"
-		has err.txt "burst.cfg:2: job.voices is "
+		has err.txt "burst.cfg:2: job.voices "
 	done
 	# inside: nothing to say; elsewhere: told, and done
 	echo "A line of the project." >lines
@@ -173,11 +292,13 @@ t_it_reads_nothing_through_links_in_its_folders() {
 	tts 'input = "texts";'
 	burst run
 	is "$STATUS" 0 "a link within the project: exit status ($(tail -n 2 err.txt))"
-	hasnt err.txt "leads out"
 	ln -s ../../../other/b.txt texts/b.txt
+	wait_for 20 "its pod to be gone" no_pods
+	rm -rf "$BURST_STATE_DIR"
 	burst run
-	is "$STATUS" 0 "a link to what lies beside the project: exit status ($(tail -n 2 err.txt))"
-	has err.txt "job.input leads out of the project: $HOME/other/b.txt travels to the pods"
+	refused "job.input lies outside of the project ($HOME/other/b.txt)" "a link to what lies beside the project"
+	burst run --allow-path ~/other
+	is "$STATUS" 0 "allowed by a flag: exit status ($(tail -n 2 err.txt))"
 	is "$(wavs)" 2 files
 	cp err.txt "$T"
 	cd "$T" || return
@@ -189,8 +310,9 @@ t_it_writes_nothing_outside() {
 	ln -s ../../.ssh out
 	tts ''
 	burst run
-	refused "job.output is hidden in your home folder ($HOME/.ssh)" "a link called out, the default"
-	for path in / "$HOME" '~' ../.. dir out out/x '~/.config/autostart' ../../.bashrc.d .git .git/hooks sub/../.git/hooks .GIT/hooks /etc/cron.d /usr/local/bin /var/spool/cron /proc/self; do
+	refused "job.output holds keys, or is burst's own ($HOME/.ssh)" "a link called out, the default"
+	for path in / "$HOME" '~' ../.. dir out out/x '~/.config/autostart' ../../.bashrc.d .git .git/hooks sub/../.git/hooks .GIT/hooks /etc/cron.d /usr/local/bin /var/spool/cron /proc/self \
+		'~/bin' /home/somebody/x /run/x /tmp/x /var/tmp ../other "$BURST_STATE_DIR/x" '~/.config/burst'; do
 		tts "output = \"$path\";"
 		burst run
 		refused "a project may not write there" "job.output $path"
@@ -201,9 +323,8 @@ t_it_writes_nothing_outside() {
 	is "$STATUS" 0 "named by a flag instead: exit status ($(tail -n 2 err.txt))"
 	is "$(wavs fine)" 2 files
 	tts 'output = "../../other";'
-	burst run
-	is "$STATUS" 0 "beside the project: exit status"
-	has err.txt "job.output leads out of the project: $HOME/other is written to"
+	burst run --allow-path ../../other
+	is "$STATUS" 0 "beside the project, which a flag allows: exit status"
 	cp err.txt "$T"
 	cd "$T" || return
 }
@@ -217,7 +338,6 @@ t_a_whole_repository_is_the_project() { # its burst.cfg may lie in a folder of i
 	tts 'output = "../../out";' 'code = { path = "../.."; };'
 	burst run
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
-	hasnt err.txt "leads out"
 	cp err.txt "$T"
 	cd "$T" || return
 }
@@ -358,6 +478,9 @@ t_somebody_elses_file() { # as git has it: whoever may change a project's files 
 	refused "belongs to another user (12345)" "a file of somebody else's"
 	SUDO_UID=12345 burst run
 	is "$STATUS" 0 "by sudo, of the one who called it: exit status ($(tail -n 2 err.txt))"
+	rm -rf out
+	burst run --allow-path .
+	is "$STATUS" 0 "in a folder that the user allows: exit status ($(tail -n 2 err.txt))"
 	cp err.txt "$T"
 	cd "$T" || return
 }

@@ -122,7 +122,7 @@ static int remove_root(void **state)
 #define USER "~/.config/burst/burst.cfg"
 #define KEEP_OUT                                                                                   \
 	" is taken from your own " USER                                                            \
-	" only: a project must not run commands here, nor lead keys astray"
+	" only: a project must not run commands here, lead keys astray, or allow itself anything"
 
 static const struct {
 	const char *name, *text, *message;
