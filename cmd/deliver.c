@@ -22,6 +22,7 @@
 #include "report.h"
 #include "runs.h"
 #include "volume_gc.h"
+#include "volume_trust.h"
 
 enum { REPLY_MAX_BYTES = 16 << 20 };
 
@@ -643,7 +644,7 @@ static int may_go(struct delivery *d, struct err *err)
 	struct run_row newest;
 
 	int found = deliver_run_newest(d->l->ctx, d->key, &newest, err);
-	if (found < 0)
+	if (found < 0 || volume_trust(d->l, err) < 0)
 		return -1;
 	if (found && run_is_alive(d->l->ctx, newest.id))
 		return err_set(err, ERR_BUSY, "all outputs are home, but run %s still delivers earlier ones (see `burst attach %s`); "

@@ -8,6 +8,7 @@
 #include "output.h"
 #include "report.h"
 #include "runs.h"
+#include "volume_trust.h"
 
 enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
 
@@ -234,6 +235,15 @@ static void check_job(struct launch *l, struct findings *f)
 	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count, count == 1 ? "" : "s");
 }
 
+/* What a run would ask on a terminal stops one of cron's. */
+static void check_volume(struct launch *l, int provider, struct findings *f)
+{
+	struct err why = {0};
+
+	if (config_job(l->ctx->config) && volume_trust_look(l, provider, &why) < 0 && why.kind == ERR_CONFIG)
+		say(f, "bad", "%s", why.msg);
+}
+
 static void check_ledger(struct cmd_context *ctx, struct findings *f)
 {
 	struct pod_row *pods = NULL;
@@ -263,8 +273,10 @@ static int run(struct cmd_context *ctx, struct err *err)
 		say(&f, "bad", "%s", err->msg);
 		err_clear(err);
 	}
-	for (int i = 0; i < l.setup.provider_count; i++)
+	for (int i = 0; i < l.setup.provider_count; i++) {
 		check_provider(&l, i, &f);
+		check_volume(&l, i, &f);
+	}
 	if (l.setup.provider_count > 1 && !f.usable)
 		say(&f, "bad", "none of these providers can be rented from");
 	launch_free(&l);

@@ -26,7 +26,8 @@ static const struct {
 				  "and is not trusted: it cannot name "
 				  "commands to run here, endpoints or keys, nor paths "
 				  "outside of the project."},
-		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults, and what projects may do (allow_paths)."},
+		  {"${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg", "Your accounts and defaults, and what projects may do (allow_paths, "
+		   "volumes, max_volume_gb)."},
 		  {"${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}",
 		   "The ledger (ledger.db), the logs of the runs (runs/), and the volumes of the "
 		   "local provider (volumes/)."},

@@ -324,26 +324,47 @@ int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_m
 	return err_wrap(err, "--%s", name);
 }
 
-bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
+static bool has_yes(const struct cmd_context *ctx)
 {
 	const struct opt *yes = find_in(opts_of(ctx->cmd), "yes", 3, 0);
+
+	return yes && ctx->values[yes - ctx->cmd->opts];
+}
+
+static bool ask_person(const char *fmt, va_list ap)
+{
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	char answer[16], *question;
-	va_list ap;
 
-	if (yes && ctx->values[yes - ctx->cmd->opts])
-		return true;
 	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 		return false;
-	va_start(ap, fmt);
 	if (vasprintf(&question, fmt, ap) < 0)
 		abort();
-	va_end(ap);
 	str_add_printable(&shown, question, strlen(question), 0);
 	free(question);
 	fprintf(stderr, "%s [y/N] ", str_text(&shown));
 	fflush(stderr);
 	return fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	bool yes = has_yes(ctx) || ask_person(fmt, ap);
+	va_end(ap);
+	return yes;
+}
+
+bool cmd_ask(const struct cmd_context *ctx, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	bool yes = !has_yes(ctx) && ask_person(fmt, ap);
+	va_end(ap);
+	return yes;
 }
 
 /* A reader that went away (`burst ledger | head`) has seen enough: that is no error. */

@@ -8,6 +8,7 @@
 #include "output.h"
 #include "report.h"
 #include "table.h"
+#include "volume_trust.h"
 
 enum { ASK_MS = 60000 };
 
@@ -252,6 +253,15 @@ static size_t within_price(struct launch *l, struct known_offer *offers, size_t 
 	return kept;
 }
 
+static void warn_of_volumes(struct launch *l)
+{
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		struct err why = {0};
+		if (volume_trust_look(l, i, &why) < 0 && why.kind == ERR_CONFIG)
+			log_line(LOG_WARN, "%s", why.msg);
+	}
+}
+
 int launch_plan(struct launch *l, struct err *err)
 {
 	struct known_offer *offers = NULL;
@@ -259,6 +269,7 @@ int launch_plan(struct launch *l, struct err *err)
 
 	if (ask_offers(l, true, &offers, &count, err) < 0)
 		return -1;
+	warn_of_volumes(l);
 	count = within_price(l, offers, count);
 	print_offers(stdout, offers, count);
 	if (count)
@@ -338,6 +349,8 @@ static const struct opt opts[] = {
 	{0, "pods", "N", "how many pods at once", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
 	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "the project may use this volume, though it is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "the project may make a volume as large as this", "max_volume_gb", false},
 	{0},
 };
 

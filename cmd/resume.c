@@ -11,6 +11,7 @@
 #include "runs.h"
 #include "settle.h"
 #include "takeover.h"
+#include "volume_trust.h"
 #include "volume_warm.h"
 
 /* Back into a run whose client is gone: its pods are taken over where they live, what they finished is brought home, the
@@ -26,6 +27,8 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 		status = launch_load_to_render(&l, err);
 	if (status == 0)
 		status = launch_open_providers(&l, err);
+	if (status == 0)
+		status = volume_trust(&l, err);
 	if (status == 0)
 		status = settle_runs(ctx, row->id, err);
 	if (status == 0)
@@ -170,6 +173,8 @@ static const struct opt opts[] = {
 	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
 	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "the project may use this volume, though it is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "the project may make a volume as large as this", "max_volume_gb", false},
 	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0},
 };

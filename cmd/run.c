@@ -15,6 +15,7 @@
 #include "net/child.h"
 #include "output.h"
 #include "settle.h"
+#include "volume_trust.h"
 
 /* A detached client tells the one who started it its run's id through this descriptor. */
 #define CLIENT_FD_NAME "BURST_CLIENT_FD"
@@ -32,6 +33,8 @@ static const struct opt opts[] = {
 	{0, "retry-until-up", NULL, "wait for capacity without end", "retry_until_up", false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
 	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "the project may use this volume, though it is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "the project may make a volume as large as this", "max_volume_gb", false},
 	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0, "keep-on-failure", "TIME", "keep pods on which the job failed so long for a look (they bill); not with -d", "keep_on_failure", false},
 	{0},
@@ -230,7 +233,7 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, err);
-	if (settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
+	if (volume_trust(l, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (fd >= 0 && let_starter_go(l, fd, err) < 0)

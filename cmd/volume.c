@@ -9,6 +9,7 @@
 #include "output.h"
 #include "report.h"
 #include "volume_gc.h"
+#include "volume_trust.h"
 #include "volume_warm.h"
 
 enum { ASK_MS = 60000 };
@@ -115,9 +116,12 @@ static int make(struct launch *l, const char *name, struct err *err)
 	CLEANUP(fd_close) int lock = -1;
 	char price[32];
 
-	if (lock_volumes(l->ctx, &lock, err) < 0)
+	if (volume_trust_size(l, name, err) < 0 || lock_volumes(l->ctx, &lock, err) < 0)
 		return -1;
 	want.volume.name = name;
+	int was_there = volume_is_there(p, name, err);
+	if (was_there < 0)
+		return -1;
 	want.volume.create = true;
 	want.volume.size_gb = section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
 	if (ask(p, OP_VOLUME, &want, &result, err) < 0)
@@ -129,7 +133,8 @@ static int make(struct launch *l, const char *name, struct err *err)
 			    money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
 	}
 	op_result_free(&result);
-	return 0;
+	/* one that was there may be another project's: a run asks */
+	return was_there ? 0 : volume_trust_note(l, p->ops->name, name, err);
 }
 
 static int in_use(struct launch *l, const struct volume_row *v, struct err *err)
@@ -161,6 +166,7 @@ static int drop(struct launch *l, const char *name, struct err *err)
 		return -1;
 	op_result_free(&result);
 	store_remove_volume(l->ctx->store, v.provider, v.id, NULL);
+	volume_trust_forget(l, v.provider, v.name, NULL);
 	output_line(stdout, "volume %s of %s: removed", v.name, v.provider);
 	return 0;
 }
@@ -218,7 +224,9 @@ static int fill(struct launch *l, const char *name, struct err *err)
 
 	if (opt_int(l->ctx, "memory", 1, 65536, &memory_gb, err) < 0)
 		return -1;
-	return find(l, name, &v, err) < 0 ? -1 : volume_warm(l, &v, memory_gb, err);
+	if (find(l, name, &v, err) < 0 || volume_trust_note(l, v.provider, v.name, err) < 0)
+		return -1;
+	return volume_warm(l, &v, memory_gb, err);
 }
 
 /* Flags that only one of them has. */
@@ -266,6 +274,7 @@ static const struct opt opts[] = {
 	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
 	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
 	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
+	{0, "max-volume-gb", "GB", "create: it may be as large as the project's file says, up to this", "max_volume_gb", false},
 	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than the cheapest has", NULL, false},
 	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
 	{0},

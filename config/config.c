@@ -869,7 +869,7 @@ static struct section *root_of(struct config *c, const char **key)
 
 bool config_adds(const char *key)
 {
-	return !strcmp(key, "allow_paths");
+	return !strcmp(key, "allow_paths") || !strcmp(key, "volumes");
 }
 
 char *config_added(const char *key, const char *text)
@@ -974,6 +974,16 @@ static int check_allowed(const struct config *c, struct err *err)
 			return err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
 	}
 	return 0;
+}
+
+bool config_is_project(const struct config *c)
+{
+	return c->project_shown != NULL;
+}
+
+bool config_is_projects(const struct config *c, const struct section *s, const char *key)
+{
+	return c->project_shown && is_projects_word(c, s, key);
 }
 
 static int check_path(const struct config *c, const struct section *s, const char *group, const char *name, const char *path,

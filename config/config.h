@@ -43,6 +43,11 @@ char *config_added(const char *key, const char *text);
 /* What no single key can show (ranges, known providers); to be called once after the overrides. */
 int config_check(const struct config *c, struct err *err);
 
+/* There is a project's file, which is not the user's own. */
+bool config_is_project(const struct config *c);
+/* What such a file says, or leaves at its default: not the user's word. */
+bool config_is_projects(const struct config *c, const struct section *s, const char *key);
+
 /* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file named the folder, and may not
  * name that path itself (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);

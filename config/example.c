@@ -191,7 +191,8 @@ void example_config(struct str *to, const char *name, const struct job_ops *job,
 		 "# burst.cfg: what to render, and on what. `burst run` reads it; `burst plan` "
 		 "shows what it would rent.\n"
 		 "# Accounts and your own defaults belong in ~/.config/burst/burst.cfg, never "
-		 "here.\n\n"
+		 "here; so does what projects may do\n"
+		 "# beyond their own folder and volume (allow_paths, volumes, max_volume_gb).\n\n"
 		 "# %s\njob = {\n",
 		 job->summary ? job->summary : job->type);
 	add_table(&page, job->options, "job.", 1);

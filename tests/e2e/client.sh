@@ -363,14 +363,14 @@ t_interrupted_as_it_begins() { # at each write of the ledger, up to the one afte
 	script_lines 20
 	config 'pods = 1;'
 	local k
-	for k in 1 2 3 4; do
+	for k in 1 2 3 4 5; do
 		burst doctor
 		STATUS=0
 		ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 timeout -k 5 60 strace -o /dev/null -e trace=fdatasync -e inject="fdatasync:signal=TERM:when=$k" "$BURST" run >out.txt 2>err.txt </dev/null ||
 			STATUS=$?
 		is "$STATUS" 143 "write $k: exit status"
 		is "$(ledger "select count(*) from run where status = 'running'")" 0 "write $k: runs of a dead client"
-		[ "$k" != 4 ] || is "$(ledger 'select status from run')" interrupted "write $k: the run"
+		[ "$k" != 5 ] || is "$(ledger 'select status from run')" interrupted "write $k: the run"
 		wait_for 20 "its pods to be gone" no_pods
 		rm -rf state out
 	done
@@ -504,7 +504,7 @@ t_long_paths() { # the ledger has them whole, or nothing is rented
 	out=$out/$(printf 'g%.0s' $(seq $((512 - ${#out} - 1))))
 	cp burst.cfg "$out"
 	cp script.jsonl "$(dirname "$out")"
-	burst run -o there "$out"
+	burst run -o there --allow-volume v "$out"
 	is "$STATUS" 2 "a config of 512 bytes: exit status ($(tail -n 2 err.txt | cut -c 1-300))"
 	has err.txt "burst.cfg has a path of 512 bytes"
 	is "$(ledger 'select count(*) from pod')" "$pods" "pods"
@@ -591,6 +591,7 @@ dead_run() { # it had brought a file home
 }
 two_jobs() { # in folders a and b
 	local name
+	allow_volumes v
 	for name in a b; do
 		mkdir -p $name
 		sed "s/name = \"e2e\"/name = \"$name\"/" burst.cfg >$name/burst.cfg

@@ -72,7 +72,7 @@ t_what_is_not_on_the_volume_travels() {
 	burst run
 	rm -rf "$BURST_STATE_DIR"/ledger.db* # as on another machine: nobody knows where they were rendered
 	sed -i 's/^# deliver/deliver/' burst.cfg
-	burst run
+	burst run --allow-volume v
 	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
 	is "$(cat out/sum)" "$(cat out/*.wav | sha256sum)" "what they hold"
 	has err.txt "those that its volume does not have travel with it"
@@ -109,10 +109,10 @@ t_of_two_projects_each_gets_its_own() { # though they share a volume, and the ot
 	done
 	: >b-may
 	cd a || return
-	burst_bg run
+	burst_bg run --allow-volume v
 	wait_for 60 "the render of a" grep -q "| rendered" err.txt
 	cd ../b || return
-	burst run
+	burst run --allow-volume v
 	is "$STATUS" 0 "exit status of b ($(tail -n 3 err.txt))"
 	: >../a-may
 	cd ../a || return
@@ -143,7 +143,7 @@ t_it_has_the_code_without_a_render() { # as it is here by then: whoever mends it
 	is "$(cat out/all)" these "what it delivered"
 	# nothing is known of the volume: all of the code travels
 	rm -rf "$BURST_STATE_DIR"/ledger.db*
-	burst run
+	burst run --allow-volume v
 	is "$STATUS" 0 "exit status of the last ($(tail -n 3 err.txt))"
 	is "$(cat out/all)" these "what it delivered then"
 }

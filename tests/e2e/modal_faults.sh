@@ -168,6 +168,7 @@ CALLS="AuthTokenGet AppGetOrCreate VolumeGetOrCreate VolumePutFiles2 Environment
 once_each() { # once_each DO: of each call that may be repeated, the first
 	local op
 	md_control settings '{"list_tunnels":false}' >/dev/null # they are to be asked for
+	allow_volumes v
 	md_call VolumeGetOrCreate '{"deploymentName":"v","objectCreationType":1,"version":2}' # or the first look for it fails by itself
 	for op in $CALLS; do rule "{\"when\":{\"op\":\"$op\"},\"do\":$1}"; done
 }

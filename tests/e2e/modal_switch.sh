@@ -277,6 +277,7 @@ c_another_app_of_this_account() { # the tags decide, not the app: what was rente
 	is "$(md_get "$ID" .ended)" TERMINATED "what it had rented under the first name"
 }
 c_two_machines() {
+	allow_volumes v
 	mkdir -p other/home
 	working 20
 	local one=$PID one_shell=$SHELL_PID

@@ -18,6 +18,7 @@ t_renders_and_gives_back() {
 t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
 	cloud || return
 	script_lines 12
+	allow_volumes v
 	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
 	rp_control stock '{"flavour":"cpu5g","price":0.01}' >/dev/null # the cheapest now
 	GPUS='"none"' POD='cpu = 3; memory_gb = 24;' rp_config
@@ -38,6 +39,7 @@ t_two_clients_make_one_volume() { # it bills every month: of those that start at
 	cloud || return
 	rp_control fault '{"times":-1,"when":{"op":"listDataCenters"},"do":{"delay_ms":1500}}' >/dev/null
 	local one two
+	allow_volumes v
 	for one in a b; do
 		mkdir "$one"
 		(cd "$one" && script_lines 3 && rp_config)
@@ -132,6 +134,7 @@ t_told_beforehand() { # what a run would rent, and what would stop it
 	burst doctor
 	is "$STATUS" 1 "exit status of doctor"
 	has out.txt 'bad  runpod: no volume "v" at RunPod'
+	allow_volumes v
 	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-TX-3"}'
 	burst plan
 	is "$(grep -oE '[A-Z]+-[A-Z]+-[0-9]' out.txt | sort -u)" US-TX-3 "where plan looks"

@@ -387,7 +387,7 @@ c_lists_come_in_pages() { # of one row each: what is on the second one is neithe
 	slow_worker SLOW=0.4
 	script_lines 40
 	rp_config 'pods = 2; code = { path = "code"; };'
-	burst run --json
+	burst run --json --allow-volume v
 	all_done 40 2
 	is "$(asked createVolume)" 3 "volumes that were made"
 	[ "$(asked listPods '(.url | test("cursor="))')" -ge 1 ] || complain "no second page was asked for"

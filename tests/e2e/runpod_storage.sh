@@ -76,6 +76,7 @@ c_keys_of_the_storage_are_refused() {
 c_a_data_centre_without_storage() { # its volumes cannot be reached without a pod: nothing is built upon that
 	unset RUNPOD_S3_URL
 	hashing 12000
+	allow_volumes v
 	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-TX-3"}'
 	burst run --json -v
 	right_sum

@@ -304,6 +304,7 @@ c_changed_at_the_console() { # renamed, its mark taken away, stopped: it is give
 	is "$(rp_get "$ID" .status)" TERMINATED "the one that was stopped"
 }
 c_two_machines() {
+	allow_volumes v
 	mkdir -p other/home
 	working 20
 	local one=$PID one_shell=$SHELL_PID first=$ID

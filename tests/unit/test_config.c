@@ -208,6 +208,9 @@ static const struct {
 	{"not UTF-8", "pods = 1;\n# \xff\n", "burst.cfg:2: a byte that is not UTF-8"},
 	{"escapes in a text", "pods = \"\\x1b[2J\";",
 	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2"},
+	{"a folder allowed by a project", "allow_paths = [\"/data\"];", "burst.cfg:1: allow_paths" KEEP_OUT},
+	{"a volume allowed by a project", "volumes = [\"v\"];", "burst.cfg:1: volumes" KEEP_OUT},
+	{"a size allowed by a project", "max_volume_gb = 4000;", "burst.cfg:1: max_volume_gb" KEEP_OUT},
 	{"a command in a project", "on_exit = \"rm -rf ~\";", "burst.cfg:1: on_exit" KEEP_OUT},
 	{"a key's command in a project",
 	 "providers = { runpod = {\n api_key_command = \"x\"; }; };",
@@ -545,6 +548,33 @@ static void test_overrides(void **state)
 	assert_string_equal(section_where(config_top(c), "spot"), "--flag");
 }
 
+/* What is allowed for once stands beside what one's own file allows, and a project's word for nothing. */
+static void test_what_is_allowed_adds_up(void **state)
+{
+	CLEANUP(config_free) struct config *c = must_open("allow_paths = [\"/data\"];\nvolumes = \"a\";\n", whole);
+	CLEANUP(free_text) char *kept = config_added("allow_paths", "here,,/there,~/home");
+	CLEANUP(free_text) char *want = xasprintf("%s/here,/there,%s/home/home", root, root);
+	CLEANUP(free_text) char *here = xasprintf("%s/voices", root);
+	struct err err = {0};
+
+	(void)state;
+	assert_string_equal(kept, want);
+	assert_int_equal(config_override(c, "allow_paths", "voices, /x", "--allow-path", &err), 0);
+	assert_int_equal(config_override(c, "volumes", "b,c", "--allow-volume", &err), 0);
+	assert_int_equal(section_count(config_top(c), "allow_paths"), 3);
+	assert_string_equal(section_item(config_top(c), "allow_paths", 0), "/data");
+	assert_string_equal(section_item(config_top(c), "allow_paths", 1), here);
+	assert_int_equal(section_count(config_top(c), "volumes"), 3);
+	assert_int_equal(config_check(c, &err), 0);
+	assert_int_equal(config_override(c, "allow_paths", "/", "--allow-path", &err), 0);
+	assert_int_equal(config_check(c, &err), -1);
+	assert_string_equal(err.msg, "--allow-path: allow_paths: \"/\" has your whole home folder in it: name the folders that are meant");
+	assert_true(config_is_project(c));
+	assert_true(config_is_projects(c, section_group(config_top(c), "volume"), "size_gb"));
+	assert_int_equal(config_override(c, "volume.size_gb", "9", "--flag", &err), 0);
+	assert_false(config_is_projects(c, section_group(config_top(c), "volume"), "size_gb"));
+}
+
 /* ---- what init writes ---- */
 
 static void test_example_opens(void **state)
@@ -621,6 +651,7 @@ int main(void)
 		cmocka_unit_test(test_mistakes_that_are_in_nobodys_way),
 		cmocka_unit_test(test_folder_and_own_file),
 		cmocka_unit_test(test_overrides),
+		cmocka_unit_test(test_what_is_allowed_adds_up),
 		cmocka_unit_test(test_example_opens),
 		cmocka_unit_test(test_example_uncommented_opens),
 		cmocka_unit_test(test_state_dir),

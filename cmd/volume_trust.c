@@ -1,0 +1,426 @@
+#include "volume_trust.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "config/places.h"
+#include "config/trust.h"
+#include "engine/caller.h"
+
+enum { ASK_MS = 60000, HASH_CHARS = 24 };
+
+/* The ledger's facts:
+ *   volume-of:HASH of provider and name              GENERATION OWNER, a project's hash or "-"
+ *   volume-ok:HASH of project, provider and name     GENERATION GB, the size that is fine beyond max_volume_gb, and for people where
+ *   volume-rule-since                                pods rented before go by what they had: there was no rule */
+struct claim {
+	char of[64], ok[64], project[HASH_CHARS + 1]; /* names of facts; the project's hash */
+	char *root;
+	int64_t generation, granted_generation, granted_gb; /* granted_generation -1: it never was */
+	char owner[HASH_CHARS + 1];
+};
+
+static void hash(char out[HASH_CHARS + 1], const char *a, const char *b, const char *c)
+{
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", a, b, c);
+	char hex[SHA256_HEX];
+
+	sha256_hex(text, strlen(text), hex);
+	snprintf(out, HASH_CHARS + 1, "%.*s", HASH_CHARS, hex);
+}
+
+static void claim_free(struct claim *c)
+{
+	free(c->root);
+}
+
+static inline void claim_free_cleanup(struct claim *c)
+{
+	claim_free(c);
+}
+
+static void read_claim(struct store *store, struct claim *c)
+{
+	char text[512];
+
+	c->generation = 0;
+	c->granted_generation = -1;
+	c->granted_gb = 0;
+	COPY_TEXT(c->owner, "-");
+	if (store_fact(store, c->of, text, sizeof(text)))
+		sscanf(text, "%" SCNd64 " %24s", &c->generation, c->owner);
+	if (store_fact(store, c->ok, text, sizeof(text)))
+		sscanf(text, "%" SCNd64 " %" SCNd64, &c->granted_generation, &c->granted_gb);
+}
+
+static void claim_of(struct claim *c, const struct launch *l, const char *provider, const char *name)
+{
+	char which[HASH_CHARS + 1];
+
+	*c = (struct claim){.root = trust_root(config_dir(l->ctx->config))};
+	hash(c->project, c->root, "", "");
+	hash(which, provider, name, "");
+	snprintf(c->of, sizeof(c->of), "volume-of:%s", which);
+	hash(which, c->root, provider, name);
+	snprintf(c->ok, sizeof(c->ok), "volume-ok:%s", which);
+	read_claim(l->ctx->store, c);
+}
+
+static bool is_granted(const struct claim *c)
+{
+	return c->granted_generation == c->generation;
+}
+
+static int put_grant(struct launch *l, const struct claim *c, int64_t gb, struct err *err)
+{
+	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %" PRId64 " %.3000s", c->generation, gb, c->root);
+
+	return store_put_fact(l->ctx->store, c->ok, text, err);
+}
+
+/* What nobody has had before is ours. 1: somebody was faster. */
+static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
+{
+	struct store *store = l->ctx->store;
+
+	if (store_begin(store, err) < 0)
+		return -1;
+	read_claim(store, c);
+	if (strcmp(c->owner, "-") && strcmp(c->owner, c->project)) {
+		store_rollback(store);
+		return 1;
+	}
+	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " %s", c->generation, c->project);
+	if (store_put_fact(store, c->of, text, err) < 0 || put_grant(l, c, gb, err) < 0) {
+		store_rollback(store);
+		return -1;
+	}
+	return store_commit(store, err);
+}
+
+/* ---- whose it is ---- */
+
+static bool user_lists(const struct launch *l, const char *name)
+{
+	const struct section *top = config_top(l->ctx->config);
+
+	for (size_t i = 0; i < section_count(top, "volumes"); i++)
+		if (!strcmp(section_item(top, "volumes", i), name))
+			return true;
+	return false;
+}
+
+static int64_t rule_since_ms(struct store *store)
+{
+	char text[32];
+
+	if (store_fact(store, "volume-rule-since", text, sizeof(text)))
+		return strtoll(text, NULL, 10);
+	snprintf(text, sizeof(text), "%" PRId64, clock_wall_ms());
+	store_put_fact(store, "volume-rule-since", text, NULL);
+	return clock_wall_ms();
+}
+
+/* By a pod of a run of this project, from before there was a rule. */
+static bool had_before(struct launch *l, const struct claim *c, const char *provider, const char *name)
+{
+	int64_t since_ms = rule_since_ms(l->ctx->store);
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	bool had = false;
+
+	if (store_pods(l->ctx->store, NULL, false, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !had; i++) {
+		struct run_row run;
+		if (strcmp(pods[i].provider, provider) || strcmp(pods[i].volume_name, name) || pods[i].create_ms >= since_ms)
+			continue;
+		had = store_run(l->ctx->store, pods[i].run, &run, NULL) == 0 && trust_is_below(run.config, c->root);
+	}
+	free(pods);
+	return had;
+}
+
+static bool in_ledger(struct launch *l, const char *provider, const char *name)
+{
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+	bool there = false;
+
+	if (store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		there = there || (!strcmp(rows[i].provider, provider) && !strcmp(rows[i].name, name));
+	free(rows);
+	return there;
+}
+
+int volume_is_there(const struct engine_provider *p, const char *name, struct err *err)
+{
+	struct op_want want = {.volume.name = name};
+	struct op_result result = {0};
+
+	if (caller_ask(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0) {
+		op_result_free(&result);
+		return 1;
+	}
+	if (err->kind != ERR_NOT_FOUND)
+		return err_wrap(err, "%s: volume %s", p->ops->name, name);
+	err_clear(err);
+	return 0;
+}
+
+/* ---- what is said and asked ---- */
+
+/* Where the flag is to be typed. */
+static char *command(const struct launch *l, const char *name)
+{
+	const struct cmd *cmd = l->ctx->cmd;
+
+	if (cmd == &cmd_volume)
+		return xasprintf("volume create %.60s", name);
+	return xstrdup(cmd == &cmd_resume || cmd == &cmd_attach ? cmd->name : "run");
+}
+
+static int refuse_volume(const struct launch *l, const char *provider, const char *name, struct err *err)
+{
+	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
+	CLEANUP(free_text) char *file = config_user_file();
+	CLEANUP(free_text) char *shown = places_show(file ? file : "~/.config/burst/burst.cfg");
+	CLEANUP(free_text) char *typed = command(l, name);
+
+	return err_set(err, ERR_CONFIG,
+		       "%s: volume \"%.60s\" of %s is not this project's, which could read and change all that is on it: `burst %s "
+		       "--allow-volume %.60s` allows that once, volumes = [\"%.60s\"] in %s always",
+		       section_where(conf, "name"), name, provider, typed, name, name, shown);
+}
+
+static int64_t wanted_gb(const struct launch *l)
+{
+	return section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
+}
+
+static int64_t most_gb(const struct launch *l)
+{
+	return section_int(config_top(l->ctx->config), "max_volume_gb");
+}
+
+static int refuse_size(const struct launch *l, const char *name, struct err *err)
+{
+	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
+	CLEANUP(free_text) char *file = config_user_file();
+	CLEANUP(free_text) char *shown = places_show(file ? file : "~/.config/burst/burst.cfg");
+	CLEANUP(free_text) char *typed = command(l, name);
+	long long gb = wanted_gb(l);
+
+	return err_set(err, ERR_CONFIG,
+		       "%s: volume.size_gb: %lld GB is more than the %lld GB that a project may make, and a volume bills for ever: "
+		       "`burst %s --max-volume-gb %lld` makes it, or max_volume_gb = %lld in %s",
+		       section_where(conf, "size_gb"), gb, (long long)most_gb(l), typed, gb, gb, shown);
+}
+
+static bool size_is_projects(const struct launch *l)
+{
+	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
+
+	return config_is_projects(l->ctx->config, conf, "size_gb") && section_has(conf, "size_gb");
+}
+
+static bool too_large(const struct launch *l, const struct claim *c)
+{
+	return size_is_projects(l) && wanted_gb(l) > most_gb(l) && !(is_granted(c) && wanted_gb(l) <= c->granted_gb);
+}
+
+static bool says_yes_to_size(const struct launch *l, const char *provider, const char *name)
+{
+	return cmd_ask(l->ctx, "make volume %s of %s with %lld GB, which bill for ever?", name, provider, (long long)wanted_gb(l));
+}
+
+static bool says_yes_to_volume(const struct launch *l, const struct claim *c, const char *provider, const char *name)
+{
+	return cmd_ask(l->ctx, "volume %s of %s is not this project's (%s), which could read and change all that is on it; let it, from now on?",
+		       name, provider, c->root);
+}
+
+/* ---- one provider ---- */
+
+struct question {
+	struct launch *l;
+	const struct engine_provider *p;
+	const char *name;
+	bool create;	   /* a run would make it */
+	bool name_is_theirs; /* the project's word */
+	bool show;	   /* `plan`: nothing is asked or noted */
+	struct claim claim;
+};
+
+static int check_new_size(struct question *q, struct err *err)
+{
+	struct claim *c = &q->claim;
+
+	if (!q->create || !too_large(q->l, c))
+		return 0;
+	if (q->show || !says_yes_to_size(q->l, q->p->ops->name, q->name))
+		return refuse_size(q->l, q->name, err);
+	c->granted_gb = wanted_gb(q->l);
+	return 0;
+}
+
+/* It is not the project's yet, as far as the ledger knows. */
+static int check_unknown(struct question *q, bool there, struct err *err)
+{
+	struct launch *l = q->l;
+	struct claim *c = &q->claim;
+	const char *provider = q->p->ops->name;
+
+	bool others = there || (strcmp(c->owner, "-") && strcmp(c->owner, c->project));
+	if (!others) {
+		int taken = q->show || !q->create ? 0 : take(l, c, c->granted_gb, err);
+		if (taken <= 0)
+			return taken;
+	}
+	if (q->show || !says_yes_to_volume(l, c, provider, q->name))
+		return refuse_volume(l, provider, q->name, err);
+	return put_grant(l, c, c->granted_gb, err);
+}
+
+static int check(struct question *q, struct err *err)
+{
+	struct launch *l = q->l;
+	struct claim *c = &q->claim;
+	const char *provider = q->p->ops->name;
+
+	claim_of(c, l, provider, q->name);
+	bool granted = is_granted(c), allowed = !q->name_is_theirs || user_lists(l, q->name);
+	if (!granted && !allowed && had_before(l, c, provider, q->name)) {
+		granted = true;
+		if (!q->show && put_grant(l, c, 0, err) < 0)
+			return -1;
+		read_claim(l->ctx->store, c);
+	}
+	bool large = q->create && too_large(l, c);
+	if ((granted || allowed) && !large)
+		return 0;
+	if (!granted)
+		c->granted_gb = 0;
+	int there = !large && in_ledger(l, provider, q->name) ? 1 : volume_is_there(q->p, q->name, err);
+	if (there < 0 || (!there && check_new_size(q, err) < 0))
+		return -1;
+	if (!granted && !allowed)
+		return check_unknown(q, there, err);
+	return there || q->show || !c->granted_gb ? 0 : put_grant(l, c, c->granted_gb, err);
+}
+
+/* ---- all of them ---- */
+
+static void drop_provider(struct launch *l, int i)
+{
+	struct engine_setup *s = &l->setup;
+
+	s->providers[i].ops->close(s->providers[i].handle);
+	memmove(&s->providers[i], &s->providers[i + 1], (size_t)(s->provider_count - i - 1) * sizeof(*s->providers));
+	s->provider_count--;
+}
+
+/* What a project's file, and not the user, says of a volume. */
+static bool is_asked(const struct launch *l, struct question *q)
+{
+	const struct config *c = l->ctx->config;
+	const struct section *conf = section_group(config_top(c), "volume");
+
+	q->name = section_text(conf, "name");
+	if (!q->name || !q->name[0])
+		return false;
+	q->create = section_bool(conf, "create");
+	q->name_is_theirs = config_is_projects(c, conf, "name");
+	return q->name_is_theirs || (q->create && size_is_projects(l));
+}
+
+/* By the ledger alone: most runs need to know no more, and open no account for it. */
+static bool all_granted(struct question *q)
+{
+	const struct section *top = config_top(q->l->ctx->config);
+	bool all = true;
+
+	for (size_t i = 0; i < section_count(top, "provider") && all; i++) {
+		claim_of(&q->claim, q->l, section_item(top, "provider", i), q->name);
+		all = is_granted(&q->claim) || !q->name_is_theirs || user_lists(q->l, q->name);
+		all = all && !(q->create && too_large(q->l, &q->claim));
+		claim_free(&q->claim);
+	}
+	return all;
+}
+
+int volume_trust(struct launch *l, struct err *err)
+{
+	struct question q = {.l = l};
+
+	rule_since_ms(l->ctx->store);
+	if (!is_asked(l, &q) || all_granted(&q))
+		return 0;
+	if (!l->setup.provider_count && launch_open_providers(l, err) < 0)
+		return -1;
+	for (int i = 0; i < l->setup.provider_count;) {
+		q.p = &l->setup.providers[i];
+		int result = check(&q, err);
+		claim_free(&q.claim);
+		if (result == 0) {
+			i++;
+			continue;
+		}
+		if (err->kind == ERR_CONFIG || l->setup.provider_count == 1)
+			return -1;
+		log_line(LOG_WARN, "%s; going on without it", err->msg);
+		drop_provider(l, i);
+	}
+	err_clear(err);
+	return 0;
+}
+
+int volume_trust_look(struct launch *l, int provider, struct err *err)
+{
+	struct question q = {.l = l, .p = &l->setup.providers[provider], .show = true};
+
+	if (!is_asked(l, &q))
+		return 0;
+	int result = check(&q, err);
+	claim_free(&q.claim);
+	return result;
+}
+
+int volume_trust_size(struct launch *l, const char *name, struct err *err)
+{
+	CLEANUP(claim_free) struct claim c = {0};
+	const char *provider = l->setup.providers[0].ops->name;
+
+	claim_of(&c, l, provider, name);
+	if (!too_large(l, &c) || says_yes_to_size(l, provider, name))
+		return 0;
+	return refuse_size(l, name, err);
+}
+
+int volume_trust_note(struct launch *l, const char *provider, const char *name, struct err *err)
+{
+	CLEANUP(claim_free) struct claim c = {0};
+
+	if (!config_is_project(l->ctx->config))
+		return 0;
+	claim_of(&c, l, provider, name);
+	if (is_granted(&c))
+		return 0;
+	int taken = take(l, &c, 0, err);
+	return taken > 0 ? put_grant(l, &c, 0, err) : taken;
+}
+
+int volume_trust_forget(struct launch *l, const char *provider, const char *name, struct err *err)
+{
+	CLEANUP(claim_free) struct claim c = {0};
+
+	claim_of(&c, l, provider, name);
+	CLEANUP(free_text) char *text = xasprintf("%" PRId64 " -", c.generation + 1);
+	return store_put_fact(l->ctx->store, c.of, text, err);
+}
