@@ -25,12 +25,14 @@ static json_t *read_flags(const char *path, struct err *err)
 	return flags;
 }
 
-/* What was allowed before holds on beside what is allowed now. */
-static char *value_to_keep(const json_t *flags, const char *key, const char *value)
+/* What was allowed before holds on beside what is allowed now; a folder is the same one wherever the run is taken up. */
+static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key, const char *value)
 {
 	const char *before = jsonx_text(flags, key, "");
-	CLEANUP(free_text) char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
 
+	if (!strcmp(key, "job.output"))
+		return xstrdup(section_text(config_job(ctx->config), "output"));
+	CLEANUP(free_text) char *added = config_adds(key) ? config_added(key, value) : xstrdup(value);
 	return config_adds(key) && before[0] ? xasprintf("%s,%s", before, added) : TAKE(added);
 }
 
@@ -44,9 +46,9 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 		return -1;
 	for (size_t i = 0; o && o[i].name; i++) {
 		const char *value = ctx->values[i];
-		if (!o[i].key || !value || !strcmp(o[i].key, "job.output"))
+		if (!o[i].key || !value)
 			continue;
-		CLEANUP(free_text) char *text = value_to_keep(flags, o[i].key, o[i].arg ? value : "true");
+		CLEANUP(free_text) char *text = value_to_keep(ctx, flags, o[i].key, o[i].arg ? value : "true");
 		if (json_object_set_new(flags, o[i].key, json_string(text)) < 0)
 			return err_set(err, ERR_USAGE, "--%s: its value is no UTF-8 text", o[i].name);
 	}

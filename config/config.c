@@ -867,6 +867,11 @@ static struct section *root_of(struct config *c, const char **key)
 	return account ? account->section : NULL;
 }
 
+void config_set_output(struct config *c, const char *path)
+{
+	section_set_text(c->job, "output", path, section_where(c->job, "output"));
+}
+
 bool config_adds(const char *key)
 {
 	return !strcmp(key, "allow_paths") || !strcmp(key, "volumes");

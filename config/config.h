@@ -37,6 +37,8 @@ void config_free(struct config *c);
  * ("--max-cost") is for messages: ERR_USAGE. What the user allows (config_adds()) is added to what the files say. */
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err);
+/* The output folder that a run began with, in place of the file's, and trusted no more than that: it may be a link by now. */
+void config_set_output(struct config *c, const char *path);
 bool config_adds(const char *key);
 /* The text of such a key as it means the same in every folder. To be freed. */
 char *config_added(const char *key, const char *text);

@@ -328,6 +328,35 @@ t_it_writes_nothing_outside() {
 	cp err.txt "$T"
 	cd "$T" || return
 }
+t_a_resumed_run_writes_nothing_outside() { # its output folder may be another one by then, and its config say so
+	clone
+	local how
+	tts 'engine = "own"; worker = "false";'
+	burst run
+	[ "$STATUS" != 0 ] || complain "the run went well"
+	rm -rf out
+	for how in ../../.ssh ../../other /etc; do
+		ln -sfn "$how" out
+		for command in resume "fetch $(ledger 'select id from run')"; do
+			# shellcheck disable=SC2086
+			burst $command
+			is "$STATUS" 2 "$command, out leads to $how: exit status ($(tail -n 2 err.txt))"
+			has err.txt "a project may not write there"
+		done
+		sed -i "s/output = \"out\"/output = \"else\"/" burst.cfg
+		burst resume
+		is "$STATUS" 2 "out leads to $how, and the config names another: exit status"
+		has err.txt "a project may not write there"
+		sed -i "s/output = \"else\"/output = \"out\"/" burst.cfg
+	done
+	is "$(find "$HOME/.ssh" ../../other -type f | wc -l)" 1 "files outside"
+	# what the run was told by a flag holds on
+	burst run -o ../../other
+	burst resume
+	hasnt err.txt "may not"
+	cp err.txt "$T"
+	cd "$T" || return
+}
 t_a_whole_repository_is_the_project() { # its burst.cfg may lie in a folder of it
 	clone
 	mkdir -p jobs/quiz
@@ -383,7 +412,7 @@ t_outputs_stay_out_of_gits_folder() { # what lies there is run by git, and no cl
 }
 
 # ---- whose volume is it ----
-two_projects() { # two_projects [SETTINGS]: a and b, each a repository that names volume "tts" (b: with these settings)
+two_projects() { # a and b, each a repository that names volume "tts"; a has made it, and we are in b
 	local p
 	mkdir -p "$HOME/.config/burst"
 	for p in a b; do
@@ -396,7 +425,6 @@ two_projects() { # two_projects [SETTINGS]: a and b, each a repository that name
 			job = { name = "job"; type = "tts"; input = "script.jsonl"; output = "out"; };
 		E2
 	done
-	sed -i "s/create = true;/${1:-&}/" burst.cfg
 	cd ../a || return
 	burst run
 	is "$STATUS" 0 "a makes its volume: exit status ($(tail -n 2 err.txt))"
