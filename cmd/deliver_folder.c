@@ -47,7 +47,7 @@ static int write_begin(const struct deliver_folder *f, const char *tree, const c
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-/* Plain files, through no link: below a folder that is held, in which they were a moment ago. */
+/* A plain file below a folder that is held, through no link: what lies there is the project's, and what is copied travels. */
 static int copy_file(int dir, const char *name, const char *to, mode_t mode, struct err *err)
 {
 	CLEANUP(str_free) struct str bytes = STR_INIT;
@@ -57,8 +57,11 @@ static int copy_file(int dir, const char *name, const char *to, mode_t mode, str
 
 	if (parent < 0)
 		return err_set(err, ERR_LOCAL, "%s: %m", name);
-	if (fstatat(parent, base, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) && linkat(parent, base, AT_FDCWD, to, 0) == 0)
-		return 0;
+	if (linkat(parent, base, AT_FDCWD, to, 0) == 0) {
+		if (lstat(to, &st) == 0 && S_ISREG(st.st_mode))
+			return 0;
+		unlink(to); /* it was no plain file; linkat() follows no link */
+	}
 	if (path_read_plain_at(parent, base, name, INT32_MAX, &bytes, err) < 0)
 		return -1;
 	return path_write(to, str_text(&bytes), bytes.len, mode, err);

@@ -1,0 +1,88 @@
+/* test_deliver_folder.c - what a delivery's pod is given of the output folder: plain files, and nothing that a link leads to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/path.h"
+#include "cmd/deliver_folder.h"
+
+static char root[] = "/tmp/burst-deliver-XXXXXX";
+
+static void put(const char *name, const char *text)
+{
+	struct err err = {0};
+	CLEANUP(free_text) char *dir = path_dir(name);
+
+	if (path_mkdirs(dir, 0700, &err) < 0 || path_write(name, text, strlen(text), 0600, &err) < 0)
+		fail_msg("%s", err.msg);
+}
+
+static int make_root(void **state)
+{
+	(void)state;
+	if (!mkdtemp(root) || chdir(root) < 0)
+		return -1;
+	put("secret/key", "a private key");
+	put("out/manifest.jsonl", "");
+	put("out/fine/deep/x.txt", "fine");
+	return symlink("../secret", "out/folder") < 0 || symlink("../secret/key", "out/file") < 0 || mkfifo("out/pipe", 0600) < 0 ? -1 : 0;
+}
+
+static int remove_root(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	return chdir("/") < 0 ? -1 : path_remove_tree(root, &err);
+}
+
+static int make_with(const char *name, struct err *err)
+{
+	struct deliver_output output = {.name = (char *)name};
+	struct deliver_folder f = {.dir = "made", .output_dir = "out", .outputs = &output, .count = 1, .tree = ""};
+
+	return deliver_folder_make(&f, err);
+}
+
+static void test_plain_files(void **state)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	if (make_with("fine/deep/x.txt", &err) < 0)
+		fail_msg("%s", err.msg);
+	assert_int_equal(path_read("made/.deliver/missing/fine/deep/x.txt", 100, &text, &err), 0);
+	assert_string_equal(str_text(&text), "fine");
+}
+
+static void test_nothing_else(void **state)
+{
+	static const char *const names[] = {"folder/key", "file", "pipe", "fine", "absent", "absent/x"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		struct err err = {0};
+		CLEANUP(free_text) char *copy = xasprintf("made/.deliver/missing/%s", names[i]);
+		if (make_with(names[i], &err) == 0 || path_exists(copy))
+			fail_msg("%s was taken", names[i]);
+		if (!strstr(err.msg, names[i]))
+			fail_msg("%s: %s", names[i], err.msg);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plain_files),
+		cmocka_unit_test(test_nothing_else),
+	};
+
+	return cmocka_run_group_tests_name("deliver_folder", tests, make_root, remove_root);
+}
