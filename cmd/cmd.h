@@ -100,7 +100,7 @@ int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
  * no. */
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
-/* The same of what -y does not answer, since scripts and hooks have it: with -y, or without a terminal, it is no. */
+/* Like cmd_confirm(), but -y is no answer, since scripts and hooks pass it: with -y, or without a terminal, returns false. */
 bool cmd_ask(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 
 /* Flushes and checks stdout: what could not be written is an error, not silence. */

@@ -40,7 +40,7 @@ struct delivery {
 	char tree[SHA256_HEX];		  /* the job's code on that volume; "": it is not there */
 	char *dir; /* what the pod gets as its code: the list, and what is missing there */
 	char *config;
-	int handed; /* its text, for the run that delivers; -1: not written yet */
+	int handed; /* descriptor of the config's text, for the child; -1: none yet */
 	bool as_rendered; /* the code on its volume is that of this very render */
 	int64_t spent_microusd; /* on a pod that could not deliver */
 	char key[DELIVER_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
@@ -368,7 +368,7 @@ static int write_config(struct delivery *d, struct err *err)
 	write_job(d, &to);
 	fd_close(d->handed);
 	d->handed = deliver_run_hand(d->config, str_text(&to), to.len, err);
-	/* by its name it is there for people alone */
+	/* the named file is only for people to read */
 	return d->handed < 0 ? -1 : path_write(d->config, str_text(&to), to.len, 0600, err);
 }
 

@@ -47,7 +47,7 @@ static int write_begin(const struct deliver_folder *f, const char *tree, const c
 	return path_write(path, str_text(&text), text.len, 0600, err);
 }
 
-/* A plain file below a folder that is held, through no link: what lies there is the project's, and what is copied travels. */
+/* Copies a regular file below a held folder, without following links: the project controls what lies there, and the copy travels. */
 static int copy_file(int dir, const char *name, const char *to, mode_t mode, struct err *err)
 {
 	CLEANUP(str_free) struct str bytes = STR_INIT;
@@ -60,7 +60,7 @@ static int copy_file(int dir, const char *name, const char *to, mode_t mode, str
 	if (linkat(parent, base, AT_FDCWD, to, 0) == 0) {
 		if (lstat(to, &st) == 0 && S_ISREG(st.st_mode))
 			return 0;
-		unlink(to); /* it was no plain file; linkat() follows no link */
+		unlink(to); /* not a regular file: linkat() does not follow links */
 	}
 	if (path_read_plain_at(parent, base, name, INT32_MAX, &bytes, err) < 0)
 		return -1;

@@ -10,7 +10,7 @@
 #include "deliver_folder.h"
 #include "runs.h"
 
-/* A delivery's client is told the descriptor of its config by this variable. */
+/* Tells a delivery's client the descriptor of its config. */
 #define HANDED_FD_NAME "BURST_DELIVERY_FD"
 
 enum { ABSENT_MAX_BYTES = 16 << 20, KEY_LEN = 24 };
@@ -100,7 +100,7 @@ void deliver_run_tell(int fd)
 	setenv(HANDED_FD_NAME, number, 1);
 }
 
-/* What somebody opened by its name (`burst run x.cfg 3<x.cfg`) has one. */
+/* A file that was opened by its name (`burst run x.cfg 3<x.cfg`) has a link count. */
 static bool is_handed(int fd)
 {
 	struct stat st;

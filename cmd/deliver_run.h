@@ -4,17 +4,17 @@
 
 #include "launch.h"
 
-/* Is a run's config, by its path in the ledger, one that burst has written for a delivery? What is trusted does not follow from
- * it: a project's file cannot have such a path (config.h). */
+/* Is a run's config, by its path in the ledger, one that burst has written for a delivery? A project's file cannot have such a path
+ * (config.h), and the path makes nothing trusted. */
 bool deliver_run_is(const struct cmd_context *ctx, const char *config);
 enum { DELIVER_KEY = 32 };
 /* Of a job, by the path of its config and its name, what its deliveries go by: STATE/jobs/KEY.cfg. */
 void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY]);
-/* The text of a delivery's config goes to the client that carries it out by a descriptor of a file that has no name. The parent's
- * end: the descriptor, to be told to the child by deliver_run_tell() between fork and exec; -1 with *err. */
+/* A delivery's client receives its config through a descriptor of a file without a name. The parent calls deliver_run_hand(), which
+ * returns the descriptor, or -1 with *err; the child calls deliver_run_tell() between fork and exec. */
 int deliver_run_hand(const char *config, const char *text, size_t len, struct err *err);
 void deliver_run_tell(int fd);
-/* The child's end, once: the descriptor, or -1 where there is none, or one that burst did not make. */
+/* In the client, once: the descriptor; -1: none was handed over, or burst did not make it. */
 int deliver_run_handed(void);
 /* The newest delivery that goes by it. 1: there is one; 0: none; -1 with *err. */
 int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out, struct err *err);

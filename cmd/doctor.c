@@ -235,7 +235,7 @@ static void check_job(struct launch *l, struct findings *f)
 	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count, count == 1 ? "" : "s");
 }
 
-/* What a run would ask on a terminal stops one of cron's. */
+/* A question that a run asks on a terminal stops a run under cron. */
 static void check_volume(struct launch *l, int provider, struct findings *f)
 {
 	struct err why = {0};
@@ -287,7 +287,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "check these", "provider", false},
-	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0},
 };
 

@@ -348,9 +348,9 @@ static const struct opt opts[] = {
 	{0, "gpu", "GPU", "only these GPUs, the best loved first", "gpu", false},
 	{0, "pods", "N", "how many pods at once", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
-	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "the project may use this volume, though it is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "the project may make a volume as large as this", "max_volume_gb", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
 	{0},
 };
 

@@ -174,9 +174,9 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{0, "max-cost", "USD", "go on until the run has cost so much in all", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
-	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
-	{0, "allow-volume", "NAME", "the project may use this volume, though it is not its own", "volumes", false},
-	{0, "max-volume-gb", "GB", "the project may make a volume as large as this", "max_volume_gb", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
 	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
 	{0},
 };

@@ -25,7 +25,7 @@ static json_t *read_flags(const char *path, struct err *err)
 	return flags;
 }
 
-/* What was allowed before holds on beside what is allowed now; a folder is the same one wherever the run is taken up. */
+/* Lists of what is allowed grow with each resume. Paths are kept absolute, since a run can be resumed from another folder. */
 static char *value_to_keep(const struct cmd_context *ctx, const json_t *flags, const char *key, const char *value)
 {
 	const char *before = jsonx_text(flags, key, "");

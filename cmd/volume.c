@@ -133,7 +133,7 @@ static int make(struct launch *l, const char *name, struct err *err)
 			    money_show(price, sizeof(price), result.volumes[0].price_microusd_month));
 	}
 	op_result_free(&result);
-	/* one that was there may be another project's: a run asks */
+	/* an existing volume may belong to another project: a run asks */
 	return was_there ? 0 : volume_trust_note(l, p->ops->name, name, err);
 }
 
@@ -273,8 +273,8 @@ static const struct opt opts[] = {
 	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)", NULL, false},
 	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},
 	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
-	{0, "allow-path", "DIR", "the project may read, sync and write there, too", "allow_paths", false},
-	{0, "max-volume-gb", "GB", "create: it may be as large as the project's file says, up to this", "max_volume_gb", false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
+	{0, "max-volume-gb", "GB", "create: let the project's file choose a size up to this", "max_volume_gb", false},
 	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than the cheapest has", NULL, false},
 	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
 	{0},

@@ -13,14 +13,15 @@
 
 enum { ASK_MS = 60000, HASH_CHARS = 24 };
 
-/* The ledger's facts:
- *   volume-of:HASH of provider and name              GENERATION OWNER, a project's hash or "-"
- *   volume-ok:HASH of project, provider and name     GENERATION GB, the size that is fine beyond max_volume_gb, and for people where
- *   volume-rule-since                                pods rented before go by what they had: there was no rule */
+/* Facts in the ledger:
+ *   volume-of:HASH of provider and name           "GENERATION OWNER": the owner is a project's hash, or "-"
+ *   volume-ok:HASH of project, provider and name  "GENERATION GB FOLDER": the project may use the volume, and create it up to GB
+ *   volume-rule-since                             wall clock ms; pods rented earlier prove that a project used a volume */
 struct claim {
-	char of[64], ok[64], project[HASH_CHARS + 1]; /* names of facts; the project's hash */
+	char of[64], ok[64]; /* names of the two facts */
+	char project[HASH_CHARS + 1];
 	char *root;
-	int64_t generation, granted_generation, granted_gb; /* granted_generation -1: it never was */
+	int64_t generation, granted_generation, granted_gb; /* granted_generation -1: never granted */
 	char owner[HASH_CHARS + 1];
 };
 
@@ -82,7 +83,7 @@ static int put_grant(struct launch *l, const struct claim *c, int64_t gb, struct
 	return store_put_fact(l->ctx->store, c->ok, text, err);
 }
 
-/* What nobody has had before is ours. 1: somebody was faster. */
+/* Makes the project the owner. 1: another project owns the volume. */
 static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
 {
 	struct store *store = l->ctx->store;
@@ -102,7 +103,7 @@ static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
 	return store_commit(store, err);
 }
 
-/* ---- whose it is ---- */
+/* ---- which project's volume it is ---- */
 
 static bool user_lists(const struct launch *l, const char *name)
 {
@@ -125,7 +126,7 @@ static int64_t rule_since_ms(struct store *store)
 	return clock_wall_ms();
 }
 
-/* By a pod of a run of this project, from before there was a rule. */
+/* A run of this project used the volume before volumes had owners. */
 static bool had_before(struct launch *l, const struct claim *c, const char *provider, const char *name)
 {
 	int64_t since_ms = rule_since_ms(l->ctx->store);
@@ -174,9 +175,9 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 	return 0;
 }
 
-/* ---- what is said and asked ---- */
+/* ---- messages and questions ---- */
 
-/* Where the flag is to be typed. */
+/* The command that takes the flags which allow it. */
 static char *command(const struct launch *l, const char *name)
 {
 	const struct cmd *cmd = l->ctx->cmd;
@@ -194,8 +195,8 @@ static int refuse_volume(const struct launch *l, const char *provider, const cha
 	CLEANUP(free_text) char *typed = command(l, name);
 
 	return err_set(err, ERR_CONFIG,
-		       "%s: volume \"%.60s\" of %s is not this project's, which could read and change all that is on it: `burst %s "
-		       "--allow-volume %.60s` allows that once, volumes = [\"%.60s\"] in %s always",
+		       "%s: volume \"%.60s\" of %s does not belong to this project, which could read and change everything on it: allow that once "
+		       "with `burst %s --allow-volume %.60s`, or always with volumes = [\"%.60s\"] in %s",
 		       section_where(conf, "name"), name, provider, typed, name, name, shown);
 }
 
@@ -218,8 +219,8 @@ static int refuse_size(const struct launch *l, const char *name, struct err *err
 	long long gb = wanted_gb(l);
 
 	return err_set(err, ERR_CONFIG,
-		       "%s: volume.size_gb: %lld GB is more than the %lld GB that a project may make, and a volume bills for ever: "
-		       "`burst %s --max-volume-gb %lld` makes it, or max_volume_gb = %lld in %s",
+		       "%s: volume.size_gb: %lld GB is more than the %lld GB that a project may create (a volume bills until it is removed): "
+		       "allow it with `burst %s --max-volume-gb %lld`, or max_volume_gb = %lld in %s",
 		       section_where(conf, "size_gb"), gb, (long long)most_gb(l), typed, gb, gb, shown);
 }
 
@@ -237,12 +238,12 @@ static bool too_large(const struct launch *l, const struct claim *c)
 
 static bool says_yes_to_size(const struct launch *l, const char *provider, const char *name)
 {
-	return cmd_ask(l->ctx, "make volume %s of %s with %lld GB, which bill for ever?", name, provider, (long long)wanted_gb(l));
+	return cmd_ask(l->ctx, "create volume %s of %s with %lld GB (it bills until it is removed)?", name, provider, (long long)wanted_gb(l));
 }
 
 static bool says_yes_to_volume(const struct launch *l, const struct claim *c, const char *provider, const char *name)
 {
-	return cmd_ask(l->ctx, "volume %s of %s is not this project's (%s), which could read and change all that is on it; let it, from now on?",
+	return cmd_ask(l->ctx, "volume %s of %s does not belong to this project (%s), which could read and change everything on it; allow it from now on?",
 		       name, provider, c->root);
 }
 
@@ -252,9 +253,9 @@ struct question {
 	struct launch *l;
 	const struct engine_provider *p;
 	const char *name;
-	bool create;	   /* a run would make it */
-	bool name_is_theirs; /* the project's word */
-	bool show;	   /* `plan`: nothing is asked or noted */
+	bool create;	     /* a run would create it */
+	bool name_is_theirs; /* the project's file chose the name */
+	bool show;	     /* neither ask nor write the ledger */
 	struct claim claim;
 };
 
@@ -270,7 +271,7 @@ static int check_new_size(struct question *q, struct err *err)
 	return 0;
 }
 
-/* It is not the project's yet, as far as the ledger knows. */
+/* The ledger does not say that the project may use it. */
 static int check_unknown(struct question *q, bool there, struct err *err)
 {
 	struct launch *l = q->l;
@@ -315,7 +316,7 @@ static int check(struct question *q, struct err *err)
 	return there || q->show || !c->granted_gb ? 0 : put_grant(l, c, c->granted_gb, err);
 }
 
-/* ---- all of them ---- */
+/* ---- all providers ---- */
 
 static void drop_provider(struct launch *l, int i)
 {
@@ -326,7 +327,7 @@ static void drop_provider(struct launch *l, int i)
 	s->provider_count--;
 }
 
-/* What a project's file, and not the user, says of a volume. */
+/* False: the user chose the volume, or there is none. */
 static bool is_asked(const struct launch *l, struct question *q)
 {
 	const struct config *c = l->ctx->config;
@@ -340,7 +341,7 @@ static bool is_asked(const struct launch *l, struct question *q)
 	return q->name_is_theirs || (q->create && size_is_projects(l));
 }
 
-/* By the ledger alone: most runs need to know no more, and open no account for it. */
+/* True for most runs, which then open no account for this. */
 static bool all_granted(struct question *q)
 {
 	const struct section *top = config_top(q->l->ctx->config);

@@ -49,7 +49,7 @@ struct source {
 	char *dir;
 	bool trusted; /* the user's own */
 	bool has_job; /* it may hold the job */
-	int handed_fd; /* above 2: its text comes from there */
+	int handed_fd; /* above 2: read from there, not by its path */
 	uid_t owner;
 	bool open_to_others; /* anybody but its owner can read it */
 	bool elsewhere;      /* a link led to it: whose words it holds is not known, and messages quote none */
@@ -295,7 +295,7 @@ static int check_trust(const struct place *at, const config_setting_t *setting,
 		return 0;
 	return complain(at, setting, err,
 			"%s%s is taken from your own %s only: a project must not run commands "
-			"here, lead keys astray, or allow itself anything",
+			"here, redirect keys or grant itself access",
 			at->path, spec->key, at->source->user_shown);
 }
 
@@ -477,7 +477,7 @@ static int read_root(struct config *c, const struct source *source, const config
 	return 0;
 }
 
-/* What others may write must not run commands in our name. */
+/* A file that others can write must not run commands. */
 static int check_own(const struct source *source, const struct stat *st, struct err *err)
 {
 	if ((st->st_uid != geteuid() && st->st_uid != 0) || (st->st_mode & S_IWOTH))
@@ -485,7 +485,7 @@ static int check_own(const struct source *source, const struct stat *st, struct 
 	return 0;
 }
 
-/* The path is a real one: a link that stands there by now was put there since. */
+/* The path is a real one: O_NOFOLLOW refuses a link that took its place since. */
 static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
@@ -616,7 +616,7 @@ static int find_user(struct source *s)
 	return 1;
 }
 
-/* However it is written: ~/.config/burst/burst.cfg, which may be a link to one's dotfiles. */
+/* The user's own file, however its path is written. It may be a link, as to a folder of dotfiles. */
 static bool is_user_file(const char *path)
 {
 	CLEANUP(free_text) char *file = config_user_file();
@@ -627,8 +627,8 @@ static bool is_user_file(const char *path)
 	return file && realpath(its, a) && realpath(above, b) && !strcmp(a, b) && !strcmp(path_base(file), path_base(path));
 }
 
-/* A repository may bring a link along: where it leads to the folder, and with it the project, would be another one. And no project
- * lies where burst keeps what it wrote itself. */
+/* A repository can contain a link, and its target's folder would count as the project. Burst's state folder holds copies of projects'
+ * files, which must not run as projects. */
 static int check_place(const char *path, bool is_link, const char *real, struct err *err)
 {
 	CLEANUP(free_text) char *state = places_state();
@@ -894,7 +894,7 @@ char *config_added(const char *key, const char *text)
 	return xstrdup(str_text(&all));
 }
 
-/* The user's words on the command line stand beside those of his file. */
+/* Flags add to what the user's file allows. */
 static int add_to(struct config *c, const char *key, const char *text, const char *flag, struct err *err)
 {
 	CLEANUP(free_text) char *added = config_added(key, text);
@@ -1022,7 +1022,7 @@ int config_may_read(const struct config *c, const char *key, const char *real, s
 	return check_path(c, c->job, "job", key, real, err);
 }
 
-/* Whoever may change the file decides what is spent, and which variables of the environment travel. */
+/* The file's owner can change what is spent and which variables of the environment travel. */
 static int check_owner(const struct config *c, struct err *err)
 {
 	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
@@ -1036,7 +1036,7 @@ static int check_owner(const struct config *c, struct err *err)
 	if (fine)
 		return 0;
 	return err_set(err, ERR_CONFIG,
-		       "%s belongs to another user (%lu), who decides by it what you spend and send to pods: copy it, or allow its folder: "
+		       "%s belongs to another user (%lu), who can change what you spend and send to pods: copy it, or allow its folder with "
 		       "--allow-path %.200s",
 		       c->project_shown, (unsigned long)owner, c->dir);
 }

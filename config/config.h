@@ -4,7 +4,7 @@
  *
  * A mistake is ERR_CONFIG, one line: file:line, the key, what is wrong, what would be right. A
  * project's file comes with a cloned repository and is not trusted, wherever it lies: keys marked OPTION_USER_ONLY are refused
- * there; it is no link out of the project, lies in no folder of burst's own, and is its user's, or root's. */
+ * there. It may be no link out of the project, lie in no folder of burst's own, and belong to no other user but root. */
 #ifndef BURST_CONFIG_H
 #define BURST_CONFIG_H
 
@@ -17,8 +17,8 @@ struct config;
 
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
-	/* Above 2: burst itself wrote the file's text, and its parent hands it over by this descriptor; `file` is only what it is called
-	 * by. Nothing else makes a file trusted but being the user's own. */
+	/* Above 2: the text comes from this descriptor, which our parent handed over, and is trusted; `file` only names it. Besides, only
+	 * the user's own file is trusted. */
 	int handed_fd;
 	bool need_job;    /* it is an error when no file has a `job` group */
 	/* Leave the project's file alone (reap must work beside a broken one); of the user's, mistakes outside of the groups of
@@ -34,20 +34,20 @@ void config_free(struct config *c);
 
 /* A value from the command line, over what the files say: key is a path as in "caps.max_cost", text
  * is written as on a command line (lists with commas, relative paths from the current folder), flag
- * ("--max-cost") is for messages: ERR_USAGE. What the user allows (config_adds()) is added to what the files say. */
+ * ("--max-cost") is for messages: ERR_USAGE. A key of config_adds() adds to what the user's file says. */
 int config_override(struct config *c, const char *key, const char *text, const char *flag,
 		    struct err *err);
-/* The output folder that a run began with, in place of the file's, and trusted no more than that: it may be a link by now. */
+/* Replaces job.output by the folder that a run began with. It stays the project's word, and is checked again: it may be a link now. */
 void config_set_output(struct config *c, const char *path);
 bool config_adds(const char *key);
-/* The text of such a key as it means the same in every folder. To be freed. */
+/* The value of such a key with absolute paths. To be freed. */
 char *config_added(const char *key, const char *text);
 /* What no single key can show (ranges, known providers); to be called once after the overrides. */
 int config_check(const struct config *c, struct err *err);
 
-/* There is a project's file, which is not the user's own. */
+/* There is a project's file, and it is not the user's own. */
 bool config_is_project(const struct config *c);
-/* What such a file says, or leaves at its default: not the user's word. */
+/* The project's file sets the key, or leaves it at its default; neither the user's file nor a flag does. */
 bool config_is_projects(const struct config *c, const struct section *s, const char *key);
 
 /* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file named the folder, and may not

@@ -57,8 +57,7 @@ static char *state_path(struct err *err)
 	if (own && own[0] == '/')
 		return xstrdup(own);
 	if (own && own[0]) {
-		err_set(err, ERR_CONFIG, "BURST_STATE_DIR is \"%.200s\": it must be an absolute path, since each project has its own current folder",
-			own);
+		err_set(err, ERR_CONFIG, "BURST_STATE_DIR is \"%.200s\": it must be an absolute path", own);
 		return NULL;
 	}
 	CLEANUP(free_text) char *dir = places_xdg("XDG_STATE_HOME", ".local/state");

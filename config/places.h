@@ -5,7 +5,7 @@
 
 /* $HOME, else what the password file says; NULL when there is neither. To be freed. */
 char *places_home(void);
-/* What the password file says alone: another one than $HOME under `sudo -E`. NULL: nothing. To be freed. */
+/* By the password file alone, which differs from $HOME under `sudo -E`. NULL: it has none. To be freed. */
 char *places_account_home(void);
 /* $name when it is an absolute path, else home + "/" + below. NULL without a home. To be freed. */
 char *places_xdg(const char *name, const char *below);

@@ -22,7 +22,7 @@ char *secret_env_name(const char *provider, const char *key);
 
 /* No child of ours is handed the keys of these providers (NULL-terminated) that are in our environment; once, at the start. */
 void secrets_hide(const struct provider_ops *const *providers);
-/* Where the vendors' own tools keep keys. NULL: no home. To be freed. */
+/* The files in which the vendors' own tools keep keys. NULL: there is no home. To be freed. */
 size_t secrets_file_count(void);
 char *secrets_file(size_t index);
 

@@ -64,9 +64,9 @@ static bool is_below(const char *path, const char *folder)
 	return !strcmp(folder, "/") || (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
 }
 
-/* ---- what is never a project's ---- */
+/* ---- what no project may name ---- */
 
-/* Below the home folder; ".config/" is that of XDG, too. */
+/* Below a home folder; those in .config also below XDG_CONFIG_HOME. */
 static const char *const kept_at_home[] = {
 	".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/gcloud", ".config/rclone",
 	".config/op", ".aws", ".azure", ".boto", ".s3cfg", ".kube", ".docker/config.json", ".runpod", ".modal.toml", ".npmrc", ".pypirc",
@@ -101,7 +101,7 @@ static void places_add(struct places *p, char *path)
 	free(path);
 }
 
-/* By HOME and by the password file: under `sudo -E` they differ. */
+/* $HOME and the home in the password file differ under `sudo -E`. */
 static void find_homes(struct places *homes)
 {
 	places_add(homes, places_home());
@@ -115,7 +115,7 @@ static void find_kept(struct places *kept, const struct places *homes)
 
 	places_add(kept, places_state());
 	places_add(kept, file ? path_dir(file) : NULL);
-	places_add(kept, file ? xstrdup(file) : NULL); /* it may be a link to one's dotfiles */
+	places_add(kept, file ? xstrdup(file) : NULL); /* it may be a link */
 	for (size_t i = 0; i < secrets_file_count(); i++)
 		places_add(kept, secrets_file(i));
 	for (size_t i = 0; i < ARRAY_LEN(kept_at_home); i++) {
@@ -147,7 +147,7 @@ static bool holds_one_of(const char *folder, const struct places *homes)
 	return false;
 }
 
-/* One that this user, or root, has made: in /tmp somebody else may have. */
+/* Only of this user or root: another user can make /tmp/.git. */
 static bool is_repository(const char *folder)
 {
 	CLEANUP(free_text) char *git = path_join(folder, ".git");
@@ -156,7 +156,7 @@ static bool is_repository(const char *folder)
 	return lstat(git, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0) && path_base(folder)[0] != '.';
 }
 
-/* A repository of the whole home folder, or of a hidden one of it (~/.config), is none of a project's. */
+/* A repository that holds the whole home folder, or is hidden itself (~/.config), is no project. */
 static char *project_root(const char *project, const struct places *homes)
 {
 	CLEANUP(free_text) char *at = xstrdup(project);
@@ -178,7 +178,7 @@ char *trust_root(const char *project)
 	return project_root(project, &homes);
 }
 
-/* ---- may it be named? ---- */
+/* ---- may a project name this path? ---- */
 
 static bool same_place(const char *a, const struct stat *b)
 {
@@ -204,7 +204,7 @@ bool trust_is_below(const char *real, const char *folder)
 	return false;
 }
 
-/* What is written to a folder may get any name below it. */
+/* An output folder must not contain them either: a pod chooses the names below it. */
 static bool is_kept(const char *real, bool written, const struct places *kept)
 {
 	for (size_t i = 0; i < kept->count; i++)
@@ -213,7 +213,7 @@ static bool is_kept(const char *real, bool written, const struct places *kept)
 	return false;
 }
 
-/* The system's, and other people's homes: no part of a project that lies above them. */
+/* System folders and other users' homes are no part of a project that lies above them. */
 static bool is_apart(const char *real, const char *root)
 {
 	static const char *const folders[] = {"/bin",  "/boot", "/dev", "/etc",	 "/lib", "/lib32", "/lib64",
@@ -234,7 +234,7 @@ static bool is_apart(const char *real, const char *root)
 	return false;
 }
 
-/* A hidden name below base, in a home folder, that does not lead to the project itself. */
+/* A hidden name below base and in a home folder, unless the project itself lies below it. */
 static bool is_hidden(const char *real, const char *base, const struct places *homes, const char *project)
 {
 	size_t len = strcmp(base, "/") ? strlen(base) : 0;
@@ -272,7 +272,7 @@ struct judged {
 	bool written;
 };
 
-/* The deepest folder that the user allows and that holds the path; NULL: none. */
+/* The deepest allowed folder that holds the path; NULL: none. */
 static const char *allowed_base(const struct judged *j, const char *const *allowed)
 {
 	const char *base = NULL;
@@ -290,7 +290,7 @@ static const char *why_not(const struct judged *j, const char *const *allowed)
 	const char *may = allowed_base(j, allowed), *base = may ? may : j->root;
 
 	if (is_kept(j->real, j->written, &j->kept))
-		return "holds keys, or is burst's own";
+		return "holds keys, or files of burst itself";
 	if (!strcmp(j->real, "/"))
 		return "is the whole disk";
 	if (j->written && path_in_git_folder(j->real + 1) && !path_in_git_folder(j->project + 1))
@@ -306,7 +306,7 @@ static const char *why_not(const struct judged *j, const char *const *allowed)
 	return NULL;
 }
 
-/* The folder that would have to be allowed; NULL: none can be. */
+/* The folder that the user could allow; NULL: none. */
 static char *to_allow(const struct judged *j)
 {
 	struct stat st;
@@ -314,7 +314,7 @@ static char *to_allow(const struct judged *j)
 	const char *only[] = {folder, NULL};
 	struct err none;
 
-	if (trust_check_allowed(folder, j->project, &none) == 0 && !why_not(j, only))
+	if (strlen(folder) < 160 && trust_check_allowed(folder, j->project, &none) == 0 && !why_not(j, only))
 		return folder;
 	free(folder);
 	return NULL;
@@ -335,17 +335,17 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 	places_free(&j.homes);
 	places_free(&j.kept);
 	if (whole_home)
-		log_line(LOG_WARN, "%s is your home folder: all of it but keys travels to the pods", key);
+		log_line(LOG_WARN, "%s is your home folder: all of it except keys travels to the pods", key);
 	if (!why)
 		return 0;
 	const char *what = written ? "write there" : "send that to pods";
 	if (folder)
 		return err_set(err, ERR_CONFIG,
-			       "%s %s (%.200s): a project may not %s unless you allow it: --allow-path %.200s, or allow_paths in your own "
+			       "%s %s (%.160s): a project may not %s unless you allow it: --allow-path %s, or allow_paths in your own "
 			       "burst.cfg",
 			       key, why, real, what, folder);
 	return err_set(err, ERR_CONFIG, "%s %s (%.200s): a project may not %s%s", key, why, real, what,
-		       written ? "; if you want it, name another with --output" : "");
+		       written ? "; name another folder with --output" : "");
 }
 
 static bool is_kernels(const char *real)
@@ -359,16 +359,16 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 	CLEANUP(free_text) char *real = folder[0] == '/' ? real_place(folder) : NULL;
 
 	if (!real)
-		return err_set(err, ERR_CONFIG, "\"%.200s\" is no absolute path", folder);
+		return err_set(err, ERR_CONFIG, "\"%.200s\" is not an absolute path", folder);
 	find_homes(&homes);
 	CLEANUP(free_text) char *root = project_root(project, &homes);
 	CLEANUP(free_text) char *typed = plain(folder);
 	if (is_below(typed, root) && !is_below(real, root))
 		return err_set(err, ERR_CONFIG, "\"%.200s\" leads out of the project, to %.200s: name that folder itself", folder, real);
 	if (is_kernels(real))
-		return err_set(err, ERR_CONFIG, "\"%.200s\" is the kernel's, no folder of files", folder);
+		return err_set(err, ERR_CONFIG, "\"%.200s\" is a folder of the kernel", folder);
 	if (!strcmp(real, "/") || holds_one_of(real, &homes))
-		return err_set(err, ERR_CONFIG, "\"%.200s\" has your whole home folder in it: name the folders that are meant", folder);
+		return err_set(err, ERR_CONFIG, "\"%.200s\" contains your whole home folder: name folders in it", folder);
 	return 0;
 }
 

@@ -14,25 +14,24 @@ struct trust {
 	const char *const *allowed; /* real paths of the folders that the user allows beside it; NULL-terminated; or NULL */
 };
 
-/* key: as messages call it, "job.output"; path: absolute; written: it is written to.
- *
- * ERR_CONFIG, without a place in front, but where the path leads into the project, or into a folder that the user allows, and there
- * into nothing that is hidden in the home folder. The system's folders and other people's homes are part of no project that lies
- * above them. Whatever is allowed: no key of the user's (~/.ssh, ~/.netrc, the vendors' own files), burst's config or state, nor, to
- * be written to, git's own folder. */
+/* May the project's file name this path? key: as messages call it, "job.output"; path: absolute; written: it is written to.
+ * ERR_CONFIG, without file and line, unless the path leads into the project or into an allowed folder. Refused even there:
+ * - files with the user's keys (~/.ssh, ~/.netrc, the vendors' own), burst's config and state;
+ * - what is hidden in the home folder, below the allowed folder or a project that holds the home folder;
+ * - system folders and other users' homes, in a project that lies above them;
+ * - to be written to, git's own folder. */
 int trust_path(const struct trust *t, const char *key, const char *path, bool written, struct err *err);
-/* May the user allow that folder to projects? ERR_CONFIG, without a place in front: no absolute path, one that has the home folder in
- * it, or a link by which this project leads elsewhere. */
+/* May the user allow this folder? ERR_CONFIG, without file and line: it is no absolute path, contains the home folder, or leads
+ * through a link of this project to a folder outside of it. */
 int trust_check_allowed(const char *folder, const char *project, struct err *err);
-/* Where the path really is, links followed; of what is not there yet, where it would be made. To be freed. */
+/* The path with links followed, also of a file that does not exist yet. To be freed. */
 char *trust_real(const char *path);
-/* Tells what never travels, wherever it lies in a tree that is synced: keys of the user's, burst's config and state. */
+/* Calls keep() for each place that must never be synced: files with the user's keys, burst's config and state. */
 void trust_keep_back(void (*keep)(const char *path));
 
-/* Whether a real path is the folder or lies below it, however either is written (links, bind mounts, case). */
+/* Whether a real path is the folder or lies below it, also by another name (a bind mount, another case). */
 bool trust_is_below(const char *real, const char *folder);
-/* The folder that counts as the project of a config in this folder (a real path): that of the repository it lies in, else the
- * folder itself. To be freed. */
+/* The project of a config in this folder (a real path): the repository that holds it, else the folder itself. To be freed. */
 char *trust_root(const char *project);
 
 /* ERR_CONFIG when this list of variables that travel to pods names a key of one of these providers (NULL-terminated). */

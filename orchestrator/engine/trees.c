@@ -44,7 +44,7 @@ static void say_tree(struct engine *e, const struct tree *tree)
 	engine_log(e, LOG_NOTE, "code: %zu %s, %lld kB; %lld left out (-v names them)", tree->count, tree->count == 1 ? "entry" : "entries",
 		   (long long)(tree->bytes + 1023) / 1024, (long long)left_out);
 	if (tree->skipped[TREE_SKIP_KEPT])
-		engine_log(e, LOG_NOTE, "code: %lld left behind that hold keys or are burst's own", (long long)tree->skipped[TREE_SKIP_KEPT]);
+		engine_log(e, LOG_NOTE, "code: %lld left behind: keys, or files of burst itself", (long long)tree->skipped[TREE_SKIP_KEPT]);
 }
 
 static void scanned(void *arg)

@@ -79,8 +79,8 @@ struct tree_scan_options {
 	const atomic_bool *stop; /* set by another thread: give up with ERR_INTERRUPTED; or NULL */
 };
 
-/* What this path leads to now stays behind in every scan from here on, by whatever name it is met there: it holds keys, or is
- * burst's own. Not while a scan runs. */
+/* Every scan from now on leaves out the file or folder that this path leads to, whatever its name there: it holds keys, or is
+ * burst's own. Recognized by device and inode. Not while a scan runs. */
 void tree_keep_back(const char *path);
 
 /* Scans the folder. opts may be NULL. A file that changes while it is read is read again, up to

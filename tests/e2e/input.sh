@@ -76,7 +76,7 @@ t_project_may_not_lead_keys_astray() {
 	rm -f pwned home/.config/burst/burst.cfg
 	cloned "on_exit = \"touch $T/pwned\";"
 	stands_refused on_exit
-	has err.txt "a project must not run commands here, lead keys astray, or allow itself anything"
+	has err.txt "a project must not run commands here, redirect keys or grant itself access"
 	cloned "plugins = [\"$T/evil.so\"];"
 	stands_refused plugins
 	for name in $("$BURST" words providers); do

@@ -41,7 +41,7 @@ t_it_runs_nothing_here() {
 		'providers = { local = { network = "host"; }; };'; do
 		tts '' "$key"
 		burst run
-		refused 'a project must not run commands here, lead keys astray, or allow itself anything' "$key"
+		refused 'a project must not run commands here, redirect keys or grant itself access' "$key"
 		[ ! -e ran ] || complain "$key: it ran"
 	done
 	cp err.txt "$T"
@@ -216,8 +216,8 @@ t_keys_and_burst_itself_stay_behind() { # wherever they lie in what is synced, a
 	is "$(cat out/fine)" "done" "its output"
 	is "$(cat out/found)" "" "what the pod had of keys and state"
 	grep -q 'script.jsonl' out/list || complain "the pod had no code: $(head -n 3 out/list)"
-	has err.txt "conf/burst stays here (keys, or burst's own)"
-	has err.txt "code: 4 left behind that hold keys or are burst's own"
+	has err.txt "conf/burst stays here (keys, or files of burst itself)"
+	has err.txt "code: 4 left behind: keys, or files of burst itself"
 	sed -i 's/path = "."/path = "conf\/burst"/' burst.cfg
 	XDG_CONFIG_HOME=$PWD/conf BURST_STATE_DIR=$PWD/state burst run
 	has err.txt "holds keys"
@@ -310,7 +310,7 @@ t_it_writes_nothing_outside() {
 	ln -s ../../.ssh out
 	tts ''
 	burst run
-	refused "job.output holds keys, or is burst's own ($HOME/.ssh)" "a link called out, the default"
+	refused "job.output holds keys, or files of burst itself ($HOME/.ssh)" "a link called out, the default"
 	for path in / "$HOME" '~' ../.. dir out out/x '~/.config/autostart' ../../.bashrc.d .git .git/hooks sub/../.git/hooks .GIT/hooks /etc/cron.d /usr/local/bin /var/spool/cron /proc/self \
 		'~/bin' /home/somebody/x /run/x /tmp/x /var/tmp ../other "$BURST_STATE_DIR/x" '~/.config/burst'; do
 		tts "output = \"$path\";"
@@ -439,7 +439,7 @@ foreign() { # foreign COMMAND...: refused for the volume, with what to type
 	[ "$1" = resume ] || [ -n "${KEEP_OUT:-}" ] || rm -rf out
 	burst "$@"
 	is "$STATUS" 2 "$*: exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt 'volume "tts" of local is not this project'
+	has err.txt 'volume "tts" of local does not belong to this project'
 	has err.txt "\`burst $1 --allow-volume tts\`"
 	has err.txt 'volumes = ["tts"]'
 	is "$(grep -c '^burst: ' err.txt)" 1 "$*: lines of error"
@@ -488,13 +488,13 @@ t_a_volume_is_its_projects() {
 	foreign run
 	burst plan
 	is "$STATUS" 0 "plan: exit status ($(tail -n 2 err.txt))"
-	has err.txt 'volume "tts" of local is not this project'
+	has err.txt 'volume "tts" of local does not belong to this project'
 	burst run -n
 	is "$STATUS" 0 "run -n: exit status ($(tail -n 2 err.txt))"
-	has err.txt 'volume "tts" of local is not this project'
+	has err.txt 'volume "tts" of local does not belong to this project'
 	burst doctor
 	is "$STATUS" 1 "doctor: exit status"
-	has out.txt 'volume "tts" of local is not this project'
+	has out.txt 'volume "tts" of local does not belong to this project'
 	foreign run
 	# what allows it
 	fine "a flag" run --allow-volume x,tts
@@ -544,7 +544,7 @@ t_a_volume_that_is_typed() { # what one has made or filled by hand, where the pr
 	rm -rf out
 	burst run
 	is "$STATUS" 2 "no longer its own: exit status"
-	has err.txt 'volume "mine" of local is not this project'
+	has err.txt 'volume "mine" of local does not belong to this project'
 	cp err.txt "$T"
 	cd "$T" || return
 }

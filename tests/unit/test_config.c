@@ -122,7 +122,7 @@ static int remove_root(void **state)
 #define USER "~/.config/burst/burst.cfg"
 #define KEEP_OUT                                                                                   \
 	" is taken from your own " USER                                                            \
-	" only: a project must not run commands here, lead keys astray, or allow itself anything"
+	" only: a project must not run commands here, redirect keys or grant itself access"
 
 static const struct {
 	const char *name, *text, *message;
@@ -568,7 +568,7 @@ static void test_what_is_allowed_adds_up(void **state)
 	assert_int_equal(config_check(c, &err), 0);
 	assert_int_equal(config_override(c, "allow_paths", "/", "--allow-path", &err), 0);
 	assert_int_equal(config_check(c, &err), -1);
-	assert_string_equal(err.msg, "--allow-path: allow_paths: \"/\" has your whole home folder in it: name the folders that are meant");
+	assert_string_equal(err.msg, "--allow-path: allow_paths: \"/\" contains your whole home folder: name folders in it");
 	assert_true(config_is_project(c));
 	assert_true(config_is_projects(c, section_group(config_top(c), "volume"), "size_gb"));
 	assert_int_equal(config_override(c, "volume.size_gb", "9", "--flag", &err), 0);
