@@ -644,7 +644,7 @@ static int may_go(struct delivery *d, struct err *err)
 	struct run_row newest;
 
 	int found = deliver_run_newest(d->l->ctx, d->key, &newest, err);
-	if (found < 0 || volume_trust(d->l, err) < 0)
+	if (found < 0 || volume_trust(d->l, d->l->run.id, err) < 0)
 		return -1;
 	if (found && run_is_alive(d->l->ctx, newest.id))
 		return err_set(err, ERR_BUSY, "all outputs are home, but run %s still delivers earlier ones (see `burst attach %s`); "

@@ -28,7 +28,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = volume_trust(&l, err);
+		status = volume_trust(&l, row->id, err);
 	if (status == 0)
 		status = settle_runs(ctx, row->id, err);
 	if (status == 0)

@@ -233,7 +233,7 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, err);
-	if (volume_trust(l, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
+	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (fd >= 0 && let_starter_go(l, fd, err) < 0)

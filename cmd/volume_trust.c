@@ -146,6 +146,21 @@ static bool had_before(struct launch *l, const struct claim *c, const char *prov
 	return had;
 }
 
+/* The user allowed it when this run began, by whatever means. */
+static bool run_has_it(struct launch *l, const char *run, const char *provider, const char *name)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+	bool has = false;
+
+	if (!run || !run[0] || store_pods(l->ctx->store, run, false, &pods, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		has = has || (!strcmp(pods[i].provider, provider) && !strcmp(pods[i].volume_name, name));
+	free(pods);
+	return has;
+}
+
 static bool in_ledger(struct launch *l, const char *provider, const char *name)
 {
 	struct volume_row *rows = NULL;
@@ -253,11 +268,17 @@ struct question {
 	struct launch *l;
 	const struct engine_provider *p;
 	const char *name;
+	const char *run;     /* resumed or delivered; NULL or "": none */
 	bool create;	     /* a run would create it */
 	bool name_is_theirs; /* the project's file chose the name */
 	bool show;	     /* neither ask nor write the ledger */
 	struct claim claim;
 };
+
+static bool user_allows(const struct question *q, const char *provider)
+{
+	return !q->name_is_theirs || user_lists(q->l, q->name) || run_has_it(q->l, q->run, provider, q->name);
+}
 
 static int check_new_size(struct question *q, struct err *err)
 {
@@ -296,7 +317,7 @@ static int check(struct question *q, struct err *err)
 	const char *provider = q->p->ops->name;
 
 	claim_of(c, l, provider, q->name);
-	bool granted = is_granted(c), allowed = !q->name_is_theirs || user_lists(l, q->name);
+	bool granted = is_granted(c), allowed = user_allows(q, provider);
 	if (!granted && !allowed && had_before(l, c, provider, q->name)) {
 		granted = true;
 		if (!q->show && put_grant(l, c, 0, err) < 0)
@@ -348,17 +369,18 @@ static bool all_granted(struct question *q)
 	bool all = true;
 
 	for (size_t i = 0; i < section_count(top, "provider") && all; i++) {
-		claim_of(&q->claim, q->l, section_item(top, "provider", i), q->name);
-		all = is_granted(&q->claim) || !q->name_is_theirs || user_lists(q->l, q->name);
+		const char *provider = section_item(top, "provider", i);
+		claim_of(&q->claim, q->l, provider, q->name);
+		all = is_granted(&q->claim) || user_allows(q, provider);
 		all = all && !(q->create && too_large(q->l, &q->claim));
 		claim_free(&q->claim);
 	}
 	return all;
 }
 
-int volume_trust(struct launch *l, struct err *err)
+int volume_trust(struct launch *l, const char *run, struct err *err)
 {
-	struct question q = {.l = l};
+	struct question q = {.l = l, .run = run};
 
 	rule_since_ms(l->ctx->store);
 	if (!is_asked(l, &q) || all_granted(&q))

@@ -568,6 +568,13 @@ t_a_resumed_run_takes_no_other_volume() { # its config may have changed since
 	[ "$STATUS" != 0 ] || complain "the run went well"
 	sed -i 's/"own"; create/"tts"; create/' burst.cfg
 	foreign resume
+	# what was allowed when it began is allowed still
+	allow_volumes tts
+	burst run
+	rm "$HOME/.config/burst/burst.cfg"
+	burst resume
+	[ "$STATUS" = 1 ] || complain "a run that began with it: exit status $STATUS ($(tail -n 1 err.txt))"
+	foreign run
 	cp err.txt "$T"
 	cd "$T" || return
 }
