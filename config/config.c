@@ -499,7 +499,7 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_set(err, ERR_CONFIG, "%s: not a regular file", shown);
 	source->owner = st.st_uid;
-	source->open_to_others = source->trusted && !handed && (st.st_mode & (S_IRGRP | S_IROTH));
+	source->open_to_others = source->trusted && (st.st_mode & (S_IRGRP | S_IROTH));
 	if (source->trusted && check_own(source, &st, err) < 0)
 		return -1;
 	text->max = FILE_MAX_BYTES;
@@ -659,7 +659,6 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	s->has_job = true;
 	if (ask->handed_fd > STDERR_FILENO) {
 		s->handed_fd = ask->handed_fd;
-		s->trusted = true;
 		source_set(s, realpath(path, real) ? real : path, path);
 		return 1;
 	}
@@ -701,7 +700,7 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 		has_project = 0;
 	}
 	user.user_shown = project.user_shown = c->user_shown;
-	if (has_project && !project.trusted)
+	if (has_project && project.handed_fd <= STDERR_FILENO)
 		c->project_shown = xstrdup(project.shown);
 	if (has_user && read_source(c, &user, err) < 0)
 		return -1;

@@ -17,8 +17,8 @@ struct config;
 
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
-	/* Above 2: the text comes from this descriptor, which our parent handed over, and is trusted; `file` only names it. Besides, only
-	 * the user's own file is trusted. */
+	/* Above 2: the text comes from this descriptor, which our parent handed over; `file` only names it. Its paths and its volume were
+	 * checked by the parent. Only the user's own file may have keys that are marked OPTION_USER_ONLY. */
 	int handed_fd;
 	bool need_job;    /* it is an error when no file has a `job` group */
 	/* Leave the project's file alone (reap must work beside a broken one); of the user's, mistakes outside of the groups of

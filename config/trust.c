@@ -75,9 +75,12 @@ static const char *const kept_at_home[] = {
 };
 
 struct places {
-	char **list; /* real paths, NULL-terminated */
+	char **list; /* real paths */
 	size_t count, cap;
 };
+
+/* find_kept() lists burst's own folders first. */
+enum { KEPT_OWN = 2 };
 
 static void places_free(struct places *p)
 {
@@ -208,7 +211,8 @@ bool trust_is_below(const char *real, const char *folder)
 static bool is_kept(const char *real, bool written, const struct places *kept)
 {
 	for (size_t i = 0; i < kept->count; i++)
-		if (trust_is_below(real, kept->list[i]) || (written && path_exists(kept->list[i]) && trust_is_below(kept->list[i], real)))
+		if (trust_is_below(real, kept->list[i]) ||
+		    (written && (i < KEPT_OWN || path_exists(kept->list[i])) && trust_is_below(kept->list[i], real)))
 			return true;
 	return false;
 }

@@ -652,6 +652,14 @@ t_no_file_is_trusted_for_where_it_lies() { # what burst itself writes below its 
 	STATUS=0
 	BURST_DELIVERY_FD=0 timeout 30 "$BURST" run evil.cfg <evil.cfg >out.txt 2>err.txt || STATUS=$?
 	refused 'a project must not' "stdin"
+	cp evil.cfg gone.cfg
+	chmod 600 gone.cfg
+	STATUS=0
+	{
+		rm gone.cfg
+		BURST_DELIVERY_FD=3 timeout 30 "$BURST" run evil.cfg >out.txt 2>err.txt </dev/null || STATUS=$?
+	} 3<gone.cfg
+	refused 'a project must not' "a descriptor of a file without a name"
 	[ ! -e "$T/ran" ] || complain "it ran"
 	cp err.txt "$T"
 	cd "$T" || return
