@@ -1,6 +1,7 @@
 #include "volume_trust.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,7 +12,7 @@
 #include "config/trust.h"
 #include "engine/caller.h"
 
-enum { ASK_MS = 60000, HASH_CHARS = 24 };
+enum { ASK_MS = 60000, ASK_TRIES = 3, ASK_PAUSE_MS = 2000, HASH_CHARS = 24 };
 
 /* Facts in the ledger:
  *   volume-of:HASH of provider and name           "GENERATION OWNER": the owner is a project's hash, or "-"
@@ -103,6 +104,17 @@ static int take(struct launch *l, struct claim *c, int64_t gb, struct err *err)
 	return store_commit(store, err);
 }
 
+struct question {
+	struct launch *l;
+	const struct engine_provider *p;
+	const char *name;
+	const char *run;     /* resumed or delivered; NULL or "": none */
+	bool create;	     /* a run would create it */
+	bool name_is_theirs; /* the project's file chose the name */
+	bool show;	     /* neither ask nor write the ledger */
+	struct claim claim;
+};
+
 /* ---- which project's volume it is ---- */
 
 static bool user_lists(const struct launch *l, const char *name)
@@ -190,6 +202,24 @@ int volume_is_there(const struct engine_provider *p, const char *name, struct er
 	return 0;
 }
 
+static bool may_help_to_repeat(enum err_kind kind)
+{
+	return kind == ERR_TRANSIENT || kind == ERR_NETWORK || kind == ERR_RATE_LIMITED || kind == ERR_AMBIGUOUS;
+}
+
+/* A run outlasts a provider that fails for a moment, and so does the question before it. */
+static int ask_patiently(const struct question *q, struct err *err)
+{
+	int there = volume_is_there(q->p, q->name, err);
+
+	for (int tries = 1; there < 0 && tries < ASK_TRIES && !q->show && may_help_to_repeat(err->kind); tries++) {
+		poll(NULL, 0, MAX((int)MIN(err->retry_after_ms, ASK_MS), ASK_PAUSE_MS));
+		err_clear(err);
+		there = volume_is_there(q->p, q->name, err);
+	}
+	return there;
+}
+
 /* ---- messages and questions ---- */
 
 /* The command that takes the flags which allow it. */
@@ -264,17 +294,6 @@ static bool says_yes_to_volume(const struct launch *l, const struct claim *c, co
 
 /* ---- one provider ---- */
 
-struct question {
-	struct launch *l;
-	const struct engine_provider *p;
-	const char *name;
-	const char *run;     /* resumed or delivered; NULL or "": none */
-	bool create;	     /* a run would create it */
-	bool name_is_theirs; /* the project's file chose the name */
-	bool show;	     /* neither ask nor write the ledger */
-	struct claim claim;
-};
-
 static bool user_allows(const struct question *q, const char *provider)
 {
 	return !q->name_is_theirs || user_lists(q->l, q->name) || run_has_it(q->l, q->run, provider, q->name);
@@ -329,7 +348,7 @@ static int check(struct question *q, struct err *err)
 		return 0;
 	if (!granted)
 		c->granted_gb = 0;
-	int there = !large && in_ledger(l, provider, q->name) ? 1 : volume_is_there(q->p, q->name, err);
+	int there = !large && in_ledger(l, provider, q->name) ? 1 : ask_patiently(q, err);
 	if (there < 0 || (!there && check_new_size(q, err) < 0))
 		return -1;
 	if (!granted && !allowed)
