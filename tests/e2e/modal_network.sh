@@ -123,6 +123,7 @@ cloud() { # for a case tls_..., and for every other round, one that speaks TLS
 	c_tls_* | c_*[13579]) CLOUD_OPTIONS=--tls ;;
 	esac
 	any_cloud || return
+	allow_volumes v # or a connection before the run's first one asks for it
 	[ -z "${CLOUD_OPTIONS:-}" ] || export CURL_CA_BUNDLE=$MD_STATE/cert.pem
 }
 bad_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/localhost/modal.test}; } # a name that detour.so knows

@@ -225,6 +225,7 @@ lost_its_ledger() {
 	lives_on "ledger.db: was removed or replaced"
 	is "$STATUS" 1 "exit status"
 	has first.txt "ledger.db: was removed or replaced"
+	allow_volumes v # whose it is went with the ledger
 	goes_on
 	no_ledger_knows_them
 }
