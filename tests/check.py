@@ -236,7 +236,7 @@ class Runner:
         # short names: the path of a Unix socket has room for 107 bytes, and names of cases are long
         self.started += 1
         folder = f"{self.temp}/{self.started}"
-        os.mkdir(folder)
+        os.mkdir(folder, 0o711)
         env = {**os.environ, **case.env, "TMPDIR": folder}
         for name in ("LIST", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
             env.pop(name, None)
@@ -549,6 +549,7 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
     temp = tempfile.mkdtemp(prefix="bc-")
+    os.chmod(temp, 0o711) # some cases run as another user
     try:
         return check(options, Runner(temp))
     except Stopped as stopped:
