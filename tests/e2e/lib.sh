@@ -71,7 +71,8 @@ script_lines() { # script_lines N: N segments of different lengths
 			"$(echo "$words" | cut -d' ' -f1-$((i % 12 + 1)))"
 	done >script.jsonl
 }
-# config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="..." and JOB="..." add to the groups.
+# config [KEY=VALUE;]... : burst.cfg for the local provider. Lines are libconfig; LOCAL="...", JOB="..." and
+# POD="..." add to the groups.
 config() {
 	cat >burst.cfg <<-E
 		provider = "local";
@@ -79,6 +80,7 @@ config() {
 		caps = { max_cost = 1.00; max_duration = "10m"; };
 		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
 		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };
+		${POD:+pod = { $POD \};}
 		$*
 	E
 }
@@ -223,7 +225,7 @@ no_processes() { [ -z "$(marked_processes)" ]; }
 one_test() {
 	local name=$1 began=$SECONDS
 	unset XDG_STATE_HOME NO_COLOR BURST_CLIENT_FD
-	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
+	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' POD='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
 	case $name in
 	c_*) cd "$WORK" && one_case "$name" ;; # of a stand-in cloud: see tests/cloud/common/client.sh
 	*) one_test_alone "$name" ;;
