@@ -227,7 +227,7 @@ class Runner:
         self.built = {""}
         self.results = []
         self.busy_before = None
-        self.use = 0.0
+        self.use = self.queue = 0.0
 
     def note(self, text):
         print(f"{time.monotonic() - self.began:4.0f}s  {text}", flush=True)
@@ -267,16 +267,20 @@ class Runner:
                 kill_tree(pid)
         return ended
 
-    def processor_use(self):
-        """The share of all processors that work of ordinary priority took since the last call."""
+    def look_at_processors(self):
+        """Smoothed: the share of all processors that work of ordinary priority takes, and how many processes wait for one."""
         with open("/proc/stat", encoding="ascii") as f:
-            user, _nice, system, idle, iowait, *rest = map(int, f.readline().split()[1:9])
-        busy, total = user + system + sum(rest), sum((user, _nice, system, idle, iowait, *rest))
+            lines = f.read()
+        user, nice, system, idle, iowait, *rest = map(int, lines.split("\n", 1)[0].split()[1:9])
+        busy, total = user + system + sum(rest), sum((user, nice, system, idle, iowait, *rest))
         if self.busy_before and total > self.busy_before[1]:
-            now = (busy - self.busy_before[0]) / (total - self.busy_before[1])
-            self.use = 0.5 * self.use + 0.5 * now
+            self.use = 0.7 * self.use + 0.3 * (busy - self.busy_before[0]) / (total - self.busy_before[1])
         self.busy_before = (busy, total)
-        return self.use
+        self.queue = 0.7 * self.queue + 0.3 * int(re.search(r"^procs_running (\d+)", lines, re.M)[1])
+
+    def has_room(self):
+        """One more case can start without making those that run miss their deadlines."""
+        return self.use < 0.8 and self.queue < 3 * CPUS
 
     def run(self, cases, lanes=None):
         waiting = sorted((c for c in cases if not c.busy), key=lambda c: -c.seconds)
@@ -298,7 +302,7 @@ class Runner:
 
     def fill(self, waiting, busy, lanes):
         building = any(c.builds for c, _, _ in self.running.values())
-        use = self.processor_use()
+        self.look_at_processors()
         if not building:
             beside = sum(c.busy for c, _, _ in self.running.values())
             ready = [c for c in busy if c.wants in self.built]
@@ -315,7 +319,7 @@ class Runner:
         most = lanes or LANES_MOST
         # more than the least only while processors are idle, one at a time, so that its load shows before the next
         least = min(most, LANES_LEAST)
-        room = least - at_once if at_once < least else int(at_once < most and use < 0.8)
+        room = least - at_once if at_once < least else int(at_once < most and self.has_room())
         for case in ready[:room]:
             waiting.remove(case)
             self.start(case)
