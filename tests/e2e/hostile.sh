@@ -328,7 +328,7 @@ t_planted_files_do_not_run() {
 	rm -rf $volume/code/* $volume/env/* state/ledger.db*
 	mv $volume/planted/* $volume/env/
 	for d in $volume/env/*; do echo evil >"$d/m"; done
-	burst run --force
+	burst run --force --allow-volume v
 	is "$STATUS $(cat out/o.txt | tr '\n' ' ')" "0 good made " "without a ledger ($(tail -n 2 err.txt | tr '\n' '|'))"
 }
 t_a_planted_worker_does_not_run() {
@@ -345,6 +345,7 @@ t_a_planted_worker_does_not_run() {
 # Two projects, one volume: neither takes the other's environment for its own, though both are set up by the same words.
 t_each_project_has_an_environment_of_its_own() {
 	local project
+	allow_volumes v
 	for project in a b; do
 		mkdir $project
 		cat >$project/burst.cfg <<-'E'

@@ -79,8 +79,7 @@ config() {
 		volume = { name = "v"; size_gb = 1; create = true; };
 		caps = { max_cost = 1.00; max_duration = "10m"; };
 		job = { name = "e2e"; type = "tts"; engine = "${ENGINE:-espeak}"; input = "script.jsonl"; voice = "en"; output = "out"; ${JOB:-} };
-		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };
-		${POD:+pod = { $POD \};}
+		providers = { local = { price_per_hour = 0.69; ${LOCAL:-} }; };${POD:+ pod = { $POD \};}
 		$*
 	E
 }

@@ -497,7 +497,7 @@ test_runpod_refused_key_backs_off() {
 			BURST_SWITCH_PAUSE_S=60
 		until_true grep -q "^bad http $code" "$dir/home/switch"
 		echo over >"$dir/home/end"
-		until_true grep -q '^bad ending this pod is refused' "$dir/home/switch"
+		until_true grep -q 'switch: bad ending this pod is refused' "$dir/home/start.log" # the next self-check's word replaces it
 		until_true asked '^DELETE' 6
 		alone=$(grep -c 'GET' "$top/requests")
 		[ "$alone" -le 14 ] || fail "the self-check asked $alone times in some 15 s ($code)"

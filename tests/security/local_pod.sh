@@ -30,13 +30,14 @@ attacked_by() {
 		caps = { max_cost = 1.00; max_duration = "5m"; };
 		job = { name = "attack"; type = "command"; run = "sh attack.sh >report 2>&1; exit 0"; outputs = ["report"]; output = "out"; };
 		code = { path = "."; };
+		pod = { worker_root = true; }; # the most that a job can have
 		${LOCAL:+providers = { local = { $LOCAL \}; \};}
 	E2
 	rm -rf out
 	[ "$1" != user ] || [ "$(id -u)" != 0 ] || chown -R $USER_ID:$USER_ID .
 	STATUS=0
 	# shellcheck disable=SC2086
-	as "$1" ${BEFORE:-} timeout -k 5 90 "$BURST" run >"$T/out.txt" 2>"$T/err.txt" </dev/null || STATUS=$?
+	as "$1" ${BEFORE:-} timeout -k 5 90 "$BURST" run --allow-volume v >"$T/out.txt" 2>"$T/err.txt" </dev/null || STATUS=$?
 	is "$STATUS" 0 "$1: exit status of the job ($(tail -n 3 "$T/err.txt" | tr '\n' '|'))"
 	[ -s out/report ] || complain "$1: no report"
 	cp out/report "$T/report-$1" 2>/dev/null
