@@ -7,9 +7,14 @@ MEMORY_KB=700000 # with the sanitizers' own; an endless stream brings gigabytes
 
 # The first pod is taken over: what it is asked is answered by hostile_agent.py behind an sshd with the pod's own keys.
 take_over() { # take_over CASE
-	local home
+	local as=''
 	mkdir -p taken
-	[ "$(id -u)" != 0 ] || mkdir -p /run/sshd
+	if [ "$(id -u)" = 0 ]; then
+		mkdir -p /run/sshd
+	else # its user is called pod, whom this machine does not know
+		echo "pod:x:$(id -u):$(id -g)::$T/taken:/bin/sh" >taken/passwd
+		as="unshare -Um --map-current-user --keep-caps sh -c 'mount --bind $T/taken/passwd /etc/passwd && exec \"\$@\"' sh"
+	fi
 	cat >taken/agent <<-E
 		#!/bin/sh
 		CASE=$1 CASE_STATE=$T/taken exec python3 "$ROOT/tests/e2e/hostile_agent.py"
@@ -25,7 +30,7 @@ take_over() { # take_over CASE
 			sleep 0.1
 		done 2>/dev/null
 		chmod 600 "$T/taken/key"
-		exec /usr/sbin/sshd -i -e -f /dev/null -o HostKey="$T/taken/key" -o AuthorizedKeysFile="$T/taken/keys" \\
+		exec $as /usr/sbin/sshd -i -e -f /dev/null -o HostKey="$T/taken/key" -o AuthorizedKeysFile="$T/taken/keys" \\
 			-o StrictModes=no -o UsePAM=no -o PidFile=none -o ForceCommand="$T/taken/agent" -o MaxSessions=100 2>>"$T/taken/log"
 	E
 	chmod 755 taken/agent
