@@ -490,14 +490,13 @@ static int read_file(struct source *source, struct str *text, struct err *err)
 {
 	const char *shown = source->shown;
 	bool handed = source->handed_fd > STDERR_FILENO;
-	CLEANUP(fd_close) int fd = handed ? dup(source->handed_fd) :
-					    open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+	CLEANUP(fd_close) int fd = handed ? dup(source->handed_fd) : path_open_plain_at(AT_FDCWD, source->path, shown, err);
 	struct stat st;
 
 	if (fd < 0)
-		return err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno));
+		return handed ? err_set(err, ERR_CONFIG, "%s: %s", shown, strerror(errno)) : -1;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(err, ERR_CONFIG, "%s: not a regular file", shown);
+		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	source->owner = st.st_uid;
 	source->open_to_others = source->trusted && (st.st_mode & (S_IRGRP | S_IROTH));
 	if (source->trusted && check_own(source, &st, err) < 0)

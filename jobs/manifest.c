@@ -313,7 +313,7 @@ int manifest_append(const char *dir, const struct manifest_lines *lines, struct 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_LOCAL, "%s: is not a plain file", path);
+		return err_set(err, ERR_LOCAL, "%s: is not a regular file", path);
 	/* a line that a full disk cut off must not swallow the next one */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n' &&
 	    write(fd, "\n", 1) != 1)

@@ -2590,7 +2590,7 @@ static void job_segment(struct agent *a, struct job *j)
 		if (j->fd < 0 && errno == ENOENT)
 			return segment_wrong(a, j, "missing", "the file that the worker reported is not there");
 		if (j->fd < 0)
-			return segment_wrong(a, j, "mismatch", "what the worker reported is not a plain file");
+			return segment_wrong(a, j, "mismatch", "what the worker reported is not a regular file");
 		if (wav_look(j->fd, st.st_size, &j->seconds, &j->rate) && !st.st_size)
 			j->seconds = 0;
 	}

@@ -67,7 +67,7 @@ const char *script_id_fault(const char *id)
 	if (len > ID_MAX_BYTES)
 		return "it is longer than 100 bytes";
 	if (strchr(id, '/') || !path_is_safe(id))
-		return "it is not a plain file name";
+		return "it is not a regular file name";
 	if (id[0] == '.' || id[0] == '-' || id[0] == ' ' || id[len - 1] == ' ' ||
 	    id[len - 1] == '.')
 		return "it must not begin with a dot, a dash or a blank, nor end with a dot or a "

@@ -106,11 +106,11 @@ int path_open_plain_at(int dir, const char *name, const char *shown, struct err 
 	if (fd < 0 && errno == ELOOP)
 		return err_set(err, ERR_CONFIG, "%s: is a link: put the file itself there", shown);
 	if (fd < 0 && errno == ENXIO)
-		return err_set(err, ERR_CONFIG, "%s: is not a plain file", shown);
+		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL, "%s: %s", shown, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_CONFIG, "%s: is not a plain file", shown);
+		return err_set(err, ERR_CONFIG, "%s: is not a regular file", shown);
 	int plain = fd;
 	fd = -1;
 	return plain;

@@ -123,7 +123,7 @@ static int open_folder(const char *output_dir, const char *name, struct err *err
 	return dir;
 }
 
-/* A part that is not a plain file of its own (a link, a pipe, one of several names of a file) is
+/* A part that is not a regular file of its own (a link, a pipe, one of several names of a file) is
  * not written to. */
 static int clear_odd_part(const struct receive *r, struct err *err)
 {

@@ -219,7 +219,7 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 		return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_LOCAL,
 			       "volume %s: %s: %s", name, path, strerror(errno));
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return err_set(err, ERR_UNTRUSTED, "volume %s: %s: is not a plain file", name,
+		return err_set(err, ERR_UNTRUSTED, "volume %s: %s: is not a regular file", name,
 			       path);
 	if (lseek(fd, offset, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "volume %s: %s: %s", name, path, strerror(errno));

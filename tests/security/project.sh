@@ -247,13 +247,13 @@ t_its_ignore_files_and_input_are_plain_files() { # nothing waits for a writer, n
 		mkfifo "code/$name"
 		LIMIT=20 burst run
 		[ "$STATUS" != 0 ] && [ "$STATUS" -lt 124 ] || complain "$name, a pipe: exit status $STATUS"
-		has err.txt "$name: is not a plain file"
+		has err.txt "$name: is not a regular file"
 	done
 	rm -f code/.*ignore script.jsonl
 	mkfifo script.jsonl
 	LIMIT=20 burst run
 	is "$STATUS" 2 "an input that is a pipe: exit status"
-	has err.txt "script.jsonl: is not a plain file"
+	has err.txt "script.jsonl: is not a regular file"
 	cp err.txt "$T"
 	cd "$T" || return
 }
@@ -276,7 +276,7 @@ t_it_reads_nothing_through_links_in_its_folders() {
 	rm texts/a.txt
 	mkfifo texts/a.txt
 	burst run
-	refused "texts/a.txt: is not a plain file" "a pipe"
+	refused "texts/a.txt: is not a regular file" "a pipe"
 	rm texts/a.txt
 	tts 'engine = "own"; worker = "true"; voices = "voices"; voice = "v";'
 	for path in ../../../.ssh/id_rsa ../keys/id_rsa ../again /proc/self/environ; do

@@ -683,7 +683,7 @@ static void only_plain_files_are_read(void **state)
 	assert_int_equal(err.kind, ERR_CONFIG);
 	assert_non_null(strstr(err.msg, "link: is a link"));
 	assert_int_equal(path_read_plain(fifo, 100, &text, &err), -1); /* at once: nobody writes to it */
-	assert_non_null(strstr(err.msg, "fifo: is not a plain file"));
+	assert_non_null(strstr(err.msg, "fifo: is not a regular file"));
 	assert_int_equal(path_read_plain("/dev/null", 100, &text, &err), -1);
 	assert_int_equal(path_read_plain(plain, 100, &text, &err), -1);
 	assert_int_equal(path_read_plain(absent, 100, &text, &err), -1);

@@ -279,7 +279,7 @@ static void test_odd_files(void **state)
 	unlink("burst.cfg");
 	assert_int_equal(mkfifo("burst.cfg", 0600), 0);
 	assert_int_equal(open_config(&c, false, &err), -1);
-	assert_string_equal(err.msg, "burst.cfg: not a regular file");
+	assert_string_equal(err.msg, "burst.cfg: is not a regular file");
 	unlink("burst.cfg");
 	assert_int_equal(open_config(&c, true, &err), -1);
 	assert_string_equal(err.msg,

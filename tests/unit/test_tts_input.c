@@ -154,7 +154,7 @@ static const struct {
 	 "{\"id\":\"002\",\"text\":\"a\"}\n{\"text\":\"b\"}\n",
 	 "b.jsonl:2: id \"002\" is there already (b.jsonl:1)"},
 	{"an id with a folder", "b.jsonl", "{\"id\":\"../x\",\"text\":\"a\"}",
-	 "b.jsonl:1: id \"../x\" cannot name a file: it is not a plain file name"},
+	 "b.jsonl:1: id \"../x\" cannot name a file: it is not a regular file name"},
 	{"an id that hides", "b.jsonl", "{\"id\":\".x\",\"text\":\"a\"}",
 	 "b.jsonl:1: id \".x\" cannot name a file: it must not begin with a dot, a dash or a "
 	 "blank, nor end with a dot or a blank"},
@@ -162,9 +162,9 @@ static const struct {
 	 "b.jsonl:1: id \"-rf\" cannot name a file: it must not begin with a dot, a dash or a "
 	 "blank, nor end with a dot or a blank"},
 	{"an id that drives the terminal", "b.jsonl", "{\"id\":\"\\u001b[2J\",\"text\":\"a\"}",
-	 "b.jsonl:1: id \"\\x1b[2J\" cannot name a file: it is not a plain file name"},
+	 "b.jsonl:1: id \"\\x1b[2J\" cannot name a file: it is not a regular file name"},
 	{"an id that turns text around", "b.jsonl", "{\"id\":\"a\\u202eb\",\"text\":\"a\"}",
-	 "b.jsonl:1: id \"a\\xe2\\x80\\xaeb\" cannot name a file: it is not a plain file name"},
+	 "b.jsonl:1: id \"a\\xe2\\x80\\xaeb\" cannot name a file: it is not a regular file name"},
 	{"an empty id", "b.jsonl", "{\"id\":\"\",\"text\":\"a\"}",
 	 "b.jsonl:1: id \"\" cannot name a file: it is empty"},
 	{"an id that is a list", "b.jsonl", "{\"id\":[],\"text\":\"a\"}",
