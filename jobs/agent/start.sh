@@ -329,8 +329,8 @@ tell_switch() {
 }
 
 # Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. It puts the answer's headers, where it can, into
-# $call.head and the answer's body into $call.reply; nothing else writes to files of that name. The key goes by file or stdin, and
-# to this address alone: redirects are not followed. What guards the API refuses some tools by the name they give themselves.
+# $head and the answer's body into $reply; nothing else writes to files of that name. No file is needed to ask, since a job may
+# have filled the disk. The key goes by file or stdin, and to this address alone: redirects are not followed. What guards the API refuses some tools by the name they give themselves.
 calls_itself=burst/1
 
 write_api_files() {
@@ -343,26 +343,27 @@ write_api_files() {
 
 via_curl() {
 	if [ -n "$3" ]; then
-		curl -q -sS -K "$home/api.curl" -X "$1" --data-binary "@$call.body" --connect-timeout 10 -m 30 \
-			-D "$call.head" -o "$call.reply" -w '%{http_code}' "$2"
+		curl -q -sS -K "$home/api.curl" -X "$1" --data-binary "$3" --connect-timeout 10 -m 30 \
+			-D "$head" -o "$reply" -w '%{http_code}' "$2"
 	else
-		curl -q -sS -K "$home/api.curl" -X "$1" --connect-timeout 10 -m 30 -D "$call.head" -o "$call.reply" \
-			-w '%{http_code}' "$2"
+		curl -q -sS -K "$home/api.curl" -X "$1" --connect-timeout 10 -m 30 -D "$head" -o "$reply" -w '%{http_code}' \
+			"$2"
 	fi
 }
 
 via_wget() {
 	wget --version 2>/dev/null | grep -q GNU || return
-	bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$call.reply" -T 30 -t 1 --method="$1" \
-		${3:+"--body-file=$call.body"} "$2" >"$call.head" 2>&1
-	sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' "$call.head" | tail -n 1
+	said=$(bounded 60 wget --config="$home/api.wget" --max-redirect=0 -S -O "$reply" -T 30 -t 1 --method="$1" \
+		${3:+"--body-data=$3"} "$2" 2>&1)
+	printf '%s\n' "$said" >"$head"
+	printf '%s\n' "$said" | sed -n 's/^ *HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' | tail -n 1
 }
 
 via_python3() {
 	# shellcheck disable=SC2016
 	bounded 45 python3 -c '
 import sys, urllib.request, urllib.error
-method, url, auth, body, agent, call = sys.argv[1:7]
+method, url, auth, body, agent, head, reply = sys.argv[1:8]
 name, value = open(auth).read().split(": ", 1)
 class Stay(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *args):
@@ -374,23 +375,23 @@ try:
 except urllib.error.HTTPError as e:
     got = e
 try:
-    open(call + ".head", "w").write("Retry-After: %s\n" % got.headers.get("Retry-After", ""))
-    open(call + ".reply", "wb").write(got.read(65536))
+    open(head, "w").write("Retry-After: %s\n" % got.headers.get("Retry-After", ""))
+    open(reply, "wb").write(got.read(65536))
 finally:
-    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$call"
+    print(got.code)' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$head" "$reply"
 }
 
 via_perl() {
 	# shellcheck disable=SC2016
 	bounded 45 perl -MHTTP::Tiny -e '
-my ($method, $url, $auth, $body, $agent, $call) = @ARGV;
+my ($method, $url, $auth, $body, $agent, $head, $reply) = @ARGV;
 open my $f, "<", $auth or die; my (undef, $value) = split /: /, <$f>, 2;
 my %o = (headers => {Authorization => $value, "Content-Type" => "application/json"});
 $o{content} = $body if length $body;
 my $r = HTTP::Tiny->new(agent => $agent, timeout => 30, verify_SSL => 1, max_redirect => 0)->request($method, $url, \%o);
-if (open my $o, ">", "$call.head") { print $o "Retry-After: ", $r->{headers}{"retry-after"} // "", "\n"; close $o }
-if (open my $o, ">", "$call.reply") { print $o $r->{content} // ""; close $o }
-print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$call"
+if (open my $o, ">", $head) { print $o "Retry-After: ", $r->{headers}{"retry-after"} // "", "\n"; close $o }
+if (open my $o, ">", $reply) { print $o $r->{content} // ""; close $o }
+print $r->{status} == 599 ? "000" : $r->{status}' "$1" "$2" "$home/api.auth" "$3" "$calls_itself" "$head" "$reply"
 }
 
 via_openssl() {
@@ -406,44 +407,43 @@ via_openssl() {
 	*:*) ;;
 	*) host=$host:443 ;;
 	esac
-	{
+	said=$({
 		printf '%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: %s\r\nConnection: close\r\nContent-Type: application/json\r\n' \
 			"$1" "$path" "$name" "$calls_itself"
 		cat "$home/api.auth"
 		printf '\r\nContent-Length: %s\r\n\r\n%s' "${#3}" "$3"
 	} | bounded 40 openssl s_client -quiet -verify_return_error -verify_hostname "$name" -servername "$name" \
-		-connect "$host" 2>>"$log" | tr -d '\r' >"$call.answer"
-	sed '/^$/,$d' "$call.answer" >"$call.head"
-	sed '1,/^$/d' "$call.answer" >"$call.reply"
-	sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p' "$call.answer"
+		-connect "$host" 2>>"$log" | tr -d '\r')
+	printf '%s\n' "$said" | sed '/^$/,$d' >"$head"
+	printf '%s\n' "$said" | sed '1,/^$/d' >"$reply"
+	printf '%s\n' "$said" | sed -n '1s/^HTTP\/[0-9.]* \([0-9][0-9]*\).*/\1/p'
 }
 
 end_call() {
 	[ -z "$call" ] || rm -f "$call".*
 }
 
-# The files of one request. The self-check and the end of the pod may ask at the same time: each has names of its own, and a body
-# is whole before a tool can see it.
-begin_call() { # BODY
+# The files of one answer. The self-check and the end of the pod may ask at the same time: each has names of its own. Where the
+# disk takes no more files, the answer's status has to do: curl and wget ask nothing when they cannot write an answer.
+begin_call() {
 	end_call
 	calls=$((calls + 1))
 	call=$home/api.$asker.$calls
-	[ -z "$1" ] || { printf '%s' "$1" >"$call.body.new" && mv -f "$call.body.new" "$call.body"; }
+	head=$call.head reply=$call.reply
+	{ echo >"$head" && echo >"$reply"; } 2>/dev/null || head=/dev/null reply=/dev/null
 }
 
 # Seconds that the vendor wants us to wait, at most ten minutes; 0 where it names none.
 read_retry_after() {
-	after=$(sed -n 's/^ *[Rr][Ee][Tt][Rr][Yy]-[Aa][Ff][Tt][Ee][Rr]: *\([0-9][0-9]*\).*/\1/p' "$call.head" 2>/dev/null | tail -n 1)
+	after=$(sed -n 's/^ *[Rr][Ee][Tt][Rr][Yy]-[Aa][Ff][Tt][Ee][Rr]: *\([0-9][0-9]*\).*/\1/p' "$head" 2>/dev/null | tail -n 1)
 	is_number "$after" || after=0
 	[ "$after" -le 600 ] || after=600
 }
 
 # Asks with one tool; sets $http and $after.
 ask() { # TOOL METHOD PATH BODY
-	http=000
-	if begin_call "$4"; then
-		http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
-	fi
+	begin_call
+	http=$("via_$1" "$2" "${BURST_API_URL:-https://api.runpod.io}$3" "$4" 2>>"$log" | tail -n 1)
 	case $http in
 	[1-5][0-9][0-9]) ;;
 	*) http=000 ;;
@@ -461,7 +461,7 @@ accepted() {
 
 # GraphQL says 200 to what it refuses; what it has done is in the answer.
 accepted_by_graphql() {
-	accepted && grep -q '"data"' "$call.reply" 2>/dev/null && ! grep -q '"errors"' "$call.reply"
+	accepted && grep -q '"data"' "$reply" 2>/dev/null && ! grep -q '"errors"' "$reply"
 }
 
 tools() {

@@ -17,6 +17,7 @@ cleanup() {
 		p=${p#/proc/}
 		[ "${p%%/*}" = $$ ] || kill -9 "${p%%/*}" 2>/dev/null
 	done
+	umount -l "$top/small" 2>/dev/null
 	rm -rf "$top"
 }
 trap cleanup EXIT
@@ -538,6 +539,35 @@ test_runpod_log_goes_through_no_link() {
 	until_true grep -qs 'ending this pod' "$dir/volume/runs/r1/att1/start.log"
 	check 'what the link led to' "$(cat "$dir/precious")" precious
 	kill -9 $pid
+	POD_PATH=
+}
+
+# A job fills the disk that the script's files are on, once with files and once with bytes: the pod is ended all the same.
+test_runpod_disk_is_full() {
+	[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || { echo "skipped: no disk to fill here"; return 0; }
+	mkdir -p "$top/small"
+	for tool in curl wget python3 perl; do
+		command -v $tool >/dev/null || continue
+		for what in files bytes; do
+			mount -t tmpfs -o size=1m,nr_inodes=100 none "$top/small" || return
+			only_tools $tool
+			runpod 'GET /v2/pods/pod7x 200' 'DELETE /v2/pods/pod7x 403' 'POST /v2/pods/pod7x/action 204' BURST_HOME="$top/small"
+			until_true grep -q unproven "$top/small/switch"
+			echo over >"$top/small/end.later"
+			if [ $what = files ]; then
+				i=0
+				while (: >"$top/small/more$i") 2>/dev/null; do i=$((i + 1)); done
+			else
+				cat /dev/zero >"$top/small/more" 2>/dev/null
+			fi
+			mv "$top/small/end.later" "$top/small/end"
+			until_true asked '^DELETE /v2/pods/pod7x Bearer rpa_secret $'
+			until_true asked '^POST /v2/pods/pod7x/action Bearer rpa_secret {"action":"terminate"}$'
+			alive || fail "it went away although the pod was still there ($tool, no room for $what)"
+			kill -9 $pid
+			umount -l "$top/small"
+		done
+	done
 	POD_PATH=
 }
 
