@@ -5611,9 +5611,9 @@ static void serve_disk(struct agent *a)
 	if (a->separate) {
 		struct stat st;
 		chmod(a->place.home, 0711);
-		/* environments lie below it */
-		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && !(st.st_mode & 01))
-			fchmod(a->volume_fd, (st.st_mode & 07777) | 0111);
+		/* environments lie below it; who can write to it could put another folder in the place of one of ours */
+		if (a->volume_fd >= 0 && fstat(a->volume_fd, &st) == 0 && (st.st_mode & 03) != 01)
+			fchmod(a->volume_fd, ((st.st_mode & 07777) | 0111) & ~02u);
 		passwd_add(a);
 		return;
 	}

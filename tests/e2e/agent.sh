@@ -345,6 +345,20 @@ test_workers_are_another_user() {
 	expect '"line":"root 0"'
 }
 
+# Some volumes can be written to by every user of a pod.
+test_workers_write_to_no_volume() {
+	grep -q '"separate":true' "$said" || { echo "skipped: no other users here"; return 0; }
+	leave
+	for pid in $(serve_pid); do kill "$pid"; done
+	pod
+	mkdir "$BURST_VOLUME/env"
+	chmod 777 "$BURST_VOLUME"
+	attach 0
+	tell '{"op":"start","workers":1,"worker":"mkdir $BURST_VOLUME/debs; mv $BURST_VOLUME/env $BURST_VOLUME/old; ls $BURST_VOLUME/env && echo it was there; sleep 100"}'
+	expect '"line":"it was there"'
+	equal 'the volume' "$(ls "$BURST_VOLUME" | tr '\n' ' ')" 'env runs '
+}
+
 # A link where a worker's file should be, of either kind, brings nothing that is not the worker's.
 test_links_bring_nothing_of_the_pods() {
 	grep -q '"separate":true' "$said" || { echo "skipped: no other users here"; return 0; }
@@ -993,7 +1007,7 @@ test_volume_fills_up_under_a_worker() {
 		echo '{"batch":"b1","done":true}'
 		read -r batch
 	E
-	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	tell "{\"op\":\"start\",\"workers\":1,\"root\":true,\"worker\":\"exec sh $dir/worker.sh\"}"
 	batch b1 q1 q2 q3 q4
 	expect '"ev":"fatal","error":"the volume is full'
 	tell '{"op":"note","text":"after it"}'
@@ -1019,7 +1033,7 @@ untidy_worker() { # WORDS [BYTES that it keeps of the first segment]
 		echo '{"batch":"b2","done":true}'
 		read -r batch
 	E
-	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	tell "{\"op\":\"start\",\"workers\":1,\"root\":true,\"worker\":\"exec sh $dir/worker.sh\"}"
 }
 
 test_volume_fills_up_and_is_tidied() {
@@ -1090,7 +1104,7 @@ test_volume_fills_up_later() {
 			sleep 0.1
 		done
 	E
-	tell "{\"op\":\"start\",\"workers\":1,\"worker\":\"exec sh $dir/worker.sh\"}"
+	tell "{\"op\":\"start\",\"workers\":1,\"root\":true,\"worker\":\"exec sh $dir/worker.sh\"}"
 	batch b1 $(seq -f 'q%.0f' 400)
 	expect '"id":"q1".*"ok":false'
 	refuse '"ev":"fatal"'
@@ -1102,7 +1116,7 @@ test_volume_fills_up_later() {
 
 test_volume_fills_up_under_a_command() {
 	pod_with_little_room || return 0
-	tell '{"op":"start","workers":1,"command":true}'
+	tell '{"op":"start","workers":1,"command":true,"root":true}'
 	tell '{"op":"batch","id":"b1","segments":[{"id":"c1","run":"cat /dev/zero >$BURST_VOLUME/fill 2>/dev/null"}]}'
 	expect '"ev":"fatal","error":"the volume is full'
 	tell '{"op":"note","text":"after it"}'
