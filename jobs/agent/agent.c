@@ -1401,6 +1401,7 @@ struct moving {
 	const struct listing *l;
 	int from, to;	    /* to -1: all is compared where it lies, and nothing else may lie there */
 	char (*hashes)[65]; /* shared with the other processes: filled in; NULL: files must be as listed */
+	uid_t owner;	    /* of all files of `from`; 0: whoever it is */
 	int mine, of;
 	char *parent; /* whose folders are open */
 	int from_dir, to_dir;
@@ -1473,6 +1474,8 @@ static int moving_file(struct moving *m, size_t at)
 		return moved_lacks();
 	if (fstat(in, &st) < 0 || !S_ISREG(st.st_mode))
 		return close(in), MOVED_CHANGED;
+	if (m->owner && st.st_uid != m->owner)
+		return close(in), errno = EPERM, moved_failed();
 	int out = m->to < 0 ? -1 : openat(m->to_dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int result = m->to >= 0 && out < 0 ? moved_failed() : moving_bytes(in, out, hex) < 0 ? moved_failed() : MOVED;
 	if (result == MOVED && out >= 0) {
@@ -1646,8 +1649,9 @@ static enum taken tree_compare(int root, const char *path, const char *id)
 	return result;
 }
 
-/* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`. -1: errno, *bad: on what. */
-static int tree_keep(int from, int root, const char *under, const char *name, char id[65], char bad[PATH_BYTES_MAX])
+/* Puts a folder of the container's disk onto the volume, as `name` (NULL: its id) of `under`. Whoever filled it may have put
+ * hard links to files there that only the agent can read: with an `owner` all files have to be its own. -1: errno, *bad: on what. */
+static int tree_keep(int from, uid_t owner, int root, const char *under, const char *name, char id[65], char bad[PATH_BYTES_MAX])
 {
 	struct listing l = { 0 };
 	bad[0] = 0;
@@ -1662,7 +1666,7 @@ static int tree_keep(int from, int root, const char *under, const char *name, ch
 	int dir = to < 0 || mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int failed = hashes == MAP_FAILED || dir < 0 || listing_frame(&l, dir) < 0;
 	if (!failed)
-		failed = moving_wide((struct moving){ .l = &l, .from = from, .to = dir, .hashes = hashes }) != MOVED;
+		failed = moving_wide((struct moving){ .l = &l, .from = from, .to = dir, .hashes = hashes, .owner = owner }) != MOVED;
 	for (size_t i = 0; !failed && i < l.count; i++)
 		if (l.list[i].type == 'f' || l.list[i].type == 'x')
 			memcpy(l.list[i].sha256, hashes[i], 65);
@@ -1951,6 +1955,7 @@ struct task {
 	bool skipping;
 	char tail[1024];
 	char *hash, *build;
+	uid_t uid;   /* who runs the script; 0: the agent's own user */
 	char *op;    /* `start`: what was asked for */
 	bool keeping; /* the script has done its part; what it left is put onto the volume */
 	bool cancelled;
@@ -4280,7 +4285,7 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	struct task *t = &a->task;
 	const char *script = json_text(op, "script", ""), *hash = json_text(op, "hash", NULL);
 	bool setup = !strcmp(kind, "setup");
-	uid_t uid = setup && !json_yes(op, "root") ? SETUP_UID : 0;
+	uid_t uid = setup && !json_yes(op, "root") && a->separate ? SETUP_UID : 0;
 	if (setup && (!hash || !name_safe(hash)))
 		return task_answer(a, kind, false, false, 0, "setup needs a hash", NULL);
 	if (setup && a->built && !strcmp(a->built, hash))
@@ -4290,6 +4295,7 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	*t = (struct task){ .kind = setup ? "setup" : "install", .out = -1, .began_ms = now_ms(a) };
 	t->until_ms = now_ms(a) + MIN(MAX(json_int(op, "timeout_s", 900), (int64_t)1), (int64_t)86400) * 1000;
 	t->hash = setup ? xcopy(hash, strlen(hash)) : NULL;
+	t->uid = uid;
 	t->build = work_path(a, setup ? "env" : "keep");
 	remove_at(AT_FDCWD, t->build);
 	struct env env = env_copy(&a->place.env);
@@ -4342,7 +4348,7 @@ static int task_keep(struct agent *a)
 	const struct task *t = &a->task;
 	char id[65], bad[PATH_BYTES_MAX] = "";
 	int from = open(t->build, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (from < 0 || tree_keep(from, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad) < 0 || volume_flush(&a->place) < 0) {
+	if (from < 0 || tree_keep(from, t->uid, a->volume_fd, t->hash ? "env" : "debs", t->hash, id, bad) < 0 || volume_flush(&a->place) < 0) {
 		printf("%s%s%s", bad, *bad ? ": " : "", errno == EINVAL && *bad ? "a name that cannot be kept" : strerror(errno));
 		fflush(stdout);
 		return 1;

@@ -359,6 +359,21 @@ test_workers_write_to_no_volume() {
 	equal 'the volume' "$(ls "$BURST_VOLUME" | tr '\n' ' ')" 'env runs '
 }
 
+# A setup could name a file of the agent's so, where a kernel lets it, and read it on the volume.
+test_links_of_a_setup_bring_nothing_of_the_pods() {
+	grep -q '"separate":true' "$said" || { echo "skipped: no other users here"; return 0; }
+	echo "api_key" >"$BURST_HOME/api.auth"
+	chmod 600 "$BURST_HOME/api.auth"
+	tell '{"op":"setup","hash":"e","script":": >$BURST_ENV/ready; until [ -e $BURST_ENV/hard ]; do sleep 0.05; done"}'
+	for _ in $(seq 200); do
+		[ -e "$BURST_HOME/work/env/ready" ] && break
+		sleep 0.05
+	done
+	ln "$BURST_HOME/api.auth" "$BURST_HOME/work/env/hard"
+	expect '"ev":"setup","ok":false.*"error":"the result cannot be kept: Operation not permitted"'
+	equal 'of the key' "$(grep -r api_key "$BURST_VOLUME" | head -n 1)" ''
+}
+
 # A link where a worker's file should be, of either kind, brings nothing that is not the worker's.
 test_links_bring_nothing_of_the_pods() {
 	grep -q '"separate":true' "$said" || { echo "skipped: no other users here"; return 0; }

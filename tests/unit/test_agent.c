@@ -770,13 +770,14 @@ static void listing_of_a_folder_that_fails(void **state)
 	int from = make_root(from_path), to = make_root(to_path);
 	make_folder_with_a_file(from, "one");
 	make_folder_with_a_file(from, "two");
-	assert_int_equal(tree_keep(from, to, "env", "e", id, bad), 0);
+	assert_int_equal(tree_keep(from, 0, to, "env", "e", id, bad), 0);
+	assert_int_equal(tree_keep(from, geteuid() + 1, to, "env", "s", id, bad), -1); /* somebody else's */
 	assert_int_equal(tree_compare(to, "env/e", id), TAKEN);
 	assert_int_equal(tree_take(to, "env/e", id, from, "copy"), TAKEN);
 	for (int n = 1; n < 8; n++) {
 		readdir_errno = EIO;
 		readdir_fails_in = n;
-		int kept = tree_keep(from, to, "env", "f", id, bad);
+		int kept = tree_keep(from, 0, to, "env", "f", id, bad);
 		bool failed = !readdir_fails_in;
 		readdir_fails_in = 0;
 		assert_int_equal(kept, failed ? -1 : 0);
