@@ -355,6 +355,11 @@ enum core_seg_state core_seg_state(const struct core *c, uint32_t segment)
 	return (enum core_seg_state)c->segs[segment].state;
 }
 
+int core_seg_holder(const struct core *c, uint32_t segment)
+{
+	return c->segs[segment].state == SEG_HELD ? c->segs[segment].pod : -1;
+}
+
 int core_seg_tries(const struct core *c, uint32_t segment)
 {
 	return c->segs[segment].tries;

@@ -293,6 +293,7 @@ bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
+int core_seg_holder(const struct core *c, uint32_t segment); /* the pod that was given it and has not finished it; -1: none */
 int core_seg_tries(const struct core *c, uint32_t segment); /* re-renders asked for so far: the task's attempt number */
 
 struct core_summary {

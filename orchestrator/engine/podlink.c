@@ -210,9 +210,12 @@ static void begin_report(struct engine *e, int pod, uint32_t segment)
 static bool settled(const struct engine *e, uint32_t segment, int pod)
 {
 	enum core_seg_state state = core_seg_state(e->core, segment);
+	int holder = core_seg_holder(e->core, segment);
 
 	if (state == SEG_SAFE || state == SEG_FAILED)
 		return true;
+	if (holder >= 0 && holder != pod)
+		return true; /* a pod has no say in another one's work: its words would replace the outputs that came from there */
 	if (e->segs[segment].pod == pod && e->segs[segment].reported)
 		return true; /* said twice, the core may not have heard of the first yet */
 	return state == SEG_RENDERED && e->segs[segment].pod >= 0 &&

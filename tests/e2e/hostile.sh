@@ -283,6 +283,32 @@ t_an_output_that_fails_beside_one_that_is_slow() { # the command is run again, o
 	hasnt err.txt "received already"
 }
 
+# The engine with two pods and a command each, as tests/fuzz/fuzz_pod.c plays them: the first letter is the kind of run.
+t_outputs_of_another_pod() { # one that names another one's segment takes none of its outputs away
+	local replay=$ROOT/build/replay/fuzz_pod who
+	[ -x "$replay" ] || make -s -C "$ROOT" build/replay/fuzz_pod || { complain "the replay cannot be built"; return; }
+	output() { printf '{"n":3,"ev":"output","id":"q4","name":"%s","path":"runs/r1/%s","bytes":16,"sha256":"\001"}\n' "$1" "$1"; }
+	{
+		printf '\013\000'
+		for who in 1 2; do
+			printf '%s\nB\n' "$who"
+			echo '{"ev":"hello","agent":"x","protocol":1,"run":"r1","attempt":"a","began_s":1,"t":5,"next":1,"switch":"ok exit","lease_left_s":600,"cpus":2,"memory_mb":1000,"gpus":[],"zstd":false,"free_bytes":100000000,"mode":"attached","workers":0,"running":[]}'
+			echo '{"n":1,"ev":"worker","w":0,"state":"ready","engine":"command","version":"1","sample_rate":0,"max_batch":1,"gpu":false,"load_ms":0}'
+			echo '{"n":2,"ev":"worker","w":1,"state":"ready","engine":"command","version":"1","sample_rate":0,"max_batch":1,"gpu":false,"load_ms":0}'
+		done
+		printf 'T3\n1\n'
+		output out/honest.txt
+		echo 2
+		output out/other.txt
+		printf '1\n{"n":4,"ev":"segment","id":"q4","batch":"f-0","try":1,"ok":true,"code":0,"ms":5,"outputs":1}\ng\n'
+	} >said
+	FUZZ_SAYS=1 "$replay" said >out.txt 2>err.txt || complain "exit status $?"
+	has err.txt '"id":"q4","file":"","attempt":0' # it went to the first pod,
+	[ "$(grep -n '"id":"q4"' err.txt | head -n 1 | cut -d: -f1)" -lt "$(grep -n '"id":"q3"' err.txt | head -n 1 | cut -d: -f1)" ] || complain "q4 is not the first pod's"
+	has err.txt 'send: {"path":"runs/r1/out/honest.txt"'
+	hasnt err.txt 'send: {"path":"runs/r1/out/other.txt"'
+}
+
 # ---- what lies on the volume ----
 t_a_tampered_agent_is_not_run() { # only a copy with the right hash is, and it is mended
 	script_lines 3
