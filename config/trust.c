@@ -287,6 +287,14 @@ static const char *allowed_base(const struct judged *j, const char *const *allow
 	return base;
 }
 
+/* It holds the names and passwords of remotes, and programs that git runs. To read it can be allowed. */
+static bool is_gits(const struct judged *j, const char *may)
+{
+	if (!path_in_git_folder(j->real + 1) || path_in_git_folder(j->project + 1))
+		return false;
+	return j->written || !may || !path_in_git_folder(may + 1);
+}
+
 static const char *why_not(const struct judged *j, const char *const *allowed)
 {
 	bool at_home = is_below_one_of(j->real, &j->homes) && holds_one_of(j->root, &j->homes);
@@ -297,7 +305,7 @@ static const char *why_not(const struct judged *j, const char *const *allowed)
 		return "holds keys, or files of burst itself";
 	if (!strcmp(j->real, "/"))
 		return "is the whole disk";
-	if (j->written && path_in_git_folder(j->real + 1) && !path_in_git_folder(j->project + 1))
+	if (is_gits(j, may))
 		return "is git's own folder";
 	if (is_one_of(j->real, &j->homes) && (j->written || !inside))
 		return "is your home folder";

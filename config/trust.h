@@ -19,7 +19,7 @@ struct trust {
  * - files with the user's keys (~/.ssh, ~/.netrc, the vendors' own), burst's config and state;
  * - what is hidden in the home folder, below the allowed folder or a project that holds the home folder;
  * - system folders and other users' homes, in a project that lies above them;
- * - to be written to, git's own folder. */
+ * - git's own folder, unless it is to be read and the user allows that very folder. */
 int trust_path(const struct trust *t, const char *key, const char *path, bool written, struct err *err);
 /* May the user allow this folder? ERR_CONFIG, without file and line: it is no absolute path, contains the home folder, or leads
  * through a link of this project to a folder outside of it. */

@@ -411,6 +411,42 @@ t_outputs_stay_out_of_gits_folder() { # what lies there is run by git, and no cl
 	cd "$T" || return
 }
 
+t_gits_folder_stays_behind() { # it holds the passwords of remotes
+	clone
+	local path
+	mkdir -p .git/texts sub/.git
+	echo 'url = https://user:token@host/x' | tee .git/config .git/texts/a.txt >.git/notes.txt
+	ln -s .git/notes.txt lines.txt
+	ln -s .git folder
+	for path in .git .git/texts folder sub/.git sub/../.git/ .git/../.git; do
+		tts '' "code = { path = \"$path\"; };"
+		burst run
+		refused "is git's own folder" "code.path $path"
+	done
+	for path in .git/notes.txt .git/texts folder/texts lines.txt; do
+		tts "input = \"$path\";"
+		burst run
+		refused "is git's own folder" "job.input $path"
+	done
+	tts 'voices = ".git/texts";'
+	burst run
+	refused "is git's own folder" "job.voices"
+	tts 'input = ".git/notes.txt";'
+	burst run --allow-path .git
+	is "$STATUS" 0 "allowed by a flag: exit status ($(tail -n 2 err.txt))"
+	# what goes along with the code
+	cat >burst.cfg <<-'E2'
+		provider = "local";
+		job = { name = "p"; type = "command"; run = "find . -name '*.git*' >report; cat lines.txt folder/config >>report; exit 0"; outputs = ["report"]; output = "out2"; };
+		code = { path = "."; };
+	E2
+	burst run
+	is "$STATUS" 0 "code: exit status ($(tail -n 2 err.txt))"
+	is "$(cat out2/report)" "" "what travels of git's"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+
 # ---- whose volume is it ----
 two_projects() { # a and b, each a repository that names volume "tts"; a has made it, and we are in b
 	local p

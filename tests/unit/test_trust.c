@@ -71,6 +71,7 @@ static const struct {
 	{"@/home", REPO "/jobs", REPO "/x", false, NULL, MAY},
 	{"@/home", REPO "/jobs", REPO "/.hidden/x", false, NULL, MAY},
 	{"@/home", REPO, REPO "/.git/hooks/x", true, NULL, "is git's own folder"},
+	{"@/home", REPO, REPO "/.git/config", false, NULL, "is git's own folder"},
 	{"@/home", REPO, "@/home/src/other/x", false, NULL, "lies outside of the project"},
 	{"@/home", REPO, "@/home/src/repository", false, NULL, "lies outside of the project"},
 	{"@/home", REPO, "@/home/src/other/x", false, "@/home/src", MAY},
@@ -90,7 +91,7 @@ static const struct {
 	{"@/home", "@/home/.local/share/quiz", "@/home/.local/share/mail/x", false, NULL, "lies outside of the project"},
 	{"@/home", "@/home/.config/quiz", "@/home/.config/quiz/x", false, NULL, MAY},
 	{"@/home", "@/home/.config/quiz", "@/home/.config/gh/hosts.yml", false, NULL, "holds keys"},
-	{"@/home", "@/home/.config/quiz", "@/home/.config/.git/config", false, NULL, "lies outside of the project"},
+	{"@/home", "@/home/.config/quiz", "@/home/.config/.git/config", false, NULL, "is git's own folder"},
 	/* the home folder itself, and what is above it */
 	{"@/home", "@/home", "@/home/data/x", false, NULL, MAY},
 	{"@/home", "@/home", "@/home/.local/share/mail/x", false, NULL, "is hidden in your home folder"},
