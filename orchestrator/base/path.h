@@ -38,8 +38,10 @@ int path_open_new_at(int dir, const char *name, int flags, mode_t mode);
 int fd_write_all(int fd, const void *from, size_t len);
 int path_fsync_dir(const char *dir, struct err *err);
 bool path_exists(const char *path);
-/* Removes a file or a whole tree without following links out of it; absent is success. */
+/* Removes a file or a whole tree, however deep, without following links out of it; absent is success. */
 int path_remove_tree(const char *path, struct err *err);
+/* Also where its owner may not enter, read or change some of the folders. */
+int path_remove_closed_tree(const char *path, struct err *err);
 int path_remove_tree_at(int dir, const char *name, const char *shown, struct err *err);
 /* The output folder is looked up once: from here on path_open_dir(dir) is the folder of fd, whatever stands at that path later. It
  * holds a descriptor of its own. fd -1: no more. Before threads ask. */

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -243,31 +242,10 @@ int record_claim(const struct store *store, const char *id, int *fd, struct err 
 
 /* ---- its end ---- */
 
-static int open_up(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)ftw;
-	if (type == FTW_D || type == FTW_DNR)
-		(void)!fchmodat(AT_FDCWD, path, 0700, AT_SYMLINK_NOFOLLOW);
-	return 0;
-}
-
 int record_remove_tree(const char *path, struct err *err)
 {
-	struct err first = {0};
-
-	if (path_remove_tree(path, &first) == 0)
-		return 0;
-	if (geteuid() == 0) /* no mode is in root's way */
-		return err_set(err, first.kind, "%s", first.msg);
-	/* a folder that cannot be read is opened when it is met, so its insides need another walk
-	 * each */
-	for (int i = 0; i < 16; i++) {
-		nftw(path, open_up, 32, FTW_PHYS);
-		if (path_remove_tree(path, err) == 0)
-			return 0;
-	}
-	return -1;
+	/* no mode is in root's way */
+	return geteuid() == 0 ? path_remove_tree(path, err) : path_remove_closed_tree(path, err);
 }
 
 int record_retire(const struct store *store, const struct pod_record *record, struct err *err)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -549,6 +550,36 @@ static void trees_are_removed_but_not_what_they_point_at(void **state)
 	assert_int_equal(path_remove_tree(kept, &err), 0); /* absent is fine */
 }
 
+/* As a job may leave them: deeper than descriptors or a path reach, and closed to their owner. */
+static void trees_are_removed_however_deep(void **state)
+{
+	enum { LEVELS = 3000, FILES = 100 };
+	CLEANUP(free_text) char *tree = in_folder("tree");
+	CLEANUP(free_text) char *taken = in_folder("tree/.burst-removal-0/x");
+	struct rlimit was, few;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(path_mkdirs(taken, 0700, &err), 0);
+	int at = open(tree, O_RDONLY | O_DIRECTORY);
+	for (int i = 0; i < LEVELS; i++) {
+		assert_int_equal(mkdirat(at, "d", 0700), 0);
+		int next = openat(at, "d", O_RDONLY | O_DIRECTORY);
+		if (i % 7 == 0 && i)
+			assert_int_equal(fchmod(at, 0), 0);
+		close(at);
+		at = next;
+		assert_true(at >= 0);
+	}
+	close(at);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	few = (struct rlimit){.rlim_cur = FILES, .rlim_max = was.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(path_remove_closed_tree(tree, &err), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_false(path_exists(tree));
+}
+
 /* Runs in a child: does it get the lock? Exits 0 when it is held by somebody named want. */
 static void child_finds_it_locked(const char *path, const char *want)
 {
@@ -982,6 +1013,7 @@ int main(void)
 		cmocka_unit_test(files_are_written_whole),
 		cmocka_unit_test(a_failed_write_keeps_the_old),
 		cmocka_unit_test(trees_are_removed_but_not_what_they_point_at),
+		cmocka_unit_test(trees_are_removed_however_deep),
 		cmocka_unit_test(a_lock_holds_across_processes),
 		cmocka_unit_test(a_dead_process_leaves_no_lock),
 		cmocka_unit_test(free_room_is_known),
