@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,37 +60,6 @@ int volume_remove(const struct store *store, const char *name, struct err *err)
 	if (rename(path, trash) < 0)
 		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
 	return record_remove_tree(trash, err);
-}
-
-static int64_t counted; /* nftw takes no argument */
-
-static int count_blocks(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)path;
-	(void)ftw;
-	if (type != FTW_NS)
-		counted += (int64_t)st->st_blocks * 512;
-	return 0;
-}
-
-json_t *volume_list(const struct store *store)
-{
-	DIR *dir = opendir(store->volumes);
-	json_t *list = json_array();
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir))) {
-		if (!volume_name_ok(entry->d_name))
-			continue;
-		CLEANUP(free_text) char *path = path_join(store->volumes, entry->d_name);
-		counted = 0;
-		nftw(path, count_blocks, 32, FTW_PHYS);
-		json_array_append_new(list, json_pack("{s:s, s:I}", "name", entry->d_name,
-						      "used_bytes", (json_int_t)counted));
-	}
-	if (dir)
-		closedir(dir);
-	return list;
 }
 
 /* ---- one file ---- */
@@ -230,6 +198,7 @@ int volume_fetch(const struct store *store, const char *name, const char *path, 
 
 /* ---- tidying ---- */
 
+/* What lies deeper counts as nothing: a pod can nest folders without end. */
 enum { DEPTH_MAX = 64 };
 
 struct sum {
@@ -268,6 +237,25 @@ static void count_below(int parent, const char *name, int depth, struct sum *sum
 	else if (depth < DEPTH_MAX)
 		count_folder(openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
 			     depth + 1, sum);
+}
+
+json_t *volume_list(const struct store *store)
+{
+	DIR *dir = opendir(store->volumes);
+	json_t *list = json_array();
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		struct sum sum = {0};
+		if (!volume_name_ok(entry->d_name))
+			continue;
+		count_below(dirfd(dir), entry->d_name, 0, &sum);
+		json_array_append_new(list,
+				      json_pack("{s:s, s:I}", "name", entry->d_name, "used_bytes", (json_int_t)sum.bytes));
+	}
+	if (dir)
+		closedir(dir);
+	return list;
 }
 
 static json_t *look_at(int dir, const char *name)

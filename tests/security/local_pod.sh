@@ -374,6 +374,30 @@ c_files() {
 }
 t_what_it_leaves_is_nobodys_and_goes() { each_user c_files; }
 
+# folders nested deeper than descriptors, stacks or paths reach, and folders in each other that are closed
+c_deep() {
+	cat >deep.py <<-'E2'
+		import os
+		for top, levels in ("/tmp", 3000), ("/workspace", 20000):
+		    os.chdir(top)
+		    for i in range(levels):
+		        os.mkdir("d")
+		        os.chdir("d")
+		    os.chdir(top)
+		    os.makedirs("c/" * 40)
+		    for depth in range(40, 0, -1):
+		        os.chmod("c/" * depth, 0)
+		print("made")
+	E2
+	echo 'python3 deep.py' >attack.sh
+	(ulimit -n 1024 && attacked_by "$1")
+	is "$(cat out/report)" made "$1: report"
+	as "$1" timeout 60 "$BURST" volume ls >"$T/out.txt" 2>"$T/err.txt" </dev/null || complain "$1: volume ls: $(tail -n 1 "$T/err.txt")"
+	as "$1" timeout 60 "$BURST" volume rm v -y >"$T/out.txt" 2>"$T/err.txt" </dev/null || complain "$1: volume rm: $(tail -n 1 "$T/err.txt")"
+	[ -z "$(ls -A "$BURST_STATE_DIR/volumes")" ] || complain "$1: the volume is still there"
+}
+t_what_it_leaves_may_be_deep_and_closed() { each_user c_deep; }
+
 c_older() {
 	local volume=$BURST_STATE_DIR/volumes/v killed=$BURST_STATE_DIR/local/probe-99999
 	as "$1" mkdir -p "$killed/disk/work/work" # what a client left that was killed while it tried what works here
