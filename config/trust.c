@@ -44,17 +44,44 @@ static char *plain(const char *path)
 	return out;
 }
 
-/* Where it really is, links followed; of what is not there yet, where it would be made. */
+enum { LINKS_MAX = 64 };
+
+/* The path that a link leads to, with the rest behind it; NULL: it is no link. */
+static char *behind_link(const char *link, const char *rest)
+{
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target));
+
+	return n > 0 && n < (ssize_t)sizeof(target) ? xasprintf("%.*s/%s", (int)n, target, rest) : NULL;
+}
+
+/* Where it really is, or will be once the folders that are missing are made: links are followed part by part, since ".." behind a
+ * missing folder leads to links that exist, and a link may lead to nothing yet. */
 static char *real_place(const char *path)
 {
-	char real[PATH_MAX];
-	CLEANUP(free_text) char *there = xstrdup(path);
+	CLEANUP(free_text) char *rest = xstrdup(path);
+	char *out = xstrdup("/");
 
-	while (!realpath(there, real))
-		if (!go_up(there))
-			return plain(path);
-	CLEANUP(free_text) char *whole = xasprintf("%s/%s", real, path + strlen(there));
-	return plain(whole);
+	for (int links = 0; *rest;) {
+		size_t len = strcspn(rest, "/");
+		CLEANUP(free_text) char *part = xstrndup(rest, len);
+		CLEANUP(free_text) char *behind = xstrdup(rest + len + (rest[len] == '/'));
+		CLEANUP(free_text) char *next = xasprintf("%s%s%s", out, out[1] ? "/" : "", part);
+		bool up = !strcmp(part, ".."), name = len && !up && strcmp(part, ".");
+		char *led = name && links < LINKS_MAX ? behind_link(next, behind) : NULL;
+		if (led) {
+			links++;
+			out[led[0] != '/' ? strlen(out) : 1] = '\0';
+		} else if (up) {
+			go_up(out);
+		} else if (name) {
+			free(out);
+			out = TAKE(next);
+		}
+		free(rest);
+		rest = led ? led : TAKE(behind);
+	}
+	return out;
 }
 
 static bool is_below(const char *path, const char *folder)

@@ -370,6 +370,40 @@ t_a_whole_repository_is_the_project() { # its burst.cfg may lie in a folder of i
 	cp err.txt "$T"
 	cd "$T" || return
 }
+t_paths_through_folders_that_are_not_there_yet() { # ".." behind a missing folder, and links to one: they lead out once it is made
+	clone
+	ln -s ../../other evil
+	ln -s .git g
+	ln -s made/../../../other later
+	ln -s "$HOME/other/new" dangling
+	mkdir -p .git/hooks
+	echo secret >"$HOME/other/secret.txt"
+	local path
+	for path in made/../evil made/../g/hooks x/y/../../evil/z later later/z dangling made/../later; do
+		cat >burst.cfg <<-E2
+			provider = "local";
+			job = { name = "p"; type = "command"; run = "echo evil >planted"; outputs = ["planted"]; output = "$path"; };
+		E2
+		burst run
+		refused "a project may not write there" "job.output $path"
+	done
+	for path in made/../evil later made/../g; do
+		cat >burst.cfg <<-E2
+			provider = "local";
+			job = { name = "p"; type = "command"; run = "cat secret.txt >report"; outputs = ["report"]; output = "made/out"; };
+			code = { path = "$path"; };
+		E2
+		burst run
+		refused "a project may not send that to pods" "code.path $path"
+	done
+	tts 'input = "made/../evil/secret.txt"; output = "made/out";'
+	burst run
+	refused "a project may not send that to pods" "job.input"
+	is "$(ls -A "$HOME/other" .git/hooks)" "$(printf '.git/hooks:\n\n%s:\nsecret.txt' "$HOME/other")" "what was written"
+	cp err.txt "$T"
+	cd "$T" || return
+}
+
 t_its_own_users_file_may() {
 	clone
 	tts 'output = "../../.hidden";'
