@@ -216,7 +216,10 @@ t_outputs_that_cannot_be() { # a run goes on with another pod
 }
 t_names_without_end() { # what a pod may name is bounded in bytes
 	another_does many_names "the names of its outputs take more than 64 MB"
-	[ "$(cat memory_kb)" -lt 250000 ] || complain "it took $(cat memory_kb) kB of memory"
+	case $BURST in
+	*/asan/*) ;; # it keeps what was freed
+	*) [ "$(cat memory_kb)" -lt 250000 ] || complain "it took $(cat memory_kb) kB of memory" ;;
+	esac
 }
 t_an_output_where_a_folder_is() { # in the output folder, from before: the job's own affair, and no other pod would help
 	command_job '**'
