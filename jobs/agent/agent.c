@@ -1598,23 +1598,33 @@ static enum taken taken_of(int moved)
 	return moved == MOVED ? TAKEN : moved == MOVED_CHANGED ? TAKEN_CHANGED : TAKEN_FAILED;
 }
 
+/* Opens the folder `path` below `root` and reads its listing, which must have the hash `id`. TAKEN: *from and *l are the caller's
+ * to close and free. Else neither is; TAKEN_FAILED: errno. */
+static enum taken open_listed(int root, const char *path, const char *id, int *from, struct listing *l)
+{
+	*from = open_folder(root, path, false);
+	if (*from >= 0 && listing_read(l, *from, id) == 0)
+		return TAKEN;
+	int saved = errno;
+	close_fd(from);
+	errno = saved;
+	return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
+	       : saved == ENOENT ? TAKEN_MISSING : TAKEN_FAILED;
+}
+
 /* The tree `id` that lies in `path` below `root`, copied to the folder `name` of `to`, where only we can write. There it is
  * whole and what its id says, or not at all. TAKEN_FAILED: errno. */
 static enum taken tree_take(int root, const char *path, const char *id, int to, const char *name)
 {
 	struct listing l;
-	int from = open_folder(root, path, false);
-	if (from < 0 || listing_read(&l, from, id) < 0) {
-		int saved = errno;
-		close_fd(&from);
-		errno = saved;
-		return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
-		       : saved == ENOENT ? TAKEN_MISSING : TAKEN_FAILED;
-	}
+	int from;
+	enum taken result = open_listed(root, path, id, &from, &l);
+	if (result != TAKEN)
+		return result;
 	char *temp = xprintf(".%s.%d", name, getpid());
 	remove_at(to, temp);
 	int dir = mkdirat(to, temp, 0755) < 0 ? -1 : openat(to, temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	enum taken result = TAKEN_FAILED;
+	result = TAKEN_FAILED;
 	if (dir >= 0 && listing_frame(&l, dir) == 0)
 		result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = dir }));
 	if (result == TAKEN && renameat(to, temp, to, name) < 0)
@@ -1633,15 +1643,11 @@ static enum taken tree_take(int root, const char *path, const char *id, int to, 
 static enum taken tree_compare(int root, const char *path, const char *id)
 {
 	struct listing l;
-	int from = open_folder(root, path, false);
-	if (from < 0 || listing_read(&l, from, id) < 0) {
-		int saved = errno;
-		close_fd(&from);
-		errno = saved;
-		return saved == EBADMSG || saved == ELOOP || saved == ENOTDIR ? TAKEN_CHANGED
-		       : saved == ENOENT ? TAKEN_MISSING : TAKEN_FAILED;
-	}
-	enum taken result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = -1 }));
+	int from;
+	enum taken result = open_listed(root, path, id, &from, &l);
+	if (result != TAKEN)
+		return result;
+	result = taken_of(moving_wide((struct moving){ .l = &l, .from = from, .to = -1 }));
 	int saved = errno;
 	close_fd(&from);
 	listing_free(&l);

@@ -330,7 +330,8 @@ tell_switch() {
 
 # Each via_TOOL METHOD URL BODY prints the HTTP status, 000 when there was none. It puts the answer's headers, where it can, into
 # $head and the answer's body into $reply; nothing else writes to files of that name. No file is needed to ask, since a job may
-# have filled the disk. The key goes by file or stdin, and to this address alone: redirects are not followed. What guards the API refuses some tools by the name they give themselves.
+# have filled the disk. The key goes by file or stdin, and to this address alone: redirects are not followed. What guards the API
+# refuses some tools by the name they give themselves.
 calls_itself=burst/1
 
 write_api_files() {
