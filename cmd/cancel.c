@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "deliver_run.h"
+#include "output.h"
 #include "runs.h"
 #include "settle.h"
 
@@ -71,18 +72,18 @@ static int still_held(const struct cmd_context *ctx, const char *run, long pid, 
 		       run, holder, ctx->state_dir, run);
 }
 
-static void say_waiting(const char *run, long pid, const char *holder, bool lost)
+static void say_waiting(const char *run, const char *place, long pid, const char *holder, bool lost)
 {
 	if (pid)
-		log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to %s", run, pid,
-			 lost ? "find out what a create whose answer is lost has made, which takes some minutes" : "release its pods");
+		log_line(LOG_NOTE, "run %s: its client (process %ld) was asked to stop; waiting for it to %s (%s)", run, pid,
+			 lost ? "find out what a create whose answer is lost has made, which takes some minutes" : "release its pods", place);
 	else
-		log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s", run, holder);
+		log_line(LOG_NOTE, "run %s: waiting for who holds its lock: %s (%s)", run, holder, place);
 }
 
 /* Its client is asked to stop (it releases its pods itself); if it does not, we do it. Who holds the lock for another reason
  * (another run that settles this one) is no client of its, and is waited for. */
-static int wait_for_holder(const struct cmd_context *ctx, const char *run, struct err *err)
+static int wait_for_holder(const struct cmd_context *ctx, const char *run, const char *place, struct err *err)
 {
 	struct pods_seen seen = {.text = STR_INIT};
 	int64_t began = clock_boot_ms(), now = began, look_at = began;
@@ -100,7 +101,7 @@ static int wait_for_holder(const struct cmd_context *ctx, const char *run, struc
 			look_at = now + LOOK_MS;
 		}
 		if (now - began >= SAY_MS && said < 1 + (pid && seen.lost)) {
-			say_waiting(run, pid, holder, seen.lost);
+			say_waiting(run, place, pid, holder, seen.lost);
 			said = 1 + (pid && seen.lost);
 		}
 		poll(NULL, 0, 100);
@@ -117,12 +118,13 @@ static bool has_ended(const struct run_row *run)
 /* delivers: something of it goes on that is not among its own pods. */
 static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, struct err *err)
 {
+	CLEANUP(free_text) char *place = run_place(ctx, row);
 	size_t count = 0;
 
 	if (run_open_pods(ctx, row->id, &count, err) < 0)
 		return -1;
 	if ((count || !has_ended(row)) && run_is_alive(ctx, row->id)) {
-		if (wait_for_holder(ctx, row->id, err) < 0 || store_run(ctx->store, row->id, row, err) < 0 ||
+		if (wait_for_holder(ctx, row->id, place, err) < 0 || store_run(ctx->store, row->id, row, err) < 0 ||
 		    run_open_pods(ctx, row->id, &count, err) < 0)
 			return -1;
 	}
@@ -131,13 +133,13 @@ static int cancel(struct cmd_context *ctx, struct run_row *row, bool delivers, s
 			run_end(row, "interrupted");
 			store_put_run(ctx->store, row, NULL);
 		}
-		fprintf(stderr, "run %s: %s; %s\n", row->id, row->status,
-			delivers ? "its delivery is ended now" : "nothing of it bills");
+		output_line(stderr, "run %s: %s; %s (%s)", row->id, row->status,
+			    delivers ? "its delivery is ended now" : "nothing of it bills", place);
 		return 0;
 	}
 	if (settle_release(ctx, row, "interrupted", err) < 0)
 		return -1;
-	fprintf(stderr, "run %s: its %zu pod%s gone\n", row->id, count, count == 1 ? " is" : "s are");
+	output_line(stderr, "run %s: its %zu pod%s gone (%s)", row->id, count, count == 1 ? " is" : "s are", place);
 	return 0;
 }
 
@@ -155,7 +157,7 @@ static int run_cancel(struct cmd_context *ctx, struct err *err)
 	int found = deliver_run_of(ctx, &row, &delivery, also); /* it may have begun, or ended, meanwhile */
 	if (found > 0 && !has_ended(&delivery))
 		found = cancel(ctx, &delivery, false, also);
-	return found < 0 ? -1 : status;
+	return found < 0 || status < 0 ? run_name_in(ctx, &row, err) : status;
 }
 
 const struct cmd cmd_cancel = {
@@ -163,7 +165,8 @@ const struct cmd cmd_cancel = {
 	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "stop a run and release its pods",
-	.details = "A delivery of what it rendered ends with it. Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
+	.details = "Without RUN: the run of this folder's burst.cfg that is running, else the one whose pods may still bill, else the newest. Runs "
+		   "of other folders need their id. A delivery of what it rendered ends with it. Exit status 0: all its pods are gone. 9: one could not be confirmed gone.",
 	.needs = NEED_LEDGER | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,
 	.run = run_cancel,

@@ -267,7 +267,7 @@ static void write_job(struct delivery *d, struct str *to)
 
 	str_addf(&run, DELIVER_BEGIN "%s", section_text(d->conf, "run"));
 	str_add(to, "job = {\ntype = \"command\";\nname = ");
-	CLEANUP(free_text) char *name = xasprintf("%.*s-deliver", utf8_fit(config_job_name(c), 50), config_job_name(c));
+	CLEANUP(free_text) char *name = xasprintf("%.*s" DELIVER_JOB_ENDING, utf8_fit(config_job_name(c), 50), config_job_name(c));
 	config_quote(to, name);
 	str_add(to, ";\noutput = ");
 	config_quote(to, d->l->output_dir);

@@ -157,13 +157,31 @@ int deliver_run_judge(struct launch *l, struct err *err)
 
 /* ---- whoever looks for a run ---- */
 
-static bool find_parent(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
+bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, struct run_row *out)
 {
 	CLEANUP(free_text) char *key = key_of(ctx, run->config);
 	char name[64], parent[sizeof(out->id)];
 
 	fact_name(name, "delivers", key ? key : "");
 	return key && store_fact(ctx->store, name, parent, sizeof(parent)) && store_run(ctx->store, parent, out, NULL) == 0;
+}
+
+/* One that was begun while all was cached has no parent, but the name of its job. */
+bool deliver_run_is_of(struct cmd_context *ctx, const struct run_row *run, const char *config)
+{
+	CLEANUP(free_text) char *key = key_of(ctx, run->config);
+	char own[DELIVER_KEY];
+	struct run_row parent;
+
+	if (!key)
+		return false;
+	if (deliver_run_render(ctx, run, &parent))
+		return !strcmp(parent.config, config);
+	if (!ends_with(run->job, DELIVER_JOB_ENDING))
+		return false;
+	CLEANUP(free_text) char *job = xasprintf("%.*s", (int)(strlen(run->job) - strlen(DELIVER_JOB_ENDING)), run->job);
+	deliver_run_key(config, job, own);
+	return !strcmp(own, key);
 }
 
 int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row *out, struct err *err)
@@ -188,14 +206,14 @@ int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct ru
 
 	deliver_run_key(run->config, run->job, key);
 	int found = deliver_run_newest(ctx, key, out, err);
-	return found > 0 ? find_parent(ctx, out, &parent) && !strcmp(parent.id, run->id) : found;
+	return found > 0 ? deliver_run_render(ctx, out, &parent) && !strcmp(parent.id, run->id) : found;
 }
 
 int deliver_run_refuse(struct cmd_context *ctx, const struct run_row *run, struct err *err)
 {
 	struct run_row parent;
 
-	if (!find_parent(ctx, run, &parent))
+	if (!deliver_run_render(ctx, run, &parent))
 		return err_set(err, ERR_USAGE, "run %s is a delivery: `burst run` of its job does it again, if it did not go well", run->id);
 	if (!strcmp(parent.status, "done"))
 		return err_set(err, ERR_USAGE, "run %s is a delivery of run %s, which is done: `burst run %s` does it again, if it did not go well",
@@ -213,7 +231,7 @@ int deliver_run_find(struct cmd_context *ctx, const char *name, struct run_row *
 	if (name || !deliver_run_is(ctx, out->config))
 		return 0;
 	found = *out;
-	bool known = find_parent(ctx, &found, out);
+	bool known = deliver_run_render(ctx, &found, out);
 	if (known && run_is_alive(ctx, out->id))
 		return 0;
 	if (run_is_alive(ctx, found.id)) { /* it is all that can be watched */

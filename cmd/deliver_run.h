@@ -7,6 +7,7 @@
 /* Is a run's config, by its path in the ledger, one that burst has written for a delivery? A project's file cannot have such a path
  * (config.h), and the path makes nothing trusted. */
 bool deliver_run_is(const struct cmd_context *ctx, const char *config);
+#define DELIVER_JOB_ENDING "-deliver" /* of its job's name */
 enum { DELIVER_KEY = 32 };
 /* Of a job, by the path of its config and its name, what its deliveries go by: STATE/jobs/KEY.cfg. */
 void deliver_run_key(const char *config, const char *job, char key[DELIVER_KEY]);
@@ -22,6 +23,10 @@ int deliver_run_newest(struct cmd_context *ctx, const char *key, struct run_row 
 int deliver_run_of(struct cmd_context *ctx, const struct run_row *run, struct run_row *out, struct err *err);
 /* Of the delivery that goes by this key: it begins now, for this run ("": for none), with these outputs. */
 int deliver_run_begins(struct store *store, const char *key, const char *parent, const char *state, struct err *err);
+/* A delivery of what the job in this file has rendered. */
+bool deliver_run_is_of(struct cmd_context *ctx, const struct run_row *run, const char *config);
+/* The run whose outputs this one delivers; false: it is no delivery, or one that no run in the ledger began. */
+bool deliver_run_render(struct cmd_context *ctx, const struct run_row *run, struct run_row *out);
 /* It went well for these very outputs, the last time that it did. */
 bool deliver_run_went_well(struct store *store, const char *key, const char *state);
 /* A delivery's own client: its command has ended well, if it was begun at all. The exit status, noted; -1 with *err. */

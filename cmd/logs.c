@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/path.h"
+#include "deliver_run.h"
 #include "output.h"
-#include "report.h"
 #include "runs.h"
 
 #define LOOK_AGAIN_MS  200
@@ -58,6 +58,14 @@ static int read_more(struct reader *r, const char *path, struct err *err)
 	}
 }
 
+static void say_client_gone(struct cmd_context *ctx, const struct run_row *run)
+{
+	CLEANUP(free_text) char *place = run_place(ctx, run);
+
+	log_line(LOG_NOTE, "run %s: its client is gone: it says no more (`burst resume %s` goes on with it, `burst reap` ends it) (%s)", run->id,
+		 run->id, place);
+}
+
 static int is_running(struct cmd_context *ctx, const char *id, bool *running, struct err *err)
 {
 	struct run_row run;
@@ -70,8 +78,7 @@ static int is_running(struct cmd_context *ctx, const char *id, bool *running, st
 		if (store_run(ctx->store, id, &run, err) < 0)
 			return -1;
 		if (!strcmp(run.status, "running"))
-			log_line(LOG_NOTE, "run %s: its client is gone: it says no more (`burst resume %s` goes on with it, `burst reap` ends it)",
-				 run.id, run.id);
+			say_client_gone(ctx, &run);
 		*running = false;
 	}
 	return 0;
@@ -108,12 +115,19 @@ static int show(struct cmd_context *ctx, const char *id, const char *path, struc
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct run_row row;
+	struct run_row row, found;
 
-	if (report_find_run(ctx->store, ctx->args[0], &row, err) < 0)
+	if (run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
+	found = row;
+	if (!ctx->arg_count && deliver_run_is(ctx, found.config) && !deliver_run_render(ctx, &found, &row))
+		row = found;
 	CLEANUP(free_text) char *path = run_path(ctx, row.id, "log");
-	return show(ctx, row.id, path, err) < 0 ? -1 : cmd_flush(err);
+	if (!ctx->arg_count && !ctx->quiet) {
+		CLEANUP(free_text) char *place = run_place(ctx, &row);
+		output_line(stderr, "run %s (%s)", row.id, place);
+	}
+	return show(ctx, row.id, path, err) < 0 ? run_name_in(ctx, &row, err) : cmd_flush(err);
 }
 
 static const struct opt opts[] = {
@@ -123,10 +137,10 @@ static const struct opt opts[] = {
 
 const struct cmd cmd_logs = {
 	.name = "logs",
-	.args = "RUN",
-	.min_args = 1,
+	.args = "[RUN]",
 	.max_args = 1,
 	.summary = "show what a run has said, its workers included",
+	.details = "Without RUN: of the run of this folder's burst.cfg that is running, else of the one whose pods may still bill, else of the newest.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

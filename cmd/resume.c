@@ -78,21 +78,36 @@ static int tell_end(struct cmd_context *ctx, const struct run_row *row, int stat
 	return cmd_flush(err) < 0 ? -1 : status;
 }
 
+static int go_on(struct cmd_context *ctx, const struct run_row *row, const char *place, struct err *err)
+{
+	if (launch_its_config(ctx, row, err) < 0)
+		return -1;
+	if (!ctx->quiet)
+		output_line(stderr, "run %s: going on with it (%s)", row->id, place);
+	return come_back(ctx, row, err);
+}
+
+static int resume(struct cmd_context *ctx, const struct run_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *place = run_place(ctx, row);
+
+	if (run_is_alive(ctx, row->id))
+		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)", row->id, row->id);
+	if (!strcmp(row->status, "done")) {
+		output_line(stderr, "run %s is done already (%s)", row->id, place);
+		return tell_end(ctx, row, 0, err);
+	}
+	return go_on(ctx, row, place, err);
+}
+
 static int run_resume(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row row;
 
 	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	if (run_is_alive(ctx, row.id))
-		return err_set(err, ERR_BUSY, "run %s is running already (see `burst attach %s`)", row.id, row.id);
-	if (!strcmp(row.status, "done")) {
-		fprintf(stderr, "run %s is done already\n", row.id);
-		return tell_end(ctx, &row, 0, err);
-	}
-	if (launch_its_config(ctx, &row, err) < 0)
-		return -1;
-	return come_back(ctx, &row, err);
+	int status = resume(ctx, &row, err);
+	return status < 0 ? run_name_in(ctx, &row, err) : status;
 }
 
 /* Before our eyes: what it had rented is nobody's now. */
@@ -109,6 +124,7 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 			row->id, count, count == 1 ? "" : "s", row->id);
 	else
 		err_set(&why, ERR_JOB, "run %s: its client died: nothing of it bills; `burst resume %s` goes on with it", row->id, row->id);
+	run_name_in(ctx, row, &why);
 	output_error(ctx, &why);
 	COPY_TEXT(row->status, count ? "unreleased" : "interrupted"); /* as far as anybody can say now: it is not written down */
 	COPY_TEXT(row->error_code, err_kind_name(why.kind));
@@ -117,13 +133,15 @@ static int client_died(struct cmd_context *ctx, struct run_row *row, struct err 
 }
 
 /* A living client writes the run's log; we read along until it ends, and end as it did. */
-static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
+static int follow(struct cmd_context *ctx, struct run_row *row, const char *place, struct err *err)
 {
 	CLEANUP(free_text) char *path = run_path(ctx, row->id, "log");
 	CLEANUP(file_close) FILE *log = fopen(path, "re");
 	char line[4096];
 	int64_t told = -1;
 
+	if (!ctx->quiet)
+		output_line(stderr, "run %s: watching it (%s)", row->id, place);
 	if (log)
 		fseek(log, 0, SEEK_END);
 	while (run_is_alive(ctx, row->id)) {
@@ -147,8 +165,24 @@ static int follow(struct cmd_context *ctx, struct run_row *row, struct err *err)
 		return -1;
 	if (!strcmp(row->status, "running"))
 		return client_died(ctx, row, err);
-	fprintf(stderr, "run %s: %s\n", row->id, row->status);
+	output_line(stderr, "run %s: %s (%s)", row->id, row->status, place);
 	return tell_end(ctx, row, row->exit_status, err);
+}
+
+static int attach(struct cmd_context *ctx, struct run_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *place = run_place(ctx, row);
+
+	if (run_is_alive(ctx, row->id) && (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
+		return err_set(err, ERR_USAGE, "run %s has a client, which keeps to the caps that it was started with: `burst cancel %s` "
+			       "ends it, then `burst resume %s` takes other ones", row->id, row->id, row->id);
+	if (run_is_alive(ctx, row->id))
+		return follow(ctx, row, place, err);
+	if (strcmp(row->status, "running")) {
+		output_line(stderr, "run %s has ended: %s (%s)", row->id, row->status, place);
+		return tell_end(ctx, row, row->exit_status, err);
+	}
+	return go_on(ctx, row, place, err);
 }
 
 static int run_attach(struct cmd_context *ctx, struct err *err)
@@ -157,18 +191,8 @@ static int run_attach(struct cmd_context *ctx, struct err *err)
 
 	if (deliver_run_find(ctx, ctx->arg_count ? ctx->args[0] : NULL, &row, err) < 0)
 		return -1;
-	if (run_is_alive(ctx, row.id) && (opt_has(ctx, "max-cost") || opt_has(ctx, "max-duration")))
-		return err_set(err, ERR_USAGE, "run %s has a client, which keeps to the caps that it was started with: `burst cancel %s` "
-			       "ends it, then `burst resume %s` takes other ones", row.id, row.id, row.id);
-	if (run_is_alive(ctx, row.id))
-		return follow(ctx, &row, err);
-	if (strcmp(row.status, "running")) {
-		fprintf(stderr, "run %s has ended: %s\n", row.id, row.status);
-		return tell_end(ctx, &row, row.exit_status, err);
-	}
-	if (launch_its_config(ctx, &row, err) < 0)
-		return -1;
-	return come_back(ctx, &row, err);
+	int status = attach(ctx, &row, err);
+	return status < 0 ? run_name_in(ctx, &row, err) : status;
 }
 
 static const struct opt opts[] = {
@@ -188,7 +212,9 @@ const struct cmd cmd_resume = {
 	.summary = "go on with a run whose client died or was stopped",
 	.details = "Takes over pods that still live, brings home what was finished, renders only what is not safe yet. A job "
 		   "whose text or settings have changed is not resumed. The flags that the run was started with, its caps among them, "
-		   "hold on, and what it has cost so far counts. Without RUN: the newest one; where that is a delivery, the run that it delivers.",
+		   "hold on, and what it has cost so far counts. Without RUN: the run of this folder's burst.cfg that is running, else the "
+		   "one whose pods may still bill, else the newest; where that is a delivery, the run that it delivers. Runs of other folders "
+		   "need their id.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,
@@ -203,7 +229,8 @@ const struct cmd cmd_attach = {
 	.max_args = 1,
 	.summary = "watch a run, or take it over if nobody watches it",
 	.details = "While its client lives, shows what it says and ends with its exit status. A detached run whose client is "
-		   "gone is taken over, with the flags that it was started with: its files are brought home, its pods released.",
+		   "gone is taken over, with the flags that it was started with: its files are brought home, its pods released. Without "
+		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",
 	.opts = opts,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

@@ -8,8 +8,11 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "deliver_run.h"
 #include "engine/engine.h"
 #include "report.h"
+
+enum { ELSEWHERE_MOST = 3 };
 
 char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
 {
@@ -60,18 +63,43 @@ const char *run_ended_as(const struct cmd_context *ctx, const struct run_row *ru
 	return run->rendered + run->cached < run->total || engine_is_unfinished(ctx->store, run->id) ? "partial" : "done";
 }
 
-/* The newest one that has pods which may bill; false: none has. */
-static bool run_with_pods(struct cmd_context *ctx, struct run_row *out)
+/* ---- which one is meant ---- */
+
+/* A run of the job in this file, or a delivery of what one of them rendered. */
+static bool is_of(struct cmd_context *ctx, const struct run_row *run, const char *config)
+{
+	return !strcmp(run->config, config) || deliver_run_is_of(ctx, run, config);
+}
+
+static int newest_running(struct cmd_context *ctx, const char *config, struct run_row *out, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0, at = 0;
+
+	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	while (at < count && !is_of(ctx, &runs[at], config))
+		at++;
+	bool found = at < count;
+	if (found)
+		*out = runs[at];
+	free(runs);
+	return found;
+}
+
+/* The newest one that has pods which may bill. */
+static int newest_with_pods(struct cmd_context *ctx, const char *config, struct run_row *out, struct err *err)
 {
 	struct pod_row *pods = NULL;
 	struct run_row run;
 	size_t count = 0;
 	bool found = false;
 
-	if (store_pods(ctx->store, NULL, true, &pods, &count, NULL) < 0)
-		return false;
+	if (store_pods(ctx->store, NULL, true, &pods, &count, err) < 0)
+		return -1;
 	for (size_t i = 0; i < count; i++) {
-		if (store_run(ctx->store, pods[i].run, &run, NULL) < 0 || (found && run.started_ms <= out->started_ms))
+		if (store_run(ctx->store, pods[i].run, &run, NULL) < 0 || (found && run.started_ms <= out->started_ms) ||
+		    !is_of(ctx, &run, config))
 			continue;
 		*out = run;
 		found = true;
@@ -80,21 +108,81 @@ static bool run_with_pods(struct cmd_context *ctx, struct run_row *out)
 	return found;
 }
 
-int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
+static int newest(struct cmd_context *ctx, const char *config, struct run_row *out, struct err *err)
 {
-	struct run_row *runs = NULL;
+	struct run_row *runs = NULL, delivery;
 	size_t count = 0;
 
-	if (name)
-		return report_find_run(ctx->store, name, out, err);
-	if (store_runs(ctx->store, NULL, true, 1, &runs, &count, err) < 0)
-		return -1;
-	if (!count && run_with_pods(ctx, out))
-		return 0;
-	if (!count && store_runs(ctx->store, NULL, false, 1, &runs, &count, err) < 0)
+	if (store_runs(ctx->store, config, false, 1, &runs, &count, err) < 0)
 		return -1;
 	if (count)
 		*out = runs[0];
 	free(runs);
-	return count ? 0 : err_set(err, ERR_USAGE, "there is no run yet");
+	if (!count)
+		return 0;
+	int found = deliver_run_of(ctx, out, &delivery, err);
+	if (found > 0)
+		*out = delivery;
+	return found < 0 ? -1 : 1;
+}
+
+/* Nothing was started here. What runs elsewhere is listed, since its ids are what can be named. */
+static int none_here(struct cmd_context *ctx, const char *config, struct err *err)
+{
+	CLEANUP(str_free) struct str elsewhere = STR_INIT;
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (store_runs(ctx->store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && i < ELSEWHERE_MOST; i++) {
+		CLEANUP(free_text) char *place = run_place(ctx, &runs[i]);
+		str_addf(&elsewhere, "%s run %s (%s)", i ? "," : "; running elsewhere:", runs[i].id, place);
+	}
+	free(runs);
+	if (count > ELSEWHERE_MOST)
+		str_addf(&elsewhere, " and %zu more", count - ELSEWHERE_MOST);
+	if (config)
+		return err_set(err, ERR_USAGE, "%s was never run by this user; name a run (`burst ledger` lists them)%s", config,
+			       str_text(&elsewhere));
+	return err_set(err, ERR_USAGE, "no burst.cfg in this folder, and without RUN its run is meant: name a run (`burst ledger` lists them)%s",
+		       str_text(&elsewhere));
+}
+
+int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err)
+{
+	CLEANUP(free_text) char *config = NULL;
+
+	if (name)
+		return report_find_run(ctx->store, name, out, err);
+	int here = config_here(&config, err);
+	if (here < 0)
+		return -1;
+	int found = here ? newest_running(ctx, config, out, err) : 0;
+	if (found == 0 && here)
+		found = newest_with_pods(ctx, config, out, err);
+	if (found == 0 && here)
+		found = newest(ctx, config, out, err);
+	if (found == 0)
+		return none_here(ctx, config, err);
+	return found < 0 ? -1 : 0;
+}
+
+char *run_place(struct cmd_context *ctx, const struct run_row *run)
+{
+	struct run_row render;
+	const char *config = deliver_run_render(ctx, run, &render) ? render.config : run->config;
+	CLEANUP(free_text) char *folder = path_dir(config[0] ? config : run->output);
+
+	return xasprintf("job \"%s\" in %s", run->job, folder);
+}
+
+int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err)
+{
+	CLEANUP(free_text) char *place = run_place(ctx, run);
+	size_t len = strlen(err->msg), more = strlen(place) + sizeof(" ()") - 1;
+
+	if (!strstr(err->msg, place) && len + more < sizeof(err->msg))
+		snprintf(err->msg + len, sizeof(err->msg) - len, " (%s)", place);
+	return -1;
 }

@@ -10,8 +10,13 @@ char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
  * it or removes its files. */
 #define RUN_CLIENT "process"
 bool run_is_alive(const struct cmd_context *ctx, const char *run);
-/* By its name; NULL: the newest that is running, else the newest with pods that may bill, else the newest. */
+/* By its name; NULL: of the burst.cfg in this folder, never of another one. Of its runs and their deliveries the newest that is running,
+ * else the newest with pods that may bill, else the newest. ERR_USAGE: there is none. */
 int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);
+/* For messages: job "quiz" in /home/me/quiz. To be freed. */
+char *run_place(struct cmd_context *ctx, const struct run_row *run);
+/* Adds that to the message. Returns -1. */
+int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err);
 /* How many of its pods may still bill. */
 int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err);
 /* Writes into the row that the run has ended so, and with which exit status. */

@@ -71,7 +71,7 @@ static int release_run(struct cmd_context *ctx, const struct run_row *run, const
 	if (gone && !strcmp(l.run.error_code, err_kind_name(ERR_UNRELEASED))) {
 		snprintf(l.run.error, sizeof(l.run.error), "a pod could not be confirmed gone when it ended; it is gone now%s",
 			 engine_is_unfinished(ctx->store, l.run.id) ?
-			 ", and what follows the render is left to be done: `burst resume` does it" : "");
+			 ", and what follows the render is left to be done: `burst resume` of it does it" : "");
 	} else if (gone && !l.run.error[0]) {
 		COPY_TEXT(l.run.error_code, "interrupted");
 		COPY_TEXT(l.run.error, "its client ended before the run did");

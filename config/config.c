@@ -676,6 +676,16 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	return check_place(path, s->elsewhere, real, err) < 0 ? -1 : 1;
 }
 
+int config_here(char **path, struct err *err)
+{
+	CLEANUP(source_free) struct source s = {0};
+	int found = find_project(&(struct config_ask){0}, &s, err);
+
+	if (found > 0)
+		*path = xstrdup(s.path);
+	return found;
+}
+
 static void set_project(struct config *c, const struct source *project)
 {
 	free(c->dir);

@@ -149,8 +149,8 @@ bool pod_kept(struct core *c, int pod)
 			core_act(c, ACT_REVOKE, pod);
 		}
 		if (c->now < p->kept_until)
-			core_note(c, NOTE_WARN, "pod %s is kept for a look until %s, and bills: `burst ssh %s`; `burst cancel` ends it now",
-				  p->id, clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now), p->id);
+			core_note(c, NOTE_WARN, "pod %s is kept for a look until %s, and bills: `burst ssh %s`; `burst cancel %s` ends it now",
+				  p->id, clock_rfc3339(when, sizeof(when), c->wall + p->kept_until - c->now), p->id, c->conf.run);
 	}
 	return c->now < p->kept_until;
 }

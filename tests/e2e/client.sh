@@ -450,7 +450,7 @@ t_a_resumed_run_keeps_its_flags() { # it was tried at home, and the file has a v
 	kill -9 "$PID"
 	burst_wait 2>/dev/null
 	cd elsewhere || return
-	burst attach --max-cost 0.9
+	burst attach "$(ledger 'select id from run')" --max-cost 0.9
 	cd ..
 	is "$STATUS" 0 "attach: exit status ($(tail -n 2 elsewhere/err.txt))"
 	is "$(ledger 'select group_concat(distinct provider) from pod')" local "who was rented from"

@@ -241,6 +241,62 @@ t_attach_when_the_client_dies() { # `burst attach && publish`: nothing is publis
 	is "$("$BURST" ledger --json | jq '.[0].exit_status')" 143 "what the ledger says"
 }
 
+folder_of_its_own() { # folder_of_its_own NAME N: a project with so many segments; to there
+	mkdir -p "$T/$1" && cd "$T/$1" || return
+	script_lines "$2"
+	config 'pods = 1;'
+	sed -i "s/name = \"\(e2e\|v\)\"/name = \"$1\"/" burst.cfg
+}
+without_run() { # without_run WHAT STATUS TEXT: each command that takes a RUN, without one, in this folder
+	local how
+	for how in attach resume cancel logs; do
+		burst $how
+		is "$STATUS" "$2" "$how $1 ($(tail -n 2 err.txt))"
+		has err.txt "$3"
+		[ "$2" != 2 ] || hasnt out.txt .
+	done
+}
+t_without_run_this_folder_is_meant() { # in another project's folder `burst cancel` has stopped this run, and `burst resume` rented for it
+	folder_of_its_own done 2
+	burst run
+	is "$STATUS" 0 "the first one ($(tail -n 2 err.txt))"
+	local first pods run
+	first=$(ledger 'select id from run')
+	folder_of_its_own lives 800
+	burst_bg run
+	wait_for 40 "some files" file_count out 2
+	run=$(ledger "select id from run where job = 'lives'")
+	cd ../done || return
+	without_run "where it is done" 0 "(job \"done\" in $T/done)"
+	has err.txt "run $first (job"
+	mkdir "$T/new" "$T/empty"
+	cp burst.cfg script.jsonl "$T/new"
+	cd "$T/new" || return
+	without_run "where nothing ran" 2 "$T/new/burst.cfg was never run by this user"
+	has err.txt "running elsewhere: run $run (job \"lives\" in $T/lives)"
+	cd "$T/empty" || return
+	without_run "where there is no burst.cfg" 2 "no burst.cfg in this folder"
+	ln -s ../lives/burst.cfg .
+	without_run "where it is a link out of the project" 2 "out of the project"
+	rm burst.cfg
+	running_as "$PID" || complain "the run ended"
+	kill_it
+	pods=$(ledger 'select count(*) from pod')
+	without_run "beside a dead run of another folder" 2 "running elsewhere: run $run (job \"lives\" in $T/lives)"
+	is "$(ledger 'select count(*) from pod')" "$pods" "pods ever rented"
+	cd "$T/lives" || return
+	"$BURST" attach >attach.txt 2>&1 </dev/null &
+	local attached=$!
+	wait_for 20 "attach" grep -q "run $run: going on with it (job \"lives\" in $T/lives)" attach.txt
+	cd "$T/empty" || return
+	burst cancel "$run"
+	is "$STATUS" 0 "cancel by its id ($(tail -n 2 err.txt))"
+	has err.txt "run $run: interrupted; nothing of it bills (job \"lives\" in $T/lives)"
+	wait $attached
+	is "$?" 143 "attach to a run that was cancelled"
+	is "$(pods_left)" "" pods
+}
+
 t_cancelled_before_it_had_a_pod() { # its client died in between
 	script_lines 2
 	config

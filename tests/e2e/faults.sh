@@ -220,7 +220,7 @@ kept_pod() { # starts a run that keeps its pod so long; the pod in $POD
 	wait_for 30 "a pod to be kept" grep -q "is kept for a look until" err.txt
 	POD=$(pods_left)
 	has err.txt "warning: pod $POD is kept for a look until 20"
-	has err.txt "and bills: \`burst ssh $POD\`; \`burst cancel\` ends it now"
+	has err.txt "and bills: \`burst ssh $POD\`; \`burst cancel $(ledger 'select id from run order by seq desc limit 1')\` ends it now"
 }
 
 t_kept_pod_ends_by_itself() {
