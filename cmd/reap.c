@@ -12,7 +12,7 @@
 #include "takeover.h"
 
 /* Longer than the account's limits may keep such a question waiting: a minute each. */
-enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000, DENIED_AGAIN_MS = 4000 };
+enum { ASK_MS = 90 * 1000, GONE_MS = 240 * 1000, AGAIN_MS = 20 * 1000, DENIED_AGAIN_MS = 4000, DENIED_GAP_MS = 60 * 1000 };
 
 /* What became of a release. */
 struct asked {
@@ -74,34 +74,42 @@ static int looks_gone(const struct engine_provider *p, const struct op_want *wan
 	return gone > 0 && !asked->accepted ? is_unlisted(p, want, err) : gone;
 }
 
-/* Until two looks do not see it. While they do it is released again where its provider knew nothing of it, or has had its time;
- * and once more where they do not and nobody took its release, since lists may miss one twice.
+/* Until two looks do not see it. While they do it is released again where its provider knew nothing of it, or has had its time. A
+ * provider that has accepted no release has ended nothing: the looks must miss the pod for a minute, and once more after another
+ * release.
  * accepted_ms: wall clock, when its provider took the release; of one that it never knew, when it was last seen. */
 static int release_view(const struct engine_provider *p, const struct pod_view *view, int64_t *accepted_ms, struct err *err)
 {
 	struct op_want want = {0};
 	struct err failure = {0};
 	struct asked asked = {0};
-	bool sure = !p->ops->look_gap_ms;
+	bool sure = !p->ops->look_gap_ms, told = false;
 
 	COPY_TEXT(want.id, view->id);
 	if (ask_release(p, &want, &asked, err) < 0)
 		return -1;
-	int64_t until = clock_boot_ms() + GONE_MS, seen_ms = clock_wall_ms();
+	int64_t until = clock_boot_ms() + GONE_MS, seen_ms = clock_wall_ms(), clean_since = 0;
 	for (int clean = 0; clean < 2;) {
 		if (clock_boot_ms() > until)
 			return err_set(err, ERR_UNRELEASED, "pod %s of %s: released, but the provider still shows it", view->id,
 				       p->ops->name);
+		int64_t asked_at = clock_boot_ms();
 		int gone = looks_gone(p, &want, &asked, err);
 		if (gone < 0)
 			return -1;
+		clean_since = clean ? clean_since : asked_at;
 		clean = gone ? clean + 1 : 0;
 		seen_ms = gone ? seen_ms : clock_wall_ms();
-		bool once_more = clean == 2 && !asked.accepted && !sure;
-		if (once_more) {
+		sure = !p->ops->look_gap_ms || (sure && gone);
+		bool doubtful = clean >= 2 && !asked.accepted && !sure;
+		bool once_more = doubtful && asked_at - clean_since >= DENIED_GAP_MS;
+		if (doubtful && !told)
+			log_line(LOG_NOTE, "pod %s: %s knows no such pod, and has ended none: looking for it for a minute", view->id, p->ops->name);
+		told = told || doubtful;
+		if (once_more)
 			sure = true;
-			clean = 0;
-		}
+		if (doubtful)
+			clean = once_more ? 0 : 1;
 		if (once_more || (!gone && clock_boot_ms() - asked.at >= (asked.absent ? DENIED_AGAIN_MS : AGAIN_MS)))
 			ask_release(p, &want, &asked, &failure); /* else it may go by the first one yet */
 		if (clean < 2)

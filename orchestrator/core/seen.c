@@ -81,9 +81,14 @@ static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
 }
 
+/* A provider that denies a pod has not ended it, and its list may miss that pod for as long: a denial takes the gap that closes an
+ * ambiguous create. The second denial comes after that gap and needs no further one. */
 int64_t pod_proof_at(const struct core *c, const struct core_pod *p)
 {
-	return MAX(p->clean_at + c->conf.providers[p->provider].look_gap_ms, surfaced_by(c, p));
+	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
+	int64_t gap_ms = look_gap_ms && p->absent && !p->asked_twice ? AMBIGUOUS_GAP_MS : look_gap_ms;
+
+	return MAX(p->clean_at + gap_ms, surfaced_by(c, p));
 }
 
 /* Nothing was seen of a pod that this key may have no right to see. After its hard end it has ended itself. */
@@ -99,7 +104,7 @@ static bool cannot_be_told(struct core *c, struct core_pod *p)
 	return true;
 }
 
-/* Whoever knew of no such pod may have been wrong, as he is of new ones, and lists may miss one twice: once more, to be sure. */
+/* A provider may deny a pod that bills, and lists may miss it twice: release it once more before trusting them. */
 static bool asks_again(struct core *c, struct core_pod *p)
 {
 	if (!p->absent || p->asked_twice || !c->conf.providers[p->provider].look_gap_ms)
@@ -119,6 +124,7 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 		if (p->absent || (c->now - p->released_at > 20000 && c->now - p->release_at > 20000)) {
 			p->release_at = c->now; /* it is still there: ask again, and until then it bills */
 			p->released_at = 0;
+			p->asked_twice = false;
 			core_act(c, ACT_RELEASE, pod_index(c, p));
 			pod_enter(c, p, POD_RELEASING);
 		}
@@ -325,7 +331,7 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 		return p->late_clean_at ? MAX(k->look_gap_ms, 1000) : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
 		if (p->clean_looks)
-			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX((int64_t)5000, k->look_gap_ms));
+			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX(p->absent ? (int64_t)10000 : 5000, k->look_gap_ms));
 		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms), MAX((int64_t)5000, k->poll_ms));
 	case POD_PREPARING:
 	case POD_QUEUED:

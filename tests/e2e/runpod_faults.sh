@@ -570,6 +570,28 @@ c_delete_knows_nothing_of_it() {
 	all_paid_for
 	[ "$(rp_control billing | jq '.[0].seconds | floor')" -lt 16 ] || complain "it was not asked again when it was seen: $(rp_control billing)"
 }
+# DELETE says 404, and for 25 s GET and the lists deny it as well: then it is there again, and bills.
+bills_no_more() { # the vendor's meter has stopped, and no pod is left
+	is "$(rp_pods)" "" "pods that are left"
+	all_paid_for
+	is "$(rp_control state | jq '[.pods[] | select(.ended_ms)] | length')" 1 "pods that ended"
+}
+c_denied_when_it_is_released() {
+	rp_fault F16 '"way":"denied","ms":25000'
+	LIMIT=180
+	render
+	all_done 6 1
+	bills_no_more
+}
+c_denied_when_it_is_reaped() {
+	rp_fault F16 '"way":"denied","ms":25000'
+	LIMIT=180
+	client_is_killed_at_work
+	ledger "update run set status = 'interrupted'"
+	burst reap
+	is "$STATUS" 0 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
+	bills_no_more
+}
 # An answer that does not come is not waited for: the end is asked for again, the list too.
 c_delete_is_never_answered() {
 	rp_control fault '{"when":{"op":"deletePod"},"times":1,"do":{"delay_ms":100000}}' >/dev/null

@@ -572,7 +572,7 @@ static bool lost_sight(const struct client *cl)
 static bool all_was_well(const struct client *cl)
 {
 	static const enum fault_kind kinds[] = {F_CREATE_LOST_MADE, F_CREATE_LOST_NOTHING, F_CREATE_TWICE, F_SURFACES_LATE, F_RELEASE_FAILS,
-						F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_POD_LOCKED, F_RELEASE_UNKNOWN};
+						F_RELEASE_LOST, F_RELEASE_LINGERS, F_RELEASE_IGNORED, F_RELEASE_NEVER, F_POD_LOCKED, F_RELEASE_UNKNOWN, F_RELEASE_DENIED};
 	const struct sim *s = cl->sim;
 	bool well = cl->core->signals < 2 && !cl->ever_crashed && cl->laptop->woke_at < 0 && !s->refused;
 
@@ -1319,7 +1319,10 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_LOG: log_read(cl, h); break;
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN: wire_hears(cl, h); break;
-	case W_RELEASED: send_event(cl, &ev, h->kind); break;
+	case W_RELEASED:
+		ev.number = (int)h->x;
+		send_event(cl, &ev, h->kind);
+		break;
 	case W_SIGNAL: signalled(cl, h); break;
 	case W_ROOM: account_room(cl, h); break;
 	case W_BILLED: client_leaves(cl); break;

@@ -60,7 +60,9 @@ static void fit_faults(struct sim *s, struct machine *m)
 		m->release_fails = 1 << 30;
 	m->ignores_release = strikes(s, F_RELEASE_IGNORED);
 	f = strikes(s, F_RELEASE_LINGERS);
-	m->linger = f ? 1 + f->ms % 60000 : 0;
+	m->linger = f ? 1 + f->ms % 60000 : vendor(s, m)->ends_ms;
+	f = job_of(s, m)->conf.providers[m->vendor].look_gap_ms ? strikes(s, F_RELEASE_DENIED) : NULL; /* else its list is the truth */
+	m->denied_ms = f ? f->ms : 0;
 	static const enum fault_kind timed[] = {F_PREEMPTED, F_STOPPED, F_AGENT_RESTART, F_DROP, F_DROP_LONG};
 	for (size_t i = 0; i < ARRAY_LEN(timed); i++) {
 		f = strikes(s, timed[i]);
@@ -241,7 +243,8 @@ static struct happening *release_answered(struct sim *s, const struct happening 
 
 	r->provider = m->vendor;
 	r->pod = h->pod;
-	r->kind = kind;
+	r->kind = kind == ERR_NOT_FOUND ? ERR_NONE : kind;
+	r->x = kind == ERR_NOT_FOUND ? RELEASE_ABSENT : RELEASE_TAKEN;
 	if (kind == ERR_TRANSIENT)
 		r->retry_ms = cloud_patience(vendor(s, m));
 	return r;
@@ -259,8 +262,11 @@ enum err_kind cloud_let_go(struct sim *s, struct machine *m, int by)
 		return ERR_NONE;
 	}
 	cloud_asked(s, m);
-	if (m->is_over) {
-		trace(s, "cloud: release of %s: already gone", m->id);
+	if (m->denied_ms && !m->denied_until && !m->is_over)
+		m->denied_until = s->now + m->denied_ms;
+	if (m->is_over || s->now < m->denied_until) {
+		trace(s, "cloud: release of %s: %s", m->id, m->is_over ? "already gone" : "denied, though it runs");
+		kind = ERR_NOT_FOUND;
 	} else if (m->release_fails > 0) {
 		m->release_fails--;
 		kind = m->release_fails % 2 ? ERR_TRANSIENT : ERR_RATE_LIMITED;
@@ -318,6 +324,10 @@ bool cloud_listed_now(struct sim *s, const struct machine *m, int provider)
 {
 	if (m->vendor != provider || m->visible > s->now)
 		return false;
+	if (s->now < m->denied_until && !m->is_over) {
+		s->unlisted_at[provider] = s->now;
+		return false;
+	}
 	if (m->is_over && !(vendor(s, m)->keeps_gone && s->now - m->ended < 300000))
 		return false;
 	return true;
@@ -336,6 +346,7 @@ enum err_kind cloud_list_fails(struct sim *s, int provider, int64_t *slow_ms)
 
 	*slow_ms = f ? f->ms % 30000 : 0;
 	kind = strikes(s, F_LIST_RATE_LIMITED) ? ERR_RATE_LIMITED : kind;
+	kind = strikes(s, F_LIST_REFUSED) ? ERR_CREDENTIALS : kind;
 	if (f || kind)
 		s->unlisted_at[provider] = s->now;
 	return kind;

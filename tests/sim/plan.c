@@ -250,6 +250,22 @@ static void make_leftovers(struct plan *p, uint64_t seed)
 	add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
 }
 
+/* ---- vendors that deny a pod that runs, refuse their lists, or take long to end what they have accepted to end ---- */
+
+static void make_refusals(struct plan *p, uint64_t seed)
+{
+	uint64_t state = seed * 0xc2b2ae3d27d4eb4full + 0x165667b19e3779f9ull, *r = &state;
+	int denials = roll_chance(r, 12) ? (int)roll_in(r, 1, REFUSALS_MAX - 1) : 0;
+
+	for (int i = 0; i < VENDORS_MAX; i++)
+		p->vendors[i].ends_ms = roll_chance(r, 10) ? roll_in(r, 20000, 35000) : 0;
+	for (int i = 0; i < denials; i++)
+		add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1, roll_in(r, 1000, 55000), 0);
+	if (roll_chance(r, 8))
+		p->faults[p->fault_count++] = (struct fault){.kind = F_LIST_REFUSED, .n = (int)roll_spread(r, 1, 40) - 1,
+							     .count = (int)roll_spread(r, 1, 20)};
+}
+
 /* ---- whoever resumes a run may have other caps by then ---- */
 
 static void make_later_caps(struct plan *p, uint64_t seed)
@@ -294,6 +310,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 		make_company(p, seed & ~SEED_WIRE);
 		make_leftovers(p, seed & ~SEED_WIRE);
 	}
+	make_refusals(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);

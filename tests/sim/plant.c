@@ -92,6 +92,8 @@ void plant_stepped(struct client *cl)
 			c->safe--;
 			c->failed++;
 		}
+	for (int i = 0; plant(PLANT_DENIAL_TRUSTED) && i < c->pod_count; i++)
+		c->pods[i].asked_twice = true; /* two lists 5 s apart will do */
 	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
 		c->pods[i].unhome += c->pods[i].unhome > 0;

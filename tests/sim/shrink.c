@@ -110,6 +110,7 @@ static void vendor_knobs(struct knobs *ks, struct plan *p, int i)
 	KNOB(ks, v, boot_ms, 0, "v%d.boot", i);
 	KNOB(ks, v, lag_ms, 0, "v%d.lag", i);
 	KNOB(ks, v, self_end_ms, 0, "v%d.self_end", i);
+	KNOB(ks, v, ends_ms, 0, "v%d.ends", i);
 	KNOB(ks, v, apart, 0, "v%d.apart", i);
 	KNOB(ks, v, keeps_gone, 0, "v%d.keeps_gone", i);
 	KNOB(ks, v, vague, 0, "v%d.vague", i);

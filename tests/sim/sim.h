@@ -12,6 +12,7 @@ enum {
 	MORE_FAULTS_MAX = 4,
 	WIRE_FAULTS_MAX = 8,
 	LEFTOVERS_MAX = 4,
+	REFUSALS_MAX = 3,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -36,7 +37,9 @@ enum {
 	X(REAP) X(PRICE_MOVES) X(FETCH_SLOW)                                                                            \
 	/* of calls to real translators' servers: line.c */                                                             \
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
-	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED) X(RELEASE_UNKNOWN)
+	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED) X(RELEASE_UNKNOWN)                \
+	/* of vendors that refuse, or deny what is there: from a stream of their own */                                 \
+	X(RELEASE_DENIED) X(LIST_REFUSED)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -46,6 +49,7 @@ enum fault_kind {
 #undef X
 		F_KINDS,
 	F_FIRST_OF_WIRES = F_CALL_LOST,
+	F_FIRST_OF_REFUSALS = F_RELEASE_DENIED,
 };
 
 struct fault {
@@ -64,6 +68,7 @@ struct vendor_plan {
 	struct offer offers[4];
 	int capacity[4], offer_count;
 	int64_t latency_ms, boot_ms, lag_ms, self_end_ms;
+	int64_t ends_ms; /* from a release that it accepted to the end of the pod */
 	bool apart;	 /* files of its volumes can be had without a pod */
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;	 /* create replies carry no address; the list does */
@@ -101,7 +106,7 @@ struct plan {
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX + REFUSALS_MAX];
 	int fault_count;
 };
 
@@ -141,6 +146,7 @@ extern const char *const fault_names[F_KINDS];
 	X(RELEASE_FAKED, "and a pod still lives") \
 	X(RELEASE_REFUSED, "has nothing to do and is kept") \
 	X(RELEASE_NAMELESS, "a release without an id") \
+	X(DENIAL_TRUSTED, "and a pod still lives") \
 	X(SWITCH_DEAD, "lives for ever") \
 	X(LEASE_IGNORED, "outlived its lease") \
 	X(HARD_END_IGNORED, "outlived its hard end") \
@@ -288,6 +294,7 @@ struct machine {
 	bool lease_shown; /* its lease was renewed at least once */
 	int release_fails;
 	int64_t linger;
+	int64_t denied_ms, denied_until; /* from its first release on, for so long, its vendor knows of no such pod */
 	bool ignores_release;
 	bool queued, evicted, life_over, spot; /* where there is a real translator */
 	int64_t odd_until;

@@ -589,6 +589,7 @@ static void sandbox_list(struct exchange *x)
 	switch ((int)cloud_list_fails(x->s, x->v->vendor, &x->a->delay_ms)) {
 	case ERR_NONE: break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 2); return;
+	case ERR_CREDENTIALS: modal_no(x, GRPC_UNAUTHENTICATED, "no list for you"); return;
 	default: modal_no(x, GRPC_UNAVAILABLE, "the connection to the backend was lost: 50% of it"); return;
 	}
 	for (size_t i = x->s->machine_count; i-- > 0 && answer.n_sandboxes < (size_t)x->plan->page_rows;) {
@@ -674,6 +675,12 @@ static void sandbox_terminate(struct exchange *x)
 	}
 	switch ((int)cloud_let_go(x->s, m, x->v->asked_by)) {
 	case ERR_NONE: modal_yes(x, &answer.base); break;
+	case ERR_NOT_FOUND:
+		if (m->is_over)
+			modal_yes(x, &answer.base);
+		else
+			modal_no(x, GRPC_NOT_FOUND, "Sandbox not found.");
+		break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 3); break;
 	default: modal_no(x, GRPC_INTERNAL, "internal error"); break;
 	}

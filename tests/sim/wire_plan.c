@@ -48,7 +48,7 @@ static void add_fault(struct plan *p, uint64_t *r)
 {
 	struct fault *f = &p->faults[p->fault_count++];
 
-	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, F_FIRST_OF_WIRES, F_KINDS - 1), .n = (int)roll_spread(r, 1, 80) - 1,
+	*f = (struct fault){.kind = (enum fault_kind)roll_in(r, F_FIRST_OF_WIRES, F_FIRST_OF_REFUSALS - 1), .n = (int)roll_spread(r, 1, 80) - 1,
 			    .count = (int)roll_spread(r, 1, 8), .ms = roll_spread(r, 200, 900000), .x = (int)roll_in(r, 0, 1 << 20)};
 	if (f->kind == F_ODD_STATE || f->kind == F_POD_LOCKED || f->kind == F_IMAGE_GONE || f->kind == F_LIFE_OVER ||
 	    f->kind == F_RELEASE_UNKNOWN)

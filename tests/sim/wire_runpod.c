@@ -126,7 +126,7 @@ static void add_pod(struct exchange *x, const struct machine *m)
 
 static bool surfaced(struct exchange *x, const struct machine *m)
 {
-	return m->visible <= x->s->now;
+	return m->visible <= x->s->now && x->s->now >= m->denied_until;
 }
 
 /* All that is told of a pod and never changes. */
@@ -337,6 +337,7 @@ static void list_pods(struct exchange *x)
 	switch ((int)cloud_list_fails(x->s, x->v->vendor, &x->a->delay_ms)) {
 	case ERR_NONE: break;
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 5); return;
+	case ERR_CREDENTIALS: problem(x, 403, "access denied"); return;
 	default: problem(x, 503, "upstream is unavailable"); return;
 	}
 	say(x, 200);
@@ -373,7 +374,7 @@ static void delete_pod(struct exchange *x, struct machine *m)
 {
 	struct wired *w = m ? wire_of(x->s, m) : NULL;
 
-	if (!m || m->is_over || !surfaced(x, m) || strikes(x->s, F_RELEASE_UNKNOWN)) {
+	if (!m || m->is_over || m->visible > x->s->now || strikes(x->s, F_RELEASE_UNKNOWN)) {
 		if (m)
 			cloud_asked(x->s, m); /* it does not let go of it */
 		problem(x, 404, "pod not found");
@@ -386,6 +387,7 @@ static void delete_pod(struct exchange *x, struct machine *m)
 	}
 	switch ((int)cloud_let_go(x->s, m, x->v->asked_by)) {
 	case ERR_NONE: say(x, 204); break;
+	case ERR_NOT_FOUND: problem(x, 404, "pod not found"); break;
 	case ERR_RATE_LIMITED: runpod_put_off(x->s, x->a, 1 + (int)(x->s->now % 4)); break;
 	default: problem(x, 500, "internal error"); break;
 	}

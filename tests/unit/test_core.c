@@ -2793,7 +2793,60 @@ static void test_released_before_it_was_known(void **state)
 	tear_down(&b);
 }
 
-/* ... as is one that the list had shown: whoever knew of none may err, and lists may miss it twice. */
+/* A pod whose release was answered with "no such pod", once: seconds from then to each list, and whether that shows it. Nothing was
+ * ended, so it takes the gap of an ambiguous create, another release, and two lists after that. */
+static const struct {
+	const char *name;
+	int64_t gap_ms;
+	struct {
+		int64_t at_s;
+		bool there;
+	} looks[8];
+	int count, releases;
+	enum pod_phase phase;
+} denials[] = {
+	{"two lists 5 s apart prove nothing", 5000, {{1}, {7}}, 2, 0, POD_CONFIRMING},
+	{"nor do all of a minute", 5000, {{1}, {11}, {21}, {31}, {41}, {51}, {60}}, 7, 0, POD_CONFIRMING},
+	{"after a minute it is released again", 5000, {{1}, {31}, {61}}, 3, 1, POD_CONFIRMING},
+	{"one list after that is not enough", 5000, {{1}, {31}, {61}, {62}}, 4, 1, POD_CONFIRMING},
+	{"two lists after that", 5000, {{1}, {31}, {61}, {62}, {67}}, 5, 1, POD_GONE},
+	{"it is there again after 20 s", 5000, {{1}, {11}, {21, true}}, 3, 1, POD_CONFIRMING},
+	{"then the minute begins anew", 5000, {{1}, {11}, {21, true}, {22}, {61}, {67}, {81}}, 7, 1, POD_CONFIRMING},
+	{"where the list is the truth", 0, {{1}}, 1, 0, POD_GONE},
+};
+
+static void test_denied_when_it_is_released(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(denials); i++) {
+		const char *name = denials[i].name;
+		struct bench b;
+		int releases = 0;
+		set_up(&b, 1);
+		b.conf.providers[0].look_gap_ms = denials[i].gap_ms;
+		start_simply(&b);
+		bring_up(&b, 0);
+		list_running(&b, 0);
+		render_batch(&b, 0, 0, SECOND, true);
+		check_phase(&b, name, 0, POD_RELEASING);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+		int64_t denied_at = b.now;
+		for (int k = 0; k < denials[i].count; k++) {
+			wait_ms(&b, denied_at + denials[i].looks[k].at_s * SECOND - b.now);
+			list_in(&b, POD_STATE_RUNNING, denials[i].looks[k].there ? 0 : -1, -1);
+			if (!did(&b, ACT_RELEASE, 0))
+				continue;
+			releases++;
+			tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
+		}
+		check_phase(&b, name, 0, denials[i].phase);
+		check_int(name, "releases", releases, denials[i].releases);
+		check_int(name, "ended", core_ended(b.core), denials[i].phase == POD_GONE);
+		tear_down(&b);
+	}
+}
+
+/* One that the list had shown, is denied twice, and then seen: it bills until its provider says that it ended it. */
 static void test_released_and_not_known_though_it_was_listed(void **state)
 {
 	struct bench b;
@@ -2807,7 +2860,7 @@ static void test_released_and_not_known_though_it_was_listed(void **state)
 	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ABSENT});
 	b.now += SECOND;
 	list_nothing(&b);
-	b.now += 6 * SECOND;
+	b.now += 61 * SECOND;
 	list_nothing(&b);
 	check_phase(&b, "asked once more", 0, POD_RELEASING);
 	assert_int_equal(did(&b, ACT_RELEASE, 0), 1);
@@ -3869,7 +3922,8 @@ int main(void)
 		cmocka_unit_test(test_never_listed),
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),
-		cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
+		cmocka_unit_test(test_denied_when_it_is_released),
+	cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
 		cmocka_unit_test(test_release_that_limits_keep_back),

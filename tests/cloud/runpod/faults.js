@@ -47,6 +47,7 @@ function named(name, o) {
 		F16: () => [
 			o.way === 'lingers' ? quirk({ lingers_ms: o.ms || 20000 })
 			: o.way === 'appears' ? quirk({ delete_404_ms: o.ms || 5000 })
+			: o.way === 'denied' ? quirk({ denied_ms: o.ms || 20000 })
 			: { ...list('deletePod'), do: { status: 500, detail: 'internal error' } },
 		],
 		F17: () => [{ ...list('listPods'), do: { hide: true } }],

@@ -6,7 +6,8 @@
 //   hidden_ms GET answers 404 so long   unlisted_ms the list lacks it so long   stuck "PROVISIONING"|"STARTING"|"ERROR"
 //   runtime what `runtime` says when RUNNING   no_ssh no public port ever   door, drop_after_bytes, drop_times machine.js
 //   preempt_after_ms, preempt_to   lingers_ms still RUNNING so long after its end was accepted   delete_404_ms DELETE says
-//   404 so long after creation   stale_port_ms the API shows the old port so long after a restart   cost what it says it costs
+//   404 so long after creation   denied_ms from its first DELETE on, DELETE and GET say 404 and the list lacks it so long, though it
+//   runs and bills   stale_port_ms the API shows the old port so long after a restart   cost what it says it costs
 //   no_gpu nvidia-smi finds none   volume "ro"|"full"   locked   pull_ms this pod's own
 //   pull_says_ms while it is pulled, its system log has another line so often
 
@@ -456,14 +457,20 @@ class Pods {
 
 	// ---- what the API says ----
 
+	denied(pod) {
+		return clock.now() < (pod.denied_until_ms || 0);
+	}
+
 	visible(pod) {
 		const now = clock.now();
+		if (this.denied(pod)) return false;
 		if (pod.quirks.hidden_ms && now < pod.created_ms + pod.quirks.hidden_ms) return false;
 		return !pod.ended_ms || now < pod.visible_until_ms;
 	}
 
 	listed(pod) {
 		const now = clock.now();
+		if (this.denied(pod)) return false;
 		if (pod.quirks.unlisted_ms && now < pod.created_ms + pod.quirks.unlisted_ms) return false;
 		return !pod.ended_ms || now < pod.listed_until_ms;
 	}

@@ -153,7 +153,8 @@ function visible_pod(c) {
 // A pod that may still be acted upon.
 function live_pod(c) {
 	const pod = find_pod(c);
-	const hidden = pod.quirks.delete_404_ms && clock.now() < pod.created_ms + pod.quirks.delete_404_ms;
+	if (pod.quirks.denied_ms && !pod.ended_ms) pod.denied_until_ms = pod.denied_until_ms || clock.now() + pod.quirks.denied_ms;
+	const hidden = c.world.pods.denied(pod) || (pod.quirks.delete_404_ms && clock.now() < pod.created_ms + pod.quirks.delete_404_ms);
 	if (hidden) pod.told_ms = 0; // as far as anybody was told, it is gone
 	if (pod.ended_ms || hidden) throw new Problem(404, 'pod not found');
 	return pod;
