@@ -299,6 +299,18 @@ int launch_take_run(struct launch *l, const char *who, struct err *err)
 	return 0;
 }
 
+const char *const *launch_gpus(struct launch *l)
+{
+	const struct section *top = config_top(l->ctx->config);
+	size_t count = section_count(top, "gpu");
+
+	free(l->gpus);
+	l->gpus = xcalloc(count + 1, sizeof(*l->gpus));
+	for (size_t i = 0; i < count; i++)
+		l->gpus[i] = section_item(top, "gpu", i);
+	return count ? l->gpus : NULL;
+}
+
 void launch_conf_from_config(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -306,7 +318,7 @@ void launch_conf_from_config(struct launch *l)
 	const struct section *volume = section_group(top, "volume");
 	struct engine_setup *s = &l->setup;
 	struct core_conf *c = &s->conf;
-	size_t gpus = section_count(top, "gpu"), segments = 0;
+	size_t segments = 0;
 
 	s->job_ops->segments(s->job, &segments);
 	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 1;
@@ -323,10 +335,7 @@ void launch_conf_from_config(struct launch *l)
 	c->unproven_ok = section_bool(pod, "allow_unproven_switch");
 	c->check_tries = MAX(s->job_ops->needs(s->job)->tries, 1);
 	s->want_spot = section_bool(top, "spot");
-	l->gpus = xcalloc(gpus + 1, sizeof(*l->gpus));
-	for (size_t i = 0; i < gpus; i++)
-		l->gpus[i] = section_item(top, "gpu", i);
-	s->gpus = gpus ? l->gpus : NULL;
+	s->gpus = launch_gpus(l);
 	s->volume_name = section_text(volume, "name");
 	s->volume_gb = section_int(volume, "size_gb");
 	s->volume_create = section_bool(volume, "create");

@@ -53,6 +53,8 @@ int launch_check_width(struct launch *l, struct err *err);
 int launch_check_balance(struct launch *l, struct err *err);
 /* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
 int launch_check_detached(const struct launch *l, struct err *err);
+/* The config's gpu: NULL-terminated, the launch's own; NULL: any will do. */
+const char *const *launch_gpus(struct launch *l);
 /* What the config says, for the engine; the job has been read. */
 void launch_conf_from_config(struct launch *l);
 /* Makes and locks the folder of l->run. who: RUN_CLIENT, or what else holds it; `cancel` stops clients. ERR_BUSY: it is held. */

@@ -89,6 +89,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 		return -1;
 	}
 	err_clear(err);
+	COPY_TEXT(out->name, want.volume.name);
 	log_line(LOG_NOTE, "%s: a run would make volume \"%s\", and then rent only where that is", p->ops->name, want.volume.name);
 	return 0;
 }
@@ -97,14 +98,9 @@ int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_res
 {
 	const struct section *top = config_top(l->ctx->config), *pod = section_group(top, "pod");
 	const struct engine_provider *p = &l->setup.providers[provider];
-	size_t gpus = section_count(top, "gpu");
 	struct op_want want = {0};
 
-	free(l->gpus);
-	l->gpus = xcalloc(gpus + 1, sizeof(*l->gpus));
-	for (size_t i = 0; i < gpus; i++)
-		l->gpus[i] = section_item(top, "gpu", i);
-	want.offers.gpus = gpus ? l->gpus : NULL;
+	want.offers.gpus = launch_gpus(l);
 	want.offers.spot = section_bool(top, "spot");
 	want.offers.cpu = section_int(pod, "cpu");
 	want.offers.memory_gb = section_int(pod, "memory_gb");

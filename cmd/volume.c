@@ -123,6 +123,7 @@ static int make(struct launch *l, const char *name, struct err *err)
 	if (was_there < 0)
 		return -1;
 	want.volume.create = true;
+	want.volume.gpus = launch_gpus(l);
 	want.volume.size_gb = section_int(section_group(config_top(l->ctx->config), "volume"), "size_gb");
 	if (ask(p, OP_VOLUME, &want, &result, err) < 0)
 		return -1;

@@ -122,7 +122,8 @@ enum op_kind {
 	OP_CHECK,	  /* credentials and surroundings, for doctor: result.text has lines "ok|warn|bad: words" */
 	/* want.offers -> result.offers; result.text: lines for people about GPUs that were wished for and are not among them */
 	OP_OFFERS,
-	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise */
+	OP_VOLUME,	  /* want.volume -> result.volumes[0]; makes it only if create; ERR_NOT_FOUND otherwise.
+			   * ERR_NO_CAPACITY: none can be made where pods are to be had */
 	OP_VOLUMES,	  /* -> result.volumes, all of ours */
 	OP_VOLUME_REMOVE, /* want.id */
 	OP_RENT,	  /* want.rent -> result.pods[0]; a lost or 5xx reply is ERR_AMBIGUOUS, never "try again" */
@@ -174,7 +175,8 @@ struct op_want {
 	struct {
 		const char *const *gpus; /* names as people write them, in order of preference; NULL-terminated or NULL: any */
 		bool spot;
-		struct volume volume; /* id empty: none; else offers must be able to attach it */
+		/* offers must be able to attach it; id empty: one of this name is to be made there; name empty, too: none */
+		struct volume volume;
 		int vram_gb;	      /* at least; 0: any */
 		int64_t cpu, memory_gb, disk_gb; /* at least, where the price hangs on them; 0: the provider's default */
 		const char *image;		 /* what is to run there; NULL: the provider's default */
@@ -198,6 +200,8 @@ struct op_want {
 		int64_t offset, max_bytes;
 		struct file_blocks blocks; /* STAGE where stage_block_bytes: what local holds; borrowed */
 	} file;
+	/* VOLUME with create: offers are in these regions alone, so a new one must be in one of them; NULL: anywhere */
+	const char *const *regions;
 };
 
 /* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */

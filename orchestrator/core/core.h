@@ -36,6 +36,7 @@ struct core_conf {
 	struct core_provider providers[CORE_PROVIDERS_MAX];
 	int provider_count;
 	bool want_volume;
+	bool make_volume; /* where a provider has none of that name, it is made there: once a pod could be rented beside it */
 	int pods; /* how wide */
 	int workers;
 	int max_batch;
@@ -174,7 +175,7 @@ enum event_type {
 	EV_TICK,
 	EV_OFFERS,	   /* provider; offers, count; past: one each, or NULL. Or err */
 	EV_VOLUME_FILLS,   /* provider: its volume is known, and what goes there first is under way; EV_VOLUME follows */
-	EV_VOLUME,	   /* provider; volume. Or err */
+	EV_VOLUME,	   /* provider; volume. Or err: ERR_NOT_FOUND, there is none */
 	EV_IMAGE,	   /* provider: the image of its pods is there. Or err */
 	EV_RENTED,	   /* pod; view */
 	EV_RENT_FAILED,	   /* pod; err */
@@ -227,7 +228,7 @@ struct event {
 
 enum action_type {
 	ACT_OFFERS,   /* provider */
-	ACT_VOLUME,   /* provider */
+	ACT_VOLUME,   /* provider: look for it; flag: make it if it is missing, in one of core_offer_regions() */
 	ACT_IMAGE,    /* provider */
 	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
 	ACT_RENT,     /* pod */
@@ -295,6 +296,8 @@ bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this v
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
 int core_seg_holder(const struct core *c, uint32_t segment); /* the pod that was given it and has not finished it; -1: none */
 int core_seg_tries(const struct core *c, uint32_t segment); /* re-renders asked for so far: the task's attempt number */
+/* Where this provider has offers that could be rented now, within the caps: up to `room` regions, borrowed until the next step. 0: anywhere. */
+size_t core_offer_regions(const struct core *c, int provider, const char *regions[], size_t room);
 
 struct core_summary {
 	const char *status; /* done | partial | failed | capped | interrupted | unreleased */

@@ -94,6 +94,7 @@ struct vendor { /* what the run knows of one provider */
 	enum ask volume_ask, offers_ask, image_ask;
 	int64_t asked_at; /* for its volume or its offers */
 	bool filling;	  /* its volume has answered, and takes as long as it takes */
+	bool to_make;	  /* it has no such volume: one is made (volume_ask: ASK_ASKED) once a pod could be rented beside it */
 	int image_failures; /* in a row */
 	struct volume volume;
 	bool used;	    /* a create was sent there */

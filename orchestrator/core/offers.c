@@ -82,7 +82,8 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 	*again_at = NEVER;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
-		if (c->vendors[k->provider].dead)
+		const struct vendor *v = &c->vendors[k->provider];
+		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE))
 			continue;
 		if (offers_too_dear(c, k)) {
 			if (c->capacity.kind == ERR_NONE)
@@ -142,6 +143,25 @@ void offers_tell(struct core *c, const struct candidate *chosen)
 			continue;
 		tell_avoided(c, k, k == chosen ? "nothing else is to be had, so it is tried again" : "others go before it");
 	}
+}
+
+size_t core_offer_regions(const struct core *c, int provider, const char *regions[], size_t room)
+{
+	size_t count = 0, at;
+
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *k = &c->candidates[i];
+		if (k->provider != provider || offers_too_dear(c, k) || k->rest_until > c->now ||
+		    budget_hard_end(c, k->offer.price_microusd_h, 1) < 0)
+			continue;
+		if (!k->offer.region[0])
+			return 0;
+		for (at = 0; at < count && strcmp(regions[at], k->offer.region) != 0; at++)
+			;
+		if (at == count && count < room)
+			regions[count++] = k->offer.region;
+	}
+	return count;
 }
 
 struct candidate *offers_of(struct core *c, const struct core_pod *p)

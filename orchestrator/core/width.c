@@ -181,6 +181,14 @@ void width_answered(struct core *c, const struct event *ev)
 		v->filling = false;
 		c->capacity_since = c->capacity_since ? c->now : 0; /* nothing could be rented there until now */
 	}
+	if (ev->type == EV_VOLUME && ev->err && ev->err->kind == ERR_NOT_FOUND && c->conf.make_volume && !v->to_make) {
+		*ask = ASK_HAVE;
+		v->to_make = true;
+		memset(&v->err, 0, sizeof(v->err));
+		return;
+	}
+	bool made = ev->type == EV_VOLUME && v->to_make;
+	v->to_make = v->to_make && !made;
 	*ask = ev->err ? ASK_FAILED : ASK_HAVE;
 	if (ev->err) {
 		v->err = *ev->err;
@@ -196,7 +204,11 @@ void width_answered(struct core *c, const struct event *ev)
 		memset(&v->err, 0, sizeof(v->err));
 	if (ev->type == EV_VOLUME)
 		v->volume = *ev->volume;
-	else
+	if (made) { /* only some of them are where it is */
+		offers_take(c, ev->provider, NULL, NULL, 0);
+		v->offers_ask = ASK_NOT;
+	}
+	if (ev->type == EV_OFFERS)
 		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
 }
 
@@ -306,6 +318,32 @@ static bool has_image(struct core *c, int provider)
 	return v->image_ask == ASK_HAVE;
 }
 
+/* A volume is billed until somebody removes it, and ties its pods to its region: none is made before a pod could be rented there. */
+static bool has_volume(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	if (!v->to_make)
+		return true;
+	v->volume_ask = ASK_ASKED;
+	v->asked_at = c->now;
+	struct action *a = core_act(c, ACT_VOLUME, -1);
+	a->provider = provider;
+	a->flag = true;
+	return false;
+}
+
+/* The pod that it is made for is rented next: no other one meanwhile. */
+static bool a_volume_is_made(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (v->to_make && v->volume_ask == ASK_ASKED && !v->filling && !is_late(c, v))
+			return true;
+	}
+	return false;
+}
+
 static bool limits_shut(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -342,7 +380,7 @@ static void widen(struct core *c)
 
 	if (has_a_pod(c))
 		c->capacity_since = 0; /* how long another one is not to be had is no reason to end when this one is lost */
-	if (core_reads_old(c) || !budget_is_known(c))
+	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c))
 		return;
 	while (active < width_now(c)) {
 		if (active && !worth_another(c, working))
@@ -379,7 +417,7 @@ static void widen(struct core *c)
 			core_fault(c, -1, &err);
 			return;
 		}
-		if (!has_image(c, k->provider) || rents_enough(c, k->provider))
+		if (!has_image(c, k->provider) || rents_enough(c, k->provider) || !has_volume(c, k->provider))
 			return;
 		pod_rent(c, k, end);
 		active++;

@@ -34,7 +34,7 @@ static void carry_out(struct engine *e, const struct action *a)
 {
 	switch (a->type) {
 	case ACT_OFFERS: vendor_offers(e, a->provider); break;
-	case ACT_VOLUME: vendor_volume(e, a->provider); break;
+	case ACT_VOLUME: vendor_volume(e, a->provider, a->flag); break;
 	case ACT_IMAGE: vendor_image(e, a->provider); break;
 	case ACT_SAVE:
 		journal_pod(e, a->pod);
@@ -339,6 +339,7 @@ static void make_core(struct engine *e)
 		conf.needs_gpu = e->needs->gpu;
 	}
 	conf.want_volume = e->setup->volume_name != NULL;
+	conf.make_volume = e->setup->volume_create;
 	conf.seed = random_u64();
 	e->core = core_new(&conf, list, e->segment_count);
 	free(list);

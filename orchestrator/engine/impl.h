@@ -187,7 +187,7 @@ void keys_drop(struct engine *e, int pod);
 
 /* vendor.c: actions that are operations of a provider */
 void vendor_offers(struct engine *e, int provider);
-void vendor_volume(struct engine *e, int provider);
+void vendor_volume(struct engine *e, int provider, bool create);
 void vendor_image(struct engine *e, int provider);
 /* The core hears of the volume that was found (e->volumes). */
 void vendor_volume_ready(struct engine *e, int provider);

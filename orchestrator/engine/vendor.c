@@ -10,7 +10,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16 };
+enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16, REGIONS_MOST = 64 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -25,6 +25,7 @@ struct asked { /* one operation under way, with what its want points to */
 	struct env_pair env[24];
 	size_t env_count;
 	char *local, *path;
+	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
 	struct timer *timer; /* of a lock; of a log before a release: when that is not waited for any longer */
@@ -61,6 +62,9 @@ static void asked_free(struct asked *a)
 	}
 	free(a->local);
 	free(a->path);
+	for (char **r = a->regions; r && *r; r++)
+		free(*r);
+	free(a->regions);
 	if (a->lock)
 		close(a->lock);
 	loop_untimer(a->timer);
@@ -129,7 +133,9 @@ void vendor_offers(struct engine *e, int provider)
 	a->want.offers.memory_gb = e->setup->memory_gb;
 	a->want.offers.disk_gb = e->setup->disk_gb;
 	a->want.offers.image = e->setup->image;
-	a->want.offers.volume = e->volumes[provider]; /* asked for first, where one is wanted */
+	a->want.offers.volume = e->volumes[provider]; /* looked for first, where one is wanted */
+	if (e->setup->volume_name && e->setup->volume_create && !e->volumes[provider].id[0])
+		COPY_TEXT(a->want.offers.volume.name, e->setup->volume_name);
 	begin(a, OP_OFFERS, offers_done);
 }
 
@@ -201,13 +207,30 @@ static void ask_volume(void *ctx)
 	begin(a, OP_VOLUME, volume_done);
 }
 
-void vendor_volume(struct engine *e, int provider)
+/* Kept until it is made: the offers may be other ones by then. */
+static void add_regions(struct asked *a)
+{
+	const char *names[REGIONS_MOST];
+	size_t count = core_offer_regions(a->e->core, a->provider, names, ARRAY_LEN(names));
+
+	if (!count)
+		return;
+	a->regions = xcalloc(count + 1, sizeof(*a->regions));
+	for (size_t i = 0; i < count; i++)
+		a->regions[i] = xstrdup(names[i]);
+	a->want.regions = (const char *const *)a->regions;
+}
+
+void vendor_volume(struct engine *e, int provider, bool create)
 {
 	struct asked *a = asked_new(e, provider, -1);
 
+	if (create)
+		add_regions(a);
+
 	a->want.volume.name = e->setup->volume_name;
 	a->want.volume.size_gb = e->setup->volume_gb;
-	a->want.volume.create = e->setup->volume_create;
+	a->want.volume.create = create;
 	a->want.volume.gpus = e->setup->gpus;
 	ask_volume(a);
 }

@@ -116,7 +116,7 @@ static bool question_at(const struct op *op, int index, struct question *out)
 	static const char *const any[] = {"", NULL};
 	const char *const *wishes = op->want->offers.gpus && op->want->offers.gpus[0] ? op->want->offers.gpus : any;
 	const struct provider *p = op->provider;
-	bool volume = op->want->offers.volume.id[0];
+	bool volume = op->want->offers.volume.name[0];
 
 	for (size_t i = 0; wishes[i]; i++) {
 		int count = wishes == any ? 1 : gpus_wished(wishes[i]);
@@ -153,7 +153,7 @@ static int check_wishes(const struct op *op, struct err *err)
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu \"none\") are in the SECURE cloud alone: "
 			       "change one of them",
 			       section_where(op->provider->conf, "cloud"));
-	if (!volume->id[0])
+	if (!volume->name[0])
 		return 0;
 	if (!op->provider->secure)
 		return err_set(err, ERR_CONFIG,
@@ -501,6 +501,8 @@ static int nothing_free(struct turn *t)
 	if (t->op->got.text.len)
 		str_addf(&text, " (there is some in %s)", str_text(&t->op->got.text));
 	add_unknown_datacenters(&text, t->op);
+	if (volume->name[0] && !volume->id[0])
+		str_addf(&text, "; volume \"%s\" is made only when there is one", volume->name);
 	return err_set(t->err, ERR_NO_CAPACITY, "no %s", str_text(&text));
 }
 

@@ -7,7 +7,7 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 
-enum { SIZE_LEAST_GB = 10, SIZE_MOST_GB = 4096, FIRST_TB_GB = 1000, LOOK_AGAIN_MS = 3000, LOOKS_MOST = 5 };
+enum { SIZE_LEAST_GB = 10, SIZE_MOST_GB = 4096, FIRST_TB_GB = 1000, LOOK_AGAIN_MS = 3000, LOOKS_MOST = 5, KIND_WORTH = 1000000 };
 enum { LOOK_FOR_ANOTHER = 9 }; /* a step */
 enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
 
@@ -116,33 +116,49 @@ static int worth_of(const char *availability)
 	return !strcmp(availability, "LOW") ? 1 : 0;
 }
 
-/* How many of the wanted GPUs it has: each kind counts, the more there are and the dearer the wish the more. A wish for none
- * is one for CPU pods. */
+/* Which of the wanted GPUs it has. A volume stays, and stock comes and goes: each kind counts, free now or sold out. Of equals the
+ * one that has more of them free, of the dearer wishes first. A wish for none is one for CPU pods. */
 static int64_t score_of(const struct op *op, const json_t *datacenter)
 {
 	const char *const *wishes = op->want->volume.gpus;
-	int64_t score = 0, best;
+	int64_t score = 0, kinds = 0, best;
 	const json_t *item;
 	size_t i;
 
 	for (int w = 0; wishes ? wishes[w] != NULL : w < 1; w++) {
 		bool cpu = wishes && cpu_is_meant(wishes[w]);
+		bool there = false;
 		best = 0;
 		json_array_foreach (json_object_get(datacenter, cpu ? "cpuAvailability" : "gpuAvailability"), i, item) {
 			int64_t worth = worth_of(jsonx_text(item, "availability", ""));
-			if (!wishes)
-				best += worth;
-			else if (cpu || gpu_meant(wishes[w], jsonx_text(item, "id", ""), jsonx_text(item, "name", "")))
-				best = MAX(best, worth);
+			if (wishes && !cpu && !gpu_meant(wishes[w], jsonx_text(item, "id", ""), jsonx_text(item, "name", "")))
+				continue;
+			there = true;
+			best = wishes ? MAX(best, worth) : best + worth;
 		}
+		kinds += there;
 		score += best * 100 - (wishes && best ? MIN(w, 50) : 0);
 	}
-	/* of equals the one whose files can be had without a pod */
-	return score * 2 + s3_reaches(op->provider, jsonx_text(datacenter, "id", ""));
+	/* then the one whose files can be had without a pod */
+	return kinds ? kinds * KIND_WORTH + score * 2 + s3_reaches(op->provider, jsonx_text(datacenter, "id", "")) : 0;
 }
 
-static const char *choose_datacenter(const struct op *op, const json_t *list)
+static bool is_offered(const struct op *op, const char *id)
 {
+	const char *const *regions = op->want->regions;
+
+	for (int i = 0; regions && regions[i]; i++)
+		if (!strcmp(regions[i], id))
+			return true;
+	return !regions;
+}
+
+/* NULL and t->err: nowhere. */
+static const char *choose_datacenter(struct turn *t, const json_t *list)
+{
+	const struct op *op = t->op;
+	bool configured = section_count(op->provider->conf, "datacenters"), takes_one = false;
+	CLEANUP(str_free) struct str offered = STR_INIT;
 	const char *chosen = NULL;
 	int64_t best = -1;
 	const json_t *item;
@@ -152,13 +168,28 @@ static const char *choose_datacenter(const struct op *op, const json_t *list)
 		const char *id = jsonx_text(item, "id", "");
 		if (!id[0] || strlen(id) >= REGION_MAX || !is_standard(item) || !datacenter_is_wanted(op->provider, id))
 			continue;
+		takes_one = true;
+		if (!is_offered(op, id))
+			continue;
 		int64_t score = score_of(op, item);
 		if (score > best || (score == best && strcmp(id, chosen) < 0)) {
 			best = score;
 			chosen = id;
 		}
 	}
-	return chosen;
+	if (best > 0 || (chosen && (configured || op->want->regions || !op->want->volume.gpus)))
+		return chosen;
+	for (i = 0; op->want->regions && op->want->regions[i] && i < 6; i++)
+		str_addf(&offered, "%s%.40s", i ? ", " : "", op->want->regions[i]);
+	if (!takes_one)
+		err_set(t->err, ERR_CONFIG, "no data centre%s takes a volume", configured ? " of providers.runpod.datacenters" : "");
+	else if (offered.len)
+		err_set(t->err, ERR_NO_CAPACITY, "what is wanted is free in %s, where no volume can be made", str_text(&offered));
+	else
+		err_set(t->err, ERR_CONFIG,
+			"no data centre that takes a volume is known to have a GPU of gpu in burst.cfg: correct gpu, or name one in "
+			"providers.runpod.datacenters");
+	return NULL;
 }
 
 static int64_t size_of(const struct op *op)
@@ -174,12 +205,9 @@ static enum op_next ask_create(struct turn *t)
 
 	if (!answer)
 		return OP_FAILED;
-	where = choose_datacenter(t->op, json_object_get(answer, "dataCenters"));
-	if (!where) {
-		err_set(t->err, ERR_CONFIG, "no data centre%s takes a volume",
-			section_count(t->op->provider->conf, "datacenters") ? " of providers.runpod.datacenters" : "");
+	where = choose_datacenter(t, json_object_get(answer, "dataCenters"));
+	if (!where)
 		return OP_FAILED;
-	}
 	log_line(LOG_NOTE, "runpod: making volume \"%s\", %lld GB, in %s: %s a month until it is removed", name,
 		 (long long)size_of(t->op), where, money_show(price, sizeof(price), price_of(size_of(t->op))));
 	t->op->kept = json_pack("{s:s,s:I,s:s,s:s}", "name", name, "size", (json_int_t)size_of(t->op), "dataCenter", where,

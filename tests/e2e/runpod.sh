@@ -56,6 +56,34 @@ t_two_clients_make_one_volume() { # it bills every month: of those that start at
 	cloud_over
 }
 
+no_volume() { # no_volume STATUS WORDS WHAT: nothing was made, neither a volume nor a pod
+	burst run --json
+	is "$STATUS" "$1" "exit status with $3 ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "$2"
+	is "$(asked createVolume)" 0 "volumes made with $3"
+	is "$(pods_ever)" 0 "pods with $3"
+}
+t_no_volume_without_an_offer() { # it bills for ever and ties the job to its data centre: names, cloud, price and stock come first
+	cloud || return
+	script_lines 3
+	GPUS='"RTX 4900"' rp_config 'wait = "3s";'
+	no_volume 2 'did you mean "RTX 4090"?' "a misspelt GPU"
+	RUNPOD='cloud = "COMMUNITY";' GPUS='"RTX 4090"' rp_config 'wait = "3s";'
+	no_volume 2 "can only be attached in the SECURE cloud" "the COMMUNITY cloud"
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"cloud\":\"SECURE\",\"free\":0}" >/dev/null
+	GPUS='"RTX 4090"' rp_config 'wait = "3s";'
+	no_volume 4 'volume "v" is made only when there is one' "a GPU that is in the COMMUNITY cloud alone"
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"free\":0}" >/dev/null
+	no_volume 4 'volume "v" is made only when there is one' "a GPU that is sold out"
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"dc\":\"AP-JP-1\",\"free\":4}" >/dev/null
+	no_volume 4 "what is wanted is free in AP-JP-1, where no volume can be made" "a GPU where no volumes are"
+	rp_control stock "{\"gpu\":\"$RTX4090\",\"dc\":\"US-KS-2\",\"cloud\":\"SECURE\",\"free\":4}" >/dev/null
+	burst run --json
+	all_done 3 1
+	is "$(rp_control requests | jq -c '[.[] | select(.op == "createVolume").body.dataCenter]')" '["US-KS-2"]' "where the volume is"
+	cloud_over
+}
+
 t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod finds the environment and does not set it up
 	cloud || return
 	script_lines 6

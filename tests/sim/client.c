@@ -346,6 +346,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	}
 	if (conf.max_duration_ms)
 		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
+	conf.make_volume = conf.want_volume;
 	plant_conf(&conf);
 	return conf;
 }
@@ -378,6 +379,7 @@ void client_start(struct client *cl, bool reap)
 		segments[i] = cl->job->segments[i];
 		segments[i].done = cl->safe[i] && (!plant(PLANT_DONE_FORGOTTEN) || cl->job->segments[i].done);
 	}
+	memset(cl->affords, 0, sizeof(cl->affords));
 	cl->core = core_new(&conf, segments, reap ? 0 : cl->job->count);
 	free(segments);
 	adopt_rows(cl);
@@ -884,13 +886,38 @@ void client_check_list(struct client *cl, int provider)
 	}
 }
 
+static bool makes_volume(const struct action *a)
+{
+	return a->type == ACT_VOLUME && (a->flag || plant(PLANT_VOLUME_EARLY));
+}
+
+/* It bills for ever, and ties the run to where it is. */
+static void check_volume(struct client *cl, const struct action *a)
+{
+	if (makes_volume(a) && !cl->affords[a->provider])
+		broke(cl->sim, "%c: a volume is made at provider %d, where nothing can be rented", name_of(cl), a->provider);
+}
+
+static void take_offers(struct client *cl, const struct event *ev)
+{
+	int64_t most = cl->core->conf.max_price_microusd_h;
+
+	if (ev->err)
+		return; /* the last list holds */
+	cl->affords[ev->provider] = false;
+	for (size_t i = 0; i < ev->count; i++)
+		if (!most || ev->offers[i].price_microusd_h <= most)
+			cl->affords[ev->provider] = true;
+}
+
 static void act(struct client *cl, const struct action *a)
 {
+	check_volume(cl, a);
 	if (wire_act(cl, a))
 		return;
 	switch (a->type) {
 	case ACT_OFFERS: call(cl, a, W_OFFERS, 0, -1, 0); break;
-	case ACT_VOLUME: call(cl, a, W_VOLUME, 0, -1, 0); break;
+	case ACT_VOLUME: call(cl, a, W_VOLUME, makes_volume(a), -1, 0); break;
 	case ACT_IMAGE: call(cl, a, W_IMAGE, 0, -1, cl->sim->plan->vendors[a->provider].boot_ms); break;
 	case ACT_SAVE: save(cl, a->pod); break;
 	case ACT_RENT: rent(cl, a); break;
@@ -984,6 +1011,8 @@ void client_told(struct client *cl, struct event *ev, const struct err *err)
 	ev->err = err;
 	trace(cl->sim, "%c: event %d pod %d provider %d segment %u batch %d%s%s", name_of(cl), (int)ev->type, ev->pod, ev->provider, ev->segment,
 	      (int)ev->batch, err ? " " : "", err ? err->msg : "");
+	if (ev->type == EV_OFFERS)
+		take_offers(cl, ev);
 	step(cl, ev);
 }
 
@@ -1249,7 +1278,13 @@ static void volume_found(struct client *cl, struct happening *h)
 	struct volume v = {.id = "vol", .name = "cache", .used_bytes = -1, .apart = cl->sim->plan->vendors[h->provider].apart};
 	struct event ev = {.type = EV_VOLUME, .provider = h->provider, .volume = &v};
 
-	send_event(cl, &ev, h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE);
+	enum err_kind kind = h->kind ? h->kind : strikes(cl->sim, F_VOLUME_FAILS) ? ERR_TRANSIENT : ERR_NONE;
+
+	if (!kind && h->x)
+		cl->sim->has_volume[h->provider] = true;
+	if (!kind && !cl->sim->has_volume[h->provider])
+		kind = ERR_NOT_FOUND;
+	send_event(cl, &ev, kind);
 }
 
 static void image_built(struct client *cl, struct happening *h)

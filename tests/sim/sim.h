@@ -195,6 +195,7 @@ extern const char *const fault_names[F_KINDS];
 	X(EXIT_3, "no credentials were refused") \
 	X(EXIT_130, "there was no signal") \
 	X(EXIT_WORDLESS, "without a word") \
+	X(VOLUME_EARLY, "where nothing can be rented") \
 	X(COMPUTE_MORE, "computed") \
 	/* of calls to real translators' servers: caller.c is lied to */ \
 	X(CREATE_AGAIN, "carried again") \
@@ -378,6 +379,7 @@ struct client {
 	int busy_events, ticks_here;
 	int exit_status;
 	int64_t retry_ms; /* what came with the answer that is heard now */
+	bool affords[VENDORS_MAX]; /* in this life it was offered something that its cap on prices allows */
 	int64_t list_failed[VENDORS_MAX]; /* by its boot clock; 0: the newest went well */
 	int bills_open;	  /* the run is over, and asks what it cost; of a reaper: what it waits for */
 	int64_t heard_off_ms[VENDORS_MAX]; /* how far its clock is off at least, by the newest reply's date */
@@ -401,6 +403,7 @@ struct sim {
 	size_t create_count, create_cap;
 	int in_use[VENDORS_MAX][4];
 	int64_t prices[VENDORS_MAX][4]; /* as they are now */
+	bool has_volume[VENDORS_MAX];	/* of vendors without real translators */
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */
 	int64_t unlisted_at[VENDORS_MAX]; /* a listing failed, or lacked what is there, or was slow */

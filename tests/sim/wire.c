@@ -414,6 +414,8 @@ static void ask_offers(struct client *cl, int provider)
 	a->want.offers.spot = !cl->reaping && cl->sim->plan->vendors[provider].spot;
 	a->want.offers.cpu = a->want.offers.memory_gb = 1;
 	a->want.offers.volume = life_of(cl)->volumes[provider];
+	if (!a->want.offers.volume.id[0] && cl->core->conf.want_volume)
+		COPY_TEXT(a->want.offers.volume.name, "cache");
 	wire_begin(a, OP_OFFERS, offers_done);
 }
 
@@ -445,13 +447,27 @@ static void volume_done(struct asked *a, struct op_result *result, const struct 
 		wire_tell_volume(a->cl, a->provider);
 }
 
-static void ask_volume(struct client *cl, int provider)
+static void add_regions(struct asked *a)
+{
+	const char *names[ARRAY_LEN(wire_datacenters)];
+	size_t count = core_offer_regions(a->cl->core, a->provider, names, ARRAY_LEN(names)), kept = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < ARRAY_LEN(wire_datacenters); k++)
+			if (!strcmp(names[i], wire_datacenters[k]))
+				a->regions[kept++] = wire_datacenters[k];
+	a->want.regions = kept ? a->regions : NULL;
+}
+
+static void ask_volume(struct client *cl, int provider, bool create)
 {
 	struct asked *a = wire_asked_new(cl, provider, -1);
 
 	a->want.volume.name = "cache";
 	a->want.volume.size_gb = 50;
-	a->want.volume.create = true;
+	a->want.volume.create = create;
+	if (create)
+		add_regions(a);
 	a->want.volume.gpus = wishes;
 	wire_begin(a, OP_VOLUME, volume_done);
 }
@@ -735,7 +751,7 @@ bool wire_act(struct client *cl, const struct action *a)
 		return false;
 	switch ((int)a->type) {
 	case ACT_OFFERS: ask_offers(cl, provider); return true;
-	case ACT_VOLUME: ask_volume(cl, provider); return true;
+	case ACT_VOLUME: ask_volume(cl, provider, a->flag); return true;
 	case ACT_IMAGE: ask_image(cl, provider); return true;
 	case ACT_LIST: look(cl, provider); return true;
 	case ACT_LOG: about_pod(cl, a->pod, OP_LOGS, log_done); return true;

@@ -173,6 +173,7 @@ struct asked { /* what an answer needs of its question */
 	struct env_pair env[ENV_MAX];
 	size_t env_count;
 	char image[IMAGE_MAX];
+	const char *regions[3];
 	char *path, local[40]; /* of a file, there and here; */
 	struct str got;	       /* ... what is in it here */
 	struct file_block blocks[3];

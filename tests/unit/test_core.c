@@ -1063,6 +1063,78 @@ static void test_volume_is_missing(void **state)
 	tear_down(&b);
 }
 
+/* A volume bills until somebody removes it: offers first, and none where nothing could be rented. */
+static void test_volume_is_made_beside_an_offer(void **state)
+{
+	struct offer dear = offer(0, 9000000), o[3] = {offer(0, 1000000), offer(1, 900000), offer(0, 9000000)};
+	struct volume v = {.id = "v1", .region = "west"};
+	struct err sold_out = {.kind = ERR_NO_CAPACITY, .msg = "none is free"};
+	const char *regions[4];
+	struct bench b;
+
+	(void)state;
+	COPY_TEXT(o[0].region, "west");
+	COPY_TEXT(o[1].region, "east");
+	COPY_TEXT(o[2].region, "north");
+	set_up(&b, 4);
+	b.conf.want_volume = b.conf.make_volume = true;
+	b.conf.max_price_microusd_h = 2000000;
+	b.conf.wait_ms = 10 * MINUTE;
+	start(&b);
+	check_int("at first", "it is made", first(&b, ACT_VOLUME)->flag, false);
+	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
+	check_int("missing", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	tell(&b, (struct event){.type = EV_OFFERS, .err = &sold_out});
+	check_int("sold out", "volumes", did(&b, ACT_VOLUME, -1), 0);
+	wait_ms(&b, MINUTE);
+	check_int("later", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &dear, .count = 1});
+	check_int("too dear", "volumes", did(&b, ACT_VOLUME, -1), 0);
+	wait_ms(&b, 2 * MINUTE);
+	check_int("still", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = o, .count = 3});
+	check_int("free", "it is made", first(&b, ACT_VOLUME)->flag, true);
+	check_int("free", "creates of pods", did(&b, ACT_RENT, -1), 0);
+	check_int("free", "regions", core_offer_regions(b.core, 0, regions, ARRAY_LEN(regions)), 2);
+	assert_string_equal(regions[0], "west");
+	assert_string_equal(regions[1], "east");
+	wait_ms(&b, 1000);
+	check_int("meanwhile", "creates and volumes", did(&b, ACT_RENT, -1) + did(&b, ACT_VOLUME, -1), 0);
+	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+	check_int("made", "creates before it is known what is there", did(&b, ACT_RENT, -1), 0);
+	check_int("made", "offers are asked for", did(&b, ACT_OFFERS, -1), 1);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = o, .count = 1});
+	check_int("made", "creates", did(&b, ACT_RENT, -1), 1);
+	assert_string_equal(pod(&b, 0)->volume.id, "v1");
+	tear_down(&b);
+}
+
+/* Its create fails: it is looked for before another one is sent; meanwhile the next provider has its turn. */
+static void test_volume_cannot_be_made(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct err lost = {.kind = ERR_AMBIGUOUS, .msg = "the answer was lost"};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.provider_count = 2;
+	b.conf.want_volume = b.conf.make_volume = true;
+	b.conf.wait_ms = 10 * MINUTE;
+	start(&b);
+	tell_err(&b, EV_VOLUME, 0, ERR_NOT_FOUND);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("free", "it is made", first(&b, ACT_VOLUME)->flag, true);
+	tell(&b, (struct event){.type = EV_VOLUME, .err = &lost});
+	check_int("lost", "who is asked", first(&b, ACT_VOLUME)->provider, 1);
+	check_int("lost", "it is made there", first(&b, ACT_VOLUME)->flag, false);
+	tell(&b, (struct event){.type = EV_VOLUME, .provider = 1, .err = &lost});
+	wait_ms(&b, MINUTE);
+	check_int("again", "who is asked", first(&b, ACT_VOLUME)->provider, 0);
+	check_int("again", "it is made", first(&b, ACT_VOLUME)->flag, false);
+	tear_down(&b);
+}
+
 static void test_order_of_offers(void **state)
 {
 	/* the wish counts before the price, the price before the region */
@@ -3864,6 +3936,8 @@ int main(void)
 		cmocka_unit_test(test_avoided_offer_beside_a_late_vendor),
 		cmocka_unit_test(test_what_is_left),
 		cmocka_unit_test(test_volume_is_missing),
+		cmocka_unit_test(test_volume_is_made_beside_an_offer),
+		cmocka_unit_test(test_volume_cannot_be_made),
 		cmocka_unit_test(test_one_vendor_of_two_has_never),
 		cmocka_unit_test(test_order_of_offers),
 		cmocka_unit_test(test_price_of_what_came),

@@ -1368,6 +1368,63 @@ static void a_volume_is_made_near_the_gpus(void **state)
 	played_free(&p);
 }
 
+/* Where the wanted GPUs are, free or sold out, and within the regions of the offers that it is made for. */
+static void a_volume_is_made_where_pods_can_be(void **state)
+{
+	static const char *const ga[] = {"AP-JP-1", "US-GA-1", NULL}, *const tx[] = {"US-TX-3", NULL}, *const jp[] = {"AP-JP-1", NULL};
+	static const char *const misspelt[] = {"RTX 4900", NULL};
+	static const struct {
+		const char *name;
+		const char *const *regions, *const *gpus;
+		const char *centres, *where; /* NULL: nowhere */
+		enum err_kind kind;
+	} cases[] = {
+		{"anywhere", NULL, NULL, CENTRES, "EU-RO-1"},
+		{"one of two takes volumes", ga, NULL, CENTRES, "US-GA-1"},
+		{"the offer's", tx, NULL, CENTRES, "US-TX-3"},
+		{"free where no volumes are", jp, NULL, CENTRES, NULL, ERR_NO_CAPACITY},
+		{"a name that no data centre knows", NULL, misspelt, CENTRES, NULL, ERR_CONFIG},
+		{"all sold out", NULL, NULL,
+		 "{\"dataCenters\":[{\"id\":\"CA-MTL-1\",\"networkVolumeTypes\":[\"STANDARD\"]},{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":["
+		 "\"STANDARD\"]}," CENTRE("US-TX-3", "\"STANDARD\"", "NONE", "NONE") "]}", "US-TX-3"},
+		{"one kind is free, the other sold out", NULL, NULL,
+		 "{\"dataCenters\":[{\"id\":\"EU-RO-1\",\"networkVolumeTypes\":[\"STANDARD\"],\"gpuAvailability\":[{\"id\":\"x\",\"name\":"
+		 "\"RTX 4090\",\"availability\":\"HIGH\"}]}," CENTRE("US-TX-3", "\"STANDARD\"", "LOW", "NONE") "]}", "US-TX-3"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = a_volume(true);
+		want.regions = cases[i].regions;
+		want.volume.gpus = cases[i].gpus ? cases[i].gpus : want.volume.gpus;
+		struct played p = PLAY(OP_VOLUME, &want, {200, VOLUMES("")}, {200, cases[i].centres}, {201, VOLUME("v9", "cache", "US-TX-3")},
+				       {200, VOLUMES("")});
+		if (cases[i].where) {
+			check_done(cases[i].name, &p);
+			if (!strstr(str_text(&p.call[2].body), cases[i].where))
+				fail_msg("%s: %s", cases[i].name, str_text(&p.call[2].body));
+		} else {
+			check_failed(cases[i].name, &p, cases[i].kind);
+			assert_int_equal(p.calls, 2);
+		}
+		played_free(&p);
+	}
+}
+
+/* Before it is made, offers are those that a volume could be attached to. */
+static void offers_for_a_volume_to_come(void **state)
+{
+	struct op_want want = {.offers = {.volume.name = "cache"}};
+	struct played p = PLAY(OP_OFFERS, &want, {200, "{\"gpus\":[]}"});
+
+	(void)state;
+	check_failed("nothing is free", &p, ERR_NO_CAPACITY);
+	assert_non_null(strstr(p.err.msg, "volume \"cache\" is made only when there is one"));
+	check_call(&p, 0, "GET", ROOT "/v2/catalog/gpus?include=AVAILABILITY&product=POD&count=1&cloud=SECURE&minCudaVersion=12.8");
+	assert_int_equal(p.calls, 1);
+	played_free(&p);
+}
+
 static void a_volume_is_made_near_cpu_pods(void **state)
 {
 	struct op_want want = a_volume(true);
@@ -1841,6 +1898,8 @@ int main(void)
 		T(doctor_hears_what_is_wrong),
 		T(a_volume_is_found_by_name),
 		T(a_volume_is_made_near_the_gpus),
+		T(a_volume_is_made_where_pods_can_be),
+		T(offers_for_a_volume_to_come),
 		T(a_volume_is_made_near_cpu_pods),
 		T(a_lost_volume_is_looked_for_never_made_twice),
 		T(a_volume_that_another_machine_made_too),
