@@ -65,6 +65,7 @@ struct cmd_context {
 	int verbose;                    /* how many -v */
 	bool overwrite;                 /* foreign files of the output folder: `run --force`, and the run that began with it */
 	char *state_dir;
+	struct mistakes mistakes; /* of the config and the job, all that were found */
 	struct config *config;
 	struct store *store;
 	struct err no_ledger; /* LEDGER_IF_ANY: why there is none; else ERR_NONE */

@@ -225,7 +225,11 @@ static void check_job(struct launch *l, struct findings *f)
 	if (launch_check_width(l, &err) < 0)
 		say(f, "bad", "%s", err.msg);
 	if (launch_look_at_job(l, &err) < 0) {
-		say(f, "bad", "%s", err.msg);
+		const struct mistakes *m = &l->ctx->mistakes;
+		for (size_t i = 0; i < m->count; i++)
+			say(f, "bad", "%s", m->list[i].err.msg);
+		if (!m->count)
+			say(f, "bad", "%s", err.msg);
 		/* what it would rent can be told all the same, unless it is the job that cannot be read */
 		if (!l->output_dir)
 			launch_read_job(l, &err);

@@ -1,8 +1,10 @@
 #include "launch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -187,6 +189,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.verbose = ctx->verbose > 0,
 		.may_read = may_read,
 		.ctx = ctx->config,
+		.mistakes = &ctx->mistakes,
 	};
 	s->job_ops = config_job_ops(ctx->config);
 	if (s->job_ops->load(&s->job, &setup, err) < 0)
@@ -194,12 +197,38 @@ int launch_read_job(struct launch *l, struct err *err)
 	return check_env(job, s->job_ops->needs(s->job), err);
 }
 
-static int read_whole_job(struct launch *l, struct err *err)
+/* Before anything is rented: a folder that is not there could only be missed by the pod. */
+static int check_code(const struct launch *l, struct err *err)
+{
+	const struct section *code = section_group(config_top(l->ctx->config), "code");
+	const char *path = section_text(code, "path");
+	struct stat st;
+
+	if (!path)
+		return 0;
+	if (stat(path, &st) < 0)
+		return err_set(err, ERR_CONFIG, "%s: code.path: %s: %s", section_where(code, "path"), path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_CONFIG, "%s: code.path: %s is not a folder", section_where(code, "path"), path);
+	return 0;
+}
+
+/* renders: what only a new pod needs is checked as well. */
+static int read_whole_job(struct launch *l, bool renders, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
+	struct mistakes *m = &l->ctx->mistakes;
 	size_t count;
 
-	if (deliver_check(l->ctx->config, err) < 0 || launch_read_job(l, err) < 0)
+	if (deliver_check(l->ctx->config, err) < 0)
+		mistakes_note(m, NULL, err);
+	if (renders && check_code(l, err) < 0)
+		mistakes_note(m, NULL, err);
+	if (launch_read_job(l, err) < 0 && err->kind != ERR_CONFIG)
+		return -1;
+	if (err->kind)
+		mistakes_note(m, NULL, err);
+	if (mistakes_end(m, err) < 0)
 		return -1;
 	s->output_dir = l->output_dir;
 	s->job_ops->segments(s->job, &count);
@@ -209,7 +238,7 @@ static int read_whole_job(struct launch *l, struct err *err)
 
 int launch_load_job(struct launch *l, struct err *err)
 {
-	if (read_whole_job(l, err) < 0 || lock_job(l, err) < 0 || lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
+	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock_job(l, err) < 0 || lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
 		return -1;
 	return l->setup.job_ops->find_cached(l->setup.job, l->setup.results, l->ctx->overwrite, err);
 }
@@ -252,7 +281,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 	struct engine_setup *s = &l->setup;
 	size_t count;
 
-	if (read_whole_job(l, err) < 0 || launch_check_output(l, err) < 0)
+	if (read_whole_job(l, true, err) < 0 || launch_check_output(l, err) < 0)
 		return -1;
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 && check_delivered(l, err) == 0)
 		return 0;

@@ -142,7 +142,10 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 		  err->kind == ERR_CAP ? "capped" : "failed");
 	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
 	COPY_TEXT(l.run.error, err->msg);
-	output_json(result_json(&l));
+	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
+	for (size_t i = 0; i < ctx->mistakes.count && ctx->mistakes.count > 1; i++)
+		json_array_append_new(errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind), ctx->mistakes.list[i].err.msg, ""));
+	output_json(result);
 	cmd_flush(NULL);
 }
 

@@ -117,6 +117,7 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 		.handed_fd = ctx->cmd == &cmd_run ? deliver_run_handed() : -1,
 		.need_job = needs & NEED_JOB,
 		.user_only = !(needs & (NEED_CONFIG | NEED_JOB)),
+		.mistakes = needs & (NEED_CONFIG | NEED_JOB) ? &ctx->mistakes : NULL,
 		.providers = provider_registry,
 		.jobs = job_registry,
 	};
@@ -244,7 +245,7 @@ int main(int argc, char **argv)
 		status = parse_and_perform(&ctx, argc - 1, argv + 1, &err);
 	}
 	if (status < 0) {
-		output_error(&ctx, &err);
+		output_mistakes(&ctx, &err);
 		status = err_exit_status(&err);
 		if (ctx.cmd && ctx.cmd->failed && wants_json(argv))
 			ctx.cmd->failed(&ctx, &err);

@@ -75,6 +75,21 @@ void output_error(const struct cmd_context *ctx, const struct err *err)
 	print(ctx, LOG_ERROR, "burst: ", str_text(&text));
 }
 
+void output_mistakes(const struct cmd_context *ctx, const struct err *err)
+{
+	const struct mistakes *m = &ctx->mistakes;
+	bool told = false;
+
+	for (size_t i = 0; i < m->count; i++) {
+		output_error(ctx, &m->list[i].err);
+		told = told || !strcmp(m->list[i].err.msg, err->msg);
+	}
+	if (m->more)
+		log_line(LOG_ERROR, "%zu more mistakes like these", m->more);
+	if (!told)
+		output_error(ctx, err);
+}
+
 void output_safe_line(FILE *to, const char *text, size_t len)
 {
 	CLEANUP(str_free) struct str line = STR_INIT;

@@ -12,6 +12,8 @@
 void output_setup(struct cmd_context *ctx);
 /* "burst: ..." on stderr. */
 void output_error(const struct cmd_context *ctx, const struct err *err);
+/* The same of each mistake in ctx, then of *err unless it is one of them. */
+void output_mistakes(const struct cmd_context *ctx, const struct err *err);
 /* Called before each line that goes to stderr: a live display takes itself away. NULL: nobody. */
 void output_before_line(void (*fn)(void));
 /* Text from outside as one safe line. */

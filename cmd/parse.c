@@ -253,6 +253,7 @@ void cmd_context_free(struct cmd_context *ctx)
 	free(ctx->values);
 	free(ctx->state_dir);
 	config_free(ctx->config);
+	mistakes_free(&ctx->mistakes);
 	store_close(ctx->store);
 	*ctx = (struct cmd_context){0};
 }

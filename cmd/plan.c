@@ -296,6 +296,7 @@ static void read_need(struct launch *l)
 
 	if (config_job(l->ctx->config) && launch_read_job(l, &err) < 0)
 		log_line(LOG_NOTE, "what the job needs is not known, so all offers are shown: %s", err.msg);
+	mistakes_free(&l->ctx->mistakes); /* no mistake of this command */
 }
 
 static void say_cautions(const struct launch *l, const struct known_offer *offers, size_t count)

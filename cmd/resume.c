@@ -42,7 +42,7 @@ static int come_back(struct cmd_context *ctx, const struct run_row *row, struct 
 /* The config that the run was started with, whatever folder we stand in, and what it was told beside; our own flags go before. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err)
 {
-	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true,
+	struct config_ask ask = {.file = row->config[0] ? row->config : NULL, .need_job = true, .mistakes = &ctx->mistakes,
 				 .providers = provider_registry, .jobs = job_registry};
 
 	if (!strcmp(row->type, VOLUME_WARM))

@@ -39,6 +39,7 @@ struct config {
 	struct account *accounts;
 	size_t account_count;
 	const struct job_ops *const *jobs;
+	struct mistakes *mistakes; /* the asker's; NULL: the first one ends it */
 	bool lenient; /* pods are to be given back: what says how to rent them is in nobody's way */
 };
 
@@ -54,6 +55,7 @@ struct source {
 	bool open_to_others; /* anybody but its owner can read it */
 	bool elsewhere;      /* a link led to it: whose words it holds is not known, and messages quote none */
 	const char *user_shown;
+	struct mistakes *mistakes; /* of the config */
 };
 
 static void source_free(struct source *s)
@@ -279,6 +281,14 @@ static void warn_of_open_key(const struct place *at, const config_setting_t *set
 		 config_setting_source_line(setting), at->path, name_of(setting), at->source->shown);
 }
 
+/* Goes on after a mistake in AT.KEY when all of them are asked for: 0; else -1. */
+static int note(const struct place *at, const char *key, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s%s", at->path, key);
+
+	return mistakes_note(at->source->mistakes, path, err);
+}
+
 static int unknown(const struct place *at, const config_setting_t *setting, const char *near,
 		   struct err *err)
 {
@@ -317,11 +327,15 @@ static int read_group(const struct place *at, const config_setting_t *group, str
 	for (int i = 0; i < config_setting_length(group); i++) {
 		const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
 		const struct option_spec *spec = value_spec(table, name_of(setting));
-		if (!spec)
-			return unknown(at, setting,
-				       value_nearest(table, NULL, NULL, name_of(setting)), err);
-		if (check_trust(at, setting, spec, err) < 0 ||
-		    read_value(at, setting, s, spec, err) < 0)
+		if (!spec) {
+			const char *near = value_nearest(table, NULL, NULL, name_of(setting));
+			unknown(at, setting, near, err);
+			if (note(at, near ? near : "", err) < 0)
+				return -1;
+			continue;
+		}
+		if ((check_trust(at, setting, spec, err) < 0 || read_value(at, setting, s, spec, err) < 0) &&
+		    note(at, spec->key, err) < 0)
 			return -1;
 		if ((spec->flags & OPTION_SECRET) && at->source->open_to_others)
 			warn_of_open_key(at, setting);
@@ -379,12 +393,15 @@ static int read_providers(struct config *c, const struct place *at, const config
 		CLEANUP(free_text) char *where = where_of(at->source, setting);
 		if (!account) {
 			no_provider(c, where, name_of(setting), err);
-			if (mistake(c, err) < 0)
+			if (mistake(c, err) < 0 && note(&outer, name_of(setting), err) < 0)
 				return -1;
 			continue;
 		}
-		if (want_group(&outer, setting, "{ key = value; }", err) < 0)
-			return -1;
+		if (want_group(&outer, setting, "{ key = value; }", err) < 0) {
+			if (note(&outer, name_of(setting), err) < 0)
+				return -1;
+			continue;
+		}
 		CLEANUP(free_text) char *path = xasprintf("providers.%s.", account->ops->name);
 		struct place inner = {at->source, path};
 		if (read_group(&inner, setting, account->section, err) < 0)
@@ -435,16 +452,20 @@ static int read_job(struct config *c, const struct place *at, const config_setti
 	return read_group(&inner, group, c->job, err);
 }
 
-static int check_required(const struct section *s, const char *path, struct err *err)
+static int check_required(const struct config *c, const struct section *s, const char *path, struct err *err)
 {
 	char wanted[160];
 
-	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
-		if ((spec->flags & OPTION_REQUIRED) && !(spec->flags & OPTION_SECRET) &&
-		    !section_has(s, spec->key))
-			return err_set(err, ERR_CONFIG, "%s: %s%s is missing: %s (%s)",
-				       section_where(s, NULL), path, spec->key, spec->help,
-				       value_wanted(wanted, sizeof(wanted), spec));
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
+		CLEANUP(free_text) char *key = xasprintf("%s%s", path, spec->key);
+		if (!(spec->flags & OPTION_REQUIRED) || (spec->flags & OPTION_SECRET) || section_has(s, spec->key) ||
+		    mistakes_about(c->mistakes, key))
+			continue;
+		err_set(err, ERR_CONFIG, "%s: %s is missing: %s (%s)", section_where(s, NULL), key, spec->help,
+			value_wanted(wanted, sizeof(wanted), spec));
+		if (mistakes_note(c->mistakes, key, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -471,7 +492,7 @@ static int read_root(struct config *c, const struct source *source, const config
 			result = -1;
 		else
 			result = read_value(&at, setting, c->top, spec, err);
-		if (result < 0 && (!strcmp(name, "providers") || mistake(c, err) < 0))
+		if (result < 0 && (!strcmp(name, "providers") || mistake(c, err) < 0) && note(&at, name, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -709,6 +730,7 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 		has_project = 0;
 	}
 	user.user_shown = project.user_shown = c->user_shown;
+	user.mistakes = project.mistakes = c->mistakes;
 	if (has_project && project.handed_fd <= STDERR_FILENO)
 		c->project_shown = xstrdup(project.shown);
 	if (has_user && read_source(c, &user, err) < 0)
@@ -788,8 +810,10 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 	if (read_environments(c, err) < 0)
 		return -1;
 	if (c->job)
-		return check_required(c->job, "job.", err) < 0 ? -1 : name_job(c, err);
-	if (!ask->need_job)
+		return check_required(c, c->job, "job.", err) < 0 || (name_job(c, err) < 0 && mistakes_note(c->mistakes, "job.name", err) < 0)
+			       ? -1
+			       : 0;
+	if (!ask->need_job || mistakes_about(c->mistakes, "job"))
 		return 0;
 	if (c->path)
 		return err_set(err, ERR_CONFIG,
@@ -811,6 +835,7 @@ static int load(struct config *c, const struct config_ask *ask, struct err *err)
 	c->jobs = ask->jobs;
 	c->providers = ask->providers;
 	c->lenient = ask->user_only;
+	c->mistakes = ask->mistakes;
 	open_accounts(c, ask->providers);
 	return read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
 }
@@ -923,6 +948,8 @@ int config_override(struct config *c, const char *key, const char *text, const c
 
 	if (config_adds(key))
 		return add_to(c, key, text, flag, err);
+	if (!s && mistakes_about(c->mistakes, "job"))
+		return 0; /* config_check() will say why it could not be read */
 	if (!s)
 		return err_set(err, ERR_USAGE, "%s: there is no job here to set %s of", flag, key);
 	s = descend(s, &rest, flag);
@@ -1073,7 +1100,7 @@ static int check_leniently(const struct config *c, struct err *err)
 {
 	bool by_flag = starts_with(section_where(c->top, "provider"), "--");
 
-	if (keys_check_ranges(c->top, err) < 0 && mistake(c, err) < 0)
+	if (keys_check_ranges(c->top, NULL, err) < 0 && mistake(c, err) < 0)
 		return -1;
 	return check_providers(c, err) < 0 && (by_flag || mistake(c, err) < 0) ? -1 : 0;
 }
@@ -1082,9 +1109,15 @@ int config_check(const struct config *c, struct err *err)
 {
 	if (c->lenient)
 		return check_leniently(c, err);
-	if (keys_check_ranges(c->top, err) < 0 || check_providers(c, err) < 0)
+	if (keys_check_ranges(c->top, c->mistakes, err) < 0)
 		return -1;
-	return check_trusted(c, err);
+	if (check_providers(c, err) < 0 && mistakes_note(c->mistakes, "provider", err) < 0)
+		return -1;
+	if (check_trusted(c, err) < 0 && mistakes_note(c->mistakes, NULL, err) < 0)
+		return -1;
+	if (c->job && c->job_ops->check_conf && c->job_ops->check_conf(c->job, c->mistakes, err) < 0)
+		return -1;
+	return mistakes_end(c->mistakes, err);
 }
 
 /* ---- getters ---- */

@@ -9,6 +9,7 @@
 #define BURST_CONFIG_H
 
 #include "base/err.h"
+#include "base/mistakes.h"
 #include "base/section.h"
 #include "job.h"
 #include "provider.h"
@@ -24,6 +25,9 @@ struct config_ask {
 	/* Leave the project's file alone (reap must work beside a broken one); of the user's, mistakes outside of the groups of
 	 * providers that there are, are warnings: pods must be given back. */
 	bool user_only;
+	/* Gets every mistake of the files: config_open() then goes on after one, and config_check() is what fails. It must outlive the
+	 * config. NULL: the first mistake ends the reading. */
+	struct mistakes *mistakes;
 	const struct provider_ops *const *providers; /* NULL-terminated */
 	const struct job_ops *const *jobs;           /* NULL-terminated */
 };
@@ -42,7 +46,7 @@ void config_set_output(struct config *c, const char *path);
 bool config_adds(const char *key);
 /* The value of such a key with absolute paths. To be freed. */
 char *config_added(const char *key, const char *text);
-/* What no single key can show (ranges, known providers); to be called once after the overrides. */
+/* What no single key can show (ranges, known providers, what the type of job asks for); to be called once after the overrides. */
 int config_check(const struct config *c, struct err *err);
 
 /* There is a project's file, and it is not the user's own. */

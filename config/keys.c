@@ -1,6 +1,7 @@
 #include "keys.h"
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "provider.h"
 
 /* clang-format off */
@@ -112,20 +113,48 @@ static const struct {
 };
 /* clang-format on */
 
-int keys_check_ranges(const struct section *top, struct err *err)
+static int check_range(const struct section *top, size_t i, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
-		const char *group = bounds[i].group, *key = bounds[i].key;
-		const struct section *s = group ? section_group(top, group) : top;
-		if (!section_has(s, key))
-			continue;
-		int64_t value = section_int(s, key);
-		if (value < bounds[i].least || value > bounds[i].most)
-			return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s",
-				       section_where(s, key), group ? group : "", group ? "." : "",
-				       key, bounds[i].wanted);
-	}
-	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0)
+	const char *group = bounds[i].group, *key = bounds[i].key;
+	const struct section *s = group ? section_group(top, group) : top;
+
+	if (!section_has(s, key))
+		return 0;
+	int64_t value = section_int(s, key);
+	if (value >= bounds[i].least && value <= bounds[i].most)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: %s%s%s is out of range: it must be %s", section_where(s, key), group ? group : "",
+		       group ? "." : "", key, bounds[i].wanted);
+}
+
+/* A new volume gets a name that every provider takes. One that is there already may have another: its provider says so if not. */
+static int check_volume_name(const struct section *volume, struct err *err)
+{
+	const char *name = section_text(volume, "name");
+	size_t len = name ? strlen(name) : 0;
+
+	if (!len || !section_bool(volume, "create") ||
+	    (len < 64 && name[0] != '.' && name[0] != '-' &&
+	     strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len))
+		return 0;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, name, len, 80);
+	return err_set(err, ERR_CONFIG,
+		       "%s: volume.name: \"%s\" cannot name a new volume: a name has letters, digits, '.', '_' and '-' only, at most 63, and "
+		       "begins with none of '.' and '-'",
+		       section_where(volume, "name"), str_text(&shown));
+}
+
+int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++)
+		if (check_range(top, i, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	if (check_volume_name(section_group(top, "volume"), err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
-	return provider_check_image(section_group(top, "deliver"), "deliver", "image", err);
+	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	return 0;
 }

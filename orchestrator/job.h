@@ -9,9 +9,10 @@
 
 #include "base/crypto.h"
 #include "base/err.h"
+#include "base/mistakes.h"
 #include "base/section.h"
 
-#define JOB_ABI 4u
+#define JOB_ABI 5u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -91,6 +92,7 @@ struct job_setup {
 	 * to pods. NULL: all may. */
 	int (*may_read)(void *ctx, const char *key, const char *real, struct err *err);
 	void *ctx;
+	struct mistakes *mistakes; /* gets all that is wrong, and load() returns the first; NULL: load() ends at the first */
 };
 
 struct job_ops {
@@ -99,6 +101,9 @@ struct job_ops {
 	const char *summary;
 	const struct option_spec *options; /* keys of the `job` group for this type, the common ones included */
 
+	/* What the settings alone show to be wrong; reads no file. Mistakes go to m, and 0 is returned; with m == NULL the first one is an
+	 * error (ERR_CONFIG, names file:line). NULL: nothing to check. load() checks all of it again. */
+	int (*check_conf)(const struct section *conf, struct mistakes *m, struct err *err);
 	/* Reads the input and makes the segments. ERR_CONFIG names file:line. */
 	int (*load)(struct job **out, const struct job_setup *setup, struct err *err);
 	void (*free)(struct job *job);

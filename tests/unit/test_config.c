@@ -253,6 +253,60 @@ static void test_bad_files(void **state)
 	}
 }
 
+static const char many[] = "provider = [\"lcoal\"];\npods = 0;\nspott = true;\nwait = 10;\n"
+			   "caps = { max_cots = 1; max_cost = -4; };\nvolume = { name = \"my volume\"; create = true; };\n"
+			   "job = { type = \"tts\"; inptu = \"x\"; output = 3;\n join = { gapp = 1; gap = true; }; };\n"
+			   "providers = { local = { boot_dealy = \"1s\"; boot_delay = 7; };\n runpdo = {}; };\n";
+/* as they stand in the file, then what only the whole shows; what follows from one of them is no mistake of its own */
+static const char *const all_of_them[] = {
+	"burst.cfg:3: unknown key \"spott\"", "burst.cfg:4: wait is the number 10", "burst.cfg:5: unknown key \"caps.max_cots\"",
+	"burst.cfg:5: caps.max_cost: -4 is not", "burst.cfg:7: unknown key \"job.inptu\"", "burst.cfg:7: job.output is the number 3",
+	"burst.cfg:8: unknown key \"job.join.gapp\"", "burst.cfg:8: job.join.gap is true", "burst.cfg:9: unknown key \"providers.local.boot_dealy\"",
+	"burst.cfg:9: providers.local.boot_delay is the number 7", "burst.cfg:10: no provider \"runpdo\"", "burst.cfg:2: pods is out of range",
+	"burst.cfg:6: volume.name: \"my volume\" cannot name a new volume", "burst.cfg:1: no provider \"lcoal\"",
+};
+
+static void test_all_mistakes_at_once(void **state)
+{
+	struct mistakes m = {0};
+	struct config_ask ask = {.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
+	struct config *c;
+	struct err err = {0};
+
+	(void)state;
+	unlink("home/.config/burst/burst.cfg");
+	put("burst.cfg", many);
+	assert_int_equal(config_open(&c, &ask, &err), 0);
+	assert_int_equal(config_check(c, &err), -1);
+	assert_string_equal(err.msg, m.list[0].err.msg);
+	for (size_t i = 0; i < ARRAY_LEN(all_of_them); i++)
+		if (i >= m.count || !starts_with(m.list[i].err.msg, all_of_them[i]))
+			fail_msg("mistake %zu: got %s, want %s", i, i < m.count ? m.list[i].err.msg : "none", all_of_them[i]);
+	assert_int_equal(m.count, ARRAY_LEN(all_of_them));
+	config_free(c);
+	mistakes_free(&m);
+}
+
+/* A job that cannot be read is said once: no flag for it, no missing job. */
+static void test_a_job_of_no_type_is_one_mistake(void **state)
+{
+	struct mistakes m = {0};
+	struct config_ask ask = {.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
+	struct config *c;
+	struct err err = {0};
+
+	(void)state;
+	unlink("home/.config/burst/burst.cfg");
+	put("burst.cfg", "job = { type = \"sing\"; };\n");
+	assert_int_equal(config_open(&c, &ask, &err), 0);
+	assert_int_equal(config_override(c, "job.output", "x", "--output", &err), 0);
+	assert_int_equal(config_check(c, &err), -1);
+	assert_int_equal(m.count, 1);
+	assert_string_equal(err.msg, "burst.cfg:1: job.type is the text \"sing\"; it must be \"tts\" or \"command\"");
+	config_free(c);
+	mistakes_free(&m);
+}
+
 static void test_nul_byte(void **state)
 {
 	struct config *c;
@@ -639,6 +693,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bad_files),
+		cmocka_unit_test(test_all_mistakes_at_once),
+		cmocka_unit_test(test_a_job_of_no_type_is_one_mistake),
 		cmocka_unit_test(test_nul_byte),
 		cmocka_unit_test(test_odd_files),
 		cmocka_unit_test(test_user_file_must_be_ours),
