@@ -1,5 +1,6 @@
 #include "engines.h"
 
+#include "base/str.h"
 #include "jobs/workers/embed.h"
 #include "chatterbox_file.h"
 
@@ -81,6 +82,17 @@ static const struct job_file *espeak_file(void)
 	return &espeak_worker_file;
 }
 
+/* Speed in words a minute (below 80 the library speaks at 80), gap in hundredths of a second between words. */
+static const struct engine_option espeak_options[] = {
+	{"speed", true, 80, 900}, {"rate", true, 80, 900},	 {"pitch", true, 0, 99}, {"range", true, 0, 100},
+	{"amplitude", true, 0, 200}, {"gap", true, 0, 1000}, {0},
+};
+
+static const struct engine_option chatterbox_options[] = {
+	{"exaggeration", false, 0, 2}, {"cfg_weight", false, 0, 2}, {"temperature", false, 0.01, 5}, {"repetition_penalty", false, 1, 10},
+	{"min_p", false, 0, 1},	       {"top_p", false, 0, 1},	    {0},
+};
+
 static const struct engine engines[] = {
 	{
 		.name = "espeak",
@@ -94,6 +106,7 @@ static const struct engine engines[] = {
 		.worker = "\"$BURST_KIT/espeak-worker\"",
 		.install = espeak_install,
 		.packages = espeak_packages,
+		.options = espeak_options,
 		.file = espeak_file,
 	},
 	{
@@ -108,6 +121,7 @@ static const struct engine engines[] = {
 			  "\"$BURST_KIT/chatterbox_worker.py\"",
 		.setup = chatterbox_setup,
 		.packages = chatterbox_packages,
+		.options = chatterbox_options,
 		.file = chatterbox_worker_file,
 	},
 };
@@ -118,6 +132,44 @@ const struct engine *engine_find(const char *name)
 		if (!strcmp(engines[i].name, name))
 			return &engines[i];
 	return NULL;
+}
+
+static int no_option(const struct engine *engine, const char *name, struct err *err)
+{
+	CLEANUP(str_free) struct str known = STR_INIT;
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const char *names[16];
+	size_t n = 0;
+
+	for (const struct engine_option *o = engine->options; o->name && n < ARRAY_LEN(names) - 1; o++) {
+		str_addf(&known, "%s%s", n ? ", " : "", o->name);
+		names[n++] = o->name;
+	}
+	names[n] = NULL;
+	const char *near = nearest_word(name, names);
+	str_add_printable(&shown, name, strlen(name), 40);
+	if (near)
+		return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\", did you mean \"%s\"?", engine->name, str_text(&shown), near);
+	return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\"; it has %s", engine->name, str_text(&shown), str_text(&known));
+}
+
+int engine_check_option(const struct engine *engine, const char *name, const json_t *value, struct err *err)
+{
+	const struct engine_option *o = engine->options;
+	double number = json_number_value(value);
+
+	while (o->name && strcmp(o->name, name) != 0)
+		o++;
+	if (!o->name)
+		return no_option(engine, name, err);
+	bool fine = o->whole ? json_is_integer(value) : json_is_number(value);
+	if (fine && number >= o->least && number <= o->most)
+		return 0;
+	CLEANUP(free_text) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	str_add_printable(&shown, text ? text : "", text ? strlen(text) : 0, 40);
+	return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a %snumber from %g to %g", name, str_text(&shown), engine->name,
+		       o->whole ? "whole " : "", o->least, o->most);
 }
 
 const char *const *engine_names(void)

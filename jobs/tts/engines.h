@@ -3,7 +3,16 @@
 #ifndef BURST_JOBS_TTS_ENGINES_H
 #define BURST_JOBS_TTS_ENGINES_H
 
+#include <jansson.h>
+
 #include "job.h"
+
+/* What `options` of the config or of a line of the script may set. */
+struct engine_option {
+	const char *name;
+	bool whole; /* no fractions */
+	double least, most;
+};
 
 struct engine {
 	const char *name;
@@ -18,12 +27,15 @@ struct engine {
 	double cap_s; /* length at which it stops without a word; 0: it does not */
 	const char *worker, *install, *setup; /* as in struct job_needs */
 	const char *const *packages;
+	const struct engine_option *options; /* all that its worker reads, ended by a NULL name */
 	const struct job_file *(*file)(
 		void); /* the worker's program; NULL: it comes with the setup */
 };
 
 /* NULL when burst has no such engine. */
 const struct engine *engine_find(const char *name);
+/* Would its worker take this value? ERR_CONFIG says what it takes, without the place where it stands. */
+int engine_check_option(const struct engine *engine, const char *name, const json_t *value, struct err *err);
 /* For "did you mean"; NULL-terminated. */
 const char *const *engine_names(void);
 

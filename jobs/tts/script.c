@@ -18,18 +18,23 @@ const char *script_source(struct script *s, const char *name)
 
 void script_complain(struct script *s, const char *source, size_t line, const char *fmt, ...)
 {
+	struct mistakes *m = s->job_setup ? s->job_setup->mistakes : NULL;
+	struct err err = {0};
 	char what[380];
 	va_list ap;
 
-	if (s->complaints++)
+	if (s->complaints++ && !m)
 		return;
 	va_start(ap, fmt);
 	vformat_text(what, sizeof(what), fmt, ap);
 	va_end(ap);
 	if (line)
-		format_text(s->complaint, sizeof(s->complaint), "%.*s:%zu: %s", utf8_fit(source, 90), source, line, what);
+		err_set(&err, ERR_CONFIG, "%.*s:%zu: %s", utf8_fit(source, 90), source, line, what);
 	else
-		format_text(s->complaint, sizeof(s->complaint), "%.*s: %s", utf8_fit(source, 90), source, what);
+		err_set(&err, ERR_CONFIG, "%.*s: %s", utf8_fit(source, 90), source, what);
+	if (s->complaints == 1)
+		COPY_TEXT(s->complaint, err.msg);
+	(void)mistakes_note(m, NULL, &err);
 }
 
 static void drop_item(struct script_item *item)
@@ -126,6 +131,16 @@ static bool check_voice(struct script *s, const struct script_item *item)
 	return false;
 }
 
+static bool check_options(struct script *s, const struct script_item *item)
+{
+	struct err why = {0};
+
+	if (!item->options || !s->check_options || s->check_options(s->ctx, item->options, &why) == 0)
+		return true;
+	script_complain(s, item->source, item->line, "%s", why.msg);
+	return false;
+}
+
 static bool set_text(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	struct str text = STR_INIT;
@@ -158,6 +173,7 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 	}
 	bool good = set_text(s, item, raw, len);
 	good = check_voice(s, item) && good;
+	good = check_options(s, item) && good;
 	/* only what is kept may claim an id: the index of others is somebody else's */
 	if (!good || (item->id && !check_id(s, item))) {
 		drop_item(item);
@@ -235,7 +251,7 @@ void script_number(struct script *s)
 
 int script_verdict(const struct script *s, const char *name, struct err *err)
 {
-	if (s->complaints > 1)
+	if (s->complaints > 1 && !(s->job_setup && s->job_setup->mistakes)) /* else each has its own line */
 		return err_set(err, ERR_CONFIG, "%.*s (and %zu more)", utf8_fit(s->complaint, 450), s->complaint,
 			       s->complaints - 1);
 	if (s->complaints)

@@ -37,6 +37,8 @@ struct script {
 	const struct job_setup *job_setup; /* who may read which file of a folder; NULL: all may */
 	/* Is this voice known? -1 with a message when not. NULL: all are. */
 	int (*check_voice)(void *ctx, const char *voice, struct err *err);
+	/* Are these options of an item what the engine takes? -1 with a message when not. NULL: all are. */
+	int (*check_options)(void *ctx, json_t *options, struct err *err);
 	void *ctx;
 
 	size_t complaints; /* the first one is kept */

@@ -136,29 +136,39 @@ static int range_decimal(const struct section *conf, const char *key, double lea
 	return 0;
 }
 
-static int check_ranges(const struct section *conf, struct err *err)
+static int check_ranges(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	const struct section *check = section_group(conf, "check"),
 			     *join = section_group(conf, "join");
+	const struct {
+		const struct section *of;
+		const char *key;
+		int64_t least, most;
+	} whole[] = {
+		{conf, "workers", 1, 256},
+		{conf, "max_batch", 1, 10000},
+		{conf, "vram_gb", 0, 2000},
+		{conf, "max_chars", 20, 100000},
+		{conf, "min_chars", 0, MAX(section_int(conf, "max_chars"), 0) / 2},
+		{conf, "seed", 0, INT32_MAX},
+		{check, "tries", 1, 20},
+	};
+	const struct {
+		const struct section *of;
+		const char *key;
+		double least, most;
+	} decimal[] = {
+		{check, "min_duration", 0, 1}, {check, "max_duration", 1, 1000}, {check, "silence", 0.1, 3600},	 {check, "clipping", 0, 1},
+		{join, "gap", 0, 60},	       {join, "piece_gap", 0, 60},	 {join, "loudness", -70, -5},
+	};
 
-	if (range_int(conf, "workers", 1, 256, err) < 0 ||
-	    range_int(conf, "max_batch", 1, 10000, err) < 0 ||
-	    range_int(conf, "vram_gb", 0, 2000, err) < 0 ||
-	    range_int(conf, "max_chars", 20, 100000, err) < 0 ||
-	    range_int(conf, "min_chars", 0, section_int(conf, "max_chars") / 2, err) < 0 ||
-	    range_int(conf, "seed", 0, INT32_MAX, err) < 0 ||
-	    range_int(check, "tries", 1, 20, err) < 0)
-		return -1;
-	if (range_decimal(check, "min_duration", 0, 1, err) < 0 ||
-	    range_decimal(check, "max_duration", 1, 1000, err) < 0 ||
-	    range_decimal(check, "silence", 0.1, 3600, err) < 0 ||
-	    range_decimal(check, "clipping", 0, 1, err) < 0)
-		return -1;
-	return range_decimal(join, "gap", 0, 60, err) < 0 ||
-			       range_decimal(join, "piece_gap", 0, 60, err) < 0 ||
-			       range_decimal(join, "loudness", -70, -5, err) < 0
-		       ? -1
-		       : 0;
+	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+		if (range_int(whole[i].of, whole[i].key, whole[i].least, whole[i].most, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_LEN(decimal); i++)
+		if (range_decimal(decimal[i].of, decimal[i].key, decimal[i].least, decimal[i].most, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
 }
 
 static json_t *option_value(const char *text)
@@ -176,30 +186,63 @@ static json_t *option_value(const char *text)
 	return json_string(text);
 }
 
-static int read_options(struct job *job, const struct section *conf, struct err *err)
+/* The engine that speaks; NULL: a worker of the user's own does, or it is unknown. */
+static const struct engine *engine_of(const struct section *conf)
 {
-	job->options = json_object();
-	for (size_t i = 0; i < section_count(conf, "options"); i++) {
-		const char *item = section_item(conf, "options", i), *equals = strchr(item, '=');
-		CLEANUP(free_text)
-		char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
-		json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
-		if (!value || json_object_set_new(job->options, name, value) < 0)
-			return err_set(err, ERR_CONFIG,
-				       "%s: options: \"%s\" must be written as in \"speed=160\"",
-				       section_where(conf, "options"), item);
-	}
+	const char *worker = section_text(conf, "worker");
+
+	return worker && *worker ? NULL : engine_find(section_text(conf, "engine"));
+}
+
+static int read_option(json_t *to, const struct section *conf, const char *item, struct err *err)
+{
+	const struct engine *engine = engine_of(conf);
+	const char *equals = strchr(item, '=');
+	CLEANUP(free_text) char *name = equals ? xstrndup(item, (size_t)(equals - item)) : NULL;
+	json_t *value = equals && equals > item ? option_value(equals + 1) : NULL;
+
+	if (!value || json_object_set_new(to, name, value) < 0)
+		return err_set(err, ERR_CONFIG, "%s: options: \"%s\" must be written as in \"speed=160\"", section_where(conf, "options"), item);
+	if (engine && engine_check_option(engine, name, value, err) < 0)
+		return err_wrap(err, "%s", section_where(conf, "options"));
 	return 0;
 }
 
-static int read_engine(struct job *job, const struct section *conf, struct err *err)
+static int read_options(json_t *to, const struct section *conf, struct mistakes *m, struct err *err)
 {
-	const char *name = section_text(conf, "engine");
+	for (size_t i = 0; i < section_count(conf, "options"); i++)
+		if (read_option(to, conf, section_item(conf, "options", i), err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
 
-	job->engine_name = xstrdup(name);
+/* Those of one line of the script. */
+static int check_line_options(void *ctx, json_t *said, struct err *err)
+{
+	const struct speaker *speaker = ctx;
+	const char *name;
+	json_t *value;
+
+	if (!speaker->known || speaker->worker)
+		return 0;
+	json_object_foreach (said, name, value)
+		if (engine_check_option(speaker->known, name, value, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void read_engine(struct job *job, const struct section *conf)
+{
+	job->engine_name = xstrdup(section_text(conf, "engine"));
 	job->worker = copy_or_null(section_text(conf, "worker"));
-	job->engine = engine_find(name);
-	if (job->engine || job->worker)
+	job->engine = engine_find(job->engine_name);
+}
+
+static int check_engine(const struct section *conf, struct err *err)
+{
+	const char *name = section_text(conf, "engine"), *worker = section_text(conf, "worker");
+
+	if (engine_find(name) || (worker && *worker))
 		return 0;
 	const char *near = nearest_word(name, engine_names());
 	return err_set(
@@ -322,6 +365,7 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	if (read_mode(conf, &mode, err) < 0)
 		return -1;
 	job->script.check_voice = segments_check_voice;
+	job->script.check_options = check_line_options;
 	job->script.ctx = speaker;
 	job->script.job_setup = speaker->job_setup = setup;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
@@ -381,15 +425,32 @@ static void fill_needs(struct job *job, const struct section *conf)
 	gather_files(job, engine);
 }
 
+static int tts_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
+{
+	CLEANUP(json_decref) json_t *values = json_object();
+	enum input_mode mode;
+
+	if (check_ranges(conf, m, err) < 0)
+		return -1;
+	if (job_check_env(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (check_engine(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (read_mode(conf, &mode, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	return read_options(values, conf, m, err);
+}
+
 static int tts_load(struct job **out, const struct job_setup *setup, struct err *err)
 {
 	CLEANUP(tts_free) struct job *job = xcalloc(1, sizeof(*job));
 	const struct section *conf = setup->conf;
 
 	job->output = xstrdup(setup->output_dir);
-	if (check_ranges(conf, err) < 0 || job_check_env(conf, err) < 0 ||
-	    read_engine(job, conf, err) < 0 || read_options(job, conf, err) < 0)
+	job->options = json_object();
+	if (tts_check_conf(conf, NULL, err) < 0 || read_options(job->options, conf, NULL, err) < 0)
 		return -1;
+	read_engine(job, conf);
 	struct speaker speaker = {
 		.engine = job->engine_name,
 		.known = job->engine,
@@ -608,6 +669,7 @@ const struct job_ops job_tts = {
 	.type = "tts",
 	.summary = "speak a script, one sound file for each line",
 	.options = options,
+	.check_conf = tts_check_conf,
 	.load = tts_load,
 	.free = tts_free,
 	.segments = tts_segments,
