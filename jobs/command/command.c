@@ -23,6 +23,8 @@ static const struct option_spec options[] = {
 	 "the shell command; $BURST_INDEX of $BURST_COUNT says which pod it is"},
 	{"outputs", OPTION_TEXTS, 0, NULL,
 	 "files to bring home, as in [\"out/**.mp4\"]; ** crosses folders"},
+	{"no_outputs", OPTION_BOOL, 0, "false",
+	 "the command stores what it makes elsewhere: nothing comes home"},
 	{"stream", OPTION_BOOL, 0, "false",
 	 "fetch a file when it is renamed into a matching name, not only at the end"},
 	{0},
@@ -108,18 +110,57 @@ static void fill_needs(struct job *job, const struct section *conf)
 	};
 }
 
+/* A pod is gone after its command, and all that it wrote: a job that brings nothing home must say that it means it. */
+static int check_has_outputs(const struct section *conf, struct err *err)
+{
+	size_t count = section_count(conf, "outputs");
+
+	for (size_t i = 0; i < count; i++)
+		if (is_empty(section_item(conf, "outputs", i)))
+			return err_set(err, ERR_CONFIG, "%s: job.outputs: entry %zu is empty; it wants a pattern, like \"out/**\"",
+				       section_where(conf, "outputs"), i + 1);
+	if (count && section_bool(conf, "no_outputs"))
+		return err_set(err, ERR_CONFIG, "%s: job.no_outputs is true, but job.outputs names files to bring home",
+			       section_where(conf, "no_outputs"));
+	if (count || section_bool(conf, "no_outputs"))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "%s: job.outputs %s: all that the command writes would be lost with its pod; name the files to bring home, as in "
+		       "[\"out/**\"], or set no_outputs = true",
+		       section_where(conf, section_has(conf, "outputs") ? "outputs" : NULL),
+		       section_has(conf, "outputs") ? "is empty" : "is missing");
+}
+
+static int check_run(const struct section *conf, struct err *err)
+{
+	if (!section_text(conf, "run") || !is_empty(section_text(conf, "run")))
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: job.run is empty: which command is to be run?", section_where(conf, "run"));
+}
+
+static int command_check_conf(const struct section *conf, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct section *conf, struct err *err) = {check_run, check_has_outputs, job_check_outputs,
+										      job_check_env};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
 static int command_load(struct job **out, const struct job_setup *setup, struct err *err)
 {
 	CLEANUP(command_free) struct job *job = xcalloc(1, sizeof(*job));
 	const struct section *conf = setup->conf;
 
-	if (is_empty(section_text(conf, "run")))
+	if (!section_text(conf, "run"))
 		return err_set(err, ERR_CONFIG,
 			       "%s: job.run is missing: which command is to be run?",
 			       section_where(conf, NULL));
 	if (setup->pods > PODS_MAX)
 		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
-	if (job_check_outputs(conf, err) < 0 || job_check_env(conf, err) < 0)
+	if (command_check_conf(conf, NULL, err) < 0)
 		return -1;
 	job->output = xstrdup(setup->output_dir);
 	job->run = xstrdup(section_text(conf, "run"));
@@ -336,6 +377,7 @@ const struct job_ops job_command = {
 	.type = "command",
 	.summary = "run a shell command on the pod, in a private copy of the synced tree",
 	.options = options,
+	.check_conf = command_check_conf,
 	.load = command_load,
 	.free = command_free,
 	.segments = command_segments,

@@ -210,7 +210,7 @@ sync_config() { # sync_config RTT VOLUME CODE
 	cat >"$work/sync.cfg" <<-E
 		provider = "local";
 		caps = { max_cost = 100.0; max_duration = "10m"; };
-		job = { name = "sync"; type = "command"; run = "true"; outputs = []; output = "sync.out"; };
+		job = { name = "sync"; type = "command"; run = "true"; no_outputs = true; output = "sync.out"; };
 		code = { path = "$3"; };
 		volume = { name = "$2"; size_gb = 5; create = true; };
 		providers = { local = { round_trip = "${1}ms"; capacity = 64; }; };

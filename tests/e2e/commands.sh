@@ -1340,7 +1340,7 @@ t_values_of_variables() { # arrive as they are, whatever text they are; others a
 t_progress_bars() { # of a line that is written over the last state is told
 	cat >burst.cfg <<-'E'
 		provider = "local";
-		job = { name = "t"; type = "command"; output = "out";
+		job = { name = "t"; type = "command"; no_outputs = true; output = "out";
 			run = "for i in $(seq 3000); do printf '\\r%5d of 3000 |##########          |' $i; done; printf '\\rall of it\\r\\n'; printf '1 %%\\r2 %%\\n' >&2"; };
 	E
 	burst run -v

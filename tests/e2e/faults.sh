@@ -181,7 +181,7 @@ t_connection_is_cut() {
 t_command_fails() {
 	cat >burst.cfg <<-'E'
 		provider = "local";
-		job = { name = "cmd"; type = "command"; run = "echo before; exit 3"; output = "out"; };
+		job = { name = "cmd"; type = "command"; run = "echo before; exit 3"; outputs = ["film"]; output = "out"; };
 	E
 	burst run --json
 	is "$STATUS" 1 "exit status"
@@ -212,7 +212,7 @@ failing_command() {
 	cat >burst.cfg <<-'E'
 		provider = "local";
 		volume = { name = "v"; size_gb = 1; create = true; };
-		job = { name = "cmd"; type = "command"; run = "echo before; exit 3"; output = "out"; };
+		job = { name = "cmd"; type = "command"; run = "echo before; exit 3"; outputs = ["film"]; output = "out"; };
 	E
 }
 kept_pod() { # starts a run that keeps its pod so long; the pod in $POD

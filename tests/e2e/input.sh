@@ -52,6 +52,105 @@ t_missing_key() {
 	refused 2 burst.cfg
 }
 
+# ---- each wrong input is found before anything is rented ----
+# KIND says where TEXT goes: top (a line of burst.cfg), job, local (into that group), volume and command (instead of that group),
+# script (a line of script.jsonl), flags (of `burst run`). WORDS: parts of what it says, with ";" between.
+wrong_inputs() {
+	cat <<-'E'
+		top|spott = true;|2|burst.cfg:6: unknown key "spott", did you mean "spot"?
+		top|pods = "two";|2|burst.cfg:6: pods is the text "two"; it wants a whole number
+		top|pods = 0;|2|burst.cfg:6: pods is out of range: it must be 1 to 1000
+		top|wait = 10;|2|burst.cfg:6: wait is the number 10; it wants a duration in quotes
+		top|lease = "1s";|2|burst.cfg:6: lease is out of range
+		top|code = { path = "nowhere"; };|2|burst.cfg:6: code.path: ;/nowhere: No such file or directory
+		top|code = { path = "script.jsonl"; };|2|burst.cfg:6: code.path: ;script.jsonl is not a folder
+		top|pod = { memory_gb = 0; };|2|burst.cfg:6: pod.memory_gb is out of range
+		top|deliver = { on = "gpu"; };|2|burst.cfg:6: deliver needs run
+		volume|{ name = "my volume"; create = true; }|2|burst.cfg:2: volume.name: "my volume" cannot name a new volume
+		volume|{ name = "../v"; create = true; }|2|burst.cfg:2: volume.name: "../v" cannot name a new volume
+		volume|{ name = "my volume"; }|2|a volume's name has letters, digits
+		volume|{ name = "v"; size_gb = 0; create = true; }|2|burst.cfg:2: volume.size_gb is out of range
+		job|options = ["speed=fast"];|2|burst.cfg:4: options: speed is "fast"; espeak wants a whole number from 80 to 900
+		job|options = ["speed=10"];|2|burst.cfg:4: options: speed is 10; espeak wants a whole number from 80 to 900
+		job|options = ["sped=160"];|2|burst.cfg:4: options: espeak has no option "sped", did you mean "speed"?
+		job|options = ["speed"];|2|burst.cfg:4: options: "speed" must be written as in "speed=160"
+		job|workers = 0;|2|burst.cfg:4: workers must be from 1 to 256
+		job|join = { loudness = 3; };|2|burst.cfg:4: loudness must be from -70 to -5
+		job|input_mode = "words";|2|burst.cfg:4: input_mode must be
+		job|env = ["A=1"];|2|burst.cfg:4: job.env: "A=1" is not the name of a variable
+		script|{"text":"One.","options":{"speed":"fast"}}|2|script.jsonl:3: options: speed is "fast"; espeak wants
+		script|{"text":"One.","options":{"pitch":120}}|2|script.jsonl:3: options: pitch is 120; espeak wants a whole number from 0 to 99
+		script|{"text":"One.","options":{"sped":3}}|2|script.jsonl:3: options: espeak has no option "sped", did you mean "speed"?
+		script|{"text":"One.","options":["speed"]}|2|script.jsonl:3: "options" must be an object
+		command|run = "true";|2|burst.cfg:4: job.outputs is missing: all that the command writes would be lost with its pod
+		command|run = "true"; outputs = [];|2|burst.cfg:4: job.outputs is empty
+		command|run = "true"; outputs = [""];|2|burst.cfg:4: job.outputs: entry 1 is empty
+		command|run = " "; outputs = ["x"];|2|burst.cfg:4: job.run is empty
+		command|run = "true"; outputs = ["x"]; no_outputs = true;|2|burst.cfg:4: job.no_outputs is true, but
+		local|boot_dealy = "1s";|2|burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?
+		local|isolation = "none";|2|burst.cfg:5: providers.local.isolation is taken from your own
+		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
+		flags|--pods 1001|2|--pods
+		flags|--max-cost 0|2|caps.max_cost is out of range
+	E
+}
+wrong_input() { # wrong_input KIND TEXT STATUS WORDS
+	local words flags='' JOB='' LOCAL='' what="$1 $2"
+	script_lines 2
+	case $1 in
+	top) config "$2" ;;
+	job) JOB=$2 config ;;
+	local) LOCAL=$2 config ;;
+	script) config && echo "$2" >>script.jsonl ;;
+	flags) config && flags=$2 ;;
+	volume) config && sed -i "2s|.*|volume = $2;|" burst.cfg ;;
+	command) config && sed -i "4s|.*|job = { name = \"e2e\"; type = \"command\"; output = \"out\"; $2 };|" burst.cfg ;;
+	*) complain "$1: no such kind of row" ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	burst run --json $flags
+	is "$STATUS" "$3" "$what: exit status ($(tail -n 2 err.txt))"
+	IFS=';' read -ra words <<<"$4"
+	for words in "${words[@]}"; do has err.txt "$words"; done
+	is "$(ledger "select count(*) from pod" 2>/dev/null)" "${NO_PODS}" "$what: pods"
+	last_json "$what"
+}
+t_wrong_input_is_found_before_renting() {
+	local kind text status words
+	"$BURST" ledger >/dev/null
+	NO_PODS=0
+	while IFS='|' read -r kind text status words; do
+		wrong_input "$kind" "$text" "$status" "$words"
+	done < <(wrong_inputs)
+}
+t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of them
+	local JOB='inptu = "x"; options = ["speed=fast"]; workers = 0;' LOCAL='boot_delay = 3;'
+	script_lines 2
+	config 'spott = true; pods = 0;'
+	sed -i '4s/input = "script.jsonl"; //' burst.cfg
+	burst run --json
+	is "$STATUS" 2 "exit status"
+	is "$(wc -l <err.txt)" 6 "lines ($(tr '\n' '|' <err.txt))"
+	has err.txt 'burst.cfg:4: unknown key "job.inptu", did you mean "input"?'
+	has err.txt 'burst.cfg:4: options: speed is "fast"'
+	has err.txt 'burst.cfg:4: workers must be'
+	has err.txt 'burst.cfg:5: providers.local.boot_delay is the number 3'
+	has err.txt 'burst.cfg:6: unknown key "spott"'
+	has err.txt 'burst.cfg:6: pods is out of range'
+	is "$(json '.errors | length')" 6 "errors of the object"
+	last_json "six mistakes"
+	# of the script and of what else the job names, too
+	JOB='' LOCAL='' config 'code = { path = "nowhere"; };'
+	printf '{"id":"a","text":""}\n{"id":"b","text":"One."}\n{"id":"c","text":"Two.","options":{"speed":1}}\n' >script.jsonl
+	burst run
+	is "$STATUS" 2 "exit status"
+	is "$(cut -d: -f2,3 err.txt | tr -d ' ' | tr '\n' ,)" "burst.cfg:6,script.jsonl:1,script.jsonl:3," "mistakes"
+	burst doctor
+	is "$STATUS" 1 "doctor's exit status"
+	has out.txt "bad  burst.cfg:6: code.path"
+	has out.txt "bad  script.jsonl:3: options: speed is 1"
+}
+
 # What a repository brings along: refused with file and line, and the command in it did not run. The same command in the
 # user's own file does run, or this would prove nothing.
 cloned() { # cloned KEY-LINE: a clone of a project whose burst.cfg has this line

@@ -87,7 +87,10 @@ static void settings(void **state)
 		const char *run, *outputs, *message;
 	} faults[] = {
 		{NULL, "out/*", "burst.cfg:1: job.run is missing: which command is to be run?"},
-		{"  ", "out/*", "burst.cfg:1: job.run is missing: which command is to be run?"},
+		{"  ", "out/*", "burst.cfg:2: job.run is empty: which command is to be run?"},
+		{"x", NULL, "burst.cfg:1: job.outputs is missing: all that the command writes would be lost with its pod; name the files to "
+			    "bring home, as in [\"out/**\"], or set no_outputs = true"},
+		{"x", " ", "burst.cfg:3: job.outputs: entry 1 is empty; it wants a pattern, like \"out/**\""},
 		{"x", "../*",
 		 "burst.cfg:3: outputs: \"../*\" must be a path inside the tree, without .. or a "
 		 "leading /"},
@@ -223,6 +226,7 @@ static void bad_variable(void **state)
 
 	(void)state;
 	section_set_text(conf, "run", "x", "burst.cfg:2");
+	section_add_item(conf, "outputs", "out/*", "burst.cfg:3");
 	section_add_item(conf, "env", "A=B", "burst.cfg:5");
 	assert_int_equal(job_command.load(&job, &setup, &err), -1);
 	assert_string_equal(err.msg, "burst.cfg:5: job.env: \"A=B\" is not the name of a variable "
