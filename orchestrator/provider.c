@@ -187,6 +187,7 @@ const char *pod_state_name(enum pod_state state)
 	case POD_STATE_STOPPED: return "stopped";
 	case POD_STATE_FAILED: return "failed";
 	case POD_STATE_GONE: return "gone";
+	case POD_STATE_QUEUED: return "queued";
 	}
 	return "unknown";
 }

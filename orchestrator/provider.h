@@ -51,11 +51,13 @@ bool pod_is_overdue(int64_t hard_end_s, int64_t wall_ms);
 
 enum pod_state {
 	POD_STATE_UNKNOWN,  /* a word we do not know: look again, within the deadline */
-	POD_STATE_CREATING, /* queued, pulling, starting */
+	POD_STATE_CREATING, /* pulling, starting; or queued, where the vendor does not tell these apart */
 	POD_STATE_RUNNING,  /* its container runs; sshd may not answer yet */
 	POD_STATE_STOPPED,  /* not running but still there, maybe still billing: preempted or stopped */
 	POD_STATE_FAILED,   /* will never run */
 	POD_STATE_GONE,	    /* bills no more */
+	/* accepted, and no machine is assigned: it costs nothing and may wait for ever. Last: plug-ins know the others by number */
+	POD_STATE_QUEUED,
 };
 const char *pod_state_name(enum pod_state state);
 
@@ -69,6 +71,7 @@ enum pod_end {
 	POD_END_MEMORY,	  /* it used more memory than it has */
 	POD_END_SETUP,	  /* its container could not be made: the image or the mounts are at fault, another host would not help */
 	POD_END_VENDOR,	  /* the vendor's own failure */
+	POD_END_QUEUED,	  /* it ended before the vendor assigned a machine to it, and cost nothing */
 };
 
 /* A pod as its vendor sees it. Empty text or 0: the vendor does not say. */

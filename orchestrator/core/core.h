@@ -147,6 +147,8 @@ struct core_pod {
 	int64_t heard_by; /* adopted: until then no work is dealt out without knowing what it has done, and has in hand; 0: it had none */
 	bool recounted; /* adopted: its compute seconds are counted anew, from its log */
 	bool release_answered;
+	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
+	bool unplaced; /* ... and it ended so: it cost nothing */
 	bool absent; /* the provider answered its release that there is no such pod */
 	bool asked_twice; /* it was released again after that, when no list had shown it for a minute */
 	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */

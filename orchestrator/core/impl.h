@@ -25,6 +25,9 @@ enum {
 	LIST_AFTER_MOST_MS = 60 * 1000,	   /* ... nor its pods from being looked for */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
 	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long */
+	QUEUE_PATIENCE_MS = 60 * 1000,	   /* in its vendor's queue, where another offer could be tried; a quarter of `wait` at most */
+	QUEUE_PATIENCE_MIN_MS = 5 * 1000,
+	QUEUE_TICK_MS = 1000,		   /* a queued pod is looked at again no sooner */
 	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */
 	UNMADE_MOST = 2,		   /* in a row; then nothing more is rented of that vendor */
 	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
@@ -200,6 +203,8 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 /* Before it is rented: people hear which better ones are avoided for it, or that it is avoided itself. */
 void offers_tell(struct core *c, const struct candidate *chosen);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
+/* An offer other than this pod's could be tried now, or a vendor that was not asked yet may have one. */
+bool offers_other_than(const struct core *c, const struct core_pod *p);
 bool offers_too_dear(const struct core *c, const struct candidate *k); /* for caps.max_price_per_hour */
 
 /* budget.c */
@@ -260,10 +265,16 @@ void pod_name_attempt(struct core *c, struct core_pod *p);
 /* Its offer is not taken for so long; ... longer each time, at least so long. */
 void pod_rest_offer(struct core *c, const struct core_pod *p, int64_t ms);
 void pod_rest_after_trouble(struct core *c, const struct core_pod *p, int64_t least_ms);
+void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms); /* 5 s at first, a minute at most */
 /* Its host was of no use: its offer is left alone for a moment, and goes last for a while. */
 void pod_bad_host(struct core *c, int pod, const char *why);
 
+/* queue.c: a pod that its vendor has accepted and not placed on a machine */
+void queue_seen(struct core *c, struct core_pod *p, enum pod_state state); /* a listing says so, or not any more */
+void queue_watch(struct core *c, struct core_pod *p);			    /* its deadline has come */
+
 /* width.c: how many pods */
+bool width_has_waited(const struct core *c); /* `wait` is over */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
 void width_slept(struct core *c);

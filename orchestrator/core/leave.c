@@ -58,6 +58,8 @@ static void count_failure(struct core *c, const struct core_pod *p)
 	/* should nothing else be on offer, this is why */
 	err_set(&c->capacity, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault, "pod %s: %s",
 		core_pod_called(p), p->reason);
+	if (p->fault == ERR_NO_CAPACITY) /* it never was one: nothing is wrong but that there is none */
+		return;
 	if (++c->pod_failures < 3 * c->conf.pods + 3)
 		return;
 	err_set(&err, p->fault == ERR_CAP ? ERR_NO_CAPACITY : p->fault,
@@ -67,7 +69,7 @@ static void count_failure(struct core *c, const struct core_pod *p)
 
 bool core_log_first(const struct core_pod *p, int64_t now_ms)
 {
-	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP && !p->connected_at;
+	bool in_doubt = p->fault != ERR_NONE && p->fault != ERR_CAP && p->fault != ERR_NO_CAPACITY && !p->connected_at;
 
 	return in_doubt && p->hard_end_ms - now_ms > CORE_LOG_LOOK_MS;
 }
@@ -224,7 +226,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 		return;
 	COPY_TEXT(p->reason, how);
 	if (!finished && !c->conf.reap) {
-		p->fault = ERR_TRANSIENT;
+		p->fault = p->unplaced ? ERR_NO_CAPACITY : ERR_TRANSIENT;
 		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id, how);
 		count_failure(c, p);
 	}

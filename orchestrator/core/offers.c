@@ -104,6 +104,22 @@ struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_a
 	return NULL;
 }
 
+bool offers_other_than(const struct core *c, const struct core_pod *p)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (i != p->provider && !c->vendors[i].dead && c->vendors[i].offers_ask == ASK_NOT)
+			return true;
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		const struct candidate *k = &c->candidates[i];
+		const struct vendor *v = &c->vendors[k->provider];
+		if (v->dead || offers_too_dear(c, k) || same_offer(k, p->provider, &p->offer) || offer_avoided(&k->past, c->wall))
+			continue;
+		if (MAX(k->rest_until, v->rent_not_before) <= c->now)
+			return true;
+	}
+	return false;
+}
+
 bool offer_avoided(const struct offer_past *past, int64_t wall_ms)
 {
 	return past->bad_until_ms > wall_ms;

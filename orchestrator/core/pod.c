@@ -410,6 +410,10 @@ static void watch_deadline(struct core *c, struct core_pod *p)
 
 	if (!has_deadline(p) || c->now < p->deadline_at)
 		return;
+	if (p->queued && p->phase == POD_BOOTING) {
+		queue_watch(c, p);
+		return;
+	}
 	if (p->phase > POD_CONNECTING) {
 		pod_let_go(c, pod, ERR_TRANSIENT, "its workers were not ready in time");
 		return;

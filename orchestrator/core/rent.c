@@ -79,8 +79,8 @@ void pod_bad_host(struct core *c, int pod, const char *why)
 	COPY_TEXT(core_act(c, ACT_BAD_HOST, pod)->text, why);
 }
 
-/* Sold out may last a moment or a day: 5 s at first, a minute at most. */
-static void rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
+/* Sold out may last a moment or a day. */
+void pod_rest_sold_out(struct core *c, const struct core_pod *p, int64_t least_ms)
 {
 	struct candidate *k = offers_of(c, p);
 
@@ -178,7 +178,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 			  c->conf.providers[p->provider].name, err->msg);
 		return;
 	case ERR_NO_CAPACITY:
-		rest_sold_out(c, p, err->retry_after_ms);
+		pod_rest_sold_out(c, p, err->retry_after_ms);
 		spot_refused(c, p);
 		core_note(c, NOTE_INFO, "%s %s: %s", p->offer.provider, p->offer.gpu, err->msg);
 		break;
@@ -238,7 +238,8 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 {
 	COPY_TEXT(p->id, view->id);
 	p->rented_at = c->now;
-	c->capacity_since = 0;
+	if (view->state != POD_STATE_QUEUED)
+		c->capacity_since = 0;
 	pod_vendor(c, p)->created_at = c->now;
 	pod_vendor(c, p)->accepted = true;
 	if (p->offer.spot)

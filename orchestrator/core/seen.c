@@ -47,7 +47,9 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 		return;
 	if (!takes_price(c, p, view->price_microusd_h))
 		return;
+	queue_seen(c, p, view->state);
 	switch (view->state) {
+	case POD_STATE_QUEUED: break;
 	case POD_STATE_UNKNOWN:
 	case POD_STATE_CREATING:
 	case POD_STATE_RUNNING:
@@ -63,6 +65,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 			   view->detail[0] ? view->detail : "the vendor does not say why");
 		break;
 	case POD_STATE_GONE:
+		if (view->end == POD_END_QUEUED)
+			pod_rest_sold_out(c, p, 0);
 		if (view->end == POD_END_SETUP && !p->connected_at)
 			pod_unmade(c, p, view->detail[0] ? view->detail : "the vendor does not say why");
 		else
@@ -269,6 +273,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 			return;
 		core_note(c, NOTE_WARN, "pod %s: listed again after it was gone; releasing it again", p->id);
 		c->spent_microusd -= core_cost(p, c->now) + core_may_have_cost(p);
+		p->unplaced = false;
 		p->released_at = 0;
 		p->asked_twice = false;
 		p->unwanted = true;
@@ -281,6 +286,8 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->there_at = MAX(p->there_at, asked_at);
 	p->elsewhere = p->unprovable = false;
 	take_age(c, p, view, asked_at);
+	if (view->state == POD_STATE_GONE)
+		p->unplaced = view->end == POD_END_QUEUED;
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
 	else if (asked_at >= p->rented_at)

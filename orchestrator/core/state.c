@@ -188,7 +188,7 @@ const char *core_pod_called(const struct core_pod *p)
 
 int64_t core_billed_ms(const struct core_pod *p, int64_t now_ms)
 {
-	if (p->phase == POD_NEVER || !p->create_at)
+	if (p->phase == POD_NEVER || !p->create_at || p->unplaced)
 		return 0;
 	int64_t end = p->released_at ? p->released_at : now_ms;
 	int64_t ms = end - p->create_at;

@@ -244,7 +244,7 @@ void width_image(struct core *c, const struct event *ev)
 
 /* ---- renting ---- */
 
-static bool has_waited(const struct core *c)
+bool width_has_waited(const struct core *c)
 {
 	return !c->conf.retry_until_up && !a_volume_is_filled(c) && c->capacity_since &&
 	       c->now - c->capacity_since >= c->conf.wait_ms;
@@ -253,7 +253,7 @@ static bool has_waited(const struct core *c)
 /* Offers may be listed for ever while every create says that they are sold out. */
 static bool out_of_patience(const struct core *c)
 {
-	return has_waited(c) && c->capacity.kind != ERR_NONE;
+	return width_has_waited(c) && c->capacity.kind != ERR_NONE;
 }
 
 static void no_capacity(struct core *c, int active, int64_t again_at)
@@ -271,7 +271,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		if (why->kind && core_gravity(why->kind) > core_gravity(err.kind) && (hopeless || !never))
 			err = *why;
 	}
-	if (active || (!has_waited(c) && !hopeless)) {
+	if (active || (!width_has_waited(c) && !hopeless)) {
 		int64_t at = MAX(c->now + OFFERS_RETRY_MS, MIN(again_at, c->now + OFFER_REST_MS));
 		if (!c->conf.retry_until_up && !active && !a_volume_is_filled(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
@@ -296,7 +296,7 @@ static bool room_may_return(const struct core *c)
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (has_waited(c) && is_out_of_sight(c, p))
+		if (width_has_waited(c) && is_out_of_sight(c, p))
 			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
 			return true;
@@ -363,11 +363,11 @@ static bool rents_enough(const struct core *c, int provider)
 	return under_way >= most;
 }
 
-/* One that was rented, and is not given back. */
+/* One that was rented and placed on a machine, and is not given back. */
 static bool has_a_pod(const struct core *c)
 {
 	for (int i = 0; i < c->pod_count; i++)
-		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS)
+		if (pod_active(&c->pods[i]) && c->pods[i].phase > POD_AMBIGUOUS && !c->pods[i].queued)
 			return true;
 	return false;
 }

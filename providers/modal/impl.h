@@ -37,6 +37,7 @@ struct known {
 	struct pod_view view; /* as it was seen last; id empty: none */
 	bool ours;	      /* it was we who asked for its end */
 	bool scheduled;	      /* it has a task */
+	bool queued;	      /* Modal has said that it has none */
 	/* clock_boot_ms() when it was seen first, and when an address of it was asked for while it was not said to run */
 	int64_t seen_ms, asked_ms;
 };
@@ -90,8 +91,8 @@ struct op {
 	int broken, rebuilds;
 	/* listing */
 	double before;
-	int pages, asked_tunnels, asked_early;
-	size_t looked, looked_known;
+	int pages, asked_tasks, asked_tunnels, asked_early;
+	size_t looked, looked_known, looked_task;
 	struct use use; /* billing */
 	/* fetching */
 	char **urls;

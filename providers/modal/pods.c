@@ -15,10 +15,11 @@ enum {
 	EARLY_MOST = 4,	   /* ... for those of which it does not say that they run */
 	EARLY_GAP_MS = 5000, /* between two such questions about the same one */
 	UNSCHEDULED_MS = 10000, /* no such question before, where the list does not tell whether it has a task */
+	TASKS_MOST = 32, /* of one listing: sandboxes that may be queued */
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
-enum { ASKED_PAGE = 1, ASKED_TUNNELS, ASKED_MISSING }; /* of a listing */
+enum { ASKED_PAGE = 1, ASKED_TASK, ASKED_TUNNELS, ASKED_MISSING, ASKED_LAST_TASK }; /* of a listing */
 
 struct pod_view *modal_add_pod(struct op *op)
 {
@@ -51,6 +52,7 @@ void modal_remember(struct provider *p, const struct pod_view *view)
 		*k = (struct known){.seen_ms = clock_boot_ms()};
 	}
 	k->view = *view;
+	k->queued = k->queued || view->state == POD_STATE_QUEUED;
 	if (!view->gpu[0])
 		COPY_TEXT(k->view.gpu, gpu);
 }
@@ -85,7 +87,7 @@ static void set_address(struct provider *p, struct pod_view *view)
 {
 	const struct address *a = address_of(p, view->id);
 
-	if (!a || (view->state != POD_STATE_RUNNING && view->state != POD_STATE_CREATING))
+	if (!a || view->state == POD_STATE_GONE)
 		return;
 	view->state = POD_STATE_RUNNING;
 	COPY_TEXT(view->host, a->host);
@@ -262,7 +264,8 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
 	read_task(t->op->provider, view, info->task_info);
 	modal_remember(t->op->provider, view);
-	known_of(t->op->provider, view->id)->scheduled = info->task_info && modal_text(info->task_info->id)[0];
+	struct known *k = known_of(t->op->provider, view->id);
+	k->scheduled = k->scheduled || (info->task_info && modal_text(info->task_info->id)[0]) || view->state == POD_STATE_RUNNING;
 	if (!address_of(t->op->provider, view->id))
 		take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
@@ -290,6 +293,65 @@ static int read_page(struct turn *t)
 		return err_set(t->err, ERR_TRANSIENT, "listing sandboxes: the rows of Modal's list bear no times to go on by");
 	t->op->before = oldest;
 	return 1;
+}
+
+/* ---- is it queued? ---- */
+
+static enum op_next ask_task(struct turn *t, const char *id)
+{
+	Modal__Client__SandboxGetTaskIdRequest request = MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
+
+	request.sandbox_id = (char *)id;
+	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
+}
+
+enum op_next modal_ask_task(struct turn *t)
+{
+	return ask_task(t, t->op->want->id);
+}
+
+/* Only a sandbox that was placed on a machine has a task. */
+static int take_listed_task(struct turn *t, struct pod_view *view)
+{
+	struct known *k = known_of(t->op->provider, view->id);
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking whether a sandbox is queued",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer) {
+		if (t->err->kind == ERR_CREDENTIALS || t->err->kind == ERR_BUG)
+			return -1;
+		if (t->err->kind == ERR_REFUSED || t->err->kind == ERR_NOT_FOUND) /* it does not tell, now or later */
+			k->queued = false;
+		err_clear(t->err);
+		return 0;
+	}
+	k->scheduled = modal_text(answer->task_id)[0];
+	k->queued = !k->scheduled;
+	return 0;
+}
+
+/* The next of those listed that may be queued. */
+static enum op_next next_address(struct turn *t);
+static enum op_next next_task(struct turn *t)
+{
+	struct op *op = t->op;
+
+	for (; op->looked_task < op->got.pod_count && op->asked_tasks < TASKS_MOST; op->looked_task++) {
+		const struct pod_view *view = &op->got.pods[op->looked_task];
+		const struct known *k = known_of(op->provider, view->id);
+		if (!k || k->scheduled || view->state != POD_STATE_CREATING)
+			continue;
+		op->asked_tasks++;
+		return ask_task(t, view->id);
+	}
+	for (size_t i = 0; i < op->got.pod_count; i++) {
+		struct pod_view *view = &op->got.pods[i];
+		const struct known *k = known_of(op->provider, view->id);
+		if (k && k->queued && !k->scheduled && view->state == POD_STATE_CREATING)
+			view->state = POD_STATE_QUEUED;
+	}
+	op->step = ASKED_TUNNELS;
+	return next_address(t);
 }
 
 /* ---- how it is now ---- */
@@ -345,19 +407,52 @@ static enum op_next next_missing(struct turn *t)
 	return modal_done(t);
 }
 
-static int take_missing(struct turn *t)
+static enum op_next missing_is_seen(struct turn *t)
+{
+	*modal_add_pod(t->op) = known_at(t->op)->view;
+	t->op->looked_known++;
+	t->op->step = ASKED_MISSING;
+	return next_missing(t);
+}
+
+/* It was ended from outside, or by its lifetime, and nobody has seen a task of it: it may have been queued all the time. */
+static bool may_have_been_queued(const struct known *k)
+{
+	return !k->scheduled && k->view.state == POD_STATE_GONE && !k->view.started_at_s &&
+	       (k->view.end == POD_END_UNKNOWN || k->view.end == POD_END_OUTSIDE || k->view.end == POD_END_LIFETIME);
+}
+
+static enum op_next take_missing(struct turn *t)
 {
 	struct known *k = known_at(t->op);
 
 	if (!t->reply->failed && t->reply->grpc_status == 5) { /* so soon after its birth that may be no proof */
 		k->view.id[0] = '\0';
-	} else {
-		if (take_wait(t, &k->view) < 0)
-			return -1;
-		*modal_add_pod(t->op) = k->view;
+		t->op->looked_known++;
+		return next_missing(t);
 	}
-	t->op->looked_known++;
-	return 0;
+	if (take_wait(t, &k->view) < 0)
+		return OP_FAILED;
+	if (!may_have_been_queued(k))
+		return missing_is_seen(t);
+	t->op->step = ASKED_LAST_TASK;
+	return ask_task(t, k->view.id);
+}
+
+/* What ended without a task was never placed. */
+static enum op_next take_last_task(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "asking whether a sandbox was queued",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (answer && !modal_text(answer->task_id)[0] && answer->task_result && answer->task_result->status) {
+		k->view.end = POD_END_QUEUED;
+		k->view.preempted = false;
+		COPY_TEXT(k->view.detail, "it ended while it was queued: Modal had no machine for it");
+	}
+	err_clear(t->err); /* a figure that is not had is no reason to fail: what it has cost is then taken for more */
+	return missing_is_seen(t);
 }
 
 /* When a sandbox runs the list may well not say (no client of Modal's goes by started_at): it has an address then, and is asked for
@@ -398,7 +493,15 @@ enum op_next modal_list_next(struct turn *t)
 	struct op *op = t->op;
 
 	if (op->step == ASKED_MISSING)
-		return take_missing(t) < 0 ? OP_FAILED : next_missing(t);
+		return take_missing(t);
+	if (op->step == ASKED_LAST_TASK)
+		return take_last_task(t);
+	if (op->step == ASKED_TASK) {
+		if (take_listed_task(t, &op->got.pods[op->looked_task]) < 0)
+			return OP_FAILED;
+		op->looked_task++;
+		return next_task(t);
+	}
 	if (op->step == ASKED_TUNNELS) {
 		if (read_tunnels(t, &op->got.pods[op->looked]) < 0)
 			return OP_FAILED;
@@ -410,8 +513,8 @@ enum op_next modal_list_next(struct turn *t)
 		if (more < 0)
 			return OP_FAILED;
 		if (!more) {
-			op->step = ASKED_TUNNELS;
-			return next_address(t);
+			op->step = ASKED_TASK;
+			return next_task(t);
 		}
 	}
 	op->step = ASKED_PAGE;
@@ -419,14 +522,6 @@ enum op_next modal_list_next(struct turn *t)
 }
 
 /* ---- one of them ---- */
-
-enum op_next modal_ask_task(struct turn *t)
-{
-	Modal__Client__SandboxGetTaskIdRequest request = MODAL__CLIENT__SANDBOX_GET_TASK_ID_REQUEST__INIT;
-
-	request.sandbox_id = (char *)t->op->want->id;
-	return modal_ask(t, CALL_POLL, "SandboxGetTaskId", &request.base, 0);
-}
 
 static int take_task(struct turn *t, struct pod_view *view)
 {
@@ -437,7 +532,9 @@ static int take_task(struct turn *t, struct pod_view *view)
 		return -1;
 	if (modal_text(answer->task_id)[0])
 		view->state = POD_STATE_RUNNING;
-	else if (answer->task_result && answer->task_result->status)
+	else if (!answer->task_result || !answer->task_result->status)
+		view->state = POD_STATE_QUEUED;
+	else
 		set_ended(t->op->provider, view, answer->task_result);
 	return 0;
 }

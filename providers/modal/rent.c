@@ -206,7 +206,7 @@ static enum op_next take_sandbox(struct turn *t)
 	COPY_TEXT(pod->gpu, rent->offer.gpu);
 	COPY_TEXT(pod->region, rent->offer.region);
 	pod->marker = rent->marker;
-	pod->state = POD_STATE_CREATING;
+	pod->state = POD_STATE_QUEUED; /* the answer comes before it has a machine */
 	pod->price_microusd_h = rent->offer.price_microusd_h;
 	pod->created_at_s = clock_wall_ms() / 1000;
 	modal_remember(t->op->provider, pod);

@@ -77,7 +77,8 @@ static void read_state(const json_t *from, struct pod_view *view)
 		}
 		break;
 	case POD_STATE_CREATING:
-	case POD_STATE_GONE: break;
+	case POD_STATE_GONE:
+	case POD_STATE_QUEUED: break;
 	}
 }
 

@@ -320,9 +320,26 @@ another_did() { # another_did [WORDS]
 c_never_scheduled() { # ended at our own limit: it must not begin later; then the next kind of GPU
 	md_fault never_scheduled
 	render 'boot_limit = "6s";'
-	another_did "did not come up within"
+	another_did "no L40S was free at modal within"
 	is "$(gpus_used)" "L40S,A100 40GB" "what was tried"
 	[ "$(asked SandboxTerminate)" -ge 2 ] || complain "the one that waits was not ended"
+	is "$(json '.pods[] | select(.gpu == "L40S") | "\(.billed_seconds) \(.cost_usd)"')" "0 0" "what the queue has cost"
+	burst offers --json
+	is "$(json '[.[] | select(.avoided)] | length')" 0 "offers that are avoided"
+}
+c_never_scheduled_for_ever() { # with whatever GPU: it is waited for within `wait`, and nothing is billed
+	md_fault never_scheduled '"times":-1'
+	render 'wait = "24s";'
+	is "$STATUS" 4 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(json .error.code)" no_capacity code
+	is "$(json '"\(.billed_seconds) \(.cost_usd)"')" "0 0" "what the queue has cost"
+	is "$(gpus_used | cut -d, -f1,2)" "L40S,A100 40GB" "what was tried"
+	[ "$(pods_ever)" -le 6 ] || complain "$(pods_ever) sandboxes in 24 s"
+}
+c_queued_for_long() { # nothing else is wanted: it keeps its place
+	md_fault late_schedule '"ms":12000'
+	GPUS='"L40S"' render
+	all_done 6 1
 }
 c_scheduled_and_never_starts() {
 	md_fault never_starts

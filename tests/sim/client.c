@@ -634,6 +634,9 @@ static void end(struct client *cl)
 	for (int i = 0; i < core_pod_count(cl->core); i++) {
 		const struct core_pod *p = core_pod_at(cl->core, i);
 		int64_t off = 2 * cl->laptop->wall_error; /* what an earlier life wrote down was by that clock */
+		const struct machine *m = p->unplaced ? machine_of(cl, i) : NULL;
+		if (m && !m->queued)
+			broke(cl->sim, "pod %s is not billed, and it was placed", p->id);
 		if (p->compute_ms > core_billed_ms(p, boot_now(cl)) + off)
 			broke(cl->sim, "pod %s: computed %lld ms, billed %lld", p->id, (long long)p->compute_ms,
 			      (long long)core_billed_ms(p, boot_now(cl)));
@@ -1202,6 +1205,8 @@ static void mark_host(struct client *cl, const struct action *a, int64_t at)
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 	const struct vendor_plan *v = &cl->sim->plan->vendors[p->provider];
 
+	if (at && p->id[0] && machine_of(cl, a->pod)->queued && !machine_of(cl, a->pod)->is_over)
+		broke(cl->sim, "pod %s is called a bad host, and it waits for a machine", p->id);
 	if (wire_mark_host(cl, a->pod, at))
 		return;
 	for (int i = 0; i < v->offer_count; i++)

@@ -427,6 +427,8 @@ static int64_t meter_until(const struct sim *s, const struct machine *m, int64_t
 {
 	int64_t end = MIN(m->is_over ? m->ended : s->now, most);
 
+	if (m->queued) /* never placed: it cost nothing */
+		return 0;
 	if (m->release_asked >= 0 && m->release_asked < end)
 		end = m->release_asked;
 	return money_for(MIN(m->price, m->offered), (MAX(end - m->created, 0) + 999) / 1000 * 1000);

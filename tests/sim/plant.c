@@ -138,6 +138,17 @@ static void again_soon(struct client *cl, const struct happening *h, int64_t del
 	again->kind = ERR_TRANSIENT;
 }
 
+/* Listings, and answers to creates, of real translators. */
+void plant_views(struct pod_view *views, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (plant(PLANT_QUEUE_UNSEEN) && views[i].state == POD_STATE_QUEUED)
+			views[i].state = POD_STATE_CREATING;
+		if (plant(PLANT_QUEUE_FREE) && views[i].state == POD_STATE_GONE)
+			views[i].end = POD_END_QUEUED;
+	}
+}
+
 /* What reaches the client is not what was sent. */
 void plant_heard(struct client *cl, struct happening *h)
 {

@@ -81,6 +81,7 @@ struct vendor_plan {
 	bool forgets; /* what its list does not show yet is not found either */
 	int quota;    /* calls a minute; 0: any */
 	int page_rows, token_s;
+	bool full[4]; /* at Modal: what is made of this offer waits for ever */
 };
 
 struct job_plan { /* one run: what one client is to do */
@@ -204,7 +205,9 @@ extern const char *const fault_names[F_KINDS];
 	X(RETRY_AFTER_UNHEARD, "that was named for it") \
 	X(CREATE_WAITS, "for its turn") \
 	X(CLOCK_UNHEARD, "a create by a clock") \
-	X(ORPHAN_ALL, "whose agent was given work")
+	X(ORPHAN_ALL, "whose agent was given work") \
+	X(QUEUE_UNSEEN, "and it waits for a machine") \
+	X(QUEUE_FREE, "and it was placed")
 
 enum plant {
 #define X(name, says) PLANT_##name,
@@ -485,6 +488,7 @@ bool plant_act(struct client *cl, const struct action *a);
 void plant_stepped(struct client *cl);
 void plant_exit(struct client *cl, struct core_summary *sum);
 void plant_heard(struct client *cl, struct happening *h);
+void plant_views(struct pod_view *views, size_t count);
 
 /* client.c */
 int64_t boot_now(const struct client *cl);

@@ -481,6 +481,7 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 	ev.ahead_ms = wall_now(a->cl) - wire_time_there(a->cl, a->provider);
 	ev.clock_known = caller_knows_time_there(a->life->caller, rules_ops(a->cl->sim, a->provider));
 	if (result) {
+		plant_views(result->pods, result->pod_count);
 		ev.views = result->pods;
 		ev.count = result->pod_count;
 	}
@@ -564,6 +565,7 @@ static void rent_done(struct asked *a, struct op_result *result, const struct er
 	struct event ev = {.type = err ? EV_RENT_FAILED : EV_RENTED, .pod = a->pod, .provider = a->provider};
 
 	if (result) {
+		plant_views(result->pods, result->pod_count);
 		ev.views = result->pods;
 		ev.count = 1;
 		keep_image(a->cl, a->provider, result->image);
@@ -766,6 +768,8 @@ void wire_freed(struct sim *s, int vendor, int offer)
 {
 	int runs = 0;
 
+	if (s->plan->vendors[vendor].full[offer])
+		return;
 	for (size_t i = 0; i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
 		runs += m->vendor == vendor && m->offer == offer && !m->is_over && !m->queued;

@@ -391,7 +391,7 @@ static void make(struct exchange *x, const struct create *c, const Modal__Client
 {
 	const Modal__Client__Sandbox *d = r->definition;
 	Modal__Client__SandboxCreateResponse answer = MODAL__CLIENT__SANDBOX_CREATE_RESPONSE__INIT;
-	bool waits = x->s->in_use[c->provider][c->offer] >= x->plan->capacity[c->offer];
+	bool waits = x->plan->full[c->offer] || x->s->in_use[c->provider][c->offer] >= x->plan->capacity[c->offer];
 	struct machine *m = cloud_make(x->s, c, false);
 	struct wired *w = wire_of(x->s, m);
 

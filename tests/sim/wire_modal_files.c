@@ -168,7 +168,7 @@ void modal_task_id(struct exchange *x)
 		return;
 	}
 	snprintf(id, sizeof(id), "ta-%s", m->id);
-	if (ever_ran(m)) {
+	if (!m->queued) { /* placed, though it may never run */
 		answer.task_id = id;
 	} else if (m->is_over) {
 		modal_set_result(m, &result);
@@ -192,8 +192,8 @@ void modal_task_info(struct exchange *x)
 		modal_malformed(x, "no such task");
 		return;
 	}
-	info.has_started_at = true;
-	info.started_at = modal_seconds(x, m, m->runs_at);
+	info.has_started_at = ever_ran(m);
+	info.started_at = info.has_started_at ? modal_seconds(x, m, m->runs_at) : 0;
 	info.has_finished_at = m->is_over;
 	info.finished_at = m->is_over ? modal_seconds(x, m, m->ended) : 0;
 	if (m->is_over) {

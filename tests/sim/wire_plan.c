@@ -64,6 +64,18 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
+/* GPUs that Modal offers and never has: by a stream of its own, so that the rest of the plan stays as it was. */
+static void set_full(struct plan *p)
+{
+	uint64_t state = p->seed ^ 0x717565756564ull, *r = &state;
+
+	for (int i = 0; i < p->vendors_made; i++)
+		for (int k = 0; k < 4; k++) {
+			bool full = roll_chance(r, 15);
+			p->vendors[i].full[k] = full && p->vendors[i].wire == WIRE_MODAL;
+		}
+}
+
 /* Now and then a machine's clock is so far off, or jumps so far, that none of these vendors may be rented from by it. */
 static void set_clock(struct plan *p, uint64_t *r)
 {
@@ -90,4 +102,5 @@ void plan_wire(struct plan *p)
 	for (int left = roll_chance(r, 20) ? 0 : (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
 		add_fault(p, r);
 	set_clock(p, r);
+	set_full(p);
 }

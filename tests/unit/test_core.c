@@ -643,6 +643,114 @@ static void test_limits_of_the_account(void **state)
 	tear_down(&b);
 }
 
+/* ---- queued by its vendor ---- */
+
+static void queued(struct bench *b, int i)
+{
+	rented_as(b, i, view_of(b, i, POD_STATE_QUEUED));
+}
+
+/* Released, and listed as what it was: never placed. */
+static void ended_unplaced(struct bench *b, int i)
+{
+	struct pod_view v = view_of(b, i, POD_STATE_GONE);
+
+	v.end = POD_END_QUEUED;
+	check_phase(b, "let go", i, POD_RELEASING);
+	tell(b, (struct event){.type = EV_RELEASED, .pod = i});
+	for (int look = 0; look < 4 && pod(b, i)->phase != POD_GONE; look++) {
+		b->now += 5 * SECOND;
+		tell(b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b->now});
+	}
+	check_phase(b, "in the end", i, POD_GONE);
+}
+
+static void test_queued_goes_to_the_next_offer(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 10 * MINUTE;
+	start_with(&b, offers, 2);
+	queued(&b, 0);
+	wait_ms(&b, 59 * SECOND);
+	check_phase(&b, "within its time", 0, POD_BOOTING);
+	wait_ms(&b, 2 * SECOND);
+	check_phase(&b, "after it", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_BAD_HOST, -1), 0);
+	assert_int_equal(did(&b, ACT_LOG, -1), 0);
+	check_int("the next offer", "creates", did(&b, ACT_RENT, 1), 1);
+	assert_string_equal(pod(&b, 1)->offer.id, "offer-1");
+	ended_unplaced(&b, 0);
+	assert_int_equal(core_billed_ms(pod(&b, 0), b.now), 0);
+	assert_int_equal(core_cost(pod(&b, 0), b.now), 0);
+	bring_up(&b, 1);
+	check_int("the one that came up", "pod", first(&b, ACT_SEND)->pod, 1);
+	tear_down(&b);
+}
+
+/* Nothing else is to be had: its place in the queue is kept, but not until its first lease would be over when it is placed. */
+static void test_queued_without_another_offer(void **state)
+{
+	struct bench b;
+	int pods = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 10 * MINUTE;
+	start_simply(&b);
+	int64_t began_at = b.now;
+	queued(&b, 0);
+	wait_ms(&b, 2 * MINUTE);
+	check_phase(&b, "nothing else", 0, POD_BOOTING);
+	for (int k = 0; k < 999 && !core_ended(b.core); k++) {
+		int last = core_pod_count(b.core) - 1;
+		struct offer o = offer(0, 1000000);
+		if (did(&b, ACT_OFFERS, -1))
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		else if (pod(&b, last)->phase == POD_RENTING)
+			queued(&b, last);
+		else if (pod(&b, last)->phase == POD_RELEASING)
+			ended_unplaced(&b, last);
+		else if (did(&b, ACT_LIST, -1) && pod(&b, last)->phase == POD_BOOTING)
+			list_in(&b, POD_STATE_QUEUED, last, -1);
+		else if (did(&b, ACT_LIST, -1))
+			list_nothing(&b);
+		else
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+		pods = core_pod_count(b.core);
+	}
+	assert_true(core_ended(b.core));
+	assert_in_range(b.now - began_at, 10 * MINUTE, 12 * MINUTE);
+	assert_int_equal(exit_status(&b), 4);
+	assert_in_range(pods, 2, 6);
+	assert_int_equal(summary(&b).billed_ms, 0);
+	tear_down(&b);
+}
+
+/* From then on it boots, and has its time for that; what it costs counts from its create. */
+static void test_queued_and_placed(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 10 * MINUTE;
+	start_simply(&b);
+	queued(&b, 0);
+	wait_ms(&b, 100 * SECOND);
+	list_in(&b, POD_STATE_CREATING, 0, -1);
+	wait_ms(&b, 4 * MINUTE);
+	check_phase(&b, "it boots", 0, POD_BOOTING);
+	wait_ms(&b, 62 * SECOND);
+	check_phase(&b, "stuck", 0, POD_RELEASING);
+	assert_int_equal(did(&b, ACT_BAD_HOST, 0), 1);
+	assert_true(core_billed_ms(pod(&b, 0), b.now) >= 6 * MINUTE);
+	tear_down(&b);
+}
+
 /* Limits that are used up for an hour keep back the offers, too, which are asked for anew. */
 static void test_offers_do_not_come(void **state)
 {
@@ -3971,6 +4079,9 @@ int main(void)
 		cmocka_unit_test(test_ends_of_detached_pods),
 		cmocka_unit_test(test_container_that_cannot_be_made),
 		cmocka_unit_test(test_container_that_was_made_in_between),
+		cmocka_unit_test(test_queued_goes_to_the_next_offer),
+		cmocka_unit_test(test_queued_without_another_offer),
+		cmocka_unit_test(test_queued_and_placed),
 		cmocka_unit_test(test_segment_that_ends_pods),
 		cmocka_unit_test(test_boot_limit_of_the_median),
 		cmocka_unit_test(test_each_stuck_pod_gives_the_next_more_time),

@@ -449,7 +449,7 @@ static void test_rent(void **state)
 	assert_string_equal(pod->id, "sb-1");
 	assert_string_equal(pod->name, "burst-00112233");
 	assert_string_equal(pod->marker.attempt, "00112233");
-	assert_int_equal(pod->state, POD_STATE_CREATING);
+	assert_int_equal(pod->state, POD_STATE_QUEUED);
 	assert_int_equal(pod->price_microusd_h, 3900000);
 	UNPACKED(AppGetOrCreateRequest, a, &p.call[1], app_get_or_create_request);
 	assert_string_equal(a->app_name, "burst");
@@ -790,6 +790,9 @@ static Modal__Client__SandboxInfo row(const char *id, double created_at, size_t 
 					    .n_tags = tags, .tags = our_tags, .task_info = task};
 }
 
+static const Modal__Client__SandboxGetTaskIdResponse a_task = {.base = MESSAGE(sandbox_get_task_id_response), .task_id = (char *)"ta-1"};
+static const Modal__Client__SandboxGetTaskIdResponse ended_without_a_task = {.base = MESSAGE(sandbox_get_task_id_response), .task_result = &terminated};
+
 static void test_list(void **state)
 {
 	(void)state;
@@ -813,13 +816,14 @@ static void test_list(void **state)
 	Modal__Client__SandboxGetTunnelsResponse not_yet = {.base = MESSAGE(sandbox_get_tunnels_response), .result = &late};
 	Modal__Client__SandboxGetTunnelsResponse up = {.base = MESSAGE(sandbox_get_tunnels_response), .result = &success, .n_tunnels = 2, .tunnels = both};
 #define LIST(page) {"SandboxList", 0, page, NULL}
-	const struct answer boots[] = {TOKEN, LIST(&page1), LIST(&page2), LIST(&page3), {"SandboxGetTunnels", 0, &not_yet, NULL}};
-	struct played p = play(OP_LIST, NULL, boots, 5);
+#define TASK(answer) {"SandboxGetTaskId", 0, answer, NULL}
+	const struct answer boots[] = {TOKEN, LIST(&page1), LIST(&page2), LIST(&page3), TASK(NULL), {"SandboxGetTunnels", 0, &not_yet, NULL}};
+	struct played p = play(OP_LIST, NULL, boots, 6);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.result.pod_count, 3);
 	const struct pod_view *v = p.result.pods;
 	assert_string_equal(v[0].id, "sb-new");
-	assert_int_equal(v[0].state, POD_STATE_CREATING);
+	assert_int_equal(v[0].state, POD_STATE_QUEUED);
 	assert_int_equal(v[0].created_at_s, 200);
 	assert_string_equal(v[0].marker.machine, "m1");
 	assert_int_equal(v[0].marker.hard_end_s, 1800000000);
@@ -838,13 +842,13 @@ static void test_list(void **state)
 	assert_true(l2->before_timestamp > 140 && l2->before_timestamp < 140.001);
 	assert_true(l3->before_timestamp > 90 && l3->before_timestamp < 90.001);
 	played_free(&p);
-	const struct answer is_up[] = {LIST(&page1), LIST(NULL), {"SandboxGetTunnels", 0, &up, NULL}};
-	p = play(OP_LIST, NULL, is_up, 3);
+	const struct answer is_up[] = {LIST(&page1), LIST(NULL), TASK(NULL), {"SandboxGetTunnels", 0, &up, NULL}};
+	p = play(OP_LIST, NULL, is_up, 4);
 	assert_string_equal(p.result.pods[1].host, "r435.modal.host");
 	assert_int_equal(p.result.pods[1].port, 34797);
 	assert_string_equal(p.result.pods[1].user, "root");
 	played_free(&p);
-	p = play(OP_LIST, NULL, is_up, 2); /* it is known now */
+	p = play(OP_LIST, NULL, is_up, 3); /* it is known now */
 	assert_int_equal(p.result.pods[1].port, 34797);
 	played_free(&p);
 	/* a listing that fails in the middle is no listing; a tunnel that fails is just not there yet */
@@ -854,7 +858,7 @@ static void test_list(void **state)
 	assert_int_equal(p.result.pod_count, 0);
 	played_free(&p);
 	memset(provider->addresses, 0, sizeof(provider->addresses));
-	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), LIST(NULL), {"SandboxGetTunnels", 5, NULL, NULL}}, 3);
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), LIST(NULL), TASK(NULL), {"SandboxGetTunnels", 5, NULL, NULL}}, 4);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.err.kind, ERR_NONE);
 	played_free(&p);
@@ -898,18 +902,20 @@ static void test_rows_that_do_not_say_when_it_started(void **state)
 	ready.ready_at = 410;
 	shown.n_tunnels = 1;
 	shown.tunnels = tunnels;
-	/* the ready one and the scheduled one are asked for theirs; the queued one has only just been seen */
-	struct played p = play(OP_LIST, NULL, (const struct answer[]){TOKEN, LIST(&page), LIST(NULL), {"SandboxGetTunnels", 0, &not_yet, NULL},
-								      {"SandboxGetTunnels", 0, &not_yet, NULL}}, 5);
+	/* the ready one and the scheduled one are asked for theirs; the queued one has none */
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){TOKEN, LIST(&page), LIST(NULL), TASK(NULL), {"SandboxGetTunnels", 0, &not_yet, NULL},
+								      {"SandboxGetTunnels", 0, &not_yet, NULL}}, 6);
 	assert_int_equal(p.last, OP_DONE);
-	UNPACKED(SandboxGetTunnelsRequest, t1, &p.call[3], sandbox_get_tunnels_request);
-	UNPACKED(SandboxGetTunnelsRequest, t2, &p.call[4], sandbox_get_tunnels_request);
+	UNPACKED(SandboxGetTaskIdRequest, q, &p.call[3], sandbox_get_task_id_request);
+	UNPACKED(SandboxGetTunnelsRequest, t1, &p.call[4], sandbox_get_tunnels_request);
+	UNPACKED(SandboxGetTunnelsRequest, t2, &p.call[5], sandbox_get_tunnels_request);
+	assert_string_equal(q->sandbox_id, "sb-queued");
 	assert_string_equal(t1->sandbox_id, "sb-ready");
 	assert_string_equal(t2->sandbox_id, "sb-scheduled");
 	assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
 	assert_int_equal(p.result.pods[1].state, POD_STATE_RUNNING);
 	assert_int_equal(p.result.pods[1].port, 34797);
-	assert_int_equal(p.result.pods[2].state, POD_STATE_CREATING);
+	assert_int_equal(p.result.pods[2].state, POD_STATE_QUEUED);
 	assert_int_equal(p.result.pods[3].state, POD_STATE_CREATING);
 	played_free(&p);
 	forget_known();
@@ -927,15 +933,72 @@ static void test_rows_that_do_not_say_when_it_started(void **state)
 	assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
 	assert_string_equal(p.result.pods[0].host, "r435.modal.host");
 	played_free(&p);
-	/* without a word of its task: after a while */
+	/* where nobody tells whether it has a task: after a while */
 	forget_known();
-	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page2), LIST(NULL)}, 2);
+	const struct answer untold = {"SandboxGetTaskId", 12, NULL, NULL};
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page2), LIST(NULL), untold}, 3);
 	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pods[0].state, POD_STATE_CREATING);
 	played_free(&p);
 	provider->known[0].seen_ms -= 60000;
-	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page2), LIST(NULL), {"SandboxGetTunnels", 0, &up, NULL}}, 3);
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page2), LIST(NULL), untold, {"SandboxGetTunnels", 0, &up, NULL}}, 4);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
+	played_free(&p);
+}
+
+/* Made here, and waits for a GPU: each listing asks, until it has a task; a list without its row says so as well. */
+static void test_queued(void **state)
+{
+	(void)state;
+	Modal__Client__SandboxInfo one = row("sb-1", 200, 5, NULL), *rows[] = {&one};
+	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
+	Modal__Client__SandboxWaitResponse over = {.base = MESSAGE(sandbox_wait_response), .result = &terminated};
+	const struct answer none = LIST(NULL);
+	struct op_want want = {.id = "sb-1"};
+	static const struct {
+		const char *name;
+		int code;
+		const Modal__Client__SandboxGetTaskIdResponse *message;
+		enum pod_end end;
+		bool preempted;
+	} lasts[] = {
+		{"no task", 0, &ended_without_a_task, POD_END_QUEUED, false},
+		{"it was placed at the last moment", 0, &a_task, POD_END_OUTSIDE, false},
+		{"nobody tells", 14, NULL, POD_END_OUTSIDE, false},
+		{"neither task nor result", 0, NULL, POD_END_OUTSIDE, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(lasts); i++) {
+		forget_known();
+		modal_token_take(&provider->token, "token-one");
+		modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_QUEUED});
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, TASK(NULL)}, 3);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_QUEUED);
+		played_free(&p);
+		/* an answer that does not come changes nothing */
+		p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, {"SandboxGetTaskId", 14, NULL, NULL}}, 3);
+		assert_int_equal(p.result.pods[0].state, POD_STATE_QUEUED);
+		played_free(&p);
+		p = play(OP_RELEASE, &want, (const struct answer[]){{"SandboxTerminate", 0, NULL, NULL}}, 1);
+		played_free(&p);
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, &over, NULL}, {"SandboxGetTaskId", lasts[i].code, lasts[i].message, NULL}}, 3);
+		assert_int_equal(p.last, OP_DONE);
+		if (p.result.pods[0].state != POD_STATE_GONE || p.result.pods[0].end != lasts[i].end || p.result.pods[0].preempted != lasts[i].preempted)
+			fail_msg("%s: state %d, end %d, preempted %d", lasts[i].name, p.result.pods[0].state, p.result.pods[0].end, p.result.pods[0].preempted);
+		played_free(&p);
+		p = play(OP_LIST, NULL, &none, 1);
+		assert_int_equal(p.result.pods[0].end, lasts[i].end);
+		played_free(&p);
+	}
+	/* placed: it boots */
+	forget_known();
+	modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_QUEUED});
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, TASK(&a_task), {"SandboxGetTunnels", 5, NULL, NULL}}, 4);
+	assert_int_equal(p.result.pods[0].state, POD_STATE_CREATING);
+	played_free(&p);
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none}, 2); /* it is not asked again */
+	assert_int_equal(p.result.pods[0].state, POD_STATE_CREATING);
 	played_free(&p);
 }
 
@@ -1032,7 +1095,7 @@ static void test_gpu_really_got(void **state)
 	modal_token_take(&provider->token, "token-one");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		task.gpu_type = (char *)cases[i].type;
-		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxList", 0, NULL, NULL}}, 2);
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxList", 0, NULL, NULL}, TASK(NULL)}, 3);
 		assert_string_equal(p.result.pods[0].gpu, cases[i].want);
 		played_free(&p);
 	}
@@ -1055,7 +1118,7 @@ static void test_inspect(void **state)
 	} cases[] = {
 		{"ended", {{"SandboxWait", 0, &ended, NULL}}, 1, POD_STATE_GONE},
 		{"forgotten", {{"SandboxWait", 5, NULL, NULL}}, 1, POD_STATE_GONE},
-		{"queued", {{"SandboxWait", 0, NULL, NULL}, {"SandboxGetTaskId", 0, NULL, NULL}}, 2, POD_STATE_CREATING},
+		{"queued", {{"SandboxWait", 0, NULL, NULL}, {"SandboxGetTaskId", 0, NULL, NULL}}, 2, POD_STATE_QUEUED},
 		{"ended before it had a machine", {{"SandboxWait", 0, NULL, NULL}, {"SandboxGetTaskId", 0, &never, NULL}}, 2, POD_STATE_GONE},
 		{"runs", {{"SandboxWait", 0, &goes_on, NULL}, {"SandboxGetTaskId", 0, &task, NULL}, {"SandboxGetTunnels", 0, NULL, NULL}}, 3,
 		 POD_STATE_RUNNING},
@@ -2082,6 +2145,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_image_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rows_that_do_not_say_when_it_started, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_queued, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_inspect, set_up, tear_down),

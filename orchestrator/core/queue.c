@@ -1,0 +1,66 @@
+/* queue.c - a pod that its vendor has accepted and not placed on a machine: it bills nothing and its host is not to blame. How long it
+ * is waited for, and what is tried instead. */
+#include "impl.h"
+
+#include "../base/clock.h"
+
+/* Its first lease runs from the create: a pod that was placed much later would end itself before burst could reach it. */
+static int64_t latest(const struct core *c, const struct core_pod *p)
+{
+	return p->create_at + c->conf.boot_limit_ms / 2;
+}
+
+static int64_t patience(const struct core *c)
+{
+	return MAX(MIN((int64_t)QUEUE_PATIENCE_MS, c->conf.wait_ms / 4), (int64_t)QUEUE_PATIENCE_MIN_MS);
+}
+
+static void watch_from_now(struct core *c, struct core_pod *p)
+{
+	int64_t at = MIN(c->now + patience(c), latest(c, p));
+
+	if (c->capacity_since && !c->conf.retry_until_up)
+		at = MIN(at, c->capacity_since + c->conf.wait_ms);
+	p->deadline_at = MAX(at, c->now + QUEUE_TICK_MS);
+	c->dirty = true;
+}
+
+static void placed(struct core *c, struct core_pod *p)
+{
+	p->queued = false;
+	c->capacity_since = 0;
+	p->deadline_at = MIN(c->now + p->boot_limit_ms, pod_boot_end(c, p));
+	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + p->boot_limit_ms / 2 : 0;
+	c->dirty = true;
+}
+
+void queue_seen(struct core *c, struct core_pod *p, enum pod_state state)
+{
+	if (p->phase != POD_BOOTING || p->unwanted || p->detached)
+		return;
+	if (state != POD_STATE_QUEUED) {
+		if (p->queued && (state == POD_STATE_CREATING || state == POD_STATE_RUNNING))
+			placed(c, p);
+		return;
+	}
+	if (p->queued)
+		return;
+	p->queued = true;
+	p->log_at = 0;
+	if (!c->capacity_since)
+		c->capacity_since = c->now;
+	watch_from_now(c, p);
+}
+
+void queue_watch(struct core *c, struct core_pod *p)
+{
+	char waited[24];
+
+	if (c->now < latest(c, p) && !width_has_waited(c) && !offers_other_than(c, p)) {
+		watch_from_now(c, p);
+		return;
+	}
+	pod_rest_sold_out(c, p, 0);
+	duration_show(waited, sizeof(waited), c->now - p->create_at);
+	pod_let_go(c, pod_index(c, p), ERR_NO_CAPACITY, "no %s was free at %s within %s", p->offer.gpu, p->offer.provider, waited);
+}
