@@ -24,7 +24,9 @@ enum {
 	RELEASE_AFTER_MOST_MS = 60 * 1000, /* longer than that no vendor's word keeps a release from being asked for again */
 	LIST_AFTER_MOST_MS = 60 * 1000,	   /* ... nor its pods from being looked for */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */
-	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long */
+	RATE_LIMITED_MS = 1000,		   /* after an answer that says so, and not for how long; twice that after the next one */
+	RATE_LIMITED_MOST_MS = 30 * 1000,
+	RATE_REFUSALS = 2,		   /* in a row; then the offer rests as if it were sold out: the limit may be on its GPU alone */
 	QUEUE_PATIENCE_MS = 60 * 1000,	   /* in its vendor's queue, where another offer could be tried; a quarter of `wait` at most */
 	QUEUE_PATIENCE_MIN_MS = 5 * 1000,
 	QUEUE_TICK_MS = 1000,		   /* a queued pod is looked at again no sooner */
@@ -113,6 +115,7 @@ struct vendor { /* what the run knows of one provider */
 	int list_failures;
 	int rents_at_once;		/* fewer after the account's limits left no room for one, twice as many after each success; 0: all */
 	int64_t rent_not_before;
+	int rate_refusals;	/* creates that its limits refused, in a row */
 	int unmade;		/* pods whose containers could not be made, in a row */
 	int spot_refusals;	/* in a row */
 	int64_t spot_rest_until;

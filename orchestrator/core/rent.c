@@ -133,6 +133,21 @@ static bool all_are_refused(const struct core *c, int provider, int *count)
 	return *count > 0;
 }
 
+/* True of all its offers: one create finds out when there is room again. A vendor that does not say when may mean one kind of GPU: if
+ * the next create is refused as well, another offer is tried. Creates that were under way together count once. */
+static void rate_limited(struct core *c, const struct core_pod *p, const struct err *err)
+{
+	struct vendor *v = pod_vendor(c, p);
+	bool again = c->now >= v->rent_not_before && !err->retry_after_ms;
+
+	v->rate_refusals += again;
+	int64_t wait = MIN((int64_t)RATE_LIMITED_MS << MIN(MAX(v->rate_refusals - 1, 0), 5), (int64_t)RATE_LIMITED_MOST_MS);
+	v->rent_not_before = MAX(v->rent_not_before, c->now + MAX(err->retry_after_ms, wait));
+	v->rents_at_once = 1;
+	if (again && v->rate_refusals >= RATE_REFUSALS)
+		pod_rest_sold_out(c, p, 0);
+}
+
 /* The next offer may be given. Where all of a vendor's are refused, and none ever was given, it is our request that is wrong, and no
  * wait will mend it. */
 static void refused(struct core *c, const struct core_pod *p, const struct err *err)
@@ -192,10 +207,7 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 	case ERR_BUG:
 		core_fault(c, pod_index(c, p), err);
 		break;
-	case ERR_RATE_LIMITED: /* no offer's fault, and true of all of them; one create finds out when there is room again */
-		v->rent_not_before = c->now + MAX(err->retry_after_ms, (int64_t)RATE_LIMITED_MS);
-		v->rents_at_once = 1;
-		break;
+	case ERR_RATE_LIMITED: rate_limited(c, p, err); break;
 	case ERR_TRANSIENT:
 	case ERR_NETWORK:
 		pod_rest_after_trouble(c, p, err->retry_after_ms);
@@ -240,6 +252,7 @@ void pod_rented(struct core *c, struct core_pod *p, const struct pod_view *view)
 	p->rented_at = c->now;
 	if (view->state != POD_STATE_QUEUED)
 		c->capacity_since = 0;
+	pod_vendor(c, p)->rate_refusals = 0;
 	pod_vendor(c, p)->created_at = c->now;
 	pod_vendor(c, p)->accepted = true;
 	if (p->offer.spot)

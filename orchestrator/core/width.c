@@ -283,7 +283,8 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 	}
 	if (err.kind == ERR_NONE) {
 		duration_show(waited, sizeof(waited), c->now - c->capacity_since);
-		err_set(&err, c->capacity.kind ? c->capacity.kind : ERR_NO_CAPACITY, "no usable pod could be rented within %s: %s",
+		bool full = c->capacity.kind == ERR_NONE || (c->capacity.kind == ERR_RATE_LIMITED && !c->capacity.retry_after_ms);
+		err_set(&err, full ? ERR_NO_CAPACITY : c->capacity.kind, "no usable pod could be rented within %s: %s",
 			waited, c->capacity.msg[0] ? c->capacity.msg : "nobody offers what is wanted");
 	}
 	core_fault(c, -1, &err);

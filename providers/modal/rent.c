@@ -190,14 +190,26 @@ static enum op_next take_secret(struct turn *t)
 	return ask_sandbox(t, answer->secret_id);
 }
 
+/* Modal has one status for limits on how fast sandboxes are made, which say for how long or name the rate, and for a GPU, or for all that
+ * the account may have, being used up: then another GPU may be free. */
+static void no_room(struct turn *t)
+{
+	const struct reply *r = t->reply;
+
+	if (!r->failed && r->grpc_status == 8 && !r->retry_after_ms && !strcasestr(r->err.msg, "rate limit"))
+		t->err->kind = ERR_NO_CAPACITY;
+}
+
 static enum op_next take_sandbox(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
 	MODAL_MESSAGE(Modal__Client__SandboxCreateResponse, answer, t, "create",
 		      modal__client__sandbox_create_response__descriptor);
 
-	if (!answer)
+	if (!answer) {
+		no_room(t);
 		return t->err->kind == ERR_NOT_FOUND ? modal_image_doubted(t) : OP_FAILED;
+	}
 	if (!modal_id_is_sound(answer->sandbox_id, "sb-"))
 		return bad(t, ERR_AMBIGUOUS, "the answer has no id that we can use");
 	struct pod_view *pod = modal_add_pod(t->op);

@@ -100,8 +100,25 @@ c_too_many_creates() {
 c_too_many_creates_for_ever() {
 	md_fault exhausted '"times":-1'
 	render 'wait = "6s";'
-	in_vain 6 0
-	is "$(json .error.code)" rate_limited code
+	in_vain 4 0
+	is "$(json .error.code)" no_capacity code
+	[ "$(asked SandboxCreate)" -le 5 ] || complain "$(asked SandboxCreate) creates in 6 s"
+}
+c_one_gpu_is_used_up() { # and no rate is named: the next kind of GPU is tried at once
+	md_fault exhausted '"times":-1,"when":{"gpu":"L40S"},"message":"No L40S is available now"'
+	render
+	all_done 6 1
+	is "$(gpus_used)" "A100 40GB" "where it went"
+	is "$(asked SandboxCreate)" 2 creates
+}
+c_all_gpus_are_used_up() {
+	md_fault exhausted '"times":-1,"message":"Workspace GPU limit reached"'
+	render 'wait = "12s";'
+	in_vain 4 0
+	is "$(json .error.code)" no_capacity code
+	has err.txt "Workspace GPU limit reached"
+	[ "$(asked SandboxCreate)" -le 6 ] || complain "$(asked SandboxCreate) creates in 12 s"
+	is "$(asked SecretGetOrCreate)" "$(asked SandboxCreate)" "secrets, of which each create needs its own"
 }
 c_three_at_once_where_one_a_second_may_be() {
 	md_control settings '{"creates_per_s":1}' >/dev/null

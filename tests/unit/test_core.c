@@ -610,7 +610,7 @@ static void test_wide_runs_rent_a_few_at_once(void **state)
 /* No row and no try of its own for each create that there is no room for: one asks, and its success opens the way. */
 static void test_limits_of_the_account(void **state)
 {
-	struct err err = {.retry_after_ms = 5000};
+	struct err err = {0};
 	struct bench b;
 	int next = RENTS_AT_ONCE, tries = 0;
 
@@ -622,6 +622,7 @@ static void test_limits_of_the_account(void **state)
 	rented(&b, 0);
 	next++;
 	err_set(&err, ERR_RATE_LIMITED, "no room");
+	err.retry_after_ms = 5000;
 	for (int i = 1; i < next; i++) {
 		tell(&b, (struct event){.type = EV_RENT_FAILED, .pod = i, .err = &err});
 		assert_int_equal(did(&b, ACT_RENT, -1), 0);
@@ -640,6 +641,36 @@ static void test_limits_of_the_account(void **state)
 	assert_int_equal(did(&b, ACT_RENT, -1), 2);
 	rented(&b, next++);
 	assert_int_equal(did(&b, ACT_RENT, -1), 3); /* four under way */
+	tear_down(&b);
+}
+
+/* A vendor that says so of one kind of GPU, and not for how long: the other offers are tried, more and more slowly. */
+static void test_limits_that_do_not_end(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+	int creates = 1;
+	bool other = false;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.wait_ms = 5 * MINUTE;
+	start_with(&b, offers, 2);
+	for (int k = 0; k < 999 && !core_ended(b.core); k++) {
+		int last = core_pod_count(b.core) - 1;
+		other = other || !strcmp(pod(&b, last)->offer.id, "offer-1");
+		if (did(&b, ACT_OFFERS, -1))
+			tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
+		else if (pod(&b, last)->phase == POD_RENTING)
+			tell_err(&b, EV_RENT_FAILED, last, ERR_RATE_LIMITED);
+		else
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+		creates += did(&b, ACT_RENT, -1);
+	}
+	assert_true(core_ended(b.core));
+	assert_true(other);
+	assert_in_range(creates, 3, 24);
+	assert_int_equal(exit_status(&b), 4);
 	tear_down(&b);
 }
 
@@ -4079,6 +4110,7 @@ int main(void)
 		cmocka_unit_test(test_ends_of_detached_pods),
 		cmocka_unit_test(test_container_that_cannot_be_made),
 		cmocka_unit_test(test_container_that_was_made_in_between),
+		cmocka_unit_test(test_limits_that_do_not_end),
 		cmocka_unit_test(test_queued_goes_to_the_next_offer),
 		cmocka_unit_test(test_queued_without_another_offer),
 		cmocka_unit_test(test_queued_and_placed),
