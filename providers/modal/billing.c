@@ -160,6 +160,8 @@ static int take_rates(struct turn *t)
 		snprintf(bill->note, sizeof(bill->note), "what a second of its GPU costs is not known: set providers.modal.gpu_prices");
 		return 0;
 	}
+	if (use->gpu_ns > 0 && modal_is_list_rate(&rates, priced_gpu(t)))
+		snprintf(bill->note, sizeof(bill->note), "its GPU at Modal's list price of " MODAL_LIST_DAY);
 	bill->cost_microusd = dollars(rates.core, use->core_ns) + dollars(rates.gib, use->gib_ns) + dollars(gpu, use->gpu_ns);
 	set_beside(t, gpu);
 	return 0;

@@ -223,7 +223,12 @@ struct modal_rates {
 	int64_t core, gib;
 };
 struct modal_rates modal_read_rates(const struct section *conf, const Modal__Client__WorkspaceBillingRatesResponse *said, bool cautious);
-int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu); /* of one, by Modal's name; 0: not known */
+/* Of one, by Modal's name: the config's word, else Modal's, else, where Modal withholds its rates, its list price. 0: not known. */
+int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu);
+bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu);
+/* prices.c */
+#define MODAL_LIST_DAY "2026-09-01"
+int64_t modal_list_rate(const char *gpu); /* 0: none */
 enum op_next modal_offers_next(struct turn *t);
 /* How large a sandbox is made when so much is asked for (0: the default). */
 void modal_size(int64_t cpu_wanted, int64_t memory_gb_wanted, int64_t *cores, int64_t *memory_gb);

@@ -22,7 +22,7 @@ static const struct option_spec options[] = {
 	{"registry_secrets", OPTION_TEXTS, OPTION_USER_ONLY, NULL,
 	 "private images, as \"ghcr.io/me=NAME\": the secret at Modal that all below that name is read with"},
 	{"app", OPTION_TEXT, 0, "burst", "the app that sandboxes belong to, made when it is missing"},
-	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says"},
+	{"gpu_prices", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "dollars an hour, as \"L40S=1.95\", instead of what Modal says or lists"},
 	{"core_price", OPTION_MONEY, OPTION_USER_ONLY, "0.15", "dollars an hour of a CPU core, instead of what Modal says"},
 	{"memory_price", OPTION_MONEY, OPTION_USER_ONLY, "0.03", "... and of a GiB of memory"},
 	{"volume_price", OPTION_MONEY, OPTION_USER_ONLY, "0.09", "dollars a month of a GiB on a volume"},

@@ -70,7 +70,12 @@ int64_t modal_gpu_rate(const struct modal_rates *rates, const char *gpu)
 {
 	int64_t own = own_rate(rates->conf, gpu);
 
-	return own ? own : said_rate(rates->said, gpu);
+	return own ? own : rates->said ? said_rate(rates->said, gpu) : modal_list_rate(gpu);
+}
+
+bool modal_is_list_rate(const struct modal_rates *rates, const char *gpu)
+{
+	return !rates->said && !own_rate(rates->conf, gpu) && modal_list_rate(gpu);
 }
 
 /* The config's word where it says one, else Modal's, else what sandboxes are known to cost. Modal's names are not settled: a
@@ -217,6 +222,25 @@ static void add_remarks(struct op *op)
 	}
 }
 
+/* The prices that caps are held against may not be the account's. */
+static void add_list_prices(struct op *op, const struct modal_rates *rates)
+{
+	CLEANUP(str_free) struct str prices = STR_INIT;
+	char price[32];
+
+	for (size_t i = 0; i < op->got.offer_count; i++) {
+		const struct gpu *gpu = gpu_find(op->got.offers[i].gpu);
+		if (!gpu || !gpu->modal || !modal_is_list_rate(rates, gpu->modal) || strstr(str_text(&prices), gpu->modal))
+			continue;
+		str_addf(&prices, "%s%s %s", prices.len ? ", " : "", gpu->modal, money_show(price, sizeof(price), modal_list_rate(gpu->modal)));
+	}
+	if (prices.len)
+		str_addf(&op->got.text,
+			 "Modal does not tell this account its rates: its list prices of " MODAL_LIST_DAY " are used (%s an hour); "
+			 "set providers.modal.gpu_prices where yours differ\n",
+			 str_text(&prices));
+}
+
 static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 {
 	const char *const *wishes = t->op->want->offers.gpus;
@@ -228,6 +252,7 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 		add_wish(t, rates, wishes[i], i, &unpriced);
 	if (t->op->got.offer_count) {
 		add_remarks(t->op);
+		add_list_prices(t->op, rates);
 		return modal_done(t);
 	}
 	if (!unpriced.len && wishes && wishes[0]) {
@@ -266,7 +291,7 @@ enum op_next modal_offers_next(struct turn *t)
 	}
 	MODAL_MESSAGE(Modal__Client__WorkspaceBillingRatesResponse, answer, t, "asking what it costs",
 		      modal__client__workspace_billing_rates_response__descriptor);
-	/* a plan or a token that may not see them: then the config's prices must do */
+	/* a plan or a token that may not see them: then the config's prices do, and Modal's list */
 	if (!answer && t->err->kind != ERR_REFUSED && t->err->kind != ERR_NOT_FOUND)
 		return OP_FAILED;
 	err_clear(t->err);

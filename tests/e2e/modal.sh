@@ -37,6 +37,26 @@ t_quiz_on_three_sandboxes() {
 	is "$(jq -r .id out/manifest.jsonl | sort -u | wc -l)" 300 "lines of the manifest"
 	cloud_over
 }
+t_prices_that_are_withheld() { # list prices, said to be such; where none will do, nothing is made before that is known
+	cloud || return
+	script_lines 3
+	GPUS='"H10O"' md_config
+	burst run --json
+	is "$STATUS" 2 "exit status with a misspelt GPU"
+	CAPS='max_price_per_hour = 0.10;' GPUS='"L40S"' md_config 'wait = "2s";'
+	burst run --json
+	[ "$STATUS" != 0 ] || complain "it rents above its cap"
+	is "$(md_control state | jq '.volumes | length')" 0 "volumes made in vain"
+	md_fault unavailable '"op":"WorkspaceBillingRates","status":"PERMISSION_DENIED","times":-1'
+	GPUS='"L40S"' md_config
+	burst plan
+	has err.txt 'its list prices of 2026-09-01 are used (L40S $1.95 an hour); set providers.modal.gpu_prices'
+	burst run --json
+	all_done 3 1
+	has err.txt 'its list prices of 2026-09-01 are used (L40S $1.95 an hour)'
+	is "$(md_control state | jq '.volumes | length')" 1 "volumes"
+	cloud_over
+}
 # ---- the image ----
 state_log() { cat "$BURST_STATE_DIR"/runs/*/log; }
 t_image_is_built_once() {

@@ -1979,7 +1979,7 @@ static void test_offers(void **state)
 	const int64_t rest = 4 * 250000 + 16 * 30000;
 	static const char *const wishes[] = {"L40S", "A100", "RTX 4090", "L4:2", "H100", "none", NULL}, *h100[] = {"H100", NULL}, *rtx[] = {"RTX 4090", NULL},
 				 *misspelt[] = {"H10O", "5900", NULL}, *small[] = {"L4", "5090", NULL},
-				 *one_wrong[] = {"H10O", "5090", "L4", NULL}, *many[] = {"L40S:9", NULL};
+				 *one_wrong[] = {"H10O", "5090", "L4", NULL}, *many[] = {"L40S:9", NULL}, *cpu_alone[] = {"none", NULL};
 	struct op_want want = {.offers = {.gpus = wishes}};
 
 	modal_token_take(&provider->token, "token-one");
@@ -2067,12 +2067,25 @@ static void test_offers(void **state)
 	p = play(OP_OFFERS, &want, rated_offers, 1);
 	assert_string_equal(p.err.msg, "gpu = [\"L40S:9\"]: no sandbox of Modal's has so many (8 at most)");
 	played_free(&p);
+	/* where they may not be seen, its list prices do, and that is said; a GPU that the list lacks has none */
+	want.offers.gpus = h100;
+	p = play(OP_OFFERS, &want, hidden, 1);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(offer_of(&p, "H100")->price_microusd_h, 3949200 + 4 * 150000 + 16 * 30000);
+	assert_non_null(strstr(str_text(&p.result.text), "its list prices of 2026-09-01 are used (H100 $3.95 an hour)"));
+	played_free(&p);
+	want.offers.gpus = cpu_alone;
+	p = play(OP_OFFERS, &want, hidden, 1);
+	assert_int_equal(p.result.offer_count, 1);
+	assert_string_equal(str_text(&p.result.text), "");
+	played_free(&p);
 	/* prices of one's own go before Modal's, and do where those may not be seen */
 	section_add_item(conf, "gpu_prices", "H100=3.95", "t");
 	want.offers.gpus = h100;
 	p = play(OP_OFFERS, &want, hidden, 1);
 	assert_int_equal(p.last, OP_DONE);
 	assert_int_equal(offer_of(&p, "H100")->price_microusd_h, 3950000 + 4 * 150000 + 16 * 30000);
+	assert_string_equal(str_text(&p.result.text), "");
 	played_free(&p);
 	p = play(OP_OFFERS, &want, (const struct answer[]){{"WorkspaceBillingRates", 16, NULL, NULL}, {"AuthTokenGet", 16, NULL, NULL}}, 2);
 	assert_int_equal(p.err.kind, ERR_CREDENTIALS);
