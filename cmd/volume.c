@@ -276,7 +276,7 @@ static const struct opt opts[] = {
 	{0, "config", "FILE", "the project's file or folder, when it is not here", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0, "max-volume-gb", "GB", "create: let the project's file choose a size up to this", "max_volume_gb", false},
-	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than the cheapest has", NULL, false},
+	{0, "memory", "GB", "warm: memory of the pod, when its setup needs more than 4 GB", NULL, false},
 	{0, "force", NULL, "gc: also old runs that this ledger does not know, and outputs that are not home", NULL, false},
 	{0},
 };

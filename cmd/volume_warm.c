@@ -8,7 +8,8 @@
 #include "output.h"
 #include "settle.h"
 
-enum { ASK_MS = 60000 };
+/* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has. */
+enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
 /* ---- a job that is prepared for and does nothing: what the pod gets and keeps is the real one's ---- */
 
@@ -126,7 +127,7 @@ static void keep_provider(struct launch *l, const char *name)
 static int ask_prices(struct launch *l, const struct volume_row *v, int64_t memory_gb, int64_t *least, int64_t *most, struct err *err)
 {
 	int64_t cap = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
-	struct op_want want = {.offers = {.gpus = no_gpu, .memory_gb = memory_gb, .image = l->setup.image}};
+	struct op_want want = {.offers = {.gpus = no_gpu, .cpu = WARM_CPU, .memory_gb = memory_gb, .image = l->setup.image}};
 	struct op_result result = {0};
 
 	COPY_TEXT(want.offers.volume.provider, v->provider);
@@ -180,7 +181,8 @@ static void use_cheapest(struct engine_setup *s, const struct volume_row *v, int
 {
 	s->gpus = no_gpu;
 	s->want_spot = false; /* a build that is cut off is begun anew */
-	s->cpu = s->disk_gb = 0;
+	s->cpu = WARM_CPU;
+	s->disk_gb = 0;
 	s->memory_gb = memory_gb;
 	s->volume_name = v->name;
 	s->volume_create = false;
@@ -190,7 +192,9 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 {
 	int64_t least, most;
 	char cost[32];
+	bool smallest = !memory_gb;
 
+	memory_gb = smallest ? WARM_MEMORY_GB : memory_gb;
 	if (!config_job(l->ctx->config))
 		return err_set(err, ERR_CONFIG, "there is no job whose environment could be put on volume %s: name its burst.cfg with --config",
 			       v->name);
@@ -208,5 +212,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	if (status == 0)
 		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name, v->provider, l->run.job,
 			    money_show(cost, sizeof(cost), l->run.cost_microusd));
+	if (status == 1 && smallest)
+		log_line(LOG_NOTE, "if its setup ran out of the pod's %d GB of memory: burst volume warm %s --memory GB", WARM_MEMORY_GB, v->name);
 	return status;
 }

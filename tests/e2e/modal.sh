@@ -37,6 +37,23 @@ t_quiz_on_three_sandboxes() {
 	is "$(jq -r .id out/manifest.jsonl | sort -u | wc -l)" 300 "lines of the manifest"
 	cloud_over
 }
+t_a_volume_is_warmed() { # from the smallest sandbox that does; what the job's own pods have says nothing there
+	cloud || return
+	script_lines 2
+	POD='cpu = 8; memory_gb = 32;' JOB='setup = "echo x >$BURST_ENV/weights";' md_config
+	burst volume create v
+	is "$STATUS" 0 "exit status of create ($(tail -n 2 err.txt | tr '\n' '|'))"
+	local size
+	for size in "" "--memory 9"; do
+		# shellcheck disable=SC2086
+		burst volume warm v $size
+		is "$STATUS" 0 "exit status of warm $size ($(tail -n 2 err.txt | tr '\n' '|'))"
+		[ -n "$size" ] || has err.txt 'filled from a pod without a GPU for $0.2700 an hour'
+	done
+	is "$(md_control requests | jq -c '.[] | select((.method // .op) == "SandboxCreate") | (.message // .body).definition.resources | [.milliCpu, .memoryMb, .gpuConfig.count // 0]' |
+		paste -sd ' ')" '[1000,4096,0] [1000,9216,0]' "what was rented"
+	cloud_over
+}
 t_prices_that_are_withheld() { # list prices, said to be such; where none will do, nothing is made before that is known
 	cloud || return
 	script_lines 3

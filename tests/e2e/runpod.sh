@@ -119,6 +119,7 @@ t_a_warming_that_needs_a_gpu() {
 	is "$STATUS" 1 "exit status"
 	has err.txt "setup failed: "
 	has err.txt "nvidia-smi: not found"
+	has err.txt "if its setup ran out of the pod's 4 GB of memory: burst volume warm v --memory GB"
 	is "$(pods_ever)" 1 "pods that were made"
 	rp_control stock '{"cpu":0}' >/dev/null
 	sed -i 's/^caps/wait = "2s"; caps/' burst.cfg
