@@ -14,6 +14,7 @@
 #include "launch.h"
 #include "net/child.h"
 #include "output.h"
+#include "runs.h"
 #include "settle.h"
 #include "volume_trust.h"
 
@@ -222,6 +223,55 @@ static int let_starter_go(struct launch *l, int fd, struct err *err)
 	return told ? 0 : give_up(l, err);
 }
 
+/* ---- what an earlier run of this job has left ---- */
+
+/* The name of a volume that may hold finished segments of it which are not home; false: none does. Of a pod that was given back only
+ * what was made durable counts; one that may still be there is looked at by whoever resumes the run. */
+static bool waits_on_volume(struct cmd_context *ctx, const struct run_row *run, char volume[64], bool *alive)
+{
+	struct segment_row *segments = NULL;
+	struct pod_row *pods = NULL;
+	size_t home = 0, count = 0;
+	bool waits = false;
+
+	if (store_segments(ctx->store, run->id, &segments, &home, NULL) < 0 || (int64_t)home + run->cached >= run->total ||
+	    store_pods(ctx->store, run->id, false, &pods, &count, NULL) < 0)
+		count = 0;
+	*alive = false;
+	for (size_t i = 0; i < count; i++) {
+		bool over = pod_row_over(&pods[i]);
+		if (!pods[i].volume_id[0] || !pods[i].ready_ms || (over && !pods[i].volume_safe))
+			continue;
+		waits = true;
+		*alive = *alive || !over;
+		copy_text(volume, 64, pods[i].volume_name);
+	}
+	free(segments);
+	free(pods);
+	return waits;
+}
+
+/* A new run renders again, and pays again, what is finished and not home. */
+static void name_resume(struct launch *l)
+{
+	const char *config = config_path(l->ctx->config);
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	char volume[64];
+	bool alive;
+
+	if (!config || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 || !count)
+		return;
+	const struct run_row *run = &runs[0];
+	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") && !run->detached &&
+	    !run_is_alive(l->ctx, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
+		log_line(LOG_WARN,
+			 "run %s of this job did not end well, and segments that it finished may wait on volume %s: `burst resume %s` takes them "
+			 "over; this run %srenders them again",
+			 run->id, volume, run->id, alive ? "releases its pods and " : "");
+	free(runs);
+}
+
 /* ---- the command ---- */
 
 static int render(struct launch *l, struct err *err)
@@ -233,6 +283,7 @@ static int render(struct launch *l, struct err *err)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, err);
+	name_resume(l);
 	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;

@@ -122,6 +122,32 @@ t_client_dies_when_they_are_gone() { # nothing is rendered again: the volumes ha
 	all_there
 	is "$(ledger 'select count(*) from pod')" 2 "pods in all"
 }
+t_a_run_after_a_kill_names_resume() { # which pays for nothing twice
+	rendering
+	burst_bg run -v
+	wait_for 60 "the pods to go" gone_in_the_ledger
+	kill -KILL "$PID"
+	burst_wait
+	local id words="segments that it finished may wait on volume v: \`burst resume"
+	id=$(ledger 'select id from run limit 1')
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt))"
+	has err.txt "run $id of this job did not end well, and $words $id\` takes them over; this run "
+	rm -r out
+	burst run
+	hasnt err.txt "$words"
+	rm -r out
+	sed -i 's/for i/sleep 1; for i/; s/sleep 1/sleep $((BURST_INDEX * 20))/' burst.cfg
+	burst_bg run
+	wait_for 60 "the first command's files" eval '[ "$(find out -name "0-*.bin" | wc -l)" = 6 ]'
+	kill -KILL "$PID"
+	burst_wait
+	burst_bg run
+	wait_for 30 "the next run to begin" grep -q "segments to render" err.txt
+	kill -INT "$PID"
+	burst_wait
+	has err.txt "$words $(ledger 'select id from run order by seq desc limit 1 offset 1')\` takes them over; this run releases its pods and renders them again"
+}
 t_client_dies_and_its_pods_are_reaped() {
 	rendering
 	burst_bg run -v
