@@ -3,8 +3,10 @@
 #include "local.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "wire.h"
 
@@ -19,8 +21,8 @@ static const struct option_spec options[] = {
 	 "volumes are used without a pod as with a vendor that bills: code goes there first, pods go before their files are home"},
 	{"capacity", OPTION_INT, 0, "16", "pods at a time; more are refused"},
 	{"gpu", OPTION_TEXT, 0, "none",
-	 "the GPU that offers show; pods see the machine's own unless \"none\""},
-	{"vram_gb", OPTION_INT, 0, "0", "its memory"},
+	 "the GPU that pods have, or are said to have; they see the machine's own unless \"none\""},
+	{"vram_gb", OPTION_INT, 0, "0", "its memory; 0: as that GPU is sold"},
 	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
 	{"preempt_after", OPTION_DURATION, 0, "0",
 	 "a spot pod is taken away after this time; 0: never"},
@@ -117,6 +119,71 @@ static const char *local_account(const struct provider *p)
 	return "this machine";
 }
 
+/* ---- what is wished for ---- */
+
+static bool is_no_gpu(const char *wish)
+{
+	return !strcasecmp(wish, "none");
+}
+
+/* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or one that is only said. */
+static bool fulfils(const struct local_conf *conf, const char *wish)
+{
+	char name[GPU_MAX];
+	int count;
+
+	if (is_no_gpu(wish))
+		return true;
+	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 && (gpu_satisfies(name, conf->gpu) || !strcmp(name, conf->gpu));
+}
+
+/* The first wish that is fulfilled; -1: none is. */
+static int wish_of(const struct local_conf *conf, const char *const *wishes)
+{
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (fulfils(conf, wishes[i]))
+			return i;
+	return wishes && wishes[0] ? -1 : 0;
+}
+
+static int check_gpu(const struct local_conf *conf, const char *const *wishes, struct err *err)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+
+	if (wish_of(conf, wishes) >= 0)
+		return 0;
+	for (size_t i = 0; wishes[i] && i < 4; i++)
+		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
+	return err_set(err, ERR_CONFIG,
+		       "gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu (if the machine has none, pods "
+		       "run without it), or run without a GPU: --gpu none",
+		       str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ", is_no_gpu(conf->gpu) ? "" : conf->gpu);
+}
+
+static int check_vram(const struct local_conf *conf, int wanted_gb, struct err *err)
+{
+	const struct gpu *known = gpu_find(conf->gpu);
+	int64_t has_gb = conf->vram_gb ? conf->vram_gb : known ? known->vram_gb : 0;
+
+	if (!wanted_gb || has_gb >= wanted_gb || (!has_gb && !is_no_gpu(conf->gpu)))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+		       "the job needs a GPU with %d GB of memory, and pods on this machine have %s%s: see providers.local.gpu and "
+		       "providers.local.vram_gb",
+		       wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : "less on ", is_no_gpu(conf->gpu) ? "" : conf->gpu);
+}
+
+/* What cannot be had here is no lack of capacity: it will not come by waiting. */
+static int check_wishes(const struct local_conf *conf, const struct op_want *want, struct err *err)
+{
+	if (check_gpu(conf, want->offers.gpus, err) < 0 || check_vram(conf, want->offers.vram_gb, err) < 0)
+		return -1;
+	if (want->offers.spot && conf->spot_price_microusd_h < 0)
+		return err_set(err, ERR_CONFIG,
+			       "spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour says what one costs");
+	return 0;
+}
+
 /* ---- what is asked ---- */
 
 /* A day's worth of calls costs nothing here, but a child that hangs must not hang burst: each has a
@@ -168,8 +235,11 @@ static json_t *ask(const struct op *op)
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
 		json_object_set_new(to, "conf", wire_conf(&op->provider->conf));
-	if (op->kind == OP_OFFERS)
+	if (op->kind == OP_OFFERS) {
 		json_object_set_new(to, "spot", json_boolean(want->offers.spot));
+		json_object_set_new(to, "cpu", json_integer(want->offers.cpu));
+		json_object_set_new(to, "memory_gb", json_integer(want->offers.memory_gb));
+	}
 	if (op->kind == OP_VOLUME) {
 		json_object_set_new(to, "name", json_string(want->volume.name));
 		json_object_set_new(to, "create", json_boolean(want->volume.create));
@@ -236,17 +306,6 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 
 /* ---- what is answered ---- */
 
-/* People try a job's behaviour without its GPU: what is asked for by name is offered here whatever
- * this machine has, and shown as configured. A configured name that is on the list counts as that
- * wish, everything else as the first. */
-static int wish_of(const struct op_want *want, const char *gpu)
-{
-	for (int i = 0; want->offers.gpus && want->offers.gpus[i]; i++)
-		if (!strcmp(want->offers.gpus[i], gpu))
-			return i;
-	return 0;
-}
-
 static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
 		       struct err *err)
 {
@@ -267,7 +326,7 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
 		offer->spot = jsonx_bool(item, "spot", false);
 		offer->price_microusd_h = jsonx_int(item, "price", 0);
-		offer->wish = wish_of(op->want, offer->gpu);
+		offer->wish = MAX(wish_of(&op->provider->conf, op->want->offers.gpus), 0);
 	}
 	return 0;
 }
@@ -492,6 +551,8 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		*result = got; /* this machine keeps no purse: nothing to ask */
 		return OP_DONE;
 	}
+	if (op->kind == OP_OFFERS && check_wishes(&op->provider->conf, op->want, err) < 0)
+		return OP_FAILED;
 	if (!reply)
 		return make_call(op, call, err);
 	if (read_reply(op, reply, &got, err) < 0) {

@@ -87,6 +87,11 @@ wrong_inputs() {
 		command|run = "true"; outputs = [""];|2|burst.cfg:4: job.outputs: entry 1 is empty
 		command|run = " "; outputs = ["x"];|2|burst.cfg:4: job.run is empty
 		command|run = "true"; outputs = ["x"]; no_outputs = true;|2|burst.cfg:4: job.no_outputs is true, but
+		top|gpu = ["RTX 4090", "H100"];|2|gpu = ["RTX 4090", "H100"]: pods on this machine have no GPU: name the GPU in providers.local.gpu
+		top|spot = true;|2|spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour
+		top|pod = { memory_gb = 60000; };|2|pod.memory_gb = 60000: this machine has
+		top|pod = { cpu = 1000; };|2|pod.cpu = 1000: this machine has
+		job|vram_gb = 24;|2|the job needs a GPU with 24 GB of memory, and pods on this machine have no GPU: see providers.local.gpu
 		local|boot_dealy = "1s";|2|burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?
 		local|isolation = "none";|2|burst.cfg:5: providers.local.isolation is taken from your own
 		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
@@ -122,6 +127,20 @@ t_wrong_input_is_found_before_renting() {
 	while IFS='|' read -r kind text status words; do
 		wrong_input "$kind" "$text" "$status" "$words"
 	done < <(wrong_inputs)
+}
+t_wishes_that_a_local_pod_only_plays() { # what its own keys say is given, and a run goes well
+	script_lines 2
+	LOCAL='gpu = "RTX 4090"; spot_price_per_hour = 0.20;' config 'gpu = ["H100", "RTX 4090"]; spot = true; pod = { memory_gb = 1; cpu = 1; };'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json '.pods[0] | [.gpu, .spot] | @csv')" '"RTX 4090",true' "its pod"
+	all_right 2
+	burst doctor
+	is "$STATUS" 0 "doctor's exit status ($(grep bad out.txt))"
+	sed -i 's/gpu = "RTX 4090"; spot/spot/' burst.cfg
+	burst doctor
+	is "$STATUS" 1 "doctor's exit status"
+	has out.txt 'bad  local: gpu = ["H100", "RTX 4090"]: pods on this machine have no GPU'
 }
 t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of them
 	local JOB='inptu = "x"; options = ["speed=fast"]; workers = 0;' LOCAL='boot_delay = 3;'

@@ -49,7 +49,7 @@ t_its_pods_are_reaped() {
 	twin twin.so
 	twin_config
 	slow='sleep 30'
-	sed -i "s/type = \"tts\"; engine = \"espeak\"; input = \"script.jsonl\"; voice = \"en\";/type = \"command\"; run = \"$slow\";/" burst.cfg
+	sed -i "s/type = \"tts\"; engine = \"espeak\"; input = \"script.jsonl\"; voice = \"en\";/type = \"command\"; no_outputs = true; run = \"$slow\";/" burst.cfg
 	export BURST_PROVIDER_PATH=$T/twin.so
 	burst_bg run
 	wait_for 60 "a pod" some_pod

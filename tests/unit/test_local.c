@@ -249,10 +249,10 @@ static void the_forgotten_are_gone(void **state)
 	exchange_free(&x);
 }
 
-static void any_gpu_is_offered(void **state)
+static void offers_are_read(void **state)
 {
-	static const char *const gpus[] = {"RTX 5090", "L4", NULL};
-	struct op_want want = {.offers = {.gpus = gpus, .vram_gb = 24}};
+	static const char *const gpus[] = {"RTX 5090", "none", NULL};
+	struct op_want want = {.offers = {.gpus = gpus}};
 	struct exchange x =
 		exchange(OP_OFFERS, &want, 0,
 			 "{\"offers\":[{\"id\":\"spot\",\"gpu\":\"L4\",\"spot\":true,\"price\":5},"
@@ -264,9 +264,76 @@ static void any_gpu_is_offered(void **state)
 	assert_int_equal(x.result.offers[0].wish, 1);
 	assert_true(x.result.offers[0].spot);
 	assert_int_equal(x.result.offers[0].price_microusd_h, 5);
-	assert_int_equal(x.result.offers[1].wish, 0);
+	assert_int_equal(x.result.offers[1].wish, 1);
 	assert_string_equal(x.result.offers[1].gpu, "none");
 	exchange_free(&x);
+}
+
+/* A wish that this machine cannot fulfil is a mistake, unless its keys say that it is to be played. */
+static void wishes(void **state)
+{
+	static const struct {
+		const char *name, *gpu, *wish, *wish2;
+		int vram_gb, needs_gb;
+		bool spot_price, spot;
+		const char *message; /* NULL: it is offered */
+	} cases[] = {
+		{"nothing", "none", NULL, NULL, 0, 0, false, false, NULL},
+		{"none where there is one", "L4", "none", NULL, 0, 0, false, false, NULL},
+		{"a GPU where there is none", "none", "RTX 4090", NULL, 0, 0, false, false,
+		 "gpu = [\"RTX 4090\"]: pods on this machine have no GPU: name the GPU in providers.local.gpu (if the machine has none, pods "
+		 "run without it), or run without a GPU: --gpu none"},
+		{"another GPU", "L4", "RTX 4090", "H100", 0, 0, false, false,
+		 "gpu = [\"RTX 4090\", \"H100\"]: pods on this machine have the GPU L4: name the GPU in providers.local.gpu (if the machine has "
+		 "none, pods run without it), or run without a GPU: --gpu none"},
+		{"the same by another name", "RTX 4090", "NVIDIA GeForce RTX 4090", NULL, 0, 0, false, false, NULL},
+		{"the second", "RTX 4090", "H100", "4090", 0, 0, false, false, NULL},
+		{"two of it", "L4", "L4:2", NULL, 0, 0, false, false,
+		 "gpu = [\"L4:2\"]: pods on this machine have the GPU L4: name the GPU in providers.local.gpu (if the machine has none, pods "
+		 "run without it), or run without a GPU: --gpu none"},
+		{"one that no catalogue has", "FPGA 3", "FPGA 3", NULL, 0, 0, false, false, NULL},
+		{"none at last", "none", "RTX 4090", "none", 0, 0, false, false, NULL},
+		{"memory where there is no GPU", "none", NULL, NULL, 0, 8, false, false,
+		 "the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU: see providers.local.gpu and "
+		 "providers.local.vram_gb"},
+		{"memory as it is sold", "L4", NULL, NULL, 0, 24, false, false, NULL},
+		{"too much of it", "L4", NULL, NULL, 0, 25, false, false,
+		 "the job needs a GPU with 25 GB of memory, and pods on this machine have less on L4: see providers.local.gpu and "
+		 "providers.local.vram_gb"},
+		{"memory as it is said", "L4", NULL, NULL, 48, 25, false, false, NULL},
+		{"spot without its price", "none", NULL, NULL, 0, 0, false, true,
+		 "spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour says what one costs"},
+		{"spot with it", "none", NULL, NULL, 0, 0, true, true, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *gpus[] = {cases[i].wish, cases[i].wish2, NULL};
+		struct op_want want = {.offers = {.gpus = gpus, .vram_gb = cases[i].needs_gb, .spot = cases[i].spot}};
+		struct section *s;
+		struct provider *p;
+		struct call call = {0};
+		struct op_result result = {0};
+		struct err err = {0};
+		int64_t wait;
+
+		s = section_new(provider_local.options, "burst.cfg:7");
+		section_set_text(s, "gpu", cases[i].gpu, "burst.cfg:8");
+		section_set_int(s, "vram_gb", cases[i].vram_gb, "burst.cfg:9");
+		if (cases[i].spot_price)
+			section_set_int(s, "spot_price_per_hour", 1, "burst.cfg:10");
+		assert_int_equal(provider_local.open(&p, s, "/state", &err), 0);
+		struct op *op = provider_local.begin(p, OP_OFFERS, &want);
+		enum op_next next = provider_local.next(op, NULL, &call, &wait, &result, &err);
+		if (next != (cases[i].message ? OP_FAILED : OP_CALL) || strcmp(err.msg, cases[i].message ? cases[i].message : ""))
+			fail_msg("%s: got \"%s\", want \"%s\"", cases[i].name, err.msg, cases[i].message ? cases[i].message : "an offer");
+		if (cases[i].message)
+			assert_int_equal(err.kind, ERR_CONFIG);
+		call_free(&call);
+		provider_local.op_free(op);
+		provider_local.close(p);
+		section_free(s);
+	}
 }
 
 static void the_others_are_read(void **state)
@@ -375,7 +442,8 @@ int main(void)
 		cmocka_unit_test(failures_have_their_kind),
 		cmocka_unit_test(a_lost_reply_has_its_kind),
 		cmocka_unit_test(the_forgotten_are_gone),
-		cmocka_unit_test(any_gpu_is_offered),
+		cmocka_unit_test(offers_are_read),
+		cmocka_unit_test(wishes),
 		cmocka_unit_test(the_others_are_read),
 		cmocka_unit_test(files_travel_beside_the_words),
 		cmocka_unit_test(there_is_no_purse),

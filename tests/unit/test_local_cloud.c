@@ -590,8 +590,8 @@ static void volumes_in_use_stay(void)
 	release_pod(id);
 	json_decref(ask("volume-remove", of("vol")));
 	refused("volume-remove", of("vol"), "not_found");
-	refused("volume", json_pack("{s:s, s:b}", "name", "../x", "create", 1), "refused");
-	refused("volume", json_pack("{s:s, s:b}", "name", ".x", "create", 1), "refused");
+	refused("volume", json_pack("{s:s, s:b}", "name", "../x", "create", 1), "config");
+	refused("volume", json_pack("{s:s, s:b}", "name", ".x", "create", 1), "config");
 	json_decref(ask("volume", json_pack("{s:s, s:b}", "name", "vol", "create", 1)));
 }
 
@@ -1035,6 +1035,7 @@ static void conforms(void)
 	struct err err;
 
 	section_set_text(s, "isolation", kind->isolation, "test");
+	section_set_text(s, "gpu", "RTX 4090", "test"); /* what the suite wishes for */
 	assert_int_equal(provider_local.open(&c.provider, s, state_dir, &err), 0);
 	conformance_run(&c);
 	provider_local.close(c.provider);
