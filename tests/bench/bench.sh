@@ -1,10 +1,10 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
-# No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod load
-# (load takes a quarter of an hour and only runs when it is named).
+# No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod billed
+# load (billed takes some minutes, load a quarter of an hour; they only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
-burst=$PWD/build/burst
+burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
 work=$(mktemp -d "${TMPDIR:-/tmp}/burst-bench-XXXXXX")
 export BURST_STATE_DIR=$work/state HOME=$work LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
 unset XDG_CONFIG_HOME XDG_STATE_HOME
@@ -282,7 +282,11 @@ part_sync() {
 
 part_runpod() { (. tests/bench/runpod.sh && runpod_bench); }
 
-# ---- (g) wide runs and long jobs ----
+# ---- (g) billed against the ideal, one pod and several ----
+
+part_billed() { (. tests/bench/billed.sh && billed_bench); }
+
+# ---- (h) wide runs and long jobs ----
 
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
