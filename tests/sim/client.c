@@ -403,8 +403,20 @@ void client_start(struct client *cl, bool reap)
 
 static void check_known(struct client *cl);
 
+/* What it knew and its ledger had no room for is known to nobody now: whoever comes next learns of such a pod from a list. */
+static void forget_unsaved(struct client *cl)
+{
+	for (size_t i = 0; i < cl->sim->machine_count; i++) {
+		struct machine *m = &cl->sim->machines[i];
+		const struct row *row = m->client == cl->number && m->unsaved ? row_of(cl, m->attempt) : NULL;
+		if (row && !row->pod.id[0])
+			m->known_at = -1;
+	}
+}
+
 static void client_dies(struct client *cl)
 {
+	forget_unsaved(cl);
 	cl->bills_open = 0;
 	wire_end_life(cl);
 	check_known(cl);
