@@ -101,6 +101,28 @@ void budget_fit_adopted(struct core *c)
 	fit_cost(c);
 }
 
+int64_t budget_cold(const struct core *c)
+{
+	return c->cold_ms ? c->cold_ms : c->past_boot_ms ? c->past_boot_ms : COLD_GUESS_MS;
+}
+
+/* By whole seconds, as it is billed; ending itself takes a pod a moment. */
+static int64_t life_of_share(int64_t share_ms)
+{
+	return share_ms / 1000 * 1000 - SELF_END_MS;
+}
+
+/* Coming up may take a fifth of each share: a small cap that is shared by many pods would be spent before any of them renders. */
+int budget_shares(int64_t left_ms, int most, int64_t cold_ms)
+{
+	for (; most > 1; most--) {
+		int64_t life = life_of_share(left_ms / most);
+		if (life - 2 * budget_margin(life) >= 5 * cold_ms)
+			break;
+	}
+	return MAX(most, 1);
+}
+
 int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more)
 {
 	int64_t end = NEVER;
@@ -111,9 +133,8 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 	if (left <= 0)
 		return -1;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
-		int64_t share = left / (more > 0 ? more : 1);
-		int64_t life = (int64_t)((__int128)share * 3600000 / price_microusd_h);
-		life = life / 1000 * 1000 - SELF_END_MS; /* billed by whole seconds, and ending itself takes a pod a moment */
+		int64_t left_ms = (int64_t)MIN((__int128)left * 3600000 / price_microusd_h, INT64_MAX / 4);
+		int64_t life = life_of_share(left_ms / budget_shares(left_ms, more, budget_cold(c)));
 		if (life < INT64_MAX / 4 && c->now + life < end)
 			end = c->now + life;
 	}

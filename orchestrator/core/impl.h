@@ -60,6 +60,7 @@ enum {
 	CLOCK_NOISE_MS = 2000,		   /* two clocks that agree, each read by whole seconds */
 	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
+	COLD_GUESS_MS = 60 * 1000,	   /* what a pod takes to come up where neither this run nor the ledger has seen one */
 	SLOW_CANARY_FACTOR = 20,
 	SLOW_CANARY_MIN_MS = 60 * 1000,
 };
@@ -162,6 +163,7 @@ struct core {
 	struct err capacity;	/* the newest reason why nothing could be rented */
 	double rate_weight, rate_ms; /* rendered weight and the worker-ms it took */
 	int64_t cold_ms;	/* create to ready, the newest */
+	int64_t past_boot_ms;	/* by the ledger, of the offer that is to be rented; 0: too little is known */
 	int64_t patience_ms;	/* a pod may take at least this long to come up: twice what the last one was given in vain */
 	uint64_t random;
 
@@ -222,6 +224,9 @@ void budget_fit_adopted(struct core *c);
 /* Of an earlier life's pods that should have ended themselves each has been looked for in this life, or cannot be. */
 bool budget_is_known(const struct core *c);
 int64_t budget_margin(int64_t life_ms);
+/* How many pods may share what is left of the cap, if one alone could live on it for left_ms and one takes cold_ms to come up. */
+int budget_shares(int64_t left_ms, int most, int64_t cold_ms);
+int64_t budget_cold(const struct core *c); /* what a further pod takes to come up: measured, else by the ledger, else a guess */
 
 /* dispatch.c */
 void dispatch_init(struct core *c);

@@ -408,6 +408,7 @@ static void widen(struct core *c)
 			no_capacity(c, active, again_at);
 			return;
 		}
+		c->past_boot_ms = k->past.boot_ms;
 		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active);
 		if (end < 0) {
 			if (active || room_may_return(c))

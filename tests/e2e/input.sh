@@ -447,6 +447,17 @@ t_cost_cap_is_kept() {
 	last_json 5
 }
 
+t_a_small_cap_is_not_shared_out() { # of four pods none would live for long enough to render anything
+	script_lines 12
+	LOCAL='boot_delay = "3s";' slow_job
+	sed -i 's/max_cost = 1.00/max_cost = 0.06/; s/price_per_hour = 0.69/price_per_hour = 3.6/; s/^volume/pods = 4; &/' burst.cfg
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 1 err.txt))"
+	is "$(wavs)" 12 files
+	is "$(json '.cost_usd <= 0.06')" true "spending below the cap ($(json .cost_usd))"
+	is "$(json '.pods | length')" 1 pods
+}
+
 t_duration_cap_is_kept() {
 	script_lines 60
 	slow_job

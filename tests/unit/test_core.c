@@ -3344,7 +3344,9 @@ static void test_hard_end(void **state)
 		{"caps.max_duration", 3600000, 0, 0, 600, 1, 600},
 		{"caps.max_cost, less 10 s to end itself", 3600000, 100000, 0, 0, 1, 90},
 		{"what is left of it", 3600000, 100000, 40000, 0, 1, 50},
-		{"shared with pods to come", 3600000, 100000, 0, 0, 2, 40},
+		{"shared with pods to come", 3600000, 100000, 0, 0, 2, 40, 6},
+		{"not where half of it would go into coming up", 3600000, 100000, 0, 0, 2, 90, 7},
+		{"nor where nothing is known of that", 3600000, 100000, 0, 0, 2, 90},
 		{"the earlier of both", 3600000, 100000, 0, 30, 1, 30},
 		{"a pod for nothing", 0, 100000, 0, 0, 1, 24 * 3600},
 		{"spent", 3600000, 100000, 100000, 0, 1, -1},
@@ -3364,6 +3366,30 @@ static void test_hard_end(void **state)
 		int64_t end = budget_hard_end(&c, cases[i].price, cases[i].more);
 		check_int(cases[i].name, "hard end", end < 0 ? -1 : (end - 5000) / 1000, cases[i].want_s);
 	}
+}
+
+static void test_shares_of_a_cap(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t left_s; /* of one pod's time */
+		int most;
+		int64_t cold_s;
+		int want;
+	} cases[] = {
+		{"plenty", 3600, 4, 33, 4},
+		{"$0.06 at $0.69 an hour, boots unknown", 313, 3, 60, 1},
+		{"enough for two", 500, 3, 33, 2},
+		{"five boots and the time for releasing, each", 3 * (5 * 33 + 10 + 40), 3, 33, 3},
+		{"a little less", 3 * (5 * 33 + 10 + 39), 3, 33, 2},
+		{"one alone", 10, 1, 33, 1},
+		{"nothing", 0, 3, 33, 1},
+		{"no pods to come", 1000, 0, 33, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		check_int(cases[i].name, "shares", budget_shares(cases[i].left_s * SECOND, cases[i].most, cases[i].cold_s * SECOND), cases[i].want);
 }
 
 static void test_margin(void **state)
@@ -4151,6 +4177,7 @@ int main(void)
 		cmocka_unit_test(test_slept_over_the_last_look),
 		cmocka_unit_test(test_committed),
 		cmocka_unit_test(test_hard_end),
+		cmocka_unit_test(test_shares_of_a_cap),
 		cmocka_unit_test(test_margin),
 		cmocka_unit_test(test_hard_end_of_a_pod),
 		cmocka_unit_test(test_nothing_is_begun_beside_the_cap),
