@@ -343,7 +343,7 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "ask these", "provider", false},
 	{0, "gpu", "GPU", "only these GPUs, the best loved first", "gpu", false},
-	{0, "pods", "N", "how many pods at once", "pods", false},
+	{0, "pods", "N", "how many pods at most", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},

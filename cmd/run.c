@@ -27,7 +27,7 @@ static const struct opt opts[] = {
 	{'d', "detach", NULL, "hand the work over to the pods and print the run's id", NULL, false},
 	{'p', "provider", "PROVIDER", "rent from these, in this order", "provider", false},
 	{0, "gpu", "GPU", "these GPUs will do, the best loved first", "gpu", false},
-	{0, "pods", "N", "how many pods at once", "pods", false},
+	{0, "pods", "N", "how many pods at most", "pods", false},
 	{0, "spot", NULL, "take pods that may be taken away, for less money", "spot", false},
 	{0, "max-cost", "USD", "stop before the run has cost so much", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},

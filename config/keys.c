@@ -60,7 +60,7 @@ const struct option_spec config_keys[] = {
 	{"gpu", OPTION_TEXTS, 0, NULL,
 	 "GPUs that will do, the best loved first; any when absent; \"none\": a pod without one", NULL},
 	{"pods", OPTION_INT, 0, NULL,
-	 "how many pods at once; 1 when absent", NULL},
+	 "how many pods at most; 1 when absent. Fewer where more would hardly shorten the run", NULL},
 	{"spot", OPTION_BOOL, 0, "false", "take pods that may be taken away, for less money", NULL},
 	{"wait", OPTION_DURATION, 0, "10m", "how long to wait for capacity", NULL},
 	{"retry_until_up", OPTION_BOOL, 0, "false", "wait for capacity without end", NULL},

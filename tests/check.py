@@ -156,7 +156,7 @@ def always(everything):
     yield Case("cli", ["sh", "tests/e2e/cli.sh", "build/asan/burst"], env={"TERM": "dumb", **ASAN}, reads="status", wants="asan", busy=True)
     seeds = 50000 if everything else 20000
     yield Case("sim/schedules", ["build/tests/sim", "--seeds", str(seeds)], reads="status", wants="release", busy=True)
-    yield Case("sim/planted", ["build/tests/sim", "--plants", "--seeds", "20000"], reads="status", wants="release", busy=True)
+    yield Case("sim/planted", ["build/tests/sim", "--plants", "--seeds", "40000"], reads="status", wants="release", busy=True)
 
 
 def only_in_all():

@@ -156,6 +156,7 @@ struct core_pod {
 	bool failed_here;   /* the job failed on it, in part or whole */
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
+	int begun; /* batches, since its workers started */
 	uint32_t inherited; /* number + 1 of the batch that stands for what it was rendering when it was taken over */
 };
 
@@ -164,8 +165,9 @@ enum core_seg_state { SEG_TODO, SEG_HELD, SEG_RENDERED, SEG_SAFE, SEG_FAILED };
 struct core_batch {
 	int pod;
 	bool started, over;
-	int64_t started_t;
-	double weight;
+	bool first; /* of its worker, or nobody knows when it began */
+	int64_t started_t, result_t, newest_t, measured_t; /* result_t: of its first result, newest_t: of the newest one */
+	double weight, rendered, measured; /* ... of it, and so much of that is in the measured pace */
 	size_t count;
 	uint32_t *segments;
 };

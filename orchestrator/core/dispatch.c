@@ -132,9 +132,37 @@ bool dispatch_settled(const struct core *c)
 	return c->safe + c->failed == c->seg_count;
 }
 
+/* A worker's first batch holds its start (models are loaded, caches are cold), so later ones count as soon as there are any. */
+bool dispatch_rate_is_rough(const struct core *c)
+{
+	return c->pace.ms <= 0;
+}
+
 double dispatch_rate(const struct core *c)
 {
-	return c->rate_ms > 0 ? c->rate_weight * 1000 / c->rate_ms : 0;
+	const struct pace *pace = dispatch_rate_is_rough(c) ? &c->first_pace : &c->pace;
+
+	return pace->ms > 0 ? pace->weight * 1000 / pace->ms : 0;
+}
+
+/* One that is certainly not too low: where later results of a first batch are known, as if the start had ended with its first one. */
+double dispatch_rate_at_best(const struct core *c)
+{
+	double rate = dispatch_rate(c);
+
+	if (!dispatch_rate_is_rough(c))
+		return rate;
+	return c->warm_pace.weight > 0 ? MAX(rate, c->warm_pace.weight * 1000 / MAX(c->warm_pace.ms, 1)) : rate * FIRST_BATCH_SLOWER;
+}
+
+double dispatch_held(const struct core *c)
+{
+	double held = 0;
+
+	for (size_t i = c->first_open; i < c->batch_count; i++)
+		if (!c->batches[i].over)
+			held += c->batches[i].weight - c->batches[i].rendered;
+	return held;
 }
 
 void dispatch_requeue(struct core *c, uint32_t i)
@@ -155,6 +183,8 @@ static void requeue_lost(struct core *c, uint32_t i)
 
 static uint32_t new_batch(struct core *c, int pod)
 {
+	while (c->first_open < c->batch_count && c->batches[c->first_open].over)
+		c->first_open++;
 	GROW(c->batches, c->batch_count, c->batch_cap);
 	c->batches[c->batch_count] = (struct core_batch){.pod = pod};
 	return (uint32_t)c->batch_count++;
@@ -328,6 +358,7 @@ void dispatch_running(struct core *c, const struct event *ev)
 		p->inherited = new_batch(c, ev->pod) + 1;
 		c->batches[p->inherited - 1].started = true;
 		c->batches[p->inherited - 1].started_t = ev->t;
+		c->batches[p->inherited - 1].first = true; /* when it really began is not known */
 		p->batches++;
 	}
 	add_to_batch(c, p->inherited - 1, ev->segment);
@@ -363,16 +394,43 @@ void dispatch_started(struct core *c, const struct event *ev)
 	if (b) {
 		b->started = true;
 		b->started_t = ev->t;
+		b->first = c->pods[ev->pod].begun++ < MAX(c->pods[ev->pod].workers_ready, 1);
 	}
 }
 
-static void measure(struct core *c, const struct core_batch *b, int64_t ms)
+/* So much more of a batch is rendered. Before its end it counts when half of it is, and came bit by bit: an engine may announce all of
+ * its results at the end, and the first of these would look as if it had taken all the time. */
+static void measure(struct core *c, struct core_batch *b, double weight, int64_t t)
 {
-	if (ms <= 0)
+	struct pace *pace = b->first ? &c->first_pace : &c->pace;
+
+	b->rendered = MIN(b->rendered + weight, b->weight);
+	if (b->first && b->result_t && !b->over) {
+		c->warm_pace.weight += weight;
+		c->warm_pace.ms += (double)MAX(t - b->newest_t, 0);
+	}
+	b->newest_t = t;
+	b->result_t = b->result_t ? b->result_t : t;
+	if (!b->over && (b->rendered * 2 < b->weight || (t - b->result_t) * 4 < t - b->started_t))
 		return;
-	/* older measurements fade, so that the estimate follows a pod that slows down */
-	c->rate_weight = c->rate_weight * 0.9 + b->weight;
-	c->rate_ms = c->rate_ms * 0.9 + (double)ms;
+	if (!b->measured_t) { /* older measurements fade, so that the estimate follows a pod that slows down */
+		pace->weight *= 0.9;
+		pace->ms *= 0.9;
+		b->measured_t = b->started_t;
+	}
+	pace->weight += b->rendered - b->measured;
+	pace->ms += (double)MAX(t - b->measured_t, 0);
+	b->measured = b->rendered;
+	b->measured_t = MAX(t, b->measured_t);
+	c->dirty = c->dirty || c->conf.pods > 1; /* another pod may be worth it now, or not any more */
+}
+
+static void measure_segment(struct core *c, const struct event *ev)
+{
+	struct core_batch *b = &c->batches[c->segs[ev->segment].batch];
+
+	if (b->pod == ev->pod && b->started && !b->over)
+		measure(c, b, c->segs[ev->segment].weight, ev->t);
 }
 
 static void judge_canary_speed(struct core *c, const struct core_batch *b, int64_t ms)
@@ -406,7 +464,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 	p->batches--;
 	if (b->started) {
 		count_busy(p, ev->t, -1);
-		measure(c, b, ev->t - b->started_t);
+		measure(c, b, b->weight - b->rendered, ev->t);
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		judge_canary_speed(c, b, ev->t - b->started_t);
@@ -475,6 +533,8 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	bool reachable = p->via_volume || (p->phase >= POD_CONNECTING && p->phase <= POD_WORKING);
 	if (s->pod == ev->pod && (s->state == SEG_RENDERED || s->state == SEG_SAFE))
 		return; /* read a second time from its log */
+	if (held_here)
+		measure_segment(c, ev);
 	if (s->state == SEG_TODO && reachable) {
 		take_todo(c, ev->segment, SEG_HELD, ev->pod); /* rendered by an earlier life of this run */
 		held_here = true;

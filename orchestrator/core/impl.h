@@ -61,6 +61,7 @@ enum {
 	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	COLD_GUESS_MS = 60 * 1000,	   /* what a pod takes to come up where neither this run nor the ledger has seen one */
+	FIRST_BATCH_SLOWER = 8,		   /* a worker's first batch took up to seven times as long as later ones of its size */
 	SLOW_CANARY_FACTOR = 20,
 	SLOW_CANARY_MIN_MS = 60 * 1000,
 };
@@ -92,6 +93,10 @@ struct candidate {
 	bool refused;	 /* for good */
 	struct offer_past past;
 	bool told; /* people know that it is avoided */
+};
+
+struct pace { /* rendered weight and the worker-ms that it took */
+	double weight, ms;
 };
 
 enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
@@ -161,9 +166,12 @@ struct core {
 	bool capped, handed_over, unreleased;
 	bool kept_something; /* some segment was rendered in this life of the run */
 	struct err capacity;	/* the newest reason why nothing could be rented */
-	double rate_weight, rate_ms; /* rendered weight and the worker-ms it took */
-	int64_t cold_ms;	/* create to ready, the newest */
+	struct pace pace, first_pace; /* of workers; and of the first batch of each, which counts until there is another one */
+	struct pace warm_pace;	/* of first batches after their first results */
+	size_t first_open;	/* all batches before it are over */
+	int64_t cold_ms;	/* create to ready, the newest, without what it prepared for others too */
 	int64_t past_boot_ms;	/* by the ledger, of the offer that is to be rented; 0: too little is known */
+	int too_many;		/* pods released while they came up, because their work would not have paid for it */
 	int64_t patience_ms;	/* a pod may take at least this long to come up: twice what the last one was given in vain */
 	uint64_t random;
 
@@ -249,6 +257,9 @@ void dispatch_home(struct core *c, const struct event *ev);
 void dispatch_home_failed(struct core *c, const struct event *ev);
 void dispatch_safe(struct core *c, const struct event *ev);
 double dispatch_rate(const struct core *c); /* weight a second of one worker; 0: unknown */
+bool dispatch_rate_is_rough(const struct core *c); /* only the first batches are known: it may be several times too low */
+double dispatch_rate_at_best(const struct core *c); /* as high as it may turn out to be */
+double dispatch_held(const struct core *c); /* weight that is with pods and not rendered */
 bool dispatch_settled(const struct core *c); /* every segment is safe or failed */
 
 /* pod.c: one pod, coming up and at work */
@@ -283,6 +294,12 @@ void queue_watch(struct core *c, struct core_pod *p);			    /* its deadline has 
 
 /* width.c: how many pods */
 bool width_has_waited(const struct core *c); /* `wait` is over */
+struct stint { /* of a pod, in ms from now: when it takes up work, and when it takes no more */
+	int64_t from_ms, to_ms;
+};
+/* Whether a pod that is ready at one.from_ms would then find work for least_ms, beside the others. work_ms: what is left, as the time
+ * that one pod would take for it. */
+bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one, int64_t least_ms);
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
 void width_slept(struct core *c);

@@ -195,6 +195,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		p->workers_ready = 0;
 		dispatch_lost(c, pod);
 	}
+	p->begun = 0;
 	prepare(c, p);
 }
 
@@ -244,6 +245,14 @@ static void good_host(struct core *c, struct core_pod *p)
 	core_act(c, ACT_GOOD_HOST, pod_index(c, p));
 }
 
+/* What it prepared on the volume a further pod finds there. */
+static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
+{
+	bool for_others = p->volume.id[0] && p->mine_to_prepare && p->synced_at && !c->conf.providers[p->provider].volume_lags;
+
+	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0), 0);
+}
+
 static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 {
 	if (p->phase < POD_CONNECTING || p->phase > POD_WORKING)
@@ -256,7 +265,7 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	volume_is_ready(c, p);
 	if (!p->ready_at) {
 		p->ready_at = c->now;
-		c->cold_ms = c->now - p->create_at;
+		c->cold_ms = cold_start_of(c, p);
 		pod_save(c, p);
 		good_host(c, p);
 	}

@@ -2,6 +2,8 @@
  * have nothing to do, and when a detached run is handed over. */
 #include "impl.h"
 
+#include <stdlib.h>
+
 #include "../base/clock.h"
 
 /* ---- how wide ---- */
@@ -30,16 +32,6 @@ static int count_active(const struct core *c, int *working, int *coming)
 	return active;
 }
 
-/* A replacement is worth its cold start only if there is more work left than it takes to come up. */
-static bool worth_another(const struct core *c, int working)
-{
-	double rate = dispatch_rate(c) * c->conf.workers;
-
-	if (!working || rate <= 0 || !c->cold_ms)
-		return true;
-	return c->weight_todo / (rate * working) * 1000 > (double)c->cold_ms;
-}
-
 static int width_now(const struct core *c)
 {
 	if (!c->todo)
@@ -48,6 +40,91 @@ static int width_now(const struct core *c)
 		return 1;
 	size_t most = c->todo; /* no more pods than segments */
 	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
+}
+
+/* The rule, which README tells under "How wide": `pods` is the most that are rented at once. A further pod bills while it comes up and
+ * renders nothing, so it is rented only if it would then have work for at least as long: below that it adds more to the cost than it
+ * takes from the time. One that comes up is released again when there will be work for less than a quarter of the time that it still
+ * needs. A worker's start is no work: first batches count only as far as they cannot be too slow (dispatch_rate_at_best). */
+bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one, int64_t least_ms)
+{
+	int64_t until = one.from_ms + least_ms;
+	double done_ms = 0;
+
+	if (one.to_ms < until)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		done_ms += (double)MAX(MIN(others[i].to_ms, until) - others[i].from_ms, 0);
+	return work_ms - done_ms >= (double)least_ms;
+}
+
+/* From now, in ms. One that is overdue may come at any moment, or never. */
+static struct stint stint_of(const struct core *c, const struct core_pod *p)
+{
+	int64_t cold = budget_cold(c), drain_at = p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at);
+
+	return (struct stint){.from_ms = p->ready_at ? 0 : MAX(cold - (c->now - p->create_at), cold / 4), .to_ms = drain_at - c->now};
+}
+
+/* What is left, as the time that one pod would take for it. */
+static double work_left_ms(const struct core *c)
+{
+	return (c->weight_todo + dispatch_held(c)) * 1000 / (dispatch_rate_at_best(c) * c->conf.workers);
+}
+
+static bool pays(const struct core *c, int but, struct stint one, int64_t least_ms)
+{
+	struct stint *others = xcalloc((size_t)c->pod_count, sizeof(*others));
+	size_t count = 0;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (i != but && pod_active(p) && !p->draining && p->phase != POD_AMBIGUOUS)
+			others[count++] = stint_of(c, p);
+	}
+	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);
+	free(others);
+	return so;
+}
+
+/* A pod rented now that must end then. */
+static bool worth_another(const struct core *c, int working, int64_t end)
+{
+	int64_t life = end - c->now, cold = budget_cold(c);
+
+	if (dispatch_rate(c) <= 0)
+		return !working || !c->conf.canary; /* the canary has only begun to tell how long the rest will take */
+	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)}, cold * (1 + c->too_many));
+}
+
+/* What there is to do may be over before a pod that comes up has begun. The one that is furthest from it is looked at. */
+static void release_what_does_not_pay(struct core *c)
+{
+	int working, coming, last = -1;
+
+	count_active(c, &working, &coming);
+	if (!working || !coming || !c->canary_ok || !c->todo || dispatch_rate(c) <= 0 || dispatch_rate_is_rough(c))
+		return;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		bool comes = pod_active(p) && p->phase < POD_WORKING && p->phase != POD_AMBIGUOUS && !p->ready_at && !p->adopted;
+		if (comes && (last < 0 || p->create_at >= c->pods[last].create_at))
+			last = i;
+	}
+	if (last < 0)
+		return;
+	struct stint one = stint_of(c, &c->pods[last]);
+	if (pays(c, last, one, one.from_ms / 4))
+		return;
+	c->too_many++;
+	core_note(c, NOTE_INFO, "pod %s: released before it is up: the others will have finished by then", core_pod_called(&c->pods[last]));
+	pod_let_go(c, last, ERR_NONE, "the work left would not have paid for its start");
+}
+
+/* The rate is not known well enough to tell. */
+static bool width_is_open(const struct core *c, int active)
+{
+	return c->todo && c->conf.canary && active < width_now(c) && dispatch_rate_is_rough(c);
 }
 
 /* ---- what the vendors have ---- */
@@ -384,7 +461,7 @@ static void widen(struct core *c)
 	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c))
 		return;
 	while (active < width_now(c)) {
-		if (active && !worth_another(c, working))
+		if (active && !worth_another(c, working, NEVER / 2))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
 		if (!k && ask_next_vendor(c)) {
@@ -419,6 +496,8 @@ static void widen(struct core *c)
 			core_fault(c, -1, &err);
 			return;
 		}
+		if (active && !worth_another(c, working, end))
+			return;
 		if (!has_image(c, k->provider) || rents_enough(c, k->provider) || !has_volume(c, k->provider))
 			return;
 		pod_rent(c, k, end);
@@ -476,10 +555,10 @@ static void hand_over(struct core *c)
 	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c) || core_reads_old(c))
 		return;
 	bool asking = false;
-	count_active(c, &working, &coming);
+	int active = count_active(c, &working, &coming);
 	for (int i = 0; i < c->conf.provider_count; i++)
 		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) || c->vendors[i].image_ask == ASK_ASKED;
-	if (!working || coming || asking)
+	if (!working || coming || asking || width_is_open(c, active))
 		return;
 	c->handed_over = true;
 	dispatch_deal(c);
@@ -501,6 +580,7 @@ static void hand_over(struct core *c)
 void width_advance(struct core *c)
 {
 	use_pods(c);
+	release_what_does_not_pay(c);
 	widen(c);
 	hand_over(c);
 	if (!c->todo)

@@ -19,6 +19,19 @@ t_renders_everything() {
 	done
 }
 
+t_pods_that_bring_nothing() { # are not rented: the first one is done before another could be up
+	script_lines 30
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.05 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	LOCAL='boot_delay = "4s";' config 'code = { path = "code"; }; pods = 4;'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	is "$(json .segments.rendered)" 30 rendered
+	is "$(json '.pods | length')" 1 pods
+}
+
 t_second_run_rents_nothing() {
 	script_lines 5
 	config

@@ -6,7 +6,7 @@
 t_renders_and_gives_back() {
 	cloud || return
 	script_lines 40
-	slow_worker SLOW=0.3 # both find work
+	slow_worker SLOW=0.6 # enough for a second one
 	md_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --trace
 	all_done 40 2

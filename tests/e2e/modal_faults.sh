@@ -123,7 +123,7 @@ c_all_gpus_are_used_up() {
 c_three_at_once_where_one_a_second_may_be() {
 	md_control settings '{"creates_per_s":1}' >/dev/null
 	script_lines 60
-	slow_worker SLOW=0.3 MAX_BATCH=2
+	slow_worker SLOW=0.6 MAX_BATCH=2
 	md_config 'pods = 3; code = { path = "code"; };'
 	burst run --json
 	all_done 60 3

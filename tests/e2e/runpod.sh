@@ -6,7 +6,7 @@
 t_renders_and_gives_back() {
 	cloud || return
 	script_lines 40
-	rp_slow_worker SLOW=0.3 # both find work
+	rp_slow_worker SLOW=0.6 # enough for a second one
 	rp_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --trace
 	all_done 40 2
@@ -86,8 +86,8 @@ t_no_volume_without_an_offer() { # it bills for ever and ties the job to its dat
 
 t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod finds the environment and does not set it up
 	cloud || return
-	script_lines 6
-	rp_slow_worker SLOW=0.1
+	script_lines 40
+	rp_slow_worker SLOW=0.6
 	JOB="$JOB"' setup = "{ echo once; command -v nvidia-smi; } >$BURST_ENV/where; sleep 3; echo x >$BURST_ENV/weights";' \
 		POD='cpu = 16; memory_gb = 64; disk_gb = 40;' rp_config 'spot = true; pods = 2; code = { path = "code"; };'
 	burst volume warm v
@@ -103,7 +103,7 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	is "$(cat created)" '[{"id":"cpu3g","vcpuCount":2},null,20,["US-KS-2"]]' "what was rented"
 	is "$(cat "$folder"/env/*/where)" once "setups, on a pod without a GPU"
 	burst run --json
-	all_done 6 3
+	all_done 40 3
 	is "$(json '.pods[0].gpu')" "RTX 4090" "what the run rented"
 	is "$(cat "$folder"/env/*/where)" once "setups"
 	is "$(json '[.pods[].phases.sync_s + .pods[].phases.load_s | . < 2] | all')" true "no setup time"

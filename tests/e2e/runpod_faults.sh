@@ -384,7 +384,7 @@ c_lists_come_in_pages() { # of one row each: what is on the second one is neithe
 	local name
 	for name in a b v; do rp_api POST /v2/network-volumes "{\"name\":\"$name\",\"size\":10,\"dataCenter\":\"EU-RO-1\"}"; done
 	rp_control settings '{"page":1}' >/dev/null
-	slow_worker SLOW=0.4
+	slow_worker SLOW=0.8
 	script_lines 40
 	rp_config 'pods = 2; code = { path = "code"; };'
 	burst run --json --allow-volume v
@@ -715,8 +715,8 @@ c_quiz_on_four_pods() {
 	rp_fault F15 '"skip":2,"ms":9000,"to":"TERMINATED"'
 	script_lines 300
 	mkdir -p code
-	rp_slow_worker SLOW=0.15 MAX_BATCH=8
-	LIMIT=150
+	rp_slow_worker SLOW=0.3 MAX_BATCH=8
+	LIMIT=200
 	rp_config 'pods = 4; boot_limit = "10s"; code = { path = "code"; };'
 	burst run --json
 	all_done 300

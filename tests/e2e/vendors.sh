@@ -62,10 +62,10 @@ c_the_first_fails_half_way() { # its pod is taken away, and there is no other
 	is "$(json '[.pods[].provider] | sort | join(" ")')" "modal runpod" "who was paid"
 }
 c_each_has_one() { # two pods are wanted, each vendor has one
-	both 40 'pods = 2;'
+	both 80 'pods = 2;'
 	rp_control stock '{"gpu":"NVIDIA L40S","free":1}' >/dev/null
 	burst run --json
-	all_home 40
+	all_home 80
 	is "$(json '[.pods[].provider] | sort | join(" ")')" "modal runpod" "who was paid"
 	[ "$(rendered_by runpod)" -ge 5 ] && [ "$(rendered_by modal)" -ge 5 ] || complain "one of them idled: $(rendered_by runpod) $(rendered_by modal)"
 }

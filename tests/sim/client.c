@@ -710,6 +710,39 @@ static int active_now(struct client *cl, int but)
 	return active;
 }
 
+/* Of a pod that nothing goes wrong with, at the vendor where that is shortest, whatever the core takes it for. */
+static int64_t least_cold_ms(const struct client *cl)
+{
+	int64_t least = INT64_MAX / 8;
+
+	for (int i = 0; i < cl->job->conf.provider_count; i++)
+		least = MIN(least, cl->sim->plan->vendors[i].boot_ms);
+	return least + cl->sim->plan->load_ms;
+}
+
+/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for another one that comes up. */
+static void check_it_pays(struct client *cl, int pod)
+{
+	const struct core *c = cl->core;
+	int64_t cold = least_cold_ms(cl), busy_ms = cold;
+	double left = 0;
+	bool works = false;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (i == pod || p->phase != POD_WORKING || !p->connected || p->draining || p->unwanted)
+			continue;
+		works = true;
+		busy_ms += MIN(2 * cold, MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) - c->now, 0));
+	}
+	for (size_t i = 0; i < c->seg_count; i++)
+		left += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight * (double)cl->sim->plan->ms_per_weight : 0;
+	if (works && dispatch_rate(c) > 0 && left / c->conf.workers < 0.8 * (double)busy_ms)
+		broke(cl->sim, "a pod without the work that pays for it: %.0f ms are left, and %lld are needed", left / c->conf.workers, (long long)busy_ms);
+	if (c->too_many > cl->job->conf.pods)
+		broke(cl->sim, "%d pods were rented and released while they came up", c->too_many);
+}
+
 static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 {
 	const struct row *row = row_of(cl, p->attempt);
@@ -724,6 +757,7 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	int active = active_now(cl, pod);
 	if (active && !cl->core->canary_ok)
 		broke(cl->sim, "a second pod before the canary");
+	check_it_pays(cl, pod);
 	if (active >= cl->job->conf.pods)
 		broke(cl->sim, "wider than pods = %d", cl->job->conf.pods);
 	if (core_stopping(cl->core))

@@ -162,6 +162,8 @@ extern const char *const fault_names[F_KINDS];
 	X(BOOT_PATIENCE, "is not up after") \
 	X(PATIENT, "goes on for more than a day") \
 	X(WIDER, "wider than pods") \
+	X(BOOTS_FREE, "without the work that pays for it") \
+	X(WIDTH_WAVERS, "were rented and released while they came up") \
 	X(CANARY_SKIPPED, "the canary counts as good") \
 	X(CANARY_ALONE, "a second pod before the canary") \
 	X(RENT_STOPPING, "a create while stopping") \

@@ -14,7 +14,7 @@ SAMPLE=${SAMPLE:-8}
 two_pods() { # so slow that both find work; they note on the volume what they begin, which is not theirs to write
 	# shellcheck disable=SC2034
 	POD='worker_root = true;'
-	slow_worker SLOW=2 MAX_BATCH=1 RENDERED=rendered
+	slow_worker SLOW=3 MAX_BATCH=1 RENDERED=rendered
 	vendor_config 'pods = 2; code = { path = "code"; };'
 }
 render() { # render ledger|net|order|agent [before|during|after N]: what was counted is in points

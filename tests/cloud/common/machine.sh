@@ -9,7 +9,7 @@
 SAMPLE=${SAMPLE:-4}
 
 two_pods() { # so slow that both find work
-	slow_worker SLOW=2 MAX_BATCH=1
+	slow_worker SLOW=3 MAX_BATCH=1
 	vendor_config 'pods = 2; code = { path = "code"; };'
 }
 with_a_failing_disk() { # with_a_failing_disk once|on N ERROR FOLDER[:FOLDER]: what was counted is in points
