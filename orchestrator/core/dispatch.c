@@ -223,11 +223,13 @@ static int worker_slots(const struct core *c)
 	return slots ? slots : 1;
 }
 
-/* A share of what is left, so that sizes shrink toward the end; not so small that the round trips show, and not so large
- * that a lost pod hurts. */
+/* A share of what is left, so that sizes shrink toward the end and all workers finish together; not so small that the round trips
+ * show, and not so large that a lost pod hurts. A worker that is alone has nobody to finish together with: small batches would only
+ * cost an engine that renders a batch at once. */
 static double batch_weight(const struct core *c)
 {
-	double weight = c->weight_todo / (3.0 * worker_slots(c));
+	int slots = worker_slots(c);
+	double weight = slots == 1 && c->canary_ok && dispatch_rate(c) > 0 ? c->weight_todo : c->weight_todo / (3.0 * slots);
 	double rate = dispatch_rate(c);
 
 	if (rate > 0) {

@@ -1957,6 +1957,7 @@ static void test_batches_shrink(void **state)
 	(void)state;
 	set_up(&b, 60);
 	b.conf.max_batch = 32;
+	b.conf.workers = 2;
 	start_simply(&b);
 	bring_up(&b, 0);
 	for (uint32_t batch = 0; sent < b.count; batch++) {
@@ -1974,6 +1975,26 @@ static void test_batches_shrink(void **state)
 	assert_true(biggest >= 10);
 	assert_true(biggest <= 32);
 	assert_int_equal(summary(&b).safe, 60);
+	tear_down(&b);
+}
+
+/* It has nobody to finish together with. */
+static void test_batches_of_one_worker_do_not_shrink(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 100);
+	b.conf.max_batch = 32;
+	b.conf.canary = true;
+	start_simply(&b);
+	bring_up(&b, 0);
+	for (uint32_t batch = 0; batch < b.core->batch_count; batch++)
+		render_batch(&b, 0, batch, 500, true);
+	assert_int_equal(b.core->batch_count, 5);
+	for (uint32_t batch = 1; batch < 4; batch++)
+		assert_int_equal(core_batch_at(b.core, batch)->count, 32);
+	assert_int_equal(summary(&b).safe, 100);
 	tear_down(&b);
 }
 
@@ -4253,6 +4274,7 @@ int main(void)
 		cmocka_unit_test(test_what_a_further_pod_brings),
 		cmocka_unit_test(test_canary_judged),
 		cmocka_unit_test(test_batches_shrink),
+		cmocka_unit_test(test_batches_of_one_worker_do_not_shrink),
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
