@@ -150,6 +150,7 @@ struct core_pod {
 	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
 	bool unplaced; /* ... and it ended so: it cost nothing */
 	bool absent; /* the provider answered its release that there is no such pod */
+	bool finished_too; /* its agent was told to end it, since its release was refused or denied */
 	bool asked_twice; /* it was released again after that, when no list had shown it for a minute */
 	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */
 	bool unprovable; /* ... and it was not seen: reported */
@@ -255,7 +256,10 @@ enum action_type {
 	ACT_SYNC,     /* pod, number: the turn. What is finished there is made durable, unless the little that is left to
 		       * fetch is here sooner */
 	ACT_RELEASE,  /* pod */
-	ACT_CLOSE,    /* pod: drop the connection; its keys can go when it is gone */
+	ACT_CLOSE,    /* pod: drop the connection; its keys can go when it is gone. While its release has no answer the engine may keep
+		       * a connection for ACT_FINISH, of which the core hears nothing */
+	ACT_FINISH,   /* pod: its release is refused, so its agent is told to end the pod by the pod's own switch. Not answered. flag:
+		       * only over a connection that still stands */
 	ACT_NOTE,     /* text: for people; level in number */
 	ACT_END,      /* nothing more will come */
 };

@@ -83,7 +83,7 @@ void pod_release_now(struct core *c, int pod)
 	    p->phase >= POD_RELEASING)
 		return;
 	p->release_at = c->now;
-	p->tries = 0;
+	p->tries = p->clean_looks = 0;
 	core_act(c, ACT_RELEASE, pod);
 	core_act(c, ACT_CLOSE, pod);
 	p->connected = false;
@@ -236,7 +236,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	bool may_have_files = !c->conf.reap && pod_files_outlive(p) && (p->connected_at || p->listed);
 	if (!gone) {
 		p->release_at = c->now;
-		p->tries = 0;
+		p->tries = p->clean_looks = 0;
 		core_act(c, ACT_RELEASE, pod);
 		core_act(c, ACT_CLOSE, pod);
 		p->connected = false;
@@ -298,6 +298,21 @@ static void wait_on(struct core *c, int provider)
 			c->pods[i].deadline_at = c->now + CONFIRM_LIMIT_MS;
 }
 
+/* Its provider refuses the release, or cannot be asked: its agent can end it as well, by the switch and with the pod's own key. One
+ * answer out of order, or a limit that lets the release through soon, is no reason: a pod that ends itself takes longer to prove gone. */
+static void finish_it_itself(struct core *c, struct core_pod *p, const struct err *err)
+{
+	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK || err->kind == ERR_AMBIGUOUS;
+	bool soon = err->kind == ERR_RATE_LIMITED || (passing && p->tries < 1);
+
+	if (!p->view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
+		return;
+	core_act(c, ACT_FINISH, pod_index(c, p));
+	if (!p->finished_too)
+		core_note(c, NOTE_NOTE, "pod %s: its release failed (%s); telling its agent to end it", core_pod_called(p), err->msg);
+	p->finished_too = true;
+}
+
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
 {
 	if (p->phase != POD_RELEASING)
@@ -314,11 +329,16 @@ void pod_released(struct core *c, struct core_pod *p, enum release_word word, co
 		p->release_answered = true;
 		p->looks = p->clean_looks = 0;
 		pod_enter(c, p, POD_CONFIRMING);
+		if (p->absent) /* a connection that stands says that it is there */
+			core_act(c, ACT_FINISH, pod_index(c, p))->flag = true;
+		else
+			core_act(c, ACT_CLOSE, pod_index(c, p));
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);
 		return;
 	}
 	p->release_answered = p->release_answered || err->kind != ERR_RATE_LIMITED;
+	finish_it_itself(c, p, err);
 	int64_t wait = MIN((int64_t)RELEASE_RETRY_MIN_MS << MIN(p->tries, 6), RELEASE_RETRY_MAX_MS);
 	if (p->tries++ == 2)
 		core_note(c, NOTE_WARN, "pod %s: its release is asked for again until it is gone: %s", p->id, err->msg);

@@ -141,6 +141,25 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 		pod_mark_gone(c, p);
 }
 
+/* Its release is refused: that it ended itself, or was ended elsewhere, only lists can tell. */
+static void refused_look(struct core *c, struct core_pod *p, bool there, int64_t asked_at)
+{
+	bool lags = c->conf.providers[p->provider].look_gap_ms > 0;
+
+	if (!p->tries || asked_at < p->release_at)
+		return;
+	p->clean_looks = there ? 0 : p->clean_looks + 1;
+	if (p->clean_looks == 1)
+		p->clean_at = asked_at;
+	c->dirty = true;
+	if (p->clean_looks < (lags ? 3 : 1) || cannot_be_told(c, p))
+		return;
+	if (asked_at < MAX(p->clean_at + (lags ? AMBIGUOUS_GAP_MS : 0), surfaced_by(c, p)))
+		return;
+	p->released_at = MAX(p->clean_at, p->create_at);
+	pod_mark_gone(c, p);
+}
+
 static void ambiguous_look(struct core *c, struct core_pod *p, int64_t asked_at)
 {
 	int64_t look_gap_ms = c->conf.providers[p->provider].look_gap_ms;
@@ -201,6 +220,13 @@ static void stray(struct core *c, int provider, const struct pod_view *view)
 	snprintf(p->reason, sizeof(p->reason), "a pod too many");
 	core_note(c, NOTE_WARN, "pod %s: bears this run's mark and is not wanted; releasing it", p->id);
 	pod_release_now(c, pod_index(c, p));
+}
+
+static void pod_take_end(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	p->view.state = POD_STATE_GONE;
+	p->view.ended_at_s = view->ended_at_s;
+	pod_mark_gone(c, p);
 }
 
 static struct core_pod *pod_by_id(struct core *c, int provider, const char *id)
@@ -290,6 +316,10 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->unplaced = view->end == POD_END_QUEUED;
 	if (p->phase == POD_CONFIRMING)
 		confirm_look(c, p, view->state != POD_STATE_GONE, asked_at);
+	else if (p->phase == POD_RELEASING && view->state != POD_STATE_GONE)
+		refused_look(c, p, true, asked_at);
+	else if (p->phase == POD_RELEASING && p->tries) /* by its provider's own word */
+		pod_take_end(c, p, view);
 	else if (asked_at >= p->rented_at)
 		pod_take_view(c, p, view);
 }
@@ -317,6 +347,8 @@ static void pod_seen(struct core *c, int provider, const struct pod_view *views,
 			ambiguous_look(c, p, asked_at);
 		else if (p->phase == POD_CONFIRMING)
 			confirm_look(c, p, false, asked_at);
+		else if (p->phase == POD_RELEASING)
+			refused_look(c, p, false, asked_at);
 		else if (p->phase >= POD_BOOTING && p->phase <= POD_WORKING)
 			missing(c, p, asked_at);
 	}
@@ -344,7 +376,8 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_QUEUED:
 	case POD_LOADING:
 	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
-	case POD_RELEASING: return p->tries ? 30000 : NEVER; /* while it cannot be told: a second pod of its create is told all the same */
+	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its create is told all the same */
+		return !p->tries ? NEVER : p->finished_too ? 10000 : 30000;
 	case POD_WANTED:
 	case POD_RENTING:
 	case POD_GONE:

@@ -60,6 +60,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_SYNC: podlink_sync(e, a->pod, a->number); break;
 	case ACT_RELEASE: vendor_release(e, a->pod); break;
 	case ACT_CLOSE: podlink_close(e, a->pod); break;
+	case ACT_FINISH: podlink_finish(e, a->pod, a->flag); break;
 	case ACT_NOTE: engine_log(e, a->number, "%s", a->text); break;
 	case ACT_END: e->over = true; break;
 	}

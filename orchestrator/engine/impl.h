@@ -55,6 +55,7 @@ struct at { /* context of a link's callbacks */
 struct epod { /* beside core_pod */
 	struct at *at; /* context of its link's callbacks */
 	struct link *link;
+	struct link *spare; /* of a pod whose release has no answer yet: to tell its agent to end it */
 	struct fetcher *fetcher;
 	struct upsync *kit_sync, *code_sync;
 	struct ssh_key client, host; /* host.private_pem only until the create */
@@ -212,6 +213,8 @@ void podlink_handover(struct engine *e, int pod);
 void podlink_takeover(struct engine *e, int pod);
 void podlink_sync(struct engine *e, int pod, int turn);
 void podlink_close(struct engine *e, int pod);
+/* Its agent is told to end it, over the connection that stands or else (unless standing_only) a new one. */
+void podlink_finish(struct engine *e, int pod, bool standing_only);
 void podlink_watch(struct engine *e); /* in each turn: pods that fell silent are let go */
 /* How far the pod's clock is off from ours at wall_ms, negative: behind; by its hello, 0 when that does not say. */
 int64_t podlink_clock_off(const json_t *hello, int64_t wall_ms);

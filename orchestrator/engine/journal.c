@@ -149,6 +149,9 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	p->released_at = past_boot(row->released_ms);
 	/* whatever the clock says by now, it has cost what was written down */
 	p->create_at = MIN(past_boot(row->create_ms), (row->released_ms ? p->released_at : clock_boot_ms()) - row->billed_ms);
+	COPY_TEXT(p->view.host, row->host); /* where its agent may be told to end it, whatever a list says */
+	p->view.port = row->port;
+	COPY_TEXT(p->view.user, row->user);
 	p->rented_at = known ? past_boot(row->rented_ms ? row->rented_ms : row->create_ms) : clock_boot_ms();
 	p->running_at = past_boot(row->running_ms);
 	p->listed = known && row->running_ms > (row->rented_ms ? row->rented_ms : row->create_ms); /* that it runs was said by a listing, unless the create's reply said so */

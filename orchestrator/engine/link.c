@@ -242,6 +242,12 @@ struct link *link_open(struct loop *loop, struct http *http, const struct link_s
 	return l;
 }
 
+void link_hand(struct link *l, const struct link_ops *ops, void *ctx)
+{
+	l->ops = ops;
+	l->ctx = ctx;
+}
+
 struct ssh *link_ssh(struct link *l)
 {
 	return l->ssh;

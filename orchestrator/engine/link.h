@@ -36,6 +36,8 @@ struct link_ops {
 /* Strings are copied; kit and ops are kept by reference. Never calls back before it has returned. */
 struct link *link_open(struct loop *loop, struct http *http, const struct link_setup *setup,
 		       const struct link_ops *ops, void *ctx);
+/* From now on these are called, with this ctx. */
+void link_hand(struct link *link, const struct link_ops *ops, void *ctx);
 void link_send(struct link *link, const json_t *line); /* queued; before up() too late lines are simply queued */
 struct ssh *link_ssh(struct link *link);	       /* for further channels, after up() */
 /* Another session to the same pod, for one command (lane.h). After up(); may outlive the link. */

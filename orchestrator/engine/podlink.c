@@ -18,6 +18,7 @@ enum {
 	EMPTY_EVENTS_MAX = 500000, /* an event log that is read again has some for each segment */
 	POD_CLOCK_OFF_MS = 60 * 1000,
 	FILE_SILENT_MS = 60 * 1000, /* a quarter of the lease where that is less */
+	FINISH_DEADLINE_MS = 20 * 1000,
 };
 
 #define CLOCK_MOST_S INT64_C(1000000000000)
@@ -470,7 +471,7 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 
 /* ---- the connection ---- */
 
-static void stop_link(struct engine *e, int pod)
+static void drop_link(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
@@ -479,13 +480,20 @@ static void stop_link(struct engine *e, int pod)
 	p->kit_sync = p->code_sync = NULL;
 	struct fetcher *fetcher = TAKE(p->fetcher); /* first, so that nobody asks it again */
 	fetcher_close(fetcher);
-	link_close(p->link);
 	p->link = NULL;
 	p->helloed = p->early = false;
 	p->greeting.type = EV_TICK;
 	json_decref(p->running);
 	p->running = NULL;
 	p->step = PREP_NONE;
+}
+
+static void stop_link(struct engine *e, int pod)
+{
+	struct link *link = e->pods[pod].link;
+
+	drop_link(e, pod);
+	link_close(link);
 }
 
 static void tell_running(struct engine *e, int pod)
@@ -671,20 +679,13 @@ static void on_down(void *ctx, const struct err *err)
 
 static const struct link_ops link_ops = {.placed = on_placed, .up = on_up, .line = on_line, .down = on_down};
 
-void podlink_connect(struct engine *e, int pod)
+static void link_to(struct engine *e, int pod, int64_t deadline_ms, struct link_setup *setup)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct err err = {0};
 
-	stop_link(e, pod);
 	if (!e->pods[pod].at)
 		e->pods[pod].at = at_new(e, pod);
-	if (keys_load(e, pod, &err) < 0) {
-		err_set(&err, ERR_REFUSED, "its keys are not on this machine any more");
-		post_pod(e, EV_CONNECT_FAILED, pod, &err);
-		return;
-	}
-	struct link_setup setup = {
+	*setup = (struct link_setup){
 		.host = p->view.host,
 		.port = p->view.port,
 		.user = p->view.user[0] ? p->view.user : "root",
@@ -692,15 +693,92 @@ void podlink_connect(struct engine *e, int pod)
 		.private_key = e->pods[pod].client.private_pem,
 		.kit = pod_kit(),
 		.from_event = e->pods[pod].last_event,
-		.deadline_ms = LINK_DEADLINE_MS,
+		.deadline_ms = deadline_ms,
 	};
+}
+
+void podlink_connect(struct engine *e, int pod)
+{
+	struct link_setup setup;
+	struct err err = {0};
+
+	stop_link(e, pod);
+	if (keys_load(e, pod, &err) < 0) {
+		err_set(&err, ERR_REFUSED, "its keys are not on this machine any more");
+		post_pod(e, EV_CONNECT_FAILED, pod, &err);
+		return;
+	}
+	link_to(e, pod, LINK_DEADLINE_MS, &setup);
 	e->pods[pod].link = link_open(e->loop, e->http, &setup, &link_ops, e->pods[pod].at);
+}
+
+/* ---- a pod that is to end itself, as its provider does not end it ---- */
+
+static void spare_up(void *ctx, const json_t *hello, int64_t reached_ms)
+{
+	struct at *at = ctx;
+
+	(void)hello, (void)reached_ms;
+	engine_log(at->e, LOG_INFO, "pod %s: its agent answers, and is told to end it", pod_called(at->e, at->pod));
+}
+
+static void spare_line(void *ctx, const json_t *event)
+{
+	(void)ctx, (void)event;
+}
+
+static void spare_down(void *ctx, const struct err *err)
+{
+	struct at *at = ctx;
+
+	engine_log(at->e, LOG_DEBUG, "pod %s: the connection kept until its release is accepted is gone: %s", pod_called(at->e, at->pod),
+		   err->msg);
+	link_close(TAKE(at->e->pods[at->pod].spare));
+}
+
+static const struct link_ops spare_ops = {.up = spare_up, .line = spare_line, .down = spare_down};
+
+/* Until its release is accepted its connection may be needed. */
+static void keep_spare(struct engine *e, int pod)
+{
+	struct epod *p = &e->pods[pod];
+	struct link *link = p->link;
+
+	if (!link)
+		return;
+	drop_link(e, pod);
+	link_close(p->spare);
+	link_hand(link, &spare_ops, p->at);
+	p->spare = link;
+}
+
+void podlink_finish(struct engine *e, int pod, bool standing_only)
+{
+	struct epod *p = &e->pods[pod];
+	struct link_setup setup;
+	struct err err;
+
+	if (!p->spare && (standing_only || keys_load(e, pod, &err) < 0))
+		return;
+	if (!p->spare) {
+		link_to(e, pod, FINISH_DEADLINE_MS, &setup);
+		p->spare = link_open(e->loop, e->http, &setup, &spare_ops, p->at);
+	}
+	CLEANUP(json_decref) json_t *line = json_pack("{s:s,s:s}", "op", "end", "reason", "its release is refused");
+	link_send(p->spare, line);
 }
 
 void podlink_close(struct engine *e, int pod)
 {
+	enum pod_phase phase = core_pod_at(e->core, pod)->phase;
+
+	if (phase == POD_RELEASING && !e->over) {
+		keep_spare(e, pod);
+		return;
+	}
 	stop_link(e, pod);
-	if (core_pod_at(e->core, pod)->phase == POD_GONE)
+	link_close(TAKE(e->pods[pod].spare));
+	if (phase == POD_GONE)
 		keys_drop(e, pod);
 }
 

@@ -581,6 +581,14 @@ c_end_is_refused_at_first() {
 	render
 	all_done 6 1
 }
+c_end_is_refused_for_ever() { # its agent is told to end it, and the lists of a minute prove that it did
+	md_fault unavailable '"op":"SandboxTerminate","times":-1'
+	LIMIT=240 render
+	all_done 6 1
+	has err.txt "telling its agent to end it"
+	[ "$(json '.pods[0] | .billed_seconds - (.phases | .queue_s + .boot_s + .connect_s + .sync_s + .load_s + .compute_s + .idle_s + .fetch_s) | floor')" -lt 40 ] ||
+		complain "it billed for long after its work: $(json -c '.pods[0]')"
+}
 c_end_is_put_off() {
 	md_fault throttled '"op":"SandboxTerminate","times":3,"retry_after_s":1'
 	render

@@ -592,6 +592,23 @@ c_denied_when_it_is_reaped() {
 	is "$STATUS" 0 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
 	bills_no_more
 }
+# The account's key is refused from when the pods are to go: each ends itself, with its own key, and `burst` goes on asking.
+c_key_is_revoked_at_the_end() {
+	LIMIT=200
+	slow_worker SLOW=0.3
+	script_lines 12
+	rp_config 'code = { path = "code"; };'
+	burst_bg run --json
+	wait_for 60 "some files" file_count out 6
+	rp_control fault '{"times":-1,"when":{"key":"account"},"do":{"status":401,"detail":"unauthorized"}}' >/dev/null
+	wait_for 60 "the release to be refused" eval '[ "$(asked deletePod)" -gt 0 ]'
+	wait_for 25 "the pod to end itself" eval '[ -z "$(rp_pods)" ]'
+	has err.txt "telling its agent to end it"
+	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
+	burst_wait
+	all_done 12 1
+	all_paid_for
+}
 # An answer that does not come is not waited for: the end is asked for again, the list too.
 c_delete_is_never_answered() {
 	rp_control fault '{"when":{"op":"deletePod"},"times":1,"do":{"delay_ms":100000}}' >/dev/null

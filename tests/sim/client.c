@@ -149,6 +149,7 @@ static struct core_pod from_row(struct client *cl, const struct row *row)
 		p.compute_ms = p.wasted_ms = 0;
 		return p;
 	}
+	p.view.port = o->view.port;
 	p.create_at = MIN(past(cl, o->create_at, by), boot_now(cl) - row->billed_ms);
 	p.rented_at = p.id[0] ? past(cl, o->rented_at, by) : boot_now(cl);
 	p.running_at = past(cl, o->running_at, by);
@@ -899,10 +900,22 @@ static void release(struct client *cl, const struct action *a)
 	call(cl, a, W_RELEASE, 0, (int)(m - cl->sim->machines), 0);
 }
 
+/* By a connection of its own, unless it is to be the one that stood when its release was asked for. */
+static void finish(struct client *cl, const struct action *a)
+{
+	struct machine *m = machine_of(cl, a->pod);
+
+	if (m && (!a->flag || m->stood))
+		later(cl->sim, a->flag ? cl->sim->plan->rtt_ms / 2 : 3 * cl->sim->plan->rtt_ms, W_FINISH)->machine =
+			(int)(m - cl->sim->machines);
+}
+
 static void close_connection(struct client *cl, const struct action *a)
 {
 	struct machine *m = machine_of(cl, a->pod);
 
+	if (m)
+		m->stood = m->connected;
 	if (m && m->connected) {
 		m->connected = false;
 		m->conn++;
@@ -1003,6 +1016,7 @@ static void act(struct client *cl, const struct action *a)
 	case ACT_SYNC: sync_volume(cl, a); break;
 	case ACT_RELEASE: release(cl, a); break;
 	case ACT_CLOSE: close_connection(cl, a); break;
+	case ACT_FINISH: finish(cl, a); break;
 	case ACT_NOTE: break;
 	case ACT_END: end(cl); break;
 	}
@@ -1012,7 +1026,7 @@ static const char *action_name(enum action_type type)
 {
 	static const char *const names[] = {"OFFERS", "VOLUME", "IMAGE", "SAVE", "RENT", "LIST", "LOG", "BAD_HOST",
 					    "GOOD_HOST", "CONNECT", "PREPARE", "SEND", "REVOKE",
-					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE",
+					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE", "FINISH",
 					    "NOTE", "END"};
 
 	return names[type];

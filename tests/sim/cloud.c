@@ -159,7 +159,7 @@ void cloud_create(struct sim *s, struct happening *h)
 
 /* ---- how long its client may take to let it go ---- */
 
-enum { ASKED_AGAIN_MS = 90000, CALL_TAKES_MS = 120000 };
+enum { ASKED_AGAIN_MS = 90000, FINISHED_MS = 15000, CALL_TAKES_MS = 120000 };
 
 /* One that is there waits for a release for a minute at most: for the end of a window that by the vendor's own word is used up, or
  * after a 429 that names hours. */
@@ -418,8 +418,10 @@ void cloud_asked(struct sim *s, struct machine *m)
 
 	check_asked(s, m);
 	m->asked_at = cl->up && !cl->laptop->asleep ? s->now : -1;
-	if (m->release_asked < 0)
+	if (m->release_asked < 0) {
 		m->release_asked = s->now;
+		m->running_then = m->running;
+	}
 }
 
 /* By whole seconds at the price that was offered: a vendor that asks for more, or does not let go, is another test. */
@@ -561,6 +563,19 @@ static void check_life(struct sim *s, const struct machine *m)
 		broke(s, "the lease of pod %s was renewed after its client had died", m->id);
 }
 
+/* Its vendor never ends it, its client was connected to it and is still there: the agent is told to end it. */
+static void check_finished(struct sim *s, const struct machine *m)
+{
+	const struct vendor_plan *v = &s->plan->vendors[m->vendor];
+	int64_t end = m->is_over ? m->ended : s->now, took = end - m->release_asked;
+	bool there = !m->alone && m->alone_until < 0 && m->asked_at >= 0 && s->clients[m->client].laptop->woke_at < 0;
+	bool able = m->stood && m->running_then && !m->bad_switch && !m->bad_key && !m->unreachable && m->cut_until < m->release_asked;
+	int64_t most = FINISHED_MS + 8 * v->latency_ms + POD_SELF_END_MS + (v->wire ? CALL_TAKES_MS : 0);
+
+	if (m->release_asked >= 0 && m->release_fails > 1000 && there && able && !may_wait(s, m) && took > most)
+		broke(s, "pod %s bills for %lld ms, and its agent is not told to end it", m->id, (long long)took);
+}
+
 /* A second pod of one create is in no plan; but who is there hears of it by the next listing, and lets it go. */
 static void check_twin(struct sim *s, const struct machine *m)
 {
@@ -582,6 +597,7 @@ void cloud_check(struct sim *s)
 			broke(s, "pod %s lives for ever", m->id);
 		check_life(s, m);
 		check_twin(s, m);
+		check_finished(s, m);
 	}
 	for (int i = 0; i < s->plan->client_count; i++)
 		check_money(s, &s->clients[i]);

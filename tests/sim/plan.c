@@ -255,12 +255,17 @@ static void make_leftovers(struct plan *p, uint64_t seed)
 static void make_refusals(struct plan *p, uint64_t seed)
 {
 	uint64_t state = seed * 0xc2b2ae3d27d4eb4full + 0x165667b19e3779f9ull, *r = &state;
-	int denials = roll_chance(r, 12) ? (int)roll_in(r, 1, REFUSALS_MAX - 1) : 0;
+	int denials = roll_chance(r, 12) ? (int)roll_in(r, 1, 2) : 0;
 
 	for (int i = 0; i < VENDORS_MAX; i++)
 		p->vendors[i].ends_ms = roll_chance(r, 10) ? roll_in(r, 20000, 35000) : 0;
 	for (int i = 0; i < denials; i++)
 		add_leftover(p, F_RELEASE_DENIED, (int)roll_spread(r, 1, 4) - 1, roll_in(r, 1000, 55000), 0);
+	if (roll_chance(r, 1)) { /* files of a pod that is let go come from its volume, slowly, and their client dies meanwhile */
+		p->jobs[0].conf.want_volume = p->vendors[0].apart = true;
+		p->faults[p->fault_count++] = (struct fault){.kind = F_FETCH_SLOW, .count = 100, .ms = roll_in(r, 1000, 30000)};
+		add_leftover(p, F_CRASH_RESUME, (int)roll_in(r, 20, 200), roll_spread(r, 1000, 60000), 0);
+	}
 	if (roll_chance(r, 8))
 		p->faults[p->fault_count++] = (struct fault){.kind = F_LIST_REFUSED, .n = (int)roll_spread(r, 1, 40) - 1,
 							     .count = (int)roll_spread(r, 1, 20)};

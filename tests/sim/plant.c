@@ -59,6 +59,7 @@ bool plant_act(struct client *cl, const struct action *a)
 		p->connected = p->connected && !plant(PLANT_FETCH_UNHEARD);
 		p->via_volume = p->via_volume && !plant(PLANT_FETCH_UNHEARD);
 		break;
+	case ACT_FINISH: return plant(PLANT_FINISH_UNSAID);
 	case ACT_SYNC: p->connected = p->connected && !plant(PLANT_SYNC_UNHEARD); break;
 	case ACT_RELEASE:
 		if (plant(PLANT_RELEASE_REFUSED) && c->began_at + 1000 < c->now) {

@@ -23,6 +23,17 @@ static struct happening *on_pod(struct sim *s, struct machine *m, int64_t delay,
 	return h;
 }
 
+static void stop_workers(struct machine *m)
+{
+	m->epoch++;
+	m->workers_started = m->workers_ready = 0;
+	for (int w = 0; w < WORKERS_MAX; w++)
+		m->worker_work[w] = -1;
+	for (size_t i = 0; i < m->work_count; i++)
+		m->works[i].over = true;
+	m->work_done = m->work_count;
+}
+
 /* ---- the switch ---- */
 
 static int64_t lease_end(const struct machine *m)
@@ -46,6 +57,16 @@ void pod_watch(struct sim *s, struct machine *m)
 	}
 	trace(s, "pod %s: its %s is over", m->id, end == m->hard_end ? "hard end" : "lease");
 	m->ending = true;
+	later(s, s->plan->vendors[m->vendor].self_end_ms, W_ENDS)->machine = number_of(s, m);
+}
+
+void pod_finish(struct sim *s, struct machine *m)
+{
+	if (m->is_over || !m->running || m->ending || m->unreachable || m->bad_key || m->bad_switch || m->cut_until > s->now)
+		return;
+	trace(s, "pod %s: it is told to end itself", m->id);
+	m->ending = true;
+	stop_workers(m);
 	later(s, s->plan->vendors[m->vendor].self_end_ms, W_ENDS)->machine = number_of(s, m);
 }
 
@@ -106,17 +127,6 @@ void pod_cut(struct sim *s, struct machine *m, int64_t ms)
 	trace(s, "pod %s: connection cut", m->id);
 	m->cut_until = MAX(m->cut_until, s->now + ms);
 	disconnect(s, m);
-}
-
-static void stop_workers(struct machine *m)
-{
-	m->epoch++;
-	m->workers_started = m->workers_ready = 0;
-	for (int w = 0; w < WORKERS_MAX; w++)
-		m->worker_work[w] = -1;
-	for (size_t i = 0; i < m->work_count; i++)
-		m->works[i].over = true;
-	m->work_done = m->work_count;
 }
 
 void pod_restart_agent(struct sim *s, struct machine *m)

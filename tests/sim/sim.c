@@ -275,6 +275,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_WIRE_CALL: line_arrives(s, h); break;
 	case W_LIST: cloud_list(s, h); break;
 	case W_RELEASE: cloud_release(s, h); break;
+	case W_FINISH: pod_finish(s, &s->machines[h->machine]); break;
 	case W_CONTAINER: cloud_container(s, &s->machines[h->machine]); break;
 	case W_ENDS: cloud_end(s, &s->machines[h->machine], "it ended itself, or a release took effect"); break;
 	case W_WATCH: pod_watch(s, &s->machines[h->machine]); break;

@@ -12,7 +12,7 @@ enum {
 	MORE_FAULTS_MAX = 4,
 	WIRE_FAULTS_MAX = 8,
 	LEFTOVERS_MAX = 4,
-	REFUSALS_MAX = 3,
+	REFUSALS_MAX = 5,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -148,6 +148,7 @@ extern const char *const fault_names[F_KINDS];
 	X(RELEASE_REFUSED, "has nothing to do and is kept") \
 	X(RELEASE_NAMELESS, "a release without an id") \
 	X(DENIAL_TRUSTED, "and a pod still lives") \
+	X(FINISH_UNSAID, "is not told to end it") \
 	X(SWITCH_DEAD, "lives for ever") \
 	X(LEASE_IGNORED, "outlived its lease") \
 	X(HARD_END_IGNORED, "outlived its hard end") \
@@ -235,7 +236,7 @@ enum what {
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
 	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_BILLED, W_CRASH, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
-	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
+	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_FINISH, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
 	/* to the machine that burst runs on */
 	W_SLEEP, W_WAKE, W_JUMP, W_RESTART, W_REAP, W_PRICE,
 };
@@ -301,7 +302,8 @@ struct machine {
 	int release_fails;
 	int64_t linger;
 	int64_t denied_ms, denied_until; /* from its first release on, for so long, its vendor knows of no such pod */
-	bool ignores_release;
+	bool running_then; /* when its release was asked for first */
+	bool ignores_release, stood; /* stood: its connection did when its release was asked for */
 	bool queued, evicted, life_over, spot; /* where there is a real translator */
 	int64_t odd_until;
 	/* agent */
@@ -477,6 +479,7 @@ void pod_prepared(struct sim *s, struct happening *h);
 void pod_worker(struct sim *s, struct happening *h);
 void pod_work(struct sim *s, struct happening *h);
 void pod_restart_agent(struct sim *s, struct machine *m);
+void pod_finish(struct sim *s, struct machine *m); /* its agent is told to end it */
 void pod_cut(struct sim *s, struct machine *m, int64_t ms); /* the connection drops; none again before ms are over */
 void pod_attach(struct sim *s, struct machine *m);	    /* a connection begins */
 void pod_gone(struct sim *s, struct machine *m);

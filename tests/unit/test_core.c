@@ -3203,6 +3203,83 @@ static void test_denied_when_it_is_released(void **state)
 	}
 }
 
+/* A pod that was at work is released, and its provider answers so: is its agent told to end it, and over which connection? */
+static const struct {
+	const char *name;
+	enum err_kind kind;
+	int64_t retry_ms;
+	int times, told;
+} release_refusals[] = {
+	{"the key was revoked", ERR_CREDENTIALS, 0, 1, 1},
+	{"... and is refused each time", ERR_CREDENTIALS, 0, 3, 3},
+	{"the key has no right to", ERR_REFUSED, 0, 1, 1},
+	{"out of order once", ERR_TRANSIENT, 0, 1, 0},
+	{"out of order twice", ERR_TRANSIENT, 0, 2, 1},
+	{"out of order, for a minute", ERR_TRANSIENT, 60000, 1, 1},
+	{"no answer twice", ERR_NETWORK, 0, 2, 1},
+	{"its limit lets it through soon", ERR_RATE_LIMITED, 2000, 2, 0},
+	{"its limit is used up for an hour", ERR_RATE_LIMITED, 3600000, 1, 1},
+};
+
+static void answer_release(struct bench *b, enum err_kind kind, int64_t retry_ms)
+{
+	struct err err = {.kind = kind, .retry_after_ms = retry_ms, .msg = "no"};
+
+	tell(b, (struct event){.type = EV_RELEASED, .pod = 0, .err = &err});
+}
+
+static void test_its_agent_ends_what_its_provider_does_not(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(release_refusals); i++) {
+		struct bench b;
+		int told = 0;
+		set_up(&b, 1);
+		start_simply(&b);
+		bring_up(&b, 0);
+		render_batch(&b, 0, 0, SECOND, true);
+		check_phase(&b, release_refusals[i].name, 0, POD_RELEASING);
+		for (int k = 0; k < release_refusals[i].times; k++) {
+			answer_release(&b, release_refusals[i].kind, release_refusals[i].retry_ms);
+			told += did(&b, ACT_FINISH, 0);
+			wait_ms(&b, 60 * SECOND); /* it is asked again meanwhile */
+		}
+		check_int(release_refusals[i].name, "told", told, release_refusals[i].told);
+		tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+		check_int(release_refusals[i].name, "closed once it is accepted", did(&b, ACT_CLOSE, 0), 1);
+		tear_down(&b);
+	}
+}
+
+/* Its provider ends it never and lists it no more: it has ended itself, and billed until the first list without it. */
+static void test_gone_though_its_release_is_refused(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	bring_up(&b, 0);
+	list_running(&b, 0);
+	render_batch(&b, 0, 0, SECOND, true);
+	answer_release(&b, ERR_REFUSED, 0);
+	assert_int_equal(did(&b, ACT_FINISH, 0), 1);
+	int64_t told_at = b.now;
+	list_running(&b, 0);
+	for (int s = 10; s <= 60; s += 10) {
+		wait_ms(&b, told_at + s * SECOND - b.now);
+		list_nothing(&b);
+		check_phase(&b, "not for long enough", 0, POD_RELEASING);
+		answer_release(&b, ERR_REFUSED, 0);
+	}
+	wait_ms(&b, 10 * SECOND);
+	list_nothing(&b);
+	check_phase(&b, "a minute of lists without it", 0, POD_GONE);
+	assert_int_equal(core_billed_ms(pod(&b, 0), b.now) / 1000, (told_at + 10 * SECOND - pod(&b, 0)->create_at + 999) / 1000);
+	check_int("then", "ended", core_ended(b.core), 1);
+	tear_down(&b);
+}
+
 /* One that the list had shown, is denied twice, and then seen: it bills until its provider says that it ended it. */
 static void test_released_and_not_known_though_it_was_listed(void **state)
 {
@@ -3270,11 +3347,13 @@ static void test_release_is_repeated_and_reported(void **state)
 	bring_up(&b, 0);
 	render_batch(&b, 0, 0, SECOND, true);
 	int64_t began_at = b.now;
-	while (!core_ended(b.core)) {
+	for (bool open = true; !core_ended(b.core);) {
 		assert_true(b.now - began_at < 2 * CONFIRM_LIMIT_MS);
-		tell_err(&b, EV_RELEASED, 0, ERR_TRANSIENT);
+		if (open)
+			tell_err(&b, EV_RELEASED, 0, ERR_TRANSIENT);
 		wait_ms(&b, core_wake_at(b.core) - b.now);
-		asked += did(&b, ACT_RELEASE, 0);
+		open = did(&b, ACT_RELEASE, 0);
+		asked += open;
 		if (did(&b, ACT_LIST, -1))
 			list_running(&b, 0);
 	}
@@ -4316,6 +4395,8 @@ int main(void)
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),
 		cmocka_unit_test(test_denied_when_it_is_released),
+	cmocka_unit_test(test_its_agent_ends_what_its_provider_does_not),
+	cmocka_unit_test(test_gone_though_its_release_is_refused),
 	cmocka_unit_test(test_released_and_not_known_though_it_was_listed),
 		cmocka_unit_test(test_late_in_the_list),
 		cmocka_unit_test(test_release_is_repeated_and_reported),
