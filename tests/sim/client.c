@@ -417,7 +417,6 @@ static void forget_unsaved(struct client *cl)
 
 static void client_dies(struct client *cl)
 {
-	forget_unsaved(cl);
 	cl->bills_open = 0;
 	wire_end_life(cl);
 	check_known(cl);
@@ -465,6 +464,7 @@ void client_crash(struct client *cl, const struct fault *f)
 		reaper_ends(cl);
 		return;
 	}
+	forget_unsaved(cl);
 	if (f->kind == F_CRASH_FOREVER) {
 		client_dies(cl);
 		cl->ever_crashed = cl->dead_forever = true;
