@@ -177,7 +177,7 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 	if (!store_fact(l->ctx->store, name, fact, sizeof(fact)) || sscanf(fact, "%15s %15s", word, day) != 2)
 		say(f, "", "%s: no pod here has told yet whether it can end itself", provider);
 	else if (!strcmp(word, "bad"))
-		say(f, "warn", "%s: a pod could not have ended itself on %s (%s): such pods get no work", provider, day,
+		say(f, "warn", "%s: a pod could not have ended itself on %s (%s): such pods get no work, unless pod.allow_unproven_switch is true", provider, day,
 		    fact + MIN(strlen(fact), strlen(word) + strlen(day) + 2));
 	else if (!strcmp(word, "ok"))
 		say(f, "ok", "%s: its pods can end themselves, as seen on %s", provider, day);

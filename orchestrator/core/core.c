@@ -177,6 +177,8 @@ static void start(struct core *c)
 		c->deadline_at = c->now + c->conf.max_duration_ms;
 	budget_fit_adopted(c);
 	for (int i = 0; i < c->conf.provider_count; i++)
+		switch_check(c, i);
+	for (int i = 0; i < c->conf.provider_count; i++)
 		if (c->conf.providers[i].used_before) {
 			c->vendors[i].used = true;
 			pod_look_soon(c, i);

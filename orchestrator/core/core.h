@@ -28,6 +28,7 @@ struct core_provider {
 	const char *caution; /* said when the first pod is rented there; NULL: nothing */
 	bool makes_image; /* its pods' image is built, or found, before the first of them is rented */
 	bool volume_lags; /* what one pod prepares on a volume, another one may not see: each looks for itself */
+	char no_switch[120]; /* how its pods, a short while ago, were refused their own end on this account; "": they were not */
 };
 
 struct core_conf {

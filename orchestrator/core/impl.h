@@ -33,6 +33,7 @@ enum {
 	QUEUE_TICK_MS = 1000,		   /* a queued pod is looked at again no sooner */
 	RENTS_AT_ONCE = 16,		   /* creates under way at one vendor */
 	UNMADE_MOST = 2,		   /* in a row; then nothing more is rented of that vendor */
+	NO_SWITCH_MOST = 2,		   /* likewise */
 	SPOT_REFUSALS = 2,		   /* in a row; then a vendor's spot offers rest, where it has others that fit */
 	SPOT_REST_MS = 10 * 60 * 1000,
 	OFFER_REST_MS = 60 * 1000,	   /* a sold-out offer is not asked again before this */
@@ -124,6 +125,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t rent_not_before;
 	int rate_refusals;	/* creates that its limits refused, in a row */
 	int unmade;		/* pods whose containers could not be made, in a row */
+	int no_switch;		/* pods that cannot end themselves, in a row */
 	int spot_refusals;	/* in a row */
 	int64_t spot_rest_until;
 	int owner;	    /* pod that prepares the volume; -1: none */
@@ -265,6 +267,8 @@ bool dispatch_settled(const struct core *c); /* every segment is safe or failed 
 
 /* pod.c: one pod, coming up and at work */
 void pod_event(struct core *c, const struct event *ev);
+/* Where its account's pods may not end themselves, so this run and the ledger know, they would get no work: none is rented. */
+void switch_check(struct core *c, int provider);
 void pod_tick(struct core *c, int pod);
 int64_t pod_wake_at(const struct core *c, const struct core_pod *p);
 void pod_take_over(struct core *c, int pod); /* adopted: what it needs at the start of this life */

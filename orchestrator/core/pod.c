@@ -140,10 +140,35 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	pod_after_work(c, pod);
 }
 
+void switch_check(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+	const struct core_provider *k = &c->conf.providers[provider];
+
+	if (c->conf.unproven_ok || c->conf.reap || v->dead || (!k->no_switch[0] && v->no_switch < NO_SWITCH_MOST))
+		return;
+	v->dead = true;
+	if (v->no_switch)
+		err_set(&v->err, ERR_REFUSED,
+			"%s: %d pods in a row cannot end themselves should we vanish: pod.allow_unproven_switch = true gives such pods work",
+			k->name, v->no_switch);
+	else
+		err_set(&v->err, ERR_REFUSED,
+			"%s: pods of this account could not end themselves within the last day (%s), so none is rented: "
+			"pod.allow_unproven_switch = true gives such pods work",
+			k->name, k->no_switch);
+	if (c->conf.provider_count > 1)
+		core_note(c, NOTE_WARN, "%s", v->err.msg);
+}
+
 static void switch_is_bad(struct core *c, struct core_pod *p)
 {
-	if (!c->conf.unproven_ok && !p->unwanted)
-		pod_let_go(c, pod_index(c, p), ERR_REFUSED, "it cannot end itself should we vanish, so it gets no work");
+	if (c->conf.unproven_ok || p->unwanted)
+		return;
+	pod_vendor(c, p)->no_switch++;
+	pod_let_go(c, pod_index(c, p), ERR_REFUSED,
+		   "it cannot end itself should we vanish, so it gets no work (pod.allow_unproven_switch = true gives it some)");
+	switch_check(c, p->provider);
 }
 
 static void connected(struct core *c, struct core_pod *p, const struct event *ev)
@@ -182,6 +207,7 @@ static void connected(struct core *c, struct core_pod *p, const struct event *ev
 		core_fault(c, pod, &err);
 		return;
 	}
+	pod_vendor(c, p)->no_switch = 0;
 	dispatch_refetch(c, pod);
 	if (p->adopted && !pod_can_be_paid(c, p)) /* the caps may be lower by now */
 		return;

@@ -9,6 +9,7 @@
 #include "../base/log.h"
 #include "../base/path.h"
 #include "impl.h"
+#include "past.h"
 
 enum { POOL_THREADS = 3, PROGRESS_MS = 200, SLEPT_MS = 30 * 1000, BILLING_MS = 3000, BILLING_PODS = 16,
        LAST_WORK_MS = 30 * 1000 };
@@ -331,6 +332,8 @@ static void make_core(struct engine *e)
 		conf.providers[i].poll_ms = ops->poll_ms;
 		conf.providers[i].look_gap_ms = ops->look_gap_ms;
 		conf.providers[i].caution = ops->caution;
+		past_no_switch(e->setup->store, ops->account(e->setup->providers[i].handle), clock_wall_ms(), conf.providers[i].no_switch,
+			       sizeof(conf.providers[i].no_switch));
 	}
 	if (e->needs) {
 		conf.workers = e->needs->workers;

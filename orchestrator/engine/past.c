@@ -162,3 +162,43 @@ int past_clear(struct store *store, const struct offer *offer, struct err *err)
 
 	return mark ? put_mark(store, offer, NULL, err) : 0;
 }
+
+/* ---- whether an account's pods may end themselves ---- */
+
+static void switch_fact(const char *account, char name[96])
+{
+	snprintf(name, 96, "no_switch:%.80s", account);
+}
+
+/* What its vendor's API refuses to the pod's key is the account's; what a pod lacks (a tool, the network) is its own. */
+void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms)
+{
+	const char *at = starts_with(line, "bad ending this pod is refused: ") ? line + strlen("bad ending this pod is refused: ") :
+			 starts_with(line, "bad ") ? line + strlen("bad ") : "";
+	bool refused = starts_with(at, "http 401") || starts_with(at, "http 403");
+	char name[96], old[160], words[100], fresh[160] = "";
+
+	if (!refused && !starts_with(line, "ok") && !starts_with(line, "unproven"))
+		return;
+	switch_fact(account, name);
+	bool known = store_fact(store, name, old, sizeof(old)) && old[0];
+	if (!refused && !known)
+		return;
+	copy_text(words, sizeof(words), at);
+	if (refused)
+		snprintf(fresh, sizeof(fresh), "%lld %s", (long long)wall_ms, words);
+	store_put_fact(store, name, fresh, NULL);
+}
+
+void past_no_switch(struct store *store, const char *account, int64_t wall_ms, char *words, size_t room)
+{
+	char name[96], fact[160], *end;
+
+	words[0] = '\0';
+	switch_fact(account, name);
+	if (!store_fact(store, name, fact, sizeof(fact)))
+		return;
+	int64_t said_ms = strtoll(fact, &end, 10);
+	if (end != fact && *end == ' ' && wall_ms >= said_ms && wall_ms - said_ms < FORGET_MS)
+		copy_text(words, room, end + 1);
+}

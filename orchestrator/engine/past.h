@@ -16,6 +16,11 @@ int past_give_up(struct store *store, const struct offer *offer, const char *hos
 /* A pod of it works. */
 int past_clear(struct store *store, const struct offer *offer, struct err *err);
 
+/* A pod of this account has said whether it can end itself: the line of its switch (jobs/agent/CONTROL.md). */
+void past_switch_said(struct store *store, const char *account, const char *line, int64_t wall_ms);
+/* That a pod of it was refused its own end, within a day, as it said; "" otherwise. Rights may change: after a day one may try again. */
+void past_no_switch(struct store *store, const char *account, int64_t wall_ms, char *words, size_t room);
+
 /* What pods of this GPU took from the create to the handshake, of the newest twenty; of any GPU where there were fewer than
  * three with this one. rows: newest first, all of one provider. 0: fewer than three in all. */
 int64_t past_boot_ms(const struct pod_row *rows, size_t count, const char *gpu);

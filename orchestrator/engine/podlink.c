@@ -8,6 +8,7 @@
 #include "../base/path.h"
 #include "../base/pattern.h"
 #include "impl.h"
+#include "past.h"
 
 enum {
 	LOG_MAX_MB = 96, /* an agent keeps 64 of what its workers print */
@@ -383,11 +384,14 @@ static void synced_event(struct engine *e, int pod, const json_t *event)
  * only been let in. */
 static void remember_switch(struct engine *e, int pod, const char *how)
 {
-	const char *provider = e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name;
+	const struct engine_provider *v = &e->setup->providers[core_pod_at(e->core, pod)->provider];
+	const char *provider = v->ops->name;
 	char name[64], old[200] = "", fresh[200], when[32], words[120];
 
 	if (!starts_with(how, "ok") && !starts_with(how, "bad") && !starts_with(how, "unproven"))
 		return;
+	podlink_shown(words, sizeof(words), how);
+	past_switch_said(e->setup->store, v->ops->account(v->handle), words, clock_wall_ms());
 	snprintf(name, sizeof(name), "switch.%s", provider);
 	store_fact(e->setup->store, name, old, sizeof(old));
 	size_t word = strcspn(how, " ");

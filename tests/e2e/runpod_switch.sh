@@ -174,6 +174,18 @@ c_key_without_rights() {
 	has err.txt "it cannot end itself should we vanish, so it gets no work"
 	is "$(wavs)" 0 files
 	is "$(json '[.pods[].released] | all')" true "all released"
+	is "$(pods_ever)" 2 "pods that could never have worked"
+	has err.txt "2 pods in a row cannot end themselves should we vanish: pod.allow_unproven_switch = true gives such pods work"
+	# which is so for the next run, too
+	burst run --json
+	is "$STATUS" 6 "exit status of the next run"
+	is "$(pods_ever)" 2 "pods that ever were"
+	has err.txt "pods of this account could not end themselves within the last day (http 403 "
+	has err.txt "pod.allow_unproven_switch = true gives such pods work"
+	POD='allow_unproven_switch = true;'
+	rp_config
+	burst run --json
+	all_done 6 3
 }
 c_key_without_rights_is_allowed() {
 	rp_control settings '{"pod_key":{"get":false,"delete":false,"action":false,"graphql":false}}' >/dev/null

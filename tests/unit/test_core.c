@@ -4296,6 +4296,40 @@ static void test_unproven_pods_get_no_work(void **state)
 	}
 }
 
+/* Rights of an account's pods are the same for each of them: two tell enough, and none is needed where an earlier run was told. */
+static void test_accounts_whose_pods_cannot_end_themselves(void **state)
+{
+	struct offer o[] = {offer(0, 1000000), offer(0, 1100000), offer(0, 1200000)};
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_with(&b, o, 3);
+	for (int i = 0; i < 2; i++) {
+		check_int("without a switch", "pods", core_pod_count(b.core), i + 1);
+		rented(&b, i);
+		b.now += 10;
+		list_running(&b, i);
+		tell(&b, (struct event){.type = EV_CONNECTED, .pod = i, .t = b.now});
+	}
+	check_int("without a switch", "pods", core_pod_count(b.core), 2);
+	check_int("without a switch", "stopping", core_stopping(b.core), true);
+	assert_non_null(strstr(summary(&b).err.msg, "pod.allow_unproven_switch"));
+	tear_down(&b);
+
+	for (int allowed = 0; allowed < 2; allowed++) {
+		set_up(&b, 4);
+		COPY_TEXT(b.conf.providers[0].no_switch, "http 403 curl");
+		b.conf.unproven_ok = allowed;
+		start(&b);
+		check_int("known", "offers are asked for", did(&b, ACT_OFFERS, -1), allowed);
+		check_int("known", "ended", core_ended(b.core), !allowed);
+		if (!allowed)
+			assert_non_null(strstr(summary(&b).err.msg, "http 403 curl"));
+		tear_down(&b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -4429,6 +4463,7 @@ int main(void)
 		cmocka_unit_test(test_failed_to_prepare_at_work),
 		cmocka_unit_test(test_workers_cannot_go_on),
 		cmocka_unit_test(test_unproven_pods_get_no_work),
+		cmocka_unit_test(test_accounts_whose_pods_cannot_end_themselves),
 	};
 
 	return cmocka_run_group_tests_name("core", tests, NULL, NULL);

@@ -208,6 +208,41 @@ static void it_is_in_the_file(void **state)
 	path_remove_tree(dir, NULL);
 }
 
+/* ---- whether an account's pods may end themselves ---- */
+
+static void refused_switches_are_remembered(void **state)
+{
+	static const struct {
+		const char *name, *lines[3];
+		int64_t later_ms;
+		const char *want;
+	} cases[] = {
+		{"nothing was said", {0}, 0, ""},
+		{"the key may not look", {"bad http 403 curl"}, HOUR, "http 403 curl"},
+		{"nor end it", {"bad ending this pod is refused: http 401 curl"}, HOUR, "http 401 curl"},
+		{"a day later", {"bad http 403 curl"}, 24 * HOUR, ""},
+		{"our clock was set back", {"bad http 403 curl"}, -HOUR, ""},
+		{"no fault of the account's", {"bad no answer from the API in two minutes"}, 0, ""},
+		{"such a pod tells nothing of rights", {"bad http 403 curl", "bad no answer from the API (curl)"}, 0, "http 403 curl"},
+		{"by now it may", {"bad http 403 curl", "unproven http 200 curl"}, 0, ""},
+		{"and not any more", {"unproven http 200 curl", "bad http 403 curl"}, 0, "http 403 curl"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct store *s = store_memory();
+		char words[120];
+		for (int k = 0; k < 3 && cases[i].lines[k]; k++)
+			past_switch_said(s, "runpod:one", cases[i].lines[k], NOW);
+		past_no_switch(s, "runpod:one", NOW + cases[i].later_ms, words, sizeof(words));
+		if (strcmp(words, cases[i].want))
+			fail_msg("%s: \"%s\", not \"%s\"", cases[i].name, words, cases[i].want);
+		past_no_switch(s, "runpod:two", NOW, words, sizeof(words));
+		assert_string_equal(words, "");
+		store_close(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +253,7 @@ int main(void)
 		cmocka_unit_test(pods_side_by_side_are_one_lesson),
 		cmocka_unit_test(only_that_offer_and_until_one_works),
 		cmocka_unit_test(it_is_in_the_file),
+		cmocka_unit_test(refused_switches_are_remembered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
