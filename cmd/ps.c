@@ -6,16 +6,37 @@
 #include "base/log.h"
 #include "output.h"
 #include "report.h"
+#include "runs.h"
 #include "table.h"
 
-static json_t *pod_json(const struct pod_row *pod, int64_t now)
+enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 }; /* as core/ takes a pod for ended by itself */
+
+/* As of when its age and cost are told, and in which state it is. Without a client the ledger learns nothing more of a pod: one that
+ * was handed over may have ended itself, and past its hard end every pod has. */
+struct now_of {
+	const char *state;
+	int64_t at_ms;
+};
+
+static struct now_of now_of(const struct cmd_context *ctx, const struct pod_row *pod, int64_t now)
+{
+	int64_t end = pod->hard_end_s * 1000;
+
+	if (run_is_alive(ctx, pod->run))
+		return (struct now_of){pod->state, now};
+	if (end && now > end + PAST_END_MS)
+		return (struct now_of){"over", MAX(end + SELF_END_MS, pod->create_ms)};
+	return (struct now_of){!strcmp(pod->state, "live") ? "unwatched" : pod->state, now};
+}
+
+static json_t *pod_json(const struct pod_row *pod, const char *state, int64_t now)
 {
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"kind", "pod", "run", report_text(pod->run), "attempt", report_text(pod->attempt),
 		"id", report_text(pod->id), "name", report_text(pod->name), "provider",
 		report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
-		report_text(pod->region), "spot", pod->spot, "state", report_text(pod->state),
+		report_text(pod->region), "spot", pod->spot, "state", report_text(state),
 		"created_at", report_time(pod->create_ms), "hard_end",
 		report_time(pod->hard_end_s * 1000), "age_seconds",
 		report_seconds(report_wall_ms(pod, now)), "price_usd_hour",
@@ -28,8 +49,10 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < count; i++)
-		json_array_append_new(list, pod_json(&pods[i], now));
+	for (size_t i = 0; i < count; i++) {
+		struct now_of at = now_of(ctx, &pods[i], now);
+		json_array_append_new(list, pod_json(&pods[i], at.state, at.at_ms));
+	}
 	if (report_volumes(ctx->store, NULL, list, err) < 0) {
 		json_decref(list);
 		return -1;
@@ -38,9 +61,11 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 	return 0;
 }
 
-static void print_table(const struct pod_row *pods, size_t count, int64_t now)
+/* Returns how many of them have no client. */
+static size_t print_table(const struct cmd_context *ctx, const struct pod_row *pods, size_t count, int64_t now)
 {
 	CLEANUP(table_free) struct table *t = table_new();
+	size_t alone = 0;
 	char text[32];
 
 	table_column(t, "RUN", TABLE_LEFT, TABLE_WHOLE);
@@ -54,28 +79,34 @@ static void print_table(const struct pod_row *pods, size_t count, int64_t now)
 	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
+		struct now_of at = now_of(ctx, pod, now);
+		alone += !strcmp(at.state, "over") || !strcmp(at.state, "unwatched");
 		table_cell(t, "%s", pod->run);
 		table_cell(t, "%s", pod_row_called(pod));
 		table_cell(t, "%s", pod->provider);
 		table_cell(t, "%s%s", pod->gpu, pod->spot ? " spot" : "");
 		table_cell(t, "%s", pod->region);
-		table_cell(t, "%s", pod->state);
-		table_cell(t, "%s", duration_show(text, sizeof(text), report_wall_ms(pod, now)));
+		table_cell(t, "%s", at.state);
+		table_cell(t, "%s", duration_show(text, sizeof(text), report_wall_ms(pod, at.at_ms)));
 		table_cell(t, "%s", money_show(text, sizeof(text), pod->price_microusd_h));
-		table_cell(t, "%s", money_show(text, sizeof(text), report_cost_microusd(pod, now)));
+		table_cell(t, "%s", money_show(text, sizeof(text), report_cost_microusd(pod, at.at_ms)));
 	}
 	table_print(t, stdout, terminal_width(stdout));
+	return alone;
 }
 
 static int print_people(struct cmd_context *ctx, const struct pod_row *pods, size_t count,
 			int64_t now, struct err *err)
 {
-	print_table(pods, count, now);
+	size_t alone = print_table(ctx, pods, count, now);
 	if (count)
 		putchar('\n');
 	int volumes = report_volumes(ctx->store, stdout, NULL, err);
 	if (!count && volumes >= 0)
 		log_line(LOG_NOTE, "by this ledger no pod bills now%s; `burst reap` asks the providers", volumes ? "" : ", and no volume");
+	if (alone)
+		log_line(LOG_NOTE, "%zu pod%s no client and may have ended: `burst attach`, or `burst reap`, asks the provider and closes the books", alone,
+			 alone == 1 ? " has" : "s have");
 	return volumes < 0 ? -1 : 0;
 }
 
@@ -98,7 +129,8 @@ const struct cmd cmd_ps = {
 	.summary = "show the pods and volumes that cost money now",
 	.details = "Pods as the ledger of this machine knows them, with their age and what they "
 		   "have cost so far, and every "
-		   "volume with its price a month. It asks no provider: `burst reap` does.",
+		   "volume with its price a month. A pod without a client is \"unwatched\", or \"over\" when its hard end is past. "
+		   "It asks no provider: `burst reap` does.",
 	.json = true,
 	.needs = NEED_LEDGER,
 	.group = CMD_GROUP_RUNS,

@@ -279,13 +279,30 @@ static void phases_row(struct table *t, const char *name, const int64_t phase_ms
 	table_cell(t, "%s", money_show(text, sizeof(text), cost_microusd));
 }
 
+/* Its vendor billed on after it had accepted the release, or ends pods slowly: by more than our rounding. */
+static bool vendor_billed_more(const struct pod_row *pod)
+{
+	return pod->gone_ms > 0 && pod->billed_vendor_ms > pod->billed_ms + 1000;
+}
+
+static void cell_vendor(struct table *t, int64_t ms)
+{
+	char text[32];
+
+	table_cell(t, "%s", ms > 0 ? duration_show(text, sizeof(text), ms) : "-");
+}
+
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	static const int spare[PHASES] = {[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2, [PHASE_CONNECT] = 5, [PHASE_SYNC] = 8, [PHASE_LOAD] = 7,
 					  [PHASE_COMPUTE] = TABLE_WHOLE, [PHASE_IDLE] = 4, [PHASE_FETCH] = 6, [PHASE_RELEASE] = 3};
 	CLEANUP(table_free) struct table *t = table_new();
-	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0;
+	int64_t sum[PHASES] = {0}, billed = 0, compute = 0, cost = 0, vendor = 0;
+	bool more = false;
 	size_t shown = 0;
+
+	for (size_t i = 0; i < count; i++)
+		more = more || (!never_existed(&pods[i]) && vendor_billed_more(&pods[i]));
 
 	table_column(t, "POD", TABLE_LEFT, TABLE_WHOLE);
 	for (int i = 0; i < PHASES; i++)
@@ -293,6 +310,8 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 	table_column(t, "BILLED", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "USED", TABLE_RIGHT, TABLE_WHOLE);
 	table_column(t, "COST", TABLE_RIGHT, TABLE_WHOLE);
+	if (more)
+		table_column(t, "VENDOR", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
 		int64_t phase_ms[PHASES];
@@ -307,10 +326,15 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 		phases_row(t, pod->id[0] ? pod->id : pod->name, phase_ms,
 			   report_billed_ms(pod, now_ms), pod->compute_ms,
 			   report_cost_microusd(pod, now_ms));
+		if (more)
+			cell_vendor(t, pod->billed_vendor_ms);
+		vendor += pod->billed_vendor_ms;
 		shown++;
 	}
 	if (shown > 1)
 		phases_row(t, "all", sum, billed, compute, cost);
+	if (shown > 1 && more)
+		cell_vendor(t, vendor);
 	table_print(t, to, terminal_width(to));
 }
 

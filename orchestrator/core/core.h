@@ -151,6 +151,7 @@ struct core_pod {
 	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
 	bool unplaced; /* ... and it ended so: it cost nothing */
 	bool absent; /* the provider answered its release that there is no such pod */
+	bool ended_unseen; /* it ended itself; released_at is when that was noticed */
 	bool finished_too; /* its agent was told to end it, since its release was refused or denied */
 	bool asked_twice; /* it was released again after that, when no list had shown it for a minute */
 	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */
@@ -318,6 +319,9 @@ struct core_summary {
 	double weight_left, rate; /* rate: weight a second, all pods; 0: unknown */
 };
 void core_summary(const struct core *c, int64_t now_ms, struct core_summary *out);
+/* For how long a pod ran that is gone, by its provider's own record. If nobody was there when it ended itself, it was booked until
+ * somebody looked; true: it is booked until its provider's end now, which is sooner. */
+bool core_ran_for(struct core *c, int pod, int64_t ran_ms);
 /* How people know it: its id, else its attempt. */
 const char *core_pod_called(const struct core_pod *p);
 /* Create call to accepted release (or gone, or now), whole seconds upward, in ms; and its price. */

@@ -214,6 +214,23 @@ void pod_mark_gone(struct core *c, struct core_pod *p)
 	pod_save(c, p);
 }
 
+bool core_ran_for(struct core *c, int pod, int64_t ran_ms)
+{
+	struct core_pod *p = &c->pods[pod];
+	bool unseen = p->ended_unseen || p->create_at < c->began_at; /* an earlier life's: it may have ended between the two */
+	int64_t began = p->vendor_started_s ? core_boot_of(c, p->provider, p->vendor_started_s) + 999 : p->running_at;
+
+	if (p->phase != POD_GONE || !unseen || !began)
+		return false;
+	int64_t ended = MAX(MAX(began + ran_ms, p->create_at), p->there_at);
+	if (ended >= p->released_at)
+		return false;
+	c->spent_microusd -= core_cost(p, c->now);
+	p->released_at = ended;
+	c->spent_microusd += core_cost(p, c->now);
+	return true;
+}
+
 /* It ended without being asked: preempted, crashed, or its lease was over. Unless the vendor itself calls it gone it is
  * released all the same: a release of what is not there does no harm, a pod that is only not listed bills. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone)
@@ -225,6 +242,7 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	if (p->phase >= POD_RELEASING)
 		return;
 	COPY_TEXT(p->reason, how);
+	p->ended_unseen = true;
 	if (!finished && !c->conf.reap) {
 		p->fault = p->unplaced ? ERR_NO_CAPACITY : ERR_TRANSIENT;
 		core_note(c, NOTE_WARN, "pod %s: %s; its unfinished segments go elsewhere", p->id, how);

@@ -450,9 +450,15 @@ static void ask_billing(struct engine *e)
 			vendor_billing(e, i);
 	while (e->billing_open && clock_boot_ms() < until)
 		loop_turn(e->loop, until - clock_boot_ms());
-	for (int i = 0; i < e->pod_count; i++)
+	for (int i = 0; i < e->pod_count; i++) {
+		const struct op_bill *bill = &e->pods[i].bill;
+		char ran[24];
+		if (bill->reported && core_ran_for(e->core, i, bill->billed_ms))
+			engine_log(e, LOG_NOTE, "pod %s: it ended itself after %s, by its provider's record: it is booked until then", pod_called(e, i),
+				   duration_show(ran, sizeof(ran), bill->billed_ms));
 		if (e->pods[i].bill_asked_ms)
 			journal_pod(e, i);
+	}
 }
 
 static void unfinished_name(char name[48], const char *run)
@@ -533,6 +539,7 @@ int engine_run(struct engine *e, struct err *err)
 	core_summary(e->core, clock_boot_ms(), &s);
 	finish_at_end(e);
 	ask_billing(e);
+	core_summary(e->core, clock_boot_ms(), &s); /* bills may say when a pod ended itself */
 	signals_give_back(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);

@@ -171,6 +171,14 @@ t_ps_with_live_pods() {
 	has out.txt "its client is gone: \`burst resume $RUN\`"
 	burst ps --json
 	schema ps
+	is "$(json '[.[] | select(.kind == "pod") | .state] | unique | join(" ")')" unwatched "pods without a client"
+	burst ps
+	has err.txt "no client and may have ended"
+	ledger "update pod set hard_end_s = hard_end_s - 1000000, create_ms = create_ms - 1000000000"
+	burst ps --json
+	schema ps
+	is "$(json '[.[] | select(.kind == "pod") | "\(.state) \(.age_seconds < 900)"] | unique | join(",")')" "over true" "pods past their hard end"
+	ledger "update pod set hard_end_s = hard_end_s + 1000000, create_ms = create_ms + 1000000000"
 	burst cancel "$RUN"
 	is "$STATUS" 0 "cancel of a dead run ($(tail -n 1 err.txt))"
 	is "$(pods_left)" "" pods

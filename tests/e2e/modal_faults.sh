@@ -575,6 +575,8 @@ c_end_takes_20_s() { # it bills until it is over
 	all_done 6 1
 	[ "$(json '.pods[0].phases.release_s | floor')" -ge 20 ] || complain "it was taken for gone before its end"
 	[ "$(json '.pods[0].released')" = true ] || complain "not released"
+	[ "$(json '.pods[0] | .billed_vendor_s - .billed_seconds | floor')" -ge 15 ] || complain "its own figure: $(json -c '.pods[0]')"
+	grep -q "VENDOR" err.txt || complain "the table does not show what Modal bills"
 }
 c_end_is_refused_at_first() {
 	md_fault unavailable '"op":"SandboxTerminate","times":9'

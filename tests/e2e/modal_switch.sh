@@ -135,6 +135,24 @@ c_it_works_on_alone() {
 	attach 80
 	[ "$(asked block:GET '.status == 200')" -ge 10 ] || complain "nothing was read from the volume"
 }
+# Nobody looks for 25 s after it ended itself: it is booked until Modal's own record of its end, and `ps` calls it unwatched meanwhile.
+c_it_is_booked_until_its_own_end() {
+	local seconds
+	alone 12
+	burst ps --json
+	schema ps
+	is "$(json '[.[] | select(.kind == "pod") | .state] | join(" ")')" unwatched "its state without a client"
+	ended_itself 60
+	seconds=$SECONDS
+	wait_for 40 "some time to pass" eval '[ $((SECONDS - '"$seconds"')) -ge 25 ]'
+	LIMIT=200 burst attach --json
+	is "$STATUS" 0 "attach ($(tail -n 1 err.txt))"
+	has err.txt "it is booked until then"
+	BOX_S=$(md_get "$ID" '(.ended_ms - .created_ms) / 1000')
+	is "$(jq -n "$(json '.pods[0].billed_seconds') - $BOX_S | . > -1 and . < 8")" true \
+		"booked $(json '.pods[0].billed_seconds') s, it lived for $BOX_S s"
+	is "$(json .billed_seconds)" "$(json ".pods[0].billed_seconds")" "the seconds of the run"
+}
 c_attach_while_it_works() {
 	alone 40
 	attach 40
@@ -174,7 +192,7 @@ c_taken_back_while_it_is_alone() { # what was synced by then is not rendered aga
 }
 
 t_it_ends_itself() {
-	cases c_it_works_on_alone c_sync_fails_for_a_while c_taken_back_while_it_is_alone c_line_is_cut_and_the_client_lives c_attach_while_it_works c_its_agent_is_stopped \
+	cases c_it_works_on_alone c_it_is_booked_until_its_own_end c_sync_fails_for_a_while c_taken_back_while_it_is_alone c_line_is_cut_and_the_client_lives c_attach_while_it_works c_its_agent_is_stopped \
 		c_client_is_killed c_shells_are_killed_in_it c_all_of_it_stands_still c_it_cannot_sync c_its_first_process_is_killed
 }
 

@@ -4049,6 +4049,55 @@ static void test_lower_price_for_a_pod_taken_over(void **state)
 	tear_down(&b);
 }
 
+/* A pod of an earlier life ended itself, and somebody looks 86 s after its create. Its provider has a record of how long it ran. */
+static void test_booked_until_its_providers_end(void **state)
+{
+	static const struct {
+		const char *name;
+		bool listed; /* once in this life */
+		enum release_word word;
+		int64_t began_s, ran_s; /* began_s: after its create; 0: its provider does not say when */
+		int64_t billed_s;
+	} cases[] = {
+		{"ended after 20 s", false, RELEASE_TAKEN, 5, 15, 21},
+		{"... by its provider, which knew of none", false, RELEASE_ABSENT, 5, 15, 21},
+		{"it never ran", false, RELEASE_TAKEN, 5, 0, 6},
+		{"it is not said when it began", false, RELEASE_TAKEN, 0, 15, -1},
+		{"a record beyond our look", false, RELEASE_TAKEN, 5, 600, -1},
+		{"it was there when we looked", true, RELEASE_TAKEN, 5, 15, -1},
+		{"its release ended it", false, RELEASE_ENDED, 5, 15, -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *name = cases[i].name;
+		struct bench b;
+		set_up(&b, 4);
+		b.conf.reap = true;
+		int64_t create_at = b.now - 86 * SECOND, hard_end = create_at + HOUR;
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 690000, .create_at = create_at,
+				     .rented_at = create_at, .hard_end_ms = hard_end, .hard_end_s = (WALL_MS + hard_end) / 1000, .detached = true};
+		p.vendor_started_s = cases[i].began_s ? (WALL_MS + create_at) / 1000 + cases[i].began_s : 0;
+		b.core = core_new(&b.conf, b.segments, b.count);
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		if (cases[i].listed)
+			list_in(&b, POD_STATE_RUNNING, 0, -1);
+		for (int k = 0; k < 60 && pod(&b, 0)->phase != POD_GONE; k++) {
+			if (pod(&b, 0)->phase == POD_RELEASING)
+				tell(&b, (struct event){.type = EV_RELEASED, .number = cases[i].word});
+			wait_ms(&b, 5 * SECOND);
+			list_nothing(&b);
+		}
+		check_phase(&b, name, 0, POD_GONE);
+		int64_t before_ms = core_billed_ms(pod(&b, 0), b.now);
+		bool sooner = core_ran_for(b.core, 0, cases[i].ran_s * SECOND);
+		check_int(name, "sooner", sooner, cases[i].billed_s > 0);
+		check_int(name, "billed s", core_billed_ms(pod(&b, 0), b.now) / 1000, sooner ? cases[i].billed_s : before_ms / 1000);
+		tear_down(&b);
+	}
+}
+
 /* Power was cut twelve hours ago, with a pod that was to end itself an hour after its create; the boot clock began anew since. */
 static void test_found_gone_the_next_day(void **state)
 {
@@ -4455,6 +4504,7 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_ended_is_paid_for),
 		cmocka_unit_test(test_nothing_is_rented_unseen),
 		cmocka_unit_test(test_lower_price_for_a_pod_taken_over),
+		cmocka_unit_test(test_booked_until_its_providers_end),
 		cmocka_unit_test(test_found_gone_the_next_day),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_signal_while_renting),
