@@ -223,6 +223,31 @@ static int worker_slots(const struct core *c)
 	return slots ? slots : 1;
 }
 
+/* The size of a batch of which three quarters of the time go into its segments, where each batch costs something by itself, as it does
+ * with engines that render all of it at once: by the line through what batches of different sizes took. 0: nothing is known. */
+static double worthwhile_weight(const struct core *c)
+{
+	const struct fit *f = &c->fit;
+	double spread = f->count * f->weight2 - f->weight * f->weight;
+
+	if (spread < f->weight * f->weight / 100) /* a tenth of their mean */
+		return 0;
+	double each = (f->count * f->weight_ms - f->weight * f->ms) / spread, fixed = (f->ms - each * f->weight) / f->count;
+	if (fixed <= 0)
+		return 0;
+	return each > 0 ? 3 * fixed / each : c->weight_todo;
+}
+
+static void note_size(struct core *c, const struct core_batch *b, double ms)
+{
+	struct fit *f = &c->fit;
+
+	if (b->first)
+		return;
+	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms, f->weight2 * 0.9 + b->weight * b->weight,
+			  f->weight_ms * 0.9 + b->weight * ms};
+}
+
 /* A share of what is left, so that sizes shrink toward the end and all workers finish together; not so small that the round trips
  * show, and not so large that a lost pod hurts. A worker that is alone has nobody to finish together with: small batches would only
  * cost an engine that renders a batch at once. */
@@ -231,6 +256,8 @@ static double batch_weight(const struct core *c)
 	int slots = worker_slots(c);
 	double weight = slots == 1 && c->canary_ok && dispatch_rate(c) > 0 ? c->weight_todo : c->weight_todo / (3.0 * slots);
 	double rate = dispatch_rate(c);
+
+	weight = MAX(weight, MIN(worthwhile_weight(c), c->weight_todo / slots));
 
 	if (rate > 0) {
 		weight = MIN(weight, rate * 20);
@@ -467,6 +494,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 	if (b->started) {
 		count_busy(p, ev->t, -1);
 		measure(c, b, b->weight - b->rendered, ev->t);
+		note_size(c, b, (double)(ev->t - b->started_t));
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		judge_canary_speed(c, b, ev->t - b->started_t);

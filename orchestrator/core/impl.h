@@ -101,6 +101,10 @@ struct pace { /* rendered weight and the worker-ms that it took */
 	double weight, ms;
 };
 
+struct fit { /* faded sums over batches: how many, their weight, time, weight squared, weight times time */
+	double count, weight, ms, weight2, weight_ms;
+};
+
 enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 
 struct vendor { /* what the run knows of one provider */
@@ -171,6 +175,7 @@ struct core {
 	struct err capacity;	/* the newest reason why nothing could be rented */
 	struct pace pace, first_pace; /* of workers; and of the first batch of each, which counts until there is another one */
 	struct pace warm_pace;	/* of first batches after their first results */
+	struct fit fit;		/* of batches after the first one of a worker */
 	size_t first_open;	/* all batches before it are over */
 	int64_t cold_ms;	/* create to ready, the newest, without what it prepared for others too */
 	int64_t past_boot_ms;	/* by the ledger, of the offer that is to be rented; 0: too little is known */

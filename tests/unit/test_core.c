@@ -1998,6 +1998,41 @@ static void test_batches_of_one_worker_do_not_shrink(void **state)
 	tear_down(&b);
 }
 
+/* 300 segments on two workers, whose engine takes so long for a batch and so much more for each of its segments. */
+static void test_batches_that_cost_by_themselves(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t fixed_ms, each_ms, most_ms; /* most_ms: of compute, by both */
+	} cases[] = {
+		{"all of a batch at once: four batches would be 10.4 s", 978, 22, 16000},
+		{"one after the other", 0, 500, 150000},
+		{"one after the other, with a little for each batch", 20, 500, 152000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		int64_t compute_ms = 0;
+		set_up(&b, 300);
+		b.conf.max_batch = 80;
+		b.conf.workers = 2;
+		b.conf.canary = true;
+		start_simply(&b);
+		bring_up(&b, 0);
+		for (uint32_t batch = 0; batch < b.core->batch_count; batch++) {
+			int64_t ms = cases[i].fixed_ms + (int64_t)core_batch_at(b.core, batch)->count * cases[i].each_ms;
+			compute_ms += ms;
+			render_batch(&b, 0, batch, ms, true);
+		}
+		check_int(cases[i].name, "segments", (long long)summary(&b).safe, 300);
+		if (compute_ms > cases[i].most_ms)
+			fail_msg("%s: %lld ms in %zu batches, more than %lld", cases[i].name, (long long)compute_ms, b.core->batch_count,
+				 (long long)cases[i].most_ms);
+		tear_down(&b);
+	}
+}
+
 static void test_long_ones_first(void **state)
 {
 	struct bench b;
@@ -4437,6 +4472,7 @@ int main(void)
 		cmocka_unit_test(test_canary_judged),
 		cmocka_unit_test(test_batches_shrink),
 		cmocka_unit_test(test_batches_of_one_worker_do_not_shrink),
+		cmocka_unit_test(test_batches_that_cost_by_themselves),
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
