@@ -239,12 +239,18 @@ static void print_estimate(struct launch *l, const struct offer *best)
 static size_t within_price(struct launch *l, struct known_offer *offers, size_t count)
 {
 	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	int64_t least = INT64_MAX;
+	char price[32];
 	size_t kept = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		least = MIN(least, offers[i].offer.price_microusd_h);
 		if (!most || offers[i].offer.price_microusd_h <= most)
 			offers[kept++] = offers[i];
-	if (kept < count)
+	}
+	if (!kept && count)
+		log_line(LOG_WARN, "every offer is above caps.max_price_per_hour: the cheapest costs %s an hour", money_show(price, sizeof(price), least));
+	else if (kept < count)
 		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour", count - kept, count - kept == 1 ? " is" : "s are");
 	return kept;
 }

@@ -16,7 +16,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 5u
+#define PROVIDER_ABI 6u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -245,6 +245,8 @@ struct op_result {
 	char image[IMAGE_MAX]; /* IMAGE, RENT: for rent_request.known_image; empty: none. Only the provider reads it */
 	struct str text;
 	enum release_word release;
+	/* OFFERS: the least that anything wanted costs, be it free or sold out now; 0: not known */
+	int64_t floor_microusd_h;
 };
 void op_result_free(struct op_result *r);
 

@@ -221,6 +221,7 @@ struct event {
 	const struct err *err; /* NULL: it went well */
 	const struct offer *offers;
 	const struct offer_past *past;
+	int64_t floor_microusd_h; /* EV_OFFERS: nothing that is wanted costs less there, be it sold out or not; 0: not known */
 	const struct pod_view *views;
 	size_t count;
 	const struct volume *volume;

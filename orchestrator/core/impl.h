@@ -135,6 +135,7 @@ struct vendor { /* what the run knows of one provider */
 	int owner;	    /* pod that prepares the volume; -1: none */
 	bool shared_ready;
 	struct err err;	    /* why it gives us nothing */
+	int64_t floor_microusd_h; /* of what is wanted there, sold out or not; 0: not known */
 	bool dead;	    /* credentials refused: never ask again */
 };
 

@@ -286,6 +286,8 @@ void width_answered(struct core *c, const struct event *ev)
 		v->offers_ask = ASK_NOT;
 	}
 	if (ev->type == EV_OFFERS)
+		v->floor_microusd_h = ev->floor_microusd_h;
+	if (ev->type == EV_OFFERS)
 		offers_take(c, ev->provider, ev->offers, ev->past, ev->count);
 }
 
@@ -333,11 +335,43 @@ static bool out_of_patience(const struct core *c)
 	return width_has_waited(c) && c->capacity.kind != ERR_NONE;
 }
 
+/* All that is wanted costs more than the cap, also what is sold out now: no waiting helps. When a pod was rented before, prices have
+ * risen since, and may fall again. */
+static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
+{
+	int64_t cap = c->conf.max_price_microusd_h, least = INT64_MAX;
+	const char *where = "";
+	char most[32], price[32];
+
+	if (!cap || c->conf.retry_until_up || c->pod_count)
+		return false;
+	for (int i = 0; i < c->conf.provider_count; i++) {
+		const struct vendor *v = &c->vendors[i];
+		if (v->dead)
+			continue;
+		if (v->offers_ask != ASK_HAVE || v->floor_microusd_h <= cap)
+			return false;
+		if (v->floor_microusd_h < least)
+			where = c->conf.providers[i].name;
+		least = MIN(least, v->floor_microusd_h);
+	}
+	if (least == INT64_MAX)
+		return false;
+	err_set(err, ERR_CAP, "caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an hour (%s): raise it, or want another GPU",
+		money_show(most, sizeof(most), cap), money_show(price, sizeof(price), least), where);
+	return true;
+}
+
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
 	struct err err = {0};
 	char waited[24];
 
+	if (!active && price_cap_shuts_all_out(c, &err)) {
+		c->capped = true;
+		core_fault(c, -1, &err);
+		return;
+	}
 	if (!c->capacity_since && !active)
 		c->capacity_since = c->now;
 	bool hopeless = !any_vendor_left(c);

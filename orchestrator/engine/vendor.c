@@ -115,6 +115,7 @@ static void offers_done(void *ctx, struct op_result *result, const struct err *e
 		tell_remarks(a->e, a->provider, str_text(&result->text));
 		ev.offers = result->offers;
 		ev.count = result->offer_count;
+		ev.floor_microusd_h = result->floor_microusd_h;
 		ev.past = past = past_of_offers(a->e->setup->store, ev.offers, ev.count, clock_wall_ms());
 	}
 	post(a->e, &ev, err);

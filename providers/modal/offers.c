@@ -251,6 +251,9 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	for (int i = 0; wishes && wishes[i]; i++)
 		add_wish(t, rates, wishes[i], i, &unpriced);
 	if (t->op->got.offer_count) {
+		t->op->got.floor_microusd_h = INT64_MAX; /* Modal lists what it has, never what is free of it */
+		for (size_t i = 0; i < t->op->got.offer_count; i++)
+			t->op->got.floor_microusd_h = MIN(t->op->got.floor_microusd_h, t->op->got.offers[i].price_microusd_h);
 		add_remarks(t->op);
 		add_list_prices(t->op, rates);
 		return modal_done(t);

@@ -95,6 +95,7 @@ static bool read_flavour(struct op *op, const json_t *flavour)
 	if (!where.count || !id[0] || strlen(id) >= sizeof(where.type))
 		return where.count > 0;
 	offer.price_microusd_h = api_microusd(json_object_get(flavour, "price"), "securePerVcpu") * where.count;
+	offers_floor(op, offer.price_microusd_h);
 	if (offer.price_microusd_h <= 0 || offers_sold_out(flavour))
 		return true;
 	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);

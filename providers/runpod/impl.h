@@ -29,6 +29,7 @@ struct op {
 	char cursor[512];     /* of a list's next page; "": the first one */
 	int pages;	      /* of this list, read until now */
 	int64_t rows; /* ... and what it held */
+	bool sold_out_spot; /* what it would cost on the spot market is not known */
 	struct volume made;
 };
 
@@ -138,6 +139,8 @@ bool datacenter_is_wanted(const struct provider *p, const char *id);
 /* Adds an offer for each data centre where `item` of the catalog is free and where we may go. */
 void offers_place(struct op *op, const json_t *item, struct offer *offer, struct placement *where);
 bool offers_sold_out(const json_t *item);
+/* Something that is wanted costs so much, be it free or not: no cap below the least of these leaves an offer. */
+void offers_floor(struct op *op, int64_t price_microusd_h);
 
 /* ---- cpus.c: pods without a GPU, wished for as "none" ---- */
 

@@ -198,8 +198,17 @@ bool offers_sold_out(const json_t *from)
 	return !strcmp(jsonx_text(from, "availability", ""), "NONE");
 }
 
+void offers_floor(struct op *op, int64_t price_microusd_h)
+{
+	int64_t *least = &op->got.floor_microusd_h;
+
+	if (price_microusd_h > 0)
+		*least = *least ? MIN(*least, price_microusd_h) : price_microusd_h;
+}
+
 static void add_offer(struct op *op, const struct offer *offer)
 {
+	offers_floor(op, offer->price_microusd_h);
 	op->got.offers = xrealloc(op->got.offers, (op->got.offer_count + 1) * sizeof(*offer));
 	op->got.offers[op->got.offer_count++] = *offer;
 }
@@ -262,10 +271,14 @@ static void read_type(struct op *op, const json_t *gpu, const struct question *q
 	if (any && !strcmp(jsonx_text(gpu, "manufacturer", "NVIDIA"), "AMD"))
 		return;
 	offer.price_microusd_h = api_microusd(json_object_get(gpu, "price"), cloud) * q->gpus;
-	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 || offers_sold_out(gpu) ||
-	    offer.vram_gb < op->want->offers.vram_gb ||
+	if (!jsonx_bool(gpu, cloud, true) || offer.price_microusd_h <= 0 || offer.vram_gb < op->want->offers.vram_gb ||
 	    jsonx_int(json_object_get(gpu, "maxCount"), cloud, q->gpus) < q->gpus)
 		return;
+	offers_floor(op, offer.price_microusd_h);
+	if (offers_sold_out(gpu)) {
+		op->sold_out_spot = op->sold_out_spot || op->want->offers.spot;
+		return;
+	}
 	COPY_TEXT(where.type, type);
 	COPY_TEXT(offer.provider, "runpod");
 	offer.price_microusd_h += disk_microusd_h(op->want->offers.disk_gb, &where);
@@ -532,6 +545,8 @@ static enum op_next conclude(struct turn *t)
 		nothing_offered(t);
 		return OP_FAILED;
 	}
+	if (op->sold_out_spot)
+		op->got.floor_microusd_h = 0;
 	str_free(&op->got.text);
 	add_remarks(op);
 	return api_done(t);

@@ -446,7 +446,7 @@ t_it_keeps_to_the_other_caps() { # and to what is said of the volume, and of pod
 	E
 	burst run --json
 	is "$(wavs)" 4 "files at home"
-	is "$STATUS" 4 "exit status ($(tail -n 3 err.txt))"
+	is "$STATUS" 5 "exit status ($(tail -n 3 err.txt))"
 	is "$(ledger "select count(*) from pod where price_microusd_h > 300000")" 0 "pods that are dearer than the cap"
 	is "$(ledger "select count(*) from pod where price_microusd_h = 200000")" 1 "pods that are not"
 	has err.txt "caps.max_price_per_hour"

@@ -419,12 +419,21 @@ t_json_whatever_the_exit() {
 t_price_above_the_cap() {
 	script_lines 2
 	config
-	sed -i 's/max_cost = 1.00;/max_cost = 1.00; max_price_per_hour = 0.10;/; 1s/^provider/wait = "2s"; provider/' burst.cfg
-	burst run --json
-	is "$STATUS" 4 "exit status ($(tail -n 1 err.txt))"
-	has err.txt "costs more than caps.max_price_per_hour"
-	last_json 4
+	sed -i 's/max_cost = 1.00;/max_cost = 1.00; max_price_per_hour = 0.10;/' burst.cfg
+	LIMIT=30 burst run --json # not ten minutes: it is no shortage
+	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
+	has err.txt 'caps.max_price_per_hour is $0.1000, and the cheapest pod that is wanted costs $0.6900 an hour (local): raise it'
+	last_json 5
 	is "$(json .cost_usd)" 0 cost
+	is "$(json .status)" capped status
+	burst plan
+	has err.txt 'every offer is above caps.max_price_per_hour: the cheapest costs $0.6900 an hour'
+	burst doctor
+	is "$STATUS" 1 "doctor's exit status"
+	# one that is below is rented all the same
+	sed -i 's/price_per_hour = 0.69;/price_per_hour = 0.69; spot_price_per_hour = 0.05;/; 1s/^/spot = true; /' burst.cfg
+	burst run --json
+	is "$STATUS" 0 "a cheaper one: exit status ($(tail -n 1 err.txt))"
 }
 
 slow_job() { # a second for each line

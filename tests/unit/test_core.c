@@ -870,8 +870,12 @@ static const struct {
 	enum err_kind failed; /* the offers could not be read */
 	int64_t waits_s;
 	int status;
+	int64_t floor; /* the least that anything wanted costs, as the vendor says */
 } unfit[] = {
 	{"nobody offers it", 0, 0, 0, 0, ERR_NONE, 60, 4},
+	{"all above caps.max_price_per_hour, as what is sold out is", 1, 1000000, 999999, 0, ERR_NONE, 0, 5, 1000000},
+	{"sold out, and above it as well", 0, 0, 999999, 0, ERR_NONE, 0, 5, 1000000},
+	{"all above it but what is sold out", 1, 1000000, 999999, 0, ERR_NONE, 60, 4, 900000},
 	{"all above caps.max_price_per_hour", 1, 1000000, 999999, 0, ERR_NONE, 60, 4},
 	{"caps.max_cost has no room for 10 s", 1, 3600000, 0, 14000, ERR_NONE, 0, 5},
 	{"credentials refused", 0, 0, 0, 0, ERR_CREDENTIALS, 0, 3},
@@ -896,7 +900,8 @@ static void test_no_offer_fits(void **state)
 				if (unfit[i].failed)
 					tell_err(&b, EV_OFFERS, 0, unfit[i].failed);
 				else
-					tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = unfit[i].offers});
+					tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = unfit[i].offers,
+								.floor_microusd_h = unfit[i].floor});
 			}
 			check_int(name, "creates", did(&b, ACT_RENT, -1), 0);
 			if (!core_ended(b.core))

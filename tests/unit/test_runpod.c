@@ -198,6 +198,27 @@ static void offers_are_read(void **state)
 	played_free(&p);
 }
 
+/* What caps.max_price_per_hour is held against before anybody waits: what is sold out comes back at its price. */
+static void the_least_that_is_wanted(void **state)
+{
+	static const char *const gpus[] = {"RTX 5090", "L40S", NULL};
+	static const struct {
+		bool spot;
+		int64_t floor;
+	} cases[] = {{false, 860000 /* of the L40S, which is sold out */}, {true, 0 /* nobody says what that is on the spot market */}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct op_want want = wanting(gpus);
+		want.offers.spot = cases[i].spot;
+		struct played p = PLAY(OP_OFFERS, &want, {200, CATALOG}, {200, "{\"data\":{}}"});
+		check_done("the least", &p);
+		assert_int_equal(p.result.offer_count, 1);
+		assert_int_equal(p.result.floor_microusd_h, cases[i].floor);
+		played_free(&p);
+	}
+}
+
 static void names_are_taken_as_people_write_them(void **state)
 {
 	static const struct {
@@ -1863,6 +1884,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(offers_are_read),
+		T(the_least_that_is_wanted),
 		T(the_image_decides_the_floor),
 		T(names_are_taken_as_people_write_them),
 		T(what_cannot_be_offered_says_why),
