@@ -111,14 +111,25 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 		pod_vendor(c, p)->shared_ready = true;
 }
 
+/* What it prepared on the volume a further pod finds there. */
+static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
+{
+	bool for_others = p->volume.id[0] && p->mine_to_prepare && p->synced_at && !c->conf.providers[p->provider].volume_lags;
+
+	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0), 0);
+}
+
 /* Its workers run: what was said to it last may have been lost with the connection, so it is said again. */
 static void back_at_work(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
 	p->workers_ready = MAX(p->workers_ready, 1);
-	if (!p->ready_at)
+	if (!p->ready_at) {
 		p->ready_at = c->now;
+		if (!p->adopted) /* its connection was lost while they started */
+			c->cold_ms = cold_start_of(c, p);
+	}
 	volume_is_ready(c, p);
 	pod_enter(c, p, POD_WORKING);
 	if (p->adopted) { /* its queue is of an earlier life: we deal anew */
@@ -269,14 +280,6 @@ static void good_host(struct core *c, struct core_pod *p)
 	if (k)
 		k->past.bad_until_ms = 0;
 	core_act(c, ACT_GOOD_HOST, pod_index(c, p));
-}
-
-/* What it prepared on the volume a further pod finds there. */
-static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
-{
-	bool for_others = p->volume.id[0] && p->mine_to_prepare && p->synced_at && !c->conf.providers[p->provider].volume_lags;
-
-	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0), 0);
 }
 
 static void workers(struct core *c, struct core_pod *p, const struct event *ev)

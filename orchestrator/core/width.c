@@ -114,6 +114,7 @@ static void release_what_does_not_pay(struct core *c)
 	if (last < 0)
 		return;
 	struct stint one = stint_of(c, &c->pods[last]);
+	one.to_ms = NEVER / 2; /* whether its own time is over is another question: watch_hard_end() */
 	if (pays(c, last, one, one.from_ms / 4))
 		return;
 	c->too_many++;

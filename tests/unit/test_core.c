@@ -1836,6 +1836,27 @@ static void test_width_by_later_batches(void **state)
 	}
 }
 
+/* Seed 1126014068008172 of the simulator: nothing was known of how long it had taken, so another one seemed to come up at once. */
+static void test_start_of_a_pod_whose_connection_was_lost_meanwhile(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	start_simply(&b);
+	rented(&b, 0);
+	b.now += 15 * SECOND;
+	list_running(&b, 0);
+	connected(&b, 0);
+	tell(&b, (struct event){.type = EV_SHARED_READY, .pod = 0});
+	tell_err(&b, EV_LOST, 0, ERR_NETWORK);
+	b.now += SECOND;
+	tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = true, .workers_alive = true, .t = b.now});
+	check_phase(&b, "connected again", 0, POD_WORKING);
+	assert_int_equal(budget_cold(b.core), 16 * SECOND);
+	tear_down(&b);
+}
+
 /* The others are quicker than it seemed: what was rented may not be worth its start any more while it comes up, in 15 s. */
 static void test_pods_that_come_too_late_are_released(void **state)
 {
@@ -4472,6 +4493,7 @@ int main(void)
 		cmocka_unit_test(test_second_pod_of_one_create),
 		cmocka_unit_test(test_canary_before_width),
 		cmocka_unit_test(test_width_by_later_batches),
+		cmocka_unit_test(test_start_of_a_pod_whose_connection_was_lost_meanwhile),
 		cmocka_unit_test(test_pods_that_come_too_late_are_released),
 		cmocka_unit_test(test_what_a_further_pod_brings),
 		cmocka_unit_test(test_canary_judged),
