@@ -234,6 +234,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_VOLUME: width_answered(c, ev); break;
 	case EV_VOLUME_FILLS: width_volume_fills(c, ev); break;
 	case EV_IMAGE: width_image(c, ev); break;
+	case EV_INSPECTED: seen_inspected(c, ev); break;
 	case EV_LISTED: seen_listed(c, ev); break;
 	case EV_RENTED:
 	case EV_RENT_FAILED:

@@ -150,6 +150,7 @@ struct core_pod {
 	bool release_answered;
 	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
 	bool unplaced; /* ... and it ended so: it cost nothing */
+	bool unlisted; /* it is there, and lists omit it */
 	bool absent; /* the provider answered its release that there is no such pod */
 	bool ended_unseen; /* it ended itself; released_at is when that was noticed */
 	bool finished_too; /* its agent was told to end it, since its release was refused or denied */
@@ -186,6 +187,7 @@ enum event_type {
 	EV_IMAGE,	   /* provider: the image of its pods is there. Or err */
 	EV_RENTED,	   /* pod; view */
 	EV_RENT_FAILED,	   /* pod; err */
+	EV_INSPECTED,	   /* pod; views, count 1; asked_at: what its provider says of this very one. Or err */
 	EV_LISTED,	   /* provider; views, count; asked_at: when the request was sent. Or err */
 	EV_CONNECTED,	   /* pod; switch_ok; gpus; t: when TCP was accepted (boot clock); workers_alive (a pod taken over) */
 	EV_CONNECT_FAILED, /* pod; err */
@@ -241,6 +243,7 @@ enum action_type {
 	ACT_SAVE,     /* pod: its row reaches the disk before the next action */
 	ACT_RENT,     /* pod */
 	ACT_LIST,     /* provider */
+	ACT_INSPECT,  /* pod: lists omit it; what does its provider say of this very one? EV_INSPECTED, or no answer */
 	ACT_LOG,      /* pod: read what its provider says of it coming up; always answered by EV_LOG */
 	ACT_BAD_HOST, /* pod; text: given up for this; its offer goes last for a while, in later runs too */
 	ACT_GOOD_HOST, /* pod: it works; what its offer was avoided for is forgotten */

@@ -15,6 +15,7 @@ enum {
 	OUT_OF_SIGHT_MS = 2 * 60 * 1000, /* so long the work waits for it, where its vendor cannot be asked */
 	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000, /* a run that could end is not kept by it for longer: exit 9 */
 	AMBIGUOUS_SHORT_MS = 5 * 1000,	   /* ... where the vendor's list is the truth: only a create still on its way is waited for */
+	UNLISTED_MS = 5 * 1000,		   /* from the create until a pod that lists omit is asked for by its id */
 	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	SETTLED_MS = 10 * 1000,		   /* all is safe: for agents to say that their batches are over */
@@ -322,6 +323,7 @@ void width_image(struct core *c, const struct event *ev);
 /* seen.c: when the vendors are asked for their listings, and what those say */
 void seen_ask(struct core *c);
 void seen_listed(struct core *c, const struct event *ev);
+void seen_inspected(struct core *c, const struct event *ev);
 /* Every account that was used has been looked at since nothing more can turn up there, or cannot be. */
 bool seen_all_looked(struct core *c);
 /* When it is not waited for its listing any more before the exit; NEVER: it can be asked for at once. */

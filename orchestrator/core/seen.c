@@ -80,7 +80,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
  * does not show it proves nothing. Where the list is the truth there is no such time. */
 static int64_t surfaced_by(const struct core *c, const struct core_pod *p)
 {
-	if (p->listed || !c->conf.providers[p->provider].look_gap_ms)
+	/* of one that lists omit the provider's word on its id decides */
+	if (p->listed || p->unlisted || !c->conf.providers[p->provider].look_gap_ms)
 		return INT64_MIN;
 	return MAX(p->create_at, p->rented_at) + SURFACE_LIMIT_MS;
 }
@@ -137,7 +138,11 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 	if (p->clean_looks++ == 0)
 		p->clean_at = asked_at;
 	c->dirty = true;
-	if (asked_at >= pod_proof_at(c, p) && !asks_again(c, p) && !cannot_be_told(c, p))
+	if (asked_at < pod_proof_at(c, p) || asks_again(c, p) || cannot_be_told(c, p))
+		return;
+	if (p->unlisted)
+		core_act(c, ACT_INSPECT, pod_index(c, p)); /* lists prove nothing of it */
+	else
 		pod_mark_gone(c, p);
 }
 
@@ -188,6 +193,10 @@ static void missing(struct core *c, struct core_pod *p, int64_t asked_at)
 {
 	if (asked_at < p->rented_at + 1 || p->connected)
 		return; /* a list may be wrong, a connection is not */
+	if (c->conf.providers[p->provider].look_gap_ms && (p->unlisted || c->now - p->rented_at >= UNLISTED_MS))
+		core_act(c, ACT_INSPECT, pod_index(c, p)); /* the list may omit it for good */
+	if (p->unlisted)
+		return;
 	/* one missing read is no proof: ids surface late */
 	if (p->looks++ == 0) {
 		p->clean_at = asked_at;
@@ -308,6 +317,7 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		return;
 	}
 	p->listed = true;
+	p->unlisted = false;
 	if (view->state != POD_STATE_GONE)
 		p->there_at = MAX(p->there_at, asked_at);
 	p->elsewhere = p->unprovable = false;
@@ -321,6 +331,35 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 	else if (p->phase == POD_RELEASING && p->tries) /* by its provider's own word */
 		pod_take_end(c, p, view);
 	else if (asked_at >= p->rented_at)
+		pod_take_view(c, p, view);
+}
+
+/* Of a pod that is missing in lists. That its provider denies it proves nothing while it may be too new; once shown so, that decides. */
+void seen_inspected(struct core *c, const struct event *ev)
+{
+	struct core_pod *p = &c->pods[ev->pod];
+	const struct pod_view *view = ev->err ? NULL : &ev->views[0];
+
+	c->dirty = true;
+	if (!view || ev->asked_at < p->rented_at || p->phase < POD_BOOTING || p->phase >= POD_GONE)
+		return;
+	if (view->state == POD_STATE_GONE) {
+		if (p->phase == POD_CONFIRMING && p->unlisted && ev->asked_at >= p->released_at)
+			pod_mark_gone(c, p);
+		else if (p->phase < POD_RELEASING && p->unlisted && !p->connected)
+			pod_vanished(c, p, "its provider knows no such pod any more", false);
+		return;
+	}
+	if (!p->unlisted && p->phase < POD_RELEASING) {
+		core_note(c, NOTE_INFO, "pod %s: %s leaves it out of its lists, and shows it when asked for it alone", p->id,
+			  c->conf.providers[p->provider].name);
+		p->unlisted = true;
+	}
+	p->there_at = MAX(p->there_at, ev->asked_at);
+	take_age(c, p, view, ev->asked_at);
+	if (p->phase == POD_CONFIRMING)
+		confirm_look(c, p, true, ev->asked_at);
+	else
 		pod_take_view(c, p, view);
 }
 
@@ -369,6 +408,8 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_AMBIGUOUS: /* often at first: it bills, and it may be just the pod that is waited for */
 		return p->late_clean_at ? MAX(k->look_gap_ms, 1000) : MIN(MAX((c->now - p->rented_at) / 4, k->poll_ms), (int64_t)15000);
 	case POD_CONFIRMING:
+		if (p->clean_looks && p->unlisted) /* its provider is asked for it with each of them */
+			return MAX(k->look_gap_ms, 1000);
 		if (p->clean_looks)
 			return MIN(MAX(pod_proof_at(c, p) - v->listed_at, 0), MAX(p->absent ? (int64_t)10000 : 5000, k->look_gap_ms));
 		return MIN(MAX((c->now - p->release_at) / 4, k->poll_ms), MAX((int64_t)5000, k->poll_ms));

@@ -44,6 +44,7 @@ static void carry_out(struct engine *e, const struct action *a)
 		break;
 	case ACT_RENT: vendor_rent(e, a->pod); break;
 	case ACT_LIST: vendor_list(e, a->provider); break;
+	case ACT_INSPECT: vendor_inspect(e, a->pod); break;
 	case ACT_LOG: vendor_log(e, a->pod); break;
 	case ACT_BAD_HOST: journal_bad_host(e, a->pod, a->text); break;
 	case ACT_GOOD_HOST: journal_good_host(e, a->pod); break;

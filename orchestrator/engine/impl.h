@@ -199,6 +199,7 @@ void vendor_rent(struct engine *e, int pod);
 void vendor_forget(struct engine *e); /* what was under way when the caller was freed */
 void vendor_release(struct engine *e, int pod);
 void vendor_log(struct engine *e, int pod);
+void vendor_inspect(struct engine *e, int pod);
 /* What the vendor says it billed, for the ledger; counts down e->billing_open when it has answered. */
 void vendor_billing(struct engine *e, int pod);
 void vendor_salvage(struct engine *e, int pod);

@@ -287,6 +287,32 @@ void vendor_press(struct engine *e)
 	}
 }
 
+static void inspected(void *ctx, struct op_result *result, const struct err *err)
+{
+	struct asked *a = ctx;
+	struct event ev = {.type = EV_INSPECTED, .pod = a->pod, .provider = a->provider, .asked_at = a->asked_at};
+	struct err none;
+
+	if (result && result->pod_count) {
+		ev.views = result->pods;
+		ev.count = 1;
+	} else if (!err) {
+		err_set(&none, ERR_TRANSIENT, "it says nothing of the pod");
+		err = &none;
+	}
+	post(a->e, &ev, err);
+	asked_free(a);
+}
+
+void vendor_inspect(struct engine *e, int pod)
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct asked *a = asked_new(e, p->provider, pod);
+
+	COPY_TEXT(a->want.id, p->id);
+	begin(a, OP_INSPECT, inspected);
+}
+
 /* ---- renting ---- */
 
 static void add_env(struct asked *a, const char *name, char *value, bool secret)

@@ -341,9 +341,11 @@ c_listed_late() {
 	all_done 6 1
 }
 c_never_listed() {
-	rp_fault F4
-	render 'boot_limit = "10s";'
-	another_did "did not come up within"
+	rp_fault F4 '"times":-1'
+	render 'boot_limit = "30s";'
+	all_done 6 1
+	[ "$(asked getPod '.key == "account"')" -ge 1 ] || complain "it was not asked for by its id"
+	is "$(rp_control state | jq '[.pods[] | select(.ended_ms == null)] | length')" 0 "pods that live on, unlisted"
 }
 c_missing_once() {
 	rp_fault F17 '"skip":1'

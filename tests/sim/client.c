@@ -987,6 +987,7 @@ static void act(struct client *cl, const struct action *a)
 		client_check_list(cl, a->provider);
 		call(cl, a, W_LIST, boot_now(cl), -1, 0);
 		break;
+	case ACT_INSPECT: call(cl, a, W_INSPECTED, boot_now(cl), -1, 0); break;
 	case ACT_LOG: call(cl, a, W_LOG, 0, -1, 4000); break;
 	case ACT_BAD_HOST: mark_host(cl, a, wall_now(cl)); break;
 	case ACT_GOOD_HOST: mark_host(cl, a, 0); break;
@@ -1024,7 +1025,7 @@ static void act(struct client *cl, const struct action *a)
 
 static const char *action_name(enum action_type type)
 {
-	static const char *const names[] = {"OFFERS", "VOLUME", "IMAGE", "SAVE", "RENT", "LIST", "LOG", "BAD_HOST",
+	static const char *const names[] = {"OFFERS", "VOLUME", "IMAGE", "SAVE", "RENT", "LIST", "INSPECT", "LOG", "BAD_HOST",
 					    "GOOD_HOST", "CONNECT", "PREPARE", "SEND", "REVOKE",
 					    "RENEW", "HANDOVER", "TAKEOVER", "FETCH", "KEEP", "DISCARD", "SALVAGE", "SYNC", "RELEASE", "CLOSE", "FINISH",
 					    "NOTE", "END"};
@@ -1249,6 +1250,20 @@ static void synced(struct client *cl, struct happening *h)
 		send_event(cl, &ev, ERR_NONE);
 }
 
+/* Asked for by its id: what lists omit is seen. */
+static void inspected(struct client *cl, struct happening *h)
+{
+	const struct machine *m = machine_of(cl, h->pod);
+	struct pod_view view = {.state = POD_STATE_GONE};
+	struct event ev = {.type = EV_INSPECTED, .pod = h->pod, .provider = h->provider, .views = &view, .count = 1, .asked_at = h->x};
+
+	if (m)
+		view = cloud_view(cl->sim, m);
+	else
+		COPY_TEXT(view.id, core_pod_at(cl->core, h->pod)->id);
+	send_event(cl, &ev, h->kind);
+}
+
 /* Its image is pulled bit by bit until it runs. */
 static void log_read(struct client *cl, struct happening *h)
 {
@@ -1417,6 +1432,7 @@ void client_hears(struct client *cl, struct happening *h)
 	case W_SALVAGED: salvaged(cl, h); break;
 	case W_SYNCED: synced(cl, h); break;
 	case W_LOG: log_read(cl, h); break;
+	case W_INSPECTED: inspected(cl, h); break;
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN: wire_hears(cl, h); break;
 	case W_RELEASED:

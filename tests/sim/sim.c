@@ -259,6 +259,7 @@ static void happens(struct sim *s, struct happening *h)
 	case W_SYNCED:
 	case W_RELEASED:
 	case W_LOG:
+	case W_INSPECTED:
 	case W_SIGNAL:
 	case W_WIRE_REPLY:
 	case W_WIRE_AGAIN:

@@ -234,7 +234,7 @@ static inline bool plant(enum plant p)
 enum what {
 	/* to the client; dropped when the life that asked is over, put off while the machine sleeps */
 	W_OFFERS, W_VOLUME, W_IMAGE, W_CREATED, W_SAVE_FAILED, W_LISTED, W_REACHED, W_LOST, W_ENTRY, W_SHARED, W_PREPARE_FAILED,
-	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_SIGNAL, W_ROOM, W_BILLED, W_CRASH, W_WIRE_REPLY, W_WIRE_AGAIN,
+	W_FETCHED, W_KEPT, W_SALVAGED, W_SYNCED, W_RELEASED, W_LOG, W_INSPECTED, W_SIGNAL, W_ROOM, W_BILLED, W_CRASH, W_WIRE_REPLY, W_WIRE_AGAIN,
 	/* in the cloud and on the pods */
 	W_CALL, W_CREATE, W_LIST, W_RELEASE, W_FINISH, W_CONTAINER, W_ENDS, W_WATCH, W_STRUCK, W_COMMAND, W_PREPARED, W_WORKER, W_WORK, W_WIRE_CALL,
 	/* to the machine that burst runs on */

@@ -691,6 +691,21 @@ static void release_done(struct asked *a, struct op_result *result, const struct
 	client_told(a->cl, &ev, err);
 }
 
+static void inspected(struct asked *a, struct op_result *result, const struct err *err)
+{
+	struct event ev = {.type = EV_INSPECTED, .pod = a->pod, .provider = a->provider, .asked_at = a->asked_at};
+
+	ev.views = result ? result->pods : NULL;
+	ev.count = result ? 1 : 0;
+	client_told(a->cl, &ev, err);
+}
+
+static void inspect(struct client *cl, int pod)
+{
+	if (cl->sim->plan->vendors[core_pod_at(cl->core, pod)->provider].wire == WIRE_RUNPOD)
+		about_pod(cl, pod, OP_INSPECT, inspected);
+}
+
 static void last_log_done(struct asked *a, struct op_result *result, const struct err *err)
 {
 	(void)result, (void)err;
@@ -746,7 +761,7 @@ bool wire_mark_host(struct client *cl, int pod, int64_t at)
 
 bool wire_act(struct client *cl, const struct action *a)
 {
-	bool of_pod = a->type == ACT_LOG || a->type == ACT_RELEASE;
+	bool of_pod = a->type == ACT_LOG || a->type == ACT_RELEASE || a->type == ACT_INSPECT;
 	int provider = of_pod ? core_pod_at(cl->core, a->pod)->provider : a->provider;
 
 	if (!cl->sim->wire || !wire_is(cl->sim, provider))
@@ -756,6 +771,7 @@ bool wire_act(struct client *cl, const struct action *a)
 	case ACT_VOLUME: ask_volume(cl, provider, a->flag); return true;
 	case ACT_IMAGE: ask_image(cl, provider); return true;
 	case ACT_LIST: look(cl, provider); return true;
+	case ACT_INSPECT: inspect(cl, a->pod); return true;
 	case ACT_LOG: about_pod(cl, a->pod, OP_LOGS, log_done); return true;
 	case ACT_RELEASE: release(cl, a->pod); return true;
 	default: return false;

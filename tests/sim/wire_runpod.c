@@ -423,7 +423,10 @@ static void one_pod(struct exchange *x, const char *path)
 		patch_pod(x, m);
 	else if (starts_with(path + len, "/logs"))
 		get_logs(x, m);
-	else
+	else if (!strcmp(x->call->method, "GET")) {
+		say(x, 200);
+		add_pod(x, m);
+	} else
 		malformed(x, "nobody asks so");
 }
 

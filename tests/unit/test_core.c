@@ -4406,6 +4406,60 @@ static void test_unproven_pods_get_no_work(void **state)
 	}
 }
 
+static void inspected(struct bench *b, enum pod_state state)
+{
+	struct pod_view view = {.state = state, .port = state == POD_STATE_RUNNING ? 22 : 0};
+
+	COPY_TEXT(view.id, pod(b, 0)->id);
+	COPY_TEXT(view.host, "127.0.0.1");
+	COPY_TEXT(view.user, "root");
+	COPY_TEXT(view.marker.attempt, pod(b, 0)->attempt);
+	COPY_TEXT(view.marker.run, b->conf.run);
+	tell(b, (struct event){.type = EV_INSPECTED, .pod = 0, .views = &view, .count = 1, .asked_at = b->now});
+}
+
+/* Lists that omit a pod for good prove nothing of it: its provider is asked for it by its id, while it comes up and at its end. */
+static void test_a_pod_that_lists_omit(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_with(&b, &o, 1);
+	rented(&b, 0);
+	tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now + 1});
+	check_int("too new", "asked for", did(&b, ACT_INSPECT, 0), 0);
+	for (int i = 0; i < 30; i++) {
+		wait_ms(&b, 6000);
+		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
+		check_int("omitted", "asked for", did(&b, ACT_INSPECT, 0), 1);
+		inspected(&b, POD_STATE_CREATING);
+		check_phase(&b, "three minutes long", 0, POD_BOOTING);
+	}
+	inspected(&b, POD_STATE_RUNNING);
+	check_int("it runs", "connects", did(&b, ACT_CONNECT, 0), 1);
+	tell_err(&b, EV_CONNECT_FAILED, 0, ERR_UNTRUSTED);
+	check_int("let go", "releases", did(&b, ACT_RELEASE, 0), 1);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
+	for (int i = 0; i < 4; i++) {
+		wait_ms(&b, 6000);
+		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
+	}
+	check_int("clean lists", "asked for", did(&b, ACT_INSPECT, 0), 1);
+	check_phase(&b, "they are no proof", 0, POD_CONFIRMING);
+	inspected(&b, POD_STATE_RUNNING);
+	check_int("it is there", "releases", did(&b, ACT_RELEASE, 0), 1);
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0, .number = RELEASE_ENDED});
+	for (int i = 0; i < 4; i++) {
+		wait_ms(&b, 6000);
+		tell(&b, (struct event){.type = EV_LISTED, .asked_at = b.now});
+	}
+	inspected(&b, POD_STATE_GONE);
+	check_phase(&b, "its provider denies it", 0, POD_GONE);
+	tear_down(&b);
+}
+
 /* Rights of an account's pods are the same for each of them: two tell enough, and none is needed where an earlier run was told. */
 static void test_accounts_whose_pods_cannot_end_themselves(void **state)
 {
@@ -4577,6 +4631,7 @@ int main(void)
 		cmocka_unit_test(test_workers_cannot_go_on),
 		cmocka_unit_test(test_unproven_pods_get_no_work),
 		cmocka_unit_test(test_accounts_whose_pods_cannot_end_themselves),
+		cmocka_unit_test(test_a_pod_that_lists_omit),
 	};
 
 	return cmocka_run_group_tests_name("core", tests, NULL, NULL);
