@@ -67,7 +67,7 @@ const struct option_spec config_keys[] = {
 	{"lease", OPTION_DURATION, 0, "10m",
 	 "a pod that hears nothing from us for so long ends itself", NULL},
 	{"boot_limit", OPTION_DURATION, 0, "10m",
-	 "a pod that does not answer by then is given back; sooner after three times what such pods took so far", NULL},
+	 "a pod that does not answer by then is given back, or ends itself; sooner after three times what such pods took so far", NULL},
 	{"keep_on_failure", OPTION_DURATION, 0, "0",
 	 "keep a pod on which the job failed for so long, to look at it (it bills); not with -d", NULL},
 	{"volume", OPTION_GROUP, 0, NULL,

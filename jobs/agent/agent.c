@@ -2359,6 +2359,19 @@ static void lease_renew(struct agent *a, int64_t lease_s)
 	a->renewed_ms = now_ms(a);
 }
 
+/* Of a container that started late (allow_late_start in start.sh). */
+static int64_t first_lease_end(const struct agent *a, int64_t end)
+{
+	int64_t late = atoll(env_get(&a->place.env, "BURST_LATE_START_S", "0")), lease = atoll(env_get(&a->place.env, "BURST_LEASE_S", "0"));
+	char *file = xprintf("%s/born", a->place.home);
+	struct buf text = { 0 };
+	if (late > 0 && read_file(file, 40, &text) == 0 && text.len)
+		end = MAX(end, MIN((int64_t)atoll(text.p) + late, end + lease));
+	buf_free(&text);
+	free(file);
+	return end;
+}
+
 /* Until we write one, the lease is what the start script was told, or what an agent before us wrote: by the wall clock, or by
  * the uptime where that is over sooner, since it may have begun anew meanwhile. */
 static void lease_find(struct agent *a)
@@ -2367,7 +2380,7 @@ static void lease_find(struct agent *a)
 	int64_t first = atoll(env_get(&a->place.env, "BURST_FIRST_LEASE_END", "0"));
 	if (!first)
 		first = a->hard_end_s ? a->hard_end_s : time(NULL) + 600;
-	a->lease_end_up_s = uptime_s() + first - time(NULL);
+	a->lease_end_up_s = uptime_s() + first_lease_end(a, first) - time(NULL);
 	char *file = xprintf("%s/lease", a->place.home), who[64];
 	struct buf text = { 0 };
 	long long wall, up;

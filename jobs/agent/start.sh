@@ -87,11 +87,24 @@ set_limits() {
 		hard_end=$now lease_wall=$now
 	}
 	lease_up='' hard_up=''
+	allow_late_start
 	[ -z "$up" ] || {
 		hard_up=$((up + hard_end - now))
 		lease_up=$((up + lease_wall - now))
 	}
 	take_old_lease
+}
+
+# An image that took long to come leaves little of the first lease, or nothing, while a client that saw it come may be waiting. A
+# container that begins anew has the time of its first start.
+allow_late_start() {
+	is_number "$BURST_LATE_START_S" && is_number "$BURST_LEASE_S" || return
+	[ -s "$home/born" ] || echo "$now" >"$home/born"
+	read -r born <"$home/born"
+	is_number "$born" && [ "$born" -le "$now" ] || return
+	late_wall=$((born + BURST_LATE_START_S)) longest=$((lease_wall + BURST_LEASE_S))
+	[ "$late_wall" -le "$longest" ] || late_wall=$longest
+	[ "$late_wall" -le "$lease_wall" ] || lease_wall=$late_wall
 }
 
 # Fails where there is none for us.

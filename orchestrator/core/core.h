@@ -107,7 +107,7 @@ struct core_pod {
 	int64_t hard_end_ms;	/* boot clock */
 	int64_t cut_ms;		/* by so much that is before the end that it knows itself, which is hard_end_s */
 	int64_t hard_end_s;	/* epoch */
-	int64_t first_lease_end_s;
+	int64_t first_lease_end_s; /* of one that nobody has reached: boot_limit after its create */
 	bool connected;		/* the control channel is up */
 	bool mine_to_prepare;
 	bool detached;		/* its agent renews the lease itself */
@@ -304,6 +304,13 @@ const struct core_pod *core_pod_at(const struct core *c, int pod);
 /* Whether its provider's log is read before a pod is given back, for CORE_LOG_LOOK_MS at most: it never came up, and the look ends
  * before its hard end, up to which its cost is within the caps. */
 enum { CORE_LOG_LOOK_MS = 10 * 1000 };
+/* Of a detached run. DONE: all that is left is in the hands of pods that keep themselves alive, and have said so; the client may die.
+ * IN_PART: the rest is with pods that cannot be left alone, as their files cannot be had without them. */
+enum core_handover { HANDOVER_NOT_YET, HANDOVER_DONE, HANDOVER_IN_PART };
+enum core_handover core_handover(const struct core *c);
+/* How long a pod has to be reached whose container starts when its first lease is all but over, or later: its image took long, and its
+ * client may have waited for it. */
+int64_t core_late_start_ms(const struct core_conf *conf);
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */

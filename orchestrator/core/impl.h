@@ -62,6 +62,7 @@ enum {
 	OLDEST_S = 25 * 3600,		   /* before its hard end no pod was made: none is given more than a day */
 	CLOCK_NOISE_MS = 2000,		   /* two clocks that agree, each read by whole seconds */
 	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
+	LATE_START_MS = 2 * 60 * 1000,	   /* a pod whose container starts late may take so long to be reached */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	COLD_GUESS_MS = 60 * 1000,	   /* what a pod takes to come up where neither this run nor the ledger has seen one */
 	FIRST_BATCH_SLOWER = 8,		   /* a worker's first batch took up to seven times as long as later ones of its size */

@@ -28,13 +28,17 @@ static void tell_next_vendor(struct core *c, int provider)
 			  why->msg);
 }
 
+int64_t core_late_start_ms(const struct core_conf *conf)
+{
+	return MIN((int64_t)LATE_START_MS, conf->boot_limit_ms / 4);
+}
+
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
 	offers_tell(c, from);
 	tell_next_vendor(c, from->provider);
 	GROW(c->pods, (size_t)c->pod_count, c->pod_cap);
 	struct core_pod *p = &c->pods[c->pod_count++];
-	int64_t first_lease = c->conf.boot_limit_ms + c->conf.lease_ms;
 
 	*p = (struct core_pod){.provider = from->provider, .offer = from->offer};
 	pod_name_attempt(c, p);
@@ -42,7 +46,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->price_microusd_h = from->offer.price_microusd_h;
 	p->hard_end_ms = hard_end_at;
 	p->hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
-	p->first_lease_end_s = MIN(p->hard_end_s, (c->wall + first_lease) / 1000);
+	p->first_lease_end_s = MIN(p->hard_end_s, (c->wall + c->conf.boot_limit_ms) / 1000);
 	p->create_at = c->now;
 	p->boot_limit_ms = boot_limit(c, from);
 	p->deadline_at = c->now + p->boot_limit_ms;

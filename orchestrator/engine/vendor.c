@@ -337,6 +337,7 @@ static void start_env(struct asked *a, const struct core_pod *p, int64_t ahead_s
 	add_env(a, "BURST_MACHINE", xstrdup(e->setup->conf.machine), false);
 	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)), false);
 	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)), false);
+	add_env(a, "BURST_LATE_START_S", xasprintf("%lld", (long long)(core_late_start_ms(&e->setup->conf) / 1000)), false);
 	add_env(a, "BURST_LEASE_S", xasprintf("%lld", (long long)(e->setup->conf.lease_ms / 1000)), false);
 	add_env(a, "BURST_HOST_KEY_B64", str_detach(&host_key), true);
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup(e->pods[a->pod].client.public_line), false);

@@ -140,6 +140,23 @@ test_lease_over() {
 	grep -q 'the lease is over' "$dir/home/start.log" || fail reason
 }
 
+# LATE_START_S counts from the first start, and adds no more than one lease (10 s).
+test_first_lease_of_a_late_start() {
+	for case in '1 4 3 7' '6 4 5 9' '-1 4 0 2' '1 60 9 14'; do
+		set -- $case
+		pod local $1 60 BURST_LATE_START_S=$2
+		gone_within 20
+		[ "$took" -ge $3 ] && [ "$took" -le $4 ] || fail "first lease of $1 s, late start $2 s: ended after $took s"
+	done
+	pod local 1 60 BURST_LATE_START_S=4
+	gone_within 20
+	mkdir -p "$top/$((n + 1))/home"
+	cp "$dir/home/born" "$top/$((n + 1))/home/"
+	pod local -1 60 BURST_LATE_START_S=8 BURST_FIRST_LEASE_END=$(($(date +%s) - 5))
+	gone_within 20
+	[ "$took" -le 6 ] || fail "a container that began anew had another $took s"
+}
+
 test_hard_end() {
 	pod local 60 2
 	gone_within 10

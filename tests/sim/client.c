@@ -770,6 +770,8 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 }
 
 static void rent(struct client *cl, const struct action *a)
+	if (p->first_lease_end_s * 1000 > wall_now(cl) + cl->job->conf.boot_limit_ms)
+		broke(cl->sim, "the first lease is longer than boot_limit");
 {
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
@@ -786,6 +788,7 @@ static void rent(struct client *cl, const struct action *a)
 		return;
 	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
+			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
 
 /* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
 static bool on_a_volume(struct client *cl, uint32_t segment)

@@ -104,6 +104,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	m->clock_error = MAX(c->clock_error, llabs(cl->laptop->wall_offset));
 	m->hard_end = c->hard_end_s * 1000 - WALL_EPOCH_MS;
 	m->first_lease = c->first_lease_end_s * 1000 - WALL_EPOCH_MS;
+	m->late_start = c->late_start_s * 1000;
 	struct fault *f = job_of(s, m)->conf.providers[c->provider].look_gap_ms ? strikes(s, F_SURFACES_LATE) : NULL;
 	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
@@ -188,6 +189,8 @@ void cloud_container(struct sim *s, struct machine *m)
 		cloud_end(s, m, "it could not be set up");
 	if (m->is_over || m->never_runs || m->failed)
 		return;
+	if (!m->running) /* as start.sh has it */
+		m->first_lease = MAX(m->first_lease, MIN(s->now + m->late_start, m->first_lease + job_of(s, m)->conf.lease_ms));
 	m->running = true;
 	trace(s, "cloud: %s runs", m->id);
 	pod_watch(s, m);

@@ -46,6 +46,8 @@ bool plant_act(struct client *cl, const struct action *a)
 		p->price_microusd_h *= plant(PLANT_BEYOND_CAP) ? 100 : 1;
 		p->hard_end_ms += plant(PLANT_LONG_LIFE) && !c->conf.max_cost_microusd ? 48 * (int64_t)HOUR_MS : 0;
 		p->first_lease_end_s += plant(PLANT_LONG_FIRST_LEASE) ? 48 * 3600 : 0;
+		if (plant(PLANT_LEASE_BEHIND_BOOT))
+			p->first_lease_end_s = MIN(p->hard_end_s, p->first_lease_end_s + c->conf.lease_ms / 1000);
 		break;
 	case ACT_SEND:
 		c->canary_ok = c->canary_ok || plant(PLANT_CANARY_SKIPPED);

@@ -166,6 +166,7 @@ extern const char *const fault_names[F_KINDS];
 	X(BOOTS_FREE, "without the work that pays for it") \
 	X(WIDTH_WAVERS, "were rented and released while they came up") \
 	X(CANARY_SKIPPED, "the canary counts as good") \
+	X(LEASE_BEHIND_BOOT, "longer than boot_limit") \
 	X(CANARY_ALONE, "a second pod before the canary") \
 	X(RENT_STOPPING, "a create while stopping") \
 	X(BIG_BATCHES, "a batch of") \
@@ -293,6 +294,7 @@ struct machine {
 	int64_t created, visible, runs_at, ended, release_asked;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */
+	int64_t late_start;	       /* from the start of its container: if it starts late */
 	bool alone;	     /* ... and is not */
 	int64_t asked_at;    /* when its release was asked for last, by who is there since; -1: it was not */
 	bool unsaved;	     /* its row is not what its client knows */
@@ -338,7 +340,7 @@ struct row { /* of the ledger: the pod as saved, times on the wall clock */
 struct create { /* a request on its way */
 	int client, provider, offer;
 	char attempt[ATTEMPT_MAX];
-	int64_t hard_end_s, first_lease_end_s, price;
+	int64_t hard_end_s, first_lease_end_s, late_start_s, price;
 	int64_t clock_error; /* of who asked, then */
 };
 

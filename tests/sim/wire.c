@@ -619,6 +619,7 @@ bool wire_rent(struct client *cl, int pod)
 	add_env(a, "BURST_MACHINE", xstrdup(cl->job->conf.machine));
 	add_env(a, "BURST_HARD_END", xasprintf("%lld", (long long)(p->hard_end_s - ahead_s)));
 	add_env(a, "BURST_FIRST_LEASE_END", xasprintf("%lld", (long long)(p->first_lease_end_s - ahead_s)));
+	add_env(a, "BURST_LATE_START_S", xasprintf("%lld", (long long)(core_late_start_ms(&cl->job->conf) / 1000)));
 	add_env(a, "BURST_AUTHORIZED_KEY", xstrdup("ssh-ed25519 AAAA burst"));
 	r->env = a->env;
 	r->env_count = a->env_count;

@@ -464,6 +464,7 @@ static void sandbox_create(struct exchange *x)
 	c.offer = offer;
 	c.hard_end_s = atoll(plain(json_string_value(json_object_get(env, "BURST_HARD_END"))));
 	c.first_lease_end_s = atoll(plain(json_string_value(json_object_get(env, "BURST_FIRST_LEASE_END"))));
+	c.late_start_s = atoll(plain(json_string_value(json_object_get(env, "BURST_LATE_START_S"))));
 	if (refused(x, &c))
 		return;
 	if (x->s->now / 1000 != x->v->second_began) {

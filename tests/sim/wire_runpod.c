@@ -294,6 +294,7 @@ static struct machine *create(struct exchange *x, const json_t *body, int64_t bi
 	c.offer = offer;
 	c.hard_end_s = strtoll(jsonx_text(env, "BURST_HARD_END", "0"), NULL, 10);
 	c.first_lease_end_s = strtoll(jsonx_text(env, "BURST_FIRST_LEASE_END", "0"), NULL, 10);
+	c.late_start_s = strtoll(jsonx_text(env, "BURST_LATE_START_S", "0"), NULL, 10);
 	if (refused(x, &c))
 		return NULL;
 	struct machine *m = make(x, &c, body, cloud, bid, false);
