@@ -4937,7 +4937,9 @@ static void op_mode(struct agent *a, const struct json *op, bool detached)
 		a->lease_s = MAX(json_int(op, "lease_s", 600), (int64_t)10);
 		lease_renew(a, a->lease_s);
 	}
-	js_text(event_begin(a, "mode"), "mode", detached ? "detached" : "attached");
+	struct buf *b = event_begin(a, "mode");
+	js_text(b, "mode", detached ? "detached" : "attached");
+	js_text(b, "id", json_text(op, "id", ""));
 	event_end(a);
 	events_sync(a);
 }

@@ -248,6 +248,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_WORKERS_FAILED:
 	case EV_LOG:
 	case EV_SALVAGED:
+	case EV_LEFT_ALONE:
 	case EV_SYNCED:
 	case EV_RELEASED: pod_event(c, ev); break;
 	case EV_RUNNING: dispatch_running(c, ev); break;

@@ -111,6 +111,7 @@ struct core_pod {
 	bool connected;		/* the control channel is up */
 	bool mine_to_prepare;
 	bool detached;		/* its agent renews the lease itself */
+	bool alone;		/* ... and has said so since it was given work last */
 	bool proven_switch;
 	bool via_volume;	/* its files are fetched without it */
 	bool unwanted;		/* to be released as soon as its finished files are home */
@@ -161,6 +162,8 @@ struct core_pod {
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
 	int begun; /* batches, since its workers started */
+	uint32_t alone_turn; /* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
+	bool alone_said;     /* it stands behind the newest work */
 	uint32_t inherited; /* number + 1 of the batch that stands for what it was rendering when it was taken over */
 };
 
@@ -208,6 +211,7 @@ enum event_type {
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
 	EV_LOG,		   /* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
+	EV_LEFT_ALONE,	   /* pod; number: the turn of the ACT_HANDOVER that its agent has carried out */
 	EV_SYNCED,	   /* pod; number: the turn; ok: what was finished there outlives it. Not ok: not now */
 	EV_RELEASED,	   /* pod: accepted; number: enum release_word. Or err */
 	EV_SIGNAL,	   /* number: which signal; the first asks, the second insists, the third leaves */
@@ -252,7 +256,8 @@ enum action_type {
 	ACT_SEND,     /* pod, batch. Said again after a reconnect if it has not begun: the agent ignores ids it knows */
 	ACT_REVOKE,   /* pod: every batch that has not begun */
 	ACT_RENEW,    /* pod */
-	ACT_HANDOVER, /* pod: its agent keeps itself alive from now on (said again after each reconnect) */
+	ACT_HANDOVER, /* pod, number: the turn. Its agent keeps itself alive from now on (said again after each reconnect, and behind
+		       * each further batch); answered by EV_LEFT_ALONE */
 	ACT_TAKEOVER, /* pod: its agent no longer does; ACT_RENEW follows */
 	ACT_FETCH,    /* pod, segment (over SSH, or from the volume when pod.via_volume): answered once by EV_HOME or
 		       * EV_HOME_FAILED, but never once its connection was lost (EV_LOST) or dropped (ACT_CLOSE) */
@@ -299,11 +304,6 @@ void core_step(struct core *c, const struct event *ev, struct actions *out);
 int64_t core_wake_at(const struct core *c);
 
 bool core_ended(const struct core *c);
-int core_pod_count(const struct core *c);
-const struct core_pod *core_pod_at(const struct core *c, int pod);
-/* Whether its provider's log is read before a pod is given back, for CORE_LOG_LOOK_MS at most: it never came up, and the look ends
- * before its hard end, up to which its cost is within the caps. */
-enum { CORE_LOG_LOOK_MS = 10 * 1000 };
 /* Of a detached run. DONE: all that is left is in the hands of pods that keep themselves alive, and have said so; the client may die.
  * IN_PART: the rest is with pods that cannot be left alone, as their files cannot be had without them. */
 enum core_handover { HANDOVER_NOT_YET, HANDOVER_DONE, HANDOVER_IN_PART };
@@ -311,6 +311,11 @@ enum core_handover core_handover(const struct core *c);
 /* How long a pod has to be reached whose container starts when its first lease is all but over, or later: its image took long, and its
  * client may have waited for it. */
 int64_t core_late_start_ms(const struct core_conf *conf);
+int core_pod_count(const struct core *c);
+const struct core_pod *core_pod_at(const struct core *c, int pod);
+/* Whether its provider's log is read before a pod is given back, for CORE_LOG_LOOK_MS at most: it never came up, and the look ends
+ * before its hard end, up to which its cost is within the caps. */
+enum { CORE_LOG_LOOK_MS = 10 * 1000 };
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */

@@ -207,6 +207,7 @@ static void send_batch(struct core *c, uint32_t batch)
 
 	c->pods[b->pod].batches++;
 	c->pods[b->pod].syncing = false; /* what was made durable was not all */
+	c->pods[b->pod].alone = c->pods[b->pod].alone_said = false;
 	core_act(c, ACT_SEND, b->pod)->batch = batch;
 }
 

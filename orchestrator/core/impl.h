@@ -313,6 +313,7 @@ struct stint { /* of a pod, in ms from now: when it takes up work, and when it t
 /* Whether a pod that is ready at one.from_ms would then find work for least_ms, beside the others. work_ms: what is left, as the time
  * that one pod would take for it. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one, int64_t least_ms);
+void pod_leave_alone(struct core *c, int pod); /* what was sent to it before is in its queue when it answers */
 void width_advance(struct core *c); /* rents what is worth renting, gives each pod its work, hands over */
 int64_t width_wake_at(const struct core *c); /* when it has something to do next, beside what its pods have */
 void width_slept(struct core *c);

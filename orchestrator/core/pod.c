@@ -135,7 +135,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	if (p->adopted) { /* its queue is of an earlier life: we deal anew */
 		p->adopted = false;
 		if (p->detached) {
-			p->detached = false;
+			p->detached = p->alone = p->alone_said = false;
 			core_act(c, ACT_TAKEOVER, pod);
 			core_act(c, ACT_RENEW, pod);
 			pod_save(c, p);
@@ -147,7 +147,7 @@ static void back_at_work(struct core *c, struct core_pod *p)
 	else
 		dispatch_resend(c, pod);
 	if (p->detached)
-		core_act(c, ACT_HANDOVER, pod);
+		pod_leave_alone(c, pod);
 	pod_after_work(c, pod);
 }
 
@@ -381,6 +381,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
 	case EV_LOG: log_was_read(c, p, ev); break;
 	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
+	case EV_LEFT_ALONE: p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn; break;
 	case EV_SYNCED: pod_synced(c, p, ev); break;
 	case EV_RELEASED: pod_released(c, p, (enum release_word)ev->number, ev->err); break;
 	default: break;

@@ -582,12 +582,36 @@ int64_t width_wake_at(const struct core *c)
 	return at;
 }
 
-/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. */
+void pod_leave_alone(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+
+	p->alone = false;
+	p->alone_said = true;
+	core_act(c, ACT_HANDOVER, pod)->number = (int)++p->alone_turn;
+}
+
+static bool can_be_told(const struct core_pod *p)
+{
+	return p->phase == POD_WORKING && p->connected && !p->unwanted && !p->draining;
+}
+
+/* Another pod took the place of one that was lost after the others had been handed over. */
+static bool is_not_left_yet(const struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (can_be_told(&c->pods[i]) && !c->pods[i].detached && pod_files_outlive(&c->pods[i]))
+			return true;
+	return false;
+}
+
+/* Detached: once as many pods work as can be had, all that is left is dealt out and the agents keep themselves alive. So is what comes
+ * back later: it does not wait here for room in a queue. */
 static void hand_over(struct core *c)
 {
 	int working, coming;
 
-	if (!c->conf.detached || c->handed_over || !c->canary_ok || core_stopping(c) || core_reads_old(c))
+	if (!c->conf.detached || !c->canary_ok || core_stopping(c) || core_reads_old(c) || (c->handed_over && !c->todo && !is_not_left_yet(c)))
 		return;
 	bool asking = false;
 	int active = count_active(c, &working, &coming);
@@ -595,21 +619,48 @@ static void hand_over(struct core *c)
 		asking = asking || (is_asked(&c->vendors[i]) && !is_late(c, &c->vendors[i])) || c->vendors[i].image_ask == ASK_ASKED;
 	if (!working || coming || asking || width_is_open(c, active))
 		return;
+	bool first = !c->handed_over;
 	c->handed_over = true;
 	dispatch_deal(c);
 	for (int i = 0; i < c->pod_count; i++) {
 		struct core_pod *p = &c->pods[i];
-		if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining)
+		if (!can_be_told(p) || p->detached)
 			continue;
 		if (!pod_files_outlive(p)) {
-			core_note(c, NOTE_WARN, "pod %s: its files cannot be fetched without it, so it is not left alone",
-				  p->id);
+			if (first)
+				core_note(c, NOTE_WARN, "pod %s: its files cannot be fetched without it, so it is not left alone",
+					  p->id);
 			continue;
 		}
 		p->detached = true;
 		core_act(c, ACT_SAVE, i);
-		core_act(c, ACT_HANDOVER, i);
+		pod_leave_alone(c, i);
 	}
+}
+
+/* What a pod that was left alone was given since is behind the last word to it. */
+static void leave_alone_again(struct core *c)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (can_be_told(&c->pods[i]) && c->pods[i].detached && !c->pods[i].alone_said)
+			pod_leave_alone(c, i);
+}
+
+enum core_handover core_handover(const struct core *c)
+{
+	enum core_handover result = HANDOVER_DONE;
+
+	if (!c->handed_over || c->todo || core_stopping(c) || dispatch_settled(c))
+		return HANDOVER_NOT_YET;
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if ((!p->batches && !p->unhome) || p->durable || (pod_active(p) && p->detached && p->alone))
+			continue;
+		if (!pod_active(p) || p->detached || pod_files_outlive(p))
+			return HANDOVER_NOT_YET;
+		result = HANDOVER_IN_PART;
+	}
+	return result;
 }
 
 void width_advance(struct core *c)
@@ -620,5 +671,6 @@ void width_advance(struct core *c)
 	hand_over(c);
 	if (!c->todo)
 		use_pods(c); /* the last of the work was just dealt out */
+	leave_alone_again(c);
 	leave_settled(c);
 }

@@ -53,7 +53,7 @@ static void carry_out(struct engine *e, const struct action *a)
 	case ACT_SEND: podlink_send(e, a->pod, a->batch); break;
 	case ACT_REVOKE: podlink_revoke(e, a->pod); break;
 	case ACT_RENEW: podlink_renew(e, a->pod); break;
-	case ACT_HANDOVER: podlink_handover(e, a->pod); break;
+	case ACT_HANDOVER: podlink_handover(e, a->pod, a->number); break;
 	case ACT_TAKEOVER: podlink_takeover(e, a->pod); break;
 	case ACT_FETCH: outfiles_fetch(e, a->pod, a->segment); break;
 	case ACT_KEEP: outfiles_keep(e, a->segment, a->flag); break;

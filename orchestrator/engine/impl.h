@@ -210,7 +210,7 @@ void podlink_connect(struct engine *e, int pod);
 void podlink_send(struct engine *e, int pod, uint32_t batch);
 void podlink_revoke(struct engine *e, int pod);
 void podlink_renew(struct engine *e, int pod);
-void podlink_handover(struct engine *e, int pod);
+void podlink_handover(struct engine *e, int pod, int turn);
 void podlink_takeover(struct engine *e, int pod);
 void podlink_sync(struct engine *e, int pod, int turn);
 void podlink_close(struct engine *e, int pod);

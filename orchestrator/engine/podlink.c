@@ -415,6 +415,14 @@ static bool switch_works(struct engine *e, int pod, const char *how)
 	return false;
 }
 
+static void mode_event(struct engine *e, int pod, const json_t *event)
+{
+	struct event ev = {.type = EV_LEFT_ALONE, .pod = pod, .number = (int)batch_number(e, event, "id")};
+
+	if (!strcmp(jsonx_text(event, "mode", ""), "detached"))
+		post(e, &ev, NULL);
+}
+
 static bool says_something(const struct engine *e, int pod, const char *what, const json_t *event)
 {
 	int64_t segment = segment_by_id(e, jsonx_text(event, "id", ""));
@@ -465,6 +473,8 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		log_event(e, pod, event);
 	else if (!strcmp(what, "revoked"))
 		revoked_event(e, pod, event);
+	else if (!strcmp(what, "mode"))
+		mode_event(e, pod, event);
 	else if (!strcmp(what, "synced"))
 		synced_event(e, pod, event);
 	else if (!strcmp(what, "fatal"))
@@ -818,9 +828,11 @@ void podlink_renew(struct engine *e, int pod)
 	podlink_say(e, pod, json_pack("{s:s,s:I}", "op", "renew", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
 }
 
-void podlink_handover(struct engine *e, int pod)
+void podlink_handover(struct engine *e, int pod, int turn)
 {
-	podlink_say(e, pod, json_pack("{s:s,s:I}", "op", "handover", "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
+	CLEANUP(free_text) char *id = xasprintf("%s-%d", e->life, turn);
+
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:I}", "op", "handover", "id", id, "lease_s", (json_int_t)(e->setup->conf.lease_ms / 1000)));
 	if (!e->setup->run->detached) {
 		e->setup->run->detached = true;
 		journal_run(e);

@@ -177,6 +177,8 @@ static int64_t spent_before(const struct client *cl)
 /* ---- stepping, and what must hold after each step ---- */
 
 static void perform(struct client *cl);
+static void check_handover(struct client *cl);
+static void left_alone(struct client *cl, const struct fault *f);
 static void mark_host(struct client *cl, const struct action *a, int64_t at);
 static void check_step(struct client *cl, const struct event *ev);
 
@@ -287,6 +289,7 @@ static void check_step(struct client *cl, const struct event *ev)
 
 	if (c->ended)
 		return;
+	check_handover(cl);
 	if (!counted_right(cl))
 		broke(cl->sim, "segments miscounted after event %d", (int)ev->type);
 	for (int i = 0; i < c->pod_count; i++)
@@ -387,7 +390,7 @@ void client_start(struct client *cl, bool reap)
 	cl->up = true;
 	cloud_alone(cl, false);
 	cl->reaping = reap;
-	cl->good_safe = false;
+	cl->good_safe = cl->handed_over = false;
 	cl->settled_at = -1;
 	cl->seen_cap = cl->unsaved_cap = 0;
 	free(cl->seen);
@@ -767,28 +770,31 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 		broke(cl->sim, "rented beyond the cap");
 	if (p->first_lease_end_s > p->hard_end_s)
 		broke(cl->sim, "the first lease is longer than the hard end");
+	if (p->first_lease_end_s * 1000 > wall_now(cl) + cl->job->conf.boot_limit_ms)
+		broke(cl->sim, "the first lease is longer than boot_limit");
 }
 
 static void rent(struct client *cl, const struct action *a)
-	if (p->first_lease_end_s * 1000 > wall_now(cl) + cl->job->conf.boot_limit_ms)
-		broke(cl->sim, "the first lease is longer than boot_limit");
 {
 	const struct core_pod *p = core_pod_at(cl->core, a->pod);
 
 	if (cl->unsaved[a->pod]) /* the intent could not be written: W_SAVE_FAILED says so */
 		return;
 	check_rent(cl, p, a->pod);
+	const struct fault *f = cl->job->conf.detached ? strikes(cl->sim, F_LEFT_AT_RENT) : NULL;
+	if (f)
+		left_alone(cl, f);
 	GROW(cl->sim->creates, cl->sim->create_count, cl->sim->create_cap);
 	struct create *c = &cl->sim->creates[cl->sim->create_count++];
 	*c = (struct create){.client = cl->number, .provider = p->provider, .offer = atoi(p->offer.id),
 			     .price = p->offer.price_microusd_h, .hard_end_s = p->hard_end_s, .first_lease_end_s = p->first_lease_end_s,
+			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
 			     .clock_error = llabs(cl->laptop->wall_offset)};
 	COPY_TEXT(c->attempt, p->attempt);
 	if (wire_rent(cl, a->pod))
 		return;
 	call(cl, a, W_CREATE, (int64_t)cl->sim->create_count - 1, -1, 0);
 }
-			     .late_start_s = core_late_start_ms(&cl->job->conf) / 1000,
 
 /* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
 static bool on_a_volume(struct client *cl, uint32_t segment)
@@ -833,7 +839,7 @@ static void command(struct client *cl, const struct action *a, enum command what
 	h->machine = (int)(m - cl->sim->machines);
 	h->conn = m->conn;
 	h->x = what;
-	h->y = a->flag;
+	h->y = what == C_HANDOVER ? a->number : a->flag;
 	if (what != C_SEND)
 		return;
 	const struct core_batch *b = core_batch_at(cl->core, a->batch);
@@ -932,6 +938,50 @@ static void may_die_soon(struct client *cl)
 
 	if (f)
 		client_later(cl, cl->sim->plan->rtt_ms + f->ms % 60000, W_CRASH)->x = f->x - (f->x % 4 ? f->x % 3 : 0);
+}
+
+/* Its laptop is closed, or it ends and nobody comes back but, perhaps, a reap. */
+static void left_alone(struct client *cl, const struct fault *f)
+{
+	if (f->kind == F_LEFT_FROZEN || (f->kind == F_LEFT_AT_RENT && f->x % 3 == 0)) {
+		struct happening *h = later(cl->sim, f->ms, W_SLEEP);
+		h->client = cl->number;
+		h->x = 1000 + (int64_t)f->x * (f->x % 2 ? 30 : 1);
+	} else {
+		client_later(cl, f->ms, W_CRASH)->x = f->x;
+	}
+}
+
+static bool was_given(const struct machine *m, uint32_t segment)
+{
+	for (size_t i = 0; i < m->work_count; i++)
+		for (size_t k = 0; k < m->works[i].count; k++)
+			if (m->works[i].segments[k] == segment)
+				return true;
+	return false;
+}
+
+/* `run -d` returns here: the client is needed no more. */
+static void check_handover(struct client *cl)
+{
+	const struct core *c = cl->core;
+	const struct fault *f;
+
+	if (cl->handed_over || cl->reaping || core_handover(c) != HANDOVER_DONE)
+		return;
+	cl->handed_over = true;
+	trace(cl->sim, "client %c: the queue is with the pods", name_of(cl));
+	for (uint32_t i = 0; i < c->seg_count; i++) {
+		bool given = c->segs[i].state == SEG_SAFE || c->segs[i].state == SEG_FAILED;
+		for (size_t k = 0; k < cl->sim->machine_count && !given; k++) {
+			const struct machine *m = &cl->sim->machines[k];
+			given = m->client == cl->number && (m->files[i] || (m->was_detached && was_given(m, i)));
+		}
+		if (!given)
+			broke(cl->sim, "the queue is handed over, and no pod was given segment %u", i);
+	}
+	if ((f = strikes(cl->sim, F_LEFT_GONE)) || (f = strikes(cl->sim, F_LEFT_FROZEN)))
+		left_alone(cl, f);
 }
 
 /* Whatever a vendor says of when it is to be asked again: a pod bills meanwhile. */
@@ -1097,6 +1147,8 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 			   .batch = e->life == cl->life ? e->batch : UINT32_MAX, .elapsed_ms = e->elapsed_ms,
 			   .number = e->number};
 
+	if (e->type == EV_LEFT_ALONE && e->life != cl->life)
+		ev.number = -1; /* its id is of another client's */
 	size_t *seen = seen_of(cl, machine);
 	if (n != *seen)
 		return;

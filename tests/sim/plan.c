@@ -271,6 +271,26 @@ static void make_refusals(struct plan *p, uint64_t seed)
 							     .count = (int)roll_spread(r, 1, 20)};
 }
 
+/* ---- a laptop that is closed, or a client that ends, when `run -d` returns; with --no-wait that is before a pod is reached ---- */
+
+static void make_left_alone(struct plan *p, uint64_t seed)
+{
+	static const enum fault_kind kinds[] = {F_LEFT_GONE, F_LEFT_FROZEN, F_LEFT_AT_RENT};
+	uint64_t state = seed * 0x9fb21c651e98df25ull + 0x2545f4914f6cdd1dull, *r = &state;
+	struct core_conf *c = &p->jobs[0].conf;
+
+	if (!roll_chance(r, 5))
+		return;
+	c->detached = c->want_volume = true;
+	p->ms_per_weight = roll_chance(r, 60) ? MAX(p->ms_per_weight, roll_in(r, 500, 15000)) : p->ms_per_weight;
+	add_leftover(p, kinds[roll_in(r, 0, ARRAY_LEN(kinds) - 1)], roll_chance(r, 80) ? 0 : 1,
+		     roll_chance(r, 50) ? 0 : roll_spread(r, 1, 12000), (int)roll_in(r, 0, 1 << 20));
+	if (roll_chance(r, 30))
+		add_leftover(p, F_DROP, (int)roll_in(r, 0, 6), roll_spread(r, 100, 60000), 0);
+	if (roll_chance(r, 40))
+		add_leftover(p, F_REAP, 0, roll_spread(r, 10000, HOUR_MS), 0);
+}
+
 /* ---- whoever resumes a run may have other caps by then ---- */
 
 static void make_later_caps(struct plan *p, uint64_t seed)
@@ -316,6 +336,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 		make_leftovers(p, seed & ~SEED_WIRE);
 	}
 	make_refusals(p, seed & ~SEED_WIRE);
+	make_left_alone(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);

@@ -99,6 +99,8 @@ void plant_stepped(struct client *cl)
 		c->pods[i].asked_twice = true; /* two lists 5 s apart will do */
 	c->cold_ms = plant(PLANT_BOOTS_FREE) ? 1 : c->cold_ms;
 	c->too_many += plant(PLANT_WIDTH_WAVERS);
+	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)
+		c->pods[i].alone = c->pods[i].alone_said;
 	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
 		c->pods[i].unhome += c->pods[i].unhome > 0;

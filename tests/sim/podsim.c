@@ -419,6 +419,8 @@ void pod_command(struct sim *s, struct happening *h)
 		renew(s, m);
 		m->detached = m->detached || h->x == C_HANDOVER;
 		m->was_detached = m->was_detached || m->detached;
+		if (h->x == C_HANDOVER)
+			note(s, m, EV_LEFT_ALONE)->number = (int)h->y;
 		finish_detached(s, m);
 		break;
 	}

@@ -13,6 +13,7 @@ enum {
 	WIRE_FAULTS_MAX = 8,
 	LEFTOVERS_MAX = 4,
 	REFUSALS_MAX = 5,
+	DETACHED_MAX = 3,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -39,7 +40,9 @@ enum {
 	X(CALL_LOST) X(CALL_REPLY_LOST) X(CALL_5XX) X(CALL_429) X(CALL_GARBAGE) X(CALL_SLOW) X(CRASH_AT_CALL)           \
 	X(ODD_STATE) X(POD_LOCKED) X(IMAGE_GONE) X(LIFE_OVER) X(CRASH_HANDED) X(RELEASE_UNKNOWN)                \
 	/* of vendors that refuse, or deny what is there: from a stream of their own */                                 \
-	X(RELEASE_DENIED) X(LIST_REFUSED)
+	X(RELEASE_DENIED) X(LIST_REFUSED)                                                                               \
+	/* of who closes the laptop, or ends it, when `run -d` returns, or behind a create: likewise */                 \
+	X(LEFT_GONE) X(LEFT_FROZEN) X(LEFT_AT_RENT)
 
 #define WALL_EPOCH_MS 1800000000000ll /* the true wall clock at true time 0 */
 
@@ -107,7 +110,7 @@ struct plan {
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX + REFUSALS_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX + REFUSALS_MAX + DETACHED_MAX];
 	int fault_count;
 };
 
@@ -143,6 +146,7 @@ extern const char *const fault_names[F_KINDS];
 	X(INTENT_UNSAVED, "without a row of its intent") \
 	X(ROW_GONE, "the ledger does not know it") \
 	X(HANDOVER_UNSAVED, "before the ledger knows") \
+	X(HANDOVER_UNHEARD, "and no pod was given segment") \
 	X(SAME_NAMES, "is used twice") \
 	X(RELEASE_FAKED, "and a pod still lives") \
 	X(RELEASE_REFUSED, "has nothing to do and is kept") \
@@ -160,13 +164,13 @@ extern const char *const fault_names[F_KINDS];
 	X(DURATION_FORGOTTEN, "may outlive caps.max_duration") \
 	X(LONG_LIFE, "more than a day") \
 	X(LONG_FIRST_LEASE, "first lease is longer") \
+	X(LEASE_BEHIND_BOOT, "longer than boot_limit") \
 	X(BOOT_PATIENCE, "is not up after") \
 	X(PATIENT, "goes on for more than a day") \
 	X(WIDER, "wider than pods") \
 	X(BOOTS_FREE, "without the work that pays for it") \
 	X(WIDTH_WAVERS, "were rented and released while they came up") \
 	X(CANARY_SKIPPED, "the canary counts as good") \
-	X(LEASE_BEHIND_BOOT, "longer than boot_limit") \
 	X(CANARY_ALONE, "a second pod before the canary") \
 	X(RENT_STOPPING, "a create while stopping") \
 	X(BIG_BATCHES, "a batch of") \
@@ -290,11 +294,11 @@ struct machine {
 	char id[40], attempt[ATTEMPT_MAX];
 	int64_t price, offered; /* micro-dollars an hour */
 	int64_t hard_end, first_lease; /* true time */
+	int64_t late_start;	       /* from the start of its container: if it starts late */
 	int64_t clock_error;	       /* how far off the clock was by which they were reckoned */
 	int64_t created, visible, runs_at, ended, release_asked;
 	int64_t known_at;    /* its client knows its id; -1: never */
 	int64_t alone_until; /* its client was not there; -1: it always was */
-	int64_t late_start;	       /* from the start of its container: if it starts late */
 	bool alone;	     /* ... and is not */
 	int64_t asked_at;    /* when its release was asked for last, by who is there since; -1: it was not */
 	bool unsaved;	     /* its row is not what its client knows */
@@ -380,6 +384,7 @@ struct client {
 	bool *unsaved;		/* by pod of this life */
 	size_t unsaved_cap;
 	bool spoilt;	/* one of its files was bad, or could not be had */
+	bool handed_over; /* what was left when this life had given it all to its pods */
 	bool good_safe; /* a segment with a good check was kept in this life */
 	bool *safe, *poison;
 	uint8_t *renders; /* of each segment */

@@ -437,6 +437,82 @@ static void test_journal_before_handover(void **state)
 	tear_down(&b);
 }
 
+static void left_alone(struct bench *b, int i, int turn)
+{
+	tell(b, (struct event){.type = EV_LEFT_ALONE, .pod = i, .number = turn});
+}
+
+/* What is on its way to a pod is not with it: the agent answers for what came before the word, and that comes behind all work. */
+static void test_handover_is_answered(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	b.conf.detached = b.conf.want_volume = true;
+	b.conf.check_tries = 2;
+	struct volume v = {.id = "v1", .apart = true};
+	struct offer o = offer(0, 1000000);
+	start(&b);
+	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	check_int("not up", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	bring_up(&b, 0);
+	int turn = first(&b, ACT_HANDOVER)->number;
+	check_int("said", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	left_alone(&b, 0, turn - 1);
+	check_int("an older answer", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	left_alone(&b, 0, turn);
+	check_int("answered", "handover", core_handover(b.core), HANDOVER_DONE);
+	began(&b, 0, 0);
+	rendered(&b, 0, 0);
+	tell(&b, (struct event){.type = EV_HOME, .segment = 0, .ok = true, .check_ok = false}); /* it is rendered again */
+	check_int("more work", "sent", did(&b, ACT_SEND, 0), 1);
+	check_int("more work", "told again", did(&b, ACT_HANDOVER, 0), 1);
+	check_int("more work", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	assert_true(first(&b, ACT_SEND) < first(&b, ACT_HANDOVER));
+	left_alone(&b, 0, turn);
+	check_int("an answer from before it", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	left_alone(&b, 0, turn + 1);
+	check_int("answered again", "handover", core_handover(b.core), HANDOVER_DONE);
+	tell(&b, (struct event){.type = EV_SIGNAL, .number = 15});
+	check_int("stopping", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	tear_down(&b);
+}
+
+/* The pod that takes the place of one that was lost is left alone as well; before, its client had to live. */
+static void test_replacement_is_handed_over(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.conf.detached = b.conf.want_volume = true;
+	struct volume v = {.id = "v1", .apart = true};
+	struct offer o = offer(0, 1000000);
+	start(&b);
+	tell(&b, (struct event){.type = EV_VOLUME, .volume = &v});
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+	bring_up(&b, 0);
+	left_alone(&b, 0, first(&b, ACT_HANDOVER)->number);
+	check_int("one pod", "handover", core_handover(b.core), HANDOVER_DONE);
+	struct pod_view over = view_of(&b, 0, POD_STATE_GONE);
+	over.end = POD_END_OUTSIDE;
+	over.preempted = true;
+	tell(&b, (struct event){.type = EV_LISTED, .views = &over, .count = 1, .asked_at = b.now});
+	check_int("it is taken back", "handover", core_handover(b.core), HANDOVER_NOT_YET);
+	for (int i = 0; i < 60 && b.core->pod_count < 2; i++)
+		wait_ms(&b, SECOND);
+	tell(&b, (struct event){.type = EV_SALVAGED});
+	b.core->pods[1].volume = v;
+	bring_up(&b, 1);
+	check_int("another one", "handed over", did(&b, ACT_HANDOVER, 1), 1);
+	assert_true(pod(&b, 1)->detached);
+	left_alone(&b, 1, 1);
+	check_int("another one", "handover", core_handover(b.core), HANDOVER_DONE);
+	tear_down(&b);
+}
+
 /* Whether it could have another pod by a vendor that does not say what it offers is not waited for. */
 static void test_handover_beside_a_late_vendor(void **state)
 {
@@ -4503,6 +4579,8 @@ int main(void)
 		cmocka_unit_test(test_image_cannot_be_built),
 		cmocka_unit_test(test_nothing_is_rented_without_a_row),
 		cmocka_unit_test(test_journal_before_handover),
+		cmocka_unit_test(test_handover_is_answered),
+		cmocka_unit_test(test_replacement_is_handed_over),
 		cmocka_unit_test(test_handover_beside_a_late_vendor),
 		cmocka_unit_test(test_refused_creates),
 		cmocka_unit_test(test_all_offers_are_refused),
