@@ -26,7 +26,7 @@ enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8 
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
-	*l = (struct launch){.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1};
+	*l = (struct launch){.ctx = ctx, .run_lock = -1, .job_lock = -1, .output_lock = -1, .starter = -1};
 	l->setup.run = &l->run;
 	l->setup.store = ctx->store;
 	l->setup.verbose = ctx->verbose > 0;

@@ -10,20 +10,25 @@
 #include "base/log.h"
 #include "deliver.h"
 #include "deliver_run.h"
+#include "detach.h"
 #include "output.h"
 #include "report.h"
 #include "volume_warm.h"
 
 enum { ERRORS_MOST = 100 };
 
+static struct progress *shown;
+
 static void draw(void *ctx, const struct engine *e)
 {
-	progress_draw(ctx, e);
+	progress_draw(shown, e);
+	detach_look(ctx, e);
 }
 
 static void show_output(void *ctx, const char *pod, const char *line)
 {
-	progress_clear(ctx);
+	(void)ctx;
+	progress_clear(shown);
 	output_line(stderr, "%s | %s", pod, line);
 }
 
@@ -182,8 +187,6 @@ int launch_deliver(struct launch *l, struct err *err)
 	return status;
 }
 
-static struct progress *shown;
-
 static void line_in_between(void)
 {
 	progress_clear(shown);
@@ -204,7 +207,7 @@ int launch_run(struct launch *l)
 
 	l->setup.progress = draw;
 	l->setup.output = show_output;
-	l->setup.ctx = p;
+	l->setup.ctx = l;
 	shown = p;
 	output_before_line(line_in_between);
 	l->had_work = l->setup.job && launch_open_segments(l) > 0;
@@ -226,6 +229,7 @@ int launch_run(struct launch *l)
 	if (l->err.kind && l->err.kind != ERR_INTERRUPTED)
 		output_error(l->ctx, &l->err);
 	on_exit_command(l);
+	detach_ends(l);
 	launch_print_json(l);
 	return status;
 }

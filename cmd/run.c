@@ -1,30 +1,19 @@
 #include "cmd.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/guard.h"
 #include "base/log.h"
-#include "base/path.h"
-#include "launch.h"
-#include "net/child.h"
+#include "detach.h"
 #include "output.h"
 #include "runs.h"
 #include "settle.h"
 #include "volume_trust.h"
 
-/* A detached client tells the one who started it its run's id through this descriptor. */
-#define CLIENT_FD_NAME "BURST_CLIENT_FD"
-
 static const struct opt opts[] = {
 	{'y', "yes", NULL, "ask nothing", NULL, false},
 	{'n', "dry-run", NULL, "show what would be rented and rendered, and end", NULL, false},
-	{'d', "detach", NULL, "hand the work over to the pods and print the run's id", NULL, false},
+	{'d', "detach", NULL, "return when the pods have the queue and need this machine no more; print the run's id", NULL, false},
+	{0, "no-wait", NULL, "with -d: return before anything is rented", NULL, false},
 	{'p', "provider", "PROVIDER", "rent from these, in this order", "provider", false},
 	{0, "gpu", "GPU", "these GPUs will do, the best loved first", "gpu", false},
 	{0, "pods", "N", "how many pods at most", "pods", false},
@@ -69,158 +58,6 @@ static int all_cached(struct launch *l, struct err *err)
 		output_error(l->ctx, &l->err);
 	launch_print_json(l);
 	return status;
-}
-
-/* ---- detached: a client of its own, in a session of its own ---- */
-
-/* -1: we are no detached client. Children are told nothing of it: while one of them held it open, the starter would wait. */
-static int client_fd(void)
-{
-	static int fd = -2;
-	const char *text = getenv(CLIENT_FD_NAME);
-
-	if (fd == -2) {
-		fd = text ? atoi(text) : -1;
-		if (fd >= 0)
-			fcntl(fd, F_SETFD, FD_CLOEXEC);
-		unsetenv(CLIENT_FD_NAME);
-	}
-	return fd;
-}
-
-static void spawn_exec(char **argv, int fd, const sigset_t *mask)
-{
-	char number[16];
-
-	setsid();
-	int null = open("/dev/null", O_RDWR);
-	dup2(null, STDIN_FILENO); /* stdout is kept until there is a run: whoever asked for --json hears why there is none */
-	fcntl(fd, F_SETFD, 0);
-	snprintf(number, sizeof(number), "%d", fd);
-	setenv(CLIENT_FD_NAME, number, 1);
-	guard_leave();
-	signal(SIGHUP, SIG_IGN); /* the terminal's, from before it had a session of its own */
-	sigprocmask(SIG_SETMASK, mask, NULL);
-	execv(child_self() ? child_self() : argv[0], argv);
-	_exit(127);
-}
-
-/* Until the run has an id, its starter's signals are the client's: nobody would know what to cancel. */
-static volatile sig_atomic_t client, interrupted;
-
-static void pass_on(int number)
-{
-	int saved = errno;
-
-	interrupted = number;
-	kill(client, SIGTERM);
-	errno = saved;
-}
-
-static pid_t start_client(struct cmd_context *ctx, int pipes[2])
-{
-	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-	sigset_t held, before;
-
-	sigemptyset(&held);
-	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-		sigaddset(&held, numbers[i]);
-	sigprocmask(SIG_BLOCK, &held, &before);
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid == 0) {
-		close(pipes[0]);
-		spawn_exec(ctx->argv, pipes[1], &before);
-	}
-	client = pid;
-	struct sigaction act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-	for (size_t i = 0; i < ARRAY_LEN(numbers) && pid > 0; i++) {
-		act.sa_handler = numbers[i] == SIGHUP ? SIG_IGN : pass_on;
-		sigaction(numbers[i], &act, NULL);
-	}
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return pid;
-}
-
-/* It ended before there was a run, and said why; or because we were told to end. */
-static int client_ended(pid_t pid, struct err *err)
-{
-	int status = 0;
-
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	bool by_signal = WIFSIGNALED(status) || WEXITSTATUS(status) > 128;
-	if (!interrupted || !by_signal)
-		return WIFEXITED(status) ? WEXITSTATUS(status) : err_set(err, ERR_LOCAL, "the detached client died at once");
-	err_set(err, ERR_INTERRUPTED, "interrupted before the run was handed over: it has ended");
-	err->signal = interrupted;
-	return -1;
-}
-
-static int detach(struct cmd_context *ctx, struct err *err)
-{
-	char id[32] = "";
-	int pipes[2];
-
-	if (pipe(pipes) < 0)
-		return err_set(err, ERR_LOCAL, "pipe: %m");
-	fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
-	pid_t pid = start_client(ctx, pipes);
-	if (pid < 0)
-		return err_set(err, ERR_LOCAL, "fork: %m");
-	close(pipes[1]);
-	ssize_t n = read(pipes[0], id, sizeof(id) - 1);
-	if (n > 0) {
-		id[strcspn(id, "\n")] = '\0';
-		puts(id);
-	}
-	int status = n > 0 && !interrupted ? cmd_flush(err) : client_ended(pid, err);
-	close(pipes[0]);
-	return status;
-}
-
-/* Nobody knows of it: nothing has been rented, and nothing is. */
-static int give_up(struct launch *l, struct err *err)
-{
-	err_set(err, ERR_LOCAL, "run %s: whoever started it is gone, and never had its id", l->run.id);
-	COPY_TEXT(l->run.status, "interrupted");
-	COPY_TEXT(l->run.error_code, err_kind_name(ERR_INTERRUPTED));
-	COPY_TEXT(l->run.error, err->msg);
-	l->run.ended_ms = clock_wall_ms();
-	l->run.exit_status = err_exit_status(err);
-	store_put_run(l->ctx->store, &l->run, NULL);
-	return -1;
-}
-
-/* Whoever reads what our starter prints waits for nothing of ours. */
-static void let_stdout_go(void)
-{
-	fflush(stdout);
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	if (null >= 0) {
-		dup2(null, STDOUT_FILENO);
-		close(null);
-	}
-}
-
-/* The one who started us may go; from now on words go to the run's folder. */
-static int let_starter_go(struct launch *l, int fd, struct err *err)
-{
-	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
-	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-
-	let_stdout_go();
-	bool told = dprintf(fd, "%s\n", l->run.id) > 0;
-
-	close(fd);
-	if (log >= 0) {
-		dup2(log, STDERR_FILENO);
-		close(log);
-	}
-	l->setup.ignore_hangup = true;
-	l->ctx->live = l->ctx->color = false;
-	return told ? 0 : give_up(l, err);
 }
 
 /* ---- what an earlier run of this job has left ---- */
@@ -277,7 +114,7 @@ static void name_resume(struct launch *l)
 static int render(struct launch *l, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
-	int fd = client_fd();
+	int starter = detach_starter();
 
 	if (launch_open_providers(l, err) < 0)
 		return -1;
@@ -287,9 +124,9 @@ static int render(struct launch *l, struct err *err)
 	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
-	if (fd >= 0 && let_starter_go(l, fd, err) < 0)
+	if (detach_begins(l, starter, err) < 0)
 		return -1;
-	if (fd < 0 && !ctx->quiet)
+	if (!ctx->quiet)
 		fprintf(stderr, "run %s: %zu of %lld segments to render\n", l->run.id, launch_open_segments(l),
 			(long long)l->run.total);
 	return launch_run(l);
@@ -301,7 +138,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 
 	if (opt_has(ctx, "dry-run") && ctx->json)
 		return err_set(err, ERR_USAGE, "run: -n shows a table, for people: not with --json (`burst offers --json` has the offers)");
-	if (opt_has(ctx, "detach") && client_fd() < 0)
+	if (opt_has(ctx, "no-wait") && !opt_has(ctx, "detach"))
+		return err_set(err, ERR_USAGE, "run: --no-wait goes with -d");
+	if (opt_has(ctx, "detach") && !opt_has(ctx, "dry-run") && detach_starter() < 0)
 		return detach(ctx, err);
 	ctx->overwrite = opt_has(ctx, "force");
 	launch_init(&l, ctx);

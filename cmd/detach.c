@@ -1,0 +1,314 @@
+#include "detach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/guard.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "net/child.h"
+#include "output.h"
+#include "runs.h"
+
+/* Tells a detached client the descriptor of the socket that leads to its starter. */
+#define CLIENT_FD_NAME "BURST_CLIENT_FD"
+
+/* What the client says there, a line each: the run's id, then at most one of these. */
+#define SAYS_HANDED "handed over"
+#define SAYS_ENDED  "ended" /* and waits for the other end to be closed */
+
+enum { WORDS_MAX = 128, ENDED_WAIT_MS = 5000 };
+
+/* ---- the starter ---- */
+
+static void spawn_exec(char **argv, int fd, const sigset_t *mask)
+{
+	char number[16];
+
+	setsid();
+	int null = open("/dev/null", O_RDWR);
+	dup2(null, STDIN_FILENO); /* stdout and stderr are kept until the pods have the queue */
+	fcntl(fd, F_SETFD, 0);
+	snprintf(number, sizeof(number), "%d", fd);
+	setenv(CLIENT_FD_NAME, number, 1);
+	guard_leave();
+	signal(SIGHUP, SIG_IGN); /* the terminal's, from before it had a session of its own */
+	sigprocmask(SIG_SETMASK, mask, NULL);
+	execv(child_self() ? child_self() : argv[0], argv);
+	_exit(127);
+}
+
+/* Until the pods have the queue the starter's signals are the client's, where no Ctrl-C comes. A terminal that closes stops neither. */
+static volatile sig_atomic_t client, interrupted;
+
+static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void pass_on(int number)
+{
+	int saved = errno;
+
+	interrupted = number;
+	kill(client, SIGTERM);
+	errno = saved;
+}
+
+static void hold_signals(sigset_t *before)
+{
+	sigset_t held;
+
+	sigemptyset(&held);
+	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+		sigaddset(&held, numbers[i]);
+	sigprocmask(SIG_BLOCK, &held, before);
+}
+
+static pid_t start_client(struct cmd_context *ctx, int pair[2])
+{
+	sigset_t before;
+
+	hold_signals(&before);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		spawn_exec(ctx->argv, pair[1], &before);
+	}
+	client = pid;
+	struct sigaction act = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+	for (size_t i = 0; i < ARRAY_LEN(numbers) && pid > 0; i++) {
+		act.sa_handler = numbers[i] == SIGHUP ? SIG_IGN : pass_on;
+		sigaction(numbers[i], &act, NULL);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+struct heard {
+	char text[WORDS_MAX];
+	size_t len;
+	char id[32]; /* "": there is no run yet */
+	bool handed, ended;
+};
+
+static void understand(struct heard *h)
+{
+	const char *newline = strchr(h->text, '\n');
+
+	if (!newline)
+		return;
+	snprintf(h->id, sizeof(h->id), "%.*s", (int)(newline - h->text), h->text);
+	h->handed = starts_with(newline + 1, SAYS_HANDED "\n");
+	h->ended = starts_with(newline + 1, SAYS_ENDED "\n");
+}
+
+/* Until it has handed the queue over, or says no more; with no_wait, until there is a run. */
+static void listen_to(int fd, bool no_wait, struct heard *h)
+{
+	while (!h->handed && !h->ended && !(no_wait && h->id[0]) && h->len + 1 < sizeof(h->text)) {
+		ssize_t n = read(fd, h->text + h->len, sizeof(h->text) - 1 - h->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		h->len += (size_t)n;
+		h->text[h->len] = '\0';
+		understand(h);
+	}
+}
+
+/* Killed, from outside or by a third Ctrl-C: what it had rented is nobody's now. */
+static int client_died(struct cmd_context *ctx, const char *id, struct err *err)
+{
+	size_t count = 0;
+
+	if (!id[0])
+		return err_set(err, ERR_LOCAL, "the detached client died at once");
+	if (run_open_pods(ctx, id, &count, err) < 0)
+		return -1;
+	if (!count)
+		return err_set(err, ERR_LOCAL, "run %s: its client died before its pods had the queue: nothing of it bills; `burst resume %s` "
+			       "goes on with it", id, id);
+	return err_set(err, ERR_UNRELEASED,
+		       "run %s: its client died before its pods had the queue: %zu pod%s of it may still be billing: `burst resume %s` goes on "
+		       "with it, `burst cancel %s` ends it", id, count, count == 1 ? "" : "s", id, id);
+}
+
+/* The run has ended, or there was none; or the client has, by itself or because we were told to end. */
+static int client_ended(struct cmd_context *ctx, pid_t pid, const char *id, struct err *err)
+{
+	int status = 0;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	bool died = WIFSIGNALED(status) && (id[0] || !interrupted);
+	if (died)
+		return client_died(ctx, id, err);
+	if (!interrupted || (WIFEXITED(status) && WEXITSTATUS(status) <= 128))
+		return WEXITSTATUS(status);
+	err_set(err, ERR_INTERRUPTED, "interrupted before the run was handed over: it has ended%s%s%s", id[0] ? " (run " : "", id,
+		id[0] ? ", whose pods are gone)" : "");
+	err->signal = interrupted;
+	return -1;
+}
+
+static void say_started(const struct cmd_context *ctx, const char *id, pid_t pid)
+{
+	if (!ctx->quiet)
+		fprintf(stderr, "run %s: goes on in the background (process %ld). Nothing is with a pod yet: until then this machine has to stay "
+				"awake (`burst attach %s` shows how far it is)\n", id, (long)pid, id);
+}
+
+int detach(struct cmd_context *ctx, struct err *err)
+{
+	bool no_wait = opt_has(ctx, "no-wait");
+	struct heard h = {.len = 0};
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		return err_set(err, ERR_LOCAL, "socketpair: %m");
+	fcntl(pair[0], F_SETFD, FD_CLOEXEC);
+	pid_t pid = start_client(ctx, pair);
+	if (pid < 0)
+		return err_set(err, ERR_LOCAL, "fork: %m");
+	close(pair[1]);
+	listen_to(pair[0], no_wait, &h);
+	sigset_t before;
+	hold_signals(&before); /* from here on they are not the client's any more, where it goes on alone */
+	bool may_go = (h.handed || (no_wait && h.id[0])) && !interrupted;
+	if (may_go && no_wait)
+		say_started(ctx, h.id, pid);
+	if (h.id[0])
+		puts(h.id);
+	int flushed = h.id[0] ? cmd_flush(err) : 0;
+	close(pair[0]);
+	if (may_go)
+		return flushed;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return client_ended(ctx, pid, h.id, err);
+}
+
+/* ---- the client ---- */
+
+int detach_starter(void)
+{
+	static int fd = -2;
+	const char *text = getenv(CLIENT_FD_NAME);
+
+	if (fd == -2) {
+		fd = text ? atoi(text) : -1;
+		if (fd >= 0)
+			fcntl(fd, F_SETFD, FD_CLOEXEC); /* while a child held it open, the starter would wait */
+		unsetenv(CLIENT_FD_NAME);
+	}
+	return fd;
+}
+
+/* Nobody knows of it: nothing has been rented, and nothing is. */
+static int give_up(struct launch *l, struct err *err)
+{
+	err_set(err, ERR_LOCAL, "run %s: whoever started it is gone, and never had its id", l->run.id);
+	COPY_TEXT(l->run.status, "interrupted");
+	COPY_TEXT(l->run.error_code, err_kind_name(ERR_INTERRUPTED));
+	COPY_TEXT(l->run.error, err->msg);
+	l->run.ended_ms = clock_wall_ms();
+	l->run.exit_status = err_exit_status(err);
+	store_put_run(l->ctx->store, &l->run, NULL);
+	return -1;
+}
+
+/* Whoever reads what the starter prints waits for nothing of ours: from now on words go to the run's folder. */
+static void let_output_go(struct launch *l)
+{
+	CLEANUP(free_text) char *path = path_join(l->run_dir, "client.log");
+	CLEANUP(fd_close) int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	CLEANUP(fd_close) int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	fflush(NULL);
+	if (null >= 0)
+		dup2(null, STDOUT_FILENO);
+	if (log >= 0 || null >= 0)
+		dup2(log >= 0 ? log : null, STDERR_FILENO);
+	l->ctx->live = l->ctx->color = false;
+}
+
+int detach_begins(struct launch *l, int starter, struct err *err)
+{
+	bool no_wait = opt_has(l->ctx, "no-wait");
+
+	if (starter < 0)
+		return 0;
+	l->starter = starter;
+	l->setup.ignore_hangup = true;
+	if (no_wait)
+		let_output_go(l);
+	if (dprintf(starter, "%s\n", l->run.id) <= 0)
+		return give_up(l, err);
+	if (no_wait) {
+		close(l->starter);
+		l->starter = -1;
+	}
+	return 0;
+}
+
+static void say_handed_over(const struct launch *l, const struct engine *e, bool all)
+{
+	const struct core *c = engine_core(e);
+	struct core_summary s;
+	int pods = 0;
+
+	core_summary(c, clock_boot_ms(), &s);
+	for (int i = 0; i < core_pod_count(c); i++)
+		pods += core_pod_at(c, i)->detached && core_pod_at(c, i)->phase < POD_RELEASING;
+	size_t left = s.total - s.safe - s.failed;
+	if (!all)
+		log_line(LOG_WARN, "run %s: goes on in the background (process %ld), which has to live, on a machine that is awake, until it ends: "
+			 "not all of its pods can be left alone", l->run.id, (long)getpid());
+	else if (!l->ctx->quiet)
+		output_line(stderr, "run %s: handed over: %zu segment%s %s with %d pod%s, to be finished also without this machine; `burst attach %s` "
+			    "shows it, and brings the files home", l->run.id, left, left == 1 ? "" : "s", left == 1 ? "is" : "are", pods,
+			    pods == 1 ? "" : "s", l->run.id);
+}
+
+static bool is_gone(int starter)
+{
+	char byte;
+
+	return recv(starter, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+void detach_look(struct launch *l, const struct engine *e)
+{
+	if (l->starter < 0)
+		return;
+	enum core_handover state = core_handover(engine_core(e));
+	if (is_gone(l->starter)) {
+		log_line(LOG_WARN, "run %s: whoever started it is gone before its pods had the queue: it ends", l->run.id);
+		raise(SIGTERM);
+	} else if (state == HANDOVER_NOT_YET) {
+		return;
+	} else {
+		say_handed_over(l, e, state == HANDOVER_DONE);
+		let_output_go(l);
+		dprintf(l->starter, SAYS_HANDED "\n");
+	}
+	close(l->starter);
+	l->starter = -1;
+}
+
+void detach_ends(struct launch *l)
+{
+	char byte;
+
+	if (l->starter < 0 || !l->ctx->json)
+		return;
+	struct pollfd closed = {.fd = l->starter, .events = POLLIN};
+	if (dprintf(l->starter, SAYS_ENDED "\n") > 0 && poll(&closed, 1, ENDED_WAIT_MS) > 0 && read(l->starter, &byte, 1) < 0)
+		log_line(LOG_INFO, "its starter cannot be heard: %m");
+}
