@@ -291,6 +291,9 @@ struct call {
 	/* both: the reply's body is appended to this file instead (FETCH); the request's body is read from that one (STAGE) */
 	char *body_to, *body_from;
 	int64_t body_from_offset, body_from_bytes; /* HTTP: only this part of body_from; 0 bytes: to its end */
+	/* CALL_GRPC without may_repeat: whatever it makes has a name that works once, so after UNAVAILABLE net/ sends it again with the
+	 * same idempotency key. Last: objects outside the tree may not know it */
+	bool once_by_name;
 };
 void call_free(struct call *c);
 void call_header(struct call *c, const char *fmt, ...) PRINTF(2, 3);

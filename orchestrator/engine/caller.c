@@ -337,7 +337,8 @@ static bool give_up_rent(struct caller_op *o, int64_t shut_until)
 
 	if (o->kind != OP_RENT || o->call.class != CALL_CREATE || now - o->queued_at < RENT_QUEUE_MS)
 		return false;
-	err_set(&err, ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
+	/* one that was sent before, and not carried out as far as its vendor knows, may have made a pod */
+	err_set(&err, o->tries.again ? ERR_AMBIGUOUS : ERR_RATE_LIMITED, "the account's rate limit leaves no room for a create now");
 	err.retry_after_ms = MAX(shut_until - now, 1);
 	finish(o, NULL, &err);
 	return true;

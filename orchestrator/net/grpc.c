@@ -234,6 +234,7 @@ static void build(struct call *to, const struct call *call, struct grpc_tries *t
 	call_header(to, "Content-Type: application/grpc");
 	call_header(to, "TE: trailers");
 	call_header(to, "grpc-accept-encoding: identity");
+	call_header(to, "accept-encoding: identity");
 	add_timeout(to, call->timeout_ms);
 	for (size_t i = 0; i < call->header_count; i++)
 		call_header(to, "%s", call->headers[i]);
@@ -311,7 +312,8 @@ int64_t grpc_again_ms(struct grpc_tries *t, const struct call *call, const struc
 		t->put_off++;
 		return after_ms;
 	}
-	if (!call->may_repeat || t->again >= AGAIN_MOST || !can_pass(r) || r->retry_after_ms > most_ms)
+	bool repeats = call->may_repeat || (call->once_by_name && !r->failed && r->grpc_status == GRPC_UNAVAILABLE);
+	if (!repeats || t->again >= AGAIN_MOST || !can_pass(r) || r->retry_after_ms > most_ms)
 		return -1;
 	int64_t wait = (int64_t)AGAIN_FIRST_MS << t->again++;
 	return MAX(wait + (int64_t)(random_u64() % (uint64_t)wait), r->retry_after_ms);

@@ -547,6 +547,13 @@ static void finish_call(struct transfer *t, CURLcode rc)
 
 /* ---- a call ---- */
 
+static bool is_grpc(const struct call *call)
+{
+	const char *type = header_value(call, "Content-Type");
+
+	return type && !strncasecmp(type, "application/grpc", 16);
+}
+
 static int add_headers(struct http_call *c, const struct call *call, struct err *err)
 {
 	for (size_t i = 0; i < call->header_count; i++) {
@@ -566,6 +573,10 @@ static int add_headers(struct http_call *c, const struct call *call, struct err 
 		c->headers = curl.slist_append(c->headers, "Expect:");
 		if (!header_value(call, "Content-Type"))
 			c->headers = curl.slist_append(c->headers, "Content-Type:"); /* not libcurl's own guess */
+	}
+	if (is_grpc(call)) { /* gRPC clients send neither */
+		c->headers = curl.slist_append(c->headers, "Accept:");
+		c->headers = curl.slist_append(c->headers, "Content-Length:");
 	}
 	curl.easy_setopt(c->transfer.easy, CURLOPT_HTTPHEADER, c->headers);
 	return 0;
@@ -637,8 +648,8 @@ static bool keeps_plain_http2(void)
 static void set_rules(struct http_call *c, const struct call *call, const struct target *target)
 {
 	CURL *easy = c->transfer.easy;
-	const char *ca = getenv("CURL_CA_BUNDLE"), *type = header_value(call, "Content-Type");
-	bool grpc = type && !strncasecmp(type, "application/grpc", 16);
+	const char *ca = getenv("CURL_CA_BUNDLE");
+	bool grpc = is_grpc(call);
 
 	curl.easy_setopt(easy, CURLOPT_USERAGENT, c->http->user_agent);
 	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION,

@@ -6,6 +6,9 @@
 
 #include "base/section.h"
 
+/* Of the vendor's JavaScript client, whose headers these calls bear, and of ours: as gRPC writes the name of a program. */
+#define USER_AGENT "grpc-node-js/1.14.7 burst/" BURST_VERSION
+
 enum { ANSWER_MS = 30000, RELEASE_MS = 10000 /* asked again at once */, CREATE_MS = 60000, GRACE_MS = 20000, REPLY_MOST = 2 << 20 };
 
 /* ---- asking ---- */
@@ -32,11 +35,13 @@ static enum op_next begin_call(struct turn *t, enum call_class class, const char
 		.kind = CALL_GRPC,
 		.class = class,
 		.may_repeat = strcmp(method, "SandboxCreate") != 0,
+		.once_by_name = true, /* a second sandbox of a name is refused, and no name is used twice */
 		.timeout_ms = timeout_ms,
 		.put_off_ms = put_off_ms ? put_off_ms : -1,
 		.max_bytes = REPLY_MOST,
 		.url = xasprintf("%s/modal.client.ModalClient/%s", p->root, method),
 	};
+	call_header(t->call, "user-agent: %s", USER_AGENT);
 	call_header(t->call, "x-modal-token-id: %s", section_text(conf, "token_id"));
 	call_header(t->call, "x-modal-token-secret: %s", section_text(conf, "token_secret"));
 	call_header(t->call, "x-modal-client-type: %lld", (long long)section_int(conf, "client_type"));

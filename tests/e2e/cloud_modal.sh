@@ -176,7 +176,7 @@ t_curl_is_a_client() {
 	begin || return
 	head -c 5 /dev/zero >empty
 	ask() { # ask METHOD FILE: what comes back without the head of its first frame
-		curl -qsS --http2-prior-knowledge -H 'content-type: application/grpc' -H 'te: trailers' -H "x-modal-token-id: $MODAL_TOKEN_ID" -H "x-modal-token-secret: $MODAL_TOKEN_SECRET" \
+		curl -qsS --http2-prior-knowledge -H 'content-type: application/grpc' -H 'te: trailers' -A grpc-node-js/1.14.7 -H 'accept-encoding: identity' -H 'accept:' -H 'content-length:' -H "x-modal-token-id: $MODAL_TOKEN_ID" -H "x-modal-token-secret: $MODAL_TOKEN_SECRET" \
 			-H 'x-modal-client-type: 8' -H 'x-modal-client-version: 1.0.0' -H "x-idempotency-key: $RANDOM$RANDOM" --data-binary @"$2" -D head -o body "$MODAL_SERVER_URL/modal.client.ModalClient/$1"
 	}
 	ask AuthTokenGet empty

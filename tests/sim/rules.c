@@ -229,13 +229,13 @@ static int grpc_code(const struct reply *r)
 	return grpc_read_status(r, &code, &words, &details) ? code : -1;
 }
 
-/* Certain to have done nothing: not sent, or the server says so. */
+/* Certain to have done nothing: not sent, or the server says so; or to do it once, if it is carried again. */
 static bool is_refusal(const struct http_call *c, const struct reply *r, int code)
 {
 	if (r->failed)
 		return !r->was_sent;
 	if (c->on_piece)
-		return code == GRPC_RESOURCE_EXHAUSTED || code == GRPC_UNAUTHENTICATED;
+		return code == GRPC_RESOURCE_EXHAUSTED || code == GRPC_UNAUTHENTICATED || (code == GRPC_UNAVAILABLE && c->op->call.once_by_name);
 	return r->status >= 400 && r->status < 500;
 }
 

@@ -480,6 +480,9 @@ static void test_request(void **state)
 	assert_string_equal(header_of(said, 0, "content-type"), "application/grpc");
 	assert_string_equal(header_of(said, 0, "te"), "trailers");
 	assert_string_equal(header_of(said, 0, "grpc-accept-encoding"), "identity");
+	assert_string_equal(header_of(said, 0, "accept-encoding"), "identity");
+	assert_string_equal(header_of(said, 0, "accept"), ""); /* gRPC clients send neither of these */
+	assert_string_equal(header_of(said, 0, "content-length"), "");
 	assert_string_equal(header_of(said, 0, "grpc-timeout"), "30000m");
 	assert_string_equal(header_of(said, 0, "user-agent"), "burst-test/1");
 	assert_string_equal(header_of(said, 0, "x-modal-token-id"), "ak-1");
@@ -864,6 +867,9 @@ static void test_again(void **state)
 		assert_int_equal(t.again, passes);
 		call.may_repeat = false;
 		assert_int_equal(grpc_again_ms(&t, &call, &r), -1);
+		call.once_by_name = true;
+		assert_int_equal(grpc_again_ms(&t, &call, &r) >= 0, code == GRPC_UNAVAILABLE);
+		call.once_by_name = false;
 		call.may_repeat = true;
 		call.stream = true;
 		assert_int_equal(grpc_again_ms(&t, &call, &r), -1);

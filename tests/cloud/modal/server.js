@@ -135,6 +135,10 @@ function look_at_manners(world, method, headers, body) {
 	const odd = (text) => world.remark(`${method.name}: ${text}`);
 	if (headers.te !== 'trailers') odd('te: trailers is missing');
 	if (headers['grpc-encoding'] && headers['grpc-encoding'] !== 'identity') odd('the request is compressed');
+	// headers by which a server may tell the vendor's clients (or a gRPC library) from others
+	if (!/^(grpc-node-js|modal-client)\//.test(headers['user-agent'] || '')) odd(`user-agent is ${headers['user-agent']}`);
+	if (headers['accept-encoding'] !== 'identity') odd(`accept-encoding is ${headers['accept-encoding']}`);
+	for (const name of ['accept', 'content-length', 'expect']) if (name in headers) odd(`no client of the vendor sends ${name}: ${headers[name]}`);
 	const key = headers['x-idempotency-key'];
 	if (method.responseStream || method.service !== 'ModalClient') return;
 	if (!key) return void odd('x-idempotency-key is missing');
@@ -318,7 +322,7 @@ async function call_ourselves(world, { method: name, message, headers, bytes, ti
 	const at = name.startsWith('/') ? name : `/modal.client.ModalClient/${name}`;
 	const method = messages.methods.get(at);
 	const own = {
-		'content-type': 'application/grpc', te: 'trailers',
+		'content-type': 'application/grpc', te: 'trailers', 'user-agent': 'grpc-node-js/1.14.7', 'accept-encoding': 'identity',
 		'x-modal-client-type': '8', 'x-modal-client-version': '1.0.0', 'x-modal-token-id': world.token.id, 'x-modal-token-secret': world.token.secret,
 		'x-idempotency-key': crypto.randomUUID(), 'x-retry-attempt': '0',
 	};
