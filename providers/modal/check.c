@@ -1,12 +1,12 @@
 /* check.c - what doctor wants to know: is the token accepted, and has the service something to say to its clients? */
 #include "impl.h"
 
-enum { ASKED_TOKEN = 1, ASKED_HELLO };
+enum { ASKED_TOKEN = 1, ASKED_HELLO, WARNINGS_MOST = 5, OLD_CLIENT = 1 };
 
 static void say(struct turn *t, const char *how, const char *words, const char *text)
 {
 	str_addf(&t->op->got.text, "%s: %s", how, words);
-	str_add_printable(&t->op->got.text, text, strlen(text), 300);
+	str_add_printable(&t->op->got.text, text, strlen(text), 500);
 	str_addc(&t->op->got.text, '\n');
 }
 
@@ -17,6 +17,19 @@ enum op_next modal_check_failed(struct turn *t)
 	return modal_done(t);
 }
 
+/* A client that is called old works until the day that it does not: what burst passes for is in the user's hands. */
+static void warn(struct turn *t, const Modal__Client__Warning *warning)
+{
+	const struct section *conf = t->op->provider->conf;
+	CLEANUP(str_free) struct str words = STR_INIT;
+
+	str_add(&words, modal_text(warning->message));
+	if (warning->type == OLD_CLIENT)
+		str_addf(&words, " (burst passes for %s of version %s: update burst, or set libmodal_version and client_version in providers.modal)",
+			 section_text(conf, "libmodal_version"), section_text(conf, "client_version"));
+	say(t, "warn", "Modal says: ", str_text(&words));
+}
+
 static enum op_next take_hello(struct turn *t)
 {
 	MODAL_MESSAGE(Modal__Client__ClientHelloResponse, hello, t, "greeting Modal", modal__client__client_hello_response__descriptor);
@@ -25,15 +38,22 @@ static enum op_next take_hello(struct turn *t)
 		return modal_check_failed(t);
 	if (modal_text(hello->warning)[0])
 		say(t, "warn", "Modal says: ", hello->warning);
-	for (size_t i = 0; i < hello->n_server_warnings && i < 5; i++)
-		say(t, "warn", "Modal says: ", modal_text(hello->server_warnings[i]->message));
+	for (size_t i = 0; i < hello->n_server_warnings && i < WARNINGS_MOST; i++)
+		warn(t, hello->server_warnings[i]);
 	return modal_done(t);
+}
+
+static enum op_next greet(struct turn *t)
+{
+	Modal__Client__Empty empty = MODAL__CLIENT__EMPTY__INIT;
+
+	t->op->step = ASKED_HELLO;
+	return modal_ask(t, CALL_POLL, "ClientHello", &empty.base, 0);
 }
 
 enum op_next modal_check_next(struct turn *t)
 {
 	Modal__Client__TokenInfoGetRequest info = MODAL__CLIENT__TOKEN_INFO_GET_REQUEST__INIT;
-	Modal__Client__Empty empty = MODAL__CLIENT__EMPTY__INIT;
 
 	if (!t->op->step) {
 		t->op->step = ASKED_TOKEN;
@@ -43,9 +63,12 @@ enum op_next modal_check_next(struct turn *t)
 		return take_hello(t);
 	MODAL_MESSAGE(Modal__Client__TokenInfoGetResponse, answer, t, "asking Modal whose token this is",
 		    modal__client__token_info_get_response__descriptor);
+	if (!answer && !t->reply->failed && t->reply->grpc_status == 12) { /* whose it is, Modal need not tell: it was accepted */
+		err_clear(t->err);
+		return greet(t);
+	}
 	if (!answer)
 		return modal_check_failed(t);
 	say(t, "ok", "Modal accepts the token, of workspace ", modal_text(answer->workspace_name));
-	t->op->step = ASKED_HELLO;
-	return modal_ask(t, CALL_POLL, "ClientHello", &empty.base, 0);
+	return greet(t);
 }

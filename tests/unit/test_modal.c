@@ -227,14 +227,18 @@ static void test_check(void **state)
 	Modal__Client__Warning old = MODAL__CLIENT__WARNING__INIT, *warnings[] = {&old};
 	Modal__Client__ClientHelloResponse hello = MODAL__CLIENT__CLIENT_HELLO_RESPONSE__INIT;
 	old.message = (char *)"you are old";
+	old.has_type = true;
+	old.type = 1;
 	hello.server_warnings = warnings;
 	hello.n_server_warnings = 1;
 	const struct answer answers[] = {
 		{"AuthTokenGet", 0, &first_token, NULL}, {"TokenInfoGet", 0, &info, NULL}, {"ClientHello", 0, &hello, NULL}};
 	struct played p = play(OP_CHECK, NULL, answers, 3);
 	assert_int_equal(p.last, OP_DONE);
-	assert_string_equal(str_text(&p.result.text), "ok: Modal accepts the token, of workspace acme\\x1b[2J\nwarn: Modal says: you are old\n");
+	assert_string_equal(str_text(&p.result.text), "ok: Modal accepts the token, of workspace acme\\x1b[2J\nwarn: Modal says: you are old (burst passes for "
+			    "modal-js/0.11.1 of version 1.0.0: update burst, or set libmodal_version and client_version in providers.modal)\n");
 	for (int i = 0; i < 3; i++) {
+		assert_true(starts_with(header_of(&p.call[i], "user-agent"), "grpc-node-js/"));
 		assert_string_equal(header_of(&p.call[i], "x-modal-token-id"), "ak-test1");
 		assert_string_equal(header_of(&p.call[i], "x-modal-token-secret"), "as-test2");
 		assert_string_equal(header_of(&p.call[i], "x-modal-client-type"), "8");
@@ -256,6 +260,9 @@ static void test_check(void **state)
 	played_free(&p);
 	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 0, NULL, "\xff\xff"}}, 1);
 	assert_non_null(strstr(str_text(&p.result.text), "bad: asking Modal whose token this is: the answer cannot be read"));
+	played_free(&p);
+	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 12, NULL, NULL}, {"ClientHello", 0, &hello, NULL}}, 2);
+	assert_true(starts_with(str_text(&p.result.text), "warn: Modal says: you are old (burst"));
 	played_free(&p);
 	p = play(OP_CHECK, NULL, (const struct answer[]){{"TokenInfoGet", 0, &info, NULL}, {"ClientHello", 9, NULL, "Old client"}}, 2);
 	assert_int_equal(p.last, OP_DONE);
