@@ -205,6 +205,9 @@ struct op_want {
 	} file;
 	/* VOLUME with create: offers are in these regions alone, so a new one must be in one of them; NULL: anywhere */
 	const char *const *regions;
+	/* LIST: pods that are to be looked up by these ids where the list lacks them, or is refused; NULL-terminated, or NULL. Last: objects
+	 * outside the tree may not know it */
+	char *const *ids;
 };
 
 /* What a vendor has billed for a pod until now: not the last word while it lives, nor soon afterwards. */
@@ -247,6 +250,9 @@ struct op_result {
 	enum release_word release;
 	/* OFFERS: the least that anything wanted costs, be it free or sold out now; 0: not known */
 	int64_t floor_microusd_h;
+	/* LIST: the vendor refuses its list, for the reason in text. pods has those that this handle knows by their ids, each looked up
+	 * by itself; what is missing may exist all the same. Last: objects outside the tree may not know it */
+	bool partial;
 };
 void op_result_free(struct op_result *r);
 

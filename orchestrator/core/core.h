@@ -234,6 +234,7 @@ struct event {
 	int64_t t, elapsed_ms, asked_at;
 	int64_t ahead_ms; /* EV_LISTED: so much our wall clock is ahead of its provider's, by whose it says when pods began and ended */
 	int number, max_batch, gpus;
+	bool partial;	  /* EV_LISTED: the provider refuses its list; views has only what it was asked for by id */
 	bool clock_known; /* EV_LISTED: its provider said what time it is */
 	bool switch_ok, switch_proven, ok, check_ok, workers_alive;
 };
@@ -298,6 +299,9 @@ void core_free(struct core *c);
  * (boot clock; may be negative), prices and phase (AMBIGUOUS, BOOTING for "it was there", or GONE for one that is durable and
  * may have files that are not home; that one has no times) are set by the caller. Returns its number. */
 int core_adopt(struct core *c, const struct core_pod *pod);
+/* The ids of a provider's pods that may bill: NULL-terminated, to be freed with core_ids_free(). */
+char **core_pod_ids(const struct core *c, int provider);
+void core_ids_free(char **ids); /* NULL is fine */
 /* The step. Appends to *out (the caller empties it, and frees out->list at the end). */
 void core_step(struct core *c, const struct event *ev, struct actions *out);
 /* When the next EV_TICK is due (boot clock), INT64_MAX: never. */

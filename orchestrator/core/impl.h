@@ -127,6 +127,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t created_at; /* when the newest create was answered */
 	int64_t surfaced_at; /* when all that a create with a lost answer made, once or twice, is in the list */
 	int list_failures;
+	bool list_refused; /* the newest one: it may never be had */
 	int rents_at_once;		/* fewer after the account's limits left no room for one, twice as many after each success; 0: all */
 	int64_t rent_not_before;
 	int rate_refusals;	/* creates that its limits refused, in a row */

@@ -371,14 +371,14 @@ static bool in_list(const struct core_pod *p, const struct pod_view *views, size
 	return false;
 }
 
-static void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at)
+static void pod_seen(struct core *c, int provider, const struct pod_view *views, size_t count, int64_t asked_at, bool partial)
 {
 	for (size_t i = 0; i < count; i++)
 		one_seen(c, provider, &views[i], asked_at);
 	if (c->aged)
 		budget_fit_adopted(c);
 	c->aged = false;
-	for (int i = 0; i < c->pod_count; i++) {
+	for (int i = 0; i < c->pod_count && !partial; i++) {
 		struct core_pod *p = &c->pods[i];
 		if (p->provider != provider || in_list(p, views, count))
 			continue;
@@ -460,6 +460,25 @@ static void note_no_list(struct core *c, int provider, const struct err *err)
 		core_fault(c, -1, err);
 }
 
+static bool any_ambiguous(const struct core *c, int provider)
+{
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && c->pods[i].phase == POD_AMBIGUOUS)
+			return true;
+	return false;
+}
+
+/* No pod is proven absent by it, and nothing is waited for that only a list could tell. Pods are seen by their ids; what a lost create
+ * made has none that is known. */
+static void list_is_refused(struct core *c, int provider)
+{
+	struct vendor *v = &c->vendors[provider];
+
+	v->list_failures = LIST_FAILURES_MAX;
+	if (any_ambiguous(c, provider))
+		v->rent_not_before = MAX(v->rent_not_before, c->now + LAST_LOOK_MS);
+}
+
 void seen_listed(struct core *c, const struct event *ev)
 {
 	struct vendor *v = &c->vendors[ev->provider];
@@ -477,10 +496,14 @@ void seen_listed(struct core *c, const struct event *ev)
 		return;
 	}
 	v->list_failures = 0;
-	v->listed_at = ev->asked_at;
+	v->list_refused = ev->partial;
+	if (ev->partial)
+		list_is_refused(c, ev->provider);
+	else
+		v->listed_at = ev->asked_at;
 	v->ahead_ms = ev->ahead_ms;
 	v->clock_known = ev->clock_known;
-	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at);
+	pod_seen(c, ev->provider, ev->views, ev->count, ev->asked_at, ev->partial);
 }
 
 /* From when on a listing of this vendor counts as the last look. */

@@ -2,6 +2,7 @@
 #include "impl.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "../base/clock.h"
 
@@ -182,6 +183,24 @@ void pod_look_soon(struct core *c, int provider)
 const char *core_pod_called(const struct core_pod *p)
 {
 	return p->id[0] ? p->id : p->attempt;
+}
+
+char **core_pod_ids(const struct core *c, int provider)
+{
+	char **ids = xcalloc((size_t)c->pod_count + 1, sizeof(*ids));
+	size_t n = 0;
+
+	for (int i = 0; i < c->pod_count; i++)
+		if (c->pods[i].provider == provider && c->pods[i].id[0] && pod_may_bill(&c->pods[i]))
+			ids[n++] = xstrdup(c->pods[i].id);
+	return ids;
+}
+
+void core_ids_free(char **ids)
+{
+	for (char **id = ids; id && *id; id++)
+		free(*id);
+	free(ids);
 }
 
 /* ---- what it costs ---- */

@@ -409,7 +409,8 @@ static bool room_may_return(const struct core *c)
 		return false;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (width_has_waited(c) && is_out_of_sight(c, p))
+		bool in_vain = c->vendors[p->provider].list_refused && c->now - p->rented_at >= AMBIGUOUS_LIMIT_MS;
+		if (is_out_of_sight(c, p) && (in_vain || width_has_waited(c)))
 			continue;
 		if (pod_may_bill(p) && (p->phase < POD_RELEASING || c->now < p->deadline_at))
 			return true;

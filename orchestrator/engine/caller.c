@@ -570,6 +570,12 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 		*err = a.err;
 		return -1;
 	}
+	if (kind == OP_LIST && result->partial) { /* no command may take what is missing for gone */
+		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
+		op_result_free(result);
+		*result = (struct op_result){0};
+		return -1;
+	}
 	if (kind == OP_CHECK && caller_check_clock(caller, provider->ops, &clock) < 0) {
 		CLEANUP(str_free) struct str said = result->text;
 		result->text = (struct str)STR_INIT;

@@ -121,6 +121,7 @@ struct engine {
 	bool unwritten; /* the ledger, and it was said why */
 	int command_code; /* exit code of the last command that failed */
 	struct volume volumes[CORE_PROVIDERS_MAX]; /* by provider; id empty: none */
+	bool list_refused[CORE_PROVIDERS_MAX]; /* it refuses its list, which was told */
 	bool remarked[CORE_PROVIDERS_MAX]; /* what it had to say of the offers was told */
 	struct asked *looks[CORE_PROVIDERS_MAX]; /* the list that is under way and not pressed yet; NULL: none */
 	char images[CORE_PROVIDERS_MAX][IMAGE_MAX]; /* by provider, as rent_request.known_image; empty: none */

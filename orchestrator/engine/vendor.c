@@ -24,7 +24,7 @@ struct asked { /* one operation under way, with what its want points to */
 	struct op_want want;
 	struct env_pair env[24];
 	size_t env_count;
-	char *local, *path;
+	char *local, *path, **ids;
 	char **regions; /* NULL-terminated, or NULL */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
@@ -62,6 +62,7 @@ static void asked_free(struct asked *a)
 	}
 	free(a->local);
 	free(a->path);
+	core_ids_free(a->ids);
 	for (char **r = a->regions; r && *r; r++)
 		free(*r);
 	free(a->regions);
@@ -249,6 +250,10 @@ static void list_done(void *ctx, struct op_result *result, const struct err *err
 	if (result) {
 		ev.views = result->pods;
 		ev.count = result->pod_count;
+		ev.partial = result->partial;
+		if (result->partial && !a->e->list_refused[a->provider])
+			engine_log(a->e, LOG_WARN, "%s", str_text(&result->text));
+		a->e->list_refused[a->provider] = result->partial;
 	}
 	post(a->e, &ev, err);
 	asked_free(a);
@@ -270,6 +275,7 @@ void vendor_list(struct engine *e, int provider)
 {
 	struct asked *a = asked_new(e, provider, -1);
 
+	a->want.ids = a->ids = core_pod_ids(e->core, provider);
 	a->op = begin(a, OP_LIST, list_done);
 	e->looks[provider] = a;
 	vendor_press(e);

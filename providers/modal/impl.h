@@ -6,7 +6,7 @@
 #include "modal.pb-c.h"
 #include "provider.h"
 
-enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_BLOCK_BYTES = 8 << 20 };
+enum { MODAL_ID_MAX = 40, MODAL_APP_MAX = 64, MODAL_ADDRESSES = 64, MODAL_KNOWN = 256, MODAL_LOST = 16, MODAL_BLOCK_BYTES = 8 << 20 };
 enum { MODAL_CORES = 4, MODAL_MEMORY_GB = 16 }; /* of a sandbox, where the config does not say */
 #define MODAL_IMAGE "nvidia/cuda:12.8.1-base-ubuntu24.04"
 
@@ -53,8 +53,15 @@ struct provider {
 	char builder_version[32];
 	struct address addresses[MODAL_ADDRESSES]; /* the oldest makes room */
 	size_t next_address;
-	struct known known[MODAL_ADDRESSES];
+	struct known known[MODAL_KNOWN];
 	size_t next_known;
+	struct { /* creates of whose fate nobody knows: found by their names where there is no list */
+		char name[POD_NAME_MAX]; /* empty: none */
+		struct marker marker;
+	} lost[MODAL_LOST];
+	size_t next_lost;
+	bool lists_v1;	  /* it has no SandboxListV2, or refuses it */
+	bool has_swept;	  /* the environment was looked through once, for what other apps hold */
 };
 
 /* What one sandbox used. */
@@ -90,9 +97,12 @@ struct op {
 	int64_t build_began_ms;
 	int broken, rebuilds;
 	/* listing */
+	bool sweeping;	    /* this page is of the whole environment */
+	bool app_again;	    /* its app was looked for a second time */
+	char refused[200];  /* why there is no list; empty: there is one */
 	double before;
 	int pages, asked_tasks, asked_tunnels, asked_early;
-	size_t looked, looked_known, looked_task;
+	size_t looked, looked_known, looked_task, looked_lost;
 	struct use use; /* billing */
 	/* fetching */
 	char **urls;
@@ -121,7 +131,7 @@ struct turn {
 /* ---- api.c: how it is asked, and what an answer means ---- */
 
 /* Fills t->call and gives OP_CALL: /modal.client.ModalClient/METHOD with this message. SandboxCreate is the one call that is
- * never carried twice. wait_s: how long the server itself may take to answer, at most (0: it answers at once). */
+ * not carried twice, unless Modal says that it was not available: by its name it makes one sandbox. wait_s: how long the server itself may take to answer, at most (0: it answers at once). */
 enum op_next modal_ask(struct turn *t, enum call_class class, const char *method, const ProtobufCMessage *message, int wait_s);
 /* The same for a stream, hung up on after wait_s. */
 enum op_next modal_ask_stream(struct turn *t, const char *method, const ProtobufCMessage *message, int wait_s);

@@ -19,7 +19,7 @@ enum {
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
-enum { ASKED_PAGE = 1, ASKED_TASK, ASKED_TUNNELS, ASKED_MISSING, ASKED_LAST_TASK }; /* of a listing */
+enum { ASKED_LIST_APP = 1, ASKED_PAGE, ASKED_LOST, ASKED_MISSING, ASKED_LAST_TASK, ASKED_TASK, ASKED_TUNNELS }; /* of a listing */
 
 struct pod_view *modal_add_pod(struct op *op)
 {
@@ -216,14 +216,16 @@ static void read_task(struct provider *p, struct pod_view *view, const Modal__Cl
 
 /* ---- listing ---- */
 
-/* All sandboxes of the environment that bear our tag and have not ended; newest first, page by page. A page begins with the
- * last row of the one before, so that none of the same moment is lost between them: what is not listed is taken for gone. */
+/* The sandboxes of our app that bear our tag and have not ended; newest first, page by page. A page begins with the last row of the
+ * one before, so that none of the same moment is lost between them: what is not listed is taken for gone. Modal's own client lists
+ * with SandboxListV2; SandboxList is the older call for it. */
 static enum op_next ask_page(struct turn *t)
 {
+	struct op *op = t->op;
 	Modal__Client__SandboxTag ours = MODAL__CLIENT__SANDBOX_TAG__INIT, *tags[] = {&ours};
 	Modal__Client__SandboxListRequest request = MODAL__CLIENT__SANDBOX_LIST_REQUEST__INIT;
 
-	if (t->op->pages++ == PAGES_MOST) {
+	if (op->pages++ == PAGES_MOST) {
 		err_set(t->err, ERR_BUG, "listing sandboxes: Modal's list does not end");
 		return OP_FAILED;
 	}
@@ -231,10 +233,12 @@ static enum op_next ask_page(struct turn *t)
 	ours.tag_value = (char *)"1";
 	request.n_tags = 1;
 	request.tags = tags;
-	request.environment_name = (char *)section_text(t->op->provider->conf, "environment");
-	request.has_before_timestamp = t->op->before > 0;
-	request.before_timestamp = nextafter(t->op->before, INFINITY);
-	return modal_ask(t, CALL_POLL, "SandboxList", &request.base, 0);
+	request.app_id = op->sweeping ? NULL : op->provider->app_id;
+	request.environment_name = (char *)section_text(op->provider->conf, "environment");
+	request.has_before_timestamp = op->before > 0;
+	request.before_timestamp = nextafter(op->before, INFINITY);
+	op->step = ASKED_PAGE;
+	return modal_ask(t, CALL_POLL, op->sweeping || op->provider->lists_v1 ? "SandboxList" : "SandboxListV2", &request.base, 0);
 }
 
 static bool is_listed(const struct op *op, const char *id)
@@ -263,12 +267,20 @@ static int read_row(struct turn *t, const Modal__Client__SandboxInfo *info)
 	if (info->n_regions == 1)
 		COPY_TEXT(view->region, modal_text(info->regions[0]));
 	read_task(t->op->provider, view, info->task_info);
+	if (strcmp(modal_text(info->app_id), t->op->provider->app_id) && t->op->sweeping)
+		return 0; /* of another app: that the next list does not have it is no news */
 	modal_remember(t->op->provider, view);
 	struct known *k = known_of(t->op->provider, view->id);
 	k->scheduled = k->scheduled || (info->task_info && modal_text(info->task_info->id)[0]) || view->state == POD_STATE_RUNNING;
 	if (!address_of(t->op->provider, view->id))
 		take_tunnels(t->op->provider, view, info->tunnels, info->n_tunnels);
 	return 0;
+}
+
+/* Not now or later: INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED. */
+static bool is_refused(const struct reply *r)
+{
+	return !r->failed && (r->grpc_status == 3 || r->grpc_status == 7 || r->grpc_status == 9 || r->grpc_status == 12);
 }
 
 /* Whether there may be more: 1, 0, or -1. */
@@ -402,14 +414,17 @@ static enum op_next next_missing(struct turn *t)
 			return ask_wait(t, view->id);
 		*modal_add_pod(op) = *view;
 	}
-	for (size_t i = 0; i < op->got.pod_count; i++)
-		set_address(op->provider, &op->got.pods[i]);
-	return modal_done(t);
+	op->step = ASKED_TASK;
+	return next_task(t);
 }
 
 static enum op_next missing_is_seen(struct turn *t)
 {
-	*modal_add_pod(t->op) = known_at(t->op)->view;
+	struct pod_view *view = modal_add_pod(t->op);
+
+	*view = known_at(t->op)->view;
+	if (view->state == POD_STATE_QUEUED)
+		view->state = POD_STATE_CREATING; /* whether it still is, is asked next */
 	t->op->looked_known++;
 	t->op->step = ASKED_MISSING;
 	return next_missing(t);
@@ -484,41 +499,177 @@ static enum op_next next_address(struct turn *t)
 			return ask_tunnels(t, view->id);
 		}
 	}
-	op->step = ASKED_MISSING;
+	for (size_t i = 0; i < op->got.pod_count; i++)
+		set_address(op->provider, &op->got.pods[i]);
+	return modal_done(t);
+}
+
+static enum op_next pages_are_read(struct turn *t)
+{
+	t->op->step = ASKED_MISSING;
 	return next_missing(t);
+}
+
+/* ---- without a list: creates whose answers were lost ---- */
+
+static enum op_next next_lost(struct turn *t)
+{
+	struct op *op = t->op;
+	Modal__Client__SandboxGetFromNameRequest request = MODAL__CLIENT__SANDBOX_GET_FROM_NAME_REQUEST__INIT;
+
+	while (op->looked_lost < ARRAY_LEN(op->provider->lost) && !op->provider->lost[op->looked_lost].name[0])
+		op->looked_lost++;
+	if (op->looked_lost == ARRAY_LEN(op->provider->lost))
+		return pages_are_read(t);
+	request.sandbox_name = op->provider->lost[op->looked_lost].name;
+	request.app_name = (char *)section_text(op->provider->conf, "app");
+	request.environment_name = (char *)section_text(op->provider->conf, "environment");
+	op->step = ASKED_LOST;
+	return modal_ask(t, CALL_POLL, "SandboxGetFromName", &request.base, 0);
+}
+
+/* That there is none of that name proves little: only what runs has a name. */
+static enum op_next take_lost(struct turn *t)
+{
+	struct provider *p = t->op->provider;
+	size_t at = t->op->looked_lost++;
+	MODAL_MESSAGE(Modal__Client__SandboxGetFromNameResponse, answer, t, "looking for a sandbox by its name",
+		      modal__client__sandbox_get_from_name_response__descriptor);
+
+	err_clear(t->err);
+	if (answer && modal_id_is_sound(answer->sandbox_id, "sb-")) {
+		struct pod_view view = {.state = POD_STATE_CREATING, .marker = p->lost[at].marker};
+		COPY_TEXT(view.id, answer->sandbox_id);
+		COPY_TEXT(view.name, p->lost[at].name);
+		modal_remember(p, &view);
+		p->lost[at].name[0] = '\0';
+	}
+	return next_lost(t);
+}
+
+/* ---- listing, from its beginning ---- */
+
+/* Once, `burst reap` above all may find what an earlier burst.cfg had rented in another app. Modal calls a list of the whole environment
+ * deprecated, so it is done without where it is refused. */
+static enum op_next sweep(struct turn *t)
+{
+	struct op *op = t->op;
+
+	if (op->provider->has_swept)
+		return pages_are_read(t);
+	op->sweeping = true;
+	op->before = 0;
+	op->pages = 0;
+	return ask_page(t);
+}
+
+static enum op_next take_swept_page(struct turn *t)
+{
+	struct op *op = t->op;
+	int more = read_page(t);
+
+	if (more > 0)
+		return ask_page(t);
+	op->provider->has_swept = !more || is_refused(t->reply);
+	bool needed = !op->provider->app_id[0] || t->err->kind == ERR_BUG || t->err->kind == ERR_CREDENTIALS;
+	if (!op->provider->has_swept && needed)
+		return OP_FAILED;
+	err_clear(t->err);
+	return pages_are_read(t);
+}
+
+/* Its sandboxes are known by their ids, then: each is looked up by itself. */
+static enum op_next lists_are_refused(struct turn *t)
+{
+	struct op *op = t->op;
+
+	COPY_TEXT(op->refused, t->err->msg);
+	str_addf(&op->got.text, "Modal refuses to list sandboxes (%s): those that burst knows are looked up one by one (SandboxWait); "
+		 "others would not be found", op->refused);
+	op->got.partial = true;
+	op->got.pod_count = 0;
+	err_clear(t->err);
+	return next_lost(t);
+}
+
+static enum op_next ask_app(struct turn *t)
+{
+	t->op->step = ASKED_LIST_APP;
+	return modal_ask_app(t, false);
+}
+
+static enum op_next take_page(struct turn *t)
+{
+	struct op *op = t->op;
+	int more = read_page(t);
+
+	if (more > 0)
+		return ask_page(t);
+	if (!more)
+		return sweep(t);
+	if (is_refused(t->reply) && !op->provider->lists_v1) {
+		err_clear(t->err);
+		op->provider->lists_v1 = true;
+		op->got.pod_count = 0;
+		op->before = 0;
+		return ask_page(t);
+	}
+	if (is_refused(t->reply))
+		return lists_are_refused(t);
+	if (t->err->kind != ERR_NOT_FOUND || op->app_again)
+		return OP_FAILED;
+	err_clear(t->err);
+	op->app_again = true; /* the app may have been made anew */
+	return ask_app(t);
+}
+
+/* Without the app there is nothing of ours in it. */
+static enum op_next take_list_app(struct turn *t)
+{
+	if (modal_take_app(t) == 0)
+		return ask_page(t);
+	if (t->err->kind != ERR_NOT_FOUND)
+		return OP_FAILED;
+	err_clear(t->err);
+	t->op->provider->app_id[0] = '\0';
+	return sweep(t);
+}
+
+/* Of an earlier client, or another app. */
+static void take_ids(struct op *op)
+{
+	for (char *const *id = op->want ? op->want->ids : NULL; id && *id; id++) {
+		struct pod_view view = {.state = POD_STATE_CREATING};
+		if (!modal_id_is_sound(*id, "sb-") || known_of(op->provider, *id))
+			continue;
+		COPY_TEXT(view.id, *id);
+		modal_remember(op->provider, &view);
+	}
 }
 
 enum op_next modal_list_next(struct turn *t)
 {
 	struct op *op = t->op;
 
-	if (op->step == ASKED_MISSING)
-		return take_missing(t);
-	if (op->step == ASKED_LAST_TASK)
-		return take_last_task(t);
-	if (op->step == ASKED_TASK) {
+	switch (op->step) {
+	case ASKED_LIST_APP: return take_list_app(t);
+	case ASKED_PAGE: return op->sweeping ? take_swept_page(t) : take_page(t);
+	case ASKED_LOST: return take_lost(t);
+	case ASKED_MISSING: return take_missing(t);
+	case ASKED_LAST_TASK: return take_last_task(t);
+	case ASKED_TASK:
 		if (take_listed_task(t, &op->got.pods[op->looked_task]) < 0)
 			return OP_FAILED;
 		op->looked_task++;
 		return next_task(t);
-	}
-	if (op->step == ASKED_TUNNELS) {
+	case ASKED_TUNNELS:
 		if (read_tunnels(t, &op->got.pods[op->looked]) < 0)
 			return OP_FAILED;
 		op->looked++;
 		return next_address(t);
 	}
-	if (op->step == ASKED_PAGE) {
-		int more = read_page(t);
-		if (more < 0)
-			return OP_FAILED;
-		if (!more) {
-			op->step = ASKED_TASK;
-			return next_task(t);
-		}
-	}
-	op->step = ASKED_PAGE;
-	return ask_page(t);
+	take_ids(op);
+	return op->provider->app_id[0] ? ask_page(t) : ask_app(t);
 }
 
 /* ---- one of them ---- */

@@ -200,6 +200,15 @@ static void no_room(struct turn *t)
 		t->err->kind = ERR_NO_CAPACITY;
 }
 
+static void remember_lost(struct turn *t)
+{
+	struct provider *p = t->op->provider;
+	size_t at = p->next_lost++ % ARRAY_LEN(p->lost);
+
+	COPY_TEXT(p->lost[at].name, t->op->want->rent.name);
+	p->lost[at].marker = t->op->want->rent.marker;
+}
+
 static enum op_next take_sandbox(struct turn *t)
 {
 	const struct rent_request *rent = &t->op->want->rent;
@@ -208,6 +217,8 @@ static enum op_next take_sandbox(struct turn *t)
 
 	if (!answer) {
 		no_room(t);
+		if (t->err->kind == ERR_AMBIGUOUS)
+			remember_lost(t);
 		return t->err->kind == ERR_NOT_FOUND ? modal_image_doubted(t) : OP_FAILED;
 	}
 	if (!modal_id_is_sound(answer->sandbox_id, "sb-"))

@@ -33,10 +33,27 @@ c_create_says_13_and_made_it() {
 	render
 	adopted
 }
-c_create_says_14_and_made_it() {
+c_create_says_14_and_made_it() { # it is sent again with the same key, which makes no second one
 	md_fault error_after '"status":"UNAVAILABLE"'
 	render
-	adopted
+	all_done 6 1
+	is "$(repeats SandboxCreate)" 1 "repeats of it"
+}
+c_create_says_14_and_made_it_where_keys_mean_nothing() { # its name is taken, by the first
+	md_control settings '{"dedupe":false}' >/dev/null
+	md_fault error_after '"status":"UNAVAILABLE"'
+	render
+	all_done 6 1
+	is "$(asked SandboxCreate)" 2 creates
+	has err.txt "looking for the pod"
+}
+c_create_hangs() { # and made it: a list shows it before the answer comes
+	md_fault hangs '"ms":50000'
+	render
+	all_done 6 1
+	is "$(asked SandboxCreate)" 1 creates
+	has err.txt "has not answered its create for"
+	[ "$(json '.billed_seconds | floor')" -lt 45 ] || complain "billed for $(json .billed_seconds) s"
 }
 c_create_is_cut_and_made_it() {
 	md_fault lost_reply
@@ -76,11 +93,13 @@ c_create_is_made_and_listed_late() {
 }
 c_create_says_14_and_made_nothing() {
 	md_fault unavailable '"op":"SandboxCreate"'
+	local began=$SECONDS
 	render
 	all_done 6 1
 	is "$(asked SandboxCreate)" 2 creates
-	is "$(md_control requests | jq -r '[.[] | select(.op == "SandboxCreate") | .message.definition.name, .headers["x-idempotency-key"]] | unique | length')" 4 \
-		"names and keys of two attempts"
+	is "$(repeats SandboxCreate)" 1 "repeats of it"
+	is "$(asked SecretGetOrCreate)" 1 secrets
+	[ $((SECONDS - began)) -lt 50 ] || complain "it took $((SECONDS - began)) s"
 }
 c_creates_are_put_off() { # the server says when: the same call again
 	md_fault throttled '"op":"SandboxCreate","times":2,"retry_after_s":1.5'
@@ -327,6 +346,38 @@ c_image_cannot_be_built() {
 	is "$(asked SandboxCreate)" 0 creates
 }
 
+# ---- lists ----
+
+c_no_list_v2() { # the older call for it does
+	md_fault lists_refused '"v2":true,"status":"UNIMPLEMENTED","times":-1'
+	render
+	all_done 6 1
+	[ "$(asked SandboxList '.message.appId != ""')" -gt 0 ] || complain "the app was not listed by SandboxList"
+}
+c_no_list_without_an_app() {
+	md_control settings '{"list_whole":false}' >/dev/null
+	render
+	all_done 6 1
+	is "$(asked SandboxList)" 1 "lists of the whole environment"
+	hasnt err.txt "refuses to list"
+}
+c_lists_are_refused() { # pods come up, and are proven gone, by their ids
+	md_fault lists_refused '"times":-1'
+	render
+	all_done 6 1
+	has err.txt "looked up one by one (SandboxWait)"
+}
+c_lists_are_refused_half_way() {
+	script_lines 40
+	slow_worker SLOW=0.5
+	md_config 'code = { path = "code"; };'
+	burst_bg run --json
+	wait_for 60 "some files" file_count out 2
+	md_fault lists_refused '"times":-1,"status":"PERMISSION_DENIED"'
+	burst_wait
+	all_done 40 1
+}
+
 # ---- sandboxes that do not come up ----
 
 # A sandbox that is given up counts once, another does the work.
@@ -428,10 +479,10 @@ c_listed_late() {
 	render
 	all_done 6 1
 }
-c_never_listed() {
+c_never_listed() { # it is looked up by its id
 	md_fault unlisted '"ms":3600000'
-	render 'boot_limit = "10s";'
-	another_did "did not come up within"
+	render
+	all_done 6 1
 }
 c_list_is_empty_once() { # one look without it is no proof
 	md_fault empty_list '"skip":2'
@@ -440,7 +491,7 @@ c_list_is_empty_once() { # one look without it is no proof
 	all_done 16 1
 }
 c_list_is_away_behind_a_proxy() {
-	rule '{"when":{"op":"SandboxList"},"times":3,"do":{"wire":{"http":504}}}'
+	rule '{"when":{"op":"SandboxListV2"},"times":3,"do":{"wire":{"http":504}}}'
 	render
 	all_done 6 1
 }

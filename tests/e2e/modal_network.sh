@@ -54,7 +54,7 @@ table < <(calls <<-'E'
 E
 )
 table < <(calls <<-'E'
-	+each_is_cut_once | done 1 | api~AuthTokenGet.1=cut:down:30 | api~AppGetOrCreate.1=reset:up:40 | api~VolumeGetOrCreate.1=cut:down:0 | api~ImageGetOrCreate.1=cut:up:300 | api~ImageJoinStreaming.1=cut:down:60 | api~SecretGetOrCreate.1=cut:down:100 | api~SandboxList.1=reset:down:20 | api~SandboxTerminate.1=cut:down:0
+	+each_is_cut_once | done 1 | api~AuthTokenGet.1=cut:down:30 | api~AppGetOrCreate.1=reset:up:40 | api~VolumeGetOrCreate.1=cut:down:0 | api~ImageGetOrCreate.1=cut:up:300 | api~ImageJoinStreaming.1=cut:down:60 | api~SecretGetOrCreate.1=cut:down:100 | api~SandboxListV2.1=reset:down:20 | api~SandboxTerminate.1=cut:down:0
 	each_has_a_wrong_byte_once | done 1 | api~AuthTokenGet.1=flip:down:30 | api~AppGetOrCreate.1=flip:down:3 | api~VolumeGetOrCreate.1=flip:down:70 | api~SandboxList.1=flip:down:12 | api~SandboxTerminate.1=flip:down:8 | WAIT=2m BOOT_LIMIT=90s
 	each_lacks_bytes_once | done 1 | api~AuthTokenGet.1=drop:down:30:5 | api~AppGetOrCreate.1=drop:down:0:9 | api~SandboxList.1=drop:down:80:10 | api~SandboxTerminate.1=drop:up:30:8 | WAIT=2m BOOT_LIMIT=90s
 	each_has_bytes_twice_once | done 1 | api~AuthTokenGet.1=dup:down:30:5 | api~AppGetOrCreate.1=dup:down:0:9 | api~SandboxList.1=dup:down:80:10 | api~SandboxTerminate.1=dup:up:30:8 | WAIT=2m BOOT_LIMIT=90s

@@ -53,7 +53,7 @@ an_api_fault() {
 	11) fault no_status "\"op\":\"$ANY\"" ;;
 	12) fault goaway "\"op\":\"$ANY\"" ;;
 	13) one_of 502 503 504 429; fault http "\"op\":\"$ANY\",\"status\":$D" ;;
-	14) fault compressed '"op":"SandboxList"' ;;
+	14) fault compressed '"op":"SandboxListV2"' ;;
 	15) fault short_token; rule AuthTokenGet '{"status":"UNAVAILABLE"}' ;;
 	16) rule "$ANY" '{"delay_ms":2500}' ;;
 	17) rule '.*' '{"wire":{"split":true},"strange":true}' ;;

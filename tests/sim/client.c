@@ -598,6 +598,8 @@ static bool all_was_well(const struct client *cl)
 		well = well && !s->hit[kinds[i]];
 	for (int v = 0; v < VENDORS_MAX; v++)
 		well = well && s->unlisted_at[v] < 0;
+	for (int v = 0; v < s->plan->vendors_made; v++) /* whatever was ambiguous stays so */
+		well = well && (s->plan->vendors[v].wire != WIRE_MODAL || s->plan->vendors[v].lists != LISTS_NONE);
 	return well;
 }
 

@@ -84,6 +84,7 @@ struct vendor_plan {
 	bool forgets; /* what its list does not show yet is not found either */
 	int quota;    /* calls a minute; 0: any */
 	int page_rows, token_s;
+	enum { LISTS_ALL, LISTS_V1, LISTS_NOT_WHOLE, LISTS_NONE } lists; /* at Modal: which lists it does not refuse */
 	bool full[4]; /* at Modal: what is made of this offer waits for ever */
 };
 

@@ -218,6 +218,7 @@ static void asked_free(struct asked *a)
 	}
 	loop_untimer(a->timer);
 	free(a->path);
+	core_ids_free(a->ids);
 	str_free(&a->got);
 	free(a);
 }
@@ -484,6 +485,7 @@ static void list_done(struct asked *a, struct op_result *result, const struct er
 		plant_views(result->pods, result->pod_count);
 		ev.views = result->pods;
 		ev.count = result->pod_count;
+		ev.partial = result->partial;
 	}
 	client_told(a->cl, &ev, err);
 }
@@ -493,6 +495,7 @@ static void look(struct client *cl, int provider)
 	struct asked *a = wire_asked_new(cl, provider, -1);
 
 	client_check_list(cl, provider);
+	a->want.ids = a->ids = core_pod_ids(cl->core, provider);
 	a->op = wire_begin(a, OP_LIST, list_done);
 	life_of(cl)->looks[provider] = a;
 }

@@ -177,6 +177,7 @@ struct asked { /* what an answer needs of its question */
 	char *path, local[40]; /* of a file, there and here; */
 	struct str got;	       /* ... what is in it here */
 	struct file_block blocks[3];
+	char **ids;
 	struct caller_op *op;
 	struct timer *timer;
 	void (*done)(struct asked *a, struct op_result *result, const struct err *err);

@@ -8,6 +8,7 @@
 #include "orchestrator/base/crypto.h"
 #include "orchestrator/net/grpc_wire.h"
 
+#define APP_ID "ap-0000000000000000000001"
 enum { CREATES_PER_S = 5, DAY_S = 86400 };
 
 /* ---- answering ---- */
@@ -158,7 +159,7 @@ static void app_get_or_create(struct exchange *x)
 		modal_no(x, GRPC_NOT_FOUND, "App 'burst' not found.");
 	else {
 		x->v->has_app = true;
-		answer.app_id = (char *)"ap-0000000000000000000001";
+		answer.app_id = (char *)APP_ID;
 		modal_yes(x, &answer.base);
 	}
 }
@@ -587,6 +588,15 @@ static void sandbox_list(struct exchange *x)
 
 	if (!r)
 		return;
+	bool v2 = strstr(x->call->url, "SandboxListV2"), whole = !plain(r->app_id)[0];
+	if (!whole && strcmp(r->app_id, APP_ID)) {
+		modal_malformed(x, "app_id");
+		return;
+	}
+	if (x->plan->lists == LISTS_NONE || (v2 && x->plan->lists == LISTS_V1) || (whole && x->plan->lists == LISTS_NOT_WHOLE)) {
+		modal_no(x, v2 ? GRPC_UNIMPLEMENTED : GRPC_FAILED_PRECONDITION, "no such list");
+		return;
+	}
 	switch ((int)cloud_list_fails(x->s, x->v->vendor, &x->a->delay_ms)) {
 	case ERR_NONE: break;
 	case ERR_RATE_LIMITED: modal_put_off(x->a, GRPC_RESOURCE_EXHAUSTED, "slower, please", 2); return;
@@ -603,6 +613,24 @@ static void sandbox_list(struct exchange *x)
 	}
 	answer.sandboxes = rows;
 	modal_yes(x, &answer.base);
+}
+
+static void sandbox_get_from_name(struct exchange *x)
+{
+	REQUEST(Modal__Client__SandboxGetFromNameRequest, r, x, modal__client__sandbox_get_from_name_request__descriptor);
+	Modal__Client__SandboxGetFromNameResponse answer = MODAL__CLIENT__SANDBOX_GET_FROM_NAME_RESPONSE__INIT;
+
+	if (!r)
+		return;
+	for (size_t i = 0; i < x->s->machine_count; i++) {
+		const struct machine *m = &x->s->machines[i];
+		if (m->vendor == x->v->vendor && !m->is_over && !strcmp(wire_of(x->s, m)->name, plain(r->sandbox_name)))
+			answer.sandbox_id = (char *)m->id;
+	}
+	if (answer.sandbox_id)
+		modal_yes(x, &answer.base);
+	else
+		modal_no(x, GRPC_NOT_FOUND, "no such sandbox");
 }
 
 static void sandbox_get_tunnels(struct exchange *x)
@@ -795,6 +823,8 @@ static const struct {
 	{"SecretGetOrCreate", secret_get_or_create, false},
 	{"SandboxCreate", sandbox_create, false},
 	{"SandboxList", sandbox_list, false},
+	{"SandboxListV2", sandbox_list, false},
+	{"SandboxGetFromName", sandbox_get_from_name, false},
 	{"SandboxGetTunnels", sandbox_get_tunnels, false},
 	{"SandboxWait", sandbox_wait, false},
 	{"SandboxTerminate", sandbox_terminate, false},

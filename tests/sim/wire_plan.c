@@ -64,8 +64,9 @@ static void add_fault(struct plan *p, uint64_t *r)
 		f->count = roll_chance(r, 70) ? 1 : 2;
 }
 
-/* GPUs that Modal offers and never has: by a stream of its own, so that the rest of the plan stays as it was. */
-static void set_full(struct plan *p)
+/* GPUs that Modal offers and never has, and lists that it refuses: by a stream of its own, so that the rest of the plan stays as it
+ * was. */
+static void set_modal(struct plan *p)
 {
 	uint64_t state = p->seed ^ 0x717565756564ull, *r = &state;
 
@@ -74,6 +75,8 @@ static void set_full(struct plan *p)
 			bool full = roll_chance(r, 15);
 			p->vendors[i].full[k] = full && p->vendors[i].wire == WIRE_MODAL;
 		}
+	for (int i = 0; i < p->vendors_made; i++)
+		p->vendors[i].lists = roll_chance(r, 60) ? LISTS_ALL : (int)roll_in(r, LISTS_V1, LISTS_NONE);
 }
 
 /* Now and then a machine's clock is so far off, or jumps so far, that none of these vendors may be rented from by it. */
@@ -102,5 +105,5 @@ void plan_wire(struct plan *p)
 	for (int left = roll_chance(r, 20) ? 0 : (int)roll_spread(r, 1, WIRE_FAULTS_MAX); left; left--)
 		add_fault(p, r);
 	set_clock(p, r);
-	set_full(p);
+	set_modal(p);
 }

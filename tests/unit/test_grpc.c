@@ -1107,7 +1107,8 @@ static void test_modal(void **state)
 	assert_int_equal(provider_modal.open(&modal, conf, "/", &err), 0);
 	struct engine_provider ep = {&provider_modal, modal, NULL};
 	/* token "tok"; a sandbox that was terminated; a task; a page of no rows */
-	struct call can = asking("Can", "{\"AuthTokenGet\":\"0a03746f6b\",\"SandboxTerminate\":\"\",\"SandboxWait\":\"0a020803\",\"SandboxList\":\"\"}");
+	struct call can = asking("Can", "{\"AuthTokenGet\":\"0a03746f6b\",\"SandboxTerminate\":\"\",\"SandboxWait\":\"0a020803\",\"AppGetOrCreate\":\"0a0461702d31\","
+				  "\"SandboxListV2\":\"\",\"SandboxList\":\"\"}");
 	struct got g = carry(&can);
 	reply_free(&g.reply);
 	json_decref(heard());
@@ -1125,7 +1126,8 @@ static void test_modal(void **state)
 	assert_int_equal(err.kind, ERR_REFUSED);
 	assert_string_equal(err.msg, "asking what a sandbox used: SandboxGetTaskId: UNIMPLEMENTED: not canned");
 	provider_modal.close(modal);
-	static const char *const asked[] = {"AuthTokenGet", "SandboxTerminate", "SandboxWait", "SandboxList", "SandboxGetTaskId"};
+	static const char *const asked[] = {"AuthTokenGet", "SandboxTerminate", "SandboxWait", "AppGetOrCreate", "SandboxListV2", "SandboxList",
+					    "SandboxGetTaskId"};
 	CLEANUP(json_decref) json_t *said = heard();
 	for (size_t i = 0; requests_in(said) != ARRAY_LEN(asked) && i < requests_in(said); i++)
 		print_message("asked: %s\n", header_of(said, i, ":path"));

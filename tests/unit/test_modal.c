@@ -801,9 +801,17 @@ static Modal__Client__SandboxInfo row(const char *id, double created_at, size_t 
 static const Modal__Client__SandboxGetTaskIdResponse a_task = {.base = MESSAGE(sandbox_get_task_id_response), .task_id = (char *)"ta-1"};
 static const Modal__Client__SandboxGetTaskIdResponse ended_without_a_task = {.base = MESSAGE(sandbox_get_task_id_response), .task_result = &terminated};
 
+/* What a first listing asks for beside the list was asked. */
+static void lists_alone(void)
+{
+	COPY_TEXT(provider->app_id, "ap-1");
+	provider->has_swept = true;
+}
+
 static void test_list(void **state)
 {
 	(void)state;
+	lists_alone();
 	Modal__Client__GPUConfig l40s = {.base = MESSAGE(gpuconfig), .gpu_type = (char *)"L40S"};
 	Modal__Client__TaskInfo running = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 150.5, .gpu_config = &l40s};
 	Modal__Client__TaskInfo over = {.base = MESSAGE(task_info), .has_started_at = true, .started_at = 100, .has_finished_at = true,
@@ -823,7 +831,7 @@ static void test_list(void **state)
 	Modal__Client__GenericResult late = {.base = MESSAGE(generic_result), .has_status = true, .status = 4};
 	Modal__Client__SandboxGetTunnelsResponse not_yet = {.base = MESSAGE(sandbox_get_tunnels_response), .result = &late};
 	Modal__Client__SandboxGetTunnelsResponse up = {.base = MESSAGE(sandbox_get_tunnels_response), .result = &success, .n_tunnels = 2, .tunnels = both};
-#define LIST(page) {"SandboxList", 0, page, NULL}
+#define LIST(page) {"SandboxListV2", 0, page, NULL}
 #define TASK(answer) {"SandboxGetTaskId", 0, answer, NULL}
 	const struct answer boots[] = {TOKEN, LIST(&page1), LIST(&page2), LIST(&page3), TASK(NULL), {"SandboxGetTunnels", 0, &not_yet, NULL}};
 	struct played p = play(OP_LIST, NULL, boots, 6);
@@ -860,7 +868,7 @@ static void test_list(void **state)
 	assert_int_equal(p.result.pods[1].port, 34797);
 	played_free(&p);
 	/* a listing that fails in the middle is no listing; a tunnel that fails is just not there yet */
-	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), {"SandboxList", 14, NULL, NULL}}, 2);
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page1), {"SandboxListV2", 14, NULL, NULL}}, 2);
 	assert_int_equal(p.last, OP_FAILED);
 	assert_int_equal(p.err.kind, ERR_TRANSIENT);
 	assert_int_equal(p.result.pod_count, 0);
@@ -892,6 +900,7 @@ static void forget_known(void)
 static void test_rows_that_do_not_say_when_it_started(void **state)
 {
 	(void)state;
+	lists_alone();
 	Modal__Client__TunnelData ssh = {.base = MESSAGE(tunnel_data), .unencrypted_host = (char *)"r435.modal.host", .has_unencrypted_port = true,
 					 .unencrypted_port = 34797, .has_container_port = true, .container_port = 22};
 	Modal__Client__TunnelData *tunnels[] = {&ssh};
@@ -955,10 +964,111 @@ static void test_rows_that_do_not_say_when_it_started(void **state)
 	played_free(&p);
 }
 
+/* The list is of our app; the environment is looked through once. Where Modal has no SandboxListV2, SandboxList does; where it refuses
+ * both, what is known is looked up by its id, and the answer says that it is no list. */
+static void test_lists_by_app(void **state)
+{
+	(void)state;
+	Modal__Client__SandboxInfo mine = row("sb-1", 200, 5, NULL), other = row("sb-2", 100, 5, NULL), *own[] = {&mine}, *both[] = {&mine, &other};
+	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = own};
+	Modal__Client__SandboxListResponse all = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 2, .sandboxes = both};
+	Modal__Client__SandboxWaitResponse over = {.base = MESSAGE(sandbox_wait_response), .result = &failure};
+	const struct answer none = LIST(NULL), v1_none = {"SandboxList", 0, NULL, NULL}, v1_page = {"SandboxList", 0, &page, NULL};
+	const struct answer tunnels = {"SandboxGetTunnels", 5, NULL, NULL};
+
+	mine.app_id = (char *)"ap-1";
+	other.app_id = (char *)"ap-2";
+	struct played p = play(OP_LIST, NULL, (const struct answer[]){TOKEN, APP, LIST(&page), none, {"SandboxList", 0, &all, NULL}, v1_none, TASK(NULL)}, 7);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pod_count, 2);
+	assert_false(p.result.partial);
+	UNPACKED(AppGetOrCreateRequest, a, &p.call[1], app_get_or_create_request);
+	assert_false(a->has_object_creation_type);
+	UNPACKED(SandboxListRequest, l1, &p.call[2], sandbox_list_request);
+	UNPACKED(SandboxListRequest, l2, &p.call[4], sandbox_list_request);
+	assert_string_equal(l1->app_id, "ap-1");
+	assert_null(l2->app_id);
+	assert_string_equal(l2->tags[0]->tag_name, "burst");
+	played_free(&p);
+	/* the next one is of the app alone, and another app's sandbox is no missing one */
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, TASK(NULL)}, 3);
+	assert_int_equal(p.result.pod_count, 1);
+	played_free(&p);
+	/* an environment that is not to be listed is not asked for again */
+	provider->has_swept = false;
+	p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), none, {"SandboxList", 9, NULL, "app_id is required"}, TASK(NULL)}, 4);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pod_count, 1);
+	assert_true(provider->has_swept);
+	played_free(&p);
+	/* no SandboxListV2 */
+	p = play(OP_LIST, NULL, (const struct answer[]){{"SandboxListV2", 12, NULL, NULL}, v1_page, v1_none, TASK(NULL)}, 4);
+	assert_int_equal(p.result.pod_count, 1);
+	assert_false(p.result.partial);
+	UNPACKED(SandboxListRequest, l3, &p.call[1], sandbox_list_request);
+	assert_string_equal(l3->app_id, "ap-1");
+	played_free(&p);
+	/* neither: it lives, has a task, is asked for its address */
+	p = play(OP_LIST, NULL, (const struct answer[]){{"SandboxList", 9, NULL, "lists are off"}, {"SandboxWait", 0, NULL, NULL}, TASK(&a_task), tunnels}, 4);
+	assert_int_equal(p.last, OP_DONE);
+	assert_true(p.result.partial);
+	assert_non_null(strstr(str_text(&p.result.text), "lists are off"));
+	assert_non_null(strstr(str_text(&p.result.text), "SandboxWait"));
+	assert_int_equal(p.result.pods[0].state, POD_STATE_CREATING);
+	played_free(&p);
+	/* what this handle has never seen is looked up when it is asked for */
+	char *ids[] = {(char *)"sb-9", (char *)"../x", (char *)"sb-1", NULL};
+	struct op_want want = {.ids = ids};
+	p = play(OP_LIST, &want, (const struct answer[]){{"SandboxList", 7, NULL, "no"}, {"SandboxWait", 0, &over, NULL}, {"SandboxWait", 0, &over, NULL}}, 3);
+	assert_int_equal(p.last, OP_DONE);
+	assert_true(p.result.partial);
+	assert_int_equal(p.result.pod_count, 2);
+	assert_int_equal(p.result.pods[1].state, POD_STATE_GONE);
+	played_free(&p);
+	/* a create whose answer was lost has no id that is known: it is looked for by its name */
+	Modal__Client__SandboxGetFromNameResponse found = {.base = MESSAGE(sandbox_get_from_name_response), .sandbox_id = (char *)"sb-7"};
+	const struct answer refused = {"SandboxList", 9, NULL, "lists are off"};
+	struct op_want lost = renting();
+	forget_known();
+	COPY_TEXT(provider->builder_version, "2025.06");
+	p = play(OP_RENT, &lost, (const struct answer[]){IMAGE, SECRET, {"SandboxCreate", -1, NULL, NULL}}, 3);
+	assert_int_equal(p.err.kind, ERR_AMBIGUOUS);
+	played_free(&p);
+	p = play(OP_LIST, NULL, (const struct answer[]){refused, {"SandboxGetFromName", 5, NULL, NULL}}, 2);
+	assert_int_equal(p.result.pod_count, 0);
+	assert_true(p.result.partial);
+	played_free(&p);
+	p = play(OP_LIST, NULL, (const struct answer[]){refused, {"SandboxGetFromName", 0, &found, NULL}, {"SandboxWait", 0, NULL, NULL}, TASK(NULL)}, 4);
+	assert_int_equal(p.result.pod_count, 1);
+	assert_string_equal(p.result.pods[0].id, "sb-7");
+	assert_string_equal(p.result.pods[0].marker.attempt, "00112233");
+	UNPACKED(SandboxGetFromNameRequest, by_name, &p.call[1], sandbox_get_from_name_request);
+	assert_string_equal(by_name->sandbox_name, "burst-00112233");
+	assert_string_equal(by_name->app_name, "burst");
+	played_free(&p);
+	/* an app that is made anew has another id; one that there is none of holds nothing */
+	provider->lists_v1 = false;
+	forget_known();
+	p = play(OP_LIST, NULL, (const struct answer[]){{"SandboxListV2", 5, NULL, "App not found"}, {"AppGetOrCreate", 5, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_DONE);
+	assert_int_equal(p.result.pod_count, 0);
+	assert_false(p.result.partial);
+	played_free(&p);
+	provider->has_swept = false;
+	p = play(OP_LIST, NULL, (const struct answer[]){{"AppGetOrCreate", 5, NULL, NULL}, {"SandboxList", 14, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_FAILED);
+	played_free(&p);
+	p = play(OP_LIST, NULL, (const struct answer[]){APP, {"SandboxListV2", 14, NULL, NULL}}, 2);
+	assert_int_equal(p.last, OP_FAILED);
+	assert_int_equal(p.err.kind, ERR_TRANSIENT);
+	played_free(&p);
+}
+
 /* Made here, and waits for a GPU: each listing asks, until it has a task; a list without its row says so as well. */
 static void test_queued(void **state)
 {
 	(void)state;
+	lists_alone();
 	Modal__Client__SandboxInfo one = row("sb-1", 200, 5, NULL), *rows[] = {&one};
 	Modal__Client__SandboxListResponse page = {.base = MESSAGE(sandbox_list_response), .n_sandboxes = 1, .sandboxes = rows};
 	Modal__Client__SandboxWaitResponse over = {.base = MESSAGE(sandbox_wait_response), .result = &terminated};
@@ -1014,6 +1124,7 @@ static void test_queued(void **state)
 static void test_ends(void **state)
 {
 	(void)state;
+	lists_alone();
 	static const struct {
 		const char *name, *gpu;
 		int status;
@@ -1034,7 +1145,7 @@ static void test_ends(void **state)
 		{"memory", "L40S", 8, false, false, POD_END_MEMORY, "it used more memory than it has: raise pod.memory_gb"},
 		{"a word of the future", "L40S", 77, false, false, POD_END_UNKNOWN, "it ended"},
 	};
-	const struct answer none = {"SandboxList", 0, NULL, NULL};
+	const struct answer none = {"SandboxListV2", 0, NULL, NULL};
 	struct op_want want = {.id = "sb-1"};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -1056,7 +1167,7 @@ static void test_ends(void **state)
 			played_free(&p);
 		}
 		/* it lingers: not listed, and not over either */
-		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, NULL, NULL}}, 2);
+		p = play(OP_LIST, NULL, (const struct answer[]){none, {"SandboxWait", 0, NULL, NULL}, {"SandboxGetTunnels", 5, NULL, NULL}}, 3);
 		assert_int_equal(p.result.pod_count, 1);
 		assert_int_equal(p.result.pods[0].state, POD_STATE_RUNNING);
 		played_free(&p);
@@ -1092,6 +1203,7 @@ static void test_ends(void **state)
 static void test_gpu_really_got(void **state)
 {
 	(void)state;
+	lists_alone();
 	Modal__Client__GPUConfig asked = {.base = MESSAGE(gpuconfig), .gpu_type = (char *)"H100"};
 	Modal__Client__TaskInfo task = {.base = MESSAGE(task_info), .gpu_config = &asked};
 	Modal__Client__SandboxInfo one = row("sb-1", 150, 5, &task), *rows[] = {&one};
@@ -1103,7 +1215,7 @@ static void test_gpu_really_got(void **state)
 	modal_token_take(&provider->token, "token-one");
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		task.gpu_type = (char *)cases[i].type;
-		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxList", 0, NULL, NULL}, TASK(NULL)}, 3);
+		struct played p = play(OP_LIST, NULL, (const struct answer[]){LIST(&page), {"SandboxListV2", 0, NULL, NULL}, TASK(NULL)}, 3);
 		assert_string_equal(p.result.pods[0].gpu, cases[i].want);
 		played_free(&p);
 	}
@@ -2166,6 +2278,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_image_is_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rows_that_do_not_say_when_it_started, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_lists_by_app, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_queued, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ends, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_gpu_really_got, set_up, tear_down),

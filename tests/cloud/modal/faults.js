@@ -54,6 +54,8 @@ function named(name, o) {
 		other_gpu: () => sandbox({ gpu_got: o.gpu || 'H200' }),
 		lose_unsynced: () => sandbox({ lose_unsynced: true }),
 		sync_fails: () => sandbox({ fail_sync: true }),
+		lists_refused: () => on(o.v2 ? 'SandboxListV2' : 'SandboxList(V2)?', { status: o.status || 'FAILED_PRECONDITION', message: o.message || 'Listing Sandboxes is not supported for this client' }),
+		hangs: () => on('SandboxCreate', { wire: { hang_ms: o.ms || 60000 } }),
 		empty_list: () => on('SandboxList(V2)?', { hide: true }),
 		dead_urls: () => on('Volume(Get|Put)Files?2', { dead_urls: true }),
 		image_result: () => on('ImageGetOrCreate', { image: { result: o.result || 'FAILURE', exception: o.message } }),

@@ -145,6 +145,7 @@ function list({ world, message, does }) {
 	const { appId, beforeTimestamp, includeFinished, tags } = message;
 	const before_s = beforeTimestamp || Infinity;
 	if (appId) world.account.app(appId);
+	else if (!world.settings.list_whole) throw new Status('FAILED_PRECONDITION', 'Listing Sandboxes without an app_id is no longer supported');
 	const rows = [...world.sandboxes.all.values()].filter(
 		(sb) =>
 			sb.created_ms / 1000 < before_s && (includeFinished || !sb.result) && (!appId || sb.app.id === appId) && world.sandboxes.listed(sb) &&

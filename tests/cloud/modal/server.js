@@ -49,6 +49,7 @@ const SETTINGS = {
 	boot: { schedule_ms: 3000, start_ms: 5000, tunnel_ms: 1000, build_ms: 20000 },
 	timeout_from: 'created', // or 'running': when timeout_secs begins to count
 	tunnels_of_ended: 'NOT_FOUND', // or FAILED_PRECONDITION
+	list_whole: true, // may a whole environment be listed, without an app?
 	list_tunnels: true, // do the rows of a list bear them?
 	list_tasks: 'whole', // and the task's info? 'unstarted': without started_at; 'none'
 	auth_token_s: 1200,
