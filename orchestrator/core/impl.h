@@ -16,6 +16,7 @@ enum {
 	AMBIGUOUS_LIMIT_MS = 5 * 60 * 1000, /* a run that could end is not kept by it for longer: exit 9 */
 	AMBIGUOUS_SHORT_MS = 5 * 1000,	   /* ... where the vendor's list is the truth: only a create still on its way is waited for */
 	UNLISTED_MS = 5 * 1000,		   /* from the create until a pod that lists omit is asked for by its id */
+	HUNG_CREATE_MS = 12 * 1000,	   /* a create without an answer for so long: a list may show its pod, which bills */
 	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	SETTLED_MS = 10 * 1000,		   /* all is safe: for agents to say that their batches are over */

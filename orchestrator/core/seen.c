@@ -271,6 +271,15 @@ static void take_age(struct core *c, struct core_pod *p, const struct pod_view *
 	pod_save(c, p);
 }
 
+/* Its pod bills: it is not left idle until the answer comes, or never does. It may be one of two. */
+static void create_hangs(struct core *c, struct core_pod *p, const struct pod_view *view)
+{
+	if (c->conf.providers[p->provider].look_gap_ms)
+		pod_vendor(c, p)->surfaced_at = c->now + SURFACE_LIMIT_MS;
+	core_note(c, NOTE_NOTE, "pod %s: %s has not answered its create for %d s and lists it: going on with it", view->id,
+		  c->conf.providers[p->provider].name, (int)((c->now - p->create_at) / 1000));
+}
+
 static void one_seen(struct core *c, int provider, const struct pod_view *view, int64_t asked_at)
 {
 	struct core_pod *p = pod_by_id(c, provider, view->id);
@@ -286,10 +295,12 @@ static void one_seen(struct core *c, int provider, const struct pod_view *view, 
 		p->listed = true;
 		p->there_at = over ? p->there_at : asked_at;
 		p->elsewhere = false;
-		if (p->phase == POD_RENTING) { /* its reply is still under way, and may be lost */
+		if (p->phase == POD_RENTING && c->now - p->create_at < HUNG_CREATE_MS) { /* its reply is under way, or lost */
 			p->view = *view;
 			return;
 		}
+		if (p->phase == POD_RENTING)
+			create_hangs(c, p, view);
 		/* a create whose reply was lost: it exists after all */
 		bool unwanted = p->unwanted || p->phase == POD_NEVER;
 		c->spent_microusd -= core_may_have_cost(p);
@@ -419,8 +430,11 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	case POD_WORKING: return p->looks ? MAX(k->look_gap_ms, 1000) : 30000;
 	case POD_RELEASING: /* while its release is refused it may end itself; a second pod of its create is told all the same */
 		return !p->tries ? NEVER : p->finished_too ? 10000 : 30000;
+	case POD_RENTING: { /* one look when its answer is late, and then more and more seldom */
+		int64_t last = MAX(v->listed_at, v->listing_since);
+		return MAX(p->create_at + HUNG_CREATE_MS, last + MAX((int64_t)5000, age / 4)) - last;
+	}
 	case POD_WANTED:
-	case POD_RENTING:
 	case POD_GONE:
 	case POD_NEVER: break;
 	}

@@ -24,6 +24,14 @@ c_create_is_cut_and_made_it() {
 	all_done 6 1
 	is "$(asked createPod)" 1 creates
 }
+c_create_hangs() { # and made it: a list shows it before the answer comes
+	rp_control fault '{"when":{"op":"createPod"},"do":{"hang_ms":60000}}' >/dev/null
+	render
+	all_done 6 1
+	is "$(asked createPod)" 1 creates
+	has err.txt "has not answered its create for"
+	[ "$(json '.billed_seconds | floor')" -lt 55 ] || complain "billed for $(json .billed_seconds) s"
+}
 c_create_answers_in_half_a_sentence() {
 	rp_control fault '{"when":{"op":"createPod"},"do":{"cut":60}}' >/dev/null
 	render

@@ -287,7 +287,7 @@ static void test_listed_while_its_create_is_under_way(void **state)
 	b.now += 20 * SECOND;
 	struct pod_view v = view_of(&b, 0, POD_STATE_RUNNING);
 	tell(&b, (struct event){.type = EV_LISTED, .views = &v, .count = 1, .asked_at = b.now});
-	check_phase(&b, "listed", 0, POD_RENTING);
+	check_phase(&b, "listed", 0, POD_CONNECTING);
 	b.now += 100 * SECOND;
 	tell_err(&b, EV_RENT_FAILED, 0, ERR_AMBIGUOUS);
 	assert_string_equal(pod(&b, 0)->id, "p0");
@@ -299,6 +299,75 @@ static void test_listed_while_its_create_is_under_way(void **state)
 	}
 	check_phase(&b, "in the end", 0, POD_GONE);
 	assert_in_range(core_billed_ms(pod(&b, 0), b.now), 20 * SECOND, 3 * MINUTE);
+	tear_down(&b);
+}
+
+/* A create that hangs: a list is asked for, and the pod that it shows is put to work; the answer comes too late to matter. Before that
+ * a list is no reason not to wait for the answer. */
+static void test_create_that_hangs(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	wait_ms(&b, 11 * SECOND);
+	assert_int_equal(did(&b, ACT_LIST, -1), 0);
+	wait_ms(&b, 4 * SECOND);
+	assert_int_equal(did(&b, ACT_LIST, -1), 1);
+	list_nothing(&b);
+	check_phase(&b, "not listed yet", 0, POD_RENTING);
+	wait_ms(&b, 6 * SECOND);
+	assert_int_equal(did(&b, ACT_LIST, -1), 1);
+	list_running(&b, 0);
+	check_phase(&b, "listed", 0, POD_CONNECTING);
+	connected(&b, 0);
+	struct pod_view v = view_of(&b, 0, POD_STATE_CREATING);
+	tell(&b, (struct event){.type = EV_RENTED, .pod = 0, .views = &v, .count = 1});
+	check_phase(&b, "answered at last", 0, POD_PREPARING);
+	assert_int_equal(core_pod_count(b.core), 1);
+	tear_down(&b);
+
+	set_up(&b, 4);
+	start_simply(&b);
+	b.now += 2 * SECOND;
+	list_running(&b, 0);
+	check_phase(&b, "listed at once", 0, POD_RENTING);
+	rented(&b, 0);
+	check_phase(&b, "answered in time", 0, POD_BOOTING);
+	tear_down(&b);
+}
+
+/* A list that is refused proves nothing of what it lacks, and is not waited for at the end. Pods are proven gone by their ids. */
+static void test_refused_list(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 1);
+	start_simply(&b);
+	bring_up(&b, 0);
+	for (int k = 0; k < 5; k++) {
+		b.now += 10 * SECOND;
+		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .asked_at = b.now});
+		check_phase(&b, "not among those looked up", 0, POD_WORKING);
+	}
+	render_batch(&b, 0, 0, 1000, true);
+	check_phase(&b, "done", 0, POD_RELEASING);
+	tell(&b, (struct event){.type = EV_RELEASED});
+	for (int k = 0; k < 3; k++) {
+		b.now += 10 * SECOND;
+		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .asked_at = b.now});
+	}
+	check_phase(&b, "nothing is known of it", 0, POD_CONFIRMING);
+	struct pod_view v = view_of(&b, 0, POD_STATE_GONE);
+	for (int k = 0; k < 2; k++) {
+		b.now += 10 * SECOND;
+		tell(&b, (struct event){.type = EV_LISTED, .partial = true, .views = &v, .count = 1, .asked_at = b.now});
+	}
+	check_phase(&b, "looked up", 0, POD_GONE);
+	assert_true(core_ended(b.core));
+	assert_int_equal(exit_status(&b), 0);
 	tear_down(&b);
 }
 
@@ -4643,7 +4712,7 @@ int main(void)
 		cmocka_unit_test(test_ends_of_detached_pods),
 		cmocka_unit_test(test_container_that_cannot_be_made),
 		cmocka_unit_test(test_container_that_was_made_in_between),
-		cmocka_unit_test(test_limits_that_do_not_end),
+		cmocka_unit_test(test_create_that_hangs), cmocka_unit_test(test_refused_list), cmocka_unit_test(test_limits_that_do_not_end),
 		cmocka_unit_test(test_queued_goes_to_the_next_offer),
 		cmocka_unit_test(test_queued_without_another_offer),
 		cmocka_unit_test(test_queued_and_placed),

@@ -5,6 +5,7 @@
 //   rst_after N  the stream is reset after N messages (0: at once)   cut_after N   ... after N bytes of the body
 //   reset        the connection is cut                             goaway  this stream is the last of its connection
 //   late_error   an error in trailers, after headers               no_status   no grpc-status at all
+//   hang_ms N    the answer comes so late, to what was carried out at once
 //   http N       an HTTP answer with this status instead           flag    the frames say that they are compressed
 
 const http2 = require('http2');

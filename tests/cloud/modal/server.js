@@ -225,6 +225,7 @@ async function serve(world, c) {
 	if (reply.wire.http) return void reply.http(reply.wire.http);
 	for await (const answer of carry_out(c, handler)) {
 		if (reply.over) return;
+		if (reply.wire.hang_ms) await grpc.pause(reply.wire.hang_ms);
 		if (reply.wire.reset) return void reply.cut();
 		reply.send(messages.encode(method.responseType, answer, c.does.strange));
 	}

@@ -5,6 +5,7 @@
 // regular expressions over the whole text. What `do` may say:
 //   status, detail, headers, body   answer this              after:true   ... once the request has been carried out
 //   reset:true                      drop the connection      delay_ms     wait first
+//   hang_ms:N                       answer so late what was carried out at once
 //   cut:N                           send N bytes of the reply, then drop the connection
 //   set:{..}                        put these members into the reply's object (and into each pod of a list)
 //   hide:true                       leave the pods that `when` names out of the reply, or answer 404 for one

@@ -249,6 +249,7 @@ function run_operation(c, op) {
 		return problem(c, e.status, e.message, e.errors);
 	}
 	if (c.does.after && misbehave(c)) return undefined;
+	if (c.does.hang_ms) return void setTimeout(() => answer(c, result.status, dress(result.body, c.does)), c.does.hang_ms);
 	if (result.stream) return stream_logs(c, result.stream);
 	return answer(c, result.status, dress(result.body, c.does));
 }
