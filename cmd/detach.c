@@ -56,6 +56,7 @@ static void pass_on(int number)
 
 	interrupted = number;
 	kill(client, SIGTERM);
+	kill(client, SIGCONT); /* it may have been stopped */
 	errno = saved;
 }
 

@@ -161,7 +161,9 @@ const struct cmd cmd_run = {
 	.max_args = 1,
 	.summary = "render a job on rented pods",
 	.details = "Reads burst.cfg, rents pods, renders what is not in the output folder yet, brings each file home while the "
-		   "next ones render, gives the pods back and proves that they are gone. Runs whose client died are settled first.",
+		   "next ones render, gives the pods back and proves that they are gone. Runs whose client died are settled first. With -d it "
+		   "returns once the pods have the queue, finish it and end themselves without this machine: exit 0, the run's id alone on "
+		   "stdout. A run that ends before that, or that a signal ends, gives its own exit status. `burst attach` brings the files home.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
 	.group = CMD_GROUP_RENDER,

@@ -442,6 +442,7 @@ t_detaching_is_interrupted_while_it_boots() {
 	local signal
 	for signal in INT TERM; do
 		detaching_while_it_boots
+		[ $signal = INT ] || kill -STOP "$(background_client "$RUN")" # by Ctrl-Z in another life, or a debugger: it hears of it all the same
 		kill -$signal -- "-$SHELL_PID"
 		burst_wait
 		is "$STATUS" "$([ $signal = INT ] && echo 130 || echo 143)" "SIG$signal: exit status ($(tail -n 2 err.txt))"

@@ -277,6 +277,12 @@ t_without_run_this_folder_is_meant() { # in another project's folder `burst canc
 	cd ../done || return
 	without_run "where it is done" 0 "(job \"done\" in $T/done)"
 	has err.txt "run $first (job"
+	cp burst.cfg good.cfg
+	echo 'gpu = ;' >>burst.cfg
+	burst cancel
+	is "$STATUS" 0 "cancel beside a broken burst.cfg ($(tail -n 2 err.txt))"
+	has err.txt "run $first: done; nothing of it bills (job \"done\" in $T/done)"
+	mv good.cfg burst.cfg
 	mkdir "$T/new" "$T/empty"
 	cp burst.cfg script.jsonl "$T/new"
 	cd "$T/new" || return
