@@ -503,6 +503,33 @@ int launch_check_balance(struct launch *l, struct err *err)
 	return one_can_pay || !s->provider_count ? 0 : err_set(err, worst.kind, "%s", worst.msg);
 }
 
+/* ---- files without a pod ---- */
+
+/* Keys of their own are tried before anything is rented: their pods would count on them. Whatever else fails here, the run finds out. */
+int launch_check_files(struct launch *l, struct err *err)
+{
+	const struct engine_setup *s = &l->setup;
+	const char *volume = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
+	struct op_want want = {.volume = {.name = volume, .prove_files = true}};
+
+	for (int i = 0; i < s->provider_count && volume && *volume; i++) {
+		const struct engine_provider *p = &s->providers[i];
+		struct op_result result = {0};
+		struct err why = {0};
+		if (!p->ops->files_ready || !p->ops->files_ready(p->handle, NULL))
+			continue;
+		bool fine = caller_ask(p, OP_VOLUME, &want, BALANCE_MS, &result, &why) == 0 || why.kind != ERR_CREDENTIALS;
+		op_result_free(&result);
+		if (!fine && s->provider_count == 1) {
+			*err = why;
+			return err_wrap(err, "%s", p->ops->name);
+		}
+		if (!fine)
+			log_line(LOG_WARN, "%s: %s", p->ops->name, why.msg);
+	}
+	return 0;
+}
+
 /* ---- who works on it already ---- */
 
 int launch_check_detached(const struct launch *l, struct err *err)

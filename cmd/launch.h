@@ -52,6 +52,8 @@ size_t launch_open_segments(const struct launch *l); /* not done yet */
 int launch_check_width(struct launch *l, struct err *err);
 /* ERR_BALANCE: no provider's account can pay what this run may cost. One that does not say counts as able. */
 int launch_check_balance(struct launch *l, struct err *err);
+/* ERR_CREDENTIALS: a provider refuses the keys for files of its volumes, and no other one is named. */
+int launch_check_files(struct launch *l, struct err *err);
 /* ERR_BUSY while pods of a detached run of this very job may still work on it, though its client is gone. */
 int launch_check_detached(const struct launch *l, struct err *err);
 /* The config's gpu: NULL-terminated, the launch's own; NULL: any will do. */

@@ -121,7 +121,7 @@ static int render(struct launch *l, struct err *err)
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, err);
 	name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 ||
+	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (detach_begins(l, starter, err) < 0)

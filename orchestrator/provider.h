@@ -189,6 +189,7 @@ struct op_want {
 		int64_t size_gb;
 		bool create;
 		const char *const *gpus; /* where a new one should be: near most of these */
+		bool prove_files;	 /* try the keys for its files without a pod, where there are such keys: ERR_CREDENTIALS */
 	} volume;
 	struct rent_request rent;
 	struct { /* for vendors that tell dollars alone; 0: not known */

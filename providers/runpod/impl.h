@@ -91,6 +91,7 @@ enum op_next billing_next(struct turn *t);
 
 enum op_next volume_next(struct turn *t);
 enum op_next volumes_next(struct turn *t);
+int volumes_read(struct turn *t); /* a page of them into op->got; -1: t->err */
 enum op_next volume_remove_next(struct turn *t);
 
 enum op_next stage_next(struct turn *t);
@@ -107,6 +108,9 @@ bool s3_files_ready(const struct provider *p, const struct volume *v);
 int s3_check(const struct op *op, struct err *err);
 /* Fills t->call. key: of an object, NULL: the volume itself; query: sorted and encoded as it is signed, NULL: none. */
 void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query);
+/* Are the keys taken for this volume? ERR_CREDENTIALS: no; 0 also where that could not be found out. */
+enum op_next s3_try_keys(struct turn *t, const struct volume *v);
+int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err);
 /* Whether to ask again after a while: then *next is set. */
 bool s3_busy(struct turn *t, enum op_next *next);
 int s3_failure(struct turn *t, const char *doing, const char *path); /* -1: what the reply says went wrong */

@@ -645,16 +645,51 @@ static void check_key(struct turn *t)
 		str_addf(text, "bad: %s\n", t->err->msg);
 }
 
-static void check_files(struct op *op)
+/* The first volume whose files its keys could reach. */
+static const struct volume *volume_to_try(const struct op *op)
 {
-	if (s3_is_configured(op->provider))
-		str_add(&op->got.text, "ok: keys for files of a volume without a pod are set\n");
-	else
-		str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod must live until its last "
-				       "file is home\n");
+	for (size_t i = 0; i < op->got.volume_count; i++)
+		if (s3_reaches(op->provider, op->got.volumes[i].region))
+			return &op->got.volumes[i];
+	return NULL;
 }
 
-/* A refused key is a finding, not a failure. */
+static enum op_next try_files(struct turn *t)
+{
+	struct op *op = t->op;
+	const struct volume *v;
+
+	err_clear(t->err);
+	if (volumes_read(t) < 0)
+		err_clear(t->err);
+	v = volume_to_try(op);
+	if (v)
+		return s3_try_keys(t, v);
+	str_add(&op->got.text, "ok: keys for files of a volume without a pod are set (there is no volume to try them on)\n");
+	return api_done(t);
+}
+
+static void check_files(struct turn *t)
+{
+	struct op *op = t->op;
+	const struct volume *v = volume_to_try(op);
+
+	if (s3_keys_tried(t->reply, v, t->err) < 0)
+		str_addf(&op->got.text, "bad: %s\n", t->err->msg);
+	else if (t->reply->failed || t->reply->status < 200 || t->reply->status > 299)
+		str_addf(&op->got.text, "warn: keys for files of a volume without a pod are set, but could not be tried on volume \"%s\"\n",
+			 v->name);
+	else
+		str_addf(&op->got.text, "ok: keys for files of a volume without a pod are taken (volume \"%s\")\n", v->name);
+	err_clear(t->err);
+}
+
+static void no_files(struct op *op)
+{
+	str_add(&op->got.text, "warn: no RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY: a pod must live until its last file is home\n");
+}
+
+/* A refused key is a finding, not a failure. Steps: the pods, the purse, the volumes, the files of one. */
 enum op_next check_next(struct turn *t)
 {
 	struct op *op = t->op;
@@ -662,6 +697,12 @@ enum op_next check_next(struct turn *t)
 
 	if (op->step++ == 0)
 		return api_ask_pods(t);
+	if (op->step == 4)
+		return try_files(t);
+	if (op->step == 5) {
+		check_files(t);
+		return api_done(t);
+	}
 	if (op->step == 2) {
 		check_key(t);
 		if (t->err->kind == ERR_NONE)
@@ -673,7 +714,16 @@ enum op_next check_next(struct turn *t)
 		else
 			str_addf(&op->got.text, "warn: %s\n", t->err->msg);
 	}
+	bool refused = op->step == 2; /* by the API: volumes cannot be listed either */
 	err_clear(t->err);
-	check_files(op);
+	if (s3_is_configured(op->provider) && !refused) {
+		op->step = 3;
+		api_first_page(op);
+		return api_ask_volumes(t);
+	}
+	if (s3_is_configured(op->provider))
+		str_add(&op->got.text, "ok: keys for files of a volume without a pod are set\n");
+	else
+		no_files(op);
 	return api_done(t);
 }

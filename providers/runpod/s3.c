@@ -9,7 +9,7 @@
 #include "base/path.h"
 
 /* It answers 502 under load, for a while. */
-enum { HEAD_MS = 60000, TRANSFER_MS = 3600000, TRIES_MOST = 12, LOST_MOST = 3, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000,
+enum { HEAD_MS = 60000, TRY_MS = 20000, TRANSFER_MS = 3600000, TRIES_MOST = 12, LOST_MOST = 3, WAIT_FIRST_MS = 500, WAIT_MOST_MS = 10000,
        TOLD_MOST_MS = 60000 /* of what the storage asks for: pods wait for it */ };
 
 static const char *const reached[] = {"EU-CZ-1",  "EU-RO-1", "EUR-IS-1", "EUR-NO-1", "US-CA-2",
@@ -56,9 +56,9 @@ int s3_check(const struct op *op, struct err *err)
 	return 0;
 }
 
-static void add_root(struct str *to, const struct op *op)
+static void add_root(struct str *to, const struct provider *provider, const char *region)
 {
-	const char *own = section_text(op->provider->conf, "s3_url");
+	const char *own = section_text(provider->conf, "s3_url");
 
 	if (own) {
 		str_add(to, own);
@@ -67,19 +67,19 @@ static void add_root(struct str *to, const struct op *op)
 		return;
 	}
 	str_add(to, "https://s3api-");
-	for (const char *p = op->want->file.volume.region; *p; p++)
+	for (const char *p = region; *p; p++)
 		str_addc(to, (char)tolower((unsigned char)*p));
 	str_add(to, ".runpod.io");
 }
 
-void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query)
+static void ask_of(struct turn *t, const struct volume *v, const char *method, int64_t timeout_ms, const char *key, const char *query)
 {
 	const struct op *op = t->op;
 	CLEANUP(str_free) struct str url = STR_INIT;
 	bool put = !strcmp(method, "PUT");
 
-	add_root(&url, op);
-	str_addf(&url, "/%s", op->want->file.volume.id);
+	add_root(&url, op->provider, v->region);
+	str_addf(&url, "/%s", v->id);
 	if (key) {
 		str_addc(&url, '/');
 		api_escape(&url, key, "-._~/");
@@ -93,13 +93,34 @@ void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *
 		.max_bytes = 1 << 20,
 		.method = method,
 		.url = str_detach(&url),
-		.sigv4 = xasprintf("aws:amz:%s:s3", op->want->file.volume.region),
+		.sigv4 = xasprintf("aws:amz:%s:s3", v->region),
 		.unlimited = true,
 		.user = xstrdup(section_text(op->provider->conf, "s3_access_key")),
 		.password = xstrdup(section_text(op->provider->conf, "s3_secret_key")),
 	};
 	call_header(t->call, "x-amz-content-sha256: %s",
 		    put ? "UNSIGNED-PAYLOAD" : "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+void s3_ask(struct turn *t, const char *method, int64_t timeout_ms, const char *key, const char *query)
+{
+	ask_of(t, &t->op->want->file.volume, method, timeout_ms, key, query);
+}
+
+enum op_next s3_try_keys(struct turn *t, const struct volume *v)
+{
+	ask_of(t, v, "HEAD", TRY_MS, NULL, NULL);
+	return OP_CALL;
+}
+
+int s3_keys_tried(const struct reply *r, const struct volume *v, struct err *err)
+{
+	if (r->failed || (r->status != 401 && r->status != 403))
+		return 0; /* what else is wrong may be right in a moment */
+	return err_set(err, ERR_CREDENTIALS,
+		       "RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (HTTP %d for volume \"%s\"): make a new pair in "
+		       "RunPod's console, Settings, S3 API Keys, or unset both to go on without them; a clock that is wrong is refused, too",
+		       r->status, v->name);
 }
 
 static void ask(struct turn *t, const char *method, int64_t timeout_ms)

@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 enum { SIZE_LEAST_GB = 10, SIZE_MOST_GB = 4096, FIRST_TB_GB = 1000, LOOK_AGAIN_MS = 3000, LOOKS_MOST = 5, KIND_WORTH = 1000000 };
-enum { LOOK_FOR_ANOTHER = 9 }; /* a step */
+enum { LOOK_FOR_ANOTHER = 9, TRY_KEYS }; /* steps */
 enum { GB_FIRST_MICROUSD = 70000, GB_BEYOND_MICROUSD = 50000 }; /* a month, STANDARD */
 
 static int64_t price_of(int64_t size_gb)
@@ -71,6 +71,11 @@ static int read_page(struct turn *t, const char *name)
 			add_volume(t->op, &v);
 	}
 	return api_further_pages(t, answer, "volumes");
+}
+
+int volumes_read(struct turn *t)
+{
+	return read_page(t, NULL);
 }
 
 enum op_next volumes_next(struct turn *t)
@@ -281,6 +286,10 @@ static enum op_next found_or_not(struct turn *t)
 		return api_ask_volumes(t);
 	if (more < 0 || pick_one(t) < 0)
 		return OP_FAILED;
+	if (t->op->got.volume_count && want->volume.prove_files && s3_files_ready(t->op->provider, &t->op->got.volumes[0])) {
+		t->op->step = TRY_KEYS;
+		return s3_try_keys(t, &t->op->got.volumes[0]);
+	}
 	if (t->op->got.volume_count)
 		return api_done(t);
 	if (!want->volume.create) {
@@ -365,6 +374,7 @@ enum op_next volume_next(struct turn *t)
 	case 2: t->op->step++; return ask_create(t);
 	case 3: return made_or_not(t);
 	case LOOK_FOR_ANOTHER: return look_for_another(t);
+	case TRY_KEYS: return s3_keys_tried(t->reply, &t->op->got.volumes[0], t->err) < 0 ? OP_FAILED : api_done(t);
 	default: return look_again(t);
 	}
 }

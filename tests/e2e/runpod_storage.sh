@@ -116,8 +116,24 @@ c_it_is_delivered_without_a_gpu() {
 	is "$(cat out/count)" 7 "files that it found then"
 	hasnt err.txt "was removed from the volume"
 }
+c_a_wrong_secret() { # is found before a pod counts on it: doctor says bad, a run rents nothing
+	hashing 10
+	burst volume create v
+	is "$STATUS" 0 "the volume ($(tail -n 2 err.txt))"
+	burst doctor
+	has out.txt 'ok   runpod: keys for files of a volume without a pod are taken (volume "v")'
+	local -x RUNPOD_S3_SECRET_KEY=rps_not_the_one_that_was_made
+	burst doctor
+	is "$STATUS" 1 "doctor's exit status"
+	has out.txt "bad  runpod: RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (HTTP 403"
+	burst run --json
+	is "$STATUS" 3 "exit status ($(tail -n 2 err.txt))"
+	has err.txt "RunPod's storage refuses RUNPOD_S3_ACCESS_KEY and RUNPOD_S3_SECRET_KEY (HTTP 403 for volume \"v\")"
+	hasnt err.txt rps_not_the_one
+	is "$(pods_ever)" 0 "pods that ever were"
+}
 t_volumes_without_a_pod() {
 	cases c_code_goes_first c_little_code_goes_meanwhile c_an_upload_is_lost c_the_storage_is_full c_the_storage_is_busy \
-		c_keys_of_the_storage_are_refused c_a_data_centre_without_storage c_pods_go_before_their_files c_it_is_delivered_without_a_gpu
+		c_keys_of_the_storage_are_refused c_a_wrong_secret c_a_data_centre_without_storage c_pods_go_before_their_files c_it_is_delivered_without_a_gpu
 }
 run_tests "$@"
