@@ -772,7 +772,7 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 		broke(cl->sim, "rented beyond the cap");
 	if (p->first_lease_end_s > p->hard_end_s)
 		broke(cl->sim, "the first lease is longer than the hard end");
-	if (p->first_lease_end_s * 1000 > wall_now(cl) + cl->job->conf.boot_limit_ms)
+	if (p->first_lease_end_s * 1000 > wall_now(cl) + cl->core->conf.boot_limit_ms)
 		broke(cl->sim, "the first lease is longer than boot_limit");
 }
 
