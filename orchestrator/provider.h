@@ -139,7 +139,7 @@ enum op_kind {
 	OP_BILLING,
 	OP_BALANCE,	  /* -> result.balance_microusd, -1 where there is none */
 	/* want.id -> result.text: the log of the pod, for people; lines that its own container wrote begin with "container: ",
-	 * all others are the vendor's */
+	 * all others are the vendor's. A last line that begins with "image: " says why its image cannot be had, wherever a pod is */
 	OP_LOGS,
 	OP_STAGE,	  /* want.file: put one local file on a volume without a pod */
 	OP_FETCH,	  /* want.file: get one file of a volume without a pod, from want.file.offset on */

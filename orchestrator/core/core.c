@@ -246,6 +246,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_PREPARE_FAILED:
 	case EV_WORKERS:
 	case EV_WORKERS_FAILED:
+	case EV_UNPULLED:
 	case EV_LOG:
 	case EV_SALVAGED:
 	case EV_LEFT_ALONE:

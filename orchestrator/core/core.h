@@ -151,6 +151,7 @@ struct core_pod {
 	bool release_answered;
 	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
 	bool unplaced; /* ... and it ended so: it cost nothing */
+	bool unpulled; /* its image cannot be pulled */
 	bool unlisted; /* it is there, and lists omit it */
 	bool absent; /* the provider answered its release that there is no such pod */
 	bool ended_unseen; /* it ended itself; released_at is when that was noticed */
@@ -209,6 +210,7 @@ enum event_type {
 	EV_HOME_FAILED,	   /* pod; segment; err: ERR_UNTRUSTED, ERR_LOCAL, ERR_NETWORK, ERR_JOB (no place for it here) ... */
 	EV_SAFE,	   /* segment: fsynced under its final name */
 	EV_REVOKED,	   /* pod; batch: taken back before it began */
+	EV_UNPULLED,	   /* pod; err: in its provider's words, why its image cannot be pulled */
 	EV_LOG,		   /* pod; number: lines its provider wrote of it that the last answer did not have. Or err */
 	EV_SALVAGED,	   /* pod: all that the volume has was reported as EV_RENDERED; or err */
 	EV_LEFT_ALONE,	   /* pod; number: the turn of the ACT_HANDOVER that its agent has carried out */

@@ -44,6 +44,7 @@ enum {
 	BOOT_FACTOR = 3,		   /* a pod may take this many times the median boot */
 	BOOT_LIMIT_MIN_MS = 60 * 1000,	   /* ... and at least this */
 	LOG_WORTH_MS = 30 * 1000,	   /* with less time than this to come up, its provider's log is not waited for */
+	LOG_EARLY_MS = 45 * 1000,	   /* most pods are up by then: whose image cannot be pulled is given up */
 	LOG_WAIT_MS = 20 * 1000,	   /* for that log, which takes some seconds by its nature */
 	OFFERS_RETRY_MS = 10 * 1000,
 	ASK_PATIENCE_MS = 30 * 1000,	   /* who has not said by then what it offers is passed over while there is another one */
@@ -133,6 +134,7 @@ struct vendor { /* what the run knows of one provider */
 	int64_t rent_not_before;
 	int rate_refusals;	/* creates that its limits refused, in a row */
 	int unmade;		/* pods whose containers could not be made, in a row */
+	int64_t why_until;	/* why a pod failed is being read: nothing is rented before */
 	int no_switch;		/* pods that cannot end themselves, in a row */
 	int spot_refusals;	/* in a row */
 	int64_t spot_rest_until;
@@ -345,6 +347,7 @@ void pod_release_now(struct core *c, int pod);
 bool pod_kept(struct core *c, int pod);
 /* It ended without being asked; gone: the vendor itself says so. */
 void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone);
+void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why);
 void pod_unmade(struct core *c, struct core_pod *p, const char *how); /* its container could not be made; it is gone */
 void pod_mark_gone(struct core *c, struct core_pod *p);
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err);

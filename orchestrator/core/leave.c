@@ -272,6 +272,34 @@ void pod_vanished(struct core *c, struct core_pod *p, const char *how, bool gone
 	}
 }
 
+/* It is the same image elsewhere, from the same registry: two pods tell enough. */
+void pod_unpulled(struct core *c, struct core_pod *p, const struct err *why)
+{
+	struct vendor *v = pod_vendor(c, p);
+	struct candidate *k = offers_of(c, p);
+
+	v->why_until = 0;
+	if (p->unpulled || p->connected_at || c->conf.reap)
+		return;
+	p->unpulled = true;
+	if (p->phase < POD_RELEASING) {
+		pod_let_go(c, pod_index(c, p), why->kind, "its image cannot be pulled: %s", why->msg);
+	} else { /* its log was read at its end */
+		format_text(p->reason, sizeof(p->reason), "its image cannot be pulled: %s", why->msg);
+		core_note(c, NOTE_WARN, "pod %s: %s", core_pod_called(p), p->reason);
+		err_set(&c->capacity, why->kind, "pod %s: %s", core_pod_called(p), p->reason);
+		if (k)
+			k->past.bad_until_ms = 0; /* no fault of its host */
+		core_act(c, ACT_GOOD_HOST, pod_index(c, p));
+	}
+	if (++v->unmade < UNMADE_MOST)
+		return;
+	v->dead = true;
+	err_set(&v->err, why->kind, "%s: %d pods in a row could not be made: the image cannot be pulled: %s; look at pod.image",
+		c->conf.providers[p->provider].name, v->unmade, why->msg);
+	core_note(c, NOTE_INFO, "%s", v->err.msg);
+}
+
 /* Once it may be the host's fault; what fails twice is wrong in what we ask for, and costs the same again elsewhere. */
 void pod_unmade(struct core *c, struct core_pod *p, const char *how)
 {
@@ -333,6 +361,7 @@ static void finish_it_itself(struct core *c, struct core_pod *p, const struct er
 
 void pod_released(struct core *c, struct core_pod *p, enum release_word word, const struct err *err)
 {
+	pod_vendor(c, p)->why_until = 0;
 	if (p->phase != POD_RELEASING)
 		return;
 	if (!err) {

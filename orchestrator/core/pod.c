@@ -32,7 +32,8 @@ static bool coming_up(const struct core_pod *p)
 static void read_log(struct core *c, struct core_pod *p)
 {
 	p->log_asks++;
-	p->log_at = 0;
+	int64_t half = p->create_at + p->boot_limit_ms / 2; /* what is new at its deadline is new since then */
+	p->log_at = half > c->now + LOG_WAIT_MS ? half : 0;
 	core_act(c, ACT_LOG, pod_index(c, p));
 	c->dirty = true;
 }
@@ -379,6 +380,7 @@ void pod_event(struct core *c, const struct event *ev)
 	case EV_PREPARE_FAILED: prepare_failed(c, p, ev->err); break;
 	case EV_WORKERS: workers(c, p, ev); break;
 	case EV_WORKERS_FAILED: useless(c, p, ev->err); break;
+	case EV_UNPULLED: pod_unpulled(c, p, ev->err); break;
 	case EV_LOG: log_was_read(c, p, ev); break;
 	case EV_SALVAGED: pod_salvaged(c, p, ev->err); break;
 	case EV_LEFT_ALONE: p->alone = p->alone_said && (uint32_t)ev->number == p->alone_turn; break;

@@ -50,7 +50,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->create_at = c->now;
 	p->boot_limit_ms = boot_limit(c, from);
 	p->deadline_at = c->now + p->boot_limit_ms;
-	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + p->boot_limit_ms / 2 : 0;
+	p->log_at = p->boot_limit_ms >= LOG_WORTH_MS ? c->now + MIN(p->boot_limit_ms / 2, (int64_t)LOG_EARLY_MS) : 0;
 	p->last_group = UINT32_MAX;
 	pod_enter(c, p, POD_RENTING);
 	pod_save(c, p);

@@ -63,6 +63,8 @@ void pod_take_view(struct core *c, struct core_pod *p, const struct pod_view *vi
 		pod_bad_host(c, pod_index(c, p), view->detail[0] ? view->detail : "it failed to start");
 		pod_let_go(c, pod_index(c, p), ERR_TRANSIENT, "it failed to start: %s",
 			   view->detail[0] ? view->detail : "the vendor does not say why");
+		if (core_log_first(p, c->now)) /* what that says may be true of the next pod, too */
+			pod_vendor(c, p)->why_until = c->now + CORE_LOG_LOOK_MS;
 		break;
 	case POD_STATE_GONE:
 		if (view->end == POD_END_QUEUED)

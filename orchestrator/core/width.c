@@ -458,6 +458,14 @@ static bool a_volume_is_made(const struct core *c)
 	return false;
 }
 
+static bool why_is_read(const struct core *c)
+{
+	for (int i = 0; i < c->conf.provider_count; i++)
+		if (c->vendors[i].why_until > c->now)
+			return true;
+	return false;
+}
+
 static bool limits_shut(const struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++)
@@ -494,7 +502,7 @@ static void widen(struct core *c)
 
 	if (has_a_pod(c))
 		c->capacity_since = 0; /* how long another one is not to be had is no reason to end when this one is lost */
-	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c))
+	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c) || why_is_read(c))
 		return;
 	while (active < width_now(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
@@ -577,6 +585,9 @@ int64_t width_wake_at(const struct core *c)
 {
 	int64_t at = c->settled_at && c->now < c->settled_at + SETTLED_MS ? c->settled_at + SETTLED_MS : NEVER;
 
+	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
+		if (c->vendors[i].why_until > c->now)
+			at = MIN(at, c->vendors[i].why_until);
 	for (int i = 0; i < c->conf.provider_count && !core_stopping(c); i++)
 		if (!is_late(c, &c->vendors[i]))
 			at = MIN(at, patient_until(&c->vendors[i]));

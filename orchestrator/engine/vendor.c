@@ -510,13 +510,32 @@ void vendor_rent(struct engine *e, int pod)
 
 static void send_release(struct engine *e, int pod);
 
+/* Its last line may say that the image cannot be had. */
+static void tell_unpulled(struct engine *e, int pod, const char *text)
+{
+	CLEANUP(str_free) struct str shown = STR_INIT;
+	const char *line = text;
+	struct err err;
+
+	for (const char *next = text; *next; next += strcspn(next, "\n"), next += *next == '\n')
+		line = next;
+	if (!starts_with(line, "image: "))
+		return;
+	line += strlen("image: ");
+	str_add_printable(&shown, line, strcspn(line, "\n"), 120);
+	/* a registry's limit passes; an image that is not there does not come */
+	err_set(&err, strcasestr(line, "toomanyrequests") ? ERR_TRANSIENT : ERR_CONFIG, "%s", str_text(&shown));
+	post_pod(e, EV_UNPULLED, pod, &err);
+}
+
 static void show_log(struct engine *e, int pod, const char *text)
 {
+	tell_unpulled(e, pod, text);
 	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
 		CLEANUP(str_free) struct str shown = STR_INIT;
 		str_add_printable(&shown, line, len, 300);
-		if (shown.len)
+		if (shown.len && !starts_with(line, "image: "))
 			engine_log(e, LOG_INFO, "pod %s: its provider's log: %s", pod_called(e, pod), str_text(&shown));
 		line += len + (line[len] == '\n');
 	}
@@ -581,6 +600,7 @@ static void log_done(void *ctx, struct op_result *result, const struct err *err)
 		str_addn(&p->log, str_text(&result->text), result->text.len);
 		p->log_read_at = clock_boot_ms();
 		ev.number = count_new_lines(p, str_text(&p->log));
+		tell_unpulled(a->e, a->pod, str_text(&p->log));
 	}
 	post(a->e, &ev, err);
 	asked_free(a);

@@ -334,6 +334,19 @@ c_image_that_cannot_be_pulled() {
 	render 'wait = "5s";'
 	is "$STATUS" 6 "exit status"
 	has err.txt "its container cannot run"
+	has err.txt "its image cannot be pulled: error pulling image: toomanyrequests: You have reached your pull rate limit"
+	is "$(pods_ever)" 2 "pods that could not have worked"
+}
+c_image_that_no_registry_has() { # the pod stays as it is: only its log says so
+	LIMIT=150
+	IMAGE=nowhere/tts:9
+	render 'boot_limit = "40s"; wait = "5s";'
+	is "$STATUS" 2 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt "its image cannot be pulled: error pulling image: manifest for nowhere/tts:9 not found: manifest unknown"
+	has err.txt "2 pods in a row could not be made"
+	has err.txt "look at pod.image"
+	hasnt err.txt "did not come up within"
+	is "$(pods_ever)" 2 "pods that could not have worked"
 }
 
 # ---- what the API says of them ----

@@ -1180,6 +1180,39 @@ static void logs_are_what_came_in_time(void **state)
 	played_free(&p);
 }
 
+#define SYSTEM(line)	"data: {\"source\":\"system\",\"line\":\"" line "\"}\n\n"
+#define CONTAINER(line) "data: {\"source\":\"container\",\"line\":\"" line "\"}\n\n"
+
+/* A pull that fails once may go well the next time; one that fails over and over, or in words that leave no hope, will not. */
+static void logs_tell_what_cannot_be_pulled(void **state)
+{
+	static const struct {
+		const char *name, *stream, *why; /* NULL: nothing is wrong */
+	} cases[] = {
+		{"no such image", SYSTEM("pulling image a/b:1") SYSTEM("error pulling image: manifest unknown"), "error pulling image: manifest unknown"},
+		{"... and it tries again", SYSTEM("pull access denied for a/b") SYSTEM("pulling image a/b:1"), "pull access denied for a/b"},
+		{"once, for another reason", SYSTEM("error pulling image: connection reset"), NULL},
+		{"twice", SYSTEM("failed to pull: reset") SYSTEM("pulling image") SYSTEM("failed to pull: i/o timeout"), "failed to pull: i/o timeout"},
+		{"in the end it came", SYSTEM("error pulling image: toomanyrequests") SYSTEM("image a/b:1 pulled") SYSTEM("create container"), NULL},
+		{"its own container says so", CONTAINER("manifest unknown") CONTAINER("pull access denied"), NULL},
+		{"between lines of its container", SYSTEM("unauthorized: no") CONTAINER("hello"), "unauthorized: no"},
+		{"a name with such a word", SYSTEM("pulling image me/fail-denied:unknown"), NULL},
+		{"lines in it", SYSTEM("manifest unknown\\nimage: x"), "manifest unknown image: x"},
+	};
+	struct op_want want = {.id = "a"};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct played p = PLAY(OP_LOGS, &want, {0, cases[i].stream});
+		check_done(cases[i].name, &p);
+		const char *text = str_text(&p.result.text), *found = strstr(text, "\nimage: ");
+		CLEANUP(free_text) char *line = cases[i].why ? xasprintf("\nimage: %s\n", cases[i].why) : NULL;
+		if (line ? !found || strcmp(found, line) : found || starts_with(text, "image: "))
+			fail_msg("%s: \"%s\"", cases[i].name, text);
+		played_free(&p);
+	}
+}
+
 #define RECORD(pod, total, gpu)                                                                                            \
 	"{\"startTime\":\"2026-11-20T23:00:00Z\",\"endTime\":\"2026-11-21T00:00:00Z\",\"podId\":\"" pod                       \
 	"\",\"totalAmount\":" total ",\"gpuAmount\":" gpu ",\"cpuAmount\":0,\"diskAmount\":0.01}"
@@ -1914,6 +1947,7 @@ int main(void)
 		T(a_locked_pod_is_unlocked),
 		T(what_is_no_id_never_stands_in_a_url),
 		T(logs_are_what_came_in_time),
+		T(logs_tell_what_cannot_be_pulled),
 		T(bills_are_dollars_and_imply_seconds),
 		T(a_price_pays_for_the_disk),
 		T(the_balance_is_told),

@@ -4,8 +4,9 @@
 //   debian:..., ubuntu:...      "minimal": a debootstrap root without curl, certificates or sshd, built and cached in
 //                               RP_IMAGE_CACHE by minimal_root.sh; its apt finds them in a mirror of their packages
 //   host/...                    this machine's own root, command "bash"
+//   nowhere/...                 "nowhere": no registry has it; its pods stay STARTING, and the system log says so again and again
 //   entered/...                 the same, with an entrypoint of its own that never comes to the command
-// A test may say more: settings.images = { "regular expression": "official|minimal|host|entered|missing|unpullable" }.
+// A test may say more: settings.images = { "regular expression": "official|minimal|host|entered|missing|unpullable|nowhere" }.
 
 const fs = require('fs');
 const path = require('path');
@@ -16,6 +17,7 @@ const DEFAULTS = [
 	['(docker.io/(library/)?)?(debian|ubuntu)(:.*)?', 'minimal'],
 	['host/.*', 'host'],
 	['entered/.*', 'entered'],
+	['nowhere/.*', 'nowhere'],
 ];
 
 function kind_of(name, settings) {
@@ -48,6 +50,7 @@ function make_image(name, settings, cache) {
 	if (kind === 'minimal') return { ...minimal(cache), kind };
 	if (kind === 'entered') return { ...base, entrypoint: ['/bin/sh', '-c', 'echo serving; sleep 1', 'serve'], cmd: ['--model', 'm'] };
 	if (kind === 'host') return { ...base, cmd: ['bash'] };
+	if (kind === 'nowhere') return { ...base, cmd: [], root: () => null, again_ms: 3000, why: `manifest for ${name} not found: manifest unknown: manifest unknown` };
 	if (kind === 'unpullable') return { ...base, cmd: [], root: () => null, why: 'toomanyrequests: You have reached your pull rate limit' };
 	return {
 		...base,

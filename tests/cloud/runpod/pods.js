@@ -154,7 +154,11 @@ class Pods {
 		const lower = image.root();
 		if (!lower) {
 			this.say(pod, `error pulling image: ${image.why}`);
-			return this.fail(pod);
+			if (!image.again_ms) return this.fail(pod);
+			return this.later(pod, image.again_ms, () => {
+				this.say(pod, `pulling image ${pod.image}`);
+				this.boot(pod);
+			});
 		}
 		pod.fresh = true;
 		pod.argv_error = null;
