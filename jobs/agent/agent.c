@@ -39,6 +39,10 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 #ifndef BURST_VERSION
 #define BURST_VERSION "0"
@@ -688,6 +692,60 @@ static void sha256_block(struct sha256 *s, const unsigned char *p)
 		s->h[i] += v[i];
 }
 
+/* The processor's own instructions are four to five times as fast; not every processor has them. */
+#ifdef __x86_64__
+static bool sha256_by_processor(void)
+{
+	static int known = -1;
+	unsigned a, b, c, d;
+	if (known < 0)
+		known = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSSE3) && (c & bit_SSE4_1) &&
+			__get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+	return known > 0;
+}
+
+__attribute__((target("sha,ssse3,sse4.1")))
+static void sha256_blocks_by_processor(uint32_t h[8], const unsigned char *p, size_t count)
+{
+	const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+	__m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)h), 0xb1);
+	__m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(h + 4)), 0x1b);
+	__m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xf0);
+	for (; count; count--, p += 64) {
+		__m128i abef_was = abef, cdgh_was = cdgh, w[4];
+		for (int i = 0; i < 4; i++)
+			w[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i)), order);
+#pragma GCC unroll 16
+		for (int i = 0; i < 16; i++) { /* four rounds each; w[i & 3] becomes the words that are due four turns later */
+			__m128i *now = &w[i & 3], last = w[(i + 3) & 3];
+			__m128i kw = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(sha256_k + 4 * i)));
+			cdgh = _mm_sha256rnds2_epu32(cdgh, abef, kw);
+			abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(kw, 0x0e));
+			__m128i sum = _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) & 3]), _mm_alignr_epi8(last, w[(i + 2) & 3], 4));
+			*now = _mm_sha256msg2_epu32(sum, last);
+		}
+		abef = _mm_add_epi32(abef, abef_was);
+		cdgh = _mm_add_epi32(cdgh, cdgh_was);
+	}
+	low = _mm_shuffle_epi32(abef, 0x1b);
+	high = _mm_shuffle_epi32(cdgh, 0xb1);
+	_mm_storeu_si128((__m128i *)h, _mm_blend_epi16(low, high, 0xf0));
+	_mm_storeu_si128((__m128i *)(h + 4), _mm_alignr_epi8(high, low, 8));
+}
+#endif
+
+static void sha256_blocks(struct sha256 *s, const unsigned char *p, size_t count)
+{
+#ifdef __x86_64__
+	if (sha256_by_processor()) {
+		sha256_blocks_by_processor(s->h, p, count);
+		return;
+	}
+#endif
+	for (; count; count--, p += 64)
+		sha256_block(s, p);
+}
+
 static void sha256_start(struct sha256 *s)
 {
 	static const uint32_t first[8] = { 0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -708,11 +766,10 @@ static void sha256_add(struct sha256 *s, const void *bytes, size_t len)
 		len -= n;
 		if (have + n < 64)
 			return;
-		sha256_block(s, s->block);
+		sha256_blocks(s, s->block, 1);
 	}
-	for (; len >= 64; p += 64, len -= 64)
-		sha256_block(s, p);
-	memcpy(s->block, p, len);
+	sha256_blocks(s, p, len / 64);
+	memcpy(s->block, p + len / 64 * 64, len % 64);
 }
 
 static void sha256_hex(struct sha256 *s, char hex[65])

@@ -218,7 +218,7 @@ static void json_written_is_json(void **state)
 static void sha256_is_libcrypto_s(void **state)
 {
 	(void)state;
-	unsigned char bytes[700];
+	unsigned char bytes[5000];
 	for (int i = 0; i < 3000; i++) {
 		struct sha256 s;
 		unsigned char want[32];
@@ -237,6 +237,25 @@ static void sha256_is_libcrypto_s(void **state)
 		for (int k = 0; k < 32; k++)
 			sprintf(want_hex + 2 * k, "%02x", want[k]);
 		assert_string_equal(hex, want_hex);
+	}
+}
+
+/* Whichever way this machine's processor goes, the other one must lead to the same. */
+static void sha256_is_the_same_both_ways(void **state)
+{
+	(void)state;
+	unsigned char bytes[64 * 9];
+	for (int i = 0; i < 500; i++) {
+		struct sha256 plain, fast;
+		size_t count = dice(10);
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (unsigned char)dice(256);
+		for (int k = 0; k < 8; k++)
+			plain.h[k] = fast.h[k] = (uint32_t)dice(256) << 24 | (uint32_t)dice(1 << 24);
+		for (size_t k = 0; k < count; k++)
+			sha256_block(&plain, bytes + 64 * k);
+		sha256_blocks(&fast, bytes, count);
+		assert_memory_equal(plain.h, fast.h, sizeof(plain.h));
 	}
 }
 
@@ -810,6 +829,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(json_reads_as_jansson_does), cmocka_unit_test(json_refuses),
 		cmocka_unit_test(json_written_is_json),	      cmocka_unit_test(sha256_is_libcrypto_s),
+		cmocka_unit_test(sha256_is_the_same_both_ways),
 		cmocka_unit_test(paths),		      cmocka_unit_test(links_stay_inside),
 		cmocka_unit_test(safe_is_what_burst_calls_safe),
 		cmocka_unit_test(patterns),		      cmocka_unit_test(folders_worth_watching),
