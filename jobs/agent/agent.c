@@ -5880,9 +5880,13 @@ static int cmd_attach(void)
 
 enum { TAR_BLOCK = 512, DELETE_LIST_MAX = 64 << 20 };
 
+struct lanes;
+
 struct tar {
 	int fd;
-	char *bytes; /* what was read and not yet taken */
+	struct lanes *lanes; /* what is read comes from there; NULL: from fd */
+	pid_t merging;	     /* ... by way of this child; 0: none */
+	char *bytes, *room;  /* what was read and not yet taken; where fd is read to */
 	size_t have, at;
 	char *path, *link; /* of the entry at hand; from an extended header before it, or its own */
 	bool pax_size, first;
@@ -5896,6 +5900,8 @@ struct tar {
 	long files;
 	char error[300];
 };
+
+static ssize_t tar_from_lanes(struct tar *t);
 
 static int tar_error(struct tar *t, const char *fmt, ...) PRINTF(2, 3);
 static int tar_error(struct tar *t, const char *fmt, ...)
@@ -5913,9 +5919,10 @@ static size_t tar_some(struct tar *t, size_t most, char **p)
 {
 	if (t->at == t->have) {
 		ssize_t n;
+		t->bytes = t->room;
 		do
-			n = read(t->fd, t->bytes, SLICE / 4);
-		while (n < 0 && errno == EINTR);
+			n = t->lanes ? tar_from_lanes(t) : read(t->fd, t->room, SLICE / 4);
+		while (n < 0 && errno == EINTR && !t->lanes);
 		t->at = 0;
 		t->have = n > 0 ? (size_t)n : 0;
 	}
@@ -6312,9 +6319,9 @@ static int tree_entry(struct tar *t)
 }
 
 /* Everything from fd into the folder `root`, and onto its listing, unless that is NULL. -1: t->error says why. */
-static int tree_fill(struct tar *t, int fd, int root, struct listing *listing)
+static int tree_fill_from(struct tar *t, int fd, struct lanes *lanes, int root, struct listing *listing)
 {
-	*t = (struct tar){ .fd = fd, .root = root, .listing = listing, .parent = -1, .first = true, .bytes = xalloc(SLICE / 4) };
+	*t = (struct tar){ .fd = fd, .lanes = lanes, .root = root, .listing = listing, .parent = -1, .first = true, .room = xalloc(SLICE / 4) };
 	int more;
 	while ((more = tar_next(t)) == 1)
 		if (tree_entry(t) < 0) {
@@ -6327,30 +6334,44 @@ static int tree_fill(struct tar *t, int fd, int root, struct listing *listing)
 	tree_forget_parent(t);
 	free(t->path);
 	free(t->link);
-	free(t->bytes);
+	free(t->room);
 	if (listing)
 		listing_sort(listing);
 	return more;
 }
 
-/* Lanes: one stream over several connections. Each carries frames, in front of each its number in the stream and its length,
- * 8 and 4 bytes, big-endian; on one lane numbers only rise. A frame without bytes is the stream's end. A lane whose frame is
- * not the next one is not read: what it holds back is its connection's business, and nothing is kept here. */
-enum { LANES_MAX = 16, FRAME_HEAD = 12 };
+static int tree_fill(struct tar *t, int fd, int root, struct listing *listing)
+{
+	return tree_fill_from(t, fd, NULL, root, listing);
+}
+
+/* Lanes: one stream over several connections. Each carries frames: the frame's number in the stream (8 bytes, big-endian),
+ * its length (4 bytes), its bytes; on one lane numbers only rise. The length's first bit says that the bytes are zstd's; frames
+ * in a row that are make zstd frames that are whole. A frame without bytes is the stream's end.
+ *
+ * What comes before its turn is read all the same and kept, up to LANE_ROOM for each lane: an sshd whose window is full of what
+ * nobody reads spends its time moving it about, and that of lanes that could go on with it. */
+enum { LANES_MAX = 16, FRAME_HEAD = 12, LANE_ROOM = 2 << 20, LANE_READ = 256 << 10, LANE_JOIN_S = 5 };
+#define FRAME_PACKED (UINT32_C(1) << 31)
 
 struct lane {
-	int fd;
-	unsigned char head[FRAME_HEAD];
-	size_t have;   /* of head */
-	uint64_t turn; /* of the frame, once head is whole */
-	uint32_t left; /* bytes of it that have not come */
+	int fd, joined; /* joined: the process that lent it waits for this to be closed; 0: none */
+	char *room;     /* what has come is from `at` to `end` */
+	size_t at, end;
+	bool over;      /* no more comes */
+	bool headed;    /* the head of the frame that is next in it was read */
+	uint64_t turn;  /* its number */
+	uint32_t left;  /* bytes of it that were not taken yet */
+	bool packed;
 };
 
 struct lanes {
 	struct lane list[LANES_MAX]; /* the first one is stdin */
 	int count, listener, out;
 	uint64_t turn; /* the number of the next frame */
-	bool ended;
+	size_t taken;  /* since it was last looked what has come */
+	bool ended, broken;
+	bool packed; /* what lanes_next() last gave */
 };
 
 static void lane_socket(struct sockaddr_un *at, const char *id)
@@ -6359,153 +6380,307 @@ static void lane_socket(struct sockaddr_un *at, const char *id)
 	snprintf(at->sun_path, sizeof(at->sun_path), "tree-%.64s.sock", id);
 }
 
-static bool lane_wanted(const struct lanes *l, const struct lane *lane)
+static int lane_broken(struct lanes *l, const char *what)
 {
-	return lane->have < FRAME_HEAD || lane->turn == l->turn;
-}
-
-static int lane_broken(const char *what)
-{
+	l->broken = true;
 	fprintf(stderr, "burst-agent: tree: %s\n", what);
 	return -1;
 }
 
-static int lane_head(struct lanes *l, struct lane *lane)
+/* Only such a lane can have the next frame: where numbers rise, what comes behind a later one is later still. */
+static bool lane_may_have_next(const struct lanes *l, const struct lane *lane)
 {
-	ssize_t n = read(lane->fd, lane->head + lane->have, FRAME_HEAD - lane->have);
-	if (n < 0)
-		return errno == EINTR ? 0 : lane_broken("a lane broke");
-	if (n == 0 && (lane->have || lane == l->list))
-		return lane_broken("the stream ended early");
-	if (n == 0) {
-		close_fd(&lane->fd);
-		return 0;
-	}
-	lane->have += (size_t)n;
-	if (lane->have < FRAME_HEAD)
-		return 0;
-	lane->turn = 0;
-	for (int i = 0; i < 8; i++)
-		lane->turn = lane->turn << 8 | lane->head[i];
-	lane->left = (uint32_t)lane->head[8] << 24 | (uint32_t)lane->head[9] << 16 | (uint32_t)lane->head[10] << 8 | lane->head[11];
-	for (int i = 0; i < l->count; i++)
-		if (&l->list[i] != lane && l->list[i].have == FRAME_HEAD && l->list[i].turn == lane->turn)
-			return lane_broken("two lanes carry one frame");
-	return lane->turn < l->turn ? lane_broken("a lane goes back") : 0;
+	return !lane->over && (!lane->headed || lane->turn == l->turn);
 }
 
-/* The next frame's bytes, as many as are there. */
-static int lane_bytes(struct lanes *l, struct lane *lane, char *room, size_t size)
+/* 1: a head was read; 0: not all of it is there; -1: broken. */
+static int lane_head(struct lanes *l, struct lane *lane)
 {
-	if (!lane->left) {
-		l->ended = true;
+	if (lane->headed || lane->end - lane->at < FRAME_HEAD)
 		return 0;
+	const unsigned char *head = (const unsigned char *)lane->room + lane->at;
+	lane->turn = 0;
+	for (int i = 0; i < 8; i++)
+		lane->turn = lane->turn << 8 | head[i];
+	uint32_t length = (uint32_t)head[8] << 24 | (uint32_t)head[9] << 16 | (uint32_t)head[10] << 8 | head[11];
+	lane->left = length & ~FRAME_PACKED;
+	lane->packed = length & FRAME_PACKED;
+	lane->at += FRAME_HEAD;
+	lane->headed = true;
+	for (int i = 0; i < l->count; i++)
+		if (&l->list[i] != lane && l->list[i].headed && l->list[i].turn == lane->turn)
+			return lane_broken(l, "two lanes carry one frame");
+	return lane->turn < l->turn ? lane_broken(l, "a lane goes back") : 1;
+}
+
+static size_t lane_space(const struct lane *lane)
+{
+	bool moves = lane->at == lane->end || lane->at > LANE_ROOM / 2;
+	return LANE_ROOM - (moves ? lane->end - lane->at : lane->end);
+}
+
+static int lane_read(struct lanes *l, struct lane *lane)
+{
+	if (!lane->room)
+		lane->room = xalloc(LANE_ROOM);
+	if (lane->at == lane->end) {
+		lane->at = lane->end = 0;
+	} else if (lane->at > LANE_ROOM / 2) {
+		memmove(lane->room, lane->room + lane->at, lane->end - lane->at);
+		lane->end -= lane->at;
+		lane->at = 0;
 	}
-	ssize_t n = read(lane->fd, room, MIN((size_t)lane->left, size));
-	if (n < 0 && errno == EINTR)
-		return 0;
-	if (n <= 0)
-		return lane_broken("the stream ended early");
-	if (write_all(l->out, room, (size_t)n) < 0)
-		return -1; /* the reader has its own words for that */
-	lane->left -= (uint32_t)n;
-	if (!lane->left) {
-		l->turn++;
-		lane->have = 0;
-	}
+	size_t most = MIN((size_t)LANE_READ, (size_t)LANE_ROOM - lane->end);
+	ssize_t n = most ? read(lane->fd, lane->room + lane->end, most) : 0;
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
+		return lane_broken(l, "a lane broke");
+	if (n > 0)
+		lane->end += (size_t)n;
+	lane->over = most && n == 0;
 	return 0;
+}
+
+static bool lane_cut(const struct lanes *l, const struct lane *lane)
+{
+	size_t have = lane->end - lane->at;
+	if (!lane->over)
+		return false;
+	return lane->headed ? have < lane->left : have ? have < FRAME_HEAD : lane == l->list;
+}
+
+/* The descriptor that a lane's session lends us. */
+static int lane_borrow(int from)
+{
+	char byte, space[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec io = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space) };
+	int fd = -1;
+	setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){ .tv_sec = LANE_JOIN_S }, sizeof(struct timeval));
+	ssize_t n;
+	while ((n = recvmsg(from, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
+		;
+	if (n != 1)
+		return -1;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
 }
 
 static void lane_accept(struct lanes *l)
 {
-	int fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
-	if (fd >= 0 && l->count < LANES_MAX)
-		l->list[l->count++] = (struct lane){ .fd = fd };
+	int joined = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
+	int fd = joined >= 0 && l->count < LANES_MAX ? lane_borrow(joined) : -1;
+	if (fd >= 0)
+		l->list[l->count++] = (struct lane){ .fd = fd, .joined = joined };
 	else
-		close_fd(&fd);
+		close_fd(&joined);
 }
 
-/* Frames in, the stream out. 0: it came to its end. */
-static int lanes_merge(struct lanes *l)
+/* Reads what has come; waits for something when the next frame is not there. */
+static int lanes_hear(struct lanes *l, bool wait)
 {
-	static char room[256 << 10];
-	while (!l->ended) {
-		struct pollfd set[2 + LANES_MAX] = { { .fd = l->listener, .events = POLLIN } };
-		int count = l->count;
-		bool wait = false;
-		for (int i = 0; i < count; i++) {
-			bool wanted = l->list[i].fd >= 0 && lane_wanted(l, &l->list[i]);
-			set[1 + i] = (struct pollfd){ .fd = wanted ? l->list[i].fd : -1, .events = POLLIN };
-			wait = wait || wanted;
-		}
-		set[1 + count] = (struct pollfd){ .fd = 1 }; /* who hears what becomes of it */
-		int ready = poll(set, (nfds_t)(2 + count), wait ? -1 : 0);
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (set[1 + count].revents & (POLLERR | POLLHUP))
-			return lane_broken("the sender has given up");
-		if (ready < 0 || (!ready && !wait)) /* who has a frame had joined before it was sent */
-			return lane_broken("a part of the stream is missing");
-		for (int i = 0; i < count && !l->ended; i++) {
-			struct lane *lane = &l->list[i];
-			if (lane->have == FRAME_HEAD && lane->turn == l->turn && (!lane->left || set[1 + i].revents)) {
-				if (lane_bytes(l, lane, room, sizeof(room)) < 0)
-					return -1;
-			} else if (lane->have < FRAME_HEAD && set[1 + i].revents && lane_head(l, lane) < 0) {
-				return -1;
-			}
-		}
-		if (set[0].revents)
-			lane_accept(l);
+	struct pollfd set[2 + LANES_MAX] = { { .fd = l->listener, .events = POLLIN } };
+	int count = l->count;
+	bool may_come = false;
+	for (int i = 0; i < count; i++) {
+		struct lane *lane = &l->list[i];
+		set[1 + i] = (struct pollfd){ .fd = lane->over || !lane_space(lane) ? -1 : lane->fd, .events = POLLIN };
+		may_come = may_come || lane_may_have_next(l, lane);
 	}
+	set[1 + count] = (struct pollfd){ .fd = 1 }; /* who hears what becomes of it */
+	int ready = poll(set, (nfds_t)(2 + count), wait && may_come ? -1 : 0);
+	if (ready < 0 && errno == EINTR)
+		return 0;
+	if (set[1 + count].revents & (POLLERR | POLLHUP))
+		return lane_broken(l, "the sender has given up");
+	if (ready < 0 || (wait && !may_come && !set[0].revents)) /* who has a frame had joined before it was sent */
+		return lane_broken(l, "a part of the stream is missing");
+	l->taken = 0;
+	for (int i = 0; i < count; i++)
+		if (set[1 + i].revents && lane_read(l, &l->list[i]) < 0)
+			return -1;
+	if (set[0].revents)
+		lane_accept(l);
 	return 0;
 }
 
-/* A child that merges; its stream becomes our stdin. */
-static pid_t lanes_start(const char *id)
+static struct lane *lane_of_turn(struct lanes *l)
+{
+	for (int i = 0; i < l->count; i++)
+		if (l->list[i].headed && l->list[i].turn == l->turn)
+			return &l->list[i];
+	return NULL;
+}
+
+/* The stream's next bytes, at *p until the next call. 0: it came to its end; -1: broken. */
+static ssize_t lanes_next(struct lanes *l, char **p)
+{
+	while (!l->ended && !l->broken) {
+		int heads = 0;
+		for (int i = 0; i < l->count && !l->broken; i++)
+			heads += lane_head(l, &l->list[i]) > 0;
+		struct lane *lane = lane_of_turn(l);
+		if (l->broken)
+			break;
+		if (lane && !lane->left) {
+			l->ended = true;
+			break;
+		}
+		if (l->taken < LANE_READ && lane && lane->at < lane->end) {
+			size_t n = MIN((size_t)lane->left, lane->end - lane->at);
+			*p = lane->room + lane->at;
+			l->packed = lane->packed;
+			lane->at += n;
+			lane->left -= (uint32_t)n;
+			l->taken += n;
+			l->turn += !lane->left;
+			lane->headed = lane->left;
+			return (ssize_t)n;
+		}
+		for (int i = 0; i < l->count; i++)
+			if (lane_cut(l, &l->list[i]))
+				return lane_broken(l, "the stream ended early");
+		if (!heads && lanes_hear(l, !lane || lane->at == lane->end) < 0)
+			break;
+	}
+	return l->broken ? -1 : 0;
+}
+
+static void lanes_close(struct lanes *l)
+{
+	for (int i = 0; i < l->count; i++) {
+		free(l->list[i].room);
+		l->list[i].room = NULL;
+		if (l->list[i].joined > 0)
+			close_fd(&l->list[i].joined);
+		close_fd(&l->list[i].fd);
+	}
+	close_fd(&l->listener);
+}
+
+/* A zstd that unpacks what is written to *in, into `out`. */
+static pid_t unzstd_into(int out, int *in)
+{
+	int read_end = -1;
+	if (make_pipe(&read_end, in) < 0)
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(read_end, 0);
+		dup2(out, 1);
+		execlp("zstd", "zstd", "-dcq", (char *)NULL);
+		_exit(127);
+	}
+	close_fd(&read_end);
+	return pid;
+}
+
+static int unzstd_end(pid_t *pid, int *in)
+{
+	int status = 0;
+	close_fd(in);
+	if (*pid > 0 && (waitpid(*pid, &status, 0) < 0 || status != 0))
+		return fprintf(stderr, "burst-agent: tree: zstd could not unpack the stream\n"), -1;
+	*pid = 0;
+	return 0;
+}
+
+/* Frames in, the stream out, from the piece on that was given last. 0: it came to its end. */
+static int lanes_merge_from(struct lanes *l, char *p, ssize_t n)
+{
+	int in = -1, failed = 0;
+	pid_t pid = 0;
+	for (; n > 0 && !failed; n = failed ? -1 : lanes_next(l, &p)) {
+		if (l->packed && !pid && (pid = unzstd_into(l->out, &in)) < 0)
+			failed = -1;
+		else if (!l->packed && pid)
+			failed = unzstd_end(&pid, &in);
+		if (!failed)
+			failed = write_all(l->packed ? in : l->out, p, (size_t)n); /* the reader has its own words for that */
+	}
+	return unzstd_end(&pid, &in) < 0 || failed || n < 0 ? -1 : 0;
+}
+
+static void lanes_open(struct lanes *l, const char *id)
 {
 	struct sockaddr_un at;
-	int in = -1, out = -1;
 	lane_socket(&at, id);
-	struct lanes l = { .list = { { .fd = 0 } }, .count = 1, .listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+	*l = (struct lanes){ .list = { { .fd = 0 } }, .count = 1, .out = -1, .listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
 	unlink(at.sun_path);
-	if (l.listener < 0 || bind(l.listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(l.listener, LANES_MAX) < 0)
-		close_fd(&l.listener); /* no lane will come, and the sender is told so */
+	if (l->listener < 0 || bind(l->listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(l->listener, LANES_MAX) < 0)
+		close_fd(&l->listener); /* no lane will come, and the sender is told so */
 	else
 		chmod(at.sun_path, 0600);
+}
+
+static void lanes_end(struct lanes *l, const char *id)
+{
+	struct sockaddr_un at;
+	lane_socket(&at, id);
+	unlink(at.sun_path);
+	lanes_close(l);
+}
+
+/* From the first packed piece on, a child merges what is to come, and its stream is read from *fd: something must feed zstd
+ * while we take what it gives. */
+static pid_t lanes_fork(struct lanes *l, char *p, ssize_t n, int *fd)
+{
+	int in = -1, out = -1;
 	if (make_pipe(&in, &out) < 0)
 		return -1;
 	pid_t pid = fork();
 	if (pid == 0) {
 		close_fd(&in);
-		l.out = out;
-		int failed = lanes_merge(&l);
-		unlink(at.sun_path);
-		_exit(failed < 0);
+		l->out = out;
+		_exit(lanes_merge_from(l, p, n) < 0);
 	}
 	close_fd(&out);
-	close_fd(&l.listener);
-	dup2(in, 0);
-	close_fd(&in);
+	*fd = in;
 	return pid;
 }
 
-/* What one lane's session runs: its stdin goes where the tree is built. */
+static ssize_t tar_from_lanes(struct tar *t)
+{
+	char *p;
+	ssize_t n = lanes_next(t->lanes, &p);
+	t->bytes = p;
+	if (n <= 0 || !t->lanes->packed)
+		return n;
+	t->merging = lanes_fork(t->lanes, p, n, &t->fd);
+	lanes_close(t->lanes);
+	t->lanes = NULL;
+	t->bytes = t->room;
+	if (t->merging < 0)
+		return -1;
+	do
+		n = read(t->fd, t->room, SLICE / 4);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/* What one lane's session runs: it lends its stdin to where the tree is built, and waits until that has done with it. */
 static int cmd_lane(const char *id)
 {
 	struct place place = { 0 };
 	struct sockaddr_un at;
+	char byte = 0, space[CMSG_SPACE(sizeof(int))] = "";
+	struct iovec io = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(c), &(int){ 0 }, sizeof(int));
 	place_load(&place);
 	lane_socket(&at, id);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int failed = fd < 0 || chdir(place.home) < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0;
+	int failed = fd < 0 || chdir(place.home) < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at)) < 0 || sendmsg(fd, &m, MSG_NOSIGNAL) != 1;
 	place_free(&place);
 	if (failed || printf("ready\n") < 0 || fflush(stdout)) {
 		fprintf(stderr, "burst-agent: lane: %s\n", strerror(errno));
 		return 1;
 	}
-	signal(SIGPIPE, SIG_IGN);
-	while (relay(0, fd))
+	close(0);
+	while (read(fd, &byte, 1) < 0 && errno == EINTR)
 		;
 	return 0;
 }
@@ -6538,8 +6713,8 @@ struct tree_args {
 
 static int tree_usage(void)
 {
-	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--zstd] [--lanes | --from NAME --parts N "
-			"--sha256 HEX]\n");
+	fprintf(stderr, "usage: burst-agent tree --dir DIR --id NEW [--base OLD] [--lanes | [--zstd] [--from NAME --parts N "
+			"--sha256 HEX]]\n");
 	return 2;
 }
 
@@ -6567,7 +6742,7 @@ static bool tree_read_args(int argc, char **argv, struct tree_args *args)
 		return false;
 	return args->dir && path_safe(args->dir) && args->id && name_safe(args->id) && args->id[0] != '.' &&
 	       (!args->base || name_safe(args->base)) &&
-	       (!staged || (!args->lanes && name_safe(args->from) && atoi(args->parts) > 0));
+	       !(args->lanes && (args->zstd || staged)) && (!staged || (name_safe(args->from) && atoi(args->parts) > 0));
 }
 
 /* Staged: a stream that was put on the volume before there was a pod, as staged/NAME.0, NAME.1, ... */
@@ -6628,27 +6803,19 @@ static void staged_remove(const struct tree_args *args)
 	}
 }
 
-static pid_t unzstd(int *out)
+/* One stream on fd. */
+static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listing)
 {
-	int write_end = -1;
-	if (make_pipe(out, &write_end) < 0)
-		return -1;
-	pid_t pid = fork();
+	int in = -1, write_end = -1, status = 0;
+	if (!zstd)
+		return tree_fill(t, 0, root, listing);
+	pid_t pid = make_pipe(&in, &write_end) < 0 ? -1 : fork();
 	if (pid == 0) {
 		dup2(write_end, 1);
 		execlp("zstd", "zstd", "-dcq", (char *)NULL);
 		_exit(127);
 	}
 	close_fd(&write_end);
-	return pid;
-}
-
-static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listing)
-{
-	if (!zstd)
-		return tree_fill(t, 0, root, listing);
-	int in = -1, status = 0;
-	pid_t pid = unzstd(&in);
 	int result = tree_fill(t, in, root, listing);
 	close_fd(&in);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || (result == 0 && status != 0))
@@ -6656,18 +6823,34 @@ static int tree_unpack(struct tar *t, int root, bool zstd, struct listing *listi
 	return result;
 }
 
+static int tree_from_lanes(struct tar *t, int root, const char *id, struct listing *listing)
+{
+	struct lanes l;
+	int status = 0;
+	lanes_open(&l, id);
+	int result = tree_fill_from(t, -1, &l, root, listing);
+	bool ended = l.ended;
+	if (t->merging > 0) {
+		close_fd(&t->fd); /* a child that still writes ends */
+		ended = waitpid(t->merging, &status, 0) == t->merging && status == 0;
+	}
+	lanes_end(&l, id);
+	return ended ? result : tar_error(t, "the stream did not come to its end");
+}
+
 static int tree_receive(struct tar *t, int root, struct tree_args *args, struct listing *listing)
 {
 	int status = 0;
-	if (!args->lanes && !args->from)
+	if (args->lanes)
+		return tree_from_lanes(t, root, args->id, listing);
+	if (!args->from)
 		return tree_unpack(t, root, args->zstd, listing);
-	pid_t pid = args->from ? staged_start(args) : lanes_start(args->id);
-	int result = pid < 0 ? tar_error(t, "lanes: %s", strerror(errno)) : tree_unpack(t, root, args->zstd, listing);
+	pid_t pid = staged_start(args);
+	int result = pid < 0 ? tar_error(t, "staged: %s", strerror(errno)) : tree_unpack(t, root, args->zstd, listing);
 	close(0); /* a child that still writes ends */
 	if (pid > 0 && (waitpid(pid, &status, 0) < 0 || status != 0)) {
-		args->unstaged = args->from != NULL;
-		result = tar_error(t, args->from ? "what was put on the volume is not all there"
-						 : "the stream did not come to its end");
+		args->unstaged = true;
+		result = tar_error(t, "what was put on the volume is not all there");
 	}
 	return result;
 }

@@ -330,7 +330,7 @@ static size_t frame_of(uint64_t number, const unsigned char *p, size_t len, cons
 {
 	while (len >= FRAME_HEAD) {
 		uint64_t turn = 0;
-		size_t size = (size_t)p[8] << 24 | (size_t)p[9] << 16 | (size_t)p[10] << 8 | p[11];
+		size_t size = (size_t)(p[8] & 0x7f) << 24 | (size_t)p[9] << 16 | (size_t)p[10] << 8 | p[11];
 		for (int i = 0; i < 8; i++)
 			turn = turn << 8 | p[i];
 		if (turn == number && size <= len - FRAME_HEAD) {
@@ -357,7 +357,11 @@ static void fuzz_lanes(const char *bytes, size_t len)
 	struct lanes l = { .count = 2, .listener = -1, .out = memory_file("", 0) };
 	for (int i = 0; i < 2; i++)
 		l.list[i].fd = memory_file(parts[i], sizes[i]);
-	int failed = lanes_merge(&l);
+	char *piece = NULL;
+	ssize_t n;
+	while ((n = lanes_next(&l, &piece)) > 0) /* packed or not: zstd is not what is tried here */
+		must(write_all(l.out, piece, (size_t)n) == 0);
+	int failed = n < 0;
 	off_t end = lseek(l.out, 0, SEEK_END);
 	char *got = xalloc((size_t)end + 1);
 	must(pread(l.out, got, (size_t)end, 0) == end);
@@ -377,8 +381,7 @@ static void fuzz_lanes(const char *bytes, size_t len)
 	must(failed || at == (size_t)end);
 	free(got);
 	close(l.out);
-	for (int i = 0; i < 2; i++)
-		close_fd(&l.list[i].fd);
+	lanes_close(&l);
 }
 
 /* Requests for files; only those of the volume, which is empty here. */

@@ -616,6 +616,13 @@ static int lane_of(const char *bytes, size_t len)
 	return fd;
 }
 
+static int lanes_merge(struct lanes *l)
+{
+	char *p = NULL;
+	ssize_t n = lanes_next(l, &p);
+	return lanes_merge_from(l, p, n);
+}
+
 static void lanes_are_one_stream(void **state)
 {
 	(void)state;
@@ -633,6 +640,9 @@ static void lanes_are_one_stream(void **state)
 		{ "one goes back", LANE(FRAME("\0", "\1") "a" FRAME("\0", "\1") "b"), LANE(""), NULL },
 		{ "one is missing", LANE(FRAME("\1", "\1") "a"), LANE(FRAME("\2", "\0")), NULL },
 		{ "cut", LANE(FRAME("\0", "\5") "ab"), LANE(""), NULL },
+		{ "a later one is cut", LANE(FRAME("\0", "\1") "a" FRAME("\2", "\0")), LANE(FRAME("\1", "\5") "ab"), NULL },
+		{ "a head is cut", LANE(FRAME("\0", "\1") "a\0\0\0"), LANE(""), NULL },
+		{ "no end", LANE(FRAME("\0", "\1") "a"), LANE(FRAME("\1", "\1") "b"), NULL },
 	};
 #undef LANE
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -647,9 +657,46 @@ static void lanes_are_one_stream(void **state)
 		if (cases[i].stream)
 			assert_string_equal(got, cases[i].stream);
 		close(l.out);
-		close_fd(&l.list[0].fd);
-		close_fd(&l.list[1].fd);
+		lanes_close(&l);
 	}
+}
+
+/* What comes before its turn is taken from its connection and kept, as far as there is room: the other end does not stand. */
+static void lanes_wait_with_what_they_hold(void **state)
+{
+	(void)state;
+	enum { LONG = LANE_ROOM / 2, FRAMES = 5 };
+	int one[2], two[2], out = lane_of("", 0), status = 0;
+	struct stat st;
+	assert_int_equal(pipe(one) | pipe(two), 0);
+	pid_t pid = fork();
+	if (pid == 0) { /* the second lane is written first, and whole but for what does not fit; then the frame that is awaited */
+		char *bytes = xalloc(LONG), head[FRAME_HEAD] = { 0 };
+		alarm(60);
+		memset(bytes, 'b', LONG);
+		for (int i = 0; i < FRAMES; i++) {
+			head[7] = (char)(i + 1);
+			head[9] = LONG >> 16;
+			if (i == 1 && write_all(one[1], FRAME("\0", "\1") "a", FRAME_HEAD + 1) < 0)
+				_exit(1);
+			if (write_all(two[1], head, sizeof(head)) < 0 || write_all(two[1], bytes, LONG) < 0)
+				_exit(1);
+		}
+		free(bytes);
+		_exit(write_all(one[1], FRAME("\6", "\0"), FRAME_HEAD) < 0);
+	}
+	close(one[1]);
+	close(two[1]);
+	struct lanes l = { .list = { { .fd = one[0] }, { .fd = two[0] } }, .count = 2, .listener = -1, .out = out };
+	alarm(60);
+	assert_int_equal(lanes_merge(&l), 0);
+	alarm(0);
+	assert_int_equal(fstat(out, &st), 0);
+	assert_int_equal(st.st_size, 1 + FRAMES * LONG);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	lanes_close(&l);
+	close(out);
 }
 
 /* What is missing may never come, and whoever would be told is gone. */
@@ -839,7 +886,8 @@ int main(void)
 		cmocka_unit_test(copied_in_parts_while_folders_come), cmocka_unit_test(copied_from_a_list_that_fails),
 		cmocka_unit_test(tar_hostile),
 		cmocka_unit_test(tar_never_follows_its_own_links), cmocka_unit_test(tar_cut_anywhere_is_an_error),
-		cmocka_unit_test(lanes_are_one_stream), cmocka_unit_test(lanes_end_with_their_sender),
+		cmocka_unit_test(lanes_are_one_stream),
+		cmocka_unit_test(lanes_wait_with_what_they_hold), cmocka_unit_test(lanes_end_with_their_sender),
 		cmocka_unit_test(sent_from_a_volume_that_fails), cmocka_unit_test(wav_true_lengths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
