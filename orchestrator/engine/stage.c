@@ -116,7 +116,7 @@ static void work_part(void *arg)
 		return;
 	}
 	if (!s->pack) {
-		struct pack_plan plan = pack_plan_of(&s->diff, s->e->setup->code_path, false);
+		struct pack_plan plan = pack_plan_of(&s->diff, s->e->setup->code_path);
 		plan.stop = &s->stop;
 		if (pack_open(&s->pack, &plan, &s->err) < 0)
 			return;

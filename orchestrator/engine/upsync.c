@@ -8,20 +8,33 @@
 
 enum {
 	SLICE = 128 << 10,
-	QUEUED_MAX = 512 << 10, /* per session */
+	SLICE_PACKED = 512 << 10, /* of what is packed: smaller pieces shrink less */
+	QUEUED_MAX = 512 << 10,	  /* per session */
 	FRAME_HEAD = 12,
-	/* More sessions than the link's own: sshd lets one carry about 2 MiB a round trip. What it costs to open them, some eight
-	 * round trips while the first one already sends, is won back from here on. */
-	LANES_FROM_BYTES = 16 << 20,
-	LANES_FROM_RTT_MS = 5,
-	LANES_LONG_RTT_MS = 40,
+	/* More sessions than the link's own are for lines on which sshd's window, and not the line, sets the pace: one session
+	 * carries that much a round trip. Opening them takes some twelve round trips, during which the first one sends. */
+	WINDOW = 2 << 20,
+	FAR_MS = 5, /* from this round trip on a line is taken for slow until it has shown what it can */
+	OPEN_ROUND_TRIPS = 12,
+	OPEN_MS = 200,
+	LANES_MAX = 7, /* sshd begins to refuse beyond ten that log in at once */
+	METER_MS = 100,
+	METER_ROUND_TRIPS = 2,
+	/* What does not shrink by a sixteenth is sent as it is, and so is what comes after it, until it is tried again. */
+	PLAIN_BYTES = 1 << 20,
+	PLAIN_BYTES_MOST = 16 << 20,
 	TICKS = 8, /* of one silence; counted, so that a machine that slept gives it the same chance again */
 	UNPACK_BYTES_S = 5 << 20, /* at least, with all that is synced: a tenth of what slow volumes do */
 	UNPACK_FILES_S = 20,
 	LATE_MS = 20000, /* for the pod's word when all has gone, but for what a lost session may have had */
-	LANES = 3,
-	LANES_LONG = 7, /* sshd begins to refuse beyond ten that log in at once */
 };
+
+/* Bytes a second: what all sessions together should be able to carry; and a line that carries less is worth packing for. The
+ * processor packs some 300 MB/s, and where pod and client share it, or it is a slow one, sending costs hardly more. */
+static const int64_t CARRY_WANTED = 250 * 1000 * 1000;
+static const int64_t PACK_BELOW_NEAR = 50 * 1000 * 1000, PACK_BELOW_FAR = 150 * 1000 * 1000;
+
+#define FRAME_PACKED (UINT32_C(1) << 31)
 
 /* One of the further sessions. */
 struct carrier {
@@ -46,10 +59,19 @@ struct upsync {
 	struct timer *tick;
 	int64_t moved; /* at the last tick: bytes that went over the line, and that the pod said */
 	int unmoved_ticks;
-	struct carrier carriers[LANES_LONG];
+	struct carrier carriers[LANES_MAX];
 	int carrier_count;
-	bool lanes_judged;
-	uint64_t frame; /* the number of the next one */
+	struct {
+		bool begun;
+		int64_t at_ms, from; /* since when, and with how many bytes gone, it measures */
+		bool starved;	     /* meanwhile the line had to wait for us */
+		bool window_left;    /* what the first window takes in says nothing but that the line is slow */
+		int64_t rate;	     /* bytes a second of the line, as last measured; -1: not yet */
+	} meter;
+	bool packs;		   /* the line is worth packing for */
+	int64_t plain_left, plain; /* what is still sent as it is after what did not shrink; so much the next time */
+	int64_t taken;		   /* of the tar stream */
+	uint64_t frame;		   /* the number of the next one */
 	int exit_code;
 	struct err remote;
 	/* a worker thread's while busy */
@@ -57,7 +79,10 @@ struct upsync {
 	struct tree_diff diff;
 	struct pack *pack;
 	char *slice;
-	ssize_t got;
+	bool pack_slice; /* in: pack it if it shrinks; out: it is packed */
+	bool tried;
+	ssize_t got;	 /* of the tar stream */
+	struct str packed;
 	struct err result;
 };
 
@@ -88,6 +113,7 @@ static void drop(struct upsync *u)
 	loop_untimer(u->tick);
 	str_free(&u->said);
 	str_free(&u->complaint);
+	str_free(&u->packed);
 	free(u->slice);
 	free(u);
 }
@@ -146,14 +172,18 @@ static void work_slice(void *arg)
 
 	if (!u->pack) {
 		tree_diff(&u->diff, u->with_base ? u->want.base : NULL, u->want.tree);
-		struct pack_plan plan = pack_plan_of(&u->diff, u->want.root, u->want.zstd);
+		struct pack_plan plan = pack_plan_of(&u->diff, u->want.root);
 		plan.stop = &u->stop;
 		if (pack_open(&u->pack, &plan, &u->result) < 0) {
 			u->got = -1;
 			return;
 		}
 	}
-	u->got = pack_read(u->pack, u->slice, SLICE, &u->result);
+	u->tried = u->pack_slice;
+	u->got = pack_read(u->pack, u->slice, u->tried ? SLICE_PACKED : SLICE, &u->result);
+	str_reset(&u->packed);
+	u->pack_slice = u->tried && u->got > 0 && pack_squeeze(&u->packed, u->slice, (size_t)u->got) &&
+			u->packed.len <= (size_t)u->got - (size_t)u->got / 16;
 }
 
 static void slice_ready(void *arg);
@@ -176,6 +206,7 @@ static void more(struct upsync *u)
 	if (u->staged || u->busy || u->eof_sent || u->remote_over || !u->channel || !free_channel(u))
 		return;
 	u->busy = true;
+	u->pack_slice = u->packs && u->plain_left <= 0;
 	pool_run(u->pool, work_slice, slice_ready, u);
 }
 
@@ -184,14 +215,15 @@ static void on_writable(void *ctx)
 	more(ctx);
 }
 
-static void send_frame(struct upsync *u, struct ssh_channel *to, const char *bytes, size_t len)
+static void send_frame(struct upsync *u, struct ssh_channel *to, const char *bytes, size_t len, bool packed)
 {
 	unsigned char head[FRAME_HEAD];
+	uint32_t length = (uint32_t)len | (packed ? FRAME_PACKED : 0);
 
 	for (int i = 0; i < 8; i++)
 		head[i] = (unsigned char)(u->frame >> (56 - 8 * i));
 	for (int i = 0; i < 4; i++)
-		head[8 + i] = (unsigned char)(len >> (24 - 8 * i));
+		head[8 + i] = (unsigned char)(length >> (24 - 8 * i));
 	u->frame++;
 	u->sent += (int64_t)len;
 	ssh_write(to, head, sizeof(head));
@@ -255,23 +287,93 @@ static void on_lane_closed(void *ctx, int exit_code, const char *signal, const s
 
 static const struct ssh_channel_ops lane_ops = {.data = on_lane_data, .writable = on_lane_writable, .closed = on_lane_closed};
 
-static void judge_lanes(struct upsync *u, int64_t bytes)
+static int64_t bytes_gone(const struct upsync *u)
 {
-	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
-	CLEANUP(str_free) struct str command = STR_INIT;
+	int64_t queued = u->channel ? (int64_t)ssh_queued(u->channel) : 0;
 
-	if (u->lanes_judged)
-		return;
-	u->lanes_judged = true;
-	if (bytes < LANES_FROM_BYTES || rtt < LANES_FROM_RTT_MS)
-		return;
-	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
-	u->carrier_count = MIN(rtt < LANES_LONG_RTT_MS ? LANES : LANES_LONG, *u->want.lanes_left);
+	for (int i = 0; i < u->carrier_count; i++) {
+		struct ssh_channel *c = u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
+		queued += c ? (int64_t)ssh_queued(c) : 0;
+	}
+	return u->sent - queued;
+}
+
+static void open_lanes(struct upsync *u, int64_t round_trip_ms)
+{
+	CLEANUP(str_free) struct str command = STR_INIT;
+	int64_t wanted = CARRY_WANTED / 1000 * round_trip_ms / WINDOW; /* beside the one that there is */
+
+	u->carrier_count = (int)MIN(MIN(wanted, (int64_t)LANES_MAX), (int64_t)*u->want.lanes_left);
 	*u->want.lanes_left -= u->carrier_count;
+	str_addf(&command, "exec \"$BURST_HOME/burst-agent\" lane %s", u->want.tree->id);
 	for (int i = 0; i < u->carrier_count; i++) {
 		struct carrier *c = &u->carriers[i];
 		*c = (struct carrier){.u = u};
 		c->lane = link_lane(u->link, str_text(&command), &lane_ops, c);
+	}
+}
+
+/* How long what is left takes at the pace of now. */
+static int64_t left_ms(const struct upsync *u)
+{
+	int64_t all = u->diff.bytes + (int64_t)u->diff.changed_count * 1024; /* with headers and padding */
+	double shrunk = u->taken ? (double)u->sent / (double)u->taken : 1;
+
+	return (int64_t)((double)MAX(all - u->taken, 0) * shrunk * 1000 / (double)MAX(u->meter.rate, 1));
+}
+
+static void judge(struct upsync *u, bool first_window)
+{
+	int64_t rtt = ssh_round_trip_ms(link_ssh(u->link));
+	int64_t rate = u->meter.rate, pack_below = rtt < FAR_MS ? PACK_BELOW_NEAR : PACK_BELOW_FAR;
+
+	if (!first_window || rate < pack_below)
+		u->packs = u->want.zstd && rate < pack_below;
+	if (!u->alone && !u->carrier_count && rtt >= FAR_MS && rate * rtt / 1000 >= WINDOW / 2 &&
+	    left_ms(u) > OPEN_ROUND_TRIPS * rtt + OPEN_MS)
+		open_lanes(u, rtt);
+}
+
+/* The line's pace over the last while, unless it had to wait for what to carry. */
+static void measure(struct upsync *u)
+{
+	int64_t now = clock_boot_ms(), gone = bytes_gone(u), took = now - u->meter.at_ms;
+	int64_t rtt = MAX(ssh_round_trip_ms(link_ssh(u->link)), 0);
+
+	if (!u->meter.begun && gone > 0) {
+		u->meter.begun = u->meter.window_left = true;
+		u->meter.at_ms = now;
+		u->meter.from = gone;
+		u->meter.starved = false;
+	}
+	if (!u->meter.begun || took <= 0)
+		return;
+	u->meter.starved = u->meter.starved || gone == u->sent;
+	bool first = u->meter.window_left;
+	if (first ? gone < WINDOW / 2 : took < MAX((int64_t)METER_MS, METER_ROUND_TRIPS * rtt))
+		return;
+	if (!u->meter.starved || first) {
+		u->meter.rate = (gone - u->meter.from) * 1000 / took;
+		if (first && rtt) /* it cannot go on like that */
+			u->meter.rate = MIN(u->meter.rate, (int64_t)WINDOW * 1000 / rtt);
+		judge(u, first);
+	}
+	u->meter.window_left = false;
+	u->meter.at_ms = now;
+	u->meter.from = gone;
+	u->meter.starved = false;
+}
+
+/* What did not shrink says that the next bytes may not, either. */
+static void note_shrinking(struct upsync *u)
+{
+	if (!u->tried) {
+		u->plain_left -= u->got;
+	} else if (u->pack_slice) {
+		u->plain = PLAIN_BYTES;
+	} else {
+		u->plain_left = u->plain;
+		u->plain = MIN(2 * u->plain, (int64_t)PLAIN_BYTES_MOST);
 	}
 }
 
@@ -288,15 +390,18 @@ static void slice_ready(void *arg)
 		cut(u);
 		return;
 	}
-	judge_lanes(u, u->diff.bytes);
+	measure(u);
 	if (u->got == 0) {
-		send_frame(u, u->channel, u->slice, 0);
+		send_frame(u, u->channel, u->slice, 0, false);
 		u->eof_sent = true;
 		ssh_send_eof(u->channel);
 		return;
 	}
+	u->taken += u->got;
+	note_shrinking(u);
 	struct ssh_channel *to = free_channel(u);
-	send_frame(u, to ? to : u->channel, u->slice, (size_t)u->got);
+	send_frame(u, to ? to : u->channel, u->pack_slice ? u->packed.s : u->slice, u->pack_slice ? u->packed.len : (size_t)u->got,
+		   u->pack_slice);
 	more(u);
 }
 
@@ -334,13 +439,7 @@ static void on_tick(void *ctx);
 
 static int64_t bytes_moved(const struct upsync *u)
 {
-	int64_t queued = u->channel ? (int64_t)ssh_queued(u->channel) : 0;
-
-	for (int i = 0; i < u->carrier_count; i++) {
-		struct ssh_channel *c = u->carriers[i].ready ? lane_channel(u->carriers[i].lane) : NULL;
-		queued += c ? (int64_t)ssh_queued(c) : 0;
-	}
-	return u->sent - queued + (int64_t)u->said.len + (int64_t)u->complaint.len;
+	return bytes_gone(u) + (int64_t)u->said.len + (int64_t)u->complaint.len;
 }
 
 /* It has all that it gets. */
@@ -383,15 +482,17 @@ static void start_channel(struct upsync *u)
 	str_addf(&command, " --id %s", u->want.tree->id);
 	if (u->with_base)
 		str_addf(&command, " --base %s", u->want.base->id);
-	/* where the line is short, packing takes longer than sending */
-	u->want.zstd = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= LANES_FROM_RTT_MS;
 	if (u->staged)
 		str_addf(&command, " --from %s --parts %d --sha256 %s", u->want.tree->id, u->want.staged_parts,
 			 u->want.staged_sha256);
 	else
-		str_add(&command, u->want.zstd ? " --lanes --zstd" : " --lanes");
+		str_add(&command, " --lanes");
 	u->remote_over = u->eof_sent = u->lane_lost = u->link_lost = false;
-	u->lanes_judged = u->alone;
+	memset(&u->meter, 0, sizeof(u->meter));
+	u->meter.rate = -1;
+	u->packs = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= FAR_MS;
+	u->plain_left = u->taken = 0;
+	u->plain = PLAIN_BYTES;
 	u->exit_code = 0;
 	u->frame = 0;
 	err_clear(&u->remote);
@@ -401,8 +502,6 @@ static void start_channel(struct upsync *u)
 	u->channel = ssh_exec(link_ssh(u->link), str_text(&command), &tree_ops, u, false);
 	if (u->staged)
 		ssh_send_eof(u->channel);
-	else if (!u->with_base)
-		judge_lanes(u, u->want.tree->bytes); /* they are some round trips behind: the first one will be expected */
 }
 
 struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *pool, const struct upsync_want *want)
@@ -415,7 +514,7 @@ struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *p
 	u->want = *want;
 	u->with_base = want->base != NULL;
 	u->staged = want->staged_parts > 0;
-	u->slice = xmalloc(SLICE);
+	u->slice = xmalloc(SLICE_PACKED);
 	u->said.max = 64 << 10;
 	u->complaint.max = 2048;
 	if (want->silent_ms > 0)

@@ -1,6 +1,7 @@
-/* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent that is there already. Where
- * there is much to send over a long line, the stream is cut into frames that travel over several sessions and are put
- * together again on the pod (jobs/agent/CONTROL.md, `tree --lanes`); when one of those is lost all goes again, over one. */
+/* upsync.h - puts a tree on a pod's volume under its id: one exec, one tar stream, nothing sent that is there already. The
+ * stream is cut into frames. How fast the first ones go decides whether more sessions are opened to carry the next ones, which
+ * are put together again on the pod (jobs/agent/CONTROL.md, `tree --lanes`; when one of those is lost all goes again, over one),
+ * and whether they are packed: on a line that the processor cannot fill, if they shrink. */
 #ifndef BURST_ENGINE_UPSYNC_H
 #define BURST_ENGINE_UPSYNC_H
 
@@ -15,7 +16,7 @@ struct upsync_want {
 	const struct tree *tree;  /* borrowed until done() */
 	const char *root;	  /* the folder it was scanned from; NULL: every entry has its data */
 	const struct tree *base;  /* what the volume has, as far as we know; NULL: nothing */
-	bool zstd;
+	bool zstd; /* the pod can unpack it; what is packed is decided on the way */
 	/* The stream lies on the volume already, as staged/TREE-ID.0 and so on; what that lacks is sent all the same. 0: no. */
 	int staged_parts;
 	char staged_sha256[SHA256_HEX];

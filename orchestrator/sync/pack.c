@@ -45,7 +45,7 @@ struct pack {
 	struct err failed;
 };
 
-struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root, bool zstd)
+struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root)
 {
 	return (struct pack_plan){
 		.root = root,
@@ -53,7 +53,6 @@ struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root, bo
 		.count = diff->changed_count,
 		.removed = diff->removed,
 		.removed_count = diff->removed_count,
-		.zstd = zstd,
 	};
 }
 
@@ -82,14 +81,6 @@ static int open_archive(struct pack *p)
 
 	if (archive_write_set_format_pax_restricted(a) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
-	if (p->plan.zstd &&
-	    (archive_write_add_filter_zstd(a) != ARCHIVE_OK ||
-	     archive_write_set_filter_option(a, "zstd", "compression-level", "1") != ARCHIVE_OK))
-		return archive_failed(p, "zstd");
-	/* compresses in a thread of its own while we read; a libarchive that does not know this
-	 * does without */
-	if (p->plan.zstd)
-		(void)archive_write_set_filter_option(a, "zstd", "threads", "1");
 	archive_write_set_bytes_per_block(a, 0);
 	if (archive_write_open(a, p, NULL, collect, NULL) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
@@ -322,4 +313,32 @@ void pack_close(struct pack *p)
 	str_free(&p->removed);
 	free(p->room);
 	free(p);
+}
+
+static la_ssize_t append(struct archive *a, void *ctx, const void *bytes, size_t len)
+{
+	(void)a;
+	str_addn(ctx, bytes, len);
+	return (la_ssize_t)len;
+}
+
+bool pack_squeeze(struct str *out, const void *bytes, size_t len)
+{
+	size_t before = out->len;
+	struct archive *a = archive_write_new();
+	struct archive_entry *e = archive_entry_new();
+
+	archive_entry_set_filetype(e, AE_IFREG);
+	bool done = archive_write_set_format_raw(a) == ARCHIVE_OK && archive_write_add_filter_zstd(a) == ARCHIVE_OK &&
+		    archive_write_set_filter_option(a, "zstd", "compression-level", "1") == ARCHIVE_OK &&
+		    archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK && archive_write_open(a, out, NULL, append, NULL) == ARCHIVE_OK &&
+		    archive_write_header(a, e) == ARCHIVE_OK && archive_write_data(a, bytes, len) == (la_ssize_t)len &&
+		    archive_write_close(a) == ARCHIVE_OK;
+	archive_entry_free(e);
+	archive_write_free(a);
+	if (!done && out->len > before) {
+		out->len = before;
+		out->s[before] = '\0';
+	}
+	return done;
 }

@@ -1,9 +1,9 @@
-/* pack.h - entries of a tree as one tar stream (pax where ustar does not do), optionally zstd
- * level 1.
+/* pack.h - entries of a tree as one tar stream (pax where ustar does not do), pieces of which may be
+ * packed with zstd level 1.
  *
  * Pulled: each pack_read() reads as much of the files as it needs to fill the caller's buffer;
- * memory stays below that buffer's size, 1 MiB and what zstd needs. It blocks on local files: call
- * it in a worker thread, one at a time.
+ * memory stays below that buffer's size and 1 MiB. It blocks on local files: call it in a worker
+ * thread, one at a time.
  *
  * The stream is deterministic: mtime in whole seconds, modes 0755 or 0644, uid and gid 0, no names.
  * What is packed is what the tree says: a file whose content is no longer that of its entry is an
@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "tree.h"
 
 struct pack;
@@ -29,13 +30,12 @@ struct pack_plan {        /* all borrowed; must outlive the pack */
 	const char *const *removed; /* paths for `.burst-delete`, the first entry, which is there
 				       when removed_count > 0 */
 	size_t removed_count;
-	bool zstd;
 	const atomic_bool
 		*stop; /* set by another thread: the next read gives ERR_INTERRUPTED; or NULL */
 };
 
 /* Of a difference: its changed entries and its removed paths. */
-struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root, bool zstd);
+struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root);
 
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
 /* Fills buf with up to `room` bytes. Returns how many; 0 at the end of the archive; -1 and *err
@@ -48,6 +48,9 @@ const char *pack_changed(const struct pack *p);
 /* Bytes of file content packed so far, for progress: of diff.bytes. */
 int64_t pack_content_bytes(const struct pack *p);
 void pack_close(struct pack *p); /* at any time; NULL is fine */
+
+/* Appends `bytes` as one whole zstd frame; frames in a row unpack to one stream. False, and *out as it was: it could not be done. */
+bool pack_squeeze(struct str *out, const void *bytes, size_t len);
 
 DEFINE_CLEANUP(pack_close, struct pack *)
 

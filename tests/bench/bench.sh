@@ -220,60 +220,85 @@ burst_sync() { # burst_sync: prints "connect+sync sync" in ms
 	"$burst" run "$work/sync.cfg" --force --json 2>"$work/err" >"$work/json" || cat "$work/err" >&2
 	tail -n 1 "$work/json" | jq -r '.pods[0].phases | "\((.connect_s + .sync_s) * 1000) \(.sync_s * 1000)"'
 }
-burst_syncs() { # burst_syncs N RTT fresh|kept CODE [changed]
-	local _
-	for _ in $(seq "$1"); do
-		[ "$3" = kept ] || { sync_config "$2" "v$serial" "$4"; serial=$((serial + 1)); }
-		[ "${5:-}" != changed ] || change_tree "$4"
-		burst_sync
-	done
-}
 rsync_to() { # rsync_to POD SOURCE DEST [ssh options]
 	rsync -a -e "ssh -F $work/$1.ssh ${4:-}" "$2/" "pod:$3"
 }
+# sync_pairs N RTT CODE PEER: burst and its peer in turn, so that both meet the same noise; each pair goes to $work/rows, as
+# "burst burst-without-connecting peer" in ms. PEER is called with a name that is new each time.
+sync_pairs() {
+	local n=$1 rtt=$2 code=$3 ours
+	shift 3
+	: >"$work/rows"
+	for _ in $(seq "$n"); do
+		[ "$sync_volume" = kept ] || sync_config "$rtt" "v$serial" "$code"
+		[ "$sync_volume" = fresh ] || change_tree "$code"
+		ours=$(burst_sync)
+		[ "$sync_volume" = fresh ] || change_tree "$code"
+		echo "$ours $(took_ms "$@" "$serial")" >>"$work/rows"
+		serial=$((serial + 1))
+	done
+}
+# The ratio peer / burst of each pair: median, then from the worst to the best.
+say_pairs() { # say_pairs WHAT PEER [COLUMN of burst's time]
+	awk -v c="${3:-1}" '$c > 0 {print $3 / $c}' "$work/rows" | sort -n >"$work/ratios"
+	awk -v what="$1" -v peer="$2" -v one="$(column "$work/rows" "${3:-1}")" -v other="$(column "$work/rows" 3)" '{v[NR] = $1} END {
+		if (!NR) { print what ": nothing measured"; exit }
+		printf "%s: burst %.0f ms, %s %.0f ms: %.2f (%.2f to %.2f in %d pairs)\n", what, one, peer, other,
+			NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2, v[1], v[NR], NR }' "$work/ratios"
+}
+tree_peer() { rsync_to "$pod" "$tree" "/workspace/tree$1-$rtt"; }
+changed_peer() { rsync_to "$pod" "$tree" "/workspace/changed-$rtt"; }
+master_peer() { rsync_to "$pod" "$tree" "/workspace/changed-$rtt" "-o ControlPath=$work/master"; }
+big_peer() { rsync_to "$pod" "$big" "/workspace/big$1-$rtt"; }
+scp_peer() { scp -q -F "$work/$pod.ssh" "$big/big" "pod:/workspace/copy$1-$rtt"; }
+text_peer() { rsync_to "$pod" "$text" "/workspace/text$1-$rtt"; }
+sync_tree() {
+	local one all=$1
+	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$tree" tree_peer
+	say_pairs "10,000 files of 4 KiB" "rsync -a"
+	[ "$all" = all ] || return
+	one=$(column "$work/rows" 1)
+	if [ "$rtt" = 0 ]; then
+		all=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree" "pod:/workspace/scp-$rtt")
+	else # of 100 of them, times 100
+		all=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree/d001" "pod:/workspace/scp-$rtt" | awk '{print $1 * 100}')
+	fi
+	echo "... scp -r ${all%.*} ms$([ "$rtt" = 0 ] || echo ' (100 times that of 100 of them)'): $(ratio "$all" "$one")"
+}
+sync_changed() {
+	changed_peer >/dev/null
+	sync_config "$rtt" "kept$serial" "$tree"
+	burst_sync >/dev/null
+	sync_volume=kept sync_pairs "$((pairs + 2))" "$rtt" "$tree" changed_peer
+	say_pairs "20 of them changed" "rsync -a"
+	ssh -F "$work/$pod.ssh" -o ControlMaster=yes -o ControlPath="$work/master" -o ControlPersist=60 -N -f pod
+	sync_volume=kept sync_pairs "$((pairs + 2))" "$rtt" "$tree" master_peer
+	ssh -F "$work/$pod.ssh" -o ControlPath="$work/master" -O exit pod 2>/dev/null
+	say_pairs "... on a connection that stands" "rsync -a over a ControlMaster" 2
+}
+sync_big() {
+	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$big" big_peer
+	say_pairs "a file of 128 MiB, random bytes" "rsync -a"
+	[ "$1" = all ] || return
+	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$big" scp_peer
+	say_pairs "..." scp
+	sync_volume=fresh sync_pairs "$pairs" "$rtt" "$text" text_peer
+	say_pairs "a file of 128 MiB, text" "rsync -a"
+}
+# SYNC_RTT="0 20 80", SYNC_WHAT="tree changed big", PAIRS=5: lines, kinds and repetitions; SYNC_ONLY=1: against rsync alone.
 part_sync() {
-	local rtt pod tree big one peer i
-	tree=$work/tree big=$work/big
+	local rtt pod tree=$work/tree big=$work/big text=$work/text pairs=${PAIRS:-5} what
 	make_tree "$tree"
-	mkdir "$big"
+	mkdir "$big" "$text"
 	head -c $((128 << 20)) /dev/urandom >"$big/big"
-	for rtt in 0 80; do
+	find /usr/lib/python3 -name '*.py' -exec cat {} + | head -c $((4 << 20)) >"$work/words"
+	for _ in $(seq 32); do cat "$work/words"; done | head -c $((128 << 20)) >"$text/text"
+	for rtt in ${SYNC_RTT:-0 20 80}; do
 		pod=sync-$rtt
-		pod_rent $pod $rtt
+		pod_rent $pod "$rtt"
 		pod_wait $pod
-		echo "# up-sync over a line of $rtt ms; whole connections, ms (aims for the ratios rsync / burst: tree 1.3-1.6 at 0 and 2.1 at 80 ms;"
-		echo "# change 2.3 and 2.7; big file 2.6 at 80 ms)"
-		burst_syncs 3 $rtt fresh "$tree" >"$work/rows"
-		for i in 1 2 3; do took_ms rsync_to $pod "$tree" "/workspace/tree$i-$rtt"; done >"$work/peer"
-		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
-		echo "10,000 files of 4 KiB: burst $one, rsync -a $peer: $(ratio "$peer" "$one")"
-		if [ $rtt = 0 ]; then
-			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree" pod:/workspace/scp-$rtt)
-			echo "... scp -r $peer: $(ratio "$peer" "$one")"
-		else
-			peer=$(took_ms scp -q -r -F "$work/$pod.ssh" "$tree/d001" pod:/workspace/scp-$rtt)
-			echo "... scp -r of 100 of them, times 100: $(awk "BEGIN {print $peer * 100}"): $(awk "BEGIN {printf \"%.0f\", $peer * 100 / $one}")"
-		fi
-		burst_syncs 5 $rtt kept "$tree" changed >"$work/rows"
-		for i in 1 2 3 4 5; do
-			change_tree "$tree"
-			took_ms rsync_to $pod "$tree" "/workspace/tree1-$rtt"
-		done >"$work/peer"
-		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
-		echo "20 of them changed: burst $one, rsync -a $peer: $(ratio "$peer" "$one")"
-		ssh -F "$work/$pod.ssh" -o ControlMaster=yes -o ControlPath="$work/master" -o ControlPersist=60 -N -f pod
-		for i in 1 2 3 4 5; do
-			change_tree "$tree"
-			took_ms rsync_to $pod "$tree" /workspace/tree1-$rtt "-o ControlPath=$work/master"
-		done >"$work/peer"
-		ssh -F "$work/$pod.ssh" -o ControlPath="$work/master" -O exit pod 2>/dev/null
-		one=$(column "$work/rows" 2) peer=$(median <"$work/peer")
-		echo "... on a connection that stands: burst $one, rsync -a over a ControlMaster $peer: $(ratio "$peer" "$one")"
-		burst_syncs 3 $rtt fresh "$big" >"$work/rows"
-		for i in 1 2 3; do took_ms rsync_to $pod "$big" "/workspace/big$i-$rtt"; done >"$work/peer"
-		for i in 1 2 3; do took_ms scp -q -F "$work/$pod.ssh" "$big/big" "pod:/workspace/copy$i-$rtt"; done >"$work/peer2"
-		one=$(column "$work/rows" 1) peer=$(median <"$work/peer")
-		echo "a file of 128 MiB: burst $one, rsync -a $peer: $(ratio "$peer" "$one"); scp $(median <"$work/peer2"): $(ratio "$(median <"$work/peer2")" "$one")"
+		echo "# up-sync over a line of $rtt ms: whole connections; peer / burst, median of pairs (aims: tree and big file 1.5, change 1.9)"
+		for what in ${SYNC_WHAT:-tree changed big}; do "sync_$what" "${SYNC_ONLY:-all}"; done
 		pod_release $pod
 	done
 }

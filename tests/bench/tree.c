@@ -79,7 +79,8 @@ static double time_scan(const char *root, const struct tree *known, struct tree 
 
 static double time_pack(const char *root, const struct tree *tree, bool zstd, int64_t *out_bytes)
 {
-	static char buf[65536];
+	static char buf[512 << 10];
+	CLEANUP(str_free) struct str squeezed = STR_INIT;
 	struct err err = {0};
 	struct tree_diff diff;
 	struct pack *p = NULL;
@@ -87,11 +88,13 @@ static double time_pack(const char *root, const struct tree *tree, bool zstd, in
 	double start = seconds();
 
 	tree_diff(&diff, NULL, tree);
-	struct pack_plan plan = pack_plan_of(&diff, root, zstd);
+	struct pack_plan plan = pack_plan_of(&diff, root);
 	must(pack_open(&p, &plan, &err), &err);
 	*out_bytes = 0;
-	while ((n = pack_read(p, buf, sizeof(buf), &err)) > 0)
-		*out_bytes += n;
+	while ((n = pack_read(p, buf, sizeof(buf), &err)) > 0) {
+		str_reset(&squeezed);
+		*out_bytes += zstd && pack_squeeze(&squeezed, buf, (size_t)n) ? (int64_t)squeezed.len : n;
+	}
 	must((int)n, &err);
 	pack_close(p);
 	tree_diff_free(&diff);

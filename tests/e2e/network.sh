@@ -98,10 +98,33 @@ big_code() { # big_code FILES: of half a megabyte each
 	for i in $(seq "$1"); do head -c 500000 /dev/urandom >"code/f$i"; done
 }
 t_big_code_over_a_long_line() { # several sessions carry one stream
-	big_code 40
+	big_code 200
 	hash_code 20ms
+	through '9.9=refuse'
 	burst run
 	code_arrived
+	[ "$(grep -c ' open ' relay.log)" -gt 1 ] || complain "one session alone"
+}
+t_big_code_over_a_near_line() { # its first channel takes long to open, as sshd has to do with the login; that is not the line
+	big_code 100
+	hash_code 0ms
+	through '9.9=refuse'
+	burst run
+	code_arrived
+	[ "$(grep -c " over " relay.log)" -lt 3 ] || complain "more than the near line is worth: $(cat relay.log)"
+}
+t_code_that_shrinks_in_part() { # what is packed and what is not make one stream
+	local i
+	mkdir code
+	for i in $(seq 6); do
+		head -c 6000000 /dev/urandom >"code/f$i.random"
+		seq "$i" 1200000 | head -c 6000000 >"code/f$i.text"
+	done
+	hash_code 20ms
+	through '9.9=refuse'
+	burst run
+	code_arrived
+	[ "$(awk '$2 == "over" { n += $3 } END { print n + 0 }' relay.log)" -lt 60000000 ] || complain "of 72 MB too little shrank: $(cat relay.log)"
 }
 several_sessions() { [ "$(sessions | wc -l)" -gt 6 ]; }
 t_one_of_several_sessions_is_cut() {
@@ -115,7 +138,7 @@ t_one_of_several_sessions_is_cut() {
 	is "$(ledger 'select count(*) from pod')" 1 pods
 }
 t_one_of_several_sessions_is_lost_at_the_end() { # all else has come when what it carried is missed: it comes again
-	big_code 60
+	big_code 150
 	hash_code 60ms
 	through '1.3=stall:up:20000:8000'
 	burst run --json

@@ -138,6 +138,7 @@ struct relay {
 	long down_most, up_most; /* cut (or freeze) after so many; -1: never */
 	bool freeze;
 	atomic_int turns; /* changes of direction */
+	atomic_int hold_ms; /* the next bytes of the server come so much later, once */
 	atomic_int stop;
 	pthread_t thread;
 };
@@ -183,6 +184,8 @@ static void *relay_main(void *arg)
 			if (last != i)
 				atomic_fetch_add(&r->turns, 1);
 			last = i;
+			if (i == 1)
+				poll(NULL, 0, atomic_exchange(&r->hold_ms, 0));
 			going = pass(r, i ? server : client, i ? client : server, &left[i]);
 		}
 	}
@@ -901,6 +904,26 @@ static void test_round_trips(void **state)
 	relay_end(&r);
 }
 
+/* The first channel opens late, for reasons of the server's own. */
+static void test_round_trip_is_the_lines(void **state)
+{
+	(void)state;
+	NEED_SSHD();
+	struct relay r = {.chunk = 16384, .up_most = -1, .down_most = -1};
+	struct session s;
+	struct command c = {0};
+
+	relay_start(&r);
+	open_up(&s, r.port);
+	assert_int_equal(ssh_round_trip_ms(s.ssh), -1);
+	atomic_store(&r.hold_ms, 2000);
+	run(s.ssh, &c, "true");
+	TURN_UNTIL(loop, c.closed);
+	TURN_UNTIL(loop, ssh_round_trip_ms(s.ssh) >= 0 && ssh_round_trip_ms(s.ssh) < 1500);
+	ssh_close(s.ssh);
+	relay_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -922,6 +945,7 @@ int main(void)
 		cmocka_unit_test(test_close_early),
 		cmocka_unit_test(test_many_channels),
 		cmocka_unit_test(test_round_trips),
+		cmocka_unit_test(test_round_trip_is_the_lines),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
