@@ -20,9 +20,8 @@ enum {
 	LANES_MAX = 7, /* sshd begins to refuse beyond ten that log in at once */
 	METER_MS = 100,
 	METER_ROUND_TRIPS = 2,
-	/* What does not shrink by a sixteenth is sent as it is, and so is what comes after it, until it is tried again. */
-	PLAIN_BYTES = 1 << 20,
-	PLAIN_BYTES_MOST = 16 << 20,
+	/* What does not shrink by a sixteenth is sent as it is, and so is as much after it: that it does not costs little to see. */
+	PLAIN_BYTES = 2 << 20,
 	TICKS = 8, /* of one silence; counted, so that a machine that slept gives it the same chance again */
 	UNPACK_BYTES_S = 5 << 20, /* at least, with all that is synced: a tenth of what slow volumes do */
 	UNPACK_FILES_S = 20,
@@ -69,7 +68,7 @@ struct upsync {
 		int64_t rate;	     /* bytes a second of the line, as last measured; -1: not yet */
 	} meter;
 	bool packs;		   /* the line is worth packing for */
-	int64_t plain_left, plain; /* what is still sent as it is after what did not shrink; so much the next time */
+	int64_t plain_left;	   /* what is still sent as it is after what did not shrink */
 	int64_t taken;		   /* of the tar stream */
 	uint64_t frame;		   /* the number of the next one */
 	int exit_code;
@@ -367,14 +366,10 @@ static void measure(struct upsync *u)
 /* What did not shrink says that the next bytes may not, either. */
 static void note_shrinking(struct upsync *u)
 {
-	if (!u->tried) {
+	if (!u->tried)
 		u->plain_left -= u->got;
-	} else if (u->pack_slice) {
-		u->plain = PLAIN_BYTES;
-	} else {
-		u->plain_left = u->plain;
-		u->plain = MIN(2 * u->plain, (int64_t)PLAIN_BYTES_MOST);
-	}
+	else if (!u->pack_slice)
+		u->plain_left = PLAIN_BYTES;
 }
 
 static void slice_ready(void *arg)
@@ -492,7 +487,6 @@ static void start_channel(struct upsync *u)
 	u->meter.rate = -1;
 	u->packs = u->want.zstd && ssh_round_trip_ms(link_ssh(u->link)) >= FAR_MS;
 	u->plain_left = u->taken = 0;
-	u->plain = PLAIN_BYTES;
 	u->exit_code = 0;
 	u->frame = 0;
 	err_clear(&u->remote);

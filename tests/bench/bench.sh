@@ -317,6 +317,7 @@ missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
 
 serial=1
+sync_volume=fresh
 pod_keys
 echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
 if [ $# = 0 ]; then
