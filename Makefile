@@ -23,9 +23,10 @@ BUILD   ?= build
 VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
+LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
 ifneq ($(filter-out deps deps-test clean help demo check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS   := $(shell pkg-config --libs $(filter-out libcurl,$(PKGS)) 2>/dev/null) # libcurl: loaded when it is needed
+PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
 
 WARN    := -Wall -Wextra -Werror -Wshadow -Wpointer-arith -Wstrict-prototypes -Wmissing-prototypes \
@@ -127,7 +128,7 @@ $(SIM_MODAL): | $(BUILD)/gen/modal.pb-c.h
 sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
 # what the stand-in clouds start their pods with (tests/cloud)
 $(BUILD)/tests/podbox: tests/cloud/podbox.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
@@ -138,11 +139,11 @@ unit-build: $(UNIT)
 FUZZERS := $(patsubst tests/fuzz/%.c,$(BUILD)/%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS := $(FUZZERS:$(BUILD)/%=$(BUILD)/replay/%)
 $(BUILD)/fuzz_%: tests/fuzz/fuzz_%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
 # The same readers without libFuzzer, which replay known inputs; any compiler builds them.
 $(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS)
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c,$^) $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcrypto
 .PHONY: fuzz-build replay-build
 fuzz-build: $(FUZZERS)
 replay-build: $(REPLAYS)

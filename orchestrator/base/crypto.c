@@ -6,8 +6,21 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "base/late.h"
+
+#ifdef __APPLE__
+#define CRYPTO_LIBRARY "libcrypto.3.dylib"
+#else
+#define CRYPTO_LIBRARY "libcrypto.so.3"
+#endif
+#define CRYPTO_FUNCTIONS(X)                                                                                                \
+	X(EVP_Digest) X(EVP_DigestFinal_ex) X(EVP_DigestInit_ex) X(EVP_DigestUpdate) X(EVP_EncodeBlock)                    \
+	X(EVP_MD_CTX_free) X(EVP_MD_CTX_new) X(EVP_PKEY_Q_keygen) X(EVP_PKEY_free) X(EVP_PKEY_get_raw_private_key)         \
+	X(EVP_PKEY_get_raw_public_key) X(EVP_sha256) X(OPENSSL_cleanse) X(RAND_bytes)
 
 #define ED25519_BYTES 32
 #define PEM_WIDTH     70 /* what ssh-keygen writes; some readers refuse longer lines */
@@ -24,6 +37,33 @@ static void must(bool ok, const char *what)
 		fprintf(stderr, "burst: libcrypto: %s failed\n", what);
 		abort();
 	}
+}
+
+static struct functions {
+#define MEMBER(name) LATE_MEMBER(, name)
+	CRYPTO_FUNCTIONS(MEMBER)
+#undef MEMBER
+} functions;
+
+static void load_library(void)
+{
+#define ROW(name) LATE_ROW(functions, , name)
+	static const struct late_function list[] = {CRYPTO_FUNCTIONS(ROW)};
+#undef ROW
+	struct err err = {0};
+
+	if (late_load(CRYPTO_LIBRARY, "libssl3", list, ARRAY_LEN(list), &err) < 0) {
+		fprintf(stderr, "burst: %s\n", err.msg);
+		abort();
+	}
+}
+
+static const struct functions *lib(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_library);
+	return &functions;
 }
 
 static void to_hex(char *to, const unsigned char *bytes, size_t len)
@@ -47,14 +87,14 @@ struct sha256 *sha256_new(void)
 {
 	struct sha256 *h = xmalloc(sizeof(*h));
 
-	h->ctx = EVP_MD_CTX_new();
-	must(h->ctx && EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) == 1, "SHA-256");
+	h->ctx = lib()->EVP_MD_CTX_new();
+	must(h->ctx && lib()->EVP_DigestInit_ex(h->ctx, lib()->EVP_sha256(), NULL) == 1, "SHA-256");
 	return h;
 }
 
 void sha256_add(struct sha256 *h, const void *bytes, size_t len)
 {
-	must(EVP_DigestUpdate(h->ctx, bytes, len) == 1, "SHA-256");
+	must(lib()->EVP_DigestUpdate(h->ctx, bytes, len) == 1, "SHA-256");
 }
 
 void sha256_finish(struct sha256 *h, char hex[SHA256_HEX])
@@ -62,7 +102,7 @@ void sha256_finish(struct sha256 *h, char hex[SHA256_HEX])
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned int len = 0;
 
-	must(EVP_DigestFinal_ex(h->ctx, digest, &len) == 1 && len == 32, "SHA-256");
+	must(lib()->EVP_DigestFinal_ex(h->ctx, digest, &len) == 1 && len == 32, "SHA-256");
 	to_hex(hex, digest, len);
 	sha256_free(h);
 }
@@ -71,13 +111,13 @@ void sha256_free(struct sha256 *h)
 {
 	if (!h)
 		return;
-	EVP_MD_CTX_free(h->ctx);
+	lib()->EVP_MD_CTX_free(h->ctx);
 	free(h);
 }
 
 void sha256_raw(const void *bytes, size_t len, unsigned char out[32])
 {
-	must(EVP_Digest(bytes, len, out, NULL, EVP_sha256(), NULL) == 1, "SHA-256");
+	must(lib()->EVP_Digest(bytes, len, out, NULL, lib()->EVP_sha256(), NULL) == 1, "SHA-256");
 }
 
 void sha256_hex(const void *bytes, size_t len, char hex[SHA256_HEX])
@@ -129,7 +169,7 @@ void random_bytes(void *to, size_t len)
 
 	while (len) {
 		int step = (int)MIN(len, (size_t)1 << 20);
-		must(RAND_bytes(p, step) == 1, "the random generator");
+		must(lib()->RAND_bytes(p, step) == 1, "the random generator");
 		p += step;
 		len -= (size_t)step;
 	}
@@ -161,7 +201,7 @@ void base64_add(struct str *to, const void *bytes, size_t len)
 
 	while (len) {
 		size_t step = MIN(len, (size_t)(3 * 256));
-		int n = EVP_EncodeBlock(text, p, (int)step);
+		int n = lib()->EVP_EncodeBlock(text, p, (int)step);
 		str_addn(to, text, (size_t)n);
 		p += step;
 		len -= step;
@@ -260,20 +300,20 @@ static void wire_new(struct wire *w, size_t cap)
 
 static void wire_wipe(struct wire *w)
 {
-	OPENSSL_cleanse(w->p, w->cap);
+	lib()->OPENSSL_cleanse(w->p, w->cap);
 	free(w->p);
 }
 
 static void ed25519_make(unsigned char secret[ED25519_BYTES], unsigned char public[ED25519_BYTES])
 {
-	EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	EVP_PKEY *key = lib()->EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
 	size_t secret_len = ED25519_BYTES, public_len = ED25519_BYTES;
 
-	must(key && EVP_PKEY_get_raw_private_key(key, secret, &secret_len) == 1 &&
-		     EVP_PKEY_get_raw_public_key(key, public, &public_len) == 1 &&
+	must(key && lib()->EVP_PKEY_get_raw_private_key(key, secret, &secret_len) == 1 &&
+		     lib()->EVP_PKEY_get_raw_public_key(key, public, &public_len) == 1 &&
 		     secret_len == ED25519_BYTES && public_len == ED25519_BYTES,
 	     "making an ed25519 key");
-	EVP_PKEY_free(key); /* wipes its own copy */
+	lib()->EVP_PKEY_free(key); /* wipes its own copy */
 }
 
 /* The section that OpenSSH would encrypt had we given a passphrase. */
@@ -311,7 +351,7 @@ static char *pem_text(const struct wire *key)
 	struct wire base64, pem;
 
 	wire_new(&base64, 4 * ((key->len + 2) / 3) + 1);
-	base64.len = (size_t)EVP_EncodeBlock(base64.p, key->p, (int)key->len);
+	base64.len = (size_t)lib()->EVP_EncodeBlock(base64.p, key->p, (int)key->len);
 	wire_new(&pem,
 		 sizeof(pem_head) + sizeof(pem_tail) + base64.len + base64.len / PEM_WIDTH + 2);
 	put_raw(&pem, pem_head, strlen(pem_head));
@@ -352,7 +392,7 @@ void ssh_key_make(struct ssh_key *out, const char *comment)
 	out->private_pem = pem_text(&key);
 	out->public_line = public_text(&blob, comment);
 
-	OPENSSL_cleanse(secret, sizeof(secret));
+	lib()->OPENSSL_cleanse(secret, sizeof(secret));
 	wire_wipe(&section);
 	wire_wipe(&key);
 	wire_wipe(&blob);
@@ -361,7 +401,7 @@ void ssh_key_make(struct ssh_key *out, const char *comment)
 void ssh_key_free(struct ssh_key *key)
 {
 	if (key->private_pem)
-		OPENSSL_cleanse(key->private_pem, strlen(key->private_pem));
+		lib()->OPENSSL_cleanse(key->private_pem, strlen(key->private_pem));
 	free(key->private_pem);
 	free(key->public_line);
 	*key = (struct ssh_key){0};

@@ -8,6 +8,7 @@
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "../base/path.h"
+#include "../sync/pack.h"
 #include "impl.h"
 #include "past.h"
 
@@ -384,7 +385,7 @@ static void share_files(struct engine *e)
 
 int engine_ready(struct err *err)
 {
-	return http_ready(err);
+	return http_ready(err) < 0 || ssh_ready(err) < 0 || pack_ready(err) < 0 ? -1 : 0;
 }
 
 struct engine *engine_new(const struct engine_setup *setup)

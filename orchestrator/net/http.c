@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/jsonx.h"
 #include "base/log.h"
+#include "base/late.h"
 #include "base/path.h"
 #include "net/http_curl.h"
 #include "net/http_trace.h"
@@ -47,21 +47,12 @@ static struct err curl_error; /* why there is none */
 
 static void load_curl(void)
 {
-	void *library = dlopen(CURL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	const char *missing = NULL;
+#define ROW(name) LATE_ROW(curl, curl_, name)
+	static const struct late_function functions[] = {CURL_FUNCTIONS(ROW)};
+#undef ROW
 
-	if (!library) {
-		err_set(&curl_error, ERR_LOCAL, "libcurl cannot be loaded: %s (Debian: apt install libcurl4)", dlerror());
-		return;
-	}
-#define LOOK_UP(name)                                                                                                      \
-	if (!(*(void **)&curl.name = dlsym(library, "curl_" #name)))                                                       \
-		missing = "curl_" #name;
-	CURL_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-	if (missing)
-		err_set(&curl_error, ERR_LOCAL, "this " CURL_LIBRARY " has no %s: a newer libcurl is needed", missing);
-	else if (curl.global_init(CURL_GLOBAL_DEFAULT) != 0)
+	if (late_load(CURL_LIBRARY, "libcurl4", functions, ARRAY_LEN(functions), &curl_error) == 0 &&
+	    curl.global_init(CURL_GLOBAL_DEFAULT) != 0)
 		err_set(&curl_error, ERR_LOCAL, "libcurl cannot be set up");
 }
 

@@ -1,6 +1,5 @@
-/* http_curl.h - libcurl for http.c, loaded when the first connection is made and not with the program: it brings some forty
- * libraries along, which take longer to load than most commands run (ps, help, completion, each order to the local provider).
- * Types and constants come from its header; only the functions are looked up. */
+/* http_curl.h - libcurl for http.c, loaded when the first connection is made (base/late.h): it brings some forty libraries
+ * along, which take longer to load than most commands run (ps, help, completion, each order to the local provider). */
 #ifndef BURST_NET_HTTP_CURL_H
 #define BURST_NET_HTTP_CURL_H
 
@@ -10,6 +9,8 @@
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
 
+#include "base/late.h"
+
 #define CURL_FUNCTIONS(X)                                                                                                  \
 	X(easy_cleanup) X(easy_getinfo) X(easy_init) X(easy_setopt) X(easy_strerror) X(free) X(global_init)                \
 	X(multi_add_handle) X(multi_cleanup) X(multi_info_read) X(multi_init) X(multi_perform) X(multi_poll)               \
@@ -17,9 +18,9 @@
 	X(version_info)
 
 struct curl_functions {
-#define DECLARE(name) __typeof__(curl_##name) *name;
-	CURL_FUNCTIONS(DECLARE)
-#undef DECLARE
+#define MEMBER(name) LATE_MEMBER(curl_, name)
+	CURL_FUNCTIONS(MEMBER)
+#undef MEMBER
 };
 
 #endif

@@ -15,7 +15,30 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/late.h"
 #include "base/str.h"
+
+#ifdef __APPLE__
+#define SSH_LIBRARY "libssh2.1.dylib"
+#else
+#define SSH_LIBRARY "libssh2.so.1"
+#endif
+#define SSH_FUNCTIONS(X) \
+	X(channel_eof) X(channel_free) X(channel_get_exit_signal) X(channel_get_exit_status) \
+	X(channel_open_ex) X(channel_process_startup) X(channel_read_ex) X(channel_send_eof) \
+	X(channel_wait_closed) X(channel_wait_eof) X(channel_write_ex) X(free) X(init) X(keepalive_config) \
+	X(keepalive_send) X(session_callback_set) X(session_disconnect_ex) X(session_free) \
+	X(session_handshake) X(session_hostkey) X(session_init_ex) X(session_last_errno) \
+	X(session_last_error) X(session_method_pref) X(session_set_blocking) X(session_supported_algs) \
+	X(userauth_publickey_frommemory)
+
+/* libssh2, and the libcrypto that comes with it, are loaded when the first connection is made. */
+static struct {
+#define MEMBER(name) LATE_MEMBER(libssh2_, name)
+	SSH_FUNCTIONS(MEMBER)
+#undef MEMBER
+} lib;
+static struct err lib_error; /* why there is none */
 
 enum {
 	READ_BYTES = 32 << 10,   /* one data() */
@@ -248,7 +271,7 @@ static void fail_session(struct ssh *s, const char *doing)
 	char *words = NULL;
 	char what[320];
 
-	libssh2_session_last_error(s->session, &words, NULL, 0);
+	lib.session_last_error(s->session, &words, NULL, 0);
 	snprintf(what, sizeof(what), "%s: %s", doing,
 		 words && *words ? words : "the connection broke down");
 	fail(s, ERR_NETWORK, what);
@@ -278,7 +301,7 @@ static void host_key_text(struct ssh *s, struct str *to)
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	size_t len = 0;
 	int type = 0;
-	const unsigned char *key = (const void *)libssh2_session_hostkey(s->session, &len, &type);
+	const unsigned char *key = (const void *)lib.session_hostkey(s->session, &len, &type);
 
 	str_add(to, type == LIBSSH2_HOSTKEY_TYPE_ED25519 ? "ssh-ed25519 " : "other ");
 	for (size_t i = 0; key && i < len; i += 3) {
@@ -320,7 +343,7 @@ static void check_host_key(struct ssh *s)
 
 static bool step_handshake(struct ssh *s)
 {
-	int rc = libssh2_session_handshake(s->session, s->fd);
+	int rc = lib.session_handshake(s->session, s->fd);
 
 	if (would_block(rc))
 		return false;
@@ -352,7 +375,7 @@ static bool step_auth(struct ssh *s)
 {
 	bool asked = s->asked;
 	int rc =
-		libssh2_userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
+		lib.userauth_publickey_frommemory(s->session, s->user, strlen(s->user), NULL, 0,
 						      s->private_key, strlen(s->private_key), NULL);
 	s->asked = true;
 	if (would_block(rc))
@@ -453,9 +476,9 @@ static bool step_open(struct ssh_channel *c)
 		s->opening_since = clock_boot_ms();
 	s->opening = c;
 	c->phase = CHANNEL_OPENING;
-	c->raw = libssh2_channel_open_ex(s->session, "session", sizeof("session") - 1, c->window,
+	c->raw = lib.channel_open_ex(s->session, "session", sizeof("session") - 1, c->window,
 					 LIBSSH2_CHANNEL_PACKET_DEFAULT, NULL, 0);
-	int rc = c->raw ? 0 : libssh2_session_last_errno(s->session);
+	int rc = c->raw ? 0 : lib.session_last_errno(s->session);
 	if (would_block(rc))
 		return false;
 	s->opening = NULL;
@@ -481,7 +504,7 @@ static bool step_start(struct ssh_channel *c)
 		return false;
 	s->starting = c;
 	c->phase = CHANNEL_STARTING;
-	int rc = libssh2_channel_process_startup(c->raw, "exec", sizeof("exec") - 1, c->command,
+	int rc = lib.channel_process_startup(c->raw, "exec", sizeof("exec") - 1, c->command,
 						 (unsigned)strlen(c->command));
 	if (would_block(rc))
 		return false;
@@ -506,7 +529,7 @@ static bool read_stream(struct ssh_channel *c, int stream)
 	bool moved = false;
 
 	for (size_t got = 0; got < SLICE_BYTES && is_live(c) && !c->paused;) {
-		ssize_t n = libssh2_channel_read_ex(c->raw, stream, s->buf, sizeof(s->buf));
+		ssize_t n = lib.channel_read_ex(c->raw, stream, s->buf, sizeof(s->buf));
 		if (n < 0 && !would_block(n))
 			fail_session(s, "ssh: reading");
 		if (n <= 0)
@@ -521,7 +544,7 @@ static bool read_stream(struct ssh_channel *c, int stream)
 /* Takes what came in without handing it out and without widening the window. */
 static void read_nothing(struct ssh_channel *c)
 {
-	int rc = libssh2_channel_wait_eof(c->raw);
+	int rc = lib.channel_wait_eof(c->raw);
 
 	if (rc < 0 && !would_block(rc))
 		fail_session(c->ssh, "ssh: reading");
@@ -545,7 +568,7 @@ static bool write_slice(struct ssh_channel *c)
 	size_t wrote = 0;
 
 	while (ssh_queued(c) && wrote < SLICE_BYTES && out_pending(s) < OUT_FULL) {
-		ssize_t n = libssh2_channel_write(c->raw, c->queue.s + c->queue_at, ssh_queued(c));
+		ssize_t n = lib.channel_write_ex(c->raw, 0, c->queue.s + c->queue_at, ssh_queued(c));
 		if (n < 0 && !would_block(n)) {
 			fail_session(s, "ssh: writing");
 			return true;
@@ -556,7 +579,7 @@ static bool write_slice(struct ssh_channel *c)
 		wrote += (size_t)n;
 	}
 	if (c->eof_wanted && !c->eof_sent && !ssh_queued(c)) {
-		int rc = libssh2_channel_send_eof(c->raw);
+		int rc = lib.channel_send_eof(c->raw);
 		c->eof_sent = rc == 0;
 		if (rc && !would_block(rc))
 			fail_session(s, "ssh: writing");
@@ -576,9 +599,9 @@ static bool ask_for_more(struct ssh_channel *c)
 
 static bool step_end(struct ssh_channel *c)
 {
-	if (!is_live(c) || c->paused || !libssh2_channel_eof(c->raw))
+	if (!is_live(c) || c->paused || !lib.channel_eof(c->raw))
 		return false;
-	int rc = libssh2_channel_wait_closed(c->raw);
+	int rc = lib.channel_wait_closed(c->raw);
 	if (would_block(rc))
 		return false;
 	if (rc) {
@@ -587,14 +610,14 @@ static bool step_end(struct ssh_channel *c)
 	}
 	char *name = NULL, signal[24] = "";
 	size_t len = 0;
-	libssh2_channel_get_exit_signal(c->raw, &name, &len, NULL, NULL, NULL, NULL);
+	lib.channel_get_exit_signal(c->raw, &name, &len, NULL, NULL, NULL, NULL);
 	if (name) {
 		CLEANUP(str_free) struct str word = STR_INIT;
 		str_add_printable(&word, name, len, 16);
 		COPY_TEXT(signal, str_text(&word));
-		libssh2_free(c->ssh->session, name);
+		lib.free(c->ssh->session, name);
 	}
-	int code = *signal ? 128 : libssh2_channel_get_exit_status(c->raw) & 255;
+	int code = *signal ? 128 : lib.channel_get_exit_status(c->raw) & 255;
 	c->phase = CHANNEL_FREEING;
 	tell_closed(c, code, *signal ? signal : NULL, NULL);
 	return true;
@@ -620,7 +643,7 @@ static bool step_running(struct ssh_channel *c)
 
 static bool step_free(struct ssh_channel *c)
 {
-	if (would_block(libssh2_channel_free(c->raw)))
+	if (would_block(lib.channel_free(c->raw)))
 		return false;
 	c->raw = NULL;
 	c->phase = CHANNEL_FREED;
@@ -728,11 +751,11 @@ static void destroy(struct ssh *s)
 	loop_untimer(s->tick);
 	loop_untimer(s->kick);
 	if (s->phase == UP && !s->socket_errno) {
-		libssh2_session_disconnect(s->session, "done");
+		lib.session_disconnect_ex(s->session, SSH_DISCONNECT_BY_APPLICATION, "done", "");
 		flush_out(s);
 	}
 	s->phase = DEAD; /* from now on the socket is dead for libssh2: it waits for nothing */
-	for (int i = 0; i < FREE_TRIES && would_block(libssh2_session_free(s->session)); i++)
+	for (int i = 0; s->session && i < FREE_TRIES && would_block(lib.session_free(s->session)); i++)
 		;
 	while (s->blocks.after != &s->blocks)
 		on_free(s->blocks.after + 1, (void **)&s);
@@ -831,8 +854,8 @@ static void ping(struct ssh *s)
 {
 	if (s->phase != UP || s->ping_due || out_pending(s) || !s->channels || s->deaf)
 		return;
-	libssh2_keepalive_config(s->session, 1, 1);
-	libssh2_keepalive_send(s->session, NULL);
+	lib.keepalive_config(s->session, 1, 1);
+	lib.keepalive_send(s->session, NULL);
 	s->ping_due = out_pending(s) > 0;
 	flush_out(s);
 }
@@ -858,10 +881,22 @@ static void on_tick(void *ctx)
 
 /* ---- what others call ---- */
 
-static void init_library(void)
+static void load_library(void)
 {
-	if (libssh2_init(0) != 0)
-		abort();
+#define ROW(name) LATE_ROW(lib, libssh2_, name)
+	static const struct late_function functions[] = {SSH_FUNCTIONS(ROW)};
+#undef ROW
+
+	if (late_load(SSH_LIBRARY, "libssh2-1", functions, ARRAY_LEN(functions), &lib_error) == 0 && lib.init(0) != 0)
+		err_set(&lib_error, ERR_LOCAL, "libssh2 cannot be set up");
+}
+
+int ssh_ready(struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_library);
+	return lib_error.kind ? err_set(err, lib_error.kind, "%s", lib_error.msg) : 0;
 }
 
 /* "type base64" without the comment. */
@@ -888,7 +923,7 @@ static const char macs[] = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@open
 static char *known_methods(struct ssh *s, int what, const char *list)
 {
 	const char **known = NULL;
-	int count = libssh2_session_supported_algs(s->session, what, &known);
+	int count = lib.session_supported_algs(s->session, what, &known);
 	struct str kept = STR_INIT;
 
 	for (const char *name = list; *name;) {
@@ -899,7 +934,7 @@ static char *known_methods(struct ssh *s, int what, const char *list)
 		name += len + (name[len] == ',');
 	}
 	if (count > 0)
-		libssh2_free(s->session, (void *)known);
+		lib.free(s->session, (void *)known);
 	return kept.len ? str_detach(&kept) : xstrdup("");
 }
 
@@ -916,7 +951,7 @@ static void offer_modern_methods(struct ssh *s)
 
 	for (size_t i = 0; i < ARRAY_LEN(methods); i++) {
 		CLEANUP(free_text) char *known = known_methods(s, methods[i].what, methods[i].list);
-		if (!known[0] || libssh2_session_method_pref(s->session, methods[i].what, known) != 0)
+		if (!known[0] || lib.session_method_pref(s->session, methods[i].what, known) != 0)
 			fail(s, ERR_LOCAL, methods[i].what == LIBSSH2_METHOD_HOSTKEY ? "ssh: libssh2 knows no ed25519 keys" :
 				"ssh: libssh2 is too old: it knows none of the methods that burst uses");
 	}
@@ -927,23 +962,22 @@ static void check_setup(struct ssh *s)
 	if (!starts_with(s->host_key, "ssh-ed25519 AAAA"))
 		fail(s, ERR_CONFIG, "ssh: the expected host key is not an ed25519 key");
 	else if (!s->session)
-		fail(s, ERR_LOCAL, "ssh: no session could be made");
+		fail(s, ERR_LOCAL, lib_error.kind ? lib_error.msg : "ssh: no session could be made");
 	else
 		offer_modern_methods(s);
 }
 
 static void make_session(struct ssh *s)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, init_library);
 	s->blocks.before = s->blocks.after = &s->blocks;
-	s->session = libssh2_session_init_ex(on_alloc, on_free, on_realloc, s);
+	if (ssh_ready(NULL) < 0)
+		return;
+	s->session = lib.session_init_ex(on_alloc, on_free, on_realloc, s);
 	if (!s->session)
 		return;
-	libssh2_session_set_blocking(s->session, 0);
-	libssh2_session_callback_set(s->session, LIBSSH2_CALLBACK_SEND, (void *)on_send);
-	libssh2_session_callback_set(s->session, LIBSSH2_CALLBACK_RECV, (void *)on_recv);
+	lib.session_set_blocking(s->session, 0);
+	lib.session_callback_set(s->session, LIBSSH2_CALLBACK_SEND, (void *)on_send);
+	lib.session_callback_set(s->session, LIBSSH2_CALLBACK_RECV, (void *)on_recv);
 }
 
 struct ssh *ssh_open(struct loop *loop, const struct ssh_setup *setup,

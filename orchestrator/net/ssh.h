@@ -34,6 +34,9 @@ struct ssh_setup {
 				    ERR_NETWORK; 0: 30 s */
 };
 
+/* Loads libssh2, once; ssh_open() does so itself. ERR_LOCAL: there is none. */
+int ssh_ready(struct err *err);
+
 /* Everything in *setup is copied. up() comes exactly once: with NULL when commands can run, else
  * with why not: ERR_NETWORK (cut, silent, deadline over, not an SSH server), ERR_UNTRUSTED (wrong
  * host key; the message shows both), ERR_REFUSED (our key is not accepted), ERR_CONFIG (host_key or

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,8 +14,45 @@
 #endif
 
 #include "base/crypto.h"
+#include "base/late.h"
 #include "base/path.h"
 #include "base/str.h"
+
+#ifdef __APPLE__
+#define ARCHIVE_LIBRARY "libarchive.13.dylib"
+#else
+#define ARCHIVE_LIBRARY "libarchive.so.13"
+#endif
+#define ARCHIVE_FUNCTIONS(X)                                                                                               \
+	X(set_error) X(error_string) X(entry_free) X(entry_new) X(entry_set_filetype) X(entry_set_mode) X(entry_set_mtime) \
+	X(entry_set_pathname) X(entry_set_size) X(entry_set_symlink) X(write_add_filter_zstd) X(write_close) X(write_data) \
+	X(write_free) X(write_header) X(write_new) X(write_open) X(write_set_bytes_per_block) X(write_set_filter_option)   \
+	X(write_set_format_pax_restricted) X(write_set_format_raw)
+
+/* libarchive, which brings ICU and eleven more libraries along, is loaded when something is packed. */
+static struct {
+#define MEMBER(name) LATE_MEMBER(archive_, name)
+	ARCHIVE_FUNCTIONS(MEMBER)
+#undef MEMBER
+} lib;
+static struct err lib_error; /* why there is none */
+
+static void load_library(void)
+{
+#define ROW(name) LATE_ROW(lib, archive_, name)
+	static const struct late_function functions[] = {ARCHIVE_FUNCTIONS(ROW)};
+#undef ROW
+
+	late_load(ARCHIVE_LIBRARY, "libarchive13", functions, ARRAY_LEN(functions), &lib_error);
+}
+
+int pack_ready(struct err *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, load_library);
+	return lib_error.kind ? err_set(err, lib_error.kind, "%s", lib_error.msg) : 0;
+}
 
 #define SLICE    (256u << 10) /* bytes of a file handed to the archive at once */
 #define NS_PER_S INT64_C(1000000000)
@@ -61,7 +99,7 @@ static la_ssize_t collect(struct archive *a, void *ctx, const void *bytes, size_
 	struct pack *p = ctx;
 
 	if (p->closing) {
-		archive_set_error(a, ECANCELED, "given up");
+		lib.set_error(a, ECANCELED, "given up");
 		return -1;
 	}
 	str_addn(&p->ready, bytes, len);
@@ -70,7 +108,7 @@ static la_ssize_t collect(struct archive *a, void *ctx, const void *bytes, size_
 
 static int archive_failed(struct pack *p, const char *path)
 {
-	const char *why = archive_error_string(p->archive);
+	const char *why = lib.error_string(p->archive);
 
 	return err_set(&p->failed, ERR_LOCAL, "%s: cannot pack: %s", path, why ? why : "unknown");
 }
@@ -79,10 +117,10 @@ static int open_archive(struct pack *p)
 {
 	struct archive *a = p->archive;
 
-	if (archive_write_set_format_pax_restricted(a) != ARCHIVE_OK)
+	if (lib.write_set_format_pax_restricted(a) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
-	archive_write_set_bytes_per_block(a, 0);
-	if (archive_write_open(a, p, NULL, collect, NULL) != ARCHIVE_OK)
+	lib.write_set_bytes_per_block(a, 0);
+	if (lib.write_open(a, p, NULL, collect, NULL) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
 	return 0;
 }
@@ -108,11 +146,13 @@ static void list_removed(struct pack *p)
 
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err)
 {
+	if (pack_ready(err) < 0)
+		return -1;
 	CLEANUP(pack_close) struct pack *p = xcalloc(1, sizeof(*p));
 
 	p->plan = *plan;
 	p->root = p->fd = -1;
-	p->archive = archive_write_new();
+	p->archive = lib.write_new();
 	p->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 	if (!p->utf8)
 		p->utf8 = newlocale(LC_CTYPE_MASK, "en_US.UTF-8", (locale_t)0);
@@ -137,23 +177,23 @@ static int changed(struct pack *p, const char *how)
 
 static int write_header(struct pack *p, const struct tree_entry *e)
 {
-	struct archive_entry *header = archive_entry_new();
+	struct archive_entry *header = lib.entry_new();
 
-	archive_entry_set_pathname(header, e->path);
-	archive_entry_set_mtime(header, (time_t)(e->mtime_ns / NS_PER_S), 0);
-	archive_entry_set_size(header, e->size);
+	lib.entry_set_pathname(header, e->path);
+	lib.entry_set_mtime(header, (time_t)(e->mtime_ns / NS_PER_S), 0);
+	lib.entry_set_size(header, e->size);
 	switch (e->type) {
 	case TREE_FILE:
-		archive_entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644));
+		lib.entry_set_mode(header, S_IFREG | (e->executable ? 0755 : 0644));
 		break;
-	case TREE_FOLDER: archive_entry_set_mode(header, S_IFDIR | 0755); break;
+	case TREE_FOLDER: lib.entry_set_mode(header, S_IFDIR | 0755); break;
 	case TREE_LINK:
-		archive_entry_set_mode(header, S_IFLNK | 0777);
-		archive_entry_set_symlink(header, e->target);
+		lib.entry_set_mode(header, S_IFLNK | 0777);
+		lib.entry_set_symlink(header, e->target);
 		break;
 	}
-	int got = archive_write_header(p->archive, header);
-	archive_entry_free(header);
+	int got = lib.write_header(p->archive, header);
+	lib.entry_free(header);
 	/* a warning is about a name that it could not translate: that name travels as it is, which
 	 * is what we want */
 	return got == ARCHIVE_OK || got == ARCHIVE_WARN ? 0 : archive_failed(p, e->path);
@@ -236,7 +276,7 @@ static int pack_slice(struct pack *p)
 	bool last = p->at == e->size;
 	if (last && check_end(p) < 0)
 		return -1;
-	if (archive_write_data(p->archive, bytes, want) != (la_ssize_t)want)
+	if (lib.write_data(p->archive, bytes, want) != (la_ssize_t)want)
 		return archive_failed(p, e->path);
 	if (e != &p->removed_entry)
 		p->content_bytes += (int64_t)want;
@@ -260,7 +300,7 @@ static int advance(struct pack *p)
 	}
 	if (p->next < p->plan.count)
 		return begin_entry(p, p->plan.entries[p->next++]);
-	if (archive_write_close(p->archive) != ARCHIVE_OK)
+	if (lib.write_close(p->archive) != ARCHIVE_OK)
 		return archive_failed(p, "tar");
 	p->ended = true;
 	return 0;
@@ -303,7 +343,7 @@ void pack_close(struct pack *p)
 		return;
 	p->closing = true;
 	if (p->archive)
-		archive_write_free(p->archive);
+		lib.write_free(p->archive);
 	if (p->utf8)
 		freelocale(p->utf8);
 	fd_close(p->fd);
@@ -325,17 +365,20 @@ static la_ssize_t append(struct archive *a, void *ctx, const void *bytes, size_t
 bool pack_squeeze(struct str *out, const void *bytes, size_t len)
 {
 	size_t before = out->len;
-	struct archive *a = archive_write_new();
-	struct archive_entry *e = archive_entry_new();
 
-	archive_entry_set_filetype(e, AE_IFREG);
-	bool done = archive_write_set_format_raw(a) == ARCHIVE_OK && archive_write_add_filter_zstd(a) == ARCHIVE_OK &&
-		    archive_write_set_filter_option(a, "zstd", "compression-level", "1") == ARCHIVE_OK &&
-		    archive_write_set_bytes_per_block(a, 0) == ARCHIVE_OK && archive_write_open(a, out, NULL, append, NULL) == ARCHIVE_OK &&
-		    archive_write_header(a, e) == ARCHIVE_OK && archive_write_data(a, bytes, len) == (la_ssize_t)len &&
-		    archive_write_close(a) == ARCHIVE_OK;
-	archive_entry_free(e);
-	archive_write_free(a);
+	if (pack_ready(NULL) < 0)
+		return false;
+	struct archive *a = lib.write_new();
+	struct archive_entry *e = lib.entry_new();
+
+	lib.entry_set_filetype(e, AE_IFREG);
+	bool done = lib.write_set_format_raw(a) == ARCHIVE_OK && lib.write_add_filter_zstd(a) == ARCHIVE_OK &&
+		    lib.write_set_filter_option(a, "zstd", "compression-level", "1") == ARCHIVE_OK &&
+		    lib.write_set_bytes_per_block(a, 0) == ARCHIVE_OK && lib.write_open(a, out, NULL, append, NULL) == ARCHIVE_OK &&
+		    lib.write_header(a, e) == ARCHIVE_OK && lib.write_data(a, bytes, len) == (la_ssize_t)len &&
+		    lib.write_close(a) == ARCHIVE_OK;
+	lib.entry_free(e);
+	lib.write_free(a);
 	if (!done && out->len > before) {
 		out->len = before;
 		out->s[before] = '\0';

@@ -37,6 +37,8 @@ struct pack_plan {        /* all borrowed; must outlive the pack */
 /* Of a difference: its changed entries and its removed paths. */
 struct pack_plan pack_plan_of(const struct tree_diff *diff, const char *root);
 
+/* Loads libarchive, once; the other functions do so themselves. ERR_LOCAL: there is none. */
+int pack_ready(struct err *err);
 int pack_open(struct pack **out, const struct pack_plan *plan, struct err *err);
 /* Fills buf with up to `room` bytes. Returns how many; 0 at the end of the archive; -1 and *err
  * (ERR_LOCAL names the file; path below the root), after which every further call fails the same

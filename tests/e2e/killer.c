@@ -196,6 +196,7 @@ pid_t waitpid(pid_t pid, int *status, int options)
 
 static const char *refused; /* the connection had no room for it: it comes again */
 static int to_be_sent, refused_number;
+static void *libssh2;
 
 ssize_t libssh2_channel_write_ex(LIBSSH2_CHANNEL *channel, int stream, const char *bytes, size_t len)
 {
@@ -209,7 +210,7 @@ ssize_t libssh2_channel_write_ex(LIBSSH2_CHANNEL *channel, int stream, const cha
 		count = bytes == refused ? refused_number : one_more("agent", name);
 	}
 	die("before", count);
-	ssize_t n = ((on_write *)dlsym(RTLD_NEXT, "libssh2_channel_write_ex"))(channel, stream, bytes, len);
+	ssize_t n = ((on_write *)dlsym(libssh2, "libssh2_channel_write_ex"))(channel, stream, bytes, len);
 	refused = count && n <= 0 ? bytes : NULL;
 	refused_number = count;
 	if (count && n > 0)
@@ -230,8 +231,8 @@ ssize_t send(int fd, const void *bytes, size_t len, int flags)
 }
 
 /* ---- requests ----
- * burst loads libcurl when it needs it, and looks its functions up in what it loaded: it gets all that is loaded, where ours
- * come first. */
+ * burst loads libcurl and libssh2 when it needs them, and looks their functions up in what it loaded: it gets all that is loaded,
+ * where ours come first. */
 
 enum { REQUESTS = 256 };
 
@@ -254,10 +255,13 @@ void *dlopen(const char *file, int flags)
 	typedef void *on_open(const char *, int);
 	on_open *real = (on_open *)dlsym(RTLD_NEXT, "dlopen");
 
-	if (!file || strncmp(file, "libcurl.", 8) != 0 || strcmp(which, "net") != 0)
+	void **ours = !file ? NULL : !strncmp(file, "libcurl.", 8) && !strcmp(which, "net") ? &libcurl
+		      : !strncmp(file, "libssh2.", 8) ? &libssh2 : NULL;
+
+	if (!ours)
 		return real(file, flags);
-	libcurl = real(file, RTLD_NOW | RTLD_GLOBAL);
-	return libcurl ? real(NULL, RTLD_NOW) : NULL;
+	*ours = real(file, RTLD_NOW | RTLD_GLOBAL);
+	return *ours ? real(NULL, RTLD_NOW) : NULL;
 }
 
 /* What is known of this handle; of a new one, nothing. */
