@@ -874,6 +874,9 @@ static void test_many_channels(void **state)
 		TURN_UNTIL(loop, c[i].closed);
 		refused += c[i].err.kind == ERR_REFUSED;
 		good += c[i].err.kind == ERR_NONE;
+		if (c[i].out.len || c[i].errs.len)
+			print_message("   channel %zu said \"%s\" \"%s\"\n", i, str_text(&c[i].out), str_text(&c[i].errs));
+		forget(&c[i]);
 	}
 	assert_int_equal(refused, 4);
 	assert_int_equal(good, 10);
