@@ -115,7 +115,8 @@ static void volume_is_ready(struct core *c, const struct core_pod *p)
 /* What it prepared on the volume a further pod finds there. */
 static int64_t cold_start_of(const struct core *c, const struct core_pod *p)
 {
-	bool for_others = p->volume.id[0] && p->mine_to_prepare && p->synced_at && !c->conf.providers[p->provider].volume_lags;
+	bool prepared = p->volume.id[0] && p->synced_at && (p->mine_to_prepare || p->adopted);
+	bool for_others = prepared && !c->conf.providers[p->provider].volume_lags;
 
 	return MAX(p->ready_at - p->create_at - (for_others ? p->synced_at - p->connected_at : 0), 0);
 }
@@ -125,12 +126,12 @@ static void back_at_work(struct core *c, struct core_pod *p)
 {
 	int pod = pod_index(c, p);
 
+	bool start_known = p->ready_at || !p->adopted; /* by the ledger; or its connection was lost while its workers started */
 	p->workers_ready = MAX(p->workers_ready, 1);
-	if (!p->ready_at) {
+	if (!p->ready_at)
 		p->ready_at = c->now;
-		if (!p->adopted) /* its connection was lost while they started */
-			c->cold_ms = cold_start_of(c, p);
-	}
+	if (!c->cold_ms && start_known)
+		c->cold_ms = cold_start_of(c, p);
 	volume_is_ready(c, p);
 	pod_enter(c, p, POD_WORKING);
 	if (p->adopted) { /* its queue is of an earlier life: we deal anew */

@@ -2002,6 +2002,27 @@ static void test_start_of_a_pod_whose_connection_was_lost_meanwhile(void **state
 	tear_down(&b);
 }
 
+/* What the run's earlier life wrote down of it tells this one how long a further pod takes (seed 1126171735140936). */
+static void test_start_of_a_pod_that_is_taken_over(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 40);
+	b.core = core_new(&b.conf, b.segments, b.count);
+	struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .create_at = b.now - 100 * SECOND, .rented_at = b.now - 99 * SECOND,
+			     .connected_at = b.now - 80 * SECOND, .synced_at = b.now - 60 * SECOND, .ready_at = b.now - 50 * SECOND,
+			     .hard_end_ms = b.now + HOUR, .hard_end_s = (WALL_MS + b.now + HOUR) / 1000};
+	core_adopt(b.core, &p);
+	tell(&b, (struct event){.type = EV_START});
+	assert_int_equal(budget_cold(b.core), COLD_GUESS_MS);
+	list_running(&b, 0);
+	tell(&b, (struct event){.type = EV_CONNECTED, .pod = 0, .switch_ok = true, .workers_alive = true, .t = b.now});
+	check_phase(&b, "taken over", 0, POD_WORKING);
+	assert_int_equal(budget_cold(b.core), 50 * SECOND);
+	tear_down(&b);
+}
+
 /* The others are quicker than it seemed: what was rented may not be worth its start any more while it comes up, in 15 s. */
 static void test_pods_that_come_too_late_are_released(void **state)
 {
@@ -4736,6 +4757,7 @@ int main(void)
 		cmocka_unit_test(test_canary_before_width),
 		cmocka_unit_test(test_width_by_later_batches),
 		cmocka_unit_test(test_start_of_a_pod_whose_connection_was_lost_meanwhile),
+		cmocka_unit_test(test_start_of_a_pod_that_is_taken_over),
 		cmocka_unit_test(test_pods_that_come_too_late_are_released),
 		cmocka_unit_test(test_what_a_further_pod_brings),
 		cmocka_unit_test(test_canary_judged),
