@@ -19,7 +19,7 @@ enum {
 	LOGS_S = 5,
 	LOG_MOST = 64 << 10,
 };
-enum { ASKED_LIST_APP = 1, ASKED_PAGE, ASKED_LOST, ASKED_MISSING, ASKED_LAST_TASK, ASKED_TASK, ASKED_TUNNELS }; /* of a listing */
+enum { ASKED_LIST_APP = 1, ASKED_PAGE, ASKED_LOST, ASKED_MISSING, ASKED_MISSING_TASK, ASKED_MISSING_INFO, ASKED_LAST_TASK, ASKED_TASK, ASKED_TUNNELS }; /* of a listing */
 
 struct pod_view *modal_add_pod(struct op *op)
 {
@@ -437,6 +437,41 @@ static bool may_have_been_queued(const struct known *k)
 	       (k->view.end == POD_END_UNKNOWN || k->view.end == POD_END_OUTSIDE || k->view.end == POD_END_LIFETIME);
 }
 
+/* Where SandboxWait is refused, its task tells whether it has ended. What is refused as well says nothing, so it is taken to live. */
+static enum op_next take_missing_task(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	Modal__Client__TaskGetInfoRequest request = MODAL__CLIENT__TASK_GET_INFO_REQUEST__INIT;
+	MODAL_MESSAGE(Modal__Client__SandboxGetTaskIdResponse, answer, t, "looking at a sandbox",
+		      modal__client__sandbox_get_task_id_response__descriptor);
+
+	if (!answer && !is_refused(t->reply))
+		return OP_FAILED;
+	err_clear(t->err);
+	if (answer && answer->task_result && answer->task_result->status) {
+		set_ended(t->op->provider, &k->view, answer->task_result);
+	} else if (answer && modal_text(answer->task_id)[0]) {
+		request.task_id = answer->task_id;
+		t->op->step = ASKED_MISSING_INFO;
+		return modal_ask(t, CALL_POLL, "TaskGetInfo", &request.base, 0);
+	}
+	return missing_is_seen(t);
+}
+
+static enum op_next take_missing_info(struct turn *t)
+{
+	struct known *k = known_at(t->op);
+	MODAL_MESSAGE(Modal__Client__TaskGetInfoResponse, answer, t, "looking at a sandbox",
+		      modal__client__task_get_info_response__descriptor);
+
+	if (!answer && !is_refused(t->reply))
+		return OP_FAILED;
+	err_clear(t->err);
+	k->scheduled = true;
+	read_task(t->op->provider, &k->view, answer ? answer->info : NULL);
+	return missing_is_seen(t);
+}
+
 static enum op_next take_missing(struct turn *t)
 {
 	struct known *k = known_at(t->op);
@@ -445,6 +480,11 @@ static enum op_next take_missing(struct turn *t)
 		k->view.id[0] = '\0';
 		t->op->looked_known++;
 		return next_missing(t);
+	}
+	if (is_refused(t->reply)) {
+		err_clear(t->err);
+		t->op->step = ASKED_MISSING_TASK;
+		return ask_task(t, k->view.id);
 	}
 	if (take_wait(t, &k->view) < 0)
 		return OP_FAILED;
@@ -584,8 +624,8 @@ static enum op_next lists_are_refused(struct turn *t)
 	struct op *op = t->op;
 
 	COPY_TEXT(op->refused, t->err->msg);
-	str_addf(&op->got.text, "Modal refuses to list sandboxes (%s): those that burst knows are looked up one by one (SandboxWait); "
-		 "others would not be found", op->refused);
+	str_addf(&op->got.text, "Modal refuses to list sandboxes (%s): those that burst knows are looked up one by one (SandboxWait, "
+		 "where that is refused TaskGetInfo); others would not be found", op->refused);
 	op->got.partial = true;
 	op->got.pod_count = 0;
 	err_clear(t->err);
@@ -656,6 +696,8 @@ enum op_next modal_list_next(struct turn *t)
 	case ASKED_PAGE: return op->sweeping ? take_swept_page(t) : take_page(t);
 	case ASKED_LOST: return take_lost(t);
 	case ASKED_MISSING: return take_missing(t);
+	case ASKED_MISSING_TASK: return take_missing_task(t);
+	case ASKED_MISSING_INFO: return take_missing_info(t);
 	case ASKED_LAST_TASK: return take_last_task(t);
 	case ASKED_TASK:
 		if (take_listed_task(t, &op->got.pods[op->looked_task]) < 0)

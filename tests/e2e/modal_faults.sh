@@ -365,7 +365,12 @@ c_lists_are_refused() { # pods come up, and are proven gone, by their ids
 	md_fault lists_refused '"times":-1'
 	render
 	all_done 6 1
-	has err.txt "looked up one by one (SandboxWait)"
+	has err.txt "looked up one by one (SandboxWait, where that is refused TaskGetInfo)"
+}
+c_lists_and_waits_are_refused() {
+	md_fault lists_refused '"op":"SandboxList(V2)?|SandboxWait","times":-1'
+	render
+	all_done 6 1
 }
 c_lists_are_refused_half_way() {
 	script_lines 40

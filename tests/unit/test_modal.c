@@ -1025,6 +1025,33 @@ static void test_lists_by_app(void **state)
 	assert_int_equal(p.result.pod_count, 2);
 	assert_int_equal(p.result.pods[1].state, POD_STATE_GONE);
 	played_free(&p);
+	/* SandboxWait is refused as well: its task tells */
+	Modal__Client__TaskInfo goes_on = {.base = MESSAGE(task_info), .id = (char *)"ta-1", .has_started_at = true, .started_at = 150};
+	Modal__Client__TaskInfo has_ended = {.base = MESSAGE(task_info), .id = (char *)"ta-1", .has_started_at = true, .started_at = 150,
+					     .has_finished_at = true, .finished_at = 170, .result = &failure};
+	Modal__Client__TaskGetInfoResponse lives = {.base = MESSAGE(task_get_info_response), .info = &goes_on};
+	Modal__Client__TaskGetInfoResponse ended = {.base = MESSAGE(task_get_info_response), .info = &has_ended};
+	const struct answer off = {"SandboxList", 9, NULL, "lists are off"}, no_wait = {"SandboxWait", 12, NULL, NULL};
+	const struct {
+		const char *name;
+		struct answer task, info, then;
+		int count;
+		enum pod_state state;
+	} by_task[] = {
+		{"it runs", TASK(&a_task), {"TaskGetInfo", 0, &lives, NULL}, tunnels, 5, POD_STATE_RUNNING},
+		{"it has ended", TASK(&a_task), {"TaskGetInfo", 0, &ended, NULL}, tunnels, 4, POD_STATE_GONE},
+		{"it ended without a task", TASK(&ended_without_a_task), tunnels, tunnels, 3, POD_STATE_GONE},
+		{"nothing tells", {"SandboxGetTaskId", 12, NULL, NULL}, {"SandboxGetTaskId", 12, NULL, NULL}, tunnels, 4, POD_STATE_CREATING},
+	};
+	for (size_t i = 0; i < ARRAY_LEN(by_task); i++) {
+		forget_known();
+		modal_remember(provider, &(struct pod_view){.id = "sb-1", .gpu = "L40S", .state = POD_STATE_CREATING});
+		const struct answer answers[] = {off, no_wait, by_task[i].task, by_task[i].info, by_task[i].then};
+		p = play(OP_LIST, NULL, answers, by_task[i].count);
+		if (p.last != OP_DONE || p.result.pod_count != 1 || p.result.pods[0].state != by_task[i].state)
+			fail_msg("%s: %d, state %d", by_task[i].name, p.last, p.result.pod_count ? (int)p.result.pods[0].state : -1);
+		played_free(&p);
+	}
 	/* a create whose answer was lost has no id that is known: it is looked for by its name */
 	Modal__Client__SandboxGetFromNameResponse found = {.base = MESSAGE(sandbox_get_from_name_response), .sandbox_id = (char *)"sb-7"};
 	const struct answer refused = {"SandboxList", 9, NULL, "lists are off"};
