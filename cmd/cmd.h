@@ -60,6 +60,7 @@ struct cmd_context {
 	char **argv; /* as given, the command's name first after the program's */
 	const char **args; /* NULL-terminated */
 	int arg_count;
+	bool yes;  /* -y */
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
 	bool live;                      /* stderr is a terminal on which lines may be redrawn */
 	int verbose;                    /* how many -v */
@@ -97,7 +98,7 @@ const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, 
 /* Sets the config keys that flags stand for in ctx->config: the user's word over the files'. */
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err);
 
-/* Asks on the terminal; true for yes. -y (when the command has it) is yes; without a terminal it is
+/* Asks on the terminal; true for yes. -y is yes; without a terminal it is
  * no. */
 bool cmd_confirm(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 

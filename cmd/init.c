@@ -73,7 +73,6 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'y', "yes", NULL, "write the small script too, without asking", NULL, false},
 	{'t', "type", "tts|command", "the kind of job (default tts)", NULL, false},
 	{0},
 };
@@ -83,7 +82,7 @@ const struct cmd cmd_init = {
 	.args = "[DIR]",
 	.max_args = 1,
 	.summary = "write a commented burst.cfg to begin with",
-	.details = "It overwrites nothing.",
+	.details = "It overwrites nothing. For a tts job -y writes a small script.jsonl, too.",
 	.opts = opts,
 	.group = CMD_GROUP_SETUP,
 	.run = run,

@@ -12,6 +12,7 @@ enum {
 	COMMON_HELP,
 	COMMON_JSON,
 	COMMON_QUIET,
+	COMMON_YES,
 	COMMON_VERBOSE,
 	COMMON_TRACE,
 	COMMON_NO_COLOR,
@@ -23,6 +24,7 @@ const struct opt common_opts[] = {
 	[COMMON_HELP] = {'h', "help", NULL, "show what the command does", NULL, false},
 	[COMMON_JSON] = {0, "json", NULL, "results as JSON on stdout", NULL, false},
 	[COMMON_QUIET] = {'q', "quiet", NULL, "only warnings and errors", NULL, false},
+	[COMMON_YES] = {'y', "yes", NULL, "ask nothing (nothing is asked without a terminal)", NULL, false},
 	[COMMON_VERBOSE] = {'v', "verbose", NULL, "say more; twice: much more", NULL, false},
 	[COMMON_TRACE] = {0, "trace", NULL, "show every call to a provider, without secrets", NULL, false},
 	[COMMON_NO_COLOR] = {0, "no-color", NULL, "no colours (NO_COLOR does the same)", NULL, false},
@@ -114,6 +116,7 @@ static void take_common(struct parser *p, const struct opt *o)
 	case COMMON_HELP: *p->help = true; break;
 	case COMMON_JSON: ctx->json = true; break;
 	case COMMON_QUIET: ctx->quiet = true; break;
+	case COMMON_YES: ctx->yes = true; break;
 	case COMMON_VERBOSE: ctx->verbose++; break;
 	case COMMON_TRACE: ctx->trace = true; break;
 	case COMMON_NO_COLOR: ctx->color = false; break;
@@ -327,9 +330,7 @@ int opt_duration(const struct cmd_context *ctx, const char *name, int64_t *out_m
 
 static bool has_yes(const struct cmd_context *ctx)
 {
-	const struct opt *yes = find_in(opts_of(ctx->cmd), "yes", 3, 0);
-
-	return yes && ctx->values[yes - ctx->cmd->opts];
+	return ctx->yes;
 }
 
 static bool ask_person(const char *fmt, va_list ap)

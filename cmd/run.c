@@ -10,7 +10,6 @@
 #include "volume_trust.h"
 
 static const struct opt opts[] = {
-	{'y', "yes", NULL, "ask nothing", NULL, false},
 	{'n', "dry-run", NULL, "show what would be rented and rendered, and end", NULL, false},
 	{'d', "detach", NULL, "return when the pods have the queue and need this machine no more; print the run's id", NULL, false},
 	{0, "no-wait", NULL, "with -d: return before anything is rented", NULL, false},

@@ -269,7 +269,6 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'y', "yes", NULL, "ask nothing", NULL, false},
 	{'p', "provider", "PROVIDER", "only there", "provider", false},
 	{0, "older-than", "AGE", "gc: only runs that ended so long ago (\"14d\" when not said)", NULL, false},
 	{'n', "dry-run", NULL, "gc: show what would go, and end", NULL, false},

@@ -15,8 +15,8 @@ static const struct {
 	{"job.name", NULL},
 	{"job.engine", "\"espeak\""},
 	{"job.input", "\"script.jsonl\""},
-	{"job.run", "\"make render\""},
-	{"job.outputs", "[\"out/**\"]"},
+	{"job.run", "\"echo pod $BURST_INDEX of $BURST_COUNT >hello-$BURST_INDEX.txt\""},
+	{"job.outputs", "[\"*.txt\"]"},
 	{"job.output", "\"out\""},
 };
 

@@ -26,6 +26,33 @@ t_init_runs_as_is() {
 	has err.txt "is there already; nothing was changed"
 }
 
+t_init_of_a_command_runs_as_is() {
+	burst init -t command
+	is "$STATUS" 0 init
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	is "$(cat out/hello-0.txt)" "pod 0 of 1" "what came home"
+	sed -i 's/^pods = 1;/pods = 2;/' burst.cfg
+	burst run --force
+	is "$STATUS" 0 "on two pods ($(tail -n 2 err.txt))"
+	is "$(cat out/hello-?.txt | tr '\n' ,)" "pod 0 of 2,pod 1 of 2," "what came home then"
+}
+
+t_yes_is_taken_everywhere() { # and says nothing where nothing is asked
+	local command
+	script_lines 2
+	config
+	for command in run plan offers ps ledger reap doctor "volume ls" help "completion bash" "init new"; do
+		# shellcheck disable=SC2086 # words
+		burst $command -y
+		is "$STATUS" 0 "$command -y ($(tail -n 1 err.txt))"
+	done
+	for command in attach resume cancel logs fetch; do
+		burst $command --yes nosuchrun
+		hasnt err.txt "unknown flag"
+	done
+}
+
 t_dry_run_and_plan() {
 	script_lines 3
 	config

@@ -18,7 +18,6 @@
 /* ---- flags ---- */
 
 static const struct opt render_opts[] = {
-	{'y', "yes", NULL, "without asking", NULL, false},
 	{'p', "provider", "PROVIDER", "rent there", "provider", false},
 	{0, "max-cost", "USD", "stop there", "caps.max_cost", false},
 	{0, "keep", "TIME", "keep a failed pod", NULL, true},
@@ -52,8 +51,9 @@ static const struct {
 	{"short with a blank", "render -p local", "provider=local"},
 	{"short without", "render -plocal", "provider=local"},
 	{"short with =", "render -p=local", "provider=local"},
-	{"cluster", "render -qvvy", "yes= quiet verbose=2"},
-	{"cluster that ends in a value", "render -yp local", "yes= provider=local"},
+	{"cluster", "render -qvvy", "yes quiet verbose=2"},
+	{"cluster that ends in a value", "render -yp local", "provider=local yes"},
+	{"-y where nothing is asked", "plain --yes -y", "yes"},
 	{"the last one counts", "render --max-cost 5 --max-cost=6", "max-cost=6"},
 	{"of a list all count", "render -p local --provider modal",
 	 "render: --provider is there twice: write one list, as --provider \"local,modal\" (see `burst help render`)"},
@@ -109,6 +109,8 @@ static void show_result(struct str *to, const struct cmd_context *ctx, bool help
 	for (size_t i = 0; ctx->cmd->opts && ctx->cmd->opts[i].name; i++)
 		if (ctx->values[i])
 			str_addf(to, " %s=%s", ctx->cmd->opts[i].name, ctx->values[i]);
+	if (ctx->yes)
+		str_add(to, " yes");
 	if (ctx->json)
 		str_add(to, " json");
 	if (ctx->quiet)
@@ -179,7 +181,7 @@ static void test_typed_values(void **state)
 	assert_int_equal(ms, 90000);
 	assert_int_equal(opt_int(&ctx, "provider", 0, 10, &n, &err), 0); /* not given: left alone */
 	assert_int_equal(n, 12);
-	assert_false(opt_has(&ctx, "yes"));
+	assert_false(ctx.yes);
 	cmd_context_free(&ctx);
 }
 
