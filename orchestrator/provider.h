@@ -175,6 +175,7 @@ struct rent_request {
 struct op_want {
 	char id[POD_ID_MAX];
 	int64_t since_s;
+	int64_t log_ms; /* LOGS: how long its lines are waited for at most; 0: as long as they take */
 	struct {
 		const char *const *gpus; /* names as people write them, in order of preference; NULL-terminated or NULL: any */
 		bool spot;
@@ -366,6 +367,7 @@ struct provider_ops {
 	bool (*files_ready)(const struct provider *p, const struct volume *v);
 	/* What everybody who rents there should know, said once by a run and by `burst offers`; NULL: nothing. */
 	const char *caution;
+	bool logs_outlive; /* OP_LOGS tells of a pod that was released as well, for a while */
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
 };

@@ -319,9 +319,9 @@ enum core_handover core_handover(const struct core *c);
 int64_t core_late_start_ms(const struct core_conf *conf);
 int core_pod_count(const struct core *c);
 const struct core_pod *core_pod_at(const struct core *c, int pod);
-/* Whether its provider's log is read before a pod is given back, for CORE_LOG_LOOK_MS at most: it never came up, and the look ends
- * before its hard end, up to which its cost is within the caps. */
-enum { CORE_LOG_LOOK_MS = 10 * 1000 };
+/* Whether its provider's log is read when a pod is given back: it never came up. Where the log ends with the pod, the release waits
+ * for it, CORE_LOG_LOOK_MS at most, which end before its hard end, up to which its cost is within the caps. */
+enum { CORE_LOG_LOOK_MS = 1000 };
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */

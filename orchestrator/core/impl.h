@@ -9,6 +9,8 @@
 enum {
 	CONNECT_RETRY_MIN_MS = 50,
 	CONNECT_RETRY_MAX_MS = 2000,
+	CONNECT_RETRY_SOON_MS = 250, /* where it listens is known, so its sshd is about to: it bills */
+	CONNECT_RETRIES_SOON = 120,  /* ... after so many it may well be stuck */
 	HEARD_WITHIN_MS = 20 * 1000,	   /* from when a pod that is taken over can be reached until it is not waited for any more */
 	UNREACHABLE_LIMIT_MS = 90 * 1000,  /* a pod the vendor calls running, that we cannot reach again */
 	AMBIGUOUS_GAP_MS = 60 * 1000,	   /* between the two clean listings that close an ambiguous attempt */

@@ -247,8 +247,9 @@ static void connect_failed(struct core *c, struct core_pod *p, const struct err 
 		pod_let_go(c, pod_index(c, p), err->kind, "%s", err->msg);
 		return;
 	}
+	int64_t most = p->tries < CONNECT_RETRIES_SOON ? CONNECT_RETRY_SOON_MS : CONNECT_RETRY_MAX_MS;
 	int64_t wait = (int64_t)CONNECT_RETRY_MIN_MS << MIN(p->tries++, 6);
-	p->wake_at = c->now + MIN(wait, CONNECT_RETRY_MAX_MS);
+	p->wake_at = c->now + MIN(wait, most);
 	COPY_TEXT(p->reason, err->msg);
 	c->dirty = true;
 }

@@ -7,7 +7,8 @@
 #include "../base/log.h"
 #include "../net/http.h"
 
-enum { LINE_MAX_BYTES = 1 << 20, NOISE_MAX_BYTES = 256 << 10, TCP_TIMEOUT_MS = 10000, SILENCE_MS = 30000 };
+enum { LINE_MAX_BYTES = 1 << 20, NOISE_MAX_BYTES = 256 << 10, TCP_TIMEOUT_MS = 10000,
+       SILENCE_MS = 9000 /* noticed after 11 to 14 s */ };
 
 struct link {
 	struct loop *loop;

@@ -10,7 +10,7 @@
 #include "impl.h"
 #include "past.h"
 
-enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16, REGIONS_MOST = 64 };
+enum { VOLUME_LOCK_MS = 300, LOG_FRESH_MS = 5000, LAST_LOG_MS = 4000 /* less than the proof that it is gone takes */, FACT_NAME_MAX = 96, FILES_AT_ONCE = 16, REGIONS_MOST = 64 };
 
 struct asked { /* one operation under way, with what its want points to */
 	struct engine *e;
@@ -29,6 +29,7 @@ struct asked { /* one operation under way, with what its want points to */
 	char image[IMAGE_MAX];
 	int lock; /* while a volume may be made; 0: none */
 	struct timer *timer; /* of a lock; of a log before a release: when that is not waited for any longer */
+	bool released; /* of a log: the release does not wait for it any more */
 	bool told; /* of an image: people know that it is built */
 	struct caller_op *op;
 };
@@ -546,19 +547,19 @@ static void logs_done(void *ctx, struct op_result *result, const struct err *err
 	struct asked *a = ctx;
 
 	show_log(a->e, a->pod, !err && result ? str_text(&result->text) : "");
-	send_release(a->e, a->pod);
+	if (!a->released)
+		send_release(a->e, a->pod);
 	asked_free(a);
 }
 
-/* It waits for its turn among the polls, perhaps, and the pod bills. */
-static void logs_over(void *ctx)
+/* The pod bills: what has come of its log by now will do, and what comes later is shown as well. */
+static void logs_waited_for(void *ctx)
 {
 	struct asked *a = ctx;
 
 	a->timer = NULL;
-	caller_cancel(a->op);
+	a->released = true;
 	send_release(a->e, a->pod);
-	asked_free(a);
 }
 
 /* Has the provider written this line before? A container that ends and is started again, for ever, makes no progress. */
@@ -665,7 +666,7 @@ static void send_release(struct engine *e, int pod)
 	begin(a, OP_RELEASE, release_done);
 }
 
-/* Why a pod never came up stands, if anywhere, in its provider's log, which ends with the pod: it is read first. */
+/* Why a pod never came up stands, if anywhere, in its provider's log. Where that ends with the pod it is asked for first. */
 void vendor_release(struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -681,10 +682,16 @@ void vendor_release(struct engine *e, int pod)
 		send_release(e, pod);
 		return;
 	}
+	bool outlives = e->setup->providers[p->provider].ops->logs_outlive;
+	if (outlives)
+		send_release(e, pod);
 	a = asked_new(e, p->provider, pod);
 	COPY_TEXT(a->want.id, p->id);
-	a->op = begin(a, OP_LOGS, logs_done);
-	a->timer = loop_timer(e->loop, CORE_LOG_LOOK_MS, logs_over, a);
+	a->want.log_ms = LAST_LOG_MS;
+	a->released = outlives;
+	if (!outlives)
+		a->timer = loop_timer(e->loop, CORE_LOG_LOOK_MS, logs_waited_for, a);
+	begin(a, OP_LOGS, logs_done);
 }
 
 /* ---- the volume of a pod that is gone ---- */

@@ -319,6 +319,7 @@ const struct provider_ops provider_modal = {
 	.makes_image = true,
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
+	.logs_outlive = true,
 	.open = modal_open,
 	.close = modal_close,
 	.account = modal_account,

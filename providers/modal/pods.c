@@ -10,7 +10,8 @@
 
 enum {
 	PAGES_MOST = 200,
-	TUNNEL_S = 1,	/* how long one look for an address may take: it is asked again with the next listing */
+	TUNNEL_S = 1,	/* how long one look for an address may take, of several: it is asked again with the next listing */
+	TUNNEL_ALONE_S = 5, /* ... and where one sandbox alone is coming up: its address is told as soon as there is one */
 	TUNNELS_MOST = 16, /* of one listing */
 	EARLY_MOST = 4,	   /* ... for those of which it does not say that they run */
 	EARLY_GAP_MS = 5000, /* between two such questions about the same one */
@@ -95,14 +96,14 @@ static void set_address(struct provider *p, struct pod_view *view)
 	view->port = a->port;
 }
 
-static enum op_next ask_tunnels(struct turn *t, const char *id)
+static enum op_next ask_tunnels(struct turn *t, const char *id, int most_s)
 {
 	Modal__Client__SandboxGetTunnelsRequest request = MODAL__CLIENT__SANDBOX_GET_TUNNELS_REQUEST__INIT;
 
 	request.sandbox_id = (char *)id;
 	request.has_timeout = true;
-	request.timeout = TUNNEL_S;
-	return modal_ask(t, CALL_POLL, "SandboxGetTunnels", &request.base, TUNNEL_S);
+	request.timeout = (float)most_s;
+	return modal_ask(t, CALL_POLL, "SandboxGetTunnels", &request.base, most_s);
 }
 
 /* Not up yet, ended meanwhile: nothing to wonder at, the next look says so. */
@@ -525,6 +526,12 @@ static bool is_worth_a_try(struct op *op, const struct pod_view *view)
 	return true;
 }
 
+/* It is the only one that is listed: nobody else's look waits for its address. */
+static bool is_alone(const struct op *op)
+{
+	return op->got.pod_count == 1;
+}
+
 /* The next of those listed whose way in is not known yet. */
 static enum op_next next_address(struct turn *t)
 {
@@ -536,7 +543,7 @@ static enum op_next next_address(struct turn *t)
 			continue;
 		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
 			op->asked_tunnels++;
-			return ask_tunnels(t, view->id);
+			return ask_tunnels(t, view->id, is_alone(op) ? TUNNEL_ALONE_S : TUNNEL_S);
 		}
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++)
@@ -756,7 +763,7 @@ enum op_next modal_inspect_next(struct turn *t)
 			return OP_FAILED;
 		op->step = 3;
 		if (view->state == POD_STATE_RUNNING && !address_of(op->provider, view->id))
-			return ask_tunnels(t, view->id);
+			return ask_tunnels(t, view->id, TUNNEL_S);
 	} else if (read_tunnels(t, view) < 0) {
 		return OP_FAILED;
 	}

@@ -573,7 +573,7 @@ enum op_next logs_next(struct turn *t)
 		enum op_next next = api_ask(t, CALL_POLL, "GET", NULL, "/pods/%s/logs?tail=%d", t->op->want->id, LOG_LINES);
 		call_header(t->call, "Accept: text/event-stream");
 		t->call->may_repeat = false;
-		t->call->timeout_ms = LOG_WAIT_MS;
+		t->call->timeout_ms = t->op->want->log_ms ? MIN(t->op->want->log_ms, LOG_WAIT_MS) : LOG_WAIT_MS;
 		return next;
 	}
 	if ((!t->reply->failed || !t->reply->was_sent) && api_check(t, "log of a pod") < 0)

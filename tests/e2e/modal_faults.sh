@@ -623,6 +623,26 @@ c_sync_fails() { # then nothing on the volume is safe: they come by way of the s
 	is "$(asked block:GET)" 0 "blocks read from the volume"
 }
 
+# ---- how soon it is reached ----
+
+reached_within() { # reached_within MS WHEN AFTER_MS: of so long after its container began to run, or its tunnel was up
+	local late
+	all_done 6 1
+	late=$(($(ledger 'select reached_ms from pod') - $(md_get "$(json '.pods[0].id')" "$2" | cut -d. -f1) - $3))
+	[ "$late" -ge 0 ] && [ "$late" -le "$1" ] || complain "it was reached $late ms after it could be"
+	[ -z "${VERBOSE:-}" ] || echo "reached after $late ms" >&2
+}
+c_reached_when_its_sshd_listens() { # its tunnel is up long before
+	md_fault late_sshd '"ms":9000'
+	render
+	reached_within 800 .started_ms 9000
+}
+c_reached_when_its_tunnel_is_up() { # it boots slowly, and lists are seconds apart by then
+	md_control settings '{"boot":{"start_ms":30000}}' >/dev/null
+	render
+	reached_within 900 .tunnel_ms 0
+}
+
 # ---- the end ----
 
 c_end_takes_20_s() { # it bills until it is over

@@ -744,7 +744,7 @@ c_log_says_nothing() { # and does not keep the pod from being released
 	rp_fault F20 '"quiet_ms":60000'
 	render
 	all_done 6 2
-	[ "$(rp_control state | jq '[.pods[] | .ended_ms - .created_ms] | max')" -lt 25000 ] || complain "a pod waited for its log"
+	[ "$(rp_control state | jq '.pods[0] | .ended_ms - .created_ms | floor')" -lt 8000 ] || complain "a pod waited for its log"
 }
 
 # ---- all together ----

@@ -713,7 +713,8 @@ static void inspect(struct client *cl, int pod)
 static void last_log_done(struct asked *a, struct op_result *result, const struct err *err)
 {
 	(void)result, (void)err;
-	about_pod(a->cl, a->pod, OP_RELEASE, release_done);
+	if (!a->released)
+		about_pod(a->cl, a->pod, OP_RELEASE, release_done);
 }
 
 static void last_log_over(void *ctx)
@@ -723,7 +724,7 @@ static void last_log_over(void *ctx)
 	int pod = a->pod;
 
 	a->timer = NULL;
-	wire_cancel(a, a->op);
+	a->released = true;
 	if (cl->up) /* what waited behind it is sent, and a client may die of that */
 		about_pod(cl, pod, OP_RELEASE, release_done);
 }
@@ -744,8 +745,18 @@ static void release(struct client *cl, int pod)
 		about_pod(cl, pod, OP_RELEASE, release_done);
 		return;
 	}
-	struct asked *a = about_pod(cl, pod, OP_LOGS, last_log_done);
-	a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_LOOK_MS, last_log_over, a);
+	int life = cl->life;
+	bool outlives = wire_ops(cl->sim, p->provider)->logs_outlive;
+	if (outlives)
+		about_pod(cl, pod, OP_RELEASE, release_done);
+	if (!cl->up || cl->life != life) /* it died of that */
+		return;
+	struct asked *a = wire_asked_new(cl, core_pod_at(cl->core, pod)->provider, pod);
+	COPY_TEXT(a->want.id, core_pod_at(cl->core, pod)->id);
+	a->released = outlives;
+	if (!outlives)
+		a->timer = loop_timer(&life_of(cl)->line.loop, CORE_LOG_LOOK_MS, last_log_over, a);
+	a->op = wire_begin(a, OP_LOGS, last_log_done);
 }
 
 bool wire_mark_host(struct client *cl, int pod, int64_t at)

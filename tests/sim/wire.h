@@ -180,6 +180,7 @@ struct asked { /* what an answer needs of its question */
 	char **ids;
 	struct caller_op *op;
 	struct timer *timer;
+	bool released; /* of a last log: the release does not wait for it any more */
 	void (*done)(struct asked *a, struct op_result *result, const struct err *err);
 };
 struct stage { /* the code on a volume, before there is a pod */

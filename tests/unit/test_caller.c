@@ -560,13 +560,17 @@ static enum op_next next(struct op *op, const struct reply *reply, struct call *
 static const struct provider_ops slow = {.abi = PROVIDER_ABI, .name = "slow", .account = account, .begin = begin, .next = next,
 					 .op_free = op_free, .poll_ms = 50};
 
+/* Of one whose pods' logs can be read after their end. */
+static const struct provider_ops keeps = {.abi = PROVIDER_ABI, .name = "slow", .account = account, .begin = begin, .next = next,
+					  .op_free = op_free, .poll_ms = 50, .logs_outlive = true};
+
 static const struct {
 	const char *name;
-	int64_t max_cost_microusd; /* of a pod that costs a dollar in 1000 s */
+	const struct provider_ops *ops;
 	int64_t least_ms, most_ms; /* from its failure to its release */
 } looks[] = {
-	{"there is time for a look, and an end to it", 0, CORE_LOG_LOOK_MS - 1000, LOG_MS - 1000},
-	{"its hard end comes before that of a look", 20000, 0, CORE_LOG_LOOK_MS - 1000},
+	{"a second for a look", &slow, CORE_LOG_LOOK_MS - 50, LOG_MS - 5000},
+	{"a log that outlives its pod is not waited for", &keeps, 0, CORE_LOG_LOOK_MS - 100},
 };
 
 static void test_release_waits_for_no_log(void **state)
@@ -578,9 +582,8 @@ static void test_release_waits_for_no_log(void **state)
 		struct run_row row = {.id = "r1"};
 		struct err err = {0};
 		struct engine_setup setup = {
-			.conf = {.run = "r1", .machine = "m", .pods = 1, .boot_limit_ms = 60000, .lease_ms = 60000, .check_tries = 1,
-				 .max_cost_microusd = looks[i].max_cost_microusd},
-			.providers = {{&slow, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result, .run = &row,
+			.conf = {.run = "r1", .machine = "m", .pods = 1, .boot_limit_ms = 60000, .lease_ms = 60000, .check_tries = 1},
+			.providers = {{looks[i].ops, &p}}, .provider_count = 1, .job_ops = &small_job, .results = &result, .run = &row,
 		};
 		char dir[] = "/tmp/burst-caller-XXXXXX";
 		setup.run_dir = mkdtemp(dir);

@@ -3510,6 +3510,36 @@ static void test_gone_though_its_release_is_refused(void **state)
 	tear_down(&b);
 }
 
+/* Its address is known and its sshd does not answer yet: every quarter of a second counts, for half a minute. */
+static void test_connects_again_soon(void **state)
+{
+	struct bench b;
+	int64_t longest = 0, most_later = 0;
+
+	(void)state;
+	set_up(&b, 4);
+	start_simply(&b);
+	rented(&b, 0);
+	list_running(&b, 0);
+	int64_t began_at = b.now;
+	while (b.now - began_at < MINUTE) {
+		int64_t asked_at = b.now;
+		assert_int_equal(did(&b, ACT_CONNECT, 0), 1);
+		tell_err(&b, EV_CONNECT_FAILED, 0, ERR_NETWORK);
+		while (!did(&b, ACT_CONNECT, 0)) {
+			wait_ms(&b, core_wake_at(b.core) - b.now);
+			if (did(&b, ACT_LIST, -1))
+				list_running(&b, 0);
+		}
+		if (asked_at - began_at < 25 * SECOND)
+			longest = MAX(longest, b.now - asked_at);
+		most_later = MAX(most_later, b.now - asked_at);
+	}
+	assert_in_range(longest, 200, 250);
+	assert_in_range(most_later, 1000, CONNECT_RETRY_MAX_MS);
+	tear_down(&b);
+}
+
 /* One that the list had shown, is denied twice, and then seen: it bills until its provider says that it ended it. */
 static void test_released_and_not_known_though_it_was_listed(void **state)
 {
@@ -4805,6 +4835,7 @@ int main(void)
 		cmocka_unit_test(test_looks_for_the_never_listed),
 		cmocka_unit_test(test_released_before_it_was_known),
 		cmocka_unit_test(test_denied_when_it_is_released),
+	cmocka_unit_test(test_connects_again_soon),
 	cmocka_unit_test(test_its_agent_ends_what_its_provider_does_not),
 	cmocka_unit_test(test_gone_though_its_release_is_refused),
 	cmocka_unit_test(test_released_and_not_known_though_it_was_listed),

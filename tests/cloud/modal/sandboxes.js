@@ -274,7 +274,7 @@ class Sandboxes {
 		if (sb.idle_s) this.watch_idle(sb);
 		if (sb.probe) this.watch_ready(sb);
 		this.change(sb, 'RUNNING');
-		if (!sb.quirks.no_tunnel) this.later(sb, this.world.settings.boot.tunnel_ms, () => ((sb.tunnel_up = true), sb.events.emit('change')));
+		if (!sb.quirks.no_tunnel) this.later(sb, this.world.settings.boot.tunnel_ms, () => ((sb.tunnel_up = true), (sb.tunnel_ms = clock.now()), sb.events.emit('change')));
 	}
 
 	// Only open connections of a tunnel and running commands count as activity.

@@ -263,10 +263,10 @@ function without_secrets(message) {
 // ---- control ----
 
 function sandbox_state(world, sb) {
-	const { id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib } = sb;
+	const { id, task, state, name, tags, created_ms, scheduled_ms, started_ms, tunnel_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib } = sb;
 	const word = sb.result && Object.keys(RESULT).find((key) => RESULT[key] === sb.result.status);
 	return {
-		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
+		id, task, state, name, tags, created_ms, scheduled_ms, started_ms, tunnel_ms, ready_ms, ending_ms, ended_ms, result, quirks, gpu, timeout_s, idle_s, args, cpu, memory_gib,
 		ended: word || null,
 		unasked: !!sb.ended_ms && !world.requests.some((r) => r.at_ms > sb.created_ms && r.at_ms < sb.ended_ms), // nobody could learn of it
 		told: !sb.ended_ms || !!sb.told_ms, // by a list, while it lived
