@@ -651,8 +651,12 @@ c_end_takes_20_s() { # it bills until it is over
 	all_done 6 1
 	[ "$(json '.pods[0].phases.release_s | floor')" -ge 20 ] || complain "it was taken for gone before its end"
 	[ "$(json '.pods[0].released')" = true ] || complain "not released"
-	[ "$(json '.pods[0] | .billed_vendor_s - .billed_seconds | floor')" -ge 15 ] || complain "its own figure: $(json -c '.pods[0]')"
-	grep -q "VENDOR" err.txt || complain "the table does not show what Modal bills"
+	RUN=$(json .run)
+	burst ledger --reconcile # on a busy machine the run may have ended without Modal's figure
+	burst ledger "$RUN"
+	has out.txt "VENDOR"
+	burst ledger "$RUN" --json
+	[ "$(json '.pods[0] | .billed_vendor_s - .billed_seconds | floor')" -ge 15 ] || complain "Modal's own figure: $(json '.pods[0] | "\(.billed_seconds) \(.billed_vendor_s)"')"
 }
 c_end_is_refused_at_first() {
 	md_fault unavailable '"op":"SandboxTerminate","times":9'
