@@ -7,9 +7,9 @@
 #include "../sync/pack.h"
 
 enum {
-	SLICE = 128 << 10,
-	SLICE_PACKED = 512 << 10, /* of what is packed: smaller pieces shrink less */
-	QUEUED_MAX = 512 << 10,	  /* per session */
+	SLICE = 512 << 10, /* smaller ones shrink less, and a near line waits while one thread hands them to the other */
+	QUEUED_MAX = 1 << 20,
+	QUEUED_MAX_LANE = 512 << 10, /* per session, where there are several */
 	FRAME_HEAD = 12,
 	/* More sessions than the link's own are for lines on which sshd's window, and not the line, sets the pace: one session
 	 * carries that much a round trip. Opening them takes some twelve round trips, during which the first one sends. */
@@ -179,7 +179,7 @@ static void work_slice(void *arg)
 		}
 	}
 	u->tried = u->pack_slice;
-	u->got = pack_read(u->pack, u->slice, u->tried ? SLICE_PACKED : SLICE, &u->result);
+	u->got = pack_read(u->pack, u->slice, SLICE, &u->result);
 	str_reset(&u->packed);
 	u->pack_slice = u->tried && u->got > 0 && pack_squeeze(&u->packed, u->slice, (size_t)u->got) &&
 			u->packed.len <= (size_t)u->got - (size_t)u->got / 16;
@@ -197,7 +197,7 @@ static struct ssh_channel *free_channel(struct upsync *u)
 		if (c && ssh_queued(c) < ssh_queued(best))
 			best = c;
 	}
-	return ssh_queued(best) > QUEUED_MAX ? NULL : best;
+	return ssh_queued(best) > (u->carrier_count ? QUEUED_MAX_LANE : QUEUED_MAX) ? NULL : best;
 }
 
 static void more(struct upsync *u)
@@ -508,7 +508,7 @@ struct upsync *upsync_start(struct loop *loop, struct link *link, struct pool *p
 	u->want = *want;
 	u->with_base = want->base != NULL;
 	u->staged = want->staged_parts > 0;
-	u->slice = xmalloc(SLICE_PACKED);
+	u->slice = xmalloc(SLICE);
 	u->said.max = 64 << 10;
 	u->complaint.max = 2048;
 	if (want->silent_ms > 0)
