@@ -156,6 +156,11 @@ static void tell_phases(struct progress *p, const struct engine *e)
 		p->phases[i] = pod->phase;
 		if (pod->phase == POD_NEVER || pod->phase == POD_QUEUED || pod->phase == POD_LOADING)
 			continue;
+		if (!pod->id[0] && pod->phase == POD_RENTING) { /* it is named once it has the name that it keeps */
+			output_line(stderr, "renting a pod (%s %s%s)", pod->offer.provider, strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU",
+				    pod->offer.spot ? " spot" : "");
+			continue;
+		}
 		output_line(stderr, "pod %s (%s %s%s%s): %s", core_pod_called(pod), pod->offer.provider,
 			    strcmp(pod->offer.gpu, "none") ? pod->offer.gpu : "no GPU", pod->offer.spot ? " spot" : "",
 			    price_if_new(price, sizeof(price), pod), pod_phase_name(pod->phase));

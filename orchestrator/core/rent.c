@@ -177,6 +177,7 @@ static void refused(struct core *c, const struct core_pod *p, const struct err *
 void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 {
 	struct vendor *v = pod_vendor(c, p);
+	char until[32];
 
 	v->created_at = c->now;
 	switch (err->kind) {
@@ -193,8 +194,11 @@ void pod_rent_failed(struct core *c, struct core_pod *p, const struct err *err)
 		COPY_TEXT(p->reason, err->msg);
 		pod_save(c, p);
 		pod_look_soon(c, p->provider);
-		core_note(c, NOTE_WARN, "%s: the answer to a create was lost; looking for the pod: %s",
-			  c->conf.providers[p->provider].name, err->msg);
+		core_note(c, NOTE_WARN, "%s: the answer to a create was lost; looking for the pod, and for a second one, until %.8s UTC or later: %s",
+			  c->conf.providers[p->provider].name,
+			  clock_rfc3339(until, sizeof(until),
+					c->wall + (c->conf.providers[p->provider].look_gap_ms ? AMBIGUOUS_GAP_MS : AMBIGUOUS_SHORT_MS)) + 11,
+			  err->msg);
 		return;
 	case ERR_NO_CAPACITY:
 		pod_rest_sold_out(c, p, err->retry_after_ms);

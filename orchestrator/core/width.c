@@ -363,6 +363,22 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 	return true;
 }
 
+/* Why nothing happens, when something will, and when the run ends otherwise. */
+static void note_wait(struct core *c, int64_t at, const char *why)
+{
+	const char *before = !strncmp(why, "no capacity", 11) ? "" : "no capacity: ";
+	char next[24], left[24];
+
+	duration_show(next, sizeof(next), at - c->now);
+	if (c->conf.retry_until_up)
+		core_note(c, NOTE_NOTE, "%s%s; next try in %s, and so on without end", before, why, next);
+	else if (a_volume_is_filled(c))
+		core_note(c, NOTE_NOTE, "%s%s; next try in %s", before, why, next);
+	else
+		core_note(c, NOTE_NOTE, "%s%s; next try in %s, giving up in %s", before, why, next,
+			  duration_show(left, sizeof(left), MAX(c->capacity_since + c->conf.wait_ms - c->now, 0)));
+}
+
 static void no_capacity(struct core *c, int active, int64_t again_at)
 {
 	struct err err = {0};
@@ -388,8 +404,7 @@ static void no_capacity(struct core *c, int active, int64_t again_at)
 		if (!c->conf.retry_until_up && !active && !a_volume_is_filled(c))
 			at = MIN(at, c->capacity_since + c->conf.wait_ms);
 		if (!active && !all_are_asked(c))
-			core_note(c, NOTE_NOTE, "no pod to be had now (%s); asking again",
-				  c->capacity.msg[0] ? c->capacity.msg : err.msg[0] ? err.msg : "no offers");
+			note_wait(c, at, c->capacity.msg[0] ? c->capacity.msg : err.msg[0] ? err.msg : "nothing is on offer now");
 		c->offers_again_at = at;
 		return;
 	}

@@ -26,7 +26,7 @@ repeats() { # repeats METHOD [COUNTER]: how many were
 adopted() {
 	all_done 6 1
 	is "$(asked SandboxCreate)" 1 creates
-	has err.txt "looking for the pod"
+	has err.txt "looking for the pod, and for a second one, until "
 }
 c_create_says_13_and_made_it() {
 	md_fault error_after
@@ -45,7 +45,7 @@ c_create_says_14_and_made_it_where_keys_mean_nothing() { # its name is taken, by
 	render
 	all_done 6 1
 	is "$(asked SandboxCreate)" 2 creates
-	has err.txt "looking for the pod"
+	has err.txt "looking for the pod, and for a second one, until "
 }
 c_create_hangs() { # and made it: a list shows it before the answer comes
 	md_fault hangs '"ms":50000'
