@@ -593,6 +593,8 @@ static void sandbox_list(struct exchange *x)
 		modal_malformed(x, "app_id");
 		return;
 	}
+	if (x->plan->lists == LISTS_NONE)
+		x->s->unlisted_at[x->v->vendor] = x->s->now; /* whoever knows no id sees no pod */
 	if (x->plan->lists == LISTS_NONE || (v2 && x->plan->lists == LISTS_V1) || (whole && x->plan->lists == LISTS_NOT_WHOLE)) {
 		modal_no(x, v2 ? GRPC_UNIMPLEMENTED : GRPC_FAILED_PRECONDITION, "no such list");
 		return;
