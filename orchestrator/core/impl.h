@@ -26,6 +26,7 @@ enum {
 	RELEASE_RETRY_MIN_MS = 1000,
 	RELEASE_RETRY_MAX_MS = 15 * 1000,
 	FINISH_AFTER_MS = 5 * 1000,	   /* a release that its provider puts off for longer: the pod is told to end itself */
+	LIMITED_RELEASES_MAX = 3,	   /* ... or this often, however soon it says each time */
 	RELEASE_AFTER_MOST_MS = 60 * 1000, /* longer than that no vendor's word keeps a release from being asked for again */
 	LIST_AFTER_MOST_MS = 60 * 1000,	   /* ... nor its pods from being looked for */
 	CONFIRM_LIMIT_MS = 5 * 60 * 1000,  /* after that it is reported, exit 9 */

@@ -345,11 +345,12 @@ static void wait_on(struct core *c, int provider)
 }
 
 /* Its provider refuses the release, or cannot be asked: its agent can end it as well, by the switch and with the pod's own key. One
- * answer out of order, or a limit that lets the release through soon, is no reason: a pod that ends itself takes longer to prove gone. */
+ * answer out of order, or a limit that should let the release through soon, is no reason: a pod that ends itself takes longer to prove
+ * gone. A limit that says so time after time is one. */
 static void finish_it_itself(struct core *c, struct core_pod *p, const struct err *err)
 {
 	bool passing = err->kind == ERR_TRANSIENT || err->kind == ERR_NETWORK || err->kind == ERR_AMBIGUOUS;
-	bool soon = err->kind == ERR_RATE_LIMITED || (passing && p->tries < 1);
+	bool soon = (err->kind == ERR_RATE_LIMITED && p->tries < LIMITED_RELEASES_MAX) || (passing && p->tries < 1);
 
 	if (!p->view.port || (soon && err->retry_after_ms <= FINISH_AFTER_MS))
 		return;
