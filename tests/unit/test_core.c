@@ -3448,7 +3448,7 @@ static const struct {
 	{"out of order, for a minute", ERR_TRANSIENT, 60000, 1, 1},
 	{"no answer twice", ERR_NETWORK, 0, 2, 1},
 	{"its limit lets it through soon", ERR_RATE_LIMITED, 2000, 2, 0},
-	{"its limit says so again and again", ERR_RATE_LIMITED, 2000, 5, 2},
+	{"its limit says so again and again", ERR_RATE_LIMITED, 2000, 4, 1},
 	{"its limit is used up for an hour", ERR_RATE_LIMITED, 3600000, 1, 1},
 };
 
