@@ -454,13 +454,15 @@ client_is_killed_at_work() {
 	burst_wait
 }
 c_reap_names_what_is_left() {
+	local id
 	client_is_killed_at_work
+	id=$(rp_pods | cut -d' ' -f1) # its agent is told to end it, and may have done so by the end of reap
 	rp_fault F16 '"times":-1'
 	burst_bg reap
 	left_at_once
 	is "$(grep -c "releasing it\|releasing what it left" err.txt)" 1 "how often it was tried"
 	is "$STATUS" 9 "exit status of reap ($(tail -n 2 err.txt | tr '\n' '|'))"
-	has err.txt "may still be billing; end it with: burst reap $(rp_pods | cut -d' ' -f1) --force"
+	has err.txt "may still be billing; end it with: burst reap $id --force"
 	curl -qsS -X DELETE "$RUNPOD_API_URL/_control/faults" >/dev/null
 	burst reap
 	is "$STATUS" 0 "exit status of reap again"
