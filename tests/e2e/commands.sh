@@ -1149,7 +1149,7 @@ t_doctor_knows_what_stops_a_run() {
 	script_lines 2
 	config 'wait = "2s";'
 	sed -i 's/max_duration/max_price_per_hour = 0.60; max_duration/' burst.cfg
-	told_by_both 4 'the cheapest offer for this job is \$0.6900 an hour, above caps.max_price_per_hour'
+	told_by_both 5 'the cheapest offer for this job is \$0.6900 an hour, above caps.max_price_per_hour'
 	sed -i 's/max_price_per_hour = 0.60/max_price_per_hour = 0.69/' burst.cfg
 	burst doctor
 	is "$STATUS" 0 "doctor with the very price ($(grep ^bad out.txt))"
