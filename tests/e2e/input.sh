@@ -486,7 +486,7 @@ t_a_machine_without_libcurl() { # nothing is begun, and it is said which package
 	chmod 755 without
 	BURST=$PWD/without burst run
 	is "$STATUS" 1 "exit status"
-	grep -q 'libcurl cannot be loaded.*apt install libcurl4' err.txt || complain "said: $(tail -n 2 err.txt)"
+	grep -q 'libcurl\.so\.X cannot be loaded.*apt install libcurl4' err.txt || complain "said: $(tail -n 2 err.txt)"
 	burst ps --json
 	is "$(jq length out.txt)" 0 "runs that were begun"
 }
