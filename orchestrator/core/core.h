@@ -155,6 +155,7 @@ struct core_pod {
 	bool unlisted; /* it is there, and lists omit it */
 	bool absent; /* the provider answered its release that there is no such pod */
 	bool ended_unseen; /* it ended itself; released_at is when that was noticed */
+	bool stood; /* its connection did when its release was asked for */
 	bool finished_too; /* its agent was told to end it, since its release was refused or denied */
 	bool asked_twice; /* it was released again after that, when no list had shown it for a minute */
 	bool elsewhere; /* adopted, set by the caller: rented with another key than ours; that it is not seen proves nothing */

@@ -86,6 +86,7 @@ void pod_release_now(struct core *c, int pod)
 	p->tries = p->clean_looks = 0;
 	core_act(c, ACT_RELEASE, pod);
 	core_act(c, ACT_CLOSE, pod);
+	p->stood = p->connected;
 	p->connected = false;
 	pod_enter(c, p, POD_RELEASING);
 	p->deadline_at = c->now + CONFIRM_LIMIT_MS;

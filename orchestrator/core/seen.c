@@ -139,6 +139,8 @@ static void confirm_look(struct core *c, struct core_pod *p, bool there, int64_t
 	}
 	if (p->clean_looks++ == 0)
 		p->clean_at = asked_at;
+	if (p->absent && p->stood && !p->asked_twice && p->clean_looks <= 2)
+		p->released_at = asked_at; /* denied while it answered: it was there, and its agent takes a moment to end it */
 	c->dirty = true;
 	if (asked_at < pod_proof_at(c, p) || asks_again(c, p) || cannot_be_told(c, p))
 		return;
