@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "config": {"base", "contract"},
     "contract": {"base"},
     "core": {"base", "contract"},
+    "plan": {"base", "contract"},
     "net": {"base", "contract"},
     "sync": {"base"},
     "store": {"base"},
@@ -48,7 +49,7 @@ CORE_IO = re.compile(r"\b(clock_(boot|wall)_ms|time|gettimeofday|fopen|open|read
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", '-DBURST_VERSION="lint"', "-Wall", "-Wextra", "-Werror", "-Wshadow",
          "-Wstrict-prototypes", "-Wno-missing-field-initializers", "-I.", "-Iorchestrator", "-fsyntax-only"]
 PACKAGES = ["libcurl", "libssh2", "jansson", "libconfig", "sqlite3", "libcrypto", "libarchive", "libprotobuf-c"]
-POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern,guard}.c", "orchestrator/core/*.c",
+POSIX_FILES = ["orchestrator/base/{mem,err,str,clock,log,path,section,glob,pattern,guard}.c", "orchestrator/core/*.c", "orchestrator/plan/*.c",
                "orchestrator/provider.c", "orchestrator/net/{loop,pool,child,grpc_wire}.c",
                "orchestrator/sync/{ignore,receive}.c", "jobs/agent/agent.c"]
 # These include what only a build generates.

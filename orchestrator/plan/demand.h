@@ -1,0 +1,29 @@
+/* demand.h - how many pods a stream of requests needs, and when renting beats an API or an own machine. Pure.
+ *
+ * `load` is in erlang: requests a second times the seconds that each takes, the pods that are busy on average. */
+#ifndef BURST_PLAN_DEMAND_H
+#define BURST_PLAN_DEMAND_H
+
+/* Erlang C: the chance that a request waits with N pods and exponential service times. 1 where N does not exceed the load. */
+double demand_waits(int pods, double load);
+double demand_mean_wait_s(int pods, double load, double service_s);
+double demand_waits_longer(int pods, double load, double service_s, double wait_s);
+/* The wait that this share of requests does not exceed (.95: p95). */
+double demand_wait_quantile_s(int pods, double load, double service_s, double share);
+/* The fewest pods with which at most this share of requests waits. */
+int demand_pods(double load, double waiting_share);
+/* With no queue: the chance that more than N pods are busy at once (Poisson). */
+double demand_more_than(int pods, double load);
+
+/* ---- against an API, a machine of one's own, a reservation ---- */
+
+/* Dollars per million characters at full load; duty: the share of paid time that computes. */
+double demand_usd_per_million(double price_h, double chars_per_hour, double duty);
+/* The duty from which on renting is cheaper than an API; above 1: never. */
+double demand_api_duty(double price_h, double chars_per_hour, double api_usd_per_million);
+/* The use from which on an own GPU is cheaper than renting, over so many years. */
+double demand_own_duty(double capex_usd, double opex_usd_year, double years, double price_h);
+/* The use from which on a reservation with this saving is cheaper. */
+double demand_reserved_duty(double saving);
+
+#endif

@@ -1,0 +1,75 @@
+/* vram.c - decides whether a model and a batch fit into a GPU's memory. */
+#include "vram.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+
+#define GIB ((double)(1 << 30))
+
+double vram_usable_gib(double label_gb)
+{
+	return label_gb * 0.93 - 1.0;
+}
+
+bool vram_fits(double need_gib, double label_gb)
+{
+	return need_gib <= vram_usable_gib(label_gb);
+}
+
+int vram_batch_max(const struct vram_need *need, double label_gb)
+{
+	double room = vram_usable_gib(label_gb) - need->base_gib;
+
+	if (room < need->each_gib)
+		return room < 0 || need->each_gib > 0 ? 0 : INT_MAX;
+	if (need->each_gib <= 0)
+		return INT_MAX;
+	double b = floor(room / need->each_gib + 1e-9);
+	return b >= INT_MAX ? INT_MAX : (int)b;
+}
+
+double vram_precision_bytes(const char *precision)
+{
+	static const struct {
+		const char *name;
+		double bytes;
+	} known[] = {{"fp32", 4}, {"fp16", 2}, {"bf16", 2}, {"fp8", 1}, {"int8", 1}, {"int4", 0.5}};
+
+	for (size_t i = 0; i < ARRAY_LEN(known); i++)
+		if (!strcasecmp(known[i].name, precision))
+			return known[i].bytes;
+	return 0;
+}
+
+double vram_model_gib(double billions, double bytes_each)
+{
+	return billions * 1e9 * bytes_each / GIB * 1.3;
+}
+
+double vram_kv_mib_per_token(int layers, int kv_heads, int head_dim, double bytes_each)
+{
+	return 2.0 * layers * kv_heads * head_dim * bytes_each / (1 << 20);
+}
+
+bool vram_fit(struct vram_need *out, const double *batch, const double *peak_gib, int count)
+{
+	double n = count, b = 0, p = 0, bb = 0, bp = 0;
+
+	for (int i = 0; i < count; i++) {
+		b += batch[i];
+		p += peak_gib[i];
+		bb += batch[i] * batch[i];
+		bp += batch[i] * peak_gib[i];
+	}
+	double spread = n * bb - b * b;
+	if (count < 2 || spread <= 0)
+		return false;
+	out->each_gib = MAX((n * bp - b * p) / spread, 0.0);
+	out->base_gib = (p - out->each_gib * b) / n;
+	return true;
+}
