@@ -1,0 +1,299 @@
+/* choose.c - reckons through offers, widths and batch sizes and picks the plan that the user wants. */
+#include "choose.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cost.h"
+
+enum { PODS_MOST = 64 };
+
+static int longest_first(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x < y) - (x > y);
+}
+
+void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batch_max, double audio_s)
+{
+	*w = (struct plan_work){.count = count, .audio_s = audio_s};
+	qsort(lengths, count, sizeof(*lengths), longest_first);
+	for (size_t i = 0; i < count; i++)
+		w->sum += lengths[i];
+	w->longest_one = count ? lengths[0] : 0;
+	int most = (int)MIN((size_t)MAX(batch_max, 1), MAX(count, 1));
+	for (int b = 1; w->sizes < PLAN_BATCHES_MAX; b = MIN(b * 2, most)) {
+		int i = w->sizes++;
+		w->size[i] = b;
+		for (size_t first = 0; first < count; first += (size_t)b)
+			w->longest[i] += lengths[first];
+		for (size_t one = 0; one < count && one < (size_t)b; one++)
+			w->heaviest[i] += lengths[one];
+		if (b >= most)
+			break;
+	}
+}
+
+/* ---- one plan ---- */
+
+static double mean_length(const struct plan_work *w)
+{
+	return w->count ? w->sum / (double)w->count : 0;
+}
+
+/* Of batches of any size, from what is known of some sizes by a straight line between them. */
+static double between_sizes(const struct plan_work *w, double batch, double (*of)(const struct plan_work *w, int size))
+{
+	int above = 0;
+
+	while (above + 1 < w->sizes && w->size[above] < batch)
+		above++;
+	if (!above || w->size[above] <= batch)
+		return of(w, above);
+	int below = above - 1;
+	double part = (batch - w->size[below]) / (w->size[above] - w->size[below]);
+	return of(w, below) + part * (of(w, above) - of(w, below));
+}
+
+/* The longest segment of a batch, the mean over all batches. */
+static double mean_longest(const struct plan_work *w, int size)
+{
+	return w->longest[size] / ceil((double)w->count / w->size[size]);
+}
+
+static double heaviest_batch(const struct plan_work *w, int size)
+{
+	return w->heaviest[size];
+}
+
+/* How a pool of workers shares the segments: whole rounds of batches of one size, none larger than `most`. */
+struct rounds {
+	double rounds;	/* batches that each worker renders in turn */
+	double batches; /* of all workers */
+	double batch;	/* segments in each */
+};
+
+static struct rounds share_evenly(size_t count, int workers, int most)
+{
+	struct rounds r = {.rounds = ceil((double)count / ((double)most * workers))};
+
+	r.batches = MIN(r.rounds * workers, (double)count);
+	r.batch = r.batches > 0 ? ceil((double)count / r.batches) : 0;
+	return r;
+}
+
+static double all_batches_s(const struct plan_work *w, const struct speed *s, const struct rounds *r)
+{
+	return r->batches * (s->once_s + s->longest_s * between_sizes(w, r->batch, mean_longest)) + s->each_s * w->sum;
+}
+
+void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
+		  const struct plan_wish *wish)
+{
+	int workers = pods * m->workers;
+	struct rounds r = share_evenly(w->count, workers, batch_most);
+	double work_s = all_batches_s(w, &m->speed, &r) * cost_attempts(1, wish->failing_share);
+	double one_batch_s = r.batches > 0 ? work_s / r.batches : 0;
+	double busiest_s = r.rounds * one_batch_s, mean_s = work_s / workers;
+	/* With several rounds, long batches share a worker with short ones; with one, the worker with the longest is last. */
+	if (r.rounds <= 1)
+		busiest_s = MAX(busiest_s, speed_batch_s(&m->speed, w->longest_one, between_sizes(w, r.batch, heaviest_batch)));
+	double cold_s = cold_p50_s(&m->cold), billed_cold_s = cold_billed_p50_s(&m->cold);
+	double pod_s = billed_cold_s + mean_s;
+
+	if (m->interrupted_every_s > 0)
+		pod_s = cost_spot_billed_s(mean_s, billed_cold_s, 0, one_batch_s, m->interrupted_every_s);
+	double repeated_s = pod_s - billed_cold_s - mean_s;
+	*out = (struct plan){
+		.machine = machine,
+		.pods = pods,
+		.batch = (int)r.batch,
+		.work_s = work_s / m->workers,
+		.makespan_p50_s = cold_s + busiest_s + repeated_s + m->tail_s,
+		.makespan_p90_s = cold_p90_s(&m->cold) + busiest_s + repeated_s + m->tail_s,
+		.billed_s = pods * cost_quantum_s(pod_s + m->tail_s, m->quantum_s),
+	};
+	out->cost_usd = cost_usd(m->price_h, out->billed_s) + m->per_run_usd;
+	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
+	double full = speed_gain(&m->speed, mean_length(w), MIN((double)m->batch_max, (double)MAX(w->count, 1)));
+	out->seats = full > 0 ? MIN(speed_gain(&m->speed, mean_length(w), r.batch) / full, 1.0) : 0;
+}
+
+/* ---- the choice ---- */
+
+static bool in_time(const struct plan *p, const struct plan_wish *wish)
+{
+	return wish->deadline_s <= 0 || p->makespan_p90_s <= wish->deadline_s + 1e-9;
+}
+
+static bool in_budget(const struct plan *p, const struct plan_wish *wish)
+{
+	return wish->budget_usd <= 0 || p->cost_usd <= wish->budget_usd + 1e-9;
+}
+
+/* What the goal makes small. A little of the other quantity settles ties. */
+static double badness(const struct plan *p, enum plan_goal goal, double value_h)
+{
+	switch (goal) {
+	case PLAN_COST: return p->cost_usd + 1e-9 * p->makespan_p50_s;
+	case PLAN_TIME: return p->makespan_p50_s + 1e-3 * p->cost_usd;
+	case PLAN_BALANCED: return p->cost_usd + cost_usd(value_h, p->makespan_p50_s);
+	}
+	return 0;
+}
+
+static int widest(const struct plan_work *w, const struct plan_machine *m, const struct plan_wish *wish)
+{
+	int most = wish->pods_most > 0 ? wish->pods_most : PODS_MOST;
+
+	if (m->pods_max > 0)
+		most = MIN(most, m->pods_max);
+	return (int)MAX(MIN((size_t)most, w->count), (size_t)1);
+}
+
+typedef void visit_plan(void *ctx, const struct plan *p);
+
+static void visit_machine(const struct plan_work *w, const struct plan_machine *m, int index, const struct plan_wish *wish,
+			  visit_plan *visit, void *ctx)
+{
+	int from = 1, to = widest(w, m, wish);
+	struct plan p;
+
+	if (wish->pods > 0)
+		from = to = wish->pods;
+	for (int size = 0, most = 0; size < w->sizes && most < m->batch_max; size++) {
+		most = size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
+		for (int pods = from; pods <= to; pods++) {
+			plan_compute(&p, w, m, index, pods, most, wish);
+			visit(ctx, &p);
+		}
+	}
+}
+
+struct search {
+	const struct plan_wish *wish;
+	struct plan fitting, in_time, in_budget, fastest, cheapest;
+	bool any_fitting, any_in_time, any_in_budget, any;
+};
+
+static void keep_better(struct plan *kept, bool *any, const struct plan *p, enum plan_goal goal, double value_h)
+{
+	if (*any && badness(kept, goal, value_h) <= badness(p, goal, value_h))
+		return;
+	*kept = *p;
+	*any = true;
+}
+
+static void consider(void *ctx, const struct plan *p)
+{
+	struct search *s = ctx;
+	bool time = in_time(p, s->wish), money = in_budget(p, s->wish), had = s->any;
+
+	if (time && money)
+		keep_better(&s->fitting, &s->any_fitting, p, s->wish->goal, s->wish->value_of_time_h);
+	if (time)
+		keep_better(&s->in_time, &s->any_in_time, p, PLAN_COST, 0);
+	if (money)
+		keep_better(&s->in_budget, &s->any_in_budget, p, PLAN_TIME, 0);
+	keep_better(&s->fastest, &had, p, PLAN_TIME, 0);
+	keep_better(&s->cheapest, &s->any, p, PLAN_COST, 0);
+}
+
+enum plan_verdict plan_choose(struct plan *out, const struct plan_work *w, const struct plan_machine *machines, size_t count,
+			      const struct plan_wish *wish)
+{
+	struct search s = {.wish = wish};
+
+	for (size_t i = 0; i < count; i++)
+		visit_machine(w, &machines[i], (int)i, wish, consider, &s);
+	if (!s.any)
+		return PLAN_NOTHING_FITS;
+	if (s.any_fitting) {
+		*out = s.fitting;
+		return PLAN_FOUND;
+	}
+	*out = !s.any_in_time ? s.fastest : !s.any_in_budget ? s.cheapest : s.in_time;
+	return !s.any_in_time ? PLAN_TOO_SLOW : !s.any_in_budget ? PLAN_TOO_DEAR : PLAN_NEITHER;
+}
+
+/* ---- what is worth showing ---- */
+
+struct list {
+	struct plan *plans;
+	size_t count, cap;
+};
+
+static void collect(void *ctx, const struct plan *p)
+{
+	struct list *l = ctx;
+
+	GROW(l->plans, l->count, l->cap);
+	l->plans[l->count++] = *p;
+}
+
+static int cheapest_first(const void *a, const void *b)
+{
+	const struct plan *x = a, *y = b;
+
+	if (x->cost_usd != y->cost_usd)
+		return x->cost_usd < y->cost_usd ? -1 : 1;
+	return (x->makespan_p50_s > y->makespan_p50_s) - (x->makespan_p50_s < y->makespan_p50_s);
+}
+
+/* What a person would call another plan: one percent faster is not. */
+#define WORTH_SHOWING 0.99
+
+size_t plan_front(struct plan *out, size_t room, const struct plan_work *w, const struct plan_machine *machines, size_t count,
+		  const struct plan_wish *wish)
+{
+	struct list all = {0};
+	size_t kept = 0;
+	double fastest_s = INFINITY;
+
+	for (size_t i = 0; i < count; i++)
+		visit_machine(w, &machines[i], (int)i, wish, collect, &all);
+	qsort(all.plans, all.count, sizeof(*all.plans), cheapest_first);
+	for (size_t i = 0; i < all.count && kept < room; i++) {
+		if (all.plans[i].makespan_p50_s >= fastest_s * WORTH_SHOWING)
+			continue;
+		fastest_s = all.plans[i].makespan_p50_s;
+		out[kept++] = all.plans[i];
+	}
+	free(all.plans);
+	return kept;
+}
+
+size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w, const struct plan_machine *machines, size_t machine,
+		   const struct plan_wish *wish)
+{
+	const struct plan_machine *m = &machines[machine];
+	int most = widest(w, m, wish);
+	size_t kept = 0;
+
+	for (int pods = 1; pods <= most && kept < room; pods *= 2) {
+		struct plan_wish at = *wish;
+		struct search s = {.wish = &at};
+		at.pods = pods;
+		at.deadline_s = at.budget_usd = 0;
+		at.goal = PLAN_COST;
+		visit_machine(w, m, (int)machine, &at, consider, &s);
+		if (s.any)
+			out[kept++] = s.cheapest;
+	}
+	return kept;
+}
+
+enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_work *w, const struct plan_machine *m)
+{
+	double batches = ceil((double)w->count / p->batch);
+	double host_s = m->speed.once_s * batches, shared_s = m->speed.longest_s * between_sizes(w, p->batch, mean_longest) * batches;
+	double each_s = m->speed.each_s * w->sum;
+
+	if (p->pods * cold_billed_p50_s(&m->cold) > p->work_s)
+		return PLAN_BY_COLD_START;
+	if (host_s >= shared_s && host_s >= each_s)
+		return PLAN_BY_HOST;
+	return shared_s >= each_s ? PLAN_BY_BANDWIDTH : PLAN_BY_COMPUTE;
+}

@@ -1,0 +1,441 @@
+/* test_plan.c - the planner: fits from measured batches, other GPUs, memory, cold starts, and the choice against brute force. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/gpus.h"
+#include "base/mem.h"
+#include "plan/choose.h"
+#include "plan/cold.h"
+#include "plan/cost.h"
+#include "plan/speed.h"
+#include "plan/vram.h"
+
+static void assert_near(double got, double expected, double tolerance)
+{
+	if (fabs(got - expected) > tolerance)
+		fail_msg("got %.6g, expected %.6g", got, expected);
+}
+
+static uint64_t seed;
+
+static double random_between(double least, double most)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return least + (most - least) * (double)(seed >> 11) / 9007199254740992.0;
+}
+
+/* ---- speed ---- */
+
+static const int sweep[] = {1, 2, 4, 8};
+static const double sweep_s[] = {.976, 1.15, 1.75, 2.76}; /* Chatterbox Turbo on a P106-100, one length */
+
+static void a_published_sweep_is_fitted(void **state)
+{
+	(void)state;
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	for (size_t i = 0; i < ARRAY_LEN(sweep); i++)
+		speed_add(&sums, 0, sweep[i], sweep_s[i]); /* no length is known: all is o + c b */
+	assert_true(speed_fit(&s, &sums, NULL));
+	assert_near(s.once_s, .6845, .0005);
+	assert_near(s.each_s, .2599, .0005);
+	assert_near(speed_gain(&s, 1, 8), 2.73, .01);
+}
+
+static void three_parts_are_told_apart(void **state)
+{
+	(void)state;
+	const struct speed truth = {.once_s = .4, .longest_s = .006, .each_s = .0007};
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	seed = 1;
+	for (int i = 0; i < 60; i++) {
+		int b = 1 << (i % 7);
+		double longest = random_between(60, 240), sum = longest * b * random_between(.7, 1);
+		speed_add(&sums, longest, sum, speed_batch_s(&truth, longest, sum) * random_between(.97, 1.03));
+	}
+	assert_true(speed_fit(&s, &sums, NULL));
+	for (int b = 1; b <= 128; b *= 4)
+		assert_near(speed_batch_s(&s, 150, 150.0 * b) / speed_batch_s(&truth, 150, 150.0 * b), 1, .05);
+}
+
+static void batches_of_one_size_keep_a_known_shape(void **state)
+{
+	(void)state;
+	const struct speed like = {.once_s = 0, .longest_s = .01, .each_s = .0002};
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	for (int i = 0; i < 5; i++) { /* all alike, twice as slow as `like` */
+		double longest = 100, sum = 800;
+		speed_add(&sums, longest, sum, 2 * speed_batch_s(&like, longest, sum));
+	}
+	assert_true(speed_fit(&s, &sums, &like));
+	assert_near(s.longest_s, .02, 1e-9);
+	assert_near(s.each_s, .0004, 1e-9);
+	assert_true(speed_fit(&s, &sums, NULL)); /* nothing known: no gain is promised */
+	assert_near(speed_gain(&s, 100, 64), 1, 1e-9);
+}
+
+static void one_by_one_promises_no_gain(void **state)
+{
+	(void)state;
+	const struct speed truth = {.once_s = .5, .each_s = .06};
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	for (int length = 40; length <= 200; length += 20)
+		speed_add(&sums, length, length, speed_batch_s(&truth, length, length));
+	assert_true(speed_fit(&s, &sums, NULL));
+	assert_near(s.once_s, .5, 1e-6);
+	assert_near(s.each_s, .06, 1e-6);
+	assert_near(s.longest_s, 0, 1e-9);
+}
+
+static void no_part_is_negative(void **state)
+{
+	(void)state;
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	speed_add(&sums, 100, 100, 1); /* a warm-up made the small batches slow */
+	speed_add(&sums, 100, 400, .9);
+	speed_add(&sums, 110, 880, .8);
+	speed_add(&sums, 120, 240, 1);
+	assert_true(speed_fit(&s, &sums, NULL));
+	assert_true(s.once_s >= 0 && s.longest_s >= 0 && s.each_s >= 0);
+	assert_false(speed_fit(&s, &(struct speed_sums){0}, NULL));
+}
+
+static void old_runs_fade(void **state)
+{
+	(void)state;
+	const struct speed slow = {.once_s = 2, .each_s = .02}, fast = {.once_s = 1, .each_s = .01};
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	for (int run = 0; run < 40; run++) {
+		const struct speed *truth = run < 10 ? &slow : &fast;
+		speed_decay(&sums, SPEED_DECAY);
+		for (int b = 1; b <= 16; b *= 2)
+			speed_add(&sums, 0, 100.0 * b, speed_batch_s(truth, 0, 100.0 * b));
+	}
+	assert_true(speed_fit(&s, &sums, NULL));
+	assert_near(s.each_s, fast.each_s, .001);
+	assert_near(sums.batches, 200, 0);
+}
+
+static void another_gpu_by_its_bandwidth_and_peak(void **state)
+{
+	(void)state;
+	const struct speed on_l4 = {.once_s = .5, .longest_s = .016, .each_s = .004};
+	const struct gpu *l4 = gpu_find("L4"), *h200 = gpu_find("H200"), *t4 = gpu_find("T4");
+	struct speed s = speed_carry(&on_l4, l4, h200, 0);
+
+	assert_near(s.once_s, .5, 0);
+	assert_near(s.longest_s, .001, 1e-9); /* 16 times the bandwidth */
+	assert_near(s.each_s, .004 * 121 / 989, 1e-9);
+	s = speed_carry(&on_l4, l4, h200, .5); /* half of it is the host's */
+	assert_near(s.longest_s, .008, 1e-9);
+	s = speed_carry(&on_l4, l4, t4, .5);
+	assert_near(s.longest_s, .016 * 300 / 320, 1e-9);
+}
+
+/* ---- memory ---- */
+
+static void memory_of_a_sweep(void **state)
+{
+	(void)state;
+	const double b[] = {1, 2, 4, 8}, peak[] = {4.50, 4.62, 4.84, 5.29};
+	struct vram_need need;
+
+	assert_true(vram_fit(&need, b, peak, 4));
+	assert_near(need.base_gib, 4.391, .002);
+	assert_near(need.each_gib, .1124, .0005);
+	assert_false(vram_fit(&need, b, peak, 1));
+	assert_int_equal(vram_batch_max(&need, 6), 1);	 /* 6 x .93 - 1 = 4.58 */
+	assert_int_equal(vram_batch_max(&need, 24), 150); /* 21.32 */
+	assert_int_equal(vram_batch_max(&need, 4), 0);
+}
+
+/* ---- cold starts ---- */
+
+static void cold_starts_are_learned(void **state)
+{
+	(void)state;
+	const struct cold_time prior = {30, 60, 0};
+	double none[1], two[] = {20, 10}, ten[] = {10, 9, 8, 7, 6, 5, 4, 3, 2, 100};
+	struct cold c = {.phase = {[COLD_QUEUE] = {5, 5, 3}, [COLD_BOOT] = {30, 60, 3}, [COLD_LOAD] = {10, 50, 3}}};
+
+	assert_near(cold_learn(none, 0, prior).p50_s, 30, 0);
+	assert_near(cold_learn(two, 2, prior).p50_s, 15, 0);
+	assert_near(cold_learn(two, 2, prior).p90_s, 45, 0);
+	assert_near(cold_learn(ten, 10, prior).p50_s, 6.5, 1e-9);
+	assert_near(cold_learn(ten, 10, prior).p90_s, 19, 1e-9);
+	assert_near(cold_p50_s(&c), 45, 0);
+	assert_near(cold_p90_s(&c), 45 + 50, 1e-9); /* 30 and 40 as squares */
+	assert_near(cold_billed_p50_s(&c), 45, 0);
+	c.queue_is_free = true;
+	assert_near(cold_billed_p50_s(&c), 40, 0);
+	assert_int_equal(cold_source(&c), PLAN_MEASURED);
+	c.phase[COLD_SYNC] = (struct cold_time){1, 2, 0};
+	assert_int_equal(cold_source(&c), PLAN_PRIOR);
+}
+
+/* ---- the choice against brute force ---- */
+
+enum { MACHINES = 6, SEGMENTS_MOST = 400, WIDTHS = 16 };
+
+static int longest_first(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* Plays a plan out: sorted batches of at most b go to the worker that is free first. Returns its cost. */
+static double play(const double *lengths, size_t count, const struct plan_machine *m, int pods, int b, double *makespan_s)
+{
+	int workers = pods * m->workers;
+	double free_at[WIDTHS * 4] = {0}, cold_s = cold_p50_s(&m->cold), billed_s = 0;
+
+	for (size_t first = 0; first < count; first += (size_t)b) {
+		double sum = 0;
+		int next = 0;
+		for (size_t i = first; i < count && i < first + (size_t)b; i++)
+			sum += lengths[i];
+		for (int i = 1; i < workers; i++)
+			if (free_at[i] < free_at[next])
+				next = i;
+		free_at[next] += speed_batch_s(&m->speed, lengths[first], sum);
+	}
+	*makespan_s = 0;
+	for (int pod = 0; pod < pods; pod++) {
+		double until = 0;
+		for (int i = 0; i < m->workers; i++)
+			until = MAX(until, free_at[pod * m->workers + i]);
+		billed_s += cost_quantum_s(cold_s + until + m->tail_s, m->quantum_s);
+		*makespan_s = MAX(*makespan_s, cold_s + until + m->tail_s);
+	}
+	return cost_usd(m->price_h, billed_s) + m->per_run_usd;
+}
+
+static void random_machine(struct plan_machine *m)
+{
+	*m = (struct plan_machine){
+		.price_h = random_between(.2, 4),
+		.quantum_s = random_between(0, 1) < .5 ? 0 : 1,
+		.cold.phase[COLD_BOOT] = {random_between(5, 200), 0, 3},
+		.speed = {random_between(0, 1), random_between(0, .02), random_between(.0001, .01)},
+		.workers = 1,
+		.batch_max = (int)random_between(1, 100),
+		.tail_s = random_between(0, 3),
+	};
+	m->cold.phase[COLD_BOOT].p90_s = m->cold.phase[COLD_BOOT].p50_s;
+}
+
+/* The best that any batch size and width gives, by playing all of them. */
+static double brute_force(const double *lengths, size_t count, const struct plan_machine *machines, double deadline_s)
+{
+	double best = INFINITY;
+
+	for (int i = 0; i < MACHINES; i++)
+		for (int pods = 1; pods <= WIDTHS; pods++)
+			for (int b = 1; b <= machines[i].batch_max; b++) {
+				double makespan_s, usd = play(lengths, count, &machines[i], pods, b, &makespan_s);
+				if (makespan_s <= deadline_s)
+					best = MIN(best, usd);
+			}
+	return best;
+}
+
+static void the_choice_is_within_one_percent(void **state)
+{
+	(void)state;
+	double sum_over = 0;
+	int games = 0;
+
+	for (uint64_t game = 1; game <= 60; game++) {
+		struct plan_machine machines[MACHINES];
+		double lengths[SEGMENTS_MOST], makespan_s;
+		const struct plan_wish wish = {.goal = PLAN_COST, .pods_most = WIDTHS};
+		struct plan_work w;
+		struct plan p;
+		seed = game;
+		size_t count = (size_t)random_between(20, SEGMENTS_MOST);
+		for (size_t i = 0; i < count; i++)
+			lengths[i] = random_between(30, 200);
+		for (int i = 0; i < MACHINES; i++)
+			random_machine(&machines[i]);
+		plan_work_init(&w, lengths, count, 100, 0);
+		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_FOUND);
+		qsort(lengths, count, sizeof(*lengths), longest_first);
+		double usd = play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
+		double best = brute_force(lengths, count, machines, INFINITY);
+		assert_near(p.cost_usd / usd, 1, .05); /* what it says is what it gets, up to a billed second */
+		if (usd > best * 1.01 + cost_usd(machines[p.machine].price_h, p.pods)) /* a billed second may go either way */
+			fail_msg("game %d: %.5f, brute force %.5f", (int)game, usd, best);
+		sum_over += usd / best - 1;
+		games++;
+	}
+	print_message("%d games: %.2f %% above brute force on average\n", games, 100 * sum_over / games);
+}
+
+static void deadlines_are_kept_when_played(void **state)
+{
+	(void)state;
+	for (uint64_t game = 1; game <= 60; game++) {
+		struct plan_machine machines[MACHINES];
+		double lengths[SEGMENTS_MOST], makespan_s;
+		struct plan_wish wish = {.goal = PLAN_TIME, .pods_most = WIDTHS};
+		struct plan_work w;
+		struct plan fastest, p;
+		seed = 1000 + game;
+		size_t count = (size_t)random_between(20, SEGMENTS_MOST);
+		for (size_t i = 0; i < count; i++)
+			lengths[i] = random_between(30, 200);
+		for (int i = 0; i < MACHINES; i++)
+			random_machine(&machines[i]);
+		plan_work_init(&w, lengths, count, 100, 0);
+		assert_int_equal(plan_choose(&fastest, &w, machines, MACHINES, &wish), PLAN_FOUND);
+		wish.goal = PLAN_COST;
+		wish.deadline_s = fastest.makespan_p90_s * 1.3;
+		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_FOUND);
+		assert_true(p.cost_usd <= fastest.cost_usd);
+		qsort(lengths, count, sizeof(*lengths), longest_first);
+		play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
+		if (makespan_s > wish.deadline_s * 1.05)
+			fail_msg("game %d: %.1f s, the deadline is %.1f s", (int)game, makespan_s, wish.deadline_s);
+		wish.deadline_s = 1;
+		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_TOO_SLOW);
+		assert_near(p.makespan_p50_s, fastest.makespan_p50_s, 1e-6);
+	}
+}
+
+static void verdicts_name_what_is_missing(void **state)
+{
+	(void)state;
+	double lengths[100];
+	struct plan_work w;
+	struct plan p;
+	struct plan_machine m[] = {
+		{.price_h = 1, .workers = 1, .batch_max = 1, .speed.each_s = 1, .cold.phase[COLD_BOOT] = {60, 60, 3}},
+		{.price_h = 1, .workers = 1, .batch_max = 0, .speed.each_s = .01},
+	};
+	struct plan_wish wish = {.goal = PLAN_COST};
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		lengths[i] = 1;
+	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
+	assert_int_equal(plan_choose(&p, &w, &m[1], 1, &wish), PLAN_NOTHING_FITS);
+	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_FOUND);
+	assert_int_equal(p.machine, 0);
+	wish.budget_usd = 0.01; /* 36 s */
+	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_TOO_DEAR);
+	assert_near(p.cost_usd, 160.0 / 3600, 1e-9);
+	wish.deadline_s = 70;
+	wish.budget_usd = 160.0 / 3600;
+	assert_int_equal(plan_choose(&p, &w, m, 2, &wish), PLAN_NEITHER);
+	assert_int_equal(p.pods, 10);
+}
+
+static void time_has_a_price(void **state)
+{
+	(void)state;
+	double lengths[1200];
+	struct plan_work w;
+	struct plan p;
+	struct plan_machine m = {.price_h = .69, .workers = 1, .batch_max = 1, .speed.each_s = 1, .cold.phase[COLD_BOOT] = {90, 90, 3}};
+	struct plan_wish wish = {.goal = PLAN_BALANCED};
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		lengths[i] = 1;
+	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
+	for (double value_h = 1; value_h < 100; value_h *= 3) {
+		wish.value_of_time_h = value_h;
+		assert_int_equal(plan_choose(&p, &w, &m, 1, &wish), PLAN_FOUND);
+		double expected = cost_pods_for_value(value_h, .69, 90, 1200);
+		assert_near(p.pods, expected, 1 + expected * .1); /* whole rounds of segments */
+	}
+}
+
+static void the_front_has_no_loser(void **state)
+{
+	(void)state;
+	for (uint64_t game = 1; game <= 20; game++) {
+		struct plan_machine machines[MACHINES];
+		double lengths[200];
+		const struct plan_wish wish = {.pods_most = WIDTHS};
+		struct plan_work w;
+		struct plan front[PLAN_FRONT_MAX], cheapest;
+		seed = 5000 + game;
+		for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+			lengths[i] = random_between(30, 200);
+		for (int i = 0; i < MACHINES; i++)
+			random_machine(&machines[i]);
+		plan_work_init(&w, lengths, ARRAY_LEN(lengths), 100, 0);
+		size_t n = plan_front(front, PLAN_FRONT_MAX, &w, machines, MACHINES, &wish);
+		assert_true(n > 0);
+		plan_choose(&cheapest, &w, machines, MACHINES, &wish);
+		assert_near(front[0].cost_usd, cheapest.cost_usd, 1e-9);
+		for (size_t i = 1; i < n; i++)
+			assert_true(front[i].cost_usd >= front[i - 1].cost_usd && front[i].makespan_p50_s < front[i - 1].makespan_p50_s);
+	}
+}
+
+static void each_pod_more_costs_a_cold_start(void **state)
+{
+	(void)state;
+	double lengths[64];
+	struct plan_work w;
+	struct plan widths[8];
+	struct plan_machine m = {.price_h = 3.6, .workers = 1, .batch_max = 1, .speed.each_s = 1, .cold.phase[COLD_BOOT] = {100, 100, 3}};
+	const struct plan_wish wish = {.pods_most = 8};
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		lengths[i] = 1;
+	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
+	assert_int_equal(plan_widths(widths, 8, &w, &m, 0, &wish), 4); /* 1, 2, 4, 8 */
+	for (int i = 0; i < 4; i++) {
+		assert_near(widths[i].cost_usd, .001 * (64 + 100 * (1 << i)), 1e-9);
+		assert_near(widths[i].used, 64.0 / (64 + 100 * (1 << i)), 1e-9);
+	}
+	assert_int_equal(plan_bottleneck(&widths[0], &w, &m), PLAN_BY_COLD_START);
+	m.cold.phase[COLD_BOOT] = (struct cold_time){1, 1, 3};
+	assert_int_equal(plan_bottleneck(&widths[0], &w, &m), PLAN_BY_COMPUTE);
+	m.speed.once_s = 2;
+	assert_int_equal(plan_bottleneck(&widths[0], &w, &m), PLAN_BY_HOST);
+	m.speed.longest_s = 3;
+	assert_int_equal(plan_bottleneck(&widths[0], &w, &m), PLAN_BY_BANDWIDTH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_published_sweep_is_fitted),
+		cmocka_unit_test(three_parts_are_told_apart),
+		cmocka_unit_test(batches_of_one_size_keep_a_known_shape),
+		cmocka_unit_test(one_by_one_promises_no_gain),
+		cmocka_unit_test(no_part_is_negative),
+		cmocka_unit_test(old_runs_fade),
+		cmocka_unit_test(another_gpu_by_its_bandwidth_and_peak),
+		cmocka_unit_test(memory_of_a_sweep),
+		cmocka_unit_test(cold_starts_are_learned),
+		cmocka_unit_test(the_choice_is_within_one_percent),
+		cmocka_unit_test(deadlines_are_kept_when_played),
+		cmocka_unit_test(verdicts_name_what_is_missing),
+		cmocka_unit_test(time_has_a_price),
+		cmocka_unit_test(the_front_has_no_loser),
+		cmocka_unit_test(each_pod_more_costs_a_cold_start),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
