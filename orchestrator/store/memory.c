@@ -289,6 +289,16 @@ static bool segment_of(const void *row, const char *text)
 	return !strcmp(((const struct segment_row *)row)->run, text);
 }
 
+static bool batch_of(const void *row, const char *text)
+{
+	return !strcmp(((const struct batch_row *)row)->run, text);
+}
+
+static bool speed_begins(const void *row, const char *text)
+{
+	return !strncmp(((const struct speed_row *)row)->key, text, strlen(text));
+}
+
 enum order { OLDEST_PUT, NEWEST_PUT, NEWEST_START };
 
 static const struct {
@@ -312,6 +322,8 @@ static const struct {
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, OLDEST_PUT, segment_of},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, OLDEST_PUT, all},
 	[QUERY_FACT] = {TABLE_FACT},
+	[QUERY_BATCHES] = {TABLE_BATCH, OLDEST_PUT, batch_of},
+	[QUERY_SPEEDS] = {TABLE_SPEED, OLDEST_PUT, speed_begins},
 };
 
 struct hit {

@@ -39,6 +39,8 @@ static const struct column run_columns[] = {
 	C(compute_ms),
 	C(wasted_ms),
 	C(cost_microusd),
+	C(planned_ms),
+	C(planned_microusd),
 	C(exit_status),
 	C(error_code),
 	C(error),
@@ -90,6 +92,10 @@ static const struct column pod_columns[] = {
 	C(cost_beside_microusd),
 	C(vendor_reported),
 	C(vendor_asked_ms),
+	C(gpu_samples),
+	C(gpu_busy_p50),
+	C(gpu_busy_p95),
+	C(gpu_memory_peak_mib),
 	C(event),
 	C(error),
 };
@@ -113,6 +119,19 @@ static const struct column volume_columns[] = {
 static const struct column fact_columns[] = {C(name), C(value)};
 #undef C
 
+#define C(field) COLUMN(struct batch_row, field)
+static const struct column batch_columns[] = {
+	C(attempt), C(id), C(run), C(speed), C(segments), C(longest), C(sum), C(took_ms), C(done_ms),
+};
+#undef C
+
+#define C(field) COLUMN(struct speed_row, field)
+static const struct column speed_columns[] = {
+	C(key),	 C(n),	       C(longest), C(sum),     C(longest2),   C(longest_sum),
+	C(sum2), C(t),	       C(longest_t), C(sum_t), C(batches), C(updated_ms),
+};
+#undef C
+
 #define TABLE(table_name, keys_first, row, list)                                                   \
 	{                                                                                          \
 		.name = (table_name), .keys = (keys_first), .row_size = sizeof(row),               \
@@ -125,6 +144,8 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_SEGMENT] = TABLE("segment", 2, struct segment_row, segment_columns),
 	[TABLE_VOLUME] = TABLE("volume", 2, struct volume_row, volume_columns),
 	[TABLE_FACT] = TABLE("fact", 1, struct fact_row, fact_columns),
+	[TABLE_BATCH] = TABLE("batch", 2, struct batch_row, batch_columns),
+	[TABLE_SPEED] = TABLE("speed", 1, struct speed_row, speed_columns),
 };
 
 int64_t row_number(int64_t n)

@@ -29,6 +29,20 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
+	/* what batches took, what was planned, and how busy GPUs were */
+	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run TEXT NOT NULL, speed TEXT NOT NULL,"
+	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT NULL, done_ms INTEGER NOT NULL,"
+	" UNIQUE (attempt, id));"
+	"CREATE INDEX batch_of_run ON batch (run);"
+	"CREATE TABLE speed (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n REAL NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL,"
+	" longest2 REAL NOT NULL, longest_sum REAL NOT NULL, sum2 REAL NOT NULL, t REAL NOT NULL, longest_t REAL NOT NULL,"
+	" sum_t REAL NOT NULL, batches INTEGER NOT NULL, updated_ms INTEGER NOT NULL);"
+	"ALTER TABLE run ADD COLUMN planned_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN planned_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_samples INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_busy_p50 INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_busy_p95 INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_memory_peak_mib INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 
@@ -251,6 +265,8 @@ static const struct {
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, "ORDER BY seq"},
 	[QUERY_FACT] = {TABLE_FACT, "WHERE name=?1"},
+	[QUERY_BATCHES] = {TABLE_BATCH, "WHERE run=?1 ORDER BY seq"},
+	[QUERY_SPEEDS] = {TABLE_SPEED, "WHERE key>=?1 AND key<?1||x'ff' ORDER BY seq"},
 };
 
 static void find_sql(struct str *sql, enum query query)

@@ -85,6 +85,16 @@ int store_put_volume(struct store *s, const struct volume_row *row, struct err *
 	return put(s, TABLE_VOLUME, row, err);
 }
 
+int store_put_batch(struct store *s, const struct batch_row *row, struct err *err)
+{
+	return put(s, TABLE_BATCH, row, err);
+}
+
+int store_put_speed(struct store *s, const struct speed_row *row, struct err *err)
+{
+	return put(s, TABLE_SPEED, row, err);
+}
+
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err)
 {
 	struct volume_row row = {0};
@@ -209,6 +219,16 @@ int store_segments(struct store *s, const char *run, struct segment_row **out, s
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err)
 {
 	return list(s, QUERY_VOLUMES, NULL, 0, (void **)out, count, err);
+}
+
+int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count, struct err *err)
+{
+	return list(s, QUERY_BATCHES, run, 0, (void **)out, count, err);
+}
+
+int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err)
+{
+	return list(s, QUERY_SPEEDS, prefix, 0, (void **)out, count, err);
 }
 
 bool store_fact(struct store *s, const char *name, char *out, size_t room)

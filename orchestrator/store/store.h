@@ -32,6 +32,7 @@ struct run_row {
 	int64_t max_cost_microusd, deadline_ms; /* the caps it began with; deadline: wall ms, 0: none */
 	int64_t total, rendered, cached, failed;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+	int64_t planned_ms, planned_microusd; /* makespan and cost as planned before it rented; 0: no plan */
 	int exit_status;
 	char error_code[24];
 	char error[256];
@@ -70,6 +71,9 @@ struct pod_row {
 	int64_t billed_vendor_ms, cost_vendor_microusd, cost_beside_microusd;
 	bool vendor_reported;	 /* the seconds are the vendor's own; false: implied from its dollars and the price */
 	int64_t vendor_asked_ms; /* when it said so, or that it has no record; 0: never asked */
+	/* of the samples of its GPUs while workers rendered: how many, percent busy, MiB in use */
+	int gpu_samples, gpu_busy_p50, gpu_busy_p95;
+	int64_t gpu_memory_peak_mib;
 	int64_t event; /* last agent event that was dealt with */
 	char error[256];
 };
@@ -101,6 +105,24 @@ struct volume_row {
 	char tree[65];	/* id of the newest code tree known to be there; "" : none */
 };
 
+/* One finished batch, from which burst learns how fast an engine is on a GPU. Lengths are segments' weights. */
+struct batch_row {
+	char attempt[20]; /* of its pod; with id the key */
+	char id[24];	  /* the number that the core gave it */
+	char run[24];
+	char speed[160]; /* key of its speed_row */
+	int segments;
+	double longest, sum;
+	int64_t took_ms, done_ms;
+};
+
+/* What all batches of one kind taught, as sums for a least-squares fit; older runs count less. */
+struct speed_row {
+	char key[160]; /* engine, version, options, GPU, provider, cores: what the speed depends on */
+	double n, longest, sum, longest2, longest_sum, sum2, t, longest_t, sum_t;
+	int64_t batches, updated_ms;
+};
+
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */
 int store_open(struct store **out, const char *path, struct err *err);
 struct store *store_memory(void);
@@ -122,6 +144,8 @@ int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
 /* All of them or none. */
 int store_put_segments(struct store *s, const struct segment_row *rows, size_t count, struct err *err);
 int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
+int store_put_batch(struct store *s, const struct batch_row *row, struct err *err);
+int store_put_speed(struct store *s, const struct speed_row *row, struct err *err);
 /* Absent is success. */
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
 
@@ -140,6 +164,9 @@ int store_pods(struct store *s, const char *run, bool open_only, struct pod_row 
 int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out, size_t *count, struct err *err);
 int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count, struct err *err);
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
+int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count, struct err *err);
+/* Those whose keys begin so ("": all). */
+int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err);
 
 /* Small facts under a name (machine id, measured medians, rate-limit windows): name below 96 bytes, value below 4096, else
  * ERR_BUG. get: false when absent or unreadable; cut to room. */

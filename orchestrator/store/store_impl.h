@@ -7,7 +7,7 @@
 
 #include "store.h"
 
-enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_COUNT };
+enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_BATCH, TABLE_SPEED, TABLE_COUNT };
 
 enum column_type { COLUMN_TEXT, COLUMN_INT, COLUMN_INT64, COLUMN_BOOL, COLUMN_DOUBLE };
 
@@ -38,6 +38,8 @@ union any_row {
 	struct segment_row segment;
 	struct volume_row volume;
 	struct fact_row fact;
+	struct batch_row batch;
+	struct speed_row speed;
 };
 
 /* A number as it may stand in a row. */
@@ -64,7 +66,9 @@ enum query {
 	QUERY_PODS_UP,      /* provider; last put first */
 	QUERY_SEGMENTS,     /* run */
 	QUERY_VOLUMES,
-	QUERY_FACT, /* name */
+	QUERY_FACT,	/* name */
+	QUERY_BATCHES,	/* run */
+	QUERY_SPEEDS,	/* beginning of a key */
 	QUERY_COUNT
 };
 
