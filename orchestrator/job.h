@@ -37,6 +37,7 @@ struct job_needs {
 	const char *engine;   /* "espeak", "command": for people, manifests and the cost model */
 	bool gpu;	      /* a pod that sees no GPU is useless */
 	int vram_gb;
+	const char *speed_options; /* what of the job its speed depends on beside engine and GPU; NULL: nothing */
 	int workers;	      /* processes per pod */
 	int max_batch;	      /* 1: the engine cannot batch (command) */
 	double max_batch_weight; /* memory model: count x longest weight in a batch must stay below; 0: no limit */

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "net": {"base", "contract"},
     "sync": {"base"},
     "store": {"base"},
-    "engine": {"core", "net", "sync", "store", "base", "contract"},
+    "engine": {"plan", "core", "net", "sync", "store", "base", "contract"},
 }
 # A pattern of system includes, and the only places that may have them.
 ONLY_IN = [

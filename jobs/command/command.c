@@ -31,7 +31,7 @@ static const struct option_spec options[] = {
 };
 
 struct job {
-	char *output, *run, *setup;
+	char *output, *run, *setup, *speed_options;
 	char **outputs, **env;
 	struct segment *segments;
 	size_t count;
@@ -52,6 +52,7 @@ static void command_free(struct job *job)
 	free(job->output);
 	free(job->run);
 	free(job->setup);
+	free(job->speed_options);
 	free(job);
 }
 
@@ -93,12 +94,23 @@ static void make_segments(struct job *job, int pods)
 	}
 }
 
+/* A command is its own engine; each of several pods does its share of it. */
+static char *name_speed(const struct job *job)
+{
+	char hex[SHA256_HEX];
+
+	sha256_hex(job->run, strlen(job->run), hex);
+	return xasprintf("%.12s.of%zu", hex, job->count);
+}
+
 static void fill_needs(struct job *job, const struct section *conf)
 {
+	job->speed_options = name_speed(job);
 	job->setup = section_text(conf, "setup") ? xstrdup(section_text(conf, "setup")) : NULL;
 	job->env = job_texts(conf, "env");
 	job->needs = (struct job_needs){
 		.engine = "command",
+		.speed_options = job->speed_options,
 		.workers = 1,
 		.max_batch = 1,
 		.command = true,

@@ -69,7 +69,7 @@ static const struct option_spec options[] = {
 };
 
 struct job {
-	char *output, *voice, *worker, *voices_dir, *engine_name, *setup;
+	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *speed_options;
 	const struct engine *engine;
 	json_t *options;
 	struct script script;
@@ -104,6 +104,7 @@ static void tts_free(struct job *job)
 	free(job->voices_dir);
 	free(job->engine_name);
 	free(job->setup);
+	free(job->speed_options);
 	free(job);
 }
 
@@ -398,6 +399,18 @@ static char *both_setups(const char *engine, const char *user)
 	return engine || user ? xstrdup(engine ? engine : user) : NULL;
 }
 
+/* What the speed of a batch depends on: how the engine is set up and started, and how many processes share the card. */
+static char *name_speed(const struct job *job)
+{
+	CLEANUP(free_text) char *chosen = json_dumps(job->options, JSON_SORT_KEYS | JSON_COMPACT);
+	CLEANUP(free_text) char *all = xasprintf("%s\n%s\n%s", chosen ? chosen : "", job->worker ? job->worker : "",
+						 job->setup ? job->setup : "");
+	char hex[SHA256_HEX];
+
+	sha256_hex(all, strlen(all), hex);
+	return xasprintf("%.12s.w%d", hex, job->needs.workers);
+}
+
 static void fill_needs(struct job *job, const struct section *conf)
 {
 	const struct engine *engine = job->worker ? NULL : job->engine;
@@ -423,6 +436,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	job->env = job_texts(conf, "env");
 	n->env_names = (const char *const *)job->env;
 	gather_files(job, engine);
+	n->speed_options = job->speed_options = name_speed(job);
 }
 
 static int tts_check_conf(const struct section *conf, struct mistakes *m, struct err *err)

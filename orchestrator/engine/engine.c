@@ -542,6 +542,7 @@ int engine_run(struct engine *e, struct err *err)
 	finish_at_end(e);
 	ask_billing(e);
 	core_summary(e->core, clock_boot_ms(), &s); /* bills may say when a pod ended itself */
+	batches_flush(e);
 	signals_give_back(e, s.err.kind == ERR_UNRELEASED && s.err.signal);
 	if (e->setup->progress)
 		e->setup->progress(e->setup->ctx, e);
@@ -607,6 +608,8 @@ void engine_free(struct engine *e)
 	str_free(&e->notes);
 	free(e->cache_path);
 	free(e->safe_rows);
+	free(e->batch_rows);
+	free(e->begins);
 	free(e->safe_segments);
 	free(e->actions.list);
 	free(e->segs);

@@ -52,6 +52,11 @@ struct at { /* context of a link's callbacks */
 	int pod;
 };
 
+struct gpu_use { /* samples of its GPUs while its workers rendered */
+	int samples, at[101]; /* at[x]: so many were x percent busy */
+	int64_t memory_peak_mib;
+};
+
 struct epod { /* beside core_pod */
 	struct at *at; /* context of its link's callbacks */
 	struct link *link;
@@ -84,6 +89,8 @@ struct epod { /* beside core_pod */
 	size_t log_line_count, log_line_cap;
 	int workers_ready, workers_failed, rendered;
 	char gpu_seen[GPU_MAX];
+	char worker_version[40]; /* of the engine, as its workers say */
+	struct gpu_use use;
 	char account[64]; /* as its row says, where it was taken over; "": ours */
 	char detail[64];
 	char fault[200];
@@ -152,6 +159,13 @@ struct engine {
 	uint32_t *safe_segments;
 	size_t safe_count, safe_cap, safe_cap2;
 
+	/* batches.c */
+	struct batch_row *batch_rows; /* not written yet */
+	size_t batch_count, batch_cap;
+	bool batches_folded;
+	unsigned char *begins; /* by batch: how often it was begun */
+	size_t begins_count, begins_cap;
+
 	/* the end */
 	bool finishing, finished;
 	int billing_open;
@@ -181,6 +195,13 @@ void journal_good_host(struct engine *e, int pod);
 void journal_safe(struct engine *e, uint32_t segment, bool suspect);
 void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
+
+/* batches.c: what is learned from a run. What agents say of their times is bounded, and decides nothing but later plans. */
+void batches_begun(struct engine *e, int pod, uint32_t batch);
+void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
+void batches_usage(struct engine *e, int pod, const json_t *event);
+void batches_use_of(const struct gpu_use *u, struct pod_row *row);
+void batches_flush(struct engine *e); /* to the ledger */
 
 /* keys.c */
 int keys_make(struct engine *e, int pod, struct err *err);

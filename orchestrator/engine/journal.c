@@ -97,6 +97,8 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 		row.vendor_asked_ms = e->pods[pod].bill_asked_ms;
 	}
 	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
+	if (pod < e->pod_count)
+		batches_use_of(&e->pods[pod].use, &row);
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
 	return row;

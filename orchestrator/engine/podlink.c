@@ -87,11 +87,13 @@ static void batch_event(struct engine *e, int pod, const json_t *event)
 	struct event ev = {.pod = pod, .batch = batch_number(e, event, "id"), .t = measured_ms(e, pod, event, "t")};
 	char id[60], reason[60];
 
-	if (!strcmp(state, "started"))
+	if (!strcmp(state, "started")) {
 		ev.type = EV_BATCH_STARTED;
-	else if (!strcmp(state, "done"))
+		batches_begun(e, pod, ev.batch);
+	} else if (!strcmp(state, "done")) {
 		ev.type = EV_BATCH_DONE;
-	else {
+		batches_done(e, pod, ev.batch, jsonx_bounded(event, "busy_ms", 0, INT64_MAX));
+	} else {
 		podlink_shown(id, sizeof(id), jsonx_text(event, "id", "?"));
 		podlink_shown(reason, sizeof(reason), jsonx_text(event, "reason", "?"));
 		engine_log(e, LOG_INFO, "pod %s: batch %s: trying again (%s)", pod_called(e, pod), id, reason);
@@ -471,6 +473,8 @@ void podlink_event(struct engine *e, int pod, const json_t *event)
 		return;
 	else if (!strcmp(what, "log"))
 		log_event(e, pod, event);
+	else if (!strcmp(what, "usage"))
+		batches_usage(e, pod, event);
 	else if (!strcmp(what, "revoked"))
 		revoked_event(e, pod, event);
 	else if (!strcmp(what, "mode"))

@@ -471,6 +471,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 		p->step = PREP_DONE;
 		podlink_detail(e, pod, "");
 		podlink_gpu_seen(p, jsonx_text(event, "gpu", ""));
+		COPY_TEXT(p->worker_version, jsonx_text(event, "version", ""));
 	} else if (!strcmp(state, "exited")) {
 		p->workers_ready -= p->workers_ready > 0;
 		podlink_shown(words, sizeof(words), jsonx_text(event, "error", ""));

@@ -1,0 +1,133 @@
+/* batches.c - records what each batch took and how busy the GPUs were, for learn.c and reports. */
+#include <stdlib.h>
+
+#include "../base/clock.h"
+#include "../base/jsonx.h"
+#include "../base/log.h"
+#include "impl.h"
+#include "learn.h"
+
+enum {
+	FLUSH_AT = 256,	       /* rows; a run that dies loses what it could have learned from these, nothing else */
+	TOOK_MOST_MS = 86400000, /* a pod's words: not more than a day */
+	USE_LEAST = 5,	       /* samples from which on a median says something */
+};
+
+static void key_of(const struct engine *e, int pod, char key[LEARN_KEY])
+{
+	const struct core_pod *p = core_pod_at(e->core, pod);
+	struct learn_what what = {
+		.engine = e->needs->engine,
+		.options = e->needs->speed_options,
+		.gpu = e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->offer.gpu,
+		.provider = e->setup->providers[p->provider].ops->name,
+		.version = e->pods[pod].worker_version,
+	};
+
+	learn_key(&what, key);
+}
+
+/* A batch that was begun more than once (its worker died, or it did not fit into memory) says nothing about the speed of one. */
+static unsigned char *begins_of(struct engine *e, uint32_t batch)
+{
+	while (e->begins_count <= batch) {
+		GROW(e->begins, e->begins_count, e->begins_cap);
+		e->begins[e->begins_count++] = 0;
+	}
+	return &e->begins[batch];
+}
+
+void batches_begun(struct engine *e, int pod, uint32_t batch)
+{
+	if (!core_has_batch(e->core, batch, pod))
+		return;
+	unsigned char *begins = begins_of(e, batch);
+	*begins = (unsigned char)MIN(*begins + 1, 255);
+}
+
+void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
+{
+	struct batch_row row = {.took_ms = MIN(busy_ms, TOOK_MOST_MS), .done_ms = clock_wall_ms()};
+
+	if (busy_ms <= 0 || !core_has_batch(e->core, batch, pod) || *begins_of(e, batch) != 1)
+		return;
+	*begins_of(e, batch) = 255; /* once */
+	const struct core_batch *b = core_batch_at(e->core, batch);
+	COPY_TEXT(row.attempt, core_pod_at(e->core, pod)->attempt);
+	snprintf(row.id, sizeof(row.id), "%s-%u", e->life, batch);
+	COPY_TEXT(row.run, e->setup->run->id);
+	key_of(e, pod, row.speed);
+	row.segments = (int)b->count;
+	for (size_t i = 0; i < b->count; i++) {
+		double weight = e->segments[b->segments[i]].weight;
+		row.sum += weight;
+		row.longest = MAX(row.longest, weight);
+	}
+	GROW(e->batch_rows, e->batch_count, e->batch_cap);
+	e->batch_rows[e->batch_count++] = row;
+	if (e->batch_count >= FLUSH_AT)
+		batches_flush(e);
+}
+
+/* All of them or none. */
+static int put_rows(struct store *store, const struct batch_row *rows, size_t count)
+{
+	if (store_begin(store, NULL) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (store_put_batch(store, &rows[i], NULL) < 0) {
+			store_rollback(store);
+			return -1;
+		}
+	return store_commit(store, NULL);
+}
+
+void batches_flush(struct engine *e)
+{
+	struct err err = {0};
+
+	if (!e->batch_count)
+		return;
+	/* no plan is worth the end of a run: what cannot be written is not learned */
+	if (put_rows(e->setup->store, e->batch_rows, e->batch_count) == 0 &&
+	    learn_fold(e->setup->store, e->batch_rows, e->batch_count, !e->batches_folded, clock_wall_ms(), &err) < 0)
+		engine_log(e, LOG_INFO, "the ledger keeps no measurements: %s", err.msg);
+	e->batches_folded = true;
+	e->batch_count = 0;
+}
+
+/* ---- how busy the GPUs are ---- */
+
+void batches_usage(struct engine *e, int pod, const json_t *event)
+{
+	struct gpu_use *u = &e->pods[pod].use;
+	int64_t busy = jsonx_bounded(event, "gpu", 0, 100), mib = jsonx_bounded(event, "memory_mb", 0, INT64_C(1) << 32);
+
+	u->memory_peak_mib = MAX(u->memory_peak_mib, mib);
+	if (core_pod_at(e->core, pod)->batches <= 0)
+		return; /* loading, or waiting */
+	u->at[busy]++;
+	u->samples++;
+}
+
+static int percentile(const struct gpu_use *u, int percent)
+{
+	int before = 0, busy = 0;
+
+	for (; busy < 100; busy++) {
+		before += u->at[busy];
+		if (before * 100 >= u->samples * percent)
+			break;
+	}
+	return busy;
+}
+
+void batches_use_of(const struct gpu_use *u, struct pod_row *row)
+{
+	row->gpu_memory_peak_mib = u->memory_peak_mib;
+	if (u->samples < USE_LEAST)
+		return;
+	row->gpu_samples = u->samples;
+	row->gpu_busy_p50 = percentile(u, 50);
+	row->gpu_busy_p95 = percentile(u, 95);
+}

@@ -1,0 +1,35 @@
+/* learn.h - what the ledger's runs have taught: how fast an engine is on a GPU, and how long pods take to come up.
+ *
+ * Each finished batch becomes a row of the ledger and is added to the sums of its key, from which speed_fit() takes an estimate. The
+ * sums of earlier runs count SPEED_DECAY less with each run. */
+#ifndef BURST_ENGINE_LEARN_H
+#define BURST_ENGINE_LEARN_H
+
+#include "../plan/cold.h"
+#include "../plan/speed.h"
+#include "../store/store.h"
+
+enum { LEARN_KEY = 160 };
+
+/* What the speed of a batch depends on. `options`: of the engine, as job_needs.speed_options has them. */
+struct learn_what {
+	const char *engine, *options, *gpu, *provider;
+	const char *version; /* of the engine, as its worker says; NULL or "": not known yet */
+};
+/* "engine|options|gpu|provider|version": each part printable and cut, so that every key is whole. */
+void learn_key(const struct learn_what *what, char key[LEARN_KEY]);
+
+/* Adds batches to the sums of their keys; sorts them by key. `fade`: these are the first of a run, earlier ones count less. */
+int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade, int64_t wall_ms, struct err *err);
+
+/* The best estimate there is, and in *from, where it is not NULL, what it was taken from ("RTX 4090 at runpod"). Measured: at
+ * least SPEED_MEASURED_MIN batches on this GPU (of this provider, else of another one). Carried over: the same of another GPU,
+ * by the roofline model. Else `prior`, unchanged. */
+enum plan_source learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct speed *out,
+			     char from[96]);
+
+/* Of pods that were reached over SSH, this provider's newest first, with this GPU; of any GPU where those are fewer than three. Phases
+ * that the ledger does not know keep their prior. */
+void learn_cold(const struct pod_row *rows, size_t count, const char *gpu, struct cold *inout);
+
+#endif
