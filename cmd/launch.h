@@ -81,8 +81,9 @@ void launch_failed(struct cmd_context *ctx, const struct err *err);
 /* What one provider would rent us now; as_run: what a run would find there, tied to its volume. With kind ERR_CONFIG a run
  * would never rent there. op_result_free(out) on success. */
 int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_result *out, struct err *err);
-/* `plan` and `run --dry-run`: offers and the simple estimate. Returns the exit status. */
-int launch_plan(struct launch *l, struct err *err);
+/* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
+struct plan_words; /* plan_show.h */
+int launch_plan(struct launch *l, const struct plan_words *words, struct err *err);
 
 /* Reads the config that the run was started with, whatever folder we stand in, into ctx->config. */
 int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct err *err);

@@ -6,6 +6,7 @@
 #include "engine/past.h"
 #include "launch.h"
 #include "output.h"
+#include "plan_show.h"
 #include "report.h"
 #include "table.h"
 #include "volume_trust.h"
@@ -195,47 +196,6 @@ static json_t *offer_json(const struct known_offer *k)
 			 report_dollars(o->price_microusd_h), "with", o->with[0] ? report_text(o->with) : json_null(), "avoided", avoided_json(k));
 }
 
-/* What we know before anything ran: the job's own estimate of one worker's time, dealt out over pods and workers. */
-static void print_estimate(struct launch *l, const struct offer *best)
-{
-	const struct job_ops *ops = l->setup.job_ops;
-	const struct job_needs *needs = ops->needs(l->setup.job);
-	const struct section *top = config_top(l->ctx->config);
-	size_t count = 0, open = 0;
-	const struct segment *segments = ops->segments(l->setup.job, &count);
-	double work_s = 0;
-	char time[24], cost[32], cap[32];
-
-	for (size_t i = 0; i < count; i++) {
-		if (l->setup.results[i].state == SEGMENT_SAFE)
-			continue;
-		open++;
-		work_s += segments[i].est_seconds;
-	}
-	int pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 1;
-	if (!open) {
-		printf("all %zu segments are there already: a run would rent nothing\n", count);
-		return;
-	}
-	pods = (int)MIN((size_t)pods, count);
-	printf("%zu segments, %zu to render, %s on %d pod%s with %d worker%s%s\n", count, open, needs->engine, pods,
-	       pods == 1 ? "" : "s", needs->workers, needs->workers == 1 ? "" : "s", pods == 1 ? "" : " each");
-	if (!best) {
-		printf("nobody offers what is wanted\n");
-		return;
-	}
-	money_show(cap, sizeof(cap), section_int(section_group(top, "caps"), "max_cost"));
-	if (work_s > 0) {
-		int64_t wall_ms = (int64_t)(work_s * 1000 / (pods * MAX(needs->workers, 1)));
-		int64_t cost_microusd = money_for(best->price_microusd_h, wall_ms * pods);
-		output_line(stdout, "about %s of rendering on %s %s: about %s, starting up not counted; the cap is %s",
-			    duration_show(time, sizeof(time), wall_ms), best->provider, strcmp(best->gpu, "none") ? best->gpu : "without a GPU",
-			    money_show(cost, sizeof(cost), cost_microusd), cap);
-	} else {
-		printf("no estimate for this engine yet; the cap is %s\n", cap);
-	}
-}
-
 static size_t within_price(struct launch *l, struct known_offer *offers, size_t count)
 {
 	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
@@ -264,25 +224,71 @@ static void warn_of_volumes(struct launch *l)
 	}
 }
 
-int launch_plan(struct launch *l, struct err *err)
+/* Why nothing can be planned; exit status as for a run that could not rent. */
+static int nothing_to_plan(const struct estimate *e, struct err *err)
 {
-	struct known_offer *offers = NULL;
+	if (e->never_fits)
+		return err_set(err, ERR_NO_CAPACITY, "no offer has enough GPU memory: the job needs %d GB; name larger GPUs in `gpu`", e->need_gb);
+	if (!e->count)
+		return err_set(err, ERR_NO_CAPACITY, "no provider offers what the job wants now (see gpu, spot, caps.max_price_per_hour; `burst offers`)");
+	printf("%zu segments to render; no estimate: this engine has not run yet. The first run measures it.\n", e->open);
+	return 0;
+}
+
+static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct estimate e;
+	struct plan pick = {0};
+	enum plan_verdict verdict = PLAN_FOUND;
+	int status = 0;
+
+	if (estimate_make(&e, l, offers, count, err) < 0) {
+		estimate_free(&e);
+		return -1;
+	}
+	if (e.open && e.known)
+		verdict = plan_choose(&pick, &e.work, e.machines, e.count, &e.wish);
+	if (ctx->json)
+		output_json(plan_to_json(&e, &pick, verdict));
+	else if (!e.open)
+		printf("all %zu segments are rendered already: a run would rent nothing\n", e.segments);
+	else if (!e.known || verdict == PLAN_NOTHING_FITS)
+		status = nothing_to_plan(&e, err);
+	else {
+		printf("%zu segments, %zu to render\n\n", e.segments, e.open);
+		plan_show(stdout, &e, &pick, verdict, words);
+	}
+	estimate_free(&e);
+	return status < 0 ? -1 : cmd_flush(err);
+}
+
+int launch_plan(struct launch *l, const struct plan_words *words, struct err *err)
+{
+	struct known_offer *known = NULL;
 	size_t count = 0;
 
-	if (ask_offers(l, true, &offers, &count, err) < 0)
+	if (ask_offers(l, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
-	count = within_price(l, offers, count);
-	print_offers(stdout, offers, count);
-	if (count)
-		putchar('\n');
-	print_estimate(l, count ? &offers[0].offer : NULL);
+	count = within_price(l, known, count);
+	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
+	for (size_t i = 0; i < count; i++)
+		offers[i] = known[i].offer;
+	if (!l->ctx->json) {
+		print_offers(stdout, known, count);
+		if (count)
+			putchar('\n');
+	}
+	int status = show_plan(l, offers, count, words, err);
 	free(offers);
-	return cmd_flush(err);
+	free(known);
+	return status;
 }
 
 static int run_plan(struct cmd_context *ctx, struct err *err)
 {
+	const struct plan_words words = {.explain = opt_has(ctx, "explain"), .what_if = opt_has(ctx, "what-if")};
 	struct launch l;
 
 	launch_init(&l, ctx);
@@ -290,7 +296,7 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 	if (status == 0)
 		status = launch_open_providers(&l, err);
 	if (status == 0)
-		status = launch_plan(&l, err);
+		status = launch_plan(&l, &words, err);
 	launch_free(&l);
 	return status;
 }
@@ -346,6 +352,23 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 	return status < 0 ? -1 : cmd_flush(err);
 }
 
+static const struct opt plan_opts[] = {
+	{'p', "provider", "PROVIDER", "ask these", "provider", false},
+	{0, "gpu", "GPU", "only these GPUs, in order of preference", "gpu", false},
+	{0, "pods", "N", "plan for exactly this many pods", "pods", false},
+	{0, "spot", NULL, "plan with spot offers too", "spot", false},
+	{0, "goal", "GOAL", "what to make small: cost, time or balanced", "goal", false},
+	{0, "deadline", "WHEN", "when all is to be done: 20m from the start, or a time of day (07:00)", "deadline", false},
+	{0, "max-cost", "USD", "the most that the run may cost", "caps.max_cost", false},
+	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
+	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
+	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
+	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
+	{0},
+};
+
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "ask these", "provider", false},
 	{0, "gpu", "GPU", "only these GPUs, the best loved first", "gpu", false},
@@ -362,8 +385,11 @@ const struct cmd cmd_plan = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "show what a run would rent, do and cost",
-	.details = "Rents nothing. The estimate comes from the job alone until runs have been measured.",
-	.opts = opts,
+	.details = "Rents nothing. Chooses the offer, the number of pods and the batch size for the goal, the deadline and the cost cap, and "
+		   "shows what limits the run. Batch times and cold starts are measured by earlier runs, carried over from another GPU, or a prior; "
+		   "the plan says which. TIME is the median, 90% is kept nine times in ten.",
+	.opts = plan_opts,
+	.json = true,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
 	.group = CMD_GROUP_RENDER,
 	.run = run_plan,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "detach.h"
 #include "output.h"
+#include "plan_show.h"
 #include "runs.h"
 #include "settle.h"
 #include "volume_trust.h"
@@ -118,7 +119,7 @@ static int render(struct launch *l, struct err *err)
 	if (launch_open_providers(l, err) < 0)
 		return -1;
 	if (opt_has(ctx, "dry-run"))
-		return launch_plan(l, err);
+		return launch_plan(l, &(struct plan_words){0}, err);
 	name_resume(l);
 	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)

@@ -1,0 +1,29 @@
+/* estimate.h - a job, offers and the ledger as the planner wants them: work, machines and wishes. */
+#ifndef BURST_CMD_ESTIMATE_H
+#define BURST_CMD_ESTIMATE_H
+
+#include "launch.h"
+#include "plan/choose.h"
+
+struct estimate {
+	struct plan_work work;
+	struct plan_wish wish;
+	struct plan_machine *machines; /* one for each offer, in their order */
+	char (*speed_from)[96];	       /* what each speed was taken from; "": the prior */
+	const struct offer *offers;    /* the caller's */
+	size_t count;
+	size_t segments, open; /* open: to render */
+	double sum;	       /* of their lengths: characters for speech */
+	double audio_s;	       /* of speech, by how fast people speak; 0: no speech */
+	bool known;	       /* some offer has a speed, measured or prior */
+	bool never_fits;       /* the job needs more memory than any offer has; need_gb says how much */
+	int need_gb;
+};
+
+/* The job has been read. ERR_CONFIG: goal, value_of_time or deadline cannot be used. Free with estimate_free(). */
+int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err);
+void estimate_free(struct estimate *e);
+/* "20m" from now, or a time of day ("07:00"), the next one. Seconds; -1: it is neither. */
+double estimate_deadline_s(const char *text, int64_t wall_ms);
+
+#endif
