@@ -15,6 +15,9 @@ struct launch {
 	char machine[20];
 	char *run_dir, *output_dir;
 	const char **gpus;
+	/* by decide.c, where the config leaves them open; 0 and NULL (else NULL-terminated): as it says */
+	int chosen_pods;
+	char **chosen_gpus;
 	struct pod_row *adopted;
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
 	int rented_at_count;

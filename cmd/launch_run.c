@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/log.h"
+#include "decide.h"
 #include "deliver.h"
 #include "deliver_run.h"
 #include "detach.h"
@@ -102,10 +103,13 @@ static void say_end(struct launch *l)
 	size_t count = 0;
 	struct pod_row *pods = launch_pods(l, &count);
 	struct run_row *r = &l->run;
+	char compared[200];
 
 	if (!l->ctx->quiet && count) {
 		report_print_phases(stderr, pods, count, clock_wall_ms());
 		fputc('\n', stderr);
+		if (decide_compare(compared, sizeof(compared), r, pods, count))
+			output_line(stderr, "%s", compared);
 	}
 	if (!strcmp(r->status, "unreleased"))
 		report_unreleased(pods, count);

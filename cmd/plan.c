@@ -1,7 +1,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/jsonx.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "launch.h"
@@ -11,7 +13,7 @@
 #include "table.h"
 #include "volume_trust.h"
 
-enum { ASK_MS = 60000 };
+enum { ASK_MS = 60000, OFFERS_MAX_BYTES = 4 << 20 };
 
 struct known_offer {
 	struct offer offer;
@@ -286,6 +288,54 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 	return status;
 }
 
+/* ---- offers that were saved ---- */
+
+static int read_offer(const json_t *from, struct offer *o)
+{
+	double price = jsonx_number(from, "price_usd_hour", -1);
+
+	*o = (struct offer){.gpus = (int)jsonx_bounded(from, "gpus", 0, 64), .vram_gb = (int)jsonx_bounded(from, "vram_gb", 0, 100000),
+			    .spot = jsonx_bool(from, "spot", false)};
+	COPY_TEXT(o->provider, jsonx_text(from, "provider", ""));
+	COPY_TEXT(o->id, jsonx_text(from, "id", ""));
+	COPY_TEXT(o->gpu, jsonx_text(from, "gpu", ""));
+	COPY_TEXT(o->region, jsonx_text(from, "region", ""));
+	if (!o->provider[0] || !o->gpu[0] || !(price >= 0 && price < 1e6))
+		return -1;
+	o->price_microusd_h = (int64_t)(price * 1e6 + 0.5);
+	return 0;
+}
+
+static int read_offers(const char *path, struct offer **out, size_t *count, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (path_read(path, OFFERS_MAX_BYTES, &text, err) < 0)
+		return -1;
+	CLEANUP(json_decref) json_t *list = json_loadb(str_text(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
+	if (!json_is_array(list))
+		return err_set(err, ERR_CONFIG, "%s: not a JSON list of offers; `burst offers --json` prints one", path);
+	*out = xcalloc(json_array_size(list) + 1, sizeof(**out));
+	for (*count = 0; *count < json_array_size(list); ++*count)
+		if (read_offer(json_array_get(list, *count), &(*out)[*count]) < 0) {
+			free(TAKE(*out));
+			return err_set(err, ERR_CONFIG, "%s: offer %zu: provider, gpu or price_usd_hour is missing or wrong", path, *count + 1);
+		}
+	return 0;
+}
+
+static int plan_from_file(struct launch *l, const char *path, const struct plan_words *words, struct err *err)
+{
+	struct offer *offers = NULL;
+	size_t count = 0;
+
+	if (read_offers(path, &offers, &count, err) < 0)
+		return -1;
+	int status = show_plan(l, offers, count, words, err);
+	free(offers);
+	return status;
+}
+
 static int run_plan(struct cmd_context *ctx, struct err *err)
 {
 	const struct plan_words words = {.explain = opt_has(ctx, "explain"), .what_if = opt_has(ctx, "what-if")};
@@ -293,9 +343,9 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 
 	launch_init(&l, ctx);
 	int status = launch_look_at_job(&l, err);
-	if (status == 0)
-		status = launch_open_providers(&l, err);
-	if (status == 0)
+	if (status == 0 && opt_has(ctx, "offers"))
+		status = plan_from_file(&l, opt_text(ctx, "offers"), &words, err);
+	else if (status == 0 && (status = launch_open_providers(&l, err)) == 0)
 		status = launch_plan(&l, &words, err);
 	launch_free(&l);
 	return status;
@@ -361,6 +411,7 @@ static const struct opt plan_opts[] = {
 	{0, "deadline", "WHEN", "when all is to be done: 20m from the start, or a time of day (07:00)", "deadline", false},
 	{0, "max-cost", "USD", "the most that the run may cost", "caps.max_cost", false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
+	{0, "offers", "FILE", "plan with offers saved by `burst offers --json`, asking no provider", NULL, false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
 	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},

@@ -18,11 +18,11 @@ static char *seconds_text(char to[24], double seconds)
 	return duration_show(to, 24, (int64_t)(MIN(seconds, 1e9) * 1000));
 }
 
-/* "$0.0033"; small ones with two significant digits. */
+/* "$0.0033"; small ones with two significant digits, "$0.000025". */
 static char *dollars_text(char to[32], double usd)
 {
-	if (usd > 0 && usd < 0.0001)
-		snprintf(to, 32, "$%.2g", usd);
+	if (usd > 1e-9 && usd < 0.001)
+		snprintf(to, 32, "$%.*f", 1 - (int)floor(log10(usd)), usd);
 	else
 		money_show(to, 32, (int64_t)llround(usd * 1e6));
 	return to;

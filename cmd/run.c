@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "decide.h"
 #include "detach.h"
 #include "output.h"
 #include "plan_show.h"
@@ -20,6 +21,9 @@ static const struct opt opts[] = {
 	{0, "spot", NULL, "take pods that may be taken away, for less money", "spot", false},
 	{0, "max-cost", "USD", "stop before the run has cost so much", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
+	{0, "goal", "GOAL", "what the planner makes small: cost, time or balanced", "goal", false},
+	{0, "deadline", "WHEN", "when all is to be done: 20m from now, or a time of day (07:00)", "deadline", false},
+	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
 	{0, "retry-until-up", NULL, "wait for capacity without end", "retry_until_up", false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
@@ -121,7 +125,8 @@ static int render(struct launch *l, struct err *err)
 	if (opt_has(ctx, "dry-run"))
 		return launch_plan(l, &(struct plan_words){0}, err);
 	name_resume(l);
-	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 ||
+	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 ||
+	    launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 || launch_decide(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (detach_begins(l, starter, err) < 0)

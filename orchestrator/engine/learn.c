@@ -197,7 +197,7 @@ enum plan_source learn_speed(struct store *store, const struct learn_what *what,
 /* Milliseconds between two marks; -1: one was not seen. */
 static int64_t between(int64_t from_ms, int64_t to_ms)
 {
-	return from_ms > 0 && to_ms >= from_ms ? to_ms - from_ms : -1;
+	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0); /* steps may overlap: workers load while code is synced */
 }
 
 static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)

@@ -1,0 +1,129 @@
+/* decide.c - plans a run before anything is rented: how many pods, which GPUs first, and what it will take. */
+#include "decide.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "estimate.h"
+#include "output.h"
+#include "plan_show.h"
+
+enum { GPUS_MOST = 32 };
+
+/* Without words: the run itself asks again, and says what is wrong. */
+static struct offer *gather_offers(struct launch *l, size_t *count)
+{
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	struct offer *all = NULL;
+
+	*count = 0;
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		struct op_result result = {0};
+		struct err ignored = {0};
+		if (launch_ask_offers(l, i, false, &result, &ignored) < 0)
+			continue;
+		all = xrealloc(all, (*count + result.offer_count + 1) * sizeof(*all));
+		for (size_t k = 0; k < result.offer_count; k++)
+			if (!most || result.offers[k].price_microusd_h <= most)
+				all[(*count)++] = result.offers[k];
+		op_result_free(&result);
+	}
+	return all;
+}
+
+/* GPUs in the order of what the job would cost on them. */
+static void order_gpus(struct launch *l, const struct estimate *e)
+{
+	struct plan best[GPUS_MOST];
+	size_t count = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		struct plan p;
+		size_t at = 0;
+		if (plan_choose(&p, &e->work, &e->machines[i], 1, &e->wish) == PLAN_NOTHING_FITS)
+			continue;
+		p.machine = (int)i;
+		while (at < count && strcmp(e->offers[best[at].machine].gpu, e->offers[i].gpu) != 0)
+			at++;
+		if (at == GPUS_MOST || (at < count && best[at].cost_usd <= p.cost_usd))
+			continue;
+		for (; at > 0 && best[at - 1].cost_usd > p.cost_usd; at--)
+			best[at] = best[at - 1];
+		count += at == count;
+		best[at] = p;
+	}
+	if (!count)
+		return;
+	l->chosen_gpus = xcalloc(count + 1, sizeof(*l->chosen_gpus));
+	for (size_t i = 0; i < count; i++)
+		l->chosen_gpus[i] = xstrdup(e->offers[best[i].machine].gpu);
+}
+
+static int refuse_deadline(const struct launch *l, const struct estimate *e, const struct plan *pick, struct err *err)
+{
+	const struct section *top = config_top(l->ctx->config);
+	char takes[24], sentence[256];
+
+	return err_set(err, ERR_CAP, "%s: deadline = \"%s\": no plan is done by then nine times in ten; the fastest takes %s (%s); nothing was rented",
+		       section_where(top, "deadline"), section_text(top, "deadline"),
+		       duration_show(takes, sizeof(takes), (int64_t)(pick->makespan_p90_s * 1000)), plan_sentence(sentence, sizeof(sentence), e, pick));
+}
+
+static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	const struct section *top = config_top(l->ctx->config);
+	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	char sentence[256];
+
+	if (!section_has(top, "pods") && !needs->command)
+		l->chosen_pods = pick->pods;
+	if (!section_has(top, "gpu") && needs->gpu)
+		order_gpus(l, e);
+	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
+	l->run.planned_microusd = (int64_t)llround(pick->cost_usd * 1e6);
+	if (!l->ctx->quiet)
+		output_line(stderr, "plan: %s (batch times: %s)", plan_sentence(sentence, sizeof(sentence), e, pick),
+			    plan_source_name(e->machines[pick->machine].speed_source));
+}
+
+int launch_decide(struct launch *l, struct err *err)
+{
+	const char *deadline = section_text(config_top(l->ctx->config), "deadline");
+	struct estimate e;
+	struct plan pick;
+	size_t count = 0;
+	struct offer *offers = gather_offers(l, &count);
+	int status = estimate_make(&e, l, offers, count, err);
+
+	if (status == 0 && e.open && e.known) {
+		enum plan_verdict verdict = plan_choose(&pick, &e.work, e.machines, e.count, &e.wish);
+		if (verdict == PLAN_TOO_SLOW && deadline && *deadline)
+			status = refuse_deadline(l, &e, &pick, err);
+		else if (verdict != PLAN_NOTHING_FITS)
+			act_on(l, &e, &pick);
+	}
+	estimate_free(&e);
+	free(offers);
+	return status;
+}
+
+bool decide_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods, size_t count)
+{
+	int64_t first = INT64_MAX, last = 0;
+	char planned[24], was[24], planned_usd[32], was_usd[32];
+
+	for (size_t i = 0; i < count; i++) {
+		if (pods[i].create_ms > 0)
+			first = MIN(first, pods[i].create_ms);
+		last = MAX(last, MAX(pods[i].safe_ms, pods[i].worked_ms));
+	}
+	if (run->planned_ms <= 0 || last <= first || strcmp(run->status, "done"))
+		return false;
+	int off = run->planned_microusd > 0 ? (int)llround(100.0 * (double)(run->cost_microusd - run->planned_microusd) / (double)run->planned_microusd) : 0;
+	snprintf(to, room, "planned %s, %s; was %s, %s (%+d%%)", duration_show(planned, sizeof(planned), run->planned_ms),
+		 money_show(planned_usd, sizeof(planned_usd), run->planned_microusd), duration_show(was, sizeof(was), last - first),
+		 money_show(was_usd, sizeof(was_usd), run->cost_microusd), off);
+	return true;
+}

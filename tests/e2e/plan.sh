@@ -1,0 +1,119 @@
+#!/bin/bash
+# plan.sh - what burst decides before it rents, and what it learns from runs.
+. "$(dirname "$0")/lib.sh"
+
+# Pods that take a while to come up, so that width has a price.
+slow_pods() {
+	LOCAL='boot_delay = "1500ms";'
+}
+create_calls() { ledger "select count(*) from pod where create_ms > 0"; }
+
+t_nobody_hurries_one_pod() {
+	slow_pods
+	script_lines 60
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	has err.txt "plan: 1 pod of no GPU at local: about "
+	has err.txt "(batch times: prior)"
+	is "$(create_calls)" 1 "pods rented"
+	grep -qE '^planned [0-9.]+s, \$[0-9.]+; was [0-9.]+s, \$[0-9.]+ \([-+][0-9]+%\)$' err.txt || complain "no comparison: $(grep planned err.txt)"
+	is "$(ledger "select planned_ms > 0 and planned_microusd > 0 from run")" 1 "the plan in the ledger"
+}
+
+t_a_deadline_buys_width() {
+	slow_pods
+	script_lines 40
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE=test
+	JOB='worker = "SLOW=0.2 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
+	config 'code = { path = "code"; };'
+	burst plan
+	is "$STATUS" 0 "a plan without an estimate"
+	has out.txt "no estimate: this engine has not run yet"
+	burst run -o first
+	is "$STATUS" 0 "first run ($(tail -n 1 err.txt))"
+	hasnt err.txt "plan: "
+	is "$(ledger "select count(*) > 0 from batch")" 1 "batches in the ledger"
+	# some 8 s of work on one pod, as measured
+	burst plan --json --deadline 60s
+	schema plan
+	is "$(json '.pick | "\(.pods) \(.speed_source)"')" "1 measured" "the plan when there is time"
+	burst plan --json --deadline 9s
+	is "$(json .verdict)" found "a plan for a deadline"
+	[ "$(json .pick.pods)" -ge 2 ] || complain "it takes $(json .pick.pods) pods for 9 s"
+	burst run --deadline 9s
+	is "$STATUS" 0 "a run for a deadline ($(tail -n 1 err.txt))"
+	[ "$(ledger "select count(*) from pod where run = (select id from run order by seq desc limit 1) and create_ms > 0")" -ge 2 ] ||
+		complain "the run for a deadline rented one pod"
+}
+
+t_impossible_wishes_rent_nothing() {
+	local now
+	script_lines 20
+	config
+	while IFS='|' read -r flags status words; do
+		# shellcheck disable=SC2086
+		burst run $flags
+		is "$STATUS" "$status" "run $flags"
+		has err.txt "$words"
+	done <<-'E'
+		--deadline 1s|5|no plan is done by then nine times in ten
+		--deadline soon|2|it must be a duration ("20m") or a time of day ("07:00")
+		--deadline 24:61|2|it must be a duration
+		--goal speed|2|it must be "cost", "time" or "balanced"
+		--goal balanced|2|needs value_of_time
+	E
+	is "$("$BURST" ledger --json)" "[]" "runs"
+	# a time of day is one that comes
+	now=$(date -d '+2 hours' +%H:%M)
+	burst plan --deadline "$now"
+	is "$STATUS" 0 "a time of day ($(tail -n 1 err.txt))"
+	has out.txt "plan: 1 pod"
+}
+
+t_offline_with_saved_offers() {
+	script_lines 30
+	config
+	cat >offers.json <<-'E'
+		[{"provider":"runpod","id":"a","gpu":"RTX A5000","gpus":1,"vram_gb":24,"region":"EU","spot":false,"price_usd_hour":0.16},
+		 {"provider":"runpod","id":"b","gpu":"RTX 4090","gpus":1,"vram_gb":24,"region":"EU","spot":false,"price_usd_hour":0.34},
+		 {"provider":"modal","id":"c","gpu":"T4","gpus":1,"vram_gb":16,"region":"","spot":false,"price_usd_hour":1.59}]
+	E
+	burst plan --offers offers.json --explain --what-if
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	has out.txt "RTX A5000 at runpod"
+	has out.txt "cost per segment by GPU"
+	has out.txt "(prior)"
+	has out.txt "x10"
+	burst plan --offers offers.json --json
+	schema plan
+	is "$(json '.front[0].gpu')" "RTX A5000" "the cheapest"
+	burst plan --offers offers.json --json --goal time
+	is "$(json '.pick.provider')" modal "the fastest to come up"
+	burst offers --json
+	cp out.txt own.json
+	burst plan --offers own.json
+	is "$STATUS" 0 "with what burst offers has said ($(tail -n 1 err.txt))"
+	echo '{"not":"a list"}' >offers.json
+	burst plan --offers offers.json
+	is "$STATUS" 2 "no list"
+	echo '[{"provider":"runpod","gpu":"T4"}]' >offers.json
+	burst plan --offers offers.json
+	is "$STATUS" 2 "no price"
+	has err.txt "offer 1: provider, gpu or price_usd_hour is missing or wrong"
+}
+
+t_nothing_fits() {
+	script_lines 3
+	ENGINE=chatterbox
+	config 'gpu = ["T4"];'
+	sed -i 's/voice = "en"; //' burst.cfg
+	echo '[{"provider":"runpod","id":"a","gpu":"RTX 3050","gpus":1,"vram_gb":4,"region":"EU","spot":false,"price_usd_hour":0.16}]' >offers.json
+	burst plan --offers offers.json
+	is "$STATUS" 4 "a card that is too small"
+	has err.txt "the job needs 8 GB"
+}
+
+run_tests "$@"

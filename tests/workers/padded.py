@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""A worker for tests that takes as long for a batch as a GPU engine would: ONCE + LONGEST x longest + EACH x sum, in seconds and
+characters (with EQUAL=1 every segment counts as one). MAX_BATCH and BATCHING go into its hello; TOOK=FILE gets a line per batch."""
+
+import json
+import os
+import struct
+import sys
+import time
+
+
+def say(**line):
+    print(json.dumps(line), flush=True)
+
+
+def write_wav(name):
+    data = os.urandom(1600)
+    head = b"RIFF" + struct.pack("<I", 36 + len(data)) + b"WAVEfmt " + struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
+    path = os.path.join(os.environ["BURST_OUT"], name)
+    with open(path + ".tmp", "wb") as f:
+        f.write(head + b"data" + struct.pack("<I", len(data)) + data)
+    os.rename(path + ".tmp", path)
+
+
+def main():
+    once, longest, each = (float(os.environ.get(name, "0")) for name in ("ONCE", "LONGEST", "EACH"))
+    equal = os.environ.get("EQUAL")
+    say(hello=1, protocol=1, engine="padded", version="1", sample_rate=8000, max_batch=int(os.environ.get("MAX_BATCH", "8")), gpu=False,
+        batching=os.environ.get("BATCHING", "padded"))
+    for line in sys.stdin:
+        batch = json.loads(line)
+        began = time.monotonic()
+        lengths = [1 if equal else len(s["text"]) for s in batch["segments"]]
+        for segment in batch["segments"]:
+            write_wav(segment["file"])
+        time.sleep(max(0.0, once + longest * max(lengths) + each * sum(lengths) - (time.monotonic() - began)))
+        for segment in batch["segments"]:
+            say(segment=segment["id"], ok=True, file=segment["file"])
+        say(batch=batch["batch"], done=True)
+        if os.environ.get("TOOK"):
+            with open(os.path.join(os.environ["BURST_VOLUME"], os.environ["TOOK"]), "a", encoding="utf-8") as f:
+                f.write(f"{len(lengths)}\n")
+
+
+main()
