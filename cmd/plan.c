@@ -233,7 +233,7 @@ static int nothing_to_plan(const struct estimate *e, struct err *err)
 		return err_set(err, ERR_NO_CAPACITY, "no offer has enough GPU memory: the job needs %d GB; name larger GPUs in `gpu`", e->need_gb);
 	if (!e->count)
 		return err_set(err, ERR_NO_CAPACITY, "no provider offers what the job wants now (see gpu, spot, caps.max_price_per_hour; `burst offers`)");
-	printf("%zu segments to render; no estimate: this engine has not run yet. The first run measures it.\n", e->open);
+	printf("%zu segments, %zu to render; no estimate: this engine has not run yet. The first run measures it.\n", e->segments, e->open);
 	return 0;
 }
 

@@ -26,7 +26,7 @@ t_a_deadline_buys_width() {
 	script_lines 40
 	mkdir code
 	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE=test
+	ENGINE='test'
 	JOB='worker = "SLOW=0.2 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
 	config 'code = { path = "code"; };'
 	burst plan
@@ -107,13 +107,63 @@ t_offline_with_saved_offers() {
 
 t_nothing_fits() {
 	script_lines 3
-	ENGINE=chatterbox
+	ENGINE='chatterbox'
 	config 'gpu = ["T4"];'
 	sed -i 's/voice = "en"; //' burst.cfg
 	echo '[{"provider":"runpod","id":"a","gpu":"RTX 3050","gpus":1,"vram_gb":4,"region":"EU","spot":false,"price_usd_hour":0.16}]' >offers.json
 	burst plan --offers offers.json
 	is "$STATUS" 4 "a card that is too small"
 	has err.txt "the job needs 8 GB"
+}
+
+t_gpus_and_what_fits() {
+	burst gpus --fits 7B:fp16
+	is "$STATUS" 0 gpus
+	has out.txt "7B:fp16 needs about 16.95 GiB"
+	is "$(grep -c '^L4 .* yes$' out.txt)" 1 "a 7B model in fp16 fits an L4"
+	is "$(grep -c '^T4 .* no$' out.txt)" 1 "it does not fit a T4"
+	while read -r fits need; do
+		burst gpus --fits "$fits"
+		has out.txt "$fits needs about $need GiB"
+	done <<-'E'
+		7B:int4 4.238
+		7B:int8 8.475
+		7B:fp32 33.9
+		350M 0.8475
+	E
+	burst gpus --market runpod-community --by bandwidth-per-dollar --json
+	is "$(jq -r '[.[] | select(.gpu == ("RTX A5000", "RTX 4090", "RTX 5090", "H100 SXM")) | "\(.gpu) \(.bandwidth_gb_s / .list_price_usd_hour | round)"] | join(", ")' out.txt)" \
+		"RTX A5000 4800, RTX 4090 2965, RTX 5090 2597, H100 SXM 1245" "bandwidth per dollar"
+	for flags in "--fits 7" "--fits 7B:fp12" "--fits many" "--by luck" "--market moon"; do
+		# shellcheck disable=SC2086
+		burst gpus $flags
+		is "$STATUS" 2 "gpus $flags"
+	done
+}
+
+t_breakeven() {
+	burst breakeven
+	is "$STATUS" 2 "without a run"
+	has err.txt "give --price USD (an hour) and --chars-per-hour N"
+	burst breakeven --price 0.22 --chars-per-hour 1480800 --reserved 40%
+	is "$STATUS" 0 "figures given ($(tail -n 1 err.txt))"
+	has out.txt "a million characters: \$0.149"
+	has out.txt "above 60% of all hours"
+	burst breakeven --price 4 --chars-per-hour 1000000 --own 18750+2000/y
+	has out.txt "above 23.5% of all hours"
+	burst breakeven --price 0.22 --chars-per-hour 57840 --api polly-standard
+	has out.txt "95% used"
+	script_lines 40
+	config
+	burst run
+	burst breakeven
+	is "$STATUS" 0 "from the ledger ($(tail -n 1 err.txt))"
+	grep -q 'renting: \$0.6[89][0-9]* an hour, .* of this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
+	for flags in "--api nobody" "--own much" "--reserved 140%" "--price 0"; do
+		# shellcheck disable=SC2086
+		burst breakeven $flags
+		is "$STATUS" 2 "breakeven $flags"
+	done
 }
 
 run_tests "$@"
