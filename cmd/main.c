@@ -22,6 +22,7 @@ static const struct cmd *const commands[] = {
 	&cmd_gpus,
 	&cmd_ps,
 	&cmd_ledger,
+	&cmd_report,
 	&cmd_breakeven,
 	&cmd_logs,
 	&cmd_attach,

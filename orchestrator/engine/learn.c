@@ -46,7 +46,7 @@ static void part_of(const char *key, int number, char *out, size_t room)
 
 /* ---- sums ---- */
 
-static struct speed_sums sums_of(const struct speed_row *row)
+struct speed_sums learn_sums(const struct speed_row *row)
 {
 	return (struct speed_sums){.n = row->n, .longest = row->longest, .sum = row->sum, .longest2 = row->longest2,
 				   .longest_sum = row->longest_sum, .sum2 = row->sum2, .t = row->t, .longest_t = row->longest_t,
@@ -96,7 +96,7 @@ static int fold_key(struct store *store, const struct batch_row *list, size_t co
 
 	if (row_of_key(store, list[0].speed, &row, err) < 0)
 		return -1;
-	struct speed_sums sums = sums_of(&row);
+	struct speed_sums sums = learn_sums(&row);
 	if (fade)
 		speed_decay(&sums, SPEED_DECAY);
 	for (*folded = 0; *folded < count && !strcmp(list[*folded].speed, row.key); ++*folded)
@@ -172,7 +172,7 @@ enum plan_source learn_speed(struct store *store, const struct learn_what *what,
 			best = &rows[i];
 		}
 	}
-	struct speed_sums sums = best ? sums_of(best) : (struct speed_sums){0};
+	struct speed_sums sums = best ? learn_sums(best) : (struct speed_sums){0};
 	const struct gpu *had = best ? gpu_of_key(best->key) : NULL, *wanted = gpu_of_key(key);
 	struct speed fit;
 	if (best && speed_fit(&fit, &sums, prior)) {

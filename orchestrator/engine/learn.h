@@ -22,6 +22,8 @@ void learn_key(const struct learn_what *what, char key[LEARN_KEY]);
 /* Adds batches to the sums of their keys; sorts them by key. `fade`: these are the first of a run, earlier ones count less. */
 int learn_fold(struct store *store, struct batch_row *list, size_t count, bool fade, int64_t wall_ms, struct err *err);
 
+struct speed_sums learn_sums(const struct speed_row *row);
+
 /* The best estimate there is, and in *from, where it is not NULL, what it was taken from ("RTX 4090 at runpod"). Measured: at
  * least SPEED_MEASURED_MIN batches on this GPU (of this provider, else of another one). Carried over: the same of another GPU,
  * by the roofline model. Else `prior`, unchanged. */

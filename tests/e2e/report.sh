@@ -1,0 +1,104 @@
+#!/bin/bash
+# report.sh - the HTML page of burst report: what is on it, that foreign text is no markup, and how a browser shows it.
+. "$(dirname "$0")/lib.sh"
+
+some_runs() {
+	script_lines 30
+	config 'pods = 2;' "$@"
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	rm -rf out
+	burst run --pods 1
+	is "$STATUS" 0 "second run ($(tail -n 2 err.txt))"
+}
+page_says() { # page_says FILE: its sections and the parts of its charts, as a parser sees them; an error where it loads or runs anything
+	python3 - "$1" <<-'E'
+		import html.parser, sys
+		class Page(html.parser.HTMLParser):
+		    void = {"meta", "link", "rect", "path", "polyline", "br"}
+		    def __init__(self):
+		        super().__init__()
+		        self.open, self.ids, self.count = [], [], {}
+		    def handle_starttag(self, tag, attrs):
+		        attrs = dict(attrs)
+		        self.count[tag] = self.count.get(tag, 0) + 1
+		        if "id" in attrs: self.ids.append(attrs["id"])
+		        if tag in ("script", "iframe", "img", "object", "form") or any(k.startswith("on") for k in attrs):
+		            sys.exit(f"it holds <{tag} {attrs}>")
+		        if any(k in ("src", "href") and not v.startswith("data:") for k, v in attrs.items()):
+		            sys.exit(f"it loads {attrs}")
+		        if tag not in self.void: self.open.append(tag)
+		    def handle_startendtag(self, tag, attrs):
+		        self.handle_starttag(tag, attrs)
+		        if tag not in self.void: self.open.pop()
+		    def handle_endtag(self, tag):
+		        if not self.open or self.open.pop() != tag: sys.exit(f"</{tag}> closes what is not open")
+		page = Page()
+		page.feed(open(sys.argv[1], encoding="utf-8").read())
+		if page.open: sys.exit(f"left open: {page.open}")
+		print(" ".join(page.ids), page.count.get("rect", 0), page.count.get("circle", 0))
+	E
+}
+
+t_what_is_on_it() {
+	some_runs
+	burst report
+	is "$STATUS" 0 "report ($(tail -n 1 err.txt))"
+	has err.txt "report.html: 2 runs"
+	page_says report.html >said.txt 2>&1 || complain "report.html: $(cat said.txt)"
+	for id in figures gantt used curve days kinds audio runs runs-table curve-chart; do
+		grep -qw "$id" said.txt || complain "no section $id: $(cat said.txt)"
+	done
+	has report.html "The tick is at 70% of the billed time"
+	is "$(grep -c '<td>e2e</td>' report.html)" 2 "rows of runs"
+	burst report "$("$BURST" ledger --json | jq -r '.[0].run')" -o one.html
+	is "$STATUS" 0 "report of one run ($(tail -n 1 err.txt))"
+	page_says one.html >said.txt 2>&1 || complain "one.html: $(cat said.txt)"
+	grep -qw days said.txt && complain "the page of one run has days"
+	burst report --since 1d -o -
+	is "$STATUS" 0 "to stdout"
+	is "$(head -c 15 out.txt)" "<!doctype html>" "stdout"
+	burst report nosuchrun
+	is "$STATUS" 2 "a run that is not there"
+	burst report -o nosuchfolder/x.html
+	[ "$STATUS" -ne 0 ] || complain "it wrote into a folder that is not there"
+}
+
+t_without_any_run() {
+	burst report -o empty.html
+	is "$STATUS" 0 "report of nothing ($(tail -n 1 err.txt))"
+	has empty.html "No run in this time."
+}
+
+t_hostile_names_are_text() {
+	script_lines 3
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	ledger "update run set job = '<script>alert(1)</script>'; update pod set gpu = '<img src=x onerror=alert(1)>', id = '\"><svg onload=alert(2)>'" || complain "the ledger"
+	burst report
+	is "$STATUS" 0 "report ($(tail -n 1 err.txt))"
+	page_says report.html >said.txt 2>&1 || complain "report.html: $(cat said.txt)"
+	has report.html "&lt;script&gt;alert(1)&lt;/script&gt;"
+	has report.html "&lt;img src=x"
+}
+
+t_in_a_browser() {
+	local browser width
+	browser=$(command -v chromium || command -v chromium-browser) || { skip "no chromium"; return; }
+	some_runs
+	burst report
+	# the page as it is, but for a script that measures it
+	sed -e '/Content-Security-Policy/d' -e 's|</body>|<script>document.title=document.documentElement.scrollWidth+"/"+innerWidth+"/"+document.querySelectorAll("svg rect").length</script></body>|' \
+		report.html >measured.html
+	for width in 360 800 1280; do
+		timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$T/profile" --window-size=$width,900 --dump-dom "file://$T/measured.html" >dom.txt 2>console.txt ||
+			{ skip "chromium does not run here"; return; }
+		IFS=/ read -r wide window bars < <(sed -n 's|.*<title>\([0-9/]*\)</title>.*|\1|p' dom.txt)
+		[ "${wide:-9999}" -le "${window:-0}" ] || complain "at $width pixels the page is $wide wide in a window of $window"
+		[ "${bars:-0}" -gt 5 ] || complain "bars: $bars"
+		! grep -q 'CONSOLE.*\(rror\|efused\)' console.txt || complain "console: $(grep CONSOLE console.txt | head -n 1)"
+	done
+}
+
+run_tests "$@"
