@@ -71,6 +71,13 @@ static int refuse_deadline(const struct launch *l, const struct estimate *e, con
 		       duration_show(takes, sizeof(takes), (int64_t)(pick->makespan_p90_s * 1000)), plan_sentence(sentence, sizeof(sentence), e, pick));
 }
 
+static bool in_a_hurry(const struct section *top)
+{
+	const char *deadline = section_text(top, "deadline");
+
+	return deadline && *deadline;
+}
+
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -81,6 +88,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 		l->chosen_pods = pick->pods;
 	if (!section_has(top, "gpu") && needs->gpu)
 		order_gpus(l, e);
+	l->at_once = pick->pods > 1 && (e->wish.goal != PLAN_COST || in_a_hurry(top));
 	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.planned_microusd = (int64_t)llround(pick->cost_usd * 1e6);
 	if (!l->ctx->quiet)
@@ -90,7 +98,6 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 
 int launch_decide(struct launch *l, struct err *err)
 {
-	const char *deadline = section_text(config_top(l->ctx->config), "deadline");
 	struct estimate e;
 	struct plan pick;
 	size_t count = 0;
@@ -99,7 +106,7 @@ int launch_decide(struct launch *l, struct err *err)
 
 	if (status == 0 && e.open && e.known) {
 		enum plan_verdict verdict = plan_choose(&pick, &e.work, e.machines, e.count, &e.wish);
-		if (verdict == PLAN_TOO_SLOW && deadline && *deadline)
+		if (verdict == PLAN_TOO_SLOW && in_a_hurry(config_top(l->ctx->config)))
 			status = refuse_deadline(l, &e, &pick, err);
 		else if (verdict != PLAN_NOTHING_FITS)
 			act_on(l, &e, &pick);

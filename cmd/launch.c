@@ -355,6 +355,7 @@ void launch_conf_from_config(struct launch *l)
 	s->job_ops->segments(s->job, &segments);
 	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : MAX(l->chosen_pods, 1);
 	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
+	c->at_once = l->at_once;
 	c->canary = !s->job_ops->needs(s->job)->command;
 	c->max_cost_microusd = section_int(caps, "max_cost");
 	c->max_duration_ms = section_int(caps, "max_duration");

@@ -17,6 +17,7 @@ struct launch {
 	const char **gpus;
 	/* by decide.c, where the config leaves them open; 0 and NULL (else NULL-terminated): as it says */
 	int chosen_pods;
+	bool at_once; /* the plan takes all of them from the start */
 	char **chosen_gpus;
 	struct pod_row *adopted;
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */

@@ -39,6 +39,7 @@ struct core_conf {
 	bool want_volume;
 	bool make_volume; /* where a provider has none of that name, it is made there: once a pod could be rented beside it */
 	int pods; /* how wide */
+	bool at_once; /* all of them from the start, whatever they cost: a deadline takes that many */
 	int workers;
 	int max_batch;
 	double max_batch_weight;

@@ -36,7 +36,7 @@ static int width_now(const struct core *c)
 {
 	if (!c->todo)
 		return 0;
-	if (!c->canary_ok)
+	if (!c->canary_ok && !c->conf.at_once)
 		return 1;
 	size_t most = c->todo; /* no more pods than segments */
 	return (size_t)c->conf.pods < most ? c->conf.pods : (int)most;
@@ -45,7 +45,8 @@ static int width_now(const struct core *c)
 /* The rule, which README tells under "How wide": `pods` is the most that are rented at once. A further pod bills while it comes up and
  * renders nothing, so it is rented only if it would then have work for at least as long: below that it adds more to the cost than it
  * takes from the time. One that comes up is released again when there will be work for less than a quarter of the time that it still
- * needs. A worker's start is no work: first batches count only as far as they cannot be too slow (dispatch_rate_at_best). */
+ * needs. A worker's start is no work: first batches count only as far as they cannot be too slow (dispatch_rate_at_best).
+ * With a deadline that takes several pods (conf.at_once) all are rented at once; the canary runs on the first that is up. */
 bool width_pays(double work_ms, const struct stint *others, size_t count, struct stint one, int64_t least_ms)
 {
 	int64_t until = one.from_ms + least_ms;
@@ -92,6 +93,8 @@ static bool worth_another(const struct core *c, int working, int64_t end)
 {
 	int64_t life = end - c->now, cold = budget_cold(c);
 
+	if (c->conf.at_once)
+		return life > 0;
 	if (dispatch_rate(c) <= 0)
 		return !working || !c->conf.canary; /* the canary has only begun to tell how long the rest will take */
 	return pays(c, -1, (struct stint){cold, life - 2 * budget_margin(life)}, cold * (1 + c->too_many));
@@ -103,7 +106,7 @@ static void release_what_does_not_pay(struct core *c)
 	int working, coming, last = -1;
 
 	count_active(c, &working, &coming);
-	if (!working || !coming || !c->canary_ok || !c->todo || dispatch_rate(c) <= 0 || dispatch_rate_is_rough(c))
+	if (c->conf.at_once || !working || !coming || !c->canary_ok || !c->todo || dispatch_rate(c) <= 0 || dispatch_rate_is_rough(c))
 		return;
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];

@@ -1926,6 +1926,33 @@ static void test_canary_before_width(void **state)
 	tear_down(&b);
 }
 
+/* A deadline takes all of them: they come up side by side, and the first one up has the canary. */
+static void test_all_at_once_for_a_deadline(void **state)
+{
+	struct offer o = offer(0, 1000000);
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 200);
+	b.conf.canary = true;
+	b.conf.pods = 3;
+	b.conf.at_once = true;
+	start_with(&b, &o, 1);
+	check_int("at once", "pods rented", core_pod_count(b.core), 3);
+	bring_up(&b, 1);
+	assert_int_equal(did(&b, ACT_SEND, 1), 1);
+	assert_int_equal(core_batch_at(b.core, 0)->count, CORE_CANARY);
+	bring_up(&b, 0);
+	assert_int_equal(did(&b, ACT_SEND, 0), 0); /* not before it is known that the job works */
+	began(&b, 1, 0);
+	b.now += SECOND;
+	uint32_t segment = core_batch_at(b.core, 0)->segments[0];
+	rendered(&b, 1, segment);
+	safe(&b, 1, segment, true);
+	assert_true(did(&b, ACT_SEND, 0) > 0);
+	tear_down(&b);
+}
+
 /* Its segments are announced one by one, the first after the worker's start. */
 static void render_bit_by_bit(struct bench *b, int i, uint32_t batch, int64_t start_ms, int64_t each_ms)
 {
@@ -4786,6 +4813,7 @@ int main(void)
 		cmocka_unit_test(test_lost_create_of_another_key),
 		cmocka_unit_test(test_second_pod_of_one_create),
 		cmocka_unit_test(test_canary_before_width),
+		cmocka_unit_test(test_all_at_once_for_a_deadline),
 		cmocka_unit_test(test_width_by_later_batches),
 		cmocka_unit_test(test_start_of_a_pod_whose_connection_was_lost_meanwhile),
 		cmocka_unit_test(test_start_of_a_pod_that_is_taken_over),
