@@ -762,9 +762,10 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	if (cl->core->conf.canary && !cl->good_safe && cl->core->canary_ok)
 		broke(cl->sim, "the canary counts as good before a good segment is safe");
 	int active = active_now(cl, pod);
-	if (active && !cl->core->canary_ok)
+	if (active && !cl->core->canary_ok && !cl->job->conf.at_once)
 		broke(cl->sim, "a second pod before the canary");
-	check_it_pays(cl, pod);
+	if (!cl->job->conf.at_once)
+		check_it_pays(cl, pod);
 	if (active >= cl->job->conf.pods)
 		broke(cl->sim, "wider than pods = %d", cl->job->conf.pods);
 	if (core_stopping(cl->core))

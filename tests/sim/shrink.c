@@ -83,6 +83,7 @@ static void job_knobs(struct knobs *ks, struct job_plan *job, char name)
 	KNOB(ks, c, max_batch, 1, "%c.max_batch", name);
 	KNOB(ks, c, want_volume, 0, "%c.volume", name);
 	KNOB(ks, c, canary, 0, "%c.canary", name);
+	KNOB(ks, c, at_once, 0, "%c.at_once", name);
 	KNOB(ks, c, detached, 0, "%c.detached", name);
 	KNOB(ks, c, needs_gpu, 0, "%c.needs_gpu", name);
 	KNOB(ks, c, unproven_ok, 0, "%c.unproven_ok", name);
