@@ -40,6 +40,7 @@ struct job_needs {
 	const char *speed_options; /* what of the job its speed depends on beside engine and GPU; NULL: nothing */
 	int workers;	      /* processes per pod */
 	int max_batch;	      /* 1: the engine cannot batch (command) */
+	bool max_batch_is_cap; /* the user's word: a worker that says more is given no more */
 	double max_batch_weight; /* memory model: count x longest weight in a batch must stay below; 0: no limit */
 	bool command;	      /* segments are shell commands run in a private copy of the tree, not lines for a worker */
 	bool stream;	      /* command: fetch outputs when renamed into place, not only after exit */

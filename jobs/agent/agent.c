@@ -3434,6 +3434,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	js_text(b, "version", json_text(line, "version", ""));
 	js_int(b, "sample_rate", json_int(line, "sample_rate", 0));
 	js_int(b, "max_batch", w->max_batch);
+	js_text(b, "batching", json_text(line, "batching", "none"));
 	const struct json *gpu = json_get(line, "gpu");
 	js_key(b, "gpu");
 	if (gpu && gpu->type == J_TEXT)

@@ -426,6 +426,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
 		       : engine                       ? engine->max_batch
 						      : 16;
+	n->max_batch_is_cap = section_has(conf, "max_batch");
 	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
 	n->worker = engine ? engine->worker : job->worker;
 	n->install = engine ? engine->install : NULL;

@@ -31,6 +31,12 @@ struct core_provider {
 	char no_switch[120]; /* how its pods, a short while ago, were refused their own end on this account; "": they were not */
 };
 
+/* How an engine renders a batch, as its worker says. */
+enum batching {
+	BATCHING_NONE,	 /* one segment after the other: sizes shrink toward the end so that all workers finish together */
+	BATCHING_PADDED, /* all at once, as long as the longest takes: full batches, then even shares */
+};
+
 struct core_conf {
 	char run[24];
 	char machine[20];
@@ -42,6 +48,7 @@ struct core_conf {
 	bool at_once; /* all of them from the start, whatever they cost: a deadline takes that many */
 	int workers;
 	int max_batch;
+	bool max_batch_is_cap; /* by the user: a worker that says more is given no more */
 	double max_batch_weight;
 	bool command;	     /* one segment a pod at a time */
 	bool canary;	     /* a few segments of the first pod are checked before more pods are rented */
@@ -120,6 +127,8 @@ struct core_pod {
 	bool kept;		/* was useful: rendered something */
 	bool durable;		/* all that it finished is on its volume for good, and can be had from there */
 	int workers_ready;
+	int max_batch; /* of its engine; 0: nothing said */
+	enum batching batching;
 	/* boot clock, 0: not yet */
 	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at, worked_at, safe_at,
 		release_at, released_at, gone_at;
@@ -202,7 +211,7 @@ enum event_type {
 	EV_SWITCH_BAD,	   /* pod: it says by now that it cannot end itself */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */
-	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said) */
+	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said); batching */
 	EV_WORKERS_FAILED, /* pod; err: no worker can be started (any more) */
 	EV_BATCH_STARTED,  /* pod; batch; t */
 	EV_BATCH_DONE,	   /* pod; batch; t */
@@ -239,6 +248,7 @@ struct event {
 	int64_t ahead_ms; /* EV_LISTED: so much our wall clock is ahead of its provider's, by whose it says when pods began and ended */
 	int number, max_batch, gpus;
 	bool partial;	  /* EV_LISTED: the provider refuses its list; views has only what it was asked for by id */
+	enum batching batching;
 	bool clock_known; /* EV_LISTED: its provider said what time it is */
 	bool switch_ok, switch_proven, ok, check_ok, workers_alive;
 };

@@ -224,19 +224,55 @@ static int worker_slots(const struct core *c)
 	return slots ? slots : 1;
 }
 
-/* The size of a batch of which three quarters of the time go into its segments, where each batch costs something by itself, as it does
- * with engines that render all of it at once: by the line through what batches of different sizes took. 0: nothing is known. */
-static double worthwhile_weight(const struct core *c)
+/* How many segments a batch for this pod may have. An engine that renders one after the other gains nothing from more than the job
+ * names. */
+static size_t batch_most(const struct core *c, const struct core_pod *p)
+{
+	int most = c->conf.max_batch;
+
+	if (p->max_batch > 0 && (p->max_batch < most || (p->batching == BATCHING_PADDED && !c->conf.max_batch_is_cap)))
+		most = p->max_batch;
+	return (size_t)MAX(most, 1);
+}
+
+/* By the line through what batches of different sizes took: what a batch costs by itself, in weight that its time would render. 0: nothing
+ * is known, or next to nothing is fixed. */
+static double fixed_weight(const struct core *c)
 {
 	const struct fit *f = &c->fit;
 	double spread = f->count * f->weight2 - f->weight * f->weight;
 
-	if (spread < f->weight * f->weight / 100) /* a tenth of their mean */
+	if (f->count < 1 || spread < f->weight * f->weight / 100) /* a tenth of their mean */
 		return 0;
 	double each = (f->count * f->weight_ms - f->weight * f->ms) / spread, fixed = (f->ms - each * f->weight) / f->count;
 	if (fixed <= 0)
 		return 0;
-	return each > 0 ? 3 * fixed / each : c->weight_todo;
+	return each > 0 ? fixed / each : c->weight_todo;
+}
+
+/* Segments in the next batch for an engine that renders all of it at once: full ones while there is more than one for each worker, then
+ * even shares, so that all workers finish together. Batches that were given are counted, since a share is one of a round. No share is so
+ * small that most of its time goes into what a batch costs by itself. */
+static size_t padded_count(const struct core *c, const struct core_pod *p)
+{
+	size_t most = batch_most(c, p), slots = (size_t)worker_slots(c);
+	size_t batches = (c->todo + most - 1) / most, fewest = batches;
+
+	while ((c->padded + batches) % slots)
+		batches++;
+	double fixed = fixed_weight(c);
+	if (fixed > 0)
+		batches = MAX(fewest, MIN(batches, (size_t)(c->weight_todo / fixed)));
+	return MIN((c->todo + batches - 1) / batches, most);
+}
+
+/* The size of a batch of which three quarters of the time go into its segments, where each batch costs something by itself, as it does
+ * with engines that render all of it at once: by the line through what batches of different sizes took. 0: nothing is known. */
+static double worthwhile_weight(const struct core *c)
+{
+	if (c->fit.count <= 0)
+		return c->weight_todo; /* nothing is known yet, and a small batch would teach little */
+	return MIN(3 * fixed_weight(c), c->weight_todo);
 }
 
 static void note_size(struct core *c, const struct core_batch *b, double ms)
@@ -285,20 +321,23 @@ static bool send_next(struct core *c, int pod)
 	struct heap *h = pick_group(c, &c->pods[pod]);
 	if (!h)
 		return false;
-	double most = batch_weight(c), longest = 0;
+	bool padded = c->pods[pod].batching == BATCHING_PADDED;
+	size_t count = padded ? padded_count(c, &c->pods[pod]) : batch_most(c, &c->pods[pod]);
+	double most = padded ? c->weight_todo : batch_weight(c), longest = 0;
 	uint32_t batch = new_batch(c, pod);
 
 	for (int64_t i; (i = heap_top(c, h)) >= 0;) {
 		struct core_batch *b = &c->batches[batch];
 		double w = c->segs[i].weight;
 		longest = MAX(longest, w);
-		if (b->count && (b->count >= (size_t)c->conf.max_batch || b->weight + w > most))
+		if (b->count && (b->count >= count || b->weight + w > most))
 			break;
 		if (b->count && c->conf.max_batch_weight > 0 &&
 		    longest * (double)(b->count + 1) > c->conf.max_batch_weight)
 			break;
 		add_to_batch(c, batch, (uint32_t)i);
 	}
+	c->padded += padded;
 	send_batch(c, batch);
 	return true;
 }
@@ -306,7 +345,7 @@ static bool send_next(struct core *c, int pod)
 static void send_canary(struct core *c, int pod)
 {
 	uint32_t batch = new_batch(c, pod);
-	size_t most = (size_t)MIN(CORE_CANARY, MAX(c->conf.max_batch, 1));
+	size_t most = MIN((size_t)CORE_CANARY, batch_most(c, &c->pods[pod]));
 
 	for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
 		if (c->segs[i].state == SEG_TODO)

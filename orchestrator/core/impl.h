@@ -186,6 +186,7 @@ struct core {
 	struct pace pace, first_pace; /* of workers; and of the first batch of each, which counts until there is another one */
 	struct pace warm_pace;	/* of first batches after their first results */
 	struct fit fit;		/* of batches after the first one of a worker */
+	size_t padded;		/* batches given to engines that render them at once, but the canary */
 	size_t first_open;	/* all batches before it are over */
 	int64_t cold_ms;	/* create to ready, the newest, without what it prepared for others too */
 	int64_t past_boot_ms;	/* by the ledger, of the offer that is to be rented; 0: too little is known */

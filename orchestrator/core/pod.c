@@ -290,8 +290,10 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	if (p->phase < POD_CONNECTING || p->phase > POD_WORKING)
 		return;
 	p->workers_ready = ev->number;
-	if (ev->max_batch > 0 && ev->max_batch < c->conf.max_batch)
-		c->conf.max_batch = ev->max_batch;
+	if (ev->max_batch > 0) {
+		p->max_batch = ev->max_batch;
+		p->batching = ev->batching;
+	}
 	if (!ev->number || p->phase == POD_CONNECTING)
 		return; /* read from its log before it counts as connected */
 	volume_is_ready(c, p);

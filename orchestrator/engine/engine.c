@@ -340,6 +340,7 @@ static void make_core(struct engine *e)
 	if (e->needs) {
 		conf.workers = e->needs->workers;
 		conf.max_batch = e->needs->max_batch;
+		conf.max_batch_is_cap = e->needs->max_batch_is_cap;
 		conf.max_batch_weight = e->needs->max_batch_weight;
 		conf.command = e->needs->command;
 		conf.needs_gpu = e->needs->gpu;

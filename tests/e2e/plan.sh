@@ -116,6 +116,40 @@ t_nothing_fits() {
 	has err.txt "the job needs 8 GB"
 }
 
+# An engine that renders a batch at once: 0.98 s for each, and 0.02 s more for each segment.
+padded_job() { # padded_job SEGMENTS
+	script_lines "$1"
+	mkdir -p code
+	cp "$ROOT/tests/workers/padded.py" code/
+	ENGINE='padded'
+	JOB='worker = "ONCE=0.978 EACH=0.0217 EQUAL=1 MAX_BATCH=80 python3 \"$BURST_CODE/padded.py\""; check = { enabled = false; };'
+}
+computed_beside() { # computed_beside OPTIMUM PERCENT: of the newest run
+	local ms
+	ms=$(ledger "select compute_ms from run order by seq desc limit 1")
+	[ "$ms" -le $(($1 * $2 / 100)) ] || complain "$ms ms of computing, where $1 ms would do ($(ledger "select group_concat(segments, ' ') from batch"))"
+}
+t_full_batches_for_padded_engines() {
+	padded_job 60
+	config 'code = { path = "code"; };'
+	burst run
+	is "$STATUS" 0 "60 segments ($(tail -n 2 err.txt))"
+	computed_beside 2280 150 # the canary, and one batch
+	is "$(ledger "select group_concat(segments, ' ') from batch")" "3 57" "batches of 60"
+	padded_job 300
+	config 'code = { path = "code"; };'
+	burst run -o more
+	is "$STATUS" 0 "300 segments ($(tail -n 2 err.txt))"
+	computed_beside 10422 115
+	is "$(ledger "select group_concat(segments, ' ') from batch where run = (select id from run order by seq desc limit 1)")" "3 75 74 74 74" "batches of 300"
+	# the user's own word is a cap
+	JOB="$JOB max_batch = 10;"
+	config 'code = { path = "code"; };'
+	burst plan
+	burst run -o capped
+	is "$(ledger "select max(segments) from batch where run = (select id from run order by seq desc limit 1)")" 10 "the largest batch with max_batch = 10"
+}
+
 t_gpus_and_what_fits() {
 	burst gpus --fits 7B:fp16
 	is "$STATUS" 0 gpus

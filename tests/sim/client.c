@@ -1150,6 +1150,10 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 	struct event ev = {.type = e->type, .pod = pod_of(cl, machine), .segment = e->segment, .t = e->t,
 			   .batch = e->life == cl->life ? e->batch : UINT32_MAX, .elapsed_ms = e->elapsed_ms,
 			   .number = e->number};
+	if (e->type == EV_WORKERS && cl->job->padded) {
+		ev.max_batch = cl->job->conf.max_batch;
+		ev.batching = BATCHING_PADDED;
+	}
 
 	if (e->type == EV_LEFT_ALONE && e->life != cl->life)
 		ev.number = -1; /* its id is of another client's */

@@ -301,14 +301,16 @@ static void make_later_caps(struct plan *p, uint64_t seed)
 		p->jobs[i].later_cap_percent = roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
 }
 
-/* ---- whoever has a deadline may rent all pods at once ---- */
+/* ---- whoever has a deadline may rent all pods at once; some engines render all of a batch at once ---- */
 
-static void make_deadlines(struct plan *p, uint64_t seed)
+static void make_planned(struct plan *p, uint64_t seed)
 {
 	uint64_t state = seed * 0x9fb21c651e98df25ull + 0x6a09e667f3bcc909ull, *r = &state;
 
-	for (int i = 0; i < p->client_count; i++)
+	for (int i = 0; i < p->client_count; i++) {
 		p->jobs[i].conf.at_once = roll_chance(r, 10);
+		p->jobs[i].padded = !p->jobs[i].conf.command && roll_chance(r, 20);
+	}
 }
 
 void plan_make(struct plan *p, uint64_t seed, bool alone)
@@ -348,7 +350,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	make_refusals(p, seed & ~SEED_WIRE);
 	make_left_alone(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
-	make_deadlines(p, seed & ~SEED_WIRE);
+	make_planned(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);
 }
@@ -367,8 +369,8 @@ static void print_job(const struct job_plan *job, int i)
 	       job->laptop, (long long)job->starts_at, job->count, c->provider_count, c->pods, c->workers, c->max_batch,
 	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
 	       c->command ? ", command" : "");
-	if (c->at_once)
-		printf("    all pods at once\n");
+	if (c->at_once || job->padded)
+		printf("   %s%s\n", c->at_once ? " all pods at once" : "", job->padded ? " padded batches" : "");
 	printf("    max_cost %lld, max_duration %lld, max_price %lld, wait %lld, lease %lld, boot limit %lld\n",
 	       (long long)c->max_cost_microusd, (long long)c->max_duration_ms, (long long)c->max_price_microusd_h,
 	       (long long)c->wait_ms, (long long)c->lease_ms, (long long)c->boot_limit_ms);

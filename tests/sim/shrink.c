@@ -77,6 +77,7 @@ static void job_knobs(struct knobs *ks, struct job_plan *job, char name)
 	struct core_conf *c = &job->conf;
 
 	KNOB(ks, job, count, 0, "%c.segments", name);
+	KNOB(ks, job, padded, 0, "%c.padded", name);
 	KNOB(ks, job, plain, 1, "%c.plain", name);
 	KNOB(ks, c, pods, 1, "%c.pods", name);
 	KNOB(ks, c, workers, 1, "%c.workers", name);

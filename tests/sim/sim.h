@@ -94,6 +94,7 @@ struct job_plan { /* one run: what one client is to do */
 	size_t count;
 	int laptop;
 	int64_t starts_at;
+	bool padded; /* its engine renders a batch at once */
 	int later_cap_percent; /* of conf.max_cost_microusd is the cap of each life after the first */
 	bool off;   /* left out */
 	bool plain; /* all segments alike, none done */

@@ -24,6 +24,7 @@ struct bench {
 	struct core *core;
 	struct actions out; /* of the last word to it, and of all ticks of wait() */
 	int64_t now;
+	struct event hello; /* what its workers say beside how many they are */
 	struct core_segment segments[1024];
 	size_t count;
 };
@@ -219,7 +220,8 @@ static void bring_up(struct bench *b, int i)
 	list_running(b, i);
 	connected(b, i);
 	tell(b, (struct event){.type = EV_SHARED_READY, .pod = i});
-	tell(b, (struct event){.type = EV_WORKERS, .pod = i, .number = b->conf.workers});
+	tell(b, (struct event){.type = EV_WORKERS, .pod = i, .number = b->conf.workers, .max_batch = b->hello.max_batch,
+			       .batching = b->hello.batching});
 	check_phase(b, "brought up", i, POD_WORKING);
 }
 
@@ -2248,6 +2250,46 @@ static void test_batches_that_cost_by_themselves(void **state)
 		if (compute_ms > cases[i].most_ms)
 			fail_msg("%s: %lld ms in %zu batches, more than %lld", cases[i].name, (long long)compute_ms, b.core->batch_count,
 				 (long long)cases[i].most_ms);
+		tear_down(&b);
+	}
+}
+
+/* An engine that renders a batch at once: full batches, then even shares for all workers. */
+static void test_padded_batches(void **state)
+{
+	static const struct {
+		const char *name;
+		int segments, workers, max_batch, conf_max;
+		bool cap;
+		const char *sizes;
+	} cases[] = {
+		{"one is enough", 60, 1, 80, 16, false, "60"},
+		{"equal rounds", 300, 1, 80, 16, false, "75 75 75 75"},
+		{"two workers", 300, 2, 80, 16, false, "75 75 75 75"},
+		{"a share for each of three", 60, 3, 80, 16, false, "20 20 20"},
+		{"and of a second round", 250, 3, 80, 16, false, "42 42 42 42 41 41"},
+		{"fewer segments than workers", 2, 3, 80, 16, false, "1 1"},
+		{"the worker can do less than the job assumes", 40, 1, 10, 16, false, "10 10 10 10"},
+		{"the user's word", 40, 1, 80, 16, true, "14 13 13"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(str_free) struct str sizes = STR_INIT;
+		struct bench b;
+		set_up(&b, (uint32_t)cases[i].segments);
+		b.conf.max_batch = cases[i].conf_max;
+		b.conf.max_batch_is_cap = cases[i].cap;
+		b.conf.workers = cases[i].workers;
+		b.hello = (struct event){.max_batch = cases[i].max_batch, .batching = BATCHING_PADDED};
+		start_simply(&b);
+		bring_up(&b, 0);
+		for (uint32_t batch = 0; batch < b.core->batch_count; batch++) {
+			str_addf(&sizes, "%s%zu", batch ? " " : "", core_batch_at(b.core, batch)->count);
+			render_batch(&b, 0, batch, 1000 + 20 * (int64_t)core_batch_at(b.core, batch)->count, true);
+		}
+		if (strcmp(str_text(&sizes), cases[i].sizes) != 0)
+			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sizes), cases[i].sizes);
 		tear_down(&b);
 	}
 }
@@ -4823,6 +4865,7 @@ int main(void)
 		cmocka_unit_test(test_batches_shrink),
 		cmocka_unit_test(test_batches_of_one_worker_do_not_shrink),
 		cmocka_unit_test(test_batches_that_cost_by_themselves),
+		cmocka_unit_test(test_padded_batches),
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
