@@ -4,7 +4,7 @@
 
 some_runs() {
 	script_lines 30
-	config 'pods = 2;' "$@"
+	config 'pods = 2;'
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
 	rm -rf out
