@@ -295,7 +295,9 @@ static double batch_weight(const struct core *c)
 	double rate = dispatch_rate(c);
 
 	weight = MAX(weight, MIN(worthwhile_weight(c), c->weight_todo / slots));
-
+	/* The first pod gets its share, in two batches, until it is known how many others are worth it: they are rented only then. */
+	if (c->conf.canary && c->conf.pods > 1 && dispatch_rate_is_rough(c))
+		weight = MIN(weight, c->weight_todo / (2.0 * c->conf.pods * MAX(c->conf.workers, 1)));
 	if (rate > 0) {
 		weight = MIN(weight, rate * 20);
 		weight = MAX(weight, rate * 0.25);
