@@ -128,7 +128,10 @@ bool decide_compare(char *to, size_t room, const struct run_row *run, const stru
 	}
 	if (run->planned_ms <= 0 || last <= first || strcmp(run->status, "done"))
 		return false;
-	int off = run->planned_microusd > 0 ? (int)llround(100.0 * (double)(run->cost_microusd - run->planned_microusd) / (double)run->planned_microusd) : 0;
+	bool free = run->planned_microusd <= 0; /* then only the time can be off */
+	double was_amount = free ? (double)(last - first) : (double)run->cost_microusd;
+	double planned_amount = free ? (double)run->planned_ms : (double)run->planned_microusd;
+	int off = (int)llround(MIN(100 * (was_amount - planned_amount) / planned_amount, 1e6));
 	snprintf(to, room, "planned %s, %s; was %s, %s (%+d%%)", duration_show(planned, sizeof(planned), run->planned_ms),
 		 money_show(planned_usd, sizeof(planned_usd), run->planned_microusd), duration_show(was, sizeof(was), last - first),
 		 money_show(was_usd, sizeof(was_usd), run->cost_microusd), off);

@@ -242,6 +242,15 @@ static void random_machine(struct plan_machine *m)
 	m->cold.phase[COLD_BOOT].p90_s = m->cold.phase[COLD_BOOT].p50_s;
 }
 
+static void make_game(double *lengths, size_t count, struct plan_machine machines[MACHINES], struct plan_work *w)
+{
+	for (size_t i = 0; i < count; i++)
+		lengths[i] = random_between(30, 200);
+	for (int i = 0; i < MACHINES; i++)
+		random_machine(&machines[i]);
+	plan_work_init(w, lengths, count, 100, 0);
+}
+
 /* The best that any batch size and width gives, by playing all of them. */
 static double brute_force(const double *lengths, size_t count, const struct plan_machine *machines, double deadline_s)
 {
@@ -271,11 +280,7 @@ static void the_choice_is_within_one_percent(void **state)
 		struct plan p;
 		seed = game;
 		size_t count = (size_t)random_between(20, SEGMENTS_MOST);
-		for (size_t i = 0; i < count; i++)
-			lengths[i] = random_between(30, 200);
-		for (int i = 0; i < MACHINES; i++)
-			random_machine(&machines[i]);
-		plan_work_init(&w, lengths, count, 100, 0);
+		make_game(lengths, count, machines, &w);
 		assert_int_equal(plan_choose(&p, &w, machines, MACHINES, &wish), PLAN_FOUND);
 		qsort(lengths, count, sizeof(*lengths), longest_first);
 		double usd = play(lengths, count, &machines[p.machine], p.pods, p.batch, &makespan_s);
@@ -300,11 +305,7 @@ static void deadlines_are_kept_when_played(void **state)
 		struct plan fastest, p;
 		seed = 1000 + game;
 		size_t count = (size_t)random_between(20, SEGMENTS_MOST);
-		for (size_t i = 0; i < count; i++)
-			lengths[i] = random_between(30, 200);
-		for (int i = 0; i < MACHINES; i++)
-			random_machine(&machines[i]);
-		plan_work_init(&w, lengths, count, 100, 0);
+		make_game(lengths, count, machines, &w);
 		assert_int_equal(plan_choose(&fastest, &w, machines, MACHINES, &wish), PLAN_FOUND);
 		wish.goal = PLAN_COST;
 		wish.deadline_s = fastest.makespan_p90_s * 1.3;
@@ -377,11 +378,7 @@ static void the_front_has_no_loser(void **state)
 		struct plan_work w;
 		struct plan front[PLAN_FRONT_MAX], cheapest;
 		seed = 5000 + game;
-		for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
-			lengths[i] = random_between(30, 200);
-		for (int i = 0; i < MACHINES; i++)
-			random_machine(&machines[i]);
-		plan_work_init(&w, lengths, ARRAY_LEN(lengths), 100, 0);
+		make_game(lengths, ARRAY_LEN(lengths), machines, &w);
 		size_t n = plan_front(front, PLAN_FRONT_MAX, &w, machines, MACHINES, &wish);
 		assert_true(n > 0);
 		plan_choose(&cheapest, &w, machines, MACHINES, &wish);
