@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "advice.h"
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/log.h"
@@ -103,6 +104,7 @@ static void say_end(struct launch *l)
 	size_t count = 0;
 	struct pod_row *pods = launch_pods(l, &count);
 	struct run_row *r = &l->run;
+	CLEANUP(str_free) struct str advice = STR_INIT;
 	char compared[200];
 
 	if (!l->ctx->quiet && count) {
@@ -110,6 +112,9 @@ static void say_end(struct launch *l)
 		fputc('\n', stderr);
 		if (decide_compare(compared, sizeof(compared), r, pods, count))
 			output_line(stderr, "%s", compared);
+		if (r->cost_microusd > 0 && !strcmp(r->status, "done"))
+			advice_add(&advice, pods, count, clock_wall_ms());
+		output_lines(stderr, str_text(&advice));
 	}
 	if (!strcmp(r->status, "unreleased"))
 		report_unreleased(pods, count);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "advice.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "bill.h"
@@ -171,6 +172,16 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 		       money_show(ours_money, sizeof(ours_money), ours));
 }
 
+static void print_advice(const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now)
+{
+	CLEANUP(str_free) struct str advice = STR_INIT;
+
+	if (run->cost_microusd > 0)
+		advice_add(&advice, pods, count, now);
+	if (advice.len)
+		printf("\n%s", str_text(&advice));
+}
+
 static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	int64_t now = clock_wall_ms();
@@ -189,6 +200,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 		if (count)
 			putchar('\n');
 		report_print_phases(stdout, pods, count, now);
+		print_advice(&run, pods, count, now);
 	}
 	free(pods);
 	return 0;
