@@ -690,6 +690,10 @@ static void test_all_offers_are_refused(void **state)
 		b.conf.max_price_microusd_h = all_refused[i].max_price;
 		start_with(&b, offers, ARRAY_LEN(offers));
 		for (int k = 0; k < 3 && !core_stopping(b.core); k++) {
+			if (core_pod_count(b.core) <= k)
+				wait_ms(&b, CORE_LOG_LOOK_MS + SECOND); /* a failed pod's log is waited for before another is rented */
+			if (core_pod_count(b.core) <= k)
+				fail_msg("%s: no pod %d is rented", name, k);
 			if (all_refused[i].kinds[k]) {
 				tell_err(&b, EV_RENT_FAILED, k, all_refused[i].kinds[k]);
 				continue;
