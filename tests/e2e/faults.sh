@@ -151,7 +151,7 @@ t_waiting_is_explained() { # and each pod has one name, from the first line that
 	config 'wait = "60s";'
 	burst run --json
 	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
-	grep -qE "^no capacity, as fail_rents says \(1 of 1\); next try in [0-9.]+s, giving up in (60|1m00)s?" err.txt ||
+	grep -qE "^no capacity, as fail_rents says \(1 of 1\); next try in [0-9.]+s, giving up in (5[0-9]|60|1m00)s?" err.txt ||
 		complain "the wait: $(grep -F 'no capacity' err.txt)"
 	is "$(grep -oE '^pod [^ :]+' err.txt | sort -u)" "pod $(json '.pods[] | select(.cost_usd > 0) | .id')" "names of pods"
 }
