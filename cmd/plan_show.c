@@ -33,10 +33,13 @@ static const char *gpu_text(const struct offer *o)
 	return strcmp(o->gpu, "none") ? o->gpu : "no GPU";
 }
 
-/* "RTX 4090 at runpod" */
+/* "RTX 4090 at runpod", printable. */
 static char *offer_text(char to[TEXT_ROOM], const struct offer *o)
 {
-	format_text(to, TEXT_ROOM, "%s at %s%s", gpu_text(o), o->provider, o->spot ? ", spot" : "");
+	CLEANUP(str_free) struct str gpu = STR_INIT; /* a provider's words */
+
+	str_add_printable(&gpu, gpu_text(o), strlen(gpu_text(o)), 60);
+	format_text(to, TEXT_ROOM, "%s at %s%s", str_text(&gpu), o->provider, o->spot ? ", spot" : "");
 	return to;
 }
 

@@ -38,6 +38,7 @@ struct known {
 	bool ours;	      /* it was we who asked for its end */
 	bool scheduled;	      /* it has a task */
 	bool queued;	      /* Modal has said that it has none */
+	enum pod_state told;  /* by the list before */
 	/* clock_boot_ms() when it was seen first, and when an address of it was asked for while it was not said to run */
 	int64_t seen_ms, asked_ms;
 };

@@ -532,6 +532,17 @@ static bool is_alone(const struct op *op)
 	return op->got.pod_count == 1;
 }
 
+/* How long Modal may wait for the address of this one. News of it (it has a task now) is told at once. */
+static int tunnel_patience_s(const struct op *op, const struct pod_view *view)
+{
+	struct known *k = known_of(op->provider, view->id);
+	bool news = !k || k->told != view->state;
+
+	if (k)
+		k->told = view->state;
+	return is_alone(op) && !news ? TUNNEL_ALONE_S : TUNNEL_S;
+}
+
 /* The next of those listed whose way in is not known yet. */
 static enum op_next next_address(struct turn *t)
 {
@@ -543,7 +554,7 @@ static enum op_next next_address(struct turn *t)
 			continue;
 		if (view->state == POD_STATE_RUNNING || is_worth_a_try(op, view)) {
 			op->asked_tunnels++;
-			return ask_tunnels(t, view->id, is_alone(op) ? TUNNEL_ALONE_S : TUNNEL_S);
+			return ask_tunnels(t, view->id, tunnel_patience_s(op, view));
 		}
 	}
 	for (size_t i = 0; i < op->got.pod_count; i++)

@@ -131,7 +131,7 @@ good_line() { MODAL_SERVER_URL=${MODAL_SERVER_URL/modal.test/localhost}; }
 table <<-'E'
 	tls_is_cut_now_and_then | done 1 | api.1=cut:down:3000 | api.2=reset:down:2500 | api.3=cut:up:6000 | WAIT=3m BOOT_LIMIT=2m
 	tls_is_cut_in_its_handshake | done 1 | api.1=cut:down:100 | api.2=reset:up:30 | api.3=cut:down:900
-	+tls_has_wrong_bytes | done 1 | api.1=flip:down:3000 | api.2=bit:up:550 | api.3=bit:down:1200 | api.4=flip:down:20
+	+tls_has_wrong_bytes | done 1 | api.1=flip:down:1500 | api.2=bit:up:550 | api.3=bit:down:1200 | api.4=flip:down:20
 	tls_lacks_bytes | done 1 | api.1=drop:down:3000:10 | api.2=dup:up:550:30 | api.3=dup:down:1200:50 | WAIT=3m BOOT_LIMIT=2m
 	tls_stands_still | done 1 | api.1=stall:down:2500 | WAIT=3m BOOT_LIMIT=2m
 	+tls_gives_way_to_a_portal | fails 6 modal.test | api.*=run:portal
