@@ -99,7 +99,7 @@ big_code() { # big_code FILES: of half a megabyte each
 }
 t_big_code_over_a_long_line() { # several sessions carry one stream
 	big_code 200
-	hash_code 20ms
+	hash_code 60ms
 	through '9.9=refuse'
 	burst run
 	code_arrived
