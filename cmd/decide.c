@@ -10,7 +10,7 @@
 #include "output.h"
 #include "plan_show.h"
 
-enum { GPUS_MOST = 32 };
+enum { GPUS_MOST = 32, DECIDE_MS = 8000 }; /* DECIDE_MS: what a slow provider may keep a run from starting */
 
 /* Without words: the run itself asks again, and says what is wrong. */
 static struct offer *gather_offers(struct launch *l, size_t *count)
@@ -22,7 +22,7 @@ static struct offer *gather_offers(struct launch *l, size_t *count)
 	for (int i = 0; i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (launch_ask_offers(l, i, false, &result, &ignored) < 0)
+		if (launch_ask_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0)
 			continue;
 		all = xrealloc(all, (*count + result.offer_count + 1) * sizeof(*all));
 		for (size_t k = 0; k < result.offer_count; k++)

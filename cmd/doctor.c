@@ -149,7 +149,7 @@ static bool check_offers(struct launch *l, int provider, struct findings *f)
 
 	if (!l->setup.job)
 		return true;
-	if (launch_ask_offers(l, provider, true, &result, &err) < 0) {
+	if (launch_ask_offers(l, provider, true, LAUNCH_ASK_MS, &result, &err) < 0) {
 		say(f, err.kind == ERR_CONFIG ? stops(l) : "warn", "%s: %s", name, err.msg);
 		return err.kind != ERR_CONFIG;
 	}

@@ -84,7 +84,8 @@ void launch_print_json(struct launch *l);
 void launch_failed(struct cmd_context *ctx, const struct err *err);
 /* What one provider would rent us now; as_run: what a run would find there, tied to its volume. With kind ERR_CONFIG a run
  * would never rent there. op_result_free(out) on success. */
-int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_result *out, struct err *err);
+int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err);
+enum { LAUNCH_ASK_MS = 60 * 1000 }; /* how long a command waits for an answer that it shows */
 /* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
 struct plan_words; /* plan_show.h */
 int launch_plan(struct launch *l, const struct plan_words *words, struct err *err);

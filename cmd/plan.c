@@ -13,7 +13,7 @@
 #include "table.h"
 #include "volume_trust.h"
 
-enum { ASK_MS = 60000, OFFERS_MAX_BYTES = 4 << 20 };
+enum { OFFERS_MAX_BYTES = 4 << 20 };
 
 struct known_offer {
 	struct offer offer;
@@ -79,7 +79,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 
 	if (!want.volume.name || !want.volume.name[0])
 		return 0;
-	if (caller_ask(p, OP_VOLUME, &want, ASK_MS, &result, err) == 0) {
+	if (caller_ask(p, OP_VOLUME, &want, LAUNCH_ASK_MS, &result, err) == 0) {
 		if (result.volume_count)
 			*out = result.volumes[0];
 		op_result_free(&result);
@@ -97,7 +97,7 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 	return 0;
 }
 
-int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_result *out, struct err *err)
+int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err)
 {
 	const struct section *top = config_top(l->ctx->config), *pod = section_group(top, "pod");
 	const struct engine_provider *p = &l->setup.providers[provider];
@@ -113,7 +113,7 @@ int launch_ask_offers(struct launch *l, int provider, bool as_run, struct op_res
 		want.offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
 	if (as_run && find_volume(l, p, &want.offers.volume, err) < 0)
 		return -1;
-	return caller_ask(p, OP_OFFERS, &want, ASK_MS, out, err);
+	return caller_ask(p, OP_OFFERS, &want, most_ms, out, err);
 }
 
 static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, size_t *count, struct err *err)
@@ -126,7 +126,7 @@ static int ask_offers(struct launch *l, bool as_run, struct known_offer **out, s
 	for (int i = 0; i < l->setup.provider_count; i++) {
 		const char *name = l->setup.providers[i].ops->name;
 		struct op_result result = {0};
-		if (launch_ask_offers(l, i, as_run, &result, err) < 0) {
+		if (launch_ask_offers(l, i, as_run, LAUNCH_ASK_MS, &result, err) < 0) {
 			if (l->setup.provider_count == 1 && err->kind != ERR_NO_CAPACITY)
 				return err_wrap(err, "%s", name);
 			log_line(LOG_WARN, "%s: %s", name, err->msg);
