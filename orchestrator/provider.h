@@ -320,6 +320,7 @@ struct reply {
 	struct str head; /* HTTP: header lines as received, "\r\n" between; CHILD: its stderr */
 	int64_t to_bytes; /* HTTP: of the body, appended to body_to */
 	int64_t wall_ms, retry_after_ms;
+	bool sent_before; /* an earlier try of this very call failed, and may have been carried out all the same */
 };
 void reply_free(struct reply *r);
 /* Value of a header (case-insensitive, last one wins) into out; false when absent. */

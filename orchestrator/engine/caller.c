@@ -258,6 +258,7 @@ static void on_reply(void *ctx, struct reply *reply)
 		serve(c);
 		return;
 	}
+	reply->sent_before = o->tries.again > 0;
 	o->repeats = 0;
 	o->tries = (struct grpc_tries){0};
 	step(o, reply);

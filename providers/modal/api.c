@@ -121,7 +121,8 @@ int modal_answered(struct turn *t, const char *doing)
 	/* prices and bills may be for others, and one kind of GPU; the rest nobody else can do for us */
 	if (!r->failed && r->grpc_status == 7 && !t->op->creating && t->op->kind != OP_OFFERS && t->op->kind != OP_BILLING)
 		t->err->kind = ERR_CREDENTIALS;
-	if (t->op->creating && (r->failed ? r->was_sent : leaves_doubt(r->grpc_status)))
+	/* whatever the last try was told, one before it may have made something */
+	if (t->op->creating && (r->sent_before || (r->failed ? r->was_sent : leaves_doubt(r->grpc_status))))
 		t->err->kind = ERR_AMBIGUOUS;
 	struct err said = *t->err;
 	err_set(t->err, said.kind, "%s: %s%s", doing, said.msg, r->failed ? "" : hint(t));

@@ -196,7 +196,7 @@ static void no_room(struct turn *t)
 {
 	const struct reply *r = t->reply;
 
-	if (!r->failed && r->grpc_status == 8 && !r->retry_after_ms && !strcasestr(r->err.msg, "rate limit"))
+	if (!r->failed && !r->sent_before && r->grpc_status == 8 && !r->retry_after_ms && !strcasestr(r->err.msg, "rate limit"))
 		t->err->kind = ERR_NO_CAPACITY;
 }
 

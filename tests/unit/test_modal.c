@@ -75,7 +75,8 @@ static void fill_reply(struct reply *r, const struct answer *a)
 			str_add(&r->body, a->body);
 		return;
 	}
-	*r = (struct reply){.grpc_status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = a->code != -2};
+	*r = (struct reply){.grpc_status = MAX(a->code, 0), .failed = a->code < 0, .was_sent = a->code != -2,
+			    .sent_before = a->words && !strncmp(a->words, "again: ", 7)};
 	if (a->code < 0) {
 		err_set(&r->err, a->code == -4 ? ERR_UNTRUSTED : ERR_NETWORK, "the line was cut");
 		r->grpc_status = 14;
@@ -534,6 +535,8 @@ static const struct {
 	{"no GPU", {"SandboxCreate", 8, NULL, "no capacity for L40S"}, ERR_NO_CAPACITY},
 	{"wrong", {"SandboxCreate", 3, NULL, NULL}, ERR_REFUSED},
 	{"not ours any more", {"SandboxCreate", 16, NULL, NULL}, ERR_CREDENTIALS},
+	{"no image, where an earlier try may have made it", {"SandboxCreate", 5, NULL, "again: Image not found."}, ERR_AMBIGUOUS},
+	{"no GPU, where an earlier try may have had one", {"SandboxCreate", 8, NULL, "again: no capacity for L40S"}, ERR_AMBIGUOUS},
 	{"an answer without an id", {"SandboxCreate", 0, NULL, NULL}, ERR_AMBIGUOUS},
 	{"an answer that is none", {"SandboxCreate", 0, NULL, "\xff\xff\xff"}, ERR_AMBIGUOUS},
 	{"the secret lost", {"SecretGetOrCreate", -1, NULL, NULL}, ERR_NETWORK},
