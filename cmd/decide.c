@@ -49,9 +49,9 @@ static void order_gpus(struct launch *l, const struct estimate *e)
 			at++;
 		if (at == GPUS_MOST || (at < count && best[at].cost_usd <= p.cost_usd))
 			continue;
+		count += at == count; /* before it moves up */
 		for (; at > 0 && best[at - 1].cost_usd > p.cost_usd; at--)
 			best[at] = best[at - 1];
-		count += at == count;
 		best[at] = p;
 	}
 	if (!count)

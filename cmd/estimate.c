@@ -1,14 +1,12 @@
 /* estimate.c - gathers what a plan is made from: lengths of segments, prices, learned speeds and cold starts. */
 #include "estimate.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "engine/learn.h"
-#include "plan/vram.h"
 
 enum { PODS_LEARNED_FROM = 200 };
 #define CHARS_PER_AUDIO_S 15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) */
@@ -53,6 +51,20 @@ static bool read_clock(const char *text, int *hour, int *minute)
 	       *minute < 60;
 }
 
+/* This time of day, so many days from now. */
+static time_t time_of_day(time_t now, int hour, int minute, int days)
+{
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	tm.tm_mday += days;
+	tm.tm_hour = hour;
+	tm.tm_min = minute;
+	tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return mktime(&tm);
+}
+
 double estimate_deadline_s(const char *text, int64_t wall_ms)
 {
 	int hour, minute;
@@ -60,24 +72,8 @@ double estimate_deadline_s(const char *text, int64_t wall_ms)
 
 	if (!read_clock(text, &hour, &minute))
 		return duration_parse(text, &ms, NULL) == 0 && ms > 0 ? (double)ms / 1000 : -1;
-	time_t now = wall_ms / 1000, at;
-	struct tm tm;
-	localtime_r(&now, &tm);
-	tm.tm_hour = hour;
-	tm.tm_min = minute;
-	tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	at = mktime(&tm);
-	if (at <= now) {
-		localtime_r(&now, &tm);
-		tm.tm_mday++;
-		tm.tm_hour = hour;
-		tm.tm_min = minute;
-		tm.tm_sec = 0;
-		tm.tm_isdst = -1;
-		at = mktime(&tm);
-	}
-	return difftime(at, now);
+	time_t now = wall_ms / 1000, at = time_of_day(now, hour, minute, 0);
+	return difftime(at > now ? at : time_of_day(now, hour, minute, 1), now);
 }
 
 static int read_goal(const struct section *top, struct plan_wish *wish, struct err *err)
