@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
-# No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod billed
-# load (billed takes some minutes, load a quarter of an hour; they only run when they are named).
+# No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
+# dispatch billed load (dispatch takes two minutes, billed some, load a quarter of an hour: these three only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
@@ -315,7 +315,11 @@ part_runpod() { (. tests/bench/runpod.sh && runpod_bench); }
 
 part_billed() { (. tests/bench/billed.sh && billed_bench); }
 
-# ---- (h) wide runs and long jobs ----
+# ---- (h) batches of engines that batch ----
+
+part_dispatch() { (. tests/bench/dispatch.sh && dispatch_bench); }
+
+# ---- (i) wide runs and long jobs ----
 
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }

@@ -1,0 +1,55 @@
+# dispatch.sh - the part `dispatch` of bench.sh, in a shell of its own: batches of an engine whose batches take
+# o + a x longest + c x sum, on local pods whose worker sleeps for so long (tests/workers/padded.py). Figures are beside the least time
+# that is possible (dispatch.py), and beside the same worker when it says that it renders one segment after the other.
+#
+#   DISPATCH="60:1 1000:4"   only these rows: SEGMENTS:PODS
+#   DISPATCH_SCALE=0.5       times of the worker; a small scale shows messages rather than batches
+# shellcheck shell=bash disable=SC2154
+DISPATCH_ROWS="60:1 300:1 1000:1 1000:4"
+dispatch_most=80 # segments in a batch
+# r = c/a = 0.022 at the mean length of the texts, 67 characters, as in a published sweep (27 times as much at b = 64)
+dispatch_speed() { awk -v s="$1" 'BEGIN {printf "%.6f %.6f %.6f\n", .1 * s, .0131 * s, .000324 * s}'; }
+
+dispatch_run() { # dispatch_run BATCHING SEGMENTS PODS: prints "compute makespan batches" of the run, in seconds
+	local home=$work/dispatch-$1-$2-$3
+	mkdir -p "$home/code"
+	cp tests/workers/padded.py "$home/code/"
+	python3 tests/bench/dispatch.py texts "$2" >"$home/script.jsonl"
+	cat >"$home/burst.cfg" <<-E
+		provider = "local";
+		pods = $3;
+		caps = { max_cost = 1.00; max_duration = "10m"; };
+		job = { name = "dispatch"; type = "tts"; engine = "test"; input = "script.jsonl"; output = "out"; max_batch = $dispatch_most;
+			check = { enabled = false; };
+			worker = "ONCE=$once LONGEST=$longest EACH=$each BATCHING=$1 MAX_BATCH=$dispatch_most python3 \"\$BURST_CODE/padded.py\""; };
+		code = { path = "code"; };
+		volume = { name = "v"; size_gb = 1; create = true; };
+		providers = { local = { price_per_hour = 0.69; capacity = 8; }; };
+	E
+	BURST_STATE_DIR=$home/state "$burst" run "$home/burst.cfg" >"$home/out.txt" 2>"$home/err.txt" </dev/null || tail -n 3 "$home/err.txt" >&2
+	# without boots: from the first batch begun to the last one done, as the client heard it
+	sqlite3 -separator ' ' "$home/state/ledger.db" "SELECT printf('%.3f', (SELECT compute_ms / 1000.0 FROM run)),
+		printf('%.3f', (max(done_ms) - min(done_ms - took_ms)) / 1000.0), count(*) FROM batch"
+}
+dispatch_row() { # dispatch_row SEGMENTS:PODS
+	local n=${1%:*} pods=${1#*:} scale=${DISPATCH_SCALE:-} once longest each
+	[ -n "$scale" ] || scale=$([ "$n" -lt 100 ] && echo 1 || echo 0.5)
+	read -r once longest each <<<"$(dispatch_speed "$scale")"
+	for kind in none padded; do dispatch_run $kind "$n" "$pods" >"$work/dispatch.$kind.$1" & done
+	python3 tests/bench/dispatch.py best "$n" "$pods" $dispatch_most "$once" "$longest" "$each" >"$work/dispatch.best.$1"
+	wait
+	paste -d' ' "$work/dispatch.best.$1" "$work/dispatch.none.$1" "$work/dispatch.padded.$1" | awk -v n="$n" -v pods="$pods" '{
+		printf "%4d segments, %d pod%s: least %6.2f s, makespan %6.2f s", n, pods, pods == 1 ? " " : "s", $1, $2
+		split("none padded", kind, " ")
+		for (i = 0; i < 2; i++) {
+			c = $(3 + 3 * i); m = $(4 + 3 * i)
+			printf "; %s %6.2f s = %.2f, makespan %6.2f s = %.2f, %d batches", kind[i + 1], c, c / $1, m, m / $2, $(5 + 3 * i)
+		}
+		print "" }'
+}
+dispatch_bench() {
+	local row
+	echo "# dispatch for an engine whose batches take o + a x longest + c x sum, against the least possible and against batches as for an engine"
+	echo "# that renders one by one (aims for padded: compute of 60 segments in 1.45 times the least, 300 in 1.1, 1,000 in 1.05; four pods 1.15)"
+	for row in ${DISPATCH:-$DISPATCH_ROWS}; do dispatch_row "$row"; done
+}
