@@ -37,6 +37,12 @@ enum batching {
 	BATCHING_PADDED, /* all at once, as long as the longest takes: full batches, then even shares */
 };
 
+/* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and in ms for each unit of weight: of
+ * the batch by itself, of its heaviest segment, of all of its segments. */
+struct batch_speed {
+	double once_ms, longest_ms, each_ms;
+};
+
 struct core_conf {
 	char run[24];
 	char machine[20];
@@ -129,6 +135,7 @@ struct core_pod {
 	int workers_ready;
 	int max_batch; /* of its engine; 0: nothing said */
 	enum batching batching;
+	struct batch_speed speed; /* of its engine on its GPU, from earlier runs */
 	/* boot clock, 0: not yet */
 	int64_t create_at, rented_at, running_at, reached_at, connected_at, synced_at, ready_at, worked_at, safe_at,
 		release_at, released_at, gone_at;
@@ -211,7 +218,7 @@ enum event_type {
 	EV_SWITCH_BAD,	   /* pod: it says by now that it cannot end itself */
 	EV_SHARED_READY,   /* pod: what the volume shares is prepared */
 	EV_PREPARE_FAILED, /* pod; err */
-	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said); batching */
+	EV_WORKERS,	   /* pod; number: ready workers now; max_batch: what the engine says it can (0: nothing said); batching; speed */
 	EV_WORKERS_FAILED, /* pod; err: no worker can be started (any more) */
 	EV_BATCH_STARTED,  /* pod; batch; t */
 	EV_BATCH_DONE,	   /* pod; batch; t */
@@ -249,6 +256,7 @@ struct event {
 	int number, max_batch, gpus;
 	bool partial;	  /* EV_LISTED: the provider refuses its list; views has only what it was asked for by id */
 	enum batching batching;
+	struct batch_speed speed;
 	bool clock_known; /* EV_LISTED: its provider said what time it is */
 	bool switch_ok, switch_proven, ok, check_ok, workers_alive;
 };

@@ -152,6 +152,9 @@ double dispatch_rate_at_best(const struct core *c)
 
 	if (!dispatch_rate_is_rough(c))
 		return rate;
+	double measured = speed_rate(c);
+	if (measured > 0)
+		return MAX(rate, measured);
 	return c->warm_pace.weight > 0 ? MAX(rate, c->warm_pace.weight * 1000 / MAX(c->warm_pace.ms, 1)) : rate * FIRST_BATCH_SLOWER;
 }
 
@@ -226,7 +229,7 @@ static int worker_slots(const struct core *c)
 
 /* How many segments a batch for this pod may have. An engine that renders one after the other gains nothing from more than the job
  * names. */
-static size_t batch_most(const struct core *c, const struct core_pod *p)
+size_t dispatch_batch_most(const struct core *c, const struct core_pod *p)
 {
 	int most = c->conf.max_batch;
 
@@ -255,7 +258,7 @@ static double fixed_weight(const struct core *c)
  * small that most of its time goes into what a batch costs by itself. */
 static size_t padded_count(const struct core *c, const struct core_pod *p)
 {
-	size_t most = batch_most(c, p), slots = (size_t)worker_slots(c);
+	size_t most = dispatch_batch_most(c, p), slots = (size_t)worker_slots(c);
 	size_t batches = (c->todo + most - 1) / most, fewest = batches;
 
 	while ((c->padded + batches) % slots)
@@ -324,7 +327,7 @@ static bool send_next(struct core *c, int pod)
 	if (!h)
 		return false;
 	bool padded = c->pods[pod].batching == BATCHING_PADDED;
-	size_t count = padded ? padded_count(c, &c->pods[pod]) : batch_most(c, &c->pods[pod]);
+	size_t count = padded ? padded_count(c, &c->pods[pod]) : dispatch_batch_most(c, &c->pods[pod]);
 	double most = padded ? c->weight_todo : batch_weight(c), longest = 0;
 	uint32_t batch = new_batch(c, pod);
 
@@ -347,7 +350,7 @@ static bool send_next(struct core *c, int pod)
 static void send_canary(struct core *c, int pod)
 {
 	uint32_t batch = new_batch(c, pod);
-	size_t most = MIN((size_t)CORE_CANARY, batch_most(c, &c->pods[pod]));
+	size_t most = MIN((size_t)CORE_CANARY, dispatch_batch_most(c, &c->pods[pod]));
 
 	for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
 		if (c->segs[i].state == SEG_TODO)
@@ -504,22 +507,6 @@ static void measure_segment(struct core *c, const struct event *ev)
 		measure(c, b, c->segs[ev->segment].weight, ev->t);
 }
 
-static void judge_canary_speed(struct core *c, const struct core_batch *b, int64_t ms)
-{
-	double expected = 0;
-	struct err err;
-
-	for (size_t i = 0; i < b->count; i++)
-		expected += c->segs[b->segments[i]].est_s * 1000;
-	if (expected <= 0 || ms < SLOW_CANARY_MIN_MS || (double)ms < expected * SLOW_CANARY_FACTOR)
-		return;
-	err_set(&err, ERR_JOB,
-		"the first batch took %.0f s where %.0f s were expected: stopped while it is cheap "
-		"(is the GPU in use?)",
-		(double)ms / 1000, expected / 1000);
-	core_fault(c, b->pod, &err);
-}
-
 void dispatch_done(struct core *c, const struct event *ev)
 {
 	struct core_pod *p = &c->pods[ev->pod];
@@ -539,7 +526,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 		note_size(c, b, (double)(ev->t - b->started_t));
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
-		judge_canary_speed(c, b, ev->t - b->started_t);
+		speed_judge_canary(c, b, ev->t - b->started_t);
 	/* what the batch did not account for goes round again (the agent reports each segment, so this is a rare thing) */
 	for (size_t i = 0; i < b->count; i++) {
 		struct seg *s = &c->segs[b->segments[i]];

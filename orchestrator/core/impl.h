@@ -279,7 +279,12 @@ double dispatch_rate(const struct core *c); /* weight a second of one worker; 0:
 bool dispatch_rate_is_rough(const struct core *c); /* only the first batches are known: it may be several times too low */
 double dispatch_rate_at_best(const struct core *c); /* as high as it may turn out to be */
 double dispatch_held(const struct core *c); /* weight that is with pods and not rendered */
+size_t dispatch_batch_most(const struct core *c, const struct core_pod *p); /* how many segments a batch for this pod may have */
 bool dispatch_settled(const struct core *c); /* every segment is safe or failed */
+
+/* speed.c */
+double speed_rate(const struct core *c); /* as dispatch_rate(), by the measurements of earlier runs; 0: there are none */
+void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms); /* far too slow: the run stops while it is cheap */
 
 /* pod.c: one pod, coming up and at work */
 void pod_event(struct core *c, const struct event *ev);
@@ -312,6 +317,10 @@ void pod_bad_host(struct core *c, int pod, const char *why);
 /* queue.c: a pod that its vendor has accepted and not placed on a machine */
 void queue_seen(struct core *c, struct core_pod *p, enum pod_state state); /* a listing says so, or not any more */
 void queue_watch(struct core *c, struct core_pod *p);			    /* its deadline has come */
+
+/* speed.c */
+double speed_rate(const struct core *c); /* as dispatch_rate(), from what earlier runs have measured; 0: unknown */
+void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms); /* far too slow: the run stops while it is cheap */
 
 /* width.c: how many pods */
 bool width_has_waited(const struct core *c); /* `wait` is over */

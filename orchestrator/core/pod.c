@@ -293,6 +293,7 @@ static void workers(struct core *c, struct core_pod *p, const struct event *ev)
 	if (ev->max_batch > 0) {
 		p->max_batch = ev->max_batch;
 		p->batching = ev->batching;
+		p->speed = ev->speed;
 	}
 	if (!ev->number || p->phase == POD_CONNECTING)
 		return; /* read from its log before it counts as connected */

@@ -13,18 +13,34 @@ enum {
 	USE_LEAST = 5,	       /* samples from which on a median says something */
 };
 
-static void key_of(const struct engine *e, int pod, char key[LEARN_KEY])
+static struct learn_what what_runs_on(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	struct learn_what what = {
+
+	return (struct learn_what){
 		.engine = e->needs->engine,
 		.options = e->needs->speed_options,
 		.gpu = e->pods[pod].gpu_seen[0] ? e->pods[pod].gpu_seen : p->offer.gpu,
 		.provider = e->setup->providers[p->provider].ops->name,
 		.version = e->pods[pod].worker_version,
 	};
+}
+
+static void key_of(const struct engine *e, int pod, char key[LEARN_KEY])
+{
+	struct learn_what what = what_runs_on(e, pod);
 
 	learn_key(&what, key);
+}
+
+struct batch_speed batches_speed(const struct engine *e, int pod)
+{
+	struct learn_what what = what_runs_on(e, pod);
+	struct speed none = {0}, s;
+
+	if (learn_speed(e->setup->store, &what, &none, &s, NULL) == PLAN_PRIOR)
+		return (struct batch_speed){0};
+	return (struct batch_speed){s.once_s * 1000, s.longest_s * 1000, s.each_s * 1000};
 }
 
 /* A batch that was begun more than once (its worker died, or it did not fit into memory) says nothing about the speed of one. */

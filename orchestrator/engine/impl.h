@@ -197,6 +197,8 @@ void journal_flush(struct engine *e); /* safe rows reach the disk, then the core
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
 
 /* batches.c: what is learned from a run. What agents say of their times is bounded, and decides nothing but later plans. */
+/* By the ledger, for this pod's GPU and its worker's version; all 0: not known. */
+struct batch_speed batches_speed(const struct engine *e, int pod);
 void batches_begun(struct engine *e, int pod, uint32_t batch);
 void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms);
 void batches_usage(struct engine *e, int pod, const json_t *event);

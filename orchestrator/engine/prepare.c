@@ -494,6 +494,8 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
 			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX),
 			   .batching = strcmp(jsonx_text(event, "batching", ""), "padded") ? BATCHING_NONE : BATCHING_PADDED};
+	if (ev.max_batch > 0)
+		ev.speed = batches_speed(e, pod);
 	post(e, &ev, NULL);
 }
 

@@ -2,16 +2,16 @@
 # o + a x longest + c x sum, on local pods whose worker sleeps for so long (tests/workers/padded.py). Figures are beside the least time
 # that is possible (dispatch.py), and beside the same worker when it says that it renders one segment after the other.
 #
-#   DISPATCH="60:1 1000:4"   only these rows: SEGMENTS:PODS
+#   DISPATCH="60:1 1000:4"   only these rows: SEGMENTS:PODS[:again]; again: a second run, whose speed is known, for a deadline
 #   DISPATCH_SCALE=0.5       times of the worker; a small scale shows messages rather than batches
 # shellcheck shell=bash disable=SC2154
-DISPATCH_ROWS="60:1 300:1 1000:1 1000:4"
+DISPATCH_ROWS="60:1 300:1 1000:1 1000:4 1000:4:again"
 dispatch_most=80 # segments in a batch
 # r = c/a = 0.022 at the mean length of the texts, 67 characters, as in a published sweep (27 times as much at b = 64)
 dispatch_speed() { awk -v s="$1" 'BEGIN {printf "%.6f %.6f %.6f\n", .1 * s, .0131 * s, .000324 * s}'; }
 
-dispatch_run() { # dispatch_run BATCHING SEGMENTS PODS: prints "compute makespan batches" of the run, in seconds
-	local home=$work/dispatch-$1-$2-$3
+dispatch_run() { # dispatch_run BATCHING SEGMENTS PODS [again]: prints "compute makespan batches" of the run, in seconds
+	local home=$work/dispatch-$1-$2-$3${4:-} round
 	mkdir -p "$home/code"
 	cp tests/workers/padded.py "$home/code/"
 	python3 tests/bench/dispatch.py texts "$2" >"$home/script.jsonl"
@@ -26,20 +26,27 @@ dispatch_run() { # dispatch_run BATCHING SEGMENTS PODS: prints "compute makespan
 		volume = { name = "v"; size_gb = 1; create = true; };
 		providers = { local = { price_per_hour = 0.69; capacity = 8; }; };
 	E
-	BURST_STATE_DIR=$home/state "$burst" run "$home/burst.cfg" >"$home/out.txt" 2>"$home/err.txt" </dev/null || tail -n 3 "$home/err.txt" >&2
+	local hurry=()
+	for round in first ${4:+"$4"}; do
+		BURST_STATE_DIR=$home/state "$burst" run "$home/burst.cfg" -o "$home/$round" "${hurry[@]}" \
+			>"$home/out.txt" 2>"$home/err.txt" </dev/null || tail -n 3 "$home/err.txt" >&2
+		hurry=(--deadline 30s)
+	done
 	# without boots: from the first batch begun to the last one done, as the client heard it
-	sqlite3 -separator ' ' "$home/state/ledger.db" "SELECT printf('%.3f', (SELECT compute_ms / 1000.0 FROM run)),
-		printf('%.3f', (max(done_ms) - min(done_ms - took_ms)) / 1000.0), count(*) FROM batch"
+	sqlite3 -separator ' ' "$home/state/ledger.db" "SELECT printf('%.3f', (SELECT compute_ms / 1000.0 FROM run ORDER BY seq DESC LIMIT 1)),
+		printf('%.3f', (max(done_ms) - min(done_ms - took_ms)) / 1000.0), count(*) FROM batch
+		WHERE run = (SELECT id FROM run ORDER BY seq DESC LIMIT 1)"
 }
-dispatch_row() { # dispatch_row SEGMENTS:PODS
-	local n=${1%:*} pods=${1#*:} scale=${DISPATCH_SCALE:-} once longest each
+dispatch_row() { # dispatch_row SEGMENTS:PODS[:again]
+	local n pods again scale=${DISPATCH_SCALE:-} once longest each
+	IFS=: read -r n pods again <<<"$1"
 	[ -n "$scale" ] || scale=$([ "$n" -lt 100 ] && echo 1 || echo 0.5)
 	read -r once longest each <<<"$(dispatch_speed "$scale")"
-	for kind in none padded; do dispatch_run $kind "$n" "$pods" >"$work/dispatch.$kind.$1" & done
+	for kind in none padded; do dispatch_run $kind "$n" "$pods" "$again" >"$work/dispatch.$kind.$1" & done
 	python3 tests/bench/dispatch.py best "$n" "$pods" $dispatch_most "$once" "$longest" "$each" >"$work/dispatch.best.$1"
 	wait
-	paste -d' ' "$work/dispatch.best.$1" "$work/dispatch.none.$1" "$work/dispatch.padded.$1" | awk -v n="$n" -v pods="$pods" '{
-		printf "%4d segments, %d pod%s: least %6.2f s, makespan %6.2f s", n, pods, pods == 1 ? " " : "s", $1, $2
+	paste -d' ' "$work/dispatch.best.$1" "$work/dispatch.none.$1" "$work/dispatch.padded.$1" | awk -v n="$n" -v pods="$pods" -v again="$again" '{
+		printf "%4d segments, %d pod%s%s: least %6.2f s, makespan %6.2f s", n, pods, pods == 1 ? " " : "s", again ? ", speed known" : "", $1, $2
 		split("none padded", kind, " ")
 		for (i = 0; i < 2; i++) {
 			c = $(3 + 3 * i); m = $(4 + 3 * i)

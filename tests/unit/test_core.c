@@ -221,7 +221,7 @@ static void bring_up(struct bench *b, int i)
 	connected(b, i);
 	tell(b, (struct event){.type = EV_SHARED_READY, .pod = i});
 	tell(b, (struct event){.type = EV_WORKERS, .pod = i, .number = b->conf.workers, .max_batch = b->hello.max_batch,
-			       .batching = b->hello.batching});
+			       .batching = b->hello.batching, .speed = b->hello.speed});
 	check_phase(b, "brought up", i, POD_WORKING);
 }
 
@@ -2132,6 +2132,8 @@ static const struct {
 	int64_t took_s;
 	double est_s; /* each of the three */
 	bool stops;
+	enum batching batching;
+	struct batch_speed speed; /* as measured by earlier runs; segments weigh 10 */
 } canaries[] = {
 	{"all good", 0, 2, 1, false},
 	{"two of three bad", 2, 2, 1, false},
@@ -2140,6 +2142,12 @@ static const struct {
 	{"20 times slower than estimated", 0, 120, 2, true},
 	{"slower than that, yet below a minute", 0, 59, 0.1, false},
 	{"a minute", 0, 60, 0.1, true},
+	{"three of a padded engine take about as long as 32", 0, 70, 1, false, BATCHING_PADDED},
+	{"20 times as long as 32", 0, 640, 1, true, BATCHING_PADDED},
+	{"three take 9.6 s as measured, 180 ms by the job's estimate", 0, 80, 0.06, false, BATCHING_PADDED, {3000, 600, 20}},
+	{"nearly 20 times that", 0, 191, 0.06, false, BATCHING_PADDED, {3000, 600, 20}},
+	{"20 times that", 0, 192, 0.06, true, BATCHING_PADDED, {3000, 600, 20}},
+	{"slower than the job's estimate, and as measured", 0, 600, 1, false, BATCHING_NONE, {100, 0, 1000}},
 };
 
 static void test_canary_judged(void **state)
@@ -2151,8 +2159,12 @@ static void test_canary_judged(void **state)
 		set_up(&b, 60);
 		b.conf.canary = true;
 		b.conf.pods = 2;
-		for (size_t s = 0; s < b.count; s++)
+		b.conf.max_batch = 32;
+		b.hello = (struct event){.max_batch = 32, .batching = canaries[i].batching, .speed = canaries[i].speed};
+		for (size_t s = 0; s < b.count; s++) {
 			b.segments[s].est_s = canaries[i].est_s;
+			b.segments[s].weight = 10;
+		}
 		start_simply(&b);
 		bring_up(&b, 0);
 		struct core_batch k = *core_batch_at(b.core, 0);
