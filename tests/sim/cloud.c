@@ -495,6 +495,20 @@ static int64_t owed(const struct sim *s, const struct machine *m)
 	return may_wait(s, m) ? in_time + all - meter_until(s, m, m->hard_end + RELEASED_WITHIN_MS) : all;
 }
 
+static bool known_before(const struct machine *m, const struct machine *other)
+{
+	return m->known_at >= 0 && (other->known_at < 0 || m->known_at < other->known_at);
+}
+
+/* Of the two pods of one create the client plans with the first that it hears of, whichever the vendor made first. Nothing but its own
+ * hard end caps the cost of the other one while the client cannot see it: check_life(), check_twin(). */
+static bool is_spare(const struct sim *s, const struct machine *m)
+{
+	if (m->duplicate) /* made right behind its twin */
+		return !known_before(m, m - 1);
+	return number_of(s, m) + 1 < (int)s->machine_count && m[1].duplicate && known_before(m + 1, m);
+}
+
 /* A lower cap than the one that its pods were rented by is kept by the client alone, from when it is there again: what was spent by
  * then is spent. */
 static void check_later_cap(struct sim *s, const struct client *cl, int64_t sum, int64_t slack)
@@ -529,7 +543,7 @@ static void check_money(struct sim *s, const struct client *cl)
 
 	for (size_t i = 0; cap && i < s->machine_count; i++) {
 		const struct machine *m = &s->machines[i];
-		if (m->client != cl->number || m->duplicate)
+		if (m->client != cl->number || is_spare(s, m))
 			continue;
 		sum += owed(s, m);
 		real += owed_really(s, m);
@@ -579,16 +593,17 @@ static void check_finished(struct sim *s, const struct machine *m)
 		broke(s, "pod %s bills for %lld ms, and its agent is not told to end it", m->id, (long long)took);
 }
 
-/* A second pod of one create is in no plan; but who is there hears of it by the next listing, and lets it go. */
+/* A second pod of one create is in no plan. A client that is there lists pods until such a pod must have surfaced, and releases it. */
 static void check_twin(struct sim *s, const struct machine *m)
 {
 	int64_t end = m->is_over ? m->ended : s->now;
-	bool seen = !m->alone && m->alone_until < 0 && was_shown(s, m) && !may_wait(s, m);
+	bool shown = s->unlisted_at[m->vendor] + RELEASED_WITHIN_MS < m->created;
+	bool seen = !m->alone && m->alone_until < 0 && shown && !may_wait(s, m);
 
 	if (m->known_at >= 0) /* its brother may be gone, and it works in his place */
 		end = MIN(end, m->known_at);
 	int64_t window = s->plan->vendors[m->vendor].wire ? 60000 : 0; /* within which no more than so many calls are sent, looks as well */
-	if (m->duplicate && seen && end > m->visible + 32000 + window + 6 * s->plan->vendors[m->vendor].latency_ms)
+	if (is_spare(s, m) && seen && end > m->visible + 32000 + window + 6 * s->plan->vendors[m->vendor].latency_ms)
 		broke(s, "pod %s, the second of one create, bills for %lld ms and nobody knows it", m->id, (long long)(end - m->visible));
 }
 
