@@ -41,14 +41,13 @@ static void let_all_go(struct core *c)
 
 /* ---- the end ---- */
 
-/* A create whose answer was lost may have made two pods, and no list could be had since the second would be in it. */
 static bool lost_sight(struct core *c)
 {
 	bool lost = false;
 
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		const struct vendor *v = &c->vendors[i];
-		if (!v->used || v->surfaced_at < 0 || v->listed_at >= v->surfaced_at || c->signals > 1)
+		if (!seen_awaits_twin(v) || c->signals > 1)
 			continue;
 		lost = true;
 		core_note(c, NOTE_WARN, "%s: no list of its pods could be had since the answer to a create was lost: a pod too many may be "

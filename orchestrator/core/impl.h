@@ -20,6 +20,7 @@ enum {
 	UNLISTED_MS = 5 * 1000,		   /* from the create until a pod that lists omit is asked for by its id */
 	HUNG_CREATE_MS = 12 * 1000,	   /* a create without an answer for so long: a list may show its pod, which bills */
 	SURFACE_LIMIT_MS = 60 * 1000,	   /* from the create until a vendor's list shows the pod, at the latest */
+	TWIN_LOOK_MS = 15 * 1000,	   /* until then a second pod of a lost create bills unseen: look for it this often */
 	PREPARE_LIMIT_MS = 60 * 60 * 1000, /* from connected to ready: the agent's own limits are shorter */
 	SETTLED_MS = 10 * 1000,		   /* all is safe: for agents to say that their batches are over */
 	FETCH_GRACE_MS = 30 * 1000,	   /* after the first signal */
@@ -343,6 +344,8 @@ void width_image(struct core *c, const struct event *ev);
 void seen_ask(struct core *c);
 void seen_listed(struct core *c, const struct event *ev);
 void seen_inspected(struct core *c, const struct event *ev);
+/* A create whose answer was lost may have made a second pod, and no list has been had since that pod must be in it. */
+bool seen_awaits_twin(const struct vendor *v);
 /* Every account that was used has been looked at since nothing more can turn up there, or cannot be. */
 bool seen_all_looked(struct core *c);
 /* When it is not waited for its listing any more before the exit; NEVER: it can be asked for at once. */

@@ -445,11 +445,24 @@ static int64_t list_interval(const struct core *c, const struct vendor *v, const
 	return NEVER;
 }
 
+bool seen_awaits_twin(const struct vendor *v)
+{
+	return v->used && v->surfaced_at >= 0 && v->listed_at < v->surfaced_at;
+}
+
+/* It may surface when no other pod needs a listing, and while nothing can be rented. */
+static int64_t twin_look_at(const struct vendor *v)
+{
+	if (!seen_awaits_twin(v) || v->list_refused)
+		return NEVER;
+	return MIN(MAX(v->listed_at, v->listing_since) + TWIN_LOOK_MS, v->surfaced_at);
+}
+
 void seen_ask(struct core *c)
 {
 	for (int i = 0; i < c->conf.provider_count; i++) {
 		struct vendor *v = &c->vendors[i];
-		int64_t at = v->list_at;
+		int64_t at = MIN(v->list_at, twin_look_at(v));
 		for (int k = 0; k < c->pod_count; k++) {
 			if (c->pods[k].provider != i)
 				continue;

@@ -1774,6 +1774,38 @@ static void test_late_twin_of_one_that_was_listed(void **state)
 	tear_down(&b);
 }
 
+/* ... which is noticed also while no pod needs a look and nothing can be rented. */
+static void test_late_twin_while_nothing_is_offered(void **state)
+{
+	struct bench b;
+	bool seen = false;
+
+	(void)state;
+	start_ambiguous(&b);
+	int64_t surfaces_at = b.now + 40 * SECOND;
+	list_in(&b, POD_STATE_STOPPED, 0, -1);
+	struct pod_view twin = view_of(&b, 0, POD_STATE_RUNNING);
+	COPY_TEXT(twin.id, "twin");
+	tell(&b, (struct event){.type = EV_RELEASED, .pod = 0});
+	tell_err(&b, EV_RENT_FAILED, 1, ERR_NO_CAPACITY);
+	tell(&b, (struct event){.type = EV_OFFERS});
+	for (int turn = 0; turn < 200 && !seen; turn++) {
+		seen = b.now >= surfaces_at;
+		tell(&b, (struct event){.type = EV_LISTED, .views = &twin, .count = seen, .asked_at = b.now});
+		while (!seen && b.now < surfaces_at + MINUTE && !did(&b, ACT_LIST, -1)) {
+			int64_t wake_at = core_wake_at(b.core);
+			wait_ms(&b, MAX(wake_at - b.now, 1));
+			if (did(&b, ACT_OFFERS, -1))
+				tell(&b, (struct event){.type = EV_OFFERS});
+		}
+	}
+	assert_int_equal(core_pod_count(b.core), 3);
+	check_phase(&b, "the twin", 2, POD_RELEASING);
+	assert_in_range(b.now, surfaces_at, surfaces_at + TWIN_LOOK_MS);
+	check_phase(&b, "the one that was found first", 0, POD_GONE);
+	tear_down(&b);
+}
+
 /* ... and when no list can be had by then, nobody knows whether there is one. */
 static void test_lost_sight_of_a_lost_create(void **state)
 {
@@ -3858,7 +3890,9 @@ static void test_slept_over_the_last_look(void **state)
 	int looks = 0;
 	while (b.now < lost_at + SURFACE_LIMIT_MS) {
 		wait_ms(&b, core_wake_at(b.core) - b.now);
-		looks += did(&b, ACT_LIST, -1);
+		looks = did(&b, ACT_LIST, -1);
+		if (looks && b.now < lost_at + SURFACE_LIMIT_MS)
+			list_nothing(&b);
 	}
 	check_int("a minute after the loss", "looks", looks, 1);
 	int64_t asked_at = b.now;
@@ -4863,6 +4897,7 @@ int main(void)
 		cmocka_unit_test(test_surfaces_after_all),
 		cmocka_unit_test(test_late_twin_of_a_lost_create),
 		cmocka_unit_test(test_late_twin_of_one_that_was_listed),
+		cmocka_unit_test(test_late_twin_while_nothing_is_offered),
 		cmocka_unit_test(test_lost_sight_of_a_lost_create),
 		cmocka_unit_test(test_last_look_that_limits_keep_back),
 		cmocka_unit_test(test_ambiguous_and_a_signal),
