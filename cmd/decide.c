@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "estimate.h"
 #include "output.h"
 #include "plan_show.h"
 
-enum { GPUS_MOST = 32, DECIDE_MS = 8000 }; /* DECIDE_MS: what a slow provider may keep a run from starting */
+enum { DECIDE_MS = 8000 }; /* what a slow provider may keep a run from starting */
 
 /* Without words: the run itself asks again, and says what is wrong. */
 static struct offer *gather_offers(struct launch *l, size_t *count)
@@ -33,10 +32,9 @@ static struct offer *gather_offers(struct launch *l, size_t *count)
 	return all;
 }
 
-/* GPUs in the order of what the job would cost on them. */
-static void order_gpus(struct launch *l, const struct estimate *e)
+/* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one of each offer. Returns how many. */
+static size_t rank_gpus(struct plan *best, const struct estimate *e)
 {
-	struct plan best[GPUS_MOST];
 	size_t count = 0;
 
 	for (size_t i = 0; i < e->count; i++) {
@@ -47,18 +45,27 @@ static void order_gpus(struct launch *l, const struct estimate *e)
 		p.machine = (int)i;
 		while (at < count && strcmp(e->offers[best[at].machine].gpu, e->offers[i].gpu) != 0)
 			at++;
-		if (at == GPUS_MOST || (at < count && best[at].cost_usd <= p.cost_usd))
+		if (at < count && best[at].cost_usd <= p.cost_usd)
 			continue;
 		count += at == count; /* before it moves up */
 		for (; at > 0 && best[at - 1].cost_usd > p.cost_usd; at--)
 			best[at] = best[at - 1];
 		best[at] = p;
 	}
-	if (!count)
-		return;
-	l->chosen_gpus = xcalloc(count + 1, sizeof(*l->chosen_gpus));
+	return count;
+}
+
+char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct estimate *e)
+{
+	if (section_has(top, "gpu") || !needs_gpu)
+		return NULL;
+	struct plan *best = xcalloc(e->count + 1, sizeof(*best));
+	size_t count = rank_gpus(best, e);
+	char **order = count ? xcalloc(count + 1, sizeof(*order)) : NULL;
 	for (size_t i = 0; i < count; i++)
-		l->chosen_gpus[i] = xstrdup(e->offers[best[i].machine].gpu);
+		order[i] = xstrdup(e->offers[best[i].machine].gpu);
+	free(best);
+	return order;
 }
 
 static int refuse_deadline(const struct launch *l, const struct estimate *e, const struct plan *pick, struct err *err)
@@ -86,8 +93,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 
 	if (!section_has(top, "pods") && !needs->command)
 		l->chosen_pods = pick->pods;
-	if (!section_has(top, "gpu") && needs->gpu)
-		order_gpus(l, e);
+	l->chosen_gpus = decide_gpu_order(top, needs->gpu, e);
 	l->at_once = pick->pods > 1 && (e->wish.goal != PLAN_COST || in_a_hurry(top));
 	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.planned_microusd = (int64_t)llround(pick->cost_usd * 1e6);
