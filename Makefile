@@ -43,7 +43,7 @@ LDFLAGS ?= -pie -Wl,-z,relro,-z,now
 LIBS    := $(PKG_LIBS) -lpthread -lm
 
 LIB_SRC := $(wildcard orchestrator/*.c orchestrator/*/*.c config/*.c jobs/*.c jobs/tts/*.c jobs/command/*.c \
-             jobs/agent/kit.c jobs/workers/embed.c providers/*.c providers/*/*.c)
+             jobs/agent/kit.c jobs/workers/embed.c jobs/workers/python.c providers/*.c providers/*/*.c)
 CMD_SRC := $(wildcard cmd/*.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/modal.pb-c.o
 CMD_OBJ := $(CMD_SRC:%.c=$(BUILD)/obj/%.o)
@@ -73,6 +73,7 @@ build/kit/kit_sizes.h: $(KIT)
 		$$(wc -c <build/kit/burst-agent) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
 $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
+$(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py)
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
 
 # ---- the ledger's schema and a worker in Python, each as one C string ----

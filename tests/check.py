@@ -59,7 +59,7 @@ class Case:
     name: str
     command: list
     env: dict = dataclasses.field(default_factory=dict)
-    reads: str = "lines"  # how its log is counted: lines, cmocka, status
+    reads: str = "lines"  # how its log is counted: lines, cmocka, unittest, status
     busy: bool = False    # computes all the time: runs beside the others at low priority
     wants: str = ""       # the build that it needs: release, asan, "" for none
     limit_s: int = CASE_LIMIT_S
@@ -128,6 +128,10 @@ def unit_names():
     return sorted(f[:-2] for f in os.listdir("tests/unit") if f.startswith("test_") and f.endswith(".c"))
 
 
+def python_tests():
+    return sorted(f[:-3] for f in os.listdir("tests/workers") if f.startswith("test_") and f.endswith(".py"))
+
+
 def fuzzers():
     return sorted(f[5:-2] for f in os.listdir("tests/fuzz") if f.startswith("fuzz_") and f.endswith(".c"))
 
@@ -151,6 +155,8 @@ def always(everything):
     yield Case("lint", ["python3", "tests/lint.py"], reads="status", wants="release", busy=True)
     for name in unit_names():
         yield Case(f"unit/{name}", [f"build/asan/unit/{name}"], env=ASAN, reads="cmocka", wants="asan", busy=True)
+    for name in python_tests():
+        yield Case(f"workers/{name}", ["python3", f"tests/workers/{name}.py"], reads="unittest", busy=True)
     for name in fuzzers():
         yield Case(f"replay/{name}", ["bash", "tests/fuzz/run.sh", "replay", name], wants="asan", env=ASAN, busy=True)
     yield Case("cli", ["sh", "tests/e2e/cli.sh", "build/asan/burst"], env={"TERM": "dumb", **ASAN}, reads="status", wants="asan", busy=True)
@@ -336,6 +342,11 @@ def count(case, status, seconds):
     skipped, failed = [], 0
     if case.reads == "status":
         passed = int(status == 0)
+    elif case.reads == "unittest":
+        ran, failed = (sum(map(int, re.findall(pattern, log, re.M))) for pattern in (r"^Ran (\d+) tests? in", r"^FAILED .*?failures=(\d+)"))
+        failed += sum(map(int, re.findall(r"^FAILED .*?errors=(\d+)", log, re.M)))
+        skipped = [f"{case.name}.{name}: {why}" for name, why in re.findall(r"^(\w+) \(.*\) ?\.\.\. skipped ['\"](.*)['\"]$", log, re.M)]
+        passed = max(0, ran - failed - len(skipped))
     elif case.reads == "cmocka":
         totals = {word: sum(map(int, re.findall(rf"^\[  {word} *\] (\d+) test", log, re.M))) for word in ("PASSED", "FAILED", "SKIPPED")}
         passed, failed = totals["PASSED"], totals["FAILED"]

@@ -3,6 +3,7 @@
 #include "base/str.h"
 #include "jobs/workers/embed.h"
 #include "chatterbox_file.h"
+#include "voices.h"
 
 /* Debian packages are kept as files, one folder per release and architecture, so that the next
  * container installs them without the network: what is left in $BURST_KEEP lies in $BURST_KEPT then,
@@ -108,6 +109,8 @@ static const struct engine engines[] = {
 		.packages = espeak_packages,
 		.options = espeak_options,
 		.file = espeak_file,
+		.normal_speed = 175, /* words a minute */
+		.check_voice = voices_check_espeak,
 	},
 	{
 		.name = "chatterbox",
@@ -179,4 +182,15 @@ const char *const *engine_names(void)
 	for (size_t i = 0; i < ARRAY_LEN(engines); i++)
 		names[i] = engines[i].name;
 	return names;
+}
+
+double engine_speed(const struct engine *engine, double value)
+{
+	const struct engine_option *o = engine->options;
+
+	if (engine->normal_speed <= 0 || value <= 0)
+		return 1;
+	while (o->name && strcmp(o->name, "speed") != 0)
+		o++;
+	return (o->name ? MIN(MAX(value, o->least), o->most) : value) / engine->normal_speed;
 }

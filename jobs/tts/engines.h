@@ -30,12 +30,19 @@ struct engine {
 	const struct engine_option *options; /* all that its worker reads, ended by a NULL name */
 	const struct job_file *(*file)(
 		void); /* the worker's program; NULL: it comes with the setup */
+	const char *const *python; /* its files in jobs/workers/ beside the harness, NULL-terminated; NULL: another kind of worker */
+	const char *pins; /* the versions that decide its sound: part of every key, and checked by its worker; NULL: none */
+	double normal_speed; /* the value of its option "speed" that is usual speech; 0: it has no such option */
+	int (*check_voice)(const char *voice, struct err *err); /* of named_voices */
+	char *(*voice_setup)(const char *const *voices); /* in place of `setup`: what these voices need; NULL-terminated */
 };
 
 /* NULL when burst has no such engine. */
 const struct engine *engine_find(const char *name);
 /* Would its worker take this value? ERR_CONFIG says what it takes, without the place where it stands. */
 int engine_check_option(const struct engine *engine, const char *name, const json_t *value, struct err *err);
+/* How fast it speaks with this value of its option "speed" (0: not set), relative to usual speech. */
+double engine_speed(const struct engine *engine, double value);
 /* For "did you mean"; NULL-terminated. */
 const char *const *engine_names(void);
 

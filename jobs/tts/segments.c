@@ -6,7 +6,6 @@
 
 #include "base/path.h"
 #include "jobs/common.h"
-#include "voices.h"
 #include "wav.h"
 
 #define VOICE_MAX_BYTES ((size_t)32 << 20)
@@ -43,8 +42,8 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 
 	if (voices_are_files(speaker))
 		return check_voice_file(speaker, voice, err);
-	if (speaker->known && !speaker->worker)
-		return voices_check_espeak(voice, err);
+	if (speaker->known && !speaker->worker && speaker->known->check_voice)
+		return speaker->known->check_voice(voice, err);
 	return 0; /* a worker of the user's own knows its voices */
 }
 
@@ -106,6 +105,8 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	add_field(h, seed);
 	if (speaker->worker && speaker->setup)
 		add_field(h, speaker->setup); /* it names the versions of its engine */
+	if (!speaker->worker && speaker->known && speaker->known->pins)
+		add_field(h, speaker->known->pins);
 	sha256_finish(h, segment->key);
 	free(options);
 }
@@ -204,6 +205,27 @@ int segments_make(struct segments *out, const struct script *script, const struc
 		if (add_item(out, script, i, speaker, err) < 0)
 			return -1;
 	return 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **segments_voices(const struct segments *s)
+{
+	const char **voices = xcalloc(s->count + 1, sizeof(*voices));
+	size_t all = 0, n = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (s->spoken[i].voice)
+			voices[all++] = s->spoken[i].voice;
+	qsort(voices, all, sizeof(*voices), by_text);
+	for (size_t i = 0; i < all; i++)
+		if (!n || strcmp(voices[n - 1], voices[i]) != 0)
+			voices[n++] = voices[i];
+	voices[n] = NULL;
+	return voices;
 }
 
 void segments_free(struct segments *s)

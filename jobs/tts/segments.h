@@ -42,6 +42,8 @@ struct segments {
 int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
 		  struct err *err);
 void segments_free(struct segments *s);
+/* Each voice once, sorted; NULL-terminated. The caller frees the array, not its texts. */
+const char **segments_voices(const struct segments *s);
 /* Is there such a voice? For script.check_voice; ctx is the speaker. */
 int segments_check_voice(void *speaker, const char *voice, struct err *err);
 

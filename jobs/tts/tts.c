@@ -11,12 +11,12 @@
 #include "jobs/common.h"
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
+#include "jobs/workers/python.h"
 #include "join.h"
 #include "segments.h"
 
 /* A prime above any number of segments: tries never share a seed. */
 #define TRY_SEED_STEP    1000003
-#define ESPEAK_USUAL_WPM 175.0
 #define LISTED_MOST      20
 
 static const struct option_spec check_options[] = {
@@ -381,10 +381,15 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 static void gather_files(struct job *job, const struct engine *engine)
 {
 	size_t count = 0, voices = job->segments.file_count;
+	bool harness = engine ? engine->python != NULL : job->worker && strstr(job->worker, python_harness_main);
 
-	job->files = xcalloc(voices + 1, sizeof(*job->files));
+	job->files = xcalloc(voices + PYTHON_FILES_MAX + 1, sizeof(*job->files));
 	if (engine && engine->file)
 		job->files[count++] = *engine->file();
+	for (const char *const *name = python_harness; harness && *name; name++)
+		job->files[count++] = *python_file(*name);
+	for (const char *const *name = engine ? engine->python : NULL; name && *name; name++)
+		job->files[count++] = *python_file(*name);
 	for (size_t i = 0; i < voices; i++)
 		job->files[count++] = job->segments.files[i];
 	job->needs.files = job->files;
@@ -397,6 +402,17 @@ static char *both_setups(const char *engine, const char *user)
 	if (engine && user)
 		return xasprintf("%s\n%s\n", engine, user);
 	return engine || user ? xstrdup(engine ? engine : user) : NULL;
+}
+
+/* NULL: nothing to prepare. */
+static char *engine_setup(const struct job *job, const struct engine *engine)
+{
+	if (!engine || !engine->voice_setup)
+		return engine ? copy_or_null(engine->setup) : NULL;
+	const char **voices = segments_voices(&job->segments);
+	char *setup = engine->voice_setup(voices);
+	free(voices);
+	return setup;
 }
 
 /* What the speed of a batch depends on: how the engine is set up and started, and how many processes share the card. */
@@ -431,7 +447,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->worker = engine ? engine->worker : job->worker;
 	n->install = engine ? engine->install : NULL;
 	n->packages = engine ? engine->packages : NULL;
-	job->setup = both_setups(engine ? engine->setup : NULL, section_text(conf, "setup"));
+	CLEANUP(free_text) char *own = engine_setup(job, engine);
+	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
 	job->env = job_texts(conf, "env");
@@ -566,10 +583,9 @@ static int tts_check(const struct job *job, size_t index, const char *file, stru
 {
 	const struct spoken *spoken = &job->segments.spoken[index];
 	struct check_limits limits = job->check;
-	double wpm = jsonx_number(spoken->options, "speed", 0);
 
-	if (job->engine && job->engine->named_voices && wpm > 0)
-		limits.speed = MIN(MAX(wpm, 80), 900) / ESPEAK_USUAL_WPM;
+	if (job->engine)
+		limits.speed = engine_speed(job->engine, jsonx_number(spoken->options, "speed", 0));
 	if (check_wav(file, spoken->text, &limits, out, err) < 0)
 		return -1;
 	/* a file that is no sound at all is refused even when nobody wants to listen */

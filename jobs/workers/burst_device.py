@@ -1,0 +1,148 @@
+"""What a worker computes on, and what its errors mean. torch is passed in: this file imports nothing but the library."""
+from __future__ import annotations
+
+import gc
+import re
+from typing import Any, Optional, Protocol
+
+GIB = float(1 << 30)
+MEMORY = re.compile(r"out of memory|_ALLOC_FAILED|Failed to allocate memory|bad allocation|bad_alloc|can't allocate memory", re.I)
+DEVICE = re.compile(r"CUDA error|CUDA driver error|CUDNN_STATUS|cuDNN error|CUBLAS_STATUS|CUFFT_|CUSOLVER_|CUSPARSE_|HIP error|"
+                    r"device-side assert|no kernel image|NVML", re.I)
+
+
+class OutOfMemory(Exception):
+    """The batch does not fit, not even in halves."""
+
+
+class DeviceLost(Exception):
+    """The card's context is gone; only a new process can go on."""
+
+
+def kind_of(error: BaseException) -> str:
+    """"memory": smaller batches may help; "device": the context is lost and with it the process; "other": this input's fault."""
+    if isinstance(error, (MemoryError, OutOfMemory)) or type(error).__name__ == "OutOfMemoryError":
+        return "memory"
+    if isinstance(error, DeviceLost):
+        return "device"
+    if isinstance(error, RuntimeError) or type(error).__module__.startswith(("onnxruntime", "torch")):
+        if MEMORY.search(str(error)):
+            return "memory"
+        if DEVICE.search(str(error)) or type(error).__name__ == "AcceleratorError":
+            return "device"
+    return "other"
+
+
+class Device(Protocol):
+    gpu: Any  # False, or the card's name, as hello says it
+
+    def self_test(self) -> Optional[str]:
+        """None, or why nothing can be computed here."""
+
+    def release(self) -> None:
+        """Returns what is free to the card. Call it outside of `except`: a traceback holds tensors."""
+
+    def total_gib(self) -> float:
+        """0: there is nothing to probe."""
+
+    def reset_peak(self) -> None: ...
+
+    def peak_gib(self) -> float: ...
+
+    def free_gib(self) -> float: ...
+
+    def facts(self) -> str:
+        """What a measured limit depends on beside the engine."""
+
+
+class Cpu:
+    gpu: Any = False
+
+    def self_test(self) -> Optional[str]:
+        return None
+
+    def release(self) -> None:
+        gc.collect()
+
+    def total_gib(self) -> float:
+        return 0.0
+
+    def reset_peak(self) -> None:
+        pass
+
+    def peak_gib(self) -> float:
+        return 0.0
+
+    def free_gib(self) -> float:
+        return 0.0
+
+    def facts(self) -> str:
+        return "cpu"
+
+
+def has_kernels(archs: list[str], major: int, minor: int) -> bool:
+    """Does a build for these architectures run on a card of this capability? Machine code runs on later cards of its major
+    number; PTX ("compute_") on all later cards; a suffix ("sm_90a") binds it to one."""
+    for arch in archs:
+        found = re.fullmatch(r"(sm|compute)_(\d+)(\d)([a-z]?)", arch)
+        if not found:
+            continue
+        kind, a, b, suffix = found[1], int(found[2]), int(found[3]), found[4]
+        if (a, b) == (major, minor):
+            return True
+        if suffix:
+            continue
+        if kind == "sm" and a == major and b < minor or kind == "compute" and (a, b) < (major, minor):
+            return True
+    return False
+
+
+class Cuda:
+    """The first card that torch sees."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.gpu: Any = "unknown"
+
+    def self_test(self) -> Optional[str]:
+        torch = self.torch
+        if not torch.cuda.is_available():
+            return f"torch {torch.__version__} finds no GPU that CUDA can use"
+        self.gpu = torch.cuda.get_device_name(0)
+        major, minor = torch.cuda.get_device_capability(0)
+        archs = list(torch.cuda.get_arch_list())
+        if not has_kernels(archs, major, minor):
+            return (f"torch {torch.__version__} has no kernels for {self.gpu} (sm_{major}{minor}; it has {' '.join(archs)}): "
+                    "an image with a newer torch is needed")
+        return self.compute()
+
+    def compute(self) -> Optional[str]:
+        """A real product on the card, whose result is known."""
+        torch = self.torch
+        try:
+            a = torch.full((64, 64), 2.0, device="cuda")
+            got = float((a @ a).sum().item())
+        except RuntimeError as error:
+            return f"{self.gpu} cannot compute: {str(error)[:200]}"
+        return None if got == 64 * 64 * 64 * 4.0 else f"{self.gpu} computes wrongly: {got} instead of {64 * 64 * 64 * 4}"
+
+    def release(self) -> None:
+        gc.collect()
+        self.torch.cuda.empty_cache()
+
+    def total_gib(self) -> float:
+        return self.torch.cuda.mem_get_info()[1] / GIB
+
+    def free_gib(self) -> float:
+        """Free on the card, and what torch holds and does not use."""
+        cuda = self.torch.cuda
+        return (cuda.mem_get_info()[0] + cuda.memory_reserved() - cuda.memory_allocated()) / GIB
+
+    def reset_peak(self) -> None:
+        self.torch.cuda.reset_peak_memory_stats()
+
+    def peak_gib(self) -> float:
+        return self.torch.cuda.max_memory_allocated() / GIB
+
+    def facts(self) -> str:
+        return f"{self.gpu} {self.total_gib():.1f} GiB torch {self.torch.__version__}"

@@ -1,0 +1,142 @@
+"""What an engine is to the harness. An engine's file defines a subclass of Engine and names it ENGINE.
+
+A batch goes through two stages: tokens() (the language model; all texts at once) and waves() (the sound; in sub-batches). An
+engine of one stage defines waves() alone. Both answer one value per task, in the order of the tasks; a row that went wrong is
+Bad("why"), and the harness renders it once more, alone and with another seed.
+"""
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional, Sequence
+
+from burst_device import Cpu, Device
+
+
+class CannotRun(Exception):
+    """This engine can never render on this pod; the text says why and what to do."""
+
+
+class BadTask(Exception):
+    """This task asks for what the engine does not have: a voice, an option, a seed of another type."""
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A row that gave no usable result."""
+    why: str
+
+
+@dataclass(frozen=True)
+class Task:
+    id: str
+    file: str
+    text: str
+    voice: Optional[str] = None
+    voice_file: Optional[str] = None
+    seed: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A number that a task may set."""
+    least: float
+    most: float
+    usual: float
+    whole: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        number = isinstance(value, int if self.whole else (int, float)) and not isinstance(value, bool)
+        if not number or not self.least <= value <= self.most:
+            kind = "a whole number" if self.whole else "a number"
+            raise BadTask(f"option {name} must be {kind} from {self.least:g} to {self.most:g}, not {value!r}")
+
+
+class Engine:
+    name = ""
+    packages: Sequence[str] = ()       # Python distributions whose versions decide the sound; the engine's own first
+    sample_rate = 0                    # known once load() has returned
+    options: dict[str, Option] = {}
+    batching = "padded"                # "none": it renders one text at a time
+    max_batch = 64                     # the most segments that it is given at once
+    wave_batch = 8                     # the most rows of one waves() call
+    wave_budget = 0.0                  # rows x longest wave_cost() of one call stay below; 0: no limit
+    warm_up_texts = ("This is a first short sentence.", "And this is a second one, which is a little longer than the first.")
+    warm_up_voice: Optional[str] = None
+    progress: Callable[[str], None] = staticmethod(lambda text: None)  # call it while a stage takes long
+
+    def make_device(self) -> Device:
+        """Called before load(); raises CannotRun where the hardware is missing."""
+        return Cpu()
+
+    def load(self) -> None:
+        """Imports the engine and reads its weights."""
+
+    def weights(self) -> str:
+        """The revision or hash of the weights that were loaded."""
+        return ""
+
+    def check(self, task: Task) -> None:
+        """Raises BadTask for a voice that is not there. Options and seed were checked before."""
+
+    def size(self, task: Task) -> float:
+        """How long the result will be, relative to the others."""
+        return float(len(task.text))
+
+    def group(self, task: Task) -> str:
+        """Only tasks of one group go into one waves() call."""
+        return ""
+
+    def wave_cost(self, task: Task, tokens: Any) -> float:
+        return self.size(task)
+
+    def tokens(self, tasks: Sequence[Task]) -> Sequence[Any]:
+        return [None] * len(tasks)
+
+    def waves(self, tasks: Sequence[Task], tokens: Sequence[Any]) -> Sequence[Any]:
+        raise NotImplementedError
+
+    def finish(self, task: Task, wave: Any) -> Any:
+        """In a writer's thread, behind the GPU: copies the samples to the host and marks them."""
+        return wave
+
+    def rehearse(self, b: int) -> None:
+        """Uses as much memory as the longest batch of b would; for the probe on a GPU."""
+
+
+def check_options(known: dict[str, Option], options: Any) -> dict[str, Any]:
+    if options is None:
+        return {}
+    if not isinstance(options, dict):
+        raise BadTask(f"options must be an object, not {options!r}")
+    for name, value in options.items():
+        if name not in known:
+            raise BadTask(f"unknown option {name!r}{nearest(name, known)}")
+        known[name].check(name, value)
+    return options
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """For the end of a message about an unknown word."""
+    near = difflib.get_close_matches(str(word), list(known), n=1, cutoff=0.5)
+    if near:
+        return f", did you mean {near[0]!r}?"
+    return f"; known: {', '.join(sorted(known)[:12]) or 'none'}"
+
+
+def read_task(raw: Any, engine: Engine) -> Task:
+    """A task as the agent sent it; BadTask names what is wrong with it."""
+    for key in ("id", "file", "text"):
+        if not isinstance(raw.get(key), str) or not raw[key]:
+            raise BadTask(f"{key} must be a text, not {raw.get(key)!r}")
+    for key in ("voice", "voice_file"):
+        if not isinstance(raw.get(key), (str, type(None))):
+            raise BadTask(f"{key} must be a text, not {raw[key]!r}")
+    seed = raw.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 63:
+        raise BadTask(f"seed must be a whole number from 0, not {seed!r}")
+    task = Task(raw["id"], raw["file"], raw["text"], raw.get("voice"), raw.get("voice_file"), seed,
+                check_options(engine.options, raw.get("options")))
+    engine.check(task)
+    return task

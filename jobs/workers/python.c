@@ -1,0 +1,36 @@
+/* python.c - carries the Python files of jobs/workers/ inside burst. */
+#include "jobs/workers/python.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "jobs/agent/incbin.h"
+
+INCBIN(python_audio, "jobs/workers/burst_audio.py");
+INCBIN(python_device, "jobs/workers/burst_device.py");
+INCBIN(python_engine, "jobs/workers/burst_engine.py");
+INCBIN(python_probe, "jobs/workers/burst_probe.py");
+INCBIN(python_render, "jobs/workers/burst_render.py");
+INCBIN(python_wire, "jobs/workers/burst_wire.py");
+INCBIN(python_worker, "jobs/workers/burst_worker.py");
+
+const char python_harness_main[] = "burst_worker.py";
+const char *const python_harness[] = {"burst_audio.py",	 "burst_device.py", "burst_engine.py", "burst_probe.py",
+				      "burst_render.py", "burst_wire.py",   "burst_worker.py", NULL};
+
+const struct job_file *python_file(const char *name)
+{
+	static struct job_file files[] = {
+		{"burst_audio.py", python_audio, 0, 0644},   {"burst_device.py", python_device, 0, 0644},
+		{"burst_engine.py", python_engine, 0, 0644}, {"burst_probe.py", python_probe, 0, 0644},
+		{"burst_render.py", python_render, 0, 0644}, {"burst_wire.py", python_wire, 0, 0644},
+		{"burst_worker.py", python_worker, 0, 0644},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (!strcmp(files[i].name, name)) {
+			files[i].len = strlen(files[i].data);
+			return &files[i];
+		}
+	return NULL;
+}
