@@ -23,6 +23,8 @@ static const struct option_spec options[] = {
 	{"gpu", OPTION_TEXT, 0, "none",
 	 "the GPU that pods have, or are said to have; they see the machine's own unless \"none\""},
 	{"vram_gb", OPTION_INT, 0, "0", "its memory; 0: as that GPU is sold"},
+	{"gpu_prices", OPTION_TEXTS, 0, NULL,
+	 "several GPUs that pods are said to have instead, with dollars an hour, as [\"T4=0.59\", \"L4=0.80\"]"},
 	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
 	{"preempt_after", OPTION_DURATION, 0, "0",
 	 "a spot pod is taken away after this time; 0: never"},
@@ -37,8 +39,18 @@ static const struct option_spec options[] = {
 	{NULL},
 };
 
+/* One of gpu_prices. */
+struct card {
+	char gpu[GPU_MAX];
+	int64_t price_microusd_h;
+	int vram_gb;
+};
+enum { CARDS_MOST = 32 };
+
 struct provider {
 	struct local_conf conf;
+	struct card cards[CARDS_MOST];
+	size_t card_count; /* 0: pods have conf.gpu */
 	char *state_dir;
 	bool storage;
 };
@@ -91,15 +103,43 @@ static int read_conf(const struct section *s, struct local_conf *conf, struct er
 	return one_of(s, "network", "private", "host", &conf->shared_network, err);
 }
 
+/* "L4=0.80" */
+static int read_card(const char *text, struct card *card)
+{
+	const char *equals = strchr(text, '=');
+	char name[GPU_MAX];
+	int count;
+
+	if (!equals || (size_t)(equals - text) >= sizeof(name) || money_parse(equals + 1, &card->price_microusd_h, NULL) < 0)
+		return -1;
+	snprintf(name, sizeof(name), "%.*s", (int)(equals - text), text);
+	const struct gpu *known = gpu_parse(name, card->gpu, sizeof(card->gpu), &count) && count == 1 ? gpu_find(name) : NULL;
+	card->vram_gb = known ? known->vram_gb : 0;
+	return known ? 0 : -1;
+}
+
+static int read_cards(const struct section *s, struct provider *p, struct err *err)
+{
+	size_t count = section_count(s, "gpu_prices");
+
+	if (count > CARDS_MOST)
+		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d", section_where(s, "gpu_prices"), count, CARDS_MOST);
+	for (size_t i = 0; i < count; i++)
+		if (read_card(section_item(s, "gpu_prices", i), &p->cards[p->card_count++]) < 0)
+			return err_set(err, ERR_CONFIG, "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows and dollars an hour, as \"L4=0.80\"",
+				       section_where(s, "gpu_prices"), section_item(s, "gpu_prices", i));
+	return 0;
+}
+
 static int local_open(struct provider **out, const struct section *s, const char *state_dir,
 		      struct err *err)
 {
-	struct local_conf conf;
+	struct provider read = {0};
 
-	if (read_conf(s, &conf, err) < 0)
+	if (read_conf(s, &read.conf, err) < 0 || read_cards(s, &read, err) < 0)
 		return -1;
 	*out = xcalloc(1, sizeof(**out));
-	(*out)->conf = conf;
+	**out = read;
 	(*out)->storage = section_bool(s, "storage");
 	(*out)->state_dir = xstrdup(state_dir);
 	return 0;
@@ -127,41 +167,62 @@ static bool is_no_gpu(const char *wish)
 }
 
 /* Local pods have no GPU, or the one of providers.local.gpu: this machine's own, or one that is only said. */
-static bool fulfils(const struct local_conf *conf, const char *wish)
+static bool fulfils(const char *gpu, const char *wish)
 {
 	char name[GPU_MAX];
 	int count;
 
 	if (is_no_gpu(wish))
 		return true;
-	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 && (gpu_satisfies(name, conf->gpu) || !strcmp(name, conf->gpu));
+	return gpu_parse(wish, name, sizeof(name), &count) && count == 1 && (gpu_satisfies(name, gpu) || !strcmp(name, gpu));
 }
 
 /* The first wish that is fulfilled; -1: none is. */
-static int wish_of(const struct local_conf *conf, const char *const *wishes)
+static int wish_of(const char *gpu, const char *const *wishes)
 {
 	for (int i = 0; wishes && wishes[i]; i++)
-		if (fulfils(conf, wishes[i]))
+		if (fulfils(gpu, wishes[i]))
 			return i;
 	return wishes && wishes[0] ? -1 : 0;
 }
 
-static int check_gpu(const struct local_conf *conf, const char *const *wishes, struct err *err)
+static bool any_card_fulfils(const struct provider *p, const char *const *wishes)
+{
+	for (size_t i = 0; i < p->card_count; i++)
+		if (wish_of(p->cards[i].gpu, wishes) >= 0)
+			return true;
+	return !p->card_count && wish_of(p->conf.gpu, wishes) >= 0;
+}
+
+static int check_gpu(const struct provider *p, const char *const *wishes, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
+	const struct local_conf *conf = &p->conf;
 
-	if (wish_of(conf, wishes) >= 0)
+	if (any_card_fulfils(p, wishes))
 		return 0;
 	for (size_t i = 0; wishes[i] && i < 4; i++)
 		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
+	if (p->card_count)
+		return err_set(err, ERR_CONFIG, "gpu = [%s]: none of these is in providers.local.gpu_prices", str_text(&shown));
 	return err_set(err, ERR_CONFIG,
 		       "gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu (if the machine has none, pods "
 		       "run without it), or run without a GPU: --gpu none",
 		       str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ", is_no_gpu(conf->gpu) ? "" : conf->gpu);
 }
 
-static int check_vram(const struct local_conf *conf, int wanted_gb, struct err *err)
+static int check_vram(const struct provider *p, int wanted_gb, struct err *err)
 {
+	const struct local_conf *conf = &p->conf;
+	int most_gb = 0;
+
+	for (size_t i = 0; i < p->card_count; i++)
+		most_gb = MAX(most_gb, p->cards[i].vram_gb);
+	if (p->card_count && most_gb < wanted_gb)
+		return err_set(err, ERR_CONFIG, "the job needs a GPU with %d GB of memory, and the largest of providers.local.gpu_prices has %d GB", wanted_gb,
+			       most_gb);
+	if (p->card_count)
+		return 0;
 	const struct gpu *known = gpu_find(conf->gpu);
 	int64_t has_gb = conf->vram_gb ? conf->vram_gb : known ? known->vram_gb : 0;
 
@@ -174,9 +235,11 @@ static int check_vram(const struct local_conf *conf, int wanted_gb, struct err *
 }
 
 /* What cannot be had here is no lack of capacity: it will not come by waiting. */
-static int check_wishes(const struct local_conf *conf, const struct op_want *want, struct err *err)
+static int check_wishes(const struct provider *p, const struct op_want *want, struct err *err)
 {
-	if (check_gpu(conf, want->offers.gpus, err) < 0 || check_vram(conf, want->offers.vram_gb, err) < 0)
+	const struct local_conf *conf = &p->conf;
+
+	if (check_gpu(p, want->offers.gpus, err) < 0 || check_vram(p, want->offers.vram_gb, err) < 0)
 		return -1;
 	if (want->offers.spot && conf->spot_price_microusd_h < 0)
 		return err_set(err, ERR_CONFIG,
@@ -228,13 +291,29 @@ static json_t *ask_rent(const struct rent_request *rent)
 	return to;
 }
 
+/* A pod of one of several cards costs what that card does. */
+static struct local_conf conf_of(const struct op *op)
+{
+	const struct provider *p = op->provider;
+	struct local_conf conf = p->conf;
+
+	for (size_t i = 0; op->kind == OP_RENT && i < p->card_count; i++)
+		if (!strcmp(p->cards[i].gpu, op->want->rent.offer.gpu)) {
+			COPY_TEXT(conf.gpu, p->cards[i].gpu);
+			conf.vram_gb = p->cards[i].vram_gb;
+			conf.price_microusd_h = p->cards[i].price_microusd_h;
+		}
+	return conf;
+}
+
 static json_t *ask(const struct op *op)
 {
+	struct local_conf conf = conf_of(op);
 	const struct op_want *want = op->want;
 	json_t *to = op->kind == OP_RENT ? ask_rent(&want->rent) : json_object();
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
-		json_object_set_new(to, "conf", wire_conf(&op->provider->conf));
+		json_object_set_new(to, "conf", wire_conf(&conf));
 	if (op->kind == OP_OFFERS) {
 		json_object_set_new(to, "spot", json_boolean(want->offers.spot));
 		json_object_set_new(to, "cpu", json_integer(want->offers.cpu));
@@ -306,6 +385,35 @@ static enum op_next make_call(const struct op *op, struct call *call, struct err
 
 /* ---- what is answered ---- */
 
+/* The same pod once for each card that is wished for. */
+static void spread_over_cards(const struct op *op, struct op_result *result)
+{
+	const struct provider *p = op->provider;
+	struct offer *all = xcalloc(p->card_count * result->offer_count + 1, sizeof(*all));
+	size_t count = 0;
+
+	for (size_t i = 0; i < result->offer_count; i++)
+		for (size_t k = 0; k < p->card_count; k++) {
+			const struct card *card = &p->cards[k];
+			int wish = wish_of(card->gpu, op->want->offers.gpus);
+			if (result->offers[i].spot || wish < 0 || card->vram_gb < op->want->offers.vram_gb)
+				continue;
+			all[count] = result->offers[i];
+			COPY_TEXT(all[count].gpu, card->gpu);
+			all[count].gpus = 1;
+			all[count].vram_gb = card->vram_gb;
+			all[count].price_microusd_h = card->price_microusd_h;
+			all[count++].wish = wish;
+		}
+	result->floor_microusd_h = INT64_MAX;
+	for (size_t k = 0; k < p->card_count; k++)
+		if (wish_of(p->cards[k].gpu, op->want->offers.gpus) >= 0)
+			result->floor_microusd_h = MIN(result->floor_microusd_h, p->cards[k].price_microusd_h);
+	free(result->offers);
+	result->offers = all;
+	result->offer_count = count;
+}
+
 static int read_offers(const struct op *op, const json_t *from, struct op_result *result,
 		       struct err *err)
 {
@@ -329,8 +437,10 @@ static int read_offers(const struct op *op, const json_t *from, struct op_result
 		offer->vram_gb = (int)jsonx_int(item, "vram_gb", 0);
 		offer->spot = jsonx_bool(item, "spot", false);
 		offer->price_microusd_h = jsonx_int(item, "price", 0);
-		offer->wish = MAX(wish_of(&op->provider->conf, op->want->offers.gpus), 0);
+		offer->wish = MAX(wish_of(op->provider->conf.gpu, op->want->offers.gpus), 0);
 	}
+	if (op->provider->card_count)
+		spread_over_cards(op, result);
 	return 0;
 }
 
@@ -554,7 +664,7 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		*result = got; /* this machine keeps no purse: nothing to ask */
 		return OP_DONE;
 	}
-	if (op->kind == OP_OFFERS && check_wishes(&op->provider->conf, op->want, err) < 0)
+	if (op->kind == OP_OFFERS && check_wishes(op->provider, op->want, err) < 0)
 		return OP_FAILED;
 	if (!reply)
 		return make_call(op, call, err);
