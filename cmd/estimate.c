@@ -6,40 +6,13 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "engine/learn.h"
+#include "prior.h"
 
 enum { PODS_LEARNED_FROM = 200 };
 #define CHARS_PER_AUDIO_S 15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) */
 #define TAIL_S		  1.0  /* after its last batch: the last files, the release */
-#define QUANTUM_S	  1.0  /* pods are billed by the second, rounded up */
-
-/* What pods took elsewhere, until this ledger knows better: seconds, median and slow tenth. */
-static const struct {
-	const char *provider; /* NULL: any other */
-	struct cold_time phase[COLD_PHASES];
-} cold_priors[] = {
-	{"local", {{0.1, 0.5, 0}, {0.5, 2, 0}, {0.3, 1, 0}, {0.5, 2, 0}, {0, 0, 0}, {0.5, 2, 0}}},
-	{"modal", {{5, 60, 0}, {5, 15, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, {5, 15, 0}}},
-	{NULL, {{10, 60, 0}, {60, 180, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, {5, 15, 0}}},
-};
-#define GPU_LOAD_S  20.0 /* beside that, where weights go to a GPU */
-#define GPU_LOAD_SLOW_S 60.0
-
-static struct cold cold_prior(const char *provider, bool gpu)
-{
-	struct cold c = {0};
-	size_t i = 0;
-
-	while (cold_priors[i].provider && strcmp(cold_priors[i].provider, provider) != 0)
-		i++;
-	memcpy(c.phase, cold_priors[i].phase, sizeof(c.phase));
-	if (gpu) {
-		c.phase[COLD_LOAD].p50_s += GPU_LOAD_S;
-		c.phase[COLD_LOAD].p90_s += GPU_LOAD_SLOW_S;
-	}
-	return c;
-}
-
 /* ---- deadline and goal ---- */
 
 /* "07:00"; false: it is no time of day. */
@@ -147,24 +120,86 @@ static void learn_provider(struct learned *k, struct store *store, const char *p
 	store_pods_up(store, provider, PODS_LEARNED_FROM, &k->rows, &k->count, NULL);
 }
 
-static void make_machine(struct estimate *e, struct launch *l, size_t i, const struct speed *prior, const struct learned *pods)
+/* GB of all its cards, as sold; 0: not known. */
+static double memory_of(const struct offer *o)
+{
+	const struct gpu *known = gpu_find(o->gpu);
+
+	return (o->vram_gb ? o->vram_gb : known ? known->vram_gb : 0) * MAX(o->gpus, 1);
+}
+
+double estimate_usable_gib(const struct offer *o)
+{
+	return strcmp(o->gpu, "none") ? vram_usable_gib(memory_of(o)) : 0;
+}
+
+/* Each worker has its own copy of the weights. */
+static struct vram_need need_of(const struct job_needs *needs)
+{
+	int workers = MAX(needs->workers, 1);
+
+	return (struct vram_need){needs->prior.base_gib * workers, needs->prior.each_gib * workers};
+}
+
+/* The largest batch that the engine takes and the card holds; 0: the job does not fit. */
+static int batch_most(const struct job_needs *needs, const struct offer *o)
+{
+	const struct vram_need need = need_of(needs);
+	int most = MAX(needs->max_batch, 1);
+	bool without = !strcmp(o->gpu, "none");
+
+	if (!needs->gpu)
+		return most;
+	if (without || (memory_of(o) > 0 && needs->vram_gb > memory_of(o)))
+		return 0;
+	if (need.base_gib <= 0 || memory_of(o) <= 0)
+		return most;
+	return MIN(most, vram_batch_max(&need, memory_of(o)));
+}
+
+/* The engine's own figures: of a card that was measured elsewhere, carried over to this one. */
+static struct speed prior_for(const struct job_needs *needs, const struct speed *of_segments, const struct offer *o)
+{
+	const struct job_prior *p = &needs->prior;
+	const struct speed given = {p->once_s, p->longest_s, p->each_s};
+	const struct gpu *had = p->gpu ? gpu_find(p->gpu) : NULL, *wanted = gpu_find(o->gpu);
+
+	if (given.once_s + given.longest_s + given.each_s <= 0)
+		return *of_segments;
+	return had && wanted ? speed_carry(&given, had, wanted, p->host_share) : given;
+}
+
+static void say_prior(const struct job_prior *p, const struct offer *o, char to[ESTIMATE_FROM])
+{
+	bool other = p->gpu && gpu_find(p->gpu) && gpu_find(p->gpu) != gpu_find(o->gpu);
+
+	snprintf(to, ESTIMATE_FROM, "%s%s%s", p->source ? p->source : "the engine's own figures", other ? ", computed from " : "",
+		 other ? gpu_find(p->gpu)->name : "");
+}
+
+static void make_machine(struct estimate *e, struct launch *l, size_t i, const struct speed *of_segments, const struct learned *pods)
 {
 	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
-	struct learn_what what = {.engine = needs->engine, .options = needs->speed_options, .gpu = o->gpu, .provider = o->provider};
+	const struct speed prior = prior_for(needs, of_segments, o);
+	struct learn_what what = {.engine = needs->engine, .options = needs->speed_options, .gpu = o->gpu, .provider = o->provider,
+				  .host_share = needs->prior.host_share};
 
 	*m = (struct plan_machine){
 		.id = (int)i,
 		.price_h = (double)o->price_microusd_h / 1e6,
-		.quantum_s = QUANTUM_S,
-		.cold = cold_prior(o->provider, needs->gpu),
+		.quantum_s = prior_of_provider(o->provider)->quantum_s,
+		.cold = prior_cold(o->provider, needs->gpu),
 		.workers = MAX(needs->workers, 1),
-		.batch_max = needs->vram_gb > o->vram_gb * MAX(o->gpus, 1) && needs->gpu ? 0 : MAX(needs->max_batch, 1),
+		.host_share = needs->prior.host_share,
+		.batch_max = batch_most(needs, o),
 		.tail_s = TAIL_S,
 	};
 	learn_cold(pods->rows, pods->count, o->gpu, &m->cold);
-	m->speed_source = learn_speed(l->ctx->store, &what, prior, &m->speed, e->speed_from[i]);
+	m->speed_source = learn_speed(l->ctx->store, &what, &prior, &m->speed, e->speed_from[i]);
+	if (m->speed_source == PLAN_PRIOR)
+		say_prior(&needs->prior, o, e->speed_from[i]);
 	if (m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
 		e->known = true;
 	else
@@ -179,7 +214,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	double estimated_s = 0;
 	bool any_fits = false;
 
-	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb};
+	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb, .need = need_of(needs)};
 	if (read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
 		return -1;
 	double *lengths = open_lengths(l, out, &estimated_s);
@@ -193,7 +228,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	for (size_t i = 0; i < count; i++) {
 		learn_provider(&pods, l->ctx->store, offers[i].provider);
 		make_machine(out, l, i, &prior, &pods);
-		any_fits |= !needs->gpu || needs->vram_gb <= offers[i].vram_gb * MAX(offers[i].gpus, 1);
+		any_fits |= batch_most(needs, &offers[i]) > 0;
 	}
 	out->never_fits = count && !any_fits;
 	free(pods.rows);

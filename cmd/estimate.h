@@ -4,12 +4,15 @@
 
 #include "launch.h"
 #include "plan/choose.h"
+#include "plan/vram.h"
+
+enum { ESTIMATE_FROM = 128 };
 
 struct estimate {
 	struct plan_work work;
 	struct plan_wish wish;
 	struct plan_machine *machines; /* one for each offer, in their order */
-	char (*speed_from)[96];	       /* what each speed was taken from; "": the prior */
+	char (*speed_from)[ESTIMATE_FROM]; /* what each speed was taken from */
 	const struct offer *offers;    /* the caller's */
 	size_t count;
 	size_t segments, open; /* open: to render */
@@ -18,11 +21,14 @@ struct estimate {
 	bool known;	       /* some offer has a speed, measured or prior */
 	bool never_fits;       /* the job needs more memory than any offer has; need_gb says how much */
 	int need_gb;
+	struct vram_need need; /* of all workers of a pod, where the engine says; GiB */
 };
 
 /* The job has been read. ERR_CONFIG: goal, value_of_time or deadline cannot be used. Free with estimate_free(). */
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err);
 void estimate_free(struct estimate *e);
+/* GiB that a job can use of the memory of this offer's cards. */
+double estimate_usable_gib(const struct offer *o);
 /* "20m" from now, or a time of day ("07:00"), the next one. Seconds; -1: it is neither. */
 double estimate_deadline_s(const char *text, int64_t wall_ms);
 

@@ -8,28 +8,8 @@
 #include "cmd.h"
 #include "output.h"
 #include "plan/vram.h"
+#include "prior.h"
 #include "table.h"
-
-/* List prices of one GPU on demand, in dollars an hour, as price pages and price trackers showed them last (month/year below). They move:
- * a run goes by live offers alone. 0: not offered, or no price was found. */
-static const struct list_price {
-	const char *gpu;
-	double secure, community, modal;
-	const char *seen; /* RunPod secure */
-} prices[] = {
-	{"T4", 0, 0, 0.59, "09/26"},	      {"L4", 0.39, 0, 0.80, "01/26"},	       {"A10", 0, 0, 1.10, "09/26"},
-	{"RTX A4000", 0.29, 0.17, 0, "07/25"}, {"RTX A4500", 0.34, 0.19, 0, "07/25"},   {"RTX A5000", 0.26, 0.16, 0, "07/25"},
-	{"RTX A6000", 0.49, 0.33, 0, "07/25"}, {"RTX 2000 Ada", 0.24, 0, 0, "01/26"},   {"RTX 4000 Ada", 0.26, 0.20, 0, "01/26"},
-	{"RTX 3080", 0, 0.17, 0, "07/25"},     {"RTX 3090", 0.43, 0.22, 0, "07/25"},    {"RTX 4090", 0.59, 0.34, 0, "01/26"},
-	{"RTX 5090", 0.99, 0.69, 0, "08/26"},  {"L40", 0.99, 0.69, 0, "01/26"},	       {"L40S", 0.86, 0.79, 1.95, "01/26"},
-	{"RTX 6000 Ada", 0.77, 0.74, 0, "01/26"}, {"RTX PRO 6000", 1.69, 0, 3.03, "08/26"}, {"A40", 0.44, 0, 0, "08/26"},
-	{"A100 40GB", 0, 1.00, 2.10, "08/26"}, {"A100 80GB PCIe", 1.79, 1.19, 0, "11/26"}, {"A100 80GB SXM", 1.79, 1.39, 2.50, "11/26"},
-	{"H100 PCIe", 2.89, 1.99, 0, "11/26"}, {"H100 SXM", 3.99, 2.69, 3.95, "11/26"}, {"H100 NVL", 3.19, 2.59, 0, "11/26"},
-	{"H200 SXM", 4.59, 3.59, 4.54, "10/26"}, {"B200", 6.79, 5.98, 6.25, "10/26"},   {"B300", 7.89, 6.94, 7.10, "10/26"},
-};
-
-enum market { MARKET_CHEAPEST, MARKET_SECURE, MARKET_COMMUNITY, MARKET_MODAL, MARKETS };
-static const char *const market_names[MARKETS] = {"cheapest", "runpod", "runpod-community", "modal"};
 
 enum order { BY_NAME, BY_VRAM, BY_BANDWIDTH, BY_COMPUTE, BY_PRICE, BY_BANDWIDTH_PER_DOLLAR, BY_COMPUTE_PER_DOLLAR, ORDERS };
 static const char *const order_names[ORDERS] = {"name",	 "vram", "bandwidth", "compute", "price", "bandwidth-per-dollar", "compute-per-dollar"};
@@ -41,30 +21,14 @@ struct row {
 	double rank; /* higher first */
 };
 
-static double price_in(const struct list_price *p, enum market market)
-{
-	switch (market) {
-	case MARKET_SECURE: return p->secure;
-	case MARKET_COMMUNITY: return p->community;
-	case MARKET_MODAL: return p->modal;
-	case MARKET_CHEAPEST:
-	case MARKETS: break;
-	}
-	return 0;
-}
-
 static void find_price(struct row *row, enum market wanted)
 {
-	for (size_t i = 0; i < ARRAY_LEN(prices); i++) {
-		if (strcmp(prices[i].gpu, row->gpu->name) != 0)
+	for (int m = MARKET_SECURE; m < MARKETS; m++) {
+		double price = prior_list_price(row->gpu->name, (enum market)m, NULL);
+		if (price <= 0 || (wanted != MARKET_CHEAPEST && (enum market)m != wanted) || (row->price_h > 0 && row->price_h <= price))
 			continue;
-		for (int m = MARKET_SECURE; m < MARKETS; m++) {
-			double price = price_in(&prices[i], (enum market)m);
-			if (price <= 0 || (wanted != MARKET_CHEAPEST && (enum market)m != wanted) || (row->price_h > 0 && row->price_h <= price))
-				continue;
-			row->price_h = price;
-			row->market = (enum market)m;
-		}
+		row->price_h = price;
+		row->market = (enum market)m;
 	}
 }
 
@@ -204,7 +168,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		if (need_gib > 0)
 			printf("%s needs about %.4g GiB (weights and 30%% for activations); a card can use 93%% of its label, less 1 GiB\n\n", fits, need_gib);
 		print_rows(rows, count, need_gib);
-		printf("\nprices: as listed, RunPod between 07/25 and 11/26, Modal on 09/26; a run goes by live offers (`burst offers`)\n");
+		printf("\nprices: as listed, " PRIOR_PRICES_SEEN "; a run goes by live offers (`burst offers`)\n");
 	}
 	free(rows);
 	return cmd_flush(err);

@@ -97,10 +97,9 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 	return 0;
 }
 
-int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err)
+static struct op_want offers_wanted(struct launch *l)
 {
 	const struct section *top = config_top(l->ctx->config), *pod = section_group(top, "pod");
-	const struct engine_provider *p = &l->setup.providers[provider];
 	struct op_want want = {0};
 
 	want.offers.gpus = launch_gpus(l);
@@ -111,6 +110,14 @@ int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_
 	want.offers.image = section_text(pod, "image");
 	if (l->setup.job)
 		want.offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
+	return want;
+}
+
+int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err)
+{
+	const struct engine_provider *p = &l->setup.providers[provider];
+	struct op_want want = offers_wanted(l);
+
 	if (as_run && find_volume(l, p, &want.offers.volume, err) < 0)
 		return -1;
 	return caller_ask(p, OP_OFFERS, &want, most_ms, out, err);
@@ -265,6 +272,29 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 	return status < 0 ? -1 : cmd_flush(err);
 }
 
+/* Appends offers whose GPUs are too small for the job, so that the plan can say so. */
+static size_t add_too_small(struct launch *l, struct offer **offers, size_t count)
+{
+	struct op_want want = offers_wanted(l);
+	const int needed_gb = want.offers.vram_gb;
+
+	want.offers.vram_gb = 0;
+	for (int i = 0; needed_gb && i < l->setup.provider_count; i++) {
+		struct op_result result = {0};
+		struct err ignored = {0};
+		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, LAUNCH_ASK_MS, &result, &ignored) < 0)
+			continue;
+		*offers = xrealloc(*offers, (count + result.offer_count + 1) * sizeof(**offers));
+		for (size_t k = 0; k < result.offer_count; k++) {
+			const struct offer *o = &result.offers[k];
+			if (o->vram_gb && o->vram_gb < needed_gb)
+				(*offers)[count++] = *o;
+		}
+		op_result_free(&result);
+	}
+	return count;
+}
+
 int launch_plan(struct launch *l, const struct plan_words *words, struct err *err)
 {
 	struct known_offer *known = NULL;
@@ -282,6 +312,7 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 		if (count)
 			putchar('\n');
 	}
+	count = add_too_small(l, &offers, count);
 	int status = show_plan(l, offers, count, words, err);
 	free(offers);
 	free(known);

@@ -126,6 +126,29 @@ static void print_table(FILE *to, const struct estimate *e, const struct plan *p
 	table_print(t, to, terminal_width(to));
 }
 
+/* What each offer that is too small lacks, once for each GPU. */
+static void print_misfits(FILE *to, const struct estimate *e)
+{
+	const double one_gib = e->need.base_gib + e->need.each_gib;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		char offer[TEXT_ROOM];
+		bool said = false;
+		for (size_t k = 0; k < i; k++)
+			said |= !strcmp(e->offers[k].gpu, o->gpu);
+		if (e->machines[i].batch_max > 0 || said || !e->known)
+			continue;
+		if (!strcmp(o->gpu, "none"))
+			fprintf(to, "does not fit: a pod without a GPU\n");
+		else if (one_gib > estimate_usable_gib(o))
+			fprintf(to, "does not fit: %s: a segment needs %.2f GiB, of %d GB %.2f GiB can be used\n", offer_text(offer, o), one_gib, o->vram_gb,
+				estimate_usable_gib(o));
+		else
+			fprintf(to, "does not fit: %s: the job needs %d GB, it has %d GB\n", offer_text(offer, o), e->need_gb, o->vram_gb);
+	}
+}
+
 /* ---- the curve ---- */
 
 struct bar {
@@ -301,7 +324,11 @@ static void print_inputs(FILE *to, const struct estimate *e, const struct plan *
 		if (t->samples)
 			fprintf(to, "%d pod%s)\n", t->samples, t->samples == 1 ? "" : "s");
 	}
-	fprintf(to, "  largest batch: %d\n", m->batch_max);
+	fprintf(to, "  largest batch: %d", m->batch_max);
+	if (e->need.base_gib > 0)
+		fprintf(to, " (memory: %.4g GiB and %.4g GiB a segment, of %.4g GiB)", e->need.base_gib, e->need.each_gib,
+			estimate_usable_gib(&e->offers[pick->machine]));
+	fputc('\n', to);
 	if (e->audio_s > 0)
 		fprintf(to, "  speech: 900 characters a minute (prior)\n");
 }
@@ -333,6 +360,7 @@ void plan_show(FILE *to, const struct estimate *e, const struct plan *pick, enum
 	char cost[32], speech[24];
 
 	print_table(to, e, pick);
+	print_misfits(to, e);
 	print_curves(to, e, pick);
 	fprintf(to, "\nlimit: %s\n", bottleneck_text(plan_bottleneck(pick, &e->work, &e->machines[pick->machine])));
 	print_used(to, e, pick);

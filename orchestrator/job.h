@@ -12,7 +12,7 @@
 #include "base/mistakes.h"
 #include "base/section.h"
 
-#define JOB_ABI 5u
+#define JOB_ABI 6u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -32,11 +32,23 @@ struct job_file {
 	int mode;
 };
 
+/* What an engine is known to take before this ledger has measured it. Zeros: not known. */
+struct job_prior {
+	/* Seconds of a batch: once_s + longest_s x (weight of its longest segment) + each_s x (sum of weights). All 0: est_seconds of the
+	 * segments stand in. */
+	double once_s, longest_s, each_s;
+	const char *gpu;   /* the card that these hold for, others by the roofline model; NULL: for all alike */
+	double host_share; /* of longest_s and each_s: what no faster card shortens; 1: cards make no difference */
+	double base_gib, each_gib; /* GPU memory of one worker: what it always takes, and what each segment of a batch adds */
+	const char *source; /* where the figures are from, with a date; NULL */
+};
+
 /* What the pods of this job need. All texts are borrowed from the job. */
 struct job_needs {
 	const char *engine;   /* "espeak", "command": for people, manifests and the cost model */
 	bool gpu;	      /* a pod that sees no GPU is useless */
 	int vram_gb;
+	struct job_prior prior;
 	const char *speed_options; /* what of the job its speed depends on beside engine and GPU; NULL: nothing */
 	int workers;	      /* processes per pod */
 	int max_batch;	      /* 1: the engine cannot batch (command) */

@@ -24,6 +24,7 @@ struct engine {
 	double max_batch_weight;
 	double seconds_per_char; /* of one worker's time, and what each segment costs besides */
 	double seconds_each;
+	struct job_prior prior; /* times: none where seconds_per_char says it all */
 	double cap_s; /* length at which it stops without a word; 0: it does not */
 	const char *worker, *install, *setup; /* as in struct job_needs */
 	const char *const *packages;

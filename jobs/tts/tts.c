@@ -41,6 +41,17 @@ static const struct option_spec join_options[] = {
 	{0},
 };
 
+static const struct option_spec estimate_options[] = {
+	{"gpu", OPTION_TEXT, 0, NULL, "the card that the times were taken on; others follow by bandwidth and compute"},
+	{"once", OPTION_DECIMAL, 0, "0", "seconds of each batch, whatever is in it"},
+	{"longest", OPTION_DECIMAL, 0, "0", "seconds for each character of its longest segment"},
+	{"each", OPTION_DECIMAL, 0, "0", "seconds for each character of all its segments"},
+	{"host_share", OPTION_DECIMAL, 0, "0", "share of `longest` and `each` that no faster card shortens"},
+	{"vram_base", OPTION_DECIMAL, 0, "0", "GiB of GPU memory that it always takes"},
+	{"vram_each", OPTION_DECIMAL, 0, "0", "GiB that each segment of a batch adds"},
+	{0},
+};
+
 static const struct option_spec options[] = {
 	JOB_COMMON_OPTIONS,
 	{"engine", OPTION_TEXT, 0, "espeak",
@@ -61,6 +72,7 @@ static const struct option_spec options[] = {
 	 "a worker that says nothing for so long (or ten times its estimate) is started anew", NULL},
 	{"vram_gb", OPTION_INT, 0, NULL,
 	 "GPU memory that your own worker needs; 0: it needs no GPU"},
+	{"estimate", OPTION_GROUP, 0, NULL, "what is known of the engine before it has run here", estimate_options},
 	{"max_chars", OPTION_INT, 0, "280", "longer texts are cut at sentences, commas, words"},
 	{"min_chars", OPTION_INT, 0, "20", "shorter pieces are merged with a neighbour"},
 	{"check", OPTION_GROUP, 0, NULL, "what a finished file must satisfy", check_options},
@@ -69,7 +81,7 @@ static const struct option_spec options[] = {
 };
 
 struct job {
-	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *speed_options;
+	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *speed_options, *estimate_gpu;
 	const struct engine *engine;
 	json_t *options;
 	struct script script;
@@ -105,6 +117,7 @@ static void tts_free(struct job *job)
 	free(job->engine_name);
 	free(job->setup);
 	free(job->speed_options);
+	free(job->estimate_gpu);
 	free(job);
 }
 
@@ -140,7 +153,7 @@ static int range_decimal(const struct section *conf, const char *key, double lea
 static int check_ranges(const struct section *conf, struct mistakes *m, struct err *err)
 {
 	const struct section *check = section_group(conf, "check"),
-			     *join = section_group(conf, "join");
+			     *join = section_group(conf, "join"), *estimate = section_group(conf, "estimate");
 	const struct {
 		const struct section *of;
 		const char *key;
@@ -161,6 +174,8 @@ static int check_ranges(const struct section *conf, struct mistakes *m, struct e
 	} decimal[] = {
 		{check, "min_duration", 0, 1}, {check, "max_duration", 1, 1000}, {check, "silence", 0.1, 3600},	 {check, "clipping", 0, 1},
 		{join, "gap", 0, 60},	       {join, "piece_gap", 0, 60},	 {join, "loudness", -70, -5},
+		{estimate, "once", 0, 3600},   {estimate, "longest", 0, 3600},	 {estimate, "each", 0, 3600},	 {estimate, "host_share", 0, 1},
+		{estimate, "vram_base", 0, 2000}, {estimate, "vram_each", 0, 2000},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
@@ -427,6 +442,33 @@ static char *name_speed(const struct job *job)
 	return xasprintf("%.12s.w%d", hex, job->needs.workers);
 }
 
+/* What the user knows goes before what the engine ships. */
+static struct job_prior read_prior(struct job *job, const struct section *conf, const struct engine *engine)
+{
+	const struct section *s = section_group(conf, "estimate");
+	struct job_prior prior = engine ? engine->prior : (struct job_prior){0};
+
+	if (section_has(s, "once") || section_has(s, "longest") || section_has(s, "each")) {
+		prior.once_s = section_decimal(s, "once");
+		prior.longest_s = section_decimal(s, "longest");
+		prior.each_s = section_decimal(s, "each");
+		prior.gpu = job->estimate_gpu = copy_or_null(section_text(s, "gpu"));
+		prior.host_share = section_decimal(s, "host_share");
+		prior.source = "job.estimate";
+	}
+	if (section_has(s, "vram_base") || section_has(s, "vram_each")) {
+		prior.base_gib = section_decimal(s, "vram_base");
+		prior.each_gib = section_decimal(s, "vram_each");
+	}
+	return prior;
+}
+
+/* GB as sold of the smallest card that holds one segment for each worker: cards report down to 93 % of that, and the driver keeps 1 GiB. */
+static int smallest_card_gb(const struct job_prior *prior, int workers)
+{
+	return prior->base_gib > 0 ? (int)ceil((workers * (prior->base_gib + prior->each_gib) + 1) / 0.93) : 0;
+}
+
 static void fill_needs(struct job *job, const struct section *conf)
 {
 	const struct engine *engine = job->worker ? NULL : job->engine;
@@ -437,7 +479,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	n->vram_gb = section_has(conf, "vram_gb") ? (int)section_int(conf, "vram_gb")
 		     : engine                     ? engine->vram_gb
 						  : 0;
-	n->gpu = engine ? engine->gpu : n->vram_gb > 0;
+	n->gpu = engine ? engine->gpu : n->vram_gb > 0 || section_decimal(section_group(conf, "estimate"), "vram_base") > 0;
 	n->workers = (int)section_int(conf, "workers");
 	n->max_batch = section_has(conf, "max_batch") ? (int)section_int(conf, "max_batch")
 		       : engine                       ? engine->max_batch
@@ -454,6 +496,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	job->env = job_texts(conf, "env");
 	n->env_names = (const char *const *)job->env;
 	gather_files(job, engine);
+	n->prior = read_prior(job, conf, engine);
+	n->vram_gb = MAX(n->vram_gb, n->gpu ? smallest_card_gb(&n->prior, n->workers) : 0);
 	n->speed_options = job->speed_options = name_speed(job);
 }
 

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+#include "../base/clock.h"
 #include "../base/gpus.h"
 #include "../base/mem.h"
 
@@ -148,13 +149,13 @@ static const struct gpu *gpu_of_key(const char *key)
 }
 
 enum plan_source learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct speed *out,
-			     char from[96])
+			     char from[LEARN_FROM])
 {
 	struct speed_row *rows = NULL;
 	const struct speed_row *best = NULL;
 	size_t count = 0;
 	int score = 0;
-	char key[LEARN_KEY], provider[24];
+	char key[LEARN_KEY], provider[24], day[32];
 	enum plan_source source = PLAN_PRIOR;
 
 	learn_key(what, key);
@@ -179,14 +180,18 @@ enum plan_source learn_speed(struct store *store, const struct learn_what *what,
 		if (score >= 5) {
 			*out = fit;
 			source = PLAN_MEASURED;
+		} else if (what->host_share >= 1) {
+			*out = fit;
+			source = PLAN_CARRIED;
 		} else if (had && wanted) {
-			*out = speed_carry(&fit, had, wanted, 0);
+			*out = speed_carry(&fit, had, wanted, what->host_share);
 			source = PLAN_CARRIED;
 		}
 	}
 	if (from && source != PLAN_PRIOR) {
 		part_of(best->key, 3, provider, sizeof(provider));
-		snprintf(from, 96, "%s at %s, %lld batches", had ? had->name : "no GPU", provider, (long long)best->batches);
+		clock_rfc3339(day, sizeof(day), best->updated_ms);
+		snprintf(from, LEARN_FROM, "%s at %s, %lld batches, %.10s", had ? had->name : "no GPU", provider, (long long)best->batches, day);
 	}
 	free(rows);
 	return source;

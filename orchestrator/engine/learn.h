@@ -9,12 +9,13 @@
 #include "../plan/speed.h"
 #include "../store/store.h"
 
-enum { LEARN_KEY = 160 };
+enum { LEARN_KEY = 160, LEARN_FROM = 128 };
 
 /* What the speed of a batch depends on. `options`: of the engine, as job_needs.speed_options has them. */
 struct learn_what {
 	const char *engine, *options, *gpu, *provider;
 	const char *version; /* of the engine, as its worker says; NULL or "": not known yet */
+	double host_share;   /* of its batch time that no GPU shortens; 1: all GPUs are alike. Not part of the key */
 };
 /* "engine|options|gpu|provider|version": each part printable and cut, so that every key is whole. */
 void learn_key(const struct learn_what *what, char key[LEARN_KEY]);
@@ -24,11 +25,11 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 struct speed_sums learn_sums(const struct speed_row *row);
 
-/* The best estimate there is, and in *from, where it is not NULL, what it was taken from ("RTX 4090 at runpod"). Measured: at
+/* The best estimate there is, and in *from, where it is not NULL, what it was taken from ("RTX 4090 at runpod, 40 batches, 2026-11-24"). Measured: at
  * least SPEED_MEASURED_MIN batches on this GPU (of this provider, else of another one). Carried over: the same of another GPU,
  * by the roofline model. Else `prior`, unchanged. */
 enum plan_source learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct speed *out,
-			     char from[96]);
+			     char from[LEARN_FROM]);
 
 /* Of pods that were reached over SSH, this provider's newest first, with this GPU; of any GPU where those are fewer than three. Phases
  * that the ledger does not know keep their prior. */

@@ -293,7 +293,7 @@ enum plan_bottleneck plan_bottleneck(const struct plan *p, const struct plan_wor
 
 	if (p->pods * cold_billed_p50_s(&m->cold) > p->work_s)
 		return PLAN_BY_COLD_START;
-	if (host_s >= shared_s && host_s >= each_s)
+	if (m->host_share >= 1 || (host_s >= shared_s && host_s >= each_s))
 		return PLAN_BY_HOST;
 	return shared_s >= each_s ? PLAN_BY_BANDWIDTH : PLAN_BY_COMPUTE;
 }

@@ -35,6 +35,7 @@ struct plan_machine {
 	struct cold cold;
 	struct speed speed;
 	enum plan_source speed_source;
+	double host_share;	 /* of batch times that no GPU shortens; 1: the GPU plays no part */
 	int workers;		 /* processes per pod, at least 1 */
 	int batch_max;		 /* by engine and memory, at least 1; 0: does not fit */
 	int pods_max;		 /* that may be had; 0: any */

@@ -175,11 +175,13 @@ struct speed speed_scale(const struct speed *s, double factor)
 
 struct speed speed_carry(const struct speed *measured, const struct gpu *from, const struct gpu *to, double host_share)
 {
-	double shared = (double)from->bandwidth_gb_s / to->bandwidth_gb_s;
+	double shared = (double)from->bandwidth_gb_s / to->bandwidth_gb_s, compute = from->tflops / to->tflops;
 
+	if (host_share >= 1)
+		return *measured;
 	return (struct speed){
 		.once_s = measured->once_s,
 		.longest_s = measured->longest_s * MAX(host_share, shared),
-		.each_s = measured->each_s * from->tflops / to->tflops,
+		.each_s = measured->each_s * MAX(host_share, compute),
 	};
 }

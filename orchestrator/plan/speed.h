@@ -51,9 +51,9 @@ bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed
 
 /* ---- other GPUs ---- */
 
-/* The same engine and model on another GPU by the roofline model: the shared part follows memory bandwidth, down to
- * `host_share` of it that no GPU shortens (launch latency, Python); the part of each segment follows the peak of dense FP16
- * matmuls; host work per batch stays as it is. */
+/* The same engine and model on another GPU by the roofline model: the shared part follows memory bandwidth, the part of
+ * each segment the peak of dense FP16 matmuls, both down to `host_share` of it that no GPU shortens (launch latency, Python). Host work
+ * per batch stays as it is. host_share 1: the host alone is the limit, so that all cards are alike. */
 struct speed speed_carry(const struct speed *measured, const struct gpu *from, const struct gpu *to, double host_share);
 /* All parts times `factor`. */
 struct speed speed_scale(const struct speed *s, double factor);

@@ -150,6 +150,40 @@ t_full_batches_for_padded_engines() {
 	is "$(ledger "select max(segments) from batch where run = (select id from run order by seq desc limit 1)")" 10 "the largest batch with max_batch = 10"
 }
 
+# What the engine is known to take decides which cards fit, and how large a batch may be.
+t_memory_decides_on_cards() {
+	script_lines 60
+	ENGINE='own'
+	JOB='worker = "true"; max_batch = 80; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; vram_base = 16.95; vram_each = 0.11; };'
+	LOCAL='gpu_prices = ["T4=0.59", "RTX 4090=0.59", "H100 SXM=3.95"];'
+	config
+	burst plan --explain
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	hasnt out.txt "local     T4"
+	has out.txt "does not fit: T4 at local: a segment needs 17.06 GiB, of 16 GB 13.88 GiB can be used"
+	has out.txt "largest batch: 39 (memory: 16.95 GiB and 0.11 GiB a segment, of 21.32 GiB)"
+	has out.txt "(prior: job.estimate)"
+	burst plan --explain --gpu "H100 SXM"
+	has out.txt "largest batch: 80 "
+	has out.txt "(prior: job.estimate, computed from RTX 4090)"
+	burst plan --json
+	schema plan
+	is "$(json '[.pick.gpu, .pick.pods] | @csv')" '"RTX 4090",1' "the pick"
+	# two workers on a card have the weights twice
+	JOB="$JOB workers = 2;"
+	config
+	burst plan --json
+	is "$(json .pick.gpu)" "H100 SXM" "the pick for two workers"
+	config 'gpu = ["T4"];'
+	burst plan
+	[ "$STATUS" -ne 0 ] || complain "a T4 for 34 GiB"
+	LOCAL='gpu_prices = ["T9=1"];'
+	config
+	burst plan
+	is "$STATUS" 2 "a card that nobody knows"
+	has err.txt 'gpu_prices: "T9=1" must be a GPU that burst knows'
+}
+
 t_gpus_and_what_fits() {
 	burst gpus --fits 7B:fp16
 	is "$STATUS" 0 gpus

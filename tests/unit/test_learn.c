@@ -62,7 +62,7 @@ static void the_nearest_measurement_is_taken(void **state)
 	const struct speed prior = {.each_s = .07};
 	struct learn_what l4 = {"eng", "o", "L4", "modal", "1"}, h200 = {"eng", "o", "H200", "modal", NULL};
 	struct speed got;
-	char from[96];
+	char from[LEARN_FROM];
 
 	assert_int_equal(learn_speed(s, &l4, &prior, &got, from), PLAN_PRIOR);
 	assert_near(got.each_s, .07, 0);

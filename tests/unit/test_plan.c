@@ -145,6 +145,10 @@ static void another_gpu_by_its_bandwidth_and_peak(void **state)
 	assert_near(s.each_s, .004 * 121 / 989, 1e-9);
 	s = speed_carry(&on_l4, l4, h200, .5); /* half of it is the host's */
 	assert_near(s.longest_s, .008, 1e-9);
+	s = speed_carry(&on_l4, l4, h200, 1); /* all of it is the host's: no card is faster, or slower */
+	assert_near(s.longest_s, .016, 0);
+	assert_near(s.each_s, .004, 0);
+	assert_near(speed_carry(&on_l4, l4, h200, .5).each_s, .002, 1e-9);
 	s = speed_carry(&on_l4, l4, t4, .5);
 	assert_near(s.longest_s, .016 * 300 / 320, 1e-9);
 }
