@@ -133,7 +133,7 @@ static int64_t gap_before(const struct track *t, const struct join_piece *pieces
 	double seconds =
 		pieces[i].item == pieces[i - 1].item ? options->piece_gap_s : options->gap_s;
 
-	return llround(seconds * t->format.rate);
+	return llround(MAX(seconds, pieces[i].before_s) * t->format.rate);
 }
 
 /* A chapter goes from the first sound of its first piece to the beginning of the next. */

@@ -11,6 +11,7 @@ struct join_piece {
 	const char *text;
 	size_t item; /* pieces of one item follow each other with the short gap */
 	int chapter; /* index, -1: none */
+	double before_s; /* the script's own pause before it: longer than the gap, it takes its place */
 };
 
 struct join_options {

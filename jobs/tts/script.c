@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/path.h"
+#include "pause.h"
 
 #define ID_MAX_BYTES   100
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
@@ -141,9 +142,34 @@ static bool check_options(struct script *s, const struct script_item *item)
 	return false;
 }
 
+/* Is there anything to say beside the pauses? A pause alone is kept for the next item. */
+static bool has_words(struct script *s, const struct script_item *item, const char *text, bool *only_pause)
+{
+	struct pause_part *parts;
+	const char *bad;
+	size_t bad_len = 0, count = pause_parts(text, &parts, &bad, &bad_len);
+	double pause_s = 0;
+	bool words = false;
+
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(free_text) char *part = xstrndup(parts[i].text, parts[i].len);
+		words |= split_has_words(part);
+		pause_s += parts[i].before_s;
+	}
+	free(parts);
+	if (bad)
+		script_complain(s, item->source, item->line, "\"%.*s\" is no pause; write it as in [pause 0.5s], %g s at most",
+				(int)MIN(bad_len, (size_t)40), bad, PAUSE_MOST_S);
+	*only_pause = !words && count > 1 && !item->id && !bad;
+	if (*only_pause)
+		s->pause_s = MIN(s->pause_s + pause_s, PAUSE_MOST_S);
+	return words || bad;
+}
+
 static bool set_text(struct script *s, struct script_item *item, const char *raw, size_t len)
 {
 	struct str text = STR_INIT;
+	bool only_pause = false;
 
 	if (len > TEXT_MAX_BYTES) {
 		script_complain(s, item->source, item->line, "the text is longer than 1 MiB");
@@ -156,11 +182,11 @@ static bool set_text(struct script *s, struct script_item *item, const char *raw
 	split_normalise(&text, raw, len);
 	if (!text.len)
 		script_complain(s, item->source, item->line, "the text is empty");
-	else if (!split_has_words(str_text(&text)))
+	else if (!has_words(s, item, str_text(&text), &only_pause) && !only_pause)
 		script_complain(s, item->source, item->line, "there is nothing to say in \"%.*s\"",
 				utf8_fit(str_text(&text), 40), str_text(&text));
 	item->text = str_detach(&text);
-	return true;
+	return !only_pause;
 }
 
 void script_add(struct script *s, struct script_item *item, const char *raw, size_t len)
@@ -179,6 +205,8 @@ void script_add(struct script *s, struct script_item *item, const char *raw, siz
 		drop_item(item);
 		return;
 	}
+	item->before_s = s->pause_s;
+	s->pause_s = 0;
 	GROW(s->items, s->count, s->cap);
 	s->items[s->count++] = *item;
 	*item = (struct script_item){0};
@@ -194,7 +222,7 @@ int script_chapter(struct script *s, const char *title)
 static bool may_merge(const struct script_item *a, const struct script_item *b,
 		      const struct split_limits *limits)
 {
-	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter &&
+	return a->prose && b->prose && !a->heading && !b->heading && a->chapter == b->chapter && b->before_s == 0 &&
 	       !strcmp(a->voice ? a->voice : "", b->voice ? b->voice : "") &&
 	       split_chars(a->text, strlen(a->text)) + 1 + split_chars(b->text, strlen(b->text)) <=
 		       limits->max_chars;

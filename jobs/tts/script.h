@@ -23,6 +23,7 @@ struct script_item {
 	int chapter; /* index, -1: before the first */
 	bool heading;
 	bool prose; /* its borders mean nothing to a listener: may be merged with a neighbour */
+	double before_s; /* a pause that stands alone before it */
 };
 
 struct script {
@@ -40,6 +41,8 @@ struct script {
 	/* Are these options of an item what the engine takes? -1 with a message when not. NULL: all are. */
 	int (*check_options)(void *ctx, json_t *options, struct err *err);
 	void *ctx;
+
+	double pause_s; /* one that the next item comes after */
 
 	size_t complaints; /* the first one is kept */
 	char complaint[512];

@@ -6,6 +6,7 @@
 
 #include "base/path.h"
 #include "jobs/common.h"
+#include "pause.h"
 #include "wav.h"
 
 #define VOICE_MAX_BYTES ((size_t)32 << 20)
@@ -136,16 +137,78 @@ static void append(struct segments *s, struct segment *segment, struct spoken *s
 	s->spoken[s->count++] = *spoken;
 }
 
-/* number: 0 when the item is not cut, else 1, 2, ... */
-static int add_segment(struct segments *s, const struct script *script, size_t item_index,
-		       const struct piece *piece, size_t number, const struct speaker *speaker,
-		       struct err *err)
+/* One piece of an item, and the words of the script that it stands for. Both owned. */
+struct cut {
+	char *spoken, *shown;
+	double before_s;
+};
+
+struct cut_list {
+	struct cut *cuts;
+	size_t count, cap;
+};
+
+static void cuts_free(struct cut_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		free(list->cuts[i].spoken);
+		free(list->cuts[i].shown);
+	}
+	free(list->cuts);
+}
+
+static inline void cuts_free_cleanup(struct cut_list *list)
+{
+	cuts_free(list);
+}
+
+/* What stands between two pauses: its words replaced, then cut to the engine's length. */
+static void cut_part(struct cut_list *to, const struct pause_part *part, double before_s, const struct speaker *speaker)
+{
+	CLEANUP(lexicon_text_free) struct lexicon_text words = {0};
+	struct piece *pieces;
+
+	lexicon_apply(speaker->lexicon, part->text, part->len, &words);
+	size_t count = split_text(words.spoken, &speaker->limits, &pieces);
+	for (size_t i = 0; i < count; i++) {
+		size_t from = (size_t)(pieces[i].text - words.spoken);
+		GROW(to->cuts, to->count, to->cap);
+		to->cuts[to->count++] = (struct cut){
+			.spoken = xstrndup(pieces[i].text, pieces[i].len),
+			.shown = lexicon_shown(&words, part->text, from, from + pieces[i].len),
+			.before_s = i ? 0 : before_s,
+		};
+	}
+	free(pieces);
+}
+
+static void cut_item(struct cut_list *to, const struct script_item *item, const struct speaker *speaker)
+{
+	struct pause_part *parts;
+	const char *bad;
+	size_t bad_len, count = pause_parts(item->text, &parts, &bad, &bad_len);
+	double before_s = item->before_s;
+
+	for (size_t i = 0; i < count; i++) {
+		CLEANUP(free_text) char *part = xstrndup(parts[i].text, parts[i].len);
+		before_s += parts[i].before_s;
+		if (!split_has_words(part))
+			continue;
+		cut_part(to, &parts[i], MIN(before_s, PAUSE_MOST_S), speaker);
+		before_s = 0;
+	}
+	free(parts);
+}
+
+/* number: 0 when the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
+static int add_segment(struct segments *s, const struct script *script, size_t item_index, struct cut *cut, size_t number,
+		       const struct speaker *speaker, struct err *err)
 {
 	const struct script_item *item = &script->items[item_index];
 	const char *voice = item->voice ? item->voice : speaker->voice;
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
 	struct spoken spoken = {
-		.text = xstrndup(piece->text, piece->len), .item = item_index, .voice = voice};
+		.text = TAKE(cut->spoken), .shown = TAKE(cut->shown), .before_s = cut->before_s, .item = item_index, .voice = voice};
 	size_t file;
 
 	spoken.options = merged_options(item, speaker);
@@ -183,18 +246,15 @@ static int id_is_free(const struct script *script, const struct script_item *ite
 	return 0;
 }
 
-static int add_item(struct segments *s, const struct script *script, size_t index,
-		    const struct speaker *speaker, struct err *err)
+static int add_item(struct segments *s, const struct script *script, size_t index, const struct speaker *speaker, struct err *err)
 {
 	const struct script_item *item = &script->items[index];
-	struct piece *pieces;
-	size_t count = split_text(item->text, &speaker->limits, &pieces);
-	int result = count > 1 ? id_is_free(script, item, count, err) : 0;
+	CLEANUP(cuts_free) struct cut_list list = {0};
 
-	for (size_t i = 0; i < count && result == 0; i++)
-		result = add_segment(s, script, index, &pieces[i], count > 1 ? i + 1 : 0, speaker,
-				     err);
-	free(pieces);
+	cut_item(&list, item, speaker);
+	int result = list.count > 1 ? id_is_free(script, item, list.count, err) : 0;
+	for (size_t i = 0; i < list.count && result == 0; i++)
+		result = add_segment(s, script, index, &list.cuts[i], list.count > 1 ? i + 1 : 0, speaker, err);
 	return result;
 }
 
@@ -235,6 +295,7 @@ void segments_free(struct segments *s)
 		free(s->list[i].group);
 		free(s->list[i].file);
 		free(s->spoken[i].text);
+		free(s->spoken[i].shown);
 		json_decref(s->spoken[i].options);
 	}
 	for (size_t i = 0; i < s->file_count; i++) {

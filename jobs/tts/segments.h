@@ -4,6 +4,7 @@
 #define BURST_JOBS_TTS_SEGMENTS_H
 
 #include "engines.h"
+#include "lexicon.h"
 #include "script.h"
 
 /* What speaks, as far as it is the same for the whole job. All borrowed. */
@@ -18,11 +19,14 @@ struct speaker {
 	json_t *options;            /* never NULL */
 	int64_t seed;
 	struct split_limits limits;
+	const struct lexicon *lexicon; /* NULL: none */
 };
 
 /* A segment's part that only this type of job knows. */
 struct spoken {
-	char *text;
+	char *text;             /* what the engine is given */
+	char *shown;            /* the script's own words */
+	double before_s;        /* the script's own pause before it; 0: none */
 	size_t item;            /* index in the script */
 	const char *voice;      /* borrowed from the script or the speaker; NULL: none */
 	const char *voice_file; /* name of a job_file; NULL: none */

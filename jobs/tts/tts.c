@@ -18,6 +18,7 @@
 /* A prime above any number of segments: tries never share a seed. */
 #define TRY_SEED_STEP    1000003
 #define LISTED_MOST      20
+#define LEXICON_MOST_BYTES ((size_t)8 << 20)
 
 static const struct option_spec check_options[] = {
 	{"enabled", OPTION_BOOL, 0, "true", "listen to each finished file"},
@@ -60,6 +61,7 @@ static const struct option_spec options[] = {
 	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
 	{"input_mode", OPTION_TEXT, 0, "auto",
 	 ".txt: lines, paragraphs, or auto (paragraphs when some have more lines)"},
+	{"lexicon", OPTION_PATH, 0, NULL, "how words are spoken: a file of lines with a word, a tab, and what to say for it"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of the lines that name none"},
 	{"voices", OPTION_PATH, 0, NULL, "folder of voice samples: NAME.wav is the voice NAME"},
 	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
@@ -85,6 +87,7 @@ struct job {
 	const struct engine *engine;
 	json_t *options;
 	struct script script;
+	struct lexicon *lexicon; /* NULL: none */
 	struct segments segments;
 	struct job_needs needs;
 	struct job_file *files;
@@ -107,6 +110,7 @@ static void tts_free(struct job *job)
 		return;
 	segments_free(&job->segments);
 	script_free(&job->script);
+	lexicon_free(job->lexicon);
 	json_decref(job->options);
 	job_texts_free(job->env);
 	free(job->files);
@@ -365,6 +369,19 @@ static int check_reserved(const struct job *job, struct err *err)
 	return 0;
 }
 
+static int read_lexicon(struct job *job, const struct job_setup *setup, struct err *err)
+{
+	const char *file = section_text(setup->conf, "lexicon");
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (!file || !*file)
+		return 0;
+	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", file);
+	if (job_read_member(setup, "lexicon", path, LEXICON_MOST_BYTES, &text, err) < 0)
+		return err_wrap(err, "%s: lexicon", section_where(setup->conf, "lexicon"));
+	return lexicon_read(&job->lexicon, shown_path(path, setup->base_dir), str_text(&text), text.len, err);
+}
+
 static int read_script(struct job *job, const struct job_setup *setup, struct speaker *speaker,
 		       struct err *err)
 {
@@ -378,8 +395,9 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 			       section_where(conf, NULL));
 	speaker->limits = (struct split_limits){(size_t)section_int(conf, "max_chars"),
 						(size_t)section_int(conf, "min_chars")};
-	if (read_mode(conf, &mode, err) < 0)
+	if (read_mode(conf, &mode, err) < 0 || read_lexicon(job, setup, err) < 0)
 		return -1;
+	speaker->lexicon = job->lexicon;
 	job->script.check_voice = segments_check_voice;
 	job->script.check_options = check_line_options;
 	job->script.ctx = speaker;
@@ -645,7 +663,9 @@ static json_t *line_of(const struct job *job, size_t index, const struct segment
 	const struct script_item *item = &job->script.items[spoken->item];
 	json_t *line = manifest_line(segment, result, segment->file);
 
-	json_object_set_new(line, "text", json_string(spoken->text));
+	json_object_set_new(line, "text", json_string(spoken->shown));
+	if (strcmp(spoken->shown, spoken->text))
+		json_object_set_new(line, "spoken", json_string(spoken->text));
 	json_object_set_new(line, "seconds", json_real(result->seconds));
 	json_object_set_new(line, "sample_rate", json_integer(result->sample_rate));
 	json_object_set_new(line, "engine", json_string(job->engine_name));
@@ -716,8 +736,8 @@ static int join(const struct job *job, const struct segment_result *results, str
 		const struct spoken *spoken = &job->segments.spoken[i];
 		if (results[i].state == SEGMENT_SAFE)
 			pieces[count++] = (struct join_piece){
-				job->segments.list[i].file, spoken->text, spoken->item,
-				job->script.items[spoken->item].chapter};
+				job->segments.list[i].file, spoken->shown, spoken->item,
+				job->script.items[spoken->item].chapter, spoken->before_s};
 	}
 	int result =
 		join_pieces(job->output, pieces, count, (const char *const *)job->script.chapters,
