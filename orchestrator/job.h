@@ -134,7 +134,7 @@ struct job_ops {
 	 * fills results[i] where all that it brought is still in the output folder, and forgets that attempt where it is not. */
 	int (*recall)(struct job *job, struct segment_result *results, struct err *err);
 	/* Is this finished file what it should be? Called in a worker thread with the local file (still under its .part
-	 * name); must not touch the job's state. -1 only when the file cannot be read at all. */
+	 * name); may touch only state of the job's that has its own lock. -1 only when the file cannot be read at all. */
 	int (*check)(const struct job *job, size_t index, const char *file, struct check *out, struct err *err);
 	/* Appends a line for each result (one; of a command some of its outputs) to OUT/manifest.jsonl, synced, so that a later
 	 * run knows the files. Called when they are verified and just before their renames: a line without its file is harmless,

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 
 #include "wav.h"
@@ -110,6 +111,18 @@ static int judge_sound(const struct wav_sound *sound, const char *text,
 		return blame(out, "%.1f s of silence inside", sound->inner_silence);
 	if (sound->clipped > limits->max_clipped)
 		return blame(out, "clipped: %.1f %% of the samples", 100 * sound->clipped);
+	if (limits->max_offset > 0 && fabs(sound->offset) > limits->max_offset)
+		return blame(out, "its mean is %.0f %% of full scale off zero", 100 * fabs(sound->offset));
+	return 0;
+}
+
+/* Files that are bad by themselves teach nothing. */
+static int judge_habits(const struct wav_sound *sound, const char *text, const struct check_limits *limits, struct check *out)
+{
+	struct heard heard = {.seconds = out->seconds, .rate = out->sample_rate, .tail = sound->tail};
+
+	if (limits->habits && !habits_judge(limits->habits, limits->voice, text, &heard, out->reason, sizeof(out->reason)))
+		out->ok = false;
 	return 0;
 }
 
@@ -139,5 +152,7 @@ int check_wav(const char *file, const char *text, const struct check_limits *lim
 	if (wav_listen(f, &info, &sound, &why) < 0)
 		return verdict_of(&why, out, err);
 	judge_length(text, limits, out);
-	return out->ok ? judge_sound(&sound, text, limits, out) : 0;
+	if (out->ok)
+		judge_sound(&sound, text, limits, out);
+	return out->ok ? judge_habits(&sound, text, limits, out) : 0;
 }

@@ -29,6 +29,8 @@ static const struct option_spec check_options[] = {
 	 "longest length, times what the text should take"},
 	{"silence", OPTION_DECIMAL, 0, "2.0", "longest silence inside, in seconds"},
 	{"clipping", OPTION_DECIMAL, 0, "0.01", "largest share of clipped samples"},
+	{"offset", OPTION_DECIMAL, 0, "0.05", "largest mean of all samples, as a share of full scale"},
+	{"compare", OPTION_BOOL, 0, "true", "doubt files that differ from their voice's others in speed, ending or sample rate"},
 	{0},
 };
 
@@ -94,6 +96,7 @@ struct job {
 	char **env;
 	bool check_enabled;
 	struct check_limits check;
+	struct habits *habits; /* of its voices; has its own lock */
 	bool join;
 	struct join_options join_as;
 	const char *joined_names[5]; /* what it writes; NULL ends them */
@@ -111,6 +114,7 @@ static void tts_free(struct job *job)
 	segments_free(&job->segments);
 	script_free(&job->script);
 	lexicon_free(job->lexicon);
+	habits_free(job->habits);
 	json_decref(job->options);
 	job_texts_free(job->env);
 	free(job->files);
@@ -177,6 +181,7 @@ static int check_ranges(const struct section *conf, struct mistakes *m, struct e
 		double least, most;
 	} decimal[] = {
 		{check, "min_duration", 0, 1}, {check, "max_duration", 1, 1000}, {check, "silence", 0.1, 3600},	 {check, "clipping", 0, 1},
+		{check, "offset", 0, 1},
 		{join, "gap", 0, 60},	       {join, "piece_gap", 0, 60},	 {join, "loudness", -70, -5},
 		{estimate, "once", 0, 3600},   {estimate, "longest", 0, 3600},	 {estimate, "each", 0, 3600},	 {estimate, "host_share", 0, 1},
 		{estimate, "vram_base", 0, 2000}, {estimate, "vram_each", 0, 2000},
@@ -295,6 +300,8 @@ static void read_check(struct job *job, const struct section *conf)
 		.max_duration = section_decimal(conf, "max_duration"),
 		.max_silence = section_decimal(conf, "silence"),
 		.max_clipped = section_decimal(conf, "clipping"),
+		.max_offset = section_decimal(conf, "offset"),
+		.habits = section_bool(conf, "compare") ? job->habits : NULL,
 		.cap_s = job->engine && !job->worker ? job->engine->cap_s : 0,
 		.speed = 1,
 	};
@@ -541,6 +548,7 @@ static int tts_load(struct job **out, const struct job_setup *setup, struct err 
 	const struct section *conf = setup->conf;
 
 	job->output = xstrdup(setup->output_dir);
+	job->habits = habits_new();
 	job->options = json_object();
 	if (tts_check_conf(conf, NULL, err) < 0 || read_options(job->options, conf, NULL, err) < 0)
 		return -1;
@@ -648,6 +656,9 @@ static int tts_check(const struct job *job, size_t index, const char *file, stru
 
 	if (job->engine)
 		limits.speed = engine_speed(job->engine, jsonx_number(spoken->options, "speed", 0));
+	CLEANUP(free_text) char *options_text = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
+	CLEANUP(free_text) char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "", options_text ? options_text : "");
+	limits.voice = voice;
 	if (check_wav(file, spoken->text, &limits, out, err) < 0)
 		return -1;
 	/* a file that is no sound at all is refused even when nobody wants to listen */

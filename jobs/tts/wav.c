@@ -171,15 +171,34 @@ static double sample_at(const unsigned char *p, const struct wav_format *format)
 struct listener {
 	struct wav_sound sound;
 	int64_t window, in_window; /* frames */
-	double window_peak;
+	double window_peak, window_sum, window_energy; /* energy: sum of squares */
+	double sum, loud_energy, last_energy[2];
+	int64_t samples, loud_samples, window_samples, last_samples[2]; /* last: of the two newest windows */
 	int64_t quiet_run, longest; /* windows */
 	bool heard;
 	int64_t clip_run[MAX_CHANNELS], clipped;
 	bool not_a_number;
 };
 
+static void note_energy(struct listener *l)
+{
+	l->last_energy[0] = l->last_energy[1];
+	l->last_samples[0] = l->last_samples[1];
+	l->last_energy[1] = l->window_energy;
+	l->last_samples[1] = l->window_samples;
+	if (l->window_peak >= QUIET) {
+		l->loud_energy += l->window_energy;
+		l->loud_samples += l->window_samples;
+	}
+	l->sum += l->window_sum;
+	l->samples += l->window_samples;
+	l->window_energy = l->window_sum = 0;
+	l->window_samples = 0;
+}
+
 static void end_window(struct listener *l)
 {
+	note_energy(l);
 	if (l->window_peak < QUIET) {
 		l->quiet_run++;
 	} else {
@@ -200,6 +219,9 @@ static void hear(struct listener *l, int channel, double sample)
 		l->not_a_number = true;
 		return;
 	}
+	l->window_sum += sample;
+	l->window_energy += sample * sample;
+	l->window_samples++;
 	l->window_peak = MAX(l->window_peak, loud);
 	l->sound.peak = MAX(l->sound.peak, loud);
 	if (loud < FULL_SCALE) {
@@ -222,6 +244,16 @@ static void hear_block(struct listener *l, const unsigned char *bytes, size_t fr
 		if (++l->in_window == l->window)
 			end_window(l);
 	}
+}
+
+static double tail_of(const struct listener *l)
+{
+	int64_t samples = l->last_samples[0] + l->last_samples[1];
+
+	if (!samples || !(l->loud_energy > 0))
+		return 0;
+	double end = (l->last_energy[0] + l->last_energy[1]) / (double)samples;
+	return sqrt(end / (l->loud_energy / (double)l->loud_samples));
 }
 
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err)
@@ -252,6 +284,8 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 	if (info->frames)
 		l.sound.clipped =
 			(double)l.clipped / (double)(info->frames * info->format.channels);
+	l.sound.offset = l.samples ? l.sum / (double)l.samples : 0;
+	l.sound.tail = tail_of(&l);
 	*out = l.sound;
 	return 0;
 }

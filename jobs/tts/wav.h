@@ -26,6 +26,8 @@ struct wav_sound {
 	double peak;          /* 1.0 = full scale */
 	double inner_silence; /* seconds: the longest quiet stretch between sounds */
 	double clipped;       /* share of samples in runs of 3 or more at full scale */
+	double offset;        /* mean of all samples: what a sound should not have; 1.0 = full scale */
+	double tail;          /* loudness of the last 20 ms, as a share of that of all that is not quiet */
 };
 
 /* Reads the header at the start of f. Sizes must agree with the file's: ERR_JOB says what is wrong
