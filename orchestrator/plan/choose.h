@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "cold.h"
+#include "goal.h"
 #include "speed.h"
 
 enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16 };
@@ -41,8 +42,6 @@ struct plan_machine {
 	int pods_max;		 /* that may be had; 0: any */
 	double tail_s;		 /* per pod, after its last batch: fetch the rest, release */
 };
-
-enum plan_goal { PLAN_COST, PLAN_TIME, PLAN_BALANCED };
 
 struct plan_wish {
 	enum plan_goal goal;

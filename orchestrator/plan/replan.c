@@ -1,0 +1,296 @@
+/* replan.c - weighs what can be changed in a run against going on as it is. */
+#include "replan.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cost.h"
+
+/* What a change must save to be worth its trouble, of what is left to pay or to wait. Another GPU brings risks of its own. */
+#define GAIN_OF_WIDTH 0.10
+#define GAIN_OF_GPU   0.20
+
+bool replan_speed_is_off(double measured_s, double planned_s)
+{
+	if (measured_s <= 0 || planned_s <= 0)
+		return false;
+	double factor = measured_s / planned_s;
+	return factor > REPLAN_SPEED_FACTOR || factor < 1 / REPLAN_SPEED_FACTOR;
+}
+
+bool replan_price_is_off(double now_h, double planned_h)
+{
+	return fabs(now_h - planned_h) > planned_h * REPLAN_PRICE_SHARE + 1e-9;
+}
+
+/* ---- what comes of a change ---- */
+
+struct outcome {
+	struct replan_choice how; /* makespan by the median cold start */
+	double p90_s, new_usd;	  /* new_usd: what the pods that it rents cost */
+};
+
+struct stream { /* pods that render from a moment on */
+	double from_s, rate;
+};
+
+static int earliest_first(const void *a, const void *b)
+{
+	double x = ((const struct stream *)a)->from_s, y = ((const struct stream *)b)->from_s;
+
+	return (x > y) - (x < y);
+}
+
+/* When all of it is rendered. */
+static double time_for(double work, struct stream *list, size_t count)
+{
+	double now_s = 0, rate = 0;
+
+	qsort(list, count, sizeof(*list), earliest_first);
+	for (size_t i = 0; i < count; i++) {
+		double can = rate * (list[i].from_s - now_s);
+		if (can >= work)
+			break;
+		work -= can;
+		now_s = list[i].from_s;
+		rate += list[i].rate;
+	}
+	return rate > 0 ? now_s + work / rate : INFINITY;
+}
+
+/* Without the `less` furthest pods, and with `more` that are up then. */
+static double time_with(const struct replan_case *c, int less, double up_s, double more_rate)
+{
+	struct stream *list = xcalloc(c->pod_count + 1, sizeof(*list));
+	size_t count = c->pod_count - (size_t)less;
+
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct stream){c->pods[i].cold_s, c->pods[i].rate};
+	if (more_rate > 0)
+		list[count++] = (struct stream){up_s, more_rate};
+	double seconds = time_for(c->work, list, count);
+	free(list);
+	return seconds;
+}
+
+static struct outcome with_fewer(const struct replan_case *c, int less)
+{
+	struct outcome o = {.how = {.verb = less ? REPLAN_GIVE_BACK : REPLAN_KEEP, .offer = -1, .pods = less}};
+
+	o.how.makespan_s = o.p90_s = time_with(c, less, 0, 0);
+	for (size_t i = 0; i + (size_t)less < c->pod_count; i++)
+		o.how.cost_usd += cost_usd(c->pods[i].price_h, o.how.makespan_s);
+	return o;
+}
+
+static struct outcome with_more(const struct replan_case *c, int offer, int more)
+{
+	const struct replan_offer *new = &c->offers[offer];
+	struct outcome o = {.how = {.verb = REPLAN_ADD, .offer = offer, .pods = more}};
+
+	o.how.makespan_s = time_with(c, 0, new->cold_s, more * new->rate);
+	o.p90_s = time_with(c, 0, new->cold_p90_s, more * new->rate);
+	o.new_usd = cost_usd(more * new->price_h, o.how.makespan_s);
+	o.how.cost_usd = o.new_usd;
+	for (size_t i = 0; i < c->pod_count; i++)
+		o.how.cost_usd += cost_usd(c->pods[i].price_h, o.how.makespan_s);
+	return o;
+}
+
+/* Pods of other GPUs work on until the new ones are up, or, with `after`, end before those are rented. */
+static struct outcome with_gpu(const struct replan_case *c, int offer, int pods, bool after)
+{
+	const struct replan_offer *new = &c->offers[offer];
+	struct outcome o = {.how = {.verb = after ? REPLAN_REPLACE_AFTER : REPLAN_REPLACE, .offer = offer, .pods = pods}};
+	double kept_rate = 0, kept_price_h = 0, old_rate = 0, old_price_h = 0;
+
+	for (size_t i = 0; i < c->pod_count; i++) {
+		const struct replan_pod *p = &c->pods[i];
+		bool stays = p->offer == offer, works = p->cold_s <= 0;
+		kept_rate += stays ? p->rate : 0;
+		kept_price_h += stays ? p->price_h : 0;
+		old_rate += !stays && works && !after ? p->rate : 0;
+		old_price_h += !stays && works && !after ? p->price_h : 0;
+	}
+	double rate = kept_rate + pods * new->rate, meanwhile = kept_rate + old_rate;
+	double p50_s = new->cold_s + MAX(c->work - meanwhile * new->cold_s, 0) / rate;
+	double p90_s = new->cold_p90_s + MAX(c->work - meanwhile * new->cold_p90_s, 0) / rate;
+	o.how.makespan_s = p50_s;
+	o.p90_s = p90_s;
+	o.new_usd = cost_usd(pods * new->price_h, p50_s);
+	o.how.cost_usd = cost_usd(kept_price_h, p50_s) + cost_usd(old_price_h, new->cold_s) + o.new_usd;
+	return o;
+}
+
+/* ---- which change ---- */
+
+static double badness(const struct outcome *o, const struct plan_wish *wish)
+{
+	switch (wish->goal) {
+	case PLAN_COST: return o->how.cost_usd + 1e-9 * o->how.makespan_s;
+	case PLAN_TIME: return o->how.makespan_s + 1e-3 * o->how.cost_usd;
+	case PLAN_BALANCED: return o->how.cost_usd + cost_usd(wish->value_of_time_h, o->how.makespan_s);
+	}
+	return 0;
+}
+
+static bool in_time(const struct replan_case *c, const struct outcome *o)
+{
+	return c->wish.deadline_s == 0 || o->p90_s <= c->wish.deadline_s + 1e-9;
+}
+
+/* What working pods hold of the budget cannot be had for others before they end. */
+static bool has_room(const struct replan_case *c, const struct outcome *o)
+{
+	return o->how.verb == REPLAN_REPLACE_AFTER || o->new_usd <= c->room_usd + 1e-9;
+}
+
+static bool in_budget(const struct replan_case *c, const struct outcome *o)
+{
+	return c->wish.budget_usd <= 0 || o->how.cost_usd <= c->wish.budget_usd + 1e-9;
+}
+
+static double gain_wanted(const struct outcome *o)
+{
+	return o->how.verb == REPLAN_REPLACE || o->how.verb == REPLAN_REPLACE_AFTER ? GAIN_OF_GPU : GAIN_OF_WIDTH;
+}
+
+struct search {
+	const struct replan_case *c;
+	struct outcome keep, fitting, fastest, cheapest;
+	bool any_fitting, any_in_time;
+};
+
+static void consider(struct search *s, const struct outcome *o)
+{
+	const struct plan_wish *wish = &s->c->wish;
+
+	if (!has_room(s->c, o))
+		return;
+	if (o->how.cost_usd < s->cheapest.how.cost_usd)
+		s->cheapest = *o;
+	s->any_in_time = s->any_in_time || in_time(s->c, o);
+	if (!in_budget(s->c, o))
+		return;
+	if (o->how.makespan_s < s->fastest.how.makespan_s)
+		s->fastest = *o;
+	if (!in_time(s->c, o))
+		return;
+	/* an equal one that changes less stands before it */
+	if (!s->any_fitting || badness(o, wish) < badness(&s->fitting, wish) * (1 - 1e-6))
+		s->fitting = *o;
+	s->any_fitting = true;
+}
+
+static int coming_up(const struct replan_case *c)
+{
+	int count = 0;
+
+	for (size_t i = 0; i < c->pod_count; i++)
+		count += c->pods[i].cold_s > 0;
+	return count;
+}
+
+static void weigh_widths(struct search *s)
+{
+	const struct replan_case *c = s->c;
+	int coming = coming_up(c), room = c->pods_most - (int)c->pod_count;
+
+	for (int less = 1; less <= MIN(coming, (int)c->pod_count - 1) && c->width_open; less++) {
+		struct outcome o = with_fewer(c, less);
+		consider(s, &o);
+	}
+	for (int offer = 0; offer < (int)c->offer_count; offer++)
+		for (int more = 1; more <= room; more++) {
+			struct outcome o = with_more(c, offer, more);
+			consider(s, &o);
+		}
+}
+
+/* How many pods of this offer could be rented in the place of others; 0: they are all of it. */
+static int could_replace(const struct replan_case *c, int offer)
+{
+	int stay = 0;
+
+	for (size_t i = 0; i < c->pod_count; i++)
+		stay += c->pods[i].offer == offer;
+	return stay < (int)c->pod_count ? MAX(c->pods_most, (int)c->pod_count) - stay : 0;
+}
+
+/* Work never stands still where new pods can come up beside the old ones. */
+static void weigh_gpus(struct search *s)
+{
+	const struct replan_case *c = s->c;
+	int beside = c->pods_most - (int)c->pod_count;
+	bool room = false;
+
+	for (int offer = 0; offer < (int)c->offer_count && c->gpus_open; offer++)
+		for (int pods = 1; pods <= MIN(could_replace(c, offer), beside); pods++) {
+			struct outcome o = with_gpu(c, offer, pods, false);
+			room = room || has_room(c, &o);
+			consider(s, &o);
+		}
+	if (room && s->any_fitting)
+		return;
+	for (int offer = 0; offer < (int)c->offer_count && c->gpus_open; offer++)
+		for (int pods = 1; pods <= could_replace(c, offer); pods++) {
+			struct outcome o = with_gpu(c, offer, pods, true);
+			consider(s, &o);
+		}
+}
+
+/* One more segment that the budget pays for, on some pod. */
+static bool one_more_pays(const struct replan_case *c)
+{
+	for (size_t i = 0; i < c->pod_count; i++) {
+		const struct replan_pod *p = &c->pods[i];
+		if (p->cold_s + p->one_s <= p->life_s && cost_usd(p->price_h, p->cold_s + p->one_s) <= c->wish.budget_usd)
+			return true;
+	}
+	for (size_t i = 0; i < c->offer_count; i++)
+		if (cost_usd(c->offers[i].price_h, c->offers[i].cold_s + c->offers[i].one_s) <= c->room_usd)
+			return true;
+	return false;
+}
+
+static bool is_clearly_better(const struct search *s, const struct outcome *o, double its, double keeps)
+{
+	return o->how.verb != REPLAN_KEEP && its < keeps * (1 - gain_wanted(o)) && isfinite(its) && s->c->work > 0;
+}
+
+static struct replan_choice decide(const struct search *s)
+{
+	const struct replan_case *c = s->c;
+	const struct plan_wish *wish = &c->wish;
+	const struct outcome *keep = &s->keep;
+	bool in_time_now = in_time(c, keep), in_budget_now = in_budget(c, keep);
+
+	if (in_time_now && in_budget_now) {
+		bool better = s->any_fitting && is_clearly_better(s, &s->fitting, badness(&s->fitting, wish), badness(keep, wish));
+		return better ? s->fitting.how : keep->how;
+	}
+	if (!in_budget_now && !one_more_pays(c))
+		return (struct replan_choice){.verb = REPLAN_STOP_BUDGET};
+	if (s->any_fitting)
+		return s->fitting.how;
+	if (!in_time_now && !s->any_in_time && c->deadline_is_must &&
+	    MIN(s->fastest.how.makespan_s, keep->how.makespan_s) > wish->deadline_s + c->late_ok_s)
+		return (struct replan_choice){.verb = REPLAN_STOP_DEADLINE, .makespan_s = s->fastest.how.makespan_s};
+	if (!in_budget_now) /* it ends at the cap: with as much as can be had for the money */
+		return is_clearly_better(s, &s->cheapest, s->cheapest.how.cost_usd, keep->how.cost_usd) ? s->cheapest.how : keep->how;
+	return is_clearly_better(s, &s->fastest, s->fastest.how.makespan_s, keep->how.makespan_s) ? s->fastest.how : keep->how;
+}
+
+void replan_choose(struct replan_choice *out, const struct replan_case *c)
+{
+	struct search s = {.c = c, .keep = with_fewer(c, 0)};
+
+	s.fitting = s.fastest = s.cheapest = s.keep;
+	consider(&s, &s.keep);
+	weigh_widths(&s);
+	weigh_gpus(&s);
+	*out = decide(&s);
+	out->keep_makespan_s = s.keep.how.makespan_s;
+	out->keep_cost_usd = s.keep.how.cost_usd;
+}
