@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     "jobs": {"base", "contract"},
     "config": {"base", "contract"},
     "contract": {"base"},
-    "core": {"base", "contract"},
+    "core": {"plan", "base", "contract"},
     "plan": {"base", "contract"},
     "net": {"base", "contract"},
     "sync": {"base"},

@@ -42,6 +42,16 @@ int64_t budget_committed(const struct core *c)
 	return sum;
 }
 
+int64_t budget_spent(const struct core *c)
+{
+	int64_t sum = c->spent_microusd;
+
+	for (int i = 0; i < c->pod_count; i++)
+		if (pod_may_bill(&c->pods[i]))
+			sum += money_for(c->pods[i].price_microusd_h, billed_by_now(c, &c->pods[i]) - c->pods[i].create_at);
+	return sum;
+}
+
 bool budget_is_known(const struct core *c)
 {
 	for (int i = 0; c->conf.max_cost_microusd && i < c->pod_count; i++) {
@@ -132,6 +142,9 @@ int64_t budget_hard_end(const struct core *c, int64_t price_microusd_h, int more
 	int64_t left = c->conf.max_cost_microusd ? c->conf.max_cost_microusd - budget_committed(c) : 1;
 	if (left <= 0)
 		return -1;
+	/* A pod holds its share until it ends: where more pods may be wanted in a hurry, they need one too. */
+	if (replan_may_add(c) && left / 2 >= c->conf.plan.cost_microusd / 2 * 3)
+		left /= 2;
 	if (c->conf.max_cost_microusd && price_microusd_h) {
 		int64_t left_ms = (int64_t)MIN((__int128)left * 3600000 / price_microusd_h, INT64_MAX / 4);
 		int64_t life = life_of_share(left_ms / budget_shares(left_ms, more, budget_cold(c)));

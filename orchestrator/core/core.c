@@ -121,10 +121,10 @@ static void advance(struct core *c)
 	check_caps(c);
 	if (c->offers_again_at && c->now >= c->offers_again_at && !core_stopping(c))
 		width_ask_again(c);
-	if (core_stopping(c))
-		let_all_go(c);
-	else
+	if (!core_stopping(c))
 		width_advance(c);
+	if (core_stopping(c)) /* by now */
+		let_all_go(c);
 	try_to_end(c);
 	if (!c->ended)
 		seen_ask(c);
@@ -153,7 +153,7 @@ static void note_wake(struct core *c)
 		at = MIN(at, c->capacity_since + c->conf.wait_ms);
 	if (core_stopping(c) && c->grace_until > c->now)
 		at = MIN(at, c->grace_until);
-	at = MIN(at, width_wake_at(c));
+	at = MIN(at, MIN(width_wake_at(c), replan_wake_at(c)));
 	c->wake_at = c->ended ? NEVER : at;
 }
 
@@ -264,7 +264,7 @@ void core_step(struct core *c, const struct event *ev, struct actions *out)
 	case EV_SLEPT: slept(c); break;
 	case EV_FAULT: core_fault(c, -1, ev->err); break;
 	}
-	if (core_stopping(c))
+	if (core_stopping(c) || c->replan.stop.kind)
 		c->dirty = true;
 	if (c->dirty) {
 		advance(c);
@@ -301,6 +301,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 		c->vendors[i].created_at = c->vendors[i].surfaced_at = INT64_MIN / 4;
 	}
 	dispatch_init(c);
+	replan_init(c);
 	return c;
 }
 
@@ -309,6 +310,7 @@ void core_free(struct core *c)
 	if (!c)
 		return;
 	dispatch_free(c);
+	replan_free(c);
 	free(c->segs);
 	free(c->pods);
 	free(c->candidates);

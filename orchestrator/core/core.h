@@ -15,6 +15,8 @@
 #include <stdint.h>
 
 #include "../base/err.h"
+#include "../plan/goal.h"
+#include "../plan/speed.h"
 #include "../provider.h"
 
 enum { CORE_PROVIDERS_MAX = 8, CORE_CANARY = 3 };
@@ -41,6 +43,28 @@ enum batching {
  * the batch by itself, of its heaviest segment, of all of its segments. */
 struct batch_speed {
 	double once_ms, longest_ms, each_ms;
+};
+
+/* What was expected of a provider's pods with this GPU when the run was planned. */
+struct core_forecast {
+	char provider[PROVIDER_NAME_MAX], gpu[GPU_MAX];
+	struct speed speed;
+	bool measured; /* on this very GPU; else it is carried over from another one, or a prior */
+	int batch_max;
+	double cold_p50_s, cold_p90_s;
+};
+
+/* The plan that a run began with, and what may be changed of it (replan.c). Zeroed: there is none, and nothing is changed. */
+struct core_plan {
+	const struct core_forecast *forecasts; /* copied by core_new() */
+	size_t forecast_count;
+	enum plan_goal goal;
+	double value_of_time_h;
+	int64_t deadline_ms; /* of the user, from the start; 0: none */
+	int64_t cost_microusd;
+	int pods_most;	     /* that may be rented at once, whatever `pods` was planned: at least that */
+	bool pods_open;	     /* the planner chose how many */
+	bool gpus_open;	     /* the user has named no GPU */
 };
 
 struct core_conf {
@@ -71,6 +95,7 @@ struct core_conf {
 	int64_t boot_limit_ms; /* what a pod may take to come up while its provider's log shows no progress; at most this */
 	int64_t keep_ms; /* on failure, leave pods this long before they are released */
 	int check_tries; /* renders of a segment whose check is not satisfied */
+	struct core_plan plan;
 	uint64_t seed;
 };
 
@@ -168,6 +193,7 @@ struct core_pod {
 	bool release_answered;
 	bool queued;   /* its vendor has assigned no machine to it: it costs nothing yet */
 	bool unplaced; /* ... and it ended so: it cost nothing */
+	bool outgoing; /* pods of a better GPU are to take its place: it works until they do */
 	bool unpulled; /* its image cannot be pulled */
 	bool unlisted; /* it is there, and lists omit it */
 	bool absent; /* the provider answered its release that there is no such pod */
@@ -350,6 +376,11 @@ int core_seg_holder(const struct core *c, uint32_t segment); /* the pod that was
 int core_seg_tries(const struct core *c, uint32_t segment); /* re-renders asked for so far: the task's attempt number */
 /* Where this provider has offers that could be rented now, within the caps: up to `room` regions, borrowed until the next step. 0: anywhere. */
 size_t core_offer_regions(const struct core *c, int provider, const char *regions[], size_t room);
+
+/* How often the run was planned again (CORE_REPLANS_MAX at most), and why and how each time, for people. */
+enum { CORE_REPLANS_MAX = 2 };
+int core_replans(const struct core *c);
+const char *core_replan_said(const struct core *c, int which);
 
 struct core_summary {
 	const char *status; /* done | partial | failed | capped | interrupted | unreleased */

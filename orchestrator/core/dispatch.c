@@ -524,6 +524,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 		count_busy(p, ev->t, -1);
 		measure(c, b, b->weight - b->rendered, ev->t);
 		note_size(c, b, (double)(ev->t - b->started_t));
+		replan_measured(c, b, ev->t - b->started_t);
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		speed_judge_canary(c, b, ev->t - b->started_t);

@@ -103,6 +103,26 @@ struct candidate {
 	bool refused;	 /* for good */
 	struct offer_past past;
 	bool told; /* people know that it is avoided */
+	int rank;  /* of its GPU: as it was wished for, unless a re-plan puts another one first */
+	int64_t planned_microusd_h; /* its price when the run was planned last */
+};
+
+struct forecast { /* as it is known by now, with what was measured since it was last corrected */
+	struct core_forecast of;
+	double measured_s, planned_s;
+	size_t segments;
+	int batches;
+};
+
+struct replan { /* replan.c */
+	struct forecast *forecasts;
+	size_t count;
+	int done;		    /* re-plans that changed something */
+	char said[CORE_REPLANS_MAX][200];
+	int64_t not_before;	    /* the last one takes effect until then */
+	int64_t look_at;	    /* for prices; 0: not yet */
+	char gpu[GPU_MAX]; /* goes before those that were planned; "": none */
+	struct err stop;	    /* no more work is begun; when the last pod has ended so does the run */
 };
 
 struct pace { /* rendered weight and the worker-ms that it took */
@@ -118,6 +138,7 @@ enum ask { ASK_NOT, ASK_ASKED, ASK_HAVE, ASK_FAILED };
 struct vendor { /* what the run knows of one provider */
 	enum ask volume_ask, offers_ask, image_ask;
 	int64_t asked_at; /* for its volume or its offers */
+	bool looking;	  /* its offers are asked for once more, for their prices */
 	bool filling;	  /* its volume has answered, and takes as long as it takes */
 	bool to_make;	  /* it has no such volume: one is made (volume_ask: ASK_ASKED) once a pod could be rented beside it */
 	int image_failures; /* in a row */
@@ -192,6 +213,7 @@ struct core {
 	int64_t cold_ms;	/* create to ready, the newest, without what it prepared for others too */
 	int64_t past_boot_ms;	/* by the ledger, of the offer that is to be rented; 0: too little is known */
 	int too_many;		/* pods released while they came up, because their work would not have paid for it */
+	struct replan replan;
 	int64_t patience_ms;	/* a pod may take at least this long to come up: twice what the last one was given in vain */
 	uint64_t random;
 
@@ -238,6 +260,8 @@ void offers_tell(struct core *c, const struct candidate *chosen);
 struct candidate *offers_of(struct core *c, const struct core_pod *p);
 /* An offer other than this pod's could be tried now, or a vendor that was not asked yet may have one. */
 bool offers_other_than(const struct core *c, const struct core_pod *p);
+void offers_sort(struct core *c); /* after what goes first has changed */
+bool offers_ready(const struct core *c, const struct candidate *k); /* it could be rented now, and is not avoided */
 bool offers_too_dear(const struct core *c, const struct candidate *k); /* for caps.max_price_per_hour */
 
 /* budget.c */
@@ -255,6 +279,20 @@ int64_t budget_margin(int64_t life_ms);
 /* How many pods may share what is left of the cap, if one alone could live on it for left_ms and one takes cold_ms to come up. */
 int budget_shares(int64_t left_ms, int most, int64_t cold_ms);
 int64_t budget_cold(const struct core *c); /* what a further pod takes to come up: measured, else by the ledger, else a guess */
+
+/* What was billed until now, of pods that are gone and of those that are there. */
+int64_t budget_spent(const struct core *c);
+
+/* replan.c: what the plan had in mind is not what comes */
+void replan_init(struct core *c);
+void replan_free(struct core *c);
+void replan_measured(struct core *c, const struct core_batch *b, int64_t ms); /* a batch is done, and it was no worker's first */
+void replan_listed(struct core *c); /* offers, and their prices */
+void replan_advance(struct core *c);
+int64_t replan_wake_at(const struct core *c);
+bool replan_passes_over(const struct core *c, const struct candidate *k); /* while it replaces pods, only the better GPU is of use */
+bool replan_may_add(const struct core *c); /* money is kept for it */
+int core_outgoing(const struct core *c); /* pods that work until others take their place */
 
 /* dispatch.c */
 void dispatch_init(struct core *c);

@@ -9,12 +9,23 @@ static int compare(const void *a, const void *b)
 
 	if (x->provider != y->provider)
 		return x->provider < y->provider ? -1 : 1;
-	if (x->offer.wish != y->offer.wish)
-		return x->offer.wish < y->offer.wish ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
 	if (x->offer.price_microusd_h != y->offer.price_microusd_h)
 		return x->offer.price_microusd_h < y->offer.price_microusd_h ? -1 : 1;
 	int by_region = strcmp(x->offer.region, y->offer.region);
 	return by_region ? by_region : strcmp(x->offer.id, y->offer.id);
+}
+
+void offers_sort(struct core *c)
+{
+	for (size_t i = 0; i < c->candidate_count; i++) {
+		struct candidate *k = &c->candidates[i];
+		bool first = c->replan.gpu[0] && !strcmp(k->offer.gpu, c->replan.gpu);
+		k->rank = first ? -1 : k->offer.wish;
+	}
+	if (c->candidate_count)
+		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
 }
 
 static bool same_offer(const struct candidate *k, int provider, const struct offer *o)
@@ -55,8 +66,8 @@ void offers_take(struct core *c, int provider, const struct offer *list, const s
 		c->candidates[c->candidate_count++] = fresh[i];
 	}
 	free(fresh);
-	if (c->candidate_count)
-		qsort(c->candidates, c->candidate_count, sizeof(*c->candidates), compare);
+	offers_sort(c);
+	replan_listed(c);
 }
 
 bool offers_too_dear(const struct core *c, const struct candidate *k)
@@ -77,13 +88,21 @@ static bool spot_rests(const struct core *c, const struct candidate *k)
 	return false;
 }
 
+bool offers_ready(const struct core *c, const struct candidate *k)
+{
+	const struct vendor *v = &c->vendors[k->provider];
+
+	return !v->dead && (!c->conf.want_volume || v->volume_ask == ASK_HAVE) && !offers_too_dear(c, k) && !spot_rests(c, k) &&
+	       !offer_avoided(&k->past, c->wall) && MAX(k->rest_until, v->rent_not_before) <= c->now;
+}
+
 struct candidate *offers_pick(struct core *c, bool avoided_too, int64_t *again_at)
 {
 	*again_at = NEVER;
 	for (size_t i = 0; i < c->candidate_count; i++) {
 		struct candidate *k = &c->candidates[i];
 		const struct vendor *v = &c->vendors[k->provider];
-		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE))
+		if (v->dead || (c->conf.want_volume && v->volume_ask != ASK_HAVE) || replan_passes_over(c, k))
 			continue;
 		if (offers_too_dear(c, k)) {
 			if (c->capacity.kind == ERR_NONE)

@@ -80,7 +80,7 @@ static bool pays(const struct core *c, int but, struct stint one, int64_t least_
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i != but && pod_active(p) && !p->draining && p->phase != POD_AMBIGUOUS)
+		if (i != but && pod_active(p) && !p->draining && !p->outgoing && p->phase != POD_AMBIGUOUS)
 			others[count++] = stint_of(c, p);
 	}
 	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);
@@ -178,6 +178,11 @@ static bool ask_next_vendor(struct core *c)
 		struct vendor *v = &c->vendors[i];
 		if (v->dead || v->offers_ask == ASK_FAILED || v->volume_ask == ASK_FAILED)
 			continue;
+		if (v->looking && v->offers_ask == ASK_NOT) { /* that answer will do */
+			v->looking = false;
+			v->offers_ask = ASK_ASKED;
+			v->asked_at = c->now;
+		}
 		if (is_asked(v)) {
 			if (!is_late(c, v))
 				return true;
@@ -258,6 +263,10 @@ void width_answered(struct core *c, const struct event *ev)
 	enum ask *ask = ev->type == EV_VOLUME ? &v->volume_ask : &v->offers_ask;
 
 	c->dirty = true;
+	bool looked = ev->type == EV_OFFERS && v->looking;
+	v->looking = v->looking && !looked;
+	if (looked && ev->err) /* it was for prices alone */
+		return;
 	if (v->filling && ev->type == EV_VOLUME) {
 		v->filling = false;
 		c->capacity_since = c->capacity_since ? c->now : 0; /* nothing could be rented there until now */
@@ -514,7 +523,7 @@ static bool has_a_pod(const struct core *c)
 
 static void widen(struct core *c)
 {
-	int working, coming, active = count_active(c, &working, &coming);
+	int working, coming, active = count_active(c, &working, &coming), outgoing = core_outgoing(c);
 	int64_t again_at;
 	struct err err;
 
@@ -522,7 +531,7 @@ static void widen(struct core *c)
 		c->capacity_since = 0; /* how long another one is not to be had is no reason to end when this one is lost */
 	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c) || why_is_read(c))
 		return;
-	while (active < width_now(c)) {
+	while (active - outgoing < width_now(c)) {
 		if (active && !worth_another(c, working, NEVER / 2))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);
@@ -548,7 +557,7 @@ static void widen(struct core *c)
 			return;
 		}
 		c->past_boot_ms = k->past.boot_ms;
-		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active);
+		int64_t end = budget_hard_end(c, k->offer.price_microusd_h, c->conf.pods - active + outgoing);
 		if (end < 0) {
 			if (active || room_may_return(c))
 				return;
@@ -697,7 +706,11 @@ void width_advance(struct core *c)
 {
 	use_pods(c);
 	release_what_does_not_pay(c);
-	widen(c);
+	replan_advance(c);
+	if (core_stopping(c))
+		return;
+	if (!c->replan.stop.kind)
+		widen(c);
 	hand_over(c);
 	if (!c->todo)
 		use_pods(c); /* the last of the work was just dealt out */
