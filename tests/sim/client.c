@@ -181,6 +181,8 @@ static void check_handover(struct client *cl);
 static void left_alone(struct client *cl, const struct fault *f);
 static void mark_host(struct client *cl, const struct action *a, int64_t at);
 static void check_step(struct client *cl, const struct event *ev);
+static void check_replans(struct client *cl);
+static int active_now(struct client *cl, int but);
 
 static void count_events(struct client *cl)
 {
@@ -211,10 +213,82 @@ static void step(struct client *cl, struct event *ev)
 	}
 	count_events(cl);
 	plant_stepped(cl);
+	check_replans(cl);
 	perform(cl);
 	wire_press(cl);
 	if (cl->up && !cl->sim->measuring)
 		check_step(cl, ev);
+}
+
+double client_ms_of(const struct client *cl, int vendor, int offer, double weight)
+{
+	int slow = cl->sim->plan->vendors[vendor].slow[offer];
+
+	return weight * (double)cl->sim->plan->ms_per_weight * (slow ? slow : 100) / 100;
+}
+
+/* By the slowest of all offers. */
+static double slowest_ms(const struct client *cl, double weight)
+{
+	double most = 0;
+
+	for (int v = 0; v < cl->job->conf.provider_count; v++)
+		for (int i = 0; i < cl->sim->plan->vendors[v].offer_count; i++)
+			most = MAX(most, client_ms_of(cl, v, i, weight));
+	return most;
+}
+
+/* ---- plans that change ---- */
+
+/* The pods that worked when it gave up would have been done in half of the time that was left. */
+static void check_stop(struct client *cl)
+{
+	const struct core *c = cl->core;
+	int64_t left = c->began_at + cl->job->conf.plan.deadline_ms - c->now;
+	double rate = 0, work = 0;
+
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (p->phase == POD_WORKING && p->connected && !p->unwanted && p->hard_end_ms > c->now + left)
+			rate += p->workers_ready / client_ms_of(cl, p->provider, atoi(p->offer.id), 1);
+	}
+	for (size_t i = 0; i < c->seg_count; i++)
+		work += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight : 0;
+	if (!cl->sim->wire && strstr(c->replan.stop.msg, "deadline") && left > 0 && rate > 0 && work / rate < (double)left / 2)
+		broke(cl->sim, "it stops, and its pods would keep the deadline: %.0f ms are left, and %lld to the deadline", work / rate, (long long)left);
+}
+
+static void tally_replan(struct client *cl, const char *said)
+{
+	static const char *const words[] = {"more pod", "releasing", "going on with", "stopping"};
+
+	trace(cl->sim, "client %c: plans again: %s", name_of(cl), said);
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		cl->sim->replans[i] += strstr(said, words[i]) != NULL;
+}
+
+static void check_replans(struct client *cl)
+{
+	struct core *c = cl->core;
+
+	if (c->replan.stop.kind && !cl->stop_seen)
+		check_stop(cl);
+	cl->stop_seen = c->replan.stop.kind;
+	for (; cl->replans_seen < c->replan.done; cl->replans_seen++) {
+		const char *said = core_replan_said(c, cl->replans_seen);
+		tally_replan(cl, said);
+		if (++cl->replans > 2)
+			broke(cl->sim, "planned again %d times, and twice is the most", cl->replans);
+		if (cl->replanned_at && c->now - cl->replanned_at < 60000)
+			broke(cl->sim, "planned again before the last plan has shown what it is good for");
+		cl->replanned_at = c->now;
+		cl->width_left = strstr(said, "releasing") ? active_now(cl, -1) : 0;
+	}
+	for (int i = 0; i < c->pod_count; i++) {
+		const struct core_pod *p = &c->pods[i];
+		if (p->outgoing && p->draining && !p->unwanted && c->now < p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at))
+			broke(cl->sim, "pod %s is drained before another one has taken its place", p->id);
+	}
 }
 
 static bool counted_right(struct client *cl)
@@ -351,6 +425,11 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 	if (conf.max_duration_ms)
 		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
 	conf.make_volume = conf.want_volume;
+	conf.plan.forecasts = cl->job->forecasts;
+	if (!cl->job->planned || cl->ever_crashed || reap) /* whoever resumes has no plan */
+		memset(&conf.plan, 0, sizeof(conf.plan));
+	for (size_t i = 0; i < conf.plan.forecast_count; i++) /* by what its batches take at the usual speed */
+		((struct job_plan *)cl->job)->forecasts[i].speed.each_s = (double)cl->sim->plan->ms_per_weight / 10.0 / MAX(cl->job->off_percent, 1);
 	plant_conf(&conf);
 	return conf;
 }
@@ -390,7 +469,9 @@ void client_start(struct client *cl, bool reap)
 	cl->up = true;
 	cloud_alone(cl, false);
 	cl->reaping = reap;
-	cl->good_safe = cl->handed_over = false;
+	cl->good_safe = cl->handed_over = cl->stop_seen = false;
+	cl->replans = cl->replans_seen = cl->width_left = 0;
+	cl->replanned_at = 0;
 	cl->settled_at = -1;
 	cl->seen_cap = cl->unsaved_cap = 0;
 	free(cl->seen);
@@ -631,7 +712,7 @@ static void check_exit(struct client *cl, const struct core_summary *sum)
 		broke(cl->sim, "exit %d after a signal", cl->exit_status);
 	if (!cl->core->signals && all_safe && !cl->core->canary_bad_all && cl->exit_status != 0 && cl->exit_status != 9)
 		broke(cl->sim, "exit %d, and all went well: %s", cl->exit_status, sum->err.msg);
-	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd && !cl->job->conf.max_duration_ms)
+	if (cl->exit_status == 5 && !cl->job->conf.max_cost_microusd && !cl->job->conf.max_duration_ms && !cl->core->replan.stop.kind)
 		broke(cl->sim, "exit 5, and nothing was capped");
 	if (cl->exit_status == 3 && !cl->sim->hit[F_CREATE_CREDENTIALS])
 		broke(cl->sim, "exit 3, and no credentials were refused");
@@ -742,7 +823,7 @@ static void check_it_pays(struct client *cl, int pod)
 		busy_ms += MIN(2 * cold, MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) - c->now, 0));
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
-		left += c->segs[i].state <= SEG_HELD ? cl->job->segments[i].weight * (double)cl->sim->plan->ms_per_weight : 0;
+		left += c->segs[i].state <= SEG_HELD ? slowest_ms(cl, cl->job->segments[i].weight) : 0;
 	bool guesses = !c->cold_ms && cl->ever_crashed; /* it died before its ledger knew how long a pod had taken */
 	if (works && !guesses && dispatch_rate(c) > 0 && left / c->conf.workers < 0.8 * (double)busy_ms)
 		broke(cl->sim, "a pod without the work that pays for it: %.0f ms are left, and %lld are needed", left / c->conf.workers, (long long)busy_ms);
@@ -764,10 +845,13 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 	int active = active_now(cl, pod);
 	if (active && !cl->core->canary_ok && !cl->job->conf.at_once)
 		broke(cl->sim, "a second pod before the canary");
-	if (!cl->job->conf.at_once)
+	int most = MAX(cl->job->conf.pods, cl->replans ? cl->job->conf.plan.pods_most : 0);
+	if (!cl->core->conf.at_once)
 		check_it_pays(cl, pod);
-	if (active >= cl->job->conf.pods)
-		broke(cl->sim, "wider than pods = %d", cl->job->conf.pods);
+	if (active >= most)
+		broke(cl->sim, "wider than pods = %d", most);
+	if (cl->width_left && active - core_outgoing(cl->core) >= cl->width_left)
+		broke(cl->sim, "it rents again what it gave back: %d pods were left", cl->width_left);
 	if (core_stopping(cl->core))
 		broke(cl->sim, "a create while stopping");
 	if (cl->job->conf.max_cost_microusd && budget_committed(cl->core) > cl->core->conf.max_cost_microusd)

@@ -7,7 +7,7 @@
 enum { SHRINK_S = 3, PLANTED_SHRINK_S = 1 };
 
 struct tally {
-	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256];
+	int64_t runs, events, actions, pods, faults[F_KINDS], exits[256], replans[4];
 	struct wire_tally wires[WIRE_MODAL + 1];
 };
 
@@ -34,6 +34,8 @@ static bool breaks(struct plan *plan, bool tracing, struct tally *tally, char *w
 		tally->pods += (int64_t)s.machine_count;
 		for (int i = 0; i < F_KINDS; i++)
 			tally->faults[i] += s.hit[i];
+		for (size_t i = 0; i < ARRAY_LEN(tally->replans); i++)
+			tally->replans[i] += s.replans[i];
 		for (int i = 0; s.wire && i <= WIRE_MODAL; i++) {
 			tally->wires[i].runs += wire_tallies(&s)[i].runs;
 			tally->wires[i].ops += wire_tallies(&s)[i].ops;
@@ -92,6 +94,19 @@ static int never_hit(const struct tally *t)
 	return missing;
 }
 
+/* A rule that is never followed is not tested. */
+static int never_replanned(const struct tally *t)
+{
+	int missing = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(t->replans); i++)
+		if (!t->replans[i]) {
+			printf("sim: re-plans of kind %zu were never seen\n", i);
+			missing = 1;
+		}
+	return missing;
+}
+
 static void summary(const struct tally *t, double took)
 {
 	printf("sim: %lld schedules, %lld events, %lld actions, %lld pods, %.1f s (%.0f schedules/s); exits",
@@ -100,7 +115,8 @@ static void summary(const struct tally *t, double took)
 	for (int i = 0; i < 255; i++)
 		if (t->exits[i])
 			printf(" %d:%lld", i, (long long)t->exits[i]);
-	printf(" dead:%lld; faults", (long long)t->exits[255]);
+	printf(" dead:%lld; re-plans more:%lld fewer:%lld other GPUs:%lld end:%lld; faults", (long long)t->exits[255], (long long)t->replans[0],
+	       (long long)t->replans[1], (long long)t->replans[2], (long long)t->replans[3]);
 	for (int i = 0; i < F_KINDS; i++)
 		printf(" %s:%lld", fault_names[i], (long long)t->faults[i]);
 	for (int i = WIRE_RUNPOD; i <= WIRE_MODAL; i++)
@@ -149,7 +165,7 @@ static int many(const char *program, uint64_t from, uint64_t count, bool alone, 
 		plan_free(&plan);
 	}
 	summary(&tally, seconds() - began);
-	return failures || (count >= 10000 && never_hit(&tally));
+	return failures || (count >= 10000 && (never_hit(&tally) | never_replanned(&tally)));
 }
 
 /* ---- planted defects ---- */

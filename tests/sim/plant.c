@@ -20,6 +20,8 @@ void plant_conf(struct core_conf *conf)
 		conf->max_duration_ms = 0;
 	if (plant(PLANT_WIDER))
 		conf->pods++;
+	if (plant(PLANT_DEADLINE_MOVED))
+		conf->plan.deadline_ms /= 10;
 	if (plant(PLANT_BIG_BATCHES))
 		conf->max_batch += 2;
 	if (plant(PLANT_SAME_NAMES))
@@ -77,6 +79,17 @@ bool plant_act(struct client *cl, const struct action *a)
 	return false;
 }
 
+static void replans_on(struct client *cl)
+{
+	struct core *c = cl->core;
+
+	if (cl->replans_seen < c->replan.done)
+		return;
+	cl->replans_seen = c->replan.done = 1;
+	for (size_t i = 0; i < c->candidate_count && c->pod_count; i++)
+		c->candidates[i].offer.price_microusd_h = MAX(c->pods[c->pod_count - 1].price_microusd_h / 2, 1);
+}
+
 void plant_stepped(struct client *cl)
 {
 	struct core *c = cl->core;
@@ -102,6 +115,13 @@ void plant_stepped(struct client *cl)
 	for (int i = 0; plant(PLANT_HANDOVER_UNHEARD) && i < c->pod_count; i++)
 		c->pods[i].alone = c->pods[i].alone_said;
 	c->todo += plant(PLANT_MISCOUNT) && c->safe > 1;
+	c->replan.not_before *= !plant(PLANT_REPLANS_SOON);
+	if (plant(PLANT_REPLANS_ON) && c->replan.done) /* all prices halve, each time */
+		replans_on(cl);
+	if (plant(PLANT_GIVES_AND_TAKES) && c->replan.done)
+		c->conf.pods = MAX(c->conf.pods, c->conf.plan.pods_most);
+	for (int i = 0; plant(PLANT_DRAINS_EARLY) && i < c->pod_count; i++)
+		c->pods[i].draining = c->pods[i].draining || c->pods[i].outgoing;
 	for (int i = 0; plant(PLANT_MISCOUNT_POD) && i < c->pod_count; i++)
 		c->pods[i].unhome += c->pods[i].unhome > 0;
 }

@@ -172,8 +172,9 @@ static void finish_detached(struct sim *s, struct machine *m)
 static void render_on(struct sim *s, struct machine *m, int w)
 {
 	struct work *k = &m->works[m->worker_work[w]];
-	double weight = client_of(s, m)->job->segments[k->segments[k->next]].weight;
-	struct happening *h = on_pod(s, m, 1 + (int64_t)(weight * (double)s->plan->ms_per_weight), W_WORK);
+	struct client *cl = client_of(s, m);
+	double ms = client_ms_of(cl, m->vendor, m->offer, cl->job->segments[k->segments[k->next]].weight);
+	struct happening *h = on_pod(s, m, 1 + (int64_t)ms, W_WORK);
 
 	h->x = w;
 }
@@ -265,7 +266,7 @@ static void segment_over(struct sim *s, struct machine *m, const struct work *k)
 	e->batch = k->batch;
 	e->segment = seg;
 	e->kind = kind;
-	e->elapsed_ms = 1 + (int64_t)(cl->job->segments[seg].weight * (double)s->plan->ms_per_weight);
+	e->elapsed_ms = 1 + (int64_t)client_ms_of(cl, m->vendor, m->offer, cl->job->segments[seg].weight);
 	if (kind == ERR_NONE)
 		rendered(s, m, k, seg);
 	if (m->detached)

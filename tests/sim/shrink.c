@@ -78,6 +78,12 @@ static void job_knobs(struct knobs *ks, struct job_plan *job, char name)
 
 	KNOB(ks, job, count, 0, "%c.segments", name);
 	KNOB(ks, job, padded, 0, "%c.padded", name);
+	KNOB(ks, job, planned, 0, "%c.planned", name);
+	KNOB(ks, job, off_percent, 100, "%c.off_percent", name);
+	KNOB(ks, &c->plan, deadline_ms, 0, "%c.deadline", name);
+	KNOB(ks, &c->plan, pods_most, 1, "%c.pods_most", name);
+	KNOB(ks, &c->plan, pods_open, 0, "%c.pods_open", name);
+	KNOB(ks, &c->plan, gpus_open, 0, "%c.gpus_open", name);
 	KNOB(ks, job, plain, 1, "%c.plain", name);
 	KNOB(ks, c, pods, 1, "%c.pods", name);
 	KNOB(ks, c, workers, 1, "%c.workers", name);
@@ -108,6 +114,8 @@ static void vendor_knobs(struct knobs *ks, struct plan *p, int i)
 	struct vendor_plan *v = &p->vendors[i];
 
 	KNOB(ks, v, offer_count, 1, "v%d.offers", i);
+	for (int n = 0; n < 4; n++)
+		KNOB(ks, v, slow[n], 0, "v%d.slow%d", i, n);
 	KNOB(ks, v, latency_ms, 0, "v%d.latency", i);
 	KNOB(ks, v, boot_ms, 0, "v%d.boot", i);
 	KNOB(ks, v, lag_ms, 0, "v%d.lag", i);

@@ -14,6 +14,8 @@ enum {
 	LEFTOVERS_MAX = 4,
 	REFUSALS_MAX = 5,
 	DETACHED_MAX = 3,
+	PRICES_MAX = 2, /* times that they move, beside PRICE_MOVES of a list of faults */
+	LATE_BOOTS_MAX = 2,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
 	CLIENTS_MAX = 4,
@@ -76,6 +78,7 @@ struct vendor_plan {
 	bool keeps_gone; /* its list shows pods that are gone for a while */
 	bool vague;	 /* create replies carry no address; the list does */
 	int per_minute;	 /* calls that an account may make; 0: any */
+	int slow[4];	 /* percent of ms_per_weight that a pod of this offer takes; 0: 100 */
 	bool says_limit; /* its replies tell what is left */
 	/* of a real translator's server */
 	enum wire_kind wire;
@@ -95,6 +98,9 @@ struct job_plan { /* one run: what one client is to do */
 	int laptop;
 	int64_t starts_at;
 	bool padded; /* its engine renders a batch at once */
+	bool planned; /* conf.plan counts: speeds were forecast, and batches take off_percent of that */
+	int off_percent;
+	struct core_forecast forecasts[VENDORS_MAX * 4];
 	int later_cap_percent; /* of conf.max_cost_microusd is the cap of each life after the first */
 	bool off;   /* left out */
 	bool plain; /* all segments alike, none done */
@@ -112,7 +118,7 @@ struct plan {
 	bool knows_boots;  /* its ledger has seen such pods come up before */
 	bool replay_first; /* what the agent logged while we were away is dealt with before EV_CONNECTED */
 	bool own_ready;	   /* a pod that prepares nothing shared says EV_SHARED_READY all the same */
-	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX + REFUSALS_MAX + DETACHED_MAX];
+	struct fault faults[FAULTS_MAX + MORE_FAULTS_MAX + WIRE_FAULTS_MAX + LEFTOVERS_MAX + REFUSALS_MAX + DETACHED_MAX + PRICES_MAX + LATE_BOOTS_MAX];
 	int fault_count;
 };
 
@@ -170,6 +176,11 @@ extern const char *const fault_names[F_KINDS];
 	X(BOOT_PATIENCE, "is not up after") \
 	X(PATIENT, "goes on for more than a day") \
 	X(WIDER, "wider than pods") \
+	X(REPLANS_ON, "times, and twice is the most") \
+	X(REPLANS_SOON, "before the last plan has shown") \
+	X(GIVES_AND_TAKES, "rents again what it gave back") \
+	X(DEADLINE_MOVED, "would keep the deadline") \
+	X(DRAINS_EARLY, "before another one has taken its place") \
 	X(BOOTS_FREE, "without the work that pays for it") \
 	X(WIDTH_WAVERS, "were rented and released while they came up") \
 	X(CANARY_SKIPPED, "the canary counts as good") \
@@ -387,6 +398,9 @@ struct client {
 	size_t unsaved_cap;
 	bool spoilt;	/* one of its files was bad, or could not be had */
 	bool handed_over; /* what was left when this life had given it all to its pods */
+	int replans, replans_seen, width_left; /* plans of this life beside the first; how many pods the newest left, if fewer */
+	int64_t replanned_at;
+	bool stop_seen;
 	bool good_safe; /* a segment with a good check was kept in this life */
 	bool *safe, *poison;
 	uint8_t *renders; /* of each segment */
@@ -422,6 +436,7 @@ struct sim {
 	bool has_volume[VENDORS_MAX];	/* of vendors without real translators */
 	struct account accounts[VENDORS_MAX];
 	int refused; /* for an account's limit */
+	int replans[4]; /* more pods, fewer, other GPUs, an end */
 	int64_t unlisted_at[VENDORS_MAX]; /* a listing failed, or lacked what is there, or was slow */
 
 	struct wire *wire;   /* of vendors with real translators */
@@ -510,6 +525,7 @@ int64_t wall_now(const struct client *cl);
 struct happening *client_later(struct client *cl, int64_t delay, enum what what); /* of this life */
 void client_start(struct client *cl, bool reap);
 void client_tick(struct client *cl);
+double client_ms_of(const struct client *cl, int vendor, int offer, double weight); /* what a worker takes for it */
 void client_hears(struct client *cl, struct happening *h);
 void client_sleeps(struct client *cl);
 void client_slept(struct client *cl);
