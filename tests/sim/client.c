@@ -453,6 +453,7 @@ void client_start(struct client *cl, bool reap)
 		cl->began = true;
 		cl->began_at = cl->sim->now;
 	}
+	cl->life_began = cl->sim->now;
 	cl->dead_forever = false;
 	struct core_segment *segments = xcalloc(cl->job->count, sizeof(*segments));
 	take_caps(cl, reap);
@@ -507,6 +508,7 @@ static void client_dies(struct client *cl)
 	core_free(cl->core);
 	cl->core = NULL;
 	cl->up = false;
+	cl->life_ended = cl->sim->now;
 	cloud_alone(cl, true);
 	cl->life++;
 	memset(cl->list_failed, 0, sizeof(cl->list_failed));

@@ -214,9 +214,10 @@ bool drops_beyond_patience(const struct sim *s)
 /* Whoever takes a pod over takes back what waits there. What is begun before he is heard is then done twice. */
 static bool crossed(const struct client *cl, const struct machine *m, const struct machine *k)
 {
-	int64_t life_began = cl->up ? cl->core->began_at - cl->laptop->boot_offset : INT64_MAX / 2;
-	int64_t reached_at = k->reached_in == cl->life ? k->reached_at : cl->sim->now;
-	bool was_awaited = reached_at > life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS; /* as long as anybody is */
+	int newest = cl->up ? cl->life : cl->life - 1;
+	int64_t until = cl->up ? cl->sim->now : cl->life_ended;
+	int64_t reached_at = k->reached_in == newest ? k->reached_at : until;
+	bool was_awaited = reached_at > cl->life_began + HEARD_WITHIN_MS - CONNECT_RETRY_MAX_MS; /* as long as anybody is */
 
 	return cl->ever_crashed && (m == k || !cl->sim->plan->replay_first || was_awaited);
 }

@@ -384,6 +384,7 @@ struct client {
 	int number;
 	bool began;
 	int64_t began_at, died_at;
+	int64_t life_began, life_ended; /* the newest life, and the newest that is over */
 	int64_t cap_now, cap_most; /* of this life, and the highest of all so far; 0: none. Not of a reap's */
 	int64_t metered;     /* by the cloud, when this life began, or its machine woke */
 	int64_t asleep_from; /* the cloud's meter then */
