@@ -60,7 +60,10 @@ billed_row() { # billed_row VENDOR:SEGMENTS:PODS:MS:CAP: one line of the table
 		| [$vendor, $segments, $ms, $pods, $cap, .segments.rendered, (.pods | length), (at_work | length), $wall, .billed_seconds,
 			($meter | round), (.compute_seconds * 10 | round / 10), (.billed_seconds / $ideal | r2), (.billed_seconds / $one | r2),
 			.cost_usd] | @tsv' >row
-	if [ -n "${BILLED_KEEP:-}" ]; then mkdir -p "$BILLED_KEEP/${1//:/-}" && cp out.txt err.txt state/ledger.db "$BILLED_KEEP/${1//:/-}/"; fi
+	if [ -n "${BILLED_KEEP:-}" ]; then
+		mkdir -p "$BILLED_KEEP/${1//:/-}" && cp out.txt err.txt state/ledger.db "$BILLED_KEEP/${1//:/-}/"
+		case $vendor in runpod) rp_control state ;; modal) md_control state ;; esac >"$BILLED_KEEP/${1//:/-}/cloud.json"
+	fi
 	case $vendor in runpod) rp_stop ;; modal) md_stop ;; esac
 	[ -s row ] || complain "it ended without a result: $(tail -n 2 err.txt)"
 }

@@ -367,9 +367,10 @@ class Sandboxes {
 		for (const timer of sb.timers) clock.cancel(timer);
 		sb.machine = null;
 		sb.doors.clear();
+		const ended_ms = clock.now(); // what is tidied up here bills nobody
 		fs.rmSync(path.join(this.world.dir, 'sandboxes', sb.id), { recursive: true, force: true });
 		this.give_gpu(sb);
-		sb.ended_ms = clock.now();
+		sb.ended_ms = ended_ms;
 		sb.result = { status: RESULT[status], exitcode, exception };
 		this.change(sb, 'ENDED');
 		this.schedule();

@@ -21,7 +21,7 @@ function if_there(work) {
 	try {
 		return work();
 	} catch (e) {
-		if (e.code === 'ENOENT' || /No such file or directory/.test(e.stderr)) return undefined;
+		if (e.code === 'ENOENT') return undefined;
 		throw e;
 	}
 }
@@ -50,6 +50,15 @@ function mark(stat) {
 
 function marks_of(stats) {
 	return new Map([...stats].map(([name, stat]) => [name, mark(stat)]));
+}
+
+// As `cp -a` would, without a process for each of thousands of files: a sandbox has ended, and is billed, when all are committed.
+function copy(from, to, stat) {
+	if (stat.isSymbolicLink()) fs.symlinkSync(fs.readlinkSync(from), to);
+	else fs.copyFileSync(from, to, fs.constants.COPYFILE_FICLONE);
+	if (process.getuid() === 0) fs.lchownSync(to, stat.uid, stat.gid);
+	if (!stat.isSymbolicLink()) fs.chmodSync(to, stat.mode & 0o7777);
+	fs.lutimesSync(to, stat.atimeMs / 1000, stat.mtimeMs / 1000);
 }
 
 class Volumes {
@@ -113,7 +122,7 @@ class Volumes {
 				fs.mkdirSync(to, { recursive: true, mode: stat.mode & 0o7777 });
 			} else if (stat.isFile() || stat.isSymbolicLink()) {
 				fs.rmSync(to, { recursive: true, force: true });
-				if_there(() => execFileSync('cp', ['-a', '--reflink=auto', from, to], { stdio: ['ignore', 'ignore', 'pipe'] }));
+				if_there(() => copy(from, to, stat));
 			}
 		}
 		mounted.seen = marks_of(now); // as they were when they were looked at: what changes meanwhile is for the next time
