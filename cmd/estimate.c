@@ -8,9 +8,11 @@
 #include "base/clock.h"
 #include "base/gpus.h"
 #include "engine/learn.h"
+#include "extras.h"
 #include "prior.h"
 
 enum { PODS_LEARNED_FROM = 200 };
+#define GB_PER_AUDIO_S	  48000e-9 /* 24 kHz, 16 bits, as engines write it */
 #define CHARS_PER_AUDIO_S 15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) */
 #define TAIL_S		  1.0  /* after its last batch: the last files, the release */
 /* ---- deadline and goal ---- */
@@ -197,6 +199,13 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 		.tail_s = TAIL_S,
 	};
 	learn_cold(pods->rows, pods->count, o->gpu, &m->cold);
+	struct extras *x = &e->extras[i];
+	x->storage = extras_storage(l, o->provider);
+	x->egress = extras_egress(l, o->provider, e->audio_s * GB_PER_AUDIO_S);
+	x->delivery = extras_delivery(l, &x->delivery_s);
+	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
+	m->per_run_usd = x->egress.value + x->delivery.value; /* the volume bills on without this run */
+	m->interrupted_every_s = x->interrupted.value;
 	m->speed_source = learn_speed(l->ctx->store, &what, &prior, &m->speed, e->speed_from[i]);
 	if (m->speed_source == PLAN_PRIOR)
 		say_prior(&needs->prior, o, e->speed_from[i]);
@@ -225,6 +234,9 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	free(lengths);
 	out->machines = xcalloc(count + 1, sizeof(*out->machines));
 	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
+	out->extras = xcalloc(count + 1, sizeof(*out->extras));
+	out->failing = extras_failing(l);
+	out->wish.failing_share = out->failing.value;
 	for (size_t i = 0; i < count; i++) {
 		learn_provider(&pods, l->ctx->store, offers[i].provider);
 		make_machine(out, l, i, &prior, &pods);
@@ -239,5 +251,6 @@ void estimate_free(struct estimate *e)
 {
 	free(e->machines);
 	free(e->speed_from);
+	free(e->extras);
 	*e = (struct estimate){0};
 }

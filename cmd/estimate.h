@@ -2,6 +2,7 @@
 #ifndef BURST_CMD_ESTIMATE_H
 #define BURST_CMD_ESTIMATE_H
 
+#include "extras.h"
 #include "launch.h"
 #include "plan/choose.h"
 #include "plan/vram.h"
@@ -13,6 +14,8 @@ struct estimate {
 	struct plan_wish wish;
 	struct plan_machine *machines; /* one for each offer, in their order */
 	char (*speed_from)[ESTIMATE_FROM]; /* what each speed was taken from */
+	struct extras *extras;		   /* beside the price of its pods */
+	struct extra failing;		   /* share of renders that are done again */
 	const struct offer *offers;    /* the caller's */
 	size_t count;
 	size_t segments, open; /* open: to render */

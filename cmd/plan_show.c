@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "output.h"
 #include "plan/cost.h"
+#include "prior.h"
 #include "report.h"
 #include "table.h"
 
@@ -308,6 +309,43 @@ static void print_verdict(FILE *to, const struct estimate *e, const struct plan 
 	}
 }
 
+static void print_extra_usd(FILE *to, const char *name, const struct extra *x)
+{
+	char cost[32];
+
+	if (x->value > 0)
+		fprintf(to, "  %s: %s a run (%s)\n", name, dollars_text(cost, x->value), x->from);
+	else if (x->from[0])
+		fprintf(to, "  %s: nothing a run (%s)\n", name, x->from);
+}
+
+/* A volume bills whether this run is made or not. So it is no part of what the plans cost, but of what a run costs in the end. */
+static void print_storage(FILE *to, const struct extra *storage, const struct plan *pick)
+{
+	char cost[32], all[32];
+
+	if (storage->value > 0)
+		fprintf(to, "storage: %s a run beside that, %s in all (%s)\n", dollars_text(cost, storage->value),
+			dollars_text(all, storage->value + pick->cost_usd), storage->from);
+}
+
+static void print_extras(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct extras *x = &e->extras[pick->machine];
+	const struct plan_machine *m = &e->machines[pick->machine];
+	char cost[32], time[24];
+
+	fprintf(to, "  billing: by %g s, rounded up (prior, %s)\n", m->quantum_s, prior_of_provider(e->offers[pick->machine].provider)->seen);
+	print_extra_usd(to, "egress", &x->egress);
+	print_extra_usd(to, "delivery", &x->delivery);
+	if (x->delivery.value > 0)
+		fprintf(to, "  delivery on this pod instead: %s\n", dollars_text(cost, cost_usd(m->price_h, x->delivery_s)));
+	if (x->interrupted.value > 0)
+		fprintf(to, "  interruptions: every %s (%s); each repeats half a batch and a cold start\n", seconds_text(time, x->interrupted.value), x->interrupted.from);
+	if (e->failing.from[0])
+		fprintf(to, "  rendered again: %.2g%% (%s)\n", 100 * e->failing.value, e->failing.from);
+}
+
 static void print_inputs(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct plan_machine *m = &e->machines[pick->machine];
@@ -329,6 +367,7 @@ static void print_inputs(FILE *to, const struct estimate *e, const struct plan *
 		fprintf(to, " (memory: %.4g GiB and %.4g GiB a segment, of %.4g GiB)", e->need.base_gib, e->need.each_gib,
 			estimate_usable_gib(&e->offers[pick->machine]));
 	fputc('\n', to);
+	print_extras(to, e, pick);
 	if (e->audio_s > 0)
 		fprintf(to, "  speech: 900 characters a minute (prior)\n");
 }
@@ -368,6 +407,7 @@ void plan_show(FILE *to, const struct estimate *e, const struct plan *pick, enum
 		fprintf(to, "speech: about %s of sound, %s an hour of it\n", seconds_text(speech, e->audio_s), dollars_text(cost, pick->cost_usd * 3600 / e->audio_s));
 	fprintf(to, "estimate: batch times are %s\n", e->machines[pick->machine].speed_source == PLAN_MEASURED ? "measured" :
 		e->machines[pick->machine].speed_source == PLAN_CARRIED ? "carried over from another GPU" : "a prior; they are measured by the first run");
+	print_storage(to, &e->extras[pick->machine].storage, pick);
 	print_instead(to, e, pick);
 	if (words->explain)
 		print_inputs(to, e, pick);

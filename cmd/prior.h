@@ -10,6 +10,7 @@ struct prior_provider {
 	struct cold_time phase[COLD_PHASES];
 	double quantum_s;	    /* of billing */
 	double egress_usd_gb;	    /* what is charged for a GB fetched from it */
+	double volume_usd_gb_month;
 	double interrupted_every_s; /* mean time between interruptions of a spot pod */
 	const char *seen;	    /* month/year of these figures */
 };

@@ -63,6 +63,7 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 	COPY_TEXT(row.gpu_offered, p->offer.gpu);
 	COPY_TEXT(row.region, p->view.region[0] ? p->view.region : p->offer.region);
 	row.spot = p->offer.spot;
+	row.preempted = p->view.preempted;
 	row.volume_safe = p->durable;
 	COPY_TEXT(row.volume_id, p->volume.id);
 	COPY_TEXT(row.volume_name, p->volume.name);
@@ -127,6 +128,7 @@ void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct c
 	COPY_TEXT(p->offer.gpu, row->gpu_offered[0] ? row->gpu_offered : row->gpu);
 	COPY_TEXT(p->offer.region, row->region);
 	p->offer.spot = row->spot;
+	p->view.preempted = row->preempted;
 	COPY_TEXT(p->volume.id, row->volume_id);
 	COPY_TEXT(p->volume.name, row->volume_name);
 	COPY_TEXT(p->volume.provider, row->provider);

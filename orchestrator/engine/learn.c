@@ -197,6 +197,22 @@ enum plan_source learn_speed(struct store *store, const struct learn_what *what,
 	return source;
 }
 
+/* ---- interruptions ---- */
+
+double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s, int *taken, double *lived_s)
+{
+	*taken = 0;
+	*lived_s = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i].spot != spot)
+			continue;
+		*taken += rows[i].preempted;
+		*lived_s += (double)rows[i].billed_ms / 1000;
+	}
+	int ends = *taken + (guess_s > 0);
+	return ends ? (*lived_s + MAX(guess_s, 0.0)) / ends : 0;
+}
+
 /* ---- cold starts ---- */
 
 /* Milliseconds between two marks; -1: one was not seen. */

@@ -31,6 +31,10 @@ struct speed_sums learn_sums(const struct speed_row *row);
 enum plan_source learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct speed *out,
 			     char from[LEARN_FROM]);
 
+/* Mean time between interruptions: what these spot pods (else: the others) lived, over how many of them their provider took back. `guess_s`,
+ * where it is above 0, counts as one more pod that was taken after this time. 0: none was ever taken. */
+double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s, int *taken, double *lived_s);
+
 /* Of pods that were reached over SSH, this provider's newest first, with this GPU; of any GPU where those are fewer than three. Phases
  * that the ledger does not know keep their prior. */
 void learn_cold(const struct pod_row *rows, size_t count, const char *gpu, struct cold *inout);

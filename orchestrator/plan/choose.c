@@ -115,7 +115,8 @@ void plan_compute(struct plan *out, const struct plan_work *w, const struct plan
 		.makespan_p90_s = cold_p90_s(&m->cold) + busiest_s + repeated_s + m->tail_s,
 		.billed_s = pods * cost_quantum_s(pod_s + m->tail_s, m->quantum_s),
 	};
-	out->cost_usd = cost_usd(m->price_h, out->billed_s) + m->per_run_usd;
+	out->pods_usd = cost_usd(m->price_h, out->billed_s);
+	out->cost_usd = out->pods_usd + m->per_run_usd;
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
 	double full = speed_gain(&m->speed, mean_length(w), MIN((double)m->batch_max, (double)MAX(w->count, 1)));
 	out->seats = full > 0 ? MIN(speed_gain(&m->speed, mean_length(w), r.batch) / full, 1.0) : 0;
@@ -130,7 +131,7 @@ static bool in_time(const struct plan *p, const struct plan_wish *wish)
 
 static bool in_budget(const struct plan *p, const struct plan_wish *wish)
 {
-	return wish->budget_usd <= 0 || p->cost_usd <= wish->budget_usd + 1e-9;
+	return wish->budget_usd <= 0 || p->pods_usd <= wish->budget_usd + 1e-9;
 }
 
 /* What the goal makes small. A little of the other quantity settles ties. */

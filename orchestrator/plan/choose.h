@@ -31,7 +31,7 @@ struct plan_machine {
 	int id; /* the caller's */
 	double price_h;
 	double quantum_s;	 /* of billing; 0: none */
-	double per_run_usd;	 /* storage and other costs that do not grow with pods */
+	double per_run_usd;	 /* egress, delivery: what does not grow with pods */
 	double interrupted_every_s; /* spot: mean time between interruptions; 0: it is not interrupted */
 	struct cold cold;
 	struct speed speed;
@@ -59,7 +59,8 @@ struct plan {
 	double work_s;	     /* computing on all pods together */
 	double makespan_p50_s, makespan_p90_s;
 	double billed_s;     /* all pods */
-	double cost_usd;
+	double pods_usd;     /* what caps and the ledger count */
+	double cost_usd;     /* with what the run costs beside its pods */
 	double used;	     /* share of billed time that computes */
 	double seats;	     /* throughput at this batch, of that at the largest batch that fits */
 };

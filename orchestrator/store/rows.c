@@ -61,6 +61,7 @@ static const struct column pod_columns[] = {
 	C(gpu_offered),
 	C(region),
 	C(spot),
+	C(preempted),
 	C(volume_safe),
 	C(volume_id),
 	C(volume_name),

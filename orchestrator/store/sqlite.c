@@ -43,6 +43,7 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN gpu_busy_p50 INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN gpu_busy_p95 INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN gpu_memory_peak_mib INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE pod ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

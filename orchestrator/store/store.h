@@ -52,6 +52,7 @@ struct pod_row {
 	char gpu_offered[64]; /* the one that was asked for, and that the price is for */
 	char region[32];
 	bool spot;
+	bool preempted;	 /* its provider took it back */
 	bool volume_safe; /* its finished files are on the volume for good */
 	char volume_id[80], volume_name[64];
 	int64_t price_microusd_h;      /* of the pod, as its vendor says; never less than it was offered for */

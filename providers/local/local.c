@@ -25,6 +25,7 @@ static const struct option_spec options[] = {
 	{"vram_gb", OPTION_INT, 0, "0", "its memory; 0: as that GPU is sold"},
 	{"gpu_prices", OPTION_TEXTS, 0, NULL,
 	 "several GPUs that pods are said to have instead, with dollars an hour, as [\"T4=0.59\", \"L4=0.80\"]"},
+	{"egress_price", OPTION_MONEY, 0, "0", "what a GB fetched from a pod is said to cost, in plans"},
 	{"region", OPTION_TEXT, 0, "here", "the region that offers show"},
 	{"preempt_after", OPTION_DURATION, 0, "0",
 	 "a spot pod is taken away after this time; 0: never"},

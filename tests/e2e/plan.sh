@@ -184,6 +184,32 @@ t_memory_decides_on_cards() {
 	has err.txt 'gpu_prices: "T9=1" must be a GPU that burst knows'
 }
 
+# What a run costs beside the price of its pods, and that a pod which was taken is remembered.
+t_costs_beside_the_pods() {
+	script_lines 20
+	LOCAL='spot_price_per_hour = 0.30; egress_price = 1000.0; preempt_after = "4s";'
+	mkdir code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.3 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; }; estimate = { each = 0.006; };'
+	config 'spot = true; pods = 1; code = { path = "code"; };'
+	burst plan --explain
+	has out.txt "interruptions: every 8h00m (a guess, until pods were taken)"
+	has out.txt "a run (0.0"
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
+	[ "$(ledger "select count(*) from pod where preempted and spot")" -ge 1 ] || complain "no pod is noted as taken"
+	rm -rf out
+	burst plan --explain
+	has out.txt "(measured: "
+	has out.txt "of these pods taken in "
+	# the month of a volume is shared by the runs of 30 days
+	echo '[{"provider":"runpod","id":"b","gpu":"none","gpus":0,"vram_gb":0,"region":"EU","spot":false,"price_usd_hour":0.69}]' >offers.json
+	sed -i 's/size_gb = 1/size_gb = 20/' burst.cfg
+	burst plan --offers offers.json
+	has out.txt "volume v, \$1.40 a month (list price, 08/26) over 2 runs in 30 days"
+}
+
 t_gpus_and_what_fits() {
 	burst gpus --fits 7B:fp16
 	is "$STATUS" 0 gpus

@@ -157,6 +157,44 @@ static void cold_starts_by_gpu(void **state)
 	assert_near(c.phase[COLD_BOOT].p50_s, 45, 1e-9);
 }
 
+static void interruptions_are_counted(void **state)
+{
+	(void)state;
+	struct pod_row rows[] = {
+		{.spot = true, .billed_ms = 3600000, .preempted = true}, {.spot = true, .billed_ms = 7200000}, {.spot = true, .billed_ms = 3600000, .preempted = true},
+		{.spot = false, .billed_ms = 36000000},
+	};
+	int taken;
+	double lived_s;
+
+	/* four hours and the guess of eight, over two pods that were taken and the guess */
+	assert_near(learn_interrupted_s(rows, 4, true, 8 * 3600, &taken, &lived_s), 4 * 3600, 1e-6);
+	assert_int_equal(taken, 2);
+	assert_near(lived_s, 4 * 3600, 1e-6);
+	assert_near(learn_interrupted_s(rows, 0, true, 8 * 3600, &taken, &lived_s), 8 * 3600, 1e-6);
+	assert_near(learn_interrupted_s(rows, 4, false, 0, &taken, &lived_s), 0, 0); /* on demand, and none was taken */
+	rows[3].preempted = true;
+	assert_near(learn_interrupted_s(rows, 4, false, 0, &taken, &lived_s), 10 * 3600, 1e-6);
+}
+
+/* An engine that only the host limits is as fast on any card. */
+static void hosts_decide_where_cards_do_not(void **state)
+{
+	(void)state;
+	struct store *s = store_memory();
+	const struct learn_what had = {.engine = "e", .options = "o", .gpu = "none", .provider = "local"};
+	struct learn_what what = {.engine = "e", .options = "o", .gpu = "H100", .provider = "runpod", .host_share = 1};
+	const struct speed prior = {.each_s = 1};
+	struct speed got;
+
+	add_run(s, &had, 1, 1000);
+	assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_CARRIED);
+	assert_near(speed_batch_s(&got, 100, 800) / speed_batch_s(&truth, 100, 800), 1, .02);
+	what.host_share = 0;
+	assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_PRIOR); /* no card to compare with */
+	store_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -165,6 +203,8 @@ int main(void)
 		cmocka_unit_test(newer_runs_count_more),
 		cmocka_unit_test(few_batches_are_no_measurement),
 		cmocka_unit_test(cold_starts_by_gpu),
+		cmocka_unit_test(interruptions_are_counted),
+		cmocka_unit_test(hosts_decide_where_cards_do_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

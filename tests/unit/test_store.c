@@ -1029,7 +1029,7 @@ static void a_ledger_of_version_1_is_brought_up(void **state)
 		assert_string_equal(pod.error, "why");
 		assert_int_equal(pod.vendor_asked_ms + pod.cost_vendor_microusd + pod.cost_beside_microusd +
 				 pod.price_list_microusd_h + pod.vendor_started_ms + pod.vendor_reported + pod.gpu_samples +
-				 pod.gpu_memory_peak_mib, i ? 44 : 0);
+				 pod.gpu_memory_peak_mib + pod.preempted, i ? 44 : 0);
 		pod.vendor_asked_ms = 44;
 		ok(store_put_pod(bed->s, &pod, &err), &err);
 		store_close(TAKE(bed->s));
