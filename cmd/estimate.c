@@ -185,6 +185,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
 	const struct speed prior = prior_for(needs, of_segments, o);
+	char day[32];
 	struct learn_what what = {.engine = needs->engine, .options = needs->speed_options, .gpu = o->gpu, .provider = o->provider,
 				  .host_share = needs->prior.host_share};
 
@@ -200,6 +201,8 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	};
 	learn_cold(pods->rows, pods->count, o->gpu, &m->cold);
 	struct extras *x = &e->extras[i];
+	if (pods->count)
+		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s", clock_rfc3339(day, sizeof(day), pods->rows[0].create_ms));
 	x->storage = extras_storage(l, o->provider);
 	x->egress = extras_egress(l, o->provider, e->audio_s * GB_PER_AUDIO_S);
 	x->delivery = extras_delivery(l, &x->delivery_s);
@@ -224,6 +227,8 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	bool any_fits = false;
 
 	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb, .need = need_of(needs)};
+	char now[32];
+	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s", clock_rfc3339(now, sizeof(now), clock_wall_ms()));
 	if (read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
 		return -1;
 	double *lengths = open_lengths(l, out, &estimated_s);
@@ -231,7 +236,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 		prior.each_s = estimated_s / out->sum;
 	out->audio_s = needs->command ? 0 : out->sum / CHARS_PER_AUDIO_S;
 	plan_work_init(&out->work, lengths, out->open, needs->max_batch, out->audio_s);
-	free(lengths);
+	out->lengths = lengths;
 	out->machines = xcalloc(count + 1, sizeof(*out->machines));
 	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
 	out->extras = xcalloc(count + 1, sizeof(*out->extras));
@@ -249,6 +254,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 
 void estimate_free(struct estimate *e)
 {
+	free(e->lengths);
 	free(e->machines);
 	free(e->speed_from);
 	free(e->extras);

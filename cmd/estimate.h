@@ -19,8 +19,10 @@ struct estimate {
 	const struct offer *offers;    /* the caller's */
 	size_t count;
 	size_t segments, open; /* open: to render */
+	double *lengths;       /* of these, the longest first */
 	double sum;	       /* of their lengths: characters for speech */
 	double audio_s;	       /* of speech, by how fast people speak; 0: no speech */
+	char price_from[96];   /* where the prices are from, and from when */
 	bool known;	       /* some offer has a speed, measured or prior */
 	bool never_fits;       /* the job needs more memory than any offer has; need_gb says how much */
 	int need_gb;

@@ -17,6 +17,7 @@ struct extras {
 	struct extra storage, egress, delivery; /* dollars */
 	struct extra interrupted;		/* seconds between interruptions */
 	double delivery_s;
+	char pods_seen[16]; /* day of the newest pod that cold starts were learned from */
 };
 
 /* Of the config's volume at this provider, in dollars a run: a month of it over the runs of this config in 30 days, the next one included. */

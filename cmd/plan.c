@@ -1,6 +1,8 @@
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/gpus.h"
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
@@ -9,6 +11,7 @@
 #include "launch.h"
 #include "output.h"
 #include "plan_show.h"
+#include "prior.h"
 #include "report.h"
 #include "table.h"
 #include "volume_trust.h"
@@ -256,6 +259,8 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		estimate_free(&e);
 		return -1;
 	}
+	if (words->prices[0])
+		COPY_TEXT(e.price_from, words->prices);
 	if (e.open && e.known)
 		verdict = plan_choose(&pick, &e.work, e.machines, e.count, &e.wish);
 	if (ctx->json)
@@ -331,6 +336,7 @@ static int read_offer(const json_t *from, struct offer *o)
 	COPY_TEXT(o->id, jsonx_text(from, "id", ""));
 	COPY_TEXT(o->gpu, jsonx_text(from, "gpu", ""));
 	COPY_TEXT(o->region, jsonx_text(from, "region", ""));
+	COPY_TEXT(o->with, jsonx_text(from, "with", ""));
 	if (!o->provider[0] || !o->gpu[0] || !(price >= 0 && price < 1e6))
 		return -1;
 	o->price_microusd_h = (int64_t)(price * 1e6 + 0.5);
@@ -355,13 +361,63 @@ static int read_offers(const char *path, struct offer **out, size_t *count, stru
 	return 0;
 }
 
-static int plan_from_file(struct launch *l, const char *path, const struct plan_words *words, struct err *err)
+static int plan_from_file(struct launch *l, const char *path, struct plan_words *words, struct err *err)
 {
 	struct offer *offers = NULL;
+	struct stat st;
 	size_t count = 0;
+	char day[32];
 
 	if (read_offers(path, &offers, &count, err) < 0)
 		return -1;
+	if (stat(path, &st) == 0)
+		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s", clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
+	int status = show_plan(l, offers, count, words, err);
+	free(offers);
+	return status;
+}
+
+/* ---- list prices ---- */
+
+static bool is_wished_for(const char *const *wishes, const char *gpu)
+{
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (gpu_satisfies(wishes[i], gpu))
+			return true;
+	return !wishes || !wishes[0];
+}
+
+/* Modal bills what a pod asks for beside its GPU. */
+static void add_rest(struct launch *l, struct offer *o)
+{
+	const struct section *pod = section_group(config_top(l->ctx->config), "pod");
+	int64_t cores = section_int(pod, "cpu") ? section_int(pod, "cpu") : PRIOR_MODAL_CORES;
+	int64_t memory_gb = section_int(pod, "memory_gb") ? section_int(pod, "memory_gb") : PRIOR_MODAL_MEMORY_GB;
+
+	o->price_microusd_h += cores * PRIOR_MODAL_CORE_MICROUSD_H + memory_gb * PRIOR_MODAL_GB_MICROUSD_H;
+	snprintf(o->with, sizeof(o->with), "%lld cores, %lld GB", (long long)cores, (long long)memory_gb);
+}
+
+static int plan_from_lists(struct launch *l, struct plan_words *words, struct err *err)
+{
+	const char *const *wishes = launch_gpus(l);
+	size_t rows, count = 0;
+	const struct gpu *gpus = gpu_catalog(&rows);
+	struct offer *offers = xcalloc(rows * 2 + 1, sizeof(*offers));
+
+	for (size_t i = 0; i < rows; i++)
+		for (int k = 0; k < 2; k++) {
+			double price = prior_list_price(gpus[i].name, k ? MARKET_MODAL : MARKET_SECURE, NULL);
+			if (price <= 0 || !is_wished_for(wishes, gpus[i].name))
+				continue;
+			struct offer *o = &offers[count++];
+			*o = (struct offer){.gpus = 1, .vram_gb = gpus[i].vram_gb, .price_microusd_h = (int64_t)(price * 1e6 + 0.5)};
+			COPY_TEXT(o->provider, k ? "modal" : "runpod");
+			COPY_TEXT(o->gpu, gpus[i].name);
+			if (k)
+				add_rest(l, o);
+		}
+	COPY_TEXT(words->prices, "prior: list prices, " PRIOR_PRICES_SEEN);
 	int status = show_plan(l, offers, count, words, err);
 	free(offers);
 	return status;
@@ -369,12 +425,16 @@ static int plan_from_file(struct launch *l, const char *path, const struct plan_
 
 static int run_plan(struct cmd_context *ctx, struct err *err)
 {
-	const struct plan_words words = {.explain = opt_has(ctx, "explain"), .what_if = opt_has(ctx, "what-if")};
+	struct plan_words words = {.explain = opt_has(ctx, "explain"), .what_if = opt_has(ctx, "what-if")};
 	struct launch l;
 
 	launch_init(&l, ctx);
 	int status = launch_look_at_job(&l, err);
-	if (status == 0 && opt_has(ctx, "offers"))
+	if (status == 0 && opt_has(ctx, "offers") && opt_has(ctx, "list-prices"))
+		status = err_set(err, ERR_USAGE, "give --offers or --list-prices, not both");
+	if (status == 0 && opt_has(ctx, "list-prices"))
+		status = plan_from_lists(&l, &words, err);
+	else if (status == 0 && opt_has(ctx, "offers"))
 		status = plan_from_file(&l, opt_text(ctx, "offers"), &words, err);
 	else if (status == 0 && (status = launch_open_providers(&l, err)) == 0)
 		status = launch_plan(&l, &words, err);
@@ -441,8 +501,10 @@ static const struct opt plan_opts[] = {
 	{0, "goal", "GOAL", "what to make small: cost, time or balanced", "goal", false},
 	{0, "deadline", "WHEN", "when all is to be done: 20m from the start, or a time of day (07:00)", "deadline", false},
 	{0, "max-cost", "USD", "the most that the run may cost", "caps.max_cost", false},
+	{0, "budget", "USD", "the same", "caps.max_cost", false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
 	{0, "offers", "FILE", "plan with offers saved by `burst offers --json`, asking no provider", NULL, false},
+	{0, "list-prices", NULL, "plan with RunPod's and Modal's list prices, asking no provider", NULL, false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
 	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},

@@ -10,6 +10,7 @@
 struct plan_words {
 	bool explain; /* every input, and where it comes from */
 	bool what_if; /* the same job with twice and ten times as many segments */
+	char prices[96]; /* where prices are from, where no provider was asked */
 };
 
 /* pick: what was chosen, with its verdict. */

@@ -73,6 +73,40 @@ t_impossible_wishes_rent_nothing() {
 	has out.txt "plan: 1 pod"
 }
 
+# The whole page of a plan, as it was looked at: the quiz, an engine that renders a batch at once, five cards at this machine.
+# UPDATE=1 writes it anew.
+t_the_quiz_on_five_cards() {
+	local golden=$ROOT/tests/e2e/plan_quiz.txt
+	cp "$ROOT/config/examples/quiz/quiz.jsonl" script.jsonl
+	ENGINE='own'
+	JOB='worker = "true"; max_batch = 80; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; vram_base = 14.9; vram_each = 0.11; };'
+	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80", "RTX 4090=0.69", "A100 80GB SXM=1.79", "H100 SXM=3.95"];'
+	config 'volume = { name = ""; };'
+	sed -i '/^volume = { name = "v"/d' burst.cfg
+	burst plan --explain --what-if
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	sed 's/[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]/DAY/' out.txt >plan.txt
+	[ -z "${UPDATE:-}" ] || cp plan.txt "$golden"
+	cmp -s plan.txt "$golden" || complain "it differs from tests/e2e/plan_quiz.txt: $(diff plan.txt "$golden" | head -n 4 | tr '\n' '|')"
+	# charts fit a terminal
+	is "$(grep '#' out.txt | awk 'length > 80' | wc -l)" 0 "bars that are too long"
+}
+
+t_list_prices() {
+	script_lines 30
+	config
+	burst plan --list-prices --explain
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	has out.txt "(prior: list prices, RunPod between 07/25 and 11/26, Modal on 09/26)"
+	has out.txt "RTX A5000 at runpod"
+	burst plan --list-prices --json --gpu T4
+	schema plan
+	# the card, four cores and 16 GB, in a sandbox of Modal's
+	is "$(json '[.pick.provider, .pick.price_usd_hour] | @csv')" '"modal",1.67' "the T4 that is listed"
+	burst plan --list-prices --budget 0.001
+	has out.txt "no plan costs at most"
+}
+
 t_offline_with_saved_offers() {
 	script_lines 30
 	config
@@ -85,7 +119,8 @@ t_offline_with_saved_offers() {
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
 	has out.txt "RTX A5000 at runpod"
 	has out.txt "cost per segment by GPU"
-	has out.txt "(prior)"
+	has out.txt "(prior: espeak-ng on one core, 11/26)"
+	has out.txt "(measured: offers saved on $(date -u +%Y-%m-%d))"
 	has out.txt "x10"
 	burst plan --offers offers.json --json
 	schema plan
@@ -160,7 +195,7 @@ t_memory_decides_on_cards() {
 	burst plan --explain
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
 	hasnt out.txt "local     T4"
-	has out.txt "does not fit: T4 at local: a segment needs 17.06 GiB, of 16 GB 13.88 GiB can be used"
+	has out.txt "does not fit: T4 at local: 17.06 GiB for a segment, 13.88 of 16 GB can be used"
 	has out.txt "largest batch: 39 (memory: 16.95 GiB and 0.11 GiB a segment, of 21.32 GiB)"
 	has out.txt "(prior: job.estimate)"
 	burst plan --explain --gpu "H100 SXM"
