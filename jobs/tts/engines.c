@@ -2,64 +2,21 @@
 
 #include "base/str.h"
 #include "jobs/workers/embed.h"
+#include "apt.h"
 #include "chatterbox_file.h"
+#include "piper.h"
 #include "voices.h"
 
-/* Debian packages are kept as files, one folder per release and architecture, so that the next
- * container installs them without the network: what is left in $BURST_KEEP lies in $BURST_KEPT then,
- * where the agent has found it unchanged. A library that is there already ends it at
- * once. Something else may be installing: the image's own start, or ours, which wants curl; apt does
- * not wait for all that it locks. An install that was cut off has to be settled first: what it has
- * unpacked is there and does not work. What lies on the volume is what the image that it was kept
- * for lacked: this one may lack more. */
-static const char espeak_install[] =
-	"have() {\n"
-	"	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
-	"/usr/lib64/libespeak-ng.so.1 \\\n"
-	"		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" "
-	"] && return 0; done\n"
-	"	command -v espeak-ng >/dev/null 2>&1\n"
-	"}\n"
-	"half() {\n"
-	"	dpkg-query -W -f '${db:Status-Status}\\n' 'espeak-ng*' 'libespeak-ng*' 2>/dev/null | "
-	"grep -qE '^(half-|unpacked)'\n"
-	"}\n"
-	"have && ! half && exit 0\n"
-	"command -v apt-get >/dev/null 2>&1 || { echo 'espeak-ng is missing and there is no "
-	"apt-get' >&2; exit 1; }\n"
-	"[ \"$(id -u)\" = 0 ] || { echo 'espeak-ng is missing and only root can install it' >&2; "
-	"exit 1; }\n"
-	"export LC_ALL=C DEBIAN_FRONTEND=noninteractive\n"
-	"release=$(. /etc/os-release; echo \"$ID-$VERSION_ID\")-$(dpkg --print-architecture)\n"
-	"debs=$BURST_KEPT/$release\n"
-	"log=$(mktemp) && archives=$(mktemp -d) || exit 1\n"
-	"trap 'rm -rf \"$log\" \"$archives\"' EXIT\n"
-	"apt() {\n"
-	"	timeout 300 apt-get -q -y -o Acquire::Retries=2 -o "
-	"APT::Keep-Downloaded-Packages=true \\\n"
-	"		-o Dir::Cache::archives=\"$archives\" -o APT::Sandbox::User=root \\\n"
-	"		-o DPkg::Lock::Timeout=120 --no-install-recommends \"$@\"\n"
-	"}\n"
-	"get() {\n"
-	"	timeout 120 dpkg --configure -a\n"
-	"	if [ -n \"$BURST_KEPT\" ] && [ -d \"$debs\" ]; then dpkg -i \"$debs\"/*.deb && have && return; fi\n"
-	"	timeout 120 apt-get -q -o Acquire::Retries=2 update &&\n"
-	"	mkdir -p \"$archives/partial\" &&\n"
-	"	{ apt install espeak-ng || { apt -f install && apt install espeak-ng; }; }\n"
-	"}\n"
-	"end=$(($(date +%s) + 120))\n"
-	"until get >\"$log\" 2>&1; do\n"
-	"	grep -qE 'Could not get lock|Unable to lock|locked by another' \"$log\" &&\n"
-	"		[ \"$(date +%s)\" -lt \"$end\" ] || { tail -n 5 \"$log\" >&2; exit 1; }\n"
-	"	sleep 2\n"
-	"done\n"
-	"have || { echo 'espeak-ng was installed and is still not found' >&2; exit 1; }\n"
-	"set -- \"$archives\"/*.deb\n"
-	"if [ -n \"$BURST_KEEP\" ] && [ -e \"$1\" ]; then\n"
-	"	mkdir -p \"$BURST_KEEP/$release\" && cp \"$@\" \"$BURST_KEEP/$release/\"\n"
-	"fi\n"
-	"rm -rf \"$archives\"\n"
-	"exit 0\n";
+static const char espeak_install[] = APT_INSTALL("espeak-ng",
+						 "	for f in /usr/lib/*/libespeak-ng.so.1 /usr/lib/libespeak-ng.so.1 "
+						 "/usr/lib64/libespeak-ng.so.1 \\\n"
+						 "		/usr/local/lib/libespeak-ng.so.1 /lib/*/libespeak-ng.so.1; do [ -e \"$f\" "
+						 "] && return 0; done\n"
+						 "	command -v espeak-ng >/dev/null 2>&1\n",
+						 "'espeak-ng*' 'libespeak-ng*'", "espeak-ng");
+
+static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n",
+						 "'python3*' 'libpython3*'", "python3 python3-venv");
 
 /* The environment and the weights stay on the volume; torch comes from the image when it has one.
  */
@@ -76,7 +33,8 @@ static const char chatterbox_setup[] =
 	"'\n";
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
-static const char *const chatterbox_packages[] = {"python3", "python3-venv", NULL};
+static const char *const python_packages[] = {"python3", "python3-venv", NULL};
+static const char *const piper_python[] = {"engine_piper.py", NULL};
 
 static const struct job_file *espeak_file(void)
 {
@@ -92,6 +50,11 @@ static const struct engine_option espeak_options[] = {
 static const struct engine_option chatterbox_options[] = {
 	{"exaggeration", false, 0, 2}, {"cfg_weight", false, 0, 2}, {"temperature", false, 0.01, 5}, {"repetition_penalty", false, 1, 10},
 	{"min_p", false, 0, 1},	       {"top_p", false, 0, 1},	    {0},
+};
+
+static const struct engine_option piper_options[] = {
+	{"speed", false, 0.25, 4}, {"noise_scale", false, 0, 2},	{"noise_w", false, 0, 2},
+	{"speaker", true, 0, 9999}, {"sentence_silence", false, 0, 5}, {0},
 };
 
 static const struct engine engines[] = {
@@ -114,6 +77,24 @@ static const struct engine engines[] = {
 		.check_voice = voices_check_espeak,
 	},
 	{
+		.name = "piper",
+		.voice = PIPER_VOICE,
+		.named_voices = true,
+		.max_batch = 64,
+		.max_batch_weight = 64 * 320,
+		.seconds_per_char = 0.2 / 15, /* a guess for idle cores; 0.6 / 15 was measured on two busy ones */
+		.seconds_each = 0.05,
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper" PIPER_PINNED,
+		.install = python_install,
+		.packages = python_packages,
+		.options = piper_options,
+		.python = piper_python,
+		.pins = PIPER_PINNED " voices " PIPER_VOICES_REVISION,
+		.normal_speed = 1,
+		.check_voice = piper_check_voice,
+		.voice_setup = piper_setup,
+	},
+	{
 		.name = "chatterbox",
 		.gpu = true,
 		.vram_gb = 8,
@@ -126,7 +107,7 @@ static const struct engine engines[] = {
 		.worker = "HF_HUB_OFFLINE=1 HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" "
 			  "\"$BURST_KIT/chatterbox_worker.py\"",
 		.setup = chatterbox_setup,
-		.packages = chatterbox_packages,
+		.packages = python_packages,
 		.options = chatterbox_options,
 		.file = chatterbox_worker_file,
 	},

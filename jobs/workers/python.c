@@ -13,6 +13,8 @@ INCBIN(python_probe, "jobs/workers/burst_probe.py");
 INCBIN(python_render, "jobs/workers/burst_render.py");
 INCBIN(python_wire, "jobs/workers/burst_wire.py");
 INCBIN(python_worker, "jobs/workers/burst_worker.py");
+INCBIN(python_piper, "jobs/workers/engine_piper.py");
+INCBIN(python_piper_voice, "jobs/workers/piper_voice.py");
 
 const char python_harness_main[] = "burst_worker.py";
 const char *const python_harness[] = {"burst_audio.py",	 "burst_device.py", "burst_engine.py", "burst_probe.py",
@@ -24,7 +26,8 @@ const struct job_file *python_file(const char *name)
 		{"burst_audio.py", python_audio, 0, 0644},   {"burst_device.py", python_device, 0, 0644},
 		{"burst_engine.py", python_engine, 0, 0644}, {"burst_probe.py", python_probe, 0, 0644},
 		{"burst_render.py", python_render, 0, 0644}, {"burst_wire.py", python_wire, 0, 0644},
-		{"burst_worker.py", python_worker, 0, 0644},
+		{"burst_worker.py", python_worker, 0, 0644}, {"engine_piper.py", python_piper, 0, 0644},
+		{"piper_voice.py", python_piper_voice, 0, 0644},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)

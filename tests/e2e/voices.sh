@@ -75,4 +75,44 @@ t_torch_without_kernels_renders_nothing() {
 	is "$(ledger 'select count(*) from pod')" 1 "pods rented for a worker that can never render"
 }
 
+# The packages of `piper` come from this machine: a folder of wheels behind a server on the loopback, which a pod with the machine's
+# network reaches.
+piper_packages() {
+	local wheels=$ROOT/build/piper/wheels port
+	[ -e "$wheels/.made-for" ] || { skip "the packages of piper are not there: make piper-wheels"; return 1; }
+	python3 -c 'import venv, ensurepip' 2>/dev/null || { skip "python3 has no venv (Debian package python3-venv)"; return 1; }
+	python3 -u -m http.server --bind 127.0.0.1 --directory "$wheels" 0 >wheels.log 2>&1 &
+	WHEELS_PID=$!
+	wait_for 20 "the server of wheels" grep -q 'port [0-9]' wheels.log || return 1
+	port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' wheels.log)
+	export PIP_NO_INDEX=1 PIP_FIND_LINKS=http://127.0.0.1:$port/
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	echo 'providers = { local = { network = "host"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+}
+t_piper_speaks() {
+	piper_packages || return
+	cp "$ROOT"/config/examples/piper/* .
+	sed -i 's/^	type .*/&\n	env = ["PIP_NO_INDEX", "PIP_FIND_LINKS"];/' burst.cfg
+	LIMIT=800 burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	all_right 30
+	is "$(jq -r .sample_rate out/manifest.jsonl | sort -u)" 22050 "sample rate"
+	python3 "$ROOT/tests/workers/listen.py" out >heard.txt 2>&1 || complain "what was heard: $(tail -n 5 heard.txt | tr '\n' '|')"
+	is "$(timings 'map(select(.retried > 0)) | length')" 0 "batches with a second try"
+	# the same text and seed give the same sound, wherever in which batch
+	cp -r out first
+	burst run --json --force
+	is "$STATUS" 0 "exit status of a second run ($(tail -n 2 err.txt | tr '\n' '|'))"
+	is "$(cd out && sha256sum [0-9]*.wav)" "$(cd first && sha256sum [0-9]*.wav)" "the same seeds"
+	kill "$WHEELS_PID"
+}
+t_piper_without_a_network_says_so() {
+	cp "$ROOT"/config/examples/piper/* .
+	python3 -c 'import venv, ensurepip' 2>/dev/null || { skip "python3 has no venv (Debian package python3-venv)"; return; }
+	LIMIT=300 burst run
+	[ "$STATUS" != 0 ] || complain "exit status 0"
+	has err.txt 'setup failed: no network for Python packages in this pod; a local pod has one with providers.local.network = "host"'
+	is "$(wavs)" 0 files
+}
+
 run_tests "$@"

