@@ -131,6 +131,9 @@ sim: $(BUILD)/tests/sim
 $(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libcmd.a $(BUILD)/libburst.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libcmd.a $(BUILD)/libburst.a $(LIBS) -lcmocka -lcrypto
+$(BUILD)/bench/plan: tests/bench/plan.c $(BUILD)/libburst.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/libburst.a $(LIBS)
 # what the stand-in clouds start their pods with (tests/cloud)
 $(BUILD)/tests/podbox: tests/cloud/podbox.c $(BUILD)/libburst.a
 	@mkdir -p $(@D)
@@ -242,7 +245,7 @@ check-all: deps-test
 lint:
 	@python3 tests/lint.py
 bench: deps-test
-	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print
+	@$(MAKE) --no-print-directory all podbox $(BUILD)/e2e/kit_print $(BUILD)/bench/plan
 	@bash tests/bench/bench.sh $(BENCH)
 
 # Each reader of foreign bytes for FUZZ_SECONDS, or only those in FUZZ ("toml config"). What they learn stays in build/fuzz/corpus.

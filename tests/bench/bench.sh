@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# dispatch billed load (dispatch takes two minutes, billed some, load a quarter of an hour: these three only run when they are named).
+# plan dispatch billed load (dispatch takes two minutes, billed some, load a quarter of an hour: these three only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
@@ -317,6 +317,12 @@ part_billed() { (. tests/bench/billed.sh && billed_bench); }
 
 # ---- (h) batches of engines that batch ----
 
+# ---- (j) the planner's choice ----
+
+part_plan() {
+	echo "# a choice among all offers, widths and batch sizes (aims: under 10 ms, within 1 % of brute force)"
+	build/bench/plan
+}
 part_dispatch() { (. tests/bench/dispatch.sh && dispatch_bench); }
 
 # ---- (i) wide runs and long jobs ----
@@ -329,7 +335,7 @@ sync_volume=fresh
 pod_keys
 echo "burst $("$burst" --version | cut -d' ' -f2), $(nproc) cores, $(uname -sr)"
 if [ $# = 0 ]; then
-	set -- command job start memory sync runpod
+	set -- command job start memory sync runpod plan
 fi
 for part in "$@"; do "part_$part"; done
 exit $missed

@@ -1,0 +1,115 @@
+/* plan.c - how long the planner takes to choose among 200 offers x 64 pods x 12 batch sizes, and how far its choice is from the best. The
+ * peer, in the same run: brute force, which plays out each of these plans batch by batch. Prints one line a game; tests nothing. */
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "plan/choose.h"
+#include "plan/cost.h"
+
+enum { OFFERS = 200, PODS = 64, SEGMENTS = 3000, BATCH_MAX = 2048, GAMES = 3, REPEATS = 21 };
+
+static uint64_t seed;
+
+static double random_between(double least, double most)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return least + (most - least) * (double)(seed >> 11) / 9007199254740992.0;
+}
+
+/* Of this process: other work on the machine is no part of it. */
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Sorted batches of at most b go to the pod that is free first. Returns the cost. */
+static double play(const double *lengths, const struct plan_machine *m, int pods, int b)
+{
+	double free_at[PODS] = {0}, cold_s = cold_p50_s(&m->cold), billed_s = 0;
+
+	for (int first = 0; first < SEGMENTS; first += b) {
+		double sum = 0;
+		int next = 0;
+		for (int i = first; i < SEGMENTS && i < first + b; i++)
+			sum += lengths[i];
+		for (int i = 1; i < pods; i++)
+			if (free_at[i] < free_at[next])
+				next = i;
+		free_at[next] += speed_batch_s(&m->speed, lengths[first], sum);
+	}
+	for (int i = 0; i < pods; i++)
+		billed_s += cost_quantum_s(cold_s + free_at[i] + m->tail_s, m->quantum_s);
+	return cost_usd(m->price_h, billed_s);
+}
+
+static double brute_force(const double *lengths, const struct plan_machine *machines)
+{
+	double best = INFINITY;
+
+	for (int i = 0; i < OFFERS; i++)
+		for (int pods = 1; pods <= PODS; pods++)
+			for (int b = 1; b <= machines[i].batch_max; b *= 2)
+				best = MIN(best, play(lengths, &machines[i], pods, b));
+	return best;
+}
+
+static void random_machine(struct plan_machine *m)
+{
+	*m = (struct plan_machine){
+		.price_h = random_between(.2, 7),
+		.quantum_s = 1,
+		.cold.phase[COLD_BOOT] = {random_between(5, 200), 0, 3},
+		.speed = {random_between(0, 1), random_between(0, .02), random_between(.0001, .01)},
+		.workers = 1,
+		.batch_max = BATCH_MAX,
+		.tail_s = random_between(0, 3),
+	};
+	m->cold.phase[COLD_BOOT].p90_s = m->cold.phase[COLD_BOOT].p50_s;
+}
+
+static void game(int number)
+{
+	struct plan_machine machines[OFFERS];
+	double lengths[SEGMENTS], took[REPEATS];
+	const struct plan_wish wish = {.goal = PLAN_COST};
+	struct plan_work w;
+	struct plan p;
+
+	seed = (uint64_t)number;
+	for (int i = 0; i < SEGMENTS; i++)
+		lengths[i] = random_between(30, 280);
+	for (int i = 0; i < OFFERS; i++)
+		random_machine(&machines[i]);
+	for (int i = 0; i < REPEATS; i++) { /* with the sums over all batch sizes, which a plan makes once */
+		double before = now_ms();
+		plan_work_init(&w, lengths, SEGMENTS, BATCH_MAX, 0);
+		plan_choose(&p, &w, machines, OFFERS, &wish);
+		took[i] = now_ms() - before;
+	}
+	qsort(took, REPEATS, sizeof(*took), by_size);
+	double before = now_ms(), best = brute_force(lengths, machines), brute_ms = now_ms() - before;
+	double usd = play(lengths, &machines[p.machine], p.pods, p.batch);
+	printf("%d offers x %d pods x %d batch sizes, %d segments: %.2f ms; brute force %.0f ms, %.0f times that; its choice costs %+.2f %% of brute force's\n",
+	       OFFERS, PODS, w.sizes, SEGMENTS, took[REPEATS / 2], brute_ms, brute_ms / took[REPEATS / 2], 100 * (usd / best - 1));
+}
+
+int main(void)
+{
+	for (int i = 1; i <= GAMES; i++)
+		game(i);
+	return 0;
+}
