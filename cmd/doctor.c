@@ -185,6 +185,29 @@ static void check_switch(struct launch *l, const char *provider, struct findings
 		say(f, "ok", "%s: its pods' own way to end themselves answered on %s; that one ended so was not seen", provider, day);
 }
 
+/* Where the provider refuses its list, runs go on with lookups by id, and so does this. */
+static void check_pods(struct launch *l, const struct engine_provider *p, bool was_bad, struct findings *f)
+{
+	CLEANUP(core_ids_free) char **ids = run_pod_ids(l->ctx, p->ops->name);
+	struct op_result result = {0};
+	struct err err = {0};
+	int64_t now_ms;
+	int live = 0;
+
+	if (caller_list(p, ids, ASK_MS, &result, &now_ms, &err) < 0) {
+		if (!was_bad) /* else it was said */
+			say(f, "bad", "%s: its pods cannot be listed: %s", p->ops->name, err.msg);
+		return;
+	}
+	if (result.partial)
+		say(f, "warn", "%s", str_text(&result.text));
+	for (size_t i = 0; i < result.pod_count; i++)
+		live += result.pods[i].state != POD_STATE_GONE;
+	say(f, live ? "warn" : "ok", "%s: %d pod%s of burst there now%s%s", p->ops->name, live, live == 1 ? "" : "s",
+	    result.partial ? ", of those that this machine's ledger knows" : "", live ? " (see `burst ps`, `burst reap`)" : "");
+	op_result_free(&result);
+}
+
 static void check_provider(struct launch *l, int provider, struct findings *f)
 {
 	const struct engine_provider *p = &l->setup.providers[provider];
@@ -201,17 +224,7 @@ static void check_provider(struct launch *l, int provider, struct findings *f)
 	if (!bad && check_offers(l, provider, f) && can_pay)
 		f->usable++;
 	check_switch(l, p->ops->name, f);
-	if (caller_ask(p, OP_LIST, NULL, ASK_MS, &result, &err) < 0) {
-		if (!bad) /* else it was said */
-			say(f, "bad", "%s: its pods cannot be listed: %s", p->ops->name, err.msg);
-		return;
-	}
-	int live = 0;
-	for (size_t i = 0; i < result.pod_count; i++)
-		live += result.pods[i].state != POD_STATE_GONE;
-	say(f, live ? "warn" : "ok", "%s: %d pod%s of burst there now%s", p->ops->name, live, live == 1 ? "" : "s",
-	    live ? " (see `burst ps`, `burst reap`)" : "");
-	op_result_free(&result);
+	check_pods(l, p, bad, f);
 }
 
 /* In a folder without a job there is none to check. */

@@ -54,11 +54,12 @@ static int is_gone_now(const struct engine_provider *p, const struct op_want *wa
 /* As is_gone_now(), by the list that showed it: what is asked for by its id may not know a young pod yet. */
 static int is_unlisted(const struct engine_provider *p, const struct op_want *want, struct err *err)
 {
+	char *ids[] = {(char *)want->id, NULL};
 	struct op_result result = {0};
 	int64_t now_ms;
 	bool gone = true;
 
-	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
+	if (caller_list(p, ids, ASK_MS, &result, &now_ms, err) < 0)
 		return -1;
 	for (size_t k = 0; k < result.pod_count; k++)
 		gone = gone && (strcmp(result.pods[k].id, want->id) || result.pods[k].state == POD_STATE_GONE);
@@ -147,6 +148,7 @@ static void look_up(const struct launch *l, const struct pod_view *view, struct 
 
 struct tally {
 	int ended, left, failed;
+	bool unlisted;	     /* a provider refuses its list: only what the ledger knows was looked up */
 	bool named;	     /* the pod that was asked for was among them, */
 	bool named_left;     /* ... and was left alone */
 	char (*touched)[24]; /* runs whose rows say now that a pod of theirs is gone */
@@ -241,15 +243,36 @@ static void judge(const struct launch *l, const struct engine_provider *p, const
 		    clock_rfc3339(when, sizeof(when), view->marker.hard_end_s * 1000), known.alive ? ", its client lives here" : "", view->id);
 }
 
+/* A pod that was looked up by its id comes without its marker: the row that gave the id has it. */
+static void mark_by_row(const struct launch *l, const struct engine_provider *p, struct pod_view *view)
+{
+	struct pod_row row;
+
+	if (view->marker.attempt[0] || l->ctx->no_ledger.kind || store_pod(l->ctx->store, view->id, &row, NULL) < 0)
+		return;
+	if (strcmp(row.id, view->id) || strcmp(row.provider, p->ops->name) || !strcmp(row.state, "gone"))
+		return;
+	COPY_TEXT(view->marker.run, row.run);
+	COPY_TEXT(view->marker.machine, l->machine);
+	COPY_TEXT(view->marker.attempt, row.attempt);
+	view->marker.hard_end_s = row.hard_end_s;
+}
+
 static int sweep_one(const struct launch *l, const struct engine_provider *p, struct tally *tally, struct err *err)
 {
+	CLEANUP(core_ids_free) char **ids = run_pod_ids(l->ctx, p->ops->name);
 	struct op_result result = {0};
 	int64_t now_ms;
 
-	if (caller_list(p, ASK_MS, &result, &now_ms, err) < 0)
+	if (caller_list(p, ids, ASK_MS, &result, &now_ms, err) < 0)
 		return err_wrap(err, "%s", p->ops->name);
-	for (size_t k = 0; k < result.pod_count; k++)
+	if (result.partial)
+		log_line(LOG_WARN, "%s", str_text(&result.text));
+	tally->unlisted |= result.partial;
+	for (size_t k = 0; k < result.pod_count; k++) {
+		mark_by_row(l, p, &result.pods[k]);
 		judge(l, p, &result.pods[k], now_ms, tally);
+	}
 	op_result_free(&result);
 	return 0;
 }
@@ -379,12 +402,13 @@ static int check_named(struct cmd_context *ctx, struct launch *l, const struct t
 		       name, str_text(&names));
 }
 
-static void say_nothing_found(const struct launch *l)
+static void say_nothing_found(const struct launch *l, const struct tally *tally)
 {
 	CLEANUP(str_free) struct str names = STR_INIT;
 
 	add_names(&names, l);
-	output_line(stderr, "nothing of burst's is left at%s", str_text(&names));
+	output_line(stderr, tally->unlisted ? "nothing that this machine's ledger knows is left at%s" : "nothing of burst's is left at%s",
+		    str_text(&names));
 }
 
 /* Runs whose last pod was ended here have ended: nothing else of theirs is left to be found. */
@@ -439,7 +463,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 	bool wants_out = settle_wants_out(settled, &left);
 	int status = wants_out ? 0 : look_everywhere(&l, &tally, err);
 	if (status == 0 && settled == 0 && !ctx->no_ledger.kind && !ctx->arg_count && !tally.failed && !tally.ended && !tally.left)
-		say_nothing_found(&l);
+		say_nothing_found(&l, &tally);
 	launch_free(&l);
 	free(tally.touched);
 	/* what may still bill goes before all else that went wrong; a Ctrl-C hurries it, and what is gone then is gone */

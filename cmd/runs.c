@@ -41,6 +41,21 @@ int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count,
 	return 0;
 }
 
+char **run_pod_ids(const struct cmd_context *ctx, const char *provider)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0, n = 0;
+
+	if (ctx->no_ledger.kind || store_pods(ctx->store, NULL, true, &pods, &count, NULL) < 0)
+		return NULL;
+	char **ids = xcalloc(count + 1, sizeof(*ids));
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].id[0] && !strcmp(pods[i].provider, provider))
+			ids[n++] = xstrdup(pods[i].id);
+	free(pods);
+	return ids;
+}
+
 /* Whoever asks an ended run how it ended (`attach && publish`) gets what its client would have said. */
 void run_end(struct run_row *run, const char *status)
 {

@@ -19,6 +19,9 @@ char *run_place(struct cmd_context *ctx, const struct run_row *run);
 int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err);
 /* How many of its pods may still bill. */
 int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err);
+/* The ids of a provider's pods that may bill, of all runs of the ledger: NULL-terminated; free with core_ids_free(). NULL: there is no
+ * ledger. */
+char **run_pod_ids(const struct cmd_context *ctx, const char *provider);
 /* Writes into the row that the run has ended so, and with which exit status. */
 void run_end(struct run_row *run, const char *status);
 /* What an unreleased one is when its pods are gone: "done" or "partial". */

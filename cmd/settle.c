@@ -90,6 +90,7 @@ int settle_release(struct cmd_context *ctx, const struct run_row *run, const cha
  * asked the next time; where there is nobody to ask ours must do. Who refuses the key tells the time all the same. */
 static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t last_s)
 {
+	char *no_ids[] = {NULL}; /* only the time is wanted: a refused list tells it, too */
 	struct op_result result = {0};
 	struct err err = {0};
 	struct launch l;
@@ -97,7 +98,7 @@ static bool overdue_there(struct cmd_context *ctx, const char *provider, int64_t
 
 	launch_init(&l, ctx);
 	bool told = launch_open_provider(&l, provider, &err) < 0 ||
-		    caller_list(&l.setup.providers[0], OVERDUE_ASK_MS, &result, &now_ms, &err) == 0 ||
+		    caller_list(&l.setup.providers[0], no_ids, OVERDUE_ASK_MS, &result, &now_ms, &err) == 0 ||
 		    err.kind == ERR_CREDENTIALS;
 	op_result_free(&result);
 	launch_free(&l);

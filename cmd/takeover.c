@@ -105,7 +105,7 @@ static bool is_refused_past(struct launch *l, const struct pod_row *pod, struct 
 	if (!words->asked[i]) {
 		struct op_result result = {0};
 		words->now_ms[i] = clock_wall_ms();
-		caller_list(&l->setup.providers[i], OVERDUE_ASK_MS, &result, &words->now_ms[i], &words->told[i]);
+		caller_list(&l->setup.providers[i], NULL, OVERDUE_ASK_MS, &result, &words->now_ms[i], &words->told[i]);
 		op_result_free(&result);
 		words->asked[i] = true;
 	}

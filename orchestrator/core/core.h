@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "../base/err.h"
+#include "../base/mem.h"
 #include "../plan/goal.h"
 #include "../plan/speed.h"
 #include "../provider.h"
@@ -350,6 +351,7 @@ int core_adopt(struct core *c, const struct core_pod *pod);
 /* The ids of a provider's pods that may bill: NULL-terminated, to be freed with core_ids_free(). */
 char **core_pod_ids(const struct core *c, int provider);
 void core_ids_free(char **ids); /* NULL is fine */
+DEFINE_CLEANUP(core_ids_free, char **)
 /* The step. Appends to *out (the caller empties it, and frees out->list at the end). */
 void core_step(struct core *c, const struct event *ev, struct actions *out);
 /* When the next EV_TICK is due (boot clock), INT64_MAX: never. */

@@ -571,7 +571,8 @@ static int ask(const struct engine_provider *provider, enum op_kind kind, bool p
 		*err = a.err;
 		return -1;
 	}
-	if (kind == OP_LIST && result->partial) { /* no command may take what is missing for gone */
+	bool by_ids = want && want->ids;
+	if (kind == OP_LIST && result->partial && !by_ids) { /* no command may take what is missing for gone */
 		err_set(err, ERR_REFUSED, "%s", str_text(&result->text));
 		op_result_free(result);
 		*result = (struct op_result){0};
@@ -593,7 +594,10 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 	return ask(provider, kind, kind == OP_INSPECT, want, most_ms, result, &there_ms, err);
 }
 
-int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err)
+int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms, struct op_result *result, int64_t *now_ms,
+		struct err *err)
 {
-	return ask(provider, OP_LIST, true, NULL, most_ms, result, now_ms, err);
+	struct op_want want = {.ids = ids};
+
+	return ask(provider, OP_LIST, true, &want, most_ms, result, now_ms, err);
 }

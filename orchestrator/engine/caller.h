@@ -63,8 +63,10 @@ int caller_ask(const struct engine_provider *provider, enum op_kind kind, const 
 	       struct op_result *result, struct err *err);
 
 /* OP_LIST, likewise, pressed, and caller_time_there(), also where it fails but was answered: who judges other machines' pods by a clock of its own that is wrong ends them at
- * work. */
-int caller_list(const struct engine_provider *provider, int64_t most_ms, struct op_result *result, int64_t *now_ms, struct err *err);
+ * work. ids: NULL-terminated, pods that the caller knows. Where the provider refuses its list, they are looked up one by one, and
+ * result->partial is set. NULL: a refused list is an error. */
+int caller_list(const struct engine_provider *provider, char *const *ids, int64_t most_ms, struct op_result *result, int64_t *now_ms,
+		struct err *err);
 
 DEFINE_CLEANUP(caller_free, struct caller *)
 

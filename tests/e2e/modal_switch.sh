@@ -240,6 +240,37 @@ c_killed_at_work_then_reap() {
 	is "$(md_get "$ID" .ended)" TERMINATED "how it ended"
 }
 
+# ---- where Modal refuses its lists ----
+
+c_killed_and_lists_are_refused() { # what the ledger knows is looked up by its ids
+	md_fault lists_refused '"times":-1'
+	working
+	killed
+	burst doctor
+	has out.txt "modal: 1 pod of burst there now, of those that this machine's ledger knows"
+	hasnt out.txt "cannot be listed"
+	reap
+	is "$(asked SandboxTerminate)" 1 "ends asked for"
+	is "$(md_get "$ID" .ended)" TERMINATED "how it ended"
+	reap
+	has err.txt "Modal refuses to list sandboxes"
+	has err.txt "nothing that this machine's ledger knows is left at"
+	burst doctor
+	has out.txt "modal: 0 pods of burst there now, of those that this machine's ledger knows"
+}
+c_named_and_lists_are_refused() {
+	md_fault lists_refused '"times":-1'
+	working
+	kill -STOP "$PID"
+	burst reap "$ID"
+	is "$STATUS" 9 "reap of a pod whose client lives"
+	has out.txt "its client lives here; left alone"
+	reap "$ID" --force
+	is "$(md_get "$ID" .ended)" TERMINATED "how it ended"
+	killed
+	reap
+}
+
 # ---- another machine ----
 
 marked() { # marked NAME [TAGS]: a sandbox of somebody else; its id in $ID
@@ -314,6 +345,9 @@ c_two_machines() {
 	all_done 20 2
 }
 
+t_lists_are_refused() {
+	cases c_killed_and_lists_are_refused c_named_and_lists_are_refused
+}
 t_the_next_burst() {
 	cases c_killed_in_a_create_then_reap c_killed_in_a_create_then_run c_killed_in_a_create_then_resume c_two_machines \
 		c_killed_at_work_then_resume c_killed_at_work_then_reap c_left_by_another_machine c_another_app_of_this_account

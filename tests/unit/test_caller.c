@@ -276,9 +276,9 @@ static void test_looks_that_end_pods(void **state)
 	pthread_create(&thread, NULL, answer_all, &listener);
 	assert_int_equal(caller_ask(&at, OP_LIST, NULL, 300, &result, &err), -1);
 	assert_int_equal(err.kind, ERR_NETWORK); /* not sent */
-	assert_int_equal(caller_list(&at, PATIENCE_MS, &result, &there_ms, &err), -1);
+	assert_int_equal(caller_list(&at, NULL, PATIENCE_MS, &result, &there_ms, &err), -1);
 	assert_string_equal(err.msg, "HTTP 204");
-	assert_int_equal(caller_list(&at, 300, &result, &there_ms, &err), -1);
+	assert_int_equal(caller_list(&at, NULL, 300, &result, &there_ms, &err), -1);
 	assert_int_equal(err.kind, ERR_NETWORK);
 	for (int reap = 0; reap < 2; reap++) {
 		another = store_memory();
@@ -495,7 +495,7 @@ static void test_a_refusal_tells_the_time(void **state)
 	(void)state;
 	int listener = listen_on_loopback(&p.port);
 	pthread_create(&thread, NULL, refuse_two_hours_ago, &listener);
-	assert_int_equal(caller_list(&at, PATIENCE_MS, &result, &there_ms, &err), -1);
+	assert_int_equal(caller_list(&at, NULL, PATIENCE_MS, &result, &there_ms, &err), -1);
 	assert_string_equal(err.msg, "HTTP 401");
 	assert_true(llabs(clock_wall_ms() - 7200 * 1000 - there_ms) < 60000);
 	pthread_join(thread, NULL);

@@ -212,7 +212,7 @@ static void test_list_tells_their_time(void **state)
 		pthread_t thread;
 		s.listener = listen_on_loopback(&p.port);
 		pthread_create(&thread, NULL, serve_once, &s);
-		int got = caller_list(&(struct engine_provider){&cloudy, &p, NULL}, PATIENCE_MS, &result, &now_ms, &err);
+		int got = caller_list(&(struct engine_provider){&cloudy, &p, NULL}, NULL, PATIENCE_MS, &result, &now_ms, &err);
 		pthread_join(thread, NULL);
 		close(s.listener);
 		if (got < 0)
