@@ -274,7 +274,7 @@ help:
 # ---- installing ----
 DESTDIR ?=
 # what a provider outside the tree is compiled with (-I PREFIX/include/burst)
-HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h jsonx.h log.h mem.h path.h section.h str.h)
+HEADERS := orchestrator/provider.h $(addprefix orchestrator/base/,blocks.h clock.h err.h gpus.h jsonx.h log.h mem.h mistakes.h path.h section.h str.h)
 install-headers:
 	@for h in $(HEADERS:orchestrator/%=%); do install -D -m 644 orchestrator/$$h $(DESTDIR)$(PREFIX)/include/burst/$$h || exit 1; done
 install: all install-headers

@@ -29,6 +29,7 @@ enum cmd_need {
 	NEED_CONFIG = 8,   /* ctx->config: the project's file too, if there is one */
 	NEED_JOB = 16,     /* as NEED_CONFIG, and it must have a job */
 	CONFIG_ARG = 32,   /* the first argument, when given, is the project's file or folder */
+	CHECKS_ALL = 128,  /* of a config with mistakes, what is wrong with its job and its providers is told as well */
 	LEDGER_IF_ANY = 64, /* with NEED_LEDGER: one that cannot be opened is stood in for by one that knows nothing */
 };
 

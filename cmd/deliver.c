@@ -46,19 +46,29 @@ struct delivery {
 	char key[DELIVER_KEY], state[SHA256_HEX]; /* which job's it is, and what is delivered */
 };
 
-int deliver_check(const struct config *c, struct err *err)
+void deliver_check(const struct config *c, struct mistakes *m)
 {
 	const struct section *top = config_top(c), *conf = section_group(top, "deliver");
+	struct err err = {0};
 
 	if (!section_has(top, "deliver"))
-		return 0;
-	if (!section_text(conf, "run") || !section_text(conf, "run")[0])
-		return err_set(err, ERR_CONFIG, "%s: deliver needs run = \"...\": the command that delivers", section_where(conf, NULL));
-	if (strcmp(section_text(conf, "on"), "cpu"))
-		return err_set(err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent", section_where(conf, "on"));
-	if (!section_text(section_group(top, "volume"), "name"))
-		return err_set(err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it", section_where(conf, NULL));
-	return job_check_outputs(conf, err) < 0 || job_check_env(conf, err) < 0 ? -1 : 0;
+		return;
+	if (!section_text(conf, "run") || !section_text(conf, "run")[0]) {
+		err_set(&err, ERR_CONFIG, "%s: deliver needs run = \"...\": the command that delivers", section_where(conf, NULL));
+		mistakes_note(m, NULL, &err);
+	}
+	if (strcmp(section_text(conf, "on"), "cpu")) {
+		err_set(&err, ERR_CONFIG, "%s: deliver.on is \"cpu\" or absent", section_where(conf, "on"));
+		mistakes_note(m, NULL, &err);
+	}
+	if (!section_text(section_group(top, "volume"), "name")) {
+		err_set(&err, ERR_CONFIG, "%s: deliver needs a volume: the outputs are on it", section_where(conf, NULL));
+		mistakes_note(m, NULL, &err);
+	}
+	if (job_check_outputs(conf, &err) < 0)
+		mistakes_note(m, NULL, &err);
+	if (job_check_env(conf, &err) < 0)
+		mistakes_note(m, NULL, &err);
 }
 
 int deliver_check_output(const struct launch *l, struct err *err)

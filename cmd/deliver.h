@@ -4,8 +4,8 @@
 
 #include "launch.h"
 
-/* ERR_CONFIG when the config asks for a delivery that cannot be: before anything is rented. */
-int deliver_check(const struct config *c, struct err *err);
+/* Notes why the delivery that the config asks for cannot be, before anything is rented. */
+void deliver_check(const struct config *c, struct mistakes *m);
 /* ERR_CONFIG that names a file of the output folder that `deliver.outputs` would write over and that no run has made, unless it was
  * asked for (--force). l's job is loaded. */
 int deliver_check_output(const struct launch *l, struct err *err);

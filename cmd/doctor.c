@@ -235,8 +235,6 @@ static void check_job(struct launch *l, struct findings *f)
 
 	if (!config_job(l->ctx->config))
 		return;
-	if (launch_check_width(l, &err) < 0)
-		say(f, "bad", "%s", err.msg);
 	if (launch_look_at_job(l, &err) < 0) {
 		const struct mistakes *m = &l->ctx->mistakes;
 		for (size_t i = 0; i < m->count; i++)
@@ -313,7 +311,7 @@ const struct cmd cmd_doctor = {
 	.summary = "check what a run needs, here and at the providers",
 	.details = "Exit status 1 if something would stop a run.",
 	.opts = opts,
-	.needs = NEED_LEDGER | NEED_CONFIG,
+	.needs = NEED_LEDGER | NEED_CONFIG | CHECKS_ALL,
 	.group = CMD_GROUP_SETUP,
 	.run = run,
 };

@@ -11,7 +11,10 @@
 #include "extras.h"
 #include "prior.h"
 
-enum { PODS_LEARNED_FROM = 200 };
+enum {
+	PODS_LEARNED_FROM = 200,
+	MISSED_S = 6 * 3600, /* a time of day that passed no longer ago was meant, and missed; else the next day's is meant */
+};
 #define GB_PER_AUDIO_S	  48000e-9 /* 24 kHz, 16 bits, as engines write it */
 #define CHARS_PER_AUDIO_S 15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) */
 #define TAIL_S		  1.0  /* after its last batch: the last files, the release */
@@ -40,15 +43,21 @@ static time_t time_of_day(time_t now, int hour, int minute, int days)
 	return mktime(&tm);
 }
 
-double estimate_deadline_s(const char *text, int64_t wall_ms)
+bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s)
 {
 	int hour, minute;
 	int64_t ms;
 
-	if (!read_clock(text, &hour, &minute))
-		return duration_parse(text, &ms, NULL) == 0 && ms > 0 ? (double)ms / 1000 : -1;
-	time_t now = wall_ms / 1000, at = time_of_day(now, hour, minute, 0);
-	return difftime(at > now ? at : time_of_day(now, hour, minute, 1), now);
+	if (!read_clock(text, &hour, &minute)) {
+		bool fine = duration_parse(text, &ms, NULL) == 0;
+		*out_s = fine ? (double)ms / 1000 : 0;
+		return fine;
+	}
+	time_t now = wall_ms / 1000, at = time_of_day(now, hour, minute, -1);
+	for (int days = 0; difftime(now, at) > MISSED_S; days++)
+		at = time_of_day(now, hour, minute, days);
+	*out_s = difftime(at, now);
+	return true;
 }
 
 static int read_goal(const struct section *top, struct plan_wish *wish, struct err *err)
@@ -68,23 +77,49 @@ static int read_goal(const struct section *top, struct plan_wish *wish, struct e
 	return err_set(err, ERR_CONFIG, "%s: goal = \"%s\": it must be \"cost\", \"time\" or \"balanced\"", section_where(top, "goal"), goal);
 }
 
+/* 0 s: there is none. A time of day that was missed is a cap that cannot be kept; all else that cannot be kept is a mistake. */
+static int read_deadline(const struct section *top, double *out_s, struct err *err)
+{
+	const char *deadline = section_text(top, "deadline"), *where = section_where(top, "deadline");
+	char ago[24];
+
+	*out_s = 0;
+	if (!deadline || !*deadline)
+		return 0;
+	if (!estimate_deadline(deadline, clock_wall_ms(), out_s))
+		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time of day (\"07:00\")", where, deadline);
+	if (*out_s > 0)
+		return 0;
+	if (!strchr(deadline, ':'))
+		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be longer than 0", where, deadline);
+	return err_set(err, ERR_CAP, "%s: deadline = \"%s\": that was %s ago; give a later time, or a duration (\"20m\"); nothing was rented", where,
+		       deadline, duration_show(ago, sizeof(ago), (int64_t)(-*out_s * 1000)));
+}
+
+void estimate_check_wish(const struct section *top, struct mistakes *m)
+{
+	struct plan_wish wish;
+	struct err err = {0};
+	double seconds;
+
+	if (read_goal(top, &wish, &err) < 0)
+		mistakes_note(m, "goal", &err);
+	if (read_deadline(top, &seconds, &err) < 0 && err.kind == ERR_CONFIG)
+		mistakes_note(m, "deadline", &err);
+}
+
 static int read_wish(const struct section *top, struct plan_wish *wish, struct err *err)
 {
 	const struct section *caps = section_group(top, "caps");
-	const char *deadline = section_text(top, "deadline");
+	double seconds;
 
-	if (read_goal(top, wish, err) < 0)
+	if (read_goal(top, wish, err) < 0 || read_deadline(top, &seconds, err) < 0)
 		return -1;
 	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
 	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000; /* no pod outlives it */
 	wish->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0;
-	if (!deadline || !*deadline)
-		return 0;
-	double seconds = estimate_deadline_s(deadline, clock_wall_ms());
-	if (seconds < 0)
-		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time of day (\"07:00\")",
-			       section_where(top, "deadline"), deadline);
-	wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, seconds) : seconds;
+	if (seconds > 0)
+		wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, seconds) : seconds;
 	return 0;
 }
 

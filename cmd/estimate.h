@@ -29,12 +29,16 @@ struct estimate {
 	struct vram_need need; /* of all workers of a pod, where the engine says; GiB */
 };
 
-/* The job has been read. ERR_CONFIG: goal, value_of_time or deadline cannot be used. Free with estimate_free(). */
+/* The job has been read. ERR_CONFIG: goal, value_of_time or deadline cannot be used; ERR_CAP: the
+ * deadline was missed. Free with estimate_free(). */
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err);
 void estimate_free(struct estimate *e);
 /* GiB that a job can use of the memory of this offer's cards. */
 double estimate_usable_gib(const struct offer *o);
-/* "20m" from now, or a time of day ("07:00"), the next one. Seconds; -1: it is neither. */
-double estimate_deadline_s(const char *text, int64_t wall_ms);
+/* Notes goal, value_of_time and deadline where they cannot be used. */
+void estimate_check_wish(const struct section *top, struct mistakes *m);
+/* Seconds from now: "20m", or a time of day ("07:00"): the next one, or the last one where that was less than six hours ago (then
+ * *out_s is not above 0: it was missed). False: it is neither. */
+bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s);
 
 #endif

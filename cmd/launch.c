@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "check.h"
 #include "config/trust.h"
 #include "deliver.h"
 #include "deliver_run.h"
@@ -22,7 +23,7 @@
 #include "runs.h"
 #include "sync/tree.h"
 
-enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8 };
+enum { LEDGER_ROOM_BYTES = 16 << 20, PER_SEGMENT_BYTES = 1024, SECRET_LEAST = 8, PODS_MOST = 1000 };
 
 void launch_init(struct launch *l, struct cmd_context *ctx)
 {
@@ -188,7 +189,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.base_dir = config_dir(ctx->config),
 		.output_dir = l->output_dir,
 		.name = config_job_name(ctx->config),
-		.pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0,
+		.pods = section_has(top, "pods") ? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST) : 0,
 		.verbose = ctx->verbose > 0,
 		.may_read = may_read,
 		.ctx = ctx->config,
@@ -200,38 +201,13 @@ int launch_read_job(struct launch *l, struct err *err)
 	return check_env(job, s->job_ops->needs(s->job), err);
 }
 
-/* Before anything is rented: a folder that is not there could only be missed by the pod. */
-static int check_code(const struct launch *l, struct err *err)
-{
-	const struct section *code = section_group(config_top(l->ctx->config), "code");
-	const char *path = section_text(code, "path");
-	struct stat st;
-
-	if (!path)
-		return 0;
-	if (stat(path, &st) < 0)
-		return err_set(err, ERR_CONFIG, "%s: code.path: %s: %s", section_where(code, "path"), path, strerror(errno));
-	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ERR_CONFIG, "%s: code.path: %s is not a folder", section_where(code, "path"), path);
-	return 0;
-}
-
 /* renders: what only a new pod needs is checked as well. */
 static int read_whole_job(struct launch *l, bool renders, struct err *err)
 {
 	struct engine_setup *s = &l->setup;
-	struct mistakes *m = &l->ctx->mistakes;
 	size_t count;
 
-	if (deliver_check(l->ctx->config, err) < 0)
-		mistakes_note(m, NULL, err);
-	if (renders && check_code(l, err) < 0)
-		mistakes_note(m, NULL, err);
-	if (launch_read_job(l, err) < 0 && err->kind != ERR_CONFIG)
-		return -1;
-	if (err->kind)
-		mistakes_note(m, NULL, err);
-	if (mistakes_end(m, err) < 0)
+	if (check_all(l, renders, err) < 0)
 		return -1;
 	s->output_dir = l->output_dir;
 	s->job_ops->segments(s->job, &count);
@@ -267,9 +243,13 @@ int launch_check_output(const struct launch *l, struct err *err)
 		path = above;
 	}
 	CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || access(path, W_OK | X_OK) < 0)
-		return err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->output_dir, path);
-	return 0;
+	if (fd >= 0 && access(path, W_OK | X_OK) == 0)
+		return 0;
+	if (strcmp(path, l->output_dir))
+		err_set(err, ERR_CONFIG, "output %s: %s: cannot be written: %m", l->output_dir, path);
+	else
+		err_set(err, ERR_CONFIG, "output %s: cannot be written: %m", path);
+	return err_about(err, "job.output");
 }
 
 static bool is_locked(const char *dir)
@@ -284,7 +264,7 @@ int launch_look_at_job(struct launch *l, struct err *err)
 	struct engine_setup *s = &l->setup;
 	size_t count;
 
-	if (read_whole_job(l, true, err) < 0 || launch_check_output(l, err) < 0)
+	if (read_whole_job(l, true, err) < 0)
 		return -1;
 	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) == 0 && check_delivered(l, err) == 0)
 		return 0;
@@ -470,10 +450,11 @@ int launch_check_width(struct launch *l, struct err *err)
 	l->setup.files = limit - open;
 	if (pods <= fit)
 		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), which is enough for %d pods; "
-		       "ask for fewer, or raise that limit",
-		       (long long)pods, limit, fit);
+	err_set(err, ERR_CONFIG,
+		"pods: %lld are more than fit: this process may open %ld files (`ulimit -n`), which is enough for %d pods; "
+		"ask for fewer, or raise that limit",
+		(long long)pods, limit, fit);
+	return err_about(err, "pods");
 }
 
 /* ---- money ---- */

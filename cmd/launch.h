@@ -82,6 +82,8 @@ int launch_deliver(struct launch *l, struct err *err);
 void launch_print_json(struct launch *l);
 /* For struct cmd.failed: the object of a run that never began. */
 void launch_failed(struct cmd_context *ctx, const struct err *err);
+/* What the config and the job, if it was read, want of a pod. Its texts are borrowed from them. */
+void launch_want_offers(struct launch *l, struct op_want *want);
 /* What one provider would rent us now; as_run: what a run would find there, tied to its volume. With kind ERR_CONFIG a run
  * would never rent there. op_result_free(out) on success. */
 int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err);

@@ -157,7 +157,7 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	COPY_TEXT(l.run.error_code, err_kind_name(err->kind));
 	COPY_TEXT(l.run.error, err->msg);
 	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
-	for (size_t i = 0; i < ctx->mistakes.count && ctx->mistakes.count > 1; i++)
+	for (size_t i = 0; i < ctx->mistakes.count; i++)
 		json_array_append_new(errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind), ctx->mistakes.list[i].err.msg, ""));
 	output_json(result);
 	cmd_flush(NULL);
@@ -210,6 +210,13 @@ static void keep_what_went_well(struct launch *l)
 		engine_note_unfinished(l->ctx->store, l->run.id, false);
 }
 
+static void place_error(struct launch *l)
+{
+	config_place_error(l->ctx->config, &l->err);
+	if (l->err.kind && l->run.error[0])
+		COPY_TEXT(l->run.error, l->err.msg);
+}
+
 int launch_run(struct launch *l)
 {
 	struct progress *p = progress_new(l->ctx);
@@ -228,6 +235,7 @@ int launch_run(struct launch *l)
 	output_before_line(NULL);
 	progress_free(p);
 	shown = NULL;
+	place_error(l);
 	say_end(l);
 	launch_say_suspects(l);
 	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))

@@ -8,6 +8,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "check.h"
 #include "cmd.h"
 #include "config/secrets.h"
 #include "deliver_run.h"
@@ -127,7 +128,11 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 
 	if (config_open(&ctx->config, &ask, err) < 0 || cmd_apply_flags(ctx, err) < 0)
 		return -1;
-	return config_check(ctx->config, err);
+	if (config_check(ctx->config, err) == 0)
+		return 0;
+	if (needs & CHECKS_ALL)
+		check_rest(ctx);
+	return -1;
 }
 
 /* ---- providers outside the tree ---- */
@@ -248,6 +253,8 @@ int main(int argc, char **argv)
 		status = parse_and_perform(&ctx, argc - 1, argv + 1, &err);
 	}
 	if (status < 0) {
+		if (ctx.config)
+			config_place_error(ctx.config, &err);
 		output_mistakes(&ctx, &err);
 		status = err_exit_status(&err);
 		if (ctx.cmd && ctx.cmd->failed && wants_json(argv))

@@ -379,6 +379,7 @@ int cmd_flush(struct err *err)
 
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err)
 {
+	struct mistakes *m = config_mistakes(ctx->config);
 	const struct opt *o = ctx->cmd->opts;
 
 	for (size_t i = 0; o && o[i].name; i++) {
@@ -386,7 +387,7 @@ int cmd_apply_flags(struct cmd_context *ctx, struct err *err)
 		CLEANUP(free_text) char *flag = xasprintf("--%s", o[i].name);
 		if (!o[i].key || !value)
 			continue;
-		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) < 0)
+		if (config_override(ctx->config, o[i].key, o[i].arg ? value : "true", flag, err) < 0 && mistakes_note(m, o[i].key, err) < 0)
 			return -1;
 	}
 	return 0;

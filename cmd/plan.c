@@ -100,27 +100,27 @@ static int find_volume(struct launch *l, const struct engine_provider *p, struct
 	return 0;
 }
 
-static struct op_want offers_wanted(struct launch *l)
+void launch_want_offers(struct launch *l, struct op_want *want)
 {
 	const struct section *top = config_top(l->ctx->config), *pod = section_group(top, "pod");
-	struct op_want want = {0};
 
-	want.offers.gpus = launch_gpus(l);
-	want.offers.spot = section_bool(top, "spot");
-	want.offers.cpu = section_int(pod, "cpu");
-	want.offers.memory_gb = section_int(pod, "memory_gb");
-	want.offers.disk_gb = section_int(pod, "disk_gb");
-	want.offers.image = section_text(pod, "image");
+	*want = (struct op_want){0};
+	want->offers.gpus = launch_gpus(l);
+	want->offers.spot = section_bool(top, "spot");
+	want->offers.cpu = section_int(pod, "cpu");
+	want->offers.memory_gb = section_int(pod, "memory_gb");
+	want->offers.disk_gb = section_int(pod, "disk_gb");
+	want->offers.image = section_text(pod, "image");
 	if (l->setup.job)
-		want.offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
-	return want;
+		want->offers.vram_gb = l->setup.job_ops->needs(l->setup.job)->vram_gb;
 }
 
 int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err)
 {
 	const struct engine_provider *p = &l->setup.providers[provider];
-	struct op_want want = offers_wanted(l);
+	struct op_want want;
 
+	launch_want_offers(l, &want);
 	if (as_run && find_volume(l, p, &want.offers.volume, err) < 0)
 		return -1;
 	return caller_ask(p, OP_OFFERS, &want, most_ms, out, err);
@@ -280,9 +280,10 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 /* Appends offers whose GPUs are too small for the job, so that the plan can say so. */
 static size_t add_too_small(struct launch *l, struct offer **offers, size_t count)
 {
-	struct op_want want = offers_wanted(l);
-	const int needed_gb = want.offers.vram_gb;
+	struct op_want want;
 
+	launch_want_offers(l, &want);
+	const int needed_gb = want.offers.vram_gb;
 	want.offers.vram_gb = 0;
 	for (int i = 0; needed_gb && i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
@@ -534,7 +535,7 @@ const struct cmd cmd_plan = {
 		   "the plan says which. TIME is the median, 90% is kept nine times in ten.",
 	.opts = plan_opts,
 	.json = true,
-	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,
 	.group = CMD_GROUP_RENDER,
 	.run = run_plan,
 };

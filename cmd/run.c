@@ -149,9 +149,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 		return detach(ctx, err);
 	ctx->overwrite = opt_has(ctx, "force");
 	launch_init(&l, ctx);
-	int status = launch_check_width(&l, err);
-	if (status == 0)
-		status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_to_render(&l, err);
+	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_to_render(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);
 	else if (status == 0)
@@ -170,7 +168,7 @@ const struct cmd cmd_run = {
 		   "returns once the pods have the queue, finish it and end themselves without this machine: exit 0, the run's id alone on "
 		   "stdout. A run that ends before that, or that a signal ends, gives its own exit status. `burst attach` brings the files home.",
 	.opts = opts,
-	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,
 	.group = CMD_GROUP_RENDER,
 	.json = true,
 	.run = run,

@@ -40,6 +40,7 @@ struct config {
 	size_t account_count;
 	const struct job_ops *const *jobs;
 	struct mistakes *mistakes; /* the asker's; NULL: the first one ends it */
+	bool out_of_bounds; /* it leads somewhere that its project may not go */
 	bool lenient; /* pods are to be given back: what says how to rent them is in nobody's way */
 };
 
@@ -749,7 +750,7 @@ static bool ends_in_command(const char *key)
 }
 
 /* RUNPOD_API_URL for `api_url` of "runpod"; secrets wait until the account is used. */
-static int read_environment(struct account *account, struct err *err)
+static int read_environment(struct account *account, struct mistakes *m, struct err *err)
 {
 	for (const struct option_spec *spec = account->ops->options; spec->key; spec++) {
 		if (!(spec->flags & OPTION_USER_ONLY) || (spec->flags & OPTION_SECRET) ||
@@ -760,7 +761,9 @@ static int read_environment(struct account *account, struct err *err)
 		if (value && *value &&
 		    value_set(account->section, spec, value, "/", name, err) < 0) {
 			err->kind = ERR_CONFIG;
-			return err_wrap(err, "%s", name);
+			err_wrap(err, "%s", name);
+			if (mistakes_note(m, NULL, err) < 0)
+				return -1;
 		}
 	}
 	return 0;
@@ -782,7 +785,7 @@ static void open_accounts(struct config *c, const struct provider_ops *const *pr
 static int read_environments(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->account_count; i++)
-		if (read_environment(&c->accounts[i], err) < 0)
+		if (read_environment(&c->accounts[i], c->mistakes, err) < 0)
 			return -1;
 	return 0;
 }
@@ -815,10 +818,10 @@ static int finish(struct config *c, const struct config_ask *ask, struct err *er
 			       : 0;
 	if (!ask->need_job || mistakes_about(c->mistakes, "job"))
 		return 0;
-	if (c->path)
-		return err_set(err, ERR_CONFIG,
-			       "%s: it has no job: say what to render (`burst help init`)",
-			       ask->file ? ask->file : "burst.cfg");
+	if (c->path) {
+		err_set(err, ERR_CONFIG, "%s: it has no job: say what to render (`burst help init`)", ask->file ? ask->file : "burst.cfg");
+		return mistakes_note(c->mistakes, "job", err);
+	}
 	return err_set(err, ERR_CONFIG,
 		       "no burst.cfg in this folder: write one with `burst init`, or name it");
 }
@@ -884,7 +887,7 @@ static struct section *descend(struct section *s, const char **key, const char *
 	return s;
 }
 
-static struct section *root_of(struct config *c, const char **key)
+static struct section *root_of(const struct config *c, const char **key)
 {
 	if (starts_with(*key, "job.")) {
 		*key += strlen("job.");
@@ -898,6 +901,27 @@ static struct section *root_of(struct config *c, const char **key)
 	struct account *account = find_account(c, provider);
 	*key = name + len + (name[len] == '.');
 	return account ? account->section : NULL;
+}
+
+struct mistakes *config_mistakes(const struct config *c)
+{
+	return c->mistakes;
+}
+
+void config_place_error(const struct config *c, struct err *err)
+{
+	const char *key = err->key;
+	const struct section *s = key[0] ? root_of(c, &key) : NULL;
+
+	for (const char *dot; s && (dot = strchr(key, '.')); key = dot + 1) {
+		CLEANUP(free_text) char *group = xstrndup(key, (size_t)(dot - key));
+		const struct option_spec *spec = value_spec(section_table(s), group);
+		s = spec && spec->type == OPTION_GROUP ? section_group(s, group) : NULL;
+	}
+	if (!s || !value_spec(section_table(s), key) || !section_has(s, key))
+		return;
+	err_wrap(err, "%s", section_where(s, key));
+	err->key[0] = '\0';
 }
 
 void config_set_output(struct config *c, const char *path)
@@ -961,21 +985,20 @@ int config_override(struct config *c, const char *key, const char *text, const c
 	return 0;
 }
 
-static int check_providers(const struct config *c, struct err *err)
+static int check_providers(const struct config *c, struct mistakes *m, struct err *err)
 {
 	size_t count = section_count(c->top, "provider");
 	const char *where = section_where(c->top, "provider");
 
 	for (size_t i = 0; i < count; i++) {
 		const char *name = section_item(c->top, "provider", i);
-		if (!find_account(c, name))
-			return no_provider(c, where, name, err);
+		if (!find_account(c, name) && no_provider(c, where, name, err) < 0 && mistakes_note(m, "provider", err) < 0)
+			return -1;
 	}
-	if (!count)
-		return err_set(err, ERR_CONFIG,
-			       "%s: provider is empty; it wants at least one, like [\"local\"]",
-			       where);
-	return 0;
+	if (count)
+		return 0;
+	err_set(err, ERR_CONFIG, "%s: provider is empty; it wants at least one, like [\"local\"]", where);
+	return mistakes_note(m, "provider", err);
 }
 
 /* What the project's file says or leaves at its default; what a flag says is the user's own word. */
@@ -1006,12 +1029,22 @@ static void allowed_free(char **list)
 	free(list);
 }
 
-static int check_allowed(const struct config *c, struct err *err)
+/* Notes what a project may not do; 0: goes on. */
+static int note_trust(struct config *c, struct err *err)
+{
+	c->out_of_bounds = true;
+	return mistakes_note(c->mistakes, NULL, err);
+}
+
+static int check_allowed(struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < section_count(c->top, "allow_paths"); i++) {
 		CLEANUP(free_text) char *path = value_path("", section_item(c->top, "allow_paths", i));
-		if (trust_check_allowed(path, c->dir, err) < 0)
-			return err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
+		if (trust_check_allowed(path, c->dir, err) == 0)
+			continue;
+		err_wrap(err, "%s: allow_paths", section_where(c->top, "allow_paths"));
+		if (note_trust(c, err) < 0)
+			return -1;
 	}
 	return 0;
 }
@@ -1038,13 +1071,13 @@ static int check_path(const struct config *c, const struct section *s, const cha
 	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
 }
 
-static int check_paths_of(const struct config *c, const struct section *s, const char *group, struct err *err)
+static int check_paths_of(struct config *c, const struct section *s, const char *group, struct err *err)
 {
 	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
 		if (spec->type != OPTION_PATH || !section_text(s, spec->key) || !is_projects_word(c, s, spec->key))
 			continue;
 		CLEANUP(free_text) char *path = path_join(c->dir, section_text(s, spec->key));
-		if (check_path(c, s, group, spec->key, path, err) < 0)
+		if (check_path(c, s, group, spec->key, path, err) < 0 && note_trust(c, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -1076,19 +1109,19 @@ static int check_owner(const struct config *c, struct err *err)
 		       c->project_shown, (unsigned long)owner, c->dir);
 }
 
-static int check_trusted(const struct config *c, struct err *err)
+static int check_trusted(struct config *c, struct err *err)
 {
 	const struct section *deliver = section_group(c->top, "deliver");
 
-	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0)
+	if (c->job && trust_env("job.", c->job, "env", c->providers, err) < 0 && mistakes_note(c->mistakes, NULL, err) < 0)
 		return -1;
-	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0)
+	if (trust_env("deliver.", deliver, "env", c->providers, err) < 0 && mistakes_note(c->mistakes, NULL, err) < 0)
 		return -1;
 	if (check_allowed(c, err) < 0)
 		return -1;
-	if (!c->project_shown)
+	if (!c->project_shown || c->out_of_bounds) /* the paths may be meant by what was to be allowed */
 		return 0;
-	if (check_owner(c, err) < 0)
+	if (check_owner(c, err) < 0 && note_trust(c, err) < 0)
 		return -1;
 	if (c->job && check_paths_of(c, c->job, "job", err) < 0)
 		return -1;
@@ -1102,18 +1135,21 @@ static int check_leniently(const struct config *c, struct err *err)
 
 	if (keys_check_ranges(c->top, NULL, err) < 0 && mistake(c, err) < 0)
 		return -1;
-	return check_providers(c, err) < 0 && (by_flag || mistake(c, err) < 0) ? -1 : 0;
+	return check_providers(c, NULL, err) < 0 && (by_flag || mistake(c, err) < 0) ? -1 : 0;
 }
 
-int config_check(const struct config *c, struct err *err)
+bool config_in_bounds(const struct config *c)
+{
+	return !c->out_of_bounds;
+}
+
+int config_check(struct config *c, struct err *err)
 {
 	if (c->lenient)
 		return check_leniently(c, err);
 	if (keys_check_ranges(c->top, c->mistakes, err) < 0)
 		return -1;
-	if (check_providers(c, err) < 0 && mistakes_note(c->mistakes, "provider", err) < 0)
-		return -1;
-	if (check_trusted(c, err) < 0 && mistakes_note(c->mistakes, NULL, err) < 0)
+	if (check_providers(c, c->mistakes, err) < 0 || check_trusted(c, err) < 0)
 		return -1;
 	if (c->job && c->job_ops->check_conf && c->job_ops->check_conf(c->job, c->mistakes, err) < 0)
 		return -1;

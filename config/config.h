@@ -47,7 +47,9 @@ bool config_adds(const char *key);
 /* The value of such a key with absolute paths. To be freed. */
 char *config_added(const char *key, const char *text);
 /* What no single key can show (ranges, known providers, what the type of job asks for); to be called once after the overrides. */
-int config_check(const struct config *c, struct err *err);
+int config_check(struct config *c, struct err *err);
+/* After config_check() has failed: whether what the config names may be looked at all the same, for further mistakes. */
+bool config_in_bounds(const struct config *c);
 
 /* There is a project's file, and it is not the user's own. */
 bool config_is_project(const struct config *c);
@@ -57,6 +59,11 @@ bool config_is_projects(const struct config *c, const struct section *s, const c
 /* job.KEY names a folder in which a link leads to this real path: ERR_CONFIG when a project's file named the folder, and may not
  * name that path itself (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
+
+/* config_ask.mistakes: where whoever reads on notes what else is wrong. NULL: the first mistake is to end it. */
+struct mistakes *config_mistakes(const struct config *c);
+/* Puts the file and line of the key that an error is about (err_about()) in front of its message, where the config has that key. */
+void config_place_error(const struct config *c, struct err *err);
 
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);

@@ -150,14 +150,16 @@ static int check_volume_name(const struct section *volume, struct err *err)
 
 int keys_check_ranges(const struct section *top, struct mistakes *m, struct err *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(bounds); i++)
-		if (check_range(top, i, err) < 0 && mistakes_note(m, NULL, err) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+		CLEANUP(free_text) char *path = xasprintf("%s%s%s", bounds[i].group ? bounds[i].group : "", bounds[i].group ? "." : "", bounds[i].key);
+		if (check_range(top, i, err) < 0 && mistakes_note(m, path, err) < 0)
 			return -1;
-	if (check_volume_name(section_group(top, "volume"), err) < 0 && mistakes_note(m, NULL, err) < 0)
+	}
+	if (check_volume_name(section_group(top, "volume"), err) < 0 && mistakes_note(m, "volume.name", err) < 0)
 		return -1;
-	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0 && mistakes_note(m, NULL, err) < 0)
+	if (provider_check_image(section_group(top, "pod"), "pod", "image", err) < 0 && mistakes_note(m, "pod.image", err) < 0)
 		return -1;
-	if (provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0 && mistakes_note(m, NULL, err) < 0)
+	if (provider_check_image(section_group(top, "deliver"), "deliver", "image", err) < 0 && mistakes_note(m, "deliver.image", err) < 0)
 		return -1;
 	return 0;
 }

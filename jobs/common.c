@@ -67,6 +67,20 @@ int job_check_env(const struct section *conf, struct err *err)
 	return 0;
 }
 
+int job_load_noting(struct job **out, const struct job_setup *setup,
+		    int (*load)(struct job **out, const struct job_setup *setup, struct err *err), struct err *err)
+{
+	struct job_setup own = *setup;
+	struct mistakes found = {0};
+
+	if (!setup->mistakes)
+		return load(out, setup, err);
+	own.mistakes = &found;
+	int result = load(out, &own, err);
+	mistakes_move(setup->mistakes, &found);
+	return result;
+}
+
 /* The folder was looked at when the config was read; what lies in it under its own name is part of it. */
 static bool is_link(const char *path, const char *real)
 {

@@ -13,10 +13,11 @@
 
 #include "base/blocks.h"
 #include "base/err.h"
+#include "base/mistakes.h"
 #include "base/section.h"
 #include "base/str.h"
 
-#define PROVIDER_ABI 6u
+#define PROVIDER_ABI 7u
 
 /* Fixed fields: what comes from a vendor is cut to these sizes (ids longer than their field are refused, never cut). */
 enum { PROVIDER_NAME_MAX = 24, POD_ID_MAX = 80, POD_NAME_MAX = 64, IMAGE_MAX = 160, GPU_MAX = 64, REGION_MAX = 32, ATTEMPT_MAX = 20 };
@@ -371,6 +372,12 @@ struct provider_ops {
 	bool logs_outlive; /* OP_LOGS tells of a pod that was released as well, for a while */
 	/* Whether its pods cost nothing that is worth saving: what they can carry themselves is left to them. NULL: no. */
 	bool (*pods_are_free)(const struct provider *p);
+	/* Notes in m what conf's values alone show to be wrong, and returns 0; with m == NULL the first one is an error (ERR_CONFIG, names
+	 * file:line). Secrets may be missing. open() checks all of it again. NULL: nothing to check. */
+	int (*check_conf)(const struct section *conf, struct mistakes *m, struct err *err);
+	/* The same for what a job wants of its pods (want->offers), as far as no call is needed to know that this provider can never have
+	 * it, by waiting or otherwise: each is about a key (err_about()). OP_OFFERS fails with the first one. NULL: nothing to check. */
+	int (*check_wishes)(const struct section *conf, const struct op_want *want, struct mistakes *m, struct err *err);
 };
 /* Files of this volume (NULL: of some) can be had, or put there, without a pod. */
 bool provider_can_fetch(const struct provider_ops *ops, const struct provider *p, const struct volume *v);

@@ -161,18 +161,20 @@ static int command_check_conf(const struct section *conf, struct mistakes *m, st
 	return 0;
 }
 
-static int command_load(struct job **out, const struct job_setup *setup, struct err *err)
+static int load_job(struct job **out, const struct job_setup *setup, struct err *err)
 {
 	CLEANUP(command_free) struct job *job = xcalloc(1, sizeof(*job));
 	const struct section *conf = setup->conf;
 
-	if (!section_text(conf, "run"))
-		return err_set(err, ERR_CONFIG,
-			       "%s: job.run is missing: which command is to be run?",
-			       section_where(conf, NULL));
+	if (command_check_conf(conf, setup->mistakes, err) < 0)
+		return -1;
+	if (!section_text(conf, "run")) {
+		err_set(err, ERR_CONFIG, "%s: job.run is missing: which command is to be run?", section_where(conf, NULL));
+		return err_about(err, "job.run");
+	}
 	if (setup->pods > PODS_MAX)
 		return err_set(err, ERR_CONFIG, "pods must be from 1 to %d", PODS_MAX);
-	if (command_check_conf(conf, NULL, err) < 0)
+	if (mistakes_end(setup->mistakes, err) < 0)
 		return -1;
 	job->output = xstrdup(setup->output_dir);
 	job->run = xstrdup(section_text(conf, "run"));
@@ -181,6 +183,11 @@ static int command_load(struct job **out, const struct job_setup *setup, struct 
 	fill_needs(job, conf);
 	*out = TAKE(job);
 	return 0;
+}
+
+static int command_load(struct job **out, const struct job_setup *setup, struct err *err)
+{
+	return job_load_noting(out, setup, load_job, err);
 }
 
 static struct segment *command_segments(struct job *job, size_t *count)

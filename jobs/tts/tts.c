@@ -19,6 +19,7 @@
 #define TRY_SEED_STEP    1000003
 #define LISTED_MOST      20
 #define LEXICON_MOST_BYTES ((size_t)8 << 20)
+enum { CHARS_LEAST = 20, CHARS_USUAL = 280, CHARS_MOST = 100000 };
 
 static const struct option_spec check_options[] = {
 	{"enabled", OPTION_BOOL, 0, "true", "listen to each finished file"},
@@ -170,7 +171,7 @@ static int check_ranges(const struct section *conf, struct mistakes *m, struct e
 		{conf, "workers", 1, 256},
 		{conf, "max_batch", 1, 10000},
 		{conf, "vram_gb", 0, 2000},
-		{conf, "max_chars", 20, 100000},
+		{conf, "max_chars", CHARS_LEAST, CHARS_MOST},
 		{conf, "min_chars", 0, MAX(section_int(conf, "max_chars"), 0) / 2},
 		{conf, "seed", 0, INT32_MAX},
 		{check, "tries", 1, 20},
@@ -389,6 +390,16 @@ static int read_lexicon(struct job *job, const struct job_setup *setup, struct e
 	return lexicon_read(&job->lexicon, shown_path(path, setup->base_dir), str_text(&text), text.len, err);
 }
 
+/* Where they are out of range, which check_conf() says, the script is read with the usual ones for its own mistakes. */
+static struct split_limits split_limits_of(const struct section *conf)
+{
+	int64_t most = section_int(conf, "max_chars"), least = section_int(conf, "min_chars");
+
+	if (most < CHARS_LEAST || most > CHARS_MOST || least < 0 || least > most / 2)
+		return (struct split_limits){CHARS_USUAL, 0};
+	return (struct split_limits){(size_t)most, (size_t)least};
+}
+
 static int read_script(struct job *job, const struct job_setup *setup, struct speaker *speaker,
 		       struct err *err)
 {
@@ -396,13 +407,13 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	const char *input = section_text(conf, "input");
 	enum input_mode mode = INPUT_AUTO;
 
-	if (!input)
-		return err_set(err, ERR_CONFIG,
-			       "%s: job.input is missing: which script is to be spoken?",
-			       section_where(conf, NULL));
-	speaker->limits = (struct split_limits){(size_t)section_int(conf, "max_chars"),
-						(size_t)section_int(conf, "min_chars")};
-	if (read_mode(conf, &mode, err) < 0 || read_lexicon(job, setup, err) < 0)
+	if (!input) {
+		err_set(err, ERR_CONFIG, "%s: job.input is missing: which script is to be spoken?", section_where(conf, NULL));
+		return err_about(err, "job.input");
+	}
+	speaker->limits = split_limits_of(conf);
+	(void)read_mode(conf, &mode, NULL); /* check_conf() has complained */
+	if (read_lexicon(job, setup, err) < 0 && mistakes_note(setup->mistakes, NULL, err) < 0)
 		return -1;
 	speaker->lexicon = job->lexicon;
 	job->script.check_voice = segments_check_voice;
@@ -542,15 +553,16 @@ static int tts_check_conf(const struct section *conf, struct mistakes *m, struct
 	return read_options(values, conf, m, err);
 }
 
-static int tts_load(struct job **out, const struct job_setup *setup, struct err *err)
+/* With mistakes of its own, setup->mistakes gets them, and the job is good for nothing but finding more. */
+static int read_job(struct job *job, const struct job_setup *setup, struct err *err)
 {
-	CLEANUP(tts_free) struct job *job = xcalloc(1, sizeof(*job));
 	const struct section *conf = setup->conf;
+	struct mistakes *m = setup->mistakes;
 
 	job->output = xstrdup(setup->output_dir);
 	job->habits = habits_new();
 	job->options = json_object();
-	if (tts_check_conf(conf, NULL, err) < 0 || read_options(job->options, conf, NULL, err) < 0)
+	if (tts_check_conf(conf, m, err) < 0 || read_options(job->options, conf, m, err) < 0)
 		return -1;
 	read_engine(job, conf);
 	struct speaker speaker = {
@@ -561,16 +573,30 @@ static int tts_load(struct job **out, const struct job_setup *setup, struct err 
 		.options = job->options,
 		.seed = section_int(conf, "seed"),
 	};
-	if (read_voice(job, conf, &speaker, err) < 0 || read_script(job, setup, &speaker, err) < 0)
+	if (read_voice(job, conf, &speaker, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
-	read_check(job, section_group(conf, "check"));
-	read_join(job, conf);
+	return read_script(job, setup, &speaker, err);
+}
+
+static int load_job(struct job **out, const struct job_setup *setup, struct err *err)
+{
+	CLEANUP(tts_free) struct job *job = xcalloc(1, sizeof(*job));
+
+	if (read_job(job, setup, err) < 0 || mistakes_end(setup->mistakes, err) < 0)
+		return -1;
+	read_check(job, section_group(setup->conf, "check"));
+	read_join(job, setup->conf);
 	if (check_reserved(job, err) < 0)
 		return -1;
 	name_joined(job);
-	fill_needs(job, conf);
+	fill_needs(job, setup->conf);
 	*out = TAKE(job);
 	return 0;
+}
+
+static int tts_load(struct job **out, const struct job_setup *setup, struct err *err)
+{
+	return job_load_noting(out, setup, load_job, err);
 }
 
 /* ---- what the engine asks ---- */

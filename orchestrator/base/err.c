@@ -21,7 +21,15 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 	err->kind = kind;
 	err->signal = 0;
 	err->retry_after_ms = 0;
+	err->key[0] = '\0';
 	COPY_TEXT(err->msg, msg);
+	return -1;
+}
+
+int err_about(struct err *err, const char *key)
+{
+	if (err)
+		COPY_TEXT(err->key, key);
 	return -1;
 }
 

@@ -37,12 +37,15 @@ struct err { /* on the caller's stack; nothing to free */
 	int signal;		/* ERR_INTERRUPTED: which; ERR_UNRELEASED: the one that would not wait any longer */
 	int64_t retry_after_ms; /* 0: the other side did not say */
 	char msg[512];
+	char key[40]; /* key of burst.cfg that the failure is about ("pod.cpu"): config/ knows its file and line. "": none */
 };
 
 /* Sets kind and message; always returns -1. err may be NULL. */
 int err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF(3, 4);
 /* Puts "fmt: " in front of the message; always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3);
+/* Says which key of burst.cfg an error is about, after err_set(); always returns -1. */
+int err_about(struct err *err, const char *key);
 void err_clear(struct err *err);
 
 /* "no capacity", "rate limited" ...: the words of the JSON output's error.code. Static. */

@@ -47,6 +47,14 @@ int mistakes_end(const struct mistakes *m, struct err *err)
 	return -1;
 }
 
+void mistakes_move(struct mistakes *m, struct mistakes *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		mistakes_note(m, from->list[i].key, &from->list[i].err);
+	m->more += from->more;
+	mistakes_free(from);
+}
+
 void mistakes_free(struct mistakes *m)
 {
 	for (size_t i = 0; i < m->count; i++)

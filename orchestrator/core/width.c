@@ -372,6 +372,7 @@ static bool price_cap_shuts_all_out(const struct core *c, struct err *err)
 		return false;
 	err_set(err, ERR_CAP, "caps.max_price_per_hour is %s, and the cheapest pod that is wanted costs %s an hour (%s): raise it, or want another GPU",
 		money_show(most, sizeof(most), cap), money_show(price, sizeof(price), least), where);
+	err_about(err, "caps.max_price_per_hour");
 	return true;
 }
 

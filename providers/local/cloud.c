@@ -314,20 +314,6 @@ static json_t *offer_of(const struct local_conf *conf, bool spot, bool last)
 			 "stock", last ? "low" : "high");
 }
 
-/* Pods share this machine: what it does not have no pod can have. Memory is sold in round numbers, some of which the kernel keeps. */
-static int check_size(const json_t *request, struct err *err)
-{
-	int64_t cpu = jsonx_int(request, "cpu", 0), memory_gb = jsonx_int(request, "memory_gb", 0);
-	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), has_gb = (bytes + 999999999) / 1000000000;
-
-	if (cpus > 0 && cpu > cpus)
-		return err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores", (long long)cpu, (long long)cpus);
-	if (bytes > 0 && memory_gb > has_gb)
-		return err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB", (long long)memory_gb, (long long)has_gb);
-	return 0;
-}
-
 static int do_offers(const struct store *store, const json_t *request, json_t *answer,
 		     struct err *err)
 {
@@ -338,8 +324,6 @@ static int do_offers(const struct store *store, const json_t *request, json_t *a
 	bool namespaces;
 
 	json_object_set_new(answer, "offers", list);
-	if (check_size(request, err) < 0)
-		return -1;
 	wire_read_conf(json_object_get(request, "conf"), &conf);
 	/* what else a rent would lack it says itself */
 	if (need_proc(&why) == 0 && choose_isolation(store, &conf, &namespaces, err) < 0)

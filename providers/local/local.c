@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/gpus.h"
@@ -78,30 +79,32 @@ static int one_of(const struct section *s, const char *key, const char *a, const
 	return bad_word(s, key, allowed, err);
 }
 
-static int read_conf(const struct section *s, struct local_conf *conf, struct err *err)
+static int check_capacity(const struct section *s, struct err *err)
 {
-	*conf = (struct local_conf){
-		.price_microusd_h = section_int(s, "price_per_hour"),
-		.spot_price_microusd_h = section_has(s, "spot_price_per_hour")
-						 ? section_int(s, "spot_price_per_hour")
-						 : -1,
-		.boot_delay_ms = section_int(s, "boot_delay"),
-		.preempt_after_ms = section_int(s, "preempt_after"),
-		.round_trip_ms = section_int(s, "round_trip"),
-		.capacity = section_int(s, "capacity"),
-		.vram_gb = section_int(s, "vram_gb"),
-		.fail_rents = section_int(s, "fail_rents"),
-	};
-	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
-	COPY_TEXT(conf->region, section_text(s, "region"));
-	if (conf->capacity < 0)
-		return err_set(err, ERR_CONFIG, "%s: capacity must not be negative",
-			       section_where(s, "capacity"));
-	if (isolation_parse(section_text(s, "isolation"), &conf->isolation) < 0)
-		return bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err);
-	if (one_of(s, "preempt", "spot", "all", &conf->preempt_all, err) < 0)
-		return -1;
-	return one_of(s, "network", "private", "host", &conf->shared_network, err);
+	if (section_int(s, "capacity") >= 0)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s: capacity must not be negative", section_where(s, "capacity"));
+}
+
+static int check_isolation(const struct section *s, struct err *err)
+{
+	enum isolation isolation;
+
+	return isolation_parse(section_text(s, "isolation"), &isolation) < 0 ? bad_word(s, "isolation", "\"auto\", \"namespaces\" or \"process\"", err) : 0;
+}
+
+static int check_preempt(const struct section *s, struct err *err)
+{
+	bool all;
+
+	return one_of(s, "preempt", "spot", "all", &all, err);
+}
+
+static int check_network(const struct section *s, struct err *err)
+{
+	bool shared;
+
+	return one_of(s, "network", "private", "host", &shared, err);
 }
 
 /* "L4=0.80" */
@@ -119,28 +122,66 @@ static int read_card(const char *text, struct card *card)
 	return known ? 0 : -1;
 }
 
-static int read_cards(const struct section *s, struct provider *p, struct err *err)
+static int check_cards(const struct section *s, struct err *err)
 {
 	size_t count = section_count(s, "gpu_prices");
+	struct card card;
 
 	if (count > CARDS_MOST)
 		return err_set(err, ERR_CONFIG, "%s: gpu_prices has %zu GPUs: at most %d", section_where(s, "gpu_prices"), count, CARDS_MOST);
 	for (size_t i = 0; i < count; i++)
-		if (read_card(section_item(s, "gpu_prices", i), &p->cards[p->card_count++]) < 0)
+		if (read_card(section_item(s, "gpu_prices", i), &card) < 0)
 			return err_set(err, ERR_CONFIG, "%s: gpu_prices: \"%.40s\" must be a GPU that burst knows and dollars an hour, as \"L4=0.80\"",
 				       section_where(s, "gpu_prices"), section_item(s, "gpu_prices", i));
 	return 0;
 }
 
+static void read_cards(const struct section *s, struct provider *p)
+{
+	for (size_t i = 0; i < section_count(s, "gpu_prices") && i < CARDS_MOST; i++)
+		(void)read_card(section_item(s, "gpu_prices", i), &p->cards[p->card_count++]);
+}
+
+static int local_check_conf(const struct section *s, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct section *s, struct err *err) = {check_capacity, check_isolation, check_preempt, check_network,
+										  check_cards};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+static void read_conf(const struct section *s, struct local_conf *conf)
+{
+	*conf = (struct local_conf){
+		.price_microusd_h = section_int(s, "price_per_hour"),
+		.spot_price_microusd_h = section_has(s, "spot_price_per_hour")
+						 ? section_int(s, "spot_price_per_hour")
+						 : -1,
+		.boot_delay_ms = section_int(s, "boot_delay"),
+		.preempt_after_ms = section_int(s, "preempt_after"),
+		.round_trip_ms = section_int(s, "round_trip"),
+		.capacity = section_int(s, "capacity"),
+		.vram_gb = section_int(s, "vram_gb"),
+		.fail_rents = section_int(s, "fail_rents"),
+	};
+	COPY_TEXT(conf->gpu, section_text(s, "gpu"));
+	COPY_TEXT(conf->region, section_text(s, "region"));
+	(void)isolation_parse(section_text(s, "isolation"), &conf->isolation);
+	conf->preempt_all = !strcmp(section_text(s, "preempt"), "all");
+	conf->shared_network = !strcmp(section_text(s, "network"), "host");
+}
+
 static int local_open(struct provider **out, const struct section *s, const char *state_dir,
 		      struct err *err)
 {
-	struct provider read = {0};
-
-	if (read_conf(s, &read.conf, err) < 0 || read_cards(s, &read, err) < 0)
+	if (local_check_conf(s, NULL, err) < 0)
 		return -1;
 	*out = xcalloc(1, sizeof(**out));
-	**out = read;
+	read_conf(s, &(*out)->conf);
+	read_cards(s, *out);
 	(*out)->storage = section_bool(s, "storage");
 	(*out)->state_dir = xstrdup(state_dir);
 	return 0;
@@ -195,33 +236,39 @@ static bool any_card_fulfils(const struct provider *p, const char *const *wishes
 	return !p->card_count && wish_of(p->conf.gpu, wishes) >= 0;
 }
 
-static int check_gpu(const struct provider *p, const char *const *wishes, struct err *err)
+static int check_gpu(const struct provider *p, const struct op_want *want, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	const struct local_conf *conf = &p->conf;
+	const char *const *wishes = want->offers.gpus;
 
 	if (any_card_fulfils(p, wishes))
 		return 0;
 	for (size_t i = 0; wishes[i] && i < 4; i++)
 		str_addf(&shown, "%s\"%.40s\"", i ? ", " : "", wishes[i]);
-	if (p->card_count)
-		return err_set(err, ERR_CONFIG, "gpu = [%s]: none of these is in providers.local.gpu_prices", str_text(&shown));
-	return err_set(err, ERR_CONFIG,
+	if (p->card_count) {
+		err_set(err, ERR_CONFIG, "gpu = [%s]: none of these is in providers.local.gpu_prices", str_text(&shown));
+		return err_about(err, "gpu");
+	}
+	err_set(err, ERR_CONFIG,
 		       "gpu = [%s]: pods on this machine have %s%s: name the GPU in providers.local.gpu (if the machine has none, pods "
 		       "run without it), or run without a GPU: --gpu none",
 		       str_text(&shown), is_no_gpu(conf->gpu) ? "no GPU" : "the GPU ", is_no_gpu(conf->gpu) ? "" : conf->gpu);
+	return err_about(err, "gpu");
 }
 
-static int check_vram(const struct provider *p, int wanted_gb, struct err *err)
+static int check_vram(const struct provider *p, const struct op_want *want, struct err *err)
 {
 	const struct local_conf *conf = &p->conf;
-	int most_gb = 0;
+	int wanted_gb = want->offers.vram_gb, most_gb = 0;
 
 	for (size_t i = 0; i < p->card_count; i++)
 		most_gb = MAX(most_gb, p->cards[i].vram_gb);
-	if (p->card_count && most_gb < wanted_gb)
-		return err_set(err, ERR_CONFIG, "the job needs a GPU with %d GB of memory, and the largest of providers.local.gpu_prices has %d GB", wanted_gb,
-			       most_gb);
+	if (p->card_count && most_gb < wanted_gb) {
+		err_set(err, ERR_CONFIG, "the job needs a GPU with %d GB of memory, and the largest of providers.local.gpu_prices has %d GB", wanted_gb,
+			most_gb);
+		return err_about(err, "job.vram_gb");
+	}
 	if (p->card_count)
 		return 0;
 	const struct gpu *known = gpu_find(conf->gpu);
@@ -229,23 +276,64 @@ static int check_vram(const struct provider *p, int wanted_gb, struct err *err)
 
 	if (!wanted_gb || has_gb >= wanted_gb || (!has_gb && !is_no_gpu(conf->gpu)))
 		return 0;
-	return err_set(err, ERR_CONFIG,
-		       "the job needs a GPU with %d GB of memory, and pods on this machine have %s%s: see providers.local.gpu and "
-		       "providers.local.vram_gb",
-		       wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : "less on ", is_no_gpu(conf->gpu) ? "" : conf->gpu);
+	CLEANUP(free_text) char *less = xasprintf("%lld GB on %s", (long long)has_gb, conf->gpu);
+	err_set(err, ERR_CONFIG,
+		"the job needs a GPU with %d GB of memory, and pods on this machine have %s: see providers.local.gpu and providers.local.vram_gb",
+		wanted_gb, is_no_gpu(conf->gpu) ? "no GPU" : less);
+	return err_about(err, "job.vram_gb");
+}
+
+static int check_spot(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	if (!want->offers.spot || p->conf.spot_price_microusd_h >= 0)
+		return 0;
+	err_set(err, ERR_CONFIG, "spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour says what one costs");
+	return err_about(err, "spot");
+}
+
+/* Pods share this machine: what it does not have no pod can have. */
+static int check_cpu(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	int64_t cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	(void)p;
+	if (cpus <= 0 || want->offers.cpu <= cpus)
+		return 0;
+	err_set(err, ERR_CONFIG, "pod.cpu = %lld: this machine has %lld cores", (long long)want->offers.cpu, (long long)cpus);
+	return err_about(err, "pod.cpu");
+}
+
+/* Memory is sold in round numbers, some of which the kernel keeps. */
+static int check_memory(const struct provider *p, const struct op_want *want, struct err *err)
+{
+	int64_t bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), has_gb = (bytes + 999999999) / 1000000000;
+
+	(void)p;
+	if (bytes <= 0 || want->offers.memory_gb <= has_gb)
+		return 0;
+	err_set(err, ERR_CONFIG, "pod.memory_gb = %lld: this machine has %lld GB", (long long)want->offers.memory_gb, (long long)has_gb);
+	return err_about(err, "pod.memory_gb");
 }
 
 /* What cannot be had here is no lack of capacity: it will not come by waiting. */
-static int check_wishes(const struct provider *p, const struct op_want *want, struct err *err)
+static int check_wishes(const struct provider *p, const struct op_want *want, struct mistakes *m, struct err *err)
 {
-	const struct local_conf *conf = &p->conf;
+	static int (*const checks[])(const struct provider *p, const struct op_want *want, struct err *err) = {check_gpu, check_vram, check_spot,
+													       check_cpu, check_memory};
 
-	if (check_gpu(p, want->offers.gpus, err) < 0 || check_vram(p, want->offers.vram_gb, err) < 0)
-		return -1;
-	if (want->offers.spot && conf->spot_price_microusd_h < 0)
-		return err_set(err, ERR_CONFIG,
-			       "spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour says what one costs");
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](p, want, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
 	return 0;
+}
+
+static int local_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m, struct err *err)
+{
+	struct provider p = {0};
+
+	read_conf(s, &p.conf);
+	read_cards(s, &p);
+	return check_wishes(&p, want, m, err);
 }
 
 /* ---- what is asked ---- */
@@ -315,11 +403,8 @@ static json_t *ask(const struct op *op)
 
 	if (op->kind == OP_RENT || op->kind == OP_OFFERS || op->kind == OP_CHECK)
 		json_object_set_new(to, "conf", wire_conf(&conf));
-	if (op->kind == OP_OFFERS) {
+	if (op->kind == OP_OFFERS)
 		json_object_set_new(to, "spot", json_boolean(want->offers.spot));
-		json_object_set_new(to, "cpu", json_integer(want->offers.cpu));
-		json_object_set_new(to, "memory_gb", json_integer(want->offers.memory_gb));
-	}
 	if (op->kind == OP_VOLUME) {
 		json_object_set_new(to, "name", json_string(want->volume.name));
 		json_object_set_new(to, "create", json_boolean(want->volume.create));
@@ -665,7 +750,7 @@ static enum op_next local_next(struct op *op, const struct reply *reply, struct 
 		*result = got; /* this machine keeps no purse: nothing to ask */
 		return OP_DONE;
 	}
-	if (op->kind == OP_OFFERS && check_wishes(op->provider, op->want, err) < 0)
+	if (op->kind == OP_OFFERS && check_wishes(op->provider, op->want, NULL, err) < 0)
 		return OP_FAILED;
 	if (!reply)
 		return make_call(op, call, err);
@@ -706,4 +791,6 @@ const struct provider_ops provider_local = {
 	.next = local_next,
 	.op_free = local_op_free,
 	.pods_are_free = local_pods_are_free,
+	.check_conf = local_check_conf,
+	.check_wishes = local_check_wishes,
 };

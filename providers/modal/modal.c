@@ -49,7 +49,7 @@ static bool is_loopback(const char *host, size_t len)
 
 /* "https://host:443/" : the root without a slash, and its host. Several with commas between are the other clients' way of
  * spelling a fallback; the first is taken. */
-static int set_server(struct provider *p, const struct section *s, struct err *err)
+static int read_server(const struct section *s, char **root, char **api_host, struct err *err)
 {
 	const char *url = section_text(s, "server_url");
 	size_t len = strcspn(url, ","), scheme = starts_with(url, "https://") ? 8 : starts_with(url, "http://") ? 7 : 0;
@@ -62,9 +62,16 @@ static int set_server(struct provider *p, const struct section *s, struct err *e
 		return complain(s, "server_url", "an address like https://host", err);
 	if (scheme == 7 && !is_loopback(host, host_len))
 		return complain(s, "server_url", "https: the token must not travel in the clear", err);
-	p->root = xstrndup(url, len);
-	p->host = xstrndup(host, host_len);
+	if (root) {
+		*root = xstrndup(url, len);
+		*api_host = xstrndup(host, host_len);
+	}
 	return 0;
+}
+
+static int check_server(const struct section *s, struct err *err)
+{
+	return read_server(s, NULL, NULL, err);
 }
 
 /* What Modal takes as the name of an app. */
@@ -81,12 +88,38 @@ static int check_app(const struct section *s, struct err *err)
 	return 0;
 }
 
+static int check_registries(const struct section *s, struct err *err)
+{
+	return provider_check_registries(s, "modal", "registry_secrets", err);
+}
+
+static int check_image(const struct section *s, struct err *err)
+{
+	return provider_check_image(s, "providers.modal", "image", err);
+}
+
 /* It goes into headers. */
 static int check_plain(const struct section *s, const char *key, struct err *err)
 {
 	for (const char *p = section_text(s, key); p && *p; p++)
 		if (*p <= ' ' || *p >= 127)
 			return complain(s, key, "plain text without blanks", err);
+	return 0;
+}
+
+static int check_versions(const struct section *s, struct err *err)
+{
+	return check_plain(s, "client_version", err) < 0 ? -1 : check_plain(s, "libmodal_version", err);
+}
+
+static int modal_check_conf(const struct section *s, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct section *s, struct err *err) = {check_app,   modal_check_prices, check_registries,
+										  check_image, check_versions,	   check_server};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -121,14 +154,10 @@ static int modal_open(struct provider **out, const struct section *s, const char
 	if (!id || !*id || !secret || !*secret)
 		return err_set(err, ERR_CREDENTIALS, "modal: no %s: set MODAL_TOKEN_ID and MODAL_TOKEN_SECRET, or log in with `modal token new`",
 			       !id || !*id ? "token_id" : "token_secret");
-	if (check_app(s, err) < 0 || modal_check_prices(s, err) < 0 || provider_check_registries(s, "modal", "registry_secrets", err) < 0 ||
-	    provider_check_image(s, "providers.modal", "image", err) < 0 || check_plain(s, "client_version", err) < 0 || check_plain(s, "libmodal_version", err) < 0)
+	if (modal_check_conf(s, NULL, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
-	if (set_server(p, s, err) < 0) {
-		modal_close(p);
-		return -1;
-	}
+	(void)read_server(s, &p->root, &p->host, NULL);
 	p->conf = s;
 	if (section_text(s, "image_builder_version"))
 		COPY_TEXT(p->builder_version, section_text(s, "image_builder_version"));
@@ -320,6 +349,8 @@ const struct provider_ops provider_modal = {
 	.poll_ms = 2500,
 	.look_gap_ms = 5000,
 	.logs_outlive = true,
+	.check_conf = modal_check_conf,
+	.check_wishes = modal_check_wishes,
 	.open = modal_open,
 	.close = modal_close,
 	.account = modal_account,

@@ -188,10 +188,24 @@ static bool at_modal(const char *wish)
 	return !strcasecmp(wish, "none");
 }
 
-/* None of them is at Modal, now or in ten minutes: it lists no stock. */
-static int nothing_fits(struct turn *t)
+static bool could_fit(const char *wish, int vram_gb)
 {
-	const struct op_want *want = t->op->want;
+	char name[GPU_MAX] = "";
+	int count = 1;
+	size_t rows;
+	const struct gpu *row = gpu_catalog(&rows);
+
+	if (!gpu_parse(wish, name, sizeof(name), &count) || count > COUNT_MOST)
+		return false;
+	for (; rows--; row++)
+		if (row->modal && row->vram_gb >= vram_gb && gpu_satisfies(wish, row->name))
+			return true;
+	return !strcasecmp(name, "none") && !vram_gb;
+}
+
+/* None of them is at Modal, now or in ten minutes: it lists no stock. */
+static int nothing_fits(const struct op_want *want, struct err *err)
+{
 	CLEANUP(str_free) struct str wished = STR_INIT;
 	const char *near = nearest_gpu(want->offers.gpus[0]);
 	bool any = false;
@@ -201,12 +215,51 @@ static int nothing_fits(struct turn *t)
 		any = any || at_modal(want->offers.gpus[i]);
 	}
 	if (!any)
-		return err_set(t->err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished), near ? "; did you mean \"" : "",
-			       near ? near : "", near ? "\"?" : "");
-	if (!want->offers.vram_gb)
-		return err_set(t->err, ERR_CONFIG, "gpu = [%s]: no sandbox of Modal's has so many (%d at most)", str_text(&wished), COUNT_MOST);
-	return err_set(t->err, ERR_CONFIG, "gpu = [%s]: Modal has none of these with the %d GB that this job needs", str_text(&wished),
-		       want->offers.vram_gb);
+		err_set(err, ERR_CONFIG, "Modal has no GPU called %s%s%s%s", str_text(&wished), near ? "; did you mean \"" : "", near ? near : "",
+			near ? "\"?" : "");
+	else if (!want->offers.vram_gb)
+		err_set(err, ERR_CONFIG, "gpu = [%s]: no sandbox of Modal's has so many (%d at most)", str_text(&wished), COUNT_MOST);
+	else
+		err_set(err, ERR_CONFIG, "gpu = [%s]: Modal has none of these with the %d GB that this job needs", str_text(&wished),
+			want->offers.vram_gb);
+	return err_about(err, "gpu");
+}
+
+static int check_gpus(const struct op_want *want, struct err *err)
+{
+	const char *const *wishes = want->offers.gpus;
+
+	for (int i = 0; wishes && wishes[i]; i++)
+		if (could_fit(wishes[i], want->offers.vram_gb))
+			return 0;
+	return wishes && wishes[0] ? nothing_fits(want, err) : 0;
+}
+
+static int check_cores(const struct op_want *want, struct err *err)
+{
+	if (want->offers.cpu <= CORES_MOST)
+		return 0;
+	err_set(err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu", (long long)want->offers.cpu);
+	return err_about(err, "pod.cpu");
+}
+
+static int check_memory(const struct op_want *want, struct err *err)
+{
+	if (want->offers.memory_gb <= MEMORY_GB_MOST)
+		return 0;
+	err_set(err, ERR_CONFIG, "no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb", (long long)want->offers.memory_gb);
+	return err_about(err, "pod.memory_gb");
+}
+
+int modal_check_wishes(const struct section *conf, const struct op_want *want, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct op_want *want, struct err *err) = {check_gpus, check_cores, check_memory};
+
+	(void)conf;
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](want, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
 }
 
 /* Misspelt, beside others that are there. What Modal alone has not got is no mistake. */
@@ -259,7 +312,7 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 		return modal_done(t);
 	}
 	if (!unpriced.len && wishes && wishes[0]) {
-		nothing_fits(t);
+		nothing_fits(t->op->want, t->err);
 		return OP_FAILED;
 	}
 	if (!unpriced.len)
@@ -270,24 +323,12 @@ static enum op_next conclude(struct turn *t, const struct modal_rates *rates)
 	return OP_FAILED;
 }
 
-static int check_size(struct turn *t)
-{
-	const struct op_want *want = t->op->want;
-
-	if (want->offers.cpu > CORES_MOST)
-		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld cores: lower pod.cpu", (long long)want->offers.cpu);
-	if (want->offers.memory_gb > MEMORY_GB_MOST)
-		return err_set(t->err, ERR_CONFIG, "no sandbox of Modal's has %lld GiB of memory: lower pod.memory_gb",
-			       (long long)want->offers.memory_gb);
-	return 0;
-}
-
 enum op_next modal_offers_next(struct turn *t)
 {
 	Modal__Client__WorkspaceBillingRatesRequest request = MODAL__CLIENT__WORKSPACE_BILLING_RATES_REQUEST__INIT;
 
 	if (!t->op->step) {
-		if (check_size(t) < 0)
+		if (check_cores(t->op->want, t->err) < 0 || check_memory(t->op->want, t->err) < 0)
 			return OP_FAILED;
 		t->op->step = ASKED_RATES;
 		return modal_ask(t, CALL_POLL, "WorkspaceBillingRates", &request.base, 0);

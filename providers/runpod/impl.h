@@ -79,6 +79,8 @@ int64_t api_time(const char *rfc3339); /* epoch seconds; 0 when it is none */
 /* ---- the operations ---- */
 
 enum op_next offers_next(struct turn *t);
+/* As provider_ops.check_wishes; of op only provider and want are looked at. */
+int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err);
 enum op_next check_next(struct turn *t);
 enum op_next balance_next(struct turn *t);
 

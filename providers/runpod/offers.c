@@ -136,23 +136,38 @@ static bool question_at(const struct op *op, int index, struct question *out)
 	return index == 0 && cpu_wish(op) >= 0 && p->secure && !op->want->offers.vram_gb;
 }
 
-static int check_wishes(const struct op *op, struct err *err)
+static int check_names(const struct op *op, struct err *err)
+{
+	const char *const *wishes = op->want->offers.gpus;
+
+	for (size_t i = 0; wishes && wishes[i]; i++)
+		if (gpus_wished(wishes[i]) < 0) {
+			err_set(err, ERR_CONFIG, "gpu \"%s\": a name, or a name and how many as in \"L40S:2\"", wishes[i]);
+			return err_about(err, "gpu");
+		}
+	return 0;
+}
+
+static int check_none(const struct op *op, struct err *err)
 {
 	const struct op_want *want = op->want;
-	const struct volume *volume = &want->offers.volume;
 
-	for (size_t i = 0; want->offers.gpus && want->offers.gpus[i]; i++)
-		if (gpus_wished(want->offers.gpus[i]) < 0)
-			return err_set(err, ERR_CONFIG, "gpu \"%s\": a name, or a name and how many as in \"L40S:2\"",
-				       want->offers.gpus[i]);
-	if (cpu_alone_is_wished(op) && want->offers.vram_gb)
-		return err_set(err, ERR_CONFIG,
-			       "gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one in gpu", want->offers.vram_gb);
+	if (cpu_alone_is_wished(op) && want->offers.vram_gb) {
+		err_set(err, ERR_CONFIG, "gpu = [\"none\"], but this job needs a GPU with %d GB of memory: name one in gpu", want->offers.vram_gb);
+		return err_about(err, "gpu");
+	}
 	if (cpu_alone_is_wished(op) && !op->provider->secure)
 		return err_set(err, ERR_CONFIG,
 			       "%s: providers.runpod.cloud = \"COMMUNITY\", but CPU pods (gpu \"none\") are in the SECURE cloud alone: "
 			       "change one of them",
 			       section_where(op->provider->conf, "cloud"));
+	return 0;
+}
+
+static int check_volume(const struct op *op, struct err *err)
+{
+	const struct volume *volume = &op->want->offers.volume;
+
 	if (!volume->name[0])
 		return 0;
 	if (!op->provider->secure)
@@ -165,6 +180,16 @@ static int check_wishes(const struct op *op, struct err *err)
 			       "%s: volume \"%s\" is in %s, which providers.runpod.datacenters does not name: a volume cannot "
 			       "leave its data centre",
 			       section_where(op->provider->conf, "datacenters"), volume->name, volume->region);
+	return 0;
+}
+
+int offers_check_wishes(const struct op *op, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct op *op, struct err *err) = {check_names, check_none, check_volume};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](op, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -402,7 +427,8 @@ static int unknown_gpu(struct turn *t)
 	CLEANUP(str_free) struct str text = STR_INIT;
 
 	add_unknown(&text, t->op, t->op->want->offers.gpus[cpu_wish(t->op) == 0]);
-	return err_set(t->err, ERR_CONFIG, "%s", str_text(&text));
+	err_set(t->err, ERR_CONFIG, "%s", str_text(&text));
+	return err_about(t->err, "gpu");
 }
 
 /* The largest memory among the GPUs that were wished for; more than any, where a pod without one would do. */
@@ -527,9 +553,11 @@ static int nothing_offered(struct turn *t)
 
 	if (named && !op->tries && json_array_size(op->kept))
 		return unknown_gpu(t);
-	if (named && op->tries && most_gb < op->want->offers.vram_gb)
-		return err_set(t->err, ERR_CONFIG, "this job needs a GPU with %d GB of memory; those in gpu have %lld at most",
-			       op->want->offers.vram_gb, (long long)most_gb);
+	if (named && op->tries && most_gb < op->want->offers.vram_gb) {
+		err_set(t->err, ERR_CONFIG, "this job needs a GPU with %d GB of memory; those in gpu have %lld at most", op->want->offers.vram_gb,
+			(long long)most_gb);
+		return err_about(t->err, "gpu");
+	}
 	return nothing_free(t);
 }
 
@@ -558,7 +586,7 @@ enum op_next offers_next(struct turn *t)
 	struct op *op = t->op;
 	struct question q;
 
-	if (op->step == 0 && check_wishes(op, t->err) < 0)
+	if (op->step == 0 && offers_check_wishes(op, NULL, t->err) < 0)
 		return OP_FAILED;
 	if (op->step > 0) {
 		question_at(op, op->step - 1, &q);

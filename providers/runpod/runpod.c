@@ -84,19 +84,60 @@ static int check_datacenters(const struct section *s, struct err *err)
 	return 0;
 }
 
-static int check_conf(const struct section *s, struct err *err)
+static int check_urls(const struct section *s, struct err *err)
 {
-	const char *cuda = section_text(s, "min_cuda"), *cloud = section_text(s, "cloud");
+	return check_url(s, "api_url", err) < 0 ? -1 : check_url(s, "s3_url", err);
+}
 
-	if (check_url(s, "api_url", err) < 0 || check_url(s, "s3_url", err) < 0 || check_datacenters(s, err) < 0 ||
-	    provider_check_registries(s, "runpod", "registry", err) < 0 || provider_check_image(s, "providers.runpod", "image", err) < 0)
-		return -1;
+static int check_registries(const struct section *s, struct err *err)
+{
+	return provider_check_registries(s, "runpod", "registry", err);
+}
+
+static int check_image(const struct section *s, struct err *err)
+{
+	return provider_check_image(s, "providers.runpod", "image", err);
+}
+
+static int check_cloud(const struct section *s, struct err *err)
+{
+	const char *cloud = section_text(s, "cloud");
+
 	if (strcmp(cloud, "SECURE") && strcmp(cloud, "COMMUNITY") && strcmp(cloud, "ANY"))
 		return complain(s, "cloud", "\"SECURE\", \"COMMUNITY\" or \"ANY\"", err);
+	return 0;
+}
+
+static int check_cuda(const struct section *s, struct err *err)
+{
+	const char *cuda = section_text(s, "min_cuda");
+
 	if (cuda && strcmp(cuda, "none") && !is_cuda_version(cuda))
 		return complain(s, "min_cuda", "a version like \"12.8\", or \"none\"", err);
+	return 0;
+}
+
+static int check_bid(const struct section *s, struct err *err)
+{
 	if (section_has(s, "bid") && section_int(s, "bid") <= 0)
 		return err_set(err, ERR_CONFIG, "%s: providers.runpod.bid must be more than 0", section_where(s, "bid"));
+	return 0;
+}
+
+static int runpod_check_conf(const struct section *s, struct mistakes *m, struct err *err)
+{
+	static int (*const checks[])(const struct section *s, struct err *err) = {check_urls,  check_datacenters, check_registries, check_image,
+										  check_cloud, check_cuda,	  check_bid};
+
+	for (size_t i = 0; i < ARRAY_LEN(checks); i++)
+		if (checks[i](s, err) < 0 && mistakes_note(m, NULL, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* Once the secrets are there. */
+static int check_keys(const struct section *s, struct err *err)
+{
 	if (!section_text(s, "s3_access_key") != !section_text(s, "s3_secret_key"))
 		return err_set(err, ERR_CONFIG,
 			       "runpod: of s3_access_key and s3_secret_key only one is set (RUNPOD_S3_ACCESS_KEY, "
@@ -114,23 +155,39 @@ static char *account_name(const char *key)
 	return xasprintf("runpod:%.12s", hex);
 }
 
+static void set_cloud(struct provider *p, const struct section *s)
+{
+	const char *cloud = section_text(s, "cloud");
+
+	p->conf = s;
+	p->community = strcmp(cloud, "SECURE") != 0;
+	p->secure = strcmp(cloud, "COMMUNITY") != 0;
+}
+
+static int runpod_check_wishes(const struct section *s, const struct op_want *want, struct mistakes *m, struct err *err)
+{
+	struct provider p = {0};
+	const struct op op = {.provider = &p, .kind = OP_OFFERS, .want = want};
+
+	set_cloud(&p, s);
+	return offers_check_wishes(&op, m, err);
+}
+
 static int runpod_open(struct provider **out, const struct section *s, const char *state_dir, struct err *err)
 {
-	const char *key = section_text(s, "api_key"), *cloud = section_text(s, "cloud");
+	const char *key = section_text(s, "api_key");
 
 	(void)state_dir;
 	if (!key || !*key)
 		return err_set(err, ERR_CREDENTIALS, "runpod: no api_key: set RUNPOD_API_KEY");
-	if (check_conf(s, err) < 0)
+	if (runpod_check_conf(s, NULL, err) < 0 || check_keys(s, err) < 0)
 		return -1;
 	struct provider *p = xcalloc(1, sizeof(*p));
-	p->conf = s;
 	p->root = xstrdup(section_text(s, "api_url"));
 	for (size_t len = strlen(p->root); len && p->root[len - 1] == '/';)
 		p->root[--len] = '\0';
 	p->account = account_name(key);
-	p->community = strcmp(cloud, "SECURE") != 0;
-	p->secure = strcmp(cloud, "COMMUNITY") != 0;
+	set_cloud(p, s);
 	*out = p;
 	return 0;
 }
@@ -237,4 +294,6 @@ const struct provider_ops provider_runpod = {
 	.next = runpod_next,
 	.op_free = runpod_op_free,
 	.files_ready = s3_files_ready,
+	.check_conf = runpod_check_conf,
+	.check_wishes = runpod_check_wishes,
 };

@@ -301,6 +301,7 @@ static enum op_next found_or_not(struct turn *t)
 	if (want->volume.size_gb > SIZE_MOST_GB) {
 		err_set(t->err, ERR_CONFIG, "volume.size_gb = %lld: a volume has at most %d GB",
 			(long long)want->volume.size_gb, SIZE_MOST_GB);
+		err_about(t->err, "volume.size_gb");
 		return OP_FAILED;
 	}
 	bool cpu = false;

@@ -87,15 +87,21 @@ wrong_inputs() {
 		command|run = "true"; outputs = [""];|2|burst.cfg:4: job.outputs: entry 1 is empty
 		command|run = " "; outputs = ["x"];|2|burst.cfg:4: job.run is empty
 		command|run = "true"; outputs = ["x"]; no_outputs = true;|2|burst.cfg:4: job.no_outputs is true, but
-		top|gpu = ["RTX 4090", "H100"];|2|gpu = ["RTX 4090", "H100"]: pods on this machine have no GPU: name the GPU in providers.local.gpu
-		top|spot = true;|2|spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour
-		top|pod = { memory_gb = 60000; };|2|pod.memory_gb = 60000: this machine has
-		top|pod = { cpu = 1000; };|2|pod.cpu = 1000: this machine has
-		job|vram_gb = 24;|2|the job needs a GPU with 24 GB of memory, and pods on this machine have no GPU: see providers.local.gpu
+		top|gpu = ["RTX 4090", "H100"];|2|burst.cfg:6: gpu = ["RTX 4090", "H100"]: pods on this machine have no GPU: name the GPU in providers.local.gpu
+		top|spot = true;|2|burst.cfg:6: spot = true: this machine has no spot pods unless providers.local.spot_price_per_hour
+		top|pod = { memory_gb = 60000; };|2|burst.cfg:6: pod.memory_gb = 60000: this machine has
+		top|pod = { cpu = 1000; };|2|burst.cfg:6: pod.cpu = 1000: this machine has
+		job|vram_gb = 24;|2|burst.cfg:4: the job needs a GPU with 24 GB of memory, and pods on this machine have no GPU: see providers.local.gpu
 		local|boot_dealy = "1s";|2|burst.cfg:5: unknown key "providers.local.boot_dealy", did you mean "boot_delay"?
 		local|isolation = "none";|2|burst.cfg:5: providers.local.isolation is taken from your own
 		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
+		local|preempt = "never"; capacity = -1; isolation = "auto";|2|burst.cfg:5: preempt = "never";burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is taken
+		top|gpu = "none"; spot = true; pod = { cpu = 1000; memory_gb = 60000; };|2|burst.cfg:6: spot = true;burst.cfg:6: pod.cpu = 1000;burst.cfg:6: pod.memory_gb = 60000
+		top|goal = "speed";|2|burst.cfg:6: goal = "speed": it must be
+		top|goal = "balanced"; deadline = "soon";|2|burst.cfg:6: goal = "balanced" needs value_of_time;burst.cfg:6: deadline = "soon": it must be a duration
+		top|deadline = "0s";|2|burst.cfg:6: deadline = "0s": it must be longer than 0
 		flags|--pods 1001|2|--pods
+		flags|--gpu H100 --goal speed --max-cost 0|2|--gpu: gpu = ["H100"];--goal: goal = "speed";caps.max_cost is out of range
 		flags|--max-cost 0|2|caps.max_cost is out of range
 	E
 }
@@ -168,6 +174,56 @@ t_all_mistakes_are_told_at_once() { # and once, whatever follows from one of the
 	is "$STATUS" 1 "doctor's exit status"
 	has out.txt "bad  burst.cfg:6: code.path"
 	has out.txt "bad  script.jsonl:3: options: speed is 1"
+}
+t_ten_mistakes_of_all_stages() { # of values, the engine, files, the script, a provider and its wishes: ten lines, and nothing was done
+	local JOB='options = ["speed=fast"]; join = { loudness = 3; };' LOCAL='preempt = "never"; capacity = -1;' lines command
+	mkdir project && cd project || return
+	printf '{"id":"a","text":""}\n{"id":"b","text":"One.","options":{"speed":1}}\n' >script.jsonl
+	config 'spott = true;
+code = { path = "nowhere"; };
+goal = "speed";
+pods = 0;'
+	lines=$(cat <<-'E'
+		burst.cfg:4: loudness must be from -70 to -5
+		burst.cfg:4: options: speed is "fast"; espeak wants a whole number from 80 to 900
+		burst.cfg:5: capacity must not be negative
+		burst.cfg:5: preempt = "never": must be "spot" or "all"
+		burst.cfg:6: unknown key "spott", did you mean "spot"?
+		burst.cfg:7: code.path: $PWD/nowhere: No such file or directory
+		burst.cfg:8: goal = "speed": it must be "cost", "time" or "balanced"
+		burst.cfg:9: pods is out of range: it must be 1 to 1000
+		script.jsonl:1: the text is empty
+		script.jsonl:2: options: speed is 1; espeak wants a whole number from 80 to 900
+	E
+	)
+	lines=${lines//'$PWD'/$PWD}
+	for command in run "run --json" "run -d" plan doctor; do
+		# shellcheck disable=SC2086 # words
+		burst $command
+		is "$STATUS" 2 "$command: exit status"
+		is "$(sed 's/^burst: //' err.txt | sort)" "$lines" "what $command says"
+	done
+	burst run --json
+	is "$(json '[.errors[].message] | sort | join("\n")')" "$lines" "errors of the object"
+	is "$(json .error.message)" "$(json '.errors[0].message')" "its error is the first one"
+	last_json "ten mistakes"
+	is "$(ls)" "$(printf '%s\n' burst.cfg err.txt last.json out.txt schema.txt script.jsonl)" "files"
+	is "$("$BURST" ledger --json)" "[]" "runs"
+	is "$(ls "$BURST_STATE_DIR/volumes" 2>/dev/null)" "" "volumes"
+	# what needs the values to be right is told with what else is wrong
+	rm -f out.txt err.txt last.json schema.txt
+	JOB='' LOCAL='' config 'gpu = "H100"; spot = true;
+pod = { cpu = 1000; memory_gb = 60000; };
+code = { path = "nowhere"; };'
+	sed -i '4s/script.jsonl/no.jsonl/; 4s/voice = "en"/voice = "klingon"/' burst.cfg
+	burst run
+	is "$STATUS" 2 "exit status"
+	is "$(wc -l <err.txt)" 7 "lines ($(tr '\n' '|' <err.txt))"
+	for lines in 'burst.cfg:4: ' 'no.jsonl: No such file' 'burst.cfg:6: gpu = ["H100"]' 'burst.cfg:6: spot = true' 'burst.cfg:7: pod.cpu = 1000' \
+		'burst.cfg:7: pod.memory_gb = 60000' 'burst.cfg:8: code.path'; do
+		has err.txt "$lines"
+	done
+	cd ..
 }
 
 # What a repository brings along: refused with file and line, and the command in it did not run. The same command in the
@@ -422,7 +478,7 @@ t_price_above_the_cap() {
 	sed -i 's/max_cost = 1.00;/max_cost = 1.00; max_price_per_hour = 0.10;/' burst.cfg
 	LIMIT=30 burst run --json # not ten minutes: it is no shortage
 	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
-	has err.txt 'caps.max_price_per_hour is $0.1000, and the cheapest pod that is wanted costs $0.6900 an hour (local): raise it'
+	has err.txt 'burst.cfg:3: caps.max_price_per_hour is $0.1000, and the cheapest pod that is wanted costs $0.6900 an hour (local): raise it'
 	last_json 5
 	is "$(json .cost_usd)" 0 cost
 	is "$(json .status)" capped status

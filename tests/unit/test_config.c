@@ -287,6 +287,66 @@ static void test_all_mistakes_at_once(void **state)
 	mistakes_free(&m);
 }
 
+/* An error that says which key it is about gets the place of that key, where somebody has set it. */
+static void test_errors_get_their_place(void **state)
+{
+	static const struct {
+		const char *key, *want;
+	} cases[] = {
+		{"pods", "burst.cfg:1: it is wrong"},
+		{"caps.max_cost", "--max-cost: it is wrong"},
+		{"caps.max_duration", "it is wrong"}, /* its default */
+		{"providers.local.boot_delay", "burst.cfg:3: it is wrong"},
+		{"providers.moon.boot_delay", "it is wrong"},
+		{"job.input", "burst.cfg:2: it is wrong"},
+		{"job.no_such_key", "it is wrong"},
+		{"no.such.key", "it is wrong"},
+		{"", "it is wrong"},
+	};
+	struct config *c;
+	struct err err = {0};
+
+	(void)state;
+	unlink("home/.config/burst/burst.cfg");
+	put("burst.cfg", "pods = 2;\njob = { type = \"tts\"; input = \"a\"; };\nproviders = { local = { boot_delay = \"1s\"; }; };\n");
+	assert_int_equal(open_config(&c, true, &err), 0);
+	assert_int_equal(config_override(c, "caps.max_cost", "2", "--max-cost", &err), 0);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		err_set(&err, ERR_CONFIG, "it is wrong");
+		err_about(&err, cases[i].key);
+		config_place_error(c, &err);
+		assert_string_equal(err.msg, cases[i].want);
+		config_place_error(c, &err); /* once */
+		assert_string_equal(err.msg, cases[i].want);
+	}
+	err_about(&err, "pods");
+	err_set(&err, ERR_CONFIG, "another one");
+	assert_string_equal(err.key, "");
+	config_free(c);
+}
+
+/* Without a job the rest is looked at all the same. */
+static void test_no_job_beside_other_mistakes(void **state)
+{
+	struct mistakes m = {0};
+	struct config_ask ask = {.need_job = true, .mistakes = &m, .providers = providers, .jobs = jobs};
+	struct config *c;
+	struct err err = {0};
+
+	(void)state;
+	unlink("home/.config/burst/burst.cfg");
+	put("burst.cfg", "provider = [\"lcoal\", \"runpdo\"];\npods = 0;\n");
+	assert_int_equal(config_open(&c, &ask, &err), 0);
+	assert_int_equal(config_check(c, &err), -1);
+	assert_int_equal(m.count, 4);
+	assert_true(starts_with(m.list[0].err.msg, "burst.cfg: it has no job"));
+	assert_true(starts_with(m.list[1].err.msg, "burst.cfg:2: pods is out of range"));
+	assert_true(starts_with(m.list[2].err.msg, "burst.cfg:1: no provider \"lcoal\""));
+	assert_true(starts_with(m.list[3].err.msg, "burst.cfg:1: no provider \"runpdo\""));
+	config_free(c);
+	mistakes_free(&m);
+}
+
 /* A job that cannot be read is said once: no flag for it, no missing job. */
 static void test_a_job_of_no_type_is_one_mistake(void **state)
 {
@@ -694,6 +754,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_all_mistakes_at_once),
+		cmocka_unit_test(test_errors_get_their_place),
+		cmocka_unit_test(test_no_job_beside_other_mistakes),
 		cmocka_unit_test(test_a_job_of_no_type_is_one_mistake),
 		cmocka_unit_test(test_nul_byte),
 		cmocka_unit_test(test_odd_files),

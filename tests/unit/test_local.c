@@ -298,7 +298,7 @@ static void wishes(void **state)
 		 "providers.local.vram_gb"},
 		{"memory as it is sold", "L4", NULL, NULL, 0, 24, false, false, NULL},
 		{"too much of it", "L4", NULL, NULL, 0, 25, false, false,
-		 "the job needs a GPU with 25 GB of memory, and pods on this machine have less on L4: see providers.local.gpu and "
+		 "the job needs a GPU with 25 GB of memory, and pods on this machine have 24 GB on L4: see providers.local.gpu and "
 		 "providers.local.vram_gb"},
 		{"memory as it is said", "L4", NULL, NULL, 48, 25, false, false, NULL},
 		{"spot without its price", "none", NULL, NULL, 0, 0, false, true,
@@ -434,6 +434,40 @@ static void bad_words_name_their_line(void **state)
 	}
 }
 
+/* All of them in one reading, each at its line; wishes by their keys. */
+static void all_mistakes_are_noted(void **state)
+{
+	static const char *const gpus[] = {"H100", NULL}, *const keys[] = {"gpu", "job.vram_gb", "spot", "pod.cpu", "pod.memory_gb"};
+	struct section *s = section_new(provider_local.options, "burst.cfg:7");
+	struct op_want want = {.offers = {.gpus = gpus, .spot = true, .vram_gb = 80, .cpu = 1 << 20, .memory_gb = 1 << 20}};
+	struct mistakes m = {0};
+	struct err err = {0};
+
+	(void)state;
+	set_bad_network(s);
+	set_bad_isolation(s);
+	set_bad_preempt(s);
+	section_set_int(s, "capacity", -1, "burst.cfg:8");
+	assert_int_equal(provider_local.check_conf(s, &m, &err), 0);
+	assert_int_equal(m.count, 4);
+	for (size_t i = 0; i < m.count; i++)
+		assert_true(starts_with(m.list[i].err.msg, "burst.cfg:"));
+	mistakes_free(&m);
+	assert_int_equal(provider_local.check_conf(s, NULL, &err), -1);
+	section_free(s);
+
+	s = section_new(provider_local.options, "burst.cfg:7");
+	assert_int_equal(provider_local.check_conf(s, &m, &err), 0);
+	assert_int_equal(provider_local.check_wishes(s, &(struct op_want){0}, &m, &err), 0);
+	assert_int_equal(m.count, 0);
+	assert_int_equal(provider_local.check_wishes(s, &want, &m, &err), 0);
+	assert_int_equal(m.count, ARRAY_LEN(keys));
+	for (size_t i = 0; i < m.count; i++)
+		assert_string_equal(m.list[i].err.key, keys[i]);
+	mistakes_free(&m);
+	section_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -448,6 +482,7 @@ int main(void)
 		cmocka_unit_test(files_travel_beside_the_words),
 		cmocka_unit_test(there_is_no_purse),
 		cmocka_unit_test(bad_words_name_their_line),
+		cmocka_unit_test(all_mistakes_are_noted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,6 +396,36 @@ static void test_open(void **state)
 	}
 }
 
+/* Without a token or a call, and each of them. */
+static void test_all_mistakes(void **state)
+{
+	static const char *const gpus[] = {"RTX 4090", "T4:100", NULL}, *const small[] = {"T4", NULL}, *const fine[] = {"RTX 4090", "L4", NULL};
+	static const char *const keys[] = {"gpu", "pod.cpu", "pod.memory_gb"};
+	CLEANUP(section_free) struct section *s = section_new(provider_modal.options, "t");
+	struct op_want want = {.offers = {.gpus = gpus, .cpu = 1000, .memory_gb = 100000}};
+	struct mistakes m = {0};
+	struct err err = {0};
+
+	(void)state;
+	section_set_text(s, "app", "two words", "t:3");
+	section_set_text(s, "client_version", "1.0 x", "t:4");
+	section_set_text(s, "server_url", "api.modal.com", "t:5");
+	section_add_item(s, "gpu_prices", "L4", "t:6");
+	assert_int_equal(provider_modal.check_conf(s, &m, &err), 0);
+	assert_int_equal(m.count, 4);
+	mistakes_free(&m);
+	assert_int_equal(provider_modal.check_wishes(s, &want, &m, &err), 0);
+	assert_int_equal(m.count, ARRAY_LEN(keys));
+	for (size_t i = 0; i < m.count; i++)
+		assert_string_equal(m.list[i].err.key, keys[i]);
+	mistakes_free(&m);
+	want = (struct op_want){.offers = {.gpus = small, .vram_gb = 24}};
+	assert_int_equal(provider_modal.check_wishes(s, &want, NULL, &err), -1);
+	assert_string_equal(err.msg, "gpu = [\"T4\"]: Modal has none of these with the 24 GB that this job needs");
+	want.offers.gpus = fine;
+	assert_int_equal(provider_modal.check_wishes(s, &want, NULL, &err), 0);
+}
+
 /* ---- renting ---- */
 
 #define MESSAGE(what) PROTOBUF_C_MESSAGE_INIT(&modal__client__##what##__descriptor)
@@ -2300,6 +2330,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_check, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_token_renewed, set_up, tear_down),
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_all_mistakes),
 		cmocka_unit_test(test_account),
 		cmocka_unit_test_setup_teardown(test_rent, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_rent_fails, set_up, tear_down),

@@ -1888,6 +1888,37 @@ static void the_section_is_checked(void **state)
 	}
 }
 
+/* Without a key or a call, and each of them. */
+static void all_mistakes_are_noted(void **state)
+{
+	static const char *const gpus[] = {"none", NULL}, *const nameless[] = {"", NULL};
+	CLEANUP(section_free) struct section *s = section_new(provider_runpod.options, "burst.cfg:3");
+	struct op_want want = {.offers = {.gpus = gpus}};
+	struct mistakes m = {0};
+	struct err err = {0};
+
+	(void)state;
+	section_set_text(s, "cloud", "secure", "burst.cfg:5");
+	section_set_text(s, "min_cuda", "12", "burst.cfg:6");
+	section_set_int(s, "bid", -1, "burst.cfg:7");
+	section_add_item(s, "datacenters", "eu-ro-1", "burst.cfg:8");
+	assert_int_equal(provider_runpod.check_conf(s, &m, &err), 0);
+	assert_int_equal(m.count, 4);
+	mistakes_free(&m);
+	section_set_text(s, "cloud", "COMMUNITY", "burst.cfg:5");
+	assert_int_equal(provider_runpod.check_wishes(s, &want, &m, &err), 0);
+	assert_int_equal(m.count, 1);
+	assert_true(starts_with(m.list[0].err.msg, "burst.cfg:5: providers.runpod.cloud = \"COMMUNITY\", but CPU pods"));
+	mistakes_free(&m);
+	want.offers.vram_gb = 8;
+	assert_int_equal(provider_runpod.check_wishes(s, &want, &m, &err), 0);
+	assert_string_equal(m.list[0].err.key, "gpu");
+	mistakes_free(&m);
+	want.offers.gpus = nameless;
+	assert_int_equal(provider_runpod.check_wishes(s, &want, NULL, &err), -1);
+	assert_string_equal(err.key, "gpu");
+}
+
 static void an_account_is_the_same_for_the_same_key(void **state)
 {
 	struct provider *a, *b;
@@ -1967,6 +1998,7 @@ int main(void)
 		T(a_list_that_cannot_be_trusted_is_none),
 		T(a_folder_is_removed_file_by_file),
 		T(the_section_is_checked),
+		T(all_mistakes_are_noted),
 		T(an_account_is_the_same_for_the_same_key),
 	};
 
