@@ -40,6 +40,7 @@ static void spawn_exec(char **argv, int fd, const sigset_t *mask)
 	setenv(CLIENT_FD_NAME, number, 1);
 	guard_leave();
 	signal(SIGHUP, SIG_IGN); /* the terminal's, from before it had a session of its own */
+	signal(SIGINT, SIG_DFL); /* the starter passes it on, also one that a script has put in the background, where it is ignored */
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execv(child_self() ? child_self() : argv[0], argv);
 	_exit(127);
@@ -55,7 +56,7 @@ static void pass_on(int number)
 	int saved = errno;
 
 	interrupted = number;
-	kill(client, SIGTERM);
+	kill(client, number); /* the very one: the run's row ends with the exit status of the starter */
 	kill(client, SIGCONT); /* it may have been stopped */
 	errno = saved;
 }

@@ -439,16 +439,19 @@ released_as() { # released_as STATUS: the run has ended so, and its pod is gone
 }
 no_client() { ! running_as "$(background_client "$RUN")"; }
 t_detaching_is_interrupted_while_it_boots() {
-	local signal
+	local signal status
 	for signal in INT TERM; do
+		status=$([ $signal = INT ] && echo 130 || echo 143)
 		detaching_while_it_boots
 		[ $signal = INT ] || kill -STOP "$(background_client "$RUN")" # by Ctrl-Z in another life, or a debugger: it hears of it all the same
 		kill -$signal -- "-$SHELL_PID"
 		burst_wait
-		is "$STATUS" "$([ $signal = INT ] && echo 130 || echo 143)" "SIG$signal: exit status ($(tail -n 2 err.txt))"
+		is "$STATUS" "$status" "SIG$signal: exit status ($(tail -n 2 err.txt))"
 		has err.txt "interrupted before the run was handed over: it has ended (run $RUN, whose pods are gone)"
 		is "$(cat out.txt)" "$RUN" "SIG$signal: stdout"
-		released_as "interrupted 143"
+		released_as "interrupted $status"
+		burst attach "$RUN"
+		is "$STATUS" "$status" "SIG$signal: attach ends as the run did"
 		rm -rf state out
 	done
 }
