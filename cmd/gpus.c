@@ -166,7 +166,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 		output_json(list);
 	} else {
 		if (need_gib > 0)
-			printf("%s needs about %.4g GiB (weights and 30%% for activations); a card can use 93%% of its label, less 1 GiB\n\n", fits, need_gib);
+			printf("%s needs about %.5g GiB (parameters x bytes / 2^30, and 30%% for activations); a card can use 93%% of its label, less 1 GiB\n\n",
+			       fits, need_gib);
 		print_rows(rows, count, need_gib);
 		printf("\nprices: as listed, " PRIOR_PRICES_SEEN "; a run goes by live offers (`burst offers`)\n");
 	}

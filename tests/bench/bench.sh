@@ -317,18 +317,19 @@ part_billed() { (. tests/bench/billed.sh && billed_bench); }
 
 # ---- (h) batches of engines that batch ----
 
-# ---- (j) the planner's choice ----
-
-part_plan() {
-	echo "# a choice among all offers, widths and batch sizes (aims: under 10 ms, within 1 % of brute force)"
-	build/bench/plan
-}
 part_dispatch() { (. tests/bench/dispatch.sh && dispatch_bench); }
 
 # ---- (i) wide runs and long jobs ----
 
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
+
+# ---- (j) the planner's choice ----
+
+part_plan() {
+	echo "# a choice among all offers, widths and batch sizes (aims: under 10 ms, within 1 % of brute force)"
+	build/bench/plan
+}
 
 serial=1
 sync_volume=fresh

@@ -255,7 +255,7 @@ t_gpus_and_what_fits() {
 		burst gpus --fits "$fits"
 		has out.txt "$fits needs about $need GiB"
 	done <<-'E'
-		7B:int4 4.238
+		7B:int4 4.2375
 		7B:int8 8.475
 		7B:fp32 33.9
 		350M 0.8475
@@ -282,13 +282,52 @@ t_breakeven() {
 	has out.txt "above 23.5% of all hours"
 	burst breakeven --price 0.22 --chars-per-hour 57840 --api polly-standard
 	has out.txt "95% used"
+	# rented set-ups against an API of $4 a million characters: from which use on, and what a million costs
+	while read -r price chars usd use; do
+		burst breakeven --price "$price" --chars-per-hour "$chars" --api polly-standard
+		has out.txt "a million characters: \$$usd"
+		has out.txt "$use used"
+	done <<-'E'
+		0.22 1480800 0.149 3.7%
+		0.43 1480800 0.290 7.3%
+		0.69 1056100 0.653 16%
+		0.69 1662100 0.415 10%
+		0.22 57840 3.80 95%
+		0.59 2160000 0.273 6.8%
+	E
+	# a card of one's own at several prices of renting
+	while read -r price use; do
+		burst breakeven --price "$price" --chars-per-hour 1000000 --own 18750+2000/y
+		has out.txt "above $use% of all hours"
+	done <<-'E'
+		4 23.5
+		2.50 37.7
+		1.79 52.6
+		1.39 67.8
+		1.19 79.1
+	E
+	# 20 h, interrupted 2.5 times, 20 min lost; then each interruption costs a cold start, too
+	while read -r cold savings; do
+		burst breakeven --price 1 --chars-per-hour 1000000 --spot --work 20h --interrupted 8h --checkpoint 16m --cold "$cold"
+		is "$STATUS" 0 "spot ($(tail -n 1 err.txt))"
+		has out.txt "$savings"
+	done <<-'E'
+		0s 60% off saves 59.3%, 70% off saves 69.5%, 90% off saves 89.8%
+		90s 60% off saves 59.2%, 70% off saves 69.4%, 90% off saves 89.8%
+		15m 60% off saves 58.1%, 70% off saves 68.6%, 90% off saves 89.5%
+	E
+	burst breakeven --price 1 --chars-per-hour 1000000 --api mine=2.5
+	has out.txt "40% used"
+	has out.txt "your word"
 	script_lines 40
 	config
 	burst run
+	burst breakeven --spot
+	has out.txt "(a guess, until pods were taken)"
 	burst breakeven
 	is "$STATUS" 0 "from the ledger ($(tail -n 1 err.txt))"
 	grep -q 'renting: \$0.6[89][0-9]* an hour, .* of this ledger)' out.txt || complain "what it took from the ledger: $(head -n 1 out.txt)"
-	for flags in "--api nobody" "--own much" "--reserved 140%" "--price 0"; do
+	for flags in "--api nobody" "--api mine=much" "--spot --work soon" "--own much" "--reserved 140%" "--price 0"; do
 		# shellcheck disable=SC2086
 		burst breakeven $flags
 		is "$STATUS" 2 "breakeven $flags"
