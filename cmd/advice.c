@@ -1,22 +1,28 @@
 /* advice.c - reads a run's pods and says what would have made them cheaper. */
 #include "advice.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "base/mem.h"
+#include "engine/learn.h"
 #include "plan/cost.h"
 #include "report.h"
 
 enum { IDLE_GPU_PERCENT = 10, PINNED_GPU_PERCENT = 99 };
-#define USED_GOAL 0.7
+#define USED_GOAL    0.7
+#define SCALING_GOAL 0.6
 
 struct totals {
 	int pods;
 	double billed_s, compute_s, phase_s[PHASES];
+	double wall_s; /* from the first create to the last file */
 };
 
 static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	struct totals t = {0};
+	int64_t first_ms = INT64_MAX, last_ms = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		int64_t phase_ms[PHASES];
@@ -25,10 +31,13 @@ static struct totals totals_of(const struct pod_row *pods, size_t count, int64_t
 		t.pods++;
 		t.billed_s += (double)report_billed_ms(&pods[i], now_ms) / 1000;
 		t.compute_s += (double)pods[i].compute_ms / 1000;
+		first_ms = MIN(first_ms, pods[i].create_ms);
+		last_ms = MAX(last_ms, MAX(pods[i].worked_ms, pods[i].safe_ms));
 		report_phases(&pods[i], now_ms, phase_ms);
 		for (int k = 0; k < PHASES; k++)
 			t.phase_s[k] += (double)phase_ms[k] / 1000;
 	}
+	t.wall_s = last_ms > first_ms ? (double)(last_ms - first_ms) / 1000 : 0;
 	return t;
 }
 
@@ -43,32 +52,87 @@ static const struct {
 	{"fetching files", "use a volume that can be read without a pod", {PHASE_FETCH, PHASES}},
 };
 
-static void add_used(struct str *to, const struct totals *t)
+static double cold_of(const struct totals *t) /* of one pod, on average */
 {
-	double used = t->compute_s / t->billed_s, most = 0, cold_s = 0;
-	size_t cause = 0;
-	char work[24], has[24];
+	double cold_s = 0;
 
-	if (used >= USED_GOAL)
-		return;
+	for (int k = PHASE_QUEUE; k <= PHASE_LOAD; k++)
+		cold_s += t->phase_s[k];
+	return cold_s / t->pods;
+}
+
+static size_t largest_cause(const struct totals *t, double *seconds)
+{
+	size_t cause = 0;
+
+	*seconds = 0;
 	for (size_t i = 0; i < ARRAY_LEN(causes); i++) {
-		double seconds = 0;
+		double sum = 0;
 		for (const enum phase *p = causes[i].phases; *p != PHASES; p++)
-			seconds += t->phase_s[*p];
-		if (seconds > most) {
-			most = seconds;
+			sum += t->phase_s[*p];
+		if (sum > *seconds) {
+			*seconds = sum;
 			cause = i;
 		}
 	}
-	for (int k = PHASE_QUEUE; k <= PHASE_LOAD; k++)
-		cold_s += t->phase_s[k];
+	return cause;
+}
+
+/* Fewer pods where that is enough, else more work. */
+static void add_what_reaches_it(struct str *to, const struct totals *t)
+{
+	double cold_s = cold_of(t);
+	int pods = cold_s > 0 ? (int)MIN(t->compute_s / cost_work_for_used_s(USED_GOAL, cold_s), 1e6) : t->pods;
+	char work[24], has[24];
+
+	if (cold_s <= 0)
+		return;
+	if (pods >= 1 && pods < t->pods) {
+		str_addf(to, "; 70%% takes %d pod%s instead of %d for this work", pods, pods == 1 ? "" : "s", t->pods);
+		return;
+	}
+	str_addf(to, "; 70%% takes %s of work on %d pod%s, this run had %s",
+		 duration_show(work, sizeof(work), (int64_t)(1000 * cost_work_for_used_s(USED_GOAL, cold_s * t->pods))), t->pods, t->pods == 1 ? "" : "s",
+		 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
+}
+
+static void add_narrow(struct str *to, const struct totals *t, const struct advice_batches *b)
+{
+	str_addf(to, "%.0f%% of the billed time computed, but in batches of %.0f segment%s: %d, the most that the worker takes, are %.1f times as fast; 70%% of that takes "
+		     "batches of %d: render more in one run, or on fewer pods\n",
+		 100 * MIN(t->compute_s / t->billed_s, 1.0), b->mean, b->mean < 1.5 ? "" : "s", b->most, 1 / b->seats, b->enough);
+}
+
+static void add_used(struct str *to, const struct totals *t, const struct advice_batches *batches)
+{
+	double used = t->compute_s / t->billed_s, seats = batches && batches->seats > 0 ? batches->seats : 1, most;
+	size_t cause = largest_cause(t, &most);
+
+	if (used * seats >= USED_GOAL)
+		return;
+	if (seats < USED_GOAL && (1 - seats) * t->compute_s > most) {
+		add_narrow(to, t, batches);
+		return;
+	}
+	if (used >= USED_GOAL)
+		return;
 	str_addf(to, "%.0f%% of the billed time computed; most of the rest went into %s (%.0f%%): %s", 100 * used, causes[cause].what,
 		 100 * MIN(most / t->billed_s, 1.0), causes[cause].then);
-	if (cold_s > 0)
-		str_addf(to, "; 70%% takes %s of work on %d pod%s, this run had %s",
-			 duration_show(work, sizeof(work), (int64_t)(1000 * cost_work_for_used_s(USED_GOAL, cold_s))), t->pods, t->pods == 1 ? "" : "s",
-			 duration_show(has, sizeof(has), (int64_t)(1000 * t->compute_s)));
+	add_what_reaches_it(to, t);
 	str_addc(to, '\n');
+}
+
+/* N pods that are less than 60 % of N times as fast as one would have been. */
+static void add_scaling(struct str *to, const struct totals *t)
+{
+	double cold_s = cold_of(t), one_s = cold_s + t->compute_s;
+	double share = t->wall_s > 0 ? one_s / t->wall_s / t->pods : 1;
+
+	if (t->pods < 2 || share >= SCALING_GOAL)
+		return;
+	int pods = cold_s > 0 ? (int)MAX(MIN((one_s / SCALING_GOAL - t->compute_s) / cold_s, t->pods - 1.0), 1.0) : 1;
+	str_addf(to, "%d pods were %.1f times as fast as one (%.0f%% of %d): %d pod%s cost less\n", t->pods, MAX(one_s / t->wall_s, 0.1), 100 * share, t->pods, pods,
+		 pods == 1 ? "" : "s");
 }
 
 static void add_gpus(struct str *to, const struct pod_row *pods, size_t count)
@@ -89,12 +153,58 @@ static void add_gpus(struct str *to, const struct pod_row *pods, size_t count)
 		str_add(to, "the GPUs were always busy: a card with more bandwidth or compute is faster\n");
 }
 
-void advice_add(struct str *to, const struct pod_row *pods, size_t count, int64_t now_ms)
+void advice_add(struct str *to, const struct pod_row *pods, size_t count, const struct advice_batches *batches, int64_t now_ms)
 {
 	struct totals t = totals_of(pods, count, now_ms);
 
 	if (t.billed_s <= 0 || t.compute_s <= 0)
 		return;
-	add_used(to, &t);
+	add_used(to, &t, batches);
+	add_scaling(to, &t);
 	add_gpus(to, pods, count);
+}
+
+/* ---- batches ---- */
+
+static bool fit_of(struct speed *out, struct store *store, const char *key)
+{
+	struct speed_row *rows = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_speeds(store, key, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !found; i++) {
+		struct speed_sums sums = learn_sums(&rows[i]);
+		found = !strcmp(rows[i].key, key) && speed_fit(out, &sums, NULL);
+	}
+	free(rows);
+	return found;
+}
+
+void advice_batches_of(struct advice_batches *out, struct store *store, const char *run)
+{
+	struct batch_row *rows = NULL;
+	struct speed speed;
+	size_t count = 0;
+	double segments = 0, length = 0;
+
+	*out = (struct advice_batches){0};
+	if (store_batches(store, run, &rows, &count, NULL) < 0 || !count) {
+		free(rows);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		segments += rows[i].segments;
+		length += rows[i].sum;
+		out->most = MAX(out->most, rows[i].segments);
+	}
+	out->mean = segments / (double)count;
+	if (segments > 0 && fit_of(&speed, store, rows[0].speed)) {
+		double full = speed_gain(&speed, length / segments, out->most);
+		out->seats = full > 0 ? speed_gain(&speed, length / segments, out->mean) / full : 0;
+		for (out->enough = 1; out->enough < out->most && speed_gain(&speed, length / segments, out->enough) < USED_GOAL * full;)
+			out->enough++;
+	}
+	free(rows);
 }

@@ -112,8 +112,11 @@ static void say_end(struct launch *l)
 		fputc('\n', stderr);
 		if (decide_compare(compared, sizeof(compared), r, pods, count))
 			output_line(stderr, "%s", compared);
-		if (r->cost_microusd > 0 && !strcmp(r->status, "done"))
-			advice_add(&advice, pods, count, clock_wall_ms());
+		if (r->cost_microusd > 0 && !strcmp(r->status, "done")) {
+			struct advice_batches batches;
+			advice_batches_of(&batches, l->ctx->store, r->id);
+			advice_add(&advice, pods, count, &batches, clock_wall_ms());
+		}
 		output_lines(stderr, str_text(&advice));
 	}
 	if (!strcmp(r->status, "unreleased"))

@@ -172,12 +172,14 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 		       money_show(ours_money, sizeof(ours_money), ours));
 }
 
-static void print_advice(const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now)
+static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now)
 {
 	CLEANUP(str_free) struct str advice = STR_INIT;
+	struct advice_batches batches;
 
+	advice_batches_of(&batches, store, run->id);
 	if (run->cost_microusd > 0)
-		advice_add(&advice, pods, count, now);
+		advice_add(&advice, pods, count, &batches, now);
 	if (advice.len)
 		printf("\n%s", str_text(&advice));
 }
@@ -200,7 +202,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 		if (count)
 			putchar('\n');
 		report_print_phases(stdout, pods, count, now);
-		print_advice(&run, pods, count, now);
+		print_advice(ctx->store, &run, pods, count, now);
 	}
 	free(pods);
 	return 0;

@@ -177,7 +177,7 @@ static double advises(int busy_p50, int busy_p95, const char *words)
 				    .safe_ms = 90001, .release_ms = 90001, .released_ms = 90001, .gone_ms = 90001, .billed_ms = 90000, .compute_ms = 90000,
 				    .gpu_samples = 50, .gpu_busy_p50 = busy_p50, .gpu_busy_p95 = busy_p95};
 
-	advice_add(&text, &pod, 1, 100000);
+	advice_add(&text, &pod, 1, NULL, 100000);
 	return strstr(str_text(&text), words) != NULL;
 }
 
