@@ -94,7 +94,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 	if (!section_has(top, "pods") && !needs->command)
 		l->chosen_pods = pick->pods;
 	l->chosen_gpus = decide_gpu_order(top, needs->gpu, e);
-	l->at_once = pick->pods > 1 && (e->wish.goal != PLAN_COST || in_a_hurry(top));
+	l->at_once = pick->pods > 1 && !e->wish.staged;
 	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	if (!l->ctx->quiet)

@@ -17,7 +17,11 @@ enum {
 };
 #define GB_PER_AUDIO_S	  48000e-9 /* 24 kHz, 16 bits, as engines write it */
 #define CHARS_PER_AUDIO_S 15.0 /* 900 characters a minute, as published measurements of speech have it (750 to 1000) */
-#define TAIL_S		  1.0  /* after its last batch: the last files, the release */
+/* From the last batch to the last file, and from then to the accepted release. */
+static const struct cold_time fetch_prior = {0.3, 1, 0}, release_prior = {0.3, 1, 0};
+/* A setup of its own: packages, weights. Nobody knows how long it takes until it has run once. */
+static const struct cold_time setup_prior = {120, 600, 0};
+
 /* ---- deadline and goal ---- */
 
 /* "07:00"; false: it is no time of day. */
@@ -117,6 +121,7 @@ static int read_wish(const struct section *top, struct plan_wish *wish, struct e
 		return -1;
 	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
 	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000; /* no pod outlives it */
+	wish->staged = wish->goal == PLAN_COST && (!deadline || !*deadline);
 	wish->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0;
 	if (seconds > 0)
 		wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, seconds) : seconds;
@@ -146,15 +151,69 @@ struct learned { /* of one provider */
 	const char *provider;
 	struct pod_row *rows;
 	size_t count;
+	char volume_id[80]; /* of the config's volume there; "": none is known */
+	struct cold_time fetch, release;
 };
 
-static void learn_provider(struct learned *k, struct store *store, const char *provider)
+static void find_volume_id(struct learned *k, struct launch *l)
+{
+	const char *name = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
+	struct volume_row *rows = NULL;
+	size_t count = 0;
+
+	if (!name || !*name || store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].provider, k->provider) && !strcmp(rows[i].name, name))
+			COPY_TEXT(k->volume_id, rows[i].id);
+	free(rows);
+}
+
+static void learn_provider(struct learned *k, struct launch *l, const char *provider)
 {
 	if (k->provider && !strcmp(k->provider, provider))
 		return;
 	free(k->rows);
-	*k = (struct learned){.provider = provider};
-	store_pods_up(store, provider, PODS_LEARNED_FROM, &k->rows, &k->count, NULL);
+	*k = (struct learned){.provider = provider, .fetch = fetch_prior, .release = release_prior};
+	store_pods_up(l->ctx->store, provider, PODS_LEARNED_FROM, &k->rows, &k->count, NULL);
+	find_volume_id(k, l);
+	learn_tail(k->rows, k->count, &k->fetch, &k->release);
+}
+
+/* That the job's pods have found all they need on this volume before. */
+static bool volume_ready(const struct learned *pods, const char *image)
+{
+	for (size_t i = 0; i < pods->count; i++)
+		if (pods->rows[i].ready_ms > 0 && !strcmp(pods->rows[i].volume_id, pods->volume_id) && !strcmp(pods->rows[i].image, image))
+			return pods->volume_id[0] != '\0';
+	return false;
+}
+
+static bool env_there(struct launch *l, const char *script, const char *image, const struct learned *pods)
+{
+	struct engine_setup setup = l->setup;
+	struct run_row run = {0};
+
+	setup.run = &run;
+	setup.image = image;
+	COPY_TEXT(run.job, config_job_name(l->ctx->config));
+	COPY_TEXT(run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
+	return pods->volume_id[0] && engine_env_there(&setup, script, pods->provider, pods->volume_id);
+}
+
+static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods)
+{
+	const char *image = section_text(section_group(config_top(l->ctx->config), "pod"), "image");
+	char setup[20];
+	struct cold_what what = {.gpu = gpu, .image = image ? image : "", .setup = setup};
+
+	engine_setup_key(needs->setup, setup);
+	what.volume_ready = volume_ready(pods, what.image);
+	if (needs->setup)
+		cold->phase[COLD_SETUP] = setup_prior;
+	learn_cold(pods->rows, pods->count, &what, cold);
+	if (!needs->setup || env_there(l, needs->setup, what.image, pods))
+		cold->phase[COLD_SETUP] = (struct cold_time){0};
 }
 
 /* GB of all its cards, as sold; 0: not known. */
@@ -178,13 +237,16 @@ static struct vram_need need_of(const struct job_needs *needs)
 	return (struct vram_need){needs->prior.base_gib * workers, needs->prior.each_gib * workers};
 }
 
-/* The largest batch that the engine takes and the card holds; 0: the job does not fit. */
-static int batch_most(const struct job_needs *needs, const struct offer *o)
+/* The largest batch that the engine takes and the card holds; 0: the job does not fit. As the dispatcher sees it, the worker's own number
+ * counts upward only where it renders a batch at once. */
+static int batch_most(const struct job_needs *needs, const struct offer *o, const struct learned_speed *learned)
 {
 	const struct vram_need need = need_of(needs);
 	int most = MAX(needs->max_batch, 1);
 	bool without = !strcmp(o->gpu, "none");
 
+	if (learned->batch_max > 0 && (learned->batch_max < most || (learned->padded && !needs->max_batch_is_cap)))
+		most = learned->batch_max;
 	if (!needs->gpu)
 		return most;
 	if (without || (memory_of(o) > 0 && needs->vram_gb > memory_of(o)))
@@ -223,6 +285,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	char day[32];
 	struct learn_what what = {.engine = needs->engine, .options = needs->speed_options, .gpu = o->gpu, .provider = o->provider,
 				  .host_share = needs->prior.host_share};
+	struct learned_speed learned;
 
 	*m = (struct plan_machine){
 		.id = (int)i,
@@ -231,10 +294,9 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 		.cold = prior_cold(o->provider, needs->gpu),
 		.workers = MAX(needs->workers, 1),
 		.host_share = needs->prior.host_share,
-		.batch_max = batch_most(needs, o),
-		.tail_s = TAIL_S,
+		.tail_s = pods->fetch.p50_s,
+		.release_s = pods->release.p50_s,
 	};
-	learn_cold(pods->rows, pods->count, o->gpu, &m->cold);
 	struct extras *x = &e->extras[i];
 	if (pods->count)
 		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s", clock_rfc3339(day, sizeof(day), pods->rows[0].create_ms));
@@ -244,7 +306,12 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
 	m->per_run_usd = x->egress.value + x->delivery.value; /* the volume bills on without this run */
 	m->interrupted_every_s = x->interrupted.value;
-	m->speed_source = learn_speed(l->ctx->store, &what, &prior, &m->speed, e->speed_from[i]);
+	expect_cold(&m->cold, l, needs, o->gpu, pods);
+	learn_speed(l->ctx->store, &what, &prior, &learned);
+	m->speed = learned.speed;
+	m->speed_source = learned.source;
+	m->batch_max = batch_most(needs, o, &learned);
+	copy_text(e->speed_from[i], sizeof(e->speed_from[i]), learned.from);
 	if (m->speed_source == PLAN_PRIOR)
 		say_prior(&needs->prior, o, e->speed_from[i]);
 	if (m->speed.once_s + m->speed.longest_s + m->speed.each_s > 0)
@@ -260,17 +327,18 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	struct speed prior = {0};
 	double estimated_s = 0;
 	bool any_fits = false;
+	int largest = 1;
 
 	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb, .need = need_of(needs)};
 	char now[32];
 	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s", clock_rfc3339(now, sizeof(now), clock_wall_ms()));
 	if (read_wish(config_top(l->ctx->config), &out->wish, err) < 0)
 		return -1;
+	out->wish.canary = needs->command ? 0 : CORE_CANARY;
 	double *lengths = open_lengths(l, out, &estimated_s);
 	if (out->sum > 0)
 		prior.each_s = estimated_s / out->sum;
 	out->audio_s = needs->command ? 0 : out->sum / CHARS_PER_AUDIO_S;
-	plan_work_init(&out->work, lengths, out->open, needs->max_batch, out->audio_s);
 	out->lengths = lengths;
 	out->machines = xcalloc(count + 1, sizeof(*out->machines));
 	out->speed_from = xcalloc(count + 1, sizeof(*out->speed_from));
@@ -278,11 +346,14 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	out->failing = extras_failing(l);
 	out->wish.failing_share = out->failing.value;
 	for (size_t i = 0; i < count; i++) {
-		learn_provider(&pods, l->ctx->store, offers[i].provider);
+		learn_provider(&pods, l, offers[i].provider);
 		make_machine(out, l, i, &prior, &pods);
-		any_fits |= batch_most(needs, &offers[i]) > 0;
+		any_fits |= batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
 	}
 	out->never_fits = count && !any_fits;
+	for (size_t i = 0; i < count; i++)
+		largest = MAX(largest, out->machines[i].batch_max);
+	plan_work_init(&out->work, lengths, out->open, largest, out->audio_s);
 	free(pods.rows);
 	return 0;
 }

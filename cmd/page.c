@@ -265,15 +265,20 @@ static bool machine_of(struct page *p, const struct run_row *run, const char *ke
 	struct pod_row *up = NULL;
 	size_t count = 0, up_count = 0;
 	const struct pod_row *pod = NULL;
+	struct cold_time fetch = {1, 1, 0}, release = {0};
 	bool found = false;
 
 	for (size_t i = 0; i < p->pod_count && !pod; i++)
 		pod = strcmp(p->pods[i].run, run->id) || p->pods[i].connected_ms <= 0 ? NULL : &p->pods[i];
 	if (!pod || store_speeds(p->ctx->store, key, &speeds, &count, NULL) < 0)
 		return false;
-	*out = (struct plan_machine){.price_h = dollars(pod->price_microusd_h), .quantum_s = 1, .workers = 1, .batch_max = MAX(batch_most, 1), .tail_s = 1};
-	if (store_pods_up(p->ctx->store, pod->provider, 200, &up, &up_count, NULL) == 0)
-		learn_cold(up, up_count, pod->gpu, &out->cold);
+	*out = (struct plan_machine){.price_h = dollars(pod->price_microusd_h), .quantum_s = 1, .workers = 1, .batch_max = MAX(batch_most, 1)};
+	if (store_pods_up(p->ctx->store, pod->provider, 200, &up, &up_count, NULL) == 0) {
+		learn_cold(up, up_count, &(struct cold_what){.gpu = pod->gpu, .image = pod->image, .volume_ready = pod->synced_bytes == 0}, &out->cold);
+		learn_tail(up, up_count, &fetch, &release);
+	}
+	out->tail_s = fetch.p50_s;
+	out->release_s = release.p50_s;
 	for (size_t i = 0; i < count; i++) {
 		struct speed_sums sums = learn_sums(&speeds[i]);
 		if (!strcmp(speeds[i].key, key))

@@ -36,11 +36,13 @@ static void key_of(const struct engine *e, int pod, char key[LEARN_KEY])
 struct batch_speed batches_speed(const struct engine *e, int pod)
 {
 	struct learn_what what = what_runs_on(e, pod);
-	struct speed none = {0}, s;
+	struct speed none = {0};
+	struct learned_speed s;
 
-	if (learn_speed(e->setup->store, &what, &none, &s, NULL) == PLAN_PRIOR)
+	learn_speed(e->setup->store, &what, &none, &s);
+	if (s.batches < SPEED_MEASURED_MIN)
 		return (struct batch_speed){0};
-	return (struct batch_speed){s.once_s * 1000, s.longest_s * 1000, s.each_s * 1000};
+	return (struct batch_speed){s.speed.once_s * 1000, s.speed.longest_s * 1000, s.speed.each_s * 1000};
 }
 
 /* A batch that was begun more than once (its worker died, or it did not fit into memory) says nothing about the speed of one. */
@@ -74,6 +76,8 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	COPY_TEXT(row.run, e->setup->run->id);
 	key_of(e, pod, row.speed);
 	row.segments = (int)b->count;
+	row.most = core_pod_at(e->core, pod)->max_batch;
+	COPY_TEXT(row.batching, core_pod_at(e->core, pod)->batching == BATCHING_PADDED ? "padded" : "none");
 	for (size_t i = 0; i < b->count; i++) {
 		double weight = e->segments[b->segments[i]].weight;
 		row.sum += weight;
@@ -141,8 +145,12 @@ static int percentile(const struct gpu_use *u, int percent)
 void batches_use_of(const struct gpu_use *u, struct pod_row *row)
 {
 	row->gpu_memory_peak_mib = u->memory_peak_mib;
-	if (u->samples < USE_LEAST)
+	if (u->samples < MAX(u->earlier_samples, USE_LEAST)) {
+		row->gpu_samples = u->earlier_samples;
+		row->gpu_busy_p50 = u->earlier_p50;
+		row->gpu_busy_p95 = u->earlier_p95;
 		return;
+	}
 	row->gpu_samples = u->samples;
 	row->gpu_busy_p50 = percentile(u, 50);
 	row->gpu_busy_p95 = percentile(u, 95);

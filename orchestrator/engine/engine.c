@@ -28,7 +28,8 @@ static void match_pods(struct engine *e)
 {
 	while (e->pod_count < core_pod_count(e->core)) {
 		GROW(e->pods, (size_t)e->pod_count, e->pod_cap);
-		e->pods[e->pod_count++] = (struct epod){0};
+		e->pods[e->pod_count] = (struct epod){.synced_bytes = SYNCED_UNKNOWN};
+		prepare_note(e, e->pod_count++);
 	}
 }
 
@@ -357,7 +358,7 @@ static void make_core(struct engine *e)
 			continue;
 		int at = core_adopt(e->core, &pod);
 		match_pods(e);
-		COPY_TEXT(e->pods[at].account, e->setup->adopt[i].account);
+		journal_adopt(e, at, &e->setup->adopt[i]);
 	}
 }
 

@@ -55,6 +55,7 @@ struct at { /* context of a link's callbacks */
 struct gpu_use { /* samples of its GPUs while its workers rendered */
 	int samples, at[101]; /* at[x]: so many were x percent busy */
 	int64_t memory_peak_mib;
+	int earlier_samples, earlier_p50, earlier_p95; /* by a client before us; kept until there are more of ours */
 };
 
 struct epod { /* beside core_pod */
@@ -78,6 +79,8 @@ struct epod { /* beside core_pod */
 	bool save_failed, helloed, zstd, shared_part, clock_said;
 	char env_name[64], env_tree[SHA256_HEX]; /* the environment of its job on its volume; "": none yet */
 	int lacked; /* how often its volume did not have what it should */
+	char image[96], setup[20]; /* what it was prepared with, how long its setup took, and what it was sent: as in its row */
+	int64_t setup_began_ms, setup_ms, synced_bytes;
 	bool early; /* its workers were told to start before hello, and it has not said that it cannot */
 	bool gone_over;	     /* its keys are removed */
 	enum prepare_step step;
@@ -195,6 +198,7 @@ void journal_good_host(struct engine *e, int pod);
 void journal_safe(struct engine *e, uint32_t segment, bool suspect);
 void journal_flush(struct engine *e); /* safe rows reach the disk, then the core hears of them */
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *out);
+void journal_adopt(struct engine *e, int pod, const struct pod_row *row);
 
 /* batches.c: what is learned from a run. What agents say of their times is bounded, and decides nothing but later plans. */
 /* By the ledger, for this pod's GPU and its worker's version; all 0: not known. */
@@ -261,6 +265,7 @@ void prepare_pod(struct engine *e, int pod, bool shared);
 void prepare_tree_ready(struct engine *e);
 /* The agent is in place and has not said hello yet. */
 void prepare_early(struct engine *e, int pod);
+void prepare_note(struct engine *e, int pod); /* what a new pod will be prepared with */
 bool prepare_event(struct engine *e, int pod, const char *what, const json_t *event); /* false: not one of these */
 /* By the ledger: whether a volume has our code tree; and the tree that it was last given, NULL where it is not known. */
 bool prepare_has_tree(const struct engine *e, int provider, const struct volume *volume);

@@ -98,8 +98,15 @@ struct pod_row engine_pod_row(const struct engine *e, int pod)
 		row.vendor_asked_ms = e->pods[pod].bill_asked_ms;
 	}
 	row.event = pod < e->pod_count ? e->pods[pod].last_event : 0;
-	if (pod < e->pod_count)
-		batches_use_of(&e->pods[pod].use, &row);
+	row.synced_bytes = SYNCED_UNKNOWN;
+	if (pod < e->pod_count) {
+		const struct epod *own = &e->pods[pod];
+		batches_use_of(&own->use, &row);
+		COPY_TEXT(row.image, own->image);
+		COPY_TEXT(row.setup, own->setup);
+		row.setup_ms = own->setup_ms;
+		row.synced_bytes = own->synced_bytes;
+	}
 	if (p->fault != ERR_NONE || p->phase == POD_NEVER)
 		COPY_TEXT(row.error, p->reason);
 	return row;
@@ -111,6 +118,22 @@ static bool is_elsewhere(const struct engine *e, int provider, const struct pod_
 	const struct engine_provider *v = &e->setup->providers[provider];
 
 	return row->account[0] && strcmp(row->account, v->ops->account(v->handle)) != 0;
+}
+
+/* What of a row is not the core's. */
+void journal_adopt(struct engine *e, int pod, const struct pod_row *row)
+{
+	struct epod *p = &e->pods[pod];
+
+	COPY_TEXT(p->account, row->account);
+	COPY_TEXT(p->image, row->image);
+	COPY_TEXT(p->setup, row->setup);
+	p->setup_ms = row->setup_ms;
+	p->synced_bytes = row->synced_bytes;
+	p->use.memory_peak_mib = row->gpu_memory_peak_mib;
+	p->use.earlier_samples = row->gpu_samples;
+	p->use.earlier_p50 = row->gpu_busy_p50;
+	p->use.earlier_p95 = row->gpu_busy_p95;
 }
 
 void core_pod_of_row(const struct engine *e, const struct pod_row *row, struct core_pod *p)

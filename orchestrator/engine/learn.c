@@ -103,6 +103,8 @@ static int fold_key(struct store *store, const struct batch_row *list, size_t co
 	for (*folded = 0; *folded < count && !strcmp(list[*folded].speed, row.key); ++*folded)
 		speed_add(&sums, list[*folded].longest, list[*folded].sum, (double)list[*folded].took_ms / 1000);
 	sums_into(&row, &sums);
+	row.most = list[*folded - 1].most;
+	COPY_TEXT(row.batching, list[*folded - 1].batching);
 	row.updated_ms = wall_ms;
 	return store_put_speed(store, &row, err);
 }
@@ -124,19 +126,41 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 /* ---- estimates ---- */
 
-/* How well a row suits what is asked: 0, not at all; the same GPU goes before another one, then the provider, then the version. */
-static int suits(const struct speed_row *row, const struct learn_what *what, const char *wanted_key)
-{
-	char gpu[40], provider[24], version[32], wanted[40];
+/* How well a row suits what is asked; the same GPU goes before another one, then the provider, then the version. Fewer batches than a
+ * measurement takes are better than nothing at all, where the engine ships no prior. */
+enum { SUITS_GPU = 4, SUITS_PROVIDER = 2, SUITS_VERSION = 1, SUITS_MEASURED = 8 };
 
-	if (row->batches < SPEED_MEASURED_MIN)
+static int suits(const struct speed_row *row, const struct learn_what *what, const char *wanted_gpu)
+{
+	char gpu[40], provider[24], version[32];
+
+	if (row->batches < 1)
 		return 0;
 	part_of(row->key, 2, gpu, sizeof(gpu));
 	part_of(row->key, 3, provider, sizeof(provider));
 	part_of(row->key, 4, version, sizeof(version));
-	part_of(wanted_key, 2, wanted, sizeof(wanted));
-	int score = 1 + 4 * !strcmp(gpu, wanted) + 2 * !strcmp(provider, what->provider ? what->provider : "");
-	return score + (what->version && !strcmp(version, what->version));
+	return (row->batches >= SPEED_MEASURED_MIN ? SUITS_MEASURED : 0) + SUITS_GPU * !strcmp(gpu, wanted_gpu) +
+	       SUITS_PROVIDER * !strcmp(provider, what->provider ? what->provider : "") +
+	       SUITS_VERSION * (what->version && !strcmp(version, what->version));
+}
+
+/* The best row of this GPU, or of another one; NULL: none is good for anything. */
+static const struct speed_row *best_row(const struct speed_row *rows, size_t count, const struct learn_what *what, const char *wanted_gpu,
+					bool same_gpu, bool few_will_do)
+{
+	const struct speed_row *best = NULL;
+	int score = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int its = suits(&rows[i], what, wanted_gpu);
+		if (!its || !(its & SUITS_GPU) == same_gpu || (!few_will_do && its < SUITS_MEASURED))
+			continue;
+		if (!best || its > score || (its == score && rows[i].updated_ms > best->updated_ms)) {
+			score = its;
+			best = &rows[i];
+		}
+	}
+	return best;
 }
 
 /* A key has '_' where a name has a blank. */
@@ -148,53 +172,66 @@ static const struct gpu *gpu_of_key(const char *key)
 	return gpu_find(text);
 }
 
-enum plan_source learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct speed *out,
-			     char from[LEARN_FROM])
+static bool fit_row(struct speed *out, const struct speed_row *row, const struct speed *like)
+{
+	struct speed_sums sums = learn_sums(row);
+
+	return speed_fit(out, &sums, like);
+}
+
+static bool carry_row(struct speed *out, const struct speed_row *row, const struct speed *prior, const struct gpu *to, double host_share)
+{
+	const struct gpu *had = gpu_of_key(row->key);
+	struct speed fit;
+
+	if ((host_share < 1 && (!had || !to)) || !fit_row(&fit, row, prior))
+		return false;
+	*out = host_share < 1 ? speed_carry(&fit, had, to, host_share) : fit;
+	return true;
+}
+
+static void note_source(struct learned_speed *out, const struct speed_row *row, enum plan_source source)
+{
+	const struct gpu *had = gpu_of_key(row->key);
+	char provider[24], day[32];
+
+	part_of(row->key, 3, provider, sizeof(provider));
+	clock_rfc3339(day, sizeof(day), row->updated_ms);
+	out->source = source;
+	out->batches = row->batches;
+	out->batch_max = row->most;
+	out->padded = !strcmp(row->batching, "padded");
+	snprintf(out->from, sizeof(out->from), "%s at %s, %lld batch%s, %.10s", had ? had->name : "no GPU", provider, (long long)row->batches,
+		 row->batches == 1 ? "" : "es", day);
+}
+
+void learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct learned_speed *out)
 {
 	struct speed_row *rows = NULL;
-	const struct speed_row *best = NULL;
 	size_t count = 0;
-	int score = 0;
-	char key[LEARN_KEY], provider[24], day[32];
-	enum plan_source source = PLAN_PRIOR;
+	char key[LEARN_KEY], wanted[40];
+	bool no_prior = prior->once_s + prior->longest_s + prior->each_s <= 0;
+	struct speed like = *prior, fit;
 
 	learn_key(what, key);
-	*out = *prior;
-	if (from)
-		from[0] = '\0';
+	part_of(key, 2, wanted, sizeof(wanted));
+	*out = (struct learned_speed){.speed = *prior};
 	const char *after_options = strchr(strchr(key, '|') + 1, '|');
 	CLEANUP(free_text) char *prefix = xstrndup(key, (size_t)(after_options + 1 - key));
 	if (store_speeds(store, prefix, &rows, &count, NULL) < 0)
-		return source;
-	for (size_t i = 0; i < count; i++) {
-		int its = suits(&rows[i], what, key);
-		if (its > score || (its == score && best && rows[i].updated_ms > best->updated_ms)) {
-			score = its;
-			best = &rows[i];
-		}
+		return;
+	const struct speed_row *elsewhere = best_row(rows, count, what, wanted, false, no_prior);
+	const struct speed_row *here = best_row(rows, count, what, wanted, true, no_prior);
+	if (elsewhere && carry_row(&like, elsewhere, prior, gpu_of_key(key), what->host_share)) {
+		out->speed = like;
+		note_source(out, elsewhere, PLAN_CARRIED);
 	}
-	struct speed_sums sums = best ? learn_sums(best) : (struct speed_sums){0};
-	const struct gpu *had = best ? gpu_of_key(best->key) : NULL, *wanted = gpu_of_key(key);
-	struct speed fit;
-	if (best && speed_fit(&fit, &sums, prior)) {
-		if (score >= 5) {
-			*out = fit;
-			source = PLAN_MEASURED;
-		} else if (what->host_share >= 1) {
-			*out = fit;
-			source = PLAN_CARRIED;
-		} else if (had && wanted) {
-			*out = speed_carry(&fit, had, wanted, what->host_share);
-			source = PLAN_CARRIED;
-		}
-	}
-	if (from && source != PLAN_PRIOR) {
-		part_of(best->key, 3, provider, sizeof(provider));
-		clock_rfc3339(day, sizeof(day), best->updated_ms);
-		snprintf(from, LEARN_FROM, "%s at %s, %lld batches, %.10s", had ? had->name : "no GPU", provider, (long long)best->batches, day);
+	/* batches that do not tell the parts of a batch's time apart keep the ratio that another GPU shows */
+	if (here && (here->batches >= SPEED_MEASURED_MIN || !out->from[0]) && fit_row(&fit, here, &like)) {
+		out->speed = fit;
+		note_source(out, here, PLAN_MEASURED);
 	}
 	free(rows);
-	return source;
 }
 
 /* ---- interruptions ---- */
@@ -221,15 +258,22 @@ static int64_t between(int64_t from_ms, int64_t to_ms)
 	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0); /* steps may overlap: workers load while code is synced */
 }
 
+/* -1: this pod says nothing of it. */
 static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 {
+	bool at_once = row->ready_ms > 0 && row->synced_ms <= 0; /* its volume had all: workers were started without asking */
+	int64_t synced_ms = at_once ? row->connected_ms : row->synced_ms;
+
 	switch (phase) {
 	case COLD_QUEUE: return between(row->create_ms, row->running_ms);
 	case COLD_BOOT: return between(row->running_ms, row->reached_ms);
 	case COLD_CONNECT: return between(row->reached_ms, row->connected_ms);
-	case COLD_SYNC: return between(row->connected_ms, row->synced_ms);
-	case COLD_LOAD: return between(row->synced_ms, row->ready_ms);
-	case COLD_SETUP: /* within sync: the ledger has no mark of its own */
+	case COLD_SYNC:
+		if (row->synced_bytes == SYNCED_BY_ANOTHER)
+			return -1;
+		return synced_ms > 0 ? MAX(between(row->connected_ms, synced_ms) - row->setup_ms, -1) : -1;
+	case COLD_SETUP: return row->setup_ms > 0 ? row->setup_ms : -1;
+	case COLD_LOAD: return between(synced_ms, row->ready_ms);
 	case COLD_PHASES: break;
 	}
 	return -1;
@@ -242,27 +286,57 @@ static bool is_this_gpu(const struct pod_row *row, const char *gpu)
 	return !strcmp(row->gpu, gpu) || (known && known == gpu_find(row->gpu));
 }
 
-/* gpu NULL: any. */
-static size_t samples(const struct pod_row *rows, size_t count, const char *gpu, enum cold_phase phase, double out[COLD_MOST])
+/* What of a pod must be like the wanted one; with each step less. */
+enum likeness { LIKE_ALL, LIKE_NO_GPU, LIKE_NO_IMAGE, LIKE_NOTHING };
+
+static bool is_like(const struct pod_row *row, const struct cold_what *what, enum cold_phase phase, enum likeness like)
+{
+	bool sent = row->synced_bytes > 0;
+
+	if (phase == COLD_SETUP)
+		return !strcmp(row->setup, what->setup ? what->setup : "");
+	if (phase == COLD_SYNC && like < LIKE_NOTHING && row->synced_bytes >= 0 && sent == what->volume_ready)
+		return false;
+	return (like > LIKE_ALL || is_this_gpu(row, what->gpu)) && (like > LIKE_NO_GPU || !strcmp(row->image, what->image ? what->image : ""));
+}
+
+static size_t samples(const struct pod_row *rows, size_t count, const struct cold_what *what, enum cold_phase phase, enum likeness like,
+		      double out[COLD_MOST])
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < count && n < COLD_MOST; i++) {
 		int64_t ms = phase_of(&rows[i], phase);
-		if (ms >= 0 && (!gpu || is_this_gpu(&rows[i], gpu)))
+		if (ms >= 0 && is_like(&rows[i], what, phase, like))
 			out[n++] = (double)ms / 1000;
 	}
 	return n;
 }
 
-void learn_cold(const struct pod_row *rows, size_t count, const char *gpu, struct cold *inout)
+void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what *what, struct cold *inout)
 {
 	double list[COLD_MOST];
 
 	for (int phase = 0; phase < COLD_PHASES; phase++) {
-		size_t n = samples(rows, count, gpu, (enum cold_phase)phase, list);
-		if (n < COLD_LEAST)
-			n = samples(rows, count, NULL, (enum cold_phase)phase, list);
+		size_t n = samples(rows, count, what, (enum cold_phase)phase, LIKE_ALL, list);
+		for (int like = LIKE_NO_GPU; n < COLD_LEAST && like <= LIKE_NOTHING; like++)
+			n = samples(rows, count, what, (enum cold_phase)phase, (enum likeness)like, list);
 		inout->phase[phase] = cold_learn(list, n, inout->phase[phase]);
 	}
+}
+
+void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetch, struct cold_time *release)
+{
+	double fetched[COLD_MOST], released[COLD_MOST];
+	size_t n = 0;
+
+	for (size_t i = 0; i < count && n < COLD_MOST; i++) {
+		const struct pod_row *row = &rows[i];
+		if (row->worked_ms <= 0 || row->safe_ms <= 0 || row->released_ms <= 0)
+			continue;
+		fetched[n] = (double)MAX(row->safe_ms - row->worked_ms, 0) / 1000;
+		released[n++] = (double)(row->released_ms - MAX(row->worked_ms, row->safe_ms)) / 1000; /* below 0: its files came from its volume */
+	}
+	*fetch = cold_learn(fetched, n, *fetch);
+	*release = cold_learn(released, n, *release);
 }

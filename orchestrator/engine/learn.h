@@ -25,18 +25,32 @@ int learn_fold(struct store *store, struct batch_row *list, size_t count, bool f
 
 struct speed_sums learn_sums(const struct speed_row *row);
 
-/* The best estimate there is, and in *from, where it is not NULL, what it was taken from ("RTX 4090 at runpod, 40 batches, 2026-11-24"). Measured: at
- * least SPEED_MEASURED_MIN batches on this GPU (of this provider, else of another one). Carried over: the same of another GPU,
- * by the roofline model. Else `prior`, unchanged. */
-enum plan_source learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct speed *out,
-			     char from[LEARN_FROM]);
+struct learned_speed {
+	struct speed speed;
+	enum plan_source source;
+	char from[LEARN_FROM]; /* "RTX 4090 at runpod, 40 batches, 2026-11-24"; "": the prior */
+	int64_t batches; /* that it was taken from; 0: the prior */
+	int batch_max;	/* as its worker said; 0: not known */
+	bool padded;	/* it renders all of a batch at once */
+};
+/* The best estimate there is. Measured: at least SPEED_MEASURED_MIN batches on this GPU (of this provider, else of another one).
+ * Carried over: the same of another GPU, by the roofline model. Else `prior`, unchanged; where that is empty, fewer batches count as well. */
+void learn_speed(struct store *store, const struct learn_what *what, const struct speed *prior, struct learned_speed *out);
 
 /* Mean time between interruptions: what these spot pods (else: the others) lived, over how many of them their provider took back. `guess_s`,
  * where it is above 0, counts as one more pod that was taken after this time. 0: none was ever taken. */
 double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, double guess_s, int *taken, double *lived_s);
 
-/* Of pods that were reached over SSH, this provider's newest first, with this GPU; of any GPU where those are fewer than three. Phases
- * that the ledger does not know keep their prior. */
-void learn_cold(const struct pod_row *rows, size_t count, const char *gpu, struct cold *inout);
+/* What the cold start of a pod depends on, beside its provider. */
+struct cold_what {
+	const char *gpu, *image; /* image NULL: the provider's own */
+	const char *setup;	 /* as pod_row.setup has it; NULL: none */
+	bool volume_ready;	 /* its volume has what it needs: nothing is sent to it */
+};
+/* Of pods that were reached over SSH, this provider's newest first: those that are like this one; where those are fewer than three, of
+ * any GPU, then of any image. Phases that the ledger does not know keep their prior. */
+void learn_cold(const struct pod_row *rows, size_t count, const struct cold_what *what, struct cold *inout);
+/* Of the same pods: seconds from the last batch to the last file that is here, and from then to the accepted release. */
+void learn_tail(const struct pod_row *rows, size_t count, struct cold_time *fetch, struct cold_time *release);
 
 #endif

@@ -2,6 +2,7 @@
  * its workers. */
 #include <stdlib.h>
 
+#include "../base/clock.h"
 #include "../base/crypto.h"
 #include "../base/jsonx.h"
 #include "../base/log.h"
@@ -29,27 +30,41 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
  * and a pod answers for its own job alone: another job makes its own, as does another machine. */
 
 /* What scripts make depends on the image that they ran in. */
-static void made_key(const struct engine *e, const char *kind, const char *script, char hex[SHA256_HEX])
+static void made_key(const struct engine_setup *setup, const char *kind, const char *script, char hex[SHA256_HEX])
 {
-	const struct run_row *job = e->setup->run;
+	const struct run_row *job = setup->run;
 	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s\n%s", kind, job->config, job->job,
-						  e->setup->image ? e->setup->image : "", script);
+						  setup->image ? setup->image : "", script);
 
 	sha256_hex(text, strlen(text), hex);
+}
+
+static void made_name(const struct engine_setup *setup, const char *provider, const char *volume_id, const char *kind,
+		      const char *script, char name[64])
+{
+	char hex[SHA256_HEX];
+
+	made_key(setup, kind, script, hex);
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", hex, provider, volume_id);
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "%s:%.40s", kind, hex);
 }
 
 static bool made_fact(const struct engine *e, int pod, const char *kind, const char *script, char name[64])
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
-	char hex[SHA256_HEX];
 
-	if (!p->volume.id[0])
-		return false;
-	made_key(e, kind, script, hex);
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", hex, e->setup->providers[p->provider].ops->name, p->volume.id);
-	sha256_hex(text, strlen(text), hex);
-	snprintf(name, 64, "%s:%.40s", kind, hex);
-	return true;
+	if (p->volume.id[0])
+		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind, script, name);
+	return p->volume.id[0] != '\0';
+}
+
+bool engine_env_there(const struct engine_setup *setup, const char *script, const char *provider, const char *volume_id)
+{
+	char name[64], value[200];
+
+	made_name(setup, provider, volume_id, "made-env", script, name);
+	return store_fact(setup->store, name, value, sizeof(value)) && value[0];
 }
 
 static void made_remember(struct engine *e, int pod, const char *kind, const char *script, const char *value)
@@ -98,8 +113,25 @@ static void env_name_build(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
-	made_key(e, "made-env", e->needs->setup, hex);
+	made_key(e->setup, "made-env", e->needs->setup, hex);
 	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex, core_pod_at(e->core, pod)->attempt);
+}
+
+void engine_setup_key(const char *script, char key[20])
+{
+	char hex[SHA256_HEX];
+
+	key[0] = '\0';
+	if (!script)
+		return;
+	sha256_hex(script, strlen(script), hex);
+	snprintf(key, 20, "%.16s", hex);
+}
+
+void prepare_note(struct engine *e, int pod)
+{
+	COPY_TEXT(e->pods[pod].image, e->setup->image ? e->setup->image : "");
+	engine_setup_key(e->needs ? e->needs->setup : NULL, e->pods[pod].setup);
 }
 
 static void send_start(struct engine *e, int pod)
@@ -177,6 +209,7 @@ static void step_setup(struct engine *e, int pod)
 		return;
 	}
 	env_name_build(e, pod);
+	p->setup_began_ms = clock_boot_ms();
 	podlink_detail(e, pod, "setting up the environment");
 	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i,s:b}", "op", "setup", "hash", p->env_name, "script", e->needs->setup,
 				    "timeout_s", QUIET_SETUP_S, "root", e->setup->worker_root));
@@ -197,6 +230,7 @@ static void sync_over(struct at *at, int64_t sent, const struct err *err, struct
 	char size[32];
 
 	*which = NULL;
+	e->pods[pod].synced_bytes += err ? 0 : sent;
 	if (err) {
 		prepare_failed(e, pod, err->kind, "%s: %s", what, err->msg);
 		return;
@@ -311,6 +345,7 @@ static void step_trees(struct engine *e, int pod)
 	struct epod *p = &e->pods[pod];
 
 	p->step = PREP_TREES;
+	p->synced_bytes = p->shared_part ? MAX(p->synced_bytes, 0) : SYNCED_BY_ANOTHER;
 	if (!p->shared_part) {
 		step_install(e, pod);
 		return;
@@ -382,6 +417,7 @@ void prepare_early(struct engine *e, int pod)
 	if (e->code_tree)
 		remember_code(e, pod);
 	p->early = true;
+	p->synced_bytes = 0;
 	p->workers_ready = p->workers_failed = 0;
 	if (e->needs->install)
 		send_install(e, pod); /* start waits for it */
@@ -453,6 +489,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 			prepare_failed(e, pod, ERR_UNTRUSTED, "setup: the pod does not say what it made");
 			return;
 		}
+		e->pods[pod].setup_ms += clock_boot_ms() - e->pods[pod].setup_began_ms;
 		env_made(e, pod, tree);
 		step_install(e, pod);
 	} else {

@@ -84,42 +84,109 @@ static struct rounds share_evenly(size_t count, int workers, int most)
 	return r;
 }
 
-static double all_batches_s(const struct plan_work *w, const struct speed *s, const struct rounds *r)
+static double all_batches_s(const struct plan_work *w, const struct speed *s, const struct rounds *r, double share)
 {
-	return r->batches * (s->once_s + s->longest_s * between_sizes(w, r->batch, mean_longest)) + s->each_s * w->sum;
+	return r->batches * (s->once_s + s->longest_s * between_sizes(w, r->batch, mean_longest)) + s->each_s * w->sum * share;
+}
+
+/* A few segments in the order of the script: their longest is a little longer than the mean. */
+#define CANARY_LONGEST 1.25
+
+static double canary_s(const struct plan_work *w, const struct speed *s, size_t count)
+{
+	double mean = mean_length(w);
+
+	return count ? speed_batch_s(s, MIN(mean * CANARY_LONGEST, w->longest_one), mean * (double)count) : 0;
+}
+
+/* When a pod that is rented after the canary pays: it has work for as long as it takes to come up (core/width.c). */
+static int staged_pods(int pods, double left_s, double coming_s)
+{
+	int most = coming_s > 0 ? (int)MIN(left_s / coming_s - 1, 1e6) : pods;
+
+	return MAX(MIN(pods, most), 1);
+}
+
+/* What the pods of a plan render and when, before it is priced. Seconds; all of them are of one pod or worker, but for `rest`. */
+struct shape {
+	int pods;	  /* that are really rented */
+	struct rounds rounds;
+	double canary;	  /* rendered by the first pod alone */
+	double rest;	  /* what all workers render after that, together */
+	double one_batch;
+	double coming;	  /* further pods come up for so long after the canary, while the first one works; 0: all come up at once */
+	double waited;	  /* what the others do not render meanwhile, shared by all */
+};
+
+static double rest_of(const struct plan_work *w, const struct plan_machine *m, const struct rounds *r, size_t canary, double again)
+{
+	double share = w->count ? (double)(w->count - canary) / (double)w->count : 0;
+
+	return all_batches_s(w, &m->speed, r, share) * again;
+}
+
+static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m, int pods, int batch_most, const struct plan_wish *wish)
+{
+	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0, count = w->count - canary;
+	double again = cost_attempts(1, wish->failing_share), coming = cold_p50_s(&m->cold) - cold_setup_s(&m->cold);
+	struct shape s = {.pods = pods, .canary = canary_s(w, &m->speed, canary) * again};
+
+	if (wish->staged && pods > 1) {
+		struct rounds alone = share_evenly(count, m->workers, batch_most);
+		s.pods = staged_pods(pods, rest_of(w, m, &alone, canary, again) / m->workers, coming);
+		s.coming = s.pods > 1 ? coming : 0;
+		s.waited = s.coming * (s.pods - 1) / s.pods;
+	}
+	s.rounds = share_evenly(count, s.pods * m->workers, batch_most);
+	s.rest = rest_of(w, m, &s.rounds, canary, again);
+	s.one_batch = s.rounds.batches > 0 ? s.rest / s.rounds.batches : 0;
+	return s;
+}
+
+/* Of the worker that ends last. With several rounds, long batches share a worker with short ones; with one, it is the one with the
+ * longest. */
+static double busiest_s(const struct plan_work *w, const struct plan_machine *m, const struct shape *s)
+{
+	double rounds_s = s->rounds.rounds * s->one_batch;
+
+	if (s->rounds.rounds > 1)
+		return rounds_s;
+	return MAX(rounds_s, speed_batch_s(&m->speed, w->longest_one, between_sizes(w, s->rounds.batch, heaviest_batch)));
+}
+
+static double billed_s(const struct plan_machine *m, const struct shape *s, double mean_s, double end_s)
+{
+	double cold_s = cold_billed_p50_s(&m->cold), first_s = cold_s + s->canary + mean_s + s->waited, other_s = first_s;
+
+	if (s->coming > 0)
+		other_s = cold_s - cold_setup_s(&m->cold) + mean_s + s->waited - s->coming;
+	return cost_quantum_s(first_s + end_s, m->quantum_s) + (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
 
 void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
 		  const struct plan_wish *wish)
 {
-	int workers = pods * m->workers;
-	struct rounds r = share_evenly(w->count, workers, batch_most);
-	double work_s = all_batches_s(w, &m->speed, &r) * cost_attempts(1, wish->failing_share);
-	double one_batch_s = r.batches > 0 ? work_s / r.batches : 0;
-	double busiest_s = r.rounds * one_batch_s, mean_s = work_s / workers;
-	/* With several rounds, long batches share a worker with short ones; with one, the worker with the longest is last. */
-	if (r.rounds <= 1)
-		busiest_s = MAX(busiest_s, speed_batch_s(&m->speed, w->longest_one, between_sizes(w, r.batch, heaviest_batch)));
-	double cold_s = cold_p50_s(&m->cold), billed_cold_s = cold_billed_p50_s(&m->cold);
-	double pod_s = billed_cold_s + mean_s;
+	struct shape s = shape_of(w, m, pods, batch_most, wish);
+	double mean_s = s.rest / (s.pods * m->workers), work_s = s.canary + mean_s, repeated_s = 0;
 
 	if (m->interrupted_every_s > 0)
-		pod_s = cost_spot_billed_s(mean_s, billed_cold_s, 0, one_batch_s, m->interrupted_every_s);
-	double repeated_s = pod_s - billed_cold_s - mean_s;
+		repeated_s = cost_spot_billed_s(work_s, cold_billed_p50_s(&m->cold), 0, s.one_batch, m->interrupted_every_s) -
+			     cold_billed_p50_s(&m->cold) - work_s;
+	double after_s = s.canary + busiest_s(w, m, &s) + s.waited + repeated_s + m->tail_s;
 	*out = (struct plan){
 		.machine = machine,
 		.pods = pods,
-		.batch = (int)r.batch,
-		.work_s = work_s / m->workers,
-		.makespan_p50_s = cold_s + busiest_s + repeated_s + m->tail_s,
-		.makespan_p90_s = cold_p90_s(&m->cold) + busiest_s + repeated_s + m->tail_s,
-		.billed_s = pods * cost_quantum_s(pod_s + m->tail_s, m->quantum_s),
+		.batch = (int)s.rounds.batch,
+		.work_s = s.canary + s.rest / m->workers,
+		.makespan_p50_s = cold_p50_s(&m->cold) + after_s,
+		.makespan_p90_s = cold_p90_s(&m->cold) + after_s,
+		.billed_s = billed_s(m, &s, mean_s, repeated_s + m->tail_s + m->release_s),
 	};
 	out->pods_usd = cost_usd(m->price_h, out->billed_s);
 	out->cost_usd = out->pods_usd + m->per_run_usd;
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
 	double full = speed_gain(&m->speed, mean_length(w), MIN((double)m->batch_max, (double)MAX(w->count, 1)));
-	out->seats = full > 0 ? MIN(speed_gain(&m->speed, mean_length(w), r.batch) / full, 1.0) : 0;
+	out->seats = full > 0 ? MIN(speed_gain(&m->speed, mean_length(w), s.rounds.batch) / full, 1.0) : 0;
 }
 
 /* ---- the choice ---- */

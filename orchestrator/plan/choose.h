@@ -40,7 +40,8 @@ struct plan_machine {
 	int workers;		 /* processes per pod, at least 1 */
 	int batch_max;		 /* by engine and memory, at least 1; 0: does not fit */
 	int pods_max;		 /* that may be had; 0: any */
-	double tail_s;		 /* per pod, after its last batch: fetch the rest, release */
+	double tail_s;		 /* per pod, from its last batch to its last file */
+	double release_s;	 /* per pod, from then until it bills no more; below 0 where files come without it */
 };
 
 struct plan_wish {
@@ -51,6 +52,8 @@ struct plan_wish {
 	double failing_share;	/* of segments that are rendered again */
 	int pods;		/* exactly so many; 0: the planner chooses */
 	int pods_most;		/* at most so many; 0: 64 */
+	int canary;		/* so many segments are rendered alone, before all others */
+	bool staged;		/* further pods are rented only when these are good, and only if they have work for long enough */
 };
 
 struct plan {

@@ -54,6 +54,11 @@ double cold_p50_s(const struct cold *c)
 	return sum;
 }
 
+double cold_setup_s(const struct cold *c)
+{
+	return c->phase[COLD_SETUP].p50_s;
+}
+
 double cold_p90_s(const struct cold *c)
 {
 	double squares = 0;

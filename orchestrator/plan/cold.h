@@ -26,7 +26,8 @@ struct cold_time cold_learn(double *list, size_t count, struct cold_time prior);
 
 /* All phases. The p90 of a sum is less than the sum of the p90s: phases are taken as independent, so what each may take
  * beyond its median adds up as squares do. */
-double cold_p50_s(const struct cold *c);
+double cold_p50_s(const struct cold *c); /* of a run's first pod, which sets up the environment */
+double cold_setup_s(const struct cold *c); /* that part of it */
 double cold_p90_s(const struct cold *c);
 double cold_billed_p50_s(const struct cold *c); /* without a queue that is free */
 enum plan_source cold_source(const struct cold *c); /* the weakest of the phases that take any time */

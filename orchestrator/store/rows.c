@@ -97,6 +97,10 @@ static const struct column pod_columns[] = {
 	C(gpu_busy_p50),
 	C(gpu_busy_p95),
 	C(gpu_memory_peak_mib),
+	C(image),
+	C(setup),
+	C(setup_ms),
+	C(synced_bytes),
 	C(event),
 	C(error),
 };
@@ -122,14 +126,14 @@ static const struct column fact_columns[] = {C(name), C(value)};
 
 #define C(field) COLUMN(struct batch_row, field)
 static const struct column batch_columns[] = {
-	C(attempt), C(id), C(run), C(speed), C(segments), C(longest), C(sum), C(took_ms), C(done_ms),
+	C(attempt), C(id), C(run), C(speed), C(segments), C(longest), C(sum), C(took_ms), C(done_ms), C(most), C(batching),
 };
 #undef C
 
 #define C(field) COLUMN(struct speed_row, field)
 static const struct column speed_columns[] = {
 	C(key),	 C(n),	       C(longest), C(sum),     C(longest2),   C(longest_sum),
-	C(sum2), C(t),	       C(longest_t), C(sum_t), C(batches), C(updated_ms),
+	C(sum2), C(t),	       C(longest_t), C(sum_t), C(batches), C(updated_ms), C(most), C(batching),
 };
 #undef C
 

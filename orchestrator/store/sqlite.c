@@ -44,6 +44,15 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN gpu_busy_p95 INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN gpu_memory_peak_mib INTEGER NOT NULL DEFAULT 0;",
 	"ALTER TABLE pod ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0;",
+	/* how pods were prepared, and how large batches may be */
+	"ALTER TABLE pod ADD COLUMN image TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN setup TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN setup_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN synced_bytes INTEGER NOT NULL DEFAULT -1;"
+	"ALTER TABLE batch ADD COLUMN most INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE batch ADD COLUMN batching TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE speed ADD COLUMN most INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE speed ADD COLUMN batching TEXT NOT NULL DEFAULT '';",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

@@ -38,6 +38,8 @@ struct run_row {
 	char error[256];
 };
 
+enum { SYNCED_UNKNOWN = -1, SYNCED_BY_ANOTHER = -2 }; /* the second: it waited for the pod that prepared the volume */
+
 /* One attempt to rent one pod. Written before the create call, with state "intent". */
 struct pod_row {
 	char attempt[20]; /* key: 16 hex digits, never used twice */
@@ -75,6 +77,11 @@ struct pod_row {
 	/* of the samples of its GPUs while workers rendered: how many, percent busy, MiB in use */
 	int gpu_samples, gpu_busy_p50, gpu_busy_p95;
 	int64_t gpu_memory_peak_mib;
+	/* how it was prepared: its image, a key of the setup script, what that took (0: it did not run there), and the bytes of code and
+	 * worker files that were sent to it */
+	char image[96], setup[20];
+	int64_t setup_ms;
+	int64_t synced_bytes; /* or one of the words above */
 	int64_t event; /* last agent event that was dealt with */
 	char error[256];
 };
@@ -113,6 +120,8 @@ struct batch_row {
 	char run[24];
 	char speed[160]; /* key of its speed_row */
 	int segments;
+	int most; /* that its worker takes in a batch; 0: not known */
+	char batching[12]; /* as its worker says: "none", "padded"; "": not known */
 	double longest, sum;
 	int64_t took_ms, done_ms;
 };
@@ -122,6 +131,8 @@ struct speed_row {
 	char key[160]; /* engine, version, options, GPU, provider, cores: what the speed depends on */
 	double n, longest, sum, longest2, longest_sum, sum2, t, longest_t, sum_t;
 	int64_t batches, updated_ms;
+	int most; /* of the newest batch, as in batch_row */
+	char batching[12];
 };
 
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */

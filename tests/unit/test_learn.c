@@ -35,6 +35,17 @@ static void add_run(struct store *s, const struct learn_what *what, double facto
 	assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, wall_ms, &err), 0);
 }
 
+static enum plan_source speed_of(struct store *s, const struct learn_what *what, const struct speed *prior, struct speed *out, char from[LEARN_FROM])
+{
+	struct learned_speed got;
+
+	learn_speed(s, what, prior, &got);
+	*out = got.speed;
+	if (from)
+		snprintf(from, LEARN_FROM, "%s", got.from);
+	return got.source;
+}
+
 static void keys_are_whole(void **state)
 {
 	(void)state;
@@ -64,26 +75,26 @@ static void the_nearest_measurement_is_taken(void **state)
 	struct speed got;
 	char from[LEARN_FROM];
 
-	assert_int_equal(learn_speed(s, &l4, &prior, &got, from), PLAN_PRIOR);
+	assert_int_equal(speed_of(s, &l4, &prior, &got, from), PLAN_PRIOR);
 	assert_near(got.each_s, .07, 0);
 	assert_string_equal(from, "");
 	add_run(s, &l4, 1, 1);
-	assert_int_equal(learn_speed(s, &l4, &prior, &got, from), PLAN_MEASURED);
+	assert_int_equal(speed_of(s, &l4, &prior, &got, from), PLAN_MEASURED);
 	assert_near(got.longest_s, truth.longest_s, truth.longest_s * .02);
 	assert_near(got.each_s, truth.each_s, truth.each_s * .02);
 	assert_non_null(strstr(from, "L4 at modal"));
 	/* another GPU, by bandwidth (16 times) and peak */
-	assert_int_equal(learn_speed(s, &h200, &prior, &got, from), PLAN_CARRIED);
+	assert_int_equal(speed_of(s, &h200, &prior, &got, from), PLAN_CARRIED);
 	assert_near(got.longest_s, truth.longest_s / 16, truth.longest_s * .01);
 	assert_near(got.once_s, truth.once_s, truth.once_s * .05);
 	/* the same GPU of another provider goes before another GPU of this one */
 	struct learn_what elsewhere = {"eng", "o", "H200", "runpod", "1"};
 	add_run(s, &elsewhere, .1, 2);
-	assert_int_equal(learn_speed(s, &h200, &prior, &got, from), PLAN_MEASURED);
+	assert_int_equal(speed_of(s, &h200, &prior, &got, from), PLAN_MEASURED);
 	assert_near(got.longest_s, truth.longest_s * .1, truth.longest_s * .01);
 	/* other options are another speed */
 	struct learn_what other = {"eng", "p", "L4", "modal", "1"};
-	assert_int_equal(learn_speed(s, &other, &prior, &got, from), PLAN_PRIOR);
+	assert_int_equal(speed_of(s, &other, &prior, &got, from), PLAN_PRIOR);
 	store_close(s);
 }
 
@@ -99,7 +110,7 @@ static void newer_runs_count_more(void **state)
 		add_run(s, &what, 2, run);
 	for (int run = 0; run < 30; run++)
 		add_run(s, &what, 1, 10 + run);
-	assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_MEASURED);
+	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_MEASURED);
 	assert_near(got.longest_s, truth.longest_s, truth.longest_s * .1);
 	store_close(s);
 }
@@ -116,10 +127,10 @@ static void few_batches_are_no_measurement(void **state)
 
 	learn_key(&what, row.speed);
 	for (int i = 0; i < SPEED_MEASURED_MIN; i++) {
-		assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_PRIOR);
+		assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_PRIOR);
 		assert_int_equal(learn_fold(s, &row, 1, i == 0, 1, &err), 0);
 	}
-	assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_MEASURED);
+	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_MEASURED);
 	assert_near(got.each_s, .1, 1e-6);
 	store_close(s);
 }
@@ -137,6 +148,64 @@ static struct pod_row pod_that_took(const char *gpu, int64_t queue_ms, int64_t b
 	return row;
 }
 
+/* Without a single part that tells "longest" and "each" apart, the ratio is the other GPU's. */
+static void batches_of_one_kind_keep_the_ratio_of_another_gpu(void **state)
+{
+	(void)state;
+	struct store *s = store_memory();
+	struct learn_what l4 = {"eng", "o", "L4", "modal", "1"}, l40s = {"eng", "o", "L40S", "modal", "1"};
+	const struct speed none = {0};
+	struct batch_row rows[4] = {0};
+	struct speed carried, got;
+	struct err err = {0};
+
+	add_run(s, &l4, 1, 1);
+	assert_int_equal(speed_of(s, &l40s, &none, &carried, NULL), PLAN_CARRIED);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		learn_key(&l40s, rows[i].speed);
+		rows[i].longest = 100;
+		rows[i].sum = 1600;
+		rows[i].took_ms = (int64_t)(2000 * speed_batch_s(&carried, 100, 1600)); /* half as fast as carried over */
+	}
+	assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, 2, &err), 0);
+	assert_int_equal(speed_of(s, &l40s, &none, &got, NULL), PLAN_MEASURED);
+	assert_near(speed_batch_s(&got, 100, 1600), 2 * speed_batch_s(&carried, 100, 1600), .01);
+	assert_near(got.longest_s / got.each_s, carried.longest_s / carried.each_s, 1e-3);
+	store_close(s);
+}
+
+/* An engine without a prior: two batches are better than no estimate at all. */
+static void two_batches_are_better_than_nothing(void **state)
+{
+	(void)state;
+	struct store *s = store_memory();
+	struct learn_what t4 = {"eng", "o", "T4", "modal", "1"}, l4 = {"eng", "o", "L4", "modal", "1"};
+	struct batch_row rows[2] = {0};
+	struct learned_speed got;
+	struct err err = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		learn_key(&t4, rows[i].speed);
+		rows[i].longest = 50;
+		rows[i].sum = 150.0 * (double)(i + 1);
+		rows[i].took_ms = 900;
+		rows[i].most = 24;
+		COPY_TEXT(rows[i].batching, "padded");
+	}
+	assert_int_equal(learn_fold(s, rows, ARRAY_LEN(rows), true, 1, &err), 0);
+	learn_speed(s, &t4, &(struct speed){0}, &got);
+	assert_int_equal(got.source, PLAN_MEASURED);
+	assert_string_equal(got.from, "T4 at modal, 2 batches, 1970-01-01");
+	assert_int_equal(got.batch_max, 24);
+	assert_true(got.padded);
+	learn_speed(s, &l4, &(struct speed){0}, &got);
+	assert_int_equal(got.source, PLAN_CARRIED);
+	learn_speed(s, &t4, &(struct speed){.each_s = .1}, &got);
+	assert_int_equal(got.source, PLAN_PRIOR);
+	assert_int_equal(got.batch_max, 0);
+	store_close(s);
+}
+
 static void cold_starts_by_gpu(void **state)
 {
 	(void)state;
@@ -144,7 +213,7 @@ static void cold_starts_by_gpu(void **state)
 				       pod_that_took("RTX 4090", 3000, 40000), pod_that_took("H100 SXM", 1000, 90000)};
 	struct cold c = {.phase = {[COLD_SETUP] = {7, 9, 0}}};
 
-	learn_cold(rows, ARRAY_LEN(rows), "RTX 4090", &c);
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "RTX 4090"}, &c);
 	assert_near(c.phase[COLD_QUEUE].p50_s, 3, 1e-9);
 	assert_near(c.phase[COLD_BOOT].p50_s, 40, 1e-9);
 	assert_int_equal(c.phase[COLD_BOOT].samples, 3);
@@ -152,7 +221,7 @@ static void cold_starts_by_gpu(void **state)
 	assert_near(c.phase[COLD_SETUP].p50_s, 7, 0);
 	/* fewer than three: of any GPU */
 	c = (struct cold){0};
-	learn_cold(rows, ARRAY_LEN(rows), "H100 SXM", &c);
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "H100 SXM"}, &c);
 	assert_int_equal(c.phase[COLD_BOOT].samples, 4);
 	assert_near(c.phase[COLD_BOOT].p50_s, 45, 1e-9);
 }
@@ -188,16 +257,100 @@ static void hosts_decide_where_cards_do_not(void **state)
 	struct speed got;
 
 	add_run(s, &had, 1, 1000);
-	assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_CARRIED);
+	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_CARRIED);
 	assert_near(speed_batch_s(&got, 100, 800) / speed_batch_s(&truth, 100, 800), 1, .02);
 	what.host_share = 0;
-	assert_int_equal(learn_speed(s, &what, &prior, &got, NULL), PLAN_PRIOR); /* no card to compare with */
+	assert_int_equal(speed_of(s, &what, &prior, &got, NULL), PLAN_PRIOR); /* no card to compare with */
 	store_close(s);
+}
+
+static struct pod_row pod_prepared(const char *image, const char *setup, int64_t setup_ms, int64_t synced_bytes)
+{
+	struct pod_row row = pod_that_took("L4", 1000, 10000);
+
+	COPY_TEXT(row.image, image);
+	COPY_TEXT(row.setup, setup);
+	row.setup_ms = setup_ms;
+	row.synced_bytes = synced_bytes;
+	row.synced_ms = row.connected_ms + setup_ms + (synced_bytes > 0 ? 4000 : 100);
+	row.ready_ms = row.synced_ms + 5000;
+	return row;
+}
+
+static void setup_is_a_phase_of_its_own(void **state)
+{
+	(void)state;
+	struct pod_row rows[] = {
+		pod_prepared("i", "s1", 90000, 1000), pod_prepared("i", "s1", 110000, 2000), pod_prepared("i", "s2", 7000, 3000),
+		pod_prepared("i", "s1", 0, 0),	      pod_prepared("i", "s1", 0, 0),	     pod_prepared("i", "s1", 0, 0),
+		pod_prepared("i", "s1", 0, SYNCED_BY_ANOTHER),
+	};
+	struct cold_what what = {.gpu = "L4", .image = "i", .setup = "s1"};
+	struct cold c = {.phase = {[COLD_SETUP] = {300, 600, 0}}};
+
+	rows[3].synced_ms = 0; /* its workers were started at once */
+	rows[3].ready_ms = rows[3].connected_ms + 5000;
+	rows[6].synced_ms = rows[6].connected_ms + 95000; /* it waited for the first one's setup: neither setup nor sync of its own */
+	rows[6].ready_ms = rows[6].synced_ms + 5000;
+	learn_cold(rows, ARRAY_LEN(rows), &what, &c);
+	assert_int_equal(c.phase[COLD_SETUP].samples, 2);
+	assert_near(c.phase[COLD_SETUP].p50_s, 100, 1e-9);
+	assert_int_equal(c.phase[COLD_SYNC].samples, 3);
+	assert_near(c.phase[COLD_SYNC].p50_s, 4, 1e-9);
+	assert_near(c.phase[COLD_LOAD].p50_s, 5, 1e-9);
+	what.volume_ready = true;
+	learn_cold(rows, ARRAY_LEN(rows), &what, &c);
+	assert_int_equal(c.phase[COLD_SYNC].samples, 3);
+	assert_near(c.phase[COLD_SYNC].p50_s, .1, 1e-9);
+	/* a setup that has never run keeps its prior */
+	c.phase[COLD_SETUP] = (struct cold_time){300, 600, 0};
+	what.setup = "s3";
+	learn_cold(rows, ARRAY_LEN(rows), &what, &c);
+	assert_near(c.phase[COLD_SETUP].p50_s, 300, 0);
+}
+
+static void images_come_up_apart(void **state)
+{
+	(void)state;
+	struct pod_row rows[6];
+	struct cold c = {0};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		rows[i] = pod_that_took("L4", 1000, i < 3 ? 20000 : 200000);
+		COPY_TEXT(rows[i].image, i < 3 ? "small" : "large");
+	}
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "L4", .image = "large"}, &c);
+	assert_near(c.phase[COLD_BOOT].p50_s, 200, 1e-9);
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "H100 SXM", .image = "small"}, &c);
+	assert_near(c.phase[COLD_BOOT].p50_s, 20, 1e-9); /* another GPU, the same image */
+	learn_cold(rows, ARRAY_LEN(rows), &(struct cold_what){.gpu = "L4", .image = "new"}, &c);
+	assert_near(c.phase[COLD_BOOT].p50_s, 110, 1e-9);
+}
+
+static void what_comes_after_the_last_batch(void **state)
+{
+	(void)state;
+	struct pod_row rows[3] = {{.worked_ms = 1000, .safe_ms = 1500, .released_ms = 1700},
+				  {.worked_ms = 1000, .safe_ms = 1700, .released_ms = 2000},
+				  {.worked_ms = 1000, .safe_ms = 0, .released_ms = 9000}};
+	struct cold_time fetch = {3, 4, 0}, release = {5, 6, 0};
+
+	learn_tail(rows, 0, &fetch, &release);
+	assert_near(fetch.p50_s + release.p50_s, 8, 0);
+	learn_tail(rows, ARRAY_LEN(rows), &fetch, &release);
+	assert_int_equal(fetch.samples, 2);
+	assert_near(fetch.p50_s, .6, 1e-9);
+	assert_near(release.p50_s, .25, 1e-9);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(batches_of_one_kind_keep_the_ratio_of_another_gpu),
+		cmocka_unit_test(two_batches_are_better_than_nothing),
+		cmocka_unit_test(setup_is_a_phase_of_its_own),
+		cmocka_unit_test(images_come_up_apart),
+		cmocka_unit_test(what_comes_after_the_last_batch),
 		cmocka_unit_test(keys_are_whole),
 		cmocka_unit_test(the_nearest_measurement_is_taken),
 		cmocka_unit_test(newer_runs_count_more),

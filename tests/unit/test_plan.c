@@ -325,6 +325,46 @@ static void deadlines_are_kept_when_played(void **state)
 	}
 }
 
+/* 100 segments of one length, 1 s each; 20 s until a pod works, of which the first one's setup takes 8. */
+static void the_canary_setup_and_width_are_counted(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *name;
+		int pods, canary;
+		bool staged;
+		double makespan_s, billed_s;
+	} cases[] = {
+		{"one pod", 1, 0, false, 120, 121},
+		/* 3 segments in one batch cost what they cost in any: 1 s each */
+		{"one pod with a canary", 1, 3, false, 120, 121},
+		{"four at once wait for the first one's setup", 4, 0, false, 45, 184},
+		{"four at once wait for the canary, too", 4, 3, false, 20 + 3 + 25, 4 * (20 + 3 + 24.25) + 4},
+		/* 97 s of work at 12 s for each further pod: all four pay. 20 + 3 + 97/4 + 12 * 3/4 */
+		{"four in stages", 4, 3, true, 20 + 3 + 25 + 9, 20 + 3 + 24.25 + 9 + 3 * (12 + 24.25 + 9 - 12) + 4},
+		/* a pod more than 97/12 - 1 = 7 of them would find too little to do */
+		{"sixty-four in stages are seven", 64, 3, true, 20 + 3 + 14 + 12 * 6 / 7., 20 + 3 + 6 * 12 + 97 + 7},
+	};
+	double lengths[100];
+	struct plan_work w;
+	struct plan_machine m = {.price_h = 3600, .speed = {.each_s = .01}, .workers = 1, .batch_max = 1, .release_s = 1};
+
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		lengths[i] = 100;
+	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
+	m.cold.phase[COLD_BOOT] = (struct cold_time){12, 12, 3};
+	m.cold.phase[COLD_SETUP] = (struct cold_time){8, 8, 3};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct plan_wish wish = {.canary = cases[i].canary, .staged = cases[i].staged};
+		struct plan p;
+		plan_compute(&p, &w, &m, 0, cases[i].pods, 1, &wish);
+		if (fabs(p.makespan_p50_s - cases[i].makespan_s) > .01 || fabs(p.billed_s - cases[i].billed_s) > .01)
+			fail_msg("%s: %.2f s, billed %.2f s; expected %.2f s and %.2f s", cases[i].name, p.makespan_p50_s, p.billed_s,
+				 cases[i].makespan_s, cases[i].billed_s);
+		assert_near(p.cost_usd, p.billed_s, 1e-6);
+	}
+}
+
 static void verdicts_name_what_is_missing(void **state)
 {
 	(void)state;
@@ -432,6 +472,7 @@ int main(void)
 		cmocka_unit_test(cold_starts_are_learned),
 		cmocka_unit_test(the_choice_is_within_one_percent),
 		cmocka_unit_test(deadlines_are_kept_when_played),
+		cmocka_unit_test(the_canary_setup_and_width_are_counted),
 		cmocka_unit_test(verdicts_name_what_is_missing),
 		cmocka_unit_test(time_has_a_price),
 		cmocka_unit_test(the_front_has_no_loser),
