@@ -1,0 +1,38 @@
+/* ledgers.h - what the migrations of each version were when it was released: a copy, so that one that is changed afterwards is noticed. */
+#ifndef BURST_TESTS_LEDGERS_H
+#define BURST_TESTS_LEDGERS_H
+
+/* [n]: from version n + 1 to n + 2; version 1 is schema.sql. */
+static const char *const ledger_steps[] = {
+	"ALTER TABLE pod ADD COLUMN price_list_microusd_h INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN vendor_started_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN cost_vendor_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN cost_beside_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN vendor_reported INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN vendor_asked_ms INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE pod ADD COLUMN gpu_offered TEXT NOT NULL DEFAULT '';",
+	"CREATE TABLE batch (seq INTEGER PRIMARY KEY, attempt TEXT NOT NULL, id TEXT NOT NULL, run TEXT NOT NULL, speed TEXT NOT NULL,"
+	" segments INTEGER NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL, took_ms INTEGER NOT NULL, done_ms INTEGER NOT NULL,"
+	" UNIQUE (attempt, id));"
+	"CREATE INDEX batch_of_run ON batch (run);"
+	"CREATE TABLE speed (seq INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, n REAL NOT NULL, longest REAL NOT NULL, sum REAL NOT NULL,"
+	" longest2 REAL NOT NULL, longest_sum REAL NOT NULL, sum2 REAL NOT NULL, t REAL NOT NULL, longest_t REAL NOT NULL,"
+	" sum_t REAL NOT NULL, batches INTEGER NOT NULL, updated_ms INTEGER NOT NULL);"
+	"ALTER TABLE run ADD COLUMN planned_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN planned_microusd INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_samples INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_busy_p50 INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_busy_p95 INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN gpu_memory_peak_mib INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE pod ADD COLUMN preempted INTEGER NOT NULL DEFAULT 0;",
+	"ALTER TABLE pod ADD COLUMN image TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN setup TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE pod ADD COLUMN setup_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN synced_bytes INTEGER NOT NULL DEFAULT -1;"
+	"ALTER TABLE batch ADD COLUMN most INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE batch ADD COLUMN batching TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE speed ADD COLUMN most INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE speed ADD COLUMN batching TEXT NOT NULL DEFAULT '';",
+};
+
+#endif
