@@ -1,7 +1,8 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# plan dispatch billed load (dispatch takes two minutes, billed some, load a quarter of an hour: these three only run when they are named).
+# plan dispatch learning billed load (dispatch and learning take two minutes each, billed some, load a quarter of an hour: these four only run
+# when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
@@ -319,7 +320,11 @@ part_billed() { (. tests/bench/billed.sh && billed_bench); }
 
 part_dispatch() { (. tests/bench/dispatch.sh && dispatch_bench); }
 
-# ---- (i) wide runs and long jobs ----
+# ---- (j) plans against what runs took ----
+
+part_learning() { (. tests/bench/learning.sh && learning_bench); }
+
+# ---- (k) wide runs and long jobs ----
 
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }

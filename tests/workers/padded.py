@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """A worker for tests that takes as long for a batch as a GPU engine would: ONCE + LONGEST x longest + EACH x sum, in seconds and
-characters (with EQUAL=1 every segment counts as one). MAX_BATCH and BATCHING go into its hello; TOOK=FILE gets a line per batch."""
+characters (with EQUAL=1 every segment counts as one), give or take JITTER (0.05: 5 %). MAX_BATCH and BATCHING go into its hello; TOOK=FILE
+gets a line per batch."""
 
 import json
 import os
+import random
 import struct
 import sys
 import time
@@ -25,6 +27,7 @@ def write_wav(name):
 def main():
     once, longest, each = (float(os.environ.get(name, "0")) for name in ("ONCE", "LONGEST", "EACH"))
     equal = os.environ.get("EQUAL")
+    jitter = float(os.environ.get("JITTER", "0"))
     say(hello=1, protocol=1, engine="padded", version="1", sample_rate=8000, max_batch=int(os.environ.get("MAX_BATCH", "8")), gpu=False,
         batching=os.environ.get("BATCHING", "padded"))
     for line in sys.stdin:
@@ -33,7 +36,8 @@ def main():
         lengths = [1 if equal else len(s["text"]) for s in batch["segments"]]
         for segment in batch["segments"]:
             write_wav(segment["file"])
-        time.sleep(max(0.0, once + longest * max(lengths) + each * sum(lengths) - (time.monotonic() - began)))
+        takes = (once + longest * max(lengths) + each * sum(lengths)) * (1 + random.uniform(-jitter, jitter))
+        time.sleep(max(0.0, takes - (time.monotonic() - began)))
         for segment in batch["segments"]:
             say(segment=segment["id"], ok=True, file=segment["file"])
         say(batch=batch["batch"], done=True)
