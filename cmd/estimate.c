@@ -121,7 +121,7 @@ static int read_wish(const struct section *top, struct plan_wish *wish, struct e
 		return -1;
 	wish->budget_usd = (double)section_int(caps, "max_cost") / 1e6;
 	wish->deadline_s = (double)section_int(caps, "max_duration") / 1000; /* no pod outlives it */
-	wish->staged = wish->goal == PLAN_COST && (!deadline || !*deadline);
+	wish->staged = wish->goal == PLAN_COST && seconds <= 0;
 	wish->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : 0;
 	if (seconds > 0)
 		wish->deadline_s = wish->deadline_s > 0 ? MIN(wish->deadline_s, seconds) : seconds;

@@ -320,16 +320,16 @@ part_billed() { (. tests/bench/billed.sh && billed_bench); }
 
 part_dispatch() { (. tests/bench/dispatch.sh && dispatch_bench); }
 
-# ---- (j) plans against what runs took ----
+# ---- (i) plans against what runs took ----
 
 part_learning() { (. tests/bench/learning.sh && learning_bench); }
 
-# ---- (k) wide runs and long jobs ----
+# ---- (j) wide runs and long jobs ----
 
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
 
-# ---- (j) the planner's choice ----
+# ---- (k) the planner's choice ----
 
 part_plan() {
 	echo "# a choice among all offers, widths and batch sizes (aims: under 10 ms, within 1 % of brute force)"
