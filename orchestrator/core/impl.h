@@ -292,6 +292,7 @@ void replan_advance(struct core *c);
 int64_t replan_wake_at(const struct core *c);
 bool replan_passes_over(const struct core *c, const struct candidate *k); /* while it replaces pods, only the better GPU is of use */
 bool replan_may_add(const struct core *c); /* money is kept for it */
+int replan_pods_most(const struct core *c); /* at a time, with those that are replaced */
 int core_outgoing(const struct core *c); /* pods that work until others take their place */
 
 /* dispatch.c */

@@ -185,7 +185,7 @@ static bool tell_why(const struct core *c, char *to, size_t room)
 
 /* ---- what is there ---- */
 
-static int pods_at_most(const struct core *c)
+int replan_pods_most(const struct core *c)
 {
 	return MAX(c->conf.plan.pods_most, c->conf.pods);
 }
@@ -354,7 +354,7 @@ static void view_wishes(const struct core *c, struct view *v)
 		v->of.wish.budget_usd = MAX((double)(c->conf.max_cost_microusd - budget_spent(c)) / 1e6, 1e-9);
 		v->of.room_usd = (double)(c->conf.max_cost_microusd - budget_committed(c)) / 1e6;
 	}
-	v->of.pods_most = pods_at_most(c);
+	v->of.pods_most = replan_pods_most(c);
 	v->of.width_open = plan->pods_open;
 	v->of.gpus_open = plan->gpus_open;
 }
@@ -405,7 +405,7 @@ static void give_back(struct core *c, const struct view *v, int count, const cha
 
 static void add(struct core *c, const struct view *v, const struct replan_choice *choice)
 {
-	c->conf.pods = MAX(c->conf.pods, MIN(active_pods(c) + choice->pods, pods_at_most(c)));
+	c->conf.pods = MAX(c->conf.pods, MIN(active_pods(c) + choice->pods, replan_pods_most(c)));
 	c->conf.at_once = true;
 	prefer(c, v->candidates[choice->offer]);
 }

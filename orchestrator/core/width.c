@@ -532,7 +532,7 @@ static void widen(struct core *c)
 		c->capacity_since = 0; /* how long another one is not to be had is no reason to end when this one is lost */
 	if (core_reads_old(c) || !budget_is_known(c) || a_volume_is_made(c) || why_is_read(c))
 		return;
-	while (active - outgoing < width_now(c)) {
+	while (active - outgoing < width_now(c) && active < replan_pods_most(c)) { /* those that it replaces count until they go */
 		if (active && !worth_another(c, working, NEVER / 2))
 			return;
 		struct candidate *k = offers_pick(c, false, &again_at);

@@ -2190,6 +2190,29 @@ static void test_replaces_within_pods(void **state)
 	tear_down(&b);
 }
 
+/* The second pod that the user allows was not worth it: while the old one works on, one new pod takes its place, not two. */
+static void test_replaces_one_of_two(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up_planned(&b, 44, 0);
+	b.conf.canary = true;
+	b.conf.pods = 2;
+	b.conf.plan.pods_most = b.conf.plan.pods_open = 0;
+	start_with(&b, offers, 2);
+	bring_up(&b, 0);
+	work_on(&b, 0, 2, 1000);
+	assert_int_equal(core_pod_count(b.core), 1);
+	offers[1].price_microusd_h = 300000;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
+	check_said(&b, "replaced", "going on with 1 pod of GPU 1");
+	check_phase(&b, "the old one", 0, POD_WORKING);
+	check_int("in its place", "pods", core_pod_count(b.core), 2);
+	tear_down(&b);
+}
+
 /* Its price, two hours for a segment, and a cap on cost of an hour. */
 static void test_a_budget_for_nothing(void **state)
 {
@@ -5186,6 +5209,7 @@ int main(void)
 		cmocka_unit_test(test_gives_back_what_comes_up),
 		cmocka_unit_test(test_prices_that_move),
 		cmocka_unit_test(test_replaces_within_pods),
+		cmocka_unit_test(test_replaces_one_of_two),
 		cmocka_unit_test(test_a_budget_for_nothing),
 		cmocka_unit_test(test_a_reserve_for_haste),
 		cmocka_unit_test(test_two_plans_are_the_most),
