@@ -809,7 +809,8 @@ static int64_t least_cold_ms(const struct client *cl)
 	return least + cl->sim->plan->load_ms;
 }
 
-/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for another one that comes up. */
+/* Beside pods that work there is as much to do, by the time that it truly takes, as pays for another one that comes up. A pod that is
+ * replaced works until then only. */
 static void check_it_pays(struct client *cl, int pod)
 {
 	const struct core *c = cl->core;
@@ -822,7 +823,7 @@ static void check_it_pays(struct client *cl, int pod)
 		if (i == pod || p->phase != POD_WORKING || !p->connected || p->draining || p->unwanted)
 			continue;
 		works = true;
-		busy_ms += MIN(2 * cold, MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) - c->now, 0));
+		busy_ms += MIN(p->outgoing ? cold : 2 * cold, MAX(p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at) - c->now, 0));
 	}
 	for (size_t i = 0; i < c->seg_count; i++)
 		left += c->segs[i].state <= SEG_HELD ? slowest_ms(cl, cl->job->segments[i].weight) : 0;
