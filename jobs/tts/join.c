@@ -23,7 +23,9 @@ struct track {
 	FILE *f;
 	struct wav_format format;
 	int64_t frames;
-	struct cue *cues;     /* one per piece */
+	bool subtitles;
+	struct cue *cues;     /* one per piece; their pauses are owned */
+	size_t cue_count;
 	struct cue *chapters; /* one per title */
 };
 
@@ -35,6 +37,8 @@ static void track_close(struct track *t)
 	if (t->out >= 0)
 		path_remove_tree_at(t->out, WORK_NAME, WORK_NAME, NULL);
 	fd_close(t->out);
+	for (size_t i = 0; i < t->cue_count; i++)
+		free((void *)t->cues[i].pauses);
 	free(t->cues);
 	free(t->chapters);
 }
@@ -102,6 +106,20 @@ static int open_converted(struct track *t, FILE *from, FILE **out, struct wav_in
 	return open_wav(t->work, "convert.wav", out, info, err);
 }
 
+/* Where a text that needs several captions may be cut. What cannot be heard is cut by its length. */
+static void find_pauses(const struct track *t, FILE *f, const struct wav_info *info, struct cue *cue)
+{
+	int64_t *pauses;
+	int count;
+
+	if (!t->subtitles || split_chars(cue->text, strlen(cue->text)) <= CAPTION_WIDTH || (count = wav_pauses(f, info, &pauses, NULL)) < 0)
+		return;
+	for (int i = 0; i < count; i++)
+		pauses[i] += cue->begin;
+	cue->pauses = pauses;
+	cue->pause_count = (size_t)count;
+}
+
 static int add_piece(struct track *t, const struct join_piece *piece, struct cue *cue,
 		     struct err *err)
 {
@@ -121,6 +139,7 @@ static int add_piece(struct track *t, const struct join_piece *piece, struct cue
 		return err_set(err, ERR_LOCAL,
 			       "a WAV file cannot be longer than 4 GiB: join fewer segments");
 	*cue = (struct cue){.text = piece->text, .begin = t->frames};
+	find_pauses(t, f, &info, cue);
 	if (copy_samples(t, f, &info, err) < 0)
 		return err_wrap(err, "%s", piece->file);
 	cue->end = t->frames;
@@ -314,7 +333,7 @@ int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err)
 {
-	struct track t = {.dir = dir, .out = -1, .work = -1};
+	struct track t = {.dir = dir, .out = -1, .work = -1, .subtitles = options->subtitles, .cue_count = count};
 
 	if (!count)
 		return 0;

@@ -1,10 +1,13 @@
 #include "wav.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
 #define QUIET             0.00316 /* -50 dBFS */
+#define PAUSE             0.01    /* -40 dBFS: breath and room stay below */
+#define PAUSE_WINDOWS     8
 #define FULL_SCALE        0.99996 /* 32767 of 16 bits; what a limiter leaves just below is not clipped */
 #define CLIP_RUN          3
 #define WINDOW_S          0.01
@@ -178,6 +181,8 @@ struct listener {
 	bool heard;
 	int64_t clip_run[MAX_CHANNELS], clipped;
 	bool not_a_number;
+	int64_t windows, pause_run, *pauses; /* pauses: their middles, in frames; owned */
+	size_t pause_count, pause_cap;
 };
 
 static void note_energy(struct listener *l)
@@ -196,8 +201,23 @@ static void note_energy(struct listener *l)
 	l->window_samples = 0;
 }
 
+static void note_pause(struct listener *l)
+{
+	l->windows++;
+	if (l->window_peak < PAUSE) {
+		l->pause_run++;
+		return;
+	}
+	if (l->heard && l->pause_run >= PAUSE_WINDOWS) {
+		GROW(l->pauses, l->pause_count, l->pause_cap);
+		l->pauses[l->pause_count++] = (l->windows - 1) * l->window - l->pause_run * l->window / 2;
+	}
+	l->pause_run = 0;
+}
+
 static void end_window(struct listener *l)
 {
+	note_pause(l);
 	note_energy(l);
 	if (l->window_peak < QUIET) {
 		l->quiet_run++;
@@ -256,10 +276,9 @@ static double tail_of(const struct listener *l)
 	return sqrt(end / (l->loud_energy / (double)l->loud_samples));
 }
 
-int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err)
+static int hear_all(struct listener *l, FILE *f, const struct wav_info *info, struct err *err)
 {
 	size_t frame = (size_t)wav_frame_bytes(&info->format);
-	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
 
 	if (fseeko(f, info->data_offset, SEEK_SET) < 0)
 		return err_set(err, ERR_LOCAL, "%s", strerror(errno));
@@ -267,7 +286,7 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 	for (int64_t left = info->frames; left > 0;) {
 		size_t want = (size_t)MIN(left, (int64_t)BLOCK_FRAMES),
 		       got = fread(block, frame, want, f);
-		hear_block(&l, block, got, &info->format);
+		hear_block(l, block, got, &info->format);
 		if (got != want) {
 			free(block);
 			return err_set(err, ERR_LOCAL, "%s",
@@ -276,8 +295,19 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 		left -= (int64_t)got;
 	}
 	free(block);
-	if (l.in_window)
-		end_window(&l);
+	if (l->in_window)
+		end_window(l);
+	return 0;
+}
+
+int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err)
+{
+	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
+	int result = hear_all(&l, f, info, err);
+
+	free(l.pauses);
+	if (result < 0)
+		return -1;
 	if (l.not_a_number)
 		return bad(err, "it holds samples that are not numbers");
 	l.sound.inner_silence = (double)(l.longest * l.window) / info->format.rate;
@@ -288,6 +318,18 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 	l.sound.tail = tail_of(&l);
 	*out = l.sound;
 	return 0;
+}
+
+int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err)
+{
+	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
+
+	if (hear_all(&l, f, info, err) < 0) {
+		free(l.pauses);
+		return -1;
+	}
+	*out = l.pauses;
+	return (int)MIN(l.pause_count, (size_t)INT_MAX);
 }
 
 void wav_make_header(unsigned char to[WAV_HEADER_BYTES], const struct wav_format *format,

@@ -37,6 +37,9 @@ int wav_read_header(FILE *f, struct wav_info *out, struct err *err);
 /* Reads all samples; constant memory. f stands anywhere. */
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err);
 
+/* The middles (frames) of all pauses of 80 ms or more between sounds, in order; *out is to be freed. The count; -1: ERR_LOCAL. */
+int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err);
+
 int wav_frame_bytes(const struct wav_format *format);
 bool wav_same_format(const struct wav_format *a, const struct wav_format *b);
 double wav_seconds(const struct wav_info *info);
