@@ -62,9 +62,10 @@ bool width_pays(double work_ms, const struct stint *others, size_t count, struct
 /* From now, in ms. One that is overdue may come at any moment, or never. */
 static struct stint stint_of(const struct core *c, const struct core_pod *p)
 {
-	int64_t cold = budget_cold(c), drain_at = p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at);
+	int64_t cold = budget_cold(c), drain_at = p->hard_end_ms - 2 * budget_margin(p->hard_end_ms - p->create_at), to = drain_at - c->now;
 
-	return (struct stint){.from_ms = p->ready_at ? 0 : MAX(cold - (c->now - p->create_at), cold / 4), .to_ms = drain_at - c->now};
+	return (struct stint){.from_ms = p->ready_at ? 0 : MAX(cold - (c->now - p->create_at), cold / 4),
+			      .to_ms = p->outgoing ? MIN(to, cold) : to}; /* until a pod that replaces it is up */
 }
 
 /* What is left, as the time that one pod would take for it. */
@@ -80,7 +81,7 @@ static bool pays(const struct core *c, int but, struct stint one, int64_t least_
 
 	for (int i = 0; i < c->pod_count; i++) {
 		const struct core_pod *p = &c->pods[i];
-		if (i != but && pod_active(p) && !p->draining && !p->outgoing && p->phase != POD_AMBIGUOUS)
+		if (i != but && pod_active(p) && !p->draining && p->phase != POD_AMBIGUOUS)
 			others[count++] = stint_of(c, p);
 	}
 	bool so = width_pays(work_left_ms(c), others, count, one, least_ms);

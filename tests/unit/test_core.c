@@ -2213,6 +2213,39 @@ static void test_replaces_one_of_two(void **state)
 	tear_down(&b);
 }
 
+/* The better GPU is sold out until 25 s of work are left. A pod of it would come up in 15 s, while the old one works on: not worth it. */
+static void test_replaces_too_late(void **state)
+{
+	struct offer offers[] = {offer(0, 1000000), offer(1, 1000000)};
+	struct bench b;
+
+	(void)state;
+	set_up_planned(&b, 44, 0);
+	b.conf.canary = true;
+	b.conf.wait_ms = HOUR;
+	start_with(&b, offers, 2);
+	bring_up(&b, 0);
+	work_on(&b, 0, 2, 1000);
+	offers[1].price_microusd_h = 300000;
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
+	check_said(&b, "replaced", "going on with 1 pod of GPU 1");
+	assert_string_equal(pod(&b, 1)->offer.gpu, "GPU 1");
+	for (int i = 0; i < 3; i++) {
+		int newest = core_pod_count(b.core) - 1;
+		if (pod(&b, newest)->phase == POD_RENTING)
+			tell_err(&b, EV_RENT_FAILED, newest, ERR_NO_CAPACITY);
+		work_on(&b, 0, 1, 1000);
+	}
+	check_int("sold out", "segments done", summary(&b).safe, 19);
+	int rented = core_pod_count(b.core);
+	check_phase(&b, "the newest", rented - 1, POD_NEVER);
+	wait_ms(&b, MINUTE);
+	tell(&b, (struct event){.type = EV_OFFERS, .offers = offers, .count = 2});
+	check_int("at the end", "pods", core_pod_count(b.core), rented);
+	check_phase(&b, "the old one", 0, POD_WORKING);
+	tear_down(&b);
+}
+
 /* Its price, two hours for a segment, and a cap on cost of an hour. */
 static void test_a_budget_for_nothing(void **state)
 {
@@ -5210,6 +5243,7 @@ int main(void)
 		cmocka_unit_test(test_prices_that_move),
 		cmocka_unit_test(test_replaces_within_pods),
 		cmocka_unit_test(test_replaces_one_of_two),
+		cmocka_unit_test(test_replaces_too_late),
 		cmocka_unit_test(test_a_budget_for_nothing),
 		cmocka_unit_test(test_a_reserve_for_haste),
 		cmocka_unit_test(test_two_plans_are_the_most),
