@@ -197,7 +197,7 @@ void advice_batches_of(struct advice_batches *out, struct store *store, const ch
 	for (size_t i = 0; i < count; i++) {
 		segments += rows[i].segments;
 		length += rows[i].sum;
-		out->most = MAX(out->most, rows[i].segments);
+		out->most = MAX(out->most, MAX(rows[i].segments, rows[i].most));
 	}
 	out->mean = segments / (double)count;
 	if (segments > 0 && fit_of(&speed, store, rows[0].speed)) {

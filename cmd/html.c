@@ -5,7 +5,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { WIDTH = 720, ROW = 22, BAR = 14, LABEL = 190, VALUE = 120, PLOT_HEIGHT = 260, PLOT_LEFT = 70, PLOT_BOTTOM = 40, TICKS = 4 };
+#include "base/clock.h"
+
+enum { WIDTH = 720, ROW = 22, BAR = 14, LABEL = 190, VALUE = 170, PLOT_HEIGHT = 260, PLOT_LEFT = 80, PLOT_BOTTOM = 40, TICKS = 5, X_TICKS = 12 };
 
 static const char style[] =
 	":root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--back:#fff;--line:#d0d7de;--card:#f6f8fa;"
@@ -151,9 +153,38 @@ static void add_bar(struct str *to, const struct html_chart *chart, const struct
 	}
 	if (bar->mark > 0)
 		str_addf(to, "<path d=\"M%.2f %dv%d\" stroke=\"var(--ink)\" stroke-width=\"1.5\"/>", LABEL + (bar->start + bar->mark) * scale, y - 3, BAR + 6);
+	x = MAX(x, LABEL + (bar->start + bar->mark) * scale);
 	str_addf(to, "<text class=\"soft\" x=\"%.2f\" y=\"%d\">", MIN(x + 6, (double)WIDTH - VALUE + 6), y + BAR - 3);
 	html_text(to, bar->value);
 	str_add(to, "</text>\n");
+}
+
+/* About so many steps of 1, 2 or 5 times a power of ten. */
+static double nice_step(double most, int steps)
+{
+	double raw = most / steps, power = pow(10, floor(log10(raw))), part = raw / power;
+
+	return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
+}
+
+/* Of time: steps that people count in. */
+static double nice_seconds(double most)
+{
+	static const double steps[] = {1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400};
+
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (steps[i] * 6 >= most)
+			return steps[i];
+	return ceil(most / 86400 / 6) * 86400;
+}
+
+static void add_time_axis(struct str *to, double most, double scale, int y)
+{
+	char text[24];
+
+	for (double t = 0, step = nice_seconds(most); t <= most; t += step)
+		str_addf(to, "<path d=\"M%.2f 0V%d\" stroke=\"var(--line)\"/><text class=\"soft\" x=\"%.2f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
+			 LABEL + t * scale, y, LABEL + t * scale, y + 14, t > 0 ? duration_show(text, sizeof(text), (int64_t)(t * 1000)) : "0");
 }
 
 void html_bars(struct str *to, const struct html_chart *chart, const struct html_bar *bars, size_t count)
@@ -164,7 +195,9 @@ void html_bars(struct str *to, const struct html_chart *chart, const struct html
 		most = MAX(most, length_of(&bars[i]));
 	double scale = most > 0 ? (WIDTH - LABEL - VALUE) / most : 0;
 	add_legend(to, chart);
-	svg_begin(to, chart->id, (int)count * ROW + 4, chart->title);
+	svg_begin(to, chart->id, (int)count * ROW + (chart->seconds ? 24 : 4), chart->title);
+	if (chart->seconds && most > 0)
+		add_time_axis(to, most, scale, (int)count * ROW + 4);
 	for (size_t i = 0; i < count; i++)
 		add_bar(to, chart, &bars[i], (int)i * ROW + 4, scale);
 	str_add(to, "</svg></div>\n");
@@ -203,18 +236,37 @@ static double at_y(const struct frame *f, double y)
 	return PLOT_HEIGHT - PLOT_BOTTOM - (y - f->y0) / (f->y1 - f->y0) * (PLOT_HEIGHT - PLOT_BOTTOM - 32);
 }
 
+static void add_x_tick(struct str *to, const struct frame *f, double x)
+{
+	str_addf(to, "<text class=\"soft\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.4g</text>\n", at_x(f, x), PLOT_HEIGHT - 22, x);
+}
+
 static void add_axes(struct str *to, const struct frame *f, const char *x_name, const char *y_name)
 {
-	for (int i = 0; i <= TICKS; i++) {
-		double y = f->y0 + (f->y1 - f->y0) * i / TICKS;
-		str_addf(to, "<path d=\"M%d %.1fH%d\" stroke=\"var(--line)\"/><text class=\"soft\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.3g</text>\n", PLOT_LEFT,
-			 at_y(f, y), WIDTH - 20, PLOT_LEFT - 6, at_y(f, y) + 4, y);
-	}
+	double step = nice_step(f->y1, TICKS);
+	int digits = (int)MAX(-floor(log10(step)), 0.0);
+
+	for (int i = 0; i * step <= f->y1 * 1.001; i++)
+		str_addf(to, "<path d=\"M%d %.1fH%d\" stroke=\"var(--line)\"/><text class=\"soft\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">$%.*f</text>\n", PLOT_LEFT,
+			 at_y(f, i * step), WIDTH - 20, PLOT_LEFT - 6, at_y(f, i * step) + 4, digits, i * step);
 	str_addf(to, "<text class=\"soft\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", WIDTH - 20, PLOT_HEIGHT - 6);
 	html_text(to, x_name);
 	str_addf(to, "</text><text class=\"soft\" x=\"4\" y=\"11\">");
 	html_text(to, y_name);
 	str_add(to, "</text>\n");
+}
+
+/* Each of few points, else about ten. */
+static void add_x_ticks(struct str *to, const struct frame *f, const struct html_series *s)
+{
+	if (s->count <= X_TICKS) {
+		for (size_t i = 0; i < s->count; i++)
+			add_x_tick(to, f, s->points[i].x);
+		return;
+	}
+	double step = MAX(nice_step(f->x1 - f->x0, X_TICKS), 1.0);
+	for (double x = f->x0; x <= f->x1; x += step)
+		add_x_tick(to, f, x);
 }
 
 static void add_series(struct str *to, const struct frame *f, const struct html_series *s)
@@ -247,8 +299,8 @@ void html_plot(struct str *to, const char *id, const char *title, const char *x_
 	add_axes(to, &f, x_name, y_name);
 	for (size_t i = 0; i < count; i++)
 		add_series(to, &f, &series[i]);
-	str_addf(to, "<text class=\"soft\" x=\"%d\" y=\"%d\">%.4g</text><text class=\"soft\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%.4g</text>\n</svg></div>\n", PLOT_LEFT,
-		 PLOT_HEIGHT - 22, f.x0, WIDTH - 20, PLOT_HEIGHT - 22, f.x1);
+	add_x_ticks(to, &f, &series[0]);
+	str_add(to, "</svg></div>\n");
 }
 
 /* ---- tables ---- */

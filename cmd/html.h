@@ -30,10 +30,11 @@ struct html_chart {
 	const char *const *legend; /* names of the parts, NULL-terminated, or NULL */
 	const int *colors;	   /* of the parts, 0 to 9; NULL: 0, 1, 2, ... */
 	double most;		   /* the scale; 0: the longest bar */
+	bool seconds;		   /* an axis of time below */
 };
 void html_bars(struct str *to, const struct html_chart *chart, const struct html_bar *bars, size_t count);
 
-/* Points, and lines through them where `line`. */
+/* Points, and lines through them where `line`; the upward axis is in dollars. */
 struct html_point {
 	double x, y;
 	char label[96];

@@ -44,6 +44,7 @@ bool plan_best_for(struct plan *out, const struct estimate *e, enum plan_goal go
 	struct plan_wish wish = e->wish;
 
 	wish.goal = goal;
+	wish.staged = e->wish.staged && goal == PLAN_COST;
 	wish.deadline_s = in_time ? wish.deadline_s : 0;
 	wish.budget_usd = in_budget ? wish.budget_usd : 0;
 	return plan_choose(out, &e->work, e->machines, e->count, &wish) == PLAN_FOUND;
@@ -87,6 +88,7 @@ static void add_wide(struct str *to, const struct estimate *e, const struct plan
 	wish.goal = PLAN_COST;
 	wish.deadline_s = wish.budget_usd = 0;
 	wish.pods = pick->pods + 1;
+	wish.staged = false;
 	if ((size_t)wish.pods > e->work.count || plan_choose(&more, &e->work, &e->machines[pick->machine], 1, &wish) != PLAN_FOUND) {
 		str_add(to, "there is no work for another pod");
 		return;

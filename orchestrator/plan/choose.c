@@ -346,6 +346,7 @@ size_t plan_widths(struct plan *out, size_t room, const struct plan_work *w, con
 		at.pods = pods;
 		at.deadline_s = at.budget_usd = 0;
 		at.goal = PLAN_COST;
+		at.staged = false; /* what each width costs, whether a run would come to it or not */
 		visit_machine(w, m, (int)machine, &at, consider, &s);
 		if (s.any)
 			out[kept++] = s.cheapest;

@@ -4,11 +4,12 @@
 
 some_runs() {
 	script_lines 30
-	config 'pods = 2;'
+	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80"];'
+	config 'pods = 2; gpu = ["T4"];'
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
 	rm -rf out
-	burst run --pods 1
+	burst run --pods 1 --gpu L4
 	is "$STATUS" 0 "second run ($(tail -n 2 err.txt))"
 }
 page_says() { # page_says FILE: its sections and the parts of its charts, as a parser sees them; an error where it loads or runs anything
@@ -46,10 +47,14 @@ t_what_is_on_it() {
 	is "$STATUS" 0 "report ($(tail -n 1 err.txt))"
 	has err.txt "report.html: 2 runs"
 	page_says report.html >said.txt 2>&1 || complain "report.html: $(cat said.txt)"
-	for id in figures gantt used curve days kinds audio runs runs-table curve-chart; do
+	for id in figures gantt used curve cards cheaper days kinds audio planned runs runs-table curve-chart cards-chart planned-chart; do
 		grep -qw "$id" said.txt || complain "no section $id: $(cat said.txt)"
 	done
 	has report.html "The tick is at 70% of the billed time"
+	# predicted and measured on both cards, predicted by list prices on others
+	has report.html "at runpod</text>"
+	is "$(grep -c 'local</text>.*, was \$' report.html)" 2 "cards with what was measured"
+	grep -q 'runs\?: [0-9]*% off on average' report.html || complain "planned against actual is missing"
 	is "$(grep -c '<td>e2e</td>' report.html)" 2 "rows of runs"
 	burst report "$("$BURST" ledger --json | jq -r '.[0].run')" -o one.html
 	is "$STATUS" 0 "report of one run ($(tail -n 1 err.txt))"
