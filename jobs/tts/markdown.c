@@ -177,7 +177,18 @@ struct reader {
 	bool in_list;
 	char fence; /* '`' or '~' inside a code block, else 0 */
 	size_t fence_len, fence_line;
+	bool in_code, in_note; /* an indented block; the lines of a footnote */
+	bool after_blank;      /* within a footnote */
 };
+
+/* "![", but not "\\![". */
+static void count_images(struct reader *r)
+{
+	const char *text = str_text(&r->paragraph);
+
+	for (const char *p = strstr(text, "!["); p; p = strstr(p + 2, "!["))
+		r->script->silent.images += p == text || p[-1] != '\\';
+}
 
 static void flush(struct reader *r, bool heading)
 {
@@ -188,6 +199,7 @@ static void flush(struct reader *r, bool heading)
 
 	if (!r->paragraph.len)
 		return;
+	count_images(r);
 	if (!utf8_valid(r->paragraph.s, r->paragraph.len)) {
 		script_complain(r->script, r->source, r->began, "the text is not valid UTF-8");
 		str_reset(&r->paragraph);
@@ -250,6 +262,7 @@ static bool read_fence(struct reader *r, const char *p, const char *end)
 	if (n < 3 || (c == '`' && memchr(p + n, '`', (size_t)(end - p) - n)))
 		return false;
 	flush(r, false);
+	r->script->silent.code_blocks++;
 	r->fence = c;
 	r->fence_len = n;
 	r->fence_line = r->line;
@@ -336,6 +349,32 @@ static bool is_definition(const char *p, const char *end)
 	return close && close + 1 < end && close[1] == ':';
 }
 
+/* [^name]: text of a footnote; it is read apart from the text, so it is not spoken in its middle. */
+static bool is_note(const char *p, const char *end)
+{
+	const char *close = end - p > 2 && p[0] == '[' && p[1] == '^' ? closing(p, end, '[', ']') : NULL;
+
+	return close && close + 1 < end && close[1] == ':';
+}
+
+/* The line belongs to a footnote: it begins one, or goes on, or is an indented paragraph of it. */
+static bool read_note(struct reader *r, const char *text, const char *end, size_t indent)
+{
+	if (is_note(text, end)) {
+		flush(r, false);
+		r->script->silent.footnotes++;
+		r->in_note = true;
+		return true;
+	}
+	bool blank = text == end;
+	if (r->in_note && (blank || indent >= 4 || (!r->after_blank && *text != '#'))) {
+		r->after_blank = blank;
+		return true;
+	}
+	r->in_note = r->after_blank = false;
+	return false;
+}
+
 /* In the middle of a paragraph a number is a line's first word and no list, unless it is 1 (CommonMark 0.31, 5.3). */
 static bool begins_list(const struct reader *r, const char *p)
 {
@@ -373,12 +412,18 @@ static void read_line(struct reader *r, const char *p, const char *end)
 		end--;
 	if ((r->fence || indent < 4 || r->in_list) && read_fence(r, text, end))
 		return;
+	if (read_note(r, text, end, indent))
+		return;
 	if (text == end) {
 		flush(r, false);
 		return;
 	}
-	if (indent >= 4 && !r->paragraph.len && !r->in_list)
-		return; /* indented code */
+	if (indent >= 4 && !r->paragraph.len && !r->in_list) { /* indented code */
+		r->script->silent.code_blocks += !r->in_code;
+		r->in_code = true;
+		return;
+	}
+	r->in_code = false;
 	if (indent == 0 && !skip_bullet(text, end) && !r->paragraph.len)
 		r->in_list = false;
 	while (text < end && *text == '>')

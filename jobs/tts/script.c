@@ -277,6 +277,19 @@ void script_number(struct script *s)
 	}
 }
 
+static void tell(struct str *to, size_t count, const char *what)
+{
+	if (count)
+		str_addf(to, "%s%zu %s%s", to->len ? ", " : "", count, what, count == 1 ? "" : "s");
+}
+
+void script_tell_silent(const struct script *s, struct str *to)
+{
+	tell(to, s->silent.code_blocks, "code block");
+	tell(to, s->silent.images, "image");
+	tell(to, s->silent.footnotes, "footnote");
+}
+
 int script_verdict(const struct script *s, const char *name, struct err *err)
 {
 	if (s->complaints > 1 && !(s->job_setup && s->job_setup->mistakes)) /* else each has its own line */

@@ -43,6 +43,9 @@ struct script {
 	void *ctx;
 
 	double pause_s; /* one that the next item comes after */
+	struct { /* what the script holds and nobody speaks */
+		size_t code_blocks, images, footnotes;
+	} silent;
 
 	size_t complaints; /* the first one is kept */
 	char complaint[512];
@@ -63,6 +66,9 @@ void input_read_jsonl(struct script *s, const char *source, const char *bytes, s
 void input_read_table(struct script *s, const char *source, const char *bytes, size_t len,
 		      bool tabs);
 void input_read_markdown(struct script *s, const char *source, const char *bytes, size_t len);
+
+/* "2 code blocks, 1 footnote": what of the script is not spoken; nothing is added when all is. */
+void script_tell_silent(const struct script *s, struct str *to);
 
 /* For the readers. */
 const char *script_source(struct script *s, const char *name);

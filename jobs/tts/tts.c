@@ -789,6 +789,11 @@ static int join(const struct job *job, const struct segment_result *results, str
 static int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,
 		      struct err *err)
 {
+	CLEANUP(str_free) struct str silent = STR_INIT;
+
+	script_tell_silent(&job->script, &silent);
+	if (silent.len)
+		str_addf(notes, "not spoken: %s\n", str_text(&silent));
 	note_some(job, results, false, notes);
 	note_some(job, results, true, notes);
 	if (write_manifest(job, results, err) < 0)

@@ -102,6 +102,10 @@ static const struct {
 	{"tables", "a.md",
 	 "| Name of it | What it is |\n|---|:-:|\n| An apple | A sort of fruit |\n",
 	 "001:Name of it, What it is|002:An apple, A sort of fruit"},
+	{"footnotes", "a.md",
+	 "This is spoken[^1] and so is that[^b].\n[^1]: A note of\ntwo lines.\n\n    And a paragraph of it.\n\nText goes on after "
+	 "it.\n\n[^b]: Another.\n# One\n",
+	 "001:This is spoken and so is that.|002:Text goes on after it.|003:One#0"},
 	{"front matter", "a.md", "---\ntitle: x\n---\n# One\n", "001:One#0"},
 	{"headings are never merged", "a.md", "# A\n\nYes.\n\nNo.\n\n# B\n\nYes.\n",
 	 "001:A#0|002:Yes. No.#0|003:B#1|004:Yes.#1"},
@@ -115,6 +119,22 @@ static int load(const char *name, enum input_mode mode, struct script *s, struct
 	CLEANUP(free_text) char *path = at(name);
 
 	return script_load(s, path, name, mode, &limits, err);
+}
+
+/* What is left out is counted, so that nobody wonders. */
+static void tell_what_is_silent(void **state)
+{
+	static const char text[] = "Spoken. ![a](b.png) \\![c]\n\n```\nx\n```\n\n    y\n\n    z\n\nAnd this[^1].\n\n[^1]: Note.\n";
+	CLEANUP(script_free) struct script s = {0};
+	CLEANUP(str_free) struct str got = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	put_text("s.md", text);
+	if (load("s.md", INPUT_AUTO, &s, &err) < 0)
+		fail_msg("%s", err.msg);
+	script_tell_silent(&s, &got);
+	assert_string_equal(str_text(&got), "2 code blocks, 1 image, 1 footnote");
 }
 
 static void read_good(void **state)
@@ -679,6 +699,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(read_good),
+		cmocka_unit_test(tell_what_is_silent),
 		cmocka_unit_test(refuse_bad),
 		cmocka_unit_test(broken_json),
 		cmocka_unit_test(modes),
