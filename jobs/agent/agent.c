@@ -54,7 +54,8 @@
 #define MAX(a, b)	   ((a) > (b) ? (a) : (b))
 
 enum {
-	PROTOCOL = 1,
+	PROTOCOL = 1,	     /* with clients */
+	WORKER_PROTOCOL = 2, /* 1 is spoken too */
 	LINE_MAX_BYTES = 1 << 20, /* of one JSON line, both ways */
 	LOG_LINE_MAX = 4096,
 	LOG_BYTES_PER_S = 64 << 10,
@@ -1930,8 +1931,10 @@ struct segment {
 /* Some segments of a batch, given to a worker in one go. */
 struct part {
 	struct part *next;
+	struct batch *batch; /* while a worker holds it */
 	size_t n;
 	int kills;
+	double share_ms; /* its worker's when it was given */
 	size_t at[];
 };
 
@@ -1941,9 +1944,10 @@ struct batch {
 	double estimate_s;
 	struct segment *seg;
 	size_t n;
-	struct part *parts; /* not begun; one part of a batch runs at a time */
-	bool begun, running;
-	int64_t busy_ms;
+	struct part *parts; /* not begun; those that run are with one worker: one, or with a continuous one any number */
+	bool begun, told;   /* told: that it has started, since it was last tried again */
+	int running;	    /* parts */
+	double busy_ms;
 };
 
 enum { OUTPUT_ROWS = 1024 };
@@ -1975,8 +1979,12 @@ struct worker {
 	struct buf to, line, err_line;
 	bool skipping[2]; /* the rest of an overlong log line */
 	char last_words[400];
-	struct batch *batch;
-	struct part *part;
+	struct part *parts; /* what it holds: one; a continuous worker any number, of any batches */
+	bool continuous;    /* it takes further segments while it renders */
+	int64_t room;	    /* ... so many of them before it must ask again */
+	/* of a continuous one: the time for which it held something, each ms divided by the segments that it held then */
+	double share_ms;
+	int64_t share_at_ms;
 	int64_t began_ms, line_ms, progress_ms, segment_ms, restart_ms;
 	int restarts, in_row, max_batch;
 	bool said_oom; /* since its last batch */
@@ -2086,7 +2094,7 @@ struct agent {
 	bool command, stream;
 	bool worker_root; /* the job wants to be what the agent is */
 	int64_t hang_ms;
-	int64_t part_limit; /* learned from out-of-memory; 0: none */
+	int64_t part_limit; /* the user's, or learned from out-of-memory; 0: none */
 	struct batch *queue;
 	struct job *jobs, *jobs_last;
 	struct task task;
@@ -3211,7 +3219,7 @@ static void batch_settled(struct agent *a, struct batch *b)
 	if (b->parts || b->running)
 		return;
 	struct job *j = job_add(a, JOB_BATCH, b->id);
-	j->ms = b->busy_ms;
+	j->ms = (int64_t)b->busy_ms;
 	batch_unlink(a, b);
 	batch_free(b);
 }
@@ -3248,24 +3256,33 @@ static void segment_is_poison(struct agent *a, struct batch *b, struct segment *
 	s->settled = true;
 }
 
-/* What a part that did not end well becomes. reason: crash, hang, oom, garbage, or "worker" (it lives and says no). */
-static void part_failed(struct agent *a, struct batch *b, struct part *p, int w, const char *reason, const char *words)
+/* What a part that did not end well becomes. reason: crash, hang, oom, garbage, or "worker" (it lives and says no). in_flight: so many
+ * segments its worker held. A continuous worker that ran out of memory is given fewer at a time; which of them ended it otherwise is
+ * found by trying their parts alone (worker_room). */
+static void part_failed(struct agent *a, const struct worker *w, struct part *p, size_t in_flight, const char *reason, const char *words)
 {
+	struct batch *b = p->batch;
 	struct part *rest = part_unsettled(b, p);
-	bool oom = !strcmp(reason, "oom"), alone = p->n == 1;
-	if (rest->n == 1 && alone) {
+	bool oom = !strcmp(reason, "oom"), says = !strcmp(reason, "worker");
+	if (rest->n == 1 && in_flight == 1) {
 		struct segment *s = &b->seg[rest->at[0]];
-		if (!strcmp(reason, "worker") || ++s->alone_kills >= 2)
+		if (says || ++s->alone_kills >= 2)
 			segment_is_poison(a, b, s, reason, words);
 	}
 	if (rest->n && !b->seg[rest->at[0]].settled) {
-		batch_retry_event(a, b->id, w, strcmp(reason, "worker") ? reason : "crash");
-		if (oom && p->n > 1)
-			a->part_limit = (int64_t)MAX(p->n / 2, (size_t)1);
-		size_t half = rest->n == 1 || (!oom && !p->kills && strcmp(reason, "worker")) ? rest->n : (rest->n + 1) / 2;
-		int kills = half == rest->n ? p->kills + 1 : MAX(p->kills, 1);
-		part_add_slice(b, rest, 0, half, kills);
-		part_add_slice(b, rest, half, rest->n - half, kills);
+		batch_retry_event(a, b->id, w->w, says ? "crash" : reason);
+		b->told = false;
+		if (oom && in_flight > 1)
+			a->part_limit = (int64_t)in_flight / 2;
+		if (oom && w->continuous && in_flight > 1) {
+			part_add_slice(b, rest, 0, rest->n, p->kills);
+		} else if (rest->n == 1 || (!oom && !p->kills && !says)) {
+			part_add_slice(b, rest, 0, rest->n, p->kills + 1);
+		} else {
+			size_t half = (rest->n + 1) / 2;
+			part_add_slice(b, rest, 0, half, MAX(p->kills, 1));
+			part_add_slice(b, rest, half, rest->n - half, MAX(p->kills, 1));
+		}
 	}
 	free(rest);
 }
@@ -3391,32 +3408,86 @@ static void worker_kill(struct agent *a, struct worker *w, const char *why)
 	kill_child(w->pid);
 }
 
-/* The batch's part is over, well or not; the worker keeps nothing of it. */
-static struct part *worker_leave_batch(struct agent *a, struct worker *w)
+static size_t part_open(const struct part *p)
 {
-	struct part *p = w->part;
-	w->batch->running = false;
-	w->batch->busy_ms += now_ms(a) - w->began_ms;
-	w->batch = NULL;
-	w->part = NULL;
-	if (w->state == WORKER_BUSY)
-		w->state = WORKER_IDLE;
-	return p;
+	size_t open = 0;
+	for (size_t i = 0; i < p->n; i++)
+		open += !p->batch->seg[p->at[i]].settled;
+	return open;
 }
 
-static void worker_failed_part(struct agent *a, struct worker *w, const char *reason, const char *words)
+/* Segments in its hands. One that renders a batch has all of it until the batch is over. */
+static size_t in_flight(const struct worker *w)
 {
-	struct batch *b = w->batch;
-	struct part *p = worker_leave_batch(a, w);
-	part_failed(a, b, p, w->w, reason, words);
-	free(p);
-	batch_settled(a, b);
+	size_t count = 0;
+	for (const struct part *p = w->parts; p; p = p->next)
+		count += w->continuous ? part_open(p) : p->n;
+	return count;
+}
+
+/* Before what it holds changes. */
+static void share_advance(const struct agent *a, struct worker *w)
+{
+	int64_t now = now_ms(a);
+	size_t held = w->continuous ? in_flight(w) : 0;
+	if (held)
+		w->share_ms += (double)(now - w->share_at_ms) / (double)held;
+	w->share_at_ms = now;
+}
+
+/* This part is over, well or not. */
+static void worker_drop(const struct agent *a, struct worker *w, struct part *p)
+{
+	struct part **at = &w->parts;
+	if (w->continuous)
+		p->batch->busy_ms += (double)part_open(p) * (w->share_ms - p->share_ms);
+	else
+		p->batch->busy_ms += (double)(now_ms(a) - w->began_ms);
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	p->batch->running--;
+	if (!w->parts && w->state == WORKER_BUSY)
+		w->state = WORKER_IDLE;
+}
+
+/* All that the worker holds of a batch, as one part, which it keeps no longer. */
+static struct part *worker_leave(const struct agent *a, struct worker *w, struct batch *b)
+{
+	struct part *all = part_new(0, 0);
+	share_advance(a, w);
+	for (struct part *p = w->parts, *next; p; p = next) {
+		next = p->next;
+		if (p->batch != b)
+			continue;
+		worker_drop(a, w, p);
+		all = xresize(all, sizeof(*all) + (all->n + p->n) * sizeof(size_t));
+		memcpy(all->at + all->n, p->at, p->n * sizeof(size_t));
+		all->n += p->n;
+		all->kills = MAX(all->kills, p->kills);
+		free(p);
+	}
+	all->batch = b;
+	return all;
+}
+
+static void worker_failed_parts(struct agent *a, struct worker *w, const char *reason, const char *words)
+{
+	size_t held = in_flight(w);
+	while (w->parts) {
+		struct batch *b = w->parts->batch;
+		struct part *p = worker_leave(a, w, b);
+		part_failed(a, w, p, held, reason, words);
+		free(p);
+		batch_settled(a, b);
+	}
 }
 
 static void worker_hello(struct agent *a, struct worker *w, const struct json *line)
 {
 	const char *error = json_text(line, "error", NULL);
-	if (!error && json_int(line, "protocol", 0) != PROTOCOL)
+	int64_t protocol = json_int(line, "protocol", 0);
+	if (!error && (protocol < 1 || protocol > WORKER_PROTOCOL))
 		error = "it speaks another protocol";
 	if (error) {
 		char *copy = xcopy(error, strlen(error));
@@ -3426,6 +3497,8 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 		return;
 	}
 	w->max_batch = (int)MIN(MAX(json_int(line, "max_batch", 1), (int64_t)1), (int64_t)1 << 20);
+	const char *batching = json_text(line, "batching", "none");
+	w->continuous = protocol >= 2 && !strcmp(batching, "continuous");
 	w->state = WORKER_IDLE;
 	struct buf *b = event_begin(a, "worker");
 	js_int(b, "w", w->w);
@@ -3434,7 +3507,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	js_text(b, "version", json_text(line, "version", ""));
 	js_int(b, "sample_rate", json_int(line, "sample_rate", 0));
 	js_int(b, "max_batch", w->max_batch);
-	js_text(b, "batching", json_text(line, "batching", "none"));
+	js_text(b, "batching", w->continuous || strcmp(batching, "continuous") ? batching : "none");
 	const struct json *gpu = json_get(line, "gpu");
 	js_key(b, "gpu");
 	if (gpu && gpu->type == J_TEXT)
@@ -3445,33 +3518,22 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	event_end(a);
 }
 
-static struct segment *held_segment(struct worker *w, const char *id)
+static struct segment *held_segment(const struct worker *w, const char *id, struct part **part)
 {
-	for (size_t i = 0; w->part && id && i < w->part->n; i++)
-		if (!strcmp(w->batch->seg[w->part->at[i]].id, id))
-			return &w->batch->seg[w->part->at[i]];
+	for (struct part *p = w->parts; p && id; p = p->next)
+		for (size_t i = 0; i < p->n; i++)
+			if (!strcmp(p->batch->seg[p->at[i]].id, id)) {
+				*part = p;
+				return &p->batch->seg[p->at[i]];
+			}
 	return NULL;
 }
 
-/* False: it speaks of a segment that it does not hold. */
-static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
+static void segment_finished(struct agent *a, struct worker *w, const struct segment *s, const struct part *p, const char *file,
+			     const struct json *line)
 {
-	struct segment *s = held_segment(w, json_text(line, "segment", NULL));
-	if (!s || s->settled)
-		return s != NULL;
-	if (!json_yes(line, "ok")) {
-		segment_failed(a, w->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
-		s->settled = true;
-		return true;
-	}
-	const char *file = json_text(line, "file", s->file);
-	s->settled = true;
-	if (!file || !path_safe(file)) {
-		segment_failed(a, w->batch->id, s->id, s->tries, "mismatch", "the worker names no file below BURST_OUT");
-		return true;
-	}
 	struct job *j = job_add(a, JOB_SEGMENT, s->id);
-	j->batch_id = xcopy(w->batch->id, strlen(w->batch->id));
+	j->batch_id = xcopy(p->batch->id, strlen(p->batch->id));
 	j->name = xcopy(file, strlen(file));
 	j->try = s->tries;
 	j->seconds = json_number(line, "seconds", 0);
@@ -3480,24 +3542,67 @@ static bool worker_segment(struct agent *a, struct worker *w, const struct json 
 	const char *hash = json_text(line, "sha256", "");
 	if (strlen(hash) == 64)
 		memcpy(j->claimed_sha256, hash, 65);
-	j->ms = json_int(line, "ms", now_ms(a) - w->segment_ms);
+	int64_t ms = w->continuous ? (int64_t)(w->share_ms - p->share_ms) : now_ms(a) - w->segment_ms;
+	j->ms = json_int(line, "ms", ms);
 	w->segment_ms = now_ms(a);
 	w->in_row = 0;
+}
+
+/* A continuous worker does not say that a batch is over: its answers do. */
+static void part_answered(struct agent *a, struct worker *w, struct part *p)
+{
+	struct batch *b = p->batch;
+	b->busy_ms += w->share_ms - p->share_ms;
+	if (part_open(p))
+		return;
+	worker_drop(a, w, p);
+	free(p);
+	batch_settled(a, b);
+}
+
+/* False: it speaks of a segment that it does not hold. */
+static bool worker_segment(struct agent *a, struct worker *w, const struct json *line)
+{
+	struct part *p;
+	struct segment *s = held_segment(w, json_text(line, "segment", NULL), &p);
+	if (!s || s->settled)
+		return s != NULL;
+	const char *file = json_text(line, "file", s->file);
+	share_advance(a, w);
+	if (!json_yes(line, "ok"))
+		segment_failed(a, p->batch->id, s->id, s->tries, "worker", json_text(line, "error", "the worker does not say why"));
+	else if (!file || !path_safe(file))
+		segment_failed(a, p->batch->id, s->id, s->tries, "mismatch", "the worker names no file below BURST_OUT");
+	else
+		segment_finished(a, w, s, p, file, line);
+	s->settled = true;
+	if (w->continuous)
+		part_answered(a, w, p);
 	return true;
 }
 
-/* The worker has done with its part: what it never mentioned is missing. */
+static struct batch *held_batch(const struct worker *w, const char *id)
+{
+	for (const struct part *p = w->parts; p; p = p->next)
+		if (!strcmp(p->batch->id, id))
+			return p->batch;
+	return NULL;
+}
+
+/* The worker has done with a batch: what it never mentioned is missing. */
 static bool worker_batch(struct agent *a, struct worker *w, const struct json *line)
 {
-	if (!w->batch || strcmp(json_text(line, "batch", ""), w->batch->id))
-		return false;
+	struct batch *b = held_batch(w, json_text(line, "batch", ""));
+	if (!b)
+		return w->continuous; /* it was over with its last segment */
+	struct part *p = worker_leave(a, w, b);
 	if (!json_yes(line, "done")) {
-		worker_failed_part(a, w, "worker", json_text(line, "error", ""));
+		part_failed(a, w, p, p->n, "worker", json_text(line, "error", ""));
+		free(p);
+		batch_settled(a, b);
 		check_volume(a);
 		return true;
 	}
-	struct batch *b = w->batch;
-	struct part *p = worker_leave_batch(a, w);
 	for (size_t i = 0; i < p->n; i++) {
 		struct segment *s = &b->seg[p->at[i]];
 		if (!s->settled)
@@ -3506,6 +3611,16 @@ static bool worker_batch(struct agent *a, struct worker *w, const struct json *l
 	}
 	free(p);
 	batch_settled(a, b);
+	return true;
+}
+
+/* False: that is no number of segments. */
+static bool worker_take(struct worker *w, const struct json *line)
+{
+	int64_t n = json_int(line, "take", -1);
+	if (n < 0)
+		return false;
+	w->room = MIN(w->room + MIN(n, (int64_t)w->max_batch), (int64_t)w->max_batch);
 	return true;
 }
 
@@ -3522,12 +3637,13 @@ static bool worker_obeyed(struct agent *a, struct worker *w, const struct json *
 		worker_hello(a, w, line);
 	} else if (json_yes(line, "oom")) {
 		w->said_oom = true;
-		if (w->batch)
-			worker_failed_part(a, w, "oom", json_text(line, "error", ""));
+		worker_failed_parts(a, w, "oom", json_text(line, "error", ""));
 	} else if (is_text(json_get(line, "segment")) && json_get(line, "ok")) {
 		fine = worker_segment(a, w, line);
 	} else if (is_text(json_get(line, "batch")) && json_get(line, "done")) {
 		fine = worker_batch(a, w, line);
+	} else if (w->continuous && json_get(line, "take")) {
+		fine = worker_take(w, line);
 	} else {
 		return false;
 	}
@@ -3683,7 +3799,7 @@ static void worker_exited(struct agent *a, struct worker *w, int status)
 	bool oom = !w->killed_for && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 	const char *reason = w->killed_for ? w->killed_for : oom ? "oom" : "crash";
 	const char *words = last_line(w->last_words);
-	bool shrinks = w->batch ? oom && w->part->n > 1 : w->said_oom;
+	bool shrinks = w->parts ? oom && in_flight(w) > 1 : w->said_oom;
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	worker_close(w);
 	struct buf *b = event_begin(a, "worker");
@@ -3692,8 +3808,7 @@ static void worker_exited(struct agent *a, struct worker *w, int status)
 	js_int(b, "code", code);
 	js_text(b, "error", *words ? words : reason);
 	event_end(a);
-	if (w->batch)
-		worker_failed_part(a, w, reason, words);
+	worker_failed_parts(a, w, reason, words);
 	if (w->state == WORKER_FAILED || a->fatal)
 		return;
 	if (!shrinks)
@@ -3711,14 +3826,16 @@ static void worker_undead(struct agent *a, struct worker *w)
 {
 	if (w->command)
 		return command_exited(a, w, SIGKILL);
-	if (w->batch)
-		worker_give_back(a, w);
+	worker_give_back(a, w);
 	worker_failed(a, w, "it was killed and does not end");
 }
 
-static int64_t hang_limit_ms(const struct agent *a, const struct batch *b)
+static int64_t hang_limit_ms(const struct agent *a, const struct worker *w)
 {
-	return MAX(a->hang_ms, (int64_t)(MIN(b->estimate_s, 1e6) * 10000));
+	double estimate_s = 0; /* of all that it holds */
+	for (const struct part *p = w->parts; p; p = p->next)
+		estimate_s += p->batch->estimate_s * (w->continuous ? (double)p->n / (double)p->batch->n : 1);
+	return MAX(a->hang_ms, (int64_t)(MIN(estimate_s, 1e6) * 10000));
 }
 
 /* Silence is a hang; so is talk without any progress for ten times as long. */
@@ -3733,7 +3850,7 @@ static void worker_look(struct agent *a, struct worker *w)
 		   (silent > MAX((int64_t)HELLO_SILENCE_MS, a->hang_ms) || now - w->began_ms > HELLO_MAX_MS)) {
 		worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && !w->command && !w->killed_for) {
-		int64_t limit = hang_limit_ms(a, w->batch);
+		int64_t limit = hang_limit_ms(a, w);
 		if (silent > limit || now - w->progress_ms > 10 * limit)
 			worker_kill(a, w, "hang");
 	} else if (w->state == WORKER_BUSY && w->command && a->hang_ms > 0 && !w->killed_for && silent > a->hang_ms) {
@@ -3744,21 +3861,32 @@ static void worker_look(struct agent *a, struct worker *w)
 static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 {
 	struct part *p = b->parts;
+	bool told = w->continuous && b->told;
 	b->parts = p->next;
-	b->begun = b->running = true;
-	w->batch = b;
-	w->part = p;
+	share_advance(a, w);
+	if (!w->parts) {
+		w->began_ms = w->line_ms = w->progress_ms = w->segment_ms = now_ms(a);
+		w->room = w->max_batch;
+	}
+	p->next = w->parts;
+	p->batch = b;
+	p->share_ms = w->share_ms;
+	w->parts = p;
+	w->room -= (int64_t)p->n;
 	w->state = WORKER_BUSY;
 	w->said_oom = false;
-	w->began_ms = w->line_ms = w->progress_ms = w->segment_ms = now_ms(a);
-	struct buf *e = event_begin(a, "batch");
-	js_text(e, "id", b->id);
-	js_text(e, "state", "started");
-	js_int(e, "w", w->w);
-	js_int(e, "segments", (int64_t)p->n);
-	event_end(a);
+	b->begun = b->told = true;
+	b->running++;
 	for (size_t i = 0; i < p->n; i++)
 		b->seg[p->at[i]].tries++;
+	if (!told) {
+		struct buf *e = event_begin(a, "batch");
+		js_text(e, "id", b->id);
+		js_text(e, "state", "started");
+		js_int(e, "w", w->w);
+		js_int(e, "segments", (int64_t)p->n);
+		event_end(a);
+	}
 	if (a->command)
 		return;
 	buf_char(&w->to, '{');
@@ -3773,11 +3901,32 @@ static void worker_give(struct agent *a, struct worker *w, struct batch *b)
 	worker_write(w);
 }
 
-/* A part that is larger than this worker takes is cut; the rest stays in front. */
-static void part_fit(const struct agent *a, struct batch *b, int max_batch)
+/* So many segments it may be given now. A part that may have ended its worker is tried alone. */
+static int64_t worker_room(const struct agent *a, const struct worker *w)
+{
+	int64_t most = a->command ? 1 : a->part_limit ? MIN(a->part_limit, (int64_t)w->max_batch) : w->max_batch;
+	if (w->killed_for)
+		return 0;
+	if (w->state == WORKER_IDLE)
+		return most;
+	if (w->state != WORKER_BUSY || !w->continuous || w->parts->kills)
+		return 0;
+	return MAX(MIN(w->room, most - (int64_t)in_flight(w)), (int64_t)0);
+}
+
+/* The batch that this worker is given some of next. */
+static struct batch *next_batch(const struct agent *a, const struct worker *w)
+{
+	struct batch *b = a->queue;
+	while (b && (!b->parts || (b->running && !held_batch(w, b->id))))
+		b = b->next;
+	return b && b->parts->kills && w->parts ? NULL : b;
+}
+
+/* A part of more segments than that is cut; the rest stays in front. */
+static void part_fit(struct batch *b, size_t most)
 {
 	struct part *p = b->parts;
-	size_t most = (size_t)(a->part_limit ? MIN(a->part_limit, (int64_t)max_batch) : max_batch);
 	if (p->n <= most)
 		return;
 	struct part *rest = part_new(p->n - most, p->kills);
@@ -3795,17 +3944,14 @@ static void dispatch(struct agent *a)
 		return;
 	for (int i = 0; i < a->worker_count; i++) {
 		struct worker *w = &a->workers[i];
-		if (w->state != WORKER_IDLE || w->killed_for)
-			continue;
-		struct batch *b = a->queue;
-		while (b && (b->running || !b->parts))
-			b = b->next;
-		if (!b)
-			return;
-		part_fit(a, b, a->command ? 1 : w->max_batch);
-		worker_give(a, w, b);
-		if (a->command)
-			command_start(a, w);
+		struct batch *b;
+		int64_t room;
+		while ((room = worker_room(a, w)) > 0 && (b = next_batch(a, w))) {
+			part_fit(b, (size_t)room);
+			worker_give(a, w, b);
+			if (a->command)
+				command_start(a, w);
+		}
 	}
 }
 
@@ -4130,7 +4276,7 @@ static void command_free(struct command *c)
 
 static void command_start(struct agent *a, struct worker *w)
 {
-	struct segment *s = &w->batch->seg[w->part->at[0]];
+	struct segment *s = &w->parts->batch->seg[w->parts->at[0]];
 	struct command *c = xalloc(sizeof(*c));
 	struct env env = env_copy(&a->place.env);
 	char number[24];
@@ -4222,7 +4368,7 @@ static void command_words(struct worker *w, struct job *j)
 static void command_finish(struct agent *a, struct worker *w)
 {
 	struct command *c = w->command;
-	struct batch *b = w->batch;
+	struct batch *b = w->parts->batch;
 	if (w->line.len && !w->skipping[0])
 		log_line(a, w->w, c->id, w->line.p, w->line.len);
 	if (c->log_fd >= 0)
@@ -4230,7 +4376,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	close_fd(&c->notify);
 	scan_folder(a, c, "", true);
 	struct job *j = job_add(a, JOB_COMMAND, c->id);
-	struct segment *s = &b->seg[w->part->at[0]];
+	struct segment *s = &b->seg[w->parts->at[0]];
 	j->batch_id = xcopy(b->id, strlen(b->id));
 	j->dir = xcopy(c->dir, strlen(c->dir));
 	j->try = c->try;
@@ -4245,7 +4391,7 @@ static void command_finish(struct agent *a, struct worker *w)
 	command_free(c);
 	w->command = NULL;
 	w->line.len = 0;
-	free(worker_leave_batch(a, w));
+	free(worker_leave(a, w, b));
 	batch_settled(a, b);
 }
 
@@ -4267,12 +4413,15 @@ static void command_look(struct agent *a, struct worker *w)
 /* What it did not finish can be begun again. */
 static void worker_give_back(struct agent *a, struct worker *w)
 {
-	struct batch *b = w->batch;
-	struct part *p = worker_leave_batch(a, w), *rest = part_unsettled(b, p);
-	part_add_slice(b, rest, 0, rest->n, p->kills);
-	free(rest);
-	free(p);
-	batch_settled(a, b);
+	while (w->parts) {
+		struct batch *b = w->parts->batch;
+		struct part *p = worker_leave(a, w, b), *rest = part_unsettled(b, p);
+		part_add_slice(b, rest, 0, rest->n, p->kills);
+		b->told = false;
+		free(rest);
+		free(p);
+		batch_settled(a, b);
+	}
 }
 
 static void worker_stop(struct agent *a, struct worker *w)
@@ -4283,8 +4432,7 @@ static void worker_stop(struct agent *a, struct worker *w)
 		remove_in_background(w->command->dir);
 		command_free(w->command);
 	}
-	if (w->batch)
-		worker_give_back(a, w);
+	worker_give_back(a, w);
 	buf_free(&w->to);
 	buf_free(&w->line);
 	buf_free(&w->err_line);
@@ -4849,7 +4997,7 @@ static void start_begin(struct agent *a, const struct json *op)
 	start_forget(a);
 	trees_remove(a, a->starts++);
 	a->draining = a->drained = false;
-	a->part_limit = 0;
+	a->part_limit = MIN(MAX(json_int(op, "max_batch", 0), (int64_t)0), (int64_t)1 << 20);
 	a->worker_command = put_text(op, "worker");
 	a->command = json_yes(op, "command");
 	a->stream = json_yes(op, "stream");

@@ -38,6 +38,7 @@ struct core_provider {
 enum batching {
 	BATCHING_NONE,	 /* one segment after the other: sizes shrink toward the end so that all workers finish together */
 	BATCHING_PADDED, /* all at once, as long as the longest takes: full batches, then even shares */
+	BATCHING_CONTINUOUS, /* segments join while others are rendered: small batches, several at a time with each worker */
 };
 
 /* What an engine takes for a batch, where the ledger has measured it; all 0: not known. In ms, and in ms for each unit of weight: of
@@ -178,6 +179,11 @@ struct core_pod {
 	bool log_known, log_decides; /* it was read; the next answer tells whether the pod gets more time */
 	int tries, looks, clean_looks;
 	int batches, unhome; /* batches in flight; rendered segments not yet home */
+	size_t held;	     /* segments that it was given and has not finished */
+	/* continuous: finished segments whose time is not in the pace yet, their weight, and since when they were rendered (agent's clock) */
+	size_t unpaced;
+	double unpaced_weight;
+	int64_t unpaced_t;
 	int bad_files;	     /* segments in a row whose files were not what was announced */
 	bool syncing;	     /* ACT_SYNC was not answered yet */
 	uint32_t sync_turn;  /* answers to an earlier ACT_SYNC do not count: it was given work since */

@@ -55,11 +55,18 @@ static int64_t heap_top(struct core *c, struct heap *h)
 
 /* ---- states of a segment ---- */
 
+static void leave_pod(struct core *c, struct seg *s)
+{
+	if (s->state == SEG_HELD)
+		c->pods[s->pod].held--;
+}
+
 static void make_todo(struct core *c, uint32_t i)
 {
 	struct seg *s = &c->segs[i];
 	struct heap *h = &c->heaps[s->group];
 
+	leave_pod(c, s);
 	c->dirty = true; /* somebody may be waiting for work */
 	s->state = SEG_TODO;
 	s->arrived = false;
@@ -81,6 +88,8 @@ static void take_todo(struct core *c, uint32_t i, enum core_seg_state to, int po
 	c->heaps[s->group].weight -= s->weight;
 	s->state = (uint8_t)to;
 	s->pod = pod;
+	if (to == SEG_HELD)
+		c->pods[pod].held++;
 	if (!c->todo)
 		c->dirty = true; /* pods that are still on their way are not needed any more */
 }
@@ -91,6 +100,7 @@ static void settle(struct core *c, uint32_t i, enum core_seg_state to)
 
 	if (s->state == SEG_TODO)
 		take_todo(c, i, to, s->pod);
+	leave_pod(c, s);
 	s->state = (uint8_t)to;
 	if (to == SEG_SAFE)
 		c->safe++;
@@ -233,7 +243,7 @@ size_t dispatch_batch_most(const struct core *c, const struct core_pod *p)
 {
 	int most = c->conf.max_batch;
 
-	if (p->max_batch > 0 && (p->max_batch < most || (p->batching == BATCHING_PADDED && !c->conf.max_batch_is_cap)))
+	if (p->max_batch > 0 && (p->max_batch < most || (p->batching != BATCHING_NONE && !c->conf.max_batch_is_cap)))
 		most = p->max_batch;
 	return (size_t)MAX(most, 1);
 }
@@ -282,8 +292,8 @@ static void note_size(struct core *c, const struct core_batch *b, double ms)
 {
 	struct fit *f = &c->fit;
 
-	if (b->first)
-		return;
+	if (b->first || c->pods[b->pod].batching == BATCHING_CONTINUOUS)
+		return; /* the time of one that others were rendered beside says nothing */
 	*f = (struct fit){f->count * 0.9 + 1, f->weight * 0.9 + b->weight, f->ms * 0.9 + ms, f->weight2 * 0.9 + b->weight * b->weight,
 			  f->weight_ms * 0.9 + b->weight * ms};
 }
@@ -308,6 +318,49 @@ static double batch_weight(const struct core *c)
 	return weight;
 }
 
+/* ---- engines that take segments while they render others ---- */
+
+/* Several batches share a worker's places, so that one ends, and another one can follow, well before all places are free. */
+static size_t continuous_batch(const struct core *c, const struct core_pod *p)
+{
+	return MAX(dispatch_batch_most(c, p) / CONTINUOUS_BATCHES, (size_t)1);
+}
+
+/* How many segments the pod should hold: its workers' places, and half as many that wait there, so that a worker that asks is answered
+ * at once; toward the end no more than its share. */
+static size_t continuous_hold(const struct core *c, const struct core_pod *p)
+{
+	size_t workers = (size_t)MAX(p->workers_ready, 1), places = dispatch_batch_most(c, p) * workers, left = c->todo;
+	size_t slots = (size_t)worker_slots(c);
+
+	for (int i = 0; i < c->pod_count; i++)
+		left += pod_active(&c->pods[i]) ? c->pods[i].held : 0;
+	return MIN(places + (places + 1) / 2, (left + slots - 1) / slots * workers);
+}
+
+/* A batch is sent when there is room for all of it. A pod with nothing to do gets what is left, whatever its share. */
+static bool continuous_wants(const struct core *c, const struct core_pod *p)
+{
+	size_t hold = continuous_hold(c, p), next = MIN(continuous_batch(c, p), c->todo);
+
+	return !p->held || p->held + next <= hold;
+}
+
+static size_t continuous_count(const struct core *c, const struct core_pod *p)
+{
+	return MAX(MIN(continuous_batch(c, p), continuous_hold(c, p)), (size_t)1);
+}
+
+static size_t batch_count(const struct core *c, const struct core_pod *p)
+{
+	switch (p->batching) {
+	case BATCHING_PADDED: return padded_count(c, p);
+	case BATCHING_CONTINUOUS: return continuous_count(c, p);
+	case BATCHING_NONE: break;
+	}
+	return dispatch_batch_most(c, p);
+}
+
 static struct heap *pick_group(struct core *c, struct core_pod *p)
 {
 	if (p->last_group < c->heap_count && heap_top(c, &c->heaps[p->last_group]) >= 0)
@@ -326,9 +379,9 @@ static bool send_next(struct core *c, int pod)
 	struct heap *h = pick_group(c, &c->pods[pod]);
 	if (!h)
 		return false;
-	bool padded = c->pods[pod].batching == BATCHING_PADDED;
-	size_t count = padded ? padded_count(c, &c->pods[pod]) : dispatch_batch_most(c, &c->pods[pod]);
-	double most = padded ? c->weight_todo : batch_weight(c), longest = 0;
+	enum batching batching = c->pods[pod].batching;
+	size_t count = batch_count(c, &c->pods[pod]);
+	double most = batching == BATCHING_NONE ? batch_weight(c) : c->weight_todo, longest = 0;
 	uint32_t batch = new_batch(c, pod);
 
 	for (int64_t i; (i = heap_top(c, h)) >= 0;) {
@@ -342,7 +395,7 @@ static bool send_next(struct core *c, int pod)
 			break;
 		add_to_batch(c, batch, (uint32_t)i);
 	}
-	c->padded += padded;
+	c->padded += batching == BATCHING_PADDED;
 	send_batch(c, batch);
 	return true;
 }
@@ -360,10 +413,12 @@ static void send_canary(struct core *c, int pod)
 	send_batch(c, batch);
 }
 
-static int queue_depth(const struct core *c, const struct core_pod *p)
+static bool wants_more(const struct core *c, const struct core_pod *p)
 {
+	if (p->batching == BATCHING_CONTINUOUS)
+		return continuous_wants(c, p);
 	/* one batch in each worker's hands and one waiting behind it, so that no worker waits for a round trip */
-	return c->conf.command ? 1 : 2 * MAX(p->workers_ready, 1);
+	return p->batches < (c->conf.command ? 1 : 2 * MAX(p->workers_ready, 1));
 }
 
 void dispatch_fill(struct core *c, int pod)
@@ -379,7 +434,7 @@ void dispatch_fill(struct core *c, int pod)
 		    c->batches[c->canary_batch].pod != pod)
 			return;
 	}
-	while (p->batches < queue_depth(c, p) && c->todo && send_next(c, pod))
+	while (c->todo && wants_more(c, p) && send_next(c, pod))
 		;
 }
 
@@ -499,11 +554,38 @@ static void measure(struct core *c, struct core_batch *b, double weight, int64_t
 	c->dirty = c->dirty || c->conf.pods > 1; /* another pod may be worth it now, or not any more */
 }
 
+/* Batches of a continuous engine overlap, so what counts is what its pod finishes in a time. The first ones come all at once, after the
+ * time that one segment takes: they count when its places have been filled once. */
+static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b, double weight, int64_t t)
+{
+	int workers = MAX(p->workers_ready, 1);
+
+	b->rendered = MIN(b->rendered + weight, b->weight);
+	if (!p->unpaced)
+		p->unpaced_t = MAX(p->unpaced_t, p->busy_since_t);
+	p->unpaced_weight += weight;
+	if (++p->unpaced < dispatch_batch_most(c, p) * (size_t)workers)
+		return;
+	c->pace.weight = c->pace.weight * 0.9 + p->unpaced_weight;
+	int64_t ms = MAX(t - p->unpaced_t, 1) * workers;
+	c->pace.ms = c->pace.ms * 0.9 + (double)ms;
+	replan_measured_beside(c, p, p->unpaced, p->unpaced_weight, ms);
+	p->unpaced = 0;
+	p->unpaced_weight = 0;
+	p->unpaced_t = t;
+	c->dirty = c->dirty || c->conf.pods > 1;
+}
+
 static void measure_segment(struct core *c, const struct event *ev)
 {
 	struct core_batch *b = &c->batches[c->segs[ev->segment].batch];
+	struct core_pod *p = &c->pods[ev->pod];
 
-	if (b->pod == ev->pod && b->started && !b->over)
+	if (b->pod != ev->pod || !b->started || b->over)
+		return;
+	if (p->batching == BATCHING_CONTINUOUS && !b->first)
+		measure_continuous(c, p, b, c->segs[ev->segment].weight, ev->t);
+	else
 		measure(c, b, c->segs[ev->segment].weight, ev->t);
 }
 
@@ -522,7 +604,8 @@ void dispatch_done(struct core *c, const struct event *ev)
 	p->batches--;
 	if (b->started) {
 		count_busy(p, ev->t, -1);
-		measure(c, b, b->weight - b->rendered, ev->t);
+		if (p->batching != BATCHING_CONTINUOUS || b->first)
+			measure(c, b, b->weight - b->rendered, ev->t);
 		note_size(c, b, (double)(ev->t - b->started_t));
 		replan_measured(c, b, ev->t - b->started_t);
 	}
@@ -603,6 +686,7 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 		p->wasted_ms += ev->elapsed_ms; /* somebody else has it or has done it, or it cannot be had */
 		return;
 	}
+	leave_pod(c, s);
 	s->state = SEG_RENDERED;
 	s->arrived = s->fetching = false;
 	s->fetch_tries = 0;
@@ -612,6 +696,8 @@ void dispatch_rendered(struct core *c, const struct event *ev)
 	if (p->connected || p->via_volume)
 		ask_file(c, ev->pod, ev->segment);
 	after_inherited(c, ev->pod);
+	if (p->batching == BATCHING_CONTINUOUS)
+		dispatch_fill(c, ev->pod); /* its worker has room for another one by now */
 }
 
 static void fail_segment(struct core *c, uint32_t i)
@@ -786,15 +872,18 @@ void dispatch_resend(struct core *c, int pod)
 static void cut_batches(struct core *c, int pod)
 {
 	struct core_pod *p = &c->pods[pod];
+	int64_t all_ms = 0, longest_ms = 0;
 
 	for (size_t i = 0; p->batches > 0 && i < c->batch_count; i++) {
 		struct core_batch *b = &c->batches[i];
 		if (b->pod != pod || b->over)
 			continue;
 		b->over = true;
-		if (b->started)
-			p->wasted_ms += p->last_t - b->started_t;
+		int64_t ms = b->started ? p->last_t - b->started_t : 0;
+		all_ms += ms;
+		longest_ms = MAX(longest_ms, ms);
 	}
+	p->wasted_ms += p->batching == BATCHING_CONTINUOUS ? longest_ms : all_ms; /* which were rendered side by side */
 	if (c->canary_sent && !c->canary_ok && c->batches[c->canary_batch].pod == pod)
 		c->canary_sent = false; /* the next pod begins with one */
 	if (p->busy > 0)

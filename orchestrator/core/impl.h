@@ -72,6 +72,7 @@ enum {
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	COLD_GUESS_MS = 60 * 1000,	   /* what a pod takes to come up where neither this run nor the ledger has seen one */
 	FIRST_BATCH_SLOWER = 8,		   /* a worker's first batch took up to seven times as long as later ones of its size */
+	CONTINUOUS_BATCHES = 4,		   /* batches that a worker's places are filled with */
 	SLOW_CANARY_FACTOR = 20,
 	SLOW_CANARY_MIN_MS = 60 * 1000,
 };
@@ -287,6 +288,8 @@ int64_t budget_spent(const struct core *c);
 void replan_init(struct core *c);
 void replan_free(struct core *c);
 void replan_measured(struct core *c, const struct core_batch *b, int64_t ms); /* a batch is done, and it was no worker's first */
+/* Of a worker that renders several batches side by side: what it finished in a time, about as much as it holds. */
+void replan_measured_beside(struct core *c, const struct core_pod *p, size_t segments, double weight, int64_t ms);
 void replan_listed(struct core *c); /* offers, and their prices */
 void replan_advance(struct core *c);
 int64_t replan_wake_at(const struct core *c);

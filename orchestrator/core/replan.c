@@ -76,24 +76,35 @@ static bool is_off(const struct forecast *f)
 	return says_something(f) && replan_speed_is_off(f->measured_s, f->planned_s);
 }
 
-void replan_measured(struct core *c, const struct core_batch *b, int64_t ms)
+static void measured(struct core *c, const struct core_pod *p, size_t segments, double longest, double weight, int64_t ms)
 {
-	const struct offer *o = &c->pods[b->pod].offer;
-	struct forecast *f = forecast_of(c, o->provider, o->gpu);
-	double longest = 0;
+	struct forecast *f = forecast_of(c, p->offer.provider, p->offer.gpu);
+	double planned_s = f && ms > 0 ? speed_batch_s(&f->of.speed, longest, weight) : 0;
 
-	if (!f || b->first || ms <= 0)
-		return;
-	for (size_t i = 0; i < b->count; i++)
-		longest = MAX(longest, c->segs[b->segments[i]].weight);
-	double planned_s = speed_batch_s(&f->of.speed, longest, b->weight);
 	if (planned_s <= 0)
 		return;
 	f->measured_s += (double)ms / 1000;
 	f->planned_s += planned_s;
-	f->segments += b->count;
+	f->segments += segments;
 	f->batches++;
 	c->dirty = c->dirty || is_off(f);
+}
+
+void replan_measured(struct core *c, const struct core_batch *b, int64_t ms)
+{
+	const struct core_pod *p = &c->pods[b->pod];
+	double longest = 0;
+
+	if (b->first || p->batching == BATCHING_CONTINUOUS) /* whose batches overlap: replan_measured_beside() */
+		return;
+	for (size_t i = 0; i < b->count; i++)
+		longest = MAX(longest, c->segs[b->segments[i]].weight);
+	measured(c, p, b->count, longest, b->weight, ms);
+}
+
+void replan_measured_beside(struct core *c, const struct core_pod *p, size_t segments, double weight, int64_t ms)
+{
+	measured(c, p, segments, weight / (double)segments, weight, ms);
 }
 
 /* What is known of one GPU tells of those that nobody has measured. */

@@ -31,28 +31,28 @@ double speed_rate(const struct core *c)
 	return ms > 0 ? sum * 1000 / ms : 0;
 }
 
-/* The job's estimate is of one segment. It is a share of a full batch where the engine renders all of it at once, which takes about as
- * long for a few. */
-static double estimated_ms(const struct core *c, const struct core_batch *b)
+/* A segment's share of a full batch, or of a worker's places while all are taken, is what estimates are of, and what is measured of
+ * continuous engines. A few segments alone take about as long as all of these. */
+static double alone(const struct core *c, const struct core_batch *b)
 {
-	const struct core_pod *p = &c->pods[b->pod];
-	double ms = 0, count = (double)b->count;
+	double count = (double)b->count;
 
-	for (size_t i = 0; i < b->count; i++)
-		ms += c->segs[b->segments[i]].est_s * 1000;
-	return p->batching == BATCHING_PADDED && b->count ? ms / count * MAX((double)dispatch_batch_most(c, p), count) : ms;
+	return b->count ? MAX((double)dispatch_batch_most(c, &c->pods[b->pod]), count) / count : 1;
 }
 
 static double expected_ms(const struct core *c, const struct core_batch *b)
 {
-	const struct batch_speed *speed = &c->pods[b->pod].speed;
-	double longest = 0;
+	const struct core_pod *p = &c->pods[b->pod];
+	double estimated_ms = 0, longest = 0;
 
-	if (!is_known(speed))
-		return estimated_ms(c, b);
-	for (size_t i = 0; i < b->count; i++)
+	for (size_t i = 0; i < b->count; i++) {
+		estimated_ms += c->segs[b->segments[i]].est_s * 1000;
 		longest = MAX(longest, c->segs[b->segments[i]].weight);
-	return batch_ms(speed, longest, b->weight);
+	}
+	if (!is_known(&p->speed))
+		return p->batching == BATCHING_NONE ? estimated_ms : estimated_ms * alone(c, b);
+	double measured_ms = batch_ms(&p->speed, longest, b->weight);
+	return p->batching == BATCHING_CONTINUOUS ? measured_ms * alone(c, b) : measured_ms;
 }
 
 void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms)

@@ -13,6 +13,8 @@ enum {
 	USE_LEAST = 5,	       /* samples from which on a median says something */
 };
 
+static const char *const batching_names[] = {"none", "padded", "continuous"}; /* by enum batching */
+
 static struct learn_what what_runs_on(const struct engine *e, int pod)
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
@@ -77,12 +79,14 @@ void batches_done(struct engine *e, int pod, uint32_t batch, int64_t busy_ms)
 	key_of(e, pod, row.speed);
 	row.segments = (int)b->count;
 	row.most = core_pod_at(e->core, pod)->max_batch;
-	COPY_TEXT(row.batching, core_pod_at(e->core, pod)->batching == BATCHING_PADDED ? "padded" : "none");
+	COPY_TEXT(row.batching, batching_names[core_pod_at(e->core, pod)->batching]);
 	for (size_t i = 0; i < b->count; i++) {
 		double weight = e->segments[b->segments[i]].weight;
 		row.sum += weight;
 		row.longest = MAX(row.longest, weight);
 	}
+	if (core_pod_at(e->core, pod)->batching == BATCHING_CONTINUOUS)
+		row.longest = 0; /* others were rendered beside it, and took_ms is its share */
 	GROW(e->batch_rows, e->batch_count, e->batch_cap);
 	e->batch_rows[e->batch_count++] = row;
 	if (e->batch_count >= FLUSH_AT)

@@ -89,6 +89,16 @@ static int row_of_key(struct store *store, const char *key, struct speed_row *ou
 	return 0;
 }
 
+static void add_batch(struct speed_sums *sums, const struct batch_row *b)
+{
+	double seconds = (double)b->took_ms / 1000;
+
+	if (b->longest > 0)
+		speed_add(sums, b->longest, b->sum, seconds);
+	else
+		speed_add_share(sums, b->sum, seconds);
+}
+
 /* The first batches of the list, those of one key; *folded: how many. */
 static int fold_key(struct store *store, const struct batch_row *list, size_t count, bool fade, int64_t wall_ms, size_t *folded,
 		    struct err *err)
@@ -101,7 +111,7 @@ static int fold_key(struct store *store, const struct batch_row *list, size_t co
 	if (fade)
 		speed_decay(&sums, SPEED_DECAY);
 	for (*folded = 0; *folded < count && !strcmp(list[*folded].speed, row.key); ++*folded)
-		speed_add(&sums, list[*folded].longest, list[*folded].sum, (double)list[*folded].took_ms / 1000);
+		add_batch(&sums, &list[*folded]);
 	sums_into(&row, &sums);
 	row.most = list[*folded - 1].most;
 	COPY_TEXT(row.batching, list[*folded - 1].batching);

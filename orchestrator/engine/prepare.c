@@ -152,6 +152,8 @@ static void send_start(struct engine *e, int pod)
 	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
 				 n->worker ? n->worker : "", "env", env, "command", n->command, "outputs", outputs,
 				 "stream", n->stream, "hang_s", (int)((n->hang_ms + 999) / 1000));
+	if (n->max_batch_is_cap)
+		json_object_set_new(line, "max_batch", json_integer(n->max_batch));
 	if (e->kit_tree) {
 		CLEANUP(free_text) char *kit = xasprintf("kit/%s", e->kit_tree->id);
 		json_object_set_new(line, "kit", json_string(kit));
@@ -497,6 +499,11 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	}
 }
 
+static enum batching batching_of(const char *word)
+{
+	return !strcmp(word, "padded") ? BATCHING_PADDED : !strcmp(word, "continuous") ? BATCHING_CONTINUOUS : BATCHING_NONE;
+}
+
 static void worker_event(struct engine *e, int pod, const json_t *event)
 {
 	struct epod *p = &e->pods[pod];
@@ -530,7 +537,7 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 	}
 	struct event ev = {.type = EV_WORKERS, .pod = pod, .number = p->workers_ready,
 			   .max_batch = (int)jsonx_bounded(event, "max_batch", 0, INT32_MAX),
-			   .batching = strcmp(jsonx_text(event, "batching", ""), "padded") ? BATCHING_NONE : BATCHING_PADDED};
+			   .batching = batching_of(jsonx_text(event, "batching", ""))};
 	if (ev.max_batch > 0)
 		ev.speed = batches_speed(e, pod);
 	post(e, &ev, NULL);

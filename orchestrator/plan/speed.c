@@ -48,6 +48,12 @@ void speed_add(struct speed_sums *s, double longest, double sum, double seconds)
 	s->batches += 1;
 }
 
+void speed_add_share(struct speed_sums *s, double sum, double seconds)
+{
+	speed_add(s, 0, sum, seconds);
+	s->n += 1; /* no work takes no time: else what is alike in all of them would seem to be the price of a batch */
+}
+
 void speed_decay(struct speed_sums *s, double factor)
 {
 	s->n *= factor;
@@ -146,7 +152,7 @@ bool speed_fit(struct speed *out, const struct speed_sums *s, const struct speed
 
 	if (s->n <= 0 || s->t <= 0)
 		return false;
-	if (!like || like->longest_s + like->each_s <= 0)
+	if (!like || like->longest_s + like->each_s <= 0 || s->longest <= 0)
 		like = &each_alone;
 	if (!solve(x, m, y, (1u << PARTS) - 1)) {
 		if (!fit_in_ratio(out, s, like))

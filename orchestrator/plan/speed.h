@@ -41,6 +41,8 @@ struct speed_sums {
 #define SPEED_DECAY 0.9 /* the weight of an earlier run, per run */
 
 void speed_add(struct speed_sums *s, double longest, double sum, double seconds);
+/* Of an engine that renders batches side by side: the batch's share of the time, which depends on its segments alone. */
+void speed_add_share(struct speed_sums *s, double sum, double seconds);
 void speed_decay(struct speed_sums *s, double factor);
 /* Least squares with coefficients of at least 0. Batches of one size cannot tell the shared part from that of each segment: then
  * both keep the ratio that `like` has (NULL: nothing is shared, so that no gain from larger batches is promised), and where they

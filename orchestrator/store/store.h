@@ -121,8 +121,8 @@ struct batch_row {
 	char speed[160]; /* key of its speed_row */
 	int segments;
 	int most; /* that its worker takes in a batch; 0: not known */
-	char batching[12]; /* as its worker says: "none", "padded"; "": not known */
-	double longest, sum;
+	char batching[12]; /* as its worker says: "none", "padded", "continuous"; "": not known */
+	double longest, sum; /* longest 0: rendered beside others, took_ms is its share of the time */
 	int64_t took_ms, done_ms;
 };
 

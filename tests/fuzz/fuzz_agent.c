@@ -279,6 +279,8 @@ static void fuzz_worker(const char *bytes, size_t len)
 			worker_line(&a, w, p, n);
 		w->killed_for = NULL;
 		dispatch(&a);
+		must(in_flight(w) <= (size_t)w->max_batch && w->room <= w->max_batch);
+		must(!w->continuous || (w->state == WORKER_BUSY) == (w->parts != NULL));
 		w->to.len = 0;
 		jobs_step(&a);
 		p += n + 1;

@@ -55,6 +55,10 @@ seeds_agent() {
 		tar -cf - --format=ustar --owner=0 --group=0 a b d) | seed agent 3
 	rm -rf "$out/seeds/tree"
 	local hello='{"hello":1,"protocol":1,"engine":"e","version":"1","sample_rate":22050,"gpu":true,"max_batch":2}'
+	printf '%s\n' "${hello/'l":1'/'l":2,"batching":"continuous"'}" '{"segment":"q2","ok":true,"file":"q2.wav"}' '{"take":1}' \
+		'!{"op":"batch","id":"c","segments":[{"id":"q4"},{"id":"q5"}]}' '{"take":0}' '{"take":99}' '{"oom":true}' '{"take":-1}' \
+		'{"segment":"q1","ok":true,"file":"q1.wav"}' '{"batch":"b","done":false}' '{"segment":"q4","ok":false}' '{"batch":"c","done":true}' |
+		seed agent 4
 	printf '%s\n' "$hello" '{"segment":"q1","ok":true,"file":"q1.wav","seconds":1.5,"rate":32,"ms":5}' 'noise' \
 		'{"segment":"q2","ok":true,"file":"d/q2.wav","bytes":108}' '{"batch":"b","done":true}' '{"segment":"q3","ok":false,"error":"no"}' \
 		'{"batch":"b","done":true}' | seed agent 4

@@ -311,12 +311,15 @@ static bool counted_right(struct client *cl)
 static bool pod_counted_right(const struct core *c, int pod)
 {
 	int unhome = 0, batches = 0;
+	size_t held = 0;
 
-	for (size_t i = 0; i < c->seg_count; i++)
+	for (size_t i = 0; i < c->seg_count; i++) {
 		unhome += c->segs[i].state == SEG_RENDERED && c->segs[i].pod == pod;
+		held += c->segs[i].state == SEG_HELD && c->segs[i].pod == pod;
+	}
 	for (size_t i = 0; i < c->batch_count; i++)
 		batches += c->batches[i].pod == pod && !c->batches[i].over;
-	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches;
+	return unhome == c->pods[pod].unhome && batches == c->pods[pod].batches && held == c->pods[pod].held;
 }
 
 /* Of caps.max_duration, when this life began. */
@@ -333,7 +336,7 @@ static void check_pod(struct client *cl, int pod)
 	bool canary_waits = !c->canary_ok && c->canary_sent && !core_stopping(c);
 
 	if (!pod_counted_right(c, pod))
-		broke(cl->sim, "pod %d: batches %d, not home %d: miscounted", pod, p->batches, p->unhome);
+		broke(cl->sim, "pod %d: batches %d, held %zu, not home %d: miscounted", pod, p->batches, p->held, p->unhome);
 	bool goes = p->unwanted && p->phase > POD_AMBIGUOUS && p->phase < POD_RELEASING;
 	if (goes && c->now > MAX(MAX(p->look_at, p->kept_until), woke_at(cl)) + 2000)
 		broke(cl->sim, "pod %d is let go for %lld ms, and is not released", pod, (long long)(c->now - p->look_at));
@@ -1237,9 +1240,9 @@ static void entry_heard(struct client *cl, int machine, size_t n)
 	struct event ev = {.type = e->type, .pod = pod_of(cl, machine), .segment = e->segment, .t = e->t,
 			   .batch = e->life == cl->life ? e->batch : UINT32_MAX, .elapsed_ms = e->elapsed_ms,
 			   .number = e->number};
-	if (e->type == EV_WORKERS && cl->job->padded) {
+	if (e->type == EV_WORKERS && (cl->job->padded || cl->job->continuous)) {
 		ev.max_batch = cl->job->conf.max_batch;
-		ev.batching = BATCHING_PADDED;
+		ev.batching = cl->job->padded ? BATCHING_PADDED : BATCHING_CONTINUOUS;
 	}
 
 	if (e->type == EV_LEFT_ALONE && e->life != cl->life)
@@ -1270,7 +1273,7 @@ static void tell_running(struct client *cl, int machine, int pod)
 {
 	int life = cl->life;
 
-	for (int w = 0; w < WORKERS_MAX; w++) {
+	for (int w = 0; w < SLOTS_MAX; w++) {
 		struct machine *m = &cl->sim->machines[machine];
 		if (m->worker_work[w] < 0)
 			continue;

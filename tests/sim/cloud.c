@@ -109,7 +109,7 @@ struct machine *cloud_make(struct sim *s, const struct create *c, bool duplicate
 	/* a pod whose create was answered twice surfaces before the looks that prove its twin gone */
 	m->visible = s->now + (f && !duplicate ? 1 + f->ms % 45000 : vendor(s, m)->lag_ms);
 	m->files = xcalloc(job_of(s, m)->count, 1);
-	for (int w = 0; w < WORKERS_MAX; w++)
+	for (int w = 0; w < SLOTS_MAX; w++)
 		m->worker_work[w] = -1;
 	fit_faults(s, m);
 	f = vendor(s, m)->wire ? strikes(s, F_ODD_STATE) : NULL;

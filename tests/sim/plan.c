@@ -301,7 +301,7 @@ static void make_later_caps(struct plan *p, uint64_t seed)
 		p->jobs[i].later_cap_percent = roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
 }
 
-/* ---- whoever has a deadline may rent all pods at once; some engines render all of a batch at once ---- */
+/* ---- whoever has a deadline may rent all pods at once; some engines render all of a batch at once, or take further segments meanwhile ---- */
 
 static void make_planned(struct plan *p, uint64_t seed)
 {
@@ -311,6 +311,8 @@ static void make_planned(struct plan *p, uint64_t seed)
 		p->jobs[i].conf.at_once = roll_chance(r, 10);
 		p->jobs[i].padded = !p->jobs[i].conf.command && roll_chance(r, 20);
 	}
+	for (int i = 0; i < p->client_count; i++)
+		p->jobs[i].continuous = !p->jobs[i].conf.command && !p->jobs[i].padded && roll_chance(r, 25);
 }
 
 /* ---- speeds and prices that are not as planned ---- */
@@ -446,8 +448,9 @@ static void print_job(const struct job_plan *job, int i)
 	       job->laptop, (long long)job->starts_at, job->count, c->provider_count, c->pods, c->workers, c->max_batch,
 	       c->canary ? ", canary" : "", c->detached ? ", detached" : "", c->want_volume ? ", volume" : "",
 	       c->command ? ", command" : "");
-	if (c->at_once || job->padded)
-		printf("   %s%s\n", c->at_once ? " all pods at once" : "", job->padded ? " padded batches" : "");
+	if (c->at_once || job->padded || job->continuous)
+		printf("   %s%s%s\n", c->at_once ? " all pods at once" : "", job->padded ? " padded batches" : "",
+		       job->continuous ? " continuous batching" : "");
 	if (job->planned)
 		printf("    planned: batches take %d %% of that; goal %d, deadline %lld, pods at most %d%s%s\n", job->off_percent, (int)c->plan.goal,
 		       (long long)c->plan.deadline_ms, c->plan.pods_most, c->plan.pods_open ? ", pods open" : "", c->plan.gpus_open ? ", GPUs open" : "");

@@ -27,7 +27,7 @@ static void stop_workers(struct machine *m)
 {
 	m->epoch++;
 	m->workers_started = m->workers_ready = 0;
-	for (int w = 0; w < WORKERS_MAX; w++)
+	for (int w = 0; w < SLOTS_MAX; w++)
 		m->worker_work[w] = -1;
 	for (size_t i = 0; i < m->work_count; i++)
 		m->works[i].over = true;
@@ -159,7 +159,7 @@ static int64_t next_work(struct machine *m)
 
 static void finish_detached(struct sim *s, struct machine *m)
 {
-	for (int w = 0; w < WORKERS_MAX; w++)
+	for (int w = 0; w < SLOTS_MAX; w++)
 		if (m->worker_work[w] >= 0)
 			return;
 	if (!m->detached || m->ending || next_work(m) >= 0)
@@ -179,9 +179,15 @@ static void render_on(struct sim *s, struct machine *m, int w)
 	h->x = w;
 }
 
+/* Batches that are rendered side by side. */
+static int slots(struct sim *s, const struct machine *m)
+{
+	return MIN(m->workers_ready * (client_of(s, m)->job->continuous ? 3 : 1), SLOTS_MAX);
+}
+
 static void feed_workers(struct sim *s, struct machine *m)
 {
-	for (int w = 0; w < m->workers_ready && w < WORKERS_MAX; w++) {
+	for (int w = 0; w < slots(s, m); w++) {
 		if (m->worker_work[w] >= 0)
 			continue;
 		int64_t i = next_work(m);
@@ -302,7 +308,7 @@ void pod_work(struct sim *s, struct happening *h)
 	}
 	feed_workers(s, m);
 	bool busy = false;
-	for (w = 0; w < WORKERS_MAX; w++)
+	for (w = 0; w < SLOTS_MAX; w++)
 		busy = busy || m->worker_work[w] >= 0;
 	if (!busy)
 		m->idle_since = s->now;

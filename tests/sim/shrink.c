@@ -78,6 +78,7 @@ static void job_knobs(struct knobs *ks, struct job_plan *job, char name)
 
 	KNOB(ks, job, count, 0, "%c.segments", name);
 	KNOB(ks, job, padded, 0, "%c.padded", name);
+	KNOB(ks, job, continuous, 0, "%c.continuous", name);
 	KNOB(ks, job, planned, 0, "%c.planned", name);
 	KNOB(ks, job, off_percent, 100, "%c.off_percent", name);
 	KNOB(ks, &c->plan, deadline_ms, 0, "%c.deadline", name);

@@ -18,6 +18,7 @@ enum {
 	LATE_BOOTS_MAX = 2,
 	VENDORS_MAX = 3,
 	WORKERS_MAX = 4,
+	SLOTS_MAX = 3 * WORKERS_MAX, /* batches in hand: a continuous worker has several */
 	CLIENTS_MAX = 4,
 	LAPTOPS_MAX = 3,
 	CLIENTS_ALL = CLIENTS_MAX + LAPTOPS_MAX, /* and who reaps on each machine */
@@ -98,6 +99,7 @@ struct job_plan { /* one run: what one client is to do */
 	int laptop;
 	int64_t starts_at;
 	bool padded; /* its engine renders a batch at once */
+	bool continuous; /* it takes further segments while it renders */
 	bool planned; /* conf.plan counts: speeds were forecast, and batches take off_percent of that */
 	int off_percent;
 	struct core_forecast forecasts[VENDORS_MAX * 4];
@@ -339,7 +341,7 @@ struct machine {
 	size_t work_count, work_cap, work_done;
 	int workers_started, workers_ready;
 	bool workers_never, workers_end;
-	int64_t worker_work[WORKERS_MAX]; /* index in works, -1: idle */
+	int64_t worker_work[SLOTS_MAX]; /* index in works, -1: idle */
 	bool missed, shown;		  /* by the newest listing; by any */
 	uint8_t *files;			  /* finished segments on its volume; 2: of work that had crossed */
 	int64_t idle_since;

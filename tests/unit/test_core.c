@@ -2510,6 +2510,8 @@ static const struct {
 	{"nearly 20 times that", 0, 191, 0.06, false, BATCHING_PADDED, {3000, 600, 20}},
 	{"20 times that", 0, 192, 0.06, true, BATCHING_PADDED, {3000, 600, 20}},
 	{"slower than the job's estimate, and as measured", 0, 600, 1, false, BATCHING_NONE, {100, 0, 1000}},
+	{"three alone in a worker of 32 places, each measured by its share", 0, 70, 0.06, false, BATCHING_CONTINUOUS, {0, 0, 100}},
+	{"20 times as long as all 32 take", 0, 640, 0.06, true, BATCHING_CONTINUOUS, {0, 0, 100}},
 };
 
 static void test_canary_judged(void **state)
@@ -2670,6 +2672,149 @@ static void test_padded_batches(void **state)
 			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sizes), cases[i].sizes);
 		tear_down(&b);
 	}
+}
+
+/* Two pods whose workers take `places` segments at a time. */
+static void start_continuous(struct bench *b, uint32_t segments, int places)
+{
+	struct offer o = offer(0, 1000000);
+
+	set_up(b, segments);
+	b->conf.pods = 2;
+	b->conf.max_batch = 16;
+	b->hello = (struct event){.max_batch = places, .batching = BATCHING_CONTINUOUS};
+	start_with(b, &o, 1);
+	bring_up(b, 0);
+	bring_up(b, 1);
+}
+
+/* The next one that the pod holds of this run's batches, in the order in which they were given. */
+static uint32_t next_held(const struct bench *b, int i)
+{
+	for (uint32_t k = 0; k < b->core->batch_count; k++) {
+		const struct core_batch *batch = core_batch_at(b->core, k);
+		for (size_t s = 0; batch->pod == i && s < batch->count; s++)
+			if (core_seg_state(b->core, batch->segments[s]) == SEG_HELD)
+				return batch->segments[s];
+	}
+	return UINT32_MAX;
+}
+
+static void finish_one(struct bench *b, int i)
+{
+	uint32_t segment = next_held(b, i), batch = b->core->segs[segment].batch;
+
+	for (uint32_t k = 0; k < b->core->batch_count; k++)
+		if (core_batch_at(b->core, k)->pod == i && !core_batch_at(b->core, k)->started)
+			began(b, i, k);
+	rendered(b, i, segment);
+	const struct core_batch *k = core_batch_at(b->core, batch);
+	for (size_t s = 0; s < k->count; s++)
+		if (core_seg_state(b->core, k->segments[s]) == SEG_HELD)
+			return;
+	done(b, i, batch);
+}
+
+/* All places of a worker, and half as many that wait with its agent; as one is finished, more are sent, before any batch is over. */
+static void test_continuous_is_kept_full(void **state)
+{
+	struct bench b;
+	size_t most = 0, least = SIZE_MAX;
+
+	(void)state;
+	start_continuous(&b, 400, 16);
+	for (int i = 0; i < 2; i++)
+		check_int("at first", "held", (long long)pod(&b, i)->held, 24);
+	assert_true(did(&b, ACT_SEND, 1) == 6); /* four segments each */
+	for (int n = 0; n < 150; n++)
+		for (int i = 0; i < 2; i++) {
+			b.now += 10;
+			finish_one(&b, i);
+			most = MAX(most, pod(&b, i)->held);
+			least = MIN(least, pod(&b, i)->held);
+		}
+	check_int("while there is enough", "the most held", (long long)most, 24);
+	assert_true(least > 16); /* the agent has one for whoever asks */
+	check_int("finished", "segments", (long long)(b.core->seg_count - b.core->todo - pod(&b, 0)->held - pod(&b, 1)->held), 300);
+	tear_down(&b);
+}
+
+/* What is left is shared: no pod keeps what another one could begin. */
+static void test_continuous_shares_the_end(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	start_continuous(&b, 100, 16);
+	for (int n = 0; n < 60; n++)
+		for (int i = 0; i < 2; i++) {
+			b.now += 10;
+			if (next_held(&b, i) == UINT32_MAX)
+				continue;
+			finish_one(&b, i);
+			long long a = (long long)pod(&b, 0)->held, z = (long long)pod(&b, 1)->held;
+			if (b.core->todo && llabs(a - z) > 6)
+				fail_msg("after %d rounds: %lld with one pod, %lld with the other, %zu with none", n, a, z, b.core->todo);
+		}
+	check_int("in the end", "left", (long long)(b.core->todo + pod(&b, 0)->held + pod(&b, 1)->held), 0);
+	tear_down(&b);
+
+	start_continuous(&b, 8, 16);
+	for (int i = 0; i < 2; i++) /* though one was up before the other */
+		check_int("few", "held", (long long)pod(&b, i)->held, 4);
+	tear_down(&b);
+}
+
+/* Places are filled by the user's word, if there is one. The pace is what a pod finishes, however its batches overlap. */
+static void test_continuous_pace(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	set_up(&b, 400);
+	b.conf.max_batch = 8;
+	b.conf.max_batch_is_cap = true;
+	b.hello = (struct event){.max_batch = 16, .batching = BATCHING_CONTINUOUS};
+	start_simply(&b);
+	bring_up(&b, 0);
+	check_int("by the user's word", "held", (long long)pod(&b, 0)->held, 12);
+	for (int n = 0; n < 200; n++) {
+		b.now += 100; /* the batches of the worker's first eight segments began at 0: each one takes 800 ms */
+		finish_one(&b, 0);
+	}
+	double rate = dispatch_rate(b.core);
+	if (rate < 9 || rate > 11) /* segments weigh 1 */
+		fail_msg("ten segments a second are measured as %.2f", rate);
+	assert_false(dispatch_rate_is_rough(b.core));
+	tear_down(&b);
+}
+
+/* A pod is lost with several batches begun: each of its segments goes to the other one, once, and wasted time counts once. */
+static void test_continuous_pod_lost(void **state)
+{
+	struct bench b;
+	bool seen[100] = {false};
+
+	(void)state;
+	start_continuous(&b, 100, 16);
+	for (int n = 0; n < 6; n++) {
+		b.now += SECOND;
+		finish_one(&b, 0);
+	}
+	size_t held = pod(&b, 0)->held, todo = b.core->todo;
+	tell_err(&b, EV_WORKERS_FAILED, 0, ERR_JOB);
+	check_int("lost", "held", (long long)pod(&b, 0)->held, 0);
+	check_int("lost", "open again", (long long)(b.core->todo + pod(&b, 1)->held), (long long)(held + todo + 24));
+	assert_true(pod(&b, 0)->wasted_ms <= 6 * SECOND);
+	for (int n = 0; n < 94; n++) {
+		uint32_t segment = next_held(&b, 1);
+		assert_int_not_equal(segment, UINT32_MAX);
+		assert_false(seen[segment]);
+		seen[segment] = true;
+		finish_one(&b, 1);
+	}
+	assert_int_equal(b.core->todo, 0);
+	tear_down(&b);
 }
 
 static void test_long_ones_first(void **state)
@@ -5257,6 +5402,8 @@ int main(void)
 		cmocka_unit_test(test_batches_of_one_worker_do_not_shrink),
 		cmocka_unit_test(test_batches_that_cost_by_themselves),
 		cmocka_unit_test(test_padded_batches),
+		cmocka_unit_test(test_continuous_is_kept_full), cmocka_unit_test(test_continuous_shares_the_end),
+		cmocka_unit_test(test_continuous_pace),	       cmocka_unit_test(test_continuous_pod_lost),
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),

@@ -100,6 +100,22 @@ static void one_by_one_promises_no_gain(void **state)
 	assert_near(s.longest_s, 0, 1e-9);
 }
 
+/* Batches of one size, each with its share of the time: five times as many take five times as long. */
+static void shares_promise_no_gain(void **state)
+{
+	(void)state;
+	const struct speed like = {.once_s = 1, .longest_s = .01, .each_s = .001};
+	struct speed_sums sums = {0};
+	struct speed s;
+
+	for (int i = 0; i < 20; i++)
+		speed_add_share(&sums, 1000 + 10 * (i % 3), 2 + .01 * (i % 5));
+	assert_true(speed_fit(&s, &sums, &like));
+	assert_near(speed_batch_s(&s, 200, 5000), 10, .1);
+	assert_near(s.longest_s, 0, 1e-9);
+	assert_near(sums.batches, 20, 0);
+}
+
 static void no_part_is_negative(void **state)
 {
 	(void)state;
@@ -465,6 +481,7 @@ int main(void)
 		cmocka_unit_test(three_parts_are_told_apart),
 		cmocka_unit_test(batches_of_one_size_keep_a_known_shape),
 		cmocka_unit_test(one_by_one_promises_no_gain),
+		cmocka_unit_test(shares_promise_no_gain),
 		cmocka_unit_test(no_part_is_negative),
 		cmocka_unit_test(old_runs_fade),
 		cmocka_unit_test(another_gpu_by_its_bandwidth_and_peak),
