@@ -5,11 +5,15 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "output.h"
 #include "plan_show.h"
 
-enum { DECIDE_MS = 8000 }; /* what a slow provider may keep a run from starting */
+enum {
+	DECIDE_MS = 8000, /* what a slow provider may keep a run from starting */
+	PODS_MOST = 64,	  /* that a run may widen to by itself */
+};
 
 /* Without words: the run itself asks again, and says what is wrong. */
 static struct offer *gather_offers(struct launch *l, size_t *count)
@@ -85,6 +89,46 @@ static bool in_a_hurry(const struct section *top)
 	return deadline && *deadline;
 }
 
+/* One for each GPU of a provider. */
+static void forecast(struct launch *l, const struct estimate *e)
+{
+	size_t n, *count = &l->plan.forecast_count;
+
+	l->forecasts = xcalloc(e->count + 1, sizeof(*l->forecasts));
+	for (size_t i = 0; i < e->count; i++) {
+		const struct plan_machine *m = &e->machines[i];
+		const struct offer *o = &e->offers[i];
+		for (n = 0; n < *count; n++)
+			if (!strcmp(l->forecasts[n].provider, o->provider) && !strcmp(l->forecasts[n].gpu, o->gpu))
+				break;
+		if (n < *count || m->batch_max <= 0)
+			continue;
+		struct core_forecast *f = &l->forecasts[(*count)++];
+		*f = (struct core_forecast){.speed = m->speed, .measured = m->speed_source == PLAN_MEASURED, .host_share = m->host_share,
+					    .batch_max = m->batch_max, .cold_p50_s = cold_p50_s(&m->cold), .cold_p90_s = cold_p90_s(&m->cold)};
+		COPY_TEXT(f->provider, o->provider);
+		COPY_TEXT(f->gpu, o->gpu);
+	}
+	l->plan.forecasts = l->forecasts;
+}
+
+/* What the run goes by when it finds that the plan is off. */
+static void hand_on(struct launch *l, const struct estimate *e, const struct plan *pick)
+{
+	const struct section *top = config_top(l->ctx->config);
+	struct core_plan *p = &l->plan;
+
+	*p = (struct core_plan){.goal = e->wish.goal, .value_of_time_h = e->wish.value_of_time_h, .cost_microusd = (int64_t)llround(pick->pods_usd * 1e6),
+				.pods_open = !section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command,
+				.gpus_open = !section_has(top, "gpu")};
+	double left_s;
+	if (in_a_hurry(top) && estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
+		p->deadline_ms = MAX((int64_t)(left_s * 1000), 1);
+	if (p->pods_open)
+		p->pods_most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST), engine_pods_fit(files_raise(), files_open())), PODS_MOST);
+	forecast(l, e);
+}
+
 static void act_on(struct launch *l, const struct estimate *e, const struct plan *pick)
 {
 	const struct section *top = config_top(l->ctx->config);
@@ -97,6 +141,7 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 	l->at_once = pick->pods > 1 && !e->wish.staged;
 	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
+	hand_on(l, e, pick);
 	if (!l->ctx->quiet)
 		output_line(stderr, "plan: %s (batch times: %s)", plan_sentence(sentence, sizeof(sentence), e, pick),
 			    plan_source_name(e->machines[pick->machine].speed_source));
@@ -120,6 +165,18 @@ int launch_decide(struct launch *l, struct err *err)
 	estimate_free(&e);
 	free(offers);
 	return status;
+}
+
+void decide_say_replans(FILE *to, const struct run_row *run)
+{
+	const char *line = run->replanned;
+
+	for (int i = 0; i < run->replans && *line; i++) {
+		size_t len = strcspn(line, "\n");
+		fputs("planned again: ", to);
+		output_safe_line(to, line, len);
+		line += len + (line[len] == '\n');
+	}
 }
 
 bool decide_compare(char *to, size_t room, const struct run_row *run, const struct pod_row *pods, size_t count)

@@ -52,6 +52,7 @@ void launch_free(struct launch *l)
 	for (char **gpu = l->chosen_gpus; gpu && *gpu; gpu++)
 		free(*gpu);
 	free(l->chosen_gpus);
+	free(l->forecasts);
 	free(l->adopted);
 	free(l->unsaved);
 	fd_close(l->run_lock);
@@ -336,6 +337,8 @@ void launch_conf_from_config(struct launch *l)
 	c->pods = section_has(top, "pods") ? (int)section_int(top, "pods") : MAX(l->chosen_pods, 1);
 	c->pods = MIN((size_t)c->pods, MAX(segments, 1));
 	c->at_once = l->at_once;
+	c->plan = l->plan;
+	c->plan.pods_most = MAX(c->plan.pods_most, c->pods);
 	c->canary = !s->job_ops->needs(s->job)->command;
 	c->max_cost_microusd = section_int(caps, "max_cost");
 	c->max_duration_ms = section_int(caps, "max_duration");

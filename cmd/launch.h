@@ -19,6 +19,8 @@ struct launch {
 	int chosen_pods;
 	bool at_once; /* the plan takes all of them from the start */
 	char **chosen_gpus;
+	struct core_plan plan; /* what a run may change later; its forecasts are the launch's own */
+	struct core_forecast *forecasts;
 	struct pod_row *adopted;
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
 	int rented_at_count;

@@ -112,6 +112,7 @@ static void say_end(struct launch *l)
 		fputc('\n', stderr);
 		if (decide_compare(compared, sizeof(compared), r, pods, count))
 			output_line(stderr, "%s", compared);
+		decide_say_replans(stderr, r);
 		if (r->cost_microusd > 0 && !strcmp(r->status, "done")) {
 			struct advice_batches batches;
 			advice_batches_of(&batches, l->ctx->store, r->id);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "advice.h"
+#include "decide.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "bill.h"
@@ -147,6 +148,7 @@ static void print_run(const struct cmd_context *ctx, const struct run_row *run)
 	       report_ratio(ratio, sizeof(ratio), run->compute_ms, run->billed_ms),
 	       duration_show(wasted, sizeof(wasted), run->wasted_ms),
 	       money_show(cost, sizeof(cost), run->cost_microusd));
+	decide_say_replans(stdout, run);
 }
 
 /* What the vendors said so far. */

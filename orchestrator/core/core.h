@@ -52,6 +52,7 @@ struct core_forecast {
 	char provider[PROVIDER_NAME_MAX], gpu[GPU_MAX];
 	struct speed speed;
 	bool measured; /* on this very GPU; else it is carried over from another one, or a prior */
+	double host_share; /* of batch times that no GPU shortens; 1: the GPU plays no part */
 	int batch_max;
 	double cold_p50_s, cold_p90_s;
 };

@@ -117,7 +117,12 @@ static void carry_over(struct core *c, const struct forecast *from, double facto
 		const struct gpu *its = gpu_find(f->of.gpu);
 		if (f->of.measured)
 			continue;
-		f->of.speed = had && its ? speed_carry(&from->of.speed, had, its, 0) : speed_scale(&f->of.speed, factor);
+		if (f->of.host_share >= 1)
+			f->of.speed = from->of.speed;
+		else if (had && its)
+			f->of.speed = speed_carry(&from->of.speed, had, its, f->of.host_share);
+		else
+			f->of.speed = speed_scale(&f->of.speed, factor);
 	}
 }
 

@@ -81,6 +81,7 @@ static void feed(struct engine *e, const struct event *given)
 	for (size_t i = 0; i < e->actions.count; i++)
 		carry_out(e, &e->actions.list[i]);
 	e->actions.count = 0;
+	journal_replans(e);
 	vendor_press(e);
 }
 

@@ -165,6 +165,7 @@ struct engine {
 	/* batches.c */
 	struct batch_row *batch_rows; /* not written yet */
 	size_t batch_count, batch_cap;
+	int replans; /* of this life, that the ledger has */
 	bool batches_folded;
 	unsigned char *begins; /* by batch: how often it was begun */
 	size_t begins_count, begins_cap;
@@ -192,6 +193,7 @@ void trees_make(struct engine *e);
 /* journal.c */
 void journal_pod(struct engine *e, int pod);
 void journal_run(struct engine *e);
+void journal_replans(struct engine *e); /* of this life, that the ledger does not have */
 /* Of its offer, for later runs. */
 void journal_bad_host(struct engine *e, int pod, const char *why);
 void journal_good_host(struct engine *e, int pod);

@@ -249,6 +249,20 @@ void journal_run(struct engine *e)
 		engine_log(e, e->unwritten ? LOG_DEBUG : LOG_ERROR, "the ledger could not be written: %s", err.msg);
 }
 
+void journal_replans(struct engine *e)
+{
+	struct run_row *run = e->setup->run;
+
+	if (e->replans == core_replans(e->core))
+		return;
+	while (e->replans < core_replans(e->core)) {
+		size_t at = strlen(run->replanned);
+		snprintf(run->replanned + at, sizeof(run->replanned) - at, "%s%s", at ? "\n" : "", core_replan_said(e->core, e->replans++));
+		run->replans++;
+	}
+	journal_run(e);
+}
+
 /* The ledger's room for it is nothing that a run depends on. A pod taken over from an earlier client has no offer any more. */
 void journal_bad_host(struct engine *e, int pod, const char *why)
 {

@@ -41,6 +41,8 @@ static const struct column run_columns[] = {
 	C(cost_microusd),
 	C(planned_ms),
 	C(planned_microusd),
+	C(replans),
+	C(replanned),
 	C(exit_status),
 	C(error_code),
 	C(error),

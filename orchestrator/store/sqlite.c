@@ -53,6 +53,9 @@ static const char *const migrations[] = {
 	"ALTER TABLE batch ADD COLUMN batching TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE speed ADD COLUMN most INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE speed ADD COLUMN batching TEXT NOT NULL DEFAULT '';",
+	/* what was planned anew while it ran */
+	"ALTER TABLE run ADD COLUMN replans INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN replanned TEXT NOT NULL DEFAULT '';",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

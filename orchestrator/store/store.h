@@ -33,6 +33,8 @@ struct run_row {
 	int64_t total, rendered, cached, failed;
 	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
 	int64_t planned_ms, planned_microusd; /* makespan and cost as planned before it rented; 0: no plan */
+	int replans;	      /* how often it was planned again since */
+	char replanned[512];  /* why and how, a line for each */
 	int exit_status;
 	char error_code[24];
 	char error[256];

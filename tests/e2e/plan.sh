@@ -49,6 +49,57 @@ t_a_deadline_buys_width() {
 		complain "the run for a deadline rented one pod"
 }
 
+# A worker as fast as code/slow says, in seconds for each segment. The ledger's key of its speed stays the same.
+paced_job() { # paced_job SEGMENTS
+	local i
+	slow_pods
+	for i in $(seq "$1"); do
+		printf '{"id":"s%03d","text":"Lines of one length take one time: %03d."}\n' "$i" "$i"
+	done >script.jsonl
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=$(cat \"$BURST_CODE/slow\") MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
+	config 'code = { path = "code"; };' "${@:2}"
+	echo 0.05 >code/slow
+	burst run -o first
+	is "$STATUS" 0 "the run that measures ($(tail -n 1 err.txt))"
+}
+pods_of_newest() { ledger "select count(*) from pod where run = (select id from run order by seq desc limit 1) and create_ms > 0"; }
+
+t_slower_than_planned_rents_more() {
+	paced_job 26
+	echo 0.7 >code/slow
+	burst run --deadline 17s
+	is "$STATUS" 0 "a run that is slower than planned ($(tail -n 1 err.txt))"
+	has err.txt "plan: 1 pod of "
+	has err.txt "slower than planned: "
+	has err.txt " to keep the deadline: about "
+	has err.txt "planned again: slower than planned: "
+	[ "$(pods_of_newest)" -ge 2 ] || complain "it did not rent more pods"
+	is "$(ledger "select replans between 1 and 2 and replanned like 'slower than planned: %' from run order by seq desc limit 1")" 1 "the ledger"
+	is "$(ledger "select replans || replanned from run order by seq limit 1")" 0 "the run that went as planned"
+	burst logs
+	has out.txt "slower than planned: "
+	burst ledger "$(ledger "select id from run order by seq desc limit 1")"
+	has out.txt "planned again: slower than planned: "
+}
+
+t_a_deadline_out_of_reach_ends_the_run() {
+	paced_job 30 'pods = 1;'
+	echo 4 >code/slow
+	burst run --deadline 20s
+	is "$STATUS" 5 "a run that cannot keep its deadline ($(tail -n 1 err.txt))"
+	has err.txt "the deadline cannot be met any more: the rest takes "
+	has err.txt 'burst resume '
+	file_count out 3 || complain "$(find out -name '*.wav' | wc -l) files are kept"
+	is "$(pods_of_newest)" 1 "pods"
+	echo 0.05 >code/slow
+	burst resume
+	is "$STATUS" 0 "resume ($(tail -n 1 err.txt))"
+	file_count out 30 || complain "$(find out -name '*.wav' | wc -l) of 30 files"
+}
+
 t_impossible_wishes_rent_nothing() {
 	local now
 	script_lines 20

@@ -33,6 +33,8 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE batch ADD COLUMN batching TEXT NOT NULL DEFAULT '';"
 	"ALTER TABLE speed ADD COLUMN most INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE speed ADD COLUMN batching TEXT NOT NULL DEFAULT '';",
+	"ALTER TABLE run ADD COLUMN replans INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE run ADD COLUMN replanned TEXT NOT NULL DEFAULT '';",
 };
 
 #endif
