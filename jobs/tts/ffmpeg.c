@@ -233,3 +233,56 @@ int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *
 	/* the limiter took away some of it: once more with that added */
 	return apply(&place, to, format, gain + target - *lufs, in.peak, lufs, err);
 }
+
+static const struct ffmpeg_format formats[] = {
+	{"m4b", (const char *const[]){"-c:a", "aac", "-b:a", "80k", "-movflags", "+faststart", "-f", "ipod", NULL}, true},
+	{"mp3", (const char *const[]){"-c:a", "libmp3lame", "-q:a", "3", "-id3v2_version", "3", "-f", "mp3", NULL}, true},
+	{"opus", (const char *const[]){"-c:a", "libopus", "-b:a", "48k", "-f", "ogg", NULL}, true},
+	{"flac", (const char *const[]){"-c:a", "flac", "-f", "flac", NULL}, false},
+};
+
+const struct ffmpeg_format *ffmpeg_format_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		if (!strcmp(formats[i].name, name))
+			return &formats[i];
+	return NULL;
+}
+
+const char *const *ffmpeg_format_names(void)
+{
+	static const char *names[ARRAY_LEN(formats) + 1];
+
+	for (size_t i = 0; i < ARRAY_LEN(formats); i++)
+		names[i] = formats[i].name;
+	return names;
+}
+
+int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const struct ffmpeg_format *format, struct err *err)
+{
+	static const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-v", "error", "-y",
+					   "-f", "wav", "-protocol_whitelist", "pipe", "-i", "pipe:0"};
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+	struct err why = {0};
+	const char *argv[48];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(head); i++)
+		argv[n++] = head[i];
+	if (chapters) {
+		const char *const both[] = {"-f", "ffmetadata", "-protocol_whitelist", "file", "-i", chapters, "-map", "0:a", "-map_chapters", "1"};
+		for (size_t i = 0; i < ARRAY_LEN(both); i++)
+			argv[n++] = both[i];
+	}
+	for (const char *const *s = format->settings; *s; s++)
+		argv[n++] = *s;
+	argv[n++] = to;
+	argv[n] = NULL;
+	if (lseek(from, 0, SEEK_SET) < 0 || (unlinkat(dir, to, 0) < 0 && errno != ENOENT))
+		return err_set(err, ERR_LOCAL, "%s: %s", to, strerror(errno));
+	if (run(argv, &(struct place){from, dir}, &said, &why) == 0)
+		return 0;
+	if (why.kind == ERR_NOT_FOUND)
+		return err_set(err, ERR_JOB, "ffmpeg is not installed");
+	return err_set(err, ERR_JOB, "%s", why.msg);
+}

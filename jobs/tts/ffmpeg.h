@@ -16,4 +16,17 @@ int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *f
 int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,
 		    double target, double *lufs, struct err *err);
 
+/* What a joined track can be turned into. */
+struct ffmpeg_format {
+	const char *name;	     /* in the config, and how the file's name ends: "m4b" */
+	const char *const *settings; /* of the coder; NULL ends them */
+	bool chapters;		     /* it can hold them */
+};
+/* NULL: there is none of that name; ffmpeg_format_names() lists them, NULL ends the list. */
+const struct ffmpeg_format *ffmpeg_format_find(const char *name);
+const char *const *ffmpeg_format_names(void);
+/* Writes `to`, a name in the folder `dir`, from the WAV file `from`; chapters: a FFMETADATA file in dir, NULL: none. ERR_JOB: ffmpeg
+ * is not there or cannot do it. */
+int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const struct ffmpeg_format *format, struct err *err);
+
 #endif

@@ -249,6 +249,46 @@ static int set_loudness(struct track *t, const struct join_options *options, str
 	return 0;
 }
 
+/* The chapters as ffmpeg reads them, in our own folder; false: there are none. */
+static bool put_chapters(const struct track *t, size_t chapter_count)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	size_t heard = 0;
+
+	for (size_t i = 0; i < chapter_count; i++)
+		heard += t->chapters[i].begin != t->chapters[i].end;
+	if (!heard)
+		return false;
+	subtitles_chapters(&text, t->chapters, chapter_count, t->format.rate);
+	return path_write_at(t->work, "chapters.txt", "chapters.txt", str_text(&text), text.len, 0600, NULL) == 0;
+}
+
+/* joined.m4b and the like from the finished track. What cannot be made is told, and is no failure: the track is there. */
+static int encode(const struct track *t, size_t chapter_count, const struct join_options *options, struct str *notes, struct err *err)
+{
+	bool chapters = options->formats[0] && put_chapters(t, chapter_count);
+
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && options->formats[i]; i++) {
+		const struct ffmpeg_format *format = options->formats[i];
+		bool with = chapters && format->chapters;
+		CLEANUP(free_text) char *name = xasprintf("joined.%s", format->name);
+		CLEANUP(fd_close) int from = path_open_below(t->work, "part.wav", O_RDONLY);
+		struct err why = {0};
+		if (from < 0)
+			return err_set(err, ERR_LOCAL, "joined.wav: %s", strerror(errno));
+		if (ffmpeg_encode(from, t->work, with ? "chapters.txt" : NULL, name, format, &why) < 0) {
+			if (why.kind != ERR_JOB)
+				return err_set(err, why.kind, "%s", why.msg);
+			str_addf(notes, "%s: not made: %s\n", name, why.msg);
+			continue;
+		}
+		if (renameat(t->work, name, t->out, name) < 0)
+			return err_set(err, ERR_LOCAL, "%s/%s: %s", t->dir, name, strerror(errno));
+		str_addf(notes, "%s: %s\n", name, with ? "with its chapters" : "the same track");
+	}
+	return 0;
+}
+
 static int put(const struct track *t, const char *name, const struct str *text, struct err *err)
 {
 	CLEANUP(free_text) char *path = path_join(t->dir, name);
@@ -324,7 +364,7 @@ static int make(struct track *t, const struct join_piece *pieces, size_t count,
 		return -1;
 	file_close(t->f);
 	t->f = NULL;
-	if (set_loudness(t, options, notes, err) < 0 || rename_part(t, err) < 0)
+	if (set_loudness(t, options, notes, err) < 0 || encode(t, chapter_count, options, notes, err) < 0 || rename_part(t, err) < 0)
 		return -1;
 	return write_texts(t, count, chapter_count, options, notes, err);
 }

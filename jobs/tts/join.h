@@ -6,6 +6,10 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#define JOIN_FORMATS_MOST 4
+
+struct ffmpeg_format;
+
 struct join_piece {
 	const char *file; /* below the folder */
 	const char *text;
@@ -19,12 +23,13 @@ struct join_options {
 	bool normalise;
 	double lufs;
 	bool subtitles;
+	const struct ffmpeg_format *formats[JOIN_FORMATS_MOST]; /* joined.m4b and the like; NULL ends them when there are fewer */
 };
 
 /* Writes dir/joined.wav, and as asked joined.srt, joined.vtt, chapters.txt (when there are chapter
  * titles). Constant memory; each file is renamed into place when it is whole. The format is that of
  * the first piece; others are converted by ffmpeg. Without ffmpeg the loudness stays as it is, and
- * a note says so. */
+ * a note says so; so it does for each of `formats` that could not be made. */
 int join_pieces(const char *dir, const struct join_piece *pieces, size_t count,
 		const char *const *chapters, size_t chapter_count,
 		const struct join_options *options, struct str *notes, struct err *err);

@@ -12,6 +12,7 @@
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
 #include "jobs/workers/python.h"
+#include "ffmpeg.h"
 #include "join.h"
 #include "segments.h"
 
@@ -42,6 +43,7 @@ static const struct option_spec join_options[] = {
 	{"loudness", OPTION_DECIMAL, 0, NULL,
 	 "loudness of the whole in LUFS, as in -18; as it is when absent"},
 	{"subtitles", OPTION_BOOL, 0, "false", "write joined.srt and joined.vtt"},
+	{"formats", OPTION_TEXTS, 0, NULL, "the track once more, with its chapters, as in [\"m4b\"]: m4b, mp3, opus, flac"},
 	{0},
 };
 
@@ -100,7 +102,8 @@ struct job {
 	struct habits *habits; /* of its voices; has its own lock */
 	bool join;
 	struct join_options join_as;
-	const char *joined_names[5]; /* what it writes; NULL ends them */
+	char format_names[JOIN_FORMATS_MOST][16];
+	const char *joined_names[4 + JOIN_FORMATS_MOST + 1]; /* what it writes; NULL ends them */
 };
 
 static char *copy_or_null(const char *text)
@@ -308,6 +311,23 @@ static void read_check(struct job *job, const struct section *conf)
 	};
 }
 
+static int check_formats(const struct section *join, struct mistakes *m, struct err *err)
+{
+	for (size_t i = 0; i < section_count(join, "formats"); i++) {
+		const char *name = section_item(join, "formats", i);
+		bool again = false;
+		for (size_t k = 0; k < i; k++)
+			again |= !strcmp(name, section_item(join, "formats", k));
+		if (ffmpeg_format_find(name) && !again)
+			continue;
+		err_set(err, ERR_CONFIG, "%s: formats: \"%.*s\" %s", section_where(join, "formats"), utf8_fit(name, 40), name,
+			again ? "is there twice" : "is none of m4b, mp3, opus, flac");
+		if (mistakes_note(m, NULL, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static void read_join(struct job *job, const struct section *conf)
 {
 	const struct section *join = section_group(conf, "join");
@@ -321,6 +341,8 @@ static void read_join(struct job *job, const struct section *conf)
 		.lufs = section_decimal(join, "loudness"),
 		.subtitles = section_bool(join, "subtitles"),
 	};
+	for (size_t i = 0; i < MIN(section_count(join, "formats"), (size_t)JOIN_FORMATS_MOST); i++)
+		job->join_as.formats[i] = ffmpeg_format_find(section_item(join, "formats", i));
 }
 
 static int read_voice(struct job *job, const struct section *conf, struct speaker *speaker,
@@ -364,6 +386,10 @@ static void name_joined(struct job *job)
 	}
 	if (job->script.chapter_count)
 		job->joined_names[n++] = "chapters.txt";
+	for (size_t i = 0; i < JOIN_FORMATS_MOST && job->join_as.formats[i]; i++) {
+		snprintf(job->format_names[i], sizeof(job->format_names[i]), "joined.%s", job->join_as.formats[i]->name);
+		job->joined_names[n++] = job->format_names[i];
+	}
 }
 
 static int check_reserved(const struct job *job, struct err *err)
@@ -549,6 +575,8 @@ static int tts_check_conf(const struct section *conf, struct mistakes *m, struct
 	if (check_engine(conf, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
 	if (read_mode(conf, &mode, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (check_formats(section_group(conf, "join"), m, err) < 0)
 		return -1;
 	return read_options(values, conf, m, err);
 }

@@ -221,6 +221,41 @@ static void without_ffmpeg(void **state)
 	assert_false(is_there(".joined.work"));
 }
 
+/* Chapters travel in the files that players take. */
+static void other_formats_are_made(void **state)
+{
+	static const struct join_piece pieces[] = {{"a.wav", "a", 0, 0}, {"b.wav", "b", 1, 1}};
+	static const char *const names[] = {"m4b", "mp3", "opus", "flac"};
+	struct join_options options = {.gap_s = 0.5};
+	CLEANUP(str_free) struct str notes = STR_INIT;
+	struct err err = {0};
+
+	(void)state;
+	needs_ffmpeg();
+	clear_folder();
+	put_tone("a.wav", 22050, 1, 1, 0.5, 0);
+	put_tone("b.wav", 22050, 1, 2, 0.5, 0);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		options.formats[i] = ffmpeg_format_find(names[i]);
+	if (join(pieces, 2, &options, &notes, &err) < 0)
+		fail_msg("%s", err.msg);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		CLEANUP(free_text) char *line = xasprintf(
+			"ffprobe -v error -show_chapters -show_entries format=duration -of default=nk=0 %s/joined.%s | "
+			"grep -cE '^(TAG:title=One|TAG:title=Two = 2; #.|duration=3.[5-9])'", folder, names[i]);
+		char said[16] = "";
+		FILE *p = popen(line, "re");
+		assert_non_null(p);
+		assert_non_null(fgets(said, sizeof(said), p));
+		pclose(p);
+		int want = options.formats[i]->chapters ? 3 : 1;
+		if (atoi(said) != want)
+			fail_msg("joined.%s: %s of %d lines; %s", names[i], said, want, str_text(&notes));
+	}
+	assert_non_null(strstr(str_text(&notes), "joined.m4b: with its chapters\n"));
+	assert_false(is_there(".joined.work"));
+}
+
 /* The old track survives a failure. */
 static void a_missing_piece(void **state)
 {
@@ -361,6 +396,7 @@ int main(void)
 		cmocka_unit_test(other_formats_are_converted),
 		cmocka_unit_test(without_ffmpeg),
 		cmocka_unit_test(a_missing_piece),
+		cmocka_unit_test(other_formats_are_made),
 		cmocka_unit_test(caption_lines),
 		cmocka_unit_test(long_captions),
 		cmocka_unit_test(caption_times),
