@@ -62,6 +62,7 @@ struct cmd_context {
 	const char **args; /* NULL-terminated */
 	int arg_count;
 	bool yes;  /* -y */
+	bool json_printed; /* the object of --json, by a command that failed after it */
 	bool json, quiet, trace, color; /* color: stderr may be coloured */
 	bool live;                      /* stderr is a terminal on which lines may be redrawn */
 	int verbose;                    /* how many -v */

@@ -7,33 +7,51 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "deliver_run.h"
 #include "output.h"
 #include "plan_show.h"
+#include "refuse.h"
 
 enum {
 	DECIDE_MS = 8000, /* what a slow provider may keep a run from starting */
 	PODS_MOST = 64,	  /* that a run may widen to by itself */
 };
 
+struct asked {
+	struct offer *offers; /* not above the cap on the price */
+	size_t count;
+	/* The least that anything wanted costs, also where it is sold out, and where; 0: some provider has not said it. */
+	int64_t floor_microusd_h;
+	const char *floor_at;
+};
+
 /* Without words: the run itself asks again, and says what is wrong. */
-static struct offer *gather_offers(struct launch *l, size_t *count)
+static void ask_all(struct launch *l, struct asked *out)
 {
 	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
-	struct offer *all = NULL;
+	bool all_say = true;
 
-	*count = 0;
+	*out = (struct asked){0};
 	for (int i = 0; i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (launch_ask_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0)
+		if (launch_ask_offers(l, i, false, DECIDE_MS, &result, &ignored) < 0) {
+			all_say = false;
 			continue;
-		all = xrealloc(all, (*count + result.offer_count + 1) * sizeof(*all));
+		}
+		all_say = all_say && result.floor_microusd_h > 0;
+		if (!out->floor_at || result.floor_microusd_h < out->floor_microusd_h) {
+			out->floor_microusd_h = result.floor_microusd_h;
+			out->floor_at = l->setup.providers[i].ops->name;
+		}
+		out->offers = xrealloc(out->offers, (out->count + result.offer_count + 1) * sizeof(*out->offers));
 		for (size_t k = 0; k < result.offer_count; k++)
 			if (!most || result.offers[k].price_microusd_h <= most)
-				all[(*count)++] = result.offers[k];
+				out->offers[out->count++] = result.offers[k];
 		op_result_free(&result);
 	}
-	return all;
+	if (!all_say)
+		out->floor_microusd_h = 0;
 }
 
 /* The cheapest plan of each GPU, the cheapest GPU first. `best` has room for one of each offer. Returns how many. */
@@ -70,16 +88,6 @@ char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct 
 		order[i] = xstrdup(e->offers[best[i].machine].gpu);
 	free(best);
 	return order;
-}
-
-static int refuse_deadline(const struct launch *l, const struct estimate *e, const struct plan *pick, struct err *err)
-{
-	const struct section *top = config_top(l->ctx->config);
-	char takes[24], sentence[256];
-
-	return err_set(err, ERR_CAP, "%s: deadline = \"%s\": no plan is done by then nine times in ten; the fastest takes %s (%s); nothing was rented",
-		       section_where(top, "deadline"), section_text(top, "deadline"),
-		       duration_show(takes, sizeof(takes), (int64_t)(pick->makespan_p90_s * 1000)), plan_sentence(sentence, sizeof(sentence), e, pick));
 }
 
 static bool in_a_hurry(const struct section *top)
@@ -149,21 +157,24 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 
 int launch_decide(struct launch *l, struct err *err)
 {
-	struct estimate e;
+	struct asked asked;
+	struct estimate e = {0};
 	struct plan pick;
-	size_t count = 0;
-	struct offer *offers = gather_offers(l, &count);
-	int status = estimate_make(&e, l, offers, count, err);
+	/* a run in the ledger says why a delivery was not made */
+	bool delivers = config_path(l->ctx->config) && deliver_run_is(l->ctx, config_path(l->ctx->config));
 
-	if (status == 0 && e.open && e.known) {
-		enum plan_verdict verdict = plan_choose(&pick, &e.work, e.machines, e.count, &e.wish);
-		if (verdict == PLAN_TOO_SLOW && in_a_hurry(config_top(l->ctx->config)))
-			status = refuse_deadline(l, &e, &pick, err);
-		else if (verdict != PLAN_NOTHING_FITS)
+	ask_all(l, &asked);
+	int status = delivers ? 0 : refuse_price(l, asked.floor_microusd_h, asked.floor_at, err);
+	if (status == 0)
+		status = estimate_make(&e, l, asked.offers, asked.count, err);
+	if (status == 0 && e.open) {
+		enum plan_verdict verdict = estimate_choose(&e, &pick);
+		status = delivers ? 0 : refuse_run(l, &e, &pick, verdict, err);
+		if (status == 0 && verdict != PLAN_NOTHING_FITS)
 			act_on(l, &e, &pick);
 	}
 	estimate_free(&e);
-	free(offers);
+	free(asked.offers);
 	return status;
 }
 

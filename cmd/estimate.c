@@ -358,6 +358,12 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	return 0;
 }
 
+enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
+{
+	*out = (struct plan){0};
+	return e->open && e->known ? plan_choose(out, &e->work, e->machines, e->count, &e->wish) : PLAN_NOTHING_FITS;
+}
+
 void estimate_free(struct estimate *e)
 {
 	free(e->lengths);

@@ -33,6 +33,8 @@ struct estimate {
  * deadline was missed. Free with estimate_free(). */
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err);
 void estimate_free(struct estimate *e);
+/* The best plan for what is wished, where a speed is known; else, and where nothing fits, PLAN_NOTHING_FITS and an empty *out. */
+enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out);
 /* GiB that a job can use of the memory of this offer's cards. */
 double estimate_usable_gib(const struct offer *o);
 /* Notes goal, value_of_time and deadline where they cannot be used. */

@@ -163,6 +163,8 @@ void launch_failed(struct cmd_context *ctx, const struct err *err)
 	json_t *result = result_json(&l), *errors = json_object_get(result, "errors");
 	for (size_t i = 0; i < ctx->mistakes.count; i++)
 		json_array_append_new(errors, report_error_json(err_kind_name(ctx->mistakes.list[i].err.kind), ctx->mistakes.list[i].err.msg, ""));
+	if (!json_array_size(errors))
+		json_array_append_new(errors, report_error_json(err_kind_name(err->kind), err->msg, ""));
 	output_json(result);
 	cmd_flush(NULL);
 }

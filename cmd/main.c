@@ -257,7 +257,7 @@ int main(int argc, char **argv)
 			config_place_error(ctx.config, &err);
 		output_mistakes(&ctx, &err);
 		status = err_exit_status(&err);
-		if (ctx.cmd && ctx.cmd->failed && wants_json(argv))
+		if (ctx.cmd && ctx.cmd->failed && wants_json(argv) && !ctx.json_printed)
 			ctx.cmd->failed(&ctx, &err);
 	}
 	log_setup(LOG_ERROR, NULL, NULL);

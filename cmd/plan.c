@@ -10,7 +10,8 @@
 #include "engine/past.h"
 #include "launch.h"
 #include "output.h"
-#include "plan_show.h"
+#include "plan_parts.h"
+#include "refuse.h"
 #include "prior.h"
 #include "report.h"
 #include "table.h"
@@ -208,23 +209,29 @@ static json_t *offer_json(const struct known_offer *k)
 			 report_dollars(o->price_microusd_h), "with", o->with[0] ? report_text(o->with) : json_null(), "avoided", avoided_json(k));
 }
 
-static size_t within_price(struct launch *l, struct known_offer *offers, size_t count)
+/* Moves those that the cap on the price leaves to the front; *count: how many. ERR_CAP: it leaves none. */
+static int keep_within_price(struct launch *l, struct known_offer *offers, size_t *count, struct err *err)
 {
 	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
-	int64_t least = INT64_MAX;
-	char price[32];
-	size_t kept = 0;
+	const struct offer *least = NULL;
+	size_t kept = 0, all = *count;
+	char price[32], offer[PLAN_TEXT];
 
-	for (size_t i = 0; i < count; i++) {
-		least = MIN(least, offers[i].offer.price_microusd_h);
+	for (size_t i = 0; i < all; i++)
+		if (!least || offers[i].offer.price_microusd_h < least->price_microusd_h)
+			least = &offers[i].offer;
+	if (most && least && least->price_microusd_h > most) {
+		err_set(err, ERR_CAP, "every offer is above caps.max_price_per_hour: the cheapest costs %s an hour (%s); raise it, or want another GPU",
+			money_show(price, sizeof(price), least->price_microusd_h), plan_offer(offer, least));
+		return err_about(err, "caps.max_price_per_hour");
+	}
+	for (size_t i = 0; i < all; i++)
 		if (!most || offers[i].offer.price_microusd_h <= most)
 			offers[kept++] = offers[i];
-	}
-	if (!kept && count)
-		log_line(LOG_WARN, "every offer is above caps.max_price_per_hour: the cheapest costs %s an hour", money_show(price, sizeof(price), least));
-	else if (kept < count)
-		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour", count - kept, count - kept == 1 ? " is" : "s are");
-	return kept;
+	if (kept < all)
+		log_line(LOG_NOTE, "%zu offer%s left out: above caps.max_price_per_hour", all - kept, all - kept == 1 ? " is" : "s are");
+	*count = kept;
+	return 0;
 }
 
 static void warn_of_volumes(struct launch *l)
@@ -236,24 +243,11 @@ static void warn_of_volumes(struct launch *l)
 	}
 }
 
-/* Why nothing can be planned; exit status as for a run that could not rent. */
-static int nothing_to_plan(const struct estimate *e, struct err *err)
-{
-	if (e->never_fits)
-		return err_set(err, ERR_NO_CAPACITY, "no offer has enough GPU memory: the job needs %d GB; name larger GPUs in `gpu`", e->need_gb);
-	if (!e->count)
-		return err_set(err, ERR_NO_CAPACITY, "no provider offers what the job wants now (see gpu, spot, caps.max_price_per_hour; `burst offers`)");
-	printf("%zu segments, %zu to render; no estimate: this engine has not run yet. The first run measures it.\n", e->segments, e->open);
-	return 0;
-}
-
 static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	struct estimate e;
-	struct plan pick = {0};
-	enum plan_verdict verdict = PLAN_FOUND;
-	int status = 0;
+	struct plan pick;
 
 	if (estimate_make(&e, l, offers, count, err) < 0) {
 		estimate_free(&e);
@@ -261,18 +255,18 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 	}
 	if (words->prices[0])
 		COPY_TEXT(e.price_from, words->prices);
-	if (e.open && e.known)
-		verdict = plan_choose(&pick, &e.work, e.machines, e.count, &e.wish);
-	if (ctx->json)
-		output_json(plan_to_json(&e, &pick, verdict));
-	else if (!e.open)
+	enum plan_verdict verdict = estimate_choose(&e, &pick);
+	int status = refuse_plan(l, &e, &pick, verdict, err);
+	if (ctx->json) {
+		output_json(plan_to_json(&e, &pick, verdict, status < 0 ? err : NULL));
+		ctx->json_printed = true;
+	} else if (!e.open) {
 		printf("all %zu segments are rendered already: a run would rent nothing\n", e.segments);
-	else if (!e.known || verdict == PLAN_NOTHING_FITS)
-		status = nothing_to_plan(&e, err);
-	else {
-		printf("%zu segments, %zu to render\n\n", e.segments, e.open);
+	} else if (verdict != PLAN_NOTHING_FITS) {
+		printf("%zu segment%s, %zu to render\n\n", e.segments, e.segments == 1 ? "" : "s", e.open);
 		plan_show(stdout, &e, &pick, verdict, words);
 	}
+	fflush(stdout); /* what stands in its way comes last */
 	estimate_free(&e);
 	return status < 0 ? -1 : cmd_flush(err);
 }
@@ -309,7 +303,10 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 	if (ask_offers(l, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
-	count = within_price(l, known, count);
+	if (keep_within_price(l, known, &count, err) < 0) {
+		free(known);
+		return -1;
+	}
 	struct offer *offers = xcalloc(count + 1, sizeof(*offers));
 	for (size_t i = 0; i < count; i++)
 		offers[i] = known[i].offer;
@@ -443,6 +440,13 @@ static int run_plan(struct cmd_context *ctx, struct err *err)
 	return status;
 }
 
+/* The object of a plan that there is not. */
+static void plan_failed(struct cmd_context *ctx, const struct err *err)
+{
+	output_json(plan_failure_json(&ctx->mistakes, err));
+	cmd_flush(NULL);
+}
+
 /* What a job needs narrows the offers; without one, or with one that cannot be read yet, all are shown. */
 static void read_need(struct launch *l)
 {
@@ -538,6 +542,7 @@ const struct cmd cmd_plan = {
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,
 	.group = CMD_GROUP_RENDER,
 	.run = run_plan,
+	.failed = plan_failed,
 };
 
 const struct cmd cmd_offers = {

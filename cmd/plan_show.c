@@ -229,6 +229,19 @@ static json_t *plan_json(const struct estimate *e, const struct plan *p)
 			 "speed_source", plan_source_name(m->speed_source), "speed_from", e->speed_from[p->machine]);
 }
 
+/* error: the first one, and errors: all of them. */
+static void add_errors(json_t *object, const struct mistakes *m, const struct err *err)
+{
+	json_t *errors = json_array();
+
+	for (size_t i = 0; m && i < m->count; i++)
+		json_array_append_new(errors, report_error_json(err_kind_name(m->list[i].err.kind), m->list[i].err.msg, ""));
+	if (err && !json_array_size(errors))
+		json_array_append_new(errors, report_error_json(err_kind_name(err->kind), err->msg, ""));
+	json_object_set_new(object, "error", err ? report_error_json(err_kind_name(err->kind), err->msg, "") : json_null());
+	json_object_set_new(object, "errors", errors);
+}
+
 static const char *verdict_name(enum plan_verdict verdict)
 {
 	switch (verdict) {
@@ -241,7 +254,7 @@ static const char *verdict_name(enum plan_verdict verdict)
 	return "";
 }
 
-json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum plan_verdict verdict)
+json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, const struct err *err)
 {
 	struct plan front[PLAN_FRONT_MAX];
 	json_t *list = json_array();
@@ -249,7 +262,18 @@ json_t *plan_to_json(const struct estimate *e, const struct plan *pick, enum pla
 
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, plan_json(e, &front[i]));
-	return json_pack("{s:i,s:I,s:I,s:f,s:s,s:o,s:o}", "schema", 1, "segments", (json_int_t)e->segments, "to_render", (json_int_t)e->open,
-			 "audio_s", e->audio_s, "verdict", !e->open ? "nothing to render" : !e->known ? "no estimate" : verdict_name(verdict), "pick",
-			 e->open && e->known && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(), "front", list);
+	json_t *object = json_pack("{s:i,s:I,s:I,s:f,s:s,s:o,s:o}", "schema", 1, "segments", (json_int_t)e->segments, "to_render",
+				   (json_int_t)e->open, "audio_s", e->audio_s, "verdict",
+				   !e->open ? "nothing to render" : !e->known && !e->never_fits && e->count ? "no estimate" : verdict_name(verdict), "pick",
+				   e->open && verdict != PLAN_NOTHING_FITS ? plan_json(e, pick) : json_null(), "front", list);
+	add_errors(object, NULL, err);
+	return object;
+}
+
+json_t *plan_failure_json(const struct mistakes *m, const struct err *err)
+{
+	json_t *object = json_pack("{s:i,s:n,s:n,s:n,s:s,s:n,s:[]}", "schema", 1, "segments", "to_render", "audio_s", "verdict", "refused", "pick", "front");
+
+	add_errors(object, m, err);
+	return object;
 }

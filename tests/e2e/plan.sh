@@ -30,8 +30,8 @@ t_a_deadline_buys_width() {
 	JOB='worker = "SLOW=0.2 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
 	config 'code = { path = "code"; };'
 	burst plan
-	is "$STATUS" 0 "a plan without an estimate"
-	has out.txt "no estimate: this engine has not run yet"
+	is "$STATUS" 2 "a plan without an estimate"
+	has err.txt 'no estimate: how fast engine "test" is'
 	burst run -o first
 	is "$STATUS" 0 "first run ($(tail -n 1 err.txt))"
 	hasnt err.txt "plan: "
@@ -122,6 +122,82 @@ t_impossible_wishes_rent_nothing() {
 	burst plan --deadline "$now"
 	is "$STATUS" 0 "a time of day ($(tail -n 1 err.txt))"
 	has out.txt "plan: 1 pod"
+}
+
+# ---- what cannot be planned: one clear line, for a run and a plan, with and without --json, and nothing is rented ----
+# WHO: both, plan, or run; KIND: what burst.cfg is made from: quick (espeak), own (an engine nobody knows), gpu (that engine on cards),
+# chatterbox. WORDS: parts of the one line, with ";" between. PAST stands for a time of day an hour ago.
+bad_plans() {
+	cat <<-'E'
+		both|quick||--goal speed|2|--goal: goal = "speed": it must be "cost", "time" or "balanced"
+		both|quick|goal = "speed";||2|burst.cfg:6: goal = "speed": it must be
+		both|quick||--goal balanced|2|goal = "balanced" needs value_of_time
+		both|quick|deadline = "soon";||2|burst.cfg:6: deadline = "soon": it must be a duration ("20m") or a time of day ("07:00")
+		both|quick||--deadline 0s|2|--deadline: deadline = "0s": it must be longer than 0
+		both|quick||--deadline -5m|2|--deadline: deadline = "-5m": it must be
+		both|quick||--deadline PAST|5|--deadline: deadline = "PAST": that was ; ago; give a later time;nothing was rented
+		both|quick|deadline = "PAST";||5|burst.cfg:6: deadline = "PAST": that was
+		both|quick||--deadline 1s|5|no plan is done by then nine times in ten; a pod alone takes ; to come up (no GPU at local: prior);the fastest plan takes;nothing was rented
+		both|own||--deadline 1s|5|no plan is done by then nine times in ten; a pod alone takes
+		both|quick||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is up: that takes;(no GPU at local, $0.6900 an hour: prior); raise it
+		both|own||--max-cost 0.00001|5|caps.max_cost = $0.000010 is spent before a pod is up
+		both|quick|pod = { cpu = 1; }; caps = { max_cost = 1.00; max_price_per_hour = 0.10; };||5|burst.cfg:6: ;caps.max_price_per_hour;$0.6900 an hour
+		both|gpu|||2|burst.cfg:4: the job needs a GPU with 100 GB of memory, and the largest of providers.local.gpu_prices has 24 GB
+		both|chatterbox|||2|the job needs a GPU with 8 GB of memory, and pods on this machine have no GPU
+		plan|chatterbox||--offers small.json|4|no offer has enough GPU memory: the job needs 8 GB, and the most that is offered is 6 GB (RTX 3050 at runpod): 2 GB are missing
+		plan|own|||2|no estimate: how fast engine "test" is, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`
+		plan|quick||--offers none.json|4|no provider offers what the job wants now
+	E
+}
+bad_plan() { # bad_plan COMMAND KIND LINE FLAGS STATUS WORDS
+	local words command=$1 what="$1 $2 $3 $4" ENGINE=espeak JOB='' LOCAL=''
+	case $2 in
+	own) ENGINE='test' JOB='worker = "true"; check = { enabled = false; };' ;;
+	gpu) ENGINE='test' JOB='worker = "true"; vram_gb = 100;' LOCAL='gpu_prices = ["T4=0.59", "L4=0.80"];' ;;
+	chatterbox) ENGINE=chatterbox ;;
+	esac
+	config "$3"
+	[ "$2" != chatterbox ] || sed -i 's/voice = "en"; //' burst.cfg
+	case $3 in *caps*) sed -i 3d burst.cfg && sed -i '2a\\' burst.cfg ;; esac
+	# shellcheck disable=SC2086 # words
+	burst $command $4
+	is "$STATUS" "$5" "$what: exit status ($(tail -n 2 err.txt))"
+	is "$(grep -c '^burst: ' err.txt)" 1 "$what: lines ($(tr '\n' '|' <err.txt))"
+	IFS=';' read -ra words <<<"$6"
+	for words in "${words[@]}"; do has err.txt "$words"; done
+	words=$(sed -n 's/^burst: //p' err.txt)
+	# shellcheck disable=SC2086
+	burst $command --json $4
+	is "$STATUS" "$5" "$what --json: exit status"
+	is "$(grep -c '^{' out.txt)" 1 "$what: objects"
+	schema "$command"
+	is "$(json '.errors | length')" 1 "$what: errors"
+	is "$(json '.error.message == .errors[0].message')" true "$what: its error"
+	case $5$2 in 5quick | 5own) ;; *) is "$(json .error.message)" "$words" "$what: the object's words" ;; esac
+}
+t_what_cannot_be_planned_is_told_in_one_line() {
+	local who kind line flags status words command past
+	past=$(date -d '1 hour ago' +%H:%M)
+	"$BURST" ledger >/dev/null
+	script_lines 3
+	echo '[{"provider":"runpod","id":"a","gpu":"RTX 3050","gpus":1,"vram_gb":6,"region":"EU","spot":false,"price_usd_hour":0.16},
+	  {"provider":"runpod","id":"b","gpu":"GTX 1650","gpus":1,"vram_gb":4,"region":"EU","spot":false,"price_usd_hour":0.09}]' >small.json
+	echo '[]' >none.json
+	while IFS='|' read -r who kind line flags status words; do
+		for command in run plan; do
+			[ "$who" = both ] || [ "$who" = $command ] || continue
+			bad_plan "$command" "$kind" "${line//PAST/$past}" "${flags//PAST/$past}" "$status" "${words//PAST/$past}"
+		done
+	done < <(bad_plans)
+	is "$("$BURST" ledger --json)" "[]" "runs"
+	is "$(ledger "select count(*) from pod")" 0 "pods"
+	# a run measures what a plan does not know, and is refused for no deadline that a pod can keep
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test' JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' config 'code = { path = "code"; };'
+	burst run --deadline 10m
+	is "$STATUS" 0 "a run without an estimate ($(tail -n 2 err.txt))"
+	is "$(wavs)" 3 "files"
 }
 
 # The whole page of a plan, as it was looked at: the quiz, an engine that renders a batch at once, five cards at this machine.
