@@ -16,6 +16,16 @@ static int longest_first(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
+static double mean_of_longest(const double *sorted, size_t count, size_t size)
+{
+	double sum = 0;
+	size_t batches = 0;
+
+	for (size_t first = 0; first < count; first += size, batches++)
+		sum += sorted[first];
+	return sum / (double)batches;
+}
+
 void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batch_max, double audio_s)
 {
 	*w = (struct plan_work){.count = count, .audio_s = audio_s};
@@ -23,6 +33,8 @@ void plan_work_init(struct plan_work *w, double *lengths, size_t count, int batc
 	for (size_t i = 0; i < count; i++)
 		w->sum += lengths[i];
 	w->longest_one = count ? lengths[0] : 0;
+	for (size_t batches = 1; batches <= PLAN_FEW_BATCHES && count; batches++)
+		w->few[batches] = mean_of_longest(lengths, count, (count + batches - 1) / batches);
 	int most = (int)MIN((size_t)MAX(batch_max, 1), MAX(count, 1));
 	for (int b = 1; w->sizes < PLAN_BATCHES_MAX; b = MIN(b * 2, most)) {
 		int i = w->sizes++;
@@ -84,9 +96,15 @@ static struct rounds share_evenly(size_t count, int workers, int most)
 	return r;
 }
 
+/* The longest segment of a batch, on average. A few batches are not all alike, so for them it is known exactly. */
+static double longest_of(const struct plan_work *w, const struct rounds *r)
+{
+	return r->batches <= PLAN_FEW_BATCHES ? w->few[(int)r->batches] : between_sizes(w, r->batch, mean_longest);
+}
+
 static double all_batches_s(const struct plan_work *w, const struct speed *s, const struct rounds *r, double share)
 {
-	return r->batches * (s->once_s + s->longest_s * between_sizes(w, r->batch, mean_longest)) + s->each_s * w->sum * share;
+	return r->batches * (s->once_s + s->longest_s * longest_of(w, r)) + s->each_s * w->sum * share;
 }
 
 /* A few segments in the order of the script: their longest is a little longer than the mean. */
@@ -125,10 +143,31 @@ static double rest_of(const struct plan_work *w, const struct plan_machine *m, c
 	return all_batches_s(w, &m->speed, r, share) * again;
 }
 
-static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m, int pods, int batch_most, const struct plan_wish *wish)
+/* What all plans of one machine have in common. */
+struct common {
+	double cold_p50, cold_p90, cold_billed, setup; /* seconds */
+	double mean_length, full_gain;		       /* full_gain: of the largest batch */
+};
+
+static struct common common_of(const struct plan_work *w, const struct plan_machine *m)
+{
+	struct common k = {
+		.cold_p50 = cold_p50_s(&m->cold),
+		.cold_p90 = cold_p90_s(&m->cold),
+		.cold_billed = cold_billed_p50_s(&m->cold),
+		.setup = cold_setup_s(&m->cold),
+		.mean_length = mean_length(w),
+	};
+
+	k.full_gain = speed_gain(&m->speed, k.mean_length, MIN((double)m->batch_max, (double)MAX(w->count, 1)));
+	return k;
+}
+
+static struct shape shape_of(const struct plan_work *w, const struct plan_machine *m, const struct common *k, int pods, int batch_most,
+			     const struct plan_wish *wish)
 {
 	size_t canary = w->count > (size_t)wish->canary ? (size_t)wish->canary : 0, count = w->count - canary;
-	double again = cost_attempts(1, wish->failing_share), coming = cold_p50_s(&m->cold) - cold_setup_s(&m->cold);
+	double again = cost_attempts(1, wish->failing_share), coming = k->cold_p50 - k->setup;
 	struct shape s = {.pods = pods, .canary = canary_s(w, &m->speed, canary) * again};
 
 	if (wish->staged && pods > 1) {
@@ -154,39 +193,47 @@ static double busiest_s(const struct plan_work *w, const struct plan_machine *m,
 	return MAX(rounds_s, speed_batch_s(&m->speed, w->longest_one, between_sizes(w, s->rounds.batch, heaviest_batch)));
 }
 
-static double billed_s(const struct plan_machine *m, const struct shape *s, double mean_s, double end_s)
+static double billed_s(const struct plan_machine *m, const struct common *k, const struct shape *s, double mean_s, double end_s)
 {
-	double cold_s = cold_billed_p50_s(&m->cold), first_s = cold_s + s->canary + mean_s + s->waited, other_s = first_s;
+	double cold_s = k->cold_billed, first_s = cold_s + s->canary + mean_s + s->waited, other_s = first_s;
 
 	if (s->coming > 0)
-		other_s = cold_s - cold_setup_s(&m->cold) + mean_s + s->waited - s->coming;
+		other_s = cold_s - k->setup + mean_s + s->waited - s->coming;
 	return cost_quantum_s(first_s + end_s, m->quantum_s) + (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
 
-void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
-		  const struct plan_wish *wish)
+/* Returns how many pods it really comes to. */
+static int compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, const struct common *k, int machine, int pods,
+		   int batch_most, const struct plan_wish *wish)
 {
-	struct shape s = shape_of(w, m, pods, batch_most, wish);
+	struct shape s = shape_of(w, m, k, pods, batch_most, wish);
 	double mean_s = s.rest / (s.pods * m->workers), work_s = s.canary + mean_s, repeated_s = 0;
 
 	if (m->interrupted_every_s > 0)
-		repeated_s = cost_spot_billed_s(work_s, cold_billed_p50_s(&m->cold), 0, s.one_batch, m->interrupted_every_s) -
-			     cold_billed_p50_s(&m->cold) - work_s;
+		repeated_s = cost_spot_billed_s(work_s, k->cold_billed, 0, s.one_batch, m->interrupted_every_s) - k->cold_billed - work_s;
 	double after_s = s.canary + busiest_s(w, m, &s) + s.waited + repeated_s + m->tail_s;
 	*out = (struct plan){
 		.machine = machine,
 		.pods = pods,
 		.batch = (int)s.rounds.batch,
 		.work_s = s.canary + s.rest / m->workers,
-		.makespan_p50_s = cold_p50_s(&m->cold) + after_s,
-		.makespan_p90_s = cold_p90_s(&m->cold) + after_s,
-		.billed_s = billed_s(m, &s, mean_s, repeated_s + m->tail_s + m->release_s),
+		.makespan_p50_s = k->cold_p50 + after_s,
+		.makespan_p90_s = k->cold_p90 + after_s,
+		.billed_s = billed_s(m, k, &s, mean_s, repeated_s + m->tail_s + m->release_s),
 	};
 	out->pods_usd = cost_usd(m->price_h, out->billed_s);
 	out->cost_usd = out->pods_usd + m->per_run_usd;
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
-	double full = speed_gain(&m->speed, mean_length(w), MIN((double)m->batch_max, (double)MAX(w->count, 1)));
-	out->seats = full > 0 ? MIN(speed_gain(&m->speed, mean_length(w), s.rounds.batch) / full, 1.0) : 0;
+	out->seats = k->full_gain > 0 ? MIN(speed_gain(&m->speed, k->mean_length, s.rounds.batch) / k->full_gain, 1.0) : 0;
+	return s.pods;
+}
+
+void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
+		  const struct plan_wish *wish)
+{
+	const struct common k = common_of(w, m);
+
+	compute(out, w, m, &k, machine, pods, batch_most, wish);
 }
 
 /* ---- the choice ---- */
@@ -227,6 +274,7 @@ static void visit_machine(const struct plan_work *w, const struct plan_machine *
 			  visit_plan *visit, void *ctx)
 {
 	int from = 1, to = widest(w, m, wish);
+	const struct common k = common_of(w, m);
 	struct plan p;
 
 	if (wish->pods > 0)
@@ -234,7 +282,8 @@ static void visit_machine(const struct plan_work *w, const struct plan_machine *
 	for (int size = 0, most = 0; size < w->sizes && most < m->batch_max; size++) {
 		most = size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
 		for (int pods = from; pods <= to; pods++) {
-			plan_compute(&p, w, m, index, pods, most, wish);
+			if (compute(&p, w, m, &k, index, pods, most, wish) < pods && pods > from)
+				break; /* no wider plan would rent more */
 			visit(ctx, &p);
 		}
 	}

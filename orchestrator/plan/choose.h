@@ -10,7 +10,7 @@
 #include "goal.h"
 #include "speed.h"
 
-enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16 };
+enum { PLAN_BATCHES_MAX = 12, PLAN_FRONT_MAX = 16, PLAN_FEW_BATCHES = 64 };
 
 /* The lengths of the segments to render, summed up once for every batch size that is considered. */
 struct plan_work {
@@ -21,6 +21,7 @@ struct plan_work {
 	int size[PLAN_BATCHES_MAX];
 	double longest[PLAN_BATCHES_MAX]; /* sum over batches of that size, sorted by length, of the longest in each */
 	double heaviest[PLAN_BATCHES_MAX]; /* all lengths in the first of these batches */
+	double few[PLAN_FEW_BATCHES + 1]; /* all in so many batches of one size, sorted by length: the mean of the longest in each */
 	double longest_one;
 };
 /* lengths: of `count` segments, in any order; it gets sorted, the longest first. batch_max: the largest batch of any machine. */
