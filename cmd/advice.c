@@ -164,6 +164,17 @@ void advice_add(struct str *to, const struct pod_row *pods, size_t count, const 
 	add_gpus(to, pods, count);
 }
 
+void advice_add_seats(struct str *to, const struct pod_row *pods, size_t count, const struct advice_batches *batches, int64_t now_ms)
+{
+	struct totals t = totals_of(pods, count, now_ms);
+
+	if (!batches->padded || batches->seats <= 0 || t.billed_s <= 0 || t.compute_s <= 0)
+		return;
+	double used = MIN(t.compute_s / t.billed_s, 1.0), seats = MIN(batches->seats, 1.0);
+	str_addf(to, "used %.0f%%, seats %.0f%%: batches of %.0f segment%s on average, where %d fit; full batches without a cold start cost %.1f times less\n",
+		 100 * used, 100 * seats, batches->mean, batches->mean < 1.5 ? "" : "s", batches->most, 1 / (used * seats));
+}
+
 /* ---- batches ---- */
 
 static bool fit_of(struct speed *out, struct store *store, const char *key)
@@ -198,6 +209,7 @@ void advice_batches_of(struct advice_batches *out, struct store *store, const ch
 		segments += rows[i].segments;
 		length += rows[i].sum;
 		out->most = MAX(out->most, MAX(rows[i].segments, rows[i].most));
+		out->padded = out->padded || !strcmp(rows[i].batching, "padded");
 	}
 	out->mean = segments / (double)count;
 	if (segments > 0 && fit_of(&speed, store, rows[0].speed)) {

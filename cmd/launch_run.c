@@ -116,6 +116,7 @@ static void say_end(struct launch *l)
 		if (r->cost_microusd > 0 && !strcmp(r->status, "done")) {
 			struct advice_batches batches;
 			advice_batches_of(&batches, l->ctx->store, r->id);
+			advice_add_seats(&advice, pods, count, &batches, clock_wall_ms());
 			advice_add(&advice, pods, count, &batches, clock_wall_ms());
 		}
 		output_lines(stderr, str_text(&advice));

@@ -176,12 +176,15 @@ static void print_vendors(const struct pod_row *pods, size_t count)
 
 static void print_advice(struct store *store, const struct run_row *run, const struct pod_row *pods, size_t count, int64_t now)
 {
-	CLEANUP(str_free) struct str advice = STR_INIT;
+	CLEANUP(str_free) struct str advice = STR_INIT, seats = STR_INIT;
 	struct advice_batches batches;
 
 	advice_batches_of(&batches, store, run->id);
 	if (run->cost_microusd > 0)
 		advice_add(&advice, pods, count, &batches, now);
+	advice_add_seats(&seats, pods, count, &batches, now);
+	if (seats.len)
+		printf("%s", str_text(&seats));
 	if (advice.len)
 		printf("\n%s", str_text(&advice));
 }

@@ -304,6 +304,8 @@ t_full_batches_for_padded_engines() {
 	is "$STATUS" 0 "300 segments ($(tail -n 2 err.txt))"
 	computed_beside 10422 115
 	is "$(ledger "select group_concat(segments, ' ') from batch where run = (select id from run order by seq desc limit 1)")" "3 75 74 74 74" "batches of 300"
+	burst ledger "$(ledger "select id from run order by seq desc limit 1")"
+	grep -qE '^used [0-9]+%, seats [0-9]+%: batches of 60 segments on average, where 80 fit; ' out.txt || complain "no seats: $(tail -n 3 out.txt)"
 	# the user's own word is a cap
 	JOB="$JOB max_batch = 10;"
 	config 'code = { path = "code"; };'
