@@ -7,24 +7,31 @@
 
 #include "base/clock.h"
 
-enum { WIDTH = 720, ROW = 22, BAR = 14, LABEL = 190, VALUE = 170, PLOT_HEIGHT = 260, PLOT_LEFT = 80, PLOT_BOTTOM = 40, TICKS = 5, X_TICKS = 12 };
+enum { WIDTH = 600, ROW = 22, BAR = 14, LABEL = 180, VALUE = 160, PLOT_HEIGHT = 260, PLOT_LEFT = 80, PLOT_BOTTOM = 40, TICKS = 5, X_TICKS = 12 };
 
+#define LIGHT                                                                                                             \
+	"--ink:#1b1f24;--soft:#59636e;--back:#fff;--line:#d0d7de;--card:#f6f8fa;--c0:#0969da;--c1:#8250df;--c2:#bf8700;"     \
+	"--c3:#1a7f37;--c4:#cf222e;--c5:#57606a;--c6:#bc4c00;--c7:#2da44e;--c8:#6e7781;--c9:#afb8c1"
+#define DARK                                                                                                              \
+	"--ink:#e6edf3;--soft:#9198a1;--back:#0d1117;--line:#3d444d;--card:#151b23;--c0:#4493f8;--c1:#ab7df8;--c2:#d29922;"  \
+	"--c3:#3fb950;--c4:#f85149;--c5:#9198a1;--c6:#db6d28;--c7:#56d364;--c8:#7d8590;--c9:#484f58"
+
+/* On paper nothing scrolls, and colours stay, on white. */
 static const char style[] =
-	":root{color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--back:#fff;--line:#d0d7de;--card:#f6f8fa;"
-	"--c0:#0969da;--c1:#8250df;--c2:#bf8700;--c3:#1a7f37;--c4:#cf222e;--c5:#57606a;--c6:#bc4c00;--c7:#2da44e;--c8:#6e7781;--c9:#afb8c1}"
-	"@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9198a1;--back:#0d1117;--line:#3d444d;--card:#151b23;"
-	"--c0:#4493f8;--c1:#ab7df8;--c2:#d29922;--c3:#3fb950;--c4:#f85149;--c5:#9198a1;--c6:#db6d28;--c7:#56d364;--c8:#7d8590;--c9:#484f58}}"
+	":root{color-scheme:light dark;" LIGHT "}@media(prefers-color-scheme:dark){:root{" DARK "}}"
 	"*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:62rem;background:var(--back);color:var(--ink);"
 	"font:15px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.1rem;margin:0 0 .5rem}"
-	".sub,.note{color:var(--soft)}section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:1rem;margin:1rem 0;"
-	"break-inside:avoid}.figures{display:flex;flex-wrap:wrap;gap:.5rem 2rem}.figures b{display:block;font-size:1.3rem}"
-	"svg{width:100%;height:auto;display:block}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}"
+	".sub,.note{color:var(--soft)}.note{margin:.5rem 0 0}section{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:1rem;"
+	"margin:1rem 0;break-inside:avoid}.figures{display:flex;flex-wrap:wrap;gap:.5rem 2rem}.figures b{display:block;font-size:1.3rem}"
+	"svg{width:100%;max-width:50rem;height:auto;display:block}svg text{fill:var(--ink);font:12px system-ui,sans-serif}svg .soft{fill:var(--soft)}"
 	".legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.85rem;color:var(--soft);margin:.3rem 0}"
 	".legend i{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.35em;vertical-align:-.05em}"
-	".scroll{overflow-x:auto}.scroll svg{min-width:34rem}table{border-collapse:collapse;width:100%;font-size:.88rem}"
+	".scroll{overflow-x:auto}.scroll svg{min-width:27rem}table{border-collapse:collapse;width:100%;font-size:.88rem}"
 	"td,th{padding:.25rem .5rem;text-align:right;white-space:nowrap;overflow-wrap:normal;"
 	"border-bottom:1px solid var(--line)}td:first-child,th:first-child{text-align:left}"
-	"@media print{body{max-width:none;font-size:11px}section{border-color:#999;background:none}}";
+	"@media print{:root{color-scheme:light;" LIGHT "}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
+	"body{max-width:none;padding:0;font-size:11px}section{border-color:#999;background:none;margin:.6rem 0;padding:.6rem}"
+	".scroll{overflow:visible}.scroll svg{min-width:0}table{font-size:9px}td,th{padding:.15rem .3rem;white-space:normal}}";
 
 void html_text(struct str *to, const char *text)
 {

@@ -119,7 +119,7 @@ static size_t measured_widths(const struct page *p, const struct run_row *run, c
 			continue;
 		points[count].x = page_pods_that_worked(p, r->id);
 		points[count].y = each_of(r);
-		format_text(points[count].label, sizeof(points[count].label), "run %s: %.0f pods, $%.6f each", r->id, points[count].x, points[count].y);
+		format_text(points[count].label, sizeof(points[count].label), "run %s: %.0f pod%s, $%.6f each", r->id, points[count].x, points[count].x > 1 ? "s" : "", points[count].y);
 		count++;
 	}
 	return count;
@@ -138,7 +138,7 @@ static double add_widths(struct page *p, const struct run_row *run, const struct
 	for (size_t i = 0; i < count; i++) {
 		curve[i].x = widths[i].pods;
 		curve[i].y = widths[i].cost_usd / (double)m->work.count;
-		snprintf(curve[i].label, sizeof(curve[i].label), "%d pods: $%.6f each, %.1f s", widths[i].pods, curve[i].y, widths[i].makespan_p50_s);
+		snprintf(curve[i].label, sizeof(curve[i].label), "%d pod%s: $%.6f each, %.1f s", widths[i].pods, widths[i].pods == 1 ? "" : "s", curve[i].y, widths[i].makespan_p50_s);
 		best = widths[i].cost_usd < widths[best].cost_usd ? i : best;
 	}
 	if (!count) {
