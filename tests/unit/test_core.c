@@ -2321,6 +2321,157 @@ static void test_two_plans_are_the_most(void **state)
 	tear_down(&b);
 }
 
+/* ---- whole runs by the virtual clock: pods come up in cold_ms, a worker takes ms_each for each unit of weight ---- */
+
+struct play {
+	struct bench *b;
+	int64_t cold_ms, ms_each;
+	int64_t next_at[16]; /* of each pod: its next segment is rendered; 0: it has no batch in hand */
+	uint32_t batch[16];
+	size_t segment[16];
+};
+
+static void come_up(struct play *p, int i)
+{
+	struct bench *b = p->b;
+
+	list_running(b, i);
+	connected(b, i);
+	tell(b, (struct event){.type = EV_SHARED_READY, .pod = i});
+	tell(b, (struct event){.type = EV_WORKERS, .pod = i, .number = 1});
+}
+
+static void next_segment(struct play *p, int i)
+{
+	const struct core_batch *k = core_batch_at(p->b->core, p->batch[i]);
+
+	p->next_at[i] = p->b->now + (int64_t)(p->b->segments[k->segments[p->segment[i]]].weight * (double)p->ms_each);
+}
+
+static void take_batch(struct play *p, int i)
+{
+	for (uint32_t n = 0; n < p->b->core->batch_count; n++) {
+		const struct core_batch *k = core_batch_at(p->b->core, n);
+		if (k->pod != i || k->over || k->started)
+			continue;
+		began(p->b, i, n);
+		p->batch[i] = n;
+		p->segment[i] = 0;
+		next_segment(p, i);
+		return;
+	}
+}
+
+static void segment_done(struct play *p, int i)
+{
+	const struct core_batch k = *core_batch_at(p->b->core, p->batch[i]);
+	uint32_t segment = k.segments[p->segment[i]];
+
+	p->next_at[i] = 0;
+	rendered(p->b, i, segment);
+	safe(p->b, i, segment, true);
+	if (++p->segment[i] < k.count)
+		next_segment(p, i);
+	else
+		done(p->b, i, p->batch[i]);
+}
+
+static int64_t next_of(const struct play *p, int i)
+{
+	const struct core_pod *k = pod(p->b, i);
+
+	if (k->phase < POD_WORKING)
+		return k->create_at + p->cold_ms;
+	return k->phase == POD_WORKING && p->next_at[i] ? p->next_at[i] : INT64_MAX;
+}
+
+static void play_pod(struct play *p, int i)
+{
+	struct bench *b = p->b;
+
+	if (pod(b, i)->phase == POD_RENTING)
+		rented(b, i);
+	else if (pod(b, i)->phase < POD_WORKING && b->now >= pod(b, i)->create_at + p->cold_ms)
+		come_up(p, i);
+	else if (pod(b, i)->phase == POD_WORKING && p->next_at[i] && b->now >= p->next_at[i])
+		segment_done(p, i);
+	if (pod(b, i)->phase == POD_WORKING && !p->next_at[i])
+		take_batch(p, i);
+}
+
+/* Until all segments are safe, or the run stops; returns how long that took. */
+static int64_t play(struct bench *b, int64_t cold_ms, int64_t ms_each)
+{
+	struct play p = {.b = b, .cold_ms = cold_ms, .ms_each = ms_each};
+	int64_t began_at = b->now;
+
+	for (int turns = 0; !dispatch_settled(b->core) && !core_stopping(b->core); turns++) {
+		assert_true(turns < 100000);
+		for (int i = 0; i < core_pod_count(b->core); i++)
+			play_pod(&p, i);
+		if (dispatch_settled(b->core))
+			break;
+		int64_t at = core_wake_at(b->core);
+		for (int i = 0; i < core_pod_count(b->core); i++)
+			at = MIN(at, next_of(&p, i));
+		b->now = MAX(b->now, at);
+		if (b->now >= core_wake_at(b->core))
+			tell(b, (struct event){.type = EV_TICK});
+	}
+	return b->now - began_at;
+}
+
+/* 20 min of work, pods that take 90 s, a deadline of 5 min: six pods at once take 90 + 200 s, where a canary alone first would take
+ * 2 x 90 + 200 s. */
+static void test_a_deadline_pays_one_cold_start(void **state)
+{
+	int64_t took[2];
+
+	(void)state;
+	for (int at_once = 0; at_once < 2; at_once++) {
+		struct bench b;
+		set_up(&b, 1000);
+		for (size_t i = 0; i < b.count; i++)
+			b.segments[i].weight = 1 + (double)(i % 3) / 10; /* 1.1 in the mean */
+		b.conf.canary = true;
+		b.conf.pods = 6;
+		b.conf.at_once = at_once;
+		start_simply(&b);
+		took[at_once] = play(&b, 90 * SECOND, 1091);
+		check_int("a deadline", "pods", core_pod_count(b.core), 6);
+		check_int("a deadline", "segments", summary(&b).safe, 1000);
+		tear_down(&b);
+	}
+	assert_in_range(took[1], 290 * SECOND, 300 * SECOND);
+	assert_in_range(took[0], 350 * SECOND, 400 * SECOND);
+}
+
+/* Ten minutes of work were planned for one pod, and a deadline of 15 min. It takes 2.5 times as long: more pods keep the deadline. */
+static void test_a_new_plan_keeps_the_deadline(void **state)
+{
+	static const struct {
+		int64_t deadline_s, ms_each;
+		int pods;
+		bool in_time;
+	} cases[] = {{900, 1000, 1, true}, {900, 2500, 2, true}, {900, 4000, 4, true}, {2400, 2500, 1, true}, {0, 2500, 1, false}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		char name[32];
+		snprintf(name, sizeof(name), "case %zu", i);
+		set_up_planned(&b, 600, cases[i].deadline_s);
+		b.conf.canary = true;
+		start_simply(&b);
+		int64_t took = play(&b, 60 * SECOND, cases[i].ms_each);
+		check_int(name, "segments", summary(&b).safe, 600);
+		check_int(name, "pods", core_pod_count(b.core), cases[i].pods);
+		if (cases[i].in_time && took > cases[i].deadline_s * SECOND)
+			fail_msg("%s: it took %lld s", name, (long long)took / 1000);
+		tear_down(&b);
+	}
+}
+
 /* Its segments are announced one by one, the first after the worker's start. */
 static void render_bit_by_bit(struct bench *b, int i, uint32_t batch, int64_t start_ms, int64_t each_ms)
 {
@@ -5392,6 +5543,8 @@ int main(void)
 		cmocka_unit_test(test_a_budget_for_nothing),
 		cmocka_unit_test(test_a_reserve_for_haste),
 		cmocka_unit_test(test_two_plans_are_the_most),
+		cmocka_unit_test(test_a_deadline_pays_one_cold_start),
+		cmocka_unit_test(test_a_new_plan_keeps_the_deadline),
 		cmocka_unit_test(test_width_by_later_batches),
 		cmocka_unit_test(test_start_of_a_pod_whose_connection_was_lost_meanwhile),
 		cmocka_unit_test(test_start_of_a_pod_that_is_taken_over),
