@@ -429,9 +429,9 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	make_left_alone(p, seed & ~SEED_WIRE);
 	make_later_caps(p, seed & ~SEED_WIRE);
 	make_planned(p, seed & ~SEED_WIRE);
-	make_replans(p, seed & ~SEED_WIRE);
 	if (seed & SEED_WIRE)
 		plan_wire(p);
+	make_replans(p, seed & ~SEED_WIRE);
 }
 
 void plan_free(struct plan *p)
