@@ -113,6 +113,7 @@ struct forecast { /* as it is known by now, with what was measured since it was 
 	double measured_s, planned_s;
 	size_t segments;
 	int batches;
+	bool seen; /* what this run has measured is in it */
 };
 
 struct replan { /* replan.c */

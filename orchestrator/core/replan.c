@@ -149,7 +149,7 @@ static void correct_forecasts(struct core *c)
 	for (size_t i = 0; i < c->replan.count; i++) {
 		struct forecast *f = &c->replan.forecasts[i];
 		if (says_something(f))
-			*f = (struct forecast){.of = f->of};
+			*f = (struct forecast){.of = f->of, .seen = true};
 	}
 	for (size_t i = 0; i < c->candidate_count; i++)
 		c->candidates[i].planned_microusd_h = c->candidates[i].offer.price_microusd_h;
@@ -341,6 +341,7 @@ static void add_pod(const struct core *c, struct view *v, int pod)
 	v->pods[at] = one;
 	v->pod_at[at] = pod;
 	v->of.pod_count++;
+	v->of.is_measured = v->of.is_measured || (f->seen && p->phase == POD_WORKING);
 }
 
 static void view_pods(const struct core *c, struct view *v)

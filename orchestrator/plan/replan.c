@@ -270,11 +270,11 @@ static struct replan_choice decide(const struct search *s)
 		bool better = s->any_fitting && is_clearly_better(s, &s->fitting, badness(&s->fitting, wish), badness(keep, wish));
 		return better ? s->fitting.how : keep->how;
 	}
-	if (!in_budget_now && !one_more_pays(c))
+	if (!in_budget_now && c->is_measured && !one_more_pays(c))
 		return (struct replan_choice){.verb = REPLAN_STOP_BUDGET};
 	if (s->any_fitting)
 		return s->fitting.how;
-	if (!in_time_now && !s->any_in_time && c->deadline_is_must &&
+	if (!in_time_now && !s->any_in_time && c->deadline_is_must && c->is_measured &&
 	    MIN(s->fastest.how.makespan_s, keep->how.makespan_s) > wish->deadline_s + c->late_ok_s)
 		return (struct replan_choice){.verb = REPLAN_STOP_DEADLINE, .makespan_s = s->fastest.how.makespan_s};
 	if (!in_budget_now) /* it ends at the cap: with as much as can be had for the money */

@@ -35,6 +35,7 @@ struct replan_case {
 	const struct replan_offer *offers;
 	size_t offer_count;
 	struct plan_wish wish; /* goal and value of time; deadline and budget as what is left of them from now on */
+	bool is_measured;      /* this run has measured how fast its pods are; without that nothing is stopped */
 	bool deadline_is_must; /* the user named it: no use to go on without it */
 	double late_ok_s;      /* so late is better than not at all */
 	double room_usd;       /* of the budget, what no pod holds; INFINITY: no budget */

@@ -48,6 +48,7 @@ static const struct {
 	struct replan_offer offers[2];
 	enum replan_verb verb;
 	int offer, changed;
+	bool guessed; /* no batch was measured in this run */
 } rows[] = {
 	{"nothing is better than one pod that works, for the least cost", {.work = 1000, .pods_most = 8, .width_open = true, NO_BUDGET}, 1, 1, {POD(0)}, {OFFER}, REPLAN_KEEP},
 	{"the deadline takes two more", {.work = 1000, .pods_most = 8, .width_open = true, .wish.deadline_s = 370, .deadline_is_must = true, NO_BUDGET}, 1, 1, {POD(0)},
@@ -56,6 +57,8 @@ static const struct {
 	{"the width is the user's", {.work = 1000, .wish.deadline_s = 990, NO_BUDGET}, 1, 1, {POD(0)}, {OFFER}, REPLAN_KEEP},
 	{"so the deadline is missed", {.work = 1000, .wish.deadline_s = 370, .deadline_is_must = true, NO_BUDGET}, 1, 1, {POD(0)}, {OFFER},
 	 REPLAN_STOP_DEADLINE},
+	{"nothing is stopped for a guess", {.work = 1000, .wish.deadline_s = 370, .deadline_is_must = true, NO_BUDGET}, 1, 1, {POD(0)}, {OFFER}, REPLAN_KEEP,
+	 .guessed = true},
 	{"a little late is better than not at all", {.work = 1000, .wish.deadline_s = 950, .late_ok_s = 60, .deadline_is_must = true, NO_BUDGET}, 1, 1,
 	 {POD(0)}, {OFFER}, REPLAN_KEEP},
 	{"a cap on duration is no reason to stop before it", {.work = 1000, .wish.deadline_s = 100, NO_BUDGET}, 1, 1, {POD(0)}, {OFFER}, REPLAN_KEEP},
@@ -88,6 +91,8 @@ static const struct {
 	 REPLAN_REPLACE, 1, 1},
 	{"the budget pays for a part", {.work = 1000, .pods_most = 8, .width_open = true, .wish.budget_usd = .5, .room_usd = .1}, 1, 1, {POD(0)}, {OFFER}, REPLAN_KEEP},
 	{"the budget does not pay for one more", {.work = 1000, .pods_most = 8, .width_open = true, .wish.budget_usd = .0005}, 1, 1, {POD(0)}, {OFFER}, REPLAN_STOP_BUDGET},
+	{"a guess of that stops nothing either", {.work = 1000, .pods_most = 8, .width_open = true, .wish.budget_usd = .0005}, 1, 1, {POD(0)}, {OFFER},
+	 REPLAN_KEEP, .guessed = true},
 	{"there is money, and no pod lives long enough", {.work = 1000, .pods_most = 8, .width_open = true, .wish.budget_usd = .5}, 1, 1, {{3.6, .01, 0, 100, 50, 0}}, {OFFER},
 	 REPLAN_STOP_BUDGET},
 };
@@ -99,6 +104,7 @@ static void each_case_has_its_change(void **state)
 		struct replan_case of = rows[i].of;
 		struct replan_choice got;
 
+		of.is_measured = !rows[i].guessed;
 		of.pods = rows[i].pods;
 		of.pod_count = (size_t)rows[i].pod_count;
 		of.offers = rows[i].offers;
