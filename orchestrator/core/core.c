@@ -301,7 +301,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 		c->vendors[i].created_at = c->vendors[i].surfaced_at = INT64_MIN / 4;
 	}
 	dispatch_init(c);
-	replan_init(c);
+	forecast_init(c);
 	return c;
 }
 
@@ -310,7 +310,7 @@ void core_free(struct core *c)
 	if (!c)
 		return;
 	dispatch_free(c);
-	replan_free(c);
+	forecast_free(c);
 	free(c->segs);
 	free(c->pods);
 	free(c->candidates);

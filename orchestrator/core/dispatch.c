@@ -569,7 +569,7 @@ static void measure_continuous(struct core *c, struct core_pod *p, struct core_b
 	c->pace.weight = c->pace.weight * 0.9 + p->unpaced_weight;
 	int64_t ms = MAX(t - p->unpaced_t, 1) * workers;
 	c->pace.ms = c->pace.ms * 0.9 + (double)ms;
-	replan_measured_beside(c, p, p->unpaced, p->unpaced_weight, ms);
+	forecast_measured_beside(c, p, p->unpaced, p->unpaced_weight, ms);
 	p->unpaced = 0;
 	p->unpaced_weight = 0;
 	p->unpaced_t = t;
@@ -607,7 +607,7 @@ void dispatch_done(struct core *c, const struct event *ev)
 		if (p->batching != BATCHING_CONTINUOUS || b->first)
 			measure(c, b, b->weight - b->rendered, ev->t);
 		note_size(c, b, (double)(ev->t - b->started_t));
-		replan_measured(c, b, ev->t - b->started_t);
+		forecast_measured(c, b, ev->t - b->started_t);
 	}
 	if (b->started && c->canary_sent && ev->batch == c->canary_batch)
 		speed_judge_canary(c, b, ev->t - b->started_t);

@@ -285,13 +285,18 @@ int64_t budget_cold(const struct core *c); /* what a further pod takes to come u
 /* What was billed until now, of pods that are gone and of those that are there. */
 int64_t budget_spent(const struct core *c);
 
-/* replan.c: what the plan had in mind is not what comes */
-void replan_init(struct core *c);
-void replan_free(struct core *c);
-void replan_measured(struct core *c, const struct core_batch *b, int64_t ms); /* a batch is done, and it was no worker's first */
+/* forecast.c: what the plan expects, and what comes of it */
+void forecast_init(struct core *c);
+void forecast_free(struct core *c);
+struct forecast *forecast_of(const struct core *c, const char *provider, const char *gpu); /* NULL: there is none */
+void forecast_measured(struct core *c, const struct core_batch *b, int64_t ms); /* a batch is done, and it was no worker's first */
 /* Of a worker that renders several batches side by side: what it finished in a time, about as much as it holds. */
-void replan_measured_beside(struct core *c, const struct core_pod *p, size_t segments, double weight, int64_t ms);
-void replan_listed(struct core *c); /* offers, and their prices */
+void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t segments, double weight, int64_t ms);
+void forecast_listed(struct core *c); /* offers, and their prices */
+bool forecast_tell_why(const struct core *c, char *to, size_t room); /* it is far off; false: it holds */
+void forecast_correct(struct core *c); /* by what is known now */
+
+/* replan.c: the rest is planned again */
 void replan_advance(struct core *c);
 int64_t replan_wake_at(const struct core *c);
 bool replan_passes_over(const struct core *c, const struct candidate *k); /* while it replaces pods, only the better GPU is of use */

@@ -67,7 +67,7 @@ void offers_take(struct core *c, int provider, const struct offer *list, const s
 	}
 	free(fresh);
 	offers_sort(c);
-	replan_listed(c);
+	forecast_listed(c);
 }
 
 bool offers_too_dear(const struct core *c, const struct candidate *k)
