@@ -576,12 +576,38 @@ static void measure_continuous(struct core *c, struct core_pod *p, struct core_b
 	c->dirty = c->dirty || c->conf.pods > 1;
 }
 
-static void measure_segment(struct core *c, const struct event *ev)
+/* The batch of a segment that its pod holds, while it is rendered; else NULL. */
+static struct core_batch *batch_in_hand(const struct core *c, const struct event *ev)
 {
 	struct core_batch *b = &c->batches[c->segs[ev->segment].batch];
+
+	return b->pod == ev->pod && b->started && !b->over ? b : NULL;
+}
+
+/* It took time as well, which the next result of its batch includes. */
+static void measure_failed(struct core *c, const struct event *ev)
+{
+	struct core_batch *b = batch_in_hand(c, ev);
+	struct core_pod *p = &c->pods[ev->pod];
+	double weight = c->segs[ev->segment].weight;
+
+	if (!b)
+		return;
+	b->rendered = MIN(b->rendered + weight, b->weight);
+	if (b->first && b->result_t)
+		c->warm_pace.weight += weight;
+	if (p->batching == BATCHING_CONTINUOUS && !b->first) {
+		p->unpaced++;
+		p->unpaced_weight += weight;
+	}
+}
+
+static void measure_segment(struct core *c, const struct event *ev)
+{
+	struct core_batch *b = batch_in_hand(c, ev);
 	struct core_pod *p = &c->pods[ev->pod];
 
-	if (b->pod != ev->pod || !b->started || b->over)
+	if (!b)
 		return;
 	if (p->batching == BATCHING_CONTINUOUS && !b->first)
 		measure_continuous(c, p, b, c->segs[ev->segment].weight, ev->t);
@@ -712,6 +738,8 @@ void dispatch_failed(struct core *c, const struct event *ev)
 
 	if ((s->state != SEG_HELD && s->state != SEG_TODO) || (s->state == SEG_HELD && s->pod != ev->pod))
 		return;
+	if (s->state == SEG_HELD)
+		measure_failed(c, ev);
 	bool file_trouble = ev->err->kind == ERR_UNTRUSTED || ev->err->kind == ERR_NOT_FOUND;
 	if (file_trouble && ++s->home_tries < HOME_TRIES_MAX) {
 		if (s->state == SEG_HELD)

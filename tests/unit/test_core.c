@@ -1964,6 +1964,38 @@ static void test_canary_before_width(void **state)
 	tear_down(&b);
 }
 
+/* A segment whose file is missing took its worker's time: it does not make the others look slow, so that a second pod is rented. */
+static void test_a_failed_segment_is_measured(void **state)
+{
+	double rates[2], paces[2];
+
+	(void)state;
+	for (int fails = 0; fails < 2; fails++) {
+		struct bench b;
+		set_up(&b, 100);
+		b.conf.canary = true;
+		start_simply(&b);
+		bring_up(&b, 0);
+		const struct core_batch k = *core_batch_at(b.core, 0);
+		began(&b, 0, 0);
+		for (int i = 0; i < CORE_CANARY; i++) {
+			b.now += SECOND;
+			if (i == 1 && fails) {
+				struct err err;
+				err_set(&err, ERR_NOT_FOUND, "no such file");
+				tell(&b, (struct event){.type = EV_SEGMENT_FAILED, .pod = 0, .segment = k.segments[i], .err = &err});
+			} else {
+				rendered(&b, 0, k.segments[i]);
+			}
+		}
+		rates[fails] = dispatch_rate(b.core);
+		paces[fails] = dispatch_rate_at_best(b.core);
+		tear_down(&b);
+	}
+	assert_true(rates[0] > 0 && rates[1] == rates[0]);
+	assert_true(paces[0] > 0 && paces[1] == paces[0]);
+}
+
 /* A deadline takes all of them: they come up side by side, and the first one up has the canary. */
 static void test_all_at_once_for_a_deadline(void **state)
 {
@@ -5532,6 +5564,7 @@ int main(void)
 		cmocka_unit_test(test_lost_create_of_another_key),
 		cmocka_unit_test(test_second_pod_of_one_create),
 		cmocka_unit_test(test_canary_before_width),
+		cmocka_unit_test(test_a_failed_segment_is_measured),
 		cmocka_unit_test(test_all_at_once_for_a_deadline),
 		cmocka_unit_test(test_slower_or_faster_than_planned),
 		cmocka_unit_test(test_stops_for_a_deadline),
