@@ -2130,6 +2130,27 @@ static void test_stops_for_a_deadline(void **state)
 	tear_down(&b);
 }
 
+/* A price moves when one batch is done. By the forecast the deadline cannot be met; at the pace of that batch it can. Where batches are
+ * as slow as that, it stops. */
+static void test_does_not_stop_for_a_forecast(void **state)
+{
+	(void)state;
+	for (int slow = 0; slow < 2; slow++) {
+		struct offer o = offer(0, 1000000);
+		struct bench b;
+		set_up_planned(&b, 200, 100);
+		b.conf.plan.pods_most = b.conf.plan.pods_open = 0;
+		start_with(&b, &o, 1);
+		bring_up(&b, 0);
+		work_on(&b, 0, slow ? 3 : 1, slow ? 10000 : 200);
+		o.price_microusd_h = 1300000;
+		tell(&b, (struct event){.type = EV_OFFERS, .offers = &o, .count = 1});
+		check_int(slow ? "slow" : "fast", "stops", b.core->replan.stop.kind != ERR_NONE, slow);
+		check_int(slow ? "slow" : "fast", "re-plans", core_replans(b.core), slow);
+		tear_down(&b);
+	}
+}
+
 static void test_gives_back_what_comes_up(void **state)
 {
 	struct bench b;
@@ -5568,6 +5589,7 @@ int main(void)
 		cmocka_unit_test(test_all_at_once_for_a_deadline),
 		cmocka_unit_test(test_slower_or_faster_than_planned),
 		cmocka_unit_test(test_stops_for_a_deadline),
+		cmocka_unit_test(test_does_not_stop_for_a_forecast),
 		cmocka_unit_test(test_gives_back_what_comes_up),
 		cmocka_unit_test(test_prices_that_move),
 		cmocka_unit_test(test_replaces_within_pods),
