@@ -218,18 +218,6 @@ static void act(struct core *c, const struct rest *v, const struct replan_choice
 	}
 }
 
-/* The pods that work have shown no pace yet at which they would be late: a forecast alone is no reason to stop. */
-static bool may_be_in_time(const struct core *c, const struct view *v)
-{
-	double rate = dispatch_rate_at_best(c);
-	int workers = 0;
-
-	for (int i = 0; i < c->pod_count; i++)
-		if (c->pods[i].phase == POD_WORKING && c->pods[i].connected && !c->pods[i].draining)
-			workers += c->pods[i].workers_ready;
-	return rate > 0 && workers && v->of.work / (rate * workers) <= v->of.wish.deadline_s;
-}
-
 static void plan_again(struct core *c, const char *why)
 {
 	struct replan_choice choice;
@@ -239,8 +227,6 @@ static void plan_again(struct core *c, const char *why)
 	rest_look(c, &v);
 	if (v.of.pod_count) {
 		replan_choose(&choice, &v.of);
-		if (choice.verb == REPLAN_STOP_DEADLINE && may_be_in_time(c, &v))
-			choice.verb = REPLAN_KEEP;
 		act(c, &v, &choice, why);
 	}
 	rest_free(&v);
