@@ -287,7 +287,7 @@ struct core *core_new(const struct core_conf *conf, const struct core_segment *s
 	c->random = conf->seed;
 	c->wake_at = NEVER;
 	c->fault_pod = -1;
-	c->canary_ok = !conf->canary;
+	c->canary_ok = !conf->canary || conf->batch_size_count;
 	c->seg_count = count;
 	c->segs = xcalloc(count, sizeof(*c->segs));
 	for (size_t i = 0; i < count; i++)

@@ -83,6 +83,11 @@ struct core_conf {
 	int max_batch;
 	bool max_batch_is_cap; /* by the user: a worker that says more is given no more */
 	double max_batch_weight;
+	/* To measure an engine: the sizes of the batches that a pod is sent, in this order, one for each of its workers at a time and no
+	 * other before these are over; the last size again for what is left. No larger than its worker takes, and without regard to groups.
+	 * Goes without a canary. The caller's; must outlive the core. NULL: the core sizes batches itself. */
+	const int *batch_sizes;
+	size_t batch_size_count;
 	bool command;	     /* one segment a pod at a time */
 	bool canary;	     /* a few segments of the first pod are checked before more pods are rented */
 	bool needs_gpu;
@@ -215,6 +220,7 @@ struct core_pod {
 	int64_t kept_until; /* for a look at what failed; 0: not kept */
 	uint32_t last_group;
 	int begun; /* batches, since its workers started */
+	size_t given; /* of conf.batch_sizes */
 	uint32_t alone_turn; /* of the newest ACT_HANDOVER: an answer to an earlier one does not count */
 	bool alone_said;     /* it stands behind the newest work */
 	uint32_t inherited; /* number + 1 of the batch that stands for what it was rendering when it was taken over */

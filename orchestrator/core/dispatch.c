@@ -413,6 +413,22 @@ static void send_canary(struct core *c, int pod)
 	send_batch(c, batch);
 }
 
+/* The next of the sizes that the caller wants. */
+static void send_given(struct core *c, int pod)
+{
+	struct core_pod *p = &c->pods[pod];
+	size_t at = MIN(p->given, c->conf.batch_size_count - 1), most = MIN((size_t)MAX(c->conf.batch_sizes[at], 1), dispatch_batch_most(c, p));
+
+	p->given++;
+	for (int worker = 0; worker < MAX(p->workers_ready, 1) && c->todo; worker++) {
+		uint32_t batch = new_batch(c, pod);
+		for (uint32_t i = 0; i < c->seg_count && c->batches[batch].count < most; i++)
+			if (c->segs[i].state == SEG_TODO)
+				add_to_batch(c, batch, i);
+		send_batch(c, batch);
+	}
+}
+
 static bool wants_more(const struct core *c, const struct core_pod *p)
 {
 	if (p->batching == BATCHING_CONTINUOUS)
@@ -427,6 +443,11 @@ void dispatch_fill(struct core *c, int pod)
 
 	if (p->phase != POD_WORKING || !p->connected || p->unwanted || p->draining || core_stopping(c) || core_reads_old(c))
 		return;
+	if (c->conf.batch_size_count) {
+		if (!p->batches && c->todo)
+			send_given(c, pod);
+		return;
+	}
 	if (!c->canary_ok) {
 		if (!c->canary_sent && c->todo)
 			send_canary(c, pod);

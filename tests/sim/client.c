@@ -949,6 +949,8 @@ static void command(struct client *cl, const struct action *a, enum command what
 	}
 	if (plant(PLANT_SEND_TWICE))
 		send_again(cl, h);
+	if (cl->job->conf.batch_size_count && core_pod_at(cl->core, a->pod)->batches > MAX(core_pod_at(cl->core, a->pod)->workers_ready, 1))
+		broke(cl->sim, "a batch beside others that are measured");
 	if (b->count > (size_t)MAX(cl->job->conf.max_batch, 1) || !b->count)
 		broke(cl->sim, "a batch of %zu segments", b->count);
 }

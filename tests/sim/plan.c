@@ -391,6 +391,22 @@ static void make_replans(struct plan *p, uint64_t seed)
 		make_long(p, &p->jobs[0], r);
 }
 
+/* A client that measures an engine. */
+static void make_measuring(struct plan *p, uint64_t seed)
+{
+	static const int sizes[] = {1, 1, 2, 4, 8};
+	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 0x51ed270b27b4f3cdull, *r = &state;
+
+	for (int i = 0; i < p->client_count; i++) {
+		struct core_conf *c = &p->jobs[i].conf;
+		if (!roll_chance(r, 4) || c->detached || c->command)
+			continue;
+		c->canary = false;
+		c->batch_sizes = sizes;
+		c->batch_size_count = ARRAY_LEN(sizes);
+	}
+}
+
 void plan_make(struct plan *p, uint64_t seed, bool alone)
 {
 	uint64_t state = (seed & ~SEED_WIRE) * 0x2545f4914f6cdd1dull + 1, *r = &state;
@@ -432,6 +448,7 @@ void plan_make(struct plan *p, uint64_t seed, bool alone)
 	if (seed & SEED_WIRE)
 		plan_wire(p);
 	make_replans(p, seed & ~SEED_WIRE);
+	make_measuring(p, seed);
 }
 
 void plan_free(struct plan *p)

@@ -3021,6 +3021,53 @@ static void test_continuous_pod_lost(void **state)
 	tear_down(&b);
 }
 
+/* To measure an engine: batches of sizes that the caller names, nothing else in flight beside them. */
+static void test_batches_of_given_sizes(void **state)
+{
+	static const struct {
+		const char *name;
+		int segments, workers, max_batch;
+		const int sizes[6];
+		const char *sent; /* a "|" wherever the pod was given nothing before all that it had was done */
+	} cases[] = {
+		{"in their order", 16, 1, 8, {1, 1, 2, 4, 8}, "1|1|2|4|8"},
+		{"each worker gets one", 6, 2, 8, {1, 2}, "1 1|2 2"},
+		{"no larger than the worker takes", 9, 1, 3, {1, 2, 4, 8}, "1|2|3|3"},
+		{"the last size for what is left", 9, 1, 8, {1, 2}, "1|2|2|2|2"},
+		{"fewer segments than sizes", 4, 1, 8, {1, 1, 2, 4}, "1|1|2"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CLEANUP(str_free) struct str sent = STR_INIT;
+		struct bench b;
+		size_t done = 0;
+		set_up(&b, (uint32_t)cases[i].segments);
+		b.conf.workers = cases[i].workers;
+		b.conf.max_batch = 16;
+		b.conf.canary = true;
+		b.conf.batch_sizes = cases[i].sizes;
+		while (b.conf.batch_size_count < ARRAY_LEN(cases[i].sizes) && cases[i].sizes[b.conf.batch_size_count])
+			b.conf.batch_size_count++;
+		b.hello = (struct event){.max_batch = cases[i].max_batch, .batching = BATCHING_PADDED};
+		start_simply(&b);
+		bring_up(&b, 0);
+		while (done < b.core->batch_count) {
+			size_t count = b.core->batch_count;
+			for (uint32_t batch = (uint32_t)done; batch < count; batch++)
+				str_addf(&sent, "%s%zu", !batch ? "" : batch == done ? "|" : " ", core_batch_at(b.core, batch)->count);
+			for (; done < count; done++) {
+				check_int(cases[i].name, "batches while others are out", (long long)b.core->batch_count, (long long)count);
+				render_batch(&b, 0, (uint32_t)done, 1000, true);
+			}
+		}
+		if (strcmp(str_text(&sent), cases[i].sent) != 0)
+			fail_msg("%s: got %s, want %s", cases[i].name, str_text(&sent), cases[i].sent);
+		check_int(cases[i].name, "segments", (long long)summary(&b).safe, cases[i].segments);
+		tear_down(&b);
+	}
+}
+
 static void test_long_ones_first(void **state)
 {
 	struct bench b;
@@ -5612,6 +5659,7 @@ int main(void)
 		cmocka_unit_test(test_padded_batches),
 		cmocka_unit_test(test_continuous_is_kept_full), cmocka_unit_test(test_continuous_shares_the_end),
 		cmocka_unit_test(test_continuous_pace),	       cmocka_unit_test(test_continuous_pod_lost),
+		cmocka_unit_test(test_batches_of_given_sizes),
 		cmocka_unit_test(test_long_ones_first),
 		cmocka_unit_test(test_max_batch),
 		cmocka_unit_test(test_failed_segments),
