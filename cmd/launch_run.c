@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/guard.h"
 #include "base/log.h"
+#include "calibrate_job.h"
 #include "decide.h"
 #include "deliver.h"
 #include "deliver_run.h"
@@ -99,6 +100,12 @@ static void on_exit_command(struct launch *l)
 		log_line(LOG_WARN, "on_exit: the command ended with %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
+/* Else it fills a volume or measures an engine. */
+static bool brings_files(const struct run_row *run)
+{
+	return strcmp(run->type, VOLUME_WARM) && strcmp(run->type, CALIBRATE);
+}
+
 static void say_end(struct launch *l)
 {
 	size_t count = 0;
@@ -113,7 +120,7 @@ static void say_end(struct launch *l)
 		if (decide_compare(compared, sizeof(compared), r, pods, count))
 			output_line(stderr, "%s", compared);
 		decide_say_replans(stderr, r);
-		if (r->cost_microusd > 0 && !strcmp(r->status, "done")) {
+		if (r->cost_microusd > 0 && !strcmp(r->status, "done") && brings_files(r)) {
 			struct advice_batches batches;
 			advice_batches_of(&batches, l->ctx->store, r->id);
 			advice_add_seats(&advice, pods, count, &batches, clock_wall_ms());
@@ -123,7 +130,7 @@ static void say_end(struct launch *l)
 	}
 	if (!strcmp(r->status, "unreleased"))
 		report_unreleased(pods, count);
-	if (!l->ctx->quiet && strcmp(r->type, VOLUME_WARM))
+	if (!l->ctx->quiet && brings_files(r))
 		output_line(stderr, "run %s: %s: %lld rendered, %lld cached, %lld failed of %lld; files in %s", r->id,
 			    strcmp(r->status, "running") ? r->status : "all home",
 			    (long long)r->rendered, (long long)r->cached, (long long)r->failed, (long long)r->total, r->output);
@@ -245,7 +252,7 @@ int launch_run(struct launch *l)
 	place_error(l);
 	say_end(l);
 	launch_say_suspects(l);
-	if (status == 0 && strcmp(l->run.type, VOLUME_WARM))
+	if (status == 0 && brings_files(&l->run))
 		status = launch_deliver(l, &l->err);
 	else if ((status == 9 || status > 128) && finished_well)
 		keep_what_went_well(l);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bill.h"
+#include "calibrate_job.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
@@ -180,7 +181,7 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 	struct advice_batches batches;
 
 	advice_batches_of(&batches, store, run->id);
-	if (run->cost_microusd > 0)
+	if (run->cost_microusd > 0 && strcmp(run->type, CALIBRATE) != 0)
 		advice_add(&advice, pods, count, &batches, now);
 	advice_add_seats(&seats, pods, count, &batches, now);
 	if (seats.len)

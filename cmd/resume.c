@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "calibrate_job.h"
 #include "deliver_run.h"
 #include "launch.h"
 #include "output.h"
@@ -49,6 +50,10 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 		return err_set(err, ERR_USAGE,
 			       "run %s filled a volume and has no files: `burst volume warm` does it again, `burst cancel %s` gives its "
 			       "pod back",
+			       row->id, row->id);
+	if (!strcmp(row->type, CALIBRATE))
+		return err_set(err, ERR_USAGE,
+			       "run %s measured an engine and has no files: `burst calibrate` does it again, `burst cancel %s` releases its pod",
 			       row->id, row->id);
 	if (deliver_run_is(ctx, row->config))
 		return deliver_run_refuse(ctx, row, err);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "calibrate_job.h"
 #include "decide.h"
 #include "detach.h"
 #include "output.h"
@@ -104,7 +105,7 @@ static void name_resume(struct launch *l)
 	if (!config || store_runs(l->ctx->store, config, false, 1, &runs, &count, NULL) < 0 || !count)
 		return;
 	const struct run_row *run = &runs[0];
-	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") && !run->detached &&
+	if (!strcmp(run->job, config_job_name(l->ctx->config)) && strcmp(run->status, "done") && strcmp(run->type, CALIBRATE) && !run->detached &&
 	    !run_is_alive(l->ctx, run->id) && waits_on_volume(l->ctx, run, volume, &alive))
 		log_line(LOG_WARN,
 			 "run %s of this job did not end well, and segments that it finished may wait on volume %s: `burst resume %s` takes them "

@@ -1,0 +1,489 @@
+/* calibrate.c - `burst calibrate`: rents each GPU briefly and measures how the job's engine does there. */
+#include "calibrate.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/files.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "calibrate_job.h"
+#include "output.h"
+#include "settle.h"
+#include "volume_trust.h"
+
+enum {
+	CHEAPEST = 3,		     /* GPUs, where nobody names any */
+	UNKNOWN_BATCH = 32,	     /* largest batch for an engine of which nothing is known */
+	WAIT_MS = 30000,	     /* for capacity, before the next GPU's turn */
+};
+#define MOST_USD "0.50"
+
+/* ---- which GPUs, and what of each ---- */
+
+static int add_offers(struct launch *l, int provider, struct offer **all, size_t *count, struct err *err)
+{
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	struct op_result result = {0};
+
+	if (launch_ask_offers(l, provider, true, LAUNCH_ASK_MS, &result, err) < 0)
+		return -1;
+	*all = xrealloc(*all, (*count + result.offer_count + 1) * sizeof(**all));
+	for (size_t i = 0; i < result.offer_count; i++)
+		if (!most || result.offers[i].price_microusd_h <= most)
+			(*all)[(*count)++] = result.offers[i];
+	op_result_free(&result);
+	return 0;
+}
+
+static int gather_offers(struct launch *l, struct offer **all, size_t *count, struct err *err)
+{
+	int failed = 0;
+
+	for (int i = 0; i < l->setup.provider_count; i++) {
+		if (add_offers(l, i, all, count, err) == 0)
+			continue;
+		if (err->kind != ERR_NO_CAPACITY && ++failed == l->setup.provider_count)
+			return err_wrap(err, "%s", l->setup.providers[i].ops->name);
+		log_line(LOG_WARN, "%s: %s", l->setup.providers[i].ops->name, err->msg);
+		err_clear(err);
+	}
+	return 0;
+}
+
+static int by_price(const void *a, const void *b)
+{
+	const struct offer *x = a, *y = b;
+
+	return (x->price_microusd_h > y->price_microusd_h) - (x->price_microusd_h < y->price_microusd_h);
+}
+
+static void name_card(struct calibrate_card *c, const struct offer *o)
+{
+	c->offer = *o;
+	snprintf(c->gpu, sizeof(c->gpu), o->gpus > 1 ? "%s:%d" : "%s", o->gpu, o->gpus);
+}
+
+/* The cheapest offer for each GPU that the user names, in that order. */
+static size_t cards_named(struct calibrate_card *cards, const char *const *gpus, const struct offer *offers, size_t count)
+{
+	size_t n = 0;
+
+	for (int wish = 0; gpus[wish] && n < CALIBRATE_CARDS_MOST; wish++) {
+		struct calibrate_card *c = &cards[n++];
+		COPY_TEXT(c->gpu, gpus[wish]);
+		COPY_TEXT(c->why, "no provider offers it now");
+		c->status = err_exit_status(&(struct err){.kind = ERR_NO_CAPACITY});
+		for (size_t i = 0; i < count && c->why[0]; i++)
+			if (offers[i].wish == wish) {
+				name_card(c, &offers[i]);
+				c->why[0] = '\0';
+				c->status = 0;
+			}
+	}
+	return n;
+}
+
+/* The cheapest GPUs that the job fits; a job that needs none: one pod. */
+static size_t cards_cheapest(struct calibrate_card *cards, const struct job_needs *needs, const struct offer *offers, size_t count)
+{
+	size_t n = 0, most = needs->gpu ? CHEAPEST : 1;
+
+	for (size_t i = 0; i < count && n < most; i++) {
+		bool known = needs->gpu && !strcmp(offers[i].gpu, "none");
+		for (size_t k = 0; k < n; k++)
+			known |= !strcmp(cards[k].offer.gpu, offers[i].gpu);
+		if (!known)
+			name_card(&cards[n++], &offers[i]);
+	}
+	return n;
+}
+
+/* ---- what is expected ---- */
+
+static int look_at(struct launch *l, const struct offer *offer, struct calibrate_view *out, struct err *err)
+{
+	struct estimate e;
+	struct plan pick;
+	int status = estimate_make(&e, l, offer, 1, err);
+
+	*out = (struct calibrate_view){0};
+	if (status == 0) {
+		const struct plan_wish wish = {.goal = PLAN_COST, .pods = 1, .canary = e.wish.canary, .failing_share = e.wish.failing_share};
+		out->machine = e.machines[0];
+		copy_text(out->from, sizeof(out->from), e.speed_from[0]);
+		out->known = e.known && e.open && plan_choose(&pick, &e.work, e.machines, 1, &wish) != PLAN_NOTHING_FITS;
+		out->usd_each = out->known ? pick.cost_usd / (double)e.open : 0;
+	}
+	estimate_free(&e);
+	return status;
+}
+
+/* 1 to warm up, then 1, 2, 4 and so on up to the largest. */
+static void choose_sizes(struct calibrate_card *c, const struct job_needs *needs)
+{
+	int most = c->before.known ? c->before.machine.batch_max : MAX(needs->max_batch, needs->max_batch_is_cap ? 1 : UNKNOWN_BATCH);
+
+	c->sizes[c->size_count++] = 1;
+	for (int size = 1; c->size_count < CALIBRATE_SIZES_MOST; size = MIN(size * 2, most)) {
+		c->sizes[c->size_count++] = size;
+		if (size >= most)
+			break;
+	}
+}
+
+static size_t segments_of(const struct calibrate_card *c, const struct job_needs *needs)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < c->size_count; i++)
+		sum += (size_t)c->sizes[i];
+	return sum * (size_t)MAX(needs->workers, 1);
+}
+
+static double cold_usd(const struct calibrate_card *c)
+{
+	return cold_p50_s(&c->before.machine.cold) * (double)c->offer.price_microusd_h / 1e6 / 3600;
+}
+
+static int expect(struct launch *l, struct calibrate_card *c, struct err *err)
+{
+	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	size_t count = 0;
+	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &count);
+	double length = 0, seconds = 0;
+
+	if (look_at(l, &c->offer, &c->before, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		length += list[i].weight / (double)count;
+	choose_sizes(c, needs);
+	if (!c->before.known)
+		return 0;
+	for (size_t i = 0; i < c->size_count; i++)
+		seconds += speed_batch_s(&c->before.machine.speed, length, length * c->sizes[i]);
+	seconds += c->before.machine.tail_s + MAX(c->before.machine.release_s, 0.0);
+	c->about_usd = cold_usd(c) + seconds * c->before.machine.price_h / 3600;
+	return 0;
+}
+
+/* ---- one card ---- */
+
+/* Folders of calibrations that were killed. */
+static void remove_stale(const char *dir)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *entry;
+
+	while (d && (entry = readdir(d))) {
+		if (entry->d_name[0] == '.')
+			continue;
+		CLEANUP(free_text) char *path = path_join(dir, entry->d_name);
+		CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			path_remove_tree(path, NULL);
+	}
+	if (d)
+		closedir(d);
+}
+
+/* Where its files go until they are thrown away: never the job's own folder. */
+static char *make_folder(const char *state_dir, int *fd, struct err *err)
+{
+	CLEANUP(free_text) char *dir = path_join(state_dir, CALIBRATE);
+	char random[17];
+
+	random_hex(random, 8);
+	CLEANUP(free_text) char *path = path_join(dir, random);
+	if (path_mkdirs(dir, 0700, err) < 0)
+		return NULL;
+	remove_stale(dir);
+	if (path_mkdirs(path, 0700, err) < 0)
+		return NULL;
+	*fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*fd < 0 || flock(*fd, LOCK_EX | LOCK_NB) < 0) {
+		err_set(err, ERR_LOCAL, "%s: %m", path);
+		return NULL;
+	}
+	path_hold_dir(path, *fd);
+	return TAKE(path);
+}
+
+static int set_key(struct cmd_context *ctx, const char *key, const char *text, struct err *err)
+{
+	return config_override(ctx->config, key, text, "calibrate", err);
+}
+
+/* An ordinary run of one pod of this GPU, within what is left to be spent. */
+static int narrow_config(struct cmd_context *ctx, const struct calibrate_card *c, int64_t left_microusd, const char *folder, struct err *err)
+{
+	char dollars[32];
+
+	snprintf(dollars, sizeof(dollars), "%lld.%06lld", (long long)(left_microusd / 1000000), (long long)(left_microusd % 1000000));
+	if (section_int(config_top(ctx->config), "wait") > WAIT_MS && set_key(ctx, "wait", "30s", err) < 0)
+		return -1;
+	return set_key(ctx, "provider", c->offer.provider, err) < 0 || set_key(ctx, "gpu", c->gpu, err) < 0 || set_key(ctx, "pods", "1", err) < 0 ||
+	       set_key(ctx, "caps.max_cost", dollars, err) < 0 || set_key(ctx, "job.output", folder, err) < 0 ? -1 : 0;
+}
+
+static int load_job(struct launch *l, const struct calibrate_card *c, struct err *err)
+{
+	struct job *real, *job;
+
+	if (launch_read_job(l, err) < 0)
+		return -1;
+	real = TAKE(l->setup.job);
+	const struct job_ops *ops = l->setup.job_ops;
+	size_t count = segments_of(c, ops->needs(real));
+	if (calibrate_job(&job, ops, real, count, err) < 0)
+		return -1;
+	l->setup.job_ops = &calibrate_ops;
+	l->setup.job = job;
+	l->setup.results = xcalloc(count, sizeof(*l->setup.results));
+	l->setup.output_dir = l->output_dir;
+	return 0;
+}
+
+static int run_card(struct launch *l, struct calibrate_card *c, struct err *err)
+{
+	if (launch_check_width(l, err) < 0 || launch_open_providers(l, err) < 0 || load_job(l, c, err) < 0 || volume_trust(l, NULL, err) < 0 ||
+	    settle_runs(l->ctx, NULL, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 || launch_begin(l, false, err) < 0)
+		return -1;
+	struct core_conf *conf = &l->setup.conf;
+	conf->canary = conf->at_once = false;
+	conf->batch_sizes = c->sizes;
+	conf->batch_size_count = c->size_count;
+	l->setup.more_to_come = false;
+	COPY_TEXT(c->run, l->run.id);
+	c->had = true;
+	return launch_run(l);
+}
+
+/* Its exit status; -1: nothing was begun. */
+static int rent_card(struct cmd_context *ctx, struct calibrate_card *c, int64_t left_microusd, struct err *err)
+{
+	struct launch l;
+	bool json = ctx->json;
+	int fd = -1;
+	CLEANUP(free_text) char *folder = make_folder(ctx->state_dir, &fd, err);
+
+	if (!folder || narrow_config(ctx, c, left_microusd, folder, err) < 0) {
+		fd_close(fd);
+		return -1;
+	}
+	ctx->json = false; /* one object for all of them, at the end */
+	launch_init(&l, ctx);
+	int status = run_card(&l, c, err);
+	ctx->json = json;
+	c->cost_microusd = l.run.cost_microusd;
+	if (status > 0)
+		copy_text(c->why, sizeof(c->why), l.err.msg[0] ? l.err.msg : l.run.error);
+	launch_free(&l);
+	path_remove_tree(folder, NULL);
+	fd_close(fd);
+	return status;
+}
+
+/* ---- what it showed ---- */
+
+static int by_size(const void *a, const void *b)
+{
+	const struct batch_row *x = a, *y = b;
+
+	if (x->segments != y->segments)
+		return x->segments - y->segments;
+	return (x->took_ms > y->took_ms) - (x->took_ms < y->took_ms);
+}
+
+static void read_points(struct store *store, struct calibrate_card *c)
+{
+	struct batch_row *rows = NULL;
+	size_t count = 0, first = 0;
+
+	if (store_batches(store, c->run, &rows, &count, NULL) < 0)
+		return;
+	first = count > 1 && rows[0].segments == 1 && rows[1].segments == 1; /* the first one warmed the worker up */
+	qsort(rows + first, count - first, sizeof(*rows), by_size);
+	for (size_t at = first, n; at < count && c->point_count < CALIBRATE_SIZES_MOST; at += n) {
+		struct calibrate_point *p = &c->points[c->point_count++];
+		double predicted = 0;
+		for (n = 0; at + n < count && rows[at + n].segments == rows[at].segments; n++)
+			predicted += speed_batch_s(&c->before.machine.speed, rows[at + n].longest, rows[at + n].sum);
+		*p = (struct calibrate_point){.size = rows[at].segments, .count = (int)n, .seconds = (double)rows[at + n / 2].took_ms / 1000,
+					      .predicted_s = c->before.known ? predicted / (double)n : 0};
+	}
+	free(rows);
+}
+
+static void read_cold(struct store *store, struct calibrate_card *c)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(store, c->run, false, &pods, &count, NULL) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (pods[i].ready_ms > pods[i].create_ms)
+			c->cold_s = (double)(pods[i].ready_ms - pods[i].create_ms) / 1000;
+	free(pods);
+}
+
+/* ---- all of them ---- */
+
+/* The one that matters most: 9, signals, 5, 3, 6, 4, 1. */
+static int worse(int a, int b)
+{
+	static const int order[] = {0, 1, 4, 6, 2, 3, 5};
+	int rank_a = a == 9 ? 99 : a > 128 ? 98 : 0, rank_b = b == 9 ? 99 : b > 128 ? 98 : 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+		rank_a = order[i] == a ? (int)i : rank_a;
+		rank_b = order[i] == b ? (int)i : rank_b;
+	}
+	return rank_a >= rank_b ? a : b;
+}
+
+static int measure_all(struct launch *l, struct calibrate_card *cards, size_t count, int64_t most_microusd, struct err *err)
+{
+	int64_t left = most_microusd;
+	int status = 0;
+	char text[32], need[32];
+
+	for (size_t i = 0; i < count; i++) {
+		struct calibrate_card *c = &cards[i];
+		struct err why = {0};
+		if (!c->why[0] && (double)left <= cold_usd(c) * 1e6) {
+			c->status = err_exit_status(&(struct err){.kind = ERR_CAP});
+			snprintf(c->why, sizeof(c->why), "%s is left of --max-cost, and coming up alone costs about %s",
+				 money_show(text, sizeof(text), left), money_show(need, sizeof(need), (int64_t)(cold_usd(c) * 1e6)));
+		} else if (!c->why[0]) {
+			if (!l->ctx->quiet)
+				output_line(stderr, "calibrate: %s at %s", c->gpu, c->offer.provider);
+			look_at(l, &c->offer, &c->before, &why); /* by now another GPU may have been measured */
+			c->status = rent_card(l->ctx, c, left, &why);
+			if (c->status < 0 && count == 1) {
+				*err = why;
+				return -1;
+			}
+			if (c->status < 0) {
+				c->status = err_exit_status(&why);
+				COPY_TEXT(c->why, why.msg);
+			}
+		}
+		status = worse(status, c->status);
+		left = MAX(left - c->cost_microusd, 0);
+		if (c->had) {
+			read_points(l->ctx->store, c);
+			read_cold(l->ctx->store, c);
+			look_at(l, &c->offer, &c->after, &why);
+		}
+		if (c->why[0])
+			log_line(LOG_WARN, "%s: %s%s", c->gpu, c->why, i + 1 < count && c->status < 128 && c->status != 9 ? "; going on with the next" : "");
+		if (c->status > 128 || c->status == 9)
+			break;
+	}
+	return status;
+}
+
+static int read_most(struct cmd_context *ctx, int64_t *out, struct err *err)
+{
+	const char *text = opt_has(ctx, "max-cost") ? opt_text(ctx, "max-cost") : MOST_USD;
+	int64_t cap = section_int(section_group(config_top(ctx->config), "caps"), "max_cost");
+
+	if (money_parse(text, out, NULL) < 0 || *out <= 0)
+		return err_set(err, ERR_USAGE, "--max-cost: \"%s\" is no amount of dollars", text);
+	if (cap > 0)
+		*out = MIN(*out, cap);
+	return 0;
+}
+
+static int choose_cards(struct launch *l, struct calibrate_card *cards, size_t *count, struct err *err)
+{
+	const struct job_needs *needs = l->setup.job_ops->needs(l->setup.job);
+	struct offer *offers = NULL;
+	size_t offer_count = 0;
+	int status = gather_offers(l, &offers, &offer_count, err);
+	const char *const *gpus = launch_gpus(l); /* asking for offers makes the list anew */
+
+	if (status == 0 && offer_count)
+		qsort(offers, offer_count, sizeof(*offers), by_price);
+	if (status == 0)
+		*count = gpus ? cards_named(cards, gpus, offers, offer_count) : cards_cheapest(cards, needs, offers, offer_count);
+	for (size_t i = 0; i < *count && status == 0; i++)
+		status = cards[i].why[0] ? 0 : expect(l, &cards[i], err);
+	free(offers);
+	if (status == 0 && !*count)
+		return err_set(err, ERR_NO_CAPACITY, "no provider offers what the job wants now (see gpu, caps.max_price_per_hour; `burst offers`)");
+	return status;
+}
+
+static int calibrate(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	struct calibrate_card *cards = xcalloc(CALIBRATE_CARDS_MOST, sizeof(*cards));
+	size_t count = 0;
+	int64_t most = 0;
+	int status = launch_read_job(l, err);
+
+	if (status == 0 && l->setup.job_ops->needs(l->setup.job)->command)
+		status = err_set(err, ERR_CONFIG, "job \"%s\" is a command: only engines that render segments are calibrated",
+				 config_job_name(ctx->config));
+	if (status == 0 && (status = read_most(ctx, &most, err)) == 0 && (status = launch_open_providers(l, err)) == 0)
+		status = choose_cards(l, cards, &count, err);
+	if (status == 0) {
+		calibrate_show_plan(stderr, cards, count, most);
+		if (!cmd_confirm(ctx, "Rent and measure?"))
+			status = err_set(err, ERR_USAGE, "nothing was rented: answer y on a terminal, or give -y");
+	}
+	if (status == 0) {
+		status = measure_all(l, cards, count, most, err);
+		if (status >= 0 && ctx->json)
+			output_json(calibrate_to_json(cards, count, status));
+		else if (status >= 0)
+			calibrate_show(stdout, cards, count);
+	}
+	free(cards);
+	return status < 0 || cmd_flush(err) < 0 ? -1 : status;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+
+	launch_init(&l, ctx);
+	int status = calibrate(&l, err);
+	launch_free(&l);
+	return status;
+}
+
+static const struct opt opts[] = {
+	{'p', "provider", "PROVIDER", "rent from these", "provider", false},
+	{0, "gpu", "GPU", "these GPUs, one after the other; those of the config, else the three cheapest that fit", "gpu", false},
+	{0, "max-cost", "USD", "the most that all of it may cost (default " MOST_USD ")", NULL, false},
+	{0, "spot", NULL, "rent spot pods", "spot", false},
+	{0, "allow-path", "DIR", "let the project read this folder, too", "allow_paths", false},
+	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
+	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
+	{0},
+};
+
+const struct cmd cmd_calibrate = {
+	.name = "calibrate",
+	.args = "[CONFIG]",
+	.max_args = 1,
+	.summary = "measure the job's engine on each GPU, briefly",
+	.details = "Says what it will cost at most, asks, and rents one pod of each GPU, one after the other, as a run does. Each renders batches of "
+		   "1, 2, 4 and so on up to the largest that its worker takes, of the job's own texts; the files are thrown away. Cold starts and "
+		   "batch times go to the ledger, where plans find them. Prints the time and the cost of each batch size beside what was predicted.\n\n"
+		   "A GPU that cannot be had now is left out. Exit status 0: all were measured; 4: one could not be had; 5: --max-cost or another cap "
+		   "was reached; otherwise as for `burst run`.",
+	.opts = opts,
+	.json = true,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
+	.group = CMD_GROUP_RENDER,
+	.run = run,
+};

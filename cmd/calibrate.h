@@ -1,0 +1,50 @@
+/* calibrate.h - what `burst calibrate` measured, for the command and for what it prints. */
+#ifndef BURST_CMD_CALIBRATE_H
+#define BURST_CMD_CALIBRATE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/gpus.h"
+#include "estimate.h"
+
+enum { CALIBRATE_SIZES_MOST = 16, CALIBRATE_CARDS_MOST = 16 };
+
+struct calibrate_point {
+	int size, count; /* batches of this size */
+	double seconds, predicted_s; /* of one; predicted before: 0, nothing was known */
+};
+
+/* What is expected of a card, before and after. */
+struct calibrate_view {
+	struct plan_machine machine;
+	char from[ESTIMATE_FROM];
+	bool known;
+	double usd_each; /* of the whole job on one pod */
+};
+
+struct calibrate_card {
+	struct offer offer;
+	char gpu[GPU_MAX + 8]; /* as the config names it: "L40S:2" */
+	int sizes[CALIBRATE_SIZES_MOST];
+	size_t size_count;
+	double about_usd; /* 0: not known */
+	char run[24];	  /* "": none was begun */
+	int status;	  /* exit status of its run */
+	bool had;	  /* a run was begun */
+	char why[160];	  /* why there is no measurement; "": there is one */
+	int64_t cost_microusd;
+	double cold_s; /* from the create call to the first batch; 0: it did not get that far */
+	struct calibrate_view before, after;
+	struct calibrate_point points[CALIBRATE_SIZES_MOST];
+	size_t point_count;
+};
+
+/* Before it rents. */
+void calibrate_show_plan(FILE *to, const struct calibrate_card *cards, size_t count, int64_t most_microusd);
+/* Measured and predicted curves of each card, then the cards side by side. */
+void calibrate_show(FILE *to, const struct calibrate_card *cards, size_t count);
+/* New reference; tests/schema/calibrate.json. */
+json_t *calibrate_to_json(const struct calibrate_card *cards, size_t count, int status);
+
+#endif
