@@ -4634,6 +4634,9 @@ static void task_exited(struct agent *a, int status)
 		else
 			ok = false;
 	}
+	size_t said = strlen(t->tail);
+	while (said && t->tail[said - 1] == '\n')
+		t->tail[--said] = 0;
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
 		 t->keeping ? "the result cannot be kept: " : "", t->keeping ? buf_str(&t->said) : t->tail);
 	if (ok && !strncmp(buf_str(&t->said), "ok ", 3))
