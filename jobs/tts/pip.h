@@ -2,9 +2,9 @@
 #ifndef BURST_JOBS_TTS_PIP_H
 #define BURST_JOBS_TTS_PIP_H
 
-/* Then `get PACKAGE...` installs into the environment, and `borrow PACKAGE...` into $BORROWED, which is gone at the end. What pip
+/* Then `get PACKAGE...` installs into the environment, `pip install ...` with what they need, and `borrow PACKAGE...` into $BORROWED, which is gone at the end. What pip
  * prints is shown when it fails, and a pod without a network in words. The certificates are the image's: pip brings its own, which
- * know nothing of a proxy that the image was made for. */
+ * know nothing of a proxy that the image was made for. $shared: options of the environment, set before. */
 #define PIP_SETUP                                                                                                                          \
 	"set -e\n"                                                                                                                         \
 	"certificates=$(ls /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt 2>/dev/null | head -n 1)\n"                 \
@@ -24,6 +24,6 @@
 	"}\n"                                                                                                                              \
 	"get() { pip install --no-deps \"$@\"; }\n"                                                                                        \
 	"borrow() { pip install --target \"$BORROWED\" \"$@\"; }\n"                                                                        \
-	"python3 -m venv \"$BURST_ENV/venv\"\n"
+	"python3 -m venv $shared \"$BURST_ENV/venv\"\n"
 
 #endif

@@ -1,5 +1,6 @@
 #include "segments.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +19,29 @@ static bool voices_are_files(const struct speaker *speaker)
 	       (speaker->known && !speaker->known->named_voices && !speaker->worker);
 }
 
+/* The sample in the folder whose name is nearest; NULL: none is near. */
+static char *nearest_sample(const char *dir, const char *voice)
+{
+	DIR *d = opendir(dir);
+	const char *names[257];
+	size_t n = 0;
+
+	for (struct dirent *e; d && n < ARRAY_LEN(names) - 1 && (e = readdir(d));) {
+		size_t len = strlen(e->d_name);
+		CLEANUP(free_text) char *name = len > 4 && !strcmp(e->d_name + len - 4, ".wav") ? xstrndup(e->d_name, len - 4) : NULL;
+		if (name && !script_id_fault(name))
+			names[n++] = TAKE(name);
+	}
+	names[n] = NULL;
+	const char *near = nearest_word(voice, names);
+	char *found = near ? xstrdup(near) : NULL;
+	while (n)
+		free((char *)names[--n]);
+	if (d)
+		closedir(d);
+	return found;
+}
+
 static int check_voice_file(const struct speaker *speaker, const char *voice, struct err *err)
 {
 	const char *fault = script_id_fault(voice);
@@ -31,10 +55,12 @@ static int check_voice_file(const struct speaker *speaker, const char *voice, st
 			       "voices = \"voices\", and put %s.wav there",
 			       voice, speaker->engine, voice);
 	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
-	if (access(path, R_OK) < 0)
-		return err_set(err, ERR_CONFIG, "voice \"%s\": %s: %s", voice, path,
-			       strerror(errno));
-	return 0;
+	if (access(path, R_OK) == 0)
+		return 0;
+	int saved = errno;
+	CLEANUP(free_text) char *near = nearest_sample(speaker->voices_dir, voice);
+	return err_set(err, ERR_CONFIG, "voice \"%s\": %s: %s%s%s%s", voice, path, strerror(saved), near ? "; did you mean \"" : "",
+		       near ? near : "", near ? "\"?" : "");
 }
 
 int segments_check_voice(void *ctx, const char *voice, struct err *err)
@@ -48,7 +74,7 @@ int segments_check_voice(void *ctx, const char *voice, struct err *err)
 	return 0; /* a worker of the user's own knows its voices */
 }
 
-static int check_is_wav(const char *path, const struct str *bytes, struct err *err)
+static int check_sample(const char *path, const struct str *bytes, const struct engine *engine, struct err *err)
 {
 	CLEANUP(file_close) FILE *f = bytes->len ? fmemopen(bytes->s, bytes->len, "r") : NULL;
 	struct wav_info info;
@@ -58,6 +84,10 @@ static int check_is_wav(const char *path, const struct str *bytes, struct err *e
 		return err_set(err, ERR_CONFIG, "%s: the file is empty", path);
 	if (wav_read_header(f, &info, &why) < 0)
 		return err_set(err, ERR_CONFIG, "%s: %s", path, why.msg);
+	double seconds = wav_seconds(&info);
+	if (engine && seconds <= engine->sample_least_s)
+		return err_set(err, ERR_CONFIG, "%s: %.1f s are too short: %s wants a voice sample of more than %g s", path, seconds, engine->name,
+			       engine->sample_least_s);
 	return 0;
 }
 
@@ -73,7 +103,7 @@ static int load_voice(struct segments *s, const struct speaker *speaker, const c
 		if (!strcmp(s->files[*index].name, name))
 			return 0;
 	if (job_read_member(speaker->job_setup, "voices", path, VOICE_MAX_BYTES, &bytes, err) < 0 ||
-	    check_is_wav(path, &bytes, err) < 0)
+	    check_sample(path, &bytes, speaker->worker ? NULL : speaker->known, err) < 0)
 		return -1;
 	GROW(s->hashes, s->file_count, s->hash_cap);
 	GROW(s->files, s->file_count, s->file_cap);

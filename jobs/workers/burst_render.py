@@ -117,9 +117,7 @@ class Renderer:
         self.timing = self.writers.timing = Timing(batch)
         self.bad = []
         self.device.reset_peak()
-        tasks = self.accept(message["segments"])
-        self.timing.b, self.timing.characters = len(tasks), sum(len(t.text) for t in tasks)
-        outcome = attempt(lambda: self.render_all(tasks))
+        outcome = attempt(lambda: self.render_all(self.accept(message["segments"])))
         self.settle(batch, outcome)
 
     def settle(self, batch: str, outcome: Outcome) -> None:
@@ -147,6 +145,11 @@ class Renderer:
                 tasks.append(read_task(raw, self.engine))
             except BadTask as error:
                 self.fail(raw.get("id"), str(error))
+            except Exception as error:
+                if kind_of(error) != "other":
+                    raise
+                self.fail(raw.get("id"), f"{type(error).__name__}: {error}")
+        self.timing.b, self.timing.characters = len(tasks), sum(len(t.text) for t in tasks)
         return sorted(tasks, key=lambda t: (self.engine.group(t), -self.engine.size(t)))
 
     def fail(self, segment: Any, why: str) -> None:

@@ -13,6 +13,10 @@ INCBIN(python_probe, "jobs/workers/burst_probe.py");
 INCBIN(python_render, "jobs/workers/burst_render.py");
 INCBIN(python_wire, "jobs/workers/burst_wire.py");
 INCBIN(python_worker, "jobs/workers/burst_worker.py");
+INCBIN(python_chatterbox, "jobs/workers/engine_chatterbox.py");
+INCBIN(python_chatterbox_blocks, "jobs/workers/chatterbox_blocks.py");
+INCBIN(python_chatterbox_sound, "jobs/workers/chatterbox_sound.py");
+INCBIN(python_chatterbox_t3, "jobs/workers/chatterbox_t3.py");
 INCBIN(python_piper, "jobs/workers/engine_piper.py");
 INCBIN(python_piper_voice, "jobs/workers/piper_voice.py");
 
@@ -28,6 +32,10 @@ const struct job_file *python_file(const char *name)
 		{"burst_render.py", python_render, 0, 0644}, {"burst_wire.py", python_wire, 0, 0644},
 		{"burst_worker.py", python_worker, 0, 0644}, {"engine_piper.py", python_piper, 0, 0644},
 		{"piper_voice.py", python_piper_voice, 0, 0644},
+		{"engine_chatterbox.py", python_chatterbox, 0, 0644},
+		{"chatterbox_blocks.py", python_chatterbox_blocks, 0, 0644},
+		{"chatterbox_sound.py", python_chatterbox_sound, 0, 0644},
+		{"chatterbox_t3.py", python_chatterbox_t3, 0, 0644},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)

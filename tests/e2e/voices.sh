@@ -75,6 +75,40 @@ t_torch_without_kernels_renders_nothing() {
 	is "$(ledger 'select count(*) from pod')" 1 "pods rented for a worker that can never render"
 }
 
+# The set-up of Chatterbox keeps the image's torch: a Python that has none, one whose torch a package replaces, and one that keeps it.
+chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3 and a pip that only note what they are told
+	mkdir -p bin env/venv/bin
+	printf %s "$1" >torch
+	cat >bin/python3 <<-E
+		#!/bin/sh
+		[ "\$1 \$2" != '-m venv' ] || { echo "\$*" >>told; mkdir -p env/venv/bin; cp "\$0" env/venv/bin/python; exit 0; }
+		case "\$*" in
+		*'print(torch.__version__)'*) [ -s torch ] && cat torch ;;
+		*'import torchaudio'*) ;;
+		'-m pip'*) echo "\$*" >>told; case "\$*" in *transformers*) echo "$2" >torch ;; esac ;;
+		-) cat >>told ;;
+		esac
+	E
+	chmod 755 bin/python3
+	rm -f told
+	SETUP=$("$ROOT/build/e2e/kit_print" setup chatterbox)
+	PATH=$T/bin:$PATH BURST_ENV=$T/env sh -c "$SETUP" >said.txt 2>&1
+}
+t_chatterbox_keeps_the_torch_of_the_image() {
+	chatterbox_setup '' 2.6.0
+	is "$?" 1 "exit status without torch"
+	is "$(cat said.txt)" 'this image has no torch: chatterbox needs an image with torch 2.8 or later' "without torch"
+	chatterbox_setup 2.8.0+cu128 2.6.0
+	is "$?" 1 "exit status when torch is replaced"
+	is "$(cat said.txt)" 'the packages replaced torch 2.8.0+cu128 by 2.6.0' "when torch is replaced"
+	hasnt told snapshot_download
+	chatterbox_setup 2.8.0+cu128 2.8.0+cu128
+	is "$?" 0 "exit status ($(cat said.txt))"
+	has told '--system-site-packages'
+	has told 'install --no-deps chatterbox-tts==0.1.7'
+	has told "snapshot_download('ResembleAI/chatterbox', revision=revision"
+}
+
 # The packages of `piper` come from this machine: a folder of wheels behind a server on the loopback, which a pod with the machine's
 # network reaches.
 piper_packages() {
@@ -113,6 +147,17 @@ t_piper_without_a_network_says_so() {
 	[ "$STATUS" != 0 ] || complain "exit status 0"
 	has err.txt 'setup failed: no network for Python packages in this pod; a local pod has one with providers.local.network = "host"'
 	is "$(wavs)" 0 files
+}
+
+t_engines_are_listed() {
+	burst engines --json
+	is "$STATUS" 0 "exit status"
+	schema engines
+	is "$(jq -r 'map(.engine) | join(" ")' out.txt)" "espeak piper chatterbox chatterbox-turbo" engines
+	is "$(jq 'map(select(.gpu and (.base_gib == null or .source == null))) | length' out.txt)" 0 "GPU engines without figures"
+	burst engines
+	has out.txt 'piper             none needed'
+	has out.txt 'no GPU yet'
 }
 
 run_tests "$@"

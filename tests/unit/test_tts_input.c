@@ -462,6 +462,14 @@ static void voices_of_espeak(void **state)
 	}
 }
 
+static bool has_file(const struct job_needs *needs, const char *name)
+{
+	for (size_t i = 0; i < needs->file_count; i++)
+		if (!strcmp(needs->files[i].name, name))
+			return needs->files[i].len > 0;
+	return false;
+}
+
 static void voices_that_are_files(void **state)
 {
 	CLEANUP(free_text) char *voices = at("voices");
@@ -489,10 +497,9 @@ static void voices_that_are_files(void **state)
 	assert_non_null(job);
 	const struct job_needs *needs = job_tts.needs(job);
 	assert_true(needs->gpu && needs->vram_gb > 0 && needs->setup);
-	assert_int_equal(needs->file_count, 3);
-	assert_string_equal(needs->files[0].name, "chatterbox_worker.py");
-	assert_string_equal(needs->files[1].name, "voice-anna.wav");
-	assert_int_equal(needs->files[2].len, 44 + 64000);
+	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "engine_chatterbox.py") && has_file(needs, "chatterbox_t3.py"));
+	assert_string_equal(needs->files[needs->file_count - 2].name, "voice-anna.wav");
+	assert_int_equal(needs->files[needs->file_count - 1].len, 44 + 64000);
 	CLEANUP(free_text) char *key = xstrdup(job_tts.segments(job, &count)[0].key);
 	json_t *task = job_tts.task(job, 1, 0);
 	assert_string_equal(json_string_value(json_object_get(task, "voice_file")),
@@ -503,14 +510,6 @@ static void voices_that_are_files(void **state)
 	job = load_job("i.jsonl", settings, 2, &err);
 	assert_string_not_equal(key, job_tts.segments(job, &count)[0].key);
 	job_tts.free(job);
-}
-
-static bool has_file(const struct job_needs *needs, const char *name)
-{
-	for (size_t i = 0; i < needs->file_count; i++)
-		if (!strcmp(needs->files[i].name, name))
-			return needs->files[i].len > 0;
-	return false;
 }
 
 static void piper_needs_its_voices(void **state)
@@ -540,6 +539,52 @@ static void piper_needs_its_voices(void **state)
 	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"x'; rm -rf /;'\"}");
 	assert_null(load_job("i.jsonl", settings, 1, &err));
 	assert_non_null(strstr(err.msg, "is unknown to piper"));
+}
+
+static void voice_samples_are_long_enough(void **state)
+{
+	CLEANUP(free_text) char *voices = at("voices");
+	CLEANUP(free_text) char *bertha = xasprintf("i.jsonl:1: voice \"berta\": %s/berta.wav: No such file or directory; did you mean \"bertha\"?", voices);
+	CLEANUP(free_text) char *shorter = xasprintf("%s/bertha.wav: 5.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s", voices);
+	struct setting settings[] = {{"engine", "chatterbox-turbo"}, {"voices", voices}};
+	struct err err = {0};
+
+	(void)state;
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"berta\"}");
+	put_tone("voices/bertha.wav", 16000, 1, 5, 0.5, 0);
+	assert_null(load_job("i.jsonl", settings, 2, &err));
+	assert_string_equal(err.msg, bertha);
+	put_text("i.jsonl", "{\"text\":\"a\",\"voice\":\"bertha\"}");
+	assert_null(load_job("i.jsonl", settings, 2, &err));
+	assert_string_equal(err.msg, shorter);
+	settings[0].text = "chatterbox";
+	struct job *job = load_job("i.jsonl", settings, 2, &err);
+	assert_non_null(job);
+	job_tts.free(job);
+	settings[0].text = "chatterbox-turbo";
+	put_tone("voices/bertha.wav", 16000, 1, 5.5, 0.5, 0);
+	job = load_job("i.jsonl", settings, 2, &err);
+	assert_non_null(job);
+	job_tts.free(job);
+}
+
+static void turbo_has_options_of_its_own(void **state)
+{
+	struct setting settings[] = {{"engine", "chatterbox-turbo"}, {"options", "top_k=50"}},
+		       foreign[] = {{"engine", "chatterbox-turbo"}, {"options", "exaggeration=0.7"}};
+	struct err err = {0};
+
+	(void)state;
+	put_text("i.jsonl", "{\"text\":\"a\"}");
+	struct job *job = load_job("i.jsonl", settings, 2, &err);
+	if (!job)
+		fail_msg("%s", err.msg);
+	assert_non_null(strstr(job_tts.needs(job)->worker, "burst_worker.py\" chatterbox turbo --pin chatterbox-tts=="));
+	assert_non_null(strstr(job_tts.needs(job)->setup, "ResembleAI/chatterbox-turbo"));
+	job_tts.free(job);
+	assert_null(load_job("i.jsonl", foreign, 2, &err));
+	assert_string_equal(err.msg, "burst.cfg:3: options: chatterbox-turbo has no option \"exaggeration\"; it has temperature, "
+				     "repetition_penalty, top_p, top_k");
 }
 
 static void a_worker_that_names_the_harness_gets_it(void **state)
@@ -709,6 +754,8 @@ int main(void)
 		cmocka_unit_test(voices_of_espeak),
 		cmocka_unit_test(voices_that_are_files),
 	cmocka_unit_test(piper_needs_its_voices),
+	cmocka_unit_test(turbo_has_options_of_its_own),
+	cmocka_unit_test(voice_samples_are_long_enough),
 	cmocka_unit_test(a_worker_that_names_the_harness_gets_it),
 		cmocka_unit_test(keys), cmocka_unit_test(keys_of_own_engines),
 		cmocka_unit_test(long_texts),

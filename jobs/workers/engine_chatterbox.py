@@ -1,0 +1,201 @@
+"""Chatterbox and Chatterbox-Turbo (resemble-ai/chatterbox, package chatterbox-tts): engine_chatterbox.py [turbo].
+
+The published classes with their weights, in batches of our own (chatterbox_t3.py, chatterbox_sound.py). Voices are files, as a
+task's "voice_file" names them; without one the model's own voice speaks. Each output has the makers' watermark.
+"""
+from __future__ import annotations
+
+import json
+import os
+import threading
+from typing import Any, Optional, Sequence
+
+from burst_device import Cuda, Device
+from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task
+
+TOKENS_A_SECOND = 25
+CHARS_A_SECOND = 15.0
+CAP_MOST = 1000            # the published limit: 40 s
+WORDS_LAST = 6561          # speech tokens from here on are marks, not sound
+LONGEST_PROMPT = 420       # conditioning and a text of 280 characters; Turbo's conditioning alone is 376
+LONGEST_SPEECH = 840       # its cap
+
+REGULAR = {"exaggeration": Option(0, 2, 0.5), "cfg_weight": Option(0, 2, 0.5), "temperature": Option(0.01, 5, 0.8),
+           "repetition_penalty": Option(1, 10, 1.2), "min_p": Option(0, 1, 0.05), "top_p": Option(0, 1, 1.0)}
+TURBO = {"temperature": Option(0.01, 5, 0.8), "repetition_penalty": Option(1, 10, 1.2), "top_p": Option(0, 1, 0.95),
+         "top_k": Option(0, 6563, 1000, whole=True)}
+
+
+class Chatterbox(Engine):
+    packages = ("chatterbox-tts", "torch", "transformers")
+    wave_budget = 16000.0  # mel frames in one call
+    wave_batch = 32
+    warm_up_texts = ("This is a first short sentence.", "And here is a second one, which takes a little longer.")
+
+    def __init__(self, kind: str = "regular") -> None:
+        self.turbo = kind == "turbo"
+        self.name = "chatterbox-turbo" if self.turbo else "chatterbox"
+        self.options = TURBO if self.turbo else REGULAR
+        self.marking = threading.Lock()
+        self.voices: dict[str, Any] = {}
+
+    def make_device(self) -> Device:
+        import torch
+
+        self.where, self.number = "cuda", torch.bfloat16
+        torch.set_float32_matmul_precision("high")
+        return Cuda(torch)
+
+    def load(self) -> None:
+        import perth
+
+        if perth.PerthImplicitWatermarker is None:
+            raise CannotRun("the watermarker (resemble-perth) could not be imported: it needs the package setuptools below 81")
+        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
+        self.model = self.build()
+        self.set_up()
+
+    def build(self) -> Any:
+        if not os.path.isdir(self.folder):
+            raise CannotRun(f"there are no weights in {self.folder}: the engine's set-up is incomplete")
+        if self.turbo:
+            from chatterbox.tts_turbo import ChatterboxTurboTTS as Model
+        else:
+            from chatterbox.tts import ChatterboxTTS as Model
+        return Model.from_local(self.folder, self.where)
+
+    def set_up(self) -> None:
+        from chatterbox_sound import Sound
+
+        self.model.t3.to(self.number).requires_grad_(False)
+        self.model.s3gen.requires_grad_(False)
+        self.sound = Sound(self.model.s3gen, 2 if self.turbo else 10)
+        self.sample_rate = self.model.sr
+        self.voices[""] = self.model.conds
+
+    def weights(self) -> str:
+        try:
+            with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
+                return json.load(f)["revision"]
+        except (OSError, ValueError, KeyError):
+            return ""
+
+    # ---- voices ----
+
+    def group(self, task: Task) -> str:
+        return os.path.basename(task.voice_file or "")
+
+    def check(self, task: Task) -> None:
+        if task.voice and not task.voice_file:
+            raise BadTask(f"voice {task.voice!r}: {self.name} takes voices from files alone")
+        self.voice(self.group(task))
+
+    def voice(self, name: str) -> Any:
+        """Prepared once: that takes about as long as a short sentence."""
+        if name not in self.voices:
+            try:
+                self.voices[name] = self.prepare(os.path.join(os.environ.get("BURST_KIT", "."), name))
+            except (OSError, ValueError, AssertionError, EOFError) as error:
+                raise BadTask(f"the voice sample {name} cannot be used: {error or type(error).__name__}") from error
+        if self.voices[name] is None:
+            raise BadTask(f"this copy of {self.name} has no voice of its own: name one")
+        return self.voices[name]
+
+    def prepare(self, path: str) -> Any:
+        import torch
+
+        with torch.inference_mode():
+            self.model.prepare_conditionals(path)
+        return self.model.conds
+
+    def condition(self, task: Task) -> Any:
+        import torch
+        from chatterbox.models.t3.modules.cond_enc import T3Cond
+
+        known = self.voice(self.group(task)).t3
+        exaggeration = self.value(task, "exaggeration") if "exaggeration" in self.options else 0.0
+        return T3Cond(speaker_emb=known.speaker_emb.to(self.where, self.number),
+                      cond_prompt_speech_tokens=known.cond_prompt_speech_tokens.to(self.where),
+                      emotion_adv=exaggeration * torch.ones(1, 1, 1, device=self.where, dtype=self.number))
+
+    # ---- text to speech tokens ----
+
+    def value(self, task: Task, name: str) -> float:
+        return task.options.get(name, self.options[name].usual)
+
+    def text_tokens(self, text: str) -> Any:
+        from torch.nn import functional as F
+
+        if self.turbo:
+            from chatterbox.tts_turbo import punc_norm
+
+            return self.model.tokenizer(punc_norm(text), return_tensors="pt", truncation=True).input_ids[0].to(self.where)
+        from chatterbox.tts import punc_norm
+
+        hp = self.model.t3.hp
+        tokens = self.model.tokenizer.text_to_tokens(punc_norm(text))[0].to(self.where)
+        return F.pad(F.pad(tokens, (1, 0), value=hp.start_text_token), (0, 1), value=hp.stop_text_token)
+
+    def cap(self, task: Task) -> int:
+        """A row that never ends must not hold up its batch."""
+        return min(CAP_MOST, int(1.8 * len(task.text) / CHARS_A_SECOND * TOKENS_A_SECOND) + 50)
+
+    def row(self, task: Task) -> Any:
+        from chatterbox_t3 import Row, prompts
+
+        prompt, blank = prompts(self.model.t3, self.condition(task), self.text_tokens(task.text), self.turbo)
+        knobs = {"temperature": self.value(task, "temperature"), "top_p": self.value(task, "top_p"),
+                 "penalty": self.value(task, "repetition_penalty")}
+        if self.turbo:
+            knobs["top_k"] = int(self.value(task, "top_k"))
+        else:
+            knobs.update(min_p=self.value(task, "min_p"), guidance=self.value(task, "cfg_weight"))
+        return Row(prompt, task.seed, self.cap(task), blank=blank, **knobs)
+
+    def tokens(self, tasks: Sequence[Task]) -> Sequence[Any]:
+        import torch
+        from chatterbox_t3 import Speech
+
+        with torch.inference_mode():
+            rows = [self.row(task) for task in tasks]
+            return [self.judge(s, row.cap) for s, row in zip(Speech(self.model.t3, rows, self.turbo, self.progress).speak(), rows)]
+
+    def judge(self, spoken: Any, cap: int) -> Any:
+        words = spoken.tokens[spoken.tokens < WORDS_LAST]
+        if not spoken.ended:
+            return Bad(f"the speech did not end within {cap / TOKENS_A_SECOND:.1f} s")
+        return words if len(words) else Bad("no speech came out")
+
+    # ---- speech tokens to sound ----
+
+    def wave_cost(self, task: Task, tokens: Any) -> float:
+        return 2.0 * (len(tokens) + self.voice(self.group(task)).gen["prompt_token"].size(1))
+
+    def waves(self, tasks: Sequence[Task], tokens: Sequence[Any]) -> Sequence[Any]:
+        return self.sound.waves(tokens, self.voice(self.group(tasks[0])).gen, [task.seed for task in tasks])
+
+    def finish(self, task: Task, wave: Any) -> Any:
+        samples = wave.detach().float().cpu().numpy()
+        with self.marking:
+            return self.model.watermarker.apply_watermark(samples, sample_rate=self.sample_rate)
+
+    def rehearse(self, b: int) -> None:
+        """Two tokens in a cache of the longest batch, then the sound of the longest rows."""
+        import torch
+        from chatterbox_t3 import Row, Speech
+
+        t3, voice = self.model.t3, next((v for v in self.voices.values() if v is not None), None)
+        with torch.inference_mode():
+            prompt = torch.zeros(LONGEST_PROMPT, t3.dim, device=self.where, dtype=self.number)
+            rows = [Row(prompt, i, 2, blank=None if self.turbo else prompt, guidance=0.0 if self.turbo else 0.5) for i in range(b)]
+            Speech(t3, rows, self.turbo, self.progress, reserve=LONGEST_PROMPT + LONGEST_SPEECH).speak()
+        if voice is not None:
+            speech = [torch.zeros(LONGEST_SPEECH // 2, dtype=torch.long)] * max(1, min(b, int(self.wave_budget / LONGEST_SPEECH)))
+            self.sound.waves(speech, voice.gen, range(len(speech)))
+
+
+def make(kind: Optional[str] = None) -> Chatterbox:
+    return Chatterbox(kind or "regular")
+
+
+ENGINE = make
