@@ -21,6 +21,7 @@ static const struct cmd *const commands[] = {
 	&cmd_plan,
 	&cmd_offers,
 	&cmd_gpus,
+	&cmd_engines,
 	&cmd_ps,
 	&cmd_ledger,
 	&cmd_report,

@@ -1,0 +1,79 @@
+/* engines.c - burst engines: what speaks, under which licence, what it needs, and what of it has been run. */
+#include "cmd.h"
+#include "jobs/tts/engines.h"
+#include "output.h"
+#include "table.h"
+
+static void print_all(const struct engine *engines, size_t count)
+{
+	CLEANUP(table_free) struct table *t = table_new();
+
+	table_column(t, "ENGINE", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "GPU MEMORY", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "LANGUAGES", TABLE_LEFT, 3);
+	table_column(t, "CLONES FROM", TABLE_LEFT, 4);
+	table_column(t, "HZ", TABLE_RIGHT, 5);
+	table_column(t, "CODE", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "WEIGHTS", TABLE_LEFT, TABLE_WHOLE);
+	table_column(t, "DOWNLOAD", TABLE_RIGHT, 2);
+	table_column(t, "RUN SO FAR", TABLE_LEFT, 1);
+	for (size_t i = 0; i < count; i++) {
+		const struct engine *e = &engines[i];
+		table_cell(t, "%s", e->name);
+		if (e->gpu)
+			table_cell(t, "%.1f GiB + %.2f a line", e->prior.base_gib, e->prior.each_gib);
+		else
+			table_cell(t, "none needed");
+		table_cell(t, "%s", e->facts.languages);
+		table_cell(t, "%s", e->facts.cloning ? e->facts.cloning : "-");
+		table_cell(t, "%d", e->facts.sample_rate);
+		table_cell(t, "%s", e->facts.code_licence);
+		table_cell(t, "%s", e->facts.weights_licence);
+		table_cell(t, "%d MB", e->facts.download_mb);
+		table_cell(t, "%s", e->facts.ran);
+	}
+	table_print(t, stdout, terminal_width(stdout));
+}
+
+static json_t *engine_json(const struct engine *e)
+{
+	const struct engine_facts *f = &e->facts;
+	json_t *o = json_pack("{s:s,s:b,s:s,s:s,s:s,s:s?,s:i,s:i,s:s}", "engine", e->name, "gpu", e->gpu, "code_licence", f->code_licence, "weights_licence",
+			      f->weights_licence, "languages", f->languages, "clones_from", f->cloning, "sample_rate", f->sample_rate, "download_mb",
+			      f->download_mb, "ran", f->ran);
+
+	json_object_set_new(o, "base_gib", e->gpu ? json_real(e->prior.base_gib) : json_null());
+	json_object_set_new(o, "each_gib", e->gpu ? json_real(e->prior.each_gib) : json_null());
+	json_object_set_new(o, "source", e->prior.source ? json_string(e->prior.source) : json_null());
+	return o;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	size_t count;
+	const struct engine *engines = engine_list(&count);
+
+	if (!ctx->json) {
+		print_all(engines, count);
+		printf("\nGPU memory is of one worker: what it always takes, and what each line of a batch adds. Downloads are "
+		       "about; torch comes with the image. Any other engine: a worker of your own (job.worker)\n");
+		return cmd_flush(err);
+	}
+	json_t *list = json_array();
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, engine_json(&engines[i]));
+	output_json(list);
+	return cmd_flush(err);
+}
+
+static const struct opt opts[] = {{0}};
+
+const struct cmd cmd_engines = {
+	.name = "engines",
+	.summary = "list speech engines: licence, memory, languages, what has been run",
+	.details = "Needs no account. `job.engine` names one of these, or, with `job.worker`, one of your own.",
+	.opts = opts,
+	.json = true,
+	.group = CMD_GROUP_RENDER,
+	.run = run,
+};
