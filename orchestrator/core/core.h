@@ -385,6 +385,8 @@ const struct core_pod *core_pod_at(const struct core *c, int pod);
 enum { CORE_LOG_LOOK_MS = 1000 };
 bool core_log_first(const struct core_pod *p, int64_t now_ms);
 const struct core_batch *core_batch_at(const struct core *c, uint32_t batch);
+/* What it should take, by the ledger's measurements of its pod's engine, else by the job's estimate; 0: no idea. */
+double core_batch_expected_ms(const struct core *c, uint32_t batch);
 bool core_has_batch(const struct core *c, uint32_t batch, int pod); /* of this very pod */
 enum core_seg_state core_seg_state(const struct core *c, uint32_t segment);
 int core_seg_holder(const struct core *c, uint32_t segment); /* the pod that was given it and has not finished it; -1: none */

@@ -55,6 +55,11 @@ static double expected_ms(const struct core *c, const struct core_batch *b)
 	return p->batching == BATCHING_CONTINUOUS ? measured_ms * alone(c, b) : measured_ms;
 }
 
+double core_batch_expected_ms(const struct core *c, uint32_t batch)
+{
+	return expected_ms(c, &c->batches[batch]);
+}
+
 void speed_judge_canary(struct core *c, const struct core_batch *b, int64_t ms)
 {
 	double expected = expected_ms(c, b);

@@ -816,6 +816,8 @@ void podlink_send(struct engine *e, int pod, uint32_t batch)
 		json_array_append_new(tasks, e->setup->job_ops->task(e->setup->job, s, core_seg_tries(e->core, s)));
 		estimate += e->segments[s].est_seconds;
 	}
+	/* a few segments take an engine that renders many at once about as long as many: that is no hang */
+	estimate = MAX(estimate, core_batch_expected_ms(e->core, batch) / 1000);
 	CLEANUP(free_text) char *id = xasprintf("%s-%u", e->life, batch);
 	quiet_sent(&e->pods[pod].quiet, (int64_t)(MIN(estimate, 1e9) * 1000), core_pod_at(e->core, pod)->batches <= 1);
 	podlink_say(e, pod, json_pack("{s:s,s:s,s:f,s:o}", "op", "batch", "id", id, "estimate_s", estimate, "segments", tasks));

@@ -2752,6 +2752,43 @@ static void test_canary_judged(void **state)
 	}
 }
 
+/* By which a silent worker counts as hanging. */
+static void test_expected_times(void **state)
+{
+	static const struct {
+		const char *name;
+		enum batching batching;
+		struct batch_speed speed;
+		int64_t canary_ms, second_ms; /* of three segments and of 29, each of weight 10 and estimated as 2 s */
+	} cases[] = {
+		{"one after the other", BATCHING_NONE, {0}, 6000, 0},
+		{"all at once: three take as long as 29, the most", BATCHING_PADDED, {0}, 58000, 58000},
+		{"as measured", BATCHING_PADDED, {1000, 100, 10}, 2300, 4900},
+		{"three alone where 29 have room", BATCHING_CONTINUOUS, {0}, 58000, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+		set_up(&b, 32);
+		b.conf.canary = true;
+		b.conf.max_batch = 29;
+		b.hello = (struct event){.max_batch = 29, .batching = cases[i].batching, .speed = cases[i].speed};
+		for (size_t s = 0; s < b.count; s++) {
+			b.segments[s].est_s = 2;
+			b.segments[s].weight = 10;
+		}
+		start_simply(&b);
+		bring_up(&b, 0);
+		check_int(cases[i].name, "canary", (long long)core_batch_expected_ms(b.core, 0), cases[i].canary_ms);
+		if (cases[i].second_ms) {
+			render_batch(&b, 0, 0, 1000, true);
+			check_int(cases[i].name, "second batch", (long long)core_batch_expected_ms(b.core, 1), cases[i].second_ms);
+		}
+		tear_down(&b);
+	}
+}
+
 /* ---- batches ---- */
 
 static void test_batches_shrink(void **state)
@@ -5652,7 +5689,7 @@ int main(void)
 		cmocka_unit_test(test_start_of_a_pod_that_is_taken_over),
 		cmocka_unit_test(test_pods_that_come_too_late_are_released),
 		cmocka_unit_test(test_what_a_further_pod_brings),
-		cmocka_unit_test(test_canary_judged),
+		cmocka_unit_test(test_canary_judged), cmocka_unit_test(test_expected_times),
 		cmocka_unit_test(test_batches_shrink),
 		cmocka_unit_test(test_batches_of_one_worker_do_not_shrink),
 		cmocka_unit_test(test_batches_that_cost_by_themselves),
