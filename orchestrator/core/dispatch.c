@@ -575,6 +575,15 @@ static void measure(struct core *c, struct core_batch *b, double weight, int64_t
 	c->dirty = c->dirty || c->conf.pods > 1; /* another pod may be worth it now, or not any more */
 }
 
+/* Finished, and in no measurement yet. */
+static void count_unpaced(struct core_pod *p, double weight)
+{
+	if (!p->unpaced)
+		p->unpaced_t = MAX(p->unpaced_t, p->busy_since_t);
+	p->unpaced++;
+	p->unpaced_weight += weight;
+}
+
 /* Batches of a continuous engine overlap, so what counts is what its pod finishes in a time. The first ones come all at once, after the
  * time that one segment takes: they count when its places have been filled once. */
 static void measure_continuous(struct core *c, struct core_pod *p, struct core_batch *b, double weight, int64_t t)
@@ -582,10 +591,8 @@ static void measure_continuous(struct core *c, struct core_pod *p, struct core_b
 	int workers = MAX(p->workers_ready, 1);
 
 	b->rendered = MIN(b->rendered + weight, b->weight);
-	if (!p->unpaced)
-		p->unpaced_t = MAX(p->unpaced_t, p->busy_since_t);
-	p->unpaced_weight += weight;
-	if (++p->unpaced < dispatch_batch_most(c, p) * (size_t)workers)
+	count_unpaced(p, weight);
+	if (p->unpaced < dispatch_batch_most(c, p) * (size_t)workers)
 		return;
 	c->pace.weight = c->pace.weight * 0.9 + p->unpaced_weight;
 	int64_t ms = MAX(t - p->unpaced_t, 1) * workers;
@@ -617,10 +624,8 @@ static void measure_failed(struct core *c, const struct event *ev)
 	b->rendered = MIN(b->rendered + weight, b->weight);
 	if (b->first && b->result_t)
 		c->warm_pace.weight += weight;
-	if (p->batching == BATCHING_CONTINUOUS && !b->first) {
-		p->unpaced++;
-		p->unpaced_weight += weight;
-	}
+	if (p->batching == BATCHING_CONTINUOUS && !b->first)
+		count_unpaced(p, weight);
 }
 
 static void measure_segment(struct core *c, const struct event *ev)

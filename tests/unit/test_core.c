@@ -2941,19 +2941,31 @@ static uint32_t next_held(const struct bench *b, int i)
 	return UINT32_MAX;
 }
 
-static void finish_one(struct bench *b, int i)
+/* Rendered, or, with `fails`, failed for good. */
+static void end_one(struct bench *b, int i, bool fails)
 {
 	uint32_t segment = next_held(b, i), batch = b->core->segs[segment].batch;
 
 	for (uint32_t k = 0; k < b->core->batch_count; k++)
 		if (core_batch_at(b->core, k)->pod == i && !core_batch_at(b->core, k)->started)
 			began(b, i, k);
-	rendered(b, i, segment);
+	if (fails) {
+		struct err err;
+		err_set(&err, ERR_JOB, "no voice for it");
+		tell(b, (struct event){.type = EV_SEGMENT_FAILED, .pod = i, .segment = segment, .err = &err});
+	} else {
+		rendered(b, i, segment);
+	}
 	const struct core_batch *k = core_batch_at(b->core, batch);
 	for (size_t s = 0; s < k->count; s++)
 		if (core_seg_state(b->core, k->segments[s]) == SEG_HELD)
 			return;
 	done(b, i, batch);
+}
+
+static void finish_one(struct bench *b, int i)
+{
+	end_one(b, i, false);
 }
 
 /* All places of a worker, and half as many that wait with its agent; as one is finished, more are sent, before any batch is over. */
@@ -3006,28 +3018,30 @@ static void test_continuous_shares_the_end(void **state)
 	tear_down(&b);
 }
 
-/* Places are filled by the user's word, if there is one. The pace is what a pod finishes, however its batches overlap. */
+/* Places are filled by the user's word, if there is one. The pace is what a pod finishes, however its batches overlap; a segment that
+ * fails took as long as another one. */
 static void test_continuous_pace(void **state)
 {
-	struct bench b;
-
 	(void)state;
-	set_up(&b, 400);
-	b.conf.max_batch = 8;
-	b.conf.max_batch_is_cap = true;
-	b.hello = (struct event){.max_batch = 16, .batching = BATCHING_CONTINUOUS};
-	start_simply(&b);
-	bring_up(&b, 0);
-	check_int("by the user's word", "held", (long long)pod(&b, 0)->held, 12);
-	for (int n = 0; n < 200; n++) {
-		b.now += 100; /* the batches of the worker's first eight segments began at 0: each one takes 800 ms */
-		finish_one(&b, 0);
+	for (int fails = -1; fails < 16; fails++) { /* which of the first ones, or none */
+		struct bench b;
+		set_up(&b, 400);
+		b.conf.max_batch = 8;
+		b.conf.max_batch_is_cap = true;
+		b.hello = (struct event){.max_batch = 16, .batching = BATCHING_CONTINUOUS};
+		start_simply(&b);
+		bring_up(&b, 0);
+		check_int("by the user's word", "held", (long long)pod(&b, 0)->held, 12);
+		for (int n = 0; n < 200; n++) {
+			b.now += 100; /* the batches of the worker's first eight segments began at 0: each one takes 800 ms */
+			end_one(&b, 0, n == fails);
+		}
+		double rate = dispatch_rate(b.core);
+		if (rate < 9 || rate > 11) /* segments weigh 1 */
+			fail_msg("segment %d fails: ten segments a second are measured as %.2f", fails, rate);
+		assert_false(dispatch_rate_is_rough(b.core));
+		tear_down(&b);
 	}
-	double rate = dispatch_rate(b.core);
-	if (rate < 9 || rate > 11) /* segments weigh 1 */
-		fail_msg("ten segments a second are measured as %.2f", rate);
-	assert_false(dispatch_rate_is_rough(b.core));
-	tear_down(&b);
 }
 
 /* A pod is lost with several batches begun: each of its segments goes to the other one, once, and wasted time counts once. */
