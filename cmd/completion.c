@@ -35,7 +35,9 @@ static enum offer_kind offered(const char *word, char *out, size_t room)
 			snprintf(out, room, "%s", lists[i].list);
 			return OFFER_LIST;
 		}
-	if (!strchr(word, '|'))
+	if (starts_with(word, "N|")) /* any number */
+		word += 2;
+	else if (!strchr(word, '|'))
 		return OFFER_NOTHING;
 	snprintf(out, room, "%s", word);
 	for (char *p = out; (p = strchr(p, '|'));)
@@ -395,6 +397,7 @@ static void list_gpus(void)
 	for (size_t i = 0; i < count; i++)
 		puts(gpus[i].name);
 	puts("none");
+	puts("auto");
 }
 
 static int run_words(struct cmd_context *ctx, struct err *err)

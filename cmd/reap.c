@@ -490,7 +490,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 static const struct opt reap_opts[] = {
 	{'p', "provider", "PROVIDER", "look only there", "provider", false},
-	{0, "force", NULL, "end the pod that is named, whoever it belongs to", NULL, false},
+	{0, "force", NULL, "end the named pod, whoever rented it", NULL, false},
 	{0},
 };
 
@@ -498,12 +498,12 @@ const struct cmd cmd_reap = {
 	.name = "reap",
 	.args = "[POD]",
 	.max_args = 1,
-	.summary = "find pods that nobody wants any more and end them",
-	.details = "Ends the pods of this machine's dead runs (of a detached one those that its agents do not work on), "
-		   "what its ended runs left, and pods of any machine that are five minutes past their hard end. "
-		   "Looks wherever there is an account. All else that bears burst's mark is listed and ended only with POD --force. "
-		   "Where the ledger cannot be opened pods are found by their marks alone: those of dead runs are listed, too. "
-		   "Exit status 0: all gone, and POD, if it was named; 9: not; 1: without the ledger nobody knows.",
+	.summary = "find pods without a living client and end them",
+	.details = "Ends the pods of this machine's dead runs (of a detached run only those whose agent has no work), what ended runs left, "
+		   "and pods of any machine that are five minutes past their hard end. Asks every provider that has an account. All other "
+		   "pods with burst's marker are listed, and `burst reap POD --force` ends one. Where the ledger cannot be opened, pods are "
+		   "identified by their markers only, and those of dead runs are listed as well. Exit status 0: all of them are gone, and POD "
+		   "if it was named; 9: one could not be confirmed gone; 1: without the ledger burst cannot tell.",
 	.opts = reap_opts,
 	.needs = NEED_LEDGER | LEDGER_IF_ANY | NEED_ACCOUNTS,
 	.group = CMD_GROUP_RUNS,

@@ -232,7 +232,7 @@ const struct cmd cmd_attach = {
 	.name = "attach",
 	.args = "[RUN]",
 	.max_args = 1,
-	.summary = "watch a run, or take it over if nobody watches it",
+	.summary = "watch a run, or take it over if its client is gone",
 	.details = "While its client lives, shows what it says and ends with its exit status. A detached run whose client is "
 		   "gone is taken over, with the flags that it was started with: its files are brought home, its pods released. Without "
 		   "RUN: a run of this folder's burst.cfg, as for `burst resume`.",

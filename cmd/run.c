@@ -13,25 +13,25 @@
 #include "volume_trust.h"
 
 static const struct opt opts[] = {
-	{'n', "dry-run", NULL, "show what would be rented and rendered, and end", NULL, false},
+	{'n', "dry-run", NULL, "show what would be rented, rendered and paid, and end", NULL, false},
 	{'d', "detach", NULL, "return when the pods have the queue and need this machine no more; print the run's id", NULL, false},
 	{0, "no-wait", NULL, "with -d: return before anything is rented", NULL, false},
 	{'p', "provider", "PROVIDER", "rent from these, in this order", "provider", false},
-	{0, "gpu", "GPU", "these GPUs will do, the best loved first", "gpu", false},
-	{0, "pods", "N", "how many pods at most", "pods", false},
-	{0, "spot", NULL, "take pods that may be taken away, for less money", "spot", false},
-	{0, "max-cost", "USD", "stop before the run has cost so much", "caps.max_cost", false},
+	{0, "gpu", "GPU", "acceptable GPUs, in order of preference; auto: burst chooses", "gpu", false},
+	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
+	{0, "spot", NULL, "take pods that the provider may reclaim, for less money", "spot", false},
+	{0, "max-cost", "USD", "stop before the run has cost this much", "caps.max_cost", false},
 	{0, "max-duration", "TIME", "no pod lives longer than this", "caps.max_duration", false},
-	{0, "goal", "GOAL", "what the planner makes small: cost, time or balanced", "goal", false},
-	{0, "deadline", "WHEN", "when all is to be done: 20m from now, or a time of day (07:00)", "deadline", false},
+	{0, "goal", "GOAL", "what to minimize: cost, time or balanced", "goal", false},
+	{0, "deadline", "WHEN", "when all must be done: 20m from now, or a time of day (07:00)", "deadline", false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
-	{0, "retry-until-up", NULL, "wait for capacity without end", "retry_until_up", false},
+	{0, "retry-until-up", NULL, "wait for capacity without limit", "retry_until_up", false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
 	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
-	{0, "force", NULL, "write over foreign files in the output folder", NULL, false},
-	{0, "keep-on-failure", "TIME", "keep pods on which the job failed so long for a look (they bill); not with -d", "keep_on_failure", false},
+	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL, false},
+	{0, "keep-on-failure", "TIME", "keep pods on which the job failed for this long (they bill), to look at them; not with -d", "keep_on_failure", false},
 	{0},
 };
 
@@ -164,10 +164,11 @@ const struct cmd cmd_run = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "render a job on rented pods",
-	.details = "Reads burst.cfg, rents pods, renders what is not in the output folder yet, brings each file home while the "
-		   "next ones render, gives the pods back and proves that they are gone. Runs whose client died are settled first. With -d it "
+	.details = "Reads burst.cfg, rents pods, renders what is not in the output folder yet, fetches each file while the next ones "
+		   "render, releases the pods and proves that they are gone. Runs whose client died are settled first. With -d it "
 		   "returns once the pods have the queue, finish it and end themselves without this machine: exit 0, the run's id alone on "
-		   "stdout. A run that ends before that, or that a signal ends, gives its own exit status. `burst attach` brings the files home.",
+		   "stdout. Where a pod's files cannot be fetched without it (no volume), a client in the background stays until they are. A run "
+		   "that ends before that, or that a signal ends, gives its own exit status. `burst attach` fetches the files.",
 	.opts = opts,
 	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG | CHECKS_ALL,
 	.group = CMD_GROUP_RENDER,

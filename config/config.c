@@ -199,6 +199,8 @@ static int read_items(const struct place *at, const config_setting_t *setting, s
 			return complain(at, element, err,
 					"%s%s: entry %d is %s; it wants a text in quotes", at->path,
 					spec->key, i + 1, found(at, is, sizeof(is), element));
+		if ((spec->flags & OPTION_AUTO) && !strcmp(text_of(element), VALUE_AUTO))
+			return complain(at, element, err, "%s%s: \"auto\" stands alone: burst chooses", at->path, spec->key);
 		section_add_item(s, spec->key, text_of(element), where);
 	}
 	return 0;
@@ -243,11 +245,23 @@ static int read_inner(const struct place *at, const config_setting_t *setting, s
 	return read_group(&inner, setting, section_set_group(s, spec->key, where), err);
 }
 
+/* "auto", or ["auto"] */
+static bool is_auto(const config_setting_t *setting)
+{
+	if (config_setting_is_aggregate(setting) && !config_setting_is_group(setting) && config_setting_length(setting) == 1)
+		setting = config_setting_get_elem(setting, 0);
+	return text_of(setting) && !strcmp(text_of(setting), VALUE_AUTO);
+}
+
 static int read_value(const struct place *at, const config_setting_t *setting, struct section *s,
 		      const struct option_spec *spec, struct err *err)
 {
 	CLEANUP(free_text) char *where = where_of(at->source, setting);
 
+	if ((spec->flags & OPTION_AUTO) && is_auto(setting)) {
+		section_unset(s, spec->key); /* also what a file before this one said */
+		return 0;
+	}
 	switch (spec->type) {
 	case OPTION_TEXT:
 	case OPTION_PATH:

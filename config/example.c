@@ -1,13 +1,14 @@
 #include "example.h"
 
 #include "keys.h"
+#include "value.h"
 
 /* What the file says at once; every other key stands there as a comment. */
 static const struct {
 	const char *path, *value;
 } chosen[] = {
 	{"provider", "[\"local\"]"},
-	{"pods", "1"},
+	{"pods", "\"auto\""},
 	{"caps", ""},
 	{"caps.max_cost", "5.00"},
 	{"caps.max_duration", "\"1h\""},
@@ -86,7 +87,7 @@ void example_line(struct str *to, const struct option_spec *spec, const char *va
 {
 	str_addf(to, "%s = ", spec->key);
 	if (!value && !spec->def)
-		value = sensible(spec->key);
+		value = spec->flags & OPTION_AUTO ? "\"" VALUE_AUTO "\"" : sensible(spec->key);
 	if (value)
 		str_add(to, value);
 	else

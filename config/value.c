@@ -45,7 +45,9 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 	case OPTION_PATH:
 		snprintf(to, room, "a path in quotes, like \"%s\"", def ? def : "folder/file");
 		break;
-	case OPTION_INT: snprintf(to, room, "a whole number, like %s", def ? def : "2"); break;
+	case OPTION_INT:
+		snprintf(to, room, "a whole number, like %s%s", def ? def : "2", spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
+		break;
 	case OPTION_DECIMAL: snprintf(to, room, "a number, like %s", def ? def : "0.5"); break;
 	case OPTION_BOOL: snprintf(to, room, "true or false"); break;
 	case OPTION_DURATION:
@@ -54,7 +56,7 @@ char *value_wanted(char *to, size_t room, const struct option_spec *spec)
 		break;
 	case OPTION_MONEY: snprintf(to, room, "dollars, like %s", def ? def : "0.69"); break;
 	case OPTION_TEXTS:
-		snprintf(to, room, "a list of texts, like [\"%s\", ...]", def ? def : "abc");
+		snprintf(to, room, "a list of texts, like [\"%s\", ...]%s", def ? def : "abc", spec->flags & OPTION_AUTO ? ", or \"auto\"" : "");
 		break;
 	case OPTION_GROUP:
 		snprintf(to, room, "a group, like { %s = ...; }", spec->group[0].key);
@@ -89,6 +91,14 @@ static void set_items(struct section *s, const char *key, const char *text, cons
 			section_add_item(s, key, item, where);
 		text += len + (text[len] == ',');
 	}
+}
+
+static int check_items(const struct section *s, const char *key, struct err *err)
+{
+	for (size_t i = 0; i < section_count(s, key); i++)
+		if (!strcmp(section_item(s, key, i), VALUE_AUTO))
+			return err_set(err, ERR_USAGE, "\"auto\" stands alone: burst chooses");
+	return 0;
 }
 
 static int wrong(const struct option_spec *spec, const char *text, struct err *err)
@@ -143,6 +153,10 @@ int value_set(struct section *s, const struct option_spec *spec, const char *tex
 {
 	int64_t number;
 
+	if ((spec->flags & OPTION_AUTO) && !strcmp(text, VALUE_AUTO)) {
+		section_unset(s, spec->key);
+		return 0;
+	}
 	switch (spec->type) {
 	case OPTION_TEXT: section_set_text(s, spec->key, text, where); return 0;
 	case OPTION_PATH: set_path(s, spec->key, text, dir, where); return 0;
@@ -159,7 +173,9 @@ int value_set(struct section *s, const struct option_spec *spec, const char *tex
 			return -1;
 		section_set_int(s, spec->key, number, where);
 		return 0;
-	case OPTION_TEXTS: set_items(s, spec->key, text, where); return 0;
+	case OPTION_TEXTS:
+		set_items(s, spec->key, text, where);
+		return spec->flags & OPTION_AUTO ? check_items(s, spec->key, err) : 0;
 	case OPTION_GROUP: return wrong(spec, text, err);
 	}
 	return 0;

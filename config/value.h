@@ -6,6 +6,9 @@
 #include "base/err.h"
 #include "base/section.h"
 
+/* Of a key with OPTION_AUTO: what is meant is what an absent key means. */
+#define VALUE_AUTO "auto"
+
 /* NULL when the table has no such key. */
 const struct option_spec *value_spec(const struct option_spec *table, const char *key);
 /* "did you mean" over a table and two more words (each may be NULL). NULL: nothing is near. */

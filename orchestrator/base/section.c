@@ -167,6 +167,20 @@ void section_clear_items(struct section *s, const char *key)
 	v->set = false;
 }
 
+void section_unset(struct section *s, const char *key)
+{
+	size_t i = index_of(s, key);
+	struct value *v = &s->values[i];
+
+	assert(!v->group);
+	free_value_text(s, i);
+	drop_items(v);
+	free(v->items);
+	free(v->where);
+	*v = (struct value){0};
+	read_default(v, &s->table[i]);
+}
+
 struct section *section_set_group(struct section *s, const char *key, const char *where)
 {
 	struct section *group = touch(s, key, where)->group;

@@ -26,6 +26,7 @@ enum option_flag {
 	OPTION_SECRET = 1,	/* never shown, never in a trace */
 	OPTION_USER_ONLY = 2,	/* only from the user's own file: a cloned repository must not set it */
 	OPTION_REQUIRED = 4,
+	OPTION_AUTO = 8,	/* the text "auto" means what an absent key means */
 };
 
 struct option_spec {
@@ -61,6 +62,7 @@ void section_set_decimal(struct section *s, const char *key, double value, const
 void section_set_bool(struct section *s, const char *key, bool value, const char *where);
 void section_add_item(struct section *s, const char *key, const char *item, const char *where);
 void section_clear_items(struct section *s, const char *key); /* so that a later file's list replaces, not extends */
+void section_unset(struct section *s, const char *key); /* as if no file had said anything; of no group */
 struct section *section_set_group(struct section *s, const char *key, const char *where);
 const struct option_spec *section_table(const struct section *s);
 void section_free(struct section *s);

@@ -97,6 +97,9 @@ wrong_inputs() {
 		local|preempt = "never";|2|burst.cfg:5: preempt = "never": must be "spot" or "all"
 		local|preempt = "never"; capacity = -1; isolation = "auto";|2|burst.cfg:5: preempt = "never";burst.cfg:5: capacity must not;burst.cfg:5: providers.local.isolation is taken
 		top|gpu = "none"; spot = true; pod = { cpu = 1000; memory_gb = 60000; };|2|burst.cfg:6: spot = true;burst.cfg:6: pod.cpu = 1000;burst.cfg:6: pod.memory_gb = 60000
+		top|pods = "many";|2|burst.cfg:6: pods is the text "many"; it wants a whole number, like 2, or "auto"
+		top|gpu = ["auto", "none"];|2|burst.cfg:6: gpu: "auto" stands alone
+		flags|--gpu auto,none|2|--gpu: "auto" stands alone
 		top|goal = "speed";|2|burst.cfg:6: goal = "speed": it must be
 		top|goal = "balanced"; deadline = "soon";|2|burst.cfg:6: goal = "balanced" needs value_of_time;burst.cfg:6: deadline = "soon": it must be a duration
 		top|deadline = "0s";|2|burst.cfg:6: deadline = "0s": it must be longer than 0

@@ -145,9 +145,9 @@ static const struct {
 	{"no provider", "provider = [];",
 	 "burst.cfg:1: provider is empty; it wants at least one, like [\"local\"]"},
 	{"text for a number", "pods = \"two\";",
-	 "burst.cfg:1: pods is the text \"two\"; it wants a whole number, like 2"},
+	 "burst.cfg:1: pods is the text \"two\"; it wants a whole number, like 2, or \"auto\""},
 	{"decimal for a number", "pods = 1.5;",
-	 "burst.cfg:1: pods is the number 1.5; it wants a whole number, like 2"},
+	 "burst.cfg:1: pods is the number 1.5; it wants a whole number, like 2, or \"auto\""},
 	{"number for a text", "volume = { name = 5; };",
 	 "burst.cfg:1: volume.name is the number 5; it wants a text in quotes, like \"abc\""},
 	{"number for a duration", "wait = 600;",
@@ -161,7 +161,7 @@ static const struct {
 	{"negative money", "caps = { max_cost = -5; };",
 	 "burst.cfg:1: caps.max_cost: -5 is not an amount of dollars"},
 	{"number for a list", "gpu = 5090;",
-	 "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...]"},
+	 "burst.cfg:1: gpu is the number 5090; it wants a list of texts, like [\"abc\", ...], or \"auto\""},
 	{"number in a list", "gpu = (\"RTX 5090\", 4090);",
 	 "burst.cfg:1: gpu: entry 2 is the number 4090; it wants a text in quotes"},
 	{"mixed list", "gpu = [\"RTX 5090\", 4090];",
@@ -207,7 +207,7 @@ static const struct {
 	 "burst.cfg:2: @include is not taken: write the settings in this file"},
 	{"not UTF-8", "pods = 1;\n# \xff\n", "burst.cfg:2: a byte that is not UTF-8"},
 	{"escapes in a text", "pods = \"\\x1b[2J\";",
-	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2"},
+	 "burst.cfg:1: pods is the text \"\\x1b[2J\"; it wants a whole number, like 2, or \"auto\""},
 	{"a folder allowed by a project", "allow_paths = [\"/data\"];", "burst.cfg:1: allow_paths" KEEP_OUT},
 	{"a volume allowed by a project", "volumes = [\"v\"];", "burst.cfg:1: volumes" KEEP_OUT},
 	{"a size allowed by a project", "max_volume_gb = 4000;", "burst.cfg:1: max_volume_gb" KEEP_OUT},
@@ -323,6 +323,44 @@ static void test_errors_get_their_place(void **state)
 	err_set(&err, ERR_CONFIG, "another one");
 	assert_string_equal(err.key, "");
 	config_free(c);
+}
+
+/* The word "auto" is what an absent key is, also over what a file before said. */
+static void test_auto(void **state)
+{
+	static const char *const absent[] = {"gpu = \"auto\";\npods = \"auto\";\n", "gpu = [\"auto\"];\npods = \"auto\";\n",
+					     "gpu = (\"auto\");\npods = \"auto\";\n"};
+	struct config *c;
+	struct err err = {0};
+
+	(void)state;
+	put("home/.config/burst/burst.cfg", "gpu = [\"L4\", \"T4\"];\npods = 3;\n");
+	for (size_t i = 0; i < ARRAY_LEN(absent); i++) {
+		put("burst.cfg", absent[i]);
+		assert_int_equal(open_config(&c, false, &err), 0);
+		assert_false(section_has(config_top(c), "gpu"));
+		assert_false(section_has(config_top(c), "pods"));
+		assert_int_equal(section_count(config_top(c), "gpu"), 0);
+		config_free(c);
+	}
+	put("burst.cfg", "pods = 2;\n");
+	assert_int_equal(open_config(&c, false, &err), 0);
+	assert_int_equal(section_count(config_top(c), "gpu"), 2);
+	assert_int_equal(config_override(c, "gpu", "auto", "--gpu", &err), 0);
+	assert_int_equal(config_override(c, "pods", "auto", "--pods", &err), 0);
+	assert_false(section_has(config_top(c), "gpu"));
+	assert_false(section_has(config_top(c), "pods"));
+	assert_int_equal(config_override(c, "gpu", "L4,auto", "--gpu", &err), -1);
+	assert_string_equal(err.msg, "--gpu: \"auto\" stands alone: burst chooses");
+	assert_int_equal(config_override(c, "pods", "4", "--pods", &err), 0);
+	assert_int_equal(section_int(config_top(c), "pods"), 4);
+	config_free(c);
+	put("burst.cfg", "gpu = [\"L4\", \"auto\"];\n");
+	assert_int_equal(open_config(&c, false, &err), -1);
+	assert_string_equal(err.msg, "burst.cfg:1: gpu: \"auto\" stands alone: burst chooses");
+	put("burst.cfg", "wait = \"auto\";\n"); /* of these two keys alone */
+	assert_int_equal(open_config(&c, false, &err), -1);
+	unlink("home/.config/burst/burst.cfg");
 }
 
 /* Without a job the rest is looked at all the same. */
@@ -631,7 +669,7 @@ static const struct {
 	{"a key of a provider", "providers.local.boot_delay", "1s", NULL},
 	{"no money", "caps.max_cost", "much",
 	 "--flag: \"much\" is not an amount in dollars: write it like 5 or 0.69"},
-	{"no number", "pods", "2x", "--flag: \"2x\" is not a whole number, like 2"},
+	{"no number", "pods", "2x", "--flag: \"2x\" is not a whole number, like 2, or \"auto\""},
 	{"no switch", "spot", "maybe", "--flag: \"maybe\" is not true or false"},
 	{"no such key of the job", "job.voice", "x", "--flag: this kind of job has no job.voice"},
 };
@@ -755,6 +793,7 @@ int main(void)
 		cmocka_unit_test(test_bad_files),
 		cmocka_unit_test(test_all_mistakes_at_once),
 		cmocka_unit_test(test_errors_get_their_place),
+		cmocka_unit_test(test_auto),
 		cmocka_unit_test(test_no_job_beside_other_mistakes),
 		cmocka_unit_test(test_a_job_of_no_type_is_one_mistake),
 		cmocka_unit_test(test_nul_byte),
