@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "better.h"
 #include "deliver_run.h"
 #include "output.h"
 #include "plan_show.h"
@@ -14,6 +15,7 @@
 
 enum {
 	DECIDE_MS = 8000, /* what a slow provider may keep a run from starting */
+	BETTER_MS = 2000, /* the same, for a line of advice */
 	PODS_MOST = 64,	  /* that a run may widen to by itself */
 };
 
@@ -150,9 +152,14 @@ static void act_on(struct launch *l, const struct estimate *e, const struct plan
 	l->run.planned_ms = (int64_t)llround(pick->makespan_p50_s * 1000);
 	l->run.planned_microusd = (int64_t)llround(pick->pods_usd * 1e6);
 	hand_on(l, e, pick);
-	if (!l->ctx->quiet)
-		output_line(stderr, "plan: %s (batch times: %s)", plan_sentence(sentence, sizeof(sentence), e, pick),
-			    plan_source_name(e->machines[pick->machine].speed_source));
+	if (l->ctx->quiet)
+		return;
+	output_line(stderr, "plan: %s (batch times: %s)", plan_sentence(sentence, sizeof(sentence), e, pick),
+		    plan_source_name(e->machines[pick->machine].speed_source));
+	struct better better;
+	better_find(&better, l, e, pick, BETTER_MS);
+	if (better.found)
+		output_line(stderr, "better: %s", better.line);
 }
 
 int launch_decide(struct launch *l, struct err *err)

@@ -6,6 +6,7 @@
 #include "base/jsonx.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "better.h"
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "launch.h"
@@ -243,6 +244,15 @@ static void warn_of_volumes(struct launch *l)
 	}
 }
 
+static json_t *better_json(const struct better *b)
+{
+	if (!b->found)
+		return json_null();
+	return json_pack("{s:o,s:o,s:b,s:i,s:f,s:f,s:o}", "provider", report_text(b->offer.provider), "gpu", report_text(b->offer.gpu), "spot",
+			 b->offer.spot, "pods", b->plan.pods, "makespan_p50_s", b->plan.makespan_p50_s, "cost_usd", b->plan.cost_usd, "text",
+			 report_text(b->line));
+}
+
 static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -257,14 +267,21 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		COPY_TEXT(e.price_from, words->prices);
 	enum plan_verdict verdict = estimate_choose(&e, &pick);
 	int status = refuse_plan(l, &e, &pick, verdict, err);
+	struct better better = {0};
+	if (status == 0 && verdict != PLAN_NOTHING_FITS)
+		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
 	if (ctx->json) {
-		output_json(plan_to_json(&e, &pick, verdict, status < 0 ? err : NULL));
+		json_t *object = plan_to_json(&e, &pick, verdict, status < 0 ? err : NULL);
+		json_object_set_new(object, "better", better_json(&better));
+		output_json(object);
 		ctx->json_printed = true;
 	} else if (!e.open) {
 		printf("all %zu segments are rendered already: a run would rent nothing\n", e.segments);
 	} else if (verdict != PLAN_NOTHING_FITS) {
 		printf("%zu segment%s, %zu to render\n\n", e.segments, e.segments == 1 ? "" : "s", e.open);
 		plan_show(stdout, &e, &pick, verdict, words);
+		if (better.found)
+			plan_say(stdout, 2, "better: %s", better.line);
 	}
 	fflush(stdout); /* what stands in its way comes last */
 	estimate_free(&e);
@@ -500,11 +517,11 @@ static int run_offers(struct cmd_context *ctx, struct err *err)
 
 static const struct opt plan_opts[] = {
 	{'p', "provider", "PROVIDER", "ask these", "provider", false},
-	{0, "gpu", "GPU", "only these GPUs, in order of preference", "gpu", false},
-	{0, "pods", "N", "plan for exactly this many pods", "pods", false},
+	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
+	{0, "pods", "N|auto", "plan for exactly this many pods; auto: burst chooses", "pods", false},
 	{0, "spot", NULL, "plan with spot offers too", "spot", false},
-	{0, "goal", "GOAL", "what to make small: cost, time or balanced", "goal", false},
-	{0, "deadline", "WHEN", "when all is to be done: 20m from the start, or a time of day (07:00)", "deadline", false},
+	{0, "goal", "GOAL", "what to minimize: cost, time or balanced", "goal", false},
+	{0, "deadline", "WHEN", "when all must be done: 20m from the start, or a time of day (07:00)", "deadline", false},
 	{0, "max-cost", "USD", "the most that the run may cost", "caps.max_cost", false},
 	{0, "budget", "USD", "the same", "caps.max_cost", false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
@@ -520,8 +537,8 @@ static const struct opt plan_opts[] = {
 
 static const struct opt opts[] = {
 	{'p', "provider", "PROVIDER", "ask these", "provider", false},
-	{0, "gpu", "GPU", "only these GPUs, the best loved first", "gpu", false},
-	{0, "pods", "N", "how many pods at most", "pods", false},
+	{0, "gpu", "GPU", "only these GPUs, in order of preference; auto: any", "gpu", false},
+	{0, "pods", "N|auto", "pods at most; auto: burst chooses", "pods", false},
 	{0, "spot", NULL, "show spot offers too", "spot", false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},

@@ -184,7 +184,7 @@ static void say_storage(FILE *to, const struct extra *storage, const struct plan
 			 plan_dollars(all, storage->value + pick->cost_usd), storage->from);
 }
 
-/* What a user who is in a hurry, or has time, would do instead. */
+/* What a user who is in a hurry would do instead. */
 static void say_instead(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	struct plan other;
@@ -192,11 +192,6 @@ static void say_instead(FILE *to, const struct estimate *e, const struct plan *p
 
 	if (plan_best_for(&other, e, PLAN_TIME, false, true) && other.makespan_p50_s < 0.8 * pick->makespan_p50_s)
 		plan_say(to, 2, "faster: %s", plan_sentence(sentence, sizeof(sentence), e, &other));
-	struct plan_wish free_wish = e->wish;
-	free_wish.pods = 0;
-	free_wish.goal = PLAN_COST;
-	if (plan_choose(&other, &e->work, e->machines, e->count, &free_wish) == PLAN_FOUND && other.cost_usd < 0.8 * pick->cost_usd)
-		plan_say(to, 2, "cheaper: %s", plan_sentence(sentence, sizeof(sentence), e, &other));
 }
 
 static const char *source_text(enum plan_source source)

@@ -124,6 +124,70 @@ t_impossible_wishes_rent_nothing() {
 	has out.txt "plan: 1 pod"
 }
 
+# ---- gpu and pods: "auto" is what an absent key is; what is named is kept, and a clearly better choice is named beside it ----
+t_auto_is_the_planners_choice() {
+	local kind absent
+	script_lines 30
+	ENGINE='own' JOB='worker = "true"; vram_gb = 8; estimate = { gpu = "RTX 4090"; once = 0.5; longest = 0.02; each = 0.0008; };'
+	LOCAL='gpu_prices = ["T4=0.59", "L4=0.80", "H100 SXM=3.95"];'
+	config
+	burst plan --json
+	is "$STATUS" 0 "absent: exit status ($(tail -n 1 err.txt))"
+	absent=$(json '[.pick, .front, .better] | @json')
+	is "$(json .better)" null "a better one than the planner's own"
+	for kind in 'gpu = "auto"; pods = "auto";' 'gpu = ["auto"];' 'pods = "auto";'; do
+		config "$kind"
+		burst plan --json
+		is "$(json '[.pick, .front, .better] | @json')" "$absent" "$kind"
+	done
+	config 'gpu = "H100"; pods = 8;'
+	burst plan --json --gpu auto --pods=auto
+	is "$(json '[.pick, .front, .better] | @json')" "$absent" "flags over the file"
+	mkdir -p home/.config/burst
+	echo 'pods = 8; gpu = ["H100"];' >home/.config/burst/burst.cfg
+	config 'gpu = "auto"; pods = "auto";'
+	burst plan --json
+	is "$(json '[.pick, .front, .better] | @json')" "$absent" "over one's own file"
+	# a run, too: by one pod, where goal = "cost" takes no more
+	rm home/.config/burst/burst.cfg
+	ENGINE=espeak JOB='' LOCAL='' config 'gpu = "auto"; pods = "auto";'
+	burst run --json
+	is "$STATUS $(json '.pods | length')" "0 1" "a run ($(tail -n 1 err.txt))"
+	burst init -y new
+	is "$(grep -c '^pods = "auto";' new/burst.cfg)" 1 "what init writes"
+	grep -q '^# gpu = "auto"; .*burst chooses' new/burst.cfg || complain "what init says of gpu: $(grep gpu new/burst.cfg | head -n 1)"
+}
+t_a_clearly_better_choice_is_named() {
+	local line
+	script_lines 60
+	ENGINE='own' JOB='worker = "true"; vram_gb = 8; estimate = { gpu = "RTX 4090"; once = 2; longest = 0.02; each = 0.004; };'
+	LOCAL='gpu_prices = ["L4=0.80", "H100 SXM=3.95"];'
+	config 'gpu = "H100 SXM";'
+	burst plan --json
+	schema plan
+	is "$(json '.better | "\(.gpu) \(.provider) \(.pods)"')" "L4 local 1" "the better choice"
+	is "$(json '.better.cost_usd <= 0.8 * .pick.cost_usd')" true "a fifth cheaper"
+	line=$(json .better.text)
+	grep -qE '^1 pod of H100 SXM at local costs \$[0-9.]+; 1 pod of L4 at local would cost \$[0-9.]+ and take [0-9.ms]+ longer$' <<<"$line" ||
+		complain "its words: $line"
+	burst plan
+	has out.txt "better: $line"
+	# what is best as it is needs no word, and a deadline is kept: one pod of the cheaper card would miss it
+	burst plan --json --gpu L4
+	is "$(json .better)" null "for the cheapest card"
+	burst plan --json --deadline "$(json '.pick.makespan_p90_s * 0.95 | floor')s"
+	is "$(json '"\(.verdict) \(.pick.gpu): \(.better.pods) \(.better.gpu)"')" "found H100 SXM: 2 L4" "in time"
+	# a run says so once, and keeps what it was told
+	ENGINE=espeak JOB='' LOCAL='boot_delay = "500ms"; gpu_prices = ["L4=8.00", "H100 SXM=39.5"];'
+	config 'gpu = ["H100"];'
+	burst run --json
+	is "$STATUS $(json '.pods[0].gpu')" "0 H100 SXM" "a run ($(tail -n 1 err.txt))"
+	is "$(grep -cE '^better: 1 pod of H100 SXM at local costs .*; 1 pod of .* would cost .* and take ' err.txt)" 1 "what it says ($(grep better err.txt))"
+	rm -rf out
+	burst run --quiet
+	hasnt err.txt "better:"
+}
+
 # ---- what cannot be planned: one clear line, for a run and a plan, with and without --json, and nothing is rented ----
 # WHO: both, plan, or run; KIND: what burst.cfg is made from: quick (espeak), own (an engine nobody knows), gpu (that engine on cards),
 # chatterbox. WORDS: parts of the one line, with ";" between. PAST stands for a time of day an hour ago.

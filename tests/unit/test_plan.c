@@ -10,6 +10,7 @@
 
 #include "base/gpus.h"
 #include "base/mem.h"
+#include "plan/better.h"
 #include "plan/choose.h"
 #include "plan/cold.h"
 #include "plan/cost.h"
@@ -341,6 +342,65 @@ static void deadlines_are_kept_when_played(void **state)
 	}
 }
 
+/* 100 segments of 1 s (3 s on the slow card) on pods that come up in 20 s: what is given beside all that there is. */
+static void a_clearly_better_plan_is_found(void **state)
+{
+	enum { SLOW, FAST, EQUAL, CARDS };
+	static const struct {
+		const char *name;
+		int card, pods; /* given */
+		enum plan_goal goal;
+		double deadline_s, budget_usd;
+		int better_pods; /* on the fast card, or its equal; 0: none */
+	} cases[] = {
+		{"four pods cost three cold starts more", FAST, 4, PLAN_COST, 0, 0, 1},
+		{"the best one needs no word", FAST, 1, PLAN_COST, 0, 0, 0},
+		{"nor does one of the same price and speed", EQUAL, 1, PLAN_COST, 0, 0, 0},
+		{"a card of a third of the cost", SLOW, 1, PLAN_COST, 0, 0, 1},
+		{"fewer pods would miss the deadline", FAST, 4, PLAN_COST, 50, 0, 0},
+		{"no budget for another pod", FAST, 1, PLAN_TIME, 0, .035, 0},
+		{"a budget for two", FAST, 1, PLAN_TIME, 0, .04, 2},
+	};
+	double lengths[100];
+	struct plan_work w;
+	struct plan_machine m[CARDS];
+	struct plan given, other = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(lengths); i++)
+		lengths[i] = 100;
+	plan_work_init(&w, lengths, ARRAY_LEN(lengths), 1, 0);
+	for (int i = 0; i < CARDS; i++) {
+		m[i] = (struct plan_machine){.price_h = 1, .speed = {.each_s = i == SLOW ? .03 : .01}, .workers = 1, .batch_max = 1};
+		m[i].cold.phase[COLD_BOOT] = (struct cold_time){20, 20, 3};
+	}
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct plan_wish wish = {.goal = cases[i].goal, .deadline_s = cases[i].deadline_s, .budget_usd = cases[i].budget_usd, .pods = cases[i].pods};
+		plan_compute(&given, &w, &m[cases[i].card], cases[i].card, cases[i].pods, 1, &wish);
+		bool found = plan_better(&other, &given, &w, m, CARDS, &wish);
+		if (found != (cases[i].better_pods > 0) || (found && (other.machine == SLOW || other.pods != cases[i].better_pods)))
+			fail_msg("%s: %s, %d pods of card %d: %.1f s, $%.4f; given: %.1f s, $%.4f", cases[i].name, found ? "found" : "none", other.pods,
+				 other.machine, other.makespan_p50_s, other.cost_usd, given.makespan_p50_s, given.cost_usd);
+	}
+	/* an hour that is worth a lot pays for pods */
+	struct plan_wish balanced = {.goal = PLAN_BALANCED, .value_of_time_h = 100, .pods = 1};
+	plan_compute(&given, &w, &m[FAST], FAST, 1, 1, &balanced);
+	assert_true(plan_better(&other, &given, &w, m, CARDS, &balanced) && other.pods > 1);
+	/* for every goal: a fifth faster at no more cost */
+	struct plan_wish cheap = {.goal = PLAN_COST, .pods = 1};
+	m[SLOW].price_h = .5;
+	m[FAST].price_h = m[EQUAL].price_h = 1.3;
+	plan_compute(&given, &w, &m[SLOW], SLOW, 1, 1, &cheap);
+	assert_true(plan_better(&other, &given, &w, m, CARDS, &cheap));
+	assert_true(other.machine != SLOW && other.cost_usd <= given.cost_usd && other.makespan_p50_s <= .8 * given.makespan_p50_s);
+	m[FAST].price_h = m[EQUAL].price_h = 1.4; /* now it costs more */
+	assert_false(plan_better(&other, &given, &w, m, CARDS, &cheap));
+	/* cents and seconds that nobody misses */
+	m[FAST].price_h = m[EQUAL].price_h = .001;
+	plan_compute(&given, &w, &m[FAST], FAST, 4, 1, &cheap);
+	assert_false(plan_better(&other, &given, &w, &m[FAST], 1, &cheap));
+}
+
 /* 100 segments of one length, 1 s each; 20 s until a pod works, of which the first one's setup takes 8. */
 static void the_canary_setup_and_width_are_counted(void **state)
 {
@@ -490,6 +550,7 @@ int main(void)
 		cmocka_unit_test(the_choice_is_within_one_percent),
 		cmocka_unit_test(deadlines_are_kept_when_played),
 		cmocka_unit_test(the_canary_setup_and_width_are_counted),
+		cmocka_unit_test(a_clearly_better_plan_is_found),
 		cmocka_unit_test(verdicts_name_what_is_missing),
 		cmocka_unit_test(time_has_a_price),
 		cmocka_unit_test(the_front_has_no_loser),

@@ -1,0 +1,80 @@
+/* better.c - compares what the config fixes with what the planner would choose. */
+#include "better.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "plan/better.h"
+#include "plan_parts.h"
+
+/* Beside the offers of e, those of all other GPUs. */
+static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t ask_ms, size_t *count)
+{
+	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
+	struct offer *all = xcalloc(e->count + 1, sizeof(*all));
+	struct op_want want;
+
+	memcpy(all, e->offers, e->count * sizeof(*all));
+	*count = e->count;
+	launch_want_offers(l, &want);
+	want.offers.gpus = NULL;
+	for (int i = 0; ask_ms && i < l->setup.provider_count; i++) {
+		struct op_result result = {0};
+		struct err ignored = {0};
+		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, ask_ms, &result, &ignored) < 0)
+			continue;
+		all = xrealloc(all, (*count + result.offer_count + 1) * sizeof(*all));
+		for (size_t k = 0; k < result.offer_count; k++)
+			if (!most || result.offers[k].price_microusd_h <= most)
+				all[(*count)++] = result.offers[k];
+		op_result_free(&result);
+	}
+	return all;
+}
+
+static void add_plan(struct str *to, const struct plan *p, const struct offer *o, bool named)
+{
+	char offer[PLAN_TEXT];
+
+	str_addf(to, "%d pod%s%s%s", p->pods, p->pods == 1 ? "" : "s", named ? " of " : "", named ? plan_offer(offer, o) : "");
+}
+
+static void describe(struct better *b, const struct plan *pick, const struct offer *given)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	double longer_s = b->plan.makespan_p50_s - pick->makespan_p50_s;
+	bool other_card = strcmp(b->offer.gpu, given->gpu) != 0 || strcmp(b->offer.provider, given->provider) != 0 || b->offer.spot != given->spot;
+	char cost[32], time[24];
+
+	add_plan(&line, pick, given, other_card);
+	str_addf(&line, " cost%s %s; ", pick->pods == 1 ? "s" : "", plan_dollars(cost, pick->cost_usd));
+	add_plan(&line, &b->plan, &b->offer, other_card);
+	str_addf(&line, " would cost %s and take ", plan_dollars(cost, b->plan.cost_usd));
+	if (fabs(longer_s) < 0.05)
+		str_add(&line, "as long");
+	else
+		str_addf(&line, "%s %s", plan_seconds(time, fabs(longer_s)), longer_s > 0 ? "longer" : "less");
+	COPY_TEXT(b->line, str_text(&line));
+}
+
+void better_find(struct better *out, struct launch *l, const struct estimate *e, const struct plan *pick, int64_t ask_ms)
+{
+	const struct section *top = config_top(l->ctx->config);
+	bool gpus_given = section_has(top, "gpu"), pods_given = section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command;
+	struct estimate all = {0};
+	struct err ignored = {0};
+	size_t count;
+
+	*out = (struct better){0};
+	if (!gpus_given && !pods_given)
+		return;
+	struct offer *offers = all_offers(l, e, gpus_given ? ask_ms : 0, &count);
+	if (estimate_make(&all, l, offers, count, &ignored) == 0 &&
+	    plan_better(&out->plan, pick, &all.work, all.machines, all.count, &all.wish)) {
+		out->found = true;
+		out->offer = offers[out->plan.machine];
+		describe(out, pick, &e->offers[pick->machine]);
+	}
+	estimate_free(&all);
+	free(offers);
+}
