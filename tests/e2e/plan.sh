@@ -60,6 +60,7 @@ paced_job() { # paced_job SEGMENTS
 	cp "$ROOT/tests/workers/worker.sh" code/
 	ENGINE='test'
 	JOB='worker = "SLOW=$(cat \"$BURST_CODE/slow\") MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; max_batch = 1; check = { enabled = false; };'
+	LOCAL="$LOCAL ${CARDS:-}"
 	config 'code = { path = "code"; };' "${@:2}"
 	echo 0.05 >code/slow
 	burst run -o first
@@ -98,6 +99,20 @@ t_a_deadline_out_of_reach_ends_the_run() {
 	burst resume
 	is "$STATUS" 0 "resume ($(tail -n 1 err.txt))"
 	file_count out 30 || complain "$(find out -name '*.wav' | wc -l) of 30 files"
+}
+
+# The L4 costs more an hour and is said to compute faster: worth its price only where the work is long beside a cold start.
+t_slower_than_planned_takes_another_card() {
+	local CARDS='gpu_prices = ["T4=0.70", "L4=0.80"];'
+	paced_job 32 'gpu = ["T4"];'
+	config 'code = { path = "code"; };'
+	echo 1.6 >code/slow
+	burst run
+	is "$STATUS" 0 "a run that is slower than planned ($(tail -n 1 err.txt))"
+	has err.txt "slower than planned: "
+	has err.txt "going on with 1 pod of L4: "
+	is "$(ledger "select group_concat(gpu_offered, ' ') from (select * from pod where run = (select id from run order by seq desc limit 1) order by create_ms)")" "T4 L4" "the cards"
+	is "$(ledger "select count(distinct p.gpu_offered) from batch b join pod p on p.attempt = b.attempt where b.run = (select id from run order by seq desc limit 1)")" 2 "cards that rendered"
 }
 
 t_impossible_wishes_rent_nothing() {
