@@ -128,7 +128,9 @@ static void add_scaling(struct str *to, const struct totals *t)
 	double cold_s = cold_of(t), one_s = cold_s + t->compute_s;
 	double share = t->wall_s > 0 ? one_s / t->wall_s / t->pods : 1;
 
-	if (t->pods < 2 || share >= SCALING_GOAL)
+	/* pods that followed each other (replaced, taken back by the vendor) are no width */
+	bool side_by_side = t->billed_s > 1.5 * t->wall_s;
+	if (t->pods < 2 || !side_by_side || share >= SCALING_GOAL)
 		return;
 	int pods = cold_s > 0 ? (int)MAX(MIN((one_s / SCALING_GOAL - t->compute_s) / cold_s, t->pods - 1.0), 1.0) : 1;
 	str_addf(to, "%d pods were %.1f times as fast as one (%.0f%% of %d): %d pod%s cost less\n", t->pods, MAX(one_s / t->wall_s, 0.1), 100 * share, t->pods, pods,

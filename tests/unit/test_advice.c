@@ -105,6 +105,25 @@ static void width_that_pays(void **state)
 	}
 }
 
+/* A pod that took the place of another one when that had worked for a while is no second one beside it. */
+static void replaced_pods_are_no_width(void **state)
+{
+	(void)state;
+	for (int beside = 0; beside < 2; beside++) {
+		CLEANUP(str_free) struct str text = STR_INIT;
+		struct pod_row pods[2] = {pod_with(10, 0, 90, 0), pod_with(10, 0, 90, 0)};
+		int64_t later_ms = beside ? 0 : 95000;
+		pods[0].compute_ms = pods[1].compute_ms = 9000;
+		int64_t *marks[] = {&pods[1].create_ms, &pods[1].running_ms, &pods[1].reached_ms, &pods[1].connected_ms, &pods[1].synced_ms, &pods[1].ready_ms,
+				    &pods[1].worked_ms, &pods[1].safe_ms, &pods[1].release_ms, &pods[1].released_ms, &pods[1].gone_ms};
+		for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+			*marks[i] += *marks[i] ? later_ms : 0;
+		advice_add(&text, pods, 2, NULL, 1000000);
+		if (beside != (strstr(str_text(&text), "2 pods were") != NULL))
+			fail_msg("%s: it says \"%s\"", beside ? "side by side" : "one after the other", str_text(&text));
+	}
+}
+
 /* 20 batches of this many segments, by an engine that takes 80 at once: t(b) = .978 + .0217 b. */
 static void narrow_batches_are_a_cause(void **state)
 {
@@ -190,6 +209,7 @@ int main(void)
 		cmocka_unit_test(causes_are_named),
 		cmocka_unit_test(gpus_that_idle_or_are_pinned),
 		cmocka_unit_test(width_that_pays),
+		cmocka_unit_test(replaced_pods_are_no_width),
 		cmocka_unit_test(narrow_batches_are_a_cause),
 		cmocka_unit_test(seats_of_engines_that_batch),
 	};
