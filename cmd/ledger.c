@@ -190,6 +190,25 @@ static void print_advice(struct store *store, const struct run_row *run, const s
 		printf("\n%s", str_text(&advice));
 }
 
+/* What its GPUs did while workers rendered. */
+static void print_gpu_use(const struct pod_row *pods, size_t count)
+{
+	bool any = false;
+	char text[200];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct pod_row *p = &pods[i];
+		if (!p->gpu_samples)
+			continue;
+		if (!any)
+			putchar('\n');
+		any = true;
+		snprintf(text, sizeof(text), "%s of pod %s: %d%% busy (median), %d%% (95th percentile) in %d samples; %lld MiB of memory at most", p->gpu,
+			 pod_row_called(p), p->gpu_busy_p50, p->gpu_busy_p95, p->gpu_samples, (long long)p->gpu_memory_peak_mib);
+		print_line("gpu", text);
+	}
+}
+
 static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 {
 	int64_t now = clock_wall_ms();
@@ -208,6 +227,7 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 		if (count)
 			putchar('\n');
 		report_print_phases(stdout, pods, count, now);
+		print_gpu_use(pods, count);
 		print_advice(ctx->store, &run, pods, count, now);
 	}
 	free(pods);

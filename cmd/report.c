@@ -168,11 +168,20 @@ static json_t *text_or_null(const char *text)
 	return *text ? report_text(text) : json_null();
 }
 
+/* Of the samples taken while it rendered; null: none. */
+static json_t *gpu_use_json(const struct pod_row *pod)
+{
+	if (!pod->gpu_samples)
+		return json_null();
+	return json_pack("{s:i, s:i, s:i, s:I}", "samples", pod->gpu_samples, "busy_p50", pod->gpu_busy_p50, "busy_p95", pod->gpu_busy_p95,
+			 "memory_peak_mib", (json_int_t)pod->gpu_memory_peak_mib);
+}
+
 json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = !strcmp(pod->state, "gone");
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
 			 text_or_null(pod->id), "name", report_text(pod->name), "provider",
 			 report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 			 report_text(pod->region), "spot", pod->spot, "billed_seconds",
@@ -183,7 +192,7 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 			 report_dollars(report_cost_microusd(pod, now_ms)), "cost_vendor_usd",
 			 pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
 						       : json_null(), "phases",
-			 phases_json(pod, now_ms), "released", gone);
+			 phases_json(pod, now_ms), "gpu_use", gpu_use_json(pod), "released", gone);
 }
 
 json_t *report_error_json(const char *code, const char *message, const char *pod)

@@ -15,6 +15,57 @@ t_renders_and_gives_back() {
 	cloud_over
 }
 
+t_calibrates() {
+	cloud || return
+	script_lines 12
+	mkdir code
+	cp "$ROOT/tests/workers/padded.py" code/
+	allow_volumes v
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"US-KS-2"}'
+	ENGINE=padded JOB='worker = "ONCE=0.1 EACH=0.001 MAX_BATCH=4 python3 \"$BURST_CODE/padded.py\""; check = { enabled = false; };' \
+		rp_config 'code = { path = "code"; };'
+	burst calibrate -y --gpu "RTX 4090,L40S" --max-cost 0.40 --json
+	is "$STATUS" 0 "calibrate ($(tail -n 2 err.txt | tr '\n' '|'))"
+	schema calibrate
+	is "$(json '[.gpus[] | "\(.gpu) \(.measured.batch_max)"] | join(", ")')" "RTX 4090 4, L40S 4" "what was measured"
+	is "$(pods_ever)" 2 "pods that were rented"
+	is "$(json '.cost_usd > 0 and .cost_usd < 0.4')" true "its cost"
+	[ ! -e out ] || complain "files in the job's output folder: $(find out | head -n 3)"
+	is "$(find state/calibrate -mindepth 1 | wc -l)" 0 "files kept in the state folder"
+	cloud_over
+}
+
+# The stand-in's nvidia-smi says what /tmp/gpu-busy of its pod does, here by the job's own word.
+gpu_job() { # gpu_job PERCENT
+	script_lines 24
+	rp_slow_worker SLOW=0.5
+	cat >code/busy.sh <<-E
+		echo $1 >/tmp/gpu-busy
+		SLOW=0.5 exec sh "\$BURST_CODE/worker.sh"
+	E
+	JOB='worker = "sh \"$BURST_CODE/busy.sh\""; check = { enabled = false; };' GPUS='"RTX 4090"' rp_config 'code = { path = "code"; };'
+}
+t_how_busy_its_gpu_was() {
+	cloud || return
+	gpu_job 3
+	burst run -o idle
+	is "$STATUS" 0 "the first run ($(tail -n 1 err.txt))"
+	has err.txt "the GPUs were at most 3% busy while workers rendered: a smaller card, larger batches or fewer pods cost less"
+	is "$(ledger "select gpu_samples >= 5 and gpu_busy_p50 = 3 and gpu_busy_p95 = 3 and gpu_memory_peak_mib = 412 from pod")" 1 "the ledger"
+	burst ledger "$(ledger "select id from run")"
+	grep -qE '^gpu +.*RTX 4090 of pod [^ ]+: 3% busy \(median\), 3% \(95th percentile\) in [0-9]+ samples; 412 MiB of memory at most$' out.txt ||
+		complain "burst ledger RUN: $(grep ^gpu out.txt)"
+	has out.txt "a smaller card, larger batches or fewer pods cost less"
+	burst ledger "$(ledger "select id from run")" --json
+	is "$(json '.pods[0].gpu_use | "\(.busy_p50) \(.busy_p95) \(.memory_peak_mib)"')" "3 3 412" "its JSON"
+	schema run
+	gpu_job 100
+	burst run -o pinned
+	is "$STATUS" 0 "the second run ($(tail -n 1 err.txt))"
+	has err.txt "the GPUs were always busy: a card with more bandwidth or compute is faster"
+	cloud_over
+}
+
 t_without_a_gpu() { # a whole job on a CPU pod, where the volume is
 	cloud || return
 	script_lines 12
