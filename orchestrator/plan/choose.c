@@ -202,8 +202,8 @@ static double billed_s(const struct plan_machine *m, const struct common *k, con
 	return cost_quantum_s(first_s + end_s, m->quantum_s) + (s->pods - 1) * cost_quantum_s(other_s + end_s, m->quantum_s);
 }
 
-/* Returns how many pods it really comes to. */
-static int compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, const struct common *k, int machine, int pods,
+/* out->pods: how many it really comes to. */
+static void compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, const struct common *k, int machine, int pods,
 		   int batch_most, const struct plan_wish *wish)
 {
 	struct shape s = shape_of(w, m, k, pods, batch_most, wish);
@@ -214,7 +214,7 @@ static int compute(struct plan *out, const struct plan_work *w, const struct pla
 	double after_s = s.canary + busiest_s(w, m, &s) + s.waited + repeated_s + m->tail_s;
 	*out = (struct plan){
 		.machine = machine,
-		.pods = pods,
+		.pods = s.pods,
 		.batch = (int)s.rounds.batch,
 		.work_s = s.canary + s.rest / m->workers,
 		.makespan_p50_s = k->cold_p50 + after_s,
@@ -225,7 +225,6 @@ static int compute(struct plan *out, const struct plan_work *w, const struct pla
 	out->cost_usd = out->pods_usd + m->per_run_usd;
 	out->used = out->billed_s > 0 ? MIN(out->work_s / out->billed_s, 1.0) : 0;
 	out->seats = k->full_gain > 0 ? MIN(speed_gain(&m->speed, k->mean_length, s.rounds.batch) / k->full_gain, 1.0) : 0;
-	return s.pods;
 }
 
 void plan_compute(struct plan *out, const struct plan_work *w, const struct plan_machine *m, int machine, int pods, int batch_most,
@@ -282,7 +281,8 @@ static void visit_machine(const struct plan_work *w, const struct plan_machine *
 	for (int size = 0, most = 0; size < w->sizes && most < m->batch_max; size++) {
 		most = size + 1 < w->sizes ? MIN(w->size[size], m->batch_max) : m->batch_max;
 		for (int pods = from; pods <= to; pods++) {
-			if (compute(&p, w, m, &k, index, pods, most, wish) < pods && pods > from)
+			compute(&p, w, m, &k, index, pods, most, wish);
+			if (p.pods < pods && pods > from)
 				break; /* no wider plan would rent more */
 			visit(ctx, &p);
 		}
