@@ -891,6 +891,12 @@ static void rent(struct client *cl, const struct action *a)
 }
 
 /* Rendered by a pod that was let go because all of its work was durable: only what was found bad is rendered again. */
+/* It was dealt out before the log of the pod that had finished it was read, and that pod's news came too late for it. */
+static bool was_dealt_before(const struct client *cl, const struct machine *m)
+{
+	return cl->ever_crashed && !cl->sim->plan->replay_first && m->reached_in == cl->life;
+}
+
 static bool on_a_volume(struct client *cl, uint32_t segment)
 {
 	if (cl->spoilt || drops_beyond_patience(cl->sim))
@@ -899,9 +905,11 @@ static bool on_a_volume(struct client *cl, uint32_t segment)
 		const struct core_pod *p = &cl->laptop->rows[i].pod;
 		if (!ours(cl, &cl->laptop->rows[i]) || !p->durable || !p->id[0])
 			continue;
-		for (size_t k = 0; k < cl->sim->machine_count; k++)
-			if (!strcmp(cl->sim->machines[k].id, p->id) && cl->sim->machines[k].files && cl->sim->machines[k].files[segment])
+		for (size_t k = 0; k < cl->sim->machine_count; k++) {
+			const struct machine *m = &cl->sim->machines[k];
+			if (!strcmp(m->id, p->id) && m->files && m->files[segment] && !was_dealt_before(cl, m))
 				return true;
+		}
 	}
 	return false;
 }
