@@ -1,8 +1,8 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# plan dispatch learning billed load (dispatch and learning take two minutes each, billed some, load a quarter of an hour: these four only run
-# when they are named).
+# plan dispatch learning billed load voices (dispatch and learning take two minutes each, billed and voices some, load a quarter of an hour:
+# these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
 burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
@@ -328,6 +328,10 @@ part_learning() { (. tests/bench/learning.sh && learning_bench); }
 
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
+
+# ---- (l) batches of Chatterbox on the processor ----
+
+part_voices() { python3 tests/bench/voices.py; }
 
 # ---- (k) the planner's choice ----
 
