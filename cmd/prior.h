@@ -27,6 +27,6 @@ double prior_list_price(const char *gpu, enum market market, const char **seen);
 #define PRIOR_MODAL_CORE_MICROUSD_H 150000
 #define PRIOR_MODAL_GB_MICROUSD_H   30000
 enum { PRIOR_MODAL_CORES = 4, PRIOR_MODAL_MEMORY_GB = 16 };
-#define PRIOR_PRICES_SEEN "RunPod between 07/25 and 11/26, Modal on 09/26"
+#define PRIOR_PRICES_SEEN "RunPod between 2025-07 and 2026-11, Modal in 2026-09"
 
 #endif

@@ -62,7 +62,7 @@ static const struct engine engines[] = {
 			64 * 320, /* a few MB of samples; more only delays the files' way home */
 		.seconds_per_char = 0.0001, /* some 700 times as fast as speech */
 		.seconds_each = 0.005,
-		.prior = {.host_share = 1, .source = "espeak-ng on one core, 11/26"},
+		.prior = {.host_share = 1, .source = "espeak-ng on one core, 2026-11"},
 		.worker = "\"$BURST_KIT/espeak-worker\"",
 		.install = espeak_install,
 		.packages = espeak_packages,
@@ -101,7 +101,7 @@ static const struct engine engines[] = {
 		/* 1.7 tokens a character at 30 ms a step, which the host launches; S3Gen's .4 s for 15.5 s of sound; weights, caches and
 		 * activations by the models' shapes */
 		.prior = {.once_s = 0.2, .longest_s = 0.05, .each_s = 0.0017, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 3.5,
-			  .each_gib = 0.21, .source = "computed from the models' shapes, 11/26; never run on a GPU"},
+			  .each_gib = 0.21, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
 		.cap_s = 40,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox regular" CHATTERBOX_PINNED,
 		.setup = chatterbox_setup,
@@ -120,7 +120,7 @@ static const struct engine engines[] = {
 		.seconds_per_char = 0.5 / 15,
 		.seconds_each = 0.5,
 		.prior = {.once_s = 0.2, .longest_s = 0.04, .each_s = 0.0003, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 4.4,
-			  .each_gib = 0.11, .source = "computed from the models' shapes, 11/26; memory as published for vLLM; never run on a GPU"},
+			  .each_gib = 0.11, .source = "computed from the models' shapes, 2026-11; memory as published for vLLM; never run on a GPU"},
 		.cap_s = 40,
 		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox turbo" CHATTERBOX_PINNED,
 		.setup = turbo_setup,

@@ -303,7 +303,7 @@ t_list_prices() {
 	config
 	burst plan --list-prices --explain
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
-	has out.txt "(prior: list prices, RunPod between 07/25 and 11/26, Modal on 09/26)"
+	has out.txt "(prior: list prices, RunPod between 2025-07 and 2026-11, Modal in 2026-09)"
 	has out.txt "RTX A5000 at runpod"
 	burst plan --list-prices --json --gpu T4
 	schema plan
@@ -325,7 +325,7 @@ t_offline_with_saved_offers() {
 	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
 	has out.txt "RTX A5000 at runpod"
 	has out.txt "cost per segment by GPU"
-	has out.txt "(prior: espeak-ng on one core, 11/26)"
+	has out.txt "(prior: espeak-ng on one core, 2026-11)"
 	has out.txt "(measured: offers saved on $(date -u +%Y-%m-%d))"
 	has out.txt "x10"
 	burst plan --offers offers.json --json
@@ -450,7 +450,7 @@ t_costs_beside_the_pods() {
 	echo '[{"provider":"runpod","id":"b","gpu":"none","gpus":0,"vram_gb":0,"region":"EU","spot":false,"price_usd_hour":0.69}]' >offers.json
 	sed -i 's/size_gb = 1/size_gb = 20/' burst.cfg
 	burst plan --offers offers.json
-	has out.txt "volume v, \$1.40 a month (list price, 08/26) over 2 runs in 30 days"
+	has out.txt "volume v, \$1.40 a month (list price, 2026-08) over 2 runs in 30 days"
 }
 
 t_gpus_and_what_fits() {
