@@ -277,6 +277,8 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		ctx->json_printed = true;
 	} else if (!e.open) {
 		printf("all %zu segments are rendered already: a run would rent nothing\n", e.segments);
+	} else if (status == 0 && verdict == PLAN_NOTHING_FITS) {
+		printf("%zu segment%s, %zu to render; no estimate yet: the run measures it\n", e.segments, e.segments == 1 ? "" : "s", e.open);
 	} else if (verdict != PLAN_NOTHING_FITS) {
 		printf("%zu segment%s, %zu to render\n\n", e.segments, e.segments == 1 ? "" : "s", e.open);
 		plan_show(stdout, &e, &pick, verdict, words);

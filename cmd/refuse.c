@@ -170,6 +170,8 @@ int refuse_plan(const struct launch *l, const struct estimate *e, const struct p
 		return -1;
 	if (e->known && verdict != PLAN_NOTHING_FITS)
 		return 0;
+	if (l->ctx->cmd == &cmd_run) /* -n: it would not be refused */
+		return 0;
 	return err_set(err, ERR_CONFIG,
 		       "no estimate: how fast %s%s%s is, is not known on any of these offers yet; `burst calibrate` measures it, and so does `burst run`",
 		       needs->command ? "this command" : "engine \"", needs->command ? "" : needs->engine, needs->command ? "" : "\"");

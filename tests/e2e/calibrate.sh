@@ -23,6 +23,7 @@ near() { # near GOT WANT PERCENT WHAT
 t_two_gpus() {
 	padded_job
 	burst plan
+	is "$STATUS" 2 "a plan without an estimate"
 	has err.txt '`burst calibrate` measures it'
 	burst calibrate --gpu L4,T4
 	is "$STATUS" 2 "without a yes"

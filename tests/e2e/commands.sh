@@ -100,7 +100,7 @@ t_a_plan_beside_a_run() {
 	mkdir code
 	cp "$ROOT/tests/workers/worker.sh" code/
 	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; }; estimate = { once = 0.5; };'
 	config 'code = { path = "code"; };'
 	burst_bg run
 	wait_for 40 "some files" file_count out 2

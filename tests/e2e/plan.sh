@@ -274,6 +274,9 @@ t_what_cannot_be_planned_is_told_in_one_line() {
 	mkdir -p code
 	cp "$ROOT/tests/workers/worker.sh" code/
 	ENGINE='test' JOB='worker = "sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };' config 'code = { path = "code"; };'
+	burst run -n
+	is "$STATUS" 0 "run -n ($(tail -n 1 err.txt))"
+	has out.txt "3 segments, 3 to render; no estimate yet: the run measures it"
 	burst run --deadline 10m
 	is "$STATUS" 0 "a run without an estimate ($(tail -n 2 err.txt))"
 	is "$(wavs)" 3 "files"
