@@ -733,6 +733,7 @@ static void end(struct client *cl)
 
 	core_summary(cl->core, boot_now(cl), &sum);
 	cl->exit_status = err_exit_status(&sum.err);
+	cl->ever_left = cl->ever_left || cl->core->signals > 2;
 	plant_exit(cl, &sum);
 	trace(cl->sim, "client %c: ends: %s, exit %d (%s)", name_of(cl), sum.status, cl->exit_status, sum.err.msg);
 	for (int i = 0; i < core_pod_count(cl->core); i++) {

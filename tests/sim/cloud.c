@@ -475,7 +475,8 @@ static bool was_known(const struct machine *m, int64_t off)
 /* Nobody who knew of it was there when its end was near. */
 static bool was_alone(const struct sim *s, const struct machine *m)
 {
-	bool unheard = m->reply_lost || s->clients[m->client].ever_crashed; /* of its create, nothing came to the ledger */
+	const struct client *cl = &s->clients[m->client];
+	bool unheard = m->reply_lost || cl->ever_crashed || cl->ever_left; /* of its create, nothing came to the ledger */
 	bool unseen = unheard && !was_known(m, 0) && !was_shown(s, m);
 
 	return m->alone || m->alone_until > near_end(m) || unseen;

@@ -396,6 +396,7 @@ struct client {
 	struct actions out;
 	int life;
 	bool up, reaping, dead_forever, ever_crashed;
+	bool ever_left; /* at once, by a third signal: answers may have been under way */
 	size_t *seen, seen_cap; /* log entries dealt with, by machine */
 	bool *unsaved;		/* by pod of this life */
 	size_t unsaved_cap;
