@@ -18,7 +18,9 @@ static void give_up(struct core *c, struct core_pod *p)
 	char took[24], last[100];
 
 	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
-	pod_bad_host(c, pod, never_came(p));
+	/* of a pod that no answer has shown yet, as after a crash while lists fail, nobody knows whether it has a host */
+	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
+		pod_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->create_at);
 	COPY_TEXT(last, p->reason);
 	pod_let_go(c, pod, ERR_TRANSIENT, "it did not come up within %s%s%s", took, last[0] ? ": " : "", last);

@@ -3821,6 +3821,30 @@ static void take_over_busy_pod(struct bench *b)
 	check_phase(b, "taken over", 0, POD_WORKING);
 }
 
+/* Taken over while lists fail: it may wait for a machine still, so no host is blamed (seed 1125899907086616). One that was seen is. */
+static void test_unseen_pods_blame_no_host(void **state)
+{
+	(void)state;
+	for (int seen = 0; seen < 2; seen++) {
+		struct bench b;
+		set_up(&b, 4);
+		b.core = core_new(&b.conf, b.segments, b.count);
+		struct core_pod p = {.phase = POD_BOOTING, .id = "p0", .attempt = "a0", .price_microusd_h = 1000000, .create_at = b.now - MINUTE,
+				     .rented_at = b.now - MINUTE, .hard_end_ms = b.now + HOUR};
+		core_adopt(b.core, &p);
+		tell(&b, (struct event){.type = EV_START});
+		if (seen)
+			list_in(&b, POD_STATE_CREATING, 0, -1);
+		for (int i = 0; i < 40 && pod(&b, 0)->phase == POD_BOOTING; i++) {
+			tell(&b, (struct event){.type = EV_LISTED, .err = &(struct err){.kind = ERR_TRANSIENT, .msg = "no list for you"}});
+			wait_ms(&b, 15 * SECOND);
+		}
+		check_phase(&b, "given up", 0, POD_RELEASING);
+		check_int(seen ? "seen" : "unseen", "blamed", did(&b, ACT_BAD_HOST, 0), seen);
+		tear_down(&b);
+	}
+}
+
 static void test_taken_over_in_the_middle(void **state)
 {
 	struct bench b;
@@ -5737,6 +5761,7 @@ int main(void)
 		cmocka_unit_test(test_bad_hosts_rest_and_go_last),
 		cmocka_unit_test(test_lost_pods_work),
 		cmocka_unit_test(test_lost_connection_is_not_a_lost_pod),
+		cmocka_unit_test(test_unseen_pods_blame_no_host),
 		cmocka_unit_test(test_taken_over_in_the_middle),
 		cmocka_unit_test(test_taken_over_and_lost),
 		cmocka_unit_test(test_release_of_the_idle_one),
