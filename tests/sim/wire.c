@@ -810,6 +810,8 @@ void wire_freed(struct sim *s, int vendor, int offer)
 		if (m->vendor != vendor || m->offer != offer || m->is_over || !m->queued)
 			continue;
 		m->queued = m->never_runs = false;
+		if (m->created < s->clients[m->client].life_began) /* its wait is metered now, and the client had reckoned with it */
+			s->clients[m->client].metered += meter(s, m);
 		m->runs_at = s->now + s->plan->vendors[vendor].boot_ms;
 		later(s, s->plan->vendors[vendor].boot_ms, W_CONTAINER)->machine = (int)i;
 		runs++;
