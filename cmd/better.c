@@ -66,7 +66,7 @@ void better_find(struct better *out, struct launch *l, const struct estimate *e,
 	size_t count;
 
 	*out = (struct better){0};
-	if (!gpus_given && !pods_given)
+	if (!gpus_given && !pods_given && l->setup.provider_count < 2)
 		return;
 	struct offer *offers = all_offers(l, e, gpus_given ? ask_ms : 0, &count);
 	if (estimate_make(&all, l, offers, count, &ignored) == 0 &&

@@ -358,10 +358,42 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	return 0;
 }
 
+/* The offers that a run rents first: those of the first provider that has a fitting one, and of these the first GPU of the config's
+ * list. machines and at have room for all. Returns how many; at: which they are. */
+static size_t taken_first(const struct estimate *e, struct plan_machine *machines, int *at)
+{
+	const struct offer *first = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct offer *o = &e->offers[i];
+		if (e->machines[i].batch_max <= 0 || (first && strcmp(o->provider, first->provider) != 0))
+			continue;
+		if (!first || o->wish < first->wish) {
+			first = e->in_any_order ? NULL : o;
+			count = e->in_any_order ? count : 0;
+		}
+		if (first && o->wish != first->wish)
+			continue;
+		machines[count] = e->machines[i];
+		at[count++] = (int)i;
+	}
+	return count;
+}
+
 enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out)
 {
 	*out = (struct plan){0};
-	return e->open && e->known ? plan_choose(out, &e->work, e->machines, e->count, &e->wish) : PLAN_NOTHING_FITS;
+	if (!e->open || !e->known)
+		return PLAN_NOTHING_FITS;
+	struct plan_machine *machines = xcalloc(e->count + 1, sizeof(*machines));
+	int *at = xcalloc(e->count + 1, sizeof(*at));
+	enum plan_verdict verdict = plan_choose(out, &e->work, machines, taken_first(e, machines, at), &e->wish);
+	if (verdict != PLAN_NOTHING_FITS)
+		out->machine = at[out->machine];
+	free(machines);
+	free(at);
+	return verdict;
 }
 
 void estimate_free(struct estimate *e)

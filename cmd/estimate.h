@@ -23,6 +23,7 @@ struct estimate {
 	double sum;	       /* of their lengths: characters for speech */
 	double audio_s;	       /* of speech, by how fast people speak; 0: no speech */
 	char price_from[96];   /* where the prices are from, and from when */
+	bool in_any_order;     /* set by the caller: the config's order of providers and GPUs does not bind the choice */
 	bool known;	       /* some offer has a speed, measured or prior */
 	bool never_fits;       /* the job needs more memory than any offer has; need_gb says how much */
 	int need_gb;
@@ -33,7 +34,8 @@ struct estimate {
  * deadline was missed. Free with estimate_free(). */
 int estimate_make(struct estimate *out, struct launch *l, const struct offer *offers, size_t count, struct err *err);
 void estimate_free(struct estimate *e);
-/* The best plan for what is wished, where a speed is known; else, and where nothing fits, PLAN_NOTHING_FITS and an empty *out. */
+/* The best plan for what is wished with the offers that a run would rent first (the config orders providers and GPUs), where a speed is
+ * known; else, and where nothing fits, PLAN_NOTHING_FITS and an empty *out. */
 enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out);
 /* GiB that a job can use of the memory of this offer's cards. */
 double estimate_usable_gib(const struct offer *o);

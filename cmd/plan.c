@@ -263,8 +263,10 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		estimate_free(&e);
 		return -1;
 	}
-	if (words->prices[0])
+	if (words->prices[0]) { /* saved offers or list prices: they are compared, and nobody rents them */
 		COPY_TEXT(e.price_from, words->prices);
+		e.in_any_order = true;
+	}
 	enum plan_verdict verdict = estimate_choose(&e, &pick);
 	int status = refuse_plan(l, &e, &pick, verdict, err);
 	struct better better = {0};

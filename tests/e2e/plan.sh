@@ -173,7 +173,7 @@ t_auto_is_the_planners_choice() {
 	grep -q '^# gpu = "auto"; .*burst chooses' new/burst.cfg || complain "what init says of gpu: $(grep gpu new/burst.cfg | head -n 1)"
 }
 t_a_clearly_better_choice_is_named() {
-	local line
+	local line gpus
 	script_lines 60
 	ENGINE='own' JOB='worker = "true"; vram_gb = 8; estimate = { gpu = "RTX 4090"; once = 2; longest = 0.02; each = 0.004; };'
 	LOCAL='gpu_prices = ["L4=0.80", "H100 SXM=3.95"];'
@@ -187,6 +187,11 @@ t_a_clearly_better_choice_is_named() {
 		complain "its words: $line"
 	burst plan
 	has out.txt "better: $line"
+	# of several cards the first one is planned, as it is what a run rents
+	for gpus in 'H100 SXM,L4' 'L4,H100 SXM'; do
+		burst plan --json --gpu "$gpus"
+		is "$(json .pick.gpu)" "${gpus%,*}" "the plan of $gpus"
+	done
 	# what is best as it is needs no word, and a deadline is kept: one pod of the cheaper card would miss it
 	burst plan --json --gpu L4
 	is "$(json .better)" null "for the cheapest card"
