@@ -54,7 +54,7 @@ t_eight_slices_are_all() {
 # ---- how it counts: in a small tree of its own, whose cases do what their names say ----
 
 small_tree() {
-	mkdir -p tree/tests/{e2e,security,unit,fuzz,cloud}
+	mkdir -p tree/tests/{e2e,security,unit,fuzz,cloud,workers}
 	cp "$ROOT/tests/check.py" tree/tests/
 	: | tee tree/tests/core.txt tree/tests/e2e/agent.sh >tree/tests/e2e/start_script.sh
 	: >tree/README.md
