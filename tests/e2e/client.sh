@@ -473,7 +473,7 @@ t_detaching_and_its_client_is_killed_while_it_boots() { # who waits is told what
 	is "$(pods_left)" "" pods
 }
 t_detaching_and_the_terminal_closes_while_it_boots() {
-	script_lines 20
+	script_lines 400 # enough that it is not done before it is handed over
 	LOCAL='boot_delay = "5s";'
 	config 'pods = 1;'
 	python3 - "$BURST" <<-'E' || complain "no terminal"
@@ -494,7 +494,7 @@ t_detaching_and_the_terminal_closes_while_it_boots() {
 	wait_for 10 "the queue to be handed over" handed_over
 	burst attach "$(ledger 'select id from run')"
 	is "$STATUS" 0 "attach ($(tail -n 2 err.txt))"
-	is "$(wavs)" 20 files
+	is "$(wavs)" 400 files
 }
 t_detached_pods_that_cannot_be_left_alone() { # without a volume their files go with them
 	slow_segments 12

@@ -25,9 +25,9 @@ t_places_are_kept_full() {
 	all_right 80
 	is "$(most_in_flight)" 8 "the most segments in flight"
 	is "$(begun_twice)" "" "segments rendered twice"
-	# after the canary
+	# after the canary; batch by batch it would be 4.5
 	mean=$(begun | tail -n +12 | awk '{sum += $2} END {print 10 * sum / NR}')
-	[ "${mean%.*}" -ge 65 ] || complain "in flight when one began: $(begun | cut -d' ' -f2 | tr '\n' ' ')"
+	[ "${mean%.*}" -ge 55 ] || complain "in flight when one began: $(begun | cut -d' ' -f2 | tr '\n' ' ')"
 	is "$(ledger "select count(*) > 10, max(longest) from batch")" "1|0.0" "batches that are learned from, by their shares"
 	# shares of the time add up to it, and the pod counts as busy once, however many batches it holds
 	is "$(ledger "select sum(took_ms) between compute_ms * 0.9 and compute_ms + 50 from batch, run")" 1 "shares of $(ledger "select sum(took_ms), compute_ms from batch, run")"
