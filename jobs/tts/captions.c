@@ -45,6 +45,11 @@ static size_t lines_of(const char *text, size_t len)
 	return count;
 }
 
+size_t captions_needed(const char *text)
+{
+	return (lines_of(text, strlen(text)) + CAPTION_LINES - 1) / CAPTION_LINES;
+}
+
 /* ---- cutting ---- */
 
 /* The blank nearest to the aim; one behind a comma or the like may be three times as far. NULL: none. */
@@ -120,7 +125,7 @@ static void add(struct list *to, const struct piece *text, int64_t begin, int64_
 
 static void add_cue(struct list *to, const struct cue *cue)
 {
-	size_t all = strlen(cue->text), parts = (lines_of(cue->text, all) + CAPTION_LINES - 1) / CAPTION_LINES;
+	size_t all = strlen(cue->text), parts = captions_needed(cue->text);
 	struct piece *pieces = xcalloc(MAX(parts, (size_t)1), sizeof(*pieces));
 	int64_t length = cue->end - cue->begin, begin = cue->begin;
 

@@ -29,6 +29,9 @@ struct caption {
 size_t captions_make(struct caption **out, const struct cue *cues, size_t count, int rate);
 void captions_free(struct caption *captions, size_t count);
 
+/* How many captions a text becomes before short ones are merged. */
+size_t captions_needed(const char *text);
+
 /* Lines as full as they get; a word longer than a line stands alone on its own. *out is to be freed; its texts are the text's. */
 size_t captions_wrap(const char *text, struct piece **out);
 

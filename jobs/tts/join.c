@@ -112,7 +112,7 @@ static void find_pauses(const struct track *t, FILE *f, const struct wav_info *i
 	int64_t *pauses;
 	int count;
 
-	if (!t->subtitles || split_chars(cue->text, strlen(cue->text)) <= CAPTION_WIDTH || (count = wav_pauses(f, info, &pauses, NULL)) < 0)
+	if (!t->subtitles || captions_needed(cue->text) < 2 || (count = wav_pauses(f, info, &pauses, NULL)) < 0)
 		return;
 	for (int i = 0; i < count; i++)
 		pauses[i] += cue->begin;

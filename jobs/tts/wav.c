@@ -181,6 +181,7 @@ struct listener {
 	bool heard;
 	int64_t clip_run[MAX_CHANNELS], clipped;
 	bool not_a_number;
+	bool notes_pauses;
 	int64_t windows, pause_run, *pauses; /* pauses: their middles, in frames; owned */
 	size_t pause_count, pause_cap;
 };
@@ -217,7 +218,8 @@ static void note_pause(struct listener *l)
 
 static void end_window(struct listener *l)
 {
-	note_pause(l);
+	if (l->notes_pauses)
+		note_pause(l);
 	note_energy(l);
 	if (l->window_peak < QUIET) {
 		l->quiet_run++;
@@ -303,10 +305,8 @@ static int hear_all(struct listener *l, FILE *f, const struct wav_info *info, st
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err)
 {
 	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
-	int result = hear_all(&l, f, info, err);
 
-	free(l.pauses);
-	if (result < 0)
+	if (hear_all(&l, f, info, err) < 0)
 		return -1;
 	if (l.not_a_number)
 		return bad(err, "it holds samples that are not numbers");
@@ -322,7 +322,7 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 
 int wav_pauses(FILE *f, const struct wav_info *info, int64_t **out, struct err *err)
 {
-	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S)};
+	struct listener l = {.window = (int64_t)(info->format.rate * WINDOW_S), .notes_pauses = true};
 
 	if (hear_all(&l, f, info, err) < 0) {
 		free(l.pauses);
