@@ -179,22 +179,6 @@ void advice_add_seats(struct str *to, const struct pod_row *pods, size_t count, 
 
 /* ---- batches ---- */
 
-static bool fit_of(struct speed *out, struct store *store, const char *key)
-{
-	struct speed_row *rows = NULL;
-	size_t count = 0;
-	bool found = false;
-
-	if (store_speeds(store, key, &rows, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !found; i++) {
-		struct speed_sums sums = learn_sums(&rows[i]);
-		found = !strcmp(rows[i].key, key) && speed_fit(out, &sums, NULL);
-	}
-	free(rows);
-	return found;
-}
-
 void advice_batches_of(struct advice_batches *out, struct store *store, const char *run)
 {
 	struct batch_row *rows = NULL;
@@ -214,7 +198,7 @@ void advice_batches_of(struct advice_batches *out, struct store *store, const ch
 		out->padded = out->padded || !strcmp(rows[i].batching, "padded");
 	}
 	out->mean = segments / (double)count;
-	if (segments > 0 && fit_of(&speed, store, rows[0].speed)) {
+	if (segments > 0 && learn_fit(&speed, store, rows[0].speed)) {
 		double full = speed_gain(&speed, length / segments, out->most);
 		out->seats = full > 0 ? speed_gain(&speed, length / segments, out->mean) / full : 0;
 		for (out->enough = 1; out->enough < out->most && speed_gain(&speed, length / segments, out->enough) < USED_GOAL * full;)

@@ -10,7 +10,6 @@
 /* Beside the offers of e, those of all other GPUs. */
 static struct offer *all_offers(struct launch *l, const struct estimate *e, int64_t ask_ms, size_t *count)
 {
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
 	struct offer *all = xcalloc(e->count + 1, sizeof(*all));
 	struct op_want want;
 
@@ -18,16 +17,11 @@ static struct offer *all_offers(struct launch *l, const struct estimate *e, int6
 	*count = e->count;
 	launch_want_offers(l, &want);
 	want.offers.gpus = NULL;
-	for (int i = 0; ask_ms && i < l->setup.provider_count; i++) {
+	for (int i = 0; i < l->setup.provider_count; i++) {
 		struct op_result result = {0};
 		struct err ignored = {0};
-		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, ask_ms, &result, &ignored) < 0)
-			continue;
-		all = xrealloc(all, (*count + result.offer_count + 1) * sizeof(*all));
-		for (size_t k = 0; k < result.offer_count; k++)
-			if (!most || result.offers[k].price_microusd_h <= most)
-				all[(*count)++] = result.offers[k];
-		op_result_free(&result);
+		if (caller_ask(&l->setup.providers[i], OP_OFFERS, &want, ask_ms, &result, &ignored) == 0)
+			launch_keep_offers(l, &result, &all, count);
 	}
 	return all;
 }
@@ -57,24 +51,33 @@ static void describe(struct better *b, const struct plan *pick, const struct off
 	COPY_TEXT(b->line, str_text(&line));
 }
 
+static void compare(struct better *out, const struct plan *pick, const struct offer *given, const struct estimate *e)
+{
+	out->found = plan_better(&out->plan, pick, &e->work, e->machines, e->count, &e->wish);
+	if (!out->found)
+		return;
+	out->offer = e->offers[out->plan.machine];
+	describe(out, pick, given);
+}
+
 void better_find(struct better *out, struct launch *l, const struct estimate *e, const struct plan *pick, int64_t ask_ms)
 {
 	const struct section *top = config_top(l->ctx->config);
 	bool gpus_given = section_has(top, "gpu"), pods_given = section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command;
-	struct estimate all = {0};
+	const struct offer *given = &e->offers[pick->machine];
 	struct err ignored = {0};
+	struct estimate all;
 	size_t count;
 
 	*out = (struct better){0};
-	if (!gpus_given && !pods_given && l->setup.provider_count < 2)
+	if (!gpus_given || !ask_ms) {
+		if (gpus_given || pods_given || l->setup.provider_count > 1)
+			compare(out, pick, given, e);
 		return;
-	struct offer *offers = all_offers(l, e, gpus_given ? ask_ms : 0, &count);
-	if (estimate_make(&all, l, offers, count, &ignored) == 0 &&
-	    plan_better(&out->plan, pick, &all.work, all.machines, all.count, &all.wish)) {
-		out->found = true;
-		out->offer = offers[out->plan.machine];
-		describe(out, pick, &e->offers[pick->machine]);
 	}
+	struct offer *offers = all_offers(l, e, ask_ms, &count);
+	if (estimate_make(&all, l, offers, count, &ignored) == 0)
+		compare(out, pick, given, &all);
 	estimate_free(&all);
 	free(offers);
 }

@@ -27,16 +27,11 @@ enum {
 
 static int add_offers(struct launch *l, int provider, struct offer **all, size_t *count, struct err *err)
 {
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
 	struct op_result result = {0};
 
 	if (launch_ask_offers(l, provider, true, LAUNCH_ASK_MS, &result, err) < 0)
 		return -1;
-	*all = xrealloc(*all, (*count + result.offer_count + 1) * sizeof(**all));
-	for (size_t i = 0; i < result.offer_count; i++)
-		if (!most || result.offers[i].price_microusd_h <= most)
-			(*all)[(*count)++] = result.offers[i];
-	op_result_free(&result);
+	launch_keep_offers(l, &result, all, count);
 	return 0;
 }
 

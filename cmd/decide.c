@@ -30,7 +30,6 @@ struct asked {
 /* Without words: the run itself asks again, and says what is wrong. */
 static void ask_all(struct launch *l, struct asked *out)
 {
-	int64_t most = section_int(section_group(config_top(l->ctx->config), "caps"), "max_price_per_hour");
 	bool all_say = true;
 
 	*out = (struct asked){0};
@@ -46,11 +45,7 @@ static void ask_all(struct launch *l, struct asked *out)
 			out->floor_microusd_h = result.floor_microusd_h;
 			out->floor_at = l->setup.providers[i].ops->name;
 		}
-		out->offers = xrealloc(out->offers, (out->count + result.offer_count + 1) * sizeof(*out->offers));
-		for (size_t k = 0; k < result.offer_count; k++)
-			if (!most || result.offers[k].price_microusd_h <= most)
-				out->offers[out->count++] = result.offers[k];
-		op_result_free(&result);
+		launch_keep_offers(l, &result, &out->offers, &out->count);
 	}
 	if (!all_say)
 		out->floor_microusd_h = 0;
@@ -92,13 +87,6 @@ char **decide_gpu_order(const struct section *top, bool needs_gpu, const struct 
 	return order;
 }
 
-static bool in_a_hurry(const struct section *top)
-{
-	const char *deadline = section_text(top, "deadline");
-
-	return deadline && *deadline;
-}
-
 /* One for each GPU of a provider. */
 static void forecast(struct launch *l, const struct estimate *e)
 {
@@ -132,7 +120,7 @@ static void hand_on(struct launch *l, const struct estimate *e, const struct pla
 				.pods_open = !section_has(top, "pods") && !l->setup.job_ops->needs(l->setup.job)->command,
 				.gpus_open = !section_has(top, "gpu")};
 	double left_s;
-	if (in_a_hurry(top) && estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
+	if (estimate_has_deadline(top) && estimate_deadline(section_text(top, "deadline"), clock_wall_ms(), &left_s))
 		p->deadline_ms = MAX((int64_t)(left_s * 1000), 1);
 	if (p->pods_open)
 		p->pods_most = MIN(MIN((int)MIN(e->open, (size_t)PODS_MOST), engine_pods_fit(files_raise(), files_open())), PODS_MOST);

@@ -64,6 +64,13 @@ bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s)
 	return true;
 }
 
+bool estimate_has_deadline(const struct section *top)
+{
+	const char *deadline = section_text(top, "deadline");
+
+	return deadline && *deadline;
+}
+
 static int read_goal(const struct section *top, struct plan_wish *wish, struct err *err)
 {
 	static const char *const names[] = {"cost", "time", "balanced"};
@@ -88,7 +95,7 @@ static int read_deadline(const struct section *top, double *out_s, struct err *e
 	char ago[24];
 
 	*out_s = 0;
-	if (!deadline || !*deadline)
+	if (!estimate_has_deadline(top))
 		return 0;
 	if (!estimate_deadline(deadline, clock_wall_ms(), out_s))
 		return err_set(err, ERR_CONFIG, "%s: deadline = \"%s\": it must be a duration (\"20m\") or a time of day (\"07:00\")", where, deadline);
@@ -151,11 +158,12 @@ struct learned { /* of one provider */
 	const char *provider;
 	struct pod_row *rows;
 	size_t count;
-	char volume_id[80]; /* of the config's volume there; "": none is known */
+	struct volume_row volume; /* the config's, there; id "": none is known */
 	struct cold_time fetch, release;
+	struct extras extras; /* what is the same for all of its offers */
 };
 
-static void find_volume_id(struct learned *k, struct launch *l)
+static void find_volume(struct learned *k, struct launch *l)
 {
 	const char *name = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	struct volume_row *rows = NULL;
@@ -165,27 +173,40 @@ static void find_volume_id(struct learned *k, struct launch *l)
 		return;
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(rows[i].provider, k->provider) && !strcmp(rows[i].name, name))
-			COPY_TEXT(k->volume_id, rows[i].id);
+			k->volume = rows[i];
 	free(rows);
 }
 
-static void learn_provider(struct learned *k, struct launch *l, const char *provider)
+static void learn_extras(struct learned *k, struct launch *l, double audio_s)
+{
+	struct extras *x = &k->extras;
+	char day[32];
+
+	if (k->count)
+		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s", clock_rfc3339(day, sizeof(day), k->rows[0].create_ms));
+	x->storage = extras_storage(l, k->provider, k->volume.id[0] ? &k->volume : NULL);
+	x->egress = extras_egress(l, k->provider, audio_s * GB_PER_AUDIO_S);
+	x->delivery = extras_delivery(l, &x->delivery_s);
+}
+
+static void learn_provider(struct learned *k, struct launch *l, const char *provider, double audio_s)
 {
 	if (k->provider && !strcmp(k->provider, provider))
 		return;
 	free(k->rows);
 	*k = (struct learned){.provider = provider, .fetch = fetch_prior, .release = release_prior};
 	store_pods_up(l->ctx->store, provider, PODS_LEARNED_FROM, &k->rows, &k->count, NULL);
-	find_volume_id(k, l);
+	find_volume(k, l);
 	learn_tail(k->rows, k->count, &k->fetch, &k->release);
+	learn_extras(k, l, audio_s);
 }
 
 /* That the job's pods have found all they need on this volume before. */
 static bool volume_ready(const struct learned *pods, const char *image)
 {
 	for (size_t i = 0; i < pods->count; i++)
-		if (pods->rows[i].ready_ms > 0 && !strcmp(pods->rows[i].volume_id, pods->volume_id) && !strcmp(pods->rows[i].image, image))
-			return pods->volume_id[0] != '\0';
+		if (pods->rows[i].ready_ms > 0 && !strcmp(pods->rows[i].volume_id, pods->volume.id) && !strcmp(pods->rows[i].image, image))
+			return pods->volume.id[0] != '\0';
 	return false;
 }
 
@@ -198,7 +219,7 @@ static bool env_there(struct launch *l, const char *script, const char *image, c
 	setup.image = image;
 	COPY_TEXT(run.job, config_job_name(l->ctx->config));
 	COPY_TEXT(run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
-	return pods->volume_id[0] && engine_env_there(&setup, script, pods->provider, pods->volume_id);
+	return pods->volume.id[0] && engine_env_there(&setup, script, pods->provider, pods->volume.id);
 }
 
 static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods)
@@ -282,7 +303,6 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 	const struct offer *o = &e->offers[i];
 	struct plan_machine *m = &e->machines[i];
 	const struct speed prior = prior_for(needs, of_segments, o);
-	char day[32];
 	struct learn_what what = {.engine = needs->engine, .options = needs->speed_options, .gpu = o->gpu, .provider = o->provider,
 				  .host_share = needs->prior.host_share};
 	struct learned_speed learned;
@@ -298,11 +318,7 @@ static void make_machine(struct estimate *e, struct launch *l, size_t i, const s
 		.release_s = pods->release.p50_s,
 	};
 	struct extras *x = &e->extras[i];
-	if (pods->count)
-		snprintf(x->pods_seen, sizeof(x->pods_seen), "%.10s", clock_rfc3339(day, sizeof(day), pods->rows[0].create_ms));
-	x->storage = extras_storage(l, o->provider);
-	x->egress = extras_egress(l, o->provider, e->audio_s * GB_PER_AUDIO_S);
-	x->delivery = extras_delivery(l, &x->delivery_s);
+	*x = pods->extras;
 	x->interrupted = extras_interrupted(o->provider, o->spot, pods->rows, pods->count);
 	m->per_run_usd = x->egress.value + x->delivery.value; /* the volume bills on without this run */
 	m->interrupted_every_s = x->interrupted.value;
@@ -346,7 +362,7 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	out->failing = extras_failing(l);
 	out->wish.failing_share = out->failing.value;
 	for (size_t i = 0; i < count; i++) {
-		learn_provider(&pods, l, offers[i].provider);
+		learn_provider(&pods, l, offers[i].provider, out->audio_s);
 		make_machine(out, l, i, &prior, &pods);
 		any_fits |= batch_most(needs, &offers[i], &(struct learned_speed){0}) > 0;
 	}

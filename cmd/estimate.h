@@ -41,6 +41,8 @@ enum plan_verdict estimate_choose(const struct estimate *e, struct plan *out);
 double estimate_usable_gib(const struct offer *o);
 /* Notes goal, value_of_time and deadline where they cannot be used. */
 void estimate_check_wish(const struct section *top, struct mistakes *m);
+/* Does the config set one? */
+bool estimate_has_deadline(const struct section *top);
 /* Seconds from now: "20m", or a time of day ("07:00"): the next one, or the last one where that was less than six hours ago (then
  * *out_s is not above 0: it was missed). False: it is neither. */
 bool estimate_deadline(const char *text, int64_t wall_ms, double *out_s);

@@ -35,40 +35,22 @@ static int runs_a_month(struct launch *l)
 	return recent;
 }
 
-static bool find_volume_row(struct launch *l, const char *provider, const char *name, struct volume_row *out)
-{
-	struct volume_row *rows = NULL;
-	size_t count = 0;
-	bool found = false;
-
-	if (store_volumes(l->ctx->store, &rows, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !found; i++)
-		if (!strcmp(rows[i].provider, provider) && !strcmp(rows[i].name, name)) {
-			*out = rows[i];
-			found = true;
-		}
-	free(rows);
-	return found;
-}
-
-struct extra extras_storage(struct launch *l, const char *provider)
+struct extra extras_storage(struct launch *l, const char *provider, const struct volume_row *row)
 {
 	const struct section *conf = section_group(config_top(l->ctx->config), "volume");
 	const char *name = section_text(conf, "name");
-	struct volume_row row;
 	struct extra e = {0};
 	char day[32];
 
 	if (!name || !name[0])
 		return e;
-	bool known = find_volume_row(l, provider, name, &row) && row.price_microusd_month > 0;
-	double month_usd = known ? (double)row.price_microusd_month / 1e6 :
+	bool known = row && row->price_microusd_month > 0;
+	double month_usd = known ? (double)row->price_microusd_month / 1e6 :
 				   prior_of_provider(provider)->volume_usd_gb_month * (double)section_int(conf, "size_gb");
 	int runs = runs_a_month(l);
 	e.value = month_usd / runs;
 	format_text(e.from, sizeof(e.from), "volume %.40s, $%.2f a month (%s, %s) over %d run%s in 30 days", name, month_usd, known ? "ledger" : "list price",
-		    known ? day_of(day, row.seen_ms) : prior_of_provider(provider)->seen, runs, runs == 1 ? "" : "s");
+		    known ? day_of(day, row->seen_ms) : prior_of_provider(provider)->seen, runs, runs == 1 ? "" : "s");
 	return e;
 }
 

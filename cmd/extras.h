@@ -20,8 +20,9 @@ struct extras {
 	char pods_seen[16]; /* day of the newest pod that cold starts were learned from */
 };
 
-/* Of the config's volume at this provider, in dollars a run: a month of it over the runs of this config in 30 days, the next one included. */
-struct extra extras_storage(struct launch *l, const char *provider);
+/* Of the config's volume at this provider, in dollars a run: a month of it over the runs of this config in 30 days, the next one included. row: of
+ * the ledger; NULL: it knows no such volume. */
+struct extra extras_storage(struct launch *l, const char *provider, const struct volume_row *row);
 /* Dollars for fetching this much from pods of the provider. */
 struct extra extras_egress(struct launch *l, const char *provider, double gb);
 /* Seconds between interruptions of such a pod, on average; 0: it is not interrupted. pods: of this provider. */

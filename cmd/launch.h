@@ -89,6 +89,8 @@ void launch_want_offers(struct launch *l, struct op_want *want);
 /* What one provider would rent us now; as_run: what a run would find there, tied to its volume. With kind ERR_CONFIG a run
  * would never rent there. op_result_free(out) on success. */
 int launch_ask_offers(struct launch *l, int provider, bool as_run, int64_t most_ms, struct op_result *out, struct err *err);
+/* Appends what costs no more than caps.max_price_per_hour to a list, and frees the result. */
+void launch_keep_offers(const struct launch *l, struct op_result *from, struct offer **all, size_t *count);
 enum { LAUNCH_ASK_MS = 60 * 1000 }; /* how long a command waits for an answer that it shows */
 /* `plan` and `run --dry-run`: offers and the planner's choice. Returns the exit status. */
 struct plan_words; /* plan_show.h */

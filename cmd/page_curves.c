@@ -56,26 +56,10 @@ static const struct pod_row *pod_of(const struct page *p, const char *run)
 	return NULL;
 }
 
-static bool read_speed(struct store *store, const char *key, struct speed *out)
-{
-	struct speed_row *rows = NULL;
-	size_t count = 0;
-	bool found = false;
-
-	if (store_speeds(store, key, &rows, &count, NULL) < 0)
-		return false;
-	for (size_t i = 0; i < count && !found; i++) {
-		struct speed_sums sums = learn_sums(&rows[i]);
-		found = !strcmp(rows[i].key, key) && speed_fit(out, &sums, NULL);
-	}
-	free(rows);
-	return found;
-}
-
 static bool read_model(struct page *p, const struct run_row *run, struct model *m)
 {
 	m->pod = pod_of(p, run->id);
-	return run->rendered > 0 && run->cost_microusd > 0 && m->pod && read_work(p, run, m) && read_speed(p->ctx->store, m->key, &m->speed);
+	return run->rendered > 0 && run->cost_microusd > 0 && m->pod && read_work(p, run, m) && learn_fit(&m->speed, p->ctx->store, m->key);
 }
 
 /* A pod like this one, at this price, with this speed. */
@@ -191,7 +175,7 @@ static void predict(struct page *p, const struct model *m, const struct pod_row 
 	char key[LEARN_KEY];
 
 	key_of(m, like, key);
-	if (!read_speed(p->ctx->store, key, &speed)) {
+	if (!learn_fit(&speed, p->ctx->store, key)) {
 		if (!had || !wanted)
 			return;
 		speed = speed_carry(&m->speed, had, wanted, 0);

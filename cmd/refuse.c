@@ -18,13 +18,6 @@ static bool fits(const struct estimate *e, size_t i)
 
 /* ---- the deadline ---- */
 
-static bool has_deadline(const struct section *top)
-{
-	const char *deadline = section_text(top, "deadline");
-
-	return deadline && *deadline;
-}
-
 /* The offer whose pods are up first, nine times in ten; -1: there is none. */
 static int quickest(const struct estimate *e, double *up_s)
 {
@@ -119,7 +112,7 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 
 	if (!e->open || !e->count)
 		return 0;
-	if (has_deadline(top) && refuse_deadline(top, e, pick, verdict, err) < 0)
+	if (estimate_has_deadline(top) && refuse_deadline(top, e, pick, verdict, err) < 0)
 		return -1;
 	if (refuse_budget(e, err) == 0)
 		return 0;

@@ -54,6 +54,22 @@ struct speed_sums learn_sums(const struct speed_row *row)
 				   .sum_t = row->sum_t, .batches = (double)row->batches};
 }
 
+bool learn_fit(struct speed *out, struct store *store, const char *key)
+{
+	struct speed_row *rows = NULL;
+	size_t count = 0;
+	bool found = false;
+
+	if (store_speeds(store, key, &rows, &count, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < count && !found; i++) {
+		struct speed_sums sums = learn_sums(&rows[i]);
+		found = !strcmp(rows[i].key, key) && speed_fit(out, &sums, NULL);
+	}
+	free(rows);
+	return found;
+}
+
 static void sums_into(struct speed_row *row, const struct speed_sums *s)
 {
 	row->n = s->n;
