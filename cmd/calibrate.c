@@ -17,7 +17,7 @@
 #include "volume_trust.h"
 
 enum {
-	CHEAPEST = 3,		     /* GPUs, where nobody names any */
+	CHEAPEST = 3,		     /* GPUs to measure if the user names none */
 	UNKNOWN_BATCH = 32,	     /* largest batch for an engine of which nothing is known */
 	WAIT_MS = 30000,	     /* for capacity, before the next GPU's turn */
 };

@@ -1,5 +1,5 @@
-/* calibrate_job.c - makes a job for a measurement out of the user's: the same engine, settings and texts, files under names of their own
- * that nobody keeps. */
+/* calibrate_job.c - makes a job for a measurement out of the user's: the same engine, settings and texts, and temporary files under
+ * names of their own. */
 #include "calibrate_job.h"
 
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static int calibrate_check(const struct job *job, size_t index, const char *file
 static int calibrate_record(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err)
 {
 	(void)job, (void)index, (void)results, (void)count, (void)err;
-	return 0; /* nobody looks for its files */
+	return 0; /* its files are temporary */
 }
 
 static int calibrate_finish(struct job *job, const struct segment_result *results, struct str *notes, struct err *err)

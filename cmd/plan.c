@@ -274,7 +274,7 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		estimate_free(&e);
 		return -1;
 	}
-	if (words->prices[0]) { /* saved offers or list prices: they are compared, and nobody rents them */
+	if (words->prices[0]) { /* saved offers and list prices are compared, not rented */
 		COPY_TEXT(e.price_from, words->prices);
 		e.in_any_order = true;
 	}

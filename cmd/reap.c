@@ -490,7 +490,7 @@ static int run_reap(struct cmd_context *ctx, struct err *err)
 
 static const struct opt reap_opts[] = {
 	{'p', "provider", "PROVIDER", "look only there", "provider", false},
-	{0, "force", NULL, "end the named pod, whoever rented it", NULL, false},
+	{0, "force", NULL, "release the named pod, even if another client rented it", NULL, false},
 	{0},
 };
 

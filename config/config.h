@@ -60,7 +60,7 @@ bool config_is_projects(const struct config *c, const struct section *s, const c
  * name that path itself (trust.h). */
 int config_may_read(const struct config *c, const char *key, const char *real, struct err *err);
 
-/* config_ask.mistakes: where whoever reads on notes what else is wrong. NULL: the first mistake is to end it. */
+/* config_ask.mistakes: collects further mistakes. NULL: reading ends at the first one. */
 struct mistakes *config_mistakes(const struct config *c);
 /* Puts the file and line of the key that an error is about (err_about()) in front of its message, where the config has that key. */
 void config_place_error(const struct config *c, struct err *err);

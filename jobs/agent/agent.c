@@ -1981,7 +1981,7 @@ struct worker {
 	char last_words[400];
 	struct part *parts; /* what it holds: one; a continuous worker any number, of any batches */
 	bool continuous;    /* it takes further segments while it renders */
-	int64_t room;	    /* ... so many of them before it must ask again */
+	int64_t room;	    /* segments that a continuous worker may still be given before it asks again */
 	/* of a continuous one: the time for which it held something, each ms divided by the segments that it held then */
 	double share_ms;
 	int64_t share_at_ms;

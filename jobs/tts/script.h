@@ -43,7 +43,7 @@ struct script {
 	void *ctx;
 
 	double pause_s; /* one that the next item comes after */
-	struct { /* what the script holds and nobody speaks */
+	struct { /* parts of the script that are not spoken */
 		size_t code_blocks, images, footnotes;
 	} silent;
 

@@ -9,7 +9,7 @@
 
 enum {
 	BATCHES_LEAST = 2, /* that are no worker's first, before they say something */
-	BATCH_LONG_S = 20, /* ... of such a long one, one does */
+	BATCH_LONG_S = 20, /* one batch of this length is enough */
 };
 
 void forecast_init(struct core *c)
@@ -82,7 +82,7 @@ void forecast_measured_beside(struct core *c, const struct core_pod *p, size_t s
 	measured(c, p, segments, weight / (double)segments, weight, ms);
 }
 
-/* What is known of one GPU tells of those that nobody has measured. */
+/* Carries a measured GPU's speed over to GPUs without a measurement. */
 static void carry_over(struct core *c, const struct forecast *from, double factor)
 {
 	const struct gpu *had = gpu_find(from->of.gpu);

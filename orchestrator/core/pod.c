@@ -18,7 +18,7 @@ static void give_up(struct core *c, struct core_pod *p)
 	char took[24], last[100];
 
 	c->patience_ms = MAX(c->patience_ms, 2 * p->boot_limit_ms);
-	/* of a pod that no answer has shown yet, as after a crash while lists fail, nobody knows whether it has a host */
+	/* no answer has shown this pod yet (a crash, then lists that fail): do not blame a host that it may not have */
 	if (p->view.state != POD_STATE_UNKNOWN || p->phase == POD_CONNECTING)
 		pod_bad_host(c, pod, never_came(p));
 	duration_show(took, sizeof(took), c->now - p->create_at);

@@ -49,7 +49,7 @@ enum replan_verb {
 	REPLAN_ADD,	      /* `pods` more, of `offer` */
 	REPLAN_GIVE_BACK,     /* `pods` of those that come up, the furthest first */
 	REPLAN_REPLACE,	      /* `pods` of `offer`; those of other GPUs are drained when these work */
-	REPLAN_REPLACE_AFTER, /* ... are drained first, since pods or budget leave no room for both */
+	REPLAN_REPLACE_AFTER, /* the old pods are drained first: pods or budget leave no room for both */
 	REPLAN_STOP_DEADLINE,
 	REPLAN_STOP_BUDGET,   /* it does not pay for one more segment */
 };

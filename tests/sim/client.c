@@ -429,7 +429,7 @@ static struct core_conf conf_now(struct client *cl, bool reap)
 		conf.max_duration_ms = MAX(conf.max_duration_ms - (cl->sim->now - cl->began_at), 1);
 	conf.make_volume = conf.want_volume;
 	conf.plan.forecasts = cl->job->forecasts;
-	if (!cl->job->planned || cl->ever_crashed || reap) /* whoever resumes has no plan */
+	if (!cl->job->planned || cl->ever_crashed || reap) /* a resumed run has no plan */
 		memset(&conf.plan, 0, sizeof(conf.plan));
 	for (size_t i = 0; i < conf.plan.forecast_count; i++) /* by what its batches take at the usual speed */
 		((struct job_plan *)cl->job)->forecasts[i].speed.each_s = (double)cl->sim->plan->ms_per_weight / 10.0 / MAX(cl->job->off_percent, 1);

@@ -301,7 +301,7 @@ static void make_later_caps(struct plan *p, uint64_t seed)
 		p->jobs[i].later_cap_percent = roll_chance(r, 70) ? 100 : (int)roll_spread(r, 5, 400);
 }
 
-/* ---- whoever has a deadline may rent all pods at once; some engines render all of a batch at once, or take further segments meanwhile ---- */
+/* ---- runs with a deadline may rent all pods at once; some engines render all of a batch at once, or take further segments meanwhile ---- */
 
 static void make_planned(struct plan *p, uint64_t seed)
 {

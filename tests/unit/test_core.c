@@ -1774,7 +1774,7 @@ static void test_late_twin_of_one_that_was_listed(void **state)
 	tear_down(&b);
 }
 
-/* ... which is noticed also while no pod needs a look and nothing can be rented. */
+/* Late twins are noticed also while no pod needs a look and nothing can be rented. */
 static void test_late_twin_while_nothing_is_offered(void **state)
 {
 	struct bench b;

@@ -121,7 +121,7 @@ static int load(const char *name, enum input_mode mode, struct script *s, struct
 	return script_load(s, path, name, mode, &limits, err);
 }
 
-/* What is left out is counted, so that nobody wonders. */
+/* Parts that are not spoken are counted. */
 static void tell_what_is_silent(void **state)
 {
 	static const char text[] = "Spoken. ![a](b.png) \\![c]\n\n```\nx\n```\n\n    y\n\n    z\n\nAnd this[^1].\n\n[^1]: Note.\n";
