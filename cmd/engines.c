@@ -1,6 +1,6 @@
 /* engines.c - burst engines: what speaks, under which licence, what it needs, and what of it has been run. */
 #include "cmd.h"
-#include "jobs/tts/engines.h"
+#include "jobs/tts/environment.h"
 #include "output.h"
 #include "table.h"
 
@@ -29,10 +29,21 @@ static void print_all(const struct engine *engines, size_t count)
 		table_cell(t, "%d", e->facts.sample_rate);
 		table_cell(t, "%s", e->facts.code_licence);
 		table_cell(t, "%s", e->facts.weights_licence);
-		table_cell(t, "%d MB", e->facts.download_mb);
+		table_cell(t, "%d MB", environment_download_mb(e));
 		table_cell(t, "%s", e->facts.ran);
 	}
 	table_print(t, stdout, terminal_width(stdout));
+}
+
+/* Each file with the hash that is checked; null: none is known, the revision alone pins it and the first fetch records its hash. */
+static json_t *weights_json(const struct engine *e)
+{
+	json_t *list = json_array();
+
+	for (const struct engine_weight *w = e->weights; w && w->repository; w++)
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s?,s:I}", "repository", w->repository, "revision", w->revision, "file",
+						      w->file, "sha256", w->sha256, "bytes", (json_int_t)w->bytes));
+	return list;
 }
 
 static json_t *engine_json(const struct engine *e)
@@ -40,10 +51,11 @@ static json_t *engine_json(const struct engine *e)
 	const struct engine_facts *f = &e->facts;
 	json_t *o = json_pack("{s:s,s:b,s:s,s:s,s:s,s:s?,s:i,s:i,s:s}", "engine", e->name, "gpu", e->gpu, "code_licence", f->code_licence, "weights_licence",
 			      f->weights_licence, "languages", f->languages, "clones_from", f->cloning, "sample_rate", f->sample_rate, "download_mb",
-			      f->download_mb, "ran", f->ran);
+			      environment_download_mb(e), "ran", f->ran);
 
 	json_object_set_new(o, "base_gib", e->gpu ? json_real(e->prior.base_gib) : json_null());
 	json_object_set_new(o, "each_gib", e->gpu ? json_real(e->prior.each_gib) : json_null());
+	json_object_set_new(o, "weights", weights_json(e));
 	json_object_set_new(o, "source", e->prior.source ? json_string(e->prior.source) : json_null());
 	return o;
 }

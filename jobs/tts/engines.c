@@ -18,9 +18,6 @@ static const char espeak_install[] = APT_INSTALL("espeak-ng",
 static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 -c 'import venv, ensurepip' >/dev/null 2>&1\n",
 						 "'python3*' 'libpython3*'", "python3 python3-venv");
 
-static const char chatterbox_setup[] = CHATTERBOX_REGULAR_SETUP;
-static const char turbo_setup[] = CHATTERBOX_TURBO_SETUP;
-
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
 static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_sound.py", "chatterbox_t3.py", NULL};
@@ -73,26 +70,26 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "piper",
-		.facts = {"GPL-3.0", "by voice", 160, "37", NULL, 22050, "tests with one real voice, on x86-64"},
+		.facts = {"GPL-3.0", "by voice", 0, "37", NULL, 22050, "tests with one real voice, on x86-64"},
 		.voice = PIPER_VOICE,
 		.named_voices = true,
 		.max_batch = 64,
 		.max_batch_weight = 64 * 320,
 		.seconds_per_char = 0.2 / 15, /* a guess for idle cores; 0.6 / 15 was measured on two busy ones */
 		.seconds_each = 0.05,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper" PIPER_PINNED,
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" piper",
 		.install = python_install,
 		.packages = python_packages,
+		.lock = "piper",
 		.options = piper_options,
 		.python = piper_python,
-		.pins = PIPER_PINNED " voices " PIPER_VOICES_REVISION,
 		.normal_speed = 1,
 		.check_voice = piper_check_voice,
-		.voice_setup = piper_setup,
+		.by_voice = &piper_voices,
 	},
 	{
 		.name = "chatterbox",
-		.facts = {"MIT", "MIT", 3400, "English", "WAV, 6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"MIT", "MIT", 0, "English", "WAV, 6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64, /* its worker measures how many fit */
@@ -103,17 +100,19 @@ static const struct engine engines[] = {
 		.prior = {.once_s = 0.2, .longest_s = 0.05, .each_s = 0.0017, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 3.5,
 			  .each_gib = 0.21, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
 		.cap_s = 40,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox regular" CHATTERBOX_PINNED,
-		.setup = chatterbox_setup,
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox regular",
+		.lock = "chatterbox",
+		.torch = true,
+		.torchaudio = true,
+		.weights = chatterbox_weights,
 		.install = python_install,
 		.packages = python_packages,
 		.options = chatterbox_options,
 		.python = chatterbox_python,
-		.pins = CHATTERBOX_PINNED,
 	},
 	{
 		.name = "chatterbox-turbo",
-		.facts = {"MIT", "MIT", 3000, "English", "WAV, over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"MIT", "MIT", 0, "English", "WAV, over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64,
@@ -122,14 +121,16 @@ static const struct engine engines[] = {
 		.prior = {.once_s = 0.2, .longest_s = 0.04, .each_s = 0.0003, .gpu = "RTX 3090", .host_share = 0.8, .base_gib = 4.4,
 			  .each_gib = 0.11, .source = "computed from the models' shapes, 2026-11; memory as published for vLLM; never run on a GPU"},
 		.cap_s = 40,
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox turbo" CHATTERBOX_PINNED,
-		.setup = turbo_setup,
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" chatterbox turbo",
+		.lock = "chatterbox",
+		.torch = true,
+		.torchaudio = true,
+		.weights = chatterbox_turbo_weights,
 		.install = python_install,
 		.packages = python_packages,
 		.options = turbo_options,
 		.python = chatterbox_python,
 		.sample_least_s = 5,
-		.pins = CHATTERBOX_PINNED,
 	},
 };
 

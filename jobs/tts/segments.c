@@ -136,8 +136,8 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 	add_field(h, seed);
 	if (speaker->worker && speaker->setup)
 		add_field(h, speaker->setup); /* it names the versions of its engine */
-	if (!speaker->worker && speaker->known && speaker->known->pins)
-		add_field(h, speaker->known->pins);
+	if (speaker->pins)
+		add_field(h, speaker->pins);
 	sha256_finish(h, segment->key);
 	free(options);
 }

@@ -13,6 +13,7 @@ struct speaker {
 	const struct engine *known; /* NULL: an engine of the user's own */
 	const char *worker;         /* the user's own command; NULL: the engine's */
 	const char *setup;          /* what makes its environment; NULL: nothing */
+	const char *pins;           /* what else decides how it sounds; NULL */
 	const char *voice;          /* for items without one; NULL: the engine's own choice */
 	const char *voices_dir;     /* NULL: none */
 	const struct job_setup *job_setup; /* who may read which of them; NULL: all may */

@@ -8,6 +8,7 @@
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "check.h"
+#include "environment.h"
 #include "jobs/common.h"
 #include "jobs/foreign.h"
 #include "jobs/manifest.h"
@@ -89,6 +90,7 @@ static const struct option_spec options[] = {
 
 struct job {
 	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *speed_options, *estimate_gpu;
+	char *worker_line, *pins; /* of an engine of ours */
 	const struct engine *engine;
 	json_t *options;
 	struct script script;
@@ -130,6 +132,8 @@ static void tts_free(struct job *job)
 	free(job->setup);
 	free(job->speed_options);
 	free(job->estimate_gpu);
+	free(job->worker_line);
+	free(job->pins);
 	free(job);
 }
 
@@ -265,6 +269,8 @@ static void read_engine(struct job *job, const struct section *conf)
 	job->engine_name = xstrdup(section_text(conf, "engine"));
 	job->worker = copy_or_null(section_text(conf, "worker"));
 	job->engine = engine_find(job->engine_name);
+	if (job->engine && !job->worker)
+		job->pins = environment_pins(job->engine);
 }
 
 static int check_engine(const struct section *conf, struct err *err)
@@ -484,10 +490,10 @@ static char *both_setups(const char *engine, const char *user)
 /* NULL: nothing to prepare. */
 static char *engine_setup(const struct job *job, const struct engine *engine)
 {
-	if (!engine || !engine->voice_setup)
-		return engine ? copy_or_null(engine->setup) : NULL;
+	if (!engine)
+		return NULL;
 	const char **voices = segments_voices(&job->segments);
-	char *setup = engine->voice_setup(voices);
+	char *setup = environment_setup(engine, voices, NULL);
 	free(voices);
 	return setup;
 }
@@ -548,7 +554,9 @@ static void fill_needs(struct job *job, const struct section *conf)
 						      : 16;
 	n->max_batch_is_cap = section_has(conf, "max_batch");
 	n->max_batch_weight = engine ? engine->max_batch_weight : 0;
-	n->worker = engine ? engine->worker : job->worker;
+	if (engine)
+		job->worker_line = environment_worker(engine);
+	n->worker = engine ? job->worker_line : job->worker;
 	n->install = engine ? engine->install : NULL;
 	n->packages = engine ? engine->packages : NULL;
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
@@ -598,6 +606,7 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 		.known = job->engine,
 		.worker = job->worker,
 		.setup = section_text(conf, "setup"),
+		.pins = job->pins,
 		.options = job->options,
 		.seed = section_int(conf, "seed"),
 	};

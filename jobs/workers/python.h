@@ -11,7 +11,7 @@ extern const char python_harness_main[];
 /* NULL-terminated: what every worker of the harness needs beside its engine. */
 extern const char *const python_harness[];
 
-/* A file of jobs/workers/ by its name there. Its data ends with a zero byte that len does not count. NULL: there is no such file. */
+/* A file of jobs/workers/, or a lock file of jobs/workers/lock/, by its name there. Its data ends with a zero byte that len does not count. NULL: there is no such file. */
 const struct job_file *python_file(const char *name);
 
 #endif

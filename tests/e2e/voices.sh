@@ -76,7 +76,8 @@ t_torch_without_kernels_renders_nothing() {
 }
 
 # The set-up of Chatterbox keeps the image's torch: a Python that has none, one whose torch a package replaces, and one that keeps it.
-chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3 and a pip that only note what they are told
+# The weights come from a server on the loopback, which has other files under their names.
+chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3 that only notes what it is told
 	mkdir -p bin env/venv/bin
 	printf %s "$1" >torch
 	cat >bin/python3 <<-E
@@ -85,28 +86,34 @@ chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3
 		case "\$*" in
 		*'print(torch.__version__)'*) [ -s torch ] && cat torch ;;
 		*'import torchaudio'*) ;;
-		'-m pip'*) echo "\$*" >>told; case "\$*" in *transformers*) echo "$2" >torch ;; esac ;;
-		-) cat >>told ;;
+		'-m pip'*)
+			echo "\$*" >>told
+			for a; do case \$a in */chatterbox.txt) echo "$2" >torch; cp "\$a" lock.txt ;; esac; done ;;
+		*burst_weights.py*) echo "\$*" >>told; cp "\$3" list.json ;;
 		esac
 	E
 	chmod 755 bin/python3
 	rm -f told
 	SETUP=$("$ROOT/build/e2e/kit_print" setup chatterbox)
-	PATH=$T/bin:$PATH BURST_ENV=$T/env sh -c "$SETUP" >said.txt 2>&1
+	PATH=$T/bin:$PATH BURST_ENV=$T/env PIP_NO_INDEX=1 sh -c "$SETUP" >said.txt 2>&1
 }
 t_chatterbox_keeps_the_torch_of_the_image() {
 	chatterbox_setup '' 2.6.0
 	is "$?" 1 "exit status without torch"
-	is "$(cat said.txt)" 'this image has no torch: chatterbox needs an image with torch 2.8 or later' "without torch"
+	is "$(cat said.txt)" 'this image has no torch: chatterbox needs an image with torch 2.8 or later (pod.image)' "without torch"
 	chatterbox_setup 2.8.0+cu128 2.6.0
 	is "$?" 1 "exit status when torch is replaced"
 	is "$(cat said.txt)" 'the packages replaced torch 2.8.0+cu128 by 2.6.0' "when torch is replaced"
-	hasnt told snapshot_download
+	hasnt told burst_weights
 	chatterbox_setup 2.8.0+cu128 2.8.0+cu128
 	is "$?" 0 "exit status ($(cat said.txt))"
 	has told '--system-site-packages'
-	has told 'install --no-deps chatterbox-tts==0.1.7'
-	has told "snapshot_download('ResembleAI/chatterbox', revision=revision"
+	has told 'install --no-deps --require-hashes -r'
+	has lock.txt 'chatterbox-tts==0.1.7 --hash=sha256:'
+	! grep -q '^torch==' lock.txt || complain "torch is locked"
+	has told 'burst_weights.py'
+	is "$(jq -r '.files | map(select(.repository == "ResembleAI/chatterbox" and (.sha256 | length) == 64 and .bytes > 0)) | length' list.json)" 5 \
+		"weights with their hashes"
 }
 
 # The packages of `piper` come from this machine: a folder of wheels behind a server on the loopback, which a pod with the machine's

