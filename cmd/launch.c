@@ -192,6 +192,7 @@ int launch_read_job(struct launch *l, struct err *err)
 		.name = config_job_name(ctx->config),
 		.pods = section_has(top, "pods") ? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST) : 0,
 		.verbose = ctx->verbose > 0,
+		.weights_url = section_text(top, "weights_url"),
 		.may_read = may_read,
 		.ctx = ctx->config,
 		.mistakes = &ctx->mistakes,

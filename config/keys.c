@@ -84,6 +84,8 @@ const struct option_spec config_keys[] = {
 	 "folders outside of a project that projects may read, sync and write to", NULL},
 	{"volumes", OPTION_TEXTS, OPTION_USER_ONLY, NULL, "volumes that all projects may use besides their own", NULL},
 	{"max_volume_gb", OPTION_INT, OPTION_USER_ONLY, "50", "largest volume that a project's file may create, in GB", NULL},
+	{"weights_url", OPTION_TEXT, OPTION_USER_ONLY, NULL,
+	 "where weights come from in place of huggingface.co: a server with the same paths, which gets HF_TOKEN too", NULL},
 	{"on_exit", OPTION_TEXT, OPTION_USER_ONLY, NULL,
 	 "shell command that gets the run's JSON on stdin at the end",
 	 NULL},

@@ -12,7 +12,7 @@
 #include "base/mistakes.h"
 #include "base/section.h"
 
-#define JOB_ABI 6u
+#define JOB_ABI 7u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -62,6 +62,9 @@ struct job_needs {
 	 * are in it, elsewhere `install` brings them */
 	const char *const *packages;
 	const char *install;  /* shell text run once in each container before the workers start, as root where it is; NULL */
+	/* NAME=VALUE, NULL-terminated or NULL: what `setup` finds in its environment beside env_names. It makes no difference to what the
+	 * setup leaves, whose place on a volume follows from its text. No secrets */
+	const char *const *setup_env;
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
 	const struct job_file *files; /* plain names, no folders */
 	size_t file_count;
@@ -101,6 +104,7 @@ struct job_setup {
 	const char *output_dir;	    /* absolute */
 	const char *name;
 	int pods; /* as configured; 0: absent */
+	const char *weights_url; /* the user's own mirror of models, which gets the user's token for them; NULL: none */
 	bool verbose;
 	/* What conf's `key` names is a folder, and a file of it is a link to this real path: may that be read? What is read travels
 	 * to pods. NULL: all may. */

@@ -4505,6 +4505,14 @@ static int task_script(struct agent *a, const char *file, const char *script, ui
 	return a->separate && uid ? chown(file, uid, uid) : 0;
 }
 
+/* What the job lists of its user's environment; what the script is told of its pod comes after it. */
+static void env_add_object(struct env *env, const struct json *object)
+{
+	for (const struct json *m = object && object->type == J_OBJECT ? object->first : NULL; m; m = m->next)
+		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
+			env_set(env, m->key, m->text);
+}
+
 static void task_start(struct agent *a, const char *kind, const struct json *op)
 {
 	struct task *t = &a->task;
@@ -4524,6 +4532,8 @@ static void task_start(struct agent *a, const char *kind, const struct json *op)
 	t->build = work_path(a, setup ? "env" : "keep");
 	remove_at(AT_FDCWD, t->build);
 	struct env env = env_copy(&a->place.env);
+	if (setup)
+		env_add_object(&env, json_get(op, "env"));
 	task_env(a, &env, uid);
 	struct spawn s = { .script = run, .kept = setup ? NULL : json_text(op, "kept", NULL), .uid = uid, .env = &env, .in = -1 };
 	bool made = mkdirs(t->build, 0755) == 0 && (!a->separate || !uid || lchown(t->build, uid, uid) == 0);
@@ -4875,11 +4885,8 @@ static char *start_tree(const struct agent *a, const char *path)
 
 static void start_read_env(struct agent *a, const struct json *op)
 {
-	const struct json *env = json_get(op, "env");
 	const char *hash = json_text(op, "env_hash", "");
-	for (const struct json *m = env && env->type == J_OBJECT ? env->first : NULL; m; m = m->next)
-		if (m->type == J_TEXT && *m->key && !strchr(m->key, '='))
-			env_set(&a->start_env, m->key, m->text);
+	env_add_object(&a->start_env, json_get(op, "env"));
 	char *kit = start_tree(a, json_text(op, "kit", "")), *prepared = *hash ? xprintf("%s/env/%s", a->place.volume, hash) : NULL;
 	a->code = start_tree(a, json_text(op, "code", ""));
 	start_folder(a, "BURST_KIT", kit);

@@ -134,19 +134,39 @@ void prepare_note(struct engine *e, int pod)
 	engine_setup_key(e->needs ? e->needs->setup : NULL, e->pods[pod].setup);
 }
 
+/* What of the user's environment travels. */
+static json_t *job_env(struct engine *e, bool warn)
+{
+	json_t *env = json_object();
+
+	for (const char *const *name = e->needs->env_names; name && *name; name++) {
+		const char *value = getenv(*name);
+		if (value)
+			json_object_set_new(env, *name, json_string(value));
+		else if (warn)
+			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel", *name);
+	}
+	return env;
+}
+
+static json_t *setup_env(struct engine *e)
+{
+	json_t *env = job_env(e, false);
+
+	for (const char *const *pair = e->needs->setup_env; pair && *pair; pair++) {
+		size_t len = strcspn(*pair, "=");
+		CLEANUP(free_text) char *name = xstrndup(*pair, len);
+		json_object_set_new(env, name, json_string(*pair + len + 1));
+	}
+	return env;
+}
+
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->needs;
 	const struct epod *p = &e->pods[pod];
-	json_t *env = json_object(), *outputs = json_array();
+	json_t *env = job_env(e, true), *outputs = json_array();
 
-	for (const char *const *name = n->env_names; name && *name; name++) {
-		const char *value = getenv(*name);
-		if (value)
-			json_object_set_new(env, *name, json_string(value));
-		else
-			engine_log(e, LOG_WARN, "%s is not in the environment and does not travel", *name);
-	}
 	for (const char *const *o = n->outputs; o && *o; o++)
 		json_array_append_new(outputs, json_string(*o));
 	json_t *line = json_pack("{s:s,s:i,s:s,s:o,s:b,s:o,s:b,s:i}", "op", "start", "workers", n->workers, "worker",
@@ -213,8 +233,8 @@ static void step_setup(struct engine *e, int pod)
 	env_name_build(e, pod);
 	p->setup_began_ms = clock_boot_ms();
 	podlink_detail(e, pod, "setting up the environment");
-	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i,s:b}", "op", "setup", "hash", p->env_name, "script", e->needs->setup,
-				    "timeout_s", QUIET_SETUP_S, "root", e->setup->worker_root));
+	podlink_say(e, pod, json_pack("{s:s,s:s,s:s,s:i,s:b,s:o}", "op", "setup", "hash", p->env_name, "script", e->needs->setup,
+				    "timeout_s", QUIET_SETUP_S, "root", e->setup->worker_root, "env", setup_env(e)));
 }
 
 static void trees_done(struct engine *e, int pod)
