@@ -6,7 +6,8 @@
 
 /* The script that makes $BURST_ENV for these voices (NULL-terminated, all checked; engines whose voices need nothing ignore them).
  * MIRROR: where the weights come from in place of the hub, or NULL. The script names it only for files whose hash is not known:
- * of the others it makes no difference, and what one mirror gave is used with another. NULL: nothing to make. The caller frees it. */
+ * the others are the same from everywhere, and an environment that one mirror filled is used with another. NULL: nothing to make. The
+ * caller frees it. */
 char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror);
 /* The command that starts its worker, with the versions that it must find. The caller frees it. */
 char *environment_worker(const struct engine *engine);

@@ -101,9 +101,32 @@ static void voice_weights(const char *const *voices, const char *mirror, json_t 
 	}
 }
 
+/* Voices whose MODEL_CARD in REPOSITORY names a licence that forbids some use. Read 2026-11 in three projects that list these cards
+ * independently of each other; vivos also in OHF-Voice/piper1-gpl issue 211, lessac in k2-fsa/sherpa-onnx issue 3947. The cards of
+ * en_US-amy, en_US-kusal, ru_RU-irina, vi_VN-25hours_single and zh_CN-huayan name no licence at all: whoever publishes with them has to
+ * ask. What is not listed here was not checked. */
+#define CARD(PATH) "https://huggingface.co/" REPOSITORY "/blob/" REVISION "/" PATH "/MODEL_CARD"
+#define COMMERCIAL "commercial use"
+static const struct {
+	const char *begins;
+	struct engine_terms terms;
+} restricted[] = {
+	{"de_DE-pavoque-", {"CC BY-NC-SA 4.0", CARD("de/de_DE/pavoque/low"), COMMERCIAL}},
+	{"en_GB-semaine-", {"CC BY-NC-SA 4.0", CARD("en/en_GB/semaine/medium"), COMMERCIAL}},
+	{"en_US-hfc_female-", {"CC BY-NC-SA 4.0", CARD("en/en_US/hfc_female/medium"), COMMERCIAL}},
+	{"en_US-hfc_male-", {"CC BY-NC-SA 4.0", CARD("en/en_US/hfc_male/medium"), COMMERCIAL}},
+	{"en_US-l2arctic-", {"CC BY-NC", CARD("en/en_US/l2arctic/medium"), COMMERCIAL}},
+	{"en_US-lessac-", {"Blizzard 2013, research", CARD("en/en_US/lessac/high"), COMMERCIAL}},
+	{"en_US-ryan-", {"CC BY-NC-SA 4.0", CARD("en/en_US/ryan/high"), COMMERCIAL}},
+	{"ru_RU-ruslan-", {"CC BY-NC-SA 4.0", CARD("ru/ru_RU/ruslan/medium"), COMMERCIAL}},
+	{"vi_VN-vivos-", {"CC BY-NC-SA 4.0", CARD("vi/vi_VN/vivos/x_low"), COMMERCIAL}},
+};
+
 static const struct engine_terms *voice_terms(const char *voice)
 {
-	(void)voice;
+	for (size_t i = 0; i < ARRAY_LEN(restricted); i++)
+		if (starts_with(voice, restricted[i].begins))
+			return &restricted[i].terms;
 	return NULL;
 }
 

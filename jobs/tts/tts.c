@@ -15,7 +15,9 @@
 #include "jobs/workers/python.h"
 #include "ffmpeg.h"
 #include "join.h"
+#include "mirror.h"
 #include "segments.h"
+#include "terms.h"
 
 /* A prime above any number of segments: tries never share a seed. */
 #define TRY_SEED_STEP    1000003
@@ -72,6 +74,8 @@ static const struct option_spec options[] = {
 	{"voices", OPTION_PATH, 0, NULL, "folder of voice samples: NAME.wav is the voice NAME"},
 	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
 	{"seed", OPTION_INT, 0, "0", "base of the random seeds: the same one gives the same files"},
+	{"accept_license", OPTION_BOOL, 0, "false", "use weights whose licence forbids some use, and keep to it"},
+	{"weights_url", OPTION_TEXT, 0, NULL, "where weights come from in place of huggingface.co: a server with the same paths"},
 	{"worker", OPTION_TEXT, 0, NULL, "shell command that starts your own worker program"},
 	{"workers", OPTION_INT, 0, "1", "worker processes on each pod"},
 	{"max_batch", OPTION_INT, 0, NULL,
@@ -91,6 +95,8 @@ static const struct option_spec options[] = {
 struct job {
 	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *speed_options, *estimate_gpu;
 	char *worker_line, *pins; /* of an engine of ours */
+	char *mirror, *mirror_pair; /* NULL: weights come from the hub */
+	const char *setup_env[3];
 	const struct engine *engine;
 	json_t *options;
 	struct script script;
@@ -134,6 +140,8 @@ static void tts_free(struct job *job)
 	free(job->estimate_gpu);
 	free(job->worker_line);
 	free(job->pins);
+	free(job->mirror);
+	free(job->mirror_pair);
 	free(job);
 }
 
@@ -493,7 +501,7 @@ static char *engine_setup(const struct job *job, const struct engine *engine)
 	if (!engine)
 		return NULL;
 	const char **voices = segments_voices(&job->segments);
-	char *setup = environment_setup(engine, voices, NULL);
+	char *setup = environment_setup(engine, voices, job->mirror);
 	free(voices);
 	return setup;
 }
@@ -562,6 +570,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
+	n->setup_env = job->setup_env;
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
 	job->env = job_texts(conf, "env");
 	n->env_names = (const char *const *)job->env;
@@ -589,6 +598,34 @@ static int tts_check_conf(const struct section *conf, struct mistakes *m, struct
 	return read_options(values, conf, m, err);
 }
 
+/* The job's own mirror goes before the user's; only what the user's own file names gets the user's token. */
+static int read_mirror(struct job *job, const struct job_setup *setup, struct err *err)
+{
+	const char *own = section_text(setup->conf, "weights_url"), *users = setup->weights_url;
+	const char *url = own && *own ? own : users && *users ? users : NULL;
+	size_t n = 0;
+
+	if (!url)
+		return 0;
+	if (mirror_check(url, err) < 0)
+		return err_wrap(err, "%s", url == own ? section_where(setup->conf, "weights_url") : "your own burst.cfg");
+	job->mirror = xstrdup(url);
+	job->setup_env[n++] = job->mirror_pair = xasprintf("BURST_WEIGHTS_URL=%s", url);
+	if (users && !strcmp(users, url))
+		job->setup_env[n++] = "BURST_WEIGHTS_TRUSTED=1";
+	return 0;
+}
+
+static int check_terms(const struct job *job, const struct section *conf, struct err *err)
+{
+	if (!job->engine || job->worker)
+		return 0;
+	const char **voices = segments_voices(&job->segments);
+	int result = terms_check(job->engine, voices, conf, err);
+	free(voices);
+	return result;
+}
+
 /* With mistakes of its own, setup->mistakes gets them, and the job is good for nothing but finding more. */
 static int read_job(struct job *job, const struct job_setup *setup, struct err *err)
 {
@@ -612,7 +649,11 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	};
 	if (read_voice(job, conf, &speaker, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;
-	return read_script(job, setup, &speaker, err);
+	if (read_mirror(job, setup, err) < 0 && mistakes_note(m, NULL, err) < 0)
+		return -1;
+	if (read_script(job, setup, &speaker, err) < 0)
+		return -1;
+	return check_terms(job, conf, err) < 0 ? mistakes_note(m, NULL, err) : 0;
 }
 
 static int load_job(struct job **out, const struct job_setup *setup, struct err *err)

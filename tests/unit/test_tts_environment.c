@@ -1,0 +1,213 @@
+/* test_tts_environment.c - what an engine's environment is made of: the mirror of its weights, their terms, keys and pins. */
+#include "tts_helpers.h"
+
+#include "jobs/tts/environment.h"
+#include "jobs/tts/mirror.h"
+#include "jobs/tts/tts.h"
+#include "jobs/workers/python.h"
+
+static const struct {
+	const char *url, *fault; /* NULL: it is fine */
+} mirrors[] = {
+	{"https://mirror.example", NULL},
+	{"https://mirror.example:8443/hub", NULL},
+	{"https://[2001:db8::1]:8443/hub", NULL},
+	{"http://127.0.0.1:8000/", NULL},
+	{"http://localhost", NULL},
+	{"http://[::1]:80", NULL},
+	{"http://mirror.example", "weights_url \"http://mirror.example\": http is for this machine alone; others need https"},
+	{"http://127.0.0.1.example", "weights_url \"http://127.0.0.1.example\": http is for this machine alone; others need https"},
+	{"ftp://mirror.example", "weights_url \"ftp://mirror.example\": it must begin with https://"},
+	{"mirror.example", "weights_url \"mirror.example\": it must begin with https://"},
+	{"https://", "weights_url \"https://\": it names no host"},
+	{"https:///hub", "weights_url \"https:///hub\": it names no host"},
+	{"https://host:/hub", "weights_url \"https://host:/hub\": it names no host"},
+	{"https://host:80x/hub", "weights_url \"https://host:80x/hub\": it names no host"},
+	{"https://me:secret@host", "weights_url \"https://me:secret\": it must have no password, query or fragment"},
+	{"https://host/?key=1", "weights_url \"https://host/\": it must have no password, query or fragment"},
+	{"https://host/a b", "weights_url \"https://host/a b\": it has a character that no such address has"},
+	{"https://host/$(id)", "weights_url \"https://host/$(id)\": it has a character that no such address has"},
+};
+
+static void mirrors_are_checked(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(mirrors); i++) {
+		struct err err = {0};
+		int result = mirror_check(mirrors[i].url, &err);
+		if (result != (mirrors[i].fault ? -1 : 0) || strcmp(err.msg, mirrors[i].fault ? mirrors[i].fault : ""))
+			fail_msg("%s: got \"%s\", want \"%s\"", mirrors[i].url, err.msg, mirrors[i].fault ? mirrors[i].fault : "");
+	}
+}
+
+struct asked {
+	const char *engine, *voice, *mirror, *users_mirror;
+	bool accepted;
+};
+
+static struct job *load_job(const struct asked *a, struct err *err)
+{
+	struct section *conf = section_new(job_tts.options, "burst.cfg:1");
+	CLEANUP(free_text) char *out = at("out");
+	CLEANUP(free_text) char *path = at("i.jsonl");
+	struct job_setup setup = {.conf = conf, .base_dir = folder, .output_dir = out, .name = "t", .weights_url = a->users_mirror};
+	struct job *job = NULL;
+
+	put_text("i.jsonl", "{\"text\":\"a\"}");
+	section_set_text(conf, "input", path, "burst.cfg:2");
+	section_set_text(conf, "engine", a->engine, "burst.cfg:3");
+	if (a->voice)
+		section_set_text(conf, "voice", a->voice, "burst.cfg:4");
+	if (a->mirror)
+		section_set_text(conf, "weights_url", a->mirror, "burst.cfg:5");
+	if (a->accepted)
+		section_set_bool(conf, "accept_license", true, "burst.cfg:6");
+	if (job_tts.load(&job, &setup, err) < 0)
+		job = NULL;
+	section_free(conf);
+	return job;
+}
+
+/* The set-up's text and the first segment's key. */
+static void load_both(const struct asked *a, char **setup, char **key)
+{
+	struct err err = {0};
+	struct job *job = load_job(a, &err);
+	size_t count;
+
+	if (!job)
+		fail_msg("%s", err.msg);
+	*setup = xstrdup(job_tts.needs(job)->setup);
+	*key = xstrdup(job_tts.segments(job, &count)[0].key);
+	job_tts.free(job);
+}
+
+static const struct {
+	const char *what;
+	struct asked a, b;
+	bool same_setup;
+} pairs[] = {
+	{"weights whose hashes are known are the same from a mirror", {.engine = "chatterbox"}, {.engine = "chatterbox", .mirror = "https://m.example"}, true},
+	{"so from two mirrors, one the user's own", {.engine = "chatterbox", .mirror = "https://m.example"},
+	 {.engine = "chatterbox", .users_mirror = "https://n.example"}, true},
+	{"a voice without a known hash is another one from a mirror", {.engine = "piper", .voice = "de_DE-thorsten-high"},
+	 {.engine = "piper", .voice = "de_DE-thorsten-high", .mirror = "https://m.example"}, false},
+};
+
+static void a_mirror_in_the_keys(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+		char *setup[2], *key[2];
+		load_both(&pairs[i].a, &setup[0], &key[0]);
+		load_both(&pairs[i].b, &setup[1], &key[1]);
+		if (strcmp(key[0], key[1]) || !strcmp(setup[0], setup[1]) != pairs[i].same_setup)
+			fail_msg("%s", pairs[i].what);
+		for (int k = 0; k < 2; k++) {
+			free(setup[k]);
+			free(key[k]);
+		}
+	}
+}
+
+static void check_mirror_env(const struct asked *a, const char *url, const char *trusted)
+{
+	struct err err = {0};
+	struct job *job = load_job(a, &err);
+	const char *const *env = job ? job_tts.needs(job)->setup_env : NULL;
+
+	if (!env)
+		fail_msg("%s", err.msg);
+	assert_string_equal(env[0] ? env[0] : "", url);
+	assert_string_equal(env[0] && env[1] ? env[1] : "", trusted);
+	job_tts.free(job);
+}
+
+/* The token goes to the mirror that the user's own file names, whatever the project's says. */
+static void whose_mirror_gets_the_token(void **state)
+{
+	(void)state;
+	check_mirror_env(&(struct asked){.engine = "chatterbox"}, "", "");
+	check_mirror_env(&(struct asked){.engine = "chatterbox", .mirror = "https://m.example"}, "BURST_WEIGHTS_URL=https://m.example", "");
+	check_mirror_env(&(struct asked){.engine = "chatterbox", .users_mirror = "https://n.example"}, "BURST_WEIGHTS_URL=https://n.example",
+			 "BURST_WEIGHTS_TRUSTED=1");
+	check_mirror_env(&(struct asked){.engine = "chatterbox", .mirror = "https://m.example", .users_mirror = "https://n.example"},
+			 "BURST_WEIGHTS_URL=https://m.example", "");
+	struct err err = {0};
+	assert_null(load_job(&(struct asked){.engine = "chatterbox", .mirror = "http://m.example"}, &err));
+	assert_string_equal(err.msg, "burst.cfg:5: weights_url \"http://m.example\": http is for this machine alone; others need https");
+}
+
+static void terms_need_the_users_word(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	assert_null(load_job(&(struct asked){.engine = "piper", .voice = "en_US-ryan-high"}, &err));
+	assert_int_equal(err.kind, ERR_CONFIG);
+	assert_string_equal(err.msg, "burst.cfg:4: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0, "
+				     "https://huggingface.co/rhasspy/piper-voices/blob/v1.0.0/en/en_US/ryan/high/MODEL_CARD) forbids commercial use: set "
+				     "job.accept_license = true if you keep to that, or choose another");
+	struct job *job = load_job(&(struct asked){.engine = "piper", .voice = "en_US-ryan-high", .accepted = true}, &err);
+	assert_non_null(job);
+	job_tts.free(job);
+}
+
+/* What burst ships can be used for anything; the default voices too. */
+static void no_engine_needs_it(void **state)
+{
+	size_t count;
+	const struct engine *engines = engine_list(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		assert_null(engines[i].terms);
+		assert_true(!engines[i].by_voice || !engines[i].voice || !engines[i].by_voice->terms(engines[i].voice));
+	}
+}
+
+static void check_lock(const struct engine *e)
+{
+	CLEANUP(free_text) char *name = xasprintf("%s.txt", e->lock);
+	CLEANUP(free_text) char *pins = environment_pins(e);
+	CLEANUP(free_text) char *worker = environment_worker(e);
+	const char *text = python_file(name) ? (const char *)python_file(name)->data : "";
+
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line != '\0')
+		if (*line != '#' && !strstr(line, " --hash=sha256:"))
+			fail_msg("%s: a line without a hash: %.40s", name, line);
+	if (strstr(text, "\ntorch==") || strstr(text, "\nnvidia-") || strstr(text, "\ntriton=="))
+		fail_msg("%s: torch is the image's", name);
+	if (!pins || !strstr(pins, " --pin ") || !strstr(worker, "--pin "))
+		fail_msg("%s: its worker checks no version", e->name);
+}
+
+static void every_engine_is_locked(void **state)
+{
+	size_t count;
+	const struct engine *engines = engine_list(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		if (engines[i].lock)
+			check_lock(&engines[i]);
+		assert_true(environment_download_mb(&engines[i]) > 0);
+		for (const struct engine_weight *w = engines[i].weights; w && w->repository; w++)
+			if (!w->revision || !w->file || (w->sha256 && strlen(w->sha256) != 64))
+				fail_msg("%s: %s", engines[i].name, w->file);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mirrors_are_checked),
+		cmocka_unit_test(a_mirror_in_the_keys),
+		cmocka_unit_test(whose_mirror_gets_the_token),
+		cmocka_unit_test(terms_need_the_users_word),
+		cmocka_unit_test(no_engine_needs_it),
+		cmocka_unit_test(every_engine_is_locked),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
