@@ -4617,6 +4617,13 @@ static bool task_begin_own(struct agent *a, int (*work)(struct agent *))
 	return t->pid > 0;
 }
 
+/* What is told of a script that failed: its last line alone if that begins with "burst: ", else the last that it printed. */
+static const char *task_words(char *tail)
+{
+	const char *last = last_line(tail);
+	return strncmp(last, "burst: ", 7) ? tail : last + 7;
+}
+
 static void start_checked(struct agent *a, bool fine);
 
 static void task_exited(struct agent *a, int status)
@@ -4644,11 +4651,9 @@ static void task_exited(struct agent *a, int status)
 		else
 			ok = false;
 	}
-	size_t said = strlen(t->tail);
-	while (said && t->tail[said - 1] == '\n')
-		t->tail[--said] = 0;
+	const char *words = task_words(t->tail);
 	snprintf(error, sizeof(error), "%s%s%s", t->timed_out ? "it took too long; " : "",
-		 t->keeping ? "the result cannot be kept: " : "", t->keeping ? buf_str(&t->said) : t->tail);
+		 t->keeping ? "the result cannot be kept: " : "", t->keeping ? buf_str(&t->said) : words);
 	if (ok && !strncmp(buf_str(&t->said), "ok ", 3))
 		id = t->said.p + 3;
 	if (!ok && t->keeping && !t->hash) {

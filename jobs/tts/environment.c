@@ -11,7 +11,7 @@
 #include "jobs/workers/python.h"
 
 /* What a script begins with. `install FILE [--target DIR]` installs the packages of a lock file, whose hashes must match; what goes
- * wrong is told in one line. Then $BURST_ENV/venv is made. The certificates are the image's: pip and uv bring their own, which know
+ * wrong is told in one line, which begins with "burst: " so that the agent tells it alone. Then $BURST_ENV/venv is made. The certificates are the image's: pip and uv bring their own, which know
  * nothing of a proxy that the image was made for. */
 static const char preamble[] =
 	"set -e\n"
@@ -21,7 +21,7 @@ static const char preamble[] =
 	"BORROWED=$(mktemp -d) && log=$(mktemp)\n"
 	"trap 'rm -rf \"$BORROWED\" \"$log\"' EXIT\n"
 	"python() { \"$BURST_ENV/venv/bin/python\" \"$@\"; }\n"
-	"say() { echo \"$*\" >&2; exit 1; }\n"
+	"say() { echo \"burst: $*\" >&2; exit 1; }\n"
 	"failed() {\n"
 	"	wrong=$(sed -nE 's/^ *([A-Za-z0-9_.-]+==[^ ]+).* from .*/\\1/p; s/.*[Hh]ash mismatch for `([^`]+)`.*/\\1/p' \"$log\" | head -n 1)\n"
 	"	if grep -qiE 'do not match the hashes|hash mismatch' \"$log\"; then\n"

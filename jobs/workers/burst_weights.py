@@ -6,7 +6,7 @@ files, and several parts of a large one, come at once; a part whose connection b
 it arrives and gets its name when its hash is right. A file without a published hash is pinned by its revision alone: what came is
 compared with what the server says of it, recorded and printed. FOLDER/weights.json tells the worker what it has.
 
-Needs the standard library alone. A failure is one line on stderr and exit 1.
+Needs the standard library alone. A failure is one line on stderr, "burst: ...", and exit 1.
 """
 from __future__ import annotations
 
@@ -316,12 +316,12 @@ def main() -> int:
     try:
         fetch(folder, about, lambda: Server(env.get("BURST_WEIGHTS_URL", ""), env.get("HF_TOKEN", ""), env.get("BURST_WEIGHTS_TRUSTED") == "1"))
     except Failed as error:
-        print(error, file=sys.stderr)
+        print(f"burst: {error}", file=sys.stderr)
         return 1
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        print("the pod's disk is full: raise pod.disk_gb", file=sys.stderr)
+        print("burst: the pod's disk is full: raise pod.disk_gb", file=sys.stderr)
         return 1
     return 0
 

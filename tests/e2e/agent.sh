@@ -341,6 +341,9 @@ test_workers_are_another_user() {
 	refuse 'it (reads|writes|changes|kills|speaks|may)'
 	tell '{"op":"start","workers":1,"root":true,"worker":"id -u; sleep 100"}'
 	expect '"line":"0"'
+	tell '{"op":"setup","hash":"e3","env":{"A_TOKEN":"t0ken","BURST_ENV":"/elsewhere"},"script":"echo has $A_TOKEN; : >$BURST_ENV/y"}'
+	expect '"id":"setup","line":"has t0ken"'
+	expect '"ev":"setup","ok":true' 2
 	tell '{"op":"setup","hash":"e2","root":true,"script":"echo root $(id -u)"}'
 	expect '"line":"root 0"'
 }

