@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence, Union
 
 from burst_device import Cpu, Device
 
@@ -53,11 +53,33 @@ class Option:
             raise BadTask(f"option {name} must be {kind} from {self.least:g} to {self.most:g}, not {value!r}")
 
 
+@dataclass(frozen=True)
+class Choice:
+    """One of some words that a task may set."""
+    words: Sequence[str]
+    usual: str
+
+    def check(self, name: str, value: Any) -> None:
+        if value not in self.words:
+            raise BadTask(f"option {name} must be one of its words, not {value!r}{nearest(value, self.words)}")
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text that a task may set."""
+    most: int  # bytes
+    usual: str = ""
+
+    def check(self, name: str, value: Any) -> None:
+        if not isinstance(value, str) or len(value.encode()) > self.most:
+            raise BadTask(f"option {name} must be a text of at most {self.most} bytes, not {str(value)[:60]!r}")
+
+
 class Engine:
     name = ""
     packages: Sequence[str] = ()       # Python distributions whose versions decide the sound; the engine's own first
     sample_rate = 0                    # known once load() has returned
-    options: dict[str, Option] = {}
+    options: dict[str, Union[Option, Choice, Text]] = {}
     batching = "padded"                # "none": it renders one text at a time
     max_batch = 64                     # the most segments that it is given at once
     wave_batch = 8                     # the most rows of one waves() call
@@ -105,7 +127,7 @@ class Engine:
         """Uses as much memory as the longest batch of b would; for the probe on a GPU."""
 
 
-def check_options(known: dict[str, Option], options: Any) -> dict[str, Any]:
+def check_options(known: dict[str, Union[Option, Choice, Text]], options: Any) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, dict):
