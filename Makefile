@@ -12,6 +12,7 @@
 ##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
 ## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning and voices only when they are named
 ## make locks                 jobs/workers/lock/*.txt from *.in: versions and hashes of the engines' Python packages (from PyPI)
+## make qwen3-packages        the published Qwen3-TTS and torch (some 5 GB), for tests/workers/test_qwen3.py and BENCH=voices
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -27,7 +28,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-packages qwen3-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -209,6 +210,10 @@ deps-test: deps
 .PHONY: chatterbox-packages
 chatterbox-packages:
 	@bash tests/workers/chatterbox.sh $(CURDIR)/build/chatterbox
+# The same of Qwen3-TTS, which needs another transformers, for tests/workers/test_qwen3.py.
+.PHONY: qwen3-packages
+qwen3-packages:
+	@bash tests/workers/qwen3.sh $(CURDIR)/build/qwen3
 # Lock files, with a uv of its own. NAME=piper: that one alone.
 .PHONY: locks
 locks:

@@ -1,10 +1,13 @@
 #include "engines.h"
 
+#include <strings.h>
+
 #include "base/str.h"
 #include "jobs/workers/embed.h"
 #include "apt.h"
 #include "chatterbox.h"
 #include "piper.h"
+#include "qwen3.h"
 #include "voices.h"
 
 static const char espeak_install[] = APT_INSTALL("espeak-ng",
@@ -21,6 +24,7 @@ static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
 static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_sound.py", "chatterbox_t3.py", NULL};
+static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py", NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};
 
 static const struct job_file *espeak_file(void)
@@ -132,6 +136,100 @@ static const struct engine engines[] = {
 		.python = chatterbox_python,
 		.sample_least_s = 5,
 	},
+	{
+		.name = "qwen3",
+		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
+		.voice = QWEN3_VOICE,
+		.named_voices = true,
+		.gpu = true,
+		.vram_gb = 8,
+		.max_batch = 64,
+		.seconds_per_char = 0.5 / 15,
+		.seconds_each = 0.5,
+		/* .83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and one of the talker; sound at some
+		 * 50 GFLOP a second. Memory: weights, the longest row's cache of .11 GiB, 1,300 frames of sound at once */
+		.prior = {.once_s = 0.2, .longest_s = 0.025, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 4.5,
+			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; weights take 2.0 GiB as published for an RTX 4070; never run on a GPU"},
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 custom 0.6b",
+		.lock = "qwen3",
+		.torch = true,
+		.torchaudio = true,
+		.weights = qwen3_weights,
+		.install = python_install,
+		.packages = python_packages,
+		.options = qwen3_options,
+		.python = qwen3_python,
+		.check_voice = qwen3_check_voice,
+	},
+	{
+		.name = "qwen3-1.7b",
+		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
+		.voice = QWEN3_VOICE,
+		.named_voices = true,
+		.gpu = true,
+		.vram_gb = 12,
+		.max_batch = 64,
+		.seconds_per_char = 0.5 / 15,
+		.seconds_each = 0.5,
+		.prior = {.once_s = 0.2, .longest_s = 0.027, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 6.5,
+			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 custom 1.7b",
+		.lock = "qwen3",
+		.torch = true,
+		.torchaudio = true,
+		.weights = qwen3_large_weights,
+		.install = python_install,
+		.packages = python_packages,
+		.options = qwen3_large_options,
+		.python = qwen3_python,
+		.check_voice = qwen3_check_voice,
+	},
+	{
+		.name = "qwen3-clone",
+		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.gpu = true,
+		.vram_gb = 8,
+		.max_batch = 64,
+		.seconds_per_char = 0.5 / 15,
+		.seconds_each = 0.5,
+		.prior = {.once_s = 0.2, .longest_s = 0.025, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 4.5,
+			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; weights take 2.0 GiB as published for an RTX 4070; never run on a GPU"},
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 clone 0.6b",
+		.lock = "qwen3",
+		.torch = true,
+		.torchaudio = true,
+		.weights = qwen3_clone_weights,
+		.install = python_install,
+		.packages = python_packages,
+		.options = qwen3_options,
+		.python = qwen3_python,
+		.sample_least_s = 2.9,
+		.needs_sample = true,
+		.reads_words = true,
+	},
+	{
+		.name = "qwen3-1.7b-clone",
+		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.gpu = true,
+		.vram_gb = 12,
+		.max_batch = 64,
+		.seconds_per_char = 0.5 / 15,
+		.seconds_each = 0.5,
+		.prior = {.once_s = 0.2, .longest_s = 0.027, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 6.5,
+			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 clone 1.7b",
+		.lock = "qwen3",
+		.torch = true,
+		.torchaudio = true,
+		.weights = qwen3_large_clone_weights,
+		.install = python_install,
+		.packages = python_packages,
+		.options = qwen3_options,
+		.python = qwen3_python,
+		.sample_least_s = 2.9,
+		.needs_sample = true,
+		.reads_words = true,
+	},
 };
 
 const struct engine *engine_list(size_t *count)
@@ -167,21 +265,48 @@ static int no_option(const struct engine *engine, const char *name, struct err *
 	return err_set(err, ERR_CONFIG, "options: %s has no option \"%s\"; it has %s", engine->name, str_text(&shown), str_text(&known));
 }
 
+static int wrong_word(const struct engine *engine, const struct engine_option *o, const char *word, const char *text, struct err *err)
+{
+	CLEANUP(str_free) struct str known = STR_INIT;
+	const char *near = word ? nearest_word(word, o->words) : NULL;
+
+	for (size_t i = 0; o->words[i]; i++)
+		str_addf(&known, "%s%s", i ? ", " : "", o->words[i]);
+	if (near)
+		return err_set(err, ERR_CONFIG, "options: %s is %s, did you mean \"%s\"? %s has %s", o->name, text, near, engine->name, str_text(&known));
+	return err_set(err, ERR_CONFIG, "options: %s is %s; %s has %s", o->name, text, engine->name, str_text(&known));
+}
+
+static bool option_fits(const struct engine_option *o, const json_t *value)
+{
+	const char *text = json_string_value(value);
+	double number = json_number_value(value);
+
+	if (o->text_bytes)
+		return text && strlen(text) <= o->text_bytes;
+	for (size_t i = 0; o->words && text && o->words[i]; i++)
+		if (!strcasecmp(o->words[i], text))
+			return true;
+	return !o->words && (o->whole ? json_is_integer(value) : json_is_number(value)) && number >= o->least && number <= o->most;
+}
+
 int engine_check_option(const struct engine *engine, const char *name, const json_t *value, struct err *err)
 {
 	const struct engine_option *o = engine->options;
-	double number = json_number_value(value);
 
 	while (o->name && strcmp(o->name, name) != 0)
 		o++;
 	if (!o->name)
 		return no_option(engine, name, err);
-	bool fine = o->whole ? json_is_integer(value) : json_is_number(value);
-	if (fine && number >= o->least && number <= o->most)
+	if (option_fits(o, value))
 		return 0;
 	CLEANUP(free_text) char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(10));
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, text ? text : "", text ? strlen(text) : 0, 40);
+	if (o->words)
+		return wrong_word(engine, o, json_string_value(value), str_text(&shown), err);
+	if (o->text_bytes)
+		return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a text of at most %zu bytes", name, str_text(&shown), engine->name, o->text_bytes);
 	return err_set(err, ERR_CONFIG, "options: %s is %s; %s wants a %snumber from %g to %g", name, str_text(&shown), engine->name,
 		       o->whole ? "whole " : "", o->least, o->most);
 }

@@ -12,6 +12,8 @@ struct engine_option {
 	const char *name;
 	bool whole; /* no fractions */
 	double least, most;
+	const char *const *words; /* NULL: it is no word; else one of these, in any case; NULL-terminated */
+	size_t text_bytes;	  /* 0: it is no text; else the most that one may have */
 };
 
 /* What `burst engines` tells of it. */
@@ -73,6 +75,8 @@ struct engine {
 	const char *const *python; /* its files in jobs/workers/ beside the harness, NULL-terminated; NULL: another kind of worker */
 	double normal_speed; /* the value of its option "speed" that is usual speech; 0: it has no such option */
 	double sample_least_s; /* a voice sample must be longer */
+	bool needs_sample;     /* it has no voice of its own */
+	bool reads_words;      /* of a sample NAME.wav, in NAME.txt beside it */
 	int (*check_voice)(const char *voice, struct err *err); /* of named_voices */
 };
 

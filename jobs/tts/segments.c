@@ -11,6 +11,7 @@
 #include "wav.h"
 
 #define VOICE_MAX_BYTES ((size_t)32 << 20)
+#define WORDS_MAX_BYTES ((size_t)16 << 10)
 #define KEY_VERSION     "burst-tts-1" /* another one makes every earlier file stale */
 
 static bool voices_are_files(const struct speaker *speaker)
@@ -91,6 +92,34 @@ static int check_sample(const char *path, const struct str *bytes, const struct 
 	return 0;
 }
 
+static void add_file(struct segments *s, char *name, struct str *bytes, const char *hash)
+{
+	GROW(s->hashes, s->file_count, s->hash_cap);
+	GROW(s->files, s->file_count, s->file_cap);
+	memcpy(s->hashes[s->file_count], hash, SHA256_HEX);
+	size_t len = bytes->len;
+	s->files[s->file_count++] = (struct job_file){name, str_detach(bytes), len, 0644};
+}
+
+/* What is said in a sample, from a text file beside it, if there is one: the engine then knows more than its timbre. HASH: the
+ * sample's; with the words it becomes another one. */
+static int load_words(struct segments *s, const struct speaker *speaker, const char *voice, char *hash, struct err *err)
+{
+	CLEANUP(free_text) char *path = xasprintf("%s/%s.txt", speaker->voices_dir, voice);
+	CLEANUP(str_free) struct str words = STR_INIT;
+
+	if (!speaker->known || speaker->worker || !speaker->known->reads_words || access(path, F_OK) < 0)
+		return 0;
+	if (job_read_member(speaker->job_setup, "voices", path, WORDS_MAX_BYTES, &words, err) < 0)
+		return -1;
+	if (!split_has_words(str_text(&words)))
+		return err_set(err, ERR_CONFIG, "%s: no words: write what is said in %s.wav, or remove the file", path, voice);
+	CLEANUP(free_text) char *both = xasprintf("%s %s", hash, str_text(&words));
+	sha256_hex(both, strlen(both), hash);
+	add_file(s, xasprintf("voice-%s.txt", voice), &words, hash);
+	return 0;
+}
+
 /* Reads the file once per voice; its index. */
 static int load_voice(struct segments *s, const struct speaker *speaker, const char *voice,
 		      size_t *index, struct err *err)
@@ -105,11 +134,12 @@ static int load_voice(struct segments *s, const struct speaker *speaker, const c
 	if (job_read_member(speaker->job_setup, "voices", path, VOICE_MAX_BYTES, &bytes, err) < 0 ||
 	    check_sample(path, &bytes, speaker->worker ? NULL : speaker->known, err) < 0)
 		return -1;
-	GROW(s->hashes, s->file_count, s->hash_cap);
-	GROW(s->files, s->file_count, s->file_cap);
-	sha256_hex(str_text(&bytes), bytes.len, s->hashes[s->file_count]);
-	size_t len = bytes.len;
-	s->files[s->file_count++] = (struct job_file){TAKE(name), str_detach(&bytes), len, 0644};
+	char hash[SHA256_HEX];
+	sha256_hex(str_text(&bytes), bytes.len, hash);
+	if (load_words(s, speaker, voice, hash, err) < 0)
+		return -1;
+	*index = s->file_count;
+	add_file(s, TAKE(name), &bytes, hash);
 	return 0;
 }
 
@@ -249,6 +279,9 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	append(s, &segment, &spoken);
 	struct spoken *last = &s->spoken[s->count - 1];
 	const char *hash = NULL;
+	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
+		return err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
+			       item->source, item->line, speaker->known->name);
 	if (voice && voices_are_files(speaker)) {
 		if (load_voice(s, speaker, voice, &file, err) < 0)
 			return -1;

@@ -55,12 +55,12 @@ class Option:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some words that a task may set."""
+    """One of some words that a task may set, in any case."""
     words: Sequence[str]
     usual: str
 
     def check(self, name: str, value: Any) -> None:
-        if value not in self.words:
+        if not isinstance(value, str) or value.lower() not in self.words:
             raise BadTask(f"option {name} must be one of its words, not {value!r}{nearest(value, self.words)}")
 
 

@@ -112,7 +112,7 @@ class Qwen3(Engine):
             raise BadTask(f"voice {task.voice!r}: {self.name} has voices of its own alone; a sample needs {self.name}-clone")
         elif (task.voice or self.warm_up_voice).lower() not in self.speakers:
             raise BadTask(f"unknown voice {task.voice!r}{nearest(task.voice, self.speakers)}")
-        language = self.value(task, "language")
+        language = self.value(task, "language").lower()
         if language not in self.wrapper.model.get_supported_languages():
             raise BadTask(f"this copy of {self.name} does not speak {language}")
 
