@@ -67,6 +67,7 @@ struct cmd_context {
 	bool live;                      /* stderr is a terminal on which lines may be redrawn */
 	int verbose;                    /* how many -v */
 	bool overwrite;                 /* foreign files of the output folder: `run --force`, and the run that began with it */
+	bool anew, prune;               /* `run --anew`, `run --prune`, and the run that began with them */
 	char *state_dir;
 	struct mistakes mistakes; /* of the config and the job, all that were found */
 	struct config *config;
@@ -110,7 +111,7 @@ bool cmd_ask(const struct cmd_context *ctx, const char *fmt, ...) PRINTF(2, 3);
 /* Flushes and checks stdout: what could not be written is an error, not silence. */
 int cmd_flush(struct err *err);
 
-extern const struct cmd cmd_attach, cmd_breakeven, cmd_calibrate, cmd_cancel, cmd_completion, cmd_doctor, cmd_engines, cmd_fetch, cmd_gpus, cmd_help, cmd_init, cmd_ledger,
+extern const struct cmd cmd_attach, cmd_breakeven, cmd_cache, cmd_calibrate, cmd_cancel, cmd_completion, cmd_doctor, cmd_engines, cmd_fetch, cmd_gpus, cmd_help, cmd_init, cmd_ledger,
 	cmd_local_cloud, cmd_logs, cmd_offers, cmd_plan, cmd_ps, cmd_reap, cmd_report, cmd_resume, cmd_run, cmd_ssh, cmd_volume,
 	cmd_words;
 

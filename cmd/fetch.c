@@ -106,6 +106,8 @@ static int keep(struct gather *g, size_t index, const char *local, struct segmen
 	if (status == 0)
 		status = receive_keep(r, err);
 	receive_drop(r, false);
+	if (status == 0 && setup->job_ops->kept)
+		setup->job_ops->kept(setup->job, index, result);
 	return status < 0 ? -1 : remember(g, s, result, err);
 }
 

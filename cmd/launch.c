@@ -48,6 +48,7 @@ void launch_free(struct launch *l)
 	free(l->setup.results);
 	free(l->run_dir);
 	free(l->output_dir);
+	free(l->renders_dir);
 	free(l->gpus);
 	for (char **gpu = l->chosen_gpus; gpu && *gpu; gpu++)
 		free(*gpu);
@@ -185,6 +186,8 @@ int launch_read_job(struct launch *l, struct err *err)
 	const struct section *job = config_job(ctx->config);
 
 	l->output_dir = path_join(config_dir(ctx->config), section_text(job, "output"));
+	free(l->renders_dir);
+	l->renders_dir = config_renders_dir();
 	struct job_setup setup = {
 		.conf = job,
 		.base_dir = config_dir(ctx->config),
@@ -195,6 +198,12 @@ int launch_read_job(struct launch *l, struct err *err)
 		.weights_url = section_text(top, "weights_url"),
 		.may_read = may_read,
 		.ctx = ctx->config,
+		.renders_dir = l->renders_dir,
+		.renders_max_bytes = section_int(top, "render_cache_mb") * 1000000,
+		.image = section_text(section_group(top, "pod"), "image"),
+		.code = section_has(section_group(top, "code"), "path"),
+		.anew = ctx->anew && ctx->cmd == &cmd_run, /* a resumed run has begun to: see takeover_resume() */
+		.prune = ctx->prune,
 		.mistakes = &ctx->mistakes,
 	};
 	s->job_ops = config_job_ops(ctx->config);
@@ -217,11 +226,24 @@ static int read_whole_job(struct launch *l, bool renders, struct err *err)
 	return 0;
 }
 
+static int find_cached(struct launch *l, struct err *err)
+{
+	struct engine_setup *s = &l->setup;
+	CLEANUP(str_free) struct str notes = STR_INIT;
+
+	if (s->job_ops->find_cached(s->job, s->results, l->ctx->overwrite, err) < 0)
+		return -1;
+	int status = s->job_ops->bring ? s->job_ops->bring(s->job, s->results, &notes, err) : 0;
+	for (const char *line = str_text(&notes); *line; line += strcspn(line, "\n") + 1)
+		log_line(LOG_WARN, "%.*s", (int)strcspn(line, "\n"), line);
+	return status;
+}
+
 int launch_load_job(struct launch *l, struct err *err)
 {
 	if (read_whole_job(l, l->ctx->cmd == &cmd_run, err) < 0 || lock_job(l, err) < 0 || lock_output(l, err) < 0 || job_check_output(l->output_dir, err) < 0)
 		return -1;
-	return l->setup.job_ops->find_cached(l->setup.job, l->setup.results, l->ctx->overwrite, err);
+	return find_cached(l, err);
 }
 
 /* Where something is left to be rendered, what its delivery would write over is told before that is paid for. */

@@ -13,7 +13,7 @@ struct launch {
 	struct engine_setup setup;
 	struct run_row run;
 	char machine[20];
-	char *run_dir, *output_dir;
+	char *run_dir, *output_dir, *renders_dir;
 	const char **gpus;
 	/* by decide.c, where the config leaves them open; 0 and NULL (else NULL-terminated): as it says */
 	int chosen_pods;

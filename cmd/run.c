@@ -31,6 +31,8 @@ static const struct opt opts[] = {
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},
 	{0, "max-volume-gb", "GB", "let the project create a volume of up to this size", "max_volume_gb", false},
 	{0, "force", NULL, "overwrite files in the output folder that burst did not make", NULL, false},
+	{0, "anew", NULL, "render all segments: reuse nothing of the output folder and of the render cache", NULL, false},
+	{0, "prune", NULL, "once all is rendered, remove old outputs without a segment", NULL, false},
 	{0, "keep-on-failure", "TIME", "keep pods on which the job failed for this long (they bill), to look at them; not with -d", "keep_on_failure", false},
 	{0},
 };
@@ -149,6 +151,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	if (opt_has(ctx, "detach") && !opt_has(ctx, "dry-run") && detach_starter() < 0)
 		return detach(ctx, err);
 	ctx->overwrite = opt_has(ctx, "force");
+	ctx->anew = opt_has(ctx, "anew");
+	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
 	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_to_render(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
@@ -164,7 +168,7 @@ const struct cmd cmd_run = {
 	.args = "[CONFIG]",
 	.max_args = 1,
 	.summary = "render a job on rented pods",
-	.details = "Reads burst.cfg, rents pods, renders what is not in the output folder yet, fetches each file while the next ones "
+	.details = "Reads burst.cfg, rents pods, renders what is neither in the output folder nor in the render cache (`burst cache`), fetches each file while the next ones "
 		   "render, releases the pods and proves that they are gone. Runs whose client died are settled first. With -d it "
 		   "returns once the pods have the queue, finish it and end themselves without this machine: exit 0, the run's id alone on "
 		   "stdout. Where a pod's files cannot be fetched without it (no volume), a client in the background stays until they are. A run "

@@ -54,6 +54,10 @@ int run_flags_write(const struct cmd_context *ctx, const char *run_dir, struct e
 	}
 	if (ctx->overwrite)
 		json_object_set_new(flags, "force", json_string("true"));
+	if (ctx->anew)
+		json_object_set_new(flags, "anew", json_string("true"));
+	if (ctx->prune)
+		json_object_set_new(flags, "prune", json_string("true"));
 	CLEANUP(free_text) char *line = jsonx_line(flags);
 	return path_write(path, line, strlen(line), 0600, err);
 }
@@ -72,6 +76,10 @@ int run_flags_apply(struct cmd_context *ctx, const char *run_dir, struct err *er
 			return err_set(err, ERR_LOCAL, "%s: %s is no text", path, key);
 		if (!strcmp(key, "force"))
 			ctx->overwrite = true;
+		else if (!strcmp(key, "anew"))
+			ctx->anew = true;
+		else if (!strcmp(key, "prune"))
+			ctx->prune = true;
 		else if (config_override(ctx->config, key, json_string_value(value), path, err) < 0)
 			return -1;
 	}

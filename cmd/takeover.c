@@ -241,6 +241,8 @@ static int recall_segments(struct launch *l, struct err *err)
 	for (size_t k = 0; k < segments; k++)
 		if (row_of(rows, count, &list[k])) /* what this very run rendered is not "cached" */
 			l->setup.results[k].cached = false;
+		else if (l->ctx->anew)
+			l->setup.results[k] = (struct segment_result){0};
 	l->setup.conf.canary = l->setup.conf.canary && !count;
 	int status = l->setup.job_ops->recall ? recall(l, rows, count, err) : 0;
 	free(rows);

@@ -89,6 +89,9 @@ const struct section *config_account(struct config *c, const char *name, struct 
 /* ${BURST_STATE_DIR:-${XDG_STATE_HOME:-~/.local/state}/burst}, made 0700; absolute; to be freed.
  * NULL on error. */
 char *config_state_dir(struct err *err);
+/* ${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders, whether it is there or not; to be freed. NULL: no cache, since BURST_CACHE_DIR
+ * is set and empty, or there is no home. */
+char *config_renders_dir(void);
 /* Real path of the current folder's burst.cfg, which is not read: 1, and *path to be freed; 0: there is none; -1: no run can have been
  * started with it, as it is a link out of the project. */
 int config_here(char **path, struct err *err);

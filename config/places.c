@@ -74,6 +74,18 @@ char *places_state(void)
 	return state_path(&none);
 }
 
+char *config_renders_dir(void)
+{
+	const char *own = getenv("BURST_CACHE_DIR");
+
+	if (own && own[0] == '/')
+		return path_join(own, "renders");
+	if (own)
+		return NULL;
+	CLEANUP(free_text) char *dir = places_xdg("XDG_CACHE_HOME", ".cache");
+	return dir ? path_join(dir, "burst/renders") : NULL;
+}
+
 /* Whoever can write here could make us release, or forget, pods. */
 static int check_ours(const char *path, struct err *err)
 {

@@ -146,6 +146,7 @@ static void find_kept(struct places *kept, const struct places *homes)
 	places_add(kept, places_state());
 	places_add(kept, file ? path_dir(file) : NULL);
 	places_add(kept, file ? xstrdup(file) : NULL); /* it may be a link */
+	places_add(kept, config_renders_dir());
 	for (size_t i = 0; i < secrets_file_count(); i++)
 		places_add(kept, secrets_file(i));
 	for (size_t i = 0; i < ARRAY_LEN(kept_at_home); i++) {

@@ -117,6 +117,13 @@ int manifest_read(const char *dir, bool lenient, struct manifest *out, struct er
 	return manifest_parse(path, str_text(&text), text.len, lenient, out, err);
 }
 
+bool manifest_is_there(int folder)
+{
+	struct stat st;
+
+	return fstatat(folder, MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
 void manifest_free(struct manifest *m)
 {
 	for (size_t i = 0; i < m->count; i++)
@@ -212,7 +219,7 @@ json_t *manifest_line(const struct segment *segment, const struct segment_result
 		      const char *file)
 {
 	return json_pack("{s:s, s:s, s:s, s:I, s:s}", "id", segment->id, "file", file, "sha256",
-			 result->sha256, "bytes", (json_int_t)result->bytes, "key", segment->key);
+			 result->sha256, "bytes", (json_int_t)result->bytes, "key", result->key[0] ? result->key : segment->key);
 }
 
 /* What a pod reports may hold any bytes; a manifest is JSON. */

@@ -31,6 +31,8 @@ int manifest_read(const char *dir, bool lenient, struct manifest *out, struct er
 int manifest_parse(const char *name, const char *bytes, size_t len, bool lenient,
 		   struct manifest *out, struct err *err);
 void manifest_free(struct manifest *m);
+/* Is there one in this folder, whatever is in it? */
+bool manifest_is_there(int folder);
 
 /* by_file[i] is the latest line about its file. */
 bool manifest_is_latest(const struct manifest *m, size_t i);

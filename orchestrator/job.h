@@ -11,13 +11,15 @@
 #include "base/err.h"
 #include "base/mistakes.h"
 #include "base/section.h"
+#include "base/str.h"
 
-#define JOB_ABI 7u
+#define JOB_ABI 8u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
 	char *id;	      /* a safe file name, unique in the job */
 	char key[SHA256_HEX]; /* what it is: hash of text, voice, engine, parameters; "same key" means "same output" */
+	char former_key[SHA256_HEX]; /* what earlier versions of burst call the same; "": nothing */
 	double weight;	      /* relative size; characters for speech */
 	double est_seconds;   /* of one worker's time, before anything was measured; 0: no idea */
 	char *group;	      /* what should stay together in a batch (voice); "" when nothing */
@@ -85,6 +87,7 @@ struct segment_result {
 	int sample_rate;
 	int tries;
 	char provider[24], gpu[64], attempt[20], batch[24];
+	char key[SHA256_HEX]; /* cached: what it was rendered as, where that is not the segment's key; else "" */
 	/* record() of a command, once for each output: its name below the output folder. NULL: the segment's own file. */
 	const char *file;
 };
@@ -110,7 +113,22 @@ struct job_setup {
 	 * to pods. NULL: all may. */
 	int (*may_read)(void *ctx, const char *key, const char *real, struct err *err);
 	void *ctx;
+	const char *renders_dir; /* the render cache; NULL: none */
+	int64_t renders_max_bytes;
+	const char *image; /* of the pods; NULL: the provider's choice */
+	bool code;	   /* the project's own files go to the pods, too */
+	bool anew;	   /* no earlier file is reused */
+	bool prune;	   /* finish() removes the files of segments that there are no more */
 	struct mistakes *mistakes; /* gets all that is wrong, and load() returns the first; NULL: load() ends at the first */
+};
+
+/* Of a job's outputs, since its folder was last written. */
+struct job_changes {
+	size_t added, changed; /* to render: new, and new under a name that had something else */
+	size_t gone;	       /* outputs that no segment wants any more */
+	size_t unchanged;      /* reused; of these: */
+	size_t moved, from_cache; /* from another name of the folder, and from the render cache */
+	size_t stale;	       /* files whose names no segment has */
 };
 
 struct job_ops {
@@ -133,6 +151,11 @@ struct job_ops {
 	 * Fills results[i]. A foreign file under a name of ours is ERR_CONFIG unless force. Writes and makes nothing, nor needs the
 	 * folder to be there. Called before any renting. */
 	int (*find_cached)(struct job *job, struct segment_result *results, bool force, struct err *err);
+	/* What find_cached() found. NULL: this type reuses nothing. */
+	void (*changes)(const struct job *job, struct job_changes *out);
+	/* After find_cached(), under the folder's lock: brings what it found elsewhere under the names of the segments. A result may be
+	 * open again. NULL: nothing to bring. */
+	int (*bring)(struct job *job, struct segment_result *results, struct str *notes, struct err *err);
 	/* For jobs whose find_cached() finds nothing, since they are done anew by each run; NULL for others. When a run is resumed,
 	 * results[i].attempt names the attempt by which it was safe ("": it was not), and .sha256 is not "" where it brought a file:
 	 * fills results[i] where all that it brought is still in the output folder, and forgets that attempt where it is not. */
@@ -144,6 +167,8 @@ struct job_ops {
 	 * run knows the files. Called when they are verified and just before their renames: a line without its file is harmless,
 	 * a file without a line would look foreign after a crash. May be called in a worker thread. */
 	int (*record)(struct job *job, size_t index, const struct segment_result *results, size_t count, struct err *err);
+	/* The segment's file is under its final name. May be called in a worker thread; NULL: nothing to do. */
+	void (*kept)(struct job *job, size_t index, const struct segment_result *result);
 	/* All that needs no GPU: manifest in order, joined track, subtitles. Called once at the end, also when some failed.
 	 * notes gets lines for people ("joined.wav: 12m03s at -18.0 LUFS"). */
 	int (*finish)(struct job *job, const struct segment_result *results, struct str *notes, struct err *err);

@@ -13,6 +13,7 @@
 #define VOICE_MAX_BYTES ((size_t)32 << 20)
 #define WORDS_MAX_BYTES ((size_t)16 << 10)
 #define KEY_VERSION     "burst-tts-1" /* another one makes every earlier file stale */
+#define CONTENT_VERSION "burst-tts-2"
 
 static bool voices_are_files(const struct speaker *speaker)
 {
@@ -168,8 +169,27 @@ static void make_key(struct segment *segment, const struct spoken *spoken, const
 		add_field(h, speaker->setup); /* it names the versions of its engine */
 	if (speaker->pins)
 		add_field(h, speaker->pins);
-	sha256_finish(h, segment->key);
+	sha256_finish(h, segment->former_key);
 	free(options);
+}
+
+/* What is said twice in the same way is told apart by which time it is, whatever stands in between: each has a seed of its own, so
+ * that it need not sound the same. Under the former key, the seed followed from the place in the script. */
+static void make_content_key(struct segment *segment, struct spoken *spoken, const struct script_item *item, json_t *times)
+{
+	json_int_t time = item->has_seed ? 0 : json_integer_value(json_object_get(times, segment->former_key));
+	struct sha256 *h = sha256_new();
+	char number[24], first[9];
+
+	json_object_set_new(times, segment->former_key, json_integer(time + 1));
+	snprintf(number, sizeof(number), "%lld", (long long)time);
+	add_field(h, CONTENT_VERSION);
+	add_field(h, segment->former_key);
+	add_field(h, number);
+	sha256_finish(h, segment->key);
+	snprintf(first, sizeof(first), "%.8s", segment->key);
+	if (!item->has_seed)
+		spoken->seed = (int64_t)(strtoul(first, NULL, 16) & INT32_MAX);
 }
 
 static json_t *merged_options(const struct script_item *item, const struct speaker *speaker)
@@ -289,6 +309,7 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 		hash = s->hashes[file];
 	}
 	make_key(&s->list[s->count - 1], last, hash, speaker);
+	make_content_key(&s->list[s->count - 1], last, item, s->times);
 	return 0;
 }
 
@@ -324,9 +345,11 @@ static int add_item(struct segments *s, const struct script *script, size_t inde
 int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
 		  struct err *err)
 {
+	out->times = json_object();
 	for (size_t i = 0; i < script->count; i++)
 		if (add_item(out, script, i, speaker, err) < 0)
 			return -1;
+	json_decref(TAKE(out->times));
 	return 0;
 }
 
@@ -365,6 +388,7 @@ void segments_free(struct segments *s)
 		free((char *)s->files[i].name);
 		free((void *)s->files[i].data);
 	}
+	json_decref(s->times);
 	free(s->list);
 	free(s->spoken);
 	free(s->files);

@@ -32,13 +32,14 @@ struct spoken {
 	const char *voice;      /* borrowed from the script or the speaker; NULL: none */
 	const char *voice_file; /* name of a job_file; NULL: none */
 	json_t *options;
-	int64_t seed;
+	int64_t seed; /* of the first try */
 };
 
 struct segments {
 	struct segment *list;
 	struct spoken *spoken; /* in the same order */
 	size_t count, cap, spoken_cap;
+	json_t *times; /* while they are made: how often each former key was there */
 	struct job_file *files; /* the voices that are files; name and data are owned */
 	char (*hashes)[SHA256_HEX];
 	size_t file_count, file_cap, hash_cap;

@@ -1,27 +1,31 @@
 #include "tts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/jsonx.h"
 #include "base/path.h"
 #include "check.h"
 #include "environment.h"
 #include "jobs/common.h"
-#include "jobs/foreign.h"
 #include "jobs/manifest.h"
+#include "jobs/renders.h"
 #include "jobs/workers/python.h"
 #include "ffmpeg.h"
 #include "join.h"
 #include "mirror.h"
+#include "reuse.h"
 #include "segments.h"
 #include "terms.h"
 
 /* A prime above any number of segments: tries never share a seed. */
 #define TRY_SEED_STEP    1000003
 #define LISTED_MOST      20
+#define STALE_LISTED     5
 #define LEXICON_MOST_BYTES ((size_t)8 << 20)
 enum { CHARS_LEAST = 20, CHARS_USUAL = 280, CHARS_MOST = 100000 };
 
@@ -112,6 +116,10 @@ struct job {
 	struct join_options join_as;
 	char format_names[JOIN_FORMATS_MOST][16];
 	const char *joined_names[4 + JOIN_FORMATS_MOST + 1]; /* what it writes; NULL ends them */
+	struct renders *renders; /* NULL: none */
+	char *image;		 /* of the pods; NULL: the provider's */
+	bool anew, prune;
+	struct reuse *reuse; /* what find_cached() found; NULL: nothing yet */
 };
 
 static char *copy_or_null(const char *text)
@@ -142,6 +150,9 @@ static void tts_free(struct job *job)
 	free(job->pins);
 	free(job->mirror);
 	free(job->mirror_pair);
+	reuse_free(job->reuse);
+	renders_free(job->renders);
+	free(job->image);
 	free(job);
 }
 
@@ -656,6 +667,19 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 	return check_terms(job, conf, err) < 0 ? mistakes_note(m, NULL, err) : 0;
 }
 
+/* Renders are shared with other projects where all that speaks is burst's own: what a worker or a set-up of the user's does with
+ * the project's files is in no key. */
+static void read_reuse(struct job *job, const struct job_setup *setup)
+{
+	const char *own_setup = section_text(setup->conf, "setup");
+
+	job->anew = setup->anew;
+	job->prune = setup->prune;
+	job->image = copy_or_null(setup->image);
+	if (!job->worker && !(setup->code && own_setup && *own_setup))
+		job->renders = renders_new(setup->renders_dir, setup->renders_max_bytes);
+}
+
 static int load_job(struct job **out, const struct job_setup *setup, struct err *err)
 {
 	CLEANUP(tts_free) struct job *job = xcalloc(1, sizeof(*job));
@@ -668,6 +692,7 @@ static int load_job(struct job **out, const struct job_setup *setup, struct err 
 		return -1;
 	name_joined(job);
 	fill_needs(job, setup->conf);
+	read_reuse(job, setup);
 	*out = TAKE(job);
 	return 0;
 }
@@ -694,8 +719,7 @@ static json_t *tts_task(struct job *job, size_t index, int attempt)
 {
 	const struct segment *segment = &job->segments.list[index];
 	const struct spoken *spoken = &job->segments.spoken[index];
-	bool own = job->script.items[spoken->item].has_seed;
-	int64_t seed = spoken->seed + (own ? 0 : (int64_t)index) + (int64_t)TRY_SEED_STEP * attempt;
+	int64_t seed = spoken->seed + (int64_t)TRY_SEED_STEP * attempt;
 
 	return json_pack("{s:s, s:s, s:s, s:s*, s:s*, s:I, s:O}", "id", segment->id, "file",
 			 segment->file, "text", spoken->text, "voice", spoken->voice, "voice_file",
@@ -709,12 +733,12 @@ static const char *const *tts_finish_names(struct job *job)
 }
 
 /* In a folder without a manifest they can only be somebody else's. */
-static int check_joined_names(const struct job *job, const struct manifest *m, struct err *err)
+static int check_joined_names(const struct job *job, struct err *err)
 {
 	CLEANUP(fd_close) int folder = path_open_dir(job->output);
 	struct stat st;
 
-	for (const char *const *name = job->joined_names; folder >= 0 && !m->present && *name; name++) {
+	for (const char *const *name = job->joined_names; folder >= 0 && !manifest_is_there(folder) && *name; name++) {
 		CLEANUP(free_text) char *path = path_join(job->output, *name);
 		if (fstatat(folder, *name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			return err_set(err, ERR_CONFIG,
@@ -725,45 +749,24 @@ static int check_joined_names(const struct job *job, const struct manifest *m, s
 	return 0;
 }
 
-static int tts_find_cached(struct job *job, struct segment_result *results, bool force,
-			   struct err *err)
-{
-	CLEANUP(manifest_free) struct manifest m = {0};
-	const struct manifest_entry *entry;
-	const char *foreign = NULL;
-	size_t more = 0;
-	bool absent;
-
-	if (manifest_read(job->output, force, &m, err) < 0 ||
-	    (!force && check_joined_names(job, &m, err) < 0))
-		return -1;
-	for (size_t i = 0; i < job->segments.count; i++) {
-		const struct segment *segment = &job->segments.list[i];
-		if (manifest_match(&m, job->output, segment->file, segment->key, &entry, &absent,
-				   err) < 0)
-			return -1;
-		if (entry && !strcmp(entry->key, segment->key)) {
-			manifest_restore(entry, &results[i]);
-		} else if (!entry && !absent && !force) {
-			more += foreign != NULL;
-			foreign = foreign ? foreign : segment->file;
-		}
-	}
-	return foreign ? foreign_refuse(job->output, foreign, more, err) : 0;
-}
-
-static int tts_check(const struct job *job, size_t index, const char *file, struct check *out,
-		     struct err *err)
+/* habits: of the voices of the run; NULL: the file is not compared. */
+static int check_file(const struct job *job, size_t index, const char *file, struct habits *habits, struct check *out, struct err *err)
 {
 	const struct spoken *spoken = &job->segments.spoken[index];
 	struct check_limits limits = job->check;
 
+	limits.habits = habits;
 	if (job->engine)
 		limits.speed = engine_speed(job->engine, jsonx_number(spoken->options, "speed", 0));
 	CLEANUP(free_text) char *options_text = json_dumps(spoken->options, JSON_COMPACT | JSON_SORT_KEYS);
 	CLEANUP(free_text) char *voice = xasprintf("%s %s", spoken->voice ? spoken->voice : "", options_text ? options_text : "");
 	limits.voice = voice;
-	if (check_wav(file, spoken->text, &limits, out, err) < 0)
+	return check_wav(file, spoken->text, &limits, out, err);
+}
+
+static int tts_check(const struct job *job, size_t index, const char *file, struct check *out, struct err *err)
+{
+	if (check_file(job, index, file, job->check.habits, out, err) < 0)
 		return -1;
 	/* a file that is no sound at all is refused even when nobody wants to listen */
 	if (!job->check_enabled && out->sample_rate)
@@ -803,6 +806,90 @@ static int tts_record(struct job *job, size_t index, const struct segment_result
 	for (size_t i = 0; i < count; i++)
 		manifest_lines_add(&lines, line_of(job, index, &results[i]));
 	return manifest_append(job->output, &lines, err);
+}
+
+/* ---- what is there already ---- */
+
+/* In the render cache, a segment is called by all that made it: another image may speak in another way. */
+static void name_render(const struct job *job, size_t index, char key[SHA256_HEX])
+{
+	CLEANUP(free_text) char *all = xasprintf("%s\n%s\n%s", job->segments.list[index].key, job->image ? job->image : "",
+						 job->setup ? job->setup : "");
+
+	sha256_hex(all, strlen(all), key);
+}
+
+/* As reuse_want.cached. What another job found good enough need not be so for this one. */
+static int open_render(const struct job *job, size_t index, struct segment_result *result)
+{
+	char key[SHA256_HEX], sha256[SHA256_HEX];
+	CLEANUP(free_text) char *path = NULL;
+	struct check check = {0};
+	struct stat st;
+	struct err err;
+
+	name_render(job, index, key);
+	int fd = renders_find(job->renders, key, sha256, &path);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) < 0 || check_file(job, index, path, NULL, &check, &err) < 0 || !check.ok) {
+		close(fd);
+		return -1;
+	}
+	*result = (struct segment_result){.state = SEGMENT_SAFE, .cached = true, .bytes = st.st_size, .seconds = check.seconds,
+					  .sample_rate = check.sample_rate, .tries = 1, .provider = "cache"};
+	COPY_TEXT(result->sha256, sha256);
+	return fd;
+}
+
+static void tts_kept(struct job *job, size_t index, const struct segment_result *result)
+{
+	char key[SHA256_HEX];
+
+	if (!job->renders || !job->check_enabled || result->suspect)
+		return;
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	CLEANUP(fd_close) int fd = folder < 0 ? -1 : path_open_below(folder, job->segments.list[index].file, O_RDONLY);
+	name_render(job, index, key);
+	if (fd >= 0)
+		renders_put(job->renders, key, fd, result->sha256, job->anew);
+}
+
+static struct reuse_want what_is_wanted(const struct job *job)
+{
+	return (struct reuse_want){
+		.job = job,
+		.segments = job->segments.list,
+		.count = job->segments.count,
+		.dir = job->output,
+		.anew = job->anew,
+		.cached = job->renders ? open_render : NULL,
+		.line = line_of,
+	};
+}
+
+static int tts_find_cached(struct job *job, struct segment_result *results, bool force, struct err *err)
+{
+	struct reuse_want want = what_is_wanted(job);
+
+	want.force = force;
+	reuse_free(TAKE(job->reuse));
+	if (!force && check_joined_names(job, err) < 0)
+		return -1;
+	return reuse_find(&job->reuse, &want, results, err);
+}
+
+static void tts_changes(const struct job *job, struct job_changes *out)
+{
+	reuse_count(job->reuse, out);
+}
+
+static int tts_bring(struct job *job, struct segment_result *results, struct str *notes, struct err *err)
+{
+	int result = reuse_bring(job->reuse, results, notes, err);
+
+	renders_tell(job->renders, notes);
+	return result;
 }
 
 /* ---- the end ---- */
@@ -864,6 +951,46 @@ static int join(const struct job *job, const struct segment_result *results, str
 	return result;
 }
 
+static bool all_are_safe(const struct job *job, const struct segment_result *results)
+{
+	for (size_t i = 0; i < job->segments.count; i++)
+		if (results[i].state != SEGMENT_SAFE)
+			return false;
+	return true;
+}
+
+static void note_stale(const struct reuse_names *names, bool pruned, struct str *notes)
+{
+	if (!names->count)
+		return;
+	str_addf(notes, "%s%zu old output%s without a segment: ", pruned ? "removed " : "", names->count, names->count == 1 ? "" : "s");
+	for (size_t i = 0; i < MIN(names->count, (size_t)STALE_LISTED); i++) {
+		str_add(notes, i ? ", " : "");
+		str_add_printable(notes, names->list[i], strlen(names->list[i]), 60);
+	}
+	str_addf(notes, "%s%s\n", names->count > STALE_LISTED ? ", ..." : "", pruned ? "" : " (see `burst run --prune`)");
+}
+
+/* Only what is just as the manifest says; while something is still to be rendered, what is old may be all there is. */
+static int tend_stale(const struct job *job, const struct segment_result *results, struct str *notes, struct err *err)
+{
+	CLEANUP(reuse_names_free) struct reuse_names names = {0};
+	struct reuse_want want = what_is_wanted(job);
+	bool prune = job->prune && all_are_safe(job, results);
+
+	if (reuse_stale(&want, &names, err) < 0)
+		return -1;
+	CLEANUP(fd_close) int folder = path_open_dir(job->output);
+	for (size_t i = 0; prune && i < names.count; i++) {
+		const char *base;
+		CLEANUP(fd_close) int parent = path_open_parent(folder, names.list[i], &base);
+		if (parent >= 0 && unlinkat(parent, base, 0) < 0 && errno != ENOENT)
+			return err_set(err, ERR_LOCAL, "%s/%s: cannot be removed: %s", job->output, names.list[i], strerror(errno));
+	}
+	note_stale(&names, prune, notes);
+	return 0;
+}
+
 static int tts_finish(struct job *job, const struct segment_result *results, struct str *notes,
 		      struct err *err)
 {
@@ -874,7 +1001,9 @@ static int tts_finish(struct job *job, const struct segment_result *results, str
 		str_addf(notes, "not spoken: %s\n", str_text(&silent));
 	note_some(job, results, false, notes);
 	note_some(job, results, true, notes);
-	if (write_manifest(job, results, err) < 0)
+	renders_trim(job->renders);
+	renders_tell(job->renders, notes);
+	if (tend_stale(job, results, notes, err) < 0 || write_manifest(job, results, err) < 0)
 		return -1;
 	return job->join ? join(job, results, notes, err) : 0;
 }
@@ -891,8 +1020,11 @@ const struct job_ops job_tts = {
 	.needs = tts_needs,
 	.task = tts_task,
 	.find_cached = tts_find_cached,
+	.changes = tts_changes,
+	.bring = tts_bring,
 	.check = tts_check,
 	.record = tts_record,
+	.kept = tts_kept,
 	.finish = tts_finish,
 	.finish_names = tts_finish_names,
 };

@@ -501,7 +501,7 @@ bool path_is_safe(const char *path)
  * beside outputs. */
 static bool is_own_name(const char *path)
 {
-	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {"manifest.jsonl.tmp-", ".burst-probe-"};
+	static const char *const whole[] = {"manifest.jsonl"}, *const begun[] = {"manifest.jsonl.tmp-", ".burst-probe-", ".burst-moving-", ".burst-copy-"};
 	size_t len = strcspn(path, "/");
 
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)

@@ -444,7 +444,11 @@ static int record_and_keep(struct keeping *k, size_t from, size_t count)
 		results[i] = result_of(k, from + i);
 	int done = setup->job_ops->record(setup->job, k->segment, results, count, &k->err);
 	free(results);
-	return done < 0 ? -1 : receive_keep_all(k->list + from, count, &k->err);
+	if (done < 0 || receive_keep_all(k->list + from, count, &k->err) < 0)
+		return -1;
+	if (setup->job_ops->kept)
+		setup->job_ops->kept(setup->job, k->segment, &k->result);
+	return 0;
 }
 
 static void work_keep(void *arg)

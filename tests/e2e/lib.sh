@@ -11,6 +11,7 @@ set -u
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BURST=${BURST:-$ROOT/build/burst}
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:exitcode=99}
+export BURST_CACHE_DIR= # no render cache: what a test removes is rendered again (tests/e2e/renders.sh has one)
 SCRIPT=$(basename "$0" .sh)
 WORK=
 FAILED_TESTS=0
@@ -223,7 +224,7 @@ no_processes() { [ -z "$(marked_processes)" ]; }
 
 one_test() {
 	local name=$1 began=$SECONDS
-	unset XDG_STATE_HOME NO_COLOR BURST_CLIENT_FD
+	unset XDG_STATE_HOME XDG_CACHE_HOME NO_COLOR BURST_CLIENT_FD
 	WHY='' SKIP='' ENGINE='' JOB='' LOCAL='' POD='' LIMIT=90 PID='' SHELL_PID='' RELAY_PID='' CLIENT=''
 	case $name in
 	c_*) cd "$WORK" && one_case "$name" ;; # of a stand-in cloud: see tests/cloud/common/client.sh

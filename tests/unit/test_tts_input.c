@@ -680,6 +680,38 @@ static void keys_of_own_engines(void **state)
 	job_tts.free(none);
 }
 
+/* Neither its key nor its seed knows the place of a line, its id, or the job's name; each of two equal lines has its own. */
+static void keys_know_no_place(void **state)
+{
+	struct err err = {0};
+	size_t count;
+
+	(void)state;
+	put_text("k.txt", "One.\nYes.\nTwo.\nYes.\n");
+	put_text("l.jsonl", "{\"id\":\"new\",\"text\":\"Zero.\"}\n{\"id\":\"b\",\"text\":\"Two.\"}\n{\"id\":\"y\",\"text\":\"Yes.\"}\n"
+			    "{\"id\":\"z\",\"text\":\"Yes.\"}\n{\"id\":\"own\",\"text\":\"Yes.\",\"seed\":5}\n"
+			    "{\"id\":\"own2\",\"text\":\"Yes.\",\"seed\":5}\n");
+	struct job *before = load_job("k.txt", NULL, 0, &err), *after = load_job("l.jsonl", NULL, 0, &err);
+	if (!before || !after)
+		fail_msg("%s", err.msg);
+	const struct segment *a = job_tts.segments(before, &count), *b = job_tts.segments(after, &count);
+	assert_string_equal(a[2].key, b[1].key);
+	assert_string_equal(a[1].key, b[2].key);
+	assert_string_equal(a[3].key, b[3].key);
+	assert_string_not_equal(a[1].key, a[3].key);
+	assert_string_equal(a[1].former_key, a[3].former_key);
+	assert_string_equal(b[4].key, b[5].key); /* the user wants the same twice */
+	assert_string_not_equal(b[4].key, b[3].key);
+	json_t *one = job_tts.task(before, 2, 0), *other = job_tts.task(after, 1, 0), *own = job_tts.task(after, 5, 0);
+	assert_int_equal(json_integer_value(json_object_get(one, "seed")), json_integer_value(json_object_get(other, "seed")));
+	assert_int_equal(json_integer_value(json_object_get(own, "seed")), 5);
+	json_decref(one);
+	json_decref(other);
+	json_decref(own);
+	job_tts.free(before);
+	job_tts.free(after);
+}
+
 static void long_texts(void **state)
 {
 	struct setting settings[] = {{"max_chars", "40"}, {"options", "speed=160"}, {"seed", "7"}};
@@ -702,7 +734,9 @@ static void long_texts(void **state)
 	assert_true(segments[0].weight == 33 && segments[0].est_seconds > 0);
 	assert_string_equal(segments[0].group, "en");
 	json_t *first = job_tts.task(job, 1, 2), *second = job_tts.task(job, 2, 1);
-	assert_int_equal(json_integer_value(json_object_get(first, "seed")), 7 + 1 + 2 * 1000003);
+	char begin[9] = "";
+	memcpy(begin, segments[1].key, 8);
+	assert_int_equal(json_integer_value(json_object_get(first, "seed")), ((strtol(begin, NULL, 16) & INT32_MAX) + 2 * 1000003) & INT32_MAX);
 	assert_int_equal(json_integer_value(json_object_get(second, "seed")), 100 + 1000003);
 	assert_string_equal(json_string_value(json_object_get(first, "text")),
 			    "This is the second one of it.");
@@ -760,6 +794,7 @@ int main(void)
 	cmocka_unit_test(voice_samples_are_long_enough),
 	cmocka_unit_test(a_worker_that_names_the_harness_gets_it),
 		cmocka_unit_test(keys), cmocka_unit_test(keys_of_own_engines),
+		cmocka_unit_test(keys_know_no_place),
 		cmocka_unit_test(long_texts),
 		cmocka_unit_test(needs_of_espeak),
 	};
