@@ -264,6 +264,48 @@ static json_t *better_json(const struct better *b)
 			 report_text(b->line));
 }
 
+/* False: jobs of this type reuse nothing. */
+static bool changes_of(const struct launch *l, struct job_changes *out)
+{
+	const struct job_ops *ops = l->setup.job_ops;
+
+	*out = (struct job_changes){0};
+	if (ops->changes)
+		ops->changes(l->setup.job, out);
+	return ops->changes != NULL;
+}
+
+static json_t *changes_json(const struct launch *l)
+{
+	struct job_changes c;
+
+	if (!changes_of(l, &c))
+		return json_null();
+	return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "new", (json_int_t)c.added, "changed", (json_int_t)c.changed, "gone", (json_int_t)c.gone,
+			 "reused", (json_int_t)c.unchanged, "moved", (json_int_t)c.moved, "from_cache", (json_int_t)c.from_cache, "stale_files",
+			 (json_int_t)c.stale);
+}
+
+/* How many there are, with the end of that line; then what changed since the output folder was written. */
+static void say_segments(const struct launch *l, const struct estimate *e, const char *tail)
+{
+	struct job_changes c;
+
+	if (e->open)
+		printf("%zu segment%s, %zu to render%s\n", e->segments, e->segments == 1 ? "" : "s", e->open, tail);
+	else
+		printf("all %zu segments are rendered already: a run would rent nothing\n", e->segments);
+	if (!changes_of(l, &c) || !(c.changed + c.gone + c.unchanged + c.stale)) /* all is new */
+		return;
+	printf("+%zu ~%zu -%zu =%zu (new, changed, gone, reused)", c.added, c.changed, c.gone, c.unchanged);
+	if (c.from_cache)
+		printf("; %zu from the render cache", c.from_cache);
+	putchar('\n');
+	if (c.stale)
+		printf("%zu old output%s without a segment: `burst run --prune` removes %s\n", c.stale, c.stale == 1 ? "" : "s",
+		       c.stale == 1 ? "it" : "them");
+}
+
 static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
@@ -286,14 +328,16 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 	if (ctx->json) {
 		json_t *object = plan_to_json(&e, &pick, verdict, status < 0 ? err : NULL);
 		json_object_set_new(object, "better", better_json(&better));
+		json_object_set_new(object, "changes", changes_json(l));
 		output_json(object);
 		ctx->json_printed = true;
 	} else if (!e.open) {
-		printf("all %zu segments are rendered already: a run would rent nothing\n", e.segments);
+		say_segments(l, &e, "");
 	} else if (status == 0 && verdict == PLAN_NOTHING_FITS) {
-		printf("%zu segment%s, %zu to render; no estimate yet: the run measures it\n", e.segments, e.segments == 1 ? "" : "s", e.open);
+		say_segments(l, &e, "; no estimate yet: the run measures it");
 	} else if (verdict != PLAN_NOTHING_FITS) {
-		printf("%zu segment%s, %zu to render\n\n", e.segments, e.segments == 1 ? "" : "s", e.open);
+		say_segments(l, &e, "");
+		putchar('\n');
 		plan_show(stdout, &e, &pick, verdict, words);
 		if (better.found)
 			plan_say(stdout, 2, "better: %s", better.line);
