@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "engine/caller.h"
+#include "jobs/renders.h"
 #include "launch.h"
 #include "output.h"
 #include "report.h"
@@ -46,6 +47,21 @@ static bool on_path(const char *program)
 	return false;
 }
 
+static void check_renders(const struct cmd_context *ctx, struct findings *f)
+{
+	CLEANUP(free_text) char *dir = config_renders_dir();
+	int64_t limit_mb = section_int(config_top(ctx->config), "render_cache_mb");
+	struct renders_size size;
+	struct err err = {0};
+
+	if (!dir || !limit_mb)
+		say(f, "ok", "no render cache");
+	else if (renders_measure(dir, &size, &err) < 0)
+		say(f, "warn", "%s: no renders are kept", err.msg);
+	else
+		say(f, "ok", "render cache in %s: %lld of %lld MB used", dir, (long long)(size.bytes / 1000000), (long long)limit_mb);
+}
+
 static void check_machine(struct cmd_context *ctx, struct findings *f)
 {
 	int64_t room = path_free_bytes(ctx->state_dir);
@@ -55,6 +71,7 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 		    (long long)(room >> 20));
 	else
 		say(f, "ok", "ledger in %s", ctx->state_dir);
+	check_renders(ctx, f);
 	say(f, on_path("ffmpeg") ? "ok" : "warn", on_path("ffmpeg") ? "ffmpeg: joining can set the loudness" :
 	    "ffmpeg is not installed: joined tracks keep the loudness they have");
 	say(f, on_path("ssh") ? "ok" : "warn", on_path("ssh") ? "ssh: `burst ssh` works" :
