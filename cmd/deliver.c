@@ -163,8 +163,11 @@ static char *path_there(struct delivery *d, const struct manifest_entry *e, bool
 	}
 	if (!d->pod_counts)
 		return NULL;
-	return command ? xasprintf("runs/%s/%s/out/%s/%s", d->pod.run, d->pod.attempt, e->id, e->file) :
-			 xasprintf("runs/%s/%s/%s", d->pod.run, d->pod.attempt, e->file);
+	const char *file = jsonx_text(line, "rendered_as", e->file); /* its segment may have another name by now */
+	if (!path_is_safe(file))
+		return NULL;
+	return command ? xasprintf("runs/%s/%s/out/%s/%s", d->pod.run, d->pod.attempt, e->id, file) :
+			 xasprintf("runs/%s/%s/%s", d->pod.run, d->pod.attempt, file);
 }
 
 static bool is_plain(const char *name)

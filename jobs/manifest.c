@@ -213,6 +213,7 @@ void manifest_restore(const struct manifest_entry *entry, struct segment_result 
 	COPY_TEXT(result->gpu, jsonx_text(line, "gpu", ""));
 	COPY_TEXT(result->batch, jsonx_text(line, "batch", ""));
 	COPY_TEXT(result->attempt, jsonx_text(line, "attempt", ""));
+	COPY_TEXT(result->rendered_as, jsonx_text(line, "rendered_as", entry->file));
 }
 
 json_t *manifest_line(const struct segment *segment, const struct segment_result *result,
@@ -239,6 +240,8 @@ void manifest_add_result(json_t *line, const struct segment_result *result)
 	json_object_set_new(line, "gpu", text_of(result->gpu));
 	json_object_set_new(line, "batch", text_of(result->batch));
 	json_object_set_new(line, "attempt", text_of(result->attempt));
+	if (result->rendered_as[0] && strcmp(result->rendered_as, jsonx_text(line, "file", "")))
+		json_object_set_new(line, "rendered_as", text_of(result->rendered_as));
 	json_object_set_new(line, "cached", json_boolean(result->cached));
 	json_object_set_new(line, "tries", json_integer(result->tries));
 	json_object_set_new(line, "suspect", json_boolean(result->suspect));

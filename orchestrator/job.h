@@ -87,6 +87,7 @@ struct segment_result {
 	int sample_rate;
 	int tries;
 	char provider[24], gpu[64], attempt[20], batch[24];
+	char rendered_as[136]; /* cached: the file's name on the pod that rendered it; "": as it is here */
 	char key[SHA256_HEX]; /* cached: what it was rendered as, where that is not the segment's key; else "" */
 	/* record() of a command, once for each output: its name below the output folder. NULL: the segment's own file. */
 	const char *file;

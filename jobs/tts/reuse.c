@@ -471,6 +471,8 @@ static int write_lines(const struct moving *m, const struct segment_result *resu
 			line = m->r->want.line(m->r->want.job, (size_t)step->segment, &results[step->segment]);
 		} else {
 			line = manifest_entry_json(step->entry);
+			if (!json_object_get(line, "rendered_as"))
+				json_object_set_new(line, "rendered_as", json_string(step->from));
 			json_object_set_new(line, "file", json_string(step->to));
 			json_object_set_new(line, "former", json_true());
 		}

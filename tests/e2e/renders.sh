@@ -102,6 +102,20 @@ t_lines_that_are_there_twice() {
 	rendered 0 3 "three of them"
 }
 
+t_moved_files_are_delivered() { # the volume has them under the names that they were rendered with
+	script_lines 4
+	config 'pods = 1; deliver = { run = "(cd \"$BURST_OUTPUTS\" && cat *.wav | sha256sum) >sum"; outputs = ["sum"]; };'
+	burst run
+	is "$STATUS $(cat out/sum)" "0 $(cat out/*.wav | sha256sum)" "the first delivery"
+	jq -c '.id = "n" + .id' script.jsonl | tac >other && mv other script.jsonl
+	sed -i 's/"ns004"/"s001"/; s/"ns001"/"s004"/' script.jsonl
+	burst run --json
+	is "$STATUS $(json '[.segments.rendered, .deliver.status] | @tsv')" "0 0	done" "the second ($(tail -n 1 err.txt))"
+	is "$(cat out/sum)" "$(cat out/ns002.wav out/ns003.wav out/s001.wav out/s004.wav | sha256sum)" "what it found"
+	is "$(jq -r 'select(.file == "s004.wav").rendered_as' out/manifest.jsonl)" s001.wav "its name on the volume"
+	is "$(jq -r 'select(.former | not).file' out/manifest.jsonl | grep -c wav)" 4 "files of the manifest"
+}
+
 # ---- the cache ----
 t_projects_share_the_cache() {
 	twenty
