@@ -117,7 +117,7 @@ struct job {
 	char format_names[JOIN_FORMATS_MOST][16];
 	const char *joined_names[4 + JOIN_FORMATS_MOST + 1]; /* what it writes; NULL ends them */
 	struct renders *renders; /* NULL: none */
-	char *image;		 /* of the pods; NULL: the provider's */
+	char *made_by;		 /* what else decides the sound, and is in no key: the pods' image, the user's set-up, a mirror of weights */
 	bool anew, prune;
 	struct reuse *reuse; /* what find_cached() found; NULL: nothing yet */
 };
@@ -152,7 +152,7 @@ static void tts_free(struct job *job)
 	free(job->mirror_pair);
 	reuse_free(job->reuse);
 	renders_free(job->renders);
-	free(job->image);
+	free(job->made_by);
 	free(job);
 }
 
@@ -675,7 +675,7 @@ static void read_reuse(struct job *job, const struct job_setup *setup)
 
 	job->anew = setup->anew;
 	job->prune = setup->prune;
-	job->image = copy_or_null(setup->image);
+	job->made_by = xasprintf("%s\n%s\n%s", setup->image ? setup->image : "", own_setup ? own_setup : "", job->mirror ? job->mirror : "");
 	if (!job->worker && !(setup->code && own_setup && *own_setup))
 		job->renders = renders_new(setup->renders_dir, setup->renders_max_bytes);
 }
@@ -810,11 +810,11 @@ static int tts_record(struct job *job, size_t index, const struct segment_result
 
 /* ---- what is there already ---- */
 
-/* In the render cache, a segment is called by all that made it: another image may speak in another way. */
+/* In the render cache, a segment is called by all that made it: another image may speak in another way. Not by the engine's set-up,
+ * which names all voices of the job; its versions are in the segment's key. */
 static void name_render(const struct job *job, size_t index, char key[SHA256_HEX])
 {
-	CLEANUP(free_text) char *all = xasprintf("%s\n%s\n%s", job->segments.list[index].key, job->image ? job->image : "",
-						 job->setup ? job->setup : "");
+	CLEANUP(free_text) char *all = xasprintf("%s\n%s", job->segments.list[index].key, job->made_by);
 
 	sha256_hex(all, strlen(all), key);
 }
