@@ -32,7 +32,7 @@ t_init_of_a_command_runs_as_is() {
 	burst run
 	is "$STATUS" 0 "run ($(tail -n 2 err.txt))"
 	is "$(cat out/hello-0.txt)" "pod 0 of 1" "what came home"
-	sed -i 's/^pods = 1;/pods = 2;/' burst.cfg
+	sed -i 's/^pods = [^;]*;/pods = 2;/' burst.cfg
 	burst run --force
 	is "$STATUS" 0 "on two pods ($(tail -n 2 err.txt))"
 	is "$(cat out/hello-?.txt | tr '\n' ,)" "pod 0 of 2,pod 1 of 2," "what came home then"
