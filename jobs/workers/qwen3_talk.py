@@ -61,6 +61,8 @@ class Talk:
         self.draws = self.draws[:, :max(r.cap for r in rows) + 1].to(self.device)
         self.knobs = {name: torch.tensor([[float(getattr(r, name))] for r in rows], device=self.device)
                       for name in ("temperature", "top_k", "top_p", "penalty", "sub_temperature", "sub_top_k", "sub_top_p")}
+        self.limits = {of: self.limits_of([getattr(r, of + "top_k") for r in rows], [getattr(r, of + "top_p") for r in rows])
+                       for of in ("", "sub_")}
         words = talker.codec_head.out_features
         self.said = torch.zeros(len(rows), words, dtype=torch.bool, device=self.device)
         self.never = torch.arange(words, device=self.device) >= words - MARKS
@@ -68,6 +70,10 @@ class Talk:
         most = max(r.trail.size(0) for r in rows)
         self.trails = torch.stack([torch.cat([r.trail.to(pad), pad.expand(most - r.trail.size(0), -1)]) for r in rows])
         self.pad = pad
+
+    @staticmethod
+    def limits_of(top_k: list[int], top_p: list[float]) -> tuple[int, bool]:
+        return (0 if 0 in top_k else max(top_k)), min(top_p) < 1
 
     def keep(self, places: list[int]) -> None:
         """Of the live rows these go on."""
@@ -121,7 +127,7 @@ class Talk:
         logits = penalise(logits, self.knobs["penalty"], self.said).masked_fill(self.never, -torch.inf)
         if frame < LEAST_FRAMES:
             logits[:, self.end] = -torch.inf
-        codes = draw(cut(logits, self.knobs, ""), self.draws[:, frame, 0])
+        codes = draw(cut(logits, self.knobs, "", *self.limits[""]), self.draws[:, frame, 0])
         return codes, torch.stack([codes, broken.long()], 1).tolist()
 
     # ---- a frame's other codes ----
@@ -136,7 +142,7 @@ class Talk:
             at = slice(cache.used, cache.used + x.size(1))
             angles = tuple(t[:, :, at] for t in self.sub_angles)
             h = self.sub_blocks.forward(predictor.small_to_mtp_projection(x), angles, cache, self.sub_mask if book == 1 else None)
-            logits = cut(predictor.lm_head[book - 1](h[:, -1]).float(), self.knobs, "sub_")
+            logits = cut(predictor.lm_head[book - 1](h[:, -1]).float(), self.knobs, "sub_", *self.limits["sub_"])
             codes.append(draw(logits, self.draws[:, frame, book]))
             x = predictor.get_input_embeddings()[book - 1](codes[-1])[:, None]
             total = total + x
@@ -194,12 +200,16 @@ def penalise(logits: Tensor, penalty: Tensor, said: Tensor) -> Tensor:
     return torch.where(said, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
 
 
-def cut(logits: Tensor, knobs: dict[str, Tensor], of: str) -> Tensor:
-    """Temperature, top k, top p. OF: "" or "sub_", the names of the knobs."""
+def cut(logits: Tensor, knobs: dict[str, Tensor], of: str, most_k: int, nucleus: bool) -> Tensor:
+    """Temperature, top k, top p. OF: "" or "sub_", the names of the knobs. MOST_K: the largest top k, 0 where a row keeps all
+    tokens; NUCLEUS: some top p is below 1. Known on the host, so that nothing is sorted in vain."""
     logits = logits / knobs[of + "temperature"]
-    k = knobs[of + "top_k"].long().clamp(max=logits.size(-1))
-    least = torch.sort(logits, -1, descending=True).values.gather(1, (k - 1).clamp(min=0))
+    k = knobs[of + "top_k"].long()
+    best = logits.topk(min(most_k or logits.size(-1), logits.size(-1))).values
+    least = best.gather(1, (k - 1).clamp(0, best.size(-1) - 1))
     logits = logits.masked_fill((logits < least) & (k > 0), -torch.inf)
+    if not nucleus:
+        return logits
     ordered, order = torch.sort(logits, -1)
     rare = ordered.softmax(-1).cumsum(-1) <= 1 - knobs[of + "top_p"]
     rare[:, -1:] = False

@@ -329,9 +329,9 @@ part_learning() { (. tests/bench/learning.sh && learning_bench); }
 missed=0
 part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
 
-# ---- (l) batches of Chatterbox on the processor ----
+# ---- (l) batches of Chatterbox and Qwen3-TTS on the processor ----
 
-part_voices() { python3 tests/bench/voices.py; }
+part_voices() { python3 tests/bench/voices.py; python3 tests/bench/voices_qwen3.py; }
 
 # ---- (k) the planner's choice ----
 
