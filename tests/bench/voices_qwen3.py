@@ -53,7 +53,7 @@ def main() -> None:
             print(f"burst, batches of {b}: {took:.1f} s, {alone / took:.2f} times as fast")
         renderer = Renderer(engine, Cpu(), mock.Mock(), folder, TEXTS)
         raw = [{"id": t.id, "file": t.file, "text": t.text, "voice": t.voice, "seed": t.seed, "options": t.options} for t in tasks]
-        with mock.patch.object(engine, "judge", lambda spoken, _: spoken.codes):
+        with mock.patch.object(engine, "judge", lambda spoken, *_: spoken.codes):
             began = time.monotonic()
             renderer.render({"batch": "b", "segments": raw})
             total, timing = time.monotonic() - began, renderer.timing
