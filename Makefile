@@ -234,13 +234,13 @@ demo: demo-$(ENGINE)
 .PHONY: demo-espeak demo-piper
 demo-espeak: deps
 	@$(MAKE) --no-print-directory all
-	@LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} $(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
+	@BURST_CACHE_DIR= LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} $(BUILD)/burst run config/examples/quiz/burst.cfg --output build/demo
 demo-piper: deps
 	$(call install_missing,python3-venv)
 	@$(MAKE) --no-print-directory all
 	@mkdir -p build/demo-config/burst
 	@echo 'providers = { local = { network = "host"; }; };' >build/demo-config/burst/burst.cfg
-	@XDG_CONFIG_HOME=$(CURDIR)/build/demo-config LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} \
+	@BURST_CACHE_DIR= XDG_CONFIG_HOME=$(CURDIR)/build/demo-config LOCAL_ISOLATION=$${LOCAL_ISOLATION:-auto} \
 		$(BUILD)/burst run config/examples/piper/burst.cfg --output build/demo-piper
 	@python3 tests/workers/listen.py build/demo-piper
 

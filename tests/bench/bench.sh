@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit
 burst=${BENCH_BURST:-$PWD/build/burst} # or another one, to compare
 work=$(mktemp -d "${TMPDIR:-/tmp}/burst-bench-XXXXXX")
-export BURST_STATE_DIR=$work/state HOME=$work LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
+export BURST_STATE_DIR=$work/state BURST_CACHE_DIR='' HOME=$work LOCAL_ISOLATION=${LOCAL_ISOLATION:-auto}
 unset XDG_CONFIG_HOME XDG_STATE_HOME
 . tests/bench/pods.sh
 clean_up() {
