@@ -328,4 +328,19 @@ t_killed_while_the_shift_is_rendered() { # one line on top, killed anywhere: nev
 	nothing_left
 }
 
+t_anew_goes_on_after_a_crash() { # what was there before is not taken for the run's own
+	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
+	twenty
+	burst run
+	STATUS=0
+	timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
+		KILL_AT="after rename 9" BURST_CACHE_DIR= "$BURST" run --anew >out.txt 2>err.txt </dev/null || STATUS=$?
+	is "$STATUS" 137 "killed"
+	local safe
+	safe=$(ledger "select count(*) from segment s join run r on s.run = r.id where s.state = 1 and r.status = 'running'")
+	burst resume --json
+	is "$STATUS $(json '[.segments.rendered, .segments.cached] | @tsv')" "0 20	0" "rendered, cached (of $safe that were safe)"
+	as_the_script_says
+}
+
 run_tests "$@"
