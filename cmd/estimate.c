@@ -210,7 +210,7 @@ static bool volume_ready(const struct learned *pods, const char *image)
 	return false;
 }
 
-static bool env_there(struct launch *l, const char *script, const char *image, const struct learned *pods)
+static bool env_there(struct launch *l, const struct job_needs *needs, const char *gpu, const char *image, const struct learned *pods)
 {
 	struct engine_setup setup = l->setup;
 	struct run_row run = {0};
@@ -219,7 +219,7 @@ static bool env_there(struct launch *l, const char *script, const char *image, c
 	setup.image = image;
 	COPY_TEXT(run.job, config_job_name(l->ctx->config));
 	COPY_TEXT(run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
-	return pods->volume.id[0] && engine_env_there(&setup, script, pods->provider, pods->volume.id);
+	return pods->volume.id[0] && engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
 }
 
 static void expect_cold(struct cold *cold, struct launch *l, const struct job_needs *needs, const char *gpu, const struct learned *pods)
@@ -233,7 +233,7 @@ static void expect_cold(struct cold *cold, struct launch *l, const struct job_ne
 	if (needs->setup)
 		cold->phase[COLD_SETUP] = setup_prior;
 	learn_cold(pods->rows, pods->count, &what, cold);
-	if (!needs->setup || env_there(l, needs->setup, what.image, pods))
+	if (!needs->setup || env_there(l, needs, gpu, what.image, pods))
 		cold->phase[COLD_SETUP] = (struct cold_time){0};
 }
 

@@ -4440,6 +4440,22 @@ static void worker_stop(struct agent *a, struct worker *w)
 
 /* ---- setup, install and what start needs: one at a time ---- */
 
+/* Which Python the image has, as its program is called behind all links ("python3.11"): an environment holds for one alone. "": none.
+ * Nothing is run for it. */
+static void python_of_image(const struct agent *a, char *name, size_t room)
+{
+	const char *path = env_get(&a->place.env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+	char file[PATH_MAX], real[PATH_MAX];
+	*name = 0;
+	while (*path && !*name) {
+		size_t len = strcspn(path, ":");
+		if (snprintf(file, sizeof(file), "%.*s/python3", (int)len, path) < (int)sizeof(file) && access(file, X_OK) == 0 &&
+		    realpath(file, real))
+			snprintf(name, room, "%s", strrchr(real, '/') + 1);
+		path += len + (path[len] == ':');
+	}
+}
+
 static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped, int64_t ms, const char *error, const char *id)
 {
 	struct buf *b = event_begin(a, kind);
@@ -4448,6 +4464,11 @@ static void task_answer(struct agent *a, const char *kind, bool ok, bool skipped
 	js_int(b, "ms", ms);
 	if (ok && id && *id)
 		js_text(b, !strcmp(kind, "setup") ? "tree" : "kept", id);
+	if (ok && !strcmp(kind, "setup")) {
+		char python[32];
+		python_of_image(a, python, sizeof(python));
+		js_text(b, "python", python);
+	}
 	if (!ok)
 		js_text(b, "error", error);
 	event_end(a);
@@ -5062,6 +5083,13 @@ static void op_start(struct agent *a, const struct json *op)
 		return start_begin(a, op);
 	if (a->setup_failed || a->install_failed)
 		return start_begin(a, op); /* which says so */
+	char python[32], words[160];
+	const char *wanted = json_text(op, "env_python", "");
+	python_of_image(a, python, sizeof(python));
+	if (*wanted && strcmp(wanted, python) != 0) {
+		snprintf(words, sizeof(words), "env was made with %.40s, and this image has %s", wanted, *python ? python : "no Python");
+		return start_lacks(a, words);
+	}
 	trees_remove(a, a->starts + 1);
 	*t = (struct task){ .kind = "start", .out = -1, .began_ms = now_ms(a), .op = xcopy(op->raw, op->raw_len) };
 	t->until_ms = now_ms(a) + START_CHECK_S * 1000;

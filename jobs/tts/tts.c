@@ -582,6 +582,8 @@ static void fill_needs(struct job *job, const struct section *conf)
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
 	n->setup_env = job->setup_env;
+	/* what an engine of ours is set up with is the same for all cards: the image's torch, and packages without kernels of their own */
+	n->setup_by_card = n->gpu && section_text(conf, "setup");
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;
 	job->env = job_texts(conf, "env");
 	n->env_names = (const char *const *)job->env;

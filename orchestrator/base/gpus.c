@@ -67,6 +67,26 @@ const struct gpu *gpu_catalog(size_t *count)
 	return catalog;
 }
 
+/* CUDA's compute capability, by NVIDIA's table; the longer beginning stands first. */
+static const struct {
+	const char *begins, *architecture;
+} architectures[] = {
+	{"T4", "sm_75"},	{"A100", "sm_80"},     {"A10", "sm_86"},    {"A16", "sm_86"},	 {"A2", "sm_86"},
+	{"A40", "sm_86"},	{"RTX A", "sm_86"},    {"RTX 30", "sm_86"}, {"L4", "sm_89"},	 {"RTX 2000 Ada", "sm_89"},
+	{"RTX 4000 Ada", "sm_89"}, {"RTX 6000 Ada", "sm_89"}, {"RTX 40", "sm_89"}, {"H100", "sm_90"}, {"H200", "sm_90"},
+	{"B200", "sm_100"},	{"B300", "sm_103"},    {"RTX 50", "sm_120"}, {"RTX PRO 6000", "sm_120"}, {"MI300X", "gfx942"},
+};
+
+const char *gpu_architecture(const char *text)
+{
+	const struct gpu *known = gpu_find(text);
+
+	for (size_t i = 0; known && i < ARRAY_LEN(architectures); i++)
+		if (starts_with(known->name, architectures[i].begins))
+			return architectures[i].architecture;
+	return text;
+}
+
 /* ---- names ---- */
 
 #define PLAIN_MAX 80

@@ -95,9 +95,10 @@ char *engine_scan_path(const char *runs_dir, const char *code_path);
 /* The code tree that pods of this job (the row's config and job) last had on a volume, code/TREE there; false: none is known. */
 bool engine_code_there(struct store *store, const struct run_row *job, const char *provider, const char *volume_id,
 		       char tree[SHA256_HEX]);
-/* Whether a volume has what this setup script makes for the job of setup->run (the row's config and job) with setup->image, as far as
- * the ledger knows. */
-bool engine_env_there(const struct engine_setup *setup, const char *script, const char *provider, const char *volume_id);
+/* Whether a volume has what needs->setup makes for the job of setup->run (the row's config and job) with setup->image, for pods with this
+ * card, as far as the ledger knows. */
+bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs, const char *gpu, const char *provider,
+		      const char *volume_id);
 /* As pod_row.setup has it; "" for NULL. */
 void engine_setup_key(const char *script, char key[20]);
 

@@ -78,6 +78,7 @@ struct epod { /* beside core_pod */
 	struct quiet quiet;
 	bool save_failed, helloed, zstd, shared_part, clock_said;
 	char env_name[64], env_tree[SHA256_HEX]; /* the environment of its job on its volume; "": none yet */
+	char env_python[32]; /* what made it; "": not known */
 	int lacked; /* how often its volume did not have what it should */
 	char image[96], setup[20]; /* what it was prepared with, how long its setup took, and what it was sent: as in its row */
 	int64_t setup_began_ms, setup_ms, synced_bytes;

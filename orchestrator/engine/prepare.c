@@ -29,50 +29,68 @@ static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const 
  * Other pods may write to a volume, so that nothing on it is used but what this ledger knows by its hash. The hash came from a pod,
  * and a pod answers for its own job alone: another job makes its own, as does another machine. */
 
-/* What scripts make depends on the image that they ran in. */
-static void made_key(const struct engine_setup *setup, const char *kind, const char *script, char hex[SHA256_HEX])
+/* What scripts make depends on the image that they ran in, and where they compile, on the architecture of the pod's card ("": of none).
+ * Which Python the image has is not known before a pod of it runs: the agent compares that. */
+static void made_key(const struct engine_setup *setup, const char *kind, const char *script, const char *card, char hex[SHA256_HEX])
 {
 	const struct run_row *job = setup->run;
-	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s\n%s", kind, job->config, job->job,
-						  setup->image ? setup->image : "", script);
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s\n%s\n%s%s%s", kind, job->config, job->job, setup->image ? setup->image : "",
+						  script, *card ? "\n" : "", card);
 
 	sha256_hex(text, strlen(text), hex);
 }
 
 static void made_name(const struct engine_setup *setup, const char *provider, const char *volume_id, const char *kind,
-		      const char *script, char name[64])
+		      const char *script, const char *card, char name[64])
 {
 	char hex[SHA256_HEX];
 
-	made_key(setup, kind, script, hex);
+	made_key(setup, kind, script, card, hex);
 	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", hex, provider, volume_id);
 	sha256_hex(text, strlen(text), hex);
 	snprintf(name, 64, "%s:%.40s", kind, hex);
 }
 
-static bool made_fact(const struct engine *e, int pod, const char *kind, const char *script, char name[64])
+static bool made_fact(const struct engine *e, int pod, const char *kind, const char *script, const char *card, char name[64])
 {
 	const struct core_pod *p = core_pod_at(e->core, pod);
 
 	if (p->volume.id[0])
-		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind, script, name);
+		made_name(e->setup, e->setup->providers[p->provider].ops->name, p->volume.id, kind, script, card, name);
 	return p->volume.id[0] != '\0';
 }
 
-bool engine_env_there(const struct engine_setup *setup, const char *script, const char *provider, const char *volume_id)
+/* A pod without a card compiles for none in particular: what it made serves all. */
+static const char *card_of(const struct job_needs *needs, const char *gpu)
 {
-	char name[64], value[200];
-
-	made_name(setup, provider, volume_id, "made-env", script, name);
-	return store_fact(setup->store, name, value, sizeof(value)) && value[0];
+	return needs->setup_by_card && strcmp(gpu, "none") != 0 ? gpu_architecture(gpu) : "";
 }
 
-static void made_remember(struct engine *e, int pod, const char *kind, const char *script, const char *value)
+bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs, const char *gpu, const char *provider,
+		      const char *volume_id)
+{
+	const char *const cards[] = {card_of(needs, gpu), ""};
+	char name[64], value[200];
+
+	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++) {
+		made_name(setup, provider, volume_id, "made-env", needs->setup, cards[i], name);
+		if (store_fact(setup->store, name, value, sizeof(value)) && value[0])
+			return true;
+	}
+	return false;
+}
+
+static void made_remember(struct engine *e, int pod, const char *kind, const char *script, const char *card, const char *value)
 {
 	char name[64];
 
-	if (made_fact(e, pod, kind, script, name))
+	if (made_fact(e, pod, kind, script, card, name))
 		store_put_fact(e->setup->store, name, value, NULL);
+}
+
+static const char *env_card(const struct engine *e, int pod)
+{
+	return card_of(e->needs, core_pod_at(e->core, pod)->offer.gpu);
 }
 
 static bool is_hash(const char *hex)
@@ -80,32 +98,48 @@ static bool is_hash(const char *hex)
 	return strlen(hex) == SHA256_HEX - 1 && strspn(hex, "0123456789abcdef") == SHA256_HEX - 1;
 }
 
-/* The environment that this pod's volume has for us, and its hash. False: none that we know. */
+/* The ledger's word for an environment: its name, its hash, and the Python that it was made with. */
+static bool env_read(struct epod *p, char *value)
+{
+	char *tree = strchr(value, ' '), *python = tree ? strchr(tree + 1, ' ') : NULL;
+
+	if (python)
+		*python++ = '\0';
+	if (!tree || !is_hash(tree + 1))
+		return false;
+	*tree = '\0';
+	COPY_TEXT(p->env_name, value);
+	COPY_TEXT(p->env_tree, tree + 1);
+	COPY_TEXT(p->env_python, python ? python : "");
+	return true;
+}
+
+/* The environment that this pod's volume has for us: one made with a card like its own, else one made without. False: none that we
+ * know. */
 static bool env_known(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
+	const char *const cards[] = {env_card(e, pod), ""};
 	char name[64], value[200];
 
 	if (p->env_tree[0])
 		return true;
-	if (!made_fact(e, pod, "made-env", e->needs->setup, name) || !store_fact(e->setup->store, name, value, sizeof(value)))
-		return false;
-	char *space = strchr(value, ' ');
-	if (!space || !is_hash(space + 1))
-		return false;
-	*space = '\0';
-	COPY_TEXT(p->env_name, value);
-	COPY_TEXT(p->env_tree, space + 1);
-	return true;
+	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
+		if (made_fact(e, pod, "made-env", e->needs->setup, cards[i], name) &&
+		    store_fact(e->setup->store, name, value, sizeof(value)) && env_read(p, value))
+			return true;
+	return false;
 }
 
-static void env_made(struct engine *e, int pod, const char *tree)
+static void env_made(struct engine *e, int pod, const json_t *event)
 {
 	struct epod *p = &e->pods[pod];
-	CLEANUP(free_text) char *value = xasprintf("%s %s", p->env_name, tree);
+	const char *tree = jsonx_text(event, "tree", ""), *python = jsonx_text(event, "python", "");
 
 	COPY_TEXT(p->env_tree, tree);
-	made_remember(e, pod, "made-env", e->needs->setup, value);
+	COPY_TEXT(p->env_python, strpbrk(python, " \n") ? "" : python);
+	CLEANUP(free_text) char *value = xasprintf("%s %s%s%s", p->env_name, tree, p->env_python[0] ? " " : "", p->env_python);
+	made_remember(e, pod, "made-env", e->needs->setup, env_card(e, pod), value);
 }
 
 /* Each build has a name of its own: nothing that lies on the volume already is taken for it, and nobody's is replaced. */
@@ -113,7 +147,7 @@ static void env_name_build(struct engine *e, int pod)
 {
 	char hex[SHA256_HEX];
 
-	made_key(e->setup, "made-env", e->needs->setup, hex);
+	made_key(e->setup, "made-env", e->needs->setup, env_card(e, pod), hex);
 	snprintf(e->pods[pod].env_name, sizeof(e->pods[pod].env_name), "%.24s-%.32s", hex, core_pod_at(e->core, pod)->attempt);
 }
 
@@ -185,6 +219,8 @@ static void send_start(struct engine *e, int pod)
 	if (n->setup) {
 		json_object_set_new(line, "env_hash", json_string(p->env_name));
 		json_object_set_new(line, "env_tree", json_string(p->env_tree));
+		if (p->env_python[0])
+			json_object_set_new(line, "env_python", json_string(p->env_python));
 	}
 	if (e->setup->worker_root)
 		json_object_set_new(line, "root", json_true());
@@ -203,22 +239,16 @@ static void send_install(struct engine *e, int pod)
 	json_t *line = json_pack("{s:s,s:s,s:i}", "op", "install", "script", e->needs->install, "timeout_s", QUIET_INSTALL_S);
 	char name[64], kept[SHA256_HEX];
 
-	if (made_fact(e, pod, "made-debs", e->needs->install, name) && store_fact(e->setup->store, name, kept, sizeof(kept)) &&
+	if (made_fact(e, pod, "made-debs", e->needs->install, "", name) && store_fact(e->setup->store, name, kept, sizeof(kept)) &&
 	    is_hash(kept))
 		json_object_set_new(line, "kept", json_string(kept));
 	podlink_say(e, pod, line);
 }
 
-static void step_install(struct engine *e, int pod)
+/* What is known is checked when workers start. */
+static bool setup_due(struct engine *e, int pod)
 {
-	e->pods[pod].step = PREP_INSTALL;
-	post_pod(e, EV_SHARED_READY, pod, NULL);
-	if (!e->needs->install) {
-		step_start(e, pod);
-		return;
-	}
-	podlink_detail(e, pod, "installing packages");
-	send_install(e, pod);
+	return e->needs->setup && e->pods[pod].shared_part && !env_known(e, pod);
 }
 
 static void step_setup(struct engine *e, int pod)
@@ -226,10 +256,6 @@ static void step_setup(struct engine *e, int pod)
 	struct epod *p = &e->pods[pod];
 
 	p->step = PREP_SETUP;
-	if (!e->needs->setup || env_known(e, pod) || !p->shared_part) { /* what is known is checked when workers start */
-		step_install(e, pod);
-		return;
-	}
 	env_name_build(e, pod);
 	p->setup_began_ms = clock_boot_ms();
 	podlink_detail(e, pod, "setting up the environment");
@@ -237,12 +263,36 @@ static void step_setup(struct engine *e, int pod)
 				    "timeout_s", QUIET_SETUP_S, "root", e->setup->worker_root, "env", setup_env(e)));
 }
 
+static void installed(struct engine *e, int pod)
+{
+	if (setup_due(e, pod)) {
+		step_setup(e, pod);
+		return;
+	}
+	post_pod(e, EV_SHARED_READY, pod, NULL);
+	step_start(e, pod);
+}
+
+/* First the packages: a setup may need them, as a Python environment needs Python. */
+static void step_install(struct engine *e, int pod)
+{
+	e->pods[pod].step = PREP_INSTALL;
+	if (!setup_due(e, pod))
+		post_pod(e, EV_SHARED_READY, pod, NULL);
+	if (!e->needs->install) {
+		installed(e, pod);
+		return;
+	}
+	podlink_detail(e, pod, "installing packages");
+	send_install(e, pod);
+}
+
 static void trees_done(struct engine *e, int pod)
 {
 	struct epod *p = &e->pods[pod];
 
 	if (p->step == PREP_TREES && !p->kit_sync && !p->code_sync)
-		step_setup(e, pod);
+		step_install(e, pod);
 }
 
 static void sync_over(struct at *at, int64_t sent, const struct err *err, struct upsync **which, const char *what)
@@ -452,8 +502,9 @@ static void forget_lacking(struct engine *e, int pod, const char *lacks)
 	struct epod *p = &e->pods[pod];
 
 	if (!strcmp(lacks, "env")) {
-		p->env_name[0] = p->env_tree[0] = '\0';
-		made_remember(e, pod, "made-env", e->needs->setup, "");
+		p->env_name[0] = p->env_tree[0] = p->env_python[0] = '\0';
+		made_remember(e, pod, "made-env", e->needs->setup, env_card(e, pod), "");
+		made_remember(e, pod, "made-env", e->needs->setup, "", "");
 	} else if (!strcmp(lacks, "kit")) {
 		remember(e, pod, "kit", "");
 	} else if (!strcmp(lacks, "code")) {
@@ -496,7 +547,7 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 	char words[300];
 
 	if (step == PREP_INSTALL && jsonx_bool(event, "ok", false) && is_hash(tree))
-		made_remember(e, pod, "made-debs", e->needs->install, tree);
+		made_remember(e, pod, "made-debs", e->needs->install, "", tree);
 	if (e->pods[pod].step != step && !e->pods[pod].early)
 		return;
 	if (!jsonx_bool(event, "ok", false)) {
@@ -512,10 +563,11 @@ static void step_answer(struct engine *e, int pod, const json_t *event, enum pre
 			return;
 		}
 		e->pods[pod].setup_ms += clock_boot_ms() - e->pods[pod].setup_began_ms;
-		env_made(e, pod, tree);
-		step_install(e, pod);
-	} else {
+		env_made(e, pod, event);
+		post_pod(e, EV_SHARED_READY, pod, NULL);
 		step_start(e, pod);
+	} else {
+		installed(e, pod);
 	}
 }
 

@@ -220,6 +220,19 @@ test_environment_of_workers() {
 	expect '"line":"written"'
 }
 
+# What was made with one Python is of no use to another.
+test_an_environment_is_of_one_python() {
+	tell '{"op":"setup","hash":"e","script":"echo made >$BURST_ENV/e"}'
+	expect '"ev":"setup","ok":true.*"tree":".*"python":"'
+	env=$(sed -n 's/.*"ev":"setup".*"tree":"\([0-9a-f]*\)".*/\1/p' "$said")
+	python=$(sed -n 's/.*"ev":"setup".*"python":"\([^"]*\)".*/\1/p' "$said")
+	tell '{"op":"start","workers":1,"worker":"echo wrong; sleep 100","env_hash":"e","env_tree":"'$env'","env_python":"python2.7"}'
+	expect '"ev":"start","ok":false,"lacks":"env","error":"was made with python2.7, and this image has '
+	tell '{"op":"start","workers":1,"worker":"echo right; sleep 100","env_hash":"e","env_tree":"'$env'","env_python":"'$python'"}'
+	expect '"line":"right"'
+	refuse '"line":"wrong"'
+}
+
 # Another pod on the volume has put its own where ours was: nothing of it runs, and what is bad goes from under its name.
 test_planted_code_does_not_run() {
 	for planted in 'echo evil >c' 'echo evil >>c; touch -r .burst-tree c' 'rm c; ln -s ../../../evil c' 'chmod 755 d; mv d c' \

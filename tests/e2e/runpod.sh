@@ -161,6 +161,24 @@ t_a_volume_is_warmed() { # from the cheapest CPU pod beside it; the GPU pod find
 	cloud_over
 }
 
+t_a_setup_is_of_one_kind_of_card() { # what the user's own setup compiles runs on cards of one architecture alone
+	cloud || return
+	script_lines 3
+	rp_slow_worker SLOW=0.1
+	local job=$JOB gpu folder seed=0
+	rp_api POST /v2/network-volumes '{"name":"v","size":10,"dataCenter":"EU-RO-1"}'
+	for gpu in 'RTX 4090' 'RTX 5090' 'RTX 4090'; do
+		seed=$((seed + 1))
+		rm -rf out
+		JOB="$job seed = $seed; vram_gb = 8;"' setup = "echo once >$BURST_ENV/made";' GPUS="\"$gpu\"" rp_config 'pods = 1; code = { path = "code"; };'
+		burst run --json --allow-volume v
+		is "$(json ".pods[0].gpu")" "$gpu" "what was rented ($STATUS: $(tail -n 1 err.txt))"
+		all_done 3
+	done
+	folder=$(echo "$RP_STATE"/volumes/*)
+	is "$(cat "$folder"/env/*/made | wc -l)" 2 "setups: one for sm_89, one for sm_120"
+	cloud_over
+}
 t_a_warming_that_needs_a_gpu() {
 	cloud || return
 	script_lines 2

@@ -124,9 +124,27 @@ static void test_rows_do_not_collide(void **state)
 	}
 }
 
+/* Each card of the catalogue has one; what is unknown is a kind of its own. */
+static void architectures(void **state)
+{
+	size_t count;
+	const struct gpu *all = gpu_catalog(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		if (gpu_architecture(all[i].name) == all[i].name)
+			fail_msg("%s has no architecture", all[i].name);
+	assert_string_equal(gpu_architecture("NVIDIA GeForce RTX 5090"), "sm_120");
+	assert_string_equal(gpu_architecture("RTX 4090"), gpu_architecture("L40S"));
+	assert_string_equal(gpu_architecture("A100 80GB SXM"), "sm_80");
+	assert_string_equal(gpu_architecture("A10G"), gpu_architecture("RTX 3090"));
+	assert_string_equal(gpu_architecture("RTX 9999"), "RTX 9999");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(architectures),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_wishes),
 		cmocka_unit_test(test_counts),
