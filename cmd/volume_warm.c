@@ -8,7 +8,7 @@
 #include "output.h"
 #include "settle.h"
 
-/* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has. */
+/* A setup downloads and unpacks: it needs no more than the smallest CPU pod of RunPod's has, unless the job says so. */
 enum { ASK_MS = 60000, WARM_CPU = 1, WARM_MEMORY_GB = 4 };
 
 /* ---- a job that is prepared for and does nothing: what the pod gets and keeps is the real one's ---- */
@@ -194,12 +194,15 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 	char cost[32];
 	bool smallest = !memory_gb;
 
-	memory_gb = smallest ? WARM_MEMORY_GB : memory_gb;
 	if (!config_job(l->ctx->config))
 		return err_set(err, ERR_CONFIG, "there is no job whose environment could be put on volume %s: name its burst.cfg with --config",
 			       v->name);
 	keep_provider(l, v->provider);
-	if (load(l, err) < 0 || ask_prices(l, v, memory_gb, &least, &most, err) < 0)
+	if (load(l, err) < 0)
+		return -1;
+	if (smallest)
+		memory_gb = MAX(WARM_MEMORY_GB, l->setup.job_ops->needs(l->setup.job)->setup_memory_gb);
+	if (ask_prices(l, v, memory_gb, &least, &most, err) < 0)
 		return -1;
 	say_price(l, v, least, most);
 	if (!l->setup.job_ops->needs(l->setup.job)->setup)
@@ -213,6 +216,7 @@ int volume_warm(struct launch *l, const struct volume_row *v, int64_t memory_gb,
 		output_line(stdout, "volume %s of %s: ready for job \"%s\", for %s", v->name, v->provider, l->run.job,
 			    money_show(cost, sizeof(cost), l->run.cost_microusd));
 	if (status == 1 && smallest)
-		log_line(LOG_NOTE, "if its setup ran out of the pod's %d GB of memory: burst volume warm %s --memory GB", WARM_MEMORY_GB, v->name);
+		log_line(LOG_NOTE, "if its setup ran out of the pod's %lld GB of memory: burst volume warm %s --memory GB", (long long)memory_gb,
+			 v->name);
 	return status;
 }

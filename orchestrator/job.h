@@ -68,6 +68,7 @@ struct job_needs {
 	 * setup leaves, whose place on a volume follows from its text. No secrets */
 	const char *const *setup_env;
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
+	int setup_memory_gb;  /* what `setup` needs of a pod that does nothing else; 0: little */
 	bool setup_by_card;   /* what `setup` makes may hold for cards of one architecture alone */
 	const struct job_file *files; /* plain names, no folders */
 	size_t file_count;

@@ -27,6 +27,7 @@
 #define LISTED_MOST      20
 #define STALE_LISTED     5
 #define LEXICON_MOST_BYTES ((size_t)8 << 20)
+enum { SETUP_WITH_TORCH_GB = 8 }; /* torch is imported twice to see that it stays: a guess on the safe side, not measured */
 enum { CHARS_LEAST = 20, CHARS_USUAL = 280, CHARS_MOST = 100000 };
 
 static const struct option_spec check_options[] = {
@@ -582,6 +583,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
 	n->setup_env = job->setup_env;
+	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
 	/* what an engine of ours is set up with is the same for all cards: the image's torch, and packages without kernels of their own */
 	n->setup_by_card = n->gpu && section_text(conf, "setup");
 	n->tries = job->check_enabled ? (int)section_int(section_group(conf, "check"), "tries") : 1;

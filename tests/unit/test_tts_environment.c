@@ -123,6 +123,20 @@ static void check_mirror_env(const struct asked *a, const char *url, const char 
 	job_tts.free(job);
 }
 
+static void a_setup_with_torch_needs_memory(void **state)
+{
+	struct err err = {0};
+	struct job *with = load_job(&(struct asked){.engine = "chatterbox"}, &err), *without = load_job(&(struct asked){.engine = "piper"}, &err);
+
+	(void)state;
+	assert_true(with && without);
+	assert_int_equal(job_tts.needs(with)->setup_memory_gb, 8);
+	assert_int_equal(job_tts.needs(without)->setup_memory_gb, 0);
+	assert_false(job_tts.needs(with)->setup_by_card); /* a CPU pod's environment is the GPU pod's */
+	job_tts.free(with);
+	job_tts.free(without);
+}
+
 /* The token goes to the mirror that the user's own file names, whatever the project's says. */
 static void whose_mirror_gets_the_token(void **state)
 {
@@ -204,6 +218,7 @@ int main(void)
 		cmocka_unit_test(mirrors_are_checked),
 		cmocka_unit_test(a_mirror_in_the_keys),
 		cmocka_unit_test(whose_mirror_gets_the_token),
+		cmocka_unit_test(a_setup_with_torch_needs_memory),
 		cmocka_unit_test(terms_need_the_users_word),
 		cmocka_unit_test(no_engine_needs_it),
 		cmocka_unit_test(every_engine_is_locked),
