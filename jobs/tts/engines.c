@@ -23,7 +23,8 @@ static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
-static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_sound.py", "chatterbox_t3.py", NULL};
+static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_sound.py", "chatterbox_t3.py",
+						       "chatterbox_prepare.py", "chatterbox_weights.py", NULL};
 static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py", NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};
 
@@ -109,6 +110,7 @@ static const struct engine engines[] = {
 		.torch = true,
 		.torchaudio = true,
 		.weights = chatterbox_weights,
+		.prepare = "chatterbox_prepare.py",
 		.install = python_install,
 		.packages = python_packages,
 		.options = chatterbox_options,
@@ -130,6 +132,7 @@ static const struct engine engines[] = {
 		.torch = true,
 		.torchaudio = true,
 		.weights = chatterbox_turbo_weights,
+		.prepare = "chatterbox_prepare.py",
 		.install = python_install,
 		.packages = python_packages,
 		.options = turbo_options,

@@ -67,6 +67,7 @@ struct engine {
 	const char *lock; /* its Python packages: jobs/workers/lock/LOCK.txt; NULL: it needs no Python */
 	bool torch, torchaudio; /* the image's torch is used, and is the same at the end of the set-up; torchaudio is the image's or comes */
 	const struct engine_weight *weights; /* ended by a NULL repository; NULL: none, or by voice */
+	const char *prepare; /* program of jobs/workers/ that makes the weights ready in their folder; NULL */
 	const struct engine_terms *terms; /* of the weights; NULL: they may be used for anything */
 	const struct engine_voices *by_voice; /* NULL: voices need nothing in the environment */
 	const struct engine_option *options; /* all that its worker reads, ended by a NULL name */

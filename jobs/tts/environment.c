@@ -143,6 +143,10 @@ static void add_weights(struct str *to, const struct engine *engine, const char 
 	add_file(to, "burst_weights.py", python_file("burst_weights.py")->data);
 	str_addf(to, "python \"$BORROWED/burst_weights.py\" \"%s/weights\" \"$BORROWED/weights.json\"\n",
 		 engine->by_voice ? "$BORROWED" : "$BURST_ENV");
+	if (engine->prepare) {
+		add_file(to, engine->prepare, python_file(engine->prepare)->data);
+		str_addf(to, "python \"$BORROWED/%s\" \"$BURST_ENV/weights\"\n", engine->prepare);
+	}
 }
 
 /* ---- all of it ---- */

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Sequence, Union
 
 from burst_device import Cpu, Device
+from burst_phases import Phases
 
 
 class CannotRun(Exception):
@@ -87,6 +88,10 @@ class Engine:
     warm_up_texts = ("This is a first short sentence.", "And this is a second one, which is a little longer than the first.")
     warm_up_voice: Optional[str] = None
     progress: Callable[[str], None] = staticmethod(lambda text: None)  # call it while a stage takes long
+    phase = Phases()                   # the harness gives each worker its own; load() may say what it does: with self.phase("read"):
+
+    def begin(self) -> None:
+        """Called first of all: what can be read while Python imports is begun here, in threads. Imports nothing heavy itself."""
 
     def make_device(self) -> Device:
         """Called before load(); raises CannotRun where the hardware is missing."""

@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from burst_audio import pcm16  # noqa: E402
 from burst_device import Device, DeviceLost, kind_of  # noqa: E402
 from burst_engine import Bad, CannotRun, Engine, Task  # noqa: E402
+from burst_phases import Phases  # noqa: E402
 from burst_probe import most_at_once  # noqa: E402
 from burst_render import Renderer  # noqa: E402
 from burst_wire import Progress, Wire, heartbeat, log  # noqa: E402
@@ -87,22 +88,30 @@ def warm_up(engine: Engine) -> None:
 def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
     """Everything before hello. Returns what hello says."""
     weights = pins.pop("weights", None)
+    engine.phase = phase = Phases()
+    engine.begin()
     check_pins(pins)
-    device = engine.make_device()
-    fault = device.self_test()
+    with phase("import"):
+        device = engine.make_device()
+    with phase("warm_up"):
+        fault = device.self_test()
     if fault:
         raise CannotRun(fault)
-    engine.load()
+    with phase("build"):
+        engine.load()
     check_weights(engine, weights)
-    warm_up(engine)
+    with phase("warm_up"):
+        warm_up(engine)
     versions = {p: version_of(p) or "?" for p in engine.packages}
     own = next(iter(versions.values()), "1")
-    most = most_at_once(engine, device, " ".join(f"{p}={v}" for p, v in versions.items()))
+    with phase("probe"):
+        most = most_at_once(engine, device, " ".join(f"{p}={v}" for p, v in versions.items()))
     if most < 1:
         raise CannotRun(f"{device.gpu}: {device.total_gib():.1f} GiB are not enough for one segment")
     short = engine.weights()[:12]
     return device, {"version": f"{own} {short}".strip(), "versions": versions, "weights": engine.weights(),
-                    "sample_rate": engine.sample_rate, "max_batch": most, "batching": engine.batching, "gpu": device.gpu}
+                    "sample_rate": engine.sample_rate, "max_batch": most, "batching": engine.batching, "gpu": device.gpu,
+                    "phases": phase.facts()}
 
 
 def explain(error: Exception) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Optional, Sequence
 
 from burst_device import Cuda, Device
 from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task
+from chatterbox_weights import Weights, fill
 
 TOKENS_A_SECOND = 25
 CHARS_A_SECOND = 15.0
@@ -46,29 +47,49 @@ class Chatterbox(Engine):
         torch.set_float32_matmul_precision("high")
         return Cuda(torch)
 
+    def begin(self) -> None:
+        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
+        self.files = Weights(self.folder, self.turbo)
+
     def load(self) -> None:
-        import perth
+        with self.phase("import"):
+            import perth
+            import chatterbox.models.s3gen  # noqa: F401
+            import chatterbox.models.t3  # noqa: F401
 
         if perth.PerthImplicitWatermarker is None:
             raise CannotRun("the watermarker (resemble-perth) could not be imported: it needs the package setuptools below 81")
-        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
-        self.model = self.build()
-        self.set_up()
+        with self.phase("build"):
+            self.model = self.build()
+            self.set_up()
 
     def build(self) -> Any:
-        if not os.path.isdir(self.folder):
-            raise CannotRun(f"there are no weights in {self.folder}: the engine's set-up is incomplete")
+        """The published model, without its from_local(): that draws random weights first and reads one page after the other."""
+        t3, s3gen, ve = self.files.models()
+        with self.phase("read"):
+            tensors = self.files.tensors()
+        fill(t3, s3gen, ve, tensors, self.turbo, self.where, self.number)
+        return self.publish(t3, s3gen, ve)
+
+    def publish(self, t3: Any, s3gen: Any, ve: Any) -> Any:
+        voice = os.path.join(self.folder, "conds.pt")
         if self.turbo:
-            from chatterbox.tts_turbo import ChatterboxTurboTTS as Model
+            from chatterbox.tts_turbo import ChatterboxTurboTTS as Model, Conditionals
+            from transformers import AutoTokenizer
+
+            tokenizer = AutoTokenizer.from_pretrained(self.folder)
+            tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
         else:
-            from chatterbox.tts import ChatterboxTTS as Model
-        return Model.from_local(self.folder, self.where)
+            from chatterbox.models.tokenizers import EnTokenizer
+            from chatterbox.tts import ChatterboxTTS as Model, Conditionals
+
+            tokenizer = EnTokenizer(os.path.join(self.folder, "tokenizer.json"))
+        conds = Conditionals.load(voice, map_location=self.where).to(self.where) if os.path.exists(voice) else None
+        return Model(t3, s3gen, ve, tokenizer, self.where, conds=conds)
 
     def set_up(self) -> None:
         from chatterbox_sound import Sound
 
-        self.model.t3.to(self.number).requires_grad_(False)
-        self.model.s3gen.requires_grad_(False)
         self.sound = Sound(self.model.s3gen, 2 if self.turbo else 10)
         self.sample_rate = self.model.sr
         self.voices[""] = self.model.conds

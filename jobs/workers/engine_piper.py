@@ -22,9 +22,10 @@ class Piper(Engine):
     wave_batch = 1
 
     def load(self) -> None:
-        import numpy
-        import onnxruntime
-        from piper import PiperVoice
+        with self.phase("import"):
+            import numpy
+            import onnxruntime
+            from piper import PiperVoice
 
         self.numpy, self.onnxruntime, self.reader = numpy, onnxruntime, PiperVoice
         self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "voices")

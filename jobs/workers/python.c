@@ -9,14 +9,18 @@
 INCBIN(python_audio, "jobs/workers/burst_audio.py");
 INCBIN(python_device, "jobs/workers/burst_device.py");
 INCBIN(python_engine, "jobs/workers/burst_engine.py");
+INCBIN(python_phases, "jobs/workers/burst_phases.py");
 INCBIN(python_probe, "jobs/workers/burst_probe.py");
+INCBIN(python_read, "jobs/workers/burst_read.py");
 INCBIN(python_render, "jobs/workers/burst_render.py");
 INCBIN(python_wire, "jobs/workers/burst_wire.py");
 INCBIN(python_worker, "jobs/workers/burst_worker.py");
 INCBIN(python_chatterbox, "jobs/workers/engine_chatterbox.py");
 INCBIN(python_chatterbox_blocks, "jobs/workers/chatterbox_blocks.py");
+INCBIN(python_chatterbox_prepare, "jobs/workers/chatterbox_prepare.py");
 INCBIN(python_chatterbox_sound, "jobs/workers/chatterbox_sound.py");
 INCBIN(python_chatterbox_t3, "jobs/workers/chatterbox_t3.py");
+INCBIN(python_chatterbox_weights, "jobs/workers/chatterbox_weights.py");
 INCBIN(python_piper, "jobs/workers/engine_piper.py");
 INCBIN(python_piper_voice, "jobs/workers/piper_voice.py");
 INCBIN(python_qwen3, "jobs/workers/engine_qwen3.py");
@@ -33,8 +37,8 @@ INCBIN(lock_torchaudio, "jobs/workers/lock/torchaudio.txt");
 INCBIN(lock_uv, "jobs/workers/lock/uv.txt");
 
 const char python_harness_main[] = "burst_worker.py";
-const char *const python_harness[] = {"burst_audio.py",	 "burst_device.py", "burst_engine.py", "burst_probe.py",
-				      "burst_render.py", "burst_wire.py",   "burst_worker.py", NULL};
+const char *const python_harness[] = {"burst_audio.py", "burst_device.py", "burst_engine.py", "burst_phases.py", "burst_probe.py",
+				      "burst_read.py",	"burst_render.py", "burst_wire.py",   "burst_worker.py", NULL};
 
 const struct job_file *python_file(const char *name)
 {
@@ -45,7 +49,11 @@ const struct job_file *python_file(const char *name)
 		{"burst_worker.py", python_worker, 0, 0644}, {"engine_piper.py", python_piper, 0, 0644},
 		{"piper_voice.py", python_piper_voice, 0, 0644},
 		{"engine_chatterbox.py", python_chatterbox, 0, 0644},
+		{"burst_phases.py", python_phases, 0, 0644},
+		{"burst_read.py", python_read, 0, 0644},
 		{"chatterbox_blocks.py", python_chatterbox_blocks, 0, 0644},
+		{"chatterbox_prepare.py", python_chatterbox_prepare, 0, 0644},
+		{"chatterbox_weights.py", python_chatterbox_weights, 0, 0644},
 		{"chatterbox_sound.py", python_chatterbox_sound, 0, 0644},
 		{"chatterbox_t3.py", python_chatterbox_t3, 0, 0644},
 		{"engine_qwen3.py", python_qwen3, 0, 0644},

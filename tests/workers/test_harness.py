@@ -99,6 +99,8 @@ class Protocol(unittest.TestCase):
         with Worker() as worker:
             self.assertEqual(worker.hello["engine"], "fake")
             self.assertEqual(worker.hello["batching"], "padded")
+            self.assertEqual(list(worker.hello["phases"]), ["import_s", "build_s", "warm_up_s", "probe_s"])
+            self.assertTrue(all(0 <= seconds < LIMIT_S for seconds in worker.hello["phases"].values()))
             self.assertEqual((worker.hello["sample_rate"], worker.hello["max_batch"], worker.hello["gpu"]), (8000, 64, False))
             said = worker.batch(task("a"), task("b", "a longer text than the other one"))
             self.assertEqual(verdicts(said), {"a": "yes", "b": "yes"})
