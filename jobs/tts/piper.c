@@ -9,7 +9,7 @@
 #define REVISION   "v1.0.0"
 /* Of the model of PIPER_VOICE, which a Python package carries too. The project publishes no SHA-256 of its voices. */
 #define JOE_SHA256 "58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06"
-#define JOE_BYTES  63201518
+#define JOE_BYTES  63201294
 
 /* The voices of REPOSITORY at REVISION, by the project's list. Sorted. */
 /* clang-format off */
