@@ -14,6 +14,17 @@ static void say_price(FILE *to, const struct estimate *e, const struct plan *pic
 		 o->with[0] ? " in it" : "", e->price_from);
 }
 
+/* A prior does not tell the phases of a load apart. */
+static void say_longest(FILE *to, const struct cold *cold)
+{
+	enum cold_phase longest = cold_longest(cold);
+	char part[24], all[24];
+
+	if (cold->phase[longest].samples)
+		plan_say(to, 4, "  longest part of a cold start: %s, %s of %s", cold_phase_name(longest), plan_seconds(part, cold->phase[longest].p50_s),
+			 plan_seconds(all, cold_p50_s(cold)));
+}
+
 static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick)
 {
 	const struct cold *cold = &e->machines[pick->machine].cold;
@@ -32,6 +43,7 @@ static void say_cold(FILE *to, const struct estimate *e, const struct plan *pick
 		else
 			plan_say(to, 4, "  %s: %s, slow tenth %s (prior, %s)", cold_phase_name((enum cold_phase)i), p50, p90, seen);
 	}
+	say_longest(to, cold);
 }
 
 static void say_batches(FILE *to, const struct estimate *e, const struct plan *pick)

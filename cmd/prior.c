@@ -9,9 +9,9 @@
  * how often spot pods are taken: eight hours is our guess, until this ledger has seen some. */
 #define SPOT_GUESS_S (8 * 3600.0)
 static const struct prior_provider providers[] = {
-	{"local", {{0.1, 0.5, 0}, {0.5, 2, 0}, {0.3, 1, 0}, {0.5, 2, 0}, {0, 0, 0}, {0.5, 2, 0}}, 1, 0, 0, SPOT_GUESS_S, "2026-11"},
-	{"modal", {{5, 60, 0}, {5, 15, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, {5, 15, 0}}, 1, 0, 0.09, SPOT_GUESS_S, "2026-09"},
-	{NULL, {{10, 60, 0}, {60, 180, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, {5, 15, 0}}, 1, 0, 0.07, SPOT_GUESS_S, "2026-08"},
+	{"local", {{0.1, 0.5, 0}, {0.5, 2, 0}, {0.3, 1, 0}, {0.5, 2, 0}, {0, 0, 0}, [COLD_LOAD] = {0.5, 2, 0}}, 1, 0, 0, SPOT_GUESS_S, "2026-11"},
+	{"modal", {{5, 60, 0}, {5, 15, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, [COLD_LOAD] = {5, 15, 0}}, 1, 0, 0.09, SPOT_GUESS_S, "2026-09"},
+	{NULL, {{10, 60, 0}, {60, 180, 0}, {2, 5, 0}, {3, 10, 0}, {0, 0, 0}, [COLD_LOAD] = {5, 15, 0}}, 1, 0, 0.07, SPOT_GUESS_S, "2026-08"},
 };
 #define GPU_LOAD_S	20.0 /* beside that, where weights go to a GPU */
 #define GPU_LOAD_SLOW_S 60.0

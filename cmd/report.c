@@ -163,6 +163,28 @@ static json_t *phases_json(const struct pod_row *pod, int64_t now_ms)
 	return object;
 }
 
+static bool load_is_told(const struct pod_row *pod)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < LOAD_PHASES; i++)
+		sum += pod_row_load_ms(pod, (enum load_phase)i);
+	return sum > 0;
+}
+
+/* Beside "phases", whose load_s holds all of it; null: its workers did not say. */
+static json_t *load_phases_json(const struct pod_row *pod)
+{
+	if (!load_is_told(pod))
+		return json_null();
+	json_t *object = json_object();
+	for (int i = 0; i < LOAD_PHASES; i++) {
+		CLEANUP(free_text) char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
+		json_object_set_new(object, key, report_seconds(pod_row_load_ms(pod, (enum load_phase)i)));
+	}
+	return object;
+}
+
 static json_t *text_or_null(const char *text)
 {
 	return *text ? report_text(text) : json_null();
@@ -181,7 +203,7 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 {
 	bool gone = !strcmp(pod->state, "gone");
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "id",
 			 text_or_null(pod->id), "name", report_text(pod->name), "provider",
 			 report_text(pod->provider), "gpu", report_text(pod->gpu), "region",
 			 report_text(pod->region), "spot", pod->spot, "billed_seconds",
@@ -192,7 +214,7 @@ json_t *report_pod_json(const struct pod_row *pod, int64_t now_ms)
 			 report_dollars(report_cost_microusd(pod, now_ms)), "cost_vendor_usd",
 			 pod->cost_vendor_microusd > 0 ? report_dollars(pod->cost_vendor_microusd)
 						       : json_null(), "phases",
-			 phases_json(pod, now_ms), "gpu_use", gpu_use_json(pod), "released", gone);
+			 phases_json(pod, now_ms), "load_phases", load_phases_json(pod), "gpu_use", gpu_use_json(pod), "released", gone);
 }
 
 json_t *report_error_json(const char *code, const char *message, const char *pod)
@@ -301,6 +323,20 @@ static void cell_vendor(struct table *t, int64_t ms)
 	table_cell(t, "%s", ms > 0 ? duration_show(text, sizeof(text), ms) : "-");
 }
 
+/* In the order of their names; below the table, as few workers tell them apart. */
+static void print_load(FILE *to, const struct pod_row *pod)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char text[32];
+
+	for (int i = 0; i < LOAD_PHASES; i++) {
+		int64_t ms = pod_row_load_ms(pod, (enum load_phase)i);
+		if (ms > 0)
+			str_addf(&line, "%s%s %s", line.len ? ", " : "", load_phase_name((enum load_phase)i), duration_show(text, sizeof(text), ms));
+	}
+	output_line(to, "load of %s: %s", pod_row_called(pod), str_text(&line));
+}
+
 void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int64_t now_ms)
 {
 	static const int spare[PHASES] = {[PHASE_QUEUE] = 1, [PHASE_BOOT] = 2, [PHASE_CONNECT] = 5, [PHASE_SYNC] = 8, [PHASE_LOAD] = 7,
@@ -345,6 +381,9 @@ void report_print_phases(FILE *to, const struct pod_row *pods, size_t count, int
 	if (shown > 1 && more)
 		cell_vendor(t, vendor);
 	table_print(t, to, terminal_width(to));
+	for (size_t i = 0; i < count; i++)
+		if (load_is_told(&pods[i]))
+			print_load(to, &pods[i]);
 }
 
 int report_find_run(struct store *store, const char *id, struct run_row *out, struct err *err)

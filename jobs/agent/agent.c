@@ -64,6 +64,7 @@ enum {
 	OUT_LOW = 256 << 10, /* events are read back from the file while less than this waits for the client */
 	OUT_MAX = 4 << 20,
 	WORKERS_MAX = 256,
+	PHASE_MOST_S = 86400, /* of what a worker says of its start */
 	RESTARTS_MAX = 20,
 	IN_ROW_MAX = 5,
 	HELLO_SILENCE_MS = 300 * 1000,
@@ -3483,6 +3484,23 @@ static void worker_failed_parts(struct agent *a, struct worker *w, const char *r
 	}
 }
 
+/* What took how long before hello, as the worker says it. Names of other phases, and what no time can be, are left out. */
+static void say_phases(struct buf *b, const struct json *line)
+{
+	static const char *const names[] = { "import_s", "read_s", "build_s", "warm_up_s", "probe_s" };
+	const struct json *phases = json_get(line, "phases");
+	if (!phases || phases->type != J_OBJECT)
+		return;
+	js_key(b, "phases");
+	buf_char(b, '{');
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		double seconds = json_number(phases, names[i], -1);
+		if (seconds >= 0 && seconds <= PHASE_MOST_S)
+			js_real(b, names[i], seconds);
+	}
+	buf_char(b, '}');
+}
+
 static void worker_hello(struct agent *a, struct worker *w, const struct json *line)
 {
 	const char *error = json_text(line, "error", NULL);
@@ -3515,6 +3533,7 @@ static void worker_hello(struct agent *a, struct worker *w, const struct json *l
 	else
 		buf_text(b, gpu && gpu->type == J_TRUE ? "true" : "false");
 	js_int(b, "load_ms", now_ms(a) - w->began_ms);
+	say_phases(b, line);
 	event_end(a);
 }
 

@@ -278,10 +278,34 @@ double learn_interrupted_s(const struct pod_row *rows, size_t count, bool spot, 
 
 /* ---- cold starts ---- */
 
+_Static_assert(COLD_PROBE - COLD_IMPORT == LOAD_PROBE && COLD_READ - COLD_IMPORT == LOAD_READ &&
+	       COLD_BUILD - COLD_IMPORT == LOAD_BUILD && COLD_WARM_UP - COLD_IMPORT == LOAD_WARM_UP, "both name the same phases");
+
 /* Milliseconds between two marks; -1: one was not seen. */
 static int64_t between(int64_t from_ms, int64_t to_ms)
 {
 	return from_ms <= 0 || to_ms <= 0 ? -1 : MAX(to_ms - from_ms, 0); /* steps may overlap: workers load while code is synced */
+}
+
+/* Of a load that took load_ms in all. What workers do at once counts by its share: the weights are read while Python is imported, and
+ * together the phases take no longer than the load. */
+static int64_t load_part(const struct pod_row *row, enum load_phase phase, int64_t load_ms)
+{
+	double sum = 0, own = (double)pod_row_load_ms(row, phase);
+
+	for (int i = 0; i < LOAD_PHASES; i++)
+		sum += (double)pod_row_load_ms(row, (enum load_phase)i);
+	return (int64_t)(sum > (double)load_ms ? own * (double)load_ms / sum : own);
+}
+
+/* What no worker told apart. */
+static int64_t load_rest(const struct pod_row *row, int64_t load_ms)
+{
+	int64_t told = 0;
+
+	for (int i = 0; i < LOAD_PHASES; i++)
+		told += load_part(row, (enum load_phase)i, load_ms);
+	return MAX(load_ms - told, 0);
 }
 
 /* -1: this pod says nothing of it. */
@@ -289,6 +313,7 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 {
 	bool at_once = row->ready_ms > 0 && row->synced_ms <= 0; /* its volume had all: workers were started without asking */
 	int64_t synced_ms = at_once ? row->connected_ms : row->synced_ms;
+	int64_t load_ms = between(synced_ms, row->ready_ms);
 
 	switch (phase) {
 	case COLD_QUEUE: return between(row->create_ms, row->running_ms);
@@ -299,7 +324,12 @@ static int64_t phase_of(const struct pod_row *row, enum cold_phase phase)
 			return -1;
 		return synced_ms > 0 ? MAX(between(row->connected_ms, synced_ms) - row->setup_ms, -1) : -1;
 	case COLD_SETUP: return row->setup_ms > 0 ? row->setup_ms : -1;
-	case COLD_LOAD: return between(synced_ms, row->ready_ms);
+	case COLD_IMPORT:
+	case COLD_READ:
+	case COLD_BUILD:
+	case COLD_WARM_UP:
+	case COLD_PROBE: return load_ms < 0 ? -1 : load_part(row, (enum load_phase)(phase - COLD_IMPORT), load_ms);
+	case COLD_LOAD: return load_ms < 0 ? -1 : load_rest(row, load_ms);
 	case COLD_PHASES: break;
 	}
 	return -1;

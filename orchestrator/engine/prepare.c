@@ -9,6 +9,7 @@
 #include "impl.h"
 
 enum { TREE_SILENT_MS = 300 * 1000 }; /* half of the lease where that is less */
+#define LOAD_MOST_S 86400.0 /* of one phase; a pod can say anything */
 
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...) PRINTF(4, 5);
 static void prepare_failed(struct engine *e, int pod, enum err_kind kind, const char *fmt, ...)
@@ -576,6 +577,21 @@ static enum batching batching_of(const char *word)
 	return !strcmp(word, "padded") ? BATCHING_PADDED : !strcmp(word, "continuous") ? BATCHING_CONTINUOUS : BATCHING_NONE;
 }
 
+/* The pod is ready with its first worker, so that worker's times are kept; one that is started again later says nothing of that. */
+static void note_load(struct engine *e, int pod, const json_t *event)
+{
+	const json_t *phases = json_object_get(event, "phases");
+	struct epod *p = &e->pods[pod];
+
+	if (core_pod_at(e->core, pod)->ready_at)
+		return;
+	for (int i = 0; i < LOAD_PHASES; i++) {
+		CLEANUP(free_text) char *key = xasprintf("%s_s", load_phase_name((enum load_phase)i));
+		double seconds = jsonx_number(phases, key, 0);
+		p->load_ms[i] = seconds > 0 ? (int64_t)(MIN(seconds, LOAD_MOST_S) * 1000) : 0;
+	}
+}
+
 static void worker_event(struct engine *e, int pod, const json_t *event)
 {
 	struct epod *p = &e->pods[pod];
@@ -583,6 +599,8 @@ static void worker_event(struct engine *e, int pod, const json_t *event)
 	char words[300];
 
 	if (!strcmp(state, "ready")) {
+		if (!p->workers_ready)
+			note_load(e, pod, event);
 		p->workers_ready++;
 		p->step = PREP_DONE;
 		podlink_detail(e, pod, "");

@@ -8,7 +8,7 @@
 
 const char *cold_phase_name(enum cold_phase phase)
 {
-	static const char *const names[] = {"queue", "boot", "connect", "sync", "setup", "load"};
+	static const char *const names[] = {"queue", "boot", "connect", "sync", "setup", "import", "read", "build", "warm-up", "probe", "load"};
 
 	return phase < COLD_PHASES ? names[phase] : "";
 }
@@ -73,6 +73,16 @@ double cold_p90_s(const struct cold *c)
 double cold_billed_p50_s(const struct cold *c)
 {
 	return cold_p50_s(c) - (c->queue_is_free ? c->phase[COLD_QUEUE].p50_s : 0);
+}
+
+enum cold_phase cold_longest(const struct cold *c)
+{
+	int longest = 0;
+
+	for (int i = 1; i < COLD_PHASES; i++)
+		if (c->phase[i].p50_s > c->phase[longest].p50_s)
+			longest = i;
+	return (enum cold_phase)longest;
 }
 
 enum plan_source cold_source(const struct cold *c)

@@ -7,7 +7,22 @@
 
 #include "speed.h"
 
-enum cold_phase { COLD_QUEUE, COLD_BOOT, COLD_CONNECT, COLD_SYNC, COLD_SETUP, COLD_LOAD, COLD_PHASES };
+/* From COLD_IMPORT on: what workers do until hello, where they tell it apart. COLD_LOAD is what is left of that time: all of it where
+ * they do not. */
+enum cold_phase {
+	COLD_QUEUE,
+	COLD_BOOT,
+	COLD_CONNECT,
+	COLD_SYNC,
+	COLD_SETUP,
+	COLD_IMPORT,
+	COLD_READ,
+	COLD_BUILD,
+	COLD_WARM_UP,
+	COLD_PROBE,
+	COLD_LOAD,
+	COLD_PHASES
+};
 const char *cold_phase_name(enum cold_phase phase); /* "queue", "boot", ... */
 
 struct cold_time {
@@ -30,6 +45,7 @@ double cold_p50_s(const struct cold *c); /* of a run's first pod, which sets up 
 double cold_setup_s(const struct cold *c); /* that part of it */
 double cold_p90_s(const struct cold *c);
 double cold_billed_p50_s(const struct cold *c); /* without a queue that is free */
+enum cold_phase cold_longest(const struct cold *c); /* by its median */
 enum plan_source cold_source(const struct cold *c); /* the weakest of the phases that take any time */
 
 #endif

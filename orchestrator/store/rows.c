@@ -103,6 +103,11 @@ static const struct column pod_columns[] = {
 	C(setup),
 	C(setup_ms),
 	C(synced_bytes),
+	C(import_ms),
+	C(read_ms),
+	C(build_ms),
+	C(warm_up_ms),
+	C(probe_ms),
 	C(event),
 	C(error),
 };
@@ -191,4 +196,34 @@ bool pod_row_over(const struct pod_row *row)
 const char *pod_row_called(const struct pod_row *row)
 {
 	return row->id[0] ? row->id : row->attempt;
+}
+
+static const struct {
+	const char *name;
+	size_t offset;
+} load_phases[LOAD_PHASES] = {
+	[LOAD_IMPORT] = {"import", offsetof(struct pod_row, import_ms)},
+	[LOAD_READ] = {"read", offsetof(struct pod_row, read_ms)},
+	[LOAD_BUILD] = {"build", offsetof(struct pod_row, build_ms)},
+	[LOAD_WARM_UP] = {"warm_up", offsetof(struct pod_row, warm_up_ms)},
+	[LOAD_PROBE] = {"probe", offsetof(struct pod_row, probe_ms)},
+};
+
+const char *load_phase_name(enum load_phase phase)
+{
+	return phase < LOAD_PHASES ? load_phases[phase].name : "";
+}
+
+int64_t pod_row_load_ms(const struct pod_row *row, enum load_phase phase)
+{
+	int64_t ms;
+
+	memcpy(&ms, (const char *)row + load_phases[phase].offset, sizeof(ms));
+	return ms;
+}
+
+void pod_row_set_load(struct pod_row *row, const int64_t load_ms[LOAD_PHASES])
+{
+	for (int i = 0; i < LOAD_PHASES; i++)
+		memcpy((char *)row + load_phases[i].offset, &load_ms[i], sizeof(load_ms[i]));
 }

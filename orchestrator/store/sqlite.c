@@ -56,6 +56,12 @@ static const char *const migrations[] = {
 	/* what was planned anew while it ran */
 	"ALTER TABLE run ADD COLUMN replans INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE run ADD COLUMN replanned TEXT NOT NULL DEFAULT '';",
+	/* how workers spent the time before hello */
+	"ALTER TABLE pod ADD COLUMN import_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN read_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN build_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN warm_up_ms INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE pod ADD COLUMN probe_ms INTEGER NOT NULL DEFAULT 0;",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 

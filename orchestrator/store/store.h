@@ -40,6 +40,10 @@ struct run_row {
 	char error[256];
 };
 
+/* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
+enum load_phase { LOAD_IMPORT, LOAD_READ, LOAD_BUILD, LOAD_WARM_UP, LOAD_PROBE, LOAD_PHASES };
+const char *load_phase_name(enum load_phase phase); /* "import", ..., "warm_up", ... */
+
 enum { SYNCED_UNKNOWN = -1, SYNCED_BY_ANOTHER = -2 }; /* the second: it waited for the pod that prepared the volume */
 
 /* One attempt to rent one pod. Written before the create call, with state "intent". */
@@ -84,6 +88,7 @@ struct pod_row {
 	char image[96], setup[20];
 	int64_t setup_ms;
 	int64_t synced_bytes; /* or one of the words above */
+	int64_t import_ms, read_ms, build_ms, warm_up_ms, probe_ms; /* as its first worker said; all 0: it did not say */
 	int64_t event; /* last agent event that was dealt with */
 	char error[256];
 };
@@ -154,6 +159,9 @@ int store_put_run(struct store *s, const struct run_row *row, struct err *err);
 const char *pod_row_called(const struct pod_row *row);
 /* It is gone, or never existed: it bills no more. */
 bool pod_row_over(const struct pod_row *row);
+/* What its worker said that this took. */
+int64_t pod_row_load_ms(const struct pod_row *row, enum load_phase phase);
+void pod_row_set_load(struct pod_row *row, const int64_t load_ms[LOAD_PHASES]);
 int store_put_pod(struct store *s, const struct pod_row *row, struct err *err);
 /* All of them or none. */
 int store_put_segments(struct store *s, const struct segment_row *rows, size_t count, struct err *err);

@@ -165,7 +165,7 @@ def report(batch, seg):
             for k in ("t", "ms", "seconds", "rate", "try"):
                 say(**{**dict(ev="segment", **good), k: n})
             say(ev="batch", id=batch, state="started", t=n, w=n, segments=n)
-            say(ev="worker", w=n, state="ready", max_batch=n, sample_rate=n, load_ms=n)
+            say(ev="worker", w=n, state="ready", max_batch=n, sample_rate=n, load_ms=n, phases={"import_s": n, "read_s": -n, "build_s": str(n)})
         say(ev="batch", id="%s" % batch, state="done", t=-(1 << 63), busy_ms=-1)
         put(b'{"ev":"segment","id":"' + seg["id"].encode() + b'","ok":true,"ms":1e308,"t":-1e308,"bytes":1e308}\n')
     if CASE == "escapes":

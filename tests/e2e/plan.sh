@@ -401,6 +401,34 @@ t_full_batches_for_padded_engines() {
 	is "$(ledger "select max(segments) from batch where run = (select id from run order by seq desc limit 1)")" 10 "the largest batch with max_batch = 10"
 }
 
+# A worker that says what took how long before its hello: the ledger keeps it, and the next plan names the longest part.
+t_the_parts_of_a_load_are_told_apart() {
+	script_lines 6
+	mkdir -p code
+	cp "$ROOT/tests/workers/padded.py" code/
+	printf 'export LOAD=3 PHASES='"'"'%s'"'"'\n' '{"import_s":0.5,"read_s":2.25,"nap_s":9,"build_s":-1,"probe_s":"x"}' >code/settings
+	ENGINE='padded'
+	JOB='worker = ". \"$BURST_CODE/settings\"; exec python3 \"$BURST_CODE/padded.py\""; check = { enabled = false; };'
+	config 'code = { path = "code"; }; pods = 1;'
+	burst run --json
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt))"
+	schema run
+	is "$(json '.pods[0].load_phases | tojson')" '{"import_s":0.5,"read_s":2.25,"build_s":0,"warm_up_s":0,"probe_s":0}' "what its worker said"
+	is "$(json '.pods[0] | .phases.load_s >= 2.75')" true "all of it is part of the load"
+	is "$(json '.pods[0].phases | keys | length')" 9 "the fixed phases"
+	is "$(ledger 'select import_ms, read_ms, build_ms from pod')" '500|2250|0' "the ledger's row"
+	burst ledger "$(ledger 'select id from run')"
+	has out.txt 'import 0.5s, read 2.2s'
+	script_lines 12 # with six that are new
+	burst plan --explain
+	is "$STATUS" 0 "the plan ($(tail -n 2 err.txt))"
+	has out.txt '  read: 2.2s, slow tenth '
+	has out.txt '  longest part of a cold start: read, 2.2s of '
+	printf 'export LOAD=0\n' >code/settings
+	burst run --json
+	is "$(json '.pods[0].load_phases')" null "a worker that says nothing"
+}
+
 # What the engine is known to take decides which cards fit, and how large a batch may be.
 t_memory_decides_on_cards() {
 	script_lines 60

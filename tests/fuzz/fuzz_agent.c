@@ -129,12 +129,30 @@ static void as_libcrypto_does(const char *bytes, size_t len)
 	must(!strcmp(hex, want_hex));
 }
 
+/* A hello: what is passed on of it is one object with numbers that can be seconds. */
+static void fuzz_phases(const struct json *hello)
+{
+	struct buf b = { 0 };
+	const char *key;
+	json_t *value;
+	buf_char(&b, '{');
+	say_phases(&b, hello);
+	buf_char(&b, '}');
+	json_t *said = json_loadb(b.p, b.len, JSON_REJECT_DUPLICATES, NULL), *phases = json_object_get(said, "phases");
+	must(json_is_object(said) && json_object_size(said) == (phases ? 1 : 0) && json_object_size(phases) <= 5);
+	json_object_foreach(phases, key, value)
+		must(json_is_number(value) && json_number_value(value) >= 0 && json_number_value(value) <= PHASE_MOST_S);
+	json_decref(said);
+	buf_free(&b);
+}
+
 static void fuzz_json(const char *text, size_t len)
 {
 	struct json_doc doc;
 	struct buf b = { 0 };
 	const struct json *value = json_read(&doc, text, len);
 	json_int(value, "a", 0);
+	fuzz_phases(value);
 	json_text(value, "a", "");
 	js_quote(&b, text, len);
 	json_free(&doc);

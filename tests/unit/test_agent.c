@@ -215,6 +215,36 @@ static void json_written_is_json(void **state)
 
 /* ---- hashes ---- */
 
+/* What a worker says of its start is passed on where it can be true. */
+static void phases_of_a_hello(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *line, *said;
+	} cases[] = {
+		{ "{\"hello\":1}", "{" },
+		{ "{\"phases\":{}}", "{\"phases\":{}" },
+		{ "{\"phases\":{\"probe_s\":1,\"import_s\":2.1,\"read_s\":7.5,\"build_s\":0.4,\"warm_up_s\":5.2}}",
+		  "{\"phases\":{\"import_s\":2.1,\"read_s\":7.5,\"build_s\":0.4,\"warm_up_s\":5.2,\"probe_s\":1}" },
+		{ "{\"phases\":{\"import_s\":0,\"nap_s\":3,\"\\\"\":1}}", "{\"phases\":{\"import_s\":0}" },
+		{ "{\"phases\":{\"import_s\":-0.1,\"read_s\":86401,\"build_s\":1e300,\"warm_up_s\":\"5\",\"probe_s\":null}}", "{\"phases\":{}" },
+		{ "{\"phases\":{\"import_s\":[1],\"read_s\":{\"read_s\":1},\"build_s\":true,\"probe_s\":86400}}", "{\"phases\":{\"probe_s\":86400}" },
+		{ "{\"phases\":[1,2]}", "{" },
+		{ "{\"phases\":7}", "{" },
+	};
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct json_doc doc;
+		struct buf b = { 0 };
+		buf_char(&b, '{');
+		const struct json *line = json_read(&doc, cases[i].line, strlen(cases[i].line));
+		assert_non_null(line);
+		say_phases(&b, line);
+		assert_string_equal(buf_str(&b), cases[i].said);
+		json_free(&doc);
+		buf_free(&b);
+	}
+}
+
 static void sha256_is_libcrypto_s(void **state)
 {
 	(void)state;
@@ -874,7 +904,7 @@ static void wav_true_lengths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_reads_as_jansson_does), cmocka_unit_test(json_refuses),
+		cmocka_unit_test(json_reads_as_jansson_does), cmocka_unit_test(json_refuses), cmocka_unit_test(phases_of_a_hello),
 		cmocka_unit_test(json_written_is_json),	      cmocka_unit_test(sha256_is_libcrypto_s),
 		cmocka_unit_test(sha256_is_the_same_both_ways),
 		cmocka_unit_test(paths),		      cmocka_unit_test(links_stay_inside),

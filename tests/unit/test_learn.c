@@ -309,6 +309,48 @@ static void setup_is_a_phase_of_its_own(void **state)
 	assert_near(c.phase[COLD_SETUP].p50_s, 300, 0);
 }
 
+/* Workers that say what took how long before their hello. */
+static void loads_have_phases(void **state)
+{
+	(void)state;
+	struct pod_row rows[4];
+	const struct cold_what what = {.gpu = "L4", .image = "i", .setup = ""};
+	struct cold c = {.phase = {[COLD_LOAD] = {25, 75, 0}}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		rows[i] = pod_prepared("i", "", 0, 0);
+		rows[i].ready_ms = rows[i].synced_ms + 20000;
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){2000, 7000, 1000, 5000, 0});
+	}
+	learn_cold(rows, 3, &what, &c);
+	assert_near(c.phase[COLD_IMPORT].p50_s, 2, 1e-9);
+	assert_near(c.phase[COLD_READ].p50_s, 7, 1e-9);
+	assert_near(c.phase[COLD_BUILD].p50_s, 1, 1e-9);
+	assert_near(c.phase[COLD_WARM_UP].p50_s, 5, 1e-9);
+	assert_near(c.phase[COLD_PROBE].p90_s, 0, 0);
+	assert_near(c.phase[COLD_LOAD].p50_s, 5, 1e-9); /* what is left of 20 s */
+	assert_int_equal(c.phase[COLD_LOAD].samples, 3);
+	assert_int_equal(cold_longest(&c), COLD_BOOT);
+	/* read while Python was imported: shares of the time that both took */
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){10000, 30000, 0, 0, 0});
+	learn_cold(rows, 3, &what, &c);
+	assert_near(c.phase[COLD_IMPORT].p50_s, 5, 1e-9);
+	assert_near(c.phase[COLD_READ].p50_s, 15, 1e-9);
+	assert_near(c.phase[COLD_LOAD].p50_s, 0, 1e-9);
+	assert_int_equal(cold_longest(&c), COLD_READ);
+	/* a pod of an earlier burst, or of a worker that does not say: all of it is "load", and the sum stays true */
+	for (size_t i = 0; i < 3; i++)
+		pod_row_set_load(&rows[i], (int64_t[LOAD_PHASES]){0});
+	learn_cold(rows, 4, &what, &c);
+	assert_near(c.phase[COLD_LOAD].p50_s, 20, 1e-9);
+	assert_near(c.phase[COLD_READ].p50_s, 0, 1e-9);
+	/* numbers of a pod that lies */
+	pod_row_set_load(&rows[0], (int64_t[LOAD_PHASES]){STORE_NUMBER_MOST, STORE_NUMBER_MOST, STORE_NUMBER_MOST, 0, 0});
+	learn_cold(rows, 1, &what, &c);
+	assert_true(c.phase[COLD_IMPORT].p50_s + c.phase[COLD_READ].p50_s + c.phase[COLD_BUILD].p50_s <= 20);
+}
+
 static void images_come_up_apart(void **state)
 {
 	(void)state;
@@ -349,6 +391,7 @@ int main(void)
 		cmocka_unit_test(batches_of_one_kind_keep_the_ratio_of_another_gpu),
 		cmocka_unit_test(two_batches_are_better_than_nothing),
 		cmocka_unit_test(setup_is_a_phase_of_its_own),
+		cmocka_unit_test(loads_have_phases),
 		cmocka_unit_test(images_come_up_apart),
 		cmocka_unit_test(what_comes_after_the_last_batch),
 		cmocka_unit_test(keys_are_whole),

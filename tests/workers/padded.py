@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A worker for tests that takes as long for a batch as a GPU engine would: ONCE + LONGEST x longest + EACH x sum, in seconds and
-characters (with EQUAL=1 every segment counts as one), give or take JITTER (0.05: 5 %). MAX_BATCH and BATCHING go into its hello; TOOK=FILE
-gets a line per batch."""
+characters (with EQUAL=1 every segment counts as one), give or take JITTER (0.05: 5 %). MAX_BATCH, BATCHING and PHASES (JSON) go into its
+hello, which comes after LOAD seconds; TOOK=FILE gets a line per batch."""
 
 import json
 import os
@@ -28,8 +28,10 @@ def main():
     once, longest, each = (float(os.environ.get(name, "0")) for name in ("ONCE", "LONGEST", "EACH"))
     equal = os.environ.get("EQUAL")
     jitter = float(os.environ.get("JITTER", "0"))
+    time.sleep(float(os.environ.get("LOAD", "0")))
+    phases = {"phases": json.loads(os.environ["PHASES"])} if "PHASES" in os.environ else {}
     say(hello=1, protocol=1, engine="padded", version="1", sample_rate=8000, max_batch=int(os.environ.get("MAX_BATCH", "8")), gpu=False,
-        batching=os.environ.get("BATCHING", "padded"))
+        batching=os.environ.get("BATCHING", "padded"), **phases)
     for line in sys.stdin:
         batch = json.loads(line)
         began = time.monotonic()
