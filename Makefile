@@ -10,7 +10,7 @@
 ## make fuzz [FUZZ_SECONDS=10] [FUZZ="toml agent"]   each reader of foreign bytes under libFuzzer
 ## make soak [N=100000] [FROM=seed] [SOAK_SECONDS=600]   the simulator from a random seed on; then clients killed at each write of
 ##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
-## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning and voices only when they are named
+## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning, voices and weights only when they are named
 ## make locks                 jobs/workers/lock/*.txt from *.in: versions and hashes of the engines' Python packages (from PyPI)
 ## make qwen3-packages        the published Qwen3-TTS and torch (some 5 GB), for tests/workers/test_qwen3.py and BENCH=voices
 ## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root

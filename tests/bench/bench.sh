@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench.sh - `make bench`: figures of this machine, now, each beside a named peer that is measured in the same run. Medians.
 # No pass or fail, but for load, whose aims are held. `tests/bench/bench.sh PART...` runs parts alone: command job start memory sync runpod
-# plan dispatch learning billed load voices (dispatch and learning take two minutes each, billed and voices some, load a quarter of an hour:
+# plan dispatch learning billed load voices weights (dispatch and learning take two minutes each, billed, voices and weights some, load a quarter of an hour:
 # these only run when they are named).
 set -u
 cd "$(dirname "$0")/../.." || exit
@@ -332,6 +332,10 @@ part_load() { (. tests/bench/load.sh && load_bench) || missed=1; }
 # ---- (l) batches of Chatterbox and Qwen3-TTS on the processor ----
 
 part_voices() { python3 tests/bench/voices.py; python3 tests/bench/voices_qwen3.py; }
+
+# ---- (m) reading Chatterbox's weights when a worker starts ----
+
+part_weights() { python3 tests/bench/weights.py; }
 
 # ---- (k) the planner's choice ----
 
