@@ -12,6 +12,7 @@
 ##                            the ledger and around each request, full disks at each call, random faults and spoilt lines
 ## make bench [BENCH="job load"]   measures, each beside a named peer; load (1,000 pods, 100,000 segments), billed, dispatch, learning, voices and weights only when they are named
 ## make locks                 jobs/workers/lock/*.txt from *.in: versions and hashes of the engines' Python packages (from PyPI)
+## make kokoro-packages       the published Kokoro, beside Chatterbox's torch, for tests/workers/test_kokoro.py
 ## make qwen3-packages        the published Qwen3-TTS and torch (some 5 GB), for tests/workers/test_qwen3.py and BENCH=voices
 ## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
@@ -29,7 +30,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-wheels chatterbox-packages qwen3-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -211,6 +212,10 @@ deps-test: deps
 .PHONY: chatterbox-packages
 chatterbox-packages:
 	@bash tests/workers/chatterbox.sh $(CURDIR)/build/chatterbox
+# The published Kokoro is small; it uses the torch and the transformers that Chatterbox's tests use.
+.PHONY: kokoro-packages
+kokoro-packages: chatterbox-packages
+	@bash tests/workers/kokoro.sh $(CURDIR)/build/kokoro
 # The same of Qwen3-TTS, which needs another transformers, for tests/workers/test_qwen3.py.
 .PHONY: qwen3-packages
 qwen3-packages:

@@ -1,0 +1,155 @@
+"""Kokoro in batches against the published code one by one: the published KModel with random weights, on the processor.
+
+Needs the packages kokoro and torch, which are not Debian's: `make kokoro-packages`, which shares Chatterbox's torch. Without them
+all is skipped. The vocoder is
+narrower and the first transformer has fewer layers than the published ones. Numbers are of 64 bits: the source sums up the pitch
+over all of a text, so that rounding would hide what is compared.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import unittest
+from typing import Any
+from unittest import mock
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TORCH = os.path.join(ROOT, "build", "chatterbox")
+PYTHON = os.path.join(TORCH, "bin", "python")
+
+if os.path.exists(PYTHON) and not sys.prefix.startswith(TORCH):
+    os.execv(PYTHON, [PYTHON, *sys.argv])
+
+sys.path[:0] = [os.path.join(ROOT, "jobs", "workers"), os.path.join(ROOT, "build", "kokoro")]
+sys.dont_write_bytecode = True
+
+try:
+    import torch
+    import kokoro_batch
+
+    KModel = kokoro_batch.model_class()
+    MISSING = ""
+except ImportError as error:
+    MISSING = f"the package kokoro is not there ({error}): make kokoro-packages"
+
+CONFIG = {"istftnet": {"upsample_kernel_sizes": [20, 12], "upsample_rates": [10, 6], "gen_istft_hop_size": 5, "gen_istft_n_fft": 20,
+                       "resblock_dilation_sizes": [[1, 3, 5]] * 3, "resblock_kernel_sizes": [3, 7, 11], "upsample_initial_channel": 512},
+          "dropout": 0.2, "hidden_dim": 512, "max_dur": 50, "n_layer": 3, "n_mels": 80, "n_token": 178, "style_dim": 128,
+          "text_encoder_kernel_size": 5, "vocab": {},
+          "plbert": {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 2048, "max_position_embeddings": 512,
+                     "num_hidden_layers": 12, "dropout": 0.1}}
+
+NARROW = 32  # of 512
+
+
+def make_model(small: bool) -> Any:
+    """With durations of a few frames and a pitch that is voiced and unvoiced, which random weights alone would not give."""
+    torch.manual_seed(5)
+    config = dict(CONFIG)
+    if small:
+        config["istftnet"] = {**CONFIG["istftnet"], "upsample_initial_channel": NARROW}
+        config["plbert"] = {**CONFIG["plbert"], "num_hidden_layers": 2}
+    with tempfile.NamedTemporaryFile(suffix=".pth") as empty:
+        torch.save({}, empty.name)
+        model = KModel(repo_id="hexgrad/Kokoro-82M", config=config, model=empty.name)
+    if small:  # the last block hands the vocoder its channels
+        model.decoder.decode[3] = sys.modules["kokoro.istftnet"].AdainResBlk1d(1024 + 2 + 64, NARROW, 128, upsample=True)
+    model.eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if ".convs" in name and name.endswith("original0"):
+                weight.mul_(20)  # the published start is near zero, where nothing would differ
+        model.predictor.duration_proj.linear_layer.bias.sub_(3)
+        model.predictor.duration_proj.linear_layer.weight.mul_(8)
+        model.predictor.F0_proj.weight.mul_(60)
+        model.predictor.F0_proj.bias.fill_(20)
+    return model
+
+
+def make_ids(n: int) -> list[Any]:
+    generator = torch.Generator().manual_seed(11)
+    mark = torch.zeros(1, dtype=torch.long)
+    return [torch.cat([mark, torch.randint(1, 178, (3 + 5 * i % 17,), generator=generator), mark]) for i in range(n)]
+
+
+class Draws:
+    """What the published code draws for one text, from that row's own seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.generator, self.draw, self.normal = torch.Generator().manual_seed(seed), torch.rand, torch.randn
+
+    def rand(self, *shape: int, **_: Any) -> Any:
+        return self.draw(*shape, generator=self.generator, dtype=torch.float32).to(torch.get_default_dtype())
+
+    def randn_like(self, like: Any) -> Any:
+        return self.normal(like.shape, generator=self.generator, dtype=torch.float32).to(like)
+
+
+@unittest.skipIf(MISSING, MISSING)
+class AgainstPublished(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        torch.set_num_threads(1)
+        cls.addClassCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        torch.set_default_dtype(torch.float64)
+        cls.model = make_model(small=True)
+        cls.model.decoder.generator.stft.window = cls.model.decoder.generator.stft.window.double()
+        cls.ids, cls.styles = make_ids(16), torch.randn(16, 256)
+        cls.speeds = [(1.0, 0.8, 1.5)[i % 3] for i in range(16)]
+        cls.alone = [cls.published(i) for i in range(16)]
+
+    @classmethod
+    def published(cls, i: int) -> tuple[Any, Any]:
+        draws = Draws(100 + i)
+        with mock.patch("torch.rand", draws.rand), mock.patch("torch.randn_like", draws.randn_like):
+            return cls.model.forward_with_tokens(cls.ids[i][None], cls.styles[i:i + 1], cls.speeds[i])
+
+    def check(self, order: list[int]) -> None:
+        waves, durations = kokoro_batch.Batch(self.model, [self.ids[i] for i in order], self.styles[order],
+                                              [self.speeds[i] for i in order], [100 + i for i in order]).speak()
+        for i, wave, frames in zip(order, waves, durations):
+            wanted, wanted_frames = self.alone[i]
+            self.assertEqual(frames.tolist(), wanted_frames.tolist(), f"durations of text {i} in a batch of {len(order)}")
+            self.assertEqual(wave.shape, wanted.shape)
+            self.assertEqual(wave.numel(), kokoro_batch.SAMPLES_PER_FRAME * int(frames.sum()))
+            self.assertLess((wave - wanted).abs().max().item(), 1e-5 * wanted.abs().max().item(), f"text {i} of {len(order)}")
+
+    def test_batches_equal_the_published_code_one_by_one(self) -> None:
+        for size in (2, 5, 16):
+            for at in range(0, 16, size):
+                self.check(list(range(16))[at:at + size])
+
+    def test_the_order_does_not_matter(self) -> None:
+        self.check([7, 3, 15, 0, 9, 12, 4, 1])
+
+    def test_the_twin_says_something(self) -> None:
+        """Lengths differ, sounds are no constants, and another seed gives another sound."""
+        lengths = {wave.numel() for wave, _ in self.alone}
+        self.assertGreater(len(lengths), 8)
+        self.assertTrue(all(wave.std() > 1e-3 * wave.abs().max() for wave, _ in self.alone))
+        waves = [kokoro_batch.Batch(self.model, self.ids[:1], self.styles[:1], [1.0], [seed]).speak()[0][0] for seed in (1, 2)]
+        self.assertGreater((waves[0] - waves[1]).abs().max().item(), 1e-3 * waves[0].abs().max().item())
+
+
+@unittest.skipIf(MISSING, MISSING)
+class MaskedNorm(unittest.TestCase):
+    def test_each_row_is_normed_as_alone(self) -> None:
+        torch.manual_seed(2)
+        module = sys.modules["kokoro.istftnet"].AdaIN1d(8, 6)
+        with torch.no_grad():
+            module.norm.weight.uniform_(0.5, 2)
+            module.norm.bias.uniform_(-1, 1)
+        lengths, style = [9, 2, 30, 17], torch.randn(4, 8)
+        mask = kokoro_batch.real(lengths, style)
+        x = torch.randn(4, 6, 30)  # what lies behind a row's end is to be ignored
+        got = kokoro_batch.ada_in(module, x, style, mask)
+        for i, n in enumerate(lengths):
+            wanted = module(x[i:i + 1, :, :n], style[i:i + 1])
+            self.assertLess((got[i:i + 1, :, :n] - wanted).abs().max().item(), 1e-5)
+            self.assertEqual(got[i, :, n:].abs().sum().item(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
