@@ -346,6 +346,8 @@ int estimate_make(struct estimate *out, struct launch *l, const struct offer *of
 	int largest = 1;
 
 	*out = (struct estimate){.offers = offers, .count = count, .need_gb = needs->vram_gb, .need = need_of(needs)};
+	out->setup_download_mb = needs->gpu && needs->setup ? needs->setup_download_mb : 0;
+	out->volume = section_text(section_group(config_top(l->ctx->config), "volume"), "name");
 	char now[32];
 	snprintf(out->price_from, sizeof(out->price_from), "measured: the provider's word, %.10s", clock_rfc3339(now, sizeof(now), clock_wall_ms()));
 	if (read_wish(config_top(l->ctx->config), &out->wish, err) < 0)

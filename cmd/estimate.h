@@ -27,6 +27,8 @@ struct estimate {
 	bool known;	       /* some offer has a speed, measured or prior */
 	bool never_fits;       /* the job needs more memory than any offer has; need_gb says how much */
 	int need_gb;
+	int setup_download_mb; /* of a GPU job: what its set-up fetches on a pod where its environment is not there; 0: not known */
+	const char *volume;    /* that the run would use; NULL: none */
 	struct vram_need need; /* of all workers of a pod, where the engine says; GiB */
 };
 

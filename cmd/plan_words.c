@@ -174,6 +174,25 @@ static void say_used(FILE *to, const struct estimate *e, const struct plan *pick
 		 plan_seconds(needed, needed_s), plan_seconds(cold, cold_s), pods, plan_seconds(has, pick->work_s));
 }
 
+/* What a GPU pod would fetch while it bills. */
+static void say_setup(FILE *to, const struct estimate *e, const struct plan *pick)
+{
+	const struct plan_machine *m = &e->machines[pick->machine];
+	double setup_s = cold_setup_s(&m->cold);
+	char time[24], cost[32];
+
+	if (!e->setup_download_mb || setup_s <= 0)
+		return;
+	plan_seconds(time, setup_s);
+	plan_dollars(cost, setup_s * m->price_h / 3600);
+	if (e->volume)
+		plan_say(to, 2, "set-up: the first GPU pod fetches about %d MB and bills %s, %s, meanwhile; `burst volume warm %s` does it on a pod without a GPU",
+			 e->setup_download_mb, time, cost, e->volume);
+	else
+		plan_say(to, 2, "set-up: each GPU pod fetches about %d MB and bills %s, %s, meanwhile; later runs find it there if the config names a volume",
+			 e->setup_download_mb, time, cost);
+}
+
 /* A volume bills whether this run is made or not. So it is no part of what the plans cost, but of what a run costs in the end. */
 static void say_storage(FILE *to, const struct extra *storage, const struct plan *pick)
 {
@@ -217,6 +236,7 @@ void plan_words_show(FILE *to, const struct estimate *e, const struct plan *pick
 			 plan_dollars(cost, pick->cost_usd * 3600 / e->audio_s));
 	plan_say(to, 2, "estimate: batch times are %s, cold starts are %s", source_text(m->speed_source),
 		 cold_source(&m->cold) == PLAN_PRIOR ? "a prior" : "measured");
+	say_setup(to, e, pick);
 	say_storage(to, &e->extras[pick->machine].storage, pick);
 	say_instead(to, e, pick);
 }

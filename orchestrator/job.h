@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 9u
+#define JOB_ABI 10u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -68,6 +68,7 @@ struct job_needs {
 	 * setup leaves, whose place on a volume follows from its text. No secrets */
 	const char *const *setup_env;
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
+	int setup_download_mb; /* what `setup` fetches from the internet, about; 0: not known */
 	int setup_memory_gb;  /* what `setup` needs of a pod that does nothing else; 0: little */
 	bool setup_by_card;   /* what `setup` makes may hold for cards of one architecture alone */
 	const struct job_file *files; /* plain names, no folders */

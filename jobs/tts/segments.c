@@ -302,7 +302,11 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
 		return err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
 			       item->source, item->line, speaker->known->name);
-	if (voice && voices_are_files(speaker)) {
+	if (voice && voices_are_files(speaker) && check_voice_file(speaker, voice, err) < 0) {
+		if (!mistakes_any(speaker->job_setup->mistakes))
+			return -1;
+		err_clear(err); /* it was told where the voice is named */
+	} else if (voice && voices_are_files(speaker)) {
 		if (load_voice(s, speaker, voice, &file, err) < 0)
 			return -1;
 		last->voice_file = s->files[file].name;

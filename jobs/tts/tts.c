@@ -583,6 +583,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
 	n->setup_env = job->setup_env;
+	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
 	/* what an engine of ours is set up with is the same for all cards: the image's torch, and packages without kernels of their own */
 	n->setup_by_card = n->gpu && section_text(conf, "setup");

@@ -463,6 +463,31 @@ t_memory_decides_on_cards() {
 	has err.txt 'gpu_prices: "T9=1" must be a GPU that burst knows'
 }
 
+# A GPU that waits for downloads bills for nothing; a volume can be filled by a pod without one.
+t_downloads_of_a_gpu_pod_are_told() {
+	script_lines 60
+	ENGINE=chatterbox
+	LOCAL='gpu_prices = ["RTX 4090=0.69"];'
+	config
+	burst plan
+	is "$STATUS" 2 "a voice without a folder of samples"
+	is "$(grep -c en.wav err.txt)" 1 "lines about it ($(cat err.txt))"
+	sed -i '/voice *=/s/voice *= *"en";//' burst.cfg
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 1 err.txt))"
+	has out.txt 'set-up: the first GPU pod fetches about '
+	has out.txt 'MB and bills 2m00s, $0.0230, meanwhile; `burst volume warm v` does it on a pod without a GPU'
+	sed -i '/^volume/d' burst.cfg
+	burst plan
+	has out.txt 'set-up: each GPU pod fetches about '
+	has out.txt 'meanwhile; later runs find it there if the config names a volume'
+	ENGINE=espeak
+	config
+	burst plan
+	is "$STATUS" 0 "plan for espeak"
+	hasnt out.txt 'set-up:'
+}
+
 # What a run costs beside the price of its pods, and that a pod which was taken is remembered.
 t_costs_beside_the_pods() {
 	script_lines 20
