@@ -16,6 +16,7 @@
 ## make qwen3-packages        the published Qwen3-TTS and torch (some 5 GB), for tests/workers/test_qwen3.py and BENCH=voices
 ## make chatterbox-wheels     the locked packages of chatterbox (some 210 MB, from PyPI), for the test of its set-up in a bare root
 ## make chatterbox-packages   the published Chatterbox and torch (some 5 GB), for tests/workers/test_chatterbox.py and BENCH=voices
+## make gpu-experiments [OUT=build/gpu.json]   times and memory of Chatterbox's shapes with random weights on the GPU here, and the prior that follows
 ## make lint                  who includes whom, warnings of clang and musl, shellcheck
 ## make install PREFIX=/usr/local [DESTDIR=]   and make uninstall
 ## make clean                 removes build/
@@ -30,7 +31,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -216,6 +217,12 @@ chatterbox-packages:
 .PHONY: kokoro-packages
 kokoro-packages: chatterbox-packages
 	@bash tests/workers/kokoro.sh $(CURDIR)/build/kokoro
+# On a machine with a GPU and the packages of chatterbox. OUT: where the JSON goes.
+.PHONY: gpu-experiments
+gpu-experiments:
+	@mkdir -p build
+	@python3 tests/gpu/experiments.py --out $(or $(OUT),build/gpu.json); result=$$?; \
+		[ $$result = 2 ] || python3 tests/gpu/prior.py $(or $(OUT),build/gpu.json); exit $$result
 # The same of Qwen3-TTS, which needs another transformers, for tests/workers/test_qwen3.py.
 .PHONY: qwen3-packages
 qwen3-packages:

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""experiments.py - times and memory of Chatterbox's shapes on the card here, as JSON. The published classes have random weights:
+what the JSON says holds for their shapes. It says nothing of a voice's quality, or of when a text ends.
+
+Each experiment runs in a process of its own, so that an error of one, also of the card's context, keeps none of the others from
+their results. `--device cpu --small` runs all of the code on a processor in tiny sizes; its figures mean nothing."""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from typing import Any, Callable
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+
+
+def apart(work: Callable[[], Any], limit_s: int) -> dict[str, Any]:
+    """{"result": ...} or {"error": ...} of WORK in a child process."""
+    with tempfile.TemporaryFile("w+") as answer:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(limit_s)
+            try:
+                told = {"result": work()}
+            except BaseException as error:
+                traceback.print_exc()
+                told = {"error": f"{type(error).__name__}: {str(error)[:400]}"}
+            json.dump(told, answer)
+            answer.flush()
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        answer.seek(0)
+        text = answer.read()
+    if text:
+        return json.loads(text)
+    if os.WIFSIGNALED(status):
+        by = os.WTERMSIG(status)
+        return {"error": f"did not end within {limit_s} s" if by == signal.SIGALRM else f"ended by {signal.Signals(by).name}"}
+    return {"error": f"ended with status {os.waitstatus_to_exitcode(status)} and said nothing"}
+
+
+def opened(setting: Any, work: Callable[[Any], Any]) -> Any:
+    setting.open()
+    return work(setting)
+
+
+def run(setting: Any, names: list[str], limit_s: int) -> dict[str, Any]:
+    import measures
+    import twin
+
+    report: dict[str, Any] = {"note": "random weights, shape twin", "small": setting.small, "device": setting.device,
+                              "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                              "facts": apart(lambda: opened(setting, twin.facts), limit_s), "experiments": {}}
+    for name in names:
+        began = time.monotonic()
+        entry = {"about": measures.ALL[name].__doc__, **apart(lambda: opened(setting, measures.ALL[name]), limit_s)}
+        entry["took_s"] = round(time.monotonic() - began, 1)
+        print(f"{name}: {'FAILED: ' + entry['error'] if 'error' in entry else 'measured'}, {entry['took_s']} s", file=sys.stderr, flush=True)
+        report["experiments"][name] = entry
+    return report
+
+
+def main() -> int:
+    every = [f"E{i}" for i in range(1, 10)]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--small", action="store_true", help="tiny sizes: a dry run")
+    parser.add_argument("--only", default=",".join(every), help="some of them, as in E1,E5")
+    parser.add_argument("--limit", type=int, default=600, help="seconds of each (default 600)")
+    parser.add_argument("--out", default="-", help="the JSON file (default: standard output)")
+    args = parser.parse_args()
+    names = args.only.upper().split(",")
+    unknown = [name for name in names if name not in every]
+    if unknown:
+        parser.error(f"--only: there is no experiment {unknown[0]}")
+    try:
+        import twin
+    except ImportError as error:
+        print(f"experiments: {error}", file=sys.stderr)
+        return 2
+    if twin.published.MISSING:
+        print(f"experiments: {twin.published.MISSING}", file=sys.stderr)
+        return 2
+    text = json.dumps(run(twin.Setting(args.device, args.small), names, args.limit), indent=1) + "\n"
+    if args.out == "-":
+        sys.stdout.write(text)
+    else:
+        with open(args.out, "w", encoding="utf-8") as f:
+            f.write(text)
+    return 1 if '"error"' in text else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
