@@ -15,7 +15,8 @@ enum { ASK_MS = 30000, LEDGER_ROOM_BYTES = 64 << 20 };
 
 struct findings {
 	int bad;
-	int usable; /* providers from which this job could rent, now or in a while */
+	int usable;   /* providers from which this job could rent, now or in a while */
+	int accounts; /* at clouds, which answered */
 };
 
 static void say(struct findings *f, const char *mark, const char *fmt, ...) PRINTF(3, 4);
@@ -238,6 +239,7 @@ static void check_provider(struct launch *l, int provider, struct findings *f)
 		print_check(f, p->ops->name, str_text(&result.text));
 	op_result_free(&result);
 	bool bad = f->bad > before, can_pay = check_balance(l, p, f);
+	f->accounts += !bad && strcmp(p->ops->name, "local") != 0;
 	if (!bad && check_offers(l, provider, f) && can_pay)
 		f->usable++;
 	check_switch(l, p->ops->name, f);
@@ -265,6 +267,17 @@ static void check_job(struct launch *l, struct findings *f)
 	}
 	l->setup.job_ops->segments(l->setup.job, &count);
 	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count, count == 1 ? "" : "s");
+}
+
+/* Who has no GPU to rent hears espeak alone and may not know that this machine can do better. */
+static void recommend_voice(const struct cmd_context *ctx, struct findings *f)
+{
+	const struct section *job = config_job(ctx->config);
+	const char *engine = job && !strcmp(config_job_ops(ctx->config)->type, "tts") ? section_text(job, "engine") : NULL;
+	bool espeak = engine && !strcmp(engine, "espeak") && !section_has(job, "worker");
+
+	if (!f->accounts && (!job || espeak))
+		say(f, "", "a neural voice needs no GPU and no account: job.engine = \"piper\" (README, \"Voices\")");
 }
 
 /* A question that a run asks on a terminal stops a run under cron. */
@@ -311,6 +324,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	}
 	if (l.setup.provider_count > 1 && !f.usable)
 		say(&f, "bad", "none of these providers can be rented from");
+	recommend_voice(ctx, &f);
 	launch_free(&l);
 	printf("     before a pod's container runs only `burst` and `burst reap` can end it; from then on it ends itself\n");
 	report_volumes(ctx->store, stdout, NULL, NULL);

@@ -69,7 +69,7 @@ static const struct option_spec estimate_options[] = {
 static const struct option_spec options[] = {
 	JOB_COMMON_OPTIONS,
 	{"engine", OPTION_TEXT, 0, "espeak",
-	 "what speaks: a name that `burst engines` lists, or any name with a worker of your own"},
+	 "what speaks: \"piper\" for a neural voice without a GPU, another of `burst engines`, or any name with a worker of your own"},
 	{"input", OPTION_PATH, OPTION_REQUIRED, NULL,
 	 "the script: .txt, .jsonl, .csv, .tsv, .md, or a folder of .txt"},
 	{"input_mode", OPTION_TEXT, 0, "auto",

@@ -1109,6 +1109,13 @@ t_doctor() {
 	is "$STATUS" 0 "doctor ($(grep bad out.txt))"
 	has out.txt 'job "e2e": 2 segments'
 	has out.txt "ledger in"
+	has out.txt 'a neural voice needs no GPU and no account: job.engine = "piper"'
+	sed -i 's/engine = "espeak"/engine = "piper"/; s/voice = "en"; //' burst.cfg
+	burst doctor
+	! grep -q 'a neural voice needs' out.txt || complain "doctor recommends what the job has"
+	printf 'provider = "local";\n' >burst.cfg
+	burst doctor
+	has out.txt 'a neural voice needs no GPU and no account: job.engine = "piper"'
 }
 
 t_doctor_fails_when_a_run_would() {
