@@ -1118,6 +1118,18 @@ t_doctor() {
 	has out.txt 'a neural voice needs no GPU and no account: job.engine = "piper"'
 }
 
+t_readme_lists_the_engines() { # as `burst engines` does: what a user reads first must not promise another licence
+	local count=0 row
+	sed -n '/^### Voices$/,/^##* [^V]/p' "$ROOT/README.md" >voices.md
+	burst engines --json
+	while read -r row; do
+		count=$((count + 1))
+		has voices.md "$row"
+	done < <(jq -r '.[] | "| `\(.engine)` | \(.code_licence) / \(.weights_licence) | \(.languages) | \(.clones_from // "-") | \(.ran) |"' out.txt)
+	is "$count" "$(grep -c '^| `' voices.md)" "engines in README's table"
+	[ "$count" -ge 5 ] || complain "only $count engines"
+}
+
 t_doctor_fails_when_a_run_would() {
 	local -x LOCAL_ISOLATION=namespaces
 	config
