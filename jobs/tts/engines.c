@@ -6,6 +6,7 @@
 #include "jobs/workers/embed.h"
 #include "apt.h"
 #include "chatterbox.h"
+#include "letters.h"
 #include "piper.h"
 #include "qwen3.h"
 #include "voices.h"
@@ -53,6 +54,9 @@ static const struct engine_option piper_options[] = {
 	{"speaker", true, 0, 9999}, {"sentence_silence", false, 0, 5}, {0},
 };
 
+/* Chinese, Japanese, Korean, Russian and six that have Latin letters */
+#define QWEN3_LETTERS (LETTERS_LATIN | LETTERS_CYRILLIC | LETTERS_HAN | LETTERS_KANA | LETTERS_HANGUL)
+
 static const struct engine engines[] = {
 	{
 		.name = "espeak",
@@ -95,6 +99,7 @@ static const struct engine engines[] = {
 	{
 		.name = "chatterbox",
 		.facts = {"MIT", "MIT", 0, "English", "WAV, 6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.letters = LETTERS_LATIN,
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64, /* its worker measures how many fit */
@@ -119,6 +124,7 @@ static const struct engine engines[] = {
 	{
 		.name = "chatterbox-turbo",
 		.facts = {"MIT", "MIT", 0, "English", "WAV, over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.letters = LETTERS_LATIN,
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64,
@@ -144,6 +150,7 @@ static const struct engine engines[] = {
 		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
 		.voice = QWEN3_VOICE,
 		.named_voices = true,
+		.letters = QWEN3_LETTERS,
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64,
@@ -169,6 +176,7 @@ static const struct engine engines[] = {
 		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
 		.voice = QWEN3_VOICE,
 		.named_voices = true,
+		.letters = QWEN3_LETTERS,
 		.gpu = true,
 		.vram_gb = 12,
 		.max_batch = 64,
@@ -190,6 +198,7 @@ static const struct engine engines[] = {
 	{
 		.name = "qwen3-clone",
 		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.letters = QWEN3_LETTERS,
 		.gpu = true,
 		.vram_gb = 8,
 		.max_batch = 64,
@@ -213,6 +222,7 @@ static const struct engine engines[] = {
 	{
 		.name = "qwen3-1.7b-clone",
 		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.letters = QWEN3_LETTERS,
 		.gpu = true,
 		.vram_gb = 12,
 		.max_batch = 64,

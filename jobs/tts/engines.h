@@ -54,6 +54,7 @@ struct engine {
 	const char *voice; /* default; NULL: none */
 	bool named_voices; /* voices have names of the engine's own; else they are files of
 			      job.voices */
+	unsigned letters; /* enum letters: what its languages are written in; 0: by voice */
 	bool gpu;
 	int vram_gb, max_batch;
 	double max_batch_weight;

@@ -7,6 +7,7 @@
 
 #include "base/path.h"
 #include "jobs/common.h"
+#include "letters.h"
 #include "pause.h"
 #include "wav.h"
 
@@ -280,6 +281,17 @@ static void cut_item(struct cut_list *to, const struct script_item *item, const 
 	free(parts);
 }
 
+/* One foreign name in a text stops nothing: most letters must be foreign. */
+static int check_letters(const char *text, const struct script_item *item, const struct speaker *speaker, struct err *err)
+{
+	const char *foreign = speaker->known && !speaker->worker ? letters_foreign(text, speaker->known->letters) : NULL;
+
+	if (!foreign)
+		return 0;
+	return err_set(err, ERR_CONFIG, "%s:%zu: \"%.*s\" is written in %s letters, which no language of %s has; `burst engines` lists others",
+		       item->source, item->line, utf8_fit(text, 40), text, foreign, speaker->known->name);
+}
+
 /* number: 0 when the item is not cut, else 1, 2, ... Takes over the texts of the cut. */
 static int add_segment(struct segments *s, const struct script *script, size_t item_index, struct cut *cut, size_t number,
 		       const struct speaker *speaker, struct err *err)
@@ -299,6 +311,8 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	append(s, &segment, &spoken);
 	struct spoken *last = &s->spoken[s->count - 1];
 	const char *hash = NULL;
+	if (check_letters(last->text, item, speaker, err) < 0)
+		return -1;
 	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
 		return err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
 			       item->source, item->line, speaker->known->name);

@@ -304,6 +304,11 @@ t_bad_segment_lines() {
 	refused 2 'script.jsonl:1'
 	printf '\n' >script.jsonl
 	refused 2 'script.jsonl'
+	printf '{"id":"a","text":"A guest from Москва."}\n{"id":"b","text":"Добрый вечер, John."}\n' >script.jsonl
+	ENGINE=chatterbox
+	config
+	sed -i 's/ voice = "en";//' burst.cfg
+	refused 2 'script.jsonl:2' 'is written in Cyrillic letters, which no language of chatterbox has'
 }
 
 t_output_is_a_file() {

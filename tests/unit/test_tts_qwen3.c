@@ -1,6 +1,7 @@
 /* test_tts_qwen3.c - jobs for Qwen3-TTS: voices, languages, samples with and without their words. */
 #include "tts_helpers.h"
 
+#include "jobs/tts/letters.h"
 #include "jobs/tts/tts.h"
 
 struct asked {
@@ -55,6 +56,13 @@ static const struct {
 	 "subtalker_temperature, subtalker_top_k, subtalker_top_p"},
 	{{"qwen3-clone", "{\"text\":\"a\"}"},
 	 "i.jsonl:1: qwen3-clone needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\""},
+	{{"qwen3", "{\"text\":\"Привет, мир. 你好。 こんにちは 안녕\"}"}, NULL},
+	{{"qwen3", "{\"text\":\"שלום עולם\"}"},
+	 "i.jsonl:1: \"שלום עולם\" is written in Hebrew letters, which no language of qwen3 has; `burst engines` lists others"},
+	{{"chatterbox", "{\"text\":\"My friend Наташа lives there.\"}"}, NULL},
+	{{"chatterbox", "{\"text\":\"Привет, мир.\"}"},
+	 "i.jsonl:1: \"Привет, мир.\" is written in Cyrillic letters, which no language of chatterbox has; `burst engines` lists others"},
+	{{"piper", "{\"text\":\"Привет, мир.\"}"}, NULL},
 	{{"qwen3-1.7b-clone", "{\"text\":\"a\",\"voice\":\"ryan\"}"},
 	 "i.jsonl:1: voice \"ryan\": qwen3-1.7b-clone takes voices from files: name their folder, as in voices = \"voices\", and put ryan.wav there"},
 };
@@ -71,6 +79,43 @@ static void what_a_job_may_ask_for(void **state)
 			fail_msg("%s %s: got \"%s\", want \"%s\"", jobs[i].asked.engine, jobs[i].asked.line, got ? got : "a job",
 				 jobs[i].fault ? jobs[i].fault : "a job");
 		job_tts.free(job);
+	}
+}
+
+static void letters_by_script(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned known;
+		const char *foreign;
+	} all[] = {
+		{"", LETTERS_LATIN, NULL},
+		{"1984: 3 + 4 = 7 \U0001f600", LETTERS_LATIN, NULL},
+		{"Ça va, Łódź? Tiếng Việt.", LETTERS_LATIN, NULL},
+		{"Αθήνα", LETTERS_LATIN, "Greek"},
+		{"Москва", LETTERS_LATIN, "Cyrillic"},
+		{"Москва", LETTERS_LATIN | LETTERS_CYRILLIC, NULL},
+		{"Москва", 0, NULL},
+		{"Moscow", LETTERS_CYRILLIC, "Latin"},
+		{"abжж", LETTERS_LATIN, NULL}, /* half and half */
+		{"abжжж", LETTERS_LATIN, "Cyrillic"},
+		{"Երևան", LETTERS_LATIN, "Armenian"},
+		{"مرحبا بالعالم", LETTERS_LATIN, "Arabic"},
+		{"नमस्ते", LETTERS_LATIN, "Devanagari"},
+		{"தமிழ்", LETTERS_LATIN, "Indic"},
+		{"สวัสดี", LETTERS_LATIN, "Thai"},
+		{"თბილისი", LETTERS_LATIN, "Georgian"},
+		{"漢字", LETTERS_LATIN, "Chinese"},
+		{"漢字かなかな", LETTERS_LATIN, "kana"},
+		{"서울", LETTERS_LATIN | LETTERS_HAN | LETTERS_KANA, "Hangul"},
+		{"𠀀𠀁", LETTERS_LATIN, "Chinese"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		const char *got = letters_foreign(all[i].text, all[i].known);
+		if (!got != !all[i].foreign || (got && strcmp(got, all[i].foreign)))
+			fail_msg("%s: got %s, want %s", all[i].text, got ? got : "none", all[i].foreign ? all[i].foreign : "none");
 	}
 }
 
@@ -165,6 +210,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_job_may_ask_for),
+		cmocka_unit_test(letters_by_script),
 		cmocka_unit_test(each_engine_has_its_weights),
 		cmocka_unit_test(words_travel_with_their_sample),
 	};
