@@ -7,10 +7,12 @@ over all of a text, so that rounding would hide what is compared.
 """
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
 import unittest
+import wave
 from typing import Any
 from unittest import mock
 
@@ -33,6 +35,18 @@ try:
     MISSING = ""
 except ImportError as error:
     MISSING = f"the package kokoro is not there ({error}): make kokoro-packages"
+
+MISSING_G2P = MISSING
+if not MISSING:
+    import engine_kokoro
+    from burst_device import Cpu
+    from burst_engine import Bad, BadTask, Task, read_task
+    from burst_render import Renderer
+
+    try:
+        import misaki.espeak  # noqa: F401
+    except ImportError as error:
+        MISSING_G2P = f"the packages for phonemes are not there ({error}): make kokoro-packages"
 
 CONFIG = {"istftnet": {"upsample_kernel_sizes": [20, 12], "upsample_rates": [10, 6], "gen_istft_hop_size": 5, "gen_istft_n_fft": 20,
                        "resblock_dilation_sizes": [[1, 3, 5]] * 3, "resblock_kernel_sizes": [3, 7, 11], "upsample_initial_channel": 512},
@@ -149,6 +163,80 @@ class MaskedNorm(unittest.TestCase):
             wanted = module(x[i:i + 1, :, :n], style[i:i + 1])
             self.assertLess((got[i:i + 1, :, :n] - wanted).abs().max().item(), 1e-5)
             self.assertEqual(got[i, :, n:].abs().sum().item(), 0)
+
+
+VOICES = ("af_heart", "bm_lewis", "ef_dora", "jf_alpha")
+
+
+@unittest.skipIf(MISSING_G2P, MISSING_G2P)
+class Whole(unittest.TestCase):
+    """The engine with a folder of weights, as on a pod but for the device."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        torch.set_num_threads(1)
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.engine = cls.make_engine(cls.folder.name)
+        cls.addClassCleanup(cls.engine.pool.shutdown)
+
+    @staticmethod
+    def make_engine(folder: str) -> Any:
+        letters = " !'(),.:;?abdefhijklmnopstuvwzæðŋɑɐɒɔəɛɜɡɪɹɾʃʊʌʒʤʧˈˌːθAIOQTWYᵊ“”…—"
+        model = make_model(small=True)
+        os.makedirs(f"{folder}/weights/voices")
+        with open(f"{folder}/weights/config.json", "w", encoding="utf-8") as f:
+            json.dump({**CONFIG, "vocab": {letter: n for n, letter in enumerate(letters, 1)}}, f)
+        with open(f"{folder}/weights/weights.json", "w", encoding="utf-8") as f:
+            json.dump({"revision": "f3ff3571791e"}, f)
+        torch.save({}, f"{folder}/weights/kokoro-v1_0.pth")
+        for voice in VOICES:
+            torch.save(torch.randn(510, 1, 256), f"{folder}/weights/voices/{voice}.pt")
+        engine = engine_kokoro.Kokoro()
+        engine.where = "cpu"
+        with mock.patch.dict(os.environ, BURST_ENV=folder), mock.patch.object(kokoro_batch, "model_class", lambda: KModel):
+            engine.load()
+        model.vocab = engine.model.vocab
+        engine.model = model.requires_grad_(False)
+        return engine
+
+    def test_texts_through_the_harness(self) -> None:
+        said: list[dict[str, Any]] = []
+        out = tempfile.mkdtemp(dir=self.folder.name)
+        texts = {"a": ("One two (three).", "af_heart", 1.0), "b": ("Four.", "bm_lewis", 1.5), "c": ("Hola.", "ef_dora", 0.5)}
+        Renderer(self.engine, Cpu(), mock.Mock(say=lambda **line: said.append(line)), out, 16).render({"batch": "b", "segments": [
+            {"id": i, "file": f"{i}.wav", "text": text, "voice": voice, "seed": 3, "options": {"speed": speed}}
+            for i, (text, voice, speed) in texts.items()]})
+        self.assertEqual(said[-1], {"batch": "b", "done": True})
+        self.assertTrue(all(line["ok"] for line in said[:-1]), said)
+        for i, (text, voice, speed) in texts.items():
+            phonemes = engine_kokoro.Phonemizer(voice[0])(text)
+            ids = torch.tensor([[0, *[n for n in map(self.engine.model.vocab.get, phonemes) if n is not None], 0]])
+            wanted, _ = self.engine.model.forward_with_tokens(ids, self.engine.pack(voice)[len(phonemes) - 1], speed)
+            with wave.open(f"{out}/{i}.wav") as f:
+                self.assertEqual((f.getframerate(), f.getnframes()), (24000, wanted.numel()))
+
+    def test_phonemes_are_those_of_the_published_mapping(self) -> None:
+        self.assertEqual(engine_kokoro.Phonemizer("a")("Hello (dear) world: a déjà vu."), "həlˈO (dˈɪɹ) wˈɜɹld: ə dˌAʒɑ vˈu.")
+        self.assertEqual(engine_kokoro.Phonemizer("b")("The water."), "ðə wˈɔːtə.")
+        self.assertEqual(engine_kokoro.Phonemizer("i")("Ciao"), "ʧˈao")
+
+    def test_what_is_wrong_is_named(self) -> None:
+        for more, why in (({"voice": "af_hart"}, "unknown voice 'af_hart', did you mean 'af_heart'"),
+                          ({"voice": "jf_alpha"}, "speaks Japanese"), ({"voice_file": "voice-x.wav"}, "takes no sample"),
+                          ({"options": {"speed": 3}}, "option speed must be a number from 0.5 to 2")):
+            with self.assertRaisesRegex(BadTask, why):
+                read_task({"id": "a", "file": "a.wav", "text": "text", **more}, self.engine)
+        self.assertEqual(self.engine.weights(), "f3ff3571791e")
+        nothing = Task("a", "a.wav", "~", "af_heart")
+        with mock.patch.object(self.engine, "phonemes", lambda task: []):
+            self.assertIsInstance(self.engine.waves([nothing], self.engine.tokens([nothing]))[0], Bad)
+
+    def test_long_texts_are_cut_at_their_breaks(self) -> None:
+        self.assertEqual([len(p) for p in engine_kokoro.parts("abc. " * 300)], [509, 509, 479])
+        self.assertEqual([len(p) for p in engine_kokoro.parts("a" * 1100)], [510, 510, 80])
+        self.assertEqual(engine_kokoro.parts(" "), [])
+        self.engine.rehearse(1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,200 @@
+"""Kokoro-82M (hexgrad/kokoro): small, with 54 voices of its own, the first letter of whose name is their language.
+
+Phonemes come from espeak-ng by the published mapping (misaki.espeak), in threads beside the GPU; kokoro_batch.py makes the sound of many
+texts at once. Texts in English go to espeak-ng whole: the published way looks words up in a dictionary first, with a spaCy model that is
+no package of PyPI. Japanese and Chinese need dictionaries of that kind too, and are refused.
+"""
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import os
+import threading
+from types import SimpleNamespace
+from typing import Any, Callable, Optional, Sequence
+
+from burst_device import Cuda, Device
+from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest
+
+LANGUAGES = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
+NOT_SPOKEN = {"j": "Japanese", "z": "Chinese"}
+PHONEMES_MOST = 510        # of one row: a voice has so many styles
+BREAKS = ("!.?…", ":;", ",—", " ")  # where a longer text is cut, best first
+LONGEST = 400              # phonemes of a rehearsal
+PART_SEED = 1_000_003      # the parts of a long text draw other noise
+SEED_MOST = (1 << 63) - 1
+THREADS = 3
+
+
+def parts(phonemes: str) -> list[str]:
+    """Of at most PHONEMES_MOST each, cut behind the last break that is best."""
+    found, phonemes = [], phonemes.strip()
+    while len(phonemes) > PHONEMES_MOST:
+        head = phonemes[:PHONEMES_MOST]
+        cuts = (max(head.rfind(mark) for mark in marks) + 1 for marks in BREAKS)
+        cut = next((c for c in cuts if c > 1), PHONEMES_MOST)
+        found.append(phonemes[:cut].strip())
+        phonemes = phonemes[cut:].strip()
+    return [p for p in [*found, phonemes] if p]
+
+
+class Phonemizer:
+    """Text to phonemes for one language. Not for two threads at once."""
+
+    def __init__(self, letter: str) -> None:
+        from misaki import espeak
+        from phonemizer.backend import EspeakBackend
+
+        self.english = letter in "ab"
+        if self.english:
+            self.published = espeak.EspeakFallback(british=letter == "b")
+            self.published.backend = EspeakBackend(LANGUAGES[letter], preserve_punctuation=True, with_stress=True, tie="^",
+                                                   language_switch="remove-flags")
+        else:
+            self.published = espeak.EspeakG2P(LANGUAGES[letter])
+
+    def __call__(self, text: str) -> str:
+        text = " ".join(text.split())
+        if not self.english:
+            return self.published(text)[0]
+        # Brackets would be taken for the marks of another language. As for the other languages, which the published code treats so.
+        text = text.replace("«", "“").replace("»", "”").replace("(", "«").replace(")", "»")
+        return (self.published(SimpleNamespace(text=text))[0] or "").replace("«", "(").replace("»", ")")
+
+
+class Kokoro(Engine):
+    name = "kokoro"
+    packages = ("kokoro", "torch", "misaki", "phonemizer-fork", "espeakng-loader")
+    sample_rate = 24000
+    options = {"speed": Option(0.5, 2, 1.0)}
+    wave_batch = 16
+    wave_budget = 2000.0       # letters in one call: some 130 s of sound
+    warm_up_voice = "af_heart"
+
+    def __init__(self) -> None:
+        self.packs: dict[str, Any] = {}
+        self.own = threading.local()  # each thread's phonemizers
+        self.pool = concurrent.futures.ThreadPoolExecutor(THREADS)
+
+    # ---- loading ----
+
+    def make_device(self) -> Device:
+        import torch
+
+        self.where = "cuda"
+        return Cuda(torch)
+
+    def load(self) -> None:
+        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
+        if not os.path.exists(os.path.join(self.folder, "config.json")):
+            raise CannotRun(f"there are no weights in {self.folder}: the engine's set-up is incomplete")
+        with self.phase("import"):
+            from kokoro_batch import model_class
+
+            make = model_class()
+            from loguru import logger
+        logger.disable("kokoro")  # it would write the whole vocabulary
+        self.voices = sorted(f[:-len(".pt")] for f in os.listdir(os.path.join(self.folder, "voices")) if f.endswith(".pt"))
+        if self.warm_up_voice not in self.voices:
+            raise CannotRun(f"there is no voice {self.warm_up_voice} in {self.folder}: the engine's set-up is incomplete")
+        self.model = make(repo_id="hexgrad/Kokoro-82M", config=os.path.join(self.folder, "config.json"),
+                          model=os.path.join(self.folder, "kokoro-v1_0.pth"))
+        self.model.to(self.where).eval().requires_grad_(False)
+
+    def weights(self) -> str:
+        try:
+            with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
+                return json.load(f)["revision"]
+        except (OSError, ValueError, KeyError):
+            return ""
+
+    # ---- voices ----
+
+    def voice(self, task: Task) -> str:
+        return task.voice or self.warm_up_voice
+
+    def check(self, task: Task) -> None:
+        name = self.voice(task)
+        if task.voice_file:
+            raise BadTask(f"voice {name!r}: kokoro has voices of its own alone and takes no sample")
+        if name not in self.voices:
+            raise BadTask(f"unknown voice {name!r}{nearest(name, self.voices)}")
+        if name[0] not in LANGUAGES:
+            raise BadTask(f"voice {name!r} speaks {NOT_SPOKEN.get(name[0], 'a language')} that espeak-ng gives no phonemes for")
+
+    def pack(self, name: str) -> Any:
+        """The styles of a voice: one for each number of phonemes."""
+        import torch
+
+        if name not in self.packs:
+            self.packs[name] = torch.load(os.path.join(self.folder, "voices", f"{name}.pt"), map_location="cpu", weights_only=True)
+        return self.packs[name]
+
+    # ---- text to phonemes ----
+
+    def phonemizer(self, letter: str) -> Callable[[str], str]:
+        if not hasattr(self.own, letter):
+            setattr(self.own, letter, Phonemizer(letter))
+        return getattr(self.own, letter)
+
+    def phonemes(self, task: Task) -> list[str]:
+        return parts(self.phonemizer(self.voice(task)[0])(task.text))
+
+    def tokens(self, tasks: Sequence[Task]) -> Sequence[Any]:
+        """Begun in threads: while the first rows are on the GPU, the phonemes of the others come."""
+        return [self.pool.submit(self.phonemes, task) for task in tasks]
+
+    # ---- phonemes to sound ----
+
+    def row(self, phonemes: str, voice: str) -> Optional[tuple[Any, Any]]:
+        """Numbers and style of one part; None where nothing of it can be said. The style goes by all phonemes, as published."""
+        import torch
+
+        numbers = [n for n in map(self.model.vocab.get, phonemes) if n is not None]
+        pack = self.pack(voice)
+        return (torch.tensor([0, *numbers, 0]), pack[min(len(phonemes), len(pack)) - 1].reshape(-1)) if numbers else None
+
+    def waves(self, tasks: Sequence[Task], tokens: Sequence[Any]) -> Sequence[Any]:
+        rows, owners, seeds = [], [], []
+        for i, (task, coming) in enumerate(zip(tasks, tokens)):
+            for part, phonemes in enumerate(coming.result()):
+                row = self.row(phonemes, self.voice(task))
+                if row:
+                    rows.append(row)
+                    owners.append(i)
+                    seeds.append((task.seed + part * PART_SEED) & SEED_MOST)
+        speeds = [float(tasks[i].options.get("speed", 1.0)) for i in owners]
+        return self.join(len(tasks), owners, self.speak(rows, speeds, seeds) if rows else [])
+
+    def speak(self, rows: Sequence[tuple[Any, Any]], speeds: Sequence[float], seeds: Sequence[int]) -> Sequence[Any]:
+        import torch
+        from kokoro_batch import Batch
+
+        styles = torch.stack([style for _, style in rows]).to(self.where)
+        return Batch(self.model, [numbers for numbers, _ in rows], styles, speeds, seeds).speak()[0]
+
+    @staticmethod
+    def join(count: int, owners: Sequence[int], waves: Sequence[Any]) -> list[Any]:
+        """The parts of each text, one behind the other."""
+        import torch
+
+        of: list[list[Any]] = [[] for _ in range(count)]
+        for i, wave in zip(owners, waves):
+            of[i].append(wave)
+        return [torch.cat(w) if w else Bad("nothing in the text can be said") for w in of]
+
+    def finish(self, task: Task, wave: Any) -> Any:
+        return wave.detach().float().cpu().numpy()
+
+    def rehearse(self, b: int) -> None:
+        """The longest rows that go into one call."""
+        import torch
+
+        rows = max(1, min(b, self.wave_batch, int(self.wave_budget / LONGEST)))
+        known = torch.tensor(sorted(self.model.vocab.values()))
+        numbers = torch.cat([torch.zeros(1, dtype=torch.long), known.repeat(LONGEST // len(known) + 1)[:LONGEST], torch.zeros(1, dtype=torch.long)])
+        style = self.pack(self.warm_up_voice)[LONGEST - 1].reshape(-1)
+        self.speak([(numbers, style)] * rows, [1.0] * rows, list(range(rows)))
+
+
+ENGINE = Kokoro
