@@ -6,6 +6,7 @@ without it all is skipped. The transformers have fewer layers than the published
 from __future__ import annotations
 
 import array
+import concurrent.futures
 import os
 import sys
 import tempfile
@@ -312,6 +313,18 @@ class WholeEngine(unittest.TestCase):
             errors = {line["segment"]: line["error"] for line in said.lines if line.get("ok") is False}
             self.assertEqual(errors["v"], "voice 'anna': chatterbox takes voices from files alone")
             self.assertIn("the voice sample none.wav cannot be used", errors["f"])
+
+    def test_writers_mark_at_once(self) -> None:
+        """What one thread marks does not depend on what others mark meanwhile."""
+        import numpy
+
+        with tempfile.TemporaryDirectory() as folder:
+            engine = make_engine(folder)
+        waves = [0.1 * torch.randn(24000 + 960 * i, generator=torch.Generator().manual_seed(i)) for i in range(6)]
+        alone = [engine.finish(None, wave) for wave in waves]
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            for once, wave in zip(alone, pool.map(lambda wave: engine.finish(None, wave), waves)):
+                self.assertTrue(numpy.array_equal(once, wave))
 
     def samples(self, folder: str, i: int) -> Any:
         with wave.open(f"{folder}/s{i}.wav") as f:
