@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "bill.h"
 #include "calibrate_job.h"
+#include "ledger_by.h"
 #include "output.h"
 #include "reconcile.h"
 #include "report.h"
@@ -93,7 +94,8 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 {
 	struct run_row *runs = NULL;
 	size_t count = 0;
-	int64_t most = ctx->json ? 0 : 20;
+	bool csv = opt_has(ctx, "csv");
+	int64_t most = ctx->json || csv ? 0 : 20;
 
 	if (opt_int(ctx, "most", 0, 1000000, &most, err) < 0 ||
 	    store_runs(ctx->store, NULL, false, (size_t)most, &runs, &count, err) < 0)
@@ -101,11 +103,13 @@ static int list_runs(struct cmd_context *ctx, struct err *err)
 	int result = 0;
 	for (size_t i = 0; i < count && result == 0; i++)
 		result = report_so_far(ctx->store, &runs[i], clock_wall_ms(), err);
-	if (result == 0 && ctx->json)
+	if (result == 0 && csv)
+		ledger_runs_csv(runs, count);
+	else if (result == 0 && ctx->json)
 		print_json(runs, count);
 	else if (result == 0)
 		print_table(ctx, runs, count);
-	if (result == 0 && !count && !ctx->json)
+	if (result == 0 && !count && !ctx->json && !csv)
 		log_line(LOG_NOTE, "no run yet");
 	free(runs);
 	return result;
@@ -234,10 +238,31 @@ static int one_run(struct cmd_context *ctx, const char *id, struct err *err)
 	return 0;
 }
 
+/* ---- the command ---- */
+
+static int check_flags(const struct cmd_context *ctx, struct err *err)
+{
+	bool sums = opt_has(ctx, "by"), csv = opt_has(ctx, "csv");
+
+	if (csv && ctx->json)
+		return err_set(err, ERR_USAGE, "--csv and --json exclude each other");
+	if ((sums || csv) && opt_has(ctx, "reconcile"))
+		return err_set(err, ERR_USAGE, "--%s does not go with --reconcile", sums ? "by" : "csv");
+	if ((sums || csv) && ctx->arg_count)
+		return err_set(err, ERR_USAGE, "--%s is about all runs: leave out %s", sums ? "by" : "csv", ctx->args[0]);
+	if (sums && opt_has(ctx, "most"))
+		return err_set(err, ERR_USAGE, "--most lists runs: not with --by");
+	return 0;
+}
+
 static int run(struct cmd_context *ctx, struct err *err)
 {
 	const char *id = ctx->arg_count ? ctx->args[0] : NULL;
 
+	if (check_flags(ctx, err) < 0)
+		return -1;
+	if (opt_has(ctx, "by"))
+		return ledger_by(ctx, opt_text(ctx, "by"), opt_has(ctx, "csv"), err) < 0 ? -1 : cmd_flush(err);
 	if (opt_has(ctx, "reconcile"))
 		return opt_has(ctx, "most") ? err_set(err, ERR_USAGE, "--most lists runs: not with --reconcile") :
 					      reconcile(ctx, id, err);
@@ -247,7 +272,9 @@ static int run(struct cmd_context *ctx, struct err *err)
 }
 
 static const struct opt opts[] = {
-	{'n', "most", "N", "the newest N runs (default 20, with --json all; 0: all)", NULL, false},
+	{'n', "most", "N", "the newest N runs (default 20, with --json or --csv all; 0: all)", NULL, false},
+	{0, "by", "day|project|gpu|provider", "what all pods took and cost, summed by this", NULL, false},
+	{0, "csv", NULL, "the runs, or with --by the sums, as CSV with a line of names", NULL, false},
 	{0, "reconcile", NULL, "ask the vendors what they billed, keep it, and say why it differs from our count", NULL, false},
 	{0},
 };
@@ -258,6 +285,8 @@ const struct cmd cmd_ledger = {
 	.max_args = 1,
 	.summary = "show past runs: billed seconds beside compute seconds, and the cost",
 	.details = "With RUN (any unambiguous beginning of its id): its pods, phase by phase.\n\n"
+		   "`burst ledger --by day` sums pods by days of your time zone (TZ). A pod that was billed over midnight counts for each "
+		   "of its days, in proportion to its time there. A project is the folder of a config file.\n\n"
 		   "`burst ledger --reconcile` asks each vendor for the bill of every pod of the last 30 days (or of RUN) that was "
 		   "given back, until a day has passed since. What it says is kept beside our own count and never replaces it: its "
 		   "dollars, and its seconds, reported or implied by the dollars and the pod's price. Exit status 0 also while a "

@@ -376,6 +376,36 @@ t_resume_of_a_done_run() {
 	has out.txt "3 rendered"
 }
 
+t_ledger_sums() {
+	burst ledger --by day --json
+	is "$STATUS $(cat out.txt)" "0 []" "nothing ever ran"
+	script_lines 2
+	config
+	burst run
+	# a pod of two hours at $1 an hour that was created an hour before midnight in New York
+	ledger "update pod set create_ms = 1795320000000, released_ms = 1795327200000, billed_ms = 7200000, cost_microusd = 2000000"
+	export TZ=America/New_York
+	burst ledger --by day --json
+	schema ledger_by
+	is "$(json '.[] | "\(.day) \(.runs) \(.pods) \(.billed_seconds) \(.cost_usd)"')" $'2026-11-22 1 1 3600 1\n2026-11-21 1 1 3600 1' "by day"
+	TZ=UTC burst ledger --by day --csv
+	is "$(cut -d, -f 1-4,7 out.txt)" $'day,runs,pods,billed_seconds,cost_usd\n2026-11-22,1,1,7200.000,2.000000' "by day in UTC"
+	burst ledger --by project --json
+	schema ledger_by
+	is "$(json '.[] | "\(.project) \(.cost_usd)"')" "$PWD 2" "by project"
+	burst ledger --by provider
+	has out.txt "local"
+	burst ledger --by gpu --csv
+	is "$(wc -l <out.txt) $(cut -d, -f 7 out.txt | tail -n 1)" "2 2.000000" "by GPU"
+	burst ledger --csv
+	is "$(wc -l <out.txt) $(tail -n 1 out.txt | cut -d, -f 4,8)" "2 done,2" "the runs"
+	burst ledger --by week
+	is "$STATUS" 2 "an unknown word"
+	has err.txt "day, project, gpu or provider"
+	burst ledger --by day --json --csv
+	is "$STATUS" 2 "two forms at once"
+}
+
 t_reconcile() { # this machine's own pods have a vendor too, which knows how long they lived
 	burst ledger --reconcile --json
 	is "$STATUS $(cat out.txt)" "0 []" "nothing ever ran"

@@ -1,0 +1,198 @@
+#include "spend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "report.h"
+
+/* What one pod took under one key. */
+struct piece {
+	char key[520];
+	const char *run;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+};
+
+struct pieces {
+	struct piece *list;
+	size_t count, cap;
+};
+
+bool spend_by_named(const char *word, enum spend_by *out)
+{
+	static const char *const words[] = {"day", "project", "gpu", "provider"};
+
+	for (size_t i = 0; i < ARRAY_LEN(words); i++)
+		if (!strcmp(word, words[i])) {
+			*out = (enum spend_by)i;
+			return true;
+		}
+	return false;
+}
+
+/* ---- days ---- */
+
+static struct tm local_time(int64_t wall_ms)
+{
+	time_t at = (time_t)(wall_ms / 1000);
+	struct tm tm = {0};
+
+	localtime_r(&at, &tm);
+	return tm;
+}
+
+int64_t spend_next_day_ms(int64_t wall_ms)
+{
+	struct tm tm = local_time(wall_ms);
+
+	tm.tm_mday++;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	int64_t next = (int64_t)mktime(&tm) * 1000;
+	/* where DST begins at midnight, mktime() may answer with the hour before it */
+	return next > wall_ms ? next : wall_ms + INT64_C(3600000);
+}
+
+static void day_show(char *to, size_t room, int64_t wall_ms)
+{
+	struct tm tm = local_time(wall_ms);
+
+	if (!strftime(to, room, "%Y-%m-%d", &tm))
+		copy_text(to, room, "-");
+}
+
+/* ---- pieces of pods ---- */
+
+static struct piece *add_piece(struct pieces *to, const char *run)
+{
+	GROW(to->list, to->count, to->cap);
+	struct piece *piece = &to->list[to->count++];
+
+	*piece = (struct piece){.run = run};
+	return piece;
+}
+
+/* `part` of `of` shares of the whole. Differences of it for rising parts sum to the whole. */
+static int64_t share(int64_t whole, int64_t part, int64_t of)
+{
+	return part >= of ? whole : (int64_t)((long double)whole * (long double)part / (long double)of);
+}
+
+static void add_days(struct pieces *to, const struct pod_row *pod, const struct piece *all)
+{
+	int64_t billed = all->billed_ms;
+	struct piece *last = NULL;
+
+	for (int64_t done = 0; done < billed;) {
+		int64_t at = pod->create_ms + done, end = MIN(spend_next_day_ms(at) - pod->create_ms, billed);
+		char day[16];
+
+		day_show(day, sizeof(day), at);
+		/* the hour that DST skips at midnight makes two parts of one day */
+		struct piece *piece = last && !strcmp(last->key, day) ? last : add_piece(to, pod->run);
+		COPY_TEXT(piece->key, day);
+		piece->billed_ms += end - done;
+		piece->compute_ms += share(all->compute_ms, end, billed) - share(all->compute_ms, done, billed);
+		piece->wasted_ms += share(all->wasted_ms, end, billed) - share(all->wasted_ms, done, billed);
+		piece->cost_microusd += share(all->cost_microusd, end, billed) - share(all->cost_microusd, done, billed);
+		last = piece;
+		done = end;
+	}
+}
+
+static void name_project(char *to, size_t room, const struct run_row *runs, size_t count, const char *id)
+{
+	copy_text(to, room, "");
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(runs[i].id, id) != 0)
+			continue;
+		copy_text(to, room, runs[i].config);
+		char *slash = strrchr(to, '/');
+		if (slash)
+			slash[slash == to] = 0;
+		break;
+	}
+	if (!*to)
+		copy_text(to, room, "unknown");
+}
+
+static void add_pod(struct pieces *to, enum spend_by by, const struct run_row *runs, size_t run_count, const struct pod_row *pod, int64_t now_ms)
+{
+	struct piece all = {.run = pod->run, .billed_ms = report_billed_ms(pod, now_ms), .compute_ms = pod->compute_ms,
+			    .wasted_ms = pod->wasted_ms, .cost_microusd = report_cost_microusd(pod, now_ms)};
+
+	if (all.billed_ms <= 0)
+		return;
+	switch (by) {
+	case SPEND_BY_DAY: add_days(to, pod, &all); return;
+	case SPEND_BY_PROJECT: name_project(all.key, sizeof(all.key), runs, run_count, pod->run); break;
+	case SPEND_BY_GPU: COPY_TEXT(all.key, pod->gpu[0] ? pod->gpu : pod->gpu_offered[0] ? pod->gpu_offered : "none"); break;
+	case SPEND_BY_PROVIDER: COPY_TEXT(all.key, pod->provider); break;
+	}
+	*add_piece(to, pod->run) = all;
+}
+
+/* ---- sums ---- */
+
+static int by_key_and_run(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : strcmp(x->run, y->run);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	return -strcmp(((const struct spend_row *)a)->key, ((const struct spend_row *)b)->key);
+}
+
+static int dearest_first(const void *a, const void *b)
+{
+	const struct spend_row *x = a, *y = b;
+
+	if (x->cost_microusd != y->cost_microusd)
+		return x->cost_microusd < y->cost_microusd ? 1 : -1;
+	return strcmp(x->key, y->key);
+}
+
+static void add_to_row(struct spend_row *row, const struct piece *piece, bool new_run)
+{
+	row->runs += new_run;
+	row->pods++;
+	row->billed_ms += piece->billed_ms;
+	row->compute_ms += piece->compute_ms;
+	row->wasted_ms += piece->wasted_ms;
+	row->cost_microusd += piece->cost_microusd;
+}
+
+struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count, const struct pod_row *pods, size_t pod_count,
+			    int64_t now_ms, size_t *count)
+{
+	struct pieces pieces = {0};
+	struct spend_row *rows = NULL;
+	size_t cap = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < pod_count; i++)
+		add_pod(&pieces, by, runs, run_count, &pods[i], now_ms);
+	if (pieces.count)
+		qsort(pieces.list, pieces.count, sizeof(*pieces.list), by_key_and_run);
+	for (size_t i = 0; i < pieces.count; i++) {
+		const struct piece *piece = &pieces.list[i];
+		bool new_key = !i || strcmp(piece->key, piece[-1].key) != 0;
+		if (new_key) {
+			GROW(rows, *count, cap);
+			rows[*count] = (struct spend_row){0};
+			COPY_TEXT(rows[*count].key, piece->key);
+			++*count;
+		}
+		add_to_row(&rows[*count - 1], piece, new_key || strcmp(piece->run, piece[-1].run) != 0);
+	}
+	if (*count)
+		qsort(rows, *count, sizeof(*rows), by == SPEND_BY_DAY ? newest_first : dearest_first);
+	free(pieces.list);
+	return rows;
+}

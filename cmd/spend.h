@@ -1,0 +1,24 @@
+/* spend.h - what the pods of the ledger took, summed by day, project, GPU or provider. No I/O, no clock. */
+#ifndef BURST_CMD_SPEND_H
+#define BURST_CMD_SPEND_H
+
+#include "store/store.h"
+
+enum spend_by { SPEND_BY_DAY, SPEND_BY_PROJECT, SPEND_BY_GPU, SPEND_BY_PROVIDER };
+
+struct spend_row {
+	char key[520];
+	int64_t runs, pods;
+	int64_t billed_ms, compute_ms, wasted_ms, cost_microusd;
+};
+
+/* False when the word is none of "day", "project", "gpu" and "provider". */
+bool spend_by_named(const char *word, enum spend_by *out);
+/* The next midnight in the local time zone after this moment. Days of DST changes have 23 or 25 hours. */
+int64_t spend_next_day_ms(int64_t wall_ms);
+/* A new array, to be freed: days newest first, other keys by falling cost. A day is one of the local time zone. A pod that was
+ * billed over midnight counts for each of its days, in proportion to its billed time there; the parts sum to the pod. */
+struct spend_row *spend_sum(enum spend_by by, const struct run_row *runs, size_t run_count, const struct pod_row *pods, size_t pod_count,
+			    int64_t now_ms, size_t *count);
+
+#endif
