@@ -29,7 +29,9 @@ def make_noise(shape: Sequence[int], generator: torch.Generator, device: Any) ->
 
 
 class Sound:
-    def __init__(self, s3gen: Any, steps: int) -> None:
+    def __init__(self, s3gen: Any, steps: int, half: bool = False) -> None:
+        """half: the flow's estimator, where most of the work is, computes in bfloat16. Encoder and vocoder never do."""
+        self.half = half
         self.s3gen, self.flow, self.vocoder, self.steps = s3gen, s3gen.flow, s3gen.mel2wav, steps
         self.device, self.dtype = s3gen.device, s3gen.dtype
 
@@ -62,7 +64,8 @@ class Sound:
         noise = h.new_zeros(b, flow.output_size, h.size(1))
         for i, n in enumerate(lengths.tolist()):
             noise[i, :, :MEL_PER_TOKEN * n] = make_noise((flow.output_size, MEL_PER_TOKEN * n), chance[i], self.device)
-        mel = self.solve(noise, h.transpose(1, 2).contiguous(), h_mask.to(h), speaker.expand(b, -1), cond.transpose(1, 2))
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.half):
+            mel = self.solve(noise, h.transpose(1, 2).contiguous(), h_mask.to(h), speaker.expand(b, -1), cond.transpose(1, 2)).float()
         return mel[:, :, prompt_mel.size(1):]
 
     @contextlib.contextmanager

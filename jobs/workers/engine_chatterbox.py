@@ -88,7 +88,7 @@ class Chatterbox(Engine):
     def set_up(self) -> None:
         from chatterbox_sound import Sound
 
-        self.sound = Sound(self.model.s3gen, 2 if self.turbo else 10)
+        self.sound = Sound(self.model.s3gen, 2 if self.turbo else 10, half=self.where == "cuda" and not os.environ.get("BURST_FULL_PRECISION"))
         self.sample_rate = self.model.sr
         self.voices[""] = self.model.conds
 

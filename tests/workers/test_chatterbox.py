@@ -236,6 +236,16 @@ class RegularSound(unittest.TestCase):
         for order in ([0, 1], [0, 1, 2, 3, 4], [3, 1], [4]):
             self.assertLess(self.far(order), 1e-5, order)
 
+    def test_an_estimator_in_bfloat16_says_the_same(self) -> None:
+        voice, rows = self.voice, [chatterbox_sound.with_silence(tokens) for tokens in self.tokens[:2]]
+        exact, half = (Sound(self.s3gen, 2, half=half).mels(rows, voice, [torch.Generator().manual_seed(i) for i in range(2)])
+                       for half in (False, True))
+        self.assertEqual((half.dtype, half.shape), (exact.dtype, exact.shape))
+        apart = float((half - exact).norm() / exact.norm())
+        self.assertTrue(0 < apart < 0.02, apart)
+        again = Sound(self.s3gen, 2, half=True).mels(rows[:1], voice, [torch.Generator().manual_seed(0)])
+        self.assertLess(float((again[0] - half[0, :, :again.size(2)]).norm() / again.norm()), 0.02)
+
 
 @unittest.skipIf(MISSING, MISSING)
 class TurboSound(RegularSound):
