@@ -6,6 +6,7 @@
 #include "jobs/workers/embed.h"
 #include "apt.h"
 #include "chatterbox.h"
+#include "kokoro.h"
 #include "letters.h"
 #include "piper.h"
 #include "qwen3.h"
@@ -26,6 +27,7 @@ static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
 static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_sound.py", "chatterbox_t3.py",
 						       "chatterbox_prepare.py", "chatterbox_weights.py", NULL};
+static const char *const kokoro_python[] = {"engine_kokoro.py", "kokoro_batch.py", NULL};
 static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py", NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};
 
@@ -242,6 +244,32 @@ static const struct engine engines[] = {
 		.sample_least_s = 2.9,
 		.needs_sample = true,
 		.reads_words = true,
+	},
+	{
+		.name = "kokoro",
+		/* its phonemes come from espeak-ng; exact sizes of its weights are not known here: 327 MB and 54 voices of .52 MB */
+		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 355, "6", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
+		.voice = KOKORO_VOICE,
+		.named_voices = true,
+		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI,
+		.gpu = true,
+		.vram_gb = 6,
+		.max_batch = 64,
+		.seconds_per_char = 0.05 / 15,
+		.seconds_each = 0.2,
+		/* some 55 GFLOP for a second of sound, and as long again for its norms; 130 s of sound at once */
+		.prior = {.once_s = 0.1, .longest_s = 0.0002, .each_s = 0.0007, .gpu = "RTX 3090", .host_share = 0.5, .base_gib = 4,
+			  .each_gib = 0.02, .source = "computed from the model's shapes, 2026-11; never run on a GPU"},
+		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" kokoro",
+		.lock = "kokoro",
+		.torch = true,
+		.weights = kokoro_weights,
+		.install = python_install,
+		.packages = python_packages,
+		.options = kokoro_options,
+		.python = kokoro_python,
+		.normal_speed = 1,
+		.check_voice = kokoro_check_voice,
 	},
 };
 

@@ -278,7 +278,7 @@ t_engines_are_listed() {
 	burst engines --json
 	is "$STATUS" 0 "exit status"
 	schema engines
-	is "$(jq -r 'map(.engine) | join(" ")' out.txt)" "espeak piper chatterbox chatterbox-turbo qwen3 qwen3-1.7b qwen3-clone qwen3-1.7b-clone" engines
+	is "$(jq -r 'map(.engine) | join(" ")' out.txt)" "espeak piper chatterbox chatterbox-turbo qwen3 qwen3-1.7b qwen3-clone qwen3-1.7b-clone kokoro" engines
 	is "$(jq 'map(select(.gpu and (.base_gib == null or .source == null))) | length' out.txt)" 0 "GPU engines without figures"
 	burst engines
 	has out.txt 'piper             none needed'

@@ -1,0 +1,56 @@
+/* test_tts_kokoro.c - the voices of Kokoro and its weights. */
+#include "tts_helpers.h"
+
+#include "jobs/tts/environment.h"
+#include "jobs/tts/kokoro.h"
+
+static void voices_are_checked(void **state)
+{
+	static const struct {
+		const char *voice, *fault; /* NULL: it is fine */
+	} all[] = {
+		{KOKORO_VOICE, NULL},
+		{"pm_santa", NULL},
+		{"af_hart", "voice \"af_hart\" is unknown to kokoro; did you mean \"af_heart\"?"},
+		{"somebody else", "voice \"somebody else\" is unknown to kokoro, which has 54, as af_heart, bm_george, ef_dora and ff_siwis"},
+		{"jf_alpha", "voice \"jf_alpha\" speaks Japanese, whose writing kokoro cannot read here; take engine = \"qwen3\""},
+		{"zm_yunxi", "voice \"zm_yunxi\" speaks Chinese, whose writing kokoro cannot read here; take engine = \"qwen3\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct err err = {0};
+		assert_int_equal(kokoro_check_voice(all[i].voice, &err) < 0, all[i].fault != NULL);
+		if (all[i].fault)
+			assert_string_equal(err.msg, all[i].fault);
+	}
+}
+
+static void weights_and_versions(void **state)
+{
+	static const char *const none[] = {NULL};
+	const struct engine *kokoro = engine_find("kokoro");
+	size_t voices = 0;
+
+	(void)state;
+	assert_non_null(kokoro);
+	for (const struct engine_weight *w = kokoro->weights; w->repository; w++)
+		voices += !strncmp(w->file, "voices/", strlen("voices/"));
+	assert_int_equal(voices, 54);
+	CLEANUP(free_text) char *worker = environment_worker(kokoro);
+	assert_non_null(strstr(worker, "burst_worker.py\" kokoro --pin kokoro==0.9.4 --pin misaki==0.9.4"));
+	assert_non_null(strstr(worker, " --pin weights==f3ff3571791e"));
+	CLEANUP(free_text) char *setup = environment_setup(kokoro, none, NULL);
+	assert_non_null(strstr(setup, "voices/af_heart.pt"));
+	assert_non_null(strstr(setup, "phonemizer-fork==3.3.2"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(voices_are_checked),
+		cmocka_unit_test(weights_and_versions),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, drop_folder);
+}
