@@ -23,6 +23,7 @@ static const struct cmd *const commands[] = {
 	&cmd_gpus,
 	&cmd_engines,
 	&cmd_ps,
+	&cmd_status,
 	&cmd_ledger,
 	&cmd_report,
 	&cmd_breakeven,

@@ -9,26 +9,6 @@
 #include "runs.h"
 #include "table.h"
 
-enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 }; /* as core/ takes a pod for ended by itself */
-
-/* As of when its age and cost are told, and in which state it is. Without a client the ledger learns nothing more of a pod: one that
- * was handed over may have ended itself, and past its hard end every pod has. */
-struct now_of {
-	const char *state;
-	int64_t at_ms;
-};
-
-static struct now_of now_of(const struct cmd_context *ctx, const struct pod_row *pod, int64_t now)
-{
-	int64_t end = pod->hard_end_s * 1000;
-
-	if (run_is_alive(ctx, pod->run))
-		return (struct now_of){pod->state, now};
-	if (end && now > end + PAST_END_MS)
-		return (struct now_of){"over", MAX(end + SELF_END_MS, pod->create_ms)};
-	return (struct now_of){!strcmp(pod->state, "live") ? "unwatched" : pod->state, now};
-}
-
 static json_t *pod_json(const struct pod_row *pod, const char *state, int64_t now)
 {
 	return json_pack(
@@ -50,7 +30,7 @@ static int print_json(struct cmd_context *ctx, const struct pod_row *pods, size_
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++) {
-		struct now_of at = now_of(ctx, &pods[i], now);
+		struct run_pod_now at = run_pod_now(ctx, &pods[i], now);
 		json_array_append_new(list, pod_json(&pods[i], at.state, at.at_ms));
 	}
 	if (report_volumes(ctx->store, NULL, list, err) < 0) {
@@ -79,7 +59,7 @@ static size_t print_table(const struct cmd_context *ctx, const struct pod_row *p
 	table_column(t, "SO FAR", TABLE_RIGHT, TABLE_WHOLE);
 	for (size_t i = 0; i < count; i++) {
 		const struct pod_row *pod = &pods[i];
-		struct now_of at = now_of(ctx, pod, now);
+		struct run_pod_now at = run_pod_now(ctx, pod, now);
 		alone += !strcmp(at.state, "over") || !strcmp(at.state, "unwatched");
 		table_cell(t, "%s", pod->run);
 		table_cell(t, "%s", pod_row_called(pod));

@@ -13,6 +13,7 @@
 #include "report.h"
 
 enum { ELSEWHERE_MOST = 3 };
+enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 }; /* as core/ takes a pod for ended by itself */
 
 char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
 {
@@ -29,6 +30,17 @@ bool run_is_alive(const struct cmd_context *ctx, const char *run)
 	bool alive = flock(fd, LOCK_SH | LOCK_NB) < 0; /* shared: two that look at once take neither for a client */
 	close(fd);
 	return alive;
+}
+
+struct run_pod_now run_pod_now(const struct cmd_context *ctx, const struct pod_row *pod, int64_t now)
+{
+	int64_t end = pod->hard_end_s * 1000;
+
+	if (run_is_alive(ctx, pod->run))
+		return (struct run_pod_now){pod->state, now};
+	if (end && now > end + PAST_END_MS)
+		return (struct run_pod_now){"over", MAX(end + SELF_END_MS, pod->create_ms)};
+	return (struct run_pod_now){!strcmp(pod->state, "live") ? "unwatched" : pod->state, now};
 }
 
 int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err)

@@ -17,6 +17,13 @@ int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, str
 char *run_place(struct cmd_context *ctx, const struct run_row *run);
 /* Adds that to the message. Returns -1. */
 int run_name_in(struct cmd_context *ctx, const struct run_row *run, struct err *err);
+/* As of when its age and cost are told, and in which state it is ("unwatched" and "over" beside the ledger's words). Without a client
+ * the ledger learns nothing more of a pod: one that was handed over may have ended itself, and past its hard end every pod has. */
+struct run_pod_now {
+	const char *state;
+	int64_t at_ms;
+};
+struct run_pod_now run_pod_now(const struct cmd_context *ctx, const struct pod_row *pod, int64_t now);
 /* How many of its pods may still bill. */
 int run_open_pods(const struct cmd_context *ctx, const char *run, size_t *count, struct err *err);
 /* The ids of a provider's pods that may bill, of all runs of the ledger: NULL-terminated; free with core_ids_free(). NULL: there is no

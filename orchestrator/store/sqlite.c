@@ -15,6 +15,7 @@
 
 #define APPLICATION_ID 0x62757273 /* "burs": how we know a ledger from any other database */
 #define PATIENCE_MS    10000      /* for other processes; their transactions take milliseconds */
+#define GLANCE_MS      5	  /* for one that only reads, for a prompt */
 #define IMPATIENCE_MS  100	  /* once it was in vain: releases must not wait behind it */
 
 /* Step n brings a ledger from version n to n + 1. Steps are added, never changed. */
@@ -334,6 +335,8 @@ static int sqlite_put(struct store *s, enum table_id table, const void *row, str
 {
 	struct sqlite *q = sqlite_of(s);
 
+	if (!q->put[table])
+		return err_set(err, ERR_BUG, "%s: was opened for reading", q->path);
 	return change(q, q->put[table], &store_tables[table], store_tables[table].count, row, err);
 }
 
@@ -341,6 +344,8 @@ static int sqlite_remove(struct store *s, enum table_id table, const void *row, 
 {
 	struct sqlite *q = sqlite_of(s);
 
+	if (!q->remove[table])
+		return err_set(err, ERR_BUG, "%s: was opened for reading", q->path);
 	return change(q, q->remove[table], &store_tables[table], store_tables[table].keys, row,
 		      err);
 }
@@ -557,6 +562,19 @@ static int migrate(struct sqlite *q, struct err *err)
 	return sqlite_commit(&q->base, err);
 }
 
+static int prepare_finds(struct sqlite *q, struct err *err)
+{
+	CLEANUP(str_free) struct str sql = STR_INIT;
+
+	for (size_t i = 0; i < QUERY_COUNT; i++) {
+		str_reset(&sql);
+		find_sql(&sql, (enum query)i);
+		if (prepare(q, &sql, &q->find[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int prepare_all(struct sqlite *q, struct err *err)
 {
 	CLEANUP(str_free) struct str sql = STR_INIT;
@@ -571,13 +589,7 @@ static int prepare_all(struct sqlite *q, struct err *err)
 		if (prepare(q, &sql, &q->remove[i], err) < 0)
 			return -1;
 	}
-	for (size_t i = 0; i < QUERY_COUNT; i++) {
-		str_reset(&sql);
-		find_sql(&sql, (enum query)i);
-		if (prepare(q, &sql, &q->find[i], err) < 0)
-			return -1;
-	}
-	return 0;
+	return prepare_finds(q, err);
 }
 
 static int open_database(struct sqlite *q, struct err *err)
@@ -633,6 +645,55 @@ int store_open(struct store **out, const char *path, struct err *err)
 	q->base.ops = &sqlite_ops;
 	q->path = xstrdup(path);
 	if (open_database(q, err) < 0) {
+		sqlite_close(&q->base);
+		return -1;
+	}
+	*out = &q->base;
+	return 0;
+}
+
+/* ---- opening for reading ---- */
+
+/* Ends with a transaction open, so that no later question meets a lock. */
+static int begin_reading(struct sqlite *q, struct err *err)
+{
+	int application = 0, version = 0;
+
+	if (run_sql(q, "BEGIN", err) < 0 || read_number(q, "PRAGMA application_id", &application, err) < 0 || read_version(q, &version, err) < 0)
+		return -1;
+	if (!application && !version)
+		return err_set(err, ERR_NOT_FOUND, "%s: holds nothing yet", q->path);
+	if (application != APPLICATION_ID || version > NEWEST_VERSION)
+		return err_set(err, ERR_LOCAL, "%s: was written by %s: update burst, or set BURST_STATE_DIR", q->path,
+			       application != APPLICATION_ID ? "another program" : "a newer burst");
+	if (version < NEWEST_VERSION)
+		return err_set(err, ERR_LOCAL, "%s: was written by an older burst: `burst ps` brings it up to date", q->path);
+	return prepare_finds(q, err);
+}
+
+static int open_to_read(struct sqlite *q, struct err *err)
+{
+	CLEANUP(free_text) char *name = xasprintf("%s%s", q->path[0] == '/' ? "" : "./", q->path);
+
+	if (sqlite3_open_v2(name, &q->db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+		return fail(q, err);
+	sqlite3_busy_timeout(q->db, GLANCE_MS);
+	if (begin_reading(q, err) == 0)
+		return 0;
+	int rc = sqlite3_errcode(q->db) & 0xff;
+	if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+		return err_set(err, ERR_BUSY, "%s: another process holds it", q->path);
+	return -1;
+}
+
+int store_open_to_read(struct store **out, const char *path, struct err *err)
+{
+	if (access(path, F_OK) < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "%s: is not there yet", path);
+	struct sqlite *q = xcalloc(1, sizeof(*q));
+	q->base.ops = &sqlite_ops;
+	q->path = xstrdup(path);
+	if (open_to_read(q, err) < 0) {
 		sqlite_close(&q->base);
 		return -1;
 	}

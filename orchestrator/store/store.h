@@ -144,6 +144,9 @@ struct speed_row {
 
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */
 int store_open(struct store **out, const char *path, struct err *err);
+/* For questions only: makes, changes and migrates nothing, and what it answers is all of one moment. ERR_NOT_FOUND: there is no
+ * ledger; ERR_BUSY: another process holds it, which is waited for no longer than a prompt may take. A put fails. */
+int store_open_to_read(struct store **out, const char *path, struct err *err);
 struct store *store_memory(void);
 void store_close(struct store *s);
 

@@ -40,7 +40,7 @@ seconds() { awk "BEGIN {printf \"%.2f\", $1 / 1000}"; }
 
 part_command() {
 	echo "# the command itself (aims: --version in 1.5 times what /bin/true takes, ps with an empty ledger in 2.5 times, with 10,000 runs under 30 ms)"
-	local base version empty ps ledger runs
+	local base version empty ps ledger runs status
 	"$burst" ps >/dev/null 2>&1
 	for _ in $(seq 41); do # in turn, so that all meet the same noise
 		echo "$(took_ms /bin/true) $(took_ms "$burst" --version) $(took_ms "$burst" ps)"
@@ -58,7 +58,11 @@ part_command() {
 	runs=$(sqlite3 "$BURST_STATE_DIR/ledger.db" "SELECT count(*) FROM run")
 	ps=$(repeat 21 "$burst" ps)
 	ledger=$(repeat 21 "$burst" ledger)
-	echo "with $runs runs: burst ps $ps ms; burst ledger $ledger ms"
+	for _ in $(seq 41); do
+		echo "$(took_ms /bin/true) $(took_ms "$burst" status)"
+	done >"$work/rows"
+	base=$(column "$work/rows" 1) status=$(column "$work/rows" 2)
+	echo "with $runs runs: burst ps $ps ms; burst ledger $ledger ms; burst status $status ms (aim: under 20 ms), $(ratio "$status" "$base") times /bin/true"
 }
 
 # ---- (a) the job against the recipe of shell commands ----

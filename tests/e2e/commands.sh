@@ -213,6 +213,74 @@ t_ps_with_live_pods() {
 	is "$STATUS" 0 "cancel again"
 }
 
+t_status_in_one_line() {
+	local before
+	burst status
+	is "$STATUS $(cat out.txt err.txt)" "0 no run yet | nothing runs | nothing bills | \$0.00 today" "status of nothing"
+	is "$(ls "$BURST_STATE_DIR")" "" "what status left in the state folder"
+	burst status --json
+	schema status
+	is "$(json '"\(.ledger) \(.last_success)"')" "none null" "its object"
+	script_lines 2
+	config
+	burst run
+	is "$STATUS" 0 "run ($(tail -n 1 err.txt))"
+	before=$(sha256sum <"$BURST_STATE_DIR/ledger.db")
+	burst status
+	has out.txt " ago | nothing runs | nothing bills | \$"
+	is "$(wc -l <out.txt)" 1 lines
+	is "$(sha256sum <"$BURST_STATE_DIR/ledger.db")" "$before" "the ledger that status read"
+	burst status --json
+	schema status
+	is "$(json '"\(.ledger) \(.last_success.run) \(.last_success.age_seconds < 300) \(.today_usd > 0)"')" \
+		"read $("$BURST" ledger --json | jq -r '.[0].run') true true" "after a run"
+	is "$(json .today_usd)" "$("$BURST" ledger --json | jq '.[0].cost_usd')" "the dollars of today"
+	ledger "update run set started_ms = started_ms - 200000000, ended_ms = ended_ms - 200000000; update pod set create_ms = create_ms - 200000000"
+	burst status
+	has out.txt "| \$0.00 today"
+	ledger_locked burst status
+	is "$STATUS $(cat out.txt err.txt)" "0 the ledger is locked by another process" "status of a locked ledger"
+	ledger_locked burst status --json
+	schema status
+	is "$(json .ledger)" locked "its object"
+}
+ledger_locked() { # ledger_locked COMMAND...: while another process lets nobody even read
+	local holder
+	python3 - "$BURST_STATE_DIR/ledger.db" <<-'E' &
+		import sqlite3, sys, time
+		db = sqlite3.connect(sys.argv[1], isolation_level=None)
+		db.execute("pragma locking_mode=exclusive")
+		db.execute("begin immediate")
+		db.execute("pragma user_version=%d" % db.execute("pragma user_version").fetchone()[0])
+		open("locked", "w").close()
+		time.sleep(120)
+	E
+	holder=$!
+	wait_for 20 "a locked ledger" test -e locked
+	"$@"
+	kill $holder
+	wait $holder 2>/dev/null
+	rm -f locked
+}
+
+t_status_of_a_dead_run() {
+	living_run
+	burst status
+	hasnt out.txt "!!"
+	has out.txt "no success yet | "
+	has out.txt " runs | 2 pods bill, \$"
+	kill_it
+	burst status
+	has out.txt "!! 2 pods bill without a client: \`burst reap\` !! | "
+	has out.txt ", 1 without a client"
+	burst status --json
+	schema status
+	is "$(json '"\(.pods.billing) \(.pods.without_client) \(.running[0].client) \(.today_usd > 0)"')" "2 2 false true" "its object"
+	burst cancel "$RUN"
+	burst status
+	has out.txt "nothing runs | nothing bills"
+}
+
 t_cancel_a_living_run() {
 	living_run
 	STATUS=0

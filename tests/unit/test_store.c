@@ -1652,6 +1652,36 @@ static int64_t least_ns(struct store *s, void (*ask)(struct store *s))
 	return least;
 }
 
+static void who_only_reads_changes_nothing(void **state)
+{
+	struct bed *bed = *state;
+	struct store *reader = NULL;
+	struct run_row *runs = NULL, row = run_named("r2", "/c", "done", 2);
+	struct err err = {0};
+	size_t count = 0;
+
+	assert_int_equal(store_open_to_read(&reader, bed->path, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	assert_int_equal(access(bed->path, F_OK), -1);
+	open_file(bed);
+	put_run(bed->s, "r1", "/c", "done", 1);
+	ok(store_begin(bed->s, &err), &err); /* a writer at work is no hindrance */
+	ok(store_open_to_read(&reader, bed->path, &err), &err);
+	assert_int_equal(store_put_run(reader, &row, &err), -1);
+	assert_int_equal(err.kind, ERR_BUG);
+	ok(store_put_run(bed->s, &row, &err), &err);
+	ok(store_commit(bed->s, &err), &err);
+	ok(store_runs(reader, NULL, false, 0, &runs, &count, &err), &err); /* as it was when it was opened */
+	assert_int_equal(count, 1);
+	free(runs);
+	store_close(reader);
+	ok(store_open_to_read(&reader, bed->path, &err), &err);
+	ok(store_runs(reader, NULL, false, 0, &runs, &count, &err), &err);
+	assert_int_equal(count, 2);
+	free(runs);
+	store_close(reader);
+}
+
 /* The same answer from forty times the rows: with an index it takes as long, without one tens of
  * times as long. */
 static void a_large_ledger_is_quick_to_ask(void **state)
@@ -1726,6 +1756,7 @@ int main(void)
 		CLOSED(what_stands_in_its_place_is_named),
 		CLOSED(odd_names_are_only_names),
 		CLOSED(a_read_only_place_is_told),
+		CLOSED(who_only_reads_changes_nothing),
 		CLOSED(processes_share_a_ledger),
 		CLOSED(a_killed_writer_loses_nothing_it_was_told),
 		CLOSED(a_transaction_dies_with_its_process),

@@ -1,0 +1,252 @@
+#include "cmd.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "calibrate_job.h"
+#include "output.h"
+#include "report.h"
+#include "runs.h"
+
+enum { RUNS_FIRST = 64, RUNS_MOST = 1024, BEFORE_MS = 24 * 3600 * 1000 };
+
+/* What the line says. */
+struct glance {
+	const char *ledger; /* "read" | "none" | "locked" */
+	int64_t now;
+	struct run_row *runs; /* the newest */
+	size_t count;
+	const struct run_row *success; /* the newest that is done; NULL: none among them */
+	json_t *running;
+	int unwatched_runs; /* of those: no client, and not handed over */
+	int bill, alone;    /* pods; alone: of a run that nobody sees to */
+	int64_t price_microusd_h, today_microusd;
+};
+
+/* ---- asking the ledger ---- */
+
+static int64_t midnight_ms(int64_t now)
+{
+	time_t second = (time_t)(now / 1000);
+	struct tm tm;
+
+	if (!localtime_r(&second, &tm))
+		return now;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * 1000;
+}
+
+static const struct run_row *newest_success(const struct run_row *runs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(runs[i].status, "done") && strcmp(runs[i].type, CALIBRATE) != 0)
+			return &runs[i];
+	return NULL;
+}
+
+/* As many as it takes to see a success and all that began since the day before. */
+static int read_runs(struct glance *g, struct store *store, int64_t since, struct err *err)
+{
+	for (size_t most = RUNS_FIRST;; most *= 4) {
+		free(g->runs);
+		g->runs = NULL;
+		if (store_runs(store, NULL, false, most, &g->runs, &g->count, err) < 0)
+			return -1;
+		g->success = newest_success(g->runs, g->count);
+		if (g->count < most || most >= RUNS_MOST || (g->success && g->runs[g->count - 1].started_ms < since))
+			return 0;
+	}
+}
+
+/* The part of its cost that falls on the time since midnight. */
+static int64_t cost_since(const struct pod_row *pod, int64_t at, int64_t midnight)
+{
+	int64_t cost = report_cost_microusd(pod, at), billed = report_billed_ms(pod, at);
+	int64_t before = MIN(MAX(midnight - pod->create_ms, 0), billed);
+
+	return billed > 0 ? (int64_t)((double)cost * (double)(billed - before) / (double)billed) : cost;
+}
+
+static int add_today(const struct cmd_context *ctx, struct glance *g, struct store *store, int64_t midnight, struct err *err)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		struct pod_row *pods = NULL;
+		size_t count = 0;
+		const struct run_row *run = &g->runs[i];
+		if (run->started_ms < midnight && run->ended_ms > 0 && run->ended_ms < midnight && strcmp(run->status, "unreleased") != 0)
+			continue;
+		if (store_pods(store, run->id, false, &pods, &count, err) < 0)
+			return -1;
+		for (size_t p = 0; p < count; p++)
+			g->today_microusd += cost_since(&pods[p], pod_row_over(&pods[p]) ? g->now : run_pod_now(ctx, &pods[p], g->now).at_ms, midnight);
+		free(pods);
+	}
+	return 0;
+}
+
+static int add_running(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (store_runs(store, NULL, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		bool client = run_is_alive(ctx, runs[i].id);
+		g->unwatched_runs += !client && !runs[i].detached;
+		json_array_append_new(g->running, json_pack("{s:o, s:o, s:o, s:b, s:b}", "run", report_text(runs[i].id), "job", report_text(runs[i].job),
+							    "started_at", report_time(runs[i].started_ms), "detached", runs[i].detached, "client", client));
+	}
+	free(runs);
+	return 0;
+}
+
+/* A detached run's agents give its pods back; all others need a client. */
+static bool is_handed_over(const struct glance *g, const char *id)
+{
+	const char *run;
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(g->running, i, row) {
+		run = json_string_value(json_object_get(row, "run"));
+		if (run && !strcmp(run, id))
+			return json_is_true(json_object_get(row, "detached"));
+	}
+	return false;
+}
+
+static int add_bills(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+{
+	struct pod_row *pods = NULL;
+	size_t count = 0;
+
+	if (store_pods(store, NULL, true, &pods, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(run_pod_now(ctx, &pods[i], g->now).state, "over"))
+			continue;
+		g->bill++;
+		g->price_microusd_h += pods[i].price_microusd_h;
+		g->alone += !run_is_alive(ctx, pods[i].run) && !is_handed_over(g, pods[i].run);
+	}
+	free(pods);
+	return 0;
+}
+
+static int ask(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
+{
+	int64_t midnight = midnight_ms(g->now);
+
+	if (read_runs(g, store, midnight - BEFORE_MS, err) < 0 || add_today(ctx, g, store, midnight, err) < 0 || add_running(ctx, g, store, err) < 0)
+		return -1;
+	return add_bills(ctx, g, store, err);
+}
+
+/* A prompt is no place for an error that passes, or for one that only says that nothing was done yet. */
+static int look(const struct cmd_context *ctx, struct glance *g, struct err *err)
+{
+	CLEANUP(free_text) char *path = path_join(ctx->state_dir, "ledger.db");
+	struct store *store = NULL;
+
+	if (store_open_to_read(&store, path, err) == 0) {
+		int result = ask(ctx, g, store, err);
+		store_close(store);
+		return result;
+	}
+	if (err->kind != ERR_NOT_FOUND && err->kind != ERR_BUSY)
+		return -1;
+	g->ledger = err->kind == ERR_BUSY ? "locked" : "none";
+	*err = (struct err){0};
+	return 0;
+}
+
+/* ---- saying it ---- */
+
+static void print_json(const struct glance *g)
+{
+	const struct run_row *run = g->success;
+	json_t *success = !run ? json_null()
+			       : json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job", report_text(run->job), "ended_at",
+					   report_time(run->ended_ms), "age_seconds", report_seconds(MAX(g->now - run->ended_ms, 0)));
+
+	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i, s:o}, s:o}", "ledger", g->ledger, "last_success", success, "running", g->running, "pods",
+			      "billing", g->bill, "without_client", g->alone, "price_usd_hour", report_dollars(g->price_microusd_h), "today_usd",
+			      report_dollars(g->today_microusd)));
+}
+
+static void add_success(struct str *line, const struct glance *g)
+{
+	char age[32];
+
+	if (!g->success)
+		str_add(line, g->count ? "no success yet" : "no run yet");
+	else
+		str_addf(line, "%s done %s ago", g->success->job, duration_show(age, sizeof(age), MAX(g->now - g->success->ended_ms, 0)));
+}
+
+static void add_running_words(struct str *line, const struct glance *g)
+{
+	size_t count = json_array_size(g->running);
+	const char *job = json_string_value(json_object_get(json_array_get(g->running, 0), "job"));
+
+	if (!count)
+		str_add(line, " | nothing runs");
+	else if (count == 1)
+		str_addf(line, " | %s runs", job ? job : "1 run");
+	else
+		str_addf(line, " | %zu runs", count);
+	if (g->unwatched_runs)
+		str_addf(line, ", %d without a client", g->unwatched_runs);
+}
+
+static void print_line(const struct glance *g)
+{
+	CLEANUP(str_free) struct str line = STR_INIT;
+	char money[32];
+
+	if (!strcmp(g->ledger, "locked")) {
+		puts("the ledger is locked by another process");
+		return;
+	}
+	if (g->alone)
+		str_addf(&line, "!! %d pod%s without a client: `burst reap` !! | ", g->alone, g->alone == 1 ? " bills" : "s bill");
+	add_success(&line, g);
+	add_running_words(&line, g);
+	if (g->bill)
+		str_addf(&line, " | %d pod%s, %s/h", g->bill, g->bill == 1 ? " bills" : "s bill", money_show(money, sizeof(money), g->price_microusd_h));
+	else
+		str_add(&line, " | nothing bills");
+	str_addf(&line, " | %s today", money_show(money, sizeof(money), g->today_microusd));
+	output_safe_line(stdout, str_text(&line), line.len);
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct glance g = {.ledger = "read", .now = clock_wall_ms(), .running = json_array()};
+	int result = look(ctx, &g, err);
+
+	if (result == 0 && ctx->json)
+		print_json(&g);
+	else if (result == 0)
+		print_line(&g);
+	json_decref(g.running);
+	free(g.runs);
+	return result < 0 ? -1 : cmd_flush(err);
+}
+
+const struct cmd cmd_status = {
+	.name = "status",
+	.summary = "say in one line how things stand, for a prompt or a status bar",
+	.details = "The last success and its age, what runs, what bills, and the dollars of today (since midnight here, of runs that began since "
+		   "the day before). It reads the ledger of this machine, changes nothing and asks no provider. Pods of a run that has no client come "
+		   "first: they bill until `burst reap` or their hard end. No ledger yet, and one that another process has locked, are no "
+		   "errors.",
+	.json = true,
+	.needs = NEED_STATE,
+	.group = CMD_GROUP_RUNS,
+	.run = run,
+};
