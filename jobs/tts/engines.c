@@ -248,7 +248,7 @@ static const struct engine engines[] = {
 	{
 		.name = "kokoro",
 		/* its phonemes come from espeak-ng; exact sizes of its weights are not known here: 327 MB and 54 voices of .52 MB */
-		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 355, "6", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "6", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
 		.named_voices = true,
 		.letters = LETTERS_LATIN | LETTERS_DEVANAGARI,

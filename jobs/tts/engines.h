@@ -19,7 +19,7 @@ struct engine_option {
 /* What `burst engines` tells of it. */
 struct engine_facts {
 	const char *code_licence, *weights_licence;
-	int debian_mb; /* of its Debian packages, about; what else a set-up downloads follows from `lock` and `weights` */
+	int debian_mb; /* of its Debian packages and of weights whose size is not known, about; what else a set-up downloads follows from `lock` and `weights` */
 	const char *languages, *cloning; /* cloning: what a sample must be; NULL: it has voices of its own alone */
 	int sample_rate;
 	const char *ran; /* what has been run, and on what */

@@ -73,7 +73,7 @@ def make_model(small: bool) -> Any:
     model.eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if ".convs" in name and name.endswith("original0"):
+            if ".convs" in name and name.endswith("weight_g"):
                 weight.mul_(20)  # the published start is near zero, where nothing would differ
         model.predictor.duration_proj.linear_layer.bias.sub_(3)
         model.predictor.duration_proj.linear_layer.weight.mul_(8)
