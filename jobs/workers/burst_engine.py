@@ -7,6 +7,8 @@ Bad("why"), and the harness renders it once more, alone and with another seed.
 from __future__ import annotations
 
 import difflib
+import json
+import os
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional, Sequence, Union
 
@@ -79,6 +81,7 @@ class Text:
 class Engine:
     name = ""
     packages: Sequence[str] = ()       # Python distributions whose versions decide the sound; the engine's own first
+    folder = ""                        # of the weights; begin() or load() sets it
     sample_rate = 0                    # known once load() has returned
     options: dict[str, Union[Option, Choice, Text]] = {}
     batching = "padded"                # "none": it renders one text at a time
@@ -101,8 +104,14 @@ class Engine:
         """Imports the engine and reads its weights."""
 
     def weights(self) -> str:
-        """The revision or hash of the weights that were loaded."""
-        return ""
+        """The revision or hash of the weights that were loaded: what burst_weights.py left in `folder`, unless an engine knows better."""
+        if not self.folder:
+            return ""
+        try:
+            with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
+                return json.load(f)["revision"]
+        except (OSError, ValueError, KeyError):
+            return ""
 
     def check(self, task: Task) -> None:
         """Raises BadTask for a voice that is not there. Options and seed were checked before."""
@@ -130,6 +139,11 @@ class Engine:
 
     def rehearse(self, b: int) -> None:
         """Uses as much memory as the longest batch of b would; for the probe on a GPU."""
+
+
+def weights_folder() -> str:
+    """Where the set-up has put the weights."""
+    return os.path.join(os.environ.get("BURST_ENV", "."), "weights")
 
 
 def check_options(known: dict[str, Union[Option, Choice, Text]], options: Any) -> dict[str, Any]:

@@ -5,12 +5,11 @@ task's "voice_file" names them; without one the model's own voice speaks. Each o
 """
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Optional, Sequence
 
 from burst_device import Cuda, Device
-from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task
+from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, weights_folder
 from chatterbox_weights import Weights, fill
 
 TOKENS_A_SECOND = 25
@@ -46,7 +45,7 @@ class Chatterbox(Engine):
         return Cuda(torch)
 
     def begin(self) -> None:
-        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
+        self.folder = weights_folder()
         self.files = Weights(self.folder, self.turbo)
 
     def load(self) -> None:
@@ -91,13 +90,6 @@ class Chatterbox(Engine):
         self.sound = Sound(self.model.s3gen, 2 if self.turbo else 10, half=self.where == "cuda" and not os.environ.get("BURST_FULL_PRECISION"))
         self.sample_rate = self.model.sr
         self.voices[""] = self.model.conds
-
-    def weights(self) -> str:
-        try:
-            with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
-                return json.load(f)["revision"]
-        except (OSError, ValueError, KeyError):
-            return ""
 
     # ---- voices ----
 

@@ -7,14 +7,13 @@ no package of PyPI. Japanese and Chinese need dictionaries of that kind too, and
 from __future__ import annotations
 
 import concurrent.futures
-import json
 import os
 import threading
 from types import SimpleNamespace
 from typing import Any, Callable, Optional, Sequence
 
 from burst_device import Cuda, Device
-from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest
+from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, nearest, weights_folder
 
 LANGUAGES = {"a": "en-us", "b": "en-gb", "e": "es", "f": "fr-fr", "h": "hi", "i": "it", "p": "pt-br"}
 NOT_SPOKEN = {"j": "Japanese", "z": "Chinese"}
@@ -85,7 +84,7 @@ class Kokoro(Engine):
         return Cuda(torch)
 
     def load(self) -> None:
-        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
+        self.folder = weights_folder()
         if not os.path.exists(os.path.join(self.folder, "config.json")):
             raise CannotRun(f"there are no weights in {self.folder}: the engine's set-up is incomplete")
         with self.phase("import"):
@@ -100,13 +99,6 @@ class Kokoro(Engine):
         self.model = make(repo_id="hexgrad/Kokoro-82M", config=os.path.join(self.folder, "config.json"),
                           model=os.path.join(self.folder, "kokoro-v1_0.pth"))
         self.model.to(self.where).eval().requires_grad_(False)
-
-    def weights(self) -> str:
-        try:
-            with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
-                return json.load(f)["revision"]
-        except (OSError, ValueError, KeyError):
-            return ""
 
     # ---- voices ----
 

@@ -6,14 +6,13 @@ classes make prompts and sound; the language model's loop is ours (qwen3_talk.py
 """
 from __future__ import annotations
 
-import json
 import os
 import unicodedata
 from types import SimpleNamespace
 from typing import Any, Optional, Sequence
 
 from burst_device import Cuda, Device, kind_of
-from burst_engine import Bad, BadTask, CannotRun, Choice, Engine, Option, Task, Text, nearest
+from burst_engine import Bad, BadTask, CannotRun, Choice, Engine, Option, Task, Text, nearest, weights_folder
 
 FRAMES_A_SECOND = 12.5
 LETTERS_A_SECOND = 15.0
@@ -68,7 +67,7 @@ class Qwen3(Engine):
         return Cuda(torch)
 
     def load(self) -> None:
-        self.folder = os.path.join(os.environ.get("BURST_ENV", "."), "weights")
+        self.folder = weights_folder()
         self.wrapper = self.build()
         self.set_up()
 
@@ -93,13 +92,6 @@ class Qwen3(Engine):
         self.usual = self.wrapper._merge_generate_kwargs()  # what is published beside the weights
         if not self.clones:
             self.warm_up_voice = "ryan" if "ryan" in self.speakers else self.speakers[0]
-
-    def weights(self) -> str:
-        try:
-            with open(os.path.join(self.folder, "weights.json"), encoding="utf-8") as f:
-                return json.load(f)["revision"]
-        except (OSError, ValueError, KeyError):
-            return ""
 
     # ---- voices ----
 
