@@ -59,6 +59,28 @@ static const struct engine_option piper_options[] = {
 /* Chinese, Japanese, Korean, Russian and six that have Latin letters */
 #define QWEN3_LETTERS (LETTERS_LATIN | LETTERS_CYRILLIC | LETTERS_HAN | LETTERS_KANA | LETTERS_HANGUL)
 
+/* What the four rows of Qwen3-TTS share: all of them, by size, and by where a voice comes from. */
+/* clang-format off */
+#define QWEN3_ALIKE \
+	.letters = QWEN3_LETTERS, .gpu = true, .max_batch = 64, .seconds_per_char = 0.5 / 15, .seconds_each = 0.5, .lock = "qwen3", \
+	.torch = true, .torchaudio = true, .install = python_install, .packages = python_packages, .python = qwen3_python
+/* .83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and one of the talker; sound at some
+ * 50 GFLOP a second. Memory: weights, the longest row's cache of .11 GiB, 1,300 frames of sound at once */
+#define QWEN3_PRIOR(LONGEST_S, BASE_GIB, SOURCE) \
+	{.once_s = 0.2, .longest_s = LONGEST_S, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = BASE_GIB, .each_gib = 0.12, \
+	 .source = "computed from the models' shapes, 2026-11; " SOURCE "never run on a GPU"}
+#define QWEN3_SMALL .vram_gb = 8, .prior = QWEN3_PRIOR(0.025, 4.5, "weights take 2.0 GiB as published for an RTX 4070; ")
+#define QWEN3_LARGE .vram_gb = 12, .prior = QWEN3_PRIOR(0.027, 6.5, "")
+#define QWEN3_RAN "tests with random weights, on a processor; no GPU yet"
+#define QWEN3_NAMED \
+	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, QWEN3_RAN}, .voice = QWEN3_VOICE, .named_voices = true, \
+	.check_voice = qwen3_check_voice
+#define QWEN3_CLONE \
+	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, QWEN3_RAN}, .sample_least_s = 2.9, .needs_sample = true, \
+	.reads_words = true
+#define QWEN3_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 "
+/* clang-format on */
+
 static const struct engine engines[] = {
 	{
 		.name = "espeak",
@@ -147,107 +169,16 @@ static const struct engine engines[] = {
 		.python = chatterbox_python,
 		.sample_least_s = 5,
 	},
-	{
-		.name = "qwen3",
-		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
-		.voice = QWEN3_VOICE,
-		.named_voices = true,
-		.letters = QWEN3_LETTERS,
-		.gpu = true,
-		.vram_gb = 8,
-		.max_batch = 64,
-		.seconds_per_char = 0.5 / 15,
-		.seconds_each = 0.5,
-		/* .83 frames a character at 30 ms, which the host launches: 16 passes of the code predictor and one of the talker; sound at some
-		 * 50 GFLOP a second. Memory: weights, the longest row's cache of .11 GiB, 1,300 frames of sound at once */
-		.prior = {.once_s = 0.2, .longest_s = 0.025, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 4.5,
-			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; weights take 2.0 GiB as published for an RTX 4070; never run on a GPU"},
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 custom 0.6b",
-		.lock = "qwen3",
-		.torch = true,
-		.torchaudio = true,
-		.weights = qwen3_weights,
-		.install = python_install,
-		.packages = python_packages,
-		.options = qwen3_options,
-		.python = qwen3_python,
-		.check_voice = qwen3_check_voice,
-	},
-	{
-		.name = "qwen3-1.7b",
-		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
-		.voice = QWEN3_VOICE,
-		.named_voices = true,
-		.letters = QWEN3_LETTERS,
-		.gpu = true,
-		.vram_gb = 12,
-		.max_batch = 64,
-		.seconds_per_char = 0.5 / 15,
-		.seconds_each = 0.5,
-		.prior = {.once_s = 0.2, .longest_s = 0.027, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 6.5,
-			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 custom 1.7b",
-		.lock = "qwen3",
-		.torch = true,
-		.torchaudio = true,
-		.weights = qwen3_large_weights,
-		.install = python_install,
-		.packages = python_packages,
-		.options = qwen3_large_options,
-		.python = qwen3_python,
-		.check_voice = qwen3_check_voice,
-	},
-	{
-		.name = "qwen3-clone",
-		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, "tests with random weights, on a processor; no GPU yet"},
-		.letters = QWEN3_LETTERS,
-		.gpu = true,
-		.vram_gb = 8,
-		.max_batch = 64,
-		.seconds_per_char = 0.5 / 15,
-		.seconds_each = 0.5,
-		.prior = {.once_s = 0.2, .longest_s = 0.025, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 4.5,
-			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; weights take 2.0 GiB as published for an RTX 4070; never run on a GPU"},
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 clone 0.6b",
-		.lock = "qwen3",
-		.torch = true,
-		.torchaudio = true,
-		.weights = qwen3_clone_weights,
-		.install = python_install,
-		.packages = python_packages,
-		.options = qwen3_options,
-		.python = qwen3_python,
-		.sample_least_s = 2.9,
-		.needs_sample = true,
-		.reads_words = true,
-	},
-	{
-		.name = "qwen3-1.7b-clone",
-		.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, "tests with random weights, on a processor; no GPU yet"},
-		.letters = QWEN3_LETTERS,
-		.gpu = true,
-		.vram_gb = 12,
-		.max_batch = 64,
-		.seconds_per_char = 0.5 / 15,
-		.seconds_each = 0.5,
-		.prior = {.once_s = 0.2, .longest_s = 0.027, .each_s = 0.0004, .gpu = "RTX 3090", .host_share = 0.9, .base_gib = 6.5,
-			  .each_gib = 0.12, .source = "computed from the models' shapes, 2026-11; never run on a GPU"},
-		.worker = "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 clone 1.7b",
-		.lock = "qwen3",
-		.torch = true,
-		.torchaudio = true,
-		.weights = qwen3_large_clone_weights,
-		.install = python_install,
-		.packages = python_packages,
-		.options = qwen3_options,
-		.python = qwen3_python,
-		.sample_least_s = 2.9,
-		.needs_sample = true,
-		.reads_words = true,
-	},
+	{.name = "qwen3", QWEN3_ALIKE, QWEN3_SMALL, QWEN3_NAMED, .worker = QWEN3_WORKER "custom 0.6b", .weights = qwen3_weights, .options = qwen3_options},
+	{.name = "qwen3-1.7b", QWEN3_ALIKE, QWEN3_LARGE, QWEN3_NAMED, .worker = QWEN3_WORKER "custom 1.7b", .weights = qwen3_large_weights,
+	 .options = qwen3_large_options},
+	{.name = "qwen3-clone", QWEN3_ALIKE, QWEN3_SMALL, QWEN3_CLONE, .worker = QWEN3_WORKER "clone 0.6b", .weights = qwen3_clone_weights,
+	 .options = qwen3_options},
+	{.name = "qwen3-1.7b-clone", QWEN3_ALIKE, QWEN3_LARGE, QWEN3_CLONE, .worker = QWEN3_WORKER "clone 1.7b", .weights = qwen3_large_clone_weights,
+	 .options = qwen3_options},
 	{
 		.name = "kokoro",
-		/* its phonemes come from espeak-ng; exact sizes of its weights are not known here: 327 MB and 54 voices of .52 MB */
+		/* its phonemes come from espeak-ng; 28 MB are its 54 voices, whose exact sizes are not known here */
 		.facts = {"Apache-2.0 and GPL-3.0", "Apache-2.0", 28, "6", NULL, 24000, "tests with random weights, on a processor; no GPU yet"},
 		.voice = KOKORO_VOICE,
 		.named_voices = true,

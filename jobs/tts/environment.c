@@ -10,9 +10,9 @@
 #include "base/str.h"
 #include "jobs/workers/python.h"
 
-/* What a script begins with. `install FILE [--target DIR]` installs the packages of a lock file, whose hashes must match; what goes
- * wrong is told in one line, which begins with "burst: " so that the agent tells it alone. Then $BURST_ENV/venv is made. The certificates are the image's: pip and uv bring their own, which know
- * nothing of a proxy that the image was made for. */
+/* The beginning of each script. `install FILE [--target DIR]` installs the packages of a lock file, whose hashes must match. A failure
+ * prints one line that begins with "burst: "; the agent reports that line alone. pip and uv use the image's certificates, since their
+ * own lack those of a proxy that the image was made for. */
 static const char preamble[] =
 	"set -e\n"
 	"certificates=$(ls /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt 2>/dev/null | head -n 1)\n"
