@@ -276,6 +276,21 @@ static void random_edits_and_crashes(void **state)
 
 /* ---- what is not touched ---- */
 
+/* A new output folder with these lines. */
+static void render_first(const struct lines *lines)
+{
+	struct segment_result results[LINES_MOST] = {0};
+
+	clear_folder();
+	CLEANUP(free_text) char *out = at("out");
+	mkdir(out, 0755);
+	write_script(lines);
+	struct job *job = load();
+	find_and_bring(job, results);
+	finish(job, results);
+	job_tts.free(job);
+}
+
 static void edited_files_stay(void **state)
 {
 	struct lines lines = {.word = {0, 1, 2}, .count = 3};
@@ -283,20 +298,12 @@ static void edited_files_stay(void **state)
 	struct err err = {0};
 
 	(void)state;
-	clear_folder();
-	CLEANUP(free_text) char *out = at("out");
-	mkdir(out, 0755);
-	write_script(&lines);
-	struct job *job = load();
-	find_and_bring(job, results);
-	finish(job, results);
-	job_tts.free(job);
+	render_first(&lines);
 	/* the user's own word for line 2, and a line on top */
 	put_text("out/002.wav", "edited");
 	lines = (struct lines){.word = {5, 0, 1, 2}, .count = 4};
 	write_script(&lines);
-	job = load();
-	memset(results, 0, sizeof(results));
+	struct job *job = load();
 	assert_int_equal(job_tts.find_cached(job, results, false, &err), -1);
 	assert_non_null(strstr(err.msg, "out/002.wav is there and was not made by this job"));
 	CLEANUP(free_text) char *still = get_text("out/002.wav");
@@ -345,19 +352,12 @@ static void stale_names(void **state)
 	struct err err = {0};
 
 	(void)state;
-	clear_folder();
-	CLEANUP(free_text) char *out = at("out");
-	mkdir(out, 0755);
-	write_script(&lines);
-	struct job *job = load();
-	find_and_bring(job, results);
-	finish(job, results);
-	job_tts.free(job);
+	render_first(&lines);
 	put_text("out/notes.txt", "mine");
 	put_text("out/009.wav", "mine");
 	lines = (struct lines){.word = {0, 2}, .count = 2};
 	write_script(&lines);
-	job = load();
+	struct job *job = load();
 	find_and_bring(job, results);
 	job_tts.changes(job, &c);
 	assert_true(c.added == 0 && c.changed == 0 && c.gone == 2 && c.unchanged == 2 && c.moved == 1 && c.stale == 2);
