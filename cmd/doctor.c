@@ -269,7 +269,7 @@ static void check_job(struct launch *l, struct findings *f)
 	say(f, "ok", "job \"%s\": %zu segment%s", config_job_name(l->ctx->config), count, count == 1 ? "" : "s");
 }
 
-/* Who has no GPU to rent hears espeak alone and may not know that this machine can do better. */
+/* Users without a cloud account may not know that a neural voice runs on this machine. */
 static void recommend_voice(const struct cmd_context *ctx, struct findings *f)
 {
 	const struct section *job = config_job(ctx->config);

@@ -43,14 +43,24 @@ static struct tm local_time(int64_t wall_ms)
 	return tm;
 }
 
-int64_t spend_next_day_ms(int64_t wall_ms)
+static int64_t midnight_ms(int64_t wall_ms, int days_later)
 {
 	struct tm tm = local_time(wall_ms);
 
-	tm.tm_mday++;
+	tm.tm_mday += days_later;
 	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
 	tm.tm_isdst = -1;
-	int64_t next = (int64_t)mktime(&tm) * 1000;
+	return (int64_t)mktime(&tm) * 1000;
+}
+
+int64_t spend_day_ms(int64_t wall_ms)
+{
+	return midnight_ms(wall_ms, 0);
+}
+
+int64_t spend_next_day_ms(int64_t wall_ms)
+{
+	int64_t next = midnight_ms(wall_ms, 1);
 	/* where DST begins at midnight, mktime() may answer with the hour before it */
 	return next > wall_ms ? next : wall_ms + INT64_C(3600000);
 }

@@ -14,6 +14,8 @@ struct spend_row {
 
 /* False when the word is none of "day", "project", "gpu" and "provider". */
 bool spend_by_named(const char *word, enum spend_by *out);
+/* The last midnight in the local time zone, not after this moment. */
+int64_t spend_day_ms(int64_t wall_ms);
 /* The next midnight in the local time zone after this moment. Days of DST changes have 23 or 25 hours. */
 int64_t spend_next_day_ms(int64_t wall_ms);
 /* A new array, to be freed: days newest first, other keys by falling cost. A day is one of the local time zone. A pod that was

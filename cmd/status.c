@@ -1,7 +1,6 @@
 #include "cmd.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/path.h"
@@ -9,6 +8,7 @@
 #include "output.h"
 #include "report.h"
 #include "runs.h"
+#include "spend.h"
 
 enum { RUNS_FIRST = 64, RUNS_MOST = 1024, BEFORE_MS = 24 * 3600 * 1000 };
 
@@ -26,18 +26,6 @@ struct glance {
 };
 
 /* ---- asking the ledger ---- */
-
-static int64_t midnight_ms(int64_t now)
-{
-	time_t second = (time_t)(now / 1000);
-	struct tm tm;
-
-	if (!localtime_r(&second, &tm))
-		return now;
-	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	return (int64_t)mktime(&tm) * 1000;
-}
 
 static const struct run_row *newest_success(const struct run_row *runs, size_t count)
 {
@@ -139,7 +127,7 @@ static int add_bills(const struct cmd_context *ctx, struct glance *g, struct sto
 
 static int ask(const struct cmd_context *ctx, struct glance *g, struct store *store, struct err *err)
 {
-	int64_t midnight = midnight_ms(g->now);
+	int64_t midnight = spend_day_ms(g->now);
 
 	if (read_runs(g, store, midnight - BEFORE_MS, err) < 0 || add_today(ctx, g, store, midnight, err) < 0 || add_running(ctx, g, store, err) < 0)
 		return -1;
