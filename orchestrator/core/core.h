@@ -154,7 +154,7 @@ struct core_pod {
 	int64_t hard_end_ms;	/* boot clock */
 	int64_t cut_ms;		/* by so much that is before the end that it knows itself, which is hard_end_s */
 	int64_t hard_end_s;	/* epoch */
-	int64_t first_lease_end_s; /* of one that nobody has reached: boot_limit after its create */
+	int64_t first_lease_end_s; /* of one that nobody has reached: a little more than boot_limit after its create */
 	bool connected;		/* the control channel is up */
 	bool mine_to_prepare;
 	bool detached;		/* its agent renews the lease itself */

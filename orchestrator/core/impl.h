@@ -68,6 +68,8 @@ enum {
 	OLDEST_S = 25 * 3600,		   /* before its hard end no pod was made: none is given more than a day */
 	CLOCK_NOISE_MS = 2000,		   /* two clocks that agree, each read by whole seconds */
 	SELF_END_MS = 10 * 1000,	   /* from its hard end until a pod that ends itself bills no more, though its vendor refuses once */
+	BOOT_GRACE_MIN_MS = 3 * 1000,	   /* a tenth of boot_limit, within these: a pod's first lease ends so long after its client gives it up */
+	BOOT_GRACE_MAX_MS = 30 * 1000,
 	LATE_START_MS = 2 * 60 * 1000,	   /* a pod whose container starts late may take so long to be reached */
 	USEFUL_MIN_MS = 10 * 1000,	   /* a pod that could not live this long is not rented */
 	COLD_GUESS_MS = 60 * 1000,	   /* what a pod takes to come up where neither this run nor the ledger has seen one */

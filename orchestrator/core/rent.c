@@ -33,6 +33,15 @@ int64_t core_late_start_ms(const struct core_conf *conf)
 	return MIN((int64_t)LATE_START_MS, conf->boot_limit_ms / 4);
 }
 
+/* The client gives up a pod after boot_limit, by its own clock. If the lease ended at that very moment, a pod might end itself before a
+ * busy client has looked: the run would then take it for a pod that vanished, and not blame its host. */
+static int64_t first_lease_end_s(const struct core *c)
+{
+	int64_t boot = c->conf.boot_limit_ms;
+
+	return (c->wall + boot + MIN(MAX(boot / 10, (int64_t)BOOT_GRACE_MIN_MS), (int64_t)BOOT_GRACE_MAX_MS)) / 1000;
+}
+
 void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 {
 	offers_tell(c, from);
@@ -46,7 +55,7 @@ void pod_rent(struct core *c, struct candidate *from, int64_t hard_end_at)
 	p->price_microusd_h = from->offer.price_microusd_h;
 	p->hard_end_ms = hard_end_at;
 	p->hard_end_s = (c->wall + hard_end_at - c->now) / 1000;
-	p->first_lease_end_s = MIN(p->hard_end_s, (c->wall + c->conf.boot_limit_ms) / 1000);
+	p->first_lease_end_s = MIN(p->hard_end_s, first_lease_end_s(c));
 	p->create_at = c->now;
 	p->boot_limit_ms = boot_limit(c, from);
 	p->deadline_at = c->now + p->boot_limit_ms;

@@ -867,8 +867,11 @@ static void check_rent(struct client *cl, const struct core_pod *p, int pod)
 		broke(cl->sim, "rented beyond the cap");
 	if (p->first_lease_end_s > p->hard_end_s)
 		broke(cl->sim, "the first lease is longer than the hard end");
-	if (p->first_lease_end_s * 1000 > wall_now(cl) + cl->core->conf.boot_limit_ms)
-		broke(cl->sim, "the first lease is longer than boot_limit");
+	int64_t patience = cl->core->conf.boot_limit_ms, first_lease = p->first_lease_end_s * 1000 - wall_now(cl);
+	if (first_lease > patience + 30000)
+		broke(cl->sim, "the first lease is longer than boot_limit by more than half a minute");
+	if (p->first_lease_end_s < p->hard_end_s && first_lease < patience + 1500)
+		broke(cl->sim, "the first lease ends as the client gives the pod up");
 }
 
 static void rent(struct client *cl, const struct action *a)

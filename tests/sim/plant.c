@@ -50,6 +50,7 @@ bool plant_act(struct client *cl, const struct action *a)
 		p->first_lease_end_s += plant(PLANT_LONG_FIRST_LEASE) ? 48 * 3600 : 0;
 		if (plant(PLANT_LEASE_BEHIND_BOOT))
 			p->first_lease_end_s = MIN(p->hard_end_s, p->first_lease_end_s + c->conf.lease_ms / 1000);
+		p->first_lease_end_s -= plant(PLANT_LEASE_OF_BOOT) ? 30 : 0;
 		break;
 	case ACT_SEND:
 		c->canary_ok = c->canary_ok || plant(PLANT_CANARY_SKIPPED);

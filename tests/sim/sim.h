@@ -175,6 +175,7 @@ extern const char *const fault_names[F_KINDS];
 	X(LONG_LIFE, "more than a day") \
 	X(LONG_FIRST_LEASE, "first lease is longer") \
 	X(LEASE_BEHIND_BOOT, "longer than boot_limit") \
+	X(LEASE_OF_BOOT, "as the client gives the pod up") \
 	X(BOOT_PATIENCE, "is not up after") \
 	X(PATIENT, "goes on for more than a day") \
 	X(WIDER, "wider than pods") \

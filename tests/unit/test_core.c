@@ -4860,6 +4860,32 @@ static void test_nothing_is_begun_beside_the_cap(void **state)
 	tear_down(&b);
 }
 
+/* Whatever its length, the client gives a pod up before the pod ends itself. */
+static void test_first_lease_outlasts_the_boot_limit(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t boot_limit_s, lease_s;
+	} cases[] = {{"shortest", 5, 8}, {"short", 30, 33}, {"a minute", 60, 66}, {"usual", 600, 630}, {"longest", 7200, 7230}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct bench b;
+
+		set_up(&b, 4);
+		b.conf.boot_limit_ms = cases[i].boot_limit_s * SECOND;
+		start_simply(&b);
+		int64_t created = b.now;
+		check_int(cases[i].name, "first lease", pod(&b, 0)->first_lease_end_s, (WALL_MS + created) / 1000 + cases[i].lease_s);
+		rented(&b, 0);
+		b.now += 10;
+		list_running(&b, 0);
+		wait_ms(&b, created + cases[i].boot_limit_s * SECOND - b.now);
+		check_int(cases[i].name, "releases", did(&b, ACT_RELEASE, 0) > 0, true);
+		tear_down(&b);
+	}
+}
+
 static void test_lease(void **state)
 {
 	struct bench b;
@@ -4867,7 +4893,7 @@ static void test_lease(void **state)
 	(void)state;
 	set_up(&b, 8);
 	start_simply(&b);
-	assert_int_equal(pod(&b, 0)->first_lease_end_s, (WALL_MS + b.now + 5 * MINUTE) / 1000); /* boot_limit, and no lease behind it */
+	assert_int_equal(pod(&b, 0)->first_lease_end_s, (WALL_MS + b.now + 5 * MINUTE + 30 * SECOND) / 1000); /* no lease behind boot_limit */
 	rented(&b, 0);
 	b.now += 10;
 	list_running(&b, 0);
@@ -5795,6 +5821,7 @@ int main(void)
 		cmocka_unit_test(test_margin),
 		cmocka_unit_test(test_hard_end_of_a_pod),
 		cmocka_unit_test(test_nothing_is_begun_beside_the_cap),
+		cmocka_unit_test(test_first_lease_outlasts_the_boot_limit),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_caps_end_the_run),
 		cmocka_unit_test(test_taken_over_one_after_the_other),
