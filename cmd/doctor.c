@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "base/program.h"
 #include "engine/caller.h"
 #include "jobs/renders.h"
 #include "launch.h"
@@ -34,20 +35,6 @@ static void say(struct findings *f, const char *mark, const char *fmt, ...)
 	free(text);
 }
 
-static bool on_path(const char *program)
-{
-	const char *path = getenv("PATH");
-
-	for (const char *p = path ? path : ""; *p;) {
-		size_t n = strcspn(p, ":");
-		CLEANUP(free_text) char *full = xasprintf("%.*s/%s", (int)n, p, program);
-		if (n && access(full, X_OK) == 0)
-			return true;
-		p += n + (p[n] == ':');
-	}
-	return false;
-}
-
 static void check_renders(const struct cmd_context *ctx, struct findings *f)
 {
 	CLEANUP(free_text) char *dir = config_renders_dir();
@@ -73,9 +60,9 @@ static void check_machine(struct cmd_context *ctx, struct findings *f)
 	else
 		say(f, "ok", "ledger in %s", ctx->state_dir);
 	check_renders(ctx, f);
-	say(f, on_path("ffmpeg") ? "ok" : "warn", on_path("ffmpeg") ? "ffmpeg: joining can set the loudness" :
+	say(f, program_found("ffmpeg") ? "ok" : "warn", program_found("ffmpeg") ? "ffmpeg: joining can set the loudness" :
 	    "ffmpeg is not installed: joined tracks keep the loudness they have");
-	say(f, on_path("ssh") ? "ok" : "warn", on_path("ssh") ? "ssh: `burst ssh` works" :
+	say(f, program_found("ssh") ? "ok" : "warn", program_found("ssh") ? "ssh: `burst ssh` works" :
 	    "ssh is not installed: `burst ssh` does not work (rendering does)");
 }
 

@@ -4,102 +4,28 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/guard.h"
-#include "base/str.h"
+#include "base/program.h"
 
 #define STDERR_MAX   ((size_t)256 << 10)
 #define TRUE_PEAK    -1.5
 #define SILENCE_LUFS -70.0
 #define TOLERANCE_LU 0.15
 
-enum { NOT_FOUND = 127, NOT_STARTED = 126 };
-
-extern char **environ;
-
-static void read_to_end(int fd, struct str *text)
-{
-	char buf[4096];
-
-	for (;;) {
-		ssize_t n = read(fd, buf, sizeof(buf));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		str_addn(text, buf, (size_t)n);
-	}
-}
-
-/* What a run of ffmpeg reads, and the folder that it works in; -1: nothing, and where we are. */
+/* What a run of ffmpeg reads, and the folder that it works in. */
 struct place {
 	int from, dir;
 };
 
-static int start(const char *const *argv, const struct place *place, int stderr_fd, pid_t *pid)
-{
-	char **env = guard_environ();
-
-	*pid = fork();
-	if (*pid) {
-		free(env);
-		return *pid < 0 ? errno : 0;
-	}
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	dup2(place->from >= 0 ? place->from : null, 0);
-	dup2(null, 1);
-	dup2(stderr_fd, 2);
-	if (place->dir >= 0 && fchdir(place->dir) < 0)
-		_exit(NOT_STARTED);
-	guard_exec();
-	environ = env;
-	execvp(argv[0], (char *const *)argv);
-	_exit(errno == ENOENT ? NOT_FOUND : NOT_STARTED);
-}
-
-/* The last line that says something. */
-static const char *last_line(struct str *text)
-{
-	while (text->len && strchr("\r\n ", text->s[text->len - 1]))
-		text->s[--text->len] = '\0';
-	const char *newline = text->len ? strrchr(text->s, '\n') : NULL;
-	return newline ? newline + 1 : str_text(text);
-}
-
 static int run(const char *const *argv, const struct place *place, struct str *said, struct err *err)
 {
-	int ends[2], status;
-	pid_t pid;
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return err_set(err, ERR_LOCAL, "pipe: %s", strerror(errno));
-	CLEANUP(fd_close) int from = ends[0];
-	int why = start(argv, place, ends[1], &pid);
-	close(ends[1]);
-	if (why)
-		return err_set(err, ERR_LOCAL, "%s: %s", argv[0], strerror(why));
-	read_to_end(from, said);
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return err_set(err, ERR_LOCAL, "%s: wait: %s", argv[0], strerror(errno));
-	if (status == 0)
-		return 0;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND)
-		return err_set(err, ERR_NOT_FOUND, "%s: %s", argv[0], strerror(ENOENT));
-	CLEANUP(str_free) struct str shown = STR_INIT;
-	const char *line = last_line(said);
-	str_add_printable(&shown, line, strlen(line), 200);
-	return err_set(err, ERR_LOCAL, "%s failed: %s", argv[0], str_text(&shown));
+	return program_must(&(struct program){.argv = argv, .input_fd = place->from, .folder_fd = place->dir}, NULL, said, err);
 }
 
 bool ffmpeg_found(void)
 {
-	const char *const argv[] = {"ffmpeg", "-nostdin", "-hide_banner", "-version", NULL};
-	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
-
-	return run(argv, &(struct place){-1, -1}, &said, NULL) == 0;
+	return program_found("ffmpeg");
 }
 
 static const char *codec(const struct wav_format *format)
