@@ -180,6 +180,15 @@ def check_readme():
 
 # ---- compilers and shellcheck, in parallel ----
 
+def check_tables():
+    """A blank line ends a table: a row behind it is shown as text."""
+    for path in git_files("*.md"):
+        lines = [""] + read(path).splitlines() + [""]
+        for number, (before, line, after) in enumerate(zip(lines, lines[1:], lines[2:]), 1):
+            if line.startswith("|") and not before.startswith("|") and not re.match(r"\|[ :|-]*-[ :|-]*\|", after):
+                complain(f"{path}:{number}: a table's row without a table: remove the blank line before it")
+
+
 def commands():
     """(what failed if it fails, command) for each process to run."""
     todo = []
@@ -214,6 +223,7 @@ def main():
     check_includes()
     check_top_level()
     check_readme()
+    check_tables()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for what, said in pool.map(run, commands()):
             if what:
