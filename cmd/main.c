@@ -27,6 +27,7 @@ static const struct cmd *const commands[] = {
 	&cmd_ledger,
 	&cmd_report,
 	&cmd_breakeven,
+	&cmd_size,
 	&cmd_calibrate,
 	&cmd_logs,
 	&cmd_attach,

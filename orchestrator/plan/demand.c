@@ -2,6 +2,11 @@
 #include "demand.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
 
 double demand_waits(int pods, double load)
 {
@@ -42,6 +47,86 @@ int demand_pods(double load, double waiting_share)
 	while (demand_waits(pods, load) > waiting_share)
 		pods++;
 	return pods;
+}
+
+int demand_pods_rule(double load)
+{
+	return load > 0 ? (int)ceil(load + 1.42 * sqrt(load)) : 1;
+}
+
+int demand_pods_for_wait(double load, double service_s, double share, double wait_s)
+{
+	int pods = (int)floor(load) + 1;
+
+	while (demand_waits_longer(pods, load, service_s, wait_s) > 1 - share)
+		pods++;
+	return pods;
+}
+
+int demand_pods_for_mean(double load, double service_s, double wait_s)
+{
+	int pods = (int)floor(load) + 1;
+
+	while (demand_mean_wait_s(pods, load, service_s) > wait_s)
+		pods++;
+	return pods;
+}
+
+bool demand_read_rate(const char *text, double *per_s)
+{
+	static const struct {
+		const char *unit;
+		double s;
+	} units[] = {{"s", 1}, {"min", 60}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+	const char *slash = strchr(text, '/');
+	char *end;
+
+	if (!slash || strspn(text, "0123456789.") != (size_t)(slash - text))
+		return false;
+	double count = strtod(text, &end);
+	if (end != slash || !(count > 0 && count <= 1e9))
+		return false;
+	for (size_t i = 0; i < ARRAY_LEN(units); i++)
+		if (!strcmp(slash + 1, units[i].unit)) {
+			*per_s = count / units[i].s;
+			return true;
+		}
+	return false;
+}
+
+bool demand_read_goal(const char *text, struct demand_goal *out)
+{
+	const char *equals = strchr(text, '=');
+	double percent = 0;
+	int64_t ms;
+	char *end;
+
+	if (!equals || duration_parse(equals + 1, &ms, &(struct err){0}) < 0)
+		return false;
+	if (strncmp(text, "mean=", 5) != 0) {
+		if (text[0] != 'p' || strspn(text + 1, "0123456789.") != (size_t)(equals - text) - 1)
+			return false;
+		percent = strtod(text + 1, &end);
+		if (end != equals || !(percent > 0 && percent < 100))
+			return false;
+	} else if (ms == 0) {
+		return false; /* no number of pods brings the mean to nothing */
+	}
+	*out = (struct demand_goal){percent / 100, (double)ms / 1000};
+	return true;
+}
+
+struct demand_size demand_size(int pods, double load, double service_s)
+{
+	return (struct demand_size){
+		.pods = pods,
+		.used = MIN(load / pods, 1.0),
+		.waits = demand_waits(pods, load),
+		.mean_s = demand_mean_wait_s(pods, load, service_s),
+		.p50_s = demand_wait_quantile_s(pods, load, service_s, 0.50),
+		.p95_s = demand_wait_quantile_s(pods, load, service_s, 0.95),
+		.p99_s = demand_wait_quantile_s(pods, load, service_s, 0.99),
+	};
 }
 
 double demand_more_than(int pods, double load)

@@ -4,6 +4,10 @@
 #ifndef BURST_PLAN_DEMAND_H
 #define BURST_PLAN_DEMAND_H
 
+#include <stdbool.h>
+
+#define DEMAND_LOAD_MOST 100000.0 /* above it, sizing takes long and tells nothing new */
+
 /* Erlang C: the chance that a request waits with N pods and exponential service times. 1 where N does not exceed the load. */
 double demand_waits(int pods, double load);
 double demand_mean_wait_s(int pods, double load, double service_s);
@@ -12,6 +16,27 @@ double demand_waits_longer(int pods, double load, double service_s, double wait_
 double demand_wait_quantile_s(int pods, double load, double service_s, double share);
 /* The fewest pods with which at most this share of requests waits. */
 int demand_pods(double load, double waiting_share);
+/* Square-root rule: about a tenth of the requests waits. */
+int demand_pods_rule(double load);
+/* The fewest pods with which this share of requests (below 1) waits no longer than wait_s. */
+int demand_pods_for_wait(double load, double service_s, double share, double wait_s);
+/* The fewest with which the mean wait is no longer than wait_s. */
+int demand_pods_for_mean(double load, double service_s, double wait_s);
+/* "1/s", "20/min", "50/h", "50/d": requests a second. false: it is none of these, or not above 0. */
+bool demand_read_rate(const char *text, double *per_s);
+/* What requests wait for at most: "p95=2s" (share .95), "mean=500ms" (share 0: the mean). */
+struct demand_goal {
+	double share, wait_s;
+};
+bool demand_read_goal(const char *text, struct demand_goal *out);
+
+/* One line of the table: a pool of so many pods. The quantiles are INFINITY where pods does not exceed the load. */
+struct demand_size {
+	int pods;
+	double used; /* share of the time that a pod is busy */
+	double waits, mean_s, p50_s, p95_s, p99_s;
+};
+struct demand_size demand_size(int pods, double load, double service_s);
 /* With no queue: the chance that more than N pods are busy at once (Poisson). */
 double demand_more_than(int pods, double load);
 

@@ -603,4 +603,23 @@ t_breakeven() {
 	done
 }
 
+t_size() {
+	burst size --rate 1/s --service 10s --price 0.69
+	is "$STATUS" 0 "a pool ($(tail -n 1 err.txt))"
+	is "$(awk '/<$/ { print $1, $2, $3, $4, $5, $6, $7, $8, $9 }' out.txt)" "15 66.7% 10.20% 204ms 0.0s 1.4s 4.6s 10.35 2.8750" "the size by the square-root rule"
+	grep -qE '^ *11 +90\.9% +68\.21% +6\.8s ' out.txt || complain "11 pods: $(grep -E '^ *11 ' out.txt)"
+	burst size --rate 1/s --service 10s --wait p99=1s --gpu "RTX 5090"
+	has out.txt "18 pods: the fewest with which 99% of the requests wait at most 1 s"
+	has out.txt "RTX 5090, list price of runpod-community"
+	burst size --rate 3600/h --service 10s --wait mean=1s --json
+	schema size
+	is "$(jq -r '.load, .pods, (.sizes[] | select(.pods == 13) | .used * 1000 | round), .sizes[0].usd_hour' out.txt | xargs)" "10 13 769 null" "as JSON"
+	for flags in "" "--rate 1/s" "--rate much --service 1s" "--rate 1/s --service 0s" "--rate 1/s --service 1s --wait p95" \
+		"--rate 1/s --service 1s --gpu nothing" "--rate 1000000/s --service 1h"; do
+		# shellcheck disable=SC2086
+		burst size $flags
+		is "$STATUS" 2 "size $flags"
+	done
+}
+
 run_tests "$@"

@@ -311,6 +311,62 @@ static void demand(void **state)
 	check_rows("F", rows, n);
 }
 
+static void sizes(void **state)
+{
+	(void)state;
+	const struct demand_size s = demand_size(15, 10, 10), over = demand_size(10, 10, 10);
+	const struct row rows[] = {
+		{"F-2", "use of 15 pods", s.used, 0.667, ABSOLUTE, 0.001},
+		{"F-3", "P(wait) of 15", s.waits, 0.1020, RELATIVE, 0.01},
+		{"F-3", "mean wait", s.mean_s, 0.204, RELATIVE, 0.01},
+		{"F-3", "half wait no longer than", s.p50_s, 0, ABSOLUTE, 0},
+		{"F-3", "p95", s.p95_s, 1.43, ABSOLUTE, 0.01},
+		{"F-3", "p99", s.p99_s, 4.65, ABSOLUTE, 0.01},
+		{"F-1", "10 pods are used to", over.used, 1, ABSOLUTE, 0},
+		{"F-1", "and all wait", over.waits, 1, ABSOLUTE, 0},
+		{"F-3", "square-root rule for 10", demand_pods_rule(10), 15, ABSOLUTE, 0},
+		{"F-5", "for 15", demand_pods_rule(15), 21, ABSOLUTE, 0},
+		{"F-7", "for 50", demand_pods_rule(50), 61, ABSOLUTE, 0},
+		{"F-3", "p95 within 2 s", demand_pods_for_wait(10, 10, 0.95, 2), 15, ABSOLUTE, 0},
+		{"F-3", "p95 within 4 s", demand_pods_for_wait(10, 10, 0.95, 4), 14, ABSOLUTE, 0},
+		{"F-3", "p99 within 1 s", demand_pods_for_wait(10, 10, 0.99, 1), 18, ABSOLUTE, 0},
+		{"F-3", "p95 without a wait", demand_pods_for_wait(10, 10, 0.95, 0), 17, ABSOLUTE, 0},
+		{"F-3", "mean within 1 s", demand_pods_for_mean(10, 10, 1), 13, ABSOLUTE, 0},
+		{"F-3", "mean within 0.9 s", demand_pods_for_mean(10, 10, 0.9), 14, ABSOLUTE, 0},
+		{"P-11", "10,000 requests an hour of 100 ms (source: several GPUs)", demand_pods_for_mean(10000 * 0.1 / 3600, 0.1, 0.1), 1, ABSOLUTE, 0},
+	};
+	check_rows("F", rows, ARRAY_LEN(rows));
+	assert_true(isinf(over.mean_s) && isinf(over.p95_s));
+}
+
+static void rates_and_goals(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		double per_s; /* 0: refused */
+	} rates[] = {{"1/s", 1}, {"30/min", 0.5}, {"30/m", 0.5}, {"7200/h", 2}, {"43200/d", 0.5}, {"0.5/s", 0.5}, {"1", 0}, {"", 0}, {"/s", 0},
+		     {"0/s", 0}, {"-1/s", 0},	  {"1e3/s", 0},	  {"1/y", 0},	  {"1/s/s", 0},	    {"inf/s", 0},  {"1.2.3/s", 0}};
+	static const struct {
+		const char *text;
+		double share, wait_s; /* wait_s -1: refused */
+	} goals[] = {{"p95=2s", 0.95, 2}, {"p99.9=500ms", 0.999, 0.5}, {"p50=0s", 0.5, 0}, {"mean=1m", 0, 60}, {"mean=0s", 0, -1}, {"p100=1s", 0, -1},
+		     {"p0=1s", 0, -1},	  {"95=1s", 0, -1},	       {"p95", 0, -1},	   {"p95=soon", 0, -1}, {"p=1s", 0, -1},   {"", 0, -1}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+		double per_s = 0;
+		bool ok = demand_read_rate(rates[i].text, &per_s);
+		if (ok != (rates[i].per_s > 0) || fabs(per_s - rates[i].per_s) > 1e-12)
+			fail_msg("rate \"%s\": %s, %g a second", rates[i].text, ok ? "read" : "refused", per_s);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(goals); i++) {
+		struct demand_goal g = {.wait_s = -1};
+		bool ok = demand_read_goal(goals[i].text, &g);
+		if (ok != (goals[i].wait_s >= 0) || fabs(g.wait_s - goals[i].wait_s) > 1e-12 || (ok && fabs(g.share - goals[i].share) > 1e-12))
+			fail_msg("goal \"%s\": %s, %g of them within %g s", goals[i].text, ok ? "read" : "refused", g.share, g.wait_s);
+	}
+}
+
 static double fits(const char *gpu, double need_gib)
 {
 	return vram_fits(need_gib, gpu_find(gpu)->vram_gb);
@@ -675,6 +731,8 @@ int main(void)
 		cmocka_unit_test(wide_or_tall),
 		cmocka_unit_test(batching),
 		cmocka_unit_test(demand),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(rates_and_goals),
 		cmocka_unit_test(memory_and_owning),
 		cmocka_unit_test(against_an_api),
 		cmocka_unit_test(the_u_curve),
