@@ -36,6 +36,7 @@ enum cmd_need {
 enum cmd_group { CMD_GROUP_RENDER, CMD_GROUP_RUNS, CMD_GROUP_SETUP, CMD_GROUP_OTHER, CMD_GROUPS };
 
 struct cmd_context;
+struct commit_tree; /* commit_tree.h */
 
 struct cmd {
 	const char *name;
@@ -71,6 +72,7 @@ struct cmd_context {
 	char *state_dir;
 	struct mistakes mistakes; /* of the config and the job, all that were found */
 	struct config *config;
+	struct commit_tree *tree; /* whose files config and job are read from; NULL: the working tree's */
 	struct store *store;
 	struct err no_ledger; /* LEDGER_IF_ANY: why there is none; else ERR_NONE */
 	const struct cmd *const *commands; /* NULL-terminated: all of them */
@@ -97,6 +99,9 @@ int cmd_parse(struct cmd_context *ctx, const struct cmd *cmd, int argc, char **a
 void cmd_context_free(struct cmd_context *ctx);
 /* NULL and *err with the nearest name. */
 const struct cmd *cmd_find(const struct cmd *const *commands, const char *name, struct err *err);
+
+/* Opens the project's config as ask says; commit not NULL: of that commit, whose files become ctx->tree. */
+int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit, struct err *err);
 
 /* Sets the config keys that flags stand for in ctx->config: the user's word over the files'. */
 int cmd_apply_flags(struct cmd_context *ctx, struct err *err);

@@ -190,7 +190,7 @@ int launch_read_job(struct launch *l, struct err *err)
 	l->renders_dir = config_renders_dir();
 	struct job_setup setup = {
 		.conf = job,
-		.base_dir = config_dir(ctx->config),
+		.base_dir = config_read_dir(ctx->config),
 		.output_dir = l->output_dir,
 		.name = config_job_name(ctx->config),
 		.pods = section_has(top, "pods") ? (int)MIN(MAX(section_int(top, "pods"), 1), PODS_MOST) : 0,

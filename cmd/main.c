@@ -131,7 +131,8 @@ static int open_config(struct cmd_context *ctx, struct err *err)
 		.jobs = job_registry,
 	};
 
-	if (config_open(&ctx->config, &ask, err) < 0 || cmd_apply_flags(ctx, err) < 0)
+	bool has_commit = ctx->cmd == &cmd_run || ctx->cmd == &cmd_plan;
+	if (cmd_open_config(ctx, &ask, has_commit ? opt_text(ctx, "commit") : NULL, err) < 0 || cmd_apply_flags(ctx, err) < 0)
 		return -1;
 	if (config_check(ctx->config, err) == 0)
 		return 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "commit_tree.h"
 #include "output.h"
 
 enum {
@@ -256,6 +257,7 @@ void cmd_context_free(struct cmd_context *ctx)
 	free(ctx->values);
 	free(ctx->state_dir);
 	config_free(ctx->config);
+	commit_tree_free(ctx->tree);
 	mistakes_free(&ctx->mistakes);
 	store_close(ctx->store);
 	*ctx = (struct cmd_context){0};

@@ -586,6 +586,7 @@ static const struct opt plan_opts[] = {
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
 	{0, "offers", "FILE", "plan with offers saved by `burst offers --json`, asking no provider", NULL, false},
 	{0, "list-prices", NULL, "plan with RunPod's and Modal's list prices, asking no provider", NULL, false},
+	{0, "commit", "COMMIT", "plan for this commit of git's, not for the files as they are now", NULL, false},
 	{0, "explain", NULL, "show every input of the plan and where it comes from", NULL, false},
 	{0, "what-if", NULL, "show plans for twice and ten times as many segments", NULL, false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},

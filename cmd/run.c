@@ -26,6 +26,7 @@ static const struct opt opts[] = {
 	{0, "deadline", "WHEN", "when all must be done: 20m from now, or a time of day (07:00)", "deadline", false},
 	{0, "value-of-time", "USD", "what an hour of waiting costs, for --goal balanced", "value_of_time", false},
 	{0, "retry-until-up", NULL, "wait for capacity without limit", "retry_until_up", false},
+	{0, "commit", "COMMIT", "render this commit of git's, not the files as they are now; outputs go to the working tree", NULL, false},
 	{'o', "output", "DIR", "where the files go", "job.output", false},
 	{0, "allow-path", "DIR", "let the project read, sync and write to this folder, too", "allow_paths", false},
 	{0, "allow-volume", "NAME", "let the project use this volume, which is not its own", "volumes", false},

@@ -33,6 +33,8 @@ struct config {
 	struct section *top, *job;
 	const struct job_ops *job_ops;
 	char *path, *dir, *job_name, *user_shown;
+	char *read_path, *read_dir; /* where the file is read: with a tree, in its copy */
+	const struct config_tree *tree; /* the asker's */
 	char *project_shown; /* NULL: no project's file, or one that is the user's own */
 	uid_t project_owner;
 	const struct provider_ops *const *providers;
@@ -46,9 +48,10 @@ struct config {
 
 /* One file while it is read. */
 struct source {
-	char *path;  /* real path */
+	char *path;  /* real path of what is read */
+	char *name;  /* the same in the working tree: by this the project is known */
 	char *shown; /* as messages call it */
-	char *dir;
+	char *dir;   /* of name */
 	bool trusted; /* the user's own */
 	bool has_job; /* it may hold the job */
 	int handed_fd; /* above 2: read from there, not by its path */
@@ -62,6 +65,7 @@ struct source {
 static void source_free(struct source *s)
 {
 	free(s->path);
+	free(s->name);
 	free(s->shown);
 	free(s->dir);
 }
@@ -633,6 +637,7 @@ static int read_source(struct config *c, struct source *source, struct err *err)
 static void source_set(struct source *s, const char *real, const char *shown)
 {
 	s->path = xstrdup(real);
+	s->name = xstrdup(real);
 	s->shown = xstrdup(shown);
 	s->dir = path_dir(real);
 }
@@ -683,6 +688,43 @@ static int check_place(const char *path, bool is_link, const char *real, struct 
 	return 0;
 }
 
+/* NULL: there is no current folder. To be freed. */
+static char *path_here(const char *path)
+{
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+
+	return here || path[0] == '/' ? path_join(here ? here : "/", path) : NULL;
+}
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* The file of the commit that stands in for this one, which the working tree may not have any more. */
+static int find_in_tree(const struct config_tree *tree, const char *path, struct source *s, struct err *err)
+{
+	CLEANUP(free_text) char *named = trust_real(path);
+	CLEANUP(free_text) char *copied = trust_move(named, tree->top, tree->copy);
+	bool folder = is_folder(copied);
+	CLEANUP(free_text) char *name = folder ? path_join(named, "burst.cfg") : TAKE(named);
+	CLEANUP(free_text) char *copy = folder ? path_join(copied, "burst.cfg") : TAKE(copied);
+	char real[PATH_MAX];
+
+	if (!trust_is_below(name, tree->top))
+		return err_set(err, ERR_CONFIG, "%s lies outside of the repository %s", path, tree->top);
+	if (!realpath(copy, real))
+		return err_set(err, ERR_CONFIG, "%s: the commit has no such file", path);
+	if (!trust_is_below(real, tree->copy))
+		return err_set(err, ERR_CONFIG, "%s is a link out of the commit: name that file itself", path);
+	source_set(s, name, path);
+	free(s->path);
+	s->path = xstrdup(real);
+	return check_place(name, false, name, err) < 0 ? -1 : 1;
+}
+
 static int find_project(const struct config_ask *ask, struct source *s, struct err *err)
 {
 	CLEANUP(free_text) char *path = xstrdup(ask->file ? ask->file : "burst.cfg");
@@ -697,7 +739,11 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 		source_set(s, realpath(path, real) ? real : path, path);
 		return 1;
 	}
-	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+	if (ask->tree) {
+		CLEANUP(free_text) char *here = path_here(path);
+		return here ? find_in_tree(ask->tree, here, s, err) : err_set(err, ERR_LOCAL, "the current folder: %s", strerror(errno));
+	}
+	if (is_folder(path)) {
 		char *inside = path_join(path, "burst.cfg");
 		free(path);
 		path = inside;
@@ -725,8 +771,40 @@ int config_here(char **path, struct err *err)
 static void set_project(struct config *c, const struct source *project)
 {
 	free(c->dir);
-	c->path = xstrdup(project->path);
+	c->path = xstrdup(project->name);
 	c->dir = xstrdup(project->dir);
+	c->read_path = xstrdup(project->path);
+	c->read_dir = path_dir(project->path);
+}
+
+static bool is_projects_word(const struct config *c, const struct section *s, const char *key);
+
+/* Whether it is a path that the job reads, and that the project's file names. */
+static bool is_read(const struct config *c, const struct section *s, const struct option_spec *spec)
+{
+	return spec->type == OPTION_PATH && strcmp(spec->key, "output") && section_text(s, spec->key) && is_projects_word(c, s, spec->key);
+}
+
+/* What the project reads is the commit's, under the same name. */
+static void move_paths_of(struct config *c, struct section *s)
+{
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++) {
+		if (!is_read(c, s, spec))
+			continue;
+		CLEANUP(free_text) char *named = path_join(c->dir, section_text(s, spec->key));
+		CLEANUP(free_text) char *plain = trust_plain(named);
+		CLEANUP(free_text) char *moved = trust_move(plain, c->tree->top, c->tree->copy);
+		CLEANUP(free_text) char *where = xstrdup(section_where(s, spec->key));
+		section_set_text(s, spec->key, moved, where);
+	}
+}
+
+static void move_paths(struct config *c)
+{
+	if (c->job)
+		move_paths_of(c, c->job);
+	if (section_has(c->top, "code"))
+		move_paths_of(c, section_set_group(c->top, "code", section_where(section_group(c->top, "code"), NULL)));
 }
 
 static int read_both(struct config *c, const struct config_ask *ask, struct err *err)
@@ -753,6 +831,8 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 	if (has_project && read_source(c, &project, err) < 0)
 		return -1;
 	c->project_owner = project.owner;
+	if (c->tree && c->project_shown)
+		move_paths(c);
 	return 0;
 }
 
@@ -853,6 +933,7 @@ static int load(struct config *c, const struct config_ask *ask, struct err *err)
 	c->providers = ask->providers;
 	c->lenient = ask->user_only;
 	c->mistakes = ask->mistakes;
+	c->tree = ask->tree;
 	open_accounts(c, ask->providers);
 	return read_both(c, ask, err) < 0 ? -1 : finish(c, ask, err);
 }
@@ -880,6 +961,8 @@ void config_free(struct config *c)
 	section_free(c->job);
 	free(c->path);
 	free(c->dir);
+	free(c->read_path);
+	free(c->read_dir);
 	free(c->job_name);
 	free(c->user_shown);
 	free(c->project_shown);
@@ -1080,6 +1163,11 @@ static int check_path(const struct config *c, const struct section *s, const cha
 	char **allowed = allowed_folders(c);
 	struct trust trust = {.project = c->dir, .allowed = (const char *const *)allowed};
 
+	if (c->tree) {
+		trust.top = c->tree->top;
+		trust.copy = c->tree->copy;
+	}
+
 	int result = trust_path(&trust, key, path, !strcmp(name, "output"), err);
 	allowed_free(allowed);
 	return result < 0 ? err_wrap(err, "%s", section_where(s, name)) : 0;
@@ -1200,6 +1288,52 @@ const char *config_path(const struct config *c)
 const char *config_dir(const struct config *c)
 {
 	return c->dir;
+}
+
+const char *config_read_dir(const struct config *c)
+{
+	return c->read_dir ? c->read_dir : c->dir;
+}
+
+struct inputs {
+	char **list;
+	size_t count, cap;
+};
+
+/* Takes the path of what lies in the tree. */
+static void add_input(const struct config *c, struct inputs *in, const char *path)
+{
+	size_t len = strlen(c->tree->copy);
+
+	if (strncmp(path, c->tree->copy, len) || (path[len] && path[len] != '/'))
+		return;
+	GROW(in->list, in->count, in->cap);
+	in->list[in->count++] = xstrdup(path[len] && path[len + 1] ? path + len + 1 : ".");
+}
+
+static void add_inputs_of(const struct config *c, struct inputs *in, const struct section *s)
+{
+	for (const struct option_spec *spec = section_table(s); spec->key; spec++)
+		if (is_read(c, s, spec))
+			add_input(c, in, section_text(s, spec->key));
+}
+
+char **config_inputs(const struct config *c)
+{
+	struct inputs in = {0};
+
+	if (c->tree && c->path) {
+		CLEANUP(free_text) char *file = trust_move(c->path, c->tree->top, c->tree->copy);
+		add_input(c, &in, file);
+		add_input(c, &in, c->read_path);
+	}
+	if (c->tree && c->job)
+		add_inputs_of(c, &in, c->job);
+	if (c->tree)
+		add_inputs_of(c, &in, section_group(c->top, "code"));
+	GROW(in.list, in.count, in.cap);
+	in.list[in.count] = NULL;
+	return in.list;
 }
 
 const struct section *config_provider(const struct config *c, const char *name)

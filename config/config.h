@@ -16,8 +16,15 @@
 
 struct config;
 
+/* The files of a commit that stand in for those of the working tree: what a project's file and its job read lies in `copy`, what they
+ * write goes below `top`. Both are real paths, and hold the same names. */
+struct config_tree {
+	const char *top, *copy;
+};
+
 struct config_ask {
 	const char *file; /* the project's file; NULL: ./burst.cfg if there is one */
+	const struct config_tree *tree; /* NULL: the working tree. `file` then need not be there. It must outlive the config */
 	/* Above 2: the text comes from this descriptor, which our parent handed over; `file` only names it. Its paths and its volume were
 	 * checked by the parent. Only the user's own file may have keys that are marked OPTION_USER_ONLY. */
 	int handed_fd;
@@ -77,6 +84,11 @@ const char *config_job_name(const struct config *c);
 const char *config_path(const struct config *c);
 /* Its folder, absolute; the current folder when there is no file. */
 const char *config_dir(const struct config *c);
+/* The same folder where the project's files are read: with config_ask.tree, that of the commit. */
+const char *config_read_dir(const struct config *c);
+/* What the project's file and its job read, as paths below config_ask.tree's top (NULL-terminated; each, and the list, to be freed): the file
+ * itself first. */
+char **config_inputs(const struct config *c);
 
 /* The section of a provider as the files and the environment say it (RUNPOD_API_URL is `api_url` of
  * "runpod", and so on for every key that is secret or the user's own). NULL: no such provider. */
@@ -92,6 +104,9 @@ char *config_state_dir(struct err *err);
 /* ${BURST_CACHE_DIR:-${XDG_CACHE_HOME:-~/.cache}/burst}/renders, whether it is there or not; to be freed. NULL: no cache, since BURST_CACHE_DIR
  * is set and empty, or there is no home. */
 char *config_renders_dir(void);
+/* Beside it, for the files of commits while runs read them; to be freed. An empty BURST_CACHE_DIR changes nothing, since nothing is kept there.
+ * NULL: there is no home. */
+char *config_trees_dir(void);
 /* Real path of the current folder's burst.cfg, which is not read: 1, and *path to be freed; 0: there is none; -1: no run can have been
  * started with it, as it is a link out of the project. */
 int config_here(char **path, struct err *err);

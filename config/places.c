@@ -86,6 +86,16 @@ char *config_renders_dir(void)
 	return dir ? path_join(dir, "burst/renders") : NULL;
 }
 
+char *config_trees_dir(void)
+{
+	const char *own = getenv("BURST_CACHE_DIR");
+
+	if (own && own[0] == '/')
+		return path_join(own, "trees");
+	CLEANUP(free_text) char *dir = places_xdg("XDG_CACHE_HOME", ".cache");
+	return dir ? path_join(dir, "burst/trees") : NULL;
+}
+
 /* Whoever can write here could make us release, or forget, pods. */
 static int check_ours(const char *path, struct err *err)
 {

@@ -24,8 +24,7 @@ static bool go_up(char *path)
 	return true;
 }
 
-/* "/a/./b//../c" is "/a/c". */
-static char *plain(const char *path)
+char *trust_plain(const char *path)
 {
 	char *out = xstrdup("/");
 
@@ -362,7 +361,8 @@ static char *to_allow(const struct judged *j)
 
 int trust_path(const struct trust *t, const char *key, const char *path, bool written, struct err *err)
 {
-	CLEANUP(free_text) char *real = real_place(path);
+	CLEANUP(free_text) char *place = real_place(path);
+	CLEANUP(free_text) char *real = t->copy ? trust_move(place, t->copy, t->top) : TAKE(place);
 	CLEANUP(free_text) char *root = NULL;
 	struct judged j = {.real = real, .project = t->project, .written = written};
 
@@ -402,7 +402,7 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 		return err_set(err, ERR_CONFIG, "\"%.200s\" is not an absolute path", folder);
 	find_homes(&homes);
 	CLEANUP(free_text) char *root = project_root(project, &homes);
-	CLEANUP(free_text) char *typed = plain(folder);
+	CLEANUP(free_text) char *typed = trust_plain(folder);
 	if (is_below(typed, root) && !is_below(real, root))
 		return err_set(err, ERR_CONFIG, "\"%.200s\" leads out of the project, to %.200s: name that folder itself", folder, real);
 	if (is_kernels(real))
@@ -415,6 +415,11 @@ int trust_check_allowed(const char *folder, const char *project, struct err *err
 char *trust_real(const char *folder)
 {
 	return real_place(folder);
+}
+
+char *trust_move(const char *path, const char *from, const char *to)
+{
+	return is_below(path, from) ? xasprintf("%s%s", to, path + strlen(from)) : xstrdup(path);
 }
 
 static bool is_key_of(const char *name, const struct provider_ops *ops)

@@ -12,6 +12,8 @@
 struct trust {
 	const char *project;	    /* real path of the config's folder */
 	const char *const *allowed; /* real paths of the folders that the user allows beside it; NULL-terminated; or NULL */
+	/* What lies below copy is judged by the same name below top: the files of a commit are the project's. Real paths; NULL: none. */
+	const char *top, *copy;
 };
 
 /* May the project's file name this path? key: as messages call it, "job.output"; path: absolute; written: it is written to.
@@ -26,6 +28,10 @@ int trust_path(const struct trust *t, const char *key, const char *path, bool wr
 int trust_check_allowed(const char *folder, const char *project, struct err *err);
 /* The path with links followed, also of a file that does not exist yet. To be freed. */
 char *trust_real(const char *path);
+/* "/a/./b//../c" is "/a/c". To be freed. */
+char *trust_plain(const char *path);
+/* The path as it is called below `to`, where it lies below `from` (both real); else a copy. To be freed. */
+char *trust_move(const char *path, const char *from, const char *to);
 /* Calls keep() for each place that must never be synced: files with the user's keys, burst's config and state. */
 void trust_keep_back(void (*keep)(const char *path));
 

@@ -1,0 +1,321 @@
+/* commit_tree.c - checks a commit out into a folder of its own. */
+#include "commit_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crypto.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "config/trust.h"
+
+#define LFS_FIRST_LINE "version https://git-lfs.github.com/spec/"
+enum { PATHS_MAX = 32, LFS_POINTER_MAX_BYTES = 1024, TRIES = 5 };
+
+/* ---- folders, and who reads them ---- */
+
+/* It is there, and this lock is on it: whoever tidied up before we held it has removed another one. */
+static bool is_still(const char *path, int fd)
+{
+	struct stat by_path, by_fd;
+
+	return stat(path, &by_path) == 0 && fstat(fd, &by_fd) == 0 && by_path.st_ino == by_fd.st_ino && by_path.st_dev == by_fd.st_dev;
+}
+
+static int make_folder(const char *path)
+{
+	if (mkdir(path, 0700) < 0)
+		return -1;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_still(path, fd)))
+		return fd;
+	close(fd);
+	errno = EAGAIN;
+	return -1;
+}
+
+/* What the dead have left. */
+static void tidy(const char *dir)
+{
+	DIR *list = opendir(dir);
+
+	for (struct dirent *e; list && (e = readdir(list));) {
+		CLEANUP(free_text) char *path = path_join(dir, e->d_name);
+		if (e->d_name[0] == '.')
+			continue;
+		CLEANUP(fd_close) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+			path_remove_closed_tree(path, NULL);
+	}
+	if (list)
+		closedir(list);
+}
+
+/* A folder with a name of its own: "files" in it is the copy, beside git's notes. */
+static int make_place(struct commit_tree *t, struct err *err)
+{
+	CLEANUP(free_text) char *dir = config_trees_dir();
+	char random[17];
+
+	if (!dir)
+		return err_set(err, ERR_LOCAL, "no home folder: set XDG_CACHE_HOME to a folder for the files of commits");
+	if (path_mkdirs(dir, 0700, err) < 0)
+		return -1;
+	tidy(dir);
+	for (int i = 0; i < TRIES && t->lock < 0; i++) {
+		random_hex(random, 8);
+		free(t->copy);
+		t->copy = path_join(dir, random);
+		t->lock = make_folder(t->copy);
+	}
+	if (t->lock < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", t->copy, strerror(errno));
+	CLEANUP(free_text) char *place = realpath(t->copy, NULL);
+	if (!place)
+		return err_set(err, ERR_LOCAL, "%s: %s", t->copy, strerror(errno));
+	t->index = path_join(place, "index");
+	free(t->copy);
+	t->copy = path_join(place, "files");
+	return path_mkdirs(t->copy, 0700, err);
+}
+
+void commit_tree_free(struct commit_tree *t)
+{
+	if (!t)
+		return;
+	if (t->lock >= 0) {
+		CLEANUP(free_text) char *place = path_dir(t->index ? t->index : t->copy);
+		path_remove_closed_tree(t->index ? place : t->copy, NULL);
+		close(t->lock);
+	}
+	free(t->top);
+	free(t->copy);
+	free(t->index);
+	free(t);
+}
+
+/* ---- the checkout ---- */
+
+int commit_tree_export(const char *top, const char *commit, const char *folder, const char *index, const char *const *paths, struct err *err)
+{
+	static const char *const all[] = {".", NULL};
+	CLEANUP(free_text) char *work_tree = xasprintf("--work-tree=%s", folder);
+	/* no hook of the user's runs, and nothing is written into the repository */
+	const char *words[PATHS_MAX + 20] = {
+		work_tree, "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.splitIndex=false", "-c", "core.fsmonitor=false", "-c",
+		"submodule.recurse=false", "checkout", "--quiet", "--ignore-skip-worktree-bits", commit, "--"};
+	size_t count = 0;
+
+	while (words[count])
+		count++;
+	for (paths = paths ? paths : all; *paths && count < ARRAY_LEN(words) - 1; paths++)
+		words[count++] = *paths;
+	if (path_mkdirs(folder, 0700, err) < 0)
+		return -1;
+	return git_call_with_index(top, index, NULL, err, words) ? err_wrap(err, "commit %.12s", commit) : 0;
+}
+
+/* ---- what the commit has ---- */
+
+struct listing {
+	struct str text; /* of git ls-tree -z: "MODE TYPE ID\tPATH" each */
+	bool links;
+};
+
+static void listing_free_cleanup(struct listing *l)
+{
+	str_free(&l->text);
+}
+
+/* The next entry's path; *at begins at the text. NULL: there are no more. */
+static const char *next_path(const struct listing *l, const char **at, const char *mode)
+{
+	for (const char *stop = str_text(&l->text) + l->text.len; *at < stop;) {
+		const char *entry = *at, *tab = strchr(entry, '\t');
+		*at += strlen(entry) + 1;
+		if (tab && (!mode || starts_with(entry, mode)))
+			return tab + 1;
+	}
+	return NULL;
+}
+
+/* All files with paths[0] == NULL. */
+static int list_files(struct listing *l, const struct commit_tree *t, char *const *paths, struct err *err)
+{
+	const char *words[PATHS_MAX + 10] = {"ls-tree", "-r", "-z", "--full-tree", t->commit, "--"};
+
+	for (size_t count = 6; *paths; paths++)
+		words[count++] = *paths;
+	str_reset(&l->text);
+	if (git_call(t->top, &l->text, err, words))
+		return err_wrap(err, "commit %.12s", t->commit);
+	const char *at = str_text(&l->text);
+	l->links = next_path(l, &at, "120000 ") != NULL;
+	return 0;
+}
+
+/* The one lies at or below the other. */
+static bool is_within(const char *path, const char *folder)
+{
+	size_t len = strlen(folder);
+
+	return !strcmp(folder, ".") || (!strncmp(path, folder, len) && (!path[len] || path[len] == '/'));
+}
+
+static bool has(const struct listing *l, const char *path)
+{
+	const char *at = str_text(&l->text);
+
+	for (const char *name; (name = next_path(l, &at, NULL));)
+		if (is_within(name, path))
+			return true;
+	return false;
+}
+
+/* Whether the paths alone are enough: a link leads elsewhere, and so may a part of a path that is not in the commit. */
+static bool is_enough(const struct listing *l, char *const *paths)
+{
+	size_t count = 0;
+
+	for (; paths[count]; count++)
+		if (!strcmp(paths[count], ".") || !has(l, paths[count]))
+			return false;
+	return !l->links;
+}
+
+static bool is_lfs_pointer(const struct commit_tree *t, const char *name)
+{
+	CLEANUP(free_text) char *path = path_join(t->copy, name);
+	CLEANUP(str_free) struct str text = STR_INIT;
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= LFS_POINTER_MAX_BYTES &&
+	       path_read(path, LFS_POINTER_MAX_BYTES, &text, NULL) == 0 && starts_with(str_text(&text), LFS_FIRST_LINE);
+}
+
+static void warn_of_submodule(const struct commit_tree *t, const struct listing *l, char *const *paths)
+{
+	const char *at = str_text(&l->text);
+
+	for (const char *name; (name = next_path(l, &at, "160000 "));)
+		for (char *const *path = paths; *path; path++)
+			if (is_within(name, *path) || is_within(*path, name)) {
+				log_line(LOG_WARN, "commit %.12s: %s is a submodule: its files are not in the commit, and are not read", t->commit, name);
+				return;
+			}
+}
+
+static void warn_of_lfs(const struct commit_tree *t, const struct listing *l)
+{
+	const char *at = str_text(&l->text), *first = NULL;
+	size_t count = 0;
+
+	for (const char *name; (name = next_path(l, &at, "100"));) {
+		if (!is_lfs_pointer(t, name))
+			continue;
+		first = first ? first : name;
+		count++;
+	}
+	if (count)
+		log_line(LOG_WARN, "commit %.12s: %zu file%s of Git LFS %s not here (%s): `git lfs install` once, then `git lfs fetch`", t->commit, count,
+			 count == 1 ? "" : "s", count == 1 ? "is" : "are", first);
+}
+
+int commit_tree_add(struct commit_tree *t, char *const *paths, struct err *err)
+{
+	static char *const all[] = {NULL};
+	CLEANUP(listing_free) struct listing l = {.text = STR_INIT};
+	size_t count = 0;
+
+	while (paths[count])
+		count++;
+	if (t->whole || !count)
+		return 0;
+	if (list_files(&l, t, count > PATHS_MAX ? all : paths, err) < 0)
+		return -1;
+	t->whole = count > PATHS_MAX || !is_enough(&l, paths);
+	if (commit_tree_export(t->top, t->commit, t->copy, t->index, t->whole ? NULL : (const char *const *)paths, err) < 0 ||
+	    (t->whole && list_files(&l, t, all, err) < 0))
+		return -1;
+	warn_of_submodule(t, &l, paths);
+	warn_of_lfs(t, &l);
+	return 0;
+}
+
+/* ---- opening ---- */
+
+/* The deepest folder of this path that is there: the working tree may have another commit by now. */
+static char *existing_folder(const char *path)
+{
+	char *at = xstrdup(path);
+	struct stat st;
+
+	while ((stat(at, &st) < 0 || !S_ISDIR(st.st_mode)) && strcmp(at, "/") && strcmp(at, ".")) {
+		char *above = path_dir(at);
+		free(at);
+		at = above;
+	}
+	return at;
+}
+
+/* Its path below the top; the commit may have a folder under that name. */
+static char *find_config(const struct commit_tree *t, const char *file, struct err *err)
+{
+	CLEANUP(free_text) char *below = trust_move(file, t->top, "");
+	const char *name = below[0] == '/' ? below + 1 : below;
+	CLEANUP(free_text) char *object = xasprintf("%s:%s", t->commit, name);
+	CLEANUP(str_free) struct str type = STR_INIT;
+
+	if (!trust_is_below(file, t->top)) {
+		err_set(err, ERR_CONFIG, "%s lies outside of the repository %s", file, t->top);
+		return NULL;
+	}
+	int status = GIT(t->top, &type, err, "cat-file", "-t", object);
+	if (status > 0)
+		err_set(err, ERR_CONFIG, "commit %.12s has no %s", t->commit, name);
+	if (status)
+		return NULL;
+	if (!starts_with(str_text(&type), "tree"))
+		return xstrdup(name);
+	return name[0] ? path_join(name, "burst.cfg") : xstrdup("burst.cfg");
+}
+
+static int open_tree(struct commit_tree *t, const char *config, const char *commit, struct err *err)
+{
+	CLEANUP(git_place_free) struct git_place place = {0};
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+	CLEANUP(free_text) char *path = path_join(here ? here : "/", config ? config : "burst.cfg");
+	CLEANUP(free_text) char *file = trust_real(path);
+	CLEANUP(free_text) char *dir = existing_folder(path);
+
+	if (git_find(&place, dir, err) < 0)
+		return -1;
+	if (!place.top)
+		return err_set(err, ERR_CONFIG, "%s: the repository is bare: no working tree says where outputs go", dir);
+	t->top = TAKE(place.top);
+	if (git_commit_id(t->top, commit, t->commit, err) < 0)
+		return -1;
+	CLEANUP(free_text) char *name = find_config(t, file, err);
+	if (!name || make_place(t, err) < 0)
+		return -1;
+	t->at = (struct config_tree){.top = t->top, .copy = t->copy};
+	return commit_tree_add(t, (char *[]){name, NULL}, err);
+}
+
+int commit_tree_open(struct commit_tree **out, const char *config, const char *commit, struct err *err)
+{
+	struct commit_tree *t = xcalloc(1, sizeof(*t));
+
+	t->lock = -1;
+	if (open_tree(t, config, commit, err) < 0) {
+		commit_tree_free(t);
+		return -1;
+	}
+	*out = t;
+	return 0;
+}

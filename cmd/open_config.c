@@ -1,0 +1,28 @@
+/* open_config.c - the project's config as the working tree has it, or as a commit does. */
+#include "cmd.h"
+
+#include <stdlib.h>
+
+#include "commit_tree.h"
+
+/* The config says which files of the commit its job reads. */
+static int add_inputs(struct cmd_context *ctx, struct err *err)
+{
+	char **inputs = config_inputs(ctx->config);
+	int result = commit_tree_add(ctx->tree, inputs, err);
+
+	for (char **path = inputs; *path; path++)
+		free(*path);
+	free(inputs);
+	return result;
+}
+
+int cmd_open_config(struct cmd_context *ctx, struct config_ask *ask, const char *commit, struct err *err)
+{
+	if (commit && commit_tree_open(&ctx->tree, ask->file, commit, err) < 0)
+		return -1;
+	ask->tree = ctx->tree ? &ctx->tree->at : NULL;
+	if (config_open(&ctx->config, ask, err) < 0)
+		return -1;
+	return ctx->tree ? add_inputs(ctx, err) : 0;
+}
