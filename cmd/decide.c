@@ -163,6 +163,7 @@ int launch_decide(struct launch *l, struct err *err)
 	if (status == 0)
 		status = estimate_make(&e, l, asked.offers, asked.count, err);
 	if (status == 0 && e.open) {
+		l->least_microusd = refuse_least_microusd(&e);
 		enum plan_verdict verdict = estimate_choose(&e, &pick);
 		status = delivers ? 0 : refuse_run(l, &e, &pick, verdict, err);
 		if (status == 0 && verdict != PLAN_NOTHING_FITS)

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "caps.h"
 #include "check.h"
 #include "config/trust.h"
 #include "deliver.h"
@@ -443,7 +444,11 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	if (launch_take_run(l, RUN_CLIENT, err) < 0 || run_keys_write(NULL, l->run_dir, list, segments, err) < 0 ||
 	    run_flags_write(ctx, l->run_dir, err) < 0)
 		return -1;
-	return store_put_run(ctx->store, r, err);
+	if (caps_begin(l, err) == 0)
+		return 0;
+	if (err->kind == ERR_CAP) /* there is no such run: it has left no trace */
+		path_remove_tree(l->run_dir, NULL);
+	return -1;
 }
 
 struct pod_row *launch_pods(const struct launch *l, size_t *count)

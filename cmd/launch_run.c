@@ -10,6 +10,7 @@
 #include "base/guard.h"
 #include "base/log.h"
 #include "calibrate_job.h"
+#include "caps.h"
 #include "decide.h"
 #include "deliver.h"
 #include "deliver_run.h"
@@ -250,6 +251,7 @@ int launch_run(struct launch *l)
 	progress_free(p);
 	shown = NULL;
 	place_error(l);
+	caps_explain(l, &l->err);
 	say_end(l);
 	launch_say_suspects(l);
 	if (status == 0 && brings_files(&l->run))

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "caps.h"
 #include "plan_parts.h"
 
 /* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would take. */
@@ -66,28 +67,46 @@ static double least_start_s(const struct cold *c)
 	return s;
 }
 
-static int refuse_budget(const struct estimate *e, struct err *err)
+/* The offer whose pod is up for the least money; -1: nothing fits. */
+static int cheapest_start(const struct estimate *e, double *usd, double *s)
 {
-	double least_usd = INFINITY, s = 0;
-	size_t at = 0;
-	char offer[PLAN_TEXT], cost[32], budget[32], price[32], time[24];
+	int found = -1;
 
 	for (size_t i = 0; i < e->count; i++) {
-		double start_s = least_start_s(&e->machines[i].cold), usd = e->machines[i].price_h * start_s / 3600;
-		if (!fits(e, i) || usd >= least_usd)
+		double start_s = least_start_s(&e->machines[i].cold), start_usd = e->machines[i].price_h * start_s / 3600;
+		if (!fits(e, i) || (found >= 0 && start_usd >= *usd))
 			continue;
-		least_usd = usd;
-		s = start_s;
-		at = i;
+		found = (int)i;
+		*usd = start_usd;
+		*s = start_s;
 	}
-	if (!isfinite(least_usd) || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
+	return found;
+}
+
+int64_t refuse_least_microusd(const struct estimate *e)
+{
+	double usd = 0, s;
+
+	return cheapest_start(e, &usd, &s) < 0 ? 0 : (int64_t)ceil(MIN(usd, 1e9) * 1e6);
+}
+
+static int refuse_budget(const struct launch *l, const struct estimate *e, struct err *err)
+{
+	double least_usd = 0, s = 0;
+	char offer[PLAN_TEXT], cost[32], budget[32], price[32], time[24];
+	int at = cheapest_start(e, &least_usd, &s);
+	bool lowered = l->cap_words[0];
+
+	if (at < 0 || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
 		return 0;
-	err_set(err, ERR_CAP,
-		"caps.max_cost = %s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); raise it; nothing was rented",
-		plan_dollars(budget, e->wish.budget_usd), duration_show(time, sizeof(time), (int64_t)(s * 1000)),
-		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]),
-		money_show(price, sizeof(price), e->offers[at].price_microusd_h), plan_source_name(cold_source(&e->machines[at].cold)));
-	return err_about(err, "caps.max_cost");
+	err_set(err, ERR_CAP, "%s%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); %s; nothing was rented",
+		lowered ? "the rest of " : "caps.max_cost = ", plan_dollars(budget, e->wish.budget_usd), duration_show(time, sizeof(time), (int64_t)(s * 1000)),
+		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]), money_show(price, sizeof(price), e->offers[at].price_microusd_h),
+		plan_source_name(cold_source(&e->machines[at].cold)), lowered ? "wait for the next day or month, or raise that cap" : "raise it");
+	if (!lowered)
+		return err_about(err, "caps.max_cost");
+	caps_explain(l, err);
+	return -1;
 }
 
 int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider, struct err *err)
@@ -114,7 +133,7 @@ int refuse_run(const struct launch *l, const struct estimate *e, const struct pl
 		return 0;
 	if (estimate_has_deadline(top) && refuse_deadline(top, e, pick, verdict, err) < 0)
 		return -1;
-	if (refuse_budget(e, err) == 0)
+	if (refuse_budget(l, e, err) == 0)
 		return 0;
 	config_place_error(l->ctx->config, err);
 	return -1;

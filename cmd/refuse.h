@@ -6,6 +6,8 @@
 
 /* ERR_CAP: nothing that is wanted costs so little as the cap on the price of an hour, now or by waiting. floor 0: not known. */
 int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider, struct err *err);
+/* What is spent at least before a pod is up, in its cheapest place; 0: not known. */
+int64_t refuse_least_microusd(const struct estimate *e);
 /* -1 with *err where a run with these offers would be for nothing: the deadline or max_cost is over before a pod is up, or no plan
  * meets the deadline. verdict: of `pick`; PLAN_NOTHING_FITS where nothing is known of the engine's speed. */
 int refuse_run(const struct launch *l, const struct estimate *e, const struct plan *pick, enum plan_verdict verdict, struct err *err);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "calibrate_job.h"
+#include "caps.h"
 #include "decide.h"
 #include "detach.h"
 #include "output.h"
@@ -130,7 +131,7 @@ static int render(struct launch *l, struct err *err)
 		return launch_plan(l, &(struct plan_words){0}, err);
 	name_resume(l);
 	if (volume_trust(l, NULL, err) < 0 || settle_runs(ctx, NULL, err) < 0 || launch_check_detached(l, err) < 0 ||
-	    launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 || launch_decide(l, err) < 0 ||
+	    caps_fit(l, err) < 0 || launch_check_balance(l, err) < 0 || launch_check_files(l, err) < 0 || launch_decide(l, err) < 0 ||
 	    launch_begin(l, opt_has(ctx, "detach"), err) < 0)
 		return -1;
 	if (detach_begins(l, starter, err) < 0)

@@ -32,6 +32,17 @@ bool run_is_alive(const struct cmd_context *ctx, const char *run)
 	return alive;
 }
 
+/* A note that cannot be read yet may be a client's. */
+bool run_has_client(const struct cmd_context *ctx, const char *run)
+{
+	CLEANUP(free_text) char *path = run_path(ctx, run, "lock");
+	CLEANUP(str_free) struct str note = STR_INIT;
+
+	if (!run_is_alive(ctx, run))
+		return false;
+	return path_read(path, 128, &note, NULL) < 0 || !note.len || starts_with(str_text(&note), RUN_CLIENT " ");
+}
+
 struct run_pod_now run_pod_now(const struct cmd_context *ctx, const struct pod_row *pod, int64_t now)
 {
 	int64_t end = pod->hard_end_s * 1000;

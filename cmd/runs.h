@@ -10,6 +10,8 @@ char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
  * it or removes its files. */
 #define RUN_CLIENT "process"
 bool run_is_alive(const struct cmd_context *ctx, const char *run);
+/* As above, and it is no other who settles it. */
+bool run_has_client(const struct cmd_context *ctx, const char *run);
 /* By its name; NULL: of the burst.cfg in this folder, never of another one. Of its runs and their deliveries the newest that is running,
  * else the newest with pods that may bill, else the newest. ERR_USAGE: there is none. */
 int run_find(struct cmd_context *ctx, const char *name, struct run_row *out, struct err *err);

@@ -65,6 +65,27 @@ int64_t spend_next_day_ms(int64_t wall_ms)
 	return next > wall_ms ? next : wall_ms + INT64_C(3600000);
 }
 
+static int64_t first_of_month_ms(int64_t wall_ms, int months_later)
+{
+	struct tm tm = local_time(wall_ms);
+
+	tm.tm_mon += months_later;
+	tm.tm_mday = 1;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * 1000;
+}
+
+int64_t spend_month_ms(int64_t wall_ms)
+{
+	return first_of_month_ms(wall_ms, 0);
+}
+
+int64_t spend_next_month_ms(int64_t wall_ms)
+{
+	return first_of_month_ms(wall_ms, 1);
+}
+
 static void day_show(char *to, size_t room, int64_t wall_ms)
 {
 	struct tm tm = local_time(wall_ms);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "caps.h"
 #include "core/reap.h"
 #include "report.h"
 #include "run_flags.h"
@@ -260,5 +261,5 @@ int takeover_resume(struct launch *l, const struct run_row *run, struct err *err
 	COPY_TEXT(l->run.status, "running");
 	l->run.ended_ms = 0;
 	l->run.detached = false; /* its pods are ours to keep alive, and to be settled should we die */
-	return store_put_run(l->ctx->store, &l->run, err);
+	return caps_go_on(l, err);
 }

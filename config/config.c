@@ -23,6 +23,8 @@
 
 #define FILE_MAX_BYTES (1 << 20)
 
+static const char *const run_caps[] = {"per_day", "per_month"}; /* of `caps` */
+
 struct account {
 	const struct provider_ops *ops;
 	struct section *section;
@@ -42,6 +44,7 @@ struct config {
 	size_t account_count;
 	const struct job_ops *const *jobs;
 	struct mistakes *mistakes; /* the asker's; NULL: the first one ends it */
+	struct config_cap user_caps[ARRAY_LEN(run_caps)]; /* as run_caps; where is our own copy */
 	bool out_of_bounds; /* it leads somewhere that its project may not go */
 	bool lenient; /* pods are to be given back: what says how to rent them is in nobody's way */
 };
@@ -807,6 +810,16 @@ static void move_paths(struct config *c)
 		move_paths_of(c, section_set_group(c->top, "code", section_where(section_group(c->top, "code"), NULL)));
 }
 
+/* A project's file would otherwise replace the user's cap by a higher one. */
+static void keep_user_caps(struct config *c)
+{
+	const struct section *caps = section_group(c->top, "caps");
+
+	for (size_t i = 0; i < ARRAY_LEN(run_caps); i++)
+		if (section_has(caps, run_caps[i]))
+			c->user_caps[i] = (struct config_cap){true, section_int(caps, run_caps[i]), xstrdup(section_where(caps, run_caps[i]))};
+}
+
 static int read_both(struct config *c, const struct config_ask *ask, struct err *err)
 {
 	CLEANUP(source_free) struct source user = {0};
@@ -828,6 +841,7 @@ static int read_both(struct config *c, const struct config_ask *ask, struct err 
 		c->project_shown = xstrdup(project.shown);
 	if (has_user && read_source(c, &user, err) < 0)
 		return -1;
+	keep_user_caps(c);
 	if (has_project && read_source(c, &project, err) < 0)
 		return -1;
 	c->project_owner = project.owner;
@@ -959,6 +973,8 @@ void config_free(struct config *c)
 	free(c->accounts);
 	section_free(c->top);
 	section_free(c->job);
+	for (size_t i = 0; i < ARRAY_LEN(run_caps); i++)
+		free((char *)c->user_caps[i].where);
 	free(c->path);
 	free(c->dir);
 	free(c->read_path);
@@ -1263,6 +1279,21 @@ int config_check(struct config *c, struct err *err)
 const struct section *config_top(const struct config *c)
 {
 	return c->top;
+}
+
+struct config_cap config_cap(const struct config *c, const char *key, bool project)
+{
+	const struct section *caps = section_group(c->top, "caps");
+	size_t i = 0;
+
+	while (strcmp(run_caps[i], key) != 0)
+		i++;
+	const struct config_cap *user = &c->user_caps[i];
+	if (!project)
+		return *user;
+	if (!section_has(caps, key) || (user->set && !strcmp(user->where, section_where(caps, key))))
+		return (struct config_cap){0};
+	return (struct config_cap){true, section_int(caps, key), section_where(caps, key)};
 }
 
 const struct section *config_job(const struct config *c)

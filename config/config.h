@@ -74,6 +74,14 @@ void config_place_error(const struct config *c, struct err *err);
 
 /* All that config/keys.c lists, except `job` and `providers`. */
 const struct section *config_top(const struct config *c);
+/* caps.per_day and caps.per_month, of each file by itself: the user's own bounds all runs, a project's those of that project, and
+ * neither replaces the other. Borrowed. */
+struct config_cap {
+	bool set;
+	int64_t microusd;
+	const char *where; /* file:line */
+};
+struct config_cap config_cap(const struct config *c, const char *key, bool project);
 /* NULL when there is no job. Paths that the file names are absolute; a default ("out") is as its table
  * has it: path_join(config_dir(c), ...) is right for both. */
 const struct section *config_job(const struct config *c);

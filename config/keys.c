@@ -18,6 +18,9 @@ static const struct option_spec caps_keys[] = {
 	{"max_duration", OPTION_DURATION, 0, "1h", "no pod of a run lives longer than this", NULL},
 	{"max_price_per_hour", OPTION_MONEY, 0, NULL,
 	 "take no offer dearer than this, in dollars", NULL},
+	{"per_day", OPTION_MONEY, 0, NULL,
+	 "dollars that all runs of a day may cost; in a project's file: that project's runs", NULL},
+	{"per_month", OPTION_MONEY, 0, NULL, "the same for a calendar month", NULL},
 	{NULL},
 };
 

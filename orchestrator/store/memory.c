@@ -277,6 +277,14 @@ static bool pod_open_of(const void *row, const char *text)
 	return pod_open(row, text) && pod_of(row, text);
 }
 
+static bool pod_since(const void *row, const char *text)
+{
+	const struct pod_row *pod = row;
+	int64_t wall_ms = strtoll(text, NULL, 10);
+
+	return pod_open(row, text) || pod->create_ms + pod->billed_ms > wall_ms || pod->released_ms > wall_ms;
+}
+
 static bool pod_up(const void *row, const char *text)
 {
 	const struct pod_row *pod = row;
@@ -318,6 +326,7 @@ static const struct {
 	[QUERY_PODS_OF] = {TABLE_POD, OLDEST_PUT, pod_of},
 	[QUERY_PODS_OPEN] = {TABLE_POD, OLDEST_PUT, pod_open},
 	[QUERY_PODS_OPEN_OF] = {TABLE_POD, OLDEST_PUT, pod_open_of},
+	[QUERY_PODS_SINCE] = {TABLE_POD, OLDEST_PUT, pod_since},
 	[QUERY_PODS_UP] = {TABLE_POD, NEWEST_PUT, pod_up},
 	[QUERY_SEGMENTS] = {TABLE_SEGMENT, OLDEST_PUT, segment_of},
 	[QUERY_VOLUMES] = {TABLE_VOLUME, OLDEST_PUT, all},

@@ -204,6 +204,14 @@ int store_pods(struct store *s, const char *run, bool open_only, struct pod_row 
 	return list(s, queries[run != NULL][open_only], run, 0, (void **)out, count, err);
 }
 
+int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count, struct err *err)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lld", (long long)wall_ms);
+	return list(s, QUERY_PODS_SINCE, text, 0, (void **)out, count, err);
+}
+
 int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out,
 		  size_t *count, struct err *err)
 {

@@ -185,6 +185,8 @@ int store_runs(struct store *s, const char *job_config, bool running, size_t mos
 	       struct err *err);
 /* run NULL: of all runs; open_only: state neither gone nor failed. Here and below in the order of their first put. */
 int store_pods(struct store *s, const char *run, bool open_only, struct pod_row **out, size_t *count, struct err *err);
+/* Those that were billed at some moment after this one, or may be now; also those that maybe never were and count all the same. */
+int store_pods_since(struct store *s, int64_t wall_ms, struct pod_row **out, size_t *count, struct err *err);
 /* Pods of this provider that were reached over SSH, newest put first; most 0: all. */
 int store_pods_up(struct store *s, const char *provider, size_t most, struct pod_row **out, size_t *count, struct err *err);
 int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count, struct err *err);

@@ -63,6 +63,7 @@ enum query {
 	QUERY_PODS_OF,    /* run */
 	QUERY_PODS_OPEN,
 	QUERY_PODS_OPEN_OF, /* run */
+	QUERY_PODS_SINCE,   /* wall ms in decimal */
 	QUERY_PODS_UP,      /* provider; last put first */
 	QUERY_SEGMENTS,     /* run */
 	QUERY_VOLUMES,

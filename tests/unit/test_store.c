@@ -545,6 +545,49 @@ static void pods_that_came_up_are_listed(void **state)
 	check_up(s, "", 0, "");
 }
 
+static void check_since(struct store *s, int64_t wall_ms, const char *want)
+{
+	struct pod_row *rows = (void *)1;
+	struct str got = STR_INIT;
+	struct err err = {0};
+	size_t n = 99;
+
+	ok(store_pods_since(s, wall_ms, &rows, &n, &err), &err);
+	for (size_t i = 0; i < n; i++)
+		str_addf(&got, "%s%s", i ? " " : "", rows[i].attempt);
+	assert_true((rows == NULL) == (n == 0));
+	free(rows);
+	check_words("pods since then", &got, want);
+}
+
+static void put_billed(struct store *s, const char *attempt, const char *state, int64_t create_ms, int64_t billed_ms, int64_t released_ms)
+{
+	struct pod_row row = {.create_ms = create_ms, .billed_ms = billed_ms, .released_ms = released_ms};
+	struct err err = {0};
+
+	COPY_TEXT(row.attempt, attempt);
+	COPY_TEXT(row.state, state);
+	ok(store_put_pod(s, &row, &err), &err);
+}
+
+static void pods_that_were_billed_since_are_listed(void **state)
+{
+	struct store *s = ((struct bed *)*state)->s;
+
+	check_since(s, 0, "");
+	put_billed(s, "a", "gone", 900, 50, 950);
+	put_billed(s, "b", "gone", 900, 200, 1100);
+	put_billed(s, "c", "live", 10, 0, 0);
+	put_billed(s, "d", "failed", 900, 0, 1200);
+	put_billed(s, "e", "failed", 900, 0, 0);
+	put_billed(s, "f", "releasing", 900, 20, 920);
+	put_billed(s, "g", "gone", 20000, 5, 20005);
+	check_since(s, 1000, "b c d f g");
+	check_since(s, 1100, "c d f g");
+	check_since(s, 1000000, "c f");
+	check_since(s, -1, "a b c d e f g");
+}
+
 static void pods_are_listed_in_order(void **state)
 {
 	struct store *s = ((struct bed *)*state)->s;
@@ -1736,6 +1779,7 @@ int main(void)
 		BOTH(a_run_is_found_by_its_beginning),
 		BOTH(runs_are_listed_newest_first),
 		BOTH(pods_that_came_up_are_listed),
+		BOTH(pods_that_were_billed_since_are_listed),
 		BOTH(pods_are_listed_in_order),
 		BOTH(segments_belong_to_their_run),
 		BOTH(volumes_come_and_go),
