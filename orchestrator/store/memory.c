@@ -307,6 +307,29 @@ static bool speed_begins(const void *row, const char *text)
 	return !strncmp(((const struct speed_row *)row)->key, text, strlen(text));
 }
 
+static bool request_of(const void *row, const char *text)
+{
+	return !strcmp(((const struct request_row *)row)->config, text);
+}
+
+static bool request_open(const void *row, const char *text)
+{
+	const char *state = ((const struct request_row *)row)->state;
+
+	(void)text;
+	return !strcmp(state, "pending") || !strcmp(state, "running");
+}
+
+static bool request_open_of(const void *row, const char *text)
+{
+	return request_open(row, text) && request_of(row, text);
+}
+
+static bool request_named(const void *row, const char *text)
+{
+	return !strncmp(((const struct request_row *)row)->id, text, strlen(text));
+}
+
 enum order { OLDEST_PUT, NEWEST_PUT, NEWEST_START };
 
 static const struct {
@@ -333,6 +356,11 @@ static const struct {
 	[QUERY_FACT] = {TABLE_FACT},
 	[QUERY_BATCHES] = {TABLE_BATCH, OLDEST_PUT, batch_of},
 	[QUERY_SPEEDS] = {TABLE_SPEED, OLDEST_PUT, speed_begins},
+	[QUERY_REQUESTS] = {TABLE_REQUEST, OLDEST_PUT, all},
+	[QUERY_REQUESTS_OF] = {TABLE_REQUEST, OLDEST_PUT, request_of},
+	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST, OLDEST_PUT, request_open},
+	[QUERY_REQUESTS_OPEN_OF] = {TABLE_REQUEST, OLDEST_PUT, request_open_of},
+	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, OLDEST_PUT, request_named},
 };
 
 struct hit {

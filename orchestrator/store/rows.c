@@ -46,6 +46,7 @@ static const struct column run_columns[] = {
 	C(exit_status),
 	C(error_code),
 	C(error),
+	C(commit_id),
 };
 #undef C
 
@@ -144,6 +145,31 @@ static const struct column speed_columns[] = {
 };
 #undef C
 
+#define C(field) COLUMN(struct request_row, field)
+static const struct column request_columns[] = {
+	C(id),
+	C(config),
+	C(state),
+	C(created_ms),
+	C(quiet_ms),
+	C(max_wait_ms),
+	C(by_ms),
+	C(below_microusd_h),
+	C(min_segments),
+	C(commit_id),
+	C(repo),
+	C(path),
+	C(run),
+	C(tries),
+	C(first_try_ms),
+	C(not_before_ms),
+	C(deaths),
+	C(ended_ms),
+	C(exit_status),
+	C(error),
+};
+#undef C
+
 #define TABLE(table_name, keys_first, row, list)                                                   \
 	{                                                                                          \
 		.name = (table_name), .keys = (keys_first), .row_size = sizeof(row),               \
@@ -158,6 +184,7 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_FACT] = TABLE("fact", 1, struct fact_row, fact_columns),
 	[TABLE_BATCH] = TABLE("batch", 2, struct batch_row, batch_columns),
 	[TABLE_SPEED] = TABLE("speed", 1, struct speed_row, speed_columns),
+	[TABLE_REQUEST] = TABLE("request", 1, struct request_row, request_columns),
 };
 
 int64_t row_number(int64_t n)

@@ -63,6 +63,15 @@ static const char *const migrations[] = {
 	"ALTER TABLE pod ADD COLUMN build_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN warm_up_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN probe_ms INTEGER NOT NULL DEFAULT 0;",
+	/* what waits to be rendered, and of which commit runs are */
+	"CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, config TEXT NOT NULL, state TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL, quiet_ms INTEGER NOT NULL, max_wait_ms INTEGER NOT NULL, by_ms INTEGER NOT NULL,"
+	" below_microusd_h INTEGER NOT NULL, min_segments INTEGER NOT NULL, commit_id TEXT NOT NULL, repo TEXT NOT NULL, path TEXT NOT NULL,"
+	" run TEXT NOT NULL, tries INTEGER NOT NULL, first_try_ms INTEGER NOT NULL, not_before_ms INTEGER NOT NULL, deaths INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+	" exit_status INTEGER NOT NULL, error TEXT NOT NULL);"
+	"CREATE INDEX request_of_config ON request (config);"
+	"CREATE INDEX request_open ON request (config) WHERE state IN ('pending','running');"
+	"ALTER TABLE run ADD COLUMN commit_id TEXT NOT NULL DEFAULT '';",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 
@@ -290,6 +299,11 @@ static const struct {
 	[QUERY_FACT] = {TABLE_FACT, "WHERE name=?1"},
 	[QUERY_BATCHES] = {TABLE_BATCH, "WHERE run=?1 ORDER BY seq"},
 	[QUERY_SPEEDS] = {TABLE_SPEED, "WHERE key>=?1 AND key<?1||x'ff' ORDER BY seq"},
+	[QUERY_REQUESTS] = {TABLE_REQUEST, "ORDER BY seq"},
+	[QUERY_REQUESTS_OF] = {TABLE_REQUEST, "WHERE config=?1 ORDER BY seq"},
+	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST, "WHERE state IN ('pending','running') ORDER BY +seq"},
+	[QUERY_REQUESTS_OPEN_OF] = {TABLE_REQUEST, "WHERE config=?1 AND state IN ('pending','running') ORDER BY +seq"},
+	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, "WHERE id>=?1 AND id<?1||x'ff' ORDER BY seq"},
 };
 
 static void find_sql(struct str *sql, enum query query)

@@ -95,6 +95,11 @@ int store_put_speed(struct store *s, const struct speed_row *row, struct err *er
 	return put(s, TABLE_SPEED, row, err);
 }
 
+int store_put_request(struct store *s, const struct request_row *row, struct err *err)
+{
+	return put(s, TABLE_REQUEST, row, err);
+}
+
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err)
 {
 	struct volume_row row = {0};
@@ -237,6 +242,18 @@ int store_batches(struct store *s, const char *run, struct batch_row **out, size
 int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err)
 {
 	return list(s, QUERY_SPEEDS, prefix, 0, (void **)out, count, err);
+}
+
+int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out, size_t *count, struct err *err)
+{
+	static const enum query queries[2][2] = {{QUERY_REQUESTS, QUERY_REQUESTS_OPEN}, {QUERY_REQUESTS_OF, QUERY_REQUESTS_OPEN_OF}};
+
+	return list(s, queries[config != NULL][open_only], config, 0, (void **)out, count, err);
+}
+
+int store_requests_named(struct store *s, const char *prefix, struct request_row **out, size_t *count, struct err *err)
+{
+	return list(s, QUERY_REQUESTS_NAMED, prefix, 0, (void **)out, count, err);
 }
 
 bool store_fact(struct store *s, const char *name, char *out, size_t room)

@@ -38,6 +38,7 @@ struct run_row {
 	int exit_status;
 	char error_code[24];
 	char error[256];
+	char commit_id[65]; /* of the tree that it rendered; "": the project's folder as it was */
 };
 
 /* What workers may tell apart of the time before their hello (jobs/PROTOCOL.md). */
@@ -142,6 +143,29 @@ struct speed_row {
 	char batching[12];
 };
 
+/* A trigger that waits to be rendered (`burst submit`). The run that it is bound to, when that has succeeded, satisfies it. */
+struct request_row {
+	char id[24];
+	char config[512]; /* real path of burst.cfg: the queue that it stands in */
+	char state[16];	  /* pending | running (bound to a run) | done | failed | removed */
+	int64_t created_ms;
+	int64_t quiet_ms;	   /* no start until no request has come for so long */
+	int64_t max_wait_ms;	   /* started after so long whatever else it waits for; 0: no limit */
+	int64_t by_ms;		   /* when it should be done; 0: no deadline */
+	int64_t below_microusd_h;  /* the price that it waits for; 0: any */
+	int64_t min_segments;	   /* how many segments it waits for; 0: any number */
+	char commit_id[65];	   /* full id of the commit to render; "": the project's folder as it is then */
+	char repo[512], path[512]; /* with a commit: its repository, and the config's path in it */
+	char run[24];		   /* bound to it before it began; may have no row yet */
+	int64_t tries;		   /* starts that have failed */
+	int64_t first_try_ms;	   /* when the first of them failed */
+	int64_t not_before_ms;	   /* the next one */
+	int64_t deaths;		   /* how often the client of its run died */
+	int64_t ended_ms;
+	int exit_status; /* of its last run */
+	char error[256];
+};
+
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */
 int store_open(struct store **out, const char *path, struct err *err);
 /* For questions only: makes, changes and migrates nothing, and what it answers is all of one moment. ERR_NOT_FOUND: there is no
@@ -171,6 +195,7 @@ int store_put_segments(struct store *s, const struct segment_row *rows, size_t c
 int store_put_volume(struct store *s, const struct volume_row *row, struct err *err);
 int store_put_batch(struct store *s, const struct batch_row *row, struct err *err);
 int store_put_speed(struct store *s, const struct speed_row *row, struct err *err);
+int store_put_request(struct store *s, const struct request_row *row, struct err *err);
 /* Absent is success. */
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
 
@@ -192,6 +217,10 @@ int store_pods_up(struct store *s, const char *provider, size_t most, struct pod
 int store_segments(struct store *s, const char *run, struct segment_row **out, size_t *count, struct err *err);
 int store_volumes(struct store *s, struct volume_row **out, size_t *count, struct err *err);
 int store_batches(struct store *s, const char *run, struct batch_row **out, size_t *count, struct err *err);
+/* Of one config (NULL: of all); open_only: pending or running. */
+int store_requests(struct store *s, const char *config, bool open_only, struct request_row **out, size_t *count, struct err *err);
+/* Those whose ids begin so. */
+int store_requests_named(struct store *s, const char *prefix, struct request_row **out, size_t *count, struct err *err);
 /* Those whose keys begin so ("": all). */
 int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err);
 

@@ -7,7 +7,7 @@
 
 #include "store.h"
 
-enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_BATCH, TABLE_SPEED, TABLE_COUNT };
+enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_BATCH, TABLE_SPEED, TABLE_REQUEST, TABLE_COUNT };
 
 enum column_type { COLUMN_TEXT, COLUMN_INT, COLUMN_INT64, COLUMN_BOOL, COLUMN_DOUBLE };
 
@@ -40,6 +40,7 @@ union any_row {
 	struct fact_row fact;
 	struct batch_row batch;
 	struct speed_row speed;
+	struct request_row request;
 };
 
 /* A number as it may stand in a row. */
@@ -70,6 +71,11 @@ enum query {
 	QUERY_FACT,	/* name */
 	QUERY_BATCHES,	/* run */
 	QUERY_SPEEDS,	/* beginning of a key */
+	QUERY_REQUESTS,
+	QUERY_REQUESTS_OF, /* config */
+	QUERY_REQUESTS_OPEN,
+	QUERY_REQUESTS_OPEN_OF, /* config */
+	QUERY_REQUESTS_NAMED,	/* beginning of an id */
 	QUERY_COUNT
 };
 

@@ -40,6 +40,14 @@ static const char *const ledger_steps[] = {
 	"ALTER TABLE pod ADD COLUMN build_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN warm_up_ms INTEGER NOT NULL DEFAULT 0;"
 	"ALTER TABLE pod ADD COLUMN probe_ms INTEGER NOT NULL DEFAULT 0;",
+	"CREATE TABLE request (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, config TEXT NOT NULL, state TEXT NOT NULL,"
+	" created_ms INTEGER NOT NULL, quiet_ms INTEGER NOT NULL, max_wait_ms INTEGER NOT NULL, by_ms INTEGER NOT NULL,"
+	" below_microusd_h INTEGER NOT NULL, min_segments INTEGER NOT NULL, commit_id TEXT NOT NULL, repo TEXT NOT NULL, path TEXT NOT NULL,"
+	" run TEXT NOT NULL, tries INTEGER NOT NULL, first_try_ms INTEGER NOT NULL, not_before_ms INTEGER NOT NULL, deaths INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+	" exit_status INTEGER NOT NULL, error TEXT NOT NULL);"
+	"CREATE INDEX request_of_config ON request (config);"
+	"CREATE INDEX request_open ON request (config) WHERE state IN ('pending','running');"
+	"ALTER TABLE run ADD COLUMN commit_id TEXT NOT NULL DEFAULT '';",
 };
 
 #endif

@@ -365,6 +365,15 @@ static void every_field_comes_back(void **state)
 	ok(store_speeds(s, "", &speeds, &n, &err), &err);
 	assert_int_equal(n, 2);
 	free(speeds);
+	struct request_row request, *requests;
+	for (int seed = 0; seed < 2; seed++) {
+		fill(&store_tables[TABLE_REQUEST], &request, seed);
+		ok(store_put_request(s, &request, &err), &err);
+		ok(store_requests_named(s, request.id, &requests, &n, &err), &err);
+		assert_int_equal(n, 1);
+		check_row(&store_tables[TABLE_REQUEST], requests, &request);
+		free(requests);
+	}
 }
 
 static void odd_values_come_back(void **state)
@@ -822,6 +831,17 @@ static void put_speed(struct store *s, const char *key, int64_t batches)
 	ok(store_put_speed(s, &row, &err), &err);
 }
 
+static void put_request(struct store *s, const char *id, const char *config, const char *state)
+{
+	struct request_row row = {.created_ms = 7};
+	struct err err = {0};
+
+	COPY_TEXT(row.id, id);
+	COPY_TEXT(row.config, config);
+	COPY_TEXT(row.state, state);
+	ok(store_put_request(s, &row, &err), &err);
+}
+
 static void random_change(struct store *s, uint32_t seed, bool *in_transaction)
 {
 	static const char *const ids[] = {"a", "ab", "abc", "b", "ba", "c", "7", "77"};
@@ -829,11 +849,12 @@ static void random_change(struct store *s, uint32_t seed, bool *in_transaction)
 	static const char *const pod_states[] = {"intent",    "ambiguous", "live",
 						 "releasing", "gone",      "failed"};
 	static const char *const configs[] = {"x.cfg", "y.cfg"};
+	static const char *const request_states[] = {"pending", "running", "done", "failed", "removed"};
 	const char *id = pick(&seed, ids, ARRAY_LEN(ids)),
 		   *other = pick(&seed, ids, ARRAY_LEN(ids));
 	struct err err = {0};
 
-	switch (next_random(&seed) % 12) {
+	switch (next_random(&seed) % 14) {
 	case 0:
 	case 1:
 		put_run(s, id, pick(&seed, configs, 2), pick(&seed, run_states, 4),
@@ -848,6 +869,8 @@ static void random_change(struct store *s, uint32_t seed, bool *in_transaction)
 	case 8: ok(store_put_fact(s, id, other, &err), &err); break;
 	case 9: put_batch(s, id, other, (int)(next_random(&seed) % 9)); break;
 	case 10: put_speed(s, id, next_random(&seed) % 9); break;
+	case 12:
+	case 13: put_request(s, id, pick(&seed, configs, 2), pick(&seed, request_states, 5)); break;
 	case 11:
 		if (!*in_transaction)
 			ok(store_begin(s, &err), &err);
@@ -880,6 +903,8 @@ static void everything(struct store *s, struct str *to)
 		add_rows(to, rows, n, TABLE_RUN);
 		store_pods(s, i & 1 ? "a" : NULL, i & 2, (struct pod_row **)&rows, &n, NULL);
 		add_rows(to, rows, n, TABLE_POD);
+		store_requests(s, i & 1 ? "x.cfg" : NULL, i & 2, (struct request_row **)&rows, &n, NULL);
+		add_rows(to, rows, n, TABLE_REQUEST);
 	}
 	for (size_t i = 0; i < ARRAY_LEN(asks); i++) {
 		struct run_row run = {0};
@@ -892,6 +917,8 @@ static void everything(struct store *s, struct str *to)
 		add_rows(to, rows, n, TABLE_BATCH);
 		store_speeds(s, asks[i], (struct speed_row **)&rows, &n, NULL);
 		add_rows(to, rows, n, TABLE_SPEED);
+		store_requests_named(s, asks[i], (struct request_row **)&rows, &n, NULL);
+		add_rows(to, rows, n, TABLE_REQUEST);
 		store_run(s, asks[i], &run, &err);
 		str_addn(to, &run, sizeof(run));
 		store_pod(s, asks[i], &pod, &err);
