@@ -1,6 +1,7 @@
 #include "clock.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -35,6 +36,48 @@ char *clock_rfc3339(char *to, size_t room, int64_t wall_ms)
 	strftime(to, room, "%Y-%m-%dT%H:%M:%SZ", &tm);
 	return to;
 }
+
+/* ---- times of day ---- */
+
+/* This time of day, so many days later, as seen with or without daylight saving time; *shown: whether the clock does show it then. */
+static time_t time_on_day(time_t now, int days, int hour, int minute, int dst, bool *shown)
+{
+	struct tm tm = {0};
+
+	localtime_r(&now, &tm);
+	tm.tm_mday += days;
+	tm.tm_hour = hour;
+	tm.tm_min = minute;
+	tm.tm_sec = 0;
+	tm.tm_isdst = dst;
+	time_t at = mktime(&tm); /* which puts it right */
+	*shown = at != (time_t)-1 && tm.tm_hour == hour && tm.tm_min == minute;
+	return at;
+}
+
+bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms)
+{
+	enum { AUTUMN = 1, SPRING = 0 }; /* the earlier of two comes with DST; what is skipped counts without */
+	time_t now = (time_t)(wall_ms / 1000);
+	int hour, minute, used = 0;
+
+	if (sscanf(text, "%2d:%2d%n", &hour, &minute, &used) != 2 || text[used] || hour < 0 || hour > 23 || minute < 0 || minute > 59)
+		return false;
+	for (int days = 0; days < 3; days++) {
+		bool first, second;
+		time_t at = time_on_day(now, days, hour, minute, AUTUMN, &first);
+		time_t later = time_on_day(now, days, hour, minute, SPRING, &second);
+		bool take_first = first && (at > now || !second);
+		time_t best = take_first ? at : later;
+		if (best > now) {
+			*out_ms = (int64_t)best * 1000;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- HTTP dates ---- */
 
 /* Days since 1970 of a date of the Gregorian calendar, month 1 to 12; March is the first month of its year here. */
 static int64_t days_since_1970(int year, int month, int day)

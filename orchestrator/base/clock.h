@@ -15,6 +15,10 @@ int64_t clock_wall_ms(void);
 /* "2026-11-21T00:41:07Z"; what is below a second is dropped. room >= 32. Returns `to`. */
 char *clock_rfc3339(char *to, size_t room, int64_t wall_ms);
 
+/* "07:00": the next such time of day after wall_ms, in the local time zone. One that the clock passes twice counts as the first; one that it
+ * skips counts as the moment so long after midnight. False: it is no time of day. */
+bool clock_next_time(const char *text, int64_t wall_ms, int64_t *out_ms);
+
 /* An HTTP date in the form that all servers of today write, "Sun, 06 Nov 1994 08:49:37 GMT"; false when it is none. */
 bool clock_http_date(const char *text, int64_t *epoch_s);
 /* "24h00m behind", "3m00s ahead of": by about how much a clock is off, negative: behind. room >= 40. Returns `to`. */
