@@ -411,12 +411,27 @@ static int fits_ledger(const char *what, const char *path, size_t room, struct e
 		       strlen(path), room - 1, utf8_fit(path, 200), path);
 }
 
+/* By its queue, which has written the id down for the requests that the run is for; else anew. */
+static int name_run(struct launch *l, struct err *err)
+{
+	struct run_row same;
+
+	if (!l->queued.run[0]) {
+		run_new_id(l->run.id);
+		return 0;
+	}
+	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
+		return err_set(err, ERR_BUG, "run %s of the queue has begun already", l->queued.run);
+	COPY_TEXT(l->run.id, l->queued.run);
+	COPY_TEXT(l->run.commit_id, l->queued.commit);
+	return 0;
+}
+
 int launch_begin(struct launch *l, bool detached, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	struct run_row *r = &l->run;
 	size_t segments = 0;
-	char random[5];
 
 	const char *config = config_path(ctx->config) ? config_path(ctx->config) : "";
 	launch_conf_from_config(l);
@@ -425,11 +440,8 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	    fits_ledger("the output folder", l->output_dir, sizeof(r->output), err) < 0 || room_for_ledger(l, err) < 0)
 		return -1;
 	const struct segment *list = l->setup.job_ops->segments(l->setup.job, &segments);
-	/* sortable by time, unique by chance: 1121-004107-9f3a */
-	char when[32];
-	clock_rfc3339(when, sizeof(when), clock_wall_ms());
-	random_hex(random, 2);
-	snprintf(r->id, sizeof(r->id), "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
+	if (name_run(l, err) < 0)
+		return -1;
 	COPY_TEXT(r->job, config_job_name(ctx->config));
 	COPY_TEXT(r->type, l->setup.job_ops->type);
 	COPY_TEXT(r->config, config);

@@ -4,6 +4,7 @@
 
 #include "cmd.h"
 #include "engine/engine.h"
+#include "queue.h"
 
 /* In the environment of a delivery's client: the descriptor of the output folder that it is to write into. */
 #define OUTPUT_FD_NAME "BURST_OUTPUT_FD"
@@ -25,6 +26,7 @@ struct launch {
 	char rented_at[CORE_PROVIDERS_MAX][PROVIDER_NAME_MAX]; /* by an earlier life of this run */
 	int rented_at_count;
 	int out_of_reach; /* pods to give back whose account cannot be opened */
+	struct queued queued;	     /* set where the runner of a queue started us */
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	int64_t least_microusd; /* what is spent before a pod of it is up; 0: not known */
 	char cap_words[256];	/* why its max_cost was lowered; "": it was not */

@@ -18,6 +18,8 @@
 /* In the order of help. Adding a command is a file and a line here. */
 static const struct cmd *const commands[] = {
 	&cmd_run,
+	&cmd_submit,
+	&cmd_queue,
 	&cmd_plan,
 	&cmd_offers,
 	&cmd_gpus,

@@ -156,6 +156,7 @@ static int run(struct cmd_context *ctx, struct err *err)
 	ctx->anew = opt_has(ctx, "anew");
 	ctx->prune = opt_has(ctx, "prune");
 	launch_init(&l, ctx);
+	queued_read(&l.queued);
 	int status = opt_has(ctx, "dry-run") ? launch_look_at_job(&l, err) : launch_load_to_render(&l, err);
 	if (status == 0 && !launch_open_segments(&l) && !opt_has(ctx, "dry-run"))
 		status = all_cached(&l, err);

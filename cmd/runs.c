@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/path.h"
 #include "deliver_run.h"
 #include "engine/engine.h"
@@ -18,6 +19,15 @@ enum { PAST_END_MS = 5 * 60 * 1000, SELF_END_MS = 10 * 1000 }; /* as core/ takes
 char *run_path(const struct cmd_context *ctx, const char *run, const char *name)
 {
 	return xasprintf("%s/runs/%s%s%s", ctx->state_dir, run, name ? "/" : "", name ? name : "");
+}
+
+void run_new_id(char id[24])
+{
+	char when[32], random[5];
+
+	clock_rfc3339(when, sizeof(when), clock_wall_ms());
+	random_hex(random, 2);
+	snprintf(id, 24, "%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
 }
 
 bool run_is_alive(const struct cmd_context *ctx, const char *run)

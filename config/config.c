@@ -761,14 +761,19 @@ static int find_project(const struct config_ask *ask, struct source *s, struct e
 	return check_place(path, s->elsewhere, real, err) < 0 ? -1 : 1;
 }
 
-int config_here(char **path, struct err *err)
+int config_find(const char *file, char **path, struct err *err)
 {
 	CLEANUP(source_free) struct source s = {0};
-	int found = find_project(&(struct config_ask){0}, &s, err);
+	int found = find_project(&(struct config_ask){.file = file}, &s, err);
 
 	if (found > 0)
 		*path = xstrdup(s.path);
 	return found;
+}
+
+int config_here(char **path, struct err *err)
+{
+	return config_find(NULL, path, err);
 }
 
 static void set_project(struct config *c, const struct source *project)

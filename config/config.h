@@ -118,6 +118,8 @@ char *config_trees_dir(void);
 /* Real path of the current folder's burst.cfg, which is not read: 1, and *path to be freed; 0: there is none; -1: no run can have been
  * started with it, as it is a link out of the project. */
 int config_here(char **path, struct err *err);
+/* The same of a named file or folder; NULL: of the current folder. One that is named and is not there is an error. */
+int config_find(const char *file, char **path, struct err *err);
 /* ${XDG_CONFIG_HOME:-~/.config}/burst/burst.cfg; to be freed. NULL when there is no home. */
 char *config_user_file(void);
 

@@ -1,0 +1,446 @@
+/* queue_runner.c - the client that works on a queue: waits, renders the newest state once for all requests, looks again. */
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonx.h"
+#include "base/log.h"
+#include "queue.h"
+#include "requests.h"
+#include "runs.h"
+
+enum {
+	TURN_MS = 1000,	     /* between two looks at the ledger while it waits */
+	FOLLOW_MS = 500,     /* between two looks at a run of somebody else */
+	FAILURES_MOST = 60, FAILURE_PAUSE_MS = 60000,
+	BUSY_MOST_MS = 15000 /* before the next start where another process has the job and no run tells for how long */
+};
+
+struct seen { /* a request that was seen to wait */
+	char id[24];
+	int64_t boot_ms;
+};
+
+struct runner {
+	struct cmd_context *ctx;
+	const char *config;
+	int lock;
+	struct seen *seen;
+	size_t seen_count, seen_cap;
+	struct request_row *rows; /* open ones, in the order of their submission */
+	size_t count;
+	struct when_work work; /* as the planner said it last */
+	int64_t planned_ms;    /* when, by the clock that does not jump; 0: not yet */
+	char planned_for[24];  /* the newest request then */
+	bool cannot_run;       /* the plan failed by a mistake that a run will tell */
+	int64_t busy_ms;
+	int failures; /* of the ledger or the disk, one after the other */
+	char noted[160];
+};
+
+static void say(const struct runner *r, const char *fmt, ...) PRINTF(2, 3);
+static void say(const struct runner *r, const char *fmt, ...)
+{
+	char line[512], when[32];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vformat_text(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (r->ctx->live)
+		log_line(LOG_NOTE, "%s", line);
+	else
+		log_line(LOG_NOTE, "%s %s", clock_rfc3339(when, sizeof(when), clock_wall_ms()), line);
+}
+
+static void pause_ms(int64_t ms)
+{
+	if (!queue_signal())
+		poll(NULL, 0, (int)MAX(ms, 1));
+}
+
+/* ---- why it waits ---- */
+
+static int note(struct runner *r, const char *why, const char *text, int64_t until_ms, struct err *err)
+{
+	char all[sizeof(r->noted)];
+
+	snprintf(all, sizeof(all), "%s %s %lld", why ? why : "", text, (long long)until_ms);
+	if (!strcmp(all, r->noted))
+		return 0;
+	if (queue_note(r->ctx, r->config, why, text, until_ms, err) < 0)
+		return -1;
+	COPY_TEXT(r->noted, all);
+	if (why)
+		say(r, "waits: %s", text);
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static int read_rows(struct runner *r, struct err *err)
+{
+	free(r->rows);
+	r->rows = NULL;
+	r->count = 0;
+	return store_requests(r->ctx->store, r->config, true, &r->rows, &r->count, err);
+}
+
+/* The run of the first that is bound; NULL: all are pending. */
+static const struct request_row *bound_row(const struct runner *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (!strcmp(r->rows[i].state, "running"))
+			return &r->rows[i];
+	return NULL;
+}
+
+static int64_t seen_for_ms(struct runner *r, const char *id)
+{
+	int64_t now = clock_boot_ms();
+
+	for (size_t i = 0; i < r->seen_count; i++)
+		if (!strcmp(r->seen[i].id, id))
+			return now - r->seen[i].boot_ms;
+	GROW(r->seen, r->seen_count, r->seen_cap);
+	COPY_TEXT(r->seen[r->seen_count].id, id);
+	r->seen[r->seen_count++].boot_ms = now;
+	return 0;
+}
+
+/* ---- commands ---- */
+
+/* What the object of a command says of its failure. */
+static void failure_of(const struct queue_reply *reply, const char *what, char message[256])
+{
+	const json_t *error = reply->said ? json_object_get(reply->said, "error") : NULL;
+	const char *text = json_is_object(error) ? jsonx_text(error, "message", "") : "";
+
+	if (!reply->exit_status)
+		message[0] = '\0';
+	else if (text[0])
+		copy_text(message, 256, text);
+	else
+		snprintf(message, 256, "%s ended with exit status %d", what, reply->exit_status);
+}
+
+/* ---- the planner's word ---- */
+
+static int64_t number_or_unknown(const json_t *object, const char *name, double factor)
+{
+	const json_t *value = json_is_object(object) ? json_object_get(object, name) : NULL;
+
+	return json_is_number(value) ? (int64_t)(json_number_value(value) * factor + .5) : -1;
+}
+
+static int plan_now(struct runner *r, struct err *err)
+{
+	const char *argv[] = {"burst", "plan", r->config, "--json", "--quiet", NULL};
+	struct queue_reply reply;
+
+	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
+		return -1;
+	const json_t *pick = reply.said ? json_object_get(reply.said, "pick") : NULL;
+	r->work = (struct when_work){
+		.segments = number_or_unknown(reply.said, "to_render", 1),
+		.makespan_ms = number_or_unknown(pick, "makespan_p90_s", 1000),
+		.price_microusd_h = number_or_unknown(pick, "price_usd_hour", 1e6),
+	};
+	r->cannot_run = reply.exit_status == 2 || reply.exit_status == 3;
+	r->planned_ms = clock_boot_ms();
+	COPY_TEXT(r->planned_for, r->rows[r->count - 1].id);
+	queue_reply_free(&reply);
+	return 0;
+}
+
+/* Asked again for each new request, and after a while. */
+static int know_work(struct runner *r, struct err *err)
+{
+	bool known = r->planned_ms && clock_boot_ms() - r->planned_ms < WHEN_LOOK_AGAIN_MS && !strcmp(r->planned_for, r->rows[r->count - 1].id);
+
+	return known ? 0 : plan_now(r, err);
+}
+
+static void explain(const struct runner *r, const struct when_answer *a, char *to, size_t room)
+{
+	char price[32], time[32];
+
+	switch (a->why) {
+	case WHEN_QUIET: snprintf(to, room, "another request may follow at once"); return;
+	case WHEN_RETRY:
+		snprintf(to, room, "the last start failed; tried again at %s", clock_rfc3339(time, sizeof(time), a->until_ms));
+		return;
+	case WHEN_PRICE:
+		snprintf(to, room, "the price is %s/h", money_show(price, sizeof(price), r->work.price_microusd_h));
+		return;
+	case WHEN_NO_PRICE: snprintf(to, room, "no price is known now"); return;
+	case WHEN_SEGMENTS:
+		if (r->work.segments < 0)
+			snprintf(to, room, "how many segments there are to render is not known now");
+		else
+			snprintf(to, room, "%lld segment%s to render so far", (long long)r->work.segments, r->work.segments == 1 ? "" : "s");
+		return;
+	case WHEN_READY:
+	case WHEN_WAITED:
+	case WHEN_DEADLINE:
+	case WHEN_EMPTY: break;
+	}
+	snprintf(to, room, "%s", when_name(a->why));
+}
+
+/* ---- the end of a run ---- */
+
+static int end_run(struct runner *r, const char *run, enum outcome outcome, int exit_status, const char *message, struct err *err)
+{
+	static const char *const words[] = {[OUTCOME_DONE] = "done", [OUTCOME_FAILED] = "failed", [OUTCOME_RETRY] = "is tried again later",
+					    [OUTCOME_AGAIN] = "has not begun", [OUTCOME_RESUME] = "goes on later"};
+
+	say(r, "run %s: %s%s%s", run, words[outcome], message[0] ? ": " : "", message);
+	return requests_end(r->ctx->store, r->config, run, outcome, exit_status, message, clock_wall_ms(), err);
+}
+
+/* ---- runs of others ---- */
+
+static int wait_while_alive(struct runner *r, const char *run, struct err *err)
+{
+	CLEANUP(free_text) char *text = xasprintf("run %s goes on", run);
+
+	if (note(r, "run", text, INT64_MAX, err) < 0)
+		return -1;
+	while (run_is_alive(r->ctx, run) && !queue_signal())
+		pause_ms(FOLLOW_MS);
+	return 0;
+}
+
+static int attach_to(struct runner *r, const char *run, struct err *err)
+{
+	const char *argv[] = {"burst", "attach", run, "--json", "--yes", NULL};
+	struct queue_reply reply;
+
+	say(r, "run %s: attaching to it, since its pods work on this job without a client", run);
+	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
+		return -1;
+	queue_reply_free(&reply);
+	return 0;
+}
+
+/* A run was refused since another one has the job. 1: waited for it; 0: there is nothing to wait for in the ledger. */
+static int wait_for_other(struct runner *r, struct err *err)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+	int result = 0;
+
+	if (store_runs(r->ctx->store, r->config, true, 0, &runs, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && result == 0; i++) {
+		if (run_is_alive(r->ctx, runs[i].id))
+			result = wait_while_alive(r, runs[i].id, err) < 0 ? -1 : 1;
+		else if (runs[i].detached)
+			result = attach_to(r, runs[i].id, err);
+	}
+	free(runs);
+	return result;
+}
+
+/* It reads its job still, delivers, or writes into the same folder for another project: no run in the ledger tells. */
+static int be_patient(struct runner *r, struct err *err)
+{
+	int waited = wait_for_other(r, err);
+
+	if (waited < 0)
+		return -1;
+	r->busy_ms = waited ? TURN_MS : MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
+	if (note(r, "run", "another process has the job or its output folder", INT64_MAX, err) < 0)
+		return -1;
+	pause_ms(r->busy_ms);
+	return 0;
+}
+
+/* ---- runs of the queue ---- */
+
+static int judge(struct runner *r, const char *run, const struct queue_reply *reply, const char *what, struct err *err)
+{
+	enum outcome outcome = requests_judge(reply->exit_status, reply->died, queue_signal() != 0);
+	char message[256];
+
+	failure_of(reply, what, message);
+	if (outcome == OUTCOME_RESUME && reply->died)
+		return 0; /* the next turn finds a run without a client */
+	if (end_run(r, run, outcome, reply->exit_status, message, err) < 0)
+		return -1;
+	return outcome == OUTCOME_AGAIN ? be_patient(r, err) : 0;
+}
+
+static int start(struct runner *r, struct err *err)
+{
+	const char *argv[] = {"burst", "run", r->config, "--json", "--yes", r->ctx->quiet ? "--quiet" : NULL, NULL};
+	struct request_row newest;
+	struct queued queued = {0};
+	struct queue_reply reply;
+
+	run_new_id(queued.run);
+	int bound = requests_bind(r->ctx->store, r->config, queued.run, &newest, err);
+	if (bound <= 0)
+		return bound;
+	COPY_TEXT(queued.commit, newest.commit_id);
+	if (note(r, NULL, "", 0, err) < 0)
+		return -1;
+	say(r, "run %s: starts for %d request%s", queued.run, bound, bound == 1 ? "" : "s");
+	if (queue_call(r->ctx, r->config, argv, &queued, &reply, err) < 0)
+		return -1;
+	int result = judge(r, queued.run, &reply, "burst run", err);
+	queue_reply_free(&reply);
+	return result;
+}
+
+/* A changed input is no reason to give up: a new run renders what changed, and settles the old one. */
+static int resume(struct runner *r, const struct run_row *run, struct err *err)
+{
+	const char *argv[] = {"burst", "resume", run->id, "--json", "--yes", r->ctx->quiet ? "--quiet" : NULL, NULL};
+	struct queue_reply reply;
+
+	int may = requests_died(r->ctx->store, r->config, run->id, err);
+	if (may < 0)
+		return -1;
+	if (!may)
+		return end_run(r, run->id, OUTCOME_FAILED, 1, "its client died again and again", err);
+	if (note(r, NULL, "", 0, err) < 0)
+		return -1;
+	say(r, "run %s: its client is gone; going on with it", run->id);
+	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
+		return -1;
+	int result = !reply.died && reply.exit_status == 2 ? end_run(r, run->id, OUTCOME_AGAIN, 0, "its job has changed since", err)
+							   : judge(r, run->id, &reply, "burst resume", err);
+	queue_reply_free(&reply);
+	return result;
+}
+
+/* It never began, or began and found all there, and whoever knew is gone. */
+static int never_began(struct runner *r, const char *run, struct err *err)
+{
+	int may = requests_died(r->ctx->store, r->config, run, err);
+
+	if (may < 0)
+		return -1;
+	return may ? end_run(r, run, OUTCOME_AGAIN, 0, "", err) : end_run(r, run, OUTCOME_FAILED, 1, "its client died again and again", err);
+}
+
+static int see_to_bound(struct runner *r, const char *id, struct err *err)
+{
+	struct run_row run;
+
+	if (run_is_alive(r->ctx, id))
+		return wait_while_alive(r, id, err);
+	if (store_run(r->ctx->store, id, &run, err) < 0) {
+		if (err->kind != ERR_NOT_FOUND)
+			return -1;
+		err_clear(err);
+		return never_began(r, id, err);
+	}
+	if (!strcmp(run.status, "running") && run.detached)
+		return attach_to(r, id, err);
+	if (!strcmp(run.status, "running") || !strcmp(run.status, "interrupted"))
+		return resume(r, &run, err);
+	return end_run(r, id, requests_judge(run.exit_status, false, false), run.exit_status, run.error, err);
+}
+
+/* ---- turns ---- */
+
+static int wait_or_start(struct runner *r, struct err *err)
+{
+	struct when_request *requests = xcalloc(r->count, sizeof(*requests));
+	static const struct when_work unknown = {-1, -1, -1};
+	int64_t now_ms = clock_wall_ms();
+	char text[120];
+
+	for (size_t i = 0; i < r->count; i++)
+		requests[i] = requests_when(&r->rows[i], now_ms, seen_for_ms(r, r->rows[i].id));
+	int result = 0;
+	struct when_answer a = when_start(requests, r->count, &unknown, now_ms);
+	if (a.why != WHEN_QUIET && a.why != WHEN_RETRY && when_needs_work(requests, r->count)) {
+		result = know_work(r, err);
+		a = when_start(requests, r->count, &r->work, now_ms);
+		a.start = a.start || r->cannot_run;
+	}
+	free(requests);
+	if (result < 0 || a.start)
+		return result < 0 ? -1 : start(r, err);
+	explain(r, &a, text, sizeof(text));
+	if (note(r, when_name(a.why), text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : INT64_MAX, err) < 0)
+		return -1;
+	pause_ms(MIN(MAX(a.until_ms - now_ms, (int64_t)1), (int64_t)TURN_MS));
+	return 0;
+}
+
+static void drop_lock(void *ctx)
+{
+	struct runner *r = ctx;
+
+	close(r->lock);
+	r->lock = -1;
+}
+
+/* 1: there is nothing left, and the lock is free. */
+static int turn(struct runner *r, struct err *err)
+{
+	if (read_rows(r, err) < 0)
+		return -1;
+	const struct request_row *bound = bound_row(r);
+	if (bound) {
+		char id[sizeof(bound->run)];
+		COPY_TEXT(id, bound->run);
+		return see_to_bound(r, id, err);
+	}
+	if (r->count)
+		return wait_or_start(r, err);
+	if (note(r, NULL, "", 0, err) < 0)
+		return -1;
+	return requests_leave(r->ctx->store, r->config, drop_lock, r, err);
+}
+
+/* A ledger that is locked, or a disk that is full, passes: until then all that was begun is in the ledger. */
+static int turn_in_spite(struct runner *r, struct err *err)
+{
+	int result = turn(r, err);
+
+	if (result >= 0 || err->kind != ERR_LOCAL || r->lock < 0 || ++r->failures > FAILURES_MOST) {
+		r->failures = result >= 0 ? 0 : r->failures;
+		return result;
+	}
+	log_line(LOG_WARN, "%s; trying again", err->msg);
+	pause_ms(MIN((int64_t)TURN_MS << MIN(r->failures, 6), (int64_t)FAILURE_PAUSE_MS));
+	err_clear(err);
+	return 0;
+}
+
+static int stopped(struct runner *r, struct err *err)
+{
+	int number = queue_signal();
+
+	say(r, "interrupted: the requests stay in the queue, and the next `burst submit` or `burst queue run` goes on with them");
+	err_set(err, ERR_INTERRUPTED, "interrupted");
+	err->signal = number;
+	return -1;
+}
+
+int queue_run(struct cmd_context *ctx, const char *config, struct err *err)
+{
+	struct runner r = {.ctx = ctx, .config = config, .lock = -1};
+	int result = 0;
+
+	if (queue_take(ctx, config, &r.lock, err) < 0)
+		return -1;
+	queue_catch_signals();
+	while (result == 0 && !queue_signal())
+		result = turn_in_spite(&r, err);
+	if (result == 0)
+		result = stopped(&r, err);
+	if (r.lock >= 0)
+		close(r.lock);
+	free(r.rows);
+	free(r.seen);
+	return result < 0 ? -1 : 0;
+}

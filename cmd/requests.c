@@ -1,0 +1,273 @@
+#include "requests.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+
+enum outcome requests_judge(int exit_status, bool died, bool stopped)
+{
+	if (died)
+		return OUTCOME_RESUME;
+	switch (exit_status) {
+	case 0: return OUTCOME_DONE;
+	case 4:
+	case 6: return OUTCOME_RETRY;
+	case 7: return OUTCOME_AGAIN;
+	}
+	return exit_status > 128 && stopped ? OUTCOME_RESUME : OUTCOME_FAILED;
+}
+
+/* ---- transactions ---- */
+
+static int abandon(struct store *s)
+{
+	store_rollback(s);
+	return -1;
+}
+
+/* Sortable by time, unique by chance, and never a run's id: q1121-004107-9f3a. */
+static int draw_id(struct store *s, struct request_row *row, struct err *err)
+{
+	struct request_row *same = NULL;
+	char when[32], random[5];
+	size_t count = 1;
+
+	clock_rfc3339(when, sizeof(when), row->created_ms);
+	while (count) {
+		random_hex(random, 2);
+		snprintf(row->id, sizeof(row->id), "q%.2s%.2s-%.2s%.2s%.2s-%s", when + 5, when + 8, when + 11, when + 14, when + 17, random);
+		if (store_requests_named(s, row->id, &same, &count, err) < 0)
+			return -1;
+		free(same);
+	}
+	return 0;
+}
+
+int requests_add(struct store *s, struct request_row *row, struct err *err)
+{
+	COPY_TEXT(row->state, "pending");
+	if (store_begin(s, err) < 0)
+		return -1;
+	if (draw_id(s, row, err) < 0 || store_put_request(s, row, err) < 0)
+		return abandon(s);
+	return store_commit(s, err);
+}
+
+/* Changes rows of a queue that are open, all or none of them. */
+typedef bool change_fn(struct request_row *row, void *ctx);
+
+static int change_rows(struct store *s, struct request_row *rows, size_t count, change_fn *change, void *ctx, struct err *err)
+{
+	for (size_t i = 0; i < count; i++)
+		if (change(&rows[i], ctx) && store_put_request(s, &rows[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int change_open(struct store *s, const char *config, change_fn *change, void *ctx, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_begin(s, err) < 0)
+		return -1;
+	int result = store_requests(s, config, true, &rows, &count, err);
+	if (result == 0)
+		result = change_rows(s, rows, count, change, ctx, err);
+	free(rows);
+	return result < 0 ? abandon(s) : store_commit(s, err);
+}
+
+/* ---- binding ---- */
+
+struct binding {
+	const char *run;
+	struct request_row *newest;
+	int count;
+};
+
+static bool bind_row(struct request_row *row, void *ctx)
+{
+	struct binding *b = ctx;
+
+	if (strcmp(row->state, "pending") != 0)
+		return false;
+	COPY_TEXT(row->state, "running");
+	COPY_TEXT(row->run, b->run);
+	*b->newest = *row; /* rows come in the order of their submission */
+	b->count++;
+	return true;
+}
+
+int requests_bind(struct store *s, const char *config, const char *run, struct request_row *newest, struct err *err)
+{
+	struct binding b = {.run = run, .newest = newest};
+	struct run_row same;
+
+	if (store_run(s, run, &same, NULL) == 0)
+		return err_set(err, ERR_BUSY, "run %s: there is one already", run);
+	return change_open(s, config, bind_row, &b, err) < 0 ? -1 : b.count;
+}
+
+/* ---- the end of a run ---- */
+
+struct ending {
+	const char *run, *message;
+	bool had_run; /* false: all was there already, or it ended before it began */
+	enum outcome outcome;
+	int exit_status;
+	int64_t now_ms;
+};
+
+static void make_pending(struct request_row *row)
+{
+	COPY_TEXT(row->state, "pending");
+	COPY_TEXT(row->run, "");
+}
+
+static void end_row(struct request_row *row, const char *state, int64_t now_ms)
+{
+	COPY_TEXT(row->state, state);
+	row->ended_ms = now_ms;
+}
+
+static int64_t retry_ms(int64_t tries)
+{
+	int64_t ms = REQUEST_RETRY_MS;
+
+	for (int64_t i = 1; i < tries && ms < REQUEST_RETRY_MOST_MS; i++)
+		ms *= 2;
+	return MIN(ms, (int64_t)REQUEST_RETRY_MOST_MS);
+}
+
+static void try_later(struct request_row *row, int64_t now_ms)
+{
+	row->tries++;
+	if (!row->first_try_ms)
+		row->first_try_ms = now_ms;
+	if (row->tries >= REQUEST_TRIES || now_ms - row->first_try_ms >= REQUEST_TRIES_MS) {
+		end_row(row, "failed", now_ms);
+		return;
+	}
+	make_pending(row);
+	row->not_before_ms = now_ms + retry_ms(row->tries);
+}
+
+static bool end_bound(struct request_row *row, void *ctx)
+{
+	const struct ending *e = ctx;
+
+	if (strcmp(row->state, "running") != 0 || strcmp(row->run, e->run) != 0)
+		return false;
+	row->exit_status = e->exit_status;
+	COPY_TEXT(row->error, e->message);
+	if (!e->had_run && e->outcome != OUTCOME_RESUME)
+		COPY_TEXT(row->run, "");
+	switch (e->outcome) {
+	case OUTCOME_DONE: end_row(row, "done", e->now_ms); break;
+	case OUTCOME_FAILED: end_row(row, "failed", e->now_ms); break;
+	case OUTCOME_RETRY: try_later(row, e->now_ms); break;
+	case OUTCOME_AGAIN: make_pending(row); break;
+	case OUTCOME_RESUME: break;
+	}
+	return true;
+}
+
+int requests_end(struct store *s, const char *config, const char *run, enum outcome outcome, int exit_status, const char *message, int64_t now_ms,
+		 struct err *err)
+{
+	struct run_row its;
+	struct ending e = {run, message, store_run(s, run, &its, NULL) == 0, outcome, exit_status, now_ms};
+
+	return change_open(s, config, end_bound, &e, err);
+}
+
+struct death {
+	const char *run;
+	int64_t most;
+};
+
+static bool count_death(struct request_row *row, void *ctx)
+{
+	struct death *d = ctx;
+
+	if (strcmp(row->state, "running") != 0 || strcmp(row->run, d->run) != 0)
+		return false;
+	row->deaths++;
+	d->most = MAX(d->most, row->deaths);
+	return true;
+}
+
+int requests_died(struct store *s, const char *config, const char *run, struct err *err)
+{
+	struct death d = {.run = run};
+
+	if (change_open(s, config, count_death, &d, err) < 0)
+		return -1;
+	return d.most <= REQUEST_DEATHS;
+}
+
+/* ---- removing, leaving ---- */
+
+static int find_one(struct store *s, const char *name, struct request_row *out, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_requests_named(s, name, &rows, &count, err) < 0)
+		return -1;
+	if (count == 1)
+		*out = rows[0];
+	free(rows);
+	if (count > 1)
+		return err_set(err, ERR_USAGE, "more than one request begins with \"%s\": give more of its id", name);
+	return count ? 0 : err_set(err, ERR_NOT_FOUND, "there is no request \"%s\" (see `burst queue ls`)", name);
+}
+
+static int remove_one(struct store *s, const char *name, bool bound, int64_t now_ms, struct request_row *out, struct err *err)
+{
+	if (find_one(s, name, out, err) < 0)
+		return -1;
+	if (!strcmp(out->state, "running") && !bound)
+		return err_set(err, ERR_BUSY, "request %s is being rendered by run %s: `burst cancel %s` ends that", out->id, out->run, out->run);
+	if (strcmp(out->state, "pending") != 0 && strcmp(out->state, "running") != 0)
+		return err_set(err, ERR_USAGE, "request %s has ended already (%s)", out->id, out->state);
+	end_row(out, "removed", now_ms);
+	return store_put_request(s, out, err);
+}
+
+int requests_remove(struct store *s, const char *name, bool bound, int64_t now_ms, struct request_row *out, struct err *err)
+{
+	if (store_begin(s, err) < 0)
+		return -1;
+	return remove_one(s, name, bound, now_ms, out, err) < 0 ? abandon(s) : store_commit(s, err);
+}
+
+int requests_leave(struct store *s, const char *config, void (*leave)(void *ctx), void *ctx, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_begin(s, err) < 0)
+		return -1;
+	int result = store_requests(s, config, true, &rows, &count, err);
+	free(rows);
+	if (result == 0 && !count)
+		leave(ctx);
+	store_rollback(s);
+	return result < 0 ? -1 : !count;
+}
+
+struct when_request requests_when(const struct request_row *row, int64_t now_ms, int64_t seen_for_ms)
+{
+	return (struct when_request){
+		.created_ms = MIN(row->created_ms, now_ms - seen_for_ms),
+		.quiet_ms = row->quiet_ms,
+		.max_wait_ms = row->max_wait_ms,
+		.by_ms = row->by_ms,
+		.below_microusd_h = row->below_microusd_h,
+		.min_segments = row->min_segments,
+		.not_before_ms = row->not_before_ms,
+	};
+}

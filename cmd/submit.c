@@ -1,0 +1,175 @@
+#include "cmd.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/path.h"
+#include "output.h"
+#include "queue.h"
+#include "report.h"
+#include "requests.h"
+
+enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
+
+static const struct opt opts[] = {
+	{0, "commit", "C", "render this commit of the project's repository, not the files as they are", NULL, false},
+	{0, "by", "WHEN", "when all should be done: a time of day (07:00, local time), or 2h from now", NULL, false},
+	{0, "below", "USD", "wait until an hour of the pod costs less", NULL, false},
+	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
+	{0, "quiet", "TIME", "start when no other request has come for so long (20s)", NULL, false},
+	{0, "max-wait", "TIME", "start after so long in any case (30m; with --below: no limit)", NULL, false},
+	{0},
+};
+
+/* ---- flags ---- */
+
+static int read_by(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	const char *by = opt_text(ctx, "by");
+	int64_t ms;
+
+	if (!by)
+		return 0;
+	if (clock_next_time(by, row->created_ms, &row->by_ms))
+		return 0;
+	if (duration_parse(by, &ms, NULL) < 0 || ms <= 0)
+		return err_set(err, ERR_USAGE, "--by %s: it must be a time of day (07:00) or a duration (2h)", by);
+	row->by_ms = row->created_ms + ms;
+	return 0;
+}
+
+static int read_below(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	const char *below = opt_text(ctx, "below");
+
+	if (!below)
+		return 0;
+	if (money_parse(below, &row->below_microusd_h, err) < 0)
+		return err_wrap(err, "--below");
+	return row->below_microusd_h > 0 ? 0 : err_set(err, ERR_USAGE, "--below %s: it must be more than 0", below);
+}
+
+static int read_flags(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	row->created_ms = clock_wall_ms();
+	row->quiet_ms = QUIET_MS;
+	row->max_wait_ms = opt_has(ctx, "below") ? 0 : MAX_WAIT_MS;
+	if (read_by(ctx, row, err) < 0 || read_below(ctx, row, err) < 0 || opt_duration(ctx, "quiet", &row->quiet_ms, err) < 0 ||
+	    opt_duration(ctx, "max-wait", &row->max_wait_ms, err) < 0)
+		return -1;
+	return opt_int(ctx, "min-segments", 1, 1000000, &row->min_segments, err);
+}
+
+/* ---- what to render ---- */
+
+/* A mistake in a file that is rendered as it is is told now, while somebody reads it. */
+static int check_config(const char *config, struct err *err)
+{
+	CLEANUP(config_free) struct config *c = NULL;
+	struct config_ask ask = {.file = config, .need_job = true, .providers = provider_registry, .jobs = job_registry};
+
+	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
+}
+
+static int find_config(const struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *path = NULL;
+	int found = config_find(ctx->arg_count ? ctx->args[0] : NULL, &path, err);
+
+	if (found < 0)
+		return -1;
+	if (!found)
+		return err_set(err, ERR_USAGE, "no burst.cfg in this folder; name one (see `burst help submit`)");
+	if (strlen(path) >= sizeof(row->config))
+		return err_set(err, ERR_CONFIG, "burst.cfg has a path of %zu bytes, and the ledger takes %zu: move it", strlen(path),
+			       sizeof(row->config) - 1);
+	COPY_TEXT(row->config, path);
+	return check_config(path, err);
+}
+
+/* ---- the request ---- */
+
+static int add(struct cmd_context *ctx, struct request_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *path = NULL;
+
+	ctx->state_dir = config_state_dir(err);
+	if (!ctx->state_dir)
+		return -1;
+	path = path_join(ctx->state_dir, "ledger.db");
+	if (store_open(&ctx->store, path, err) < 0)
+		return -1;
+	return requests_add(ctx->store, row, err);
+}
+
+static void tell(const struct cmd_context *ctx, const struct request_row *row)
+{
+	if (ctx->json)
+		output_json(json_pack("{s:i, s:o, s:o, s:s}", "schema", 1, "request", report_text(row->id), "config", report_text(row->config), "state",
+				      row->state));
+	else if (!ctx->quiet)
+		output_line(stderr, "request %s: queued (`burst queue ls` shows it)", row->id);
+}
+
+/* The queue of another project may have lost its runner to a reboot. */
+static int start_runners(const struct cmd_context *ctx, const char *own, struct err *err)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+	int result = queue_start_runner(ctx, own, err);
+
+	if (store_requests(ctx->store, NULL, true, &rows, &count, NULL) < 0)
+		return result;
+	for (size_t i = 0; i < count; i++) {
+		bool seen = !strcmp(rows[i].config, own);
+		for (size_t k = 0; k < i && !seen; k++)
+			seen = !strcmp(rows[k].config, rows[i].config);
+		if (!seen)
+			queue_start_runner(ctx, rows[i].config, NULL);
+	}
+	free(rows);
+	return result;
+}
+
+/* What is not in the ledger is lost, whatever the reason: exit 6, so that a hook can tell. */
+static int not_queued(const struct cmd_context *ctx, struct err *err)
+{
+	if (err->kind != ERR_LOCAL)
+		return -1;
+	err_wrap(err, "nothing was queued");
+	output_error(ctx, err);
+	return 6;
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct request_row row = {.id = ""};
+
+	if (read_flags(ctx, &row, err) < 0 || find_config(ctx, &row, err) < 0)
+		return -1;
+	if (add(ctx, &row, err) < 0)
+		return not_queued(ctx, err);
+	tell(ctx, &row);
+	if (start_runners(ctx, row.config, err) < 0) {
+		err_wrap(err, "request %s is queued, but no client could be started for it: `burst queue run` is one", row.id);
+		output_error(ctx, err);
+		return 6;
+	}
+	return cmd_flush(err);
+}
+
+const struct cmd cmd_submit = {
+	.name = "submit",
+	.args = "[CONFIG]",
+	.max_args = 1,
+	.summary = "queue a render and return at once, for hooks and schedules",
+	.details = "Writes a request to the ledger and makes sure that one client in the background works on the job's queue. That client waits "
+		   "until no other request has come for --quiet, renders the newest state once for all of them, and looks again before it ends. "
+		   "While a `burst run` of the job goes on, it waits. If a run fails with exit 4 or 6, it tries again after 1 minute, then 2, 4 "
+		   "and so on up to 30, at most 12 times within 12 hours; other failures end the requests, and `burst queue ls` keeps their message. "
+		   "After a crash or a reboot, the next `burst submit` or `burst queue run` goes on with what was queued. Exit 6: nothing was queued.",
+	.opts = opts,
+	.group = CMD_GROUP_RENDER,
+	.json = true,
+	.run = run,
+};
