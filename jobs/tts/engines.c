@@ -76,10 +76,14 @@ static const struct engine_option piper_options[] = {
 	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", NULL, 24000, QWEN3_RAN}, .voice = QWEN3_VOICE, .named_voices = true, \
 	.check_voice = qwen3_check_voice
 #define QWEN3_CLONE \
-	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "WAV, from 3 s", 24000, QWEN3_RAN}, .sample_least_s = 2.9, .needs_sample = true, \
+	.facts = {"Apache-2.0", "Apache-2.0", 0, "10", "3 to 30 s", 24000, QWEN3_RAN}, .sample_least_s = 2.9, .sample_most_s = 30, .needs_sample = true, \
 	.reads_words = true
 #define QWEN3_WORKER "\"$BURST_ENV/venv/bin/python\" \"$BURST_KIT/burst_worker.py\" qwen3 "
 /* clang-format on */
+
+/* As published: S3Gen hears the first 10 s, T3 6 s (Turbo 15). The timbre is taken from all of a sample: two minutes of it are no
+ * passage that somebody chose. */
+#define CHATTERBOX_SAMPLE .sample_usual_s = 6, .sample_heard_s = 10, .sample_most_s = 120
 
 static const struct engine engines[] = {
 	{
@@ -122,7 +126,7 @@ static const struct engine engines[] = {
 	},
 	{
 		.name = "chatterbox",
-		.facts = {"MIT", "MIT", 0, "English", "WAV, 6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"MIT", "MIT", 0, "English", "6 to 10 s", 24000, "tests with random weights, on a processor; no GPU yet"},
 		.letters = LETTERS_LATIN,
 		.gpu = true,
 		.vram_gb = 8,
@@ -144,10 +148,12 @@ static const struct engine engines[] = {
 		.packages = python_packages,
 		.options = chatterbox_options,
 		.python = chatterbox_python,
+		CHATTERBOX_SAMPLE,
+		.sample_least_s = 0.5, /* no bound is published */
 	},
 	{
 		.name = "chatterbox-turbo",
-		.facts = {"MIT", "MIT", 0, "English", "WAV, over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
+		.facts = {"MIT", "MIT", 0, "English", "over 5 s", 24000, "tests with random weights, on a processor; no GPU yet"},
 		.letters = LETTERS_LATIN,
 		.gpu = true,
 		.vram_gb = 8,
@@ -167,6 +173,7 @@ static const struct engine engines[] = {
 		.packages = python_packages,
 		.options = turbo_options,
 		.python = chatterbox_python,
+		CHATTERBOX_SAMPLE,
 		.sample_least_s = 5,
 	},
 	{.name = "qwen3", QWEN3_ALIKE, QWEN3_SMALL, QWEN3_NAMED, .worker = QWEN3_WORKER "custom 0.6b", .weights = qwen3_weights, .options = qwen3_options},

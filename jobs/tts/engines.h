@@ -76,7 +76,11 @@ struct engine {
 		void); /* the worker's program; NULL: it comes with the setup */
 	const char *const *python; /* its files in jobs/workers/ beside the harness, NULL-terminated; NULL: another kind of worker */
 	double normal_speed; /* the value of its option "speed" that is usual speech; 0: it has no such option */
-	double sample_least_s; /* a voice sample must be longer */
+	/* Of a voice sample, in seconds. 0: no such bound, or not known */
+	double sample_least_s; /* it must be longer */
+	double sample_most_s;  /* it must not be longer */
+	double sample_usual_s; /* shorter ones work, and sound less like the speaker */
+	double sample_heard_s; /* what its model listens to; the rest gives the timbre at most */
 	bool needs_sample;     /* it has no voice of its own */
 	bool reads_words;      /* of a sample NAME.wav, in NAME.txt beside it */
 	int (*check_voice)(const char *voice, struct err *err); /* of named_voices */

@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/program.h"
 
 #define STDERR_MAX   ((size_t)256 << 10)
 #define TRUE_PEAK    -1.5
 #define SILENCE_LUFS -70.0
 #define TOLERANCE_LU 0.15
+#define DECODED_MAX_BYTES ((size_t)256 << 20)
+enum { DECODE_LIMIT_MS = 60 * 1000 };
 
 /* What a run of ffmpeg reads, and the folder that it works in. */
 struct place {
@@ -211,4 +214,54 @@ int ffmpeg_encode(int from, int dir, const char *chapters, const char *to, const
 	if (why.kind == ERR_NOT_FOUND)
 		return err_set(err, ERR_JOB, "ffmpeg is not installed");
 	return err_set(err, ERR_JOB, "%s", why.msg);
+}
+
+/* In a folder of its own: an MP4 file can be read only where it can be sought in, and the program opens no other file. */
+static int decode_in(const char *dir, const char *kind, int rate, struct str *said, struct err *err)
+{
+	static const char *const head[] = {"ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-v", "error", "-y", "-protocol_whitelist", "file", "-f"};
+	static const char *const tail[] = {"-i", "file:in", "-map", "0:a:0", "-t", "600", "-ac", "1", "-c:a", "pcm_s16le",
+					   "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:a", "+bitexact"};
+	CLEANUP(fd_close) int folder = path_open_dir(dir);
+	const char *argv[40];
+	char number[16];
+	size_t n = 0;
+
+	if (folder < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
+	for (size_t i = 0; i < ARRAY_LEN(head); i++)
+		argv[n++] = head[i];
+	argv[n++] = kind;
+	for (size_t i = 0; i < ARRAY_LEN(tail); i++)
+		argv[n++] = tail[i];
+	snprintf(number, sizeof(number), "%d", rate);
+	if (rate) {
+		argv[n++] = "-ar";
+		argv[n++] = number;
+	}
+	argv[n++] = "-f";
+	argv[n++] = "wav";
+	argv[n++] = "file:out";
+	argv[n] = NULL;
+	return program_must(&(struct program){.argv = argv, .folder_fd = folder, .limit_ms = DECODE_LIMIT_MS}, NULL, said, err);
+}
+
+int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav, struct err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	CLEANUP(free_text) char *dir = xasprintf("%s/burst-sound-XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	CLEANUP(str_free) struct str said = STR_MAX(STDERR_MAX);
+	struct err why = {0};
+
+	if (!mkdtemp(dir))
+		return err_set(err, ERR_LOCAL, "%s: %s", dir, strerror(errno));
+	CLEANUP(free_text) char *in = path_join(dir, "in");
+	CLEANUP(free_text) char *out = path_join(dir, "out");
+	int result = path_write(in, file->s, file->len, 0600, err);
+	if (result == 0 && decode_in(dir, kind, rate, &said, &why) < 0)
+		result = err_set(err, why.kind == ERR_NOT_FOUND ? ERR_NOT_FOUND : ERR_JOB, "%s", why.msg);
+	if (result == 0)
+		result = path_read(out, DECODED_MAX_BYTES, wav, err);
+	path_remove_tree(dir, NULL);
+	return result;
 }

@@ -3,6 +3,7 @@
 #ifndef BURST_JOBS_TTS_FFMPEG_H
 #define BURST_JOBS_TTS_FFMPEG_H
 
+#include "base/str.h"
 #include "wav.h"
 
 /* Is it there? */
@@ -11,6 +12,9 @@ bool ffmpeg_found(void);
  * No path is looked up: what stands there could be a link by then. Only burst writes into dir. */
 int ffmpeg_convert(int from, int dir, const char *to, const struct wav_format *format,
 		   struct err *err);
+/* Turns a whole file, of the kind that ffmpeg calls so, into a WAV file of one channel and 16 bits; rate: 0: its own. At most ten
+ * minutes of it. ERR_NOT_FOUND: ffmpeg is not installed; ERR_JOB: it cannot read the file. */
+int ffmpeg_decode(const struct str *file, const char *kind, int rate, struct str *wav, struct err *err);
 /* Brings `from` to a loudness (EBU R128, true peak at most -1.5 dB) in two passes, or three; same
  * length and rate, 16 bits. *lufs: what it was brought to, as ffmpeg measures it. */
 int ffmpeg_loudness(int from, int dir, const char *to, const struct wav_format *format,

@@ -1,18 +1,10 @@
 #include "segments.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/path.h"
-#include "jobs/common.h"
 #include "letters.h"
 #include "pause.h"
-#include "wav.h"
 
-#define VOICE_MAX_BYTES ((size_t)32 << 20)
-#define WORDS_MAX_BYTES ((size_t)16 << 10)
 #define KEY_VERSION     "burst-tts-1" /* another one makes every earlier file stale */
 #define CONTENT_VERSION "burst-tts-2"
 
@@ -22,127 +14,44 @@ static bool voices_are_files(const struct speaker *speaker)
 	       (speaker->known && !speaker->known->named_voices && !speaker->worker);
 }
 
-/* The sample in the folder whose name is nearest; NULL: none is near. */
-static char *nearest_sample(const char *dir, const char *voice)
+static struct sample_wants samples_of(const struct speaker *speaker)
 {
-	DIR *d = opendir(dir);
-	const char *names[257];
-	size_t n = 0;
-
-	for (struct dirent *e; d && n < ARRAY_LEN(names) - 1 && (e = readdir(d));) {
-		size_t len = strlen(e->d_name);
-		CLEANUP(free_text) char *name = len > 4 && !strcmp(e->d_name + len - 4, ".wav") ? xstrndup(e->d_name, len - 4) : NULL;
-		if (name && !script_id_fault(name))
-			names[n++] = TAKE(name);
-	}
-	names[n] = NULL;
-	const char *near = nearest_word(voice, names);
-	char *found = near ? xstrdup(near) : NULL;
-	while (n)
-		free((char *)names[--n]);
-	if (d)
-		closedir(d);
-	return found;
-}
-
-static int check_voice_file(const struct speaker *speaker, const char *voice, struct err *err)
-{
-	const char *fault = script_id_fault(voice);
-
-	if (fault)
-		return err_set(err, ERR_CONFIG, "voice \"%.*s\" cannot name a file: %s",
-			       utf8_fit(voice, 60), voice, fault);
-	if (!speaker->voices_dir)
-		return err_set(err, ERR_CONFIG,
-			       "voice \"%s\": %s takes voices from files: name their folder, as in "
-			       "voices = \"voices\", and put %s.wav there",
-			       voice, speaker->engine, voice);
-	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
-	if (access(path, R_OK) == 0)
-		return 0;
-	int saved = errno;
-	CLEANUP(free_text) char *near = nearest_sample(speaker->voices_dir, voice);
-	return err_set(err, ERR_CONFIG, "voice \"%s\": %s: %s%s%s%s", voice, path, strerror(saved), near ? "; did you mean \"" : "",
-		       near ? near : "", near ? "\"?" : "");
+	return (struct sample_wants){.dir = speaker->voices_dir, .engine_name = speaker->engine, .engine = speaker->worker ? NULL : speaker->known,
+				     .job_setup = speaker->job_setup};
 }
 
 int segments_check_voice(void *ctx, const char *voice, struct err *err)
 {
 	const struct speaker *speaker = ctx;
 
-	if (voices_are_files(speaker))
-		return check_voice_file(speaker, voice, err);
+	if (voices_are_files(speaker)) {
+		struct sample_wants wants = samples_of(speaker);
+		return samples_check(speaker->samples, &wants, voice, err);
+	}
 	if (speaker->known && !speaker->worker && speaker->known->check_voice)
 		return speaker->known->check_voice(voice, err);
 	return 0; /* a worker of the user's own knows its voices */
 }
 
-static int check_sample(const char *path, const struct str *bytes, const struct engine *engine, struct err *err)
+static void add_file(struct segments *s, const char *name, const struct str *bytes)
 {
-	CLEANUP(file_close) FILE *f = bytes->len ? fmemopen(bytes->s, bytes->len, "r") : NULL;
-	struct wav_info info;
-	struct err why = {0};
-
-	if (!f)
-		return err_set(err, ERR_CONFIG, "%s: the file is empty", path);
-	if (wav_read_header(f, &info, &why) < 0)
-		return err_set(err, ERR_CONFIG, "%s: %s", path, why.msg);
-	double seconds = wav_seconds(&info);
-	if (engine && seconds <= engine->sample_least_s)
-		return err_set(err, ERR_CONFIG, "%s: %.1f s are too short: %s wants a voice sample of more than %g s", path, seconds, engine->name,
-			       engine->sample_least_s);
-	return 0;
-}
-
-static void add_file(struct segments *s, char *name, struct str *bytes, const char *hash)
-{
-	GROW(s->hashes, s->file_count, s->hash_cap);
 	GROW(s->files, s->file_count, s->file_cap);
-	memcpy(s->hashes[s->file_count], hash, SHA256_HEX);
-	size_t len = bytes->len;
-	s->files[s->file_count++] = (struct job_file){name, str_detach(bytes), len, 0644};
+	s->files[s->file_count++] = (struct job_file){xstrdup(name), bytes->s, bytes->len, 0644};
 }
 
-/* What is said in a sample, from a text file beside it, if there is one: the engine then knows more than its timbre. HASH: the
- * sample's; with the words it becomes another one. */
-static int load_words(struct segments *s, const struct speaker *speaker, const char *voice, char *hash, struct err *err)
+/* Once for each voice that a segment speaks with; the name of its file, which is not the caller's. */
+static const char *travel(struct segments *s, const struct sample *sample)
 {
-	CLEANUP(free_text) char *path = xasprintf("%s/%s.txt", speaker->voices_dir, voice);
-	CLEANUP(str_free) struct str words = STR_INIT;
+	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", sample->voice);
+	CLEANUP(free_text) char *words = xasprintf("voice-%s.txt", sample->voice);
 
-	if (!speaker->known || speaker->worker || !speaker->known->reads_words || access(path, F_OK) < 0)
-		return 0;
-	if (job_read_member(speaker->job_setup, "voices", path, WORDS_MAX_BYTES, &words, err) < 0)
-		return -1;
-	if (!split_has_words(str_text(&words)))
-		return err_set(err, ERR_CONFIG, "%s: no words: write what is said in %s.wav, or remove the file", path, voice);
-	CLEANUP(free_text) char *both = xasprintf("%s %s", hash, str_text(&words));
-	sha256_hex(both, strlen(both), hash);
-	add_file(s, xasprintf("voice-%s.txt", voice), &words, hash);
-	return 0;
-}
-
-/* Reads the file once per voice; its index. */
-static int load_voice(struct segments *s, const struct speaker *speaker, const char *voice,
-		      size_t *index, struct err *err)
-{
-	CLEANUP(free_text) char *name = xasprintf("voice-%s.wav", voice);
-	CLEANUP(free_text) char *path = xasprintf("%s/%s.wav", speaker->voices_dir, voice);
-	CLEANUP(str_free) struct str bytes = STR_INIT;
-
-	for (*index = 0; *index < s->file_count; ++*index)
-		if (!strcmp(s->files[*index].name, name))
-			return 0;
-	if (job_read_member(speaker->job_setup, "voices", path, VOICE_MAX_BYTES, &bytes, err) < 0 ||
-	    check_sample(path, &bytes, speaker->worker ? NULL : speaker->known, err) < 0)
-		return -1;
-	char hash[SHA256_HEX];
-	sha256_hex(str_text(&bytes), bytes.len, hash);
-	if (load_words(s, speaker, voice, hash, err) < 0)
-		return -1;
-	*index = s->file_count;
-	add_file(s, TAKE(name), &bytes, hash);
-	return 0;
+	for (size_t i = 0; i < s->file_count; i++)
+		if (!strcmp(s->files[i].name, name))
+			return s->files[i].name;
+	if (sample->words.len)
+		add_file(s, words, &sample->words);
+	add_file(s, name, &sample->wav);
+	return s->files[s->file_count - 1].name;
 }
 
 static void add_field(struct sha256 *h, const char *text)
@@ -301,7 +210,6 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	struct segment segment = {.group = xstrdup(voice ? voice : "")};
 	struct spoken spoken = {
 		.text = TAKE(cut->spoken), .shown = TAKE(cut->shown), .before_s = cut->before_s, .item = item_index, .voice = voice};
-	size_t file;
 
 	spoken.options = merged_options(item, speaker);
 	spoken.seed = item->has_seed ? item->seed : speaker->seed;
@@ -314,17 +222,15 @@ static int add_segment(struct segments *s, const struct script *script, size_t i
 	if (check_letters(last->text, item, speaker, err) < 0)
 		return -1;
 	if (!voice && speaker->known && speaker->known->needs_sample && !speaker->worker)
-		return err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
+		return s->voice_missed++ ? 0 : err_set(err, ERR_CONFIG, "%s:%zu: %s needs a voice: put a sample NAME.wav into a folder, and set voices = \"FOLDER\" and voice = \"NAME\"",
 			       item->source, item->line, speaker->known->name);
-	if (voice && voices_are_files(speaker) && check_voice_file(speaker, voice, err) < 0) {
-		if (!mistakes_any(speaker->job_setup->mistakes))
-			return -1;
-		err_clear(err); /* it was told where the voice is named */
-	} else if (voice && voices_are_files(speaker)) {
-		if (load_voice(s, speaker, voice, &file, err) < 0)
-			return -1;
-		last->voice_file = s->files[file].name;
-		hash = s->hashes[file];
+	if (voice && voices_are_files(speaker)) {
+		struct sample_wants wants = samples_of(speaker);
+		const struct sample *sample = samples_get(speaker->samples, &wants, voice);
+		if (sample->fault)
+			return samples_check(speaker->samples, &wants, voice, err);
+		last->voice_file = travel(s, sample);
+		hash = sample->words_hash[0] ? sample->words_hash : sample->hash;
 	}
 	make_key(&s->list[s->count - 1], last, hash, speaker);
 	make_content_key(&s->list[s->count - 1], last, item, s->times);
@@ -363,9 +269,11 @@ static int add_item(struct segments *s, const struct script *script, size_t inde
 int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,
 		  struct err *err)
 {
+	struct mistakes *m = speaker->job_setup ? speaker->job_setup->mistakes : NULL;
+
 	out->times = json_object();
 	for (size_t i = 0; i < script->count; i++)
-		if (add_item(out, script, i, speaker, err) < 0)
+		if (add_item(out, script, i, speaker, err) < 0 && mistakes_note(m, NULL, err) < 0)
 			return -1;
 	json_decref(TAKE(out->times));
 	return 0;
@@ -402,14 +310,11 @@ void segments_free(struct segments *s)
 		free(s->spoken[i].shown);
 		json_decref(s->spoken[i].options);
 	}
-	for (size_t i = 0; i < s->file_count; i++) {
+	for (size_t i = 0; i < s->file_count; i++)
 		free((char *)s->files[i].name);
-		free((void *)s->files[i].data);
-	}
 	json_decref(s->times);
 	free(s->list);
 	free(s->spoken);
 	free(s->files);
-	free(s->hashes);
 	*s = (struct segments){0};
 }

@@ -5,6 +5,7 @@
 
 #include "engines.h"
 #include "lexicon.h"
+#include "sample.h"
 #include "script.h"
 
 /* What speaks, as far as it is the same for the whole job. All borrowed. */
@@ -16,6 +17,7 @@ struct speaker {
 	const char *pins;           /* what else decides how it sounds; NULL */
 	const char *voice;          /* for items without one; NULL: the engine's own choice */
 	const char *voices_dir;     /* NULL: none */
+	struct samples *samples;    /* what lies there, as far as it was asked for */
 	const struct job_setup *job_setup; /* who may read which of them; NULL: all may */
 	json_t *options;            /* never NULL */
 	int64_t seed;
@@ -39,10 +41,10 @@ struct segments {
 	struct segment *list;
 	struct spoken *spoken; /* in the same order */
 	size_t count, cap, spoken_cap;
+	size_t voice_missed; /* segments without the voice that the engine needs: the first one is told */
 	json_t *times; /* while they are made: how often each former key was there */
-	struct job_file *files; /* the voices that are files; name and data are owned */
-	char (*hashes)[SHA256_HEX];
-	size_t file_count, file_cap, hash_cap;
+	struct job_file *files; /* the voices that are files; data are the samples' */
+	size_t file_count, file_cap;
 };
 
 int segments_make(struct segments *out, const struct script *script, const struct speaker *speaker,

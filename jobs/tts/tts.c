@@ -76,7 +76,8 @@ static const struct option_spec options[] = {
 	 ".txt: lines, paragraphs, or auto (paragraphs when some have more lines)"},
 	{"lexicon", OPTION_PATH, 0, NULL, "how words are spoken: a file of lines with a word, a tab, and what to say for it"},
 	{"voice", OPTION_TEXT, 0, NULL, "voice of the lines that name none"},
-	{"voices", OPTION_PATH, 0, NULL, "folder of voice samples: NAME.wav is the voice NAME; NAME.txt its words, for qwen3-clone"},
+	{"voices", OPTION_PATH, 0, NULL,
+	 "folder of voice samples: NAME.wav (flac, mp3, m4a, ogg with ffmpeg) is the voice NAME; NAME.txt its words, for qwen3-clone"},
 	{"options", OPTION_TEXTS, 0, NULL, "settings of the engine, as in [\"speed=160\"]"},
 	{"seed", OPTION_INT, 0, "0", "base of the random seeds: the same one gives the same files"},
 	{"accept_license", OPTION_BOOL, 0, "false", "use weights whose licence forbids some use, and keep to it"},
@@ -106,6 +107,7 @@ struct job {
 	json_t *options;
 	struct script script;
 	struct lexicon *lexicon; /* NULL: none */
+	struct samples samples;
 	struct segments segments;
 	struct job_needs needs;
 	struct job_file *files;
@@ -133,6 +135,7 @@ static void tts_free(struct job *job)
 	if (!job)
 		return;
 	segments_free(&job->segments);
+	samples_free(&job->samples);
 	script_free(&job->script);
 	lexicon_free(job->lexicon);
 	habits_free(job->habits);
@@ -471,7 +474,7 @@ static int read_script(struct job *job, const struct job_setup *setup, struct sp
 	job->script.check_voice = segments_check_voice;
 	job->script.check_options = check_line_options;
 	job->script.ctx = speaker;
-	job->script.job_setup = speaker->job_setup = setup;
+	job->script.job_setup = setup;
 	CLEANUP(free_text) char *path = path_join(setup->base_dir ? setup->base_dir : ".", input);
 	if (script_load(&job->script, path, shown_path(path, setup->base_dir), mode,
 			&speaker->limits, err) < 0)
@@ -662,6 +665,8 @@ static int read_job(struct job *job, const struct job_setup *setup, struct err *
 		.pins = job->pins,
 		.options = job->options,
 		.seed = section_int(conf, "seed"),
+		.samples = &job->samples,
+		.job_setup = setup,
 	};
 	if (read_voice(job, conf, &speaker, err) < 0 && mistakes_note(m, NULL, err) < 0)
 		return -1;

@@ -51,23 +51,44 @@ static int bad(struct err *err, const char *what)
 	return err_set(err, ERR_JOB, "%s", what);
 }
 
+static uint32_t tag_of(const unsigned char *p, uint32_t len)
+{
+	uint32_t tag = le(p, 2);
+
+	return tag == 0xfffe && len >= 26 ? le(p + 24, 2) : tag; /* extensible: the real tag begins its sub-format */
+}
+
+static bool is_known(uint32_t tag, int bits)
+{
+	return (tag == 1 && (bits == 16 || bits == 24 || bits == 32)) || (tag == 3 && (bits == 32 || bits == 64));
+}
+
+bool wav_coding_known(const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t at = 12; at + 8 + 16 <= len;) {
+		uint32_t size = le(p + at + 4, 4);
+		if (!memcmp(p + at, "fmt ", 4))
+			return is_known(tag_of(p + at + 8, (uint32_t)MIN((size_t)size, len - at - 8)), (int)le(p + at + 22, 2));
+		at += 8 + (size_t)size + (size & 1);
+	}
+	return true;
+}
+
 static int read_format(const unsigned char *p, uint32_t len, struct wav_format *out,
 		       struct err *err)
 {
 	if (len < 16)
 		return bad(err, "not a WAV file: its fmt chunk is too short");
-	uint32_t tag = le(p, 2), align = le(p + 12, 2);
-	if (tag == 0xfffe && len >= 26)
-		tag = le(p + 24, 2); /* extensible: the real tag begins its sub-format */
+	uint32_t tag = tag_of(p, len), align = le(p + 12, 2);
 	*out = (struct wav_format){
 		.rate = (int)le(p + 4, 4),
 		.channels = (int)le(p + 2, 2),
 		.bits = (int)le(p + 14, 2),
 		.is_float = tag == 3,
 	};
-	bool known = (tag == 1 && (out->bits == 16 || out->bits == 24 || out->bits == 32)) ||
-		     (tag == 3 && (out->bits == 32 || out->bits == 64));
-	if (!known)
+	if (!is_known(tag, out->bits))
 		return err_set(
 			err, ERR_JOB,
 			"a WAV coding that is not read here (tag %u, %d bits); PCM or float is",
@@ -316,6 +337,7 @@ int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, stru
 			(double)l.clipped / (double)(info->frames * info->format.channels);
 	l.sound.offset = l.samples ? l.sum / (double)l.samples : 0;
 	l.sound.tail = tail_of(&l);
+	l.sound.loud_s = (double)l.loud_samples / info->format.channels / info->format.rate;
 	*out = l.sound;
 	return 0;
 }

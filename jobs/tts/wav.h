@@ -27,6 +27,7 @@ struct wav_sound {
 	double inner_silence; /* seconds: the longest quiet stretch between sounds */
 	double clipped;       /* share of samples in runs of 3 or more at full scale */
 	double offset;        /* mean of all samples: what a sound should not have; 1.0 = full scale */
+	double loud_s;	      /* seconds that are not quiet */
 	double tail;          /* loudness of the last 20 ms, as a share of that of all that is not quiet */
 };
 
@@ -34,6 +35,8 @@ struct wav_sound {
  * ("the file is cut:
  * ..."), ERR_LOCAL that it cannot be read. */
 int wav_read_header(FILE *f, struct wav_info *out, struct err *err);
+/* Is the coding of this WAV file one that is read here? True where its header does not say. */
+bool wav_coding_known(const void *bytes, size_t len);
 /* Reads all samples; constant memory. f stands anywhere. */
 int wav_listen(FILE *f, const struct wav_info *info, struct wav_sound *out, struct err *err);
 

@@ -75,6 +75,53 @@ t_torch_without_kernels_renders_nothing() {
 	is "$(ledger 'select count(*) from pod')" 1 "pods rented for a worker that can never render"
 }
 
+# ---- voice samples ----
+tone() { # tone SECONDS FILE [SETTING of ffmpeg...]: a voice that hums
+	local seconds=$1 file=$2
+	shift 2
+	ffmpeg -nostdin -v error -y -f lavfi -i "sine=440:d=$seconds" "$@" "$file"
+}
+t_samples_are_judged_before_a_pod_is_rented() { # all of them at once, each with the line that names it
+	command -v ffmpeg >/dev/null || { skip "no ffmpeg"; return; }
+	mkdir -p voices
+	tone 8 voices/good.wav -ar 48000 -ac 2
+	tone 8 voices/song.mp3
+	tone 8 voices/silent.wav -af volume=0
+	tone 3 voices/short.flac
+	echo words >voices/text.wav
+	printf '{"text":"Line %s.","voice":"%s"}\n' 1 good 2 song 3 silent 4 short 5 text 6 god 7 silent >script.jsonl
+	ENGINE=chatterbox-turbo JOB='voices = "voices";' LOCAL='gpu = "RTX 4090"; vram_gb = 24;' config 'pods = 1;'
+	sed -i 's/voice = "en";/voice = "sond";/' burst.cfg
+	burst run --json
+	is "$STATUS" 2 "exit status"
+	has err.txt 'burst.cfg:4: voice "sond": '
+	has err.txt 'sond.wav: No such file or directory; did you mean "song"?'
+	has err.txt 'script.jsonl:3: voice "silent": '
+	has err.txt 'voices/short.flac: 3.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s'
+	has err.txt 'voices/text.wav: it is no WAV, FLAC, MP3, M4A or Ogg file'
+	has err.txt 'script.jsonl:6: voice "god": '
+	is "$(grep -c '^burst: .*voice "' err.txt)" 5 "lines about voices"
+	is "$(ledger 'select count(*) from pod')" 0 "pods"
+	printf '{"text":"Line %s.","voice":"%s"}\n' 1 good 2 song >script.jsonl
+	sed -i 's/voice = "sond"; //' burst.cfg
+	burst plan
+	is "$STATUS" 0 "plan ($(tail -n 2 err.txt | tr '\n' '|'))"
+	has err.txt 'voice good: 48000 Hz, stereo, which chatterbox-turbo converts to 24000 Hz, mono'
+	has err.txt 'voice song: song.mp3 is converted to WAV with ffmpeg'
+}
+t_a_converted_sample_reaches_its_worker() {
+	command -v ffmpeg >/dev/null || { skip "no ffmpeg"; return; }
+	fake_job 3
+	mkdir -p voices
+	tone 8 voices/anna.m4a -ar 24000
+	sed -i 's|hang =|voices = "voices"; voice = "anna"; hang =|; s|exec python3|head -c 4 \\"$BURST_KIT/voice-anna.wav\\"; echo; exec python3|' burst.cfg
+	burst run
+	is "$STATUS" 0 "exit status ($(tail -n 2 err.txt | tr '\n' '|'))"
+	all_right 3
+	has err.txt 'voice anna: anna.m4a is converted to WAV with ffmpeg'
+	in_log RIFF
+}
+
 # The set-up of Chatterbox keeps the image's torch: a Python that has none, one whose torch a package replaces, and one that keeps it.
 # The weights come from a server on the loopback, which has other files under their names.
 chatterbox_setup() { # chatterbox_setup TORCH-BEFORE TORCH-AFTER: with a python3 that only notes what it is told

@@ -547,7 +547,7 @@ static void voice_samples_are_long_enough(void **state)
 {
 	CLEANUP(free_text) char *voices = at("voices");
 	CLEANUP(free_text) char *bertha = xasprintf("i.jsonl:1: voice \"berta\": %s/berta.wav: No such file or directory; did you mean \"bertha\"?", voices);
-	CLEANUP(free_text) char *shorter = xasprintf("%s/bertha.wav: 5.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s", voices);
+	CLEANUP(free_text) char *shorter = xasprintf("i.jsonl:1: voice \"bertha\": %s/bertha.wav: 5.0 s are too short: chatterbox-turbo wants a voice sample of more than 5 s", voices);
 	struct setting settings[] = {{"engine", "chatterbox-turbo"}, {"voices", voices}};
 	struct err err = {0};
 

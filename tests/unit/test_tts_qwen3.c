@@ -180,8 +180,8 @@ static char *key_of(const struct asked *a, const char *words)
 static void words_travel_with_their_sample(void **state)
 {
 	CLEANUP(free_text) char *voices = at("voices");
-	CLEANUP(free_text) char *empty = xasprintf("%s/anna.txt: no words: write what is said in anna.wav, or remove the file", voices);
-	CLEANUP(free_text) char *shorter = xasprintf("%s/anna.wav: 2.5 s are too short: qwen3-clone wants a voice sample of more than 2.9 s", voices);
+	CLEANUP(free_text) char *empty = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.txt: no words: write what is said in anna.wav, or remove the file", voices);
+	CLEANUP(free_text) char *shorter = xasprintf("i.jsonl:1: voice \"anna\": %s/anna.wav: 2.5 s are too short: qwen3-clone wants a voice sample of more than 2.9 s", voices);
 	struct asked clone = {"qwen3-clone", "{\"text\":\"a\",\"voice\":\"anna\"}\n{\"text\":\"b\",\"voice\":\"anna\"}\n", voices},
 		     other = {"chatterbox", clone.line, voices};
 	struct err err;
