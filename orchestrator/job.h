@@ -13,7 +13,7 @@
 #include "base/section.h"
 #include "base/str.h"
 
-#define JOB_ABI 10u
+#define JOB_ABI 11u
 
 /* One piece of a job that gives one output (a command segment gives any number of files). Owned by the job. */
 struct segment {
@@ -68,6 +68,9 @@ struct job_needs {
 	 * setup leaves, whose place on a volume follows from its text. No secrets */
 	const char *const *setup_env;
 	const char *setup;    /* shell text whose result is kept on the volume in $BURST_ENV (skipped when there); NULL */
+	/* The part of `setup` that is worth having in an image where its weights are not (`burst image`): leaves packages in $BURST_ENV,
+	 * which `setup` finds in the image by the hash of this text. NULL: it has no such part */
+	const char *setup_packages;
 	int setup_download_mb; /* what `setup` fetches from the internet, about; 0: not known */
 	int setup_memory_gb;  /* what `setup` needs of a pod that does nothing else; 0: little */
 	bool setup_by_card;   /* what `setup` makes may hold for cards of one architecture alone */
@@ -182,6 +185,11 @@ struct job_ops {
 };
 
 extern const struct job_ops *const job_registry[]; /* jobs/registry.c; NULL-terminated */
+
+/* What an image of ours has, on its own disk: the agent as IMAGE_DIR/HASH; what a set-up script leaves as IMAGE_DIR/env/KEY/, KEY being
+ * the SHA-256 of its text, complete where its file IMAGE_KEY_FILE holds KEY. The agent looks for them there ($BURST_IMAGE: elsewhere). */
+#define IMAGE_DIR      "/usr/local/lib/burst"
+#define IMAGE_KEY_FILE ".burst-key"
 
 /* What burst puts on every pod, whatever the job: carried inside the binary (jobs/agent/kit.c). */
 struct pod_kit {

@@ -6,8 +6,6 @@
 #include "incbin.h"
 #include "kit_sizes.h"
 
-#define IMAGE_DIR "/usr/local/lib/burst"
-
 INCBIN(kit_agent, "build/kit/burst-agent");
 INCBIN(kit_start_script, "jobs/agent/start.sh");
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/crypto.h"
 #include "base/jsonx.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -97,8 +98,9 @@ static void add_lock(struct str *to, const char *lock)
 
 /* ---- packages ---- */
 
-static void add_packages(struct str *to, const struct engine *engine, const char *const *voices, const char *mirror)
+static void add_packages(struct str *to, const struct engine *engine)
 {
+	str_addf(to, "python3 -m venv %s\"$BURST_ENV/venv\"\n", engine->torch ? "--system-site-packages " : "");
 	add_lock(to, engine->lock);
 	if (engine->torch) {
 		add_lock(to, "uv");
@@ -106,16 +108,50 @@ static void add_packages(struct str *to, const struct engine *engine, const char
 		str_add(to, bring_uv);
 	}
 	str_addf(to, "install \"$BORROWED/%s.txt\"\n", engine->lock);
-	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, mirror) : NULL; lock && *lock; lock++) {
-		add_lock(to, *lock);
-		str_addf(to, "install \"$BORROWED/%s.txt\" --target \"$BORROWED/packages\"\n", *lock);
-	}
 	if (engine->torchaudio) {
 		add_lock(to, "torchaudio");
 		str_addf(to, torchaudio, engine->name);
 	}
 	if (engine->torch)
 		str_add(to, torch_after);
+}
+
+char *environment_packages(const struct engine *engine)
+{
+	CLEANUP(str_free) struct str s = STR_INIT;
+
+	if (!engine->lock)
+		return NULL;
+	str_add(&s, preamble);
+	add_packages(&s, engine);
+	return str_detach(&s);
+}
+
+/* An image that `burst image` described may have them already. The agent compares what .burst-needs names: the next image of that name
+ * may lack it. */
+static void add_packages_or_link(struct str *to, const struct engine *engine)
+{
+	CLEANUP(free_text) char *packages = environment_packages(engine);
+	char key[SHA256_HEX];
+
+	sha256_hex(packages, strlen(packages), key);
+	str_addf(to, "of_image=${BURST_IMAGE:-" IMAGE_DIR "}/env/%s\n", key);
+	str_addf(to, "if [ \"$(cat \"$of_image/" IMAGE_KEY_FILE "\" 2>/dev/null)\" = %s ]; then\n", key);
+	str_add(to, "	ln -s \"$of_image/venv\" \"$BURST_ENV/venv\"\n"
+		    "	echo \"$of_image/" IMAGE_KEY_FILE "\" >\"$BURST_ENV/.burst-needs\"\n"
+		    "	echo 'the packages are those of the image'\n"
+		    "else\n");
+	add_packages(to, engine);
+	str_add(to, "fi\n");
+}
+
+/* What makes the voices, and is not kept. */
+static void add_borrowed(struct str *to, const struct engine *engine, const char *const *voices, const char *mirror)
+{
+	for (const char *const *lock = engine->by_voice ? engine->by_voice->locks(voices, mirror) : NULL; lock && *lock; lock++) {
+		add_lock(to, *lock);
+		str_addf(to, "install \"$BORROWED/%s.txt\" --target \"$BORROWED/packages\"\n", *lock);
+	}
 }
 
 /* ---- weights ---- */
@@ -158,8 +194,8 @@ char *environment_setup(const struct engine *engine, const char *const *voices, 
 	if (!engine->lock)
 		return NULL;
 	str_add(&s, preamble);
-	str_addf(&s, "python3 -m venv %s\"$BURST_ENV/venv\"\n", engine->torch ? "--system-site-packages " : "");
-	add_packages(&s, engine, voices, mirror);
+	add_packages_or_link(&s, engine);
+	add_borrowed(&s, engine, voices, mirror);
 	add_weights(&s, engine, voices, mirror);
 	if (engine->by_voice) {
 		add_file(&s, engine->by_voice->program, python_file(engine->by_voice->program)->data);

@@ -9,6 +9,9 @@
  * the others are the same from everywhere, and an environment that one mirror filled is used with another. NULL: nothing to make. The
  * caller frees it. */
 char *environment_setup(const struct engine *engine, const char *const *voices, const char *mirror);
+/* The part of it that makes the Python packages, for an image. Where that has been run in the image, environment_setup() uses what it
+ * left and fetches none. NULL: nothing to make. The caller frees it. */
+char *environment_packages(const struct engine *engine);
 /* The command that starts its worker, with the versions that it must find. The caller frees it. */
 char *environment_worker(const struct engine *engine);
 /* What decides its sound: versions of packages and revisions of weights; part of every segment's key. NULL: nothing that is known.

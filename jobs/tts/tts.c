@@ -99,7 +99,7 @@ static const struct option_spec options[] = {
 };
 
 struct job {
-	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *speed_options, *estimate_gpu;
+	char *output, *voice, *worker, *voices_dir, *engine_name, *setup, *setup_packages, *speed_options, *estimate_gpu;
 	char *worker_line, *pins; /* of an engine of ours */
 	char *mirror, *mirror_pair; /* NULL: weights come from the hub */
 	const char *setup_env[3];
@@ -148,6 +148,7 @@ static void tts_free(struct job *job)
 	free(job->voices_dir);
 	free(job->engine_name);
 	free(job->setup);
+	free(job->setup_packages);
 	free(job->speed_options);
 	free(job->estimate_gpu);
 	free(job->worker_line);
@@ -585,6 +586,7 @@ static void fill_needs(struct job *job, const struct section *conf)
 	CLEANUP(free_text) char *own = engine_setup(job, engine);
 	job->setup = both_setups(own, section_text(conf, "setup"));
 	n->setup = job->setup;
+	n->setup_packages = job->setup_packages = engine ? environment_packages(engine) : NULL;
 	n->setup_env = job->setup_env;
 	n->setup_download_mb = engine ? environment_download_mb(engine) : 0;
 	n->setup_memory_gb = engine && engine->torch ? SETUP_WITH_TORCH_GB : 0;
