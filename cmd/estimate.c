@@ -219,6 +219,8 @@ static bool env_there(struct launch *l, const struct job_needs *needs, const cha
 	setup.image = image;
 	COPY_TEXT(run.job, config_job_name(l->ctx->config));
 	COPY_TEXT(run.config, config_path(l->ctx->config) ? config_path(l->ctx->config) : "");
+	if (engine_env_in_image(&setup, needs, pods->provider))
+		return true;
 	return pods->volume.id[0] && engine_env_there(&setup, needs, gpu, pods->provider, pods->volume.id);
 }
 

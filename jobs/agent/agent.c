@@ -4827,6 +4827,51 @@ static void usage_look(struct agent *a)
 		kill_group(a->usage_pid);
 }
 
+/* ---- what its image has: environments that were made when the image was built ---- */
+
+#define IMAGE_DIR "/usr/local/lib/burst"
+
+enum { IMAGE_ENVS_MOST = 32 };
+
+static char *image_path(const struct agent *a, const char *key)
+{
+	const char *image = env_get(&a->place.env, "BURST_IMAGE", getenv("BURST_IMAGE"));
+	return xprintf("%s/env/%s", image && *image ? image : IMAGE_DIR, key);
+}
+
+/* Complete, and made by who could have changed this image anyway. */
+static bool image_has(const struct agent *a, const char *key)
+{
+	struct buf text = { 0 };
+	struct stat st;
+	char *path = image_path(a, key), *file = xprintf("%s/.burst-key", path);
+	bool there = is_hash(key) && stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_uid == 0 || st.st_uid == getuid()) &&
+		     read_file(file, 100, &text) == 0 && !strncmp(buf_str(&text), key, 64);
+	buf_free(&text);
+	free(file);
+	free(path);
+	return there;
+}
+
+static void say_image(const struct agent *a, struct buf *b)
+{
+	char *path = image_path(a, "");
+	DIR *d = opendir(path);
+	struct dirent *e;
+	int count = 0;
+	js_key(b, "image_envs");
+	buf_char(b, '[');
+	while (d && count < IMAGE_ENVS_MOST && (e = readdir(d)))
+		if (image_has(a, e->d_name)) {
+			js_text(b, NULL, e->d_name);
+			count++;
+		}
+	buf_char(b, ']');
+	if (d)
+		closedir(d);
+	free(path);
+}
+
 /* ---- hello ---- */
 
 static void say_gpus(struct agent *a, struct buf *b)
@@ -4891,6 +4936,7 @@ static void say_hello(struct agent *a, struct client *c)
 	js_text(b, "mode", a->detached ? "detached" : "attached");
 	js_bool(b, "separate", a->separate);
 	say_work(a, b);
+	say_image(a, b);
 	buf_text(b, "}\n");
 	buf_add(&c->out, b->p, b->len);
 }
@@ -4930,9 +4976,10 @@ static char *start_tree(const struct agent *a, const char *path)
 
 static void start_read_env(struct agent *a, const struct json *op)
 {
-	const char *hash = json_text(op, "env_hash", "");
+	const char *hash = json_text(op, "env_hash", ""), *image = json_text(op, "env_image", "");
 	env_add_object(&a->start_env, json_get(op, "env"));
-	char *kit = start_tree(a, json_text(op, "kit", "")), *prepared = *hash ? xprintf("%s/env/%s", a->place.volume, hash) : NULL;
+	char *kit = start_tree(a, json_text(op, "kit", ""));
+	char *prepared = *image ? image_path(a, image) : *hash ? xprintf("%s/env/%s", a->place.volume, hash) : NULL;
 	a->code = start_tree(a, json_text(op, "code", ""));
 	start_folder(a, "BURST_KIT", kit);
 	start_folder(a, "BURST_CODE", a->code);
@@ -4999,6 +5046,21 @@ static bool start_take(struct agent *a, int to, const char *what, const char *pa
 	return false;
 }
 
+/* Whether the image has what an environment of the volume leads to: .burst-needs names it, in one line. */
+static bool start_needs(struct agent *a, const char *path)
+{
+	char *file = xprintf("%s/%s/.burst-needs", a->place.volume, path);
+	struct buf text = { 0 };
+	bool fine = read_file(file, PATH_MAX, &text) < 0 || !text.len;
+	if (!fine) {
+		text.p[strcspn(text.p, "\n")] = 0;
+		fine = access(text.p, F_OK) == 0;
+	}
+	buf_free(&text);
+	free(file);
+	return fine;
+}
+
 /* In a child. What workers run lies on the volume, where other pods can write: it is copied to the container's disk and runs only
  * if what arrived is what the client named. An environment is too large for that and is compared where it lies. Prints what
  * the volume lacks. */
@@ -5006,7 +5068,7 @@ static int start_check(struct agent *a)
 {
 	struct json_doc doc;
 	const struct json *op = json_read(&doc, a->task.op, strlen(a->task.op));
-	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", "");
+	const char *hash = json_text(op, "env_hash", ""), *id = json_text(op, "env_tree", ""), *image = json_text(op, "env_image", "");
 	char *dir = xprintf("tree/%d", a->starts + 1);
 	int to = open_folder(a->disk_fd, dir, true);
 	bool fine = to >= 0;
@@ -5019,8 +5081,12 @@ static int start_check(struct agent *a)
 		fine = taken == TAKEN;
 		if (!fine)
 			printf("env %s", taken == TAKEN_MISSING ? "is missing" : taken == TAKEN_CHANGED ? "is not what was put there" : strerror(errno));
+		else if (!(fine = start_needs(a, path)))
+			printf("env needs packages that this image lacks");
 		free(path);
 	}
+	if (fine && *image && !(fine = image_has(a, image)))
+		printf("env is missing in this image");
 	fflush(stdout);
 	json_free(&doc);
 	free(dir);
@@ -5098,7 +5164,7 @@ static void start_checked(struct agent *a, bool fine)
 static void op_start(struct agent *a, const struct json *op)
 {
 	struct task *t = &a->task;
-	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") && !*json_text(op, "env_hash", ""))
+	if (!*json_text(op, "kit", "") && !*json_text(op, "code", "") && !*json_text(op, "env_hash", "") && !*json_text(op, "env_image", ""))
 		return start_begin(a, op);
 	if (a->setup_failed || a->install_failed)
 		return start_begin(a, op); /* which says so */

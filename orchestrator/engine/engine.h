@@ -99,6 +99,8 @@ bool engine_code_there(struct store *store, const struct run_row *job, const cha
  * card, as far as the ledger knows. */
 bool engine_env_there(const struct engine_setup *setup, const struct job_needs *needs, const char *gpu, const char *provider,
 		      const char *volume_id);
+/* Whether pods of setup->image at this provider have had it in their image, as far as the ledger knows. */
+bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs, const char *provider);
 /* As pod_row.setup has it; "" for NULL. */
 void engine_setup_key(const char *script, char key[20]);
 

@@ -79,6 +79,8 @@ struct epod { /* beside core_pod */
 	bool save_failed, helloed, zstd, shared_part, clock_said;
 	char env_name[64], env_tree[SHA256_HEX]; /* the environment of its job on its volume; "": none yet */
 	char env_python[32]; /* what made it; "": not known */
+	bool env_in_image, image_said; /* its image has the environment of its job; people know what it has */
+	bool started_from_image; /* the last start named that one */
 	int lacked; /* how often its volume did not have what it should */
 	char image[96], setup[20]; /* what it was prepared with, how long its setup took, and what it was sent: as in its row */
 	int64_t setup_began_ms, setup_ms, synced_bytes;
@@ -221,6 +223,8 @@ void keys_drop(struct engine *e, int pod);
 /* vendor.c: actions that are operations of a provider */
 void vendor_offers(struct engine *e, int provider);
 void vendor_volume(struct engine *e, int provider, bool create);
+/* prepare.c: what the pod's agent says of its image. */
+void prepare_image_seen(struct engine *e, int pod, const json_t *hello);
 void vendor_image(struct engine *e, int provider);
 /* The core hears of the volume that was found (e->volumes). */
 void vendor_volume_ready(struct engine *e, int provider);

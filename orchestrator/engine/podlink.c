@@ -593,6 +593,7 @@ static void on_up(void *ctx, const json_t *hello, int64_t reached_ms)
 	compare_clocks(e, at->pod, hello);
 	say_who_works(e, at->pod, hello);
 	p->zstd = jsonx_bool(hello, "zstd", false);
+	prepare_image_seen(e, at->pod, hello);
 	p->fetcher = fetcher_new(link_ssh(p->link), e->loop, e->pool, &e->fetching,
 				 MIN((int64_t)FILE_SILENT_MS, e->setup->conf.lease_ms / 4), on_stuck, at);
 	podlink_gpu_seen(p, jsonx_text(json_array_get(gpus, 0), "name", ""));

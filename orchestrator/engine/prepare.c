@@ -81,6 +81,81 @@ bool engine_env_there(const struct engine_setup *setup, const struct job_needs *
 	return false;
 }
 
+/* ---- what an image has ----
+ * The image is the user's word, and its pods' agents say what it has. An image whose name is the same may be another tomorrow: what
+ * was seen the last time is tried, and a start says what it lacks. */
+
+/* Of the environment of this script in this image (NULL: the provider's own). */
+static void image_name(const struct engine_setup *setup, const char *provider, const char *script, char name[64])
+{
+	char key[SHA256_HEX], hex[SHA256_HEX];
+
+	sha256_hex(script, strlen(script), key);
+	CLEANUP(free_text) char *text = xasprintf("%s\n%s\n%s", provider, setup->image ? setup->image : "", key);
+	sha256_hex(text, strlen(text), hex);
+	snprintf(name, 64, "image-env:%.40s", hex);
+}
+
+bool engine_env_in_image(const struct engine_setup *setup, const struct job_needs *needs, const char *provider)
+{
+	char name[64], value[4];
+
+	image_name(setup, provider, needs->setup, name);
+	return store_fact(setup->store, name, value, sizeof(value)) && value[0];
+}
+
+static void image_remember(struct engine *e, int pod, bool there)
+{
+	const char *provider = e->setup->providers[core_pod_at(e->core, pod)->provider].ops->name;
+	char name[64];
+
+	if (there == engine_env_in_image(e->setup, e->needs, provider))
+		return;
+	image_name(e->setup, provider, e->needs->setup, name);
+	store_put_fact(e->setup->store, name, there ? "yes" : "", NULL);
+}
+
+static bool image_lists(const json_t *envs, const char *script)
+{
+	char key[SHA256_HEX];
+
+	sha256_hex(script, strlen(script), key);
+	for (size_t i = 0; i < json_array_size(envs); i++) {
+		const char *has = json_string_value(json_array_get(envs, i));
+		if (has && !strcmp(has, key))
+			return true;
+	}
+	return false;
+}
+
+static void say_image(struct engine *e, int pod, const json_t *envs)
+{
+	const struct epod *p = &e->pods[pod];
+	const char *packages = e->needs->setup_packages;
+
+	if (p->env_in_image)
+		engine_log(e, LOG_NOTE, "pod %s: its image has the job's environment: no set-up", pod_called(e, pod));
+	else if (packages && image_lists(envs, packages))
+		engine_log(e, LOG_INFO, "pod %s: its image has the job's packages, without its weights", pod_called(e, pod));
+	else if (json_array_size(envs))
+		engine_log(e, LOG_NOTE, "pod %s: its image has an environment, but not the one of this job and this burst: see `burst image`",
+			   pod_called(e, pod));
+}
+
+void prepare_image_seen(struct engine *e, int pod, const json_t *hello)
+{
+	const json_t *envs = json_object_get(hello, "image_envs");
+	struct epod *p = &e->pods[pod];
+
+	if (!e->needs || !e->needs->setup)
+		return;
+	p->env_in_image = image_lists(envs, e->needs->setup);
+	image_remember(e, pod, p->env_in_image);
+	if (!p->image_said)
+		say_image(e, pod, envs);
+	p->image_said = true;
+}
+
 static void made_remember(struct engine *e, int pod, const char *kind, const char *script, const char *card, const char *value)
 {
 	char name[64];
@@ -123,7 +198,7 @@ static bool env_known(struct engine *e, int pod)
 	const char *const cards[] = {env_card(e, pod), ""};
 	char name[64], value[200];
 
-	if (p->env_tree[0])
+	if (p->env_in_image || p->env_tree[0])
 		return true;
 	for (size_t i = 0; i < (cards[0][0] ? 2 : 1); i++)
 		if (made_fact(e, pod, "made-env", e->needs->setup, cards[i], name) &&
@@ -199,7 +274,7 @@ static json_t *setup_env(struct engine *e)
 static void send_start(struct engine *e, int pod)
 {
 	const struct job_needs *n = e->needs;
-	const struct epod *p = &e->pods[pod];
+	struct epod *p = &e->pods[pod];
 	json_t *env = job_env(e, true), *outputs = json_array();
 
 	for (const char *const *o = n->outputs; o && *o; o++)
@@ -217,7 +292,12 @@ static void send_start(struct engine *e, int pod)
 		CLEANUP(free_text) char *code = xasprintf("code/%s", e->code_tree->id);
 		json_object_set_new(line, "code", json_string(code));
 	}
-	if (n->setup) {
+	p->started_from_image = p->env_in_image;
+	if (n->setup && p->env_in_image) {
+		char key[SHA256_HEX];
+		sha256_hex(n->setup, strlen(n->setup), key);
+		json_object_set_new(line, "env_image", json_string(key));
+	} else if (n->setup) {
 		json_object_set_new(line, "env_hash", json_string(p->env_name));
 		json_object_set_new(line, "env_tree", json_string(p->env_tree));
 		if (p->env_python[0])
@@ -483,6 +563,7 @@ void prepare_early(struct engine *e, int pod)
 
 	if (c->connected_at || c->adopted || p->last_event || !e->needs || e->tree_scanning || e->tree_error.kind)
 		return;
+	p->env_in_image = e->needs->setup && engine_env_in_image(e->setup, e->needs, e->setup->providers[c->provider].ops->name);
 	if ((e->kit_tree && !remembered(e, pod, "kit", e->kit_tree->id)) ||
 	    (e->code_tree && !has_code(e, c->provider, &c->volume, e->code_tree)) ||
 	    (e->needs->setup && !env_known(e, pod)))
@@ -502,7 +583,10 @@ static void forget_lacking(struct engine *e, int pod, const char *lacks)
 {
 	struct epod *p = &e->pods[pod];
 
-	if (!strcmp(lacks, "env")) {
+	if (!strcmp(lacks, "env") && p->started_from_image) {
+		p->env_in_image = false;
+		image_remember(e, pod, false);
+	} else if (!strcmp(lacks, "env")) {
 		p->env_name[0] = p->env_tree[0] = p->env_python[0] = '\0';
 		made_remember(e, pod, "made-env", e->needs->setup, env_card(e, pod), "");
 		made_remember(e, pod, "made-env", e->needs->setup, "", "");
@@ -523,7 +607,8 @@ static void start_event(struct engine *e, int pod, const json_t *event)
 		return;
 	podlink_shown(lacks, sizeof(lacks), jsonx_text(event, "lacks", ""));
 	podlink_shown(words, sizeof(words), jsonx_text(event, "error", "no reason given"));
-	engine_log(e, LOG_INFO, "pod %s: its volume: %s %s: it is put there again", pod_called(e, pod), lacks, words);
+	engine_log(e, LOG_INFO, "pod %s: %s: %s %s: it is put there again", pod_called(e, pod), p->started_from_image && !strcmp(lacks, "env") ? "its image" : "its volume",
+		   lacks, words);
 	forget_lacking(e, pod, lacks);
 	if (p->early) {
 		p->early = false;
