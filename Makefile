@@ -31,7 +31,7 @@ VERSION := 0.1.0
 
 PKGS    := libcurl libssh2 jansson libconfig sqlite3 libcrypto libarchive libprotobuf-c libseccomp
 LATE    := libcurl libssh2 libcrypto libarchive # loaded when they are needed: orchestrator/base/late.h
-ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out deps deps-test clean help demo demo-espeak demo-piper piper-wheels dockerfile-parser chatterbox-wheels chatterbox-packages kokoro-packages qwen3-packages gpu-experiments locks check check-all bench fuzz soak,$(or $(MAKECMDGOALS),all)),)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(filter-out $(LATE),$(PKGS)) 2>/dev/null)
 endif
@@ -209,6 +209,12 @@ deps-test: deps
 	$(call install_missing,$(DEPS_TEST) $(if $(shell command -v npm),,npm))
 	@bash tests/cloud/modal/package.sh $(CURDIR)/build/modal || echo "burst: the tests that need it will be skipped" >&2
 	@$(MAKE) --no-print-directory piper-wheels || echo "burst: the tests that need it will be skipped" >&2
+	@$(MAKE) --no-print-directory dockerfile-parser || echo "burst: the tests that need it will be skipped" >&2
+# BuildKit's parser, from PyPI, for tests/e2e/image.sh.
+.PHONY: dockerfile-parser
+dockerfile-parser:
+	@[ -e build/dockerfile/.complete ] || { rm -rf build/dockerfile; python3 -m pip --disable-pip-version-check -q install --require-hashes \
+		--target build/dockerfile -r tests/e2e/dockerfile.txt && touch build/dockerfile/.complete; }
 # The published Chatterbox and torch (some 5 GB, from PyPI) for tests/workers/test_chatterbox.py, which is skipped without them.
 .PHONY: chatterbox-packages
 chatterbox-packages:

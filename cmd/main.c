@@ -40,6 +40,7 @@ static const struct cmd *const commands[] = {
 	&cmd_ssh,
 	&cmd_init,
 	&cmd_volume,
+	&cmd_image,
 	&cmd_cache,
 	&cmd_doctor,
 	&cmd_completion,

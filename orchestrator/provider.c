@@ -204,7 +204,7 @@ const char *provider_registry_name(const struct section *conf, const char *key, 
 }
 
 /* Parts of letters and digits, with single signs (or "--", "__") between them. */
-static bool is_reference(const char *image)
+bool provider_is_image(const char *image)
 {
 	char before = '/';
 
@@ -223,7 +223,7 @@ int provider_check_image(const struct section *conf, const char *group, const ch
 {
 	const char *image = section_text(conf, key);
 
-	if (!image || !*image || is_reference(image))
+	if (!image || !*image || provider_is_image(image))
 		return 0;
 	CLEANUP(str_free) struct str shown = STR_INIT;
 	str_add_printable(&shown, image, strlen(image), 80);

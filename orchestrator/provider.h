@@ -389,8 +389,10 @@ bool provider_pods_are_free(const struct provider_ops *ops, const struct provide
 /* A key whose items are "ghcr.io/me=NAME": the name of what reads the private images below ghcr.io/me. It is shown to no other
  * registry, whatever image a project's file asks for. NULL: there is none for this image. */
 const char *provider_registry_name(const struct section *conf, const char *key, const char *image);
-/* The image that conf's `key` names (absent: fine) is a reference: parts with "/" between, then ":TAG", "@DIGEST" or both. No part may be
- * ".." or begin with a sign: a registry would take it for another image than the one whose keys it is shown. group: "pod", for people. */
+/* The name of an image is a reference: parts with "/" between, then ":TAG", "@DIGEST" or both. No part may be ".." or begin with a sign:
+ * a registry would take it for another image than the one whose keys it is shown. */
+bool provider_is_image(const char *image);
+/* The image that conf's `key` names (absent: fine) is one. group: "pod", for people. */
 int provider_check_image(const struct section *conf, const char *group, const char *key, struct err *err);
 int provider_check_registries(const struct section *conf, const char *vendor, const char *key, struct err *err);
 

@@ -1,0 +1,114 @@
+/* dockerfile.c - writes a Dockerfile whose image has what the pods of a job would otherwise set up. It needs no build context: scripts
+ * are here-documents, which BuildKit (Docker 23 or later) and Buildah 1.33 or later take. */
+#include "dockerfile.h"
+
+#include <string.h>
+
+#define IMAGE_ENV IMAGE_DIR "/env"
+
+/* A way to reach the pod, and what the job needs from Debian: else each pod installs them at its start. */
+static void add_debian(struct str *to, const struct job_needs *needs)
+{
+	str_add(to, "RUN if command -v apt-get >/dev/null; then apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y"
+		    " --no-install-recommends openssh-server rsync ca-certificates curl");
+	for (const char *const *package = needs->packages; package && *package; package++)
+		str_addf(to, " %s", *package);
+	str_add(to, " && rm -f /etc/ssh/ssh_host_* && rm -rf /var/lib/apt/lists/*; fi; mkdir -p /run/sshd\n");
+}
+
+static bool has_line(const char *text, const char *line)
+{
+	size_t len = strlen(line);
+
+	for (const char *at = text; (at = strstr(at, line)); at++)
+		if ((at == text || at[-1] == '\n') && (at[len] == '\n' || !at[len]))
+			return true;
+	return false;
+}
+
+/* A line that the script does not have. */
+static char *end_of(const char *script)
+{
+	char *end = xstrdup("END_OF_SCRIPT");
+
+	for (int i = 2; has_line(script, end); i++) {
+		free(end);
+		end = xasprintf("END_OF_SCRIPT_%d", i);
+	}
+	return end;
+}
+
+/* Users' variables come as secrets of the build, which no layer keeps. */
+static void add_variables(struct str *to, const struct job_needs *needs)
+{
+	for (const char *const *name = needs->env_names; name && *name; name++)
+		str_addf(to, " --mount=type=secret,id=%s,env=%s", *name, *name);
+	str_add(to, " export");
+	for (const char *const *pair = needs->setup_env; pair && *pair; pair++) {
+		size_t name = strcspn(*pair, "=");
+		str_addf(to, " %.*s=", (int)name, *pair);
+		str_add_shell(to, *pair + name + 1);
+	}
+}
+
+/* Runs a set-up script as a pod would, with the image for a volume. The file that says it is complete comes last. */
+static void add_setup(struct str *to, const struct job_needs *needs, const char *name, const char *script)
+{
+	CLEANUP(free_text) char *end = end_of(script);
+	size_t len = strlen(script);
+	char key[SHA256_HEX];
+
+	sha256_hex(script, len, key);
+	str_addf(to, "\nCOPY <<'%s' " IMAGE_DIR "/%s\n%s%s%s\n", end, name, script, len && script[len - 1] == '\n' ? "" : "\n", end);
+	str_add(to, "RUN");
+	add_variables(to, needs);
+	str_addf(to, " BURST_ENV=" IMAGE_ENV "/%s BURST_ENV_FINAL=" IMAGE_ENV "/%s && \\\n", key, key);
+	str_addf(to, "    mkdir -p \"$BURST_ENV\" && sh " IMAGE_DIR "/%s && chmod -R a+rX,go-w " IMAGE_DIR " && \\\n", name);
+	str_addf(to, "    echo %s >\"$BURST_ENV/" IMAGE_KEY_FILE "\"\n", key);
+	str_addf(to, "LABEL burst.environment.%s=\"%s\"\n", name, key);
+}
+
+static void add_comment(struct str *to, const struct dockerfile_want *want)
+{
+	const struct job_needs *n = want->needs;
+
+	str_addf(to, "# Made by `%s` (burst " BURST_VERSION ") for job \"", want->command);
+	str_add_printable(to, want->job, strlen(want->job), 60);
+	str_add(to, "\", engine ");
+	str_add_printable(to, n->engine, strlen(n->engine), 60);
+	str_add(to, ".\n");
+	str_addf(to, "#\n#   %s | docker build -t YOU/NAME:1", want->command);
+	for (const char *const *name = n->env_names; name && *name; name++)
+		str_addf(to, " --secret id=%s,env=%s", *name, *name);
+	str_add(to, " -\n#   docker push YOU/NAME:1\n#\n");
+	str_add(to, "# Then name it in burst.cfg: pod = { image = \"YOU/NAME:1\"; };\n");
+}
+
+static bool is_plain(const char *word)
+{
+	return !word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")];
+}
+
+bool dockerfile_has_parts(const struct job_needs *needs)
+{
+	return needs->setup && needs->setup_packages;
+}
+
+void dockerfile_add(struct str *to, const struct dockerfile_want *want)
+{
+	const struct job_needs *n = want->needs;
+	bool parts = dockerfile_has_parts(n);
+
+	str_add(to, "# syntax=docker/dockerfile:1\n");
+	add_comment(to, want);
+	str_addf(to, "FROM %s\nUSER root\n", want->from);
+	add_debian(to, n);
+	if (parts)
+		add_setup(to, n, "packages", n->setup_packages);
+	if (n->setup && (want->whole || !parts))
+		add_setup(to, n, parts ? "weights" : "setup", n->setup);
+	str_add(to, "\nLABEL burst.version=\"" BURST_VERSION "\"");
+	if (is_plain(n->engine)) /* the name of an engine of one's own may be any text */
+		str_addf(to, " burst.engine=\"%s\"", n->engine);
+	str_add(to, "\n");
+}

@@ -1,0 +1,19 @@
+/* dockerfile.h - the text of a Dockerfile for the image of a job's pods. */
+#ifndef BURST_CMD_DOCKERFILE_H
+#define BURST_CMD_DOCKERFILE_H
+
+#include "job.h"
+
+struct dockerfile_want {
+	const char *from;  /* the image that it builds on, a checked reference */
+	const char *job;   /* its name, for people */
+	const char *command; /* what prints this file, for people: "burst image --with-weights" */
+	const struct job_needs *needs;
+	bool whole; /* all that needs->setup makes, with weights; else its packages alone, where it has such a part */
+};
+
+/* Whether needs->setup has a part that can be in the image without the rest. */
+bool dockerfile_has_parts(const struct job_needs *needs);
+void dockerfile_add(struct str *to, const struct dockerfile_want *want);
+
+#endif

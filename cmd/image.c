@@ -1,0 +1,107 @@
+/* image.c - burst image: an image in which pods find what they would otherwise set up. */
+#include <string.h>
+
+#include "cmd.h"
+#include "dockerfile.h"
+#include "launch.h"
+#include "output.h"
+
+#include "base/log.h"
+
+/* What pods of this provider run where pod.image does not say. NULL: it runs no images. */
+static const char *image_of_provider(const struct config *config, const char *name)
+{
+	const struct section *s = config_provider(config, name);
+
+	for (const struct option_spec *o = s ? section_table(s) : NULL; o && o->key; o++)
+		if (!strcmp(o->key, "image"))
+			return section_text(s, "image");
+	return NULL;
+}
+
+/* The image that the pods of a run would have: the config's, else what its first provider that runs images takes. NULL: none of them
+ * says. */
+static const char *usual_image(const struct config *config)
+{
+	const struct section *top = config_top(config);
+	const char *image = section_text(section_group(top, "pod"), "image");
+
+	for (size_t i = 0; !image && i < section_count(top, "provider"); i++)
+		image = image_of_provider(config, section_item(top, "provider", i));
+	return image;
+}
+
+static int choose_base(const struct cmd_context *ctx, const char **from, struct err *err)
+{
+	const char *given = opt_text(ctx, "from");
+
+	*from = given ? given : usual_image(ctx->config);
+	if (!*from)
+		return err_set(err, ERR_USAGE, "image: no provider of this config names an image to build on; name one: --from debian:bookworm");
+	if (!provider_is_image(*from))
+		return err_set(err, ERR_USAGE, "--from: \"%s\" is not the name of an image, like \"ghcr.io/me/voices:1\"", *from);
+	return 0;
+}
+
+static void say_missing(const struct job_needs *needs, bool whole)
+{
+	if (!needs->setup)
+		log_line(LOG_NOTE, "this job has no set-up: only sshd%s are put into the image", needs->packages ? " and its Debian packages" : " and curl");
+	else if (!whole && dockerfile_has_parts(needs))
+		log_line(LOG_NOTE, "the image will have no weights: a pod fetches them, unless its volume has them (--with-weights puts them in)");
+	if (needs->setup && needs->env_names && needs->env_names[0])
+		log_line(LOG_NOTE, "job.env: give its variables to the build with --secret, as the file's first lines show");
+}
+
+static int print_dockerfile(struct launch *l, struct err *err)
+{
+	struct cmd_context *ctx = l->ctx;
+	bool whole = opt_has(ctx, "with-weights");
+	struct dockerfile_want want = {.job = config_job_name(ctx->config), .whole = whole};
+	CLEANUP(str_free) struct str command = STR_INIT;
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (choose_base(ctx, &want.from, err) < 0 || launch_read_job(l, err) < 0)
+		return -1;
+	want.needs = l->setup.job_ops->needs(l->setup.job);
+	str_addf(&command, "burst image%s", whole ? " --with-weights" : "");
+	if (opt_has(ctx, "from"))
+		str_addf(&command, " --from %s", want.from);
+	want.command = str_text(&command);
+	dockerfile_add(&text, &want);
+	say_missing(want.needs, whole);
+	fputs(str_text(&text), stdout);
+	return cmd_flush(err);
+}
+
+static int run(struct cmd_context *ctx, struct err *err)
+{
+	struct launch l;
+
+	launch_init(&l, ctx);
+	int status = print_dockerfile(&l, err);
+	launch_free(&l);
+	return status;
+}
+
+static const struct opt opts[] = {
+	{0, "with-weights", NULL, "put the weights and voices into the image, too", NULL, false},
+	{0, "from", "IMAGE", "build on this image; without it on the one that the job's pods have now", NULL, false},
+	{0},
+};
+
+const struct cmd cmd_image = {
+	.name = "image",
+	.args = "[CONFIG]",
+	.max_args = 1,
+	.summary = "print a Dockerfile: an image whose pods need no set-up",
+	.details = "The image has sshd, the job's Debian packages and its Python packages, locked by their hashes, and with --with-weights the "
+		   "weights. Build it (`burst image | docker build -t YOU/NAME:1 -`, with Docker 23 or later), push it, and name it in "
+		   "burst.cfg: pod = { image = \"YOU/NAME:1\"; }. A pod that finds its job's environment in its image skips the set-up, whatever "
+		   "its volume has. An image whose environment is for another set-up (another engine, another version of burst) is used "
+		   "as any other.",
+	.opts = opts,
+	.needs = NEED_JOB | NEED_LEDGER | CONFIG_ARG,
+	.group = CMD_GROUP_SETUP,
+	.run = run,
+};
