@@ -222,7 +222,8 @@ static int lower(struct launch *l, const struct allowance *a, int64_t given, str
 	allow_say_used(&used, a);
 	log_line(LOG_NOTE, "%s (caps.%s): this run may cost %s, in place of its caps.max_cost of %s", str_text(&used), a->key,
 		 money_show(may, sizeof(may), given), money_show(cap, sizeof(cap), own_cap(l)));
-	snprintf(l->cap_words, sizeof(l->cap_words), "%.180s (caps.%s)", str_text(&used), a->key);
+	snprintf(l->cap_words, sizeof(l->cap_words), "its cap was %s, the rest of caps.%s (%s%s)", may, a->key,
+		 money_show(cap, sizeof(cap), a->cap_microusd), a->project ? " in this project" : "");
 	return config_override(l->ctx->config, "caps.max_cost", dollars, from, err);
 }
 
@@ -241,6 +242,47 @@ int caps_fit(struct launch *l, struct err *err)
 	struct caps caps;
 
 	return caps_read(&caps, l, "", err) < 0 ? -1 : take_share(l, &caps, err);
+}
+
+int caps_plan(struct caps *out, struct launch *l, struct err *err)
+{
+	if (caps_read(out, l, "", err) < 0)
+		return -1;
+	const struct allowance *a = allow_tightest(out->list, out->count);
+	bool lowers = a && allow_left(a) > 0 && allow_left(a) < own_cap(l);
+	return lowers ? lower(l, a, allow_left(a), err) : 0;
+}
+
+int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err)
+{
+	const struct allowance *a = allow_tightest(caps->list, caps->count);
+
+	return a && !allow_left(a) ? allow_refuse(a, l->least_microusd, err) : 0;
+}
+
+void caps_show(FILE *to, const struct caps *caps)
+{
+	char left[32];
+
+	for (size_t i = 0; caps && i < caps->count; i++) {
+		CLEANUP(str_free) struct str used = STR_INIT;
+		allow_say_used(&used, &caps->list[i]);
+		fprintf(to, "%s (caps.%s), %s is left\n", str_text(&used), caps->list[i].key, money_show(left, sizeof(left), allow_left(&caps->list[i])));
+	}
+}
+
+json_t *caps_to_json(const struct caps *caps)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; caps && i < caps->count; i++) {
+		const struct allowance *a = &caps->list[i];
+		json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "cap", a->key, "of", a->project ? "project" : "all",
+						      "limit_usd", report_dollars(a->cap_microusd), "spent_usd", report_dollars(a->spent_microusd),
+						      "reserved_usd", report_dollars(a->reserved_microusd), "left_usd", report_dollars(allow_left(a)),
+						      "until", report_time(a->ends_ms)));
+	}
+	return list;
 }
 
 static int begin(struct launch *l, struct err *err)

@@ -17,6 +17,13 @@ int caps_read(struct caps *out, const struct launch *l, const char *self, struct
 /* Before a run is planned: lowers caps.max_cost of the config to what is left, with a word of it; ERR_CAP where that is nothing. It
  * reserves nothing: caps_begin() decides. */
 int caps_fit(struct launch *l, struct err *err);
+/* The same for a plan, which is shown all the same: lowers caps.max_cost where something is left. */
+int caps_plan(struct caps *out, struct launch *l, struct err *err);
+/* ERR_CAP where nothing of use is left of them. */
+int caps_refuse(const struct caps *caps, const struct launch *l, struct err *err);
+/* A line for each; an array. NULL: there is none. */
+void caps_show(FILE *to, const struct caps *caps);
+json_t *caps_to_json(const struct caps *caps);
 /* Puts the row of l->run, a new run, if what it may cost is left, in one transaction, so that of many runs at once no two take the same
  * dollars. Lowers its cap as above; ERR_CAP where what is left is of no use. */
 int caps_begin(struct launch *l, struct err *err);

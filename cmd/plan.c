@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "better.h"
+#include "caps.h"
 #include "engine/caller.h"
 #include "engine/past.h"
 #include "launch.h"
@@ -306,7 +307,8 @@ static void say_segments(const struct launch *l, const struct estimate *e, const
 		       c.stale == 1 ? "it" : "them");
 }
 
-static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, struct err *err)
+/* caps: over runs; NULL: offers that are compared, not rented. */
+static int show_plan(struct launch *l, const struct offer *offers, size_t count, const struct plan_words *words, const struct caps *caps, struct err *err)
 {
 	struct cmd_context *ctx = l->ctx;
 	struct estimate e;
@@ -322,6 +324,8 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 	}
 	enum plan_verdict verdict = estimate_choose(&e, &pick);
 	int status = refuse_plan(l, &e, &pick, verdict, err);
+	if (status == 0 && caps && e.open)
+		status = caps_refuse(caps, l, err);
 	struct better better = {0};
 	if (status == 0 && verdict != PLAN_NOTHING_FITS)
 		better_find(&better, l, &e, &pick, LAUNCH_ASK_MS);
@@ -329,6 +333,7 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		json_t *object = plan_to_json(&e, &pick, verdict, status < 0 ? err : NULL);
 		json_object_set_new(object, "better", better_json(&better));
 		json_object_set_new(object, "changes", changes_json(l));
+		json_object_set_new(object, "caps", caps_to_json(caps));
 		output_json(object);
 		ctx->json_printed = true;
 	} else if (!e.open) {
@@ -342,6 +347,8 @@ static int show_plan(struct launch *l, const struct offer *offers, size_t count,
 		if (better.found)
 			plan_say(stdout, 2, "better: %s", better.line);
 	}
+	if (!ctx->json)
+		caps_show(stdout, caps);
 	fflush(stdout); /* what stands in its way comes last */
 	estimate_free(&e);
 	return status < 0 ? -1 : cmd_flush(err);
@@ -374,9 +381,10 @@ static size_t add_too_small(struct launch *l, struct offer **offers, size_t coun
 int launch_plan(struct launch *l, const struct plan_words *words, struct err *err)
 {
 	struct known_offer *known = NULL;
+	struct caps caps;
 	size_t count = 0;
 
-	if (ask_offers(l, true, &known, &count, err) < 0)
+	if (caps_plan(&caps, l, err) < 0 || ask_offers(l, true, &known, &count, err) < 0)
 		return -1;
 	warn_of_volumes(l);
 	if (keep_within_price(l, known, &count, err) < 0) {
@@ -392,7 +400,7 @@ int launch_plan(struct launch *l, const struct plan_words *words, struct err *er
 			putchar('\n');
 	}
 	count = add_too_small(l, &offers, count);
-	int status = show_plan(l, offers, count, words, err);
+	int status = show_plan(l, offers, count, words, &caps, err);
 	free(offers);
 	free(known);
 	return status;
@@ -446,7 +454,7 @@ static int plan_from_file(struct launch *l, const char *path, struct plan_words 
 		return -1;
 	if (stat(path, &st) == 0)
 		snprintf(words->prices, sizeof(words->prices), "measured: offers saved on %.10s", clock_rfc3339(day, sizeof(day), (int64_t)st.st_mtime * 1000));
-	int status = show_plan(l, offers, count, words, err);
+	int status = show_plan(l, offers, count, words, NULL, err);
 	free(offers);
 	return status;
 }
@@ -492,7 +500,7 @@ static int plan_from_lists(struct launch *l, struct plan_words *words, struct er
 				add_rest(l, o);
 		}
 	COPY_TEXT(words->prices, "prior: list prices, " PRIOR_PRICES_SEEN);
-	int status = show_plan(l, offers, count, words, err);
+	int status = show_plan(l, offers, count, words, NULL, err);
 	free(offers);
 	return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "calibrate_job.h"
 #include "output.h"
@@ -23,6 +24,7 @@ struct glance {
 	int unwatched_runs; /* of those: no client, and not handed over */
 	int bill, alone;    /* pods; alone: of a run that nobody sees to */
 	int64_t price_microusd_h, today_microusd;
+	struct config_cap per_day; /* of one's own file */
 };
 
 /* ---- asking the ledger ---- */
@@ -152,6 +154,25 @@ static int look(const struct cmd_context *ctx, struct glance *g, struct err *err
 	return 0;
 }
 
+/* A file with mistakes is no reason to say nothing: whoever rents is told of them. */
+static struct config_cap read_cap(struct cmd_context *ctx)
+{
+	struct mistakes mistakes = {0};
+	struct config_ask ask = {.user_only = true, .mistakes = &mistakes, .providers = provider_registry, .jobs = job_registry};
+	struct config *config = NULL;
+	struct config_cap cap = {0};
+	struct err ignored = {0};
+
+	log_setup(LOG_ERROR, NULL, NULL);
+	if (config_open(&config, &ask, &ignored) == 0)
+		cap = config_cap(config, "per_day", false);
+	cap.where = NULL; /* the config's */
+	config_free(config);
+	mistakes_free(&mistakes);
+	output_setup(ctx);
+	return cap;
+}
+
 /* ---- saying it ---- */
 
 static void print_json(const struct glance *g)
@@ -161,9 +182,9 @@ static void print_json(const struct glance *g)
 			       : json_pack("{s:o, s:o, s:o, s:o}", "run", report_text(run->id), "job", report_text(run->job), "ended_at",
 					   report_time(run->ended_ms), "age_seconds", report_seconds(MAX(g->now - run->ended_ms, 0)));
 
-	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i, s:o}, s:o}", "ledger", g->ledger, "last_success", success, "running", g->running, "pods",
+	output_json(json_pack("{s:s, s:o, s:O, s:{s:i, s:i, s:o}, s:o, s:o}", "ledger", g->ledger, "last_success", success, "running", g->running, "pods",
 			      "billing", g->bill, "without_client", g->alone, "price_usd_hour", report_dollars(g->price_microusd_h), "today_usd",
-			      report_dollars(g->today_microusd)));
+			      report_dollars(g->today_microusd), "per_day_usd", g->per_day.set ? report_dollars(g->per_day.microusd) : json_null()));
 }
 
 static void add_success(struct str *line, const struct glance *g)
@@ -208,13 +229,16 @@ static void print_line(const struct glance *g)
 		str_addf(&line, " | %d pod%s, %s/h", g->bill, g->bill == 1 ? " bills" : "s bill", money_show(money, sizeof(money), g->price_microusd_h));
 	else
 		str_add(&line, " | nothing bills");
-	str_addf(&line, " | %s today", money_show(money, sizeof(money), g->today_microusd));
+	str_addf(&line, " | %s", money_show(money, sizeof(money), g->today_microusd));
+	if (g->per_day.set)
+		str_addf(&line, " of %s", money_show(money, sizeof(money), g->per_day.microusd));
+	str_add(&line, " today");
 	output_safe_line(stdout, str_text(&line), line.len);
 }
 
 static int run(struct cmd_context *ctx, struct err *err)
 {
-	struct glance g = {.ledger = "read", .now = clock_wall_ms(), .running = json_array()};
+	struct glance g = {.ledger = "read", .now = clock_wall_ms(), .running = json_array(), .per_day = read_cap(ctx)};
 	int result = look(ctx, &g, err);
 
 	if (result == 0 && ctx->json)
@@ -230,7 +254,7 @@ const struct cmd cmd_status = {
 	.name = "status",
 	.summary = "say in one line how things stand, for a prompt or a status bar",
 	.details = "The last success and its age, what runs, what bills, and the dollars of today (since midnight here, of runs that began since "
-		   "the day before). It reads the ledger of this machine, changes nothing and asks no provider. Pods of a run that has no client come "
+		   "the day before; with caps.per_day of your own file, where it is set). It reads the ledger of this machine, changes nothing and asks no provider. Pods of a run that has no client come "
 		   "first: they bill until `burst reap` or their hard end. No ledger yet, and one that another process has locked, are no "
 		   "errors.",
 	.json = true,
