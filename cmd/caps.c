@@ -222,7 +222,7 @@ static int lower(struct launch *l, const struct allowance *a, int64_t given, str
 	allow_say_used(&used, a);
 	log_line(LOG_NOTE, "%s (caps.%s): this run may cost %s, in place of its caps.max_cost of %s", str_text(&used), a->key,
 		 money_show(may, sizeof(may), given), money_show(cap, sizeof(cap), own_cap(l)));
-	snprintf(l->cap_words, sizeof(l->cap_words), "its cap was %s, the rest of caps.%s (%s%s)", may, a->key,
+	snprintf(l->cap_words, sizeof(l->cap_words), "caps.%s (%s%s)", a->key,
 		 money_show(cap, sizeof(cap), a->cap_microusd), a->project ? " in this project" : "");
 	return config_override(l->ctx->config, "caps.max_cost", dollars, from, err);
 }
@@ -249,7 +249,7 @@ int caps_plan(struct caps *out, struct launch *l, struct err *err)
 	if (caps_read(out, l, "", err) < 0)
 		return -1;
 	const struct allowance *a = allow_tightest(out->list, out->count);
-	bool lowers = a && allow_left(a) > 0 && allow_left(a) < own_cap(l);
+	bool lowers = a && launch_open_segments(l) && allow_left(a) > 0 && allow_left(a) < own_cap(l);
 	return lowers ? lower(l, a, allow_left(a), err) : 0;
 }
 
@@ -339,8 +339,9 @@ int caps_go_on(struct launch *l, struct err *err)
 
 void caps_explain(const struct launch *l, struct err *err)
 {
+	static const char words[] = "; its cap was the rest of ";
 	size_t len = strlen(err->msg);
 
-	if (err->kind == ERR_CAP && l->cap_words[0] && len + strlen(l->cap_words) + 3 < sizeof(err->msg))
-		snprintf(err->msg + len, sizeof(err->msg) - len, "; %s", l->cap_words);
+	if (err->kind == ERR_CAP && l->cap_words[0] && len + strlen(l->cap_words) + sizeof(words) <= sizeof(err->msg))
+		snprintf(err->msg + len, sizeof(err->msg) - len, "%s%s", words, l->cap_words);
 }

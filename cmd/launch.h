@@ -29,7 +29,7 @@ struct launch {
 	struct queued queued;	     /* set where the runner of a queue started us */
 	int run_lock, job_lock, output_lock; /* -1: not held */
 	int64_t least_microusd; /* what is spent before a pod of it is up; 0: not known */
-	char cap_words[256];	/* why its max_cost was lowered; "": it was not */
+	char cap_words[256];	/* the cap over runs whose rest is its max_cost; "": it has its own */
 	int starter;			     /* detach.h: who waits for the pods to have the queue; -1: nobody */
 	struct err err;			     /* of the run, once it has ended */
 	struct pod_row *unsaved;	     /* pods as they are, where the ledger could not be told */

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "caps.h"
 #include "plan_parts.h"
 
 /* A pod may come up sooner than a prior says: a run is refused only by what even a quick one would take. */
@@ -99,14 +98,11 @@ static int refuse_budget(const struct launch *l, const struct estimate *e, struc
 
 	if (at < 0 || e->wish.budget_usd <= 0 || least_usd <= e->wish.budget_usd)
 		return 0;
-	err_set(err, ERR_CAP, "%s%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); %s; nothing was rented",
-		lowered ? "the rest of " : "caps.max_cost = ", plan_dollars(budget, e->wish.budget_usd), duration_show(time, sizeof(time), (int64_t)(s * 1000)),
+	err_set(err, ERR_CAP, "%s%s%s%s is spent before a pod is up: that takes %s and %s at least (%s, %s an hour: %s); %s; nothing was rented",
+		lowered ? "the rest of " : "caps.max_cost", l->cap_words, lowered ? ", " : " = ", plan_dollars(budget, e->wish.budget_usd), duration_show(time, sizeof(time), (int64_t)(s * 1000)),
 		plan_dollars(cost, least_usd), plan_offer(offer, &e->offers[at]), money_show(price, sizeof(price), e->offers[at].price_microusd_h),
 		plan_source_name(cold_source(&e->machines[at].cold)), lowered ? "wait for the next day or month, or raise that cap" : "raise it");
-	if (!lowered)
-		return err_about(err, "caps.max_cost");
-	caps_explain(l, err);
-	return -1;
+	return lowered ? -1 : err_about(err, "caps.max_cost");
 }
 
 int refuse_price(const struct launch *l, int64_t floor_microusd_h, const char *provider, struct err *err)

@@ -81,6 +81,12 @@ t_a_day_has_its_dollars() {
 	is "$(json '.cost_usd > 0 and .cost_usd <= 0.5')" true "within the day ($(json .cost_usd))"
 	local first
 	first=$(spent)
+	own "caps = { per_day = $(jq -n "$first / 1e6 + 0.004"); };" # a cold start costs more than is left
+	echo '{"id":"n0","text":"This one is new, too."}' >>script.jsonl
+	burst run --json
+	is "$STATUS" 5 "a little is left: exit status ($(tail -n 1 err.txt))"
+	has err.txt 'burst: the rest of caps.per_day ($0.0'
+	has err.txt ', $0.0040 is spent before a pod is up'
 	own "caps = { per_day = 0.01; };" # as if it had been spent
 	echo '{"id":"n1","text":"This one is new."}' >>script.jsonl
 	burst run --json
@@ -109,7 +115,7 @@ t_over_midnight() {
 	is "$STATUS" 5 "exit status ($(tail -n 1 err.txt))"
 	is "$(json .status)" capped status
 	has err.txt 'today are spent or reserved (caps.per_day): this run may cost $0.2000'
-	has err.txt '; its cap was $0.2000, the rest of caps.per_day ($0.2000)' # why it ended
+	has err.txt '; its cap was the rest of caps.per_day ($0.2000)' # why it ended
 	is "$(json '.cost_usd > 0.1 and .cost_usd <= 0.20')" true "spending within the day ($(json .cost_usd))"
 	is "$("$BURST" ledger --by day --json | jq length)" 2 "days"
 	local pods new first
@@ -128,7 +134,7 @@ t_over_midnight() {
 	pods=$(ledger 'SELECT count(*) FROM pod')
 	burst resume --json
 	is "$STATUS" 5 "nothing left: exit status ($(tail -n 1 err.txt))"
-	has err.txt 'leaves no room for another pod; its cap was '
+	has err.txt 'leaves no room for another pod; its cap was the rest of caps.per_day'
 	is "$(ledger 'SELECT count(*) FROM pod')" "$pods" "pods rented"
 	own
 	sed -i 's/price_per_hour = 20/price_per_hour = 1/' burst.cfg
