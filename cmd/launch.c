@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "caps.h"
 #include "check.h"
+#include "commit_tree.h"
 #include "config/trust.h"
 #include "deliver.h"
 #include "deliver_run.h"
@@ -423,7 +424,6 @@ static int name_run(struct launch *l, struct err *err)
 	if (store_run(l->ctx->store, l->queued.run, &same, NULL) == 0)
 		return err_set(err, ERR_BUG, "run %s of the queue has begun already", l->queued.run);
 	COPY_TEXT(l->run.id, l->queued.run);
-	COPY_TEXT(l->run.commit_id, l->queued.commit);
 	return 0;
 }
 
@@ -447,6 +447,7 @@ int launch_begin(struct launch *l, bool detached, struct err *err)
 	COPY_TEXT(r->config, config);
 	COPY_TEXT(r->output, l->output_dir);
 	COPY_TEXT(r->machine, l->machine);
+	COPY_TEXT(r->commit_id, ctx->tree ? ctx->tree->commit : "");
 	COPY_TEXT(r->status, "running");
 	r->started_ms = clock_wall_ms();
 	r->max_cost_microusd = l->setup.conf.max_cost_microusd;

@@ -11,8 +11,7 @@
 
 /* What the runner tells the `burst run` that it starts. */
 struct queued {
-	char run[24];	 /* the id to begin under; "": no runner started us */
-	char commit[65]; /* of the tree that is rendered; "": none */
+	char run[24]; /* the id to begin under; "": no runner started us */
 };
 /* Takes it out of the environment. */
 void queued_read(struct queued *out);

@@ -16,8 +16,7 @@
 #include "net/child.h"
 
 /* For the `burst run` of a queue's runner: struct queued. */
-#define QUEUE_RUN_NAME	  "BURST_QUEUE_RUN"
-#define QUEUE_COMMIT_NAME "BURST_QUEUE_COMMIT"
+#define QUEUE_RUN_NAME "BURST_QUEUE_RUN"
 
 enum { LOG_MAX_BYTES = 1 << 20, REPLY_MAX_BYTES = 16 << 20 };
 
@@ -167,13 +166,11 @@ void queue_catch_signals(void)
 
 void queued_read(struct queued *out)
 {
-	const char *run = getenv(QUEUE_RUN_NAME), *commit = getenv(QUEUE_COMMIT_NAME);
+	const char *run = getenv(QUEUE_RUN_NAME);
 
 	*out = (struct queued){0};
 	COPY_TEXT(out->run, run ? run : "");
-	COPY_TEXT(out->commit, run && commit ? commit : "");
 	unsetenv(QUEUE_RUN_NAME);
-	unsetenv(QUEUE_COMMIT_NAME);
 }
 
 void queue_reply_free(struct queue_reply *reply)
@@ -190,7 +187,7 @@ static void become_command(const struct cmd_context *ctx, const char *const *arg
 	setpgid(0, 0);
 	dup2(null, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	if (queued && (setenv(QUEUE_RUN_NAME, queued->run, 1) < 0 || setenv(QUEUE_COMMIT_NAME, queued->commit, 1) < 0))
+	if (queued && setenv(QUEUE_RUN_NAME, queued->run, 1) < 0)
 		_exit(127);
 	guard_exec();
 	execv(child_self() ? child_self() : ctx->argv[0], (char **)argv);

@@ -137,7 +137,8 @@ static int64_t number_or_unknown(const json_t *object, const char *name, double 
 
 static int plan_now(struct runner *r, struct err *err)
 {
-	const char *argv[] = {"burst", "plan", r->config, "--json", "--quiet", NULL};
+	const char *commit = r->rows[r->count - 1].commit_id;
+	const char *argv[] = {"burst", "plan", r->config, "--json", "--quiet", commit[0] ? "--commit" : NULL, commit, NULL};
 	struct queue_reply reply;
 
 	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
@@ -216,7 +217,7 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 
 static int attach_to(struct runner *r, const char *run, struct err *err)
 {
-	const char *argv[] = {"burst", "attach", run, "--json", "--yes", NULL};
+	const char *argv[] = {"burst", "attach", run, "--json", NULL};
 	struct queue_reply reply;
 
 	say(r, "run %s: attaching to it, since its pods work on this job without a client", run);
@@ -276,8 +277,8 @@ static int judge(struct runner *r, const char *run, const struct queue_reply *re
 
 static int start(struct runner *r, struct err *err)
 {
-	const char *argv[] = {"burst", "run", r->config, "--json", "--yes", r->ctx->quiet ? "--quiet" : NULL, NULL};
 	struct request_row newest;
+	const char *argv[] = {"burst", "run", r->config, "--json", r->ctx->quiet ? "--quiet" : "--yes", NULL, newest.commit_id, NULL};
 	struct queued queued = {0};
 	struct queue_reply reply;
 
@@ -285,7 +286,8 @@ static int start(struct runner *r, struct err *err)
 	int bound = requests_bind(r->ctx->store, r->config, queued.run, &newest, err);
 	if (bound <= 0)
 		return bound;
-	COPY_TEXT(queued.commit, newest.commit_id);
+	if (newest.commit_id[0])
+		argv[5] = "--commit";
 	if (note(r, NULL, "", 0, err) < 0)
 		return -1;
 	say(r, "run %s: starts for %d request%s", queued.run, bound, bound == 1 ? "" : "s");
@@ -299,7 +301,7 @@ static int start(struct runner *r, struct err *err)
 /* A changed input is no reason to give up: a new run renders what changed, and settles the old one. */
 static int resume(struct runner *r, const struct run_row *run, struct err *err)
 {
-	const char *argv[] = {"burst", "resume", run->id, "--json", "--yes", r->ctx->quiet ? "--quiet" : NULL, NULL};
+	const char *argv[] = {"burst", "resume", run->id, "--json", r->ctx->quiet ? "--quiet" : NULL, NULL};
 	struct queue_reply reply;
 
 	int may = requests_died(r->ctx->store, r->config, run->id, err);

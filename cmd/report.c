@@ -254,9 +254,10 @@ json_t *report_run_json(const struct run_row *run, const struct pod_row *pods, s
 		if (!never_existed(&pods[i]))
 			json_array_append_new(list, report_pod_json(&pods[i], now_ms));
 	return json_pack(
-		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, "
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:o, s:o, "
 		"s:o, s:o, s:o}",
-		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "status",
+		"schema", 1, "run", report_text(run->id), "job", report_text(run->job), "commit",
+		run->commit_id[0] ? report_text(run->commit_id) : json_null(), "status",
 		report_text(run->status), "output", report_text(run->output), "started_at",
 		report_time(run->started_ms), "ended_at", report_time(run->ended_ms), "segments",
 		"total", (json_int_t)run->total, "rendered", (json_int_t)run->rendered, "cached",

@@ -60,7 +60,7 @@ int launch_its_config(struct cmd_context *ctx, const struct run_row *row, struct
 	CLEANUP(free_text) char *run_dir = run_path(ctx, row->id, NULL);
 	config_free(ctx->config);
 	ctx->config = NULL;
-	if (config_open(&ctx->config, &ask, err) < 0)
+	if (cmd_open_config(ctx, &ask, row->commit_id[0] ? row->commit_id : NULL, err) < 0)
 		return -1;
 	config_set_output(ctx->config, row->output);
 	if (run_flags_apply(ctx, run_dir, err) < 0 || cmd_apply_flags(ctx, err) < 0)

@@ -1,9 +1,12 @@
 #include "cmd.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/path.h"
+#include "config/trust.h"
+#include "git.h"
 #include "output.h"
 #include "queue.h"
 #include "report.h"
@@ -12,7 +15,7 @@
 enum { QUIET_MS = 20 * 1000, MAX_WAIT_MS = 30 * 60 * 1000 };
 
 static const struct opt opts[] = {
-	{0, "commit", "C", "render this commit of the project's repository, not the files as they are", NULL, false},
+	{0, "commit", "COMMIT", "render this commit of git's, not the files as they are then; of several the last", NULL, false},
 	{0, "by", "WHEN", "when all should be done: a time of day (07:00, local time), or 2h from now", NULL, false},
 	{0, "below", "USD", "wait until an hour of the pod costs less", NULL, false},
 	{0, "min-segments", "N", "wait until so many segments are to render", NULL, false},
@@ -71,20 +74,57 @@ static int check_config(const char *config, struct err *err)
 	return config_open(&c, &ask, err) < 0 ? -1 : config_check(c, err);
 }
 
+/* What the commit has is read when it is rendered: here git only names it. */
+static int find_commit(const char *commit, struct request_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *dir = path_dir(row->config);
+	CLEANUP(free_text) char *wanted = xasprintf("%s^{commit}", commit);
+	CLEANUP(str_free) struct str out = STR_INIT;
+
+	if (commit[0] == '-')
+		return err_set(err, ERR_USAGE, "--commit %.60s: it cannot name a commit", commit);
+	int status = GIT(dir, &out, err, "rev-parse", "--show-toplevel", wanted);
+	const char *top = str_text(&out), *id = strchr(top, '\n');
+	size_t top_len = strcspn(top, "\n"), id_len = id ? strcspn(id + 1, "\n") : 0;
+	if (status > 0 || (status == 0 && (id_len < 40 || id_len >= sizeof(row->commit_id) || top_len >= sizeof(row->repo))))
+		return err_set(err, ERR_CONFIG, "--commit %.60s: no such commit in the repository of %s", commit, dir);
+	if (status < 0)
+		return -1;
+	snprintf(row->commit_id, sizeof(row->commit_id), "%.*s", (int)id_len, id + 1);
+	snprintf(row->repo, sizeof(row->repo), "%.*s", (int)top_len, top);
+	bool below = starts_with(row->config, row->repo) && row->config[top_len] == '/';
+	COPY_TEXT(row->path, row->config + (below ? top_len + 1 : 0));
+	return 0;
+}
+
+/* The file may be gone from the working tree, and still be in the commit. */
+static char *path_in_commit(const char *file)
+{
+	CLEANUP(free_text) char *here = getcwd(NULL, 0);
+	CLEANUP(free_text) char *path = path_join(here ? here : "/", file ? file : "burst.cfg");
+
+	return trust_real(path);
+}
+
 static int find_config(const struct cmd_context *ctx, struct request_row *row, struct err *err)
 {
 	CLEANUP(free_text) char *path = NULL;
-	int found = config_find(ctx->arg_count ? ctx->args[0] : NULL, &path, err);
+	const char *file = ctx->arg_count ? ctx->args[0] : NULL, *commit = opt_text(ctx, "commit");
+	int found = config_find(file, &path, err);
 
-	if (found < 0)
+	if (found <= 0 && commit) {
+		err_clear(err);
+		path = path_in_commit(file);
+	} else if (found < 0) {
 		return -1;
-	if (!found)
+	} else if (!found) {
 		return err_set(err, ERR_USAGE, "no burst.cfg in this folder; name one (see `burst help submit`)");
+	}
 	if (strlen(path) >= sizeof(row->config))
 		return err_set(err, ERR_CONFIG, "burst.cfg has a path of %zu bytes, and the ledger takes %zu: move it", strlen(path),
 			       sizeof(row->config) - 1);
 	COPY_TEXT(row->config, path);
-	return check_config(path, err);
+	return commit ? find_commit(commit, row, err) : check_config(path, err);
 }
 
 /* ---- the request ---- */

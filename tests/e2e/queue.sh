@@ -12,11 +12,11 @@ rendered() { ledger "select coalesce(sum(rendered), 0) from run" 2>/dev/null; }
 queued_log() { cat "$BURST_STATE_DIR"/jobs/*.queue.log 2>/dev/null; }
 no_runner() { ! pgrep -f -- "queue run $T/" >/dev/null; }
 # Each request is bound to one run that is done, or found all there; and each segment was rendered once.
-all_bound() { # all_bound SEGMENTS
+all_bound() { # all_bound SEGMENTS [killed]: a file that came home as its client was killed counts as cached when that run goes on
 	is "$(requests "state != 'done' and state != 'removed'")" 0 "requests that are not done ($(ledger 'select state, error from request' | tr '\n' ';'))"
 	is "$(ledger "select count(*) from request where run != '' and run not in (select id from run where status = 'done')")" 0 "bound to no good run"
 	is "$(ledger "select count(*) from request q join run r on r.id = q.run where r.started_ms < q.created_ms")" 0 "runs that began before their request"
-	is "$(rendered)" "$1" "segments rendered"
+	[ -n "${2:-}" ] && [ "$(rendered)" -le "$1" ] || is "$(rendered)" "$1" "segments rendered"
 	all_right "$1"
 }
 
@@ -140,6 +140,289 @@ t_removed_while_it_waits() {
 	is "$(requests "state = 'removed'")" 2 removed
 	wait_for 10 "the client to end" no_runner
 	is "$(runs)" 0 runs
+}
+
+# ---- commits ----
+t_the_newest_commit_is_rendered() {
+	export GIT_CONFIG_GLOBAL=$T/gitconfig GIT_CONFIG_NOSYSTEM=1
+	git config --global user.email t@t && git config --global user.name t
+	script_lines 2
+	config 'pods = 1;'
+	printf 'out\nstate\nhome\n*.txt\ngitconfig\n' >.gitignore
+	git init -q . && git add -A && git commit -qm first
+	script_lines 3
+	git commit -qam second
+	script_lines 4 # which nobody has committed
+	burst submit --quiet 2s --commit HEAD
+	is "$STATUS" 0 "submit ($(cat err.txt))"
+	burst submit --quiet 2s --commit HEAD~1
+	burst submit --quiet 2s --commit main~0 "$T" 2>/dev/null || :
+	burst submit --quiet 2s --commit HEAD
+	burst submit --commit nothing
+	is "$STATUS" 2 "a commit that is not there"
+	waits_for_the_queue
+	all_bound 3
+	is "$(ledger 'select commit_id from run')" "$(git rev-parse HEAD)" "the run's commit"
+	is "$(requests "commit_id = '$(git rev-parse HEAD~1)' and state = 'done'")" 1 "the older commit"
+	is "$(ledger 'select distinct repo, path from request')" "$T|burst.cfg" "where it lies"
+	burst ledger "$(ledger 'select id from run')" --json
+	schema run
+	is "$(json .commit)" "$(git rev-parse HEAD)" "ledger RUN --json"
+}
+
+# ---- kill -9 ----
+# The client of the run dies: its runner resumes the run, with the tree of its commit.
+t_the_run_of_a_commit_is_resumed() {
+	export GIT_CONFIG_GLOBAL=$T/gitconfig GIT_CONFIG_NOSYSTEM=1
+	git config --global user.email t@t && git config --global user.name t
+	script_lines 150
+	config 'pods = 1;'
+	printf 'out\nstate\nhome\n*.txt\ngitconfig\n' >.gitignore
+	git init -q . && git add -A && git commit -qm first
+	script_lines 151
+	burst submit --quiet 0 --commit HEAD
+	kill_the_client_at "a few files" file_count out 5
+	stamp >stamp.txt
+	waits_for_the_queue
+	unchanged stamp.txt
+	all_bound 150 killed
+	is "$(runs)" 1 runs
+}
+client_of_the_run() { sed -n 's/^process //p' "$BURST_STATE_DIR"/runs/*/lock 2>/dev/null | tail -n 1; }
+kill_the_client_at() { # kill_the_client_at WHAT COMMAND...
+	local what=$1
+	shift
+	wait_for 40 "$what" "$@"
+	kill -9 "$(client_of_the_run)" || complain "there was no client"
+}
+a_pod() { ledger "select count(*) from pod where $1" 2>/dev/null | grep -qv '^0$'; }
+client_dies() { # client_dies WHAT COMMAND...
+	script_lines 60
+	config
+	burst submit --quiet 0
+	kill_the_client_at "$@"
+	stamp >stamp.txt
+	waits_for_the_queue
+	unchanged stamp.txt
+	all_bound 60 killed
+	is "$(runs)" 1 runs
+	is "$(ledger 'select deaths from request')" 1 "deaths of its client"
+}
+t_client_dies_at_its_intent() { client_dies "a row" a_pod 1; }
+t_client_dies_when_connected() { client_dies "a connection" a_pod "connected_ms > 0"; }
+t_client_dies_at_a_file() { client_dies "a file" file_count out 1; }
+t_client_and_runner_die() {
+	script_lines 60
+	config
+	burst submit --quiet 0
+	wait_for 40 "a file" file_count out 1
+	pkill -9 -f -- "queue run $T/"
+	kill -9 "$(client_of_the_run)"
+	script_lines 61 # the old run cannot be resumed any more
+	burst queue ls
+	has err.txt "no client works on the queue"
+	is "$(grep -c " running " out.txt)" 1 "running, by ls"
+	burst submit --quiet 0
+	waits_for_the_queue
+	is "$(requests "state = 'done'")" 2 "done"
+	all_right 61
+	is "$(ledger "select count(*) from segment where state = 1")" 61 "segments that were rendered"
+}
+# The runner alone dies: its run goes on, and the next runner waits for it.
+t_runner_dies_alone() {
+	script_lines 200
+	config
+	burst submit --quiet 0
+	wait_for 40 "a file" file_count out 1
+	pkill -9 -f -- "queue run $T/"
+	burst queue run
+	is "$STATUS" 0 "queue run ($(tail -n 2 err.txt))"
+	all_bound 200
+	is "$(runs)" 1 runs
+}
+t_interrupted_and_gone_on_with() {
+	script_lines 200
+	config
+	"$BURST" submit --quiet 1h >/dev/null 2>&1
+	pkill -9 -f -- "queue run $T/"
+	ledger "update request set quiet_ms = 0"
+	burst_bg queue run
+	wait_for 40 "a file" file_count out 3
+	kill -TERM "$PID"
+	burst_wait
+	is "$STATUS" 143 "exit status"
+	is "$(ledger 'select status from run')" interrupted "the run"
+	is "$(requests "state = 'running'")" 1 "requests that wait for it"
+	stamp >stamp.txt
+	burst queue run
+	is "$STATUS" 0 "queue run ($(tail -n 2 err.txt))"
+	unchanged stamp.txt
+	all_bound 200 killed
+	is "$(runs)" 1 runs
+}
+t_cancelled_is_not_begun_anew() {
+	script_lines 200
+	config
+	burst submit --quiet 0
+	wait_for 40 "a file" file_count out 3
+	burst cancel
+	is "$STATUS" 0 "cancel ($(cat err.txt))"
+	waits_for_the_queue
+	is "$(requests "state = 'failed' and exit_status = 143")" 1 "failed requests"
+	is "$(runs)" 1 runs
+}
+
+# Every write of the ledger that a submit or a runner makes is where it dies once.
+killed() { # killed before|after N COMMAND...: at the ledger's N-th write; 137, or 0 where there were fewer
+	STATUS=0
+	{ timeout -k 5 90 env LD_PRELOAD="$ROOT/build/e2e/killer.so" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
+		KILL_AT="$1 ledger $2" KILL_LOG=points "$BURST" "${@:3}" >out.txt 2>err.txt </dev/null || STATUS=$?; } 2>/dev/null
+	[ "$STATUS" = 137 ] || [ "$STATUS" = 0 ] || complain "killed $1 $2: exit $STATUS ($(tail -n 2 err.txt | tr '\n' '|'))"
+}
+points_of() { # points_of COMMAND...: how many writes it makes
+	killed before 0 "$@"
+	wc -l <points
+}
+some() { # some N: of 1..N all, or a spread sample
+	if [ "${KILL_POINTS:-}" = all ]; then seq "$1"; else awk -v n="$1" 'BEGIN {for (i = 0; i < 6 && i < n; i++) print int(n * (i + .5) / (n < 6 ? n : 6)) + 1}'; fi
+}
+fresh() { # fresh NAME: an empty ledger that knows its tables, and a job
+	mkdir -p "$T/$1" && cd "$T/$1" || return
+	export BURST_STATE_DIR=$T/$1/state
+	script_lines 2
+	config
+	"$BURST" queue ls >/dev/null 2>&1
+}
+t_submit_killed_at_any_write() {
+	local n count when
+	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
+	fresh count
+	count=$(points_of submit --quiet 1h)
+	pkill -9 -f -- "queue run $T/"
+	[ "$count" -ge 3 ] || complain "only $count writes"
+	for n in $(some "$count"); do
+		for when in before after; do
+			fresh "$when-$n"
+			killed "$when" "$n" submit --quiet 0
+			[ "$STATUS" = 137 ] || [ "$(requests 1)" = 1 ] || complain "$when $n: it said that it was queued"
+			[ "$(requests 1)" -le 1 ] || complain "$when $n: $(requests 1) requests"
+			burst submit --quiet 0
+			is "$STATUS" 0 "$when $n: the next submit ($(cat err.txt))"
+			waits_for_the_queue
+			all_bound 2
+			wait_for 10 "the client to end" no_runner
+			[ -z "$WHY" ] || { complain "killed $when $n"; return; }
+		done
+	done
+	echo "    $count writes"
+}
+t_runner_killed_at_any_write() {
+	local n count when
+	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
+	queued_alone() { # two requests, and nobody who works on them
+		fresh "$1"
+		burst submit --quiet 1h && burst submit --quiet 1h
+		pkill -9 -f -- "queue run $T/"
+		ledger "update request set quiet_ms = 0"
+	}
+	queued_alone count
+	count=$(points_of queue run)
+	all_bound 2
+	[ "$count" -ge 8 ] || complain "only $count writes"
+	for n in $(some "$count"); do
+		for when in before after; do
+			queued_alone "$when-$n"
+			killed "$when" "$n" queue run
+			burst queue run
+			is "$STATUS" 0 "killed $when $n: the next runner ($(tail -n 2 err.txt))"
+			is "$(requests "state = 'done'")" 2 "killed $when $n: done"
+			all_bound 2
+			is "$(ledger "select count(*) from pod where id != ''")" 1 "killed $when $n: pods"
+			[ -z "$WHY" ] || return
+		done
+	done
+	echo "    $count writes"
+}
+
+# ---- faults ----
+t_disk_full_while_queuing() { # loud, exit 6, nothing half-written; the next submit is as if nothing had happened
+	local n said
+	make -s -C "$ROOT" e2e-tools || { complain "failer.so cannot be built"; return; }
+	for n in 1 2 3 4 5 6 8 10; do
+		fresh "$n"
+		STATUS=0
+		env FAIL_AT="on $n ENOSPC" FAIL_UNDER="$BURST_STATE_DIR/ledger.db" ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0" \
+			LD_PRELOAD="$ROOT/build/e2e/failer.so" timeout -k 5 60 "$BURST" submit --quiet 0 >out.txt 2>err.txt </dev/null || STATUS=$?
+		said=$STATUS
+		[ "$said" = 6 ] || [ "$said" = 0 ] || complain "write $n fails: exit $said ($(cat err.txt))"
+		[ "$said" = 0 ] || has err.txt "nothing was queued"
+		is "$(requests 1)" "$((said == 0))" "write $n fails, exit $said: requests"
+		is "$(ledger 'pragma integrity_check')" ok "write $n fails: the ledger"
+		burst submit --quiet 0
+		is "$STATUS" 0 "write $n fails: the next submit"
+		waits_for_the_queue
+		all_bound 2
+		wait_for 10 "the client to end" no_runner
+	done
+}
+t_no_capacity_is_tried_again() {
+	script_lines 2
+	LOCAL='capacity = 0;' config 'wait = "1s";'
+	burst submit --quiet 0
+	wait_for 30 "the first try to fail" are "tries = 1 and state = 'pending'" 1
+	burst queue ls --json
+	schema queue
+	is "$(json '.[0] | "\(.tries) \(.exit_status) \(.next_try_at != null)"')" "1 null true" "what ls says"
+	has out.txt "tried again at"
+	LOCAL='' config
+	burst submit --quiet 0 # a new request does not wait for that
+	waits_for_the_queue
+	all_bound 2
+	is "$(requests "state = 'done'")" 2 "done"
+}
+t_waits_for_work_and_for_the_price() {
+	script_lines 3
+	config
+	burst submit --quiet 0 --min-segments 5 --json
+	wait_for 20 "it to wait for segments" waits_because "3 segments to render so far"
+	script_lines 5
+	burst submit --quiet 0 --min-segments 5
+	waits_for_the_queue
+	all_bound 5
+	is "$(runs)" 1 runs
+	script_lines 6
+	burst submit --quiet 0 --below 0.40
+	wait_for 20 "it to wait for the price" waits_because 'the price is $0.6900/h'
+	sed -i 's/price_per_hour = 0.69/price_per_hour = 0.39/' burst.cfg
+	burst submit --quiet 0 --below 0.40 # each request asks again
+	waits_for_the_queue
+	all_bound 6
+	script_lines 7
+	burst submit --quiet 0 --below 0.10 --max-wait 2s
+	waits_for_the_queue
+	all_bound 7
+}
+waits_because() { "$BURST" queue ls 2>/dev/null | grep -qF -- "$1"; }
+by_of() { "$BURST" queue ls --json | jq -r '.[-1].by'; }
+t_times_of_day_over_dst() { # --by at the hours that a clock passes twice, or skips
+	command -v faketime >/dev/null || { skip "no faketime"; return; }
+	script_lines 1
+	config
+	export TZ=Europe/Berlin
+	submit_at() { # submit_at UTC BY WANTED
+		TZ=UTC faketime "$1" env TZ=Europe/Berlin "$BURST" submit --quiet 1h --by "$2" >/dev/null 2>err.txt || complain "submit: $(cat err.txt)"
+		is "$(by_of)" "$3" "--by $2, submitted at $1"
+	}
+	submit_at "2026-10-24 20:00:00" 07:00 2026-10-25T06:00:00Z # 11 hours later by the clock, 12 in truth
+	submit_at "2026-10-24 20:00:00" 02:30 2026-10-25T00:30:00Z # the first of two
+	submit_at "2026-10-25 00:45:00" 02:30 2026-10-25T01:30:00Z # the second
+	submit_at "2027-03-27 20:00:00" 07:00 2027-03-28T05:00:00Z
+	submit_at "2027-03-27 20:00:00" 02:30 2027-03-28T01:30:00Z # there is none: so long after midnight
+	submit_at "2027-03-28 05:00:00" 07:00 2027-03-29T05:00:00Z # now is not later
+	submit_at "2026-07-01 10:00:00" 2h 2026-07-01T12:00:00Z
+	unset TZ
+	burst queue rm --all
+	wait_for 10 "the client to end" no_runner
 }
 
 run_tests "$@"
