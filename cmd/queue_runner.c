@@ -333,19 +333,18 @@ static int never_began(struct runner *r, const char *run, struct err *err)
 static int see_to_bound(struct runner *r, const char *id, struct err *err)
 {
 	struct run_row run;
+	bool alive = run_is_alive(r->ctx, id), known = store_run(r->ctx->store, id, &run, err) == 0;
 
-	if (run_is_alive(r->ctx, id))
-		return wait_while_alive(r, id, err);
-	if (store_run(r->ctx->store, id, &run, err) < 0) {
-		if (err->kind != ERR_NOT_FOUND)
-			return -1;
-		err_clear(err);
-		return never_began(r, id, err);
+	if (!known && err->kind != ERR_NOT_FOUND)
+		return -1;
+	err_clear(err);
+	switch (requests_bound_step(known ? &run : NULL, alive)) {
+	case BOUND_FOLLOW: return wait_while_alive(r, id, err);
+	case BOUND_UNBIND: return never_began(r, id, err);
+	case BOUND_ATTACH: return attach_to(r, id, err);
+	case BOUND_RESUME: return resume(r, &run, err);
+	case BOUND_END: break;
 	}
-	if (!strcmp(run.status, "running") && run.detached)
-		return attach_to(r, id, err);
-	if (!strcmp(run.status, "running") || !strcmp(run.status, "interrupted"))
-		return resume(r, &run, err);
 	return end_run(r, id, requests_judge(run.exit_status, false, false), run.exit_status, run.error, err);
 }
 

@@ -18,6 +18,18 @@ enum outcome requests_judge(int exit_status, bool died, bool stopped)
 	return exit_status > 128 && stopped ? OUTCOME_RESUME : OUTCOME_FAILED;
 }
 
+/* An interrupted run goes on: where its user ended it, the runner that saw it end has written that down. */
+enum bound_step requests_bound_step(const struct run_row *run, bool alive)
+{
+	if (alive)
+		return BOUND_FOLLOW;
+	if (!run)
+		return BOUND_UNBIND;
+	if (!strcmp(run->status, "running"))
+		return run->detached ? BOUND_ATTACH : BOUND_RESUME;
+	return strcmp(run->status, "interrupted") ? BOUND_END : BOUND_RESUME;
+}
+
 /* ---- transactions ---- */
 
 static int abandon(struct store *s)

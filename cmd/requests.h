@@ -29,6 +29,17 @@ enum outcome {
 /* stopped: the runner itself is told to end. died: the client ended by a signal that it could not handle. */
 enum outcome requests_judge(int exit_status, bool died, bool stopped);
 
+/* What a runner does about a run that requests are bound to, and that it did not start itself just now. */
+enum bound_step {
+	BOUND_FOLLOW, /* wait until its client ends */
+	BOUND_UNBIND, /* it never began, or found all there and nobody wrote that down */
+	BOUND_ATTACH, /* its pods work without a client */
+	BOUND_RESUME, /* its client died */
+	BOUND_END,    /* it has ended as its row says */
+};
+/* run NULL: the ledger has no row of it. alive: its client lives. */
+enum bound_step requests_bound_step(const struct run_row *run, bool alive);
+
 /* Draws the id. */
 int requests_add(struct store *s, struct request_row *row, struct err *err);
 /* Binds all pending requests of the queue to a new run of this id, and copies the newest of them, which says what to render. 0: none

@@ -244,6 +244,7 @@ t_interrupted_and_gone_on_with() {
 	script_lines 200
 	config
 	"$BURST" submit --quiet 1h >/dev/null 2>&1
+	wait_for 10 "its client" has_a_client
 	pkill -9 -f -- "queue run $T/"
 	ledger "update request set quiet_ms = 0"
 	burst_bg queue run
@@ -272,6 +273,8 @@ t_cancelled_is_not_begun_anew() {
 	is "$(runs)" 1 runs
 }
 
+has_a_client() { "$BURST" queue ls --json | jq -e '.[0].client'; }
+
 # Every write of the ledger that a submit or a runner makes is where it dies once.
 killed() { # killed before|after N COMMAND...: at the ledger's N-th write; 137, or 0 where there were fewer
 	STATUS=0
@@ -298,6 +301,7 @@ t_submit_killed_at_any_write() {
 	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
 	fresh count
 	count=$(points_of submit --quiet 1h)
+	wait_for 10 "its client" has_a_client
 	pkill -9 -f -- "queue run $T/"
 	[ "$count" -ge 3 ] || complain "only $count writes"
 	for n in $(some "$count"); do
@@ -321,7 +325,9 @@ t_runner_killed_at_any_write() {
 	make -s -C "$ROOT" e2e-tools || { complain "killer.so cannot be built"; return; }
 	queued_alone() { # two requests, and nobody who works on them
 		fresh "$1"
-		burst submit --quiet 1h && burst submit --quiet 1h
+		burst submit --quiet 1h
+		wait_for 10 "its client" has_a_client
+		burst submit --quiet 1h
 		pkill -9 -f -- "queue run $T/"
 		ledger "update request set quiet_ms = 0"
 	}
