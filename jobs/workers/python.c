@@ -17,7 +17,9 @@ INCBIN(python_wire, "jobs/workers/burst_wire.py");
 INCBIN(python_worker, "jobs/workers/burst_worker.py");
 INCBIN(python_chatterbox, "jobs/workers/engine_chatterbox.py");
 INCBIN(python_chatterbox_blocks, "jobs/workers/chatterbox_blocks.py");
+INCBIN(python_chatterbox_loop, "jobs/workers/chatterbox_loop.py");
 INCBIN(python_chatterbox_prepare, "jobs/workers/chatterbox_prepare.py");
+INCBIN(python_chatterbox_slots, "jobs/workers/chatterbox_slots.py");
 INCBIN(python_chatterbox_sound, "jobs/workers/chatterbox_sound.py");
 INCBIN(python_chatterbox_t3, "jobs/workers/chatterbox_t3.py");
 INCBIN(python_chatterbox_weights, "jobs/workers/chatterbox_weights.py");
@@ -55,8 +57,10 @@ const struct job_file *python_file(const char *name)
 		{"burst_phases.py", python_phases, 0, 0644},
 		{"burst_read.py", python_read, 0, 0644},
 		{"chatterbox_blocks.py", python_chatterbox_blocks, 0, 0644},
+		{"chatterbox_loop.py", python_chatterbox_loop, 0, 0644},
 		{"chatterbox_prepare.py", python_chatterbox_prepare, 0, 0644},
 		{"chatterbox_weights.py", python_chatterbox_weights, 0, 0644},
+		{"chatterbox_slots.py", python_chatterbox_slots, 0, 0644},
 		{"chatterbox_sound.py", python_chatterbox_sound, 0, 0644},
 		{"chatterbox_t3.py", python_chatterbox_t3, 0, 0644},
 		{"engine_kokoro.py", python_kokoro, 0, 0644},
