@@ -25,9 +25,9 @@ static const char python_install[] = APT_INSTALL("python3 with venv", "	python3 
 
 static const char *const espeak_packages[] = {"espeak-ng", NULL};
 static const char *const python_packages[] = {"python3", "python3-venv", NULL};
-static const char *const chatterbox_python[] = {"engine_chatterbox.py", "chatterbox_blocks.py", "chatterbox_loop.py",
-						       "chatterbox_prepare.py", "chatterbox_slots.py", "chatterbox_sound.py",
-						       "chatterbox_t3.py", "chatterbox_weights.py", NULL};
+static const char *const chatterbox_python[] = {"engine_chatterbox.py", "burst_graphs.py",	  "chatterbox_blocks.py",
+						       "chatterbox_loop.py",   "chatterbox_prepare.py", "chatterbox_slots.py",
+						       "chatterbox_sound.py",  "chatterbox_t3.py",	  "chatterbox_weights.py", NULL};
 static const char *const kokoro_python[] = {"engine_kokoro.py", "kokoro_batch.py", NULL};
 static const char *const qwen3_python[] = {"engine_qwen3.py", "qwen3_blocks.py", "qwen3_talk.py", NULL};
 static const char *const piper_python[] = {"engine_piper.py", NULL};

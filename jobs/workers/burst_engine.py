@@ -140,6 +140,16 @@ class Engine:
     def rehearse(self, b: int) -> None:
         """Uses as much memory as the longest batch of b would; for the probe on a GPU."""
 
+    def held_gib(self) -> float:
+        """Memory of the GPU that rehearse() has not allocated and that batches will need; for the probe."""
+        return 0.0
+
+    def expect(self, b: int) -> None:
+        """Called before hello: no batch will have more segments."""
+
+    def release(self) -> None:
+        """Out of memory: forgets what it keeps from batch to batch and can make again."""
+
 
 def weights_folder() -> str:
     """Where the set-up has put the weights."""

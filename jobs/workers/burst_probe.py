@@ -31,10 +31,11 @@ def attempt(engine: Engine, device: object, b: int) -> Optional[float]:
     device.reset_peak()
     try:
         engine.rehearse(b)
-        return device.peak_gib()
+        return device.peak_gib() + engine.held_gib()
     except Exception as error:
         if kind_of(error) != "memory":
             raise
+    engine.release()
     device.release()
     return None
 

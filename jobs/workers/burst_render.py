@@ -127,7 +127,7 @@ class Renderer:
             outcome = drained
         self.timing.log(self.device)
         if outcome.kind == "memory":
-            self.device.release()
+            self.release()
             self.most = max(1, self.most * 3 // 4)
             self.wire.say(oom=True, error=outcome.text)
         elif outcome.kind == "device":
@@ -136,6 +136,10 @@ class Renderer:
             self.wire.say(batch=batch, done=False, error=outcome.text)
         else:
             self.wire.say(batch=batch, done=True)
+
+    def release(self) -> None:
+        self.engine.release()
+        self.device.release()
 
     def accept(self, raw_tasks: Sequence[Any]) -> list[Task]:
         """The tasks that can be rendered, longest first; the others are answered."""
@@ -194,7 +198,7 @@ class Renderer:
             self.find_bad(left, outcome.text)
 
     def split(self, tasks: list[Task], may_split: bool, text: str) -> None:
-        self.device.release()
+        self.release()
         if not may_split or len(tasks) == 1:
             raise OutOfMemory(text)
         log(f"out of memory with {len(tasks)} segments: in two halves")
@@ -233,7 +237,7 @@ class Renderer:
             now = rows[:n]
             outcome = self.stage("waves_s", lambda: self.engine.waves([t for t, _ in now], [r for _, r in now]))
             if outcome.kind == "memory" and n > 1:
-                self.device.release()
+                self.release()
                 self.wave_batch = max(1, n // 2)
                 log(f"out of memory with the sound of {n} segments: {self.wave_batch} at once from here on")
                 continue

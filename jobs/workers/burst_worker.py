@@ -108,6 +108,7 @@ def load(engine: Engine, pins: dict[str, str]) -> tuple[Device, dict[str, Any]]:
         most = most_at_once(engine, device, " ".join(f"{p}={v}" for p, v in versions.items()))
     if most < 1:
         raise CannotRun(f"{device.gpu}: {device.total_gib():.1f} GiB are not enough for one segment")
+    engine.expect(most)
     short = engine.weights()[:12]
     return device, {"version": f"{own} {short}".strip(), "versions": versions, "weights": engine.weights(),
                     "sample_rate": engine.sample_rate, "max_batch": most, "batching": engine.batching, "gpu": device.gpu,
@@ -137,6 +138,9 @@ def main() -> int:
         with heartbeat("loading"):
             engine = find_engine(name, arguments)
             device, facts = load(engine, pins)
+    except DeviceLost as error:  # no hello: the agent starts another process, which may do without what ended this one
+        log(f"the GPU is lost: {error}")
+        return 1
     except Exception as error:
         traceback.print_exc()
         wire.hello(engine.name if engine else name, error=explain(error)[:300])

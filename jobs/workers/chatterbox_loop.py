@@ -1,12 +1,17 @@
-"""How batches of Chatterbox are stepped."""
+"""How batches of Chatterbox are stepped: as they come, or over slots that stay where they are, so that steps can be recorded."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
+import torch
+
+from burst_graphs import Graphs
+from burst_probe import SIZES
 from chatterbox_slots import Model, Slots
 
-WINDOW = 64      # a step looks at a multiple of so many slots
-CHECK_STEPS = 8  # on a GPU: reading the tokens waits for it
+WINDOW = 64            # a step looks at a multiple of so many slots
+RECORDED_WINDOW = 256  # with recordings, of which there is one for each number of slots and of places
+CHECK_STEPS = 8        # on a GPU: reading the tokens waits for it
 
 
 def round_up(n: int, to: int) -> int:
@@ -34,3 +39,79 @@ class Loop:
 
     def step(self, s: Slots, texts: int, wide: int, window: int) -> None:
         self.model.advance(s, texts, wide, window)
+
+    def expect(self, texts: int) -> None:
+        """No batch will have more."""
+
+    def record(self, texts: int) -> None:
+        """Records the step that needs the most memory, before others. What is in the slots is lost."""
+
+    def release(self) -> None:
+        """Forgets what is kept between batches."""
+
+    def held_gib(self) -> float:
+        """The memory of all recordings that there may be, beside the slots."""
+        return 0.0
+
+
+class RecordedLoop(Loop):
+    """All batches have the same slots, one of a few numbers of places, and steps that look at one of a few numbers of slots. Where
+    recording is off, they are as those of Loop."""
+
+    def __init__(self, t3: Any, turbo: bool, graphs: Graphs, slots: int) -> None:
+        """SLOTS: those of the longest text that is usual."""
+        super().__init__(t3, turbo)
+        self.graphs, self.least = graphs, slots
+        self.wide, self.texts = 1 if turbo else 2, 1
+        self.kept: Optional[Slots] = None
+
+    def places(self, rows: int) -> int:
+        return super().places(rows) if self.graphs.off else min((size for size in SIZES if size >= rows), default=rows)
+
+    def window(self, used: int) -> int:
+        return super().window(used) if self.graphs.off else round_up(used, RECORDED_WINDOW)
+
+    def expect(self, texts: int) -> None:
+        self.texts = self.places(texts)
+
+    def slots(self, texts: int, wide: int, slots: int) -> Slots:
+        if self.graphs.off:
+            self.kept = None
+            return super().slots(texts, wide, slots)
+        if self.kept is None or texts > self.kept.texts or wide > self.kept.wide or self.window(slots) > self.kept.slots:
+            self.grow(max(texts, self.texts), max(wide, self.wide), max(slots, self.least))
+        self.kept.clear(texts * wide, self.window(slots))
+        return self.kept
+
+    def grow(self, texts: int, wide: int, slots: int) -> None:
+        kept = self.kept
+        if kept:
+            texts, wide, slots = max(texts, kept.texts), max(wide, kept.wide), max(slots, kept.slots)
+        del kept
+        self.forget()
+        self.kept = Slots(self.model, texts, wide, self.window(slots))
+
+    def forget(self) -> None:
+        self.kept = None
+        self.graphs.clear()  # they hold the slots' addresses
+
+    def release(self) -> None:
+        self.texts = 1  # as many as were expected did not fit
+        self.forget()
+
+    def step(self, s: Slots, texts: int, wide: int, window: int) -> None:
+        self.graphs.run((texts, wide, window), lambda: self.model.advance(s, texts, wide, window), s.state())
+
+    def record(self, texts: int) -> None:
+        if self.kept and not self.graphs.off:
+            places, s = self.places(texts), self.kept
+            step = (places, s.wide, s.slots)
+            if step not in self.graphs.replays:
+                with torch.inference_mode(), self.model.kernels():
+                    self.graphs.record(step, lambda: self.model.advance(s, *step), s.state())
+
+    def held_gib(self) -> float:
+        if not self.kept:
+            return 0.0
+        sizes = sum(size <= self.kept.texts for size in SIZES)
+        return self.graphs.held_gib(sizes * (self.kept.slots // RECORDED_WINDOW))

@@ -2,15 +2,17 @@
 
 A step reads and writes nothing but these tensors and the weights. Where a row stands, how far its text has come, what it has said
 and what it will draw are numbers on the device. So each step of a batch is the same work at the same addresses, which can be recorded
-once and replayed.
+once and replayed (burst_graphs.py).
 """
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Callable, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from chatterbox_blocks import Attend, Gpt2, Llama
 
@@ -40,6 +42,21 @@ class Slots:
         self.logits = torch.zeros(texts, words, device=where)                    # of the last step, before the knobs
         self.seen[:, 0] = True  # places without a row see something
 
+    def state(self) -> list[Tensor]:
+        """What a step changes beside keys and values, of which it writes one slot that it does not read first."""
+        return [self.seen, self.positions, self.at, self.step, self.token, self.chosen, self.said, self.logits]
+
+    def clear(self, rows: int, slots: int) -> None:
+        """What an earlier batch has left in the first rows and slots must not be seen: 0 times NaN is NaN."""
+        for tensor in (self.keys, self.values):
+            tensor[:, :rows, :, :slots] = 0
+        for tensor in (self.at, self.step):
+            tensor.zero_()
+        for tensor in (self.seen, self.positions, self.token, self.chosen, self.said, self.logits):
+            tensor[:rows] = 0
+        self.knobs.fill_(1)
+        self.seen[:rows, 0] = True  # places without a row see something
+
     def move(self, places: Sequence[int], to: Sequence[int], wide: int, used: int) -> None:
         """Rows that go on take the places of rows that have ended."""
         texts, new_texts = (torch.tensor(p, dtype=torch.long, device=self.at.device) for p in (places, to))
@@ -61,6 +78,12 @@ class Model:
         self.t3, self.turbo = t3, turbo
         self.blocks = (Gpt2 if turbo else Llama)(t3.tfmr)
         self.device, self.dtype = t3.speech_head.weight.device, t3.speech_head.weight.dtype
+
+    def kernels(self) -> Any:
+        """A context for all steps. With a mask, cuDNN's attention builds a plan for each shape, which cannot be recorded."""
+        if self.device.type != "cuda":
+            return contextlib.nullcontext()
+        return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
     def logits(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """After the last of x [rows, steps, width]."""

@@ -146,7 +146,8 @@ class Speech:
 
     @torch.inference_mode()
     def speak(self) -> list[Spoken]:
-        self.run()
+        with self.model.kernels():
+            self.run()
         return [Spoken(torch.tensor(tokens, dtype=torch.long), ended) for tokens, ended in zip(self.tokens, self.ended)]
 
     def run(self) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Sequence
 
-from burst_device import Cuda, Device
+import burst_graphs
+from burst_device import Cuda, Device, kind_of
 from burst_engine import Bad, BadTask, CannotRun, Engine, Option, Task, weights_folder
+from burst_graphs import CudaTape, Graphs, Tape
 from chatterbox_weights import Weights, fill
 
 TOKENS_A_SECOND = 25
@@ -90,6 +92,72 @@ class Chatterbox(Engine):
         self.sound = Sound(self.model.s3gen, 2 if self.turbo else 10, half=self.where == "cuda" and not os.environ.get("BURST_FULL_PRECISION"))
         self.sample_rate = self.model.sr
         self.voices[""] = self.model.conds
+        self.loop = self.make_loop()
+
+    # ---- the loop of the language model ----
+
+    def make_tape(self) -> Optional[Tape]:
+        """None: steps are not recorded here."""
+        import torch
+
+        return CudaTape(torch) if self.where == "cuda" and burst_graphs.wanted() else None
+
+    def make_loop(self) -> Any:
+        from chatterbox_loop import Loop, RecordedLoop
+
+        tape = self.make_tape()
+        if tape is None:
+            return Loop(self.model.t3, self.turbo)
+        loop = RecordedLoop(self.model.t3, self.turbo, Graphs(tape), LONGEST_PROMPT + LONGEST_SPEECH)
+        with burst_graphs.first_time(" ".join([self.name, *map(str, self.facts())])) as may_record:
+            if may_record:
+                self.prove(loop)
+            else:
+                loop.graphs.off = True
+        return loop
+
+    def facts(self) -> list[str]:
+        """What it depends on whether steps can be recorded."""
+        import torch
+
+        return [torch.__version__, torch.cuda.get_device_name(0) if self.where == "cuda" else self.where]
+
+    def prove(self, loop: Any) -> None:
+        """A batch of two, and the first recording, which is compared with its step."""
+        failed = False
+        try:
+            self.speak(self.longest_rows(2), loop)
+            loop.record(2)
+        except Exception as error:
+            failed = kind_of(error) == "memory"
+            if not failed:
+                raise
+        if failed:  # outside of `except`: the traceback holds tensors
+            loop.release()
+            loop.graphs.turn_off("no memory is left for them")
+
+    def speak(self, rows: Sequence[Any], loop: Any, reserve: int = 0) -> list[Any]:
+        from chatterbox_t3 import Speech
+
+        return Speech(self.model.t3, rows, self.turbo, self.progress, reserve=reserve, loop=loop).speak()
+
+    def longest_rows(self, b: int) -> list[Any]:
+        """Their prompts are the longest, and they speak two tokens."""
+        import torch
+        from chatterbox_t3 import Row
+
+        with torch.inference_mode():
+            prompt = torch.zeros(LONGEST_PROMPT, self.model.t3.dim, device=self.where, dtype=self.number)
+        return [Row(prompt, i, 2, blank=None if self.turbo else prompt, guidance=0.0 if self.turbo else 0.5) for i in range(b)]
+
+    def held_gib(self) -> float:
+        return self.loop.held_gib()
+
+    def expect(self, b: int) -> None:
+        self.loop.expect(b)
+
+    def release(self) -> None:
+        self.loop.release()
 
     # ---- voices ----
 
@@ -165,11 +233,10 @@ class Chatterbox(Engine):
 
     def tokens(self, tasks: Sequence[Task]) -> Sequence[Any]:
         import torch
-        from chatterbox_t3 import Speech
 
         with torch.inference_mode():
             rows = [self.row(task) for task in tasks]
-            return [self.judge(s, row.cap) for s, row in zip(Speech(self.model.t3, rows, self.turbo, self.progress).speak(), rows)]
+            return [self.judge(s, row.cap) for s, row in zip(self.speak(rows, self.loop), rows)]
 
     def judge(self, spoken: Any, cap: int) -> Any:
         words = spoken.tokens[spoken.tokens < WORDS_LAST]
@@ -196,13 +263,10 @@ class Chatterbox(Engine):
     def rehearse(self, b: int) -> None:
         """Two tokens in a cache of the longest batch, then the sound of the longest rows."""
         import torch
-        from chatterbox_t3 import Row, Speech
 
-        t3, voice = self.model.t3, next((v for v in self.voices.values() if v is not None), None)
-        with torch.inference_mode():
-            prompt = torch.zeros(LONGEST_PROMPT, t3.dim, device=self.where, dtype=self.number)
-            rows = [Row(prompt, i, 2, blank=None if self.turbo else prompt, guidance=0.0 if self.turbo else 0.5) for i in range(b)]
-            Speech(t3, rows, self.turbo, self.progress, reserve=LONGEST_PROMPT + LONGEST_SPEECH).speak()
+        voice = next((v for v in self.voices.values() if v is not None), None)
+        self.speak(self.longest_rows(b), self.loop, reserve=LONGEST_PROMPT + LONGEST_SPEECH)
+        self.loop.record(b)
         if voice is not None:
             speech = [torch.zeros(LONGEST_SPEECH // 2, dtype=torch.long)] * max(1, min(b, int(self.wave_budget / LONGEST_SPEECH)))
             self.sound.waves(speech, voice.gen, range(len(speech)))

@@ -9,6 +9,7 @@
 INCBIN(python_audio, "jobs/workers/burst_audio.py");
 INCBIN(python_device, "jobs/workers/burst_device.py");
 INCBIN(python_engine, "jobs/workers/burst_engine.py");
+INCBIN(python_graphs, "jobs/workers/burst_graphs.py");
 INCBIN(python_phases, "jobs/workers/burst_phases.py");
 INCBIN(python_probe, "jobs/workers/burst_probe.py");
 INCBIN(python_read, "jobs/workers/burst_read.py");
@@ -54,6 +55,7 @@ const struct job_file *python_file(const char *name)
 		{"burst_worker.py", python_worker, 0, 0644}, {"engine_piper.py", python_piper, 0, 0644},
 		{"piper_voice.py", python_piper_voice, 0, 0644},
 		{"engine_chatterbox.py", python_chatterbox, 0, 0644},
+		{"burst_graphs.py", python_graphs, 0, 0644},
 		{"burst_phases.py", python_phases, 0, 0644},
 		{"burst_read.py", python_read, 0, 0644},
 		{"chatterbox_blocks.py", python_chatterbox_blocks, 0, 0644},

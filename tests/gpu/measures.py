@@ -17,19 +17,21 @@ SAMPLE_STEPS = 24
 
 
 def steps_of(s: Setting, turbo: bool) -> dict[str, Any]:
-    """Milliseconds a step over rows and context. The loop has no CUDA graph, so this is eager alone."""
+    """Milliseconds a step over rows and context: as it comes, and replayed as a CUDA graph."""
     t3, points = twin.make_t3(s, turbo), []
     steps = s.pick(SAMPLE_STEPS, 4)
     for context in s.pick((200, 400, 800), (12, 20)):
         for b in s.pick((1, 2, 4, 8, 16, 32, 64, 128), (1, 2)):
-            def measure() -> dict[str, Any]:
-                rows = twin.make_rows(s, t3, turbo, [(context, steps)] * b)
-                twin.step_times(s, t3, turbo, rows)
-                first, took = twin.step_times(s, t3, turbo, rows)
-                return {"first_ms": 1000 * first, "step_ms": 1000 * statistics.median(took)}
+            for mode in ("eager", "graph"):
+                def measure() -> dict[str, Any]:
+                    loop = twin.make_loop(s, t3, turbo, mode == "graph")
+                    rows = twin.make_rows(s, t3, turbo, [(context, steps)] * b)
+                    twin.step_times(s, loop, rows)
+                    first, took = twin.step_times(s, loop, rows)
+                    return {"first_ms": 1000 * first, "step_ms": 1000 * statistics.median(took), **twin.recorded(loop)}
 
-            points.append(s.fits(measure, b=b, context=context))
-    return {"number": str(s.number), "mode": "eager", "rows_a_text": 1 if turbo else 2, "points": points}
+                points.append(s.fits(measure, b=b, context=context, mode=mode))
+    return {"number": str(s.number), "rows_a_text": 1 if turbo else 2, "points": points}
 
 
 def e1(s: Setting) -> dict[str, Any]:
@@ -99,7 +101,7 @@ def e5(s: Setting) -> dict[str, Any]:
         if s.small:
             engine.wave_budget = 0.0
             shrink(engine)
-        points = [s.fits(lambda: engine.rehearse(b) or {}, b=b) for b in s.pick((1, 2, 4, 8, 16, 24, 32, 48, 64), (1, 2))]
+        points = [s.fits(lambda: engine.rehearse(b) or {"held_gib": round(engine.held_gib(), 3)}, b=b) for b in s.pick((1, 2, 4, 8, 16, 24, 32, 48, 64), (1, 2))]
         kind: dict[str, Any] = {"points": points}
         if s.cuda:
             part = Part(s, 0.3)
@@ -222,7 +224,7 @@ def batch_seconds(s: Setting, engine: Any, turbo: bool, tokens: list[int]) -> di
     shape = [(s.pick(160 if not turbo else 500, 12) + n // 2, n) for n in tokens]
     s.wait()
     began = time.perf_counter()
-    spoken = Speech(t3, twin.make_rows(s, t3, turbo, shape), turbo, lambda _: None).speak()
+    spoken = Speech(t3, twin.make_rows(s, t3, turbo, shape), turbo, lambda _: None, loop=engine.loop).speak()
     s.wait()
     between = time.perf_counter()
     rows = sorted((row.tokens.clamp(max=6560) for row in spoken), key=len, reverse=True)

@@ -70,7 +70,7 @@ def times(report: dict[str, Any], kind: str) -> list[Point]:
 
 def memory(report: dict[str, Any], kind: str) -> list[Point]:
     points = report["experiments"]["E5"]["result"][kind]["points"]
-    return [((1.0, p["b"]), p["peak_gib"]) for p in points if p.get("peak_gib")]
+    return [((1.0, p["b"]), p["peak_gib"] + p.get("held_gib", 0.0)) for p in points if p.get("peak_gib")]
 
 
 def prior(report: dict[str, Any], kind: str) -> dict[str, Any]:

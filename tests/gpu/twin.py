@@ -114,15 +114,38 @@ def make_engine(s: Setting, turbo: bool) -> Any:
     engine.model = types.SimpleNamespace(t3=make_t3(s, turbo))
     engine.sound, voice = make_sound(s, turbo)
     engine.voices[""] = types.SimpleNamespace(gen=voice)
+    engine.loop = engine.make_loop()
     return engine
 
 
-def step_times(s: Setting, t3: Any, turbo: bool, rows: list[Any]) -> tuple[float, list[float]]:
-    """Seconds until the first token, and of each step after it. A step ends with its tokens on the host: that waits for the card."""
+def make_loop(s: Setting, t3: Any, turbo: bool, graphs: bool) -> Any:
+    """On a processor a stand-in records."""
+    from burst_graphs import CudaTape, Graphs
+    from chatterbox_loop import Loop, RecordedLoop
+
+    if not graphs:
+        return Loop(t3, turbo)
+    import tape
+
+    return RecordedLoop(t3, turbo, Graphs(CudaTape(s.torch) if s.cuda else tape.CpuTape(), runs_first=1), 1)
+
+
+def recorded(loop: Any) -> dict[str, Any]:
+    graphs = getattr(loop, "graphs", None)
+    return {"recorded": len(graphs.replays), "replayed": graphs.replayed, "graphs_gib": graphs.held_gib()} if graphs else {}
+
+
+def step_times(s: Setting, loop: Any, rows: list[Any]) -> tuple[float, list[float]]:
+    """Seconds until the first token, and of each step after it."""
     from chatterbox_t3 import Speech
 
     at: list[float] = []
-    speech = Speech(t3, rows, turbo, lambda _: at.append(time.perf_counter()))
+
+    def note(_: str) -> None:
+        s.wait()
+        at.append(time.perf_counter())
+
+    speech = Speech(loop.model.t3, rows, loop.model.turbo, note, loop=loop)
     s.wait()
     began = time.perf_counter()
     speech.speak()

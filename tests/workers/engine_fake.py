@@ -13,7 +13,7 @@ import os
 import time
 from typing import Any, Optional, Sequence
 
-from burst_device import Cpu, has_kernels
+from burst_device import Cpu, DeviceLost, has_kernels
 from burst_engine import Bad, BadTask, Engine, Option, Task, nearest
 
 RATE = 8000
@@ -63,6 +63,8 @@ class Fake(Engine):
 
     def load(self) -> None:
         time.sleep(number("LOAD_S", 0))
+        if "LOST" in os.environ:
+            raise DeviceLost("CUDA error: unspecified launch failure")
         self.slope = number("SLOPE", 0)
         self.wave_slope = number("WAVE_SLOPE", 0)
         self.seen: dict[str, int] = {}

@@ -218,6 +218,13 @@ class Faults(unittest.TestCase):
         with Worker(CARD=4, BASE=3.9, SLOPE=0.5) as worker:
             self.assertIn("the model does not fit", worker.hello["error"])
 
+    def test_a_gpu_lost_while_it_loads_ends_the_process_without_a_word(self) -> None:
+        """A hello with an error would be final: another process may load."""
+        with Worker(LOST=1) as worker:
+            self.assertEqual(worker.hello, {})
+            self.assertEqual(worker.wait(), 1)
+            self.assertIn("the GPU is lost: CUDA error: unspecified launch failure", worker.log())
+
 
 class Timing(unittest.TestCase):
     def test_what_a_batch_took_is_in_its_line(self) -> None:
