@@ -1,0 +1,363 @@
+/* calendar.c - reads schedules, and walks local days minute by minute to find when they are due. */
+#include "calendar.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <time.h>
+
+#include "clock.h"
+
+enum { YEARS_MOST = 9, COUNT_MOST = 1000, EDGE_S = 7200 }; /* 29 February can be eight years away */
+
+/* ---- reading ---- */
+
+struct field {
+	const char *name;
+	int least, most;
+	const char *const *words; /* whole or by three letters; the first stands for `least` */
+};
+
+static const char *const month_words[] = {"january", "february", "march",	 "april",   "may",	"june",	    "july",
+					  "august",  "september", "october", "november", "december", NULL};
+static const char *const day_words[] = {"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", NULL};
+
+static const struct field fields[] = {
+	{"minute", 0, 59, NULL}, {"hour", 0, 23, NULL}, {"day of the month", 1, 31, NULL}, {"month", 1, 12, month_words}, {"day of the week", 0, 7, day_words},
+};
+
+static bool read_value(const struct field *f, const char **at, int *out)
+{
+	char *end;
+
+	for (int i = 0; f->words && f->words[i]; i++) {
+		size_t whole = strlen(f->words[i]), used = strncasecmp(*at, f->words[i], whole) == 0 ? whole : 3;
+		if (strncasecmp(*at, f->words[i], used) == 0) {
+			*at += used;
+			*out = f->least + i;
+			return true;
+		}
+	}
+	if (!isdigit((unsigned char)**at))
+		return false;
+	long n = strtol(*at, &end, 10);
+	*at = end;
+	*out = (int)MIN(n, 10000);
+	return n >= f->least && n <= f->most;
+}
+
+/* One part of a list: "*", "7", "1-5", each perhaps with a step. */
+static bool read_part(const struct field *f, const char **at, uint64_t *bits)
+{
+	int from = f->least, to = f->most, step = 1;
+
+	if (**at == '*') {
+		++*at;
+	} else {
+		if (!read_value(f, at, &from))
+			return false;
+		to = from;
+		if (**at == '-' && (++*at, !read_value(f, at, &to)))
+			return false;
+	}
+	if (**at == '/') {
+		char *end;
+		++*at;
+		long n = isdigit((unsigned char)**at) ? strtol(*at, &end, 10) : 0;
+		if (n < 1 || n > f->most || to == from)
+			return false;
+		*at = end;
+		step = (int)n;
+	}
+	if (to < from)
+		return false;
+	for (int i = from; i <= to; i += step)
+		*bits |= UINT64_C(1) << i;
+	return true;
+}
+
+static int read_field(const struct field *f, const char *text, uint64_t *bits, bool *any, struct err *err)
+{
+	const char *at = text;
+
+	*bits = 0;
+	*any = *text == '*';
+	while (read_part(f, &at, bits) && *at == ',')
+		at++;
+	if (*at || at == text || at[-1] == ',')
+		return err_set(err, ERR_USAGE, "\"%s\" is no %s (%d to %d, with lists, ranges and steps as in crontab)", text, f->name, f->least, f->most);
+	return 0;
+}
+
+static int read_fields(char *const words[5], struct calendar *out, struct err *err)
+{
+	uint64_t bits[5];
+	bool any[5];
+
+	for (int i = 0; i < 5; i++)
+		if (read_field(&fields[i], words[i], &bits[i], &any[i], err) < 0)
+			return -1;
+	*out = (struct calendar){
+		.minutes = bits[0], .hours = (uint32_t)bits[1], .days = (uint32_t)bits[2], .months = (uint32_t)bits[3],
+		.weekdays = (uint8_t)((bits[4] | bits[4] >> 7) & 0x7f), /* 7 is Sunday as well */
+		.any_minute = any[0], .any_hour = any[1], .any_day = any[2], .any_weekday = any[4],
+	};
+	return 0;
+}
+
+static bool read_time(const char *text, int *hour, int *minute)
+{
+	int n = 0;
+
+	return text && sscanf(text, "%2d:%2d%n", hour, minute, &n) == 2 && !text[n] && strchr(text, ':')[1] && strlen(strchr(text, ':')) == 3 && *hour >= 0 &&
+	       *hour < 24 && *minute >= 0 && *minute < 60 && isdigit((unsigned char)text[0]);
+}
+
+/* "15m" and "6h", which have to divide an hour or a day: else the last stretch would be shorter. */
+static bool read_every(const char *text, char fields_out[64])
+{
+	char unit = 0;
+	int n = 0, end = 0;
+
+	if (!text || !isdigit((unsigned char)*text) || sscanf(text, "%4d%c%n", &n, &unit, &end) != 2 || text[end] || n < 1)
+		return false;
+	if (unit == 'm' && n < 60 && 60 % n == 0)
+		snprintf(fields_out, 64, n == 1 ? "* * * * *" : "*/%d * * * *", n);
+	else if (unit == 'h' && n < 24 && 24 % n == 0)
+		snprintf(fields_out, 64, n == 1 ? "0 * * * *" : "0 */%d * * *", n);
+	else
+		return false;
+	return true;
+}
+
+static const char *short_form(const char *word)
+{
+	static const char *const forms[][2] = {
+		{"@hourly", "0 * * * *"},   {"hourly", "0 * * * *"},	{"@daily", "0 0 * * *"},   {"@midnight", "0 0 * * *"},
+		{"@weekly", "0 0 * * 0"},   {"@monthly", "0 0 1 * *"}, {"@yearly", "0 0 1 1 *"}, {"@annually", "0 0 1 1 *"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(forms); i++)
+		if (!strcasecmp(word, forms[i][0]))
+			return forms[i][1];
+	return NULL;
+}
+
+/* The forms in words as the five fields; false: it is none of them. */
+static bool in_words(char *const words[6], int count, char out[64])
+{
+	const char *known = count == 1 ? short_form(words[0]) : NULL;
+	int hour = 0, minute = 0, day = 0;
+	const char *at = count == 3 ? words[1] : "";
+
+	if (known) {
+		snprintf(out, 64, "%s", known);
+		return true;
+	}
+	if (count == 2 && !strcasecmp(words[0], "every"))
+		return read_every(words[1], out);
+	if (!read_time(words[count - 1], &hour, &minute))
+		return false;
+	if (count == 2 && !strcasecmp(words[0], "daily"))
+		snprintf(out, 64, "%d %d * * *", minute, hour);
+	else if (count == 2 && !strcasecmp(words[0], "weekdays"))
+		snprintf(out, 64, "%d %d * * 1-5", minute, hour);
+	else if (count == 3 && !strcasecmp(words[0], "weekly") && read_value(&fields[4], &at, &day) && !*at)
+		snprintf(out, 64, "%d %d * * %d", minute, hour, day);
+	else if (count == 3 && !strcasecmp(words[0], "monthly") && read_value(&fields[2], &at, &day) && !*at)
+		snprintf(out, 64, "%d %d %d * *", minute, hour, day);
+	else
+		return false;
+	return true;
+}
+
+static int split(char *text, char *words[6])
+{
+	int count = 0;
+	char *rest = NULL;
+
+	for (char *word = strtok_r(text, " \t", &rest); word && count < 6; word = strtok_r(NULL, " \t", &rest))
+		words[count++] = word;
+	return count;
+}
+
+static int parse_any(const char *when, struct calendar *out, struct err *err)
+{
+	CLEANUP(free_text) char *text = xstrdup(when);
+	char *words[6] = {NULL}, form[64];
+	int count = split(text, words);
+
+	if (count == 5)
+		return read_fields(words, out, err);
+	if (!count || !in_words(words, count, form))
+		return err_set(err, ERR_USAGE,
+			       "\"%s\" is no time to run at: it wants \"daily 02:00\", \"weekdays 07:30\", \"weekly mon 02:00\", \"monthly 1 02:00\", "
+			       "\"hourly\", \"every 15m\", or the five fields of a crontab (\"0 2 * * *\")", when);
+	count = split(form, words);
+	return read_fields(words, out, err);
+}
+
+int calendar_parse(const char *when, struct calendar *out, struct err *err)
+{
+	if (parse_any(when, out, err) < 0)
+		return -1;
+	if (calendar_next(out, clock_wall_ms()) < 0)
+		return err_set(err, ERR_USAGE, "\"%s\" never comes: no month of it has such a day", when);
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static void write_bits(struct str *to, uint64_t bits, const struct field *f, bool any, const char *end)
+{
+	uint64_t all = 0;
+
+	for (int i = f->least; i <= MIN(f->most, f->most == 7 ? 6 : f->most); i++)
+		all |= UINT64_C(1) << i;
+	if (bits == all && any) {
+		str_addf(to, "*%s", end);
+		return;
+	}
+	const char *comma = "";
+	for (int i = f->least; i <= f->most; i++) {
+		if (!(bits & (UINT64_C(1) << i)))
+			continue;
+		str_addf(to, "%s%d", comma, i);
+		comma = ",";
+	}
+	str_add(to, end);
+}
+
+void calendar_write(const struct calendar *c, struct str *to)
+{
+	write_bits(to, c->minutes, &fields[0], c->any_minute, " ");
+	write_bits(to, c->hours, &fields[1], c->any_hour, " ");
+	write_bits(to, c->days, &fields[2], c->any_day, " ");
+	write_bits(to, c->months, &fields[3], true, " ");
+	write_bits(to, c->weekdays, &fields[4], c->any_weekday, "");
+}
+
+/* ---- days ---- */
+
+static bool is_on(const struct calendar *c, const struct tm *day)
+{
+	bool of_month = c->days & (UINT32_C(1) << day->tm_mday), of_week = c->weekdays & (1 << day->tm_wday);
+
+	if (!(c->months & (UINT32_C(1) << (day->tm_mon + 1))))
+		return false;
+	return c->any_day || c->any_weekday ? of_month && of_week : of_month || of_week;
+}
+
+static bool is_at(const struct calendar *c, int minute_of_day)
+{
+	return c->hours & (UINT32_C(1) << (minute_of_day / 60)) && c->minutes & (UINT64_C(1) << (minute_of_day % 60));
+}
+
+static bool any_at(const struct calendar *c, int from, int to)
+{
+	for (int i = from; i <= to; i++)
+		if (is_at(c, i))
+			return true;
+	return false;
+}
+
+/* The day that lies `days` after that of this moment, or before it: at noon, where no clock changes. */
+static struct tm day_of(int64_t ms, int days)
+{
+	time_t now = (time_t)(ms / 1000);
+	struct tm day;
+
+	localtime_r(&now, &day);
+	day.tm_mday += days;
+	day.tm_hour = 12;
+	day.tm_min = day.tm_sec = 0;
+	day.tm_isdst = -1;
+	mktime(&day);
+	return day;
+}
+
+/* About its first second: where the clock changes at midnight, mktime() may take the gap's one side or the other. */
+static int64_t day_begins(struct tm day, int days)
+{
+	day.tm_mday += days;
+	day.tm_hour = 0;
+	day.tm_isdst = -1;
+	return (int64_t)mktime(&day);
+}
+
+/* Each moment of a day, in order; false from `found` ends the walk. */
+static void walk_day(const struct calendar *c, struct tm day, bool (*found)(void *ctx, int64_t ms), void *ctx)
+{
+	int64_t from = day_begins(day, 0) - EDGE_S, to = day_begins(day, 1) + EDGE_S;
+	bool fixed = !c->any_minute && !c->any_hour;
+	int latest = -1; /* minute of the day that the clock has shown */
+
+	for (int64_t s = from; s < to; s += 60) {
+		time_t at = (time_t)s;
+		struct tm shown;
+		localtime_r(&at, &shown);
+		if (shown.tm_mday != day.tm_mday)
+			continue;
+		int minute = shown.tm_hour * 60 + shown.tm_min;
+		bool again = minute <= latest, due = is_at(c, minute);
+		if (fixed && again)
+			due = false;
+		else if (fixed && minute > latest + 1)
+			due = due || any_at(c, latest + 1, minute - 1);
+		latest = MAX(latest, minute);
+		if (due && !found(ctx, s * 1000))
+			return;
+	}
+}
+
+struct search {
+	int64_t since_ms, at_ms; /* after the first, not after the second */
+	int64_t first, last;	 /* -1: none yet */
+	int count;
+};
+
+static bool note(void *ctx, int64_t ms)
+{
+	struct search *s = ctx;
+
+	if (ms <= s->since_ms)
+		return true;
+	if (ms > s->at_ms)
+		return false;
+	if (s->first < 0)
+		s->first = ms;
+	s->last = ms;
+	s->count++;
+	return true;
+}
+
+int64_t calendar_next(const struct calendar *c, int64_t after_ms)
+{
+	struct search s = {.since_ms = after_ms, .at_ms = INT64_MAX, .first = -1, .last = -1};
+
+	for (int days = 0; days < YEARS_MOST * 366 && s.first < 0; days++) {
+		struct tm day = day_of(after_ms, days);
+		if (is_on(c, &day))
+			walk_day(c, day, note, &s);
+	}
+	return s.first;
+}
+
+int64_t calendar_last(const struct calendar *c, int64_t since_ms, int64_t at_ms, int *before)
+{
+	struct search s = {.since_ms = since_ms, .at_ms = at_ms, .first = -1, .last = -1};
+	int64_t last = -1;
+	struct tm day = day_of(at_ms, 0);
+
+	for (int days = 0; days < YEARS_MOST * 366 && s.count <= COUNT_MOST; days++) {
+		day = day_of(at_ms, -days);
+		if (is_on(c, &day))
+			walk_day(c, day, note, &s);
+		last = last < 0 ? s.last : last;
+		if (day_begins(day, 0) * 1000 <= since_ms || (last >= 0 && !before))
+			break;
+	}
+	if (before)
+		*before = MIN(MAX(s.count - 1, 0), COUNT_MOST);
+	return last;
+}
