@@ -38,6 +38,7 @@ static const struct cmd *const commands[] = {
 	&cmd_reap,
 	&cmd_fetch,
 	&cmd_ssh,
+	&cmd_schedule,
 	&cmd_init,
 	&cmd_volume,
 	&cmd_image,

@@ -49,6 +49,14 @@ static void become(const struct program *p, const int theirs[ENDS], int why, cha
 	_exit(NOT_FOUND);
 }
 
+/* What becomes file i of the program without a pipe. */
+static int given_end(const struct program *p, int i)
+{
+	if (i != IN)
+		return fcntl(p->output_fd, F_DUPFD_CLOEXEC, 3);
+	return p->input_fd ? fcntl(p->input_fd, F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 /* A pipe whose far end becomes file i of the program. */
 static int make_pipe(int i, int *ours, int *theirs)
 {
@@ -66,14 +74,10 @@ static int make_pipe(int i, int *ours, int *theirs)
 static int open_ends(const struct program *p, struct started *s, int theirs[ENDS])
 {
 	for (int i = 0; i < ENDS; i++) {
-		if (i != IN || p->input) {
-			if (make_pipe(i, &s->ends[i], &theirs[i]) < 0)
-				return -1;
-		} else {
-			theirs[i] = p->input_fd ? fcntl(p->input_fd, F_DUPFD_CLOEXEC, 3) : open("/dev/null", O_RDONLY | O_CLOEXEC);
-			if (theirs[i] < 0)
-				return -1;
-		}
+		bool piped = i == IN ? p->input != NULL : !p->output_fd;
+		theirs[i] = piped ? -1 : given_end(p, i);
+		if (piped ? make_pipe(i, &s->ends[i], &theirs[i]) < 0 : theirs[i] < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@ struct program {
 	const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH */
 	const char *input;	 /* text for its stdin; NULL: see input_fd */
 	int input_fd;		 /* its stdin, read from where it stands; 0: an empty one */
+	int output_fd;		 /* its stdout and stderr, which are not kept then; 0: see program_run() */
 	const char *folder;	 /* it begins there; NULL: see folder_fd */
 	int folder_fd;		 /* the same, open; 0: our own folder */
 	char **environment;	 /* NULL-terminated; NULL: ours without our keys */

@@ -330,6 +330,11 @@ static bool request_named(const void *row, const char *text)
 	return !strncmp(((const struct request_row *)row)->id, text, strlen(text));
 }
 
+static bool firing_of(const void *row, const char *text)
+{
+	return !strcmp(((const struct firing_row *)row)->schedule, text);
+}
+
 enum order { OLDEST_PUT, NEWEST_PUT, NEWEST_START };
 
 static const struct {
@@ -361,6 +366,9 @@ static const struct {
 	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST, OLDEST_PUT, request_open},
 	[QUERY_REQUESTS_OPEN_OF] = {TABLE_REQUEST, OLDEST_PUT, request_open_of},
 	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, OLDEST_PUT, request_named},
+	[QUERY_SCHEDULE] = {TABLE_SCHEDULE},
+	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, OLDEST_PUT, all},
+	[QUERY_FIRINGS] = {TABLE_FIRING, NEWEST_PUT, firing_of},
 };
 
 struct hit {

@@ -170,6 +170,19 @@ static const struct column request_columns[] = {
 };
 #undef C
 
+#define C(field) COLUMN(struct schedule_row, field)
+static const struct column schedule_columns[] = {
+	C(name),      C(rule),	 C(config),	    C(backend),	  C(environment), C(overlap), C(catch_up_ms),
+	C(jitter_ms), C(retries), C(retry_after_ms), C(window_ms), C(made_ms),
+};
+#undef C
+
+#define C(field) COLUMN(struct firing_row, field)
+static const struct column firing_columns[] = {
+	C(schedule), C(due), C(state), C(started_ms), C(ended_ms), C(tries), C(missed), C(run), C(exit_status), C(said),
+};
+#undef C
+
 #define TABLE(table_name, keys_first, row, list)                                                   \
 	{                                                                                          \
 		.name = (table_name), .keys = (keys_first), .row_size = sizeof(row),               \
@@ -185,6 +198,8 @@ const struct table store_tables[TABLE_COUNT] = {
 	[TABLE_BATCH] = TABLE("batch", 2, struct batch_row, batch_columns),
 	[TABLE_SPEED] = TABLE("speed", 1, struct speed_row, speed_columns),
 	[TABLE_REQUEST] = TABLE("request", 1, struct request_row, request_columns),
+	[TABLE_SCHEDULE] = TABLE("schedule", 1, struct schedule_row, schedule_columns),
+	[TABLE_FIRING] = TABLE("firing", 2, struct firing_row, firing_columns),
 };
 
 int64_t row_number(int64_t n)

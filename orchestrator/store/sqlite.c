@@ -72,6 +72,13 @@ static const char *const migrations[] = {
 	"CREATE INDEX request_of_config ON request (config);"
 	"CREATE INDEX request_open ON request (config) WHERE state IN ('pending','running');"
 	"ALTER TABLE run ADD COLUMN commit_id TEXT NOT NULL DEFAULT '';",
+	/* schedules and their firings */
+	"CREATE TABLE schedule (seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rule TEXT NOT NULL, config TEXT NOT NULL,"
+	" backend TEXT NOT NULL, environment TEXT NOT NULL, overlap TEXT NOT NULL, catch_up_ms INTEGER NOT NULL, jitter_ms INTEGER NOT NULL,"
+	" retries INTEGER NOT NULL, retry_after_ms INTEGER NOT NULL, window_ms INTEGER NOT NULL, made_ms INTEGER NOT NULL);"
+	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, state TEXT NOT NULL,"
+	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed INTEGER NOT NULL, run TEXT NOT NULL,"
+	" exit_status INTEGER NOT NULL, said TEXT NOT NULL, UNIQUE (schedule, due));",
 };
 #define NEWEST_VERSION ((int)ARRAY_LEN(migrations))
 
@@ -304,6 +311,9 @@ static const struct {
 	[QUERY_REQUESTS_OPEN] = {TABLE_REQUEST, "WHERE state IN ('pending','running') ORDER BY +seq"},
 	[QUERY_REQUESTS_OPEN_OF] = {TABLE_REQUEST, "WHERE config=?1 AND state IN ('pending','running') ORDER BY +seq"},
 	[QUERY_REQUESTS_NAMED] = {TABLE_REQUEST, "WHERE id>=?1 AND id<?1||x'ff' ORDER BY seq"},
+	[QUERY_SCHEDULE] = {TABLE_SCHEDULE, "WHERE name=?1"},
+	[QUERY_SCHEDULES] = {TABLE_SCHEDULE, "ORDER BY seq"},
+	[QUERY_FIRINGS] = {TABLE_FIRING, "WHERE schedule=?1 ORDER BY seq DESC"},
 };
 
 static void find_sql(struct str *sql, enum query query)

@@ -100,6 +100,35 @@ int store_put_request(struct store *s, const struct request_row *row, struct err
 	return put(s, TABLE_REQUEST, row, err);
 }
 
+int store_put_schedule(struct store *s, const struct schedule_row *row, struct err *err)
+{
+	return put(s, TABLE_SCHEDULE, row, err);
+}
+
+int store_put_firing(struct store *s, const struct firing_row *row, struct err *err)
+{
+	return put(s, TABLE_FIRING, row, err);
+}
+
+int store_remove_firing(struct store *s, const struct firing_row *row, struct err *err)
+{
+	return s->ops->remove(s, TABLE_FIRING, row, err);
+}
+
+int store_remove_schedule(struct store *s, const char *name, struct err *err)
+{
+	struct schedule_row row = {0};
+	struct firing_row *firings = NULL;
+	size_t count = 0;
+	int result = store_firings(s, name, 0, &firings, &count, err);
+
+	COPY_TEXT(row.name, name);
+	for (size_t i = 0; result == 0 && i < count; i++)
+		result = store_remove_firing(s, &firings[i], err);
+	free(firings);
+	return result < 0 ? -1 : s->ops->remove(s, TABLE_SCHEDULE, &row, err);
+}
+
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err)
 {
 	struct volume_row row = {0};
@@ -266,4 +295,28 @@ bool store_fact(struct store *s, const char *name, char *out, size_t room)
 		return false;
 	copy_text(out, room, row.value);
 	return true;
+}
+
+int store_schedule(struct store *s, const char *name, struct schedule_row *out, struct err *err)
+{
+	struct schedule_row row;
+	size_t count;
+	int found = find_first(s, QUERY_SCHEDULE, TABLE_SCHEDULE, name, &row, &count, err);
+
+	if (found < 0)
+		return -1;
+	if (!found)
+		return err_set(err, ERR_NOT_FOUND, "there is no schedule \"%s\"", name);
+	*out = row;
+	return 0;
+}
+
+int store_schedules(struct store *s, struct schedule_row **out, size_t *count, struct err *err)
+{
+	return list(s, QUERY_SCHEDULES, NULL, 0, (void **)out, count, err);
+}
+
+int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out, size_t *count, struct err *err)
+{
+	return list(s, QUERY_FIRINGS, schedule, most, (void **)out, count, err);
 }

@@ -166,6 +166,34 @@ struct request_row {
 	char error[256];
 };
 
+/* A job that runs by itself (`burst schedule`). */
+struct schedule_row {
+	char name[48]; /* key */
+	char rule[96]; /* when, as it was given (base/calendar.h) */
+	char config[512]; /* real path of burst.cfg */
+	char backend[12]; /* who wakes it: systemd | launchd | crontab */
+	char environment[3072]; /* of its runs, NAME=value lines */
+	char overlap[8]; /* while its job runs: "wait" | "skip" */
+	int64_t catch_up_ms; /* how late a missed run is still made up for; 0: never */
+	int64_t jitter_ms;
+	int retries; /* after exits 4 and 6 */
+	int64_t retry_after_ms, window_ms; /* the first wait, which doubles; no try begins later after it was due */
+	int64_t made_ms;
+};
+
+/* One time that a schedule was due, or was run by hand. */
+struct firing_row {
+	char schedule[48]; /* key, with due */
+	char due[24];	   /* "2026-11-25T02:00:00Z" */
+	char state[12];	   /* running | done | failed | missed | skipped */
+	int64_t started_ms, ended_ms;
+	int tries;
+	int missed; /* how many more were due since the one before and were not run */
+	char run[24];
+	int exit_status;
+	char said[256]; /* why it was missed or skipped */
+};
+
 /* Opens (and makes, 0600) the ledger. ERR_LOCAL when it cannot be read or written, is not ours or is from a newer burst. */
 int store_open(struct store **out, const char *path, struct err *err);
 /* For questions only: makes, changes and migrates nothing, and what it answers is all of one moment. ERR_NOT_FOUND: there is no
@@ -199,6 +227,12 @@ int store_put_request(struct store *s, const struct request_row *row, struct err
 /* Absent is success. */
 int store_remove_volume(struct store *s, const char *provider, const char *id, struct err *err);
 
+int store_put_schedule(struct store *s, const struct schedule_row *row, struct err *err);
+int store_put_firing(struct store *s, const struct firing_row *row, struct err *err);
+/* With what is known of its firings; absent is success. */
+int store_remove_schedule(struct store *s, const char *name, struct err *err);
+int store_remove_firing(struct store *s, const struct firing_row *row, struct err *err);
+
 /* ERR_NOT_FOUND when absent. A run may be named by any unambiguous beginning of its id (ERR_USAGE when ambiguous). */
 int store_run(struct store *s, const char *id, struct run_row *out, struct err *err);
 /* Whole names only. The attempt goes before the id, and of several with one id the newest. */
@@ -223,6 +257,12 @@ int store_requests(struct store *s, const char *config, bool open_only, struct r
 int store_requests_named(struct store *s, const char *prefix, struct request_row **out, size_t *count, struct err *err);
 /* Those whose keys begin so ("": all). */
 int store_speeds(struct store *s, const char *prefix, struct speed_row **out, size_t *count, struct err *err);
+
+/* ERR_NOT_FOUND when absent. */
+int store_schedule(struct store *s, const char *name, struct schedule_row *out, struct err *err);
+int store_schedules(struct store *s, struct schedule_row **out, size_t *count, struct err *err);
+/* The newest first; most 0: all. */
+int store_firings(struct store *s, const char *schedule, size_t most, struct firing_row **out, size_t *count, struct err *err);
 
 /* Small facts under a name (machine id, measured medians, rate-limit windows): name below 96 bytes, value below 4096, else
  * ERR_BUG. get: false when absent or unreadable; cut to room. */

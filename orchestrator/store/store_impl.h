@@ -7,7 +7,7 @@
 
 #include "store.h"
 
-enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_BATCH, TABLE_SPEED, TABLE_REQUEST, TABLE_COUNT };
+enum table_id { TABLE_RUN, TABLE_POD, TABLE_SEGMENT, TABLE_VOLUME, TABLE_FACT, TABLE_BATCH, TABLE_SPEED, TABLE_REQUEST, TABLE_SCHEDULE, TABLE_FIRING, TABLE_COUNT };
 
 enum column_type { COLUMN_TEXT, COLUMN_INT, COLUMN_INT64, COLUMN_BOOL, COLUMN_DOUBLE };
 
@@ -41,6 +41,8 @@ union any_row {
 	struct batch_row batch;
 	struct speed_row speed;
 	struct request_row request;
+	struct schedule_row schedule;
+	struct firing_row firing;
 };
 
 /* A number as it may stand in a row. */
@@ -76,6 +78,9 @@ enum query {
 	QUERY_REQUESTS_OPEN,
 	QUERY_REQUESTS_OPEN_OF, /* config */
 	QUERY_REQUESTS_NAMED,	/* beginning of an id */
+	QUERY_SCHEDULE,	/* name */
+	QUERY_SCHEDULES,
+	QUERY_FIRINGS, /* schedule; last put first */
 	QUERY_COUNT
 };
 

@@ -359,15 +359,6 @@ t_detaching_and_the_terminal_closes() { # with -d it goes on
 }
 
 # ---- run -d returns when the pods have the queue, and not before ----
-slow_segments() { # slow_segments N [CONFIG...]: half a second each, on one pod
-	script_lines "$1"
-	shift
-	mkdir -p code
-	cp "$ROOT/tests/workers/worker.sh" code/
-	ENGINE='test'
-	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
-	config 'pods = 1; code = { path = "code"; };' "$@"
-}
 on_the_volume() { find state/volumes -name 's0*.wav' | wc -l; }
 t_detached_client_dies_as_it_returns() { # the laptop is closed at once: its pods have every line, finish them, and end themselves
 	LOCAL='boot_delay = "3s";'

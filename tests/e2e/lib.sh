@@ -84,6 +84,15 @@ config() {
 		$*
 	E
 }
+slow_segments() { # slow_segments N [CONFIG...]: half a second each, on one pod
+	script_lines "$1"
+	shift
+	mkdir -p code
+	cp "$ROOT/tests/workers/worker.sh" code/
+	ENGINE='test'
+	JOB='worker = "SLOW=0.5 MAX_BATCH=1 sh \"$BURST_CODE/worker.sh\""; check = { enabled = false; };'
+	config 'pods = 1; code = { path = "code"; };' "$@"
+}
 allow_volumes() { # allow_volumes NAME: as one's own file does, of a volume that the project's runs did not make
 	mkdir -p "$XDG_CONFIG_HOME/burst"
 	echo "volumes = [\"$1\"];" >>"$XDG_CONFIG_HOME/burst/burst.cfg"

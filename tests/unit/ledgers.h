@@ -48,6 +48,12 @@ static const char *const ledger_steps[] = {
 	"CREATE INDEX request_of_config ON request (config);"
 	"CREATE INDEX request_open ON request (config) WHERE state IN ('pending','running');"
 	"ALTER TABLE run ADD COLUMN commit_id TEXT NOT NULL DEFAULT '';",
+	"CREATE TABLE schedule (seq INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, rule TEXT NOT NULL, config TEXT NOT NULL,"
+	" backend TEXT NOT NULL, environment TEXT NOT NULL, overlap TEXT NOT NULL, catch_up_ms INTEGER NOT NULL, jitter_ms INTEGER NOT NULL,"
+	" retries INTEGER NOT NULL, retry_after_ms INTEGER NOT NULL, window_ms INTEGER NOT NULL, made_ms INTEGER NOT NULL);"
+	"CREATE TABLE firing (seq INTEGER PRIMARY KEY, schedule TEXT NOT NULL, due TEXT NOT NULL, state TEXT NOT NULL,"
+	" started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL, tries INTEGER NOT NULL, missed INTEGER NOT NULL, run TEXT NOT NULL,"
+	" exit_status INTEGER NOT NULL, said TEXT NOT NULL, UNIQUE (schedule, due));",
 };
 
 #endif

@@ -376,6 +376,48 @@ static void every_field_comes_back(void **state)
 	}
 }
 
+static void schedules_come_back_and_go_with_their_firings(void **state)
+{
+	struct store *s = ((struct bed *)*state)->s;
+	struct schedule_row schedule, other, got, *schedules;
+	struct firing_row firing, *firings;
+	struct err err = {0};
+	size_t n;
+
+	fill(&store_tables[TABLE_SCHEDULE], &schedule, 1);
+	fill(&store_tables[TABLE_SCHEDULE], &other, 2);
+	ok(store_put_schedule(s, &schedule, &err), &err);
+	ok(store_put_schedule(s, &other, &err), &err);
+	ok(store_schedule(s, schedule.name, &got, &err), &err);
+	check_row(&store_tables[TABLE_SCHEDULE], &got, &schedule);
+	for (int seed = 0; seed < 3; seed++) {
+		fill(&store_tables[TABLE_FIRING], &firing, seed);
+		COPY_TEXT(firing.schedule, seed < 2 ? schedule.name : other.name);
+		ok(store_put_firing(s, &firing, &err), &err);
+	}
+	ok(store_firings(s, schedule.name, 1, &firings, &n, &err), &err);
+	assert_int_equal(n, 1);
+	fill(&store_tables[TABLE_FIRING], &firing, 1); /* the newest */
+	assert_string_equal(firings[0].due, firing.due);
+	ok(store_remove_firing(s, &firings[0], &err), &err);
+	free(firings);
+	ok(store_firings(s, schedule.name, 0, &firings, &n, &err), &err);
+	assert_int_equal(n, 1);
+	free(firings);
+	ok(store_remove_schedule(s, schedule.name, &err), &err);
+	ok(store_remove_schedule(s, "never was", &err), &err);
+	assert_int_equal(store_schedule(s, schedule.name, &got, &err), -1);
+	assert_int_equal(err.kind, ERR_NOT_FOUND);
+	ok(store_firings(s, schedule.name, 0, &firings, &n, &err), &err);
+	assert_int_equal(n, 0);
+	ok(store_firings(s, other.name, 0, &firings, &n, &err), &err);
+	assert_int_equal(n, 1);
+	free(firings);
+	ok(store_schedules(s, &schedules, &n, &err), &err);
+	assert_int_equal(n, 1);
+	free(schedules);
+}
+
 static void odd_values_come_back(void **state)
 {
 	static const char *const texts[] = {"",
@@ -1810,6 +1852,7 @@ int main(void)
 		BOTH(pods_are_listed_in_order),
 		BOTH(segments_belong_to_their_run),
 		BOTH(volumes_come_and_go),
+		BOTH(schedules_come_back_and_go_with_their_firings),
 		BOTH(facts_are_kept),
 		BOTH(a_commit_keeps),
 		BOTH(a_rollback_restores),

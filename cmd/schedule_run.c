@@ -1,0 +1,324 @@
+/* schedule_run.c - what happens when a timer wakes a schedule: is a run due, is it too late, may it begin now, and how did it end.
+ *
+ * One process at a time works for a schedule: it holds the lock of the schedule's log. What came due meanwhile it finds itself, when it
+ * looks again. A run that died with its machine is found as "running" by the next one that is woken. */
+#include "schedule.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/program.h"
+#include "net/child.h"
+
+enum {
+	LATE_MS = 5 * 60000, /* no timer is later than that on a machine that was awake */
+	LOG_MOST = 1 << 20,
+	KEPT = 200, /* firings */
+	BUSY_MS = 30000, /* between two looks at whether a run of the same job has ended */
+	EXIT_NO_CAPACITY = 4,
+	EXIT_OUTSIDE = 6,
+	EXIT_BUSY = 7,
+};
+
+struct shift {
+	struct cmd_context *ctx;
+	const struct schedule_row *row;
+	struct calendar c;
+	struct firing_row firing;
+	char **environment;
+	int log; /* what its run writes to */
+};
+
+/* ---- is a run due? ---- */
+
+enum schedule_due schedule_look(const struct schedule_row *row, const struct calendar *c, int64_t since_ms, int64_t now_ms, int64_t *due_ms, int *missed)
+{
+	*due_ms = calendar_last(c, since_ms, now_ms, missed);
+	if (*due_ms < 0)
+		return SCHEDULE_NOT_DUE;
+	return now_ms - *due_ms > MAX(row->catch_up_ms, LATE_MS) ? SCHEDULE_TOO_LATE : SCHEDULE_DUE;
+}
+
+int64_t schedule_due_ms(const struct firing_row *f)
+{
+	struct tm t = {0};
+
+	return strptime(f->due, "%Y-%m-%dT%H:%M:%SZ", &t) ? (int64_t)timegm(&t) * 1000 : f->started_ms;
+}
+
+static int newest_firing(const struct shift *s, struct firing_row *out, bool *found, struct err *err)
+{
+	struct firing_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_firings(s->ctx->store, s->row->name, 1, &rows, &count, err) < 0)
+		return -1;
+	*found = count > 0;
+	if (count)
+		*out = rows[0];
+	free(rows);
+	return 0;
+}
+
+static void begin_firing(struct shift *s, int64_t due_ms, int missed, const char *state)
+{
+	s->firing = (struct firing_row){.missed = missed, .started_ms = clock_wall_ms()};
+	COPY_TEXT(s->firing.schedule, s->row->name);
+	COPY_TEXT(s->firing.state, state);
+	clock_rfc3339(s->firing.due, sizeof(s->firing.due), due_ms);
+}
+
+static int keep(struct shift *s, const char *state, const char *said, struct err *err)
+{
+	COPY_TEXT(s->firing.state, state);
+	COPY_TEXT(s->firing.said, said);
+	if (strcmp(state, "running") != 0)
+		s->firing.ended_ms = clock_wall_ms();
+	return store_put_firing(s->ctx->store, &s->firing, err);
+}
+
+/* ---- the run ---- */
+
+/* The same for each look at one due time, and another for each machine's schedule. */
+static int64_t jitter_ms(const struct shift *s)
+{
+	uint64_t hash = 1469598103934665603U; /* FNV-1a */
+
+	for (const char *p = s->row->config; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211U;
+	for (const char *p = s->firing.due; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 1099511628211U;
+	return s->row->jitter_ms ? (int64_t)(hash % (uint64_t)s->row->jitter_ms) : 0;
+}
+
+/* By the clock that counts sleep: a laptop that slept through it does not wait again. */
+static void wait_until(int64_t boot_ms)
+{
+	for (int64_t left; (left = boot_ms - clock_boot_ms()) > 0;)
+		poll(NULL, 0, (int)MIN(left, 1000));
+}
+
+static void name_run(struct shift *s)
+{
+	struct run_row *runs = NULL;
+	size_t count = 0;
+
+	if (store_runs(s->ctx->store, s->row->config, false, 1, &runs, &count, NULL) == 0 && count && runs[0].started_ms >= s->firing.started_ms)
+		COPY_TEXT(s->firing.run, runs[0].id);
+	free(runs);
+}
+
+/* Its exit status, -1: it could not be begun. */
+static int run_once(struct shift *s, struct err *err)
+{
+	CLEANUP(free_text) char *folder = path_dir(s->row->config);
+	const char *const argv[] = {child_self(), "run", "--yes", s->row->config, NULL};
+	char at[32];
+
+	if (s->log > STDERR_FILENO)
+		dprintf(s->log, "==== %s: %s, due %s\n", clock_rfc3339(at, sizeof(at), clock_wall_ms()), s->row->name, s->firing.due);
+	int status = program_run(&(struct program){.argv = argv, .folder = folder, .environment = s->environment, .output_fd = s->log}, NULL, NULL, err);
+	if (status >= 0 && s->log > STDERR_FILENO)
+		dprintf(s->log, "==== %s: exit %d\n", clock_rfc3339(at, sizeof(at), clock_wall_ms()), status);
+	return status;
+}
+
+/* How long to wait until the next try; -1: there is none. */
+static int64_t next_try_ms(const struct shift *s, int status, int64_t left_ms)
+{
+	int64_t wait = status == EXIT_BUSY ? MIN(BUSY_MS, s->row->retry_after_ms) : s->row->retry_after_ms << MIN(s->firing.tries - 1, 10);
+	bool again = status == EXIT_BUSY ? strcmp(s->row->overlap, "wait") == 0
+					 : (status == EXIT_NO_CAPACITY || status == EXIT_OUTSIDE) && s->firing.tries <= s->row->retries;
+
+	return again && wait < left_ms ? wait : -1;
+}
+
+static int run_it(struct shift *s, struct err *err)
+{
+	int64_t due = schedule_due_ms(&s->firing);
+
+	for (;;) {
+		s->firing.tries++;
+		if (store_put_firing(s->ctx->store, &s->firing, err) < 0)
+			return -1;
+		int status = run_once(s, err);
+		if (status < 0)
+			return -1;
+		s->firing.exit_status = status;
+		name_run(s);
+		int64_t wait = next_try_ms(s, status, due + s->row->window_ms - clock_wall_ms());
+		if (wait < 0)
+			return status;
+		s->firing.tries -= status == EXIT_BUSY; /* it has not begun */
+		wait_until(clock_boot_ms() + wait);
+	}
+}
+
+static int finish(struct shift *s, int status, struct err *err)
+{
+	char said[64] = "";
+
+	if (status == EXIT_BUSY && !strcmp(s->row->overlap, "skip"))
+		return keep(s, "skipped", "a run of the job was going on", err);
+	if (status)
+		snprintf(said, sizeof(said), "exit %d", status);
+	return keep(s, status ? "failed" : "done", said, err);
+}
+
+static int perform(struct shift *s, struct err *err)
+{
+	wait_until(clock_boot_ms() + jitter_ms(s));
+	int status = run_it(s, err);
+	if (status >= 0)
+		return finish(s, status, err) < 0 ? -1 : status;
+	keep(s, "failed", err ? err->msg : "", NULL);
+	return -1;
+}
+
+/* ---- one that is woken ---- */
+
+/* A firing that was begun by a process that is no more: goes on while there is time. */
+static int take_up(struct shift *s, struct err *err)
+{
+	if (clock_wall_ms() > schedule_due_ms(&s->firing) + MAX(s->row->window_ms, s->row->catch_up_ms))
+		return keep(s, "failed", "its process ended before it did (was the machine off?)", err);
+	log_line(LOG_NOTE, "schedule %s: the run that was due %s ended with its process: once more", s->row->name, s->firing.due);
+	return perform(s, err) < 0 ? -1 : 0;
+}
+
+static void forget_old(struct shift *s)
+{
+	struct firing_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_firings(s->ctx->store, s->row->name, 0, &rows, &count, NULL) == 0)
+		for (size_t i = KEPT; i < count; i++)
+			store_remove_firing(s->ctx->store, &rows[i], NULL);
+	free(rows);
+}
+
+/* 1: something was due and is dealt with; 0: nothing is. */
+static int look_once(struct shift *s, int *status, bool *ran, struct err *err)
+{
+	struct firing_row last;
+	int64_t due_ms, since = s->row->made_ms;
+	bool found;
+	int missed;
+
+	if (newest_firing(s, &last, &found, err) < 0)
+		return -1;
+	if (found && !strcmp(last.state, "running")) {
+		s->firing = last;
+		return take_up(s, err) < 0 ? -1 : 1;
+	}
+	since = found ? MAX(since, schedule_due_ms(&last)) : since;
+	enum schedule_due due = schedule_look(s->row, &s->c, since, clock_wall_ms(), &due_ms, &missed);
+	if (due == SCHEDULE_NOT_DUE)
+		return 0;
+	begin_firing(s, due_ms, missed, "running");
+	if (due == SCHEDULE_TOO_LATE)
+		return keep(s, "missed", "the machine was off or asleep for longer than --catch-up makes up for", err) < 0 ? -1 : 1;
+	if (*ran && !strcmp(s->row->overlap, "skip"))
+		return keep(s, "skipped", "the run before went on until then", err) < 0 ? -1 : 1;
+	*ran = true;
+	*status = perform(s, err);
+	return *status < 0 ? -1 : 1;
+}
+
+char *schedule_log(const struct cmd_context *ctx, const char *name)
+{
+	CLEANUP(free_text) char *dir = path_join(ctx->state_dir, "schedules");
+	CLEANUP(free_text) char *file = xasprintf("%s.log", name);
+
+	return path_join(dir, file);
+}
+
+/* The log, a new one when it has grown large, and the lock beside it. ERR_BUSY: another process works for this schedule. */
+static int open_log(struct shift *s, int *lock, struct err *err)
+{
+	CLEANUP(free_text) char *path = schedule_log(s->ctx, s->row->name);
+	CLEANUP(free_text) char *dir = path_dir(path);
+	CLEANUP(free_text) char *locked = xasprintf("%s.lock", path);
+	CLEANUP(free_text) char *old = xasprintf("%s.1", path);
+	struct stat st;
+
+	if (path_mkdirs(dir, 0700, err) < 0 || path_lock(locked, "schedule", lock, err) < 0)
+		return -1;
+	if (stat(path, &st) == 0 && st.st_size > LOG_MOST)
+		rename(path, old);
+	s->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (s->log < 0)
+		return err_set(err, ERR_LOCAL, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+/* The lines of text as exec wants them; points into text. To be freed. */
+static char **environment_of(char *text)
+{
+	size_t count = 0, cap = 0;
+	char **list = NULL, *rest = NULL;
+
+	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		GROW(list, count, cap);
+		list[count++] = line;
+	}
+	GROW(list, count, cap);
+	list[count] = NULL;
+	return list;
+}
+
+int schedule_wake(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *text = xstrdup(row->environment);
+	struct shift s = {.ctx = ctx, .row = row, .log = -1};
+	int lock = -1, status = 0, more = 0;
+	bool ran = false;
+
+	if (calendar_parse(row->rule, &s.c, err) < 0)
+		return -1;
+	if (open_log(&s, &lock, err) < 0) {
+		if (err->kind != ERR_BUSY)
+			return -1;
+		err_clear(err);
+		return 0;
+	}
+	s.environment = environment_of(text);
+	while ((more = look_once(&s, &status, &ran, err)) > 0)
+		;
+	forget_old(&s);
+	free(s.environment);
+	fd_close(s.log);
+	fd_close(lock);
+	return more < 0 ? -1 : status;
+}
+
+int schedule_by_hand(struct cmd_context *ctx, const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *text = xstrdup(row->environment);
+	struct schedule_row now = *row;
+	struct shift s = {.ctx = ctx, .row = &now, .log = -1};
+	int lock = -1;
+
+	now.jitter_ms = now.retries = 0;
+	COPY_TEXT(now.overlap, "skip");
+	if (open_log(&s, &lock, err) < 0)
+		return err->kind == ERR_BUSY ? err_set(err, ERR_BUSY, "schedule %s: its run goes on (`burst ps` shows it)", row->name) : -1;
+	fd_close(s.log);
+	s.log = STDERR_FILENO;
+	signal(SIGINT, SIG_IGN); /* the run gets it, too, and ends in order */
+	s.environment = environment_of(text);
+	begin_firing(&s, clock_wall_ms(), 0, "running");
+	int status = perform(&s, err);
+	free(s.environment);
+	fd_close(lock);
+	return status;
+}

@@ -1,0 +1,248 @@
+/* schedule_text.c - a schedule in the words of cron, systemd and launchd. Each of them wakes `burst schedule run NAME --due` at the
+ * schedule's times and, where missed runs are made up for, every quarter of an hour: whether a run is due is burst's own decision. */
+#include "schedule.h"
+
+#include <ctype.h>
+
+enum { TICK_MINUTES = 15, TIMES_MOST = 60 };
+
+#define MARK "# burst schedule %s: %s\n"
+
+/* ---- cron ---- */
+
+/* What cron's shell reads: a "%" would end the command. */
+static void add_cron_word(struct str *to, const char *word)
+{
+	CLEANUP(str_free) struct str quoted = STR_INIT;
+
+	str_add_shell(&quoted, word);
+	for (const char *p = str_text(&quoted); *p; p++)
+		str_addf(to, *p == '%' ? "\\%c" : "%c", *p);
+}
+
+static void add_cron_line(struct str *to, const char *fields, const struct schedule_row *row, const char *program, const char *state_dir)
+{
+	str_addf(to, "%s BURST_STATE_DIR=", fields);
+	add_cron_word(to, state_dir);
+	str_addc(to, ' ');
+	add_cron_word(to, program);
+	str_addf(to, " schedule run %s --due >/dev/null 2>&1\n", row->name);
+}
+
+void schedule_cron_block(struct str *to, const struct schedule_row *row, const struct calendar *c, const char *program, const char *state_dir)
+{
+	CLEANUP(str_free) struct str fields = STR_INIT;
+
+	calendar_write(c, &fields);
+	str_addf(to, MARK, row->name, "begin (`burst schedule rm` removes it)");
+	add_cron_line(to, str_text(&fields), row, program, state_dir);
+	if (row->catch_up_ms)
+		add_cron_line(to, "*/15 * * * *", row, program, state_dir);
+	str_addf(to, MARK, row->name, "end");
+}
+
+bool schedule_cron_without(struct str *to, const char *crontab, const char *name)
+{
+	CLEANUP(free_text) char *begin = xasprintf("# burst schedule %s: begin", name);
+	CLEANUP(free_text) char *end = xasprintf(MARK, name, "end");
+	bool found = false, inside = false;
+
+	for (const char *line = crontab; *line;) {
+		size_t n = strcspn(line, "\n") + 1;
+		n -= !line[n - 1];
+		inside = inside || starts_with(line, begin);
+		found = found || inside;
+		if (!inside)
+			str_addn(to, line, n);
+		else if (starts_with(line, end))
+			inside = false;
+		line += n;
+	}
+	return found;
+}
+
+/* ---- systemd ---- */
+
+static void add_list(struct str *to, uint64_t bits, int least, int most, bool all)
+{
+	const char *comma = "";
+
+	if (all) {
+		str_add(to, "*");
+		return;
+	}
+	for (int i = least; i <= most; i++) {
+		if (!(bits & (UINT64_C(1) << i)))
+			continue;
+		str_addf(to, "%s%d", comma, i);
+		comma = ",";
+	}
+}
+
+static void add_weekdays(struct str *to, unsigned bits)
+{
+	static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+	const char *comma = "";
+
+	for (int i = 0; i < 7; i++) {
+		if (!(bits & (1U << i)))
+			continue;
+		str_addf(to, "%s%s", comma, days[i]);
+		comma = ",";
+	}
+	str_addc(to, ' ');
+}
+
+static void add_on_calendar(struct str *to, const struct calendar *c, bool by_weekday, bool by_day)
+{
+	str_add(to, "OnCalendar=");
+	if (by_weekday)
+		add_weekdays(to, c->weekdays);
+	str_add(to, "*-");
+	add_list(to, c->months, 1, 12, c->months == 0x1ffe);
+	str_addc(to, '-');
+	add_list(to, c->days, 1, 31, !by_day);
+	str_addc(to, ' ');
+	add_list(to, c->hours, 0, 23, c->hours == 0xffffff);
+	str_addc(to, ':');
+	add_list(to, c->minutes, 0, 59, c->minutes == (UINT64_C(1) << 60) - 1);
+	str_add(to, ":00\n");
+}
+
+void schedule_systemd_timer(struct str *to, const struct schedule_row *row, const struct calendar *c)
+{
+	bool days = c->days != 0xfffffffe, weekdays = c->weekdays != 0x7f;
+
+	str_addf(to, "# written by `burst schedule add`; `burst schedule rm %s` removes it\n[Unit]\nDescription=burst schedule %s: %s\n\n[Timer]\n", row->name,
+		 row->name, row->rule);
+	if (days && weekdays && !c->any_day && !c->any_weekday) { /* either will do, which takes two lines here */
+		add_on_calendar(to, c, false, true);
+		add_on_calendar(to, c, true, false);
+	} else {
+		add_on_calendar(to, c, weekdays, days);
+	}
+	if (row->catch_up_ms)
+		str_addf(to, "OnCalendar=*:0/%d\nPersistent=true\n", TICK_MINUTES);
+	str_addf(to, "AccuracySec=1s\nUnit=burst-%s.service\n\n[Install]\nWantedBy=timers.target\n", row->name);
+}
+
+/* One word of a unit's line: systemd expands "%" everywhere, and "$" in commands. */
+static void add_unit_word(struct str *to, const char *word, bool command)
+{
+	str_addc(to, '"');
+	for (const char *p = word; *p; p++) {
+		if (*p == '"' || *p == '\\')
+			str_addc(to, '\\');
+		if (*p == '%' || (*p == '$' && command))
+			str_addc(to, *p);
+		str_addc(to, *p);
+	}
+	str_addc(to, '"');
+}
+
+void schedule_systemd_service(struct str *to, const struct schedule_row *row, const char *program, const char *state_dir)
+{
+	CLEANUP(free_text) char *setting = xasprintf("BURST_STATE_DIR=%s", state_dir);
+
+	str_addf(to, "# written by `burst schedule add`; `burst schedule rm %s` removes it\n[Unit]\nDescription=burst schedule %s\n\n[Service]\nType=oneshot\n",
+		 row->name, row->name);
+	str_add(to, "Environment=");
+	add_unit_word(to, setting, false);
+	str_add(to, "\nExecStart=");
+	add_unit_word(to, program, true);
+	str_addf(to, " schedule run %s --due\n# a run that is stopped fetches its files and releases its pods first\nTimeoutStopSec=600\n", row->name);
+}
+
+/* ---- launchd ---- */
+
+static void add_xml(struct str *to, const char *text)
+{
+	for (const char *p = text; *p; p++) {
+		if (*p == '<')
+			str_add(to, "&lt;");
+		else if (*p == '&')
+			str_add(to, "&amp;");
+		else
+			str_addc(to, *p);
+	}
+}
+
+struct times {
+	struct str text;
+	int count;
+};
+
+/* Numbers left out mean "each". -1: left out. */
+static void add_time(struct times *t, int minute, int hour, int day, int month, int weekday)
+{
+	static const char *const keys[] = {"Minute", "Hour", "Day", "Month", "Weekday"};
+	const int values[] = {minute, hour, day, month, weekday};
+
+	if (++t->count > TIMES_MOST)
+		return;
+	str_add(&t->text, "\t\t<dict>");
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (values[i] >= 0)
+			str_addf(&t->text, "<key>%s</key><integer>%d</integer>", keys[i], values[i]);
+	str_add(&t->text, "</dict>\n");
+}
+
+/* Calls itself for the next of the five numbers; what is "*" stands for all. */
+static void add_times(struct times *t, const struct calendar *c, bool by_day, bool by_weekday)
+{
+	const struct {
+		uint64_t bits;
+		int least, most;
+		bool all;
+	} parts[] = {
+		{c->minutes, 0, 59, c->minutes == (UINT64_C(1) << 60) - 1}, {c->hours, 0, 23, c->hours == 0xffffff}, {c->days, 1, 31, !by_day},
+		{c->months, 1, 12, c->months == 0x1ffe}, {c->weekdays, 0, 6, !by_weekday},
+	};
+	int at[5];
+
+	for (int i = 0; i < 5; i++)
+		at[i] = parts[i].all ? -1 : parts[i].least;
+	for (;;) {
+		bool on = true;
+		for (int i = 0; i < 5; i++)
+			on = on && (at[i] < 0 || parts[i].bits & (UINT64_C(1) << at[i]));
+		if (on)
+			add_time(t, at[0], at[1], at[2], at[3], at[4]);
+		int i = 0;
+		while (i < 5 && (at[i] < 0 || ++at[i] > parts[i].most)) {
+			at[i] = at[i] < 0 ? -1 : parts[i].least;
+			i++;
+		}
+		if (i == 5)
+			return;
+	}
+}
+
+void schedule_launchd_plist(struct str *to, const struct schedule_row *row, const struct calendar *c, const char *program, const char *state_dir)
+{
+	struct times t = {STR_INIT, 0};
+	bool days = c->days != 0xfffffffe, weekdays = c->weekdays != 0x7f;
+
+	if (days && weekdays && !c->any_day && !c->any_weekday) {
+		add_times(&t, c, true, false);
+		add_times(&t, c, false, true);
+	} else {
+		add_times(&t, c, days, weekdays);
+	}
+	str_addf(to,
+		 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" "
+		 "\"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">\n<!-- written by `burst schedule add`; `burst schedule rm %s` removes it -->\n"
+		 "<plist version=\"1.0\">\n<dict>\n\t<key>Label</key><string>burst.%s</string>\n\t<key>ProgramArguments</key>\n\t<array>\n\t\t<string>", row->name,
+		 row->name);
+	add_xml(to, program);
+	str_addf(to, "</string>\n\t\t<string>schedule</string><string>run</string><string>%s</string><string>--due</string>\n\t</array>\n", row->name);
+	str_add(to, "\t<key>EnvironmentVariables</key>\n\t<dict><key>BURST_STATE_DIR</key><string>");
+	add_xml(to, state_dir);
+	str_add(to, "</string></dict>\n");
+	if (t.count <= TIMES_MOST)
+		str_addf(to, "\t<key>StartCalendarInterval</key>\n\t<array>\n%s\t</array>\n", str_text(&t.text));
+	if (t.count > TIMES_MOST || row->catch_up_ms)
+		str_addf(to, "\t<key>StartInterval</key><integer>%d</integer>\n", t.count > TIMES_MOST ? 60 : TICK_MINUTES * 60);
+	str_add(to, "\t<key>ExitTimeOut</key><integer>600</integer>\n</dict>\n</plist>\n");
+	str_free(&t.text);
+}

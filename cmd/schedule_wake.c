@@ -1,0 +1,266 @@
+/* schedule_wake.c - puts schedules where systemd, launchd or cron finds them, and takes them away without a trace. */
+#include "schedule.h"
+
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "base/program.h"
+#include "net/child.h"
+
+enum { LIMIT_MS = 20000, CRONTAB_MOST = 1 << 20 };
+
+#define PROGRAM(...) (&(struct program){.argv = (const char *const[]){__VA_ARGS__, NULL}, .limit_ms = LIMIT_MS})
+
+/* ---- which ---- */
+
+static bool has_launchd(void)
+{
+	struct utsname system;
+
+	return uname(&system) == 0 && !strcmp(system.sysname, "Darwin") && program_found("launchctl");
+}
+
+/* A systemd of this user's that answers: there is none in a container, and in a plain `su`. */
+static bool has_systemd(void)
+{
+	return program_found("systemctl") && program_run(PROGRAM("systemctl", "--user", "show-environment"), NULL, NULL, NULL) == 0;
+}
+
+static bool has_crontab(void)
+{
+	return program_found("crontab");
+}
+
+static const struct {
+	const char *name;
+	bool (*there)(void);
+	const char *lacks;
+} backends[] = {
+	{"launchd", has_launchd, "launchd is a part of macOS"},
+	{"systemd", has_systemd, "no systemd of this user answers (`systemctl --user show-environment`): log in on a system that runs one, or take crontab"},
+	{"crontab", has_crontab, "there is no crontab program: install cron (Debian: apt install cron)"},
+};
+
+int schedule_choose(const char *wish, char *out, size_t room, struct err *err)
+{
+	for (size_t i = 0; i < ARRAY_LEN(backends); i++) {
+		if (wish && strcmp(wish, backends[i].name) != 0)
+			continue;
+		if (backends[i].there()) {
+			copy_text(out, room, backends[i].name);
+			return 0;
+		}
+		if (wish)
+			return err_set(err, ERR_LOCAL, "%s", backends[i].lacks);
+	}
+	if (wish)
+		return err_set(err, ERR_USAGE, "--backend %s: it wants systemd, launchd or crontab", wish);
+	return err_set(err, ERR_LOCAL, "nothing here can wake a schedule: no systemd of this user answers, and there is no crontab program: install cron "
+				       "(Debian: apt install cron)");
+}
+
+/* ---- crontab ---- */
+
+/* The crontab as it is; a user without one has an empty one. */
+static int read_crontab(struct str *text, struct err *err)
+{
+	CLEANUP(str_free) struct str said = STR_MAX(4096);
+	int status = program_run(PROGRAM("crontab", "-l"), text, &said, err);
+
+	if (status == 0 || (status > 0 && strstr(str_text(&said), "no crontab for")))
+		return text->over ? err_set(err, ERR_LOCAL, "the crontab is larger than %d bytes: left as it is", CRONTAB_MOST) : 0;
+	if (status < 0)
+		return -1;
+	return err_set(err, ERR_LOCAL, "`crontab -l` failed: %.*s", (int)strcspn(str_text(&said), "\n"), str_text(&said));
+}
+
+static int write_crontab(const struct str *text, struct err *err)
+{
+	struct program *p = text->len ? PROGRAM("crontab", "-") : PROGRAM("crontab", "-r");
+
+	p->input = text->len ? str_text(text) : NULL;
+	return program_must(p, NULL, NULL, err);
+}
+
+static int install_cron(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)
+{
+	CLEANUP(str_free) struct str before = STR_MAX(CRONTAB_MOST);
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (read_crontab(&before, err) < 0)
+		return -1;
+	schedule_cron_without(&text, str_text(&before), row->name);
+	schedule_cron_block(&text, row, c, child_self(), ctx->state_dir);
+	if (write_crontab(&text, err) < 0)
+		return -1;
+	if (!path_exists("/run/crond.pid") && !path_exists("/var/run/crond.pid") && !path_exists("/var/run/cron.pid"))
+		str_add(note, "No cron daemon seems to run here (there is no /run/crond.pid): until one does, nothing wakes this schedule.\n");
+	return 0;
+}
+
+static int uninstall_cron(const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(str_free) struct str before = STR_MAX(CRONTAB_MOST);
+	CLEANUP(str_free) struct str text = STR_INIT;
+
+	if (!has_crontab())
+		return 0;
+	if (read_crontab(&before, err) < 0)
+		return -1;
+	return schedule_cron_without(&text, str_text(&before), row->name) ? write_crontab(&text, err) : 0;
+}
+
+static bool in_crontab(const struct schedule_row *row)
+{
+	CLEANUP(str_free) struct str text = STR_MAX(CRONTAB_MOST);
+	CLEANUP(str_free) struct str rest = STR_INIT;
+
+	return read_crontab(&text, NULL) == 0 && schedule_cron_without(&rest, str_text(&text), row->name);
+}
+
+/* ---- files of systemd and launchd ---- */
+
+/* "~/.config/systemd/user/burst-nightly.timer"; to be freed. NULL: there is no home. */
+static char *home_file(const char *xdg, const char *below_home, const char *fmt, const char *name)
+{
+	const char *own = xdg ? getenv(xdg) : NULL, *home = getenv("HOME");
+	CLEANUP(free_text) char *file = xasprintf(fmt, name);
+
+	if (own && own[0] == '/')
+		return xasprintf("%s/%s", own, file);
+	return home && home[0] == '/' ? xasprintf("%s/%s/%s", home, below_home, file) : NULL;
+}
+
+static char *unit_file(const char *name, bool timer)
+{
+	return home_file("XDG_CONFIG_HOME", ".config", timer ? "systemd/user/burst-%s.timer" : "systemd/user/burst-%s.service", name);
+}
+
+static char *plist_file(const char *name)
+{
+	return home_file(NULL, "Library/LaunchAgents", "burst.%s.plist", name);
+}
+
+static int write_file(const char *path, const struct str *text, struct err *err)
+{
+	if (!path)
+		return err_set(err, ERR_LOCAL, "HOME is not set: there is no place for the schedule's files");
+	CLEANUP(free_text) char *dir = path_dir(path);
+	return path_mkdirs(dir, 0755, err) < 0 ? -1 : path_write(path, str_text(text), text->len, 0644, err);
+}
+
+static int remove_file(const char *path, struct err *err)
+{
+	return path ? path_remove_tree(path, err) : 0;
+}
+
+/* ---- systemd ---- */
+
+static void note_lingering(struct str *note)
+{
+	CLEANUP(str_free) struct str answer = STR_MAX(256);
+	const char *user = getenv("USER");
+
+	if (!user || !program_found("loginctl") || program_run(PROGRAM("loginctl", "show-user", user, "-p", "Linger", "--value"), &answer, NULL, NULL) != 0 ||
+	    starts_with(str_text(&answer), "no"))
+		str_add(note, "It runs while you are logged in. `loginctl enable-linger` lets it run from boot on, too.\n");
+}
+
+static int install_systemd(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)
+{
+	CLEANUP(str_free) struct str timer_text = STR_INIT;
+	CLEANUP(str_free) struct str service_text = STR_INIT;
+	CLEANUP(free_text) char *timer = unit_file(row->name, true);
+	CLEANUP(free_text) char *service = unit_file(row->name, false);
+	CLEANUP(free_text) char *unit = xasprintf("burst-%s.timer", row->name);
+
+	schedule_systemd_timer(&timer_text, row, c);
+	schedule_systemd_service(&service_text, row, child_self(), ctx->state_dir);
+	if (write_file(service, &service_text, err) < 0 || write_file(timer, &timer_text, err) < 0 ||
+	    program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err) < 0 ||
+	    program_must(PROGRAM("systemctl", "--user", "enable", "--now", unit), NULL, NULL, err) < 0)
+		return -1;
+	note_lingering(note);
+	return 0;
+}
+
+static int uninstall_systemd(const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *timer = unit_file(row->name, true);
+	CLEANUP(free_text) char *service = unit_file(row->name, false);
+	CLEANUP(free_text) char *unit = xasprintf("burst-%s.timer", row->name);
+	bool answers = has_systemd();
+
+	if (answers && timer && path_exists(timer) && program_must(PROGRAM("systemctl", "--user", "disable", "--now", unit), NULL, NULL, err) < 0)
+		return -1;
+	if (remove_file(timer, err) < 0 || remove_file(service, err) < 0)
+		return -1;
+	return answers ? program_must(PROGRAM("systemctl", "--user", "daemon-reload"), NULL, NULL, err) : 0;
+}
+
+/* ---- launchd ---- */
+
+static int install_launchd(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct err *err)
+{
+	CLEANUP(str_free) struct str text = STR_INIT;
+	CLEANUP(free_text) char *path = plist_file(row->name);
+	CLEANUP(free_text) char *domain = xasprintf("gui/%ld", (long)getuid());
+
+	schedule_launchd_plist(&text, row, c, child_self(), ctx->state_dir);
+	if (write_file(path, &text, err) < 0)
+		return -1;
+	return program_must(PROGRAM("launchctl", "bootstrap", domain, path), NULL, NULL, err);
+}
+
+static int uninstall_launchd(const struct schedule_row *row, struct err *err)
+{
+	CLEANUP(free_text) char *path = plist_file(row->name);
+	CLEANUP(free_text) char *label = xasprintf("gui/%ld/burst.%s", (long)getuid(), row->name);
+
+	if (path && path_exists(path) && program_found("launchctl"))
+		program_run(PROGRAM("launchctl", "bootout", label), NULL, NULL, NULL); /* one that is not loaded is no failure */
+	return remove_file(path, err);
+}
+
+/* ---- all of them ---- */
+
+static int install(const struct cmd_context *ctx, const struct schedule_row *row, const struct calendar *c, struct str *note, struct err *err)
+{
+	if (!strcmp(row->backend, "systemd"))
+		return install_systemd(ctx, row, c, note, err);
+	if (!strcmp(row->backend, "launchd"))
+		return install_launchd(ctx, row, c, err);
+	return install_cron(ctx, row, c, note, err);
+}
+
+int schedule_install(const struct cmd_context *ctx, const struct schedule_row *row, struct str *note, struct err *err)
+{
+	struct calendar c;
+
+	if (!child_self())
+		return err_set(err, ERR_LOCAL, "the path of this program is not known: call it by its full path");
+	if (calendar_parse(row->rule, &c, err) < 0)
+		return -1;
+	if (install(ctx, row, &c, note, err) == 0)
+		return 0;
+	schedule_uninstall(row, NULL); /* nothing half-built stays */
+	return -1;
+}
+
+int schedule_uninstall(const struct schedule_row *row, struct err *err)
+{
+	if (!strcmp(row->backend, "systemd"))
+		return uninstall_systemd(row, err);
+	if (!strcmp(row->backend, "launchd"))
+		return uninstall_launchd(row, err);
+	return uninstall_cron(row, err);
+}
+
+bool schedule_is_installed(const struct schedule_row *row)
+{
+	CLEANUP(free_text) char *path = !strcmp(row->backend, "systemd") ? unit_file(row->name, true) : plist_file(row->name);
+
+	return !strcmp(row->backend, "crontab") ? in_crontab(row) : path && path_exists(path);
+}

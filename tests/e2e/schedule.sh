@@ -1,0 +1,292 @@
+#!/bin/bash
+# schedule.sh - `burst schedule`: what wakes it is written and removed without a trace, what was missed is made up for once, and nothing
+# is rendered twice.
+. "$(dirname "$0")/lib.sh"
+
+# A crontab program that keeps its text in a file; cron's own needs root, and there is one test with it.
+fake_crontab() {
+	mkdir -p bin
+	cat >bin/crontab <<-E
+		#!/bin/sh
+		case \$1 in
+		-l) [ -f '$T/tab' ] || { echo "no crontab for me" >&2; exit 1; }; cat '$T/tab' ;;
+		-r) rm '$T/tab' ;;
+		-) cat >'$T/tab' ;;
+		esac
+	E
+	chmod 755 bin/crontab
+	export PATH=$T/bin:$PATH
+}
+fake_systemctl() {
+	mkdir -p bin
+	printf '#!/bin/sh\necho "$@" >>%s/systemctl.log\n' "'$T'" >bin/systemctl
+	printf '#!/bin/sh\necho no\n' >bin/loginctl
+	chmod 755 bin/systemctl bin/loginctl
+	export PATH=$T/bin:$PATH
+}
+FOUND_BY=$PATH
+job() {
+	export TZ=UTC HOME=$T PATH=$FOUND_BY
+	script_lines 2
+	config
+}
+fields() { # fields HOURS_AGO: the fields of a crontab for the minute that was then, every day
+	date -u -d "$1 hours ago" '+%-M %-H * * *'
+}
+made_ago() { # made_ago DAYS: as if the schedule had been made then
+	ledger "update schedule set made_ms = made_ms - $1 * 86400000"
+}
+firings() { # STATE of each firing, oldest first
+	ledger "select group_concat(state, ' ') from (select state from firing order by seq)"
+}
+
+t_added_listed_and_removed() {
+	job
+	fake_crontab
+	printf '# mine\n0 1 * * * backup\n' >tab
+	cp tab tab.before
+	burst schedule add nightly daily 02:00 --backend crontab
+	is "$STATUS" 0 "exit status"
+	has err.txt "first "
+	has tab "0 2 * * * BURST_STATE_DIR='$BURST_STATE_DIR'"
+	burst schedule add weekly weekly mon 03:00 --backend crontab --catch-up 0
+	burst schedule add nightly daily 04:30 --backend crontab # in its place
+	is "$(grep -c 'schedule nightly: begin' tab)" 1 "blocks of nightly"
+	has tab "30 4 * * * "
+	burst schedule ls --json
+	schema schedule
+	is "$(json '[.schedules[] | [.name, .when, .installed] | join(" ")] | join(", ")')" "nightly daily 04:30 true, weekly weekly mon 03:00 true" listed
+	burst schedule ls
+	has out.txt "UTC"
+	sed -i '/nightly/d' tab
+	burst schedule ls
+	has out.txt "crontab (gone: add it again)"
+	burst schedule rm weekly
+	burst schedule rm nightly
+	is "$STATUS" 0 "exit status of rm"
+	cmp -s tab tab.before || complain "the crontab is not what it was: $(cat tab)"
+	is "$(find "$BURST_STATE_DIR/schedules" -type f 2>/dev/null)" "" "files left"
+	burst schedule rm nightly
+	is "$STATUS" 2 "exit status of rm of none"
+	rm tab # one who had no crontab has none afterwards
+	burst schedule add nightly daily 02:00 --backend crontab
+	burst schedule rm nightly
+	[ ! -e tab ] || complain "a crontab is left"
+}
+
+t_units_are_valid() {
+	job
+	fake_systemctl
+	burst schedule add nightly "30 7 13 * 5" --backend systemd
+	is "$STATUS" 0 "exit status"
+	has err.txt "loginctl enable-linger"
+	local units=$XDG_CONFIG_HOME/systemd/user
+	is "$(ls "$units")" "$(printf 'burst-nightly.service\nburst-nightly.timer')" units
+	has systemctl.log "--user enable --now burst-nightly.timer"
+	burst schedule ls --json
+	is "$(json '.schedules[0].installed')" true installed
+	local analyze
+	analyze=$(command -v systemd-analyze)
+	if [ -n "$analyze" ]; then
+		mkdir run
+		XDG_RUNTIME_DIR=$T/run "$analyze" verify --user "$units/burst-nightly.timer" "$units/burst-nightly.service" >verify.txt 2>&1 || complain "verify: $(head -n 3 verify.txt)"
+		hasnt verify.txt burst-nightly
+		sed -n 's/^OnCalendar=//p' "$units/burst-nightly.timer" | while read -r when; do
+			"$analyze" calendar "$when" >>calendar.txt 2>&1 || echo "systemd does not take $when" >bad
+		done
+		[ ! -e bad ] || complain "$(cat bad)"
+	fi
+	# what the unit says is run as systemd would run it
+	local command setting
+	command=$(sed -n 's/^ExecStart=//p' "$units/burst-nightly.service")
+	setting=$(sed -n 's/^Environment="\(.*\)"/\1/p' "$units/burst-nightly.service")
+	ledger "update schedule set rule = '$(fields 1)'"
+	made_ago 1
+	eval "env -i '$setting' HOME='$T' timeout 90 $command" </dev/null >unit.txt 2>&1
+	is "$?" 0 "exit status of the unit's command ($(tail -n 2 unit.txt))"
+	is "$(wavs)" 2 files
+	burst schedule rm nightly
+	is "$(find "$units" -type f)" "" "units left"
+	has systemctl.log "--user disable --now burst-nightly.timer"
+}
+
+t_a_missed_run_is_made_up_for_once() {
+	job
+	fake_crontab
+	burst schedule add nightly "$(fields 3)" --backend crontab
+	burst schedule run nightly --due
+	is "$STATUS" 0 "exit status"
+	is "$(firings)" "" "before it was due"
+	made_ago 3
+	for _ in 1 2 3; do # a timer and its ticks, at once
+		"$BURST" schedule run nightly --due >>wakes.txt 2>&1 &
+	done
+	wait
+	is "$(firings)" "done" firings
+	is "$(wavs)" 2 files
+	is "$(ledger 'select missed from firing')" 2 "missed before it"
+	is "$(ledger 'select count(*) from run')" 1 runs
+	burst schedule run nightly --due
+	is "$(firings)" "done" "firings after one more wake"
+	burst schedule log nightly
+	has out.txt "2 earlier were missed"
+	has "$BURST_STATE_DIR/schedules/nightly.log" "exit 0"
+}
+
+t_what_was_missed_for_too_long_is_said() {
+	job
+	fake_crontab
+	burst schedule add nightly "$(fields 3)" --backend crontab --catch-up 1h
+	made_ago 2
+	burst schedule run nightly --due
+	is "$STATUS" 0 "exit status"
+	is "$(firings)" missed firings
+	is "$(wavs)" 0 files
+	burst schedule log nightly
+	has out.txt "asleep for longer than --catch-up"
+	burst schedule run nightly --due
+	is "$(firings)" missed "firings after one more wake"
+}
+
+t_no_capacity_is_tried_again() {
+	LOCAL='capacity = 0;'
+	job
+	echo 'wait = "1s";' >>burst.cfg
+	fake_crontab
+	burst schedule add nightly "$(fields 1)" --backend crontab --retry 2 --retry-after 1s
+	made_ago 1
+	burst schedule run nightly --due
+	is "$STATUS" 4 "exit status ($(tail -n 3 "$BURST_STATE_DIR/schedules/nightly.log"))"
+	is "$(ledger "select state || ' ' || tries || ' ' || exit_status from firing")" "failed 3 4" firing
+	is "$(grep -c 'exit 4' "$BURST_STATE_DIR/schedules/nightly.log")" 3 tries
+	rm script.jsonl # of no use to try again
+	burst schedule run nightly
+	is "$STATUS" 2 "exit status by hand"
+	has err.txt "script.jsonl"
+	is "$(ledger "select tries from firing order by seq desc limit 1")" 1 "tries of a mistake"
+}
+
+# The machine goes down in the middle: the next wake goes on, and what is home is not rendered again.
+t_killed_in_the_middle() {
+	job
+	slow_segments 6
+	fake_crontab
+	burst schedule add nightly "$(fields 1)" --backend crontab
+	made_ago 1
+	setsid "$BURST" schedule run nightly --due >/dev/null 2>&1 &
+	local pid=$!
+	wait_for 60 "the first file" file_count out 1
+	# shellcheck disable=SC2046
+	kill -9 -- -$pid $(descendants $pid) 2>/dev/null
+	wait $pid 2>/dev/null
+	is "$(firings)" running "firings after the kill"
+	burst schedule run nightly --due
+	is "$STATUS" 0 "exit status ($(tail -n 3 "$BURST_STATE_DIR/schedules/nightly.log"))"
+	is "$(firings)" "done" firings
+	all_right 6
+}
+
+t_overlap() {
+	job
+	slow_segments 6
+	fake_crontab
+	burst schedule add nightly "$(fields 1)" --backend crontab --overlap skip
+	made_ago 1
+	burst_bg run
+	wait_for 60 "a segment" file_count out 1
+	"$BURST" schedule run nightly --due >/dev/null 2>&1
+	is "$(firings)" skipped "while another run goes on"
+	ledger "delete from firing; update schedule set overlap = 'wait', retry_after_ms = 1000"
+	timeout 90 "$BURST" schedule run nightly --due >/dev/null 2>&1
+	is "$(firings)" "done" "after it"
+	burst_wait
+	is "$STATUS" 0 "exit status"
+	is "$(ledger 'select max(tries) from firing')" 1 tries
+	all_right 6
+}
+
+t_no_key_is_written() {
+	job
+	fake_crontab
+	sed -i 's/^provider = .*/provider = ["local", "runpod"];/' burst.cfg
+	export HTTPS_PROXY=http://me:secretpass@proxy:3128
+	RUNPOD_API_KEY=rpa_0123456789abcdef burst schedule add nightly daily 02:00 --backend crontab
+	is "$STATUS" 3 "exit status"
+	has err.txt "RUNPOD_API_KEY is set in this shell alone"
+	[ ! -e tab ] || complain "the crontab was written"
+	mkdir -p "$XDG_CONFIG_HOME/burst"
+	echo 'providers = { runpod = { api_key_command = "echo rpa_0123456789abcdef"; }; };' >"$XDG_CONFIG_HOME/burst/burst.cfg"
+	chmod 600 "$XDG_CONFIG_HOME/burst/burst.cfg"
+	RUNPOD_API_KEY=rpa_0123456789abcdef burst schedule add nightly daily 02:00 --backend crontab
+	is "$STATUS" 0 "exit status with a key in the user's file"
+	! grep -rqF -e rpa_0123456789abcdef -e secretpass tab "$BURST_STATE_DIR" || complain "a secret was written: $(grep -rlF rpa_0123456789abcdef tab "$BURST_STATE_DIR")"
+}
+
+t_bad_input() {
+	job
+	fake_crontab
+	local line words status
+	while IFS='|' read -r line status words; do
+		# shellcheck disable=SC2086
+		burst schedule $line
+		is "$STATUS" "$status" "exit status of \"$line\""
+		has err.txt "$words"
+		is "$(wc -l <err.txt)" 1 "lines of \"$line\""
+	done <<-E
+		add nightly tomorrow|2|is no time to run at
+		add nightly 0 0 31 2 *x|2|no day of the week
+		add Nightly daily 02:00|2|is no name
+		add nightly daily 02:00 --overlap maybe|2|wait or skip
+		add nightly daily 02:00 --backend at|2|systemd, launchd or crontab
+		add nightly daily 02:00 --catch-up soon|2|--catch-up
+		add nightly daily 02:00 --config nowhere.cfg|2|nowhere.cfg
+		add nightly|2|it wants add NAME WHEN
+		run nightly|2|there is no schedule "nightly"
+		sing|2|it wants add NAME WHEN
+	E
+	is "$(ledger 'select count(*) from schedule')" 0 "schedules made"
+	mkdir empty
+	timeout 20 env PATH="$T/empty" "$BURST" schedule add nightly daily 02:00 >out.txt 2>err.txt
+	is "$?" 1 "exit status without any cron"
+	has err.txt "install cron"
+	cat >bin/crontab <<-'E'
+		#!/bin/sh
+		[ "$1" = -l ] && { echo "no crontab for me" >&2; exit 1; }
+		echo "you may not use this program" >&2
+		exit 1
+	E
+	burst schedule add nightly daily 02:00 --backend crontab
+	is "$STATUS" 1 "exit status where cron refuses"
+	has err.txt "you may not use this program"
+	is "$(ledger 'select count(*) from schedule')" 0 "schedules left"
+}
+
+# Debian's cron, in a namespace with a spool of its own: up to a minute until it looks.
+t_cron_wakes_it() {
+	command -v cron crontab >/dev/null || { skip "no cron"; return; }
+	unshare -m true 2>/dev/null || { skip "not root"; return; }
+	job
+	cat >inside.sh <<-E
+		set -e
+		mount -t tmpfs none /var/spool/cron
+		mkdir -p /var/spool/cron/crontabs
+		mount -t tmpfs none /run
+		mount --bind /dev/null /etc/crontab
+		mount -t tmpfs none /etc/cron.d
+		cron -f &
+		sleep 1.5 # cron tells crontabs apart by the second
+		cron=\$!
+		'$BURST' schedule add often every 1m --backend crontab
+		n=0
+		until '$BURST' schedule log often --json | grep -q '"state":"done"' || [ \$n -ge 100 ]; do sleep 1; n=\$((n + 1)); done
+		cp '$BURST_STATE_DIR/schedules/often.log' '$T/often.log'
+		'$BURST' schedule rm often
+		kill \$cron
+		crontab -l 2>&1 || :
+	E
+	unshare -m sh inside.sh >cron.txt 2>&1 </dev/null
+	is "$(wavs)" 2 "files ($(tail -n 3 often.log cron.txt))"
+	is "$(tail -n 1 cron.txt)" "no crontab for root" "the crontab afterwards"
+}
+
+run_tests "$@"
