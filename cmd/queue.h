@@ -25,6 +25,9 @@ bool queue_has_runner(const struct cmd_context *ctx, const char *config);
 /* Starts a runner in the background, with the log KEY.queue.log, unless there is one. */
 int queue_start_runner(const struct cmd_context *ctx, const char *config, struct err *err);
 
+/* The same, if a request is open: for commands that touch the job of the config. */
+void queue_wake(const struct cmd_context *ctx, const char *config);
+
 struct queue_reply {
 	int exit_status; /* 128 + the signal where died */
 	bool died;

@@ -123,6 +123,16 @@ int queue_start_runner(const struct cmd_context *ctx, const char *config, struct
 	return pid < 0 ? err_set(err, ERR_LOCAL, "fork: %m") : 0;
 }
 
+void queue_wake(const struct cmd_context *ctx, const char *config)
+{
+	struct request_row *rows = NULL;
+	size_t count = 0;
+
+	if (store_requests(ctx->store, config, true, &rows, &count, NULL) == 0 && count)
+		queue_start_runner(ctx, config, NULL);
+	free(rows);
+}
+
 /* ---- signals ---- */
 
 static volatile sig_atomic_t called, signalled;

@@ -15,7 +15,7 @@ enum {
 	TURN_MS = 1000,	     /* between two looks at the ledger while it waits */
 	FOLLOW_MS = 500,     /* between two looks at a run of somebody else */
 	FAILURES_MOST = 60, FAILURE_PAUSE_MS = 60000,
-	BUSY_MOST_MS = 15000 /* before the next start where another process has the job and no run tells for how long */
+	BUSY_MOST_MS = 15000 /* before the next start where something is in the way and nothing tells for how long */
 };
 
 struct seen { /* a request that was seen to wait */
@@ -215,6 +215,13 @@ static int wait_while_alive(struct runner *r, const char *run, struct err *err)
 	return 0;
 }
 
+/* Longer and longer, until something goes well. */
+static void back_off(struct runner *r)
+{
+	r->busy_ms = MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
+	pause_ms(r->busy_ms);
+}
+
 static int attach_to(struct runner *r, const char *run, struct err *err)
 {
 	const char *argv[] = {"burst", "attach", run, "--json", NULL};
@@ -223,11 +230,13 @@ static int attach_to(struct runner *r, const char *run, struct err *err)
 	say(r, "run %s: attaching to it, since its pods work on this job without a client", run);
 	if (queue_call(r->ctx, r->config, argv, NULL, &reply, err) < 0)
 		return -1;
+	if (reply.exit_status)
+		back_off(r);
 	queue_reply_free(&reply);
 	return 0;
 }
 
-/* A run was refused since another one has the job. 1: waited for it; 0: there is nothing to wait for in the ledger. */
+/* `burst run` of the same job. 1: waited for it; 0: there is nothing to wait for in the ledger. */
 static int wait_for_other(struct runner *r, struct err *err)
 {
 	struct run_row *runs = NULL;
@@ -240,23 +249,18 @@ static int wait_for_other(struct runner *r, struct err *err)
 		if (run_is_alive(r->ctx, runs[i].id))
 			result = wait_while_alive(r, runs[i].id, err) < 0 ? -1 : 1;
 		else if (runs[i].detached)
-			result = attach_to(r, runs[i].id, err);
+			result = attach_to(r, runs[i].id, err) < 0 ? -1 : 1;
 	}
 	free(runs);
 	return result;
 }
 
-/* It reads its job still, delivers, or writes into the same folder for another project: no run in the ledger tells. */
+/* A run was refused since another process has the job or its output folder, and no run in the ledger tells for how long. */
 static int be_patient(struct runner *r, struct err *err)
 {
-	int waited = wait_for_other(r, err);
-
-	if (waited < 0)
-		return -1;
-	r->busy_ms = waited ? TURN_MS : MIN(MAX(r->busy_ms * 2, (int64_t)TURN_MS), (int64_t)BUSY_MOST_MS);
 	if (note(r, "run", "another process has the job or its output folder", INT64_MAX, err) < 0)
 		return -1;
-	pause_ms(r->busy_ms);
+	back_off(r);
 	return 0;
 }
 
@@ -272,7 +276,10 @@ static int judge(struct runner *r, const char *run, const struct queue_reply *re
 		return 0; /* the next turn finds a run without a client */
 	if (end_run(r, run, outcome, reply->exit_status, message, err) < 0)
 		return -1;
-	return outcome == OUTCOME_AGAIN ? be_patient(r, err) : 0;
+	if (outcome == OUTCOME_AGAIN)
+		return be_patient(r, err);
+	r->busy_ms = 0;
+	return 0;
 }
 
 static int start(struct runner *r, struct err *err)
@@ -367,8 +374,12 @@ static int wait_or_start(struct runner *r, struct err *err)
 		a.start = a.start || r->cannot_run;
 	}
 	free(requests);
-	if (result < 0 || a.start)
-		return result < 0 ? -1 : start(r, err);
+	if (result == 0 && a.start)
+		result = wait_for_other(r, err);
+	if (result)
+		return result < 0 ? -1 : 0;
+	if (a.start)
+		return start(r, err);
 	explain(r, &a, text, sizeof(text));
 	if (note(r, when_name(a.why), text, a.why == WHEN_QUIET || a.why == WHEN_RETRY ? a.until_ms : INT64_MAX, err) < 0)
 		return -1;

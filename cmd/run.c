@@ -163,6 +163,8 @@ static int run(struct cmd_context *ctx, struct err *err)
 	else if (status == 0)
 		status = render(&l, err);
 	launch_free(&l);
+	if (status >= 0 && status < 128 && !opt_has(ctx, "dry-run") && !l.queued.run[0] && config_path(ctx->config))
+		queue_wake(ctx, config_path(ctx->config)); /* a reboot may have left it without a client */
 	return status;
 }
 

@@ -98,6 +98,21 @@ t_a_run_in_the_way_is_waited_for() {
 }
 waits_for_it() { "$BURST" queue ls 2>/dev/null | grep -q "goes on"; }
 
+# Its pods work on without a client, and would be waited for until their hard end: the queue brings their files home.
+t_a_detached_run_is_attached_to() {
+	script_lines 60
+	JOB='workers = 1;' config
+	burst run -d
+	is "$STATUS" 0 "run -d ($(tail -n 2 err.txt))"
+	wait_for 20 "its client to end" no_client_of_a_run
+	burst submit --quiet 0
+	waits_for_the_queue
+	all_right 60
+	is "$(ledger "select group_concat(status) from run")" "done" "the runs"
+	is "$(requests "state = 'done'")" 1 "done"
+}
+no_client_of_a_run() { [ -z "$(client_of_the_run)" ] || ! running_as "$(client_of_the_run)"; }
+
 t_mistakes_are_told_at_once_or_kept() {
 	script_lines 1
 	burst submit
@@ -227,6 +242,23 @@ t_client_and_runner_die() {
 	is "$(requests "state = 'done'")" 2 "done"
 	all_right 61
 	is "$(ledger "select count(*) from segment where state = 1")" 61 "segments that were rendered"
+}
+# After a reboot, say: what was queued is not forgotten by whoever renders that job next.
+t_a_run_wakes_the_queue() {
+	script_lines 2
+	config
+	"$BURST" submit --quiet 1h >/dev/null 2>&1
+	wait_for 10 "its client" has_a_client
+	pkill -9 -f -- "queue run $T/"
+	ledger "update request set quiet_ms = 0"
+	burst run -n
+	wait_for 5 "no client" no_runner
+	is "$(requests "state = 'pending'")" 1 pending
+	burst run
+	is "$STATUS" 0 "run"
+	waits_for_the_queue
+	all_bound 2
+	is "$(runs)" 1 runs
 }
 # The runner alone dies: its run goes on, and the next runner waits for it.
 t_runner_dies_alone() {
